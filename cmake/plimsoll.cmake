@@ -1,0 +1,67 @@
+# Helpers of the build: one library a folder, one warning set, one way to register a test.
+
+add_library(plimsoll_options INTERFACE)
+target_compile_options(plimsoll_options INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor -Woverloaded-virtual -Werror
+  $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>)
+target_include_directories(plimsoll_options INTERFACE "${CMAKE_SOURCE_DIR}")
+
+if(PLIMSOLL_SANITIZE STREQUAL "address")
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=address,undefined)
+elseif(PLIMSOLL_SANITIZE STREQUAL "thread")
+  add_compile_options(-fsanitize=thread -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=thread)
+endif()
+
+# plimsoll_library(NAME HDRS a.h ... SRCS a.cc ... DEPS plimsoll::proto ...): library plimsoll::NAME.
+# Includes are written from the top of the tree.
+function(plimsoll_library name)
+  cmake_parse_arguments(ARG "" "" "HDRS;SRCS;DEPS" ${ARGN})
+  if(ARG_SRCS)
+    add_library(plimsoll_${name} STATIC ${ARG_SRCS})
+    set(scope PUBLIC)
+    target_link_libraries(plimsoll_${name} PRIVATE plimsoll_options)
+  else()
+    add_library(plimsoll_${name} INTERFACE)
+    set(scope INTERFACE)
+  endif()
+  target_sources(plimsoll_${name} ${scope} FILE_SET HEADERS BASE_DIRS "${CMAKE_SOURCE_DIR}" FILES ${ARG_HDRS})
+  target_include_directories(plimsoll_${name} ${scope} "${CMAKE_SOURCE_DIR}")
+  target_link_libraries(plimsoll_${name} ${scope} ${ARG_DEPS})
+  set_target_properties(plimsoll_${name} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
+  add_library(plimsoll::${name} ALIAS plimsoll_${name})
+endfunction()
+
+# plimsoll_test(NAME SRCS a_test.cc ... DEPS ... LABELS unit [TIMEOUT seconds]): a GoogleTest program and its tests.
+function(plimsoll_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SRCS;DEPS;LABELS" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  add_executable(${name} ${ARG_SRCS})
+  target_link_libraries(${name} PRIVATE plimsoll_options ${ARG_DEPS} GTest::gmock GTest::gtest_main)
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60
+    PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
+endfunction()
+
+# plimsoll_bench(NAME SRCS ... DEPS ...): a Google Benchmark program, not part of ctest.
+function(plimsoll_bench name)
+  cmake_parse_arguments(ARG "" "" "SRCS;DEPS" ${ARGN})
+  add_executable(${name} ${ARG_SRCS})
+  target_link_libraries(${name} PRIVATE plimsoll_options ${ARG_DEPS} benchmark::benchmark)
+endfunction()
+
+# plimsoll_fuzz(NAME SRCS ... DEPS ... CORPUS dir): a libFuzzer program; its smoke run replays the corpus and goes on briefly.
+function(plimsoll_fuzz name)
+  cmake_parse_arguments(ARG "" "CORPUS" "SRCS;DEPS" ${ARGN})
+  add_executable(${name} ${ARG_SRCS})
+  target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  target_link_libraries(${name} PRIVATE plimsoll_options ${ARG_DEPS})
+  add_test(NAME ${name}.Smoke
+    COMMAND ${name} -max_total_time=10 -rss_limit_mb=2048 -timeout=10 -print_final_stats=1
+      "${CMAKE_CURRENT_BINARY_DIR}/${name}.found" "${ARG_CORPUS}")
+  file(MAKE_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/${name}.found")
+  set_tests_properties(${name}.Smoke PROPERTIES LABELS fuzz TIMEOUT 120)
+endfunction()

@@ -1,0 +1,35 @@
+#include "common/clock.h"
+
+#include <cerrno>
+#include <ctime>
+
+namespace plimsoll {
+namespace {
+
+constexpr int64_t kNsPerSecond = 1'000'000'000;
+
+int64_t ReadClock(clockid_t id) {
+  timespec ts{};
+  clock_gettime(id, &ts);
+  return int64_t{ts.tv_sec} * kNsPerSecond + ts.tv_nsec;
+}
+
+}  // namespace
+
+MonotonicNs SystemClock::Read() {
+  return {ReadClock(CLOCK_MONOTONIC)};
+}
+
+WallNs SystemClock::WallNow() const {
+  return {ReadClock(CLOCK_REALTIME)};
+}
+
+void SystemClock::SleepUntil(MonotonicNs moment) const {
+  timespec ts{};
+  ts.tv_sec = moment.value / kNsPerSecond;
+  ts.tv_nsec = moment.value % kNsPerSecond;
+  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, nullptr) == EINTR) {
+  }
+}
+
+}  // namespace plimsoll

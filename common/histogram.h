@@ -1,0 +1,114 @@
+// Distribution of durations in HdrHistogram's layout (hdrhistogram.org): 3 significant digits, 1 ns to 1 h.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "plimsoll/v1/frame.pb.h"
+
+namespace plimsoll {
+
+// Buckets below 2048 ns are 1 ns wide; above, every power of two has 1024 buckets: at most 0.1 % wide.
+class HistogramLayout {
+ public:
+  static constexpr uint64_t kMaxValueNs = 3'600'000'000'000;  // 1 h
+  static constexpr uint32_t kSubBucketHalfBits = 10;
+  static constexpr uint32_t kSubBuckets = 2048;
+  // Powers of two from 2048 ns up to the one that holds 1 h (2^41 < 1 h < 2^42), and the first 2048 values.
+  static constexpr uint32_t kBuckets = 33 * 1024;
+
+  // Bucket of a value <= kMaxValueNs. A few instructions, no branch but one.
+  static constexpr uint32_t IndexOf(uint64_t value_ns) {
+    // The value's power of two above the first bucket; values below 2048 are in bucket 0.
+    const auto shift = static_cast<uint32_t>(64 - std::countl_zero(value_ns | (kSubBuckets - 1))) - 11U;
+    return (shift << kSubBucketHalfBits) + static_cast<uint32_t>(value_ns >> shift);
+  }
+  // Smallest and largest value that share bucket `index`.
+  static constexpr uint64_t LowestNs(uint32_t index) {
+    const uint32_t shift = ShiftOf(index);
+    return uint64_t{index - (shift << kSubBucketHalfBits)} << shift;
+  }
+  static constexpr uint64_t HighestNs(uint32_t index) { return LowestNs(index) + (uint64_t{1} << ShiftOf(index)) - 1; }
+  // Middle of the bucket, as HdrHistogram's medianEquivalentValue.
+  static constexpr uint64_t MiddleNs(uint32_t index) {
+    return LowestNs(index) + ((uint64_t{1} << ShiftOf(index)) >> 1);
+  }
+
+ private:
+  static constexpr uint32_t ShiftOf(uint32_t index) {
+    return index < kSubBuckets ? 0 : (index >> kSubBucketHalfBits) - 1;
+  }
+};
+static_assert(HistogramLayout::IndexOf(2047) == 2047);
+static_assert(HistogramLayout::IndexOf(2048) == 2048);
+static_assert(HistogramLayout::IndexOf(HistogramLayout::kMaxValueNs) < HistogramLayout::kBuckets);
+
+// Histogram with exact count, sum, minimum and maximum. Not thread-safe.
+//
+// Counters live in chunks of 8 KiB, one a power of two, made when they are first used (264 KiB where all are): a scope
+// whose latencies span 0.3 to 20 ms takes 56 KiB. Values above 1 h are counted in the last bucket and as clamped; sum
+// and maximum stay exact.
+class Histogram {
+ public:
+  Histogram() : chunks_(HistogramLayout::kBuckets / kChunk) {}
+
+  // Some 2 ns where the bucket is in the cache. Allocates where a power of two is met for the first time.
+  void Record(uint64_t value_ns) { RecordN(value_ns, 1); }
+  void RecordN(uint64_t value_ns, uint64_t n);
+
+  // Adding is exact and does not depend on the order.
+  void Merge(const Histogram& other);
+  // Adds a distribution from the wire. INVALID_ARGUMENT, and nothing is changed, where it contradicts itself: an index
+  // beyond the layout, a zero count, counts that do not add up, minimum or maximum outside their buckets.
+  absl::Status Merge(const v1::Distribution& wire);
+  void Clear();
+
+  uint64_t count() const { return count_; }
+  uint64_t sum_ns() const { return sum_ns_; }
+  // 0 where the histogram is empty.
+  uint64_t min_ns() const { return count_ == 0 ? 0 : min_ns_; }
+  uint64_t max_ns() const { return max_ns_; }
+  uint64_t clamped() const { return clamped_; }
+  double mean_ns() const { return count_ == 0 ? 0 : static_cast<double>(sum_ns_) / static_cast<double>(count_); }
+
+  // HdrHistogram's rule: nearest rank, highest value of its bucket, but never above the exact maximum (nor below the
+  // exact minimum). `percent` in [0, 100]. 0 where the histogram is empty.
+  uint64_t PercentileNs(double percent) const;
+  // How many recorded values lie in buckets wholly above the bucket of `value_ns`.
+  uint64_t CountAbove(uint64_t value_ns) const;
+  // xdisk's weighted average: sum of n^2 t over sum of n^2, n the count of a bucket and t its middle, clamped to the
+  // exact extremes. Tells the most likely latency. 0 where the histogram is empty.
+  double WeightedMeanNs() const;
+  // Count of one bucket of HistogramLayout.
+  uint64_t CountAt(uint32_t index) const {
+    const std::vector<uint64_t>& chunk = chunks_[index / kChunk];
+    return chunk.empty() ? 0 : chunk[index % kChunk];
+  }
+
+  // Sparse form for the wire and the journal.
+  v1::Distribution ToProto() const;
+
+ private:
+  static constexpr uint32_t kChunk = 1024;
+
+  uint64_t& Counter(uint32_t index) {
+    std::vector<uint64_t>& chunk = chunks_[index / kChunk];
+    if (chunk.empty()) chunk.resize(kChunk);
+    return chunk[index % kChunk];
+  }
+
+  uint64_t count_ = 0;
+  uint64_t sum_ns_ = 0;
+  uint64_t min_ns_ = UINT64_MAX;
+  uint64_t max_ns_ = 0;
+  uint64_t clamped_ = 0;
+  // Buckets outside [low_index_, high_index_] are zero: clearing and walking touch only what was used.
+  uint32_t low_index_ = HistogramLayout::kBuckets;
+  uint32_t high_index_ = 0;
+  std::vector<std::vector<uint64_t>> chunks_;  // each empty, or kChunk counters
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,35 @@
+// Sizes and times as people write them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace plimsoll {
+
+inline constexpr int64_t kNsPerUs = 1'000;
+inline constexpr int64_t kNsPerMs = 1'000'000;
+inline constexpr int64_t kNsPerSecond = 1'000'000'000;
+
+// Reads "4096", "4k", "64M", "1g", "2t" (any case, base 1024, an optional "b" or "ib" behind the letter) as bytes.
+// Anything else, a negative number and a value beyond 64 bits are INVALID_ARGUMENT, saying what is accepted.
+absl::StatusOr<uint64_t> ParseSize(const std::string& text);
+
+// Reads "250us", "1.5s", "10m", "1h", "2d", "100ns", "20ms" as nanoseconds. A number without a unit is in
+// `bare_unit_ns` (one second, unless told). A leading "-" is read, so that the caller can name the range. Else
+// INVALID_ARGUMENT.
+absl::StatusOr<int64_t> ParseDuration(const std::string& text, int64_t bare_unit_ns = kNsPerSecond);
+
+// The shortest exact spelling that ParseSize reads back: 4096 is "4k", 5000 is "5000".
+std::string FormatSize(uint64_t size_bytes);
+// For people: 4096 is "4 KiB", 1536 is "1.5 KiB", 5000 is "5,000 B".
+std::string FormatSizeForPeople(uint64_t size_bytes);
+// The shortest exact spelling that ParseDuration reads back: "10s", "250us", "0s".
+std::string FormatDuration(int64_t duration_ns);
+// 1234567 is "1,234,567".
+std::string FormatCount(uint64_t count);
+// RFC 3339 in UTC with nine digits of the second: "2026-11-20T19:20:11.000000042Z".
+std::string FormatUtc(int64_t utc_ns);
+
+}  // namespace plimsoll
