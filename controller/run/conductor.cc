@@ -1,0 +1,495 @@
+#include "controller/run/conductor.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/units.h"
+#include "common/version.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr int kBurstProbes = 16;
+constexpr int64_t kBurstTimeoutNs = 2 * kNsPerSecond;
+constexpr int64_t kShortestLeadNs = 50 * kNsPerMs;
+constexpr int64_t kShortestProbePeriodNs = 100 * kNsPerMs;
+constexpr int64_t kProbePeriodPerHostNs = kNsPerMs;
+constexpr int64_t kFlushPeriodNs = kNsPerSecond;
+
+// What an agent says is wrong with what it was asked for, as against trouble of its own.
+bool IsWrongInput(int32_t code) {
+  switch (static_cast<absl::StatusCode>(code)) {
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kNotFound:
+    case absl::StatusCode::kAlreadyExists:
+    case absl::StatusCode::kPermissionDenied:
+    case absl::StatusCode::kResourceExhausted:
+    case absl::StatusCode::kFailedPrecondition:
+    case absl::StatusCode::kOutOfRange:
+    case absl::StatusCode::kUnimplemented:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+Conductor::Conductor(Options options)
+    : options_(std::move(options)),
+      clock_(*options_.clock),
+      fleet_(*options_.fleet),
+      log_(*options_.log),
+      heartbeat_period_ns_(std::min(options_.plan.lease_ns() / 4, kNsPerSecond)),
+      probe_period_ns_(
+          std::max(kShortestProbePeriodNs, static_cast<int64_t>(options_.fleet->size()) * kProbePeriodPerHostNs)) {}
+
+bool Conductor::All(const std::function<bool(const Host&)>& condition) const {
+  return std::all_of(fleet_.hosts().begin(), fleet_.hosts().end(),
+                     [&](const auto& host) { return condition(*host); });
+}
+
+void Conductor::Send(Host& host, v1::ControllerMessage message) { host.client->Send(std::move(message)); }
+
+bool Conductor::PumpUntil(const Condition& done) {
+  while (true) {
+    if (options_.events->interrupts() > 0) interrupted_ = true;
+    if (options_.events->interrupts() > 1) {
+      left_ = true;
+      return false;
+    }
+    if (done()) return true;
+    for (Event& event : options_.events->TakeUntil(NextTimer())) Handle(event);
+    RunTimers(clock_.Now());
+  }
+}
+
+MonotonicNs Conductor::NextTimer() const {
+  MonotonicNs next = std::min(next_flush_, options_.progress->next_update());
+  if (sessions_open_) next = std::min({next, next_heartbeat_, next_probe_});
+  return next;
+}
+
+void Conductor::RunTimers(MonotonicNs now) {
+  if (now >= next_flush_) {
+    log_.Flush();
+    next_flush_ = now + kFlushPeriodNs;
+  }
+  if (now >= options_.progress->next_update()) options_.progress->Update(now, fleet_.hosts(), log_.live());
+  if (!sessions_open_) return;
+  if (now >= next_heartbeat_) {
+    next_heartbeat_ = now + heartbeat_period_ns_;
+    v1::ControllerMessage message;
+    message.mutable_heartbeat()->set_id(++heartbeat_id_);
+    for (auto& host : fleet_.hosts()) {
+      if (host->lost() || host->phase == Host::Phase::kGone) continue;
+      Send(*host, message);
+      // Events were taken just before: silence is the host's, unless this process itself stood still for so long.
+      if (now - host->last_heard > options_.plan.lease_ns()) {
+        Lose(*host, absl::StrCat("nothing heard from it for ", FormatDuration(options_.plan.lease_ns())));
+      }
+    }
+  }
+  if (now >= next_probe_) {
+    next_probe_ = now + probe_period_ns_;
+    for (auto& host : fleet_.hosts()) {
+      if (host->lost() || host->phase == Host::Phase::kGone || host->probing) continue;
+      host->probing = true;
+      host->client->Probe(1);
+    }
+  }
+}
+
+void Conductor::Handle(Event& event) {
+  Host& host = fleet_.host(event.host);
+  if (auto* message = std::get_if<v1::AgentMessage>(&event.body)) {
+    host.last_heard = std::max(host.last_heard, event.time);
+    HandleMessage(host, *message);
+  } else if (auto* closed = std::get_if<SessionClosed>(&event.body)) {
+    HandleClosed(host, closed->status);
+  } else if (auto* probes = std::get_if<v1::ProbeBatch>(&event.body)) {
+    fleet_.AbsorbProbes(host, *probes);
+    if (probes->probes_size() == 0) return;
+    v1::JournalRecord record;
+    probes->set_host(static_cast<uint32_t>(host.index));
+    *record.mutable_probes() = std::move(*probes);
+    log_.Append(std::move(record));
+  }
+}
+
+void Conductor::HandleMessage(Host& host, v1::AgentMessage& message) {
+  const auto index = static_cast<uint32_t>(host.index);
+  v1::JournalRecord record;
+  switch (message.message_case()) {
+    case v1::AgentMessage::kPrepareProgress:
+      host.prepare_done_bytes = message.prepare_progress().done_bytes();
+      host.prepare_total_bytes = message.prepare_progress().total_bytes();
+      return;
+    case v1::AgentMessage::kPrepared:
+      if (host.phase == Host::Phase::kPreparing) host.phase = Host::Phase::kReady;
+      record.mutable_host_prepared()->set_host(index);
+      *record.mutable_host_prepared()->mutable_prepared() = std::move(*message.mutable_prepared());
+      log_.Append(std::move(record));
+      return;
+    case v1::AgentMessage::kArmed:
+      host.armed = std::move(*message.mutable_armed());
+      return;
+    case v1::AgentMessage::kFrames:
+      if (hold_frames_) {
+        held_frames_.emplace_back(host.index, std::move(*message.mutable_frames()));
+      } else if (step_ >= 0) {
+        LogFrames(host, *message.mutable_frames());
+      }
+      return;
+    case v1::AgentMessage::kStepDone:
+      host.step_done = true;
+      if (hold_frames_ || step_ < 0) return;
+      record.mutable_step_done()->set_host(index);
+      *record.mutable_step_done()->mutable_done() = std::move(*message.mutable_step_done());
+      log_.Append(std::move(record));
+      return;
+    case v1::AgentMessage::kFault:
+      if (!host.fault.has_value()) host.fault = message.fault();
+      record.mutable_fault()->set_host(index);
+      record.mutable_fault()->set_step(step_);
+      *record.mutable_fault()->mutable_fault() = std::move(*message.mutable_fault());
+      log_.Append(std::move(record));
+      return;
+    case v1::AgentMessage::kReleased:
+      host.released = std::move(*message.mutable_released());
+      return;
+    case v1::AgentMessage::kAlive:
+      host.in_flight.assign(message.alive().in_flight().begin(), message.alive().in_flight().end());
+      return;
+    case v1::AgentMessage::MESSAGE_NOT_SET:
+      return;  // a newer agent's message that this version does not know
+  }
+}
+
+void Conductor::LogFrames(Host& host, v1::FrameBatch& frames) {
+  CountTraces(frames);
+  v1::JournalRecord record;
+  v1::HostFrames& kept = *record.mutable_frames();
+  kept.set_host(static_cast<uint32_t>(host.index));
+  kept.mutable_frames()->Swap(frames.mutable_frames());
+  if (frames.has_sample()) kept.mutable_sample()->Swap(frames.mutable_sample());
+  log_.Append(std::move(record));
+}
+
+void Conductor::CountTraces(const v1::FrameBatch& frames) {
+  for (const v1::Frame& frame : frames.frames()) {
+    for (const std::string& block : frame.trace()) trace_bytes_ += block.size();
+  }
+  if (traces_stopped_ || trace_bytes_ < options_.plan.trace_limit_bytes()) return;
+  traces_stopped_ = true;
+  // One moment for all, far enough ahead for the message to reach every host.
+  const MonotonicNs moment = clock_.Now() + kNsPerSecond;
+  for (auto& host : fleet_.hosts()) {
+    if (host->lost() || host->clock.empty()) continue;
+    v1::ControllerMessage message;
+    message.mutable_stop_trace()->set_at_ns(host->clock.ToRemote(moment.value));
+    Send(*host, std::move(message));
+  }
+  log_.Note(absl::StrCat("traces reached --trace-limit (", FormatSizeForPeople(options_.plan.trace_limit_bytes()),
+                         ") and stopped on all hosts at one moment; the histograms go on"));
+}
+
+void Conductor::HandleClosed(Host& host, const absl::Status& status) {
+  if (host.lost() || host.phase == Host::Phase::kGone) return;
+  if (host.phase == Host::Phase::kReleasing) {
+    // An agent that was still preparing ends its session as cancelled; it has cleaned up all the same.
+    if (!host.released.has_value() && !status.ok()) {
+      log_.Note(absl::StrCat(host.label, ": the session ended before the agent said that its files are removed (",
+                             std::string(status.message()), "); it removes them by itself"));
+    }
+    host.phase = Host::Phase::kGone;
+    return;
+  }
+  const std::string why = status.ok() ? "the agent ended the session" : std::string(status.message());
+  if (status.code() == absl::StatusCode::kResourceExhausted && !host.fault.has_value()) {
+    Lose(host, absl::StrCat("the agent is ", why));
+  } else {
+    Lose(host, absl::StrCat("the session broke: ", why.empty() ? "connection lost" : why));
+  }
+}
+
+void Conductor::Lose(Host& host, const std::string& reason) {
+  if (host.lost()) return;
+  host.phase = Host::Phase::kLost;
+  v1::JournalRecord record;
+  record.mutable_host_lost()->set_host(static_cast<uint32_t>(host.index));
+  record.mutable_host_lost()->set_reason(reason);
+  record.mutable_host_lost()->set_step(step_);
+  log_.Append(std::move(record));
+  options_.progress->Warn(absl::StrCat("host ", host.label, " is lost: ", reason));
+}
+
+void Conductor::Begin() {
+  v1::JournalRecord record;
+  v1::RunBegin& begin = *record.mutable_run_begin();
+  begin.set_run_id(options_.host_plans.front().run_id());
+  begin.set_version(kVersion);
+  *begin.mutable_plan() = options_.plan;
+  begin.set_wall_clock_ns(clock_.WallNow().value);
+  begin.set_frame_interval_ns(kFrameIntervalNs);
+  for (const v1::LogStep& step : options_.steps) *begin.add_steps() = step;
+  log_.Append(std::move(record));
+  for (auto& host : fleet_.hosts()) {
+    v1::JournalRecord joined;
+    v1::HostJoined& of = *joined.mutable_host_joined();
+    of.set_host(static_cast<uint32_t>(host->index));
+    of.set_label(host->label);
+    of.set_address(host->address);
+    *of.mutable_description() = *host->description;
+    *of.mutable_plan() = options_.host_plans[host->index];
+    log_.Append(std::move(joined));
+  }
+}
+
+std::optional<Failure> Conductor::Run() {
+  next_flush_ = clock_.Now() + kFlushPeriodNs;
+  Begin();
+  std::optional<Failure> failure = PrepareAll();
+  std::string cut_short;
+  bool measured = false;
+  for (uint32_t step = 0; !failure.has_value() && !left_ && step < options_.steps.size(); ++step) {
+    failure = RunStep(step);
+    if (failure.has_value() && measured) {
+      // What earlier steps measured is worth its report.
+      cut_short = failure->lines.front();
+      failure.reset();
+      break;
+    }
+    measured = true;
+    cut_short = MustStop();
+    if (!cut_short.empty()) break;
+  }
+  if (left_) return failure;
+  ReleaseAll();
+  v1::JournalRecord record;
+  v1::RunEnd& end = *record.mutable_run_end();
+  end.set_cut_short(cut_short);
+  for (auto& host : fleet_.hosts()) {
+    if (host->released.has_value() && !host->released->left_behind().empty()) {
+      end.add_left_behind(absl::StrCat(host->label, ": ", host->released->left_behind()));
+    }
+  }
+  log_.Append(std::move(record));
+  log_.Flush();
+  return failure;
+}
+
+std::optional<Failure> Conductor::PrepareAll() {
+  const MonotonicNs now = clock_.Now();
+  for (auto& host : fleet_.hosts()) {
+    host->phase = Host::Phase::kPreparing;
+    host->last_heard = now;
+    host->client->OpenSession();
+    v1::ControllerMessage message;
+    message.mutable_prepare()->set_protocol_version(kProtocolVersion);
+    *message.mutable_prepare()->mutable_plan() = options_.host_plans[host->index];
+    Send(*host, std::move(message));
+  }
+  sessions_open_ = true;
+  next_heartbeat_ = now + heartbeat_period_ns_;
+  next_probe_ = now + probe_period_ns_;
+  options_.progress->Preparing();
+  PumpUntil([this] {
+    return interrupted_ || All([](const Host& host) { return host.phase == Host::Phase::kReady; }) ||
+           !All([](const Host& host) { return !host.lost() && !host.fault.has_value(); });
+  });
+  if (interrupted_) return Failure{ExitCode::kInconclusive, {"interrupted while preparing: nothing was measured"}};
+  return PreparationFailure();
+}
+
+std::optional<Failure> Conductor::PreparationFailure() const {
+  Failure failure{ExitCode::kWrong, {}};
+  for (const auto& host : fleet_.hosts()) {
+    if (host->fault.has_value()) {
+      failure.lines.push_back(absl::StrCat(host->label, ": ", host->fault->message()));
+      if (!IsWrongInput(host->fault->code())) failure.code = ExitCode::kCannotRun;
+    } else if (host->lost()) {
+      failure.lines.push_back(absl::StrCat(host->label, " (", host->address, ") was lost while preparing"));
+      failure.code = ExitCode::kCannotRun;
+    }
+  }
+  if (failure.lines.empty()) return std::nullopt;
+  return failure;
+}
+
+std::string Conductor::MustStop() const {
+  if (interrupted_) return "interrupted";
+  const bool any_left = !All([](const Host& host) { return host.lost() || host.fault.has_value(); });
+  if (!any_left) return "no host is left";
+  if (options_.plan.on_host_loss() == v1::HOST_LOSS_POLICY_CONTINUE) return "";
+  for (const auto& host : fleet_.hosts()) {
+    if (host->lost()) return absl::StrCat("host ", host->label, " was lost (--on-host-loss abort)");
+    if (host->fault.has_value()) return absl::StrCat("host ", host->label, " failed: ", host->fault->message());
+  }
+  return "";
+}
+
+bool Conductor::StepIsDone() const {
+  return All([](const Host& host) { return host.phase != Host::Phase::kRunning || host.step_done; });
+}
+
+Conductor::ArmResult Conductor::ArmAll(uint32_t step) {
+  // Fresh probes, so that the start is told to each host with the smallest error.
+  for (auto& host : fleet_.hosts()) {
+    if (host->phase != Host::Phase::kReady) continue;
+    host->probing = true;
+    host->client->Probe(kBurstProbes);
+  }
+  const MonotonicNs burst_deadline = clock_.Now() + kBurstTimeoutNs;
+  PumpUntil([&] {
+    return !MustStop().empty() || clock_.Now() >= burst_deadline ||
+           All([](const Host& host) { return host.phase != Host::Phase::kReady || !host.probing; });
+  });
+  if (left_ || !MustStop().empty()) return ArmResult::kGiveUp;
+
+  int64_t worst_round_trip_ns = 0;
+  for (const auto& host : fleet_.hosts()) {
+    if (host->phase == Host::Phase::kReady) {
+      worst_round_trip_ns = std::max(worst_round_trip_ns, host->worst_round_trip_ns);
+    }
+  }
+  const MonotonicNs start = clock_.Now() + std::max(kShortestLeadNs, 10 * worst_round_trip_ns);
+  v1::JournalRecord record;
+  v1::StepBegin& begin = *record.mutable_step_begin();
+  begin.set_step(step);
+  begin.set_start_ns(start.value);
+  hold_frames_ = true;
+  held_frames_.clear();
+  for (auto& host : fleet_.hosts()) {
+    if (host->phase != Host::Phase::kReady || host->fault.has_value() || host->clock.empty()) {
+      begin.add_host_start_ns(0);
+      continue;
+    }
+    host->phase = Host::Phase::kArmed;
+    host->armed.reset();
+    host->step_done = false;
+    v1::ControllerMessage message;
+    message.mutable_arm()->set_step(step);
+    message.mutable_arm()->set_start_ns(host->clock.ToRemote(start.value));
+    begin.add_host_start_ns(message.arm().start_ns());
+    Send(*host, std::move(message));
+  }
+  PumpUntil([&] {
+    return !MustStop().empty() ||
+           All([](const Host& host) { return host.phase != Host::Phase::kArmed || host.armed.has_value(); });
+  });
+  if (left_) return ArmResult::kGiveUp;
+  const bool all_in_time = All([](const Host& host) {
+    return host.phase != Host::Phase::kArmed || (host.armed.has_value() && !host.armed->late());
+  });
+  if (!MustStop().empty() || !all_in_time) {
+    DisarmAll();
+    return MustStop().empty() ? ArmResult::kLate : ArmResult::kGiveUp;
+  }
+  step_ = static_cast<int32_t>(step);
+  log_.Append(std::move(record));
+  hold_frames_ = false;
+  for (auto& host : fleet_.hosts()) {
+    if (host->phase == Host::Phase::kArmed) host->phase = Host::Phase::kRunning;
+  }
+  for (auto& [index, frames] : held_frames_) LogFrames(fleet_.host(index), frames);
+  held_frames_.clear();
+  return ArmResult::kArmed;
+}
+
+void Conductor::DisarmAll() {
+  // Those that were armed are stopped, and what they may have written is not counted.
+  for (auto& host : fleet_.hosts()) {
+    if (host->phase != Host::Phase::kArmed) continue;
+    v1::ControllerMessage message;
+    message.mutable_stop()->set_reason("not every host could start in time");
+    if (host->armed.has_value() && !host->armed->late()) Send(*host, std::move(message));
+  }
+  PumpUntil([this] {
+    return All([](const Host& host) {
+      return host.phase != Host::Phase::kArmed || host.step_done || (host.armed.has_value() && host.armed->late());
+    });
+  });
+  for (auto& host : fleet_.hosts()) {
+    if (host->phase == Host::Phase::kArmed) host->phase = Host::Phase::kReady;
+  }
+  hold_frames_ = false;
+  held_frames_.clear();
+}
+
+std::optional<Failure> Conductor::RunStep(uint32_t step) {
+  ArmResult armed = ArmAll(step);
+  if (armed == ArmResult::kLate) {
+    log_.Note(absl::StrCat("step ", step + 1, ": a host got its start too late; all were armed again"));
+    armed = ArmAll(step);
+  }
+  if (armed == ArmResult::kLate) {
+    Failure failure{ExitCode::kCannotRun, {}};
+    for (const auto& host : fleet_.hosts()) {
+      if (host->armed.has_value() && host->armed->late()) {
+        failure.lines.push_back(absl::StrCat(
+            host->label, ": got its start too late twice (round trip ",
+            FormatDuration(host->worst_round_trip_ns / kNsPerUs * kNsPerUs), "): is the host or the network overloaded?"));
+      }
+    }
+    return failure;
+  }
+  if (armed == ArmResult::kGiveUp) return Failure{ExitCode::kInconclusive, {MustStop()}};
+
+  const v1::LogStep& spec = options_.steps[step];
+  options_.progress->StepStarts(step, static_cast<uint32_t>(options_.steps.size()), spec, clock_.Now());
+  std::string cut_short;
+  const bool stay = PumpUntil([&] {
+    cut_short = MustStop();
+    return !cut_short.empty() || StepIsDone();
+  });
+  if (stay && !cut_short.empty() && !StepIsDone()) {
+    StopAll(cut_short);
+    options_.progress->Draining(cut_short);
+    PumpUntil([this] { return StepIsDone(); });
+  }
+  options_.progress->StepEnds(clock_.Now(), fleet_.hosts(), log_.live());
+  v1::JournalRecord record;
+  record.mutable_step_end()->set_step(step);
+  record.mutable_step_end()->set_cut_short(cut_short);
+  log_.Append(std::move(record));
+  for (auto& host : fleet_.hosts()) {
+    if (host->phase == Host::Phase::kRunning) host->phase = Host::Phase::kReady;
+  }
+  step_ = -1;
+  return std::nullopt;
+}
+
+void Conductor::StopAll(const std::string& reason) {
+  v1::ControllerMessage message;
+  message.mutable_stop()->set_reason(reason);
+  for (auto& host : fleet_.hosts()) {
+    if (host->phase == Host::Phase::kRunning && !host->step_done) Send(*host, message);
+  }
+}
+
+void Conductor::ReleaseAll() {
+  for (auto& host : fleet_.hosts()) {
+    if (host->lost() || host->phase == Host::Phase::kGone) continue;
+    if (host->phase == Host::Phase::kPreparing) {
+      v1::ControllerMessage stop;
+      stop.mutable_stop()->set_reason("given up");
+      Send(*host, std::move(stop));
+    }
+    host->phase = Host::Phase::kReleasing;
+    // A last burst pins the clocks at the end of the run.
+    host->probing = true;
+    host->client->Probe(kBurstProbes);
+    v1::ControllerMessage message;
+    message.mutable_release()->set_keep_files(options_.plan.keep_files());
+    Send(*host, std::move(message));
+  }
+  options_.progress->Releasing();
+  PumpUntil([this] {
+    return All([](const Host& host) { return host.lost() || host.phase == Host::Phase::kGone; });
+  });
+  sessions_open_ = false;
+}
+
+}  // namespace plimsoll
