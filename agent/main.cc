@@ -77,6 +77,15 @@ bool WaitForEnd(int signal_fd, bool child) {
   }
 }
 
+// A child's socket stands in a directory that its controller made for it; a controller that was killed cannot remove it.
+void RemoveSocket(const std::string& listen) {
+  if (!absl::StartsWith(listen, "unix:")) return;
+  const std::string path = listen.substr(5);
+  unlink(path.c_str());
+  const size_t slash = path.rfind('/');
+  if (slash != std::string::npos && slash > 0) rmdir(path.substr(0, slash).c_str());
+}
+
 int Serve(const AgentFlags& flags) {
   sigset_t signals;
   sigemptyset(&signals);
@@ -131,6 +140,12 @@ int Serve(const AgentFlags& flags) {
     where = absl::StrCat(where.substr(0, colon), ":", port);
   }
   spdlog::info("plimsoll-agent {} '{}' listens on {}", kVersion, name, where);
+  if (flags.child) {
+    // The controller waits for this line, or for the end of the pipe.
+    std::fputs("listening\n", stdout);
+    std::fflush(stdout);
+    std::freopen("/dev/null", "w", stdout);
+  }
 
   if (WaitForEnd(signal_fd.get(), flags.child)) {
     service.Shutdown("the agent was told to end");
@@ -138,6 +153,7 @@ int Serve(const AgentFlags& flags) {
   // A child whose controller went lets the session end by its lease.
   service.WaitForSession();
   server->Shutdown(std::chrono::system_clock::now() + std::chrono::milliseconds(200));
+  if (flags.child) RemoveSocket(flags.listen);
   spdlog::info("plimsoll-agent '{}' ends", name);
   return kExitOk;
 }

@@ -63,11 +63,13 @@ absl::StatusOr<std::unique_ptr<ChildAgent>> ChildAgent::Start(const std::string&
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return PosixError("pipe", "", errno);
   const UniqueFd read_end(ends[0]);
   child->hold_ = UniqueFd(ends[1]);
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return PosixError("pipe", "", errno);
+  const UniqueFd ready(ends[0]);
+  UniqueFd ready_write_end(ends[1]);
 
   SpawnSetup setup;
   posix_spawn_file_actions_adddup2(&setup.files, read_end.get(), STDIN_FILENO);
-  // Its standard output is ours for the report: it must not write there.
-  posix_spawn_file_actions_adddup2(&setup.files, STDERR_FILENO, STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&setup.files, ready_write_end.get(), STDOUT_FILENO);
   sigset_t none;
   sigemptyset(&none);
   posix_spawnattr_setsigmask(&setup.attributes, &none);
@@ -85,16 +87,20 @@ absl::StatusOr<std::unique_ptr<ChildAgent>> ChildAgent::Start(const std::string&
     child->pid_ = -1;
     return PosixError("start", program, error);
   }
+  ready_write_end.Reset();
+  // One line when it listens; the end of the pipe when it ended before (it has said why on standard error).
+  char byte = 0;
+  ssize_t got = 0;
+  while ((got = read(ready.get(), &byte, 1)) < 0 && errno == EINTR) {
+  }
+  if (got <= 0) {
+    int status = 0;
+    while (waitpid(child->pid_, &status, 0) < 0 && errno == EINTR) {
+    }
+    child->pid_ = -1;
+    return absl::UnavailableError(absl::StrCat(program, " ended before it listened (", HowItEnded(status), ")"));
+  }
   return child;
-}
-
-bool ChildAgent::Ended(std::string& how) {
-  if (pid_ < 0) return false;
-  int status = 0;
-  if (waitpid(pid_, &status, WNOHANG) != pid_) return false;
-  how = HowItEnded(status);
-  pid_ = -1;
-  return true;
 }
 
 ChildAgent::~ChildAgent() {

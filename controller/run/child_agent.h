@@ -16,17 +16,16 @@ namespace plimsoll {
 // it outlives a killed controller by its lease, and cleans up.
 class ChildAgent {
  public:
-  // `root` is the one directory below which it may write. The program is looked for beside this one (/proc/self/exe).
+  // Returns when it listens. `root` is the one directory below which it may write. The program is looked for beside this one
+  // (/proc/self/exe).
   static absl::StatusOr<std::unique_ptr<ChildAgent>> Start(const std::string& root);
   // Closes the pipe that holds the child and waits for its end.
   ~ChildAgent();
   ChildAgent(const ChildAgent&) = delete;
   ChildAgent& operator=(const ChildAgent&) = delete;
 
-  // For MakeGrpcAgentClient. The agent may not listen yet.
+  // For MakeGrpcAgentClient.
   const std::string& address() const { return address_; }
-  // Whether it has ended already; then, how.
-  bool Ended(std::string& how);
   // Leaves without waiting: the child ends by itself.
   void Detach() { pid_ = -1; }
 

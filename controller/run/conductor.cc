@@ -299,19 +299,19 @@ std::optional<Failure> Conductor::PrepareAll() {
     return interrupted_ || All([](const Host& host) { return host.phase == Host::Phase::kReady; }) ||
            !All([](const Host& host) { return !host.lost() && !host.fault.has_value(); });
   });
-  if (interrupted_) return Failure{ExitCode::kInconclusive, {"interrupted while preparing: nothing was measured"}};
+  if (interrupted_) return Failure{Exit::kInconclusive, {"interrupted while preparing: nothing was measured"}};
   return PreparationFailure();
 }
 
 std::optional<Failure> Conductor::PreparationFailure() const {
-  Failure failure{ExitCode::kWrong, {}};
+  Failure failure{Exit::kWrong, {}};
   for (const auto& host : fleet_.hosts()) {
     if (host->fault.has_value()) {
       failure.lines.push_back(absl::StrCat(host->label, ": ", host->fault->message()));
-      if (!IsWrongInput(host->fault->code())) failure.code = ExitCode::kCannotRun;
+      if (!IsWrongInput(host->fault->code())) failure.code = Exit::kCannotRun;
     } else if (host->lost()) {
       failure.lines.push_back(absl::StrCat(host->label, " (", host->address, ") was lost while preparing"));
-      failure.code = ExitCode::kCannotRun;
+      failure.code = Exit::kCannotRun;
     }
   }
   if (failure.lines.empty()) return std::nullopt;
@@ -425,7 +425,7 @@ std::optional<Failure> Conductor::RunStep(uint32_t step) {
     armed = ArmAll(step);
   }
   if (armed == ArmResult::kLate) {
-    Failure failure{ExitCode::kCannotRun, {}};
+    Failure failure{Exit::kCannotRun, {}};
     for (const auto& host : fleet_.hosts()) {
       if (host->armed.has_value() && host->armed->late()) {
         failure.lines.push_back(absl::StrCat(
@@ -435,7 +435,7 @@ std::optional<Failure> Conductor::RunStep(uint32_t step) {
     }
     return failure;
   }
-  if (armed == ArmResult::kGiveUp) return Failure{ExitCode::kInconclusive, {MustStop()}};
+  if (armed == ArmResult::kGiveUp) return Failure{Exit::kInconclusive, {MustStop()}};
 
   const v1::LogStep& spec = options_.steps[step];
   options_.progress->StepStarts(step, static_cast<uint32_t>(options_.steps.size()), spec, clock_.Now());

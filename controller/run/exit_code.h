@@ -6,7 +6,7 @@
 
 namespace plimsoll {
 
-enum class ExitCode : int {
+enum class Exit : int {
   kOk = 0,            // ran, and every criterion passed
   kFailed = 1,        // a criterion failed
   kWrong = 2,         // wrong in itself, or against what the agents report
@@ -17,7 +17,7 @@ enum class ExitCode : int {
 
 // Why nothing was measured: one clear line each.
 struct Failure {
-  ExitCode code = ExitCode::kCannotRun;
+  Exit code = Exit::kCannotRun;
   std::vector<std::string> lines;
 };
 

@@ -23,7 +23,7 @@ std::string Who(const Host& host) {
 }
 
 std::optional<Failure> CheckReachable(const Hosts& hosts) {
-  Failure failure{ExitCode::kCannotRun, {}};
+  Failure failure{Exit::kCannotRun, {}};
   for (const auto& host : hosts) {
     if (!host->description.ok()) {
       failure.lines.push_back(
@@ -44,7 +44,7 @@ std::optional<Failure> CheckReachable(const Hosts& hosts) {
 
 std::optional<Failure> CheckDistinct(const Hosts& hosts) {
   std::map<std::string, const Host*> seen;
-  Failure failure{ExitCode::kWrong, {}};
+  Failure failure{Exit::kWrong, {}};
   for (const auto& host : hosts) {
     const auto [first, added] = seen.emplace(host->description->instance_id(), host.get());
     if (!added) {
@@ -58,7 +58,7 @@ std::optional<Failure> CheckDistinct(const Hosts& hosts) {
 
 std::optional<Failure> CheckDirectories(const Hosts& hosts, const std::vector<v1::LogWorkload>& workloads,
                                         const std::vector<uint64_t>& block_sizes) {
-  Failure failure{ExitCode::kWrong, {}};
+  Failure failure{Exit::kWrong, {}};
   for (const auto& host : hosts) {
     const v1::DirectoryDescription& directory = DirectoryOf(*host);
     if (!directory.error().empty()) {
@@ -85,7 +85,7 @@ std::optional<Failure> CheckDirectories(const Hosts& hosts, const std::vector<v1
 }
 
 std::optional<Failure> CheckSpace(const Hosts& hosts, const std::vector<v1::LogWorkload>& workloads) {
-  Failure failure{ExitCode::kWrong, {}};
+  Failure failure{Exit::kWrong, {}};
   for (const std::vector<size_t>& group : GuessSharedStorage(hosts)) {
     uint64_t needed = kSpareBytes;
     uint64_t free = UINT64_MAX;
