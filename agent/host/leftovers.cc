@@ -14,7 +14,9 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "agent/host/beneath.h"
+#include "agent/host/mounts.h"
 #include "agent/host/owner_marker.h"
+#include "agent/host/text_file.h"
 #include "common/posix_error.h"
 #include "common/status_macros.h"
 #include "common/unique_fd.h"
@@ -81,6 +83,16 @@ std::vector<RunPlace> FindRuns(int root_fd, const std::string& root) {
   return found;
 }
 
+// Whether a lock on the file shuts out agents on other hosts. Where it does not, a clone of this machine (same machine
+// id, same names) may be writing there.
+bool LocksBindEverybody(int fd, const std::string& path) {
+  struct stat info{};
+  if (fstat(fd, &info) != 0) return false;
+  const std::vector<Mount> mounts = ParseMountInfo(ReadTextFile("/proc/self/mountinfo"));
+  const Mount* mount = FindMount(mounts, MountIdOf(fd), info.st_dev, path);
+  return mount == nullptr || !LocksAreLocal(*mount);
+}
+
 // Opens the marker of a leftover, locked. An error says why the directory is none of ours to remove.
 absl::StatusOr<UniqueFd> ClaimMarker(int host_fd, const std::string& path, const std::string& agent_id,
                                      const std::string& run_id, const std::string& host_label) {
@@ -110,6 +122,9 @@ absl::StatusOr<UniqueFd> ClaimMarker(int host_fd, const std::string& path, const
     return absl::FailedPreconditionError("its marker belongs elsewhere");
   }
   if (marker.kept) return absl::FailedPreconditionError("its files were to be kept");
+  if (!LocksBindEverybody(fd.get(), path)) {
+    return absl::FailedPreconditionError("the NFS mount has local locks only, so its owner may live");
+  }
   return fd;
 }
 

@@ -174,6 +174,9 @@ absl::StatusOr<std::vector<std::string>> RunDirectory::VisibleHosts() const {
   for (const DirectoryEntry& entry : entries) {
     if (entry.kind == EntryKind::kDirectory && IsPlainName(entry.name)) labels.push_back(entry.name);
   }
+  if (std::find(labels.begin(), labels.end(), owner_.host_label) == labels.end()) {
+    return absl::NotFoundError(absl::StrCat(path_, " is gone: somebody has removed it"));
+  }
   return labels;
 }
 
