@@ -1,11 +1,10 @@
 #include "controller/cli/hosts_command.h"
 
-#include <cmath>
-#include <cstdio>
+#include <cerrno>
 #include <fstream>
-#include <iostream>
 #include <iterator>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -51,53 +50,52 @@ absl::StatusOr<std::vector<std::string>> Addresses(const HostsFlags& flags) {
 
 std::string Microseconds(int64_t ns) { return absl::StrFormat("%.1f us", static_cast<double>(ns) / 1e3); }
 
-void PrintDirectory(const v1::DirectoryDescription& directory) {
+void PrintDirectory(const v1::DirectoryDescription& directory, std::ostream& out) {
   if (!directory.error().empty()) {
-    std::cout << absl::StrFormat("  %-16s %s: %s\n", "directory", directory.path(), directory.error());
+    out << absl::StrFormat("  %-16s %s: %s\n", "directory", directory.path(), directory.error());
     return;
   }
-  std::cout << absl::StrFormat("  %-16s %s on %s, %s at %s (%s)\n", "directory", directory.path(), directory.fs_type(),
+  out << absl::StrFormat("  %-16s %s on %s, %s at %s (%s)\n", "directory", directory.path(), directory.fs_type(),
                                directory.fs_source(), directory.mount_point(), directory.mount_options());
-  std::cout << absl::StrFormat("  %-16s %s of %s\n", "free", FormatSizeForPeople(directory.free_bytes()),
+  out << absl::StrFormat("  %-16s %s of %s\n", "free", FormatSizeForPeople(directory.free_bytes()),
                                FormatSizeForPeople(directory.total_bytes()));
   if (!directory.caveat().empty()) {
-    std::cout << absl::StrFormat("  %-16s %s %s\n", "note", directory.fs_type(), directory.caveat());
+    out << absl::StrFormat("  %-16s %s %s\n", "note", directory.fs_type(), directory.caveat());
   }
 }
 
-void PrintHost(const Host& host, MonotonicNs now) {
+void PrintHost(const Host& host, MonotonicNs now, std::ostream& out) {
   const v1::HostDescription& facts = *host.description;
-  std::cout << absl::StrFormat("%s (%s)\n", host.label, host.address);
-  std::cout << absl::StrFormat("  %-16s %s, protocol %d\n", "version", facts.version(), facts.protocol_version());
-  std::cout << absl::StrFormat("  %-16s %s, %d CPUs, %s\n", "kernel", facts.kernel(), facts.cpus(),
+  out << absl::StrFormat("%s (%s)\n", host.label, host.address);
+  out << absl::StrFormat("  %-16s %s, protocol %d\n", "version", facts.version(), facts.protocol_version());
+  out << absl::StrFormat("  %-16s %s, %d CPUs, %s\n", "kernel", facts.kernel(), facts.cpus(),
                                FormatSizeForPeople(facts.memory_bytes()));
-  for (const v1::DirectoryDescription& directory : facts.directories()) PrintDirectory(directory);
+  for (const v1::DirectoryDescription& directory : facts.directories()) PrintDirectory(directory, out);
   if (host.clock.empty()) {
-    std::cout << absl::StrFormat("  %-16s no answer to the probes\n", "clock");
+    out << absl::StrFormat("  %-16s no answer to the probes\n", "clock");
   } else {
     const ClockOffset offset = host.clock.OffsetAtLocal(now.value);
-    std::cout << absl::StrFormat("  %-16s offset %.9f s +/- %s, source %s, a read takes %d ns\n", "clock",
+    out << absl::StrFormat("  %-16s offset %.9f s +/- %s, source %s, a read takes %d ns\n", "clock",
                                  static_cast<double>(offset.offset_ns) / 1e9, Microseconds(offset.error_ns),
                                  facts.clock_source(), facts.clock_read_ns() / 2);
-    std::cout << absl::StrFormat("  %-16s %+.6f s against this host, %s\n", "wall clock",
+    out << absl::StrFormat("  %-16s %+.6f s against this host, %s\n", "wall clock",
                                  static_cast<double>(host.wall_difference_ns) / 1e9,
                                  facts.time_synchronized()
                                      ? absl::StrCat("synchronised, error at most ",
                                                     Microseconds(static_cast<int64_t>(facts.time_error_ns())))
                                      : "not synchronised");
-    std::cout << absl::StrFormat("  %-16s %s at best\n", "round trip", Microseconds(host.clock.MinRoundTripNs()));
+    out << absl::StrFormat("  %-16s %s at best\n", "round trip", Microseconds(host.clock.MinRoundTripNs()));
   }
   if (facts.has_holder()) {
-    std::cout << absl::StrFormat("  %-16s run %s of %s for %d s\n", "busy with", facts.holder().run_id(),
+    out << absl::StrFormat("  %-16s run %s of %s for %d s\n", "busy with", facts.holder().run_id(),
                                  facts.holder().peer(), facts.holder().age_ns() / 1'000'000'000);
   }
 }
 
-int HostsMain(const HostsFlags& flags) {
+int HostsMain(const HostsFlags& flags, CommandLine& line) {
   const absl::StatusOr<std::vector<std::string>> addresses = Addresses(flags);
   if (!addresses.ok()) {
-    std::fprintf(stderr, "plimsoll: %s\n", std::string(addresses.status().message()).c_str());
-    return static_cast<int>(Exit::kWrong);
+    return PrintError(line, addresses.status(), Exit::kWrong);
   }
   const SystemClock clock;
   EventQueue events;
@@ -115,11 +113,11 @@ int HostsMain(const HostsFlags& flags) {
   Exit code = Exit::kOk;
   for (const auto& host : fleet.hosts()) {
     if (host->description.ok()) {
-      PrintHost(*host, clock.Now());
+      PrintHost(*host, clock.Now(), line.out);
     } else {
-      std::fprintf(stderr, "plimsoll: agent at %s: %s\n", host->address.c_str(),
-                   std::string(host->description.status().message()).c_str());
       code = Exit::kCannotRun;
+      PrintError(line, absl::StrCat("agent at ", host->address, ": ", std::string(host->description.status().message())),
+                 code);
     }
   }
   return static_cast<int>(code);
@@ -127,7 +125,7 @@ int HostsMain(const HostsFlags& flags) {
 
 }  // namespace
 
-void AddHostsCommand(CLI::App& app, std::function<int()>& action) {
+void AddHostsCommand(CLI::App& app, CommandLine& line) {
   auto flags = std::make_shared<HostsFlags>();
   CLI::App* command = app.add_subcommand("hosts", "Show each agent: version, kernel, storage, clock");
   command->add_option("--hosts,HOSTS", flags->hosts, "Agents: a,b:7462,[::1]:7463,node[1-4]")->type_name("LIST");
@@ -135,7 +133,7 @@ void AddHostsCommand(CLI::App& app, std::function<int()>& action) {
       ->type_name("FILE");
   command->add_option("--dir", flags->directory, "Directory to tell about on each host")->type_name("DIR");
   command->footer("Example:\n  plimsoll hosts --hosts node[1-4] --dir /mnt/mqlog");
-  command->callback([flags, &action] { action = [flags] { return HostsMain(*flags); }; });
+  command->callback([flags, &line] { line.action = [flags, &line] { return HostsMain(*flags, line); }; });
 }
 
 }  // namespace plimsoll

@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <iostream>
 #include <memory>
+#include <ostream>
 #include <random>
 #include <string>
 #include <utility>
@@ -39,7 +39,7 @@ namespace plimsoll {
 namespace {
 
 struct RunFlags {
-  PlanFlags plan;
+  std::unique_ptr<PlanFlags> plan;
   std::string plan_file;
   std::string out;
   std::string csv_file;
@@ -47,13 +47,6 @@ struct RunFlags {
   bool quiet = false;
   bool dry_run = false;
 };
-
-int Fail(const Failure& failure) {
-  for (const std::string& line : failure.lines) std::fprintf(stderr, "plimsoll: %s\n", line.c_str());
-  return static_cast<int>(failure.code);
-}
-
-int Fail(Exit code, const absl::Status& status) { return Fail({code, {std::string(status.message())}}); }
 
 std::string RandomHex(size_t bytes) {
   std::random_device random;
@@ -75,7 +68,7 @@ absl::StatusOr<v1::TestPlan> LoadPlan(const RunFlags& flags) {
   if (!flags.plan_file.empty()) {
     PLIMSOLL_ASSIGN_OR_RETURN(plan, ReadPlanFile(flags.plan_file));
   }
-  PLIMSOLL_RETURN_IF_ERROR(flags.plan.ApplyTo(plan));
+  PLIMSOLL_RETURN_IF_ERROR(flags.plan->ApplyTo(plan));
   if (plan.hosts().empty() && plan.workload().has_dir()) {
     // The agent is on this machine: a directory may be named from here.
     std::error_code error;
@@ -94,8 +87,9 @@ absl::StatusOr<v1::TestPlan> LoadPlan(const RunFlags& flags) {
 // Everything that one run needs, in the order in which it comes into being.
 class Run {
  public:
-  Run(const RunFlags& flags, v1::TestPlan plan)
+  Run(const RunFlags& flags, v1::TestPlan plan, CommandLine& line)
       : flags_(flags),
+        line_(line),
         plan_(std::move(plan)),
         steps_(ExpandSteps(plan_)),
         run_id_(RandomHex(3)),
@@ -108,11 +102,11 @@ class Run {
     for (const std::string& note : PlanNotes(plan_)) progress_.Warn(note);
     auto results = ResultsDirectory::Create(
         flags_.out.empty() ? DefaultResultsPath(clock_.WallNow(), run_id_) : flags_.out);
-    if (!results.ok()) return Fail(Exit::kWrong, results.status());
+    if (!results.ok()) return PrintError(line_, results.status(), Exit::kWrong);
     auto journal = results->CreateJournal();
-    if (!journal.ok()) return Fail(Exit::kWrong, journal.status());
+    if (!journal.ok()) return PrintError(line_, journal.status(), Exit::kWrong);
     if (const absl::Status written = WriteFile(results->path() + "/plan.yaml", WritePlan(plan_)); !written.ok()) {
-      return Fail(Exit::kWrong, written);
+      return PrintError(line_, written, Exit::kWrong);
     }
     WarnOfSharedResults(results->path());
     RunLog log(*std::move(journal), clock_);
@@ -120,10 +114,11 @@ class Run {
     progress_.Clear();
     if (left_) {
       log.Flush();
-      std::fprintf(stderr, "plimsoll: left at once; the agents stop and clean up within %s. `plimsoll report %s` tells what there is\n",
-                   FormatDuration(plan_.lease_ns()).c_str(), results->path().c_str());
+      PrintError(line_, absl::StrCat("left at once; the agents stop and clean up within ", FormatDuration(plan_.lease_ns()),
+                                     "; `plimsoll report ", results->path(), "` tells what there is"),
+                 Exit::kLeft);
       // Streams and threads are not waited for: leaving at once is what was asked for.
-      std::fflush(nullptr);
+      line_.err.flush();
       _exit(static_cast<int>(Exit::kLeft));
     }
     if (failure.has_value()) {
@@ -185,31 +180,36 @@ class Run {
     const v1::Report report = log.analyzer().Finish();
     absl::Status written = WriteReportFiles(results.path(), report);
     if (!flags_.csv_file.empty()) written.Update(WriteFile(flags_.csv_file, RenderMqldtCsv(report)));
-    std::cout << (flags_.json ? RenderJson(report) : RenderText(report)) << std::flush;
-    if (!flags_.json) std::cout << "Results in " << results.path() << std::endl;
-    if (!log.journal_status().ok()) {
-      std::fprintf(stderr, "plimsoll: %s\n", std::string(log.journal_status().message()).c_str());
+    line_.out << (flags_.json ? RenderJson(report) : RenderText(report));
+    if (!flags_.json) line_.out << "Results in " << results.path() << "\n";
+    line_.out.flush();
+    if (!log.journal_status().ok()) PrintError(line_, log.journal_status(), Exit::kOk);
+    if (!written.ok()) PrintError(line_, written, Exit::kOk);
+    if (!line_.out) {
+      PrintError(line_, absl::StrCat("standard output could not be written; the report is in ", results.path()), Exit::kOk);
     }
-    if (!written.ok()) std::fprintf(stderr, "plimsoll: %s\n", std::string(written.message()).c_str());
-    if (!std::cout) std::fprintf(stderr, "plimsoll: the report could not be written to standard output; it is in %s\n",
-                                 results.path().c_str());
     return ExitCode(report);
   }
 
   int DryRun() {
     uint64_t total_bytes = 0;
-    std::cout << absl::StrFormat("%-20s %-40s %4s %8s %12s\n", "host", "directory", "QMs", "files", "bytes");
+    line_.out << absl::StrFormat("%-20s %-40s %4s %8s %12s\n", "host", "directory", "QMs", "files", "bytes");
     for (const auto& host : fleet_->hosts()) {
       const HostBytes bytes = BytesOf(workloads_[host->index]);
       total_bytes += bytes.bytes;
-      std::cout << absl::StrFormat("%-20s %-40s %4d %8s %12s\n", host->label, bytes.directory, bytes.writers,
+      line_.out << absl::StrFormat("%-20s %-40s %4d %8s %12s\n", host->label, bytes.directory, bytes.writers,
                                    FormatCount(bytes.files), FormatSizeForPeople(bytes.bytes));
     }
-    std::cout << "Each run makes and removes plimsoll-<run id>/<host>/qm<N>/active/ below these directories.\n"
+    line_.out << "Each run makes and removes plimsoll-<run id>/<host>/qm<N>/active/ below these directories.\n"
               << FormatSizeForPeople(total_bytes) << " would be written to prepare; " << steps_.size()
               << (steps_.size() == 1 ? " step of " : " steps of ") << FormatDuration(plan_.duration_ns())
               << ". Nothing was touched." << std::endl;
     return static_cast<int>(Exit::kOk);
+  }
+
+  int Fail(const Failure& failure) {
+    for (const std::string& text : failure.lines) PrintError(line_, text, failure.code);
+    return static_cast<int>(failure.code);
   }
 
   // A child agent writes on this machine: the journal on the same file system would be measured too.
@@ -227,6 +227,7 @@ class Run {
   }
 
   const RunFlags& flags_;
+  CommandLine& line_;
   const v1::TestPlan plan_;
   const std::vector<v1::LogStep> steps_;
   const std::string run_id_;
@@ -240,19 +241,19 @@ class Run {
   bool left_ = false;
 };
 
-int RunMain(const RunFlags& flags) {
+int RunMain(const RunFlags& flags, CommandLine& line) {
   absl::StatusOr<v1::TestPlan> plan = LoadPlan(flags);
-  if (!plan.ok()) return Fail(Exit::kWrong, plan.status());
-  return Run(flags, *std::move(plan)).Execute();
+  if (!plan.ok()) return PrintError(line, plan.status(), Exit::kWrong);
+  return Run(flags, *std::move(plan), line).Execute();
 }
 
 }  // namespace
 
-void AddRunCommand(CLI::App& app, std::function<int()>& action) {
+void AddRunCommand(CLI::App& app, CommandLine& line) {
   auto flags = std::make_shared<RunFlags>();
   CLI::App* command = app.add_subcommand("run", "Measure log writes on one host or on many, all in step");
   command->add_option("PLAN", flags->plan_file, "Plan in YAML (see `plimsoll plan example`); options override it");
-  flags->plan.Register(*command);
+  flags->plan = std::make_unique<PlanFlags>(*command);
   command->add_option("--out", flags->out, "Directory for the results (default: plimsoll-results/<UTC time>-<run id>)")
       ->type_name("DIR");
   command->add_option("--csv-file,--csvFile", flags->csv_file, "Also write mqldt's CSV columns to this file")
@@ -264,7 +265,7 @@ void AddRunCommand(CLI::App& app, std::function<int()>& action) {
       "Examples:\n"
       "  plimsoll run --dir /mnt/mqlog --bsize 4k,64k --duration 30 --qm 2\n"
       "  plimsoll run --hosts node[1-4] --dir /mnt/mqlog --qm 3 --require 'p99<10ms'");
-  command->callback([flags, &action] { action = [flags] { return RunMain(*flags); }; });
+  command->callback([flags, &line] { line.action = [flags, &line] { return RunMain(*flags, line); }; });
 }
 
 }  // namespace plimsoll

@@ -2,11 +2,12 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <functional>
+
+#include "controller/cli/command.h"
 
 namespace plimsoll {
 
-// Adds the command; when it was chosen, `action` runs it and returns the exit code.
-void AddRunCommand(CLI::App& app, std::function<int()>& action);
+// Adds the command. Both arguments must outlive the parsing and the action.
+void AddRunCommand(CLI::App& app, CommandLine& line);
 
 }  // namespace plimsoll

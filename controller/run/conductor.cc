@@ -449,7 +449,7 @@ std::optional<Failure> Conductor::RunStep(uint32_t step) {
     options_.progress->Draining(cut_short);
     PumpUntil([this] { return StepIsDone(); });
   }
-  options_.progress->StepEnds(clock_.Now(), fleet_.hosts(), log_.live());
+  options_.progress->StepEnds();
   v1::JournalRecord record;
   record.mutable_step_end()->set_step(step);
   record.mutable_step_end()->set_cut_short(cut_short);

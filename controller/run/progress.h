@@ -24,10 +24,10 @@ class Progress {
   MonotonicNs next_update() const { return next_update_; }
   void Update(MonotonicNs now, const std::vector<std::unique_ptr<Host>>& hosts, const LiveStats& live);
 
-  void Preparing() { phase_ = Phase::kPreparing; }
+  void Preparing();
   void StepStarts(uint32_t step, uint32_t steps, const v1::LogStep& spec, MonotonicNs now);
   void Draining(const std::string& reason);
-  void StepEnds(MonotonicNs now, const std::vector<std::unique_ptr<Host>>& hosts, const LiveStats& live);
+  void StepEnds();
   void Releasing();
   // A line that stays, also where quiet.
   void Warn(const std::string& line);
@@ -40,6 +40,7 @@ class Progress {
   std::string PreparingLine(const std::vector<std::unique_ptr<Host>>& hosts) const;
   std::string RunningLine(MonotonicNs now, const std::vector<std::unique_ptr<Host>>& hosts,
                           const LiveStats& live) const;
+  static std::string InFlightText(MonotonicNs now, const std::vector<std::unique_ptr<Host>>& hosts);
   void Show(const std::string& line);
 
   std::FILE* out_;
