@@ -50,7 +50,7 @@ static_assert(HistogramLayout::IndexOf(HistogramLayout::kMaxValueNs) < Histogram
 //
 // Counters live in chunks of 8 KiB, one a power of two, made when they are first used (264 KiB where all are): a scope
 // whose latencies span 0.3 to 20 ms takes 56 KiB. Values above 1 h are counted in the last bucket and as clamped; sum
-// and maximum stay exact.
+// and maximum stay exact (a sum sticks at 2^64 - 1, which is 584 years).
 class Histogram {
  public:
   Histogram() : chunks_(HistogramLayout::kBuckets / kChunk) {}
@@ -62,7 +62,8 @@ class Histogram {
   // Adding is exact and does not depend on the order.
   void Merge(const Histogram& other);
   // Adds a distribution from the wire. INVALID_ARGUMENT, and nothing is changed, where it contradicts itself: an index
-  // beyond the layout, a zero count, counts that do not add up, minimum or maximum outside their buckets.
+  // beyond the layout, a zero count, counts that do not add up, minimum or maximum outside their buckets, a sum that
+  // the buckets cannot have. More than 2^53 values are refused, too.
   absl::Status Merge(const v1::Distribution& wire);
   void Clear();
 
@@ -75,7 +76,7 @@ class Histogram {
   double mean_ns() const { return count_ == 0 ? 0 : static_cast<double>(sum_ns_) / static_cast<double>(count_); }
 
   // HdrHistogram's rule: nearest rank, highest value of its bucket, but never above the exact maximum (nor below the
-  // exact minimum). `percent` in [0, 100]. 0 where the histogram is empty.
+  // exact minimum). `percent` in [0, 100], taken to nine decimals. 0 where the histogram is empty.
   uint64_t PercentileNs(double percent) const;
   // How many recorded values lie in buckets wholly above the bucket of `value_ns`.
   uint64_t CountAbove(uint64_t value_ns) const;
