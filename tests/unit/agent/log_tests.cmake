@@ -1,0 +1,4 @@
+# The write path.
+plimsoll_test(log_layout_test SRCS log_layout_test.cc DEPS plimsoll::agent_log LABELS property)
+plimsoll_test(log_path_test SRCS ring_test.cc write_loop_test.cc DEPS plimsoll::agent_log LABELS unit)
+plimsoll_test(log_work_test SRCS log_work_test.cc DEPS plimsoll::agent_log LABELS unit)
