@@ -23,7 +23,8 @@ struct TracedWrite {
 class TraceEncoder {
  public:
   void Reserve(size_t writes) { writes_.reserve(writes); }
-  // Starts must not go back; a start before the end of the write before it is allowed (coalesced clocks).
+  // Starts must not go back (the decoder refuses a block in which they do); a start before the end of the write before
+  // it is allowed (coalesced clocks).
   void Add(int64_t start_ns, uint64_t latency_ns) { writes_.push_back({start_ns, latency_ns}); }
   size_t size() const { return writes_.size(); }
   // The packed block of all writes since the last call; empty where there were none.
@@ -33,9 +34,9 @@ class TraceEncoder {
   std::vector<TracedWrite> writes_;
 };
 
-// Appends the writes of `block` to `writes`. INVALID_ARGUMENT where the block is not one that TraceEncoder can have
-// made: cut off, too long, counts beyond the block's size, values beyond 64 bits. Never reads outside the block; memory
-// is bounded by a small multiple of the block's size.
+// Appends the writes of `block` to `writes`. INVALID_ARGUMENT, and `writes` holds what it held, where the block is not
+// one that TraceEncoder can have made: cut off, too long, counts beyond the block's size, values beyond 64 bits, starts
+// that go back. Never reads outside the block. A block of n bytes holds at most n writes of 16 bytes.
 absl::Status DecodeTrace(const std::string& block, std::vector<TracedWrite>& writes);
 
 }  // namespace plimsoll
