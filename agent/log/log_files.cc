@@ -42,7 +42,9 @@ int SyncFlags(v1::SyncMode mode) {
 }
 
 std::string FlagsInWords(int flags) {
-  std::string words = (flags & O_ACCMODE) == O_RDWR ? "O_RDWR" : (flags & O_ACCMODE) == O_WRONLY ? "O_WRONLY" : "O_RDONLY";
+  std::string words = (flags & O_ACCMODE) == O_RDWR     ? "O_RDWR"
+                      : (flags & O_ACCMODE) == O_WRONLY ? "O_WRONLY"
+                                                        : "O_RDONLY";
   // O_SYNC holds O_DSYNC's bit.
   if ((flags & O_SYNC) == O_SYNC) {
     absl::StrAppend(&words, "|O_SYNC");
@@ -73,8 +75,7 @@ absl::Status LogFiles::Prepare(BlockSource& source, const std::function<absl::St
 }
 
 absl::Status LogFiles::Open(uint32_t number) {
-  const std::string relative =
-      absl::StrFormat("qm%d/active/%s%07d.LOG", options_.qm, options_.file_prefix, number);
+  const std::string relative = absl::StrFormat("qm%d/active/%s%07d.LOG", options_.qm, options_.file_prefix, number);
   const int flags = O_RDWR | SyncFlags(options_.sync);
   Extent extent;
   extent.path = ops_.PathOf(relative);
@@ -82,8 +83,8 @@ absl::Status LogFiles::Open(uint32_t number) {
   // Before anything was written a refusal of O_DIRECT decides for all extents.
   if (direct_ && !wrote_direct_ && absl::IsInvalidArgument(fd.status())) {
     if (options_.direct == v1::DIRECT_MODE_ON) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("the file system refuses O_DIRECT; use --direct auto or off: ", std::string(fd.status().message())));
+      return absl::InvalidArgumentError(absl::StrCat("the file system refuses O_DIRECT; use --direct auto or off: ",
+                                                     std::string(fd.status().message())));
     }
     direct_ = false;
     direct_refused_ = std::string(fd.status().message());
@@ -100,16 +101,15 @@ absl::Status LogFiles::CheckAlignment(const Extent& extent) const {
   const uint32_t align = std::max(ops_.DirectAlignBytes(extent.fd.get()), kLeastDirectAlignBytes);
   for (const uint64_t bytes : options_.block_bytes) {
     if (bytes % align != 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("block size ", FormatSize(bytes), " is not a multiple of the ", align,
-                       " bytes that O_DIRECT asks for on ", extent.path, "; use another --bsize, or --direct off"));
+      return absl::InvalidArgumentError(absl::StrCat("block size ", FormatSize(bytes), " is not a multiple of the ",
+                                                     align, " bytes that O_DIRECT asks for on ", extent.path,
+                                                     "; use another --bsize, or --direct off"));
     }
   }
   if (options_.file_size_bytes % align != 0) {
-    return absl::InvalidArgumentError(absl::StrCat("extent size ", FormatSize(options_.file_size_bytes),
-                                                   " is not a multiple of the ", align,
-                                                   " bytes that O_DIRECT asks for on ", extent.path,
-                                                   "; use another --file-size, or --direct off"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("extent size ", FormatSize(options_.file_size_bytes), " is not a multiple of the ", align,
+                     " bytes that O_DIRECT asks for on ", extent.path, "; use another --file-size, or --direct off"));
   }
   return absl::OkStatus();
 }
@@ -178,8 +178,8 @@ absl::Status LogFiles::CheckFlags() {
     if (flags < 0) return PosixError("fcntl F_GETFL", extent.path, -flags);
     open_flags_ = FlagsInWords(flags);
     if (open_flags_ != FlagsInWords(wanted)) {
-      return absl::FailedPreconditionError(absl::StrCat(extent.path, " was opened with ", FlagsInWords(wanted),
-                                                        ", but the kernel says ", open_flags_));
+      return absl::FailedPreconditionError(
+          absl::StrCat(extent.path, " was opened with ", FlagsInWords(wanted), ", but the kernel says ", open_flags_));
     }
   }
   return absl::OkStatus();

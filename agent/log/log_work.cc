@@ -33,9 +33,8 @@ absl::StatusOr<std::unique_ptr<LogWork>> LogWork::Create(const v1::HostPlan& pla
                                                          const std::atomic<int64_t>& lease_deadline_ns,
                                                          WorkSink& sink) {
   PLIMSOLL_ASSIGN_OR_RETURN(WorkSetup setup, MakeWorkSetup(plan));
-  PLIMSOLL_ASSIGN_OR_RETURN(
-      std::unique_ptr<RunDirectory> directory,
-      sandbox.MakeRunDirectory(setup.dir, setup.run_id, setup.run_token, setup.host_label));
+  PLIMSOLL_ASSIGN_OR_RETURN(std::unique_ptr<RunDirectory> directory,
+                            sandbox.MakeRunDirectory(setup.dir, setup.run_id, setup.run_token, setup.host_label));
   return std::make_unique<LogWorkImpl>(std::move(setup), std::move(directory), lease_deadline_ns, sink);
 }
 

@@ -15,9 +15,7 @@ class RateSchedule {
   RateSchedule(int64_t start_ns, double rate_per_second)
       : start_ns_(start_ns), rate_micro_(static_cast<uint64_t>(std::llround(rate_per_second * 1e6))) {}
 
-  int64_t DueAt(uint64_t write) const {
-    return start_ns_ + static_cast<int64_t>(Wide{write} * kNsMicro / rate_micro_);
-  }
+  int64_t DueAt(uint64_t write) const { return start_ns_ + static_cast<int64_t>(Wide{write} * kNsMicro / rate_micro_); }
 
   // How many writes are due before `moment_ns`, which is also the number of the first one that is not.
   uint64_t DueBefore(int64_t moment_ns) const {

@@ -59,8 +59,8 @@ class StartGate {
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   bool armed_ ABSL_GUARDED_BY(mutex_) = false;
   Start start_ ABSL_GUARDED_BY(mutex_);
-  // Number of the last arming (or of its end) times two, plus kBegun. Changes from "armed" to "replaced" under the lock;
-  // from "armed" to "begun" by whoever comes first.
+  // Number of the last arming (or of its end) times two, plus kBegun. Changes from "armed" to "replaced" under the
+  // lock; from "armed" to "begun" by whoever comes first.
   std::atomic<uint64_t> word_{0};
 };
 

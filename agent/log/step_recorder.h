@@ -39,15 +39,15 @@ class StepRecorder {
                const std::atomic<int64_t>& stop_trace_at_ns, Hooks hooks, WorkSink& sink);
   ~StepRecorder();
 
-  // Takes what the writers have published by `now_ns`, and tells the sink of what is complete. `late_ns`: how much later
-  // than it had asked the caller was woken. Returns when to poll again.
+  // Takes what the writers have published by `now_ns`, and tells the sink of what is complete. `late_ns`: how much
+  // later than it had asked the caller was woken. Returns when to poll again.
   int64_t Poll(int64_t now_ns, int64_t late_ns);
 
   // Every writer has left its loop and all frames have left.
   bool done() const { return done_; }
 
-  // The step's last message, once done. `reason`: why somebody asked for a stop; writers that failed, or found the lease
-  // run out, name the reason themselves.
+  // The step's last message, once done. `reason`: why somebody asked for a stop; writers that failed, or found the
+  // lease run out, name the reason themselves.
   v1::StepDone Finish(const std::string& reason) const;
 
  private:

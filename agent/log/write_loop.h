@@ -151,12 +151,10 @@ void RunWriteLoop(const WriteLoopParams& params, StopControl& control, BlockSour
     if (written != static_cast<int64_t>(block_bytes) || sync_result != 0) [[unlikely]] {
       using Kind = WriteFailure::Kind;
       const Kind kind = sync_result != 0 ? Kind::kSync : written < 0 ? Kind::kWrite : Kind::kShortWrite;
-      state.failure = {kind,
-                       kind == Kind::kSync ? -sync_result : static_cast<int>(-std::min<int64_t>(written, 0)),
-                       place.extent,
-                       place.offset_bytes,
-                       block_bytes,
-                       static_cast<uint64_t>(std::max<int64_t>(written, 0))};
+      state.failure = {
+          kind,         kind == Kind::kSync ? -sync_result : static_cast<int>(-std::min<int64_t>(written, 0)),
+          place.extent, place.offset_bytes,
+          block_bytes,  static_cast<uint64_t>(std::max<int64_t>(written, 0))};
       loop_end = LoopEnd::kFailed;
       control.StopAt(now_ns);
       break;
@@ -170,14 +168,16 @@ void RunWriteLoop(const WriteLoopParams& params, StopControl& control, BlockSour
     }
     const Sample sample{start_ns, static_cast<uint64_t>(now_ns - start_ns)};
     counts.Take(sample, block_bytes, state);
-    if (!state.ring.TryPush(sample)) [[unlikely]] write_loop_internal::PushWaiting(sample, state, env);
+    if (!state.ring.TryPush(sample)) [[unlikely]]
+      write_loop_internal::PushWaiting(sample, state, env);
     // Release: who sees it finds the sample in the ring.
     state.mark.store(WriterState::kIdle, std::memory_order_release);
 
     previous_end_ns = now_ns;
     place = params.layout.After(place);
     // On few CPUs the other writers get theirs at once instead of after a time slice.
-    if (counts.writes == 1) [[unlikely]] env.Yield();
+    if (counts.writes == 1) [[unlikely]]
+      env.Yield();
     if (params.delay_ns > 0) {
       write_loop_internal::SleepWhileAllowed(now_ns, std::min(now_ns + params.delay_ns, end_ns), control, env);
     }

@@ -73,8 +73,7 @@ void Writer::Run() {
   for (uint32_t extent = 0; extent < files_.size(); ++extent) fds.push_back(files_.fd(extent));
   FileEnv env(fds);
   uint64_t arming = 0;
-  while (const std::optional<StartGate::Start> start =
-             around_.gate.AwaitStart(arming, 0, around_.spin ? kSpinNs : 0)) {
+  while (const std::optional<StartGate::Start> start = around_.gate.AwaitStart(arming, 0, around_.spin ? kSpinNs : 0)) {
     arming = start->arming;
     RunWriteLoop(around_.setup.LoopOf(start->step, start->start_ns), around_.control, *source_, state_, env);
   }

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "agent/log/block_source.h"
@@ -76,12 +78,19 @@ class FakeEnv {
 
 // A writer's whole surroundings but the recorder.
 struct FakeWriter {
-  explicit FakeWriter(std::vector<uint64_t> block_bytes, size_t ring_capacity = SampleRing::kDefaultCapacity)
-      : source(BlockSource::Identity{{1, 2, 3}, 4, 5}, block_bytes), state(ring_capacity) {}
+  explicit FakeWriter(const std::vector<uint64_t>& block_bytes, size_t ring_capacity = SampleRing::kDefaultCapacity)
+      : FakeWriter(MakeSource(block_bytes), ring_capacity) {}
+  // Making a pool takes a millisecond: tests of many rounds share one.
+  FakeWriter(std::shared_ptr<BlockSource> shared_source, size_t ring_capacity)
+      : source(std::move(shared_source)), state(ring_capacity) {}
+
+  static std::shared_ptr<BlockSource> MakeSource(const std::vector<uint64_t>& block_bytes) {
+    return std::make_shared<BlockSource>(BlockSource::Identity{{1, 2, 3}, 4, 5}, block_bytes);
+  }
 
   void Run(const WriteLoopParams& params) {
     env.now_ns = params.start_ns;
-    RunWriteLoop(params, control, source, state, env);
+    RunWriteLoop(params, control, *source, state, env);
   }
   std::vector<Sample> Drain() {
     std::vector<Sample> samples;
@@ -91,7 +100,7 @@ struct FakeWriter {
 
   std::atomic<int64_t> lease_deadline_ns{StopControl::kNever};
   StopControl control{lease_deadline_ns};
-  BlockSource source;
+  std::shared_ptr<BlockSource> source;
   WriterState state;
   FakeEnv env;
 };

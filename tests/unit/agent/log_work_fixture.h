@@ -142,9 +142,7 @@ class LogWorkTest : public ::testing::Test {
     return work.status();
   }
   absl::StatusOr<v1::Prepared> Prepare() {
-    return work_->Prepare([this](uint64_t done, uint64_t total) {
-      progress_.emplace_back(done, total);
-    });
+    return work_->Prepare([this](uint64_t done, uint64_t total) { progress_.emplace_back(done, total); });
   }
   void CreateAndPrepare() {
     ASSERT_THAT(Create(), IsOk());
