@@ -62,8 +62,8 @@ bool IsLocal(const std::string& listen) {
          absl::StartsWith(listen, "localhost:") || absl::StartsWith(listen, "[::1]:");
 }
 
-// Waits for SIGTERM or SIGINT; for a child also for the end of its standard input, which is its controller's end. Returns true for a
-// signal.
+// Waits for SIGTERM or SIGINT; for a child also for the end of its standard input, which is its controller's end.
+// Returns true for a signal.
 bool WaitForEnd(int signal_fd, bool child) {
   std::array<pollfd, 2> waits = {{{signal_fd, POLLIN, 0}, {child ? STDIN_FILENO : -1, POLLIN, 0}}};
   while (true) {
@@ -77,7 +77,8 @@ bool WaitForEnd(int signal_fd, bool child) {
   }
 }
 
-// A child's socket stands in a directory that its controller made for it; a controller that was killed cannot remove it.
+// A child's socket stands in a directory that its controller made for it; a controller that was killed cannot remove
+// it.
 void RemoveSocket(const std::string& listen) {
   if (!absl::StartsWith(listen, "unix:")) return;
   const std::string path = listen.substr(5);
@@ -102,7 +103,8 @@ int Serve(const AgentFlags& flags) {
     spdlog::error("{}", std::string(sandbox.status().message()));
     return kExitWrongInput;
   }
-  for (const std::string& path : (*sandbox)->RemoveLeftovers()) spdlog::warn("removed what an earlier agent left: {}", path);
+  for (const std::string& path : (*sandbox)->RemoveLeftovers())
+    spdlog::warn("removed what an earlier agent left: {}", path);
 
   const SystemClock clock;
   const std::string instance_id = RandomId();
@@ -187,10 +189,11 @@ int Main(int argc, char** argv) {
   spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e %^%l%$ %v");
   spdlog::set_level(spdlog::level::from_str(flags.log_level));
   if (!IsLocal(flags.listen) && !flags.insecure) {
-    std::fprintf(stderr,
-                 "plimsoll-agent: --listen %s: anyone who reaches this address could write below the roots; listen on loopback "
-                 "or unix:PATH, or spell out --insecure\n",
-                 flags.listen.c_str());
+    std::fprintf(
+        stderr,
+        "plimsoll-agent: --listen %s: anyone who reaches this address could write below the roots; listen on loopback "
+        "or unix:PATH, or spell out --insecure\n",
+        flags.listen.c_str());
     return kExitWrongInput;
   }
   return Serve(flags);
@@ -199,4 +202,6 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace plimsoll
 
-int main(int argc, char** argv) { return plimsoll::Main(argc, argv); }
+int main(int argc, char** argv) {
+  return plimsoll::Main(argc, argv);
+}

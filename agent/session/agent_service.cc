@@ -60,8 +60,8 @@ class ClockReactor final : public grpc::ServerBidiReactor<v1::ClockProbe, v1::Cl
 
 }  // namespace
 
-// The stream of one session. The reactor goes when gRPC is done with it; the link, which the session's callbacks hold, stays
-// and then leads nowhere.
+// The stream of one session. The reactor goes when gRPC is done with it; the link, which the session's callbacks hold,
+// stays and then leads nowhere.
 class AgentService::SessionStream final : public grpc::ServerBidiReactor<v1::ControllerMessage, v1::AgentMessage> {
  public:
   struct Link {

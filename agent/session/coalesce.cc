@@ -37,8 +37,7 @@ void CoalesceFrame(v1::Frame&& later, bool keep_trace, v1::Frame& frame) {
     frame.set_first_start_ns(later.first_start_ns());
   }
   if (later.last_end_ns() != 0) frame.set_last_end_ns(later.last_end_ns());
-  if (later.has_slowest() &&
-      (!frame.has_slowest() || later.slowest().latency_ns() > frame.slowest().latency_ns())) {
+  if (later.has_slowest() && (!frame.has_slowest() || later.slowest().latency_ns() > frame.slowest().latency_ns())) {
     frame.mutable_slowest()->Swap(later.mutable_slowest());
   }
   frame.set_ring_full_waits(frame.ring_full_waits() + later.ring_full_waits());

@@ -5,9 +5,9 @@
 
 namespace plimsoll {
 
-// Adds `later`, of the same writer and step, to `frame`: counts, sums and histograms are added exactly, the interval range grows,
-// the moment-in-time fields are those of `later`. With `keep_trace` false the trace blocks of `later` are dropped and its
-// writes counted as untraced.
+// Adds `later`, of the same writer and step, to `frame`: counts, sums and histograms are added exactly, the interval
+// range grows, the moment-in-time fields are those of `later`. With `keep_trace` false the trace blocks of `later` are
+// dropped and its writes counted as untraced.
 void CoalesceFrame(v1::Frame&& later, bool keep_trace, v1::Frame& frame);
 
 // Adds every frame of `later` to its writer's in `batch` (closing frames only to closing ones), or appends it.

@@ -8,8 +8,8 @@
 
 namespace plimsoll {
 
-// A deadline that every message moves, and that never moves again once it has passed: a process that was frozen and woken
-// finds old messages in its socket, and they must not revive what has expired. Thread-safe.
+// A deadline that every message moves, and that never moves again once it has passed: a process that was frozen and
+// woken finds old messages in its socket, and they must not revive what has expired. Thread-safe.
 class Lease {
  public:
   Lease(MonotonicNs now, int64_t length_ns) : length_ns_(length_ns), deadline_ns_(now.value + length_ns) {}

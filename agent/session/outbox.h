@@ -12,9 +12,9 @@ namespace plimsoll {
 
 // Messages in order, bounded in bytes. Thread-safe.
 //
-// Above `coalesce_above_bytes` further frames are merged into the newest waiting batch (nothing is lost but the resolution in
-// time); above `drop_traces_above_bytes` their traces are dropped and counted. Histograms are bounded by their layout, so
-// memory is bounded whatever the controller does.
+// Above `coalesce_above_bytes` further frames are merged into the newest waiting batch (nothing is lost but the
+// resolution in time); above `drop_traces_above_bytes` their traces are dropped and counted. Histograms are bounded by
+// their layout, so memory is bounded whatever the controller does.
 class Outbox {
  public:
   struct Limits {

@@ -16,6 +16,9 @@ namespace {
 // A write that has been in flight for longer is reported with every Alive.
 constexpr int64_t kInFlightReportNs = kNsPerSecond;
 
+// The phase in which the work itself tells the state.
+constexpr char kWorking[] = "working";
+
 std::chrono::steady_clock::time_point SteadyTime(int64_t monotonic_ns) {
   // libstdc++'s steady_clock is CLOCK_MONOTONIC.
   return std::chrono::steady_clock::time_point(std::chrono::nanoseconds(monotonic_ns));
@@ -49,6 +52,12 @@ void Session::Deliver(v1::ControllerMessage message) {
       std::shared_ptr<LogWork> work;
       {
         MutexLock lock(mutex_);
+        if (phase_ == kWorking) {
+          // Behind an Arm that the session's thread has not handled yet: a stop must not overtake it.
+          inbox_.push_back(std::move(message));
+          changed_.NotifyAll();
+          return;
+        }
         stop_reason_ = message.stop().reason();
         work = work_;
       }
@@ -98,7 +107,9 @@ v1::SessionHolder Session::holder() const {
   return holder;
 }
 
-std::string Session::StateName() const { return work_ != nullptr && phase_ == "work" ? work_->State() : phase_; }
+std::string Session::StateName() const {
+  return work_ != nullptr && phase_ == kWorking ? work_->State() : phase_;
+}
 
 std::string Session::Describe() const {
   const int64_t age_s = (options_.clock->Now() - opened_) / kNsPerSecond;
@@ -211,6 +222,8 @@ absl::Status Session::Serve() {
       v1::AgentMessage answer;
       *answer.mutable_armed() = work->Arm(message.arm());
       Send(std::move(answer));
+    } else if (message.has_stop()) {
+      work->Stop(message.stop().reason());
     } else if (message.has_release()) {
       MutexLock lock(mutex_);
       keep_files_ = message.release().keep_files();
@@ -253,7 +266,7 @@ absl::Status Session::PrepareWork(const v1::Prepare& prepare) {
   }));
   {
     MutexLock lock(mutex_);
-    phase_ = "work";
+    phase_ = kWorking;
   }
   v1::AgentMessage message;
   *message.mutable_prepared() = std::move(prepared);
@@ -272,7 +285,8 @@ void Session::StopAndCleanUp(const absl::Status& reason) {
   }
   if (work == nullptr) return;
   work->Stop(reason.ok() ? "released" : std::string(reason.message()));
-  // A write in a hung system call cannot be called back; until it returns nothing can be cleaned and nobody else served.
+  // A write in a hung system call cannot be called back; until it returns nothing can be cleaned and nobody else
+  // served.
   while (!work->WaitIdle(5 * kNsPerSecond)) spdlog::warn("waiting for a write that does not return: {}", Describe());
   v1::AgentMessage message;
   *message.mutable_released() = work->Release(keep_files);

@@ -22,10 +22,10 @@ namespace plimsoll {
 
 // Takes the controller's messages, drives the work, keeps the lease, and cleans up on every path.
 //
-// A thread of its own does what may block (preparing, arming, releasing); heartbeats, stops and the lease are served on the
-// transport's threads, so that a hung file system never makes the agent deaf. It ends after Release, when the stream
-// breaks, when the lease runs out, or when the work could not be made; then it stops the writers, waits for the last write
-// however long that takes, and removes the files.
+// A thread of its own does what may block (preparing, arming, releasing); heartbeats, stops and the lease are served on
+// the transport's threads, so that a hung file system never makes the agent deaf. It ends after Release, when the
+// stream breaks, when the lease runs out, or when the work could not be made; then it stops the writers, waits for the
+// last write however long that takes, and removes the files.
 class Session final : public WorkSink {
  public:
   using WorkFactory = std::function<absl::StatusOr<std::unique_ptr<LogWork>>(

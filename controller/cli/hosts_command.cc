@@ -48,7 +48,9 @@ absl::StatusOr<std::vector<std::string>> Addresses(const HostsFlags& flags) {
   return addresses;
 }
 
-std::string Microseconds(int64_t ns) { return absl::StrFormat("%.1f us", static_cast<double>(ns) / 1e3); }
+std::string Microseconds(int64_t ns) {
+  return absl::StrFormat("%.1f us", static_cast<double>(ns) / 1e3);
+}
 
 void PrintDirectory(const v1::DirectoryDescription& directory, std::ostream& out) {
   if (!directory.error().empty()) {
@@ -56,9 +58,9 @@ void PrintDirectory(const v1::DirectoryDescription& directory, std::ostream& out
     return;
   }
   out << absl::StrFormat("  %-16s %s on %s, %s at %s (%s)\n", "directory", directory.path(), directory.fs_type(),
-                               directory.fs_source(), directory.mount_point(), directory.mount_options());
+                         directory.fs_source(), directory.mount_point(), directory.mount_options());
   out << absl::StrFormat("  %-16s %s of %s\n", "free", FormatSizeForPeople(directory.free_bytes()),
-                               FormatSizeForPeople(directory.total_bytes()));
+                         FormatSizeForPeople(directory.total_bytes()));
   if (!directory.caveat().empty()) {
     out << absl::StrFormat("  %-16s %s %s\n", "note", directory.fs_type(), directory.caveat());
   }
@@ -69,26 +71,25 @@ void PrintHost(const Host& host, MonotonicNs now, std::ostream& out) {
   out << absl::StrFormat("%s (%s)\n", host.label, host.address);
   out << absl::StrFormat("  %-16s %s, protocol %d\n", "version", facts.version(), facts.protocol_version());
   out << absl::StrFormat("  %-16s %s, %d CPUs, %s\n", "kernel", facts.kernel(), facts.cpus(),
-                               FormatSizeForPeople(facts.memory_bytes()));
+                         FormatSizeForPeople(facts.memory_bytes()));
   for (const v1::DirectoryDescription& directory : facts.directories()) PrintDirectory(directory, out);
   if (host.clock.empty()) {
     out << absl::StrFormat("  %-16s no answer to the probes\n", "clock");
   } else {
     const ClockOffset offset = host.clock.OffsetAtLocal(now.value);
     out << absl::StrFormat("  %-16s offset %.9f s +/- %s, source %s, a read takes %d ns\n", "clock",
-                                 static_cast<double>(offset.offset_ns) / 1e9, Microseconds(offset.error_ns),
-                                 facts.clock_source(), facts.clock_read_ns() / 2);
-    out << absl::StrFormat("  %-16s %+.6f s against this host, %s\n", "wall clock",
-                                 static_cast<double>(host.wall_difference_ns) / 1e9,
-                                 facts.time_synchronized()
-                                     ? absl::StrCat("synchronised, error at most ",
-                                                    Microseconds(static_cast<int64_t>(facts.time_error_ns())))
-                                     : "not synchronised");
+                           static_cast<double>(offset.offset_ns) / 1e9, Microseconds(offset.error_ns),
+                           facts.clock_source(), facts.clock_read_ns() / 2);
+    out << absl::StrFormat(
+        "  %-16s %+.6f s against this host, %s\n", "wall clock", static_cast<double>(host.wall_difference_ns) / 1e9,
+        facts.time_synchronized()
+            ? absl::StrCat("synchronised, error at most ", Microseconds(static_cast<int64_t>(facts.time_error_ns())))
+            : "not synchronised");
     out << absl::StrFormat("  %-16s %s at best\n", "round trip", Microseconds(host.clock.MinRoundTripNs()));
   }
   if (facts.has_holder()) {
     out << absl::StrFormat("  %-16s run %s of %s for %d s\n", "busy with", facts.holder().run_id(),
-                                 facts.holder().peer(), facts.holder().age_ns() / 1'000'000'000);
+                           facts.holder().peer(), facts.holder().age_ns() / 1'000'000'000);
   }
 }
 
@@ -116,7 +117,8 @@ int HostsMain(const HostsFlags& flags, CommandLine& line) {
       PrintHost(*host, clock.Now(), line.out);
     } else {
       code = Exit::kCannotRun;
-      PrintError(line, absl::StrCat("agent at ", host->address, ": ", std::string(host->description.status().message())),
+      PrintError(line,
+                 absl::StrCat("agent at ", host->address, ": ", std::string(host->description.status().message())),
                  code);
     }
   }

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/units.h"
 #include "controller/analysis/analyzer.h"
-#include "controller/analysis/verdict.h"
+#include "controller/analysis/judge.h"
 #include "controller/cli/outputs.h"
 #include "controller/render/json.h"
 #include "controller/render/text.h"

@@ -19,14 +19,14 @@
 #include "common/posix_error.h"
 #include "common/status_macros.h"
 #include "common/units.h"
-#include "controller/analysis/verdict.h"
+#include "controller/analysis/judge.h"
 #include "controller/cli/outputs.h"
 #include "controller/cli/plan_flags.h"
 #include "controller/plan/plan_check.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/plan/plan_yaml.h"
 #include "controller/render/json.h"
-#include "controller/render/mqldt_csv.h"
+#include "controller/render/csv.h"
 #include "controller/render/text.h"
 #include "controller/run/child_agent.h"
 #include "controller/run/conductor.h"
@@ -100,8 +100,8 @@ class Run {
     if (flags_.dry_run) return DryRun();
     for (const std::string& warning : Warnings(fleet_->hosts())) progress_.Warn(warning);
     for (const std::string& note : PlanNotes(plan_)) progress_.Warn(note);
-    auto results = ResultsDirectory::Create(
-        flags_.out.empty() ? DefaultResultsPath(clock_.WallNow(), run_id_) : flags_.out);
+    auto results =
+        ResultsDirectory::Create(flags_.out.empty() ? DefaultResultsPath(clock_.WallNow(), run_id_) : flags_.out);
     if (!results.ok()) return PrintError(line_, results.status(), Exit::kWrong);
     auto journal = results->CreateJournal();
     if (!journal.ok()) return PrintError(line_, journal.status(), Exit::kWrong);
@@ -114,8 +114,9 @@ class Run {
     progress_.Clear();
     if (left_) {
       log.Flush();
-      PrintError(line_, absl::StrCat("left at once; the agents stop and clean up within ", FormatDuration(plan_.lease_ns()),
-                                     "; `plimsoll report ", results->path(), "` tells what there is"),
+      PrintError(line_,
+                 absl::StrCat("left at once; the agents stop and clean up within ", FormatDuration(plan_.lease_ns()),
+                              "; `plimsoll report ", results->path(), "` tells what there is"),
                  Exit::kLeft);
       // Streams and threads are not waited for: leaving at once is what was asked for.
       line_.err.flush();
@@ -186,7 +187,8 @@ class Run {
     if (!log.journal_status().ok()) PrintError(line_, log.journal_status(), Exit::kOk);
     if (!written.ok()) PrintError(line_, written, Exit::kOk);
     if (!line_.out) {
-      PrintError(line_, absl::StrCat("standard output could not be written; the report is in ", results.path()), Exit::kOk);
+      PrintError(line_, absl::StrCat("standard output could not be written; the report is in ", results.path()),
+                 Exit::kOk);
     }
     return ExitCode(report);
   }
@@ -214,8 +216,8 @@ class Run {
 
   // A child agent writes on this machine: the journal on the same file system would be measured too.
   void WarnOfSharedResults(const std::string& results) {
-    struct stat ours {};
-    struct stat theirs {};
+    struct stat ours{};
+    struct stat theirs{};
     for (const v1::LogWorkload& workload : workloads_) {
       if (stat(results.c_str(), &ours) == 0 && stat(workload.dir().c_str(), &theirs) == 0 &&
           ours.st_dev == theirs.st_dev) {

@@ -14,7 +14,8 @@
 
 namespace plimsoll {
 
-// What comes from one agent. Called on the transport's threads, for one agent one call at a time for each kind; must return soon.
+// What comes from one agent. Called on the transport's threads, for one agent one call at a time for each kind; must
+// return soon.
 class AgentListener {
  public:
   virtual ~AgentListener() = default;

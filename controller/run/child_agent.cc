@@ -76,8 +76,8 @@ absl::StatusOr<std::unique_ptr<ChildAgent>> ChildAgent::Start(const std::string&
   posix_spawnattr_setflags(&setup.attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK);
 
   const std::string program = ProgramBeside("plimsoll-agent");
-  std::vector<std::string> arguments = {program,           "--child", "--root",      root,  "--listen",
-                                        child->address_, "--log-level", "error"};
+  std::vector<std::string> arguments = {program,    "--child",       "--root",      root,
+                                        "--listen", child->address_, "--log-level", "error"};
   std::vector<char*> argv;
   argv.reserve(arguments.size() + 1);
   for (std::string& argument : arguments) argv.push_back(argument.data());

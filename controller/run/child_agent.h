@@ -11,12 +11,13 @@
 
 namespace plimsoll {
 
-// A `plimsoll-agent` of the same build on a private Unix socket (mode 0600, in a directory of mode 0700), in a process session of
-// its own, so that Ctrl-C does not reach it. It ends by itself when this object or this process goes, as soon as its session is over:
-// it outlives a killed controller by its lease, and cleans up.
+// A `plimsoll-agent` of the same build on a private Unix socket (mode 0600, in a directory of mode 0700), in a process
+// session of its own, so that Ctrl-C does not reach it. It ends by itself when this object or this process goes, as
+// soon as its session is over: it outlives a killed controller by its lease, and cleans up.
 class ChildAgent {
  public:
-  // Returns when it listens. `root` is the one directory below which it may write. The program is looked for beside this one
+  // Returns when it listens. `root` is the one directory below which it may write. The program is looked for beside
+  // this one
   // (/proc/self/exe).
   static absl::StatusOr<std::unique_ptr<ChildAgent>> Start(const std::string& root);
   // Closes the pipe that holds the child and waits for its end.

@@ -15,7 +15,6 @@ constexpr int64_t kBurstTimeoutNs = 2 * kNsPerSecond;
 constexpr int64_t kShortestLeadNs = 50 * kNsPerMs;
 constexpr int64_t kShortestProbePeriodNs = 100 * kNsPerMs;
 constexpr int64_t kProbePeriodPerHostNs = kNsPerMs;
-constexpr int64_t kFlushPeriodNs = kNsPerSecond;
 
 // What an agent says is wrong with what it was asked for, as against trouble of its own.
 bool IsWrongInput(int32_t code) {
@@ -46,183 +45,11 @@ Conductor::Conductor(Options options)
           std::max(kShortestProbePeriodNs, static_cast<int64_t>(options_.fleet->size()) * kProbePeriodPerHostNs)) {}
 
 bool Conductor::All(const std::function<bool(const Host&)>& condition) const {
-  return std::all_of(fleet_.hosts().begin(), fleet_.hosts().end(),
-                     [&](const auto& host) { return condition(*host); });
+  return std::all_of(fleet_.hosts().begin(), fleet_.hosts().end(), [&](const auto& host) { return condition(*host); });
 }
 
-void Conductor::Send(Host& host, v1::ControllerMessage message) { host.client->Send(std::move(message)); }
-
-bool Conductor::PumpUntil(const Condition& done) {
-  while (true) {
-    if (options_.events->interrupts() > 0) interrupted_ = true;
-    if (options_.events->interrupts() > 1) {
-      left_ = true;
-      return false;
-    }
-    if (done()) return true;
-    for (Event& event : options_.events->TakeUntil(NextTimer())) Handle(event);
-    RunTimers(clock_.Now());
-  }
-}
-
-MonotonicNs Conductor::NextTimer() const {
-  MonotonicNs next = std::min(next_flush_, options_.progress->next_update());
-  if (sessions_open_) next = std::min({next, next_heartbeat_, next_probe_});
-  return next;
-}
-
-void Conductor::RunTimers(MonotonicNs now) {
-  if (now >= next_flush_) {
-    log_.Flush();
-    next_flush_ = now + kFlushPeriodNs;
-  }
-  if (now >= options_.progress->next_update()) options_.progress->Update(now, fleet_.hosts(), log_.live());
-  if (!sessions_open_) return;
-  if (now >= next_heartbeat_) {
-    next_heartbeat_ = now + heartbeat_period_ns_;
-    v1::ControllerMessage message;
-    message.mutable_heartbeat()->set_id(++heartbeat_id_);
-    for (auto& host : fleet_.hosts()) {
-      if (host->lost() || host->phase == Host::Phase::kGone) continue;
-      Send(*host, message);
-      // Events were taken just before: silence is the host's, unless this process itself stood still for so long.
-      if (now - host->last_heard > options_.plan.lease_ns()) {
-        Lose(*host, absl::StrCat("nothing heard from it for ", FormatDuration(options_.plan.lease_ns())));
-      }
-    }
-  }
-  if (now >= next_probe_) {
-    next_probe_ = now + probe_period_ns_;
-    for (auto& host : fleet_.hosts()) {
-      if (host->lost() || host->phase == Host::Phase::kGone || host->probing) continue;
-      host->probing = true;
-      host->client->Probe(1);
-    }
-  }
-}
-
-void Conductor::Handle(Event& event) {
-  Host& host = fleet_.host(event.host);
-  if (auto* message = std::get_if<v1::AgentMessage>(&event.body)) {
-    host.last_heard = std::max(host.last_heard, event.time);
-    HandleMessage(host, *message);
-  } else if (auto* closed = std::get_if<SessionClosed>(&event.body)) {
-    HandleClosed(host, closed->status);
-  } else if (auto* probes = std::get_if<v1::ProbeBatch>(&event.body)) {
-    fleet_.AbsorbProbes(host, *probes);
-    if (probes->probes_size() == 0) return;
-    v1::JournalRecord record;
-    probes->set_host(static_cast<uint32_t>(host.index));
-    *record.mutable_probes() = std::move(*probes);
-    log_.Append(std::move(record));
-  }
-}
-
-void Conductor::HandleMessage(Host& host, v1::AgentMessage& message) {
-  const auto index = static_cast<uint32_t>(host.index);
-  v1::JournalRecord record;
-  switch (message.message_case()) {
-    case v1::AgentMessage::kPrepareProgress:
-      host.prepare_done_bytes = message.prepare_progress().done_bytes();
-      host.prepare_total_bytes = message.prepare_progress().total_bytes();
-      return;
-    case v1::AgentMessage::kPrepared:
-      if (host.phase == Host::Phase::kPreparing) host.phase = Host::Phase::kReady;
-      record.mutable_host_prepared()->set_host(index);
-      *record.mutable_host_prepared()->mutable_prepared() = std::move(*message.mutable_prepared());
-      log_.Append(std::move(record));
-      return;
-    case v1::AgentMessage::kArmed:
-      host.armed = std::move(*message.mutable_armed());
-      return;
-    case v1::AgentMessage::kFrames:
-      if (hold_frames_) {
-        held_frames_.emplace_back(host.index, std::move(*message.mutable_frames()));
-      } else if (step_ >= 0) {
-        LogFrames(host, *message.mutable_frames());
-      }
-      return;
-    case v1::AgentMessage::kStepDone:
-      host.step_done = true;
-      if (hold_frames_ || step_ < 0) return;
-      record.mutable_step_done()->set_host(index);
-      *record.mutable_step_done()->mutable_done() = std::move(*message.mutable_step_done());
-      log_.Append(std::move(record));
-      return;
-    case v1::AgentMessage::kFault:
-      if (!host.fault.has_value()) host.fault = message.fault();
-      record.mutable_fault()->set_host(index);
-      record.mutable_fault()->set_step(step_);
-      *record.mutable_fault()->mutable_fault() = std::move(*message.mutable_fault());
-      log_.Append(std::move(record));
-      return;
-    case v1::AgentMessage::kReleased:
-      host.released = std::move(*message.mutable_released());
-      return;
-    case v1::AgentMessage::kAlive:
-      host.in_flight.assign(message.alive().in_flight().begin(), message.alive().in_flight().end());
-      return;
-    case v1::AgentMessage::MESSAGE_NOT_SET:
-      return;  // a newer agent's message that this version does not know
-  }
-}
-
-void Conductor::LogFrames(Host& host, v1::FrameBatch& frames) {
-  CountTraces(frames);
-  v1::JournalRecord record;
-  v1::HostFrames& kept = *record.mutable_frames();
-  kept.set_host(static_cast<uint32_t>(host.index));
-  kept.mutable_frames()->Swap(frames.mutable_frames());
-  if (frames.has_sample()) kept.mutable_sample()->Swap(frames.mutable_sample());
-  log_.Append(std::move(record));
-}
-
-void Conductor::CountTraces(const v1::FrameBatch& frames) {
-  for (const v1::Frame& frame : frames.frames()) {
-    for (const std::string& block : frame.trace()) trace_bytes_ += block.size();
-  }
-  if (traces_stopped_ || trace_bytes_ < options_.plan.trace_limit_bytes()) return;
-  traces_stopped_ = true;
-  // One moment for all, far enough ahead for the message to reach every host.
-  const MonotonicNs moment = clock_.Now() + kNsPerSecond;
-  for (auto& host : fleet_.hosts()) {
-    if (host->lost() || host->clock.empty()) continue;
-    v1::ControllerMessage message;
-    message.mutable_stop_trace()->set_at_ns(host->clock.ToRemote(moment.value));
-    Send(*host, std::move(message));
-  }
-  log_.Note(absl::StrCat("traces reached --trace-limit (", FormatSizeForPeople(options_.plan.trace_limit_bytes()),
-                         ") and stopped on all hosts at one moment; the histograms go on"));
-}
-
-void Conductor::HandleClosed(Host& host, const absl::Status& status) {
-  if (host.lost() || host.phase == Host::Phase::kGone) return;
-  if (host.phase == Host::Phase::kReleasing) {
-    // An agent that was still preparing ends its session as cancelled; it has cleaned up all the same.
-    if (!host.released.has_value() && !status.ok()) {
-      log_.Note(absl::StrCat(host.label, ": the session ended before the agent said that its files are removed (",
-                             std::string(status.message()), "); it removes them by itself"));
-    }
-    host.phase = Host::Phase::kGone;
-    return;
-  }
-  const std::string why = status.ok() ? "the agent ended the session" : std::string(status.message());
-  if (status.code() == absl::StatusCode::kResourceExhausted && !host.fault.has_value()) {
-    Lose(host, absl::StrCat("the agent is ", why));
-  } else {
-    Lose(host, absl::StrCat("the session broke: ", why.empty() ? "connection lost" : why));
-  }
-}
-
-void Conductor::Lose(Host& host, const std::string& reason) {
-  if (host.lost()) return;
-  host.phase = Host::Phase::kLost;
-  v1::JournalRecord record;
-  record.mutable_host_lost()->set_host(static_cast<uint32_t>(host.index));
-  record.mutable_host_lost()->set_reason(reason);
-  record.mutable_host_lost()->set_step(step_);
-  log_.Append(std::move(record));
-  options_.progress->Warn(absl::StrCat("host ", host.label, " is lost: ", reason));
+void Conductor::Send(Host& host, v1::ControllerMessage message) {
+  host.client->Send(std::move(message));
 }
 
 void Conductor::Begin() {
@@ -248,7 +75,6 @@ void Conductor::Begin() {
 }
 
 std::optional<Failure> Conductor::Run() {
-  next_flush_ = clock_.Now() + kFlushPeriodNs;
   Begin();
   std::optional<Failure> failure = PrepareAll();
   std::string cut_short;
@@ -320,6 +146,7 @@ std::optional<Failure> Conductor::PreparationFailure() const {
 
 std::string Conductor::MustStop() const {
   if (interrupted_) return "interrupted";
+  if (!trouble_) return "";
   const bool any_left = !All([](const Host& host) { return host.lost() || host.fault.has_value(); });
   if (!any_left) return "no host is left";
   if (options_.plan.on_host_loss() == v1::HOST_LOSS_POLICY_CONTINUE) return "";
@@ -359,8 +186,8 @@ Conductor::ArmResult Conductor::ArmAll(uint32_t step) {
   v1::StepBegin& begin = *record.mutable_step_begin();
   begin.set_step(step);
   begin.set_start_ns(start.value);
-  hold_frames_ = true;
-  held_frames_.clear();
+  hold_ = true;
+  held_.clear();
   for (auto& host : fleet_.hosts()) {
     if (host->phase != Host::Phase::kReady || host->fault.has_value() || host->clock.empty()) {
       begin.add_host_start_ns(0);
@@ -389,12 +216,12 @@ Conductor::ArmResult Conductor::ArmAll(uint32_t step) {
   }
   step_ = static_cast<int32_t>(step);
   log_.Append(std::move(record));
-  hold_frames_ = false;
+  hold_ = false;
   for (auto& host : fleet_.hosts()) {
     if (host->phase == Host::Phase::kArmed) host->phase = Host::Phase::kRunning;
   }
-  for (auto& [index, frames] : held_frames_) LogFrames(fleet_.host(index), frames);
-  held_frames_.clear();
+  for (auto& [index, message] : held_) HandleMessage(fleet_.host(index), message);
+  held_.clear();
   return ArmResult::kArmed;
 }
 
@@ -404,7 +231,8 @@ void Conductor::DisarmAll() {
     if (host->phase != Host::Phase::kArmed) continue;
     v1::ControllerMessage message;
     message.mutable_stop()->set_reason("not every host could start in time");
-    if (host->armed.has_value() && !host->armed->late()) Send(*host, std::move(message));
+    // One that has not answered yet is stopped too: it may have been armed in time.
+    if (!host->armed.has_value() || !host->armed->late()) Send(*host, std::move(message));
   }
   PumpUntil([this] {
     return All([](const Host& host) {
@@ -414,8 +242,8 @@ void Conductor::DisarmAll() {
   for (auto& host : fleet_.hosts()) {
     if (host->phase == Host::Phase::kArmed) host->phase = Host::Phase::kReady;
   }
-  hold_frames_ = false;
-  held_frames_.clear();
+  hold_ = false;
+  held_.clear();
 }
 
 std::optional<Failure> Conductor::RunStep(uint32_t step) {
@@ -428,9 +256,9 @@ std::optional<Failure> Conductor::RunStep(uint32_t step) {
     Failure failure{Exit::kCannotRun, {}};
     for (const auto& host : fleet_.hosts()) {
       if (host->armed.has_value() && host->armed->late()) {
-        failure.lines.push_back(absl::StrCat(
-            host->label, ": got its start too late twice (round trip ",
-            FormatDuration(host->worst_round_trip_ns / kNsPerUs * kNsPerUs), "): is the host or the network overloaded?"));
+        failure.lines.push_back(absl::StrCat(host->label, ": got its start too late twice (round trip ",
+                                             FormatDuration(host->worst_round_trip_ns / kNsPerUs * kNsPerUs),
+                                             "): is the host or the network overloaded?"));
       }
     }
     return failure;
@@ -486,9 +314,7 @@ void Conductor::ReleaseAll() {
     Send(*host, std::move(message));
   }
   options_.progress->Releasing();
-  PumpUntil([this] {
-    return All([](const Host& host) { return host.lost() || host.phase == Host::Phase::kGone; });
-  });
+  PumpUntil([this] { return All([](const Host& host) { return host.lost() || host.phase == Host::Phase::kGone; }); });
   sessions_open_ = false;
 }
 

@@ -1,11 +1,12 @@
 // Takes a run from the first session to the last.
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/clock.h"
@@ -23,9 +24,9 @@ inline constexpr int64_t kFrameIntervalNs = 250'000'000;
 
 // One thread: it waits for events and handles them one after another, so no state of a run needs a lock.
 //
-// Prepares every host, then for each step probes the clocks, arms all hosts for one moment and waits for the last host's
-// StepDone, then releases all. A host is lost when its stream breaks or nothing is heard of it for a lease; what it had
-// sent stays. What is received goes to the log before anything else is done with it.
+// Prepares every host, then for each step probes the clocks, arms all hosts for one moment and waits for the last
+// host's StepDone, then releases all. A host is lost when its stream breaks or nothing is heard of it for a lease; what
+// it had sent stays. What is received goes to the log before anything else is done with it.
 class Conductor {
  public:
   struct Options {
@@ -85,9 +86,13 @@ class Conductor {
   bool left_ = false;
   bool sessions_open_ = false;
   int32_t step_ = -1;  // that runs; -1: none
-  // Frames that came before every host was armed: they count only when all are.
-  bool hold_frames_ = false;
-  std::vector<std::pair<size_t, v1::FrameBatch>> held_frames_;
+  // A host was lost or has failed.
+  bool trouble_ = false;
+  // Taken from the queue and not handled yet.
+  std::deque<Event> pending_;
+  // Frames and StepDones that came before every host was armed: they count only when all are.
+  bool hold_ = false;
+  std::vector<std::pair<size_t, v1::AgentMessage>> held_;
   uint64_t trace_bytes_ = 0;
   bool traces_stopped_ = false;
   uint64_t heartbeat_id_ = 0;

@@ -46,8 +46,8 @@ class EventQueue {
     return interrupts_;
   }
 
-  // All that is there, waiting for the first at most until the moment of CLOCK_MONOTONIC; empty where nothing came, or where an
-  // interrupt came that no earlier call returned for.
+  // All that is there, waiting for the first at most until the moment of CLOCK_MONOTONIC; empty where nothing came, or
+  // where an interrupt came that no earlier call returned for.
   std::vector<Event> TakeUntil(MonotonicNs deadline) {
     MutexLock lock(mutex_);
     const std::chrono::steady_clock::time_point until{std::chrono::nanoseconds(deadline.value)};

@@ -15,8 +15,7 @@ constexpr size_t kMaxLabelBytes = 48;
 // Puts what one agent sends into the run's queue.
 class QueueingListener final : public AgentListener {
  public:
-  QueueingListener(size_t host, const Clock& clock, EventQueue& events)
-      : host_(host), clock_(clock), events_(events) {}
+  QueueingListener(size_t host, const Clock& clock, EventQueue& events) : host_(host), clock_(clock), events_(events) {}
 
   void OnDescribed(absl::StatusOr<v1::HostDescription> description) override { Push(std::move(description)); }
   void OnMessage(v1::AgentMessage message) override { Push(std::move(message)); }

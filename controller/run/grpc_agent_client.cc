@@ -53,16 +53,16 @@ class DescribeCall {
     call->request_.set_protocol_version(kProtocolVersion);
     for (const std::string& directory : directories) call->request_.add_directories(directory);
     call->context_.set_deadline(std::chrono::system_clock::now() + std::chrono::nanoseconds(timeout_ns));
-    stub.async()->Describe(&call->context_, &call->request_, &call->response_, [call, &listener, &calls](
-                                                                                   const grpc::Status& status) {
-      if (status.ok()) {
-        listener.OnDescribed(std::move(call->response_));
-      } else {
-        listener.OnDescribed(FromGrpc(status));
-      }
-      delete call;
-      calls.End();
-    });
+    stub.async()->Describe(&call->context_, &call->request_, &call->response_,
+                           [call, &listener, &calls](const grpc::Status& status) {
+                             if (status.ok()) {
+                               listener.OnDescribed(std::move(call->response_));
+                             } else {
+                               listener.OnDescribed(FromGrpc(status));
+                             }
+                             delete call;
+                             calls.End();
+                           });
   }
 
  private:
@@ -71,7 +71,8 @@ class DescribeCall {
   v1::HostDescription response_;
 };
 
-// The probe stream. Lives until its OnDone; the client only ever touches it under the lock that OnDone takes to detach it.
+// The probe stream. Lives until its OnDone; the client only ever touches it under the lock that OnDone takes to detach
+// it.
 class ProbeStream final : public grpc::ClientBidiReactor<v1::ClockProbe, v1::ClockReply> {
  public:
   struct Link {
@@ -286,9 +287,7 @@ class GrpcAgentClient final : public AgentClient {
   void Describe(const std::vector<std::string>& directories, int64_t timeout_ns) override {
     DescribeCall::Start(*stub_, directories, timeout_ns, listener_, calls_);
   }
-  void Probe(int count) override {
-    ProbeStream::Probe(*stub_, probe_link_, count, clock_, listener_, calls_);
-  }
+  void Probe(int count) override { ProbeStream::Probe(*stub_, probe_link_, count, clock_, listener_, calls_); }
   void OpenSession() override { SessionCall::Open(*stub_, session_link_, listener_, calls_); }
   void Send(v1::ControllerMessage message) override { SessionCall::Send(*session_link_, std::move(message)); }
 

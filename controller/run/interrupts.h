@@ -7,8 +7,8 @@
 
 namespace plimsoll {
 
-// While it lives, SIGINT, SIGTERM and SIGHUP go to the queue as interrupts and do nothing else. Make it before any other
-// thread, so that all inherit the blocked signals; one at a time.
+// While it lives, SIGINT, SIGTERM and SIGHUP go to the queue as interrupts and do nothing else. Make it before any
+// other thread, so that all inherit the blocked signals; one at a time.
 class Interrupts {
  public:
   explicit Interrupts(EventQueue& events);

@@ -126,7 +126,8 @@ absl::StatusOr<JournalEnd> ReadJournal(const std::string& path,
                                                         ": use the version that wrote it, or a newer one"));
     }
     if (header.length > kMaxRecordBytes || header.format == 0) {
-      return absl::DataLossError(absl::StrCat(path, ": record ", end.records + 1, " at byte ", end.bytes, " is damaged"));
+      return absl::DataLossError(
+          absl::StrCat(path, ": record ", end.records + 1, " at byte ", end.bytes, " is damaged"));
     }
     payload.resize(header.length);
     PLIMSOLL_ASSIGN_OR_RETURN(const size_t payload_bytes, ReadFully(fd.get(), path, payload.data(), payload.size()));

@@ -1,4 +1,5 @@
-// The append-only file of everything that the controller received. Its format is told in proto/plimsoll/v1/journal.proto.
+// The append-only file of everything that the controller received. Its format is told in
+// proto/plimsoll/v1/journal.proto.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +23,8 @@ class JournalWriter {
   // Makes the file; ALREADY_EXISTS where it is there.
   static absl::StatusOr<std::unique_ptr<JournalWriter>> Create(const std::string& path);
 
-  // Appends to the buffer, which flushes itself from 256 KiB on. After a failed write nothing more is written, so that the file
-  // stays a prefix of what was given, and every later call returns the first error.
+  // Appends to the buffer, which flushes itself from 256 KiB on. After a failed write nothing more is written, so that
+  // the file stays a prefix of what was given, and every later call returns the first error.
   absl::Status Append(const v1::JournalRecord& record);
   absl::Status Flush();
 
@@ -44,9 +45,9 @@ struct JournalEnd {
   uint64_t trailing_bytes = 0;
 };
 
-// Calls `visit` with every whole record, in order. A cut-off end is not an error (see JournalEnd). DATA_LOSS where a checksum is
-// wrong in the middle, INVALID_ARGUMENT where the file is no journal, FAILED_PRECONDITION where a newer version wrote it.
-// Memory: one record at a time, at most 64 MiB.
+// Calls `visit` with every whole record, in order. A cut-off end is not an error (see JournalEnd). DATA_LOSS where a
+// checksum is wrong in the middle, INVALID_ARGUMENT where the file is no journal, FAILED_PRECONDITION where a newer
+// version wrote it. Memory: one record at a time, at most 64 MiB.
 absl::StatusOr<JournalEnd> ReadJournal(const std::string& path,
                                        const std::function<void(const v1::JournalRecord&)>& visit);
 

@@ -15,7 +15,9 @@ using Hosts = std::vector<std::unique_ptr<Host>>;
 // Room that is left alone on every storage beside what the run asks for: markers, directories, the file system's own.
 constexpr uint64_t kSpareBytes = uint64_t{1} << 20;
 
-const v1::DirectoryDescription& DirectoryOf(const Host& host) { return host.description->directories(0); }
+const v1::DirectoryDescription& DirectoryOf(const Host& host) {
+  return host.description->directories(0);
+}
 
 std::string Who(const Host& host) {
   return host.address.empty() || host.address == host.label ? host.label
@@ -74,10 +76,10 @@ std::optional<Failure> CheckDirectories(const Hosts& hosts, const std::vector<v1
                                            ", which O_DIRECT asks for: take a multiple, or --direct off"));
     }
     if (workload.file_size_bytes() % directory.direct_offset_align() != 0) {
-      failure.lines.push_back(absl::StrCat(
-          host->label, ": --file-size ", FormatSize(workload.file_size_bytes()), " is not a multiple of the ",
-          directory.direct_offset_align(), "-byte block of ", directory.path(),
-          ", which O_DIRECT asks for: take a multiple, or --direct off"));
+      failure.lines.push_back(absl::StrCat(host->label, ": --file-size ", FormatSize(workload.file_size_bytes()),
+                                           " is not a multiple of the ", directory.direct_offset_align(),
+                                           "-byte block of ", directory.path(),
+                                           ", which O_DIRECT asks for: take a multiple, or --direct off"));
     }
   }
   if (failure.lines.empty()) return std::nullopt;
@@ -97,11 +99,11 @@ std::optional<Failure> CheckSpace(const Hosts& hosts, const std::vector<v1::LogW
     }
     if (needed <= free) continue;
     const Host& first = *hosts[group.front()];
-    failure.lines.push_back(absl::StrCat(
-        who, ": ", group.size() > 1 ? "the storage that they share" : "the storage", " below ",
-        DirectoryOf(first).path(), " has ", FormatSizeForPeople(free), " free, the run needs ",
-        FormatSizeForPeople(needed - kSpareBytes), " (", FormatCount(needed - kSpareBytes),
-        " bytes): lower --qm, --num-files or --file-size, or free space"));
+    failure.lines.push_back(absl::StrCat(who, ": ", group.size() > 1 ? "the storage that they share" : "the storage",
+                                         " below ", DirectoryOf(first).path(), " has ", FormatSizeForPeople(free),
+                                         " free, the run needs ", FormatSizeForPeople(needed - kSpareBytes), " (",
+                                         FormatCount(needed - kSpareBytes),
+                                         " bytes): lower --qm, --num-files or --file-size, or free space"));
   }
   if (failure.lines.empty()) return std::nullopt;
   return failure;

@@ -21,13 +21,14 @@ struct HostBytes {
 };
 HostBytes BytesOf(const v1::LogWorkload& workload);
 
-// Hosts whose directories are, as far as their descriptions tell, on one storage: the same device under one kernel, or the
-// same server and export. Each list holds host indices, in order; every host is in one. (The run itself checks again: hosts that see
-// one another's run directories share one storage.)
+// Hosts whose directories are, as far as their descriptions tell, on one storage: the same device under one kernel, or
+// the same server and export. Each list holds host indices, in order; every host is in one. (The run itself checks
+// again: hosts that see one another's run directories share one storage.)
 std::vector<std::vector<size_t>> GuessSharedStorage(const std::vector<std::unique_ptr<Host>>& hosts);
 
-// The first kind of trouble found, with a line for each host that has it; none where the run may start. `workloads[i]` is what
-// host i shall do, `block_sizes` the plan's. Agents that cannot be reached, are busy or of another version: kCannotRun; all else: kWrong.
+// The first kind of trouble found, with a line for each host that has it; none where the run may start. `workloads[i]`
+// is what host i shall do, `block_sizes` the plan's. Agents that cannot be reached, are busy or of another version:
+// kCannotRun; all else: kWrong.
 std::optional<Failure> CheckHosts(const std::vector<std::unique_ptr<Host>>& hosts,
                                   const std::vector<v1::LogWorkload>& workloads,
                                   const std::vector<uint64_t>& block_sizes);

@@ -24,9 +24,13 @@ size_t Columns(std::FILE* out) {
   return kDefaultColumns;
 }
 
-std::string Seconds(int64_t ns) { return absl::StrFormat("%.0f s", static_cast<double>(std::max<int64_t>(ns, 0)) / 1e9); }
+std::string Seconds(int64_t ns) {
+  return absl::StrFormat("%.0f s", static_cast<double>(std::max<int64_t>(ns, 0)) / 1e9);
+}
 
-std::string Milliseconds(uint64_t ns) { return absl::StrFormat("%.1f ms", static_cast<double>(ns) / 1e6); }
+std::string Milliseconds(uint64_t ns) {
+  return absl::StrFormat("%.1f ms", static_cast<double>(ns) / 1e6);
+}
 
 }  // namespace
 
@@ -40,14 +44,16 @@ void Progress::Update(MonotonicNs now, const std::vector<std::unique_ptr<Host>>&
     case Phase::kRunning:
       return Show(RunningLine(now, hosts, live));
     case Phase::kDraining:
-      return Show(absl::StrCat("stopping (", drain_reason_, "): waiting for the last writes",
-                               InFlightText(now, hosts)));
+      return Show(
+          absl::StrCat("stopping (", drain_reason_, "): waiting for the last writes", InFlightText(now, hosts)));
     case Phase::kReleasing:
       return Show(absl::StrCat("removing the files", InFlightText(now, hosts)));
   }
 }
 
-void Progress::Preparing() { phase_ = Phase::kPreparing; }
+void Progress::Preparing() {
+  phase_ = Phase::kPreparing;
+}
 
 void Progress::StepStarts(uint32_t step, uint32_t steps, const v1::LogStep& spec, MonotonicNs now) {
   phase_ = Phase::kRunning;
@@ -69,7 +75,9 @@ void Progress::StepEnds() {
   phase_ = Phase::kIdle;
 }
 
-void Progress::Releasing() { phase_ = Phase::kReleasing; }
+void Progress::Releasing() {
+  phase_ = Phase::kReleasing;
+}
 
 void Progress::Warn(const std::string& line) {
   Clear();
@@ -122,18 +130,14 @@ std::string Progress::InFlightText(MonotonicNs now, const std::vector<std::uniqu
 std::string Progress::RunningLine(MonotonicNs now, const std::vector<std::unique_ptr<Host>>& hosts,
                                   const LiveStats& live) const {
   const int64_t elapsed_ns = std::clamp<int64_t>(now - step_start_, 0, step_length_ns_);
-  uint64_t writes_per_second = 0;
-  double bytes_per_second = 0;
+  const LiveSnapshot snapshot = live.Snapshot(now.value);
   std::string slowest;
-  for (const auto& host : hosts) {
-    const LiveHost figures = live.host(host->index);
-    writes_per_second += figures.writes_per_second;
-    bytes_per_second += static_cast<double>(figures.bytes_per_second);
-    absl::StrAppend(&slowest, "  ", host->label, host->lost() ? " lost" : " " + Milliseconds(figures.max_latency_ns));
+  for (const LiveHost& host : snapshot.hosts) {
+    absl::StrAppend(&slowest, "  ", host.label, host.lost ? " lost" : " " + Milliseconds(host.max_latency_ns));
   }
   return absl::StrFormat("%s  %s/%s  %s IO/s  %.1f MB/s  max%s%s", step_text_, Seconds(elapsed_ns),
-                         Seconds(step_length_ns_), FormatCount(writes_per_second), bytes_per_second / 1e6, slowest,
-                         InFlightText(now, hosts));
+                         Seconds(step_length_ns_), FormatCount(static_cast<uint64_t>(snapshot.cluster.iops)),
+                         snapshot.cluster.mb_per_second, slowest, InFlightText(now, hosts));
 }
 
 }  // namespace plimsoll

@@ -12,8 +12,8 @@
 
 namespace plimsoll {
 
-// Keeps the journal and feeds the same records to the analyser, so that the report made at the end is the one that the journal
-// gives again. A journal that can no longer be written stops nothing: the analysis goes on. Not thread-safe.
+// Keeps the journal and feeds the same records to the analyser, so that the report made at the end is the one that the
+// journal gives again. A journal that can no longer be written stops nothing: the analysis goes on. Not thread-safe.
 class RunLog {
  public:
   // `journal` may be null: nothing is kept on disk.

@@ -17,11 +17,11 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Not;
 using testing::FakeAgent;
 using testing::FakeDiary;
 using testing::FakeScript;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 class ConductorTest : public ::testing::Test {
  protected:
@@ -59,8 +59,8 @@ class ConductorTest : public ::testing::Test {
     options.log = &log;
     options.progress = &progress;
     for (int i = 0; i < 2; ++i) {
-      options.host_plans.push_back(
-          MakeHostPlan(plan_, i, fleet.host(static_cast<size_t>(i)).label, "7f3a21", std::string(16, 't'), kFrameIntervalNs));
+      options.host_plans.push_back(MakeHostPlan(plan_, i, fleet.host(static_cast<size_t>(i)).label, "7f3a21",
+                                                std::string(16, 't'), kFrameIntervalNs));
     }
     Conductor conductor(std::move(options));
     std::optional<Failure> failure = conductor.Run();

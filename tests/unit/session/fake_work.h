@@ -15,9 +15,13 @@ namespace plimsoll::testing {
 class FakeWorkState {
  public:
   // Makes Prepare wait until Stop (or for ever, where nobody stops it).
-  void BlockPrepare() { With([this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { block_prepare_ = true; }); }
+  void BlockPrepare() {
+    With([this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { block_prepare_ = true; });
+  }
   // Makes WaitIdle fail until UnblockWrites: a write that does not return.
-  void BlockWrites(bool blocked) { With([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { writes_blocked_ = blocked; }); }
+  void BlockWrites(bool blocked) {
+    With([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { writes_blocked_ = blocked; });
+  }
 
   bool WaitForPrepareOrStop() {
     MutexLock lock(mutex_);
@@ -50,8 +54,18 @@ class FakeWorkState {
     return true;
   }
 
-  void AddStop(const std::string& reason) { With([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { stops_.push_back(reason); }); }
-  void AddArm(const v1::Arm& arm) { With([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { arms_.push_back(arm); }); }
+  void AddStop(const std::string& reason) {
+    With([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+      stops_.push_back(reason);
+      order_.emplace_back("stop");
+    });
+  }
+  void AddArm(const v1::Arm& arm) {
+    With([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+      arms_.push_back(arm);
+      order_.emplace_back("arm");
+    });
+  }
   void SetReleased(bool keep) {
     With([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
       released_ = true;
@@ -61,6 +75,11 @@ class FakeWorkState {
   std::vector<std::string> stops() {
     MutexLock lock(mutex_);
     return stops_;
+  }
+  // "arm" and "stop" in the order in which they came.
+  std::vector<std::string> order() {
+    MutexLock lock(mutex_);
+    return order_;
   }
   bool released() {
     MutexLock lock(mutex_);
@@ -87,6 +106,7 @@ class FakeWorkState {
   bool released_ ABSL_GUARDED_BY(mutex_) = false;
   bool kept_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::string> stops_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::string> order_ ABSL_GUARDED_BY(mutex_);
   std::vector<v1::Arm> arms_ ABSL_GUARDED_BY(mutex_);
 };
 

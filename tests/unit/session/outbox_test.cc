@@ -84,8 +84,7 @@ TEST(Outbox, LosesNothingButResolutionWhenItCoalesces) {
     ++messages;
     received.Add(message->frames());
     for (const v1::Frame& frame : message->frames().frames()) {
-      EXPECT_EQ(frame.first_interval() < 0,
-                frame.first_interval() + static_cast<int32_t>(frame.interval_count()) <= 0)
+      EXPECT_EQ(frame.first_interval() < 0, frame.first_interval() + static_cast<int32_t>(frame.interval_count()) <= 0)
           << "warm-up and measured intervals must stay apart";
     }
   }

@@ -136,6 +136,25 @@ TEST_F(SessionTest, StopReachesAPreparationThatBlocks) {
   EXPECT_TRUE(state_->released());
 }
 
+TEST_F(SessionTest, AStopDoesNotOvertakeTheArmBeforeIt) {
+  Open();
+  Prepare();
+  state_->AwaitPreparing();
+  // Until Prepared is out, the session's thread is not ready to be armed.
+  while (true) {
+    const auto message = session_->outbox().Pop();
+    if (message.has_value() && message->has_prepared()) break;
+  }
+  Arm();
+  v1::ControllerMessage stop;
+  stop.mutable_stop()->set_reason("interrupted");
+  session_->Deliver(std::move(stop));
+  state_->AwaitStop();
+  EXPECT_EQ(state_->order(), (std::vector<std::string>{"arm", "stop"}));
+  Release();
+  AwaitEnd().IgnoreError();
+}
+
 TEST_F(SessionTest, AnswersHeartbeatsWhilePreparationBlocks) {
   state_->BlockPrepare();
   Open();
