@@ -68,7 +68,8 @@ class Analyzer {
   void SetLoss(const HostFacts& facts, const v1::Report& report, v1::HostReport& host) const;
   // The clock's figures, with the largest error while steps ran.
   v1::ClockReport ClockOf(const HostFacts& facts) const;
-  void AddReasons();
+  // Why the run as a whole cannot carry a PASS: how it ended, what was lost, what failed.
+  NoteBook RunReasons(const v1::Report& report, bool mid_step) const;
   void AddHostNotes(const v1::Report& report);
 
   std::optional<v1::RunBegin> run_;

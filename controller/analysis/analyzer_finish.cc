@@ -19,7 +19,6 @@ constexpr char kInterrupted[] = "interrupted";
 
 v1::Report Analyzer::Finish() {
   const bool mid_step = step_ && !step_ended_;
-  const uint32_t last_step = step_ ? step_->index() + 1 : 0;
   CloseStep();
   v1::Report report;
   report.set_format(1);
@@ -28,27 +27,43 @@ v1::Report Analyzer::Finish() {
   for (v1::StorageReport& storage : GroupStorages(hosts_)) *report.add_storages() = std::move(storage);
   for (v1::StepReport& step : reports_) *report.add_steps() = std::move(step);
   SetHosts(report);
+  AddHostNotes(report);
+  for (const std::string& note : notes_.Sentences()) report.add_notes(note);
 
+  std::vector<std::string> reasons = RunReasons(report, mid_step).Sentences();
+  const std::vector<std::string> measured = reasons_.Sentences();
+  reasons.insert(reasons.end(), measured.begin(), measured.end());
+  *report.mutable_verdict() = (judge_ ? *judge_ : Judge(v1::TestPlan())).Finish(reasons);
+  return report;
+}
+
+NoteBook Analyzer::RunReasons(const v1::Report& report, bool mid_step) const {
+  NoteBook reasons;
   if (!run_) {
-    reasons_.Add("run", "The journal ends before the run began.");
+    reasons.Add("run", "The journal ends before the run began.");
   } else if (!run_end_) {
-    reasons_.Add("run", mid_step ? absl::StrCat("The journal ends in step ", last_step, " of ", run_->steps_size(), ".")
-                                 : "The journal ends before the run does.");
+    reasons.Add("run", mid_step ? absl::StrCat("The journal ends in step ", report.steps().rbegin()->number(), " of ",
+                                               run_->steps_size(), ".")
+                                : "The journal ends before the run does.");
   } else if (!run_end_->cut_short().empty()) {
-    reasons_.Add("run", absl::StrCat("The run ended before its time: ", run_end_->cut_short(), "."));
+    reasons.Add("run", absl::StrCat("The run ended before its time: ", run_end_->cut_short(), "."));
   } else if (report.steps_size() < run_->steps_size()) {
-    reasons_.Add("run", absl::StrCat("Only ", report.steps_size(), " of ", run_->steps_size(), " steps ran."));
+    reasons.Add("run", absl::StrCat("Only ", report.steps_size(), " of ", run_->steps_size(), " steps ran."));
   }
   for (const v1::StepReport& step : report.steps()) {
     if (!step.cut_short().empty()) {
-      reasons_.Add("step", absl::StrCat("Step ", step.number(), " ended before its time: ", step.cut_short(), "."));
+      reasons.Add("step", absl::StrCat("Step ", step.number(), " ended before its time: ", step.cut_short(), "."));
     }
   }
-  AddReasons();
-  AddHostNotes(report);
-  *report.mutable_verdict() = (judge_ ? *judge_ : Judge(v1::TestPlan())).Finish(reasons_);
-  for (const std::string& note : notes_.Sentences()) report.add_notes(note);
-  return report;
+  for (const auto& [number, facts] : hosts_) {
+    if (facts.lost) reasons.Add("lost", absl::StrCat(facts.label(), " was lost: ", facts.lost->reason(), "."));
+    for (const HostFacts::Fault& fault : facts.faults) {
+      const uint32_t qm = fault.fault.fault().qm();
+      reasons.Add("fault", absl::StrCat(facts.label(), qm == 0 ? "" : absl::StrCat("/qm", qm),
+                                        " failed: ", fault.fault.fault().message(), "."));
+    }
+  }
+  return reasons;
 }
 
 void Analyzer::SetRun(v1::Report& report) const {
@@ -71,7 +86,7 @@ void Analyzer::SetRun(v1::Report& report) const {
     return;
   }
   run.set_state_reason(run_end_->cut_short());
-  run.set_state(run_end_->cut_short().empty()                 ? v1::RUN_STATE_COMPLETE
+  run.set_state(run_end_->cut_short().empty()                       ? v1::RUN_STATE_COMPLETE
                 : run_end_->cut_short().rfind(kInterrupted, 0) == 0 ? v1::RUN_STATE_INTERRUPTED
                                                                     : v1::RUN_STATE_ABORTED);
 }
@@ -124,17 +139,6 @@ v1::ClockReport Analyzer::ClockOf(const HostFacts& facts) const {
   clock.set_resolution_ns(description.clock_resolution_ns());
   clock.set_read_ns(description.clock_read_ns());
   return clock;
-}
-
-void Analyzer::AddReasons() {
-  for (const auto& [number, facts] : hosts_) {
-    if (facts.lost) reasons_.Add("lost", absl::StrCat(facts.label(), " was lost: ", facts.lost->reason(), "."));
-    for (const HostFacts::Fault& fault : facts.faults) {
-      const uint32_t qm = fault.fault.fault().qm();
-      reasons_.Add("fault", absl::StrCat(facts.label(), qm == 0 ? "" : absl::StrCat("/qm", qm), " failed: ",
-                                         fault.fault.fault().message(), "."));
-    }
-  }
 }
 
 void Analyzer::AddHostNotes(const v1::Report& report) {

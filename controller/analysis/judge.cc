@@ -110,9 +110,8 @@ void Judge::Take(Case& one, uint32_t step, const v1::ScopeReport& scope, const H
                  const SecondExtremes& extremes) {
   const Criterion& criterion = one.criterion;
   const Measured measured = Measure(criterion, scope, latency, extremes);
-  const std::string where =
-      absl::StrCat("step ", step, scope.host().empty() ? "" : ", ", scope.host(),
-                   scope.qm() == 0 ? "" : absl::StrCat("/qm", scope.qm()));
+  const std::string where = absl::StrCat("step ", step, scope.host().empty() ? "" : ", ", scope.host(),
+                                         scope.qm() == 0 ? "" : absl::StrCat("/qm", scope.qm()));
   if (!measured.value || !std::isfinite(*measured.value)) {
     if (one.doubt.empty()) one.doubt = absl::StrCat(where, ": ", measured.missing);
     return;
@@ -140,7 +139,7 @@ void Judge::Take(Case& one, uint32_t step, const v1::ScopeReport& scope, const H
   one.report.set_storage(scope.storage());
 }
 
-v1::VerdictReport Judge::Finish(const NoteBook& reasons) const {
+v1::VerdictReport Judge::Finish(const std::vector<std::string>& reasons) const {
   v1::VerdictReport verdict;
   bool failed = false;
   bool doubted = !reasons.empty();
@@ -160,7 +159,7 @@ v1::VerdictReport Judge::Finish(const NoteBook& reasons) const {
       report.set_outcome(v1::OUTCOME_PASS);
     }
   }
-  for (const std::string& reason : reasons.Sentences()) verdict.add_reasons(reason);
+  for (const std::string& reason : reasons) verdict.add_reasons(reason);
   if (failed) {
     verdict.set_outcome(v1::OUTCOME_FAIL);
   } else if (doubted) {

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "common/histogram.h"
-#include "controller/analysis/note_book.h"
 #include "controller/analysis/second_series.h"
 #include "controller/plan/criteria.h"
 #include "plimsoll/v1/plan.pb.h"
@@ -24,9 +23,9 @@ class Judge {
   void Observe(uint32_t step, uint64_t block_size_bytes, const v1::ScopeReport& scope, const Histogram& latency,
                const SecondExtremes& extremes);
 
-  // FAIL where a criterion fails; else INCONCLUSIVE where `reasons` has a sentence or a criterion cannot be told; else
+  // FAIL where a criterion fails; else INCONCLUSIVE where there are `reasons` or a criterion cannot be told; else
   // PASS, or DONE where there is no criterion.
-  v1::VerdictReport Finish(const NoteBook& reasons) const;
+  v1::VerdictReport Finish(const std::vector<std::string>& reasons) const;
 
  private:
   struct Case {

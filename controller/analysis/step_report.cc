@@ -81,8 +81,8 @@ v1::StepReport StepReporter::Make() {
   AddStartSkew();
   PlanSeries();
 
-  const bool any_done = std::any_of(stats_.hosts().begin(), stats_.hosts().end(),
-                                    [](const auto& host) { return host.second.done(); });
+  const bool any_done =
+      std::any_of(stats_.hosts().begin(), stats_.hosts().end(), [](const auto& host) { return host.second.done(); });
   std::map<uint32_t, ScopeSums> storages;
   ScopeSums cluster;
   for (const auto& [number, facts] : run_.hosts) {
@@ -205,16 +205,17 @@ void StepReporter::CheckWriter(const std::string& label, uint32_t qm, const Writ
   }
   const double accounted = sums.AccountedPercent();
   if (accounted < 100 - kAccountedTolerancePercent || accounted > 100 + kAccountedTolerancePercent) {
-    run_.reasons.Add("accounted", absl::StrFormat("%stime in writes and between them is %.1f %% of the time that passed.",
-                                                  who, accounted));
+    run_.reasons.Add(
+        "accounted",
+        absl::StrFormat("%stime in writes and between them is %.1f %% of the time that passed.", who, accounted));
   }
   const auto measured_ns = static_cast<double>(sums.measured_ns);
   if (static_cast<double>(sums.ring_full_wait_ns) > kRingWaitShare * measured_ns) {
-    run_.reasons.Add("ring", absl::StrFormat("%sthe harness was the bottleneck: the writer waited %.2f %% of the time "
-                                             "(%s times) for its recorder.",
-                                             who, 100 * static_cast<double>(sums.ring_full_wait_ns) /
-                                                      std::max(measured_ns, 1.0),
-                                             FormatCount(sums.ring_full_waits)));
+    run_.reasons.Add(
+        "ring", absl::StrFormat("%sthe harness was the bottleneck: the writer waited %.2f %% of the time "
+                                "(%s times) for its recorder.",
+                                who, 100 * static_cast<double>(sums.ring_full_wait_ns) / std::max(measured_ns, 1.0),
+                                FormatCount(sums.ring_full_waits)));
   }
   if (sums.asked_iops > 0 && !sums.rate_held) {
     run_.notes.Add("rate", absl::StrFormat("%srate not held: asked for %.6g writes/s, %s writes were unserved at the "

@@ -13,8 +13,8 @@ uint32_t StepReporter::RowsFor(const ScopeSums& sums) const {
 
 void StepReporter::PlanSeries() {
   const StepShape& shape = stats_.shape();
-  const auto seconds = static_cast<uint64_t>(
-      std::min((shape.duration_ns + kNsPerSecond - 1) / kNsPerSecond, kMaxSeriesSeconds) + 1);
+  const auto seconds =
+      static_cast<uint64_t>(std::min((shape.duration_ns + kNsPerSecond - 1) / kNsPerSecond, kMaxSeriesSeconds) + 1);
   uint64_t qms = 0;
   for (const auto& [number, part] : stats_.hosts()) {
     for (const auto& writer : part.writers()) qms += writer ? 1U : 0U;
@@ -29,11 +29,12 @@ void StepReporter::PlanSeries() {
   series_of_qms_ = cluster_rows + host_rows + qm_rows <= left;
   if (!series_of_qms_) {
     const char* missing = !series_of_cluster_ ? "" : !series_of_hosts_ ? " of single hosts and QMs" : " of single QMs";
-    run_.notes.Add("series", absl::StrCat(StepName(), ": the per-second series", missing, " are left out: with more than ",
-                                          FormatCount(kSeriesRows), " rows nobody could read the report."));
+    run_.notes.Add("series",
+                   absl::StrCat(StepName(), ": the per-second series", missing, " are left out: with more than ",
+                                FormatCount(kSeriesRows), " rows nobody could read the report."));
   }
-  run_.series_rows_left -= (series_of_cluster_ ? cluster_rows : 0) + (series_of_hosts_ ? host_rows : 0) +
-                           (series_of_qms_ ? qm_rows : 0);
+  run_.series_rows_left -=
+      (series_of_cluster_ ? cluster_rows : 0) + (series_of_hosts_ ? host_rows : 0) + (series_of_qms_ ? qm_rows : 0);
   if (shape.duration_ns / kNsPerSecond > kMaxSeriesSeconds) {
     run_.notes.Add("series-end", absl::StrCat(StepName(), ": the per-second series end after ",
                                               FormatCount(static_cast<uint64_t>(kMaxSeriesSeconds)),
@@ -43,9 +44,7 @@ void StepReporter::PlanSeries() {
 
 void StepReporter::AddSeries(const Named& name, const ScopeSums& sums, const HostPercentiles* percentiles) {
   const bool cluster = name.kind == v1::SCOPE_KIND_CLUSTER;
-  const bool wanted = cluster                              ? series_of_cluster_
-                      : name.kind == v1::SCOPE_KIND_QM ? series_of_qms_
-                                                           : series_of_hosts_;
+  const bool wanted = cluster ? series_of_cluster_ : name.kind == v1::SCOPE_KIND_QM ? series_of_qms_ : series_of_hosts_;
   if (!wanted) return;
   v1::SeriesReport& series = *report_.add_series();
   series.set_kind(name.kind);

@@ -160,8 +160,8 @@ std::string WriterStats::Disagreement() const {
   if (!totals_) return "";
   const auto differ = [](const char* what, uint64_t counted, uint64_t framed) {
     return counted == framed ? std::string()
-                             : absl::StrCat("the writer counted ", FormatCount(counted), " ", what, ", its frames hold ",
-                                            FormatCount(framed));
+                             : absl::StrCat("the writer counted ", FormatCount(counted), " ", what,
+                                            ", its frames hold ", FormatCount(framed));
   };
   for (const std::string& difference :
        {differ("writes", totals_->writes(), warmup_.writes + latency_.count()),
