@@ -50,15 +50,15 @@ std::string DescribeExtras(const CLI::App& app) {
 
 }  // namespace
 
-int PrintError(CommandLine& line, const std::string& message, int exit_code) {
+int PrintError(CommandLine& line, const std::string& message, Exit exit) {
   std::string one_line = message;
   std::replace(one_line.begin(), one_line.end(), '\n', ' ');
   line.err << "plimsoll: " << one_line << '\n';
-  return exit_code;
+  return static_cast<int>(exit);
 }
 
-int PrintError(CommandLine& line, const absl::Status& status, int exit_code) {
-  return PrintError(line, std::string(status.message()), exit_code);
+int PrintError(CommandLine& line, const absl::Status& status, Exit exit) {
+  return PrintError(line, std::string(status.message()), exit);
 }
 
 std::string WrapHelp(const std::string& text) {
@@ -79,13 +79,13 @@ int ParseAndRun(CLI::App& app, const std::vector<std::string>& args, CommandLine
     // The parser takes its arguments from the back.
     app.parse(std::vector<std::string>(args.rbegin(), args.rend()));
   } catch (const CLI::ExtrasError&) {
-    return PrintError(line, DescribeExtras(app), kExitBadInput);
+    return PrintError(line, DescribeExtras(app), Exit::kWrong);
   } catch (const CLI::ParseError& error) {
     // Help and version are thrown as errors of code 0.
     if (error.get_exit_code() == 0) return app.exit(error, line.out, line.err);
-    return PrintError(line, error.what(), kExitBadInput);
+    return PrintError(line, error.what(), Exit::kWrong);
   }
-  if (!line.action) return PrintError(line, "no command; see plimsoll --help", kExitBadInput);
+  if (!line.action) return PrintError(line, "no command; see plimsoll --help", Exit::kWrong);
   return line.action();
 }
 

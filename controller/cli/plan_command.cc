@@ -36,15 +36,15 @@ std::string PlanInBrief(const v1::TestPlan& plan) {
 
 int CheckPlanFile(const std::string& path, const PlanFlags& flags, CommandLine& line) {
   absl::StatusOr<v1::TestPlan> plan = ReadPlanFile(path);
-  if (!plan.ok()) return PrintError(line, plan.status(), kExitBadInput);
-  if (const absl::Status status = flags.ApplyTo(*plan); !status.ok()) return PrintError(line, status, kExitBadInput);
+  if (!plan.ok()) return PrintError(line, plan.status(), Exit::kWrong);
+  if (const absl::Status status = flags.ApplyTo(*plan); !status.ok()) return PrintError(line, status, Exit::kWrong);
   const std::vector<std::string> problems = PlanProblems(*plan);
-  for (const std::string& problem : problems) PrintError(line, absl::StrCat(path, ": ", problem), kExitBadInput);
-  if (!problems.empty()) return kExitBadInput;
+  for (const std::string& problem : problems) PrintError(line, absl::StrCat(path, ": ", problem), Exit::kWrong);
+  if (!problems.empty()) return static_cast<int>(Exit::kWrong);
   FillDefaults(*plan);
   line.out << path << ": good: " << PlanInBrief(*plan) << '\n';
   for (const std::string& note : PlanNotes(*plan)) line.out << "note: " << note << '\n';
-  return kExitOk;
+  return static_cast<int>(Exit::kOk);
 }
 
 void AddExample(CLI::App& plan, CommandLine& line) {
@@ -53,7 +53,7 @@ void AddExample(CLI::App& plan, CommandLine& line) {
   example->callback([&line] {
     line.action = [&line] {
       line.out << ExamplePlan();
-      return int{kExitOk};
+      return static_cast<int>(Exit::kOk);
     };
   });
 }
@@ -76,7 +76,7 @@ void AddReference(CLI::App& plan, CommandLine& line) {
   reference->callback([&line] {
     line.action = [&line] {
       line.out << PlanReference();
-      return int{kExitOk};
+      return static_cast<int>(Exit::kOk);
     };
   });
 }
