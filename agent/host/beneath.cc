@@ -26,7 +26,7 @@ constexpr int kOpenAttempts = 100;
 constexpr size_t kMaxNameLength = 64;
 
 absl::Status OpenError(const std::string& path, int error_number) {
-  const absl::Status status = PosixError("openat2", path, error_number);
+  absl::Status status = PosixError("openat2", path, error_number);
   const std::string text(status.message());
   switch (error_number) {
     case ELOOP:

@@ -79,7 +79,7 @@ HostCounters::HostCounters(const std::string& directory) : state_(std::make_uniq
 
 HostCounters::~HostCounters() = default;
 
-void HostCounters::Reset(std::vector<int> writer_tids) {
+void HostCounters::Reset(const std::vector<int>& writer_tids) {
   state_->delays.clear();
   for (const int tid : writer_tids) {
     const uint64_t delay_ns = RunDelayNs(tid).value_or(0);

@@ -19,7 +19,7 @@ class HostCounters {
   ~HostCounters();
 
   // Starts counting anew. `writer_tids`: kernel thread ids of the writers, whose CPU waits are added up.
-  void Reset(std::vector<int> writer_tids);
+  void Reset(const std::vector<int>& writer_tids);
   // The counters since Reset; the caller fills step, time and recorder_late_max_ns. A writer that has ended counts with
   // what it had when it was last sampled. Before the first Reset everything counts from construction, without writers.
   v1::HostSample Sample() const;

@@ -93,6 +93,22 @@ bool LocksBindEverybody(int fd, const std::string& path) {
   return mount == nullptr || !LocksAreLocal(*mount);
 }
 
+// Whether the marker says that the directory is this agent's, and a leftover if nobody lives that uses it.
+absl::Status CheckMarker(int fd, const std::string& path, const std::string& agent_id, const std::string& run_id,
+                         const std::string& host_label) {
+  std::array<char, kMaxMarkerBytes> buffer{};
+  const ssize_t size = pread(fd, buffer.data(), buffer.size(), 0);
+  if (size < 0) return PosixError("pread", path, errno);
+  PLIMSOLL_ASSIGN_OR_RETURN(const OwnerMarker marker,
+                            ParseOwnerMarker(std::string(buffer.data(), static_cast<size_t>(size))));
+  if (marker.agent_id != agent_id) return absl::FailedPreconditionError("it is another agent's");
+  if (marker.run_id != run_id || marker.host_label != host_label) {
+    return absl::FailedPreconditionError("its marker belongs elsewhere");
+  }
+  if (marker.kept) return absl::FailedPreconditionError("its files were to be kept");
+  return absl::OkStatus();
+}
+
 // Opens the marker of a leftover, locked. An error says why the directory is none of ours to remove.
 absl::StatusOr<UniqueFd> ClaimMarker(int host_fd, const std::string& path, const std::string& agent_id,
                                      const std::string& run_id, const std::string& host_label) {
@@ -103,7 +119,12 @@ absl::StatusOr<UniqueFd> ClaimMarker(int host_fd, const std::string& path, const
   if (fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
     return absl::FailedPreconditionError("its marker is no regular file");
   }
-  // Locked before it is read, so that its owner cannot change it in between.
+  // Looked at before it is locked: a lock tried on another agent's new marker would make that agent fail. Looked at
+  // again afterwards: its owner may have kept the files just before it went.
+  PLIMSOLL_RETURN_IF_ERROR(CheckMarker(fd.get(), path, agent_id, run_id, host_label));
+  if (!LocksBindEverybody(fd.get(), path)) {
+    return absl::FailedPreconditionError("the NFS mount has local locks only, so its owner may live");
+  }
   switch (LockFile(fd.get())) {
     case LockOutcome::kLocked:
       break;
@@ -112,19 +133,7 @@ absl::StatusOr<UniqueFd> ClaimMarker(int host_fd, const std::string& path, const
     case LockOutcome::kNotSupported:
       return absl::FailedPreconditionError("the file system has no locks, so its owner may live");
   }
-  std::array<char, kMaxMarkerBytes> buffer{};
-  const ssize_t size = pread(fd.get(), buffer.data(), buffer.size(), 0);
-  if (size < 0) return PosixError("pread", path, errno);
-  PLIMSOLL_ASSIGN_OR_RETURN(const OwnerMarker marker,
-                            ParseOwnerMarker(std::string(buffer.data(), static_cast<size_t>(size))));
-  if (marker.agent_id != agent_id) return absl::FailedPreconditionError("it is another agent's");
-  if (marker.run_id != run_id || marker.host_label != host_label) {
-    return absl::FailedPreconditionError("its marker belongs elsewhere");
-  }
-  if (marker.kept) return absl::FailedPreconditionError("its files were to be kept");
-  if (!LocksBindEverybody(fd.get(), path)) {
-    return absl::FailedPreconditionError("the NFS mount has local locks only, so its owner may live");
-  }
+  PLIMSOLL_RETURN_IF_ERROR(CheckMarker(fd.get(), path, agent_id, run_id, host_label));
   return fd;
 }
 

@@ -58,7 +58,7 @@ absl::StatusOr<std::unique_ptr<RunDirectory>> RunDirectory::Create(UniqueFd pare
                                                                    OwnerMarker owner) {
   // From here on the destructor takes back what was made.
   std::unique_ptr<RunDirectory> directory(new RunDirectory(std::move(parent_fd), parent_path, std::move(owner)));
-  if (const absl::Status made = directory->MakeDirectories(); !made.ok()) {
+  if (absl::Status made = directory->MakeDirectories(); !made.ok()) {
     // Succeeds only where nobody uses the run's directory.
     if (!directory->host_made_) unlinkat(directory->parent_fd_.get(), directory->run_name_.c_str(), AT_REMOVEDIR);
     return made;

@@ -152,6 +152,7 @@ std::string MakeAgentId(const std::string& name, const std::vector<std::string>&
   std::string machine = FirstLine("/etc/machine-id");
   if (machine.empty()) machine = HostName();
   std::vector<std::string> sorted;
+  sorted.reserve(roots.size());
   for (const std::string& root : roots) sorted.push_back(Normalized(root));
   std::sort(sorted.begin(), sorted.end());
   sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());

@@ -67,6 +67,16 @@ TEST_F(LeftoversTest, LeavesWhatIsInUse) {
   EXPECT_EQ(*(*run)->Remove(), 1U);
 }
 
+TEST_F(LeftoversTest, LeavesAMarkerThatAnotherOpeningHasLocked) {
+  const std::string path = Leave(".", "0a", "alpha", kMine);
+  UniqueFd owner(open((path + kMarker).c_str(), O_RDWR | O_CLOEXEC));
+  ASSERT_EQ(LockFile(owner.get()), LockOutcome::kLocked);
+  EXPECT_THAT(sandbox_->RemoveLeftovers(), IsEmpty());
+  EXPECT_TRUE(fs::exists(path + "/qm1/active/S0000000.LOG"));
+  owner.Reset();
+  EXPECT_THAT(sandbox_->RemoveLeftovers(), ElementsAre(path));
+}
+
 TEST_F(LeftoversTest, LeavesWhatWasToBeKept) {
   const std::string path = Leave(".", "0a", "alpha", kMine, true);
   EXPECT_THAT(sandbox_->RemoveLeftovers(), IsEmpty());

@@ -205,6 +205,7 @@ TEST_F(RunDirectoryTest, ManyThreadsMakeFilesAtOnce) {
   constexpr int kThreads = 8;
   std::vector<absl::Status> statuses(kThreads);
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&run, &statuses, t] {
       for (int f = 0; f < 10; ++f) {
@@ -224,6 +225,7 @@ TEST_F(RunDirectoryTest, HostsThatComeAndGoDoNotDisturbOneAnother) {
   // The last one out removes the run's directory while the next one may be making its own in it.
   std::vector<absl::Status> statuses(4);
   std::vector<std::thread> threads;
+  threads.reserve(statuses.size());
   for (size_t t = 0; t < statuses.size(); ++t) {
     threads.emplace_back([this, &statuses, t] {
       for (int i = 0; i < 200; ++i) {
