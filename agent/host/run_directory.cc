@@ -161,8 +161,11 @@ absl::StatusOr<UniqueFd> RunDirectory::CreateFile(const std::string& relative, i
                               OpenBeneath(directory_fd, part, kOpenDirectory, MountRule::kMustStay, directory_path));
     directory_fd = opened.get();
   }
-  PLIMSOLL_ASSIGN_OR_RETURN(UniqueFd file, OpenBeneath(directory_fd, file_name, flags | O_CREAT | O_EXCL,
-                                                       MountRule::kMustStay, path, kFileMode));
+  absl::StatusOr<UniqueFd> file =
+      OpenBeneath(directory_fd, file_name, flags | O_CREAT | O_EXCL, MountRule::kMustStay, path, kFileMode);
+  // A file system without O_DIRECT makes the file before it refuses the flag; one that was there is refused as such.
+  if ((flags & O_DIRECT) != 0 && absl::IsInvalidArgument(file.status())) unlinkat(directory_fd, file_name.c_str(), 0);
+  PLIMSOLL_RETURN_IF_ERROR(file.status());
   const MutexLock lock(mutex_);
   files_.insert(relative);
   return file;

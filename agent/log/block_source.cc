@@ -8,10 +8,6 @@
 namespace plimsoll {
 namespace {
 
-// Some 1 MiB of pages: larger than what compressing arrays look at in one piece, small enough for a CPU's cache. No
-// product of all of them fits a lap (10^12 blocks at most), so one of them always divides neither side.
-constexpr std::array<uint64_t, 6> kPrimes = {257, 263, 269, 271, 277, 281};
-
 // SplitMix64 (Steele, Lea, Flood 2014): passes the usual tests, 1 ns for 8 bytes.
 class SplitMix {
  public:
@@ -55,7 +51,7 @@ BlockSource::BlockSource(const Identity& identity, std::span<const uint64_t> blo
 
   uint64_t largest = 1;
   for (const uint64_t bytes : block_bytes) largest = std::max(largest, bytes);
-  pages_ = kPrimes.back() + PagesOf(largest);
+  pages_ = PoolWalk::kWindows + PagesOf(largest);
   const size_t pool_bytes = pages_ * kStampedPageBytes;
   pool_.reset(static_cast<std::byte*>(std::aligned_alloc(kStampedPageBytes, pool_bytes)));
   if (pool_ == nullptr) throw std::bad_alloc();
@@ -95,19 +91,12 @@ const std::vector<uint64_t>& BlockSource::ChecksumsOf(uint64_t length) const {
 void BlockSource::StartEpoch(uint32_t epoch, uint64_t block_bytes, uint64_t blocks_per_lap) {
   stamp_.epoch = epoch;
   block_bytes_ = block_bytes;
-  const uint64_t pages = PagesOf(block_bytes);
-  for (const uint64_t prime : kPrimes) {
-    prime_ = prime;
-    if (blocks_per_lap % prime != 0 && pages % prime != 0) break;
-  }
-  stride_ = pages % prime_;
-  // Another start in each epoch, so that what little repeats between epochs is not the whole of a lap by rule.
-  window_ = uint64_t{epoch} * 101 % prime_;
+  walk_ = PoolWalk(epoch, PagesOf(block_bytes), blocks_per_lap);
 }
 
 const std::byte* BlockSource::NextOfSize(uint64_t sequence, uint64_t block_bytes) {
-  const std::byte* block = StampAt(window_, sequence, block_bytes);
-  window_ = (window_ + 1) % (pages_ - PagesOf(block_bytes) + 1);
+  const std::byte* block = StampAt(fill_window_, sequence, block_bytes);
+  fill_window_ = (fill_window_ + 1) % PoolWalk::kWindows;
   return block;
 }
 

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "agent/log/pool_walk.h"
 #include "common/page_stamp.h"
 
 namespace plimsoll {
@@ -17,9 +18,8 @@ namespace plimsoll {
 //
 // Every page differs from every other page of the run by its stamp (run, host, writer, epoch, sequence, page). Where a
 // block overwrites the one of the lap before, in the same epoch, each of its pages has another payload than the page
-// that it overwrites, so that a torn page shows: windows start (number of the block) x (pages of a block) modulo a
-// prime that divides neither the blocks of a lap nor the pages of a block, hence two starts that are one lap apart
-// differ. Between epochs the payloads differ too, but for one page in some hundreds.
+// that it overwrites (see PoolWalk), so that a torn page shows. Between epochs the payloads differ too, but for one
+// page in some hundreds.
 //
 // The memory is aligned to 4096 bytes. Not thread-safe; a block is valid until the next call.
 class BlockSource {
@@ -30,8 +30,8 @@ class BlockSource {
     uint32_t qm = 0;
   };
 
-  // For blocks of at most `max_block_bytes`, of the sizes in `block_bytes` (whose incomplete last pages need checksums
-  // of their own). Takes some milliseconds for each 16 MiB.
+  // For blocks of the sizes in `block_bytes` (whose incomplete last pages need checksums of their own). The pool takes
+  // the largest of them and 1.1 MiB; making it, some milliseconds for each 16 MiB. Throws std::bad_alloc.
   BlockSource(const Identity& identity, std::span<const uint64_t> block_bytes);
 
   // Blocks of `block_bytes`, one of the sizes given to the constructor, are asked for next; a lap of the extents has
@@ -40,18 +40,13 @@ class BlockSource {
 
   // The block with number `sequence` of the epoch, from 1. Some 10 ns a page.
   const std::byte* Next(uint64_t sequence) {
-    const std::byte* block = StampAt(window_, sequence, block_bytes_);
-    window_ += stride_;
-    if (window_ >= prime_) window_ -= prime_;
+    const std::byte* block = StampAt(walk_.window(), sequence, block_bytes_);
+    walk_.Advance();
     return block;
   }
 
   // The same for a block of another of the sizes given, without a promise on the lap: for filling extents.
   const std::byte* NextOfSize(uint64_t sequence, uint64_t block_bytes);
-
-  // First pool page of the block that Next gives next.
-  uint64_t window() const { return window_; }
-  uint64_t pool_pages() const { return pages_; }
 
  private:
   struct FreeMemory {
@@ -73,9 +68,8 @@ class BlockSource {
   std::vector<Checksums> checksums_;  // full pages first, then each length of an incomplete one
 
   uint64_t block_bytes_ = 0;
-  uint64_t window_ = 0;
-  uint64_t stride_ = 0;
-  uint64_t prime_ = 1;
+  PoolWalk walk_;
+  uint64_t fill_window_ = 0;
 };
 
 }  // namespace plimsoll

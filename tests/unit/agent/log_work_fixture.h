@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
 
 #include <atomic>
 #include <chrono>
@@ -20,6 +22,7 @@
 #include "common/mutex.h"
 #include "common/units.h"
 #include "tests/status_matchers.h"
+#include "tests/unit/agent/host_test_util.h"
 
 namespace plimsoll::testing {
 
@@ -94,8 +97,6 @@ class LogWorkTest : public ::testing::Test {
   static constexpr int64_t kHour = 3600 * kNsPerSecond;
 
   LogWorkTest() {
-    std::string pattern = ::testing::TempDir() + "log_work_XXXXXX";
-    root_ = mkdtemp(pattern.data());
     auto sandbox = Sandbox::Create({root_}, "test-agent");
     EXPECT_THAT(sandbox, IsOk());
     sandbox_ = *std::move(sandbox);
@@ -120,11 +121,19 @@ class LogWorkTest : public ::testing::Test {
   ~LogWorkTest() override {
     work_.reset();
     // The write path removed what it had made: nothing is left in the root.
-    std::error_code error;
     if (expect_clean_) {
+      std::error_code error;
       EXPECT_TRUE(std::filesystem::is_empty(root_, error)) << root_;
     }
-    std::filesystem::remove_all(root_, error);
+    if (mounted_) umount2(root_.c_str(), MNT_DETACH);
+  }
+
+  // Puts a file system over the directory, seen by this process alone. False where that is not allowed.
+  bool MountOverRoot(const std::string& type, const std::string& options) {
+    if (unshare(CLONE_NEWNS) != 0) return false;
+    if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return false;
+    mounted_ = mount("none", root_.c_str(), type.c_str(), 0, options.c_str()) == 0;
+    return mounted_;
   }
 
   void AddStep(uint64_t block_bytes, int64_t duration_ns, int64_t warmup_ns) {
@@ -160,7 +169,9 @@ class LogWorkTest : public ::testing::Test {
            ".LOG";
   }
 
-  std::string root_;
+  TempDirectory directory_;
+  const std::string root_ = directory_.path();
+  bool mounted_ = false;
   std::unique_ptr<Sandbox> sandbox_;
   v1::HostPlan plan_;
   std::atomic<int64_t> lease_deadline_ns_{StopControl::kNever};

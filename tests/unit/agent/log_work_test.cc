@@ -228,6 +228,37 @@ TEST_F(LogWorkTest, AFailingWriteStopsAllWritersAndIsToldWithItsPlace) {
   EXPECT_EQ(work_->State(), "ready");
 }
 
+TEST_F(LogWorkTest, AFullDiskIsAClearErrorAndNothingStays) {
+  if (!MountOverRoot("tmpfs", "size=1m")) GTEST_SKIP() << "needs the right to mount";
+  workload().set_file_size_bytes(700 * 1024);
+  ASSERT_THAT(Create(), IsOk());
+  const auto prepared = Prepare();
+  EXPECT_THAT(prepared, StatusIs(absl::StatusCode::kResourceExhausted, ".LOG: No space left on device (28) at offset"));
+  EXPECT_THAT(std::string(prepared.status().message()), HasSubstr(root_ + "/plimsoll-0123abcd/alpha/qm"));
+  EXPECT_THAT(std::string(prepared.status().message()), HasSubstr("free space there"));
+  EXPECT_EQ(work_->Release(false).left_behind(), "");
+}
+
+TEST_F(LogWorkTest, GoesOnWithoutDirectWhereTheFileSystemRefusesItAndSaysWhy) {
+  if (!MountOverRoot("ramfs", "")) GTEST_SKIP() << "needs the right to mount";
+  ASSERT_THAT(Create(), IsOk());
+  const auto prepared = Prepare();
+  ASSERT_THAT(prepared, IsOk());
+  EXPECT_FALSE(prepared->direct());
+  EXPECT_THAT(prepared->direct_refused(), HasSubstr("Invalid argument (22)"));
+  EXPECT_EQ(prepared->open_flags(), "O_RDWR|O_DSYNC");
+  ASSERT_FALSE(ArmIn(kSoon).late());
+  EXPECT_EQ(sink_.NextDone().stopped(), "");
+  EXPECT_EQ(work_->Release(false).removed_files(), 4);
+}
+
+TEST_F(LogWorkTest, DirectThatWasAskedForAndRefusedIsAnError) {
+  if (!MountOverRoot("ramfs", "")) GTEST_SKIP() << "needs the right to mount";
+  workload().set_direct(v1::DIRECT_MODE_ON);
+  ASSERT_THAT(Create(), IsOk());
+  EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kInvalidArgument, "refuses O_DIRECT; use --direct auto or off"));
+}
+
 TEST_F(LogWorkTest, ASecondPreparingIsRefused) {
   CreateAndPrepare();
   EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kFailedPrecondition, "prepared already"));
