@@ -10,8 +10,8 @@
 namespace plimsoll {
 
 TraceMerge::TraceMerge(std::vector<Writer> writers) : losers_(writers.size()) {
-  std::stable_sort(writers.begin(), writers.end(),
-                   [](const Writer& a, const Writer& b) { return std::tie(a.host, a.qm) < std::tie(b.host, b.qm); });
+  std::sort(writers.begin(), writers.end(),
+            [](const Writer& a, const Writer& b) { return std::tie(a.host, a.qm) < std::tie(b.host, b.qm); });
   for (Writer& writer : writers) lanes_.push_back({writer, {}, 0, INT64_MIN});
 }
 

@@ -37,6 +37,7 @@ class TraceMerge {
     TraceSource* source = nullptr;  // borrowed, never null
   };
 
+  // No two writers have the same host and qm.
   explicit TraceMerge(std::vector<Writer> writers);
 
   // Appends the next writes to `merged`, at most `most` of them; fewer only at the end, which has come when none is
