@@ -14,6 +14,11 @@ elseif(PLIMSOLL_SANITIZE STREQUAL "thread")
   add_link_options(-fsanitize=thread)
 endif()
 
+# The libraries tell the fuzzer which of their branches an input took.
+if(PLIMSOLL_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
 # plimsoll_library(NAME HDRS a.h ... SRCS a.cc ... DEPS plimsoll::proto ...): library plimsoll::NAME.
 # Includes are written from the top of the tree.
 function(plimsoll_library name)

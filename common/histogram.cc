@@ -19,11 +19,6 @@ __extension__ using Wide = unsigned __int128;
 constexpr uint64_t kMaxCount = uint64_t{1} << 53U;
 
 // Sums stick at the largest number, whatever the order.
-uint64_t SaturatingAdd(uint64_t a, uint64_t b) {
-  uint64_t sum = 0;
-  return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
-}
-
 uint64_t SaturatingMultiply(uint64_t a, uint64_t b) {
   uint64_t product = 0;
   return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
@@ -98,15 +93,8 @@ absl::Status CheckFigures(const v1::Distribution& wire, const Buckets& buckets) 
 
 void Histogram::RecordN(uint64_t value_ns, uint64_t n) {
   if (n == 0) return;
-  uint64_t binned = value_ns;
-  if (binned > Layout::kMaxValueNs) {
-    binned = Layout::kMaxValueNs;
-    clamped_ += n;
-  }
-  const uint32_t index = Layout::IndexOf(binned);
-  Counter(index) += n;
-  low_index_ = std::min(low_index_, index);
-  high_index_ = std::max(high_index_, index);
+  Counter(Layout::IndexOf(std::min(value_ns, Layout::kMaxValueNs))) += n;
+  if (value_ns > Layout::kMaxValueNs) clamped_ += n;
   count_ += n;
   sum_ns_ = SaturatingAdd(sum_ns_, SaturatingMultiply(value_ns, n));
   min_ns_ = std::min(min_ns_, value_ns);
@@ -115,11 +103,13 @@ void Histogram::RecordN(uint64_t value_ns, uint64_t n) {
 
 void Histogram::Merge(const Histogram& other) {
   if (other.count_ == 0) return;
-  for (uint32_t i = other.low_index_; i <= other.high_index_; ++i) {
-    if (const uint64_t n = other.CountAt(i); n != 0) Counter(i) += n;
+  for (uint32_t i = other.LowIndex() / kChunk; i <= other.HighIndex() / kChunk; ++i) {
+    const std::vector<uint64_t>& from = other.chunks_[i];
+    if (from.empty()) continue;
+    std::vector<uint64_t>& to = chunks_[i];
+    if (to.empty()) to.resize(kChunk);
+    for (uint32_t k = 0; k < kChunk; ++k) to[k] += from[k];
   }
-  low_index_ = std::min(low_index_, other.low_index_);
-  high_index_ = std::max(high_index_, other.high_index_);
   count_ += other.count_;
   sum_ns_ = SaturatingAdd(sum_ns_, other.sum_ns_);
   min_ns_ = std::min(min_ns_, other.min_ns_);
@@ -139,8 +129,6 @@ absl::Status Histogram::Merge(const v1::Distribution& wire) {
     index += sparse.index_delta(i);
     Counter(index) += sparse.count(i);
   }
-  low_index_ = std::min(low_index_, buckets.first);
-  high_index_ = std::max(high_index_, buckets.last);
   count_ += buckets.total;
   sum_ns_ = SaturatingAdd(sum_ns_, wire.sum_ns());
   min_ns_ = std::min(min_ns_, wire.min_ns());
@@ -151,13 +139,11 @@ absl::Status Histogram::Merge(const v1::Distribution& wire) {
 
 void Histogram::Clear() {
   if (count_ == 0) return;
-  for (uint32_t i = low_index_ / kChunk; i <= high_index_ / kChunk; ++i) {
+  for (uint32_t i = LowIndex() / kChunk; i <= HighIndex() / kChunk; ++i) {
     std::fill(chunks_[i].begin(), chunks_[i].end(), 0);
   }
   count_ = sum_ns_ = max_ns_ = clamped_ = 0;
   min_ns_ = UINT64_MAX;
-  low_index_ = Layout::kBuckets;
-  high_index_ = 0;
 }
 
 uint64_t Histogram::PercentileNs(double percent) const {
@@ -167,12 +153,13 @@ uint64_t Histogram::PercentileNs(double percent) const {
   const auto part = percent > 0 ? static_cast<uint64_t>(std::llround(std::min(percent, 100.0) * 1e9)) : 0;
   const auto wanted = static_cast<uint64_t>((Wide{count_} * part + kAll - 1) / kAll);
   const uint64_t rank = std::clamp<uint64_t>(wanted, 1, count_);
+  const uint32_t last = HighIndex();
   uint64_t seen = 0;
-  for (uint32_t i = low_index_; i <= high_index_; ++i) {
+  for (uint32_t i = LowIndex(); i <= last; ++i) {
     seen += CountAt(i);
     if (seen >= rank) {
       // The last bucket may hold clamped values: only the exact maximum is true there.
-      if (clamped_ > 0 && i == high_index_) return max_ns_;
+      if (clamped_ > 0 && i == last) return max_ns_;
       return std::clamp(Layout::HighestNs(i), min_ns_, max_ns_);
     }
   }
@@ -182,16 +169,18 @@ uint64_t Histogram::PercentileNs(double percent) const {
 uint64_t Histogram::CountAbove(uint64_t value_ns) const {
   if (count_ == 0) return 0;
   uint64_t above = 0;
+  const uint32_t last = HighIndex();
   const uint32_t from = Layout::IndexOf(std::min(value_ns, Layout::kMaxValueNs)) + 1;
-  for (uint32_t i = std::max(from, low_index_); i <= high_index_; ++i) above += CountAt(i);
+  for (uint32_t i = std::max(from, LowIndex()); i <= last; ++i) above += CountAt(i);
   return above;
 }
 
 double Histogram::WeightedMeanNs() const {
   if (count_ == 0) return 0;
+  const uint32_t last = HighIndex();
   double weighted = 0;
   double weights = 0;
-  for (uint32_t i = low_index_; i <= high_index_; ++i) {
+  for (uint32_t i = LowIndex(); i <= last; ++i) {
     const auto n = static_cast<double>(CountAt(i));
     if (n == 0) continue;
     const auto t = static_cast<double>(std::clamp(Layout::MiddleNs(i), min_ns_, max_ns_));
@@ -210,8 +199,9 @@ v1::Distribution Histogram::ToProto() const {
   wire.set_max_ns(max_ns_);
   v1::SparseHistogram& sparse = *wire.mutable_histogram();
   sparse.set_clamped(clamped_);
+  const uint32_t last = HighIndex();
   uint32_t previous = 0;
-  for (uint32_t i = low_index_; i <= high_index_; ++i) {
+  for (uint32_t i = LowIndex(); i <= last; ++i) {
     const uint64_t n = CountAt(i);
     if (n == 0) continue;
     sparse.add_index_delta(i - previous);

@@ -1,6 +1,7 @@
 // Distribution of durations in HdrHistogram's layout (hdrhistogram.org): 3 significant digits, 1 ns to 1 h.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <vector>
@@ -55,8 +56,15 @@ class Histogram {
  public:
   Histogram() : chunks_(HistogramLayout::kBuckets / kChunk) {}
 
-  // Some 2 ns where the bucket is in the cache. Allocates where a power of two is met for the first time.
-  void Record(uint64_t value_ns) { RecordN(value_ns, 1); }
+  // A few ns where the bucket is in the cache. Allocates where a power of two is met for the first time.
+  void Record(uint64_t value_ns) {
+    ++Counter(Layout::IndexOf(std::min(value_ns, Layout::kMaxValueNs)));
+    if (value_ns > Layout::kMaxValueNs) ++clamped_;
+    ++count_;
+    sum_ns_ = SaturatingAdd(sum_ns_, value_ns);
+    min_ns_ = std::min(min_ns_, value_ns);
+    max_ns_ = std::max(max_ns_, value_ns);
+  }
   void RecordN(uint64_t value_ns, uint64_t n);
 
   // Adding is exact and does not depend on the order.
@@ -93,8 +101,16 @@ class Histogram {
   v1::Distribution ToProto() const;
 
  private:
+  using Layout = HistogramLayout;
   static constexpr uint32_t kChunk = 1024;
 
+  static uint64_t SaturatingAdd(uint64_t a, uint64_t b) {
+    uint64_t sum = 0;
+    return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+  }
+  // First and last bucket that is not empty, of a histogram that is not.
+  uint32_t LowIndex() const { return Layout::IndexOf(std::min(min_ns_, Layout::kMaxValueNs)); }
+  uint32_t HighIndex() const { return Layout::IndexOf(std::min(max_ns_, Layout::kMaxValueNs)); }
   uint64_t& Counter(uint32_t index) {
     std::vector<uint64_t>& chunk = chunks_[index / kChunk];
     if (chunk.empty()) chunk.resize(kChunk);
@@ -106,9 +122,6 @@ class Histogram {
   uint64_t min_ns_ = UINT64_MAX;
   uint64_t max_ns_ = 0;
   uint64_t clamped_ = 0;
-  // Buckets outside [low_index_, high_index_] are zero: clearing and walking touch only what was used.
-  uint32_t low_index_ = HistogramLayout::kBuckets;
-  uint32_t high_index_ = 0;
   std::vector<std::vector<uint64_t>> chunks_;  // each empty, or kChunk counters
 };
 
