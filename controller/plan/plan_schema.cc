@@ -28,6 +28,7 @@ std::string WithRange(const std::string& what, const FieldDescriptor& field) {
 }
 
 bool IsKnownType(const FieldDescriptor& field) {
+  if (field.type() == FieldDescriptor::TYPE_BYTES) return false;
   switch (field.cpp_type()) {
     case FieldDescriptor::CPPTYPE_UINT64:
       return KindOf(field) != ValueKind::kTime;

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "common/status_macros.h"
 #include "controller/plan/text.h"
 
@@ -22,7 +23,8 @@ namespace {
 // to pass through the library.
 class TreeBuilder : public YAML::EventHandler {
  public:
-  explicit TreeBuilder(std::string file_name) : file_name_(std::move(file_name)) {}
+  // Both must outlive the object.
+  TreeBuilder(const std::string& text, const std::string& file_name) : text_(text), file_name_(file_name) {}
 
   const absl::Status& status() const { return status_; }
   YamlNode TakeRoot() { return std::move(root_); }
@@ -37,6 +39,7 @@ class TreeBuilder : public YAML::EventHandler {
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
+    if (tag == "!" && !IsClosed(mark)) Fail(mark, "a quote that is not closed");
     if (YamlNode* node = Add(YamlNode::Kind::kText, mark, tag, anchor); node != nullptr) node->text = value;
   }
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
@@ -53,6 +56,18 @@ class TreeBuilder : public YAML::EventHandler {
  private:
   void Fail(const YAML::Mark& mark, const std::string& message) {
     if (status_.ok()) status_ = YamlError(file_name_, mark.line + 1, mark.column + 1, message);
+  }
+
+  // Whether quoted text that begins at `mark` ends: the parser takes the end of the document for its end.
+  bool IsClosed(const YAML::Mark& mark) const {
+    const auto begin = static_cast<size_t>(mark.pos);
+    if (begin >= text_.size() || (text_[begin] != '"' && text_[begin] != '\'')) return true;
+    const char quote = text_[begin];
+    for (size_t i = begin + 1; i < text_.size(); ++i) {
+      if (text_[i] == quote) return true;
+      if (quote == '"' && text_[i] == '\\') ++i;
+    }
+    return false;
   }
 
   // Null after an error.
@@ -80,7 +95,8 @@ class TreeBuilder : public YAML::EventHandler {
     if (status_.ok()) open_.pop_back();
   }
 
-  std::string file_name_;
+  const std::string& text_;
+  const std::string& file_name_;
   absl::Status status_;
   YamlNode root_;
   std::vector<YamlNode*> open_;
@@ -120,9 +136,11 @@ absl::Status YamlError(const std::string& file_name, int line, int column, const
 
 absl::StatusOr<YamlNode> ParseYaml(const std::string& text, const std::string& file_name) {
   PLIMSOLL_RETURN_IF_ERROR(CheckCharacters(text, file_name));
-  TreeBuilder builder(file_name);
+  // The parser does not count a byte order mark in its offsets.
+  const std::string content(absl::StripPrefix(text, "\xEF\xBB\xBF"));
+  TreeBuilder builder(content, file_name);
   try {
-    std::istringstream stream(text);
+    std::istringstream stream(content);
     YAML::Parser parser(stream);
     while (builder.status().ok() && parser.HandleNextDocument(builder)) {
     }
