@@ -102,7 +102,10 @@ class ProbeStream final : public grpc::ClientBidiReactor<v1::ClockProbe, v1::Clo
   }
 
   void OnWriteDone(bool ok) override {
-    if (!ok) return;  // OnReadDone fails too
+    if (!ok) return;  // the read fails too, and ends the stream
+    MutexLock lock(link_->mutex);
+    writing_ = false;
+    SendNext();
   }
 
   void OnReadDone(bool ok) override {
@@ -121,7 +124,7 @@ class ProbeStream final : public grpc::ClientBidiReactor<v1::ClockProbe, v1::Clo
       result.set_received_ns(received.value);
       result.set_agent_wall_clock_ns(reply_.wall_clock_ns());
     }
-    under_way_ = false;
+    reading_ = false;
     --wanted_;
     if (wanted_ == 0) Report();
     SendNext();
@@ -143,8 +146,9 @@ class ProbeStream final : public grpc::ClientBidiReactor<v1::ClockProbe, v1::Clo
 
   // The three below: under link_->mutex.
   void SendNext() {
-    if (under_way_ || wanted_ == 0 || let_go_) return;
-    under_way_ = true;
+    // The answer may be here before the write is reported done.
+    if (reading_ || writing_ || wanted_ == 0 || let_go_) return;
+    reading_ = writing_ = true;
     probe_.set_id(probe_.id() + 1);
     StartRead(&reply_);
     sent_ = clock_.Now();
@@ -168,7 +172,8 @@ class ProbeStream final : public grpc::ClientBidiReactor<v1::ClockProbe, v1::Clo
   v1::ProbeBatch batch_;
   MonotonicNs sent_;
   int wanted_ = 0;
-  bool under_way_ = false;
+  bool reading_ = false;
+  bool writing_ = false;
   bool let_go_ = false;
 };
 
