@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <unordered_map>
 
 namespace plimsoll {
 namespace {
@@ -15,14 +17,28 @@ v1::DirectoryDescription DirectoryOf(const HostFacts& facts) {
   return host.directories_size() == 1 ? host.directories(0) : v1::DirectoryDescription();
 }
 
-// Finds the first host of a host's group, and shortens the way for the next search.
-uint32_t Root(std::map<uint32_t, uint32_t>& parents, uint32_t host) {
-  while (parents.at(host) != host) {
-    parents[host] = parents.at(parents.at(host));
-    host = parents.at(host);
+// Groups of hosts by their place in a list; the root of a group is its first host.
+class Groups {
+ public:
+  explicit Groups(size_t hosts) : parents_(hosts) { std::iota(parents_.begin(), parents_.end(), size_t{0}); }
+
+  size_t Root(size_t host) {
+    while (parents_[host] != host) {
+      // Shortens the way for the next search.
+      parents_[host] = parents_[parents_[host]];
+      host = parents_[host];
+    }
+    return host;
   }
-  return host;
-}
+  void Join(size_t a, size_t b) {
+    const size_t root_a = Root(a);
+    const size_t root_b = Root(b);
+    parents_[std::max(root_a, root_b)] = std::min(root_a, root_b);
+  }
+
+ private:
+  std::vector<size_t> parents_;
+};
 
 }  // namespace
 
@@ -70,36 +86,32 @@ v1::HostReport MakeHostReport(const HostFacts& facts) {
 }
 
 std::vector<v1::StorageReport> GroupStorages(HostTable& hosts) {
-  std::map<uint32_t, uint32_t> parents;
-  std::map<std::string, uint32_t> numbers;
-  for (const auto& [number, facts] : hosts) {
-    parents[number] = number;
-    numbers[facts.label()] = number;
-  }
-  for (const auto& [number, facts] : hosts) {
-    if (!facts.prepared) continue;
-    for (const std::string& label : facts.prepared->visible_hosts()) {
-      const auto seen = numbers.find(label);
-      if (seen == numbers.end() || !hosts.at(seen->second).prepared) continue;
-      const uint32_t mine = Root(parents, number);
-      const uint32_t theirs = Root(parents, seen->second);
-      // The lower number is the root, so that a group is found at its first host.
-      parents[std::max(mine, theirs)] = std::min(mine, theirs);
-    }
-  }
-  std::vector<v1::StorageReport> storages;
+  std::vector<HostFacts*> prepared;
+  std::unordered_map<std::string, size_t> places;
   for (auto& [number, facts] : hosts) {
     facts.storage = 0;
     if (!facts.prepared) continue;
-    const uint32_t first = Root(parents, number);
-    if (first == number) {
+    places[facts.label()] = prepared.size();
+    prepared.push_back(&facts);
+  }
+  Groups groups(prepared.size());
+  for (size_t place = 0; place < prepared.size(); ++place) {
+    for (const std::string& label : prepared[place]->prepared->visible_hosts()) {
+      if (const auto seen = places.find(label); seen != places.end()) groups.Join(place, seen->second);
+    }
+  }
+  std::vector<v1::StorageReport> storages;
+  for (size_t place = 0; place < prepared.size(); ++place) {
+    HostFacts& facts = *prepared[place];
+    const size_t first = groups.Root(place);
+    if (first == place) {
       v1::StorageReport& storage = storages.emplace_back();
       storage.set_number(static_cast<uint32_t>(storages.size()));
       const v1::DirectoryDescription directory = DirectoryOf(facts);
       storage.set_fs_type(directory.fs_type());
       storage.set_fs_source(directory.fs_source());
     }
-    facts.storage = first == number ? static_cast<uint32_t>(storages.size()) : hosts.at(first).storage;
+    facts.storage = first == place ? static_cast<uint32_t>(storages.size()) : prepared[first]->storage;
     storages[facts.storage - 1].add_hosts(facts.label());
   }
   return storages;

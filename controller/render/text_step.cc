@@ -222,8 +222,14 @@ std::vector<std::string> TextStep(const v1::Report& report, const v1::StepReport
                     FormatFixed(static_cast<double>(bandwidth.min_bytes_per_second()) / kBytesPerMegabyte, 2), ", avg ",
                     FormatFixed(bandwidth.avg_bytes_per_second() / kBytesPerMegabyte, 2));
   }
-  lines.push_back(absl::StrCat("  ", over_second, "     Writes ", FormatCount(cluster->writes()), "     Bytes ",
-                               FormatCount(cluster->bytes())));
+  const std::string totals =
+      absl::StrCat("Writes ", FormatCount(cluster->writes()), "     Bytes ", FormatCount(cluster->bytes()));
+  if (2 + over_second.size() + 5 + totals.size() <= kTextWidth) {
+    lines.push_back(absl::StrCat("  ", over_second, "     ", totals));
+  } else {
+    AddIndented(over_second, lines);
+    AddIndented(totals, lines);
+  }
   if (cluster->has_slowest()) AddSlowest(report, cluster->slowest(), lines);
   if (step.has_start_skew()) {
     const int64_t error_ns = step.start_skew().error_ns();

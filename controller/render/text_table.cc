@@ -59,7 +59,8 @@ std::string TextTable::Line(const Row& row, const std::string& first, const std:
   }
   line += row.mark;
   line.erase(line.find_last_not_of(' ') + 1);
-  return line;
+  // Only figures that no run reaches are too wide even so.
+  return Shorten(line, kTextWidth);
 }
 
 size_t TextTable::Width() const {
