@@ -110,8 +110,8 @@ int Serve(const AgentFlags& flags) {
   const std::string instance_id = RandomId();
   AgentService::Options options;
   options.clock = &clock;
-  options.describe = [&](const std::vector<std::string>& directories) {
-    return DescribeHost(name, instance_id, **sandbox, directories);
+  options.describe = [&](const v1::DescribeRequest& request) {
+    return DescribeHost(name, instance_id, **sandbox, request);
   };
   options.make_work = [&](const v1::HostPlan& plan, const std::atomic<int64_t>& deadline_ns, WorkSink& sink) {
     return LogWork::Create(plan, **sandbox, deadline_ns, sink);

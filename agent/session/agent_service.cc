@@ -203,9 +203,9 @@ grpc::ServerUnaryReactor* AgentService::Describe(grpc::CallbackServerContext* co
     ++describing_;
     if (session_ != nullptr && !session_->over()) *response->mutable_holder() = session_->holder();
   }
-  std::vector<std::string> directories(request->directories().begin(), request->directories().end());
-  std::thread([this, reactor, response, directories = std::move(directories)] {
-    v1::HostDescription description = options_.describe(directories);
+  // The request lives as long as the call, which ends with Finish.
+  std::thread([this, reactor, request, response] {
+    v1::HostDescription description = options_.describe(*request);
     if (response->has_holder()) *description.mutable_holder() = response->holder();
     *response = std::move(description);
     reactor->Finish(grpc::Status::OK);

@@ -4,7 +4,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "agent/session/session.h"
 #include "common/clock.h"
@@ -18,7 +17,7 @@ class AgentService final : public v1::Agent::CallbackService {
  public:
   struct Options {
     // Describes the host and directories; may hang with a file system, so it runs on a thread of its own.
-    std::function<v1::HostDescription(const std::vector<std::string>& directories)> describe;
+    std::function<v1::HostDescription(const v1::DescribeRequest& request)> describe;
     Session::WorkFactory make_work;
     const Clock* clock = nullptr;
     // Printed at every session where the connection is neither local nor protected.

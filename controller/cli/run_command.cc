@@ -154,7 +154,9 @@ class Run {
     if (events_.interrupts() > 0) return Failure{Exit::kInconclusive, {"interrupted: nothing was measured"}};
     LabelHosts(fleet_->hosts());
     const std::vector<uint64_t> blocks(plan_.block_size_bytes().begin(), plan_.block_size_bytes().end());
-    return CheckHosts(fleet_->hosts(), workloads_, blocks);
+    if (auto failure = CheckHosts(fleet_->hosts(), workloads_, blocks); failure.has_value()) return failure;
+    fleet_->FindQueueManagers(plan_.lease_ns());
+    return std::nullopt;
   }
 
   std::optional<Failure> Conduct(RunLog& log) {

@@ -5,7 +5,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -33,8 +32,8 @@ class AgentClient {
   // Ends every stream; no call to the listener is under way or comes after it.
   virtual ~AgentClient() = default;
 
-  // Asks for the host's facts and the directories', waiting for the agent for at most `timeout_ns`.
-  virtual void Describe(const std::vector<std::string>& directories, int64_t timeout_ns) = 0;
+  // Asks for the host's facts, waiting for the agent for at most `timeout_ns`. The protocol version is filled in here.
+  virtual void Describe(v1::DescribeRequest request, int64_t timeout_ns) = 0;
   // Exchanges `count` probes one after another.
   virtual void Probe(int count) = 0;
   // Opens the session's stream. The agent ends it, after Release or on an error.

@@ -89,12 +89,39 @@ void Fleet::AbsorbProbes(Host& host, const v1::ProbeBatch& probes) {
 void Fleet::DescribeAll(const std::vector<std::vector<std::string>>& directories, int64_t timeout_ns) {
   for (auto& host : hosts_) {
     host->described = false;
-    host->client->Describe(directories[host->index], timeout_ns);
+    v1::DescribeRequest request;
+    for (const std::string& directory : directories[host->index]) request.add_directories(directory);
+    host->client->Describe(std::move(request), timeout_ns);
   }
+  AwaitDescriptions(timeout_ns);
+}
+
+void Fleet::AwaitDescriptions(int64_t timeout_ns) {
   // Every call ends by itself, at the latest with its deadline.
   while (!std::all_of(hosts_.begin(), hosts_.end(), [](const auto& host) { return host->described; }) &&
          events_.interrupts() == 0) {
     for (Event& event : events_.TakeUntil(clock_.Now() + timeout_ns)) Absorb(event);
+  }
+}
+
+void Fleet::FindQueueManagers(int64_t timeout_ns) {
+  std::set<std::pair<std::string, uint64_t>> asked;
+  std::vector<std::pair<Host*, v1::HostDescription>> before;
+  for (auto& host : hosts_) {
+    if (!host->description.ok() || host->description->directories().empty()) continue;
+    const v1::DirectoryDescription& directory = host->description->directories(0);
+    if (!asked.emplace(host->description->boot_id(), directory.device()).second) continue;
+    before.emplace_back(host.get(), *host->description);
+    host->described = false;
+    v1::DescribeRequest request;
+    request.add_directories(directory.path());
+    request.set_look_for_queue_managers(true);
+    host->client->Describe(std::move(request), timeout_ns);
+  }
+  AwaitDescriptions(timeout_ns);
+  // A host that did not answer this time is judged by its session, not by this.
+  for (auto& [host, description] : before) {
+    if (!host->description.ok()) host->description = std::move(description);
   }
 }
 

@@ -59,6 +59,9 @@ class Fleet {
   size_t size() const { return hosts_.size(); }
   Host& host(size_t index) { return *hosts_[index]; }
 
+  // Looks for live queue managers on every file system of the hosts' first directories, asking one host for each
+  // that a kernel mounts. Waits at most `timeout_ns`; what is found goes into Host::description.
+  void FindQueueManagers(int64_t timeout_ns);
   // Asks every host for its facts, waiting at most `timeout_ns`. What failed is in Host::description.
   // Returns early on an interrupt.
   void DescribeAll(const std::vector<std::vector<std::string>>& directories, int64_t timeout_ns);
@@ -71,6 +74,9 @@ class Fleet {
   void AbsorbProbes(Host& host, const v1::ProbeBatch& probes);
 
  private:
+  // Until every host that was asked has answered, or an interrupt came.
+  void AwaitDescriptions(int64_t timeout_ns);
+
   const Clock& clock_;
   EventQueue& events_;
   std::vector<std::unique_ptr<Host>> hosts_;

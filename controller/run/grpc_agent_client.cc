@@ -46,12 +46,12 @@ class CallCount {
 
 class DescribeCall {
  public:
-  static void Start(v1::Agent::Stub& stub, const std::vector<std::string>& directories, int64_t timeout_ns,
-                    AgentListener& listener, CallCount& calls) {
+  static void Start(v1::Agent::Stub& stub, v1::DescribeRequest request, int64_t timeout_ns, AgentListener& listener,
+                    CallCount& calls) {
     calls.Begin();
     auto* call = new DescribeCall;  // deletes itself when the answer came
+    call->request_ = std::move(request);
     call->request_.set_protocol_version(kProtocolVersion);
-    for (const std::string& directory : directories) call->request_.add_directories(directory);
     call->context_.set_deadline(std::chrono::system_clock::now() + std::chrono::nanoseconds(timeout_ns));
     stub.async()->Describe(&call->context_, &call->request_, &call->response_,
                            [call, &listener, &calls](const grpc::Status& status) {
@@ -289,8 +289,8 @@ class GrpcAgentClient final : public AgentClient {
     calls_.WaitForNone();
   }
 
-  void Describe(const std::vector<std::string>& directories, int64_t timeout_ns) override {
-    DescribeCall::Start(*stub_, directories, timeout_ns, listener_, calls_);
+  void Describe(v1::DescribeRequest request, int64_t timeout_ns) override {
+    DescribeCall::Start(*stub_, std::move(request), timeout_ns, listener_, calls_);
   }
   void Probe(int count) override { ProbeStream::Probe(*stub_, probe_link_, count, clock_, listener_, calls_); }
   void OpenSession() override { SessionCall::Open(*stub_, session_link_, listener_, calls_); }

@@ -152,6 +152,10 @@ std::vector<std::string> Warnings(const Hosts& hosts) {
       warnings.push_back(absl::StrCat(Who(*host), ": ", directory.path(), " is on ", directory.fs_type(), ", which ",
                                       directory.caveat()));
     }
+    for (const std::string& sign : directory.queue_managers()) {
+      warnings.push_back(absl::StrCat(Who(*host), ": a queue manager seems to use this file system (", sign,
+                                      "): the run will slow it down"));
+    }
   }
   return warnings;
 }

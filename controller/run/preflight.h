@@ -33,7 +33,7 @@ std::optional<Failure> CheckHosts(const std::vector<std::unique_ptr<Host>>& host
                                   const std::vector<v1::LogWorkload>& workloads,
                                   const std::vector<uint64_t>& block_sizes);
 
-// Things to know that stop nothing: caveats of file systems, a directory in memory.
+// Things to know that stop nothing: caveats of file systems, a queue manager that the run would disturb.
 std::vector<std::string> Warnings(const std::vector<std::unique_ptr<Host>>& hosts);
 
 }  // namespace plimsoll

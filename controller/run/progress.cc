@@ -110,7 +110,8 @@ std::string Progress::PreparingLine(const std::vector<std::unique_ptr<Host>>& ho
     done += host->prepare_done_bytes;
     total += host->prepare_total_bytes;
   }
-  const double share = total == 0 ? 0 : 100 * static_cast<double>(done) / static_cast<double>(total);
+  if (total == 0) return "preparing";
+  const double share = 100 * static_cast<double>(done) / static_cast<double>(total);
   return absl::StrFormat("preparing  %s of %s (%.0f %%)", FormatSizeForPeople(done), FormatSizeForPeople(total), share);
 }
 

@@ -42,7 +42,7 @@ class FakeAgent final : public AgentClient {
   FakeAgent(FakeScript& script, FakeDiary& diary, const Clock& clock, AgentListener& listener)
       : script_(script), diary_(diary), clock_(clock), listener_(listener) {}
 
-  void Describe(const std::vector<std::string>& directories, int64_t /*timeout_ns*/) override {
+  void Describe(v1::DescribeRequest request, int64_t /*timeout_ns*/) override {
     if (!script_.describe_error.ok()) {
       listener_.OnDescribed(script_.describe_error);
       return;
@@ -51,7 +51,7 @@ class FakeAgent final : public AgentClient {
     description.set_protocol_version(kProtocolVersion);
     description.set_name(script_.name);
     description.set_instance_id(absl::StrCat("instance-", reinterpret_cast<uintptr_t>(this)));
-    for (const std::string& path : directories) {
+    for (const std::string& path : request.directories()) {
       v1::DirectoryDescription& directory = *description.add_directories();
       directory.set_path(path);
       directory.set_free_bytes(uint64_t{1} << 40);

@@ -77,11 +77,11 @@ class GrpcAgentClientTest : public ::testing::Test {
   GrpcAgentClientTest() {
     AgentService::Options options;
     options.clock = &clock_;
-    options.describe = [](const std::vector<std::string>& directories) {
+    options.describe = [](const v1::DescribeRequest& request) {
       v1::HostDescription description;
       description.set_name("alpha");
       description.set_protocol_version(kProtocolVersion);
-      for (const std::string& path : directories) description.add_directories()->set_path(path);
+      for (const std::string& path : request.directories()) description.add_directories()->set_path(path);
       return description;
     };
     options.make_work = [this](const v1::HostPlan&, const std::atomic<int64_t>&, WorkSink& sink) {
@@ -122,7 +122,10 @@ class GrpcAgentClientTest : public ::testing::Test {
 
 TEST_F(GrpcAgentClientTest, DescribesTheHostAndItsDirectories) {
   const auto client = MakeGrpcAgentClient(address_, clock_, inbox_);
-  client->Describe({"/mnt/a", "/mnt/b"}, 5 * kNsPerSecond);
+  v1::DescribeRequest request;
+  request.add_directories("/mnt/a");
+  request.add_directories("/mnt/b");
+  client->Describe(request, 5 * kNsPerSecond);
   const auto description = inbox_.AwaitDescription();
   ASSERT_THAT(description, IsOk());
   EXPECT_EQ(description->name(), "alpha");
