@@ -15,6 +15,7 @@ import threading
 import time
 import unittest
 
+import invariants
 import schema
 
 # Far longer than anything takes that works, on a busy machine too.
@@ -263,7 +264,7 @@ class PlimsollTest(unittest.TestCase):
         result = Result(process.argv, process.finish(), process.out, process.err, results or self.base)
         self.assertEqual(result.code, code, result)
         if results is not None and (results / "report.json").exists():
-            result.report  # Checks it.
+            invariants.check(result.report)
         return result
 
     def await_running(self, process):
