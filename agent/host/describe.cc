@@ -11,10 +11,12 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "agent/host/block_device.h"
 #include "agent/host/mounts.h"
+#include "agent/host/queue_managers.h"
 #include "agent/host/text_file.h"
 #include "common/clock.h"
 #include "common/units.h"
@@ -127,7 +129,7 @@ v1::DirectoryDescription DescribeDirectory(const Sandbox& sandbox, const std::st
 }  // namespace
 
 v1::HostDescription DescribeHost(const std::string& name, const std::string& instance_id, const Sandbox& sandbox,
-                                 const std::vector<std::string>& directories) {
+                                 const v1::DescribeRequest& request) {
   v1::HostDescription host;
   host.set_version(kVersion);
   host.set_protocol_version(kProtocolVersion);
@@ -143,7 +145,14 @@ v1::HostDescription DescribeHost(const std::string& name, const std::string& ins
                         static_cast<uint64_t>(sysconf(_SC_PAGESIZE)));
   DescribeClock(host);
   for (const std::string& root : sandbox.roots()) host.add_roots(root);
-  for (const std::string& directory : directories) *host.add_directories() = DescribeDirectory(sandbox, directory);
+  for (const std::string& path : request.directories()) {
+    v1::DirectoryDescription& directory = *host.add_directories();
+    directory = DescribeDirectory(sandbox, path);
+    if (!request.look_for_queue_managers() || directory.mount_point().empty()) continue;
+    for (std::string& sign : FindQueueManagers(path, directory.mount_point())) {
+      directory.add_queue_managers(std::move(sign));
+    }
+  }
   return host;
 }
 

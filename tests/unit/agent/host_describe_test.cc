@@ -29,7 +29,9 @@ constexpr int kNotPermitted = 77;
 v1::HostDescription Describe(const std::vector<std::string>& roots, const std::vector<std::string>& directories) {
   const auto sandbox = Sandbox::Create(roots, "aa");
   EXPECT_THAT(sandbox, testing::IsOk());
-  return sandbox.ok() ? DescribeHost("alpha", "i-1", **sandbox, directories) : v1::HostDescription();
+  v1::DescribeRequest request;
+  for (const std::string& path : directories) request.add_directories(path);
+  return sandbox.ok() ? DescribeHost("alpha", "i-1", **sandbox, request) : v1::HostDescription();
 }
 
 TEST(DescribeHost, TellsWhatTheAgentAndItsHostAre) {

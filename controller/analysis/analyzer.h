@@ -1,0 +1,96 @@
+// From the journal of a run to its report.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "controller/analysis/host_facts.h"
+#include "controller/analysis/judge.h"
+#include "controller/analysis/note_book.h"
+#include "controller/analysis/step_report.h"
+#include "controller/analysis/step_stats.h"
+#include "controller/analysis/timeline.h"
+#include "plimsoll/v1/journal.pb.h"
+#include "plimsoll/v1/report.pb.h"
+
+namespace plimsoll {
+
+// Takes the records in their order, once, and makes the report. A pure function: the same records give the same report.
+//
+// Memory holds the histograms of the step that is running (some 30 KiB a writer) and the per-second sums, never the
+// frames. Any beginning of a journal gives a report that says where it ends. A record that contradicts itself or what
+// came before is left out, said in the verdict's reasons, and makes the result inconclusive; it never spoils a sum.
+// Not thread-safe.
+class Analyzer {
+ public:
+  Analyzer();
+  ~Analyzer();
+  Analyzer(const Analyzer&) = delete;
+  Analyzer& operator=(const Analyzer&) = delete;
+
+  void Add(const v1::JournalRecord& record);
+
+  // What the journal's reader found wrong, as a sentence ("The journal is cut off at byte 4,711."). The result is
+  // inconclusive.
+  void AddDamage(const std::string& sentence);
+
+  // Once, after the last record.
+  v1::Report Finish();
+
+ private:
+  absl::Status Take(const v1::JournalRecord& record);
+  absl::Status OnRunBegin(const v1::RunBegin& begin);
+  absl::Status OnHostJoined(const v1::HostJoined& joined);
+  absl::Status OnPrepared(const v1::HostPrepared& prepared);
+  absl::Status OnStepBegin(const v1::StepBegin& begin);
+  absl::Status OnFrames(const v1::HostFrames& frames);
+  absl::Status OnStepDone(const v1::HostStepDone& done);
+  absl::Status OnHostLost(const v1::HostLost& lost);
+  absl::Status OnFault(const v1::HostFault& fault);
+  absl::Status OnStepEnd(const v1::StepEnd& end);
+  void OnRunEnd(const v1::RunEnd& end);
+
+  // The host of that number, or NOT_FOUND.
+  absl::Status CheckHost(uint32_t host) const;
+  // The running step, if it is that one.
+  absl::Status CheckStep(uint32_t step) const;
+  // Makes the running step's report.
+  void CloseStep();
+  void Refuse(const std::string& what);
+  std::string NameOf(uint32_t host) const;
+
+  void SetRun(v1::Report& report) const;
+  void SetHosts(v1::Report& report) const;
+  void SetLoss(const HostFacts& facts, const v1::Report& report, v1::HostReport& host) const;
+  // The clock's figures, with the largest error while steps ran.
+  v1::ClockReport ClockOf(const HostFacts& facts) const;
+  // Why the run as a whole cannot carry a PASS: how it ended, what was lost, what failed.
+  NoteBook RunReasons(const v1::Report& report, bool mid_step) const;
+  void AddHostNotes(const v1::Report& report);
+
+  std::optional<v1::RunBegin> run_;
+  int64_t begin_ns_ = 0;
+  int64_t last_ns_ = 0;
+  int64_t interval_ns_ = 250 * kNsPerMs;
+  std::optional<v1::RunEnd> run_end_;
+  Timeline timeline_;
+  HostTable hosts_;
+  std::unique_ptr<Judge> judge_;
+  NoteBook notes_;
+  NoteBook reasons_;
+  uint64_t series_rows_left_ = kSeriesRows;
+  std::unique_ptr<StepStats> step_;
+  bool step_ended_ = false;
+  std::vector<v1::StepReport> reports_;
+  struct Stretch {
+    int64_t from_ns = 0;
+    int64_t to_ns = 0;
+  };
+  std::vector<Stretch> measured_;
+};
+
+}  // namespace plimsoll

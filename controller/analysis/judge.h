@@ -1,0 +1,47 @@
+// Holds what was measured against the plan's criteria.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/histogram.h"
+#include "controller/analysis/second_series.h"
+#include "controller/plan/criteria.h"
+#include "plimsoll/v1/plan.pb.h"
+#include "plimsoll/v1/report.pb.h"
+
+namespace plimsoll {
+
+// Looks at every scope of every step while its histogram is at hand. Not thread-safe.
+class Judge {
+ public:
+  // A criterion that cannot be read makes the verdict inconclusive.
+  explicit Judge(const v1::TestPlan& plan);
+
+  // One scope of one step. `step` counts from 1; `scope` holds everything but the slowest write.
+  void Observe(uint32_t step, uint64_t block_size_bytes, const v1::ScopeReport& scope, const Histogram& latency,
+               const SecondExtremes& extremes);
+
+  // FAIL where a criterion fails; else INCONCLUSIVE where there are `reasons` or a criterion cannot be told; else
+  // PASS, or DONE where there is no criterion.
+  v1::VerdictReport Finish(const std::vector<std::string>& reasons) const;
+
+ private:
+  struct Case {
+    Criterion criterion;
+    v1::CriterionReport report;
+    bool seen = false;
+    bool failed = false;
+    std::string doubt;
+  };
+  void Take(Case& one, uint32_t step, const v1::ScopeReport& scope, const Histogram& latency,
+            const SecondExtremes& extremes);
+
+  std::vector<Case> cases_;
+};
+
+// Exit code of `plimsoll` for a finished run: 0 passed or done, 1 a criterion failed, 3 inconclusive.
+int ExitCode(const v1::Report& report);
+
+}  // namespace plimsoll

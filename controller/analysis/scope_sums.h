@@ -1,0 +1,69 @@
+// Figures of a scope: a writer's, or those of several scopes added up.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "common/histogram.h"
+#include "controller/analysis/second_series.h"
+#include "controller/analysis/step_shape.h"
+#include "controller/analysis/writer_stats.h"
+#include "plimsoll/v1/report.pb.h"
+
+namespace plimsoll {
+
+// Everything here adds up, so that a host is the sum of its writers, and the cluster the sum of its hosts, exactly.
+struct ScopeSums {
+  Histogram latency;
+  Histogram response;
+  SecondSeries series;
+  WriteSums closing;
+  // How long the longest closing write outlasted the step.
+  int64_t closing_length_ns = 0;
+  // Longest and, among those scopes that were not lost, shortest stretch that was measured.
+  int64_t measured_ns = 0;
+  int64_t whole_ns = INT64_MAX;
+  // Until when the data reach, from the measured start; nothing where they reach the step's end.
+  std::optional<int64_t> data_until_ns;
+  // Sum over writers: time from the measured start to the last write or the step's end, and the part between writes.
+  Int128 elapsed_ns = 0;
+  Int128 between_ns = 0;
+  uint64_t warmup_writes = 0;
+  uint64_t untraced_writes = 0;
+  uint64_t ring_full_waits = 0;
+  uint64_t ring_full_wait_ns = 0;
+  // Slowest write and whose it is.
+  std::optional<v1::WriteSample> slowest;
+  uint32_t slowest_host = 0;
+  uint32_t slowest_qm = 0;
+  // Of writers with a rate.
+  double asked_iops = 0;
+  bool rate_held = true;
+  uint64_t unserved = 0;
+  uint64_t max_behind_writes = 0;
+  uint64_t max_behind_ns = 0;
+
+  void Merge(const ScopeSums& other);
+
+  // Time in writes plus time between them, in percent of the time that passed.
+  double AccountedPercent() const;
+};
+
+// What is known of the stretch that a writer's host was measured for.
+struct MeasuredStretch {
+  int64_t measured_ns = 0;
+  // The host said that the step is over.
+  bool done = false;
+  // Start of the measured part in the host's clock; nothing where it is not known.
+  std::optional<int64_t> start_ns;
+};
+
+// The sums of one writer. `rate_per_second` is 0 for a closed loop.
+ScopeSums SumsOfWriter(const WriterStats& writer, uint32_t host, uint32_t qm, const MeasuredStretch& stretch,
+                       double rate_per_second);
+
+// A row of the report, without what needs the timeline: the slowest write, and until when the data reach.
+v1::ScopeReport MakeScopeReport(const ScopeSums& sums, uint64_t block_size_bytes, const SecondExtremes& extremes);
+
+}  // namespace plimsoll

@@ -1,0 +1,247 @@
+#include "controller/analysis/step_report.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace plimsoll {
+namespace {
+
+// A writer that waited longer than this share of the time for its recorder measured the harness.
+constexpr double kRingWaitShare = 0.001;
+// Time in writes and between them must add up to the time that passed, within this.
+constexpr double kAccountedTolerancePercent = 1;
+// A clock whose smallest step is more than this share of the median cannot tell latencies apart.
+constexpr double kClockStepShare = 0.01;
+
+uint32_t WholeSeconds(int64_t length_ns) {
+  return static_cast<uint32_t>(std::min(length_ns / kNsPerSecond, kMaxSeriesSeconds));
+}
+
+std::string WriterName(const std::string& host, uint32_t qm) {
+  return absl::StrCat(host, "/qm", qm);
+}
+
+}  // namespace
+
+std::string StepReporter::StepName() const {
+  return absl::StrCat("step ", stats_.index() + 1);
+}
+
+MeasuredStretch StepReporter::StretchOf(uint32_t host, const HostStep& part) const {
+  MeasuredStretch stretch;
+  stretch.done = part.done();
+  stretch.start_ns = stats_.HostMeasuredStartNs(host);
+  if (!part.done()) {
+    stretch.measured_ns = part.covered_ns();
+  } else if (part.stopped().empty()) {
+    stretch.measured_ns = stats_.shape().duration_ns;
+  } else {
+    for (const auto& writer : part.writers()) {
+      if (!writer || !stretch.start_ns) continue;
+      stretch.measured_ns = std::max(stretch.measured_ns, writer->last_end_ns() - *stretch.start_ns);
+    }
+    stretch.measured_ns = std::min(stretch.measured_ns, stats_.shape().duration_ns);
+    if (stretch.measured_ns == 0) stretch.measured_ns = part.covered_ns();
+  }
+  return stretch;
+}
+
+ScopeSums StepReporter::AddWriters(uint32_t host, const HostFacts& facts, HostStep& part) {
+  part.Finish();
+  const MeasuredStretch stretch = StretchOf(host, part);
+  ScopeSums all;
+  all.measured_ns = stretch.measured_ns;
+  all.whole_ns = stretch.measured_ns;
+  for (uint32_t qm = 1; qm <= part.writers().size(); ++qm) {
+    const WriterStats* writer = part.writers()[qm - 1].get();
+    if (writer == nullptr) continue;
+    MeasuredStretch own = stretch;
+    if (!part.done()) own.measured_ns = writer->covered_ns();
+    const ScopeSums sums = SumsOfWriter(*writer, host, qm, own, facts.rate_per_second());
+    CheckWriter(facts.label(), qm, *writer, sums);
+    AddScope({v1::SCOPE_KIND_QM, facts.label(), qm, facts.storage}, sums, nullptr);
+    all.Merge(sums);
+  }
+  if (!part.done()) all.data_until_ns = part.all_covered_ns();
+  return all;
+}
+
+v1::StepReport StepReporter::Make() {
+  const StepShape& shape = stats_.shape();
+  report_.set_number(stats_.index() + 1);
+  report_.set_block_size_bytes(shape.block_size_bytes);
+  report_.set_duration_ns(shape.duration_ns);
+  report_.set_warmup_ns(shape.warmup_ns);
+  report_.set_repetition(stats_.step().repetition() + 1);
+  *report_.mutable_start() = run_.timeline.ToUtc(stats_.measured_start_ns());
+  report_.set_cut_short(stats_.cut_short());
+  AddStartSkew();
+  PlanSeries();
+
+  const bool any_done =
+      std::any_of(stats_.hosts().begin(), stats_.hosts().end(), [](const auto& host) { return host.second.done(); });
+  std::map<uint32_t, ScopeSums> storages;
+  ScopeSums cluster;
+  for (const auto& [number, facts] : run_.hosts) {
+    const auto found = stats_.hosts().find(number);
+    if (found == stats_.hosts().end()) {
+      // A host that was not armed took no part; one that was, and told nothing, has its row of zeros.
+      if (!stats_.IsArmed(number)) continue;
+      stats_.Host(number, facts.qms());
+    }
+    HostStep& part = stats_.hosts().at(number);
+    ScopeSums sums = AddWriters(number, facts, part);
+    CheckHost(facts, sums);
+    AddScope({v1::SCOPE_KIND_HOST, facts.label(), 0, facts.storage}, sums, &part.percentiles());
+    AddInFlight(number, facts, part);
+    // A second that a lost host did not live to see is a whole second of the others all the same.
+    const bool gone = any_done ? !part.done() : facts.lost.has_value();
+    if (gone) sums.whole_ns = INT64_MAX;
+    if (facts.storage != 0) storages[facts.storage].Merge(sums);
+    cluster.Merge(sums);
+  }
+  for (auto& [number, sums] : storages) {
+    sums.whole_ns = std::min(sums.whole_ns, sums.measured_ns);
+    AddScope({v1::SCOPE_KIND_STORAGE, "", 0, number}, sums, nullptr);
+  }
+  cluster.whole_ns = std::min(cluster.whole_ns, cluster.measured_ns);
+  stats_.cluster_percentiles().Finish();
+  AddScope({v1::SCOPE_KIND_CLUSTER, "", 0, 0}, cluster, nullptr);
+  report_.set_measured_ns(cluster.measured_ns);
+  return std::move(report_);
+}
+
+void StepReporter::AddScope(const Named& name, const ScopeSums& sums, const HostPercentiles* percentiles) {
+  const SecondExtremes extremes = sums.series.Extremes(WholeSeconds(sums.whole_ns));
+  v1::ScopeReport& scope = *report_.add_scopes();
+  scope = MakeScopeReport(sums, stats_.shape().block_size_bytes, extremes);
+  scope.set_kind(name.kind);
+  scope.set_host(name.host);
+  scope.set_qm(name.qm);
+  scope.set_storage(name.storage);
+  if (sums.data_until_ns) {
+    *scope.mutable_data_until() = run_.timeline.ToUtc(stats_.measured_start_ns() + *sums.data_until_ns);
+  }
+  SetSlowest(sums, scope);
+  run_.judge.Observe(report_.number(), stats_.shape().block_size_bytes, scope, sums.latency, extremes);
+  AddSeries(name, sums, percentiles);
+}
+
+void StepReporter::SetSlowest(const ScopeSums& sums, v1::ScopeReport& scope) const {
+  if (!sums.slowest || !run_.hosts.contains(sums.slowest_host)) return;
+  v1::SlowestReport& slowest = *scope.mutable_slowest();
+  slowest.set_host(run_.hosts.at(sums.slowest_host).label());
+  slowest.set_qm(sums.slowest_qm);
+  slowest.set_number(sums.slowest->seq());
+  slowest.set_extent(sums.slowest->extent());
+  slowest.set_offset_bytes(sums.slowest->offset_bytes());
+  slowest.set_latency_ns(sums.slowest->latency_ns());
+  if (const auto moment = run_.timeline.ToTimeline(sums.slowest_host, sums.slowest->start_ns())) {
+    *slowest.mutable_start() = run_.timeline.ToUtc(moment->local_ns);
+    slowest.set_error_ns(moment->error_ns);
+  }
+}
+
+void StepReporter::AddInFlight(uint32_t host, const HostFacts& facts, const HostStep& part) {
+  for (uint32_t qm = 1; qm <= part.writers().size(); ++qm) {
+    const WriterStats* writer = part.writers()[qm - 1].get();
+    if (writer == nullptr || part.done() || writer->closed() || writer->in_flight_since_ns() == 0) continue;
+    v1::InFlightReport& in_flight = *report_.add_in_flight();
+    in_flight.set_host(facts.label());
+    in_flight.set_qm(qm);
+    in_flight.set_age_ns(std::max<int64_t>(writer->last_cut_ns() - writer->in_flight_since_ns(), 0));
+    if (const auto moment = run_.timeline.ToTimeline(host, writer->in_flight_since_ns())) {
+      *in_flight.mutable_since() = run_.timeline.ToUtc(moment->local_ns);
+    }
+  }
+}
+
+void StepReporter::AddStartSkew() {
+  struct First {
+    int64_t earliest_ns = INT64_MAX;
+    int64_t latest_ns = INT64_MIN;
+    int64_t error_ns = 0;
+  };
+  std::map<uint32_t, First> firsts;
+  for (const auto& [number, part] : stats_.hosts()) {
+    for (const auto& writer : part.writers()) {
+      if (!writer || writer->first_start_ns() == 0) continue;
+      const auto moment = run_.timeline.ToTimeline(number, writer->first_start_ns());
+      if (!moment) continue;
+      First& first = firsts[number];
+      first.earliest_ns = std::min(first.earliest_ns, moment->local_ns);
+      first.latest_ns = std::max(first.latest_ns, moment->local_ns);
+      first.error_ns = std::max(first.error_ns, moment->error_ns);
+    }
+  }
+  if (firsts.empty()) return;
+  const auto earliest = std::min_element(firsts.begin(), firsts.end(), [](const auto& a, const auto& b) {
+    return a.second.earliest_ns < b.second.earliest_ns;
+  });
+  const auto latest = std::max_element(firsts.begin(), firsts.end(), [](const auto& a, const auto& b) {
+    return a.second.latest_ns < b.second.latest_ns;
+  });
+  v1::StartSkewReport& skew = *report_.mutable_start_skew();
+  skew.set_skew_ns(Clamp64(Int128{latest->second.latest_ns} - earliest->second.earliest_ns));
+  if (earliest->first != latest->first) {
+    skew.set_error_ns(Clamp64(Int128{earliest->second.error_ns} + latest->second.error_ns));
+  }
+  for (const auto& [number, first] : firsts) {
+    v1::HostStartReport& host = *skew.add_hosts();
+    host.set_host(run_.hosts.at(number).label());
+    host.set_behind_ns(Clamp64(Int128{first.latest_ns} - earliest->second.earliest_ns));
+    host.set_error_ns(first.error_ns);
+  }
+}
+
+void StepReporter::CheckWriter(const std::string& label, uint32_t qm, const WriterStats& writer,
+                               const ScopeSums& sums) {
+  const std::string who = absl::StrCat(WriterName(label, qm), ", ", StepName(), ": ");
+  if (const std::string difference = writer.Disagreement(); !difference.empty()) {
+    run_.reasons.Add("totals", absl::StrCat(who, difference, "."));
+  }
+  const double accounted = sums.AccountedPercent();
+  if (accounted < 100 - kAccountedTolerancePercent || accounted > 100 + kAccountedTolerancePercent) {
+    run_.reasons.Add(
+        "accounted",
+        absl::StrFormat("%stime in writes and between them is %.1f %% of the time that passed.", who, accounted));
+  }
+  const auto measured_ns = static_cast<double>(sums.measured_ns);
+  if (static_cast<double>(sums.ring_full_wait_ns) > kRingWaitShare * measured_ns) {
+    run_.reasons.Add(
+        "ring", absl::StrFormat("%sthe harness was the bottleneck: the writer waited %.2f %% of the time "
+                                "(%s times) for its recorder.",
+                                who, 100 * static_cast<double>(sums.ring_full_wait_ns) / std::max(measured_ns, 1.0),
+                                FormatCount(sums.ring_full_waits)));
+  }
+  if (sums.asked_iops > 0 && !sums.rate_held) {
+    run_.notes.Add("rate", absl::StrFormat("%srate not held: asked for %.6g writes/s, %s writes were unserved at the "
+                                           "end, and it was behind by up to %.3f s.",
+                                           who, sums.asked_iops, FormatCount(sums.unserved),
+                                           static_cast<double>(sums.max_behind_ns) / 1e9));
+  }
+  if (sums.latency.clamped() > 0) {
+    run_.notes.Add("clamped", absl::StrCat(who, FormatCount(sums.latency.clamped()),
+                                           " writes took more than 1 h; only sum and maximum tell how long."));
+  }
+}
+
+void StepReporter::CheckHost(const HostFacts& facts, const ScopeSums& sums) {
+  const std::string who = absl::StrCat(facts.label(), ", ", StepName(), ": ");
+  const auto resolution_ns = static_cast<double>(facts.joined.description().clock_resolution_ns());
+  const auto median_ns = static_cast<double>(sums.latency.PercentileNs(50));
+  if (sums.latency.count() > 0 && resolution_ns > kClockStepShare * median_ns && resolution_ns > 1) {
+    run_.reasons.Add("clock", absl::StrFormat("%sthe clock is too coarse: its smallest step is %.0f ns, the median "
+                                              "latency %.0f ns.",
+                                              who, resolution_ns, median_ns));
+  }
+  if (sums.untraced_writes > 0) {
+    run_.notes.Add("untraced", absl::StrCat(who, FormatCount(sums.untraced_writes), " of ",
+                                            FormatCount(sums.latency.count()), " writes are in no trace."));
+  }
+}
+
+}  // namespace plimsoll

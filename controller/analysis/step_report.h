@@ -1,0 +1,71 @@
+// From everything that the hosts told of a step to the step's part of the report.
+#pragma once
+
+#include <cstdint>
+
+#include "controller/analysis/host_facts.h"
+#include "controller/analysis/judge.h"
+#include "controller/analysis/note_book.h"
+#include "controller/analysis/scope_sums.h"
+#include "controller/analysis/step_stats.h"
+#include "controller/analysis/timeline.h"
+#include "plimsoll/v1/report.pb.h"
+
+namespace plimsoll {
+
+// What steps have in common. All of it outlives the reporter.
+struct RunContext {
+  const Timeline& timeline;
+  // Storages are set.
+  const HostTable& hosts;
+  Judge& judge;
+  NoteBook& notes;
+  // Why the run cannot carry a PASS.
+  NoteBook& reasons;
+  // Rows that series may still take; see kSeriesRows.
+  uint64_t& series_rows_left;
+};
+
+// Rows of all series of a report: enough for 64 writers and 16 hosts for 17 hours.
+inline constexpr uint64_t kSeriesRows = 5'000'000;
+
+// Makes one step's report. Used once.
+class StepReporter {
+ public:
+  StepReporter(StepStats& stats, const RunContext& run) : stats_(stats), run_(run) {}
+
+  v1::StepReport Make();
+
+ private:
+  // A scope and what it is called in the report.
+  struct Named {
+    v1::ScopeKind kind = v1::SCOPE_KIND_UNSPECIFIED;
+    std::string host;
+    uint32_t qm = 0;
+    uint32_t storage = 0;
+  };
+
+  MeasuredStretch StretchOf(uint32_t host, const HostStep& part) const;
+  ScopeSums AddWriters(uint32_t host, const HostFacts& facts, HostStep& part);
+  void AddScope(const Named& name, const ScopeSums& sums, const HostPercentiles* percentiles);
+  void AddSeries(const Named& name, const ScopeSums& sums, const HostPercentiles* percentiles);
+  void SetSlowest(const ScopeSums& sums, v1::ScopeReport& scope) const;
+  void AddInFlight(uint32_t host, const HostFacts& facts, const HostStep& part);
+  void AddStartSkew();
+  // Notes and reasons that follow from one writer or one host.
+  void CheckWriter(const std::string& label, uint32_t qm, const WriterStats& writer, const ScopeSums& sums);
+  void CheckHost(const HostFacts& facts, const ScopeSums& sums);
+  void PlanSeries();
+  uint32_t RowsFor(const ScopeSums& sums) const;
+  std::string StepName() const;
+
+  StepStats& stats_;
+  const RunContext& run_;
+  v1::StepReport report_;
+  // Kinds of scopes that have series; large runs go without those of QMs.
+  bool series_of_qms_ = true;
+  bool series_of_hosts_ = true;
+  bool series_of_cluster_ = true;
+};
+
+}  // namespace plimsoll

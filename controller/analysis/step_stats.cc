@@ -1,0 +1,92 @@
+#include "controller/analysis/step_stats.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "common/status_macros.h"
+
+namespace plimsoll {
+
+WriterStats* HostStep::Writer(uint32_t qm) {
+  if (qm == 0 || qm > writers_.size()) return nullptr;
+  std::unique_ptr<WriterStats>& writer = writers_[qm - 1];
+  if (!writer) writer = std::make_unique<WriterStats>(shape_);
+  return writer.get();
+}
+
+absl::Status HostStep::AddFrame(const v1::Frame& frame, SumGuard& guard) {
+  if (done_) return absl::InvalidArgumentError("a frame after the step's end");
+  WriterStats* writer = Writer(frame.qm());
+  if (writer == nullptr) return absl::InvalidArgumentError("a writer that the host does not have");
+  PLIMSOLL_RETURN_IF_ERROR(writer->Add(frame, guard));
+  PLIMSOLL_ASSIGN_OR_RETURN(const FramePart part, writer->PartOf(frame));
+  if (part != FramePart::kMeasured || frame.latency().count() == 0) return absl::OkStatus();
+  const int64_t first = shape_.SecondOf(frame.first_interval());
+  const int64_t last = shape_.SecondOf(frame.first_interval() + std::max<int64_t>(frame.interval_count(), 1) - 1);
+  if (last >= kMaxSeriesSeconds) return absl::OkStatus();
+  if (first == last) {
+    percentiles_.Add(static_cast<uint32_t>(first), frame.latency());
+  } else {
+    // The series has one row for all of them, and its percentiles are not known.
+    percentiles_.Spoil(static_cast<uint32_t>(first));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status HostStep::SetTotals(const v1::WriterTotals& totals, SumGuard& guard) {
+  WriterStats* writer = Writer(totals.qm());
+  if (writer == nullptr) return absl::InvalidArgumentError("a writer that the host does not have");
+  return writer->SetTotals(totals, guard);
+}
+
+void HostStep::ClosePassedSeconds() {
+  const int64_t second = shape_.SecondOf(std::max<int64_t>(all_covered_ns() / shape_.interval_ns, 0));
+  percentiles_.CloseBelow(static_cast<uint32_t>(std::min(second, kMaxSeriesSeconds)));
+}
+
+void HostStep::SetDone(const std::string& stopped) {
+  done_ = true;
+  stopped_ = stopped;
+}
+
+int64_t HostStep::covered_ns() const {
+  int64_t covered_ns = 0;
+  for (const auto& writer : writers_) {
+    if (writer) covered_ns = std::max(covered_ns, writer->covered_ns());
+  }
+  return covered_ns;
+}
+
+int64_t HostStep::all_covered_ns() const {
+  int64_t covered_ns = shape_.duration_ns;
+  for (const auto& writer : writers_) covered_ns = std::min(covered_ns, writer ? writer->covered_ns() : 0);
+  return covered_ns;
+}
+
+absl::Status StepStats::Begin(const v1::StepBegin& begin) {
+  if (!IsSaneMoment(begin.start_ns())) return absl::InvalidArgumentError("a start that no clock shows");
+  for (const int64_t start_ns : begin.host_start_ns()) {
+    if (!IsSaneMoment(start_ns)) return absl::InvalidArgumentError("a host's start that no clock shows");
+  }
+  begin_ = begin;
+  return absl::OkStatus();
+}
+
+HostStep& StepStats::Host(uint32_t host, uint32_t qms) {
+  return hosts_.try_emplace(host, shape_, qms, cluster_percentiles_).first->second;
+}
+
+std::optional<int64_t> StepStats::HostStartNs(uint32_t host) const {
+  if (host >= static_cast<uint32_t>(begin_.host_start_ns_size())) return std::nullopt;
+  const int64_t start_ns = begin_.host_start_ns(static_cast<int>(host));
+  if (start_ns == 0) return std::nullopt;
+  return start_ns;
+}
+
+std::optional<int64_t> StepStats::HostMeasuredStartNs(uint32_t host) const {
+  const std::optional<int64_t> start_ns = HostStartNs(host);
+  if (!start_ns) return std::nullopt;
+  return *start_ns + shape_.warmup_ns;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,94 @@
+// Everything that the hosts told of one step.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "controller/analysis/second_percentiles.h"
+#include "controller/analysis/step_shape.h"
+#include "controller/analysis/writer_stats.h"
+#include "plimsoll/v1/agent.pb.h"
+#include "plimsoll/v1/journal.pb.h"
+
+namespace plimsoll {
+
+// One host's part of a step.
+class HostStep {
+ public:
+  HostStep(const StepShape& shape, uint32_t qms, ClusterPercentiles& cluster)
+      : shape_(shape), percentiles_(cluster), writers_(qms) {}
+
+  // What is wrong with a frame comes back as INVALID_ARGUMENT, and the frame changes nothing.
+  absl::Status AddFrame(const v1::Frame& frame, SumGuard& guard);
+  absl::Status SetTotals(const v1::WriterTotals& totals, SumGuard& guard);
+  // Closes the seconds that all writers have passed.
+  void ClosePassedSeconds();
+  void SetDone(const std::string& stopped);
+  // Called once, before the percentiles are asked for.
+  void Finish() { percentiles_.Finish(); }
+
+  // Writers by number - 1; null where nothing was heard of one.
+  const std::vector<std::unique_ptr<WriterStats>>& writers() const { return writers_; }
+  const HostPercentiles& percentiles() const { return percentiles_; }
+  // The host said that the step is over.
+  bool done() const { return done_; }
+  // Why its writers were stopped before the step's end; empty: they were not.
+  const std::string& stopped() const { return stopped_; }
+  // How long its data cover, by the last frames of its writers. The second one is what all its writers cover.
+  int64_t covered_ns() const;
+  int64_t all_covered_ns() const;
+
+ private:
+  WriterStats* Writer(uint32_t qm);
+
+  StepShape shape_;
+  HostPercentiles percentiles_;
+  std::vector<std::unique_ptr<WriterStats>> writers_;
+  bool done_ = false;
+  std::string stopped_;
+};
+
+// One step. Not thread-safe.
+class StepStats {
+ public:
+  StepStats(uint32_t index, const v1::LogStep& step, const StepShape& shape)
+      : index_(index), step_(step), shape_(shape) {}
+
+  // The common start, and each host's; a later one replaces the first. INVALID_ARGUMENT where no clock shows them.
+  absl::Status Begin(const v1::StepBegin& begin);
+  void End(const std::string& cut_short) { cut_short_ = cut_short; }
+  // The host's part, made where there is none.
+  HostStep& Host(uint32_t host, uint32_t qms);
+
+  uint32_t index() const { return index_; }
+  const v1::LogStep& step() const { return step_; }
+  const StepShape& shape() const { return shape_; }
+  const std::string& cut_short() const { return cut_short_; }
+  SumGuard& guard() { return guard_; }
+  // Parts of the hosts that told something, by number of the host.
+  std::map<uint32_t, HostStep>& hosts() { return hosts_; }
+  ClusterPercentiles& cluster_percentiles() { return cluster_percentiles_; }
+  // Whether the host was told to start.
+  bool IsArmed(uint32_t host) const { return HostStartNs(host).has_value(); }
+  // Start of the measured part on the timeline, and in a host's clock; nothing where the host was not armed.
+  int64_t measured_start_ns() const { return begin_.start_ns() + shape_.warmup_ns; }
+  std::optional<int64_t> HostMeasuredStartNs(uint32_t host) const;
+
+ private:
+  std::optional<int64_t> HostStartNs(uint32_t host) const;
+
+  uint32_t index_;
+  v1::LogStep step_;
+  StepShape shape_;
+  v1::StepBegin begin_;
+  std::string cut_short_;
+  SumGuard guard_;
+  ClusterPercentiles cluster_percentiles_;  // before the hosts, which refer to it
+  std::map<uint32_t, HostStep> hosts_;
+};
+
+}  // namespace plimsoll

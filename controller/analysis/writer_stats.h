@@ -1,0 +1,89 @@
+// What one writer did in one step.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/histogram.h"
+#include "controller/analysis/second_series.h"
+#include "controller/analysis/step_shape.h"
+#include "plimsoll/v1/frame.pb.h"
+
+namespace plimsoll {
+
+// Where a frame's writes belong.
+enum class FramePart { kWarmup, kMeasured, kClosing };
+
+// Adds up one writer's frames of one step, which come in order. Not thread-safe.
+class WriterStats {
+ public:
+  explicit WriterStats(const StepShape& shape) : shape_(shape) {}
+
+  // INVALID_ARGUMENT, and nothing is changed, where the frame contradicts itself, the step or the frames before it.
+  absl::Status Add(const v1::Frame& frame, SumGuard& guard);
+  // INVALID_ARGUMENT, and nothing is changed, where the totals contradict themselves or came before.
+  absl::Status SetTotals(const v1::WriterTotals& totals, SumGuard& guard);
+
+  // Where the frame's writes belong; INVALID_ARGUMENT where its intervals are none of the step's.
+  absl::StatusOr<FramePart> PartOf(const v1::Frame& frame) const;
+
+  // The step's measured part, closing frames included.
+  const Histogram& latency() const { return latency_; }
+  // Empty without a rate. Unserved writes included.
+  const Histogram& response() const { return response_; }
+  const SecondSeries& series() const { return series_; }
+  // Writes that were in flight at the step's end.
+  const WriteSums& closing() const { return closing_; }
+  int64_t between_ns() const { return between_ns_; }
+  uint64_t warmup_writes() const { return warmup_.writes; }
+  uint64_t untraced_writes() const { return untraced_writes_; }
+  uint64_t ring_full_waits() const { return ring_full_waits_; }
+  uint64_t ring_full_wait_ns() const { return ring_full_wait_ns_; }
+  // Slowest measured write; absent where there was none or no frame told it.
+  const std::optional<v1::WriteSample>& slowest() const { return slowest_; }
+  // End of the last measured write, agent's clock; 0: none.
+  int64_t last_end_ns() const { return last_end_ns_; }
+  // Start of the writer's very first write, agent's clock; 0: not known.
+  int64_t first_start_ns() const;
+  // Start of the write in flight when the last frame was cut, and that cut; 0: none.
+  int64_t in_flight_since_ns() const { return in_flight_since_ns_; }
+  int64_t last_cut_ns() const { return last_cut_ns_; }
+  bool closed() const { return closed_; }
+  // The interval after the last one that is known.
+  int64_t next_interval() const { return next_interval_; }
+  int64_t covered_ns() const { return shape_.CoveredNs(next_interval_); }
+  // What the writer counted itself; absent before it was told.
+  const std::optional<v1::WriterTotals>& totals() const { return totals_; }
+  // How frames and the writer's own count differ, for people; empty where they agree or nothing can be compared.
+  std::string Disagreement() const;
+
+ private:
+  absl::Status Check(const v1::Frame& frame) const;
+  void AddToSeries(const v1::Frame& frame);
+
+  StepShape shape_;
+  Histogram latency_;
+  Histogram response_;
+  SecondSeries series_;
+  WriteSums warmup_;
+  WriteSums closing_;
+  uint64_t measured_bytes_ = 0;
+  uint64_t warmup_bytes_ = 0;
+  int64_t between_ns_ = 0;
+  uint64_t untraced_writes_ = 0;
+  uint64_t ring_full_waits_ = 0;
+  uint64_t ring_full_wait_ns_ = 0;
+  std::optional<v1::WriteSample> slowest_;
+  int64_t first_start_ns_ = 0;
+  int64_t last_end_ns_ = 0;
+  int64_t in_flight_since_ns_ = 0;
+  int64_t last_cut_ns_ = 0;
+  bool closed_ = false;
+  bool started_ = false;
+  int64_t next_interval_ = 0;
+  std::optional<v1::WriterTotals> totals_;
+};
+
+}  // namespace plimsoll

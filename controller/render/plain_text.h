@@ -1,0 +1,45 @@
+// Text that came from elsewhere, made fit for a terminal: its width, its escapes, its length.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace plimsoll {
+
+struct CodePoint {
+  uint32_t value = 0;
+  size_t bytes = 1;
+};
+
+// The character at `pos` < text.size(). Bytes that are not UTF-8 come one at a time as U+FFFD.
+CodePoint DecodeUtf8(const std::string& text, size_t pos);
+void AppendUtf8(uint32_t code_point, std::string& text);
+
+// Whether the character steers instead of showing: C0, DEL, C1, line and paragraph separators, and the marks that turn
+// the direction of text.
+bool IsControl(uint32_t code_point);
+
+// The text with every control character and every byte that is not UTF-8 as U+FFFD, so that it can neither move a
+// terminal's cursor nor break a line.
+std::string Neutralise(const std::string& text);
+
+// Columns that neutral text takes on a terminal.
+size_t DisplayWidth(const std::string& text);
+
+// Shortens neutral text to `width` columns, with an ellipsis at the end where something is missing.
+std::string Shorten(const std::string& text, size_t width);
+
+// Shortens each of several different names to `width` columns (at least 6) so that they still differ: at the end, else
+// in front, else by their number.
+std::vector<std::string> ShortenNames(const std::vector<std::string>& names, size_t width);
+
+// Puts blanks behind, or in front of, neutral text up to `width` columns.
+std::string PadRight(const std::string& text, size_t width);
+std::string PadLeft(const std::string& text, size_t width);
+
+// Breaks neutral text into lines of at most `width` columns (at least 10), between words where that is possible.
+std::vector<std::string> Wrap(const std::string& text, size_t width);
+
+}  // namespace plimsoll

@@ -1,0 +1,146 @@
+#include "controller/render/text.h"
+
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "common/units.h"
+#include "controller/render/json.h"
+#include "controller/render/plain_text.h"
+#include "controller/render/text_numbers.h"
+#include "controller/render/text_table.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr size_t kLabelWidth = 23;
+constexpr size_t kFlagWidth = 15;
+
+// "3 hosts x 2 queue managers", or how many there are where hosts differ.
+std::string Size(const v1::Report& report) {
+  const v1::RunReport& run = report.run();
+  const auto plural = [](uint32_t count, const char* what) {
+    return absl::StrCat(FormatCount(count), " ", what, count == 1 ? "" : "s");
+  };
+  std::set<uint32_t> qms;
+  for (const v1::HostReport& host : report.hosts()) qms.insert(host.workload().qm());
+  if (qms.size() == 1) return absl::StrCat(plural(run.hosts(), "host"), " x ", plural(*qms.begin(), "queue manager"));
+  return absl::StrCat(plural(run.hosts(), "host"), ", ", plural(run.queue_managers(), "queue manager"));
+}
+
+// Lines of one option, wrapped under its value.
+void Option(const std::string& label, const std::string& flag, const std::string& value,
+            std::vector<std::string>& lines) {
+  std::string front = absl::StrCat("  ", PadRight(label, kLabelWidth), PadRight(flag, kFlagWidth));
+  for (const std::string& line : Wrap(Neutralise(value), kTextWidth - front.size())) {
+    lines.push_back(front + line);
+    front.assign(front.size(), ' ');
+  }
+}
+
+// What is mounted below a host's directory, in a few words.
+std::string MountOf(const v1::HostReport& host) {
+  const v1::MountReport& mount = host.mount();
+  if (mount.fs_type().empty()) return "";
+  return absl::StrCat(mount.fs_type(), " from ", mount.remote().empty() ? mount.fs_source() : mount.remote(),
+                      mount.mount_options().empty() ? "" : absl::StrCat(", ", mount.mount_options()));
+}
+
+// A value that all hosts have, or `several`.
+template <typename Get>
+std::string Common(const v1::Report& report, const std::string& several, Get get) {
+  std::set<std::string> values;
+  for (const v1::HostReport& host : report.hosts()) values.insert(get(host));
+  return values.size() == 1 ? *values.begin() : values.empty() ? "" : several;
+}
+
+std::string Extents(const v1::LogWorkload& workload) {
+  return absl::StrCat(workload.num_files(), " x ", FormatSizeForPeople(workload.file_size_bytes()), "  (--file-size ",
+                      workload.file_size_bytes(), ")");
+}
+
+std::string Writes(const v1::HostReport& host) {
+  const v1::LogWorkload& workload = host.workload();
+  std::string text = host.mount().direct()                    ? "O_DIRECT accepted"
+                     : !host.mount().direct_refused().empty() ? "O_DIRECT refused"
+                                                              : "without O_DIRECT";
+  text += workload.rate_per_second() > 0 ? absl::StrCat(", ", workload.rate_per_second(), " writes/s per QM")
+                                         : std::string(", one in flight per QM");
+  if (workload.delay_ns() > 0) text += absl::StrCat(", ", FormatLength(workload.delay_ns()), " pause after each");
+  if (workload.cpu_load() > 0) text += absl::StrCat(", ", workload.cpu_load(), " busy threads a host");
+  return text;
+}
+
+}  // namespace
+
+std::vector<std::string> UnderHeading(const std::string& heading, const std::string& text) {
+  constexpr size_t kHeadingWidth = 10;
+  std::vector<std::string> lines;
+  for (const std::string& line : Wrap(Neutralise(text), kTextWidth - kHeadingWidth)) {
+    lines.push_back(PadRight(lines.empty() ? heading : "", kHeadingWidth) + line);
+  }
+  return lines;
+}
+
+std::vector<std::string> TextHeading(const v1::Report& report) {
+  const v1::RunReport& run = report.run();
+  if (run.id().empty()) return UnderHeading("Plimsoll", run.state_reason());
+  std::vector<std::string> lines = {Shorten(absl::StrCat("Plimsoll ", Neutralise(run.version())), kTextWidth)};
+  for (const std::string& piece : {absl::StrCat("run ", run.id()), FormatDateTime(run.begin()), Size(report)}) {
+    const std::string neutral = Shorten(Neutralise(piece), kTextWidth - 3);
+    if (DisplayWidth(lines.back()) + 3 + DisplayWidth(neutral) > kTextWidth) lines.emplace_back();
+    lines.back() += "   " + neutral;
+  }
+  if (!run.name().empty()) {
+    for (const std::string& line : Wrap(Neutralise(run.name()), kTextWidth)) lines.push_back(line);
+  }
+  if (run.state() != v1::RUN_STATE_COMPLETE) {
+    const std::string state =
+        absl::AsciiStrToUpper(absl::StrReplaceAll(EnumName(*v1::RunState_descriptor(), run.state()), {{"_", " "}}));
+    for (const std::string& line : Wrap(Neutralise(absl::StrCat(state, ": ", run.state_reason())), kTextWidth)) {
+      lines.push_back(line);
+    }
+  }
+  lines.emplace_back();
+
+  const v1::TestPlan& plan = report.plan();
+  std::vector<std::string> sizes;
+  for (const uint64_t size : plan.block_size_bytes()) sizes.push_back(FormatSize(size));
+  Option("Write block size", "--bsize", absl::StrJoin(sizes, ", "), lines);
+  const std::string differs = "not the same on all hosts; see Hosts";
+  const auto dir = [](const v1::HostReport& host) { return host.workload().dir(); };
+  Option("Directory", "--dir", Common(report, differs, dir), lines);
+  if (const std::string mount = Common(report, differs, MountOf); !mount.empty()) Option("", "", mount, lines);
+  Option("Extents per QM", "--num-files",
+         Common(report, differs, [](const v1::HostReport& host) { return Extents(host.workload()); }), lines);
+  std::string duration = absl::StrCat(FormatLength(plan.duration_ns()), " a step");
+  if (plan.warmup_ns() > 0) duration += absl::StrCat(", ", FormatLength(plan.warmup_ns()), " warm-up");
+  if (plan.repeat() > 1) duration += absl::StrCat(", all steps ", plan.repeat(), " times");
+  Option("Duration", "--duration", duration, lines);
+  const auto sync = [](const v1::HostReport& host) {
+    return absl::StrCat("--sync ", EnumName(*v1::SyncMode_descriptor(), host.workload().sync()));
+  };
+  Option("Writes", Common(report, "--sync", sync), Common(report, differs, Writes), lines);
+  return lines;
+}
+
+std::string RenderText(const v1::Report& report) {
+  std::string text;
+  const auto append = [&text](const std::vector<std::string>& lines) {
+    if (lines.empty()) return;
+    if (!text.empty()) text += '\n';
+    for (const std::string& line : lines) text += line + '\n';
+  };
+  append(TextHeading(report));
+  for (const v1::StepReport& step : report.steps()) append(TextStep(report, step));
+  append(TextClocks(report));
+  append(TextHosts(report));
+  append(TextNotes(report));
+  append(TextVerdict(report));
+  return text;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,25 @@
+// A report as text for people.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plimsoll/v1/report.pb.h"
+
+namespace plimsoll {
+
+// At most 100 columns wide, UTF-8, without colour or control characters but line breaks, whatever hosts and plans say.
+std::string RenderText(const v1::Report& report);
+
+// Its parts, as lines: what was asked for; one step; clocks, hosts, notes and the verdict.
+std::vector<std::string> TextHeading(const v1::Report& report);
+std::vector<std::string> TextStep(const v1::Report& report, const v1::StepReport& step);
+std::vector<std::string> TextClocks(const v1::Report& report);
+std::vector<std::string> TextHosts(const v1::Report& report);
+std::vector<std::string> TextNotes(const v1::Report& report);
+std::vector<std::string> TextVerdict(const v1::Report& report);
+
+// `text` behind a heading of ten columns, wrapped; the heading stands on the first line only.
+std::vector<std::string> UnderHeading(const std::string& heading, const std::string& text);
+
+}  // namespace plimsoll

@@ -1,0 +1,234 @@
+// What must hold for every run, tried on random ones.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+
+#include "common/histogram.h"
+#include "controller/analysis/figures.h"
+#include "controller/render/csv.h"
+#include "controller/render/json.h"
+#include "controller/render/text.h"
+#include "tests/unit/analysis/journal_builder.h"
+
+namespace plimsoll {
+namespace {
+
+using testing::Analyze;
+using testing::MakeJournal;
+using testing::Scope;
+using testing::SimHost;
+using testing::SimRun;
+
+using Random = std::mt19937_64;
+
+int64_t Between(Random& random, int64_t low, int64_t high) {
+  return std::uniform_int_distribution<int64_t>(low, high)(random);
+}
+
+SimRun RandomRun(Random& random) {
+  SimRun run;
+  run.block_sizes.clear();
+  for (int64_t i = Between(random, 1, 2); i > 0; --i) run.block_sizes.push_back(512U << Between(random, 0, 8));
+  run.duration_ns = Between(random, 100, 3'500) * kNsPerMs;
+  run.warmup_ns = Between(random, 0, 2) * 333 * kNsPerMs;
+  const std::vector<int64_t> intervals = {100, 125, 200, 250, 500, 1000};
+  run.interval_ns = intervals[static_cast<size_t>(Between(random, 0, 5))] * kNsPerMs;
+  const int64_t hosts = Between(random, 1, 4);
+  for (int64_t h = 0; h < hosts; ++h) {
+    SimHost host;
+    host.label = "host" + std::to_string(h);
+    host.clock_ahead_ns = Between(random, 0, 100'000) * kNsPerSecond;
+    host.coalesce = Between(random, 0, 3) == 0 ? static_cast<uint32_t>(Between(random, 2, 9)) : 1;
+    if (Between(random, 0, 1) == 1) host.sees.push_back("host0");
+    const int64_t qms = Between(random, 1, 3);
+    for (size_t step = 0; step < run.block_sizes.size(); ++step) {
+      std::vector<testing::SimWriter>& writers = host.steps.emplace_back();
+      for (int64_t qm = 0; qm < qms; ++qm) {
+        const int64_t base_ns = Between(random, 100'000, 20'000'000);
+        std::lognormal_distribution<double> tail(0, 0.7);
+        writers.push_back(testing::ClosedLoop(
+            run.duration_ns, Between(random, 0, 50'000),
+            [&](uint64_t, int64_t) { return static_cast<int64_t>(static_cast<double>(base_ns) * tail(random)) + 1; },
+            run.warmup_ns, Between(random, 0, 100'000)));
+      }
+    }
+    run.hosts.push_back(host);
+  }
+  return run;
+}
+
+// Histogram of the raw measured latencies of some writers.
+Histogram Oracle(const SimRun& run, size_t step, const std::vector<const SimHost*>& hosts) {
+  Histogram histogram;
+  for (const SimHost* host : hosts) {
+    for (const testing::SimWriter& writes : host->steps[step]) {
+      for (const testing::SimWrite& write : writes) {
+        if (write.end_ns() >= 0) histogram.Record(static_cast<uint64_t>(write.latency_ns));
+      }
+    }
+  }
+  EXPECT_LE(histogram.count(), 1'000'000U) << run.duration_ns;
+  return histogram;
+}
+
+void ExpectPercentilesInOrder(const v1::LatencyReport& latency) {
+  const std::vector<uint64_t> ordered = {latency.min_ns(),   latency.p50_ns(),    latency.p90_ns(), latency.p99_ns(),
+                                         latency.p99_9_ns(), latency.p99_99_ns(), latency.max_ns()};
+  EXPECT_TRUE(std::is_sorted(ordered.begin(), ordered.end())) << latency.DebugString();
+}
+
+uint64_t SumOfKind(const v1::StepReport& step, v1::ScopeKind kind) {
+  uint64_t writes = 0;
+  for (const v1::ScopeReport& scope : step.scopes()) writes += scope.kind() == kind ? scope.writes() : 0;
+  return writes;
+}
+
+TEST(AnalysisProperty, FiguresAddUpAndEqualThoseOfTheRawSamples) {
+  const uint64_t seed = std::random_device()();
+  SCOPED_TRACE(seed);
+  Random random(seed);
+  for (int round = 0; round < 60; ++round) {
+    const SimRun run = RandomRun(random);
+    const v1::Report report = Analyze(MakeJournal(run));
+    EXPECT_EQ(report.verdict().reasons_size(), 0) << report.verdict().DebugString();
+    ASSERT_EQ(report.steps_size(), static_cast<int>(run.block_sizes.size()));
+    for (int s = 0; s < report.steps_size(); ++s) {
+      const v1::StepReport& step = report.steps(s);
+      std::vector<const SimHost*> all;
+      for (const SimHost& host : run.hosts) {
+        all.push_back(&host);
+        EXPECT_EQ(Scope(step, v1::SCOPE_KIND_HOST, host.label).latency().SerializeAsString(),
+                  MakeLatencyReport(Oracle(run, static_cast<size_t>(s), {&host})).SerializeAsString());
+      }
+      const v1::ScopeReport& cluster = Scope(step, v1::SCOPE_KIND_CLUSTER);
+      EXPECT_EQ(cluster.latency().SerializeAsString(),
+                MakeLatencyReport(Oracle(run, static_cast<size_t>(s), all)).SerializeAsString());
+      for (const v1::ScopeKind kind : {v1::SCOPE_KIND_QM, v1::SCOPE_KIND_HOST, v1::SCOPE_KIND_STORAGE}) {
+        EXPECT_EQ(SumOfKind(step, kind), cluster.writes());
+      }
+      for (const v1::ScopeReport& scope : step.scopes()) {
+        ExpectPercentilesInOrder(scope.latency());
+        EXPECT_NEAR(scope.accounted_percent(), 100, 1e-6);
+        EXPECT_EQ(scope.bytes(), scope.writes() * step.block_size_bytes());
+        EXPECT_LE(scope.bandwidth().min_bytes_per_second(), scope.bandwidth().max_bytes_per_second());
+        EXPECT_EQ(scope.slowest().latency_ns(), scope.latency().max_ns());
+      }
+      for (const v1::SeriesReport& series : step.series()) {
+        const v1::ScopeReport& scope =
+            series.kind() == v1::SCOPE_KIND_STORAGE ? cluster : Scope(step, series.kind(), series.host(), series.qm());
+        const auto total = [](const auto& column) {
+          return std::accumulate(column.begin(), column.end(), uint64_t{0});
+        };
+        if (series.kind() == v1::SCOPE_KIND_STORAGE) continue;
+        EXPECT_EQ(total(series.writes()), scope.writes());
+        EXPECT_EQ(total(series.bytes()), scope.bytes());
+        EXPECT_EQ(total(series.latency_sum_ns()), scope.latency().sum_ns());
+      }
+    }
+  }
+}
+
+// Changes one random scalar somewhere in a message.
+void Mutate(google::protobuf::Message& message, Random& random) {
+  using google::protobuf::FieldDescriptor;
+  const google::protobuf::Reflection& reflection = *message.GetReflection();
+  std::vector<const FieldDescriptor*> fields;
+  reflection.ListFields(message, &fields);
+  if (fields.empty()) return;
+  const FieldDescriptor* field =
+      fields[static_cast<size_t>(Between(random, 0, static_cast<int64_t>(fields.size()) - 1))];
+  const std::vector<uint64_t> odd = {0, 1, 2, 77, INT32_MAX, UINT32_MAX, INT64_MAX, uint64_t{1} << 63, UINT64_MAX};
+  const uint64_t value = odd[static_cast<size_t>(Between(random, 0, static_cast<int64_t>(odd.size()) - 1))];
+  if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+    if (field->is_repeated()) {
+      const auto index = static_cast<int>(Between(random, 0, reflection.FieldSize(message, field) - 1));
+      return Mutate(*reflection.MutableRepeatedMessage(&message, field, index), random);
+    }
+    return Mutate(*reflection.MutableMessage(&message, field), random);
+  }
+  if (field->is_repeated()) return reflection.RemoveLast(&message, field);
+  switch (field->cpp_type()) {
+    case FieldDescriptor::CPPTYPE_INT32:
+      return reflection.SetInt32(&message, field, static_cast<int32_t>(value));
+    case FieldDescriptor::CPPTYPE_INT64:
+      return reflection.SetInt64(&message, field, static_cast<int64_t>(value));
+    case FieldDescriptor::CPPTYPE_UINT32:
+      return reflection.SetUInt32(&message, field, static_cast<uint32_t>(value));
+    case FieldDescriptor::CPPTYPE_UINT64:
+      return reflection.SetUInt64(&message, field, value);
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+      return reflection.SetDouble(&message, field, value % 2 == 0 ? -1e308 : std::numeric_limits<double>::quiet_NaN());
+    case FieldDescriptor::CPPTYPE_STRING:
+      return reflection.SetString(&message, field, std::string("\x1b[2J\xff\n\",") + static_cast<char>(value));
+    default:
+      return;
+  }
+}
+
+TEST(AnalysisProperty, DamagedRecordsNeverHarmNorAddWrites) {
+  const uint64_t seed = std::random_device()();
+  SCOPED_TRACE(seed);
+  Random random(seed);
+  SimRun run;
+  run.duration_ns = 1'200 * kNsPerMs;
+  run.warmup_ns = 300 * kNsPerMs;
+  for (const char* label : {"alpha", "beta"}) {
+    SimHost host;
+    host.label = label;
+    host.rate_per_second = 100;
+    const auto latency = [&random](uint64_t, int64_t) { return Between(random, 1'000'000, 9'000'000); };
+    host.steps = {{testing::ClosedLoop(run.duration_ns, 0, latency, run.warmup_ns),
+                   testing::ClosedLoop(run.duration_ns, 0, latency, run.warmup_ns)}};
+    run.hosts.push_back(host);
+  }
+  run.criteria = {"p99<10ms", "min_second_iops@qm>=1"};
+  const std::vector<v1::JournalRecord> whole = MakeJournal(run);
+  const v1::Report healthy = Analyze(whole);
+  for (int round = 0; round < 1'500; ++round) {
+    std::vector<v1::JournalRecord> journal = whole;
+    for (int64_t i = Between(random, 1, 3); i > 0; --i) {
+      v1::JournalRecord& record =
+          journal[static_cast<size_t>(Between(random, 0, static_cast<int64_t>(journal.size()) - 1))];
+      switch (Between(random, 0, 3)) {
+        case 0:
+          record.Clear();
+          break;
+        case 1:
+          std::swap(record, journal[static_cast<size_t>(Between(random, 0, static_cast<int64_t>(journal.size()) - 1))]);
+          break;
+        default:
+          Mutate(record, random);
+      }
+    }
+    const v1::Report report = Analyze(journal);
+    for (int s = 0; s < report.steps_size(); ++s) {
+      const uint64_t cluster = Scope(report.steps(s), v1::SCOPE_KIND_CLUSTER).writes();
+      EXPECT_EQ(SumOfKind(report.steps(s), v1::SCOPE_KIND_QM), cluster);
+      EXPECT_EQ(SumOfKind(report.steps(s), v1::SCOPE_KIND_HOST), cluster);
+    }
+    // Every output of it is made, whatever it holds.
+    EXPECT_EQ(RenderText(report).find('\x1b'), std::string::npos);
+    EXPECT_EQ(RenderJson(report).find('\x1b'), std::string::npos);
+    EXPECT_FALSE(RenderCsv(report).empty());
+    EXPECT_FALSE(RenderTimelineCsv(report).empty());
+    EXPECT_FALSE(RenderMqldtCsv(report).empty());
+  }
+  EXPECT_EQ(Analyze(whole).SerializeAsString(), healthy.SerializeAsString());
+}
+
+TEST(AnalysisProperty, ThinIsExactAtEveryCount) {
+  // The rank of a percentile is the smallest whole number that is at least that share of the count.
+  for (uint64_t count = 0; count < 30'000; ++count) {
+    EXPECT_EQ(IsThin(count, 99.9), count - (count * 999 + 999) / 1000 < 10) << count;
+    EXPECT_EQ(IsThin(count, 50), count - (count + 1) / 2 < 10) << count;
+  }
+  EXPECT_FALSE(IsThin(10'000, 99.9));
+  EXPECT_TRUE(IsThin(9'999, 99.9));
+  EXPECT_FALSE(IsThin(UINT64_MAX, 99.99));
+}
+
+}  // namespace
+}  // namespace plimsoll

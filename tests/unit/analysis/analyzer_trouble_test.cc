@@ -1,0 +1,252 @@
+// What the analysis makes of journals of runs that went wrong, and of journals that are wrong themselves.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "controller/analysis/analyzer.h"
+#include "tests/unit/analysis/journal_builder.h"
+
+namespace plimsoll {
+namespace {
+
+using testing::Analyze;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using testing::MakeJournal;
+using testing::Scope;
+using testing::SimHost;
+using testing::SimRun;
+using testing::Steady;
+
+SimRun TwoHosts() {
+  SimRun run;
+  run.duration_ns = 2 * kNsPerSecond;
+  for (const char* label : {"alpha", "beta"}) {
+    SimHost host;
+    host.label = label;
+    host.steps = {{Steady(run.duration_ns, 999'000, 1'000), Steady(run.duration_ns, 1'999'000, 1'000)}};
+    run.hosts.push_back(host);
+  }
+  return run;
+}
+
+using Change = std::function<void(v1::JournalRecord&)>;
+
+// The journal with a change made to every record.
+std::vector<v1::JournalRecord> Changed(const SimRun& run, const Change& change) {
+  std::vector<v1::JournalRecord> journal = MakeJournal(run);
+  for (v1::JournalRecord& record : journal) change(record);
+  return journal;
+}
+
+// A change to beta/qm2's frame of interval 3.
+Change ToOneFrame(const std::function<void(v1::Frame&)>& change) {
+  return [change](v1::JournalRecord& record) {
+    if (!record.has_frames() || record.frames().host() != 1) return;
+    for (v1::Frame& frame : *record.mutable_frames()->mutable_frames()) {
+      if (frame.qm() == 2 && frame.first_interval() == 3) change(frame);
+    }
+  };
+}
+
+// The frame is left out, named, and its 125 writes are in no sum.
+void ExpectLeftOut(const std::vector<v1::JournalRecord>& journal, const std::string& why) {
+  const v1::Report report = Analyze(journal);
+  EXPECT_EQ(report.verdict().outcome(), v1::OUTCOME_INCONCLUSIVE);
+  EXPECT_THAT(report.verdict().reasons(), Contains(HasSubstr(why)));
+  const v1::StepReport& step = report.steps(0);
+  EXPECT_EQ(Scope(step, v1::SCOPE_KIND_QM, "beta", 2).writes(), 1000 - 125);
+  EXPECT_EQ(Scope(step, v1::SCOPE_KIND_QM, "beta", 1).writes(), 2000);
+  EXPECT_EQ(Scope(step, v1::SCOPE_KIND_CLUSTER).writes(), 6000 - 125);
+  EXPECT_THAT(report.verdict().reasons(), Contains(HasSubstr("beta/qm2, step 1: the writer counted 1,000 writes")));
+}
+
+TEST(AnalyzerTrouble, AFrameWhoseHistogramContradictsItselfIsLeftOut) {
+  ExpectLeftOut(Changed(TwoHosts(), ToOneFrame([](v1::Frame& frame) {
+                          frame.mutable_latency()->mutable_histogram()->set_count(0, 1'000);
+                        })),
+                "buckets hold");
+}
+
+TEST(AnalyzerTrouble, AFrameWhoseSumCannotBeIsLeftOut) {
+  ExpectLeftOut(Changed(TwoHosts(), ToOneFrame([](v1::Frame& frame) { frame.mutable_latency()->set_sum_ns(5); })),
+                "a sum outside minimum and maximum times count");
+}
+
+TEST(AnalyzerTrouble, AFrameWithOtherBytesThanItsWritesIsLeftOut) {
+  ExpectLeftOut(Changed(TwoHosts(), ToOneFrame([](v1::Frame& frame) { frame.set_bytes(frame.bytes() + 1); })),
+                "bytes that are not writes times block size");
+}
+
+TEST(AnalyzerTrouble, AFrameOfAWriterThatIsNotThereIsLeftOut) {
+  ExpectLeftOut(Changed(TwoHosts(), ToOneFrame([](v1::Frame& frame) { frame.set_qm(9); })),
+                "a frame of beta/qm9, step 1: a writer that the host does not have");
+}
+
+TEST(AnalyzerTrouble, AFrameOfAnotherStepIsLeftOut) {
+  ExpectLeftOut(Changed(TwoHosts(), ToOneFrame([](v1::Frame& frame) { frame.set_step(7); })), "step 8 was not running");
+}
+
+TEST(AnalyzerTrouble, AFrameAfterTheStepsEndIsLeftOut) {
+  ExpectLeftOut(Changed(TwoHosts(), ToOneFrame([](v1::Frame& frame) { frame.set_first_interval(8); })),
+                "an interval after the step's end");
+}
+
+TEST(AnalyzerTrouble, AnIntervalThatComesTwiceIsCountedOnce) {
+  ExpectLeftOut(Changed(TwoHosts(), ToOneFrame([](v1::Frame& frame) { frame.set_first_interval(2); })),
+                "interval 2 for the second time");
+}
+
+TEST(AnalyzerTrouble, AFrameWithAMomentThatNoClockShowsIsLeftOut) {
+  ExpectLeftOut(Changed(TwoHosts(), ToOneFrame([](v1::Frame& frame) { frame.set_last_end_ns(INT64_MIN); })),
+                "a moment that no clock shows");
+}
+
+TEST(AnalyzerTrouble, RecordsOfUnknownHostsAreLeftOut) {
+  const v1::Report report = Analyze(Changed(TwoHosts(), [](v1::JournalRecord& record) {
+    if (record.has_frames() && record.frames().host() == 1) record.mutable_frames()->set_host(77);
+  }));
+  EXPECT_THAT(report.verdict().reasons(), Contains(HasSubstr("host number 77 did not join")));
+  EXPECT_EQ(Scope(report.steps(0), v1::SCOPE_KIND_CLUSTER).writes(), 3000);
+}
+
+TEST(AnalyzerTrouble, TotalsThatDisagreeMakeTheResultInconclusive) {
+  const v1::Report report = Analyze(Changed(TwoHosts(), [](v1::JournalRecord& record) {
+    if (!record.has_step_done() || record.step_done().host() != 0) return;
+    v1::WriterTotals& totals = *record.mutable_step_done()->mutable_done()->mutable_writers(0);
+    totals.set_latency_sum_ns(totals.latency_sum_ns() + 1);
+  }));
+  EXPECT_EQ(report.verdict().outcome(), v1::OUTCOME_INCONCLUSIVE);
+  EXPECT_THAT(report.verdict().reasons(), Contains(HasSubstr("alpha/qm1, step 1: the writer counted")));
+  EXPECT_EQ(ExitCode(report), 3);
+}
+
+TEST(AnalyzerTrouble, TimeThatIsNotAccountedForMakesTheResultInconclusive) {
+  const v1::Report report = Analyze(Changed(
+      TwoHosts(), ToOneFrame([](v1::Frame& frame) { frame.set_between_ns(frame.between_ns() - 100'000'000); })));
+  EXPECT_EQ(report.verdict().outcome(), v1::OUTCOME_INCONCLUSIVE);
+  EXPECT_THAT(report.verdict().reasons(),
+              Contains(HasSubstr("beta/qm2, step 1: time in writes and between them is 95.0 %")));
+}
+
+TEST(AnalyzerTrouble, AWriterThatWaitedForItsRecorderMakesTheResultInconclusive) {
+  const auto waited = [](uint64_t wait_ns) {
+    return Analyze(Changed(TwoHosts(), ToOneFrame([wait_ns](v1::Frame& frame) {
+                             frame.set_ring_full_waits(3);
+                             frame.set_ring_full_wait_ns(wait_ns);
+                           })));
+  };
+  // 0.1 % of 2 s is 2 ms.
+  EXPECT_EQ(waited(2'000'000).verdict().outcome(), v1::OUTCOME_DONE);
+  const v1::Report report = waited(2'000'001);
+  EXPECT_EQ(report.verdict().outcome(), v1::OUTCOME_INCONCLUSIVE);
+  EXPECT_THAT(report.verdict().reasons(), Contains(HasSubstr("the harness was the bottleneck")));
+  EXPECT_EQ(Scope(report.steps(0), v1::SCOPE_KIND_CLUSTER).ring_full_waits(), 3);
+}
+
+TEST(AnalyzerTrouble, ACoarseClockMakesTheResultInconclusive) {
+  const v1::Report report = Analyze(Changed(TwoHosts(), [](v1::JournalRecord& record) {
+    if (record.has_host_joined()) record.mutable_host_joined()->mutable_description()->set_clock_resolution_ns(20'000);
+  }));
+  EXPECT_THAT(report.verdict().reasons(), Contains(HasSubstr("the clock is too coarse")));
+}
+
+TEST(AnalyzerTrouble, ALostHostKeepsItsDataAndSaysUntilWhen) {
+  SimRun run = TwoHosts();
+  run.hosts[1].lost_after_ns = 1'250 * kNsPerMs;
+  run.cut_short = "beta was lost";
+  const v1::Report report = Analyze(MakeJournal(run));
+  EXPECT_EQ(report.run().state(), v1::RUN_STATE_ABORTED);
+  EXPECT_EQ(report.verdict().outcome(), v1::OUTCOME_INCONCLUSIVE);
+  EXPECT_THAT(report.verdict().reasons(), Contains(HasSubstr("beta was lost: no message for 10 s")));
+  const v1::StepReport& step = report.steps(0);
+  const v1::ScopeReport& beta = Scope(step, v1::SCOPE_KIND_HOST, "beta");
+  EXPECT_EQ(beta.measured_ns(), 1'250 * kNsPerMs);
+  EXPECT_EQ(beta.writes(), 1250 + 625);
+  EXPECT_NEAR(beta.iops(), 1500, 2);
+  ASSERT_TRUE(beta.has_data_until());
+  EXPECT_EQ(beta.data_until().seconds() * 1000 + beta.data_until().nanos() / 1'000'000,
+            step.start().seconds() * 1000 + step.start().nanos() / 1'000'000 + 1250);
+  EXPECT_FALSE(Scope(step, v1::SCOPE_KIND_HOST, "alpha").has_data_until());
+  EXPECT_TRUE(Scope(step, v1::SCOPE_KIND_CLUSTER).has_data_until());
+  // Its loss does not shorten the others' seconds.
+  EXPECT_EQ(Scope(step, v1::SCOPE_KIND_CLUSTER).bandwidth().seconds(), 2);
+  EXPECT_EQ(report.hosts(1).lost().step(), 1);
+  EXPECT_EQ(report.hosts(1).lost().data_until().nanos(), beta.data_until().nanos());
+}
+
+TEST(AnalyzerTrouble, AWriteThatNeverEndsIsShownInFlight) {
+  SimRun run = TwoHosts();
+  run.hosts[1].steps[0][0].resize(500);
+  run.hosts[1].steps[0][0].push_back({500 * kNsPerMs, 3600 * kNsPerSecond});
+  run.hosts[1].lost_after_ns = 1'500 * kNsPerMs;
+  const v1::Report report = Analyze(MakeJournal(run));
+  bool found = false;
+  for (const v1::InFlightReport& write : report.steps(0).in_flight()) {
+    if (write.host() != "beta" || write.qm() != 1) continue;
+    found = true;
+    EXPECT_EQ(write.age_ns(), kNsPerSecond);
+    EXPECT_TRUE(write.has_since());
+  }
+  EXPECT_TRUE(found);
+}
+
+TEST(AnalyzerTrouble, AnInterruptedRunSaysSo) {
+  SimRun run = TwoHosts();
+  run.cut_short = "interrupted";
+  const v1::Report report = Analyze(MakeJournal(run));
+  EXPECT_EQ(report.run().state(), v1::RUN_STATE_INTERRUPTED);
+  EXPECT_EQ(ExitCode(report), 3);
+}
+
+TEST(AnalyzerTrouble, StoppedWritersAreRatedOverTheTimeThatTheyHad) {
+  SimRun run = TwoHosts();
+  for (SimHost& host : run.hosts) {
+    for (testing::SimWriter& writes : host.steps[0]) {
+      std::erase_if(writes, [](const testing::SimWrite& write) { return write.end_ns() > kNsPerSecond; });
+    }
+  }
+  const v1::Report report = Analyze(Changed(run, [](v1::JournalRecord& record) {
+    if (record.has_step_done()) record.mutable_step_done()->mutable_done()->set_stopped("interrupted");
+    if (record.has_step_end()) record.mutable_step_end()->set_cut_short("interrupted");
+  }));
+  const v1::ScopeReport& alpha = Scope(report.steps(0), v1::SCOPE_KIND_QM, "alpha", 1);
+  EXPECT_NEAR(static_cast<double>(alpha.measured_ns()), 1e9, 2e6);
+  EXPECT_NEAR(alpha.iops(), 1000, 2);
+  EXPECT_EQ(report.steps(0).cut_short(), "interrupted");
+}
+
+TEST(AnalyzerTrouble, EveryBeginningOfAJournalGivesAReport) {
+  SimRun run = TwoHosts();
+  run.block_sizes = {4096, 8192};
+  for (SimHost& host : run.hosts) host.steps.push_back(host.steps[0]);
+  const std::vector<v1::JournalRecord> journal = MakeJournal(run);
+  uint64_t last_writes = 0;
+  for (size_t length = 0; length <= journal.size(); ++length) {
+    const v1::Report report = Analyze({journal.begin(), journal.begin() + static_cast<std::ptrdiff_t>(length)});
+    const bool whole = length == journal.size();
+    EXPECT_EQ(report.run().state(), whole ? v1::RUN_STATE_COMPLETE : v1::RUN_STATE_CUT_OFF) << length;
+    EXPECT_EQ(report.verdict().outcome(), whole ? v1::OUTCOME_DONE : v1::OUTCOME_INCONCLUSIVE) << length;
+    EXPECT_EQ(report.verdict().reasons_size(), whole ? 0 : 1) << length;
+    uint64_t writes = 0;
+    for (const v1::StepReport& step : report.steps()) {
+      const v1::ScopeReport& cluster = Scope(step, v1::SCOPE_KIND_CLUSTER);
+      EXPECT_NEAR(cluster.accounted_percent(), 100, 1e-6) << length;
+      writes += cluster.writes();
+    }
+    EXPECT_GE(writes, last_writes) << length;
+    last_writes = writes;
+  }
+  EXPECT_EQ(last_writes, 12'000);
+}
+
+TEST(AnalyzerTrouble, DamageThatTheReaderFoundIsAReason) {
+  Analyzer analyzer;
+  for (const v1::JournalRecord& record : MakeJournal(TwoHosts())) analyzer.Add(record);
+  analyzer.AddDamage("The journal is damaged at byte 17.");
+  EXPECT_THAT(analyzer.Finish().verdict().reasons(), Contains("The journal is damaged at byte 17."));
+}
+
+}  // namespace
+}  // namespace plimsoll

@@ -1,0 +1,319 @@
+#include "tests/unit/analysis/journal_builder.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "common/histogram.h"
+#include "controller/analysis/analyzer.h"
+
+namespace plimsoll::testing {
+namespace {
+
+// 2026-11-20 19:20:11 UTC, and the controller's clock then.
+constexpr int64_t kWallClockNs = 1'795'202'411 * kNsPerSecond;
+constexpr int64_t kRunBeginNs = 500 * kNsPerSecond;
+constexpr int64_t kFirstStepNs = kRunBeginNs + 2 * kNsPerSecond;
+constexpr uint64_t kExtentBytes = 16 << 20;
+constexpr int64_t kOneWayNs = 40'000;
+
+int64_t FloorDivide(int64_t a, int64_t b) {
+  return a >= 0 ? a / b : -((-a + b - 1) / b);
+}
+
+// Makes the frames of one writer in one step.
+class FrameCutter {
+ public:
+  FrameCutter(const SimRun& run, const SimHost& host, uint32_t step, uint32_t qm, int64_t agent_start_ns)
+      : run_(run),
+        host_(host),
+        step_(step),
+        qm_(qm),
+        agent_start_ns_(agent_start_ns),
+        previous_end_ns_(-run.warmup_ns) {}
+
+  // Frame of intervals [first, first + count), or the closing one.
+  v1::Frame Cut(int64_t first, uint32_t count, bool closing) {
+    const SimWriter& writes = host_.steps[step_][qm_ - 1];
+    const uint64_t block = run_.block_sizes[step_];
+    const int64_t end_ns = closing ? INT64_MAX : std::min((first + count) * run_.interval_ns, run_.duration_ns);
+    v1::Frame frame;
+    frame.set_step(step_);
+    frame.set_qm(qm_);
+    frame.set_first_interval(static_cast<int32_t>(first));
+    frame.set_interval_count(count);
+    frame.set_closing(closing);
+    Histogram latency;
+    Histogram response;
+    for (; next_ < writes.size() && writes[next_].end_ns() < end_ns; ++next_) {
+      const SimWrite& write = writes[next_];
+      const auto latency_ns = static_cast<uint64_t>(write.latency_ns);
+      if (write.end_ns() >= 0 && previous_end_ns_ < 0) previous_end_ns_ = 0;
+      frame.set_between_ns(frame.between_ns() + write.start_ns - previous_end_ns_);
+      previous_end_ns_ = write.end_ns();
+      if (latency.count() == 0) {
+        frame.set_first_seq(next_ + 1);
+        frame.set_first_start_ns(agent_start_ns_ + write.start_ns);
+      }
+      frame.set_last_end_ns(agent_start_ns_ + write.end_ns());
+      if (latency.count() == 0 || latency_ns > latency.max_ns()) {
+        v1::WriteSample& slowest = *frame.mutable_slowest();
+        slowest.set_seq(next_ + 1);
+        slowest.set_start_ns(agent_start_ns_ + write.start_ns);
+        slowest.set_latency_ns(latency_ns);
+        slowest.set_extent(static_cast<uint32_t>(next_ * block / kExtentBytes % 3));
+        slowest.set_offset_bytes(next_ * block % kExtentBytes);
+      }
+      latency.Record(latency_ns);
+      if (host_.rate_per_second > 0) response.Record(latency_ns + 1'000);
+    }
+    frame.set_bytes(latency.count() * block);
+    *frame.mutable_latency() = latency.ToProto();
+    if (host_.rate_per_second > 0) *frame.mutable_response() = response.ToProto();
+    if (!closing && next_ < writes.size() && writes[next_].start_ns < end_ns) {
+      frame.set_in_flight_since_ns(agent_start_ns_ + writes[next_].start_ns);
+    }
+    frame.set_cut_ns(agent_start_ns_ + (closing ? run_.duration_ns : end_ns));
+    return frame;
+  }
+
+ private:
+  const SimRun& run_;
+  const SimHost& host_;
+  uint32_t step_;
+  uint32_t qm_;
+  int64_t agent_start_ns_;
+  size_t next_ = 0;
+  int64_t previous_end_ns_;
+};
+
+v1::WriterTotals Totals(const SimRun& run, const SimHost& host, uint32_t step, uint32_t qm, int64_t agent_start_ns) {
+  v1::WriterTotals totals;
+  totals.set_qm(qm);
+  const SimWriter& writes = host.steps[step][qm - 1];
+  for (const SimWrite& write : writes) {
+    const auto latency_ns = static_cast<uint64_t>(write.latency_ns);
+    totals.set_writes(totals.writes() + 1);
+    totals.set_bytes(totals.bytes() + run.block_sizes[step]);
+    totals.set_latency_sum_ns(totals.latency_sum_ns() + latency_ns);
+    totals.set_latency_max_ns(std::max(totals.latency_max_ns(), latency_ns));
+  }
+  if (!writes.empty()) {
+    totals.set_first_start_ns(agent_start_ns + writes.front().start_ns);
+    totals.set_last_end_ns(agent_start_ns + writes.back().end_ns());
+  }
+  return totals;
+}
+
+class JournalMaker {
+ public:
+  explicit JournalMaker(const SimRun& run) : run_(run) {}
+
+  std::vector<v1::JournalRecord> Make() {
+    Begin();
+    for (uint32_t step = 0; step < run_.block_sizes.size(); ++step) MakeStep(step);
+    AddProbes(now_ns_);
+    now_ns_ += kNsPerMs;
+    Next().mutable_run_end()->set_cut_short(run_.cut_short);
+    return std::move(records_);
+  }
+
+ private:
+  v1::JournalRecord& Next() {
+    v1::JournalRecord& record = records_.emplace_back();
+    record.set_time_ns(now_ns_);
+    return record;
+  }
+
+  void Begin() {
+    v1::RunBegin& begin = *Next().mutable_run_begin();
+    begin.set_run_id("7f3a21");
+    begin.set_version("0.1.0");
+    begin.set_wall_clock_ns(kWallClockNs);
+    begin.set_frame_interval_ns(run_.interval_ns);
+    v1::TestPlan& plan = *begin.mutable_plan();
+    plan.set_duration_ns(run_.duration_ns);
+    plan.set_warmup_ns(run_.warmup_ns);
+    plan.set_repeat(1);
+    plan.set_max_slew_ppm(500);
+    for (const std::string& criterion : run_.criteria) plan.add_criteria(criterion);
+    for (const uint64_t block : run_.block_sizes) {
+      plan.add_block_size_bytes(block);
+      v1::LogStep& step = *begin.add_steps();
+      step.set_block_size_bytes(block);
+      step.set_duration_ns(run_.duration_ns);
+      step.set_warmup_ns(run_.warmup_ns);
+    }
+    for (uint32_t host = 0; host < run_.hosts.size(); ++host) Join(host);
+    AddProbes(now_ns_);
+    for (uint32_t host = 0; host < run_.hosts.size(); ++host) Prepare(host);
+  }
+
+  void Join(uint32_t number) {
+    const SimHost& host = run_.hosts[number];
+    v1::HostJoined& joined = *Next().mutable_host_joined();
+    joined.set_host(number);
+    joined.set_label(host.label);
+    joined.set_address(host.label + ":7461");
+    v1::LogWorkload& workload = *joined.mutable_plan()->mutable_log()->mutable_workload();
+    workload.set_dir("/mnt/mqlog");
+    workload.set_qm(static_cast<uint32_t>(host.steps.at(0).size()));
+    workload.set_file_size_bytes(kExtentBytes);
+    workload.set_num_files(3);
+    workload.set_file_prefix("S");
+    workload.set_sync(v1::SYNC_MODE_DSYNC);
+    workload.set_direct(v1::DIRECT_MODE_AUTO);
+    if (host.rate_per_second > 0) workload.set_rate_per_second(host.rate_per_second);
+    v1::HostDescription& description = *joined.mutable_description();
+    description.set_version("0.1.0");
+    description.set_kernel("6.1.0");
+    description.set_cpus(8);
+    description.set_usable_cpus(8);
+    description.set_clock_source("tsc");
+    description.set_clock_resolution_ns(1);
+    description.set_clock_read_ns(40);
+    description.set_time_synchronized(true);
+    v1::DirectoryDescription& directory = *description.add_directories();
+    directory.set_path("/mnt/mqlog");
+    directory.set_fs_type("nfs4");
+    directory.set_fs_source("filer1:/mq");
+    directory.set_remote("filer1:/mq");
+    directory.set_mount_options("hard,wsize=131072");
+  }
+
+  void Prepare(uint32_t number) {
+    v1::HostPrepared& prepared = *Next().mutable_host_prepared();
+    prepared.set_host(number);
+    prepared.mutable_prepared()->set_direct(true);
+    prepared.mutable_prepared()->set_open_flags("O_RDWR|O_DSYNC|O_DIRECT");
+    prepared.mutable_prepared()->add_visible_hosts(run_.hosts[number].label);
+    for (const std::string& label : run_.hosts[number].sees) prepared.mutable_prepared()->add_visible_hosts(label);
+  }
+
+  void AddProbes(int64_t from_ns) {
+    for (uint32_t number = 0; number < run_.hosts.size(); ++number) {
+      v1::ProbeBatch& batch = *Next().mutable_probes();
+      batch.set_host(number);
+      for (int64_t i = 0; i < 4; ++i) {
+        v1::ProbeResult& probe = *batch.add_probes();
+        const int64_t sent_ns = from_ns + i * kNsPerMs;
+        const int64_t agent_ns = sent_ns + kOneWayNs + run_.hosts[number].clock_ahead_ns;
+        probe.set_sent_ns(sent_ns);
+        probe.set_agent_received_ns(agent_ns);
+        probe.set_agent_sent_ns(agent_ns);
+        probe.set_received_ns(sent_ns + 2 * kOneWayNs);
+        probe.set_agent_wall_clock_ns(kWallClockNs + sent_ns + kOneWayNs - kRunBeginNs);
+      }
+    }
+    now_ns_ = std::max(now_ns_, from_ns + 5 * kNsPerMs);
+  }
+
+  void MakeStep(uint32_t step) {
+    now_ns_ = std::max(now_ns_ + kNsPerSecond, kFirstStepNs);
+    const int64_t start_ns = now_ns_ + 50 * kNsPerMs;
+    const int64_t measured_ns = start_ns + run_.warmup_ns;
+    v1::StepBegin& begin = *Next().mutable_step_begin();
+    begin.set_step(step);
+    begin.set_start_ns(start_ns);
+    std::vector<std::vector<FrameCutter>> cutters;
+    for (const SimHost& host : run_.hosts) {
+      begin.add_host_start_ns(start_ns + host.clock_ahead_ns);
+      std::vector<FrameCutter>& of_host = cutters.emplace_back();
+      for (uint32_t qm = 1; qm <= host.steps.at(step).size(); ++qm) {
+        of_host.emplace_back(run_, host, step, qm, measured_ns + host.clock_ahead_ns);
+      }
+    }
+    const int64_t intervals = (run_.duration_ns + run_.interval_ns - 1) / run_.interval_ns;
+    for (int64_t k = FloorDivide(-run_.warmup_ns, run_.interval_ns); k < intervals; ++k) {
+      now_ns_ = measured_ns + (k + 1) * run_.interval_ns + 5 * kNsPerMs;
+      for (uint32_t number = 0; number < run_.hosts.size(); ++number) {
+        const SimHost& host = run_.hosts[number];
+        if (host.lost_after_ns && (k + 1) * run_.interval_ns > *host.lost_after_ns) continue;
+        const int64_t within = k < 0 ? 0 : k % host.coalesce;
+        const bool last = k < 0 || within + 1 == host.coalesce || k + 1 == intervals;
+        if (!last) continue;
+        v1::HostFrames& frames = *Next().mutable_frames();
+        frames.set_host(number);
+        for (FrameCutter& cutter : cutters[number]) {
+          *frames.add_frames() = cutter.Cut(k - within, static_cast<uint32_t>(within + 1), false);
+        }
+      }
+      if ((k + 1) * run_.interval_ns % kNsPerSecond == 0) AddProbes(now_ns_);
+    }
+    for (uint32_t number = 0; number < run_.hosts.size(); ++number) {
+      EndHost(step, number, intervals, measured_ns, cutters[number]);
+    }
+    now_ns_ += kNsPerMs;
+    Next().mutable_step_end()->set_step(step);
+  }
+
+  void EndHost(uint32_t step, uint32_t number, int64_t intervals, int64_t measured_ns,
+               std::vector<FrameCutter>& cutters) {
+    const SimHost& host = run_.hosts[number];
+    if (host.lost_after_ns) {
+      v1::HostLost& lost = *Next().mutable_host_lost();
+      lost.set_host(number);
+      lost.set_reason("no message for 10 s");
+      lost.set_step(static_cast<int32_t>(step));
+      return;
+    }
+    v1::HostFrames frames;
+    frames.set_host(number);
+    for (FrameCutter& cutter : cutters) {
+      const v1::Frame frame = cutter.Cut(intervals, 1, true);
+      if (frame.latency().count() > 0) *frames.add_frames() = frame;
+    }
+    if (frames.frames_size() > 0) *Next().mutable_frames() = frames;
+    v1::HostStepDone& done = *Next().mutable_step_done();
+    done.set_host(number);
+    done.mutable_done()->set_step(step);
+    for (uint32_t qm = 1; qm <= host.steps[step].size(); ++qm) {
+      *done.mutable_done()->add_writers() = Totals(run_, host, step, qm, measured_ns + host.clock_ahead_ns);
+    }
+  }
+
+  const SimRun& run_;
+  std::vector<v1::JournalRecord> records_;
+  int64_t now_ns_ = kRunBeginNs;
+};
+
+}  // namespace
+
+SimWriter ClosedLoop(int64_t duration_ns, int64_t gap_ns, const std::function<int64_t(uint64_t, int64_t)>& latency,
+                     int64_t warmup_ns, int64_t first_delay_ns) {
+  SimWriter writes;
+  for (int64_t start_ns = first_delay_ns - warmup_ns; start_ns < duration_ns;) {
+    writes.push_back({start_ns, latency(writes.size() + 1, start_ns)});
+    start_ns = writes.back().end_ns() + gap_ns;
+  }
+  return writes;
+}
+
+SimWriter Steady(int64_t duration_ns, int64_t latency_ns, int64_t gap_ns) {
+  return ClosedLoop(duration_ns, gap_ns, [latency_ns](uint64_t, int64_t) { return latency_ns; });
+}
+
+std::vector<v1::JournalRecord> MakeJournal(const SimRun& run) {
+  return JournalMaker(run).Make();
+}
+
+v1::Report Analyze(const std::vector<v1::JournalRecord>& records) {
+  Analyzer analyzer;
+  for (const v1::JournalRecord& record : records) analyzer.Add(record);
+  return analyzer.Finish();
+}
+
+const v1::ScopeReport& Scope(const v1::StepReport& step, v1::ScopeKind kind, const std::string& host, uint32_t qm) {
+  for (const v1::ScopeReport& scope : step.scopes()) {
+    if (scope.kind() == kind && scope.host() == host && scope.qm() == qm) return scope;
+  }
+  throw std::runtime_error("no such scope");
+}
+
+const v1::SeriesReport& Series(const v1::StepReport& step, v1::ScopeKind kind, const std::string& host, uint32_t qm) {
+  for (const v1::SeriesReport& series : step.series()) {
+    if (series.kind() == kind && series.host() == host && series.qm() == qm) return series;
+  }
+  throw std::runtime_error("no such series");
+}
+
+}  // namespace plimsoll::testing

@@ -1,0 +1,68 @@
+// Makes the journals that simulated writers would have left behind.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/units.h"
+#include "plimsoll/v1/journal.pb.h"
+#include "plimsoll/v1/report.pb.h"
+
+namespace plimsoll::testing {
+
+// One write. Times are of the timeline, from the step's measured start; warm-up writes are before 0.
+struct SimWrite {
+  int64_t start_ns = 0;
+  int64_t latency_ns = 0;
+  int64_t end_ns() const { return start_ns + latency_ns; }
+};
+using SimWriter = std::vector<SimWrite>;
+
+// Writes one after another with `gap_ns` between them, from -warmup_ns + first_delay_ns on; none starts at or after
+// duration_ns. `latency` makes a write's latency from its number, from 1, and its start.
+SimWriter ClosedLoop(int64_t duration_ns, int64_t gap_ns, const std::function<int64_t(uint64_t, int64_t)>& latency,
+                     int64_t warmup_ns = 0, int64_t first_delay_ns = 0);
+// The same latency for every write.
+SimWriter Steady(int64_t duration_ns, int64_t latency_ns, int64_t gap_ns = 1'000);
+
+struct SimHost {
+  std::string label;
+  // Host's CLOCK_MONOTONIC minus the controller's.
+  int64_t clock_ahead_ns = 0;
+  // One writer a queue manager, for each step.
+  std::vector<std::vector<SimWriter>> steps;
+  // Hosts whose directories it sees, besides its own.
+  std::vector<std::string> sees;
+  double rate_per_second = 0;
+  // It is lost in the first step after its frames for this much of the measured time.
+  std::optional<int64_t> lost_after_ns;
+  // So many intervals make one frame.
+  uint32_t coalesce = 1;
+};
+
+struct SimRun {
+  std::vector<SimHost> hosts;
+  std::vector<uint64_t> block_sizes = {4096};
+  int64_t duration_ns = kNsPerSecond;
+  int64_t warmup_ns = 0;
+  int64_t interval_ns = 250 * kNsPerMs;
+  std::vector<std::string> criteria;
+  std::string cut_short;
+};
+
+// The records of the run, in order. Probes take 80 us there and back, and the host's side is exactly in the middle.
+std::vector<v1::JournalRecord> MakeJournal(const SimRun& run);
+
+// What the analysis makes of records.
+v1::Report Analyze(const std::vector<v1::JournalRecord>& records);
+
+// The row of a scope; it must be there. Host and QM as in ScopeReport.
+const v1::ScopeReport& Scope(const v1::StepReport& step, v1::ScopeKind kind, const std::string& host = "",
+                             uint32_t qm = 0);
+const v1::SeriesReport& Series(const v1::StepReport& step, v1::ScopeKind kind, const std::string& host = "",
+                               uint32_t qm = 0);
+
+}  // namespace plimsoll::testing

@@ -1,0 +1,118 @@
+#include "controller/analysis/judge.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "controller/analysis/figures.h"
+#include "tests/unit/analysis/journal_builder.h"
+
+namespace plimsoll {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::SimHost;
+using testing::SimRun;
+
+// A fast and a slow host, two block sizes; every second write of the slow one's second step takes 4 ms.
+SimRun FastAndSlow(const std::vector<std::string>& criteria) {
+  SimRun run;
+  run.block_sizes = {4096, 65536};
+  run.duration_ns = 2 * kNsPerSecond;
+  run.criteria = criteria;
+  for (const char* label : {"fast", "slow"}) {
+    SimHost host;
+    host.label = label;
+    host.steps.push_back({testing::Steady(run.duration_ns, 400'000)});
+    const int64_t second_ns = std::string(label) == "slow" ? 4 * kNsPerMs : 500'000;
+    host.steps.push_back({testing::ClosedLoop(run.duration_ns, 1'000, [second_ns](uint64_t number, int64_t) {
+      return number % 2 == 0 ? second_ns : int64_t{500'000};
+    })});
+    run.hosts.push_back(host);
+  }
+  return run;
+}
+
+v1::VerdictReport Verdict(const std::vector<std::string>& criteria) {
+  return testing::Analyze(testing::MakeJournal(FastAndSlow(criteria))).verdict();
+}
+
+TEST(Judge, PassesWhereEveryCriterionHoldsInEveryStep) {
+  const v1::VerdictReport verdict = Verdict({"p90<10ms", "iops>=500", "max<=4ms"});
+  EXPECT_EQ(verdict.outcome(), v1::OUTCOME_PASS);
+  EXPECT_EQ(verdict.criteria(0).step(), 2);
+  EXPECT_EQ(verdict.criteria(2).value_text(), "4.000 ms");
+}
+
+TEST(Judge, NamesTheWorstStepAndHost) {
+  const v1::VerdictReport verdict = Verdict({"p50@host<10ms", "avg@qm<2ms"});
+  EXPECT_EQ(verdict.outcome(), v1::OUTCOME_FAIL);
+  EXPECT_EQ(verdict.criteria(0).outcome(), v1::OUTCOME_PASS);
+  EXPECT_EQ(verdict.criteria(1).outcome(), v1::OUTCOME_FAIL);
+  EXPECT_EQ(verdict.criteria(1).step(), 2);
+  EXPECT_EQ(verdict.criteria(1).host(), "slow");
+  EXPECT_EQ(verdict.criteria(1).qm(), 1);
+  EXPECT_NEAR(verdict.criteria(1).value(), 2.25e6, 1e4);
+}
+
+TEST(Judge, LooksOnlyAtTheNamedBlockSize) {
+  EXPECT_EQ(Verdict({"max@4k<1ms"}).outcome(), v1::OUTCOME_PASS);
+  EXPECT_EQ(Verdict({"max@64k<1ms"}).outcome(), v1::OUTCOME_FAIL);
+}
+
+TEST(Judge, IsInconclusiveWhereNothingWasMeasured) {
+  const v1::VerdictReport verdict = Verdict({"max@16k<1ms"});
+  EXPECT_EQ(verdict.outcome(), v1::OUTCOME_INCONCLUSIVE);
+  EXPECT_THAT(verdict.criteria(0).reason(), HasSubstr("nothing that it looks at was measured"));
+}
+
+TEST(Judge, NeverPassesWithoutACriterion) {
+  EXPECT_EQ(Verdict({}).outcome(), v1::OUTCOME_DONE);
+}
+
+TEST(Judge, APercentileOfTooFewWritesIsInconclusive) {
+  const v1::VerdictReport verdict = Verdict({"p99.99<10ms"});
+  EXPECT_EQ(verdict.outcome(), v1::OUTCOME_INCONCLUSIVE);
+  EXPECT_THAT(verdict.criteria(0).reason(), HasSubstr("fewer than 10 of"));
+}
+
+TEST(Judge, FewWritesFailWhereEvenTheMedianDoes) {
+  SimRun run;
+  run.duration_ns = 10 * kNsPerSecond;
+  run.criteria = {"p99<10ms"};
+  SimHost host;
+  host.label = "hung";
+  host.steps = {{testing::Steady(run.duration_ns, 2 * kNsPerSecond)}};
+  run.hosts.push_back(host);
+  EXPECT_EQ(testing::Analyze(testing::MakeJournal(run)).verdict().outcome(), v1::OUTCOME_FAIL);
+}
+
+TEST(Judge, InconclusiveBeatsPassButNotFail) {
+  for (const auto& [criterion, outcome] :
+       {std::pair{"max<1s", v1::OUTCOME_INCONCLUSIVE}, std::pair{"max<1us", v1::OUTCOME_FAIL}}) {
+    SimRun run = FastAndSlow({criterion});
+    run.cut_short = "interrupted";
+    EXPECT_EQ(testing::Analyze(testing::MakeJournal(run)).verdict().outcome(), outcome) << criterion;
+  }
+}
+
+TEST(Judge, ACriterionThatCannotBeReadIsInconclusive) {
+  EXPECT_EQ(Verdict({"speed of light"}).outcome(), v1::OUTCOME_INCONCLUSIVE);
+}
+
+TEST(Judge, WorstSecondsComeFromTheSeries) {
+  const v1::VerdictReport verdict = Verdict({"min_second_iops>=100", "min_second_mbps@64k>=1000"});
+  EXPECT_EQ(verdict.criteria(0).outcome(), v1::OUTCOME_PASS);
+  EXPECT_EQ(verdict.criteria(1).outcome(), v1::OUTCOME_FAIL);
+}
+
+TEST(Judge, ExitCodesFollowTheVerdict) {
+  for (const auto& [outcome, code] : {std::pair{v1::OUTCOME_PASS, 0}, std::pair{v1::OUTCOME_DONE, 0},
+                                      std::pair{v1::OUTCOME_FAIL, 1}, std::pair{v1::OUTCOME_INCONCLUSIVE, 3}}) {
+    v1::Report report;
+    report.mutable_verdict()->set_outcome(outcome);
+    EXPECT_EQ(ExitCode(report), code);
+  }
+}
+
+}  // namespace
+}  // namespace plimsoll

@@ -1,0 +1,239 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+#include <sstream>
+
+#include "absl/strings/str_split.h"
+#include "controller/render/csv.h"
+#include "controller/render/json.h"
+#include "controller/render/json_writer.h"
+#include "controller/render/plain_text.h"
+#include "controller/render/text.h"
+#include "controller/render/text_numbers.h"
+#include "tests/unit/analysis/journal_builder.h"
+
+namespace plimsoll {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Le;
+using ::testing::Not;
+using testing::SimHost;
+using testing::SimRun;
+
+// Hosts with these names, one writer each, 20 ms writes for a second.
+v1::Report ReportOf(const std::vector<std::string>& names, int64_t latency_ns = 20 * kNsPerMs) {
+  SimRun run;
+  for (const std::string& name : names) {
+    SimHost host;
+    host.label = name;
+    host.steps = {{testing::Steady(run.duration_ns, latency_ns)}};
+    run.hosts.push_back(host);
+  }
+  return testing::Analyze(testing::MakeJournal(run));
+}
+
+std::vector<size_t> Widths(const std::string& text) {
+  std::vector<size_t> widths;
+  for (const std::string& line : std::vector<std::string>(absl::StrSplit(text, '\n'))) {
+    widths.push_back(DisplayWidth(line));
+  }
+  return widths;
+}
+
+TEST(Text, NoLineIsWiderThanOneHundredColumns) {
+  const std::string wide = std::string(300, 'x');
+  v1::Report report = ReportOf({wide + "1", wide + "2", "\u65e5\u672c\u8a9e\u30db\u30b9\u30c8" + wide}, 1'000);
+  report.add_notes(wide + " " + wide);
+  report.mutable_run()->set_name(wide);
+  report.mutable_run()->set_id(wide);
+  for (v1::ScopeReport& scope : *report.mutable_steps(0)->mutable_scopes()) {
+    scope.set_iops(1'234'567.8);
+    scope.set_mb_per_second(123'456.78);
+    scope.set_bytes(UINT64_MAX);
+    scope.set_writes(UINT64_MAX);
+    scope.mutable_latency()->set_max_ns(3'600'000'000'000);
+    scope.mutable_latency()->set_avg_ns(3.6e12);
+  }
+  EXPECT_THAT(Widths(RenderText(report)), Each(Le(size_t{100})));
+}
+
+TEST(Text, LongNamesAreShortenedAndStillDiffer) {
+  const std::string text =
+      RenderText(ReportOf({"node-with-a-very-long-common-name-0001.example.org-which-does-not-fit",
+                           "node-with-a-very-long-common-name-0002.example.org-which-does-not-fit"}));
+  EXPECT_THAT(text, HasSubstr("#1"));
+  EXPECT_THAT(text, HasSubstr("#2"));
+}
+
+TEST(Text, AThinPercentileIsADash) {
+  const v1::Report report = ReportOf({"alpha"});
+  EXPECT_EQ(report.steps(0).scopes(0).writes(), 50);
+  EXPECT_THAT(report.steps(0).scopes(0).latency().thin(), ElementsAre("p90", "p99", "p99_9", "p99_99"));
+  const std::string text = RenderText(report);
+  const size_t row = text.find("  alpha");
+  const std::string line = text.substr(row, text.find('\n', row) - row);
+  const std::vector<std::string> cells = absl::StrSplit(line, ' ', absl::SkipEmpty());
+  EXPECT_THAT(cells, ElementsAre("alpha", "1", "50.00", "0.20", "|", "20.000", "20.000", "20.000", "20.000", "\u2013",
+                                 "\u2013", "\u2013", "20.000"));
+}
+
+TEST(Text, FastStorageIsShownInMicroseconds) {
+  EXPECT_THAT(RenderText(ReportOf({"alpha"}, 12'345)), HasSubstr("latency in us"));
+  EXPECT_THAT(RenderText(ReportOf({"alpha"})), HasSubstr("latency in ms"));
+}
+
+TEST(Text, NamesCannotSteerTheTerminal) {
+  const std::string evil =
+      "a\x1b]0;owned\x07\x9b"
+      "2J\u202e\r\nPASS\x7f";
+  const v1::Report report = ReportOf({evil});
+  for (const std::string& output : {RenderText(report), RenderJson(report), RenderCsv(report)}) {
+    EXPECT_THAT(output, Not(HasSubstr("\x1b")));
+    EXPECT_THAT(output, Not(HasSubstr("\x7f")));
+    EXPECT_THAT(output, Not(HasSubstr("\x9b"
+                                      "2")));
+    EXPECT_THAT(output, Not(HasSubstr("\nPASS")));
+  }
+}
+
+TEST(PlainText, WidthIsThatOfATerminal) {
+  EXPECT_EQ(DisplayWidth("abc"), 3);
+  EXPECT_EQ(DisplayWidth("\u00e4\u2013"), 2);
+  EXPECT_EQ(DisplayWidth("e\u0301"), 1);
+  EXPECT_EQ(DisplayWidth("\u65e5\u672c"), 4);
+  EXPECT_EQ(DisplayWidth("\U0001F6A2"), 2);
+}
+
+TEST(PlainText, WhatIsNotUtf8IsReplacedByteForByte) {
+  EXPECT_EQ(Neutralise("a\xff\xc3"), "a\ufffd\ufffd");
+  EXPECT_EQ(Neutralise("\xc0\xaf"), "\ufffd\ufffd");            // an overlong '/'
+  EXPECT_EQ(Neutralise("\xed\xa0\x80"), "\ufffd\ufffd\ufffd");  // a surrogate
+  EXPECT_EQ(Neutralise("\xf0\x9f\x9a\xa2"), "\U0001F6A2");
+}
+
+TEST(PlainText, ShortensByColumnsNotBytes) {
+  EXPECT_EQ(Shorten("\u65e5\u672c\u8a9e", 5), "\u65e5\u672c\u2026");
+  EXPECT_EQ(Shorten("abcdef", 6), "abcdef");
+  EXPECT_EQ(Shorten("abcdefg", 6), "abcde\u2026");
+}
+
+TEST(PlainText, ShortenedNamesAlwaysDiffer) {
+  const std::vector<std::vector<std::string>> sets = {
+      {"alpha-1", "beta-22"}, {"same-start-1", "same-start-2"}, {"x-middle1-end", "x-middle2-end"}};
+  for (const std::vector<std::string>& names : sets) {
+    for (size_t width = 6; width < 14; ++width) {
+      const std::vector<std::string> shortened = ShortenNames(names, width);
+      EXPECT_EQ(std::set<std::string>(shortened.begin(), shortened.end()).size(), names.size());
+      for (const std::string& name : shortened) EXPECT_LE(DisplayWidth(name), width) << name;
+    }
+  }
+}
+
+TEST(PlainText, WrapsBetweenWordsAndCutsWhatIsTooLong) {
+  EXPECT_THAT(Wrap("one two three four", 10), ElementsAre("one two", "three four"));
+  EXPECT_THAT(Wrap("abcdefghijklm no", 10), ElementsAre("abcdefghij", "klm no"));
+  EXPECT_THAT(Wrap("", 10), ElementsAre(""));
+}
+
+TEST(TextNumbers, KeepAboutFiveDigits) {
+  EXPECT_EQ(FormatLatency(912'345, kNsPerMs), "0.912");
+  EXPECT_EQ(FormatLatency(14'211'000, kNsPerMs), "14.211");
+  EXPECT_EQ(FormatLatency(120'412'000, kNsPerMs), "120.41");
+  EXPECT_EQ(FormatLatency(3'000'000'000, kNsPerMs), "3,000.0");
+  EXPECT_EQ(FormatLatency(71'902'000'000, kNsPerMs), "71,902");
+  EXPECT_EQ(FormatRate(13'902.4), "13,902");
+  EXPECT_EQ(FormatRate(0.5), "0.50");
+  EXPECT_EQ(FormatFixed(-1'234.5, 1), "-1,234.5");
+  EXPECT_EQ(FormatFixed(-0.01, 1), "0.0");
+  EXPECT_EQ(FormatShortTime(999), "999 ns");
+  EXPECT_EQ(FormatShortTime(-41'000), "-41 us");
+  EXPECT_EQ(FormatLength(500 * kNsPerMs), "500 ms");
+}
+
+TEST(Json, EscapesWhatMustBeEscaped) {
+  JsonWriter json;
+  json.String("\"\\\n\t\x01\x7f\u0085\u2028\xff\u00e4");
+  EXPECT_EQ(json.Take(), "\"\\\"\\\\\\n\\u0009\\u0001\\u007f\\u0085\\u2028\ufffd\u00e4\"\n");
+}
+
+TEST(Json, SpellsNumbersShortestAndNeverAsNan) {
+  JsonWriter json;
+  json.BeginArray(true);
+  json.Double(0.1);
+  json.Double(1e300);
+  json.Double(5);
+  json.Double(std::numeric_limits<double>::quiet_NaN());
+  json.Double(-std::numeric_limits<double>::infinity());
+  json.UInt(UINT64_MAX);
+  json.Int(INT64_MIN);
+  json.EndArray();
+  EXPECT_EQ(json.Take(), "[0.1, 1e+300, 5, null, null, 18446744073709551615, -9223372036854775808]\n");
+}
+
+TEST(Json, PrintsZerosAndLeavesOutWhatIsAbsent) {
+  const std::string json = RenderJson(v1::Report());
+  EXPECT_THAT(json, HasSubstr("\"format\": 0"));
+  EXPECT_THAT(json, HasSubstr("\"notes\": []"));
+  EXPECT_THAT(json, Not(HasSubstr("\"run\"")));
+}
+
+TEST(Json, EnumsHaveTheirShortNames) {
+  EXPECT_EQ(EnumName(*v1::SyncMode_descriptor(), v1::SYNC_MODE_DSYNC), "dsync");
+  EXPECT_EQ(EnumName(*v1::RunState_descriptor(), v1::RUN_STATE_CUT_OFF), "cut_off");
+  EXPECT_EQ(EnumName(*v1::HostLossPolicy_descriptor(), 99), "unspecified");
+}
+
+// Cells of one line of CSV, quotes taken off.
+std::vector<std::string> Cells(const std::string& line) {
+  std::vector<std::string> cells(1);
+  bool quoted = false;
+  for (size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '"' && quoted && i + 1 < line.size() && line[i + 1] == '"') {
+      cells.back() += line[++i];
+    } else if (line[i] == '"') {
+      quoted = !quoted;
+    } else if (line[i] == ',' && !quoted) {
+      cells.emplace_back();
+    } else {
+      cells.back() += line[i];
+    }
+  }
+  return cells;
+}
+
+TEST(Csv, EveryRowHasTheCellsOfTheHeading) {
+  const v1::Report report = ReportOf({"plain", "with, comma", "with \"quotes\""});
+  for (const std::string& csv : {RenderCsv(report), RenderTimelineCsv(report), RenderMqldtCsv(report)}) {
+    const std::vector<std::string> lines = absl::StrSplit(csv, "\r\n");
+    ASSERT_GE(lines.size(), 3);
+    EXPECT_EQ(lines.back(), "");
+    for (size_t i = 0; i + 1 < lines.size(); ++i) EXPECT_EQ(Cells(lines[i]).size(), Cells(lines[0]).size()) << lines[i];
+  }
+  const std::vector<std::string> rows = absl::StrSplit(RenderCsv(report), "\r\n");
+  EXPECT_EQ(Cells(rows[3])[6], "with, comma");
+  EXPECT_EQ(Cells(rows[5])[6], "with \"quotes\"");
+}
+
+TEST(Csv, MqldtsColumnsHoldRightValues) {
+  SimRun run;
+  run.duration_ns = 2 * kNsPerSecond;
+  SimHost host;
+  host.label = "alpha";
+  // One millisecond each, but one write of half a second.
+  host.steps = {{testing::ClosedLoop(
+      run.duration_ns, 0, [](uint64_t number, int64_t) { return number == 100 ? 500 * kNsPerMs : kNsPerMs; })}};
+  run.hosts.push_back(host);
+  const std::vector<std::string> lines =
+      absl::StrSplit(RenderMqldtCsv(testing::Analyze(testing::MakeJournal(run))), "\r\n");
+  EXPECT_THAT(lines[0], HasSubstr("Min bytes/sec (slowest write),Max bytes/sec (fastest write)"));
+  // 99 + 1 + 401 writes in the first second less the one that ends with it, then 1,000, and the one in flight.
+  EXPECT_THAT(Cells(lines[1]), ElementsAre("4096", "1501", "6148096", "4096000", "2048000", "3072000", "500000000",
+                                           "1000000", "1332445", "8192", "4096000"));
+}
+
+}  // namespace
+}  // namespace plimsoll

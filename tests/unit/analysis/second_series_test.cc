@@ -1,0 +1,116 @@
+#include "controller/analysis/second_series.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "controller/analysis/second_percentiles.h"
+
+namespace plimsoll {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::Pair;
+
+WriteSums Writes(uint64_t writes) {
+  return {writes, writes * 1'000, 1'000};
+}
+
+std::vector<std::pair<uint32_t, uint64_t>> Rows(const SecondSeries& series, uint32_t seconds) {
+  std::vector<std::pair<uint32_t, uint64_t>> rows;
+  series.ForEachRow(seconds, [&rows](const SeriesRow& row) { rows.emplace_back(row.first, row.sums.writes); });
+  return rows;
+}
+
+TEST(SecondSeries, SecondsWithoutAWriteCountInTheExtremes) {
+  SecondSeries series;
+  series.Add(0, Writes(10));
+  series.Add(200, Writes(30));
+  const SecondExtremes extremes = series.Extremes(201);
+  EXPECT_EQ(extremes.min_writes, 0);
+  EXPECT_EQ(extremes.max_writes, 30);
+  EXPECT_EQ(extremes.writes, 40);
+}
+
+TEST(SecondSeries, OnlyWholeSecondsCountInTheExtremes) {
+  SecondSeries series;
+  series.Add(0, Writes(10));
+  series.Add(1, Writes(12));
+  series.Add(2, Writes(1));
+  const SecondExtremes extremes = series.Extremes(2);
+  EXPECT_EQ(extremes.min_writes, 10);
+  EXPECT_EQ(extremes.max_writes, 12);
+  EXPECT_EQ(extremes.writes, 22);
+}
+
+TEST(SecondSeries, OverlappingWideRangesAreOneRow) {
+  SecondSeries a;
+  a.Add(0, Writes(5));
+  a.AddWide(1, 2, Writes(20));
+  SecondSeries b;
+  b.AddWide(2, 3, Writes(10));
+  b.Add(1, Writes(6));
+  b.Add(4, Writes(7));
+  a.Merge(b);
+  EXPECT_THAT(Rows(a, 5), ElementsAre(Pair(0, 5), Pair(1, 36), Pair(4, 7)));
+  const SecondExtremes extremes = a.Extremes(5);
+  EXPECT_EQ(extremes.averaged_seconds, 3);
+  EXPECT_EQ(extremes.writes, 48);
+  EXPECT_EQ(extremes.max_writes, 12);
+  EXPECT_EQ(extremes.min_writes, 5);
+}
+
+TEST(SecondSeries, AWideRangeThatReachesBeyondTheWholeSecondsIsSharedOut) {
+  SecondSeries series;
+  series.AddWide(1, 4, Writes(40));
+  series.Add(0, Writes(10));
+  const SecondExtremes extremes = series.Extremes(3);
+  EXPECT_EQ(extremes.writes, 30);
+  EXPECT_EQ(extremes.averaged_seconds, 2);
+  EXPECT_EQ(extremes.min_writes, 10);
+}
+
+Histogram Of(uint64_t value_ns, uint64_t count) {
+  Histogram histogram;
+  histogram.RecordN(value_ns, count);
+  return histogram;
+}
+
+TEST(SecondPercentiles, AHostsSecondIsHandedToTheClusterWhenAllWritersHavePassedIt) {
+  ClusterPercentiles cluster;
+  HostPercentiles a(cluster);
+  HostPercentiles b(cluster);
+  a.Add(0, Of(1'000, 60).ToProto());
+  b.Add(0, Of(2'000, 40).ToProto());
+  a.CloseBelow(1);
+  EXPECT_EQ(a.Get(0).p50_ns, 1'000);
+  EXPECT_EQ(b.Get(0).p50_ns, 0);
+  b.CloseBelow(1);
+  cluster.Finish();
+  EXPECT_EQ(cluster.Get(0).p50_ns, 1'000);
+  EXPECT_EQ(cluster.Get(0).p99_ns, 2'000);
+}
+
+TEST(SecondPercentiles, WhatComesTooLateMakesItsSecondUnknown) {
+  ClusterPercentiles cluster;
+  HostPercentiles host(cluster);
+  host.Add(0, Of(1'000, 60).ToProto());
+  host.CloseBelow(1);
+  host.Add(0, Of(9'000, 60).ToProto());
+  host.Finish();
+  cluster.Finish();
+  EXPECT_EQ(host.Get(0).p50_ns, 0);
+  EXPECT_EQ(cluster.Get(0).p50_ns, 0);
+}
+
+TEST(SecondPercentiles, OldSecondsAreClosedWhenTooManyAreOpen) {
+  ClusterPercentiles cluster;
+  HostPercentiles host(cluster);
+  for (uint32_t second = 0; second <= HostPercentiles::kOpenSeconds; ++second) {
+    host.Add(second, Of(1'000 + second, 1).ToProto());
+  }
+  EXPECT_EQ(host.Get(0).p50_ns, 1'000);
+  EXPECT_EQ(host.Get(1).p50_ns, 0);
+}
+
+}  // namespace
+}  // namespace plimsoll

@@ -1,0 +1,222 @@
+// The bound that ClockFit states holds the true offset, whatever the clock and the network do.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+
+#include "common/clock_fit.h"
+#include "tests/unit/common/simulated_clock.h"
+
+namespace plimsoll {
+namespace {
+
+using testing::kMs;
+using testing::kSecond;
+using testing::Network;
+using testing::SimulatedClock;
+
+constexpr double kMaxSlewPpm = 500;
+
+// One trial: a clock, what was probed of it, and the fit.
+struct Trial {
+  explicit Trial(SimulatedClock simulated) : clock(std::move(simulated)) {}
+  SimulatedClock clock;
+  ClockFit fit{kMaxSlewPpm};
+  std::vector<ClockExchange> exchanges;
+
+  // The promise covers what lies between the first return and the last sending.
+  int64_t begin_ns() const { return exchanges.front().local_received_ns; }
+  int64_t end_ns() const { return exchanges.back().local_sent_ns; }
+};
+
+// The rate jumps between any two values within the limit.
+void Wander(SimulatedClock& clock, int64_t& at_ns, int64_t until_ns, std::mt19937_64& random,
+            double most_ppm = kMaxSlewPpm) {
+  std::uniform_real_distribution<double> ppm(-most_ppm, most_ppm);
+  while (at_ns < until_ns) {
+    const double rate = random() % 3 == 0 ? (random() % 2 == 0 ? most_ppm : -most_ppm) : ppm(random);
+    clock.Slew(at_ns, rate);
+    at_ns += 1 + static_cast<int64_t>(random() % (2 * kSecond));
+  }
+  at_ns = until_ns;
+}
+
+// From a few nanoseconds, far below what a probe can tell, to days; both ways.
+int64_t AnyStep(std::mt19937_64& random) {
+  const auto size_ns = static_cast<int64_t>(random() >> (17 + random() % 44));
+  return random() % 2 == 0 ? size_ns : -size_ns;
+}
+
+Network AnyNetwork(std::mt19937_64& random) {
+  Network network;
+  network.least_there_ns = static_cast<int64_t>(random() % (random() % 4 == 0 ? 20 * kMs : 100'000));
+  network.least_back_ns = static_cast<int64_t>(random() % (random() % 4 == 0 ? 20 * kMs : 100'000));
+  network.jitter_ns = static_cast<int64_t>(random() % 200'000);
+  network.tail_share = static_cast<double>(random() % 30) / 100;
+  network.tail_ns = static_cast<int64_t>(1 + random() % (50 * kMs));
+  network.hold_ns = static_cast<int64_t>(random() % (random() % 4 == 0 ? 2 * kMs : 20'000));
+  return network;
+}
+
+// A burst, then probes each 0.2 to 2 s, then a burst; steps at any moment, also within exchanges, so far apart that
+// never two come between kept exchanges.
+Trial SparseSteps(std::mt19937_64& random) {
+  const int64_t begin_ns = static_cast<int64_t>(random() % (1'000'000 * kSecond));
+  SimulatedClock clock(begin_ns, static_cast<int64_t>(random() >> 8U) - (int64_t{1} << 55U));
+  const auto gap_ns = static_cast<int64_t>(200 * kMs + static_cast<int64_t>(random() % (1800 * kMs)));
+  const int64_t length_ns = 10 * gap_ns + static_cast<int64_t>(random() % (20 * kSecond));
+  int64_t at_ns = begin_ns;
+  const bool steps = random() % 4 != 0;
+  for (int64_t next_ns = at_ns; next_ns < begin_ns + length_ns;) {
+    next_ns += 4 * gap_ns + kSecond + static_cast<int64_t>(random() % (4 * kSecond));
+    Wander(clock, at_ns, next_ns, random);
+    if (steps) clock.Step(at_ns, AnyStep(random));
+  }
+  Trial trial(clock);
+  const Network network = AnyNetwork(random);
+  const bool pipelined = random() % 3 == 0;
+  const auto probe = [&](int64_t sent_ns) {
+    trial.exchanges.push_back(network.Probe(clock, sent_ns, random));
+    trial.fit.Add(trial.exchanges.back());
+    return pipelined ? sent_ns : trial.exchanges.back().local_received_ns;
+  };
+  int64_t now_ns = begin_ns;
+  for (int i = 0; i < 8; ++i) now_ns = probe(now_ns) + static_cast<int64_t>(random() % kMs);
+  while (now_ns < begin_ns + length_ns) now_ns = std::max(probe(now_ns), now_ns + gap_ns);
+  for (int i = 0; i < 8; ++i) now_ns = probe(now_ns) + static_cast<int64_t>(random() % kMs);
+  return trial;
+}
+
+// A step between any two neighbouring exchanges.
+Trial StepInEveryGap(std::mt19937_64& random) {
+  const int64_t begin_ns = static_cast<int64_t>(random() % (1'000 * kSecond));
+  SimulatedClock clock(begin_ns, AnyStep(random));
+  const Network network = AnyNetwork(random);
+  Trial trial(clock);
+  int64_t now_ns = begin_ns;
+  int64_t at_ns = begin_ns;
+  for (int i = 0; i < 60; ++i) {
+    // Far enough that the exchange is over before the clock is driven on.
+    Wander(trial.clock, at_ns, now_ns + kSecond, random);
+    trial.exchanges.push_back(network.Probe(trial.clock, now_ns, random));
+    trial.fit.Add(trial.exchanges.back());
+    at_ns += 1 + static_cast<int64_t>(random() % kSecond);
+    trial.clock.Step(at_ns, AnyStep(random));
+    now_ns = at_ns + 1 + static_cast<int64_t>(random() % kSecond);
+  }
+  return trial;
+}
+
+struct Tally {
+  int questions = 0;
+  int outside = 0;
+};
+
+void Ask(const Trial& trial, int questions, std::mt19937_64& random, Tally& offsets, Tally& moments) {
+  const auto span_ns = static_cast<uint64_t>(trial.end_ns() - trial.begin_ns());
+  for (int i = 0; i < questions; ++i) {
+    int64_t local_ns = trial.begin_ns() + static_cast<int64_t>(random() % span_ns);
+    // Every second question is near an exchange or a step, where things change.
+    if (i % 4 == 1) local_ns = trial.exchanges[random() % trial.exchanges.size()].local_sent_ns;
+    if (i % 4 == 3 && !trial.clock.steps().empty()) {
+      local_ns = trial.clock.steps()[random() % trial.clock.steps().size()];
+    }
+    if (i % 2 == 1) local_ns += static_cast<int64_t>(random() % 2'000'000) - 1'000'000;
+    if (local_ns < trial.begin_ns() || local_ns > trial.end_ns()) continue;
+
+    const ClockOffset offset = trial.fit.OffsetAtLocal(local_ns);
+    const long double truth_ns = trial.clock.OffsetAt(local_ns);
+    ++offsets.questions;
+    if (std::abs(truth_ns - static_cast<long double>(offset.offset_ns)) > static_cast<long double>(offset.error_ns)) {
+      ++offsets.outside;
+    }
+    const MappedMoment mapped = trial.fit.ToLocal(trial.clock.At(local_ns));
+    ++moments.questions;
+    if (std::abs(mapped.local_ns - local_ns) > mapped.error_ns) ++moments.outside;
+  }
+}
+
+void TheBoundHolds(Trial (*make)(std::mt19937_64&), int trials) {
+  Tally offsets;
+  Tally moments;
+  for (int i = 0; i < trials; ++i) {
+    const auto seed = static_cast<uint64_t>(4'000 + i);
+    std::mt19937_64 random(seed);
+    const Trial trial = make(random);
+    Ask(trial, 200, random, offsets, moments);
+    ASSERT_EQ(offsets.outside, 0) << "seed " << seed;
+    ASSERT_EQ(moments.outside, 0) << "seed " << seed;
+  }
+  EXPECT_GE(offsets.questions, 10'000);
+  std::printf("%d questions of %d trials\n", offsets.questions, trials);
+}
+
+TEST(ClockFitBound, HoldsTheTruthUnderSlewJitterAndSteps) {
+  TheBoundHolds(SparseSteps, 400);
+}
+
+TEST(ClockFitBound, HoldsTheTruthWithAStepInEveryGap) {
+  TheBoundHolds(StepInEveryGap, 200);
+}
+
+// The promise must not be bought with a bound that says nothing.
+TEST(ClockFitBound, IsNoWiderThanTheRoundTripsAndTheSlewAccountFor) {
+  for (uint64_t seed = 1; seed <= 50; ++seed) {
+    std::mt19937_64 random(seed);
+    SimulatedClock clock(0, 12'345'678);
+    int64_t at_ns = 0;
+    // Real clocks stay far below what is allowed for; one at the limit moves by as much again between exchanges.
+    Wander(clock, at_ns, 40 * kSecond, random, 30);
+    const Network network;
+    ClockFit fit(kMaxSlewPpm);
+    int64_t longest_ns = 0;
+    for (int64_t now_ns = 0; now_ns < 30 * kSecond; now_ns += kSecond) {
+      const ClockExchange exchange = network.Probe(clock, now_ns, random);
+      longest_ns = std::max(longest_ns, exchange.local_received_ns - exchange.local_sent_ns);
+      fit.Add(exchange);
+    }
+    std::vector<int64_t> errors;
+    std::vector<int64_t> mapped_errors;
+    for (int i = 0; i < 1'000; ++i) {
+      const auto local_ns = static_cast<int64_t>(random() % (29 * kSecond));
+      errors.push_back(fit.OffsetAtLocal(local_ns).error_ns);
+      mapped_errors.push_back(fit.ToLocal(clock.At(local_ns)).error_ns);
+      // An exchange a second: at the worst the whole of a round trip, and a second's slew for bound and estimate each.
+      ASSERT_LE(errors.back(), longest_ns + 1'250'000) << "seed " << seed;
+      // Beside an exchange, moments on both sides of it come into question.
+      ASSERT_LE(mapped_errors.back(), 2 * longest_ns + 1'250'000) << "seed " << seed;
+    }
+    for (std::vector<int64_t>* sorted : {&errors, &mapped_errors}) {
+      std::nth_element(sorted->begin(), sorted->begin() + 500, sorted->end());
+      EXPECT_LE((*sorted)[500], longest_ns / 2 + 500'000) << "seed " << seed;
+    }
+  }
+}
+
+TEST(ClockFitBound, HoldsOverDaysInBoundedMemory) {
+  constexpr uint64_t kSeed = 11;
+  std::mt19937_64 random(kSeed);
+  constexpr int64_t kLength = 25'000 * kSecond;
+  SimulatedClock clock(0, -77 * kSecond);
+  int64_t at_ns = 0;
+  for (int64_t next_ns = 1'000 * kSecond; next_ns < kLength; next_ns += 1'000 * kSecond) {
+    Wander(clock, at_ns, next_ns, random);
+    clock.Step(at_ns, AnyStep(random));
+  }
+  Trial trial(clock);
+  const Network network;
+  for (int64_t now_ns = 0; now_ns < kLength; now_ns += kSecond / 10) {
+    trial.exchanges.push_back(network.Probe(clock, now_ns, random));
+    trial.fit.Add(trial.exchanges.back());
+  }
+  EXPECT_EQ(trial.exchanges.size(), 250'000U);
+  EXPECT_LE(trial.fit.kept(), 65'537U);
+  EXPECT_GE(trial.fit.kept(), 30'000U);
+  Tally offsets;
+  Tally moments;
+  Ask(trial, 20'000, random, offsets, moments);
+  EXPECT_EQ(offsets.outside, 0);
+  EXPECT_EQ(moments.outside, 0);
+}
+
+}  // namespace
+}  // namespace plimsoll

@@ -1,0 +1,190 @@
+#include "common/clock_fit.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "tests/unit/common/simulated_clock.h"
+
+namespace plimsoll {
+namespace {
+
+using testing::kMs;
+using testing::kSecond;
+using testing::Network;
+using testing::SimulatedClock;
+
+// Both ways take 50 us, the remote side answers at once.
+ClockExchange Exchange(int64_t sent_ns, int64_t offset_ns, int64_t one_way_ns = 50'000) {
+  const int64_t remote_ns = sent_ns + one_way_ns + offset_ns;
+  return {sent_ns, remote_ns, remote_ns, sent_ns + 2 * one_way_ns};
+}
+
+TEST(ClockFit, KnowsNothingWithoutAnExchange) {
+  const ClockFit fit(500);
+  EXPECT_TRUE(fit.empty());
+  EXPECT_EQ(fit.OffsetAtLocal(5).error_ns, INT64_MAX);
+  EXPECT_EQ(fit.ToLocal(7).local_ns, 7);
+  EXPECT_EQ(fit.ToLocal(7).error_ns, INT64_MAX);
+  EXPECT_EQ(fit.ToRemote(9), 9);
+  EXPECT_EQ(fit.DriftPpm(), 0);
+  EXPECT_EQ(fit.MinRoundTripNs(), 0);
+  EXPECT_TRUE(fit.steps_local_ns().empty());
+}
+
+TEST(ClockFit, BoundsOneExchangeByHalfItsRoundTrip) {
+  ClockFit fit(500);
+  fit.Add(Exchange(1'000'000, 700));
+  const ClockOffset offset = fit.OffsetAtLocal(1'050'000);
+  EXPECT_EQ(offset.offset_ns, 700);
+  // Half the round trip, 25 ns of slew to its ends, and rounding.
+  EXPECT_GE(offset.error_ns, 50'000);
+  EXPECT_LE(offset.error_ns, 50'030);
+  EXPECT_EQ(fit.MinRoundTripNs(), 100'000);
+}
+
+TEST(ClockFit, LeavesOutTheTimeThatTheRemoteSideHeldTheProbe) {
+  ClockFit fit(0);
+  fit.Add({0, 1'000, 901'000, 902'000});
+  EXPECT_EQ(fit.MinRoundTripNs(), 2'000);
+  EXPECT_LE(fit.OffsetAtLocal(500'000).error_ns, 1'004);
+}
+
+TEST(ClockFit, LetsTheBoundGrowWithTheSlewBeforeAndAfter) {
+  ClockFit fit(500);
+  fit.Add(Exchange(0, 0));
+  fit.Add(Exchange(10 * kSecond, 0));
+  for (const int64_t away_ns : {kSecond, 100 * kSecond}) {
+    const int64_t grown_ns = away_ns / 2'000;
+    EXPECT_NEAR(static_cast<double>(fit.OffsetAtLocal(10 * kSecond + away_ns).error_ns),
+                static_cast<double>(50'000 + grown_ns), 200);
+    EXPECT_NEAR(static_cast<double>(fit.OffsetAtLocal(-away_ns).error_ns), static_cast<double>(50'000 + grown_ns), 200);
+  }
+}
+
+TEST(ClockFit, IgnoresAndCountsWhatContradictsItself) {
+  ClockFit fit(500);
+  fit.Add({1'000, 0, 0, 999});                            // back before it was sent
+  fit.Add({1'000, 50, 49, 2'000});                        // answered before it came
+  fit.Add({1'000, 0, 5'000, 2'000});                      // held for longer than it took
+  fit.Add({INT64_MIN, INT64_MAX, INT64_MAX, INT64_MAX});  // nonsense
+  EXPECT_TRUE(fit.empty());
+  EXPECT_EQ(fit.ignored(), 4U);
+  fit.Add(Exchange(2'000'000, 0));
+  fit.Add(Exchange(1'000'000, 0));                 // out of order
+  fit.Add(Exchange(3'000'000, int64_t{1} << 60));  // 36 years away
+  EXPECT_EQ(fit.ignored(), 6U);
+  EXPECT_EQ(fit.kept(), 1U);
+}
+
+TEST(ClockFit, NeverAveragesAStep) {
+  ClockFit fit(500);
+  for (int i = 0; i < 20; ++i) fit.Add(Exchange(i * kSecond, i < 10 ? 0 : -30 * kSecond));
+  ASSERT_EQ(fit.steps_local_ns().size(), 1U);
+  EXPECT_EQ(fit.steps_local_ns()[0], 10 * kSecond + 100'000);
+  EXPECT_EQ(fit.OffsetAtLocal(9 * kSecond).offset_ns, 0);
+  EXPECT_EQ(fit.OffsetAtLocal(9'400 * kMs).offset_ns, 0);
+  EXPECT_EQ(fit.OffsetAtLocal(9'600 * kMs).offset_ns, -30 * kSecond);
+  EXPECT_EQ(fit.OffsetAtLocal(11 * kSecond).offset_ns, -30 * kSecond);
+  // Between the two exchanges nobody knows when it stepped.
+  EXPECT_GE(fit.OffsetAtLocal(9'500 * kMs).error_ns, 30 * kSecond);
+  EXPECT_LT(fit.OffsetAtLocal(8'500 * kMs).error_ns, kMs);
+  EXPECT_LT(fit.OffsetAtLocal(10'500 * kMs).error_ns, kMs);
+}
+
+TEST(ClockFit, MapsAMomentThatTheRemoteClockPassedTwiceOntoBoth) {
+  ClockFit fit(500);
+  for (int i = 0; i < 20; ++i) fit.Add(Exchange(i * kSecond, i < 10 ? 0 : -5 * kSecond));
+  // Remote 8 s was at 8 s, and again at 13 s.
+  const MappedMoment mapped = fit.ToLocal(8 * kSecond);
+  EXPECT_LE(mapped.local_ns - mapped.error_ns, 8 * kSecond);
+  EXPECT_GE(mapped.local_ns + mapped.error_ns, 13 * kSecond);
+  EXPECT_LE(mapped.error_ns, 6 * kSecond);
+  // Remote 3 s came once, and so did 12 s.
+  EXPECT_LT(fit.ToLocal(3 * kSecond).error_ns, kMs);
+  EXPECT_LT(fit.ToLocal(12 * kSecond).error_ns, kMs);
+}
+
+TEST(ClockFit, MapsMomentsBesideAForwardStepToTheirSide) {
+  ClockFit fit(500);
+  for (int i = 0; i < 20; ++i) fit.Add(Exchange(i * kSecond, i < 10 ? 0 : 100 * kSecond));
+  EXPECT_NEAR(static_cast<double>(fit.ToLocal(9'300 * kMs).local_ns), static_cast<double>(9'300 * kMs), 1e5);
+  EXPECT_NEAR(static_cast<double>(fit.ToLocal(109'700 * kMs).local_ns), static_cast<double>(9'700 * kMs), 1e5);
+  EXPECT_LE(fit.ToLocal(9'300 * kMs).error_ns, kSecond);
+  EXPECT_LT(fit.ToLocal(8'500 * kMs).error_ns, kMs);
+  EXPECT_LT(fit.ToLocal(110'500 * kMs).error_ns, kMs);
+}
+
+TEST(ClockFit, TakesTheShortestRoundTripOfABurst) {
+  ClockFit fit(500);
+  fit.Add(Exchange(0, 0, 900'000));
+  for (int i = 1; i <= 8; ++i) fit.Add(Exchange(i * 3 * kMs, 0, i == 4 ? 20'000 : 1'000'000));
+  EXPECT_EQ(fit.kept(), 3U) << "the first, the best and the last";
+  EXPECT_EQ(fit.MinRoundTripNs(), 40'000);
+  // After the burst the best one still counts: 20 us and the slew of 30 ms.
+  EXPECT_LE(fit.OffsetAtLocal(42 * kMs).error_ns, 20'000 + 15'000 + 100);
+}
+
+TEST(ClockFit, MapsThereAndBackAndKeepsTheOrder) {
+  constexpr uint64_t kSeed = 5;
+  std::mt19937_64 random(kSeed);
+  SimulatedClock clock(0, 100'000 * kSecond);
+  for (int i = 0; i < 60; ++i) clock.Slew(i * kSecond + 1, static_cast<double>(random() % 1'000) - 500);
+  ClockFit fit(500);
+  const Network network;
+  for (int64_t now_ns = 0; now_ns < 60 * kSecond; now_ns += kSecond) fit.Add(network.Probe(clock, now_ns, random));
+  EXPECT_TRUE(fit.steps_local_ns().empty());
+  int64_t before_ns = INT64_MIN;
+  for (int64_t local_ns = -5 * kSecond; local_ns < 65 * kSecond; local_ns += 997'003) {
+    const MappedMoment back = fit.ToLocal(fit.ToRemote(local_ns));
+    ASSERT_LE(std::abs(back.local_ns - local_ns), 2);
+    ASSERT_GE(back.local_ns, before_ns);
+    before_ns = back.local_ns;
+  }
+}
+
+TEST(ClockFit, FollowsTheTruthMoreCloselyThanItPromises) {
+  constexpr uint64_t kSeed = 6;
+  std::mt19937_64 random(kSeed);
+  SimulatedClock clock(0, -3 * kSecond);
+  clock.Slew(1, 12);
+  ClockFit fit(500);
+  const Network network;
+  for (int64_t now_ns = 0; now_ns < 60 * kSecond; now_ns += kSecond) fit.Add(network.Probe(clock, now_ns, random));
+  for (int64_t local_ns = kSecond; local_ns < 59 * kSecond; local_ns += 10'000'019) {
+    const auto miss = std::abs(static_cast<double>(fit.OffsetAtLocal(local_ns).offset_ns) -
+                               static_cast<double>(clock.OffsetAt(local_ns)));
+    ASSERT_LE(miss, 20'000) << "round trips of 80 us and more, one in ten several ms longer; at " << local_ns;
+  }
+}
+
+TEST(ClockFit, TellsTheDriftOfALastingClock) {
+  for (const double ppm : {-480.0, -20.0, 0.0, 37.5, 480.0}) {
+    constexpr uint64_t kSeed = 7;
+    std::mt19937_64 random(kSeed);
+    SimulatedClock clock(0, 5 * kSecond);
+    clock.Slew(0, ppm);
+    ClockFit fit(500);
+    const Network network;
+    for (int64_t now_ns = 0; now_ns <= 120 * kSecond; now_ns += kSecond) fit.Add(network.Probe(clock, now_ns, random));
+    EXPECT_NEAR(fit.DriftPpm(), ppm, 0.5);
+  }
+}
+
+TEST(ClockFit, TellsNoDriftOfLessThanASecond) {
+  ClockFit fit(500);
+  for (int i = 0; i < 10; ++i) fit.Add(Exchange(i * 90 * kMs, i * 1'000));
+  EXPECT_EQ(fit.DriftPpm(), 0);
+}
+
+TEST(ClockFit, AnswersTheFarthestQuestions) {
+  ClockFit fit(500'000);
+  for (int i = 0; i < 5; ++i) fit.Add(Exchange(i * kSecond, 1'000));
+  for (const int64_t moment_ns : {INT64_MIN, INT64_MAX, int64_t{0}}) {
+    EXPECT_GE(fit.OffsetAtLocal(moment_ns).error_ns, 50'000);
+    EXPECT_GE(fit.ToLocal(moment_ns).error_ns, 50'000);
+  }
+}
+
+}  // namespace
+}  // namespace plimsoll

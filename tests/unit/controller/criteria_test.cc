@@ -1,0 +1,118 @@
+#include "controller/plan/criteria.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/status_matchers.h"
+
+namespace plimsoll {
+namespace {
+
+using ::plimsoll::testing::IsOk;
+using ::plimsoll::testing::StatusIs;
+
+constexpr absl::StatusCode kInvalid = absl::StatusCode::kInvalidArgument;
+
+Criterion Read(const std::string& text) {
+  const absl::StatusOr<Criterion> criterion = ParseCriterion(text);
+  EXPECT_THAT(criterion, IsOk()) << text;
+  return criterion.ok() ? *criterion : Criterion();
+}
+
+TEST(Criteria, APercentileIsALatencyInNanoseconds) {
+  const Criterion criterion = Read("p99.9<=2ms");
+  EXPECT_EQ(criterion.metric, Metric::kPercentile);
+  EXPECT_EQ(criterion.percentile, 99.9);
+  EXPECT_EQ(criterion.comparison, Comparison::kLessOrEqual);
+  EXPECT_EQ(criterion.limit, 2e6);
+  EXPECT_EQ(criterion.scope, CriterionScope::kCluster);
+  EXPECT_EQ(criterion.block_size_bytes, 0U);
+  EXPECT_EQ(UnitOf(criterion.metric), MetricUnit::kNanoseconds);
+}
+
+TEST(Criteria, EveryMetricHasItsUnit) {
+  EXPECT_EQ(Read("min<1us").metric, Metric::kMin);
+  EXPECT_EQ(Read("max<500ms").limit, 5e8);
+  EXPECT_EQ(Read("avg<1ms").metric, Metric::kAverage);
+  EXPECT_EQ(Read("mean<1ms").metric, Metric::kAverage);
+  EXPECT_EQ(Read("wavg<1.5ms").limit, 1.5e6);
+  EXPECT_EQ(Read("iops>=2000").limit, 2000);
+  EXPECT_EQ(Read("mbps>=50").limit, 5e7);
+  EXPECT_EQ(Read("MB/s >= 0.5").limit, 5e5);
+  EXPECT_EQ(Read("min_second_iops>0").metric, Metric::kMinWritesPerSecond);
+  EXPECT_EQ(Read("min_second_mbps>1").limit, 1e6);
+  EXPECT_EQ(Read("writes>=1000000").limit, 1e6);
+  EXPECT_EQ(UnitOf(Metric::kMinBytesPerSecond), MetricUnit::kBytesPerSecond);
+  EXPECT_EQ(UnitOf(Metric::kMinWritesPerSecond), MetricUnit::kWritesPerSecond);
+  EXPECT_EQ(UnitOf(Metric::kWrites), MetricUnit::kWrites);
+}
+
+TEST(Criteria, ScopeAndBlockSizeFollowTheMetricInAnyOrder) {
+  const Criterion criterion = Read(" P99 @ host @ 64K < 10ms ");
+  EXPECT_EQ(criterion.scope, CriterionScope::kHost);
+  EXPECT_EQ(criterion.block_size_bytes, 65536U);
+  EXPECT_EQ(criterion.text, "P99 @ host @ 64K < 10ms");
+  EXPECT_EQ(FormatCriterion(criterion), "p99@host@64k<10ms");
+  EXPECT_EQ(FormatCriterion(Read("p99@64k@qm<10ms")), "p99@qm@64k<10ms");
+  EXPECT_EQ(FormatCriterion(Read("p99@cluster<10ms")), "p99<10ms");
+}
+
+TEST(Criteria, TheCanonicalSpellingReadsBackToItself) {
+  for (const std::string text :
+       {"p99<10ms", "p99.99@qm<=2ms", "min>=1us", "max@512<1h", "avg<1500us", "wavg<0s", "iops>=2000", "mbps>0.5",
+        "mbps<0.07", "mbps<=12.3", "min_second_iops>=1", "min_second_mbps@host>=12.5", "writes>=9007199254740992"}) {
+    EXPECT_EQ(FormatCriterion(Read(text)), text);
+  }
+}
+
+TEST(Criteria, AValueIsComparedAsTheSignSays) {
+  EXPECT_TRUE(Fulfils(Read("p99<10ms"), 9'999'999));
+  EXPECT_FALSE(Fulfils(Read("p99<10ms"), 10'000'000));
+  EXPECT_TRUE(Fulfils(Read("p99<=10ms"), 10'000'000));
+  EXPECT_FALSE(Fulfils(Read("p99<=10ms"), 10'000'001));
+  EXPECT_FALSE(Fulfils(Read("iops>2000"), 2000));
+  EXPECT_TRUE(Fulfils(Read("iops>2000"), 2000.5));
+  EXPECT_TRUE(Fulfils(Read("iops>=2000"), 2000));
+  EXPECT_FALSE(Fulfils(Read("iops>=2000"), 1999.9));
+}
+
+TEST(Criteria, WhatIsWrongIsNamedWithWhatIsExpected) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"", "'' is not a criterion: expected a metric, one of < <= > >=, and a limit, such as p99<10ms"},
+      {"p99", "'p99' is not a criterion: expected a metric, one of < <= > >="},
+      {"p99=10ms", "expected a metric, one of < <= > >="},
+      {"<10ms", "expected pN (such as p99.9), min, max"},
+      {"latency<10ms", "writes, not 'latency'"},
+      {"p0<1ms", "'p0' is not a percentile between p0 and p100"},
+      {"p100<1ms", "such as p99.9; the highest latency is max"},
+      {"p99x<1ms", "'p99x' is not a percentile"},
+      {"p1e1<1ms", "'p1e1' is not a percentile"},
+      {"pnan<1ms", "not 'pnan'"},
+      {"p99@site<1ms", "expected @cluster, @host, @qm or a block size such as @4k, not '@site'"},
+      {"p99@<1ms", "not '@'"},
+      {"p99@0<1ms", "not '@0'"},
+      {"p99@host@qm<1ms", "expected one of @cluster, @host and @qm, not two"},
+      {"p99@4k@8k<1ms", "expected one block size, not two"},
+      {"p99<10", "expected a time with its unit, such as 10ms, not '10'"},
+      {"p99<", "expected a time with its unit, such as 10ms, not ''"},
+      {"p99<<10ms", "not '<10ms'"},
+      {"p99<-1ms", "expected a time from 0s to 1h, not '-1ms'"},
+      {"p99<61m", "expected a time from 0s to 1h, not '61m'"},
+      {"iops>=2k", "expected a number from 0, such as 2000, not '2k'"},
+      {"iops>=", "expected a number from 0"},
+      {"iops>=-5", "expected a number from 0"},
+      {"iops>=inf", "expected a number from 0"},
+      {"writes>=9007199254740993000", "expected a number from 0"},
+      {"mbps>=9007199255", "expected a number from 0"},
+      {std::string(201, 'x'), "...' is not a criterion: it is longer than 200 letters"},
+  };
+  for (const auto& [text, message] : cases) {
+    EXPECT_THAT(ParseCriterion(text), StatusIs(kInvalid, message)) << text;
+  }
+}
+
+}  // namespace
+}  // namespace plimsoll
