@@ -54,7 +54,7 @@ struct LogFilesOptions {
 class LogFiles {
  public:
   // Extents are filled in pieces of at most this size.
-  static constexpr uint64_t kChunkBytes = 1024 * 1024;
+  static constexpr uint64_t kChunkBytes = uint64_t{1} << 20U;
 
   // `ops` must outlive the object.
   LogFiles(LogFilesOptions options, FileOps& ops) : options_(std::move(options)), ops_(ops) {}

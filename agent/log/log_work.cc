@@ -253,8 +253,9 @@ void LogWorkImpl::RunRecorder() {
   while (const auto armed = gate_.AwaitArming(arming)) {
     // From the arming on, since the start itself belongs to the writers.
     std::vector<int> tids;
+    tids.reserve(writers_.size());
     for (const auto& writer : writers_) tids.push_back(writer->tid());
-    counters_->Reset(std::move(tids));
+    counters_->Reset(tids);
     const auto start = gate_.AwaitStart(arming, StepRecorder::kTickNs, 0);
     if (!start) return;
     arming = start->arming;

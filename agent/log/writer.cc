@@ -24,7 +24,7 @@ constexpr int64_t kSpinNs = 80'000;
 }  // namespace
 
 Writer::Writer(uint32_t qm, Surroundings around)
-    : qm_(qm), around_(std::move(around)), files_(around_.setup.FilesOf(qm), around_.ops) {}
+    : around_(std::move(around)), files_(around_.setup.FilesOf(qm), around_.ops), qm_(qm) {}
 
 Writer::~Writer() {
   Join();

@@ -60,13 +60,14 @@ class Writer {
   void Run();
   absl::Status Fill();
 
-  const uint32_t qm_;
+  // First, since it starts on a cache line.
+  WriterState state_;
   const Surroundings around_;
   LogFiles files_;
-  WriterState state_;
   std::unique_ptr<BlockSource> source_;
-  std::atomic<int> tid_{0};
   std::thread thread_;
+  const uint32_t qm_;
+  std::atomic<int> tid_{0};
 };
 
 }  // namespace plimsoll

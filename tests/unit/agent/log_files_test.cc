@@ -75,7 +75,7 @@ class FakeFileOps final : public FileOps {
   std::map<int, File> files_;
 };
 
-constexpr uint64_t kMiB = 1024 * 1024;
+constexpr uint64_t kMiB = uint64_t{1} << 20U;
 
 class LogFilesTest : public ::testing::Test {
  protected:
