@@ -81,6 +81,8 @@ void ClockFit::Add(const ClockExchange& exchange) {
     ++ignored_;
     return;
   }
+  const double uncertain_ns = std::max(0.0, static_cast<double>(WidthNs(node)) / 2) + kFloorNs;
+  node.weight = 1 / (uncertain_ns * uncertain_ns);
   const int64_t round_trip_ns = std::max<int64_t>(0, WidthNs(node) - 2);
   min_round_trip_ns_ = kept_.empty() ? round_trip_ns : std::min(min_round_trip_ns_, round_trip_ns);
 
@@ -274,15 +276,20 @@ MappedMoment ClockFit::ToLocal(int64_t remote_ns) const {
   const int64_t to_ns = std::max(a_ns, b_ns);
   // The estimate hardly changes with time: this closes in by a factor of a thousand a round. Around a step it may not,
   // then the end that fits better counts.
-  const auto solve = [&](int64_t local_ns) {
-    for (int round = 0; round < 3; ++round) local_ns = std::clamp(moment_ns - Estimate(local_ns), from_ns, to_ns);
-    return local_ns;
-  };
-  const auto miss_ns = [&](int64_t local_ns) { return std::abs(local_ns + Estimate(local_ns) - moment_ns); };
-  int64_t local_ns = solve(from_ns);
-  if (miss_ns(local_ns) > 2) {
-    const int64_t other_ns = solve(to_ns);
-    if (miss_ns(other_ns) < miss_ns(local_ns)) local_ns = other_ns;
+  int64_t local_ns = from_ns;
+  int64_t least_miss_ns = INT64_MAX;
+  for (int64_t tried_ns : {from_ns, to_ns}) {
+    for (int round = 0; round < 4; ++round) {
+      const int64_t next_ns = moment_ns - Estimate(tried_ns);
+      const int64_t miss_ns = std::abs(next_ns - tried_ns);
+      if (miss_ns < least_miss_ns) {
+        least_miss_ns = miss_ns;
+        local_ns = tried_ns;
+      }
+      if (miss_ns == 0) break;
+      tried_ns = std::clamp(next_ns, from_ns, to_ns);
+    }
+    if (least_miss_ns <= 1) break;
   }
   return {local_ns + local_origin_ns_, std::max(to_ns - local_ns, local_ns - from_ns)};
 }
@@ -294,7 +301,7 @@ ClockFit::Line ClockFit::LineAt(size_t index) const {
   const size_t first = index > kNeighbours ? index - kNeighbours : 0;
   const size_t last = std::min(index + kNeighbours, kept_.size() - 1);
   Line line;
-  line.base_ns = own.low_ns + WidthNs(own) / 2;
+  line.base_ns = MiddleNs(own);
   double sum_w = 0;
   double sum_x = 0;
   double sum_y = 0;
@@ -303,10 +310,9 @@ ClockFit::Line ClockFit::LineAt(size_t index) const {
   for (size_t i = first; i <= last; ++i) {
     const Kept& node = kept_[i];
     if (node.segment != own.segment) continue;
-    const double half_width_ns = std::max(0.0, static_cast<double>(WidthNs(node)) / 2) + kFloorNs;
-    const double w = 1 / (half_width_ns * half_width_ns);
+    const double w = node.weight;
     const auto x = static_cast<double>(node.sent_ns - own.sent_ns);
-    const auto y = static_cast<double>(node.low_ns + WidthNs(node) / 2 - line.base_ns);
+    const auto y = static_cast<double>(MiddleNs(node) - line.base_ns);
     sum_w += w;
     sum_x += w * x;
     sum_y += w * y;
@@ -369,10 +375,9 @@ double ClockFit::DriftPpm() const {
   double sum_xy = 0;
   for (size_t i = (count - 1) % stride; i < count; i += stride) {
     const Kept& node = *(begin + static_cast<std::ptrdiff_t>(i));
-    const double half_width_ns = std::max(0.0, static_cast<double>(WidthNs(node)) / 2) + kFloorNs;
-    const double w = 1 / (half_width_ns * half_width_ns);
+    const double w = node.weight;
     const auto x = static_cast<double>(node.sent_ns - first.sent_ns);
-    const auto y = static_cast<double>(node.low_ns + WidthNs(node) / 2 - first.low_ns);
+    const auto y = static_cast<double>(MiddleNs(node) - first.low_ns);
     sum_w += w;
     sum_x += w * x;
     sum_y += w * y;

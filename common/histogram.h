@@ -1,6 +1,7 @@
 // Distribution of durations in HdrHistogram's layout (hdrhistogram.org): 3 significant digits, 1 ns to 1 h.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <vector>
@@ -50,19 +51,27 @@ static_assert(HistogramLayout::IndexOf(HistogramLayout::kMaxValueNs) < Histogram
 //
 // Counters live in chunks of 8 KiB, one a power of two, made when they are first used (264 KiB where all are): a scope
 // whose latencies span 0.3 to 20 ms takes 56 KiB. Values above 1 h are counted in the last bucket and as clamped; sum
-// and maximum stay exact.
+// and maximum stay exact (a sum sticks at 2^64 - 1, which is 584 years).
 class Histogram {
  public:
   Histogram() : chunks_(HistogramLayout::kBuckets / kChunk) {}
 
-  // Some 2 ns where the bucket is in the cache. Allocates where a power of two is met for the first time.
-  void Record(uint64_t value_ns) { RecordN(value_ns, 1); }
+  // A few ns where the bucket is in the cache. Allocates where a power of two is met for the first time.
+  void Record(uint64_t value_ns) {
+    ++Counter(Layout::IndexOf(std::min(value_ns, Layout::kMaxValueNs)));
+    if (value_ns > Layout::kMaxValueNs) ++clamped_;
+    ++count_;
+    sum_ns_ = SaturatingAdd(sum_ns_, value_ns);
+    min_ns_ = std::min(min_ns_, value_ns);
+    max_ns_ = std::max(max_ns_, value_ns);
+  }
   void RecordN(uint64_t value_ns, uint64_t n);
 
   // Adding is exact and does not depend on the order.
   void Merge(const Histogram& other);
   // Adds a distribution from the wire. INVALID_ARGUMENT, and nothing is changed, where it contradicts itself: an index
-  // beyond the layout, a zero count, counts that do not add up, minimum or maximum outside their buckets.
+  // beyond the layout, a zero count, counts that do not add up, minimum or maximum outside their buckets, a sum that
+  // the buckets cannot have. More than 2^53 values are refused, too.
   absl::Status Merge(const v1::Distribution& wire);
   void Clear();
 
@@ -75,7 +84,7 @@ class Histogram {
   double mean_ns() const { return count_ == 0 ? 0 : static_cast<double>(sum_ns_) / static_cast<double>(count_); }
 
   // HdrHistogram's rule: nearest rank, highest value of its bucket, but never above the exact maximum (nor below the
-  // exact minimum). `percent` in [0, 100]. 0 where the histogram is empty.
+  // exact minimum). `percent` in [0, 100], taken to nine decimals. 0 where the histogram is empty.
   uint64_t PercentileNs(double percent) const;
   // How many recorded values lie in buckets wholly above the bucket of `value_ns`.
   uint64_t CountAbove(uint64_t value_ns) const;
@@ -92,8 +101,16 @@ class Histogram {
   v1::Distribution ToProto() const;
 
  private:
+  using Layout = HistogramLayout;
   static constexpr uint32_t kChunk = 1024;
 
+  static uint64_t SaturatingAdd(uint64_t a, uint64_t b) {
+    uint64_t sum = 0;
+    return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+  }
+  // First and last bucket that is not empty, of a histogram that is not.
+  uint32_t LowIndex() const { return Layout::IndexOf(std::min(min_ns_, Layout::kMaxValueNs)); }
+  uint32_t HighIndex() const { return Layout::IndexOf(std::min(max_ns_, Layout::kMaxValueNs)); }
   uint64_t& Counter(uint32_t index) {
     std::vector<uint64_t>& chunk = chunks_[index / kChunk];
     if (chunk.empty()) chunk.resize(kChunk);
@@ -105,9 +122,6 @@ class Histogram {
   uint64_t min_ns_ = UINT64_MAX;
   uint64_t max_ns_ = 0;
   uint64_t clamped_ = 0;
-  // Buckets outside [low_index_, high_index_] are zero: clearing and walking touch only what was used.
-  uint32_t low_index_ = HistogramLayout::kBuckets;
-  uint32_t high_index_ = 0;
   std::vector<std::vector<uint64_t>> chunks_;  // each empty, or kChunk counters
 };
 

@@ -17,7 +17,9 @@
   PLIMSOLL_ASSIGN_OR_RETURN_IMPL_(PLIMSOLL_CONCAT_(plimsoll_statusor_, __LINE__), lhs, expr)
 #define PLIMSOLL_CONCAT_(a, b) PLIMSOLL_CONCAT_IMPL_(a, b)
 #define PLIMSOLL_CONCAT_IMPL_(a, b) a##b
+// `lhs` declares a variable: it cannot stand in parentheses. NOLINTBEGIN(bugprone-macro-parentheses)
 #define PLIMSOLL_ASSIGN_OR_RETURN_IMPL_(statusor, lhs, expr) \
   auto statusor = (expr);                                    \
   if (!statusor.ok()) return std::move(statusor).status();   \
   lhs = *std::move(statusor)
+// NOLINTEND(bugprone-macro-parentheses)

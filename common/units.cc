@@ -1,9 +1,7 @@
 #include "common/units.h"
 
 #include <array>
-#include <cctype>
 #include <charconv>
-#include <cmath>
 #include <ctime>
 #include <limits>
 
@@ -13,6 +11,11 @@
 
 namespace plimsoll {
 namespace {
+
+__extension__ using Wide = unsigned __int128;
+
+// Digits behind the point that are read.
+constexpr uint64_t kMostFraction = 1'000'000'000'000'000'000;
 
 struct Unit {
   const char* name;
@@ -38,6 +41,10 @@ absl::Status BadSize(const std::string& text) {
 absl::Status BadDuration(const std::string& text) {
   return absl::InvalidArgumentError(
       absl::StrCat("'", text, "' is not a time: expected a number with ns, us, ms, s, m, h or d, such as 10s"));
+}
+
+absl::Status TooLong(const std::string& text) {
+  return absl::InvalidArgumentError(absl::StrCat("'", text, "' is too long a time: 146 years is the most"));
 }
 
 // Value of `suffix` in the table; 0 where it is not there.
@@ -69,35 +76,34 @@ absl::StatusOr<uint64_t> ParseSize(const std::string& text) {
 }
 
 absl::StatusOr<int64_t> ParseDuration(const std::string& text, int64_t bare_unit_ns) {
-  // The whole part is read as an integer, so that long times stay exact to the nanosecond.
-  size_t pos = 0;
   const bool negative = !text.empty() && text[0] == '-';
-  if (negative) ++pos;
-  uint64_t whole = 0;
   const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data() + pos, end, whole);
+  uint64_t whole = 0;
+  const auto [rest, error] = std::from_chars(text.data() + (negative ? 1 : 0), end, whole);
+  if (error == std::errc::result_out_of_range) return TooLong(text);
   if (error != std::errc()) return BadDuration(text);
-  std::string tail(rest, end);
-  std::string fraction;
-  if (!tail.empty() && tail[0] == '.') {
-    size_t digits = 1;
-    while (digits < tail.size() && absl::ascii_isdigit(static_cast<unsigned char>(tail[digits]))) ++digits;
-    fraction = tail.substr(1, digits - 1);
-    tail = tail.substr(digits);
-    if (fraction.empty()) return BadDuration(text);
+  // All in integers, so that every time is exact to the nanosecond.
+  const char* at = rest;
+  uint64_t fraction = 0;
+  uint64_t fraction_of = 1;
+  if (at != end && *at == '.') {
+    const char* digits = ++at;
+    for (; at != end && absl::ascii_isdigit(static_cast<unsigned char>(*at)); ++at) {
+      // More digits than these are below a nanosecond of any unit.
+      if (fraction_of >= kMostFraction) continue;
+      fraction = fraction * 10 + static_cast<uint64_t>(*at - '0');
+      fraction_of *= 10;
+    }
+    if (at == digits) return BadDuration(text);
   }
-  const int64_t unit_ns = tail.empty() ? bare_unit_ns : UnitValue(kTimeUnits, tail);
-  if (unit_ns == 0) return BadDuration(text);
-  long double value = static_cast<long double>(whole);
-  if (!fraction.empty()) {
-    value += std::stold("0." + fraction);
-  }
-  value *= static_cast<long double>(unit_ns);
-  if (value > static_cast<long double>(std::numeric_limits<int64_t>::max() / 2)) {
-    return absl::InvalidArgumentError(absl::StrCat("'", text, "' is too long a time"));
-  }
-  const auto result = static_cast<int64_t>(std::roundl(value));
-  return negative ? -result : result;
+  const std::string unit(at, end);
+  const int64_t unit_ns = unit.empty() ? bare_unit_ns : UnitValue(kTimeUnits, unit);
+  if (unit_ns <= 0) return BadDuration(text);
+  const auto factor = static_cast<uint64_t>(unit_ns);
+  const Wide value_ns = Wide{whole} * factor + (Wide{fraction} * factor + fraction_of / 2) / fraction_of;
+  if (value_ns > static_cast<Wide>(std::numeric_limits<int64_t>::max() / 2)) return TooLong(text);
+  const auto result_ns = static_cast<int64_t>(value_ns);
+  return negative ? -result_ns : result_ns;
 }
 
 std::string FormatSize(uint64_t size_bytes) {
@@ -115,7 +121,7 @@ std::string FormatSizeForPeople(uint64_t size_bytes) {
   for (const Unit& unit : kSizeUnits) {
     const auto value = static_cast<uint64_t>(unit.value);
     if (size_bytes < value) continue;
-    // At most one decimal, and only where it says all.
+    // One decimal, rounded down; a number below ten only where that says all.
     const uint64_t tenths = size_bytes / value * 10 + size_bytes % value * 10 / value;
     const bool exact = size_bytes % value * 10 % value == 0;
     if (!exact && size_bytes < 10 * value) continue;

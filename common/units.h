@@ -17,13 +17,13 @@ inline constexpr int64_t kNsPerSecond = 1'000'000'000;
 absl::StatusOr<uint64_t> ParseSize(const std::string& text);
 
 // Reads "250us", "1.5s", "10m", "1h", "2d", "100ns", "20ms" as nanoseconds. A number without a unit is in
-// `bare_unit_ns` (one second, unless told). A leading "-" is read, so that the caller can name the range. Else
-// INVALID_ARGUMENT.
+// `bare_unit_ns` (one second, unless told). A leading "-" is read, so that the caller can name the range. Anything
+// else, and more than 146 years, is INVALID_ARGUMENT.
 absl::StatusOr<int64_t> ParseDuration(const std::string& text, int64_t bare_unit_ns = kNsPerSecond);
 
 // The shortest exact spelling that ParseSize reads back: 4096 is "4k", 5000 is "5000".
 std::string FormatSize(uint64_t size_bytes);
-// For people: 4096 is "4 KiB", 1536 is "1.5 KiB", 5000 is "5,000 B".
+// For people: 4096 is "4 KiB", 1536 is "1.5 KiB", 5000 is "5,000 B", 50000 is "48.8 KiB" (rounded down).
 std::string FormatSizeForPeople(uint64_t size_bytes);
 // The shortest exact spelling that ParseDuration reads back: "10s", "250us", "0s".
 std::string FormatDuration(int64_t duration_ns);

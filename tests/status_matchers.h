@@ -14,7 +14,7 @@ inline const absl::Status& GetStatus(const absl::Status& status) {
   return status;
 }
 template <typename T>
-const absl::Status& GetStatus(const absl::StatusOr<T>& status) {
+absl::Status GetStatus(const absl::StatusOr<T>& status) {
   return status.status();
 }
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
+#include <vector>
 
 #include "plimsoll/v1/frame.pb.h"
 
@@ -13,13 +13,15 @@ namespace plimsoll {
 // CPU time. Counters count from Reset. Not thread-safe.
 class HostCounters {
  public:
-  // Finds out once what lies below `directory`; what is not known is left out of the samples.
+  // Finds out once what lies below `directory`; what is not known is left out of the samples. May hang with a hung file
+  // system; afterwards only /proc is read.
   explicit HostCounters(const std::string& directory);
   ~HostCounters();
 
   // Starts counting anew. `writer_tids`: kernel thread ids of the writers, whose CPU waits are added up.
-  void Reset(std::vector<int> writer_tids);
-  // The counters since Reset; the caller fills step, time and recorder_late_max_ns.
+  void Reset(const std::vector<int>& writer_tids);
+  // The counters since Reset; the caller fills step, time and recorder_late_max_ns. A writer that has ended counts with
+  // what it had when it was last sampled. Before the first Reset everything counts from construction, without writers.
   v1::HostSample Sample() const;
 
  private:

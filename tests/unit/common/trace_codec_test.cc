@@ -37,10 +37,9 @@ Writes RandomWrites(std::mt19937_64& random) {
     if (random() % outliers_in == 0) latency = random() >> (random() % 64);
     if (random() % outliers_in == 0) advance = random() >> (random() % 64);
     writes.push_back({start, latency});
-    if (advance > static_cast<uint64_t>(INT64_MAX) - static_cast<uint64_t>(start)) {
-      if (start >= 0 || advance > static_cast<uint64_t>(INT64_MAX)) advance = 0;
-    }
-    start += static_cast<int64_t>(advance);
+    // Unsigned, because from the one end of time to the other is more than a signed number holds.
+    const auto from = static_cast<uint64_t>(start);
+    if (advance <= static_cast<uint64_t>(INT64_MAX) - from) start = static_cast<int64_t>(from + advance);
   }
   return writes;
 }

@@ -1,0 +1,49 @@
+// Opening what lies below a directory, so that nothing planted there leads out.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/unique_fd.h"
+
+namespace plimsoll {
+
+// Whether the way down may pass from one mount to another.
+enum class MountRule { kMayCross, kMustStay };
+
+// openat2(RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS, and RESOLVE_NO_XDEV with kMustStay) with O_CLOEXEC. `mode` counts only
+// with O_CREAT. `path` is the whole path, for the error. PERMISSION_DENIED where a symbolic link, ".." or a mount is in
+// the way.
+absl::StatusOr<UniqueFd> OpenBeneath(int directory_fd, const std::string& relative, int flags, MountRule mounts,
+                                     const std::string& path, mode_t mode = 0);
+
+// Letters, digits, '.', '_' and '-', not starting with '.', 1 to 64 of them.
+bool IsPlainName(const std::string& name);
+
+// 1 to 64 lower-case hexadecimal digits.
+bool IsRunId(const std::string& text);
+
+enum class EntryKind { kFile, kDirectory, kOther };
+
+struct DirectoryEntry {
+  std::string name;
+  EntryKind kind = EntryKind::kOther;
+};
+
+// What lies in the directory, without "." and "..", sorted by name; at most `limit` entries. A symbolic link is kOther.
+// `path` is for the error.
+absl::StatusOr<std::vector<DirectoryEntry>> ListDirectory(int directory_fd, const std::string& path,
+                                                          size_t limit = SIZE_MAX);
+
+// The error of `operation` on `path`. Where root was denied on NFS it names root_squash, the usual reason.
+// `directory_fd` tells the file system.
+absl::Status DirectoryError(const std::string& operation, const std::string& path, int error_number, int directory_fd);
+
+// The pure part of DirectoryError: adds what is known of a denial.
+absl::Status ExplainDenial(const absl::Status& status, uid_t user, bool on_nfs);
+
+}  // namespace plimsoll

@@ -1,0 +1,255 @@
+#include "agent/host/run_directory.h"
+
+#include <fcntl.h>
+#include <spdlog/spdlog.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "agent/host/beneath.h"
+#include "common/posix_error.h"
+#include "common/status_macros.h"
+
+namespace plimsoll {
+namespace {
+
+// The last host of a run removes the run's directory while another may just be making its own in it.
+constexpr int kMakeAttempts = 100;
+
+// As the process's umask allows: agents of several hosts that run as several users of one group need to share it.
+constexpr mode_t kRunDirectoryMode = 0777;
+constexpr mode_t kDirectoryMode = 0755;
+constexpr mode_t kFileMode = 0600;
+constexpr int kOpenDirectory = O_PATH | O_DIRECTORY;
+
+void KeepFirst(absl::Status& first, const absl::Status& status) {
+  if (first.ok()) first = status;
+}
+
+// rmdir of `name`; where it is not empty the error names what is in it.
+absl::Status RemoveEmptyDirectory(int parent_fd, const std::string& name, const std::string& path) {
+  if (unlinkat(parent_fd, name.c_str(), AT_REMOVEDIR) == 0) return absl::OkStatus();
+  const int error_number = errno;
+  if (error_number != ENOTEMPTY && error_number != EEXIST) return PosixError("rmdir", path, error_number);
+  std::string what = "something";
+  if (const auto fd = OpenBeneath(parent_fd, name, kOpenDirectory, MountRule::kMustStay, path); fd.ok()) {
+    const auto entries = ListDirectory(fd->get(), path);
+    if (entries.ok() && !entries->empty()) what = absl::StrCat("'", entries->front().name, "'");
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat(path, " holds ", what, ", which this run did not make; it is left as it is"));
+}
+
+}  // namespace
+
+RunDirectory::RunDirectory(UniqueFd parent_fd, const std::string& parent_path, OwnerMarker owner)
+    : parent_fd_(std::move(parent_fd)),
+      run_name_(absl::StrCat("plimsoll-", owner.run_id)),
+      run_path_(absl::StrCat(parent_path == "/" ? "" : parent_path, "/", run_name_)),
+      path_(absl::StrCat(run_path_, "/", owner.host_label)),
+      owner_(std::move(owner)) {}
+
+absl::StatusOr<std::unique_ptr<RunDirectory>> RunDirectory::Create(UniqueFd parent_fd, const std::string& parent_path,
+                                                                   OwnerMarker owner) {
+  // From here on the destructor takes back what was made.
+  std::unique_ptr<RunDirectory> directory(new RunDirectory(std::move(parent_fd), parent_path, std::move(owner)));
+  if (absl::Status made = directory->MakeDirectories(); !made.ok()) {
+    // Succeeds only where nobody uses the run's directory.
+    if (!directory->host_made_) unlinkat(directory->parent_fd_.get(), directory->run_name_.c_str(), AT_REMOVEDIR);
+    return made;
+  }
+  PLIMSOLL_RETURN_IF_ERROR(directory->MakeMarker());
+  return directory;
+}
+
+absl::Status RunDirectory::MakeDirectories() {
+  struct stat parent{};
+  if (fstat(parent_fd_.get(), &parent) != 0) return PosixError("fstat", run_path_, errno);
+  device_ = parent.st_dev;
+  for (int attempt = 0; attempt < kMakeAttempts && !host_made_; ++attempt) {
+    if (mkdirat(parent_fd_.get(), run_name_.c_str(), kRunDirectoryMode) != 0 && errno != EEXIST) {
+      return DirectoryError("mkdir", run_path_, errno, parent_fd_.get());
+    }
+    auto run_fd = OpenBeneath(parent_fd_.get(), run_name_, kOpenDirectory, MountRule::kMustStay, run_path_);
+    if (absl::IsNotFound(run_fd.status())) continue;
+    PLIMSOLL_RETURN_IF_ERROR(run_fd.status());
+    run_fd_ = *std::move(run_fd);
+    if (mkdirat(run_fd_.get(), owner_.host_label.c_str(), kDirectoryMode) == 0) {
+      host_made_ = true;
+    } else if (errno == EEXIST) {
+      return absl::AlreadyExistsError(
+          absl::StrCat(path_, " exists: another agent has this name in the run, or an earlier one left it"));
+    } else if (errno != ENOENT && errno != ESTALE) {
+      return DirectoryError("mkdir", path_, errno, run_fd_.get());
+    }
+  }
+  if (!host_made_) return absl::AbortedError(absl::StrCat(run_path_, " is removed as often as it is made"));
+  PLIMSOLL_ASSIGN_OR_RETURN(host_fd_,
+                            OpenBeneath(run_fd_.get(), owner_.host_label, kOpenDirectory, MountRule::kMustStay, path_));
+  struct stat own{};
+  if (fstat(host_fd_.get(), &own) != 0) return PosixError("fstat", path_, errno);
+  if (own.st_dev != device_) {
+    return absl::FailedPreconditionError(absl::StrCat(path_, " is on another device than the directory of the run"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RunDirectory::MakeMarker() {
+  const std::string path = absl::StrCat(path_, "/", kOwnerMarkerName);
+  PLIMSOLL_ASSIGN_OR_RETURN(marker_fd_, OpenBeneath(host_fd_.get(), kOwnerMarkerName, O_RDWR | O_CREAT | O_EXCL,
+                                                    MountRule::kMustStay, path, kFileMode));
+  marker_made_ = true;
+  // Locked before it says anything: whoever reads our id in it finds it locked.
+  switch (LockFile(marker_fd_.get())) {
+    case LockOutcome::kLocked:
+      marker_locked_ = true;
+      break;
+    case LockOutcome::kHeldByAnother:
+      return absl::AbortedError(absl::StrCat("another process has locked ", path));
+    case LockOutcome::kNotSupported:
+      // Some NFS mounts have no locks. Nobody takes such a directory for a leftover, since nobody can lock its marker;
+      // O_EXCL alone keeps two agents apart.
+      spdlog::warn("{}: the file system has no locks; if the agent is killed its files stay", path);
+      break;
+  }
+  return WriteMarker();
+}
+
+absl::Status RunDirectory::WriteMarker() {
+  const std::string text = FormatOwnerMarker(owner_);
+  const std::string path = absl::StrCat(path_, "/", kOwnerMarkerName);
+  const ssize_t written = pwrite(marker_fd_.get(), text.data(), text.size(), 0);
+  if (written < 0) return PosixError("pwrite", path, errno);
+  if (static_cast<size_t>(written) != text.size()) {
+    return absl::DataLossError(absl::StrCat("pwrite ", path, ": only ", written, " of ", text.size(), " bytes"));
+  }
+  if (ftruncate(marker_fd_.get(), static_cast<off_t>(text.size())) != 0) return PosixError("ftruncate", path, errno);
+  return absl::OkStatus();
+}
+
+RunDirectory::~RunDirectory() {
+  if (keep_) return;
+  if (const auto removed = Remove(); !removed.ok()) spdlog::warn("{}", std::string(removed.status().message()));
+}
+
+absl::StatusOr<UniqueFd> RunDirectory::CreateFile(const std::string& relative, int flags) {
+  const std::string path = absl::StrCat(path_, "/", relative);
+  std::vector<std::string> parts = absl::StrSplit(relative, '/');
+  if (!std::all_of(parts.begin(), parts.end(), IsPlainName)) {
+    return absl::InvalidArgumentError(absl::StrCat("cannot make ", path, ": a part of the name is not plain"));
+  }
+  const std::string file_name = std::move(parts.back());
+  parts.pop_back();
+  UniqueFd opened;
+  int directory_fd = host_fd_.get();
+  std::string made;
+  for (const std::string& part : parts) {
+    absl::StrAppend(&made, made.empty() ? "" : "/", part);
+    const std::string directory_path = absl::StrCat(path_, "/", made);
+    if (mkdirat(directory_fd, part.c_str(), kDirectoryMode) == 0) {
+      const MutexLock lock(mutex_);
+      directories_.insert(made);
+    } else if (errno != EEXIST) {
+      return DirectoryError("mkdir", directory_path, errno, directory_fd);
+    }
+    PLIMSOLL_ASSIGN_OR_RETURN(opened,
+                              OpenBeneath(directory_fd, part, kOpenDirectory, MountRule::kMustStay, directory_path));
+    directory_fd = opened.get();
+  }
+  absl::StatusOr<UniqueFd> file =
+      OpenBeneath(directory_fd, file_name, flags | O_CREAT | O_EXCL, MountRule::kMustStay, path, kFileMode);
+  // A file system without O_DIRECT makes the file before it refuses the flag; one that was there is refused as such.
+  if ((flags & O_DIRECT) != 0 && absl::IsInvalidArgument(file.status())) unlinkat(directory_fd, file_name.c_str(), 0);
+  PLIMSOLL_RETURN_IF_ERROR(file.status());
+  const MutexLock lock(mutex_);
+  files_.insert(relative);
+  return file;
+}
+
+absl::StatusOr<std::vector<std::string>> RunDirectory::VisibleHosts() const {
+  PLIMSOLL_ASSIGN_OR_RETURN(const std::vector<DirectoryEntry> entries, ListDirectory(run_fd_.get(), run_path_));
+  std::vector<std::string> labels;
+  for (const DirectoryEntry& entry : entries) {
+    if (entry.kind == EntryKind::kDirectory && IsPlainName(entry.name)) labels.push_back(entry.name);
+  }
+  if (std::find(labels.begin(), labels.end(), owner_.host_label) == labels.end()) {
+    return absl::NotFoundError(absl::StrCat(path_, " is gone: somebody has removed it"));
+  }
+  return labels;
+}
+
+uint64_t RunDirectory::RemoveFiles(absl::Status& first) {
+  uint64_t removed = 0;
+  const MutexLock lock(mutex_);
+  for (auto it = files_.begin(); it != files_.end();) {
+    const std::string path = absl::StrCat(path_, "/", *it);
+    const size_t slash = it->rfind('/');
+    const std::string directory = slash == std::string::npos ? "" : it->substr(0, slash);
+    const std::string name = slash == std::string::npos ? *it : it->substr(slash + 1);
+    const auto fd = OpenBeneath(host_fd_.get(), directory, kOpenDirectory, MountRule::kMustStay, path);
+    absl::Status status = fd.status();
+    if (status.ok() && unlinkat(fd->get(), name.c_str(), 0) != 0) status = PosixError("unlink", path, errno);
+    if (status.ok()) ++removed;
+    KeepFirst(first, status);
+    // What is not there is not ours to remove any more, though it is an error that somebody else did it.
+    it = status.ok() || absl::IsNotFound(status) ? files_.erase(it) : std::next(it);
+  }
+  return removed;
+}
+
+void RunDirectory::RemoveDirectories(absl::Status& first) {
+  const MutexLock lock(mutex_);
+  // Backwards: a directory sorts before what lies in it.
+  for (auto it = directories_.end(); it != directories_.begin();) {
+    --it;
+    const std::string path = absl::StrCat(path_, "/", *it);
+    const size_t slash = it->rfind('/');
+    const std::string parent = slash == std::string::npos ? "" : it->substr(0, slash);
+    const std::string name = slash == std::string::npos ? *it : it->substr(slash + 1);
+    const auto fd = OpenBeneath(host_fd_.get(), parent, kOpenDirectory, MountRule::kMustStay, path);
+    const absl::Status status = fd.ok() ? RemoveEmptyDirectory(fd->get(), name, path) : fd.status();
+    KeepFirst(first, status);
+    if (status.ok() || absl::IsNotFound(status)) it = directories_.erase(it);
+  }
+  // The marker goes when nothing of ours is left; until then it tells a later agent whose the rest is.
+  if (!files_.empty()) return;
+  if (marker_made_) {
+    // Closed first: NFS would keep it under another name, and the directory could not go.
+    marker_fd_.Reset();
+    if (unlinkat(host_fd_.get(), kOwnerMarkerName, 0) != 0) {
+      KeepFirst(first, PosixError("unlink", absl::StrCat(path_, "/", kOwnerMarkerName), errno));
+    }
+    marker_made_ = false;
+  }
+  const absl::Status status = RemoveEmptyDirectory(run_fd_.get(), owner_.host_label, path_);
+  KeepFirst(first, status);
+  if (!status.ok() && !absl::IsNotFound(status)) return;
+  host_made_ = false;
+  // Other hosts may still be there: the last one succeeds.
+  unlinkat(parent_fd_.get(), run_name_.c_str(), AT_REMOVEDIR);
+}
+
+absl::StatusOr<uint64_t> RunDirectory::Remove() {
+  if (!host_made_) return 0;
+  absl::Status first;
+  const uint64_t removed = RemoveFiles(first);
+  RemoveDirectories(first);
+  if (!first.ok()) return first;
+  return removed;
+}
+
+void RunDirectory::Keep() {
+  keep_ = true;
+  if (!marker_made_) return;
+  owner_.kept = true;
+  if (const absl::Status status = WriteMarker(); !status.ok()) {
+    spdlog::warn("the next agent may remove files that were to be kept: {}", std::string(status.message()));
+  }
+}
+
+}  // namespace plimsoll

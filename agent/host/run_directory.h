@@ -1,0 +1,97 @@
+// The one directory in which an agent writes during a run.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "agent/host/owner_marker.h"
+#include "common/mutex.h"
+#include "common/unique_fd.h"
+
+namespace plimsoll {
+
+// The directory `<dir>/plimsoll-<run id>/<host label>` of one host in one run, with the marker that says whose it is.
+// Sandbox::MakeRunDirectory makes it.
+//
+// Everything below it is opened relative to its descriptor with openat2(RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
+// RESOLVE_NO_XDEV), so that nothing planted there leads out. The marker `.plimsoll-owner` holds the agent's id and the
+// run's token and is locked as long as this object lives. Not thread-safe, but for CreateFile, which may be called by
+// several threads at once for different files.
+class RunDirectory {
+ public:
+  // Removes what is left unless Keep was called; what cannot be removed is logged.
+  ~RunDirectory();
+  RunDirectory(const RunDirectory&) = delete;
+  RunDirectory& operator=(const RunDirectory&) = delete;
+
+  // Absolute path.
+  const std::string& path() const { return path_; }
+
+  // Device number of the directory (st_dev).
+  dev_t device() const { return device_; }
+
+  // False where the file system has no locks: then the marker only names its owner, and no later agent removes it.
+  bool marker_locked() const { return marker_locked_; }
+
+  // Makes `relative` ("qm1/active/S0000000.LOG"), its directories too, and opens it with
+  // `flags | O_CREAT | O_EXCL | O_CLOEXEC`: a file that exists is never opened (ALREADY_EXISTS). INVALID_ARGUMENT where
+  // a part of it is no plain name, PERMISSION_DENIED where a link or a mount is in the way, NOT_FOUND where somebody
+  // has removed the directory. Errors name the whole path.
+  absl::StatusOr<UniqueFd> CreateFile(const std::string& relative, int flags);
+
+  // Labels of the hosts whose directories stand in this run's directory, this host's own included; sorted.
+  absl::StatusOr<std::vector<std::string>> VisibleHosts() const;
+
+  // Removes every file that CreateFile made, the marker, and the directories when they are empty (the run's own goes
+  // with the last host). Returns how many files went, the marker not counted. Files that others put there stay, and are
+  // named in the error (FAILED_PRECONDITION). Goes on past a failure and returns the first one. Idempotent; what failed
+  // is tried again. The files should be closed before: NFS keeps an open file under another name, which then counts as
+  // somebody else's.
+  absl::StatusOr<uint64_t> Remove();
+
+  // Leaves the files where they are, and says so in the marker, so that no later agent takes them for leftovers.
+  void Keep();
+
+ private:
+  friend class Sandbox;
+
+  RunDirectory(UniqueFd parent_fd, const std::string& parent_path, OwnerMarker owner);
+
+  // Makes the directory and its marker in `parent_fd`, an O_PATH descriptor.
+  static absl::StatusOr<std::unique_ptr<RunDirectory>> Create(UniqueFd parent_fd, const std::string& parent_path,
+                                                              OwnerMarker owner);
+  absl::Status MakeDirectories();
+  absl::Status MakeMarker();
+  absl::Status WriteMarker();
+  // Takes away what remains; the first failure is in `first`.
+  uint64_t RemoveFiles(absl::Status& first);
+  void RemoveDirectories(absl::Status& first);
+
+  const UniqueFd parent_fd_;
+  const std::string run_name_;  // "plimsoll-<run id>"
+  const std::string run_path_;
+  const std::string path_;
+  OwnerMarker owner_;
+  dev_t device_ = 0;
+  UniqueFd run_fd_;
+  UniqueFd host_fd_;
+  UniqueFd marker_fd_;
+  bool marker_locked_ = false;
+  bool keep_ = false;
+  // What this object made and has not removed yet.
+  bool host_made_ = false;
+  bool marker_made_ = false;
+  mutable Mutex mutex_;
+  std::set<std::string> files_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::string> directories_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace plimsoll

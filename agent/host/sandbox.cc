@@ -1,0 +1,168 @@
+#include "agent/host/sandbox.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "agent/host/beneath.h"
+#include "agent/host/leftovers.h"
+#include "common/posix_error.h"
+#include "common/status_macros.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr int kOpenDirectory = O_PATH | O_DIRECTORY;
+
+// Without ".", "..", doubled and trailing slashes. What is left of ".." by this is what the kernel would make of it,
+// since symbolic links are refused anyway.
+std::string Normalized(const std::string& path) {
+  std::string text = std::filesystem::path(path).lexically_normal().string();
+  while (text.size() > 1 && text.back() == '/') text.pop_back();
+  return text;
+}
+
+// The way from `root` down to `path`; false where it is not below it.
+bool Below(const std::string& root, const std::string& path, std::string& remainder) {
+  if (path == root) {
+    remainder.clear();
+    return true;
+  }
+  const std::string prefix = root == "/" ? root : absl::StrCat(root, "/");
+  if (path.compare(0, prefix.size(), prefix) != 0) return false;
+  remainder = path.substr(prefix.size());
+  return true;
+}
+
+std::string FirstLine(const char* path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+std::string HostName() {
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Sandbox>> Sandbox::Create(const std::vector<std::string>& roots, std::string agent_id) {
+  if (roots.empty()) return absl::InvalidArgumentError("no --root was given: an agent writes only below its roots");
+  std::unique_ptr<Sandbox> sandbox(new Sandbox());
+  sandbox->agent_id_ = std::move(agent_id);
+  for (const std::string& root : roots) {
+    if (root.empty() || root[0] != '/') {
+      return absl::InvalidArgumentError(absl::StrCat("--root '", root, "' is not an absolute path"));
+    }
+    const std::unique_ptr<char, decltype(&std::free)> resolved(realpath(root.c_str(), nullptr), &std::free);
+    if (resolved == nullptr) return PosixError("--root", root, errno);
+    struct stat info{};
+    if (stat(resolved.get(), &info) != 0) return PosixError("--root", root, errno);
+    if (!S_ISDIR(info.st_mode)) return PosixError("--root", root, ENOTDIR);
+    sandbox->known_roots_.push_back({Normalized(root), resolved.get()});
+    sandbox->roots_.emplace_back(resolved.get());
+  }
+  return sandbox;
+}
+
+absl::StatusOr<Sandbox::Place> Sandbox::Locate(const std::string& dir) const {
+  if (dir.empty() || dir[0] != '/') {
+    return absl::InvalidArgumentError(absl::StrCat("directory '", dir, "' is not an absolute path"));
+  }
+  const std::string path = Normalized(dir);
+  Place best;
+  for (const Root& root : known_roots_) {
+    // The innermost root wins: its own path has no symbolic links left.
+    if (root.resolved.size() < best.root.size()) continue;
+    std::string remainder;
+    if (!Below(root.resolved, path, remainder) && !Below(root.given, path, remainder)) continue;
+    best = {root.resolved, remainder, remainder.empty() ? root.resolved : Normalized(root.resolved + "/" + remainder)};
+  }
+  if (best.root.empty()) {
+    return absl::PermissionDeniedError(
+        absl::StrCat(path, " is outside the directories of the agent's --root: ", absl::StrJoin(roots_, ", ")));
+  }
+  return best;
+}
+
+absl::StatusOr<UniqueFd> Sandbox::Open(const Place& place) {
+  // The root is opened as strictly as the rest: where a part of it has become a link since, it is not followed.
+  const UniqueFd top(open("/", kOpenDirectory | O_CLOEXEC));
+  if (!top.valid()) return PosixError("open", "/", errno);
+  PLIMSOLL_ASSIGN_OR_RETURN(const UniqueFd root, OpenBeneath(top.get(), place.root.substr(1), kOpenDirectory,
+                                                             MountRule::kMayCross, place.root));
+  return OpenBeneath(root.get(), place.remainder, kOpenDirectory, MountRule::kMayCross, place.path);
+}
+
+absl::StatusOr<UniqueFd> Sandbox::OpenDirectory(const std::string& dir) const {
+  PLIMSOLL_ASSIGN_OR_RETURN(const Place place, Locate(dir));
+  return Open(place);
+}
+
+absl::Status Sandbox::Check(const std::string& dir) const {
+  PLIMSOLL_ASSIGN_OR_RETURN(const Place place, Locate(dir));
+  PLIMSOLL_ASSIGN_OR_RETURN(const UniqueFd fd, Open(place));
+  if (faccessat(fd.get(), ".", W_OK | X_OK, AT_EACCESS) != 0) {
+    return DirectoryError("write access to", place.path, errno, fd.get());
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<RunDirectory>> Sandbox::MakeRunDirectory(const std::string& dir,
+                                                                        const std::string& run_id,
+                                                                        const std::array<uint8_t, 16>& run_token,
+                                                                        const std::string& host_label) const {
+  if (!IsRunId(run_id)) {
+    return absl::InvalidArgumentError(absl::StrCat("run id '", run_id, "' is not 1 to 64 lower-case hex digits"));
+  }
+  if (!IsPlainName(host_label)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "host label '", host_label, "' is no plain name: letters, digits, '.', '_' and '-', at most 64, no '.' first"));
+  }
+  PLIMSOLL_ASSIGN_OR_RETURN(const Place place, Locate(dir));
+  PLIMSOLL_ASSIGN_OR_RETURN(UniqueFd fd, Open(place));
+  return RunDirectory::Create(std::move(fd), place.path, {agent_id_, run_id, run_token, host_label});
+}
+
+std::vector<std::string> Sandbox::RemoveLeftovers() const {
+  std::vector<std::string> removed;
+  for (const std::string& root : roots_) {
+    const auto fd = Open({root, "", root});
+    if (!fd.ok()) continue;
+    const std::vector<std::string> here = RemoveLeftoversBelow(fd->get(), root, agent_id_);
+    removed.insert(removed.end(), here.begin(), here.end());
+  }
+  return removed;
+}
+
+std::string MakeAgentId(const std::string& name, const std::vector<std::string>& roots) {
+  // Containers often have no machine id; the host's name is the next best.
+  std::string machine = FirstLine("/etc/machine-id");
+  if (machine.empty()) machine = HostName();
+  std::vector<std::string> sorted;
+  sorted.reserve(roots.size());
+  for (const std::string& root : roots) sorted.push_back(Normalized(root));
+  std::sort(sorted.begin(), sorted.end());
+  sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
+  // FNV-1a, 64 bits. Zero bytes keep the parts apart.
+  uint64_t hash = 0xcbf29ce484222325;
+  const std::string separator(1, '\0');
+  for (const char c : absl::StrCat(machine, separator, name, separator, absl::StrJoin(sorted, separator))) {
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  }
+  return absl::StrFormat("%016x", hash);
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,116 @@
+// One writer's extents: made, opened as the plan asks, checked, and filled.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "agent/host/sandbox.h"
+#include "agent/log/block_source.h"
+#include "common/unique_fd.h"
+#include "plimsoll/v1/plan.pb.h"
+
+namespace plimsoll {
+
+// The file system below the extents, for tests to replace. Not for the measured writes.
+class FileOps {
+ public:
+  virtual ~FileOps() = default;
+  // Makes and opens a file that does not exist. INVALID_ARGUMENT where the file system refuses the flags.
+  virtual absl::StatusOr<UniqueFd> Create(const std::string& relative, int flags) = 0;
+  // Absolute path of `relative`, for messages.
+  virtual std::string PathOf(const std::string& relative) const = 0;
+  // Bytes written, or -errno.
+  virtual int64_t Write(int fd, uint64_t offset_bytes, const std::byte* data, size_t size_bytes) = 0;
+  // 0 or -errno.
+  virtual int Sync(int fd) = 0;
+  // fcntl's F_GETFL and F_SETFL: the flags, 0 or -errno.
+  virtual int GetFlags(int fd) = 0;
+  virtual int SetFlags(int fd, int flags) = 0;
+  // Alignment of offsets that O_DIRECT asks for, as statx tells it; 0 where it does not.
+  virtual uint32_t DirectAlignBytes(int fd) = 0;
+};
+
+// The real one; files are made through `directory`, which must outlive it.
+std::unique_ptr<FileOps> MakeSystemFileOps(RunDirectory& directory);
+
+struct LogFilesOptions {
+  uint32_t qm = 0;  // from 1; names the directory
+  std::string file_prefix;
+  uint64_t file_size_bytes = 0;
+  uint32_t num_files = 0;
+  v1::SyncMode sync = v1::SYNC_MODE_UNSPECIFIED;
+  v1::DirectMode direct = v1::DIRECT_MODE_UNSPECIFIED;
+  // Sizes of the writes to come, which O_DIRECT must accept.
+  std::vector<uint64_t> block_bytes;
+};
+
+// Extents "qm<N>/active/<prefix>0000000.LOG" and so on, open for writing. Not thread-safe.
+class LogFiles {
+ public:
+  // Extents are filled in pieces of at most this size.
+  static constexpr uint64_t kChunkBytes = uint64_t{1} << 20U;
+
+  // `ops` must outlive the object.
+  LogFiles(LogFilesOptions options, FileOps& ops) : options_(std::move(options)), ops_(ops) {}
+
+  // Makes each extent and writes it full once, with stamped pages of epoch 0. Before each piece `before(start)` may end
+  // it with an error; after it `after(bytes)` is told. `source` must know the sizes of ChunkSizes.
+  //
+  // Errors name the path, and where space is short, what to do. INVALID_ARGUMENT where O_DIRECT is asked for and
+  // refused, or does not go with a size. What was made stays for the caller to remove.
+  absl::Status Prepare(BlockSource& source, const std::function<absl::Status()>& before,
+                       const std::function<void(uint64_t)>& after);
+
+  // Sizes of the pieces in which extents of `file_size_bytes` are filled.
+  static std::vector<uint64_t> ChunkSizes(uint64_t file_size_bytes);
+
+  // Goes on without O_DIRECT, because another writer's extents are without it.
+  absl::Status DropDirect(const std::string& reason);
+
+  // After Prepare.
+  bool direct() const { return direct_; }
+  // Why there is no O_DIRECT with DIRECT_MODE_AUTO; empty where there is.
+  const std::string& direct_refused() const { return direct_refused_; }
+  // The flags of the open extents as the kernel tells them, such as "O_RDWR|O_DSYNC|O_DIRECT".
+  const std::string& open_flags() const { return open_flags_; }
+
+  size_t size() const { return extents_.size(); }
+  int fd(uint32_t extent) const { return extents_[extent].fd.get(); }
+  const std::string& path(uint32_t extent) const { return extents_[extent].path; }
+  void Close() { extents_.clear(); }
+
+ private:
+  struct Extent {
+    std::string path;
+    UniqueFd fd;
+  };
+
+  absl::Status Open(uint32_t number);
+  absl::Status CheckAlignment(const Extent& extent) const;
+  absl::Status CheckFlags();
+  absl::Status Fill(Extent& extent, BlockSource& source, uint64_t& sequence,
+                    const std::function<absl::Status()>& before, const std::function<void(uint64_t)>& after);
+  absl::Status WritePiece(Extent& extent, uint64_t offset_bytes, const std::byte* data, uint64_t size_bytes);
+  absl::Status ClearDirectFlag(Extent& extent);
+
+  const LogFilesOptions options_;
+  FileOps& ops_;
+  std::vector<Extent> extents_;
+  bool direct_ = false;
+  bool wrote_direct_ = false;  // a direct write went through: a later refusal is an error of its own
+  std::string direct_refused_;
+  std::string open_flags_;
+};
+
+// Flags that open took for each mode, without O_DIRECT.
+int SyncFlags(v1::SyncMode mode);
+// The access mode, synchronisation and O_DIRECT among `flags`, in words.
+std::string FlagsInWords(int flags);
+
+}  // namespace plimsoll

@@ -1,0 +1,313 @@
+#include "agent/log/log_work.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "agent/log/file_env.h"
+#include "agent/log/log_work_impl.h"
+#include "agent/log/worker_thread.h"
+#include "common/status_macros.h"
+#include "common/units.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr std::chrono::milliseconds kProgressEvery{100};
+
+// CPUs that this process may use.
+uint32_t UsableCpus() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  // Fails only with more CPUs than the set holds: then there are plenty.
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return CPU_SETSIZE;
+  return static_cast<uint32_t>(CPU_COUNT(&set));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<LogWork>> LogWork::Create(const v1::HostPlan& plan, const Sandbox& sandbox,
+                                                         const std::atomic<int64_t>& lease_deadline_ns,
+                                                         WorkSink& sink) {
+  PLIMSOLL_ASSIGN_OR_RETURN(WorkSetup setup, MakeWorkSetup(plan));
+  PLIMSOLL_ASSIGN_OR_RETURN(std::unique_ptr<RunDirectory> directory,
+                            sandbox.MakeRunDirectory(setup.dir, setup.run_id, setup.run_token, setup.host_label));
+  return std::make_unique<LogWorkImpl>(std::move(setup), std::move(directory), lease_deadline_ns, sink);
+}
+
+LogWorkImpl::LogWorkImpl(WorkSetup setup, std::unique_ptr<RunDirectory> directory,
+                         const std::atomic<int64_t>& lease_deadline_ns, WorkSink& sink)
+    : setup_(std::move(setup)),
+      directory_(std::move(directory)),
+      ops_(MakeSystemFileOps(*directory_)),
+      sink_(sink),
+      control_(lease_deadline_ns),
+      load_(setup_.cpu_load) {}
+
+LogWorkImpl::~LogWorkImpl() {
+  Stop("the session ended");
+  WaitIdle(StopControl::kNever);
+  EndThreads();
+}
+
+absl::StatusOr<v1::Prepared> LogWorkImpl::Prepare(const std::function<void(uint64_t, uint64_t)>& progress) {
+  {
+    const MutexLock lock(mutex_);
+    if (phase_ != Phase::kNew) return absl::FailedPreconditionError("prepared already");
+    phase_ = Phase::kPreparing;
+  }
+  StartWriters();
+  const uint64_t total_bytes = setup_.total_bytes();
+  absl::Status error;
+  while (true) {
+    bool complete = false;
+    {
+      const MutexLock lock(mutex_);
+      if (prepared_writers_ < setup_.qm) changed_.WaitFor(mutex_, kProgressEvery);
+      complete = prepared_writers_ == setup_.qm;
+      error = prepare_error_;
+    }
+    progress(filled_bytes_.load(std::memory_order_relaxed), total_bytes);
+    if (complete) break;
+  }
+  if (error.ok()) error = AgreeOnDirect();
+  absl::StatusOr<v1::Prepared> prepared = error.ok() ? DescribePrepared() : error;
+  if (prepared.ok()) {
+    counters_ = std::make_unique<HostCounters>(directory_->path());
+    recorder_ = StartThread("recorder", [this] { RunRecorder(); });
+  }
+  const MutexLock lock(mutex_);
+  phase_ = prepared.ok() ? Phase::kReady : Phase::kEnded;
+  changed_.NotifyAll();
+  return prepared;
+}
+
+void LogWorkImpl::StartWriters() {
+  const bool spin = setup_.qm <= UsableCpus();
+  for (uint32_t qm = 1; qm <= setup_.qm; ++qm) {
+    writers_.push_back(std::make_unique<Writer>(
+        qm, Writer::Surroundings{.setup = setup_,
+                                 .ops = *ops_,
+                                 .gate = gate_,
+                                 .control = control_,
+                                 .before_piece = [this] { return MayFill(); },
+                                 .after_piece = [this](uint64_t bytes) { filled_bytes_.fetch_add(bytes); },
+                                 .prepared = [this](const absl::Status& status) { OnPrepared(status); },
+                                 .spin = spin}));
+  }
+  for (const auto& writer : writers_) writer->Start();
+}
+
+absl::Status LogWorkImpl::MayFill() const {
+  if (give_up_.load(std::memory_order_relaxed)) return absl::CancelledError("stopped while preparing");
+  if (MonotonicNowNs() >= control_.lease_deadline_ns()) {
+    return absl::DeadlineExceededError("the lease ran out while preparing: nothing was heard from the controller");
+  }
+  return absl::OkStatus();
+}
+
+void LogWorkImpl::OnPrepared(const absl::Status& status) {
+  const MutexLock lock(mutex_);
+  ++prepared_writers_;
+  // The first error is the cause; the others follow from it.
+  if (!status.ok() && prepare_error_.ok()) {
+    prepare_error_ = status;
+    give_up_.store(true, std::memory_order_relaxed);
+  }
+  changed_.NotifyAll();
+}
+
+absl::Status LogWorkImpl::AgreeOnDirect() {
+  std::string refused;
+  for (const auto& writer : writers_) {
+    if (refused.empty()) refused = writer->files().direct_refused();
+  }
+  if (refused.empty()) return absl::OkStatus();
+  for (const auto& writer : writers_) PLIMSOLL_RETURN_IF_ERROR(writer->files().DropDirect(refused));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::Prepared> LogWorkImpl::DescribePrepared() const {
+  v1::Prepared prepared;
+  prepared.set_directory(directory_->path());
+  LogFiles& files = writers_.front()->files();
+  prepared.set_direct(files.direct());
+  prepared.set_direct_refused(files.direct_refused());
+  prepared.set_open_flags(files.open_flags());
+  PLIMSOLL_ASSIGN_OR_RETURN(const std::vector<std::string> hosts, directory_->VisibleHosts());
+  for (const std::string& host : hosts) prepared.add_visible_hosts(host);
+  prepared.set_prepared_bytes(filled_bytes_.load(std::memory_order_relaxed));
+  return prepared;
+}
+
+v1::Armed LogWorkImpl::Arm(const v1::Arm& arm) {
+  const MutexLock lock(mutex_);
+  v1::Armed armed;
+  armed.set_step(arm.step());
+  armed.set_start_ns(arm.start_ns());
+  const int64_t now_ns = MonotonicNowNs();
+  armed.set_now_ns(now_ns);
+  armed.set_late(true);
+  const bool open = phase_ == Phase::kReady || phase_ == Phase::kArmed;
+  if (!open || arm.step() >= setup_.steps.size()) return armed;
+  if (arm.start_ns() - now_ns < StartGate::kLeastLeadNs) {
+    if (gate_.Disarm()) phase_ = Phase::kReady;
+    return armed;
+  }
+  if (!gate_.Arm(arm.step(), arm.start_ns())) return armed;
+  phase_ = Phase::kArmed;
+  stop_reason_.clear();
+  step_end_ns_ = setup_.TimesOf(arm.step(), arm.start_ns()).end_ns();
+  armed.set_late(false);
+  return armed;
+}
+
+void LogWorkImpl::Stop(const std::string& reason) {
+  const MutexLock lock(mutex_);
+  if (phase_ == Phase::kNew || phase_ == Phase::kPreparing) give_up_.store(true, std::memory_order_relaxed);
+  if (phase_ != Phase::kArmed) return;
+  if (stop_reason_.empty()) stop_reason_ = reason;
+  control_.StopAt(MonotonicNowNs());
+  // A step that has not begun begins now, and ends at once like any other.
+  gate_.OpenNow();
+}
+
+void LogWorkImpl::StopTrace(int64_t at_ns) {
+  stop_trace_at_ns_.store(at_ns, std::memory_order_relaxed);
+}
+
+std::string LogWorkImpl::State() const {
+  const MutexLock lock(mutex_);
+  switch (phase_) {
+    case Phase::kNew:
+    case Phase::kPreparing:
+      return "preparing";
+    case Phase::kArmed:
+      if (!gate_.begun()) return "armed";
+      return MonotonicNowNs() < std::min(step_end_ns_, control_.limit_ns()) ? "running" : "draining";
+    default:
+      return "ready";
+  }
+}
+
+std::vector<v1::InFlight> LogWorkImpl::InFlight(int64_t min_age_ns) const {
+  std::vector<v1::InFlight> in_flight;
+  {
+    // Before that the writers are still being made.
+    const MutexLock lock(mutex_);
+    if (phase_ == Phase::kNew || phase_ == Phase::kPreparing || phase_ == Phase::kEnded) return in_flight;
+  }
+  const int64_t now_ns = MonotonicNowNs();
+  for (const auto& writer : writers_) {
+    const int64_t since_ns = writer->state().mark.load(std::memory_order_relaxed);
+    if (since_ns <= 0 || now_ns - since_ns < min_age_ns) continue;
+    v1::InFlight& entry = in_flight.emplace_back();
+    entry.set_qm(writer->qm());
+    entry.set_since_ns(since_ns);
+  }
+  return in_flight;
+}
+
+bool LogWorkImpl::WaitIdle(int64_t timeout_ns) {
+  const auto now = std::chrono::steady_clock::now();
+  const auto longest = std::chrono::steady_clock::time_point::max() - now;
+  const auto deadline = now + std::min<std::chrono::nanoseconds>(std::chrono::nanoseconds(timeout_ns), longest);
+  const MutexLock lock(mutex_);
+  while (phase_ == Phase::kPreparing || phase_ == Phase::kArmed || delivering_) {
+    if (!changed_.WaitUntil(mutex_, deadline) && std::chrono::steady_clock::now() >= deadline) return false;
+  }
+  return true;
+}
+
+v1::Released LogWorkImpl::Release(bool keep_files) {
+  EndThreads();
+  v1::Released released;
+  if (keep_files) {
+    directory_->Keep();
+    return released;
+  }
+  const absl::StatusOr<uint64_t> removed = directory_->Remove();
+  if (removed.ok()) {
+    released.set_removed_files(*removed);
+  } else {
+    released.set_left_behind(std::string(removed.status().message()));
+  }
+  return released;
+}
+
+void LogWorkImpl::EndThreads() {
+  {
+    const MutexLock lock(mutex_);
+    phase_ = Phase::kEnded;
+  }
+  gate_.Close();
+  for (const auto& writer : writers_) writer->Join();
+  if (recorder_.joinable()) recorder_.join();
+}
+
+void LogWorkImpl::RunRecorder() {
+  uint64_t arming = 0;
+  while (const auto armed = gate_.AwaitArming(arming)) {
+    // From the arming on, since the start itself belongs to the writers.
+    std::vector<int> tids;
+    tids.reserve(writers_.size());
+    for (const auto& writer : writers_) tids.push_back(writer->tid());
+    counters_->Reset(tids);
+    const auto start = gate_.AwaitStart(arming, StepRecorder::kTickNs, 0);
+    if (!start) return;
+    arming = start->arming;
+    load_.Begin();
+    RecordStep(*start);
+  }
+}
+
+void LogWorkImpl::RecordStep(const StartGate::Start& start) {
+  std::vector<TallyParams> params;
+  std::vector<WriterState*> states;
+  for (const auto& writer : writers_) {
+    params.push_back(setup_.TallyOf(start.step, start.start_ns, writer->qm()));
+    states.push_back(&writer->state());
+  }
+  StepRecorder::Hooks hooks;
+  hooks.sample_host = [this] { return counters_->Sample(); };
+  hooks.describe_failure = [this](uint32_t qm, const WriteFailure& failure) { return DescribeFailure(qm, failure); };
+  StepRecorder recorder(params, states, control_, stop_trace_at_ns_, std::move(hooks), sink_);
+  int64_t wake_ns = MonotonicNowNs();
+  while (!recorder.done()) {
+    SleepUntilNs(wake_ns);
+    const int64_t now_ns = MonotonicNowNs();
+    wake_ns = recorder.Poll(now_ns, now_ns - wake_ns);
+  }
+  load_.End();
+
+  v1::StepDone done;
+  {
+    const MutexLock lock(mutex_);
+    done = recorder.Finish(stop_reason_);
+    // Writers are at the gate: what they showed is cleared before anything can begin again.
+    for (WriterState* state : states) state->Reset();
+    control_.Clear();
+    gate_.End();
+    // Before the message, so that an Arm that answers it is taken.
+    phase_ = Phase::kReady;
+    delivering_ = true;
+  }
+  sink_.OnStepDone(std::move(done));
+  const MutexLock lock(mutex_);
+  delivering_ = false;
+  changed_.NotifyAll();
+}
+
+v1::Fault LogWorkImpl::DescribeFailure(uint32_t qm, const WriteFailure& failure) const {
+  const absl::Status status = writers_[qm - 1]->Describe(failure);
+  v1::Fault fault;
+  fault.set_code(static_cast<int32_t>(status.code()));
+  fault.set_message(std::string(status.message()));
+  fault.set_qm(qm);
+  return fault;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,87 @@
+// The parts of one host's log work, tied together.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "agent/host/counters.h"
+#include "agent/log/cpu_load.h"
+#include "agent/log/log_work.h"
+#include "agent/log/start_gate.h"
+#include "agent/log/step_recorder.h"
+#include "agent/log/work_setup.h"
+#include "agent/log/writer.h"
+#include "common/mutex.h"
+
+namespace plimsoll {
+
+// Threads: one a writer, one recorder, the busy ones of --cpu-load. The session's thread steers.
+//
+// Between steps the recorder clears what the writers showed, when all have left their loops; they touch it again after
+// the next arming only, which the session asks for when it has seen the step's end. So no cell is ever shared but the
+// atomic ones.
+class LogWorkImpl final : public LogWork {
+ public:
+  LogWorkImpl(WorkSetup setup, std::unique_ptr<RunDirectory> directory, const std::atomic<int64_t>& lease_deadline_ns,
+              WorkSink& sink);
+  ~LogWorkImpl() override;
+
+  absl::StatusOr<v1::Prepared> Prepare(const std::function<void(uint64_t, uint64_t)>& progress) override;
+  v1::Armed Arm(const v1::Arm& arm) override;
+  void Stop(const std::string& reason) override;
+  void StopTrace(int64_t at_ns) override;
+  std::string State() const override;
+  std::vector<v1::InFlight> InFlight(int64_t min_age_ns) const override;
+  bool WaitIdle(int64_t timeout_ns) override;
+  v1::Released Release(bool keep_files) override;
+
+ private:
+  // Where the object is in its life.
+  enum class Phase : uint8_t { kNew, kPreparing, kReady, kArmed, kEnded };
+
+  absl::Status MayFill() const;
+  void OnPrepared(const absl::Status& status);
+  absl::Status AgreeOnDirect();
+  absl::StatusOr<v1::Prepared> DescribePrepared() const;
+  void StartWriters();
+  void RunRecorder();
+  void RecordStep(const StartGate::Start& start);
+  v1::Fault DescribeFailure(uint32_t qm, const WriteFailure& failure) const;
+  // Ends all threads and closes the extents. Only when idle.
+  void EndThreads();
+
+  const WorkSetup setup_;
+  const std::unique_ptr<RunDirectory> directory_;
+  const std::unique_ptr<FileOps> ops_;
+  WorkSink& sink_;
+  StopControl control_;
+  StartGate gate_;
+  std::atomic<int64_t> stop_trace_at_ns_{StopControl::kNever};
+  std::atomic<uint64_t> filled_bytes_{0};
+  std::atomic<bool> give_up_{false};  // another writer failed to prepare, or Stop was called
+
+  mutable Mutex mutex_;
+  CondVar changed_;
+  Phase phase_ ABSL_GUARDED_BY(mutex_) = Phase::kNew;
+  // kArmed stands from Arm until the step's last message was built; `delivering_` until the sink has it.
+  bool delivering_ ABSL_GUARDED_BY(mutex_) = false;
+  uint32_t prepared_writers_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Status prepare_error_ ABSL_GUARDED_BY(mutex_);
+  std::string stop_reason_ ABSL_GUARDED_BY(mutex_);
+  int64_t step_end_ns_ ABSL_GUARDED_BY(mutex_) = 0;
+
+  std::unique_ptr<HostCounters> counters_;  // the recorder's, once prepared
+  CpuLoad load_;
+  std::vector<std::unique_ptr<Writer>> writers_;
+  std::thread recorder_;
+};
+
+}  // namespace plimsoll

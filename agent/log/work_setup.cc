@@ -1,0 +1,190 @@
+#include "agent/log/work_setup.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "common/status_macros.h"
+#include "common/units.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr uint64_t kLeastFileBytes = 4096;
+constexpr uint64_t kMostFileBytes = uint64_t{1} << 40;
+constexpr uint32_t kMostFiles = 511;
+constexpr uint32_t kMostWriters = 4096;
+constexpr uint64_t kLeastBlockBytes = 512;
+constexpr uint64_t kMostBlockBytes = uint64_t{64} << 20;
+constexpr int64_t kMostDelayNs = 3600 * kNsPerSecond;
+constexpr double kMostRate = 1e6;
+constexpr uint32_t kMostCpuLoad = 1024;
+constexpr int64_t kDayNs = 86400 * kNsPerSecond;
+constexpr int64_t kMostDurationNs = 3650 * kDayNs;
+constexpr int64_t kLeastFrameIntervalNs = kNsPerMs;
+constexpr size_t kMostPrefixBytes = 64;
+
+absl::Status Bad(const std::string& text) {
+  return absl::InvalidArgumentError(text);
+}
+
+bool IsHex(const std::string& text) {
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+}
+
+// Letters, digits, '.', '_' and '-', so that it is a name in one directory and nothing else.
+bool IsPlain(const std::string& text) {
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' || c == '_' ||
+           c == '-';
+  });
+}
+
+absl::Status CheckHost(const v1::HostPlan& plan) {
+  if (!IsHex(plan.run_id())) return Bad("run_id must be lower-case hexadecimal digits");
+  if (plan.run_token().size() != 16) return Bad("run_token must be 16 bytes");
+  if (plan.host_label().empty() || plan.host_label().front() == '.' || !IsPlain(plan.host_label())) {
+    return Bad("host_label must be letters, digits, '.', '_' and '-', not beginning with '.'");
+  }
+  const int64_t interval = plan.frame_interval_ns();
+  if (interval < kLeastFrameIntervalNs || interval > kNsPerSecond || kNsPerSecond % interval != 0) {
+    return Bad(absl::StrCat("frame_interval must divide 1 s and be at least 1 ms; it is ", FormatDuration(interval)));
+  }
+  if (!plan.has_log()) return Bad("the plan asks for work that this agent does not know");
+  return absl::OkStatus();
+}
+
+absl::Status CheckWorkload(const v1::LogWorkload& workload) {
+  if (workload.dir().empty() || workload.dir().front() != '/') return Bad("dir must be an absolute path");
+  if (workload.qm() < 1 || workload.qm() > kMostWriters) {
+    return Bad(absl::StrCat("qm must be from 1 to ", kMostWriters, "; it is ", workload.qm()));
+  }
+  if (workload.file_size_bytes() < kLeastFileBytes || workload.file_size_bytes() > kMostFileBytes) {
+    return Bad(absl::StrCat("file_size must be from 4k to 1t; it is ", FormatSize(workload.file_size_bytes())));
+  }
+  if (workload.num_files() < 1 || workload.num_files() > kMostFiles) {
+    return Bad(absl::StrCat("num_files must be from 1 to ", kMostFiles, "; it is ", workload.num_files()));
+  }
+  const std::string& prefix = workload.file_prefix();
+  if (prefix.empty() || prefix.front() == '.' || prefix.size() > kMostPrefixBytes || !IsPlain(prefix)) {
+    return Bad("file_prefix must be 1 to 64 letters, digits, '.', '_' and '-', not beginning with '.'");
+  }
+  if (!v1::SyncMode_IsValid(workload.sync()) || workload.sync() == v1::SYNC_MODE_UNSPECIFIED) {
+    return Bad("sync must be dsync, sync, fdatasync or none");
+  }
+  if (!v1::DirectMode_IsValid(workload.direct()) || workload.direct() == v1::DIRECT_MODE_UNSPECIFIED) {
+    return Bad("direct must be auto, on or off");
+  }
+  if (workload.delay_ns() < 0 || workload.delay_ns() > kMostDelayNs) {
+    return Bad(absl::StrCat("delay must be from 0 to 1h; it is ", FormatDuration(workload.delay_ns())));
+  }
+  const double rate = workload.rate_per_second();
+  if (!std::isfinite(rate) || (rate != 0 && (rate < RateSchedule::kMinRate || rate > kMostRate))) {
+    return Bad(absl::StrCat("rate must be 0 or from ", RateSchedule::kMinRate, " to 1000000; it is ", rate));
+  }
+  if (rate > 0 && workload.delay_ns() > 0) return Bad("rate and delay exclude one another");
+  if (workload.cpu_load() > kMostCpuLoad) {
+    return Bad(absl::StrCat("cpu_load must be at most ", kMostCpuLoad, "; it is ", workload.cpu_load()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckStep(const v1::LogStep& step, uint64_t file_size_bytes, int64_t frame_interval_ns) {
+  const uint64_t block = step.block_size_bytes();
+  if (block < kLeastBlockBytes || block > kMostBlockBytes) {
+    return Bad(absl::StrCat("block_size must be from 512 to 64m; it is ", FormatSize(block)));
+  }
+  if (block > file_size_bytes) {
+    return Bad(absl::StrCat("block_size ", FormatSize(block), " is larger than an extent of ",
+                            FormatSize(file_size_bytes), "; use a larger --file-size or a smaller --bsize"));
+  }
+  if (step.duration_ns() <= 0 || step.duration_ns() > kMostDurationNs) {
+    return Bad(absl::StrCat("duration must be above 0 and at most 3650d; it is ", FormatDuration(step.duration_ns())));
+  }
+  if (step.warmup_ns() < 0 || step.warmup_ns() > kDayNs) {
+    return Bad(absl::StrCat("warmup must be from 0 to 1d; it is ", FormatDuration(step.warmup_ns())));
+  }
+  // Intervals are numbered in 32 bits.
+  if (step.duration_ns() / frame_interval_ns >= std::numeric_limits<int32_t>::max() - 1) {
+    return Bad("duration is too long for this frame_interval");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<WorkSetup> MakeWorkSetup(const v1::HostPlan& plan) {
+  PLIMSOLL_RETURN_IF_ERROR(CheckHost(plan));
+  const v1::LogWorkload& workload = plan.log().workload();
+  PLIMSOLL_RETURN_IF_ERROR(CheckWorkload(workload));
+  if (plan.log().steps().empty()) return Bad("the plan has no step");
+  WorkSetup setup;
+  for (const v1::LogStep& step : plan.log().steps()) {
+    PLIMSOLL_RETURN_IF_ERROR(CheckStep(step, workload.file_size_bytes(), plan.frame_interval_ns()));
+    setup.steps.push_back({step.block_size_bytes(), step.duration_ns(), step.warmup_ns()});
+  }
+  setup.run_id = plan.run_id();
+  std::copy(plan.run_token().begin(), plan.run_token().end(), setup.run_token.begin());
+  setup.host_label = plan.host_label();
+  setup.host_index = plan.host_index();
+  setup.frame_interval_ns = plan.frame_interval_ns();
+  setup.dir = workload.dir();
+  setup.qm = workload.qm();
+  setup.file_size_bytes = workload.file_size_bytes();
+  setup.num_files = workload.num_files();
+  setup.file_prefix = workload.file_prefix();
+  setup.sync = workload.sync();
+  setup.direct = workload.direct();
+  setup.delay_ns = workload.delay_ns();
+  setup.rate_per_second = workload.rate_per_second();
+  setup.cpu_load = workload.cpu_load();
+  setup.trace = plan.log().trace();
+  return setup;
+}
+
+StepTimes WorkSetup::TimesOf(uint32_t step, int64_t start_ns) const {
+  return {start_ns, steps[step].warmup_ns, steps[step].duration_ns, frame_interval_ns};
+}
+
+WriteLoopParams WorkSetup::LoopOf(uint32_t step, int64_t start_ns) const {
+  WriteLoopParams params{.epoch = step + 1,
+                         .layout = ExtentLayout(file_size_bytes, num_files, steps[step].block_bytes),
+                         .start_ns = start_ns,
+                         .end_ns = TimesOf(step, start_ns).end_ns(),
+                         .delay_ns = delay_ns,
+                         .sync_each_write = sync == v1::SYNC_MODE_FDATASYNC,
+                         .schedule = std::nullopt};
+  if (rate_per_second > 0) params.schedule.emplace(start_ns, rate_per_second);
+  return params;
+}
+
+TallyParams WorkSetup::TallyOf(uint32_t step, int64_t start_ns, uint32_t writer) const {
+  const WriteLoopParams loop = LoopOf(step, start_ns);
+  return {.step = step,
+          .qm = writer,
+          .times = TimesOf(step, start_ns),
+          .layout = loop.layout,
+          .schedule = loop.schedule,
+          .trace = trace};
+}
+
+LogFilesOptions WorkSetup::FilesOf(uint32_t writer) const {
+  LogFilesOptions options{.qm = writer,
+                          .file_prefix = file_prefix,
+                          .file_size_bytes = file_size_bytes,
+                          .num_files = num_files,
+                          .sync = sync,
+                          .direct = direct,
+                          .block_bytes = {}};
+  for (const Step& step : steps) {
+    const auto& known = options.block_bytes;
+    if (std::find(known.begin(), known.end(), step.block_bytes) == known.end()) {
+      options.block_bytes.push_back(step.block_bytes);
+    }
+  }
+  return options;
+}
+
+}  // namespace plimsoll

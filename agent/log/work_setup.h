@@ -1,0 +1,58 @@
+// One host's plan to write logs, checked and in the shape that the writers use.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "agent/log/extent_layout.h"
+#include "agent/log/log_files.h"
+#include "agent/log/step_times.h"
+#include "agent/log/write_loop.h"
+#include "agent/log/writer_tally.h"
+#include "plimsoll/v1/agent.pb.h"
+
+namespace plimsoll {
+
+struct WorkSetup {
+  struct Step {
+    uint64_t block_bytes = 0;
+    int64_t duration_ns = 0;
+    int64_t warmup_ns = 0;
+  };
+
+  std::string run_id;
+  std::array<uint8_t, 16> run_token{};
+  std::string host_label;
+  uint32_t host_index = 0;
+  int64_t frame_interval_ns = 0;
+
+  std::string dir;
+  uint32_t qm = 0;  // writers
+  uint64_t file_size_bytes = 0;
+  uint32_t num_files = 0;
+  std::string file_prefix;
+  v1::SyncMode sync = v1::SYNC_MODE_UNSPECIFIED;
+  v1::DirectMode direct = v1::DIRECT_MODE_UNSPECIFIED;
+  int64_t delay_ns = 0;
+  double rate_per_second = 0;  // 0: closed loop
+  uint32_t cpu_load = 0;
+  bool trace = false;
+  std::vector<Step> steps;
+
+  // Bytes of all extents of the host.
+  uint64_t total_bytes() const { return file_size_bytes * num_files * qm; }
+
+  // The same step as each part sees it.
+  StepTimes TimesOf(uint32_t step, int64_t start_ns) const;
+  WriteLoopParams LoopOf(uint32_t step, int64_t start_ns) const;
+  TallyParams TallyOf(uint32_t step, int64_t start_ns, uint32_t writer) const;
+  LogFilesOptions FilesOf(uint32_t writer) const;
+};
+
+// INVALID_ARGUMENT, naming the field and what is accepted.
+absl::StatusOr<WorkSetup> MakeWorkSetup(const v1::HostPlan& plan);
+
+}  // namespace plimsoll

@@ -1,0 +1,156 @@
+#include "agent/log/writer_tally.h"
+
+#include <algorithm>
+
+namespace plimsoll {
+
+using google::protobuf::RepeatedPtrField;
+
+WriterTally::WriterTally(const TallyParams& params, WriterState& state, const std::atomic<int64_t>& stop_trace_at_ns)
+    : params_(params),
+      state_(state),
+      stop_trace_at_ns_(stop_trace_at_ns),
+      interval_(params.times.first_interval()),
+      interval_end_ns_(params.times.EndOf(interval_)),
+      previous_end_ns_(params.times.start_ns()) {}
+
+void WriterTally::Poll(int64_t now_ns, RepeatedPtrField<v1::Frame>& frames) {
+  if (done_) return;
+  // In this order: what was published before these were stored is then in the ring.
+  const bool finished = state_.finished.load(std::memory_order_acquire);
+  const int64_t mark = state_.mark.load(std::memory_order_acquire);
+  const int32_t closing = params_.times.closing_interval();
+  state_.ring.Drain([&](const Sample& sample) {
+    while (interval_ < closing && sample.end_ns() >= interval_end_ns_) Cut(now_ns, frames);
+    Take(sample);
+  });
+  if (finished) {
+    CutWhatIsLeft(now_ns, frames);
+    return;
+  }
+  if (mark == WriterState::kReturned) return;
+  while (interval_ < closing && now_ns >= interval_end_ns_ + kVisibilityNs) Cut(now_ns, frames);
+}
+
+void WriterTally::CutWhatIsLeft(int64_t now_ns, RepeatedPtrField<v1::Frame>& frames) {
+  const int32_t closing = params_.times.closing_interval();
+  // A step that was stopped ends with the interval in which its writer noticed.
+  const int32_t last = std::min(params_.times.IntervalOf(state_.finished_ns), closing - 1);
+  while (interval_ <= last) Cut(now_ns, frames);
+  // Regular intervals beyond the stop, and the closing one, only where a write completed in them.
+  if (latency_.count() > 0) Cut(now_ns, frames);
+  done_ = true;
+}
+
+void WriterTally::Take(const Sample& sample) {
+  const uint64_t seq = ++taken_;
+  const int64_t measured_start_ns = params_.times.measured_start_ns();
+  // What lies before the measured start belongs to the warm-up, so that the measured frames add up.
+  const bool first_measured = previous_end_ns_ < measured_start_ns && sample.end_ns() >= measured_start_ns;
+  between_ns_ += sample.start_ns - (first_measured ? measured_start_ns : previous_end_ns_);
+  previous_end_ns_ = sample.end_ns();
+
+  latency_.Record(sample.latency_ns);
+  if (params_.schedule) {
+    const int64_t response_ns = sample.end_ns() - params_.schedule->DueAt(seq - 1);
+    response_.Record(static_cast<uint64_t>(std::max<int64_t>(response_ns, 0)));
+  }
+  if (first_seq_ == 0) {
+    first_seq_ = seq;
+    first_start_ns_ = sample.start_ns;
+  }
+  if (slowest_seq_ == 0 || sample.latency_ns > slowest_.latency_ns) {
+    slowest_seq_ = seq;
+    slowest_ = sample;
+  }
+  // Relaxed: a moment stands alone.
+  if (params_.trace && sample.end_ns() < stop_trace_at_ns_.load(std::memory_order_relaxed)) {
+    trace_.Add(sample.start_ns, sample.latency_ns);
+  } else {
+    ++untraced_;
+  }
+}
+
+void WriterTally::Cut(int64_t now_ns, RepeatedPtrField<v1::Frame>& frames) {
+  v1::Frame& frame = *frames.Add();
+  frame.set_step(params_.step);
+  frame.set_qm(params_.qm);
+  frame.set_first_interval(interval_);
+  frame.set_interval_count(1);
+  frame.set_closing(interval_ == params_.times.closing_interval());
+  const uint64_t count = latency_.count();
+  *frame.mutable_latency() = latency_.ToProto();
+  if (params_.schedule) *frame.mutable_response() = response_.ToProto();
+  frame.set_bytes(count * params_.layout.block_bytes());
+  frame.set_between_ns(between_ns_);
+  if (count > 0) {
+    frame.set_first_seq(first_seq_);
+    frame.set_first_start_ns(first_start_ns_);
+    frame.set_last_end_ns(previous_end_ns_);
+    v1::WriteSample& slowest = *frame.mutable_slowest();
+    slowest.set_seq(slowest_seq_);
+    slowest.set_start_ns(slowest_.start_ns);
+    slowest.set_latency_ns(slowest_.latency_ns);
+    const BlockPlace place = params_.layout.PlaceOf(slowest_seq_ - 1);
+    slowest.set_extent(place.extent);
+    slowest.set_offset_bytes(place.offset_bytes);
+  }
+  // Counted before the sample that waited was pushed: what a drained sample waited for is seen here.
+  const uint64_t waits = state_.ring_full_waits.load(std::memory_order_relaxed);
+  const uint64_t wait_ns = state_.ring_full_wait_ns.load(std::memory_order_relaxed);
+  frame.set_ring_full_waits(waits - ring_full_waits_cut_);
+  frame.set_ring_full_wait_ns(wait_ns - ring_full_wait_cut_ns_);
+  ring_full_waits_cut_ = waits;
+  ring_full_wait_cut_ns_ = wait_ns;
+  frame.set_in_flight_since_ns(std::max<int64_t>(state_.mark.load(std::memory_order_relaxed), 0));
+  frame.set_cut_ns(now_ns);
+  if (trace_.size() > 0) frame.add_trace(trace_.Finish());
+  frame.set_untraced_writes(untraced_);
+  OpenNext();
+}
+
+void WriterTally::OpenNext() {
+  ++interval_;
+  interval_end_ns_ = params_.times.EndOf(interval_);
+  latency_.Clear();
+  response_.Clear();
+  untraced_ = 0;
+  between_ns_ = 0;
+  first_seq_ = 0;
+  first_start_ns_ = 0;
+  slowest_seq_ = 0;
+}
+
+v1::WriterTotals WriterTally::Totals(int64_t measured_end_ns) const {
+  constexpr auto kRelaxed = std::memory_order_relaxed;
+  v1::WriterTotals totals;
+  totals.set_qm(params_.qm);
+  totals.set_writes(state_.writes.load(kRelaxed));
+  totals.set_bytes(state_.bytes.load(kRelaxed));
+  totals.set_latency_sum_ns(state_.latency_sum_ns.load(kRelaxed));
+  totals.set_latency_max_ns(state_.latency_max_ns.load(kRelaxed));
+  totals.set_first_start_ns(state_.first_start_ns.load(kRelaxed));
+  totals.set_last_end_ns(state_.last_end_ns.load(kRelaxed));
+  totals.set_ring_full_waits(state_.ring_full_waits.load(kRelaxed));
+  totals.set_ring_full_wait_ns(state_.ring_full_wait_ns.load(kRelaxed));
+  totals.set_max_behind_writes(state_.max_behind_writes.load(kRelaxed));
+  totals.set_max_behind_ns(state_.max_behind_ns.load(kRelaxed));
+  if (params_.schedule) SetUnserved(measured_end_ns, totals);
+  return totals;
+}
+
+void WriterTally::SetUnserved(int64_t measured_end_ns, v1::WriterTotals& totals) const {
+  const RateSchedule& schedule = *params_.schedule;
+  // A write that failed was started.
+  const uint64_t started = totals.writes() + (state_.end == LoopEnd::kFailed ? 1 : 0);
+  const uint64_t due_end = schedule.DueBefore(measured_end_ns);
+  Histogram age;
+  for (uint64_t write = std::max(started, schedule.DueBefore(params_.times.measured_start_ns())); write < due_end;
+       ++write) {
+    age.Record(static_cast<uint64_t>(measured_end_ns - schedule.DueAt(write)));
+  }
+  totals.set_unserved(age.count());
+  *totals.mutable_unserved_age() = age.ToProto();
+}
+
+}  // namespace plimsoll

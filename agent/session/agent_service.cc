@@ -1,0 +1,257 @@
+#include "agent/session/agent_service.h"
+
+#include <spdlog/spdlog.h>
+
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/version.h"
+
+namespace plimsoll {
+namespace {
+
+// More at once would mean that the file system hangs, or that somebody floods the agent.
+constexpr int kMaxDescribing = 8;
+
+grpc::Status ToGrpc(const absl::Status& status) {
+  return {static_cast<grpc::StatusCode>(status.code()), std::string(status.message())};
+}
+
+// A call that is refused before it begins.
+template <typename Request, typename Response>
+class Refusal final : public grpc::ServerBidiReactor<Request, Response> {
+ public:
+  explicit Refusal(grpc::Status status) { this->Finish(std::move(status)); }
+  void OnDone() override { delete this; }
+};
+
+// Answers probes one after another, each stamped as soon as it has been read.
+class ClockReactor final : public grpc::ServerBidiReactor<v1::ClockProbe, v1::ClockReply> {
+ public:
+  explicit ClockReactor(const Clock& clock) : clock_(clock) { StartRead(&probe_); }
+
+  void OnReadDone(bool ok) override {
+    const MonotonicNs received = clock_.Now();
+    if (!ok) {
+      Finish(grpc::Status::OK);
+      return;
+    }
+    reply_.set_id(probe_.id());
+    reply_.set_received_ns(received.value);
+    reply_.set_wall_clock_ns(clock_.WallNow().value);
+    reply_.set_sent_ns(clock_.Now().value);
+    StartWrite(&reply_);
+  }
+  void OnWriteDone(bool ok) override {
+    if (ok) {
+      StartRead(&probe_);
+    } else {
+      Finish(grpc::Status::OK);
+    }
+  }
+  void OnDone() override { delete this; }
+
+ private:
+  const Clock& clock_;
+  v1::ClockProbe probe_;
+  v1::ClockReply reply_;
+};
+
+}  // namespace
+
+// The stream of one session. The reactor goes when gRPC is done with it; the link, which the session's callbacks hold,
+// stays and then leads nowhere.
+class AgentService::SessionStream final : public grpc::ServerBidiReactor<v1::ControllerMessage, v1::AgentMessage> {
+ public:
+  struct Link {
+    Mutex mutex;
+    SessionStream* stream ABSL_GUARDED_BY(mutex) = nullptr;
+  };
+
+  SessionStream(std::shared_ptr<Link> link, std::shared_ptr<plimsoll::Session> session)
+      : link_(std::move(link)), session_(std::move(session)) {}
+
+  // Begins to read and to write; messages may already wait.
+  void Start() {
+    {
+      MutexLock lock(link_->mutex);
+      link_->stream = this;
+      SendNext();
+    }
+    StartRead(&incoming_);
+  }
+
+  static void Wake(Link& link) {
+    MutexLock lock(link.mutex);
+    if (link.stream != nullptr) link.stream->SendNext();
+  }
+
+  // The session is over: what is in the outbox goes out, then the status.
+  static void FinishWhenSent(Link& link, const absl::Status& status) {
+    MutexLock lock(link.mutex);
+    if (link.stream == nullptr) return;
+    link.stream->end_ = ToGrpc(status);
+    link.stream->SendNext();
+  }
+
+  void OnReadDone(bool ok) override {
+    if (!ok) {
+      session_->Break("the controller closed its stream");
+      return;
+    }
+    session_->Deliver(std::move(incoming_));
+    incoming_.Clear();
+    StartRead(&incoming_);
+  }
+
+  void OnWriteDone(bool ok) override {
+    if (!ok) session_->Break("the controller is gone");
+    MutexLock lock(link_->mutex);
+    writing_ = false;
+    if (!ok) session_->outbox().Close();
+    SendNext();
+  }
+
+  void OnCancel() override {
+    session_->Break("the controller is gone");
+    session_->outbox().Close();
+  }
+
+  void OnDone() override {
+    {
+      MutexLock lock(link_->mutex);
+      link_->stream = nullptr;
+    }
+    delete this;
+  }
+
+ private:
+  void SendNext() ABSL_NO_THREAD_SAFETY_ANALYSIS {  // called under link_->mutex, which the analysis cannot name
+    if (writing_ || finished_) return;
+    if (std::optional<v1::AgentMessage> next = session_->outbox().Pop(); next.has_value()) {
+      outgoing_ = *std::move(next);
+      writing_ = true;
+      StartWrite(&outgoing_);
+    } else if (end_.has_value()) {
+      finished_ = true;
+      Finish(*end_);
+    }
+  }
+
+  const std::shared_ptr<Link> link_;
+  const std::shared_ptr<plimsoll::Session> session_;
+  v1::ControllerMessage incoming_;
+  v1::AgentMessage outgoing_;
+  // Guarded by link_->mutex.
+  bool writing_ = false;
+  bool finished_ = false;
+  std::optional<grpc::Status> end_;
+};
+
+AgentService::AgentService(Options options) : options_(std::move(options)) {}
+
+AgentService::~AgentService() {
+  Shutdown("the agent shuts down");
+  WaitForSession();
+  MutexLock lock(mutex_);
+  while (describing_ > 0) changed_.Wait(mutex_);
+}
+
+void AgentService::Shutdown(const std::string& reason) {
+  std::shared_ptr<plimsoll::Session> session;
+  {
+    MutexLock lock(mutex_);
+    shut_down_ = true;
+    session = session_;
+  }
+  if (session != nullptr) session->Break(reason);
+}
+
+void AgentService::WaitForSession() {
+  MutexLock lock(mutex_);
+  while (session_ != nullptr && !session_->over()) changed_.Wait(mutex_);
+}
+
+void AgentService::SessionOver() {
+  MutexLock lock(mutex_);
+  changed_.NotifyAll();
+}
+
+void AgentService::EndOfDescribe() {
+  MutexLock lock(mutex_);
+  --describing_;
+  changed_.NotifyAll();
+}
+
+grpc::ServerUnaryReactor* AgentService::Describe(grpc::CallbackServerContext* context,
+                                                 const v1::DescribeRequest* request, v1::HostDescription* response) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  if (request->protocol_version() != kProtocolVersion) {
+    reactor->Finish({grpc::StatusCode::FAILED_PRECONDITION,
+                     absl::StrCat("agent ", kVersion, " speaks protocol ", kProtocolVersion, ", the controller ",
+                                  request->protocol_version(), ": install the same version on both")});
+    return reactor;
+  }
+  {
+    MutexLock lock(mutex_);
+    if (shut_down_ || describing_ >= kMaxDescribing) {
+      reactor->Finish({grpc::StatusCode::UNAVAILABLE,
+                       shut_down_ ? "the agent shuts down" : "earlier questions hang: is a file system hung?"});
+      return reactor;
+    }
+    ++describing_;
+    if (session_ != nullptr && !session_->over()) *response->mutable_holder() = session_->holder();
+  }
+  // The request lives as long as the call, which ends with Finish.
+  std::thread([this, reactor, request, response] {
+    v1::HostDescription description = options_.describe(*request);
+    if (response->has_holder()) *description.mutable_holder() = response->holder();
+    *response = std::move(description);
+    reactor->Finish(grpc::Status::OK);
+    EndOfDescribe();
+  }).detach();  // the destructor waits for it
+  return reactor;
+}
+
+grpc::ServerBidiReactor<v1::ClockProbe, v1::ClockReply>* AgentService::SyncClock(
+    grpc::CallbackServerContext* /*context*/) {
+  return new ClockReactor(*options_.clock);
+}
+
+grpc::ServerBidiReactor<v1::ControllerMessage, v1::AgentMessage>* AgentService::Session(
+    grpc::CallbackServerContext* context) {
+  using Stream = SessionStream;
+  auto link = std::make_shared<Stream::Link>();
+  plimsoll::Session::Options options;
+  options.make_work = options_.make_work;
+  options.clock = options_.clock;
+  options.peer = context->peer();
+  options.wake = [link] { Stream::Wake(*link); };
+  options.finished = [this, link](const absl::Status& status) {
+    Stream::FinishWhenSent(*link, status);
+    SessionOver();
+  };
+  std::shared_ptr<plimsoll::Session> previous;  // goes, with its thread, outside the lock
+  std::shared_ptr<plimsoll::Session> session;
+  {
+    MutexLock lock(mutex_);
+    if (shut_down_) {
+      return new Refusal<v1::ControllerMessage, v1::AgentMessage>(
+          {grpc::StatusCode::UNAVAILABLE, "the agent shuts down"});
+    }
+    if (session_ != nullptr && !session_->over()) {
+      return new Refusal<v1::ControllerMessage, v1::AgentMessage>(
+          {grpc::StatusCode::RESOURCE_EXHAUSTED, absl::StrCat("busy with ", session_->Describe())});
+    }
+    previous = std::move(session_);
+    session_ = std::make_shared<plimsoll::Session>(std::move(options));
+    session = session_;
+  }
+  if (!options_.insecure_warning.empty()) spdlog::warn("{}: {}", context->peer(), options_.insecure_warning);
+  auto* stream = new Stream(link, session);
+  stream->Start();
+  return stream;
+}
+
+}  // namespace plimsoll

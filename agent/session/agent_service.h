@@ -1,0 +1,56 @@
+// The agent's gRPC service: turns calls into descriptions, clock answers and sessions.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "agent/session/session.h"
+#include "common/clock.h"
+#include "common/mutex.h"
+#include "plimsoll/v1/agent.grpc.pb.h"
+
+namespace plimsoll {
+
+// Thread-safe. Holds at most one session at a time.
+class AgentService final : public v1::Agent::CallbackService {
+ public:
+  struct Options {
+    // Describes the host and directories; may hang with a file system, so it runs on a thread of its own.
+    std::function<v1::HostDescription(const v1::DescribeRequest& request)> describe;
+    Session::WorkFactory make_work;
+    const Clock* clock = nullptr;
+    // Printed at every session where the connection is neither local nor protected.
+    std::string insecure_warning;
+  };
+
+  explicit AgentService(Options options);
+  // Ends the session and waits for it, and for Describe calls under way.
+  ~AgentService() override;
+
+  // Ends the running session, if any, and takes no further one. Returns at once.
+  void Shutdown(const std::string& reason);
+  // Waits until no session is left (each ends by itself when its stream or lease ends).
+  void WaitForSession();
+
+  grpc::ServerUnaryReactor* Describe(grpc::CallbackServerContext* context, const v1::DescribeRequest* request,
+                                     v1::HostDescription* response) override;
+  grpc::ServerBidiReactor<v1::ClockProbe, v1::ClockReply>* SyncClock(grpc::CallbackServerContext* context) override;
+  grpc::ServerBidiReactor<v1::ControllerMessage, v1::AgentMessage>* Session(
+      grpc::CallbackServerContext* context) override;
+
+ private:
+  class SessionStream;
+
+  void EndOfDescribe();
+  void SessionOver();
+
+  const Options options_;
+  Mutex mutex_;
+  CondVar changed_;
+  bool shut_down_ ABSL_GUARDED_BY(mutex_) = false;
+  int describing_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::shared_ptr<plimsoll::Session> session_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,74 @@
+#include "agent/session/coalesce.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "common/histogram.h"
+
+namespace plimsoll {
+namespace {
+
+void MergeDistribution(const v1::Distribution& later, v1::Distribution& into) {
+  if (later.count() == 0) return;
+  Histogram sum;
+  // Both sides come from our own recorder: they cannot contradict themselves.
+  sum.Merge(into).IgnoreError();
+  sum.Merge(later).IgnoreError();
+  into = sum.ToProto();
+}
+
+void DropTrace(v1::Frame& frame) {
+  frame.clear_trace();
+  frame.set_untraced_writes(frame.latency().count());
+}
+
+}  // namespace
+
+void CoalesceFrame(v1::Frame&& later, bool keep_trace, v1::Frame& frame) {
+  if (!keep_trace) DropTrace(later);
+  frame.set_interval_count(frame.interval_count() + later.interval_count());
+  MergeDistribution(later.latency(), *frame.mutable_latency());
+  if (later.has_response()) MergeDistribution(later.response(), *frame.mutable_response());
+  frame.set_bytes(frame.bytes() + later.bytes());
+  frame.set_between_ns(frame.between_ns() + later.between_ns());
+  if (frame.first_seq() == 0) {
+    frame.set_first_seq(later.first_seq());
+    frame.set_first_start_ns(later.first_start_ns());
+  }
+  if (later.last_end_ns() != 0) frame.set_last_end_ns(later.last_end_ns());
+  if (later.has_slowest() && (!frame.has_slowest() || later.slowest().latency_ns() > frame.slowest().latency_ns())) {
+    frame.mutable_slowest()->Swap(later.mutable_slowest());
+  }
+  frame.set_ring_full_waits(frame.ring_full_waits() + later.ring_full_waits());
+  frame.set_ring_full_wait_ns(frame.ring_full_wait_ns() + later.ring_full_wait_ns());
+  frame.set_in_flight_since_ns(later.in_flight_since_ns());
+  frame.set_cut_ns(later.cut_ns());
+  for (std::string& block : *later.mutable_trace()) *frame.add_trace() = std::move(block);
+  frame.set_untraced_writes(frame.untraced_writes() + later.untraced_writes());
+}
+
+void CoalesceBatch(v1::FrameBatch&& later, bool keep_trace, v1::FrameBatch& batch) {
+  for (v1::Frame& frame : *later.mutable_frames()) {
+    auto* frames = batch.mutable_frames();
+    const auto same = std::find_if(frames->begin(), frames->end(), [&frame](const v1::Frame& other) {
+      return other.step() == frame.step() && other.qm() == frame.qm() && other.closing() == frame.closing() &&
+             other.first_interval() + static_cast<int32_t>(other.interval_count()) == frame.first_interval() &&
+             // Warm-up and measured intervals stay apart: they are counted apart.
+             (other.first_interval() < 0) == (frame.first_interval() < 0);
+    });
+    if (same != frames->end()) {
+      CoalesceFrame(std::move(frame), keep_trace, *same);
+    } else {
+      if (!keep_trace) DropTrace(frame);
+      *batch.add_frames() = std::move(frame);
+    }
+  }
+  if (later.has_sample()) batch.mutable_sample()->Swap(later.mutable_sample());
+}
+
+void DropTraces(v1::FrameBatch& batch) {
+  for (v1::Frame& frame : *batch.mutable_frames()) DropTrace(frame);
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,299 @@
+#include "agent/session/session.h"
+
+#include <spdlog/spdlog.h>
+
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/status_macros.h"
+#include "common/units.h"
+#include "common/version.h"
+
+namespace plimsoll {
+namespace {
+
+// A write that has been in flight for longer is reported with every Alive.
+constexpr int64_t kInFlightReportNs = kNsPerSecond;
+
+// The phase in which the work itself tells the state.
+constexpr char kWorking[] = "working";
+
+std::chrono::steady_clock::time_point SteadyTime(int64_t monotonic_ns) {
+  // libstdc++'s steady_clock is CLOCK_MONOTONIC.
+  return std::chrono::steady_clock::time_point(std::chrono::nanoseconds(monotonic_ns));
+}
+
+}  // namespace
+
+Session::Session(Options options)
+    : options_(std::move(options)),
+      opened_(options_.clock->Now()),
+      lease_(opened_, options_.first_lease_ns),
+      thread_([this] { Run(); }) {}
+
+Session::~Session() {
+  Break("the agent shuts down");
+  thread_.join();
+}
+
+void Session::Deliver(v1::ControllerMessage message) {
+  if (!lease_.Renew(options_.clock->Now())) {
+    // Too late: the session's thread is ending the session, or will find out at once.
+    MutexLock lock(mutex_);
+    changed_.NotifyAll();
+    return;
+  }
+  switch (message.message_case()) {
+    case v1::ControllerMessage::kHeartbeat:
+      SendAlive(message.heartbeat().id());
+      return;
+    case v1::ControllerMessage::kStop: {
+      std::shared_ptr<LogWork> work;
+      {
+        MutexLock lock(mutex_);
+        if (phase_ == kWorking) {
+          // Behind an Arm that the session's thread has not handled yet: a stop must not overtake it.
+          inbox_.push_back(std::move(message));
+          changed_.NotifyAll();
+          return;
+        }
+        stop_reason_ = message.stop().reason();
+        work = work_;
+      }
+      if (work != nullptr) work->Stop(message.stop().reason());
+      return;
+    }
+    case v1::ControllerMessage::kStopTrace: {
+      std::shared_ptr<LogWork> work;
+      {
+        MutexLock lock(mutex_);
+        work = work_;
+      }
+      if (work != nullptr) work->StopTrace(message.stop_trace().at_ns());
+      return;
+    }
+    default: {
+      MutexLock lock(mutex_);
+      inbox_.push_back(std::move(message));
+      changed_.NotifyAll();
+    }
+  }
+}
+
+void Session::Break(const std::string& reason) {
+  std::shared_ptr<LogWork> work;
+  {
+    MutexLock lock(mutex_);
+    if (broken_.has_value() || over_) return;
+    broken_ = reason;
+    work = work_;
+    changed_.NotifyAll();
+  }
+  if (work != nullptr) work->Stop(reason);
+}
+
+bool Session::over() const {
+  MutexLock lock(mutex_);
+  return over_;
+}
+
+v1::SessionHolder Session::holder() const {
+  v1::SessionHolder holder;
+  MutexLock lock(mutex_);
+  holder.set_run_id(run_id_);
+  holder.set_peer(options_.peer);
+  holder.set_age_ns(static_cast<uint64_t>(options_.clock->Now() - opened_));
+  return holder;
+}
+
+std::string Session::StateName() const {
+  return work_ != nullptr && phase_ == kWorking ? work_->State() : phase_;
+}
+
+std::string Session::Describe() const {
+  const int64_t age_s = (options_.clock->Now() - opened_) / kNsPerSecond;
+  std::string text;
+  std::shared_ptr<LogWork> work;
+  {
+    MutexLock lock(mutex_);
+    text = absl::StrCat("run ", run_id_.empty() ? "(not named yet)" : run_id_, " of ", options_.peer, " for ", age_s,
+                        " s (", StateName(), ")");
+    work = work_;
+  }
+  if (work != nullptr) {
+    const int64_t now = options_.clock->Now().value;
+    for (const v1::InFlight& write : work->InFlight(kInFlightReportNs)) {
+      absl::StrAppend(&text, "; qm", write.qm(), " has been in one write for ", (now - write.since_ns()) / kNsPerSecond,
+                      " s");
+    }
+  }
+  return text;
+}
+
+void Session::OnFrames(v1::FrameBatch frames) {
+  outbox_.PushFrames(std::move(frames));
+  options_.wake();
+}
+
+void Session::OnStepDone(v1::StepDone done) {
+  v1::AgentMessage message;
+  *message.mutable_step_done() = std::move(done);
+  Send(std::move(message));
+}
+
+void Session::OnFault(v1::Fault fault) {
+  v1::AgentMessage message;
+  *message.mutable_fault() = std::move(fault);
+  Send(std::move(message));
+}
+
+void Session::Send(v1::AgentMessage message) {
+  outbox_.Push(std::move(message));
+  options_.wake();
+}
+
+void Session::SendFault(const absl::Status& status) {
+  v1::Fault fault;
+  fault.set_code(static_cast<int32_t>(status.code()));
+  fault.set_message(std::string(status.message()));
+  OnFault(std::move(fault));
+}
+
+void Session::SendAlive(uint64_t id) {
+  v1::AgentMessage message;
+  v1::Alive& alive = *message.mutable_alive();
+  alive.set_id(id);
+  std::shared_ptr<LogWork> work;
+  {
+    MutexLock lock(mutex_);
+    alive.set_state(StateName());
+    work = work_;
+  }
+  if (work != nullptr) {
+    for (v1::InFlight& write : work->InFlight(kInFlightReportNs)) *alive.add_in_flight() = std::move(write);
+  }
+  Send(std::move(message));
+}
+
+absl::StatusOr<v1::ControllerMessage> Session::NextMessage() {
+  MutexLock lock(mutex_);
+  while (true) {
+    if (broken_.has_value()) return absl::CancelledError(*broken_);
+    if (lease_.Expired(options_.clock->Now())) {
+      return absl::DeadlineExceededError(absl::StrCat("no message from the controller for ",
+                                                      FormatDuration(lease_.length_ns()), ": the lease ran out"));
+    }
+    if (!inbox_.empty()) {
+      v1::ControllerMessage message = std::move(inbox_.front());
+      inbox_.pop_front();
+      return message;
+    }
+    changed_.WaitUntil(mutex_, SteadyTime(lease_.deadline_ns().load(std::memory_order_relaxed)));
+  }
+}
+
+void Session::Run() {
+  const absl::Status result = Serve();
+  if (!result.ok()) {
+    spdlog::warn("session of {} ends: {}", options_.peer, std::string(result.message()));
+    SendFault(result);
+  }
+  StopAndCleanUp(result);
+  {
+    MutexLock lock(mutex_);
+    over_ = true;
+  }
+  options_.finished(result);
+}
+
+absl::Status Session::Serve() {
+  PLIMSOLL_ASSIGN_OR_RETURN(const v1::ControllerMessage first, NextMessage());
+  if (!first.has_prepare()) return absl::FailedPreconditionError("a session begins with Prepare");
+  PLIMSOLL_RETURN_IF_ERROR(PrepareWork(first.prepare()));
+  while (true) {
+    PLIMSOLL_ASSIGN_OR_RETURN(const v1::ControllerMessage message, NextMessage());
+    std::shared_ptr<LogWork> work;
+    {
+      MutexLock lock(mutex_);
+      work = work_;
+    }
+    if (message.has_arm()) {
+      v1::AgentMessage answer;
+      *answer.mutable_armed() = work->Arm(message.arm());
+      Send(std::move(answer));
+    } else if (message.has_stop()) {
+      work->Stop(message.stop().reason());
+    } else if (message.has_release()) {
+      MutexLock lock(mutex_);
+      keep_files_ = message.release().keep_files();
+      return absl::OkStatus();
+    } else {
+      return absl::FailedPreconditionError("the agent is prepared: expected Arm, Stop or Release");
+    }
+  }
+}
+
+absl::Status Session::PrepareWork(const v1::Prepare& prepare) {
+  if (prepare.protocol_version() != kProtocolVersion) {
+    return absl::FailedPreconditionError(absl::StrCat("the controller speaks protocol ", prepare.protocol_version(),
+                                                      ", this agent (", kVersion, ") speaks ", kProtocolVersion,
+                                                      ": install the same version on both"));
+  }
+  const v1::HostPlan& plan = prepare.plan();
+  lease_.SetLength(options_.clock->Now(), plan.lease_ns());
+  {
+    MutexLock lock(mutex_);
+    run_id_ = plan.run_id();
+    phase_ = "preparing";
+    keep_files_ = plan.keep_files();
+  }
+  spdlog::info("session of {}: run {} as {}", options_.peer, plan.run_id(), plan.host_label());
+  PLIMSOLL_ASSIGN_OR_RETURN(std::unique_ptr<LogWork> made, options_.make_work(plan, lease_.deadline_ns(), *this));
+  std::shared_ptr<LogWork> work = std::move(made);
+  std::optional<std::string> stop;
+  {
+    MutexLock lock(mutex_);
+    work_ = work;
+    stop = broken_.has_value() ? broken_ : stop_reason_;
+  }
+  if (stop.has_value()) work->Stop(*stop);  // it came while there was nothing to stop yet
+  PLIMSOLL_ASSIGN_OR_RETURN(v1::Prepared prepared, work->Prepare([this](uint64_t done_bytes, uint64_t total_bytes) {
+    v1::AgentMessage progress;
+    progress.mutable_prepare_progress()->set_done_bytes(done_bytes);
+    progress.mutable_prepare_progress()->set_total_bytes(total_bytes);
+    Send(std::move(progress));
+  }));
+  {
+    MutexLock lock(mutex_);
+    phase_ = kWorking;
+  }
+  v1::AgentMessage message;
+  *message.mutable_prepared() = std::move(prepared);
+  Send(std::move(message));
+  return absl::OkStatus();
+}
+
+void Session::StopAndCleanUp(const absl::Status& reason) {
+  std::shared_ptr<LogWork> work;
+  bool keep_files = false;
+  {
+    MutexLock lock(mutex_);
+    work = work_;
+    phase_ = "cleaning up";
+    keep_files = keep_files_;
+  }
+  if (work == nullptr) return;
+  work->Stop(reason.ok() ? "released" : std::string(reason.message()));
+  // A write in a hung system call cannot be called back; until it returns nothing can be cleaned and nobody else
+  // served.
+  while (!work->WaitIdle(5 * kNsPerSecond)) spdlog::warn("waiting for a write that does not return: {}", Describe());
+  v1::AgentMessage message;
+  *message.mutable_released() = work->Release(keep_files);
+  if (!message.released().left_behind().empty()) spdlog::error("left behind: {}", message.released().left_behind());
+  Send(std::move(message));
+  MutexLock lock(mutex_);
+  work_ = nullptr;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,99 @@
+// One controller's hold on the agent, without the transport.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "agent/log/log_work.h"
+#include "agent/session/lease.h"
+#include "agent/session/outbox.h"
+#include "common/clock.h"
+#include "common/mutex.h"
+#include "plimsoll/v1/agent.pb.h"
+
+namespace plimsoll {
+
+// Takes the controller's messages, drives the work, keeps the lease, and cleans up on every path.
+//
+// A thread of its own does what may block (preparing, arming, releasing); heartbeats, stops and the lease are served on
+// the transport's threads, so that a hung file system never makes the agent deaf. It ends after Release, when the
+// stream breaks, when the lease runs out, or when the work could not be made; then it stops the writers, waits for the
+// last write however long that takes, and removes the files.
+class Session final : public WorkSink {
+ public:
+  using WorkFactory = std::function<absl::StatusOr<std::unique_ptr<LogWork>>(
+      const v1::HostPlan& plan, const std::atomic<int64_t>& lease_deadline_ns, WorkSink& sink)>;
+
+  struct Options {
+    WorkFactory make_work;
+    const Clock* clock = nullptr;
+    std::string peer;
+    // Until Prepare names the plan's lease.
+    int64_t first_lease_ns = 10 * int64_t{1'000'000'000};
+    // Something waits in the outbox. Any thread.
+    std::function<void()> wake;
+    // The session is over and everything is clean; the outbox may still hold messages. Session's thread, once.
+    std::function<void(absl::Status)> finished;
+  };
+
+  explicit Session(Options options);
+  // Breaks the session where it still runs, and waits for its end.
+  ~Session() override;
+
+  // A message from the controller. Any thread, in the order of arrival.
+  void Deliver(v1::ControllerMessage message);
+  // The stream is gone, or the agent shuts down.
+  void Break(const std::string& reason);
+  bool over() const;
+
+  Outbox& outbox() { return outbox_; }
+  v1::SessionHolder holder() const;
+  // For who asks while it is busy: "run 7f3a21 of ipv4:127.0.0.1:4711 for 12 s (running)".
+  std::string Describe() const;
+
+  void OnFrames(v1::FrameBatch frames) override;
+  void OnStepDone(v1::StepDone done) override;
+  void OnFault(v1::Fault fault) override;
+
+ private:
+  void Run();
+  // The session's course until it ends; the status is what the controller is told.
+  absl::Status Serve();
+  absl::Status PrepareWork(const v1::Prepare& prepare);
+  void StopAndCleanUp(const absl::Status& reason);
+  // Next message for the session's thread; an error when the session must end.
+  absl::StatusOr<v1::ControllerMessage> NextMessage();
+  void Send(v1::AgentMessage message);
+  void SendFault(const absl::Status& status);
+  void SendAlive(uint64_t id);
+  std::string StateName() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const Options options_;
+  const MonotonicNs opened_;
+  Lease lease_;
+  Outbox outbox_;
+
+  mutable Mutex mutex_;
+  CondVar changed_;
+  std::deque<v1::ControllerMessage> inbox_ ABSL_GUARDED_BY(mutex_);
+  std::optional<std::string> broken_ ABSL_GUARDED_BY(mutex_);
+  std::string run_id_ ABSL_GUARDED_BY(mutex_);
+  std::string phase_ ABSL_GUARDED_BY(mutex_) = "idle";
+  // Set once by the session's thread, reset only by it when all is over.
+  std::shared_ptr<LogWork> work_ ABSL_GUARDED_BY(mutex_);
+  // A Stop that came before there was work to stop.
+  std::optional<std::string> stop_reason_ ABSL_GUARDED_BY(mutex_);
+  bool keep_files_ ABSL_GUARDED_BY(mutex_) = false;
+  bool over_ ABSL_GUARDED_BY(mutex_) = false;
+
+  std::thread thread_;  // last: starts when everything else is there
+};
+
+}  // namespace plimsoll

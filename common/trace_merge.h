@@ -1,0 +1,78 @@
+// All writers' traces as one, in the order of time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/trace_codec.h"
+
+namespace plimsoll {
+
+// One writer's writes, piece by piece, on the clock that all writers of a merge share: whoever reads frames maps them.
+class TraceSource {
+ public:
+  virtual ~TraceSource() = default;
+  // Replaces what `writes` holds with the next piece, such as one block: at least one write, starts that do not go
+  // back, neither in the piece nor from the one before. Leaves `writes` empty at the end.
+  virtual absl::Status Next(std::vector<TracedWrite>& writes) = 0;
+};
+
+struct MergedWrite {
+  TracedWrite write;
+  uint32_t host = 0;
+  uint32_t qm = 0;
+  bool operator==(const MergedWrite&) const = default;
+};
+
+// Merges any number of writers in the total order of (start, host, qm, place in the writer's trace): the same traces
+// give the same sequence, however they were cut into pieces. Holds one piece of each writer at a time. A tournament
+// tree: one comparison a level for each write. Not thread-safe.
+class TraceMerge {
+ public:
+  struct Writer {
+    uint32_t host = 0;
+    uint32_t qm = 0;
+    TraceSource* source = nullptr;  // borrowed, never null
+  };
+
+  // No two writers have the same host and qm.
+  explicit TraceMerge(std::vector<Writer> writers);
+
+  // Appends the next writes to `merged`, at most `most` of them; fewer only at the end, which has come when none is
+  // appended. An error of a source, and INVALID_ARGUMENT where a source goes back in time; after one, the merge is
+  // over.
+  absl::Status Next(size_t most, std::vector<MergedWrite>& merged);
+
+ private:
+  // A writer's foremost write, as the tree compares it. Writers that are through stand behind all others.
+  struct Head {
+    int64_t start_ns = 0;
+    size_t rank = 0;
+  };
+  struct Lane {
+    Writer writer;
+    std::vector<TracedWrite> piece;
+    size_t at = 0;
+    int64_t last_start_ns = INT64_MIN;
+  };
+
+  static bool Before(const Head& a, const Head& b) {
+    return a.start_ns < b.start_ns || (a.start_ns == b.start_ns && a.rank < b.rank);
+  }
+  absl::Status Refill(Lane& lane);
+  Head HeadOf(size_t lane) const;
+  absl::Status Begin();
+  Head Play(size_t node);
+
+  std::vector<Lane> lanes_;  // in the order of (host, qm)
+  // Losers of the matches; node 1 is the final, node n's players come from nodes 2n and 2n + 1, and those from
+  // lanes_.size() on are the lanes.
+  std::vector<Head> losers_;
+  Head winner_;
+  bool begun_ = false;
+  absl::Status failed_;
+};
+
+}  // namespace plimsoll

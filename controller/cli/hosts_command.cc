@@ -1,0 +1,141 @@
+#include "controller/cli/hosts_command.h"
+
+#include <cerrno>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/clock.h"
+#include "common/posix_error.h"
+#include "common/status_macros.h"
+#include "common/units.h"
+#include "controller/plan/host_list.h"
+#include "controller/run/exit_code.h"
+#include "controller/run/fleet.h"
+#include "controller/run/grpc_agent_client.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr int kProbes = 32;
+constexpr int64_t kTimeoutNs = 10 * kNsPerSecond;
+constexpr double kMaxSlewPpm = 500;
+
+struct HostsFlags {
+  std::string hosts;
+  std::string hosts_file;
+  std::string directory;
+};
+
+absl::StatusOr<std::vector<std::string>> Addresses(const HostsFlags& flags) {
+  std::vector<std::string> addresses;
+  if (!flags.hosts.empty()) {
+    PLIMSOLL_ASSIGN_OR_RETURN(addresses, ParseHostList(flags.hosts));
+  }
+  if (!flags.hosts_file.empty()) {
+    std::ifstream file(flags.hosts_file);
+    if (!file) return PosixError("--hosts-file", flags.hosts_file, errno);
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    PLIMSOLL_ASSIGN_OR_RETURN(const std::vector<std::string> more, ReadHostsFile(text, flags.hosts_file));
+    addresses.insert(addresses.end(), more.begin(), more.end());
+  }
+  if (addresses.empty()) return absl::InvalidArgumentError("name agents with --hosts or --hosts-file");
+  return addresses;
+}
+
+std::string Microseconds(int64_t ns) {
+  return absl::StrFormat("%.1f us", static_cast<double>(ns) / 1e3);
+}
+
+void PrintDirectory(const v1::DirectoryDescription& directory, std::ostream& out) {
+  if (!directory.error().empty()) {
+    out << absl::StrFormat("  %-16s %s: %s\n", "directory", directory.path(), directory.error());
+    return;
+  }
+  out << absl::StrFormat("  %-16s %s on %s, %s at %s (%s)\n", "directory", directory.path(), directory.fs_type(),
+                         directory.fs_source(), directory.mount_point(), directory.mount_options());
+  out << absl::StrFormat("  %-16s %s of %s\n", "free", FormatSizeForPeople(directory.free_bytes()),
+                         FormatSizeForPeople(directory.total_bytes()));
+  if (!directory.caveat().empty()) {
+    out << absl::StrFormat("  %-16s %s %s\n", "note", directory.fs_type(), directory.caveat());
+  }
+}
+
+void PrintHost(const Host& host, MonotonicNs now, std::ostream& out) {
+  const v1::HostDescription& facts = *host.description;
+  out << absl::StrFormat("%s (%s)\n", host.label, host.address);
+  out << absl::StrFormat("  %-16s %s, protocol %d\n", "version", facts.version(), facts.protocol_version());
+  out << absl::StrFormat("  %-16s %s, %d CPUs, %s\n", "kernel", facts.kernel(), facts.cpus(),
+                         FormatSizeForPeople(facts.memory_bytes()));
+  for (const v1::DirectoryDescription& directory : facts.directories()) PrintDirectory(directory, out);
+  if (host.clock.empty()) {
+    out << absl::StrFormat("  %-16s no answer to the probes\n", "clock");
+  } else {
+    const ClockOffset offset = host.clock.OffsetAtLocal(now.value);
+    out << absl::StrFormat("  %-16s offset %.9f s +/- %s, source %s, a read takes %d ns\n", "clock",
+                           static_cast<double>(offset.offset_ns) / 1e9, Microseconds(offset.error_ns),
+                           facts.clock_source(), facts.clock_read_ns() / 2);
+    out << absl::StrFormat(
+        "  %-16s %+.6f s against this host, %s\n", "wall clock", static_cast<double>(host.wall_difference_ns) / 1e9,
+        facts.time_synchronized()
+            ? absl::StrCat("synchronised, error at most ", Microseconds(static_cast<int64_t>(facts.time_error_ns())))
+            : "not synchronised");
+    out << absl::StrFormat("  %-16s %s at best\n", "round trip", Microseconds(host.clock.MinRoundTripNs()));
+  }
+  if (facts.has_holder()) {
+    out << absl::StrFormat("  %-16s run %s of %s for %d s\n", "busy with", facts.holder().run_id(),
+                           facts.holder().peer(), facts.holder().age_ns() / 1'000'000'000);
+  }
+}
+
+int HostsMain(const HostsFlags& flags, CommandLine& line) {
+  const absl::StatusOr<std::vector<std::string>> addresses = Addresses(flags);
+  if (!addresses.ok()) {
+    return PrintError(line, addresses.status(), Exit::kWrong);
+  }
+  const SystemClock clock;
+  EventQueue events;
+  Fleet fleet(
+      *addresses, kMaxSlewPpm,
+      [&clock](const std::string& address, AgentListener& listener) {
+        return MakeGrpcAgentClient(address, clock, listener);
+      },
+      clock, events);
+  const std::vector<std::string> directories =
+      flags.directory.empty() ? std::vector<std::string>{} : std::vector<std::string>{flags.directory};
+  fleet.DescribeAll(std::vector<std::vector<std::string>>(fleet.size(), directories), kTimeoutNs);
+  fleet.ProbeAll(kProbes, kTimeoutNs);
+  LabelHosts(fleet.hosts());
+  Exit code = Exit::kOk;
+  for (const auto& host : fleet.hosts()) {
+    if (host->description.ok()) {
+      PrintHost(*host, clock.Now(), line.out);
+    } else {
+      code = Exit::kCannotRun;
+      PrintError(line,
+                 absl::StrCat("agent at ", host->address, ": ", std::string(host->description.status().message())),
+                 code);
+    }
+  }
+  return static_cast<int>(code);
+}
+
+}  // namespace
+
+void AddHostsCommand(CLI::App& app, CommandLine& line) {
+  auto flags = std::make_shared<HostsFlags>();
+  CLI::App* command = app.add_subcommand("hosts", "Show each agent: version, kernel, storage, clock");
+  command->add_option("--hosts,HOSTS", flags->hosts, "Agents: a,b:7462,[::1]:7463,node[1-4]")->type_name("LIST");
+  command->add_option("--hosts-file", flags->hosts_file, "File with agents, one or more a line, # for comments")
+      ->type_name("FILE");
+  command->add_option("--dir", flags->directory, "Directory to tell about on each host")->type_name("DIR");
+  command->footer("Example:\n  plimsoll hosts --hosts node[1-4] --dir /mnt/mqlog");
+  command->callback([flags, &line] { line.action = [flags, &line] { return HostsMain(*flags, line); }; });
+}
+
+}  // namespace plimsoll

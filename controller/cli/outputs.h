@@ -1,0 +1,14 @@
+// Where a report goes: the files of a result directory.
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "plimsoll/v1/report.pb.h"
+
+namespace plimsoll {
+
+// Writes report.txt, report.json, report.csv and timeline.csv into `directory`. Goes on past a failure and returns the first.
+absl::Status WriteReportFiles(const std::string& directory, const v1::Report& report);
+
+}  // namespace plimsoll

@@ -1,0 +1,129 @@
+#include "controller/cli/plan_flags.h"
+
+#include <map>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/status_macros.h"
+#include "controller/cli/command.h"
+#include "controller/plan/host_list.h"
+#include "controller/plan/plan_schema.h"
+#include "controller/plan/plan_value.h"
+#include "controller/plan/text_file.h"
+
+namespace plimsoll {
+namespace {
+
+using google::protobuf::Descriptor;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+
+constexpr size_t kMaxHostsFileBytes = 1 << 20;
+
+// An option whose values are kept as text. May repeat where `repeats`; takes one value each time, so that it does not
+// swallow what follows it.
+CLI::Option* AddTextOption(CLI::App& app, const std::string& names, const std::string& help, bool repeats) {
+  CLI::Option* option =
+      app.add_option(names, CLI::callback_t([](const CLI::results_t&) { return true; }), WrapHelp(help));
+  option->type_size(1)->expected(1);
+  if (repeats) option->take_all();
+  return option;
+}
+
+// Addresses are compared with their port.
+std::string Canonical(const std::string& address) {
+  const auto addresses = ParseHostList(address);
+  return addresses.ok() && addresses->size() == 1 ? addresses->front() : address;
+}
+
+absl::Status WithOption(const std::string& option, const absl::Status& status) {
+  return {status.code(), absl::StrCat("--", option, ": ", std::string(status.message()))};
+}
+
+}  // namespace
+
+PlanFlags::PlanFlags(CLI::App& app) {
+  hosts_ =
+      AddTextOption(app, "--hosts",
+                    "Hosts: host, host:port, [v6]:port, unix:/path, node[1-4], separated by commas; none: this machine",
+                    true)
+          ->type_name("LIST")
+          ->group("Hosts");
+  hosts_file_ = AddTextOption(app, "--hosts-file", "File with hosts, one a line; # begins a comment", false)
+                    ->type_name("FILE")
+                    ->group("Hosts");
+  AddFlags(*v1::LogWorkload::descriptor(), "Workload of every host", app);
+  AddFlags(*v1::TestPlan::descriptor(), "Run", app);
+}
+
+void PlanFlags::AddFlags(const Descriptor& message, const std::string& group, CLI::App& app) {
+  for (int i = 0; i < message.field_count(); ++i) {
+    const FieldDescriptor& field = *message.field(i);
+    const v1::FieldRule& rule = RuleOf(field);
+    if (rule.flag().empty()) continue;
+    std::string names = "--" + rule.flag();
+    for (const std::string& alias : rule.alias()) absl::StrAppend(&names, ",--", alias);
+    const std::string summary = Summary(field);
+    const std::string help = summary.empty() ? rule.help() : absl::StrCat(rule.help(), " (", summary, ")");
+    CLI::Option* option = nullptr;
+    if (KindOf(field) == ValueKind::kBool) {
+      const std::string wrapped = WrapHelp(rule.help());
+      option = app.add_flag(names, wrapped);
+    } else {
+      option = AddTextOption(app, names, help, field.is_repeated())->type_name(rule.metavar());
+    }
+    option->group(group);
+    flags_.push_back({&field, option});
+  }
+}
+
+absl::Status PlanFlags::ApplyTo(v1::TestPlan& plan) const {
+  PLIMSOLL_RETURN_IF_ERROR(ApplyHosts(plan));
+  for (const Flag& flag : flags_) {
+    if (flag.option->count() == 0) continue;
+    const bool in_workload = flag.field->containing_type() == v1::LogWorkload::descriptor();
+    Message& message = in_workload ? static_cast<Message&>(*plan.mutable_workload()) : plan;
+    const std::vector<std::string>& given = flag.option->results();
+    const std::string text = flag.field->is_repeated() ? absl::StrJoin(given, ",") : given.back();
+    const absl::Status status = SetFromText(*flag.field, text, message);
+    if (!status.ok()) return WithOption(RuleOf(*flag.field).flag(), status);
+    if (!in_workload) continue;
+    for (v1::HostSpec& host : *plan.mutable_hosts()) {
+      if (!host.has_workload()) continue;
+      v1::LogWorkload& own = *host.mutable_workload();
+      own.GetReflection()->ClearField(&own, flag.field);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PlanFlags::ApplyHosts(v1::TestPlan& plan) const {
+  std::vector<std::string> addresses;
+  if (hosts_->count() > 0) {
+    auto listed = ParseHostList(absl::StrJoin(hosts_->results(), ","));
+    if (!listed.ok()) return WithOption("hosts", listed.status());
+    addresses = *std::move(listed);
+  }
+  if (hosts_file_->count() > 0) {
+    const std::string& path = hosts_file_->results().back();
+    const auto text = ReadTextFile(path, kMaxHostsFileBytes);
+    if (!text.ok()) return WithOption("hosts-file", text.status());
+    const auto listed = ReadHostsFile(*text, path);
+    if (!listed.ok()) return WithOption("hosts-file", listed.status());
+    addresses.insert(addresses.end(), listed->begin(), listed->end());
+  }
+  if (addresses.empty()) return absl::OkStatus();
+  std::map<std::string, v1::HostSpec> known;
+  for (const v1::HostSpec& host : plan.hosts()) known[Canonical(host.address())] = host;
+  plan.clear_hosts();
+  for (const std::string& address : addresses) {
+    v1::HostSpec& host = *plan.add_hosts();
+    if (const auto found = known.find(address); found != known.end()) host = found->second;
+    host.set_address(address);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace plimsoll

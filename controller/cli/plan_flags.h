@@ -1,0 +1,41 @@
+// The options of a command line that say what a plan says.
+#pragma once
+
+#include <google/protobuf/descriptor.h>
+
+#include <CLI/CLI.hpp>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "plimsoll/v1/plan.pb.h"
+
+namespace plimsoll {
+
+// One option for every field of a plan whose rule names one, with its other spellings, and --hosts and --hosts-file.
+//
+// Construct before parsing, call ApplyTo after it. The app must outlive the object.
+class PlanFlags {
+ public:
+  explicit PlanFlags(CLI::App& app);
+
+  // Puts the options that were given over `plan`: over the plan's own value, and over the value of every host that has
+  // one of its own. --hosts and --hosts-file, together, replace the hosts; a host of the plan with the same address
+  // keeps its workload. INVALID_ARGUMENT "--file-size: '64q' is not a size: ..."; what the system says of the hosts
+  // file.
+  absl::Status ApplyTo(v1::TestPlan& plan) const;
+
+ private:
+  struct Flag {
+    const google::protobuf::FieldDescriptor* field;
+    const CLI::Option* option;
+  };
+
+  void AddFlags(const google::protobuf::Descriptor& message, const std::string& group, CLI::App& app);
+  absl::Status ApplyHosts(v1::TestPlan& plan) const;
+
+  std::vector<Flag> flags_;
+  const CLI::Option* hosts_;
+  const CLI::Option* hosts_file_;
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,68 @@
+#include "controller/cli/report_command.h"
+
+#include <filesystem>
+#include <memory>
+#include <ostream>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/units.h"
+#include "controller/analysis/analyzer.h"
+#include "controller/analysis/judge.h"
+#include "controller/cli/outputs.h"
+#include "controller/render/json.h"
+#include "controller/render/text.h"
+#include "controller/run/exit_code.h"
+#include "controller/run/journal.h"
+
+namespace plimsoll {
+namespace {
+
+struct ReportFlags {
+  std::string directory;
+  bool json = false;
+  bool print_only = false;
+};
+
+int ReportMain(const ReportFlags& flags, CommandLine& line) {
+  const bool is_file = std::filesystem::is_regular_file(flags.directory);
+  const std::string journal = is_file ? flags.directory : flags.directory + "/journal";
+  Analyzer analyzer;
+  uint64_t records = 0;
+  const absl::StatusOr<JournalEnd> end = ReadJournal(journal, [&](const v1::JournalRecord& record) {
+    ++records;
+    analyzer.Add(record);
+  });
+  if (!end.ok() && end.status().code() != absl::StatusCode::kDataLoss) {
+    return PrintError(line, end.status(), Exit::kWrong);
+  }
+  if (!end.ok()) {
+    // What comes before the damage is whole.
+    analyzer.AddDamage(absl::StrCat(std::string(end.status().message()), "; the report covers what comes before it."));
+  } else if (end->trailing_bytes > 0) {
+    analyzer.AddDamage(absl::StrCat("The journal is cut off at byte ", FormatCount(end->bytes), "."));
+  }
+  if (records == 0) return PrintError(line, journal + ": holds no record of a run yet", Exit::kWrong);
+  const v1::Report report = analyzer.Finish();
+  line.out << (flags.json ? RenderJson(report) : RenderText(report)) << std::flush;
+  if (!flags.print_only && !is_file) {
+    if (const absl::Status written = WriteReportFiles(flags.directory, report); !written.ok()) {
+      PrintError(line, written, Exit::kWrong);
+    }
+  }
+  return ExitCode(report);
+}
+
+}  // namespace
+
+void AddReportCommand(CLI::App& app, CommandLine& line) {
+  auto flags = std::make_shared<ReportFlags>();
+  CLI::App* command = app.add_subcommand("report", "Make every output of a run again, from its journal alone");
+  command->add_option("DIR", flags->directory, "Directory of the results, or a journal")->required();
+  command->add_flag("--json", flags->json, "Print the report as JSON instead of text");
+  command->add_flag("--print-only", flags->print_only, "Print only; leave the files as they are");
+  command->footer("Example:\n  plimsoll report plimsoll-results/20261120T192011Z-7f3a21");
+  command->callback([flags, &line] { line.action = [flags, &line] { return ReportMain(*flags, line); }; });
+}
+
+}  // namespace plimsoll

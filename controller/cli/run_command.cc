@@ -1,0 +1,275 @@
+#include "controller/cli/run_command.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <ostream>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/clock.h"
+#include "common/posix_error.h"
+#include "common/status_macros.h"
+#include "common/units.h"
+#include "controller/analysis/judge.h"
+#include "controller/cli/outputs.h"
+#include "controller/cli/plan_flags.h"
+#include "controller/plan/plan_check.h"
+#include "controller/plan/plan_defaults.h"
+#include "controller/plan/plan_yaml.h"
+#include "controller/render/json.h"
+#include "controller/render/csv.h"
+#include "controller/render/text.h"
+#include "controller/run/child_agent.h"
+#include "controller/run/conductor.h"
+#include "controller/run/grpc_agent_client.h"
+#include "controller/run/interrupts.h"
+#include "controller/run/preflight.h"
+#include "controller/run/results.h"
+
+namespace plimsoll {
+namespace {
+
+struct RunFlags {
+  std::unique_ptr<PlanFlags> plan;
+  std::string plan_file;
+  std::string out;
+  std::string csv_file;
+  bool json = false;
+  bool quiet = false;
+  bool dry_run = false;
+};
+
+std::string RandomHex(size_t bytes) {
+  std::random_device random;
+  std::string hex;
+  for (size_t i = 0; i < bytes; ++i) absl::StrAppend(&hex, absl::Hex(random() & 0xffU, absl::kZeroPad2));
+  return hex;
+}
+
+std::string RandomToken() {
+  std::random_device random;
+  std::string token;
+  for (int i = 0; i < 16; ++i) token.push_back(static_cast<char>(random() & 0xffU));
+  return token;
+}
+
+// The plan of file and flags, checked, with every default.
+absl::StatusOr<v1::TestPlan> LoadPlan(const RunFlags& flags) {
+  v1::TestPlan plan;
+  if (!flags.plan_file.empty()) {
+    PLIMSOLL_ASSIGN_OR_RETURN(plan, ReadPlanFile(flags.plan_file));
+  }
+  PLIMSOLL_RETURN_IF_ERROR(flags.plan->ApplyTo(plan));
+  if (plan.hosts().empty() && plan.workload().has_dir()) {
+    // The agent is on this machine: a directory may be named from here.
+    std::error_code error;
+    const std::filesystem::path absolute = std::filesystem::canonical(plan.workload().dir(), error);
+    if (error) return PosixError("--dir", plan.workload().dir(), error.value());
+    if (!std::filesystem::is_directory(absolute)) {
+      return absl::InvalidArgumentError(absl::StrCat("--dir ", plan.workload().dir(), " is no directory"));
+    }
+    plan.mutable_workload()->set_dir(absolute.string());
+  }
+  FillDefaults(plan);
+  PLIMSOLL_RETURN_IF_ERROR(CheckPlan(plan));
+  return plan;
+}
+
+// Everything that one run needs, in the order in which it comes into being.
+class Run {
+ public:
+  Run(const RunFlags& flags, v1::TestPlan plan, CommandLine& line)
+      : flags_(flags),
+        line_(line),
+        plan_(std::move(plan)),
+        steps_(ExpandSteps(plan_)),
+        run_id_(RandomHex(3)),
+        progress_(stderr, isatty(STDERR_FILENO) != 0, flags.quiet) {}
+
+  int Execute() {
+    if (auto failure = Connect(); failure.has_value()) return Fail(*failure);
+    if (flags_.dry_run) return DryRun();
+    for (const std::string& warning : Warnings(fleet_->hosts())) progress_.Warn(warning);
+    for (const std::string& note : PlanNotes(plan_)) progress_.Warn(note);
+    auto results =
+        ResultsDirectory::Create(flags_.out.empty() ? DefaultResultsPath(clock_.WallNow(), run_id_) : flags_.out);
+    if (!results.ok()) return PrintError(line_, results.status(), Exit::kWrong);
+    auto journal = results->CreateJournal();
+    if (!journal.ok()) return PrintError(line_, journal.status(), Exit::kWrong);
+    if (const absl::Status written = WriteFile(results->path() + "/plan.yaml", WritePlan(plan_)); !written.ok()) {
+      return PrintError(line_, written, Exit::kWrong);
+    }
+    WarnOfSharedResults(results->path());
+    RunLog log(*std::move(journal), clock_);
+    std::optional<Failure> failure = Conduct(log);
+    progress_.Clear();
+    if (left_) {
+      log.Flush();
+      PrintError(line_,
+                 absl::StrCat("left at once; the agents stop and clean up within ", FormatDuration(plan_.lease_ns()),
+                              "; `plimsoll report ", results->path(), "` tells what there is"),
+                 Exit::kLeft);
+      // Streams and threads are not waited for: leaving at once is what was asked for.
+      line_.err.flush();
+      _exit(static_cast<int>(Exit::kLeft));
+    }
+    if (failure.has_value()) {
+      results->Discard();
+      return Fail(*failure);
+    }
+    return Report(*results, log);
+  }
+
+ private:
+  std::optional<Failure> Connect() {
+    std::vector<std::string> addresses;
+    for (const v1::HostSpec& host : plan_.hosts()) addresses.push_back(host.address());
+    if (addresses.empty()) {
+      auto child = ChildAgent::Start(plan_.workload().dir());
+      if (!child.ok()) return Failure{Exit::kCannotRun, {std::string(child.status().message())}};
+      child_ = *std::move(child);
+      addresses.push_back(child_->address());
+    }
+    fleet_ = std::make_unique<Fleet>(
+        addresses, plan_.max_slew_ppm(),
+        [this](const std::string& address, AgentListener& listener) {
+          return MakeGrpcAgentClient(address, clock_, listener);
+        },
+        clock_, events_);
+    std::vector<std::vector<std::string>> directories;
+    for (size_t i = 0; i < fleet_->size(); ++i) {
+      workloads_.push_back(EffectiveWorkload(plan_, static_cast<int>(i)));
+      directories.push_back({workloads_.back().dir()});
+    }
+    fleet_->DescribeAll(directories, plan_.lease_ns());
+    if (events_.interrupts() > 0) return Failure{Exit::kInconclusive, {"interrupted: nothing was measured"}};
+    LabelHosts(fleet_->hosts());
+    const std::vector<uint64_t> blocks(plan_.block_size_bytes().begin(), plan_.block_size_bytes().end());
+    if (auto failure = CheckHosts(fleet_->hosts(), workloads_, blocks); failure.has_value()) return failure;
+    fleet_->FindQueueManagers(plan_.lease_ns());
+    return std::nullopt;
+  }
+
+  std::optional<Failure> Conduct(RunLog& log) {
+    Conductor::Options options;
+    options.plan = plan_;
+    options.steps = steps_;
+    options.fleet = fleet_.get();
+    options.events = &events_;
+    options.clock = &clock_;
+    options.log = &log;
+    options.progress = &progress_;
+    const std::string token = RandomToken();
+    for (const auto& host : fleet_->hosts()) {
+      options.host_plans.push_back(
+          MakeHostPlan(plan_, static_cast<int>(host->index), host->label, run_id_, token, kFrameIntervalNs));
+    }
+    Conductor conductor(std::move(options));
+    std::optional<Failure> failure = conductor.Run();
+    left_ = conductor.left();
+    return failure;
+  }
+
+  int Report(const ResultsDirectory& results, RunLog& log) {
+    const v1::Report report = log.analyzer().Finish();
+    absl::Status written = WriteReportFiles(results.path(), report);
+    if (!flags_.csv_file.empty()) written.Update(WriteFile(flags_.csv_file, RenderMqldtCsv(report)));
+    line_.out << (flags_.json ? RenderJson(report) : RenderText(report));
+    if (!flags_.json) line_.out << "Results in " << results.path() << "\n";
+    line_.out.flush();
+    if (!log.journal_status().ok()) PrintError(line_, log.journal_status(), Exit::kOk);
+    if (!written.ok()) PrintError(line_, written, Exit::kOk);
+    if (!line_.out) {
+      PrintError(line_, absl::StrCat("standard output could not be written; the report is in ", results.path()),
+                 Exit::kOk);
+    }
+    return ExitCode(report);
+  }
+
+  int DryRun() {
+    uint64_t total_bytes = 0;
+    line_.out << absl::StrFormat("%-20s %-40s %4s %8s %12s\n", "host", "directory", "QMs", "files", "bytes");
+    for (const auto& host : fleet_->hosts()) {
+      const HostBytes bytes = BytesOf(workloads_[host->index]);
+      total_bytes += bytes.bytes;
+      line_.out << absl::StrFormat("%-20s %-40s %4d %8s %12s\n", host->label, bytes.directory, bytes.writers,
+                                   FormatCount(bytes.files), FormatSizeForPeople(bytes.bytes));
+    }
+    line_.out << "Each run makes and removes plimsoll-<run id>/<host>/qm<N>/active/ below these directories.\n"
+              << FormatSizeForPeople(total_bytes) << " would be written to prepare; " << steps_.size()
+              << (steps_.size() == 1 ? " step of " : " steps of ") << FormatDuration(plan_.duration_ns())
+              << ". Nothing was touched." << std::endl;
+    return static_cast<int>(Exit::kOk);
+  }
+
+  int Fail(const Failure& failure) {
+    for (const std::string& text : failure.lines) PrintError(line_, text, failure.code);
+    return static_cast<int>(failure.code);
+  }
+
+  // A child agent writes on this machine: the journal on the same file system would be measured too.
+  void WarnOfSharedResults(const std::string& results) {
+    struct stat ours{};
+    struct stat theirs{};
+    for (const v1::LogWorkload& workload : workloads_) {
+      if (stat(results.c_str(), &ours) == 0 && stat(workload.dir().c_str(), &theirs) == 0 &&
+          ours.st_dev == theirs.st_dev) {
+        progress_.Warn(absl::StrCat("the results (", results, ") lie on the file system under test (", workload.dir(),
+                                    "); --out names another place"));
+        return;
+      }
+    }
+  }
+
+  const RunFlags& flags_;
+  CommandLine& line_;
+  const v1::TestPlan plan_;
+  const std::vector<v1::LogStep> steps_;
+  const std::string run_id_;
+  const SystemClock clock_;
+  EventQueue events_;
+  const Interrupts interrupts_{events_};
+  Progress progress_;
+  std::vector<v1::LogWorkload> workloads_;
+  std::unique_ptr<ChildAgent> child_;
+  std::unique_ptr<Fleet> fleet_;
+  bool left_ = false;
+};
+
+int RunMain(const RunFlags& flags, CommandLine& line) {
+  absl::StatusOr<v1::TestPlan> plan = LoadPlan(flags);
+  if (!plan.ok()) return PrintError(line, plan.status(), Exit::kWrong);
+  return Run(flags, *std::move(plan), line).Execute();
+}
+
+}  // namespace
+
+void AddRunCommand(CLI::App& app, CommandLine& line) {
+  auto flags = std::make_shared<RunFlags>();
+  CLI::App* command = app.add_subcommand("run", "Measure log writes on one host or on many, all in step");
+  command->add_option("PLAN", flags->plan_file, "Plan in YAML (see `plimsoll plan example`); options override it");
+  flags->plan = std::make_unique<PlanFlags>(*command);
+  command->add_option("--out", flags->out, "Directory for the results (default: plimsoll-results/<UTC time>-<run id>)")
+      ->type_name("DIR");
+  command->add_option("--csv-file,--csvFile", flags->csv_file, "Also write mqldt's CSV columns to this file")
+      ->type_name("FILE");
+  command->add_flag("--json", flags->json, "Print the report as JSON instead of text");
+  command->add_flag("--quiet,-q", flags->quiet, "No progress on standard error");
+  command->add_flag("--dry-run", flags->dry_run, "Show hosts, directories, files and bytes; touch nothing");
+  command->footer(
+      "Examples:\n"
+      "  plimsoll run --dir /mnt/mqlog --bsize 4k,64k --duration 30 --qm 2\n"
+      "  plimsoll run --hosts node[1-4] --dir /mnt/mqlog --qm 3 --require 'p99<10ms'");
+  command->callback([flags, &line] { line.action = [flags, &line] { return RunMain(*flags, line); }; });
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,238 @@
+#include "controller/plan/plan_check.h"
+
+#include <google/protobuf/descriptor.h>
+
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/units.h"
+#include "controller/plan/criteria.h"
+#include "controller/plan/host_list.h"
+#include "controller/plan/plan_defaults.h"
+#include "controller/plan/plan_schema.h"
+#include "controller/plan/plan_value.h"
+#include "controller/plan/text.h"
+
+namespace plimsoll {
+namespace {
+
+using google::protobuf::Descriptor;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using Workload = v1::LogWorkload;
+using Plan = v1::TestPlan;
+
+constexpr uint64_t kExtentUnitBytes = 4096;
+constexpr uint64_t kSectorBytes = 512;
+constexpr size_t kMaxPrefixLength = 64;
+constexpr int kMaxCriteria = 1000;
+constexpr int64_t kMaxTotalNs = int64_t{3650} * 86'400 * kNsPerSecond;
+constexpr size_t kMaxProblems = 20;
+
+// "--file-size (workload.file_size)", or the key alone where there is no option.
+std::string NameOf(const Descriptor& type, int number) {
+  const FieldDescriptor& field = *type.FindFieldByNumber(number);
+  const std::string key = absl::StrCat(&type == Workload::descriptor() ? "workload." : "", FieldKey(field));
+  const std::string& flag = RuleOf(field).flag();
+  return flag.empty() ? key : absl::StrCat("--", flag, " (", key, ")");
+}
+
+std::string WorkloadName(int number) {
+  return NameOf(*Workload::descriptor(), number);
+}
+
+std::string PlanName(int number) {
+  return NameOf(*Plan::descriptor(), number);
+}
+
+class Checker {
+ public:
+  explicit Checker(const Plan& plan) : plan_(plan) {}
+
+  std::vector<std::string> Run() {
+    CheckRanges(plan_, "");
+    CheckHosts();
+    // Rules that tie values together mean little where a value alone is wrong.
+    if (problems_.empty()) CheckSteps();
+    if (!problems_.empty()) return problems_;
+    bool common_checked = false;
+    for (int host = 0; host < std::max(1, plan_.hosts_size()); ++host) {
+      const bool own = host < plan_.hosts_size() && plan_.hosts(host).has_workload();
+      if (!own && common_checked) continue;
+      common_checked = common_checked || !own;
+      CheckWorkload(EffectiveWorkload(plan_, host), own ? absl::StrCat(" on ", plan_.hosts(host).address()) : "");
+    }
+    CheckCriteria();
+    return problems_;
+  }
+
+ private:
+  template <typename... Parts>
+  void Add(const Parts&... parts) {
+    if (problems_.size() < kMaxProblems) problems_.push_back(absl::StrCat(parts...));
+  }
+
+  // Each value by its own rule; a plan may come from elsewhere than from our readers.
+  void CheckRanges(const Message& message, const std::string& where) {
+    const Descriptor& type = *message.GetDescriptor();
+    for (int i = 0; i < type.field_count(); ++i) {
+      const FieldDescriptor& field = *type.field(i);
+      for (int n = 0; n < CountOf(field, message); ++n) {
+        if (KindOf(field) != ValueKind::kMessage) {
+          const auto value = ParseValue(field, FormatValue(field, message, n));
+          if (!value.ok()) Add(NameOf(type, field.number()), where, ": ", value.status().message());
+        } else if (field.is_repeated()) {
+          const Message& item = message.GetReflection()->GetRepeatedMessage(message, &field, n);
+          CheckRanges(item, absl::StrCat(" of ", FieldKey(field), " #", n + 1));
+        } else {
+          CheckRanges(message.GetReflection()->GetMessage(message, &field), where);
+        }
+      }
+    }
+  }
+
+  void CheckHosts() {
+    if (static_cast<size_t>(plan_.hosts_size()) > kMaxHosts) {
+      return Add("--hosts (hosts): ", plan_.hosts_size(), " hosts; a run has at most ", kMaxHosts);
+    }
+    std::set<std::string> seen;
+    for (const v1::HostSpec& host : plan_.hosts()) {
+      const auto addresses = ParseHostList(host.address());
+      if (!addresses.ok()) {
+        Add("--hosts (hosts.address): ", std::string(addresses.status().message()));
+      } else if (addresses->size() != 1) {
+        Add("--hosts (hosts.address): ", Quoted(host.address()), " is more than one host; list each of them");
+      } else if (const std::string& address = addresses->front();
+                 !seen.insert(absl::StartsWith(address, "unix:") ? address : absl::AsciiStrToLower(address)).second) {
+        Add("--hosts (hosts): ", address, " is listed twice; list every agent once");
+      }
+    }
+  }
+
+  void CheckWorkload(const Workload& workload, const std::string& where) {
+    CheckDir(workload.dir(), where);
+    CheckPrefix(workload.file_prefix(), where);
+    const uint64_t extent_bytes = workload.file_size_bytes();
+    const std::string extent = WorkloadName(Workload::kFileSizeBytesFieldNumber);
+    const std::string direct_off = ", or --direct off";
+    if (workload.direct() != v1::DIRECT_MODE_OFF && extent_bytes % kExtentUnitBytes != 0) {
+      Add(extent, " ", FormatSize(extent_bytes), where, " is not a multiple of ", FormatSize(kExtentUnitBytes),
+          ": use ", FormatSize((extent_bytes / kExtentUnitBytes + 1) * kExtentUnitBytes), direct_off);
+    }
+    for (const uint64_t block_bytes : plan_.block_size_bytes()) {
+      const std::string block = absl::StrCat(PlanName(Plan::kBlockSizeBytesFieldNumber), " ", FormatSize(block_bytes));
+      if (block_bytes > extent_bytes) {
+        Add(block, " is larger than an extent of ", FormatSize(extent_bytes), where, ": use at most ",
+            FormatSize(extent_bytes), ", or a larger ", extent);
+      }
+      if (workload.direct() == v1::DIRECT_MODE_ON && block_bytes % kSectorBytes != 0) {
+        Add(block, where, " is not a multiple of ", kSectorBytes, ", which O_DIRECT needs: use ",
+            FormatSize((block_bytes / kSectorBytes + 1) * kSectorBytes), direct_off);
+      }
+    }
+    if (workload.rate_per_second() > 0 && workload.delay_ns() > 0) {
+      Add(WorkloadName(Workload::kRatePerSecondFieldNumber), " and ", WorkloadName(Workload::kDelayNsFieldNumber),
+          where, " are both given: a rate sets the pauses by itself, leave one of them out");
+    }
+  }
+
+  void CheckDir(const std::string& dir, const std::string& where) {
+    const std::string name = WorkloadName(Workload::kDirFieldNumber);
+    if (dir.empty()) {
+      Add(name, where, " is missing: name the directory on the storage under test, as the host sees it");
+    } else if (dir[0] != '/') {
+      Add(name, " ", Quoted(dir), where, " is not absolute: begin it with '/'");
+    }
+  }
+
+  void CheckPrefix(const std::string& prefix, const std::string& where) {
+    const auto is_plain = [](char c) {
+      return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '_' || c == '-';
+    };
+    if (prefix.empty() || prefix.size() > kMaxPrefixLength || prefix[0] == '.' || prefix[0] == '-' ||
+        !std::all_of(prefix.begin(), prefix.end(), is_plain)) {
+      Add(WorkloadName(Workload::kFilePrefixFieldNumber), " ", Quoted(prefix), where, " is not a plain name: use 1 to ",
+          kMaxPrefixLength, " of A-Z a-z 0-9 . _ -, the first neither '.' nor '-'");
+    }
+  }
+
+  void CheckSteps() {
+    const std::string blocks = PlanName(Plan::kBlockSizeBytesFieldNumber);
+    const std::string repeat = PlanName(Plan::kRepeatFieldNumber);
+    const uint64_t steps = static_cast<uint64_t>(plan_.block_size_bytes_size()) * plan_.repeat();
+    if (steps > kMaxSteps) {
+      return Add(blocks, " and ", repeat, " make ", steps, " steps; a run has at most ", kMaxSteps);
+    }
+    const int64_t step_ns = plan_.duration_ns() + plan_.warmup_ns();
+    if (steps > 0 && step_ns > kMaxTotalNs / static_cast<int64_t>(steps)) {
+      Add(PlanName(Plan::kDurationNsFieldNumber), " ", FormatDuration(step_ns), " with warm-up, ", steps,
+          " times, is more than ", FormatDuration(kMaxTotalNs), ": use shorter or fewer steps");
+    }
+  }
+
+  void CheckCriteria() {
+    const std::string name = PlanName(Plan::kCriteriaFieldNumber);
+    if (plan_.criteria_size() > kMaxCriteria) {
+      return Add(name, ": ", plan_.criteria_size(), " criteria; a run has at most ", kMaxCriteria);
+    }
+    for (const std::string& text : plan_.criteria()) {
+      const auto criterion = ParseCriterion(text);
+      if (!criterion.ok()) {
+        Add(name, ": ", std::string(criterion.status().message()));
+        continue;
+      }
+      const auto& blocks = plan_.block_size_bytes();
+      const uint64_t wanted_bytes = criterion->block_size_bytes;
+      if (wanted_bytes != 0 && std::find(blocks.begin(), blocks.end(), wanted_bytes) == blocks.end()) {
+        Add(name, ": ", Quoted(text), " is about blocks of ", FormatSize(wanted_bytes), ", which ",
+            PlanName(Plan::kBlockSizeBytesFieldNumber), " does not list");
+      }
+    }
+  }
+
+  const Plan& plan_;
+  std::vector<std::string> problems_;
+};
+
+Plan Filled(const Plan& plan) {
+  Plan filled = plan;
+  FillDefaults(filled);
+  return filled;
+}
+
+}  // namespace
+
+std::vector<std::string> PlanProblems(const v1::TestPlan& plan) {
+  const Plan filled = Filled(plan);
+  return Checker(filled).Run();
+}
+
+absl::Status CheckPlan(const v1::TestPlan& plan) {
+  const std::vector<std::string> problems = PlanProblems(plan);
+  return problems.empty() ? absl::OkStatus() : absl::InvalidArgumentError(problems.front());
+}
+
+std::vector<std::string> PlanNotes(const v1::TestPlan& plan) {
+  const Plan filled = Filled(plan);
+  std::vector<std::string> notes;
+  std::set<std::string> unsynced;
+  for (int host = 0; host < std::max(1, filled.hosts_size()); ++host) {
+    if (EffectiveWorkload(filled, host).sync() != v1::SYNC_MODE_NONE) continue;
+    unsynced.insert(filled.hosts_size() == 0 ? "this machine" : filled.hosts(host).address());
+  }
+  if (!unsynced.empty()) {
+    notes.push_back(absl::StrCat(WorkloadName(Workload::kSyncFieldNumber), " none on ", *unsynced.begin(),
+                                 unsynced.size() > 1 ? absl::StrCat(" and ", unsynced.size() - 1, " more") : "",
+                                 ": measures memory, not storage; for comparison only"));
+  }
+  if (filled.criteria().empty()) {
+    notes.push_back(
+        absl::StrCat(PlanName(Plan::kCriteriaFieldNumber), " names no criterion: the run gives no verdict"));
+  }
+  return notes;
+}
+
+}  // namespace plimsoll

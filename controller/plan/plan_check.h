@@ -1,0 +1,26 @@
+// Rules that tie fields of a plan together, and each field's own range for plans that were not read from text.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "plimsoll/v1/plan.pb.h"
+
+namespace plimsoll {
+
+// Most steps of a run.
+inline constexpr size_t kMaxSteps = 10'000;
+
+// Everything that keeps the plan from being run, one line each, naming option and plan key, the limit and a way out.
+// Takes a plan with or without its defaults. Empty: it can be handed to agents. What only an agent can tell (space,
+// alignment, permissions) is not looked at.
+std::vector<std::string> PlanProblems(const v1::TestPlan& plan);
+
+// The first of PlanProblems as INVALID_ARGUMENT.
+absl::Status CheckPlan(const v1::TestPlan& plan);
+
+// What is allowed and yet weakens the result, one line each.
+std::vector<std::string> PlanNotes(const v1::TestPlan& plan);
+
+}  // namespace plimsoll

@@ -1,0 +1,93 @@
+#include "controller/plan/plan_defaults.h"
+
+#include <google/protobuf/descriptor.h>
+
+#include "controller/plan/host_list.h"
+#include "controller/plan/plan_schema.h"
+#include "controller/plan/plan_value.h"
+
+namespace plimsoll {
+namespace {
+
+using google::protobuf::Descriptor;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+
+// Lists of messages get none: each of their elements stands for itself.
+void FillMessage(Message& message) {
+  const Descriptor& type = *message.GetDescriptor();
+  for (int i = 0; i < type.field_count(); ++i) {
+    const FieldDescriptor& field = *type.field(i);
+    if (KindOf(field) == ValueKind::kMessage) {
+      if (!field.is_repeated()) FillMessage(*message.GetReflection()->MutableMessage(&message, &field));
+      continue;
+    }
+    if (CountOf(field, message) > 0) continue;
+    for (const std::string& text : SplitList(field, RuleOf(field).default_value())) {
+      // SchemaProblems tells of a default that its own field refuses; a test sees to it that there is none.
+      StoreValue(field, ParseValue(field, text).value(), message);
+    }
+  }
+}
+
+void ClearWhatIsEqual(const v1::LogWorkload& common, v1::LogWorkload& own) {
+  const Descriptor& type = *own.GetDescriptor();
+  for (int i = 0; i < type.field_count(); ++i) {
+    const FieldDescriptor& field = *type.field(i);
+    if (CountOf(field, own) == 0 || CountOf(field, common) == 0) continue;
+    if (FormatValue(field, own) == FormatValue(field, common)) own.GetReflection()->ClearField(&own, &field);
+  }
+}
+
+}  // namespace
+
+void FillDefaults(v1::TestPlan& plan) {
+  FillMessage(plan);
+  for (v1::HostSpec& host : *plan.mutable_hosts()) {
+    const auto addresses = ParseHostList(host.address());
+    if (addresses.ok() && addresses->size() == 1) host.set_address(addresses->front());
+    if (!host.has_workload()) continue;
+    ClearWhatIsEqual(plan.workload(), *host.mutable_workload());
+    if (host.workload().ByteSizeLong() == 0) host.clear_workload();
+  }
+}
+
+v1::LogWorkload EffectiveWorkload(const v1::TestPlan& plan, int host_index) {
+  v1::LogWorkload workload = plan.workload();
+  if (host_index < plan.hosts_size()) workload.MergeFrom(plan.hosts(host_index).workload());
+  FillMessage(workload);
+  return workload;
+}
+
+std::vector<v1::LogStep> ExpandSteps(const v1::TestPlan& plan) {
+  std::vector<v1::LogStep> steps;
+  for (uint32_t repetition = 0; repetition < plan.repeat(); ++repetition) {
+    for (const uint64_t block_size_bytes : plan.block_size_bytes()) {
+      v1::LogStep& step = steps.emplace_back();
+      step.set_block_size_bytes(block_size_bytes);
+      step.set_duration_ns(plan.duration_ns());
+      step.set_warmup_ns(plan.warmup_ns());
+      step.set_repetition(repetition);
+    }
+  }
+  return steps;
+}
+
+v1::HostPlan MakeHostPlan(const v1::TestPlan& plan, int host_index, const std::string& host_label,
+                          const std::string& run_id, const std::string& run_token, int64_t frame_interval_ns) {
+  v1::HostPlan host;
+  host.set_run_id(run_id);
+  host.set_run_token(run_token);
+  host.set_host_label(host_label);
+  host.set_host_index(static_cast<uint32_t>(host_index));
+  host.set_lease_ns(plan.lease_ns());
+  host.set_frame_interval_ns(frame_interval_ns);
+  host.set_keep_files(plan.keep_files());
+  v1::LogWork& work = *host.mutable_log();
+  *work.mutable_workload() = EffectiveWorkload(plan, host_index);
+  for (const v1::LogStep& step : ExpandSteps(plan)) *work.add_steps() = step;
+  work.set_trace(plan.trace() == v1::TOGGLE_ON);
+  return host;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,29 @@
+// A plan with its defaults, and what each host makes of it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "plimsoll/v1/agent.pb.h"
+#include "plimsoll/v1/plan.pb.h"
+
+namespace plimsoll {
+
+// Sets every field that has a default and was not given. The workload's defaults go to the plan's workload; a host
+// keeps only what differs from it. Addresses get their port. Filling in twice changes nothing.
+void FillDefaults(v1::TestPlan& plan);
+
+// What a host writes: the plan's workload, defaults included, with the host's own values over it. Takes any plan.
+// `host_index` counts plan.hosts(); 0 where the plan has no hosts.
+v1::LogWorkload EffectiveWorkload(const v1::TestPlan& plan, int host_index);
+
+// The steps of a run: block sizes in their order, the whole list `repeat` times. The plan must have its defaults
+// filled in; CheckPlan bounds the number of steps.
+std::vector<v1::LogStep> ExpandSteps(const v1::TestPlan& plan);
+
+// One host's part of a plan that CheckPlan has passed and that has its defaults filled in. `run_token` is 16 bytes.
+v1::HostPlan MakeHostPlan(const v1::TestPlan& plan, int host_index, const std::string& host_label,
+                          const std::string& run_id, const std::string& run_token, int64_t frame_interval_ns);
+
+}  // namespace plimsoll

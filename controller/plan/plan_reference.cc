@@ -1,0 +1,135 @@
+#include <google/protobuf/descriptor.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "controller/plan/plan_example.h"
+#include "controller/plan/plan_schema.h"
+#include "plimsoll/v1/plan.pb.h"
+
+namespace plimsoll {
+namespace {
+
+using google::protobuf::Descriptor;
+using google::protobuf::FieldDescriptor;
+
+constexpr char kHead[] = R"(# Plans
+
+<!-- Made by `plimsoll plan reference`. -->
+
+A plan says what to run: hosts, workload, steps, limits, criteria. It is a YAML file, or options of `plimsoll run`, or both:
+options override the plan, also where a host of the plan has a value of its own. `plimsoll plan check FILE` checks a plan,
+`plimsoll plan example` prints one.
+
+## How values are written
+
+- **Size**: bytes, or a number with `k`, `m`, `g`, `t`, in either case, base 1024: `4096`, `64k`, `1g`.
+- **Time**: a number with `ns`, `us`, `ms`, `s`, `m`, `h`, `d`: `250us`, `1.5s`. A number alone is in seconds, for `delay` in
+  microseconds.
+- **List**: a YAML list, `[4k, 64k]`, or text with commas, `4k,64k`.
+- A plan has no anchors, aliases or tags, is one UTF-8 document of at most 1 MiB, and names at most 4096 hosts.
+- Whatever is wrong is told in one line with its place: `plan.yaml:12:5: 'qmm' is not a key of workload; ...`.
+)";
+
+constexpr char kHosts[] = R"(
+Each element is an address, or a map of these keys. `hosts` may also be text with commas, as for the option `--hosts`;
+`--hosts-file` reads a file with addresses separated by blanks, commas or line ends, and comments after `#`. Both replace the
+plan's hosts; a host that the plan lists keeps its own workload.
+
+An address is `host`, `host:port`, `[v6]:port` or `unix:/path`; the port is 7461 unless given. Numbers in brackets make
+several hosts: `node[1-4]`, `node[08-12].example`, `rack[1-2]-node[1,3,5-8]`. Numbers with leading zeros keep their width.
+)";
+
+constexpr char kWorkload[] = R"(
+The plan's `workload` holds for every host; a host's own `workload` says what differs there.
+)";
+
+constexpr char kCriteria[] = R"(
+## Criteria
+
+`metric [@where] comparison limit`, such as `p99<10ms`, `max@host<=500ms`, `iops@4k>=2000`.
+
+| Metric | Of what | Limit |
+| --- | --- | --- |
+| `p50`, `p99`, `p99.9`, any pN between p0 and p100 | latency that N % of the writes do not exceed | time with unit |
+| `min`, `max` | lowest, highest latency | time with unit |
+| `avg` (or `mean`), `wavg` | mean latency; WAvg of the report | time with unit |
+| `iops` | writes a second over the step | number |
+| `mbps` (or `MB/s`) | bytes a second over the step | number of 10^6 bytes |
+| `min_second_iops`, `min_second_mbps` | the same in the step's worst whole second | number |
+| `writes` | number of writes in the step | number |
+
+The comparison is `<`, `<=`, `>` or `>=`. A criterion must hold in every step, or, with a block size as in `p99@64k<20ms`, in
+every step with that block size. It is about all writers taken together (`@cluster`, the default), or must hold for each host
+(`@host`) or for each queue manager (`@qm`). Both kinds of `@` may stand together: `p99@host@64k<20ms`.
+)";
+
+std::string Code(const std::string& text) {
+  return text.empty() ? "" : absl::StrCat("`", text, "`");
+}
+
+std::string ValueWord(const FieldDescriptor& field) {
+  std::string word;
+  switch (KindOf(field)) {
+    case ValueKind::kSize:
+      word = "size";
+      break;
+    case ValueKind::kTime:
+      word = "time";
+      break;
+    case ValueKind::kInteger:
+      word = "whole number";
+      break;
+    case ValueKind::kNumber:
+      word = "number";
+      break;
+    case ValueKind::kEnum:
+      return absl::StrJoin(EnumWords(*field.enum_type()), ", ",
+                           [](std::string* out, const std::string& value) { absl::StrAppend(out, Code(value)); });
+    case ValueKind::kBool:
+      return "`true`, `false`";
+    case ValueKind::kText:
+      word = "text";
+      break;
+    case ValueKind::kMessage:
+      word = "map";
+      break;
+  }
+  return field.is_repeated() ? absl::StrCat("list: ", word) : word;
+}
+
+std::string Row(const FieldDescriptor& field) {
+  const v1::FieldRule& rule = RuleOf(field);
+  std::vector<std::string> options;
+  if (!rule.flag().empty()) options.push_back(Code("--" + rule.flag()));
+  for (const std::string& alias : rule.alias()) options.push_back(Code("--" + alias));
+  const std::vector<std::string> cells = {Code(FieldKey(field)), absl::StrJoin(options, ", "),
+                                          ValueWord(field),      Code(rule.default_value()),
+                                          RangeText(field),      rule.help()};
+  std::string row = "|";
+  for (const std::string& cell : cells) {
+    absl::StrAppend(&row, cell.empty() ? "" : " ", absl::StrReplaceAll(cell, {{"|", "\\|"}}), " |");
+  }
+  return row + "\n";
+}
+
+std::string Table(const Descriptor& message) {
+  std::string table =
+      "\n| Key | Option | Value | Default | Limits | Meaning |\n| --- | --- | --- | --- | --- | --- |\n";
+  for (int i = 0; i < message.field_count(); ++i) table += Row(*message.field(i));
+  return table;
+}
+
+}  // namespace
+
+std::string PlanReference() {
+  return absl::StrCat(kHead, "\n## Keys of the plan\n", Table(*v1::TestPlan::descriptor()), "\n## Keys of `hosts`\n",
+                      kHosts, Table(*v1::HostSpec::descriptor()), "\n## Keys of `workload`\n", kWorkload,
+                      Table(*v1::LogWorkload::descriptor()), kCriteria, "\n## Example\n\n```yaml\n", ExamplePlan(),
+                      "```\n");
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,279 @@
+#include "controller/plan/plan_value.h"
+
+#include <google/protobuf/descriptor.h>
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/status_macros.h"
+#include "common/units.h"
+#include "controller/plan/plan_schema.h"
+#include "controller/plan/text.h"
+
+namespace plimsoll {
+namespace {
+
+using google::protobuf::EnumDescriptor;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::Reflection;
+
+constexpr std::array<const char*, 3> kTrueWords = {"true", "yes", "on"};
+constexpr std::array<const char*, 3> kFalseWords = {"false", "no", "off"};
+// No size, time or number needs more letters.
+constexpr size_t kMaxValueLength = 64;
+// A whole number up to here prints without an exponent and reads back the same.
+constexpr double kMaxPlainNumber = 1e15;
+
+// `hint` follows what the field accepts.
+absl::Status BadValue(const FieldDescriptor& field, const std::string& text, const std::string& problem,
+                      const std::string& hint = "") {
+  return absl::InvalidArgumentError(absl::StrCat(Quoted(text), " ", problem, ": expected ", Expected(field), hint));
+}
+
+// Nanoseconds of a time without a unit.
+int64_t BareUnitNs(const FieldDescriptor& field) {
+  const std::string& unit = RuleOf(field).bare_unit();
+  const absl::StatusOr<int64_t> one = ParseDuration("1" + unit);
+  return one.ok() ? *one : kNsPerSecond;
+}
+
+template <typename T>
+absl::StatusOr<FieldValue> ParseNumber(const FieldDescriptor& field, const std::string& text, const char* problem) {
+  T value{};
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  if (error == std::errc::result_out_of_range && rest == end) return BadValue(field, text, "is out of range");
+  if (error != std::errc() || rest != end) return BadValue(field, text, problem);
+  return FieldValue(value);
+}
+
+absl::StatusOr<FieldValue> ParseInteger(const FieldDescriptor& field, const std::string& text) {
+  constexpr const char* kProblem = "is not a whole number";
+  PLIMSOLL_ASSIGN_OR_RETURN(const FieldValue value, ParseNumber<int64_t>(field, text, kProblem));
+  const int64_t number = std::get<int64_t>(value);
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_INT64:
+      return value;
+    case FieldDescriptor::CPPTYPE_INT32:
+      if (number < std::numeric_limits<int32_t>::min() || number > std::numeric_limits<int32_t>::max()) break;
+      return value;
+    case FieldDescriptor::CPPTYPE_UINT32:
+      if (number < 0 || number > std::numeric_limits<uint32_t>::max()) break;
+      return FieldValue(static_cast<uint64_t>(number));
+    default:
+      if (number < 0) break;
+      return FieldValue(static_cast<uint64_t>(number));
+  }
+  return BadValue(field, text, "is out of range");
+}
+
+absl::StatusOr<FieldValue> ParseReal(const FieldDescriptor& field, const std::string& text) {
+  constexpr const char* kProblem = "is not a number";
+  PLIMSOLL_ASSIGN_OR_RETURN(FieldValue value, ParseNumber<double>(field, text, kProblem));
+  const double number = std::get<double>(value);
+  if (!std::isfinite(number)) return BadValue(field, text, kProblem);
+  // One zero only, so that equal plans are equal byte for byte.
+  if (number == 0) value = 0.0;
+  return value;
+}
+
+absl::StatusOr<FieldValue> ParseEnum(const FieldDescriptor& field, const std::string& text) {
+  const EnumDescriptor& type = *field.enum_type();
+  const std::vector<std::string> words = EnumWords(type);
+  const std::string word = absl::AsciiStrToLower(text);
+  for (size_t i = 0; i < words.size(); ++i) {
+    // EnumWords leaves out value 0 alone, which comes first.
+    if (word == words[i]) return FieldValue(EnumNumber{type.value(static_cast<int>(i) + 1)->number()});
+  }
+  return BadValue(field, text, "is not known");
+}
+
+absl::StatusOr<FieldValue> ParseBool(const FieldDescriptor& field, const std::string& text) {
+  const std::string word = absl::AsciiStrToLower(text);
+  for (const char* known : kTrueWords) {
+    if (word == known) return FieldValue(true);
+  }
+  for (const char* known : kFalseWords) {
+    if (word == known) return FieldValue(false);
+  }
+  return BadValue(field, text, "is not a yes or no");
+}
+
+absl::StatusOr<FieldValue> ParseText(const FieldDescriptor& field, const std::string& text) {
+  if (text.size() > kMaxTextBytes) return BadValue(field, text, "is too long");
+  if (FindInvalidUtf8(text) != std::string::npos) return BadValue(field, text, "is not UTF-8");
+  if (HasControl(text)) return BadValue(field, text, "holds a control character");
+  return FieldValue(text);
+}
+
+// The value without a look at its range.
+absl::StatusOr<FieldValue> ParseUnchecked(const FieldDescriptor& field, const std::string& text) {
+  const ValueKind kind = KindOf(field);
+  if (kind == ValueKind::kText) return ParseText(field, text);
+  if (text.size() > kMaxValueLength || FindInvalidUtf8(text) != std::string::npos || HasControl(text)) {
+    return BadValue(field, text, "is not a value");
+  }
+  switch (kind) {
+    case ValueKind::kSize: {
+      const absl::StatusOr<uint64_t> size = ParseSize(text);
+      if (!size.ok()) return BadValue(field, text, "is not a size", ", such as 4096, 64k or 16m");
+      return FieldValue(*size);
+    }
+    case ValueKind::kTime: {
+      const absl::StatusOr<int64_t> time = ParseDuration(text, BareUnitNs(field));
+      if (!time.ok()) return BadValue(field, text, "is not a time", ", such as 250us or 1.5s");
+      return FieldValue(*time);
+    }
+    case ValueKind::kInteger:
+      return ParseInteger(field, text);
+    case ValueKind::kNumber:
+      return ParseReal(field, text);
+    case ValueKind::kEnum:
+      return ParseEnum(field, text);
+    case ValueKind::kBool:
+      return ParseBool(field, text);
+    case ValueKind::kText:
+    case ValueKind::kMessage:
+      break;
+  }
+  return BadValue(field, text, "is not a value");
+}
+
+std::string FormatNumber(double value) {
+  const bool plain = std::abs(value) < kMaxPlainNumber && value == std::floor(value);
+  std::array<char, 64> buffer{};
+  char* end = buffer.data() + buffer.size();
+  const auto result = plain ? std::to_chars(buffer.data(), end, value, std::chars_format::fixed)
+                            : std::to_chars(buffer.data(), end, value);
+  return {buffer.data(), result.ptr};
+}
+
+}  // namespace
+
+absl::StatusOr<FieldValue> ParseValue(const FieldDescriptor& field, const std::string& text) {
+  PLIMSOLL_ASSIGN_OR_RETURN(FieldValue value, ParseUnchecked(field, text));
+  const v1::FieldRule& rule = RuleOf(field);
+  for (const bool is_min : {true, false}) {
+    const std::string& limit = is_min ? rule.min() : rule.max();
+    if (limit.empty()) continue;
+    PLIMSOLL_ASSIGN_OR_RETURN(const FieldValue bound, ParseUnchecked(field, limit));
+    if (is_min ? value < bound : bound < value) return BadValue(field, text, "is out of range");
+  }
+  return value;
+}
+
+std::vector<std::string> SplitList(const FieldDescriptor& field, const std::string& text) {
+  if (text.empty()) return {};
+  if (!field.is_repeated()) return {text};
+  std::vector<std::string> parts = absl::StrSplit(text, ',');
+  for (std::string& part : parts) part = std::string(absl::StripAsciiWhitespace(part));
+  return parts;
+}
+
+absl::Status SetFromText(const FieldDescriptor& field, const std::string& text, Message& message) {
+  std::vector<FieldValue> values;
+  std::vector<std::string> parts = SplitList(field, text);
+  // Nothing is a value of its own: empty text, and no size.
+  if (parts.empty()) parts.emplace_back();
+  for (const std::string& part : parts) {
+    PLIMSOLL_ASSIGN_OR_RETURN(FieldValue value, ParseValue(field, part));
+    values.push_back(std::move(value));
+  }
+  message.GetReflection()->ClearField(&message, &field);
+  for (const FieldValue& value : values) StoreValue(field, value, message);
+  return absl::OkStatus();
+}
+
+void StoreValue(const FieldDescriptor& field, const FieldValue& value, Message& message) {
+  const Reflection& reflection = *message.GetReflection();
+  const bool add = field.is_repeated();
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_UINT64: {
+      const uint64_t v = std::get<uint64_t>(value);
+      return add ? reflection.AddUInt64(&message, &field, v) : reflection.SetUInt64(&message, &field, v);
+    }
+    case FieldDescriptor::CPPTYPE_UINT32: {
+      const auto v = static_cast<uint32_t>(std::get<uint64_t>(value));
+      return add ? reflection.AddUInt32(&message, &field, v) : reflection.SetUInt32(&message, &field, v);
+    }
+    case FieldDescriptor::CPPTYPE_INT64: {
+      const int64_t v = std::get<int64_t>(value);
+      return add ? reflection.AddInt64(&message, &field, v) : reflection.SetInt64(&message, &field, v);
+    }
+    case FieldDescriptor::CPPTYPE_DOUBLE: {
+      const double v = std::get<double>(value);
+      return add ? reflection.AddDouble(&message, &field, v) : reflection.SetDouble(&message, &field, v);
+    }
+    case FieldDescriptor::CPPTYPE_BOOL: {
+      const bool v = std::get<bool>(value);
+      return add ? reflection.AddBool(&message, &field, v) : reflection.SetBool(&message, &field, v);
+    }
+    case FieldDescriptor::CPPTYPE_ENUM: {
+      const int v = std::get<EnumNumber>(value).value;
+      return add ? reflection.AddEnumValue(&message, &field, v) : reflection.SetEnumValue(&message, &field, v);
+    }
+    case FieldDescriptor::CPPTYPE_STRING: {
+      const std::string& v = std::get<std::string>(value);
+      return add ? reflection.AddString(&message, &field, v) : reflection.SetString(&message, &field, v);
+    }
+    default:
+      break;
+  }
+  // SchemaProblems tells of a field of another type; our tests see to it that there is none.
+  std::abort();
+}
+
+int CountOf(const FieldDescriptor& field, const Message& message) {
+  const Reflection& reflection = *message.GetReflection();
+  if (field.is_repeated()) return reflection.FieldSize(message, &field);
+  return reflection.HasField(message, &field) ? 1 : 0;
+}
+
+std::string FormatValue(const FieldDescriptor& field, const Message& message, int index) {
+  const Reflection& reflection = *message.GetReflection();
+  const bool list = field.is_repeated();
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_UINT64: {
+      const uint64_t value =
+          list ? reflection.GetRepeatedUInt64(message, &field, index) : reflection.GetUInt64(message, &field);
+      return KindOf(field) == ValueKind::kSize ? FormatSize(value) : absl::StrCat(value);
+    }
+    case FieldDescriptor::CPPTYPE_UINT32:
+      return absl::StrCat(list ? reflection.GetRepeatedUInt32(message, &field, index)
+                               : reflection.GetUInt32(message, &field));
+    case FieldDescriptor::CPPTYPE_INT64: {
+      const int64_t value =
+          list ? reflection.GetRepeatedInt64(message, &field, index) : reflection.GetInt64(message, &field);
+      return KindOf(field) == ValueKind::kTime ? FormatDuration(value) : absl::StrCat(value);
+    }
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+      return FormatNumber(list ? reflection.GetRepeatedDouble(message, &field, index)
+                               : reflection.GetDouble(message, &field));
+    case FieldDescriptor::CPPTYPE_BOOL:
+      return (list ? reflection.GetRepeatedBool(message, &field, index) : reflection.GetBool(message, &field))
+                 ? "true"
+                 : "false";
+    case FieldDescriptor::CPPTYPE_ENUM: {
+      const int number =
+          list ? reflection.GetRepeatedEnumValue(message, &field, index) : reflection.GetEnumValue(message, &field);
+      const auto* value = field.enum_type()->FindValueByNumber(number);
+      return value == nullptr ? absl::StrCat(number) : EnumWord(*value);
+    }
+    case FieldDescriptor::CPPTYPE_STRING:
+      return list ? reflection.GetRepeatedString(message, &field, index) : reflection.GetString(message, &field);
+    default:
+      break;
+  }
+  return "";
+}
+
+}  // namespace plimsoll

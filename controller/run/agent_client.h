@@ -1,0 +1,49 @@
+// How the controller's core sees an agent. gRPC is one implementation, the tests' fake another.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "plimsoll/v1/agent.pb.h"
+#include "plimsoll/v1/journal.pb.h"
+
+namespace plimsoll {
+
+// What comes from one agent. Called on the transport's threads, for one agent one call at a time for each kind; must
+// return soon.
+class AgentListener {
+ public:
+  virtual ~AgentListener() = default;
+  virtual void OnDescribed(absl::StatusOr<v1::HostDescription> description) = 0;
+  virtual void OnMessage(v1::AgentMessage message) = 0;
+  // The session's stream ended; nothing of it comes after this.
+  virtual void OnSessionClosed(absl::Status status) = 0;
+  // The exchanges of one Probe call; fewer than asked where the stream broke.
+  virtual void OnProbes(v1::ProbeBatch probes) = 0;
+};
+
+// One agent. All calls return at once; answers go to the listener. Thread-safe.
+class AgentClient {
+ public:
+  // Ends every stream; no call to the listener is under way or comes after it.
+  virtual ~AgentClient() = default;
+
+  // Asks for the host's facts, waiting for the agent for at most `timeout_ns`. The protocol version is filled in here.
+  virtual void Describe(v1::DescribeRequest request, int64_t timeout_ns) = 0;
+  // Exchanges `count` probes one after another.
+  virtual void Probe(int count) = 0;
+  // Opens the session's stream. The agent ends it, after Release or on an error.
+  virtual void OpenSession() = 0;
+  // Queues a message for the session's stream. Dropped where there is none.
+  virtual void Send(v1::ControllerMessage message) = 0;
+};
+
+// Makes the client of the agent at `address`, reporting to `listener`, which outlives it.
+using AgentClientFactory =
+    std::function<std::unique_ptr<AgentClient>(const std::string& address, AgentListener& listener)>;
+
+}  // namespace plimsoll

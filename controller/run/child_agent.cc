@@ -1,0 +1,118 @@
+#include "controller/run/child_agent.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/posix_error.h"
+
+namespace plimsoll {
+namespace {
+
+std::string ProgramBeside(const std::string& name) {
+  std::error_code error;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
+  return error ? name : (self.parent_path() / name).string();
+}
+
+std::string HowItEnded(int status) {
+  if (WIFEXITED(status)) return absl::StrCat("exit code ", WEXITSTATUS(status));
+  if (WIFSIGNALED(status)) return absl::StrCat("signal ", WTERMSIG(status));
+  return "unknown";
+}
+
+// posix_spawn's attribute objects, destroyed on every path.
+struct SpawnSetup {
+  SpawnSetup() {
+    posix_spawn_file_actions_init(&files);
+    posix_spawnattr_init(&attributes);
+  }
+  ~SpawnSetup() {
+    posix_spawn_file_actions_destroy(&files);
+    posix_spawnattr_destroy(&attributes);
+  }
+  SpawnSetup(const SpawnSetup&) = delete;
+  SpawnSetup& operator=(const SpawnSetup&) = delete;
+
+  posix_spawn_file_actions_t files{};
+  posix_spawnattr_t attributes{};
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ChildAgent>> ChildAgent::Start(const std::string& root) {
+  auto child = std::unique_ptr<ChildAgent>(new ChildAgent);
+  const char* runtime = std::getenv("XDG_RUNTIME_DIR");
+  std::string directory =
+      absl::StrCat(runtime != nullptr && access(runtime, W_OK) == 0 ? runtime : "/tmp", "/plimsoll-XXXXXX");
+  if (mkdtemp(directory.data()) == nullptr) return PosixError("mkdtemp", directory, errno);
+  child->directory_ = directory;
+  child->address_ = absl::StrCat("unix:", directory, "/agent.sock");
+
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return PosixError("pipe", "", errno);
+  const UniqueFd read_end(ends[0]);
+  child->hold_ = UniqueFd(ends[1]);
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return PosixError("pipe", "", errno);
+  const UniqueFd ready(ends[0]);
+  UniqueFd ready_write_end(ends[1]);
+
+  SpawnSetup setup;
+  posix_spawn_file_actions_adddup2(&setup.files, read_end.get(), STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&setup.files, ready_write_end.get(), STDOUT_FILENO);
+  sigset_t none;
+  sigemptyset(&none);
+  posix_spawnattr_setsigmask(&setup.attributes, &none);
+  posix_spawnattr_setflags(&setup.attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK);
+
+  const std::string program = ProgramBeside("plimsoll-agent");
+  std::vector<std::string> arguments = {program,    "--child",       "--root",      root,
+                                        "--listen", child->address_, "--log-level", "error"};
+  std::vector<char*> argv;
+  argv.reserve(arguments.size() + 1);
+  for (std::string& argument : arguments) argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  const int error = posix_spawn(&child->pid_, program.c_str(), &setup.files, &setup.attributes, argv.data(), environ);
+  if (error != 0) {
+    child->pid_ = -1;
+    return PosixError("start", program, error);
+  }
+  ready_write_end.Reset();
+  // One line when it listens; the end of the pipe when it ended before (it has said why on standard error).
+  char byte = 0;
+  ssize_t got = 0;
+  while ((got = read(ready.get(), &byte, 1)) < 0 && errno == EINTR) {
+  }
+  if (got <= 0) {
+    int status = 0;
+    while (waitpid(child->pid_, &status, 0) < 0 && errno == EINTR) {
+    }
+    child->pid_ = -1;
+    return absl::UnavailableError(absl::StrCat(program, " ended before it listened (", HowItEnded(status), ")"));
+  }
+  return child;
+}
+
+ChildAgent::~ChildAgent() {
+  hold_.Reset();
+  if (pid_ >= 0) {
+    int status = 0;
+    while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+    }
+  }
+  if (directory_.empty()) return;
+  unlink(absl::StrCat(directory_, "/agent.sock").c_str());
+  rmdir(directory_.c_str());
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,42 @@
+// The agent that a run without hosts starts for itself.
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "common/unique_fd.h"
+
+namespace plimsoll {
+
+// A `plimsoll-agent` of the same build on a private Unix socket (mode 0600, in a directory of mode 0700), in a process
+// session of its own, so that Ctrl-C does not reach it. It ends by itself when this object or this process goes, as
+// soon as its session is over: it outlives a killed controller by its lease, and cleans up.
+class ChildAgent {
+ public:
+  // Returns when it listens. `root` is the one directory below which it may write. The program is looked for beside
+  // this one
+  // (/proc/self/exe).
+  static absl::StatusOr<std::unique_ptr<ChildAgent>> Start(const std::string& root);
+  // Closes the pipe that holds the child and waits for its end.
+  ~ChildAgent();
+  ChildAgent(const ChildAgent&) = delete;
+  ChildAgent& operator=(const ChildAgent&) = delete;
+
+  // For MakeGrpcAgentClient.
+  const std::string& address() const { return address_; }
+  // Leaves without waiting: the child ends by itself.
+  void Detach() { pid_ = -1; }
+
+ private:
+  ChildAgent() = default;
+
+  pid_t pid_ = -1;
+  UniqueFd hold_;  // the write end of the child's standard input
+  std::string directory_;
+  std::string address_;
+};
+
+}  // namespace plimsoll

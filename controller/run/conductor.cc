@@ -1,0 +1,321 @@
+#include "controller/run/conductor.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/units.h"
+#include "common/version.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr int kBurstProbes = 16;
+constexpr int64_t kBurstTimeoutNs = 2 * kNsPerSecond;
+constexpr int64_t kShortestLeadNs = 50 * kNsPerMs;
+constexpr int64_t kShortestProbePeriodNs = 100 * kNsPerMs;
+constexpr int64_t kProbePeriodPerHostNs = kNsPerMs;
+
+// What an agent says is wrong with what it was asked for, as against trouble of its own.
+bool IsWrongInput(int32_t code) {
+  switch (static_cast<absl::StatusCode>(code)) {
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kNotFound:
+    case absl::StatusCode::kAlreadyExists:
+    case absl::StatusCode::kPermissionDenied:
+    case absl::StatusCode::kResourceExhausted:
+    case absl::StatusCode::kFailedPrecondition:
+    case absl::StatusCode::kOutOfRange:
+    case absl::StatusCode::kUnimplemented:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+Conductor::Conductor(Options options)
+    : options_(std::move(options)),
+      clock_(*options_.clock),
+      fleet_(*options_.fleet),
+      log_(*options_.log),
+      heartbeat_period_ns_(std::min(options_.plan.lease_ns() / 4, kNsPerSecond)),
+      probe_period_ns_(
+          std::max(kShortestProbePeriodNs, static_cast<int64_t>(options_.fleet->size()) * kProbePeriodPerHostNs)) {}
+
+bool Conductor::All(const std::function<bool(const Host&)>& condition) const {
+  return std::all_of(fleet_.hosts().begin(), fleet_.hosts().end(), [&](const auto& host) { return condition(*host); });
+}
+
+void Conductor::Send(Host& host, v1::ControllerMessage message) {
+  host.client->Send(std::move(message));
+}
+
+void Conductor::Begin() {
+  v1::JournalRecord record;
+  v1::RunBegin& begin = *record.mutable_run_begin();
+  begin.set_run_id(options_.host_plans.front().run_id());
+  begin.set_version(kVersion);
+  *begin.mutable_plan() = options_.plan;
+  begin.set_wall_clock_ns(clock_.WallNow().value);
+  begin.set_frame_interval_ns(kFrameIntervalNs);
+  for (const v1::LogStep& step : options_.steps) *begin.add_steps() = step;
+  log_.Append(std::move(record));
+  for (auto& host : fleet_.hosts()) {
+    v1::JournalRecord joined;
+    v1::HostJoined& of = *joined.mutable_host_joined();
+    of.set_host(static_cast<uint32_t>(host->index));
+    of.set_label(host->label);
+    of.set_address(host->address);
+    *of.mutable_description() = *host->description;
+    *of.mutable_plan() = options_.host_plans[host->index];
+    log_.Append(std::move(joined));
+  }
+}
+
+std::optional<Failure> Conductor::Run() {
+  Begin();
+  std::optional<Failure> failure = PrepareAll();
+  std::string cut_short;
+  bool measured = false;
+  for (uint32_t step = 0; !failure.has_value() && !left_ && step < options_.steps.size(); ++step) {
+    failure = RunStep(step);
+    if (failure.has_value() && measured) {
+      // What earlier steps measured is worth its report.
+      cut_short = failure->lines.front();
+      failure.reset();
+      break;
+    }
+    measured = true;
+    cut_short = MustStop();
+    if (!cut_short.empty()) break;
+  }
+  if (left_) return failure;
+  ReleaseAll();
+  v1::JournalRecord record;
+  v1::RunEnd& end = *record.mutable_run_end();
+  end.set_cut_short(cut_short);
+  for (auto& host : fleet_.hosts()) {
+    if (host->released.has_value() && !host->released->left_behind().empty()) {
+      end.add_left_behind(absl::StrCat(host->label, ": ", host->released->left_behind()));
+    }
+  }
+  log_.Append(std::move(record));
+  log_.Flush();
+  return failure;
+}
+
+std::optional<Failure> Conductor::PrepareAll() {
+  const MonotonicNs now = clock_.Now();
+  for (auto& host : fleet_.hosts()) {
+    host->phase = Host::Phase::kPreparing;
+    host->last_heard = now;
+    host->client->OpenSession();
+    v1::ControllerMessage message;
+    message.mutable_prepare()->set_protocol_version(kProtocolVersion);
+    *message.mutable_prepare()->mutable_plan() = options_.host_plans[host->index];
+    Send(*host, std::move(message));
+  }
+  sessions_open_ = true;
+  next_heartbeat_ = now + heartbeat_period_ns_;
+  next_probe_ = now + probe_period_ns_;
+  options_.progress->Preparing();
+  PumpUntil([this] {
+    return interrupted_ || All([](const Host& host) { return host.phase == Host::Phase::kReady; }) ||
+           !All([](const Host& host) { return !host.lost() && !host.fault.has_value(); });
+  });
+  if (interrupted_) return Failure{Exit::kInconclusive, {"interrupted while preparing: nothing was measured"}};
+  return PreparationFailure();
+}
+
+std::optional<Failure> Conductor::PreparationFailure() const {
+  Failure failure{Exit::kWrong, {}};
+  for (const auto& host : fleet_.hosts()) {
+    if (host->fault.has_value()) {
+      failure.lines.push_back(absl::StrCat(host->label, ": ", host->fault->message()));
+      if (!IsWrongInput(host->fault->code())) failure.code = Exit::kCannotRun;
+    } else if (host->lost()) {
+      failure.lines.push_back(absl::StrCat(host->label, " (", host->address, ") was lost while preparing"));
+      failure.code = Exit::kCannotRun;
+    }
+  }
+  if (failure.lines.empty()) return std::nullopt;
+  return failure;
+}
+
+std::string Conductor::MustStop() const {
+  if (interrupted_) return "interrupted";
+  if (!trouble_) return "";
+  const bool any_left = !All([](const Host& host) { return host.lost() || host.fault.has_value(); });
+  if (!any_left) return "no host is left";
+  if (options_.plan.on_host_loss() == v1::HOST_LOSS_POLICY_CONTINUE) return "";
+  for (const auto& host : fleet_.hosts()) {
+    if (host->lost()) return absl::StrCat("host ", host->label, " was lost (--on-host-loss abort)");
+    if (host->fault.has_value()) return absl::StrCat("host ", host->label, " failed: ", host->fault->message());
+  }
+  return "";
+}
+
+bool Conductor::StepIsDone() const {
+  return All([](const Host& host) { return host.phase != Host::Phase::kRunning || host.step_done; });
+}
+
+Conductor::ArmResult Conductor::ArmAll(uint32_t step) {
+  // Fresh probes, so that the start is told to each host with the smallest error.
+  for (auto& host : fleet_.hosts()) {
+    if (host->phase != Host::Phase::kReady) continue;
+    host->probing = true;
+    host->client->Probe(kBurstProbes);
+  }
+  const MonotonicNs burst_deadline = clock_.Now() + kBurstTimeoutNs;
+  PumpUntil([&] {
+    return !MustStop().empty() || clock_.Now() >= burst_deadline ||
+           All([](const Host& host) { return host.phase != Host::Phase::kReady || !host.probing; });
+  });
+  if (left_ || !MustStop().empty()) return ArmResult::kGiveUp;
+
+  int64_t worst_round_trip_ns = 0;
+  for (const auto& host : fleet_.hosts()) {
+    if (host->phase == Host::Phase::kReady) {
+      worst_round_trip_ns = std::max(worst_round_trip_ns, host->worst_round_trip_ns);
+    }
+  }
+  const MonotonicNs start = clock_.Now() + std::max(kShortestLeadNs, 10 * worst_round_trip_ns);
+  v1::JournalRecord record;
+  v1::StepBegin& begin = *record.mutable_step_begin();
+  begin.set_step(step);
+  begin.set_start_ns(start.value);
+  hold_ = true;
+  held_.clear();
+  for (auto& host : fleet_.hosts()) {
+    if (host->phase != Host::Phase::kReady || host->fault.has_value() || host->clock.empty()) {
+      begin.add_host_start_ns(0);
+      continue;
+    }
+    host->phase = Host::Phase::kArmed;
+    host->armed.reset();
+    host->step_done = false;
+    v1::ControllerMessage message;
+    message.mutable_arm()->set_step(step);
+    message.mutable_arm()->set_start_ns(host->clock.ToRemote(start.value));
+    begin.add_host_start_ns(message.arm().start_ns());
+    Send(*host, std::move(message));
+  }
+  PumpUntil([&] {
+    return !MustStop().empty() ||
+           All([](const Host& host) { return host.phase != Host::Phase::kArmed || host.armed.has_value(); });
+  });
+  if (left_) return ArmResult::kGiveUp;
+  const bool all_in_time = All([](const Host& host) {
+    return host.phase != Host::Phase::kArmed || (host.armed.has_value() && !host.armed->late());
+  });
+  if (!MustStop().empty() || !all_in_time) {
+    DisarmAll();
+    return MustStop().empty() ? ArmResult::kLate : ArmResult::kGiveUp;
+  }
+  step_ = static_cast<int32_t>(step);
+  log_.Append(std::move(record));
+  hold_ = false;
+  for (auto& host : fleet_.hosts()) {
+    if (host->phase == Host::Phase::kArmed) host->phase = Host::Phase::kRunning;
+  }
+  for (auto& [index, message] : held_) HandleMessage(fleet_.host(index), message);
+  held_.clear();
+  return ArmResult::kArmed;
+}
+
+void Conductor::DisarmAll() {
+  // Those that were armed are stopped, and what they may have written is not counted.
+  for (auto& host : fleet_.hosts()) {
+    if (host->phase != Host::Phase::kArmed) continue;
+    v1::ControllerMessage message;
+    message.mutable_stop()->set_reason("not every host could start in time");
+    // One that has not answered yet is stopped too: it may have been armed in time.
+    if (!host->armed.has_value() || !host->armed->late()) Send(*host, std::move(message));
+  }
+  PumpUntil([this] {
+    return All([](const Host& host) {
+      return host.phase != Host::Phase::kArmed || host.step_done || (host.armed.has_value() && host.armed->late());
+    });
+  });
+  for (auto& host : fleet_.hosts()) {
+    if (host->phase == Host::Phase::kArmed) host->phase = Host::Phase::kReady;
+  }
+  hold_ = false;
+  held_.clear();
+}
+
+std::optional<Failure> Conductor::RunStep(uint32_t step) {
+  ArmResult armed = ArmAll(step);
+  if (armed == ArmResult::kLate) {
+    log_.Note(absl::StrCat("step ", step + 1, ": a host got its start too late; all were armed again"));
+    armed = ArmAll(step);
+  }
+  if (armed == ArmResult::kLate) {
+    Failure failure{Exit::kCannotRun, {}};
+    for (const auto& host : fleet_.hosts()) {
+      if (host->armed.has_value() && host->armed->late()) {
+        failure.lines.push_back(absl::StrCat(host->label, ": got its start too late twice (round trip ",
+                                             FormatDuration(host->worst_round_trip_ns / kNsPerUs * kNsPerUs),
+                                             "): is the host or the network overloaded?"));
+      }
+    }
+    return failure;
+  }
+  if (armed == ArmResult::kGiveUp) return Failure{Exit::kInconclusive, {MustStop()}};
+
+  const v1::LogStep& spec = options_.steps[step];
+  options_.progress->StepStarts(step, static_cast<uint32_t>(options_.steps.size()), spec, clock_.Now());
+  std::string cut_short;
+  const bool stay = PumpUntil([&] {
+    cut_short = MustStop();
+    return !cut_short.empty() || StepIsDone();
+  });
+  if (stay && !cut_short.empty() && !StepIsDone()) {
+    StopAll(cut_short);
+    options_.progress->Draining(cut_short);
+    PumpUntil([this] { return StepIsDone(); });
+  }
+  options_.progress->StepEnds();
+  v1::JournalRecord record;
+  record.mutable_step_end()->set_step(step);
+  record.mutable_step_end()->set_cut_short(cut_short);
+  log_.Append(std::move(record));
+  for (auto& host : fleet_.hosts()) {
+    if (host->phase == Host::Phase::kRunning) host->phase = Host::Phase::kReady;
+  }
+  step_ = -1;
+  return std::nullopt;
+}
+
+void Conductor::StopAll(const std::string& reason) {
+  v1::ControllerMessage message;
+  message.mutable_stop()->set_reason(reason);
+  for (auto& host : fleet_.hosts()) {
+    if (host->phase == Host::Phase::kRunning && !host->step_done) Send(*host, message);
+  }
+}
+
+void Conductor::ReleaseAll() {
+  for (auto& host : fleet_.hosts()) {
+    if (host->lost() || host->phase == Host::Phase::kGone) continue;
+    if (host->phase == Host::Phase::kPreparing) {
+      v1::ControllerMessage stop;
+      stop.mutable_stop()->set_reason("given up");
+      Send(*host, std::move(stop));
+    }
+    host->phase = Host::Phase::kReleasing;
+    // A last burst pins the clocks at the end of the run.
+    host->probing = true;
+    host->client->Probe(kBurstProbes);
+    v1::ControllerMessage message;
+    message.mutable_release()->set_keep_files(options_.plan.keep_files());
+    Send(*host, std::move(message));
+  }
+  options_.progress->Releasing();
+  PumpUntil([this] { return All([](const Host& host) { return host.lost() || host.phase == Host::Phase::kGone; }); });
+  sessions_open_ = false;
+}
+
+}  // namespace plimsoll

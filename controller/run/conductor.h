@@ -1,0 +1,106 @@
+// Takes a run from the first session to the last.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/clock.h"
+#include "controller/run/event_queue.h"
+#include "controller/run/exit_code.h"
+#include "controller/run/fleet.h"
+#include "controller/run/progress.h"
+#include "controller/run/run_log.h"
+#include "plimsoll/v1/plan.pb.h"
+
+namespace plimsoll {
+
+// Length of a frame interval; divides a second.
+inline constexpr int64_t kFrameIntervalNs = 250'000'000;
+
+// One thread: it waits for events and handles them one after another, so no state of a run needs a lock.
+//
+// Prepares every host, then for each step probes the clocks, arms all hosts for one moment and waits for the last
+// host's StepDone, then releases all. A host is lost when its stream breaks or nothing is heard of it for a lease; what
+// it had sent stays. What is received goes to the log before anything else is done with it.
+class Conductor {
+ public:
+  struct Options {
+    // Checked, every default filled in.
+    v1::TestPlan plan;
+    std::vector<v1::HostPlan> host_plans;  // by host
+    std::vector<v1::LogStep> steps;
+    Fleet* fleet = nullptr;
+    EventQueue* events = nullptr;
+    const Clock* clock = nullptr;
+    RunLog* log = nullptr;
+    Progress* progress = nullptr;
+  };
+
+  explicit Conductor(Options options);
+
+  // Runs to the end. A failure means that nothing was measured; without one there is something to report.
+  std::optional<Failure> Run();
+  // A second interrupt: the caller leaves at once. The agents clean up when their leases run out.
+  bool left() const { return left_; }
+
+ private:
+  using Condition = std::function<bool()>;
+
+  // Handles events and timers until the condition holds. False when a second interrupt came.
+  bool PumpUntil(const Condition& done);
+  void RunTimers(MonotonicNs now);
+  MonotonicNs NextTimer() const;
+  void Handle(Event& event);
+  void HandleMessage(Host& host, v1::AgentMessage& message);
+  void HandleClosed(Host& host, const absl::Status& status);
+  void Lose(Host& host, const std::string& reason);
+  void CountTraces(const v1::FrameBatch& frames);
+  void LogFrames(Host& host, v1::FrameBatch& frames);
+
+  void Begin();
+  std::optional<Failure> PrepareAll();
+  std::optional<Failure> PreparationFailure() const;
+  // One step, from the probes to the last StepDone. A failure where it could not be started.
+  std::optional<Failure> RunStep(uint32_t step);
+  enum class ArmResult { kArmed, kLate, kGiveUp };
+  ArmResult ArmAll(uint32_t step);
+  void DisarmAll();
+  void StopAll(const std::string& reason);
+  void ReleaseAll();
+  // Why the run must end now; empty: it need not.
+  std::string MustStop() const;
+  bool All(const std::function<bool(const Host&)>& condition) const;
+  bool StepIsDone() const;
+  void Send(Host& host, v1::ControllerMessage message);
+
+  const Options options_;
+  const Clock& clock_;
+  Fleet& fleet_;
+  RunLog& log_;
+  bool interrupted_ = false;
+  bool left_ = false;
+  bool sessions_open_ = false;
+  int32_t step_ = -1;  // that runs; -1: none
+  // A host was lost or has failed.
+  bool trouble_ = false;
+  // Taken from the queue and not handled yet.
+  std::deque<Event> pending_;
+  // Frames and StepDones that came before every host was armed: they count only when all are.
+  bool hold_ = false;
+  std::vector<std::pair<size_t, v1::AgentMessage>> held_;
+  uint64_t trace_bytes_ = 0;
+  bool traces_stopped_ = false;
+  uint64_t heartbeat_id_ = 0;
+  int64_t heartbeat_period_ns_;
+  int64_t probe_period_ns_;
+  MonotonicNs next_heartbeat_;
+  MonotonicNs next_probe_;
+  MonotonicNs next_flush_;
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,199 @@
+// What the conductor does with what comes: events, timers, messages, losses.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/units.h"
+#include "controller/run/conductor.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr int64_t kFlushPeriodNs = kNsPerSecond;
+
+}  // namespace
+
+bool Conductor::PumpUntil(const Condition& done) {
+  while (true) {
+    if (options_.events->interrupts() > 0) interrupted_ = true;
+    if (options_.events->interrupts() > 1) {
+      left_ = true;
+      return false;
+    }
+    if (done()) return true;
+    if (pending_.empty()) {
+      for (Event& event : options_.events->TakeUntil(NextTimer())) pending_.push_back(std::move(event));
+    }
+    if (!pending_.empty()) {
+      Handle(pending_.front());
+      pending_.pop_front();
+    }
+    // Timers look at silence: only when everything that came has been heard.
+    if (pending_.empty()) RunTimers(clock_.Now());
+  }
+}
+
+MonotonicNs Conductor::NextTimer() const {
+  MonotonicNs next = std::min(next_flush_, options_.progress->next_update());
+  if (sessions_open_) next = std::min({next, next_heartbeat_, next_probe_});
+  return next;
+}
+
+void Conductor::RunTimers(MonotonicNs now) {
+  if (now >= next_flush_) {
+    log_.Flush();
+    next_flush_ = now + kFlushPeriodNs;
+  }
+  if (now >= options_.progress->next_update()) options_.progress->Update(now, fleet_.hosts(), log_.live());
+  if (!sessions_open_) return;
+  if (now >= next_heartbeat_) {
+    next_heartbeat_ = now + heartbeat_period_ns_;
+    v1::ControllerMessage message;
+    message.mutable_heartbeat()->set_id(++heartbeat_id_);
+    for (auto& host : fleet_.hosts()) {
+      if (host->lost() || host->phase == Host::Phase::kGone) continue;
+      Send(*host, message);
+      // Events were taken just before: silence is the host's, unless this process itself stood still for so long.
+      if (now - host->last_heard > options_.plan.lease_ns()) {
+        Lose(*host, absl::StrCat("nothing heard from it for ", FormatDuration(options_.plan.lease_ns())));
+      }
+    }
+  }
+  if (now >= next_probe_) {
+    next_probe_ = now + probe_period_ns_;
+    for (auto& host : fleet_.hosts()) {
+      if (host->lost() || host->phase == Host::Phase::kGone || host->probing) continue;
+      host->probing = true;
+      host->client->Probe(1);
+    }
+  }
+}
+
+void Conductor::Handle(Event& event) {
+  Host& host = fleet_.host(event.host);
+  if (auto* message = std::get_if<v1::AgentMessage>(&event.body)) {
+    host.last_heard = std::max(host.last_heard, event.time);
+    HandleMessage(host, *message);
+  } else if (auto* closed = std::get_if<SessionClosed>(&event.body)) {
+    HandleClosed(host, closed->status);
+  } else if (auto* probes = std::get_if<v1::ProbeBatch>(&event.body)) {
+    fleet_.AbsorbProbes(host, *probes);
+    if (probes->probes_size() == 0) return;
+    v1::JournalRecord record;
+    probes->set_host(static_cast<uint32_t>(host.index));
+    *record.mutable_probes() = std::move(*probes);
+    log_.Append(std::move(record));
+  }
+}
+
+void Conductor::HandleMessage(Host& host, v1::AgentMessage& message) {
+  if (hold_ && (message.has_frames() || message.has_step_done())) {
+    host.step_done |= message.has_step_done();
+    held_.emplace_back(host.index, std::move(message));
+    return;
+  }
+  const auto index = static_cast<uint32_t>(host.index);
+  v1::JournalRecord record;
+  switch (message.message_case()) {
+    case v1::AgentMessage::kPrepareProgress:
+      host.prepare_done_bytes = message.prepare_progress().done_bytes();
+      host.prepare_total_bytes = message.prepare_progress().total_bytes();
+      return;
+    case v1::AgentMessage::kPrepared:
+      if (host.phase == Host::Phase::kPreparing) host.phase = Host::Phase::kReady;
+      record.mutable_host_prepared()->set_host(index);
+      *record.mutable_host_prepared()->mutable_prepared() = std::move(*message.mutable_prepared());
+      log_.Append(std::move(record));
+      return;
+    case v1::AgentMessage::kArmed:
+      host.armed = std::move(*message.mutable_armed());
+      return;
+    case v1::AgentMessage::kFrames:
+      if (step_ >= 0) LogFrames(host, *message.mutable_frames());
+      return;
+    case v1::AgentMessage::kStepDone:
+      host.step_done = true;
+      if (step_ < 0) return;
+      record.mutable_step_done()->set_host(index);
+      *record.mutable_step_done()->mutable_done() = std::move(*message.mutable_step_done());
+      log_.Append(std::move(record));
+      return;
+    case v1::AgentMessage::kFault:
+      if (!host.fault.has_value()) host.fault = message.fault();
+      trouble_ = true;
+      record.mutable_fault()->set_host(index);
+      record.mutable_fault()->set_step(step_);
+      *record.mutable_fault()->mutable_fault() = std::move(*message.mutable_fault());
+      log_.Append(std::move(record));
+      return;
+    case v1::AgentMessage::kReleased:
+      host.released = std::move(*message.mutable_released());
+      return;
+    case v1::AgentMessage::kAlive:
+      host.in_flight.assign(message.alive().in_flight().begin(), message.alive().in_flight().end());
+      return;
+    case v1::AgentMessage::MESSAGE_NOT_SET:
+      return;  // a newer agent's message that this version does not know
+  }
+}
+
+void Conductor::LogFrames(Host& host, v1::FrameBatch& frames) {
+  CountTraces(frames);
+  v1::JournalRecord record;
+  v1::HostFrames& kept = *record.mutable_frames();
+  kept.set_host(static_cast<uint32_t>(host.index));
+  kept.mutable_frames()->Swap(frames.mutable_frames());
+  if (frames.has_sample()) kept.mutable_sample()->Swap(frames.mutable_sample());
+  log_.Append(std::move(record));
+}
+
+void Conductor::CountTraces(const v1::FrameBatch& frames) {
+  for (const v1::Frame& frame : frames.frames()) {
+    for (const std::string& block : frame.trace()) trace_bytes_ += block.size();
+  }
+  if (traces_stopped_ || trace_bytes_ < options_.plan.trace_limit_bytes()) return;
+  traces_stopped_ = true;
+  // One moment for all, far enough ahead for the message to reach every host.
+  const MonotonicNs moment = clock_.Now() + kNsPerSecond;
+  for (auto& host : fleet_.hosts()) {
+    if (host->lost() || host->clock.empty()) continue;
+    v1::ControllerMessage message;
+    message.mutable_stop_trace()->set_at_ns(host->clock.ToRemote(moment.value));
+    Send(*host, std::move(message));
+  }
+  log_.Note(absl::StrCat("traces reached --trace-limit (", FormatSizeForPeople(options_.plan.trace_limit_bytes()),
+                         ") and stopped on all hosts at one moment; the histograms go on"));
+}
+
+void Conductor::HandleClosed(Host& host, const absl::Status& status) {
+  if (host.lost() || host.phase == Host::Phase::kGone) return;
+  if (host.phase == Host::Phase::kReleasing) {
+    // An agent that was still preparing ends its session as cancelled; it has cleaned up all the same.
+    if (!host.released.has_value() && !status.ok()) {
+      log_.Note(absl::StrCat(host.label, ": the session ended before the agent said that its files are removed (",
+                             std::string(status.message()), "); it removes them by itself"));
+    }
+    host.phase = Host::Phase::kGone;
+    return;
+  }
+  const std::string why = status.ok() ? "the agent ended the session" : std::string(status.message());
+  if (status.code() == absl::StatusCode::kResourceExhausted && !host.fault.has_value()) {
+    Lose(host, absl::StrCat("the agent is ", why));
+  } else {
+    Lose(host, absl::StrCat("the session broke: ", why.empty() ? "connection lost" : why));
+  }
+}
+
+void Conductor::Lose(Host& host, const std::string& reason) {
+  if (host.lost()) return;
+  host.phase = Host::Phase::kLost;
+  trouble_ = true;
+  v1::JournalRecord record;
+  record.mutable_host_lost()->set_host(static_cast<uint32_t>(host.index));
+  record.mutable_host_lost()->set_reason(reason);
+  record.mutable_host_lost()->set_step(step_);
+  log_.Append(std::move(record));
+  options_.progress->Warn(absl::StrCat("host ", host.label, " is lost: ", reason));
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,68 @@
+// Everything that happens to a run, in one order, for the one thread that conducts it.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/clock.h"
+#include "common/mutex.h"
+#include "plimsoll/v1/agent.pb.h"
+#include "plimsoll/v1/journal.pb.h"
+
+namespace plimsoll {
+
+struct SessionClosed {
+  absl::Status status;
+};
+
+struct Event {
+  size_t host = 0;
+  MonotonicNs time;  // when it came in
+  std::variant<absl::StatusOr<v1::HostDescription>, v1::AgentMessage, SessionClosed, v1::ProbeBatch> body;
+};
+
+// Thread-safe; one thread takes.
+class EventQueue {
+ public:
+  void Push(Event event) {
+    MutexLock lock(mutex_);
+    events_.push_back(std::move(event));
+    if (events_.size() == 1) changed_.NotifyOne();
+  }
+
+  // Ctrl-C: the first asks for an orderly end, the second for leaving at once.
+  void Interrupt() {
+    MutexLock lock(mutex_);
+    ++interrupts_;
+    changed_.NotifyOne();
+  }
+  int interrupts() const {
+    MutexLock lock(mutex_);
+    return interrupts_;
+  }
+
+  // All that is there, waiting for the first at most until the moment of CLOCK_MONOTONIC; empty where nothing came, or
+  // where an interrupt came that no earlier call returned for.
+  std::vector<Event> TakeUntil(MonotonicNs deadline) {
+    MutexLock lock(mutex_);
+    const std::chrono::steady_clock::time_point until{std::chrono::nanoseconds(deadline.value)};
+    while (events_.empty() && interrupts_ == seen_interrupts_ && changed_.WaitUntil(mutex_, until)) {
+    }
+    seen_interrupts_ = interrupts_;
+    return std::exchange(events_, {});
+  }
+
+ private:
+  mutable Mutex mutex_;
+  CondVar changed_;
+  std::vector<Event> events_ ABSL_GUARDED_BY(mutex_);
+  int interrupts_ ABSL_GUARDED_BY(mutex_) = 0;
+  int seen_interrupts_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,150 @@
+#include "controller/run/fleet.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr size_t kMaxLabelBytes = 48;
+
+// Puts what one agent sends into the run's queue.
+class QueueingListener final : public AgentListener {
+ public:
+  QueueingListener(size_t host, const Clock& clock, EventQueue& events) : host_(host), clock_(clock), events_(events) {}
+
+  void OnDescribed(absl::StatusOr<v1::HostDescription> description) override { Push(std::move(description)); }
+  void OnMessage(v1::AgentMessage message) override { Push(std::move(message)); }
+  void OnSessionClosed(absl::Status status) override { Push(SessionClosed{std::move(status)}); }
+  void OnProbes(v1::ProbeBatch probes) override { Push(std::move(probes)); }
+
+ private:
+  template <typename Body>
+  void Push(Body body) {
+    events_.Push({host_, clock_.Now(), std::move(body)});
+  }
+
+  const size_t host_;
+  const Clock& clock_;
+  EventQueue& events_;
+};
+
+std::string PlainName(const std::string& name) {
+  std::string plain;
+  for (const char c : name.substr(0, kMaxLabelBytes)) {
+    const bool allowed = absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.';
+    plain.push_back(allowed ? c : '_');
+  }
+  if (plain.empty() || plain[0] == '.') plain.insert(0, "host");
+  return plain;
+}
+
+}  // namespace
+
+Fleet::Fleet(const std::vector<std::string>& addresses, double max_slew_ppm, const AgentClientFactory& make_client,
+             const Clock& clock, EventQueue& events)
+    : clock_(clock), events_(events) {
+  for (const std::string& address : addresses) {
+    auto host = std::make_unique<Host>();
+    host->index = hosts_.size();
+    host->address = address;
+    host->clock = ClockFit(max_slew_ppm);
+    host->listener = std::make_unique<QueueingListener>(host->index, clock, events);
+    host->client = make_client(address, *host->listener);
+    hosts_.push_back(std::move(host));
+  }
+}
+
+bool Fleet::Absorb(Event& event) {
+  if (auto* description = std::get_if<absl::StatusOr<v1::HostDescription>>(&event.body)) {
+    Host& of = host(event.host);
+    of.description = std::move(*description);
+    of.described = true;
+    return true;
+  }
+  if (auto* probes = std::get_if<v1::ProbeBatch>(&event.body)) {
+    AbsorbProbes(host(event.host), *probes);
+    return true;
+  }
+  return false;
+}
+
+void Fleet::AbsorbProbes(Host& host, const v1::ProbeBatch& probes) {
+  host.probing = false;
+  int64_t worst_ns = 0;
+  for (const v1::ProbeResult& probe : probes.probes()) {
+    host.clock.Add({probe.sent_ns(), probe.agent_received_ns(), probe.agent_sent_ns(), probe.received_ns()});
+    worst_ns = std::max(worst_ns, probe.received_ns() - probe.sent_ns());
+    const int64_t wall_at_reception = clock_.WallNow().value - (clock_.Now().value - probe.received_ns());
+    const int64_t half_trip = (probe.received_ns() - probe.sent_ns()) / 2;
+    host.wall_difference_ns = probe.agent_wall_clock_ns() - (wall_at_reception - half_trip);
+  }
+  if (probes.probes_size() > 0) host.worst_round_trip_ns = worst_ns;
+}
+
+void Fleet::DescribeAll(const std::vector<std::vector<std::string>>& directories, int64_t timeout_ns) {
+  for (auto& host : hosts_) {
+    host->described = false;
+    v1::DescribeRequest request;
+    for (const std::string& directory : directories[host->index]) request.add_directories(directory);
+    host->client->Describe(std::move(request), timeout_ns);
+  }
+  AwaitDescriptions(timeout_ns);
+}
+
+void Fleet::AwaitDescriptions(int64_t timeout_ns) {
+  // Every call ends by itself, at the latest with its deadline.
+  while (!std::all_of(hosts_.begin(), hosts_.end(), [](const auto& host) { return host->described; }) &&
+         events_.interrupts() == 0) {
+    for (Event& event : events_.TakeUntil(clock_.Now() + timeout_ns)) Absorb(event);
+  }
+}
+
+void Fleet::FindQueueManagers(int64_t timeout_ns) {
+  std::set<std::pair<std::string, uint64_t>> asked;
+  std::vector<std::pair<Host*, v1::HostDescription>> before;
+  for (auto& host : hosts_) {
+    if (!host->description.ok() || host->description->directories().empty()) continue;
+    const v1::DirectoryDescription& directory = host->description->directories(0);
+    if (!asked.emplace(host->description->boot_id(), directory.device()).second) continue;
+    before.emplace_back(host.get(), *host->description);
+    host->described = false;
+    v1::DescribeRequest request;
+    request.add_directories(directory.path());
+    request.set_look_for_queue_managers(true);
+    host->client->Describe(std::move(request), timeout_ns);
+  }
+  AwaitDescriptions(timeout_ns);
+  // A host that did not answer this time is judged by its session, not by this.
+  for (auto& [host, description] : before) {
+    if (!host->description.ok()) host->description = std::move(description);
+  }
+}
+
+void Fleet::ProbeAll(int count, int64_t timeout_ns) {
+  for (auto& host : hosts_) {
+    if (host->lost() || !host->description.ok()) continue;
+    host->probing = true;
+    host->client->Probe(count);
+  }
+  const MonotonicNs deadline = clock_.Now() + timeout_ns;
+  while (std::any_of(hosts_.begin(), hosts_.end(), [](const auto& host) { return host->probing; }) &&
+         clock_.Now() < deadline && events_.interrupts() == 0) {
+    for (Event& event : events_.TakeUntil(deadline)) Absorb(event);
+  }
+}
+
+void LabelHosts(std::vector<std::unique_ptr<Host>>& hosts) {
+  std::set<std::string> taken;
+  for (auto& host : hosts) {
+    const std::string name = PlainName(host->description.ok() ? host->description->name() : host->address);
+    host->label = name;
+    for (int n = 2; !taken.insert(host->label).second; ++n) host->label = absl::StrCat(name, "-", n);
+  }
+}
+
+}  // namespace plimsoll

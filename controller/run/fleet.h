@@ -1,0 +1,88 @@
+// The hosts of a run, as the controller knows them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/clock_fit.h"
+#include "controller/run/agent_client.h"
+#include "controller/run/event_queue.h"
+#include "controller/run/exit_code.h"
+#include "plimsoll/v1/plan.pb.h"
+
+namespace plimsoll {
+
+// One host. Touched by the conducting thread only.
+struct Host {
+  enum class Phase { kKnown, kPreparing, kReady, kArmed, kRunning, kReleasing, kGone, kLost };
+
+  size_t index = 0;
+  std::string address;
+  // Unique in the run; the agent's name unless two have the same.
+  std::string label;
+  std::unique_ptr<AgentListener> listener;
+  std::unique_ptr<AgentClient> client;
+
+  absl::StatusOr<v1::HostDescription> description = absl::UnknownError("not asked");
+  bool described = false;
+  ClockFit clock{500};
+  bool probing = false;
+  int64_t worst_round_trip_ns = 0;  // of the last burst's best half
+  int64_t wall_difference_ns = 0;   // the host's wall clock minus ours, at the last probe
+
+  Phase phase = Phase::kKnown;
+  MonotonicNs last_heard;
+  uint64_t prepare_done_bytes = 0;
+  uint64_t prepare_total_bytes = 0;
+  std::optional<v1::Armed> armed;
+  bool step_done = false;
+  // The first fault that it reported; its writers have stopped.
+  std::optional<v1::Fault> fault;
+  std::optional<v1::Released> released;
+  std::vector<v1::InFlight> in_flight;  // long ones, as the last Alive told
+
+  bool lost() const { return phase == Phase::kLost; }
+};
+
+// Makes the clients, asks them all at once, and keeps what they answer. One thread; events come through the queue.
+class Fleet {
+ public:
+  // `directories[i]` is what host i is asked about. `clock` and `events` outlive the fleet.
+  Fleet(const std::vector<std::string>& addresses, double max_slew_ppm, const AgentClientFactory& make_client,
+        const Clock& clock, EventQueue& events);
+
+  std::vector<std::unique_ptr<Host>>& hosts() { return hosts_; }
+  size_t size() const { return hosts_.size(); }
+  Host& host(size_t index) { return *hosts_[index]; }
+
+  // Looks for live queue managers on every file system of the hosts' first directories, asking one host for each
+  // that a kernel mounts. Waits at most `timeout_ns`; what is found goes into Host::description.
+  void FindQueueManagers(int64_t timeout_ns);
+  // Asks every host for its facts, waiting at most `timeout_ns`. What failed is in Host::description.
+  // Returns early on an interrupt.
+  void DescribeAll(const std::vector<std::vector<std::string>>& directories, int64_t timeout_ns);
+  // A burst of probes to every host that is not lost, waiting for all answers, at most `timeout_ns`.
+  void ProbeAll(int count, int64_t timeout_ns);
+
+  // Takes in a description or probes; false for any other event.
+  bool Absorb(Event& event);
+  // Adds the probes to the host's clock fit.
+  void AbsorbProbes(Host& host, const v1::ProbeBatch& probes);
+
+ private:
+  // Until every host that was asked has answered, or an interrupt came.
+  void AwaitDescriptions(int64_t timeout_ns);
+
+  const Clock& clock_;
+  EventQueue& events_;
+  std::vector<std::unique_ptr<Host>> hosts_;
+};
+
+// Gives every host a label: its agent's name, made plain and unique ("alpha", "alpha-2").
+void LabelHosts(std::vector<std::unique_ptr<Host>>& hosts);
+
+}  // namespace plimsoll

@@ -1,0 +1,316 @@
+#include "controller/run/grpc_agent_client.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include <chrono>
+#include <deque>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "common/mutex.h"
+#include "common/version.h"
+#include "plimsoll/v1/agent.grpc.pb.h"
+
+namespace plimsoll {
+namespace {
+
+// Largest message from an agent: a coalesced batch of frames with its traces, and room.
+constexpr int kMaxMessageBytes = 64 << 20;
+
+absl::Status FromGrpc(const grpc::Status& status) {
+  return {static_cast<absl::StatusCode>(status.error_code()), status.error_message()};
+}
+
+// Counts the calls to gRPC that have not ended, so that the client's destructor can wait for them.
+class CallCount {
+ public:
+  void Begin() {
+    MutexLock lock(mutex_);
+    ++open_;
+  }
+  void End() {
+    MutexLock lock(mutex_);
+    --open_;
+    changed_.NotifyAll();
+  }
+  void WaitForNone() {
+    MutexLock lock(mutex_);
+    while (open_ > 0) changed_.Wait(mutex_);
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  int open_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+class DescribeCall {
+ public:
+  static void Start(v1::Agent::Stub& stub, v1::DescribeRequest request, int64_t timeout_ns, AgentListener& listener,
+                    CallCount& calls) {
+    calls.Begin();
+    auto* call = new DescribeCall;  // deletes itself when the answer came
+    call->request_ = std::move(request);
+    call->request_.set_protocol_version(kProtocolVersion);
+    call->context_.set_deadline(std::chrono::system_clock::now() + std::chrono::nanoseconds(timeout_ns));
+    stub.async()->Describe(&call->context_, &call->request_, &call->response_,
+                           [call, &listener, &calls](const grpc::Status& status) {
+                             if (status.ok()) {
+                               listener.OnDescribed(std::move(call->response_));
+                             } else {
+                               listener.OnDescribed(FromGrpc(status));
+                             }
+                             delete call;
+                             calls.End();
+                           });
+  }
+
+ private:
+  grpc::ClientContext context_;
+  v1::DescribeRequest request_;
+  v1::HostDescription response_;
+};
+
+// The probe stream. Lives until its OnDone; the client only ever touches it under the lock that OnDone takes to detach
+// it.
+class ProbeStream final : public grpc::ClientBidiReactor<v1::ClockProbe, v1::ClockReply> {
+ public:
+  struct Link {
+    Mutex mutex;
+    ProbeStream* stream ABSL_GUARDED_BY(mutex) = nullptr;
+  };
+
+  static void Probe(v1::Agent::Stub& stub, const std::shared_ptr<Link>& link, int count, const Clock& clock,
+                    AgentListener& listener, CallCount& calls) {
+    MutexLock lock(link->mutex);
+    if (link->stream == nullptr) {
+      calls.Begin();
+      link->stream = new ProbeStream(link, clock, listener, calls);
+      stub.async()->SyncClock(&link->stream->context_, link->stream);
+      link->stream->AddHold();  // until Cancel or the stream's end: probes start outside of reactions
+      link->stream->StartCall();
+    }
+    link->stream->wanted_ += count;
+    link->stream->SendNext();
+  }
+
+  static void Cancel(Link& link) {
+    MutexLock lock(link.mutex);
+    if (link.stream == nullptr) return;
+    link.stream->context_.TryCancel();
+    link.stream->LetGo();
+  }
+
+  void OnWriteDone(bool ok) override {
+    if (!ok) return;  // the read fails too, and ends the stream
+    MutexLock lock(link_->mutex);
+    writing_ = false;
+    SendNext();
+  }
+
+  void OnReadDone(bool ok) override {
+    const MonotonicNs received = clock_.Now();
+    MutexLock lock(link_->mutex);
+    if (!ok) {
+      Report();
+      LetGo();
+      return;
+    }
+    if (reply_.id() == probe_.id()) {
+      v1::ProbeResult& result = *batch_.add_probes();
+      result.set_sent_ns(sent_.value);
+      result.set_agent_received_ns(reply_.received_ns());
+      result.set_agent_sent_ns(reply_.sent_ns());
+      result.set_received_ns(received.value);
+      result.set_agent_wall_clock_ns(reply_.wall_clock_ns());
+    }
+    reading_ = false;
+    --wanted_;
+    if (wanted_ == 0) Report();
+    SendNext();
+  }
+
+  void OnDone(const grpc::Status& /*status*/) override {
+    CallCount& calls = calls_;
+    {
+      MutexLock lock(link_->mutex);
+      if (link_->stream == this) link_->stream = nullptr;
+    }
+    delete this;
+    calls.End();
+  }
+
+ private:
+  ProbeStream(std::shared_ptr<Link> link, const Clock& clock, AgentListener& listener, CallCount& calls)
+      : link_(std::move(link)), clock_(clock), listener_(listener), calls_(calls) {}
+
+  // The three below: under link_->mutex.
+  void SendNext() {
+    // The answer may be here before the write is reported done.
+    if (reading_ || writing_ || wanted_ == 0 || let_go_) return;
+    reading_ = writing_ = true;
+    probe_.set_id(probe_.id() + 1);
+    StartRead(&reply_);
+    sent_ = clock_.Now();
+    StartWrite(&probe_);
+  }
+  void Report() { listener_.OnProbes(std::exchange(batch_, {})); }
+  void LetGo() {
+    if (let_go_) return;
+    let_go_ = true;
+    if (link_->stream == this) link_->stream = nullptr;
+    RemoveHold();
+  }
+
+  const std::shared_ptr<Link> link_;
+  const Clock& clock_;
+  AgentListener& listener_;
+  CallCount& calls_;
+  grpc::ClientContext context_;
+  v1::ClockProbe probe_;
+  v1::ClockReply reply_;
+  v1::ProbeBatch batch_;
+  MonotonicNs sent_;
+  int wanted_ = 0;
+  bool reading_ = false;
+  bool writing_ = false;
+  bool let_go_ = false;
+};
+
+// The session's stream; lives until its OnDone, like ProbeStream.
+class SessionCall final : public grpc::ClientBidiReactor<v1::ControllerMessage, v1::AgentMessage> {
+ public:
+  struct Link {
+    Mutex mutex;
+    SessionCall* call ABSL_GUARDED_BY(mutex) = nullptr;
+  };
+
+  static void Open(v1::Agent::Stub& stub, const std::shared_ptr<Link>& link, AgentListener& listener,
+                   CallCount& calls) {
+    MutexLock lock(link->mutex);
+    calls.Begin();
+    auto* call = new SessionCall(link, listener, calls);
+    link->call = call;
+    stub.async()->Session(&call->context_, call);
+    call->AddHold();  // messages are sent outside of reactions
+    call->StartRead(&call->incoming_);
+    call->StartCall();
+  }
+
+  static void Send(Link& link, v1::ControllerMessage message) {
+    MutexLock lock(link.mutex);
+    if (link.call == nullptr) return;
+    link.call->outgoing_.push_back(std::move(message));
+    link.call->SendNext();
+  }
+
+  static void Cancel(Link& link) {
+    MutexLock lock(link.mutex);
+    if (link.call == nullptr) return;
+    link.call->context_.TryCancel();
+    link.call->LetGo();
+  }
+
+  void OnReadDone(bool ok) override {
+    if (!ok) {
+      MutexLock lock(link_->mutex);
+      LetGo();
+      return;
+    }
+    listener_.OnMessage(std::move(incoming_));
+    incoming_.Clear();
+    StartRead(&incoming_);
+  }
+
+  void OnWriteDone(bool ok) override {
+    MutexLock lock(link_->mutex);
+    writing_ = false;
+    outgoing_.pop_front();
+    if (!ok) {
+      outgoing_.clear();
+      return;
+    }
+    SendNext();
+  }
+
+  void OnDone(const grpc::Status& status) override {
+    CallCount& calls = calls_;
+    {
+      MutexLock lock(link_->mutex);
+      if (link_->call == this) link_->call = nullptr;
+    }
+    listener_.OnSessionClosed(FromGrpc(status));
+    delete this;
+    calls.End();
+  }
+
+ private:
+  SessionCall(std::shared_ptr<Link> link, AgentListener& listener, CallCount& calls)
+      : link_(std::move(link)), listener_(listener), calls_(calls) {}
+
+  // Both under link_->mutex.
+  void SendNext() {
+    if (writing_ || let_go_ || outgoing_.empty()) return;
+    writing_ = true;
+    StartWrite(&outgoing_.front());
+  }
+  void LetGo() {
+    if (let_go_) return;
+    let_go_ = true;
+    RemoveHold();
+  }
+
+  const std::shared_ptr<Link> link_;
+  AgentListener& listener_;
+  CallCount& calls_;
+  grpc::ClientContext context_;
+  v1::AgentMessage incoming_;
+  std::deque<v1::ControllerMessage> outgoing_;
+  bool writing_ = false;
+  bool let_go_ = false;
+};
+
+class GrpcAgentClient final : public AgentClient {
+ public:
+  GrpcAgentClient(const std::string& address, const Clock& clock, AgentListener& listener)
+      : clock_(clock), listener_(listener) {
+    grpc::ChannelArguments arguments;
+    arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
+    // A proxy has no place between a controller and its agents; one connection an agent, shared with nobody.
+    arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    channel_ = grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+    stub_ = v1::Agent::NewStub(channel_);
+  }
+
+  ~GrpcAgentClient() override {
+    ProbeStream::Cancel(*probe_link_);
+    SessionCall::Cancel(*session_link_);
+    calls_.WaitForNone();
+  }
+
+  void Describe(v1::DescribeRequest request, int64_t timeout_ns) override {
+    DescribeCall::Start(*stub_, std::move(request), timeout_ns, listener_, calls_);
+  }
+  void Probe(int count) override { ProbeStream::Probe(*stub_, probe_link_, count, clock_, listener_, calls_); }
+  void OpenSession() override { SessionCall::Open(*stub_, session_link_, listener_, calls_); }
+  void Send(v1::ControllerMessage message) override { SessionCall::Send(*session_link_, std::move(message)); }
+
+ private:
+  const Clock& clock_;
+  AgentListener& listener_;
+  CallCount calls_;
+  const std::shared_ptr<ProbeStream::Link> probe_link_ = std::make_shared<ProbeStream::Link>();
+  const std::shared_ptr<SessionCall::Link> session_link_ = std::make_shared<SessionCall::Link>();
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<v1::Agent::Stub> stub_;
+};
+
+}  // namespace
+
+std::unique_ptr<AgentClient> MakeGrpcAgentClient(const std::string& address, const Clock& clock,
+                                                 AgentListener& listener) {
+  return std::make_unique<GrpcAgentClient>(address, clock, listener);
+}
+
+}  // namespace plimsoll

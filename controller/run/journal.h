@@ -1,0 +1,54 @@
+// The append-only file of everything that the controller received. Its format is told in
+// proto/plimsoll/v1/journal.proto.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/unique_fd.h"
+#include "plimsoll/v1/journal.pb.h"
+
+namespace plimsoll {
+
+// Format version of a record. Readers know this one and all before it.
+inline constexpr uint16_t kJournalFormat = 1;
+
+// Writes records. What Flush has written survives the process (not the machine: there is no fsync). Not thread-safe.
+class JournalWriter {
+ public:
+  // Makes the file; ALREADY_EXISTS where it is there.
+  static absl::StatusOr<std::unique_ptr<JournalWriter>> Create(const std::string& path);
+
+  // Appends to the buffer, which flushes itself from 256 KiB on. After a failed write nothing more is written, so that
+  // the file stays a prefix of what was given, and every later call returns the first error.
+  absl::Status Append(const v1::JournalRecord& record);
+  absl::Status Flush();
+
+ private:
+  JournalWriter(std::string path, UniqueFd fd) : path_(std::move(path)), fd_(std::move(fd)) {}
+
+  std::string path_;
+  UniqueFd fd_;
+  std::string buffer_;
+  absl::Status failed_;
+};
+
+// What a journal ended with.
+struct JournalEnd {
+  uint64_t records = 0;
+  uint64_t bytes = 0;
+  // Bytes behind the last whole record: the journal was cut off. 0: it ends with a record.
+  uint64_t trailing_bytes = 0;
+};
+
+// Calls `visit` with every whole record, in order. A cut-off end is not an error (see JournalEnd). DATA_LOSS where a
+// checksum is wrong in the middle, INVALID_ARGUMENT where the file is no journal, FAILED_PRECONDITION where a newer
+// version wrote it. Memory: one record at a time, at most 64 MiB.
+absl::StatusOr<JournalEnd> ReadJournal(const std::string& path,
+                                       const std::function<void(const v1::JournalRecord&)>& visit);
+
+}  // namespace plimsoll

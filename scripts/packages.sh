@@ -1,0 +1,34 @@
+# Debian packages that Plimsoll needs, and how to get those that are missing. Sourced by the other scripts.
+
+plimsoll_build_packages=(
+  g++ cmake ninja-build pkg-config git
+  libgrpc++-dev protobuf-compiler protobuf-compiler-grpc libprotobuf-dev libabsl-dev zlib1g-dev
+  libspdlog-dev libcli11-dev libyaml-cpp-dev
+)
+plimsoll_test_packages=(libgtest-dev libgmock-dev python3 python3-jsonschema python3-yaml strace iproute2 util-linux)
+plimsoll_check_packages=(clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev llvm-19)
+plimsoll_bench_packages=(libbenchmark-dev)
+
+# install_missing PACKAGE...: installs what is not there, as root or through sudo; without either, prints the command and fails.
+install_missing() {
+  local missing=() package
+  for package in "$@"; do
+    dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q '^install ok installed$' || missing+=("$package")
+  done
+  [ ${#missing[@]} -eq 0 ] && return 0
+  local as_root=()
+  if [ "$(id -u)" -ne 0 ]; then
+    if command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
+      as_root=(sudo)
+    elif command -v sudo >/dev/null && [ -t 0 ]; then
+      as_root=(sudo)
+    else
+      echo "Packages are missing. As root, run:" >&2
+      echo "  apt-get update && apt-get install --no-install-recommends -y ${missing[*]}" >&2
+      return 1
+    fi
+  fi
+  echo "Installing ${missing[*]}" >&2
+  "${as_root[@]}" apt-get update -q >&2 &&
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install --no-install-recommends -y -q "${missing[@]}" >&2
+}

@@ -1,0 +1,224 @@
+// The kernel's counters, read from fixed texts and from this machine.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <sched.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <thread>
+
+#include "agent/host/block_device.h"
+#include "agent/host/counter_text.h"
+#include "agent/host/counters.h"
+#include "common/clock.h"
+#include "common/unique_fd.h"
+#include "tests/unit/agent/host_test_util.h"
+
+namespace plimsoll {
+namespace {
+
+using testing::TempDirectory;
+
+constexpr char kDiskStats[] =
+    "   7       0 loop0 1 2 3 4 5 6 7 8 9 10 11\n"
+    " 254       0 vda 1000 10 2000 300 4000 40 64000 5500 3 6000 7000 0 0 0 0 800 90\n"
+    " 254       1 vda1 900 9 1900 290 3900 39 63000 5400 2 5900 6900 0 0 0 0 0 0\n"
+    " 254      16 vdb too short\n";
+
+constexpr char kMountStats[] =
+    "device proc mounted on /proc with fstype proc\n"
+    "device filer:/mq mounted on /mnt/my\\040mq with fstype nfs4 statvers=1.1\n"
+    "\topts:\trw,vers=4.2,rsize=1048576,wsize=1048576,sec=sys,local_lock=none\n"
+    "\tage:\t3721\n"
+    "\tevents:\t1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27\n"
+    "\tbytes:\t0 0 0 2097152 0 2097152 0 512\n"
+    "\tRPC iostats version: 1.1  p/v: 100003/4 (nfs)\n"
+    "\txprt:\ttcp 809 0 2 0 12 1000 999 1 5000 0 2 10 20\n"
+    "\tper-op statistics\n"
+    "\t        NULL: 1 1 0 44 24 0 0 0 0\n"
+    "\t        READ: 7 7 0 1 1 1 1 1 0\n"
+    "\t       WRITE: 500 503 2 2097488 88000 12 340 360 0\n"
+    "\t      COMMIT: 20 20 0 3400 2080 1 55 57 0\n"
+    "\n"
+    "device filer:/v3 mounted on /mnt/v3 with fstype nfs statvers=1.0\n"
+    "\tper-op statistics\n"
+    "\t       WRITE: 11 12 1 100 100 2 3 6\n"
+    "device /dev/vda1 mounted on / with fstype ext4\n";
+
+TEST(ParseDiskStats, ReadsTheLineOfTheDevice) {
+  const auto disk = ParseDiskStats(kDiskStats, makedev(254, 0));
+  ASSERT_TRUE(disk.has_value());
+  EXPECT_EQ(disk->device(), "vda");
+  EXPECT_EQ(disk->writes(), 4000U);
+  EXPECT_EQ(disk->written_bytes(), 64000U * 512);
+  EXPECT_EQ(disk->write_time_ms(), 5500U);
+  EXPECT_EQ(disk->in_flight(), 3U);
+  EXPECT_EQ(disk->busy_ms(), 6000U);
+  EXPECT_EQ(disk->flushes(), 800U);
+  EXPECT_EQ(disk->flush_time_ms(), 90U);
+  EXPECT_EQ(ParseDiskStats(kDiskStats, makedev(254, 1))->device(), "vda1");
+}
+
+TEST(ParseDiskStats, AcceptsOldKernelsWithoutFlushes) {
+  const auto disk = ParseDiskStats(kDiskStats, makedev(7, 0));
+  ASSERT_TRUE(disk.has_value());
+  EXPECT_EQ(disk->writes(), 5U);
+  EXPECT_EQ(disk->flushes(), 0U);
+}
+
+TEST(ParseDiskStats, FindsNothingForAnUnknownDeviceOrABrokenLine) {
+  EXPECT_FALSE(ParseDiskStats(kDiskStats, makedev(8, 0)).has_value());
+  EXPECT_FALSE(ParseDiskStats(kDiskStats, makedev(254, 16)).has_value());
+  EXPECT_FALSE(ParseDiskStats("", makedev(254, 0)).has_value());
+}
+
+TEST(ParseMountStats, ReadsTheOperationsOfItsMountOnly) {
+  const auto nfs = ParseMountStats(kMountStats, "/mnt/my mq");
+  ASSERT_TRUE(nfs.has_value());
+  EXPECT_EQ(nfs->write().operations(), 500U);
+  EXPECT_EQ(nfs->write().transmissions(), 503U);
+  EXPECT_EQ(nfs->write().timeouts(), 2U);
+  EXPECT_EQ(nfs->write().queue_ms(), 12U);
+  EXPECT_EQ(nfs->write().round_trip_ms(), 340U);
+  EXPECT_EQ(nfs->write().execute_ms(), 360U);
+  EXPECT_EQ(nfs->commit().operations(), 20U);
+  EXPECT_EQ(nfs->commit().execute_ms(), 57U);
+}
+
+TEST(ParseMountStats, AcceptsTheOlderFormatAndAMissingOperation) {
+  const auto nfs = ParseMountStats(kMountStats, "/mnt/v3");
+  ASSERT_TRUE(nfs.has_value());
+  EXPECT_EQ(nfs->write().execute_ms(), 6U);
+  EXPECT_FALSE(nfs->has_commit());
+}
+
+TEST(ParseMountStats, FindsNothingForOtherMounts) {
+  for (const char* mount_point : {"/", "/proc", "/mnt", "/mnt/my\\040mq", ""}) {
+    EXPECT_FALSE(ParseMountStats(kMountStats, mount_point).has_value()) << mount_point;
+  }
+}
+
+TEST(ParseMountStats, TakesTheUppermostOfTwoMountsOnOnePlace) {
+  const std::string text = std::string(kMountStats) +
+                           "device filer:/new mounted on /mnt/v3 with fstype nfs4 statvers=1.1\n"
+                           "\t       WRITE: 1 1 0 1 1 1 1 1 0\n";
+  EXPECT_EQ(ParseMountStats(text, "/mnt/v3")->write().operations(), 1U);
+}
+
+TEST(ParseRunDelay, TakesTheSecondNumber) {
+  EXPECT_EQ(ParseRunDelayNs("123456 7890 42\n"), 7890U);
+  EXPECT_FALSE(ParseRunDelayNs("").has_value());
+  EXPECT_FALSE(ParseRunDelayNs("1 x 3\n").has_value());
+  EXPECT_FALSE(ParseRunDelayNs("1 2\n").has_value());
+}
+
+TEST(DiskSince, SubtractsCountersAndKeepsGauges) {
+  v1::DiskCounters then = *ParseDiskStats(kDiskStats, makedev(254, 0));
+  v1::DiskCounters now = then;
+  now.set_writes(4010);
+  now.set_written_bytes(then.written_bytes() + 4096);
+  now.set_in_flight(1);
+  now.set_flushes(805);
+  const v1::DiskCounters since = DiskSince(now, then);
+  EXPECT_EQ(since.device(), "vda");
+  EXPECT_EQ(since.writes(), 10U);
+  EXPECT_EQ(since.written_bytes(), 4096U);
+  EXPECT_EQ(since.in_flight(), 1U);
+  EXPECT_EQ(since.flushes(), 5U);
+  EXPECT_EQ(since.busy_ms(), 0U);
+}
+
+TEST(DiskSince, FollowsMillisecondsThatWrapAndNotCountersThatGoBack) {
+  v1::DiskCounters then;
+  then.set_busy_ms(0xffff'fff0);
+  then.set_writes(10);
+  v1::DiskCounters now;
+  now.set_busy_ms(0x10);
+  now.set_writes(5);
+  EXPECT_EQ(DiskSince(now, then).busy_ms(), 0x20U);
+  EXPECT_EQ(DiskSince(now, then).writes(), 0U);
+}
+
+TEST(NfsSince, SubtractsEveryCounter) {
+  const v1::NfsCounters then = *ParseMountStats(kMountStats, "/mnt/my mq");
+  v1::NfsCounters now = then;
+  now.mutable_write()->set_operations(510);
+  now.mutable_write()->set_transmissions(514);
+  now.mutable_write()->set_round_trip_ms(350);
+  const v1::NfsCounters since = NfsSince(now, then);
+  EXPECT_EQ(since.write().operations(), 10U);
+  EXPECT_EQ(since.write().transmissions(), 11U);
+  EXPECT_EQ(since.write().round_trip_ms(), 10U);
+  EXPECT_EQ(since.write().queue_ms(), 0U);
+  EXPECT_EQ(since.commit().operations(), 0U);
+  EXPECT_TRUE(since.has_commit());
+  EXPECT_FALSE(NfsSince(*ParseMountStats(kMountStats, "/mnt/v3"), {}).has_commit());
+}
+
+TEST(HostCounters, CountsTheProcessesCpuTimeFromReset) {
+  HostCounters counters("/proc");
+  // Until the process has visibly used some.
+  while (counters.Sample().agent_cpu_ns() < 5'000'000) {
+  }
+  const uint64_t before = counters.Sample().agent_cpu_ns();
+  counters.Reset({});
+  EXPECT_LT(counters.Sample().agent_cpu_ns(), before);
+}
+
+TEST(HostCounters, KeepsTheWaitsOfAWriterThatHasEnded) {
+  // A busy thread beside this one on one CPU must wait for it.
+  EXPECT_EQ(testing::InChild([] {
+              cpu_set_t one;
+              CPU_ZERO(&one);
+              CPU_SET(static_cast<size_t>(sched_getcpu()), &one);
+              if (sched_setaffinity(0, sizeof(one), &one) != 0) return 2;
+              std::atomic<bool> stop = false;
+              std::atomic<int> tid = 0;
+              std::thread busy([&] {
+                tid = gettid();
+                while (!stop) {
+                }
+              });
+              while (tid == 0) std::this_thread::yield();
+              HostCounters counters("/proc");
+              counters.Reset({tid});
+              uint64_t waited_ns = 0;
+              while (waited_ns == 0) waited_ns = counters.Sample().writer_cpu_wait_ns();
+              stop = true;
+              busy.join();
+              const uint64_t afterwards_ns = counters.Sample().writer_cpu_wait_ns();
+              counters.Reset({});
+              return afterwards_ns >= waited_ns && counters.Sample().writer_cpu_wait_ns() == 0 ? 0 : 1;
+            }),
+            0);
+}
+
+TEST(HostCounters, CountsTheWritesOfTheDeviceBelow) {
+  const TempDirectory temp;
+  struct stat info{};
+  ASSERT_EQ(stat(temp.path().c_str(), &info), 0);
+  if (!FindBlockDevice(info.st_dev).has_value()) GTEST_SKIP() << "SKIPPED: no block device below " << temp.path();
+  HostCounters counters(temp.path());
+  const UniqueFd file(open(temp.Sub("file").c_str(), O_RDWR | O_CREAT | O_DSYNC | O_CLOEXEC, 0600));
+  const std::string block(65536, 'x');
+  ASSERT_EQ(write(file.get(), block.data(), block.size()), static_cast<ssize_t>(block.size()));
+  const v1::HostSample sample = counters.Sample();
+  ASSERT_TRUE(sample.has_disk());
+  EXPECT_FALSE(sample.has_nfs());
+  EXPECT_GE(sample.disk().writes(), 1U);
+  EXPECT_GE(sample.disk().written_bytes(), block.size());
+}
+
+TEST(HostCounters, LeavesOutWhatItDoesNotKnow) {
+  for (const char* directory : {"/proc", "/no such directory"}) {
+    const v1::HostSample sample = HostCounters(directory).Sample();
+    EXPECT_FALSE(sample.has_disk());
+    EXPECT_FALSE(sample.has_nfs());
+    EXPECT_EQ(sample.writer_cpu_wait_ns(), 0U);
+  }
+}
+
+}  // namespace
+}  // namespace plimsoll

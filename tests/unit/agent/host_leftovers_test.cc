@@ -1,0 +1,152 @@
+// What a killed agent left, and what its successor may remove of it.
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "agent/host/leftovers.h"
+#include "agent/host/owner_marker.h"
+#include "agent/host/sandbox.h"
+#include "common/unique_fd.h"
+#include "tests/status_matchers.h"
+#include "tests/unit/agent/host_test_util.h"
+
+namespace plimsoll {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using testing::IsOk;
+using testing::TempDirectory;
+using ::testing::UnorderedElementsAre;
+namespace fs = std::filesystem;
+
+constexpr char kMine[] = "00000000000000aa";
+constexpr char kOther[] = "00000000000000bb";
+constexpr char kMarker[] = "/.plimsoll-owner";
+
+class LeftoversTest : public ::testing::Test {
+ protected:
+  LeftoversTest() { sandbox_ = *Sandbox::Create({temp_.path()}, kMine); }
+
+  // The directory as a killed agent leaves it; `below` is a directory below the root, "." for the root.
+  std::string Leave(const std::string& below, const std::string& run_id, const std::string& label,
+                    const std::string& agent_id, bool kept = false) {
+    const std::string path = temp_.MakeDirectory(below + "/plimsoll-" + run_id + "/" + label);
+    fs::create_directories(path + "/qm1/active");
+    fs::create_directories(path + "/qm12/active");
+    testing::WriteText(path + "/qm1/active/S0000000.LOG", "x");
+    testing::WriteText(path + "/qm12/active/S0000000.LOG", "x");
+    testing::WriteText(path + kMarker, FormatOwnerMarker({agent_id, run_id, {}, label, kept}));
+    return path;
+  }
+
+  TempDirectory temp_;
+  std::unique_ptr<Sandbox> sandbox_;
+};
+
+TEST_F(LeftoversTest, RemovesItsOwnWhereverARunMayHaveBeen) {
+  const std::string top = Leave(".", "0a", "alpha", kMine);
+  const std::string below = Leave("mnt/storage", "0b", "alpha", kMine);
+  EXPECT_THAT(sandbox_->RemoveLeftovers(), UnorderedElementsAre(top, below));
+  EXPECT_FALSE(fs::exists(temp_.Sub("plimsoll-0a")));
+  EXPECT_TRUE(fs::is_empty(temp_.Sub("mnt/storage")));
+}
+
+TEST_F(LeftoversTest, LeavesOtherAgentsAlone) {
+  const std::string other = Leave(".", "0a", "beta", kOther);
+  const std::string mine = Leave(".", "0a", "alpha", kMine);
+  EXPECT_THAT(sandbox_->RemoveLeftovers(), ElementsAre(mine));
+  EXPECT_FALSE(fs::exists(mine));
+  EXPECT_TRUE(fs::exists(other + "/qm1/active/S0000000.LOG"));
+}
+
+TEST_F(LeftoversTest, LeavesWhatIsInUse) {
+  auto run = sandbox_->MakeRunDirectory(temp_.path(), "0a", {}, "alpha");
+  ASSERT_THAT(run, IsOk());
+  ASSERT_THAT((*run)->CreateFile("qm1/active/S0000000.LOG", O_RDWR), IsOk());
+  EXPECT_THAT(sandbox_->RemoveLeftovers(), IsEmpty());
+  EXPECT_EQ(*(*run)->Remove(), 1U);
+}
+
+TEST_F(LeftoversTest, LeavesAMarkerThatAnotherOpeningHasLocked) {
+  const std::string path = Leave(".", "0a", "alpha", kMine);
+  UniqueFd owner(open((path + kMarker).c_str(), O_RDWR | O_CLOEXEC));
+  ASSERT_EQ(LockFile(owner.get()), LockOutcome::kLocked);
+  EXPECT_THAT(sandbox_->RemoveLeftovers(), IsEmpty());
+  EXPECT_TRUE(fs::exists(path + "/qm1/active/S0000000.LOG"));
+  owner.Reset();
+  EXPECT_THAT(sandbox_->RemoveLeftovers(), ElementsAre(path));
+}
+
+TEST_F(LeftoversTest, LeavesWhatWasToBeKept) {
+  const std::string path = Leave(".", "0a", "alpha", kMine, true);
+  EXPECT_THAT(sandbox_->RemoveLeftovers(), IsEmpty());
+  EXPECT_TRUE(fs::exists(path + "/qm1/active/S0000000.LOG"));
+}
+
+TEST_F(LeftoversTest, LeavesDirectoriesWithoutAWholeMarker) {
+  const std::string none = Leave(".", "0a", "alpha", kMine);
+  fs::remove(none + kMarker);
+  const std::string empty = Leave(".", "0b", "alpha", kMine);
+  testing::WriteText(empty + kMarker, "");
+  const std::string moved = Leave(".", "0c", "alpha", kMine);
+  fs::copy_file(moved + kMarker, empty + "/other", fs::copy_options::overwrite_existing);
+  fs::rename(empty + "/other", empty + kMarker);
+  const std::string pipe = Leave(".", "0d", "alpha", kMine);
+  fs::remove(pipe + kMarker);
+  ASSERT_EQ(mkfifo((pipe + kMarker).c_str(), 0600), 0);
+  const std::string link = Leave(".", "0e", "alpha", kMine);
+  fs::rename(link + kMarker, temp_.Sub("real-marker"));
+  fs::create_symlink(temp_.Sub("real-marker"), link + kMarker);
+  EXPECT_THAT(sandbox_->RemoveLeftovers(), ElementsAre(moved));
+  for (const std::string& path : {none, empty, pipe, link}) {
+    EXPECT_TRUE(fs::exists(path + "/qm1/active/S0000000.LOG")) << path;
+  }
+}
+
+TEST_F(LeftoversTest, LeavesFilesThatNoRunMakes) {
+  const std::string path = Leave(".", "0a", "alpha", kMine);
+  testing::WriteText(path + "/notes.txt", "precious");
+  testing::WriteText(path + "/qm1/notes.txt", "precious");
+  fs::create_directories(path + "/qm1/active/sub");
+  fs::create_directories(path + "/qmx/active");
+  testing::WriteText(path + "/qmx/active/S0000000.LOG", "precious");
+  fs::create_directories(temp_.MakeDirectory("elsewhere") + "/active");
+  testing::WriteText(temp_.Sub("elsewhere/active/S0000000.LOG"), "precious");
+  fs::create_directory_symlink(temp_.Sub("elsewhere"), path + "/qm7");
+  EXPECT_THAT(sandbox_->RemoveLeftovers(), IsEmpty());
+  EXPECT_FALSE(fs::exists(path + "/qm1/active/S0000000.LOG"));
+  EXPECT_FALSE(fs::exists(path + "/qm12"));
+  EXPECT_TRUE(fs::exists(path + "/notes.txt"));
+  EXPECT_TRUE(fs::exists(path + "/qm1/notes.txt"));
+  EXPECT_TRUE(fs::exists(path + "/qm1/active/sub"));
+  EXPECT_TRUE(fs::exists(path + "/qmx/active/S0000000.LOG"));
+  EXPECT_TRUE(fs::exists(temp_.Sub("elsewhere/active/S0000000.LOG")));
+}
+
+TEST_F(LeftoversTest, SearchesThreeLevelsAndNoLinks) {
+  const std::string deep = Leave("a/b/c", "0a", "alpha", kMine);
+  const std::string hidden = Leave(".snapshot", "0b", "alpha", kMine);
+  const TempDirectory outside;
+  fs::create_directory_symlink(outside.path(), temp_.Sub("link"));
+  const std::string behind_link = outside.MakeDirectory("plimsoll-0c/alpha");
+  testing::WriteText(behind_link + kMarker, FormatOwnerMarker({kMine, "0c", {}, "alpha", false}));
+  const std::string no_run = temp_.MakeDirectory("plimsoll-notes/alpha");
+  testing::WriteText(no_run + kMarker, FormatOwnerMarker({kMine, "notes", {}, "alpha", false}));
+  EXPECT_THAT(sandbox_->RemoveLeftovers(), IsEmpty());
+  for (const std::string& path : {deep, hidden, behind_link, no_run}) EXPECT_TRUE(fs::exists(path)) << path;
+}
+
+TEST_F(LeftoversTest, AKilledAgentsSuccessorCleansUp) {
+  const int result = testing::InChild([this]() -> int {
+    auto run = sandbox_->MakeRunDirectory(temp_.path(), "0a", {}, "alpha");
+    if (!run.ok() || !(*run)->CreateFile("qm1/active/S0000000.LOG", O_RDWR).ok()) return 1;
+    _exit(0);  // as SIGKILL: no destructor runs
+  });
+  ASSERT_EQ(result, 0);
+  ASSERT_TRUE(fs::exists(temp_.Sub("plimsoll-0a/alpha/qm1/active/S0000000.LOG")));
+  EXPECT_THAT(sandbox_->RemoveLeftovers(), ElementsAre(temp_.Sub("plimsoll-0a/alpha")));
+  EXPECT_TRUE(fs::is_empty(temp_.path()));
+}
+
+}  // namespace
+}  // namespace plimsoll

@@ -1,0 +1,278 @@
+// The whole write path on real files: states, files, errors.
+#include "agent/log/log_work.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+
+#include <csignal>
+#include <fstream>
+
+#include "common/trace_codec.h"
+#include "tests/unit/agent/log_work_fixture.h"
+
+namespace plimsoll::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::MatchesRegex;
+using ::testing::Not;
+
+TEST_F(LogWorkTest, PreparesExtentsOfTheAskedSizeAndRemovesThem) {
+  workload().set_file_size_bytes(1024 * 1024 + 8192);
+  ASSERT_THAT(Create(), IsOk());
+  const auto prepared = Prepare();
+  ASSERT_THAT(prepared, IsOk());
+  EXPECT_EQ(prepared->directory(), root_ + "/plimsoll-0123abcd/alpha");
+  EXPECT_EQ(prepared->prepared_bytes(), 4 * (1024 * 1024 + 8192));
+  EXPECT_THAT(prepared->visible_hosts(), ElementsAre("alpha"));
+  EXPECT_THAT(prepared->open_flags(), MatchesRegex("O_RDWR\\|O_DSYNC(\\|O_DIRECT)?"));
+  EXPECT_EQ(prepared->direct(), prepared->open_flags() == "O_RDWR|O_DSYNC|O_DIRECT");
+  EXPECT_EQ(prepared->direct_refused().empty(), prepared->direct());
+  EXPECT_EQ(work_->State(), "ready");
+  for (const uint32_t qm : {1U, 2U}) {
+    for (const uint32_t extent : {0U, 1U}) {
+      EXPECT_EQ(std::filesystem::file_size(ExtentPath(qm, extent)), 1024 * 1024 + 8192);
+    }
+  }
+  ASSERT_FALSE(progress_.empty());
+  EXPECT_EQ(progress_.back(), std::make_pair(prepared->prepared_bytes(), prepared->prepared_bytes()));
+
+  const v1::Released released = work_->Release(false);
+  EXPECT_EQ(released.removed_files(), 4);
+  EXPECT_EQ(released.left_behind(), "");
+  EXPECT_FALSE(std::filesystem::exists(ExtentPath(1, 0)));
+}
+
+TEST_F(LogWorkTest, LeavesTheFilesWhereItIsToldTo) {
+  CreateAndPrepare();
+  EXPECT_EQ(work_->Release(true).removed_files(), 0);
+  work_.reset();
+  EXPECT_TRUE(std::filesystem::exists(ExtentPath(2, 1)));
+  expect_clean_ = false;
+}
+
+TEST_F(LogWorkTest, RemovesTheFilesWhenItIsDestroyedInAStep) {
+  step().set_duration_ns(kHour);
+  CreateAndPrepare();
+  ASSERT_FALSE(ArmIn(kSoon).late());
+  sink_.AwaitWrites();
+  EXPECT_EQ(work_->State(), "running");
+  work_.reset();
+  EXPECT_EQ(sink_.NextDone().stopped(), "the session ended");
+}
+
+TEST_F(LogWorkTest, ALateArmStartsNothing) {
+  CreateAndPrepare();
+  const v1::Armed past = ArmIn(-kMs);
+  EXPECT_TRUE(past.late());
+  EXPECT_GT(past.now_ns(), past.start_ns());
+  EXPECT_TRUE(ArmIn(kMs).late());
+  EXPECT_EQ(work_->State(), "ready");
+  // Nor does it leave what was armed before.
+  ASSERT_FALSE(ArmIn(kHour).late());
+  EXPECT_EQ(work_->State(), "armed");
+  EXPECT_TRUE(ArmIn(0).late());
+  EXPECT_EQ(work_->State(), "ready");
+  ASSERT_FALSE(ArmIn(kSoon).late());
+  const v1::StepDone done = sink_.NextDone();
+  EXPECT_EQ(done.stopped(), "");
+  EXPECT_THAT(sink_.Faults(), IsEmpty());
+}
+
+TEST_F(LogWorkTest, ArmingAnUnknownStepStartsNothing) {
+  CreateAndPrepare();
+  EXPECT_TRUE(ArmIn(20 * kMs, 1).late());
+  EXPECT_EQ(work_->State(), "ready");
+}
+
+TEST_F(LogWorkTest, ArmingAgainReplacesTheFirstStart) {
+  CreateAndPrepare();
+  ASSERT_FALSE(ArmIn(kHour).late());
+  const v1::Armed second = ArmIn(kSoon);
+  ASSERT_FALSE(second.late());
+  const v1::StepDone done = sink_.NextDone();
+  ASSERT_EQ(done.writers_size(), 2);
+  for (const v1::WriterTotals& writer : done.writers()) {
+    EXPECT_GE(writer.first_start_ns(), second.start_ns());
+    EXPECT_GT(writer.writes(), 0);
+  }
+  EXPECT_EQ(work_->State(), "ready");
+}
+
+TEST_F(LogWorkTest, ArmingARunningStepIsRefused) {
+  step().set_duration_ns(kHour);
+  CreateAndPrepare();
+  ASSERT_FALSE(ArmIn(kSoon).late());
+  sink_.AwaitWrites();
+  EXPECT_TRUE(ArmIn(kSoon).late());
+  EXPECT_EQ(work_->State(), "running");
+}
+
+TEST_F(LogWorkTest, AStopInTheArmedStateEndsTheStepWithoutAWrite) {
+  CreateAndPrepare();
+  ASSERT_FALSE(ArmIn(kHour).late());
+  work_->Stop("changed my mind");
+  const v1::StepDone done = sink_.NextDone();
+  EXPECT_EQ(done.stopped(), "changed my mind");
+  ASSERT_EQ(done.writers_size(), 2);
+  EXPECT_EQ(done.writers(0).writes(), 0);
+  EXPECT_TRUE(work_->WaitIdle(10 * kNsPerSecond));
+  EXPECT_EQ(work_->State(), "ready");
+  // And the next step runs as if nothing had been.
+  ASSERT_FALSE(ArmIn(kSoon).late());
+  EXPECT_EQ(sink_.NextDone().stopped(), "");
+}
+
+TEST_F(LogWorkTest, AStopInARunningStepKeepsWhatWasMeasured) {
+  step().set_duration_ns(kHour);
+  workload().set_delay_ns(600 * kNsPerSecond);
+  CreateAndPrepare();
+  ASSERT_FALSE(ArmIn(kSoon).late());
+  sink_.AwaitWrites();
+  EXPECT_FALSE(work_->WaitIdle(kMs));
+  work_->Stop("enough");
+  work_->Stop("a second reason");
+  EXPECT_TRUE(work_->WaitIdle(60 * kNsPerSecond));
+  const v1::StepDone done = sink_.NextDone();
+  EXPECT_EQ(done.stopped(), "enough");
+  EXPECT_EQ(done.writers(0).writes(), 1);
+}
+
+TEST_F(LogWorkTest, StopsWhileReadyAreForgotten) {
+  CreateAndPrepare();
+  work_->Stop("nothing to stop");
+  ASSERT_FALSE(ArmIn(kSoon).late());
+  EXPECT_EQ(sink_.NextDone().stopped(), "");
+}
+
+TEST_F(LogWorkTest, AStopBeforePreparingCancelsIt) {
+  ASSERT_THAT(Create(), IsOk());
+  work_->Stop("interrupted");
+  EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kCancelled, "stopped while preparing"));
+}
+
+TEST_F(LogWorkTest, AStopWhilePreparingCancelsIt) {
+  workload().set_file_size_bytes(8 * 1024 * 1024);
+  workload().set_num_files(100);
+  ASSERT_THAT(Create(), IsOk());
+  const auto prepared = work_->Prepare([this](uint64_t, uint64_t) { work_->Stop("interrupted"); });
+  EXPECT_THAT(prepared, StatusIs(absl::StatusCode::kCancelled, "stopped while preparing"));
+}
+
+TEST_F(LogWorkTest, AnExpiredLeaseEndsThePreparing) {
+  lease_deadline_ns_ = 0;
+  ASSERT_THAT(Create(), IsOk());
+  EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kDeadlineExceeded, "lease ran out"));
+}
+
+TEST_F(LogWorkTest, AnExpiredLeaseStopsTheWriters) {
+  step().set_duration_ns(kHour);
+  CreateAndPrepare();
+  const int64_t deadline_ns = MonotonicNowNs() + kSoon + 60 * kMs;
+  lease_deadline_ns_ = deadline_ns;
+  ASSERT_FALSE(ArmIn(kSoon).late());
+  const v1::StepDone done = sink_.NextDone();
+  EXPECT_THAT(done.stopped(), HasSubstr("lease ran out"));
+  std::vector<TracedWrite> writes;
+  for (const v1::Frame& frame : sink_.Frames()) {
+    for (const std::string& block : frame.trace()) ASSERT_THAT(DecodeTrace(block, writes), IsOk());
+  }
+  EXPECT_THAT(writes, Not(IsEmpty()));
+  for (const TracedWrite& write : writes) EXPECT_LT(write.start_ns, deadline_ns);
+}
+
+TEST_F(LogWorkTest, AnExpiredLeaseLetsNoArmedWriterStart) {
+  CreateAndPrepare();
+  lease_deadline_ns_ = MonotonicNowNs();
+  ASSERT_FALSE(ArmIn(kSoon).late());
+  const v1::StepDone done = sink_.NextDone();
+  EXPECT_THAT(done.stopped(), HasSubstr("lease ran out"));
+  for (const v1::WriterTotals& writer : done.writers()) EXPECT_EQ(writer.writes(), 0);
+}
+
+TEST_F(LogWorkTest, AFileThatMayNotGrowIsAClearError) {
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  rlimit limit = before;
+  limit.rlim_cur = 100 * 1024;
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+  ASSERT_THAT(Create(), IsOk());
+  const auto prepared = Prepare();
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  EXPECT_FALSE(prepared.ok());
+  EXPECT_THAT(std::string(prepared.status().message()), HasSubstr("/active/S0000000.LOG: File too large (27)"));
+  EXPECT_THAT(std::string(prepared.status().message()), HasSubstr("use a smaller --file-size"));
+}
+
+TEST_F(LogWorkTest, AFailingWriteStopsAllWritersAndIsToldWithItsPlace) {
+  std::signal(SIGXFSZ, SIG_IGN);
+  step().set_duration_ns(kHour);
+  CreateAndPrepare();
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  rlimit limit = before;
+  limit.rlim_cur = 64 * 1024;  // a quarter of the extent
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+  ASSERT_FALSE(ArmIn(kSoon).late());
+  const v1::StepDone done = sink_.NextDone();
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  const std::vector<v1::Fault> faults = sink_.Faults();
+  ASSERT_FALSE(faults.empty());
+  EXPECT_THAT(faults[0].message(), HasSubstr("S0000000.LOG: File too large (27), 4096 bytes at offset 65536"));
+  EXPECT_THAT(done.stopped(), HasSubstr("File too large"));
+  ASSERT_EQ(done.writers_size(), 2);
+  EXPECT_EQ(done.writers(static_cast<int>(faults[0].qm()) - 1).writes(), 16);
+  EXPECT_EQ(work_->State(), "ready");
+}
+
+TEST_F(LogWorkTest, AFullDiskIsAClearErrorAndNothingStays) {
+  if (!MountOverRoot("tmpfs", "size=1m")) GTEST_SKIP() << "needs the right to mount";
+  workload().set_file_size_bytes(700 * 1024);
+  ASSERT_THAT(Create(), IsOk());
+  const auto prepared = Prepare();
+  EXPECT_THAT(prepared, StatusIs(absl::StatusCode::kResourceExhausted, ".LOG: No space left on device (28) at offset"));
+  EXPECT_THAT(std::string(prepared.status().message()), HasSubstr(root_ + "/plimsoll-0123abcd/alpha/qm"));
+  EXPECT_THAT(std::string(prepared.status().message()), HasSubstr("free space there"));
+  EXPECT_EQ(work_->Release(false).left_behind(), "");
+}
+
+TEST_F(LogWorkTest, GoesOnWithoutDirectWhereTheFileSystemRefusesItAndSaysWhy) {
+  if (!MountOverRoot("ramfs", "")) GTEST_SKIP() << "needs the right to mount";
+  ASSERT_THAT(Create(), IsOk());
+  const auto prepared = Prepare();
+  ASSERT_THAT(prepared, IsOk());
+  EXPECT_FALSE(prepared->direct());
+  EXPECT_THAT(prepared->direct_refused(), HasSubstr("Invalid argument (22)"));
+  EXPECT_EQ(prepared->open_flags(), "O_RDWR|O_DSYNC");
+  ASSERT_FALSE(ArmIn(kSoon).late());
+  EXPECT_EQ(sink_.NextDone().stopped(), "");
+  EXPECT_EQ(work_->Release(false).removed_files(), 4);
+}
+
+TEST_F(LogWorkTest, DirectThatWasAskedForAndRefusedIsAnError) {
+  if (!MountOverRoot("ramfs", "")) GTEST_SKIP() << "needs the right to mount";
+  workload().set_direct(v1::DIRECT_MODE_ON);
+  ASSERT_THAT(Create(), IsOk());
+  EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kInvalidArgument, "refuses O_DIRECT; use --direct auto or off"));
+}
+
+TEST_F(LogWorkTest, ASecondPreparingIsRefused) {
+  CreateAndPrepare();
+  EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kFailedPrecondition, "prepared already"));
+}
+
+TEST_F(LogWorkTest, TellsNoWriteInFlightWhileNobodyWrites) {
+  CreateAndPrepare();
+  EXPECT_THAT(work_->InFlight(0), IsEmpty());
+}
+
+TEST_F(LogWorkTest, ADirectoryOutsideTheSandboxIsRefused) {
+  workload().set_dir("/");
+  EXPECT_FALSE(Create().ok());
+}
+
+}  // namespace
+}  // namespace plimsoll::testing

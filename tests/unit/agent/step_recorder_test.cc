@@ -1,0 +1,161 @@
+#include "agent/log/step_recorder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cerrno>
+
+namespace plimsoll::testing {
+namespace {
+
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr int64_t kMs = 1'000'000;
+constexpr int64_t kStartNs = 5'000 * kMs;
+constexpr int64_t kMarginNs = WriterTally::kVisibilityNs;
+
+class Sink final : public WorkSink {
+ public:
+  void OnFrames(v1::FrameBatch frames) override { batches.push_back(std::move(frames)); }
+  void OnStepDone(v1::StepDone /*done*/) override {}
+  void OnFault(v1::Fault fault) override { faults.push_back(std::move(fault)); }
+  std::vector<v1::FrameBatch> batches;
+  std::vector<v1::Fault> faults;
+};
+
+// Three writers that the test plays, a step of 1 s with intervals of 250 ms.
+class StepRecorderTest : public ::testing::Test {
+ protected:
+  StepRecorderTest() {
+    std::vector<TallyParams> params;
+    std::vector<WriterState*> states;
+    for (uint32_t qm = 1; qm <= 3; ++qm) {
+      params.push_back({.step = 0,
+                        .qm = qm,
+                        .times = StepTimes(kStartNs, 0, 1000 * kMs, 250 * kMs),
+                        .layout = ExtentLayout(65536, 3, 4096),
+                        .schedule = std::nullopt,
+                        .trace = false});
+      states_.push_back(std::make_unique<WriterState>());
+      states.push_back(states_.back().get());
+    }
+    StepRecorder::Hooks hooks;
+    hooks.sample_host = [this] {
+      ++samples_;
+      return v1::HostSample();
+    };
+    hooks.describe_failure = [](uint32_t qm, const WriteFailure& failure) {
+      v1::Fault fault;
+      fault.set_qm(qm);
+      fault.set_message("write failed with " + std::to_string(failure.error_number));
+      return fault;
+    };
+    recorder_ = std::make_unique<StepRecorder>(params, states, control_, stop_trace_at_ns_, std::move(hooks), sink_);
+  }
+  void Finish(size_t writer, int64_t now_ns, LoopEnd end = LoopEnd::kRanToEnd) {
+    states_[writer]->mark = WriterState::kIdle;
+    states_[writer]->end = end;
+    states_[writer]->finished_ns = now_ns;
+    states_[writer]->finished = true;
+  }
+
+  std::atomic<int64_t> lease_deadline_ns_{StopControl::kNever};
+  StopControl control_{lease_deadline_ns_};
+  std::atomic<int64_t> stop_trace_at_ns_{StopControl::kNever};
+  Sink sink_;
+  int samples_ = 0;
+  std::vector<std::unique_ptr<WriterState>> states_;
+  std::unique_ptr<StepRecorder> recorder_;
+};
+
+TEST_F(StepRecorderTest, FramesOfOneCutLeaveTogether) {
+  recorder_->Poll(kStartNs + 100 * kMs, 0);
+  EXPECT_THAT(sink_.batches, IsEmpty());
+  // One writer's next sample tells early that its interval is over.
+  ASSERT_TRUE(states_[1]->ring.TryPush({kStartNs + 249 * kMs, static_cast<uint64_t>(kMs)}));
+  recorder_->Poll(kStartNs + 250 * kMs, 0);
+  EXPECT_THAT(sink_.batches, IsEmpty());
+  recorder_->Poll(kStartNs + 250 * kMs + kMarginNs, 0);
+  ASSERT_THAT(sink_.batches, SizeIs(1));
+  ASSERT_EQ(sink_.batches[0].frames_size(), 3);
+  for (const v1::Frame& frame : sink_.batches[0].frames()) EXPECT_EQ(frame.first_interval(), 0);
+}
+
+TEST_F(StepRecorderTest, AWriterThatDoesNotPublishHoldsTheOthersBackOnlyBriefly) {
+  states_[0]->mark = WriterState::kReturned;
+  recorder_->Poll(kStartNs + 252 * kMs, 0);
+  EXPECT_THAT(sink_.batches, IsEmpty());
+  recorder_->Poll(kStartNs + 252 * kMs + StepRecorder::kPatienceNs, 0);
+  ASSERT_THAT(sink_.batches, SizeIs(1));
+  EXPECT_EQ(sink_.batches[0].frames_size(), 2);
+  ASSERT_TRUE(states_[0]->ring.TryPush({kStartNs + 100 * kMs, static_cast<uint64_t>(kMs)}));
+  states_[0]->mark = WriterState::kIdle;
+  recorder_->Poll(kStartNs + 290 * kMs, 0);
+  ASSERT_THAT(sink_.batches, SizeIs(2));
+  ASSERT_EQ(sink_.batches[1].frames_size(), 1);
+  EXPECT_EQ(sink_.batches[1].frames(0).qm(), 1U);
+  EXPECT_EQ(sink_.batches[1].frames(0).latency().count(), 1U);
+}
+
+TEST_F(StepRecorderTest, SamplesTheHostOnceASecondAndAtTheEnd) {
+  for (int64_t at = 4 * kMs; at < 900 * kMs; at += 4 * kMs) recorder_->Poll(kStartNs + at, at == 8 * kMs ? 77 : 5);
+  EXPECT_EQ(samples_, 0);
+  for (const size_t writer : {0U, 1U, 2U}) Finish(writer, kStartNs + 1000 * kMs);
+  recorder_->Poll(kStartNs + 1001 * kMs, 3);
+  EXPECT_EQ(samples_, 1);
+  ASSERT_TRUE(sink_.batches.back().has_sample());
+  EXPECT_EQ(sink_.batches.back().sample().time_ns(), kStartNs + 1001 * kMs);
+  EXPECT_EQ(sink_.batches.back().sample().recorder_late_max_ns(), 77U);
+  EXPECT_TRUE(recorder_->done());
+}
+
+TEST_F(StepRecorderTest, AHungWriterKeepsTheStepOpenAndNothingElse) {
+  states_[2]->mark = kStartNs + 10 * kMs;
+  for (const size_t writer : {0U, 1U}) Finish(writer, kStartNs + 1000 * kMs);
+  recorder_->Poll(kStartNs + 1001 * kMs, 0);
+  EXPECT_FALSE(recorder_->done());
+  int frames = 0;
+  for (const v1::FrameBatch& batch : sink_.batches) frames += batch.frames_size();
+  EXPECT_EQ(frames, 12);
+  ASSERT_TRUE(states_[2]->ring.TryPush({kStartNs + 10 * kMs, static_cast<uint64_t>(7000 * kMs)}));
+  Finish(2, kStartNs + 7010 * kMs);
+  recorder_->Poll(kStartNs + 7011 * kMs, 0);
+  EXPECT_TRUE(recorder_->done());
+  ASSERT_EQ(sink_.batches.back().frames_size(), 1);
+  EXPECT_TRUE(sink_.batches.back().frames(0).closing());
+  EXPECT_EQ(recorder_->Finish("").stopped(), "");
+}
+
+TEST_F(StepRecorderTest, AFailureIsToldOnceAndNamesTheReason) {
+  states_[1]->failure = {WriteFailure::Kind::kWrite, EIO, 0, 0, 4096, 0};
+  control_.StopAt(kStartNs + 300 * kMs);
+  Finish(1, kStartNs + 300 * kMs, LoopEnd::kFailed);
+  recorder_->Poll(kStartNs + 301 * kMs, 0);
+  recorder_->Poll(kStartNs + 305 * kMs, 0);
+  ASSERT_THAT(sink_.faults, SizeIs(1));
+  EXPECT_EQ(sink_.faults[0].qm(), 2U);
+  for (const size_t writer : {0U, 2U}) Finish(writer, kStartNs + 310 * kMs, LoopEnd::kStopped);
+  recorder_->Poll(kStartNs + 311 * kMs, 0);
+  ASSERT_TRUE(recorder_->done());
+  const v1::StepDone done = recorder_->Finish("");
+  EXPECT_EQ(done.stopped(), "qm2: write failed with 5");
+  EXPECT_EQ(done.writers_size(), 3);
+}
+
+TEST_F(StepRecorderTest, SaysWhyAStepWasStopped) {
+  for (const size_t writer : {0U, 1U, 2U}) Finish(writer, kStartNs + 310 * kMs, LoopEnd::kStopped);
+  recorder_->Poll(kStartNs + 311 * kMs, 0);
+  EXPECT_EQ(recorder_->Finish("the user asked").stopped(), "the user asked");
+  EXPECT_EQ(recorder_->Finish("").stopped(), "stopped");
+}
+
+TEST_F(StepRecorderTest, PollsAgainBeforeTheRingsCanFill) {
+  EXPECT_LE(recorder_->Poll(kStartNs + 4 * kMs, 0), kStartNs + 4 * kMs + StepRecorder::kTickNs);
+  EXPECT_LE(StepRecorder::kTickNs / 1000 * 4, static_cast<int64_t>(SampleRing::kDefaultCapacity));
+  // And right when an interval can be cut.
+  EXPECT_EQ(recorder_->Poll(kStartNs + 249 * kMs, 0), kStartNs + 250 * kMs + kMarginNs);
+}
+
+}  // namespace
+}  // namespace plimsoll::testing

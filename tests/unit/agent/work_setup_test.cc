@@ -1,0 +1,123 @@
+#include "agent/log/work_setup.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <limits>
+
+#include "common/units.h"
+#include "tests/status_matchers.h"
+
+namespace plimsoll::testing {
+namespace {
+
+v1::HostPlan GoodPlan() {
+  v1::HostPlan plan;
+  plan.set_run_id("00ff");
+  plan.set_run_token(std::string(16, 'x'));
+  plan.set_host_label("node-1.example");
+  plan.set_frame_interval_ns(250 * kNsPerMs);
+  v1::LogWorkload& workload = *plan.mutable_log()->mutable_workload();
+  workload.set_dir("/mnt/mq");
+  workload.set_qm(2);
+  workload.set_file_size_bytes(1 << 20);
+  workload.set_num_files(3);
+  workload.set_file_prefix("S");
+  workload.set_sync(v1::SYNC_MODE_DSYNC);
+  workload.set_direct(v1::DIRECT_MODE_AUTO);
+  v1::LogStep& step = *plan.mutable_log()->add_steps();
+  step.set_block_size_bytes(4096);
+  step.set_duration_ns(kNsPerSecond);
+  step.set_warmup_ns(kNsPerMs);
+  return plan;
+}
+
+TEST(WorkSetup, TakesAGoodPlan) {
+  v1::HostPlan plan = GoodPlan();
+  plan.set_host_index(5);
+  plan.mutable_log()->mutable_workload()->set_rate_per_second(100);
+  const auto setup = MakeWorkSetup(plan);
+  ASSERT_THAT(setup, IsOk());
+  EXPECT_EQ(setup->total_bytes(), 6U << 20U);
+  EXPECT_EQ(setup->host_index, 5U);
+  EXPECT_EQ(setup->run_token[15], 'x');
+  const WriteLoopParams loop = setup->LoopOf(0, 1000);
+  EXPECT_EQ(loop.epoch, 1U);
+  EXPECT_EQ(loop.end_ns, 1000 + kNsPerSecond + kNsPerMs);
+  ASSERT_TRUE(loop.schedule);
+  EXPECT_EQ(loop.schedule->DueAt(1), 1000 + 10 * kNsPerMs);
+  EXPECT_EQ(setup->TallyOf(0, 1000, 2).qm, 2U);
+  EXPECT_EQ(setup->TimesOf(0, 1000).measured_start_ns(), 1000 + kNsPerMs);
+}
+
+TEST(WorkSetup, RefusesWhatIsWrongAndNamesIt) {
+  struct Case {
+    std::string text;
+    std::function<void(v1::HostPlan&, v1::LogWorkload&, v1::LogStep&)> spoil;
+  };
+  const std::vector<Case> cases = {
+      {"run_id", [](auto& plan, auto&, auto&) { plan.set_run_id("../x"); }},
+      {"run_id", [](auto& plan, auto&, auto&) { plan.set_run_id(""); }},
+      {"run_token", [](auto& plan, auto&, auto&) { plan.set_run_token("short"); }},
+      {"host_label", [](auto& plan, auto&, auto&) { plan.set_host_label("a/b"); }},
+      {"host_label", [](auto& plan, auto&, auto&) { plan.set_host_label(".."); }},
+      {"frame_interval", [](auto& plan, auto&, auto&) { plan.set_frame_interval_ns(300 * kNsPerMs); }},
+      {"frame_interval", [](auto& plan, auto&, auto&) { plan.set_frame_interval_ns(0); }},
+      {"does not know", [](auto& plan, auto&, auto&) { plan.clear_log(); }},
+      {"no step", [](auto& plan, auto&, auto&) { plan.mutable_log()->clear_steps(); }},
+      {"dir must be", [](auto&, auto& workload, auto&) { workload.set_dir("relative"); }},
+      {"qm must be from 1 to 4096; it is 0", [](auto&, auto& workload, auto&) { workload.set_qm(0); }},
+      {"qm", [](auto&, auto& workload, auto&) { workload.set_qm(4097); }},
+      {"file_size must be from 4k to 1t; it is 100",
+       [](auto&, auto& workload, auto&) { workload.set_file_size_bytes(100); }},
+      {"num_files", [](auto&, auto& workload, auto&) { workload.set_num_files(512); }},
+      {"file_prefix", [](auto&, auto& workload, auto&) { workload.set_file_prefix("../S"); }},
+      {"file_prefix", [](auto&, auto& workload, auto&) { workload.set_file_prefix(""); }},
+      {"sync must be", [](auto&, auto& workload, auto&) { workload.clear_sync(); }},
+      {"direct must be", [](auto&, auto& workload, auto&) { workload.clear_direct(); }},
+      {"delay", [](auto&, auto& workload, auto&) { workload.set_delay_ns(-1); }},
+      {"rate", [](auto&, auto& workload, auto&) { workload.set_rate_per_second(-1); }},
+      {"rate", [](auto&, auto& workload, auto&) { workload.set_rate_per_second(2e6); }},
+      {"rate",
+       [](auto&, auto& workload, auto&) { workload.set_rate_per_second(std::numeric_limits<double>::quiet_NaN()); }},
+      {"rate and delay exclude",
+       [](auto&, auto& workload, auto&) {
+         workload.set_rate_per_second(5);
+         workload.set_delay_ns(5);
+       }},
+      {"cpu_load", [](auto&, auto& workload, auto&) { workload.set_cpu_load(5000); }},
+      {"block_size must be from 512", [](auto&, auto&, auto& step) { step.set_block_size_bytes(100); }},
+      {"block_size 2m is larger than an extent of 1m; use a larger --file-size",
+       [](auto&, auto&, auto& step) { step.set_block_size_bytes(2 << 20); }},
+      {"duration", [](auto&, auto&, auto& step) { step.set_duration_ns(0); }},
+      {"duration", [](auto&, auto&, auto& step) { step.set_duration_ns(-5); }},
+      {"warmup", [](auto&, auto&, auto& step) { step.set_warmup_ns(-5); }},
+      {"too long for this frame_interval",
+       [](auto& plan, auto&, auto& step) {
+         plan.set_frame_interval_ns(kNsPerMs);
+         step.set_duration_ns(3000 * 86400 * kNsPerSecond);
+       }},
+  };
+  for (const Case& wrong : cases) {
+    v1::HostPlan plan = GoodPlan();
+    wrong.spoil(plan, *plan.mutable_log()->mutable_workload(), *plan.mutable_log()->mutable_steps(0));
+    if (plan.log().steps_size() == 0 && wrong.text == "does not know") plan.clear_work();
+    EXPECT_THAT(MakeWorkSetup(plan), StatusIs(absl::StatusCode::kInvalidArgument, wrong.text));
+  }
+}
+
+TEST(WorkSetup, EachBlockSizeIsListedOnce) {
+  v1::HostPlan plan = GoodPlan();
+  for (const uint64_t size : {8192U, 4096U, 8192U}) {
+    v1::LogStep& step = *plan.mutable_log()->add_steps();
+    step = plan.log().steps(0);
+    step.set_block_size_bytes(size);
+  }
+  const auto setup = MakeWorkSetup(plan);
+  ASSERT_THAT(setup, IsOk());
+  EXPECT_EQ(setup->FilesOf(1).block_bytes, (std::vector<uint64_t>{4096, 8192}));
+}
+
+}  // namespace
+}  // namespace plimsoll::testing

@@ -1,0 +1,283 @@
+#include "agent/log/writer_tally.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/status_matchers.h"
+
+namespace plimsoll::testing {
+namespace {
+
+using google::protobuf::RepeatedPtrField;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr int64_t kMs = 1'000'000;
+constexpr int64_t kStartNs = 1'000 * kMs;
+constexpr int64_t kMarginNs = WriterTally::kVisibilityNs;
+
+// A step of 1 s with intervals of 250 ms; the test plays the writer.
+class WriterTallyTest : public ::testing::Test {
+ protected:
+  TallyParams Params(int64_t warmup_ns = 0, int64_t duration_ns = 1000 * kMs) {
+    return {.step = 2,
+            .qm = 7,
+            .times = StepTimes(kStartNs, warmup_ns, duration_ns, 250 * kMs),
+            .layout = ExtentLayout(65536, 3, 4096),
+            .schedule = std::nullopt,
+            .trace = true};
+  }
+  void Push(int64_t start_ns, int64_t latency_ns) {
+    ASSERT_TRUE(state_.ring.TryPush({start_ns, static_cast<uint64_t>(latency_ns)}));
+  }
+  void FinishAt(int64_t now_ns) {
+    state_.mark = WriterState::kIdle;
+    state_.finished_ns = now_ns;
+    state_.finished = true;
+  }
+
+  WriterState state_;
+  std::atomic<int64_t> stop_trace_at_ns_{StopControl::kNever};
+  RepeatedPtrField<v1::Frame> frames_;
+};
+
+TEST_F(WriterTallyTest, AFrameSaysWhatItsWritesWere) {
+  WriterTally tally(Params(), state_, stop_trace_at_ns_);
+  Push(kStartNs + 10, 100);
+  Push(kStartNs + 150, 300);
+  Push(kStartNs + 460, 200);
+  tally.Poll(kStartNs + 250 * kMs + kMarginNs, frames_);
+  ASSERT_THAT(frames_, SizeIs(1));
+  const v1::Frame& frame = frames_[0];
+  EXPECT_EQ(frame.step(), 2U);
+  EXPECT_EQ(frame.qm(), 7U);
+  EXPECT_EQ(frame.first_interval(), 0);
+  EXPECT_EQ(frame.interval_count(), 1U);
+  EXPECT_FALSE(frame.closing());
+  EXPECT_EQ(frame.latency().count(), 3U);
+  EXPECT_EQ(frame.latency().sum_ns(), 600U);
+  EXPECT_EQ(frame.latency().min_ns(), 100U);
+  EXPECT_EQ(frame.latency().max_ns(), 300U);
+  EXPECT_FALSE(frame.has_response());
+  EXPECT_EQ(frame.bytes(), 3U * 4096);
+  EXPECT_EQ(frame.between_ns(), 10 + 40 + 10);
+  EXPECT_EQ(frame.first_seq(), 1U);
+  EXPECT_EQ(frame.first_start_ns(), kStartNs + 10);
+  EXPECT_EQ(frame.last_end_ns(), kStartNs + 660);
+  EXPECT_EQ(frame.slowest().seq(), 2U);
+  EXPECT_EQ(frame.slowest().start_ns(), kStartNs + 150);
+  EXPECT_EQ(frame.slowest().latency_ns(), 300U);
+  EXPECT_EQ(frame.slowest().extent(), 0U);
+  EXPECT_EQ(frame.slowest().offset_bytes(), 4096U);
+  EXPECT_EQ(frame.in_flight_since_ns(), 0);
+  EXPECT_EQ(frame.cut_ns(), kStartNs + 250 * kMs + kMarginNs);
+  ASSERT_EQ(frame.trace_size(), 1);
+  std::vector<TracedWrite> writes;
+  ASSERT_THAT(DecodeTrace(frame.trace(0), writes), IsOk());
+  EXPECT_EQ(writes, (std::vector<TracedWrite>{{kStartNs + 10, 100}, {kStartNs + 150, 300}, {kStartNs + 460, 200}}));
+  EXPECT_EQ(frame.untraced_writes(), 0U);
+}
+
+TEST_F(WriterTallyTest, AWriteBelongsToTheIntervalInWhichItCompletes) {
+  WriterTally tally(Params(), state_, stop_trace_at_ns_);
+  Push(kStartNs + 249 * kMs, kMs - 1);    // ends just before the boundary
+  Push(kStartNs + 250 * kMs, 250 * kMs);  // ends exactly on the next one
+  tally.Poll(kStartNs + 500 * kMs + kMarginNs, frames_);
+  ASSERT_THAT(frames_, SizeIs(2));
+  EXPECT_EQ(frames_[0].latency().count(), 1U);
+  EXPECT_EQ(frames_[1].latency().count(), 0U);
+  tally.Poll(kStartNs + 750 * kMs + kMarginNs, frames_);
+  ASSERT_THAT(frames_, SizeIs(3));
+  EXPECT_EQ(frames_[2].latency().count(), 1U);
+  EXPECT_EQ(frames_[2].first_seq(), 2U);
+  EXPECT_EQ(frames_[2].first_interval(), 2);
+}
+
+TEST_F(WriterTallyTest, NothingIsCutBeforeEveryStoreCanHaveArrived) {
+  WriterTally tally(Params(), state_, stop_trace_at_ns_);
+  tally.Poll(kStartNs + 250 * kMs + kMarginNs - 1, frames_);
+  EXPECT_THAT(frames_, IsEmpty());
+  tally.Poll(kStartNs + 250 * kMs + kMarginNs, frames_);
+  EXPECT_THAT(frames_, SizeIs(1));
+}
+
+TEST_F(WriterTallyTest, AWriterThatWasPreemptedBeforePublishingIsWaitedFor) {
+  WriterTally tally(Params(), state_, stop_trace_at_ns_);
+  // The write ended at 249 ms; its writer lost the CPU between the clock and the ring, for a whole second.
+  state_.mark = WriterState::kReturned;
+  tally.Poll(kStartNs + 600 * kMs, frames_);
+  EXPECT_THAT(frames_, IsEmpty());
+  EXPECT_TRUE(tally.overdue(kStartNs + 600 * kMs));
+  Push(kStartNs + 100 * kMs, 149 * kMs);
+  state_.mark = kStartNs + 601 * kMs;
+  tally.Poll(kStartNs + 602 * kMs, frames_);
+  ASSERT_THAT(frames_, SizeIs(2));
+  EXPECT_EQ(frames_[0].latency().count(), 1U);
+  EXPECT_EQ(frames_[1].latency().count(), 0U);
+  EXPECT_FALSE(tally.overdue(kStartNs + 602 * kMs));
+}
+
+TEST_F(WriterTallyTest, AWriterThatShowsALaterWriteIsNotWaitedFor) {
+  WriterTally tally(Params(), state_, stop_trace_at_ns_);
+  state_.mark = WriterState::kReturned;
+  Push(kStartNs + 240 * kMs, 20 * kMs);
+  tally.Poll(kStartNs + 260 * kMs, frames_);
+  ASSERT_THAT(frames_, SizeIs(1));
+  EXPECT_EQ(frames_[0].latency().count(), 0U);
+}
+
+TEST_F(WriterTallyTest, AHungWriterSendsEmptyFramesThatSayHowLong) {
+  WriterTally tally(Params(), state_, stop_trace_at_ns_);
+  state_.mark = kStartNs + 30 * kMs;
+  tally.Poll(kStartNs + 800 * kMs, frames_);
+  ASSERT_THAT(frames_, SizeIs(3));
+  for (const v1::Frame& frame : frames_) {
+    EXPECT_EQ(frame.latency().count(), 0U);
+    EXPECT_EQ(frame.in_flight_since_ns(), kStartNs + 30 * kMs);
+    EXPECT_EQ(frame.first_seq(), 0U);
+    EXPECT_FALSE(frame.has_slowest());
+    EXPECT_EQ(frame.trace_size(), 0);
+  }
+}
+
+TEST_F(WriterTallyTest, TheWriteInFlightAtTheEndIsInTheClosingFrame) {
+  WriterTally tally(Params(), state_, stop_trace_at_ns_);
+  state_.mark = kStartNs + 999 * kMs;
+  tally.Poll(kStartNs + 1500 * kMs, frames_);
+  ASSERT_THAT(frames_, SizeIs(4));
+  EXPECT_FALSE(tally.done());
+  Push(kStartNs + 999 * kMs, 900 * kMs);
+  FinishAt(kStartNs + 1899 * kMs);
+  tally.Poll(kStartNs + 1900 * kMs, frames_);
+  ASSERT_THAT(frames_, SizeIs(5));
+  EXPECT_TRUE(tally.done());
+  EXPECT_TRUE(frames_[4].closing());
+  EXPECT_EQ(frames_[4].first_interval(), 4);
+  EXPECT_EQ(frames_[4].latency().count(), 1U);
+}
+
+TEST_F(WriterTallyTest, WithoutAWriteInFlightThereIsNoClosingFrame) {
+  WriterTally tally(Params(), state_, stop_trace_at_ns_);
+  Push(kStartNs, 1000 * kMs - 1);
+  FinishAt(kStartNs + 1000 * kMs);
+  tally.Poll(kStartNs + 1000 * kMs, frames_);
+  ASSERT_THAT(frames_, SizeIs(4));
+  EXPECT_TRUE(tally.done());
+  EXPECT_FALSE(frames_[3].closing());
+  EXPECT_EQ(frames_[3].latency().count(), 1U);
+}
+
+TEST_F(WriterTallyTest, AWriterThatWasStoppedEndsWithItsInterval) {
+  WriterTally tally(Params(), state_, stop_trace_at_ns_);
+  Push(kStartNs + 10, 300 * kMs);
+  FinishAt(kStartNs + 300 * kMs + 20);
+  tally.Poll(kStartNs + 301 * kMs, frames_);
+  ASSERT_THAT(frames_, SizeIs(2));
+  EXPECT_TRUE(tally.done());
+  EXPECT_EQ(frames_[1].latency().count(), 1U);
+}
+
+TEST_F(WriterTallyTest, WarmUpHasNumbersBelowZeroAndTheMeasuredFramesAddUp) {
+  WriterTally tally(Params(300 * kMs), state_, stop_trace_at_ns_);
+  Push(kStartNs + 5, 100 * kMs);
+  // In flight when the measured time begins at 300 ms: counted there, though it started before.
+  Push(kStartNs + 200 * kMs, 150 * kMs);
+  Push(kStartNs + 400 * kMs, 50 * kMs);
+  FinishAt(kStartNs + 1300 * kMs);
+  tally.Poll(kStartNs + 1300 * kMs, frames_);
+  ASSERT_THAT(frames_, SizeIs(6));
+  EXPECT_EQ(frames_[0].first_interval(), -2);
+  EXPECT_EQ(frames_[1].first_interval(), -1);
+  EXPECT_EQ(frames_[0].latency().count(), 0U);
+  EXPECT_EQ(frames_[1].latency().count(), 1U);
+  EXPECT_EQ(frames_[1].between_ns(), 5);
+  EXPECT_EQ(frames_[2].first_seq(), 2U);
+  EXPECT_EQ(frames_[2].between_ns(), -100 * kMs + 50 * kMs);
+  EXPECT_EQ(static_cast<int64_t>(frames_[2].latency().sum_ns()) + frames_[2].between_ns(),
+            frames_[2].last_end_ns() - (kStartNs + 300 * kMs));
+}
+
+TEST_F(WriterTallyTest, TracesStopAtTheirMoment) {
+  stop_trace_at_ns_ = kStartNs + 200;
+  WriterTally tally(Params(), state_, stop_trace_at_ns_);
+  Push(kStartNs + 10, 100);
+  Push(kStartNs + 110, 90);  // ends at the moment
+  Push(kStartNs + 210, 100);
+  tally.Poll(kStartNs + 300 * kMs, frames_);
+  ASSERT_THAT(frames_, SizeIs(1));
+  EXPECT_EQ(frames_[0].untraced_writes(), 2U);
+  std::vector<TracedWrite> writes;
+  ASSERT_THAT(DecodeTrace(frames_[0].trace(0), writes), IsOk());
+  EXPECT_THAT(writes, SizeIs(1));
+}
+
+TEST_F(WriterTallyTest, ARunWithoutTracesCountsItsWritesAsUntraced) {
+  TallyParams params = Params();
+  params.trace = false;
+  WriterTally tally(params, state_, stop_trace_at_ns_);
+  Push(kStartNs + 10, 100);
+  tally.Poll(kStartNs + 300 * kMs, frames_);
+  EXPECT_EQ(frames_[0].untraced_writes(), 1U);
+  EXPECT_EQ(frames_[0].trace_size(), 0);
+}
+
+TEST_F(WriterTallyTest, ResponsesCountFromTheIntendedStart) {
+  TallyParams params = Params();
+  params.schedule.emplace(kStartNs, 100.0);
+  WriterTally tally(params, state_, stop_trace_at_ns_);
+  Push(kStartNs, 25 * kMs);
+  Push(kStartNs + 25 * kMs, kMs);  // was due at 10 ms
+  Push(kStartNs + 26 * kMs, kMs);  // was due at 20 ms
+  tally.Poll(kStartNs + 300 * kMs, frames_);
+  ASSERT_THAT(frames_, SizeIs(1));
+  EXPECT_EQ(frames_[0].response().count(), 3U);
+  EXPECT_EQ(frames_[0].response().sum_ns(), static_cast<uint64_t>((25 + 16 + 7) * kMs));
+  EXPECT_EQ(frames_[0].response().max_ns(), static_cast<uint64_t>(25 * kMs));
+}
+
+TEST_F(WriterTallyTest, WritesThatWereDueButNotStartedAreCountedWithTheirAge) {
+  // Ten a second from the start; 300 ms of warm-up, so 3 to 12 are due in the measured second.
+  TallyParams params = Params(300 * kMs);
+  params.schedule.emplace(kStartNs, 10.0);
+  WriterTally tally(params, state_, stop_trace_at_ns_);
+  state_.writes = 9;
+  FinishAt(kStartNs + 1300 * kMs);
+  tally.Poll(kStartNs + 1300 * kMs, frames_);
+  const v1::WriterTotals totals = tally.Totals(kStartNs + 1300 * kMs);
+  // Numbers 9 to 12, due at 900 to 1200 ms.
+  EXPECT_EQ(totals.unserved(), 4U);
+  EXPECT_EQ(totals.unserved_age().count(), 4U);
+  EXPECT_EQ(totals.unserved_age().min_ns(), static_cast<uint64_t>(100 * kMs));
+  EXPECT_EQ(totals.unserved_age().max_ns(), static_cast<uint64_t>(400 * kMs));
+  EXPECT_EQ(totals.unserved_age().sum_ns(), static_cast<uint64_t>(1000 * kMs));
+  // Hung from the warm-up on: what was due in it does not count.
+  state_.writes = 1;
+  EXPECT_EQ(tally.Totals(kStartNs + 1300 * kMs).unserved(), 10U);
+  // Stopped half way.
+  EXPECT_EQ(tally.Totals(kStartNs + 800 * kMs).unserved(), 5U);
+  EXPECT_EQ(tally.Totals(kStartNs + 100 * kMs).unserved(), 0U);
+  // The write that failed was started.
+  state_.end = LoopEnd::kFailed;
+  EXPECT_EQ(tally.Totals(kStartNs + 800 * kMs).unserved(), 5U);
+  state_.writes = 9;
+  EXPECT_EQ(tally.Totals(kStartNs + 1300 * kMs).unserved(), 3U);
+}
+
+TEST_F(WriterTallyTest, RingWaitsAreInTheFrameOfTheWriteThatWaited) {
+  WriterTally tally(Params(), state_, stop_trace_at_ns_);
+  state_.ring_full_waits = 2;
+  state_.ring_full_wait_ns = 900;
+  Push(kStartNs + 10, 100);
+  tally.Poll(kStartNs + 260 * kMs, frames_);
+  state_.ring_full_waits = 3;
+  state_.ring_full_wait_ns = 1000;
+  tally.Poll(kStartNs + 510 * kMs, frames_);
+  ASSERT_THAT(frames_, SizeIs(2));
+  EXPECT_EQ(frames_[0].ring_full_waits(), 2U);
+  EXPECT_EQ(frames_[0].ring_full_wait_ns(), 900U);
+  EXPECT_EQ(frames_[1].ring_full_waits(), 1U);
+  EXPECT_EQ(frames_[1].ring_full_wait_ns(), 100U);
+}
+
+}  // namespace
+}  // namespace plimsoll::testing

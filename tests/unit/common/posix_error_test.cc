@@ -1,0 +1,29 @@
+#include "common/posix_error.h"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+
+#include "tests/status_matchers.h"
+
+namespace plimsoll {
+namespace {
+
+using ::plimsoll::testing::StatusIs;
+
+TEST(PosixError, NamesOperationSubjectAndErrno) {
+  EXPECT_EQ(PosixError("pwritev2", "/mnt/a/S0000003.LOG", ENOSPC).message(),
+            "pwritev2 /mnt/a/S0000003.LOG: No space left on device (28)");
+  EXPECT_EQ(PosixError("epoll_wait", "", EBADF).message(), "epoll_wait: Bad file descriptor (9)");
+}
+
+TEST(PosixError, StandsForTheFittingCode) {
+  EXPECT_THAT(PosixError("open", "x", ENOENT), StatusIs(absl::StatusCode::kNotFound, "open x"));
+  EXPECT_THAT(PosixError("open", "x", EACCES), StatusIs(absl::StatusCode::kPermissionDenied, "(13)"));
+  EXPECT_THAT(PosixError("open", "x", EEXIST), StatusIs(absl::StatusCode::kAlreadyExists, "(17)"));
+  EXPECT_THAT(PosixError("write", "x", ENOSPC), StatusIs(absl::StatusCode::kResourceExhausted, "(28)"));
+  EXPECT_FALSE(PosixError("write", "x", EIO).ok());
+}
+
+}  // namespace
+}  // namespace plimsoll

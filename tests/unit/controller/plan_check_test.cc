@@ -1,0 +1,159 @@
+#include "controller/plan/plan_check.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "controller/plan/plan_yaml.h"
+#include "tests/status_matchers.h"
+
+namespace plimsoll {
+namespace {
+
+using ::plimsoll::testing::IsOk;
+using ::plimsoll::testing::StatusIs;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+v1::TestPlan Read(const std::string& text) {
+  const auto plan = ReadPlan(text, "plan.yaml");
+  EXPECT_THAT(plan, IsOk());
+  return plan.ok() ? *plan : v1::TestPlan();
+}
+
+std::vector<std::string> Problems(const std::string& text) {
+  return PlanProblems(Read(text));
+}
+
+TEST(PlanCheck, ADirectoryIsAllThatAPlanNeeds) {
+  EXPECT_THAT(Problems("workload: {dir: /mnt/a}\n"), IsEmpty());
+  EXPECT_THAT(CheckPlan(Read("workload: {dir: /mnt/a}\n")), IsOk());
+}
+
+TEST(PlanCheck, TheDirectoryMustBeGivenAndAbsolute) {
+  EXPECT_THAT(Problems("name: x\n"), ElementsAre("--dir (workload.dir) is missing: name the directory on the storage "
+                                                 "under test, as the host sees it"));
+  EXPECT_THAT(Problems("workload: {dir: mnt/a}\n"),
+              ElementsAre("--dir (workload.dir) 'mnt/a' is not absolute: begin it with '/'"));
+  EXPECT_THAT(Problems("hosts: [{address: a, workload: {dir: /x}}, {address: b, workload: {dir: /y}}]\n"), IsEmpty());
+  EXPECT_THAT(Problems("hosts: [a, {address: b, workload: {dir: /y}}]\n"), ElementsAre(HasSubstr("is missing")));
+  EXPECT_THAT(Problems("workload: {dir: /x}\nhosts: [{address: b, workload: {dir: y}}]\n"),
+              ElementsAre("--dir (workload.dir) 'y' on b:7461 is not absolute: begin it with '/'"));
+}
+
+TEST(PlanCheck, ABlockMustFitItsExtentOnEveryHost) {
+  EXPECT_THAT(Problems("workload: {dir: /x, file_size: 64k}\nblock_size: [4k, 128k]\n"),
+              ElementsAre("--bsize (block_size) 128k is larger than an extent of 64k: use at most 64k, or a larger "
+                          "--file-size (workload.file_size)"));
+  EXPECT_THAT(Problems("workload: {dir: /x}\nblock_size: 128k\nhosts: [a, {address: b, workload: {file_size: 64k}}]\n"),
+              ElementsAre(HasSubstr("128k is larger than an extent of 64k on b:7461: use")));
+  EXPECT_THAT(Problems("workload: {dir: /x, file_size: 64k}\nblock_size: 64k\n"), IsEmpty());
+}
+
+TEST(PlanCheck, ExtentsAreWholePagesUnlessODirectIsOff) {
+  EXPECT_THAT(Problems("workload: {dir: /x, file_size: 5000}\n"),
+              ElementsAre("--file-size (workload.file_size) 5000 is not a multiple of 4k: use 8k, or --direct off"));
+  EXPECT_THAT(Problems("workload: {dir: /x, file_size: 5000, direct: off}\n"), IsEmpty());
+}
+
+TEST(PlanCheck, BlocksAreWholeSectorsWhereODirectIsDemanded) {
+  EXPECT_THAT(
+      Problems("workload: {dir: /x, direct: on}\nblock_size: 1000\n"),
+      ElementsAre("--bsize (block_size) 1000 is not a multiple of 512, which O_DIRECT needs: use 1k, or --direct "
+                  "off"));
+  EXPECT_THAT(Problems("workload: {dir: /x}\nblock_size: 1000\n"), IsEmpty()) << "the agent knows the storage";
+}
+
+TEST(PlanCheck, ThePrefixIsAPlainName) {
+  for (const std::string prefix : {"", ".x", "-x", "a/b", "..", "a b", "\xC3\xA4"}) {
+    v1::TestPlan plan = Read("workload: {dir: /x}\n");
+    plan.mutable_workload()->set_file_prefix(prefix);
+    EXPECT_THAT(PlanProblems(plan),
+                ElementsAre("--file-prefix (workload.file_prefix) '" + prefix +
+                            "' is not a plain name: use 1 to 64 of A-Z a-z 0-9 . _ -, the first neither '.' nor '-'"));
+  }
+  EXPECT_THAT(Problems("workload: {dir: /x, file_prefix: MQ_a.b-1}\n"), IsEmpty());
+}
+
+TEST(PlanCheck, RateAndDelayExcludeEachOther) {
+  EXPECT_THAT(
+      Problems("workload: {dir: /x, rate: 10, delay: 5}\n"),
+      ElementsAre("--rate (workload.rate) and --delay (workload.delay) are both given: a rate sets the pauses by "
+                  "itself, leave one of them out"));
+  EXPECT_THAT(Problems("workload: {dir: /x, delay: 5}\nhosts: [{address: a, workload: {rate: 1}}]\n"),
+              ElementsAre(HasSubstr("on a:7461 are both given")));
+  EXPECT_THAT(Problems("workload: {dir: /x, rate: 10, delay: 0}\n"), IsEmpty());
+}
+
+TEST(PlanCheck, AHostIsListedOnce) {
+  EXPECT_THAT(Problems("workload: {dir: /x}\nhosts: a, b, A:7461\n"),
+              ElementsAre("--hosts (hosts): A:7461 is listed twice; list every agent once"));
+  EXPECT_THAT(Problems("workload: {dir: /x}\nhosts: 'unix:/a, unix:/A'\n"), IsEmpty());
+}
+
+TEST(PlanCheck, AddressesThatNoReaderSawAreChecked) {
+  v1::TestPlan plan = Read("workload: {dir: /x}\n");
+  plan.add_hosts()->set_address("a b");
+  plan.add_hosts()->set_address("n[1-2]");
+  plan.add_hosts();
+  EXPECT_THAT(PlanProblems(plan),
+              ElementsAre(HasSubstr("--hosts (hosts.address): 'a b' is not a host"),
+                          "--hosts (hosts.address): 'n[1-2]' is more than one host; list each of them",
+                          HasSubstr("--hosts (hosts.address): '' is not a host")));
+}
+
+TEST(PlanCheck, ValuesThatNoReaderSawAreChecked) {
+  v1::TestPlan plan = Read("workload: {dir: /x}\nhosts: [a]\n");
+  plan.set_duration_ns(0);
+  plan.set_trace(v1::TOGGLE_UNSPECIFIED);
+  plan.mutable_hosts(0)->mutable_workload()->set_qm(0);
+  EXPECT_THAT(PlanProblems(plan),
+              ElementsAre("--qm (workload.qm) of hosts #1: '0' is out of range: expected a whole number from 1 to 4096",
+                          "--duration (duration): '0s' is out of range: expected a time from 100ms to 3650d",
+                          "--trace (trace): 'unspecified' is not known: expected one of on, off"));
+  EXPECT_THAT(CheckPlan(plan), StatusIs(absl::StatusCode::kInvalidArgument, "--qm (workload.qm) of hosts #1"));
+}
+
+TEST(PlanCheck, StepsAreBoundedInNumberAndTime) {
+  v1::TestPlan plan = Read("workload: {dir: /x}\nrepeat: 1000\nduration: 100ms\n");
+  for (int i = 0; i < 10; ++i) plan.add_block_size_bytes(4096);
+  EXPECT_THAT(PlanProblems(plan), IsEmpty());
+  plan.add_block_size_bytes(4096);
+  EXPECT_THAT(PlanProblems(plan),
+              ElementsAre("--bsize (block_size) and --repeat (repeat) make 11000 steps; a run has at most 10000"));
+  EXPECT_THAT(
+      Problems("workload: {dir: /x}\nrepeat: 1000\nduration: 3650d\n"),
+      ElementsAre("--duration (duration) 3650d with warm-up, 1000 times, is more than 3650d: use shorter or fewer "
+                  "steps"));
+}
+
+TEST(PlanCheck, CriteriaAreReadAndFitTheSteps) {
+  EXPECT_THAT(Problems("workload: {dir: /x}\ncriteria: p99<10ms, max@host<1s, iops@4k>=1\n"), IsEmpty());
+  EXPECT_THAT(Problems("workload: {dir: /x}\ncriteria: [p99<10, p99@64k<1ms]\n"),
+              ElementsAre("--require (criteria): 'p99<10' is not a criterion: expected a time with its unit, such as "
+                          "10ms, not '10'",
+                          "--require (criteria): 'p99@64k<1ms' is about blocks of 64k, which --bsize (block_size) does "
+                          "not list"));
+}
+
+TEST(PlanCheck, TheNumberOfProblemsIsBounded) {
+  v1::TestPlan plan = Read("workload: {dir: /x}\n");
+  for (int i = 0; i < 100; ++i) plan.add_criteria("x");
+  EXPECT_THAT(PlanProblems(plan), SizeIs(20));
+}
+
+TEST(PlanNotes, WritesWithoutSynchronisationAndRunsWithoutAVerdictAreNoted) {
+  EXPECT_THAT(PlanNotes(Read("workload: {dir: /x}\ncriteria: p99<1ms\n")), IsEmpty());
+  EXPECT_THAT(PlanNotes(Read("workload: {dir: /x, sync: none}\ncriteria: p99<1ms\n")),
+              ElementsAre("--sync (workload.sync) none on this machine: measures memory, not storage; for comparison "
+                          "only"));
+  EXPECT_THAT(
+      PlanNotes(Read("workload: {dir: /x, sync: none}\nhosts: a, b, c\n")),
+      ElementsAre(HasSubstr("none on a:7461 and 2 more:"), HasSubstr("--require (criteria) names no criterion")));
+}
+
+}  // namespace
+}  // namespace plimsoll

@@ -1,0 +1,118 @@
+#include "controller/cli/plan_command.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "controller/plan/plan_example.h"
+
+namespace plimsoll {
+namespace {
+
+using ::testing::HasSubstr;
+
+class PlanCommandTest : public ::testing::Test {
+ protected:
+  PlanCommandTest() {
+    std::string name = (std::filesystem::temp_directory_path() / "plimsoll-XXXXXX").string();
+    dir_ = mkdtemp(name.data());
+    path_ = dir_ + "/plan.yaml";
+  }
+  ~PlanCommandTest() override { std::filesystem::remove_all(dir_); }
+
+  int Run(const std::vector<std::string>& args) {
+    out_.str("");
+    err_.str("");
+    CLI::App app("Plimsoll", "plimsoll");
+    CommandLine line{out_, err_, {}};
+    AddPlanCommand(app, line);
+    return ParseAndRun(app, args, line);
+  }
+
+  // Checks a plan with this text.
+  int Check(const std::string& text, const std::vector<std::string>& options = {}) {
+    std::ofstream(path_) << text;
+    std::vector<std::string> args = {"plan", "check", path_};
+    args.insert(args.end(), options.begin(), options.end());
+    return Run(args);
+  }
+
+  std::string dir_;
+  std::string path_;
+  std::ostringstream out_;
+  std::ostringstream err_;
+};
+
+TEST_F(PlanCommandTest, TheExampleIsGood) {
+  EXPECT_EQ(Run({"plan", "example"}), static_cast<int>(Exit::kOk));
+  EXPECT_EQ(out_.str(), ExamplePlan());
+  EXPECT_EQ(Check(ExamplePlan()), static_cast<int>(Exit::kOk));
+  EXPECT_EQ(out_.str(), path_ + ": good: 1 host, 1 queue manager, 1 step, 10s of writing\n");
+}
+
+TEST_F(PlanCommandTest, AGoodPlanIsSummedUpAndItsWeaknessesNoted) {
+  EXPECT_EQ(Check("workload: {dir: /x, qm: 2}\nblock_size: 4k,8k\nhosts: [a, {address: b, workload: {qm: 5}}]\n"),
+            static_cast<int>(Exit::kOk));
+  EXPECT_EQ(out_.str(), path_ +
+                            ": good: 2 hosts, 7 queue managers, 2 steps, 20s of writing\n"
+                            "note: --require (criteria) names no criterion: the run gives no verdict\n");
+  EXPECT_EQ(err_.str(), "");
+}
+
+TEST_F(PlanCommandTest, EveryProblemIsALineOfItsOwn) {
+  EXPECT_EQ(Check("workload: {dir: x, rate: 1, delay: 1}\n"), static_cast<int>(Exit::kWrong));
+  EXPECT_EQ(out_.str(), "");
+  EXPECT_EQ(err_.str(), "plimsoll: " + path_ +
+                            ": --dir (workload.dir) 'x' is not absolute: begin it with '/'\n"
+                            "plimsoll: " +
+                            path_ +
+                            ": --rate (workload.rate) and --delay (workload.delay) are both given: a rate sets the "
+                            "pauses by itself, leave one of them out\n");
+}
+
+TEST_F(PlanCommandTest, AMistakeInTheTextIsToldWithItsPlace) {
+  EXPECT_EQ(Check("workload:\n  dir: /x\n  qm: 0\n"), static_cast<int>(Exit::kWrong));
+  EXPECT_EQ(err_.str(),
+            "plimsoll: " + path_ + ":3:7: qm: '0' is out of range: expected a whole number from 1 to 4096\n");
+}
+
+TEST_F(PlanCommandTest, OptionsCompleteThePlan) {
+  EXPECT_EQ(Check("name: x\n"), static_cast<int>(Exit::kWrong));
+  EXPECT_EQ(Check("name: x\n", {"--dir", "/x", "--require", "p99<1ms"}), static_cast<int>(Exit::kOk));
+  EXPECT_EQ(out_.str(), path_ + ": good: this machine, 1 queue manager, 1 step, 10s of writing\n");
+  EXPECT_EQ(Check("name: x\n", {"--dir", "/x", "--qm", "0"}), static_cast<int>(Exit::kWrong));
+  EXPECT_THAT(err_.str(), HasSubstr("plimsoll: --qm: '0' is out of range"));
+}
+
+TEST_F(PlanCommandTest, AMissingFileIsBadInput) {
+  EXPECT_EQ(Run({"plan", "check", dir_ + "/none.yaml"}), static_cast<int>(Exit::kWrong));
+  EXPECT_EQ(err_.str(), "plimsoll: open " + dir_ + "/none.yaml: No such file or directory (2)\n");
+  EXPECT_EQ(Run({"plan", "check"}), static_cast<int>(Exit::kWrong));
+  EXPECT_EQ(Run({"plan"}), static_cast<int>(Exit::kWrong));
+}
+
+TEST_F(PlanCommandTest, EveryHelpEndsWithAnExample) {
+  for (const std::vector<std::string>& command :
+       std::vector<std::vector<std::string>>{{"plan"}, {"plan", "example"}, {"plan", "check"}, {"plan", "reference"}}) {
+    std::vector<std::string> args = command;
+    args.emplace_back("--help");
+    EXPECT_EQ(Run(args), static_cast<int>(Exit::kOk));
+    EXPECT_THAT(out_.str(), HasSubstr("\nExample:\n  plimsoll plan "));
+  }
+}
+
+TEST_F(PlanCommandTest, TheReferenceIsPrintedAndNotAdvertised) {
+  EXPECT_EQ(Run({"plan", "reference"}), static_cast<int>(Exit::kOk));
+  EXPECT_EQ(out_.str(), PlanReference());
+  EXPECT_EQ(Run({"plan", "--help"}), static_cast<int>(Exit::kOk));
+  EXPECT_THAT(out_.str(), ::testing::Not(HasSubstr("reference")));
+}
+
+}  // namespace
+}  // namespace plimsoll

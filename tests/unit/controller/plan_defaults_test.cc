@@ -1,0 +1,143 @@
+#include "controller/plan/plan_defaults.h"
+
+#include <google/protobuf/util/message_differencer.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace plimsoll {
+namespace {
+
+using google::protobuf::util::MessageDifferencer;
+
+v1::TestPlan TwoHosts() {
+  v1::TestPlan plan;
+  plan.mutable_workload()->set_dir("/mnt/a");
+  plan.add_hosts()->set_address("alpha");
+  v1::HostSpec& beta = *plan.add_hosts();
+  beta.set_address("beta:70");
+  beta.mutable_workload()->set_qm(4);
+  return plan;
+}
+
+TEST(PlanDefaults, EveryRuleWithADefaultIsFilledIn) {
+  v1::TestPlan plan;
+  FillDefaults(plan);
+  EXPECT_EQ(plan.workload().file_size_bytes(), 16U << 20U);
+  EXPECT_EQ(plan.workload().num_files(), 3U);
+  EXPECT_EQ(plan.workload().file_prefix(), "S");
+  EXPECT_EQ(plan.workload().sync(), v1::SYNC_MODE_DSYNC);
+  EXPECT_EQ(plan.workload().direct(), v1::DIRECT_MODE_AUTO);
+  EXPECT_TRUE(plan.workload().has_delay_ns());
+  ASSERT_EQ(plan.block_size_bytes_size(), 1);
+  EXPECT_EQ(plan.block_size_bytes(0), 4096U);
+  EXPECT_EQ(plan.duration_ns(), 10'000'000'000);
+  EXPECT_EQ(plan.lease_ns(), 10'000'000'000);
+  EXPECT_EQ(plan.on_host_loss(), v1::HOST_LOSS_POLICY_ABORT);
+  EXPECT_EQ(plan.trace(), v1::TOGGLE_ON);
+  EXPECT_EQ(plan.trace_limit_bytes(), 1U << 30U);
+  EXPECT_FALSE(plan.has_name());
+  EXPECT_FALSE(plan.workload().has_dir());
+  EXPECT_EQ(plan.hosts_size(), 0);
+}
+
+TEST(PlanDefaults, WhatWasGivenStays) {
+  v1::TestPlan plan;
+  plan.set_duration_ns(5);
+  plan.add_block_size_bytes(512);
+  plan.add_block_size_bytes(1024);
+  plan.mutable_workload()->set_rate_per_second(0);
+  FillDefaults(plan);
+  EXPECT_EQ(plan.duration_ns(), 5);
+  EXPECT_EQ(plan.block_size_bytes_size(), 2);
+}
+
+TEST(PlanDefaults, AHostKeepsOnlyWhatDiffers) {
+  v1::TestPlan plan = TwoHosts();
+  plan.mutable_hosts(0)->mutable_workload()->set_dir("/mnt/a");
+  plan.mutable_hosts(1)->mutable_workload()->set_dir("/mnt/b");
+  plan.mutable_hosts(1)->mutable_workload()->set_num_files(3);
+  FillDefaults(plan);
+  EXPECT_FALSE(plan.hosts(0).has_workload());
+  EXPECT_EQ(plan.hosts(1).workload().dir(), "/mnt/b");
+  EXPECT_EQ(plan.hosts(1).workload().qm(), 4U);
+  EXPECT_FALSE(plan.hosts(1).workload().has_num_files()) << "3 is the default";
+}
+
+TEST(PlanDefaults, AddressesGetTheirPort) {
+  v1::TestPlan plan = TwoHosts();
+  FillDefaults(plan);
+  EXPECT_EQ(plan.hosts(0).address(), "alpha:7461");
+  EXPECT_EQ(plan.hosts(1).address(), "beta:70");
+}
+
+TEST(PlanDefaults, FillingInTwiceChangesNothing) {
+  v1::TestPlan once = TwoHosts();
+  FillDefaults(once);
+  v1::TestPlan twice = once;
+  FillDefaults(twice);
+  EXPECT_TRUE(MessageDifferencer::Equals(once, twice));
+}
+
+TEST(PlanDefaults, AHostsOwnValuesLieOverThePlansOverTheDefaults) {
+  v1::TestPlan plan = TwoHosts();
+  plan.mutable_workload()->set_qm(2);
+  plan.mutable_workload()->set_delay_ns(7);
+  plan.mutable_hosts(1)->mutable_workload()->set_delay_ns(0);
+  EXPECT_EQ(EffectiveWorkload(plan, 0).qm(), 2U);
+  EXPECT_EQ(EffectiveWorkload(plan, 0).delay_ns(), 7);
+  EXPECT_EQ(EffectiveWorkload(plan, 1).qm(), 4U);
+  EXPECT_EQ(EffectiveWorkload(plan, 1).delay_ns(), 0);
+  EXPECT_EQ(EffectiveWorkload(plan, 1).dir(), "/mnt/a");
+  EXPECT_EQ(EffectiveWorkload(plan, 1).num_files(), 3U);
+}
+
+TEST(PlanDefaults, APlanWithoutHostsHasOneWorkload) {
+  v1::TestPlan plan;
+  plan.mutable_workload()->set_dir("/mnt/a");
+  EXPECT_EQ(EffectiveWorkload(plan, 0).dir(), "/mnt/a");
+  EXPECT_EQ(EffectiveWorkload(plan, 0).qm(), 1U);
+}
+
+TEST(PlanSteps, BlockSizesInTheirOrderTheWholeListRepeated) {
+  v1::TestPlan plan;
+  plan.add_block_size_bytes(16384);
+  plan.add_block_size_bytes(4096);
+  plan.set_repeat(2);
+  plan.set_duration_ns(5);
+  plan.set_warmup_ns(3);
+  FillDefaults(plan);
+  const std::vector<v1::LogStep> steps = ExpandSteps(plan);
+  ASSERT_EQ(steps.size(), 4U);
+  for (size_t i = 0; i < steps.size(); ++i) {
+    EXPECT_EQ(steps[i].block_size_bytes(), i % 2 == 0 ? 16384U : 4096U);
+    EXPECT_EQ(steps[i].repetition(), i / 2);
+    EXPECT_EQ(steps[i].duration_ns(), 5);
+    EXPECT_EQ(steps[i].warmup_ns(), 3);
+  }
+}
+
+TEST(HostPlan, HoldsEverythingThatTheAgentNeeds) {
+  v1::TestPlan plan = TwoHosts();
+  plan.set_keep_files(true);
+  plan.set_trace(v1::TOGGLE_OFF);
+  FillDefaults(plan);
+  const v1::HostPlan host = MakeHostPlan(plan, 1, "beta", "7f3a21", std::string(16, 't'), 250'000'000);
+  EXPECT_EQ(host.run_id(), "7f3a21");
+  EXPECT_EQ(host.run_token(), std::string(16, 't'));
+  EXPECT_EQ(host.host_label(), "beta");
+  EXPECT_EQ(host.host_index(), 1U);
+  EXPECT_EQ(host.lease_ns(), 10'000'000'000);
+  EXPECT_EQ(host.frame_interval_ns(), 250'000'000);
+  EXPECT_TRUE(host.keep_files());
+  EXPECT_FALSE(host.log().trace());
+  EXPECT_EQ(host.log().workload().qm(), 4U);
+  EXPECT_EQ(host.log().workload().dir(), "/mnt/a");
+  EXPECT_EQ(host.log().workload().file_size_bytes(), 16U << 20U);
+  ASSERT_EQ(host.log().steps_size(), 1);
+  EXPECT_EQ(host.log().steps(0).block_size_bytes(), 4096U);
+}
+
+}  // namespace
+}  // namespace plimsoll

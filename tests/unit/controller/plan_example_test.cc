@@ -1,0 +1,52 @@
+#include "controller/plan/plan_example.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "controller/plan/plan_check.h"
+#include "controller/plan/plan_schema.h"
+#include "controller/plan/plan_yaml.h"
+#include "controller/plan/text_file.h"
+#include "plimsoll/v1/plan.pb.h"
+#include "tests/status_matchers.h"
+
+namespace plimsoll {
+namespace {
+
+using ::plimsoll::testing::IsOk;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+TEST(PlanExample, ReadsBackAndCanBeRun) {
+  const auto plan = ReadPlan(ExamplePlan(), "example.yaml");
+  ASSERT_THAT(plan, IsOk());
+  EXPECT_THAT(PlanProblems(*plan), IsEmpty());
+  EXPECT_THAT(PlanNotes(*plan), IsEmpty());
+}
+
+TEST(PlanExample, ShowsEveryKeyWithItsHelpItsOptionAndItsLimits) {
+  const std::string example = ExamplePlan();
+  for (const auto* message : {v1::TestPlan::descriptor(), v1::HostSpec::descriptor(), v1::LogWorkload::descriptor()}) {
+    for (int i = 0; i < message->field_count(); ++i) {
+      const auto& field = *message->field(i);
+      EXPECT_THAT(example, HasSubstr(FieldKey(field) + ":"));
+      EXPECT_THAT(example, HasSubstr("# " + RuleOf(field).help()));
+      EXPECT_THAT(example, HasSubstr(Summary(field)));
+      if (!RuleOf(field).flag().empty()) {
+        EXPECT_THAT(example, HasSubstr("#   --" + RuleOf(field).flag()));
+      }
+    }
+  }
+}
+
+TEST(PlanReference, TheCommittedFileIsWhatTheRulesSay) {
+  const auto committed = ReadTextFile(absl::StrCat(PLIMSOLL_SOURCE_DIR, "/docs/plan.md"), 1 << 20);
+  ASSERT_THAT(committed, IsOk());
+  EXPECT_EQ(*committed, PlanReference()) << "make it again with: plimsoll plan reference > docs/plan.md";
+}
+
+}  // namespace
+}  // namespace plimsoll

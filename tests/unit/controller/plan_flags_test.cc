@@ -1,0 +1,192 @@
+#include "controller/cli/plan_flags.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "controller/plan/plan_schema.h"
+#include "controller/plan/plan_yaml.h"
+#include "tests/status_matchers.h"
+
+namespace plimsoll {
+namespace {
+
+using ::plimsoll::testing::IsOk;
+using ::plimsoll::testing::StatusIs;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr absl::StatusCode kInvalid = absl::StatusCode::kInvalidArgument;
+
+// Parses `args` and puts them over a plan.
+absl::StatusOr<v1::TestPlan> Apply(const std::string& yaml, const std::vector<std::string>& args) {
+  CLI::App app;
+  const PlanFlags flags(app);
+  std::string file;
+  app.add_option("file", file);
+  app.parse(std::vector<std::string>(args.rbegin(), args.rend()));
+  auto plan = ReadPlan(yaml, "plan.yaml");
+  EXPECT_THAT(plan, IsOk());
+  if (const absl::Status status = flags.ApplyTo(*plan); !status.ok()) return status;
+  return plan;
+}
+
+v1::TestPlan MustApply(const std::string& yaml, const std::vector<std::string>& args) {
+  const auto plan = Apply(yaml, args);
+  EXPECT_THAT(plan, IsOk());
+  return plan.ok() ? *plan : v1::TestPlan();
+}
+
+std::vector<std::string> Addresses(const v1::TestPlan& plan) {
+  std::vector<std::string> addresses;
+  for (const v1::HostSpec& host : plan.hosts()) addresses.push_back(host.address());
+  return addresses;
+}
+
+TEST(PlanFlags, EveryFlagAndAliasOfTheRulesIsAnOption) {
+  CLI::App app;
+  const PlanFlags flags(app);
+  for (const auto* message : {v1::TestPlan::descriptor(), v1::LogWorkload::descriptor()}) {
+    for (int i = 0; i < message->field_count(); ++i) {
+      const v1::FieldRule& rule = RuleOf(*message->field(i));
+      if (rule.flag().empty()) continue;
+      const CLI::Option* option = app.get_option("--" + rule.flag());
+      for (const std::string& alias : rule.alias()) EXPECT_EQ(app.get_option("--" + alias), option);
+    }
+  }
+}
+
+TEST(PlanFlags, HelpShowsMeaningDefaultAndLimitsWithin100Columns) {
+  CLI::App app;
+  const PlanFlags flags(app);
+  const std::string help = app.help();
+  EXPECT_THAT(help, HasSubstr("--file-size,--fileSize SIZE"));
+  EXPECT_THAT(help, HasSubstr("(default 16m, from 4k to 1t)"));
+  EXPECT_THAT(help, HasSubstr("--keep-files  "));
+  std::istringstream lines(help);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100U) << line;
+}
+
+TEST(PlanFlags, WithoutOptionsThePlanStays) {
+  const v1::TestPlan plan = MustApply("name: x\nhosts: a\n", {});
+  EXPECT_EQ(plan.name(), "x");
+  EXPECT_FALSE(plan.has_workload());
+  EXPECT_FALSE(plan.has_keep_files());
+}
+
+TEST(PlanFlags, OptionsOverrideThePlanAndEveryHostsOwnValue) {
+  const v1::TestPlan plan =
+      MustApply("duration: 1\nworkload: {dir: /a, qm: 2}\nhosts: [{address: a, workload: {qm: 3, dir: /b}}, b]\n",
+                {"--qm", "8", "--duration", "30"});
+  EXPECT_EQ(plan.duration_ns(), 30'000'000'000);
+  EXPECT_EQ(plan.workload().qm(), 8U);
+  EXPECT_EQ(plan.workload().dir(), "/a");
+  EXPECT_FALSE(plan.hosts(0).workload().has_qm());
+  EXPECT_EQ(plan.hosts(0).workload().dir(), "/b");
+}
+
+TEST(PlanFlags, TheOlderSpellingsWork) {
+  const v1::TestPlan plan = MustApply("name: x\n", {"--dir=/x", "--filePrefix=AMQ", "--bsize=5K,9K", "--fileSize=64m",
+                                                    "--numFiles=4", "--duration=60", "--qm=10", "--delay=500"});
+  EXPECT_EQ(plan.workload().dir(), "/x");
+  EXPECT_EQ(plan.workload().file_prefix(), "AMQ");
+  EXPECT_THAT(plan.block_size_bytes(), ElementsAre(5120, 9216));
+  EXPECT_EQ(plan.workload().file_size_bytes(), 64U << 20U);
+  EXPECT_EQ(plan.workload().num_files(), 4U);
+  EXPECT_EQ(plan.duration_ns(), 60'000'000'000);
+  EXPECT_EQ(plan.workload().qm(), 10U);
+  EXPECT_EQ(plan.workload().delay_ns(), 500'000) << "a bare delay is in microseconds";
+}
+
+TEST(PlanFlags, ListsMayRepeatAndReplaceThePlans) {
+  const v1::TestPlan plan =
+      MustApply("block_size: 1k\ncriteria: max<1s\n",
+                {"--bsize", "4k", "--bsize", "8k,16k", "--require", "p99<10ms", "--require", "iops>=5"});
+  EXPECT_THAT(plan.block_size_bytes(), ElementsAre(4096, 8192, 16384));
+  EXPECT_THAT(plan.criteria(), ElementsAre("p99<10ms", "iops>=5"));
+}
+
+TEST(PlanFlags, AListDoesNotSwallowThePlansFile) {
+  CLI::App app;
+  const PlanFlags flags(app);
+  std::string file;
+  app.add_option("file", file);
+  app.parse(std::vector<std::string>{"plan.yaml", "4k", "--bsize"});
+  EXPECT_EQ(file, "plan.yaml");
+}
+
+TEST(PlanFlags, AFlagCanBeTurnedOff) {
+  EXPECT_TRUE(MustApply("name: x\n", {"--keep-files"}).keep_files());
+  EXPECT_FALSE(MustApply("keep_files: true\n", {"--keep-files=false"}).keep_files());
+  EXPECT_THAT(Apply("name: x\n", {"--keep-files=maybe"}),
+              StatusIs(kInvalid, "--keep-files: 'maybe' is not a yes or no"));
+}
+
+TEST(PlanFlags, ErrorsNameTheOption) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{"--file-size", "64q"}, "--file-size: '64q' is not a size: expected a size from 4k to 1t"},
+      {{"--fileSize", "64q"}, "--file-size: '64q' is not a size"},
+      {{"--duration", "0"}, "--duration: '0' is out of range: expected a time from 100ms to 3650d"},
+      {{"--duration", "-5"}, "--duration: '-5' is out of range"},
+      {{"--qm", "0"}, "--qm: '0' is out of range: expected a whole number from 1 to 4096"},
+      {{"--sync", "osync"}, "--sync: 'osync' is not known: expected one of dsync"},
+      {{"--bsize", "4k,"}, "--bsize: '' is not a size"},
+      {{"--hosts", "a,b:x"}, "--hosts: 'b:x' is not a host"},
+      {{"--hosts", ""}, "--hosts: '' is not a host"},
+  };
+  for (const auto& [args, message] : cases) EXPECT_THAT(Apply("name: x\n", args), StatusIs(kInvalid, message));
+}
+
+TEST(PlanFlags, HostsReplaceThePlansAndKeepTheirWorkload) {
+  const v1::TestPlan plan = MustApply("hosts: [{address: a, workload: {qm: 3}}, {address: b, workload: {qm: 4}}, c]\n",
+                                      {"--hosts", "b:7461,[::1]:70", "--hosts", "node[1-2],[::1]"});
+  EXPECT_THAT(Addresses(plan), ElementsAre("b:7461", "[::1]:70", "node1:7461", "node2:7461", "[::1]:7461"));
+  EXPECT_EQ(plan.hosts(0).workload().qm(), 4U);
+  EXPECT_FALSE(plan.hosts(1).has_workload());
+}
+
+TEST(PlanFlags, AnOptionReachesTheHostsThatOptionsName) {
+  const v1::TestPlan plan = MustApply("hosts: [{address: b, workload: {qm: 4}}]\n", {"--qm", "9", "--hosts", "b"});
+  EXPECT_EQ(plan.workload().qm(), 9U);
+  EXPECT_FALSE(plan.hosts(0).workload().has_qm());
+}
+
+class HostsFileTest : public ::testing::Test {
+ protected:
+  HostsFileTest() {
+    std::string name = (std::filesystem::temp_directory_path() / "plimsoll-XXXXXX").string();
+    dir_ = mkdtemp(name.data());
+  }
+  ~HostsFileTest() override { std::filesystem::remove_all(dir_); }
+
+  std::string Write(const std::string& text) const {
+    const std::string path = dir_ + "/hosts";
+    std::ofstream(path) << text;
+    return path;
+  }
+
+  std::string dir_;
+};
+
+TEST_F(HostsFileTest, AddsToTheHostsOfTheCommandLine) {
+  const std::string path = Write("# rack\nb:70 c\n");
+  EXPECT_THAT(Addresses(MustApply("hosts: x\n", {"--hosts", "a", "--hosts-file", path})),
+              ElementsAre("a:7461", "b:70", "c:7461"));
+}
+
+TEST_F(HostsFileTest, ErrorsNameTheFile) {
+  const std::string path = Write("a\nb:x\n");
+  EXPECT_THAT(Apply("name: x\n", {"--hosts-file", path}), StatusIs(kInvalid, "--hosts-file: " + path + ":2: 'b:x'"));
+  EXPECT_THAT(Apply("name: x\n", {"--hosts-file", dir_ + "/none"}),
+              StatusIs(absl::StatusCode::kNotFound, "--hosts-file: open " + dir_ + "/none: No such file"));
+}
+
+}  // namespace
+}  // namespace plimsoll

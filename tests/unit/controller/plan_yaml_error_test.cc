@@ -1,0 +1,175 @@
+// Every kind of mistake in a plan's text, with the line and the column at which it is told.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "controller/plan/plan_yaml.h"
+#include "controller/plan/yaml_tree.h"
+#include "tests/status_matchers.h"
+
+namespace plimsoll {
+namespace {
+
+using ::plimsoll::testing::IsOk;
+using ::plimsoll::testing::StatusIs;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+struct Mistake {
+  std::string text;
+  // How the message begins, after the file's name.
+  std::string message;
+};
+
+std::string MessageFor(const std::string& text) {
+  const auto plan = ReadPlan(text, "plan.yaml");
+  EXPECT_EQ(plan.status().code(), absl::StatusCode::kInvalidArgument) << text.substr(0, 200);
+  return std::string(plan.status().message());
+}
+
+void ExpectMistakes(const std::vector<Mistake>& mistakes) {
+  for (const Mistake& mistake : mistakes) {
+    const std::string message = MessageFor(mistake.text);
+    EXPECT_THAT(message, StartsWith("plan.yaml:" + mistake.message)) << mistake.text.substr(0, 200);
+    EXPECT_THAT(message, Not(HasSubstr("\n")));
+  }
+}
+
+TEST(PlanYamlErrors, AnUnknownKeyNamesTheKnownOnesAndTheClosest) {
+  EXPECT_EQ(
+      MessageFor("workload:\n  dir: /x\n  qmm: 4\n"),
+      "plan.yaml:3:3: 'qmm' is not a key of workload; expected one of dir, qm, file_size, num_files, file_prefix, "
+      "sync, direct, delay, rate, cpu_load; did you mean 'qm'?");
+}
+
+TEST(PlanYamlErrors, AKeyThatIsAnOptionOrBelongsElsewhereIsLedToItsPlace) {
+  EXPECT_THAT(MessageFor("bsize: 4k\n"), HasSubstr("; did you mean 'block_size'?"));
+  EXPECT_THAT(MessageFor("workload: {fileSize: 4k}\n"), HasSubstr("; did you mean 'file_size'?"));
+  EXPECT_THAT(MessageFor("require: p99<1ms\n"), HasSubstr("; did you mean 'criteria'?"));
+  EXPECT_THAT(MessageFor("name: x\nqm: 4\n"), HasSubstr("; 'qm' is a key of workload"));
+  EXPECT_THAT(MessageFor("workload: {duration: 4}\n"), HasSubstr("; 'duration' is a key of the plan itself"));
+  EXPECT_THAT(MessageFor("hosts: [{adress: x}]\n"), HasSubstr("not a key of a host; expected one of address, workload; "
+                                                              "did you mean 'address'?"));
+}
+
+TEST(PlanYamlErrors, KeysAreToldWhereTheyStand) {
+  ExpectMistakes({
+      {"storage: x\n", "1:1: 'storage' is not a key of the plan; expected one of name, hosts, workload, "},
+      {"duration: 4\nname: x\nduration: 5\n", "3:1: 'duration' is given twice; first in line 1"},
+      {"workload: {qm: 1, qm: 2}\n", "1:19: 'qm' is given twice; first in line 1"},
+      {"? [a]\n: 1\n", "1:3: expected a key of the plan, not a list"},
+      {"\"a\\nb\": 1\n", "1:1: 'a?b' is not a key of the plan"},
+      {"<<: {qm: 1}\n", "1:1: '<<' is not a key of the plan"},
+      {"name: x\n" + std::string(100, 'k') + ": 1\n",
+       "2:1: '" + std::string(60, 'k') + "...' is not a key of the plan"},
+  });
+}
+
+TEST(PlanYamlErrors, ValuesAreToldWhereTheyStand) {
+  ExpectMistakes({
+      {"workload:\n  file_size: 64q\n", "2:14: file_size: '64q' is not a size: expected a size from 4k to 1t, such as"},
+      {"workload:\n  qm:   0\n", "2:9: qm: '0' is out of range: expected a whole number from 1 to 4096"},
+      {"duration: -5\n", "1:11: duration: '-5' is out of range: expected a time from 100ms to 3650d"},
+      {"duration: 11y\n", "1:11: duration: '11y' is not a time"},
+      {"max_slew: fast\n", "1:11: max_slew: 'fast' is not a number: expected a number from 1 to 10000"},
+      {"on_host_loss: ignore\n", "1:15: on_host_loss: 'ignore' is not known: expected one of abort, continue"},
+      {"keep_files: maybe\n", "1:13: keep_files: 'maybe' is not a yes or no: expected true or false"},
+      {"name: \"a\\x07\"\n", "1:7: name: 'a?' holds a control character"},
+      {"block_size: [4k, 16q]\n", "1:18: block_size: '16q' is not a size"},
+      {"block_size:\n  - 4k\n  - 100\n", "3:5: block_size: '100' is out of range: expected a size from 512 to 64m"},
+      {"block_size: 4k,,16k\n", "1:13: block_size: '' is not a size"},
+  });
+}
+
+TEST(PlanYamlErrors, WrongTypesAreToldWithWhatIsExpected) {
+  ExpectMistakes({
+      {"duration: [4]\n", "1:11: duration: expected a time from 100ms to 3650d, not a list"},
+      {"workload:\n  qm:\n    a: 1\n", "3:5: qm: expected a whole number from 1 to 4096, not a map"},
+      {"workload: 4\n", "1:11: expected keys of workload with their values, not text"},
+      {"workload: [qm]\n", "1:11: expected keys of workload with their values, not a list"},
+      {"block_size: {a: 4k}\n", "1:13: block_size: expected a size from 512 to 64m, not a map"},
+      {"block_size: [[4k]]\n", "1:14: block_size: expected a size from 512 to 64m, not a list"},
+      {"block_size: [4k, ~]\n", "1:18: block_size: expected a size from 512 to 64m, not nothing"},
+      {"block_size: []\n", "1:1: 'block_size' has no value; expected a list; each one a size from 512 to 64m"},
+      {"duration:\nrepeat: 3\n", "1:1: 'duration' has no value; expected a time from 100ms to 3650d"},
+      {"name: ~\n", "1:1: 'name' has no value; expected text of at most 4096 bytes"},
+      {"workload:\n", "1:1: 'workload' has no value; expected keys with values, such as dir, qm, "},
+      {"plan\n", "1:1: expected keys of the plan with their values, not text"},
+      {"- name: x\n", "1:1: expected keys of the plan with their values, not a list"},
+      {"", "1:1: expected keys of the plan with their values, not nothing"},
+      {"# nothing\n", "1:1: expected keys of the plan with their values, not nothing"},
+  });
+}
+
+TEST(PlanYamlErrors, HostsAreToldWhereTheyStand) {
+  ExpectMistakes({
+      {"hosts: {a: b}\n", "1:8: hosts: expected a list of hosts, not a map"},
+      {"hosts: node[1-\n", "1:8: hosts: 'node[1-' is not a host: expected ']' after the range"},
+      {"hosts:\n  - a\n  - b:x\n", "3:5: hosts: 'b:x' is not a host: expected ':' and a port"},
+      {"hosts:\n  - [a]\n", "2:5: expected keys of a host with their values, not a list"},
+      {"hosts:\n  - workload: {qm: 1}\n", "2:5: a host without its address; expected the key 'address'"},
+      {"hosts:\n  - address: a\n    workload: {qm: 0}\n", "3:20: qm: '0' is out of range"},
+      {"hosts: ['n[1-4096]', m]\n", "1:22: hosts: more than 4096 hosts"},
+      {"hosts:\n", "1:1: 'hosts' has no value"},
+  });
+}
+
+TEST(PlanYamlErrors, WhatIsNoYamlIsToldWhereItBreaks) {
+  ExpectMistakes({
+      {"block_size: [4k\n", "2:1: not YAML: end of sequence flow not found"},
+      {"name: \"x\n", "1:7: a quote that is not closed"},
+      {"name: 'x\n", "1:7: a quote that is not closed"},
+      {"\xEF\xBB\xBFname: \"\xC3\xA4\"\nworkload: {dir: \"x\\\"\n", "2:17: a quote that is not closed"},
+      {"name: x\n  qm: : 3\n", "2:5: not YAML: illegal map value"},
+      {"\tname: x\n", "1:6: not YAML: illegal map value"},
+      {"name: x\n---\nname: y\n", "2:1: a second document; expected one plan"},
+      {"name: a\xFF\n", "1:8: not UTF-8; a plan is UTF-8 text"},
+      {"name: x\nduration: \x01\n", "2:11: a control character; a plan is text"},
+      {std::string("\xFF\xFEn\0", 4), "1:1: not UTF-8; a plan is UTF-8 text"},
+  });
+}
+
+TEST(PlanYamlErrors, AnchorsAliasesAndTagsAreRefused) {
+  ExpectMistakes({
+      {"name: &a x\n", "1:7: an anchor; a plan has none"},
+      {"workload: &w {qm: 1}\nname: x\n", "1:11: an anchor; a plan has none"},
+      {"name: *a\n", "1:7: not YAML: the referenced anchor is not defined"},
+      {"name: !!str x\n", "1:7: a tag; a plan has none"},
+      {"workload: !x {qm: 1}\n", "1:11: a tag; a plan has none"},
+  });
+}
+
+TEST(PlanYamlErrors, DepthNodesAndSizeAreBounded) {
+  std::string items = "block_size: [4k";
+  for (size_t i = 0; i < kMaxYamlNodes; ++i) items += ",4k";
+  ExpectMistakes({
+      {std::string(9, '[') + std::string(9, ']'), "1:9: more than 8 levels"},
+      {std::string(100'000, '['), "1:"},
+      {items + "]", absl::StrCat("1:", 14 + 3 * (kMaxYamlNodes - 3), ": more than 200000 values")},
+      {"name: " + std::string(kMaxYamlBytes, 'x'), "1:1: larger than 1048576 bytes; this is not a plan"},
+  });
+}
+
+TEST(PlanYamlErrors, AnAliasBombEndsAtItsFirstAnchor) {
+  std::string bomb = "a: &a [x, x, x]\n";
+  for (char c = 'b'; c <= 'z'; ++c) {
+    const std::string before(1, static_cast<char>(c - 1));
+    absl::StrAppend(&bomb, std::string(1, c), ": &", std::string(1, c), " [*", before, ", *", before, "]\n");
+  }
+  ExpectMistakes({{bomb, "1:4: an anchor; a plan has none"}});
+}
+
+TEST(PlanYamlErrors, AFileThatCannotBeReadIsNamed) {
+  EXPECT_THAT(ReadPlanFile("/nonexistent/plan.yaml"),
+              StatusIs(absl::StatusCode::kNotFound, "open /nonexistent/plan.yaml: No such file or directory"));
+  EXPECT_THAT(ReadPlanFile("/"), StatusIs(absl::StatusCode::kFailedPrecondition, "read /: Is a directory"));
+  EXPECT_THAT(ReadPlanFile("/dev/zero"),
+              StatusIs(absl::StatusCode::kInvalidArgument, "/dev/zero is larger than 1048576 bytes"));
+}
+
+}  // namespace
+}  // namespace plimsoll

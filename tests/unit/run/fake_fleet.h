@@ -1,0 +1,192 @@
+// Agents that live in the test's own process: each answers the controller's core as its script says.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/clock.h"
+#include "common/histogram.h"
+#include "common/version.h"
+#include "controller/run/agent_client.h"
+
+namespace plimsoll::testing {
+
+// What one fake agent does. Every field is read when the call that it concerns comes.
+struct FakeScript {
+  std::string name = "alpha";
+  // Agent's clock minus the controller's.
+  int64_t clock_offset_ns = 0;
+  absl::Status describe_error;
+  absl::Status prepare_fault;
+  // How many Arm messages are answered with late.
+  int late_arms = 0;
+  // The session breaks when it is armed for this step.
+  int break_at_step = -1;
+  // Steps end only when Stop comes.
+  bool run_until_stopped = false;
+  // Called when the agent has been armed and has sent its first frame.
+  std::function<void()> on_running = [] {};
+  std::vector<std::string> visible_hosts;
+};
+
+// Everything that a fake agent was told, in order, in a word each: "prepare", "arm 0", "stop", "release".
+using FakeDiary = std::vector<std::string>;
+
+// Answers at once, on the thread that calls: the listener only queues.
+class FakeAgent final : public AgentClient {
+ public:
+  FakeAgent(FakeScript& script, FakeDiary& diary, const Clock& clock, AgentListener& listener)
+      : script_(script), diary_(diary), clock_(clock), listener_(listener) {}
+
+  void Describe(v1::DescribeRequest request, int64_t /*timeout_ns*/) override {
+    if (!script_.describe_error.ok()) {
+      listener_.OnDescribed(script_.describe_error);
+      return;
+    }
+    v1::HostDescription description;
+    description.set_protocol_version(kProtocolVersion);
+    description.set_name(script_.name);
+    description.set_instance_id(absl::StrCat("instance-", reinterpret_cast<uintptr_t>(this)));
+    for (const std::string& path : request.directories()) {
+      v1::DirectoryDescription& directory = *description.add_directories();
+      directory.set_path(path);
+      directory.set_free_bytes(uint64_t{1} << 40);
+      directory.set_device(1);
+    }
+    listener_.OnDescribed(std::move(description));
+  }
+
+  void Probe(int count) override {
+    v1::ProbeBatch batch;
+    for (int i = 0; i < count; ++i) {
+      v1::ProbeResult& probe = *batch.add_probes();
+      const int64_t now = clock_.Now().value;
+      probe.set_sent_ns(now);
+      probe.set_agent_received_ns(now + script_.clock_offset_ns);
+      probe.set_agent_sent_ns(now + script_.clock_offset_ns);
+      probe.set_received_ns(now);
+    }
+    listener_.OnProbes(std::move(batch));
+  }
+
+  void OpenSession() override { diary_.emplace_back("open"); }
+
+  void Send(v1::ControllerMessage message) override {
+    switch (message.message_case()) {
+      case v1::ControllerMessage::kPrepare:
+        diary_.emplace_back("prepare");
+        return Prepare();
+      case v1::ControllerMessage::kArm:
+        diary_.push_back(absl::StrCat("arm ", message.arm().step()));
+        return Arm(message.arm());
+      case v1::ControllerMessage::kStop:
+        diary_.emplace_back("stop");
+        return FinishStep("stopped");
+      case v1::ControllerMessage::kRelease:
+        diary_.emplace_back("release");
+        Tell([](v1::AgentMessage& m) { m.mutable_released(); });
+        return listener_.OnSessionClosed(absl::OkStatus());
+      case v1::ControllerMessage::kStopTrace:
+        diary_.emplace_back("stop trace");
+        return;
+      case v1::ControllerMessage::kHeartbeat:
+        Tell([&](v1::AgentMessage& m) { m.mutable_alive()->set_id(message.heartbeat().id()); });
+        return;
+      case v1::ControllerMessage::MESSAGE_NOT_SET:
+        return;
+    }
+  }
+
+ private:
+  template <typename Fill>
+  void Tell(const Fill& fill) {
+    v1::AgentMessage message;
+    fill(message);
+    listener_.OnMessage(std::move(message));
+  }
+
+  void Prepare() {
+    if (!script_.prepare_fault.ok()) {
+      Tell([&](v1::AgentMessage& m) {
+        m.mutable_fault()->set_code(static_cast<int32_t>(script_.prepare_fault.code()));
+        m.mutable_fault()->set_message(std::string(script_.prepare_fault.message()));
+      });
+      return listener_.OnSessionClosed(script_.prepare_fault);
+    }
+    Tell([&](v1::AgentMessage& m) {
+      m.mutable_prepared()->set_directory("/fake");
+      for (const std::string& label : script_.visible_hosts) m.mutable_prepared()->add_visible_hosts(label);
+    });
+  }
+
+  void Arm(const v1::Arm& arm) {
+    const bool late = script_.late_arms > 0;
+    if (late) --script_.late_arms;
+    armed_start_ns_ = arm.start_ns();
+    step_ = arm.step();
+    armed_ = !late;
+    Tell([&](v1::AgentMessage& m) {
+      m.mutable_armed()->set_step(arm.step());
+      m.mutable_armed()->set_start_ns(arm.start_ns());
+      m.mutable_armed()->set_late(late);
+    });
+    if (late) return;
+    SendFrame();
+    if (script_.break_at_step == static_cast<int>(arm.step())) {
+      armed_ = false;
+      return listener_.OnSessionClosed(absl::UnavailableError("connection reset"));
+    }
+    script_.on_running();
+    if (!script_.run_until_stopped) FinishStep("");
+  }
+
+  // One interval with ten writes of 1 ms.
+  void SendFrame() {
+    v1::AgentMessage message;
+    v1::Frame& frame = *message.mutable_frames()->add_frames();
+    frame.set_step(step_);
+    frame.set_qm(1);
+    frame.set_interval_count(1);
+    Histogram latency;
+    latency.RecordN(1'000'000, 10);
+    *frame.mutable_latency() = latency.ToProto();
+    frame.set_bytes(40'960);
+    frame.set_first_seq(1);
+    frame.set_first_start_ns(armed_start_ns_);
+    frame.set_last_end_ns(armed_start_ns_ + 10'000'000);
+    frame.add_trace(std::string(1'000, 't'));
+    listener_.OnMessage(std::move(message));
+  }
+
+  void FinishStep(const std::string& stopped) {
+    if (!armed_) return;
+    armed_ = false;
+    Tell([&](v1::AgentMessage& m) {
+      v1::StepDone& done = *m.mutable_step_done();
+      done.set_step(step_);
+      done.set_stopped(stopped);
+      v1::WriterTotals& totals = *done.add_writers();
+      totals.set_qm(1);
+      totals.set_writes(10);
+      totals.set_bytes(40'960);
+      totals.set_latency_sum_ns(10'000'000);
+      totals.set_latency_max_ns(1'000'000);
+      totals.set_first_start_ns(armed_start_ns_);
+      totals.set_last_end_ns(armed_start_ns_ + 10'000'000);
+    });
+  }
+
+  FakeScript& script_;
+  FakeDiary& diary_;
+  const Clock& clock_;
+  AgentListener& listener_;
+  bool armed_ = false;
+  uint32_t step_ = 0;
+  int64_t armed_start_ns_ = 0;
+};
+
+}  // namespace plimsoll::testing

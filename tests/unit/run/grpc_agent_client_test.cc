@@ -1,0 +1,238 @@
+// The controller's client against the agent's service, over real sockets, with fake work behind it.
+#include "controller/run/grpc_agent_client.h"
+
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include <deque>
+
+#include "absl/strings/str_cat.h"
+#include "agent/session/agent_service.h"
+#include "common/units.h"
+#include "common/version.h"
+#include "tests/status_matchers.h"
+#include "tests/unit/session/fake_work.h"
+
+namespace plimsoll {
+namespace {
+
+using testing::FakeWork;
+using testing::FakeWorkState;
+using testing::IsOk;
+using testing::StatusIs;
+
+// Keeps what comes, and lets a test wait for it.
+class Inbox final : public AgentListener {
+ public:
+  void OnDescribed(absl::StatusOr<v1::HostDescription> description) override {
+    With([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { descriptions_.push_back(std::move(description)); });
+  }
+  void OnMessage(v1::AgentMessage message) override {
+    With([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { messages_.push_back(std::move(message)); });
+  }
+  void OnSessionClosed(absl::Status status) override {
+    With([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { closed_.push_back(std::move(status)); });
+  }
+  void OnProbes(v1::ProbeBatch probes) override {
+    With([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { probes_.push_back(std::move(probes)); });
+  }
+
+  absl::StatusOr<v1::HostDescription> AwaitDescription() { return Await(descriptions_); }
+  absl::Status AwaitClosed() { return Await(closed_); }
+  v1::ProbeBatch AwaitProbes() { return Await(probes_); }
+  // The next message of that kind; others are dropped.
+  v1::AgentMessage AwaitMessage(v1::AgentMessage::MessageCase wanted) {
+    while (true) {
+      v1::AgentMessage message = Await(messages_);
+      if (message.message_case() == wanted) return message;
+    }
+  }
+
+ private:
+  template <typename Change>
+  void With(const Change& change) {
+    MutexLock lock(mutex_);
+    change();
+    changed_.NotifyAll();
+  }
+  template <typename T>
+  T Await(std::deque<T>& queue) {
+    MutexLock lock(mutex_);
+    while (queue.empty()) changed_.Wait(mutex_);
+    T front = std::move(queue.front());
+    queue.pop_front();
+    return front;
+  }
+
+  Mutex mutex_;
+  CondVar changed_;
+  std::deque<absl::StatusOr<v1::HostDescription>> descriptions_;
+  std::deque<v1::AgentMessage> messages_;
+  std::deque<absl::Status> closed_;
+  std::deque<v1::ProbeBatch> probes_;
+};
+
+class GrpcAgentClientTest : public ::testing::Test {
+ protected:
+  GrpcAgentClientTest() {
+    AgentService::Options options;
+    options.clock = &clock_;
+    options.describe = [](const v1::DescribeRequest& request) {
+      v1::HostDescription description;
+      description.set_name("alpha");
+      description.set_protocol_version(kProtocolVersion);
+      for (const std::string& path : request.directories()) description.add_directories()->set_path(path);
+      return description;
+    };
+    options.make_work = [this](const v1::HostPlan&, const std::atomic<int64_t>&, WorkSink& sink) {
+      return absl::StatusOr<std::unique_ptr<LogWork>>(std::make_unique<FakeWork>(work_, sink));
+    };
+    service_ = std::make_unique<AgentService>(std::move(options));
+    grpc::ServerBuilder builder;
+    int port = 0;
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+    builder.RegisterService(service_.get());
+    server_ = builder.BuildAndStart();
+    address_ = absl::StrCat("127.0.0.1:", port);
+  }
+  ~GrpcAgentClientTest() override {
+    if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now());
+  }
+
+  static v1::ControllerMessage Prepare(int64_t lease_ns = 10 * kNsPerSecond) {
+    v1::ControllerMessage message;
+    message.mutable_prepare()->set_protocol_version(kProtocolVersion);
+    message.mutable_prepare()->mutable_plan()->set_run_id("7f3a21");
+    message.mutable_prepare()->mutable_plan()->set_lease_ns(lease_ns);
+    return message;
+  }
+  static v1::ControllerMessage Release() {
+    v1::ControllerMessage message;
+    message.mutable_release();
+    return message;
+  }
+
+  const SystemClock clock_;
+  const std::shared_ptr<FakeWorkState> work_ = std::make_shared<FakeWorkState>();
+  std::unique_ptr<AgentService> service_;
+  std::unique_ptr<grpc::Server> server_;
+  std::string address_;
+  Inbox inbox_;
+};
+
+TEST_F(GrpcAgentClientTest, DescribesTheHostAndItsDirectories) {
+  const auto client = MakeGrpcAgentClient(address_, clock_, inbox_);
+  v1::DescribeRequest request;
+  request.add_directories("/mnt/a");
+  request.add_directories("/mnt/b");
+  client->Describe(request, 5 * kNsPerSecond);
+  const auto description = inbox_.AwaitDescription();
+  ASSERT_THAT(description, IsOk());
+  EXPECT_EQ(description->name(), "alpha");
+  ASSERT_EQ(description->directories_size(), 2);
+  EXPECT_EQ(description->directories(1).path(), "/mnt/b");
+  EXPECT_FALSE(description->has_holder());
+}
+
+TEST_F(GrpcAgentClientTest, SaysThatNobodyListens) {
+  server_->Shutdown();
+  server_ = nullptr;
+  const auto client = MakeGrpcAgentClient(address_, clock_, inbox_);
+  client->Describe({}, 5 * kNsPerSecond);
+  EXPECT_THAT(inbox_.AwaitDescription(), StatusIs(absl::StatusCode::kUnavailable, ""));
+}
+
+TEST_F(GrpcAgentClientTest, ProbesBracketTheAgentsClock) {
+  const auto client = MakeGrpcAgentClient(address_, clock_, inbox_);
+  client->Probe(20);
+  const v1::ProbeBatch batch = inbox_.AwaitProbes();
+  ASSERT_EQ(batch.probes_size(), 20);
+  int64_t previous = 0;
+  for (const v1::ProbeResult& probe : batch.probes()) {
+    // One machine, one clock: all four stamps are in order.
+    EXPECT_LE(previous, probe.sent_ns());
+    EXPECT_LE(probe.sent_ns(), probe.agent_received_ns());
+    EXPECT_LE(probe.agent_received_ns(), probe.agent_sent_ns());
+    EXPECT_LE(probe.agent_sent_ns(), probe.received_ns());
+    previous = probe.received_ns();
+  }
+  client->Probe(1);
+  EXPECT_EQ(inbox_.AwaitProbes().probes_size(), 1) << "the stream stays open for more";
+}
+
+TEST_F(GrpcAgentClientTest, RunsASessionFromPrepareToRelease) {
+  const auto client = MakeGrpcAgentClient(address_, clock_, inbox_);
+  client->OpenSession();
+  client->Send(Prepare());
+  EXPECT_EQ(inbox_.AwaitMessage(v1::AgentMessage::kPrepared).prepared().directory(), "/fake");
+  v1::ControllerMessage arm;
+  arm.mutable_arm()->set_start_ns(42);
+  client->Send(arm);
+  EXPECT_EQ(inbox_.AwaitMessage(v1::AgentMessage::kArmed).armed().start_ns(), 42);
+  client->Send(Release());
+  EXPECT_EQ(inbox_.AwaitMessage(v1::AgentMessage::kReleased).released().removed_files(), 3U);
+  EXPECT_THAT(inbox_.AwaitClosed(), IsOk());
+}
+
+TEST_F(GrpcAgentClientTest, ASecondSessionIsToldWhoHoldsTheAgent) {
+  const auto first = MakeGrpcAgentClient(address_, clock_, inbox_);
+  first->OpenSession();
+  first->Send(Prepare());
+  inbox_.AwaitMessage(v1::AgentMessage::kPrepared);
+  Inbox second_inbox;
+  const auto second = MakeGrpcAgentClient(address_, clock_, second_inbox);
+  second->Describe({}, 5 * kNsPerSecond);
+  EXPECT_EQ(second_inbox.AwaitDescription()->holder().run_id(), "7f3a21");
+  second->OpenSession();
+  EXPECT_THAT(second_inbox.AwaitClosed(), StatusIs(absl::StatusCode::kResourceExhausted, "run 7f3a21"));
+  first->Send(Release());
+  EXPECT_THAT(inbox_.AwaitClosed(), IsOk());
+  // The agent is free again.
+  second->OpenSession();
+  second->Send(Prepare());
+  second_inbox.AwaitMessage(v1::AgentMessage::kPrepared);
+}
+
+TEST_F(GrpcAgentClientTest, AControllerThatGoesAwayLeavesNothingBehind) {
+  {
+    const auto client = MakeGrpcAgentClient(address_, clock_, inbox_);
+    client->OpenSession();
+    client->Send(Prepare());
+    inbox_.AwaitMessage(v1::AgentMessage::kPrepared);
+  }
+  work_->AwaitRelease();
+  EXPECT_FALSE(work_->kept());
+}
+
+TEST_F(GrpcAgentClientTest, ASilentControllerLosesItsLease) {
+  const auto client = MakeGrpcAgentClient(address_, clock_, inbox_);
+  client->OpenSession();
+  client->Send(Prepare(50 * kNsPerMs));
+  inbox_.AwaitMessage(v1::AgentMessage::kFault);
+  EXPECT_THAT(inbox_.AwaitClosed(), StatusIs(absl::StatusCode::kDeadlineExceeded, "lease"));
+  EXPECT_TRUE(work_->released());
+}
+
+TEST_F(GrpcAgentClientTest, AnotherProtocolVersionIsRefusedInOneSentence) {
+  const auto stub = v1::Agent::NewStub(grpc::CreateChannel(address_, grpc::InsecureChannelCredentials()));
+  grpc::ClientContext context;
+  v1::DescribeRequest request;
+  request.set_protocol_version(kProtocolVersion + 1);
+  v1::HostDescription response;
+  const grpc::Status status = stub->Describe(&context, request, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_NE(status.error_message().find("install the same version"), std::string::npos);
+}
+
+TEST_F(GrpcAgentClientTest, AnAgentThatShutsDownEndsItsSession) {
+  const auto client = MakeGrpcAgentClient(address_, clock_, inbox_);
+  client->OpenSession();
+  client->Send(Prepare());
+  inbox_.AwaitMessage(v1::AgentMessage::kPrepared);
+  service_->Shutdown("the agent was told to end");
+  inbox_.AwaitMessage(v1::AgentMessage::kReleased);
+  EXPECT_THAT(inbox_.AwaitClosed(), StatusIs(absl::StatusCode::kCancelled, "told to end"));
+}
+
+}  // namespace
+}  // namespace plimsoll

@@ -1,0 +1,111 @@
+#include "controller/run/journal.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "tests/status_matchers.h"
+#include "tests/temp_directory.h"
+
+namespace plimsoll {
+namespace {
+
+using testing::IsOk;
+using testing::StatusIs;
+
+class JournalTest : public ::testing::Test {
+ protected:
+  // A journal of `records` notes.
+  void Write(int records) {
+    auto writer = JournalWriter::Create(path_);
+    ASSERT_THAT(writer, IsOk());
+    for (int i = 0; i < records; ++i) {
+      v1::JournalRecord record;
+      record.set_time_ns(i);
+      record.mutable_note()->set_text(std::string(static_cast<size_t>(i % 50), 'n'));
+      ASSERT_THAT((*writer)->Append(record), IsOk());
+    }
+    ASSERT_THAT((*writer)->Flush(), IsOk());
+  }
+  absl::StatusOr<JournalEnd> Read() {
+    times_.clear();
+    return ReadJournal(path_, [this](const v1::JournalRecord& record) { times_.push_back(record.time_ns()); });
+  }
+  void Overwrite(std::streamoff offset, char byte) {
+    std::fstream file(path_, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(offset);
+    file.put(byte);
+  }
+
+  testing::TempDirectory directory_;
+  std::string path_ = directory_.path() + "/journal";
+  std::vector<int64_t> times_;
+};
+
+TEST_F(JournalTest, GivesBackEveryRecordInOrder) {
+  Write(100);
+  const auto end = Read();
+  ASSERT_THAT(end, IsOk());
+  EXPECT_EQ(end->records, 100U);
+  EXPECT_EQ(end->trailing_bytes, 0U);
+  ASSERT_EQ(times_.size(), 100U);
+  for (size_t i = 0; i < times_.size(); ++i) EXPECT_EQ(times_[i], static_cast<int64_t>(i));
+}
+
+TEST_F(JournalTest, CutAtEveryByteGivesAWholePrefix) {
+  Write(20);
+  const auto size = std::filesystem::file_size(path_);
+  size_t last = 20;
+  for (auto cut = size; cut-- > 8;) {
+    std::filesystem::resize_file(path_, cut);
+    const auto end = Read();
+    ASSERT_THAT(end, IsOk()) << "cut at " << cut;
+    EXPECT_EQ(end->bytes + end->trailing_bytes, cut);
+    EXPECT_LE(times_.size(), last);
+    EXPECT_GE(times_.size() + 1, last);
+    last = times_.size();
+  }
+  EXPECT_EQ(last, 0U);
+}
+
+TEST_F(JournalTest, NamesTheRecordThatIsDamaged) {
+  Write(20);
+  Overwrite(static_cast<std::streamoff>(std::filesystem::file_size(path_)) - 1, '!');
+  EXPECT_THAT(Read(), StatusIs(absl::StatusCode::kDataLoss, "record 20"));
+  EXPECT_EQ(times_.size(), 19U) << "what comes before the damage is still given";
+}
+
+TEST_F(JournalTest, RefusesANewerFormat) {
+  Write(1);
+  Overwrite(12, static_cast<char>(kJournalFormat + 1));
+  EXPECT_THAT(Read(), StatusIs(absl::StatusCode::kFailedPrecondition, "newer"));
+}
+
+TEST_F(JournalTest, RefusesAFileThatIsNoJournal) {
+  std::ofstream(path_) << "hello, this is a text";
+  EXPECT_THAT(Read(), StatusIs(absl::StatusCode::kInvalidArgument, "not a journal"));
+}
+
+TEST_F(JournalTest, NeverOverwritesAJournal) {
+  Write(1);
+  EXPECT_THAT(JournalWriter::Create(path_), StatusIs(absl::StatusCode::kAlreadyExists, path_));
+}
+
+TEST_F(JournalTest, KeepsWhatFitsWhenItCannotGrow) {
+  auto writer = JournalWriter::Create(path_);
+  ASSERT_THAT(writer, IsOk());
+  const testing::FileSizeLimit limit(4096);
+  v1::JournalRecord record;
+  record.mutable_note()->set_text(std::string(10'000, 'n'));
+  ASSERT_THAT((*writer)->Append(record), IsOk());
+  EXPECT_FALSE((*writer)->Flush().ok());
+  EXPECT_THAT((*writer)->Append(record), StatusIs((*writer)->Flush().code(), path_));
+  const auto end = Read();
+  ASSERT_THAT(end, IsOk()) << "what fits is a journal that was cut off";
+  EXPECT_GT(end->trailing_bytes, 0U);
+}
+
+}  // namespace
+}  // namespace plimsoll

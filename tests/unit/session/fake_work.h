@@ -1,0 +1,154 @@
+// A LogWork that does what a test tells it to, and remembers what it was asked.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "agent/log/log_work.h"
+#include "common/mutex.h"
+
+namespace plimsoll::testing {
+
+// What all copies of the fake share with their test. Thread-safe.
+class FakeWorkState {
+ public:
+  // Makes Prepare wait until Stop (or for ever, where nobody stops it).
+  void BlockPrepare() {
+    With([this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { block_prepare_ = true; });
+  }
+  // Makes WaitIdle fail until UnblockWrites: a write that does not return.
+  void BlockWrites(bool blocked) {
+    With([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { writes_blocked_ = blocked; });
+  }
+
+  bool WaitForPrepareOrStop() {
+    MutexLock lock(mutex_);
+    preparing_ = true;
+    changed_.NotifyAll();
+    while (block_prepare_ && stops_.empty()) changed_.Wait(mutex_);
+    return !block_prepare_ || stops_.empty();
+  }
+  void AwaitPreparing() {
+    MutexLock lock(mutex_);
+    while (!preparing_) changed_.Wait(mutex_);
+  }
+  void AwaitStop() {
+    MutexLock lock(mutex_);
+    while (stops_.empty()) changed_.Wait(mutex_);
+  }
+  void AwaitArm() {
+    MutexLock lock(mutex_);
+    while (arms_.empty()) changed_.Wait(mutex_);
+  }
+  void AwaitRelease() {
+    MutexLock lock(mutex_);
+    while (!released_) changed_.Wait(mutex_);
+  }
+  bool WaitIdle(int64_t timeout_ns) {
+    MutexLock lock(mutex_);
+    while (writes_blocked_) {
+      if (!changed_.WaitFor(mutex_, std::chrono::nanoseconds(timeout_ns))) return !writes_blocked_;
+    }
+    return true;
+  }
+
+  void AddStop(const std::string& reason) {
+    With([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+      stops_.push_back(reason);
+      order_.emplace_back("stop");
+    });
+  }
+  void AddArm(const v1::Arm& arm) {
+    With([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+      arms_.push_back(arm);
+      order_.emplace_back("arm");
+    });
+  }
+  void SetReleased(bool keep) {
+    With([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+      released_ = true;
+      kept_ = keep;
+    });
+  }
+  std::vector<std::string> stops() {
+    MutexLock lock(mutex_);
+    return stops_;
+  }
+  // "arm" and "stop" in the order in which they came.
+  std::vector<std::string> order() {
+    MutexLock lock(mutex_);
+    return order_;
+  }
+  bool released() {
+    MutexLock lock(mutex_);
+    return released_;
+  }
+  bool kept() {
+    MutexLock lock(mutex_);
+    return kept_;
+  }
+
+ private:
+  template <typename Change>
+  void With(const Change& change) {
+    MutexLock lock(mutex_);
+    change();
+    changed_.NotifyAll();
+  }
+
+  Mutex mutex_;
+  CondVar changed_;
+  bool block_prepare_ ABSL_GUARDED_BY(mutex_) = false;
+  bool writes_blocked_ ABSL_GUARDED_BY(mutex_) = false;
+  bool preparing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool released_ ABSL_GUARDED_BY(mutex_) = false;
+  bool kept_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<std::string> stops_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::string> order_ ABSL_GUARDED_BY(mutex_);
+  std::vector<v1::Arm> arms_ ABSL_GUARDED_BY(mutex_);
+};
+
+class FakeWork final : public LogWork {
+ public:
+  FakeWork(std::shared_ptr<FakeWorkState> state, WorkSink& sink) : state_(std::move(state)), sink_(sink) {}
+
+  absl::StatusOr<v1::Prepared> Prepare(const std::function<void(uint64_t, uint64_t)>& progress) override {
+    progress(1, 2);
+    if (!state_->WaitForPrepareOrStop()) return absl::CancelledError("stopped while preparing");
+    v1::Prepared prepared;
+    prepared.set_directory("/fake");
+    return prepared;
+  }
+  v1::Armed Arm(const v1::Arm& arm) override {
+    v1::Armed armed;
+    armed.set_step(arm.step());
+    armed.set_start_ns(arm.start_ns());
+    state_->AddArm(arm);
+    v1::FrameBatch frames;
+    frames.add_frames()->set_step(arm.step());
+    sink_.OnFrames(std::move(frames));
+    v1::StepDone done;
+    done.set_step(arm.step());
+    sink_.OnStepDone(std::move(done));
+    return armed;
+  }
+  void Stop(const std::string& reason) override { state_->AddStop(reason); }
+  void StopTrace(int64_t /*at_ns*/) override {}
+  std::string State() const override { return "ready"; }
+  std::vector<v1::InFlight> InFlight(int64_t /*min_age_ns*/) const override { return {}; }
+  bool WaitIdle(int64_t timeout_ns) override { return state_->WaitIdle(timeout_ns); }
+  v1::Released Release(bool keep_files) override {
+    state_->SetReleased(keep_files);
+    v1::Released released;
+    released.set_removed_files(3);
+    return released;
+  }
+
+ private:
+  const std::shared_ptr<FakeWorkState> state_;
+  WorkSink& sink_;
+};
+
+}  // namespace plimsoll::testing

@@ -1,0 +1,221 @@
+#include "agent/session/session.h"
+
+#include <gtest/gtest.h>
+
+#include "common/units.h"
+#include "common/version.h"
+#include "tests/unit/session/fake_work.h"
+
+namespace plimsoll {
+namespace {
+
+using testing::FakeWork;
+using testing::FakeWorkState;
+
+// Waits for the session's end and keeps what it would send.
+class SessionTest : public ::testing::Test {
+ protected:
+  void Open(int64_t first_lease_ns = 10 * kNsPerSecond) {
+    Session::Options options;
+    options.make_work = [this](const v1::HostPlan&, const std::atomic<int64_t>&, WorkSink& sink) {
+      return make_error_.ok() ? absl::StatusOr<std::unique_ptr<LogWork>>(std::make_unique<FakeWork>(state_, sink))
+                              : make_error_;
+    };
+    options.clock = &clock_;
+    options.peer = "test";
+    options.first_lease_ns = first_lease_ns;
+    options.wake = [] {};
+    options.finished = [this](const absl::Status& status) {
+      MutexLock lock(mutex_);
+      result_ = status;
+      changed_.NotifyAll();
+    };
+    session_ = std::make_unique<Session>(std::move(options));
+  }
+
+  void Prepare(int64_t lease_ns = 10 * kNsPerSecond, bool keep_files = false) {
+    v1::ControllerMessage message;
+    message.mutable_prepare()->set_protocol_version(kProtocolVersion);
+    message.mutable_prepare()->mutable_plan()->set_run_id("7f3a21");
+    message.mutable_prepare()->mutable_plan()->set_lease_ns(lease_ns);
+    message.mutable_prepare()->mutable_plan()->set_keep_files(keep_files);
+    session_->Deliver(std::move(message));
+  }
+  void Arm() {
+    v1::ControllerMessage message;
+    message.mutable_arm()->set_step(0);
+    session_->Deliver(std::move(message));
+  }
+  void Release() {
+    v1::ControllerMessage message;
+    message.mutable_release();
+    session_->Deliver(std::move(message));
+  }
+  absl::Status AwaitEnd() {
+    MutexLock lock(mutex_);
+    while (!result_.has_value()) changed_.Wait(mutex_);
+    return *result_;
+  }
+  // Everything in the outbox, in order.
+  std::vector<v1::AgentMessage::MessageCase> Sent() {
+    std::vector<v1::AgentMessage::MessageCase> cases;
+    while (auto message = session_->outbox().Pop()) cases.push_back(message->message_case());
+    return cases;
+  }
+
+  const SystemClock clock_;
+  const std::shared_ptr<FakeWorkState> state_ = std::make_shared<FakeWorkState>();
+  absl::Status make_error_;
+  Mutex mutex_;
+  CondVar changed_;
+  std::optional<absl::Status> result_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<Session> session_;
+};
+
+TEST_F(SessionTest, RunsFromPrepareToReleaseInOrder) {
+  Open();
+  Prepare();
+  Arm();
+  state_->AwaitArm();
+  Release();
+  EXPECT_TRUE(AwaitEnd().ok());
+  using M = v1::AgentMessage;
+  EXPECT_EQ(Sent(), (std::vector<M::MessageCase>{M::kPrepareProgress, M::kPrepared, M::kFrames, M::kStepDone, M::kArmed,
+                                                 M::kReleased}));
+  EXPECT_TRUE(state_->released());
+  EXPECT_TRUE(session_->over());
+}
+
+TEST_F(SessionTest, CleansUpWhenTheStreamBreaks) {
+  Open();
+  Prepare();
+  Arm();
+  state_->AwaitArm();
+  session_->Break("the controller is gone");
+  EXPECT_EQ(AwaitEnd().code(), absl::StatusCode::kCancelled);
+  EXPECT_TRUE(state_->released());
+  EXPECT_FALSE(state_->kept());
+  ASSERT_FALSE(state_->stops().empty());
+  EXPECT_EQ(state_->stops().front(), "the controller is gone");
+}
+
+TEST_F(SessionTest, StopsAndCleansUpWhenTheLeaseRunsOut) {
+  Open();
+  Prepare(/*lease_ns=*/30 * kNsPerMs);
+  const absl::Status end = AwaitEnd();
+  EXPECT_EQ(end.code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_NE(end.message().find("30ms"), std::string::npos) << end.message();
+  EXPECT_TRUE(state_->released());
+}
+
+TEST_F(SessionTest, EndsWhenNoPrepareComes) {
+  Open(/*first_lease_ns=*/20 * kNsPerMs);
+  EXPECT_EQ(AwaitEnd().code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_FALSE(state_->released()) << "there was nothing to release";
+}
+
+TEST_F(SessionTest, KeepsFilesOfABrokenSessionWhereThePlanSaysSo) {
+  Open();
+  Prepare(10 * kNsPerSecond, /*keep_files=*/true);
+  Arm();
+  state_->AwaitArm();
+  session_->Break("gone");
+  AwaitEnd().IgnoreError();
+  EXPECT_TRUE(state_->kept());
+}
+
+TEST_F(SessionTest, StopReachesAPreparationThatBlocks) {
+  state_->BlockPrepare();
+  Open();
+  Prepare();
+  state_->AwaitPreparing();
+  v1::ControllerMessage stop;
+  stop.mutable_stop()->set_reason("interrupted");
+  session_->Deliver(std::move(stop));
+  EXPECT_EQ(AwaitEnd().code(), absl::StatusCode::kCancelled);
+  EXPECT_TRUE(state_->released());
+}
+
+TEST_F(SessionTest, AStopDoesNotOvertakeTheArmBeforeIt) {
+  Open();
+  Prepare();
+  state_->AwaitPreparing();
+  // Until Prepared is out, the session's thread is not ready to be armed.
+  while (true) {
+    const auto message = session_->outbox().Pop();
+    if (message.has_value() && message->has_prepared()) break;
+  }
+  Arm();
+  v1::ControllerMessage stop;
+  stop.mutable_stop()->set_reason("interrupted");
+  session_->Deliver(std::move(stop));
+  state_->AwaitStop();
+  EXPECT_EQ(state_->order(), (std::vector<std::string>{"arm", "stop"}));
+  Release();
+  AwaitEnd().IgnoreError();
+}
+
+TEST_F(SessionTest, AnswersHeartbeatsWhilePreparationBlocks) {
+  state_->BlockPrepare();
+  Open();
+  Prepare();
+  state_->AwaitPreparing();
+  v1::ControllerMessage beat;
+  beat.mutable_heartbeat()->set_id(7);
+  session_->Deliver(std::move(beat));
+  bool answered = false;
+  while (auto message = session_->outbox().Pop()) {
+    if (message->has_alive()) {
+      answered = true;
+      EXPECT_EQ(message->alive().id(), 7U);
+      EXPECT_EQ(message->alive().state(), "preparing");
+    }
+  }
+  EXPECT_TRUE(answered);
+  session_->Break("test is over");
+  AwaitEnd().IgnoreError();
+}
+
+TEST_F(SessionTest, StaysBusyWhileAWriteDoesNotReturn) {
+  state_->BlockWrites(true);
+  Open();
+  Prepare();
+  Arm();
+  state_->AwaitArm();
+  session_->Break("the controller is gone");
+  state_->AwaitStop();
+  EXPECT_FALSE(session_->over());
+  EXPECT_FALSE(state_->released()) << "files of a writer in a system call must not be touched";
+  state_->BlockWrites(false);
+  AwaitEnd().IgnoreError();
+  EXPECT_TRUE(state_->released());
+}
+
+TEST_F(SessionTest, SaysWhyTheWorkCouldNotBeMade) {
+  make_error_ = absl::PermissionDeniedError("/etc is not below --root");
+  Open();
+  Prepare();
+  EXPECT_EQ(AwaitEnd().code(), absl::StatusCode::kPermissionDenied);
+  const auto fault = session_->outbox().Pop();
+  ASSERT_TRUE(fault.has_value() && fault->has_fault());
+  EXPECT_EQ(fault->fault().message(), "/etc is not below --root");
+}
+
+TEST_F(SessionTest, RefusesAnotherProtocolVersionNamingBoth) {
+  Open();
+  v1::ControllerMessage message;
+  message.mutable_prepare()->set_protocol_version(kProtocolVersion + 1);
+  session_->Deliver(std::move(message));
+  const absl::Status end = AwaitEnd();
+  EXPECT_EQ(end.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_NE(end.message().find("install the same version"), std::string::npos);
+}
+
+TEST_F(SessionTest, RefusesASessionThatDoesNotBeginWithPrepare) {
+  Open();
+  Arm();
+  EXPECT_EQ(AwaitEnd().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+}  // namespace
+}  // namespace plimsoll
