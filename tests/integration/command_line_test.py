@@ -43,6 +43,18 @@ class Hosts(harness.PlimsollTest):
         self.agent("alpha", listen=f"unix:{self.base}/a.sock")
         self.assertEqual(self.labels("--hosts", f"unix:{self.base}/a.sock"), ["alpha"])
 
+    def test_sixteen_agents_write_in_step(self):
+        names = [f"host{number:02}" for number in range(1, 17)]
+        for name in names:
+            self.agent(name, listen=f"unix:{self.base}/{name}.sock")
+        hosts = ",".join(f"unix:{self.base}/{name}.sock" for name in names)
+        report = self.run_plan("--hosts", hosts, "--duration", "500ms", "--file-size", "16k").report
+        self.assertEqual([host["label"] for host in report["hosts"]], names)
+        self.assertEqual(report["storages"][0]["hosts"], names)
+        for scope in harness.scopes(report["steps"][0], "host"):
+            self.assertGreater(scope["writes"], 0, scope)
+        self.assert_nothing_left()
+
     def test_a_file_of_hosts_beside_the_option(self):
         alpha, beta, gamma = (self.agent(name) for name in ("alpha", "beta", "gamma"))
         hosts = self.base / "hosts"

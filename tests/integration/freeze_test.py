@@ -10,15 +10,29 @@ FREEZE_S = 3.2
 
 class Freeze(harness.PlimsollTest):
 
+    def freeze(self, run, agent, seconds):
+        agent.signal(signal.SIGSTOP)
+        run.signal(signal.SIGSTOP)
+        time.sleep(seconds)  # The length of the freeze is what is tested.
+        agent.signal(signal.SIGCONT)
+        run.signal(signal.SIGCONT)
+
+    def test_a_freeze_longer_than_the_lease_ends_the_run(self):
+        alpha = self.agent("alpha")
+        run = self.start_run("--hosts", alpha.address, "--duration", "60", "--lease", "2s")
+        self.await_running(run)
+        self.freeze(run, alpha, FREEZE_S)
+        result = self.result_of(run, run.results, code=3)
+        self.assertGreater(harness.cluster(result.report["steps"][0])["writes"], 0)
+        self.assertRegex(result.out, "lease ran out|nothing heard from it")
+        self.await_nothing_left()
+        self.run_plan("--hosts", alpha.address)
+
     def test_a_freeze_of_three_seconds_shows_as_seconds_without_a_write(self):
         alpha = self.agent("alpha")
         run = self.start_run("--hosts", alpha.address, "--duration", "6", "--lease", "10s")
         self.await_running(run)
-        alpha.signal(signal.SIGSTOP)
-        run.signal(signal.SIGSTOP)
-        time.sleep(FREEZE_S)  # The length of the freeze is what is tested.
-        alpha.signal(signal.SIGCONT)
-        run.signal(signal.SIGCONT)
+        self.freeze(run, alpha, FREEZE_S)
         report = self.result_of(run, run.results).report
         self.assertEqual(report["run"]["state"], "complete")
         (step,) = report["steps"]

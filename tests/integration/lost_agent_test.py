@@ -39,6 +39,16 @@ class LostAgent(harness.PlimsollTest):
         self.assertEqual(report["steps"][0]["cut_short"], "host beta was lost (--on-host-loss abort)")
         self.assertEqual([path.name for path in self.dir.glob("*/*")], ["beta"], "alpha cleans up, beta cannot")
 
+    def test_an_agent_lost_while_it_prepares_is_named_and_the_others_clean_up(self):
+        run = self.start_run("--hosts", f"{self.alpha.address},{self.beta.address}", "--file-size", "4g", "--num-files",
+                             "4", dir=self.dir)
+        harness.wait_until(lambda: len(list(self.dir.glob("*/*/qm1/active/*.LOG"))) == 2, "extents of both")
+        self.beta.signal(signal.SIGKILL)
+        result = self.result_of(run, code=4)
+        self.assertRegex(result.errors[-1], rf"^plimsoll: beta \({self.beta.address}\) was lost while preparing$")
+        self.assertFalse(run.results.exists())
+        self.assertEqual([path.name for path in self.dir.glob("*/*")], ["beta"])
+
     def test_the_others_go_on_where_that_is_asked_for(self):
         run = self.start_both("--on-host-loss", "continue", duration="4")
         self.beta.signal(signal.SIGKILL)
