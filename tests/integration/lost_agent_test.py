@@ -14,8 +14,8 @@ class LostAgent(harness.PlimsollTest):
         super().setUp()
         self.alpha, self.beta = self.agent("alpha"), self.agent("beta")
 
-    def start_both(self, *arguments):
-        run = self.start_run("--hosts", f"{self.alpha.address},{self.beta.address}", "--duration", "60", "--bsize",
+    def start_both(self, *arguments, duration="60"):
+        run = self.start_run("--hosts", f"{self.alpha.address},{self.beta.address}", "--duration", duration, "--bsize",
                              "64k", *arguments)
         self.await_running(run)
         return run
@@ -39,8 +39,18 @@ class LostAgent(harness.PlimsollTest):
         self.assertEqual(report["steps"][0]["cut_short"], "host beta was lost (--on-host-loss abort)")
         self.assertEqual([path.name for path in self.dir.glob("*/*")], ["beta"], "alpha cleans up, beta cannot")
 
+    def test_an_agent_lost_while_it_prepares_is_named_and_the_others_clean_up(self):
+        run = self.start_run("--hosts", f"{self.alpha.address},{self.beta.address}", "--file-size", "4g", "--num-files",
+                             "4", dir=self.dir)
+        harness.wait_until(lambda: len(list(self.dir.glob("*/*/qm1/active/*.LOG"))) == 2, "extents of both")
+        self.beta.signal(signal.SIGKILL)
+        result = self.result_of(run, code=4)
+        self.assertRegex(result.errors[-1], rf"^plimsoll: beta \({self.beta.address}\) was lost while preparing$")
+        self.assertFalse(run.results.exists())
+        self.assertEqual([path.name for path in self.dir.glob("*/*")], ["beta"])
+
     def test_the_others_go_on_where_that_is_asked_for(self):
-        run = self.start_both("--on-host-loss", "continue", "--duration", "4")
+        run = self.start_both("--on-host-loss", "continue", duration="4")
         self.beta.signal(signal.SIGKILL)
         report = self.assert_beta_was_lost(self.result_of(run, run.results, code=3))
         (step,) = report["steps"]
@@ -71,8 +81,14 @@ class LostAgent(harness.PlimsollTest):
         run = self.start_both()
         self.beta.signal(signal.SIGTERM)
         self.assertEqual(self.beta.finish(), 0)
-        report = self.assert_beta_was_lost(self.result_of(run, run.results, code=3))
-        self.assertRegex(report["hosts"][1]["lost"]["reason"], "told to end|ended the session|session broke")
+        result = self.result_of(run, run.results, code=3)
+        alpha, beta = result.report["hosts"]
+        self.assertEqual([fault["message"] for fault in beta["faults"]], ["the agent was told to end"])
+        self.assertEqual(alpha["faults"], [])
+        self.assertEqual(result.report["run"]["state"], "aborted")
+        self.assertIn("host beta failed: the agent was told to end", result.out)
+        for scope in harness.scopes(result.report["steps"][0], "host"):
+            self.assertGreater(scope["writes"], 0, scope)
         self.assert_nothing_left()
 
 
