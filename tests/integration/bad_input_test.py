@@ -173,7 +173,7 @@ class BadInput(harness.PlimsollTest):
         self.assertRegex(self.run_refused("--hosts-file", hosts), rf"{re.escape(str(hosts))}:3\b")
 
     def test_a_csv_file_that_cannot_be(self):
-        self.assertIn("/missing/table.csv", self.run_refused("--csvFile", "/missing/table.csv"))
+        self.assertIn("/missing/table.csv", self.run_refused("--duration", "200ms", "--csvFile", "/missing/table.csv"))
 
     def test_places_for_results_that_cannot_be(self):
         self.assertIn("--out", self.run_refused("--out", "/proc/nowhere"))
