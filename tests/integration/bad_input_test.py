@@ -172,11 +172,13 @@ class BadInput(harness.PlimsollTest):
         hosts.write_text("# our hosts\nalpha\nbe ta:x\n")
         self.assertRegex(self.run_refused("--hosts-file", hosts), rf"{re.escape(str(hosts))}:3\b")
 
+    def test_a_csv_file_that_cannot_be(self):
+        self.assertIn("/missing/table.csv", self.run_refused("--duration", "200ms", "--csvFile", "/missing/table.csv"))
+
     def test_places_for_results_that_cannot_be(self):
         self.assertIn("--out", self.run_refused("--out", "/proc/nowhere"))
         (self.base / "file").write_text("")
         self.assertIn("--out", self.run_refused("--out", self.base / "file"))
-        self.assertIn("/missing/table.csv", self.run_refused("--csvFile", "/missing/table.csv"))
 
 
 if __name__ == "__main__":

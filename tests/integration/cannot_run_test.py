@@ -1,6 +1,7 @@
 """Agents that are not there, or not to be had: exit code 4, each one named."""
 
 import shutil
+import signal
 import socket
 
 import harness
@@ -50,7 +51,7 @@ class CannotRun(harness.PlimsollTest):
         self.assertIn(f"run {run_id} of ", self.plimsoll("hosts", "--hosts", alpha.address).out)
         # The one that holds it is not disturbed.
         self.assertTrue(first.running())
-        first.signal(2)
+        first.signal(signal.SIGINT)
         result = self.result_of(first, first.results, code=3)
         self.assertEqual(result.report["run"]["state"], "interrupted")
         self.run_plan("--hosts", alpha.address)

@@ -1,5 +1,7 @@
 """Storage that is too small: refused before anything is written where that can be known, given back where it cannot."""
 
+import pathlib
+
 import harness
 import namespaces
 
@@ -9,11 +11,8 @@ MOUNT = 'mount -t tmpfs -o "$2" none "$1" && shift 2 && exec "$@"'
 
 class FullDisk(harness.PlimsollTest):
 
-    def setUp(self):
-        super().setUp()
-        namespaces.need("--mount")
-
     def mounted(self, options):
+        namespaces.need("--mount")
         return ["unshare", "--mount", "sh", "-c", MOUNT, "sh", str(self.dir), options]
 
     def test_a_disk_too_small_is_refused_with_the_numbers_before_anything_is_written(self):
@@ -28,7 +27,7 @@ class FullDisk(harness.PlimsollTest):
     def agent_on(self, options):
         """An agent on a mount of its own, and a look at what is there from outside."""
         agent = self.agent("alpha", wrap=self.mounted(options))
-        return agent, self.base.__class__(f"/proc/{agent.agent_pid}/root{self.dir}")
+        return agent, pathlib.Path(f"/proc/{agent.agent_pid}/root{self.dir}")
 
     def test_a_disk_that_fills_up_while_preparing_is_told_and_everything_is_given_back(self):
         # Two files and their directories find room, the third does not: the free bytes do not tell.

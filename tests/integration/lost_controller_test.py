@@ -41,7 +41,7 @@ class LostController(harness.PlimsollTest):
 
     def test_a_controller_killed_while_it_prepares_leaves_nothing(self):
         alpha = self.agent("alpha")
-        run = self.start_run("--hosts", alpha.address, "--file-size", "4g", "--num-files", "8")
+        run = self.start_run("--hosts", alpha.address, "--file-size", "1g", "--num-files", "3")
         run.await_err("^preparing")
         harness.wait_until(lambda: list(self.dir.rglob("*.LOG")), "the first extent")
         run.signal(signal.SIGKILL)

@@ -23,7 +23,7 @@ class SingleHost(harness.PlimsollTest):
         self.assertEqual(list(self.runtime.iterdir()), [], "the child agent's socket is left")
 
     def test_the_child_agent_ends_with_its_run(self):
-        run = self.start_run("--duration", "2")
+        run = self.start_run("--duration", "3")
         self.await_running(run)
         (child,) = harness.children_of(run.pid)
         self.assertEqual(harness.comm_of(child), "plimsoll-agent")
