@@ -196,13 +196,18 @@ class Run {
     line_.out << (flags_.json ? RenderJson(report) : RenderText(report));
     if (!flags_.json) line_.out << "Results in " << results.path() << "\n";
     line_.out.flush();
-    if (!log.journal_status().ok()) PrintError(line_, log.journal_status(), Exit::kOk);
-    if (!written.ok()) PrintError(line_, written, Exit::kOk);
+    int code = ExitCode(report);
+    // The measurement stands, but not all of it could be kept: that must not look like success.
+    for (const absl::Status& status : {log.journal_status(), written}) {
+      if (status.ok()) continue;
+      PrintError(line_, status, Exit::kInconclusive);
+      if (code == static_cast<int>(Exit::kOk)) code = static_cast<int>(Exit::kInconclusive);
+    }
     if (!line_.out) {
       PrintError(line_, absl::StrCat("standard output could not be written; the report is in ", results.path()),
                  Exit::kOk);
     }
-    return ExitCode(report);
+    return code;
   }
 
   int DryRun() {

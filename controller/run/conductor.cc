@@ -197,6 +197,7 @@ Conductor::ArmResult Conductor::ArmAll(uint32_t step) {
     host->phase = Host::Phase::kArmed;
     host->armed.reset();
     host->step_done = false;
+    host->step_stopped.clear();
     v1::ControllerMessage message;
     message.mutable_arm()->set_step(step);
     message.mutable_arm()->set_start_ns(host->clock.ToRemote(start.value));
@@ -279,6 +280,12 @@ std::optional<Failure> Conductor::RunStep(uint32_t step) {
     PumpUntil([this] { return StepIsDone(); });
   }
   options_.progress->StepEnds();
+  // An agent may end a step by itself (its lease ran out) before it says what is wrong.
+  for (const auto& host : fleet_.hosts()) {
+    if (cut_short.empty() && host->phase == Host::Phase::kRunning && !host->step_stopped.empty()) {
+      cut_short = absl::StrCat(host->label, ": ", host->step_stopped);
+    }
+  }
   v1::JournalRecord record;
   record.mutable_step_end()->set_step(step);
   record.mutable_step_end()->set_cut_short(cut_short);

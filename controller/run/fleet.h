@@ -40,6 +40,8 @@ struct Host {
   uint64_t prepare_total_bytes = 0;
   std::optional<v1::Armed> armed;
   bool step_done = false;
+  // Why its writers ended the step before its time; empty: they did not.
+  std::string step_stopped;
   // The first fault that it reported; its writers have stopped.
   std::optional<v1::Fault> fault;
   std::optional<v1::Released> released;
