@@ -138,7 +138,7 @@ int Serve(const AgentFlags& flags) {
     return kExitCannotRun;
   }
   std::string where = flags.listen;
-  if (const size_t colon = where.rfind(':'); port != 0 && colon != std::string::npos) {
+  if (const size_t colon = where.rfind(':'); !absl::StartsWith(where, "unix:") && colon != std::string::npos) {
     where = absl::StrCat(where.substr(0, colon), ":", port);
   }
   spdlog::info("plimsoll-agent {} '{}' listens on {}", kVersion, name, where);

@@ -301,7 +301,7 @@ ClockFit::Line ClockFit::LineAt(size_t index) const {
   const size_t first = index > kNeighbours ? index - kNeighbours : 0;
   const size_t last = std::min(index + kNeighbours, kept_.size() - 1);
   Line line;
-  line.base_ns = own.low_ns + WidthNs(own) / 2;
+  line.base_ns = MiddleNs(own);
   double sum_w = 0;
   double sum_x = 0;
   double sum_y = 0;
@@ -312,7 +312,7 @@ ClockFit::Line ClockFit::LineAt(size_t index) const {
     if (node.segment != own.segment) continue;
     const double w = node.weight;
     const auto x = static_cast<double>(node.sent_ns - own.sent_ns);
-    const auto y = static_cast<double>(node.low_ns + WidthNs(node) / 2 - line.base_ns);
+    const auto y = static_cast<double>(MiddleNs(node) - line.base_ns);
     sum_w += w;
     sum_x += w * x;
     sum_y += w * y;
@@ -377,7 +377,7 @@ double ClockFit::DriftPpm() const {
     const Kept& node = *(begin + static_cast<std::ptrdiff_t>(i));
     const double w = node.weight;
     const auto x = static_cast<double>(node.sent_ns - first.sent_ns);
-    const auto y = static_cast<double>(node.low_ns + WidthNs(node) / 2 - first.low_ns);
+    const auto y = static_cast<double>(MiddleNs(node) - first.low_ns);
     sum_w += w;
     sum_x += w * x;
     sum_y += w * y;

@@ -113,6 +113,7 @@ class ClockFit {
   bool Usable(const ClockExchange& exchange) const;
   int64_t Slack(int64_t duration_ns) const;
   static int64_t WidthNs(const Kept& exchange) { return exchange.high_ns - exchange.low_ns; }
+  static int64_t MiddleNs(const Kept& exchange) { return exchange.low_ns + WidthNs(exchange) / 2; }
   // Takes the exchange into the running intersection of its segment; true where it cannot be of that segment.
   bool Stepped(const Kept& exchange);
   // Files the stretch between the two exchanges before `next` for ToLocal.

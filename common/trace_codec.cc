@@ -102,7 +102,7 @@ void PutPacked(std::string& out, const Column& deltas, size_t count, uint32_t wi
     uint8_t* to = bytes.data() + bit / 8;
     const auto shift = static_cast<uint32_t>(bit % 8);
     StoreLittle(LoadLittle<uint64_t>(to) | (value << shift), to);
-    if (shift + width > 64) to[8] = static_cast<uint8_t>(value >> (64 - shift));
+    if (shift != 0 && shift + width > 64) to[8] = static_cast<uint8_t>(value >> (64 - shift));
   }
   out.append(reinterpret_cast<const char*>(bytes.data()), PackedSize(count, width));
 }

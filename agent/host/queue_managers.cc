@@ -20,8 +20,18 @@ constexpr char kControlFile[] = "amqhlctl.lfh";
 constexpr int kMaxDepth = 4;
 constexpr int kMaxEntries = 10'000;
 constexpr size_t kMaxFound = 10;
-// Extents of runs, and what an interrupted run left, lie below such a directory.
+// Every run has a directory of this name and its id in hexadecimal digits.
 constexpr char kRunDirectory[] = "/plimsoll-";
+
+// Whether a path lies below a run's directory: extents of a run, or what an interrupted one left.
+bool IsOwnRun(const std::string& path) {
+  for (size_t at = path.find(kRunDirectory); at != std::string::npos; at = path.find(kRunDirectory, at + 1)) {
+    const size_t id = at + sizeof(kRunDirectory) - 1;
+    const size_t end = path.find_first_not_of("0123456789abcdef", id);
+    if (end != std::string::npos && end > id && path[end] == '/') return true;
+  }
+  return false;
+}
 
 bool OnDevice(const std::string& path, dev_t device) {
   struct stat info{};
@@ -54,7 +64,7 @@ void FindHolders(dev_t device, std::vector<std::string>& found) {
          file.increment(error)) {
       std::error_code ignored;
       const std::string target = fs::read_symlink(file->path(), ignored);
-      if (!IsQueueManagerLog(target) || target.find(kRunDirectory) != std::string::npos) continue;
+      if (!IsQueueManagerLog(target) || IsOwnRun(target)) continue;
       if (!OnDevice(file->path(), device)) continue;
       const std::string name = ReadTextLine(absl::StrCat("/proc/", pid, "/comm"));
       found.push_back(absl::StrCat("process ", pid, " (", name, ") holds ", target));

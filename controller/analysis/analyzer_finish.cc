@@ -46,21 +46,22 @@ NoteBook Analyzer::RunReasons(const v1::Report& report, bool mid_step) const {
                                                run_->steps_size(), ".")
                                 : "The journal ends before the run does.");
   } else if (!run_end_->cut_short().empty()) {
-    reasons.Add("run", absl::StrCat("The run ended before its time: ", run_end_->cut_short(), "."));
+    reasons.Add("run", absl::StrCat("The run ended before its time: ", Sentence(run_end_->cut_short())));
   } else if (report.steps_size() < run_->steps_size()) {
     reasons.Add("run", absl::StrCat("Only ", report.steps_size(), " of ", run_->steps_size(), " steps ran."));
   }
   for (const v1::StepReport& step : report.steps()) {
-    if (!step.cut_short().empty()) {
-      reasons.Add("step", absl::StrCat("Step ", step.number(), " ended before its time: ", step.cut_short(), "."));
+    // The run mostly ends for the same reason, and has said so.
+    if (!step.cut_short().empty() && !(run_end_ && run_end_->cut_short() == step.cut_short())) {
+      reasons.Add("step", absl::StrCat("Step ", step.number(), " ended before its time: ", Sentence(step.cut_short())));
     }
   }
   for (const auto& [number, facts] : hosts_) {
-    if (facts.lost) reasons.Add("lost", absl::StrCat(facts.label(), " was lost: ", facts.lost->reason(), "."));
+    if (facts.lost) reasons.Add("lost", absl::StrCat(facts.label(), " was lost: ", Sentence(facts.lost->reason())));
     for (const HostFacts::Fault& fault : facts.faults) {
       const uint32_t qm = fault.fault.fault().qm();
       reasons.Add("fault", absl::StrCat(facts.label(), qm == 0 ? "" : absl::StrCat("/qm", qm),
-                                        " failed: ", fault.fault.fault().message(), "."));
+                                        " failed: ", Sentence(fault.fault.fault().message())));
     }
   }
   return reasons;
@@ -148,7 +149,7 @@ void Analyzer::AddHostNotes(const v1::Report& report) {
       notes_.Add("direct", absl::StrCat(host.label(), ": O_DIRECT was refused (", mount.direct_refused(),
                                         "); the writes went through the page cache."));
     }
-    if (!mount.caveat().empty()) notes_.Add("caveat", absl::StrCat(host.label(), ": ", mount.caveat(), "."));
+    if (!mount.caveat().empty()) notes_.Add("caveat", absl::StrCat(host.label(), ": ", Sentence(mount.caveat())));
     const v1::ClockReport& clock = host.clock();
     if (report.steps_size() > 0 && clock.probes() == 0) {
       notes_.Add("unmapped", absl::StrCat(host.label(), ": no clock probe was answered; its moments are not known."));

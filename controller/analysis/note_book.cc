@@ -12,6 +12,11 @@ constexpr size_t kKept = 3;
 
 }  // namespace
 
+std::string Sentence(const std::string& text) {
+  const bool ended = !text.empty() && std::string(".!?").find(text.back()) != std::string::npos;
+  return ended ? text : text + ".";
+}
+
 void NoteBook::Add(const std::string& kind, const std::string& sentence) {
   const auto [found, added] = kinds_.try_emplace(kind);
   if (added) order_.push_back(kind);

@@ -8,6 +8,9 @@
 
 namespace plimsoll {
 
+// The text with a full stop, unless it has an end of its own.
+std::string Sentence(const std::string& text);
+
 // Of sentences of one kind the first three are kept and the others counted, so that a thousand writers with the same
 // trouble make four lines, and memory is bounded whatever a journal holds. Not thread-safe.
 class NoteBook {

@@ -15,7 +15,9 @@ constexpr double kHeldShare = 0.99;
 int64_t EndOfKnown(const WriterStats& writer, int64_t start_ns, const MeasuredStretch& stretch) {
   const int64_t last_end_ns = std::max(writer.last_end_ns(), start_ns);
   if (writer.in_flight_since_ns() != 0 && !writer.closed()) {
-    return std::max(writer.in_flight_since_ns(), last_end_ns);
+    // The recorder was a little late to look: what it saw in flight may have started after its data end.
+    const int64_t data_end_ns = std::max(start_ns + stretch.measured_ns, last_end_ns);
+    return std::clamp(writer.in_flight_since_ns(), last_end_ns, data_end_ns);
   }
   return std::max(last_end_ns, start_ns + stretch.measured_ns);
 }

@@ -53,14 +53,15 @@ void HostPercentiles::CloseBelow(uint32_t second) {
 
 void HostPercentiles::CloseOldest() {
   const auto oldest = open_.begin();
-  scratch_.Clear();
+  Histogram& scratch = cluster_.scratch();
+  scratch.Clear();
   Closed& closed = closed_[oldest->first];
   for (const v1::Distribution& latency : oldest->second) {
-    if (!scratch_.Merge(latency).ok()) closed.spoilt = true;
+    if (!scratch.Merge(latency).ok()) closed.spoilt = true;
   }
-  closed.quantiles = {scratch_.PercentileNs(50), scratch_.PercentileNs(99)};
+  closed.quantiles = {scratch.PercentileNs(50), scratch.PercentileNs(99)};
   closed.closed = true;
-  cluster_.Add(oldest->first, scratch_);
+  cluster_.Add(oldest->first, scratch);
   open_.erase(oldest);
 }
 

@@ -29,6 +29,8 @@ class ClusterPercentiles {
   // No Add after this.
   void Finish();
   SecondQuantiles Get(uint32_t second) const;
+  // One histogram for all hosts to add a second up in: a thousand of their own would take 40 MB.
+  Histogram& scratch() { return scratch_; }
 
  private:
   struct Closed {
@@ -40,6 +42,7 @@ class ClusterPercentiles {
 
   std::map<uint32_t, Histogram> open_;
   BySecond<Closed> closed_;
+  Histogram scratch_;
 };
 
 // The same for one host, from the frames of its writers. A second is closed, and handed on to the cluster, as soon as
@@ -69,7 +72,6 @@ class HostPercentiles {
   ClusterPercentiles& cluster_;
   std::map<uint32_t, std::vector<v1::Distribution>> open_;
   BySecond<Closed> closed_;
-  Histogram scratch_;
 };
 
 }  // namespace plimsoll

@@ -88,8 +88,11 @@ v1::StepReport StepReporter::Make() {
   for (const auto& [number, facts] : run_.hosts) {
     const auto found = stats_.hosts().find(number);
     if (found == stats_.hosts().end()) {
-      // A host that was not armed took no part; one that was, and told nothing, has its row of zeros.
-      if (!stats_.IsArmed(number)) continue;
+      // A host that was armed and told nothing has its row of zeros.
+      if (!stats_.IsArmed(number)) {
+        run_.notes.Add("absent", absl::StrCat(facts.label(), " took no part in ", StepName(), "."));
+        continue;
+      }
       stats_.Host(number, facts.qms());
     }
     HostStep& part = stats_.hosts().at(number);

@@ -25,8 +25,8 @@
 #include "controller/plan/plan_check.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/plan/plan_yaml.h"
-#include "controller/render/json.h"
 #include "controller/render/csv.h"
+#include "controller/render/json.h"
 #include "controller/render/text.h"
 #include "controller/run/child_agent.h"
 #include "controller/run/conductor.h"
@@ -98,8 +98,6 @@ class Run {
   int Execute() {
     if (auto failure = Connect(); failure.has_value()) return Fail(*failure);
     if (flags_.dry_run) return DryRun();
-    for (const std::string& warning : Warnings(fleet_->hosts())) progress_.Warn(warning);
-    for (const std::string& note : PlanNotes(plan_)) progress_.Warn(note);
     auto results =
         ResultsDirectory::Create(flags_.out.empty() ? DefaultResultsPath(clock_.WallNow(), run_id_) : flags_.out);
     if (!results.ok()) return PrintError(line_, results.status(), Exit::kWrong);
@@ -108,6 +106,8 @@ class Run {
     if (const absl::Status written = WriteFile(results->path() + "/plan.yaml", WritePlan(plan_)); !written.ok()) {
       return PrintError(line_, written, Exit::kWrong);
     }
+    for (const std::string& warning : Warnings(fleet_->hosts())) progress_.Warn(warning);
+    for (const std::string& note : PlanNotes(plan_)) progress_.Warn(note);
     WarnOfSharedResults(results->path());
     RunLog log(*std::move(journal), clock_);
     std::optional<Failure> failure = Conduct(log);

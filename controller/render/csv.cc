@@ -42,10 +42,10 @@ void AddLatencyColumns(const std::string& prefix, const LatencyOf& latency_of, C
   };
   const auto percentile = [&](const std::string& name, auto get) {
     add(name + "_ns", [name, get](const v1::LatencyReport& latency) {
-      return absl::c_linear_search(latency.thin(), name) ? std::string() : CsvCell(uint64_t{get(latency)});
+      return absl::c_linear_search(latency.thin(), name) ? std::string() : CsvCell(get(latency));
     });
   };
-  add("min_ns", [](const v1::LatencyReport& latency) { return CsvCell(uint64_t{latency.min_ns()}); });
+  add("min_ns", [](const v1::LatencyReport& latency) { return CsvCell(latency.min_ns()); });
   add("avg_ns", [](const v1::LatencyReport& latency) { return CsvCell(latency.avg_ns()); });
   add("wavg_ns", [](const v1::LatencyReport& latency) { return CsvCell(latency.wavg_ns()); });
   percentile("p50", [](const v1::LatencyReport& latency) { return latency.p50_ns(); });
@@ -53,15 +53,15 @@ void AddLatencyColumns(const std::string& prefix, const LatencyOf& latency_of, C
   percentile("p99", [](const v1::LatencyReport& latency) { return latency.p99_ns(); });
   percentile("p99_9", [](const v1::LatencyReport& latency) { return latency.p99_9_ns(); });
   percentile("p99_99", [](const v1::LatencyReport& latency) { return latency.p99_99_ns(); });
-  add("max_ns", [](const v1::LatencyReport& latency) { return CsvCell(uint64_t{latency.max_ns()}); });
-  add("sum_ns", [](const v1::LatencyReport& latency) { return CsvCell(uint64_t{latency.sum_ns()}); });
+  add("max_ns", [](const v1::LatencyReport& latency) { return CsvCell(latency.max_ns()); });
+  add("sum_ns", [](const v1::LatencyReport& latency) { return CsvCell(latency.sum_ns()); });
 }
 
 void AddNameColumns(CsvTable<ScopeRow>& table) {
   table.Column("run_id", [](const ScopeRow& row) { return CsvCell(row.report.run().id()); });
   table.Column("step", [](const ScopeRow& row) { return CsvCell(uint64_t{row.step.number()}); });
   table.Column("repetition", [](const ScopeRow& row) { return CsvCell(uint64_t{row.step.repetition()}); });
-  table.Column("block_size_bytes", [](const ScopeRow& row) { return CsvCell(uint64_t{row.step.block_size_bytes()}); });
+  table.Column("block_size_bytes", [](const ScopeRow& row) { return CsvCell(row.step.block_size_bytes()); });
   table.Column("start_utc", [](const ScopeRow& row) { return FormatMoment(row.step.start()); });
   table.Column("kind", [](const ScopeRow& row) { return KindName(row.scope.kind()); });
   table.Column("host", [](const ScopeRow& row) { return CsvCell(row.scope.host()); });
@@ -77,9 +77,9 @@ void AddRateColumns(CsvTable<ScopeRow>& table) {
   };
   add("asked_iops", [](const v1::RateReport& rate) { return rate.asked_iops(); });
   add("rate_held", [](const v1::RateReport& rate) { return std::string(rate.held() ? "true" : "false"); });
-  add("unserved", [](const v1::RateReport& rate) { return uint64_t{rate.unserved()}; });
-  add("max_behind_writes", [](const v1::RateReport& rate) { return uint64_t{rate.max_behind_writes()}; });
-  add("max_behind_ns", [](const v1::RateReport& rate) { return uint64_t{rate.max_behind_ns()}; });
+  add("unserved", [](const v1::RateReport& rate) { return rate.unserved(); });
+  add("max_behind_writes", [](const v1::RateReport& rate) { return rate.max_behind_writes(); });
+  add("max_behind_ns", [](const v1::RateReport& rate) { return rate.max_behind_ns(); });
   AddLatencyColumns(
       "response_", [](const ScopeRow& row) { return row.scope.has_rate() ? &row.scope.rate().response() : nullptr; },
       table);
@@ -93,8 +93,8 @@ void AddSecondColumns(CsvTable<ScopeRow>& table) {
     });
   };
   table.Column("whole_seconds", [](const ScopeRow& row) { return CsvCell(uint64_t{row.scope.bandwidth().seconds()}); });
-  add("max_bytes_per_second", [](const v1::BandwidthReport& b) { return uint64_t{b.max_bytes_per_second()}; });
-  add("min_bytes_per_second", [](const v1::BandwidthReport& b) { return uint64_t{b.min_bytes_per_second()}; });
+  add("max_bytes_per_second", [](const v1::BandwidthReport& b) { return b.max_bytes_per_second(); });
+  add("min_bytes_per_second", [](const v1::BandwidthReport& b) { return b.min_bytes_per_second(); });
   add("avg_bytes_per_second", [](const v1::BandwidthReport& b) { return b.avg_bytes_per_second(); });
   add("averaged_seconds", [](const v1::BandwidthReport& b) { return uint64_t{b.averaged_seconds()}; });
 }
@@ -107,15 +107,15 @@ void AddSlowestColumns(CsvTable<ScopeRow>& table) {
   };
   add("slowest_host", [](const v1::SlowestReport& slowest) { return CsvCell(slowest.host()); });
   add("slowest_qm", [](const v1::SlowestReport& slowest) { return CsvCell(uint64_t{slowest.qm()}); });
-  add("slowest_number", [](const v1::SlowestReport& slowest) { return CsvCell(uint64_t{slowest.number()}); });
+  add("slowest_number", [](const v1::SlowestReport& slowest) { return CsvCell(slowest.number()); });
   add("slowest_extent", [](const v1::SlowestReport& slowest) { return CsvCell(uint64_t{slowest.extent()}); });
   add("slowest_offset_bytes",
-      [](const v1::SlowestReport& slowest) { return CsvCell(uint64_t{slowest.offset_bytes()}); });
+      [](const v1::SlowestReport& slowest) { return CsvCell(slowest.offset_bytes()); });
   add("slowest_start_utc", [](const v1::SlowestReport& slowest) {
     return slowest.has_start() ? FormatMoment(slowest.start()) : std::string();
   });
   add("slowest_error_ns", [](const v1::SlowestReport& slowest) {
-    return slowest.has_start() ? CsvCell(int64_t{slowest.error_ns()}) : std::string();
+    return slowest.has_start() ? CsvCell(slowest.error_ns()) : std::string();
   });
 }
 
@@ -125,21 +125,21 @@ CsvTable<ScopeRow> ScopeTable() {
     table.Column(name, [get](const ScopeRow& row) { return CsvCell(get(row.scope)); });
   };
   AddNameColumns(table);
-  add("measured_ns", [](const v1::ScopeReport& scope) { return int64_t{scope.measured_ns()}; });
-  add("writes", [](const v1::ScopeReport& scope) { return uint64_t{scope.writes()}; });
-  add("bytes", [](const v1::ScopeReport& scope) { return uint64_t{scope.bytes()}; });
+  add("measured_ns", [](const v1::ScopeReport& scope) { return scope.measured_ns(); });
+  add("writes", [](const v1::ScopeReport& scope) { return scope.writes(); });
+  add("bytes", [](const v1::ScopeReport& scope) { return scope.bytes(); });
   add("iops", [](const v1::ScopeReport& scope) { return scope.iops(); });
   add("mb_per_second", [](const v1::ScopeReport& scope) { return scope.mb_per_second(); });
   AddLatencyColumns("latency_", [](const ScopeRow& row) { return &row.scope.latency(); }, table);
-  add("time_between_writes_ns", [](const v1::ScopeReport& scope) { return int64_t{scope.time_between_writes_ns()}; });
+  add("time_between_writes_ns", [](const v1::ScopeReport& scope) { return scope.time_between_writes_ns(); });
   add("accounted_percent", [](const v1::ScopeReport& scope) { return scope.accounted_percent(); });
   AddSecondColumns(table);
   AddSlowestColumns(table);
   AddRateColumns(table);
-  add("ring_full_waits", [](const v1::ScopeReport& scope) { return uint64_t{scope.ring_full_waits()}; });
-  add("ring_full_wait_ns", [](const v1::ScopeReport& scope) { return uint64_t{scope.ring_full_wait_ns()}; });
-  add("warmup_writes", [](const v1::ScopeReport& scope) { return uint64_t{scope.warmup_writes()}; });
-  add("untraced_writes", [](const v1::ScopeReport& scope) { return uint64_t{scope.untraced_writes()}; });
+  add("ring_full_waits", [](const v1::ScopeReport& scope) { return scope.ring_full_waits(); });
+  add("ring_full_wait_ns", [](const v1::ScopeReport& scope) { return scope.ring_full_wait_ns(); });
+  add("warmup_writes", [](const v1::ScopeReport& scope) { return scope.warmup_writes(); });
+  add("untraced_writes", [](const v1::ScopeReport& scope) { return scope.untraced_writes(); });
   table.Column("data_until_utc", [](const ScopeRow& row) {
     return row.scope.has_data_until() ? FormatMoment(row.scope.data_until()) : std::string();
   });
@@ -149,7 +149,7 @@ CsvTable<ScopeRow> ScopeTable() {
 }  // namespace
 
 std::string CsvCell(const std::string& text) {
-  const std::string neutral = Neutralise(text);
+  std::string neutral = Neutralise(text);
   if (neutral.find_first_of(",\"") == std::string::npos) return neutral;
   return absl::StrCat("\"", absl::StrReplaceAll(neutral, {{"\"", "\"\""}}), "\"");
 }

@@ -83,9 +83,8 @@ std::vector<std::string> TextHosts(const v1::Report& report) {
   for (int i = 0; i < std::min(report.hosts_size(), kMaxHosts); ++i) {
     const v1::HostReport& host = report.hosts(i);
     const v1::MountReport& mount = host.mount();
-    std::string text =
-        absl::StrCat(host.label(), " at ", host.address(), ": plimsoll-agent ", host.version(), ", Linux ",
-                     host.kernel(), ", ", host.usable_cpus(), " CPUs, clock ", host.clock().source());
+    std::string text = absl::StrCat(host.label(), " at ", host.address(), ": plimsoll-agent ", host.version(), ", ",
+                                    host.kernel(), ", ", host.usable_cpus(), " CPUs, clock ", host.clock().source());
     if (!mount.fs_type().empty()) {
       absl::StrAppend(&text, "; ", host.workload().dir(), " is ", mount.fs_type(), " from ",
                       mount.remote().empty() ? mount.fs_source() : mount.remote());

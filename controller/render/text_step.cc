@@ -20,6 +20,10 @@ constexpr double kBytesPerMegabyte = 1e6;
 // Medians below this are shown in microseconds.
 constexpr uint64_t kMicrosecondsBelowNs = 100'000;
 
+// Where data end in the middle of a step nearly every writer has a write in flight; only long ones tell something.
+constexpr int64_t kShownInFlightNs = 100 * kNsPerMs;
+constexpr int kMaxInFlight = 20;
+
 struct LatencyUnit {
   int64_t unit_ns = kNsPerMs;
   const char* name = "ms";
@@ -188,7 +192,9 @@ void AddEnds(const v1::Report& report, const v1::StepReport& step, std::vector<s
         absl::StrCat("* ", scope.host(), ": data until ", FormatTimeOfDay(scope.data_until(), report.run().begin())),
         lines);
   }
+  int shown = 0;
   for (const v1::InFlightReport& write : step.in_flight()) {
+    if (write.age_ns() < kShownInFlightNs || ++shown > kMaxInFlight) continue;
     AddIndented(
         absl::StrCat(
             "In flight when the data end: ", write.host(), "/qm", write.qm(), ", ",
@@ -196,6 +202,7 @@ void AddEnds(const v1::Report& report, const v1::StepReport& step, std::vector<s
             "for ", FormatShortTime(write.age_ns())),
         lines);
   }
+  if (shown > kMaxInFlight) AddIndented(absl::StrCat("... and ", shown - kMaxInFlight, " more in flight"), lines);
   if (!step.cut_short().empty()) AddIndented(absl::StrCat("Ended before its time: ", step.cut_short()), lines);
 }
 

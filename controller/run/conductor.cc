@@ -120,6 +120,7 @@ std::optional<Failure> Conductor::PrepareAll() {
   sessions_open_ = true;
   next_heartbeat_ = now + heartbeat_period_ns_;
   next_probe_ = now + probe_period_ns_;
+  next_silence_ = now + options_.plan.lease_ns();
   options_.progress->Preparing();
   PumpUntil([this] {
     return interrupted_ || All([](const Host& host) { return host.phase == Host::Phase::kReady; }) ||

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 
@@ -75,8 +76,16 @@ TEST_F(QueueManagersTest, AProcessThatHoldsAnExtentIsNamed) {
 }
 
 TEST_F(QueueManagersTest, OurOwnRunsDoNotCount) {
-  Make("plimsoll-7f3a21/alpha/qm1/active/S0000000.LOG");
+  const UniqueFd held(open(Make("plimsoll-7f3a21/alpha/qm1/active/S0000000.LOG").c_str(), O_RDONLY));
+  // Another process: this one passes itself over.
+  const pid_t child = fork();
+  if (child == 0) {
+    pause();
+    _exit(0);
+  }
   EXPECT_THAT(Find(), IsEmpty());
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
 }
 
 }  // namespace

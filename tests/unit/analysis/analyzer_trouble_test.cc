@@ -241,6 +241,23 @@ TEST(AnalyzerTrouble, EveryBeginningOfAJournalGivesAReport) {
   EXPECT_EQ(last_writes, 12'000);
 }
 
+TEST(AnalyzerTrouble, AHostThatWasNotArmedTakesNoPart) {
+  SimRun run = TwoHosts();
+  run.block_sizes = {4096, 8192};
+  for (SimHost& host : run.hosts) host.steps.push_back(host.steps[0]);
+  std::vector<v1::JournalRecord> journal = Changed(run, [](v1::JournalRecord& record) {
+    if (record.has_step_begin() && record.step_begin().step() == 1)
+      record.mutable_step_begin()->set_host_start_ns(1, 0);
+  });
+  std::erase_if(journal, [](const v1::JournalRecord& record) {
+    return (record.has_frames() && record.frames().host() == 1 && record.frames().frames(0).step() == 1) ||
+           (record.has_step_done() && record.step_done().host() == 1 && record.step_done().done().step() == 1);
+  });
+  const v1::Report report = Analyze(journal);
+  EXPECT_EQ(report.steps(1).scopes_size(), 5);  // two QMs, their host, its storage, the cluster
+  EXPECT_THAT(report.notes(), Contains("beta took no part in step 2."));
+}
+
 TEST(AnalyzerTrouble, DamageThatTheReaderFoundIsAReason) {
   Analyzer analyzer;
   for (const v1::JournalRecord& record : MakeJournal(TwoHosts())) analyzer.Add(record);

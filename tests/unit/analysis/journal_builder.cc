@@ -165,7 +165,7 @@ class JournalMaker {
     if (host.rate_per_second > 0) workload.set_rate_per_second(host.rate_per_second);
     v1::HostDescription& description = *joined.mutable_description();
     description.set_version("0.1.0");
-    description.set_kernel("6.1.0");
+    description.set_kernel("Linux 6.1.0 x86_64");
     description.set_cpus(8);
     description.set_usable_cpus(8);
     description.set_clock_source("tsc");

@@ -62,7 +62,7 @@ Network AnyNetwork(std::mt19937_64& random) {
 Trial SparseSteps(std::mt19937_64& random) {
   const int64_t begin_ns = static_cast<int64_t>(random() % (1'000'000 * kSecond));
   SimulatedClock clock(begin_ns, static_cast<int64_t>(random() >> 8U) - (int64_t{1} << 55U));
-  const auto gap_ns = static_cast<int64_t>(200 * kMs + static_cast<int64_t>(random() % (1800 * kMs)));
+  const int64_t gap_ns = 200 * kMs + static_cast<int64_t>(random() % (1800 * kMs));
   const int64_t length_ns = 10 * gap_ns + static_cast<int64_t>(random() % (20 * kSecond));
   int64_t at_ns = begin_ns;
   const bool steps = random() % 4 != 0;
@@ -139,7 +139,7 @@ void TheBoundHolds(Trial (*make)(std::mt19937_64&), int trials) {
   Tally offsets;
   Tally moments;
   for (int i = 0; i < trials; ++i) {
-    const auto seed = static_cast<uint64_t>(4'000 + i);
+    const uint64_t seed = 4'000 + static_cast<uint64_t>(i);
     std::mt19937_64 random(seed);
     const Trial trial = make(random);
     Ask(trial, 200, random, offsets, moments);

@@ -118,7 +118,7 @@ TEST(ClockFit, MapsMomentsBesideAForwardStepToTheirSide) {
 TEST(ClockFit, TakesTheShortestRoundTripOfABurst) {
   ClockFit fit(500);
   fit.Add(Exchange(0, 0, 900'000));
-  for (int i = 1; i <= 8; ++i) fit.Add(Exchange(i * 3 * kMs, 0, i == 4 ? 20'000 : 1'000'000));
+  for (int64_t i = 1; i <= 8; ++i) fit.Add(Exchange(i * 3 * kMs, 0, i == 4 ? 20'000 : 1'000'000));
   EXPECT_EQ(fit.kept(), 3U) << "the first, the best and the last";
   EXPECT_EQ(fit.MinRoundTripNs(), 40'000);
   // After the burst the best one still counts: 20 us and the slew of 30 ms.
@@ -173,7 +173,7 @@ TEST(ClockFit, TellsTheDriftOfALastingClock) {
 
 TEST(ClockFit, TellsNoDriftOfLessThanASecond) {
   ClockFit fit(500);
-  for (int i = 0; i < 10; ++i) fit.Add(Exchange(i * 90 * kMs, i * 1'000));
+  for (int64_t i = 0; i < 10; ++i) fit.Add(Exchange(i * 90 * kMs, i * 1'000));
   EXPECT_EQ(fit.DriftPpm(), 0);
 }
 

@@ -17,6 +17,7 @@ struct Shared {
 TEST(Mutex, LetsOneThreadInAtATime) {
   Shared shared;
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&shared] {
       for (int n = 0; n < 10'000; ++n) {

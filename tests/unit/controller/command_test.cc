@@ -35,23 +35,23 @@ TEST_F(CommandTest, TheChosenCommandRunsAndItsCodeIsTheResult) {
 }
 
 TEST_F(CommandTest, HelpAndVersionGoToStandardOutput) {
-  EXPECT_EQ(Run({"--version"}), kExitOk);
+  EXPECT_EQ(Run({"--version"}), static_cast<int>(Exit::kOk));
   EXPECT_EQ(out_.str(), "plimsoll 1.2.3\n");
-  EXPECT_EQ(Run({"go", "--help"}), kExitOk);
+  EXPECT_EQ(Run({"go", "--help"}), static_cast<int>(Exit::kOk));
   EXPECT_THAT(out_.str(), HasSubstr("--file-size"));
   EXPECT_EQ(err_.str(), "");
 }
 
 TEST_F(CommandTest, NothingChosenIsBadInput) {
-  EXPECT_EQ(Run({}), kExitBadInput);
+  EXPECT_EQ(Run({}), static_cast<int>(Exit::kWrong));
   EXPECT_EQ(err_.str(), "plimsoll: no command; see plimsoll --help\n");
 }
 
 TEST_F(CommandTest, AnUnknownCommandOrOptionIsToldInOneLineWithTheClosest) {
-  EXPECT_EQ(Run({"gi"}), kExitBadInput);
-  EXPECT_EQ(Run({"go", "--fileSiz", "3"}), kExitBadInput);
-  EXPECT_EQ(Run({"go", "--unheard=1"}), kExitBadInput);
-  EXPECT_EQ(Run({"go", "east"}), kExitBadInput);
+  EXPECT_EQ(Run({"gi"}), static_cast<int>(Exit::kWrong));
+  EXPECT_EQ(Run({"go", "--fileSiz", "3"}), static_cast<int>(Exit::kWrong));
+  EXPECT_EQ(Run({"go", "--unheard=1"}), static_cast<int>(Exit::kWrong));
+  EXPECT_EQ(Run({"go", "east"}), static_cast<int>(Exit::kWrong));
   EXPECT_EQ(err_.str(),
             "plimsoll: unknown command 'gi'; did you mean go?\n"
             "plimsoll: unknown option '--fileSiz'; did you mean --file-size?\n"
@@ -61,7 +61,7 @@ TEST_F(CommandTest, AnUnknownCommandOrOptionIsToldInOneLineWithTheClosest) {
 
 TEST_F(CommandTest, AnErrorIsOneLineWhateverItsText) {
   CommandLine line{out_, err_, {}};
-  EXPECT_EQ(PrintError(line, absl::InternalError("a\nb"), kExitCannotRun), kExitCannotRun);
+  EXPECT_EQ(PrintError(line, absl::InternalError("a\nb"), Exit::kCannotRun), static_cast<int>(Exit::kCannotRun));
   EXPECT_EQ(err_.str(), "plimsoll: a b\n");
 }
 

@@ -26,6 +26,8 @@ struct FakeScript {
   int late_arms = 0;
   // The session breaks when it is armed for this step.
   int break_at_step = -1;
+  // Says nothing any more once it has been armed for this step, as an agent that was frozen.
+  int silent_from_step = -1;
   // Steps end only when Stop comes.
   bool run_until_stopped = false;
   // Called when the agent has been armed and has sent its first frame.
@@ -76,6 +78,7 @@ class FakeAgent final : public AgentClient {
   void OpenSession() override { diary_.emplace_back("open"); }
 
   void Send(v1::ControllerMessage message) override {
+    if (silent_) return;
     switch (message.message_case()) {
       case v1::ControllerMessage::kPrepare:
         diary_.emplace_back("prepare");
@@ -140,8 +143,9 @@ class FakeAgent final : public AgentClient {
       armed_ = false;
       return listener_.OnSessionClosed(absl::UnavailableError("connection reset"));
     }
+    silent_ = script_.silent_from_step == static_cast<int>(arm.step());
     script_.on_running();
-    if (!script_.run_until_stopped) FinishStep("");
+    if (!silent_ && !script_.run_until_stopped) FinishStep("");
   }
 
   // One interval with ten writes of 1 ms.
@@ -185,6 +189,7 @@ class FakeAgent final : public AgentClient {
   const Clock& clock_;
   AgentListener& listener_;
   bool armed_ = false;
+  bool silent_ = false;
   uint32_t step_ = 0;
   int64_t armed_start_ns_ = 0;
 };

@@ -28,7 +28,7 @@ class FakeWorkState {
     preparing_ = true;
     changed_.NotifyAll();
     while (block_prepare_ && stops_.empty()) changed_.Wait(mutex_);
-    return stops_.empty();
+    return !block_prepare_ || stops_.empty();
   }
   void AwaitPreparing() {
     MutexLock lock(mutex_);

@@ -1,0 +1,49 @@
+"""A host whose monotonic clock is far ahead is measured like any other."""
+
+import datetime
+
+import harness
+import namespaces
+
+AHEAD_S = 100_000
+# Far more than a busy machine makes of it, far less than a wrong offset would.
+SKEW_LIMIT_NS = 200_000_000
+
+
+class Clock(harness.PlimsollTest):
+
+    def setUp(self):
+        super().setUp()
+        namespaces.need("--time", "--fork")
+        near = self.agent("near")
+        far = self.agent("far", wrap=namespaces.clock_ahead(AHEAD_S))
+        self.hosts = f"{near.address},{far.address}"
+
+    def test_a_clock_far_ahead_changes_nothing_but_its_offset(self):
+        # To memory: no stall of a disk may make a second without a write.
+        report = self.run_plan("--hosts", self.hosts, "--duration", "2", "--bsize", "64k,128k", "--sync", "none",
+                               "--direct", "off").report
+        near, far = (host["clock"] for host in report["hosts"])
+        self.assertLess(abs(near["offset_ns"]), 1_000_000_000)
+        self.assertLess(abs(far["offset_ns"] - AHEAD_S * 1_000_000_000), 1_000_000_000)
+        self.assertEqual((near["steps"], far["steps"]), ([], []))
+        for step in report["steps"]:
+            self.assertLess(step["start_skew"]["skew_ns"], SKEW_LIMIT_NS)
+            begin = datetime.datetime.fromisoformat(step["start"][:26])
+            for scope in harness.scopes(step, "host"):
+                self.assertEqual((scope["measured_ns"], scope["bandwidth"]["seconds"]), (2_000_000_000, 2))
+                slowest = datetime.datetime.fromisoformat(scope["slowest"]["start"][:26])
+                self.assertLess(abs((slowest - begin).total_seconds()), 60)
+            # Both wrote in each of the seconds, which are the controller's.
+            for series in step["series"]:
+                self.assertEqual(series["second"][:2], [0, 1])
+                self.assertTrue(all(writes > 0 for writes in series["writes"][:2]), series)
+
+    def test_hosts_tells_the_offset(self):
+        lines = self.plimsoll("hosts", "--hosts", self.hosts).out
+        self.assertRegex(lines, r"clock +offset (-?0\.0\d+) s")
+        self.assertRegex(lines, r"clock +offset (99999\.9|100000\.0)\d+ s")
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,124 @@
+"""What holds in every report, however its run ended."""
+
+PERCENTILES = ["p50_ns", "p90_ns", "p99_ns", "p99_9_ns", "p99_99_ns"]
+
+
+def _name(scope):
+    return tuple(scope[key] for key in ("kind", "host", "qm", "storage"))
+
+
+class _Check:
+    """Collects what does not hold, so that one look shows all of it."""
+
+    def __init__(self):
+        self.broken = []
+
+    def that(self, holds, *what):
+        if not holds:
+            self.broken.append(" ".join(map(str, what)))
+
+    def equal(self, left, right, *what):
+        self.that(left == right, *what, f"({left} and {right})")
+
+
+def _check_scope(check, scope, block_size_bytes, where):
+    latency = scope["latency"]
+    check.equal(scope["bytes"], scope["writes"] * block_size_bytes, where, "bytes are writes times block size")
+    check.equal(latency["count"], scope["writes"], where, "every write has its latency")
+    values = [latency[name] for name in PERCENTILES]
+    check.equal(values, sorted(values), where, "percentiles rise")
+    check.that(values[-1] <= latency["max_ns"], where, "no percentile is above the maximum", latency)
+    if scope["writes"] == 0:
+        check.that("slowest" not in scope, where, "no write, no slowest one")
+        return
+    check.that(latency["min_ns"] <= latency["avg_ns"] <= latency["max_ns"], where, "min <= avg <= max", latency)
+    check.that(latency["min_ns"] <= values[0], where, "min <= p50", latency)
+    check.that(abs(latency["avg_ns"] * latency["count"] - latency["sum_ns"]) <= 1 + 1e-9 * latency["sum_ns"], where,
+               "average times count is the sum", latency)
+    check.equal(scope["slowest"]["latency_ns"], latency["max_ns"], where, "the slowest write has the largest latency")
+    if scope["measured_ns"] > 0:
+        iops = scope["writes"] * 1e9 / scope["measured_ns"]
+        check.that(abs(scope["iops"] - iops) <= 1e-6 * iops, where, "IO/s are writes over time", scope["iops"], iops)
+    bandwidth = scope["bandwidth"]
+    if bandwidth["seconds"] > 0:
+        check.that(
+            bandwidth["min_bytes_per_second"] <= bandwidth["avg_bytes_per_second"] + 1e-6
+            and bandwidth["avg_bytes_per_second"] <= bandwidth["max_bytes_per_second"] + 1e-6, where,
+            "bandwidth: min <= avg <= max", bandwidth)
+
+
+def _check_sum(check, whole, parts, where):
+    """`whole` is the sum of `parts`, exactly."""
+    for what, value in (("writes", lambda scope: scope["writes"]), ("bytes", lambda scope: scope["bytes"]),
+                        ("latency sums", lambda scope: scope["latency"]["sum_ns"]),
+                        ("warm-up writes", lambda scope: scope["warmup_writes"]),
+                        ("times between", lambda scope: scope["time_between_writes_ns"])):
+        check.equal(value(whole), sum(map(value, parts)), where, what, "are the sum of the parts")
+    written = [part for part in parts if part["writes"] > 0]
+    if not written:
+        return
+    check.equal(whole["latency"]["max_ns"], max(part["latency"]["max_ns"] for part in written), where, "largest")
+    check.equal(whole["latency"]["min_ns"], min(part["latency"]["min_ns"] for part in written), where, "smallest")
+
+
+def _check_series(check, scope, series, where):
+    lengths = {name: len(series[name]) for name in ("second", "writes", "bytes", "latency_sum_ns", "latency_max_ns")}
+    check.equal(len(set(lengths.values())), 1, where, "series of one length", lengths)
+    check.equal(series["second"], sorted(set(series["second"])), where, "seconds rise")
+    check.equal(sum(series["writes"]), scope["writes"], where, "seconds add up to the writes")
+    check.equal(sum(series["bytes"]), scope["bytes"], where, "seconds add up to the bytes")
+    check.equal(sum(series["latency_sum_ns"]), scope["latency"]["sum_ns"], where, "seconds add up to the latency")
+    check.equal(max(series["latency_max_ns"], default=0), scope["latency"]["max_ns"], where, "largest of all seconds")
+    irregular = {row["row"] for row in series["irregular"]}
+    regular = [series["bytes"][row] for row in range(len(series["bytes"])) if row not in irregular]
+    bandwidth = scope["bandwidth"]
+    if not scope.get("data_until") and bandwidth["averaged_seconds"] == 0 and 0 < bandwidth["seconds"] == len(regular):
+        check.equal(bandwidth["max_bytes_per_second"], max(regular), where, "best second")
+        check.equal(bandwidth["min_bytes_per_second"], min(regular), where, "worst second")
+
+
+def _closing_ns(series):
+    return sum(row["length_ns"] for row in series["irregular"] if row["closing"])
+
+
+def _check_time(check, scope, series, where):
+    """What a writer spent in its writes and between them is the time that passed."""
+    passed_ns = scope["measured_ns"] + _closing_ns(series)
+    accounted_ns = scope["latency"]["sum_ns"] + scope["time_between_writes_ns"]
+    check.that(abs(accounted_ns - passed_ns) <= 0.01 * passed_ns, where, "average x count + time between = duration:",
+               accounted_ns, "of", passed_ns)
+    check.that(99 <= scope["accounted_percent"] <= 101, where, "accounted", scope["accounted_percent"])
+
+
+def _check_step(check, report, step):
+    scopes = {_name(scope): scope for scope in step["scopes"]}
+    check.equal(len(scopes), len(step["scopes"]), "step", step["number"], "names each scope once")
+    series = {_name(one): one for one in step["series"]}
+    check.equal(list(series), list(scopes), "step", step["number"], "has series for its scopes, in their order")
+    of_kind = {kind: [scope for scope in step["scopes"] if scope["kind"] == kind]
+               for kind in ("qm", "host", "storage", "cluster")}
+    for name, scope in scopes.items():
+        where = f"step {step['number']}, {name}:"
+        _check_scope(check, scope, step["block_size_bytes"], where)
+        if name in series:
+            _check_series(check, scope, series[name], where)
+            if scope["kind"] == "qm" and step["cut_short"] == "" and "data_until" not in scope:
+                check.equal(scope["measured_ns"], step["duration_ns"], where, "measured as long as asked")
+                _check_time(check, scope, series[name], where)
+        if scope["kind"] == "host":
+            _check_sum(check, scope, [qm for qm in of_kind["qm"] if qm["host"] == scope["host"]], where)
+    _check_sum(check, of_kind["cluster"][0], of_kind["host"], f"step {step['number']}, cluster:")
+    for storage in report["storages"]:
+        for scope in of_kind["storage"]:
+            if scope["storage"] == storage["number"]:
+                hosts = [host for host in of_kind["host"] if host["host"] in storage["hosts"]]
+                _check_sum(check, scope, hosts, f"step {step['number']}, storage {storage['number']}:")
+
+
+def check(report):
+    """Raises an AssertionError that names all that does not hold."""
+    collected = _Check()
+    for step in report["steps"]:
+        _check_step(collected, report, step)
+    if collected.broken:
+        raise AssertionError("the report contradicts itself:\n" + "\n".join(collected.broken[:20]))
