@@ -171,7 +171,7 @@ TEST_F(ConductorTest, GoesOnWithTheOthersWhereThePlanSaysSo) {
 }
 
 TEST_F(ConductorTest, SaysWhyAnAgentEndedAStepByItself) {
-  for (FakeScript& script : scripts_) script.ends_early = "the lease ran out";
+  scripts_[1].ends_early = "the lease ran out";
   EXPECT_FALSE(Run().has_value());
   const auto ends = Records(v1::JournalRecord::kStepEnd);
   ASSERT_EQ(ends.size(), 1U);
