@@ -21,6 +21,7 @@ struct FakeScript {
   // Agent's clock minus the controller's.
   int64_t clock_offset_ns = 0;
   absl::Status describe_error;
+  bool answer_probes = true;
   absl::Status prepare_fault;
   // How many Arm messages are answered with late.
   int late_arms = 0;
@@ -65,6 +66,7 @@ class FakeAgent final : public AgentClient {
   }
 
   void Probe(int count) override {
+    if (!script_.answer_probes) return;
     v1::ProbeBatch batch;
     for (int i = 0; i < count; ++i) {
       v1::ProbeResult& probe = *batch.add_probes();
