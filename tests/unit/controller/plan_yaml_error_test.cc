@@ -36,7 +36,8 @@ std::string MessageFor(const std::string& text) {
 void ExpectMistakes(const std::vector<Mistake>& mistakes) {
   for (const Mistake& mistake : mistakes) {
     const std::string message = MessageFor(std::string(mistake.text));
-    EXPECT_THAT(message, StartsWith(absl::StrCat("plan.yaml:", std::string(mistake.message)))) << mistake.text.substr(0, 200);
+    EXPECT_THAT(message, StartsWith(absl::StrCat("plan.yaml:", std::string(mistake.message))))
+        << mistake.text.substr(0, 200);
     EXPECT_THAT(message, Not(HasSubstr("\n")));
   }
 }
