@@ -24,8 +24,12 @@ class Figures(harness.PlimsollTest):
         self.assertEqual(harness.cluster(report["steps"][0])["untraced_writes"], 0)
 
     def test_a_clock_that_counts_nanoseconds_is_not_called_coarse(self):
-        report = self.run_plan("--sync", "none", "--direct", "off", "--bsize", "4k").report
-        self.assertEqual(report["verdict"]["reasons"], [])
+        # Writes to memory: on a busy machine the recorder may fall behind them, which the verdict says rightly (3).
+        process = self.start_run("--sync", "none", "--direct", "off", "--bsize", "4k")
+        code = process.finish()
+        self.assertIn(code, (0, 3))
+        reasons = self.result_of(process, process.results, code).report["verdict"]["reasons"]
+        self.assertEqual([reason for reason in reasons if "coarse" in str(reason)], [])
 
     def test_pauses_between_writes_are_outside_of_their_latency(self):
         report = self.run_plan("--delay", "20ms", "--sync", "none", "--direct", "off", "--duration", "1").report
