@@ -48,7 +48,7 @@ int ReportMain(const ReportFlags& flags, CommandLine& line) {
   if (!line.out) PrintError(line, "standard output could not be written", Exit::kInconclusive);
   if (!flags.print_only && !is_file) {
     if (const absl::Status written = WriteReportFiles(flags.directory, report); !written.ok()) {
-      PrintError(line, written, Exit::kWrong);
+      return PrintError(line, written, Exit::kWrong);
     }
   }
   return ExitCode(report);

@@ -126,6 +126,7 @@ void Conductor::HandleMessage(Host& host, v1::AgentMessage& message) {
       return;
     case v1::AgentMessage::kStepDone:
       host.step_done = true;
+      host.step_stopped = message.step_done().stopped();
       if (step_ < 0) return;
       record.mutable_step_done()->set_host(index);
       *record.mutable_step_done()->mutable_done() = std::move(*message.mutable_step_done());

@@ -88,7 +88,7 @@ class Run:
         return wait_until(look, f"/{pattern}/", timeout_s)
 
     def said(self):
-        return "\n".join(line for _, line in self.lines)
+        return "\n".join(line[:200] for _, line in self.lines[-20:])
 
     def finish(self, codes=(0,)):
         """Waits for the end; any exit code but those is an error."""

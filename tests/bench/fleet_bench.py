@@ -130,7 +130,8 @@ def memory(options, table):
                 peaks.append(memory_peak_mib(agent.pid))
                 growth.append(peaks[-1] - early)
         table.add(f"agent with 10 writers, {name}: peak memory", "MiB", peaks, maximum=64 + options.buffers)
-        table.add(f"agent with 10 writers, {name}: growth after 3 s", "MiB", growth, maximum=1)
+        # Flat: no more than what a second of the busiest writers' traces takes, which may wait to be sent.
+        table.add(f"agent with 10 writers, {name}: growth after 3 s", "MiB", growth, maximum=4)
 
 
 def duration(options, table):
@@ -156,7 +157,8 @@ def main():
     for name, (function, runs) in COMMANDS.items():
         command = commands.add_parser(name, help=function.__doc__, description=function.__doc__)
         command.add_argument("--runs", type=int, default=runs, help=f"how many runs of each kind (default {runs})")
-        command.add_argument("--place", default=None, help="directory on the disk to measure on (default: TMPDIR or /tmp)")
+        command.add_argument("--place", default=None,
+                             help="directory on the disk to measure on (default: TMPDIR or /tmp)")
         command.add_argument("--json", action="store_true", help="print JSON, with every single figure")
         if name == "swarm":
             command.add_argument("--agents", type=int, default=1000)

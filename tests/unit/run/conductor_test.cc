@@ -170,6 +170,24 @@ TEST_F(ConductorTest, GoesOnWithTheOthersWhereThePlanSaysSo) {
   EXPECT_THAT(diaries_[1], Not(Contains("arm 1")));
 }
 
+TEST_F(ConductorTest, AHostWhoseClockIsNotKnownIsLostAndNotLeftOutSilently) {
+  plan_.set_lease_ns(200 * kNsPerMs);
+  scripts_[1].answer_probes = false;
+  const auto failure = Run();
+  ASSERT_TRUE(failure.has_value()) << "the other host was measured without it";
+  EXPECT_THAT(failure->lines, ElementsAre(HasSubstr("beta")));
+  ASSERT_EQ(Records(v1::JournalRecord::kHostLost).size(), 1U);
+  EXPECT_THAT(diaries_[0], Not(Contains("arm 0")));
+}
+
+TEST_F(ConductorTest, SaysWhyAnAgentEndedAStepByItself) {
+  scripts_[1].ends_early = "the lease ran out";
+  EXPECT_FALSE(Run().has_value());
+  const auto ends = Records(v1::JournalRecord::kStepEnd);
+  ASSERT_EQ(ends.size(), 1U);
+  EXPECT_THAT(ends[0].step_end().cut_short(), HasSubstr("the lease ran out"));
+}
+
 TEST_F(ConductorTest, NamesEveryHostThatCouldNotPrepare) {
   scripts_[1].prepare_fault = absl::ResourceExhaustedError("pwritev2 /fake/S0000001.LOG: No space left on device (28)");
   const auto failure = Run();

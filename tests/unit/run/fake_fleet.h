@@ -21,6 +21,7 @@ struct FakeScript {
   // Agent's clock minus the controller's.
   int64_t clock_offset_ns = 0;
   absl::Status describe_error;
+  bool answer_probes = true;
   absl::Status prepare_fault;
   // How many Arm messages are answered with late.
   int late_arms = 0;
@@ -30,6 +31,8 @@ struct FakeScript {
   int silent_from_step = -1;
   // Steps end only when Stop comes.
   bool run_until_stopped = false;
+  // Not empty: steps end early for this reason, and the Fault comes only after StepDone.
+  std::string ends_early;
   // Called when the agent has been armed and has sent its first frame.
   std::function<void()> on_running = [] {};
   std::vector<std::string> visible_hosts;
@@ -63,6 +66,7 @@ class FakeAgent final : public AgentClient {
   }
 
   void Probe(int count) override {
+    if (!script_.answer_probes) return;
     v1::ProbeBatch batch;
     for (int i = 0; i < count; ++i) {
       v1::ProbeResult& probe = *batch.add_probes();
@@ -145,6 +149,10 @@ class FakeAgent final : public AgentClient {
     }
     silent_ = script_.silent_from_step == static_cast<int>(arm.step());
     script_.on_running();
+    if (!script_.ends_early.empty()) {
+      FinishStep(script_.ends_early);
+      return Tell([&](v1::AgentMessage& m) { m.mutable_fault()->set_message(script_.ends_early); });
+    }
     if (!silent_ && !script_.run_until_stopped) FinishStep("");
   }
 
