@@ -70,6 +70,7 @@ void Writer::Run() {
   if (!filled.ok()) return;
 
   std::vector<int> fds;
+  fds.reserve(files_.size());
   for (uint32_t extent = 0; extent < files_.size(); ++extent) fds.push_back(files_.fd(extent));
   FileEnv env(fds);
   uint64_t arming = 0;

@@ -175,6 +175,63 @@ void RecordedWriteOverBareWrite(benchmark::State& state) {
 }
 BENCHMARK(RecordedWriteOverBareWrite)->Iterations(100)->Unit(benchmark::kMillisecond)->UseRealTime();
 
+// The world without its writes: what is left is the loop's own work, two clock reads included. Disturbed by nothing but
+// the caches, so it tells a change of the loop where the machine is too busy for the pairs above.
+class WritelessEnv {
+ public:
+  explicit WritelessEnv(SampleRing& ring) : ring_(ring) {}
+  static int64_t Now() { return FileEnv::Now(); }
+  int64_t Write(uint32_t /*extent*/, uint64_t /*offset_bytes*/, const std::byte* data, size_t size_bytes) const {
+    benchmark::DoNotOptimize(data);
+    return static_cast<int64_t>(size_bytes);
+  }
+  static int Sync(uint32_t /*extent*/) { return 0; }
+  static void SleepUntil(int64_t /*moment_ns*/) {}
+  void AwaitRoom() {
+    ring_.Drain([](const Sample&) {});
+  }
+  static void Yield() {}
+
+ private:
+  SampleRing& ring_;
+};
+
+// Each iteration is a slice; the counters tell nanoseconds of CPU time a write.
+void LoopWithoutItsWrites(benchmark::State& state) {
+  const ExtentLayout layout(kFileBytes, kFiles, kBlockBytes);
+  const std::vector<uint64_t> sizes = {kBlockBytes};
+  BlockSource source(kIdentity, sizes);
+  const std::atomic<int64_t> never{StopControl::kNever};
+  WriterState writer;
+  std::vector<double> loop_ns;
+  std::vector<double> stamp_ns;
+  for (auto iteration : state) {
+    StopControl control(never);
+    WritelessEnv env(writer.ring);
+    const int64_t start_ns = MonotonicNowNs();
+    const WriteLoopParams loop{.epoch = 1,
+                               .layout = layout,
+                               .start_ns = start_ns,
+                               .end_ns = start_ns + 5'000'000,
+                               .delay_ns = 0,
+                               .sync_each_write = false,
+                               .schedule = std::nullopt};
+    const Stopwatch stopwatch;
+    RunWriteLoop(loop, control, source, writer, env);
+    const uint64_t writes = writer.writes.load();
+    loop_ns.push_back(stopwatch.Per(writes).cpu_ns);
+    env.AwaitRoom();
+    writer.Reset();
+    source.StartEpoch(1, kBlockBytes, layout.blocks_per_lap());
+    const Stopwatch stamps;
+    for (uint64_t seq = 1; seq <= writes; ++seq) benchmark::DoNotOptimize(source.Next(seq));
+    stamp_ns.push_back(stamps.Per(writes).cpu_ns);
+  }
+  state.counters["loop_cpu_ns"] = Quantile(loop_ns, 0.5);
+  state.counters["stamp_cpu_ns"] = Quantile(stamp_ns, 0.5);
+}
+BENCHMARK(LoopWithoutItsWrites)->Iterations(200)->Unit(benchmark::kMillisecond);
+
 // The part of the cost that nothing takes away: the two readings of the clock.
 void TwoClockReads(benchmark::State& state) {
   for (auto iteration : state) {

@@ -125,6 +125,8 @@ class LogWorkTest : public ::testing::Test {
     plan_.mutable_log()->set_trace(true);
     AddStep(4096, 100 * kMs, 0);
   }
+
+ public:
   ~LogWorkTest() override {
     work_.reset();
     // The write path removed what it had made: nothing is left in the root.
@@ -135,6 +137,7 @@ class LogWorkTest : public ::testing::Test {
     if (mounted_) umount2(root_.c_str(), MNT_DETACH);
   }
 
+ protected:
   // Puts a file system over the directory, seen by this process alone. False where that is not allowed.
   bool MountOverRoot(const std::string& type, const std::string& options) {
     if (unshare(CLONE_NEWNS) != 0) return false;
@@ -154,8 +157,9 @@ class LogWorkTest : public ::testing::Test {
 
   absl::Status Create() {
     auto work = LogWork::Create(plan_, *sandbox_, lease_deadline_ns_, sink_);
-    if (work.ok()) work_ = *std::move(work);
-    return work.status();
+    if (!work.ok()) return work.status();
+    work_ = *std::move(work);
+    return absl::OkStatus();
   }
   absl::StatusOr<v1::Prepared> Prepare() {
     return work_->Prepare([this](uint64_t done, uint64_t total) { progress_.emplace_back(done, total); });
