@@ -18,7 +18,6 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   CLI::App app("Plimsoll marks the log load that shared storage carries safely.", "plimsoll");
   app.set_version_flag("--version", absl::StrCat("plimsoll ", plimsoll::kVersion));
-  app.require_subcommand(1);
   plimsoll::CommandLine line{std::cout, std::cerr, {}};
   plimsoll::AddRunCommand(app, line);
   plimsoll::AddHostsCommand(app, line);

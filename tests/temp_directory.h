@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -11,13 +12,16 @@
 
 namespace plimsoll::testing {
 
-// A fresh directory on a real disk, removed with all that is in it.
+// A directory of its own for each test, removed at the end.
 class TempDirectory {
  public:
   TempDirectory() {
-    const char* parent = std::getenv("TMPDIR");
-    path_ = std::string(parent != nullptr ? parent : "/var/tmp") + "/plimsoll-test-XXXXXX";
-    if (mkdtemp(path_.data()) == nullptr) std::abort();
+    std::string pattern = (std::filesystem::temp_directory_path() / "plimsoll-test-XXXXXX").string();
+    if (mkdtemp(pattern.data()) == nullptr) {
+      std::perror("mkdtemp");
+      std::abort();
+    }
+    path_ = std::filesystem::canonical(pattern);
   }
   ~TempDirectory() {
     std::error_code ignored;
@@ -26,10 +30,18 @@ class TempDirectory {
   TempDirectory(const TempDirectory&) = delete;
   TempDirectory& operator=(const TempDirectory&) = delete;
 
-  const std::string& path() const { return path_; }
+  std::string path() const { return path_.string(); }
+  // Always below this directory, also for a name that starts with a slash.
+  std::string Sub(const std::string& name) const {
+    return (path_ / std::filesystem::path(name).relative_path()).lexically_normal().string();
+  }
+  std::string MakeDirectory(const std::string& name) const {
+    std::filesystem::create_directories(Sub(name));
+    return Sub(name);
+  }
 
  private:
-  std::string path_;
+  std::filesystem::path path_;
 };
 
 // Files of this process grow no further than `bytes`: writes beyond fail with EFBIG.

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -53,18 +54,19 @@ uint64_t ClockPairCostNs() {
   return static_cast<uint64_t>(best_ns / kPairs);
 }
 
-// The smallest step seen. A clock that stands still over all reads (some 20 ms of them) has none: 0.
+// The step in which the clock counts: the greatest common divisor of the differences seen. (The smallest difference
+// alone would be the cost of a read.) A clock that stands still over all reads (some 20 ms of them) has none: 0.
 uint64_t ClockStepNs() {
   constexpr int kReads = 1000;
   constexpr int kMaxReads = 1'000'000;
-  int64_t best_ns = INT64_MAX;
+  int64_t step_ns = 0;
   MonotonicNs last = SystemClock::Read();
-  for (int read = 0; read < kReads || (best_ns == INT64_MAX && read < kMaxReads); ++read) {
+  for (int read = 0; read < kReads || (step_ns == 0 && read < kMaxReads); ++read) {
     const MonotonicNs now = SystemClock::Read();
-    if (now > last) best_ns = std::min(best_ns, now - last);
+    if (now > last) step_ns = std::gcd(step_ns, now - last);
     last = now;
   }
-  return best_ns == INT64_MAX ? 0 : static_cast<uint64_t>(best_ns);
+  return static_cast<uint64_t>(step_ns);
 }
 
 void DescribeClock(v1::HostDescription& host) {

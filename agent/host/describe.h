@@ -8,8 +8,8 @@
 
 namespace plimsoll {
 
-// The host's facts and each asked directory's. Fields that the kernel does not tell stay empty; `holder` is the caller's to
-// fill. Takes some microseconds, but hangs with a hung file system: call it on a thread that may hang.
+// The host's facts and each asked directory's. Fields that the kernel does not tell stay empty; `holder` is the
+// caller's to fill. Takes some microseconds, but hangs with a hung file system: call it on a thread that may hang.
 v1::HostDescription DescribeHost(const std::string& name, const std::string& instance_id, const Sandbox& sandbox,
                                  const v1::DescribeRequest& request);
 

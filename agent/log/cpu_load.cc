@@ -4,7 +4,8 @@
 
 namespace plimsoll {
 
-CpuLoad::CpuLoad(uint32_t threads) {
+void CpuLoad::Start(uint32_t threads) {
+  threads_.reserve(threads);
   for (uint32_t i = 0; i < threads; ++i) {
     threads_.push_back(StartThread("cpu-load", [this] { Run(); }));
   }

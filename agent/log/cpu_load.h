@@ -14,8 +14,13 @@ namespace plimsoll {
 // Between Begin and End each thread is in a plain busy loop; else it sleeps. Not thread-safe.
 class CpuLoad {
  public:
-  explicit CpuLoad(uint32_t threads);
+  CpuLoad() = default;
   ~CpuLoad();
+  CpuLoad(const CpuLoad&) = delete;
+  CpuLoad& operator=(const CpuLoad&) = delete;
+
+  // Makes the threads. Throws std::system_error where the system gives none.
+  void Start(uint32_t threads);
 
   void Begin();
   void End();

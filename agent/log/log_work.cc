@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -44,8 +45,7 @@ LogWorkImpl::LogWorkImpl(WorkSetup setup, std::unique_ptr<RunDirectory> director
       directory_(std::move(directory)),
       ops_(MakeSystemFileOps(*directory_)),
       sink_(sink),
-      control_(lease_deadline_ns),
-      load_(setup_.cpu_load) {}
+      control_(lease_deadline_ns) {}
 
 LogWorkImpl::~LogWorkImpl() {
   Stop("the session ended");
@@ -59,46 +59,75 @@ absl::StatusOr<v1::Prepared> LogWorkImpl::Prepare(const std::function<void(uint6
     if (phase_ != Phase::kNew) return absl::FailedPreconditionError("prepared already");
     phase_ = Phase::kPreparing;
   }
-  StartWriters();
-  const uint64_t total_bytes = setup_.total_bytes();
-  absl::Status error;
-  while (true) {
-    bool complete = false;
-    {
-      const MutexLock lock(mutex_);
-      if (prepared_writers_ < setup_.qm) changed_.WaitFor(mutex_, kProgressEvery);
-      complete = prepared_writers_ == setup_.qm;
-      error = prepare_error_;
-    }
-    progress(filled_bytes_.load(std::memory_order_relaxed), total_bytes);
-    if (complete) break;
-  }
-  if (error.ok()) error = AgreeOnDirect();
-  absl::StatusOr<v1::Prepared> prepared = error.ok() ? DescribePrepared() : error;
-  if (prepared.ok()) {
-    counters_ = std::make_unique<HostCounters>(directory_->path());
-    recorder_ = StartThread("recorder", [this] { RunRecorder(); });
-  }
+  absl::Status status = AwaitFilled(StartWriters(), progress);
+  if (status.ok()) status = AgreeOnDirect();
+  if (status.ok()) status = StartRecorder();
+  absl::StatusOr<v1::Prepared> prepared = status.ok() ? DescribePrepared() : status;
   const MutexLock lock(mutex_);
   phase_ = prepared.ok() ? Phase::kReady : Phase::kEnded;
   changed_.NotifyAll();
   return prepared;
 }
 
-void LogWorkImpl::StartWriters() {
+uint32_t LogWorkImpl::StartWriters() {
   const bool spin = setup_.qm <= UsableCpus();
-  for (uint32_t qm = 1; qm <= setup_.qm; ++qm) {
-    writers_.push_back(std::make_unique<Writer>(
-        qm, Writer::Surroundings{.setup = setup_,
-                                 .ops = *ops_,
-                                 .gate = gate_,
-                                 .control = control_,
-                                 .before_piece = [this] { return MayFill(); },
-                                 .after_piece = [this](uint64_t bytes) { filled_bytes_.fetch_add(bytes); },
-                                 .prepared = [this](const absl::Status& status) { OnPrepared(status); },
-                                 .spin = spin}));
+  uint32_t started = 0;
+  try {
+    for (uint32_t qm = 1; qm <= setup_.qm; ++qm) {
+      writers_.push_back(std::make_unique<Writer>(
+          qm, Writer::Surroundings{.setup = setup_,
+                                   .ops = *ops_,
+                                   .gate = gate_,
+                                   .control = control_,
+                                   .before_piece = [this] { return MayFill(); },
+                                   .after_piece = [this](uint64_t bytes) { filled_bytes_.fetch_add(bytes); },
+                                   .prepared = [this](const absl::Status& status) { OnPrepared(status); },
+                                   .spin = spin}));
+    }
+    // Release: InFlight's threads see the vector whole.
+    writers_made_.store(true, std::memory_order_release);
+    for (const auto& writer : writers_) {
+      writer->Start();
+      ++started;
+    }
+  } catch (const std::exception& error) {
+    OnNoThread(absl::StrCat("qm", started + 1), error.what());
   }
-  for (const auto& writer : writers_) writer->Start();
+  return started;
+}
+
+void LogWorkImpl::OnNoThread(const std::string& what, const std::string& why) {
+  const MutexLock lock(mutex_);
+  prepare_error_ = absl::ResourceExhaustedError(absl::StrCat("no thread or no memory for ", what, ": ", why));
+  give_up_.store(true, std::memory_order_relaxed);
+}
+
+absl::Status LogWorkImpl::AwaitFilled(uint32_t writers, const std::function<void(uint64_t, uint64_t)>& progress) {
+  while (true) {
+    bool complete = false;
+    absl::Status error;
+    {
+      const auto wake = std::chrono::steady_clock::now() + kProgressEvery;
+      const MutexLock lock(mutex_);
+      while (prepared_writers_ < writers && changed_.WaitUntil(mutex_, wake)) {
+      }
+      complete = prepared_writers_ == writers;
+      error = prepare_error_;
+    }
+    progress(filled_bytes_.load(std::memory_order_relaxed), setup_.total_bytes());
+    if (complete) return error;
+  }
+}
+
+absl::Status LogWorkImpl::StartRecorder() {
+  counters_ = std::make_unique<HostCounters>(directory_->path());
+  try {
+    load_.Start(setup_.cpu_load);
+    recorder_ = StartThread("recorder", [this] { RunRecorder(); });
+  } catch (const std::exception& error) {
+    return absl::ResourceExhaustedError(absl::StrCat("no thread for the recorder or the CPU load: ", error.what()));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status LogWorkImpl::MayFill() const {
@@ -195,11 +224,7 @@ std::string LogWorkImpl::State() const {
 
 std::vector<v1::InFlight> LogWorkImpl::InFlight(int64_t min_age_ns) const {
   std::vector<v1::InFlight> in_flight;
-  {
-    // Before that the writers are still being made.
-    const MutexLock lock(mutex_);
-    if (phase_ == Phase::kNew || phase_ == Phase::kPreparing || phase_ == Phase::kEnded) return in_flight;
-  }
+  if (!writers_made_.load(std::memory_order_acquire)) return in_flight;
   const int64_t now_ns = MonotonicNowNs();
   for (const auto& writer : writers_) {
     const int64_t since_ns = writer->state().mark.load(std::memory_order_relaxed);
@@ -283,10 +308,14 @@ void LogWorkImpl::RecordStep(const StartGate::Start& start) {
   }
   load_.End();
 
-  v1::StepDone done;
+  std::string reason;
   {
     const MutexLock lock(mutex_);
-    done = recorder.Finish(stop_reason_);
+    reason = stop_reason_;
+  }
+  v1::StepDone done = recorder.Finish(reason);
+  {
+    const MutexLock lock(mutex_);
     // Writers are at the gate: what they showed is cleared before anything can begin again.
     for (WriterState* state : states) state->Reset();
     control_.Clear();

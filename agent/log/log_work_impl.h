@@ -51,7 +51,13 @@ class LogWorkImpl final : public LogWork {
   void OnPrepared(const absl::Status& status);
   absl::Status AgreeOnDirect();
   absl::StatusOr<v1::Prepared> DescribePrepared() const;
-  void StartWriters();
+  // Makes and starts the writers' threads; returns how many there are. Where the system gives no more the others give
+  // up and prepare_error_ says so.
+  uint32_t StartWriters();
+  void OnNoThread(const std::string& what, const std::string& why);
+  // Waits until `writers` of them have filled their extents.
+  absl::Status AwaitFilled(uint32_t writers, const std::function<void(uint64_t, uint64_t)>& progress);
+  absl::Status StartRecorder();
   void RunRecorder();
   void RecordStep(const StartGate::Start& start);
   v1::Fault DescribeFailure(uint32_t qm, const WriteFailure& failure) const;
@@ -66,7 +72,8 @@ class LogWorkImpl final : public LogWork {
   StartGate gate_;
   std::atomic<int64_t> stop_trace_at_ns_{StopControl::kNever};
   std::atomic<uint64_t> filled_bytes_{0};
-  std::atomic<bool> give_up_{false};  // another writer failed to prepare, or Stop was called
+  std::atomic<bool> give_up_{false};       // another writer failed to prepare, or Stop was called
+  std::atomic<bool> writers_made_{false};  // writers_ changes no more
 
   mutable Mutex mutex_;
   CondVar changed_;

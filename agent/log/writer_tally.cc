@@ -21,11 +21,12 @@ void WriterTally::Poll(int64_t now_ns, RepeatedPtrField<v1::Frame>& frames) {
   const int64_t mark = state_.mark.load(std::memory_order_acquire);
   const int32_t closing = params_.times.closing_interval();
   state_.ring.Drain([&](const Sample& sample) {
-    while (interval_ < closing && sample.end_ns() >= interval_end_ns_) Cut(now_ns, frames);
+    // The recorder may have lost its CPU since it read the clock: the sample knows better.
+    while (interval_ < closing && sample.end_ns() >= interval_end_ns_) Cut(std::max(now_ns, sample.end_ns()), frames);
     Take(sample);
   });
   if (finished) {
-    CutWhatIsLeft(now_ns, frames);
+    CutWhatIsLeft(std::max(now_ns, state_.finished_ns), frames);
     return;
   }
   if (mark == WriterState::kReturned) return;

@@ -62,7 +62,7 @@ void PrintDirectory(const v1::DirectoryDescription& directory, std::ostream& out
   out << absl::StrFormat("  %-16s %s of %s\n", "free", FormatSizeForPeople(directory.free_bytes()),
                          FormatSizeForPeople(directory.total_bytes()));
   if (!directory.caveat().empty()) {
-    out << absl::StrFormat("  %-16s %s %s\n", "note", directory.fs_type(), directory.caveat());
+    out << absl::StrFormat("  %-16s %s\n", "note", directory.caveat());
   }
 }
 

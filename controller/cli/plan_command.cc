@@ -86,7 +86,6 @@ void AddReference(CLI::App& plan, CommandLine& line) {
 void AddPlanCommand(CLI::App& app, CommandLine& line) {
   CLI::App* plan = app.add_subcommand("plan", "Print an example of a plan, or check one");
   plan->footer("Example:\n  plimsoll plan example > plan.yaml\n  plimsoll plan check plan.yaml");
-  plan->require_subcommand(1);
   AddExample(*plan, line);
   AddCheck(*plan, line);
   AddReference(*plan, line);

@@ -45,9 +45,10 @@ int ReportMain(const ReportFlags& flags, CommandLine& line) {
   if (records == 0) return PrintError(line, journal + ": holds no record of a run yet", Exit::kWrong);
   const v1::Report report = analyzer.Finish();
   line.out << (flags.json ? RenderJson(report) : RenderText(report)) << std::flush;
+  if (!line.out) PrintError(line, "standard output could not be written", Exit::kInconclusive);
   if (!flags.print_only && !is_file) {
     if (const absl::Status written = WriteReportFiles(flags.directory, report); !written.ok()) {
-      PrintError(line, written, Exit::kWrong);
+      return PrintError(line, written, Exit::kWrong);
     }
   }
   return ExitCode(report);

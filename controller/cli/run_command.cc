@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -25,8 +26,8 @@
 #include "controller/plan/plan_check.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/plan/plan_yaml.h"
-#include "controller/render/json.h"
 #include "controller/render/csv.h"
+#include "controller/render/json.h"
 #include "controller/render/text.h"
 #include "controller/run/child_agent.h"
 #include "controller/run/conductor.h"
@@ -60,6 +61,15 @@ std::string RandomToken() {
   std::string token;
   for (int i = 0; i < 16; ++i) token.push_back(static_cast<char>(random() & 0xffU));
   return token;
+}
+
+// Whether a file could be written there, before an hour's run finds out that it cannot.
+absl::Status CheckWritable(const std::string& option, const std::string& path) {
+  const std::filesystem::path parent = std::filesystem::path(path).parent_path();
+  const std::string directory = parent.empty() ? "." : parent.string();
+  if (access(directory.c_str(), W_OK | X_OK) != 0) return PosixError(option, path, errno);
+  if (std::filesystem::is_directory(path)) return PosixError(option, path, EISDIR);
+  return absl::OkStatus();
 }
 
 // The plan of file and flags, checked, with every default.
@@ -98,8 +108,6 @@ class Run {
   int Execute() {
     if (auto failure = Connect(); failure.has_value()) return Fail(*failure);
     if (flags_.dry_run) return DryRun();
-    for (const std::string& warning : Warnings(fleet_->hosts())) progress_.Warn(warning);
-    for (const std::string& note : PlanNotes(plan_)) progress_.Warn(note);
     auto results =
         ResultsDirectory::Create(flags_.out.empty() ? DefaultResultsPath(clock_.WallNow(), run_id_) : flags_.out);
     if (!results.ok()) return PrintError(line_, results.status(), Exit::kWrong);
@@ -108,6 +116,8 @@ class Run {
     if (const absl::Status written = WriteFile(results->path() + "/plan.yaml", WritePlan(plan_)); !written.ok()) {
       return PrintError(line_, written, Exit::kWrong);
     }
+    for (const std::string& warning : Warnings(fleet_->hosts())) progress_.Warn(warning);
+    for (const std::string& note : PlanNotes(plan_)) progress_.Warn(note);
     WarnOfSharedResults(results->path());
     RunLog log(*std::move(journal), clock_);
     std::optional<Failure> failure = Conduct(log);
@@ -186,13 +196,18 @@ class Run {
     line_.out << (flags_.json ? RenderJson(report) : RenderText(report));
     if (!flags_.json) line_.out << "Results in " << results.path() << "\n";
     line_.out.flush();
-    if (!log.journal_status().ok()) PrintError(line_, log.journal_status(), Exit::kOk);
-    if (!written.ok()) PrintError(line_, written, Exit::kOk);
+    int code = ExitCode(report);
+    // The measurement stands, but not all of it could be kept: that must not look like success.
+    for (const absl::Status& status : {log.journal_status(), written}) {
+      if (status.ok()) continue;
+      PrintError(line_, status, Exit::kInconclusive);
+      if (code == static_cast<int>(Exit::kOk)) code = static_cast<int>(Exit::kInconclusive);
+    }
     if (!line_.out) {
       PrintError(line_, absl::StrCat("standard output could not be written; the report is in ", results.path()),
                  Exit::kOk);
     }
-    return ExitCode(report);
+    return code;
   }
 
   int DryRun() {
@@ -248,6 +263,11 @@ class Run {
 int RunMain(const RunFlags& flags, CommandLine& line) {
   absl::StatusOr<v1::TestPlan> plan = LoadPlan(flags);
   if (!plan.ok()) return PrintError(line, plan.status(), Exit::kWrong);
+  if (!flags.csv_file.empty()) {
+    if (const absl::Status status = CheckWritable("--csv-file", flags.csv_file); !status.ok()) {
+      return PrintError(line, status, Exit::kWrong);
+    }
+  }
   return Run(flags, *std::move(plan), line).Execute();
 }
 

@@ -228,10 +228,6 @@ std::vector<std::string> PlanNotes(const v1::TestPlan& plan) {
                                  unsynced.size() > 1 ? absl::StrCat(" and ", unsynced.size() - 1, " more") : "",
                                  ": measures memory, not storage; for comparison only"));
   }
-  if (filled.criteria().empty()) {
-    notes.push_back(
-        absl::StrCat(PlanName(Plan::kCriteriaFieldNumber), " names no criterion: the run gives no verdict"));
-  }
   return notes;
 }
 

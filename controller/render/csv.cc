@@ -109,8 +109,7 @@ void AddSlowestColumns(CsvTable<ScopeRow>& table) {
   add("slowest_qm", [](const v1::SlowestReport& slowest) { return CsvCell(uint64_t{slowest.qm()}); });
   add("slowest_number", [](const v1::SlowestReport& slowest) { return CsvCell(slowest.number()); });
   add("slowest_extent", [](const v1::SlowestReport& slowest) { return CsvCell(uint64_t{slowest.extent()}); });
-  add("slowest_offset_bytes",
-      [](const v1::SlowestReport& slowest) { return CsvCell(slowest.offset_bytes()); });
+  add("slowest_offset_bytes", [](const v1::SlowestReport& slowest) { return CsvCell(slowest.offset_bytes()); });
   add("slowest_start_utc", [](const v1::SlowestReport& slowest) {
     return slowest.has_start() ? FormatMoment(slowest.start()) : std::string();
   });

@@ -10,11 +10,11 @@
 namespace plimsoll {
 namespace {
 
-constexpr int kBurstProbes = 16;
-constexpr int64_t kBurstTimeoutNs = 2 * kNsPerSecond;
+constexpr int kBurstProbes = 8;
 constexpr int64_t kShortestLeadNs = 50 * kNsPerMs;
 constexpr int64_t kShortestProbePeriodNs = 100 * kNsPerMs;
-constexpr int64_t kProbePeriodPerHostNs = kNsPerMs;
+constexpr int64_t kLongestProbePeriodNs = kNsPerSecond;
+constexpr int64_t kProbePeriodPerHostNs = 10 * kNsPerMs;
 
 // What an agent says is wrong with what it was asked for, as against trouble of its own.
 bool IsWrongInput(int32_t code) {
@@ -41,8 +41,8 @@ Conductor::Conductor(Options options)
       fleet_(*options_.fleet),
       log_(*options_.log),
       heartbeat_period_ns_(std::min(options_.plan.lease_ns() / 4, kNsPerSecond)),
-      probe_period_ns_(
-          std::max(kShortestProbePeriodNs, static_cast<int64_t>(options_.fleet->size()) * kProbePeriodPerHostNs)) {}
+      probe_period_ns_(std::clamp(static_cast<int64_t>(options_.fleet->size()) * kProbePeriodPerHostNs,
+                                  kShortestProbePeriodNs, kLongestProbePeriodNs)) {}
 
 bool Conductor::All(const std::function<bool(const Host&)>& condition) const {
   return std::all_of(fleet_.hosts().begin(), fleet_.hosts().end(), [&](const auto& host) { return condition(*host); });
@@ -120,6 +120,7 @@ std::optional<Failure> Conductor::PrepareAll() {
   sessions_open_ = true;
   next_heartbeat_ = now + heartbeat_period_ns_;
   next_probe_ = now + probe_period_ns_;
+  next_silence_ = now + options_.plan.lease_ns();
   options_.progress->Preparing();
   PumpUntil([this] {
     return interrupted_ || All([](const Host& host) { return host.phase == Host::Phase::kReady; }) ||
@@ -163,16 +164,25 @@ bool Conductor::StepIsDone() const {
 
 Conductor::ArmResult Conductor::ArmAll(uint32_t step) {
   // Fresh probes, so that the start is told to each host with the smallest error.
+  const MonotonicNs asked = clock_.Now();
   for (auto& host : fleet_.hosts()) {
     if (host->phase != Host::Phase::kReady) continue;
     host->probing = true;
     host->client->Probe(kBurstProbes);
   }
-  const MonotonicNs burst_deadline = clock_.Now() + kBurstTimeoutNs;
+  const MonotonicNs patience = asked + options_.plan.lease_ns();
   PumpUntil([&] {
-    return !MustStop().empty() || clock_.Now() >= burst_deadline ||
-           All([](const Host& host) { return host.phase != Host::Phase::kReady || !host.probing; });
+    return !MustStop().empty() || clock_.Now() >= patience ||
+           All([&](const Host& host) { return host.phase != Host::Phase::kReady || host.last_probed >= asked; });
   });
+  // Nobody is left out silently: a host whose clock is not known cannot be started with the others.
+  for (auto& host : fleet_.hosts()) {
+    if (!left_ && !interrupted_ && host->phase == Host::Phase::kReady && host->last_probed < asked &&
+        clock_.Now() >= patience) {
+      Lose(*host,
+           absl::StrCat("its clock was asked and did not answer for ", FormatDuration(options_.plan.lease_ns())));
+    }
+  }
   if (left_ || !MustStop().empty()) return ArmResult::kGiveUp;
 
   int64_t worst_round_trip_ns = 0;
@@ -196,6 +206,7 @@ Conductor::ArmResult Conductor::ArmAll(uint32_t step) {
     host->phase = Host::Phase::kArmed;
     host->armed.reset();
     host->step_done = false;
+    host->step_stopped.clear();
     v1::ControllerMessage message;
     message.mutable_arm()->set_step(step);
     message.mutable_arm()->set_start_ns(host->clock.ToRemote(start.value));
@@ -278,6 +289,12 @@ std::optional<Failure> Conductor::RunStep(uint32_t step) {
     PumpUntil([this] { return StepIsDone(); });
   }
   options_.progress->StepEnds();
+  // An agent may end a step by itself (its lease ran out) before it says what is wrong.
+  for (const auto& host : fleet_.hosts()) {
+    if (cut_short.empty() && host->phase == Host::Phase::kRunning && !host->step_stopped.empty()) {
+      cut_short = absl::StrCat(host->label, ": ", host->step_stopped);
+    }
+  }
   v1::JournalRecord record;
   record.mutable_step_end()->set_step(step);
   record.mutable_step_end()->set_cut_short(cut_short);

@@ -55,6 +55,7 @@ class Conductor {
   bool PumpUntil(const Condition& done);
   void RunTimers(MonotonicNs now);
   MonotonicNs NextTimer() const;
+  void LoseSilentHosts(MonotonicNs now);
   void Handle(Event& event);
   void HandleMessage(Host& host, v1::AgentMessage& message);
   void HandleClosed(Host& host, const absl::Status& status);
@@ -100,6 +101,8 @@ class Conductor {
   int64_t probe_period_ns_;
   MonotonicNs next_heartbeat_;
   MonotonicNs next_probe_;
+  // No host can have been silent for a lease before this.
+  MonotonicNs next_silence_;
   MonotonicNs next_flush_;
 };
 

@@ -35,7 +35,7 @@ bool Conductor::PumpUntil(const Condition& done) {
 
 MonotonicNs Conductor::NextTimer() const {
   MonotonicNs next = std::min(next_flush_, options_.progress->next_update());
-  if (sessions_open_) next = std::min({next, next_heartbeat_, next_probe_});
+  if (sessions_open_) next = std::min({next, next_heartbeat_, next_probe_, next_silence_});
   return next;
 }
 
@@ -53,12 +53,9 @@ void Conductor::RunTimers(MonotonicNs now) {
     for (auto& host : fleet_.hosts()) {
       if (host->lost() || host->phase == Host::Phase::kGone) continue;
       Send(*host, message);
-      // Events were taken just before: silence is the host's, unless this process itself stood still for so long.
-      if (now - host->last_heard > options_.plan.lease_ns()) {
-        Lose(*host, absl::StrCat("nothing heard from it for ", FormatDuration(options_.plan.lease_ns())));
-      }
     }
   }
+  if (now >= next_silence_) LoseSilentHosts(now);
   if (now >= next_probe_) {
     next_probe_ = now + probe_period_ns_;
     for (auto& host : fleet_.hosts()) {
@@ -67,6 +64,22 @@ void Conductor::RunTimers(MonotonicNs now) {
       host->client->Probe(1);
     }
   }
+}
+
+void Conductor::LoseSilentHosts(MonotonicNs now) {
+  const int64_t lease_ns = options_.plan.lease_ns();
+  MonotonicNs longest_silent = now;
+  for (auto& host : fleet_.hosts()) {
+    if (host->lost() || host->phase == Host::Phase::kGone) continue;
+    // Events were taken just before: silence is the host's, unless this process itself stood still for so long.
+    if (now - host->last_heard >= lease_ns) {
+      Lose(*host, absl::StrCat("nothing heard from it for ", FormatDuration(lease_ns)));
+    } else {
+      longest_silent = std::min(longest_silent, host->last_heard);
+    }
+  }
+  // Whoever is heard meanwhile is silent later: nobody can have been silent for a lease before that.
+  next_silence_ = longest_silent + lease_ns;
 }
 
 void Conductor::Handle(Event& event) {
@@ -113,6 +126,7 @@ void Conductor::HandleMessage(Host& host, v1::AgentMessage& message) {
       return;
     case v1::AgentMessage::kStepDone:
       host.step_done = true;
+      host.step_stopped = message.step_done().stopped();
       if (step_ < 0) return;
       record.mutable_step_done()->set_host(index);
       *record.mutable_step_done()->mutable_done() = std::move(*message.mutable_step_done());

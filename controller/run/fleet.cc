@@ -83,7 +83,9 @@ void Fleet::AbsorbProbes(Host& host, const v1::ProbeBatch& probes) {
     const int64_t half_trip = (probe.received_ns() - probe.sent_ns()) / 2;
     host.wall_difference_ns = probe.agent_wall_clock_ns() - (wall_at_reception - half_trip);
   }
-  if (probes.probes_size() > 0) host.worst_round_trip_ns = worst_ns;
+  if (probes.probes().empty()) return;
+  host.worst_round_trip_ns = worst_ns;
+  host.last_probed = clock_.Now();
 }
 
 void Fleet::DescribeAll(const std::vector<std::vector<std::string>>& directories, int64_t timeout_ns) {

@@ -31,6 +31,7 @@ struct Host {
   bool described = false;
   ClockFit clock{500};
   bool probing = false;
+  MonotonicNs last_probed;  // when probes were last answered
   int64_t worst_round_trip_ns = 0;  // of the last burst's best half
   int64_t wall_difference_ns = 0;   // the host's wall clock minus ours, at the last probe
 
@@ -40,6 +41,8 @@ struct Host {
   uint64_t prepare_total_bytes = 0;
   std::optional<v1::Armed> armed;
   bool step_done = false;
+  // Why its writers ended the step before its time; empty: they did not.
+  std::string step_stopped;
   // The first fault that it reported; its writers have stopped.
   std::optional<v1::Fault> fault;
   std::optional<v1::Released> released;

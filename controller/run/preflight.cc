@@ -149,8 +149,7 @@ std::vector<std::string> Warnings(const Hosts& hosts) {
     if (!host->description.ok() || host->description->directories_size() == 0) continue;
     const v1::DirectoryDescription& directory = DirectoryOf(*host);
     if (!directory.caveat().empty()) {
-      warnings.push_back(absl::StrCat(Who(*host), ": ", directory.path(), " is on ", directory.fs_type(), ", which ",
-                                      directory.caveat()));
+      warnings.push_back(absl::StrCat(Who(*host), ": ", directory.path(), ": ", directory.caveat()));
     }
     for (const std::string& sign : directory.queue_managers()) {
       warnings.push_back(absl::StrCat(Who(*host), ": a queue manager seems to use this file system (", sign,

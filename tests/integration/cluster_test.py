@@ -49,9 +49,9 @@ class Cluster(harness.PlimsollTest):
         lines = self.plimsoll("hosts", "10.77.0.[1-4]", "--dir", self.dir, wrap=self.network.on_controller()).out
         for number, name in enumerate(NAMES, start=1):
             self.assertIn(f"{name} (10.77.0.{number}:7461)\n", lines)
-        for fact in (r"version +\S+, protocol \d+", r"kernel +\S.*CPUs", rf"directory +{self.dir} on \S+, ", r"free +\S+ ",
-                     r"clock +offset -?0\.0\d+ s \+/- [\d.]+ us", r"wall clock +[+-]0\.\d+ s against this host",
-                     r"round trip +[\d.]+ us"):
+        for fact in (r"version +\S+, protocol \d+", r"kernel +\S.*CPUs", rf"directory +{self.dir} on \S+, ",
+                     r"free +\S+ ", r"clock +offset -?0\.0\d+ s \+/- [\d.]+ us",
+                     r"wall clock +[+-]0\.\d+ s against this host", r"round trip +[\d.]+ us"):
             self.assertEqual(len(re.findall(f"(?m)^  {fact}", lines)), 4, fact)
 
     def test_a_host_whose_network_goes_is_lost_and_the_others_data_are_kept(self):

@@ -1,5 +1,6 @@
 """Where a run's files stand, what they are called, how large they are, and that they go again."""
 
+import signal
 import stat
 
 import harness
@@ -42,10 +43,11 @@ class Files(harness.PlimsollTest):
         self.assertNotIn(bytes(4096), pages)
 
     def test_files_are_there_while_a_run_writes_and_gone_after_it(self):
-        run = self.start_run("--duration", "2")
+        run = self.start_run("--duration", "60")
         self.await_running(run)
         self.assertEqual(len(list(self.dir.glob("plimsoll-*/*/qm1/active/S000000[012].LOG"))), 3)
-        self.result_of(run, run.results)
+        run.signal(signal.SIGINT)
+        self.result_of(run, run.results, code=3)
         self.assert_nothing_left()
 
     def test_files_of_others_beside_a_run_stay_as_they_are(self):
@@ -59,7 +61,7 @@ class Files(harness.PlimsollTest):
         agent = self.agent("alpha")
         run = self.start_run("--hosts", agent.address, "--duration", "30")
         self.await_running(run)
-        agent.signal(9)
+        agent.signal(signal.SIGKILL)
         agent.finish()
         self.result_of(run, run.results, code=3)
         self.assertNotEqual(list(self.dir.iterdir()), [])
@@ -74,7 +76,7 @@ class Files(harness.PlimsollTest):
         agent = self.agent("alpha")
         self.run_plan("--hosts", agent.address, "--keep-files")
         kept = sorted(self.dir.rglob("*.LOG"))
-        agent.signal(9)
+        agent.signal(signal.SIGKILL)
         agent.finish()
         self.agent("alpha")
         self.assertEqual(sorted(self.dir.rglob("*.LOG")), kept)

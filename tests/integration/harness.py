@@ -268,8 +268,8 @@ class PlimsollTest(unittest.TestCase):
         return result
 
     def await_running(self, process):
-        """Waits until the first step of a run writes and has given its first figures."""
-        process.await_err(r"^step 1/")
+        """Waits until the first step of a run has given its first figures."""
+        process.await_err(r"^step 1/.*  [1-9][\d,]* IO/s")
 
     def assert_nothing_left(self, directory=None):
         """No run has left anything below the directory."""
@@ -301,7 +301,7 @@ def cluster(step):
 
 
 def main():
-    """Runs the file's tests. A skipped test makes the whole file count as skipped, so that nobody takes it for passed."""
+    """Runs the file's tests. A skipped one makes the whole file count as skipped: nobody shall take it for passed."""
     result = unittest.main(module="__main__", verbosity=2, exit=False).result
     if not result.wasSuccessful():
         sys.exit(1)

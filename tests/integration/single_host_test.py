@@ -1,5 +1,7 @@
 """`plimsoll run` without hosts: one agent of its own on this machine."""
 
+import os
+import pty
 import shutil
 
 import harness
@@ -21,7 +23,7 @@ class SingleHost(harness.PlimsollTest):
         self.assertEqual(list(self.runtime.iterdir()), [], "the child agent's socket is left")
 
     def test_the_child_agent_ends_with_its_run(self):
-        run = self.start_run("--duration", "2")
+        run = self.start_run("--duration", "3")
         self.await_running(run)
         (child,) = harness.children_of(run.pid)
         self.assertEqual(harness.comm_of(child), "plimsoll-agent")
@@ -49,6 +51,27 @@ class SingleHost(harness.PlimsollTest):
 
     def test_quiet_shows_no_progress(self):
         self.assertNotRegex(self.run_plan("--quiet").err, "preparing|step 1")
+
+    def test_on_a_terminal_progress_is_shown_in_place(self):
+        terminal, end = pty.openpty()
+        with open(terminal, "rb", buffering=0) as shown:
+            run = self.start_plimsoll("run", "--dir", self.dir, "--duration", "1", "--file-size", "64k", "--out",
+                                      self.base / "out", wrap=["sh", "-c", f'exec "$@" 2>{os.ttyname(end)}', "sh"])
+            self.assertEqual(run.finish(), 0)
+            os.set_blocking(terminal, False)
+            text = os.read(terminal, 1 << 16).decode()
+        os.close(end)
+        self.assertRegex(text, r"\r\x1b\[Kstep 1/1 .* IO/s")
+        self.assertEqual(text.rpartition("\r")[2], "\x1b[K", "the line is left behind")
+
+    def test_standard_output_that_takes_nothing_is_told(self):
+        full = ["sh", "-c", 'exec "$@" >/dev/full', "sh"]
+        result = self.run_plan(wrap=full)
+        self.assertEqual(result.errors[-1],
+                         f"plimsoll: standard output could not be written; the report is in {result.results}")
+        again = self.start_plimsoll("report", result.results, wrap=full)
+        again.finish()
+        self.assertIn("standard output could not be written", again.err)
 
     def test_a_sweep_measures_each_block_size_in_a_step_of_its_own(self):
         report = self.run_plan("--bsize", "4k,16k,64k,128k", "--qm", "2").report

@@ -24,7 +24,7 @@ class Write:
 
 def options(output):
     """The command line to run a program under."""
-    return ["strace", "-f", "-y", "-s", "0", "-ttt", "-o", output]
+    return ["strace", "-f", "-y", "-s", "16", "-ttt", "-o", output]
 
 
 def threads(path):

@@ -51,7 +51,8 @@ class SystemCalls(harness.PlimsollTest):
         return [call.name for call in measured[second:]]
 
     def openings(self, calls):
-        return [call for call in calls if call.name in ("openat", "openat2", "open", "creat") and ".LOG" in call.arguments]
+        names = ("openat", "openat2", "open", "creat")
+        return [call for call in calls if call.name in names and ".LOG" in call.arguments]
 
     def test_extents_are_made_anew_with_the_flags_that_the_report_names(self):
         report, calls, _ = self.trace()

@@ -12,39 +12,9 @@
 #include <functional>
 #include <string>
 
+#include "tests/temp_directory.h"
+
 namespace plimsoll::testing {
-
-// A directory of its own for each test, removed at the end.
-class TempDirectory {
- public:
-  TempDirectory() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "plimsoll-test-XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) {
-      std::perror("mkdtemp");
-      std::abort();
-    }
-    path_ = std::filesystem::canonical(pattern);
-  }
-  ~TempDirectory() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TempDirectory(const TempDirectory&) = delete;
-  TempDirectory& operator=(const TempDirectory&) = delete;
-
-  std::string path() const { return path_.string(); }
-  // Always below this directory, also for a name that starts with a slash.
-  std::string Sub(const std::string& name) const {
-    return (path_ / std::filesystem::path(name).relative_path()).lexically_normal().string();
-  }
-  std::string MakeDirectory(const std::string& name) const {
-    std::filesystem::create_directories(Sub(name));
-    return Sub(name);
-  }
-
- private:
-  std::filesystem::path path_;
-};
 
 inline void WriteText(const std::string& path, const std::string& text) {
   std::ofstream(path) << text;

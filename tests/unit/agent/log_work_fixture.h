@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -50,10 +51,15 @@ class KeepingSink final : public WorkSink {
     while (done_.size() <= taken_) changed_.Wait(mutex_);
     return done_[taken_++];
   }
-  // Waits for the first frame that has a write in it.
-  void AwaitWrites() {
+  // Waits until `writers` writers have told of a write in `step`.
+  void AwaitWrites(size_t writers = 1, uint32_t step = 0) {
     const MutexLock lock(mutex_);
-    while (!AnyWrite()) changed_.Wait(mutex_);
+    while (WritersWithWrites(step) < writers) changed_.Wait(mutex_);
+  }
+  // Forgets the frames, for another run of the same step.
+  void Clear() {
+    const MutexLock lock(mutex_);
+    batches_.clear();
   }
   std::vector<v1::Frame> Frames() {
     const MutexLock lock(mutex_);
@@ -71,13 +77,14 @@ class KeepingSink final : public WorkSink {
   }
 
  private:
-  bool AnyWrite() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  size_t WritersWithWrites(uint32_t step) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    std::set<uint32_t> writers;
     for (const v1::FrameBatch& batch : batches_) {
       for (const v1::Frame& frame : batch.frames()) {
-        if (frame.latency().count() > 0) return true;
+        if (frame.step() == step && frame.latency().count() > 0) writers.insert(frame.qm());
       }
     }
-    return false;
+    return writers.size();
   }
 
   Mutex mutex_;

@@ -147,6 +147,20 @@ TEST_F(ConductorTest, StopsTheOthersWhenAHostIsLost) {
   EXPECT_THAT(Records(v1::JournalRecord::kRunEnd)[0].run_end().cut_short(), HasSubstr("beta"));
 }
 
+TEST_F(ConductorTest, LosesAHostThatSaysNothingForALease) {
+  plan_.set_lease_ns(200 * kNsPerMs);
+  scripts_[0].run_until_stopped = true;
+  scripts_[1].silent_from_step = 0;
+  EXPECT_FALSE(Run().has_value()) << "what was measured has its report";
+  const auto lost = Records(v1::JournalRecord::kHostLost);
+  ASSERT_EQ(lost.size(), 1U) << "the other answers heartbeats";
+  EXPECT_EQ(lost[0].host_lost().host(), 1U);
+  EXPECT_THAT(lost[0].host_lost().reason(), HasSubstr("nothing heard from it for 200ms"));
+  const auto frames = Records(v1::JournalRecord::kFrames);
+  ASSERT_EQ(frames.size(), 2U) << "the lost host's own data stay";
+  EXPECT_THAT(diaries_[0], ElementsAre("open", "prepare", "arm 0", "stop", "release"));
+}
+
 TEST_F(ConductorTest, GoesOnWithTheOthersWhereThePlanSaysSo) {
   plan_.set_on_host_loss(v1::HOST_LOSS_POLICY_CONTINUE);
   plan_.add_block_size_bytes(8192);
@@ -154,6 +168,24 @@ TEST_F(ConductorTest, GoesOnWithTheOthersWhereThePlanSaysSo) {
   EXPECT_FALSE(Run().has_value());
   EXPECT_THAT(diaries_[0], ElementsAre("open", "prepare", "arm 0", "arm 1", "release"));
   EXPECT_THAT(diaries_[1], Not(Contains("arm 1")));
+}
+
+TEST_F(ConductorTest, AHostWhoseClockIsNotKnownIsLostAndNotLeftOutSilently) {
+  plan_.set_lease_ns(200 * kNsPerMs);
+  scripts_[1].answer_probes = false;
+  const auto failure = Run();
+  ASSERT_TRUE(failure.has_value()) << "the other host was measured without it";
+  EXPECT_THAT(failure->lines, ElementsAre(HasSubstr("beta")));
+  ASSERT_EQ(Records(v1::JournalRecord::kHostLost).size(), 1U);
+  EXPECT_THAT(diaries_[0], Not(Contains("arm 0")));
+}
+
+TEST_F(ConductorTest, SaysWhyAnAgentEndedAStepByItself) {
+  scripts_[1].ends_early = "the lease ran out";
+  EXPECT_FALSE(Run().has_value());
+  const auto ends = Records(v1::JournalRecord::kStepEnd);
+  ASSERT_EQ(ends.size(), 1U);
+  EXPECT_THAT(ends[0].step_end().cut_short(), HasSubstr("the lease ran out"));
 }
 
 TEST_F(ConductorTest, NamesEveryHostThatCouldNotPrepare) {

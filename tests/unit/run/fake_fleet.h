@@ -21,13 +21,18 @@ struct FakeScript {
   // Agent's clock minus the controller's.
   int64_t clock_offset_ns = 0;
   absl::Status describe_error;
+  bool answer_probes = true;
   absl::Status prepare_fault;
   // How many Arm messages are answered with late.
   int late_arms = 0;
   // The session breaks when it is armed for this step.
   int break_at_step = -1;
+  // Says nothing any more once it has been armed for this step, as an agent that was frozen.
+  int silent_from_step = -1;
   // Steps end only when Stop comes.
   bool run_until_stopped = false;
+  // Not empty: steps end early for this reason, and the Fault comes only after StepDone.
+  std::string ends_early;
   // Called when the agent has been armed and has sent its first frame.
   std::function<void()> on_running = [] {};
   std::vector<std::string> visible_hosts;
@@ -61,6 +66,7 @@ class FakeAgent final : public AgentClient {
   }
 
   void Probe(int count) override {
+    if (!script_.answer_probes) return;
     v1::ProbeBatch batch;
     for (int i = 0; i < count; ++i) {
       v1::ProbeResult& probe = *batch.add_probes();
@@ -76,6 +82,7 @@ class FakeAgent final : public AgentClient {
   void OpenSession() override { diary_.emplace_back("open"); }
 
   void Send(v1::ControllerMessage message) override {
+    if (silent_) return;
     switch (message.message_case()) {
       case v1::ControllerMessage::kPrepare:
         diary_.emplace_back("prepare");
@@ -140,8 +147,13 @@ class FakeAgent final : public AgentClient {
       armed_ = false;
       return listener_.OnSessionClosed(absl::UnavailableError("connection reset"));
     }
+    silent_ = script_.silent_from_step == static_cast<int>(arm.step());
     script_.on_running();
-    if (!script_.run_until_stopped) FinishStep("");
+    if (!script_.ends_early.empty()) {
+      FinishStep(script_.ends_early);
+      return Tell([&](v1::AgentMessage& m) { m.mutable_fault()->set_message(script_.ends_early); });
+    }
+    if (!silent_ && !script_.run_until_stopped) FinishStep("");
   }
 
   // One interval with ten writes of 1 ms.
@@ -185,6 +197,7 @@ class FakeAgent final : public AgentClient {
   const Clock& clock_;
   AgentListener& listener_;
   bool armed_ = false;
+  bool silent_ = false;
   uint32_t step_ = 0;
   int64_t armed_start_ns_ = 0;
 };

@@ -1,0 +1,78 @@
+"""Agents that are not there, or not to be had: exit code 4, each one named."""
+
+import shutil
+import signal
+import socket
+
+import harness
+
+
+def free_port():
+    """A port on which nobody listens just now."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
+
+
+class CannotRun(harness.PlimsollTest):
+
+    def not_run(self, *arguments):
+        result = self.plimsoll("run", "--dir", self.dir, *arguments, code=4)
+        self.assertEqual(result.out, "", result)
+        self.assertFalse((self.base / "plimsoll-results").exists(), "a directory for results was made")
+        return result.errors
+
+    def test_each_agent_that_is_down_is_named(self):
+        alpha = self.agent("alpha")
+        down = [f"127.0.0.1:{free_port()}", f"unix:{self.base}/nobody.sock"]
+        lines = self.not_run("--hosts", ",".join([down[0], alpha.address, down[1]]))
+        self.assertEqual(len(lines), 2, lines)
+        for address, line in zip(down, lines):
+            self.assertTrue(line.startswith(f"plimsoll: agent at {address}: "), line)
+            self.assertRegex(line, "[Rr]efused|[Nn]o such file|connect")
+        self.assert_nothing_left()
+
+    def test_hosts_shows_those_that_are_there_and_names_the_others(self):
+        alpha = self.agent("alpha")
+        down = f"127.0.0.1:{free_port()}"
+        result = self.plimsoll("hosts", "--hosts", f"{down},{alpha.address}", code=4)
+        self.assertIn(f"alpha ({alpha.address})\n", result.out)
+        self.assertEqual(len(result.errors), 1, result)
+        self.assertIn(f"agent at {down}: ", result.err)
+
+    def test_a_busy_agent_says_who_holds_it(self):
+        alpha = self.agent("alpha")
+        first = self.start_run("--hosts", alpha.address, "--duration", "30")
+        self.await_running(first)
+        (directory,) = self.dir.iterdir()
+        run_id = directory.name.removeprefix("plimsoll-")
+        (line,) = self.not_run("--hosts", alpha.address)
+        self.assertRegex(line, rf"^plimsoll: agent at {alpha.address} is busy: run {run_id} of \S+ holds it for \d+ s$")
+        self.assertIn(f"run {run_id} of ", self.plimsoll("hosts", "--hosts", alpha.address).out)
+        # The one that holds it is not disturbed.
+        self.assertTrue(first.running())
+        first.signal(signal.SIGINT)
+        result = self.result_of(first, first.results, code=3)
+        self.assertEqual(result.report["run"]["state"], "interrupted")
+        self.run_plan("--hosts", alpha.address)
+
+    def test_an_address_that_answers_but_is_no_agent(self):
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            address = f"127.0.0.1:{server.getsockname()[1]}"
+            (line,) = self.not_run("--hosts", address, "--lease", "1s")
+            self.assertTrue(line.startswith(f"plimsoll: agent at {address}: "), line)
+
+    def test_a_name_that_is_nobodys(self):
+        (line,) = self.not_run("--hosts", "no-such-host.invalid", "--lease", "2s")
+        self.assertTrue(line.startswith("plimsoll: agent at no-such-host.invalid:7461: "), line)
+
+    def test_a_run_without_hosts_names_the_agent_program_that_is_not_beside_it(self):
+        program = shutil.copy(harness.binary("plimsoll"), self.base)
+        process = self.start(harness.Process, [program, "run", "--dir", self.dir])
+        self.assertEqual(process.finish(), 4)
+        self.assertEqual(process.err, f"plimsoll: start {self.base}/plimsoll-agent: No such file or directory (2)\n")
+        self.assertEqual(list(self.runtime.iterdir()), [])
+
+
+if __name__ == "__main__":
+    harness.main()

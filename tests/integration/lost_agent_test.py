@@ -1,0 +1,96 @@
+"""An agent that dies or stands still: the run ends with the host named, and keeps every host's data."""
+
+import pathlib
+import signal
+
+import harness
+
+BLOCK_BYTES = 64 << 10
+
+
+class LostAgent(harness.PlimsollTest):
+
+    def setUp(self):
+        super().setUp()
+        self.alpha, self.beta = self.agent("alpha"), self.agent("beta")
+
+    def start_both(self, *arguments, duration="60"):
+        run = self.start_run("--hosts", f"{self.alpha.address},{self.beta.address}", "--duration", duration, "--bsize",
+                             "64k", *arguments)
+        self.await_running(run)
+        return run
+
+    def assert_beta_was_lost(self, result):
+        report = result.report
+        self.assertEqual([host["label"] for host in report["hosts"] if "lost" in host], ["beta"])
+        self.assertIn("data_until", report["hosts"][1]["lost"])
+        self.assertEqual(report["verdict"]["outcome"], "inconclusive")
+        for scope in harness.scopes(report["steps"][0], "host"):
+            self.assertGreater(scope["writes"], 0, scope)
+            self.assertEqual("data_until" in scope, scope["host"] == "beta")
+        self.assertRegex(result.out, "(?m)beta.* lost")
+        self.assertRegex(result.err, "(?m)^plimsoll: host beta is lost: ")
+        return report
+
+    def test_a_killed_agent_is_named_and_all_data_are_kept(self):
+        run = self.start_both()
+        self.beta.signal(signal.SIGKILL)
+        report = self.assert_beta_was_lost(self.result_of(run, run.results, code=3))
+        self.assertEqual(report["steps"][0]["cut_short"], "host beta was lost (--on-host-loss abort)")
+        self.assertEqual([path.name for path in self.dir.glob("*/*")], ["beta"], "alpha cleans up, beta cannot")
+
+    def test_an_agent_lost_while_it_prepares_is_named_and_the_others_clean_up(self):
+        run = self.start_run("--hosts", f"{self.alpha.address},{self.beta.address}", "--file-size", "1g", "--num-files",
+                             "3")
+        harness.wait_until(lambda: len(list(self.dir.glob("*/*/qm1/active/*.LOG"))) == 2, "extents of both")
+        self.beta.signal(signal.SIGKILL)
+        result = self.result_of(run, code=4)
+        self.assertRegex(result.errors[-1], rf"^plimsoll: beta \({self.beta.address}\) was lost while preparing$")
+        self.assertFalse(run.results.exists())
+        self.assertEqual([path.name for path in self.dir.glob("*/*")], ["beta"])
+
+    def test_the_others_go_on_where_that_is_asked_for(self):
+        run = self.start_both("--on-host-loss", "continue", duration="4")
+        self.beta.signal(signal.SIGKILL)
+        report = self.assert_beta_was_lost(self.result_of(run, run.results, code=3))
+        (step,) = report["steps"]
+        self.assertEqual((step["cut_short"], step["measured_ns"]), ("", 4_000_000_000))
+        alpha, beta = harness.scopes(step, "host")
+        self.assertEqual(alpha["measured_ns"], 4_000_000_000)
+        self.assertLess(beta["measured_ns"], 4_000_000_000)
+
+    def test_a_frozen_agent_is_noticed_and_writes_no_more_when_it_is_woken(self):
+        run = self.start_both("--lease", "2s")
+        self.beta.signal(signal.SIGSTOP)
+        report = self.assert_beta_was_lost(self.result_of(run, run.results, code=3))
+        self.assertRegex(report["hosts"][1]["lost"]["reason"], "nothing heard from it for 2 ?s")
+        before = self.written_bytes(self.beta)
+        self.beta.signal(signal.SIGCONT)
+        self.beta.await_err("session of .* ends: ")
+        # One write may have been about to enter the kernel when the process stood still.
+        self.assertLess(self.written_bytes(self.beta) - before, 2 * BLOCK_BYTES)
+        self.await_nothing_left()
+        self.run_plan("--hosts", f"{self.alpha.address},{self.beta.address}")
+
+    def written_bytes(self, agent):
+        """What the process has given to write calls, those of ended threads included."""
+        text = pathlib.Path(f"/proc/{agent.agent_pid}/io").read_text()
+        return int(text.split("wchar: ")[1].split()[0])
+
+    def test_an_agent_that_is_told_to_end_stops_its_run_and_cleans_up(self):
+        run = self.start_both()
+        self.beta.signal(signal.SIGTERM)
+        self.assertEqual(self.beta.finish(), 0)
+        result = self.result_of(run, run.results, code=3)
+        alpha, beta = result.report["hosts"]
+        self.assertEqual([fault["message"] for fault in beta["faults"]], ["the agent was told to end"])
+        self.assertEqual(alpha["faults"], [])
+        self.assertEqual(result.report["run"]["state"], "aborted")
+        self.assertIn("host beta failed: the agent was told to end", result.out)
+        for scope in harness.scopes(result.report["steps"][0], "host"):
+            self.assertGreater(scope["writes"], 0, scope)
+        self.assert_nothing_left()
+
+
+if __name__ == "__main__":
+    harness.main()
