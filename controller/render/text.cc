@@ -98,11 +98,10 @@ std::vector<std::string> TextHeading(const v1::Report& report) {
     for (const std::string& line : Wrap(Neutralise(run.name()), kTextWidth)) lines.push_back(line);
   }
   if (run.state() != v1::RUN_STATE_COMPLETE) {
-    const std::string state =
-        absl::AsciiStrToUpper(absl::StrReplaceAll(EnumName(*v1::RunState_descriptor(), run.state()), {{"_", " "}}));
-    for (const std::string& line : Wrap(Neutralise(absl::StrCat(state, ": ", run.state_reason())), kTextWidth)) {
-      lines.push_back(line);
-    }
+    const std::string state = absl::StrReplaceAll(EnumName(*v1::RunState_descriptor(), run.state()), {{"_", " "}});
+    std::string text = absl::AsciiStrToUpper(state);
+    if (run.state_reason() != state) absl::StrAppend(&text, ": ", run.state_reason());
+    for (const std::string& line : Wrap(Neutralise(text), kTextWidth)) lines.push_back(line);
   }
   lines.emplace_back();
 

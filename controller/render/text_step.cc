@@ -238,7 +238,9 @@ std::vector<std::string> TextStep(const v1::Report& report, const v1::StepReport
     AddIndented(totals, lines);
   }
   if (cluster->has_slowest()) AddSlowest(report, cluster->slowest(), lines);
-  if (step.has_start_skew()) {
+  const auto writers =
+      absl::c_count_if(step.scopes(), [](const v1::ScopeReport& scope) { return scope.kind() == v1::SCOPE_KIND_QM; });
+  if (step.has_start_skew() && writers > 1) {
     const int64_t error_ns = step.start_skew().error_ns();
     AddIndented(absl::StrCat("Start skew: ", FormatShortTime(step.start_skew().skew_ns()),
                              error_ns == 0 ? "" : absl::StrCat(" +/- ", FormatShortTime(error_ns))),
