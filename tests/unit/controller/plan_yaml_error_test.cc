@@ -14,7 +14,6 @@
 namespace plimsoll {
 namespace {
 
-using ::plimsoll::testing::IsOk;
 using ::plimsoll::testing::StatusIs;
 using ::testing::HasSubstr;
 using ::testing::Not;
