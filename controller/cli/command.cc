@@ -37,6 +37,7 @@ std::string DescribeExtras(const CLI::App& app) {
     const auto commands = command.get_subcommands([](const CLI::App* /*each*/) { return true; });
     if (commands.empty()) return absl::StrCat("unexpected argument ", Quoted(extras.front()));
     std::vector<std::string> names;
+    names.reserve(commands.size());
     for (const CLI::App* each : commands) names.push_back(each->get_name());
     return absl::StrCat("unknown command ", Quoted(extras.front()), ClosestHint(extras.front(), names));
   }

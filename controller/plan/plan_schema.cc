@@ -112,6 +112,7 @@ std::string FieldKey(const FieldDescriptor& field) {
 
 std::vector<std::string> FieldKeys(const Descriptor& message) {
   std::vector<std::string> keys;
+  keys.reserve(static_cast<size_t>(message.field_count()));
   for (int i = 0; i < message.field_count(); ++i) keys.push_back(FieldKey(*message.field(i)));
   return keys;
 }
@@ -188,7 +189,7 @@ std::string Expected(const FieldDescriptor& field) {
 
 std::string Summary(const FieldDescriptor& field) {
   const std::string& default_value = RuleOf(field).default_value();
-  const std::string range = RangeText(field);
+  std::string range = RangeText(field);
   if (default_value.empty()) return range;
   return absl::StrCat("default ", default_value, range.empty() ? "" : ", ", range);
 }

@@ -58,7 +58,7 @@ absl::StatusOr<FieldValue> ParseNumber(const FieldDescriptor& field, const std::
 
 absl::StatusOr<FieldValue> ParseInteger(const FieldDescriptor& field, const std::string& text) {
   constexpr const char* kProblem = "is not a whole number";
-  PLIMSOLL_ASSIGN_OR_RETURN(const FieldValue value, ParseNumber<int64_t>(field, text, kProblem));
+  PLIMSOLL_ASSIGN_OR_RETURN(FieldValue value, ParseNumber<int64_t>(field, text, kProblem));
   const int64_t number = std::get<int64_t>(value);
   switch (field.cpp_type()) {
     case FieldDescriptor::CPPTYPE_INT64:

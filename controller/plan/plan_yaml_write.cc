@@ -70,6 +70,7 @@ class PlanWriter {
     if (!field.is_repeated()) return " " + Value(field, message, 0);
     if (KindOf(field) != ValueKind::kText) {
       std::vector<std::string> values;
+      values.reserve(static_cast<size_t>(count));
       for (int n = 0; n < count; ++n) values.push_back(Value(field, message, n));
       return absl::StrCat(" [", absl::StrJoin(values, ", "), "]");
     }

@@ -18,13 +18,15 @@ namespace {
 using ::testing::HasSubstr;
 
 class PlanCommandTest : public ::testing::Test {
+ public:
+  ~PlanCommandTest() override { std::filesystem::remove_all(dir_); }
+
  protected:
   PlanCommandTest() {
     std::string name = (std::filesystem::temp_directory_path() / "plimsoll-XXXXXX").string();
     dir_ = mkdtemp(name.data());
     path_ = dir_ + "/plan.yaml";
   }
-  ~PlanCommandTest() override { std::filesystem::remove_all(dir_); }
 
   int Run(const std::vector<std::string>& args) {
     out_.str("");

@@ -34,7 +34,7 @@ absl::StatusOr<v1::TestPlan> Apply(const std::string& yaml, const std::vector<st
   app.parse(std::vector<std::string>(args.rbegin(), args.rend()));
   auto plan = ReadPlan(yaml, "plan.yaml");
   EXPECT_THAT(plan, IsOk());
-  if (const absl::Status status = flags.ApplyTo(*plan); !status.ok()) return status;
+  if (absl::Status status = flags.ApplyTo(*plan); !status.ok()) return status;
   return plan;
 }
 
@@ -159,12 +159,14 @@ TEST(PlanFlags, AnOptionReachesTheHostsThatOptionsName) {
 }
 
 class HostsFileTest : public ::testing::Test {
+ public:
+  ~HostsFileTest() override { std::filesystem::remove_all(dir_); }
+
  protected:
   HostsFileTest() {
     std::string name = (std::filesystem::temp_directory_path() / "plimsoll-XXXXXX").string();
     dir_ = mkdtemp(name.data());
   }
-  ~HostsFileTest() override { std::filesystem::remove_all(dir_); }
 
   std::string Write(const std::string& text) const {
     const std::string path = dir_ + "/hosts";

@@ -14,7 +14,6 @@
 namespace plimsoll {
 namespace {
 
-using ::plimsoll::testing::IsOk;
 using ::plimsoll::testing::StatusIs;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -132,7 +131,7 @@ TEST(PlanYamlErrors, WhatIsNoYamlIsToldWhereItBreaks) {
       {"name: x\n---\nname: y\n", "2:1: a second document; expected one plan"},
       {"name: a\xFF\n", "1:8: not UTF-8; a plan is UTF-8 text"},
       {"name: x\nduration: \x01\n", "2:11: a control character; a plan is text"},
-      {std::string("\xFF\xFEn\0", 4), "1:1: not UTF-8; a plan is UTF-8 text"},
+      {std::string_view("\xFF\xFEn\0", 4), "1:1: not UTF-8; a plan is UTF-8 text"},
   });
 }
 
