@@ -30,5 +30,5 @@ install_missing() {
   fi
   echo "Installing ${missing[*]}" >&2
   "${as_root[@]}" apt-get update -q >&2 &&
-    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install --no-install-recommends -y -q "${missing[@]}" >&2
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install --no-install-recommends -y -q "${missing[@]}" >&2
 }
