@@ -108,9 +108,9 @@ std::string FormatMoment(const Timestamp& moment) {
   return FormatUtc(seconds * kNsPerSecond + std::clamp<int64_t>(moment.nanos(), 0, kNsPerSecond - 1));
 }
 
-std::string RenderJson(const v1::Report& report) {
+std::string RenderJson(const Message& message) {
   JsonWriter json;
-  WriteMessage(report, json);
+  WriteMessage(message, json);
   return json.Take();
 }
 

@@ -1,16 +1,18 @@
-// A report as JSON, and the schema of that JSON.
+// Reports and comparisons as JSON, and the schema of that JSON.
 #pragma once
 
 #include <string>
 
 #include "google/protobuf/descriptor.h"
-#include "plimsoll/v1/report.pb.h"
+#include "google/protobuf/message.h"
+#include "google/protobuf/timestamp.pb.h"
 
 namespace plimsoll {
 
-// Field names as in report.proto and in its order, zeros printed, what has presence and is absent left out, 64-bit
-// numbers as numbers, moments as RFC 3339 with nine digits, enums in lower case without their prefix, bytes as hex.
-std::string RenderJson(const v1::Report& report);
+// Field names as in the message's proto and in its order, zeros printed, what has presence and is absent left out,
+// 64-bit numbers as numbers, moments as RFC 3339 with nine digits, enums in lower case without their prefix, bytes as
+// hex.
+std::string RenderJson(const google::protobuf::Message& message);
 
 // JSON schema (draft 2020-12) of what RenderJson makes of messages of `type`. Its descriptions are the comments of the
 // proto files, where the descriptor knows its source; those compiled in do not.

@@ -1,0 +1,70 @@
+// Measures how often `plimsoll compare` is wrong, on simulated runs; docs/compare.md has the figures.
+//
+//   compare_simulation [TABLES [REPLICATES [SEED]]]
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "tests/unit/compare/simulated_tables.h"
+
+namespace {
+
+using plimsoll::testing::CompareTables;
+using plimsoll::testing::SimulatedLaw;
+using plimsoll::testing::TableRates;
+
+struct Case {
+  std::string name;
+  SimulatedLaw law;
+  double slower = 1;
+};
+
+SimulatedLaw Law(double phi, size_t seconds = 60, double writes = 2'000) {
+  SimulatedLaw law;
+  law.phi = phi;
+  law.seconds = seconds;
+  law.writes = writes;
+  return law;
+}
+
+std::vector<Case> Cases() {
+  std::vector<Case> cases;
+  for (const double phi : {0.0, 0.3, 0.5}) cases.push_back({"equal", Law(phi)});
+  for (const double phi : {0.0, 0.3, 0.5}) cases.push_back({"10 % slower", Law(phi), 1.1});
+  for (const double phi : {0.3, 0.5}) cases.push_back({"5 % slower", Law(phi), 1.05});
+  cases.push_back({"equal, 170 writes/s", Law(0.5, 60, 170)});
+  cases.push_back({"equal, restless tail", Law(0.5)});
+  cases.back().law.restless_tail = true;
+  cases.push_back({"equal, bursts", Law(0.5)});
+  cases.back().law.bursts = true;
+  for (const size_t seconds : {size_t{10}, size_t{20}, size_t{300}}) {
+    cases.push_back({"equal, " + std::to_string(seconds) + " s", Law(0.5, seconds)});
+  }
+  for (const double phi : {0.7, 0.8, 0.9, 0.95}) cases.push_back({"equal", Law(phi)});
+  return cases;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto number = [&](int index, uint64_t other) {
+    return argc > index ? std::strtoull(argv[index], nullptr, 10) : other;
+  };
+  const uint64_t tables = number(1, 200);
+  const uint64_t replicates = number(2, 9'999);
+  const uint64_t seed = number(3, 1);
+  std::printf("%-22s %5s %8s %12s %13s %12s\n", "pairs", "phi", "tables", "any clear", "mean longer", "run longer");
+  for (const Case& each : Cases()) {
+    const TableRates rates = CompareTables(each.law, each.slower, tables, replicates, seed);
+    if (rates.tables == 0) return 1;
+    const auto percent = [&rates](size_t count) {
+      return 100 * static_cast<double>(count) / static_cast<double>(rates.tables);
+    };
+    std::printf("%-22s %5.2f %8zu %10.2f %% %11.2f %% %10.2f %%\n", each.name.c_str(), each.law.phi, rates.tables,
+                percent(rates.any_clear), percent(rates.mean_longer), percent(rates.run_longer));
+    std::fflush(stdout);
+  }
+  return 0;
+}
