@@ -47,7 +47,7 @@ double ForFirstOrder(double phi, double n) {
 
 size_t BlockLength(const std::vector<double>& values) {
   const double variance = Autocovariance(values, 0);
-  const size_t longest = std::max<size_t>(values.size() / 6, 1);
+  const size_t longest = std::max<size_t>(values.size() / 8, 1);
   if (values.size() < 8 || !(variance > 0)) return 1;
   const double length = std::max(PolitisWhite(values, variance), ForFirstOrder(std::max(Autocorrelation(values), 0.0),
                                                                                static_cast<double>(values.size())));

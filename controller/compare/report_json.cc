@@ -206,14 +206,10 @@ absl::StatusOr<v1::Report> ParseReportJson(const std::string& text) {
   } catch (const json::exception& error) {
     return absl::InvalidArgumentError(absl::StrCat("is no JSON: ", Trimmed(error.what())));
   }
-  const auto is = [&document](const char* name, json::value_t type) {
-    const auto found = document.find(name);
-    return found != document.end() && found->type() == type;
-  };
-  if (!document.is_object() || !is("format", json::value_t::number_unsigned) || !is("run", json::value_t::object) ||
-      !is("steps", json::value_t::array)) {
-    return absl::InvalidArgumentError("is no report of a run (report.json)");
-  }
+  const bool is_report = document.is_object() && document.contains("format") &&
+                         document["format"].is_number_unsigned() && document.contains("run") &&
+                         document.contains("steps");
+  if (!is_report) return absl::InvalidArgumentError("is no report of a run (report.json)");
   if (const auto format = document["format"].get<uint64_t>(); format != kFormat) {
     return absl::FailedPreconditionError(
         absl::StrCat("has format ", format, "; this version of plimsoll reads format ", kFormat));

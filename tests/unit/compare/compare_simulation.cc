@@ -55,15 +55,16 @@ int main(int argc, char** argv) {
   const uint64_t tables = number(1, 200);
   const uint64_t replicates = number(2, 9'999);
   const uint64_t seed = number(3, 1);
-  std::printf("%-22s %5s %8s %12s %13s %12s\n", "pairs", "phi", "tables", "any clear", "mean longer", "run longer");
+  std::printf("%-22s %5s %8s %12s %13s %12s\n", "pairs", "phi", "tables", "any clear", "means longer", "run longer");
   for (const Case& each : Cases()) {
     const TableRates rates = CompareTables(each.law, each.slower, tables, replicates, seed);
     if (rates.tables == 0) return 1;
-    const auto percent = [&rates](size_t count) {
-      return 100 * static_cast<double>(count) / static_cast<double>(rates.tables);
+    const auto percent = [](size_t count, size_t all) {
+      return 100 * static_cast<double>(count) / static_cast<double>(all);
     };
     std::printf("%-22s %5.2f %8zu %10.2f %% %11.2f %% %10.2f %%\n", each.name.c_str(), each.law.phi, rates.tables,
-                percent(rates.any_clear), percent(rates.mean_longer), percent(rates.run_longer));
+                percent(rates.any_clear, rates.tables), percent(rates.means_longer, rates.means),
+                percent(rates.run_longer, rates.tables));
     std::fflush(stdout);
   }
   return 0;

@@ -22,18 +22,18 @@ TableRates CompareTables(const SimulatedLaw& law, double slower, size_t tables, 
     if (!comparison.ok()) return {};
     bool any = false;
     bool needed = false;
-    size_t longer = 0;
     for (const v1::BlockSizeComparison& block_size : comparison->block_sizes()) {
       needed = needed || block_size.pairs(0).needed_seconds() > 0;
       for (const v1::ComparedRow& row : block_size.pairs(0).rows()) {
         any = any || row.finding() == v1::FINDING_BETTER || row.finding() == v1::FINDING_WORSE;
-        if (row.figure() == v1::FIGURE_AVG && row.finding() == v1::FINDING_WORSE) ++longer;
+        if (row.figure() != v1::FIGURE_AVG) continue;
+        ++rates.means;
+        if (row.finding() == v1::FINDING_WORSE) ++rates.means_longer;
       }
     }
     ++rates.tables;
     if (any) ++rates.any_clear;
     if (needed) ++rates.run_longer;
-    if (longer == block_sizes.size()) ++rates.mean_longer;
   }
   return rates;
 }

@@ -13,8 +13,9 @@ struct TableRates {
   size_t tables = 0;
   // Tables that call any difference clear.
   size_t any_clear = 0;
-  // Tables that call the mean latency of every block size clearly longer.
-  size_t mean_longer = 0;
+  // Mean latencies, three a table, and those of them that are called clearly longer.
+  size_t means = 0;
+  size_t means_longer = 0;
   // Tables that ask for longer runs.
   size_t run_longer = 0;
 };
