@@ -103,6 +103,7 @@ class Comparer {
     });
     auto half_width = half_widths_.begin();
     for (v1::BlockSizeComparison& block_size : *comparison_.mutable_block_sizes()) {
+      int side = 0;
       for (v1::PairComparison& pair : *block_size.mutable_pairs()) {
         JudgePair(pair);
         if (*half_width) {
@@ -110,7 +111,8 @@ class Comparer {
           pair.set_detectable_percent(100 * (std::exp(std::max(width, std::log1p(settings_.min_effect))) - 1));
         }
         ++half_width;
-        pair.set_summary(Summary(pair, SideLabel(0), block_size, settings_));
+        pair.set_summary(
+            Summary(pair, {SideLabel(0), block_size.sides(0)}, {pair.side(), block_size.sides(++side)}, settings_));
         if (settings_.fail_if_slower) AddSlower(block_size, pair);
       }
     }

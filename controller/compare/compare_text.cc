@@ -12,7 +12,6 @@
 #include "controller/compare/words.h"
 #include "controller/render/json.h"
 #include "controller/render/plain_text.h"
-#include "controller/render/text.h"
 #include "controller/render/text_numbers.h"
 #include "controller/render/text_table.h"
 
@@ -31,8 +30,10 @@ void Append(const Lines& more, Lines& lines) {
 // Text of any length behind `indent` blanks, its first line behind `heading`.
 void AddWrapped(const std::string& heading, size_t indent, const std::string& text, Lines& lines) {
   std::string start = PadRight(heading, indent);
-  for (const std::string& line : Wrap(Neutralise(text), kTextWidth - indent)) {
-    lines.push_back(start + line);
+  // A number stays with its percent sign.
+  const std::string kept = absl::StrReplaceAll(Neutralise(text), {{" %", "\u00a0%"}});
+  for (const std::string& line : Wrap(kept, kTextWidth - indent)) {
+    lines.push_back(start + absl::StrReplaceAll(line, {{"\u00a0%", " %"}}));
     start = std::string(indent, ' ');
   }
 }
@@ -77,6 +78,9 @@ std::string RatioCell(double ratio) {
 
 std::string IntervalCell(const v1::ComparedRow& row) {
   if (!row.has_low() || !row.has_high()) return kDash;
+  if (!(row.low() > 0) && !std::isfinite(row.high())) return "any";
+  if (!(row.low() > 0)) return absl::StrCat("up to ", RatioCell(row.high()));
+  if (!std::isfinite(row.high())) return absl::StrCat("from ", RatioCell(row.low()));
   return absl::StrCat(RatioCell(row.low()), " to ", RatioCell(row.high()));
 }
 
@@ -153,7 +157,7 @@ void AddPair(const v1::Comparison& comparison, const v1::BlockSizeComparison& bl
 
 void AddSentences(const std::string& heading, const google::protobuf::RepeatedPtrField<std::string>& sentences,
                   Lines& lines) {
-  for (int i = 0; i < sentences.size(); ++i) Append(UnderHeading(i == 0 ? heading : "", sentences[i]), lines);
+  for (int i = 0; i < sentences.size(); ++i) AddWrapped(i == 0 ? heading : "", 10, sentences[i], lines);
 }
 
 }  // namespace

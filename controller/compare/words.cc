@@ -53,29 +53,31 @@ std::string Latencies(const std::vector<const v1::ComparedRow*>& rows) {
   return absl::StrJoin(parts, ", ");
 }
 
-std::string Names(const std::vector<const v1::ComparedRow*>& rows) {
-  std::vector<std::string> names;
-  for (const v1::ComparedRow* row : rows) names.push_back(FigureName(row->figure()));
+// "B and C".
+std::string Listed(std::vector<std::string> names) {
   if (names.size() < 2) return absl::StrJoin(names, "");
   const std::string last = names.back();
   names.pop_back();
   return absl::StrCat(absl::StrJoin(names, ", "), " and ", last);
 }
 
-// "These 14 s are worth 7 independent ones (autocorrelation 0.35): run at least 31 s a side to rely on them."
-std::string NeededInWords(const v1::PairComparison& pair, const v1::BlockSizeComparison& block_size) {
-  const v1::RunFigures* worst = nullptr;
-  for (const v1::SideFigures& side : block_size.sides()) {
-    for (const v1::RunFigures& run : side.runs()) {
-      if (worst == nullptr || run.effective_seconds() < worst->effective_seconds()) worst = &run;
-    }
-  }
+std::string Names(const std::vector<const v1::ComparedRow*>& rows) {
+  std::vector<std::string> names;
+  for (const v1::ComparedRow* row : rows) names.push_back(FigureName(row->figure()));
+  return Listed(std::move(names));
+}
+
+// "14 s of A are worth only 7 independent ones (autocorrelation 0.35): run at least 31 s a side to rely on such
+// figures."
+std::string NeededInWords(uint32_t needed_seconds, const NamedFigures& first, const NamedFigures& second) {
+  const bool first_is_worse = first.figures.runs(0).effective_seconds() <= second.figures.runs(0).effective_seconds();
+  const NamedFigures& worse = first_is_worse ? first : second;
+  const v1::RunFigures& run = worse.figures.runs(0);
   const std::string run_longer =
-      absl::StrCat("run at least ", FormatCount(pair.needed_seconds()), " s a side to rely on ", "such figures.");
-  if (worst == nullptr || worst->effective_seconds() < 0.5) return absl::StrCat("The runs are short: ", run_longer);
-  return absl::StrCat(worst->seconds(), " s of one side are worth only ", FormatFixed(worst->effective_seconds(), 0),
-                      " independent ones (autocorrelation ", FormatFixed(worst->autocorrelation(), 2),
-                      "): ", run_longer);
+      absl::StrCat("run at least ", FormatCount(needed_seconds), " s a side to rely on such figures.");
+  if (run.effective_seconds() < 0.5) return absl::StrCat(worse.label, " is too short: ", run_longer);
+  return absl::StrCat(run.seconds(), " s of ", worse.label, " are worth only ", FormatFixed(run.effective_seconds(), 0),
+                      " independent ones (autocorrelation ", FormatFixed(run.autocorrelation(), 2), "): ", run_longer);
 }
 
 }  // namespace
@@ -106,7 +108,7 @@ std::string ChangeInWords(double ratio) {
                      : absl::StrCat(Percent(100 * std::abs(ratio - 1)), " %");
 }
 
-std::string Summary(const v1::PairComparison& pair, const std::string& first, const v1::BlockSizeComparison& block_size,
+std::string Summary(const v1::PairComparison& pair, const NamedFigures& first, const NamedFigures& second,
                     const CompareSettings& settings) {
   std::vector<const v1::ComparedRow*> longer;
   std::vector<const v1::ComparedRow*> shorter;
@@ -132,7 +134,7 @@ std::string Summary(const v1::PairComparison& pair, const std::string& first, co
                                      rate->ratio() >= 10 ? " as many"
                                      : rate->ratio() > 1 ? " more"
                                                          : " fewer",
-                                     " writes a second ", rate->ratio() >= 10 ? "as " : "than ", first,
+                                     " writes a second ", rate->ratio() >= 10 ? "as " : "than ", first.label,
                                      IntervalInWords(*rate), "."));
   }
   if (!longer.empty()) {
@@ -144,8 +146,8 @@ std::string Summary(const v1::PairComparison& pair, const std::string& first, co
   const bool found = !sentences.empty();
   if (!not_clear.empty()) {
     sentences.push_back(absl::StrCat("No clear difference ",
-                                     found ? "" : absl::StrCat("between ", pair.side(), " and ", first, " "), "in ",
-                                     Names(not_clear), "."));
+                                     found ? "" : absl::StrCat("between ", pair.side(), " and ", first.label, " "),
+                                     "in ", Names(not_clear), "."));
   }
   if (!small.empty()) {
     sentences.push_back(absl::StrCat("Not by chance, but within the ", Percent(100 * settings.min_effect),
@@ -160,7 +162,7 @@ std::string Summary(const v1::PairComparison& pair, const std::string& first, co
                                            " % in IO/s would hardly have been seen.")
                             : "Not even half or double the IO/s would have been told from chance.");
   }
-  if (pair.needed_seconds() > 0) sentences.push_back(NeededInWords(pair, block_size));
+  if (pair.needed_seconds() > 0) sentences.push_back(NeededInWords(pair.needed_seconds(), first, second));
   return absl::StrJoin(sentences, " ");
 }
 
@@ -201,25 +203,36 @@ std::vector<std::string> MethodInWords(const v1::Comparison& comparison) {
 
 std::vector<std::string> LimitsInWords(const std::vector<SideInput>& sides, const v1::Comparison& comparison) {
   std::vector<std::string> limits;
-  const auto single = [](const SideInput& side) { return side.runs.size() == 1; };
-  if (std::all_of(sides.begin(), sides.end(), single)) {
-    limits.push_back(
-        "One run a side: repeatability was not tested. Another run of the same may differ by more than the intervals "
-        "say. Several runs a side (A1,A2,A3 B1,B2,B3) test that.");
-  } else {
-    std::vector<std::string> counts;
+  std::vector<std::string> single;
+  std::vector<std::string> several;
+  bool few = false;
+  for (size_t i = 1; i < sides.size(); ++i) {
+    const size_t runs = sides[i].runs.size() + sides[0].runs.size();
+    (runs == 2 ? single : several).push_back(SideLabel(i));
+    few = few || (runs > 2 && std::min(sides[i].runs.size(), sides[0].runs.size()) < 3);
+  }
+  const auto about = [&](const std::vector<std::string>& labels, const std::string& sentence) {
+    return labels.size() + 1 == sides.size() ? sentence : absl::StrCat(Listed(labels), " against A: ", sentence);
+  };
+  if (!single.empty()) {
+    limits.push_back(about(single,
+                           "One run a side: repeatability was not tested. Another run of the same may differ by more "
+                           "than the intervals say. Several runs a side (A1,A2,A3 B1,B2,B3) test that."));
+  }
+  if (!several.empty()) {
+    std::vector<std::string> counts = {absl::StrCat(sides[0].runs.size(), " of A")};
     for (const v1::ComparedSide& side : comparison.sides()) {
-      counts.push_back(absl::StrCat(side.runs_size(), " of ", side.label()));
+      const bool counted = std::find(several.begin(), several.end(), side.label()) != several.end();
+      if (counted) counts.push_back(absl::StrCat(side.runs_size(), " of ", side.label()));
     }
-    limits.push_back(absl::StrCat("Whole runs were compared, ", absl::StrJoin(counts, ", "),
-                                  ": what differs from run to run is in the intervals, what stays the same in all runs "
-                                  "of a side (time of day, neighbours on the storage) is not."));
-    const auto few = [](const SideInput& side) { return side.runs.size() < 3; };
-    if (std::any_of(sides.begin(), sides.end(), few)) {
-      limits.push_back(
-          "With one or two runs on a side only large differences can be told from chance; from three runs a "
-          "side on the intervals become useful.");
-    }
+    limits.push_back(about(several, absl::StrCat("Whole runs were compared, ", absl::StrJoin(counts, ", "),
+                                                 ". What differs from run to run is in the intervals; what stays the "
+                                                 "same in all runs of a side, such as the time of day, is not.")));
+  }
+  if (few) {
+    limits.push_back(
+        "With one or two runs on a side only large differences can be told from chance; from three runs a "
+        "side on the intervals become useful.");
   }
   std::set<uint64_t> common;
   for (const v1::BlockSizeComparison& block_size : comparison.block_sizes())

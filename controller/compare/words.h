@@ -17,8 +17,14 @@ std::string FigureName(v1::Figure figure);
 // times".
 std::string ChangeInWords(double ratio);
 
-// The pair's findings for people who want to know which side to take. `first` is the label of the first side.
-std::string Summary(const v1::PairComparison& pair, const std::string& first, const v1::BlockSizeComparison& block_size,
+// One side at one block size, with its label.
+struct NamedFigures {
+  std::string label;
+  const v1::SideFigures& figures;
+};
+
+// The pair's findings for people who want to know which side to take.
+std::string Summary(const v1::PairComparison& pair, const NamedFigures& first, const NamedFigures& second,
                     const CompareSettings& settings);
 
 // How differences were told from chance, and what cannot be told from these runs.

@@ -262,7 +262,7 @@ TEST(Compare, SeveralRunsASideAreComparedAsWhole) {
   EXPECT_EQ(Row(pair, v1::FIGURE_AVG).finding(), v1::FINDING_WORSE);
   EXPECT_NEAR(Row(pair, v1::FIGURE_AVG).ratio(), 1.5, 0.05);
   EXPECT_THAT(Strings(comparison.method()), Contains(HasSubstr("Welch's t-test")));
-  EXPECT_THAT(Strings(comparison.limits()), AllOf(Contains(StartsWith("Whole runs were compared, 3 of A, 3 of B")),
+  EXPECT_THAT(Strings(comparison.limits()), AllOf(Contains(StartsWith("Whole runs were compared, 3 of A, 3 of B.")),
                                                   Not(Contains(HasSubstr("repeatability was not tested")))));
 }
 
