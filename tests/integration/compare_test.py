@@ -83,7 +83,6 @@ class Compare(harness.PlimsollTest):
 
     def test_several_runs_a_side_are_compared_as_whole(self):
         runs = [self.short_run() for _ in range(4)]
-        # Four times the load: the second pair of runs is far from the first one.
         sides = [",".join(str(run.results) for run in pair) for pair in (runs[:2], runs[2:])]
         comparison = parse(self.compare(*sides, "--json").out)
         self.assertEqual([len(side["runs"]) for side in comparison["sides"]], [2, 2])
