@@ -20,4 +20,18 @@ extern const std::string_view kPackJs;
 extern const std::string_view kChartJs;
 extern const std::string_view kRangeJs;
 
+// The page of a report (report_page.h).
+extern const std::string_view kReportHtml;
+extern const std::string_view kReportCss;
+extern const std::string_view kReportModelJs;
+extern const std::string_view kReportSummaryJs;
+extern const std::string_view kReportPlanJs;
+extern const std::string_view kReportFiguresJs;
+extern const std::string_view kReportTimeJs;
+extern const std::string_view kReportDistributionJs;
+extern const std::string_view kReportStallsJs;
+extern const std::string_view kReportHostsJs;
+extern const std::string_view kReportLoadJs;
+extern const std::string_view kReportJs;
+
 }  // namespace plimsoll::assets

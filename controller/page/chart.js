@@ -4,17 +4,23 @@
 // dygraphs is given names of our own for the series ("s0"), never text from elsewhere: it makes HTML from what it is given.
 'use strict';
 
+// dygraphs' own legend sets a style in a way that the page's policy forbids; ours are buttons.
+Dygraph.PLUGINS = Dygraph.PLUGINS.filter((plugin) => plugin !== Dygraph.Plugins.Legend);
+
+plimsoll.THINNED = 'So long a run is thinned here: of each stretch, the seconds with the smallest and the largest figures. timeline.csv has all.';
+
 plimsoll.Chart = class {
   // options:
   //   name       what the chart shows, for its table and for those who cannot see it
   //   x          positions, rising; series: [{name, values: as long as x, null where there is none, color: a token of
   //              base.css, dash: [on, off] or nothing, hidden}]
   //   range      plimsoll.Range that the chart shows, alone or with others
-  //   xTitle, xText(x), xTicks(from, to, pixels)
+  //   xTitle, xText(x, row), xTicks(from, to, pixels)
   //   yTitle, yTick(value) for the axis, yText(value) with its unit
-  //   stacked, log: true where wanted; steps: true draws steps; underlay(context, area, toX)
+  //   thinned: true where rows are left out; nothing: what stands there without rows
+  //   stacked, log, steps (draws steps), points (draws them): true where wanted; underlay(context, area, toX)
   constructor(options) {
-    this.options = { steps: false, stacked: false, log: false, height: 240, ...options };
+    this.options = { steps: false, points: false, stacked: false, log: false, height: 240, ...options };
     this.visible = options.series.map((one) => !one.hidden);
     this.row = null;
     this.element = this.makeElement();
@@ -32,6 +38,8 @@ plimsoll.Chart = class {
       stackedGraph: options.stacked,
       includeZero: !options.log,
       stepPlot: options.steps,
+      drawPoints: options.points,
+      pointSize: 2.5,
       connectSeparatedPoints: true,
       legend: 'never',
       animatedZooms: false,
@@ -137,7 +145,7 @@ plimsoll.Chart = class {
     const drawn = options.x.length === 0
       ? [el('p', { class: 'nothing' }, options.nothing || 'Nothing was measured.')]
       : [el('div', { class: 'legend', role: 'group', 'aria-label': 'Show or hide' }, buttons), this.where,
-        el('p', { class: 'axis-title' }, options.yTitle), this.frame,
+        el('p', { class: 'axis-title' }, options.yTitle), this.frame, options.thinned ? el('p', { class: 'remark' }, plimsoll.THINNED) : null,
         plimsoll.tableBehind('Table: ' + options.name, () => this.table())];
     return el('div', { class: 'chart' }, drawn);
   }
@@ -197,7 +205,7 @@ plimsoll.Chart = class {
       const value = at === null ? null : options.series[number].values[this.row];
       chip.value.textContent = at === null ? '' : value === null || value === undefined ? '\u2013' : options.yText(value);
     });
-    this.where.textContent = at === null ? '\u00a0' : options.xText(at);
+    this.where.textContent = at === null ? '\u00a0' : options.xText(at, this.row);
     this.cursor.hidden = at === null;
     if (at !== null) this.cursor.style.left = this.graph.toDomXCoord(at) + 'px';
   }
@@ -209,7 +217,7 @@ plimsoll.Chart = class {
       const value = one.values[this.row];
       return one.name + ' ' + (value === null || value === undefined ? 'nothing' : options.yText(value));
     });
-    plimsoll.announce(options.xText(options.x[this.row]) + ': ' + values.join(', '));
+    plimsoll.announce(options.xText(options.x[this.row], this.row) + ': ' + values.join(', '));
   }
 
   key(event) {
@@ -272,7 +280,7 @@ plimsoll.Chart = class {
   table() {
     const { options } = this;
     const columns = [{ title: options.xTitle, head: true }, ...options.series.map((one) => ({ title: one.name }))];
-    const rows = options.x.map((x, row) => [options.xText(x), ...options.series.map((one) => {
+    const rows = options.x.map((x, row) => [options.xText(x, row), ...options.series.map((one) => {
       const value = one.values[row];
       return value === null || value === undefined ? '\u2013' : options.yText(value);
     })]);
