@@ -6,8 +6,13 @@
 // Everything that scripts share, by name. Nothing else is global.
 const plimsoll = {};
 
-// The page's JSON.
-plimsoll.readData = () => JSON.parse(document.getElementById('data').textContent);
+// The page's JSON. Characters that steer instead of showing, such as those that turn the direction of text, become U+FFFD, as
+// in the text report.
+plimsoll.readData = () => {
+  const steering = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g;
+  return JSON.parse(document.getElementById('data').textContent,
+    (key, value) => (typeof value === 'string' ? value.replace(steering, '\ufffd') : value));
+};
 
 // Makes an element. Attributes that are null, undefined or false are left out, true ones are empty; functions listen to the
 // event that they are named by. Children are elements or text; null and undefined are left out.
@@ -38,12 +43,14 @@ plimsoll.table = (caption, columns, rows, marks = []) => {
   rows.forEach((row, number) => {
     body.append(el('tr', { class: marks[number] }, row.map((cell, at) => {
       const column = columns[at];
-      if (column.head) return el('th', { scope: 'row', class: 'text' }, cell);
-      return el('td', { class: column.text ? 'text' : null }, cell);
+      // Short words stay on one line, others break where they must.
+      const words = typeof cell === 'string' && cell.length > 20 ? 'text long' : 'text';
+      if (column.head) return el('th', { scope: 'row', class: words }, cell);
+      return el('td', { class: column.text ? words : null }, cell);
     })));
   });
   // Focusable, so that the keyboard can scroll it.
-  return el('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': caption },
+  return el('div', { class: rows.length > 20 ? 'scroll tall' : 'scroll', tabindex: 0, role: 'region', 'aria-label': caption },
     el('table', {}, el('caption', {}, caption), el('thead', {}, head), body));
 };
 

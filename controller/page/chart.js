@@ -23,6 +23,7 @@ plimsoll.Chart = class {
     this.options = { steps: false, points: false, stacked: false, log: false, height: 240, ...options };
     this.visible = options.series.map((one) => !one.hidden);
     this.row = null;
+    this.scale = 1;
     this.element = this.makeElement();
     this.graph = null;
   }
@@ -38,7 +39,8 @@ plimsoll.Chart = class {
       stackedGraph: options.stacked,
       includeZero: !options.log,
       stepPlot: options.steps,
-      drawPoints: options.points,
+      // Few points are seen as such.
+      drawPoints: options.points || (!options.stacked && options.x.length <= 60),
       pointSize: 2.5,
       connectSeparatedPoints: true,
       legend: 'never',
@@ -47,8 +49,6 @@ plimsoll.Chart = class {
       highlightCircleSize: 3,
       yRangePad: options.log ? 8 : 4,
       rightGap: 8,
-      axisLabelFontSize: 12,
-      xAxisHeight: 22,
       ...this.look(),
       interactionModel: this.interaction(),
       underlayCallback: (context, area, graph) => {
@@ -97,10 +97,13 @@ plimsoll.Chart = class {
       fillAlpha: 0.6,
       gridLineColor: plimsoll.token('grid'),
       gridLineWidth: 1,
+      // On paper as large as the axes have room for.
+      axisLabelFontSize: this.scale < 1 ? 16 : 12,
+      xAxisHeight: 22,
       axisLineColor: plimsoll.token('line'),
       axes: {
         x: {
-          ticker: (from, to, pixels) => options.xTicks(from, to, pixels),
+          ticker: (from, to, pixels) => options.xTicks(from, to, pixels * this.scale),
           drawGrid: true,
           axisLabelWidth: 64,
         },
@@ -109,17 +112,24 @@ plimsoll.Chart = class {
           axisLabelWidth: 58,
           pixelsPerLabel: 36,
           logscale: options.log,
+          ...(options.log ? { ticker: (from, to, pixels) => plimsoll.logTicks(from, to, pixels * this.scale, options.yTick) } : {}),
         },
       },
     };
   }
 
-  // After the colour scheme or the width has changed.
+  // After the colour scheme has changed.
   restyle() {
+    this.graph?.updateOptions(this.look());
+  }
+
+  // Fits the chart to a sheet so many pixels wide, or (0) to the screen again. It is scaled, with larger words: what is drawn on
+  // a canvas of a new size while a page is made ready for paper would not be printed.
+  fit(width) {
     if (this.graph === null) return;
-    this.graph.updateOptions(this.look(), true);
-    this.graph.resize();
-    this.showRange(this.options.range.current);
+    this.scale = width === 0 ? 1 : width / this.plot.clientWidth;
+    this.frame.style.zoom = this.scale;
+    this.restyle();
   }
 
   makeElement() {
@@ -135,7 +145,7 @@ plimsoll.Chart = class {
     this.cursor = el('div', { class: 'cursor', hidden: true });
     this.plot = el('div', { class: 'plot' });
     this.plot.style.height = options.height + 'px';
-    this.where = el('p', { class: 'where' }, '\u00a0');
+    this.where = el('p', { class: 'where' });
     // The keyboard reads values here; the table says the same at length.
     this.frame = el('div', {
       class: 'frame', tabindex: 0, role: 'application', 'aria-roledescription': 'chart',
@@ -144,8 +154,8 @@ plimsoll.Chart = class {
     }, this.plot, this.cursor);
     const drawn = options.x.length === 0
       ? [el('p', { class: 'nothing' }, options.nothing || 'Nothing was measured.')]
-      : [el('div', { class: 'legend', role: 'group', 'aria-label': 'Show or hide' }, buttons), this.where,
-        el('p', { class: 'axis-title' }, options.yTitle), this.frame, options.thinned ? el('p', { class: 'remark' }, plimsoll.THINNED) : null,
+      : [el('div', { class: 'legend', role: 'group', 'aria-label': 'Show or hide' }, buttons),
+        el('div', { class: 'above' }, el('p', {}, options.yTitle), this.where), this.frame, options.thinned ? el('p', { class: 'remark' }, plimsoll.THINNED) : null,
         plimsoll.tableBehind('Table: ' + options.name, () => this.table())];
     return el('div', { class: 'chart' }, drawn);
   }
@@ -205,7 +215,7 @@ plimsoll.Chart = class {
       const value = at === null ? null : options.series[number].values[this.row];
       chip.value.textContent = at === null ? '' : value === null || value === undefined ? '\u2013' : options.yText(value);
     });
-    this.where.textContent = at === null ? '\u00a0' : options.xText(at, this.row);
+    this.where.textContent = at === null ? '' : options.xText(at, this.row);
     this.cursor.hidden = at === null;
     if (at !== null) this.cursor.style.left = this.graph.toDomXCoord(at) + 'px';
   }

@@ -25,7 +25,7 @@ foreach(file IN LISTS files)
   endforeach()
 
   file(READ "${file}" hex HEX)
-  string(REGEX REPLACE "2f2f2320736f757263654d617070696e6755524c3d.*$" "" hex "${hex}")  # "//# sourceMappingURL="
+  string(REGEX REPLACE "2f2[fa]2320736f757263654d617070696e6755524c3d.*$" "" hex "${hex}")  # "//# sourceMappingURL="
   string(REGEX REPLACE "(................................)" "\\1\n" hex "${hex}")
   string(REGEX REPLACE "([0-9a-f][0-9a-f])" "\\\\x\\1" escaped "${hex}")
   string(REGEX REPLACE "\n" "\"\n    \"" escaped "${escaped}")

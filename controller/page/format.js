@@ -5,17 +5,19 @@ plimsoll.format = (() => {
   const DASH = '\u2013';
   const NS_PER_MS = 1e6;
   const NS_PER_S = 1e9;
-  const formatters = new Map();
 
-  // 1234567.891 with two decimals is "1,234,567.89".
+  // 1234567.891 with two decimals is "1,234,567.89". Rounded as printf does, so that every output shows the same digits: to the
+  // nearest, and to an even digit where a number lies exactly in the middle.
   const fixed = (value, decimals) => {
     if (value === null || value === undefined || !Number.isFinite(value)) return DASH;
-    if (!formatters.has(decimals)) {
-      formatters.set(decimals, new Intl.NumberFormat('en-US',
-        { minimumFractionDigits: decimals, maximumFractionDigits: decimals }));
-    }
-    const text = formatters.get(decimals).format(value);
-    return /^-[0.]*$/.test(text) ? text.slice(1) : text;
+    const size = Math.abs(value);
+    const scaled = size * 10 ** decimals;
+    const below = Math.floor(scaled);
+    const inTheMiddle = scaled - below === 0.5 && Number.isInteger(size * 2 ** (decimals + 1));
+    const digits = (inTheMiddle && below % 2 === 0 ? below / 10 ** decimals : size).toFixed(decimals);
+    const sign = value < 0 && /[1-9]/.test(digits) ? '-' : '';
+    const [whole, fraction] = digits.split('.');
+    return sign + whole.replace(/\B(?=(\d{3})+$)/g, ',') + (decimals > 0 ? '.' + fraction : '');
   };
 
   const count = (value) => fixed(value, 0);

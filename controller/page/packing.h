@@ -7,9 +7,9 @@
 
 namespace plimsoll {
 
-// Values beyond plus or minus this are packed as this: scripts count exactly up to 2^53, which differences must not
-// pass. In nanoseconds 52 days.
-inline constexpr int64_t kMaxPacked = (int64_t{1} << 52) - 1;
+// Values beyond plus or minus this are packed as this: scripts count exactly up to 2^53, which twice a difference must
+// not pass. In nanoseconds 26 days.
+inline constexpr int64_t kMaxPacked = (int64_t{1} << 51) - 1;
 
 // The differences from one value to the next, the first from 0, each as an unsigned number with the sign in its lowest
 // bit, seven bits a byte, low ones first; all of it as base64.

@@ -84,6 +84,22 @@ plimsoll.Range = class {
   }
 };
 
+// Ticks for a logarithmic axis: powers of ten, and 2 and 5 of each where there is room.
+plimsoll.logTicks = (from, to, pixels, text) => {
+  const decades = Math.log10(to / from);
+  const room = pixels / 26;
+  const parts = decades * 3 <= room ? [1, 2, 5] : [1];
+  const every = Math.max(1, Math.ceil(decades / room));
+  const ticks = [];
+  for (let power = Math.floor(Math.log10(from)); power <= Math.ceil(Math.log10(to)); ++power) {
+    for (const part of power % every === 0 ? parts : []) {
+      const value = part * 10 ** power;
+      if (value >= from && value <= to) ticks.push({ v: value, label: text(value) });
+    }
+  }
+  return ticks;
+};
+
 // Ticks for an axis of seconds, at steps that a clock knows.
 plimsoll.timeTicks = (from, to, pixels) => {
   const steps = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600,

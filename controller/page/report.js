@@ -7,6 +7,7 @@ plimsoll.page = (() => {
   const main = document.getElementById('report');
 
   // What hangs on the chosen step, between the parts about the run.
+  const keyPlace = el('div');
   const stepPlace = el('div', { id: 'step' });
   const rangePlace = el('div', { class: 'range-place' });
   const state = { step: null, range: null, charts: [] };
@@ -22,8 +23,9 @@ plimsoll.page = (() => {
     const distribution = plimsoll.distribution.section(step);
     const load = plimsoll.load.section(step, range);
     Object.assign(state, { step, range, charts: [throughput.chart, latency.chart, () => distribution.chart, load.chart] });
-    const parts = [plimsoll.summary.keyFigures(step), plimsoll.figures(step), throughput.element, latency.element, distribution.element,
+    const parts = [plimsoll.figures(step), throughput.element, latency.element, distribution.element,
       plimsoll.stalls.slowSection(step), plimsoll.stalls.stallSection(step), load.element, plimsoll.hosts.clocks(step, report)];
+    keyPlace.replaceChildren(plimsoll.summary.keyFigures(step));
     stepPlace.replaceChildren(...parts.filter((part) => part !== null));
     rangePlace.replaceChildren(range.toolbar('time'));
     for (const chart of charts()) chart.draw();
@@ -48,10 +50,9 @@ plimsoll.page = (() => {
   const build = () => {
     document.getElementById('top').append(plimsoll.summary.heading(report));
     const sweep = plimsoll.summary.sweep(steps);
-    const parts = [plimsoll.summary.verdict(report), plimsoll.planOptions(report), sweep.element,
-      el('nav', { class: 'parts', 'aria-label': 'Parts of this page' }, links),
-      steps.length === 0 ? null : el('div', { class: 'bar' }, chooser(), rangePlace), stepPlace,
-      plimsoll.hosts.facts(report), plimsoll.hosts.notes(report)];
+    const parts = [plimsoll.summary.verdict(report), el('nav', { class: 'parts', 'aria-label': 'Parts of this page' }, links),
+      steps.length === 0 ? null : el('div', { class: 'bar' }, chooser(), rangePlace), keyPlace, sweep.element,
+      plimsoll.planOptions(report), stepPlace, plimsoll.hosts.facts(report), plimsoll.hosts.notes(report)];
     main.replaceChildren(...parts.filter((part) => part !== null));
     document.getElementById('foot').append(el('p', { class: 'soft' }, 'MB is 10\u2076 bytes. Latency is the time of the write call alone. Moments are UTC ' +
       'on the controller\u2019s clock. A dash stands for a figure that too few writes would have to carry.'));
@@ -65,10 +66,12 @@ plimsoll.page = (() => {
     for (const chart of [...state.sweep, ...charts()]) chart.restyle();
   };
 
-  // Paper is light, and narrower than most screens.
+  // Paper is light; A4 and letter leave this many pixels between their margins.
+  const PAPER_WIDTH = 680;
   const paper = (on) => {
     document.documentElement.classList.toggle('on-paper', on);
-    restyle();
+    for (const chart of charts()) chart.fit(on ? PAPER_WIDTH : 0);
+    for (const chart of state.sweep) chart.fit(on ? PAPER_WIDTH / 2 - 14 : 0);
   };
 
   build();

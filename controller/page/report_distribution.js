@@ -44,12 +44,19 @@ plimsoll.distribution = (() => {
     const chart = new plimsoll.Chart({
       name: 'Latency by percentile',
       x: positions,
-      range: new plimsoll.Range(0, last, (at) => percentText(at), 0.25),
+      range: new plimsoll.Range(0, last, (at) => (at === last ? 'slowest' : percentText(at)), 0.25),
       xTitle: 'Percentile', xText: (x) => percentText(x) + ' of the writes were not slower',
-      xTicks: (from, to) => {
+      xTicks: (from, to, pixels) => {
         const marks = [0, Math.log10(2), 1, Math.log10(20)];
         for (let nines = 2; nines <= Math.ceil(last); ++nines) marks.push(nines);
-        return marks.filter((at) => at >= from && at <= to).map((at) => ({ v: at, label: percentText(at) }));
+        // Whole nines first: a label must neither hang over the edge nor touch another.
+        const position = (at) => (at - from) / (to - from) * pixels;
+        const taken = [];
+        const room = (at) => position(at) >= 0 && position(at) < pixels - 28 && taken.every((other) => Math.abs(position(at) - position(other)) >= 62);
+        for (const at of [...marks.filter(Number.isInteger), ...marks.filter((mark) => !Number.isInteger(mark))]) {
+          if (room(at)) taken.push(at);
+        }
+        return taken.sort((a, b) => a - b).map((at) => ({ v: at, label: percentText(at) }));
       },
       series: chosen.map((one, at) => ({
         name: model.nameOf(one), color: one.kind === 'cluster' ? 'ink' : model.color(at - 1), dash: one.kind === 'cluster' ? null : model.dash(at - 1),

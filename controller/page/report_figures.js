@@ -10,11 +10,11 @@ plimsoll.figures = (step) => {
   const latencies = (latency) => {
     const some = latency && latency.count > 0;
     const percentile = (name) => model.percentile(latency, name, inUnit);
-    return [some ? inUnit(latency.min_ns) : DASH, some ? inUnit(latency.avg_ns) : DASH, percentile('p50'), percentile('p90'),
+    return [some ? inUnit(latency.min_ns) : DASH, some ? inUnit(latency.avg_ns) : DASH, some ? inUnit(latency.wavg_ns) : DASH, percentile('p50'), percentile('p90'),
       percentile('p99'), percentile('p99_9'), percentile('p99_99'), some ? inUnit(latency.max_ns) : DASH];
   };
   const head = [{ title: 'Scope', head: true }, { title: 'QM', text: true }];
-  const latencyHead = ['min', 'mean', 'p50', 'p90', 'p99', 'p99.9', 'p99.99', 'max'].map((title) => ({ title }));
+  const latencyHead = ['min', 'avg', 'wavg', 'p50', 'p90', 'p99', 'p99.9', 'p99.99', 'max'].map((title) => ({ title }));
 
   // The scopes of the text report's tables, those of the whole first.
   const storages = step.storages.length > 1 ? step.storages : [];

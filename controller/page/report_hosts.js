@@ -17,11 +17,12 @@ plimsoll.hosts = (() => {
     const most = Math.max(...hosts.map((host) => host.behind_ns + host.error_ns), 1);
     const least = Math.min(...hosts.map((host) => host.behind_ns - host.error_ns), 0);
     const row = 22;
-    const left = 130;
-    const width = 640;
+    // As wide as there is room: its text is not scaled.
+    const width = Math.min(760, document.getElementById('report').clientWidth - 64);
+    const left = Math.min(140, width * 0.36);
     const height = row * hosts.length + 26;
-    const at = (ns) => left + (ns - least) / (most - least) * (width - left - 60);
-    const picture = svg('svg', { viewBox: '0 0 ' + width + ' ' + height, class: 'whiskers', role: 'img',
+    const at = (ns) => left + (ns - least) / (most - least) * (width - left - 70);
+    const picture = svg('svg', { viewBox: '0 0 ' + width + ' ' + height, width, height, class: 'whiskers', role: 'img',
       'aria-label': 'Start of each host after the first one, with the bound of the clock errors; the table has the figures' });
     const base = row * hosts.length + 4;
     picture.append(svg('line', { x1: at(0), x2: at(0), y1: 0, y2: base, class: 'zero' }));

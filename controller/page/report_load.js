@@ -46,13 +46,13 @@ plimsoll.load = (() => {
     const list = [plimsoll.table('What measuring cost', [{ title: 'Host', head: true }, { title: 'Agent, % of a CPU' },
       { title: 'Writers waiting for a CPU' }, { title: 'Recorder late' }, { title: 'Pauses' }, { title: 'Paused' }],
     loads.map((load) => [load.host, percent(load.agent_cpu_percent), percent(load.writer_cpu_wait_percent), format.time(load.recorder_late_max_ns),
-      format.count(load.pauses), format.time(load.paused_ns)]))];
+      format.count(load.pauses), load.pauses > 0 ? format.time(load.paused_ns) : format.DASH]))];
     const disks = loads.filter((load) => load.disk);
     if (disks.length > 0) {
       list.push(plimsoll.table('Disks, as the kernels have it', [{ title: 'Host', head: true }, { title: 'Device', text: true }, { title: 'Writes' },
         { title: 'Written' }, { title: 'A write' }, { title: 'Flushes' }, { title: 'A flush' }, { title: 'Busy' }],
-      disks.map(({ host, disk }) => [host, disk.device, format.count(disk.writes), format.amount(disk.written_bytes), milliseconds(disk.write_ms),
-        format.count(disk.flushes), milliseconds(disk.flush_ms), percent(disk.busy_percent)])));
+      disks.map(({ host, disk }) => [host, disk.device, format.count(disk.writes), format.amount(disk.written_bytes), disk.writes > 0 ? milliseconds(disk.write_ms) : format.DASH,
+        format.count(disk.flushes), disk.flushes > 0 ? milliseconds(disk.flush_ms) : format.DASH, percent(disk.busy_percent)])));
     }
     const mounts = loads.filter((load) => load.nfs);
     if (mounts.length > 0) {

@@ -77,7 +77,7 @@ plimsoll.stalls = (() => {
         const [title, color, help] = known(one.stall_class);
         const swatch = el('span', { class: 'swatch block', 'aria-hidden': 'true' });
         swatch.style.setProperty('--swatch', 'var(--' + color + ')');
-        return el('li', {}, swatch, el('strong', {}, format.count(one.count) + ' \u00d7 ' + title), help ? ': ' + help : '');
+        return el('li', {}, swatch, el('span', {}, el('strong', {}, format.count(one.count) + ' \u00d7 ' + title), help ? ': ' + help : ''));
       })));
     }
     if (told.stalls.length > 0) {

@@ -92,17 +92,15 @@ plimsoll.summary = (() => {
     const signed = (value) => (value > 0 ? '+' : '') + format.fixed(value, 1) + ' %';
     const lines = [];
     if (trend) {
-      lines.push((trend.steady ? 'Steady' : 'Not steady') + ' by SNIA\u2019s rule: five stretches of ' + format.length(trend.stretch_ns) +
-        ' differ by ' + format.fixed(trend.range_percent, 1) + ' % of their average (at most 20), their trend by ' +
-        format.fixed(trend.slope_percent, 1) + ' % (at most 10).');
-      lines.push('From the first to the last third: IO/s ' + signed(trend.iops_change_percent) + ', mean latency ' +
-        signed(trend.avg_change_percent) + '.');
+      lines.push([trend.steady ? 'Steady' : 'Not steady', ' by SNIA\u2019s rule: IO/s of five stretches of ' + format.length(trend.stretch_ns) +
+        ' differ by ' + format.fixed(trend.range_percent, 1) + ' % (at most 20) and drift by ' + format.fixed(trend.slope_percent, 1) + ' % (at most 10)']);
+      lines.push(['First to last third', ': IO/s ' + signed(trend.iops_change_percent) + ', mean latency ' + signed(trend.avg_change_percent)]);
     }
     if (fairness) {
       const parts = [];
       if (fairness.hosts > 0) parts.push('hosts ' + format.fixed(fairness.hosts, 3));
       if (fairness.queue_managers > 0) parts.push('queue managers ' + format.fixed(fairness.queue_managers, 3));
-      if (parts.length > 0) lines.push('Fairness (Jain\u2019s index, 1 is equal): ' + parts.join(', ') + '.');
+      if (parts.length > 0) lines.push(['Fairness', ' (Jain\u2019s index, 1 is equal): ' + parts.join(', ')]);
     }
     return lines;
   };
@@ -136,7 +134,7 @@ plimsoll.summary = (() => {
 
   const keyFigures = (step) => plimsoll.section('key', step.title(),
     step.step.cut_short ? el('p', { class: 'warning' }, 'Ended before its time: ' + step.step.cut_short) : null,
-    cards(step), remarks(step).map((line) => el('p', { class: 'remark' }, line)));
+    cards(step), remarks(step).map(([head, rest]) => el('p', { class: 'remark' }, el('strong', {}, head), rest)));
 
   // Block sizes beside one another: a table, bandwidth and latency as charts. Nothing where there is but one step.
   const sweep = (steps) => {
@@ -151,7 +149,7 @@ plimsoll.summary = (() => {
         time(latency, 'p99_9'), latency.count > 0 ? format.time(latency.max_ns) : format.DASH];
     });
     const table = plimsoll.table('The cluster, by write block size', [{ title: 'Block', head: true }, { title: 'Step' }, { title: 'IO/s' },
-      { title: 'MB/s' }, { title: 'mean' }, { title: 'p50' }, { title: 'p99' }, { title: 'p99.9' }, { title: 'max' }], rows);
+      { title: 'MB/s' }, { title: 'avg' }, { title: 'p50' }, { title: 'p99' }, { title: 'p99.9' }, { title: 'max' }], rows);
     const sizes = [...new Set(shown.map((step) => step.step.block_size_bytes))].sort((a, b) => a - b);
     if (sizes.length < 2) return { element: plimsoll.section('sweep', 'All steps', table), charts: [] };
     const charts = sweepCharts(shown, sizes);
