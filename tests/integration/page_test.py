@@ -138,9 +138,8 @@ class Page(harness.PlimsollTest):
             if series["kind"] == "cluster":
                 rows = self.table("latency", "Latency over time, cluster")[1:]
                 for row in whole:
-                    expected = [duration(series[column][row]) if series[column][row] else "–"
-                                for column in ("p50_ns", "p99_ns", "p99_9_ns", "latency_max_ns")]
-                    self.assertEqual(rows[row][1:], expected)
+                    values = [series[column][row:row + 1] for column in ("p50_ns", "p99_ns", "p99_9_ns", "latency_max_ns")]
+                    self.assertEqual(rows[row][1:], [duration(one[0]) if one and one[0] else "–" for one in values])
             if series["kind"] == "host":
                 rows = self.table("throughput", "Throughput over time")[1:]
                 for row in whole:
