@@ -27,6 +27,7 @@ extern const std::string_view kReportModelJs;
 extern const std::string_view kReportSummaryJs;
 extern const std::string_view kReportPlanJs;
 extern const std::string_view kReportFiguresJs;
+extern const std::string_view kReportHeatJs;
 extern const std::string_view kReportTimeJs;
 extern const std::string_view kReportDistributionJs;
 extern const std::string_view kReportStallsJs;

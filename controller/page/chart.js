@@ -18,10 +18,11 @@ plimsoll.Chart = class {
   //   xTitle, xText(x, row), xTicks(from, to, pixels)
   //   yTitle, yTick(value) for the axis, yText(value) with its unit
   //   thinned: true where rows are left out; nothing: what stands there without rows
-  //   stacked, log, steps (draws steps), points (draws them): true where wanted; underlay(context, area, toX)
+  //   stacked, log, steps (draws steps), points (draws them): true where wanted; underlays: [draw(context, area, toX, toY)]
   constructor(options) {
     this.options = { steps: false, points: false, stacked: false, log: false, height: 240, ...options };
     this.visible = options.series.map((one) => !one.hidden);
+    this.underlays = (options.underlays || []).filter((draw) => draw !== null);
     this.row = null;
     this.scale = 1;
     this.element = this.makeElement();
@@ -52,7 +53,7 @@ plimsoll.Chart = class {
       ...this.look(),
       interactionModel: this.interaction(),
       underlayCallback: (context, area, graph) => {
-        if (options.underlay) options.underlay(context, area, (x) => graph.toDomXCoord(x));
+        for (const draw of this.underlays) draw(context, area, (x) => graph.toDomXCoord(x), (y) => graph.toDomYCoord(y));
       },
       drawCallback: (graph, initial) => {
         if (!initial) this.follow(graph);
@@ -177,6 +178,12 @@ plimsoll.Chart = class {
     this.visible = visible;
     this.chips.forEach((chip, at) => chip.button.setAttribute('aria-pressed', String(visible[at])));
     if (this.graph !== null) this.graph.updateOptions({ visibility: visible });
+  }
+
+  // What is drawn behind the lines.
+  setUnderlays(underlays) {
+    this.underlays = underlays.filter((draw) => draw !== null);
+    this.graph?.updateOptions({});
   }
 
   setLog(log) {

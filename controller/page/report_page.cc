@@ -16,10 +16,10 @@ std::string RenderReportPage(const v1::Report& report) {
                             run.name().empty() ? absl::StrCat("run ", run.id()) : run.name(), " \u2013 Plimsoll");
   page.body = assets::kReportHtml;
   page.styles = {assets::kReportCss};
-  page.scripts = {assets::kReportModelJs,   assets::kReportSummaryJs, assets::kReportPlanJs,
-                  assets::kReportFiguresJs, assets::kReportTimeJs,    assets::kReportDistributionJs,
-                  assets::kReportStallsJs,  assets::kReportHostsJs,   assets::kReportLoadJs,
-                  assets::kReportJs};
+  page.scripts = {assets::kReportModelJs,        assets::kReportSummaryJs, assets::kReportPlanJs,
+                  assets::kReportFiguresJs,      assets::kReportHeatJs,    assets::kReportTimeJs,
+                  assets::kReportDistributionJs, assets::kReportStallsJs,  assets::kReportHostsJs,
+                  assets::kReportLoadJs,         assets::kReportJs};
   page.data = ReportPageData(report);
   return RenderHtmlPage(page);
 }

@@ -64,14 +64,18 @@ plimsoll.timeCharts = (() => {
       xText: (x, row) => second(step, seconds[row], lengths[row]),
       series: lines, stacked,
       yTitle: unit + (stacked ? ', stacked' : ''), yTick: format.shortCount, yText: (value) => text(value) + ' ' + unit,
-      underlay: plimsoll.stalls.shade(step),
+      underlays: [plimsoll.stalls.shade(step)],
       thinned: found.some((one) => one.series.thinned),
     });
   };
 
   const PERCENTILES = [['p50', 'p50_ns', 'p50'], ['p99', 'p99_ns', 'p99'], ['p99.9', 'p99_9_ns', 'p999'], ['max', 'latency_max_ns', 'max']];
 
-  const latency = (step, range, scope, log) => {
+  // Stalls, and with `heat` the distribution of each second, which is known for the cluster.
+  const behind = (step, scope, heat) =>
+    [heat && scope !== null && scope.kind === 'cluster' ? plimsoll.heat.shade(step) : null, plimsoll.stalls.shade(step)];
+
+  const latency = (step, range, scope, log, heat) => {
     const series = scope === null ? null : step.seriesOf(scope);
     const rows = [];
     if (series !== null) {
@@ -91,7 +95,7 @@ plimsoll.timeCharts = (() => {
         name, color, dash: name === 'max' ? [2, 2] : null, values: rows.map((row) => value(column, row)),
       })),
       yTitle: 'latency of the writes of each second', yTick: format.shortTime, yText: format.time, log, height: 280,
-      underlay: plimsoll.stalls.shade(step),
+      underlays: behind(step, scope, heat),
       thinned: series !== null && series.thinned,
     });
   };
@@ -158,16 +162,23 @@ plimsoll.timeCharts = (() => {
     }
     let scope = scopes.length > 0 ? scopes[0] : null;
     let log = true;
-    const show = () => put(latency(step, range, scope, log));
+    let heat = false;
+    const show = () => put(latency(step, range, scope, log, heat));
+    const heatSwitch = step.packed.seconds ? toggle('Heat map', heat, (on) => {
+      heat = on;
+      chart().setUnderlays(behind(step, scope, heat));
+    }) : null;
     const controls = el('div', { class: 'controls' },
       scopes.length > 1 ? picker('Of', scopes.map((one) => ({ name: model.nameOf(one), value: one })), (value) => {
         scope = value;
+        // The distribution of each second is known for the cluster alone.
+        if (heatSwitch !== null) heatSwitch.disabled = scope.kind !== 'cluster';
         show();
       }) : null,
       toggle('Log axis', log, (on) => {
         log = on;
         chart().setLog(on);
-      }));
+      }), heatSwitch);
     show();
     return { element: plimsoll.section('latency', 'Latency over time', controls, place, plimsoll.stalls.key(step)), chart };
   };
