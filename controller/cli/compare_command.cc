@@ -12,6 +12,7 @@
 #include "controller/cli/compare_input.h"
 #include "controller/compare/compare.h"
 #include "controller/compare/compare_csv.h"
+#include "controller/compare/compare_page.h"
 #include "controller/compare/compare_text.h"
 #include "controller/render/json.h"
 #include "controller/run/results.h"
@@ -25,6 +26,7 @@ struct CompareFlags {
   std::string fail_if_slower;
   bool json = false;
   std::string csv;
+  std::string html;
 };
 
 // "10%" or "10" as 0.1.
@@ -66,11 +68,10 @@ int CompareMain(const CompareFlags& flags, CommandLine& line) {
 
   line.out << (flags.json ? RenderJson(*comparison) : RenderCompareText(*comparison)) << std::flush;
   if (!line.out) return PrintError(line, "standard output could not be written", Exit::kWrong);
-  if (!flags.csv.empty()) {
-    if (const absl::Status written = WriteFile(flags.csv, RenderCompareCsv(*comparison)); !written.ok()) {
-      return PrintError(line, written, Exit::kWrong);
-    }
-  }
+  absl::Status written;
+  if (!flags.csv.empty()) written.Update(WriteFile(flags.csv, RenderCompareCsv(*comparison)));
+  if (!flags.html.empty()) written.Update(WriteFile(flags.html, RenderComparePage(sides, *comparison)));
+  if (!written.ok()) return PrintError(line, written, Exit::kWrong);
   for (const std::string& slower : comparison->slower()) line.err << "plimsoll: " << slower << '\n';
   return static_cast<int>(comparison->slower().empty() ? Exit::kOk : Exit::kFailed);
 }
@@ -95,6 +96,7 @@ void AddCompareCommand(CLI::App& app, CommandLine& line) {
       ->type_name("PERCENT");
   command->add_flag("--json", flags->json, "Print the comparison as JSON instead of text");
   command->add_option("--csv", flags->csv, "Write the tables as CSV, too")->type_name("FILE");
+  command->add_option("--html", flags->html, "Write a page with charts, too")->type_name("FILE");
   command->footer(
       "Examples:\n"
       "  plimsoll compare plimsoll-results/san plimsoll-results/nfs --html compare.html\n"

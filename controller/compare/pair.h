@@ -39,6 +39,6 @@ PairResult ComparePair(const SideSteps& first, const SideSteps& second, const Co
 // Fewer seconds than this are no basis for an interval.
 inline constexpr size_t kFewestSeconds = 10;
 // As many independent seconds the method's promises need; 60 s at an autocorrelation of 0.5 are 20.
-inline constexpr double kEnoughEffectiveSeconds = 15;
+inline constexpr double kEnoughEffectiveSeconds = 12;
 
 }  // namespace plimsoll
