@@ -12,10 +12,10 @@ plimsoll.compareDetail = (() => {
     return element;
   };
 
-  // Ratios of an axis, from the coarsest steps that show a few.
-  const ratioMarks = (low, high) => {
+  // Ratios of an axis, at the finest steps that have no more than `most` marks.
+  const ratioMarks = (low, high, most) => {
     for (const step of [0.01, 0.02, 0.05, 0.1, 0.2, 0.5]) {
-      if ((high - low) / step > 8) continue;
+      if ((high - low) / step > most) continue;
       const marks = [];
       for (let number = Math.ceil(low / step); number * step <= high; ++number) marks.push(Math.round(number * step * 100) / 100);
       return marks;
@@ -30,14 +30,14 @@ plimsoll.compareDetail = (() => {
     const reach = Math.min(Math.max(1.1, ...ends.map((value) => Math.max(value, 1 / value))) * 1.02, 50);
     const width = Math.min(760, Math.max(300, document.getElementById('comparison').clientWidth - 64));
     const left = 64;
-    const right = 130;
+    const right = 90;
     const step = 24;
     const base = step * rows.length + 6;
     const at = (ratio) => left + (Math.log(Math.min(Math.max(ratio, 1 / reach), reach)) / Math.log(reach) + 1) / 2 * (width - left - right);
     const picture = svg('svg', { viewBox: '0 0 ' + width + ' ' + (base + 22), width, height: base + 22, class: 'ratios', role: 'img',
       'aria-label': 'Ratio of each figure, ' + pair.side + ' over ' + first + ', with its interval; the table has the figures' });
     picture.append(svg('rect', { x: at(1 / (1 + minEffect)), y: 0, width: at(1 + minEffect) - at(1 / (1 + minEffect)), height: base, class: 'nothing-counts' }));
-    for (const mark of ratioMarks(1 / reach, reach)) {
+    for (const mark of ratioMarks(1 / reach, reach, (width - left - right) / 50)) {
       picture.append(svg('line', { x1: at(mark), x2: at(mark), y1: 0, y2: base, class: mark === 1 ? 'one' : 'mark' }),
         svg('text', { x: at(mark), y: base + 16, class: 'value middle' }, String(mark)));
     }
@@ -71,8 +71,7 @@ plimsoll.compareDetail = (() => {
     const first = comparison.sides[0].label;
     const parts = block.told.pairs.flatMap((pair) => [
       comparison.sides.length > 2 ? el('h3', {}, pair.side + ' against ' + first) : null,
-      table(pair, first), ratios(pair, first, comparison.options.min_effect_percent / 100),
-      el('p', { class: 'in-words' }, pair.summary)]);
+      table(pair, first), ratios(pair, first, comparison.options.min_effect_percent / 100)]);
     const runs = block.told.sides.flatMap((side, at) => side.runs.map((run, number) => [
       comparison.sides[at].label + (side.runs.length > 1 ? number + 1 : ''), format.count(run.writes), format.count(run.seconds),
       run.effective_seconds > 0 ? format.fixed(run.autocorrelation, 2) : format.DASH,
@@ -92,11 +91,12 @@ plimsoll.compareDetail = (() => {
       const rows = new Map(run.second.map((second, row) => [second, run.columns[name][row]]));
       return { name: run.name, color: run.color, dash: run.dash, values: seconds.map((second) => (rows.has(second) ? rows.get(second) : null)) };
     });
+    const known = lines.some((line) => line.values.some((value) => value !== null));
     return new plimsoll.Chart({
-      name: figure.name + ' over time', range, x: seconds.map((second) => second + 0.5), xTitle: 'From the start', xTicks: plimsoll.timeTicks,
+      name: figure.name + ' over time', range, x: known ? seconds.map((second) => second + 0.5) : [], xTitle: 'From the start', xTicks: plimsoll.timeTicks,
       xText: (at) => format.elapsed(at - 0.5) + ' \u2013 ' + format.elapsed(at + 0.5), series: lines, log: log && !rate, height: 280,
       yTitle: figure.name + (rate ? '' : ' of the writes of each second'), yTick: rate ? format.shortCount : format.shortTime,
-      yText: (value) => figure.text(value) + (rate ? ' ' + figure.name : ''), nothing: 'No run has its seconds.',
+      yText: (value) => figure.text(value) + (rate ? ' ' + figure.name : ''), nothing: 'The reports do not tell this by second.',
       thinned: block.runs.some((run) => run.thinned),
     });
   };
@@ -156,7 +156,16 @@ plimsoll.compareDetail = (() => {
     const range = new plimsoll.Range(0, last, (at) => (at === last ? 'slowest' : percentText(at)), 0.25);
     const chart = new plimsoll.Chart({
       name: 'Latency by percentile', x: positions, range, xTitle: 'Percentile', xText: (at) => percentText(at) + ' of the writes were not slower',
-      xTicks: (from, to) => marks.filter((mark) => mark >= from && mark <= to).map((mark) => ({ v: mark, label: percentText(mark) })),
+      // Whole nines first: a label must neither hang over the edge nor touch another.
+      xTicks: (from, to, pixels) => {
+        const position = (at) => (at - from) / (to - from) * pixels;
+        const taken = [];
+        for (const at of [...marks.filter(Number.isInteger), ...marks.filter((mark) => !Number.isInteger(mark))]) {
+          const fits = position(at) >= 0 && position(at) < pixels - 28;
+          if (fits && taken.every((other) => Math.abs(position(at) - position(other)) >= 62)) taken.push(at);
+        }
+        return taken.sort((a, b) => a - b).map((at) => ({ v: at, label: percentText(at) }));
+      },
       series: known.map((run) => ({ name: run.name, color: run.color, dash: run.dash, values: atPercentiles(run, positions) })),
       log: true, height: 300, yTitle: 'latency', yTick: format.shortTime, yText: format.time,
     });

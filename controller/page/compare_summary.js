@@ -5,11 +5,14 @@ plimsoll.compareSummary = (() => {
   const { el, format, comparison: model } = plimsoll;
 
   const heading = ({ comparison }) => {
-    const labels = comparison.sides.map((side) => side.label);
-    const others = labels.slice(1).join(', ');
+    // By the runs' own names, where each side has one that is its alone.
+    const names = comparison.sides.map((side) => side.runs[0].name);
+    const named = names.every((name) => name !== '') && new Set(names).size === names.length;
+    const labels = comparison.sides.map((side, at) => (named ? names[at] + ' (' + side.label + ')' : side.label));
+    const others = labels.slice(1).join(' and ');
     return el('div', { class: 'wide heading' },
       el('p', { class: 'brand' }, 'Plimsoll', el('span', { class: 'soft' }, 'MQ log storage test')),
-      el('h1', {}, 'Comparison of ' + others + ' with ' + labels[0]),
+      el('h1', {}, others + ' against ' + labels[0]),
       el('ul', { class: 'facts' },
         el('li', {}, format.plural(comparison.block_sizes.length, 'block size')), el('li', {}, 'plimsoll ' + comparison.version)));
   };
@@ -84,11 +87,14 @@ plimsoll.compareSummary = (() => {
       x, range, points: true, height: 240, xTitle: 'Block', xText: (at) => format.size(Math.round(2 ** at)),
       xTicks: () => blocks.map((block) => ({ v: Math.log2(block.size), label: block.name })), ...options,
     });
+    const latencies = [...all.map((side) => line(side, 'avg_ns', ' mean', null)), ...all.map((side) => line(side, 'p99_ns', ' p99', [6, 3]))];
+    // A logarithmic axis only where there is something to see on it.
+    const known = latencies.flatMap((one) => one.values).filter((value) => value !== null);
+    const wide = Math.max(...known) > 20 * Math.min(...known);
     const charts = [
       chart({ name: 'Bandwidth by block size', yTitle: 'MB/s', yTick: format.shortCount, yText: (value) => format.fixed(value, 2) + ' MB/s',
         series: all.map((side) => line(side, 'mb_per_second', '', null)) }),
-      chart({ name: 'Latency by block size', yTitle: 'latency', yTick: format.shortTime, yText: format.time, log: true,
-        series: [...all.map((side) => line(side, 'avg_ns', ' mean', null)), ...all.map((side) => line(side, 'p99_ns', ' p99', [6, 3]))] }),
+      chart({ name: 'Latency by block size', yTitle: 'latency', yTick: format.shortTime, yText: format.time, log: wide, series: latencies }),
     ];
     const element = plimsoll.section('sweep', 'By block size', el('div', { class: 'pair' }, charts.map((one) => one.element)));
     return { element, charts };
