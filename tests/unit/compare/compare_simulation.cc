@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <random>
 #include <string>
 #include <vector>
 
+#include "controller/compare/whole_runs.h"
 #include "tests/unit/compare/simulated_tables.h"
 
 namespace {
@@ -46,6 +48,47 @@ std::vector<Case> Cases() {
   return cases;
 }
 
+// How often whole runs of equal sides are told apart, at two levels.
+void PrintWholeRuns(uint64_t trials, uint64_t replicates, uint64_t seed) {
+  struct Sides {
+    size_t first;
+    size_t second;
+    // Standard deviation of the second side's runs over that of the first.
+    double scatter;
+  };
+  std::printf("\n%-22s %8s %12s %12s\n", "runs a side", "scatter", "p <= 5 %", "p <= 1 %");
+  for (const Sides& sides : std::vector<Sides>{{2, 2, 1},
+                                               {2, 3, 1},
+                                               {2, 5, 3},
+                                               {5, 2, 3},
+                                               {3, 3, 1},
+                                               {3, 3, 3},
+                                               {5, 5, 1},
+                                               {6, 6, 1},
+                                               {6, 6, 3},
+                                               {10, 10, 1}}) {
+    std::mt19937_64 random(seed);
+    std::normal_distribution<double> normal;
+    uint64_t wrong = 0;
+    uint64_t very_wrong = 0;
+    for (uint64_t trial = 0; trial < trials; ++trial) {
+      std::vector<double> first(sides.first);
+      std::vector<double> second(sides.second);
+      for (double& value : first) value = normal(random);
+      for (double& value : second) value = sides.scatter * normal(random);
+      const double p = plimsoll::TestRuns(first, second, 0.05, replicates, trial).p;
+      if (p <= 0.05) ++wrong;
+      if (p <= 0.01) ++very_wrong;
+    }
+    const auto percent = [trials](uint64_t count) {
+      return 100 * static_cast<double>(count) / static_cast<double>(trials);
+    };
+    const std::string name = std::to_string(sides.first) + " and " + std::to_string(sides.second);
+    std::printf("%-22s %8.0f %10.2f %% %10.2f %%\n", name.c_str(), sides.scatter, percent(wrong), percent(very_wrong));
+    std::fflush(stdout);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -67,5 +110,6 @@ int main(int argc, char** argv) {
                 percent(rates.run_longer, rates.tables));
     std::fflush(stdout);
   }
+  PrintWholeRuns(tables, replicates, seed);
   return 0;
 }
