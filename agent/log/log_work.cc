@@ -82,7 +82,10 @@ uint32_t LogWorkImpl::StartWriters() {
                                    .before_piece = [this] { return MayFill(); },
                                    .after_piece = [this](uint64_t bytes) { filled_bytes_.fetch_add(bytes); },
                                    .prepared = [this](const absl::Status& status) { OnPrepared(status); },
-                                   .spin = spin}));
+                                   .spin = spin,
+                                   // One writer alone goes where the kernel likes: agents that share a machine would
+                                   // all take the first CPU.
+                                   .pin = spin && setup_.qm > 1}));
     }
     // Release: InFlight's threads see the vector whole.
     writers_made_.store(true, std::memory_order_release);
