@@ -49,7 +49,7 @@ bool AreTogether(const StoodStretch& a, const StoodStretch& b) {
 bool MayBeTogether(const StoodStretch& a, const StoodStretch& b) {
   const int64_t shift_ns = MostShift(a, b);
   // Shifted by anything between these, one lies in the other.
-  const auto [from_ns, to_ns] = std::minmax(a.begin_ns - b.begin_ns, a.end_ns - b.end_ns);
+  const auto [from_ns, to_ns] = std::minmax({a.begin_ns - b.begin_ns, a.end_ns - b.end_ns});
   const int64_t least_ns = from_ns > 0 ? from_ns : std::min<int64_t>(to_ns, 0);
   return Overlap(a, b, std::clamp(least_ns, -shift_ns, shift_ns)) >= NeededOverlap(a, b);
 }

@@ -58,13 +58,13 @@ std::string Who(const v1::StallReport& stall) {
 
 std::string Threshold(const v1::StallsReport& stalls) {
   return absl::StrCat(FormatLength(stalls.threshold_ns()),
-                      stalls.threshold_by_median() ? " or 20 times its writer's median, whichever is more" : "");
+                      stalls.threshold_by_median() ? " (20 medians where that is more)" : "");
 }
 
 std::string Counts(const v1::StallsReport& stalls) {
   std::vector<std::string> parts;
   for (const v1::StallCount& count : stalls.classes()) {
-    parts.push_back(absl::StrCat(FormatCount(count.count()), " ", Meaning(count.stall_class())));
+    parts.push_back(absl::StrCat(FormatCount(count.count()), " x ", Meaning(count.stall_class())));
   }
   return absl::StrJoin(parts, "; ");
 }
@@ -96,11 +96,11 @@ std::vector<std::string> TextStalls(const v1::Report& report, const v1::StepRepo
   std::vector<std::string> lines;
   const std::string what = absl::StrCat("in flight, or due and not started, for ", Threshold(stalls));
   if (stalls.count() == 0) {
-    AddIndented(absl::StrCat("Stalls: none. No write was ", what, "."), lines);
+    AddIndented(absl::StrCat("No stall: no write ", what), lines);
   } else {
     AddIndented(absl::StrCat("Stalls: a write ", what), lines);
     AddIndented(Counts(stalls), lines);
-    TextTable table({"began", "class", "stood", "|", "length", "error"}, 3);
+    TextTable table({"began", "class", "who stood", "|", "length", "error"}, 3);
     const std::vector<const v1::StallReport*> longest = Longest(stalls);
     const bool long_names = std::any_of(longest.begin(), longest.end(), [](const v1::StallReport* stall) {
       return DisplayWidth(Neutralise(Who(*stall))) > kWhoWidth;
