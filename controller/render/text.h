@@ -14,6 +14,9 @@ std::string RenderText(const v1::Report& report);
 // Its parts, as lines: what was asked for; one step; clocks, hosts, notes and the verdict.
 std::vector<std::string> TextHeading(const v1::Report& report);
 std::vector<std::string> TextStep(const v1::Report& report, const v1::StepReport& step);
+// Parts of a step's: fairness and trend; the hosts' load. Empty where there is nothing to say.
+std::vector<std::string> TextEvenness(const v1::StepReport& step);
+std::vector<std::string> TextLoad(const v1::StepReport& step);
 std::vector<std::string> TextClocks(const v1::Report& report);
 std::vector<std::string> TextHosts(const v1::Report& report);
 std::vector<std::string> TextNotes(const v1::Report& report);
