@@ -1,6 +1,7 @@
 // A report as text for people.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -9,7 +10,8 @@
 namespace plimsoll {
 
 // At most 100 columns wide, UTF-8, without colour or control characters but line breaks, whatever hosts and plans say.
-std::string RenderText(const v1::Report& report);
+// `histogram_rows`: each step is followed by the cluster's histogram of at most so many rows; 0: by none.
+std::string RenderText(const v1::Report& report, uint32_t histogram_rows = 0);
 
 // Its parts, as lines: what was asked for; one step; clocks, hosts, notes and the verdict.
 std::vector<std::string> TextHeading(const v1::Report& report);
