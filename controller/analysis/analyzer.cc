@@ -151,6 +151,7 @@ absl::Status Analyzer::CheckStep(uint32_t step) const {
 absl::Status Analyzer::OnPrepared(const v1::HostPrepared& prepared) {
   PLIMSOLL_RETURN_IF_ERROR(CheckHost(prepared.host()));
   hosts_.at(prepared.host()).prepared = prepared.prepared();
+  storages_set_ = false;
   return absl::OkStatus();
 }
 
@@ -168,33 +169,39 @@ absl::Status Analyzer::OnStepBegin(const v1::StepBegin& begin) {
       return Bad("its step has lengths that no run can have");
     }
     CloseStep();
-    step_ = std::make_unique<StepStats>(begin.step(), asked, shape);
+    SetStorages();
+    step_ = std::make_unique<StepStats>(begin.step(), asked, shape, KeepsSeconds(shape));
     step_ended_ = false;
   }
-  return step_->Begin(begin);
+  return step_->Begin(begin, hosts_);
 }
 
 absl::Status Analyzer::OnFrames(const v1::HostFrames& frames) {
   PLIMSOLL_RETURN_IF_ERROR(CheckHost(frames.host()));
-  HostStep* part = nullptr;
   for (const v1::Frame& frame : frames.frames()) {
     absl::Status taken = CheckStep(frame.step());
     if (taken.ok()) {
-      part = &step_->Host(frames.host(), hosts_.at(frames.host()).qms());
-      taken = part->AddFrame(frame, step_->guard());
+      taken = step_->Host(frames.host(), hosts_.at(frames.host()).qms()).AddFrame(frame, step_->guard());
     }
     if (!taken.ok()) {
       Refuse(absl::StrCat("a frame of ", NameOf(frames.host()), "/qm", frame.qm(), ", step ",
                           uint64_t{frame.step()} + 1, ": ", std::string(taken.message())));
     }
   }
-  if (part != nullptr) part->ClosePassedSeconds();
-  return frames.has_sample() ? OnSample(frames.host(), frames.sample()) : absl::OkStatus();
+  if (step_) step_->ClosePassedSeconds(frames.host());
+  if (frames.has_sample()) {
+    const absl::Status taken = OnSample(frames.host(), frames.sample());
+    if (!taken.ok()) {
+      Refuse(absl::StrCat("a sample of ", NameOf(frames.host()), ", step ", uint64_t{frames.sample().step()} + 1, ": ",
+                          std::string(taken.message())));
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Analyzer::OnSample(uint32_t host, const v1::HostSample& sample) {
   PLIMSOLL_RETURN_IF_ERROR(CheckStep(sample.step()));
-  return step_->Host(host, hosts_.at(host).qms()).AddSample(sample);
+  return step_->AddSample(host, hosts_.at(host).qms(), sample, load_rows_left_);
 }
 
 absl::Status Analyzer::OnStepDone(const v1::HostStepDone& done) {
@@ -208,6 +215,7 @@ absl::Status Analyzer::OnStepDone(const v1::HostStepDone& done) {
     }
   }
   part.SetDone(done.done().stopped());
+  step_->Leave(done.host());
   return absl::OkStatus();
 }
 
@@ -217,6 +225,7 @@ absl::Status Analyzer::OnHostLost(const v1::HostLost& lost) {
   if (facts.lost) return Bad("a host is lost for the second time");
   facts.lost = lost;
   facts.lost_at_ns = last_ns_;
+  if (step_) step_->Leave(lost.host());
   return absl::OkStatus();
 }
 
@@ -235,6 +244,19 @@ absl::Status Analyzer::OnStepEnd(const v1::StepEnd& end) {
   return absl::OkStatus();
 }
 
+void Analyzer::SetStorages() {
+  if (!storages_set_) GroupStorages(hosts_);
+  storages_set_ = true;
+}
+
+bool Analyzer::KeepsSeconds(const StepShape& shape) {
+  // A step's last, begun second counts too.
+  const int64_t seconds = (shape.duration_ns + kNsPerSecond - 1) / kNsPerSecond;
+  if (seconds > kMaxDistributionSeconds || seconds > distribution_seconds_left_) return false;
+  distribution_seconds_left_ -= seconds;
+  return true;
+}
+
 void Analyzer::OnRunEnd(const v1::RunEnd& end) {
   run_end_ = end;
   for (const std::string& left : end.left_behind()) notes_.Add("left", absl::StrCat("Left behind: ", left));
@@ -242,8 +264,8 @@ void Analyzer::OnRunEnd(const v1::RunEnd& end) {
 
 void Analyzer::CloseStep() {
   if (!step_) return;
-  GroupStorages(hosts_);
-  const RunContext context{timeline_, hosts_, *judge_, notes_, reasons_, series_rows_left_};
+  SetStorages();
+  const RunContext context{timeline_, hosts_, *judge_, notes_, reasons_, series_rows_left_, distribution_buckets_left_};
   reports_.push_back(StepReporter(*step_, context).Make());
   const int64_t start_ns = step_->measured_start_ns();
   measured_.push_back({start_ns, start_ns + reports_.back().measured_ns()});

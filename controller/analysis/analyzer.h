@@ -59,6 +59,10 @@ class Analyzer {
   absl::Status CheckHost(uint32_t host) const;
   // The running step, if it is that one.
   absl::Status CheckStep(uint32_t step) const;
+  // Sets the storage of every host.
+  void SetStorages();
+  // Whether the distribution of every second of a step of that shape is kept.
+  bool KeepsSeconds(const StepShape& shape);
   // Makes the running step's report.
   void CloseStep();
   void Refuse(const std::string& what);
@@ -80,10 +84,15 @@ class Analyzer {
   std::optional<v1::RunEnd> run_end_;
   Timeline timeline_;
   HostTable hosts_;
+  // The storages of hosts_ are those of all that was prepared.
+  bool storages_set_ = false;
   std::unique_ptr<Judge> judge_;
   NoteBook notes_;
   NoteBook reasons_;
   uint64_t series_rows_left_ = kSeriesRows;
+  int64_t distribution_seconds_left_ = kDistributionSeconds;
+  uint64_t distribution_buckets_left_ = kDistributionBuckets;
+  uint64_t load_rows_left_ = kLoadRows;
   std::unique_ptr<StepStats> step_;
   bool step_ended_ = false;
   std::vector<v1::StepReport> reports_;

@@ -40,6 +40,10 @@ inline int64_t Clamp64(Int128 value) {
 // Series hold at most this many seconds of a step: ten days.
 inline constexpr int64_t kMaxSeriesSeconds = 864'000;
 
+inline uint32_t WholeSecondsIn(int64_t length_ns) {
+  return static_cast<uint32_t>(std::clamp<int64_t>(length_ns / kNsPerSecond, 0, kMaxSeriesSeconds));
+}
+
 // Moments and lengths that a sane clock can show; beyond them arithmetic could overflow, so that they are refused.
 inline constexpr int64_t kMaxMomentNs = int64_t{1} << 61;
 inline bool IsSaneMoment(int64_t moment_ns) {

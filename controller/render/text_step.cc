@@ -246,6 +246,8 @@ std::vector<std::string> TextStep(const v1::Report& report, const v1::StepReport
                              error_ns == 0 ? "" : absl::StrCat(" +/- ", FormatShortTime(error_ns))),
                 lines);
   }
+  for (const std::string& line : TextEvenness(step)) lines.push_back(line);
+  for (const std::string& line : TextLoad(step)) lines.push_back(line);
   return lines;
 }
 

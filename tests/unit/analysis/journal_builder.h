@@ -56,6 +56,9 @@ struct SimHost {
   // So many intervals make one frame.
   uint32_t coalesce = 1;
   std::vector<SimPause> pauses;
+  // What its kernel says in a step, `since_start_ns` after its start: once a second, with the first frame after the
+  // second's end. The builder adds step and moment. Empty: nothing.
+  std::function<v1::HostSample(uint32_t step, int64_t since_start_ns)> sample;
 };
 
 struct SimRun {
