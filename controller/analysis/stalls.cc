@@ -248,7 +248,6 @@ Finder::Witness Finder::AskStretches(uint32_t number, const Stall& stall) const 
   const OfHost& host = found->second;
   const int64_t shift_ns = stall.error_ns + host.error_ns;
   const auto first = std::lower_bound(host.reach_ns.begin(), host.reach_ns.end(), stall.begin_ns - shift_ns);
-  Witness witness = Witness::kRan;
   for (auto i = static_cast<size_t>(first - host.reach_ns.begin()); i < host.places.size(); ++i) {
     const StoodStretch& own = stretches_[host.places[i]];
     if (own.begin_ns > stall.end_ns + shift_ns) break;
@@ -257,12 +256,10 @@ Finder::Witness Finder::AskStretches(uint32_t number, const Stall& stall) const 
       // With clocks that are exact it would be part of the stall, or would not have to do with it, unless it is one of
       // those that never are part of one.
       const bool never = !own.counts || IsPaused(own);
-      if (never && SeemTogether(stretches_[place], own)) return Witness::kCannotTell;
-      witness = Witness::kUnsure;
-      break;
+      return never && SeemTogether(stretches_[place], own) ? Witness::kCannotTell : Witness::kUnsure;
     }
   }
-  return witness;
+  return Witness::kRan;
 }
 
 }  // namespace

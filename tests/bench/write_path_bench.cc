@@ -95,14 +95,13 @@ SliceResult RecordedSlice(const MemoryExtents& extents, BlockSource& source, Wri
   const std::atomic<int64_t> never{StopControl::kNever};
   StopControl control(never);
   NullSink sink;
-  const std::vector<TallyParams> params = {
-      {.step = 0,
-       .qm = 1,
-       .times = times,
-       .layout = layout,
-       .schedule = std::nullopt,
-       .trace = true,
-       .stall_ns = 100'000'000}};
+  const std::vector<TallyParams> params = {{.step = 0,
+                                            .qm = 1,
+                                            .times = times,
+                                            .layout = layout,
+                                            .schedule = std::nullopt,
+                                            .trace = true,
+                                            .stall_ns = 100'000'000}};
   const std::vector<WriterState*> states = {&state};
   StepRecorder::Hooks hooks;
   hooks.sample_host = [] { return v1::HostSample(); };

@@ -145,10 +145,34 @@ def _check_step(check, report, step):
                 _check_sum(check, scope, hosts, f"step {step['number']}, storage {storage['number']}:")
 
 
+def _check_stalls(check, step):
+    where = f"step {step['number']}, stalls:"
+    slowest = step["slowest"]
+    latencies = [write["latency_ns"] for write in slowest]
+    check.equal(latencies, sorted(latencies, reverse=True), where, "the slowest write is the first")
+    (cluster,) = [scope for scope in step["scopes"] if scope["kind"] == "cluster"]
+    check.equal(len(slowest), min(cluster["writes"], 10), where, "ten slowest writes, or as many as there are")
+    if slowest:
+        check.equal(slowest[0], cluster["slowest"], where, "the cluster's slowest write leads")
+    stalls = step["stalls"]
+    check.equal(sum(one["count"] for one in stalls["classes"]), stalls["count"], where, "each has a class")
+    check.equal(len(stalls["stalls"]), min(stalls["count"], 100), where, "the longest are listed")
+    offsets = [stall["offset_ns"] for stall in stalls["stalls"]]
+    check.equal(offsets, sorted(offsets), where, "in the order of time")
+    for stall in stalls["stalls"]:
+        check.that(not set(stall["hosts"]) & set(stall["others"]), where, "nobody stood and ran", stall)
+        check.that(stall["writers_count"] >= len(stall["writers"]) > 0, where, "somebody stood", stall)
+        for writer in stall["writers"]:
+            check.that(writer["host"] in stall["hosts"], where, "a writer's host stood", stall)
+            check.that(0 <= writer["in_flight_ns"] <= writer["length_ns"] <= stall["length_ns"], where, "times", stall)
+            check.that(0 <= writer["paused_ns"] <= writer["length_ns"], where, "times", stall)
+
+
 def check(report):
     """Raises an AssertionError that names all that does not hold."""
     collected = _Check()
     for step in report["steps"]:
         _check_step(collected, report, step)
+        _check_stalls(collected, step)
     if collected.broken:
         raise AssertionError("the report contradicts itself:\n" + "\n".join(collected.broken[:20]))

@@ -293,13 +293,19 @@ TEST(AnalysisProperty, DamagedRecordsNeverHarmNorAddWrites) {
     const auto latency = [&random](uint64_t, int64_t) { return Between(random, 1'000'000, 9'000'000); };
     host.steps = {{testing::ClosedLoop(run.duration_ns, 0, latency, run.warmup_ns),
                    testing::ClosedLoop(run.duration_ns, 0, latency, run.warmup_ns)}};
+    host.sees = {"alpha", "beta"};
+    host.pauses = {{0, 200 * kNsPerMs, 208 * kNsPerMs}, {0, 700 * kNsPerMs, 707 * kNsPerMs}};
     run.hosts.push_back(host);
   }
+  // Half of the writes are stalls.
+  run.stall_ns = 5 * kNsPerMs;
+  run.stall_given = true;
   run.criteria = {"p99<10ms", "min_second_iops@qm>=1"};
   const std::vector<v1::JournalRecord> whole = MakeJournal(run);
   const v1::Report healthy = Analyze(whole);
   ASSERT_EQ(healthy.steps(0).load_size(), 2);
   ASSERT_EQ(healthy.steps(0).load(0).offset_ns_size(), 2);
+  EXPECT_GT(healthy.steps(0).stalls().count(), 10U);
   for (int round = 0; round < 1'500; ++round) {
     std::vector<v1::JournalRecord> journal = whole;
     for (int64_t i = Between(random, 1, 3); i > 0; --i) {
