@@ -121,8 +121,9 @@ void IntervalStats::AddFrames(const v1::HostFrames& frames) {
 
 void IntervalStats::AddFrame(const v1::Frame& frame, Host& host) {
   const int64_t first = frame.first_interval();
-  if (first < 0 && !frame.closing()) return;
   const int64_t end = first + (frame.closing() ? 0 : std::max<int64_t>(frame.interval_count(), 1));
+  // Warm-up, or no interval of the step.
+  if (first < 0 || end > (duration_ns_ + frame_ns_ - 1) / frame_ns_) return;
   if (frame.qm() >= 1 && frame.qm() <= host.next.size()) {
     host.next[frame.qm() - 1] = std::max(host.next[frame.qm() - 1], end);
   }

@@ -34,7 +34,7 @@ class HostStep {
   // Closes the seconds that all writers have passed, and returns the first that they have not.
   uint32_t ClosePassedSeconds();
   void SetDone(const std::string& stopped);
-  // Called once, before the percentiles are asked for.
+  // Closes all seconds: nothing more comes.
   void Finish() { percentiles_.Finish(); }
 
   // Writers by number - 1; null where nothing was heard of one.

@@ -11,6 +11,7 @@
 
 #include "common/histogram.h"
 #include "controller/analysis/figures.h"
+#include "controller/analysis/interval_stats.h"
 #include "controller/render/csv.h"
 #include "controller/render/json.h"
 #include "controller/render/text.h"
@@ -333,11 +334,14 @@ TEST(AnalysisProperty, DamagedRecordsNeverHarmNorAddWrites) {
       ExpectFairnessIsAShare(report.steps(s));
     }
     // Every output of it is made, whatever it holds.
-    EXPECT_EQ(RenderText(report).find('\x1b'), std::string::npos);
+    EXPECT_EQ(RenderText(report, 40).find('\x1b'), std::string::npos);
     EXPECT_EQ(RenderJson(report).find('\x1b'), std::string::npos);
     EXPECT_FALSE(RenderCsv(report).empty());
     EXPECT_FALSE(RenderTimelineCsv(report).empty());
     EXPECT_FALSE(RenderMqldtCsv(report).empty());
+    IntervalStats intervals(kNsPerSecond, [](const IntervalRow& row) { EXPECT_GE(row.end_ns, 0); });
+    for (const v1::JournalRecord& record : journal) intervals.Add(record);
+    intervals.Finish();
   }
   EXPECT_EQ(Analyze(whole).SerializeAsString(), healthy.SerializeAsString());
 }
