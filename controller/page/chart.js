@@ -17,7 +17,8 @@ plimsoll.Chart = class {
   //   range      plimsoll.Range that the chart shows, alone or with others
   //   xTitle, xText(x, row), xTicks(from, to, pixels)
   //   yTitle, yTick(value) for the axis, yText(value) with its unit
-  //   thinned: true where rows are left out; nothing: what stands there without rows
+  //   breaks: rows before which lines end; floor: as long as x, values that the axis must reach down to once setFloor(true) was
+  //   called; thinned: true where rows are left out; nothing: what stands there without rows
   //   stacked, log, steps (draws steps), points (draws them): true where wanted; underlays: [draw(context, area, toX, toY)]
   constructor(options) {
     this.options = { steps: false, points: false, stacked: false, log: false, height: 240, ...options };
@@ -34,8 +35,8 @@ plimsoll.Chart = class {
     const { options } = this;
     if (options.x.length === 0) return;
     this.graph = new Dygraph(this.plot, this.rows(), {
-      labels: ['x', ...options.series.map((_, at) => 's' + at)],
-      visibility: this.visible,
+      labels: ['x', ...options.series.map((_, at) => 's' + at), ...(options.floor ? ['floor'] : [])],
+      visibility: this.visibility(),
       dateWindow: [...options.range.current],
       stackedGraph: options.stacked,
       includeZero: !options.log,
@@ -43,6 +44,7 @@ plimsoll.Chart = class {
       // Few points are seen as such.
       drawPoints: options.points || (!options.stacked && options.x.length <= 60),
       pointSize: 2.5,
+      // A line goes on over rows that it has no value for, but not over one that is not a number.
       connectSeparatedPoints: true,
       legend: 'never',
       animatedZooms: false,
@@ -74,11 +76,24 @@ plimsoll.Chart = class {
 
   rows() {
     const { x, series } = this.options;
-    return x.map((at, row) => {
-      const cells = [at];
-      for (const one of series) cells.push(one.values[row] === undefined ? null : one.values[row]);
-      return cells;
+    const breaks = new Set(this.options.breaks || []);
+    const rows = [];
+    x.forEach((at, row) => {
+      const columns = this.options.floor ? [...series.map((one) => one.values), this.options.floor] : series.map((one) => one.values);
+      if (breaks.has(row) && row > 0) rows.push([(x[row - 1] + at) / 2, ...columns.map(() => NaN)]);
+      rows.push([at, ...columns.map((values) => (values[row] === undefined ? null : values[row]))]);
     });
+    return rows;
+  }
+
+  // Of the series, and of the floor, which is there for the axis only.
+  visibility() {
+    return this.options.floor ? [...this.visible, this.floored === true] : this.visible;
+  }
+
+  setFloor(on) {
+    this.floored = on;
+    this.graph?.updateOptions({ visibility: this.visibility() });
   }
 
   // What depends on the colour scheme.
@@ -93,6 +108,7 @@ plimsoll.Chart = class {
         fillGraph: options.stacked,
       };
     });
+    if (options.floor) series.floor = { color: 'transparent', highlightCircleSize: 0, drawPoints: false, pointSize: 0 };
     return {
       series,
       fillAlpha: 0.6,
@@ -177,7 +193,7 @@ plimsoll.Chart = class {
   show(visible) {
     this.visible = visible;
     this.chips.forEach((chip, at) => chip.button.setAttribute('aria-pressed', String(visible[at])));
-    if (this.graph !== null) this.graph.updateOptions({ visibility: visible });
+    if (this.graph !== null) this.graph.updateOptions({ visibility: this.visibility() });
   }
 
   // What is drawn behind the lines.

@@ -20,6 +20,12 @@ plimsoll.heat = (() => {
     });
   };
 
+  // The lowest latency of each second that is known, by second.
+  const lowest = (step) => {
+    const rows = read(step);
+    return rows === null ? null : new Map(rows.filter((row) => row.bucket.length > 0).map((row) => [row.second, 2 ** (row.bucket[0] / PARTS)]));
+  };
+
   // Adds up the seconds that fall into one column of pixels, and the buckets that fall into one height: [column][height].
   const cells = (rows, seconds, parts) => {
     const columns = new Map();
@@ -68,5 +74,5 @@ plimsoll.heat = (() => {
     };
   };
 
-  return { read, shade };
+  return { lowest, shade };
 })();

@@ -83,6 +83,9 @@ plimsoll.timeCharts = (() => {
         if (series.writes[row] > 0 || !series.closing[row]) rows.push(row);
       });
     }
+    // Writes that were in flight at the end are no second: a dot of their own.
+    const breaks = rows.map((row, at) => (series.closing[row] ? at : -1)).filter((at) => at >= 0);
+    const lowest = scope !== null && scope.kind === 'cluster' ? plimsoll.heat.lowest(step) : null;
     const from = (row) => (series.closing[row] ? step.measured_s : series.second[row]);
     const value = (column, row) => (series[column][row] > 0 ? series[column][row] : null);
     return new plimsoll.Chart({
@@ -94,6 +97,7 @@ plimsoll.timeCharts = (() => {
       series: PERCENTILES.map(([name, column, color]) => ({
         name, color, dash: name === 'max' ? [2, 2] : null, values: rows.map((row) => value(column, row)),
       })),
+      breaks, floor: lowest && rows.map((row) => (series.closing[row] || !lowest.has(series.second[row]) ? null : lowest.get(series.second[row]))),
       yTitle: 'latency of the writes of each second', yTick: format.shortTime, yText: format.time, log, height: 280,
       underlays: behind(step, scope, heat),
       thinned: series !== null && series.thinned,
@@ -163,10 +167,14 @@ plimsoll.timeCharts = (() => {
     let scope = scopes.length > 0 ? scopes[0] : null;
     let log = true;
     let heat = false;
-    const show = () => put(latency(step, range, scope, log, heat));
+    const show = () => {
+      put(latency(step, range, scope, log, heat));
+      chart().setFloor(heat);
+    };
     const heatSwitch = step.packed.seconds ? toggle('Heat map', heat, (on) => {
       heat = on;
       chart().setUnderlays(behind(step, scope, heat));
+      chart().setFloor(heat);
     }) : null;
     const controls = el('div', { class: 'controls' },
       scopes.length > 1 ? picker('Of', scopes.map((one) => ({ name: model.nameOf(one), value: one })), (value) => {
