@@ -6,7 +6,7 @@ plimsoll_build_packages=(
   libspdlog-dev libcli11-dev libyaml-cpp-dev libssl-dev libjs-dygraphs
 )
 plimsoll_test_packages=(libgtest-dev libgmock-dev python3 python3-jsonschema python3-yaml strace iproute2 util-linux
-  chromium chromium-driver)
+  mount e2fsprogs chromium chromium-driver)
 plimsoll_check_packages=(clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev llvm-19)
 plimsoll_bench_packages=(libbenchmark-dev)
 

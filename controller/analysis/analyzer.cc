@@ -17,6 +17,11 @@ absl::Status Bad(const std::string& what) {
   return absl::InvalidArgumentError(what);
 }
 
+// How long a stall lasts by the plan; 0: it does not say.
+int64_t StallOf(const v1::TestPlan& plan) {
+  return plan.stall_ns() > 0 && IsSaneMoment(plan.stall_ns()) ? plan.stall_ns() : 0;
+}
+
 const char* RecordName(const v1::JournalRecord& record) {
   switch (record.record_case()) {
     case v1::JournalRecord::kRunBegin:
@@ -156,7 +161,8 @@ absl::Status Analyzer::OnStepBegin(const v1::StepBegin& begin) {
     if (begin.step() >= static_cast<uint32_t>(run_->steps_size())) return Bad("the run has no such step");
     if (step_ && begin.step() < step_->index()) return Bad("the step was over");
     const v1::LogStep& asked = run_->steps(static_cast<int>(begin.step()));
-    const StepShape shape{asked.block_size_bytes(), asked.duration_ns(), asked.warmup_ns(), interval_ns_};
+    const StepShape shape{asked.block_size_bytes(), asked.duration_ns(), asked.warmup_ns(), interval_ns_,
+                          StallOf(run_->plan())};
     if (shape.duration_ns <= 0 || !IsSaneMoment(shape.duration_ns) || !IsSaneMoment(shape.warmup_ns) ||
         shape.measured_intervals() > INT32_MAX || shape.warmup_intervals() > INT32_MAX) {
       return Bad("its step has lengths that no run can have");
@@ -183,7 +189,12 @@ absl::Status Analyzer::OnFrames(const v1::HostFrames& frames) {
     }
   }
   if (part != nullptr) part->ClosePassedSeconds();
-  return absl::OkStatus();
+  return frames.has_sample() ? OnSample(frames.host(), frames.sample()) : absl::OkStatus();
+}
+
+absl::Status Analyzer::OnSample(uint32_t host, const v1::HostSample& sample) {
+  PLIMSOLL_RETURN_IF_ERROR(CheckStep(sample.step()));
+  return step_->Host(host, hosts_.at(host).qms()).AddSample(sample);
 }
 
 absl::Status Analyzer::OnStepDone(const v1::HostStepDone& done) {

@@ -48,6 +48,7 @@ class Analyzer {
   absl::Status OnPrepared(const v1::HostPrepared& prepared);
   absl::Status OnStepBegin(const v1::StepBegin& begin);
   absl::Status OnFrames(const v1::HostFrames& frames);
+  absl::Status OnSample(uint32_t host, const v1::HostSample& sample);
   absl::Status OnStepDone(const v1::HostStepDone& done);
   absl::Status OnHostLost(const v1::HostLost& lost);
   absl::Status OnFault(const v1::HostFault& fault);

@@ -5,6 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "controller/analysis/step_slowest.h"
+#include "controller/analysis/step_stalls.h"
 
 namespace plimsoll {
 namespace {
@@ -114,6 +116,8 @@ v1::StepReport StepReporter::Make() {
   stats_.cluster_percentiles().Finish();
   AddScope({v1::SCOPE_KIND_CLUSTER, "", 0, 0}, cluster, nullptr);
   report_.set_measured_ns(cluster.measured_ns);
+  AddSlowest(stats_, run_, report_);
+  AddStalls(stats_, run_, report_);
   return std::move(report_);
 }
 
@@ -135,17 +139,7 @@ void StepReporter::AddScope(const Named& name, const ScopeSums& sums, const Host
 
 void StepReporter::SetSlowest(const ScopeSums& sums, v1::ScopeReport& scope) const {
   if (!sums.slowest || !run_.hosts.contains(sums.slowest_host)) return;
-  v1::SlowestReport& slowest = *scope.mutable_slowest();
-  slowest.set_host(run_.hosts.at(sums.slowest_host).label());
-  slowest.set_qm(sums.slowest_qm);
-  slowest.set_number(sums.slowest->seq());
-  slowest.set_extent(sums.slowest->extent());
-  slowest.set_offset_bytes(sums.slowest->offset_bytes());
-  slowest.set_latency_ns(sums.slowest->latency_ns());
-  if (const auto moment = run_.timeline.ToTimeline(sums.slowest_host, sums.slowest->start_ns())) {
-    *slowest.mutable_start() = run_.timeline.ToUtc(moment->local_ns);
-    slowest.set_error_ns(moment->error_ns);
-  }
+  *scope.mutable_slowest() = MakeSlowestReport(run_, sums.slowest_host, sums.slowest_qm, *sums.slowest);
 }
 
 void StepReporter::AddInFlight(uint32_t host, const HostFacts& facts, const HostStep& part) {

@@ -15,6 +15,8 @@ struct StepShape {
   int64_t duration_ns = 0;
   int64_t warmup_ns = 0;
   int64_t interval_ns = 250 * kNsPerMs;
+  // How long a stall lasts at least, as the plan says; 0: it says nothing.
+  int64_t stall_ns = 0;
 
   // Numbers of regular intervals are 0 ... measured_intervals() - 1, those of the warm-up -warmup_intervals() ... -1.
   int64_t measured_intervals() const { return (duration_ns + interval_ns - 1) / interval_ns; }

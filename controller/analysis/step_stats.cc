@@ -18,7 +18,12 @@ absl::Status HostStep::AddFrame(const v1::Frame& frame, SumGuard& guard) {
   if (done_) return absl::InvalidArgumentError("a frame after the step's end");
   WriterStats* writer = Writer(frame.qm());
   if (writer == nullptr) return absl::InvalidArgumentError("a writer that the host does not have");
+  PLIMSOLL_RETURN_IF_ERROR(stalls_.Check(frame));
   PLIMSOLL_RETURN_IF_ERROR(writer->Add(frame, guard));
+  if (!frame.stalls().empty()) {
+    const Histogram& latency = writer->latency();
+    stalls_.Take(frame, static_cast<int64_t>(latency.PercentileNs(50)), latency.count());
+  }
   PLIMSOLL_ASSIGN_OR_RETURN(const FramePart part, writer->PartOf(frame));
   if (part != FramePart::kMeasured || frame.latency().count() == 0) return absl::OkStatus();
   const int64_t first = shape_.SecondOf(frame.first_interval());
@@ -31,6 +36,11 @@ absl::Status HostStep::AddFrame(const v1::Frame& frame, SumGuard& guard) {
     percentiles_.Spoil(static_cast<uint32_t>(first));
   }
   return absl::OkStatus();
+}
+
+absl::Status HostStep::AddSample(const v1::HostSample& sample) {
+  if (done_) return absl::InvalidArgumentError("a sample after the step's end");
+  return stalls_.AddPauses(sample);
 }
 
 absl::Status HostStep::SetTotals(const v1::WriterTotals& totals, SumGuard& guard) {
@@ -73,7 +83,7 @@ absl::Status StepStats::Begin(const v1::StepBegin& begin) {
 }
 
 HostStep& StepStats::Host(uint32_t host, uint32_t qms) {
-  return hosts_.try_emplace(host, shape_, qms, cluster_percentiles_).first->second;
+  return hosts_.try_emplace(host, shape_, qms, cluster_percentiles_, stall_budget_).first->second;
 }
 
 std::optional<int64_t> StepStats::HostStartNs(uint32_t host) const {

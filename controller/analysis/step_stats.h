@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "controller/analysis/host_stalls.h"
 #include "controller/analysis/second_percentiles.h"
 #include "controller/analysis/step_shape.h"
 #include "controller/analysis/writer_stats.h"
@@ -19,12 +20,14 @@ namespace plimsoll {
 // One host's part of a step.
 class HostStep {
  public:
-  HostStep(const StepShape& shape, uint32_t qms, ClusterPercentiles& cluster)
-      : shape_(shape), percentiles_(cluster), writers_(qms) {}
+  HostStep(const StepShape& shape, uint32_t qms, ClusterPercentiles& cluster, StallBudget& stalls)
+      : shape_(shape), percentiles_(cluster), stalls_(shape, stalls), writers_(qms) {}
 
   // What is wrong with a frame comes back as INVALID_ARGUMENT, and the frame changes nothing.
   absl::Status AddFrame(const v1::Frame& frame, SumGuard& guard);
   absl::Status SetTotals(const v1::WriterTotals& totals, SumGuard& guard);
+  // What is wrong with a sample comes back as INVALID_ARGUMENT, and the sample changes nothing.
+  absl::Status AddSample(const v1::HostSample& sample);
   // Closes the seconds that all writers have passed.
   void ClosePassedSeconds();
   void SetDone(const std::string& stopped);
@@ -34,6 +37,7 @@ class HostStep {
   // Writers by number - 1; null where nothing was heard of one.
   const std::vector<std::unique_ptr<WriterStats>>& writers() const { return writers_; }
   const HostPercentiles& percentiles() const { return percentiles_; }
+  HostStalls& stalls() { return stalls_; }
   // The host said that the step is over.
   bool done() const { return done_; }
   // Why its writers were stopped before the step's end; empty: they were not.
@@ -47,6 +51,7 @@ class HostStep {
 
   StepShape shape_;
   HostPercentiles percentiles_;
+  HostStalls stalls_;
   std::vector<std::unique_ptr<WriterStats>> writers_;
   bool done_ = false;
   std::string stopped_;
@@ -72,6 +77,7 @@ class StepStats {
   // Parts of the hosts that told something, by number of the host.
   std::map<uint32_t, HostStep>& hosts() { return hosts_; }
   ClusterPercentiles& cluster_percentiles() { return cluster_percentiles_; }
+  const StallBudget& stall_budget() const { return stall_budget_; }
   // Whether the host was told to start.
   bool IsArmed(uint32_t host) const { return HostStartNs(host).has_value(); }
   // Start of the measured part on the timeline, and in a host's clock; nothing where the host was not armed.
@@ -87,7 +93,9 @@ class StepStats {
   v1::StepBegin begin_;
   std::string cut_short_;
   SumGuard guard_;
-  ClusterPercentiles cluster_percentiles_;  // before the hosts, which refer to it
+  // Before the hosts, which refer to them.
+  ClusterPercentiles cluster_percentiles_;
+  StallBudget stall_budget_;
   std::map<uint32_t, HostStep> hosts_;
 };
 

@@ -15,7 +15,7 @@ plimsoll.THINNED =
 plimsoll.Chart = class {
   // options:
   // - name: what the chart shows, for its table and for those who cannot see it
-  // - x: positions, rising; xTitle; xText(x, row) for people; xTicks(from, to, pixels)
+  // - x: positions, rising; xTitle; xText(x, row) for people; xTicks(from, to, pixels), their labels xWidth pixels wide
   // - series: [{name, values: as long as x, null where there is none, color: a token of base.css, dash: [on, off] or
   //   nothing, hidden, help}]
   // - range: the plimsoll.Range that the chart shows, alone or with others
@@ -27,7 +27,7 @@ plimsoll.Chart = class {
   // - tableRows: a Set of the rows that the table has, where that is not all
   // - thinned: true where rows are left out; nothing: what stands there without rows; height in pixels
   constructor(options) {
-    this.options = {steps: false, points: false, stacked: false, log: false, height: 240, ...options};
+    this.options = {steps: false, points: false, stacked: false, log: false, height: 240, xWidth: 64, ...options};
     this.visible = options.series.map((one) => !one.hidden);
     this.underlays = (options.underlays || []).filter((draw) => draw !== null);
     this.row = null;
@@ -130,7 +130,7 @@ plimsoll.Chart = class {
         x: {
           ticker: (from, to, pixels) => options.xTicks(from, to, pixels * this.scale),
           drawGrid: true,
-          axisLabelWidth: 64,
+          axisLabelWidth: options.xWidth,
         },
         y: {
           axisLabelFormatter: (value) => options.yTick(value),

@@ -58,8 +58,8 @@ plimsoll.distribution = (() => {
         // Whole nines first: a label must neither hang over the edge nor touch another.
         const position = (at) => (at - from) / (to - from) * pixels;
         const taken = [];
-        const room = (at) => position(at) >= 0 && position(at) < pixels - 28 &&
-            taken.every((other) => Math.abs(position(at) - position(other)) >= 62);
+        const room = (at) => position(at) >= 0 && position(at) < pixels - 40 &&
+            taken.every((other) => Math.abs(position(at) - position(other)) >= 80);
         for (const at of [...marks.filter(Number.isInteger), ...marks.filter((mark) => !Number.isInteger(mark))]) {
           if (room(at)) taken.push(at);
         }
@@ -73,6 +73,7 @@ plimsoll.distribution = (() => {
                            hidden: at > 24,
                          })),
       log: true,
+      xWidth: 90,
       height: 300,
       yTitle: 'latency',
       yTick: format.shortTime,

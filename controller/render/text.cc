@@ -134,7 +134,11 @@ std::string RenderText(const v1::Report& report) {
     for (const std::string& line : lines) text += line + '\n';
   };
   append(TextHeading(report));
-  for (const v1::StepReport& step : report.steps()) append(TextStep(report, step));
+  for (const v1::StepReport& step : report.steps()) {
+    append(TextStep(report, step));
+    append(TextStalls(report, step));
+    append(TextSlowest(report, step));
+  }
   append(TextClocks(report));
   append(TextHosts(report));
   append(TextNotes(report));

@@ -11,9 +11,12 @@ namespace plimsoll {
 // At most 100 columns wide, UTF-8, without colour or control characters but line breaks, whatever hosts and plans say.
 std::string RenderText(const v1::Report& report);
 
-// Its parts, as lines: what was asked for; one step; clocks, hosts, notes and the verdict.
+// Its parts, as lines: what was asked for; one step, its stalls and its slowest writes; clocks, hosts, notes and the
+// verdict.
 std::vector<std::string> TextHeading(const v1::Report& report);
 std::vector<std::string> TextStep(const v1::Report& report, const v1::StepReport& step);
+std::vector<std::string> TextStalls(const v1::Report& report, const v1::StepReport& step);
+std::vector<std::string> TextSlowest(const v1::Report& report, const v1::StepReport& step);
 std::vector<std::string> TextClocks(const v1::Report& report);
 std::vector<std::string> TextHosts(const v1::Report& report);
 std::vector<std::string> TextNotes(const v1::Report& report);

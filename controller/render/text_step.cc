@@ -237,7 +237,7 @@ std::vector<std::string> TextStep(const v1::Report& report, const v1::StepReport
     AddIndented(over_second, lines);
     AddIndented(totals, lines);
   }
-  if (cluster->has_slowest()) AddSlowest(report, cluster->slowest(), lines);
+  if (cluster->has_slowest() && step.slowest().empty()) AddSlowest(report, cluster->slowest(), lines);
   const auto writers =
       absl::c_count_if(step.scopes(), [](const v1::ScopeReport& scope) { return scope.kind() == v1::SCOPE_KIND_QM; });
   if (step.has_start_skew() && writers > 1) {

@@ -79,12 +79,22 @@ SimRun ClusterRun() {
     host.label = label;
     host.clock_ahead_ns = static_cast<int64_t>(seed) * 100'000 * kNsPerSecond;
     host.sees = {"alpha", "beta", "gamma"};
+    // In the first step: the storage, the path of beta, one queue manager of gamma, and alpha itself.
+    std::vector<testing::SimStall> stalls = {{500 * kNsPerMs, 900 * kNsPerMs}};
+    if (host.label == "beta") stalls.push_back({1'300 * kNsPerMs, 1'550 * kNsPerMs});
+    if (host.label == "alpha") {
+      stalls.push_back({2'200 * kNsPerMs, 2'520 * kNsPerMs});
+      host.pauses.push_back({0, 2'203 * kNsPerMs, 2'520 * kNsPerMs});
+    }
     for (const int64_t base_ns : {400'000, 1'300'000}) {
       std::vector<testing::SimWriter>& writers = host.steps.emplace_back();
       for (int qm = 0; qm < 2; ++qm, ++seed) {
-        writers.push_back(ClosedLoop(run.duration_ns, 2'000, Jitter(base_ns, seed), run.warmup_ns,
-                                     static_cast<int64_t>(seed) * 1'000));
+        if (host.label == "gamma" && qm == 1 && host.steps.size() == 1)
+          stalls.push_back({1'800 * kNsPerMs, 1'960 * kNsPerMs});
+        writers.push_back(ClosedLoop(run.duration_ns, 2'000, testing::WithStalls(Jitter(base_ns, seed), stalls),
+                                     run.warmup_ns, static_cast<int64_t>(seed) * 1'000));
       }
+      stalls.clear();
     }
     run.hosts.push_back(host);
   }
@@ -96,11 +106,15 @@ SimRun TroubledRun() {
   SimRun run;
   run.duration_ns = 2 * kNsPerSecond;
   run.criteria = {"p99.9<1ms"};
+  run.stall_given = true;
   for (const std::string& label : {std::string("alpha"), std::string("b\x1b[31meta, \"<script>\"")}) {
     SimHost host;
     host.label = label;
     host.rate_per_second = 500;
-    host.steps.push_back({ClosedLoop(run.duration_ns, 1'500'000, Jitter(500'000, label.size()))});
+    // Before the second one is lost it hangs.
+    std::vector<testing::SimStall> stalls;
+    if (!run.hosts.empty()) stalls.push_back({900 * kNsPerMs, 60 * kNsPerSecond});
+    host.steps.push_back({ClosedLoop(run.duration_ns, 1'500'000, WithStalls(Jitter(500'000, label.size()), stalls))});
     run.hosts.push_back(host);
   }
   run.hosts[1].lost_after_ns = 1'250 * kNsPerMs;
