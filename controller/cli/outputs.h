@@ -8,8 +8,8 @@
 
 namespace plimsoll {
 
-// Writes report.txt, report.json, report.csv and timeline.csv into `directory`. Goes on past a failure and returns the
-// first.
+// Writes report.txt, report.json, report.csv, timeline.csv and report.html into `directory`. Goes on past a failure and
+// returns the first.
 absl::Status WriteReportFiles(const std::string& directory, const v1::Report& report);
 
 }  // namespace plimsoll

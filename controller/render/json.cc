@@ -5,8 +5,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "common/units.h"
-#include "controller/render/json_writer.h"
-#include "google/protobuf/message.h"
 #include "google/protobuf/timestamp.pb.h"
 
 namespace plimsoll {
@@ -16,8 +14,6 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 using google::protobuf::Timestamp;
-
-void WriteMessage(const Message& message, JsonWriter& json);
 
 // Element `index` of a repeated field, or a singular one's value.
 void WriteValue(const Message& message, const FieldDescriptor& field, int index, JsonWriter& json) {
@@ -53,12 +49,34 @@ void WriteValue(const Message& message, const FieldDescriptor& field, int index,
       return json.String(field.type() == FieldDescriptor::TYPE_BYTES ? absl::BytesToHexString(text) : text);
     }
     case FieldDescriptor::CPPTYPE_MESSAGE:
-      return WriteMessage(
+      return WriteJson(
           many ? reflection.GetRepeatedMessage(message, &field, index) : reflection.GetMessage(message, &field), json);
   }
 }
 
-void WriteMessage(const Message& message, JsonWriter& json) {
+}  // namespace
+
+std::string EnumName(const google::protobuf::EnumDescriptor& type, int number) {
+  // The prefix is the type's name: SyncMode makes SYNC_MODE_.
+  std::string prefix;
+  for (const char letter : type.name()) {
+    if (absl::ascii_isupper(static_cast<unsigned char>(letter)) && !prefix.empty()) prefix += '_';
+    prefix += absl::ascii_toupper(static_cast<unsigned char>(letter));
+  }
+  prefix += '_';
+  const google::protobuf::EnumValueDescriptor* value = type.FindValueByNumber(number);
+  if (value == nullptr) value = type.value(0);
+  const std::string& name = value->name();
+  return absl::AsciiStrToLower(name.rfind(prefix, 0) == 0 ? name.substr(prefix.size()) : name);
+}
+
+std::string FormatMoment(const Timestamp& moment) {
+  constexpr int64_t kMaxSeconds = INT64_MAX / kNsPerSecond - 1;
+  const int64_t seconds = std::clamp<int64_t>(moment.seconds(), 0, kMaxSeconds);
+  return FormatUtc(seconds * kNsPerSecond + std::clamp<int64_t>(moment.nanos(), 0, kNsPerSecond - 1));
+}
+
+void WriteJson(const Message& message, JsonWriter& json) {
   if (message.GetDescriptor() == Timestamp::descriptor()) {
     Timestamp moment;
     moment.CopyFrom(message);
@@ -86,31 +104,9 @@ void WriteMessage(const Message& message, JsonWriter& json) {
   json.EndObject();
 }
 
-}  // namespace
-
-std::string EnumName(const google::protobuf::EnumDescriptor& type, int number) {
-  // The prefix is the type's name: SyncMode makes SYNC_MODE_.
-  std::string prefix;
-  for (const char letter : type.name()) {
-    if (absl::ascii_isupper(static_cast<unsigned char>(letter)) && !prefix.empty()) prefix += '_';
-    prefix += absl::ascii_toupper(static_cast<unsigned char>(letter));
-  }
-  prefix += '_';
-  const google::protobuf::EnumValueDescriptor* value = type.FindValueByNumber(number);
-  if (value == nullptr) value = type.value(0);
-  const std::string& name = value->name();
-  return absl::AsciiStrToLower(name.rfind(prefix, 0) == 0 ? name.substr(prefix.size()) : name);
-}
-
-std::string FormatMoment(const Timestamp& moment) {
-  constexpr int64_t kMaxSeconds = INT64_MAX / kNsPerSecond - 1;
-  const int64_t seconds = std::clamp<int64_t>(moment.seconds(), 0, kMaxSeconds);
-  return FormatUtc(seconds * kNsPerSecond + std::clamp<int64_t>(moment.nanos(), 0, kNsPerSecond - 1));
-}
-
 std::string RenderJson(const v1::Report& report) {
   JsonWriter json;
-  WriteMessage(report, json);
+  WriteJson(report, json);
   return json.Take();
 }
 

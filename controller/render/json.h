@@ -3,7 +3,9 @@
 
 #include <string>
 
+#include "controller/render/json_writer.h"
 #include "google/protobuf/descriptor.h"
+#include "google/protobuf/message.h"
 #include "plimsoll/v1/report.pb.h"
 
 namespace plimsoll {
@@ -11,6 +13,9 @@ namespace plimsoll {
 // Field names as in report.proto and in its order, zeros printed, what has presence and is absent left out, 64-bit
 // numbers as numbers, moments as RFC 3339 with nine digits, enums in lower case without their prefix, bytes as hex.
 std::string RenderJson(const v1::Report& report);
+
+// Any message in the same way, as one value of a JSON text.
+void WriteJson(const google::protobuf::Message& message, JsonWriter& json);
 
 // JSON schema (draft 2020-12) of what RenderJson makes of messages of `type`. Its descriptions are the comments of the
 // proto files, where the descriptor knows its source; those compiled in do not.

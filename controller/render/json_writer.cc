@@ -14,6 +14,10 @@ void JsonWriter::Separate() {
   if (std::exchange(after_key_, false) || levels_.empty()) return;
   Level& level = levels_.back();
   const bool first = std::exchange(level.empty, false);
+  if (compact_) {
+    if (!first) out_ += ',';
+    return;
+  }
   if (level.one_line) {
     if (!first) out_ += ", ";
     return;
@@ -32,7 +36,7 @@ void JsonWriter::Begin(char bracket, bool one_line) {
 void JsonWriter::End(char bracket) {
   const Level level = levels_.back();
   levels_.pop_back();
-  if (!level.empty && !level.one_line) {
+  if (!level.empty && !level.one_line && !compact_) {
     out_ += '\n';
     out_.append(2 * levels_.size(), ' ');
   }
@@ -42,7 +46,7 @@ void JsonWriter::End(char bracket) {
 void JsonWriter::Key(const std::string& key) {
   Separate();
   Quote(key);
-  out_ += ": ";
+  out_ += compact_ ? ":" : ": ";
   after_key_ = true;
 }
 
@@ -86,7 +90,7 @@ void JsonWriter::Quote(const std::string& text) {
 }
 
 std::string JsonWriter::Take() {
-  out_ += '\n';
+  if (!compact_) out_ += '\n';
   return std::exchange(out_, std::string());
 }
 

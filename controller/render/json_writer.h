@@ -7,10 +7,12 @@
 
 namespace plimsoll {
 
-// Indented JSON with its members in the order in which they are written. The caller balances begin and end, and writes
-// a key before every member of an object. Not thread-safe.
+// JSON with its members in the order in which they are written: indented, or (compact) without a blank or line break.
+// The caller balances begin and end, and writes a key before every member of an object. Not thread-safe.
 class JsonWriter {
  public:
+  explicit JsonWriter(bool compact = false) : compact_(compact) {}
+
   void BeginObject() { Begin('{', false); }
   void EndObject() { End('}'); }
   // `one_line`: without line breaks; for columns of numbers.
@@ -26,7 +28,7 @@ class JsonWriter {
   // The shortest spelling that reads back the same; null where it is no finite number, which JSON cannot say.
   void Double(double value);
 
-  // The text, with a line break at its end.
+  // The text; indented, with a line break at its end.
   std::string Take();
 
  private:
@@ -41,6 +43,7 @@ class JsonWriter {
   void Value(const std::string& text);
   void Quote(const std::string& text);
 
+  bool compact_;
   std::string out_;
   std::vector<Level> levels_;
   bool after_key_ = false;

@@ -7,8 +7,8 @@ import shutil
 import harness
 import schema
 
-OUTPUTS = ["journal", "plan.yaml", "report.csv", "report.json", "report.txt", "timeline.csv"]
-MADE_AGAIN = ["report.csv", "report.json", "report.txt", "timeline.csv"]
+OUTPUTS = ["journal", "plan.yaml", "report.csv", "report.html", "report.json", "report.txt", "timeline.csv"]
+MADE_AGAIN = ["report.csv", "report.html", "report.json", "report.txt", "timeline.csv"]
 
 
 class SingleHost(harness.PlimsollTest):

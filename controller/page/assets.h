@@ -1,0 +1,38 @@
+// The files that pages are made of, as they were when this program was built (embed.cmake).
+//
+// They live as long as the program. Constants of other files may not use them while they are made.
+#pragma once
+
+#include <string_view>
+
+namespace plimsoll::assets {
+
+// dygraphs, of Debian's libjs-dygraphs, and the licence that goes with it.
+extern const std::string_view kDygraphMinJs;
+extern const std::string_view kDygraphMinCss;
+extern const std::string_view kDygraphsLicenceTxt;
+
+// How every page looks, and what its scripts build upon; html_page.h says in which order.
+extern const std::string_view kBaseCss;
+extern const std::string_view kBaseJs;
+extern const std::string_view kFormatJs;
+extern const std::string_view kPackJs;
+extern const std::string_view kChartJs;
+extern const std::string_view kRangeJs;
+
+// The page of a report (report_page.h).
+extern const std::string_view kReportHtml;
+extern const std::string_view kReportCss;
+extern const std::string_view kReportModelJs;
+extern const std::string_view kReportSummaryJs;
+extern const std::string_view kReportPlanJs;
+extern const std::string_view kReportFiguresJs;
+extern const std::string_view kReportHeatJs;
+extern const std::string_view kReportTimeJs;
+extern const std::string_view kReportDistributionJs;
+extern const std::string_view kReportStallsJs;
+extern const std::string_view kReportHostsJs;
+extern const std::string_view kReportLoadJs;
+extern const std::string_view kReportJs;
+
+}  // namespace plimsoll::assets

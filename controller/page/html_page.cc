@@ -1,0 +1,125 @@
+#include "controller/page/html_page.h"
+
+#include <openssl/sha.h>
+
+#include <array>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "controller/page/assets.h"
+#include "controller/render/plain_text.h"
+
+namespace plimsoll {
+namespace {
+
+// How a policy names an inline script or style: 'sha256-...'.
+std::string HashSource(std::string_view text) {
+  std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
+  SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest.data());
+  const std::string bytes(digest.begin(), digest.end());
+  return absl::StrCat("'sha256-", absl::Base64Escape(bytes), "'");
+}
+
+std::string HashSources(const std::vector<std::string_view>& texts) {
+  std::string sources;
+  for (const std::string_view text : texts) sources += " " + HashSource(text);
+  return texts.empty() ? " 'none'" : sources;
+}
+
+std::vector<std::string_view> Joined(std::vector<std::string_view> first, const std::vector<std::string_view>& more) {
+  first.insert(first.end(), more.begin(), more.end());
+  return first;
+}
+
+}  // namespace
+
+std::vector<std::string_view> BaseStyles() {
+  return {assets::kDygraphMinCss, assets::kBaseCss};
+}
+
+std::vector<std::string_view> BaseScripts() {
+  return {assets::kDygraphMinJs, assets::kBaseJs,  assets::kFormatJs,
+          assets::kPackJs,       assets::kChartJs, assets::kRangeJs};
+}
+
+std::string EscapeHtml(const std::string& text) {
+  std::string html;
+  for (const char c : Neutralise(text)) {
+    switch (c) {
+      case '&':
+        html += "&amp;";
+        break;
+      case '<':
+        html += "&lt;";
+        break;
+      case '>':
+        html += "&gt;";
+        break;
+      case '"':
+        html += "&quot;";
+        break;
+      case '\'':
+        html += "&#39;";
+        break;
+      default:
+        html += c;
+    }
+  }
+  return html;
+}
+
+std::string JsonForScript(const std::string& json) {
+  std::string safe;
+  safe.reserve(json.size());
+  for (const char c : json) {
+    switch (c) {
+      case '&':
+        safe += "\\u0026";
+        break;
+      case '<':
+        safe += "\\u003c";
+        break;
+      case '>':
+        safe += "\\u003e";
+        break;
+      default:
+        safe += c;
+    }
+  }
+  return safe;
+}
+
+std::string RenderHtmlPage(const HtmlPage& page) {
+  const std::vector<std::string_view> styles = Joined(BaseStyles(), page.styles);
+  const std::vector<std::string_view> scripts = Joined(BaseScripts(), page.scripts);
+  std::string html;
+  const auto add = [&html](std::string_view text) { html.append(text.data(), text.size()); };
+  add("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
+  add(absl::StrCat("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src",
+                   HashSources(scripts), "; style-src", HashSources(styles),
+                   "; base-uri 'none'; form-action 'none'\">\n"));
+  add("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
+  add("<meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"referrer\" content=\"no-referrer\">\n");
+  add(absl::StrCat("<title>", EscapeHtml(page.title), "</title>\n"));
+  for (const std::string_view style : styles) {
+    add("<style>");
+    add(style);
+    add("</style>\n");
+  }
+  add("</head>\n<body>\n");
+  add(page.body);
+  add("<script type=\"application/json\" id=\"data\">");
+  add(JsonForScript(page.data));
+  add("</script>\n<!--\n");
+  add(assets::kDygraphsLicenceTxt);
+  add("-->\n");
+  for (const std::string_view script : scripts) {
+    add("<script>");
+    add(script);
+    add("</script>\n");
+  }
+  add("</body>\n</html>\n");
+  return html;
+}
+
+}  // namespace plimsoll

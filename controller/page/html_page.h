@@ -1,0 +1,41 @@
+// One self-contained HTML file: styles, scripts and data in it, and nothing from a network.
+//
+// Text from hosts and plans reaches a page in two ways only: as the title, which is escaped, and as JSON that the
+// page's scripts read and put in place as text. A Content-Security-Policy allows the scripts and styles given here, by
+// their hashes, and nothing else: no other script, no request, no frame, no form.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace plimsoll {
+
+struct HtmlPage {
+  // Of the window; any text.
+  std::string title;
+  // What stands in <body>, as HTML. The page's own words: never text from elsewhere.
+  std::string_view body;
+  // CSS and JavaScript, in this order; those of every page (BaseStyles, BaseScripts) are put before them. A style must
+  // not hold "</style", a script neither "</script" nor "<!--".
+  std::vector<std::string_view> styles;
+  std::vector<std::string_view> scripts;
+  // One JSON value. Scripts get it from plimsoll.readData().
+  std::string data;
+};
+
+// The file's text, valid HTML5 in UTF-8. A pure function of the page.
+std::string RenderHtmlPage(const HtmlPage& page);
+
+// What every page has: dygraphs, and controller/page's own base. Scripts find all of it below `plimsoll` (base.js).
+std::vector<std::string_view> BaseStyles();
+std::vector<std::string_view> BaseScripts();
+
+// Text as HTML shows it, in elements and in quoted attributes.
+std::string EscapeHtml(const std::string& text);
+
+// The same JSON value with every <, > and & as \u003c and so on, so that it can stand in a <script> element. These
+// characters can be in strings only.
+std::string JsonForScript(const std::string& json);
+
+}  // namespace plimsoll

@@ -1,0 +1,44 @@
+#include "controller/page/thinning.h"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+namespace plimsoll {
+namespace {
+
+// The rows of [from, to) with the column's smallest and largest value.
+void AddExtremes(const ThinColumn& column, int from, int to, std::set<int>& kept) {
+  int smallest = -1;
+  int largest = -1;
+  const auto at = [&column](int row) { return column.values[static_cast<size_t>(row)]; };
+  for (int row = from; row < to; ++row) {
+    if (column.zero_is_nothing && at(row) == 0) continue;
+    if (smallest < 0 || at(row) < at(smallest)) smallest = row;
+    if (largest < 0 || at(row) > at(largest)) largest = row;
+  }
+  if (smallest < 0) return;
+  kept.insert({smallest, largest});
+}
+
+}  // namespace
+
+std::vector<int> ThinRows(const std::vector<ThinColumn>& columns, int rows, int limit, const std::vector<int>& always) {
+  if (rows <= limit) {
+    std::vector<int> all(static_cast<size_t>(std::max(rows, 0)));
+    std::iota(all.begin(), all.end(), 0);
+    return all;
+  }
+  std::set<int> kept(always.begin(), always.end());
+  kept.insert({0, rows - 1});
+  const int64_t stretches =
+      std::max<int64_t>(1, limit / (2 * std::max<int64_t>(1, static_cast<int64_t>(columns.size()))));
+  for (int64_t stretch = 0; stretch < stretches; ++stretch) {
+    const auto from = static_cast<int>(stretch * rows / stretches);
+    const auto to = static_cast<int>((stretch + 1) * rows / stretches);
+    for (const ThinColumn& column : columns) AddExtremes(column, from, to, kept);
+  }
+  return {kept.begin(), kept.end()};
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,364 @@
+"""report.html in a real browser: of a short run, and of made-up reports that no run would give so soon."""
+
+import decimal
+import json
+import subprocess
+import unittest
+
+import browser
+import harness
+
+CHARTS = "plimsoll.page.charts()"
+KEY_TAB, KEY_ENTER, KEY_SHIFT, KEY_RIGHT, KEY_LEFT, KEY_HOME = "\ue004", "\ue007", "\ue008", "\ue014", "\ue012", "\ue011"
+
+
+def fixed(value, decimals):
+    """As the reports print numbers."""
+    return f"{decimal.Decimal(value):,.{decimals}f}"
+
+
+def rate(value):
+    return fixed(value, 2 if value < 100 else 0)
+
+
+def latency(value_ns, unit_ns):
+    value = value_ns / unit_ns
+    return fixed(value, 3 if value < 100 else 2 if value < 1000 else 1 if value < 10000 else 0)
+
+
+def duration(value_ns):
+    """A time in the unit that suits it."""
+    if value_ns < 1e3:
+        return fixed(value_ns, 0) + " ns"
+    if value_ns < 1e6:
+        return fixed(value_ns / 1e3, 1 if value_ns < 1e4 else 0) + " µs"
+    if value_ns < 1e9:
+        return fixed(value_ns / 1e6, 3 if value_ns < 1e8 else 1) + " ms"
+    return fixed(value_ns / 1e9, 3) + " s"
+
+
+@unittest.skipIf(browser.missing(), browser.missing())
+class Page(harness.PlimsollTest):
+
+    @classmethod
+    def setUpClass(cls):
+        cls.browser = browser.Browser()
+        cls.addClassCleanup(cls.browser.close)
+
+    def setUp(self):
+        super().setUp()
+        self.browser.set_size(1280, 900)
+        self.browser.set_dark(False)
+        self.browser.open("/dev/null")
+        self.browser.console()
+        self.browser.requests()
+
+    def sample(self, kind):
+        """Opens the page of a made-up report and returns the report."""
+        page = self.base / f"{kind}.html"
+        page.write_bytes(subprocess.run([harness.binary("page_sample"), kind], check=True, stdout=subprocess.PIPE).stdout)
+        self.browser.open(page)
+        told = subprocess.run([harness.binary("page_sample"), kind, "--json"], check=True, stdout=subprocess.PIPE).stdout
+        return json.loads(told)
+
+    def assert_quiet(self):
+        """The page has complained of nothing, and has asked for nothing but itself."""
+        self.assertEqual(self.browser.console(), [])
+        for url in self.browser.requests():
+            self.assertRegex(url, "^file://")
+
+    def colors_of(self, canvas):
+        """How many different colours a chart's canvas shows."""
+        return self.browser.script(
+            """const [shown, canvas] = [arguments[0], document.createElement('canvas')];
+               [canvas.width, canvas.height] = [shown.width, shown.height];
+               canvas.getContext('2d', {willReadFrequently: true}).drawImage(shown, 0, 0);
+               const data = new Uint32Array(canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.buffer);
+               return new Set(data).size;""", canvas)
+
+    def ranges(self):
+        """What part of the time each chart over time shows."""
+        return self.browser.script(f"return {CHARTS}.filter(c => c.options.range === plimsoll.page.state.range)"
+                                   ".map(c => c.graph.xAxisRange())")
+
+    def box(self, selector):
+        return self.browser.script(
+            "const e = document.querySelector(arguments[0]); e.scrollIntoView({block: 'center'});"
+            "const b = e.getBoundingClientRect(); return [b.x, b.y, b.width, b.height];", selector)
+
+    def table(self, section, caption):
+        """The cells of a table, as text, headings first; those behind a chart are opened."""
+        return self.browser.script(
+            """const [id, caption] = arguments;
+               const section = document.getElementById(id);
+               for (const details of section.querySelectorAll('details')) {
+                 if (!details.open) { details.open = true; details.dispatchEvent(new Event('toggle')); }
+               }
+               const table = [...section.querySelectorAll('table')].find(t => t.caption.textContent.startsWith(caption));
+               return [...table.rows].map(row => [...row.cells].map(cell => cell.textContent));""", section, caption)
+
+    def test_the_page_of_a_run_shows_what_its_json_says(self):
+        result = self.run_plan("--bsize", "4k,16k", "--qm", "2", "--duration", "3", "--name", "A short one")
+        self.browser.open(result.results / "report.html")
+        self.assert_quiet()
+        report = result.report
+        self.assertEqual(self.browser.script("return document.querySelector('h1').textContent"), "A short one")
+        self.assertIn("DONE", self.browser.script("return document.getElementById('verdict').textContent"))
+        for number, step in enumerate(report["steps"]):
+            if number > 0:
+                self.browser.script("const s = document.getElementById('step-chooser'); s.selectedIndex = arguments[0];"
+                                    "s.dispatchEvent(new Event('change'));", number)
+            self.check_figures(step)
+            self.check_seconds(step)
+        sweep = self.table("sweep", "The cluster, by write block size")
+        self.assertEqual([row[0] for row in sweep[1:]], ["4 KiB", "16 KiB"])
+        self.assertEqual([row[2] for row in sweep[1:]], [rate(harness.cluster(step)["iops"]) for step in report["steps"]])
+        self.assert_quiet()
+
+    def check_figures(self, step):
+        unit_ns = 1e3 if harness.cluster(step)["latency"]["p50_ns"] < 100000 else 1e6
+        rows = {(row[0], row[1]): row[2:] for row in self.table("figures", "Latency of the write call")[1:]}
+        for scope in step["scopes"]:
+            if scope["kind"] == "storage":
+                continue
+            name = "cluster" if scope["kind"] == "cluster" else scope["host"]
+            told = scope["latency"]
+            percentiles = ["–" if key in told["thin"] else latency(told[key + "_ns"], unit_ns)
+                           for key in ("p50", "p90", "p99", "p99_9", "p99_99")]
+            self.assertEqual(
+                rows[name, str(scope["qm"] or "all")],
+                [rate(scope["iops"]), fixed(scope["mb_per_second"], 2), latency(told["min_ns"], unit_ns),
+                 latency(told["avg_ns"], unit_ns), latency(told["wavg_ns"], unit_ns), *percentiles,
+                 latency(told["max_ns"], unit_ns)])
+
+    def check_seconds(self, step):
+        """The tables behind the charts over time hold the seconds of the JSON report."""
+        for series in step["series"]:
+            irregular = {row["row"]: row for row in series["irregular"]}
+            whole = [row for row in range(len(series["second"])) if row not in irregular]
+            self.assertGreaterEqual(len(whole), 3)
+            if series["kind"] == "cluster":
+                rows = self.table("latency", "Latency over time, cluster")[1:]
+                for row in whole:
+                    values = [series[column][row:row + 1] for column in ("p50_ns", "p99_ns", "p99_9_ns", "latency_max_ns")]
+                    self.assertEqual(rows[row][1:], [duration(one[0]) if one and one[0] else "–" for one in values])
+            if series["kind"] == "host":
+                rows = self.table("throughput", "Throughput over time")[1:]
+                for row in whole:
+                    self.assertEqual(rows[row][1:], [rate(series["writes"][row]) + " IO/s"])
+
+    def test_charts_draw_on_their_canvases(self):
+        self.sample("storages")
+        canvases = self.browser.script(f"return {CHARTS}.map(c => c.plot.querySelectorAll('canvas')[0])")
+        self.assertEqual(len(canvases), 4)
+        for canvas in canvases:
+            self.assertGreater(self.colors_of(canvas), 20)
+        self.assertEqual(
+            self.browser.script("return [...document.querySelectorAll('section')].map(s => s.id)"),
+            ["verdict", "key", "options", "figures", "throughput", "latency", "distribution", "slowest", "stalls", "load",
+             "clocks", "hosts", "notes"])
+        self.assert_quiet()
+
+    def test_dragging_in_one_chart_zooms_all_and_reset_shows_all_again(self):
+        self.sample("storages")
+        self.assertEqual(self.ranges(), [[0, 300]] * 3)
+        x, y, width, height = self.box("#throughput .plot")
+        # The plot begins behind the axis' labels.
+        self.browser.pointer(("move", x + width * 0.4, y + height / 2), ("down",), ("move", x + width * 0.5, y + height / 2),
+                             ("move", x + width * 0.6, y + height / 2), ("up",))
+        ranges = self.ranges()
+        self.assertEqual(ranges, [ranges[0]] * 3)
+        self.assertGreater(ranges[0][0], 60)
+        self.assertLess(ranges[0][1], 200)
+        self.assertAlmostEqual(ranges[0][1] - ranges[0][0], 0.2 * width / (width - 66) * 300, delta=5)
+        self.browser.click(".bar button[title='Show all']")
+        self.assertEqual(self.ranges(), [[0, 300]] * 3)
+        self.browser.click(".bar button[title='Zoom in']")
+        self.assertEqual(self.ranges(), [[75, 225]] * 3)
+        self.browser.click(".bar button[title='Move to the right']")
+        self.assertEqual(self.ranges(), [[150, 300]] * 3)
+        # A chart that is made anew keeps to the range.
+        self.browser.click("#throughput .switch")
+        self.assertEqual(self.ranges(), [[150, 300]] * 3)
+        self.assert_quiet()
+
+    def test_the_pointer_shows_the_values_of_a_second_in_all_charts(self):
+        report = self.sample("storages")
+        x, y, width, height = self.box("#latency .plot")
+        self.browser.pointer(("move", x + width * 0.5, y + height / 2))
+        where = self.browser.script("return [...document.querySelectorAll('.where')].map(w => w.textContent)")
+        self.assertRegex(where[0], r"^\d:\d\d – \d:\d\d \(\d\d:\d\d:\d\d UTC\)$")
+        self.assertEqual(where[0], where[1])
+        minute, second = where[0].split(" ")[0].split(":")
+        row = int(minute) * 60 + int(second)
+        series = next(one for one in report["steps"][0]["series"] if one["kind"] == "host" and one["host"] == "alpha")
+        self.assertEqual(self.browser.script("return document.querySelector('#throughput .chip .value').textContent"),
+                         rate(series["writes"][row]) + " IO/s")
+        self.assert_quiet()
+
+    def test_a_host_can_be_hidden_and_shown_again(self):
+        self.sample("storages")
+        picture = f"return {CHARTS}[0].plot.querySelectorAll('canvas')[0].toDataURL()"
+        whole = self.browser.script(picture)
+        top = f"return {CHARTS}[0].graph.yAxisRange()[1]"
+        height = self.browser.script(top)
+        self.browser.click("#throughput .chip")
+        self.assertEqual(self.browser.script("return document.querySelector('#throughput .chip').ariaPressed"), "false")
+        self.assertNotEqual(self.browser.script(picture), whole)
+        self.assertLess(self.browser.script(top), 0.9 * height)
+        self.browser.click("#throughput .chip")
+        self.assertEqual(self.browser.script(picture), whole)
+        # A queue manager, in the view of its host.
+        self.browser.script("const s = document.querySelector('#throughput select'); s.selectedIndex = 2;"
+                            "s.dispatchEvent(new Event('change'));")
+        self.assertEqual(self.browser.script("return [...document.querySelectorAll('#throughput .chip .name')].map(n => n.textContent)"),
+                         ["qm1", "qm2", "qm3"])
+        self.browser.click("#throughput .chip")
+        self.assertEqual(self.browser.script(f"return {CHARTS}[0].graph.visibility()"), [False, True, True])
+        self.assert_quiet()
+
+    def test_the_keyboard_reaches_and_moves_everything(self):
+        self.sample("storages")
+        self.browser.keys(KEY_TAB)
+        self.assertEqual(self.browser.script("return document.activeElement.textContent"), "To the figures")
+        self.browser.keys(KEY_TAB, KEY_ENTER)
+        self.assertEqual(self.browser.script("return location.hash"), "#throughput")
+        for _ in range(20):
+            self.browser.keys(KEY_TAB)
+            if self.browser.script("return document.activeElement.className") == "frame":
+                break
+        self.browser.keys(KEY_HOME, KEY_RIGHT, KEY_RIGHT, KEY_LEFT)
+        said = self.browser.script("return document.getElementById('live').textContent")
+        self.assertRegex(said, r"^0:01 – 0:02 .*alpha [\d,]+ IO/s, .*epsilon [\d,]+ IO/s$")
+        self.browser.keys("+")
+        self.assertEqual(self.ranges(), [[75, 225]] * 3)
+        self.browser.keys((KEY_SHIFT, KEY_RIGHT))
+        self.assertEqual(self.ranges(), [[112.5, 262.5]] * 3)
+        self.browser.keys("0")
+        self.assertEqual(self.ranges(), [[0, 300]] * 3)
+        # Whatever can be clicked can be reached.
+        self.assertEqual(self.browser.script(
+            "return [...document.querySelectorAll('button, select, a, summary')].filter(e => e.tabIndex < 0).length"), 0)
+        self.assert_quiet()
+
+    def test_the_heat_map_shades_what_the_lines_leave_out(self):
+        self.sample("storages")
+        canvas = f"return {CHARTS}[1].plot.querySelectorAll('canvas')[0]"
+        plain = self.colors_of(self.browser.script(canvas))
+        lowest = self.browser.script(f"return {CHARTS}[1].graph.yAxisRange()[0]")
+        self.browser.click("#latency .switch:last-child")
+        self.assertGreater(self.colors_of(self.browser.script(canvas)), plain + 100)
+        # Below the median, too.
+        self.assertLess(self.browser.script(f"return {CHARTS}[1].graph.yAxisRange()[0]"), 0.9 * lowest)
+        self.browser.click("#latency .switch:last-child")
+        self.assertEqual(self.colors_of(self.browser.script(canvas)), plain)
+        # It is known for the cluster alone.
+        self.browser.script("const s = document.querySelector('#latency select'); s.selectedIndex = 1;"
+                            "s.dispatchEvent(new Event('change'));")
+        self.assertTrue(self.browser.script("return document.querySelector('#latency .switch:last-child').disabled"))
+        self.assert_quiet()
+
+    def test_the_distribution_has_the_nearest_rank_of_its_buckets(self):
+        report = self.sample("storages")
+        rows = self.table("distribution", "Latency by percentile")
+        distributions = {(one["kind"], one["host"], one["storage"]): one for one in report["steps"][0]["distributions"]}
+        for percent in ("50 %", "90 %", "99 %", "99.9 %"):
+            (row,) = [row for row in rows if row[0].startswith(percent + " ")]
+            for name, key in (("cluster", ("cluster", "", 0)), ("storage 2", ("storage", "", 2)), ("beta", ("host", "beta", 2))):
+                told = distributions[key]
+                rank = -(-sum(told["count"]) * decimal.Decimal(percent[:-2]) // 100)
+                below = 0
+                for from_ns, count in zip(told["from_ns"], told["count"]):
+                    below += count
+                    if below >= rank:
+                        break
+                self.assertEqual(row[rows[0].index(name)], duration(from_ns), (percent, name))
+        self.assert_quiet()
+
+    def test_each_figure_of_the_load_has_its_chart(self):
+        report = self.sample("storages")
+        load = report["steps"][0]["load"][1]
+        names = self.browser.script("return [...document.querySelector('#load select').options].map(o => o.textContent)")
+        self.assertEqual(len(names), 7)
+        for number, (name, column, text) in enumerate((
+                ("CPU of the agent", "agent_cpu", lambda value: fixed(round(value, 2), 1) + " %"),
+                ("Writers waiting", "writer_cpu_wait", lambda value: fixed(round(value, 2), 1) + " %"),
+                ("Disk: time", "disk_write_ms", lambda value: fixed(round(value, 3), 3) + " ms"))):
+            self.browser.script("const s = document.querySelector('#load select'); s.selectedIndex = arguments[0];"
+                                "s.dispatchEvent(new Event('change'));", number)
+            rows = self.table("load", name)
+            at = rows[0].index(load["host"])
+            shown = [row[at] for row in rows[1:] if row[at] != "–"]
+            self.assertEqual(len(shown), len(load[column]))
+            for value, cell in zip(load[column], shown):
+                self.assertAlmostEqual(float(cell.split(" ")[0]), float(text(value).split(" ")[0]), delta=0.11)
+        self.assert_quiet()
+
+    def test_a_long_run_says_that_it_is_thinned_and_a_short_one_does_not(self):
+        self.sample("hour")
+        for number, thinned in ((0, False), (1, True)):  # Hosts; the queue managers of the first.
+            self.browser.script("const s = document.querySelector('#throughput select'); s.selectedIndex = arguments[0];"
+                                "s.dispatchEvent(new Event('change'));", number)
+            self.assertEqual("thinned" in self.browser.script("return document.getElementById('throughput').textContent"), thinned)
+        self.assertEqual(self.browser.script(f"return {CHARTS}[1].options.x.length"), 3600)
+        self.assert_quiet()
+
+    def test_hostile_text_stays_text(self):
+        report = self.sample("hostile")
+        self.browser.script("for (const d of document.querySelectorAll('details')) d.open = true;")
+        x, y, width, height = self.box("#throughput .plot")
+        self.browser.pointer(("move", x + width * 0.5, y + height / 2))
+        self.assertIsNone(self.browser.script("return window.broken === undefined ? null : window.broken"))
+        names = self.browser.script("return [...document.querySelectorAll('#throughput .chip .name')].map(n => n.textContent)")
+        # A character that would turn the text's direction is shown, not obeyed.
+        self.assertEqual(names, [host["label"].replace("\u202e", "\ufffd") for host in report["hosts"]])
+        self.assertEqual(self.browser.script("return document.querySelector('h1').textContent"), report["run"]["name"])
+        self.assertEqual(self.browser.script("return document.title"),
+                         "PASS " + report["run"]["name"] + " – Plimsoll")
+        self.assertEqual(self.browser.script("return document.querySelectorAll('img, b, iframe, object, body script:not([type])').length"),
+                         self.browser.script("return document.querySelectorAll('body > script:not([type])').length"))
+        self.assertIn("<script>window.broken=1</script>", self.browser.script("return document.getElementById('hosts').textContent"))
+        self.assert_quiet()
+
+    def test_the_policy_stops_what_is_not_the_pages_own(self):
+        self.sample("plain")
+        self.assert_quiet()
+        # Even where somebody got an element into the page, it must not run, load, or send.
+        self.browser.script(
+            """const script = document.createElement('script'); script.textContent = 'window.broken = 1';
+               document.body.append(script);
+               const image = document.createElement('img'); image.src = 'http://127.0.0.1:9/x.png'; document.body.append(image);
+               window.refused = 0;
+               document.addEventListener('securitypolicyviolation', () => ++window.refused);
+               fetch('http://127.0.0.1:9/y').catch(() => {});""")
+        harness.wait_until(lambda: self.browser.script("return window.refused") >= 1, "a refusal")
+        self.assertIsNone(self.browser.script("return window.broken === undefined ? null : window.broken"))
+        said = "\n".join(self.browser.console())
+        for what in ("inline script violates", "image 'http://127.0.0.1:9/x.png' violates", "'http://127.0.0.1:9/y' violates"):
+            self.assertIn(what, said)
+
+    def test_what_is_absent_leaves_no_hole(self):
+        for kind in ("plain", "cutoff", "empty"):
+            with self.subTest(kind):
+                self.sample(kind)
+                self.assertGreater(len(self.browser.script("return document.body.innerText")), 100)
+                self.assertNotRegex(self.browser.script("return document.body.innerText"), r"undefined|NaN|null|\[object")
+                self.assert_quiet()
+
+    def test_it_fits_a_phone_in_the_dark_and_on_paper(self):
+        self.browser.set_size(375, 800, mobile=True)
+        self.sample("storages")
+        self.assertEqual(self.browser.script("return document.documentElement.scrollWidth"), 375)
+        light = self.browser.script("return getComputedStyle(document.body).backgroundColor")
+        grid = f"return {CHARTS}[0].graph.getOption('gridLineColor')"
+        light_grid = self.browser.script(grid)
+        self.browser.set_dark(True)
+        harness.wait_until(lambda: self.browser.script(grid) != light_grid, "the charts in dark")
+        self.assertNotEqual(self.browser.script("return getComputedStyle(document.body).backgroundColor"), light)
+        self.assertTrue(self.browser.pdf().startswith(b"%PDF-"))
+        self.assertEqual(self.browser.script("return document.documentElement.className"), "")
+        self.assert_quiet()
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,181 @@
+// What the analysis tells of a step beyond its figures and series, made up.
+#include <algorithm>
+#include <string>
+
+#include "common/units.h"
+#include "tests/unit/page/made_up_step.h"
+
+namespace plimsoll::testing {
+namespace {
+
+void AddDistribution(const v1::ScopeReport& scope, v1::StepReport& step) {
+  v1::DistributionReport& distribution = *step.add_distributions();
+  const v1::LatencyReport& latency = scope.latency();
+  distribution.set_kind(scope.kind());
+  distribution.set_host(scope.host());
+  distribution.set_storage(scope.storage());
+  // A steep rise and a long tail, in buckets 1 % apart.
+  double left = static_cast<double>(latency.count());
+  for (double value = static_cast<double>(latency.min_ns()); left >= 1; value *= 1.01) {
+    const bool last = value * 1.01 > static_cast<double>(latency.max_ns());
+    const double part = last ? 1 : value < latency.avg_ns() * 1.3 ? 0.02 + value / latency.avg_ns() * 0.06 : 0.022;
+    const double count = std::ceil(left * part);
+    distribution.add_from_ns(Whole(value));
+    distribution.add_count(Whole(count));
+    left -= count;
+  }
+}
+
+void AddStall(v1::StallClass kind, double at_s, double length_s, const std::vector<std::string>& hosts,
+              const std::vector<std::string>& others, const v1::StepReport& step, v1::StallsReport& stalls) {
+  v1::StallReport& stall = *stalls.add_stalls();
+  const int64_t start_ns = (step.start().seconds() - kBeginSeconds) * kNsPerSecond;
+  stall.set_stall_class(kind);
+  stall.set_storage(1);
+  stall.set_offset_ns(std::llround(at_s * 1e9));
+  stall.set_length_ns(std::llround(length_s * 1e9));
+  stall.set_error_ns(62'000);
+  SetMoment(start_ns + stall.offset_ns(), stall.mutable_begin());
+  for (const std::string& host : hosts) {
+    stall.add_hosts(host);
+    v1::StalledWriterReport& writer = *stall.add_writers();
+    writer.set_host(host);
+    writer.set_qm(1);
+    *writer.mutable_begin() = stall.begin();
+    writer.set_length_ns(stall.length_ns());
+    writer.set_in_flight_ns(stall.length_ns());
+    writer.set_number(90'211);
+  }
+  for (const std::string& host : others) stall.add_others(host);
+  stall.set_writers_count(static_cast<uint32_t>(stall.writers_size()));
+  stalls.set_count(stalls.count() + 1);
+  stalls.set_stretches(stalls.stretches() + hosts.size());
+  for (v1::StallCount& count : *stalls.mutable_classes()) {
+    if (count.stall_class() == kind) return count.set_count(count.count() + 1);
+  }
+  v1::StallCount& count = *stalls.add_classes();
+  count.set_stall_class(kind);
+  count.set_count(1);
+}
+
+void AddStalls(const MadeUp& made_up, v1::StepReport& step) {
+  v1::StallsReport& stalls = *step.mutable_stalls();
+  stalls.set_threshold_ns(100 * kNsPerMs);
+  stalls.set_threshold_by_median(true);
+  const std::vector<std::string> first(made_up.hosts.begin(), made_up.hosts.begin() + 1);
+  const std::vector<std::string> rest(made_up.hosts.begin() + 1, made_up.hosts.end());
+  for (int at = 0; at < made_up.seconds; ++at) {
+    if (at % 97 == 41) AddStall(v1::STALL_CLASS_ALL_HOSTS, at + 0.31, 0.362, made_up.hosts, {}, step, stalls);
+    if (at % 61 == 17) AddStall(v1::STALL_CLASS_ONE_HOST, at + 0.2, 0.358, first, rest, step, stalls);
+    if (at == 52) AddStall(v1::STALL_CLASS_HOST_PAUSED, at + 0.1, 1.204, first, rest, step, stalls);
+    if (stalls.stalls_size() >= 100) break;
+  }
+}
+
+void AddSlowest(const MadeUp& made_up, v1::StepReport& step) {
+  for (int rank = 0; rank < 10; ++rank) {
+    v1::SlowestReport& slow = *step.add_slowest();
+    slow.set_host(made_up.hosts[static_cast<size_t>(rank) % made_up.hosts.size()]);
+    slow.set_qm(1);
+    slow.set_number(90'211 + static_cast<uint64_t>(rank) * 7);
+    slow.set_extent(static_cast<uint32_t>(rank % 3));
+    slow.set_offset_bytes(4096U * (401U + static_cast<uint32_t>(rank)));
+    slow.set_latency_ns(step.scopes(step.scopes_size() - 1).latency().max_ns() - static_cast<uint64_t>(rank) * 12'345);
+    slow.set_error_ns(61'000);
+    SetMoment((step.start().seconds() - kBeginSeconds) * kNsPerSecond + 41'310'022'417 + rank * 1'000'003,
+              slow.mutable_start());
+  }
+  for (v1::ScopeReport& scope : *step.mutable_scopes()) {
+    *scope.mutable_slowest() = step.slowest(0);
+    if (!scope.host().empty()) scope.mutable_slowest()->set_host(scope.host());
+    if (scope.qm() != 0) scope.mutable_slowest()->set_qm(scope.qm());
+    scope.mutable_slowest()->set_latency_ns(scope.latency().max_ns());
+  }
+}
+
+void AddLoad(const MadeUp& made_up, v1::StepReport& step) {
+  for (size_t host = 0; host < made_up.hosts.size(); ++host) {
+    Noise noise(host + 500);
+    v1::HostLoadReport& load = *step.add_load();
+    load.set_host(made_up.hosts[host]);
+    load.set_sampled_ns(step.measured_ns());
+    load.set_agent_cpu_percent(11.25);
+    load.set_writer_cpu_wait_percent(0.14);
+    load.set_recorder_late_max_ns(1'900'000);
+    if (host == 0) {
+      load.set_pauses(1);
+      load.set_paused_ns(1'204'000'000);
+    }
+    load.mutable_disk()->set_device("sdb");
+    load.mutable_disk()->set_writes(144'210);
+    load.mutable_disk()->set_written_bytes(590'684'160);
+    load.mutable_disk()->set_write_ms(0.412);
+    load.mutable_disk()->set_busy_percent(84.5);
+    v1::NfsOperationReport& write = *load.mutable_nfs()->mutable_write();
+    write.set_operations(144'210);
+    write.set_queue_ms(0.004);
+    write.set_round_trip_ms(0.381);
+    write.set_execute_ms(0.392);
+    for (int at = 1; at <= made_up.seconds; ++at) {
+      load.add_offset_ns(at * kNsPerSecond + static_cast<int64_t>(host) * 3'000'000);
+      load.add_agent_cpu(11 * noise.Around(0.2));
+      load.add_writer_cpu_wait(0.14 * noise.Around(0.9));
+      load.add_disk_write_ms(0.41 * noise.Around(0.3));
+      load.add_disk_busy(84 * noise.Around(0.1));
+      load.add_nfs_round_trip_ms(0.38 * noise.Around(0.3));
+      load.add_nfs_execute_ms(0.39 * noise.Around(0.3));
+      load.add_nfs_retransmits(at % 97 == 41 ? 3 : 0);
+    }
+  }
+}
+
+void AddSeconds(const std::vector<Second>& cluster, v1::StepReport& step) {
+  v1::SecondDistributionsReport& rows = *step.mutable_seconds();
+  for (size_t at = 0; at < cluster.size(); ++at) {
+    const Second& second = cluster[at];
+    rows.add_second(static_cast<uint32_t>(at));
+    uint32_t buckets = 0;
+    const auto bucket_of = [](double value_ns) { return static_cast<uint32_t>(std::floor(32 * std::log2(value_ns))); };
+    const uint32_t from = bucket_of(static_cast<double>(second.p50_ns) * 0.6);
+    const uint32_t to = bucket_of(static_cast<double>(second.max_ns));
+    for (uint32_t bucket = from; bucket <= to; ++bucket) {
+      const double value_ns = std::exp2(bucket / 32.0);
+      const double distance = std::log(value_ns / static_cast<double>(second.p50_ns));
+      const double share = std::exp(-distance * distance * (distance < 0 ? 40 : 8)) * 0.06;
+      const auto count = static_cast<uint64_t>(share * static_cast<double>(second.writes)) + (bucket == to ? 1 : 0);
+      if (count == 0) continue;
+      rows.add_bucket(bucket);
+      rows.add_count(count);
+      ++buckets;
+    }
+    rows.add_buckets(buckets);
+  }
+}
+
+}  // namespace
+
+void AddDetails(const MadeUp& made_up, const std::vector<Second>& cluster, v1::StepReport& step) {
+  AddStalls(made_up, step);
+  AddSlowest(made_up, step);
+  AddLoad(made_up, step);
+  AddSeconds(cluster, step);
+  if (made_up.hosts.size() * static_cast<size_t>(made_up.qms) > 1) {
+    step.mutable_fairness()->set_hosts(made_up.hosts.size() > 1 ? 0.9987 : 0);
+    step.mutable_fairness()->set_queue_managers(0.9981);
+  }
+  if (made_up.seconds >= 5) {
+    v1::TrendReport& trend = *step.mutable_trend();
+    trend.set_iops_change_percent(-1.37);
+    trend.set_avg_change_percent(1.42);
+    trend.set_steady(true);
+    trend.set_range_percent(6.2);
+    trend.set_slope_percent(2.1);
+    trend.set_stretch_ns(made_up.seconds / 5 * kNsPerSecond);
+  }
+  for (const v1::ScopeReport& scope : step.scopes()) {
+    if (scope.kind() == v1::SCOPE_KIND_QM) continue;
+    AddDistribution(scope, step);
+  }
+}
+
+}  // namespace plimsoll::testing

@@ -1,0 +1,74 @@
+// Prints the page, or with --json the JSON report, of a made-up run: page_sample
+// hour|hostile|cutoff|empty|many|plain|sweep|storages.
+//
+// For the browser tests, and to look at; what it shows was never measured.
+#include <cstdio>
+#include <iostream>
+#include <map>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "controller/page/report_page.h"
+#include "controller/render/json.h"
+#include "tests/unit/page/report_builder.h"
+
+namespace plimsoll {
+namespace {
+
+v1::Report SweepReport() {
+  testing::MadeUp made_up;
+  made_up.block_sizes = {4'096, 16'384, 65'536, 131'072};
+  made_up.seconds = 120;
+  return testing::MakeReport(made_up);
+}
+
+v1::Report StoragesReport() {
+  testing::MadeUp made_up;
+  made_up.hosts = {"alpha", "beta", "gamma", "delta", "epsilon"};
+  made_up.storages = 2;
+  made_up.qms = 3;
+  made_up.seconds = 300;
+  return testing::MakeReport(made_up);
+}
+
+// More hosts than a chart can tell apart.
+v1::Report ManyReport() {
+  testing::MadeUp made_up;
+  made_up.hosts.clear();
+  for (int host = 1; host <= 256; ++host) made_up.hosts.push_back(absl::StrCat("node", host));
+  made_up.qms = 2;
+  made_up.seconds = 300;
+  return testing::MakeReport(made_up);
+}
+
+// What every report has, and nothing else.
+v1::Report PlainReport() {
+  testing::MadeUp made_up;
+  made_up.details = false;
+  made_up.hosts = {"alpha"};
+  made_up.qms = 1;
+  made_up.seconds = 3;
+  return testing::MakeReport(made_up);
+}
+
+int Main(const std::string& kind, bool json) {
+  const std::map<std::string, v1::Report (*)()> kinds = {
+      {"hour", testing::HourReport}, {"hostile", testing::HostileReport},   {"cutoff", testing::CutOffReport},
+      {"sweep", SweepReport},        {"storages", StoragesReport},          {"plain", PlainReport},
+      {"many", ManyReport},          {"empty", [] { return v1::Report(); }}};
+  const auto found = kinds.find(kind);
+  if (found == kinds.end()) {
+    std::cerr << "page_sample: no such sample: " << kind << "\n";
+    return 2;
+  }
+  const v1::Report report = found->second();
+  std::cout << (json ? RenderJson(report) : RenderReportPage(report)) << std::flush;
+  return std::cout ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace plimsoll
+
+int main(int argc, char** argv) {
+  return plimsoll::Main(argc > 1 ? argv[1] : "", argc > 2 && std::string(argv[2]) == "--json");
+}

@@ -1,0 +1,35 @@
+// Makes reports as the analysis would, without a run: of any size, with every part, or with hostile text in them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "plimsoll/v1/report.pb.h"
+
+namespace plimsoll::testing {
+
+// What a made-up run is like. The same options make the same report on every machine.
+struct MadeUp {
+  std::string name = "Acceptance of the new storage";
+  std::vector<std::string> hosts = {"alpha", "beta", "gamma"};
+  int qms = 2;
+  int seconds = 60;
+  std::vector<uint64_t> block_sizes = {4096};
+  int storages = 1;
+  // Stalls, slowest writes, trend, load, distributions: what is not in every report.
+  bool details = true;
+};
+
+v1::Report MakeReport(const MadeUp& made_up);
+
+// Sixteen hosts with four queue managers each, measured for one hour.
+v1::Report HourReport();
+
+// Names, titles, mounts and notes that would be scripts, or break the page, if they were not text.
+v1::Report HostileReport();
+
+// A run that was cut off before its first step, and one that left nothing at all.
+v1::Report CutOffReport();
+
+}  // namespace plimsoll::testing

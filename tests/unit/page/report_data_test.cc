@@ -1,0 +1,280 @@
+#include "controller/page/report_data.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "controller/page/report_page.h"
+#include "controller/render/json.h"
+#include "google/protobuf/struct.pb.h"
+#include "google/protobuf/util/json_util.h"
+#include "google/protobuf/util/message_differencer.h"
+#include "tests/unit/page/report_builder.h"
+#include "tests/unit/page/unpack.h"
+
+namespace plimsoll {
+namespace {
+
+using google::protobuf::Struct;
+using google::protobuf::Value;
+using plimsoll::testing::MadeUp;
+using plimsoll::testing::MakeReport;
+using plimsoll::testing::Unpack;
+using ::testing::ElementsAre;
+using ::testing::Eq;
+using ::testing::HasSubstr;
+using ::testing::IsNull;
+using ::testing::Not;
+using ::testing::NotNull;
+
+Struct Parse(const std::string& json) {
+  Struct parsed;
+  const auto status = google::protobuf::util::JsonStringToMessage(json, &parsed);
+  EXPECT_TRUE(status.ok()) << status.ToString();
+  return parsed;
+}
+
+const Value& Member(const Struct& object, const std::string& name) {
+  static const Value kNone;
+  const auto found = object.fields().find(name);
+  return found == object.fields().end() ? kNone : found->second;
+}
+
+const Struct& Step(const Struct& data, int step) {
+  return Member(data, "steps").list_value().values(step).struct_value();
+}
+
+// The packed series of a scope; null where there is none.
+const Struct* Series(const Struct& data, const std::string& kind, const std::string& host = "", int qm = 0,
+                     int step = 0) {
+  for (const Value& value : Member(Step(data, step), "series").list_value().values()) {
+    const Struct& series = value.struct_value();
+    if (Member(series, "kind").string_value() == kind && Member(series, "host").string_value() == host &&
+        Member(series, "qm").number_value() == qm) {
+      return &series;
+    }
+  }
+  return nullptr;
+}
+
+std::vector<double> Column(const Struct& series, const std::string& name) {
+  return Unpack(Member(series, name).string_value());
+}
+
+template <typename Field>
+std::vector<double> Doubles(const Field& field) {
+  return {field.begin(), field.end()};
+}
+
+const v1::SeriesReport& Reported(const v1::Report& report, v1::ScopeKind kind, const std::string& host,
+                                 uint32_t qm = 0) {
+  const auto& all = report.steps(0).series();
+  return *std::find_if(all.begin(), all.end(), [&](const v1::SeriesReport& series) {
+    return series.kind() == kind && series.host() == host && series.qm() == qm;
+  });
+}
+
+TEST(ReportPageData, GivesBackEverySecondExactly) {
+  const v1::Report report = MakeReport({});
+  const Struct data = Parse(ReportPageData(report));
+  for (const v1::SeriesReport& series : report.steps(0).series()) {
+    if (series.kind() == v1::SCOPE_KIND_STORAGE) continue;
+    const Struct* packed = Series(data, EnumName(*v1::ScopeKind_descriptor(), series.kind()), series.host(),
+                                  static_cast<int>(series.qm()));
+    ASSERT_THAT(packed, NotNull()) << series.kind() << series.host() << series.qm();
+    EXPECT_EQ(Column(*packed, "second"), Doubles(series.second()));
+    EXPECT_EQ(Column(*packed, "writes"), Doubles(series.writes()));
+    EXPECT_EQ(Column(*packed, "latency_sum_ns"), Doubles(series.latency_sum_ns()));
+    EXPECT_EQ(Column(*packed, "latency_max_ns"), Doubles(series.latency_max_ns()));
+    EXPECT_EQ(Column(*packed, "p50_ns"), Doubles(series.p50_ns()));
+    EXPECT_EQ(Column(*packed, "p99_ns"), Doubles(series.p99_ns()));
+    EXPECT_EQ(Column(*packed, "p99_9_ns"), Doubles(series.p99_9_ns()));
+  }
+}
+
+TEST(ReportPageData, HoldsTheReportAsReportJsonHasIt) {
+  v1::Report report = MakeReport({});
+  const Struct data = Parse(ReportPageData(report));
+  for (v1::StepReport& step : *report.mutable_steps()) {
+    step.clear_series();
+    step.clear_distributions();
+    step.clear_seconds();
+    for (v1::HostLoadReport& load : *step.mutable_load()) {
+      for (const char* name : {"offset_ns", "agent_cpu", "writer_cpu_wait", "disk_write_ms", "disk_busy",
+                               "nfs_round_trip_ms", "nfs_execute_ms", "nfs_retransmits"}) {
+        load.GetReflection()->ClearField(&load, load.GetDescriptor()->FindFieldByName(name));
+      }
+    }
+  }
+  std::string difference;
+  google::protobuf::util::MessageDifferencer differencer;
+  differencer.ReportDifferencesToString(&difference);
+  EXPECT_TRUE(differencer.Compare(Parse(RenderJson(report)), Member(data, "report").struct_value())) << difference;
+}
+
+TEST(ReportPageData, LeavesOutSeriesThatWouldBeThoseOfALargerScope) {
+  MadeUp made_up;
+  made_up.qms = 1;
+  const Struct data = Parse(ReportPageData(MakeReport(made_up)));
+  EXPECT_THAT(Series(data, "qm", "alpha", 1), IsNull());
+  EXPECT_THAT(Series(data, "storage"), IsNull());
+  EXPECT_THAT(Series(data, "host", "alpha"), NotNull());
+  made_up.storages = 2;
+  made_up.qms = 2;
+  const Struct more = Parse(ReportPageData(MakeReport(made_up)));
+  EXPECT_THAT(Series(more, "qm", "alpha", 1), NotNull());
+  EXPECT_THAT(Series(more, "storage"), NotNull());
+}
+
+TEST(ReportPageData, ThinsQueueManagersAloneAndKeepsTheirExtremes) {
+  MadeUp made_up;
+  made_up.seconds = 900;
+  const v1::Report report = MakeReport(made_up);
+  PageLimits limits;
+  limits.qm_rows = 6 * 200;
+  const Struct data = Parse(ReportPageData(report, limits));
+  EXPECT_EQ(Column(*Series(data, "host", "beta"), "second").size(), 900U);
+  const Struct& thinned = *Series(data, "qm", "beta", 2);
+  EXPECT_EQ(Member(thinned, "of").number_value(), 900);
+  const v1::SeriesReport& whole = Reported(report, v1::SCOPE_KIND_QM, "beta", 2);
+  const std::vector<double> writes = Column(thinned, "writes");
+  const std::vector<double> longest = Column(thinned, "latency_max_ns");
+  const std::vector<double> seconds = Column(thinned, "second");
+  EXPECT_LE(seconds.size(), 202U);
+  EXPECT_GE(seconds.size(), 50U);
+  EXPECT_EQ(*std::max_element(longest.begin(), longest.end()),
+            static_cast<double>(*std::max_element(whole.latency_max_ns().begin(), whole.latency_max_ns().end())));
+  EXPECT_EQ(*std::min_element(writes.begin(), writes.end()),
+            static_cast<double>(*std::min_element(whole.writes().begin(), whole.writes().end())));
+  EXPECT_EQ(*std::max_element(writes.begin(), writes.end()),
+            static_cast<double>(*std::max_element(whole.writes().begin(), whole.writes().end())));
+  for (size_t row = 0; row < seconds.size(); ++row) {
+    EXPECT_EQ(writes[row], static_cast<double>(whole.writes(static_cast<int>(seconds[row]))));
+  }
+}
+
+TEST(ReportPageData, ThinsHostsOfAVeryLongRunToTheSameSeconds) {
+  MadeUp made_up;
+  made_up.seconds = 900;
+  const v1::Report report = MakeReport(made_up);
+  PageLimits limits;
+  limits.wide_rows = 4 * 200;
+  const Struct data = Parse(ReportPageData(report, limits));
+  const std::vector<double> cluster = Column(*Series(data, "cluster"), "second");
+  EXPECT_LE(cluster.size(), 202U);
+  for (const char* host : {"alpha", "beta", "gamma"}) EXPECT_EQ(Column(*Series(data, "host", host), "second"), cluster);
+  const std::vector<double> longest = Column(*Series(data, "cluster"), "latency_max_ns");
+  const v1::SeriesReport& whole = Reported(report, v1::SCOPE_KIND_CLUSTER, "");
+  EXPECT_EQ(*std::max_element(longest.begin(), longest.end()),
+            static_cast<double>(*std::max_element(whole.latency_max_ns().begin(), whole.latency_max_ns().end())));
+}
+
+TEST(ReportPageData, KeepsIrregularRowsWithTheirNewNumbers) {
+  MadeUp made_up;
+  made_up.seconds = 900;
+  v1::Report report = MakeReport(made_up);
+  for (v1::SeriesReport& series : *report.mutable_steps(0)->mutable_series()) {
+    v1::IrregularRow& row = *series.add_irregular();
+    row.set_row(450);
+    row.set_length_ns(3'000'000'000);
+    row.set_coalesced(true);
+  }
+  PageLimits limits;
+  limits.qm_rows = 6 * 100;
+  limits.wide_rows = 4 * 100;
+  const Struct data = Parse(ReportPageData(report, limits));
+  for (const Struct* series : {Series(data, "qm", "beta", 2), Series(data, "host", "beta"), Series(data, "cluster")}) {
+    ASSERT_EQ(Member(*series, "irregular").list_value().values_size(), 1);
+    const Struct& irregular = Member(*series, "irregular").list_value().values(0).struct_value();
+    const auto row = static_cast<size_t>(Member(irregular, "row").number_value());
+    EXPECT_LT(row, 200U);
+    EXPECT_EQ(Column(*series, "second")[row], 450);
+    EXPECT_TRUE(Member(irregular, "coalesced").bool_value());
+  }
+}
+
+TEST(ReportPageData, TellsBytesOnlyWhereBlocksAndWritesDoNot) {
+  v1::Report report = MakeReport({});
+  EXPECT_EQ(Member(*Series(Parse(ReportPageData(report)), "cluster"), "bytes").kind_case(), Value::KIND_NOT_SET);
+  for (v1::SeriesReport& series : *report.mutable_steps(0)->mutable_series()) series.set_bytes(7, 12'345);
+  const Struct data = Parse(ReportPageData(report));
+  EXPECT_EQ(Column(*Series(data, "cluster"), "bytes")[7], 12'345);
+}
+
+TEST(ReportPageData, HoldsDistributionsAndSeconds) {
+  const v1::Report report = MakeReport({});
+  const Struct data = Parse(ReportPageData(report));
+  const auto& distributions = Member(Step(data, 0), "distributions").list_value();
+  ASSERT_EQ(distributions.values_size(), report.steps(0).distributions_size());
+  for (int at = 0; at < distributions.values_size(); ++at) {
+    const Struct& packed = distributions.values(at).struct_value();
+    EXPECT_EQ(Column(packed, "from_ns"), Doubles(report.steps(0).distributions(at).from_ns()));
+    EXPECT_EQ(Column(packed, "count"), Doubles(report.steps(0).distributions(at).count()));
+  }
+  const Struct& seconds = Member(Step(data, 0), "seconds").struct_value();
+  EXPECT_EQ(Column(seconds, "bucket"), Doubles(report.steps(0).seconds().bucket()));
+  EXPECT_EQ(Column(seconds, "count"), Doubles(report.steps(0).seconds().count()));
+  PageLimits limits;
+  limits.second_buckets = 10;
+  EXPECT_EQ(Member(Step(Parse(ReportPageData(report, limits)), 0), "seconds").kind_case(), Value::KIND_NOT_SET);
+}
+
+TEST(ReportPageData, HoldsLoadInSmallSteps) {
+  v1::Report report = MakeReport({});
+  v1::HostLoadReport& load = *report.mutable_steps(0)->mutable_load(0);
+  load.Clear();
+  load.set_host("alpha");
+  for (const int64_t offset_ns : {1'000'400'000, 2'000'600'000}) load.add_offset_ns(offset_ns);
+  for (const double percent : {12.344, 12.346}) load.add_agent_cpu(percent);
+  load.add_disk_write_ms(0.4126);
+  load.add_disk_write_ms(std::numeric_limits<double>::quiet_NaN());
+  const Struct data = Parse(ReportPageData(report));
+  const Struct& packed = Member(Step(data, 0), "load").list_value().values(0).struct_value();
+  EXPECT_THAT(Column(packed, "offset_ms"), ElementsAre(1'000, 2'001));
+  EXPECT_THAT(Column(packed, "agent_cpu"), ElementsAre(1'234, 1'235));
+  EXPECT_THAT(Column(packed, "disk_write_us"), ElementsAre(413, 0));
+  EXPECT_THAT(Member(packed, "nfs_execute_us").kind_case(), Eq(Value::KIND_NOT_SET));
+}
+
+TEST(ReportPageData, SurvivesColumnsOfDifferentLengths) {
+  v1::Report report = MakeReport({});
+  for (v1::SeriesReport& series : *report.mutable_steps(0)->mutable_series()) {
+    series.clear_p99_9_ns();
+    series.mutable_writes()->RemoveLast();
+    series.add_irregular()->set_row(4'000'000'000);
+  }
+  report.mutable_steps(0)->mutable_seconds()->clear_count();
+  report.mutable_steps(0)->mutable_distributions(0)->clear_count();
+  const Struct data = Parse(ReportPageData(report));
+  EXPECT_EQ(Column(*Series(data, "cluster"), "p99_9_ns"), std::vector<double>(60, 0));
+  EXPECT_EQ(Column(*Series(data, "cluster"), "writes").back(), 0);
+}
+
+TEST(RenderReportPage, OfAnHourWithSixteenHostsIsBelowFiveMegabytes) {
+  const std::string html = RenderReportPage(testing::HourReport());
+  EXPECT_LT(html.size(), 5'000'000U);
+  RecordProperty("bytes", std::to_string(html.size()));
+}
+
+TEST(RenderReportPage, IsTheSameForTheSameReport) {
+  EXPECT_EQ(RenderReportPage(MakeReport({})), RenderReportPage(MakeReport({})));
+}
+
+TEST(RenderReportPage, HoldsNoMarkupFromHostsOrPlans) {
+  const std::string html = RenderReportPage(testing::HostileReport());
+  EXPECT_THAT(html, Not(HasSubstr("<script>window.broken")));
+  EXPECT_THAT(html, Not(HasSubstr("<img src=x")));
+  EXPECT_THAT(html, Not(HasSubstr("<style>body{display:none}")));
+  EXPECT_THAT(html, HasSubstr("\\u003cscript\\u003ewindow.broken=1\\u003c/script\\u003e"));
+}
+
+TEST(RenderReportPage, OfNothingIsAPage) {
+  EXPECT_THAT(RenderReportPage({}), HasSubstr("<title>"));
+  EXPECT_THAT(RenderReportPage(testing::CutOffReport()),
+              HasSubstr("<title>INCONCLUSIVE Acceptance of the new storage"));
+}
+
+}  // namespace
+}  // namespace plimsoll
