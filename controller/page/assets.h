@@ -35,4 +35,12 @@ extern const std::string_view kReportHostsJs;
 extern const std::string_view kReportLoadJs;
 extern const std::string_view kReportJs;
 
+// The page of a comparison (controller/compare/compare_page.h).
+extern const std::string_view kCompareHtml;
+extern const std::string_view kCompareCss;
+extern const std::string_view kCompareModelJs;
+extern const std::string_view kCompareSummaryJs;
+extern const std::string_view kCompareDetailJs;
+extern const std::string_view kCompareJs;
+
 }  // namespace plimsoll::assets

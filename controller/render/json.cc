@@ -104,9 +104,9 @@ void WriteJson(const Message& message, JsonWriter& json) {
   json.EndObject();
 }
 
-std::string RenderJson(const v1::Report& report) {
+std::string RenderJson(const Message& message) {
   JsonWriter json;
-  WriteJson(report, json);
+  WriteJson(message, json);
   return json.Take();
 }
 

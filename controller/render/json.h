@@ -1,4 +1,4 @@
-// A report as JSON, and the schema of that JSON.
+// Reports and comparisons as JSON, and the schema of that JSON.
 #pragma once
 
 #include <string>
@@ -6,13 +6,14 @@
 #include "controller/render/json_writer.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
-#include "plimsoll/v1/report.pb.h"
+#include "google/protobuf/timestamp.pb.h"
 
 namespace plimsoll {
 
-// Field names as in report.proto and in its order, zeros printed, what has presence and is absent left out, 64-bit
-// numbers as numbers, moments as RFC 3339 with nine digits, enums in lower case without their prefix, bytes as hex.
-std::string RenderJson(const v1::Report& report);
+// Field names as in the message's proto and in its order, zeros printed, what has presence and is absent left out,
+// 64-bit numbers as numbers, moments as RFC 3339 with nine digits, enums in lower case without their prefix, bytes as
+// hex.
+std::string RenderJson(const google::protobuf::Message& message);
 
 // Any message in the same way, as one value of a JSON text.
 void WriteJson(const google::protobuf::Message& message, JsonWriter& json);

@@ -65,6 +65,7 @@ void JsonWriter::Double(double value) {
     Value("null");
     return;
   }
+  if (value == 0) value = 0;  // "-0" would be read back as a whole number, which has no sign
   std::array<char, 40> digits{};
   const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), value);
   Value(error == std::errc() ? std::string(digits.data(), end) : "null");
@@ -80,6 +81,10 @@ void JsonWriter::Quote(const std::string& text) {
       out_ += static_cast<char>(point.value);
     } else if (point.value == '\n') {
       out_ += "\\n";
+    } else if (IsControl(point.value) && point.value >= 0x10000) {
+      // JSON escapes characters of that height in two halves.
+      out_ +=
+          absl::StrFormat("\\u%04x\\u%04x", 0xD800 + ((point.value - 0x10000) >> 10), 0xDC00 + (point.value & 0x3FF));
     } else if (IsControl(point.value)) {
       out_ += absl::StrFormat("\\u%04x", point.value);
     } else {

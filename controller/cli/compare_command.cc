@@ -1,0 +1,107 @@
+#include "controller/cli/compare_command.h"
+
+#include <cmath>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "controller/cli/compare_input.h"
+#include "controller/compare/compare.h"
+#include "controller/compare/compare_csv.h"
+#include "controller/compare/compare_page.h"
+#include "controller/compare/compare_text.h"
+#include "controller/render/json.h"
+#include "controller/run/results.h"
+
+namespace plimsoll {
+namespace {
+
+struct CompareFlags {
+  std::vector<std::string> sides;
+  std::string min_effect = "3%";
+  std::string fail_if_slower;
+  bool json = false;
+  std::string csv;
+  std::string html;
+};
+
+// "10%" or "10" as 0.1.
+absl::StatusOr<double> ParsePercent(const std::string& flag, const std::string& text) {
+  double percent = 0;
+  const std::string number(absl::StripSuffix(text, "%"));
+  if (!absl::SimpleAtod(number, &percent) || !(percent >= 0) || percent > 1000) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(flag, ": \"", text, "\" is not a percentage from 0 to 1000, such as 10%"));
+  }
+  return percent / 100;
+}
+
+absl::StatusOr<CompareSettings> SettingsOf(const CompareFlags& flags) {
+  CompareSettings settings;
+  const absl::StatusOr<double> min_effect = ParsePercent("--min-effect", flags.min_effect);
+  if (!min_effect.ok()) return min_effect.status();
+  settings.min_effect = *min_effect;
+  if (!flags.fail_if_slower.empty()) {
+    const absl::StatusOr<double> limit = ParsePercent("--fail-if-slower", flags.fail_if_slower);
+    if (!limit.ok()) return limit.status();
+    settings.fail_if_slower = *limit;
+  }
+  return settings;
+}
+
+int CompareMain(const CompareFlags& flags, CommandLine& line) {
+  if (flags.sides.size() < 2) return PrintError(line, "compare needs two results at least", Exit::kWrong);
+  const absl::StatusOr<CompareSettings> settings = SettingsOf(flags);
+  if (!settings.ok()) return PrintError(line, settings.status(), Exit::kWrong);
+  std::vector<SideInput> sides;
+  for (const std::string& argument : flags.sides) {
+    absl::StatusOr<SideInput> side = LoadSide(argument);
+    if (!side.ok()) return PrintError(line, side.status(), Exit::kWrong);
+    sides.push_back(*std::move(side));
+  }
+  const absl::StatusOr<v1::Comparison> comparison = Compare(sides, *settings);
+  if (!comparison.ok()) return PrintError(line, comparison.status(), Exit::kWrong);
+
+  line.out << (flags.json ? RenderJson(*comparison) : RenderCompareText(*comparison)) << std::flush;
+  if (!line.out) return PrintError(line, "standard output could not be written", Exit::kWrong);
+  absl::Status written;
+  if (!flags.csv.empty()) written.Update(WriteFile(flags.csv, RenderCompareCsv(*comparison)));
+  if (!flags.html.empty()) written.Update(WriteFile(flags.html, RenderComparePage(sides, *comparison)));
+  if (!written.ok()) return PrintError(line, written, Exit::kWrong);
+  for (const std::string& slower : comparison->slower()) line.err << "plimsoll: " << slower << '\n';
+  return static_cast<int>(comparison->slower().empty() ? Exit::kOk : Exit::kFailed);
+}
+
+}  // namespace
+
+void AddCompareCommand(CLI::App& app, CommandLine& line) {
+  auto flags = std::make_shared<CompareFlags>();
+  CLI::App* command = app.add_subcommand("compare", "Say in what results differ, and whether by chance");
+  command
+      ->add_option(
+          "RESULT", flags->sides,
+          WrapHelp("Directories of results, or their report.json; each is compared with the first. Several runs "
+                   "of the same thing, separated by commas, make one side"))
+      ->required();
+  command
+      ->add_option("--min-effect", flags->min_effect, WrapHelp("A clear difference is larger than this; default: 3%"))
+      ->type_name("PERCENT");
+  command
+      ->add_option("--fail-if-slower", flags->fail_if_slower,
+                   WrapHelp("Exit code 1 where a clear difference makes a figure worse by more than this"))
+      ->type_name("PERCENT");
+  command->add_flag("--json", flags->json, "Print the comparison as JSON instead of text");
+  command->add_option("--csv", flags->csv, "Write the tables as CSV, too")->type_name("FILE");
+  command->add_option("--html", flags->html, "Write a page with charts, too")->type_name("FILE");
+  command->footer(
+      "Examples:\n"
+      "  plimsoll compare plimsoll-results/san plimsoll-results/nfs --html compare.html\n"
+      "  plimsoll compare san1,san2,san3 nfs1,nfs2,nfs3 --fail-if-slower 10%");
+  command->callback([flags, &line] { line.action = [flags, &line] { return CompareMain(*flags, line); }; });
+}
+
+}  // namespace plimsoll

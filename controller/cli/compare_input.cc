@@ -1,0 +1,87 @@
+#include "controller/cli/compare_input.h"
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/posix_error.h"
+#include "common/status_macros.h"
+#include "common/units.h"
+#include "controller/analysis/analyzer.h"
+#include "controller/compare/report_json.h"
+#include "controller/run/journal.h"
+
+namespace plimsoll {
+namespace {
+
+namespace fs = std::filesystem;
+
+absl::StatusOr<v1::Report> LoadJournal(const std::string& path) {
+  Analyzer analyzer;
+  uint64_t records = 0;
+  const absl::StatusOr<JournalEnd> end = ReadJournal(path, [&](const v1::JournalRecord& record) {
+    ++records;
+    analyzer.Add(record);
+  });
+  if (!end.ok() && end.status().code() != absl::StatusCode::kDataLoss) return end.status();
+  // What comes before the damage is whole, and the comparison warns of it.
+  if (!end.ok()) analyzer.AddDamage(absl::StrCat(std::string(end.status().message()), "."));
+  if (end.ok() && end->trailing_bytes > 0) {
+    analyzer.AddDamage(absl::StrCat("The journal is cut off at byte ", FormatCount(end->bytes), "."));
+  }
+  if (records == 0) return absl::InvalidArgumentError(path + ": holds no record of a run yet");
+  return analyzer.Finish();
+}
+
+absl::StatusOr<v1::Report> LoadJson(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  if (file.bad() || !file.is_open()) return PosixError("read", path, errno);
+  absl::StatusOr<v1::Report> report = ParseReportJson(text);
+  if (!report.ok()) {
+    return absl::Status(report.status().code(), absl::StrCat(path, ": ", std::string(report.status().message())));
+  }
+  return report;
+}
+
+// A report.json begins with a brace, a journal does not.
+bool BeginsWithBrace(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  char first = '\0';
+  file >> first;
+  return file && first == '{';
+}
+
+}  // namespace
+
+absl::StatusOr<v1::Report> LoadReport(const std::string& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (!fs::exists(status)) return absl::NotFoundError(absl::StrCat(path, ": there is no such result"));
+  if (!fs::is_directory(status)) {
+    return absl::EndsWith(path, ".json") || BeginsWithBrace(path) ? LoadJson(path) : LoadJournal(path);
+  }
+  const std::string journal = absl::StrCat(path, absl::EndsWith(path, "/") ? "" : "/", "journal");
+  if (fs::exists(journal, error)) return LoadJournal(journal);
+  const std::string json = absl::StrCat(path, absl::EndsWith(path, "/") ? "" : "/", "report.json");
+  if (fs::exists(json, error)) return LoadJson(json);
+  return absl::NotFoundError(absl::StrCat(path, ": holds neither a journal nor a report.json: no result of a run"));
+}
+
+absl::StatusOr<SideInput> LoadSide(const std::string& argument) {
+  std::vector<std::string> paths = {argument};
+  std::error_code error;
+  if (!fs::exists(argument, error)) paths = absl::StrSplit(argument, ',');
+  SideInput side;
+  for (const std::string& path : paths) {
+    if (path.empty()) return absl::InvalidArgumentError(absl::StrCat("\"", argument, "\": a result's name is empty"));
+    PLIMSOLL_ASSIGN_OR_RETURN(v1::Report report, LoadReport(path));
+    side.runs.push_back({path, std::move(report)});
+  }
+  return side;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,174 @@
+#include "controller/compare/compare.h"
+
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "common/units.h"
+#include "common/version.h"
+#include "controller/compare/holm.h"
+#include "controller/compare/pair.h"
+#include "controller/compare/words.h"
+
+namespace plimsoll {
+namespace {
+
+// "Plimsoll". The generator always starts from here, so that the same runs give the same comparison.
+constexpr uint64_t kSeed = 0x506C'696D'736F'6C6C;
+
+uint64_t SeedFor(uint64_t block_size_bytes, size_t side) {
+  // Two seeds apart, since whole runs take one for each side of a pair.
+  return kSeed ^ (block_size_bytes * 4096 + 2 * side);
+}
+
+v1::ComparedRun Describe(const RunInput& run) {
+  v1::ComparedRun described;
+  const v1::RunReport& about = run.report.run();
+  described.set_source(run.source);
+  described.set_id(about.id());
+  described.set_name(about.name());
+  if (about.has_begin()) *described.mutable_begin() = about.begin();
+  described.set_version(about.version());
+  described.set_state(about.state());
+  described.set_outcome(run.report.verdict().outcome());
+  described.set_hosts(about.hosts());
+  described.set_queue_managers(about.queue_managers());
+  for (const v1::StorageReport& storage : run.report.storages()) {
+    described.add_storages(absl::StrCat(storage.fs_type(), storage.fs_type().empty() ? "" : " ", storage.fs_source()));
+  }
+  return described;
+}
+
+class Comparer {
+ public:
+  Comparer(const std::vector<SideInput>& sides, const CompareSettings& settings) : sides_(sides), settings_(settings) {}
+
+  v1::Comparison Compare() {
+    AddOptions();
+    for (size_t i = 0; i < sides_.size(); ++i) {
+      v1::ComparedSide& side = *comparison_.add_sides();
+      side.set_label(SideLabel(i));
+      for (const RunInput& run : sides_[i].runs) *side.add_runs() = Describe(run);
+    }
+    for (const std::string& warning : ComparisonWarnings(sides_)) comparison_.add_warnings(warning);
+    for (const v1::ComparedDifference& difference : SideDifferences(sides_))
+      *comparison_.add_differences() = difference;
+    for (const uint64_t size : CommonBlockSizes(sides_)) AddBlockSize(size);
+    Judge();
+    for (const std::string& sentence : MethodInWords(comparison_)) comparison_.add_method(sentence);
+    for (const std::string& sentence : LimitsInWords(sides_, comparison_)) comparison_.add_limits(sentence);
+    return std::move(comparison_);
+  }
+
+ private:
+  void AddOptions() {
+    comparison_.set_format(1);
+    comparison_.set_version(kVersion);
+    v1::CompareOptions& options = *comparison_.mutable_options();
+    options.set_min_effect_percent(100 * settings_.min_effect);
+    options.set_level_percent(100 * kLevel);
+    if (settings_.fail_if_slower) options.set_fail_if_slower_percent(100 * *settings_.fail_if_slower);
+    options.set_replicates(static_cast<uint32_t>(settings_.replicates));
+  }
+
+  void AddBlockSize(uint64_t size) {
+    v1::BlockSizeComparison& block_size = *comparison_.add_block_sizes();
+    block_size.set_block_size_bytes(size);
+    std::vector<SideSteps> steps;
+    for (size_t i = 0; i < sides_.size(); ++i) {
+      SideSteps& side = steps.emplace_back();
+      side.label = SideLabel(i);
+      for (const RunInput& run : sides_[i].runs) side.runs.push_back(MakeStepData(run.report, size));
+      PrepareSteps(settings_, SeedFor(size, i), side);
+      v1::SideFigures& figures = *block_size.add_sides();
+      for (const StepData& run : side.runs) *figures.add_runs() = run.figures;
+    }
+    for (size_t i = 1; i < sides_.size(); ++i) {
+      PairResult result = ComparePair(steps[0], steps[i], settings_, SeedFor(size, i));
+      *block_size.add_pairs() = std::move(result.pair);
+      half_widths_.push_back(std::move(result.half_width));
+    }
+  }
+
+  // What needs all rows: p-values adjusted, findings, words.
+  void Judge() {
+    std::vector<double> p;
+    ForEachRow([&p](v1::ComparedRow& row) {
+      if (row.counted()) p.push_back(row.p());
+    });
+    comparison_.set_tests(static_cast<uint32_t>(p.size()));
+    const std::vector<double> adjusted = HolmAdjusted(p);
+    size_t next = 0;
+    ForEachRow([&](v1::ComparedRow& row) {
+      if (row.counted()) row.set_adjusted_p(adjusted[next++]);
+    });
+    auto half_width = half_widths_.begin();
+    for (v1::BlockSizeComparison& block_size : *comparison_.mutable_block_sizes()) {
+      int side = 0;
+      for (v1::PairComparison& pair : *block_size.mutable_pairs()) {
+        JudgePair(pair);
+        if (*half_width) {
+          const double width = (*half_width)(kLevel / static_cast<double>(p.size()));
+          pair.set_detectable_percent(100 * (std::exp(std::max(width, std::log1p(settings_.min_effect))) - 1));
+        }
+        ++half_width;
+        pair.set_summary(
+            Summary(pair, {SideLabel(0), block_size.sides(0)}, {pair.side(), block_size.sides(++side)}, settings_));
+        if (settings_.fail_if_slower) AddSlower(block_size, pair);
+      }
+    }
+  }
+
+  void JudgePair(v1::PairComparison& pair) {
+    const v1::ComparedRow* iops = nullptr;
+    for (v1::ComparedRow& row : *pair.mutable_rows()) {
+      if (row.figure() == v1::FIGURE_IOPS) iops = &row;
+      if (row.figure() == v1::FIGURE_MB_PER_SECOND && iops != nullptr) {
+        if (iops->has_adjusted_p()) row.set_adjusted_p(iops->adjusted_p());
+        row.set_finding(iops->finding());
+      } else if (row.counted()) {
+        row.set_finding(FindingOf(row));
+      }
+    }
+  }
+
+  v1::Finding FindingOf(const v1::ComparedRow& row) const {
+    if (row.adjusted_p() >= kLevel) return v1::FINDING_NOT_CLEAR;
+    if (std::abs(std::log(row.ratio())) <= std::log1p(settings_.min_effect)) return v1::FINDING_SMALL;
+    const bool larger_is_better = row.figure() == v1::FIGURE_IOPS;
+    return (row.ratio() > 1) == larger_is_better ? v1::FINDING_BETTER : v1::FINDING_WORSE;
+  }
+
+  void AddSlower(const v1::BlockSizeComparison& block_size, const v1::PairComparison& pair) {
+    for (const v1::ComparedRow& row : pair.rows()) {
+      if (row.finding() != v1::FINDING_WORSE || !row.counted()) continue;
+      if (std::abs(row.ratio() - 1) <= *settings_.fail_if_slower) continue;
+      comparison_.add_slower(absl::StrCat(
+          pair.side(), " is slower than ", SideLabel(0), " at ", FormatSizeForPeople(block_size.block_size_bytes()),
+          ": ", FigureName(row.figure()), row.ratio() > 1 ? " longer by " : " lower by ", ChangeInWords(row.ratio())));
+    }
+  }
+
+  template <typename Visit>
+  void ForEachRow(const Visit& visit) {
+    for (v1::BlockSizeComparison& block_size : *comparison_.mutable_block_sizes()) {
+      for (v1::PairComparison& pair : *block_size.mutable_pairs()) {
+        for (v1::ComparedRow& row : *pair.mutable_rows()) visit(row);
+      }
+    }
+  }
+
+  const std::vector<SideInput>& sides_;
+  const CompareSettings& settings_;
+  v1::Comparison comparison_;
+  // By block size and pair.
+  std::vector<std::function<double(double)>> half_widths_;
+};
+
+}  // namespace
+
+absl::StatusOr<v1::Comparison> Compare(const std::vector<SideInput>& sides, const CompareSettings& settings) {
+  if (const absl::Status comparable = CheckComparable(sides); !comparable.ok()) return comparable;
+  return Comparer(sides, settings).Compare();
+}
+
+}  // namespace plimsoll

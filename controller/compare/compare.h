@@ -1,0 +1,32 @@
+// Compares runs: a pure function of their reports.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "controller/compare/comparable.h"
+#include "plimsoll/v1/compare.pb.h"
+
+namespace plimsoll {
+
+struct CompareSettings {
+  // A difference must be larger than this to be clear: the larger of two figures over the smaller, less 1.
+  double min_effect = 0.03;
+  // Clear differences that make a figure worse by more than this are named in Comparison.slower.
+  std::optional<double> fail_if_slower;
+  // Repetitions of the bootstrap. Fewer are for simulations: a p-value is a multiple of 1 / (replicates + 1).
+  size_t replicates = 9'999;
+  // Without intervals of percentiles, which take most of the time; for simulations, that look at findings only.
+  bool percentile_intervals = true;
+};
+
+// Chance of any finding without a cause in a whole comparison, and what intervals leave out.
+inline constexpr double kLevel = 0.05;
+
+// Compares each side with the first; two sides at least. The same input gives the same output. The errors are those of
+// CheckComparable.
+absl::StatusOr<v1::Comparison> Compare(const std::vector<SideInput>& sides, const CompareSettings& settings);
+
+}  // namespace plimsoll

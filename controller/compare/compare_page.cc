@@ -1,0 +1,169 @@
+#include "controller/compare/compare_page.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/units.h"
+#include "controller/compare/second_histograms.h"
+#include "controller/page/assets.h"
+#include "controller/page/html_page.h"
+#include "controller/page/packing.h"
+#include "controller/page/thinning.h"
+#include "controller/render/json.h"
+#include "controller/render/json_writer.h"
+
+namespace plimsoll {
+namespace {
+
+using Column = std::vector<int64_t>;
+
+int64_t Packable(uint64_t value) {
+  return static_cast<int64_t>(std::min(value, static_cast<uint64_t>(kMaxPacked)));
+}
+
+// Whole seconds of one run at one block size, steps that repeat it one behind another.
+class RunSeconds {
+ public:
+  void Add(const v1::StepReport& step) {
+    for (const v1::SeriesReport& series : step.series()) {
+      if (series.kind() == v1::SCOPE_KIND_CLUSTER) AddSeries(series);
+    }
+    // The next repetition begins where this one was meant to end.
+    start_ += std::max<int64_t>((step.measured_ns() + kNsPerSecond - 1) / kNsPerSecond, 0);
+  }
+
+  void Write(int limit, JsonWriter& json) const {
+    std::vector<ThinColumn> columns;
+    for (const auto& [name, values] : columns_) columns.push_back({values, name != "writes"});
+    const auto rows = static_cast<int>(seconds_.size());
+    const std::vector<int> kept = ThinRows(columns, rows, limit, {});
+    json.Key("of");
+    json.Int(rows);
+    WritePacked("second", Rows(seconds_, kept), json);
+    for (const auto& [name, values] : columns_) WritePacked(name, Rows(values, kept), json);
+  }
+
+  static void WritePacked(const std::string& name, const Column& column, JsonWriter& json) {
+    json.Key(name);
+    json.String(PackColumn(column));
+  }
+
+ private:
+  static Column Rows(const Column& column, const std::vector<int>& rows) {
+    Column kept;
+    for (const int row : rows) kept.push_back(column[static_cast<size_t>(row)]);
+    return kept;
+  }
+
+  void AddSeries(const v1::SeriesReport& series) {
+    std::set<uint32_t> irregular;
+    for (const v1::IrregularRow& row : series.irregular()) irregular.insert(row.row());
+    // A column that is not there, or too short, holds zeros: nothing is known.
+    const auto value = [](const auto& column, int row) { return row < column.size() ? Packable(column.Get(row)) : 0; };
+    for (int row = 0; row < series.second_size(); ++row) {
+      if (irregular.count(static_cast<uint32_t>(row)) > 0) continue;
+      seconds_.push_back(start_ + series.second(row));
+      columns_["writes"].push_back(value(series.writes(), row));
+      columns_["latency_sum_ns"].push_back(value(series.latency_sum_ns(), row));
+      columns_["latency_max_ns"].push_back(value(series.latency_max_ns(), row));
+      columns_["p50_ns"].push_back(value(series.p50_ns(), row));
+      columns_["p99_ns"].push_back(value(series.p99_ns(), row));
+      columns_["p99_9_ns"].push_back(value(series.p99_9_ns(), row));
+    }
+  }
+
+  int64_t start_ = 0;
+  Column seconds_;
+  std::map<std::string, Column> columns_ = {{"writes", {}}, {"latency_sum_ns", {}}, {"latency_max_ns", {}},
+                                            {"p50_ns", {}}, {"p99_ns", {}},         {"p99_9_ns", {}}};
+};
+
+// The distribution of all steps: of the cluster, else that of their seconds.
+std::map<uint64_t, uint64_t> DistributionOf(const std::vector<const v1::StepReport*>& steps) {
+  std::map<uint64_t, uint64_t> fine;
+  std::map<uint64_t, uint64_t> coarse;
+  for (const v1::StepReport* step : steps) {
+    for (const v1::DistributionReport& distribution : step->distributions()) {
+      if (distribution.kind() != v1::SCOPE_KIND_CLUSTER) continue;
+      for (int i = 0; i < std::min(distribution.from_ns_size(), distribution.count_size()); ++i) {
+        fine[distribution.from_ns(i)] += distribution.count(i);
+      }
+    }
+    const v1::SecondDistributionsReport& seconds = step->seconds();
+    for (int i = 0; i < std::min(seconds.bucket_size(), seconds.count_size()); ++i) {
+      if (seconds.bucket(i) >= SecondHistograms::kBuckets) continue;
+      const double from_ns = std::exp2(seconds.bucket(i) / SecondHistograms::kBucketsPerOctave);
+      coarse[static_cast<uint64_t>(std::llround(std::min(from_ns, static_cast<double>(kMaxPacked))))] +=
+          seconds.count(i);
+    }
+  }
+  return fine.empty() ? coarse : fine;
+}
+
+void WriteRun(const v1::Report& report, uint64_t block_size_bytes, int row_limit, JsonWriter& json) {
+  std::vector<const v1::StepReport*> steps;
+  RunSeconds seconds;
+  for (const v1::StepReport& step : report.steps()) {
+    if (step.block_size_bytes() != block_size_bytes) continue;
+    steps.push_back(&step);
+    seconds.Add(step);
+  }
+  Column from_ns;
+  Column count;
+  for (const auto& [from, number] : DistributionOf(steps)) {
+    from_ns.push_back(Packable(from));
+    count.push_back(Packable(number));
+  }
+  json.BeginObject();
+  seconds.Write(row_limit, json);
+  RunSeconds::WritePacked("from_ns", from_ns, json);
+  RunSeconds::WritePacked("count", count, json);
+  json.EndObject();
+}
+
+}  // namespace
+
+std::string ComparePageData(const std::vector<SideInput>& sides, const v1::Comparison& comparison, int row_limit) {
+  size_t runs = 0;
+  for (const SideInput& side : sides) runs += side.runs.size();
+  const size_t parts = std::max<size_t>(runs * static_cast<size_t>(comparison.block_sizes_size()), 1);
+  JsonWriter json(/*compact=*/true);
+  json.BeginObject();
+  json.Key("comparison");
+  WriteJson(comparison, json);
+  json.Key("block_sizes");
+  json.BeginArray();
+  for (const v1::BlockSizeComparison& block_size : comparison.block_sizes()) {
+    json.BeginObject();
+    json.Key("runs");
+    json.BeginArray();
+    for (const SideInput& side : sides) {
+      for (const RunInput& run : side.runs) {
+        WriteRun(run.report, block_size.block_size_bytes(), row_limit / static_cast<int>(parts), json);
+      }
+    }
+    json.EndArray();
+    json.EndObject();
+  }
+  json.EndArray();
+  json.EndObject();
+  return json.Take();
+}
+
+std::string RenderComparePage(const std::vector<SideInput>& sides, const v1::Comparison& comparison) {
+  std::vector<std::string> labels;
+  for (const v1::ComparedSide& side : comparison.sides()) labels.push_back(side.label());
+  HtmlPage page;
+  page.title = absl::StrCat("Comparison of ", absl::StrJoin(labels, ", "), " \u2013 Plimsoll");
+  page.body = assets::kCompareHtml;
+  page.styles = {assets::kReportCss, assets::kCompareCss};
+  page.scripts = {assets::kCompareModelJs, assets::kCompareSummaryJs, assets::kCompareDetailJs, assets::kCompareJs};
+  page.data = ComparePageData(sides, comparison);
+  return RenderHtmlPage(page);
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,208 @@
+#include "controller/compare/pair.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "controller/compare/autocorrelation.h"
+#include "controller/compare/block_length.h"
+#include "controller/compare/whole_runs.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr std::array<v1::Figure, 7> kFigures = {v1::FIGURE_IOPS, v1::FIGURE_MB_PER_SECOND, v1::FIGURE_AVG,
+                                                v1::FIGURE_P50,  v1::FIGURE_P99,           v1::FIGURE_P99_9,
+                                                v1::FIGURE_MAX};
+
+double ShareOf(v1::Figure figure) {
+  return figure == v1::FIGURE_P50 ? 0.5 : figure == v1::FIGURE_P99 ? 0.99 : 0.999;
+}
+
+bool IsPercentile(v1::Figure figure) {
+  return figure == v1::FIGURE_P50 || figure == v1::FIGURE_P99 || figure == v1::FIGURE_P99_9;
+}
+
+// A figure of each run, in logarithms; empty where a run does not know it.
+std::vector<double> Logs(const SideSteps& side, v1::Figure figure) {
+  std::vector<double> logs;
+  for (const StepData& run : side.runs) {
+    const std::optional<double> value = FigureOf(run.figures, figure);
+    if (!value || !(*value > 0)) return {};
+    logs.push_back(std::log(*value));
+  }
+  return logs;
+}
+
+// Of one run the figure itself, of several the geometric mean.
+double Middle(const SideSteps& side, const std::vector<double>& logs, v1::Figure figure) {
+  if (side.runs.size() == 1) return *FigureOf(side.runs.front().figures, figure);
+  double sum = 0;
+  for (const double log : logs) sum += log;
+  return std::exp(sum / static_cast<double>(logs.size()));
+}
+
+bool HasWrites(const RatioSeries& series) {
+  return std::any_of(series.numerator.begin(), series.numerator.end(), [](double value) { return value > 0; });
+}
+
+class PairComparer {
+ public:
+  PairComparer(const SideSteps& first, const SideSteps& second, const CompareSettings& settings, uint64_t seed)
+      : first_(first), second_(second), settings_(settings), seed_(seed) {}
+
+  PairResult Compare() {
+    result_.pair.set_side(second_.label);
+    for (const v1::Figure figure : kFigures) AddRow(figure);
+    if (ByRuns()) return std::move(result_);
+    for (const SideSteps* side : {&first_, &second_}) {
+      const StepData& run = side->runs.front();
+      if (run.seconds.seconds >= kFewestSeconds && run.figures.effective_seconds() >= kEnoughEffectiveSeconds) continue;
+      const size_t needed =
+          CountFor(std::max(run.figures.autocorrelation(), 0.0), kEnoughEffectiveSeconds) * run.seconds.group;
+      const auto seconds = static_cast<uint32_t>(std::min<size_t>(needed, UINT32_MAX));
+      result_.pair.set_needed_seconds(std::max({result_.pair.needed_seconds(), seconds, uint32_t{kFewestSeconds}}));
+    }
+    return std::move(result_);
+  }
+
+ private:
+  bool ByRuns() const { return first_.runs.size() + second_.runs.size() > 2; }
+
+  void AddRow(v1::Figure figure) {
+    const std::vector<double> first = Logs(first_, figure);
+    const std::vector<double> second = Logs(second_, figure);
+    if (first.empty() || second.empty()) return;
+    v1::ComparedRow& row = *result_.pair.add_rows();
+    row.set_figure(figure);
+    row.set_first(Middle(first_, first, figure));
+    row.set_second(Middle(second_, second, figure));
+    row.set_ratio(row.second() / row.first());
+    row.set_finding(v1::FINDING_NOT_TESTED);
+    if (figure == v1::FIGURE_MAX) {
+      row.set_reason("a single write");
+    } else if (figure == v1::FIGURE_MB_PER_SECOND) {
+      // The same test as that of IO/s, which stands in front.
+      const v1::ComparedRow& iops = result_.pair.rows(result_.pair.rows_size() - 2);
+      if (iops.has_low()) row.set_low(iops.low());
+      if (iops.has_high()) row.set_high(iops.high());
+      if (iops.has_p()) row.set_p(iops.p());
+      row.set_reason(iops.reason());
+    } else if (ByRuns()) {
+      TestByRuns(first, second, row);
+    } else {
+      TestBySeconds(row);
+    }
+  }
+
+  static void SetInterval(double low_log, double high_log, double p, v1::ComparedRow& row) {
+    row.set_low(std::exp(low_log));
+    row.set_high(std::exp(high_log));
+    row.set_p(p);
+    row.set_counted(true);
+  }
+
+  void TestByRuns(const std::vector<double>& first, const std::vector<double>& second, v1::ComparedRow& row) {
+    const auto test = [first, second, replicates = settings_.replicates, seed = seed_](double level) {
+      return TestRuns(first, second, level, replicates, seed);
+    };
+    const RunsTest runs = test(kLevel);
+    SetInterval(runs.difference - runs.half_width, runs.difference + runs.half_width, runs.p, row);
+    if (row.figure() == v1::FIGURE_IOPS) {
+      result_.half_width = [test](double p) { return test(p).half_width; };
+    }
+  }
+
+  void TestBySeconds(v1::ComparedRow& row) {
+    const SecondsData& first = first_.runs.front().seconds;
+    const SecondsData& second = second_.runs.front().seconds;
+    for (const SideSteps* side : {&first_, &second_}) {
+      const SecondsData& seconds = side->runs.front().seconds;
+      if (side->resamples.empty() || !HasWrites(seconds.rate)) {
+        row.set_reason(absl::StrCat(side->label, " has ", seconds.seconds, " whole seconds"));
+        return;
+      }
+      if (IsPercentile(row.figure()) && !(seconds.histograms && seconds.histograms->writes() > 0)) {
+        row.set_reason(absl::StrCat(side->label, ": ", seconds.no_histograms));
+        return;
+      }
+    }
+    if (IsPercentile(row.figure())) return TestPercentileRow(row);
+    const auto series = [&row](const SecondsData& data) -> const RatioSeries& {
+      return row.figure() == v1::FIGURE_IOPS ? data.rate : data.mean;
+    };
+    const auto bootstrap = [](const RatioSeries& ratios, const SideSteps& side) {
+      return RatioBootstrap(ratios, Scale::kLog, side.phi, side.resamples.front());
+    };
+    const auto test =
+        std::make_shared<StudentisedDifference>(bootstrap(series(first), first_), bootstrap(series(second), second_));
+    // Of the exact figures; those of the whole seconds alone differ by next to nothing.
+    const double log_ratio = std::log(row.ratio());
+    const auto half_width = [test](double p) { return test->error() > 0 ? test->Critical(p) * test->error() : 0; };
+    SetInterval(log_ratio - half_width(kLevel), log_ratio + half_width(kLevel),
+                test->PValue(test->difference() - log_ratio), row);
+    if (row.figure() == v1::FIGURE_IOPS) result_.half_width = half_width;
+  }
+
+  // Few writes of a second are in a tail, so that it shows little of what makes seconds alike; but where that leaves
+  // too little to go by in the other figures, tails cannot be known better.
+  PercentileSide Side(const SideSteps& side, v1::Figure figure) const {
+    const StepData& run = side.runs.front();
+    const bool middle = figure == v1::FIGURE_P50;
+    const bool too_few = EffectiveCount(side.phi, run.seconds.rate.numerator.size()) < kFewestEffective;
+    return {*run.seconds.histograms, side.resamples.front(), middle || too_few ? side.phi : 0};
+  }
+
+  void TestPercentileRow(v1::ComparedRow& row) {
+    const double share = ShareOf(row.figure());
+    const PercentileSide first = Side(first_, row.figure());
+    const PercentileSide second = Side(second_, row.figure());
+    row.set_counted(true);
+    if (!settings_.percentile_intervals) {
+      row.set_p(PercentilePValue(first, second, share, row.ratio()));
+      row.set_reason("left out");
+      return;
+    }
+    const PercentileTest test = TestPercentile(first, second, share, row.ratio(), kLevel);
+    row.set_p(test.p);
+    row.set_low(test.low);
+    row.set_high(test.high);
+  }
+
+  const SideSteps& first_;
+  const SideSteps& second_;
+  const CompareSettings& settings_;
+  uint64_t seed_;
+  PairResult result_;
+};
+
+}  // namespace
+
+void PrepareSteps(const CompareSettings& settings, uint64_t seed, SideSteps& side) {
+  for (StepData& run : side.runs) {
+    SecondsData& seconds = run.seconds;
+    if (seconds.seconds < kFewestSeconds || !HasWrites(seconds.rate)) continue;
+    const std::vector<double> rate = Influence(seconds.rate);
+    const std::vector<double> mean = Influence(seconds.mean);
+    const double phi = std::max(Autocorrelation(rate), Autocorrelation(mean));
+    side.phi = std::max(phi, 0.0);
+    // All figures of a side are made from the same seconds, so the longest blocks that any of them needs.
+    const size_t length = std::max(BlockLength(rate), BlockLength(mean));
+    const auto group = static_cast<double>(seconds.group);
+    run.figures.set_autocorrelation(phi);
+    run.figures.set_effective_seconds(EffectiveCount(std::max(phi, 0.0), rate.size()) * group);
+    if (side.runs.size() > 1) continue;
+    run.figures.set_block_length(static_cast<uint32_t>(length * seconds.group));
+    side.resamples.emplace_back(rate.size(), length, settings.replicates, seed);
+  }
+}
+
+PairResult ComparePair(const SideSteps& first, const SideSteps& second, const CompareSettings& settings,
+                       uint64_t seed) {
+  return PairComparer(first, second, settings, seed).Compare();
+}
+
+}  // namespace plimsoll

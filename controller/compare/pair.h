@@ -1,0 +1,44 @@
+// One side against the first, at one block size.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "controller/compare/compare.h"
+#include "controller/compare/step_data.h"
+#include "plimsoll/v1/compare.pb.h"
+
+namespace plimsoll {
+
+// What a side measured at one block size.
+struct SideSteps {
+  std::string label;
+  // By run; the method's figures (autocorrelation, block length, effective seconds) are filled in by PrepareSteps.
+  std::vector<StepData> runs;
+  // Blocks of its seconds, where it is one run with seconds enough; of those whose distributions are known.
+  std::vector<BlockResamples> resamples;
+  // Autocorrelation of its seconds: the larger of that of IO/s and of the mean, at least 0.
+  double phi = 0;
+};
+
+// Draws the blocks of a side's seconds and says how they were drawn in its figures. `seed` must differ between sides.
+void PrepareSteps(const CompareSettings& settings, uint64_t seed, SideSteps& side);
+
+struct PairResult {
+  // Without adjusted p-values, findings and words, which need all rows of the comparison.
+  v1::PairComparison pair;
+  // Largest |log ratio| of IO/s that this p-value would go with; empty where IO/s were not tested.
+  std::function<double(double p)> half_width;
+};
+
+// Both sides must have been prepared. With one run each, seconds are resampled, else whole runs are compared.
+PairResult ComparePair(const SideSteps& first, const SideSteps& second, const CompareSettings& settings, uint64_t seed);
+
+// Fewer seconds than this are no basis for an interval.
+inline constexpr size_t kFewestSeconds = 10;
+// As many independent seconds the method's promises need; 60 s at an autocorrelation of 0.5 are 20.
+inline constexpr double kEnoughEffectiveSeconds = 12;
+
+}  // namespace plimsoll

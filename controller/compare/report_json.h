@@ -1,0 +1,21 @@
+// Reads back what RenderJson has made of a report.
+#pragma once
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "plimsoll/v1/report.pb.h"
+
+namespace plimsoll {
+
+// The report in `text`, the content of a report.json: the inverse of RenderJson, so that RenderJson of it is `text`
+// again. Members that this version does not know are passed over, and those that are missing keep their defaults, so
+// that reports of other versions with the same format can be read. INVALID_ARGUMENT where it is no JSON (saying where),
+// no report, or a member is not what report.proto says (naming it); FAILED_PRECONDITION where its format is newer than
+// this version reads.
+absl::StatusOr<v1::Report> ParseReportJson(const std::string& text);
+
+// "2026-11-20T19:20:11.000000042Z", with at most nine digits of the second or none, as a moment. INVALID_ARGUMENT else.
+absl::StatusOr<google::protobuf::Timestamp> ParseMoment(const std::string& text);
+
+}  // namespace plimsoll

@@ -1,0 +1,266 @@
+#include "controller/compare/step_data.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "common/units.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr double kBytesPerMegabyte = 1e6;
+// A percentile needs this many writes beyond it.
+constexpr double kFewestBeyond = 10;
+// Of the seconds, so many may be without a distribution.
+constexpr double kLargestShareUnknown = 0.05;
+
+const v1::ScopeReport* ClusterOf(const v1::StepReport& step) {
+  const auto found = absl::c_find_if(step.scopes(), [](const auto& s) { return s.kind() == v1::SCOPE_KIND_CLUSTER; });
+  return found == step.scopes().end() ? nullptr : &*found;
+}
+
+const v1::SeriesReport* SeriesOf(const v1::StepReport& step) {
+  const auto found = absl::c_find_if(step.series(), [](const auto& s) { return s.kind() == v1::SCOPE_KIND_CLUSTER; });
+  return found == step.series().end() ? nullptr : &*found;
+}
+
+const v1::DistributionReport* DistributionOf(const v1::StepReport& step) {
+  const auto found =
+      absl::c_find_if(step.distributions(), [](const auto& d) { return d.kind() == v1::SCOPE_KIND_CLUSTER; });
+  return found == step.distributions().end() ? nullptr : &*found;
+}
+
+std::vector<const v1::StepReport*> StepsOf(const v1::Report& report, uint64_t block_size_bytes) {
+  std::vector<const v1::StepReport*> steps;
+  for (const v1::StepReport& step : report.steps()) {
+    const v1::ScopeReport* cluster = ClusterOf(step);
+    if (step.block_size_bytes() == block_size_bytes && cluster != nullptr && cluster->latency().count() > 0 &&
+        cluster->measured_ns() > 0) {
+      steps.push_back(&step);
+    }
+  }
+  return steps;
+}
+
+// Percentiles of several steps together: of their added distributions.
+class AddedDistribution {
+ public:
+  // False where a step does not have one.
+  bool Add(const v1::StepReport& step) {
+    const v1::DistributionReport* distribution = DistributionOf(step);
+    if (distribution == nullptr || distribution->from_ns_size() != distribution->count_size()) return false;
+    for (int i = 0; i < distribution->from_ns_size(); ++i) {
+      counts_[distribution->from_ns(i)] += distribution->count(i);
+      total_ += distribution->count(i);
+    }
+    return total_ > 0;
+  }
+
+  // Highest value of the bucket that holds the share.
+  double Quantile(double share) const {
+    const double wanted = std::ceil(share * static_cast<double>(total_));
+    double below = 0;
+    for (const auto& [from_ns, count] : counts_) {
+      below += static_cast<double>(count);
+      if (below < wanted) continue;
+      // 128 buckets a power of two.
+      const int shift = std::max(63 - std::countl_zero(from_ns | 1) - 7, 0);
+      return static_cast<double>(from_ns) + static_cast<double>((uint64_t{1} << shift) - 1);
+    }
+    return 0;
+  }
+
+ private:
+  std::map<uint64_t, uint64_t> counts_;
+  uint64_t total_ = 0;
+};
+
+bool IsKnown(double writes, double share) {
+  return writes * (1 - share) >= kFewestBeyond * (1 - 1e-12);
+}
+
+void SetPercentiles(const std::vector<const v1::StepReport*>& steps, v1::RunFigures& figures) {
+  const auto writes = static_cast<double>(figures.writes());
+  double p50_ns = 0;
+  double p99_ns = 0;
+  double p99_9_ns = 0;
+  if (steps.size() == 1) {
+    const v1::LatencyReport& latency = ClusterOf(*steps.front())->latency();
+    p50_ns = static_cast<double>(latency.p50_ns());
+    p99_ns = static_cast<double>(latency.p99_ns());
+    p99_9_ns = static_cast<double>(latency.p99_9_ns());
+  } else {
+    AddedDistribution added;
+    for (const v1::StepReport* step : steps) {
+      if (!added.Add(*step)) return;
+    }
+    p50_ns = std::min(added.Quantile(0.5), figures.max_ns());
+    p99_ns = std::min(added.Quantile(0.99), figures.max_ns());
+    p99_9_ns = std::min(added.Quantile(0.999), figures.max_ns());
+  }
+  if (IsKnown(writes, 0.5) && p50_ns > 0) figures.set_p50_ns(p50_ns);
+  if (IsKnown(writes, 0.99) && p99_ns > 0) figures.set_p99_ns(p99_ns);
+  if (IsKnown(writes, 0.999) && p99_9_ns > 0) figures.set_p99_9_ns(p99_9_ns);
+}
+
+void SetFigures(const std::vector<const v1::StepReport*>& steps, v1::RunFigures& figures) {
+  double bytes = 0;
+  double sum_ns = 0;
+  double max_ns = 0;
+  for (const v1::StepReport* step : steps) {
+    const v1::ScopeReport& cluster = *ClusterOf(*step);
+    figures.set_writes(figures.writes() + cluster.latency().count());
+    figures.set_measured_ns(figures.measured_ns() + cluster.measured_ns());
+    bytes += static_cast<double>(cluster.bytes());
+    sum_ns += static_cast<double>(cluster.latency().sum_ns());
+    max_ns = std::max(max_ns, static_cast<double>(cluster.latency().max_ns()));
+  }
+  figures.set_repetitions(static_cast<uint32_t>(steps.size()));
+  const double seconds = static_cast<double>(figures.measured_ns()) / static_cast<double>(kNsPerSecond);
+  figures.set_iops(static_cast<double>(figures.writes()) / seconds);
+  figures.set_mb_per_second(bytes / kBytesPerMegabyte / seconds);
+  figures.set_avg_ns(sum_ns / static_cast<double>(figures.writes()));
+  figures.set_max_ns(max_ns);
+  SetPercentiles(steps, figures);
+}
+
+using Buckets = std::vector<SecondHistograms::Bucket>;
+
+// Distributions of a step's seconds, by second.
+std::map<uint32_t, Buckets> BucketsOf(const v1::SecondDistributionsReport& seconds) {
+  std::map<uint32_t, Buckets> by_second;
+  int next = 0;
+  for (int row = 0; row < std::min(seconds.second_size(), seconds.buckets_size()); ++row) {
+    Buckets& buckets = by_second[seconds.second(row)];
+    for (uint32_t i = 0; i < seconds.buckets(row); ++i, ++next) {
+      if (next >= seconds.bucket_size() || next >= seconds.count_size()) return {};  // contradicts itself
+      buckets.push_back({seconds.bucket(next), seconds.count(next)});
+    }
+  }
+  return by_second;
+}
+
+struct Second {
+  double writes = 0;
+  double latency_sum_ns = 0;
+  // None: not known.
+  std::optional<Buckets> buckets;
+};
+
+// Whole seconds of one step, in order.
+void AddSeconds(const v1::StepReport& step, std::vector<Second>& seconds, size_t& left_out) {
+  const v1::SeriesReport* series = SeriesOf(step);
+  if (series == nullptr) return;
+  const int rows = std::min({series->second_size(), series->writes_size(), series->latency_sum_ns_size()});
+  std::set<uint32_t> irregular;
+  for (const v1::IrregularRow& row : series->irregular()) {
+    irregular.insert(row.row());
+    if (row.coalesced()) left_out += static_cast<size_t>(std::max<int64_t>(row.length_ns() / kNsPerSecond, 1));
+  }
+  const std::map<uint32_t, Buckets> distributions = BucketsOf(step.seconds());
+  for (int row = 0; row < rows; ++row) {
+    if (irregular.count(static_cast<uint32_t>(row)) > 0) continue;
+    Second& second = seconds.emplace_back();
+    second.writes = static_cast<double>(series->writes(row));
+    second.latency_sum_ns = static_cast<double>(series->latency_sum_ns(row));
+    const auto found = distributions.find(series->second(row));
+    if (found != distributions.end()) {
+      second.buckets = found->second;
+    } else if (series->writes(row) == 0) {
+      second.buckets = Buckets();
+    }
+  }
+}
+
+void AddHistograms(const std::vector<Second>& seconds, SecondsData& data) {
+  const auto unknown = static_cast<size_t>(absl::c_count_if(seconds, [](const Second& s) { return !s.buckets; }));
+  if (unknown == seconds.size()) {
+    data.no_histograms = "the report has no distributions by second";
+    return;
+  }
+  if (static_cast<double>(unknown) > kLargestShareUnknown * static_cast<double>(seconds.size())) {
+    data.no_histograms =
+        absl::StrCat("the distributions of ", unknown, " of ", seconds.size(), " seconds are not known");
+    return;
+  }
+  data.histograms.emplace();
+  for (size_t begin = 0; begin + data.group <= seconds.size(); begin += data.group) {
+    Buckets buckets;
+    for (size_t i = begin; i < begin + data.group; ++i) {
+      if (seconds[i].buckets) buckets.insert(buckets.end(), seconds[i].buckets->begin(), seconds[i].buckets->end());
+    }
+    data.histograms->Add(buckets);
+  }
+}
+
+SecondsData MakeSeconds(const std::vector<const v1::StepReport*>& steps) {
+  SecondsData data;
+  std::vector<Second> seconds;
+  for (const v1::StepReport* step : steps) AddSeconds(*step, seconds, data.left_out);
+  data.seconds = seconds.size();
+  data.group = std::max<size_t>((seconds.size() + kMaxObservations - 1) / kMaxObservations, 1);
+  // What does not fill a group at the end is left out: at most a few seconds in hours.
+  for (size_t begin = 0; begin + data.group <= seconds.size(); begin += data.group) {
+    double writes = 0;
+    double sum_ns = 0;
+    for (size_t i = begin; i < begin + data.group; ++i) {
+      writes += seconds[i].writes;
+      sum_ns += seconds[i].latency_sum_ns;
+    }
+    data.rate.numerator.push_back(writes);
+    data.rate.denominator.push_back(static_cast<double>(data.group));
+    data.mean.numerator.push_back(sum_ns);
+    data.mean.denominator.push_back(writes);
+  }
+  AddHistograms(seconds, data);
+  return data;
+}
+
+}  // namespace
+
+std::vector<uint64_t> BlockSizes(const v1::Report& report) {
+  std::set<uint64_t> sizes;
+  for (const v1::StepReport& step : report.steps()) {
+    if (!StepsOf(report, step.block_size_bytes()).empty()) sizes.insert(step.block_size_bytes());
+  }
+  return {sizes.begin(), sizes.end()};
+}
+
+StepData MakeStepData(const v1::Report& report, uint64_t block_size_bytes) {
+  const std::vector<const v1::StepReport*> steps = StepsOf(report, block_size_bytes);
+  StepData data;
+  SetFigures(steps, data.figures);
+  data.seconds = MakeSeconds(steps);
+  data.figures.set_seconds(static_cast<uint32_t>(data.seconds.seconds));
+  data.figures.set_left_out_seconds(static_cast<uint32_t>(data.seconds.left_out));
+  data.figures.set_no_percentiles(data.seconds.no_histograms);
+  return data;
+}
+
+std::optional<double> FigureOf(const v1::RunFigures& figures, v1::Figure figure) {
+  switch (figure) {
+    case v1::FIGURE_IOPS:
+      return figures.has_iops() ? std::optional(figures.iops()) : std::nullopt;
+    case v1::FIGURE_MB_PER_SECOND:
+      return figures.has_mb_per_second() ? std::optional(figures.mb_per_second()) : std::nullopt;
+    case v1::FIGURE_AVG:
+      return figures.has_avg_ns() ? std::optional(figures.avg_ns()) : std::nullopt;
+    case v1::FIGURE_P50:
+      return figures.has_p50_ns() ? std::optional(figures.p50_ns()) : std::nullopt;
+    case v1::FIGURE_P99:
+      return figures.has_p99_ns() ? std::optional(figures.p99_ns()) : std::nullopt;
+    case v1::FIGURE_P99_9:
+      return figures.has_p99_9_ns() ? std::optional(figures.p99_9_ns()) : std::nullopt;
+    case v1::FIGURE_MAX:
+      return figures.has_max_ns() ? std::optional(figures.max_ns()) : std::nullopt;
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,64 @@
+// The page of a comparison: puts its parts together, and again when another block size is chosen.
+'use strict';
+
+plimsoll.page = (() => {
+  const { el, compareSummary: summary, compareDetail: detail } = plimsoll;
+  const data = plimsoll.comparison.read();
+  const main = document.getElementById('comparison');
+  const place = el('div', { id: 'block' });
+  const links = el('ul');
+  const state = { block: null, charts: [], sweep: [] };
+
+  const charts = () => state.charts.map((get) => get()).filter((chart) => chart !== null);
+
+  const nav = () => links.replaceChildren(...[...main.querySelectorAll('section')].map((section) =>
+    el('li', {}, el('a', { href: '#' + section.id }, section.querySelector('h2').textContent))));
+
+  const showBlock = (block) => {
+    for (const chart of charts()) chart.destroy();
+    const seconds = detail.seconds(block);
+    const distribution = detail.distribution(block);
+    Object.assign(state, { block, charts: [seconds.chart, distribution.chart] });
+    const parts = [detail.figures(block, data), seconds.element, distribution.element];
+    place.replaceChildren(...parts.filter((part) => part !== null));
+    for (const chart of charts()) chart.draw();
+    nav();
+  };
+
+  const chooser = () => {
+    const select = el('select', { id: 'block-chooser', change: () => showBlock(data.blocks[select.selectedIndex]) },
+      data.blocks.map((block) => el('option', {}, block.name)));
+    return el('div', { class: 'bar' }, el('label', { class: 'pick' }, 'Block size', select));
+  };
+
+  const build = () => {
+    document.getElementById('top').append(summary.heading(data));
+    const sweep = summary.sweep(data);
+    state.sweep = sweep.charts;
+    const parts = [el('nav', { class: 'parts', 'aria-label': 'Parts of this page' }, links), summary.findings(data), summary.sides(data),
+      summary.differences(data), sweep.element, data.blocks.length > 1 ? chooser() : null, place, summary.limits(data), summary.method(data)];
+    main.replaceChildren(...parts.filter((part) => part !== null));
+    document.getElementById('foot').append(el('p', { class: 'soft' }, 'MB is 10\u2076 bytes. Latency is the time of the write call alone. Figures ' +
+      'of several runs are their geometric mean.'));
+    for (const chart of sweep.charts) chart.draw();
+    showBlock(data.blocks[0]);
+  };
+
+  const restyle = () => {
+    for (const chart of [...state.sweep, ...charts()]) chart.restyle();
+  };
+
+  // Paper is light; A4 and letter leave this many pixels between their margins.
+  const PAPER_WIDTH = 680;
+  const paper = (on) => {
+    document.documentElement.classList.toggle('on-paper', on);
+    for (const chart of charts()) chart.fit(on ? PAPER_WIDTH : 0);
+    for (const chart of state.sweep) chart.fit(on ? PAPER_WIDTH / 2 - 14 : 0);
+  };
+
+  build();
+  window.matchMedia('(prefers-color-scheme: dark)').addEventListener('change', restyle);
+  window.addEventListener('beforeprint', () => paper(true));
+  window.addEventListener('afterprint', () => paper(false));
+  return { data, charts, showBlock, state };
+})();

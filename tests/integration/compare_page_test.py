@@ -1,0 +1,155 @@
+"""The page of `plimsoll compare --html` in a real browser, of made-up reports."""
+
+import json
+import subprocess
+import unittest
+
+import browser
+import harness
+
+CHARTS = "plimsoll.page.charts()"
+HOSTILE = "</script><script>window.broken=1</script><img src=x onerror=window.broken=2> \u202e\x1b[31m"
+
+
+@unittest.skipIf(browser.missing(), browser.missing())
+class ComparePage(harness.PlimsollTest):
+
+    @classmethod
+    def setUpClass(cls):
+        cls.browser = browser.Browser()
+        cls.addClassCleanup(cls.browser.close)
+
+    def setUp(self):
+        super().setUp()
+        self.browser.set_size(1280, 900)
+        self.browser.set_dark(False)
+        self.browser.open("/dev/null")
+        self.browser.console()
+        self.browser.requests()
+
+    def sample(self, name, slower, seed, *more, change=None):
+        """Writes the report of a made-up run, changed by a function where one is given, and returns its path."""
+        text = subprocess.run([harness.binary("compare_sample"), str(slower), str(seed), *more], check=True,
+                              stdout=subprocess.PIPE).stdout
+        report = json.loads(text)
+        if change is not None:
+            change(report)
+        path = self.base / f"{name}.json"
+        path.write_text(json.dumps(report))
+        return path
+
+    def compare(self, *sides):
+        """Opens the page of a comparison and returns the comparison."""
+        page = self.base / "page.html"
+        told = self.plimsoll("compare", *sides, "--json", "--html", page).out
+        self.browser.open(page)
+        return json.loads(told)
+
+    def assert_quiet(self):
+        """The page has complained of nothing, and has asked for nothing but itself."""
+        self.assertEqual(self.browser.console(), [])
+        for url in self.browser.requests():
+            self.assertRegex(url, "^file://")
+
+    def text(self, selector):
+        return self.browser.script("return document.querySelector(arguments[0]).innerText", selector)
+
+    def rows(self, section, number=0):
+        return self.browser.script(
+            "const t = document.querySelectorAll('#' + arguments[0] + ' table')[arguments[1]];"
+            "return [...t.rows].map(row => [...row.cells].map(cell => cell.textContent));", section, number)
+
+    def test_the_page_shows_what_the_json_says(self):
+        sizes = "sizes=4096,16384,65536"
+        comparison = self.compare(self.sample("a", 1, 1, sizes, "name=SAN"), self.sample("b", 1.2, 2, sizes, "name=NFS"))
+        self.assertEqual(self.text("h1"), "NFS (B) against SAN (A)")
+        self.assertEqual(self.browser.script("return document.title"), "Comparison of A, B – Plimsoll")
+        findings = self.text("#findings")
+        for block_size in comparison["block_sizes"]:
+            self.assertIn(block_size["pairs"][0]["summary"], findings)
+        for number, block_size in enumerate(comparison["block_sizes"]):
+            self.browser.script("const s = document.getElementById('block-chooser'); s.selectedIndex = arguments[0];"
+                                "s.dispatchEvent(new Event('change'));", number)
+            (pair,) = block_size["pairs"]
+            rows = self.rows("figures")[1:]
+            self.assertEqual(len(rows), len(pair["rows"]))
+            for shown, told in zip(rows, pair["rows"]):
+                self.assertEqual(shown[3], f"{told['ratio']:.3f}")
+                if "low" in told:
+                    self.assertEqual(shown[4], f"{told['low']:.3f} to {told['high']:.3f}")
+                self.assertIn(told["finding"].replace("_", " "), shown[6])
+            # The values of every second are those of the reports.
+            for side, name in enumerate(("a", "b")):
+                report = json.loads((self.base / f"{name}.json").read_text())
+                (series,) = report["steps"][number]["series"]
+                shown = self.browser.script(f"return {CHARTS}[0].options.series[arguments[0]].values", side)
+                self.assertEqual(shown, series["writes"])
+        self.assert_quiet()
+
+    def test_charts_draw_and_zoom_and_change_their_figure(self):
+        self.compare(self.sample("a", 1, 1, "sizes=4096,65536"), self.sample("b", 1.2, 2, "sizes=4096,65536"))
+        charts = f"[...plimsoll.page.state.sweep, ...{CHARTS}]"
+        colors = self.browser.script(
+            f"return {charts}.map(c => {{ const canvas = c.plot.querySelector('canvas');"
+            "return new Set(new Uint32Array(canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height)"
+            ".data.buffer)).size; })")
+        self.assertEqual(len(colors), 4)
+        for number in colors:
+            self.assertGreater(number, 20)
+        self.browser.click("#seconds button[title='Zoom in']")
+        self.assertEqual(self.browser.script(f"return {CHARTS}[0].graph.xAxisRange()"), [15, 45])
+        choose = ("const s = document.querySelector('#seconds select'); s.selectedIndex = arguments[0];"
+                  "s.dispatchEvent(new Event('change'));")
+        self.browser.script(choose, 4)
+        self.assertIn("The reports do not tell this by second.", self.text("#seconds"))
+        self.browser.script(choose, 2)
+        self.assertEqual(self.browser.script(f"return {CHARTS}[0].options.name"), "mean over time")
+        self.assertEqual(self.browser.script(f"return {CHARTS}[0].graph.xAxisRange()"), [15, 45])
+        self.browser.click("#distribution .chip")
+        self.assertEqual(self.browser.script(f"return {CHARTS}[1].graph.visibility()"), [False, True])
+        self.assert_quiet()
+
+    def test_hostile_text_stays_text(self):
+        more = [f"host={HOSTILE}", f"kernel={HOSTILE}", f"name={HOSTILE}"]
+        self.compare(self.sample("a", 1, 1), self.sample("b", 1.2, 2, *more))
+        self.assertIsNone(self.browser.script("return window.broken === undefined ? null : window.broken"))
+        self.assertEqual(self.browser.script("return document.querySelectorAll('img, iframe').length"), 0)
+        self.assertIn("<img src=x onerror=window.broken=2>", self.text("#differences"))
+        self.assertNotRegex(self.text("body"), "[\x1b\u202e]")
+        self.assert_quiet()
+
+    def test_what_is_absent_leaves_no_hole(self):
+
+        def bare(report):
+            for step in report["steps"]:
+                step["series"] = []
+                del step["seconds"]
+
+        a = self.sample("a", 1, 1, change=bare)
+        b = self.sample("b", 1.2, 2)
+        short = self.sample("short", 1, 3, "seconds=5")
+        for sides in ((a, a), (a, b), (b, short), (f"{b},{short}", f"{a},{b}", short)):
+            with self.subTest(sides):
+                self.compare(*sides)
+                self.assertGreater(len(self.text("body")), 500)
+                self.assertNotRegex(self.text("body"), r"undefined|NaN|null|Infinity|\[object")
+                self.assert_quiet()
+
+    def test_it_fits_a_phone_in_the_dark_and_on_paper(self):
+        self.browser.set_size(375, 800, mobile=True)
+        sides = [self.sample(name, slower, seed, "sizes=4096,65536") for name, slower, seed in
+                 (("a", 1, 1), ("b", 1.2, 2), ("c", 0.9, 3))]
+        self.compare(*sides)
+        self.assertEqual(self.browser.script("return document.documentElement.scrollWidth"), 375)
+        self.browser.set_dark(True)
+        harness.wait_until(lambda: self.browser.script("return getComputedStyle(document.body).backgroundColor") ==
+                           "rgb(17, 22, 27)", "the page in dark")
+        self.assertTrue(self.browser.pdf().startswith(b"%PDF-"))
+        # Whatever can be clicked can be reached by the keyboard.
+        self.assertEqual(self.browser.script(
+            "return [...document.querySelectorAll('button, select, a, summary')].filter(e => e.tabIndex < 0).length"), 0)
+        self.assert_quiet()
+
+
+if __name__ == "__main__":
+    harness.main()

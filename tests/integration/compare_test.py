@@ -1,0 +1,153 @@
+"""`plimsoll compare`: two real runs, from their directories and from their report.json."""
+
+import csv
+import io
+import json
+import os
+import shutil
+
+import harness
+import jsonschema
+
+SCHEMA = os.path.join(os.path.dirname(__file__), "..", "..", "docs", "compare.schema.json")
+FIGURES = ["iops", "mb_per_second", "avg", "p50", "p99", "p99_9", "max"]
+
+
+def parse(text):
+    """A comparison, checked against its schema."""
+    with open(SCHEMA, encoding="utf-8") as file:
+        jsonschema.validate(comparison := json.loads(text), json.load(file))
+    return comparison
+
+
+class Compare(harness.PlimsollTest):
+    in_memory = True
+
+    def short_run(self, *arguments, code=0):
+        return self.run_plan("--bsize", "4k,16k", *arguments, code=code)
+
+    def compare(self, *arguments, code=0):
+        return self.plimsoll("compare", *arguments, code=code)
+
+    def test_two_runs_are_compared_figure_by_figure(self):
+        first = self.short_run("--duration", "11")
+        second = self.short_run("--duration", "11")
+        out = self.base / "tables.csv"
+        result = self.compare(first.results, second.results, "--json", "--csv", out)
+        comparison = parse(result.out)
+        self.assertEqual([side["label"] for side in comparison["sides"]], ["A", "B"])
+        self.assertEqual(comparison["warnings"], [])
+        for index, block_size in enumerate(comparison["block_sizes"]):
+            self.assertEqual(block_size["block_size_bytes"], [4096, 16384][index])
+            (pair,) = block_size["pairs"]
+            self.assertEqual([row["figure"] for row in pair["rows"]], FIGURES)
+            for side, run in enumerate((first, second)):
+                # The figures are those of the reports themselves.
+                cluster = harness.cluster(run.report["steps"][index])
+                for row in pair["rows"]:
+                    of_report = cluster.get(row["figure"], cluster["latency"].get(row["figure"] + "_ns"))
+                    self.assertAlmostEqual(row[("first", "second")[side]], of_report, delta=1e-9 * of_report)
+                self.assertEqual(block_size["sides"][side]["runs"][0]["seconds"], 11)
+            for row in pair["rows"]:
+                self.assertAlmostEqual(row["ratio"], row["second"] / row["first"])
+                self.assertIn(row["figure"], FIGURES)
+                if row["figure"] in ("iops", "avg"):
+                    self.assertLessEqual(row["low"], row["ratio"])
+                    self.assertGreaterEqual(row["high"], row["ratio"])
+                    self.assertTrue(0 < row["p"] <= row["adjusted_p"] <= 1)
+                if "low" not in row:
+                    self.assertNotEqual(row["reason"], "", row)
+
+        # Another way to the same: report.json, and the text and the table beside the JSON.
+        jsons = [run.results / "report.json" for run in (first, second)]
+        again = parse(self.compare(*jsons, "--json").out)
+        for side in again["sides"] + comparison["sides"]:
+            for run in side["runs"]:
+                del run["source"]
+        self.assertEqual(again, comparison)
+        rows = list(csv.DictReader(io.StringIO(out.read_text())))
+        self.assertEqual([row["figure"] for row in rows], 2 * FIGURES)
+        self.assertEqual(float(rows[0]["ratio"]), comparison["block_sizes"][0]["pairs"][0]["rows"][0]["ratio"])
+        text = self.compare(first.results, second.results).out
+        self.assertIn("repeatability was not tested", " ".join(text.split()))
+        self.assertTrue(all(len(line) <= 100 for line in text.splitlines()), text)
+        self.assertEqual(self.compare(first.results, second.results).out, text, "the same input, the same answer")
+
+        # With itself, and with the journal gone.
+        copy = self.base / "copy"
+        copy.mkdir()
+        shutil.copy(first.results / "report.json", copy)
+        itself = parse(self.compare(first.results, copy, "--json", "--fail-if-slower", "0%").out)
+        self.assertEqual([row["ratio"] for pair in itself["block_sizes"] for row in pair["pairs"][0]["rows"]], 14 * [1])
+        self.assertIn("A and B are the same run", itself["warnings"][0])
+
+    def test_several_runs_a_side_are_compared_as_whole(self):
+        runs = [self.short_run() for _ in range(4)]
+        sides = [",".join(str(run.results) for run in pair) for pair in (runs[:2], runs[2:])]
+        comparison = parse(self.compare(*sides, "--json").out)
+        self.assertEqual([len(side["runs"]) for side in comparison["sides"]], [2, 2])
+        self.assertIn("Whole runs were compared, 2 of A, 2 of B", " ".join(comparison["limits"]))
+        row = comparison["block_sizes"][0]["pairs"][0]["rows"][0]
+        product = 1
+        for run in runs[:2]:
+            product *= harness.cluster(run.report["steps"][0])["iops"]
+        self.assertAlmostEqual(row["first"], product ** 0.5, delta=1e-9 * row["first"])
+        self.assertIn("p", row)
+
+    def test_slower_than_allowed_is_exit_code_1(self):
+        first = self.run_plan("--bsize", "4k", "--duration", "12")
+        # Slowed down where nothing of the storage is to blame: the same run, told to have taken three times as long.
+        report = first.report
+        (step,) = report["steps"]
+        for series in step["series"]:
+            series["latency_sum_ns"] = [3 * value for value in series["latency_sum_ns"]]
+        for scope in step["scopes"]:
+            for name in ("sum_ns", "avg_ns"):
+                scope["latency"][name] *= 3
+        slow = self.base / "slow.json"
+        slow.write_text(json.dumps(report))
+        result = self.compare(first.results, slow, "--fail-if-slower", "10%", code=1)
+        self.assertEqual(result.errors, ["plimsoll: B is slower than A at 4 KiB: mean longer by 200 %"])
+        self.compare(first.results, slow, "--fail-if-slower", "300%")
+        self.compare(slow, first.results, "--fail-if-slower", "10%")
+        self.compare(first.results, slow)
+
+    def refused(self, message, *arguments):
+        result = self.compare(*arguments, code=2)
+        self.assertEqual(result.out, "")
+        (line,) = result.errors
+        self.assertIn(message, line)
+
+    def test_what_cannot_be_compared_is_refused_with_the_reason(self):
+        first = self.run_plan("--bsize", "4k")
+        self.refused("no block size was measured in all runs: 4k in ", first.results,
+                     self.run_plan("--bsize", "8k").results)
+        self.refused("how writes are made durable (--sync): dsync in ", first.results,
+                     self.run_plan("--bsize", "4k", "--sync", "none").results)
+        self.refused("pace: one after another in ", first.results, self.run_plan("--bsize", "4k", "--rate", "50").results)
+
+        self.refused("two results at least", first.results)
+        self.refused("there is no such result", first.results, self.base / "nowhere")
+        self.refused("there is no such result", first.results, f"{first.results},{self.base}/nowhere")
+        self.refused("holds neither a journal nor a report.json", first.results, self.dir)
+        other = self.base / "other.json"
+        for text, message in (("{", "is no JSON"), ('{"jobs": []}', "is no report of a run"),
+                              ('{"format": 9, "run": {}, "steps": []}', "has format 9; this version")):
+            other.write_text(text)
+            self.refused(message, first.results, other)
+        self.refused("is not a journal of plimsoll", first.results, first.results / "report.txt")
+        self.refused("--min-effect", first.results, first.results, "--min-effect", "much")
+        self.refused("--fail-if-slower", first.results, first.results, "--fail-if-slower", "-3%")
+
+    def test_an_interrupted_run_is_compared_with_a_warning(self):
+        first = self.run_plan("--bsize", "4k")
+        run = self.start_run("--bsize", "4k", "--duration", "60")
+        self.await_running(run)
+        run.signal(harness.signal.SIGINT)
+        second = self.result_of(run, run.results, code=3)
+        text = self.compare(first.results, second.results).out
+        self.assertIn("WARNING   B is INCONCLUSIVE", text)
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,119 @@
+#include "controller/compare/comparable.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "common/units.h"
+#include "controller/compare/compare_text.h"
+#include "tests/unit/compare/compare_fixture.h"
+
+namespace plimsoll {
+namespace {
+
+using testing::Compared;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::Quick;
+using testing::Side;
+using testing::Simulated;
+using testing::SteadyReport;
+using testing::Strings;
+
+std::string Refusal(const v1::Report& first, const v1::Report& second) {
+  const absl::StatusOr<v1::Comparison> comparison = Compare({Side({first}), Side({second})}, Quick());
+  return comparison.ok() ? "no refusal" : std::string(comparison.status().message());
+}
+
+TEST(Comparable, DifferencesAreListedStorageFirst) {
+  v1::Report first = Simulated(1, 1);
+  v1::Report second = Simulated(1, 2);
+  v1::HostReport& host = *second.mutable_hosts(0);
+  host.mutable_mount()->set_fs_type("ext4");
+  host.mutable_mount()->set_remote("");
+  host.mutable_mount()->set_fs_source("/dev/sdb1");
+  host.mutable_mount()->set_mount_options("noatime");
+  host.set_kernel("Linux 6.8.0 x86_64");
+  host.mutable_workload()->set_file_size_bytes(64 << 20);
+  first.mutable_hosts(0)->mutable_workload()->set_file_size_bytes(16 << 20);
+  second.mutable_plan()->set_duration_ns(60 * kNsPerSecond);
+  const v1::Comparison comparison = Compared({Side({first}), Side({second})});
+  std::vector<std::string> what;
+  for (const v1::ComparedDifference& difference : comparison.differences()) what.push_back(difference.what());
+  EXPECT_THAT(what, ElementsAre("storage", "mount options", "kernel", "--file-size", "--duration"));
+  EXPECT_THAT(Strings(comparison.differences(0).values()), ElementsAre("nfs4 filer1:/mq", "ext4 /dev/sdb1"));
+  EXPECT_THAT(Strings(comparison.differences(3).values()), ElementsAre("16m", "64m"));
+  EXPECT_THAT(Strings(comparison.differences(4).values()), ElementsAre("not given", "1m"));
+  EXPECT_THAT(comparison.warnings(), IsEmpty());
+}
+
+TEST(Comparable, WhatDoesNotMeasureTheSameIsRefused) {
+  const v1::Report report = Simulated(1, 1);
+  v1::Report other = report;
+  other.mutable_hosts(0)->mutable_workload()->set_sync(v1::SYNC_MODE_NONE);
+  const std::string id = report.run().id();
+  EXPECT_EQ(Refusal(report, other),
+            absl::StrCat("not comparable: how writes are made durable (--sync): dsync in run-", id, ", none in run-",
+                         id, "; a write that waits for less is not the same write"));
+  other = report;
+  other.mutable_hosts(0)->mutable_mount()->set_direct(false);
+  EXPECT_THAT(Refusal(report, other), HasSubstr("O_DIRECT in effect: yes in "));
+  other = report;
+  other.mutable_hosts(0)->mutable_workload()->set_rate_per_second(100);
+  EXPECT_THAT(Refusal(report, other), HasSubstr("pace: one after another in "));
+  EXPECT_EQ(Refusal(SteadyReport("a", {4'096}, 20, {100'000}), SteadyReport("b", {8'192, 65'536}, 20, {100'000})),
+            "not comparable: no block size was measured in all runs: 4k in run-a, 8k,64k in run-b");
+  EXPECT_THAT(Refusal(report, SteadyReport("b", {}, 0, {})), HasSubstr("nothing was measured in this run"));
+}
+
+TEST(Comparable, RunsOfOneSideMustMeasureTheSameToo) {
+  v1::Report other = Simulated(1, 2);
+  other.mutable_hosts(0)->mutable_workload()->set_sync(v1::SYNC_MODE_FDATASYNC);
+  EXPECT_FALSE(Compare({Side({Simulated(1, 1), other}), Side({Simulated(1, 3)})}, Quick()).ok());
+}
+
+TEST(Comparable, BlockSizesThatOnlyOneSideMeasuredAreLeftOutAndNamed) {
+  const v1::Comparison comparison = Compared({Side({SteadyReport("a", {4'096, 8'192}, 20, {100'000})}),
+                                              Side({SteadyReport("b", {4'096, 65'536}, 20, {100'000})})});
+  ASSERT_EQ(comparison.block_sizes_size(), 1);
+  EXPECT_THAT(Strings(comparison.limits()), Contains("Left out, since not every run measured it: 8 KiB, 64 KiB."));
+}
+
+TEST(Comparable, IncompleteRunsAreComparedWithAWarning) {
+  v1::Report second = Simulated(1, 2);
+  second.mutable_run()->set_state(v1::RUN_STATE_ABORTED);
+  second.mutable_run()->set_state_reason("host alpha was lost");
+  second.mutable_verdict()->set_outcome(v1::OUTCOME_INCONCLUSIVE);
+  second.mutable_verdict()->add_reasons("host alpha was lost");
+  second.mutable_hosts(0)->mutable_lost()->set_step(1);
+  second.mutable_steps(0)->set_cut_short("a host was lost");
+  const v1::Comparison comparison = Compared({Side({Simulated(1, 1)}), Side({second})});
+  EXPECT_THAT(Strings(comparison.warnings()),
+              ElementsAre("B is incomplete (aborted): host alpha was lost", "B is INCONCLUSIVE: host alpha was lost",
+                          "B lost host alpha in step 1", "B: step 1 (4 KiB) ended before its time: a host was lost"));
+  EXPECT_THAT(RenderCompareText(comparison), HasSubstr("\nWARNING   B is INCONCLUSIVE"));
+}
+
+TEST(Comparable, AnotherLoadIsWarnedOf) {
+  v1::Report second = Simulated(1, 2);
+  second.mutable_run()->set_queue_managers(4);
+  second.mutable_run()->set_hosts(2);
+  EXPECT_THAT(
+      Strings(Compared({Side({Simulated(1, 1)}), Side({second})}).warnings()),
+      ElementsAre("B and A do not carry the same load, writers: 4 writers on 2 hosts against 1 writer on 1 host; "
+                  "more writers mean more IO/s and longer latencies on the same storage"));
+}
+
+TEST(SideLabel, GoesOnBehindZ) {
+  EXPECT_EQ(SideLabel(0), "A");
+  EXPECT_EQ(SideLabel(25), "Z");
+  EXPECT_EQ(SideLabel(26), "AA");
+  EXPECT_EQ(SideLabel(27), "AB");
+}
+
+}  // namespace
+}  // namespace plimsoll

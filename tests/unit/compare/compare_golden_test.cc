@@ -1,0 +1,107 @@
+// The formats of a comparison, from fixed reports to exact bytes.
+//
+// After a wanted change: PLIMSOLL_UPDATE_GOLDEN=1 build/dev/bin/compare_golden_test, then look at the differences.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <random>
+#include <sstream>
+#include <string>
+
+#include "controller/compare/compare.h"
+#include "controller/compare/compare_csv.h"
+#include "controller/compare/compare_text.h"
+#include "controller/render/json.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/descriptor.pb.h"
+#include "tests/unit/compare/simulated_reports.h"
+
+namespace plimsoll {
+namespace {
+
+std::string ReadAll(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// Compares with the committed file, or writes it where PLIMSOLL_UPDATE_GOLDEN is set.
+void ExpectGolden(const std::string& name, const std::string& text) {
+  const std::string path = std::string(PLIMSOLL_SOURCE_DIR) + "/" + name;
+  if (std::getenv("PLIMSOLL_UPDATE_GOLDEN") != nullptr) {
+    std::ofstream file(path, std::ios::binary);
+    file << text;
+    ASSERT_TRUE(file.good()) << path;
+    return;
+  }
+  EXPECT_EQ(text, ReadAll(path)) << path;
+}
+
+void ExpectGoldenComparison(const std::string& name, const std::vector<SideInput>& sides,
+                            const CompareSettings& settings) {
+  const absl::StatusOr<v1::Comparison> comparison = Compare(sides, settings);
+  ASSERT_TRUE(comparison.ok()) << comparison.status();
+  ExpectGolden("tests/golden/" + name + ".txt", RenderCompareText(*comparison));
+  ExpectGolden("tests/golden/" + name + ".json", RenderJson(*comparison));
+  ExpectGolden("tests/golden/" + name + ".csv", RenderCompareCsv(*comparison));
+}
+
+v1::Report Report(double slower, double phi, size_t seconds, uint64_t seed) {
+  testing::SimulatedLaw law;
+  law.phi = phi;
+  law.seconds = seconds;
+  law.latency_ns *= slower;
+  law.writes /= slower;
+  std::mt19937_64 random(seed);
+  v1::Report report = testing::SimulateReport(law, {4'096, 65'536}, random);
+  report.mutable_run()->set_id("7f3a2" + std::to_string(seed));
+  return report;
+}
+
+SideInput Side(const std::vector<v1::Report>& reports) {
+  SideInput side;
+  for (const v1::Report& report : reports) side.runs.push_back({"plimsoll-results/" + report.run().id(), report});
+  return side;
+}
+
+// One run a side: storage, mount and kernel differ, one is slower.
+TEST(CompareGolden, OneRunASide) {
+  v1::Report second = Report(1.12, 0.3, 60, 2);
+  second.mutable_hosts(0)->set_kernel("Linux 6.8.0 x86_64");
+  second.mutable_hosts(0)->mutable_mount()->set_mount_options("hard,wsize=1048576");
+  second.mutable_hosts(0)->mutable_mount()->set_remote("filer2:/mq");
+  second.mutable_storages(0)->set_fs_source("filer2:/mq");
+  CompareSettings settings;
+  settings.fail_if_slower = 0.05;
+  ExpectGoldenComparison("compare", {Side({Report(1, 0.3, 60, 1)}), Side({second})}, settings);
+}
+
+// Several runs a side, another one that was interrupted early, and a third side whose seconds depend on one another.
+TEST(CompareGolden, SeveralSides) {
+  v1::Report interrupted = Report(1, 0.2, 9, 5);
+  interrupted.mutable_run()->set_state(v1::RUN_STATE_INTERRUPTED);
+  interrupted.mutable_run()->set_state_reason("interrupted");
+  interrupted.mutable_verdict()->set_outcome(v1::OUTCOME_INCONCLUSIVE);
+  interrupted.mutable_verdict()->add_reasons("the run was interrupted in step 2");
+  interrupted.mutable_run()->set_queue_managers(2);
+  ExpectGoldenComparison("compare_sides",
+                         {Side({Report(1, 0.3, 60, 1)}), Side({Report(0.8, 0.3, 60, 2), Report(0.81, 0.3, 60, 3)}),
+                          Side({Report(1, 0.9, 60, 4)}), Side({interrupted})},
+                         CompareSettings());
+}
+
+// The committed schema is made from compare.proto, with its comments as descriptions.
+TEST(CompareGolden, SchemaIsThatOfTheProto) {
+  google::protobuf::FileDescriptorSet files;
+  ASSERT_TRUE(files.ParseFromString(ReadAll(PLIMSOLL_COMPARE_DESCRIPTORS)));
+  google::protobuf::DescriptorPool pool;
+  const google::protobuf::FileDescriptor* file = nullptr;
+  for (const google::protobuf::FileDescriptorProto& proto : files.file()) file = pool.BuildFile(proto);
+  ASSERT_NE(file, nullptr);
+  ExpectGolden("docs/compare.schema.json", RenderSchema(*file->FindMessageTypeByName("Comparison")));
+}
+
+}  // namespace
+}  // namespace plimsoll

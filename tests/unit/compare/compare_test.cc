@@ -1,0 +1,279 @@
+#include "controller/compare/compare.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "common/units.h"
+#include "controller/compare/compare_csv.h"
+#include "controller/compare/compare_text.h"
+#include "controller/compare/report_json.h"
+#include "controller/render/json.h"
+#include "controller/render/plain_text.h"
+#include "tests/unit/compare/compare_fixture.h"
+
+namespace plimsoll {
+namespace {
+
+using ::testing::AllOf;
+using testing::Compared;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using testing::Quick;
+using testing::Side;
+using testing::Simulated;
+using ::testing::StartsWith;
+using testing::SteadyReport;
+using testing::Strings;
+
+const v1::ComparedRow& Row(const v1::PairComparison& pair, v1::Figure figure) {
+  for (const v1::ComparedRow& row : pair.rows()) {
+    if (row.figure() == figure) return row;
+  }
+  ADD_FAILURE() << "no row " << figure << " in " << pair.DebugString();
+  return v1::ComparedRow::default_instance();
+}
+
+TEST(Compare, FindsWhatIsSlowerAndSaysByHowMuch) {
+  const v1::Comparison comparison = Compared({Side({Simulated(1, 1)}), Side({Simulated(1.2, 2)})});
+  ASSERT_EQ(comparison.block_sizes_size(), 2);
+  EXPECT_EQ(comparison.tests(), 10U) << "five a block size: MB/s are IO/s, and the maximum is not tested";
+  for (const v1::BlockSizeComparison& block_size : comparison.block_sizes()) {
+    const v1::PairComparison& pair = block_size.pairs(0);
+    EXPECT_EQ(pair.rows_size(), 7);
+    const v1::ComparedRow& iops = Row(pair, v1::FIGURE_IOPS);
+    EXPECT_EQ(iops.finding(), v1::FINDING_WORSE);
+    EXPECT_LT(iops.low(), 1 / 1.2);
+    EXPECT_GT(iops.high(), 1 / 1.2);
+    const v1::ComparedRow& megabytes = Row(pair, v1::FIGURE_MB_PER_SECOND);
+    EXPECT_EQ(megabytes.finding(), v1::FINDING_WORSE);
+    EXPECT_EQ(megabytes.adjusted_p(), iops.adjusted_p());
+    EXPECT_FALSE(megabytes.counted());
+    for (const v1::Figure figure : {v1::FIGURE_AVG, v1::FIGURE_P50, v1::FIGURE_P99}) {
+      const v1::ComparedRow& row = Row(pair, figure);
+      EXPECT_EQ(row.finding(), v1::FINDING_WORSE) << row.DebugString();
+      EXPECT_LT(row.low(), 1.2);
+      EXPECT_GT(row.high(), 1.2);
+      EXPECT_NEAR(row.ratio(), row.second() / row.first(), 1e-12);
+    }
+    EXPECT_EQ(Row(pair, v1::FIGURE_MAX).finding(), v1::FINDING_NOT_TESTED);
+    EXPECT_FALSE(Row(pair, v1::FIGURE_MAX).has_low());
+    EXPECT_THAT(pair.summary(), AllOf(StartsWith("B makes "), HasSubstr("fewer writes a second than A"),
+                                      HasSubstr("Writes take longer on B: mean by ")));
+  }
+  EXPECT_THAT(Strings(comparison.limits()), Contains(HasSubstr("repeatability was not tested")));
+}
+
+TEST(Compare, OfARunWithItselfFindsNothing) {
+  const SideInput side = Side({Simulated(1, 1)});
+  const v1::Comparison comparison = Compared({side, side});
+  for (const v1::BlockSizeComparison& block_size : comparison.block_sizes()) {
+    for (const v1::ComparedRow& row : block_size.pairs(0).rows()) {
+      EXPECT_EQ(row.ratio(), 1);
+      if (row.figure() == v1::FIGURE_MAX) continue;
+      EXPECT_EQ(row.p(), 1);
+      EXPECT_EQ(row.finding(), v1::FINDING_NOT_CLEAR);
+    }
+    EXPECT_THAT(block_size.pairs(0).summary(),
+                AllOf(StartsWith("No clear difference between B and A in IO/s, mean, p50, p99 and p99.9."),
+                      HasSubstr("would hardly have been seen")));
+  }
+  EXPECT_THAT(Strings(comparison.warnings()), ElementsAre(HasSubstr("A and B are the same run")));
+  EXPECT_THAT(comparison.differences(), IsEmpty());
+}
+
+TEST(Compare, GivesTheSameAnswerToTheSameInputAndFromJson) {
+  const v1::Report first = Simulated(1, 1);
+  const v1::Report second = Simulated(1.05, 2);
+  const v1::Comparison comparison = Compared({Side({first}), Side({second})});
+  EXPECT_EQ(RenderJson(Compared({Side({first}), Side({second})})), RenderJson(comparison));
+  const absl::StatusOr<v1::Report> read = ParseReportJson(RenderJson(second));
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(RenderJson(Compared({Side({first}), Side({*read})})), RenderJson(comparison));
+}
+
+TEST(Compare, DifferencesWithinTheSmallestEffectAreNotClear) {
+  CompareSettings settings = Quick();
+  settings.min_effect = 0.5;
+  const v1::Comparison comparison = Compared({Side({Simulated(1, 1)}), Side({Simulated(1.2, 2)})}, settings);
+  EXPECT_EQ(Row(comparison.block_sizes(0).pairs(0), v1::FIGURE_AVG).finding(), v1::FINDING_SMALL);
+  EXPECT_THAT(comparison.block_sizes(0).pairs(0).summary(), HasSubstr("within the 50 % that do not count: IO/s, mean"));
+}
+
+TEST(Compare, NamesWhatIsSlowerThanAllowed) {
+  CompareSettings settings = Quick();
+  settings.fail_if_slower = 0.1;
+  const std::vector<SideInput> sides = {Side({Simulated(1, 1)}), Side({Simulated(1.2, 2)})};
+  EXPECT_THAT(Strings(Compared(sides, settings).slower()),
+              Contains(StartsWith("B is slower than A at 4 KiB: mean longer by ")));
+  EXPECT_THAT(Compared({sides[1], sides[0]}, settings).slower(), IsEmpty()) << "faster is not slower";
+  settings.fail_if_slower = 0.4;
+  EXPECT_THAT(Compared(sides, settings).slower(), IsEmpty());
+  EXPECT_THAT(Compared(sides).slower(), IsEmpty());
+}
+
+TEST(Compare, WithoutDistributionsBySecondPercentilesHaveNoInterval) {
+  v1::Report first = Simulated(1, 1);
+  for (v1::StepReport& step : *first.mutable_steps()) step.clear_seconds();
+  const v1::Comparison comparison = Compared({Side({first}), Side({Simulated(1.2, 2)})});
+  const v1::PairComparison& pair = comparison.block_sizes(0).pairs(0);
+  const v1::ComparedRow& row = Row(pair, v1::FIGURE_P99);
+  EXPECT_EQ(row.finding(), v1::FINDING_NOT_TESTED);
+  EXPECT_FALSE(row.has_low());
+  EXPECT_EQ(row.reason(), "A: the report has no distributions by second");
+  EXPECT_EQ(Row(pair, v1::FIGURE_AVG).finding(), v1::FINDING_WORSE);
+  EXPECT_EQ(comparison.tests(), 4U);
+  EXPECT_THAT(pair.summary(), HasSubstr("Nothing is said about p50, p99 and p99.9: A: the report has no"));
+}
+
+TEST(Compare, PercentilesOfTooFewWritesAreNoRows) {
+  v1::Report first = SteadyReport("a", {4'096}, 60, {100'000, 200'000, 300'000});  // 180 writes
+  const v1::Comparison comparison = Compared({Side({first}), Side({SteadyReport("b", {4'096}, 60, {100'000})})});
+  std::vector<v1::Figure> figures;
+  for (const v1::ComparedRow& row : comparison.block_sizes(0).pairs(0).rows()) figures.push_back(row.figure());
+  EXPECT_THAT(figures,
+              ElementsAre(v1::FIGURE_IOPS, v1::FIGURE_MB_PER_SECOND, v1::FIGURE_AVG, v1::FIGURE_P50, v1::FIGURE_MAX));
+}
+
+TEST(Compare, SecondsWithoutAnyScatterAreNoDivisionByZero) {
+  const v1::Comparison comparison =
+      Compared({Side({SteadyReport("a", {4'096}, 30, std::vector<uint64_t>(50, 100'000))}),
+                Side({SteadyReport("b", {4'096}, 30, std::vector<uint64_t>(50, 200'000))})});
+  const v1::PairComparison& pair = comparison.block_sizes(0).pairs(0);
+  EXPECT_EQ(Row(pair, v1::FIGURE_IOPS).ratio(), 1);
+  EXPECT_EQ(Row(pair, v1::FIGURE_IOPS).p(), 1);
+  EXPECT_EQ(Row(pair, v1::FIGURE_AVG).finding(), v1::FINDING_WORSE);
+  EXPECT_EQ(Row(pair, v1::FIGURE_AVG).low(), Row(pair, v1::FIGURE_AVG).high());
+  EXPECT_THAT(RenderCompareText(comparison), Not(HasSubstr("nan")));
+}
+
+TEST(Compare, TooFewSecondsGiveNoIntervalAndSayHowManyAreNeeded) {
+  const v1::Comparison comparison = Compared({Side({Simulated(1, 1, 0, 9)}), Side({Simulated(2, 2, 0, 9)})});
+  const v1::PairComparison& pair = comparison.block_sizes(0).pairs(0);
+  EXPECT_EQ(Row(pair, v1::FIGURE_AVG).finding(), v1::FINDING_NOT_TESTED);
+  EXPECT_EQ(Row(pair, v1::FIGURE_AVG).reason(), "A has 9 whole seconds");
+  EXPECT_GE(pair.needed_seconds(), 10U);
+  EXPECT_EQ(comparison.tests(), 0U);
+  EXPECT_THAT(pair.summary(), HasSubstr("run at least "));
+}
+
+TEST(Compare, DependentSecondsAskForLongerRuns) {
+  const v1::Comparison comparison = Compared({Side({Simulated(1, 1, 0.9)}), Side({Simulated(1, 2, 0.9)})});
+  const v1::PairComparison& pair = comparison.block_sizes(0).pairs(0);
+  EXPECT_GT(pair.needed_seconds(), 100U);
+  EXPECT_THAT(pair.summary(),
+              HasSubstr(absl::StrCat("run at least ", FormatCount(pair.needed_seconds()), " s a side")));
+  const v1::Comparison calm = Compared({Side({Simulated(1, 1, 0)}), Side({Simulated(1, 2, 0)})});
+  EXPECT_EQ(calm.block_sizes(0).pairs(0).needed_seconds(), 0U);
+}
+
+TEST(Compare, IrregularRowsAreNoSeconds) {
+  v1::Report first = Simulated(1, 1);
+  v1::SeriesReport& series = *first.mutable_steps(0)->mutable_series(0);
+  series.add_second(60);  // what was in flight at the end
+  series.add_writes(1);
+  series.add_bytes(4'096);
+  series.add_latency_sum_ns(900'000'000);
+  v1::IrregularRow& closing = *series.add_irregular();
+  closing.set_row(60);
+  closing.set_length_ns(900'000'000);
+  closing.set_closing(true);
+  v1::IrregularRow& several = *series.add_irregular();
+  several.set_row(7);
+  several.set_length_ns(3 * kNsPerSecond);
+  several.set_coalesced(true);
+  const v1::Comparison comparison = Compared({Side({first}), Side({Simulated(1, 2)})});
+  EXPECT_EQ(comparison.block_sizes(0).sides(0).runs(0).seconds(), 59U);
+  EXPECT_EQ(comparison.block_sizes(0).sides(0).runs(0).left_out_seconds(), 3U);
+}
+
+TEST(Compare, RepetitionsWithinARunAreTakenTogether) {
+  const auto add_distribution = [](v1::Report& report) {
+    for (v1::StepReport& step : *report.mutable_steps()) {
+      v1::DistributionReport& distribution = *step.add_distributions();
+      distribution.set_kind(v1::SCOPE_KIND_CLUSTER);
+      for (const uint64_t from : {100'352U, 200'704U}) {
+        distribution.add_from_ns(from);
+        distribution.add_count(30);
+      }
+    }
+  };
+  v1::Report twice = SteadyReport("a", {4'096, 4'096}, 30, {100'500, 201'000});
+  v1::Report without = twice;
+  add_distribution(twice);
+  const v1::Comparison comparison = Compared({Side({twice}), Side({without})});
+  const v1::RunFigures& figures = comparison.block_sizes(0).sides(0).runs(0);
+  EXPECT_EQ(figures.repetitions(), 2U);
+  EXPECT_EQ(figures.writes(), 120U);
+  EXPECT_EQ(figures.seconds(), 60U);
+  EXPECT_EQ(figures.measured_ns(), 60 * kNsPerSecond);
+  EXPECT_EQ(figures.iops(), 2);
+  EXPECT_EQ(figures.p50_ns(), 100'352 + 511) << "highest value of a bucket of a 128th of its power of two";
+  EXPECT_FALSE(comparison.block_sizes(0).sides(1).runs(0).has_p50_ns()) << "nothing to add up";
+}
+
+TEST(Compare, SeveralRunsASideAreComparedAsWhole) {
+  const v1::Comparison comparison = Compared({Side({Simulated(1, 1), Simulated(1.01, 2), Simulated(0.99, 3)}),
+                                              Side({Simulated(1.5, 4), Simulated(1.51, 5), Simulated(1.49, 6)})});
+  const v1::PairComparison& pair = comparison.block_sizes(0).pairs(0);
+  EXPECT_EQ(Row(pair, v1::FIGURE_AVG).finding(), v1::FINDING_WORSE);
+  EXPECT_NEAR(Row(pair, v1::FIGURE_AVG).ratio(), 1.5, 0.05);
+  EXPECT_THAT(Strings(comparison.method()), Contains(HasSubstr("Welch's t-test")));
+  EXPECT_THAT(Strings(comparison.limits()), AllOf(Contains(StartsWith("Whole runs were compared, 3 of A, 3 of B.")),
+                                                  Not(Contains(HasSubstr("repeatability was not tested")))));
+}
+
+TEST(Compare, RunsThatScatterAsMuchAsTheyDifferAreNotToldApart) {
+  const v1::Comparison comparison =
+      Compared({Side({Simulated(1, 1), Simulated(1.3, 2)}), Side({Simulated(1.2, 3), Simulated(1.5, 4)})});
+  const v1::PairComparison& pair = comparison.block_sizes(0).pairs(0);
+  EXPECT_EQ(Row(pair, v1::FIGURE_AVG).finding(), v1::FINDING_NOT_CLEAR) << "although seconds within the runs do not";
+  EXPECT_GT(pair.detectable_percent(), 50);
+  EXPECT_THAT(Strings(comparison.method()), Contains(HasSubstr("Student's t-test")));
+  EXPECT_THAT(Strings(comparison.limits()), Contains(HasSubstr("only large differences")));
+}
+
+TEST(Compare, EverySideIsComparedWithTheFirst) {
+  const v1::Comparison comparison =
+      Compared({Side({Simulated(1, 1)}), Side({Simulated(1.2, 2)}), Side({Simulated(0.8, 3)})});
+  const v1::BlockSizeComparison& block_size = comparison.block_sizes(0);
+  ASSERT_EQ(block_size.pairs_size(), 2);
+  EXPECT_EQ(block_size.pairs(1).side(), "C");
+  EXPECT_EQ(Row(block_size.pairs(0), v1::FIGURE_AVG).finding(), v1::FINDING_WORSE);
+  EXPECT_EQ(Row(block_size.pairs(1), v1::FIGURE_AVG).finding(), v1::FINDING_BETTER);
+  EXPECT_EQ(comparison.tests(), 20U);
+}
+
+TEST(CompareText, StaysWithinAHundredColumnsAndShowsNoControlCharacters) {
+  v1::Report second = Simulated(1.2, 2);
+  second.mutable_run()->set_name("b\x1b[31m <script> " + std::string(200, 'x'));
+  second.mutable_hosts(0)->mutable_mount()->set_mount_options(std::string(300, 'o') + "\n,second\u202e");
+  std::vector<SideInput> sides = {Side({Simulated(1, 1)}), Side({second})};
+  sides[1].runs[0].source = "/very/long/" + std::string(150, 'p');
+  const std::string text = RenderCompareText(Compared(sides));
+  size_t begin = 0;
+  for (size_t end = text.find('\n'); end != std::string::npos; begin = end + 1, end = text.find('\n', begin)) {
+    const std::string line = text.substr(begin, end - begin);
+    EXPECT_LE(DisplayWidth(line), 100U) << line;
+    EXPECT_EQ(Neutralise(line), line);
+  }
+  EXPECT_EQ(begin, text.size()) << "ends with a line break";
+}
+
+TEST(CompareCsv, HasARowForEveryFigure) {
+  const v1::Comparison comparison = Compared({Side({Simulated(1, 1)}), Side({Simulated(1.2, 2)})});
+  const std::string csv = RenderCompareCsv(comparison);
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 1 + 2 * 7);
+  EXPECT_THAT(csv,
+              StartsWith("block_size_bytes,first,second,figure,first_value,second_value,ratio,low,high,p,adjusted_p,"
+                         "finding,reason\r\n4096,A,B,iops,"));
+  EXPECT_THAT(csv, HasSubstr(",,,,,not_tested,a single write\r\n"));
+}
+
+}  // namespace
+}  // namespace plimsoll
