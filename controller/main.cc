@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/version.h"
 #include "controller/cli/command.h"
+#include "controller/cli/export_command.h"
 #include "controller/cli/hosts_command.h"
 #include "controller/cli/plan_command.h"
 #include "controller/cli/report_command.h"
@@ -22,6 +23,7 @@ int main(int argc, char** argv) {
   plimsoll::AddRunCommand(app, line);
   plimsoll::AddHostsCommand(app, line);
   plimsoll::AddReportCommand(app, line);
+  plimsoll::AddExportCommand(app, line);
   plimsoll::AddPlanCommand(app, line);
   app.footer(
       "Exit codes: 0 ran and every criterion passed, 1 a criterion failed, 2 wrong input, 3 inconclusive,\n"

@@ -180,6 +180,8 @@ absl::Status Analyzer::OnFrames(const v1::HostFrames& frames) {
     if (!taken.ok()) {
       Refuse(absl::StrCat("a frame of ", NameOf(frames.host()), "/qm", frame.qm(), ", step ",
                           uint64_t{frame.step()} + 1, ": ", std::string(taken.message())));
+    } else if (on_frame_) {
+      on_frame_(frames.host(), frame);
     }
   }
   if (part != nullptr) part->ClosePassedSeconds();
