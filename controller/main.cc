@@ -15,8 +15,9 @@
 #include "controller/cli/run_command.h"
 
 int main(int argc, char** argv) {
-  // A reader that goes away is an error of that write, not the end of the run.
+  // A reader that goes away, or a file that may not grow, is an error of that write, not the end of the run.
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
   CLI::App app("Plimsoll marks the log load that shared storage carries safely.", "plimsoll");
   app.set_version_flag("--version", absl::StrCat("plimsoll ", plimsoll::kVersion));
   plimsoll::CommandLine line{std::cout, std::cerr, {}};
