@@ -186,6 +186,8 @@ absl::Status Analyzer::OnFrames(const v1::HostFrames& frames) {
     if (!taken.ok()) {
       Refuse(absl::StrCat("a frame of ", NameOf(frames.host()), "/qm", frame.qm(), ", step ",
                           uint64_t{frame.step()} + 1, ": ", std::string(taken.message())));
+    } else if (on_frame_) {
+      on_frame_(frames.host(), frame);
     }
   }
   if (step_) step_->ClosePassedSeconds(frames.host());

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -40,6 +42,13 @@ class Analyzer {
 
   // Once, after the last record.
   v1::Report Finish();
+
+  // Called with every frame that goes into the report, once it is in it, in the records' order. Nothing by default.
+  using FrameListener = std::function<void(uint32_t host, const v1::Frame& frame)>;
+  void SetFrameListener(FrameListener listener) { on_frame_ = std::move(listener); }
+
+  // The clocks as far as they are known: all of them after Finish.
+  const Timeline& timeline() const { return timeline_; }
 
  private:
   absl::Status Take(const v1::JournalRecord& record);
@@ -101,6 +110,7 @@ class Analyzer {
     int64_t to_ns = 0;
   };
   std::vector<Stretch> measured_;
+  FrameListener on_frame_;
 };
 
 }  // namespace plimsoll
