@@ -48,7 +48,8 @@ void IntervalStats::Pending::Merge(const Pending& other) {
 void IntervalStats::Add(const v1::JournalRecord& record) {
   switch (record.record_case()) {
     case v1::JournalRecord::kRunBegin:
-      run_ = record.run_begin();
+      // The first one counts: rows refer to its steps.
+      if (run_.run_id().empty() && run_.steps().empty()) run_ = record.run_begin();
       break;
     case v1::JournalRecord::kHostJoined: {
       const v1::HostJoined& joined = record.host_joined();

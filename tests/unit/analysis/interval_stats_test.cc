@@ -211,6 +211,15 @@ TEST(IntervalStats, DamagedRecordsMakeABoundedNumberOfRows) {
   EXPECT_LE(rows, 1'000'000U);
 }
 
+TEST(IntervalStats, ASecondBeginOfTheRunChangesNothing) {
+  const SimRun run = TwoHosts(3 * kNsPerSecond);
+  std::vector<v1::JournalRecord> records = testing::MakeJournal(run);
+  v1::JournalRecord again;
+  again.mutable_run_begin()->set_run_id("again");
+  records.insert(records.begin() + static_cast<int64_t>(records.size()) / 2, again);
+  EXPECT_THAT(RowsOf(records, kNsPerSecond), SizeIs(3));
+}
+
 TEST(IntervalLines, HeadingsStandAboveEveryTenth) {
   SimRun run = TwoHosts(12 * kNsPerSecond);
   run.hosts[1].steps[0][0] = testing::ClosedLoop(run.duration_ns, 0, [](uint64_t, int64_t start_ns) {
