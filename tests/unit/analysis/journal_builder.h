@@ -55,10 +55,10 @@ struct SimHost {
   std::optional<int64_t> lost_after_ns;
   // So many intervals make one frame.
   uint32_t coalesce = 1;
-  std::vector<SimPause> pauses;
+  std::vector<SimPause> pauses = {};
   // What its kernel says in a step, `since_start_ns` after its start: once a second, with the first frame after the
   // second's end. The builder adds step and moment. Empty: nothing.
-  std::function<v1::HostSample(uint32_t step, int64_t since_start_ns)> sample;
+  std::function<v1::HostSample(uint32_t step, int64_t since_start_ns)> sample = nullptr;
 };
 
 struct SimRun {
