@@ -9,14 +9,16 @@
 #include "common/version.h"
 #include "controller/cli/command.h"
 #include "controller/cli/compare_command.h"
+#include "controller/cli/export_command.h"
 #include "controller/cli/hosts_command.h"
 #include "controller/cli/plan_command.h"
 #include "controller/cli/report_command.h"
 #include "controller/cli/run_command.h"
 
 int main(int argc, char** argv) {
-  // A reader that goes away is an error of that write, not the end of the run.
+  // A reader that goes away, or a file that may not grow, is an error of that write, not the end of the run.
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
   CLI::App app("Plimsoll marks the log load that shared storage carries safely.", "plimsoll");
   app.set_version_flag("--version", absl::StrCat("plimsoll ", plimsoll::kVersion));
   plimsoll::CommandLine line{std::cout, std::cerr, {}};
@@ -24,6 +26,7 @@ int main(int argc, char** argv) {
   plimsoll::AddHostsCommand(app, line);
   plimsoll::AddReportCommand(app, line);
   plimsoll::AddCompareCommand(app, line);
+  plimsoll::AddExportCommand(app, line);
   plimsoll::AddPlanCommand(app, line);
   app.footer(
       "Exit codes: 0 ran and every criterion passed, 1 a criterion failed, 2 wrong input, 3 inconclusive,\n"

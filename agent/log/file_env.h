@@ -11,6 +11,7 @@
 #include <ctime>
 #include <span>
 
+#include "agent/log/cpu_pin.h"
 #include "common/units.h"
 
 namespace plimsoll {
@@ -39,10 +40,11 @@ inline void SleepUntilNs(int64_t moment_ns) {
   }
 }
 
-// See RunWriteLoop for what each is. `fds` are the extents in their order.
+// See RunWriteLoop for what each is. `fds` are the extents in their order. After the first write `pin` (null: there is
+// none) is released: it is for the start alone.
 class FileEnv {
  public:
-  explicit FileEnv(std::span<const int> fds) : fds_(fds) {}
+  explicit FileEnv(std::span<const int> fds, CpuPin* pin = nullptr) : fds_(fds), pin_(pin) {}
 
   static int64_t Now() { return MonotonicNowNs(); }
   int64_t Write(uint32_t extent, uint64_t offset_bytes, const std::byte* data, size_t size_bytes) const {
@@ -51,13 +53,17 @@ class FileEnv {
   int Sync(uint32_t extent) const { return fdatasync(fds_[extent]) == 0 ? 0 : -errno; }
   static void SleepUntil(int64_t moment_ns) { SleepUntilNs(moment_ns); }
   static void AwaitRoom() { SleepUntilNs(MonotonicNowNs() + kRoomSleepNs); }
-  static void Yield() { sched_yield(); }
+  void Yield() {
+    if (pin_ != nullptr) pin_->Release();
+    sched_yield();
+  }
 
  private:
   // The recorder drains 16,000 samples in less than that.
   static constexpr int64_t kRoomSleepNs = 200'000;
 
   std::span<const int> fds_;
+  CpuPin* pin_;
 };
 
 }  // namespace plimsoll

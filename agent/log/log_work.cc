@@ -82,7 +82,10 @@ uint32_t LogWorkImpl::StartWriters() {
                                    .before_piece = [this] { return MayFill(); },
                                    .after_piece = [this](uint64_t bytes) { filled_bytes_.fetch_add(bytes); },
                                    .prepared = [this](const absl::Status& status) { OnPrepared(status); },
-                                   .spin = spin}));
+                                   .spin = spin,
+                                   // One writer alone goes where the kernel likes: agents that share a machine would
+                                   // all take the first CPU.
+                                   .pin = spin && setup_.qm > 1}));
     }
     // Release: InFlight's threads see the vector whole.
     writers_made_.store(true, std::memory_order_release);
@@ -300,7 +303,8 @@ void LogWorkImpl::RecordStep(const StartGate::Start& start) {
   hooks.sample_host = [this] { return counters_->Sample(); };
   hooks.describe_failure = [this](uint32_t qm, const WriteFailure& failure) { return DescribeFailure(qm, failure); };
   StepRecorder recorder(params, states, control_, stop_trace_at_ns_, std::move(hooks), sink_);
-  int64_t wake_ns = MonotonicNowNs();
+  // The gate was asked to wake this thread a tick after the start; one that was stopped opens earlier.
+  int64_t wake_ns = std::min(MonotonicNowNs(), start.start_ns + StepRecorder::kTickNs);
   while (!recorder.done()) {
     SleepUntilNs(wake_ns);
     const int64_t now_ns = MonotonicNowNs();

@@ -33,7 +33,8 @@ StepRecorder::StepRecorder(std::span<const TallyParams> params, std::span<Writer
       control_(control),
       hooks_(std::move(hooks)),
       sink_(sink),
-      next_sample_ns_(times_.start_ns() + kNsPerSecond) {
+      next_sample_ns_(times_.start_ns() + kNsPerSecond),
+      told_late_ns_(params.front().stall_ns / 2) {
   for (size_t i = 0; i < params.size(); ++i) {
     writers_.push_back(std::make_unique<Writer>(params[i], *states[i], stop_trace_at_ns));
   }
@@ -43,6 +44,11 @@ StepRecorder::~StepRecorder() = default;
 
 int64_t StepRecorder::Poll(int64_t now_ns, int64_t late_ns) {
   late_max_ns_ = std::max(late_max_ns_, static_cast<uint64_t>(std::max<int64_t>(late_ns, 0)));
+  if (told_late_ns_ > 0 && late_ns >= told_late_ns_) {
+    v1::RecorderPause& pause = *pauses_.Add();
+    pause.set_begin_ns(now_ns - late_ns);
+    pause.set_end_ns(now_ns);
+  }
   const bool was_empty = batch_.frames().empty();
   bool all_done = true;
   bool overdue = false;
@@ -91,20 +97,24 @@ bool StepRecorder::IncompleteCut() const {
 }
 
 void StepRecorder::Send(int64_t now_ns) {
-  const bool last_chance = done_ && now_ns - last_sample_ns_ >= kNsPerSecond;
-  if (now_ns >= next_sample_ns_ || last_chance) {
-    v1::HostSample sample = hooks_.sample_host();
-    sample.set_step(step_);
-    sample.set_time_ns(now_ns);
-    sample.set_recorder_late_max_ns(late_max_ns_);
-    *batch_.mutable_sample() = std::move(sample);
-    late_max_ns_ = 0;
-    last_sample_ns_ = now_ns;
-    // Whole seconds from the start, whatever was missed.
-    while (next_sample_ns_ <= now_ns) next_sample_ns_ += kNsPerSecond;
-  }
+  const bool last_chance = done_ && (now_ns - last_sample_ns_ >= kNsPerSecond || !pauses_.empty());
+  if (now_ns >= next_sample_ns_ || last_chance) AddSample(now_ns);
   if (batch_.frames().empty() && !batch_.has_sample()) return;
   sink_.OnFrames(std::exchange(batch_, {}));
+}
+
+void StepRecorder::AddSample(int64_t now_ns) {
+  v1::HostSample sample = hooks_.sample_host();
+  sample.set_step(step_);
+  sample.set_time_ns(now_ns);
+  sample.set_recorder_late_max_ns(late_max_ns_);
+  sample.mutable_pauses()->Swap(&pauses_);
+  *batch_.mutable_sample() = std::move(sample);
+  pauses_.Clear();
+  late_max_ns_ = 0;
+  last_sample_ns_ = now_ns;
+  // Whole seconds from the start, whatever was missed.
+  while (next_sample_ns_ <= now_ns) next_sample_ns_ += kNsPerSecond;
 }
 
 v1::StepDone StepRecorder::Finish(const std::string& reason) const {

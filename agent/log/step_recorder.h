@@ -57,6 +57,8 @@ class StepRecorder {
   // Whether frames of a cut are there while others are still to come.
   bool IncompleteCut() const;
   void Send(int64_t now_ns);
+  // The kernel's figures and the recorder's own lateness, since the sample before.
+  void AddSample(int64_t now_ns);
 
   const StepTimes times_;
   const uint32_t step_;
@@ -69,6 +71,9 @@ class StepRecorder {
   int64_t next_sample_ns_ = 0;
   int64_t last_sample_ns_ = 0;
   uint64_t late_max_ns_ = 0;
+  // A wake-up that is later than this is told; 0: none is.
+  const int64_t told_late_ns_;
+  google::protobuf::RepeatedPtrField<v1::RecorderPause> pauses_;
   std::string failed_;
   bool done_ = false;
 };

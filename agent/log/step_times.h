@@ -23,6 +23,7 @@ class StepTimes {
   int64_t measured_start_ns() const { return measured_start_ns_; }
   // No write starts at or after it.
   int64_t end_ns() const { return end_ns_; }
+  int64_t interval_ns() const { return interval_ns_; }
 
   // Number of the interval that holds a moment; one past the last for the step's end and all that follows.
   int32_t IntervalOf(int64_t moment_ns) const {

@@ -24,6 +24,8 @@ constexpr int64_t kDayNs = 86400 * kNsPerSecond;
 constexpr int64_t kMostDurationNs = 3650 * kDayNs;
 constexpr int64_t kLeastFrameIntervalNs = kNsPerMs;
 constexpr size_t kMostPrefixBytes = 64;
+constexpr int64_t kLeastStallNs = kNsPerMs;
+constexpr int64_t kMostStallNs = 3600 * kNsPerSecond;
 
 absl::Status Bad(const std::string& text) {
   return absl::InvalidArgumentError(text);
@@ -120,6 +122,10 @@ absl::StatusOr<WorkSetup> MakeWorkSetup(const v1::HostPlan& plan) {
   const v1::LogWorkload& workload = plan.log().workload();
   PLIMSOLL_RETURN_IF_ERROR(CheckWorkload(workload));
   if (plan.log().steps().empty()) return Bad("the plan has no step");
+  const int64_t stall_ns = plan.log().stall_ns();
+  if (stall_ns != 0 && (stall_ns < kLeastStallNs || stall_ns > kMostStallNs)) {
+    return Bad(absl::StrCat("stall must be 0 or from 1ms to 1h; it is ", FormatDuration(stall_ns)));
+  }
   WorkSetup setup;
   for (const v1::LogStep& step : plan.log().steps()) {
     PLIMSOLL_RETURN_IF_ERROR(CheckStep(step, workload.file_size_bytes(), plan.frame_interval_ns()));
@@ -141,6 +147,7 @@ absl::StatusOr<WorkSetup> MakeWorkSetup(const v1::HostPlan& plan) {
   setup.rate_per_second = workload.rate_per_second();
   setup.cpu_load = workload.cpu_load();
   setup.trace = plan.log().trace();
+  setup.stall_ns = plan.log().stall_ns();
   return setup;
 }
 
@@ -167,7 +174,9 @@ TallyParams WorkSetup::TallyOf(uint32_t step, int64_t start_ns, uint32_t writer)
           .times = TimesOf(step, start_ns),
           .layout = loop.layout,
           .schedule = loop.schedule,
-          .trace = trace};
+          .trace = trace,
+          .delay_ns = delay_ns,
+          .stall_ns = stall_ns};
 }
 
 LogFilesOptions WorkSetup::FilesOf(uint32_t writer) const {

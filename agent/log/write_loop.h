@@ -154,7 +154,8 @@ void RunWriteLoop(const WriteLoopParams& params, StopControl& control, BlockSour
       state.failure = {
           kind,         kind == Kind::kSync ? -sync_result : static_cast<int>(-std::min<int64_t>(written, 0)),
           place.extent, place.offset_bytes,
-          block_bytes,  static_cast<uint64_t>(std::max<int64_t>(written, 0))};
+          block_bytes,  static_cast<uint64_t>(std::max<int64_t>(written, 0)),
+          start_ns};
       loop_end = LoopEnd::kFailed;
       control.StopAt(now_ns);
       break;

@@ -72,11 +72,14 @@ void Writer::Run() {
   std::vector<int> fds;
   fds.reserve(files_.size());
   for (uint32_t extent = 0; extent < files_.size(); ++extent) fds.push_back(files_.fd(extent));
-  FileEnv env(fds);
+  CpuPin pin;
+  FileEnv env(fds, &pin);
   uint64_t arming = 0;
+  if (around_.pin) pin.Hold(qm_ - 1);
   while (const std::optional<StartGate::Start> start = around_.gate.AwaitStart(arming, 0, around_.spin ? kSpinNs : 0)) {
     arming = start->arming;
     RunWriteLoop(around_.setup.LoopOf(start->step, start->start_ns), around_.control, *source_, state_, env);
+    if (around_.pin) pin.Hold(qm_ - 1);
   }
 }
 

@@ -33,6 +33,8 @@ class Writer {
     std::function<void(absl::Status)> prepared;
     // Whether the last stretch before a start is spent spinning.
     bool spin = false;
+    // Whether writers wait for a start each on a CPU of its own.
+    bool pin = false;
   };
 
   // `qm` from 1. What `around` refers to must outlive the object.

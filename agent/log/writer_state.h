@@ -27,6 +27,8 @@ struct WriteFailure {
   uint64_t offset_bytes = 0;
   uint64_t asked_bytes = 0;
   uint64_t written_bytes = 0;
+  // When it started; 0: not known.
+  int64_t start_ns = 0;
 };
 
 // Written by the writer's thread alone, with plain stores: single writer, so no read-modify-write is needed. The cells

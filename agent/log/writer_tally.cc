@@ -1,6 +1,7 @@
 #include "agent/log/writer_tally.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace plimsoll {
 
@@ -12,7 +13,8 @@ WriterTally::WriterTally(const TallyParams& params, WriterState& state, const st
       stop_trace_at_ns_(stop_trace_at_ns),
       interval_(params.times.first_interval()),
       interval_end_ns_(params.times.EndOf(interval_)),
-      previous_end_ns_(params.times.start_ns()) {}
+      previous_end_ns_(params.times.start_ns()),
+      stalls_(params.stall_ns, params.schedule, params.times.interval_ns()) {}
 
 void WriterTally::Poll(int64_t now_ns, RepeatedPtrField<v1::Frame>& frames) {
   if (done_) return;
@@ -35,16 +37,37 @@ void WriterTally::Poll(int64_t now_ns, RepeatedPtrField<v1::Frame>& frames) {
 
 void WriterTally::CutWhatIsLeft(int64_t now_ns, RepeatedPtrField<v1::Frame>& frames) {
   const int32_t closing = params_.times.closing_interval();
+  WatchTheEnd();
   // A step that was stopped ends with the interval in which its writer noticed.
   const int32_t last = std::min(params_.times.IntervalOf(state_.finished_ns), closing - 1);
   while (interval_ <= last) Cut(now_ns, frames);
-  // Regular intervals beyond the stop, and the closing one, only where a write completed in them.
-  if (latency_.count() > 0) Cut(now_ns, frames);
+  // Regular intervals beyond the stop, and the closing one, only where a write completed in them or a stall is to tell.
+  if (latency_.count() > 0 || stalls_.untold()) Cut(now_ns, frames);
   done_ = true;
+}
+
+// When a write is due: by the schedule, or else when the pause after the write before it is over.
+int64_t WriterTally::DueAt(uint64_t seq) const {
+  if (params_.schedule) return params_.schedule->DueAt(seq - 1);
+  return seq == 1 ? previous_end_ns_ : previous_end_ns_ + params_.delay_ns;
+}
+
+void WriterTally::WatchTheEnd() {
+  const int64_t due_ns = DueAt(taken_ + 1);
+  if (state_.end == LoopEnd::kFailed && state_.failure.start_ns != 0) {
+    const int64_t start_ns = state_.failure.start_ns;
+    stalls_.Take(taken_ + 1, {start_ns, static_cast<uint64_t>(state_.finished_ns - start_ns)}, due_ns);
+    return stalls_.Finish(state_.finished_ns, state_.finished_ns);
+  }
+  // Nothing is due once the step is over.
+  stalls_.Finish(due_ns, std::min(state_.finished_ns, params_.times.end_ns()));
 }
 
 void WriterTally::Take(const Sample& sample) {
   const uint64_t seq = ++taken_;
+  const int64_t due_ns = DueAt(seq);
+  stalls_.Take(seq, sample, due_ns);
+  if (interval_ >= 0) slowest_writes_.Offer(seq, sample);
   const int64_t measured_start_ns = params_.times.measured_start_ns();
   // What lies before the measured start belongs to the warm-up, so that the measured frames add up.
   const bool first_measured = previous_end_ns_ < measured_start_ns && sample.end_ns() >= measured_start_ns;
@@ -53,7 +76,7 @@ void WriterTally::Take(const Sample& sample) {
 
   latency_.Record(sample.latency_ns);
   if (params_.schedule) {
-    const int64_t response_ns = sample.end_ns() - params_.schedule->DueAt(seq - 1);
+    const int64_t response_ns = sample.end_ns() - due_ns;
     response_.Record(static_cast<uint64_t>(std::max<int64_t>(response_ns, 0)));
   }
   if (first_seq_ == 0) {
@@ -72,6 +95,15 @@ void WriterTally::Take(const Sample& sample) {
   }
 }
 
+void WriterTally::SetSample(uint64_t seq, const Sample& sample, v1::WriteSample& told) const {
+  told.set_seq(seq);
+  told.set_start_ns(sample.start_ns);
+  told.set_latency_ns(sample.latency_ns);
+  const BlockPlace place = params_.layout.PlaceOf(seq - 1);
+  told.set_extent(place.extent);
+  told.set_offset_bytes(place.offset_bytes);
+}
+
 void WriterTally::Cut(int64_t now_ns, RepeatedPtrField<v1::Frame>& frames) {
   v1::Frame& frame = *frames.Add();
   frame.set_step(params_.step);
@@ -88,14 +120,11 @@ void WriterTally::Cut(int64_t now_ns, RepeatedPtrField<v1::Frame>& frames) {
     frame.set_first_seq(first_seq_);
     frame.set_first_start_ns(first_start_ns_);
     frame.set_last_end_ns(previous_end_ns_);
-    v1::WriteSample& slowest = *frame.mutable_slowest();
-    slowest.set_seq(slowest_seq_);
-    slowest.set_start_ns(slowest_.start_ns);
-    slowest.set_latency_ns(slowest_.latency_ns);
-    const BlockPlace place = params_.layout.PlaceOf(slowest_seq_ - 1);
-    slowest.set_extent(place.extent);
-    slowest.set_offset_bytes(place.offset_bytes);
+    SetSample(slowest_seq_, slowest_, *frame.mutable_slowest());
+    slowest_writes_.ForEachFrom(
+        first_seq_, [&](const SlowestWrites::Entry& write) { SetSample(write.seq, write.sample, *frame.add_slow()); });
   }
+  stalls_.Tell(frame.closing() ? std::numeric_limits<int64_t>::max() : interval_end_ns_, *frame.mutable_stalls());
   // Counted before the sample that waited was pushed: what a drained sample waited for is seen here.
   const uint64_t waits = state_.ring_full_waits.load(std::memory_order_relaxed);
   const uint64_t wait_ns = state_.ring_full_wait_ns.load(std::memory_order_relaxed);

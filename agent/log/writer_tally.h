@@ -7,6 +7,8 @@
 
 #include "agent/log/extent_layout.h"
 #include "agent/log/rate_schedule.h"
+#include "agent/log/slowest_writes.h"
+#include "agent/log/stall_watch.h"
 #include "agent/log/step_times.h"
 #include "agent/log/writer_state.h"
 #include "common/histogram.h"
@@ -24,6 +26,10 @@ struct TallyParams {
   ExtentLayout layout;
   std::optional<RateSchedule> schedule;
   bool trace = false;
+  // Pause after each write, where there is no schedule.
+  int64_t delay_ns = 0;
+  // From which length on a stretch in which the writer stood is told; 0: none is.
+  int64_t stall_ns = 0;
 };
 
 // Not thread-safe: the recorder's. One frame is open at a time, since a writer's samples come in the order of their
@@ -67,9 +73,12 @@ class WriterTally {
 
  private:
   void Take(const Sample& sample);
+  int64_t DueAt(uint64_t seq) const;
   void Cut(int64_t now_ns, google::protobuf::RepeatedPtrField<v1::Frame>& frames);
   void OpenNext();
   void CutWhatIsLeft(int64_t now_ns, google::protobuf::RepeatedPtrField<v1::Frame>& frames);
+  void SetSample(uint64_t seq, const Sample& sample, v1::WriteSample& told) const;
+  void WatchTheEnd();
   void SetUnserved(int64_t measured_end_ns, v1::WriterTotals& totals) const;
 
   const TallyParams params_;
@@ -95,6 +104,10 @@ class WriterTally {
   int64_t first_start_ns_ = 0;
   uint64_t slowest_seq_ = 0;
   Sample slowest_;
+
+  // Of the measured part.
+  SlowestWrites slowest_writes_;
+  StallWatch stalls_;
 };
 
 }  // namespace plimsoll

@@ -23,6 +23,13 @@ void DropTrace(v1::Frame& frame) {
   frame.set_untraced_writes(frame.latency().count());
 }
 
+// Appends what `from` holds.
+template <typename Entry>
+void MoveAll(google::protobuf::RepeatedPtrField<Entry>& from, google::protobuf::RepeatedPtrField<Entry>& into) {
+  for (Entry& entry : from) *into.Add() = std::move(entry);
+  from.Clear();
+}
+
 }  // namespace
 
 void CoalesceFrame(v1::Frame&& later, bool keep_trace, v1::Frame& frame) {
@@ -46,6 +53,8 @@ void CoalesceFrame(v1::Frame&& later, bool keep_trace, v1::Frame& frame) {
   frame.set_cut_ns(later.cut_ns());
   for (std::string& block : *later.mutable_trace()) *frame.add_trace() = std::move(block);
   frame.set_untraced_writes(frame.untraced_writes() + later.untraced_writes());
+  MoveAll(*later.mutable_slow(), *frame.mutable_slow());
+  MoveAll(*later.mutable_stalls(), *frame.mutable_stalls());
 }
 
 void CoalesceBatch(v1::FrameBatch&& later, bool keep_trace, v1::FrameBatch& batch) {
@@ -64,7 +73,14 @@ void CoalesceBatch(v1::FrameBatch&& later, bool keep_trace, v1::FrameBatch& batc
       *batch.add_frames() = std::move(frame);
     }
   }
-  if (later.has_sample()) batch.mutable_sample()->Swap(later.mutable_sample());
+  if (!later.has_sample()) return;
+  // Counters are those of the later one; what happened since the sample before is that of both.
+  v1::HostSample& sample = *batch.mutable_sample();
+  MoveAll(*later.mutable_sample()->mutable_pauses(), *sample.mutable_pauses());
+  later.mutable_sample()->mutable_pauses()->Swap(sample.mutable_pauses());
+  later.mutable_sample()->set_recorder_late_max_ns(
+      std::max(later.sample().recorder_late_max_ns(), sample.recorder_late_max_ns()));
+  sample.Swap(later.mutable_sample());
 }
 
 void DropTraces(v1::FrameBatch& batch) {

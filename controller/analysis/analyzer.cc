@@ -17,6 +17,11 @@ absl::Status Bad(const std::string& what) {
   return absl::InvalidArgumentError(what);
 }
 
+// How long a stall lasts by the plan; 0: it does not say.
+int64_t StallOf(const v1::TestPlan& plan) {
+  return plan.stall_ns() > 0 && IsSaneMoment(plan.stall_ns()) ? plan.stall_ns() : 0;
+}
+
 const char* RecordName(const v1::JournalRecord& record) {
   switch (record.record_case()) {
     case v1::JournalRecord::kRunBegin:
@@ -146,6 +151,7 @@ absl::Status Analyzer::CheckStep(uint32_t step) const {
 absl::Status Analyzer::OnPrepared(const v1::HostPrepared& prepared) {
   PLIMSOLL_RETURN_IF_ERROR(CheckHost(prepared.host()));
   hosts_.at(prepared.host()).prepared = prepared.prepared();
+  storages_set_ = false;
   return absl::OkStatus();
 }
 
@@ -156,34 +162,48 @@ absl::Status Analyzer::OnStepBegin(const v1::StepBegin& begin) {
     if (begin.step() >= static_cast<uint32_t>(run_->steps_size())) return Bad("the run has no such step");
     if (step_ && begin.step() < step_->index()) return Bad("the step was over");
     const v1::LogStep& asked = run_->steps(static_cast<int>(begin.step()));
-    const StepShape shape{asked.block_size_bytes(), asked.duration_ns(), asked.warmup_ns(), interval_ns_};
+    const StepShape shape{asked.block_size_bytes(), asked.duration_ns(), asked.warmup_ns(), interval_ns_,
+                          StallOf(run_->plan())};
     if (shape.duration_ns <= 0 || !IsSaneMoment(shape.duration_ns) || !IsSaneMoment(shape.warmup_ns) ||
         shape.measured_intervals() > INT32_MAX || shape.warmup_intervals() > INT32_MAX) {
       return Bad("its step has lengths that no run can have");
     }
     CloseStep();
-    step_ = std::make_unique<StepStats>(begin.step(), asked, shape);
+    SetStorages();
+    step_ = std::make_unique<StepStats>(begin.step(), asked, shape, KeepsSeconds(shape));
     step_ended_ = false;
   }
-  return step_->Begin(begin);
+  return step_->Begin(begin, hosts_);
 }
 
 absl::Status Analyzer::OnFrames(const v1::HostFrames& frames) {
   PLIMSOLL_RETURN_IF_ERROR(CheckHost(frames.host()));
-  HostStep* part = nullptr;
   for (const v1::Frame& frame : frames.frames()) {
     absl::Status taken = CheckStep(frame.step());
     if (taken.ok()) {
-      part = &step_->Host(frames.host(), hosts_.at(frames.host()).qms());
-      taken = part->AddFrame(frame, step_->guard());
+      taken = step_->Host(frames.host(), hosts_.at(frames.host()).qms()).AddFrame(frame, step_->guard());
     }
     if (!taken.ok()) {
       Refuse(absl::StrCat("a frame of ", NameOf(frames.host()), "/qm", frame.qm(), ", step ",
                           uint64_t{frame.step()} + 1, ": ", std::string(taken.message())));
+    } else if (on_frame_) {
+      on_frame_(frames.host(), frame);
     }
   }
-  if (part != nullptr) part->ClosePassedSeconds();
+  if (step_) step_->ClosePassedSeconds(frames.host());
+  if (frames.has_sample()) {
+    const absl::Status taken = OnSample(frames.host(), frames.sample());
+    if (!taken.ok()) {
+      Refuse(absl::StrCat("a sample of ", NameOf(frames.host()), ", step ", uint64_t{frames.sample().step()} + 1, ": ",
+                          std::string(taken.message())));
+    }
+  }
   return absl::OkStatus();
+}
+
+absl::Status Analyzer::OnSample(uint32_t host, const v1::HostSample& sample) {
+  PLIMSOLL_RETURN_IF_ERROR(CheckStep(sample.step()));
+  return step_->AddSample(host, hosts_.at(host).qms(), sample, load_rows_left_);
 }
 
 absl::Status Analyzer::OnStepDone(const v1::HostStepDone& done) {
@@ -197,6 +217,7 @@ absl::Status Analyzer::OnStepDone(const v1::HostStepDone& done) {
     }
   }
   part.SetDone(done.done().stopped());
+  step_->Leave(done.host());
   return absl::OkStatus();
 }
 
@@ -206,6 +227,7 @@ absl::Status Analyzer::OnHostLost(const v1::HostLost& lost) {
   if (facts.lost) return Bad("a host is lost for the second time");
   facts.lost = lost;
   facts.lost_at_ns = last_ns_;
+  if (step_) step_->Leave(lost.host());
   return absl::OkStatus();
 }
 
@@ -224,6 +246,19 @@ absl::Status Analyzer::OnStepEnd(const v1::StepEnd& end) {
   return absl::OkStatus();
 }
 
+void Analyzer::SetStorages() {
+  if (!storages_set_) GroupStorages(hosts_);
+  storages_set_ = true;
+}
+
+bool Analyzer::KeepsSeconds(const StepShape& shape) {
+  // A step's last, begun second counts too.
+  const int64_t seconds = (shape.duration_ns + kNsPerSecond - 1) / kNsPerSecond;
+  if (seconds > kMaxDistributionSeconds || seconds > distribution_seconds_left_) return false;
+  distribution_seconds_left_ -= seconds;
+  return true;
+}
+
 void Analyzer::OnRunEnd(const v1::RunEnd& end) {
   run_end_ = end;
   for (const std::string& left : end.left_behind()) notes_.Add("left", absl::StrCat("Left behind: ", left));
@@ -231,8 +266,8 @@ void Analyzer::OnRunEnd(const v1::RunEnd& end) {
 
 void Analyzer::CloseStep() {
   if (!step_) return;
-  GroupStorages(hosts_);
-  const RunContext context{timeline_, hosts_, *judge_, notes_, reasons_, series_rows_left_};
+  SetStorages();
+  const RunContext context{timeline_, hosts_, *judge_, notes_, reasons_, series_rows_left_, distribution_buckets_left_};
   reports_.push_back(StepReporter(*step_, context).Make());
   const int64_t start_ns = step_->measured_start_ns();
   measured_.push_back({start_ns, start_ns + reports_.back().measured_ns()});

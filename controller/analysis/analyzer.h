@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -41,6 +43,13 @@ class Analyzer {
   // Once, after the last record.
   v1::Report Finish();
 
+  // Called with every frame that goes into the report, once it is in it, in the records' order. Nothing by default.
+  using FrameListener = std::function<void(uint32_t host, const v1::Frame& frame)>;
+  void SetFrameListener(FrameListener listener) { on_frame_ = std::move(listener); }
+
+  // The clocks as far as they are known: all of them after Finish.
+  const Timeline& timeline() const { return timeline_; }
+
  private:
   absl::Status Take(const v1::JournalRecord& record);
   absl::Status OnRunBegin(const v1::RunBegin& begin);
@@ -48,6 +57,7 @@ class Analyzer {
   absl::Status OnPrepared(const v1::HostPrepared& prepared);
   absl::Status OnStepBegin(const v1::StepBegin& begin);
   absl::Status OnFrames(const v1::HostFrames& frames);
+  absl::Status OnSample(uint32_t host, const v1::HostSample& sample);
   absl::Status OnStepDone(const v1::HostStepDone& done);
   absl::Status OnHostLost(const v1::HostLost& lost);
   absl::Status OnFault(const v1::HostFault& fault);
@@ -58,6 +68,10 @@ class Analyzer {
   absl::Status CheckHost(uint32_t host) const;
   // The running step, if it is that one.
   absl::Status CheckStep(uint32_t step) const;
+  // Sets the storage of every host.
+  void SetStorages();
+  // Whether the distribution of every second of a step of that shape is kept.
+  bool KeepsSeconds(const StepShape& shape);
   // Makes the running step's report.
   void CloseStep();
   void Refuse(const std::string& what);
@@ -79,10 +93,15 @@ class Analyzer {
   std::optional<v1::RunEnd> run_end_;
   Timeline timeline_;
   HostTable hosts_;
+  // The storages of hosts_ are those of all that was prepared.
+  bool storages_set_ = false;
   std::unique_ptr<Judge> judge_;
   NoteBook notes_;
   NoteBook reasons_;
   uint64_t series_rows_left_ = kSeriesRows;
+  int64_t distribution_seconds_left_ = kDistributionSeconds;
+  uint64_t distribution_buckets_left_ = kDistributionBuckets;
+  uint64_t load_rows_left_ = kLoadRows;
   std::unique_ptr<StepStats> step_;
   bool step_ended_ = false;
   std::vector<v1::StepReport> reports_;
@@ -91,6 +110,7 @@ class Analyzer {
     int64_t to_ns = 0;
   };
   std::vector<Stretch> measured_;
+  FrameListener on_frame_;
 };
 
 }  // namespace plimsoll

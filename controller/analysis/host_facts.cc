@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <unordered_map>
+
+#include "controller/analysis/groups.h"
 
 namespace plimsoll {
 namespace {
@@ -16,29 +17,6 @@ v1::DirectoryDescription DirectoryOf(const HostFacts& facts) {
   }
   return host.directories_size() == 1 ? host.directories(0) : v1::DirectoryDescription();
 }
-
-// Groups of hosts by their place in a list; the root of a group is its first host.
-class Groups {
- public:
-  explicit Groups(size_t hosts) : parents_(hosts) { std::iota(parents_.begin(), parents_.end(), size_t{0}); }
-
-  size_t Root(size_t host) {
-    while (parents_[host] != host) {
-      // Shortens the way for the next search.
-      parents_[host] = parents_[parents_[host]];
-      host = parents_[host];
-    }
-    return host;
-  }
-  void Join(size_t a, size_t b) {
-    const size_t root_a = Root(a);
-    const size_t root_b = Root(b);
-    parents_[std::max(root_a, root_b)] = std::min(root_a, root_b);
-  }
-
- private:
-  std::vector<size_t> parents_;
-};
 
 }  // namespace
 

@@ -16,6 +16,8 @@ bool Covers(CriterionScope scope, v1::ScopeKind kind) {
   switch (scope) {
     case CriterionScope::kCluster:
       return kind == v1::SCOPE_KIND_CLUSTER;
+    case CriterionScope::kStorage:
+      return kind == v1::SCOPE_KIND_STORAGE;
     case CriterionScope::kHost:
       return kind == v1::SCOPE_KIND_HOST;
     case CriterionScope::kQm:
@@ -110,8 +112,9 @@ void Judge::Take(Case& one, uint32_t step, const v1::ScopeReport& scope, const H
                  const SecondExtremes& extremes) {
   const Criterion& criterion = one.criterion;
   const Measured measured = Measure(criterion, scope, latency, extremes);
-  const std::string where = absl::StrCat("step ", step, scope.host().empty() ? "" : ", ", scope.host(),
-                                         scope.qm() == 0 ? "" : absl::StrCat("/qm", scope.qm()));
+  const std::string where = absl::StrCat(
+      "step ", step, scope.storage() == 0 || !scope.host().empty() ? "" : absl::StrCat(", storage ", scope.storage()),
+      scope.host().empty() ? "" : ", ", scope.host(), scope.qm() == 0 ? "" : absl::StrCat("/qm", scope.qm()));
   if (!measured.value || !std::isfinite(*measured.value)) {
     if (one.doubt.empty()) one.doubt = absl::StrCat(where, ": ", measured.missing);
     return;

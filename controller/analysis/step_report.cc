@@ -5,6 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "controller/analysis/step_slowest.h"
+#include "controller/analysis/step_stalls.h"
 
 namespace plimsoll {
 namespace {
@@ -15,10 +17,6 @@ constexpr double kRingWaitShare = 0.001;
 constexpr double kAccountedTolerancePercent = 1;
 // A clock whose smallest step is more than this share of the median cannot tell latencies apart.
 constexpr double kClockStepShare = 0.01;
-
-uint32_t WholeSeconds(int64_t length_ns) {
-  return static_cast<uint32_t>(std::min(length_ns / kNsPerSecond, kMaxSeriesSeconds));
-}
 
 std::string WriterName(const std::string& host, uint32_t qm) {
   return absl::StrCat(host, "/qm", qm);
@@ -61,8 +59,8 @@ ScopeSums StepReporter::AddWriters(uint32_t host, const HostFacts& facts, HostSt
     MeasuredStretch own = stretch;
     if (!part.done()) own.measured_ns = writer->covered_ns();
     const ScopeSums sums = SumsOfWriter(*writer, host, qm, own, facts.rate_per_second());
-    CheckWriter(facts.label(), qm, *writer, sums);
-    AddScope({v1::SCOPE_KIND_QM, facts.label(), qm, facts.storage}, sums, nullptr);
+    CheckWriter(host, facts.label(), qm, *writer, sums);
+    AddScope({v1::SCOPE_KIND_QM, facts.label(), qm, facts.storage}, sums, &part.percentiles().qm(qm));
     all.Merge(sums);
   }
   if (!part.done()) all.data_until_ns = part.all_covered_ns();
@@ -98,7 +96,8 @@ v1::StepReport StepReporter::Make() {
     HostStep& part = stats_.hosts().at(number);
     ScopeSums sums = AddWriters(number, facts, part);
     CheckHost(facts, sums);
-    AddScope({v1::SCOPE_KIND_HOST, facts.label(), 0, facts.storage}, sums, &part.percentiles());
+    AddDistribution({v1::SCOPE_KIND_HOST, facts.label(), 0, facts.storage}, sums);
+    AddScope({v1::SCOPE_KIND_HOST, facts.label(), 0, facts.storage}, sums, &part.percentiles().host());
     AddInFlight(number, facts, part);
     // A second that a lost host did not live to see is a whole second of the others all the same.
     const bool gone = any_done ? !part.done() : facts.lost.has_value();
@@ -106,19 +105,27 @@ v1::StepReport StepReporter::Make() {
     if (facts.storage != 0) storages[facts.storage].Merge(sums);
     cluster.Merge(sums);
   }
+  stats_.percentiles().Finish();
   for (auto& [number, sums] : storages) {
     sums.whole_ns = std::min(sums.whole_ns, sums.measured_ns);
-    AddScope({v1::SCOPE_KIND_STORAGE, "", 0, number}, sums, nullptr);
+    AddScope({v1::SCOPE_KIND_STORAGE, "", 0, number}, sums, StoragePercentiles(number));
+    if (storages.size() > 1) AddDistribution({v1::SCOPE_KIND_STORAGE, "", 0, number}, sums);
   }
   cluster.whole_ns = std::min(cluster.whole_ns, cluster.measured_ns);
-  stats_.cluster_percentiles().Finish();
-  AddScope({v1::SCOPE_KIND_CLUSTER, "", 0, 0}, cluster, nullptr);
+  AddScope({v1::SCOPE_KIND_CLUSTER, "", 0, 0}, cluster, &stats_.percentiles().cluster());
+  AddDistribution({v1::SCOPE_KIND_CLUSTER, "", 0, 0}, cluster);
   report_.set_measured_ns(cluster.measured_ns);
+  AddSlowest(stats_, run_, report_);
+  AddStalls(stats_, run_, report_);
+  AddSeconds(cluster);
+  AddFairness();
+  AddTrend(cluster);
+  AddLoad();
   return std::move(report_);
 }
 
-void StepReporter::AddScope(const Named& name, const ScopeSums& sums, const HostPercentiles* percentiles) {
-  const SecondExtremes extremes = sums.series.Extremes(WholeSeconds(sums.whole_ns));
+void StepReporter::AddScope(const Named& name, const ScopeSums& sums, const SecondTable* percentiles) {
+  const SecondExtremes extremes = sums.series.Extremes(WholeSecondsIn(sums.whole_ns));
   v1::ScopeReport& scope = *report_.add_scopes();
   scope = MakeScopeReport(sums, stats_.shape().block_size_bytes, extremes);
   scope.set_kind(name.kind);
@@ -135,17 +142,7 @@ void StepReporter::AddScope(const Named& name, const ScopeSums& sums, const Host
 
 void StepReporter::SetSlowest(const ScopeSums& sums, v1::ScopeReport& scope) const {
   if (!sums.slowest || !run_.hosts.contains(sums.slowest_host)) return;
-  v1::SlowestReport& slowest = *scope.mutable_slowest();
-  slowest.set_host(run_.hosts.at(sums.slowest_host).label());
-  slowest.set_qm(sums.slowest_qm);
-  slowest.set_number(sums.slowest->seq());
-  slowest.set_extent(sums.slowest->extent());
-  slowest.set_offset_bytes(sums.slowest->offset_bytes());
-  slowest.set_latency_ns(sums.slowest->latency_ns());
-  if (const auto moment = run_.timeline.ToTimeline(sums.slowest_host, sums.slowest->start_ns())) {
-    *slowest.mutable_start() = run_.timeline.ToUtc(moment->local_ns);
-    slowest.set_error_ns(moment->error_ns);
-  }
+  *scope.mutable_slowest() = MakeSlowestReport(run_, sums.slowest_host, sums.slowest_qm, *sums.slowest);
 }
 
 void StepReporter::AddInFlight(uint32_t host, const HostFacts& facts, const HostStep& part) {
@@ -200,7 +197,7 @@ void StepReporter::AddStartSkew() {
   }
 }
 
-void StepReporter::CheckWriter(const std::string& label, uint32_t qm, const WriterStats& writer,
+void StepReporter::CheckWriter(uint32_t host, const std::string& label, uint32_t qm, const WriterStats& writer,
                                const ScopeSums& sums) {
   const std::string who = absl::StrCat(WriterName(label, qm), ", ", StepName(), ": ");
   if (const std::string difference = writer.Disagreement(); !difference.empty()) {
@@ -214,6 +211,8 @@ void StepReporter::CheckWriter(const std::string& label, uint32_t qm, const Writ
   }
   const auto measured_ns = static_cast<double>(sums.measured_ns);
   if (static_cast<double>(sums.ring_full_wait_ns) > kRingWaitShare * measured_ns) {
+    double& share = ring_wait_share_[host];
+    share = std::max(share, static_cast<double>(sums.ring_full_wait_ns) / std::max(measured_ns, 1.0));
     run_.reasons.Add(
         "ring", absl::StrFormat("%sthe harness was the bottleneck: the writer waited %.2f %% of the time "
                                 "(%s times) for its recorder.",

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 
 #include "controller/analysis/host_facts.h"
 #include "controller/analysis/judge.h"
 #include "controller/analysis/note_book.h"
 #include "controller/analysis/scope_sums.h"
+#include "controller/analysis/second_table.h"
 #include "controller/analysis/step_stats.h"
 #include "controller/analysis/timeline.h"
 #include "plimsoll/v1/report.pb.h"
@@ -24,6 +26,8 @@ struct RunContext {
   NoteBook& reasons;
   // Rows that series may still take; see kSeriesRows.
   uint64_t& series_rows_left;
+  // Buckets that distributions may still take; see kDistributionBuckets.
+  uint64_t& distribution_buckets_left;
 };
 
 // Rows of all series of a report: enough for 64 writers and 16 hosts for 17 hours.
@@ -47,13 +51,23 @@ class StepReporter {
 
   MeasuredStretch StretchOf(uint32_t host, const HostStep& part) const;
   ScopeSums AddWriters(uint32_t host, const HostFacts& facts, HostStep& part);
-  void AddScope(const Named& name, const ScopeSums& sums, const HostPercentiles* percentiles);
-  void AddSeries(const Named& name, const ScopeSums& sums, const HostPercentiles* percentiles);
+  // `percentiles` is null where those of the scope's seconds are not known.
+  void AddScope(const Named& name, const ScopeSums& sums, const SecondTable* percentiles);
+  void AddSeries(const Named& name, const ScopeSums& sums, const SecondTable* percentiles);
+  // Of the hosts that took part; null where it is not known.
+  const SecondTable* StoragePercentiles(uint32_t storage) const;
+  void AddDistribution(const Named& name, const ScopeSums& sums);
+  // The distribution of each second of the cluster.
+  void AddSeconds(const ScopeSums& cluster);
+  void AddFairness();
+  void AddTrend(const ScopeSums& cluster);
+  void AddLoad();
   void SetSlowest(const ScopeSums& sums, v1::ScopeReport& scope) const;
   void AddInFlight(uint32_t host, const HostFacts& facts, const HostStep& part);
   void AddStartSkew();
   // Notes and reasons that follow from one writer or one host.
-  void CheckWriter(const std::string& label, uint32_t qm, const WriterStats& writer, const ScopeSums& sums);
+  void CheckWriter(uint32_t host, const std::string& label, uint32_t qm, const WriterStats& writer,
+                   const ScopeSums& sums);
   void CheckHost(const HostFacts& facts, const ScopeSums& sums);
   void PlanSeries();
   uint32_t RowsFor(const ScopeSums& sums) const;
@@ -66,6 +80,9 @@ class StepReporter {
   bool series_of_qms_ = true;
   bool series_of_hosts_ = true;
   bool series_of_cluster_ = true;
+  // By number of the host: largest share of its time that a writer waited for its recorder, where that is too much.
+  std::map<uint32_t, double> ring_wait_share_;
+  bool distributions_missing_ = false;
 };
 
 }  // namespace plimsoll

@@ -42,7 +42,7 @@ void StepReporter::PlanSeries() {
   }
 }
 
-void StepReporter::AddSeries(const Named& name, const ScopeSums& sums, const HostPercentiles* percentiles) {
+void StepReporter::AddSeries(const Named& name, const ScopeSums& sums, const SecondTable* percentiles) {
   const bool cluster = name.kind == v1::SCOPE_KIND_CLUSTER;
   const bool wanted = cluster ? series_of_cluster_ : name.kind == v1::SCOPE_KIND_QM ? series_of_qms_ : series_of_hosts_;
   if (!wanted) return;
@@ -52,7 +52,6 @@ void StepReporter::AddSeries(const Named& name, const ScopeSums& sums, const Hos
   series.set_qm(name.qm);
   series.set_storage(name.storage);
   const uint64_t block_size_bytes = stats_.shape().block_size_bytes;
-  const bool has_percentiles = cluster || percentiles != nullptr;
   uint64_t coalesced_seconds = 0;
   const auto add = [&](uint32_t second, const WriteSums& row, const SecondQuantiles& quantiles) {
     series.add_second(second);
@@ -60,9 +59,9 @@ void StepReporter::AddSeries(const Named& name, const ScopeSums& sums, const Hos
     series.add_bytes(row.writes * block_size_bytes);
     series.add_latency_sum_ns(row.latency_sum_ns);
     series.add_latency_max_ns(row.latency_max_ns);
-    if (!has_percentiles) return;
     series.add_p50_ns(quantiles.p50_ns);
     series.add_p99_ns(quantiles.p99_ns);
+    series.add_p99_9_ns(quantiles.p99_9_ns);
   };
   const auto mark = [&](int64_t length_ns) -> v1::IrregularRow& {
     v1::IrregularRow& irregular = *series.add_irregular();
@@ -75,8 +74,7 @@ void StepReporter::AddSeries(const Named& name, const ScopeSums& sums, const Hos
   sums.series.ForEachRow(rows, [&](const SeriesRow& row) {
     const bool wide = row.first != row.last;
     SecondQuantiles quantiles;
-    if (!wide && cluster) quantiles = stats_.cluster_percentiles().Get(row.first);
-    if (!wide && percentiles != nullptr) quantiles = percentiles->Get(row.first);
+    if (!wide && percentiles != nullptr) quantiles = percentiles->Get(row.first, row.sums.latency_max_ns);
     add(row.first, row.sums, quantiles);
     const int64_t end_ns = std::min((int64_t{row.last} + 1) * kNsPerSecond, sums.measured_ns);
     const int64_t length_ns = std::max<int64_t>(end_ns - int64_t{row.first} * kNsPerSecond, 0);

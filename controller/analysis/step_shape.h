@@ -15,6 +15,8 @@ struct StepShape {
   int64_t duration_ns = 0;
   int64_t warmup_ns = 0;
   int64_t interval_ns = 250 * kNsPerMs;
+  // How long a stall lasts at least, as the plan says; 0: it says nothing.
+  int64_t stall_ns = 0;
 
   // Numbers of regular intervals are 0 ... measured_intervals() - 1, those of the warm-up -warmup_intervals() ... -1.
   int64_t measured_intervals() const { return (duration_ns + interval_ns - 1) / interval_ns; }
@@ -37,6 +39,10 @@ inline int64_t Clamp64(Int128 value) {
 
 // Series hold at most this many seconds of a step: ten days.
 inline constexpr int64_t kMaxSeriesSeconds = 864'000;
+
+inline uint32_t WholeSecondsIn(int64_t length_ns) {
+  return static_cast<uint32_t>(std::clamp<int64_t>(length_ns / kNsPerSecond, 0, kMaxSeriesSeconds));
+}
 
 // Moments and lengths that a sane clock can show; beyond them arithmetic could overflow, so that they are refused.
 inline constexpr int64_t kMaxMomentNs = int64_t{1} << 61;

@@ -18,19 +18,29 @@ absl::Status HostStep::AddFrame(const v1::Frame& frame, SumGuard& guard) {
   if (done_) return absl::InvalidArgumentError("a frame after the step's end");
   WriterStats* writer = Writer(frame.qm());
   if (writer == nullptr) return absl::InvalidArgumentError("a writer that the host does not have");
+  PLIMSOLL_RETURN_IF_ERROR(stalls_.Check(frame));
   PLIMSOLL_RETURN_IF_ERROR(writer->Add(frame, guard));
+  if (!frame.stalls().empty()) {
+    const Histogram& latency = writer->latency();
+    stalls_.Take(frame, static_cast<int64_t>(latency.PercentileNs(50)), latency.count());
+  }
   PLIMSOLL_ASSIGN_OR_RETURN(const FramePart part, writer->PartOf(frame));
   if (part != FramePart::kMeasured || frame.latency().count() == 0) return absl::OkStatus();
   const int64_t first = shape_.SecondOf(frame.first_interval());
   const int64_t last = shape_.SecondOf(frame.first_interval() + std::max<int64_t>(frame.interval_count(), 1) - 1);
   if (last >= kMaxSeriesSeconds) return absl::OkStatus();
   if (first == last) {
-    percentiles_.Add(static_cast<uint32_t>(first), frame.latency());
+    percentiles_.Add(frame.qm(), static_cast<uint32_t>(first), frame.latency());
   } else {
     // The series has one row for all of them, and its percentiles are not known.
-    percentiles_.Spoil(static_cast<uint32_t>(first));
+    percentiles_.Spoil(frame.qm(), static_cast<uint32_t>(first));
   }
   return absl::OkStatus();
+}
+
+absl::Status HostStep::AddSample(const v1::HostSample& sample) {
+  if (done_) return absl::InvalidArgumentError("a sample after the step's end");
+  return stalls_.AddPauses(sample);
 }
 
 absl::Status HostStep::SetTotals(const v1::WriterTotals& totals, SumGuard& guard) {
@@ -39,9 +49,11 @@ absl::Status HostStep::SetTotals(const v1::WriterTotals& totals, SumGuard& guard
   return writer->SetTotals(totals, guard);
 }
 
-void HostStep::ClosePassedSeconds() {
-  const int64_t second = shape_.SecondOf(std::max<int64_t>(all_covered_ns() / shape_.interval_ns, 0));
-  percentiles_.CloseBelow(static_cast<uint32_t>(std::min(second, kMaxSeriesSeconds)));
+uint32_t HostStep::ClosePassedSeconds() {
+  const int64_t passed = shape_.SecondOf(std::max<int64_t>(all_covered_ns() / shape_.interval_ns, 0));
+  const auto second = static_cast<uint32_t>(std::min(passed, kMaxSeriesSeconds));
+  percentiles_.CloseBelow(second);
+  return second;
 }
 
 void HostStep::SetDone(const std::string& stopped) {
@@ -63,17 +75,41 @@ int64_t HostStep::all_covered_ns() const {
   return covered_ns;
 }
 
-absl::Status StepStats::Begin(const v1::StepBegin& begin) {
+absl::Status StepStats::Begin(const v1::StepBegin& begin, const HostTable& hosts) {
   if (!IsSaneMoment(begin.start_ns())) return absl::InvalidArgumentError("a start that no clock shows");
   for (const int64_t start_ns : begin.host_start_ns()) {
     if (!IsSaneMoment(start_ns)) return absl::InvalidArgumentError("a host's start that no clock shows");
   }
   begin_ = begin;
+  std::map<uint32_t, uint32_t> storages;
+  for (const auto& [number, facts] : hosts) {
+    if (IsArmed(number) && !facts.lost) storages[number] = facts.storage;
+  }
+  percentiles_.Expect(storages);
   return absl::OkStatus();
 }
 
 HostStep& StepStats::Host(uint32_t host, uint32_t qms) {
-  return hosts_.try_emplace(host, shape_, qms, cluster_percentiles_).first->second;
+  return hosts_.try_emplace(host, shape_, qms, percentiles_.SinksOf(host), stall_budget_).first->second;
+}
+
+void StepStats::ClosePassedSeconds(uint32_t host) {
+  const auto found = hosts_.find(host);
+  if (found != hosts_.end()) percentiles_.Pass(host, found->second.ClosePassedSeconds());
+}
+
+absl::Status StepStats::AddSample(uint32_t host, uint32_t qms, const v1::HostSample& sample, uint64_t& rows_left) {
+  PLIMSOLL_RETURN_IF_ERROR(Host(host, qms).AddSample(sample));
+  const std::optional<int64_t> start_ns = HostStartNs(host);
+  if (!start_ns) return absl::OkStatus();
+  const auto load = loads_.try_emplace(host, *start_ns, *start_ns + shape_.warmup_ns, qms).first;
+  return load->second.Add(sample, rows_left);
+}
+
+void StepStats::Leave(uint32_t host) {
+  const auto found = hosts_.find(host);
+  if (found != hosts_.end()) found->second.Finish();
+  percentiles_.Leave(host);
 }
 
 std::optional<int64_t> StepStats::HostStartNs(uint32_t host) const {

@@ -8,7 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "controller/analysis/host_facts.h"
+#include "controller/analysis/host_load.h"
+#include "controller/analysis/host_stalls.h"
 #include "controller/analysis/second_percentiles.h"
+#include "controller/analysis/step_percentiles.h"
 #include "controller/analysis/step_shape.h"
 #include "controller/analysis/writer_stats.h"
 #include "plimsoll/v1/agent.pb.h"
@@ -19,21 +23,24 @@ namespace plimsoll {
 // One host's part of a step.
 class HostStep {
  public:
-  HostStep(const StepShape& shape, uint32_t qms, ClusterPercentiles& cluster)
-      : shape_(shape), percentiles_(cluster), writers_(qms) {}
+  HostStep(const StepShape& shape, uint32_t qms, const PercentileSinks& sinks, StallBudget& stalls)
+      : shape_(shape), percentiles_(qms, sinks), stalls_(shape, stalls), writers_(qms) {}
 
   // What is wrong with a frame comes back as INVALID_ARGUMENT, and the frame changes nothing.
   absl::Status AddFrame(const v1::Frame& frame, SumGuard& guard);
   absl::Status SetTotals(const v1::WriterTotals& totals, SumGuard& guard);
-  // Closes the seconds that all writers have passed.
-  void ClosePassedSeconds();
+  // What is wrong with a sample comes back as INVALID_ARGUMENT, and the sample changes nothing.
+  absl::Status AddSample(const v1::HostSample& sample);
+  // Closes the seconds that all writers have passed, and returns the first that they have not.
+  uint32_t ClosePassedSeconds();
   void SetDone(const std::string& stopped);
-  // Called once, before the percentiles are asked for.
+  // Closes all seconds: nothing more comes.
   void Finish() { percentiles_.Finish(); }
 
   // Writers by number - 1; null where nothing was heard of one.
   const std::vector<std::unique_ptr<WriterStats>>& writers() const { return writers_; }
   const HostPercentiles& percentiles() const { return percentiles_; }
+  HostStalls& stalls() { return stalls_; }
   // The host said that the step is over.
   bool done() const { return done_; }
   // Why its writers were stopped before the step's end; empty: they were not.
@@ -47,6 +54,7 @@ class HostStep {
 
   StepShape shape_;
   HostPercentiles percentiles_;
+  HostStalls stalls_;
   std::vector<std::unique_ptr<WriterStats>> writers_;
   bool done_ = false;
   std::string stopped_;
@@ -55,14 +63,22 @@ class HostStep {
 // One step. Not thread-safe.
 class StepStats {
  public:
-  StepStats(uint32_t index, const v1::LogStep& step, const StepShape& shape)
-      : index_(index), step_(step), shape_(shape) {}
+  // `keep_seconds`: the distribution of every second is kept.
+  StepStats(uint32_t index, const v1::LogStep& step, const StepShape& shape, bool keep_seconds)
+      : index_(index), step_(step), shape_(shape), percentiles_(keep_seconds) {}
 
   // The common start, and each host's; a later one replaces the first. INVALID_ARGUMENT where no clock shows them.
-  absl::Status Begin(const v1::StepBegin& begin);
+  // Storages of `hosts` are set.
+  absl::Status Begin(const v1::StepBegin& begin, const HostTable& hosts);
   void End(const std::string& cut_short) { cut_short_ = cut_short; }
   // The host's part, made where there is none.
   HostStep& Host(uint32_t host, uint32_t qms);
+  // All frames of one message of the host were added.
+  void ClosePassedSeconds(uint32_t host);
+  // What is wrong with a sample comes back as INVALID_ARGUMENT. One of a host that was not armed tells nothing.
+  absl::Status AddSample(uint32_t host, uint32_t qms, const v1::HostSample& sample, uint64_t& rows_left);
+  // The host tells nothing more.
+  void Leave(uint32_t host);
 
   uint32_t index() const { return index_; }
   const v1::LogStep& step() const { return step_; }
@@ -71,7 +87,10 @@ class StepStats {
   SumGuard& guard() { return guard_; }
   // Parts of the hosts that told something, by number of the host.
   std::map<uint32_t, HostStep>& hosts() { return hosts_; }
-  ClusterPercentiles& cluster_percentiles() { return cluster_percentiles_; }
+  StepPercentiles& percentiles() { return percentiles_; }
+  const StallBudget& stall_budget() const { return stall_budget_; }
+  // Of the hosts that told something of their load.
+  const std::map<uint32_t, HostLoad>& loads() const { return loads_; }
   // Whether the host was told to start.
   bool IsArmed(uint32_t host) const { return HostStartNs(host).has_value(); }
   // Start of the measured part on the timeline, and in a host's clock; nothing where the host was not armed.
@@ -87,8 +106,11 @@ class StepStats {
   v1::StepBegin begin_;
   std::string cut_short_;
   SumGuard guard_;
-  ClusterPercentiles cluster_percentiles_;  // before the hosts, which refer to it
+  // Before the hosts, which refer to them.
+  StepPercentiles percentiles_;
+  StallBudget stall_budget_;
   std::map<uint32_t, HostStep> hosts_;
+  std::map<uint32_t, HostLoad> loads_;
 };
 
 }  // namespace plimsoll

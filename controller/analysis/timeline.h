@@ -28,6 +28,9 @@ class Timeline {
   // Probes with moments that no clock can show are counted and left out.
   void AddProbes(const v1::ProbeBatch& batch);
 
+  // What a host's clock is trusted with: the most by which its rate may differ, in parts per million.
+  double max_slew_ppm() const { return max_slew_ppm_; }
+
   // UTC of a moment of the timeline.
   google::protobuf::Timestamp ToUtc(int64_t timeline_ns) const;
   // A moment of a host's clock on the timeline; nothing where no probe of the host was answered.

@@ -9,6 +9,8 @@
 namespace plimsoll {
 namespace {
 
+constexpr size_t kSlowestKept = 10;
+
 absl::Status Bad(const std::string& what) {
   return absl::InvalidArgumentError(what);
 }
@@ -33,6 +35,21 @@ WriteSums SumsOf(const v1::Distribution& latency) {
 // Whether a moment can be used; 0 stands for none.
 bool SaneOrNone(int64_t moment_ns) {
   return moment_ns == 0 || IsSaneMoment(moment_ns);
+}
+
+// Slow writes must be writes of the frame.
+absl::Status CheckSlow(const v1::Frame& frame) {
+  uint64_t last_seq = 0;
+  for (const v1::WriteSample& write : frame.slow()) {
+    // Below zero wraps around, and is too much.
+    if (write.seq() <= last_seq || write.seq() - frame.first_seq() >= frame.latency().count() ||
+        write.latency_ns() > frame.latency().max_ns()) {
+      return Bad("a slow write that is none of the frame's");
+    }
+    if (!IsSaneMoment(write.start_ns())) return Bad("a slow write at a time that no clock shows");
+    last_seq = write.seq();
+  }
+  return absl::OkStatus();
 }
 
 uint64_t Magnitude(int64_t value) {
@@ -76,7 +93,15 @@ absl::Status WriterStats::Check(const v1::Frame& frame) const {
                                frame.slowest().start_ns()}) {
     if (!SaneOrNone(moment)) return Bad("a moment that no clock shows");
   }
-  return absl::OkStatus();
+  return CheckSlow(frame);
+}
+
+void WriterStats::KeepSlow(const v1::Frame& frame) {
+  // Frames and the samples in them come in order: where the sort changes nothing the earlier one is in front.
+  slow_.insert(slow_.end(), frame.slow().begin(), frame.slow().end());
+  std::stable_sort(slow_.begin(), slow_.end(),
+                   [](const v1::WriteSample& a, const v1::WriteSample& b) { return a.latency_ns() > b.latency_ns(); });
+  if (slow_.size() > kSlowestKept) slow_.resize(kSlowestKept);
 }
 
 absl::Status WriterStats::Add(const v1::Frame& frame, SumGuard& guard) {
@@ -110,6 +135,7 @@ absl::Status WriterStats::Add(const v1::Frame& frame, SumGuard& guard) {
         (!slowest_ || slowest_->latency_ns() < latency.max_ns())) {
       slowest_ = frame.slowest();
     }
+    if (!frame.slow().empty()) KeepSlow(frame);
   } else {
     warmup_.Merge(SumsOf(latency));
     warmup_bytes_ += frame.bytes();

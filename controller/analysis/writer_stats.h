@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -43,6 +45,8 @@ class WriterStats {
   uint64_t ring_full_wait_ns() const { return ring_full_wait_ns_; }
   // Slowest measured write; absent where there was none or no frame told it.
   const std::optional<v1::WriteSample>& slowest() const { return slowest_; }
+  // The ten slowest of the measured part, as far as frames told them; the slowest first, of equal ones the earlier.
+  const std::vector<v1::WriteSample>& slow() const { return slow_; }
   // End of the last measured write, agent's clock; 0: none.
   int64_t last_end_ns() const { return last_end_ns_; }
   // Start of the writer's very first write, agent's clock; 0: not known.
@@ -62,6 +66,7 @@ class WriterStats {
  private:
   absl::Status Check(const v1::Frame& frame) const;
   void AddToSeries(const v1::Frame& frame);
+  void KeepSlow(const v1::Frame& frame);
 
   StepShape shape_;
   Histogram latency_;
@@ -76,6 +81,7 @@ class WriterStats {
   uint64_t ring_full_waits_ = 0;
   uint64_t ring_full_wait_ns_ = 0;
   std::optional<v1::WriteSample> slowest_;
+  std::vector<v1::WriteSample> slow_;
   int64_t first_start_ns_ = 0;
   int64_t last_end_ns_ = 0;
   int64_t in_flight_since_ns_ = 0;

@@ -10,6 +10,7 @@
 #include "controller/analysis/analyzer.h"
 #include "controller/analysis/judge.h"
 #include "controller/cli/outputs.h"
+#include "controller/cli/view_flags.h"
 #include "controller/render/json.h"
 #include "controller/render/text.h"
 #include "controller/run/exit_code.h"
@@ -22,16 +23,25 @@ struct ReportFlags {
   std::string directory;
   bool json = false;
   bool print_only = false;
+  ViewFlags view;
 };
 
-int ReportMain(const ReportFlags& flags, CommandLine& line) {
+int ReportMain(ReportFlags& flags, CommandLine& line) {
+  if (const absl::Status status = flags.view.Read(); !status.ok()) return PrintError(line, status, Exit::kWrong);
+
   const bool is_file = std::filesystem::is_regular_file(flags.directory);
   const std::string journal = is_file ? flags.directory : flags.directory + "/journal";
   Analyzer analyzer;
+  std::unique_ptr<IntervalPrinter> intervals;
+  if (flags.view.interval_ns > 0) {
+    intervals = std::make_unique<IntervalPrinter>(flags.view.interval_ns,
+                                                  [&line](const std::string& text) { line.out << text << "\n"; });
+  }
   uint64_t records = 0;
   const absl::StatusOr<JournalEnd> end = ReadJournal(journal, [&](const v1::JournalRecord& record) {
     ++records;
     analyzer.Add(record);
+    if (intervals) intervals->Add(record);
   });
   if (!end.ok() && end.status().code() != absl::StatusCode::kDataLoss) {
     return PrintError(line, end.status(), Exit::kWrong);
@@ -43,8 +53,12 @@ int ReportMain(const ReportFlags& flags, CommandLine& line) {
     analyzer.AddDamage(absl::StrCat("The journal is cut off at byte ", FormatCount(end->bytes), "."));
   }
   if (records == 0) return PrintError(line, journal + ": holds no record of a run yet", Exit::kWrong);
+  if (intervals) {
+    intervals->Finish();
+    line.out << "\n";
+  }
   const v1::Report report = analyzer.Finish();
-  line.out << (flags.json ? RenderJson(report) : RenderText(report)) << std::flush;
+  line.out << (flags.json ? RenderJson(report) : RenderText(report, flags.view.histogram_rows)) << std::flush;
   if (!line.out) PrintError(line, "standard output could not be written", Exit::kInconclusive);
   if (!flags.print_only && !is_file) {
     if (const absl::Status written = WriteReportFiles(flags.directory, report); !written.ok()) {
@@ -60,8 +74,10 @@ void AddReportCommand(CLI::App& app, CommandLine& line) {
   auto flags = std::make_shared<ReportFlags>();
   CLI::App* command = app.add_subcommand("report", "Make every output of a run again, from its journal alone");
   command->add_option("DIR", flags->directory, "Directory of the results, or a journal")->required();
-  command->add_flag("--json", flags->json, "Print the report as JSON instead of text");
+  CLI::Option* json = command->add_flag("--json", flags->json, "Print the report as JSON instead of text");
   command->add_flag("--print-only", flags->print_only, "Print only; leave the files as they are");
+  flags->view.AddTo(*command, "before the report");
+  json->excludes("--interval")->excludes("--histogram");
   command->footer("Example:\n  plimsoll report plimsoll-results/20261120T192011Z-7f3a21");
   command->callback([flags, &line] { line.action = [flags, &line] { return ReportMain(*flags, line); }; });
 }

@@ -23,6 +23,7 @@
 #include "controller/analysis/judge.h"
 #include "controller/cli/outputs.h"
 #include "controller/cli/plan_flags.h"
+#include "controller/cli/view_flags.h"
 #include "controller/plan/plan_check.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/plan/plan_yaml.h"
@@ -47,6 +48,7 @@ struct RunFlags {
   bool json = false;
   bool quiet = false;
   bool dry_run = false;
+  ViewFlags view;
 };
 
 std::string RandomHex(size_t bytes) {
@@ -120,6 +122,12 @@ class Run {
     for (const std::string& note : PlanNotes(plan_)) progress_.Warn(note);
     WarnOfSharedResults(results->path());
     RunLog log(*std::move(journal), clock_);
+    if (flags_.view.interval_ns > 0) {
+      progress_.LeaveOutRunningLines();
+      intervals_ = std::make_unique<IntervalPrinter>(flags_.view.interval_ns,
+                                                     [this](const std::string& text) { progress_.Line(text); });
+      log.Watch([this](const v1::JournalRecord& record) { intervals_->Add(record); });
+    }
     std::optional<Failure> failure = Conduct(log);
     progress_.Clear();
     if (left_) {
@@ -193,7 +201,7 @@ class Run {
     const v1::Report report = log.analyzer().Finish();
     absl::Status written = WriteReportFiles(results.path(), report);
     if (!flags_.csv_file.empty()) written.Update(WriteFile(flags_.csv_file, RenderMqldtCsv(report)));
-    line_.out << (flags_.json ? RenderJson(report) : RenderText(report));
+    line_.out << (flags_.json ? RenderJson(report) : RenderText(report, flags_.view.histogram_rows));
     if (!flags_.json) line_.out << "Results in " << results.path() << "\n";
     line_.out.flush();
     int code = ExitCode(report);
@@ -254,13 +262,15 @@ class Run {
   EventQueue events_;
   const Interrupts interrupts_{events_};
   Progress progress_;
+  std::unique_ptr<IntervalPrinter> intervals_;
   std::vector<v1::LogWorkload> workloads_;
   std::unique_ptr<ChildAgent> child_;
   std::unique_ptr<Fleet> fleet_;
   bool left_ = false;
 };
 
-int RunMain(const RunFlags& flags, CommandLine& line) {
+int RunMain(RunFlags& flags, CommandLine& line) {
+  if (const absl::Status status = flags.view.Read(); !status.ok()) return PrintError(line, status, Exit::kWrong);
   absl::StatusOr<v1::TestPlan> plan = LoadPlan(flags);
   if (!plan.ok()) return PrintError(line, plan.status(), Exit::kWrong);
   if (!flags.csv_file.empty()) {
@@ -282,8 +292,10 @@ void AddRunCommand(CLI::App& app, CommandLine& line) {
       ->type_name("DIR");
   command->add_option("--csv-file,--csvFile", flags->csv_file, "Also write mqldt's CSV columns to this file")
       ->type_name("FILE");
-  command->add_flag("--json", flags->json, "Print the report as JSON instead of text");
+  CLI::Option* json = command->add_flag("--json", flags->json, "Print the report as JSON instead of text");
   command->add_flag("--quiet,-q", flags->quiet, "No progress on standard error");
+  flags->view.AddTo(*command, "on standard error instead of the progress");
+  json->excludes("--histogram");
   command->add_flag("--dry-run", flags->dry_run, "Show hosts, directories, files and bytes; touch nothing");
   command->footer(
       "Examples:\n"

@@ -1,26 +1,33 @@
-// One chart: lines or stacked areas by dygraphs, with buttons that show and hide its series, values where the pointer or the
-// keyboard is, and a table behind it.
+// One chart: lines or stacked areas by dygraphs, with buttons that show and hide its series, values where the pointer
+// or the keyboard is, and a table behind it.
 //
-// dygraphs is given names of our own for the series ("s0"), never text from elsewhere: it makes HTML from what it is given.
+// dygraphs is given names of our own for the series ("s0"), never text from elsewhere: it makes HTML from what it is
+// given.
 'use strict';
 
 // dygraphs' own legend sets a style in a way that the page's policy forbids; ours are buttons.
 Dygraph.PLUGINS = Dygraph.PLUGINS.filter((plugin) => plugin !== Dygraph.Plugins.Legend);
 
-plimsoll.THINNED = 'So long a run is thinned here: of each stretch, the seconds with the smallest and the largest figures. timeline.csv has all.';
+plimsoll.THINNED =
+    'So long a run is thinned here: of each stretch, the seconds with the smallest and the largest figures. ' +
+    'timeline.csv has all.';
 
 plimsoll.Chart = class {
   // options:
-  //   name       what the chart shows, for its table and for those who cannot see it
-  //   x          positions, rising; series: [{name, values: as long as x, null where there is none, color: a token of
-  //              base.css, dash: [on, off] or nothing, hidden}]
-  //   range      plimsoll.Range that the chart shows, alone or with others
-  //   xTitle, xText(x, row), xTicks(from, to, pixels)
-  //   yTitle, yTick(value) for the axis, yText(value) with its unit
-  //   thinned: true where rows are left out; nothing: what stands there without rows
-  //   stacked, log, steps (draws steps), points (draws them): true where wanted; underlays: [draw(context, area, toX, toY)]
+  // - name: what the chart shows, for its table and for those who cannot see it
+  // - x: positions, rising; xTitle; xText(x, row) for people; xTicks(from, to, pixels), their labels xWidth pixels wide
+  // - series: [{name, values: as long as x, null where there is none, color: a token of base.css, dash: [on, off] or
+  //   nothing, hidden, help}]
+  // - range: the plimsoll.Range that the chart shows, alone or with others
+  // - yTitle; yTick(value) for the axis; yText(value) with its unit
+  // - stacked, log, steps, points: true where areas are stacked, the axis is logarithmic, lines are steps, points drawn
+  // - underlays: [draw(context, area, toX, toY)], behind the lines; null ones are left out
+  // - floor: as long as x, values that the axis must reach down to once setFloor(true) was called
+  // - breaks: rows before which lines end
+  // - tableRows: a Set of the rows that the table has, where that is not all
+  // - thinned: true where rows are left out; nothing: what stands there without rows; height in pixels
   constructor(options) {
-    this.options = { steps: false, points: false, stacked: false, log: false, height: 240, ...options };
+    this.options = {steps: false, points: false, stacked: false, log: false, height: 240, xWidth: 64, ...options};
     this.visible = options.series.map((one) => !one.hidden);
     this.underlays = (options.underlays || []).filter((draw) => draw !== null);
     this.row = null;
@@ -31,11 +38,11 @@ plimsoll.Chart = class {
 
   // Draws it: once its element is in the page, since it takes the width that it finds.
   draw() {
-    const { options } = this;
+    const {options} = this;
     if (options.x.length === 0) return;
     this.graph = new Dygraph(this.plot, this.rows(), {
-      labels: ['x', ...options.series.map((_, at) => 's' + at)],
-      visibility: this.visible,
+      labels: ['x', ...options.series.map((_, at) => 's' + at), ...(options.floor ? ['floor'] : [])],
+      visibility: this.visibility(),
       dateWindow: [...options.range.current],
       stackedGraph: options.stacked,
       includeZero: !options.log,
@@ -43,6 +50,7 @@ plimsoll.Chart = class {
       // Few points are seen as such.
       drawPoints: options.points || (!options.stacked && options.x.length <= 60),
       pointSize: 2.5,
+      // A line goes on over rows that it has no value for, but not over one that is not a number.
       connectSeparatedPoints: true,
       legend: 'never',
       animatedZooms: false,
@@ -53,7 +61,8 @@ plimsoll.Chart = class {
       ...this.look(),
       interactionModel: this.interaction(),
       underlayCallback: (context, area, graph) => {
-        for (const draw of this.underlays) draw(context, area, (x) => graph.toDomXCoord(x), (y) => graph.toDomYCoord(y));
+        for (const draw of this.underlays)
+          draw(context, area, (x) => graph.toDomXCoord(x), (y) => graph.toDomYCoord(y));
       },
       drawCallback: (graph, initial) => {
         if (!initial) this.follow(graph);
@@ -73,17 +82,31 @@ plimsoll.Chart = class {
   }
 
   rows() {
-    const { x, series } = this.options;
-    return x.map((at, row) => {
-      const cells = [at];
-      for (const one of series) cells.push(one.values[row] === undefined ? null : one.values[row]);
-      return cells;
+    const {x, series} = this.options;
+    const breaks = new Set(this.options.breaks || []);
+    const rows = [];
+    x.forEach((at, row) => {
+      const columns = this.options.floor ? [...series.map((one) => one.values), this.options.floor] :
+                                           series.map((one) => one.values);
+      if (breaks.has(row) && row > 0) rows.push([(x[row - 1] + at) / 2, ...columns.map(() => NaN)]);
+      rows.push([at, ...columns.map((values) => (values[row] === undefined ? null : values[row]))]);
     });
+    return rows;
+  }
+
+  // Of the series, and of the floor, which is there for the axis only.
+  visibility() {
+    return this.options.floor ? [...this.visible, this.floored === true] : this.visible;
+  }
+
+  setFloor(on) {
+    this.floored = on;
+    this.graph?.updateOptions({visibility: this.visibility()});
   }
 
   // What depends on the colour scheme.
   look() {
-    const { options } = this;
+    const {options} = this;
     const series = {};
     options.series.forEach((one, at) => {
       series['s' + at] = {
@@ -93,6 +116,7 @@ plimsoll.Chart = class {
         fillGraph: options.stacked,
       };
     });
+    if (options.floor) series.floor = {color: 'transparent', highlightCircleSize: 0, drawPoints: false, pointSize: 0};
     return {
       series,
       fillAlpha: 0.6,
@@ -106,14 +130,16 @@ plimsoll.Chart = class {
         x: {
           ticker: (from, to, pixels) => options.xTicks(from, to, pixels * this.scale),
           drawGrid: true,
-          axisLabelWidth: 64,
+          axisLabelWidth: options.xWidth,
         },
         y: {
           axisLabelFormatter: (value) => options.yTick(value),
           axisLabelWidth: 58,
           pixelsPerLabel: 36,
           logscale: options.log,
-          ...(options.log ? { ticker: (from, to, pixels) => plimsoll.logTicks(from, to, pixels * this.scale, options.yTick) } : {}),
+          ...(options.log ?
+                  {ticker: (from, to, pixels) => plimsoll.logTicks(from, to, pixels * this.scale, options.yTick)} :
+                  {}),
         },
       },
     };
@@ -124,8 +150,8 @@ plimsoll.Chart = class {
     this.graph?.updateOptions(this.look());
   }
 
-  // Fits the chart to a sheet so many pixels wide, or (0) to the screen again. It is scaled, with larger words: what is drawn on
-  // a canvas of a new size while a page is made ready for paper would not be printed.
+  // Fits the chart to a sheet so many pixels wide, or (0) to the screen again. It is scaled, with larger words: what is
+  // drawn on a canvas of a new size while a page is made ready for paper would not be printed.
   fit(width) {
     if (this.graph === null) return;
     this.scale = width === 0 ? 1 : width / this.plot.clientWidth;
@@ -134,50 +160,64 @@ plimsoll.Chart = class {
   }
 
   makeElement() {
-    const { el } = plimsoll;
-    const { options } = this;
+    const {el} = plimsoll;
+    const {options} = this;
     this.chips = options.series.map((one, at) => this.makeChip(one, at));
     const buttons = [...this.chips.map((chip) => chip.button)];
     if (buttons.length > 3) {
       const all = (shown) => options.series.map(() => shown);
-      buttons.push(el('button', { type: 'button', class: 'quiet', click: () => this.show(all(true)) }, 'All'),
-        el('button', { type: 'button', class: 'quiet', click: () => this.show(all(false)) }, 'None'));
+      buttons.push(
+          el('button', {type: 'button', class: 'quiet', click: () => this.show(all(true))}, 'All'),
+          el('button', {type: 'button', class: 'quiet', click: () => this.show(all(false))}, 'None'));
     }
-    this.cursor = el('div', { class: 'cursor', hidden: true });
-    this.plot = el('div', { class: 'plot' });
+    this.cursor = el('div', {class: 'cursor', hidden: true});
+    this.plot = el('div', {class: 'plot'});
     this.plot.style.height = options.height + 'px';
-    this.where = el('p', { class: 'where' });
+    this.where = el('p', {class: 'where'});
     // The keyboard reads values here; the table says the same at length.
-    this.frame = el('div', {
-      class: 'frame', tabindex: 0, role: 'application', 'aria-roledescription': 'chart',
-      'aria-label': options.name + '. Left and right read values, plus and minus zoom, shift with left and right moves, 0 shows all.',
-      keydown: (event) => this.key(event), blur: () => options.range.leave(),
-    }, this.plot, this.cursor);
-    const drawn = options.x.length === 0
-      ? [el('p', { class: 'nothing' }, options.nothing || 'Nothing was measured.')]
-      : [el('div', { class: 'legend', role: 'group', 'aria-label': 'Show or hide' }, buttons),
-        el('div', { class: 'above' }, el('p', {}, options.yTitle), this.where), this.frame, options.thinned ? el('p', { class: 'remark' }, plimsoll.THINNED) : null,
-        plimsoll.tableBehind('Table: ' + options.name, () => this.table())];
-    return el('div', { class: 'chart' }, drawn);
+    this.frame =
+        el('div', {
+          class: 'frame',
+          tabindex: 0,
+          role: 'application',
+          'aria-roledescription': 'chart',
+          'aria-label': options.name +
+              '. Left and right read values, plus and minus zoom, shift with left and right moves, 0 shows all.',
+          keydown: (event) => this.key(event),
+          blur: () => options.range.leave(),
+        },
+           this.plot, this.cursor);
+    const drawn = options.x.length === 0 ? [el('p', {class: 'nothing'}, options.nothing || 'Nothing was measured.')] : [
+      el('div', {class: 'legend', role: 'group', 'aria-label': 'Show or hide'}, buttons),
+      el('div', {class: 'above'}, el('p', {}, options.yTitle), this.where), this.frame,
+      options.thinned ? el('p', {class: 'remark'}, plimsoll.THINNED) : null,
+      plimsoll.tableBehind('Table: ' + options.name, () => this.table())
+    ];
+    return el('div', {class: 'chart'}, drawn);
   }
 
   makeChip(one, at) {
-    const { el } = plimsoll;
-    const swatch = el('span', { class: 'swatch' + (one.dash ? ' dashed' : ''), 'aria-hidden': 'true' });
+    const {el} = plimsoll;
+    const swatch = el('span', {class: 'swatch' + (one.dash ? ' dashed' : ''), 'aria-hidden': 'true'});
     swatch.style.setProperty('--swatch', 'var(--' + one.color + ')');
-    const value = el('span', { class: 'value' });
-    const button = el('button', {
-      type: 'button', class: 'chip', 'aria-pressed': String(this.visible[at]), title: one.help,
-      click: () => this.show(this.visible.map((shown, other) => (other === at ? !shown : shown))),
-    }, swatch, el('span', { class: 'name' }, one.name), value);
-    return { button, value };
+    const value = el('span', {class: 'value'});
+    const button =
+        el('button', {
+          type: 'button',
+          class: 'chip',
+          'aria-pressed': String(this.visible[at]),
+          title: one.help,
+          click: () => this.show(this.visible.map((shown, other) => (other === at ? !shown : shown))),
+        },
+           swatch, el('span', {class: 'name'}, one.name), value);
+    return {button, value};
   }
 
   // Shows the series for which `visible` is true.
   show(visible) {
     this.visible = visible;
     this.chips.forEach((chip, at) => chip.button.setAttribute('aria-pressed', String(visible[at])));
-    if (this.graph !== null) this.graph.updateOptions({ visibility: visible });
+    if (this.graph !== null) this.graph.updateOptions({visibility: this.visibility()});
   }
 
   // What is drawn behind the lines.
@@ -188,12 +228,12 @@ plimsoll.Chart = class {
 
   setLog(log) {
     this.options.log = log;
-    this.graph?.updateOptions({ ...this.look(), includeZero: !log, yRangePad: log ? 8 : 4 });
+    this.graph?.updateOptions({...this.look(), includeZero: !log, yRangePad: log ? 8 : 4});
   }
 
   showRange([from, to]) {
     const [oldFrom, oldTo] = this.graph.xAxisRange();
-    if (oldFrom !== from || oldTo !== to) this.graph.updateOptions({ dateWindow: [from, to] });
+    if (oldFrom !== from || oldTo !== to) this.graph.updateOptions({dateWindow: [from, to]});
   }
 
   resetHeight() {
@@ -203,7 +243,7 @@ plimsoll.Chart = class {
   // The user has zoomed or moved this chart by the pointer: so shall the others.
   follow(graph) {
     const [from, to] = graph.xAxisRange();
-    const { range } = this.options;
+    const {range} = this.options;
     if (from === range.current[0] && to === range.current[1]) return;
     if (this.following) return;
     this.following = true;
@@ -215,12 +255,14 @@ plimsoll.Chart = class {
 
   // Shows the values at the position nearest to x; null: none.
   showAt(x) {
-    const { options } = this;
+    const {options} = this;
     this.row = x === null ? null : plimsoll.nearest(options.x, x);
     const at = this.row === null ? null : options.x[this.row];
     this.chips.forEach((chip, number) => {
       const value = at === null ? null : options.series[number].values[this.row];
-      chip.value.textContent = at === null ? '' : value === null || value === undefined ? '\u2013' : options.yText(value);
+      chip.value.textContent = at === null      ? '' :
+          value === null || value === undefined ? '\u2013' :
+                                                  options.yText(value);
     });
     this.where.textContent = at === null ? '' : options.xText(at, this.row);
     this.cursor.hidden = at === null;
@@ -229,7 +271,7 @@ plimsoll.Chart = class {
 
   // In words, what is shown at the keyboard's position.
   say() {
-    const { options } = this;
+    const {options} = this;
     const values = options.series.filter((_, at) => this.visible[at]).map((one) => {
       const value = one.values[this.row];
       return one.name + ' ' + (value === null || value === undefined ? 'nothing' : options.yText(value));
@@ -238,7 +280,7 @@ plimsoll.Chart = class {
   }
 
   key(event) {
-    const { range, x } = this.options;
+    const {range, x} = this.options;
     if (event.ctrlKey || event.altKey || event.metaKey) return;
     const move = (to) => {
       const [from, until] = range.current;
@@ -266,9 +308,9 @@ plimsoll.Chart = class {
 
   // Dragging selects a range, shift moves, a double click shows all. One finger scrolls the page, two zoom.
   interaction() {
-    const { range } = this.options;
+    const {range} = this.options;
     const positions = (event, graph) => [...event.touches].map(
-      (touch) => touch.clientX - graph.graphDiv.getBoundingClientRect().left);
+        (touch) => touch.clientX - graph.graphDiv.getBoundingClientRect().left);
     return {
       mousedown: Dygraph.defaultInteractionModel.mousedown,
       willDestroyContextMyself: true,
@@ -295,12 +337,14 @@ plimsoll.Chart = class {
   }
 
   table() {
-    const { options } = this;
-    const columns = [{ title: options.xTitle, head: true }, ...options.series.map((one) => ({ title: one.name }))];
-    const rows = options.x.map((x, row) => [options.xText(x, row), ...options.series.map((one) => {
-      const value = one.values[row];
-      return value === null || value === undefined ? '\u2013' : options.yText(value);
-    })]);
+    const {options} = this;
+    const columns = [{title: options.xTitle, head: true}, ...options.series.map((one) => ({title: one.name}))];
+    const text = (value) => (value === null || value === undefined ? '\u2013' : options.yText(value));
+    const rows = [];
+    options.x.forEach((x, row) => {
+      if (options.tableRows && !options.tableRows.has(row)) return;
+      rows.push([options.xText(x, row), ...options.series.map((one) => text(one.values[row]))]);
+    });
     return plimsoll.table(options.name, columns, rows);
   }
 };
@@ -311,8 +355,10 @@ plimsoll.nearest = (positions, x) => {
   let high = positions.length - 1;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (positions[middle] < x) low = middle + 1;
-    else high = middle;
+    if (positions[middle] < x)
+      low = middle + 1;
+    else
+      high = middle;
   }
   return low > 0 && x - positions[low - 1] < positions[low] - x ? low - 1 : low;
 };

@@ -6,8 +6,8 @@ plimsoll.format = (() => {
   const NS_PER_MS = 1e6;
   const NS_PER_S = 1e9;
 
-  // 1234567.891 with two decimals is "1,234,567.89". Rounded as printf does, so that every output shows the same digits: to the
-  // nearest, and to an even digit where a number lies exactly in the middle.
+  // 1234567.891 with two decimals is "1,234,567.89". Rounded as printf does, so that every output shows the same
+  // digits: to the nearest, and to an even digit where a number lies exactly in the middle.
   const fixed = (value, decimals) => {
     if (value === null || value === undefined || !Number.isFinite(value)) return DASH;
     const size = Math.abs(value);
@@ -108,14 +108,15 @@ plimsoll.format = (() => {
 
   // "19:20:32.114" of an RFC 3339 moment in UTC.
   const timeOfDay = (moment, decimals = 3) =>
-    moment ? moment.slice(11, 19) + (decimals > 0 ? moment.slice(19, 20 + decimals) : '') : DASH;
+      moment ? moment.slice(11, 19) + (decimals > 0 ? moment.slice(19, 20 + decimals) : '') : DASH;
 
   // "2026-11-20 19:20:11 UTC".
   const dateTime = (moment) => (moment ? moment.slice(0, 10) + ' ' + moment.slice(11, 19) + ' UTC' : DASH);
 
   // The moment that lies so many seconds after another, as a time of day in UTC.
   const timeAfter = (moment, seconds, decimals = 0) => {
-    const milliseconds = Date.parse(moment.slice(0, 19) + 'Z') + Number('0' + moment.slice(19, 29).replace('Z', '')) * 1e3;
+    const milliseconds =
+        Date.parse(moment.slice(0, 19) + 'Z') + Number('0' + moment.slice(19, 29).replace('Z', '')) * 1e3;
     const at = new Date(Math.round(milliseconds + seconds * 1e3));
     return Number.isFinite(at.getTime()) ? timeOfDay(at.toISOString(), decimals) : DASH;
   };
@@ -124,7 +125,21 @@ plimsoll.format = (() => {
   const plural = (number, what) => count(number) + ' ' + what + (number === 1 ? '' : 's');
 
   return {
-    DASH, fixed, count, rate, inUnit, time, shortTime, shortCount, size, amount, length, elapsed, timeOfDay, dateTime,
-    timeAfter, plural,
+    DASH,
+    fixed,
+    count,
+    rate,
+    inUnit,
+    time,
+    shortTime,
+    shortCount,
+    size,
+    amount,
+    length,
+    elapsed,
+    timeOfDay,
+    dateTime,
+    timeAfter,
+    plural,
   };
 })();

@@ -1,8 +1,8 @@
 // Reads the columns that controller/page/packing.h packs.
 'use strict';
 
-// The whole numbers of a packed column: base64 of the differences from one to the next, the first from 0, each as an unsigned
-// number of seven bits a byte, low ones first, with the sign in its lowest bit.
+// The whole numbers of a packed column: base64 of the differences from one to the next, the first from 0, each as an
+// unsigned number of seven bits a byte, low ones first, with the sign in its lowest bit.
 plimsoll.unpack = (text) => {
   const bytes = atob(text);
   const values = [];

@@ -71,14 +71,16 @@ plimsoll.Range = class {
   toolbar(what) {
     const el = plimsoll.el;
     const button = (label, sign, action) =>
-      el('button', { type: 'button', class: 'tool', 'aria-label': label + ' (' + what + ')', title: label, click: action }, sign);
-    const text = el('output', { class: 'range' });
+        el('button',
+           {type: 'button', class: 'tool', 'aria-label': label + ' (' + what + ')', title: label, click: action}, sign);
+    const text = el('output', {class: 'range'});
     const reset = button('Show all', 'Reset', () => this.reset());
-    const bar = el('div', { class: 'toolbar', role: 'group', 'aria-label': 'Zoom: ' + what },
-      button('Zoom in', '+', () => this.zoom(0.5)), button('Zoom out', '\u2212', () => this.zoom(2)),
-      button('Move to the left', '\u25c2', () => this.pan(-0.5)), button('Move to the right', '\u25b8', () => this.pan(0.5)),
-      reset, text);
-    this.outputs.add({ text, reset });
+    const bar =
+        el('div', {class: 'toolbar', role: 'group', 'aria-label': 'Zoom: ' + what},
+           button('Zoom in', '+', () => this.zoom(0.5)), button('Zoom out', '\u2212', () => this.zoom(2)),
+           button('Move to the left', '\u25c2', () => this.pan(-0.5)),
+           button('Move to the right', '\u25b8', () => this.pan(0.5)), reset, text);
+    this.outputs.add({text, reset});
     this.say();
     return bar;
   }
@@ -94,7 +96,7 @@ plimsoll.logTicks = (from, to, pixels, text) => {
   for (let power = Math.floor(Math.log10(from)); power <= Math.ceil(Math.log10(to)); ++power) {
     for (const part of power % every === 0 ? parts : []) {
       const value = part * 10 ** power;
-      if (value >= from && value <= to) ticks.push({ v: value, label: text(value) });
+      if (value >= from && value <= to) ticks.push({v: value, label: text(value)});
     }
   }
   return ticks;
@@ -102,14 +104,17 @@ plimsoll.logTicks = (from, to, pixels, text) => {
 
 // Ticks for an axis of seconds, at steps that a clock knows.
 plimsoll.timeTicks = (from, to, pixels) => {
-  const steps = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600,
-    7200, 14400, 21600, 43200, 86400];
+  const steps = [
+    0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1,  0.2,  0.5,  1,     2,     5,     10,   15,
+    30,    60,    120,   300,  600,  900,  1800, 3600, 7200, 14400, 21600, 43200, 86400
+  ];
   const wanted = Math.max(2, pixels / 80);
-  const step = steps.find((size) => (to - from) / size <= wanted) || steps[steps.length - 1] * Math.ceil((to - from) / 86400 / wanted);
+  const step = steps.find((size) => (to - from) / size <= wanted) ||
+      steps[steps.length - 1] * Math.ceil((to - from) / 86400 / wanted);
   const decimals = Math.max(0, Math.ceil(-Math.log10(step)));
   const ticks = [];
   for (let number = Math.ceil(from / step - 1e-9); number * step <= to + step * 1e-9; ++number) {
-    ticks.push({ v: number * step, label: plimsoll.format.elapsed(number * step, decimals) });
+    ticks.push({v: number * step, label: plimsoll.format.elapsed(number * step, decimals)});
   }
   return ticks;
 };

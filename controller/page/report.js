@@ -2,15 +2,15 @@
 'use strict';
 
 plimsoll.page = (() => {
-  const { el, format, model } = plimsoll;
-  const { report, steps } = model.read();
+  const {el, format, model} = plimsoll;
+  const {report, steps} = model.read();
   const main = document.getElementById('report');
 
   // What hangs on the chosen step, between the parts about the run.
   const keyPlace = el('div');
-  const stepPlace = el('div', { id: 'step' });
-  const rangePlace = el('div', { class: 'range-place' });
-  const state = { step: null, range: null, charts: [] };
+  const stepPlace = el('div', {id: 'step'});
+  const rangePlace = el('div', {class: 'range-place'});
+  const state = {step: null, range: null, charts: []};
 
   // Every chart that is on the page now.
   const charts = () => state.charts.map((get) => get()).filter((chart) => chart !== null);
@@ -22,9 +22,13 @@ plimsoll.page = (() => {
     const latency = plimsoll.timeCharts.latencySection(step, range);
     const distribution = plimsoll.distribution.section(step);
     const load = plimsoll.load.section(step, range);
-    Object.assign(state, { step, range, charts: [throughput.chart, latency.chart, () => distribution.chart, load.chart] });
-    const parts = [plimsoll.figures(step), throughput.element, latency.element, distribution.element,
-      plimsoll.stalls.slowSection(step), plimsoll.stalls.stallSection(step), load.element, plimsoll.hosts.clocks(step, report)];
+    Object.assign(
+        state, {step, range, charts: [throughput.chart, latency.chart, () => distribution.chart, load.chart]});
+    const parts = [
+      plimsoll.figures(step), throughput.element, latency.element, distribution.element,
+      plimsoll.stalls.slowSection(step), plimsoll.stalls.stallSection(step), load.element,
+      plimsoll.hosts.clocks(step, report)
+    ];
     keyPlace.replaceChildren(plimsoll.summary.keyFigures(step));
     stepPlace.replaceChildren(...parts.filter((part) => part !== null));
     rangePlace.replaceChildren(range.toolbar('time'));
@@ -35,31 +39,39 @@ plimsoll.page = (() => {
   // Links to the parts that are there.
   const links = el('ul');
   const nav = () => {
-    const sections = [...main.querySelectorAll('section')].filter((section) => section.id !== 'verdict' && section.id !== 'key');
-    links.replaceChildren(...sections.map((section) =>
-      el('li', {}, el('a', { href: '#' + section.id }, section.querySelector('h2').textContent))));
+    const sections =
+        [...main.querySelectorAll('section')].filter((section) => section.id !== 'verdict' && section.id !== 'key');
+    links.replaceChildren(...sections.map(
+        (section) => el('li', {}, el('a', {href: '#' + section.id}, section.querySelector('h2').textContent))));
   };
 
   const chooser = () => {
     if (steps.length < 2) return null;
-    const select = el('select', { id: 'step-chooser', change: () => showStep(steps[select.selectedIndex]) },
-      steps.map((step) => el('option', {}, step.title())));
-    return el('label', { class: 'pick' }, 'Step', select);
+    const select =
+        el('select', {id: 'step-chooser', change: () => showStep(steps[select.selectedIndex])},
+           steps.map((step) => el('option', {}, step.title())));
+    return el('label', {class: 'pick'}, 'Step', select);
   };
 
   const build = () => {
     document.getElementById('top').append(plimsoll.summary.heading(report));
     const sweep = plimsoll.summary.sweep(steps);
-    const parts = [plimsoll.summary.verdict(report), el('nav', { class: 'parts', 'aria-label': 'Parts of this page' }, links),
-      steps.length === 0 ? null : el('div', { class: 'bar' }, chooser(), rangePlace), keyPlace, sweep.element,
-      plimsoll.planOptions(report), stepPlace, plimsoll.hosts.facts(report), plimsoll.hosts.notes(report)];
+    const parts = [
+      plimsoll.summary.verdict(report), el('nav', {class: 'parts', 'aria-label': 'Parts of this page'}, links),
+      steps.length === 0 ? null : el('div', {class: 'bar'}, chooser(), rangePlace), keyPlace, sweep.element,
+      plimsoll.planOptions(report), stepPlace, plimsoll.hosts.facts(report), plimsoll.hosts.notes(report)
+    ];
     main.replaceChildren(...parts.filter((part) => part !== null));
-    document.getElementById('foot').append(el('p', { class: 'soft' }, 'MB is 10\u2076 bytes. Latency is the time of the write call alone. Moments are UTC ' +
-      'on the controller\u2019s clock. A dash stands for a figure that too few writes would have to carry.'));
+    document.getElementById('foot').append(
+        el('p', {class: 'soft'},
+           'MB is 10\u2076 bytes. Latency is the time of the write call alone. Moments are UTC ' +
+               'on the controller\u2019s clock. A dash stands for a figure that too few writes would have to carry.'));
     for (const chart of sweep.charts) chart.draw();
     state.sweep = sweep.charts;
-    if (steps.length > 0) showStep(steps[0]);
-    else nav();
+    if (steps.length > 0)
+      showStep(steps[0]);
+    else
+      nav();
   };
 
   const restyle = () => {
@@ -78,5 +90,5 @@ plimsoll.page = (() => {
   window.matchMedia('(prefers-color-scheme: dark)').addEventListener('change', restyle);
   window.addEventListener('beforeprint', () => paper(true));
   window.addEventListener('afterprint', () => paper(false));
-  return { report, steps, charts, showStep, state };
+  return {report, steps, charts, showStep, state};
 })();

@@ -11,16 +11,26 @@ plimsoll.heat = (() => {
   const read = (step) => {
     const packed = step.packed.seconds;
     if (!packed) return null;
-    const [second, buckets, bucket, count] = ['second', 'buckets', 'bucket', 'count'].map((name) => plimsoll.unpack(packed[name]));
+    const [second, buckets, bucket, count] =
+        ['second', 'buckets', 'bucket', 'count'].map((name) => plimsoll.unpack(packed[name]));
     let at = 0;
     return second.map((from, row) => {
       const start = at;
       at += buckets[row];
-      return { second: from, bucket: bucket.slice(start, at), count: count.slice(start, at) };
+      return {second: from, bucket: bucket.slice(start, at), count: count.slice(start, at)};
     });
   };
 
-  // Adds up the seconds that fall into one column of pixels, and the buckets that fall into one height: [column][height].
+  // The lowest latency of each second that is known, by second.
+  const lowest = (step) => {
+    const rows = read(step);
+    return rows === null ?
+        null :
+        new Map(rows.filter((row) => row.bucket.length > 0).map((row) => [row.second, 2 ** (row.bucket[0] / PARTS)]));
+  };
+
+  // Adds up the seconds that fall into one column of pixels, and the buckets that fall into one height:
+  // [column][height].
   const cells = (rows, seconds, parts) => {
     const columns = new Map();
     for (const row of rows) {
@@ -47,7 +57,8 @@ plimsoll.heat = (() => {
       const seen = rows.filter((row) => toX(row.second + 1) > area.x && toX(row.second) < area.x + area.w);
       const columns = cells(seen, seconds, parts);
       let most = 1;
-      for (const heights of columns.values()) for (const count of heights.values()) most = Math.max(most, count);
+      for (const heights of columns.values())
+        for (const count of heights.values()) most = Math.max(most, count);
       context.save();
       context.beginPath();
       context.rect(area.x, area.y, area.w, area.h);
@@ -68,5 +79,5 @@ plimsoll.heat = (() => {
     };
   };
 
-  return { read, shade };
+  return {lowest, shade};
 })();

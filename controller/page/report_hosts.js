@@ -2,7 +2,7 @@
 'use strict';
 
 plimsoll.hosts = (() => {
-  const { el, format } = plimsoll;
+  const {el, format} = plimsoll;
 
   const svg = (tag, attributes, ...children) => {
     const element = document.createElementNS('http://www.w3.org/2000/svg', tag);
@@ -11,7 +11,8 @@ plimsoll.hosts = (() => {
     return element;
   };
 
-  // When each host's last queue manager began after the first of all: a dot, and the bound of the clock errors around it.
+  // When each host's last queue manager began after the first of all: a dot, and the bound of the clock errors around
+  // it.
   const startChart = (skew) => {
     const hosts = skew.hosts.slice(0, 64);
     const most = Math.max(...hosts.map((host) => host.behind_ns + host.error_ns), 1);
@@ -22,21 +23,34 @@ plimsoll.hosts = (() => {
     const left = Math.min(140, width * 0.36);
     const height = row * hosts.length + 26;
     const at = (ns) => left + (ns - least) / (most - least) * (width - left - 70);
-    const picture = svg('svg', { viewBox: '0 0 ' + width + ' ' + height, width, height, class: 'whiskers', role: 'img',
-      'aria-label': 'Start of each host after the first one, with the bound of the clock errors; the table has the figures' });
+    const picture = svg('svg', {
+      viewBox: '0 0 ' + width + ' ' + height,
+      width,
+      height,
+      class: 'whiskers',
+      role: 'img',
+      'aria-label':
+          'Start of each host after the first one, with the bound of the clock errors; the table has the figures'
+    });
     const base = row * hosts.length + 4;
-    picture.append(svg('line', { x1: at(0), x2: at(0), y1: 0, y2: base, class: 'zero' }));
+    picture.append(svg('line', {x1: at(0), x2: at(0), y1: 0, y2: base, class: 'zero'}));
     hosts.forEach((host, number) => {
       const y = row * number + 12;
-      const label = svg('text', { x: left - 10, y: y + 4, class: 'name' });
+      const label = svg('text', {x: left - 10, y: y + 4, class: 'name'});
       label.textContent = host.host.length > 18 ? host.host.slice(0, 17) + '\u2026' : host.host;
-      const value = svg('text', { x: at(host.behind_ns + host.error_ns) + 8, y: y + 4, class: 'value' });
+      const value = svg('text', {x: at(host.behind_ns + host.error_ns) + 8, y: y + 4, class: 'value'});
       value.textContent = format.time(host.behind_ns);
-      picture.append(label,
-        svg('line', { x1: at(host.behind_ns - host.error_ns), x2: at(host.behind_ns + host.error_ns), y1: y, y2: y, class: 'bound' }),
-        svg('circle', { cx: at(host.behind_ns), cy: y, r: 4, class: 'dot' }), value);
+      picture.append(
+          label, svg('line', {
+            x1: at(host.behind_ns - host.error_ns),
+            x2: at(host.behind_ns + host.error_ns),
+            y1: y,
+            y2: y,
+            class: 'bound'
+          }),
+          svg('circle', {cx: at(host.behind_ns), cy: y, r: 4, class: 'dot'}), value);
     });
-    const foot = svg('text', { x: at(0), y: base + 16, class: 'value middle' });
+    const foot = svg('text', {x: at(0), y: base + 16, class: 'value middle'});
     foot.textContent = 'first write of all';
     picture.append(foot);
     return picture;
@@ -44,23 +58,34 @@ plimsoll.hosts = (() => {
 
   const clocks = (step, report) => {
     if (report.hosts.length === 0) return null;
-    const starts = new Map(step && step.step.start_skew ? step.step.start_skew.hosts.map((host) => [host.host, host]) : []);
+    const starts =
+        new Map(step && step.step.start_skew ? step.step.start_skew.hosts.map((host) => [host.host, host]) : []);
     const rows = report.hosts.map((host) => {
-      const clock = host.clock || { probes: 0, steps: [] };
+      const clock = host.clock || {probes: 0, steps: []};
       const known = clock.probes > 0;
       const start = starts.get(host.label);
-      return [host.label, known ? format.time(clock.offset_ns) : format.DASH, known ? '\u00b1 ' + format.time(clock.error_ns) : format.DASH,
-        known ? format.fixed(clock.drift_ppm, 1) + ' ppm' : format.DASH, known ? format.time(clock.min_round_trip_ns) : format.DASH,
-        start ? format.time(start.behind_ns) : format.DASH, start ? '\u00b1 ' + format.time(start.error_ns) : format.DASH,
+      return [
+        host.label, known ? format.time(clock.offset_ns) : format.DASH,
+        known ? '\u00b1 ' + format.time(clock.error_ns) : format.DASH,
+        known ? format.fixed(clock.drift_ppm, 1) + ' ppm' : format.DASH,
+        known ? format.time(clock.min_round_trip_ns) : format.DASH, start ? format.time(start.behind_ns) : format.DASH,
+        start ? '\u00b1 ' + format.time(start.error_ns) : format.DASH,
         known ? format.time(clock.wall_clock_difference_ns) : format.DASH, clock.time_synchronized ? 'yes' : 'no',
-        clock.steps.length > 0 ? format.count(clock.steps.length) : 'none'];
+        clock.steps.length > 0 ? format.count(clock.steps.length) : 'none'
+      ];
     });
-    const table = plimsoll.table('Each host\u2019s clock against the timeline; the truth lies within the error', [{ title: 'Host', head: true },
-      { title: 'Offset' }, { title: 'Error' }, { title: 'Drift' }, { title: 'Round trip' }, { title: 'Start' }, { title: '\u00b1' },
-      { title: 'Wall clock' }, { title: 'Time sync' }, { title: 'Steps' }], rows);
-    const chart = step && step.step.start_skew && step.step.start_skew.hosts.length > 1
-      ? el('figure', {}, el('figcaption', { class: 'soft' }, 'When the last writer of each host began, after the first of all'), startChart(step.step.start_skew))
-      : null;
+    const table = plimsoll.table(
+        'Each host\u2019s clock against the timeline; the truth lies within the error',
+        [
+          {title: 'Host', head: true}, {title: 'Offset'}, {title: 'Error'}, {title: 'Drift'}, {title: 'Round trip'},
+          {title: 'Start'}, {title: '\u00b1'}, {title: 'Wall clock'}, {title: 'Time sync'}, {title: 'Steps'}
+        ],
+        rows);
+    const chart = step && step.step.start_skew && step.step.start_skew.hosts.length > 1 ?
+        el('figure', {},
+           el('figcaption', {class: 'soft'}, 'When the last writer of each host began, after the first of all'),
+           startChart(step.step.start_skew)) :
+        null;
     return plimsoll.section('clocks', 'Clocks', chart, table);
   };
 
@@ -68,36 +93,64 @@ plimsoll.hosts = (() => {
     if (report.hosts.length === 0) return null;
     const rows = report.hosts.map((host) => {
       const mount = host.mount || {};
-      return [host.label, host.address, host.kernel, format.count(host.usable_cpus) + (host.usable_cpus === host.cpus ? '' : ' of ' + format.count(host.cpus)),
-        format.amount(host.memory_bytes), host.version, host.clock ? host.clock.source : ''];
+      return [
+        host.label, host.address, host.kernel,
+        format.count(host.usable_cpus) + (host.usable_cpus === host.cpus ? '' : ' of ' + format.count(host.cpus)),
+        format.amount(host.memory_bytes), host.version, host.clock ? host.clock.source : ''
+      ];
     });
     const mounts = report.hosts.map((host) => {
       const mount = host.mount || {};
-      return [host.label, host.storage > 0 ? String(host.storage) : format.DASH, mount.directory || (host.workload && host.workload.dir) || '', mount.fs_type || format.DASH,
-        mount.remote || mount.fs_source || '', mount.mount_options || '', mount.direct ? 'yes' : mount.direct_refused ? 'refused: ' + mount.direct_refused : 'no',
-        mount.total_bytes > 0 ? format.amount(mount.free_bytes) + ' of ' + format.amount(mount.total_bytes) : format.DASH];
+      return [
+        host.label, host.storage > 0 ? String(host.storage) : format.DASH,
+        mount.directory || (host.workload && host.workload.dir) || '', mount.fs_type || format.DASH,
+        mount.remote || mount.fs_source || '', mount.mount_options || '',
+        mount.direct             ? 'yes' :
+            mount.direct_refused ? 'refused: ' + mount.direct_refused :
+                                   'no',
+        mount.total_bytes > 0 ? format.amount(mount.free_bytes) + ' of ' + format.amount(mount.total_bytes) :
+                                format.DASH
+      ];
     });
     const troubles = [];
     for (const host of report.hosts) {
       if (host.lost) {
-        troubles.push(host.label + ' was lost at ' + format.timeOfDay(host.lost.at) + ': ' + host.lost.reason +
-          (host.lost.data_until ? '; data until ' + format.timeOfDay(host.lost.data_until) : ''));
+        troubles.push(
+            host.label + ' was lost at ' + format.timeOfDay(host.lost.at) + ': ' + host.lost.reason +
+            (host.lost.data_until ? '; data until ' + format.timeOfDay(host.lost.data_until) : ''));
       }
       for (const fault of host.faults) {
-        troubles.push(host.label + (fault.qm > 0 ? '/qm' + fault.qm : '') + ' at ' + format.timeOfDay(fault.at) + ': ' + fault.message);
+        troubles.push(
+            host.label + (fault.qm > 0 ? '/qm' + fault.qm : '') + ' at ' + format.timeOfDay(fault.at) + ': ' +
+            fault.message);
       }
       if (host.mount && host.mount.caveat) troubles.push(host.label + ': ' + host.mount.caveat);
     }
-    return plimsoll.section('hosts', 'Hosts and mounts', troubles.map((text) => el('p', { class: 'warning' }, text)),
-      plimsoll.table('Hosts', [{ title: 'Host', head: true }, { title: 'Address', text: true }, { title: 'Kernel', text: true }, { title: 'CPUs' },
-        { title: 'Memory' }, { title: 'Agent', text: true }, { title: 'Clock source', text: true }], rows),
-      plimsoll.table('The directory under test, as each host sees it', [{ title: 'Host', head: true }, { title: 'Storage' },
-        { title: 'Directory', text: true }, { title: 'Type', text: true }, { title: 'From', text: true }, { title: 'Options', text: true }, { title: 'O_DIRECT', text: true },
-        { title: 'Free' }], mounts));
+    return plimsoll.section(
+        'hosts', 'Hosts and mounts', troubles.map((text) => el('p', {class: 'warning'}, text)),
+        plimsoll.table(
+            'Hosts',
+            [
+              {title: 'Host', head: true}, {title: 'Address', text: true}, {title: 'Kernel', text: true},
+              {title: 'CPUs'}, {title: 'Memory'}, {title: 'Agent', text: true}, {title: 'Clock source', text: true}
+            ],
+            rows),
+        plimsoll.table(
+            'The directory under test, as each host sees it',
+            [
+              {title: 'Host', head: true}, {title: 'Storage'}, {title: 'Directory', text: true},
+              {title: 'Type', text: true}, {title: 'From', text: true}, {title: 'Options', text: true},
+              {title: 'O_DIRECT', text: true}, {title: 'Free'}
+            ],
+            mounts));
   };
 
-  const notes = (report) => (report.notes.length === 0 ? null
-    : plimsoll.section('notes', 'Notes', el('ul', { class: 'notes' }, report.notes.map((note) => el('li', { class: 'words' }, note)))));
+  const notes = (report) =>
+      (report.notes.length === 0 ?
+           null :
+           plimsoll.section(
+               'notes', 'Notes',
+               el('ul', {class: 'notes'}, report.notes.map((note) => el('li', {class: 'words'}, note)))));
 
-  return { clocks, facts, notes };
+  return {clocks, facts, notes};
 })();

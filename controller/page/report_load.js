@@ -2,7 +2,7 @@
 'use strict';
 
 plimsoll.load = (() => {
-  const { el, format, model } = plimsoll;
+  const {el, format, model} = plimsoll;
 
   const percent = (value) => format.fixed(value, 1) + ' %';
   const milliseconds = (value) => format.fixed(value, 3) + ' ms';
@@ -25,65 +25,98 @@ plimsoll.load = (() => {
     const place = new Map(x.map((at, row) => [at, row]));
     return new plimsoll.Chart({
       ...plimsoll.timeCharts.timeOptions(step, range),
-      name: title + ' over time', x: x.map((at) => at / 1000), nothing: 'No sample was taken.',
-      xText: (at) => format.elapsed(at, 1) + (step.step.start ? ' (' + format.timeAfter(step.step.start, at) + ' UTC)' : ''),
+      name: title + ' over time',
+      x: x.map((at) => at / 1000),
+      nothing: 'No sample was taken.',
+      xText: (at) =>
+          format.elapsed(at, 1) + (step.step.start ? ' (' + format.timeAfter(step.step.start, at) + ' UTC)' : ''),
       series: hosts.map((load, number) => {
         const values = x.map(() => null);
         load[name].forEach((value, row) => {
           values[place.get(load.offset_ms[row])] = value * scale;
         });
-        return { name: load.host, color: model.color(number), dash: model.dash(number), values, hidden: number >= 24 };
+        return {name: load.host, color: model.color(number), dash: model.dash(number), values, hidden: number >= 24};
       }),
-      yTitle: title + ', ' + axis, yTick: format.shortCount, yText: text, height: 200,
+      yTitle: title + ', ' + axis,
+      yTick: format.shortCount,
+      yText: text,
+      height: 200,
       thinned: loads.some((load) => load.offset_ms.length < load.of),
     });
   };
 
-  const operation = (name, told) => [name, format.count(told.operations), format.count(told.retransmits), format.count(told.timeouts),
-    milliseconds(told.queue_ms), milliseconds(told.round_trip_ms), milliseconds(told.execute_ms)];
+  const operation = (name, told) =>
+      [name, format.count(told.operations), format.count(told.retransmits), format.count(told.timeouts),
+       milliseconds(told.queue_ms), milliseconds(told.round_trip_ms), milliseconds(told.execute_ms)];
 
   const tables = (loads) => {
-    const list = [plimsoll.table('What measuring cost', [{ title: 'Host', head: true }, { title: 'Agent, % of a CPU' },
-      { title: 'Writers waiting for a CPU' }, { title: 'Recorder late' }, { title: 'Pauses' }, { title: 'Paused' }],
-    loads.map((load) => [load.host, percent(load.agent_cpu_percent), percent(load.writer_cpu_wait_percent), format.time(load.recorder_late_max_ns),
-      format.count(load.pauses), load.pauses > 0 ? format.time(load.paused_ns) : format.DASH]))];
+    const list = [plimsoll.table(
+        'What measuring cost',
+        [
+          {title: 'Host', head: true}, {title: 'Agent, % of a CPU'}, {title: 'Writers waiting for a CPU'},
+          {title: 'Recorder late'}, {title: 'Pauses'}, {title: 'Paused'}
+        ],
+        loads.map(
+            (load) =>
+                [load.host, percent(load.agent_cpu_percent), percent(load.writer_cpu_wait_percent),
+                 format.time(load.recorder_late_max_ns), format.count(load.pauses),
+                 load.pauses > 0 ? format.time(load.paused_ns) : format.DASH]))];
     const disks = loads.filter((load) => load.disk);
     if (disks.length > 0) {
-      list.push(plimsoll.table('Disks, as the kernels have it', [{ title: 'Host', head: true }, { title: 'Device', text: true }, { title: 'Writes' },
-        { title: 'Written' }, { title: 'A write' }, { title: 'Flushes' }, { title: 'A flush' }, { title: 'Busy' }],
-      disks.map(({ host, disk }) => [host, disk.device, format.count(disk.writes), format.amount(disk.written_bytes), disk.writes > 0 ? milliseconds(disk.write_ms) : format.DASH,
-        format.count(disk.flushes), disk.flushes > 0 ? milliseconds(disk.flush_ms) : format.DASH, percent(disk.busy_percent)])));
+      list.push(plimsoll.table(
+          'Disks, as the kernels have it',
+          [
+            {title: 'Host', head: true}, {title: 'Device', text: true}, {title: 'Writes'}, {title: 'Written'},
+            {title: 'A write'}, {title: 'Flushes'}, {title: 'A flush'}, {title: 'Busy'}
+          ],
+          disks.map(
+              ({host, disk}) =>
+                  [host, disk.device, format.count(disk.writes), format.amount(disk.written_bytes),
+                   disk.writes > 0 ? milliseconds(disk.write_ms) : format.DASH, format.count(disk.flushes),
+                   disk.flushes > 0 ? milliseconds(disk.flush_ms) : format.DASH, percent(disk.busy_percent)])));
     }
     const mounts = loads.filter((load) => load.nfs);
     if (mounts.length > 0) {
-      const rows = mounts.flatMap(({ host, nfs }) => [['WRITE', nfs.write], ['COMMIT', nfs.commit]].filter(([, told]) => told)
-        .map(([name, told]) => [host, ...operation(name, told)]));
-      list.push(plimsoll.table('NFS, as the kernels have it', [{ title: 'Host', head: true }, { title: 'Operation', text: true }, { title: 'Number' },
-        { title: 'Retransmits' }, { title: 'Timeouts' }, { title: 'Queue' }, { title: 'Round trip' }, { title: 'All of it' }], rows));
+      const rows = mounts.flatMap(
+          ({host, nfs}) => [['WRITE', nfs.write], ['COMMIT', nfs.commit]]
+                               .filter(([, told]) => told)
+                               .map(([name, told]) => [host, ...operation(name, told)]));
+      list.push(plimsoll.table(
+          'NFS, as the kernels have it',
+          [
+            {title: 'Host', head: true}, {title: 'Operation', text: true}, {title: 'Number'}, {title: 'Retransmits'},
+            {title: 'Timeouts'}, {title: 'Queue'}, {title: 'Round trip'}, {title: 'All of it'}
+          ],
+          rows));
     }
     return list;
   };
 
   const section = (step, range) => {
     const told = step.step.load;
-    if (told.length === 0) return { element: null, chart: () => null };
+    if (told.length === 0) return {element: null, chart: () => null};
     const samples = step.packed.load.map((load) => {
-      const unpacked = { host: load.host, of: load.of };
+      const unpacked = {host: load.host, of: load.of};
       for (const name of ['offset_ms', ...COLUMNS.map((column) => column[1])]) {
         if (name in load) unpacked[name] = plimsoll.unpack(load[name]);
       }
       return unpacked;
     });
     const columns = COLUMNS.filter(([, name]) => samples.some((load) => name in load && load[name].length > 0));
-    const { place, put, chart } = plimsoll.timeCharts.slot();
+    const {place, put, chart} = plimsoll.timeCharts.slot();
     if (columns.length > 0) put(makeChart(step, range, samples, columns[0]));
-    const warnings = told.filter((load) => load.bottleneck).map((load) => el('p', { class: 'warning' }, load.host + ': ' + load.bottleneck));
-    const element = plimsoll.section('load', 'Load of the hosts', warnings,
-      columns.length > 1 ? el('div', { class: 'controls' }, plimsoll.timeCharts.picker('Show',
-        columns.map((column) => ({ name: column[0], value: column })), (column) => put(makeChart(step, range, samples, column)))) : null,
-      place, tables(told));
-    return { element, chart };
+    const warnings = told.filter((load) => load.bottleneck)
+                         .map((load) => el('p', {class: 'warning'}, load.host + ': ' + load.bottleneck));
+    const element = plimsoll.section(
+        'load', 'Load of the hosts', warnings,
+        columns.length > 1 ? el('div', {class: 'controls'},
+                                plimsoll.timeCharts.picker(
+                                    'Show', columns.map((column) => ({name: column[0], value: column})),
+                                    (column) => put(makeChart(step, range, samples, column)))) :
+                             null,
+        place, tables(told));
+    return {element, chart};
   };
 
-  return { section };
+  return {section};
 })();

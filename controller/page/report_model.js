@@ -7,7 +7,7 @@ plimsoll.model = (() => {
 
   // Unpacks a series and says of each row how long it lasts and where it stands.
   const readSeries = (packed, blockSize) => {
-    const series = { ...packed };
+    const series = {...packed};
     for (const name of COLUMNS) {
       if (name in packed) series[name] = plimsoll.unpack(packed[name]);
     }
@@ -33,16 +33,18 @@ plimsoll.model = (() => {
     };
   };
 
-  const key = (kind, host, qm, storage) => JSON.stringify([kind, host, kind === 'qm' ? qm : 0, kind === 'storage' ? storage : 0]);
+  const key = (kind, host, qm, storage) =>
+      JSON.stringify([kind, host, kind === 'qm' ? qm : 0, kind === 'storage' ? storage : 0]);
 
   // One step: its message of the report, and what was packed beside it.
   class Step {
     constructor(report, step, packed) {
-      Object.assign(this, { report, step, packed });
+      Object.assign(this, {report, step, packed});
       this.measured_s = step.measured_ns / NS_PER_S;
       this.series = new Map();
       for (const one of packed.series) {
-        this.series.set(key(one.kind, one.host, one.qm, one.storage), once(() => readSeries(one, step.block_size_bytes)));
+        this.series.set(
+            key(one.kind, one.host, one.qm, one.storage), once(() => readSeries(one, step.block_size_bytes)));
       }
       this.cluster = step.scopes.find((scope) => scope.kind === 'cluster') || null;
       this.hosts = step.scopes.filter((scope) => scope.kind === 'host');
@@ -58,32 +60,33 @@ plimsoll.model = (() => {
     // The series of a scope; null where there is none. The only QM of a host is the host, the only storage the cluster.
     seriesOf(scope) {
       const found = this.series.get(key(scope.kind, scope.host, scope.qm, scope.storage)) ||
-        (scope.kind === 'qm' && this.series.get(key('host', scope.host, 0, 0))) ||
-        (scope.kind === 'storage' && this.series.get(key('cluster', '', 0, 0)));
+          (scope.kind === 'qm' && this.series.get(key('host', scope.host, 0, 0))) ||
+          (scope.kind === 'storage' && this.series.get(key('cluster', '', 0, 0)));
       return found ? found() : null;
     }
 
     // How latencies are distributed: [{kind, host, storage, from_ns, count}], unpacked.
     distributions() {
-      this.unpackedDistributions = this.unpackedDistributions || this.packed.distributions.map((one) =>
-        ({ ...one, from_ns: plimsoll.unpack(one.from_ns), count: plimsoll.unpack(one.count) }));
+      this.unpackedDistributions = this.unpackedDistributions ||
+          this.packed.distributions.map(
+              (one) => ({...one, from_ns: plimsoll.unpack(one.from_ns), count: plimsoll.unpack(one.count)}));
       return this.unpackedDistributions;
     }
 
     // "Step 2 of 4: 64 KiB, repetition 2".
     title() {
-      const { report, step } = this;
+      const {report, step} = this;
       const repeat = Math.max(report.plan ? report.plan.repeat || 1 : 1, 1);
       const planned = repeat * (report.plan ? report.plan.block_size_bytes.length : 0);
       const repetition = repeat > 1 ? ', repetition ' + step.repetition : '';
       return 'Step ' + step.number + ' of ' + Math.max(planned, step.number) + ': ' +
-        plimsoll.format.size(step.block_size_bytes) + repetition;
+          plimsoll.format.size(step.block_size_bytes) + repetition;
     }
 
     // Which unit suits the step's latencies: {ns, name}.
     unit() {
       const fast = this.cluster !== null && this.cluster.latency.count > 0 && this.cluster.latency.p50_ns < 100000;
-      return fast ? { ns: 1e3, name: 'µs' } : { ns: 1e6, name: 'ms' };
+      return fast ? {ns: 1e3, name: 'µs'} : {ns: 1e6, name: 'ms'};
     }
   }
 
@@ -96,16 +99,17 @@ plimsoll.model = (() => {
 
   // A percentile of a LatencyReport for people; a dash where it is known only roughly.
   const percentile = (latency, name, text) =>
-    (!latency || latency.count === 0 || latency.thin.includes(name) ? plimsoll.format.DASH : text(latency[name + '_ns']));
+      (!latency || latency.count === 0 || latency.thin.includes(name) ? plimsoll.format.DASH :
+                                                                        text(latency[name + '_ns']));
 
   // The series' colours and dashes, by number: eight colours, then again with dashes.
   const color = (number) => 's' + (number % 8 + 1);
   const dash = (number) => [null, [6, 3], [2, 2], [8, 3, 2, 3]][Math.floor(number / 8) % 4];
 
   const read = () => {
-    const { report, steps } = plimsoll.readData();
-    return { report, steps: report.steps.map((step, at) => new Step(report, step, steps[at])) };
+    const {report, steps} = plimsoll.readData();
+    return {report, steps: report.steps.map((step, at) => new Step(report, step, steps[at]))};
   };
 
-  return { read, nameOf, percentile, color, dash, NS_PER_S };
+  return {read, nameOf, percentile, color, dash, NS_PER_S};
 })();

@@ -2,7 +2,7 @@
 'use strict';
 
 plimsoll.summary = (() => {
-  const { el, format, model } = plimsoll;
+  const {el, format, model} = plimsoll;
 
   const VERDICTS = {
     pass: ['good', '\u2713', 'PASS'],
@@ -27,58 +27,77 @@ plimsoll.summary = (() => {
       for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
       return element;
     };
-    const picture = svg('svg', { viewBox: '0 0 32 32', width: 26, height: 26, 'aria-hidden': 'true', class: 'mark' });
-    picture.append(svg('circle', { cx: 16, cy: 16, r: 9.5 }), svg('path', { d: 'M1 16H31' }));
+    const picture = svg('svg', {viewBox: '0 0 32 32', width: 26, height: 26, 'aria-hidden': 'true', class: 'mark'});
+    picture.append(svg('circle', {cx: 16, cy: 16, r: 9.5}), svg('path', {d: 'M1 16H31'}));
     return picture;
   };
 
   const heading = (report) => {
-    const { run } = report;
-    const facts = run.id === '' ? [run.state_reason]
-      : ['Run ' + run.id, format.dateTime(run.begin), size(report), 'plimsoll ' + run.version];
-    return el('div', { class: 'wide heading' },
-      el('p', { class: 'brand' }, mark(), 'Plimsoll', el('span', { class: 'soft' }, 'MQ log storage test')),
-      el('h1', {}, run.name || (run.id === '' ? 'No run' : 'Run ' + run.id)),
-      el('ul', { class: 'facts' }, facts.filter((fact) => fact).map((fact) => el('li', {}, fact))));
+    const {run} = report;
+    const facts = run.id === '' ?
+        [run.state_reason] :
+        ['Run ' + run.id, format.dateTime(run.begin), size(report), 'plimsoll ' + run.version];
+    return el(
+        'div', {class: 'wide heading'},
+        el('p', {class: 'brand'}, mark(), 'Plimsoll', el('span', {class: 'soft'}, 'MQ log storage test')),
+        el('h1', {}, run.name || (run.id === '' ? 'No run' : 'Run ' + run.id)),
+        el('ul', {class: 'facts'}, facts.filter((fact) => fact).map((fact) => el('li', {}, fact))));
   };
 
   // "step 2, beta/qm2".
   const where = (criterion) => 'step ' + criterion.step + (criterion.host ? ', ' + criterion.host : '') +
-    (criterion.qm ? '/qm' + criterion.qm : '');
+      (criterion.qm ? '/qm' + criterion.qm : '');
 
   const verdict = (report) => {
-    const { verdict: judged, run } = report;
+    const {verdict: judged, run} = report;
     const [tone, sign, word] = VERDICTS[judged ? judged.outcome : 'done'] || VERDICTS.inconclusive;
     const lines = [];
     if (run.state !== 'complete' && run.id !== '') {
       const state = run.state.replace(/_/g, ' ');
-      lines.push(el('p', {}, el('strong', {}, 'The run is not complete: '), run.state_reason === '' ? state : state + ', ' + run.state_reason));
+      lines.push(
+          el('p', {}, el('strong', {}, 'The run is not complete: '),
+             run.state_reason === '' ? state : state + ', ' + run.state_reason));
     }
     for (const reason of judged ? judged.reasons : []) lines.push(el('p', {}, reason));
     for (const host of report.hosts) {
-      if (host.lost) lines.push(el('p', {}, host.label + ' was lost at ' + format.timeOfDay(host.lost.at) + ': ' + host.lost.reason));
+      if (host.lost)
+        lines.push(
+            el('p', {}, host.label + ' was lost at ' + format.timeOfDay(host.lost.at) + ': ' + host.lost.reason));
     }
     if (report.notes.length > 0) {
-      lines.push(el('p', {}, el('a', { href: '#notes' }, format.plural(report.notes.length, 'note')), ' to know before reading the figures.'));
+      lines.push(
+          el('p', {}, el('a', {href: '#notes'}, format.plural(report.notes.length, 'note')),
+             ' to know before reading the figures.'));
     }
     const criteria = judged ? judged.criteria : [];
     const rows = criteria.map((one) => {
       const [rowTone, rowSign, rowWord] = VERDICTS[one.outcome] || VERDICTS.inconclusive;
-      return [el('span', { class: 'tag ' + rowTone }, rowSign + ' ' + rowWord), el('code', {}, one.criterion),
-        one.reason || one.value_text, one.reason ? '' : where(one)];
+      return [
+        el('span', {class: 'tag ' + rowTone}, rowSign + ' ' + rowWord), el('code', {}, one.criterion),
+        one.reason || one.value_text, one.reason ? '' : where(one)
+      ];
     });
-    return el('section', { class: 'verdict ' + tone, id: 'verdict', 'aria-labelledby': 'verdict-title' },
-      el('div', { class: 'outcome' }, el('span', { class: 'sign', 'aria-hidden': 'true' }, sign),
-        el('h2', { id: 'verdict-title' }, el('span', { class: 'unseen' }, 'Verdict: '), word),
-        judged && judged.outcome === 'done' ? el('span', { class: 'soft' }, 'no criterion was given') : null),
-      el('div', { class: 'because' }, rows.length === 0 ? null : plimsoll.table('Criteria',
-        [{ title: 'Outcome', text: true }, { title: 'Criterion', text: true }, { title: 'Worst value', text: true }, { title: 'Where', text: true }],
-        rows), lines));
+    return el(
+        'section', {class: 'verdict ' + tone, id: 'verdict', 'aria-labelledby': 'verdict-title'},
+        el('div', {class: 'outcome'}, el('span', {class: 'sign', 'aria-hidden': 'true'}, sign),
+           el('h2', {id: 'verdict-title'}, el('span', {class: 'unseen'}, 'Verdict: '), word),
+           judged && judged.outcome === 'done' ? el('span', {class: 'soft'}, 'no criterion was given') : null),
+        el('div', {class: 'because'},
+           rows.length === 0 ? null :
+                               plimsoll.table(
+                                   'Criteria',
+                                   [
+                                     {title: 'Outcome', text: true}, {title: 'Criterion', text: true},
+                                     {title: 'Worst value', text: true}, {title: 'Where', text: true}
+                                   ],
+                                   rows),
+           lines));
   };
 
-  const card = (title, value, unit, more) => el('div', { class: 'card' }, el('dt', {}, title),
-    el('dd', {}, el('span', { class: 'big' }, value), unit ? el('span', { class: 'unit' }, unit) : null,
-      more ? el('span', { class: 'more words' }, more) : null));
+  const card = (title, value, unit, more) =>
+      el('div', {class: 'card'}, el('dt', {}, title),
+         el('dd', {}, el('span', {class: 'big'}, value), unit ? el('span', {class: 'unit'}, unit) : null,
+            more ? el('span', {class: 'more words'}, more) : null));
 
   const percentileCard = (title, latency, name) => {
     const text = model.percentile(latency, name, format.time);
@@ -88,13 +107,20 @@ plimsoll.summary = (() => {
 
   // What the seconds tell in a sentence or two.
   const remarks = (step) => {
-    const { trend, fairness } = step.step;
+    const {trend, fairness} = step.step;
     const signed = (value) => (value > 0 ? '+' : '') + format.fixed(value, 1) + ' %';
     const lines = [];
     if (trend) {
-      lines.push([trend.steady ? 'Steady' : 'Not steady', ' by SNIA\u2019s rule: IO/s of five stretches of ' + format.length(trend.stretch_ns) +
-        ' differ by ' + format.fixed(trend.range_percent, 1) + ' % (at most 20) and drift by ' + format.fixed(trend.slope_percent, 1) + ' % (at most 10)']);
-      lines.push(['First to last third', ': IO/s ' + signed(trend.iops_change_percent) + ', mean latency ' + signed(trend.avg_change_percent)]);
+      lines.push([
+        trend.steady ? 'Steady' : 'Not steady',
+        ' by SNIA\u2019s rule: IO/s of five stretches of ' + format.length(trend.stretch_ns) + ' differ by ' +
+            format.fixed(trend.range_percent, 1) + ' % (at most 20) and drift by ' +
+            format.fixed(trend.slope_percent, 1) + ' % (at most 10)'
+      ]);
+      lines.push([
+        'First to last third',
+        ': IO/s ' + signed(trend.iops_change_percent) + ', mean latency ' + signed(trend.avg_change_percent)
+      ]);
     }
     if (fairness) {
       const parts = [];
@@ -106,56 +132,74 @@ plimsoll.summary = (() => {
   };
 
   const cards = (step) => {
-    const { cluster, step: told } = step;
-    if (cluster === null) return el('p', { class: 'nothing' }, 'Nothing was measured in this step.');
-    const { slowest } = cluster;
+    const {cluster, step: told} = step;
+    if (cluster === null) return el('p', {class: 'nothing'}, 'Nothing was measured in this step.');
+    const {slowest} = cluster;
     const list = [
       card('Throughput', format.rate(cluster.iops), 'IO/s'),
-      card('Bandwidth', format.fixed(cluster.mb_per_second, 2), 'MB/s',
-        cluster.bandwidth.seconds > 0 ? 'least in a second ' + format.fixed(cluster.bandwidth.min_bytes_per_second / 1e6, 2) : null),
+      card(
+          'Bandwidth', format.fixed(cluster.mb_per_second, 2), 'MB/s',
+          cluster.bandwidth.seconds > 0 ?
+              'least in a second ' + format.fixed(cluster.bandwidth.min_bytes_per_second / 1e6, 2) :
+              null),
       percentileCard('Median (p50)', cluster.latency, 'p50'),
       percentileCard('p99', cluster.latency, 'p99'),
       percentileCard('p99.9', cluster.latency, 'p99_9'),
     ];
-    const [longest, longestUnit] = cluster.latency.count > 0 ? format.time(cluster.latency.max_ns).split(' ') : [format.DASH, ''];
-    list.push(card('Slowest write', longest, longestUnit,
-      slowest ? slowest.host + '/qm' + slowest.qm + (slowest.start ? ' at ' + format.timeOfDay(slowest.start) : '') : null));
+    const [longest, longestUnit] =
+        cluster.latency.count > 0 ? format.time(cluster.latency.max_ns).split(' ') : [format.DASH, ''];
+    list.push(card(
+        'Slowest write', longest, longestUnit,
+        slowest ? slowest.host + '/qm' + slowest.qm + (slowest.start ? ' at ' + format.timeOfDay(slowest.start) : '') :
+                  null));
     if (told.start_skew) {
       const [skew, unit] = format.time(told.start_skew.skew_ns).split(' ');
-      list.push(card('Start skew', skew, unit, told.start_skew.error_ns > 0 ? '\u00b1 ' + format.time(told.start_skew.error_ns) : null));
+      list.push(card(
+          'Start skew', skew, unit,
+          told.start_skew.error_ns > 0 ? '\u00b1 ' + format.time(told.start_skew.error_ns) : null));
     }
     if (told.stalls) {
-      list.push(card('Stalls', format.count(told.stalls.count), null,
-        'longer than ' + (told.stalls.threshold_by_median ? 'the greater of ' : '') + format.length(told.stalls.threshold_ns) +
-        (told.stalls.threshold_by_median ? ' and 20 medians' : '')));
+      list.push(card(
+          'Stalls', format.count(told.stalls.count), null,
+          'longer than ' + (told.stalls.threshold_by_median ? 'the greater of ' : '') +
+              format.length(told.stalls.threshold_ns) + (told.stalls.threshold_by_median ? ' and 20 medians' : '')));
     }
-    return el('dl', { class: 'cards' }, list);
+    return el('dl', {class: 'cards'}, list);
   };
 
-  const keyFigures = (step) => plimsoll.section('key', step.title(),
-    step.step.cut_short ? el('p', { class: 'warning' }, 'Ended before its time: ' + step.step.cut_short) : null,
-    cards(step), remarks(step).map(([head, rest]) => el('p', { class: 'remark' }, el('strong', {}, head), rest)));
+  const keyFigures = (step) => plimsoll.section(
+      'key', step.title(),
+      step.step.cut_short ? el('p', {class: 'warning'}, 'Ended before its time: ' + step.step.cut_short) : null,
+      cards(step), remarks(step).map(([head, rest]) => el('p', {class: 'remark'}, el('strong', {}, head), rest)));
 
   // Block sizes beside one another: a table, bandwidth and latency as charts. Nothing where there is but one step.
   const sweep = (steps) => {
     const shown = steps.filter((step) => step.cluster !== null);
-    if (shown.length < 2) return { element: null, charts: [] };
+    if (shown.length < 2) return {element: null, charts: []};
     const time = (latency, name) => model.percentile(latency, name, format.time);
     const rows = shown.map((step) => {
-      const { cluster } = step;
-      const { latency } = cluster;
-      return [format.size(step.step.block_size_bytes), String(step.step.number), format.rate(cluster.iops), format.fixed(cluster.mb_per_second, 2),
-        latency.count > 0 ? format.time(latency.avg_ns) : format.DASH, time(latency, 'p50'), time(latency, 'p99'),
-        time(latency, 'p99_9'), latency.count > 0 ? format.time(latency.max_ns) : format.DASH];
+      const {cluster} = step;
+      const {latency} = cluster;
+      return [
+        format.size(step.step.block_size_bytes), String(step.step.number), format.rate(cluster.iops),
+        format.fixed(cluster.mb_per_second, 2), latency.count > 0 ? format.time(latency.avg_ns) : format.DASH,
+        time(latency, 'p50'), time(latency, 'p99'), time(latency, 'p99_9'),
+        latency.count > 0 ? format.time(latency.max_ns) : format.DASH
+      ];
     });
-    const table = plimsoll.table('The cluster, by write block size', [{ title: 'Block', head: true }, { title: 'Step' }, { title: 'IO/s' },
-      { title: 'MB/s' }, { title: 'avg' }, { title: 'p50' }, { title: 'p99' }, { title: 'p99.9' }, { title: 'max' }], rows);
+    const table = plimsoll.table(
+        'The cluster, by write block size',
+        [
+          {title: 'Block', head: true}, {title: 'Step'}, {title: 'IO/s'}, {title: 'MB/s'}, {title: 'avg'},
+          {title: 'p50'}, {title: 'p99'}, {title: 'p99.9'}, {title: 'max'}
+        ],
+        rows);
     const sizes = [...new Set(shown.map((step) => step.step.block_size_bytes))].sort((a, b) => a - b);
-    if (sizes.length < 2) return { element: plimsoll.section('sweep', 'All steps', table), charts: [] };
+    if (sizes.length < 2) return {element: plimsoll.section('sweep', 'All steps', table), charts: []};
     const charts = sweepCharts(shown, sizes);
-    const element = plimsoll.section('sweep', 'By block size', table,
-      el('div', { class: 'pair' }, charts.map((chart) => chart.element)));
-    return { element, charts };
+    const element = plimsoll.section(
+        'sweep', 'By block size', table, el('div', {class: 'pair'}, charts.map((chart) => chart.element)));
+    return {element, charts};
   };
 
   const sweepCharts = (steps, sizes) => {
@@ -167,24 +211,43 @@ plimsoll.summary = (() => {
     };
     const name = (what, repetition) => (repetitions.length > 1 ? what + ', repetition ' + repetition : what);
     const lines = (what, colors, get) => repetitions.map((repetition, at) => ({
-      name: name(what, repetition), color: colors, dash: at > 0 ? model.dash(8 * at) : null,
-      values: sizes.map((size) => value(size, repetition, get)),
-    }));
+                                                           name: name(what, repetition),
+                                                           color: colors,
+                                                           dash: at > 0 ? model.dash(8 * at) : null,
+                                                           values: sizes.map((size) => value(size, repetition, get)),
+                                                         }));
     const chart = (options) => new plimsoll.Chart({
-      x, points: true, height: 200, xTitle: 'Block',
+      x,
+      points: true,
+      height: 200,
+      xTitle: 'Block',
       range: new plimsoll.Range(x[0] - 0.3, x[x.length - 1] + 0.3, (at) => format.size(2 ** at), 1),
       xText: (at) => format.size(Math.round(2 ** at)),
-      xTicks: () => sizes.map((size) => ({ v: Math.log2(size), label: format.size(size) })),
+      xTicks: () => sizes.map((size) => ({v: Math.log2(size), label: format.size(size)})),
       ...options,
     });
     const known = (id) => (cluster) => (cluster.latency.thin.includes(id) ? null : cluster.latency[id + '_ns']);
     return [
-      chart({ name: 'Bandwidth by block size', yTitle: 'MB/s', yTick: format.shortCount,
-        yText: (v) => format.fixed(v, 2) + ' MB/s', series: lines('bandwidth', 's1', (cluster) => cluster.mb_per_second) }),
-      chart({ name: 'Latency by block size', yTitle: 'latency', yTick: format.shortTime, yText: format.time, log: true,
-        series: [...lines('p50', 'p50', known('p50')), ...lines('p99', 'p99', known('p99')), ...lines('max', 'max', (cluster) => cluster.latency.max_ns)] }),
+      chart({
+        name: 'Bandwidth by block size',
+        yTitle: 'MB/s',
+        yTick: format.shortCount,
+        yText: (v) => format.fixed(v, 2) + ' MB/s',
+        series: lines('bandwidth', 's1', (cluster) => cluster.mb_per_second)
+      }),
+      chart({
+        name: 'Latency by block size',
+        yTitle: 'latency',
+        yTick: format.shortTime,
+        yText: format.time,
+        log: true,
+        series: [
+          ...lines('p50', 'p50', known('p50')), ...lines('p99', 'p99', known('p99')),
+          ...lines('max', 'max', (cluster) => cluster.latency.max_ns)
+        ]
+      }),
     ];
   };
 
-  return { heading, verdict, keyFigures, sweep, VERDICTS };
+  return {heading, verdict, keyFigures, sweep, VERDICTS};
 })();

@@ -2,12 +2,13 @@
 'use strict';
 
 plimsoll.timeCharts = (() => {
-  const { el, format, model } = plimsoll;
+  const {el, format, model} = plimsoll;
   // More hosts than this at once would be neither readable nor quick: the smallest are drawn as one.
   const MOST_STACKED = 24;
 
   // The range of a step's time, and what says where a position is.
-  const timeRange = (step) => new plimsoll.Range(0, step.end_s, (at) => format.elapsed(at, step.end_s < 10 ? 1 : 0), 0.5);
+  const timeRange = (step) =>
+      new plimsoll.Range(0, step.end_s, (at) => format.elapsed(at, step.end_s < 10 ? 1 : 0), 0.5);
 
   const timeOptions = (step, range) => ({
     range,
@@ -20,7 +21,7 @@ plimsoll.timeCharts = (() => {
     const decimals = Number.isInteger(from) && Number.isInteger(length) ? 0 : 3;
     const start = step.step.start;
     return format.elapsed(from, decimals) + ' \u2013 ' + format.elapsed(from + length, decimals) +
-      (start ? ' (' + format.timeAfter(start, from) + ' UTC)' : '');
+        (start ? ' (' + format.timeAfter(start, from) + ' UTC)' : '');
   };
 
   // Rates by second: rows that cover several seconds fill all of them; the closing row has no rate.
@@ -30,7 +31,7 @@ plimsoll.timeCharts = (() => {
       const length = series.length_s[row];
       if (series.closing[row] || length <= 0) return;
       for (let at = 0; at < Math.max(1, Math.ceil(length - 1e-9)); ++at) {
-        rates.set(from + at, { rate: series[column][row] / length, length: Math.min(1, length - at) });
+        rates.set(from + at, {rate: series[column][row] / length, length: Math.min(1, length - at)});
       }
     });
     return rates;
@@ -38,21 +39,27 @@ plimsoll.timeCharts = (() => {
 
   // Stacks or lines over the union of the scopes' seconds.
   const throughput = (step, range, scopes, column, stacked) => {
-    const found = scopes.map((scope) => ({ scope, series: step.seriesOf(scope) })).filter((one) => one.series !== null);
+    const found = scopes.map((scope) => ({scope, series: step.seriesOf(scope)})).filter((one) => one.series !== null);
     const rates = found.map((one) => ratesBySecond(one.series, column));
     const seconds = [...new Set(rates.flatMap((one) => [...one.keys()]))].sort((a, b) => a - b);
     const lengths = seconds.map((at) => Math.max(...rates.map((one) => (one.has(at) ? one.get(at).length : 0))));
     const scale = column === 'bytes' ? 1e-6 : 1;
-    let lines = found.map((one, at) => ({
-      name: one.scope.kind === 'qm' ? 'qm' + one.scope.qm : model.nameOf(one.scope),
-      color: model.color(at), dash: stacked ? null : model.dash(at),
-      values: seconds.map((from) => (rates[at].has(from) ? rates[at].get(from).rate * scale : null)),
-    }));
+    let lines =
+        found.map((one, at) => ({
+                    name: one.scope.kind === 'qm' ? 'qm' + one.scope.qm : model.nameOf(one.scope),
+                    color: model.color(at),
+                    dash: stacked ? null : model.dash(at),
+                    values: seconds.map((from) => (rates[at].has(from) ? rates[at].get(from).rate * scale : null)),
+                  }));
     if (lines.length > MOST_STACKED) {
       const rest = lines.slice(MOST_STACKED - 1);
       lines = lines.slice(0, MOST_STACKED - 1);
-      lines.push({ name: format.count(rest.length) + ' other hosts', color: 's8', dash: null,
-        values: seconds.map((_, row) => rest.reduce((sum, line) => sum + (line.values[row] || 0), 0)) });
+      lines.push({
+        name: format.count(rest.length) + ' other hosts',
+        color: 's8',
+        dash: null,
+        values: seconds.map((_, row) => rest.reduce((sum, line) => sum + (line.values[row] || 0), 0))
+      });
     }
     const unit = column === 'bytes' ? 'MB/s' : 'IO/s';
     const text = column === 'bytes' ? (value) => format.fixed(value, 2) : format.rate;
@@ -62,18 +69,24 @@ plimsoll.timeCharts = (() => {
       nothing: 'No second was measured.',
       x: seconds.map((from, row) => from + lengths[row] / 2),
       xText: (x, row) => second(step, seconds[row], lengths[row]),
-      series: lines, stacked,
-      yTitle: unit + (stacked ? ', stacked' : ''), yTick: format.shortCount, yText: (value) => text(value) + ' ' + unit,
+      series: lines,
+      stacked,
+      yTitle: unit + (stacked ? ', stacked' : ''),
+      yTick: format.shortCount,
+      yText: (value) => text(value) + ' ' + unit,
       underlays: [plimsoll.stalls.shade(step)],
       thinned: found.some((one) => one.series.thinned),
     });
   };
 
-  const PERCENTILES = [['p50', 'p50_ns', 'p50'], ['p99', 'p99_ns', 'p99'], ['p99.9', 'p99_9_ns', 'p999'], ['max', 'latency_max_ns', 'max']];
+  const PERCENTILES = [
+    ['p50', 'p50_ns', 'p50'], ['p99', 'p99_ns', 'p99'], ['p99.9', 'p99_9_ns', 'p999'], ['max', 'latency_max_ns', 'max']
+  ];
 
   // Stalls, and with `heat` the distribution of each second, which is known for the cluster.
   const behind = (step, scope, heat) =>
-    [heat && scope !== null && scope.kind === 'cluster' ? plimsoll.heat.shade(step) : null, plimsoll.stalls.shade(step)];
+      [heat && scope !== null && scope.kind === 'cluster' ? plimsoll.heat.shade(step) : null,
+       plimsoll.stalls.shade(step)];
 
   const latency = (step, range, scope, log, heat) => {
     const series = scope === null ? null : step.seriesOf(scope);
@@ -83,6 +96,9 @@ plimsoll.timeCharts = (() => {
         if (series.writes[row] > 0 || !series.closing[row]) rows.push(row);
       });
     }
+    // Writes that were in flight at the end are no second: a dot of their own.
+    const breaks = rows.map((row, at) => (series.closing[row] ? at : -1)).filter((at) => at >= 0);
+    const lowest = scope !== null && scope.kind === 'cluster' ? plimsoll.heat.lowest(step) : null;
     const from = (row) => (series.closing[row] ? step.measured_s : series.second[row]);
     const value = (column, row) => (series[column][row] > 0 ? series[column][row] : null);
     return new plimsoll.Chart({
@@ -90,11 +106,24 @@ plimsoll.timeCharts = (() => {
       name: 'Latency over time, ' + (scope === null ? 'cluster' : model.nameOf(scope)),
       nothing: 'No second was measured.',
       x: rows.map((row) => (series.closing[row] ? step.measured_s : series.second[row] + series.length_s[row] / 2)),
-      xText: (x, at) => (series.closing[rows[at]] ? 'in flight at the end' : second(step, from(rows[at]), series.length_s[rows[at]])),
+      xText: (x, at) =>
+          (series.closing[rows[at]] ? 'in flight at the end' : second(step, from(rows[at]), series.length_s[rows[at]])),
       series: PERCENTILES.map(([name, column, color]) => ({
-        name, color, dash: name === 'max' ? [2, 2] : null, values: rows.map((row) => value(column, row)),
-      })),
-      yTitle: 'latency of the writes of each second', yTick: format.shortTime, yText: format.time, log, height: 280,
+                                name,
+                                color,
+                                dash: name === 'max' ? [2, 2] : null,
+                                values: rows.map((row) => value(column, row)),
+                              })),
+      breaks,
+      floor: lowest &&
+          rows.map(
+              (row) =>
+                  (series.closing[row] || !lowest.has(series.second[row]) ? null : lowest.get(series.second[row]))),
+      yTitle: 'latency of the writes of each second',
+      yTick: format.shortTime,
+      yText: format.time,
+      log,
+      height: 280,
       underlays: behind(step, scope, heat),
       thinned: series !== null && series.thinned,
     });
@@ -110,51 +139,58 @@ plimsoll.timeCharts = (() => {
       place.append(chart.element);
       if (place.isConnected) chart.draw();
     };
-    return { place, put, chart: () => chart };
+    return {place, put, chart: () => chart};
   };
 
   const picker = (label, choices, pick) => {
-    const select = el('select', { change: () => pick(choices[select.selectedIndex].value) },
-      choices.map((choice) => el('option', {}, choice.name)));
-    return el('label', { class: 'pick' }, label, select);
+    const select =
+        el('select', {change: () => pick(choices[select.selectedIndex].value)},
+           choices.map((choice) => el('option', {}, choice.name)));
+    return el('label', {class: 'pick'}, label, select);
   };
 
   // A button that is on or off.
   const toggle = (name, on, change) => {
-    const button = el('button', { type: 'button', class: 'switch', 'aria-pressed': String(on), click: () => {
-      const pressed = button.getAttribute('aria-pressed') !== 'true';
-      button.setAttribute('aria-pressed', String(pressed));
-      change(pressed);
-    } }, name);
+    const button =
+        el('button', {
+          type: 'button',
+          class: 'switch',
+          'aria-pressed': String(on),
+          click: () => {
+            const pressed = button.getAttribute('aria-pressed') !== 'true';
+            button.setAttribute('aria-pressed', String(pressed));
+            change(pressed);
+          }
+        },
+           name);
     return button;
   };
 
   const throughputSection = (step, range) => {
-    const { place, put, chart } = slot();
-    const views = [{ name: 'hosts, stacked', value: { scopes: step.hosts, stacked: true } }];
-    if (step.storages.length > 1) views.push({ name: 'storages, stacked', value: { scopes: step.storages, stacked: true } });
+    const {place, put, chart} = slot();
+    const views = [{name: 'hosts, stacked', value: {scopes: step.hosts, stacked: true}}];
+    if (step.storages.length > 1)
+      views.push({name: 'storages, stacked', value: {scopes: step.storages, stacked: true}});
     for (const host of step.hosts) {
       const qms = step.qms.get(host.host);
-      if (qms.length > 1) views.push({ name: 'queue managers of ' + host.host, value: { scopes: qms, stacked: false } });
+      if (qms.length > 1) views.push({name: 'queue managers of ' + host.host, value: {scopes: qms, stacked: false}});
     }
     let view = views[0].value;
     let column = 'writes';
     const show = () => put(throughput(step, range, view.scopes, column, view.stacked));
-    const controls = el('div', { class: 'controls' },
-      views.length > 1 ? picker('Show', views, (value) => {
-        view = value;
-        show();
-      }) : null,
-      toggle('MB/s', false, (on) => {
-        column = on ? 'bytes' : 'writes';
-        show();
-      }));
+    const controls = el('div', {class: 'controls'}, views.length > 1 ? picker('Show', views, (value) => {
+                          view = value;
+                          show();
+                        }) : null, toggle('MB/s', false, (on) => {
+                          column = on ? 'bytes' : 'writes';
+                          show();
+                        }));
     show();
-    return { element: plimsoll.section('throughput', 'Throughput over time', controls, place), chart };
+    return {element: plimsoll.section('throughput', 'Throughput over time', controls, place), chart};
   };
 
   const latencySection = (step, range) => {
-    const { place, put, chart } = slot();
+    const {place, put, chart} = slot();
     const scopes = [step.cluster, ...(step.storages.length > 1 ? step.storages : [])].filter((scope) => scope !== null);
     for (const host of step.hosts) {
       const qms = step.qms.get(host.host);
@@ -163,25 +199,32 @@ plimsoll.timeCharts = (() => {
     let scope = scopes.length > 0 ? scopes[0] : null;
     let log = true;
     let heat = false;
-    const show = () => put(latency(step, range, scope, log, heat));
+    const show = () => {
+      put(latency(step, range, scope, log, heat));
+      chart().setFloor(heat);
+    };
     const heatSwitch = step.packed.seconds ? toggle('Heat map', heat, (on) => {
       heat = on;
       chart().setUnderlays(behind(step, scope, heat));
+      chart().setFloor(heat);
     }) : null;
-    const controls = el('div', { class: 'controls' },
-      scopes.length > 1 ? picker('Of', scopes.map((one) => ({ name: model.nameOf(one), value: one })), (value) => {
-        scope = value;
-        // The distribution of each second is known for the cluster alone.
-        if (heatSwitch !== null) heatSwitch.disabled = scope.kind !== 'cluster';
-        show();
-      }) : null,
-      toggle('Log axis', log, (on) => {
-        log = on;
-        chart().setLog(on);
-      }), heatSwitch);
+    const controls =
+        el('div', {class: 'controls'},
+           scopes.length > 1 ? picker('Of', scopes.map((one) => ({name: model.nameOf(one), value: one})), (value) => {
+             scope = value;
+             // The distribution of each second is known for the cluster alone.
+             if (heatSwitch !== null) heatSwitch.disabled = scope.kind !== 'cluster';
+             show();
+           }) : null, toggle('Log axis', log, (on) => {
+             log = on;
+             chart().setLog(on);
+           }), heatSwitch);
     show();
-    return { element: plimsoll.section('latency', 'Latency over time', controls, place, plimsoll.stalls.key(step)), chart };
+    return {
+      element: plimsoll.section('latency', 'Latency over time', controls, place, plimsoll.stalls.key(step)),
+      chart
+    };
   };
 
-  return { timeRange, timeOptions, second, slot, picker, toggle, throughputSection, latencySection };
+  return {timeRange, timeOptions, second, slot, picker, toggle, throughputSection, latencySection};
 })();

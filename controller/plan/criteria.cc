@@ -42,7 +42,7 @@ constexpr std::array<MetricName, 11> kMetrics = {{{"min", Metric::kMin},
                                                   {"min_second_mbps", Metric::kMinBytesPerSecond},
                                                   {"writes", Metric::kWrites}}};
 
-constexpr std::array<const char*, 3> kScopes = {"cluster", "host", "qm"};
+constexpr std::array<const char*, 4> kScopes = {"cluster", "storage", "host", "qm"};
 constexpr std::array<const char*, 4> kComparisons = {"<", "<=", ">", ">="};
 
 absl::Status Bad(const std::string& text, const std::string& why) {
@@ -93,14 +93,15 @@ absl::Status SetMetric(const std::string& text, const std::string& name, Criteri
 absl::Status SetWhere(const std::string& text, const std::string& word, Criterion& criterion, bool& has_scope) {
   for (size_t i = 0; i < kScopes.size(); ++i) {
     if (word != kScopes[i]) continue;
-    if (has_scope) return Bad(text, "expected one of @cluster, @host and @qm, not two");
+    if (has_scope) return Bad(text, "expected one of @cluster, @storage, @host and @qm, not two");
     has_scope = true;
     criterion.scope = static_cast<CriterionScope>(i);
     return absl::OkStatus();
   }
   const absl::StatusOr<uint64_t> size = ParseSize(word);
   if (!size.ok() || *size == 0) {
-    return Bad(text, absl::StrCat("expected @cluster, @host, @qm or a block size such as @4k, not '@", word, "'"));
+    return Bad(text,
+               absl::StrCat("expected @cluster, @storage, @host, @qm or a block size such as @4k, not '@", word, "'"));
   }
   if (criterion.block_size_bytes != 0) return Bad(text, "expected one block size, not two");
   criterion.block_size_bytes = *size;

@@ -2,12 +2,13 @@
 //
 //   criterion  = metric { "@" where } comparison limit
 //   metric     = pN | min | max | avg (mean) | wavg | iops | mbps (mb/s) | min_second_iops | min_second_mbps | writes
-//   where      = "cluster" | "host" | "qm" | a block size
+//   where      = "cluster" | "storage" | "host" | "qm" | a block size
 //   comparison = "<" | "<=" | ">" | ">="
 //   limit      = a time with its unit for a latency, else a number
 //
 // A criterion must hold in every step, or, where a block size is named, in every step with that block size; and there
-// for all writers taken together, or with @host for each host, or with @qm for each queue manager.
+// for all writers taken together, or with @storage for each storage, @host for each host, or @qm for each queue
+// manager.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +38,7 @@ enum class MetricUnit { kNanoseconds, kWritesPerSecond, kBytesPerSecond, kWrites
 enum class Comparison { kLess, kLessOrEqual, kGreater, kGreaterOrEqual };
 
 // Whose figures must fulfil the criterion.
-enum class CriterionScope { kCluster, kHost, kQm };
+enum class CriterionScope { kCluster, kStorage, kHost, kQm };
 
 struct Criterion {
   Metric metric = Metric::kPercentile;

@@ -2,6 +2,7 @@
 
 #include <google/protobuf/descriptor.h>
 
+#include "common/units.h"
 #include "controller/plan/host_list.h"
 #include "controller/plan/plan_schema.h"
 #include "controller/plan/plan_value.h"
@@ -12,6 +13,10 @@ namespace {
 using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
+
+// From here on agents tell of stalls where the plan says nothing; the analysis then leaves those out that are usual for
+// their writer.
+constexpr int64_t kUsualStallNs = 100 * kNsPerMs;
 
 // Lists of messages get none: each of their elements stands for itself.
 void FillMessage(Message& message) {
@@ -87,6 +92,7 @@ v1::HostPlan MakeHostPlan(const v1::TestPlan& plan, int host_index, const std::s
   *work.mutable_workload() = EffectiveWorkload(plan, host_index);
   for (const v1::LogStep& step : ExpandSteps(plan)) *work.add_steps() = step;
   work.set_trace(plan.trace() == v1::TOGGLE_ON);
+  work.set_stall_ns(plan.has_stall_ns() ? plan.stall_ns() : kUsualStallNs);
   return host;
 }
 

@@ -10,6 +10,7 @@
 #include "common/units.h"
 #include "controller/render/json.h"
 #include "controller/render/plain_text.h"
+#include "controller/render/text_histogram.h"
 #include "controller/render/text_numbers.h"
 #include "controller/render/text_table.h"
 
@@ -126,7 +127,7 @@ std::vector<std::string> TextHeading(const v1::Report& report) {
   return lines;
 }
 
-std::string RenderText(const v1::Report& report) {
+std::string RenderText(const v1::Report& report, uint32_t histogram_rows) {
   std::string text;
   const auto append = [&text](const std::vector<std::string>& lines) {
     if (lines.empty()) return;
@@ -134,7 +135,12 @@ std::string RenderText(const v1::Report& report) {
     for (const std::string& line : lines) text += line + '\n';
   };
   append(TextHeading(report));
-  for (const v1::StepReport& step : report.steps()) append(TextStep(report, step));
+  for (const v1::StepReport& step : report.steps()) {
+    append(TextStep(report, step));
+    append(TextStalls(report, step));
+    append(TextSlowest(report, step));
+    if (histogram_rows > 0) append(TextHistogram(step, histogram_rows));
+  }
   append(TextClocks(report));
   append(TextHosts(report));
   append(TextNotes(report));

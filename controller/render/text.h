@@ -1,6 +1,7 @@
 // A report as text for people.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -9,11 +10,18 @@
 namespace plimsoll {
 
 // At most 100 columns wide, UTF-8, without colour or control characters but line breaks, whatever hosts and plans say.
-std::string RenderText(const v1::Report& report);
+// `histogram_rows`: each step is followed by the cluster's histogram of at most so many rows; 0: by none.
+std::string RenderText(const v1::Report& report, uint32_t histogram_rows = 0);
 
-// Its parts, as lines: what was asked for; one step; clocks, hosts, notes and the verdict.
+// Its parts, as lines: what was asked for; one step, its stalls and its slowest writes; clocks, hosts, notes and the
+// verdict.
 std::vector<std::string> TextHeading(const v1::Report& report);
 std::vector<std::string> TextStep(const v1::Report& report, const v1::StepReport& step);
+std::vector<std::string> TextStalls(const v1::Report& report, const v1::StepReport& step);
+std::vector<std::string> TextSlowest(const v1::Report& report, const v1::StepReport& step);
+// Parts of a step's: fairness and trend; the hosts' load. Empty where there is nothing to say.
+std::vector<std::string> TextEvenness(const v1::StepReport& step);
+std::vector<std::string> TextLoad(const v1::StepReport& step);
 std::vector<std::string> TextClocks(const v1::Report& report);
 std::vector<std::string> TextHosts(const v1::Report& report);
 std::vector<std::string> TextNotes(const v1::Report& report);

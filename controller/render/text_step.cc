@@ -237,7 +237,7 @@ std::vector<std::string> TextStep(const v1::Report& report, const v1::StepReport
     AddIndented(over_second, lines);
     AddIndented(totals, lines);
   }
-  if (cluster->has_slowest()) AddSlowest(report, cluster->slowest(), lines);
+  if (cluster->has_slowest() && step.slowest().empty()) AddSlowest(report, cluster->slowest(), lines);
   const auto writers =
       absl::c_count_if(step.scopes(), [](const v1::ScopeReport& scope) { return scope.kind() == v1::SCOPE_KIND_QM; });
   if (step.has_start_skew() && writers > 1) {
@@ -246,6 +246,8 @@ std::vector<std::string> TextStep(const v1::Report& report, const v1::StepReport
                              error_ns == 0 ? "" : absl::StrCat(" +/- ", FormatShortTime(error_ns))),
                 lines);
   }
+  for (const std::string& line : TextEvenness(step)) lines.push_back(line);
+  for (const std::string& line : TextLoad(step)) lines.push_back(line);
   return lines;
 }
 

@@ -76,6 +76,7 @@ CsvTable<SecondRow> SecondTable() {
   });
   table.Column("latency_p50_ns", [](const SecondRow& row) { return Quantile(row.series.p50_ns(), row.row); });
   table.Column("latency_p99_ns", [](const SecondRow& row) { return Quantile(row.series.p99_ns(), row.row); });
+  table.Column("latency_p99_9_ns", [](const SecondRow& row) { return Quantile(row.series.p99_9_ns(), row.row); });
   table.Column("latency_max_ns", [](const SecondRow& row) { return Quantile(row.series.latency_max_ns(), row.row); });
   return table;
 }

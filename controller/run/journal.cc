@@ -8,7 +8,6 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/posix_error.h"
@@ -103,6 +102,11 @@ absl::Status JournalWriter::Flush() {
 
 absl::StatusOr<JournalEnd> ReadJournal(const std::string& path,
                                        const std::function<void(const v1::JournalRecord&)>& visit) {
+  return ReadRawJournal(path, [&visit](const v1::JournalRecord& record, const RawRecord& /*raw*/) { visit(record); });
+}
+
+absl::StatusOr<JournalEnd> ReadRawJournal(
+    const std::string& path, const std::function<void(const v1::JournalRecord&, const RawRecord&)>& visit) {
   const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.valid()) return PosixError("open", path, errno);
   std::array<char, kMagic.size()> magic{};
@@ -112,7 +116,7 @@ absl::StatusOr<JournalEnd> ReadJournal(const std::string& path,
   }
   JournalEnd end;
   end.bytes = magic.size();
-  std::vector<char> payload;
+  std::string payload;
   while (true) {
     std::array<unsigned char, kHeaderBytes> raw{};
     PLIMSOLL_ASSIGN_OR_RETURN(const size_t header_bytes, ReadFully(fd.get(), path, raw.data(), raw.size()));
@@ -139,11 +143,30 @@ absl::StatusOr<JournalEnd> ReadJournal(const std::string& path,
       return absl::DataLossError(
           absl::StrCat(path, ": record ", end.records + 1, " at byte ", end.bytes, " is damaged (checksum)"));
     }
-    visit(record);
+    visit(record, {end.bytes + kHeaderBytes, payload});
     ++end.records;
     end.bytes += end.trailing_bytes;
     end.trailing_bytes = 0;
   }
+}
+
+absl::StatusOr<JournalParts> JournalParts::Open(const std::string& path) {
+  UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) return PosixError("open", path, errno);
+  return JournalParts(path, std::move(fd));
+}
+
+absl::Status JournalParts::Read(uint64_t offset, size_t size, std::string& part) const {
+  part.resize(size);
+  size_t done = 0;
+  while (done < size) {
+    const ssize_t n = pread(fd_.get(), part.data() + done, size - done, static_cast<off_t>(offset + done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return PosixError("read", path_, errno);
+    if (n == 0) return absl::DataLossError(absl::StrCat(path_, " has become shorter while it was read"));
+    done += static_cast<size_t>(n);
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace plimsoll

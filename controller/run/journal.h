@@ -51,4 +51,31 @@ struct JournalEnd {
 absl::StatusOr<JournalEnd> ReadJournal(const std::string& path,
                                        const std::function<void(const v1::JournalRecord&)>& visit);
 
+// A whole record as it lies in its file.
+struct RawRecord {
+  // First byte of the payload, counted from the file's beginning.
+  uint64_t offset = 0;
+  // Valid during the visit.
+  const std::string& payload;
+};
+
+// Like ReadJournal; `visit` also learns where the record lies, for who wants to read parts of it again later.
+absl::StatusOr<JournalEnd> ReadRawJournal(const std::string& path,
+                                          const std::function<void(const v1::JournalRecord&, const RawRecord&)>& visit);
+
+// Parts of a journal again, by their places. Not thread-safe.
+class JournalParts {
+ public:
+  static absl::StatusOr<JournalParts> Open(const std::string& path);
+
+  // Replaces what `part` holds with `size` bytes from `offset` on. DATA_LOSS where the file has become shorter.
+  absl::Status Read(uint64_t offset, size_t size, std::string& part) const;
+
+ private:
+  JournalParts(std::string path, UniqueFd fd) : path_(std::move(path)), fd_(std::move(fd)) {}
+
+  std::string path_;
+  UniqueFd fd_;
+};
+
 }  // namespace plimsoll

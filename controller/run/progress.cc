@@ -42,6 +42,7 @@ void Progress::Update(MonotonicNs now, const std::vector<std::unique_ptr<Host>>&
     case Phase::kPreparing:
       return Show(PreparingLine(hosts));
     case Phase::kRunning:
+      if (!in_place_ && !running_lines_) return;
       return Show(RunningLine(now, hosts, live));
     case Phase::kDraining:
       return Show(
@@ -80,8 +81,12 @@ void Progress::Releasing() {
 }
 
 void Progress::Warn(const std::string& line) {
+  Line("plimsoll: " + line);
+}
+
+void Progress::Line(const std::string& line) {
   Clear();
-  std::fprintf(out_, "plimsoll: %s\n", line.c_str());
+  std::fprintf(out_, "%s\n", line.c_str());
   std::fflush(out_);
 }
 

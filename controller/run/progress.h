@@ -31,6 +31,10 @@ class Progress {
   void Releasing();
   // A line that stays, also where quiet.
   void Warn(const std::string& line);
+  // The same as it is, without the program's name.
+  void Line(const std::string& line);
+  // While a step runs, no line a second: somebody else tells how it goes. One in place stays.
+  void LeaveOutRunningLines() { running_lines_ = false; }
   // Takes the line in place away.
   void Clear();
 
@@ -47,6 +51,7 @@ class Progress {
   const bool in_place_;
   const bool quiet_;
   bool line_shown_ = false;
+  bool running_lines_ = true;
   Phase phase_ = Phase::kIdle;
   std::string step_text_;
   std::string drain_reason_;

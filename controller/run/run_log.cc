@@ -11,6 +11,7 @@ void RunLog::Append(v1::JournalRecord record) {
   if (journal_ != nullptr) Keep(journal_->Append(record));
   analyzer_.Add(record);
   live_.Add(record);
+  if (watch_) watch_(record);
 }
 
 void RunLog::Note(const std::string& text) {

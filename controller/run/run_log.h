@@ -1,8 +1,10 @@
 // Where everything that a run receives goes: the journal first, then the analysis and the live figures.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "common/clock.h"
 #include "controller/analysis/analyzer.h"
@@ -22,6 +24,8 @@ class RunLog {
   // Stamps the record with the time and keeps it.
   void Append(v1::JournalRecord record);
   void Note(const std::string& text);
+  // `watch` is given every record that is kept, after the analysis.
+  void Watch(std::function<void(const v1::JournalRecord& record)> watch) { watch_ = std::move(watch); }
   // Writes out what is buffered.
   void Flush();
 
@@ -38,6 +42,7 @@ class RunLog {
   absl::Status journal_status_;
   Analyzer analyzer_;
   LiveStats live_;
+  std::function<void(const v1::JournalRecord&)> watch_;
 };
 
 }  // namespace plimsoll

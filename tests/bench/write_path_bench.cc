@@ -95,8 +95,13 @@ SliceResult RecordedSlice(const MemoryExtents& extents, BlockSource& source, Wri
   const std::atomic<int64_t> never{StopControl::kNever};
   StopControl control(never);
   NullSink sink;
-  const std::vector<TallyParams> params = {
-      {.step = 0, .qm = 1, .times = times, .layout = layout, .schedule = std::nullopt, .trace = true}};
+  const std::vector<TallyParams> params = {{.step = 0,
+                                            .qm = 1,
+                                            .times = times,
+                                            .layout = layout,
+                                            .schedule = std::nullopt,
+                                            .trace = true,
+                                            .stall_ns = 100'000'000}};
   const std::vector<WriterState*> states = {&state};
   StepRecorder::Hooks hooks;
   hooks.sample_host = [] { return v1::HostSample(); };
@@ -275,7 +280,8 @@ void TallySample(benchmark::State& state) {
                            .times = StepTimes(1, 0, int64_t{1} << 60, 250'000'000),
                            .layout = layout,
                            .schedule = std::nullopt,
-                           .trace = true};
+                           .trace = true,
+                           .stall_ns = 100'000'000};
   WriterState writer;
   WriterTally tally(params, writer, never);
   google::protobuf::RepeatedPtrField<v1::Frame> frames;

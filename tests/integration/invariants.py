@@ -62,7 +62,8 @@ def _check_sum(check, whole, parts, where):
 
 
 def _check_series(check, scope, series, where):
-    lengths = {name: len(series[name]) for name in ("second", "writes", "bytes", "latency_sum_ns", "latency_max_ns")}
+    lengths = {name: len(series[name]) for name in ("second", "writes", "bytes", "latency_sum_ns", "latency_max_ns",
+                                                    "p50_ns", "p99_ns", "p99_9_ns")}
     check.equal(len(set(lengths.values())), 1, where, "series of one length", lengths)
     check.equal(series["second"], sorted(set(series["second"])), where, "seconds rise")
     check.equal(sum(series["writes"]), scope["writes"], where, "seconds add up to the writes")
@@ -75,6 +76,33 @@ def _check_series(check, scope, series, where):
     if not scope.get("data_until") and bandwidth["averaged_seconds"] == 0 and 0 < bandwidth["seconds"] == len(regular):
         check.equal(bandwidth["max_bytes_per_second"], max(regular), where, "best second")
         check.equal(bandwidth["min_bytes_per_second"], min(regular), where, "worst second")
+
+
+def _check_distributions(check, step, scopes, where):
+    """Histograms hold every write of their scope, and the hosts' add up to the cluster's."""
+    buckets = {}
+    for one in step["distributions"]:
+        scope = scopes[(one["kind"], one["host"], 0, one["storage"])]
+        check.equal(sum(one["count"]), scope["writes"], where, one["kind"], one["host"], "distribution")
+        check.equal(one["from_ns"], sorted(set(one["from_ns"])), where, "buckets rise")
+        total = buckets.setdefault(one["kind"], {})
+        for from_ns, count in zip(one["from_ns"], one["count"]):
+            total[from_ns] = total.get(from_ns, 0) + count
+    check.equal(buckets["host"], buckets["cluster"], where, "distributions of hosts add up to the cluster's")
+
+
+def _check_seconds(check, step, series, where):
+    """The distribution of each second holds the writes of that second."""
+    seconds = step.get("seconds")
+    if seconds is None:
+        return
+    special = {row["row"] for row in series["irregular"] if row["coalesced"] or row["closing"]}
+    writes = {series["second"][row]: series["writes"][row] for row in range(len(series["second"])) if row not in special}
+    begin = 0
+    for second, buckets in zip(seconds["second"], seconds["buckets"]):
+        check.equal(sum(seconds["count"][begin:begin + buckets]), writes.get(second), where, "second", second)
+        begin += buckets
+    check.equal(begin, len(seconds["bucket"]), where, "every bucket belongs to a second")
 
 
 def _closing_ns(series):
@@ -107,6 +135,8 @@ def _check_step(check, report, step):
                 _check_time(check, scope, series[name], where)
         if scope["kind"] == "host":
             _check_sum(check, scope, [qm for qm in of_kind["qm"] if qm["host"] == scope["host"]], where)
+    _check_distributions(check, step, scopes, f"step {step['number']}:")
+    _check_seconds(check, step, series[_name(of_kind["cluster"][0])], f"step {step['number']}:")
     _check_sum(check, of_kind["cluster"][0], of_kind["host"], f"step {step['number']}, cluster:")
     for storage in report["storages"]:
         for scope in of_kind["storage"]:
@@ -115,10 +145,34 @@ def _check_step(check, report, step):
                 _check_sum(check, scope, hosts, f"step {step['number']}, storage {storage['number']}:")
 
 
+def _check_stalls(check, step):
+    where = f"step {step['number']}, stalls:"
+    slowest = step["slowest"]
+    latencies = [write["latency_ns"] for write in slowest]
+    check.equal(latencies, sorted(latencies, reverse=True), where, "the slowest write is the first")
+    (cluster,) = [scope for scope in step["scopes"] if scope["kind"] == "cluster"]
+    check.equal(len(slowest), min(cluster["writes"], 10), where, "ten slowest writes, or as many as there are")
+    if slowest:
+        check.equal(slowest[0], cluster["slowest"], where, "the cluster's slowest write leads")
+    stalls = step["stalls"]
+    check.equal(sum(one["count"] for one in stalls["classes"]), stalls["count"], where, "each has a class")
+    check.equal(len(stalls["stalls"]), min(stalls["count"], 100), where, "the longest are listed")
+    offsets = [stall["offset_ns"] for stall in stalls["stalls"]]
+    check.equal(offsets, sorted(offsets), where, "in the order of time")
+    for stall in stalls["stalls"]:
+        check.that(not set(stall["hosts"]) & set(stall["others"]), where, "nobody stood and ran", stall)
+        check.that(stall["writers_count"] >= len(stall["writers"]) > 0, where, "somebody stood", stall)
+        for writer in stall["writers"]:
+            check.that(writer["host"] in stall["hosts"], where, "a writer's host stood", stall)
+            check.that(0 <= writer["in_flight_ns"] <= writer["length_ns"] <= stall["length_ns"], where, "times", stall)
+            check.that(0 <= writer["paused_ns"] <= writer["length_ns"], where, "times", stall)
+
+
 def check(report):
     """Raises an AssertionError that names all that does not hold."""
     collected = _Check()
     for step in report["steps"]:
         _check_step(collected, report, step)
+        _check_stalls(collected, step)
     if collected.broken:
         raise AssertionError("the report contradicts itself:\n" + "\n".join(collected.broken[:20]))

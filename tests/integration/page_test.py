@@ -70,7 +70,9 @@ class Page(harness.PlimsollTest):
     def colors_of(self, canvas):
         """How many different colours a chart's canvas shows."""
         return self.browser.script(
-            """const canvas = arguments[0];
+            """const [shown, canvas] = [arguments[0], document.createElement('canvas')];
+               [canvas.width, canvas.height] = [shown.width, shown.height];
+               canvas.getContext('2d', {willReadFrequently: true}).drawImage(shown, 0, 0);
                const data = new Uint32Array(canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.buffer);
                return new Set(data).size;""", canvas)
 
@@ -237,6 +239,68 @@ class Page(harness.PlimsollTest):
         # Whatever can be clicked can be reached.
         self.assertEqual(self.browser.script(
             "return [...document.querySelectorAll('button, select, a, summary')].filter(e => e.tabIndex < 0).length"), 0)
+        self.assert_quiet()
+
+    def test_the_heat_map_shades_what_the_lines_leave_out(self):
+        self.sample("storages")
+        canvas = f"return {CHARTS}[1].plot.querySelectorAll('canvas')[0]"
+        plain = self.colors_of(self.browser.script(canvas))
+        lowest = self.browser.script(f"return {CHARTS}[1].graph.yAxisRange()[0]")
+        self.browser.click("#latency .switch:last-child")
+        self.assertGreater(self.colors_of(self.browser.script(canvas)), plain + 100)
+        # Below the median, too.
+        self.assertLess(self.browser.script(f"return {CHARTS}[1].graph.yAxisRange()[0]"), 0.9 * lowest)
+        self.browser.click("#latency .switch:last-child")
+        self.assertEqual(self.colors_of(self.browser.script(canvas)), plain)
+        # It is known for the cluster alone.
+        self.browser.script("const s = document.querySelector('#latency select'); s.selectedIndex = 1;"
+                            "s.dispatchEvent(new Event('change'));")
+        self.assertTrue(self.browser.script("return document.querySelector('#latency .switch:last-child').disabled"))
+        self.assert_quiet()
+
+    def test_the_distribution_has_the_nearest_rank_of_its_buckets(self):
+        report = self.sample("storages")
+        rows = self.table("distribution", "Latency by percentile")
+        distributions = {(one["kind"], one["host"], one["storage"]): one for one in report["steps"][0]["distributions"]}
+        for percent in ("50 %", "90 %", "99 %", "99.9 %"):
+            (row,) = [row for row in rows if row[0].startswith(percent + " ")]
+            for name, key in (("cluster", ("cluster", "", 0)), ("storage 2", ("storage", "", 2)), ("beta", ("host", "beta", 2))):
+                told = distributions[key]
+                rank = -(-sum(told["count"]) * decimal.Decimal(percent[:-2]) // 100)
+                below = 0
+                for from_ns, count in zip(told["from_ns"], told["count"]):
+                    below += count
+                    if below >= rank:
+                        break
+                self.assertEqual(row[rows[0].index(name)], duration(from_ns), (percent, name))
+        self.assert_quiet()
+
+    def test_each_figure_of_the_load_has_its_chart(self):
+        report = self.sample("storages")
+        load = report["steps"][0]["load"][1]
+        names = self.browser.script("return [...document.querySelector('#load select').options].map(o => o.textContent)")
+        self.assertEqual(len(names), 7)
+        for number, (name, column, text) in enumerate((
+                ("CPU of the agent", "agent_cpu", lambda value: fixed(round(value, 2), 1) + " %"),
+                ("Writers waiting", "writer_cpu_wait", lambda value: fixed(round(value, 2), 1) + " %"),
+                ("Disk: time", "disk_write_ms", lambda value: fixed(round(value, 3), 3) + " ms"))):
+            self.browser.script("const s = document.querySelector('#load select'); s.selectedIndex = arguments[0];"
+                                "s.dispatchEvent(new Event('change'));", number)
+            rows = self.table("load", name)
+            at = rows[0].index(load["host"])
+            shown = [row[at] for row in rows[1:] if row[at] != "–"]
+            self.assertEqual(len(shown), len(load[column]))
+            for value, cell in zip(load[column], shown):
+                self.assertAlmostEqual(float(cell.split(" ")[0]), float(text(value).split(" ")[0]), delta=0.11)
+        self.assert_quiet()
+
+    def test_a_long_run_says_that_it_is_thinned_and_a_short_one_does_not(self):
+        self.sample("hour")
+        for number, thinned in ((0, False), (1, True)):  # Hosts; the queue managers of the first.
+            self.browser.script("const s = document.querySelector('#throughput select'); s.selectedIndex = arguments[0];"
+                                "s.dispatchEvent(new Event('change'));", number)
+            self.assertEqual("thinned" in self.browser.script("return document.getElementById('throughput').textContent"), thinned)
+        self.assertEqual(self.browser.script(f"return {CHARTS}[1].options.x.length"), 3600)
         self.assert_quiet()
 
     def test_hostile_text_stays_text(self):

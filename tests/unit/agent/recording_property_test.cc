@@ -43,7 +43,14 @@ Scenario RandomScenario(std::mt19937_64& random, int64_t grain_ns) {
            .delay_ns = delay,
            .sync_each_write = false,
            .schedule = schedule},
-          {.step = 0, .qm = 1, .times = times, .layout = layout, .schedule = schedule, .trace = true}};
+          {.step = 0,
+           .qm = 1,
+           .times = times,
+           .layout = layout,
+           .schedule = schedule,
+           .trace = true,
+           .delay_ns = delay,
+           .stall_ns = random() % 4 == 0 ? 0 : grained(static_cast<int64_t>(1'000'000 + random() % 20'000'000))}};
 }
 
 // What the frames say, against what was done.
@@ -97,6 +104,98 @@ void Check(const Scenario& run, const FakeWriter& writer, const std::vector<Samp
   ASSERT_EQ(totals.writes(), writer.env.calls.size());
 }
 
+// The stretches in which the writer stood, by their definition.
+std::vector<v1::StalledStretch> Stretches(const Scenario& run, const FakeWriter& writer,
+                                          const std::vector<Sample>& truth) {
+  std::vector<v1::StalledStretch> stretches;
+  const int64_t stall_ns = run.tally.stall_ns;
+  if (stall_ns == 0) return stretches;
+  const auto add = [&](int64_t begin_ns, int64_t end_ns, uint64_t seq) {
+    // Those of a closed loop only touch, and stand alone.
+    if (!stretches.empty() && begin_ns < stretches.back().end_ns()) {
+      stretches.back().set_end_ns(std::max(stretches.back().end_ns(), end_ns));
+    } else {
+      v1::StalledStretch& stretch = stretches.emplace_back();
+      stretch.set_begin_ns(begin_ns);
+      stretch.set_end_ns(end_ns);
+      stretch.set_first_seq(seq);
+    }
+  };
+  const auto due_at = [&](size_t index) {
+    if (run.tally.schedule) return run.tally.schedule->DueAt(index);
+    return index == 0 ? kStartNs : truth[index - 1].end_ns() + run.tally.delay_ns;
+  };
+  for (size_t i = 0; i < truth.size(); ++i) {
+    const int64_t due_ns = due_at(i);
+    const bool stood = static_cast<int64_t>(truth[i].latency_ns) >= stall_ns || truth[i].start_ns - due_ns >= stall_ns;
+    if (stood) add(due_ns, truth[i].end_ns(), i + 1);
+  }
+  const int64_t until_ns = std::min(writer.state.finished_ns, run.tally.times.end_ns());
+  if (until_ns - due_at(truth.size()) >= stall_ns) add(due_at(truth.size()), until_ns, 0);
+  for (v1::StalledStretch& stretch : stretches) {
+    for (const Sample& write : truth) {
+      if (write.end_ns() <= stretch.begin_ns() || write.start_ns >= stretch.end_ns()) continue;
+      stretch.set_in_flight_ns(stretch.in_flight_ns() + std::min(write.end_ns(), stretch.end_ns()) -
+                               std::max(write.start_ns, stretch.begin_ns()));
+      if (stretch.first_seq() > 0 && write.start_ns >= truth[stretch.first_seq() - 1].start_ns) {
+        stretch.set_writes(stretch.writes() + 1);
+      }
+    }
+  }
+  return stretches;
+}
+
+void CheckStalls(const Scenario& run, const FakeWriter& writer, const std::vector<Sample>& truth,
+                 const RepeatedPtrField<v1::Frame>& frames) {
+  std::vector<v1::StalledStretch> told;
+  for (const v1::Frame& frame : frames) {
+    for (const v1::StalledStretch& stretch : frame.stalls()) {
+      ASSERT_LE(stretch.end_ns(), frame.cut_ns());
+      told.push_back(stretch);
+    }
+  }
+  const std::vector<v1::StalledStretch> wanted = Stretches(run, writer, truth);
+  ASSERT_EQ(told.size(), wanted.size());
+  for (size_t i = 0; i < told.size(); ++i) {
+    ASSERT_EQ(told[i].begin_ns(), wanted[i].begin_ns());
+    ASSERT_EQ(told[i].end_ns(), wanted[i].end_ns());
+    ASSERT_EQ(told[i].first_seq(), wanted[i].first_seq());
+    ASSERT_EQ(told[i].writes(), wanted[i].writes());
+    // A writer that is behind is taken to write without a pause.
+    ASSERT_GE(told[i].in_flight_ns(), wanted[i].in_flight_ns());
+    ASSERT_LE(told[i].in_flight_ns(), told[i].end_ns() - told[i].begin_ns());
+    if (!run.tally.schedule) {
+      ASSERT_EQ(told[i].in_flight_ns(), wanted[i].in_flight_ns());
+    }
+  }
+}
+
+// The frames hold the ten slowest measured writes, and no write that is none.
+void CheckSlow(const Scenario& run, const std::vector<Sample>& truth, const RepeatedPtrField<v1::Frame>& frames) {
+  std::map<uint64_t, Sample> told;
+  for (const v1::Frame& frame : frames) {
+    uint64_t previous = 0;
+    for (const v1::WriteSample& slow : frame.slow()) {
+      ASSERT_GE(frame.first_interval(), 0);
+      ASSERT_GT(slow.seq(), previous);
+      ASSERT_GE(slow.seq(), frame.first_seq());
+      ASSERT_LT(slow.seq(), frame.first_seq() + frame.latency().count());
+      ASSERT_EQ(slow.start_ns(), truth[slow.seq() - 1].start_ns);
+      ASSERT_EQ(slow.latency_ns(), truth[slow.seq() - 1].latency_ns);
+      previous = slow.seq();
+      told[slow.seq()] = truth[slow.seq() - 1];
+    }
+  }
+  std::vector<uint64_t> by_latency;
+  for (uint64_t seq = 1; seq <= truth.size(); ++seq) {
+    if (truth[seq - 1].end_ns() >= run.tally.times.measured_start_ns()) by_latency.push_back(seq);
+  }
+  std::stable_sort(by_latency.begin(), by_latency.end(),
+                   [&](uint64_t a, uint64_t b) { return truth[a - 1].latency_ns > truth[b - 1].latency_ns; });
+  by_latency.resize(std::min<size_t>(by_latency.size(), SlowestWrites::kKept));
+  for (const uint64_t seq : by_latency) ASSERT_TRUE(told.contains(seq)) << seq;
+}
+
 TEST(Recording, EveryWriteIsInTheIntervalInWhichItCompletedWhateverTheInterleaving) {
   const uint64_t seed = std::random_device()();
   SCOPED_TRACE(seed);
@@ -145,6 +244,8 @@ TEST(Recording, EveryWriteIsInTheIntervalInWhichItCompletedWhateverTheInterleavi
     tally.Poll(writer.env.now_ns + 1, frames);
     ASSERT_TRUE(tally.done());
     ASSERT_NO_FATAL_FAILURE(Check(run, writer, truth, frames, tally.Totals(run.loop.end_ns)));
+    ASSERT_NO_FATAL_FAILURE(CheckStalls(run, writer, truth, frames));
+    ASSERT_NO_FATAL_FAILURE(CheckSlow(run, truth, frames));
   }
 }
 

@@ -36,7 +36,8 @@ class StepRecorderTest : public ::testing::Test {
                         .times = StepTimes(kStartNs, 0, 1000 * kMs, 250 * kMs),
                         .layout = ExtentLayout(65536, 3, 4096),
                         .schedule = std::nullopt,
-                        .trace = false});
+                        .trace = false,
+                        .stall_ns = 100 * kMs});
       states_.push_back(std::make_unique<WriterState>());
       states.push_back(states_.back().get());
     }
@@ -108,6 +109,28 @@ TEST_F(StepRecorderTest, SamplesTheHostOnceASecondAndAtTheEnd) {
   EXPECT_EQ(sink_.batches.back().sample().time_ns(), kStartNs + 1001 * kMs);
   EXPECT_EQ(sink_.batches.back().sample().recorder_late_max_ns(), 77U);
   EXPECT_TRUE(recorder_->done());
+}
+
+TEST_F(StepRecorderTest, TellsWhenItDidNotRunItself) {
+  recorder_->Poll(kStartNs + 4 * kMs, 0);
+  recorder_->Poll(kStartNs + 60 * kMs, 50 * kMs - 1);  // a little too short to tell
+  recorder_->Poll(kStartNs + 114 * kMs, 50 * kMs);
+  recorder_->Poll(kStartNs + 900 * kMs, 700 * kMs);
+  EXPECT_EQ(samples_, 0);
+  recorder_->Poll(kStartNs + 1252 * kMs, 0);
+  ASSERT_TRUE(sink_.batches.back().has_sample());
+  const v1::HostSample& sample = sink_.batches.back().sample();
+  ASSERT_EQ(sample.pauses_size(), 2);
+  EXPECT_EQ(sample.pauses(0).begin_ns(), kStartNs + 64 * kMs);
+  EXPECT_EQ(sample.pauses(0).end_ns(), kStartNs + 114 * kMs);
+  EXPECT_EQ(sample.pauses(1).begin_ns(), kStartNs + 200 * kMs);
+  EXPECT_EQ(sample.pauses(1).end_ns(), kStartNs + 900 * kMs);
+  // A pause at the step's end is told with the last frames, whenever the last sample was.
+  for (const size_t writer : {0U, 1U, 2U}) Finish(writer, kStartNs + 1000 * kMs);
+  recorder_->Poll(kStartNs + 1500 * kMs, 240 * kMs);
+  ASSERT_TRUE(recorder_->done());
+  ASSERT_TRUE(sink_.batches.back().has_sample());
+  EXPECT_EQ(sink_.batches.back().sample().pauses_size(), 1);
 }
 
 TEST_F(StepRecorderTest, AHungWriterKeepsTheStepOpenAndNothingElse) {

@@ -93,6 +93,10 @@ TEST(WorkSetup, RefusesWhatIsWrongAndNamesIt) {
       {"duration", [](auto&, auto&, auto& step) { step.set_duration_ns(0); }},
       {"duration", [](auto&, auto&, auto& step) { step.set_duration_ns(-5); }},
       {"warmup", [](auto&, auto&, auto& step) { step.set_warmup_ns(-5); }},
+      {"stall must be 0 or from 1ms to 1h; it is 999us",
+       [](auto& plan, auto&, auto&) { plan.mutable_log()->set_stall_ns(kNsPerMs - 1000); }},
+      {"stall", [](auto& plan, auto&, auto&) { plan.mutable_log()->set_stall_ns(-1); }},
+      {"stall", [](auto& plan, auto&, auto&) { plan.mutable_log()->set_stall_ns(3601 * kNsPerSecond); }},
       {"too long for this frame_interval",
        [](auto& plan, auto&, auto& step) {
          plan.set_frame_interval_ns(kNsPerMs);
@@ -105,6 +109,18 @@ TEST(WorkSetup, RefusesWhatIsWrongAndNamesIt) {
     if (plan.log().steps_size() == 0 && wrong.text == "does not know") plan.clear_work();
     EXPECT_THAT(MakeWorkSetup(plan), StatusIs(absl::StatusCode::kInvalidArgument, wrong.text));
   }
+}
+
+TEST(WorkSetup, TheTallyKnowsWhatAStallIs) {
+  v1::HostPlan plan = GoodPlan();
+  plan.mutable_log()->set_stall_ns(70 * kNsPerMs);
+  plan.mutable_log()->mutable_workload()->clear_rate_per_second();
+  plan.mutable_log()->mutable_workload()->set_delay_ns(5 * kNsPerMs);
+  const auto setup = MakeWorkSetup(plan);
+  ASSERT_THAT(setup, IsOk());
+  const TallyParams params = setup->TallyOf(0, kNsPerSecond, 1);
+  EXPECT_EQ(params.stall_ns, 70 * kNsPerMs);
+  EXPECT_EQ(params.delay_ns, 5 * kNsPerMs);
 }
 
 TEST(WorkSetup, EachBlockSizeIsListedOnce) {

@@ -3,11 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 #include <numeric>
 #include <random>
+#include <set>
 
 #include "common/histogram.h"
 #include "controller/analysis/figures.h"
+#include "controller/analysis/interval_stats.h"
 #include "controller/render/csv.h"
 #include "controller/render/json.h"
 #include "controller/render/text.h"
@@ -28,6 +32,29 @@ int64_t Between(Random& random, int64_t low, int64_t high) {
   return std::uniform_int_distribution<int64_t>(low, high)(random);
 }
 
+// Counters that rise with the time, and are not the same on all hosts.
+v1::HostSample SampleOf(int64_t host, int64_t since_start_ns) {
+  const auto ms = static_cast<uint64_t>(since_start_ns / kNsPerMs);
+  v1::HostSample sample;
+  sample.set_agent_cpu_ns(ms * 100'000);
+  sample.set_writer_cpu_wait_ns(ms * 10'000 * static_cast<uint64_t>(host));
+  sample.set_recorder_late_max_ns(1'000'000);
+  if (host % 2 == 0) {
+    sample.mutable_disk()->set_device("nvme0n1");
+    sample.mutable_disk()->set_writes(ms);
+    sample.mutable_disk()->set_write_time_ms(ms / 2);
+    sample.mutable_disk()->set_busy_ms(ms / 3);
+  } else {
+    sample.mutable_nfs()->mutable_write()->set_operations(ms);
+    sample.mutable_nfs()->mutable_write()->set_transmissions(ms + 1);
+    sample.mutable_nfs()->mutable_write()->set_execute_ms(ms * 2);
+  }
+  v1::RecorderPause& pause = *sample.add_pauses();
+  pause.set_begin_ns(kNsPerSecond);
+  pause.set_end_ns(kNsPerSecond + 60 * kNsPerMs);
+  return sample;
+}
+
 SimRun RandomRun(Random& random) {
   SimRun run;
   run.block_sizes.clear();
@@ -41,6 +68,7 @@ SimRun RandomRun(Random& random) {
     SimHost host;
     host.label = "host" + std::to_string(h);
     host.clock_ahead_ns = Between(random, 0, 100'000) * kNsPerSecond;
+    host.sample = [h](uint32_t, int64_t ns) { return SampleOf(h, ns); };
     host.coalesce = Between(random, 0, 3) == 0 ? static_cast<uint32_t>(Between(random, 2, 9)) : 1;
     if (Between(random, 0, 1) == 1) host.sees.push_back("host0");
     const int64_t qms = Between(random, 1, 3);
@@ -86,6 +114,80 @@ uint64_t SumOfKind(const v1::StepReport& step, v1::ScopeKind kind) {
   return writes;
 }
 
+uint64_t CountOf(const v1::DistributionReport& distribution) {
+  return std::accumulate(distribution.count().begin(), distribution.count().end(), uint64_t{0});
+}
+
+// Distributions of hosts and storages add up to the cluster's, bucket for bucket, and each to its scope's writes.
+void ExpectDistributionsAddUp(const v1::StepReport& step) {
+  std::map<v1::ScopeKind, std::map<uint64_t, uint64_t>> buckets;
+  for (const v1::DistributionReport& distribution : step.distributions()) {
+    ASSERT_EQ(distribution.from_ns_size(), distribution.count_size());
+    for (int i = 0; i < distribution.count_size(); ++i) {
+      EXPECT_GT(distribution.count(i), 0U);
+      buckets[distribution.kind()][distribution.from_ns(i)] += distribution.count(i);
+    }
+    if (distribution.kind() != v1::SCOPE_KIND_STORAGE) {
+      EXPECT_EQ(CountOf(distribution), Scope(step, distribution.kind(), distribution.host()).writes());
+    }
+  }
+  EXPECT_EQ(buckets[v1::SCOPE_KIND_HOST], buckets[v1::SCOPE_KIND_CLUSTER]);
+}
+
+// Each row's writes are those of its second in the cluster's series. Returns the seconds of the series that are in no
+// row.
+size_t ExpectSecondsHoldTheirWrites(const v1::StepReport& step) {
+  const v1::SecondDistributionsReport& seconds = step.seconds();
+  const v1::SeriesReport& series = testing::Series(step, v1::SCOPE_KIND_CLUSTER);
+  std::map<uint32_t, uint64_t> writes;
+  std::set<int> irregular;
+  for (const v1::IrregularRow& row : series.irregular()) {
+    if (row.coalesced() || row.closing()) irregular.insert(static_cast<int>(row.row()));
+  }
+  for (int i = 0; i < series.second_size(); ++i) {
+    if (!irregular.contains(i)) writes[series.second(i)] = series.writes(i);
+  }
+  EXPECT_EQ(seconds.second_size(), seconds.buckets_size());
+  EXPECT_EQ(seconds.bucket_size(), seconds.count_size());
+  int next = 0;
+  for (int row = 0; row < seconds.second_size(); ++row) {
+    uint64_t sum = 0;
+    for (const int end = next + static_cast<int>(seconds.buckets(row)); next < end; ++next) sum += seconds.count(next);
+    EXPECT_TRUE(writes.contains(seconds.second(row)) && sum == writes.at(seconds.second(row))) << step.DebugString();
+    writes.erase(seconds.second(row));
+  }
+  EXPECT_EQ(next, seconds.count_size());
+  return writes.size();
+}
+
+void ExpectLoadIsSane(const v1::StepReport& step) {
+  for (const v1::HostLoadReport& load : step.load()) {
+    const int rows = load.offset_ns_size();
+    EXPECT_EQ(load.agent_cpu_size(), rows);
+    EXPECT_EQ(load.writer_cpu_wait_size(), rows);
+    for (const int size : {load.disk_write_ms_size(), load.disk_busy_size()}) {
+      EXPECT_TRUE(size == (load.has_disk() ? rows : 0) || (load.has_disk() && size == 0)) << load.DebugString();
+    }
+    for (const int size : {load.nfs_round_trip_ms_size(), load.nfs_execute_ms_size(), load.nfs_retransmits_size()}) {
+      EXPECT_TRUE(size == (load.has_nfs() ? rows : 0) || (load.has_nfs() && size == 0)) << load.DebugString();
+    }
+    EXPECT_GT(load.sampled_ns(), 0);
+    EXPECT_GE(load.paused_ns(), 0);
+    EXPECT_TRUE(std::is_sorted(load.offset_ns().begin(), load.offset_ns().end()));
+    for (const double figure : {load.agent_cpu_percent(), load.writer_cpu_wait_percent(), load.disk().write_ms(),
+                                load.disk().flush_ms(), load.disk().busy_percent(), load.nfs().write().queue_ms(),
+                                load.nfs().write().round_trip_ms(), load.nfs().commit().execute_ms()}) {
+      EXPECT_TRUE(std::isfinite(figure) && figure >= 0) << load.DebugString();
+    }
+  }
+}
+
+void ExpectFairnessIsAShare(const v1::StepReport& step) {
+  for (const double index : {step.fairness().hosts(), step.fairness().queue_managers()}) {
+    EXPECT_TRUE(index >= 0 && index <= 1) << index;
+  }
+}
+
 TEST(AnalysisProperty, FiguresAddUpAndEqualThoseOfTheRawSamples) {
   const uint64_t seed = std::random_device()();
   SCOPED_TRACE(seed);
@@ -116,7 +218,16 @@ TEST(AnalysisProperty, FiguresAddUpAndEqualThoseOfTheRawSamples) {
         EXPECT_LE(scope.bandwidth().min_bytes_per_second(), scope.bandwidth().max_bytes_per_second());
         EXPECT_EQ(scope.slowest().latency_ns(), scope.latency().max_ns());
       }
+      ExpectDistributionsAddUp(step);
+      EXPECT_EQ(ExpectSecondsHoldTheirWrites(step), 0U) << "whole seconds of which the distribution is not told";
+      ExpectLoadIsSane(step);
+      ExpectFairnessIsAShare(step);
       for (const v1::SeriesReport& series : step.series()) {
+        for (int row = 0; row < series.second_size(); ++row) {
+          EXPECT_LE(series.p50_ns(row), series.p99_ns(row));
+          EXPECT_LE(series.p99_ns(row), series.p99_9_ns(row));
+          EXPECT_LE(series.p99_9_ns(row), series.latency_max_ns(row));
+        }
         const v1::ScopeReport& scope =
             series.kind() == v1::SCOPE_KIND_STORAGE ? cluster : Scope(step, series.kind(), series.host(), series.qm());
         const auto total = [](const auto& column) {
@@ -173,20 +284,29 @@ TEST(AnalysisProperty, DamagedRecordsNeverHarmNorAddWrites) {
   SCOPED_TRACE(seed);
   Random random(seed);
   SimRun run;
-  run.duration_ns = 1'200 * kNsPerMs;
+  run.duration_ns = 2'200 * kNsPerMs;
   run.warmup_ns = 300 * kNsPerMs;
   for (const char* label : {"alpha", "beta"}) {
     SimHost host;
     host.label = label;
     host.rate_per_second = 100;
+    host.sample = [n = run.hosts.size()](uint32_t, int64_t ns) { return SampleOf(static_cast<int64_t>(n), ns); };
     const auto latency = [&random](uint64_t, int64_t) { return Between(random, 1'000'000, 9'000'000); };
     host.steps = {{testing::ClosedLoop(run.duration_ns, 0, latency, run.warmup_ns),
                    testing::ClosedLoop(run.duration_ns, 0, latency, run.warmup_ns)}};
+    host.sees = {"alpha", "beta"};
+    host.pauses = {{0, 200 * kNsPerMs, 208 * kNsPerMs}, {0, 700 * kNsPerMs, 707 * kNsPerMs}};
     run.hosts.push_back(host);
   }
+  // Half of the writes are stalls.
+  run.stall_ns = 5 * kNsPerMs;
+  run.stall_given = true;
   run.criteria = {"p99<10ms", "min_second_iops@qm>=1"};
   const std::vector<v1::JournalRecord> whole = MakeJournal(run);
   const v1::Report healthy = Analyze(whole);
+  ASSERT_EQ(healthy.steps(0).load_size(), 2);
+  ASSERT_EQ(healthy.steps(0).load(0).offset_ns_size(), 2);
+  EXPECT_GT(healthy.steps(0).stalls().count(), 10U);
   for (int round = 0; round < 1'500; ++round) {
     std::vector<v1::JournalRecord> journal = whole;
     for (int64_t i = Between(random, 1, 3); i > 0; --i) {
@@ -208,13 +328,20 @@ TEST(AnalysisProperty, DamagedRecordsNeverHarmNorAddWrites) {
       const uint64_t cluster = Scope(report.steps(s), v1::SCOPE_KIND_CLUSTER).writes();
       EXPECT_EQ(SumOfKind(report.steps(s), v1::SCOPE_KIND_QM), cluster);
       EXPECT_EQ(SumOfKind(report.steps(s), v1::SCOPE_KIND_HOST), cluster);
+      ExpectDistributionsAddUp(report.steps(s));
+      ExpectSecondsHoldTheirWrites(report.steps(s));
+      ExpectLoadIsSane(report.steps(s));
+      ExpectFairnessIsAShare(report.steps(s));
     }
     // Every output of it is made, whatever it holds.
-    EXPECT_EQ(RenderText(report).find('\x1b'), std::string::npos);
+    EXPECT_EQ(RenderText(report, 40).find('\x1b'), std::string::npos);
     EXPECT_EQ(RenderJson(report).find('\x1b'), std::string::npos);
     EXPECT_FALSE(RenderCsv(report).empty());
     EXPECT_FALSE(RenderTimelineCsv(report).empty());
     EXPECT_FALSE(RenderMqldtCsv(report).empty());
+    IntervalStats intervals(kNsPerSecond, [](const IntervalRow& row) { EXPECT_GE(row.end_ns, 0); });
+    for (const v1::JournalRecord& record : journal) intervals.Add(record);
+    intervals.Finish();
   }
   EXPECT_EQ(Analyze(whole).SerializeAsString(), healthy.SerializeAsString());
 }

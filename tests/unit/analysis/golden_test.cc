@@ -79,12 +79,22 @@ SimRun ClusterRun() {
     host.label = label;
     host.clock_ahead_ns = static_cast<int64_t>(seed) * 100'000 * kNsPerSecond;
     host.sees = {"alpha", "beta", "gamma"};
+    // In the first step: the storage, the path of beta, one queue manager of gamma, and alpha itself.
+    std::vector<testing::SimStall> stalls = {{500 * kNsPerMs, 900 * kNsPerMs}};
+    if (host.label == "beta") stalls.push_back({1'300 * kNsPerMs, 1'550 * kNsPerMs});
+    if (host.label == "alpha") {
+      stalls.push_back({2'200 * kNsPerMs, 2'520 * kNsPerMs});
+      host.pauses.push_back({0, 2'203 * kNsPerMs, 2'520 * kNsPerMs});
+    }
     for (const int64_t base_ns : {400'000, 1'300'000}) {
       std::vector<testing::SimWriter>& writers = host.steps.emplace_back();
       for (int qm = 0; qm < 2; ++qm, ++seed) {
-        writers.push_back(ClosedLoop(run.duration_ns, 2'000, Jitter(base_ns, seed), run.warmup_ns,
-                                     static_cast<int64_t>(seed) * 1'000));
+        if (host.label == "gamma" && qm == 1 && host.steps.size() == 1)
+          stalls.push_back({1'800 * kNsPerMs, 1'960 * kNsPerMs});
+        writers.push_back(ClosedLoop(run.duration_ns, 2'000, testing::WithStalls(Jitter(base_ns, seed), stalls),
+                                     run.warmup_ns, static_cast<int64_t>(seed) * 1'000));
       }
+      stalls.clear();
     }
     run.hosts.push_back(host);
   }
@@ -96,16 +106,73 @@ SimRun TroubledRun() {
   SimRun run;
   run.duration_ns = 2 * kNsPerSecond;
   run.criteria = {"p99.9<1ms"};
+  run.stall_given = true;
   for (const std::string& label : {std::string("alpha"), std::string("b\x1b[31meta, \"<script>\"")}) {
     SimHost host;
     host.label = label;
     host.rate_per_second = 500;
-    host.steps.push_back({ClosedLoop(run.duration_ns, 1'500'000, Jitter(500'000, label.size()))});
+    // Before the second one is lost it hangs.
+    std::vector<testing::SimStall> stalls;
+    if (!run.hosts.empty()) stalls.push_back({900 * kNsPerMs, 60 * kNsPerSecond});
+    host.steps.push_back({ClosedLoop(run.duration_ns, 1'500'000, WithStalls(Jitter(500'000, label.size()), stalls))});
     run.hosts.push_back(host);
   }
   run.hosts[1].lost_after_ns = 1'250 * kNsPerMs;
   run.cut_short = "a host was lost";
   return run;
+}
+
+// Two hosts on NFS and one on a disk of its own, long enough for a trend, with what their kernels say; one of them was
+// short of CPU, and everything became slower.
+SimRun LoadedRun() {
+  SimRun run;
+  run.duration_ns = 6 * kNsPerSecond;
+  for (const char* label : {"alpha", "beta", "gamma"}) {
+    SimHost host;
+    host.label = label;
+    const bool nfs = run.hosts.size() < 2;
+    if (nfs) host.sees = {"alpha", "beta"};
+    const auto slower = [jitter = Jitter(20'000'000, run.hosts.size())](uint64_t number, int64_t start_ns) {
+      return jitter(number, start_ns) + start_ns / 500;
+    };
+    host.steps.push_back({ClosedLoop(run.duration_ns, 2'000, slower)});
+    host.sample = [nfs, beta = run.hosts.size() == 1](uint32_t, int64_t since_start_ns) {
+      const auto ms = static_cast<uint64_t>(since_start_ns / kNsPerMs);
+      v1::HostSample sample;
+      sample.set_agent_cpu_ns(ms * 23'000);
+      sample.set_writer_cpu_wait_ns(ms * (beta ? 61'000 : 120));
+      sample.set_recorder_late_max_ns(beta ? 72'000'000 : 411'000);
+      if (beta && ms == 3'000) {
+        v1::RecorderPause& pause = *sample.add_pauses();
+        pause.set_begin_ns(600 * kNsPerSecond);
+        pause.set_end_ns(600 * kNsPerSecond + 72'000'000);
+      }
+      if (nfs) {
+        v1::NfsOperation& write = *sample.mutable_nfs()->mutable_write();
+        write.set_operations(ms / 25);
+        write.set_transmissions(ms / 25 + (beta ? ms / 2'000 : 0));
+        write.set_queue_ms(ms / 100);
+        write.set_round_trip_ms(ms / 25 * 19);
+        write.set_execute_ms(ms / 25 * 20);
+      } else {
+        v1::DiskCounters& disk = *sample.mutable_disk();
+        disk.set_device("nvme0n1p2");
+        disk.set_writes(ms / 20);
+        disk.set_written_bytes(ms / 20 * 4096);
+        disk.set_write_time_ms(ms / 20 * 11);
+        disk.set_flushes(ms / 40);
+        disk.set_flush_time_ms(ms / 5);
+        disk.set_busy_ms(ms * 8 / 10);
+      }
+      return sample;
+    };
+    run.hosts.push_back(host);
+  }
+  return run;
+}
+
+TEST(Golden, LoadedReport) {
+  ExpectGoldenReport("loaded", testing::Analyze(testing::MakeJournal(LoadedRun())));
 }
 
 TEST(Golden, ClusterReport) {

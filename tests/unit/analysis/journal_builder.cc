@@ -1,7 +1,9 @@
 #include "tests/unit/analysis/journal_builder.h"
 
 #include <algorithm>
+#include <map>
 #include <stdexcept>
+#include <utility>
 
 #include "common/histogram.h"
 #include "controller/analysis/analyzer.h"
@@ -56,15 +58,15 @@ class FrameCutter {
       }
       frame.set_last_end_ns(agent_start_ns_ + write.end_ns());
       if (latency.count() == 0 || latency_ns > latency.max_ns()) {
-        v1::WriteSample& slowest = *frame.mutable_slowest();
-        slowest.set_seq(next_ + 1);
-        slowest.set_start_ns(agent_start_ns_ + write.start_ns);
-        slowest.set_latency_ns(latency_ns);
-        slowest.set_extent(static_cast<uint32_t>(next_ * block / kExtentBytes % 3));
-        slowest.set_offset_bytes(next_ * block % kExtentBytes);
+        *frame.mutable_slowest() = Sample(next_ + 1, write);
       }
       latency.Record(latency_ns);
+      if (write.end_ns() >= 0) OfferSlow(write);
+      WatchStall(write, frame);
       if (host_.rate_per_second > 0) response.Record(latency_ns + 1'000);
+    }
+    for (const auto& [seq, slow] : slow_) {
+      if (latency.count() > 0 && seq >= frame.first_seq()) *frame.add_slow() = Sample(seq, slow);
     }
     frame.set_bytes(latency.count() * block);
     *frame.mutable_latency() = latency.ToProto();
@@ -77,6 +79,40 @@ class FrameCutter {
   }
 
  private:
+  v1::WriteSample Sample(uint64_t seq, const SimWrite& write) const {
+    const uint64_t block = run_.block_sizes[step_];
+    v1::WriteSample sample;
+    sample.set_seq(seq);
+    sample.set_start_ns(agent_start_ns_ + write.start_ns);
+    sample.set_latency_ns(static_cast<uint64_t>(write.latency_ns));
+    sample.set_extent(static_cast<uint32_t>((seq - 1) * block / kExtentBytes % 3));
+    sample.set_offset_bytes((seq - 1) * block % kExtentBytes);
+    return sample;
+  }
+  // Keeps the ten slowest so far, of equal ones the earlier.
+  void OfferSlow(const SimWrite& write) {
+    slow_[next_ + 1] = write;
+    if (slow_.size() <= 10) return;
+    auto least = slow_.begin();
+    for (auto slow = slow_.begin(); slow != slow_.end(); ++slow) {
+      if (slow->second.latency_ns <= least->second.latency_ns) least = slow;
+    }
+    slow_.erase(least);
+  }
+  // A write is due when the one before it has ended.
+  void WatchStall(const SimWrite& write, v1::Frame& frame) {
+    const int64_t due_ns = due_ns_;
+    due_ns_ = write.end_ns();
+    if (run_.stall_ns == 0) return;
+    if (write.latency_ns < run_.stall_ns && write.start_ns - due_ns < run_.stall_ns) return;
+    v1::StalledStretch& stall = *frame.add_stalls();
+    stall.set_begin_ns(agent_start_ns_ + due_ns);
+    stall.set_end_ns(agent_start_ns_ + write.end_ns());
+    stall.set_first_seq(next_ + 1);
+    stall.set_writes(1);
+    stall.set_in_flight_ns(write.latency_ns);
+  }
+
   const SimRun& run_;
   const SimHost& host_;
   uint32_t step_;
@@ -84,6 +120,8 @@ class FrameCutter {
   int64_t agent_start_ns_;
   size_t next_ = 0;
   int64_t previous_end_ns_;
+  int64_t due_ns_ = previous_end_ns_;
+  std::map<uint64_t, SimWrite> slow_;
 };
 
 v1::WriterTotals Totals(const SimRun& run, const SimHost& host, uint32_t step, uint32_t qm, int64_t agent_start_ns) {
@@ -135,6 +173,7 @@ class JournalMaker {
     plan.set_warmup_ns(run_.warmup_ns);
     plan.set_repeat(1);
     plan.set_max_slew_ppm(500);
+    if (run_.stall_given) plan.set_stall_ns(run_.stall_ns);
     for (const std::string& criterion : run_.criteria) plan.add_criteria(criterion);
     for (const uint64_t block : run_.block_sizes) {
       plan.add_block_size_bytes(block);
@@ -156,6 +195,7 @@ class JournalMaker {
     joined.set_address(host.label + ":7461");
     v1::LogWorkload& workload = *joined.mutable_plan()->mutable_log()->mutable_workload();
     workload.set_dir("/mnt/mqlog");
+    joined.mutable_plan()->mutable_log()->set_stall_ns(run_.stall_ns);
     workload.set_qm(static_cast<uint32_t>(host.steps.at(0).size()));
     workload.set_file_size_bytes(kExtentBytes);
     workload.set_num_files(3);
@@ -223,6 +263,7 @@ class JournalMaker {
       }
     }
     const int64_t intervals = (run_.duration_ns + run_.interval_ns - 1) / run_.interval_ns;
+    std::vector<int64_t> sampled_seconds(run_.hosts.size());
     for (int64_t k = FloorDivide(-run_.warmup_ns, run_.interval_ns); k < intervals; ++k) {
       now_ns_ = measured_ns + (k + 1) * run_.interval_ns + 5 * kNsPerMs;
       for (uint32_t number = 0; number < run_.hosts.size(); ++number) {
@@ -236,6 +277,15 @@ class JournalMaker {
         for (FrameCutter& cutter : cutters[number]) {
           *frames.add_frames() = cutter.Cut(k - within, static_cast<uint32_t>(within + 1), false);
         }
+        const int64_t since_start_ns = (k + 1) * run_.interval_ns + run_.warmup_ns;
+        if (host.sample && since_start_ns / kNsPerSecond > sampled_seconds[number]) {
+          sampled_seconds[number] = since_start_ns / kNsPerSecond;
+          v1::HostSample& sample = *frames.mutable_sample();
+          sample = host.sample(step, since_start_ns);
+          sample.set_step(step);
+          sample.set_time_ns(start_ns + since_start_ns + host.clock_ahead_ns);
+        }
+        AddPauses(step, number, measured_ns, (k - within) * run_.interval_ns, (k + 1) * run_.interval_ns, frames);
       }
       if ((k + 1) * run_.interval_ns % kNsPerSecond == 0) AddProbes(now_ns_);
     }
@@ -244,6 +294,20 @@ class JournalMaker {
     }
     now_ns_ += kNsPerMs;
     Next().mutable_step_end()->set_step(step);
+  }
+
+  // A sample with the pauses that ended in a stretch of the step, where there are any.
+  void AddPauses(uint32_t step, uint32_t number, int64_t measured_ns, int64_t from_ns, int64_t to_ns,
+                 v1::HostFrames& frames) {
+    const SimHost& host = run_.hosts[number];
+    for (const SimPause& pause : host.pauses) {
+      if (pause.step != step || pause.end_ns < from_ns || pause.end_ns >= to_ns) continue;
+      frames.mutable_sample()->set_step(step);
+      frames.mutable_sample()->set_time_ns(measured_ns + to_ns + host.clock_ahead_ns);
+      v1::RecorderPause& told = *frames.mutable_sample()->add_pauses();
+      told.set_begin_ns(measured_ns + pause.begin_ns + host.clock_ahead_ns);
+      told.set_end_ns(measured_ns + pause.end_ns + host.clock_ahead_ns);
+    }
   }
 
   void EndHost(uint32_t step, uint32_t number, int64_t intervals, int64_t measured_ns,
@@ -286,6 +350,17 @@ SimWriter ClosedLoop(int64_t duration_ns, int64_t gap_ns, const std::function<in
     start_ns = writes.back().end_ns() + gap_ns;
   }
   return writes;
+}
+
+std::function<int64_t(uint64_t, int64_t)> WithStalls(std::function<int64_t(uint64_t, int64_t)> latency,
+                                                     std::vector<SimStall> stalls) {
+  return [latency = std::move(latency), stalls = std::move(stalls)](uint64_t number, int64_t start_ns) {
+    const int64_t usual_ns = latency(number, start_ns);
+    for (const SimStall& stall : stalls) {
+      if (start_ns < stall.end_ns && start_ns + usual_ns > stall.begin_ns) return stall.end_ns - start_ns;
+    }
+    return usual_ns;
+  };
 }
 
 SimWriter Steady(int64_t duration_ns, int64_t latency_ns, int64_t gap_ns) {

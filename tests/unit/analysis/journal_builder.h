@@ -25,8 +25,22 @@ using SimWriter = std::vector<SimWrite>;
 // duration_ns. `latency` makes a write's latency from its number, from 1, and its start.
 SimWriter ClosedLoop(int64_t duration_ns, int64_t gap_ns, const std::function<int64_t(uint64_t, int64_t)>& latency,
                      int64_t warmup_ns = 0, int64_t first_delay_ns = 0);
+// `latency`, but a write that is in flight at a stall's begin, or would start in it, goes on until its end.
+struct SimStall {
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+};
+std::function<int64_t(uint64_t, int64_t)> WithStalls(std::function<int64_t(uint64_t, int64_t)> latency,
+                                                     std::vector<SimStall> stalls);
 // The same latency for every write.
 SimWriter Steady(int64_t duration_ns, int64_t latency_ns, int64_t gap_ns = 1'000);
+
+// A stretch in which an agent did not run. Times as those of writes.
+struct SimPause {
+  uint32_t step = 0;
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+};
 
 struct SimHost {
   std::string label;
@@ -41,6 +55,10 @@ struct SimHost {
   std::optional<int64_t> lost_after_ns;
   // So many intervals make one frame.
   uint32_t coalesce = 1;
+  std::vector<SimPause> pauses = {};
+  // What its kernel says in a step, `since_start_ns` after its start: once a second, with the first frame after the
+  // second's end. The builder adds step and moment. Empty: nothing.
+  std::function<v1::HostSample(uint32_t step, int64_t since_start_ns)> sample = nullptr;
 };
 
 struct SimRun {
@@ -51,6 +69,9 @@ struct SimRun {
   int64_t interval_ns = 250 * kNsPerMs;
   std::vector<std::string> criteria;
   std::string cut_short;
+  // From here on agents tell of stalls; 0: of none. With the plan saying so, or saying nothing.
+  int64_t stall_ns = 100 * kNsPerMs;
+  bool stall_given = false;
 };
 
 // The records of the run, in order. Probes take 80 us there and back, and the host's side is exactly in the middle.

@@ -54,6 +54,18 @@ TEST(Judge, NamesTheWorstStepAndHost) {
   EXPECT_NEAR(verdict.criteria(1).value(), 2.25e6, 1e4);
 }
 
+TEST(Judge, HoldsEachStorageToACriterionForStorages) {
+  const v1::VerdictReport verdict = Verdict({"avg@storage<2ms"});
+  EXPECT_EQ(verdict.outcome(), v1::OUTCOME_FAIL);
+  EXPECT_EQ(verdict.criteria(0).kind(), v1::SCOPE_KIND_STORAGE);
+  EXPECT_EQ(verdict.criteria(0).storage(), 2);
+  // Both on one storage: the fast host's writes outnumber the slow one's.
+  SimRun shared = FastAndSlow({"avg@storage<2ms"});
+  shared.hosts[0].sees = {"slow"};
+  shared.hosts[1].sees = {"fast"};
+  EXPECT_EQ(testing::Analyze(testing::MakeJournal(shared)).verdict().outcome(), v1::OUTCOME_PASS);
+}
+
 TEST(Judge, LooksOnlyAtTheNamedBlockSize) {
   EXPECT_EQ(Verdict({"max@4k<1ms"}).outcome(), v1::OUTCOME_PASS);
   EXPECT_EQ(Verdict({"max@64k<1ms"}).outcome(), v1::OUTCOME_FAIL);

@@ -69,6 +69,58 @@ TEST(Text, LongNamesAreShortenedAndStillDiffer) {
   EXPECT_THAT(text, HasSubstr("#2"));
 }
 
+TEST(Text, StallsOfManyHostsStayWithinTheWidthAndSayWhatIsMissing) {
+  v1::Report report = ReportOf({"alpha"});
+  v1::StepReport& step = *report.mutable_steps(0);
+  v1::StallsReport& stalls = *step.mutable_stalls();
+  stalls.Clear();
+  stalls.set_threshold_ns(100 * kNsPerMs);
+  stalls.set_count(1'200);
+  stalls.set_left_out(77'000);
+  for (int i = 1; i <= 7; ++i) {
+    stalls.add_classes()->set_stall_class(static_cast<v1::StallClass>(i));
+    stalls.mutable_classes()->rbegin()->set_count(1'000'000);
+  }
+  for (int64_t i = 0; i < 100; ++i) {
+    v1::StallReport& stall = *stalls.add_stalls();
+    stall.set_stall_class(static_cast<v1::StallClass>(1 + i % 7));
+    stall.set_offset_ns(i * kNsPerSecond);
+    stall.set_length_ns((i % 10 == 3 ? 700 : 200) * kNsPerSecond + i);
+    stall.set_error_ns(999 * kNsPerMs);
+    stall.set_open(true);
+    // Another day than the run's begin.
+    stall.mutable_begin()->set_seconds(1'795'402'411 + i);
+    for (int host = 0; host < 50; ++host) stall.add_hosts("node\x1b-with-a-long-name-" + std::to_string(host));
+    for (uint32_t qm = 16; qm > 0; --qm) stall.add_writers()->set_qm(qm);
+    stall.set_writers_count(40);
+  }
+  const std::string text = RenderText(report);
+  EXPECT_THAT(Widths(text), Each(Le(size_t{100})));
+  EXPECT_THAT(text, HasSubstr("1,000,000 x all hosts: the storage; "));
+  EXPECT_THAT(text, HasSubstr("These are the 10 longest of 1,200; report.json has up to 100 of them."));
+  EXPECT_THAT(text, HasSubstr("77,000 stretches"));
+  // The ten longest, in the order of time.
+  size_t last = 0;
+  for (int64_t i = 3; i < 100; i += 10) {
+    const size_t found = text.find("700.000 s, open", last + 1);
+    ASSERT_NE(found, std::string::npos) << i;
+    last = found;
+  }
+  EXPECT_EQ(text.find("200.000 s"), std::string::npos);
+}
+
+TEST(Text, AStallOfSomeWritersNamesThem) {
+  v1::Report report = ReportOf({"alpha"});
+  v1::StallsReport& stalls = *report.mutable_steps(0)->mutable_stalls();
+  stalls.set_count(1);
+  v1::StallReport& stall = *stalls.add_stalls();
+  stall.set_stall_class(v1::STALL_CLASS_SOME_QMS);
+  stall.add_hosts("alpha");
+  for (const uint32_t qm : {3U, 1U}) stall.add_writers()->set_qm(qm);
+  stall.set_writers_count(2);
+  EXPECT_THAT(RenderText(report), HasSubstr("some QMs of a host  alpha/qm1,3"));
+}
+
 TEST(Text, AThinPercentileIsADash) {
   const v1::Report report = ReportOf({"alpha"});
   EXPECT_EQ(report.steps(0).scopes(0).writes(), 50);

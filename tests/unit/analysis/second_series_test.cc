@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "controller/analysis/second_percentiles.h"
-
 namespace plimsoll {
 namespace {
 
@@ -67,49 +65,6 @@ TEST(SecondSeries, AWideRangeThatReachesBeyondTheWholeSecondsIsSharedOut) {
   EXPECT_EQ(extremes.writes, 30);
   EXPECT_EQ(extremes.averaged_seconds, 2);
   EXPECT_EQ(extremes.min_writes, 10);
-}
-
-Histogram Of(uint64_t value_ns, uint64_t count) {
-  Histogram histogram;
-  histogram.RecordN(value_ns, count);
-  return histogram;
-}
-
-TEST(SecondPercentiles, AHostsSecondIsHandedToTheClusterWhenAllWritersHavePassedIt) {
-  ClusterPercentiles cluster;
-  HostPercentiles a(cluster);
-  HostPercentiles b(cluster);
-  a.Add(0, Of(1'000, 60).ToProto());
-  b.Add(0, Of(2'000, 40).ToProto());
-  a.CloseBelow(1);
-  EXPECT_EQ(a.Get(0).p50_ns, 1'000);
-  EXPECT_EQ(b.Get(0).p50_ns, 0);
-  b.CloseBelow(1);
-  cluster.Finish();
-  EXPECT_EQ(cluster.Get(0).p50_ns, 1'000);
-  EXPECT_EQ(cluster.Get(0).p99_ns, 2'000);
-}
-
-TEST(SecondPercentiles, WhatComesTooLateMakesItsSecondUnknown) {
-  ClusterPercentiles cluster;
-  HostPercentiles host(cluster);
-  host.Add(0, Of(1'000, 60).ToProto());
-  host.CloseBelow(1);
-  host.Add(0, Of(9'000, 60).ToProto());
-  host.Finish();
-  cluster.Finish();
-  EXPECT_EQ(host.Get(0).p50_ns, 0);
-  EXPECT_EQ(cluster.Get(0).p50_ns, 0);
-}
-
-TEST(SecondPercentiles, OldSecondsAreClosedWhenTooManyAreOpen) {
-  ClusterPercentiles cluster;
-  HostPercentiles host(cluster);
-  for (uint32_t second = 0; second <= HostPercentiles::kOpenSeconds; ++second) {
-    host.Add(second, Of(1'000 + second, 1).ToProto());
-  }
-  EXPECT_EQ(host.Get(0).p50_ns, 1'000);
-  EXPECT_EQ(host.Get(1).p50_ns, 0);
 }
 
 }  // namespace

@@ -61,9 +61,9 @@ TEST(Criteria, ScopeAndBlockSizeFollowTheMetricInAnyOrder) {
 }
 
 TEST(Criteria, TheCanonicalSpellingReadsBackToItself) {
-  for (const std::string text :
-       {"p99<10ms", "p99.99@qm<=2ms", "min>=1us", "max@512<1h", "avg<1500us", "wavg<0s", "iops>=2000", "mbps>0.5",
-        "mbps<0.07", "mbps<=12.3", "min_second_iops>=1", "min_second_mbps@host>=12.5", "writes>=9007199254740992"}) {
+  for (const std::string text : {"p99<10ms", "p99@storage<10ms", "p99.99@qm<=2ms", "min>=1us", "max@512<1h",
+                                 "avg<1500us", "wavg<0s", "iops>=2000", "mbps>0.5", "mbps<0.07", "mbps<=12.3",
+                                 "min_second_iops>=1", "min_second_mbps@host>=12.5", "writes>=9007199254740992"}) {
     EXPECT_EQ(FormatCriterion(Read(text)), text);
   }
 }
@@ -91,10 +91,10 @@ TEST(Criteria, WhatIsWrongIsNamedWithWhatIsExpected) {
       {"p99x<1ms", "'p99x' is not a percentile"},
       {"p1e1<1ms", "'p1e1' is not a percentile"},
       {"pnan<1ms", "not 'pnan'"},
-      {"p99@site<1ms", "expected @cluster, @host, @qm or a block size such as @4k, not '@site'"},
+      {"p99@site<1ms", "expected @cluster, @storage, @host, @qm or a block size such as @4k, not '@site'"},
       {"p99@<1ms", "not '@'"},
       {"p99@0<1ms", "not '@0'"},
-      {"p99@host@qm<1ms", "expected one of @cluster, @host and @qm, not two"},
+      {"p99@host@qm<1ms", "expected one of @cluster, @storage, @host and @qm, not two"},
       {"p99@4k@8k<1ms", "expected one block size, not two"},
       {"p99<10", "expected a time with its unit, such as 10ms, not '10'"},
       {"p99<", "expected a time with its unit, such as 10ms, not ''"},

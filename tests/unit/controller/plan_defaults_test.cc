@@ -139,5 +139,14 @@ TEST(HostPlan, HoldsEverythingThatTheAgentNeeds) {
   EXPECT_EQ(host.log().steps(0).block_size_bytes(), 4096U);
 }
 
+TEST(HostPlan, AgentsTellOfStallsFromWhatThePlanSaysOr100Milliseconds) {
+  v1::TestPlan plan = TwoHosts();
+  FillDefaults(plan);
+  EXPECT_FALSE(plan.has_stall_ns()) << "not given stays not given: the writers' medians count then";
+  EXPECT_EQ(MakeHostPlan(plan, 0, "alpha", "7f3a21", "", 250'000'000).log().stall_ns(), 100'000'000);
+  plan.set_stall_ns(3'000'000);
+  EXPECT_EQ(MakeHostPlan(plan, 0, "alpha", "7f3a21", "", 250'000'000).log().stall_ns(), 3'000'000);
+}
+
 }  // namespace
 }  // namespace plimsoll

@@ -80,8 +80,7 @@ void AddSlowest(const MadeUp& made_up, v1::StepReport& step) {
     slow.set_number(90'211 + static_cast<uint64_t>(rank) * 7);
     slow.set_extent(static_cast<uint32_t>(rank % 3));
     slow.set_offset_bytes(4096U * (401U + static_cast<uint32_t>(rank)));
-    slow.set_latency_ns(step.scopes(step.scopes_size() - 1).latency().max_ns() -
-                        static_cast<uint64_t>(rank) * 12'345);
+    slow.set_latency_ns(step.scopes(step.scopes_size() - 1).latency().max_ns() - static_cast<uint64_t>(rank) * 12'345);
     slow.set_error_ns(61'000);
     SetMoment((step.start().seconds() - kBeginSeconds) * kNsPerSecond + 41'310'022'417 + rank * 1'000'003,
               slow.mutable_start());

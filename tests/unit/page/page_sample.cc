@@ -1,5 +1,5 @@
 // Prints the page, or with --json the JSON report, of a made-up run: page_sample
-// hour|hostile|cutoff|empty|plain|sweep|storages.
+// hour|hostile|cutoff|empty|many|plain|sweep|storages.
 //
 // For the browser tests, and to look at; what it shows was never measured.
 #include <cstdio>
@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "controller/page/report_page.h"
 #include "controller/render/json.h"
 #include "tests/unit/page/report_builder.h"
@@ -30,6 +31,16 @@ v1::Report StoragesReport() {
   return testing::MakeReport(made_up);
 }
 
+// More hosts than a chart can tell apart.
+v1::Report ManyReport() {
+  testing::MadeUp made_up;
+  made_up.hosts.clear();
+  for (int host = 1; host <= 256; ++host) made_up.hosts.push_back(absl::StrCat("node", host));
+  made_up.qms = 2;
+  made_up.seconds = 300;
+  return testing::MakeReport(made_up);
+}
+
 // What every report has, and nothing else.
 v1::Report PlainReport() {
   testing::MadeUp made_up;
@@ -42,10 +53,9 @@ v1::Report PlainReport() {
 
 int Main(const std::string& kind, bool json) {
   const std::map<std::string, v1::Report (*)()> kinds = {
-      {"hour", testing::HourReport},         {"hostile", testing::HostileReport},
-      {"cutoff", testing::CutOffReport},     {"sweep", SweepReport},
-      {"storages", StoragesReport},          {"plain", PlainReport},
-      {"empty", [] { return v1::Report(); }}};
+      {"hour", testing::HourReport}, {"hostile", testing::HostileReport},   {"cutoff", testing::CutOffReport},
+      {"sweep", SweepReport},        {"storages", StoragesReport},          {"plain", PlainReport},
+      {"many", ManyReport},          {"empty", [] { return v1::Report(); }}};
   const auto found = kinds.find(kind);
   if (found == kinds.end()) {
     std::cerr << "page_sample: no such sample: " << kind << "\n";

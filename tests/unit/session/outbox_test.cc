@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
+#include <vector>
 
 #include "common/histogram.h"
 
@@ -128,6 +130,43 @@ TEST(Outbox, KeepsClosingFramesApart) {
   uint32_t frames = 0;
   while (auto message = box.Pop()) frames += static_cast<uint32_t>(message->frames().frames_size());
   EXPECT_EQ(frames, 2U);
+}
+
+TEST(Outbox, KeepsSlowWritesStallsAndPausesWhenItCoalesces) {
+  std::mt19937_64 random(5);
+  Outbox box({.coalesce_above_bytes = 0, .drop_traces_above_bytes = 1'000'000});
+  for (int32_t interval = 0; interval < 20; ++interval) {
+    v1::FrameBatch batch = MakeBatch(1, interval, 3, random);
+    v1::Frame& frame = *batch.mutable_frames(0);
+    for (uint64_t i = 1; i <= 2; ++i) frame.add_slow()->set_seq(static_cast<uint64_t>(interval) * 10 + i);
+    if (interval % 3 == 0) frame.add_stalls()->set_begin_ns(interval);
+    if (interval % 4 == 0) {
+      batch.mutable_sample()->set_time_ns(interval);
+      batch.mutable_sample()->set_recorder_late_max_ns(static_cast<uint64_t>(100 - interval));
+      batch.mutable_sample()->add_pauses()->set_begin_ns(interval);
+    }
+    box.PushFrames(std::move(batch));
+  }
+  std::vector<uint64_t> slow;
+  std::vector<int64_t> stalls;
+  std::vector<int64_t> pauses;
+  int messages = 0;
+  uint64_t late_ns = 0;
+  while (auto message = box.Pop()) {
+    ++messages;
+    for (const v1::Frame& frame : message->frames().frames()) {
+      for (const v1::WriteSample& write : frame.slow()) slow.push_back(write.seq());
+      for (const v1::StalledStretch& stall : frame.stalls()) stalls.push_back(stall.begin_ns());
+    }
+    for (const v1::RecorderPause& pause : message->frames().sample().pauses()) pauses.push_back(pause.begin_ns());
+    late_ns = std::max(late_ns, message->frames().sample().recorder_late_max_ns());
+  }
+  EXPECT_LT(messages, 20);
+  EXPECT_EQ(late_ns, 100U);
+  EXPECT_EQ(pauses, (std::vector<int64_t>{0, 4, 8, 12, 16}));
+  EXPECT_EQ(stalls, (std::vector<int64_t>{0, 3, 6, 9, 12, 15, 18}));
+  ASSERT_EQ(slow.size(), 40U);
+  EXPECT_TRUE(std::is_sorted(slow.begin(), slow.end()));
 }
 
 TEST(Outbox, KeepsNothingAfterClose) {

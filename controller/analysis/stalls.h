@@ -1,0 +1,86 @@
+// From stretches in which single writers stood to stalls, and to what they tell of the cause.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "controller/analysis/covered_time.h"
+#include "plimsoll/v1/report.pb.h"
+
+namespace plimsoll {
+
+// In this header moments are the timeline's, within plus or minus 2^61, and bounds of errors at most 2^59.
+
+// A stretch in which one writer stood.
+struct StoodStretch {
+  uint32_t host = 0;
+  uint32_t qm = 0;
+  // After begin_ns.
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+  // The truth is both moments shifted by one amount of at most this, the same for all stretches of the host around it.
+  int64_t error_ns = 0;
+  // Parts of it in which a write was in flight, and in which the agent itself did not run.
+  int64_t in_flight_ns = 0;
+  int64_t paused_ns = 0;
+  // Its first write; 0: not known.
+  uint64_t number = 0;
+  // Still open when the data end.
+  bool open = false;
+  // Long enough for a stall. One that is not only keeps its host from vouching that it was well meanwhile.
+  bool counts = true;
+};
+
+// A host that ran in the step.
+struct StallHost {
+  // From 1; 0: not known, and not shared with any other host.
+  uint32_t storage = 0;
+  // Its writers.
+  uint32_t qms = 1;
+  // When all of them are known to have run.
+  int64_t from_ns = 0;
+  int64_t to_ns = 0;
+  // Longest time from one write to when the next is due.
+  int64_t between_writes_ns = 0;
+  // When the agent itself did not run.
+  CoveredTime paused;
+};
+
+// Stretches that belong together.
+struct Stall {
+  v1::StallClass stall_class = v1::STALL_CLASS_UNSPECIFIED;
+  uint32_t storage = 0;
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+  int64_t error_ns = 0;
+  bool open = false;
+  // Whether a host that is in neither list would be in one if the clocks' errors were zero.
+  bool unsure = false;
+  // Those that stood, and those of the same storage that were seen to run; ascending.
+  std::vector<uint32_t> hosts;
+  std::vector<uint32_t> others;
+  // Places in the list that was given, the longest first.
+  std::vector<size_t> stretches;
+};
+
+// Bound of the error of a host's clock at a moment.
+using ClockErrorAt = std::function<int64_t(uint32_t host, int64_t moment_ns)>;
+
+// Finds the stalls, in the order of time. `hosts` has every host that a stretch names. A pure function.
+//
+// A stretch of which at least half is pauses of its agent is the host's own: with others of that kind on the host that
+// overlap it it makes a stall of class HOST_PAUSED. Of the rest, two of one storage belong together where they overlap
+// by at least half of the shorter one, whatever their clocks' errors are within their bounds; so do all that are
+// connected in that way.
+//
+// The class is decided among the hosts of the storage that can tell. A host in which no writer stood can tell that it
+// was well where its data, without pauses of its agent, cover at least half of the stall whatever the clocks' errors
+// are; where writes were due meanwhile; and where no stretch of it, even one that does not count, may have been at that
+// time.
+std::vector<Stall> FindStalls(const std::map<uint32_t, StallHost>& hosts, const std::vector<StoodStretch>& stretches,
+                              const ClockErrorAt& error_at);
+
+}  // namespace plimsoll

@@ -1,0 +1,243 @@
+#include "controller/analysis/step_stalls.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "controller/analysis/stalls.h"
+
+namespace plimsoll {
+namespace {
+
+// Where the plan does not say how long a stall is.
+constexpr int64_t kLeastStallNs = 100 * kNsPerMs;
+constexpr int64_t kMediansOfStall = 20;
+
+constexpr size_t kStallsShown = 100;
+constexpr int kWritersShown = 16;
+
+// What stalls.h allows. Beyond them nobody could use the figures.
+constexpr int64_t kMostMomentNs = int64_t{1} << 61;
+constexpr int64_t kMostErrorNs = int64_t{1} << 59;
+
+class StallsOfStep {
+ public:
+  StallsOfStep(StepStats& stats, const RunContext& run) : stats_(stats), run_(run) {}
+
+  void AddHost(uint32_t number, const HostFacts& facts, HostStep& part);
+  void Report(v1::StallsReport& report);
+
+ private:
+  int64_t ThresholdOf(const WriterStats& writer) const;
+  void AddWriter(uint32_t number, uint32_t qm, const WriterStats& writer, HostStep& part, const CoveredTime& pauses);
+  void AddStretch(StoodStretch stretch, const WriterStretch& told, const CoveredTime& pauses);
+  // Until when a host's data tell, on the timeline.
+  int64_t EndOf(uint32_t number, const HostStep& part) const;
+  // A moment of a host's clock within the bounds of stalls.h; nothing where no probe tells it.
+  std::optional<MappedMoment> Map(uint32_t host, int64_t agent_ns) const;
+  void SetStall(const Stall& stall, v1::StallReport& report) const;
+  void AddWriters(const Stall& stall, v1::StallReport& report) const;
+  void AddNotes(const std::vector<Stall>& stalls);
+
+  StepStats& stats_;
+  const RunContext& run_;
+  std::map<uint32_t, StallHost> hosts_;
+  std::vector<StoodStretch> stretches_;
+};
+
+std::optional<MappedMoment> StallsOfStep::Map(uint32_t host, int64_t agent_ns) const {
+  std::optional<MappedMoment> moment = run_.timeline.ToTimeline(host, agent_ns);
+  if (moment) {
+    moment->local_ns = std::clamp(moment->local_ns, -kMostMomentNs, kMostMomentNs);
+    moment->error_ns = std::clamp<int64_t>(moment->error_ns, 0, kMostErrorNs);
+  }
+  return moment;
+}
+
+int64_t StallsOfStep::ThresholdOf(const WriterStats& writer) const {
+  if (stats_.shape().stall_ns > 0) return stats_.shape().stall_ns;
+  return std::max(kLeastStallNs, kMediansOfStall * static_cast<int64_t>(writer.latency().PercentileNs(50)));
+}
+
+int64_t StallsOfStep::EndOf(uint32_t number, const HostStep& part) const {
+  int64_t measured_ns = part.done() ? stats_.shape().duration_ns : part.all_covered_ns();
+  const std::optional<int64_t> start_ns = stats_.HostMeasuredStartNs(number);
+  if (part.done() && !part.stopped().empty() && start_ns) {
+    int64_t last_ns = 0;
+    for (const auto& writer : part.writers()) last_ns = std::max(last_ns, writer ? writer->last_end_ns() : 0);
+    measured_ns = std::clamp<int64_t>(last_ns - *start_ns, 0, measured_ns);
+  }
+  return std::clamp(stats_.measured_start_ns() + measured_ns, -kMostMomentNs, kMostMomentNs);
+}
+
+void StallsOfStep::AddHost(uint32_t number, const HostFacts& facts, HostStep& part) {
+  StallHost& host = hosts_[number];
+  host.storage = facts.storage;
+  host.qms = facts.qms();
+  host.to_ns = EndOf(number, part);
+  host.from_ns = std::min(stats_.measured_start_ns() - stats_.shape().warmup_ns, host.to_ns);
+  const int64_t delay_ns = std::max<int64_t>(facts.workload().delay_ns(), 0);
+  const double rate = facts.rate_per_second();
+  host.between_writes_ns = rate > 0 ? static_cast<int64_t>(std::min(1e9 / rate, 1e15)) : delay_ns;
+  std::vector<TimeStretch> mapped;
+  for (const TimeStretch& pause : part.stalls().pauses()) {
+    const auto begin = Map(number, pause.begin_ns);
+    const auto end = Map(number, pause.end_ns);
+    if (begin && end) mapped.push_back({begin->local_ns, end->local_ns});
+  }
+  host.paused = CoveredTime(std::move(mapped));
+  const CoveredTime pauses(part.stalls().pauses());
+  for (uint32_t qm = 1; qm <= part.writers().size(); ++qm) {
+    if (const WriterStats* writer = part.writers()[qm - 1].get()) AddWriter(number, qm, *writer, part, pauses);
+  }
+}
+
+void StallsOfStep::AddWriter(uint32_t number, uint32_t qm, const WriterStats& writer, HostStep& part,
+                             const CoveredTime& pauses) {
+  const int64_t threshold_ns = ThresholdOf(writer);
+  HostStalls::Stretches told = part.stalls().OfWriter(qm, threshold_ns);
+  const int64_t since_ns = writer.in_flight_since_ns();
+  if (!part.done() && !writer.closed() && since_ns != 0 && writer.last_cut_ns() - since_ns >= threshold_ns) {
+    const int64_t age_ns = writer.last_cut_ns() - since_ns;
+    told.stalls.push_back({since_ns, writer.last_cut_ns(), 0, age_ns, true});
+  }
+  const StoodStretch of_writer{.host = number, .qm = qm};
+  for (const WriterStretch& stretch : told.stalls) AddStretch(of_writer, stretch, pauses);
+  StoodStretch too_short = of_writer;
+  too_short.counts = false;
+  for (const WriterStretch& stretch : told.others) AddStretch(too_short, stretch, pauses);
+}
+
+void StallsOfStep::AddStretch(StoodStretch stretch, const WriterStretch& told, const CoveredTime& pauses) {
+  const std::optional<int64_t> measured_start_ns = stats_.HostMeasuredStartNs(stretch.host);
+  if (measured_start_ns && told.end_ns <= *measured_start_ns) return;
+  const auto begin = Map(stretch.host, told.begin_ns);
+  const auto end = Map(stretch.host, told.end_ns);
+  if (!begin || !end) {
+    if (stretch.counts) {
+      run_.notes.Add("stalls-unmapped",
+                     absl::StrCat(run_.hosts.at(stretch.host).label(), "/qm", stretch.qm, ", step ", stats_.index() + 1,
+                                  ": a stall is left out, since no clock probe tells when it was."));
+    }
+    return;
+  }
+  // The host's clock knows best how long it was.
+  stretch.begin_ns = begin->local_ns;
+  stretch.end_ns = std::min(begin->local_ns + told.length_ns(), kMostMomentNs);
+  if (stretch.end_ns <= stretch.begin_ns) return;
+  const int64_t drift_ns = end->local_ns - stretch.end_ns;
+  stretch.error_ns =
+      std::min(std::max(begin->error_ns, end->error_ns + (drift_ns < 0 ? -drift_ns : drift_ns)), kMostErrorNs);
+  stretch.in_flight_ns = told.in_flight_ns;
+  stretch.paused_ns = pauses.Within(told.begin_ns, told.end_ns);
+  stretch.number = told.first_seq;
+  stretch.open = told.open;
+  stretches_.push_back(stretch);
+}
+
+void StallsOfStep::AddWriters(const Stall& stall, v1::StallReport& report) const {
+  std::set<std::pair<uint32_t, uint32_t>> seen;
+  for (const size_t place : stall.stretches) {
+    const StoodStretch& stretch = stretches_[place];
+    // The longest of a writer stands for it.
+    if (!seen.insert({stretch.host, stretch.qm}).second || report.writers_size() >= kWritersShown) continue;
+    v1::StalledWriterReport& writer = *report.add_writers();
+    writer.set_host(run_.hosts.at(stretch.host).label());
+    writer.set_qm(stretch.qm);
+    *writer.mutable_begin() = run_.timeline.ToUtc(stretch.begin_ns);
+    writer.set_length_ns(stretch.end_ns - stretch.begin_ns);
+    writer.set_in_flight_ns(stretch.in_flight_ns);
+    writer.set_number(stretch.number);
+    writer.set_paused_ns(stretch.paused_ns);
+    writer.set_open(stretch.open);
+  }
+  report.set_writers_count(static_cast<uint32_t>(seen.size()));
+}
+
+void StallsOfStep::SetStall(const Stall& stall, v1::StallReport& report) const {
+  report.set_stall_class(stall.stall_class);
+  report.set_storage(stall.storage);
+  *report.mutable_begin() = run_.timeline.ToUtc(stall.begin_ns);
+  report.set_length_ns(stall.end_ns - stall.begin_ns);
+  report.set_error_ns(stall.error_ns);
+  report.set_offset_ns(Clamp64(Int128{stall.begin_ns} - stats_.measured_start_ns()));
+  report.set_open(stall.open);
+  for (const uint32_t host : stall.hosts) report.add_hosts(run_.hosts.at(host).label());
+  for (const uint32_t host : stall.others) report.add_others(run_.hosts.at(host).label());
+  AddWriters(stall, report);
+}
+
+void StallsOfStep::AddNotes(const std::vector<Stall>& stalls) {
+  uint64_t unsure = 0;
+  int64_t error_ns = 0;
+  for (const Stall& stall : stalls) {
+    if (!stall.unsure) continue;
+    ++unsure;
+    error_ns = std::max(error_ns, stall.error_ns);
+  }
+  const std::string step = absl::StrCat("step ", stats_.index() + 1);
+  if (unsure > 0) {
+    run_.notes.Add(
+        "stalls-clock",
+        absl::StrFormat("%s: of %s stalls it cannot be told apart within the clock error (up to +/- %.3f ms a "
+                        "host) whether other hosts stood at the same time; those hosts are left out of them.",
+                        step, FormatCount(unsure), static_cast<double>(error_ns) / static_cast<double>(kNsPerMs)));
+  }
+  if (const uint64_t left_out = stats_.stall_budget().pauses_left_out; left_out > 0) {
+    run_.notes.Add("stalls-pauses",
+                   absl::StrCat(step, ": ", FormatCount(left_out),
+                                " pauses of agents are left out; stalls may be theirs without being called so."));
+  }
+}
+
+void StallsOfStep::Report(v1::StallsReport& report) {
+  report.set_threshold_ns(stats_.shape().stall_ns > 0 ? stats_.shape().stall_ns : kLeastStallNs);
+  report.set_threshold_by_median(stats_.shape().stall_ns == 0);
+  report.set_left_out(stats_.stall_budget().stretches_left_out);
+  const std::vector<Stall> stalls = FindStalls(hosts_, stretches_, [this](uint32_t host, int64_t moment_ns) {
+    return std::clamp<int64_t>(run_.timeline.ErrorAt(host, moment_ns).value_or(kMostErrorNs), 0, kMostErrorNs);
+  });
+  std::map<v1::StallClass, uint64_t> classes;
+  for (const Stall& stall : stalls) {
+    ++classes[stall.stall_class];
+    report.set_stretches(report.stretches() + stall.stretches.size());
+  }
+  report.set_count(stalls.size());
+  for (const auto& [stall_class, count] : classes) {
+    v1::StallCount& line = *report.add_classes();
+    line.set_stall_class(stall_class);
+    line.set_count(count);
+  }
+  std::vector<size_t> longest;
+  for (size_t i = 0; i < stalls.size(); ++i) longest.push_back(i);
+  std::stable_sort(longest.begin(), longest.end(), [&](size_t a, size_t b) {
+    return stalls[a].end_ns - stalls[a].begin_ns > stalls[b].end_ns - stalls[b].begin_ns;
+  });
+  longest.resize(std::min(longest.size(), kStallsShown));
+  std::sort(longest.begin(), longest.end());
+  for (const size_t stall : longest) SetStall(stalls[stall], *report.add_stalls());
+  AddNotes(stalls);
+}
+
+}  // namespace
+
+void AddStalls(StepStats& stats, const RunContext& run, v1::StepReport& report) {
+  const bool told = std::any_of(run.hosts.begin(), run.hosts.end(),
+                                [](const auto& host) { return host.second.joined.plan().log().stall_ns() > 0; });
+  if (!told) return;
+  StallsOfStep stalls(stats, run);
+  for (auto& [number, part] : stats.hosts()) {
+    if (const auto facts = run.hosts.find(number); facts != run.hosts.end()) {
+      stalls.AddHost(number, facts->second, part);
+    }
+  }
+  stalls.Report(*report.mutable_stalls());
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,56 @@
+// Where an export goes: a file that appears whole or not at all, or a stream.
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/unique_fd.h"
+
+namespace plimsoll {
+
+// Takes bytes, in pieces of any size, and writes them in large ones. Not thread-safe.
+class Output {
+ public:
+  virtual ~Output() = default;
+  Output(const Output&) = delete;
+  Output& operator=(const Output&) = delete;
+
+  // Errors name the file; after one nothing more is written and it is returned again.
+  absl::Status Append(std::string_view bytes) {
+    buffer_.append(bytes);
+    written_ += bytes.size();
+    return buffer_.size() < kBufferBytes ? absl::OkStatus() : Flush();
+  }
+  // Writes what is left and makes the file appear. Without it nothing is left behind. Called once, last.
+  absl::Status Finish();
+
+  // Bytes taken.
+  uint64_t written() const { return written_; }
+
+ protected:
+  Output() = default;
+  virtual absl::Status Write(const std::string& bytes) = 0;
+  virtual absl::Status Close() = 0;
+
+ private:
+  static constexpr size_t kBufferBytes = size_t{256} << 10;
+  absl::Status Flush();
+
+  std::string buffer_;
+  uint64_t written_ = 0;
+  absl::Status failed_;
+};
+
+// A file. A regular one is written under a name of its own beside `path` and takes its place in Finish; until then, and
+// where that is never called, `path` is what it was. What is no regular file (a pipe, a device) is written to at once.
+absl::StatusOr<std::unique_ptr<Output>> OpenFileOutput(const std::string& path);
+
+// A stream, which must outlive it. Errors say "standard output".
+std::unique_ptr<Output> MakeStreamOutput(std::ostream& stream);
+
+}  // namespace plimsoll

@@ -1,0 +1,220 @@
+#include "controller/export/perfetto_export.h"
+
+#include <algorithm>
+#include <queue>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/status_macros.h"
+#include "common/units.h"
+#include "controller/export/perfetto_trace.pb.h"
+#include "controller/render/plain_text.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr uint32_t kSequence = 1;
+constexpr uint32_t kNamesAnew = 1;
+constexpr uint32_t kUsesNames = 2;
+constexpr uint32_t kRealtime = 1;
+constexpr uint32_t kMonotonic = 3;
+constexpr uint32_t kBoottime = 6;
+constexpr int32_t kSliceBegin = 1;
+constexpr int32_t kSliceEnd = 2;
+constexpr int32_t kOrderedByRank = 3;
+constexpr uint64_t kCategory = 1;
+// Names of annotations.
+constexpr uint64_t kNumber = 1;
+constexpr uint64_t kLatency = 2;
+constexpr uint64_t kError = 3;
+
+// Of a step, from 0.
+uint64_t NameOfStep(uint32_t step, bool warmup) {
+  return uint64_t{step} * 2 + (warmup ? 2 : 1);
+}
+
+// Each moment of the trace is unsigned.
+uint64_t Stamp(int64_t timeline_ns) {
+  return static_cast<uint64_t>(std::max<int64_t>(timeline_ns, 0));
+}
+
+class TraceWriter {
+ public:
+  TraceWriter(const RunIndex& index, Output& output) : index_(index), output_(output) {
+    const uint64_t first_writer = index.hosts().size() + 1;
+    for (uint32_t place = 0; place < index.writers().size(); ++place) tracks_.push_back(first_writer + place);
+    open_until_ns_.assign(tracks_.size(), -1);
+    begin_.set_type(kSliceBegin);
+    begin_.add_category_iids(kCategory);
+    for (const uint64_t name : {kNumber, kLatency, kError}) begin_.add_debug_annotations()->set_name_iid(name);
+    end_.set_type(kSliceEnd);
+  }
+
+  absl::Status Begin() {
+    PLIMSOLL_RETURN_IF_ERROR(PutClocks());
+    PLIMSOLL_RETURN_IF_ERROR(PutNames());
+    return PutTracks();
+  }
+
+  absl::Status Put(const ExportedWrite& write) {
+    PLIMSOLL_RETURN_IF_ERROR(EndUntil(write.start_ns));
+    // It reaches beyond the start of the next: ends there.
+    if (open_until_ns_[write.writer] >= 0) PLIMSOLL_RETURN_IF_ERROR(PutEnd(write.writer, write.start_ns));
+    begin_.set_track_uuid(tracks_[write.writer]);
+    begin_.set_name_iid(NameOfStep(write.step, write.warmup));
+    begin_.mutable_debug_annotations(0)->set_uint_value(write.seq);
+    begin_.mutable_debug_annotations(1)->set_uint_value(write.latency_ns);
+    begin_.mutable_debug_annotations(2)->set_int_value(write.error_ns);
+    packet_.Clear();
+    packet_.set_timestamp(Stamp(write.start_ns));
+    packet_.set_trusted_packet_sequence_id(kSequence);
+    packet_.set_sequence_flags(kUsesNames);
+    *packet_.mutable_track_event() = begin_;
+    PLIMSOLL_RETURN_IF_ERROR(PutPacket());
+    const int64_t end_ns = write.start_ns + static_cast<int64_t>(write.latency_ns);
+    open_until_ns_[write.writer] = end_ns;
+    ends_.push({end_ns, write.writer});
+    return absl::OkStatus();
+  }
+
+  absl::Status Finish() { return EndUntil(INT64_MAX); }
+
+ private:
+  struct End {
+    int64_t end_ns = 0;
+    uint32_t writer = 0;
+    bool operator<(const End& other) const {
+      return end_ns != other.end_ns ? end_ns > other.end_ns : writer > other.writer;
+    }
+  };
+
+  absl::Status PutPacket() {
+    serialised_.clear();
+    // Field `packet` of Trace: tag, length, contents.
+    const size_t bytes = packet_.ByteSizeLong();
+    serialised_.push_back(static_cast<char>(perfetto::Trace::kPacketFieldNumber << 3U | 2U));
+    for (size_t left = bytes;; left >>= 7U) {
+      const bool last = left < 0x80;
+      serialised_.push_back(static_cast<char>(static_cast<uint8_t>((left & 0x7FU) | (last ? 0U : 0x80U))));
+      if (last) break;
+    }
+    packet_.AppendToString(&serialised_);
+    return output_.Append(serialised_);
+  }
+
+  // Ends the slices that end until `moment_ns`.
+  absl::Status EndUntil(int64_t moment_ns) {
+    while (!ends_.empty() && ends_.top().end_ns <= moment_ns) {
+      const End end = ends_.top();
+      ends_.pop();
+      // Not where the slice was ended before.
+      if (open_until_ns_[end.writer] == end.end_ns) PLIMSOLL_RETURN_IF_ERROR(PutEnd(end.writer, end.end_ns));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status PutEnd(uint32_t writer, int64_t end_ns) {
+    open_until_ns_[writer] = -1;
+    end_.set_track_uuid(tracks_[writer]);
+    packet_.Clear();
+    packet_.set_timestamp(Stamp(end_ns));
+    packet_.set_trusted_packet_sequence_id(kSequence);
+    *packet_.mutable_track_event() = end_;
+    return PutPacket();
+  }
+
+  // The timeline is the controller's CLOCK_MONOTONIC; the trace's clock shows the same. Beside it the calendar.
+  absl::Status PutClocks() {
+    packet_.Clear();
+    packet_.set_trusted_packet_sequence_id(kSequence);
+    packet_.set_timestamp(Stamp(index_.begin_ns()));
+    for (const uint32_t clock : {kBoottime, kMonotonic, kRealtime}) {
+      auto* told = packet_.mutable_clock_snapshot()->add_clocks();
+      told->set_clock_id(clock);
+      told->set_timestamp(Stamp(clock == kRealtime ? index_.run().wall_clock_ns() : index_.begin_ns()));
+    }
+    return PutPacket();
+  }
+
+  absl::Status PutNames() {
+    packet_.Clear();
+    packet_.set_trusted_packet_sequence_id(kSequence);
+    packet_.set_sequence_flags(kNamesAnew);
+    perfetto::InternedData& names = *packet_.mutable_interned_data();
+    const auto add = [](uint64_t iid, const std::string& name, perfetto::InternedText* text) {
+      text->set_iid(iid);
+      text->set_name(name);
+    };
+    add(kCategory, "write", names.add_event_categories());
+    add(kNumber, "number", names.add_debug_annotation_names());
+    add(kLatency, "latency_ns", names.add_debug_annotation_names());
+    add(kError, "clock_error_ns", names.add_debug_annotation_names());
+    for (const auto& [number, step] : index_.steps()) {
+      const std::string size = FormatSizeForPeople(step.step.block_size_bytes());
+      add(NameOfStep(number, false), absl::StrCat("step ", number + 1, ": ", size), names.add_event_names());
+      add(NameOfStep(number, true), absl::StrCat("warm-up ", number + 1, ": ", size), names.add_event_names());
+    }
+    return PutPacket();
+  }
+
+  absl::Status PutTracks() {
+    std::map<uint32_t, uint64_t> host_tracks;
+    for (const auto& [number, host] : index_.hosts()) {
+      const uint64_t track = host_tracks.size() + 1;
+      host_tracks[number] = track;
+      perfetto::TrackDescriptor& descriptor = NewTrack(track, Neutralise(host.label));
+      descriptor.mutable_process()->set_pid(static_cast<int32_t>(track));
+      descriptor.mutable_process()->set_process_name(Neutralise(host.label));
+      descriptor.set_child_ordering(kOrderedByRank);
+      PLIMSOLL_RETURN_IF_ERROR(PutPacket());
+    }
+    for (uint32_t place = 0; place < tracks_.size(); ++place) {
+      const IndexedWriter& writer = index_.writers()[place];
+      perfetto::TrackDescriptor& descriptor = NewTrack(tracks_[place], absl::StrCat("qm", writer.qm));
+      descriptor.set_parent_uuid(host_tracks.at(writer.host));
+      descriptor.set_sibling_order_rank(static_cast<int32_t>(writer.qm));
+      PLIMSOLL_RETURN_IF_ERROR(PutPacket());
+    }
+    return absl::OkStatus();
+  }
+
+  perfetto::TrackDescriptor& NewTrack(uint64_t uuid, const std::string& name) {
+    packet_.Clear();
+    packet_.set_trusted_packet_sequence_id(kSequence);
+    perfetto::TrackDescriptor& descriptor = *packet_.mutable_track_descriptor();
+    descriptor.set_uuid(uuid);
+    descriptor.set_name(name);
+    return descriptor;
+  }
+
+  const RunIndex& index_;
+  Output& output_;
+  // By place of the writer: its track, and when its open slice ends (-1: none is open).
+  std::vector<uint64_t> tracks_;
+  std::vector<int64_t> open_until_ns_;
+  std::priority_queue<End> ends_;
+  perfetto::Packet packet_;
+  perfetto::TrackEvent begin_;
+  perfetto::TrackEvent end_;
+  std::string serialised_;
+};
+
+}  // namespace
+
+absl::StatusOr<uint64_t> ExportPerfetto(const RunIndex& index, WriteStream& writes, Output& output) {
+  TraceWriter trace(index, output);
+  PLIMSOLL_RETURN_IF_ERROR(trace.Begin());
+  uint64_t count = 0;
+  std::vector<ExportedWrite> batch;
+  while (true) {
+    PLIMSOLL_RETURN_IF_ERROR(writes.Next(batch));
+    if (batch.empty()) break;
+    for (const ExportedWrite& write : batch) PLIMSOLL_RETURN_IF_ERROR(trace.Put(write));
+    count += batch.size();
+  }
+  PLIMSOLL_RETURN_IF_ERROR(trace.Finish());
+  return count;
+}
+
+}  // namespace plimsoll

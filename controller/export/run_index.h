@@ -1,0 +1,126 @@
+// What an export needs to know of a run before its first line: one pass over the journal.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/trace_codec.h"
+#include "controller/analysis/analyzer.h"
+#include "controller/analysis/note_book.h"
+#include "controller/export/block_list.h"
+#include "controller/run/journal.h"
+#include "plimsoll/v1/journal.pb.h"
+#include "plimsoll/v1/report.pb.h"
+
+namespace plimsoll {
+
+// A host that joined the run.
+struct IndexedHost {
+  uint32_t number = 0;
+  std::string label;
+  v1::LogWorkload workload;
+};
+
+// A step that began.
+struct IndexedStep {
+  v1::LogStep step;
+  v1::StepBegin begin;
+  // Start of the measured part on the timeline.
+  int64_t measured_start_ns() const { return begin.start_ns() + step.warmup_ns(); }
+};
+
+// One writer's part of the run, of all steps.
+struct IndexedWriter {
+  uint32_t host = 0;
+  uint32_t qm = 0;
+  BlockList blocks;
+  // Frames that are in the report; by number of the step, from 0.
+  struct Frames {
+    uint64_t measured = 0;
+    uint64_t warmup = 0;
+  };
+  std::map<uint32_t, Frames> frames;
+};
+
+// Writes that no trace block tells of.
+struct UntracedWrites {
+  uint64_t measured = 0;
+  uint64_t warmup = 0;
+};
+
+// The report of a run, its clocks, and where each writer's traces lie in the journal. A frame that the report leaves
+// out is left out here too, so that both tell of the same writes. Every block is unpacked once and compared with its
+// frame's figures: what is exported later is known to add up.
+//
+// Memory: what the report takes, and six to ten bytes for each trace block (one block a writer and 250 ms). It does not
+// grow with the number of writes. Not thread-safe.
+class RunIndex {
+ public:
+  // The errors of ReadJournal but for damage, which damage() tells; INVALID_ARGUMENT where there is no record of a run.
+  static absl::StatusOr<std::unique_ptr<RunIndex>> Read(const std::string& journal_path);
+
+  const std::string& journal_path() const { return journal_path_; }
+  const v1::Report& report() const { return report_; }
+  const Timeline& timeline() const { return analyzer_.timeline(); }
+  const v1::RunBegin& run() const { return run_; }
+  // The controller's clock when the run began.
+  int64_t begin_ns() const { return begin_ns_; }
+  const std::map<uint32_t, IndexedHost>& hosts() const { return hosts_; }
+  // Steps that began, by number, from 0.
+  const std::map<uint32_t, IndexedStep>& steps() const { return steps_; }
+  // In the order of (host, qm); those of which a frame is in the report.
+  const std::vector<IndexedWriter>& writers() const { return writers_; }
+  // Of each step that has such writes.
+  const std::map<uint32_t, UntracedWrites>& untraced() const { return untraced_; }
+  // Why the journal does not hold the whole run, as a sentence; empty: it does.
+  const std::string& damage() const { return damage_; }
+  // Sentences about blocks that are left out because they contradict their frames, and about numbers not known.
+  std::vector<std::string> problems() const { return problems_.Sentences(); }
+  // Whether a block had to be left out.
+  bool contradicted() const { return contradicted_; }
+
+  // Reads the journal again and calls `visit` with every frame of the report, in the journal's order, and its writer's
+  // place in writers(). Returns the first error of `visit`, or of reading; damage was told before.
+  absl::Status ForEachFrame(const std::function<absl::Status(uint32_t writer, const v1::Frame& frame)>& visit) const;
+
+  // "alpha/qm2".
+  std::string NameOf(const IndexedWriter& writer) const;
+  // The host's clock minus the timeline as the controller told it when the first step was armed; 0: not known.
+  int64_t ArmedOffsetNs(uint32_t host) const;
+
+ private:
+  explicit RunIndex(std::string journal_path) : journal_path_(std::move(journal_path)) {}
+
+  absl::Status Load();
+  void Take(const v1::JournalRecord& record);
+  void TakeStepBegin(const v1::StepBegin& begin);
+  // Indexes the blocks of a record's frames; `accepted` are those that are in the report, in order.
+  void TakeFrames(const v1::HostFrames& frames, const RawRecord& raw, const std::vector<const v1::Frame*>& accepted);
+  IndexedWriter& WriterOf(uint32_t host, uint32_t qm);
+
+  const std::string journal_path_;
+  Analyzer analyzer_;
+  v1::Report report_;
+  bool begun_ = false;
+  v1::RunBegin run_;
+  int64_t begin_ns_ = 0;
+  std::map<uint32_t, IndexedHost> hosts_;
+  std::map<uint32_t, IndexedStep> steps_;
+  // Place of each (host, qm) in writers_.
+  std::map<std::pair<uint32_t, uint32_t>, size_t> places_;
+  std::vector<IndexedWriter> writers_;
+  std::map<uint32_t, UntracedWrites> untraced_;
+  std::string damage_;
+  NoteBook problems_;
+  bool contradicted_ = false;
+  // For one block at a time.
+  std::vector<TracedWrite> writes_;
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,136 @@
+#include "controller/export/write_stream.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/status_macros.h"
+#include "common/trace_codec.h"
+#include "common/units.h"
+
+namespace plimsoll {
+namespace {
+
+// Writes that are merged at a time.
+constexpr size_t kBatch = 4096;
+
+// The block as it was when the journal was indexed, or the journal has changed since.
+absl::Status Unpack(const std::string& packed, const TraceBlock& block, const std::string& name,
+                    std::vector<TracedWrite>& writes) {
+  writes.clear();
+  const absl::Status decoded = DecodeTrace(packed, writes);
+  if (decoded.ok() && writes.size() == block.writes) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat("the journal changed while it was read: the trace of ", name, " at byte ",
+                                          FormatCount(block.offset), " is another one"));
+}
+
+}  // namespace
+
+WriterTrace::WriterTrace(const RunIndex& index, uint32_t writer, const WriteFilter& filter, const JournalParts& journal,
+                         MomentMap& moments)
+    : writer_(writer),
+      filter_(filter),
+      name_(index.NameOf(index.writers()[writer])),
+      journal_(journal),
+      moments_(moments),
+      blocks_(index.writers()[writer].blocks) {}
+
+absl::Status WriterTrace::Next(std::vector<TracedWrite>& writes) {
+  writes.clear();
+  Piece piece;
+  do {
+    if (!blocks_.Next(piece.block)) return absl::OkStatus();
+  } while (!filter_.Takes(piece.block));
+  PLIMSOLL_RETURN_IF_ERROR(journal_.Read(piece.block.offset, piece.block.bytes, packed_));
+  PLIMSOLL_RETURN_IF_ERROR(Unpack(packed_, piece.block, name_, writes));
+  if (!spare_.empty()) {
+    piece.errors_ns = std::move(spare_.back());
+    spare_.pop_back();
+  }
+  piece.errors_ns.resize(writes.size());
+  for (size_t i = 0; i < writes.size(); ++i) {
+    const MomentMap::Moment moment = moments_.Map(writes[i].start_ns);
+    int64_t start_ns = moment.timeline_ns;
+    int64_t error_ns = moment.error_ns;
+    if (start_ns < last_start_ns_) {
+      ++moved_;
+      if (error_ns >= 0) error_ns += last_start_ns_ - start_ns;
+      start_ns = last_start_ns_;
+    }
+    last_start_ns_ = start_ns;
+    writes[i].start_ns = start_ns;
+    piece.errors_ns[i] = error_ns;
+  }
+  pieces_.push_back(std::move(piece));
+  return absl::OkStatus();
+}
+
+ExportedWrite WriterTrace::Take(const TracedWrite& write) {
+  Piece& piece = pieces_.front();
+  const TraceBlock& block = piece.block;
+  ExportedWrite exported;
+  exported.writer = writer_;
+  exported.step = block.step;
+  exported.warmup = block.warmup;
+  exported.start_ns = write.start_ns;
+  exported.error_ns = piece.errors_ns[piece.taken];
+  exported.latency_ns = write.latency_ns;
+  exported.seq = block.first_seq == 0 ? 0 : block.first_seq + piece.taken;
+  if (++piece.taken == piece.errors_ns.size()) {
+    spare_.push_back(std::move(piece.errors_ns));
+    pieces_.pop_front();
+  }
+  return exported;
+}
+
+WriteStream::WriteStream(const RunIndex& index, const WriteFilter& filter, JournalParts journal)
+    : index_(index), filter_(filter), journal_(std::move(journal)) {
+  std::vector<TraceMerge::Writer> lanes;
+  for (uint32_t place = 0; place < index.writers().size(); ++place) {
+    const IndexedWriter& writer = index.writers()[place];
+    traces_.push_back(std::make_unique<WriterTrace>(index, place, filter, journal_, MomentsOf(writer.host)));
+    // By place, which is the order of (host, qm): the merged writes then name it.
+    lanes.push_back({place, writer.qm, traces_.back().get()});
+  }
+  merge_ = std::make_unique<TraceMerge>(std::move(lanes));
+}
+
+absl::StatusOr<std::unique_ptr<WriteStream>> WriteStream::Open(const RunIndex& index, const WriteFilter& filter) {
+  PLIMSOLL_ASSIGN_OR_RETURN(JournalParts journal, JournalParts::Open(index.journal_path()));
+  return std::unique_ptr<WriteStream>(new WriteStream(index, filter, std::move(journal)));
+}
+
+MomentMap& WriteStream::MomentsOf(uint32_t host) {
+  std::unique_ptr<MomentMap>& moments = moments_[host];
+  if (!moments) moments = std::make_unique<MomentMap>(index_.timeline(), host, index_.ArmedOffsetNs(host));
+  return *moments;
+}
+
+absl::Status WriteStream::Next(std::vector<ExportedWrite>& writes) {
+  writes.clear();
+  merged_.clear();
+  PLIMSOLL_RETURN_IF_ERROR(merge_->Next(kBatch, merged_));
+  writes.reserve(merged_.size());
+  for (const MergedWrite& merged : merged_) writes.push_back(traces_[merged.host]->Take(merged.write));
+  return absl::OkStatus();
+}
+
+absl::Status WriteStream::ForWriter(uint32_t writer, const std::function<absl::Status(const ExportedWrite&)>& visit) {
+  WriterTrace trace(index_, writer, filter_, journal_, MomentsOf(index_.writers()[writer].host));
+  std::vector<TracedWrite> writes;
+  while (true) {
+    PLIMSOLL_RETURN_IF_ERROR(trace.Next(writes));
+    if (writes.empty()) break;
+    for (const TracedWrite& write : writes) PLIMSOLL_RETURN_IF_ERROR(visit(trace.Take(write)));
+  }
+  moved_alone_ += trace.moved();
+  return absl::OkStatus();
+}
+
+uint64_t WriteStream::moved() const {
+  uint64_t moved = moved_alone_;
+  for (const auto& trace : traces_) moved += trace->moved();
+  return moved;
+}
+
+}  // namespace plimsoll

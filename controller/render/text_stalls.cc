@@ -1,0 +1,149 @@
+// The text report's parts about a step's stalls and its slowest writes.
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "common/units.h"
+#include "controller/render/plain_text.h"
+#include "controller/render/text.h"
+#include "controller/render/text_numbers.h"
+#include "controller/render/text_table.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr size_t kStallsShown = 10;
+// Columns for the names of those that stood.
+constexpr size_t kWhoWidth = 26;
+
+// What a class says about the cause, for who looks after the hosts and the storage.
+const char* Meaning(v1::StallClass stall_class) {
+  switch (stall_class) {
+    case v1::STALL_CLASS_HOST_PAUSED:
+      return "host paused";
+    case v1::STALL_CLASS_ALL_HOSTS:
+      return "all hosts: the storage";
+    case v1::STALL_CLASS_SOME_HOSTS:
+      return "some hosts, not all";
+    case v1::STALL_CLASS_ONE_HOST:
+      return "one host: its path";
+    case v1::STALL_CLASS_ONE_QM:
+      return "one QM of a host";
+    case v1::STALL_CLASS_SINGLE_HOST:
+      return "cannot tell storage from path";
+    case v1::STALL_CLASS_SOME_QMS:
+      return "some QMs of a host";
+    default:
+      return "not known";
+  }
+}
+
+void AddIndented(const std::string& text, std::vector<std::string>& lines) {
+  for (const std::string& line : Wrap(Neutralise(text), kTextWidth - 2)) lines.push_back("  " + line);
+}
+
+// Hosts by name; a single one with its writers where not all of its writers stood.
+std::string Who(const v1::StallReport& stall) {
+  const bool by_qm = stall.stall_class() == v1::STALL_CLASS_ONE_QM || stall.stall_class() == v1::STALL_CLASS_SOME_QMS;
+  if (!by_qm) return absl::StrJoin(stall.hosts(), ", ");
+  std::vector<uint32_t> qms;
+  for (const v1::StalledWriterReport& writer : stall.writers()) qms.push_back(writer.qm());
+  std::sort(qms.begin(), qms.end());
+  std::string who = absl::StrCat(stall.hosts().empty() ? "" : stall.hosts(0), "/qm", absl::StrJoin(qms, ","));
+  if (stall.writers_count() > qms.size()) absl::StrAppend(&who, ",...");
+  return who;
+}
+
+std::string Threshold(const v1::StallsReport& stalls) {
+  return absl::StrCat(FormatLength(stalls.threshold_ns()),
+                      stalls.threshold_by_median() ? " (20 medians where that is more)" : "");
+}
+
+std::string Counts(const v1::StallsReport& stalls) {
+  std::vector<std::string> parts;
+  for (const v1::StallCount& count : stalls.classes()) {
+    parts.push_back(absl::StrCat(FormatCount(count.count()), " x ", Meaning(count.stall_class())));
+  }
+  return absl::StrJoin(parts, "; ");
+}
+
+std::vector<const v1::StallReport*> Longest(const v1::StallsReport& stalls) {
+  std::vector<const v1::StallReport*> longest;
+  for (const v1::StallReport& stall : stalls.stalls()) longest.push_back(&stall);
+  std::stable_sort(longest.begin(), longest.end(),
+                   [](const v1::StallReport* a, const v1::StallReport* b) { return a->length_ns() > b->length_ns(); });
+  longest.resize(std::min(longest.size(), kStallsShown));
+  // Back into the order of time.
+  std::stable_sort(longest.begin(), longest.end(),
+                   [](const v1::StallReport* a, const v1::StallReport* b) { return a->offset_ns() < b->offset_ns(); });
+  return longest;
+}
+
+std::string FilePrefix(const v1::Report& report, const std::string& host) {
+  for (const v1::HostReport& one : report.hosts()) {
+    if (one.label() == host && one.workload().has_file_prefix()) return one.workload().file_prefix();
+  }
+  return "S";
+}
+
+}  // namespace
+
+std::vector<std::string> TextStalls(const v1::Report& report, const v1::StepReport& step) {
+  if (!step.has_stalls()) return {};
+  const v1::StallsReport& stalls = step.stalls();
+  std::vector<std::string> lines;
+  const std::string what = absl::StrCat("in flight, or due and not started, for ", Threshold(stalls));
+  if (stalls.count() == 0) {
+    AddIndented(absl::StrCat("No stall: no write ", what), lines);
+  } else {
+    AddIndented(absl::StrCat("Stalls: a write ", what), lines);
+    AddIndented(Counts(stalls), lines);
+    TextTable table({"began", "class", "who stood", "|", "length", "error"}, 3);
+    const std::vector<const v1::StallReport*> longest = Longest(stalls);
+    const bool long_names = std::any_of(longest.begin(), longest.end(), [](const v1::StallReport* stall) {
+      return DisplayWidth(Neutralise(Who(*stall))) > kWhoWidth;
+    });
+    for (const v1::StallReport* stall : longest) {
+      table.AddRow({FormatTimeOfDay(stall->begin(), report.run().begin()), Meaning(stall->stall_class()),
+                    Shorten(Neutralise(Who(*stall)), kWhoWidth),
+                    absl::StrCat(FormatShortTime(stall->length_ns()), stall->open() ? ", open" : ""),
+                    "+/- " + FormatShortTime(stall->error_ns())});
+    }
+    const std::vector<std::string> rows = table.Lines();
+    lines.insert(lines.end(), rows.begin(), rows.end());
+    if (stalls.count() > longest.size()) {
+      AddIndented(absl::StrCat("These are the ", longest.size(), " longest of ", FormatCount(stalls.count()),
+                               "; report.json has up to 100 of them."),
+                  lines);
+    } else if (long_names) {
+      AddIndented("report.json names all of those that stood.", lines);
+    }
+  }
+  if (stalls.left_out() > 0) {
+    AddIndented(absl::StrCat(FormatCount(stalls.left_out()),
+                             " stretches in which a writer may have stood were too many to be looked at."),
+                lines);
+  }
+  return lines;
+}
+
+std::vector<std::string> TextSlowest(const v1::Report& report, const v1::StepReport& step) {
+  if (step.slowest().empty()) return {};
+  std::vector<std::string> lines = {"  Slowest writes"};
+  TextTable table({"QM", "extent", "began", "|", "ms", "number", "offset", "error"}, 3);
+  for (const v1::SlowestReport& write : step.slowest()) {
+    const std::string extent = absl::StrFormat("%s%07d.LOG", FilePrefix(report, write.host()), write.extent());
+    const bool mapped = write.has_start();
+    table.AddRow({Neutralise(absl::StrCat(write.host(), "/qm", write.qm())), Shorten(Neutralise(extent), 20),
+                  mapped ? FormatTimeOfDay(write.start(), report.run().begin()) : kDash,
+                  FormatLatency(static_cast<double>(write.latency_ns()), kNsPerMs), FormatCount(write.number()),
+                  FormatCount(write.offset_bytes()), mapped ? "+/- " + FormatShortTime(write.error_ns()) : kDash});
+  }
+  const std::vector<std::string> rows = table.Lines();
+  lines.insert(lines.end(), rows.begin(), rows.end());
+  return lines;
+}
+
+}  // namespace plimsoll

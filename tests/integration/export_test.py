@@ -1,0 +1,295 @@
+"""What `plimsoll export` writes agrees with the report, and other tools read it."""
+
+import collections
+import csv
+import io
+import json
+import math
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import unittest
+
+import harness
+import namespaces
+import perfetto_trace
+
+HDR_JAR = "/usr/share/java/hdrhistogram.jar"
+AHEAD_S = 100_000
+MIB = 1 << 20
+
+
+def bucket(value_ns):
+    """Bounds of the histogram's bucket that holds a value: 2,048 of 1 ns, then 1,024 for each power of two."""
+    width = 1 << max(value_ns.bit_length() - 11, 0)
+    lowest = value_ns // width * width
+    return lowest, lowest + width - 1
+
+
+def need_program(name):
+    path = shutil.which(name)
+    if path is None:
+        raise unittest.SkipTest(f"{name} is not installed")
+    return path
+
+
+class Export(harness.PlimsollTest):
+
+    def export(self, result, form, *arguments, code=0):
+        return self.plimsoll("export", result.results, "--format", form, *arguments, code=code).out
+
+    def rows(self, result, *arguments):
+        rows = list(csv.DictReader(io.StringIO(self.export(result, "csv", *arguments))))
+        for row in rows:
+            for name in ("timeline_ns", "qm", "step", "seq", "latency_ns", "bytes", "error_ns"):
+                row[name] = int(row[name])
+        return rows
+
+    def run_two_hosts(self, *arguments):
+        agents = [self.agent(name) for name in ("alpha", "beta")]
+        return self.run_plan("--hosts", ",".join(agent.address for agent in agents), "--qm", "2", *arguments)
+
+    def check_agrees(self, result, rows):
+        """Every scope of the report is made of the rows that belong to it."""
+        self.assertEqual([row["timeline_ns"] for row in rows], sorted(row["timeline_ns"] for row in rows))
+        seen = collections.defaultdict(int)
+        storages = {host["label"]: host["storage"] for host in result.report["hosts"]}
+        for step in result.report["steps"]:
+            of_step = [row for row in rows if row["step"] == step["number"]]
+            self.assertEqual({row["bytes"] for row in of_step}, {step["block_size_bytes"]})
+            for scope in step["scopes"]:
+                mine = [row for row in of_step if scope["host"] in ("", row["host"])
+                        and scope["qm"] in (0, row["qm"]) and scope["storage"] in (0, storages[row["host"]])]
+                self.check_scope(scope, mine)
+            for row in of_step:
+                writer = (step["number"], row["host"], row["qm"])
+                self.assertGreater(row["seq"], seen[writer], "numbers rise")
+                seen[writer] = row["seq"]
+                self.assertGreater(row["error_ns"], 0)
+
+    def check_scope(self, scope, rows):
+        latencies = sorted(row["latency_ns"] for row in rows)
+        latency = scope["latency"]
+        self.assertEqual((len(latencies), sum(latencies), latencies[0], latencies[-1]),
+                         (latency["count"], latency["sum_ns"], latency["min_ns"], latency["max_ns"]), scope["kind"])
+        for name, percent in (("p50_ns", 50), ("p90_ns", 90), ("p99_ns", 99), ("p99_9_ns", 99.9)):
+            exact = latencies[max(math.ceil(len(latencies) * percent / 100 - 1e-9), 1) - 1]
+            self.assertEqual(bucket(exact), bucket(latency[name]), (scope["kind"], name))
+        slowest = scope["slowest"]
+        (row,) = [row for row in rows if (row["host"], row["qm"], row["seq"]) == (
+            slowest["host"], slowest["qm"], slowest["number"])]
+        self.assertEqual(row["latency_ns"], slowest["latency_ns"])
+        # Both moments are within their errors of the truth.
+        self.assertEqual(row["utc"][:17], slowest["start"][:17])
+        apart_s = abs(float(row["utc"][17:-1]) - float(slowest["start"][17:-1]))
+        self.assertLessEqual(apart_s * 1e9, row["error_ns"] + slowest["error_ns"])
+
+    def test_every_write_of_two_hosts_is_in_the_csv_and_agrees_with_the_report(self):
+        result = self.run_two_hosts("--bsize", "4k,64k", "--repeat", "2", "--warmup", "200ms")
+        rows = self.rows(result)
+        self.check_agrees(result, rows)
+        marked = self.rows(result, "--warmup")
+        self.assertEqual([row for row in marked if row.pop("part") == "measured"], rows)
+        warmup = sum(harness.cluster(step)["warmup_writes"] for step in result.report["steps"])
+        self.assertEqual(len(marked) - len(rows), warmup)
+        self.assertGreater(warmup, 0)
+        self.assertEqual(self.rows(result, "--step", "3"), [row for row in rows if row["step"] == 3])
+
+    def test_a_host_whose_clock_is_far_ahead_is_on_the_same_timeline(self):
+        namespaces.need("--time", "--fork")
+        near = self.agent("near")
+        far = self.agent("far", wrap=namespaces.clock_ahead(AHEAD_S))
+        result = self.run_plan("--hosts", f"{near.address},{far.address}", "--qm", "2", "--bsize", "4k,64k")
+        rows = self.rows(result)
+        self.check_agrees(result, rows)
+        for step in result.report["steps"]:
+            starts = {name: min(row["timeline_ns"] for row in rows
+                                if (row["step"], row["host"]) == (step["number"], name)) for name in ("near", "far")}
+            errors = sum(host["error_ns"] for host in step["start_skew"]["hosts"])
+            skew = max(host["behind_ns"] for host in step["start_skew"]["hosts"])
+            self.assertLess(abs(starts["near"] - starts["far"]), skew + errors + 1_000_000)
+
+    def test_untraced_writes_are_counted_and_no_fault(self):
+        result = self.run_plan("--trace", "off")
+        process = self.start_plimsoll("export", result.results, "--format", "csv")
+        self.assertEqual(process.finish(), 0)
+        writes = harness.cluster(result.report["steps"][0])["writes"]
+        self.assertRegex(process.err, rf"^plimsoll: {writes:,} of {writes:,} writes are in no trace")
+        self.assertEqual(len(process.out.splitlines()), 1)
+
+    def test_fio_reads_the_logs(self):
+        fio2gnuplot = need_program("fio2gnuplot")
+        result = self.run_two_hosts("--bsize", "64k")
+        self.export(result, "fio-log")
+        logs = sorted((result.results / "fio-log").iterdir())
+        self.assertEqual([log.name for log in logs], ["alpha_qm1_clat.1.log", "alpha_qm2_clat.2.log",
+                                                      "beta_qm1_clat.3.log", "beta_qm2_clat.4.log"])
+        rows = self.rows(result)
+        values = []
+        for number, log in enumerate(logs):
+            writer = ("alpha" if number < 2 else "beta", number % 2 + 1)
+            lines = [tuple(map(int, line.split(", "))) for line in log.read_text().splitlines()]
+            mine = [row for row in rows if (row["host"], row["qm"]) == writer]
+            self.assertEqual([(line[1], *line[2:4], line[5]) for line in lines],
+                             [(row["latency_ns"], 1, 65536, 0) for row in mine])
+            self.assertEqual([line[0] for line in lines], sorted(line[0] for line in lines))
+            # Three extents of 256 KiB, four blocks in each.
+            self.assertEqual([line[4] for line in lines], [(row["seq"] - 1) % 12 * 65536 for row in mine])
+            values += [line[1] for line in lines if line[0] > 0]  # The tool leaves out what ends at 0 ms.
+        out = self.base / "gnuplot"
+        subprocess.run([fio2gnuplot, "-p", "*_clat.*.log", "-d", out, "-k"], cwd=result.results / "fio-log", check=True,
+                       capture_output=True, timeout=harness.LONG_S)
+        (totals,) = out.glob("*.global")
+        told = dict(line.split("=") for line in totals.read_text().split())
+        self.assertEqual((int(told["disks_count"]), int(told["values_count"])), (4, len(values)))
+        self.assertEqual((float(told["min"]), float(told["max"])), (min(values), max(values)))
+        self.assertAlmostEqual(float(told["avg"]), sum(values) / len(values), delta=0.01)
+        self.plimsoll("export", result.results, "--format", "fio-log", code=2)  # Nothing is overwritten.
+
+    def test_hdrhistogram_reads_the_interval_log_bucket_for_bucket(self):
+        java = need_program("java")
+        if not os.path.exists(HDR_JAR):
+            self.skipTest(f"{HDR_JAR} (libhdrhistogram-java) is not installed")
+        result = self.run_two_hosts("--bsize", "4k", "--duration", "2", "--warmup", "250ms")
+        path = self.base / "run.hlog"
+        self.export(result, "hlog", "--output", path)
+        source = pathlib.Path(__file__).with_name("HlogBuckets.java")
+        read = subprocess.run([java, "-cp", HDR_JAR, source, path], check=True, capture_output=True, text=True,
+                              timeout=harness.LONG_S).stdout
+        found = collections.defaultdict(collections.Counter)
+        begins = collections.defaultdict(list)
+        for line in read.splitlines():
+            tag, begin, end, count, *buckets = line.split()
+            begins[tag].append(int(begin))
+            self.assertLessEqual(int(begin), int(end))
+            counts = [tuple(map(int, each.split(":"))) for each in buckets]
+            self.assertEqual(sum(each[2] for each in counts), int(count))
+            for lowest, highest, each in counts:
+                found[tag][lowest, highest] += each
+        wanted = collections.defaultdict(collections.Counter)
+        for row in self.rows(result):
+            for tag in ("-", f"{row['host']}/qm{row['qm']}"):
+                wanted[tag][bucket(row["latency_ns"])] += 1
+        self.assertEqual(found, wanted)
+        first, second = begins["-"][:2]
+        self.assertAlmostEqual(second - first, 1000, delta=2)  # The library's moments are doubles, cut to whole ms.
+        start = result.report["steps"][0]["start"]
+        self.assertAlmostEqual(first / 1000 % 60, float(start[17:-1]), delta=0.002)
+
+    def test_a_perfetto_trace_holds_every_write_as_a_slice(self):
+        result = self.run_two_hosts("--bsize", "4k,64k")
+        self.export(result, "perfetto")
+        trace = perfetto_trace.Trace((result.results / "trace.perfetto-trace").read_bytes())
+        hosts = {uuid: track for uuid, track in trace.tracks.items() if track.parent is None}
+        self.assertEqual(sorted(track.name for track in hosts.values()), ["alpha", "beta"])
+        self.assertEqual(len({track.pid for track in hosts.values()}), 2)
+        open_slices = {}
+        slices = collections.defaultdict(list)
+        self.assertEqual([event.time_ns for event in trace.events], sorted(event.time_ns for event in trace.events))
+        for event in trace.events:
+            track = trace.tracks[event.track]
+            self.assertIn(track.parent, hosts)
+            writer = (hosts[track.parent].name, int(track.name.removeprefix("qm")))
+            if event.kind == "begin":
+                self.assertNotIn(event.track, open_slices, "slices overlap")
+                open_slices[event.track] = event
+                continue
+            begun = open_slices.pop(event.track)
+            self.assertLessEqual(event.time_ns - begun.time_ns, begun.arguments["latency_ns"])
+            slices[writer].append((begun.time_ns, begun.name, begun.arguments["number"],
+                                   begun.arguments["latency_ns"], begun.arguments["clock_error_ns"]))
+        self.assertEqual(open_slices, {}, "every slice ends")
+        wanted = collections.defaultdict(list)
+        for row in self.rows(result):
+            name = {1: "step 1: 4 KiB", 2: "step 2: 64 KiB"}[row["step"]]
+            wanted[row["host"], row["qm"]].append((row["timeline_ns"], name, row["seq"], row["latency_ns"],
+                                                   row["error_ns"]))
+        self.assertEqual(slices, wanted)
+        self.assertEqual(sorted(trace.clocks), [1, 3, 6])
+
+    def test_fios_own_tool_reads_the_json(self):
+        clat2csv = need_program("fio_jsonplus_clat2csv")
+        result = self.run_two_hosts("--bsize", "4k,64k")
+        path = self.base / "fio.json"
+        self.export(result, "fio-json", "--output", path)
+        jobs = json.loads(path.read_text())["jobs"]
+        scopes = [(step, scope) for step in result.report["steps"] for scope in step["scopes"]
+                  if scope["kind"] in ("qm", "cluster")]
+        self.assertEqual(len(jobs), len(scopes))
+        for job, (step, scope) in zip(jobs, scopes):
+            write, latency = job["write"], scope["latency"]
+            self.assertEqual((job["groupid"], write["total_ios"], write["io_bytes"], write["iops"]),
+                             (step["number"] - 1, scope["writes"], scope["bytes"], scope["iops"]))
+            for kind in ("clat_ns", "lat_ns"):
+                told = write[kind]
+                self.assertEqual((told["min"], told["max"], told["mean"], told["N"]),
+                                 (latency["min_ns"], latency["max_ns"], latency["avg_ns"], latency["count"]))
+                self.assertEqual(told["percentile"]["50.000000"], latency["p50_ns"])
+                self.assertEqual(sum(told["bins"].values()), scope["writes"])
+        for arguments in ([], ["--validate"]):
+            subprocess.run([clat2csv, path, self.base / "fio.csv", *arguments], check=True, capture_output=True,
+                           timeout=harness.LONG_S)
+        for number, job in enumerate(jobs):
+            lines = (self.base / f"fio_job{number}.csv").read_text().splitlines()
+            column = lines[0].split(", ").index("write_clat_ns_cumulative")
+            self.assertEqual(int(lines[-1].split(", ")[column]), job["write"]["total_ios"])
+
+
+class ExportTrouble(harness.PlimsollTest):
+    in_memory = True
+
+    def setUp(self):
+        super().setUp()
+        # Some ten thousands of writes.
+        process = self.start_run("--sync", "none", "--direct", "off", "--qm", "2")
+        self.assertIn(process.finish(), (0, 3))
+        self.results = process.results
+
+    def test_a_reader_that_goes_away_ends_the_export(self):
+        command = [harness.binary("plimsoll"), "export", self.results, "--format", "csv"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            self.assertIn("timeline_ns", process.stdout.readline())
+            process.stdout.close()
+            error = process.stderr.read()
+            self.assertEqual(process.wait(harness.LONG_S), 3)
+        self.assertEqual(error, "plimsoll: standard output could not be written\n")
+
+    def test_a_full_disk_is_told_with_the_files_name_and_leaves_nothing(self):
+        for form, name in (("csv", "out"), ("perfetto", "out"), ("fio-log", "out")):
+            with self.subTest(form=form):
+                path = self.base / name
+                result = self.plimsoll("export", self.results, "--format", form, "--output", path, code=2,
+                                       wrap=["prlimit", "--fsize=65536"])
+                (line,) = result.errors
+                self.assertRegex(line, rf"^plimsoll: write {re.escape(str(path))}\S*: File too large")
+                self.assertFalse(path.exists())
+                self.assertEqual([str(left) for left in self.base.glob("out*")], [])
+
+    def test_a_cut_off_journal_gives_what_is_whole(self):
+        journal = (self.results / "journal").read_bytes()
+        cut = self.base / "journal"
+        cut.write_bytes(journal[:len(journal) * 2 // 3])
+        result = self.plimsoll("export", cut, "--format", "csv", code=3)
+        self.assertRegex(result.err, r"is cut off at byte [\d,]+; the export holds what comes before it")
+        report = self.plimsoll("report", "--json", "--print-only", cut, code=3)
+        scopes = json.loads(report.out)["steps"][0]["scopes"]
+        self.assertEqual(len(result.out.splitlines()) - 1, scopes[-1]["writes"])
+
+    def test_what_is_wrong_is_refused_in_one_line(self):
+        for arguments, pattern in (
+            ([self.base / "nothing", "--format", "csv"], "nothing/journal: No such file"),
+            ([self.results, "--format", "xml"], "unknown format 'xml'; formats are csv, fio-log, hlog, perfetto, fio-json"),
+            ([self.results], "--format is required"),
+            ([self.results, "--format", "csv", "--step", "2"], "no step 2"),
+            ([self.results, "--format", "csv", "--output", "/nowhere/x"], "/nowhere/x: No such file"),
+        ):
+            with self.subTest(arguments=arguments):
+                result = self.plimsoll("export", *arguments, code=2)
+                self.assertEqual((len(result.errors), result.out), (1, ""))
+                self.assertIn(pattern, result.errors[0])
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,136 @@
+"""What --interval and --histogram print agrees with the report of the same run."""
+
+import re
+
+import harness
+import schema
+
+ROW = re.compile(r"^ *([\d.]+) s +([\d,]+) \| +([\d,]+) +([\d.,]+) +([\d.,]+) +([\d.,]+) \| +(\S+) +(\S+) +(\S+?)~?$")
+BAR = re.compile(r"^ +([\d.,]+)  +([\d.,]+|or more)  +([\d,]+)  +([\d.]+)(?:  (#+))?(?:  all the rest, up to .*)?$")
+
+
+def number(text):
+    return float(text.replace(",", ""))
+
+
+def interval_lines(text):
+    """The lines of --interval among others."""
+    kept = []
+    for line in text.splitlines():
+        if ROW.match(line) or line.startswith("** Warning **") or re.match(r"^ +time +\d+s count \|", line):
+            kept.append(line)
+    return kept
+
+
+def rows_by_step(text):
+    """Matches of the rows, a list for each step."""
+    steps = []
+    for line in text.splitlines():
+        if re.match(r"^Step \d+ of \d+ .* writes of all hosts; ", line):
+            steps.append([])
+        elif match := ROW.match(line):
+            steps[-1].append(match)
+    return steps
+
+
+def histograms(text):
+    """Counts of the rows of each histogram."""
+    found = []
+    for line in text.splitlines():
+        if line.startswith("  Histogram of the cluster's "):
+            found.append([])
+        elif found and (match := BAR.match(line)):
+            found[-1].append(int(match.group(3).replace(",", "")))
+    return found
+
+
+class Interval(harness.PlimsollTest):
+
+    def assert_rows_add_up(self, text, report):
+        steps = rows_by_step(text)
+        self.assertEqual(len(steps), len(report["steps"]))
+        for rows, step in zip(steps, report["steps"]):
+            cluster = harness.cluster(step)
+            self.assertEqual(sum(int(row.group(2).replace(",", "")) for row in rows), cluster["writes"])
+            total = 0
+            for row in rows:
+                total += int(row.group(2).replace(",", ""))
+                self.assertEqual(int(row.group(3).replace(",", "")), total)
+            latency = cluster["latency"]
+            for group, figure in ((4, "max_ns"), (5, "min_ns"), (6, "avg_ns")):
+                self.assertAlmostEqual(number(rows[-1].group(group)), latency[figure] / 1e6, delta=0.00051)
+
+    def test_the_lines_of_a_run_add_up_to_its_report_and_are_printed_again(self):
+        agents = [self.agent(name) for name in ("alpha", "beta")]
+        run = self.run_plan("--hosts", ",".join(agent.address for agent in agents), "--qm", "2", "--bsize", "4k,16k",
+                            "--duration", "3", "--rate", "200", "--interval", "2")
+        # A line a second would be those of the progress.
+        self.assertNotRegex(run.err, r"(?m)^step 1/")
+        self.assert_rows_add_up(run.err, run.report)
+        self.assertEqual([[row.group(1) for row in rows] for rows in rows_by_step(run.err)], [["2", "3"], ["2", "3"]])
+        self.assertEqual(interval_lines(run.out), [])
+
+        again = self.plimsoll("report", run.results, "--interval", "2")
+        self.assertEqual(interval_lines(again.out), interval_lines(run.err))
+        # The report follows, as it was.
+        self.assertTrue(again.out.endswith((run.results / "report.txt").read_text()), again.out)
+        # Another length gives other lines of the same writes.
+        finer = self.plimsoll("report", run.results, "--interval", "1s", "--print-only")
+        self.assert_rows_add_up(finer.out, run.report)
+        self.assertEqual([len(rows) for rows in rows_by_step(finer.out)], [3, 3])
+
+    def test_an_interrupted_run_has_a_line_for_its_rest(self):
+        process = self.start_run("--duration", "60", "--rate", "100", "--interval", "1")
+        process.await_err(r"^ +1 s +[1-9]")
+        process.signal(2)
+        process.finish()
+        result = self.result_of(process, process.results, 3)
+        self.assert_rows_add_up(result.err, result.report)
+        self.assertEqual(interval_lines(self.plimsoll("report", result.results, "--interval", "1", "--print-only",
+                                                      code=3).out), interval_lines(result.err))
+
+    def test_the_rows_of_a_histogram_hold_every_write(self):
+        run = self.run_plan("--qm", "2", "--bsize", "4k,16k", "--duration", "1", "--histogram")
+        writes = [harness.cluster(step)["writes"] for step in run.report["steps"]]
+        found = histograms(run.out)
+        self.assertEqual([sum(rows) for rows in found], writes)
+        self.assertTrue(all(len(rows) <= 40 for rows in found), found)
+        self.assertNotIn("Histogram", (run.results / "report.txt").read_text())
+        few = self.plimsoll("report", "--histogram=5", run.results)
+        self.assertEqual([sum(rows) for rows in histograms(few.out)], writes)
+        self.assertTrue(all(1 <= len(rows) <= 5 for rows in histograms(few.out)), few.out)
+
+    def test_what_cannot_be_is_refused(self):
+        run = self.run_plan()
+        for argument, said in (("--interval=0", "whole seconds"), ("--interval=1.5", "whole seconds"),
+                               ("--interval=soon", "--interval: "), ("--histogram=1", "number of rows"),
+                               ("--histogram=many", "number of rows")):
+            for command in (("report", run.results), ("run", "--dir", self.dir)):
+                refused = self.plimsoll(*command, argument, code=2)
+                self.assertIn(said, refused.err)
+                self.assertEqual(len(refused.errors), 1, refused)
+        self.plimsoll("report", run.results, "--json", "--histogram", code=2)
+        self.plimsoll("report", run.results, "--json", "--interval", "1", code=2)
+        schema.parse(self.plimsoll("report", run.results, "--json").out)
+
+
+class Load(harness.PlimsollTest):
+
+    def test_a_bottleneck_is_named_where_the_samples_say_so_and_nowhere_else(self):
+        run = self.run_plan("--duration", "3", "--rate", "50", "--qm", "2")
+        (step,) = run.report["steps"]
+        (load,) = step["load"]
+        self.assertGreaterEqual(len(load["offset_ns"]), 2)
+        self.assertGreater(load["agent_cpu_percent"], 0)
+        for column in ("agent_cpu", "writer_cpu_wait"):
+            self.assertEqual(len(load[column]), len(load["offset_ns"]))
+        # The recorder's own waits are a reason of the verdict, too.
+        ring = any("its recorder" in reason for reason in run.report["verdict"]["reasons"])
+        slowed = load["writer_cpu_wait_percent"] > 5 or load["recorder_late_max_ns"] > 50_000_000 or ring
+        self.assertEqual(load["bottleneck"] != "", slowed, load)
+        self.assertEqual("Warning: " in run.out, slowed, run)
+        self.assertEqual(any("bottleneck" in note for note in run.report["notes"]), slowed)
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,208 @@
+#include "controller/analysis/host_load.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/units.h"
+#include "tests/status_matchers.h"
+
+namespace plimsoll {
+namespace {
+
+using ::testing::DoubleEq;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::IsOk;
+
+constexpr int64_t kStartNs = 1'000 * kNsPerSecond;
+
+// A sample so long after the step's start.
+v1::HostSample At(int64_t since_start_ns) {
+  v1::HostSample sample;
+  sample.set_time_ns(kStartNs + since_start_ns);
+  return sample;
+}
+
+v1::HostSample Cpu(int64_t since_start_ns, uint64_t agent_ms, uint64_t wait_ms) {
+  v1::HostSample sample = At(since_start_ns);
+  sample.set_agent_cpu_ns(agent_ms * kNsPerMs);
+  sample.set_writer_cpu_wait_ns(wait_ms * kNsPerMs);
+  return sample;
+}
+
+class HostLoadTest : public ::testing::Test {
+ protected:
+  v1::HostLoadReport Of(const std::vector<v1::HostSample>& samples, int64_t warmup_ns = 0, uint32_t writers = 2) {
+    HostLoad load(kStartNs, kStartNs + warmup_ns, writers);
+    for (const v1::HostSample& sample : samples) EXPECT_THAT(load.Add(sample, rows_left_), IsOk());
+    return load.Make();
+  }
+
+  uint64_t rows_left_ = 100;
+};
+
+TEST_F(HostLoadTest, CpuIsInPercentOfOneAndWaitsAreInPercentOfTheWritersTime) {
+  const v1::HostLoadReport load = Of({Cpu(kNsPerSecond, 300, 40), Cpu(2 * kNsPerSecond, 1'500, 240)});
+  EXPECT_EQ(load.sampled_ns(), 2 * kNsPerSecond);
+  EXPECT_DOUBLE_EQ(load.agent_cpu_percent(), 75);
+  EXPECT_DOUBLE_EQ(load.writer_cpu_wait_percent(), 6);
+  EXPECT_THAT(load.agent_cpu(), ElementsAre(DoubleEq(30), DoubleEq(120)));
+  EXPECT_THAT(load.writer_cpu_wait(), ElementsAre(DoubleEq(2), DoubleEq(10)));
+  EXPECT_THAT(load.offset_ns(), ElementsAre(kNsPerSecond, 2 * kNsPerSecond));
+  EXPECT_FALSE(load.has_disk());
+  EXPECT_FALSE(load.has_nfs());
+  EXPECT_EQ(load.disk_write_ms_size(), 0);
+}
+
+TEST_F(HostLoadTest, TheWarmupIsLeftOutAsFarAsASampleTellsItApart) {
+  const v1::HostLoadReport load =
+      Of({Cpu(kNsPerSecond, 900, 0), Cpu(2 * kNsPerSecond, 1'800, 0), Cpu(3 * kNsPerSecond, 1'900, 0)},
+         kNsPerSecond * 5 / 2);
+  EXPECT_EQ(load.sampled_ns(), kNsPerSecond);
+  EXPECT_DOUBLE_EQ(load.agent_cpu_percent(), 10);
+  EXPECT_THAT(load.offset_ns(), ElementsAre(kNsPerSecond / 2));
+}
+
+TEST_F(HostLoadTest, AMissingSampleMakesALongerRow) {
+  const v1::HostLoadReport load = Of({Cpu(kNsPerSecond, 100, 0), Cpu(4 * kNsPerSecond, 700, 0)});
+  EXPECT_THAT(load.agent_cpu(), ElementsAre(DoubleEq(10), DoubleEq(20)));
+}
+
+TEST_F(HostLoadTest, DiskFiguresAreOfWhatWasDoneInTheStep) {
+  const auto disk = [](int64_t second, uint64_t writes, uint64_t flushes) {
+    v1::HostSample sample = At(second * kNsPerSecond);
+    v1::DiskCounters& counters = *sample.mutable_disk();
+    counters.set_device("sda1");
+    counters.set_writes(writes);
+    counters.set_written_bytes(writes * 4096);
+    counters.set_write_time_ms(writes * 2);
+    counters.set_flushes(flushes);
+    counters.set_flush_time_ms(flushes * 7);
+    counters.set_busy_ms(writes / 2);
+    return sample;
+  };
+  const v1::HostLoadReport load = Of({disk(1, 1'000, 0), At(2 * kNsPerSecond), disk(3, 2'000, 10)});
+  EXPECT_EQ(load.disk().device(), "sda1");
+  EXPECT_EQ(load.disk().writes(), 2'000);
+  EXPECT_EQ(load.disk().written_bytes(), 2'000 * 4096);
+  EXPECT_DOUBLE_EQ(load.disk().write_ms(), 2);
+  EXPECT_DOUBLE_EQ(load.disk().flush_ms(), 7);
+  EXPECT_NEAR(load.disk().busy_percent(), 100.0 / 3, 1e-9);
+  EXPECT_THAT(load.disk_write_ms(), ElementsAre(DoubleEq(2), DoubleEq(0), DoubleEq(2)));
+  EXPECT_THAT(load.disk_busy(), ElementsAre(DoubleEq(50), DoubleEq(0), DoubleEq(50)));
+}
+
+TEST_F(HostLoadTest, NfsFiguresAreOfOneOperationOnAverage) {
+  const auto nfs = [](int64_t second, uint64_t writes, uint64_t again) {
+    v1::HostSample sample = At(second * kNsPerSecond);
+    v1::NfsOperation& write = *sample.mutable_nfs()->mutable_write();
+    write.set_operations(writes);
+    write.set_transmissions(writes + again);
+    write.set_timeouts(again);
+    write.set_queue_ms(writes);
+    write.set_round_trip_ms(writes * 3);
+    write.set_execute_ms(writes * 4);
+    sample.mutable_nfs()->mutable_commit()->set_operations(5);
+    sample.mutable_nfs()->mutable_commit()->set_transmissions(6);
+    return sample;
+  };
+  const v1::HostLoadReport load = Of({nfs(1, 100, 0), nfs(2, 300, 2)});
+  EXPECT_EQ(load.nfs().write().operations(), 300);
+  EXPECT_EQ(load.nfs().write().retransmits(), 2);
+  EXPECT_EQ(load.nfs().write().timeouts(), 2);
+  EXPECT_DOUBLE_EQ(load.nfs().write().queue_ms(), 1);
+  EXPECT_DOUBLE_EQ(load.nfs().write().round_trip_ms(), 3);
+  EXPECT_DOUBLE_EQ(load.nfs().write().execute_ms(), 4);
+  EXPECT_EQ(load.nfs().commit().retransmits(), 1);
+  EXPECT_DOUBLE_EQ(load.nfs().commit().execute_ms(), 0);
+  EXPECT_THAT(load.nfs_retransmits(), ElementsAre(1, 2));
+  EXPECT_THAT(load.nfs_round_trip_ms(), ElementsAre(DoubleEq(3), DoubleEq(3)));
+}
+
+TEST_F(HostLoadTest, AColumnThatBeginsLateIsAsLongAsTheOthers) {
+  v1::HostSample with_disk = At(2 * kNsPerSecond);
+  with_disk.mutable_disk()->set_writes(10);
+  with_disk.mutable_disk()->set_write_time_ms(50);
+  const v1::HostLoadReport load = Of({At(kNsPerSecond), with_disk, At(3 * kNsPerSecond)});
+  EXPECT_THAT(load.disk_write_ms(), ElementsAre(DoubleEq(0), DoubleEq(5), DoubleEq(0)));
+}
+
+TEST_F(HostLoadTest, LatenessAndPausesAreThoseOfTheMeasuredPart) {
+  const auto paused = [](int64_t since_start_ns, int64_t begin_ns, int64_t end_ns) {
+    v1::HostSample sample = At(since_start_ns);
+    sample.set_recorder_late_max_ns(static_cast<uint64_t>(end_ns - begin_ns));
+    v1::RecorderPause& pause = *sample.add_pauses();
+    pause.set_begin_ns(kStartNs + begin_ns);
+    pause.set_end_ns(kStartNs + end_ns);
+    return sample;
+  };
+  const v1::HostLoadReport load =
+      Of({paused(kNsPerSecond, 100, 200'000'000), paused(2 * kNsPerSecond, 1'100, 30'001'100),
+          paused(3 * kNsPerSecond, 2 * kNsPerSecond, 2 * kNsPerSecond + 5'000)},
+         kNsPerSecond);
+  EXPECT_EQ(load.recorder_late_max_ns(), 30'000'000);
+  // The second one was over before the measured start.
+  EXPECT_EQ(load.pauses(), 1);
+  EXPECT_EQ(load.paused_ns(), 5'000);
+}
+
+TEST_F(HostLoadTest, NothingIsNegativeAndNothingOverflows) {
+  HostLoad load(kStartNs, kStartNs, 0);
+  v1::HostSample sample = Cpu(kNsPerSecond, 0, 0);
+  sample.set_agent_cpu_ns(UINT64_MAX);
+  sample.mutable_disk()->set_writes(UINT64_MAX);
+  sample.mutable_disk()->set_busy_ms(UINT64_MAX);
+  v1::RecorderPause& pause = *sample.add_pauses();
+  pause.set_begin_ns(INT64_MIN);
+  pause.set_end_ns(INT64_MAX);
+  EXPECT_THAT(load.Add(sample, rows_left_), IsOk());
+  EXPECT_FALSE(load.went_back());
+  EXPECT_THAT(load.Add(Cpu(2 * kNsPerSecond, 0, 0), rows_left_), IsOk());
+  EXPECT_TRUE(load.went_back());
+  sample.set_time_ns(kStartNs + 3 * kNsPerSecond);
+  EXPECT_THAT(load.Add(sample, rows_left_), IsOk());
+  const v1::HostLoadReport report = load.Make();
+  EXPECT_EQ(report.disk().writes(), UINT64_MAX);
+  EXPECT_EQ(report.disk().busy_percent(), 100);
+  EXPECT_EQ(report.pauses(), 0);
+  EXPECT_GT(report.agent_cpu_percent(), 0);
+  EXPECT_EQ(report.agent_cpu(1), 0);
+}
+
+TEST_F(HostLoadTest, ASampleThatIsNotLaterIsRefused) {
+  HostLoad load(kStartNs, kStartNs, 1);
+  EXPECT_THAT(load.Add(At(-5), rows_left_), IsOk()) << "a step that was stopped before it began";
+  EXPECT_TRUE(load.empty());
+  EXPECT_THAT(load.Add(At(kNsPerSecond), rows_left_), IsOk());
+  EXPECT_FALSE(load.Add(At(kNsPerSecond), rows_left_).ok());
+  v1::HostSample insane;
+  insane.set_time_ns(INT64_MAX);
+  EXPECT_FALSE(load.Add(insane, rows_left_).ok());
+  EXPECT_EQ(load.Make().offset_ns_size(), 1);
+}
+
+TEST_F(HostLoadTest, WithoutRowsTheFiguresGoOn) {
+  rows_left_ = 1;
+  HostLoad load(kStartNs, kStartNs, 1);
+  EXPECT_THAT(load.Add(Cpu(kNsPerSecond, 100, 0), rows_left_), IsOk());
+  EXPECT_FALSE(load.rows_missing());
+  EXPECT_THAT(load.Add(Cpu(2 * kNsPerSecond, 500, 0), rows_left_), IsOk());
+  EXPECT_TRUE(load.rows_missing());
+  EXPECT_EQ(load.Make().offset_ns_size(), 1);
+  EXPECT_DOUBLE_EQ(load.Make().agent_cpu_percent(), 25);
+}
+
+TEST_F(HostLoadTest, TheBottleneckIsNamedFromItsLimitsOn) {
+  v1::HostLoadReport load;
+  load.set_writer_cpu_wait_percent(5);
+  load.set_recorder_late_max_ns(50 * kNsPerMs);
+  EXPECT_EQ(BottleneckOf(load, 0), "");
+  load.set_writer_cpu_wait_percent(5.1);
+  EXPECT_EQ(BottleneckOf(load, 0), "its writers waited 5.1 % of their time for a CPU");
+  load.set_recorder_late_max_ns(51 * kNsPerMs);
+  EXPECT_THAT(BottleneckOf(load, 0), HasSubstr("; its recorder ran up to 51 ms late"));
+  EXPECT_THAT(BottleneckOf(v1::HostLoadReport(), 0.0123), HasSubstr("1.23 % of its time for the recorder"));
+}
+
+}  // namespace
+}  // namespace plimsoll

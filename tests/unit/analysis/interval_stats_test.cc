@@ -1,0 +1,255 @@
+#include "controller/analysis/interval_stats.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <random>
+
+#include "controller/render/interval_lines.h"
+#include "controller/render/plain_text.h"
+#include "tests/unit/analysis/journal_builder.h"
+
+namespace plimsoll {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::SimHost;
+using testing::SimRun;
+using ::testing::SizeIs;
+
+SimRun TwoHosts(int64_t duration_ns) {
+  SimRun run;
+  run.duration_ns = duration_ns;
+  for (const char* label : {"alpha", "beta"}) {
+    SimHost host;
+    host.label = label;
+    host.steps = {{testing::Steady(duration_ns, 1'999'000), testing::Steady(duration_ns, 3'999'000)}};
+    run.hosts.push_back(host);
+  }
+  return run;
+}
+
+std::vector<IntervalRow> RowsOf(const std::vector<v1::JournalRecord>& records, int64_t interval_ns) {
+  std::vector<IntervalRow> rows;
+  IntervalStats stats(interval_ns, [&rows](const IntervalRow& row) { rows.push_back(row); });
+  for (const v1::JournalRecord& record : records) stats.Add(record);
+  stats.Finish();
+  return rows;
+}
+
+std::vector<IntervalRow> RowsOf(const SimRun& run, int64_t interval_ns) {
+  return RowsOf(testing::MakeJournal(run), interval_ns);
+}
+
+std::vector<int64_t> EndsMs(const std::vector<IntervalRow>& rows) {
+  std::vector<int64_t> ends;
+  for (const IntervalRow& row : rows) ends.push_back(row.end_ns / kNsPerMs);
+  return ends;
+}
+
+// Rows add up to the report, step by step, and their totals are those of the rows before.
+void ExpectRowsAddUp(const std::vector<IntervalRow>& rows, const v1::Report& report) {
+  std::map<uint32_t, IntervalSums> steps;
+  for (const IntervalRow& row : rows) {
+    IntervalSums& sums = steps[row.step];
+    EXPECT_EQ(row.max_before_ns, sums.max_ns);
+    sums.Merge(row.interval);
+    EXPECT_EQ(row.total.writes, sums.writes);
+    EXPECT_EQ(row.total.latency_sum_ns, sums.latency_sum_ns);
+    EXPECT_EQ(row.total.max_ns, sums.max_ns);
+    EXPECT_EQ(row.total.min_ns, sums.min_ns);
+  }
+  for (const v1::StepReport& step : report.steps()) {
+    const v1::LatencyReport& latency = testing::Scope(step, v1::SCOPE_KIND_CLUSTER).latency();
+    EXPECT_EQ(steps[step.number()].writes, latency.count());
+    EXPECT_EQ(steps[step.number()].latency_sum_ns, latency.sum_ns());
+    EXPECT_EQ(steps[step.number()].max_ns, latency.max_ns());
+  }
+}
+
+TEST(IntervalStats, RowsAreAlignedToTheStepAndAddUp) {
+  SimRun run = TwoHosts(7'500 * kNsPerMs);
+  run.block_sizes = {4096, 8192};
+  run.warmup_ns = 500 * kNsPerMs;
+  for (SimHost& host : run.hosts) host.steps.push_back(host.steps[0]);
+  const std::vector<IntervalRow> rows = RowsOf(run, 3 * kNsPerSecond);
+  EXPECT_THAT(EndsMs(rows), ElementsAre(3'000, 6'000, 7'500, 3'000, 6'000, 7'500));
+  EXPECT_EQ(rows[0].step, 1);
+  EXPECT_EQ(rows[3].step, 2);
+  EXPECT_EQ(rows[3].steps, 2);
+  EXPECT_EQ(rows[3].block_size_bytes, 8192);
+  EXPECT_NEAR(static_cast<double>(rows[1].interval.writes), 3 * 2 * 750, 4);
+  EXPECT_EQ(rows[0].max_host, "alpha");
+  EXPECT_EQ(rows[0].max_qm, 2);
+  ExpectRowsAddUp(rows, testing::Analyze(testing::MakeJournal(run)));
+}
+
+TEST(IntervalStats, ARowIsThereAsSoonAsAllHostsHavePassedIt) {
+  std::optional<int64_t> first_row_at_ns;
+  int64_t now_ns = 0;
+  int64_t start_ns = 0;
+  IntervalStats stats(2 * kNsPerSecond, [&](const IntervalRow&) {
+    if (!first_row_at_ns) first_row_at_ns = now_ns - start_ns;
+  });
+  for (const v1::JournalRecord& record : testing::MakeJournal(TwoHosts(6 * kNsPerSecond))) {
+    now_ns = record.time_ns();
+    if (record.has_step_begin()) start_ns = record.step_begin().start_ns();
+    stats.Add(record);
+  }
+  ASSERT_TRUE(first_row_at_ns.has_value());
+  EXPECT_GE(*first_row_at_ns, 2 * kNsPerSecond);
+  EXPECT_LT(*first_row_at_ns, 2'100 * kNsPerMs);
+}
+
+TEST(IntervalStats, ALostHostHoldsNobodyBackFromItsLossOn) {
+  SimRun run = TwoHosts(6 * kNsPerSecond);
+  run.hosts[1].lost_after_ns = 2'500 * kNsPerMs;
+  // The builder tells of the loss at the end of the step: until then the host is waited for.
+  std::vector<v1::JournalRecord> records = testing::MakeJournal(run);
+  const auto lost = std::find_if(records.begin(), records.end(),
+                                 [](const v1::JournalRecord& record) { return record.has_host_lost(); });
+  const std::vector<v1::JournalRecord> before(records.begin(), lost);
+  std::vector<IntervalRow> rows;
+  IntervalStats stats(kNsPerSecond, [&rows](const IntervalRow& row) { rows.push_back(row); });
+  for (const v1::JournalRecord& record : before) stats.Add(record);
+  EXPECT_THAT(EndsMs(rows), ElementsAre(1'000, 2'000));
+  // A loss that is told of in the middle of the step.
+  const v1::JournalRecord loss = *lost;
+  records.erase(lost);
+  records.insert(records.begin() + static_cast<int64_t>(before.size()) / 2, loss);
+  ExpectRowsAddUp(RowsOf(records, kNsPerSecond), testing::Analyze(testing::MakeJournal(run)));
+  EXPECT_THAT(EndsMs(RowsOf(records, kNsPerSecond)), ElementsAre(1'000, 2'000, 3'000, 4'000, 5'000, 6'000));
+}
+
+TEST(IntervalStats, IntervalsWithoutAWriteHaveTheirRow) {
+  SimRun run = TwoHosts(5 * kNsPerSecond);
+  for (SimHost& host : run.hosts) {
+    for (testing::SimWriter& writer : host.steps[0]) {
+      std::erase_if(writer, [](const testing::SimWrite& write) {
+        return write.start_ns > kNsPerSecond && write.start_ns < 4 * kNsPerSecond;
+      });
+    }
+  }
+  const std::vector<IntervalRow> rows = RowsOf(run, kNsPerSecond);
+  ASSERT_THAT(rows, SizeIs(5));
+  EXPECT_EQ(rows[2].interval.writes, 0);
+  EXPECT_GT(rows[2].total.writes, 0);
+  EXPECT_EQ(IntervalLines(kNsPerSecond).Add(rows[2]).back(),
+            "     3 s           0 |        1,504      3.999     1.999     2.667 |          –         –         –");
+}
+
+TEST(IntervalStats, CoalescedResultsBlurTheirRows) {
+  SimRun run = TwoHosts(4 * kNsPerSecond);
+  run.hosts[0].coalesce = 6;
+  const std::vector<IntervalRow> rows = RowsOf(run, kNsPerSecond);
+  ASSERT_THAT(rows, SizeIs(4));
+  EXPECT_TRUE(rows[0].blurred);
+  EXPECT_TRUE(rows[1].blurred);
+  ExpectRowsAddUp(rows, testing::Analyze(testing::MakeJournal(run)));
+  for (const IntervalRow& row : RowsOf(TwoHosts(4 * kNsPerSecond), kNsPerSecond)) EXPECT_FALSE(row.blurred);
+}
+
+TEST(IntervalStats, AJournalThatEndsInAStepHasARowForTheRest) {
+  std::vector<v1::JournalRecord> records = testing::MakeJournal(TwoHosts(30 * kNsPerSecond));
+  int64_t start_ns = 0;
+  for (const v1::JournalRecord& record : records) {
+    if (record.has_step_begin()) start_ns = record.step_begin().start_ns();
+  }
+  std::erase_if(records, [start_ns](const v1::JournalRecord& record) {
+    return start_ns > 0 && record.time_ns() > start_ns + 13'300 * kNsPerMs;
+  });
+  const std::vector<IntervalRow> rows = RowsOf(records, 10 * kNsPerSecond);
+  EXPECT_THAT(EndsMs(rows), ElementsAre(10'000, 13'250));
+  ExpectRowsAddUp(rows, testing::Analyze(records));
+}
+
+TEST(IntervalStats, RowsOfAnyRunAddUp) {
+  const uint64_t seed = std::random_device()();
+  SCOPED_TRACE(seed);
+  std::mt19937_64 random(seed);
+  for (int round = 0; round < 60; ++round) {
+    SimRun run;
+    run.duration_ns = static_cast<int64_t>(200 + random() % 5'000) * kNsPerMs;
+    run.warmup_ns = static_cast<int64_t>(random() % 3) * 333 * kNsPerMs;
+    run.interval_ns = std::vector<int64_t>{100, 125, 250, 1000}[random() % 4] * kNsPerMs;
+    for (uint64_t h = 0; h <= random() % 4; ++h) {
+      SimHost host;
+      host.label = "host" + std::to_string(h);
+      host.coalesce = static_cast<uint32_t>(1 + random() % 3 * (random() % 20));
+      if (random() % 4 == 0) host.lost_after_ns = static_cast<int64_t>(random() % 5'000) * kNsPerMs;
+      for (uint64_t qm = 0; qm <= random() % 3; ++qm) {
+        if (qm == 0) host.steps.emplace_back();
+        host.steps[0].push_back(testing::ClosedLoop(
+            run.duration_ns, 1'000,
+            [&random](uint64_t, int64_t) { return static_cast<int64_t>(1'000'000 + random() % 300'000'000); },
+            run.warmup_ns));
+      }
+      run.hosts.push_back(host);
+    }
+    const std::vector<v1::JournalRecord> records = testing::MakeJournal(run);
+    ExpectRowsAddUp(RowsOf(records, static_cast<int64_t>(1 + random() % 4) * kNsPerSecond), testing::Analyze(records));
+  }
+}
+
+TEST(IntervalStats, DamagedRecordsMakeABoundedNumberOfRows) {
+  std::vector<v1::JournalRecord> records = testing::MakeJournal(TwoHosts(2 * kNsPerSecond));
+  for (v1::JournalRecord& record : records) {
+    if (record.has_run_begin()) record.mutable_run_begin()->mutable_steps(0)->set_duration_ns(int64_t{1} << 61);
+    if (!record.has_frames()) continue;
+    for (v1::Frame& frame : *record.mutable_frames()->mutable_frames()) {
+      frame.set_first_interval(INT32_MAX);
+      frame.set_interval_count(UINT32_MAX);
+      frame.mutable_latency()->set_count(UINT64_MAX);
+    }
+  }
+  uint64_t rows = 0;
+  IntervalStats stats(kNsPerSecond, [&rows](const IntervalRow&) { ++rows; });
+  for (const v1::JournalRecord& record : records) stats.Add(record);
+  stats.Finish();
+  EXPECT_LE(rows, 1'000'000U);
+}
+
+TEST(IntervalStats, ASecondBeginOfTheRunChangesNothing) {
+  const SimRun run = TwoHosts(3 * kNsPerSecond);
+  std::vector<v1::JournalRecord> records = testing::MakeJournal(run);
+  v1::JournalRecord again;
+  again.mutable_run_begin()->set_run_id("again");
+  records.insert(records.begin() + static_cast<int64_t>(records.size()) / 2, again);
+  EXPECT_THAT(RowsOf(records, kNsPerSecond), SizeIs(3));
+}
+
+TEST(IntervalLines, HeadingsStandAboveEveryTenth) {
+  SimRun run = TwoHosts(12 * kNsPerSecond);
+  run.hosts[1].steps[0][0] = testing::ClosedLoop(run.duration_ns, 0, [](uint64_t, int64_t start_ns) {
+    return start_ns < 2 * kNsPerSecond ? 1'000'000 : start_ns < 3 * kNsPerSecond ? 12'000'000 : 2'000'000;
+  });
+  IntervalLines lines(kNsPerSecond);
+  std::vector<std::string> text;
+  for (const IntervalRow& row : RowsOf(run, kNsPerSecond)) {
+    for (const std::string& line : lines.Add(row)) text.push_back(line);
+  }
+  ASSERT_THAT(text, SizeIs(1 + 12 + 2 + 1));
+  EXPECT_EQ(text[0],
+            "Step 1 of 1   4 KiB   writes of all hosts; latency in ms, of the step so far and of the interval");
+  EXPECT_EQ(text[1],
+            "    time    1s count |        total        max       min       avg |     1s max       min       avg");
+  EXPECT_EQ(text[2],
+            "     1 s       1,999 |        1,999      3.999     1.000     2.000 |      3.999     1.000     2.000");
+  EXPECT_EQ(text[5], "** Warning ** the maximum grew from 3.999 ms to 12.000 ms (beta/qm1)");
+  EXPECT_EQ(text[13], text[1]);
+  for (const std::string& line : text) EXPECT_LE(DisplayWidth(line), 100) << line;
+}
+
+TEST(IntervalLines, NamesFromElsewhereDoNotSteerTheTerminal) {
+  IntervalRow row;
+  row.interval.writes = row.total.writes = 1;
+  row.max_before_ns = 1;
+  row.total.max_ns = 2;
+  row.max_host = "\x1b[31mevil";
+  EXPECT_THAT(IntervalLines(kNsPerSecond).Add(row).back(), HasSubstr("(\ufffd[31mevil/qm0)"));
+}
+
+}  // namespace
+}  // namespace plimsoll

@@ -1,0 +1,325 @@
+#include "controller/analysis/stalls.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "controller/analysis/step_shape.h"
+
+namespace plimsoll {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr int64_t kMs = kNsPerMs;
+constexpr int64_t kErrorNs = 100 * kNsPerUs;
+
+// Three hosts with two writers each on storage 1, one with two writers on storage 2, all of which run for 10 s.
+class StallsTest : public ::testing::Test {
+ protected:
+  StallsTest() {
+    for (uint32_t number = 0; number < 4; ++number) {
+      hosts_[number] = {.storage = number < 3 ? 1U : 2U,
+                        .qms = 2,
+                        .from_ns = 0,
+                        .to_ns = 10'000 * kMs,
+                        .between_writes_ns = 0,
+                        .paused = {}};
+    }
+  }
+  // Writer `qm` of a host stood, times in ms.
+  StoodStretch& Stood(uint32_t host, uint32_t qm, int64_t begin_ms, int64_t end_ms) {
+    StoodStretch& stretch = stretches_.emplace_back();
+    stretch.host = host;
+    stretch.qm = qm;
+    stretch.begin_ns = begin_ms * kMs;
+    stretch.end_ns = end_ms * kMs;
+    stretch.error_ns = error_ns_;
+    return stretch;
+  }
+  void BothStood(uint32_t host, int64_t begin_ms, int64_t end_ms) {
+    Stood(host, 1, begin_ms, end_ms);
+    Stood(host, 2, begin_ms, end_ms);
+  }
+  void Paused(uint32_t host, int64_t begin_ms, int64_t end_ms) {
+    hosts_[host].paused = CoveredTime({{begin_ms * kMs, end_ms * kMs}});
+  }
+  std::vector<Stall> Find() const {
+    return FindStalls(hosts_, stretches_, [this](uint32_t, int64_t) { return error_ns_; });
+  }
+  Stall FindOne() const {
+    const std::vector<Stall> stalls = Find();
+    EXPECT_THAT(stalls, SizeIs(1));
+    return stalls.empty() ? Stall() : stalls[0];
+  }
+
+  int64_t error_ns_ = kErrorNs;
+  std::map<uint32_t, StallHost> hosts_;
+  std::vector<StoodStretch> stretches_;
+};
+
+TEST_F(StallsTest, WithoutAStretchThereIsNoStall) {
+  EXPECT_THAT(Find(), IsEmpty());
+}
+
+TEST_F(StallsTest, AllHostsOfAStorageMeanTheStorage) {
+  BothStood(0, 1000, 1700);
+  BothStood(1, 1002, 1701);
+  BothStood(2, 999, 1710);
+  const Stall stall = FindOne();
+  EXPECT_EQ(stall.stall_class, v1::STALL_CLASS_ALL_HOSTS);
+  EXPECT_EQ(stall.storage, 1U);
+  EXPECT_EQ(stall.begin_ns, 999 * kMs);
+  EXPECT_EQ(stall.end_ns, 1710 * kMs);
+  EXPECT_EQ(stall.error_ns, kErrorNs);
+  EXPECT_THAT(stall.hosts, ElementsAre(0, 1, 2));
+  EXPECT_THAT(stall.others, IsEmpty());
+  EXPECT_THAT(stall.stretches, ElementsAre(4, 5, 0, 1, 2, 3)) << "the longest first";
+  EXPECT_FALSE(stall.open);
+  EXPECT_FALSE(stall.unsure);
+}
+
+TEST_F(StallsTest, SomeHostsAreNamedAndSoAreTheOthers) {
+  BothStood(0, 1000, 1700);
+  Stood(2, 1, 1000, 1700);
+  const Stall stall = FindOne();
+  EXPECT_EQ(stall.stall_class, v1::STALL_CLASS_SOME_HOSTS);
+  EXPECT_THAT(stall.hosts, ElementsAre(0, 2));
+  EXPECT_THAT(stall.others, ElementsAre(1));
+}
+
+TEST_F(StallsTest, OneHostWithAllItsWritersMeansItsPath) {
+  BothStood(1, 1000, 1700);
+  const Stall stall = FindOne();
+  EXPECT_EQ(stall.stall_class, v1::STALL_CLASS_ONE_HOST);
+  EXPECT_THAT(stall.hosts, ElementsAre(1));
+  EXPECT_THAT(stall.others, ElementsAre(0, 2));
+}
+
+TEST_F(StallsTest, OneOrSomeWritersOfAHostAreToldApart) {
+  hosts_[1].qms = 3;
+  Stood(1, 2, 1000, 1700);
+  EXPECT_EQ(FindOne().stall_class, v1::STALL_CLASS_ONE_QM);
+  Stood(1, 3, 1000, 1700);
+  EXPECT_EQ(FindOne().stall_class, v1::STALL_CLASS_SOME_QMS);
+  Stood(1, 1, 1000, 1700);
+  EXPECT_EQ(FindOne().stall_class, v1::STALL_CLASS_ONE_HOST);
+}
+
+TEST_F(StallsTest, WithOneHostTheStorageCannotBeToldFromThePath) {
+  BothStood(3, 1000, 1700);
+  const Stall stall = FindOne();
+  EXPECT_EQ(stall.stall_class, v1::STALL_CLASS_SINGLE_HOST);
+  EXPECT_EQ(stall.storage, 2U);
+  stretches_.pop_back();
+  EXPECT_EQ(FindOne().stall_class, v1::STALL_CLASS_ONE_QM);
+}
+
+TEST_F(StallsTest, HostsWithoutAKnownStorageStandForThemselves) {
+  for (auto& [number, host] : hosts_) host.storage = 0;
+  BothStood(0, 1000, 1700);
+  BothStood(1, 1000, 1700);
+  const std::vector<Stall> stalls = Find();
+  ASSERT_THAT(stalls, SizeIs(2));
+  for (const Stall& stall : stalls) {
+    EXPECT_EQ(stall.stall_class, v1::STALL_CLASS_SINGLE_HOST);
+    EXPECT_EQ(stall.storage, 0U);
+    EXPECT_THAT(stall.others, IsEmpty());
+  }
+}
+
+TEST_F(StallsTest, StoragesStandApart) {
+  for (const uint32_t host : {0U, 1U, 2U, 3U}) BothStood(host, 1000, 1700);
+  const std::vector<Stall> stalls = Find();
+  ASSERT_THAT(stalls, SizeIs(2));
+  EXPECT_NE(stalls[0].storage, stalls[1].storage);
+}
+
+TEST_F(StallsTest, WhatOverlapsByHalfOfTheShorterOneBelongsTogether) {
+  error_ns_ = 0;
+  BothStood(0, 1000, 2000);
+  BothStood(1, 1800, 2200);  // half of it
+  EXPECT_THAT(FindOne().hosts, ElementsAre(0, 1));
+  stretches_.resize(2);
+  BothStood(1, 1801, 2201);  // a little less
+  EXPECT_THAT(Find(), SizeIs(2));
+}
+
+TEST_F(StallsTest, WhatIsConnectedThroughAnotherBelongsTogether) {
+  Stood(0, 1, 1000, 1500);
+  Stood(1, 1, 1200, 1900);
+  Stood(2, 1, 1500, 2000);
+  const Stall stall = FindOne();
+  EXPECT_THAT(stall.hosts, ElementsAre(0, 1, 2));
+  EXPECT_EQ(stall.end_ns - stall.begin_ns, 1000 * kMs);
+}
+
+TEST_F(StallsTest, OneAfterTheOtherAreTwo) {
+  BothStood(0, 1000, 1300);
+  BothStood(0, 1300, 1600);
+  const std::vector<Stall> stalls = Find();
+  ASSERT_THAT(stalls, SizeIs(2));
+  EXPECT_EQ(stalls[0].begin_ns, 1000 * kMs);
+  EXPECT_EQ(stalls[1].begin_ns, 1300 * kMs);
+}
+
+TEST_F(StallsTest, AnAgentThatDidNotRunSaysNothingOfTheStorage) {
+  for (const uint32_t qm : {1U, 2U}) Stood(0, qm, 1000, 1700).paused_ns = 350 * kMs;
+  Paused(0, 1000, 1350);
+  const Stall stall = FindOne();
+  EXPECT_EQ(stall.stall_class, v1::STALL_CLASS_HOST_PAUSED);
+  EXPECT_THAT(stall.hosts, ElementsAre(0));
+  EXPECT_THAT(stall.stretches, SizeIs(2));
+}
+
+TEST_F(StallsTest, APauseOfLessThanHalfIsNotTheCause) {
+  for (const uint32_t qm : {1U, 2U}) Stood(0, qm, 1000, 1700).paused_ns = 350 * kMs - 1;
+  EXPECT_EQ(FindOne().stall_class, v1::STALL_CLASS_ONE_HOST);
+}
+
+TEST_F(StallsTest, PausedHostsAreStallsOfTheirOwnEachForItself) {
+  for (const uint32_t host : {0U, 1U}) {
+    for (const uint32_t qm : {1U, 2U}) Stood(host, qm, 1000, 1700).paused_ns = 690 * kMs;
+    Paused(host, 1003, 1695);
+  }
+  const std::vector<Stall> stalls = Find();
+  ASSERT_THAT(stalls, SizeIs(2));
+  for (const Stall& stall : stalls) {
+    EXPECT_EQ(stall.stall_class, v1::STALL_CLASS_HOST_PAUSED);
+    EXPECT_THAT(stall.stretches, SizeIs(2));
+  }
+}
+
+TEST_F(StallsTest, APausedHostCannotVouchForTheStorage) {
+  BothStood(0, 1000, 1700);
+  BothStood(1, 1000, 1700);
+  for (const uint32_t qm : {1U, 2U}) Stood(2, qm, 1000, 1700).paused_ns = 690 * kMs;
+  Paused(2, 1003, 1695);
+  const std::vector<Stall> stalls = Find();
+  ASSERT_THAT(stalls, SizeIs(2));
+  const Stall& storage = stalls[0].stall_class == v1::STALL_CLASS_HOST_PAUSED ? stalls[1] : stalls[0];
+  EXPECT_EQ(storage.stall_class, v1::STALL_CLASS_ALL_HOSTS);
+  EXPECT_THAT(storage.hosts, ElementsAre(0, 1));
+  EXPECT_THAT(storage.others, IsEmpty());
+  EXPECT_FALSE(storage.unsure);
+}
+
+TEST_F(StallsTest, APauseThatCoversLittleOfTheStallDoesNotKeepAHostFromVouching) {
+  BothStood(0, 1000, 1700);
+  Paused(1, 900, 1200);
+  EXPECT_THAT(FindOne().others, ElementsAre(1, 2));
+  Paused(1, 900, 1400);
+  EXPECT_THAT(FindOne().others, ElementsAre(2));
+}
+
+TEST_F(StallsTest, WithNobodyLeftToVouchNothingIsSaidOfTheStorage) {
+  BothStood(0, 1000, 1700);
+  Paused(1, 900, 1800);
+  hosts_[2].to_ns = 1100 * kMs;  // it was lost
+  const Stall stall = FindOne();
+  EXPECT_EQ(stall.stall_class, v1::STALL_CLASS_SINGLE_HOST);
+  EXPECT_FALSE(stall.unsure);
+}
+
+TEST_F(StallsTest, AHostThatWasLostOrHadNotBegunIsNotRunning) {
+  BothStood(0, 1000, 1700);
+  BothStood(1, 1000, 1700);
+  hosts_[2].to_ns = 1100 * kMs;
+  EXPECT_EQ(FindOne().stall_class, v1::STALL_CLASS_ALL_HOSTS);
+  hosts_[2].to_ns = 10'000 * kMs;
+  hosts_[2].from_ns = 1600 * kMs;
+  EXPECT_EQ(FindOne().stall_class, v1::STALL_CLASS_ALL_HOSTS);
+  hosts_[2].from_ns = 1200 * kMs;
+  EXPECT_EQ(FindOne().stall_class, v1::STALL_CLASS_SOME_HOSTS);
+}
+
+TEST_F(StallsTest, AHostThatHadNothingToWriteCannotVouch) {
+  BothStood(0, 1000, 1700);
+  hosts_[1].between_writes_ns = 500 * kMs;
+  hosts_[2].between_writes_ns = 350 * kMs;
+  EXPECT_THAT(FindOne().others, ElementsAre(2));
+}
+
+TEST_F(StallsTest, AStretchThatIsTooShortToCountKeepsItsHostFromVouching) {
+  BothStood(0, 1000, 1700);
+  Stood(1, 1, 1000, 1290).counts = false;
+  const Stall stall = FindOne();
+  EXPECT_EQ(stall.stall_class, v1::STALL_CLASS_ONE_HOST);
+  EXPECT_THAT(stall.others, ElementsAre(2));
+  EXPECT_FALSE(stall.unsure) << "that is no matter of clocks";
+}
+
+TEST_F(StallsTest, AnOpenStretchMakesAnOpenStall) {
+  BothStood(0, 1000, 1700);
+  Stood(1, 1, 1000, 2000).open = true;
+  EXPECT_TRUE(FindOne().open);
+}
+
+TEST_F(StallsTest, WhatClocksLeaveOpenIsNotGuessed) {
+  // On the timeline they fall together, but each clock may be wrong by more than they last.
+  error_ns_ = 800 * kMs;
+  BothStood(0, 5000, 5700);
+  BothStood(1, 5000, 5700);
+  const std::vector<Stall> stalls = Find();
+  ASSERT_THAT(stalls, SizeIs(2));
+  for (const Stall& stall : stalls) {
+    EXPECT_TRUE(stall.unsure);
+    EXPECT_EQ(stall.stall_class, v1::STALL_CLASS_ONE_HOST);
+    EXPECT_THAT(stall.others, ElementsAre(2)) << "which is known to have run all the time";
+    EXPECT_EQ(stall.error_ns, 800 * kMs);
+  }
+  // Without it nothing certain is left.
+  hosts_[2].storage = 2;
+  for (const Stall& stall : Find()) {
+    EXPECT_EQ(stall.stall_class, v1::STALL_CLASS_SINGLE_HOST);
+    EXPECT_TRUE(stall.unsure);
+  }
+}
+
+TEST_F(StallsTest, StallsFarEnoughApartAreToldApartByPoorClocksToo) {
+  error_ns_ = 200 * kMs;
+  BothStood(0, 1000, 1700);
+  BothStood(1, 3000, 3700);
+  for (const Stall& stall : Find()) {
+    EXPECT_EQ(stall.stall_class, v1::STALL_CLASS_ONE_HOST);
+    EXPECT_THAT(stall.others, SizeIs(2));
+    EXPECT_FALSE(stall.unsure);
+  }
+}
+
+TEST_F(StallsTest, WritersOfOneHostShareTheirClockHoweverPoorItIs) {
+  error_ns_ = 5000 * kMs;
+  BothStood(3, 5000, 5300);
+  EXPECT_THAT(FindOne().stretches, SizeIs(2));
+}
+
+TEST_F(StallsTest, AShortStallWithinALongOneIsCertainWhereTheErrorLeavesItThere) {
+  error_ns_ = 200 * kMs;
+  BothStood(0, 1000, 3000);
+  BothStood(1, 1500, 1800);  // may have been from 1100 to 2200
+  EXPECT_THAT(FindOne().hosts, ElementsAre(0, 1));
+}
+
+TEST_F(StallsTest, WhatTheClocksAllowOfAPauseKeepsAHostFromVouching) {
+  error_ns_ = 400 * kMs;
+  BothStood(0, 5000, 5700);
+  Paused(1, 5900, 6500);
+  const Stall stall = FindOne();
+  EXPECT_THAT(stall.others, ElementsAre(2));
+  EXPECT_TRUE(stall.unsure);
+}
+
+TEST(CoveredTime, CountsWhatOverlapsOnce) {
+  const CoveredTime covered({{50, 60}, {10, 20}, {15, 30}, {40, 40}, {70, 65}});
+  EXPECT_EQ(covered.Within(0, 100), 30);
+  EXPECT_EQ(covered.Within(12, 52), 20);
+  EXPECT_EQ(covered.Within(30, 50), 0);
+  EXPECT_EQ(covered.Within(60, 10), 0);
+  EXPECT_EQ(CoveredTime().Within(0, 100), 0);
+}
+
+}  // namespace
+}  // namespace plimsoll

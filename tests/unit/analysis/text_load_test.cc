@@ -1,0 +1,118 @@
+// How a step's evenness and its hosts' load are shown.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "absl/strings/str_split.h"
+#include "controller/render/plain_text.h"
+#include "controller/render/text.h"
+
+namespace plimsoll {
+namespace {
+
+using ::testing::Contains;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Le;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+std::vector<std::string> Cells(const std::string& line) {
+  return absl::StrSplit(line, ' ', absl::SkipEmpty());
+}
+
+v1::StepReport WithHosts(int hosts) {
+  v1::StepReport step;
+  for (int i = 0; i < hosts; ++i) {
+    v1::ScopeReport& scope = *step.add_scopes();
+    scope.set_kind(v1::SCOPE_KIND_HOST);
+    scope.set_host("host" + std::to_string(i));
+    scope.set_writes(10);
+    scope.mutable_latency()->set_avg_ns(1'234'567);
+    v1::HostLoadReport& load = *step.add_load();
+    load.set_host(scope.host());
+    load.set_agent_cpu_percent(12.34);
+  }
+  return step;
+}
+
+TEST(TextLoad, NothingIsSaidWhereNothingIsKnown) {
+  EXPECT_THAT(TextEvenness(v1::StepReport()), IsEmpty());
+  EXPECT_THAT(TextLoad(v1::StepReport()), IsEmpty());
+}
+
+TEST(TextLoad, OneHostHasNoFairnessOverHosts) {
+  v1::StepReport step;
+  step.mutable_fairness()->set_queue_managers(0.5);
+  EXPECT_THAT(TextEvenness(step),
+              ElementsAre("  Fairness: 0.500 over queue managers (Jain's index of IO/s; 1: all alike)"));
+}
+
+TEST(TextLoad, AChangeFromNothingIsADash) {
+  v1::StepReport step;
+  v1::TrendReport& trend = *step.mutable_trend();
+  trend.set_last_iops(250);
+  trend.set_last_avg_ns(4e6);
+  trend.set_iops_change_percent(std::numeric_limits<double>::quiet_NaN());
+  trend.set_avg_change_percent(std::numeric_limits<double>::quiet_NaN());
+  trend.set_stretch_ns(12'000'000'000);
+  EXPECT_THAT(TextEvenness(step),
+              ElementsAre("  Trend, first to last third: IO/s 0.00 to 250 (–), avg – to 4.000 ms (–)",
+                          "  Not steady: IO/s of five stretches of 12 s differ by 0.0 % (limit 20), slope 0.0 % "
+                          "(limit 10)"));
+}
+
+TEST(TextLoad, ColumnsOfWhatNobodyHasAreNotThere) {
+  v1::StepReport step = WithHosts(1);
+  const std::vector<std::string> lines = TextLoad(step);
+  ASSERT_THAT(lines, SizeIs(4));
+  EXPECT_THAT(Cells(lines[3]), ElementsAre("host0", "1.235", "|", "12.3", "0.00", "0.000"));
+  step.mutable_load(0)->mutable_disk()->set_device("sda");
+  step.mutable_load(0)->mutable_disk()->set_writes(7);
+  step.mutable_load(0)->mutable_disk()->set_write_ms(0.5);
+  EXPECT_THAT(Cells(TextLoad(step)[3]),
+              ElementsAre("host0", "1.235", "|", "12.3", "0.00", "0.000", "|", "sda", "0.500", "\u2013", "0.0"));
+}
+
+TEST(TextLoad, AWarningNamesTheHost) {
+  v1::StepReport step = WithHosts(2);
+  step.mutable_load(1)->set_bottleneck("its recorder ran up to 73 ms late");
+  EXPECT_THAT(TextLoad(step),
+              Contains("  Warning: host1: the harness may have been the bottleneck: its recorder ran up "
+                       "to 73 ms late"));
+}
+
+TEST(TextLoad, ManyHostsAreCutOff) {
+  const std::vector<std::string> lines = TextLoad(WithHosts(70));
+  EXPECT_THAT(lines, SizeIs(3 + 64 + 1));
+  EXPECT_EQ(lines.back(), "  ... and 6 more hosts; report.json has them all.");
+}
+
+TEST(TextLoad, NoLineIsTooWideAndNothingSteersTheTerminal) {
+  v1::StepReport step = WithHosts(3);
+  for (v1::HostLoadReport& load : *step.mutable_load()) {
+    load.set_host("\x1b[31m" + std::string(200, 'x') + load.host());
+    load.set_bottleneck(std::string(300, 'y') + "\x1b");
+    load.set_agent_cpu_percent(123'456.7);
+    load.set_recorder_late_max_ns(UINT64_MAX);
+    load.set_pauses(7);
+    load.set_paused_ns(INT64_MAX);
+    load.mutable_disk()->set_device("\x1b]0;" + std::string(100, 'd'));
+    load.mutable_disk()->set_writes(1);
+    load.mutable_disk()->set_write_ms(1e9);
+    load.mutable_nfs()->mutable_write()->set_operations(UINT64_MAX);
+    load.mutable_nfs()->mutable_write()->set_execute_ms(1e9);
+    load.mutable_nfs()->mutable_commit()->set_operations(UINT64_MAX);
+  }
+  step.mutable_trend()->set_first_iops(1e18);
+  for (const std::vector<std::string>& lines : {TextLoad(step), TextEvenness(step)}) {
+    EXPECT_THAT(lines, Each(Not(HasSubstr("\x1b"))));
+    for (const std::string& line : lines) EXPECT_THAT(DisplayWidth(line), Le(size_t{100})) << line;
+  }
+}
+
+}  // namespace
+}  // namespace plimsoll

@@ -1,0 +1,99 @@
+#include "controller/export/csv_export.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "tests/status_matchers.h"
+#include "tests/temp_directory.h"
+#include "tests/unit/export/traced_journal.h"
+
+namespace plimsoll {
+namespace {
+
+using testing::IsOk;
+
+class CsvExportTest : public ::testing::Test {
+ protected:
+  std::string Export(const std::vector<v1::JournalRecord>& records, const WriteFilter& filter) {
+    testing::WriteJournal(directory_.Sub("journal"), records);
+    auto index = RunIndex::Read(directory_.Sub("journal"));
+    EXPECT_THAT(index, IsOk());
+    auto stream = WriteStream::Open(**index, filter);
+    EXPECT_THAT(stream, IsOk());
+    std::ostringstream text;
+    auto output = MakeStreamOutput(text);
+    const auto lines = ExportCsv(**index, filter, **stream, *output);
+    EXPECT_THAT(lines, IsOk());
+    EXPECT_THAT(output->Finish(), IsOk());
+    lines_ = lines.value_or(0);
+    return text.str();
+  }
+  testing::TempDirectory directory_;
+  uint64_t lines_ = 0;
+};
+
+// Two writes of one host, one of them in the warm-up.
+testing::SimRun TwoWrites(const std::string& label) {
+  testing::SimRun run;
+  run.warmup_ns = 250 * kNsPerMs;
+  run.hosts.push_back({label, 0, {{{{-200'000'000, 1'000}, {300'000, 123'456}}}}, {}, 0, {}, 1});
+  return run;
+}
+
+TEST_F(CsvExportTest, TellsEachWriteInOneLine) {
+  const testing::SimRun run = TwoWrites("alpha");
+  std::vector<v1::JournalRecord> records = testing::MakeJournal(run);
+  std::mt19937_64 random(1);
+  testing::AddTraces(run, records, random);
+  const std::string csv = Export(records, {});
+  EXPECT_EQ(lines_, 1U);
+  // The simulated probes tell the clock to 40 us, plus 2 us for the ends of a cell and the slew since the probe.
+  const size_t error_at = csv.rfind(',') + 1;
+  EXPECT_EQ(csv.substr(0, error_at),
+            "timeline_ns,utc,host,qm,step,seq,latency_ns,bytes,error_ns\r\n"
+            "502300300000,2026-11-20T19:20:13.300300000Z,alpha,1,1,2,123456,4096,");
+  EXPECT_GT(std::stoll(csv.substr(error_at)), 40'000);
+  EXPECT_EQ(csv.substr(csv.size() - 2), "\r\n");
+}
+
+TEST_F(CsvExportTest, MarksTheWarmUp) {
+  const testing::SimRun run = TwoWrites("alpha");
+  std::vector<v1::JournalRecord> records = testing::MakeJournal(run);
+  std::mt19937_64 random(1);
+  testing::AddTraces(run, records, random);
+  std::istringstream csv(Export(records, {std::nullopt, true}));
+  EXPECT_EQ(lines_, 2U);
+  std::string line;
+  std::getline(csv, line);
+  EXPECT_EQ(line, "timeline_ns,utc,host,qm,step,seq,latency_ns,bytes,error_ns,part\r");
+  std::getline(csv, line);
+  EXPECT_NE(line.find("19:20:13.100000000Z,alpha,1,1,1,1000,4096,"), std::string::npos) << line;
+  EXPECT_EQ(line.substr(line.rfind(',')), ",warmup\r");
+  std::getline(csv, line);
+  EXPECT_EQ(line.substr(line.rfind(',')), ",measured\r");
+}
+
+TEST_F(CsvExportTest, KeepsTextFromHostsInItsCell) {
+  const testing::SimRun run = TwoWrites("a,\"b\"\r\n=c");
+  std::vector<v1::JournalRecord> records = testing::MakeJournal(run);
+  std::mt19937_64 random(1);
+  testing::AddTraces(run, records, random);
+  EXPECT_NE(Export(records, {}).find("Z,\"a,\"\"b\"\"\uFFFD\uFFFD=c\",1,1,2,"), std::string::npos);
+}
+
+TEST_F(CsvExportTest, LeavesTheErrorEmptyWhereNoProbeWasAnswered) {
+  const testing::SimRun run = TwoWrites("alpha");
+  std::vector<v1::JournalRecord> records = testing::MakeJournal(run);
+  std::mt19937_64 random(1);
+  testing::AddTraces(run, records, random);
+  for (v1::JournalRecord& record : records) {
+    if (record.has_probes()) record.mutable_probes()->clear_probes();
+  }
+  const std::string csv = Export(records, {});
+  EXPECT_EQ(csv.substr(csv.find("\r\n") + 2),
+            "502300300000,2026-11-20T19:20:13.300300000Z,alpha,1,1,2,123456,4096,\r\n");
+}
+
+}  // namespace
+}  // namespace plimsoll

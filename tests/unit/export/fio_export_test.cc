@@ -1,0 +1,268 @@
+#include <gmock/gmock.h>
+#include <google/protobuf/struct.pb.h>
+#include <google/protobuf/util/json_util.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "absl/strings/str_split.h"
+#include "controller/export/fio_histogram.h"
+#include "controller/export/fio_json_export.h"
+#include "controller/export/fio_log_export.h"
+#include "tests/status_matchers.h"
+#include "tests/temp_directory.h"
+#include "tests/unit/export/traced_journal.h"
+
+namespace plimsoll {
+namespace {
+
+namespace fs = std::filesystem;
+using google::protobuf::Struct;
+using google::protobuf::Value;
+using testing::IsOk;
+using testing::StatusIs;
+
+class FioExportTest : public ::testing::Test {
+ protected:
+  void Index(const testing::SimRun& run) {
+    std::vector<v1::JournalRecord> records = testing::MakeJournal(run);
+    std::mt19937_64 random(1);
+    testing::AddTraces(run, records, random);
+    testing::WriteJournal(directory_.Sub("journal"), records);
+    auto index = RunIndex::Read(directory_.Sub("journal"));
+    ASSERT_THAT(index, IsOk());
+    index_ = std::move(index).value();
+  }
+  absl::StatusOr<uint64_t> Logs(const std::string& to, const WriteFilter& filter = {}) {
+    auto stream = WriteStream::Open(*index_, filter);
+    EXPECT_THAT(stream, IsOk());
+    return ExportFioLogs(*index_, filter, **stream, to);
+  }
+  static std::vector<std::vector<uint64_t>> ReadLog(const std::string& path) {
+    std::vector<std::vector<uint64_t>> rows;
+    std::ifstream file(path);
+    for (std::string line; std::getline(file, line);) {
+      std::vector<uint64_t>& row = rows.emplace_back();
+      for (const std::string& cell : std::vector<std::string>(absl::StrSplit(line, ", ")))
+        row.push_back(std::stoull(cell));
+    }
+    return rows;
+  }
+  Struct Json(const WriteFilter& filter = {}) {
+    std::ostringstream text;
+    auto output = MakeStreamOutput(text);
+    EXPECT_THAT(ExportFioJson(*index_, filter, *output), IsOk());
+    EXPECT_THAT(output->Finish(), IsOk());
+    Struct json;
+    EXPECT_TRUE(google::protobuf::util::JsonStringToMessage(text.str(), &json).ok());
+    return json;
+  }
+
+  testing::TempDirectory directory_;
+  std::unique_ptr<RunIndex> index_;
+};
+
+TEST_F(FioExportTest, ALogHasOneLineAWriteAndOneFileAWriter) {
+  testing::SimRun run;
+  run.block_sizes = {8 << 20, 4096};
+  // Extents of 16 MiB, three of them: the first step's blocks come round after six.
+  run.hosts.push_back({"alpha", 7'000'000, {{{}, {}}, {{}, {}}}, {}, 0, {}, 1});
+  for (int64_t i = 0; i < 8; ++i) run.hosts[0].steps[0][0].push_back({i * 10'000'000, 1'500'000 + i});
+  run.hosts[0].steps[1][1].push_back({5, 7});
+  Index(run);
+  ASSERT_THAT(Logs(directory_.Sub("logs")), IsOk());
+  const auto rows = ReadLog(directory_.Sub("logs/alpha_qm1_clat.1.log"));
+  ASSERT_EQ(rows.size(), 8U);
+  for (uint64_t i = 0; i < 8; ++i) {
+    EXPECT_THAT(rows[i], ::testing::ElementsAre(i * 10 + 1, 1'500'000 + i, 1, 8 << 20, i % 6 * (8 << 20), 0));
+  }
+  const auto second = ReadLog(directory_.Sub("logs/alpha_qm2_clat.2.log"));
+  ASSERT_EQ(second.size(), 1U);
+  EXPECT_THAT(second[0], ::testing::ElementsAre(::testing::Gt(1'000), 7, 1, 4096, 0, 0));
+  EXPECT_EQ(std::distance(fs::directory_iterator(directory_.Sub("logs")), {}), 2);
+}
+
+TEST_F(FioExportTest, OffsetsAreThoseThatTheReportTells) {
+  std::mt19937_64 random(61);
+  testing::SimRun run = testing::TwoHosts(random);
+  run.block_sizes = {4096, 65536};
+  Index(run);
+  ASSERT_THAT(Logs(directory_.Sub("logs")), IsOk());
+  const uint64_t extent = run.hosts.empty() ? 0 : index_->hosts().at(0).workload.file_size_bytes();
+  const std::vector<std::string> files = {"alpha_qm1_clat.1.log", "alpha_qm2_clat.2.log", "beta_qm1_clat.3.log"};
+  size_t checked = 0;
+  for (const v1::StepReport& step : index_->report().steps()) {
+    for (const v1::ScopeReport& scope : step.scopes()) {
+      if (scope.kind() != v1::SCOPE_KIND_QM) continue;
+      const size_t file = scope.host() == "beta" ? 2 : scope.qm() - 1;
+      for (const auto& row : ReadLog(directory_.Sub("logs/" + files[file]))) {
+        if (row[3] != step.block_size_bytes() || row[1] != scope.slowest().latency_ns()) continue;
+        const uint64_t wanted = scope.slowest().extent() * extent + scope.slowest().offset_bytes();
+        if (row[4] == wanted) ++checked;
+      }
+    }
+  }
+  EXPECT_EQ(checked, 6U);
+}
+
+TEST_F(FioExportTest, NamesOfLogsNeverCollide) {
+  testing::SimRun run;
+  const std::string longest(200, 'n');
+  for (const std::string& label : {std::string("Node"), std::string("node"), std::string("a/b"), std::string("a%2Fb"),
+                                   longest + "1", longest + "2", std::string("..")}) {
+    run.hosts.push_back({label, 0, {{testing::Steady(run.duration_ns, 1'000'000)}}, {}, 0, {}, 1});
+  }
+  Index(run);
+  ASSERT_THAT(Logs(directory_.Sub("logs")), IsOk());
+  std::set<std::string> names;
+  for (const auto& file : fs::directory_iterator(directory_.Sub("logs"))) {
+    std::string name = file.path().filename().string();
+    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+    names.insert(name);
+    EXPECT_GT(ReadLog(file.path().string()).size(), 0U);
+  }
+  EXPECT_EQ(names.size(), run.hosts.size());
+}
+
+TEST_F(FioExportTest, LogsGoIntoAnEmptyDirectoryOnly) {
+  testing::SimRun run;
+  run.hosts.push_back({"alpha", 0, {{testing::Steady(run.duration_ns, 1'000'000)}}, {}, 0, {}, 1});
+  Index(run);
+  fs::create_directories(directory_.Sub("made/empty"));
+  EXPECT_THAT(Logs(directory_.Sub("made/empty")), IsOk());
+  EXPECT_THAT(Logs(directory_.Sub("made/empty")), StatusIs(absl::StatusCode::kInvalidArgument, "is not empty"));
+  EXPECT_THAT(Logs(directory_.Sub("journal")), StatusIs(absl::StatusCode::kInvalidArgument, "is no directory"));
+}
+
+TEST_F(FioExportTest, LogsThatCannotBeWrittenAreRemovedAgain) {
+  std::mt19937_64 random(62);
+  Index(testing::TwoHosts(random));
+  const testing::FileSizeLimit limit(100'000);
+  const auto written = Logs(directory_.Sub("logs"));
+  EXPECT_NE(std::string(written.status().message()).find("_clat.1.log"), std::string::npos) << written.status();
+  EXPECT_FALSE(fs::exists(directory_.Sub("logs")));
+}
+
+double Number(const Value& value) {
+  return value.number_value();
+}
+const Struct& Part(const Struct& object, const std::string& key) {
+  return object.fields().at(key).struct_value();
+}
+double Number(const Struct& object, const std::string& key) {
+  EXPECT_TRUE(object.fields().contains(key)) << key;
+  return object.fields().contains(key) ? Number(object.fields().at(key)) : NAN;
+}
+
+TEST_F(FioExportTest, JsonHoldsTheReportsFigures) {
+  std::mt19937_64 random(63);
+  const testing::SimRun run = testing::TwoHosts(random);
+  Index(run);
+  const Struct json = Json();
+  EXPECT_EQ(json.fields().at("fio version").string_value(), "plimsoll-0.1.0");
+  const auto& jobs = json.fields().at("jobs").list_value();
+  ASSERT_EQ(jobs.values_size(), 8);
+  int next = 0;
+  for (const v1::StepReport& step : index_->report().steps()) {
+    for (const v1::ScopeReport& scope : step.scopes()) {
+      const bool cluster = scope.kind() == v1::SCOPE_KIND_CLUSTER;
+      if (scope.kind() != v1::SCOPE_KIND_QM && !cluster) continue;
+      const Struct& job = jobs.values(next++).struct_value();
+      EXPECT_EQ(job.fields().at("jobname").string_value(),
+                cluster ? "All clients" : scope.host() + "/qm" + std::to_string(scope.qm()));
+      EXPECT_EQ(Number(job, "groupid"), step.number() - 1);
+      const Struct& write = Part(job, "write");
+      EXPECT_EQ(Number(write, "total_ios"), static_cast<double>(scope.writes()));
+      EXPECT_EQ(Number(write, "io_bytes"), static_cast<double>(scope.bytes()));
+      EXPECT_EQ(Number(write, "runtime"), static_cast<double>(scope.measured_ns() / kNsPerMs));
+      EXPECT_DOUBLE_EQ(Number(write, "iops"), scope.iops());
+      EXPECT_NEAR(Number(write, "bw_bytes"), scope.mb_per_second() * 1e6, 1);
+      EXPECT_NEAR(Number(write, "bw"), scope.mb_per_second() * 1e6 / 1024, 1);
+      for (const char* kind : {"clat_ns", "lat_ns"}) {
+        const Struct& latency = Part(write, kind);
+        EXPECT_EQ(Number(latency, "N"), static_cast<double>(scope.latency().count()));
+        EXPECT_EQ(Number(latency, "min"), static_cast<double>(scope.latency().min_ns()));
+        EXPECT_EQ(Number(latency, "max"), static_cast<double>(scope.latency().max_ns()));
+        EXPECT_DOUBLE_EQ(Number(latency, "mean"), scope.latency().avg_ns());
+        EXPECT_EQ(Number(Part(latency, "percentile"), "99.000000"), static_cast<double>(scope.latency().p99_ns()));
+        EXPECT_EQ(Number(Part(latency, "percentile"), "99.900000"), static_cast<double>(scope.latency().p99_9_ns()));
+        double sum = 0;
+        for (const auto& [bin, count] : Part(latency, "bins").fields()) sum += Number(count);
+        EXPECT_EQ(sum, Number(latency, "N"));
+      }
+      double percent = 0;
+      for (const char* unit : {"latency_ns", "latency_us", "latency_ms"}) {
+        for (const auto& [limit, share] : Part(job, unit).fields()) percent += Number(share);
+      }
+      EXPECT_NEAR(percent, 100, 1e-6);
+      for (const char* other : {"read", "trim"}) EXPECT_EQ(Number(Part(job, other), "total_ios"), 0);
+    }
+  }
+  EXPECT_EQ(Json({1, false}).fields().at("jobs").list_value().values_size(), 4);
+}
+
+TEST_F(FioExportTest, JsonsStandardDeviationIsThatOfTheWrites) {
+  std::mt19937_64 random(64);
+  const testing::SimRun run = testing::TwoHosts(random);
+  Index(run);
+  double sum = 0;
+  double squares = 0;
+  double count = 0;
+  for (const testing::SimWrite& write : run.hosts[1].steps[0][0]) {
+    if (write.end_ns() < 0) continue;
+    const auto latency_ns = static_cast<double>(write.latency_ns);
+    sum += latency_ns;
+    squares += latency_ns * latency_ns;
+    count += 1;
+  }
+  const double deviation = std::sqrt((squares - sum * sum / count) / (count - 1));
+  const Struct json = Json();
+  const Struct& job = json.fields().at("jobs").list_value().values(2).struct_value();
+  EXPECT_EQ(job.fields().at("jobname").string_value(), "beta/qm1");
+  EXPECT_NEAR(Number(Part(Part(job, "write"), "clat_ns"), "stddev"), deviation, deviation * 0.001);
+}
+
+// fio's own arithmetic, from its number of a bucket to the bucket's middle (64 buckets a power of two, 29 powers).
+uint64_t FioMiddle(uint64_t index) {
+  if (index < 128) return index;
+  const uint64_t shift = index / 64 - 1;
+  return (uint64_t{1} << (shift + 6)) +
+         static_cast<uint64_t>((static_cast<double>(index % 64) + 0.5) * std::pow(2.0, static_cast<double>(shift)));
+}
+
+TEST(FioBins, AreFiosBuckets) {
+  std::set<uint64_t> middles;
+  for (uint64_t index = 0; index < uint64_t{29} * 64; ++index) middles.insert(FioMiddle(index));
+  std::mt19937_64 random(65);
+  for (int i = 0; i < 20'000; ++i) {
+    Histogram one;
+    const uint64_t value_ns = random() >> (20 + random() % 44);
+    one.Record(value_ns);
+    const auto bins = FioBins(one);
+    ASSERT_EQ(bins.size(), 1U);
+    const uint64_t middle_ns = bins.begin()->first;
+    ASSERT_TRUE(middles.contains(middle_ns)) << value_ns;
+    if (value_ns < uint64_t{1} << 34U) {
+      ASSERT_LE(std::abs(static_cast<double>(middle_ns) - static_cast<double>(value_ns)),
+                std::max(0.0, static_cast<double>(value_ns) / 128))
+          << value_ns;
+    } else {
+      ASSERT_EQ(middle_ns, 17'112'760'320U) << "fio's last bucket";
+    }
+  }
+}
+
+TEST(StandardDeviation, IsNoneBelowTwoValues) {
+  Histogram histogram;
+  EXPECT_EQ(StandardDeviationNs(histogram), 0);
+  histogram.Record(100);
+  EXPECT_EQ(StandardDeviationNs(histogram), 0);
+  histogram.Record(300);
+  EXPECT_NEAR(StandardDeviationNs(histogram), 141.42, 0.01);
+}
+
+}  // namespace
+}  // namespace plimsoll

@@ -1,0 +1,201 @@
+#include "controller/export/hlog_export.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <sstream>
+
+#include "absl/strings/str_split.h"
+#include "tests/status_matchers.h"
+#include "tests/temp_directory.h"
+#include "tests/unit/export/hdr_decode.h"
+#include "tests/unit/export/traced_journal.h"
+
+namespace plimsoll {
+namespace {
+
+using testing::IsOk;
+
+struct LogLine {
+  std::string tag;
+  double from_s = 0;
+  double length_s = 0;
+  double max_ms = 0;
+  testing::DecodedHdr hdr;
+  uint64_t count() const {
+    uint64_t sum = 0;
+    for (const auto& [index, n] : hdr.counts) sum += n;
+    return sum;
+  }
+};
+
+class HlogExportTest : public ::testing::Test {
+ protected:
+  std::vector<LogLine> Export(const testing::SimRun& run, const WriteFilter& filter = {}) {
+    const std::string path = directory_.Sub("journal" + std::to_string(++journals_));
+    testing::WriteJournal(path, testing::MakeJournal(run));
+    auto index = RunIndex::Read(path);
+    EXPECT_THAT(index, IsOk());
+    index_ = std::move(index).value();
+    std::ostringstream text;
+    auto output = MakeStreamOutput(text);
+    const auto writes = ExportHlog(*index_, filter, *output);
+    EXPECT_THAT(writes, IsOk());
+    writes_ = writes.value_or(0);
+    EXPECT_THAT(output->Finish(), IsOk());
+    return Parse(text.str());
+  }
+  std::vector<LogLine> Parse(const std::string& text) {
+    std::vector<LogLine> lines;
+    std::istringstream stream(text);
+    std::string line;
+    while (std::getline(stream, line)) {
+      if (line[0] == '#' || line[0] == '"') {
+        head_.push_back(line);
+        continue;
+      }
+      LogLine parsed;
+      std::vector<std::string> cells = absl::StrSplit(line, ',');
+      if (cells[0].rfind("Tag=", 0) == 0) {
+        parsed.tag = cells[0].substr(4);
+        cells.erase(cells.begin());
+      }
+      EXPECT_EQ(cells.size(), 4U) << line;
+      parsed.from_s = std::stod(cells[0]);
+      parsed.length_s = std::stod(cells[1]);
+      parsed.max_ms = std::stod(cells[2]);
+      parsed.hdr = testing::DecodeHdrLine(cells[3]);
+      EXPECT_EQ(parsed.hdr.error, "");
+      lines.push_back(parsed);
+    }
+    return lines;
+  }
+  // Counts by index over the lines of a tag.
+  static std::map<uint32_t, uint64_t> Sum(const std::vector<LogLine>& lines, const std::string& tag) {
+    std::map<uint32_t, uint64_t> sum;
+    for (const LogLine& line : lines) {
+      if (line.tag != tag) continue;
+      for (const auto& [index, count] : line.hdr.counts) sum[index] += count;
+    }
+    return sum;
+  }
+  // What the writes' own latencies make of it.
+  static std::map<uint32_t, uint64_t> Wanted(const testing::SimRun& run, uint32_t step, bool warmup, int host, int qm) {
+    std::map<uint32_t, uint64_t> counts;
+    for (size_t h = 0; h < run.hosts.size(); ++h) {
+      for (size_t q = 0; q < run.hosts[h].steps[step].size(); ++q) {
+        if (host >= 0 && (static_cast<int>(h) != host || static_cast<int>(q) != qm - 1)) continue;
+        for (const testing::SimWrite& write : run.hosts[h].steps[step][q]) {
+          if ((write.end_ns() < 0) == warmup)
+            ++counts[HistogramLayout::IndexOf(static_cast<uint64_t>(write.latency_ns))];
+        }
+      }
+    }
+    return counts;
+  }
+
+  testing::TempDirectory directory_;
+  int journals_ = 0;
+  std::unique_ptr<RunIndex> index_;
+  std::vector<std::string> head_;
+  uint64_t writes_ = 0;
+};
+
+TEST_F(HlogExportTest, HoldsEveryWriteBucketForBucket) {
+  constexpr uint64_t kSeed = 41;
+  std::mt19937_64 random(kSeed);
+  for (uint32_t coalesce : {1U, 3U, 5U}) {
+    testing::SimRun run = testing::TwoHosts(random);
+    run.hosts[1].coalesce = coalesce;
+    const std::vector<LogLine> lines = Export(run, {std::nullopt, true});
+    uint64_t writes = 0;
+    for (uint32_t step = 0; step < 2; ++step) {
+      const std::string tag = "step" + std::to_string(step + 1);
+      EXPECT_EQ(Sum(lines, tag), Wanted(run, step, false, -1, 0));
+      EXPECT_EQ(Sum(lines, tag + "/alpha/qm2"), Wanted(run, step, false, 0, 2));
+      EXPECT_EQ(Sum(lines, tag + "/beta/qm1"), Wanted(run, step, false, 1, 1));
+      EXPECT_EQ(Sum(lines, tag + "/warmup"), Wanted(run, step, true, -1, 0));
+      EXPECT_EQ(Sum(lines, tag + "/warmup/alpha/qm1"), Wanted(run, step, true, 0, 1));
+      writes += index_->report().steps(static_cast<int>(step)).scopes().rbegin()->writes();
+      writes += index_->report().steps(static_cast<int>(step)).scopes().rbegin()->warmup_writes();
+    }
+    EXPECT_EQ(writes_, writes);
+  }
+}
+
+TEST_F(HlogExportTest, HasOneLineASecondInTheOrderOfTime) {
+  std::mt19937_64 random(42);
+  testing::SimRun run = testing::TwoHosts(random);
+  const std::vector<LogLine> lines = Export(run, {0, false});
+  // Of one step, lines of all writers have no tag: 2.3 s make three lines; what was in flight at the end makes a
+  // fourth.
+  std::vector<LogLine> all;
+  for (const LogLine& line : lines) {
+    if (line.tag.empty()) all.push_back(line);
+  }
+  ASSERT_EQ(all.size(), 4U);
+  const double begin_s = all[0].from_s;
+  for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(all[i].from_s, begin_s + (i < 3 ? static_cast<double>(i) : 2.3), 1e-3);
+  EXPECT_DOUBLE_EQ(all[0].length_s, 1);
+  EXPECT_DOUBLE_EQ(all[2].length_s, 0.3);
+  EXPECT_GT(all[3].count(), 0U);
+  EXPECT_LE(all[3].length_s, 0.021);
+  for (size_t i = 1; i < lines.size(); ++i) EXPECT_GE(lines[i].from_s, lines[i - 1].from_s) << i;
+  // A line's count is that of the report's second.
+  const v1::SeriesReport& series = testing::Series(index_->report().steps(0), v1::SCOPE_KIND_CLUSTER);
+  for (int row = 0; row < series.writes_size(); ++row) {
+    EXPECT_EQ(all[static_cast<size_t>(row)].count(), series.writes(row));
+    EXPECT_NEAR(all[static_cast<size_t>(row)].max_ms, static_cast<double>(series.latency_max_ns(row)) / 1e6, 5e-4);
+  }
+}
+
+TEST_F(HlogExportTest, OfAHostWithWideFramesHasLongLinesAndTheOthersKeepTheirSeconds) {
+  std::mt19937_64 random(43);
+  testing::SimRun run = testing::TwoHosts(random);
+  run.hosts[1].coalesce = 6;
+  const std::vector<LogLine> lines = Export(run, {0, false});
+  std::map<std::string, std::vector<double>> lengths;
+  for (const LogLine& line : lines) lengths[line.tag].push_back(line.length_s);
+  // Intervals 0 to 5 and 6 to 9 meet inside the second second.
+  EXPECT_EQ(lengths["beta/qm1"][0], 2.3);
+  EXPECT_EQ(lengths["alpha/qm1"][0], 1);
+  EXPECT_EQ(lengths[""][0], 2.3);
+}
+
+TEST_F(HlogExportTest, OfAHostThatIsLostEndsWithItsData) {
+  std::mt19937_64 random(44);
+  testing::SimRun run = testing::TwoHosts(random);
+  run.hosts[1].lost_after_ns = kNsPerSecond;
+  const std::vector<LogLine> lines = Export(run, {0, false});
+  size_t of_lost = 0;
+  size_t of_other = 0;
+  for (const LogLine& line : lines) {
+    if (line.tag == "beta/qm1") ++of_lost;
+    if (line.tag == "alpha/qm1") ++of_other;
+  }
+  EXPECT_EQ(of_lost, 1U);
+  EXPECT_GE(of_other, 3U);
+  EXPECT_EQ(writes_, index_->report().steps(0).scopes().rbegin()->writes());
+}
+
+TEST_F(HlogExportTest, BeginsWithTheHeadOfItsFormat) {
+  std::mt19937_64 random(45);
+  testing::SimRun run = testing::TwoHosts(random);
+  Export(run);
+  ASSERT_EQ(head_.size(), 5U);
+  EXPECT_EQ(head_[1], "#[Histogram log format version 1.3]");
+  EXPECT_EQ(head_[2], "#[StartTime: 1795202411.000 (seconds since epoch), 2026-11-20T19:20:11.000000000Z]");
+  EXPECT_EQ(head_[3], "#[BaseTime: 1795202411.000 (seconds since epoch)]");
+  EXPECT_EQ(head_[4], "\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"");
+}
+
+TEST_F(HlogExportTest, SpellsTagsWithoutWhatSeparatesThem) {
+  testing::SimRun run;
+  run.hosts.push_back({"a, b\n", 0, {{testing::Steady(run.duration_ns, 100'000)}}, {}, 0, {}, 1});
+  for (const LogLine& line : Export(run)) {
+    EXPECT_TRUE(line.tag.empty() || line.tag == "a%2C%20b%0A/qm1") << line.tag;
+  }
+}
+
+}  // namespace
+}  // namespace plimsoll

@@ -1,0 +1,79 @@
+#include "tests/unit/export/traced_journal.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "common/trace_codec.h"
+#include "controller/run/journal.h"
+#include "tests/status_matchers.h"
+
+namespace plimsoll::testing {
+
+void AddTraces(const SimRun& run, std::vector<v1::JournalRecord>& records, std::mt19937_64& random) {
+  for (v1::JournalRecord& record : records) {
+    if (!record.has_frames()) continue;
+    const SimHost& host = run.hosts.at(record.frames().host());
+    for (v1::Frame& frame : *record.mutable_frames()->mutable_frames()) {
+      if (frame.first_seq() == 0) continue;
+      const SimWriter& writes = host.steps.at(frame.step()).at(frame.qm() - 1);
+      const size_t first = frame.first_seq() - 1;
+      const int64_t zero_ns = frame.first_start_ns() - writes.at(first).start_ns;
+      TraceEncoder encoder;
+      for (size_t i = 0; i < frame.latency().count(); ++i) {
+        const SimWrite& write = writes.at(first + i);
+        encoder.Add(zero_ns + write.start_ns, static_cast<uint64_t>(write.latency_ns));
+        if (frame.trace_size() < 2 && random() % 200 == 0) frame.add_trace(encoder.Finish());
+      }
+      if (encoder.size() > 0) frame.add_trace(encoder.Finish());
+    }
+  }
+}
+
+void WriteJournal(const std::string& path, const std::vector<v1::JournalRecord>& records) {
+  auto writer = JournalWriter::Create(path);
+  ASSERT_THAT(writer, IsOk());
+  for (const v1::JournalRecord& record : records) ASSERT_THAT((*writer)->Append(record), IsOk());
+  ASSERT_THAT((*writer)->Flush(), IsOk());
+}
+
+std::vector<ExportedWrite> ReadAll(WriteStream& stream) {
+  std::vector<ExportedWrite> all;
+  std::vector<ExportedWrite> batch;
+  do {
+    EXPECT_THAT(stream.Next(batch), IsOk());
+    all.insert(all.end(), batch.begin(), batch.end());
+  } while (!batch.empty());
+  return all;
+}
+
+SimWriter AnyWriter(int64_t duration_ns, int64_t warmup_ns, std::mt19937_64& random) {
+  return ClosedLoop(
+      duration_ns, 1'000 + static_cast<int64_t>(random() % 5'000),
+      [&random](uint64_t /*number*/, int64_t /*start_ns*/) {
+        if (random() % 300 == 0) return 20 * kNsPerMs;
+        return static_cast<int64_t>(50'000 + random() % 200'000);
+      },
+      warmup_ns, static_cast<int64_t>(random() % 100'000));
+}
+
+SimRun TwoHosts(std::mt19937_64& random) {
+  SimRun run;
+  run.block_sizes = {4096, 65536};
+  run.duration_ns = 2 * kNsPerSecond + 300 * kNsPerMs;
+  run.warmup_ns = 500 * kNsPerMs;
+  for (const char* label : {"alpha", "beta"}) {
+    SimHost& host = run.hosts.emplace_back();
+    host.label = label;
+    host.clock_ahead_ns = label[0] == 'b' ? 100'000 * kNsPerSecond : -7 * kNsPerSecond;
+    const size_t writers = label[0] == 'a' ? 2 : 1;
+    for (size_t step = 0; step < run.block_sizes.size(); ++step) {
+      std::vector<SimWriter>& of_step = host.steps.emplace_back();
+      for (size_t i = 0; i < writers; ++i) of_step.push_back(AnyWriter(run.duration_ns, run.warmup_ns, random));
+    }
+  }
+  return run;
+}
+
+}  // namespace plimsoll::testing
