@@ -14,6 +14,10 @@ constexpr size_t kMaxKept = 65'536;
 // questions are cut to twice that: no sum below leaves 64 bits.
 constexpr int64_t kMaxAwayNs = int64_t{1} << 59;
 constexpr int64_t kMaxMomentNs = int64_t{1} << 61;
+// An exchange whose bound is so many times wider than its neighbours', widened by the slew up to each other, was
+// delayed and tells nothing that they do not. They must not be further apart than this.
+constexpr int64_t kDelayedFactor = 2;
+constexpr int64_t kMaxGapNs = 12 * kNsPerSecond;
 // Exchanges on each side that the estimate looks at.
 constexpr size_t kNeighbours = 8;
 // What an offset is uncertain by even after the shortest round trip: keeps weights finite.
@@ -104,6 +108,7 @@ void ClockFit::Add(const ClockExchange& exchange) {
     }
     return;
   }
+  if (kept_.size() == open_ + 1) DropDelayed();
   Settle(open_);
   if (kept_.size() >= max_kept_) Thin();
   open_ = kept_.size();
@@ -127,6 +132,21 @@ bool ClockFit::Stepped(const Kept& exchange) {
   }
   seen_ = all;
   return stepped;
+}
+
+// Looks at the exchange before the open one, whose both neighbours are final by now.
+void ClockFit::DropDelayed() {
+  if (open_ < 2) return;
+  const Kept& before = kept_[open_ - 2];
+  const Kept& delayed = kept_[open_ - 1];
+  const Kept& after = kept_[open_];
+  if (before.segment != after.segment || after.received_ns - before.sent_ns > kMaxGapNs) return;
+  const int64_t grown_ns = 2 * Slack(after.received_ns - before.sent_ns);
+  const int64_t neighbours_ns = std::max(WidthNs(before), WidthNs(after)) + grown_ns;
+  if (WidthNs(delayed) <= kDelayedFactor * neighbours_ns) return;
+  // What the stretch up to it left in floors_ is lower than what is filed for the longer stretch now: it still holds.
+  kept_.erase(kept_.begin() + static_cast<std::ptrdiff_t>(open_) - 1);
+  --open_;
 }
 
 void ClockFit::Settle(size_t next) {
