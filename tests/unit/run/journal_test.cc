@@ -54,6 +54,25 @@ TEST_F(JournalTest, GivesBackEveryRecordInOrder) {
   for (size_t i = 0; i < times_.size(); ++i) EXPECT_EQ(times_[i], static_cast<int64_t>(i));
 }
 
+TEST_F(JournalTest, TellsWhereEachRecordLiesSoThatPartsCanBeReadAgain) {
+  Write(100);
+  const auto parts = JournalParts::Open(path_);
+  ASSERT_THAT(parts, IsOk());
+  int records = 0;
+  const auto end = ReadRawJournal(path_, [&](const v1::JournalRecord& record, const RawRecord& raw) {
+    EXPECT_EQ(raw.payload, record.SerializeAsString());
+    std::string again;
+    EXPECT_THAT(parts->Read(raw.offset, raw.payload.size(), again), IsOk());
+    EXPECT_EQ(again, raw.payload);
+    ++records;
+  });
+  ASSERT_THAT(end, IsOk());
+  EXPECT_EQ(records, 100);
+  std::string beyond;
+  EXPECT_THAT(parts->Read(end->bytes - 1, 2, beyond), StatusIs(absl::StatusCode::kDataLoss, "shorter"));
+  EXPECT_FALSE(JournalParts::Open(path_ + "x").ok());
+}
+
 TEST_F(JournalTest, CutAtEveryByteGivesAWholePrefix) {
   Write(20);
   const auto size = std::filesystem::file_size(path_);
