@@ -175,6 +175,7 @@ std::vector<Finder::Places> Finder::Connect(const Places& places) const {
   std::map<size_t, Places> by_root;
   for (size_t i = 0; i < order.size(); ++i) by_root[groups.Root(i)].push_back(order[i]);
   std::vector<Places> found;
+  found.reserve(by_root.size());
   for (auto& [root, members] : by_root) found.push_back(std::move(members));
   return found;
 }
