@@ -4,6 +4,7 @@
 
 #include <array>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <ostream>
@@ -100,6 +101,7 @@ const std::array kFormats = {
 
 std::vector<std::string> FormatNames() {
   std::vector<std::string> names;
+  names.reserve(std::size(kFormats));
   for (const Format& format : kFormats) names.emplace_back(format.name);
   return names;
 }

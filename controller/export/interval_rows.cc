@@ -8,7 +8,7 @@
 
 namespace plimsoll {
 
-IntervalRows::IntervalRows(const Shape& shape, std::map<uint32_t, uint64_t> frames, Visit visit)
+IntervalRows::IntervalRows(const Shape& shape, const std::map<uint32_t, uint64_t>& frames, Visit visit)
     : shape_(shape), visit_(std::move(visit)) {
   for (const auto& [writer, count] : frames) lanes_[writer].frames_left = count;
 }
