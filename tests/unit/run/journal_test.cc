@@ -33,10 +33,14 @@ class JournalTest : public ::testing::Test {
     times_.clear();
     return ReadJournal(path_, [this](const v1::JournalRecord& record) { times_.push_back(record.time_ns()); });
   }
-  void Overwrite(std::streamoff offset, char byte) {
+  // Returns what was there.
+  char Overwrite(std::streamoff offset, char byte) {
     std::fstream file(path_, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(offset);
+    const char before = static_cast<char>(file.get());
     file.seekp(offset);
     file.put(byte);
+    return before;
   }
 
   testing::TempDirectory directory_;
@@ -94,6 +98,18 @@ TEST_F(JournalTest, NamesTheRecordThatIsDamaged) {
   Overwrite(static_cast<std::streamoff>(std::filesystem::file_size(path_)) - 1, '!');
   EXPECT_THAT(Read(), StatusIs(absl::StatusCode::kDataLoss, "record 20"));
   EXPECT_EQ(times_.size(), 19U) << "what comes before the damage is still given";
+}
+
+TEST_F(JournalTest, SeesDamageInAnyByteOfAHeader) {
+  Write(1);
+  for (std::streamoff byte = 8; byte < 20; ++byte) {
+    const char before = Overwrite(byte, '!');
+    const auto end = Read();
+    // A longer record looks like one that was cut off.
+    EXPECT_TRUE(!end.ok() || end->trailing_bytes > 0) << "byte " << byte;
+    EXPECT_TRUE(times_.empty()) << "byte " << byte;
+    Overwrite(byte, before);
+  }
 }
 
 TEST_F(JournalTest, RefusesANewerFormat) {
