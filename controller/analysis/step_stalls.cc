@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/stable_sort.h"
 #include "controller/analysis/stalls.h"
 
 namespace plimsoll {
@@ -217,7 +218,7 @@ void StallsOfStep::Report(v1::StallsReport& report) {
   }
   std::vector<size_t> longest(stalls.size());
   std::iota(longest.begin(), longest.end(), size_t{0});
-  std::stable_sort(longest.begin(), longest.end(), [&](size_t a, size_t b) {
+  StableSort(longest, [&](size_t a, size_t b) {
     return stalls[a].end_ns - stalls[a].begin_ns > stalls[b].end_ns - stalls[b].begin_ns;
   });
   longest.resize(std::min(longest.size(), kStallsShown));
