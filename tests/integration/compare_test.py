@@ -96,7 +96,7 @@ class Compare(harness.PlimsollTest):
         self.assertIn("p", row)
 
     def test_slower_than_allowed_is_exit_code_1(self):
-        report = self.run_plan("--bsize", "4k", "--duration", "12").report
+        report = self.run_plan("--bsize", "4k", "--rate", "1500", "--duration", "12").report
         (step,) = report["steps"]
         # Every second as the average one, so that chance has no part in it, however busy this machine is; and the same
         # run again, told to have taken three times as long.
@@ -125,11 +125,12 @@ class Compare(harness.PlimsollTest):
         self.assertIn(message, line)
 
     def test_what_cannot_be_compared_is_refused_with_the_reason(self):
-        first = self.run_plan("--bsize", "4k")
+        paced = ("--delay", "500us")
+        first = self.run_plan("--bsize", "4k", *paced)
         self.refused("no block size was measured in all runs: 4k in ", first.results,
-                     self.run_plan("--bsize", "8k").results)
+                     self.run_plan("--bsize", "8k", *paced).results)
         self.refused("how writes are made durable (--sync): dsync in ", first.results,
-                     self.run_plan("--bsize", "4k", "--sync", "none").results)
+                     self.run_plan("--bsize", "4k", "--sync", "none", *paced).results)
         self.refused("pace: one after another in ", first.results, self.run_plan("--bsize", "4k", "--rate", "50").results)
 
         self.refused("two results at least", first.results)
