@@ -147,7 +147,7 @@ class Compare(harness.PlimsollTest):
         self.refused("--fail-if-slower", first.results, first.results, "--fail-if-slower", "-3%")
 
     def test_an_interrupted_run_is_compared_with_a_warning(self):
-        first = self.run_plan("--bsize", "4k")
+        first = self.run_plan("--bsize", "4k", "--delay", "500us")
         run = self.start_run("--bsize", "4k", "--duration", "60")
         self.await_running(run)
         run.signal(harness.signal.SIGINT)
