@@ -33,11 +33,13 @@ class RunSeconds {
       if (series.kind() == v1::SCOPE_KIND_CLUSTER) AddSeries(series);
     }
     // The next repetition begins where this one was meant to end.
-    start_ += std::max<int64_t>((step.measured_ns() + kNsPerSecond - 1) / kNsPerSecond, 0);
+    start_ = std::max(start_ + std::clamp<int64_t>(step.measured_ns() / kNsPerSecond, 0, UINT32_MAX),
+                      seconds_.empty() ? 0 : seconds_.back() + 1);
   }
 
   void Write(int limit, JsonWriter& json) const {
     std::vector<ThinColumn> columns;
+    columns.reserve(columns_.size());
     for (const auto& [name, values] : columns_) columns.push_back({values, name != "writes"});
     const auto rows = static_cast<int>(seconds_.size());
     const std::vector<int> kept = ThinRows(columns, rows, limit, {});

@@ -45,7 +45,8 @@ double Middle(const SideSteps& side, const std::vector<double>& logs, v1::Figure
   return std::exp(sum / static_cast<double>(logs.size()));
 }
 
-bool HasWrites(const RatioSeries& series) {
+// Whether the figure is above 0, and has a logarithm.
+bool IsAboveZero(const RatioSeries& series) {
   return std::any_of(series.numerator.begin(), series.numerator.end(), [](double value) { return value > 0; });
 }
 
@@ -121,7 +122,7 @@ class PairComparer {
     const SecondsData& second = second_.runs.front().seconds;
     for (const SideSteps* side : {&first_, &second_}) {
       const SecondsData& seconds = side->runs.front().seconds;
-      if (side->resamples.empty() || !HasWrites(seconds.rate)) {
+      if (side->resamples.empty() || !IsAboveZero(seconds.rate)) {
         row.set_reason(absl::StrCat(side->label, " has ", seconds.seconds, " whole seconds"));
         return;
       }
@@ -134,6 +135,10 @@ class PairComparer {
     const auto series = [&row](const SecondsData& data) -> const RatioSeries& {
       return row.figure() == v1::FIGURE_IOPS ? data.rate : data.mean;
     };
+    if (!IsAboveZero(series(first)) || !IsAboveZero(series(second))) {
+      row.set_reason("the seconds do not tell");
+      return;
+    }
     const auto bootstrap = [](const RatioSeries& ratios, const SideSteps& side) {
       return RatioBootstrap(ratios, Scale::kLog, side.phi, side.resamples.front());
     };
@@ -184,7 +189,7 @@ class PairComparer {
 void PrepareSteps(const CompareSettings& settings, uint64_t seed, SideSteps& side) {
   for (StepData& run : side.runs) {
     SecondsData& seconds = run.seconds;
-    if (seconds.seconds < kFewestSeconds || !HasWrites(seconds.rate)) continue;
+    if (seconds.seconds < kFewestSeconds || !IsAboveZero(seconds.rate)) continue;
     const std::vector<double> rate = Influence(seconds.rate);
     const std::vector<double> mean = Influence(seconds.mean);
     const double phi = std::max(Autocorrelation(rate), Autocorrelation(mean));

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "controller/compare/block_resamples.h"
 #include "controller/compare/compare.h"
 #include "controller/compare/step_data.h"
 #include "plimsoll/v1/compare.pb.h"

@@ -10,6 +10,9 @@
 namespace plimsoll {
 namespace {
 
+// What differs by less, relatively, differs by rounding.
+constexpr double kRounding = 1e-12;
+
 // Sums of the first i values, going round once, so that a circular block's sum is one subtraction.
 std::vector<double> RoundSums(const std::vector<double>& values) {
   std::vector<double> sums = {0};
@@ -37,7 +40,10 @@ std::vector<double> Influence(const RatioSeries& series) {
   const double mean = denominators / static_cast<double>(series.denominator.size());
   std::vector<double> parts(series.numerator.size());
   for (size_t i = 0; i < parts.size(); ++i) {
-    parts[i] = (series.numerator[i] - figure * series.denominator[i]) / mean;
+    const double expected = figure * series.denominator[i];
+    const double deviation = series.numerator[i] - expected;
+    // Where nothing scatters, what rounding leaves would.
+    parts[i] = std::abs(deviation) > kRounding * std::abs(expected) ? deviation / mean : 0;
   }
   return parts;
 }
@@ -131,7 +137,7 @@ StudentisedDifference::StudentisedDifference(const RatioBootstrap& first, const 
 
 double StudentisedDifference::PValue(double truth) const {
   const double deviation = std::abs(difference_ - truth);
-  if (deviation == 0) return 1;
+  if (deviation <= kRounding) return 1;
   const double t = error_ > 0 ? deviation / error_ : std::numeric_limits<double>::infinity();
   const auto beyond = sorted_.end() - std::lower_bound(sorted_.begin(), sorted_.end(), t);
   return static_cast<double>(beyond + 1) / static_cast<double>(sorted_.size() + 1);

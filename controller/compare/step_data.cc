@@ -115,7 +115,9 @@ void SetFigures(const std::vector<const v1::StepReport*>& steps, v1::RunFigures&
   for (const v1::StepReport* step : steps) {
     const v1::ScopeReport& cluster = *ClusterOf(*step);
     figures.set_writes(figures.writes() + cluster.latency().count());
-    figures.set_measured_ns(figures.measured_ns() + cluster.measured_ns());
+    int64_t measured_ns = 0;
+    const bool too_long = __builtin_add_overflow(figures.measured_ns(), cluster.measured_ns(), &measured_ns);
+    figures.set_measured_ns(too_long ? INT64_MAX : measured_ns);
     bytes += static_cast<double>(cluster.bytes());
     sum_ns += static_cast<double>(cluster.latency().sum_ns());
     max_ns = std::max(max_ns, static_cast<double>(cluster.latency().max_ns()));

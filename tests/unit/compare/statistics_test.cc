@@ -192,6 +192,11 @@ TEST(StudentisedDifference, WithoutAnyScatterEveryDifferenceIsBeyondChance) {
   };
   EXPECT_EQ(StudentisedDifference(constant(5), constant(5)).PValue(), 1);
   EXPECT_DOUBLE_EQ(StudentisedDifference(constant(5), constant(6)).PValue(), 0.01);
+  // Numbers that are not exact in binary are as constant.
+  EXPECT_EQ(StudentisedDifference(constant(0.1), constant(0.3 / 3)).PValue(), 1);
+  EXPECT_DOUBLE_EQ(StudentisedDifference(constant(0.1), constant(0.3)).PValue(), 0.01);
+  const RatioSeries tenths{std::vector<double>(10, 0.1 * 3'840'111), std::vector<double>(10, 3'840'111)};
+  EXPECT_EQ(RatioBootstrap(tenths, Scale::kLog, 0, resamples).variance(), 0);
 }
 
 TEST(StudentisedDifference, CriticalValueAndPValueAgree) {
@@ -211,6 +216,7 @@ SecondHistograms Histograms(size_t seconds, uint32_t shift, uint64_t seed) {
   SecondHistograms histograms;
   for (size_t i = 0; i < seconds; ++i) {
     std::vector<SecondHistograms::Bucket> buckets;
+    buckets.reserve(100);
     for (int write = 0; write < 100; ++write) buckets.push_back({static_cast<uint32_t>(normal(random)), 1});
     histograms.Add(buckets);
   }
