@@ -42,7 +42,9 @@ struct ClockOffset {
 // Exchanges whose bounds cannot both hold start a new segment: a step is never averaged.
 //
 // What is kept: the first exchange, the last one, and in between one a burst (50 ms), that with the least round trip.
-// Of more than 65,536 (72 bytes each; more than 18 h with one probe a second) every second one goes, the one with the
+// Of those an exchange goes that was delayed, as by a host that stood still: one whose bound is more than twice as wide
+// as what its two neighbours, at most 12 s apart and without a step seen between them, allow there by themselves. Of
+// more than 65,536 (72 bytes each; more than 18 h with one probe a second) every second one goes, the one with the
 // longer round trip of two neighbours. Add takes constant time on average, a question O(log kept), 0.2
 // to 1 us: whoever maps millions of moments maps the ends of a short stretch and divides it. Not thread-safe, but
 // questions alone may be asked by several threads at once.
@@ -116,6 +118,7 @@ class ClockFit {
   static int64_t MiddleNs(const Kept& exchange) { return exchange.low_ns + WidthNs(exchange) / 2; }
   // Takes the exchange into the running intersection of its segment; true where it cannot be of that segment.
   bool Stepped(const Kept& exchange);
+  void DropDelayed();
   // Files the stretch between the two exchanges before `next` for ToLocal.
   void Settle(size_t next);
   void Thin();

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "common/stable_sort.h"
+
 namespace plimsoll {
 
 void MergedPercentiles::Add(uint32_t second, const Histogram& part) {
@@ -56,7 +58,7 @@ void HostPercentiles::CloseOldest() {
     if (!AddUp(parts.cbegin(), parts.cend(), all)) Spoil(1, second);
   } else {
     all.Clear();
-    std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.qm < b.qm; });
+    StableSort(parts, [](const Part& a, const Part& b) { return a.qm < b.qm; });
     for (auto first = parts.cbegin(); first != parts.cend();) {
       const uint32_t qm = first->qm;
       const auto last = std::find_if(first, parts.cend(), [qm](const Part& part) { return part.qm != qm; });

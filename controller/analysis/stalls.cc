@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "common/stable_sort.h"
 #include "controller/analysis/groups.h"
 
 namespace plimsoll {
@@ -97,8 +98,7 @@ void Finder::IndexHosts() {
   }
   for (size_t i = 0; i < stretches_.size(); ++i) of_hosts_[stretches_[i].host].places.push_back(i);
   for (auto& [number, host] : of_hosts_) {
-    std::stable_sort(host.places.begin(), host.places.end(),
-                     [&](size_t a, size_t b) { return stretches_[a].begin_ns < stretches_[b].begin_ns; });
+    StableSort(host.places, [&](size_t a, size_t b) { return stretches_[a].begin_ns < stretches_[b].begin_ns; });
     int64_t reach_ns = INT64_MIN;
     for (const size_t place : host.places) {
       reach_ns = std::max(reach_ns, stretches_[place].end_ns);
@@ -134,7 +134,7 @@ std::vector<Stall> Finder::Find() {
   for (const auto& [storage, places] : by_storage) {
     for (Places& group : Connect(places)) SetClass(stalls.emplace_back(MakeStall(std::move(group))));
   }
-  std::stable_sort(stalls.begin(), stalls.end(), [](const Stall& a, const Stall& b) {
+  StableSort(stalls, [](const Stall& a, const Stall& b) {
     return std::pair(a.begin_ns, a.end_ns) < std::pair(b.begin_ns, b.end_ns);
   });
   return stalls;
@@ -157,8 +157,7 @@ std::vector<Finder::Places> Finder::ConnectPaused(const Places& of_host) const {
 
 std::vector<Finder::Places> Finder::Connect(const Places& places) const {
   Places order = places;
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return stretches_[a].begin_ns < stretches_[b].begin_ns; });
+  StableSort(order, [&](size_t a, size_t b) { return stretches_[a].begin_ns < stretches_[b].begin_ns; });
   Groups groups(order.size());
   // Those that had begun and not ended when the one that is looked at began. The last ones first: where many stand
   // together, the first look mostly finds the group.
@@ -175,13 +174,13 @@ std::vector<Finder::Places> Finder::Connect(const Places& places) const {
   std::map<size_t, Places> by_root;
   for (size_t i = 0; i < order.size(); ++i) by_root[groups.Root(i)].push_back(order[i]);
   std::vector<Places> found;
+  found.reserve(by_root.size());
   for (auto& [root, members] : by_root) found.push_back(std::move(members));
   return found;
 }
 
 Stall Finder::MakeStall(Places places) const {
-  std::stable_sort(places.begin(), places.end(),
-                   [&](size_t a, size_t b) { return Length(stretches_[a]) > Length(stretches_[b]); });
+  StableSort(places, [&](size_t a, size_t b) { return Length(stretches_[a]) > Length(stretches_[b]); });
   Stall stall;
   stall.begin_ns = INT64_MAX;
   stall.end_ns = INT64_MIN;

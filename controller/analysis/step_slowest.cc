@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "common/stable_sort.h"
+
 namespace plimsoll {
 namespace {
 
@@ -40,9 +42,8 @@ void AddSlowest(StepStats& stats, const RunContext& run, v1::StepReport& report)
       for (const v1::WriteSample& write : writer->slow()) slowest.push_back({number, qm, &write});
     }
   }
-  std::stable_sort(slowest.begin(), slowest.end(), [](const Candidate& a, const Candidate& b) {
-    return a.write->latency_ns() > b.write->latency_ns();
-  });
+  StableSort(slowest,
+             [](const Candidate& a, const Candidate& b) { return a.write->latency_ns() > b.write->latency_ns(); });
   slowest.resize(std::min(slowest.size(), kShown));
   for (const Candidate& one : slowest) *report.add_slowest() = MakeSlowestReport(run, one.host, one.qm, *one.write);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <set>
 #include <string>
 #include <utility>
@@ -10,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/stable_sort.h"
 #include "controller/analysis/stalls.h"
 
 namespace plimsoll {
@@ -214,9 +216,9 @@ void StallsOfStep::Report(v1::StallsReport& report) {
     line.set_stall_class(stall_class);
     line.set_count(count);
   }
-  std::vector<size_t> longest;
-  for (size_t i = 0; i < stalls.size(); ++i) longest.push_back(i);
-  std::stable_sort(longest.begin(), longest.end(), [&](size_t a, size_t b) {
+  std::vector<size_t> longest(stalls.size());
+  std::iota(longest.begin(), longest.end(), size_t{0});
+  StableSort(longest, [&](size_t a, size_t b) {
     return stalls[a].end_ns - stalls[a].begin_ns > stalls[b].end_ns - stalls[b].begin_ns;
   });
   longest.resize(std::min(longest.size(), kStallsShown));

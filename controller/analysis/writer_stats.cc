@@ -4,6 +4,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "common/stable_sort.h"
 #include "common/status_macros.h"
 
 namespace plimsoll {
@@ -99,8 +100,7 @@ absl::Status WriterStats::Check(const v1::Frame& frame) const {
 void WriterStats::KeepSlow(const v1::Frame& frame) {
   // Frames and the samples in them come in order: where the sort changes nothing the earlier one is in front.
   slow_.insert(slow_.end(), frame.slow().begin(), frame.slow().end());
-  std::stable_sort(slow_.begin(), slow_.end(),
-                   [](const v1::WriteSample& a, const v1::WriteSample& b) { return a.latency_ns() > b.latency_ns(); });
+  StableSort(slow_, [](const v1::WriteSample& a, const v1::WriteSample& b) { return a.latency_ns() > b.latency_ns(); });
   if (slow_.size() > kSlowestKept) slow_.resize(kSlowestKept);
 }
 

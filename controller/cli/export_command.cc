@@ -4,9 +4,11 @@
 
 #include <array>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <ostream>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -99,6 +101,7 @@ const std::array kFormats = {
 
 std::vector<std::string> FormatNames() {
   std::vector<std::string> names;
+  names.reserve(std::size(kFormats));
   for (const Format& format : kFormats) names.emplace_back(format.name);
   return names;
 }
@@ -144,12 +147,13 @@ void PrintNotes(const RunIndex& index, const Format& format, const WriteFilter& 
                       " writes were moved to the start of the one before them, and their errors "
                       "widened: their host's clock stepped."));
   }
-  for (const auto& [number, host] : index.hosts()) {
-    if (!index.timeline().ToTimeline(number, 0)) {
-      note(absl::StrCat(host.label,
-                        ": no clock probe was answered; its writes stand where its clock was believed to "
-                        "be, and their error is not known."));
-    }
+  std::set<uint32_t> hosts;
+  for (const IndexedWriter& writer : index.writers()) hosts.insert(writer.host);
+  for (const uint32_t host : hosts) {
+    if (index.timeline().ToTimeline(host, 0)) continue;
+    note(absl::StrCat(index.hosts().at(host).label,
+                      ": no clock probe was answered; its writes stand where its clock was believed to be, and their "
+                      "error is not known."));
   }
 }
 

@@ -167,7 +167,7 @@ class Comparer {
 }  // namespace
 
 absl::StatusOr<v1::Comparison> Compare(const std::vector<SideInput>& sides, const CompareSettings& settings) {
-  if (const absl::Status comparable = CheckComparable(sides); !comparable.ok()) return comparable;
+  if (absl::Status comparable = CheckComparable(sides); !comparable.ok()) return comparable;
   return Comparer(sides, settings).Compare();
 }
 

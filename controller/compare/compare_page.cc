@@ -39,6 +39,7 @@ class RunSeconds {
 
   void Write(int limit, JsonWriter& json) const {
     std::vector<ThinColumn> columns;
+    columns.reserve(columns_.size());
     for (const auto& [name, values] : columns_) columns.push_back({values, name != "writes"});
     const auto rows = static_cast<int>(seconds_.size());
     const std::vector<int> kept = ThinRows(columns, rows, limit, {});

@@ -4,12 +4,14 @@
 #include <cstddef>
 #include <numeric>
 
+#include "common/stable_sort.h"
+
 namespace plimsoll {
 
 std::vector<double> HolmAdjusted(const std::vector<double>& p) {
   std::vector<size_t> order(p.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&p](size_t a, size_t b) { return p[a] < p[b]; });
+  StableSort(order, [&p](size_t a, size_t b) { return p[a] < p[b]; });
   std::vector<double> adjusted(p.size());
   double largest = 0;
   for (size_t i = 0; i < order.size(); ++i) {

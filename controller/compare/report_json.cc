@@ -163,9 +163,9 @@ std::string Trimmed(const std::string& what) {
 }  // namespace
 
 absl::StatusOr<Timestamp> ParseMoment(const std::string& text) {
-  const absl::Status wrong = absl::InvalidArgumentError(absl::StrCat("\"", text,
-                                                                     "\" is not a moment such as "
-                                                                     "2026-11-20T19:20:11.000000000Z"));
+  absl::Status wrong = absl::InvalidArgumentError(absl::StrCat("\"", text,
+                                                               "\" is not a moment such as "
+                                                               "2026-11-20T19:20:11.000000000Z"));
   constexpr absl::string_view kShape = "dddd-dd-ddTdd:dd:dd";
   if (text.size() < kShape.size() + 1 || text.back() != 'Z') return wrong;
   for (size_t i = 0; i < kShape.size(); ++i) {

@@ -46,6 +46,7 @@ std::string IntervalInWords(const v1::ComparedRow& row) {
 // "mean by 12 % (10 to 14 %), p99 by 30 % (20 to 41 %)".
 std::string Latencies(const std::vector<const v1::ComparedRow*>& rows) {
   std::vector<std::string> parts;
+  parts.reserve(rows.size());
   for (const v1::ComparedRow* row : rows) {
     parts.push_back(
         absl::StrCat(FigureName(row->figure()), " by ", ChangeInWords(row->ratio()), IntervalInWords(*row)));
@@ -63,6 +64,7 @@ std::string Listed(std::vector<std::string> names) {
 
 std::string Names(const std::vector<const v1::ComparedRow*>& rows) {
   std::vector<std::string> names;
+  names.reserve(rows.size());
   for (const v1::ComparedRow* row : rows) names.push_back(FigureName(row->figure()));
   return Listed(std::move(names));
 }
@@ -247,6 +249,7 @@ std::vector<std::string> LimitsInWords(const std::vector<SideInput>& sides, cons
   }
   if (!left_out.empty()) {
     std::vector<std::string> sizes;
+    sizes.reserve(left_out.size());
     for (const uint64_t size : left_out) sizes.push_back(FormatSizeForPeople(size));
     limits.push_back(absl::StrCat("Left out, since not every run measured it: ", absl::StrJoin(sizes, ", "), "."));
   }

@@ -50,32 +50,30 @@ absl::Status Compare(const Figures& figures, const v1::Frame& frame) {
   return absl::OkStatus();
 }
 
+// Number of the first write of a block of a frame that has writes in no block; 0: not known.
+uint64_t FirstSeq(const std::vector<TracedWrite>& block, const v1::Frame& frame) {
+  if (frame.first_seq() == 0) return 0;
+  if (block.front().start_ns == frame.first_start_ns()) return frame.first_seq();
+  const TracedWrite& last = block.back();
+  const bool is_end = last.start_ns + static_cast<int64_t>(last.latency_ns) == frame.last_end_ns();
+  if (!is_end || frame.latency().count() < block.size()) return 0;
+  return frame.first_seq() + frame.latency().count() - block.size();
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<BlockContents>> ReadFrameBlocks(const v1::Frame& frame, std::vector<TracedWrite>& scratch) {
   std::vector<BlockContents> blocks;
   Figures figures;
-  const uint64_t last_seq = frame.first_seq() + frame.latency().count() - 1;
-  const bool complete = frame.untraced_writes() == 0;
-  // Number of the next write, as long as that is known.
+  // Only then the numbers follow from the frame's first one.
+  const bool complete = frame.untraced_writes() == 0 && frame.first_seq() != 0;
   uint64_t next_seq = complete ? frame.first_seq() : 0;
   for (const std::string& block : frame.trace()) {
     scratch.clear();
     PLIMSOLL_RETURN_IF_ERROR(DecodeTrace(block, scratch));
     if (scratch.empty()) return Bad("an empty trace block");
     PLIMSOLL_RETURN_IF_ERROR(AddBlock(scratch, figures));
-    const TracedWrite& last = scratch.back();
-    uint64_t first_seq = next_seq;
-    if (!complete) {
-      first_seq = 0;
-      if (scratch.front().start_ns == frame.first_start_ns()) {
-        first_seq = frame.first_seq();
-      } else if (last.start_ns + static_cast<int64_t>(last.latency_ns) == frame.last_end_ns() &&
-                 frame.latency().count() >= scratch.size()) {
-        first_seq = last_seq + 1 - scratch.size();
-      }
-    }
-    blocks.push_back({scratch.size(), first_seq});
+    blocks.push_back({scratch.size(), complete ? next_seq : FirstSeq(scratch, frame)});
     if (complete) next_seq += scratch.size();
   }
   PLIMSOLL_RETURN_IF_ERROR(Compare(figures, frame));

@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/stable_sort.h"
 #include "common/status_macros.h"
 #include "common/units.h"
 
 namespace plimsoll {
 
-IntervalRows::IntervalRows(const Shape& shape, std::map<uint32_t, uint64_t> frames, Visit visit)
+IntervalRows::IntervalRows(const Shape& shape, const std::map<uint32_t, uint64_t>& frames, Visit visit)
     : shape_(shape), visit_(std::move(visit)) {
   for (const auto& [writer, count] : frames) lanes_[writer].frames_left = count;
 }
@@ -87,7 +88,7 @@ absl::Status IntervalRows::VisitBelow(int64_t second) {
 }
 
 absl::Status IntervalRows::VisitGroup(std::vector<Row>& group) {
-  std::stable_sort(group.begin(), group.end(), [](const Row& a, const Row& b) { return a.first < b.first; });
+  StableSort(group, [](const Row& a, const Row& b) { return a.first < b.first; });
   IntervalRow all;
   all.from_ns = INT64_MAX;
   all.to_ns = INT64_MIN;
@@ -114,8 +115,7 @@ absl::Status IntervalRows::Finish() {
     all.latency.Merge(row.latency);
   }
   PLIMSOLL_RETURN_IF_ERROR(visit_(all));
-  std::stable_sort(closing_.begin(), closing_.end(),
-                   [](const IntervalRow& a, const IntervalRow& b) { return a.from_ns < b.from_ns; });
+  StableSort(closing_, [](const IntervalRow& a, const IntervalRow& b) { return a.from_ns < b.from_ns; });
   for (const IntervalRow& row : closing_) PLIMSOLL_RETURN_IF_ERROR(visit_(row));
   closing_.clear();
   return absl::OkStatus();

@@ -40,7 +40,7 @@ class IntervalRows {
   };
 
   // `frames` tells how many frames each writer has in the step, by place: after so many it holds nothing up.
-  IntervalRows(const Shape& shape, std::map<uint32_t, uint64_t> frames, Visit visit);
+  IntervalRows(const Shape& shape, const std::map<uint32_t, uint64_t>& frames, Visit visit);
 
   // A frame of the writer, in the order in which they came. `closing_to_ns`: for a closing frame, the end of its last
   // write. Passes on what `visit` returns.

@@ -45,10 +45,13 @@ class TraceWriter {
     const uint64_t first_writer = index.hosts().size() + 1;
     for (uint32_t place = 0; place < index.writers().size(); ++place) tracks_.push_back(first_writer + place);
     open_until_ns_.assign(tracks_.size(), -1);
-    begin_.set_type(kSliceBegin);
-    begin_.add_category_iids(kCategory);
-    for (const uint64_t name : {kNumber, kLatency, kError}) begin_.add_debug_annotations()->set_name_iid(name);
-    end_.set_type(kSliceEnd);
+    for (perfetto::Packet* packet : {&begin_, &end_}) packet->set_trusted_packet_sequence_id(kSequence);
+    begin_.set_sequence_flags(kUsesNames);
+    perfetto::TrackEvent& begin = *begin_.mutable_track_event();
+    begin.set_type(kSliceBegin);
+    begin.add_category_iids(kCategory);
+    for (const uint64_t name : {kNumber, kLatency, kError}) begin.add_debug_annotations()->set_name_iid(name);
+    end_.mutable_track_event()->set_type(kSliceEnd);
   }
 
   absl::Status Begin() {
@@ -61,17 +64,14 @@ class TraceWriter {
     PLIMSOLL_RETURN_IF_ERROR(EndUntil(write.start_ns));
     // It reaches beyond the start of the next: ends there.
     if (open_until_ns_[write.writer] >= 0) PLIMSOLL_RETURN_IF_ERROR(PutEnd(write.writer, write.start_ns));
-    begin_.set_track_uuid(tracks_[write.writer]);
-    begin_.set_name_iid(NameOfStep(write.step, write.warmup));
-    begin_.mutable_debug_annotations(0)->set_uint_value(write.seq);
-    begin_.mutable_debug_annotations(1)->set_uint_value(write.latency_ns);
-    begin_.mutable_debug_annotations(2)->set_int_value(write.error_ns);
-    packet_.Clear();
-    packet_.set_timestamp(Stamp(write.start_ns));
-    packet_.set_trusted_packet_sequence_id(kSequence);
-    packet_.set_sequence_flags(kUsesNames);
-    *packet_.mutable_track_event() = begin_;
-    PLIMSOLL_RETURN_IF_ERROR(PutPacket());
+    begin_.set_timestamp(Stamp(write.start_ns));
+    perfetto::TrackEvent& event = *begin_.mutable_track_event();
+    event.set_track_uuid(tracks_[write.writer]);
+    event.set_name_iid(NameOfStep(write.step, write.warmup));
+    event.mutable_debug_annotations(0)->set_uint_value(write.seq);
+    event.mutable_debug_annotations(1)->set_uint_value(write.latency_ns);
+    event.mutable_debug_annotations(2)->set_int_value(write.error_ns);
+    PLIMSOLL_RETURN_IF_ERROR(PutPacket(begin_));
     const int64_t end_ns = write.start_ns + static_cast<int64_t>(write.latency_ns);
     open_until_ns_[write.writer] = end_ns;
     ends_.push({end_ns, write.writer});
@@ -89,17 +89,19 @@ class TraceWriter {
     }
   };
 
-  absl::Status PutPacket() {
+  absl::Status PutPacket(const perfetto::Packet& packet) {
     serialised_.clear();
     // Field `packet` of Trace: tag, length, contents.
-    const size_t bytes = packet_.ByteSizeLong();
+    const size_t bytes = packet.ByteSizeLong();
     serialised_.push_back(static_cast<char>(perfetto::Trace::kPacketFieldNumber << 3U | 2U));
     for (size_t left = bytes;; left >>= 7U) {
       const bool last = left < 0x80;
       serialised_.push_back(static_cast<char>(static_cast<uint8_t>((left & 0x7FU) | (last ? 0U : 0x80U))));
       if (last) break;
     }
-    packet_.AppendToString(&serialised_);
+    const size_t head = serialised_.size();
+    serialised_.resize(head + bytes);
+    packet.SerializeWithCachedSizesToArray(reinterpret_cast<uint8_t*>(serialised_.data() + head));
     return output_.Append(serialised_);
   }
 
@@ -116,12 +118,9 @@ class TraceWriter {
 
   absl::Status PutEnd(uint32_t writer, int64_t end_ns) {
     open_until_ns_[writer] = -1;
-    end_.set_track_uuid(tracks_[writer]);
-    packet_.Clear();
-    packet_.set_timestamp(Stamp(end_ns));
-    packet_.set_trusted_packet_sequence_id(kSequence);
-    *packet_.mutable_track_event() = end_;
-    return PutPacket();
+    end_.set_timestamp(Stamp(end_ns));
+    end_.mutable_track_event()->set_track_uuid(tracks_[writer]);
+    return PutPacket(end_);
   }
 
   // The timeline is the controller's CLOCK_MONOTONIC; the trace's clock shows the same. Beside it the calendar.
@@ -134,7 +133,7 @@ class TraceWriter {
       told->set_clock_id(clock);
       told->set_timestamp(Stamp(clock == kRealtime ? index_.run().wall_clock_ns() : index_.begin_ns()));
     }
-    return PutPacket();
+    return PutPacket(packet_);
   }
 
   absl::Status PutNames() {
@@ -155,7 +154,7 @@ class TraceWriter {
       add(NameOfStep(number, false), absl::StrCat("step ", number + 1, ": ", size), names.add_event_names());
       add(NameOfStep(number, true), absl::StrCat("warm-up ", number + 1, ": ", size), names.add_event_names());
     }
-    return PutPacket();
+    return PutPacket(packet_);
   }
 
   absl::Status PutTracks() {
@@ -167,14 +166,14 @@ class TraceWriter {
       descriptor.mutable_process()->set_pid(static_cast<int32_t>(track));
       descriptor.mutable_process()->set_process_name(Neutralise(host.label));
       descriptor.set_child_ordering(kOrderedByRank);
-      PLIMSOLL_RETURN_IF_ERROR(PutPacket());
+      PLIMSOLL_RETURN_IF_ERROR(PutPacket(packet_));
     }
     for (uint32_t place = 0; place < tracks_.size(); ++place) {
       const IndexedWriter& writer = index_.writers()[place];
       perfetto::TrackDescriptor& descriptor = NewTrack(tracks_[place], absl::StrCat("qm", writer.qm));
       descriptor.set_parent_uuid(host_tracks.at(writer.host));
       descriptor.set_sibling_order_rank(static_cast<int32_t>(writer.qm));
-      PLIMSOLL_RETURN_IF_ERROR(PutPacket());
+      PLIMSOLL_RETURN_IF_ERROR(PutPacket(packet_));
     }
     return absl::OkStatus();
   }
@@ -195,8 +194,9 @@ class TraceWriter {
   std::vector<int64_t> open_until_ns_;
   std::priority_queue<End> ends_;
   perfetto::Packet packet_;
-  perfetto::TrackEvent begin_;
-  perfetto::TrackEvent end_;
+  // Of slices; what is the same for all of them stays.
+  perfetto::Packet begin_;
+  perfetto::Packet end_;
   std::string serialised_;
 };
 

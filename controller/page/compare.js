@@ -2,23 +2,23 @@
 'use strict';
 
 plimsoll.page = (() => {
-  const { el, compareSummary: summary, compareDetail: detail } = plimsoll;
+  const {el, compareSummary: summary, compareDetail: detail} = plimsoll;
   const data = plimsoll.comparison.read();
   const main = document.getElementById('comparison');
-  const place = el('div', { id: 'block' });
+  const place = el('div', {id: 'block'});
   const links = el('ul');
-  const state = { block: null, charts: [], sweep: [] };
+  const state = {block: null, charts: [], sweep: []};
 
   const charts = () => state.charts.map((get) => get()).filter((chart) => chart !== null);
 
-  const nav = () => links.replaceChildren(...[...main.querySelectorAll('section')].map((section) =>
-    el('li', {}, el('a', { href: '#' + section.id }, section.querySelector('h2').textContent))));
+  const nav = () => links.replaceChildren(...[...main.querySelectorAll('section')].map(
+      (section) => el('li', {}, el('a', {href: '#' + section.id}, section.querySelector('h2').textContent))));
 
   const showBlock = (block) => {
     for (const chart of charts()) chart.destroy();
     const seconds = detail.seconds(block);
     const distribution = detail.distribution(block);
-    Object.assign(state, { block, charts: [seconds.chart, distribution.chart] });
+    Object.assign(state, {block, charts: [seconds.chart, distribution.chart]});
     const parts = [detail.figures(block, data), seconds.element, distribution.element];
     place.replaceChildren(...parts.filter((part) => part !== null));
     for (const chart of charts()) chart.draw();
@@ -26,20 +26,26 @@ plimsoll.page = (() => {
   };
 
   const chooser = () => {
-    const select = el('select', { id: 'block-chooser', change: () => showBlock(data.blocks[select.selectedIndex]) },
-      data.blocks.map((block) => el('option', {}, block.name)));
-    return el('div', { class: 'bar' }, el('label', { class: 'pick' }, 'Block size', select));
+    const select =
+        el('select', {id: 'block-chooser', change: () => showBlock(data.blocks[select.selectedIndex])},
+           data.blocks.map((block) => el('option', {}, block.name)));
+    return el('div', {class: 'bar'}, el('label', {class: 'pick'}, 'Block size', select));
   };
 
   const build = () => {
     document.getElementById('top').append(summary.heading(data));
     const sweep = summary.sweep(data);
     state.sweep = sweep.charts;
-    const parts = [el('nav', { class: 'parts', 'aria-label': 'Parts of this page' }, links), summary.findings(data), summary.sides(data),
-      summary.differences(data), sweep.element, data.blocks.length > 1 ? chooser() : null, place, summary.limits(data), summary.method(data)];
+    const parts = [
+      el('nav', {class: 'parts', 'aria-label': 'Parts of this page'}, links), summary.findings(data),
+      summary.sides(data), summary.differences(data), sweep.element, data.blocks.length > 1 ? chooser() : null, place,
+      summary.limits(data), summary.method(data)
+    ];
     main.replaceChildren(...parts.filter((part) => part !== null));
-    document.getElementById('foot').append(el('p', { class: 'soft' }, 'MB is 10\u2076 bytes. Latency is the time of the write call alone. Figures ' +
-      'of several runs are their geometric mean.'));
+    document.getElementById('foot').append(
+        el('p', {class: 'soft'},
+           'MB is 10\u2076 bytes. Latency is the time of the write call alone. Figures ' +
+               'of several runs are their geometric mean.'));
     for (const chart of sweep.charts) chart.draw();
     showBlock(data.blocks[0]);
   };
@@ -60,5 +66,5 @@ plimsoll.page = (() => {
   window.matchMedia('(prefers-color-scheme: dark)').addEventListener('change', restyle);
   window.addEventListener('beforeprint', () => paper(true));
   window.addEventListener('afterprint', () => paper(false));
-  return { data, charts, showBlock, state };
+  return {data, charts, showBlock, state};
 })();

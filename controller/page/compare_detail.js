@@ -2,7 +2,7 @@
 'use strict';
 
 plimsoll.compareDetail = (() => {
-  const { el, format, comparison: model } = plimsoll;
+  const {el, format, comparison: model} = plimsoll;
   const SVG = 'http://www.w3.org/2000/svg';
 
   const svg = (tag, attributes, text) => {
@@ -17,7 +17,8 @@ plimsoll.compareDetail = (() => {
     for (const step of [0.01, 0.02, 0.05, 0.1, 0.2, 0.5]) {
       if ((high - low) / step > most) continue;
       const marks = [];
-      for (let number = Math.ceil(low / step); number * step <= high; ++number) marks.push(Math.round(number * step * 100) / 100);
+      for (let number = Math.ceil(low / step); number * step <= high; ++number)
+        marks.push(Math.round(number * step * 100) / 100);
       return marks;
     }
     return [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100].filter((mark) => mark >= low && mark <= high);
@@ -26,60 +27,102 @@ plimsoll.compareDetail = (() => {
   // Each figure's ratio with its interval, on a logarithmic axis; what lies far outside is cut off at its edge.
   const ratios = (pair, first, minEffect) => {
     const rows = pair.rows.filter((row) => row.figure !== 'mb_per_second' && row.ratio > 0);
-    const ends = rows.flatMap((row) => [row.ratio, row.low, row.high]).filter((value) => value > 0 && Number.isFinite(value));
+    const ends =
+        rows.flatMap((row) => [row.ratio, row.low, row.high]).filter((value) => value > 0 && Number.isFinite(value));
     const reach = Math.min(Math.max(1.1, ...ends.map((value) => Math.max(value, 1 / value))) * 1.02, 50);
     const width = Math.min(760, Math.max(300, document.getElementById('comparison').clientWidth - 64));
     const left = 64;
     const right = 90;
     const step = 24;
     const base = step * rows.length + 6;
-    const at = (ratio) => left + (Math.log(Math.min(Math.max(ratio, 1 / reach), reach)) / Math.log(reach) + 1) / 2 * (width - left - right);
-    const picture = svg('svg', { viewBox: '0 0 ' + width + ' ' + (base + 22), width, height: base + 22, class: 'ratios', role: 'img',
-      'aria-label': 'Ratio of each figure, ' + pair.side + ' over ' + first + ', with its interval; the table has the figures' });
-    picture.append(svg('rect', { x: at(1 / (1 + minEffect)), y: 0, width: at(1 + minEffect) - at(1 / (1 + minEffect)), height: base, class: 'nothing-counts' }));
+    const at = (ratio) => left +
+        (Math.log(Math.min(Math.max(ratio, 1 / reach), reach)) / Math.log(reach) + 1) / 2 * (width - left - right);
+    const picture = svg('svg', {
+      viewBox: '0 0 ' + width + ' ' + (base + 22),
+      width,
+      height: base + 22,
+      class: 'ratios',
+      role: 'img',
+      'aria-label':
+          'Ratio of each figure, ' + pair.side + ' over ' + first + ', with its interval; the table has the figures'
+    });
+    picture.append(svg('rect', {
+      x: at(1 / (1 + minEffect)),
+      y: 0,
+      width: at(1 + minEffect) - at(1 / (1 + minEffect)),
+      height: base,
+      class: 'nothing-counts'
+    }));
     for (const mark of ratioMarks(1 / reach, reach, (width - left - right) / 50)) {
-      picture.append(svg('line', { x1: at(mark), x2: at(mark), y1: 0, y2: base, class: mark === 1 ? 'one' : 'mark' }),
-        svg('text', { x: at(mark), y: base + 16, class: 'value middle' }, String(mark)));
+      picture.append(
+          svg('line', {x1: at(mark), x2: at(mark), y1: 0, y2: base, class: mark === 1 ? 'one' : 'mark'}),
+          svg('text', {x: at(mark), y: base + 16, class: 'value middle'}, String(mark)));
     }
     rows.forEach((row, number) => {
       const y = step * number + 15;
-      const group = svg('g', { class: model.finding(row).tone });
+      const group = svg('g', {class: model.finding(row).tone});
       if ('low' in row) {
-        group.append(svg('line', { x1: at(row.low), x2: at(row.high === null ? reach : row.high), y1: y, y2: y, class: 'bound' }));
+        group.append(
+            svg('line', {x1: at(row.low), x2: at(row.high === null ? reach : row.high), y1: y, y2: y, class: 'bound'}));
       }
-      group.append(svg('circle', { cx: at(row.ratio), cy: y, r: 4.5, class: 'dot' }));
-      picture.append(svg('text', { x: left - 12, y: y + 4, class: 'name' }, model.FIGURES[row.figure].name), group,
-        svg('text', { x: width - right + 12, y: y + 4, class: 'value' }, model.change(row.ratio)));
+      group.append(svg('circle', {cx: at(row.ratio), cy: y, r: 4.5, class: 'dot'}));
+      picture.append(
+          svg('text', {x: left - 12, y: y + 4, class: 'name'}, model.FIGURES[row.figure].name), group,
+          svg('text', {x: width - right + 12, y: y + 4, class: 'value'}, model.change(row.ratio)));
     });
-    return el('figure', {}, el('figcaption', { class: 'soft' }, pair.side + ' over ' + first + ', with intervals of 95 %; within the grey ' +
-      format.fixed(minEffect * 100, 1) + ' % nothing counts'), picture);
+    return el(
+        'figure', {},
+        el('figcaption', {class: 'soft'},
+           pair.side + ' over ' + first + ', with intervals of 95 %; within the grey ' +
+               format.fixed(minEffect * 100, 1) + ' % nothing counts'),
+        picture);
   };
 
-  const table = (pair, first) => plimsoll.table(pair.side + ' against ' + first,
-    [{ title: 'Figure', head: true }, { title: first }, { title: pair.side }, { title: pair.side + ' / ' + first }, { title: '95 % interval' },
-      { title: 'adjusted p', help: 'how often chance would make such a difference among all tests of this comparison' },
-      { title: 'Finding', text: true }, { title: 'Remark', text: true }],
-    pair.rows.map((row) => {
-      const figure = model.FIGURES[row.figure];
-      const told = model.finding(row);
-      return [figure.name, figure.text(row.first), figure.text(row.second), model.ratioText(row.ratio), model.interval(row),
-        row.adjusted_p === undefined ? format.DASH : row.adjusted_p < 0.001 ? '< 0.001' : format.fixed(row.adjusted_p, 3),
-        el('span', { class: 'finding ' + told.tone }, told.sign + ' ' + told.name), row.reason];
-    }));
+  const table = (pair, first) => plimsoll.table(
+      pair.side + ' against ' + first,
+      [
+        {title: 'Figure', head: true}, {title: first}, {title: pair.side}, {title: pair.side + ' / ' + first},
+        {title: '95 % interval'},
+        {title: 'adjusted p', help: 'how often chance would make such a difference among all tests of this comparison'},
+        {title: 'Finding', text: true}, {title: 'Remark', text: true}
+      ],
+      pair.rows.map((row) => {
+        const figure = model.FIGURES[row.figure];
+        const told = model.finding(row);
+        return [
+          figure.name, figure.text(row.first), figure.text(row.second), model.ratioText(row.ratio), model.interval(row),
+          row.adjusted_p === undefined ? format.DASH :
+              row.adjusted_p < 0.001   ? '< 0.001' :
+                                         format.fixed(row.adjusted_p, 3),
+          el('span', {class: 'finding ' + told.tone}, told.sign + ' ' + told.name), row.reason
+        ];
+      }));
 
-  const figures = (block, { comparison }) => {
+  const figures = (block, {comparison}) => {
     const first = comparison.sides[0].label;
-    const parts = block.told.pairs.flatMap((pair) => [
-      comparison.sides.length > 2 ? el('h3', {}, pair.side + ' against ' + first) : null,
-      table(pair, first), ratios(pair, first, comparison.options.min_effect_percent / 100)]);
-    const runs = block.told.sides.flatMap((side, at) => side.runs.map((run, number) => [
-      comparison.sides[at].label + (side.runs.length > 1 ? number + 1 : ''), format.count(run.writes), format.count(run.seconds),
-      run.effective_seconds > 0 ? format.fixed(run.autocorrelation, 2) : format.DASH,
-      run.block_length > 0 ? format.count(run.block_length) : format.DASH,
-      run.effective_seconds > 0 ? format.fixed(run.effective_seconds, 0) : format.DASH]));
-    return plimsoll.section('figures', 'Figures', parts, plimsoll.tableBehind('Table: what each run can tell', () => plimsoll.table(
-      'What each run can tell', [{ title: 'Run', head: true }, { title: 'writes' }, { title: 'whole seconds' }, { title: 'autocorrelation' },
-        { title: 'block, s' }, { title: 'worth independent seconds' }], runs)));
+    const parts = block.told.pairs.flatMap(
+        (pair) =>
+            [comparison.sides.length > 2 ? el('h3', {}, pair.side + ' against ' + first) : null, table(pair, first),
+             ratios(pair, first, comparison.options.min_effect_percent / 100)]);
+    const runs = block.told.sides.flatMap(
+        (side, at) => side.runs.map(
+            (run, number) =>
+                [comparison.sides[at].label + (side.runs.length > 1 ? number + 1 : ''), format.count(run.writes),
+                 format.count(run.seconds),
+                 run.effective_seconds > 0 ? format.fixed(run.autocorrelation, 2) : format.DASH,
+                 run.block_length > 0 ? format.count(run.block_length) : format.DASH,
+                 run.effective_seconds > 0 ? format.fixed(run.effective_seconds, 0) : format.DASH]));
+    return plimsoll.section(
+        'figures', 'Figures', parts,
+        plimsoll.tableBehind(
+            'Table: what each run can tell',
+            () => plimsoll.table(
+                'What each run can tell',
+                [
+                  {title: 'Run', head: true}, {title: 'writes'}, {title: 'whole seconds'}, {title: 'autocorrelation'},
+                  {title: 'block, s'}, {title: 'worth independent seconds'}
+                ],
+                runs)));
   };
 
   // One figure of all runs, second by second.
@@ -89,14 +132,28 @@ plimsoll.compareDetail = (() => {
     const seconds = [...new Set(block.runs.flatMap((run) => run.second))].sort((a, b) => a - b);
     const lines = block.runs.map((run) => {
       const rows = new Map(run.second.map((second, row) => [second, run.columns[name][row]]));
-      return { name: run.name, color: run.color, dash: run.dash, values: seconds.map((second) => (rows.has(second) ? rows.get(second) : null)) };
+      return {
+        name: run.name,
+        color: run.color,
+        dash: run.dash,
+        values: seconds.map((second) => (rows.has(second) ? rows.get(second) : null))
+      };
     });
     const known = lines.some((line) => line.values.some((value) => value !== null));
     return new plimsoll.Chart({
-      name: figure.name + ' over time', range, x: known ? seconds.map((second) => second + 0.5) : [], xTitle: 'From the start', xTicks: plimsoll.timeTicks,
-      xText: (at) => format.elapsed(at - 0.5) + ' \u2013 ' + format.elapsed(at + 0.5), series: lines, log: log && !rate, height: 280,
-      yTitle: figure.name + (rate ? '' : ' of the writes of each second'), yTick: rate ? format.shortCount : format.shortTime,
-      yText: (value) => figure.text(value) + (rate ? ' ' + figure.name : ''), nothing: 'The reports do not tell this by second.',
+      name: figure.name + ' over time',
+      range,
+      x: known ? seconds.map((second) => second + 0.5) : [],
+      xTitle: 'From the start',
+      xTicks: plimsoll.timeTicks,
+      xText: (at) => format.elapsed(at - 0.5) + ' \u2013 ' + format.elapsed(at + 0.5),
+      series: lines,
+      log: log && !rate,
+      height: 280,
+      yTitle: figure.name + (rate ? '' : ' of the writes of each second'),
+      yTick: rate ? format.shortCount : format.shortTime,
+      yText: (value) => figure.text(value) + (rate ? ' ' + figure.name : ''),
+      nothing: 'The reports do not tell this by second.',
       thinned: block.runs.some((run) => run.thinned),
     });
   };
@@ -105,7 +162,7 @@ plimsoll.compareDetail = (() => {
     const last = Math.max(1, ...block.runs.flatMap((run) => run.second.map((second) => second + 1)));
     const range = new plimsoll.Range(0, last, (at) => format.elapsed(at, last < 10 ? 1 : 0), 0.5);
     const place = el('div');
-    const state = { chart: null, name: 'iops', log: true };
+    const state = {chart: null, name: 'iops', log: true};
     const show = () => {
       if (state.chart !== null) state.chart.destroy();
       state.chart = overTime(block, state.name, state.log, range);
@@ -113,23 +170,37 @@ plimsoll.compareDetail = (() => {
       if (place.isConnected) state.chart.draw();
     };
     const names = Object.keys(model.FIGURES);
-    const select = el('select', { change: () => {
-      state.name = names[select.selectedIndex];
-      show();
-    } }, names.map((name) => el('option', {}, model.FIGURES[name].name)));
-    const logSwitch = el('button', { type: 'button', class: 'switch', 'aria-pressed': 'true', click: () => {
-      state.log = !state.log;
-      logSwitch.setAttribute('aria-pressed', String(state.log));
-      show();
-    } }, 'Log axis for latencies');
+    const select =
+        el('select', {
+          change: () => {
+            state.name = names[select.selectedIndex];
+            show();
+          }
+        },
+           names.map((name) => el('option', {}, model.FIGURES[name].name)));
+    const logSwitch =
+        el('button', {
+          type: 'button',
+          class: 'switch',
+          'aria-pressed': 'true',
+          click: () => {
+            state.log = !state.log;
+            logSwitch.setAttribute('aria-pressed', String(state.log));
+            show();
+          }
+        },
+           'Log axis for latencies');
     show();
-    const element = plimsoll.section('seconds', 'Over time', el('div', { class: 'controls' }, el('label', { class: 'pick' }, 'Show', select), logSwitch,
-      range.toolbar('time')), place);
-    return { element, chart: () => state.chart };
+    const element = plimsoll.section(
+        'seconds', 'Over time',
+        el('div', {class: 'controls'}, el('label', {class: 'pick'}, 'Show', select), logSwitch, range.toolbar('time')),
+        place);
+    return {element, chart: () => state.chart};
   };
 
   // An axis on which every "nine" has the same width: 99.9 % is at 3.
-  const percentText = (nines) => parseFloat((100 - 100 * 10 ** -nines).toFixed(Math.max(0, Math.ceil(nines - 1.0001)) + 1)) + ' %';
+  const percentText = (nines) =>
+      parseFloat((100 - 100 * 10 ** -nines).toFixed(Math.max(0, Math.ceil(nines - 1.0001)) + 1)) + ' %';
 
   // The latency at each of the rising positions; null beyond the data.
   const atPercentiles = (run, positions) => {
@@ -146,7 +217,7 @@ plimsoll.compareDetail = (() => {
 
   const distribution = (block) => {
     const known = block.runs.filter((run) => run.count.length > 0);
-    if (known.length === 0) return { element: null, chart: () => null };
+    if (known.length === 0) return {element: null, chart: () => null};
     const most = Math.max(...known.map((run) => run.count.reduce((sum, one) => sum + one, 0)));
     const last = Math.max(1, Math.log10(most));
     const positions = [];
@@ -155,7 +226,11 @@ plimsoll.compareDetail = (() => {
     const marks = [0, Math.log10(2), 1, 2, 3, 4, 5, 6, 7, 8, 9].filter((mark) => mark <= last);
     const range = new plimsoll.Range(0, last, (at) => (at === last ? 'slowest' : percentText(at)), 0.25);
     const chart = new plimsoll.Chart({
-      name: 'Latency by percentile', x: positions, range, xTitle: 'Percentile', xText: (at) => percentText(at) + ' of the writes were not slower',
+      name: 'Latency by percentile',
+      x: positions,
+      range,
+      xTitle: 'Percentile',
+      xText: (at) => percentText(at) + ' of the writes were not slower',
       // Whole nines first: a label must neither hang over the edge nor touch another.
       xTicks: (from, to, pixels) => {
         const position = (at) => (at - from) / (to - from) * pixels;
@@ -164,14 +239,21 @@ plimsoll.compareDetail = (() => {
           const fits = position(at) >= 0 && position(at) < pixels - 28;
           if (fits && taken.every((other) => Math.abs(position(at) - position(other)) >= 62)) taken.push(at);
         }
-        return taken.sort((a, b) => a - b).map((at) => ({ v: at, label: percentText(at) }));
+        return taken.sort((a, b) => a - b).map((at) => ({v: at, label: percentText(at)}));
       },
-      series: known.map((run) => ({ name: run.name, color: run.color, dash: run.dash, values: atPercentiles(run, positions) })),
-      log: true, height: 300, yTitle: 'latency', yTick: format.shortTime, yText: format.time,
+      series: known.map(
+          (run) => ({name: run.name, color: run.color, dash: run.dash, values: atPercentiles(run, positions)})),
+      log: true,
+      height: 300,
+      yTitle: 'latency',
+      yTick: format.shortTime,
+      yText: format.time,
     });
-    const element = plimsoll.section('distribution', 'Latency distribution', el('div', { class: 'controls' }, range.toolbar('percentiles')), chart.element);
-    return { element, chart: () => chart };
+    const element = plimsoll.section(
+        'distribution', 'Latency distribution', el('div', {class: 'controls'}, range.toolbar('percentiles')),
+        chart.element);
+    return {element, chart: () => chart};
   };
 
-  return { figures, seconds, distribution };
+  return {figures, seconds, distribution};
 })();

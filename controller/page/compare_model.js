@@ -2,34 +2,34 @@
 'use strict';
 
 plimsoll.comparison = (() => {
-  const { format } = plimsoll;
+  const {format} = plimsoll;
   const COLUMNS = ['writes', 'latency_sum_ns', 'latency_max_ns', 'p50_ns', 'p99_ns', 'p99_9_ns', 'second'];
 
   // What is compared: how it is called, spelled, and whether more of it is better.
   const FIGURES = {
-    iops: { name: 'IO/s', text: format.rate },
-    mb_per_second: { name: 'MB/s', text: (value) => format.fixed(value, 2) },
-    avg: { name: 'mean', text: format.time },
-    p50: { name: 'p50', text: format.time },
-    p99: { name: 'p99', text: format.time },
-    p99_9: { name: 'p99.9', text: format.time },
-    max: { name: 'max', text: format.time },
+    iops: {name: 'IO/s', text: format.rate},
+    mb_per_second: {name: 'MB/s', text: (value) => format.fixed(value, 2)},
+    avg: {name: 'mean', text: format.time},
+    p50: {name: 'p50', text: format.time},
+    p99: {name: 'p99', text: format.time},
+    p99_9: {name: 'p99.9', text: format.time},
+    max: {name: 'max', text: format.time},
   };
 
   // What a finding is called, and the class of its colour.
   const FINDINGS = {
-    better: { name: 'better', sign: '\u25b2', tone: 'better' },
-    worse: { name: 'worse', sign: '\u25bc', tone: 'worse' },
-    small: { name: 'too small to count', sign: '\u2248', tone: 'unclear' },
-    not_clear: { name: 'not clear', sign: '?', tone: 'unclear' },
-    not_tested: { name: 'not tested', sign: format.DASH, tone: 'unclear' },
+    better: {name: 'better', sign: '\u25b2', tone: 'better'},
+    worse: {name: 'worse', sign: '\u25bc', tone: 'worse'},
+    small: {name: 'too small to count', sign: '\u2248', tone: 'unclear'},
+    not_clear: {name: 'not clear', sign: '?', tone: 'unclear'},
+    not_tested: {name: 'not tested', sign: format.DASH, tone: 'unclear'},
   };
 
   const finding = (row) => FINDINGS[row.finding] || FINDINGS.not_tested;
 
   // One run at one block size. Seconds count on through the repetitions of its step.
   const readRun = (packed, size, run) => {
-    const one = { ...run, thinned: false };
+    const one = {...run, thinned: false};
     for (const name of COLUMNS) one[name] = plimsoll.unpack(packed[name]);
     one.thinned = one.second.length < packed.of;
     one.from_ns = plimsoll.unpack(packed.from_ns);
@@ -47,17 +47,24 @@ plimsoll.comparison = (() => {
   };
 
   const read = () => {
-    const { comparison, block_sizes: packed } = plimsoll.readData();
-    const runs = comparison.sides.flatMap((side, number) => side.runs.map((run, at) => ({
-      name: side.runs.length === 1 ? side.label : side.label + (at + 1), side: number, run,
-      // Runs of a side share its colour.
-      color: 's' + (number % 8 + 1), dash: [null, [6, 3], [2, 2], [8, 3, 2, 3]][at % 4],
-    })));
-    const blocks = comparison.block_sizes.map((told, at) => ({
-      told, size: told.block_size_bytes, name: format.size(told.block_size_bytes),
-      runs: packed[at].runs.map((one, number) => readRun(one, told.block_size_bytes, runs[number])),
-    }));
-    return { comparison, runs, blocks };
+    const {comparison, block_sizes: packed} = plimsoll.readData();
+    const runs = comparison.sides.flatMap(
+        (side, number) => side.runs.map((run, at) => ({
+                                          name: side.runs.length === 1 ? side.label : side.label + (at + 1),
+                                          side: number,
+                                          run,
+                                          // Runs of a side share its colour.
+                                          color: 's' + (number % 8 + 1),
+                                          dash: [null, [6, 3], [2, 2], [8, 3, 2, 3]][at % 4],
+                                        })));
+    const blocks = comparison.block_sizes.map(
+        (told, at) => ({
+          told,
+          size: told.block_size_bytes,
+          name: format.size(told.block_size_bytes),
+          runs: packed[at].runs.map((one, number) => readRun(one, told.block_size_bytes, runs[number])),
+        }));
+    return {comparison, runs, blocks};
   };
 
   // "+12.3 %", or "3.4 times" where percent would be hard to read.
@@ -78,5 +85,5 @@ plimsoll.comparison = (() => {
     return row.high === null ? 'from ' + ratioText(low) : ratioText(low) + ' to ' + ratioText(row.high);
   };
 
-  return { read, change, ratioText, interval, finding, FIGURES };
+  return {read, change, ratioText, interval, finding, FIGURES};
 })();

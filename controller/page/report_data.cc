@@ -280,6 +280,7 @@ class PageData {
     add("nfs_execute_us", load.nfs_execute_ms(), 1'000);
     if (!load.nfs_retransmits().empty()) columns.push_back({"nfs_retransmits", ColumnOf(load.nfs_retransmits(), rows)});
     std::vector<ThinColumn> thin;
+    thin.reserve(columns.size());
     for (const Named& column : columns) thin.push_back({column.values, false});
     const std::vector<int> kept = ThinRows(thin, rows, Share(rows, load_rows_, limits_.load_rows), {});
     json_.BeginObject();

@@ -63,8 +63,9 @@ constexpr char kCriteria[] = R"(
 | `writes` | number of writes in the step | number |
 
 The comparison is `<`, `<=`, `>` or `>=`. A criterion must hold in every step, or, with a block size as in `p99@64k<20ms`, in
-every step with that block size. It is about all writers taken together (`@cluster`, the default), or must hold for each host
-(`@host`) or for each queue manager (`@qm`). Both kinds of `@` may stand together: `p99@host@64k<20ms`.
+every step with that block size. It is about all writers taken together (`@cluster`, the default), or must hold for each
+storage (`@storage`: the hosts that see one another's files), each host (`@host`) or each queue manager (`@qm`). Both kinds of
+`@` may stand together: `p99@host@64k<20ms`.
 )";
 
 std::string Code(const std::string& text) {

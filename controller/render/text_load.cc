@@ -27,7 +27,7 @@ void AddTable(const TextTable& table, std::vector<std::string>& lines) {
 
 // "+1.2 %", or a dash where there is nothing to compare with.
 std::string Change(double percent) {
-  const std::string text = FormatFixed(percent, 1);
+  std::string text = FormatFixed(percent, 1);
   if (text == kDash) return text;
   return absl::StrCat(text[0] == '-' || text == "0.0" ? "" : "+", text, " %");
 }

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "common/stable_sort.h"
 #include "common/units.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
@@ -72,12 +73,12 @@ std::string Counts(const v1::StallsReport& stalls) {
 std::vector<const v1::StallReport*> Longest(const v1::StallsReport& stalls) {
   std::vector<const v1::StallReport*> longest;
   for (const v1::StallReport& stall : stalls.stalls()) longest.push_back(&stall);
-  std::stable_sort(longest.begin(), longest.end(),
-                   [](const v1::StallReport* a, const v1::StallReport* b) { return a->length_ns() > b->length_ns(); });
+  StableSort(longest,
+             [](const v1::StallReport* a, const v1::StallReport* b) { return a->length_ns() > b->length_ns(); });
   longest.resize(std::min(longest.size(), kStallsShown));
   // Back into the order of time.
-  std::stable_sort(longest.begin(), longest.end(),
-                   [](const v1::StallReport* a, const v1::StallReport* b) { return a->offset_ns() < b->offset_ns(); });
+  StableSort(longest,
+             [](const v1::StallReport* a, const v1::StallReport* b) { return a->offset_ns() < b->offset_ns(); });
   return longest;
 }
 

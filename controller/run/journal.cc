@@ -24,6 +24,7 @@ constexpr uint32_t kMaxRecordBytes = uint32_t{64} << 20;
 struct RecordHeader {
   uint32_t length = 0;
   uint16_t format = 0;
+  uint16_t reserved = 0;  // zero: anything else is damage
   uint32_t crc = 0;
 };
 
@@ -45,6 +46,7 @@ RecordHeader ParseHeader(const unsigned char* data) {
   RecordHeader header;
   header.length = static_cast<uint32_t>(GetLittleEndian(data, 4));
   header.format = static_cast<uint16_t>(GetLittleEndian(data + 4, 2));
+  header.reserved = static_cast<uint16_t>(GetLittleEndian(data + 6, 2));
   header.crc = static_cast<uint32_t>(GetLittleEndian(data + 8, 4));
   return header;
 }
@@ -129,7 +131,7 @@ absl::StatusOr<JournalEnd> ReadRawJournal(
                                                         header.format, ", this plimsoll knows up to ", kJournalFormat,
                                                         ": use the version that wrote it, or a newer one"));
     }
-    if (header.length > kMaxRecordBytes || header.format == 0) {
+    if (header.length > kMaxRecordBytes || header.format == 0 || header.reserved != 0) {
       return absl::DataLossError(
           absl::StrCat(path, ": record ", end.records + 1, " at byte ", end.bytes, " is damaged"));
     }

@@ -132,7 +132,8 @@ class Options(harness.PlimsollTest):
             self.assertGreater(scope["warmup_writes"], 0)
 
     def test_traces_can_be_left_out(self):
-        on, off = (self.run_plan("--trace", mode, "--sync", "none", "--direct", "off", "--bsize", "64k", "--duration",
+        # Paced: at the page cache's full speed a busy machine may rightly call a run inconclusive.
+        on, off = (self.run_plan("--trace", mode, "--sync", "none", "--direct", "off", "--rate", "2000", "--duration",
                                  "300ms") for mode in ("on", "off"))
         scope = harness.cluster(off.report["steps"][0])
         self.assertEqual(scope["untraced_writes"], scope["writes"])

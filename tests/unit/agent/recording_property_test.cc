@@ -8,6 +8,7 @@
 
 #include "agent/log/writer_tally.h"
 #include "common/histogram.h"
+#include "common/stable_sort.h"
 #include "common/trace_codec.h"
 #include "tests/status_matchers.h"
 #include "tests/unit/agent/fake_env.h"
@@ -190,8 +191,7 @@ void CheckSlow(const Scenario& run, const std::vector<Sample>& truth, const Repe
   for (uint64_t seq = 1; seq <= truth.size(); ++seq) {
     if (truth[seq - 1].end_ns() >= run.tally.times.measured_start_ns()) by_latency.push_back(seq);
   }
-  std::stable_sort(by_latency.begin(), by_latency.end(),
-                   [&](uint64_t a, uint64_t b) { return truth[a - 1].latency_ns > truth[b - 1].latency_ns; });
+  StableSort(by_latency, [&](uint64_t a, uint64_t b) { return truth[a - 1].latency_ns > truth[b - 1].latency_ns; });
   by_latency.resize(std::min<size_t>(by_latency.size(), SlowestWrites::kKept));
   for (const uint64_t seq : by_latency) ASSERT_TRUE(told.contains(seq)) << seq;
 }

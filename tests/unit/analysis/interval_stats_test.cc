@@ -45,6 +45,7 @@ std::vector<IntervalRow> RowsOf(const SimRun& run, int64_t interval_ns) {
 
 std::vector<int64_t> EndsMs(const std::vector<IntervalRow>& rows) {
   std::vector<int64_t> ends;
+  ends.reserve(rows.size());
   for (const IntervalRow& row : rows) ends.push_back(row.end_ns / kNsPerMs);
   return ends;
 }

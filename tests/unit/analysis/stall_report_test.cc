@@ -198,6 +198,7 @@ TEST_F(StallReportTest, WhatPoorClocksLeaveOpenIsSaidInANote) {
 TEST_F(StallReportTest, OnlyTheLongestHundredAreListedInTheOrderOfTime) {
   run_.duration_ns = 60 * kNsPerSecond;
   std::vector<SimStall> stalls;
+  stalls.reserve(120);
   for (int64_t i = 0; i < 120; ++i) stalls.push_back({i * 500 * kMs, (i * 500 + 100 + i) * kMs});
   for (SimHost& host : run_.hosts) {
     for (SimWriter& writer : host.steps[0]) writer = Writer({});

@@ -13,6 +13,7 @@ namespace {
 // Seconds with so many writes of 1 ms each.
 std::vector<SecondFigures> Of(const std::vector<double>& writes) {
   std::vector<SecondFigures> seconds;
+  seconds.reserve(writes.size());
   for (const double n : writes) seconds.push_back({n, n * 1e6});
   return seconds;
 }

@@ -62,6 +62,30 @@ TEST(ClockFit, LetsTheBoundGrowWithTheSlewBeforeAndAfter) {
   }
 }
 
+// Probes each 100 ms; that at 2 s takes 600 ms, as where the host stands still. `step_ns`: by how much the clock jumps
+// then.
+ClockFit WithADelayedProbe(int64_t step_ns) {
+  ClockFit fit(500);
+  for (int64_t at_ns = 0; at_ns < 2 * kSecond; at_ns += 100 * kMs) fit.Add(Exchange(at_ns, 700));
+  fit.Add(Exchange(2 * kSecond, 700, 300 * kMs));
+  for (int64_t at_ns = 2'700 * kMs; at_ns < 5 * kSecond; at_ns += 100 * kMs) fit.Add(Exchange(at_ns, 700 + step_ns));
+  return fit;
+}
+
+TEST(ClockFit, IsNotMisledByOneDelayedProbe) {
+  const ClockOffset offset = WithADelayedProbe(0).OffsetAtLocal(2'300 * kMs);
+  // What the neighbours say, 400 ms away at most: half a round trip and 200 us of slew.
+  EXPECT_LE(offset.error_ns, 260'000);
+  EXPECT_LE(std::abs(offset.offset_ns - 700), offset.error_ns);
+}
+
+TEST(ClockFit, KeepsADelayedProbeWhereTheClockStepped) {
+  const int64_t step_ns = 200 * kMs;
+  const ClockOffset offset = WithADelayedProbe(step_ns).OffsetAtLocal(2'300 * kMs);
+  EXPECT_LE(std::abs(offset.offset_ns - 700), offset.error_ns);
+  EXPECT_LE(std::abs(offset.offset_ns - 700 - step_ns), offset.error_ns);
+}
+
 TEST(ClockFit, IgnoresAndCountsWhatContradictsItself) {
   ClockFit fit(500);
   fit.Add({1'000, 0, 0, 999});                            // back before it was sent

@@ -69,6 +69,7 @@ TEST(TraceMerge, GivesTheTotalOrderHoweverTracesAreCut) {
       ASSERT_THAT(merge.Next(1 + random() % 300, merged), IsOk());
     }
     std::vector<MergedWrite> wanted;
+    wanted.reserve(expected.size());
     for (const auto& [start, host, qm, place, latency] : expected) wanted.push_back({{start, latency}, host, qm});
     ASSERT_EQ(merged, wanted) << "seed " << kSeed << ", case " << i;
   }

@@ -216,6 +216,7 @@ SecondHistograms Histograms(size_t seconds, uint32_t shift, uint64_t seed) {
   SecondHistograms histograms;
   for (size_t i = 0; i < seconds; ++i) {
     std::vector<SecondHistograms::Bucket> buckets;
+    buckets.reserve(100);
     for (int write = 0; write < 100; ++write) buckets.push_back({static_cast<uint32_t>(normal(random)), 1});
     histograms.Add(buckets);
   }

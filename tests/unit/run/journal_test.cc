@@ -33,10 +33,14 @@ class JournalTest : public ::testing::Test {
     times_.clear();
     return ReadJournal(path_, [this](const v1::JournalRecord& record) { times_.push_back(record.time_ns()); });
   }
-  void Overwrite(std::streamoff offset, char byte) {
+  // Returns what was there.
+  char Overwrite(std::streamoff offset, char byte) {
     std::fstream file(path_, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(offset);
+    const char before = static_cast<char>(file.get());
     file.seekp(offset);
     file.put(byte);
+    return before;
   }
 
   testing::TempDirectory directory_;
@@ -52,6 +56,25 @@ TEST_F(JournalTest, GivesBackEveryRecordInOrder) {
   EXPECT_EQ(end->trailing_bytes, 0U);
   ASSERT_EQ(times_.size(), 100U);
   for (size_t i = 0; i < times_.size(); ++i) EXPECT_EQ(times_[i], static_cast<int64_t>(i));
+}
+
+TEST_F(JournalTest, TellsWhereEachRecordLiesSoThatPartsCanBeReadAgain) {
+  Write(100);
+  const auto parts = JournalParts::Open(path_);
+  ASSERT_THAT(parts, IsOk());
+  int records = 0;
+  const auto end = ReadRawJournal(path_, [&](const v1::JournalRecord& record, const RawRecord& raw) {
+    EXPECT_EQ(raw.payload, record.SerializeAsString());
+    std::string again;
+    EXPECT_THAT(parts->Read(raw.offset, raw.payload.size(), again), IsOk());
+    EXPECT_EQ(again, raw.payload);
+    ++records;
+  });
+  ASSERT_THAT(end, IsOk());
+  EXPECT_EQ(records, 100);
+  std::string beyond;
+  EXPECT_THAT(parts->Read(end->bytes - 1, 2, beyond), StatusIs(absl::StatusCode::kDataLoss, "shorter"));
+  EXPECT_FALSE(JournalParts::Open(path_ + "x").ok());
 }
 
 TEST_F(JournalTest, CutAtEveryByteGivesAWholePrefix) {
@@ -75,6 +98,18 @@ TEST_F(JournalTest, NamesTheRecordThatIsDamaged) {
   Overwrite(static_cast<std::streamoff>(std::filesystem::file_size(path_)) - 1, '!');
   EXPECT_THAT(Read(), StatusIs(absl::StatusCode::kDataLoss, "record 20"));
   EXPECT_EQ(times_.size(), 19U) << "what comes before the damage is still given";
+}
+
+TEST_F(JournalTest, SeesDamageInAnyByteOfAHeader) {
+  Write(1);
+  for (std::streamoff byte = 8; byte < 20; ++byte) {
+    const char before = Overwrite(byte, '!');
+    const auto end = Read();
+    // A longer record looks like one that was cut off.
+    EXPECT_TRUE(!end.ok() || end->trailing_bytes > 0) << "byte " << byte;
+    EXPECT_TRUE(times_.empty()) << "byte " << byte;
+    Overwrite(byte, before);
+  }
 }
 
 TEST_F(JournalTest, RefusesANewerFormat) {
