@@ -59,7 +59,6 @@ void ExportAndCompare(const std::string& path, const LargeFigures& wanted) {
   EXPECT_EQ(reported.count(), wanted.writes);
   auto stream = WriteStream::Open(**index, {});
   ASSERT_THAT(stream, IsOk());
-  LargeFigures found;
   std::vector<uint64_t> next_seq((*index)->writers().size(), 1);
   std::tuple<int64_t, uint32_t, uint64_t> last{INT64_MIN, 0, 0};
   std::vector<ExportedWrite> writes;
