@@ -106,7 +106,7 @@ void ClockFit::Add(const ClockExchange& exchange) {
     }
     return;
   }
-  if (kept_.size() == open_ + 1) DropDelayed();
+  DropDelayed();
   Settle(open_);
   if (kept_.size() >= max_kept_) Thin();
   open_ = kept_.size();
@@ -132,7 +132,6 @@ bool ClockFit::Stepped(const Kept& exchange) {
   return stepped;
 }
 
-// Looks at the exchange before the open one, whose both neighbours are final by now.
 void ClockFit::DropDelayed() {
   if (open_ < 2) return;
   const Kept& before = kept_[open_ - 2];

@@ -118,6 +118,7 @@ class ClockFit {
   static int64_t MiddleNs(const Kept& exchange) { return exchange.low_ns + WidthNs(exchange) / 2; }
   // Takes the exchange into the running intersection of its segment; true where it cannot be of that segment.
   bool Stepped(const Kept& exchange);
+  // Drops the exchange before the open one where it was delayed: both its neighbours are final.
   void DropDelayed();
   // Files the stretch between the two exchanges before `next` for ToLocal.
   void Settle(size_t next);

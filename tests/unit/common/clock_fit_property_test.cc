@@ -86,22 +86,29 @@ Trial SparseSteps(std::mt19937_64& random) {
   return trial;
 }
 
-// A step between any two neighbouring exchanges, none of which is delayed so that it would not be kept.
+// A step between any two neighbouring exchanges that are kept: none after one that was delayed, which may not be. Only
+// one whose round trip is more than twice that of the last one before it that was not delayed goes.
 Trial StepInEveryGap(std::mt19937_64& random) {
   const int64_t begin_ns = static_cast<int64_t>(random() % (1'000 * kSecond));
   SimulatedClock clock(begin_ns, AnyStep(random));
-  Network network = AnyNetwork(random);
-  network.tail_share = 0;
+  const Network network = AnyNetwork(random);
   Trial trial(clock);
   int64_t now_ns = begin_ns;
   int64_t at_ns = begin_ns;
+  int64_t undelayed_ns = INT64_MAX / 2;
   for (int i = 0; i < 60; ++i) {
     // Far enough that the exchange is over before the clock is driven on.
     Wander(trial.clock, at_ns, now_ns + kSecond, random);
     trial.exchanges.push_back(network.Probe(trial.clock, now_ns, random));
     trial.fit.Add(trial.exchanges.back());
+    const ClockExchange& exchange = trial.exchanges.back();
+    const int64_t round_trip_ns =
+        exchange.local_received_ns - exchange.local_sent_ns - (exchange.remote_sent_ns - exchange.remote_received_ns);
     at_ns += 1 + static_cast<int64_t>(random() % kSecond);
-    trial.clock.Step(at_ns, AnyStep(random));
+    if (round_trip_ns <= 2 * undelayed_ns) {
+      trial.clock.Step(at_ns, AnyStep(random));
+      undelayed_ns = round_trip_ns;
+    }
     now_ns = at_ns + 1 + static_cast<int64_t>(random() % kSecond);
   }
   return trial;
