@@ -264,6 +264,7 @@ class JournalMaker {
     }
     const int64_t intervals = (run_.duration_ns + run_.interval_ns - 1) / run_.interval_ns;
     std::vector<int64_t> sampled_seconds(run_.hosts.size());
+    std::vector<int64_t> pauses_told_ns(run_.hosts.size(), -run_.warmup_ns - run_.interval_ns);
     for (int64_t k = FloorDivide(-run_.warmup_ns, run_.interval_ns); k < intervals; ++k) {
       now_ns_ = measured_ns + (k + 1) * run_.interval_ns + 5 * kNsPerMs;
       for (uint32_t number = 0; number < run_.hosts.size(); ++number) {
@@ -278,14 +279,19 @@ class JournalMaker {
           *frames.add_frames() = cutter.Cut(k - within, static_cast<uint32_t>(within + 1), false);
         }
         const int64_t since_start_ns = (k + 1) * run_.interval_ns + run_.warmup_ns;
-        if (host.sample && since_start_ns / kNsPerSecond > sampled_seconds[number]) {
+        const bool sampled = host.sample && since_start_ns / kNsPerSecond > sampled_seconds[number];
+        if (sampled) {
           sampled_seconds[number] = since_start_ns / kNsPerSecond;
           v1::HostSample& sample = *frames.mutable_sample();
           sample = host.sample(step, since_start_ns);
           sample.set_step(step);
           sample.set_time_ns(start_ns + since_start_ns + host.clock_ahead_ns);
         }
-        AddPauses(step, number, measured_ns, (k - within) * run_.interval_ns, (k + 1) * run_.interval_ns, frames);
+        // Pauses come with the next sample; a host that tells nothing of its kernel has samples for them alone.
+        if (sampled || !host.sample) {
+          const int64_t until_ns = (k + 1) * run_.interval_ns;
+          AddPauses(step, number, measured_ns, std::exchange(pauses_told_ns[number], until_ns), until_ns, frames);
+        }
       }
       if ((k + 1) * run_.interval_ns % kNsPerSecond == 0) AddProbes(now_ns_);
     }
