@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -80,6 +81,30 @@ class SystemCalls(harness.PlimsollTest):
         _, _, measured = self.trace()
         self.assertEqual(set(self.steady(measured)), {"pwritev2"})
         self.assertLessEqual({call.name for call in measured}, {"pwritev2", "sched_yield"})
+
+    def test_of_two_writers_each_waits_on_a_cpu_of_its_own_and_is_free_from_its_first_write_on(self):
+        if len(os.sched_getaffinity(0)) < 2:
+            raise unittest.SkipTest("one CPU is nothing to choose from")
+        output = self.base / "strace"
+        agent = self.agent("alpha", wrap=system_calls.options(output))
+        self.run_plan("--hosts", agent.address, "--bsize", "96k", "--num-files", "2", "--duration", "1", "--qm", "2")
+        agent.signal(signal.SIGTERM)
+        self.assertEqual(agent.finish(), 0)
+        held = []
+        for name in ("qm1", "qm2"):
+            calls = system_calls.named(system_calls.threads(output), name)
+            blocks = [at for at, call in enumerate(calls) if call.name == "pwritev2" and
+                      system_calls.write_of(call).length == BLOCK_BYTES]
+            sets = [(at, re.search(r"\[(.*?)\]", call.arguments)[1].split()) for at, call in enumerate(calls)
+                    if call.name == "sched_setaffinity"]
+            (before, one), (after, back) = sets[:2]
+            self.assertTrue(before < blocks[0] < after < blocks[1], sets)
+            self.assertEqual(len(one), 1)
+            self.assertEqual({int(cpu) for cpu in back}, os.sched_getaffinity(0))
+            held.append(one)
+            between = [call.name for call in calls[blocks[1]:blocks[-1] + 1]]
+            self.assertEqual(set(between), {"pwritev2"})
+        self.assertNotEqual(*held)
 
     def test_a_pause_is_one_sleep_between_two_writes(self):
         _, _, measured = self.trace("--delay", "2ms")
