@@ -126,8 +126,10 @@ absl::StatusOr<std::vector<v1::CleanedDirectory>> CleanRunDirectories(const RunP
     const bool named = !run_id.empty() && entry.run_id() == run_id;
     if (!run_id.empty() && !named) continue;
     const bool own = entry.owner() == v1::RUN_DIRECTORY_OWNER_THIS_AGENT;
-    // What stays for good reasons is worth a word only where it was asked for.
-    if (!named && (!own || entry.kept() || entry.shared() || entry.in_use())) continue;
+    // What is nobody's to take here is another's to tell of; what stays for good reasons is worth a word only where it
+    // was asked for.
+    if (!own && !(named && entry.shared())) continue;
+    if (!named && (entry.kept() || entry.shared() || entry.in_use())) continue;
     if (right.may_continue) PLIMSOLL_RETURN_IF_ERROR(right.may_continue());
     v1::CleanedDirectory& done = cleaned.emplace_back();
     done.set_run_id(entry.run_id());
@@ -140,7 +142,9 @@ absl::StatusOr<std::vector<v1::CleanedDirectory>> CleanRunDirectories(const RunP
       continue;
     }
     const auto removed = RemoveHostDirectory(parent, entry.run_id(), entry.host_label(), right);
-    if (removed.ok()) {
+    if (absl::IsNotFound(removed.status())) {
+      cleaned.pop_back();  // another agent was first
+    } else if (removed.ok()) {
       done.set_removed_files(removed->files);
       done.set_removed_bytes(removed->bytes);
     } else {

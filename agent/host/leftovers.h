@@ -23,8 +23,8 @@ namespace plimsoll {
 std::vector<std::string> RemoveLeftoversBelow(int root_fd, const std::string& root, const std::string& agent_id);
 
 // Removes what `right` allows of the run directories that stand in `parent` itself: those of `run_id`, or all where that
-// is empty. One entry for each directory that was the remover's to take or that belongs to the named run, with the
-// reason where it stays.
+// is empty. One entry for each directory that is the remover's to take, with the reason where it stays; what is kept,
+// shared or in use is told of where its run was named.
 absl::StatusOr<std::vector<v1::CleanedDirectory>> CleanRunDirectories(const RunParent& parent,
                                                                       const std::string& run_id,
                                                                       const RemovalRight& right);

@@ -186,9 +186,16 @@ class Clean {
                                    Plural(removable), FormatSizeForPeople(bytes));
       return static_cast<int>(Exit::kOk);
     }
+    if (flags_.yes && !flags_.run_id.empty()) {
+      return PrintError(line_,
+                        absl::StrCat("nothing of run ", flags_.run_id,
+                                     " can be removed here: what is in use belongs to its run, and another agent's needs "
+                                     "that agent (its --name and --root)"),
+                        Exit::kWrong);
+    }
     line_.out << "Nothing of this can be removed here: what is in use belongs to its run, what was kept or is shared "
                  "needs --run ID,\nand another agent's needs that agent (its --name and --root).\n";
-    return static_cast<int>(flags_.yes && !flags_.run_id.empty() ? Exit::kWrong : Exit::kOk);
+    return static_cast<int>(Exit::kOk);
   }
 
   int Remove(const std::vector<size_t>& hosts) {
