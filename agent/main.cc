@@ -99,7 +99,8 @@ absl::StatusOr<v1::AgentLimits> Limits(const AgentFlags& flags) {
   limits.set_max_writers(flags.max_writers);
   if (!flags.max_bytes.empty()) {
     const auto bytes = ParseSize(flags.max_bytes);
-    if (!bytes.ok()) return absl::InvalidArgumentError(absl::StrCat("--max-bytes: ", std::string(bytes.status().message())));
+    if (!bytes.ok())
+      return absl::InvalidArgumentError(absl::StrCat("--max-bytes: ", std::string(bytes.status().message())));
     if (*bytes == 0) return absl::InvalidArgumentError("--max-bytes must be above 0; leave it out for no cap");
     limits.set_max_bytes(*bytes);
   }

@@ -12,20 +12,19 @@ namespace {
 absl::Status CheckBytes(const v1::AgentLimits& limits, const v1::LogWorkload& workload) {
   const uint64_t bytes = ExtentBytes(workload);
   if (limits.max_bytes() == 0 || bytes <= limits.max_bytes()) return absl::OkStatus();
-  return absl::OutOfRangeError(
-      absl::StrCat("the agent's --max-bytes is ", FormatSize(limits.max_bytes()), ", the plan asks for ",
-                   FormatCount(bytes), " bytes of extents (", workload.qm(), " x ", workload.num_files(), " x ",
-                   FormatSize(workload.file_size_bytes()),
-                   "): lower --qm, --num-files or --file-size, or start the agent with a larger --max-bytes"));
+  return absl::OutOfRangeError(absl::StrCat(
+      "the agent's --max-bytes is ", FormatSize(limits.max_bytes()), ", the plan asks for ", FormatCount(bytes),
+      " bytes of extents (", workload.qm(), " x ", workload.num_files(), " x ", FormatSize(workload.file_size_bytes()),
+      "): lower --qm, --num-files or --file-size, or start the agent with a larger --max-bytes"));
 }
 
 absl::Status CheckWriters(const v1::AgentLimits& limits, const v1::LogWorkload& workload) {
   const uint64_t threads = uint64_t{workload.qm()} + workload.cpu_load();
   if (limits.max_writers() == 0 || threads <= limits.max_writers()) return absl::OkStatus();
-  return absl::OutOfRangeError(absl::StrCat(
-      "the agent's --max-writers is ", limits.max_writers(), ", the plan asks for ", threads, " (", workload.qm(),
-      " writers and ", workload.cpu_load(),
-      " busy threads): lower --qm or --cpu-load, or start the agent with a larger --max-writers"));
+  return absl::OutOfRangeError(
+      absl::StrCat("the agent's --max-writers is ", limits.max_writers(), ", the plan asks for ", threads, " (",
+                   workload.qm(), " writers and ", workload.cpu_load(),
+                   " busy threads): lower --qm or --cpu-load, or start the agent with a larger --max-writers"));
 }
 
 }  // namespace

@@ -29,7 +29,8 @@ constexpr char kExtentEnd[] = ".LOG";
 constexpr size_t kExtentDigits = 7;
 
 bool AllDigits(const std::string& text) {
-  return std::all_of(text.begin(), text.end(), [](char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); });
+  return std::all_of(text.begin(), text.end(),
+                     [](char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); });
 }
 
 // "<prefix><seven digits>.LOG", as LogFiles names them.
@@ -230,8 +231,9 @@ absl::Status RemoveStaged(const RunParent& parent, const std::string& name, cons
   } else if (!absl::IsNotFound(opened.status())) {
     return opened.status();
   }
-  PLIMSOLL_RETURN_IF_ERROR(RemoveRunDirectory(
-      parent.fd, staged->run_id, absl::StrCat(parent.path == "/" ? "" : parent.path, "/", RunDirectoryName(staged->run_id))));
+  PLIMSOLL_RETURN_IF_ERROR(
+      RemoveRunDirectory(parent.fd, staged->run_id,
+                         absl::StrCat(parent.path == "/" ? "" : parent.path, "/", RunDirectoryName(staged->run_id))));
   return RemoveMarkerAndDirectory(parent.fd, name, host_fd.get(), std::move(marker), path);
 }
 

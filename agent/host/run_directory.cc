@@ -104,8 +104,7 @@ absl::Status RunDirectory::Publish() {
     if (absl::IsNotFound(run_fd.status())) continue;
     PLIMSOLL_RETURN_IF_ERROR(run_fd.status());
     run_fd_ = *std::move(run_fd);
-    const absl::Status renamed =
-        RenameToFree(parent_fd_.get(), staged_name_, run_fd_.get(), owner_.host_label, path_);
+    const absl::Status renamed = RenameToFree(parent_fd_.get(), staged_name_, run_fd_.get(), owner_.host_label, path_);
     if (absl::IsAlreadyExists(renamed)) {
       return absl::AlreadyExistsError(
           absl::StrCat(path_, " exists: another agent has this name in the run, or an earlier one left it"));
@@ -247,8 +246,8 @@ uint64_t RunDirectory::RemoveFiles(absl::Status& first) {
     if (status.ok() && faccessat(fd->get(), name.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) != 0) {
       status = PosixError("unlink", path, errno);
     } else if (status.ok() && !IsOurs(fd->get(), name, id)) {
-      status = absl::FailedPreconditionError(
-          absl::StrCat(path, " is not the file that this run made; it is left as it is"));
+      status =
+          absl::FailedPreconditionError(absl::StrCat(path, " is not the file that this run made; it is left as it is"));
     } else if (status.ok() && unlinkat(fd->get(), name.c_str(), 0) != 0) {
       status = PosixError("unlink", path, errno);
     }

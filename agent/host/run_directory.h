@@ -56,9 +56,9 @@ class RunDirectory {
   // Removes every file that CreateFile made, the marker, and the directories when they are empty (the run's own goes
   // with the last host). Returns how many files went, the marker not counted. Files that others put there, be it in
   // place of ours, stay, and are named in the error (FAILED_PRECONDITION). Nothing is removed through a link or a mount
-  // that was planted meanwhile (PERMISSION_DENIED). Goes on past a failure and returns the first one. Idempotent; what failed
-  // is tried again. The files should be closed before: NFS keeps an open file under another name, which then counts as
-  // somebody else's.
+  // that was planted meanwhile (PERMISSION_DENIED). Goes on past a failure and returns the first one. Idempotent; what
+  // failed is tried again. The files should be closed before: NFS keeps an open file under another name, which then
+  // counts as somebody else's.
   absl::StatusOr<uint64_t> Remove();
 
   // Leaves the files where they are, and says so in the marker, so that no later agent takes them for leftovers.

@@ -29,15 +29,15 @@ void CountFiles(int host_fd, const std::string& path, v1::RunDirectoryDescriptio
   size_t entries_left = kMaxCountedEntries;
   for (const DirectoryEntry& writer : *writers) {
     if (writer.kind != EntryKind::kDirectory || !IsWriterDirectory(writer.name)) continue;
-    const auto fd = OpenBeneath(host_fd, absl::StrCat(writer.name, "/active"), kOpenDirectory, MountRule::kMustStay, path);
+    const auto fd =
+        OpenBeneath(host_fd, absl::StrCat(writer.name, "/active"), kOpenDirectory, MountRule::kMustStay, path);
     if (!fd.ok()) continue;
     const auto entries = ListDirectory(fd->get(), path, entries_left);
     if (!entries.ok()) continue;
     entries_left -= entries->size();
     for (const DirectoryEntry& entry : *entries) {
       struct stat info{};
-      if (entry.kind != EntryKind::kFile ||
-          fstatat(fd->get(), entry.name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
+      if (entry.kind != EntryKind::kFile || fstatat(fd->get(), entry.name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
         continue;
       }
       of.set_files(of.files() + 1);

@@ -42,8 +42,8 @@ bool IsSameFile(int directory_fd, const std::string& name, int fd);
 // there, or is no directory any more.
 absl::Status RemoveRunDirectory(int parent_fd, const std::string& run_id, const std::string& run_path);
 
-// Renames the host's directory, of which `host_fd` is open, to a staging name in `parent_fd`, and tells that in `staged`.
-// FAILED_PRECONDITION where something else stands in its place.
+// Renames the host's directory, of which `host_fd` is open, to a staging name in `parent_fd`, and tells that in
+// `staged`. FAILED_PRECONDITION where something else stands in its place.
 absl::Status Withdraw(int parent_fd, int run_fd, int host_fd, const OwnerMarker& owner, const std::string& host_path,
                       std::string& staged);
 

@@ -187,11 +187,12 @@ class Clean {
       return static_cast<int>(Exit::kOk);
     }
     if (flags_.yes && !flags_.run_id.empty()) {
-      return PrintError(line_,
-                        absl::StrCat("nothing of run ", flags_.run_id,
-                                     " can be removed here: what is in use belongs to its run, and another agent's needs "
-                                     "that agent (its --name and --root)"),
-                        Exit::kWrong);
+      return PrintError(
+          line_,
+          absl::StrCat("nothing of run ", flags_.run_id,
+                       " can be removed here: what is in use belongs to its run, and another agent's needs "
+                       "that agent (its --name and --root)"),
+          Exit::kWrong);
     }
     line_.out << "Nothing of this can be removed here: what is in use belongs to its run, what was kept or is shared "
                  "needs --run ID,\nand another agent's needs that agent (its --name and --root).\n";
@@ -240,8 +241,10 @@ class Clean {
 
 int CleanMain(const CleanFlags& flags, CommandLine& line) {
   if (!flags.run_id.empty() && !IsRunId(flags.run_id)) {
-    return PrintError(line, absl::StrCat("--run ", flags.run_id, " is no run id: lower-case hexadecimal digits, as in plimsoll-<run id>"),
-                      Exit::kWrong);
+    return PrintError(
+        line,
+        absl::StrCat("--run ", flags.run_id, " is no run id: lower-case hexadecimal digits, as in plimsoll-<run id>"),
+        Exit::kWrong);
   }
   return Clean(flags, line).Execute();
 }
@@ -262,7 +265,8 @@ void AddCleanCommand(CLI::App& app, CommandLine& line) {
       ->type_name("ID");
   command->add_flag("--yes", flags->yes, "Remove what can be removed; without it nothing is touched");
   command->footer(
-      "Each agent removes only what carries its own id and is in use by nobody; of a shared directory only with --run.\n"
+      "Each agent removes only what carries its own id and is in use by nobody; of a shared directory only with "
+      "--run.\n"
       "Exit codes: 0 listed, or all of it removed; 2 wrong input, or nothing that --run names can be removed;\n"
       "3 interrupted; 4 an agent could not be asked, or something stays.\n"
       "Example:\n  plimsoll clean --hosts node[1-4] --dir /mnt/mqlog --yes");

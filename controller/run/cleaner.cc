@@ -31,8 +31,7 @@ void Prepare(Host& host, const v1::HostPlan& plan) {
 
 void HandleMessage(Host& host, CleanSession& session, const v1::AgentMessage& message) {
   if (message.has_fault() && session.status.ok()) {
-    session.status =
-        absl::Status(static_cast<absl::StatusCode>(message.fault().code()), message.fault().message());
+    session.status = absl::Status(static_cast<absl::StatusCode>(message.fault().code()), message.fault().message());
   }
   if (!message.has_prepared()) return;
   session.prepared = message.prepared();
@@ -130,9 +129,8 @@ std::vector<CleanAnswer> CleanHosts(Fleet& fleet, const std::vector<size_t>& ask
       const bool silent = now - session.last_heard > lease_ns;
       if (session.over || (!silent && events.interrupts() < 2)) continue;
       session.over = true;
-      session.status =
-          silent ? absl::UnavailableError(absl::StrCat("said nothing for ", FormatDuration(lease_ns)))
-                 : absl::CancelledError("interrupted");
+      session.status = silent ? absl::UnavailableError(absl::StrCat("said nothing for ", FormatDuration(lease_ns)))
+                              : absl::CancelledError("interrupted");
     }
   }
   std::vector<CleanAnswer> answers;

@@ -137,8 +137,9 @@ TEST(StagingName, IsReadBackAsWrittenAndByItsAgentAlone) {
   ASSERT_TRUE(staged.has_value());
   EXPECT_EQ(staged->run_id, "0a");
   EXPECT_EQ(staged->host_label, "node-1.example");
-  for (const char* name : {"", ".plimsoll-", ".plimsoll-test-agent-", ".plimsoll-test-agent-0a~1", ".plimsoll-test-agent-0a-~1",
-                           ".plimsoll-test-agent-xx-alpha~1", ".plimsoll-test-agent-0a-a/b~1", ".plimsoll-other-0a-alpha~1"}) {
+  for (const char* name :
+       {"", ".plimsoll-", ".plimsoll-test-agent-", ".plimsoll-test-agent-0a~1", ".plimsoll-test-agent-0a-~1",
+        ".plimsoll-test-agent-xx-alpha~1", ".plimsoll-test-agent-0a-a/b~1", ".plimsoll-other-0a-alpha~1"}) {
     EXPECT_FALSE(ParseStagingName(name, "test-agent").has_value()) << name;
   }
 }

@@ -139,7 +139,8 @@ TEST_F(LeftoversTest, LeavesFilesInAnExtentsPlaceThatTheRunDidNotWrite) {
   ASSERT_EQ(mkfifo((active + "S0000005.LOG").c_str(), 0600), 0);
   testing::WriteText(active + "S0000006.LOG", "");  // made, and not filled yet
   EXPECT_THAT(sandbox_->RemoveLeftovers(), IsEmpty());
-  for (const char* kept : {"S0000001.LOG", "S0000002.LOG", "notes.txt", "S0000003.LOG", "S0000004.LOG", "S0000005.LOG"}) {
+  for (const char* kept :
+       {"S0000001.LOG", "S0000002.LOG", "notes.txt", "S0000003.LOG", "S0000004.LOG", "S0000005.LOG"}) {
     EXPECT_TRUE(fs::exists(fs::symlink_status(active + kept))) << kept;
   }
   EXPECT_FALSE(fs::exists(active + "S0000000.LOG"));
@@ -183,7 +184,8 @@ TEST_F(LeftoversTest, LeavesStagedDirectoriesOfOthersAndOfThoseThatLive) {
   testing::WriteText(filled + "/notes.txt", "precious");
   fs::create_directory_symlink(other, temp_.Sub(FormatStagingName({kMine, "0d", {}, "alpha"}, 0)));
   EXPECT_THAT(sandbox_->RemoveLeftovers(), IsEmpty());
-  for (const std::string& path : {other, living + kMarker, filled + "/notes.txt"}) EXPECT_TRUE(fs::exists(path)) << path;
+  for (const std::string& path : {other, living + kMarker, filled + "/notes.txt"})
+    EXPECT_TRUE(fs::exists(path)) << path;
 }
 
 TEST_F(LeftoversTest, LeavesWhatHostsShare) {

@@ -88,7 +88,8 @@ TEST_F(PlantedTest, AnythingInPlaceOfAnExtentToComeIsNotOpened) {
   };
   for (const auto& plant : plants) {
     Plant(next, plant);
-    EXPECT_THAT(run_->CreateFile("qm1/active/S0000001.LOG", O_RDWR | O_TRUNC), StatusIs(StatusCode::kAlreadyExists, next));
+    EXPECT_THAT(run_->CreateFile("qm1/active/S0000001.LOG", O_RDWR | O_TRUNC),
+                StatusIs(StatusCode::kAlreadyExists, next));
   }
   EXPECT_FALSE(fs::exists(outside_ + "/new"));
 }
@@ -125,7 +126,8 @@ TEST_F(PlantedTest, AnotherDirectoryInPlaceOfTheHostsStays) {
   Begin();
   fs::rename(host_, root_ + "/moved");
   fs::create_directory(host_);
-  EXPECT_THAT(run_->Remove(), StatusIs(StatusCode::kFailedPrecondition, host_ + " is not the directory that this run made"));
+  EXPECT_THAT(run_->Remove(),
+              StatusIs(StatusCode::kFailedPrecondition, host_ + " is not the directory that this run made"));
   EXPECT_TRUE(fs::is_directory(host_));
 }
 

@@ -30,7 +30,8 @@ class StepBudgetTest : public ::testing::Test {
 TEST_F(StepBudgetTest, TakesStepsUpToTheCapAndNotOneMore) {
   // Each lasts a little longer than its time: a last write, the way of a message. That is not writing.
   for (int64_t i = 0; i < 3; ++i) EXPECT_THAT(Run(i * 20 * kSecond, 10 * kSecond + 5), IsOk());
-  EXPECT_THAT(Run(100 * kSecond, 1), StatusIs(StatusCode::kOutOfRange, "--max-duration is 30s, this session's writers wrote for 30s"));
+  EXPECT_THAT(Run(100 * kSecond, 1),
+              StatusIs(StatusCode::kOutOfRange, "--max-duration is 30s, this session's writers wrote for 30s"));
 }
 
 TEST_F(StepBudgetTest, StepsThatAreStoppedAndArmedAgainAddUp) {
