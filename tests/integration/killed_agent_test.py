@@ -25,8 +25,7 @@ class KilledAgent(harness.PlimsollTest):
             "strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call}", "-e",
             f"inject={call}:signal=KILL:when={number}"
         ])
-        run = self.start_run("--hosts", agent.address, "--duration", "100ms", "--file-size", "16k", "--num-files", "1",
-                             "--lease", "1s")
+        run = self.start_run("--hosts", agent.address, "--duration", "100ms", "--file-size", "16k", "--num-files", "1")
         run.finish()
         if harness.is_alive(agent.agent_pid):
             self.assertEqual(run.finish(), 0, run.err)
