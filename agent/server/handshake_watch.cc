@@ -57,7 +57,10 @@ std::string ReasonFor(const SSL& ssl, const Attempt& attempt) {
   return "it left during the TLS handshake";
 }
 
-// Sees every message; once the handshake is over it is not called any more.
+// Takes OnMessage's place when the handshake is over. Not a null pointer: OpenSSL looks once and calls twice.
+void IgnoreMessage(int, int, int, const void*, size_t, SSL*, void*) {}
+
+// Sees every message of the handshake.
 void OnMessage(int write_p, int /*version*/, int content_type, const void* buffer, size_t length, SSL* ssl,
                void* argument) {
   auto* attempt = static_cast<Attempt*>(argument);
@@ -72,7 +75,7 @@ void OnMessage(int write_p, int /*version*/, int content_type, const void* buffe
   if (SSL_is_init_finished(ssl) != 1) return;
   attempt->finished = true;
   // What follows is the session's data.
-  SSL_set_msg_callback(ssl, nullptr);
+  SSL_set_msg_callback(ssl, IgnoreMessage);
 }
 
 void OnNew(void* parent, void* /*ptr*/, CRYPTO_EX_DATA* data, int index, long /*argl*/, void* /*argp*/) {

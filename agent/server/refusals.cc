@@ -1,6 +1,5 @@
 #include "agent/server/refusals.h"
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 
 namespace plimsoll {
@@ -8,12 +7,21 @@ namespace {
 
 constexpr char kOthers[] = "other peers";
 constexpr char kVarious[] = "various reasons";
-constexpr size_t kMaxTextBytes = 200;
+constexpr size_t kMaxTextBytes = 400;
 
 }  // namespace
 
 std::string PlainText(const std::string& text) {
-  return absl::CHexEscape(text.substr(0, kMaxTextBytes));
+  std::string plain;
+  for (const char c : text.substr(0, kMaxTextBytes)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && byte < 0x7f) {
+      plain.push_back(c);
+    } else {
+      absl::StrAppend(&plain, "\\x", absl::Hex(byte, absl::kZeroPad2));
+    }
+  }
+  return plain;
 }
 
 bool Refusals::TakeLine(MonotonicNs now) {

@@ -49,7 +49,7 @@ class Refusals {
   int lines_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-// Without anything that could disturb a log: control characters and what is not ASCII as escapes, at most 200 bytes.
+// Without anything that could disturb a log: control characters and what is not ASCII as escapes, at most 400 bytes.
 std::string PlainText(const std::string& text);
 
 }  // namespace plimsoll

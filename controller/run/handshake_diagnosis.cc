@@ -85,7 +85,18 @@ class Dialled {
 struct Seen {
   bool tls = false;  // the other side answered in TLS
   int alert = -1;    // the first alert that it sent
+  CertificateFacts certificate;
 };
+
+// Notes what the certificate says: one that is refused is not kept by OpenSSL.
+int OnVerify(int good, X509_STORE_CTX* store) {
+  auto* ssl = static_cast<SSL*>(X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()));
+  auto* seen = static_cast<Seen*>(SSL_get_app_data(ssl));
+  if (X509* certificate = X509_STORE_CTX_get0_cert(store); certificate != nullptr) {
+    seen->certificate = FactsOf(*certificate);
+  }
+  return good;
+}
 
 void OnMessage(int write_p, int /*version*/, int content_type, const void* buffer, size_t length, SSL* /*ssl*/,
                void* argument) {
@@ -124,7 +135,7 @@ SslContextPtr MakeContext(const TlsIdentity& identity, bool with_identity) {
     if (SSL_CTX_add_extra_chain_cert(context.get(), link) != 1) X509_free(link);
   }
   ERR_clear_error();
-  SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
+  SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, OnVerify);
   return context;
 }
 
@@ -143,16 +154,7 @@ bool Drive(SSL* ssl, const Dialled& dialled, const Step& step) {
   }
 }
 
-std::string NamesOf(SSL* ssl) {
-  const X509Ptr certificate(SSL_get1_peer_certificate(ssl));
-  if (certificate == nullptr) return "nobody";
-  const CertificateFacts facts = FactsOf(*certificate);
-  return facts.names.empty() ? "nobody" : absl::StrJoin(facts.names, ", ");
-}
-
-std::string WhyAgentIsNotTrusted(SSL* ssl, const Target& target, long verified) {
-  const X509Ptr certificate(SSL_get1_peer_certificate(ssl));
-  const CertificateFacts facts = certificate == nullptr ? CertificateFacts() : FactsOf(*certificate);
+std::string WhyAgentIsNotTrusted(const CertificateFacts& facts, const Target& target, long verified) {
   switch (verified) {
     case X509_V_ERR_CERT_HAS_EXPIRED:
       return absl::StrCat("not trusted: the agent's certificate expired on ", FormatDay(facts.not_after_s));
@@ -161,7 +163,8 @@ std::string WhyAgentIsNotTrusted(SSL* ssl, const Target& target, long verified) 
                           " on: is a clock wrong?");
     case X509_V_ERR_HOSTNAME_MISMATCH:
     case X509_V_ERR_IP_ADDRESS_MISMATCH:
-      return absl::StrCat("not trusted: the agent's certificate is for ", NamesOf(ssl), ", not for ", target.host);
+      return absl::StrCat("not trusted: the agent's certificate is for ",
+                          facts.names.empty() ? "nobody" : absl::StrJoin(facts.names, ", "), ", not for ", target.host);
     case X509_V_ERR_INVALID_PURPOSE:
       return "not trusted: the agent's certificate is not for a server (extended key usage)";
     case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
@@ -177,23 +180,41 @@ std::string WhyAgentIsNotTrusted(SSL* ssl, const Target& target, long verified) 
   }
 }
 
-std::string WhyAgentRefuses(int alert, const TlsIdentity& identity) {
-  const std::string text = SSL_alert_desc_string_long(alert);
-  switch (alert) {
-    case SSL_AD_UNKNOWN_CA:
-    case SSL_AD_DECRYPT_ERROR:
-      return absl::StrCat("not trusted: the agent does not know the CA of this controller's certificate (", text,
-                          "); it is of ", identity.certificate.issuer);
-    case SSL_AD_CERTIFICATE_EXPIRED:
-      return identity.certificate.not_after_s <= std::time(nullptr)
-                 ? absl::StrCat("not trusted: this controller's certificate expired on ",
-                                FormatDay(identity.certificate.not_after_s))
-                 : std::string("not trusted: for the agent this controller's certificate has expired: is a clock wrong?");
-    case SSL_AD_UNSUPPORTED_CERTIFICATE:
-      return "not trusted: this controller's certificate is not for a client (extended key usage)";
-    default:
-      return absl::StrCat("not trusted: the agent refused this controller: ", text);
+// What is wrong with our own certificate in our own CA's eyes; X509_V_OK for nothing.
+int JudgeOurselves(SSL_CTX& context) {
+  const std::unique_ptr<X509_STORE_CTX, OpenSslFree<X509_STORE_CTX_free>> judge(X509_STORE_CTX_new());
+  STACK_OF(X509)* chain = nullptr;
+  SSL_CTX_get_extra_chain_certs(&context, &chain);
+  if (judge == nullptr || X509_STORE_CTX_init(judge.get(), SSL_CTX_get_cert_store(&context),
+                                              SSL_CTX_get0_certificate(&context), chain) != 1) {
+    return X509_V_OK;
   }
+  X509_STORE_CTX_set_purpose(judge.get(), X509_PURPOSE_SSL_CLIENT);
+  X509_verify_cert(judge.get());
+  ERR_clear_error();
+  return X509_STORE_CTX_get_error(judge.get());
+}
+
+// An agent ends the connection when it has seen our certificate. gRPC sends no alert then: what the certificate says
+// itself is the next best thing.
+std::string WhyAgentRefuses(int alert, SSL_CTX& context, const TlsIdentity& identity) {
+  const CertificateFacts& ours = identity.certificate;
+  if (ours.not_after_s <= std::time(nullptr)) {
+    return absl::StrCat("not trusted: this controller's certificate (--tls-cert) expired on ",
+                        FormatDay(ours.not_after_s));
+  }
+  if (!ours.client_auth) {
+    return "not trusted: this controller's certificate (--tls-cert) is not for a client (extended key usage)";
+  }
+  const std::string told =
+      alert < 0 ? "" : absl::StrCat(" (it says: ", std::string(SSL_alert_desc_string_long(alert)), ")");
+  if (const int error = JudgeOurselves(context); error != X509_V_OK) {
+    return absl::StrCat("not trusted: the agent refused this controller's certificate", told,
+                        "; it is not good for the CA in --tls-ca either: ", X509_verify_cert_error_string(error),
+                        ", its issuer is ", ours.issuer);
+  }
+  return absl::StrCat("not trusted: the agent refused this controller's certificate", told,
+                      ": its log says why; is its --tls-ca this one, and is its clock right?");
 }
 
 // Whether what listens there begins to speak HTTP/2 without TLS.
@@ -229,6 +250,7 @@ std::string DiagnoseHandshake(const std::string& address, const AgentTrust& trus
   Seen seen;
   SSL_set_msg_callback(ssl.get(), OnMessage);
   SSL_set_msg_callback_arg(ssl.get(), &seen);
+  SSL_set_app_data(ssl.get(), &seen);
   if (tls) {
     X509_VERIFY_PARAM* checks = SSL_get0_param(ssl.get());
     if (X509_VERIFY_PARAM_set1_ip_asc(checks, target.host.c_str()) != 1) {
@@ -240,14 +262,16 @@ std::string DiagnoseHandshake(const std::string& address, const AgentTrust& trus
   if (!tls) return seen.tls ? kUseTls : "";
   if (!shaken) {
     const long verified = SSL_get_verify_result(ssl.get());
-    if (verified != X509_V_OK) return WhyAgentIsNotTrusted(ssl.get(), target, verified);
-    if (seen.alert >= 0) return WhyAgentRefuses(seen.alert, trust.identity());
-    return !seen.tls && SpeaksPlainly(target, deadline) ? kNoTls : "";
+    if (verified != X509_V_OK) return WhyAgentIsNotTrusted(seen.certificate, target, verified);
+    // In TLS 1.2 the agent has seen our certificate by now.
+    if (seen.tls) return WhyAgentRefuses(seen.alert, *context, trust.identity());
+    return SpeaksPlainly(target, deadline) ? kNoTls : "";
   }
   // In TLS 1.3 the agent looks at our certificate only now. If it likes it, HTTP/2's first frame comes.
   char first = 0;
   if (Drive(ssl.get(), dialled, [&] { return SSL_read(ssl.get(), &first, 1); })) return "";
-  return seen.alert >= 0 ? WhyAgentRefuses(seen.alert, trust.identity()) : "";
+  const bool ended = SteadyClock::now() < deadline;
+  return seen.alert >= 0 || ended ? WhyAgentRefuses(seen.alert, *context, trust.identity()) : "";
 }
 
 }  // namespace plimsoll
