@@ -99,7 +99,12 @@ std::string AlternativeName(const std::string& name) {
 absl::StatusOr<std::unique_ptr<CertificateAuthority>> CertificateAuthority::Create(int64_t now_s, int days) {
   KeyPtr key(EVP_EC_gen("P-256"));
   if (key == nullptr) return Failed("make a key");
-  const Contents contents{"Plimsoll CA",
+  // A name of its own, so that a message can tell one CA from another.
+  std::array<unsigned char, 4> tag{};
+  if (RAND_bytes(tag.data(), tag.size()) != 1) return Failed("make a name");
+  std::string name = "Plimsoll CA ";
+  for (const unsigned char byte : tag) absl::StrAppend(&name, absl::Hex(byte, absl::kZeroPad2));
+  const Contents contents{name,
                           now_s - kDaySeconds,
                           now_s + days * kDaySeconds,
                           {{NID_basic_constraints, "critical,CA:TRUE,pathlen:0"},
