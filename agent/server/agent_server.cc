@@ -1,7 +1,6 @@
 #include "agent/server/agent_server.h"
 
 #include <grpc/support/log.h>
-#include <grpcpp/resource_quota.h>
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/security/tls_credentials_options.h>
 #include <spdlog/spdlog.h>
@@ -9,8 +8,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <ctime>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -23,14 +22,6 @@ namespace {
 
 // From the first byte to the end of TLS and to HTTP/2's first frame.
 constexpr int kHandshakeTimeoutMs = 10'000;
-// Without a call. A controller always has one open, or is about to ask again over a new connection.
-constexpr int kIdleTimeoutMs = 60'000;
-// A controller needs three: Describe, Session, SyncClock.
-constexpr int kMaxStreams = 8;
-// A plan for one host is some hundred bytes.
-constexpr int kMaxMessageBytes = 256 << 10;
-// What a connection may hold in all is far below this, so that gRPC never has to take a stream's memory away.
-constexpr size_t kMaxMemoryBytes = 256 << 20;
 // Descriptors that are never given to connections: logs, gRPC's own, a session's.
 constexpr rlim_t kSpareDescriptors = 128;
 
@@ -86,48 +77,34 @@ absl::StatusOr<ServerSetup> PrepareServer(const ServerOptions& options) {
   return setup;
 }
 
-absl::Status AgentServer::StartGrpc(const ServerSetup& setup, grpc::Service& service) {
-  std::shared_ptr<grpc::ServerCredentials> credentials = grpc::InsecureServerCredentials();
-  if (setup.tls()) {
-    PLIMSOLL_ASSIGN_OR_RETURN(identity_,
-                              ReloadingIdentity::Start(setup.options.tls, setup.identity,
-                                                       [](ReloadingIdentity::Level level, const std::string& line) {
-                                                         level == ReloadingIdentity::Level::kInfo
-                                                             ? spdlog::info("{}", line)
-                                                             : spdlog::warn("{}", line);
-                                                       }));
-    // TLS 1.2 is the lowest version that these credentials know.
-    grpc::experimental::TlsServerCredentialsOptions tls(identity_->provider());
-    tls.watch_root_certs();
-    tls.watch_identity_key_cert_pairs();
-    tls.set_cert_request_type(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
-    credentials = grpc::experimental::TlsServerCredentials(tls);
-    credentials->SetAuthMetadataProcessor(std::make_shared<CallerCheck>(setup.options.allow, refusals_));
-  }
-  grpc::ServerBuilder builder;
-  builder.RegisterService(&service);
-  builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
-  builder.SetResourceQuota(grpc::ResourceQuota("agent").Resize(kMaxMemoryBytes));
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreams);
-  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeTimeoutMs);
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleTimeoutMs);
-  // Without the probe a connection's receive window stays at 64 KiB.
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
-  acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
-      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, credentials);
-  server_ = builder.BuildAndStart();
-  if (server_ == nullptr) return absl::UnavailableError("gRPC cannot start a server");
-  return absl::OkStatus();
+absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> AgentServer::MakeCredentials(const ServerSetup& setup) {
+  if (!setup.tls()) return grpc::InsecureServerCredentials();
+  PLIMSOLL_ASSIGN_OR_RETURN(identity_, ReloadingIdentity::Start(setup.options.tls, setup.identity,
+                                                                [](ReloadingIdentity::Level level, const std::string& line) {
+                                                                  level == ReloadingIdentity::Level::kInfo
+                                                                      ? spdlog::info("{}", line)
+                                                                      : spdlog::warn("{}", line);
+                                                                }));
+  // TLS 1.2 is the lowest version that these credentials know.
+  grpc::experimental::TlsServerCredentialsOptions tls(identity_->provider());
+  tls.watch_root_certs();
+  tls.watch_identity_key_cert_pairs();
+  tls.set_cert_request_type(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+  std::shared_ptr<grpc::ServerCredentials> credentials = grpc::experimental::TlsServerCredentials(tls);
+  credentials->SetAuthMetadataProcessor(std::make_shared<CallerCheck>(setup.options.allow, refusals_));
+  return credentials;
 }
 
-absl::StatusOr<std::unique_ptr<AgentServer>> AgentServer::Start(const ServerSetup& setup, grpc::Service& service,
+absl::StatusOr<std::unique_ptr<AgentServer>> AgentServer::Start(const ServerSetup& setup,
+                                                                v1::Agent::CallbackService& service,
                                                                 const Clock& clock) {
   gpr_set_log_function(LogForGrpc);
   auto server = std::unique_ptr<AgentServer>(new AgentServer);
   PLIMSOLL_ASSIGN_OR_RETURN(std::unique_ptr<Listener> listener, Listener::Open(setup.address));
   server->refusals_ =
       std::make_shared<Refusals>(clock, [](const std::string& line) { spdlog::warn("{}", PlainText(line)); });
-  PLIMSOLL_RETURN_IF_ERROR(server->StartGrpc(setup, service));
+  PLIMSOLL_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ServerCredentials> credentials, server->MakeCredentials(setup));
+  server->slots_ = std::make_unique<ConnectionSlots>(service, credentials, server->refusals_, kHandshakeTimeoutMs);
 
   Doorkeeper::Options door;
   door.limits = FittingLimits();
@@ -136,22 +113,14 @@ absl::StatusOr<std::unique_ptr<AgentServer>> AgentServer::Start(const ServerSetu
   door.clock = &clock;
   AgentServer* raw = server.get();
   door.let_in = [raw, tls = setup.tls()](const Peer& peer, UniqueFd socket) {
-    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
-    connection.listener_fd = -1;
-    connection.fd = socket.Release();
-    if (tls) {
-      const HandshakeWatch watch(peer, raw->refusals_, kHandshakeTimeoutMs);
-      raw->acceptor_->HandleNewConnection(&connection);
-    } else {
-      raw->acceptor_->HandleNewConnection(&connection);
-    }
+    std::optional<HandshakeWatch> watch;
+    if (tls) watch.emplace(peer, raw->refusals_, kHandshakeTimeoutMs);
+    raw->slots_->Take(peer, std::move(socket));
   };
   if (!setup.tls() && setup.address.local()) {
     door.uids = {0, geteuid()};
-    server->refusing_ = RefusingServer::Start(absl::StrCat(
-        "not trusted: without TLS this agent serves root and its own user (uid ", geteuid(), ") alone"));
-    if (server->refusing_ == nullptr) return absl::UnavailableError("gRPC cannot start a server");
-    door.turn_away = [raw](UniqueFd socket) { raw->refusing_->Take(std::move(socket)); };
+    door.not_trusted = absl::StrCat("not trusted: without TLS this agent serves root and its own user (uid ", geteuid(),
+                                    ") alone");
   }
   const int64_t now_s = std::time(nullptr);
   if (setup.tls() && setup.identity.certificate.not_after_s <= now_s) {
@@ -164,7 +133,6 @@ absl::StatusOr<std::unique_ptr<AgentServer>> AgentServer::Start(const ServerSetu
 
 AgentServer::~AgentServer() {
   doorkeeper_.reset();
-  if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now() + std::chrono::milliseconds(200));
 }
 
 }  // namespace plimsoll

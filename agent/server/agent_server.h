@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "agent/server/connection_slots.h"
 #include "agent/server/doorkeeper.h"
 #include "agent/server/listen_address.h"
 #include "agent/server/refusals.h"
-#include "agent/server/refusing_server.h"
 #include "agent/server/reloading_identity.h"
 #include "common/clock.h"
 #include "common/tls/identity.h"
@@ -40,13 +40,13 @@ struct ServerSetup {
 // wrong, and the text names it.
 absl::StatusOr<ServerSetup> PrepareServer(const ServerOptions& options);
 
-// A gRPC server behind a Doorkeeper. Three ways in: with TLS, those whose certificate CallerCheck lets pass; without, on
+// gRPC behind a Doorkeeper. Three ways in: with TLS, those whose certificate CallerCheck lets pass; without, on
 // this host alone, root and the agent's own user; or, with --insecure, everybody.
 class AgentServer {
  public:
   // Listens, and answers with `service`. Both references outlive the server. UNAVAILABLE: cannot listen.
-  static absl::StatusOr<std::unique_ptr<AgentServer>> Start(const ServerSetup& setup, grpc::Service& service,
-                                                            const Clock& clock);
+  static absl::StatusOr<std::unique_ptr<AgentServer>> Start(const ServerSetup& setup,
+                                                            v1::Agent::CallbackService& service, const Clock& clock);
   // Ends every call that is still open.
   ~AgentServer();
   AgentServer(const AgentServer&) = delete;
@@ -57,14 +57,12 @@ class AgentServer {
 
  private:
   AgentServer() = default;
-  absl::Status StartGrpc(const ServerSetup& setup, grpc::Service& service);
+  absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeCredentials(const ServerSetup& setup);
 
   std::shared_ptr<Refusals> refusals_;
   std::unique_ptr<ReloadingIdentity> identity_;
-  std::unique_ptr<RefusingServer> refusing_;
-  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
-  std::unique_ptr<grpc::Server> server_;
-  std::unique_ptr<Doorkeeper> doorkeeper_;  // hands over to the servers above
+  std::unique_ptr<ConnectionSlots> slots_;
+  std::unique_ptr<Doorkeeper> doorkeeper_;  // hands over to the slots
 };
 
 }  // namespace plimsoll

@@ -1,8 +1,8 @@
 #include "agent/server/doorkeeper.h"
 
 #include <fcntl.h>
+#include <linux/tcp.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstddef>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -86,6 +87,7 @@ void Doorkeeper::Run() {
       }
     }
     DropOldSilent();
+    for (const Open& each : open_) CheckUse(each);
     options_.refusals->Tick();
   }
 }
@@ -144,9 +146,24 @@ void Doorkeeper::DropOldSilent() {
     Refuse(silent_.front().peer, absl::StrCat("it said nothing for ", options_.limits.silent_ns / kNsPerSecond, " s"));
     silent_.pop_front();
   }
+  turned_away_.erase(std::remove_if(turned_away_.begin(), turned_away_.end(),
+                                    [&](const auto& each) { return each->Over(now); }),
+                     turned_away_.end());
 }
 
 void Doorkeeper::HearOut(int descriptor) {
+  const auto known = std::find_if(open_.begin(), open_.end(),
+                                  [&](const Open& each) { return each.descriptor == descriptor; });
+  if (known != open_.end() && InodeOf(descriptor) == known->inode) {
+    CheckUse(*known);
+    return;
+  }
+  const auto refusal = std::find_if(turned_away_.begin(), turned_away_.end(),
+                                    [&](const auto& each) { return each->descriptor() == descriptor; });
+  if (refusal != turned_away_.end()) {
+    if (!(*refusal)->Hear()) turned_away_.erase(refusal);
+    return;
+  }
   const auto found = std::find_if(silent_.begin(), silent_.end(),
                                   [&](const Silent& each) { return each.socket.get() == descriptor; });
   if (found == silent_.end()) return;
@@ -169,16 +186,35 @@ void Doorkeeper::HearOut(int descriptor) {
   }
 }
 
-void Doorkeeper::CountOpen(std::vector<Open>& open) {
-  open.erase(std::remove_if(open.begin(), open.end(),
-                            [](const Open& each) { return InodeOf(each.descriptor) != each.inode; }),
-             open.end());
+void Doorkeeper::CountOpen() {
+  open_.erase(std::remove_if(open_.begin(), open_.end(),
+                             [](const Open& each) { return InodeOf(each.descriptor) != each.inode; }),
+              open_.end());
+}
+
+void Doorkeeper::CheckUse(const Open& open) {
+  if (InodeOf(open.descriptor) != open.inode) return;
+  tcp_info info{};
+  socklen_t length = sizeof(info);
+  if (getsockopt(open.descriptor, IPPROTO_TCP, TCP_INFO, &info, &length) != 0 ||
+      length < offsetof(tcp_info, tcpi_bytes_received) + sizeof(info.tcpi_bytes_received)) {
+    return;
+  }
+  const Limits& limits = options_.limits;
+  const auto seconds = static_cast<uint64_t>((options_.clock->Now() - open.since) / kNsPerSecond);
+  const uint64_t allowed = limits.received_bytes + seconds * limits.received_bytes_per_second +
+                           info.tcpi_bytes_acked / limits.received_share;
+  if (info.tcpi_bytes_received <= allowed) return;
+  Refuse(open.peer, absl::StrCat("it sends more than a controller has to say (", limits.received_bytes, " bytes and ",
+                                 limits.received_bytes_per_second, " a second)"));
+  // All connections are taken on this thread: the descriptor is still this one's. gRPC sees its end.
+  shutdown(open.descriptor, SHUT_RDWR);
 }
 
 bool Doorkeeper::CheckRoom(const Silent& silent) {
-  CountOpen(open_);
+  CountOpen();
   const auto of_one = static_cast<size_t>(
-      std::count_if(open_.begin(), open_.end(), [&](const Open& each) { return each.who == silent.peer.who; }));
+      std::count_if(open_.begin(), open_.end(), [&](const Open& each) { return each.peer.who == silent.peer.who; }));
   if (open_.size() < options_.limits.open && (silent.peer.loopback || of_one < options_.limits.open_of_one)) return true;
   Refuse(silent.peer, open_.size() < options_.limits.open
                           ? absl::StrCat("it has ", of_one, " connections, the most for one address")
@@ -202,18 +238,30 @@ bool Doorkeeper::CheckUser(Silent& silent) {
   }
   if (silent.uid_known && options_.uids.count(silent.uid) > 0) return true;
   Refuse(silent.peer, why);
-  CountOpen(turned_away_);
-  if (turned_away_.size() < options_.limits.turned_away) {
-    const int descriptor = silent.socket.get();
-    turned_away_.push_back({descriptor, InodeOf(descriptor), silent.peer.who});
-    options_.turn_away(std::move(silent.socket));
-  }
+  TurnAway(std::move(silent));
   return false;
+}
+
+void Doorkeeper::TurnAway(Silent silent) {
+  // Beyond so many, a connection is closed without a word.
+  if (turned_away_.size() >= options_.limits.turned_away) return;
+  auto refusal =
+      std::make_unique<SpokenRefusal>(std::move(silent.socket), options_.not_trusted, options_.clock->Now());
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.fd = refusal->descriptor();
+  if (!refusal->Hear() || epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, refusal->descriptor(), &event) != 0) return;
+  turned_away_.push_back(std::move(refusal));
 }
 
 void Doorkeeper::LetIn(Silent silent) {
   const int descriptor = silent.socket.get();
-  open_.push_back({descriptor, InodeOf(descriptor), silent.peer.who});
+  open_.push_back({descriptor, InodeOf(descriptor), silent.peer, options_.clock->Now()});
+  // Each time that something comes; what it is, gRPC reads.
+  epoll_event event{};
+  event.events = EPOLLIN | EPOLLET;
+  event.data.fd = descriptor;
+  epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor, &event);
   options_.let_in(silent.peer, std::move(silent.socket));
 }
 

@@ -15,6 +15,7 @@
 #include "agent/server/listener.h"
 #include "agent/server/peer.h"
 #include "agent/server/refusals.h"
+#include "agent/server/spoken_refusal.h"
 #include "common/clock.h"
 #include "common/unique_fd.h"
 #include "common/units.h"
@@ -29,13 +30,18 @@ class Doorkeeper {
  public:
   struct Limits {
     // Connections that have been let in and are still open: in all, and of one address other than loopback.
-    size_t open = 64;
-    size_t open_of_one = 16;
+    size_t open = 32;
+    size_t open_of_one = 8;
     // Connections of users that may not come in, which are told so; further ones are closed without a word.
-    size_t turned_away = 16;
+    size_t turned_away = 8;
     // Connections that have not said anything yet. One more pushes out the oldest.
     size_t silent = 64;
     int64_t silent_ns = 10 * kNsPerSecond;
+    // What one connection may send: so much at once, so much a second, and an eighth of what the agent sent it. A
+    // controller sends some 2 KiB a second, and 1/500 of what it receives. (Not counted on Unix sockets.)
+    uint64_t received_bytes = 2 << 20;
+    uint64_t received_bytes_per_second = 32 << 10;
+    uint64_t received_share = 8;
   };
   struct Options {
     Limits limits;
@@ -44,9 +50,10 @@ class Doorkeeper {
     std::set<uid_t> uids;
     std::shared_ptr<Refusals> refusals;
     const Clock* clock = nullptr;
-    // Both take over the descriptor, on the doorkeeper's thread. The second is for connections of users that may not.
+    // What a user that may not come in is told.
+    std::string not_trusted;
+    // Takes over the descriptor, on the doorkeeper's thread.
     std::function<void(const Peer& peer, UniqueFd socket)> let_in;
-    std::function<void(UniqueFd socket)> turn_away;
   };
 
   // Begins to take connections.
@@ -70,7 +77,8 @@ class Doorkeeper {
   struct Open {
     int descriptor;
     ino_t inode;
-    std::string who;
+    Peer peer;
+    MonotonicNs since;
   };
 
   void Run();
@@ -82,7 +90,10 @@ class Doorkeeper {
   bool CheckRoom(const Silent& silent);
   void LetIn(Silent silent);
   void DropOldSilent();
-  static void CountOpen(std::vector<Open>& open);
+  void CountOpen();
+  // Ends a connection that sends too much: gRPC looks at a message's length only when it has all of it.
+  void CheckUse(const Open& open);
+  void TurnAway(Silent silent);
   void Refuse(const Peer& peer, const std::string& reason);
 
   const std::unique_ptr<Listener> listener_;
@@ -93,7 +104,7 @@ class Doorkeeper {
   UniqueFd reserve_;
   std::deque<Silent> silent_;
   std::vector<Open> open_;
-  std::vector<Open> turned_away_;
+  std::vector<std::unique_ptr<SpokenRefusal>> turned_away_;
   std::thread thread_;  // last: it uses all of the above
 };
 
