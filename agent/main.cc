@@ -153,9 +153,10 @@ int Main(int argc, char** argv) {
       ->type_name("ADDRESS");
   app.add_option("--name", flags.name, "This host's name in reports (default: the host name)")->type_name("NAME");
   AddTlsFlags(app, flags.server.tls);
-  app.add_option("--allow", flags.server.allow,
-                 "Name in the certificates of controllers that may use this agent; may be given several times (default: "
-                 "every controller's certificate of the CA)")
+  app.add_option(
+         "--allow", flags.server.allow,
+         "Name in the certificates of controllers that may use this agent; may be given several times (default: "
+         "every controller's certificate of the CA)")
       ->type_size(1)
       ->expected(1)
       ->take_all()

@@ -58,18 +58,18 @@ absl::StatusOr<ServerSetup> PrepareServer(const ServerOptions& options) {
   ServerSetup setup{options, {}, {}};
   PLIMSOLL_ASSIGN_OR_RETURN(setup.address, ResolveListenAddress(options.listen));
   if (setup.tls() && setup.address.is_unix()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--listen ", options.listen,
-        ": on a Unix socket the kernel says who is there; leave out --tls-ca, --tls-cert and --tls-key"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--listen ", options.listen,
+                     ": on a Unix socket the kernel says who is there; leave out --tls-ca, --tls-cert and --tls-key"));
   }
   if (!options.allow.empty() && !setup.tls()) {
     return absl::InvalidArgumentError("--allow names certificates: it needs --tls-ca, --tls-cert and --tls-key");
   }
   if (setup.exposed() && !options.insecure) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--listen ", options.listen,
-        ": anyone who reaches this address could write below the roots; give --tls-ca, --tls-cert and --tls-key, listen "
-        "on loopback or unix:PATH, or spell out --insecure"));
+    return absl::InvalidArgumentError(absl::StrCat("--listen ", options.listen,
+                                                   ": anyone who reaches this address could write below the roots; "
+                                                   "give --tls-ca, --tls-cert and --tls-key, listen "
+                                                   "on loopback or unix:PATH, or spell out --insecure"));
   }
   if (setup.tls()) {
     PLIMSOLL_ASSIGN_OR_RETURN(setup.identity, ReadTlsIdentity(options.tls));
@@ -79,12 +79,11 @@ absl::StatusOr<ServerSetup> PrepareServer(const ServerOptions& options) {
 
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> AgentServer::MakeCredentials(const ServerSetup& setup) {
   if (!setup.tls()) return grpc::InsecureServerCredentials();
-  PLIMSOLL_ASSIGN_OR_RETURN(identity_, ReloadingIdentity::Start(setup.options.tls, setup.identity,
-                                                                [](ReloadingIdentity::Level level, const std::string& line) {
-                                                                  level == ReloadingIdentity::Level::kInfo
-                                                                      ? spdlog::info("{}", line)
-                                                                      : spdlog::warn("{}", line);
-                                                                }));
+  PLIMSOLL_ASSIGN_OR_RETURN(
+      identity_, ReloadingIdentity::Start(
+                     setup.options.tls, setup.identity, [](ReloadingIdentity::Level level, const std::string& line) {
+                       level == ReloadingIdentity::Level::kInfo ? spdlog::info("{}", line) : spdlog::warn("{}", line);
+                     }));
   // TLS 1.2 is the lowest version that these credentials know.
   grpc::experimental::TlsServerCredentialsOptions tls(identity_->provider());
   tls.watch_root_certs();
@@ -119,8 +118,8 @@ absl::StatusOr<std::unique_ptr<AgentServer>> AgentServer::Start(const ServerSetu
   };
   if (!setup.tls() && setup.address.local()) {
     door.uids = {0, geteuid()};
-    door.not_trusted = absl::StrCat("not trusted: without TLS this agent serves root and its own user (uid ", geteuid(),
-                                    ") alone");
+    door.not_trusted =
+        absl::StrCat("not trusted: without TLS this agent serves root and its own user (uid ", geteuid(), ") alone");
   }
   const int64_t now_s = std::time(nullptr);
   if (setup.tls() && setup.identity.certificate.not_after_s <= now_s) {

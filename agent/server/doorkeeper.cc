@@ -146,14 +146,14 @@ void Doorkeeper::DropOldSilent() {
     Refuse(silent_.front().peer, absl::StrCat("it said nothing for ", options_.limits.silent_ns / kNsPerSecond, " s"));
     silent_.pop_front();
   }
-  turned_away_.erase(std::remove_if(turned_away_.begin(), turned_away_.end(),
-                                    [&](const auto& each) { return each->Over(now); }),
-                     turned_away_.end());
+  turned_away_.erase(
+      std::remove_if(turned_away_.begin(), turned_away_.end(), [&](const auto& each) { return each->Over(now); }),
+      turned_away_.end());
 }
 
 void Doorkeeper::HearOut(int descriptor) {
-  const auto known = std::find_if(open_.begin(), open_.end(),
-                                  [&](const Open& each) { return each.descriptor == descriptor; });
+  const auto known =
+      std::find_if(open_.begin(), open_.end(), [&](const Open& each) { return each.descriptor == descriptor; });
   if (known != open_.end() && InodeOf(descriptor) == known->inode) {
     CheckUse(*known);
     return;
@@ -164,8 +164,8 @@ void Doorkeeper::HearOut(int descriptor) {
     if (!(*refusal)->Hear()) turned_away_.erase(refusal);
     return;
   }
-  const auto found = std::find_if(silent_.begin(), silent_.end(),
-                                  [&](const Silent& each) { return each.socket.get() == descriptor; });
+  const auto found =
+      std::find_if(silent_.begin(), silent_.end(), [&](const Silent& each) { return each.socket.get() == descriptor; });
   if (found == silent_.end()) return;
   char first = 0;
   const ssize_t got = recv(descriptor, &first, 1, MSG_PEEK);
@@ -215,7 +215,8 @@ bool Doorkeeper::CheckRoom(const Silent& silent) {
   CountOpen();
   const auto of_one = static_cast<size_t>(
       std::count_if(open_.begin(), open_.end(), [&](const Open& each) { return each.peer.who == silent.peer.who; }));
-  if (open_.size() < options_.limits.open && (silent.peer.loopback || of_one < options_.limits.open_of_one)) return true;
+  if (open_.size() < options_.limits.open && (silent.peer.loopback || of_one < options_.limits.open_of_one))
+    return true;
   Refuse(silent.peer, open_.size() < options_.limits.open
                           ? absl::StrCat("it has ", of_one, " connections, the most for one address")
                           : absl::StrCat("this agent has ", open_.size(), " connections, the most that it takes"));
@@ -245,8 +246,7 @@ bool Doorkeeper::CheckUser(Silent& silent) {
 void Doorkeeper::TurnAway(Silent silent) {
   // Beyond so many, a connection is closed without a word.
   if (turned_away_.size() >= options_.limits.turned_away) return;
-  auto refusal =
-      std::make_unique<SpokenRefusal>(std::move(silent.socket), options_.not_trusted, options_.clock->Now());
+  auto refusal = std::make_unique<SpokenRefusal>(std::move(silent.socket), options_.not_trusted, options_.clock->Now());
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.fd = refusal->descriptor();

@@ -24,8 +24,8 @@ namespace plimsoll {
 
 // gRPC's own listener takes every connection, says nothing of who it was, and stops listening for ever when descriptors
 // run out. This one runs on a thread of its own. A connection waits here, costing a descriptor and nothing else, until
-// its first byte shows that it speaks what this agent speaks; then the number of open connections and, where `uids` says
-// so, the peer's user are looked at, and only then does gRPC see it.
+// its first byte shows that it speaks what this agent speaks; then the number of open connections and, where `uids`
+// says so, the peer's user are looked at, and only then does gRPC see it.
 class Doorkeeper {
  public:
   struct Limits {

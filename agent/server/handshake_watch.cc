@@ -107,8 +107,8 @@ void Register() {
 
 HandshakeWatch::HandshakeWatch(const Peer& peer, std::shared_ptr<Refusals> refusals, int limit_ms) {
   Register();
-  handing_over = new Attempt{peer, std::move(refusals), std::chrono::milliseconds(limit_ms), SteadyClock::now(), false,
-                             "", ""};
+  handing_over =
+      new Attempt{peer, std::move(refusals), std::chrono::milliseconds(limit_ms), SteadyClock::now(), false, "", ""};
 }
 
 HandshakeWatch::~HandshakeWatch() {

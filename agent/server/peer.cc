@@ -14,8 +14,8 @@ namespace {
 absl::StatusOr<SocketAddress> AddressOf(int socket, bool of_peer) {
   SocketAddress address;
   address.length = sizeof(address.storage);
-  const int failed =
-      of_peer ? getpeername(socket, address.get(), &address.length) : getsockname(socket, address.get(), &address.length);
+  const int failed = of_peer ? getpeername(socket, address.get(), &address.length)
+                             : getsockname(socket, address.get(), &address.length);
   if (failed != 0) return PosixError(of_peer ? "getpeername" : "getsockname", "", errno);
   return address;
 }

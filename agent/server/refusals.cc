@@ -70,8 +70,8 @@ void Refusals::Tick() {
   for (auto& [pair, sum] : sums_) {
     if (sum.untold == 0 || now - sum.last_told < kPeriodNs) continue;
     if (!TakeLine(now)) break;
-    print_(absl::StrCat("refused ", pair.first, " ", sum.untold, sum.untold == 1 ? " more time: " : " more times: ",
-                        pair.second));
+    print_(absl::StrCat("refused ", pair.first, " ", sum.untold,
+                        sum.untold == 1 ? " more time: " : " more times: ", pair.second));
     sum.untold = 0;
     sum.last_told = now;
   }

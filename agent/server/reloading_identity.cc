@@ -42,7 +42,7 @@ absl::Status ReloadingIdentity::Show(const std::string& text, UniqueFd& shown) {
 }
 
 absl::StatusOr<std::unique_ptr<ReloadingIdentity>> ReloadingIdentity::Start(const TlsPaths& paths, TlsIdentity identity,
-                                                                           Log log) {
+                                                                            Log log) {
   auto made = std::unique_ptr<ReloadingIdentity>(new ReloadingIdentity(paths, std::move(identity), std::move(log)));
   PLIMSOLL_RETURN_IF_ERROR(Show(made->current_.ca_pem, made->shown_ca_));
   PLIMSOLL_RETURN_IF_ERROR(
@@ -84,10 +84,10 @@ void ReloadingIdentity::Look() {
   if (status.ok() && found->ca_pem != current_.ca_pem) status = Show(found->ca_pem, shown_ca_);
   if (status.ok()) status = Show(absl::StrCat(found->cert_pem, "\n", found->key_pem), shown_identity_);
   if (!status.ok()) {
-    const std::string complaint = absl::StrCat("the TLS files have changed and are not good; the ones before stay in use: ",
-                                               std::string(status.message()));
-    // Once for each thing that is wrong, not twice a second. Files are often replaced one after the other: what is wrong
-    // only once is not told.
+    const std::string complaint = absl::StrCat(
+        "the TLS files have changed and are not good; the ones before stay in use: ", std::string(status.message()));
+    // Once for each thing that is wrong, not twice a second. Files are often replaced one after the other: what is
+    // wrong only once is not told.
     if (complaint == complaint_) return;
     complaint_ = complaint;
     log_(Level::kWarning, complaint);

@@ -16,7 +16,8 @@ namespace plimsoll {
 
 // gRPC's own provider takes whatever the files hold, a key that does not fit its certificate yet included, and then
 // refuses everybody. This one looks at the files every half second, and shows gRPC only what ReadTlsIdentity has found
-// good; until then the ones before stay in use. What gRPC reads are copies in memory, without a name on any file system.
+// good; until then the ones before stay in use. What gRPC reads are copies in memory, without a name on any file
+// system.
 class ReloadingIdentity {
  public:
   enum class Level { kInfo, kWarning };

@@ -80,9 +80,9 @@ bool SpokenRefusal::Take(unsigned char byte) {
   skip_ = size_t{header_[0]} << 16U | size_t{header_[1]} << 8U | header_[2];
   if (header_[3] != kHeaders || answered_) return true;
   answered_ = true;
-  const uint32_t stream = (uint32_t{header_[5]} << 24U | uint32_t{header_[6]} << 16U | uint32_t{header_[7]} << 8U |
-                           uint32_t{header_[8]}) &
-                          0x7fffffffU;
+  const uint32_t stream =
+      (uint32_t{header_[5]} << 24U | uint32_t{header_[6]} << 16U | uint32_t{header_[7]} << 8U | uint32_t{header_[8]}) &
+      0x7fffffffU;
   constexpr char kStatus200 = static_cast<char>(0x88);  // of HPACK's static table
   const std::string fields = std::string(1, kStatus200) + Header("content-type", "application/grpc") +
                              Header("grpc-status", "7") + Header("grpc-message", sentence_);

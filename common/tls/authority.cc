@@ -33,9 +33,8 @@ absl::StatusOr<std::string> TextOf(const BioPtr& bio, bool written) {
 absl::StatusOr<KeyAndCertificate> ToPem(EVP_PKEY& key, X509& certificate) {
   KeyAndCertificate pem;
   const BioPtr key_bio(BIO_new(BIO_s_mem()));
-  PLIMSOLL_ASSIGN_OR_RETURN(
-      pem.key_pem,
-      TextOf(key_bio, PEM_write_bio_PrivateKey(key_bio.get(), &key, nullptr, nullptr, 0, nullptr, nullptr) == 1));
+  PLIMSOLL_ASSIGN_OR_RETURN(pem.key_pem, TextOf(key_bio, PEM_write_bio_PrivateKey(key_bio.get(), &key, nullptr, nullptr,
+                                                                                  0, nullptr, nullptr) == 1));
   const BioPtr cert_bio(BIO_new(BIO_s_mem()));
   PLIMSOLL_ASSIGN_OR_RETURN(pem.cert_pem, TextOf(cert_bio, PEM_write_bio_X509(cert_bio.get(), &certificate) == 1));
   return pem;
@@ -89,8 +88,8 @@ absl::StatusOr<X509Ptr> Sign(const Contents& contents, EVP_PKEY& key, X509* issu
 
 std::string AlternativeName(const std::string& name) {
   std::array<unsigned char, sizeof(in6_addr)> address{};
-  const bool is_address = inet_pton(AF_INET, name.c_str(), address.data()) == 1 ||
-                          inet_pton(AF_INET6, name.c_str(), address.data()) == 1;
+  const bool is_address =
+      inet_pton(AF_INET, name.c_str(), address.data()) == 1 || inet_pton(AF_INET6, name.c_str(), address.data()) == 1;
   return absl::StrCat(is_address ? "IP:" : "DNS:", name);
 }
 

@@ -55,9 +55,9 @@ absl::Status CheckTlsPaths(const TlsPaths& paths) {
   if (paths.cert.empty()) missing.emplace_back("--tls-cert");
   if (paths.key.empty()) missing.emplace_back("--tls-key");
   if (missing.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("TLS needs --tls-ca, --tls-cert and --tls-key together: ",
-                                                 absl::StrJoin(missing, " and "), " ",
-                                                 missing.size() == 1 ? "is" : "are", " missing"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("TLS needs --tls-ca, --tls-cert and --tls-key together: ", absl::StrJoin(missing, " and "), " ",
+                   missing.size() == 1 ? "is" : "are", " missing"));
 }
 
 absl::StatusOr<TlsIdentity> ReadTlsIdentity(const TlsPaths& paths) {

@@ -74,7 +74,8 @@ void PrintResult(const TlsDirectory& directory, const std::vector<std::string>& 
           << ".key\n";
     }
     const std::string stem = TlsDirectory::FileStem(hosts.front());
-    const std::string listen = absl::StrContains(hosts.front(), ":") ? absl::StrCat("[", hosts.front(), "]") : hosts.front();
+    const std::string listen =
+        absl::StrContains(hosts.front(), ":") ? absl::StrCat("[", hosts.front(), "]") : hosts.front();
     out << "and start the agent there, for example on " << hosts.front() << ":\n  plimsoll-agent --root DIR --listen "
         << listen << ":7461 --tls-ca ca.crt --tls-cert " << stem << ".crt --tls-key " << stem << ".key --allow "
         << controller << '\n';
@@ -86,7 +87,8 @@ void PrintResult(const TlsDirectory& directory, const std::vector<std::string>& 
   }
   const std::string stem = TlsDirectory::FileStem(controller);
   out << " --dir DIR --tls-ca " << dir << "/ca.crt --tls-cert " << dir << '/' << stem << ".crt --tls-key " << dir << '/'
-      << stem << ".key\n\nKeep " << dir << "/ca.key where nobody else gets at it: whoever has it can make a controller.\n";
+      << stem << ".key\n\nKeep " << dir
+      << "/ca.key where nobody else gets at it: whoever has it can make a controller.\n";
 }
 
 int Init(const InitFlags& flags, CommandLine& line) {
@@ -123,7 +125,8 @@ void AddTlsCommand(CLI::App& app, CommandLine& line) {
   CLI::App* tls = app.add_subcommand("tls", "Make certificates for agents and controllers");
   tls->footer("Example:\n  plimsoll tls init certificates --hosts node[1-4]");
   auto flags = std::make_shared<InitFlags>();
-  CLI::App* init = tls->add_subcommand("init", "Make a private CA, a certificate for each host and one for the controller");
+  CLI::App* init =
+      tls->add_subcommand("init", "Make a private CA, a certificate for each host and one for the controller");
   init->add_option("DIR", flags->directory, "Directory for keys and certificates; with a CA in it, hosts are added")
       ->required();
   init->add_option("--hosts", flags->hosts, "Hosts, as in `plimsoll run`; ports do not matter: a,10.0.0.1,node[1-4]")

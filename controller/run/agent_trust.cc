@@ -19,8 +19,7 @@ absl::StatusOr<std::shared_ptr<const AgentTrust>> AgentTrust::Load(const TlsPath
 std::shared_ptr<grpc::ChannelCredentials> AgentTrust::MakeCredentials() const {
   grpc::experimental::TlsChannelCredentialsOptions options;
   options.set_certificate_provider(std::make_shared<grpc::experimental::StaticDataCertificateProvider>(
-      identity_.ca_pem,
-      std::vector<grpc::experimental::IdentityKeyCertPair>{{identity_.key_pem, identity_.cert_pem}}));
+      identity_.ca_pem, std::vector<grpc::experimental::IdentityKeyCertPair>{{identity_.key_pem, identity_.cert_pem}}));
   options.watch_root_certs();
   options.watch_identity_key_cert_pairs();
   options.set_verify_server_certs(true);

@@ -20,7 +20,8 @@ class AgentTrust {
 
   // A Unix socket needs no TLS: the kernel says who is there.
   bool TlsFor(const std::string& address) const { return with_tls_ && address.rfind("unix:", 0) != 0; }
-  // With TLS the agent's certificate must be of the CA and name the host that was dialled; TLS 1.2 is the lowest version.
+  // With TLS the agent's certificate must be of the CA and name the host that was dialled; TLS 1.2 is the lowest
+  // version.
   std::shared_ptr<grpc::ChannelCredentials> CredentialsFor(const std::string& address) const;
   // Empty without TLS.
   const TlsIdentity& identity() const { return identity_; }

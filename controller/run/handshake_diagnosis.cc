@@ -25,7 +25,8 @@ using SteadyClock = std::chrono::steady_clock;
 
 constexpr char kUseTls[] = "not trusted: the agent asks for TLS; give --tls-ca, --tls-cert and --tls-key";
 constexpr char kNoTls[] =
-    "not trusted: the agent speaks without TLS; start it with --tls-ca, --tls-cert and --tls-key, or leave them out here";
+    "not trusted: the agent speaks without TLS; start it with --tls-ca, --tls-cert and --tls-key, or leave them out "
+    "here";
 
 struct Target {
   std::string host;  // without brackets

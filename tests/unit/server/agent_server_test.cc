@@ -50,8 +50,7 @@ class AgentServerTest : public ::testing::Test {
   std::shared_ptr<grpc::ChannelCredentials> ClientOf(const CertificateAuthority& authority, const std::string& name) {
     const auto pair = *authority.Issue(name, CertificateAuthority::Role::kController, std::time(nullptr), 1);
     provider_ = std::make_shared<grpc::experimental::StaticDataCertificateProvider>(
-        authority.pem().cert_pem,
-        std::vector<grpc::experimental::IdentityKeyCertPair>{{pair.key_pem, pair.cert_pem}});
+        authority.pem().cert_pem, std::vector<grpc::experimental::IdentityKeyCertPair>{{pair.key_pem, pair.cert_pem}});
     grpc::experimental::TlsChannelCredentialsOptions options;
     options.set_certificate_provider(provider_);
     options.watch_root_certs();

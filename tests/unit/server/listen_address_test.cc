@@ -17,7 +17,8 @@ bool IsLocal(const std::string& text) {
 }
 
 TEST(ListenAddress, LoopbackAndUnixSocketsAreLocal) {
-  for (const char* text : {"127.0.0.1:0", "127.8.9.10:7461", "[::1]:0", "[::ffff:127.0.0.1]:0", "unix:/run/a", "unix:a"}) {
+  for (const char* text :
+       {"127.0.0.1:0", "127.8.9.10:7461", "[::1]:0", "[::ffff:127.0.0.1]:0", "unix:/run/a", "unix:a"}) {
     EXPECT_TRUE(IsLocal(text)) << text;
   }
 }

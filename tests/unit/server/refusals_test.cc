@@ -75,8 +75,8 @@ TEST_F(RefusalsTest, NoMoreLinesThanItsShareWhoeverComes) {
     const auto lines = Take();
     EXPECT_LE(lines.size(), static_cast<size_t>(Refusals::kLinesPerPeriod));
     for (const std::string& line : lines) {
-      const bool sum = line == absl::StrCat("refused other peers ", 100'000 - Refusals::kMaxPairs,
-                                            " more times: various reasons");
+      const bool sum =
+          line == absl::StrCat("refused other peers ", 100'000 - Refusals::kMaxPairs, " more times: various reasons");
       others |= sum;
       told += sum ? 0 : 1;
     }

@@ -33,8 +33,7 @@ TEST(SpokenRefusal, IsUnderstoodByAGrpcClient) {
       poll(&wait, 1, 60'000);
     } while (refusal.Hear());
   });
-  const auto stub =
-      v1::Agent::NewStub(grpc::CreateChannel((*listener)->name(), grpc::InsecureChannelCredentials()));
+  const auto stub = v1::Agent::NewStub(grpc::CreateChannel((*listener)->name(), grpc::InsecureChannelCredentials()));
   {
     grpc::ClientContext context;
     v1::HostDescription description;
