@@ -1,6 +1,5 @@
 // plimsoll-agent: writes on one host what a controller asks for.
 #include <fcntl.h>
-#include <grpcpp/grpcpp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <spdlog/sinks/stdout_sinks.h>
@@ -24,9 +23,11 @@
 #include "agent/host/describe.h"
 #include "agent/host/sandbox.h"
 #include "agent/log/log_work.h"
+#include "agent/server/agent_server.h"
 #include "agent/session/agent_service.h"
 #include "agent/work/clean_work.h"
 #include "common/clock.h"
+#include "common/tls/tls_flags.h"
 #include "common/unique_fd.h"
 #include "common/units.h"
 #include "common/version.h"
@@ -41,14 +42,13 @@ constexpr int kExitCannotRun = 4;
 
 struct AgentFlags {
   std::vector<std::string> roots;
-  std::string listen = absl::StrCat("127.0.0.1:", kDefaultPort);
+  ServerOptions server = {absl::StrCat("127.0.0.1:", kDefaultPort), false, {}, {}};
   std::string name;
   std::string log_level = "info";
   std::string max_bytes;
   uint32_t max_writers = 0;
   std::string max_duration;
   bool keep_leftovers = false;
-  bool insecure = false;
   bool child = false;
 };
 
@@ -61,11 +61,6 @@ std::string HostName() {
 std::string RandomId() {
   std::random_device random;
   return absl::StrFormat("%08x%08x", random(), random());
-}
-
-bool IsLocal(const std::string& listen) {
-  return absl::StartsWith(listen, "unix:") || absl::StartsWith(listen, "127.") ||
-         absl::StartsWith(listen, "localhost:") || absl::StartsWith(listen, "[::1]:");
 }
 
 // Waits for SIGTERM or SIGINT; for a child also for the end of its standard input, which is its controller's end.
@@ -115,7 +110,7 @@ absl::StatusOr<v1::AgentLimits> Limits(const AgentFlags& flags) {
   return limits;
 }
 
-int Serve(const AgentFlags& flags, const v1::AgentLimits& limits) {
+int Serve(const AgentFlags& flags, const ServerSetup& setup, const v1::AgentLimits& limits) {
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
@@ -149,32 +144,17 @@ int Serve(const AgentFlags& flags, const v1::AgentLimits& limits) {
     if (plan.has_clean()) return CleanWork::Create(plan, **sandbox, deadline_ns);
     return LogWork::Create(plan, **sandbox, deadline_ns, sink);
   };
-  if (!IsLocal(flags.listen)) {
+  if (setup.exposed()) {
     options.insecure_warning = "this session is not encrypted and its controller not authenticated (--insecure)";
   }
   AgentService service(std::move(options));
 
-  grpc::ServerBuilder builder;
-  int port = 0;
-  builder.AddListeningPort(flags.listen, grpc::InsecureServerCredentials(), &port);
-  builder.RegisterService(&service);
-  builder.SetMaxReceiveMessageSize(1 << 20);
-  // A second agent on the same port must fail, not share it.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  // A socket file is for its owner alone.
-  const mode_t mask = umask(0177);
-  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  umask(mask);
-  if (server == nullptr || (port == 0 && !absl::StartsWith(flags.listen, "unix:"))) {
-    spdlog::error("cannot listen on {}: is another agent there, or is the address not this host's? (--listen)",
-                  flags.listen);
+  absl::StatusOr<std::unique_ptr<AgentServer>> server = AgentServer::Start(setup, service, clock);
+  if (!server.ok()) {
+    spdlog::error("{}", std::string(server.status().message()));
     return kExitCannotRun;
   }
-  std::string where = flags.listen;
-  if (const size_t colon = where.rfind(':'); !absl::StartsWith(where, "unix:") && colon != std::string::npos) {
-    where = absl::StrCat(where.substr(0, colon), ":", port);
-  }
-  spdlog::info("plimsoll-agent {} '{}' listens on {}", kVersion, name, where);
+  spdlog::info("plimsoll-agent {} '{}' listens on {}", kVersion, name, (*server)->address());
   if (flags.child) {
     // The controller waits for this line, or for the end of the pipe.
     std::fputs("listening\n", stdout);
@@ -187,8 +167,8 @@ int Serve(const AgentFlags& flags, const v1::AgentLimits& limits) {
   }
   // A child whose controller went lets the session end by its lease.
   service.WaitForSession();
-  server->Shutdown(std::chrono::system_clock::now() + std::chrono::milliseconds(200));
-  if (flags.child) RemoveSocket(flags.listen);
+  server->reset();
+  if (flags.child) RemoveSocket(flags.server.listen);
   spdlog::info("plimsoll-agent '{}' ends", name);
   return kExitOk;
 }
@@ -201,7 +181,7 @@ int Main(int argc, char** argv) {
   app.add_option("--root", flags.roots, "Directory below which the agent may write; may be given several times")
       ->required()
       ->type_name("DIR");
-  app.add_option("--listen", flags.listen, "Address to listen on: HOST:PORT, [V6]:PORT or unix:PATH")
+  app.add_option("--listen", flags.server.listen, "Address to listen on: HOST:PORT, [V6]:PORT or unix:PATH")
       ->capture_default_str()
       ->type_name("ADDRESS");
   app.add_option("--name", flags.name, "This host's name in reports (default: the host name)")->type_name("NAME");
@@ -216,8 +196,18 @@ int Main(int argc, char** argv) {
       ->type_name("TIME");
   app.add_flag("--keep-leftovers", flags.keep_leftovers,
                "Do not remove at the start what an earlier agent of this name and these roots left");
-  app.add_flag("--insecure", flags.insecure,
-               "Allow an address other than loopback: anyone who reaches it can write below the roots");
+  AddTlsFlags(app, flags.server.tls);
+  app.add_option(
+         "--allow", flags.server.allow,
+         "Name in the certificates of controllers that may use this agent; may be given several times (default: "
+         "every controller's certificate of the CA)")
+      ->type_size(1)
+      ->expected(1)
+      ->take_all()
+      ->type_name("NAME")
+      ->group("TLS");
+  app.add_flag("--insecure", flags.server.insecure,
+               "Allow an address other than loopback without TLS: anyone who reaches it can write below the roots");
   app.add_option("--log-level", flags.log_level, "debug, info, warn or error")
       ->capture_default_str()
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}));
@@ -232,20 +222,17 @@ int Main(int argc, char** argv) {
   spdlog::set_default_logger(spdlog::stderr_logger_mt("agent"));
   spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e %^%l%$ %v");
   spdlog::set_level(spdlog::level::from_str(flags.log_level));
-  if (!IsLocal(flags.listen) && !flags.insecure) {
-    std::fprintf(
-        stderr,
-        "plimsoll-agent: --listen %s: anyone who reaches this address could write below the roots; listen on loopback "
-        "or unix:PATH, or spell out --insecure\n",
-        flags.listen.c_str());
-    return kExitWrongInput;
+  const absl::StatusOr<ServerSetup> setup = PrepareServer(flags.server);
+  if (!setup.ok()) {
+    std::fprintf(stderr, "plimsoll-agent: %s\n", std::string(setup.status().message()).c_str());
+    return setup.status().code() == absl::StatusCode::kUnavailable ? kExitCannotRun : kExitWrongInput;
   }
   const absl::StatusOr<v1::AgentLimits> limits = Limits(flags);
   if (!limits.ok()) {
     std::fprintf(stderr, "plimsoll-agent: %s\n", std::string(limits.status().message()).c_str());
     return kExitWrongInput;
   }
-  return Serve(flags, *limits);
+  return Serve(flags, *setup, *limits);
 }
 
 }  // namespace

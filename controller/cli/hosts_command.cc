@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "common/clock.h"
 #include "common/status_macros.h"
+#include "common/tls/tls_flags.h"
 #include "common/units.h"
 #include "controller/cli/agent_list.h"
 #include "controller/run/exit_code.h"
@@ -26,6 +27,7 @@ struct HostsFlags {
   std::string hosts;
   std::string hosts_file;
   std::string directory;
+  TlsPaths tls;
 };
 
 absl::StatusOr<std::vector<std::string>> Addresses(const HostsFlags& flags) {
@@ -96,12 +98,14 @@ int HostsMain(const HostsFlags& flags, CommandLine& line) {
   if (!addresses.ok()) {
     return PrintError(line, addresses.status(), Exit::kWrong);
   }
+  const absl::StatusOr<std::shared_ptr<const AgentTrust>> trust = AgentTrust::Load(flags.tls);
+  if (!trust.ok()) return PrintError(line, trust.status(), Exit::kWrong);
   const SystemClock clock;
   EventQueue events;
   Fleet fleet(
       *addresses, kMaxSlewPpm,
-      [&clock](const std::string& address, AgentListener& listener) {
-        return MakeGrpcAgentClient(address, clock, listener);
+      [&](const std::string& address, AgentListener& listener) {
+        return MakeGrpcAgentClient(address, clock, listener, *trust);
       },
       clock, events);
   const std::vector<std::string> directories =
@@ -132,6 +136,7 @@ void AddHostsCommand(CLI::App& app, CommandLine& line) {
   command->add_option("--hosts-file", flags->hosts_file, "File with agents, one or more a line, # for comments")
       ->type_name("FILE");
   command->add_option("--dir", flags->directory, "Directory to tell about on each host")->type_name("DIR");
+  AddTlsFlags(*command, flags->tls);
   command->footer("Example:\n  plimsoll hosts --hosts node[1-4] --dir /mnt/mqlog");
   command->callback([flags, &line] { line.action = [flags, &line] { return HostsMain(*flags, line); }; });
 }

@@ -19,6 +19,7 @@
 #include "common/clock.h"
 #include "common/posix_error.h"
 #include "common/status_macros.h"
+#include "common/tls/tls_flags.h"
 #include "common/units.h"
 #include "controller/analysis/judge.h"
 #include "controller/cli/outputs.h"
@@ -49,6 +50,7 @@ struct RunFlags {
   bool quiet = false;
   bool dry_run = false;
   ViewFlags view;
+  TlsPaths tls;
 };
 
 std::string RandomHex(size_t bytes) {
@@ -99,8 +101,9 @@ absl::StatusOr<v1::TestPlan> LoadPlan(const RunFlags& flags) {
 // Everything that one run needs, in the order in which it comes into being.
 class Run {
  public:
-  Run(const RunFlags& flags, v1::TestPlan plan, CommandLine& line)
+  Run(const RunFlags& flags, v1::TestPlan plan, std::shared_ptr<const AgentTrust> trust, CommandLine& line)
       : flags_(flags),
+        trust_(std::move(trust)),
         line_(line),
         plan_(std::move(plan)),
         steps_(ExpandSteps(plan_)),
@@ -160,7 +163,7 @@ class Run {
     fleet_ = std::make_unique<Fleet>(
         addresses, plan_.max_slew_ppm(),
         [this](const std::string& address, AgentListener& listener) {
-          return MakeGrpcAgentClient(address, clock_, listener);
+          return MakeGrpcAgentClient(address, clock_, listener, trust_);
         },
         clock_, events_);
     std::vector<std::vector<std::string>> directories;
@@ -255,6 +258,7 @@ class Run {
   }
 
   const RunFlags& flags_;
+  const std::shared_ptr<const AgentTrust> trust_;
   CommandLine& line_;
   const v1::TestPlan plan_;
   const std::vector<v1::LogStep> steps_;
@@ -274,12 +278,14 @@ int RunMain(RunFlags& flags, CommandLine& line) {
   if (const absl::Status status = flags.view.Read(); !status.ok()) return PrintError(line, status, Exit::kWrong);
   absl::StatusOr<v1::TestPlan> plan = LoadPlan(flags);
   if (!plan.ok()) return PrintError(line, plan.status(), Exit::kWrong);
+  absl::StatusOr<std::shared_ptr<const AgentTrust>> trust = AgentTrust::Load(flags.tls);
+  if (!trust.ok()) return PrintError(line, trust.status(), Exit::kWrong);
   if (!flags.csv_file.empty()) {
     if (const absl::Status status = CheckWritable("--csv-file", flags.csv_file); !status.ok()) {
       return PrintError(line, status, Exit::kWrong);
     }
   }
-  return Run(flags, *std::move(plan), line).Execute();
+  return Run(flags, *std::move(plan), *std::move(trust), line).Execute();
 }
 
 }  // namespace
@@ -297,6 +303,7 @@ void AddRunCommand(CLI::App& app, CommandLine& line) {
   command->add_flag("--quiet,-q", flags->quiet, "No progress on standard error");
   flags->view.AddTo(*command, "on standard error instead of the progress");
   json->excludes("--histogram");
+  AddTlsFlags(*command, flags->tls);
   command->add_flag("--dry-run", flags->dry_run, "Show hosts, directories, files and bytes; touch nothing");
   command->footer(
       "Examples:\n"
