@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -10,6 +13,7 @@
 #include "controller/compare/compare_csv.h"
 #include "controller/compare/compare_text.h"
 #include "controller/compare/report_json.h"
+#include "controller/compare/words.h"
 #include "controller/render/json.h"
 #include "controller/render/plain_text.h"
 #include "tests/unit/compare/compare_fixture.h"
@@ -117,6 +121,77 @@ TEST(Compare, NamesWhatIsSlowerThanAllowed) {
   EXPECT_THAT(Compared(sides).slower(), IsEmpty());
 }
 
+// So many writes in each of 30 seconds, all alike.
+v1::Report Even(const std::string& id, size_t writes) {
+  return SteadyReport(id, {4'096}, 30, std::vector<uint64_t>(writes, 100'000));
+}
+
+TEST(Compare, LowerRatesCountAsMuchAsLongerTimes) {
+  CompareSettings settings = Quick();
+  settings.fail_if_slower = 0.105;
+  EXPECT_THAT(Strings(Compared({Side({Even("a", 50)}), Side({Even("b", 45)})}, settings).slower()),
+              ElementsAre("B is slower than A at 4 KiB: IO/s lower by 10 %"))
+      << "A makes 11.1 % more";
+  EXPECT_THAT(Compared({Side({Even("a", 50)}), Side({Even("b", 46)})}, settings).slower(), IsEmpty());
+  settings.fail_if_slower = 1.5;
+  EXPECT_THAT(Strings(Compared({Side({Even("a", 50)}), Side({Even("b", 15)})}, settings).slower()),
+              ElementsAre("B is slower than A at 4 KiB: IO/s lower by 70 %"));
+}
+
+TEST(Compare, WhatCouldNotBeTestedIsNotToldToBeNoSlower) {
+  CompareSettings settings = Quick();
+  settings.fail_if_slower = 0.1;
+  v1::Report first = Simulated(1, 1);
+  for (v1::StepReport& step : *first.mutable_steps()) step.clear_seconds();
+  const std::vector<SideInput> sides = {Side({first}), Side({Simulated(1, 2)})};
+  EXPECT_THAT(Strings(Compared(sides, settings).undecided()),
+              ::testing::UnorderedElementsAre(
+                  "B against A at 4 KiB: p50 was not tested: A: the report has no distributions by second",
+                  "B against A at 4 KiB: p99 was not tested: A: the report has no distributions by second",
+                  "B against A at 4 KiB: p99.9 was not tested: A: the report has no distributions by second",
+                  "B against A at 64 KiB: p50 was not tested: A: the report has no distributions by second",
+                  "B against A at 64 KiB: p99 was not tested: A: the report has no distributions by second",
+                  "B against A at 64 KiB: p99.9 was not tested: A: the report has no distributions by second"));
+  EXPECT_THAT(Compared(sides).undecided(), IsEmpty()) << "nobody asked";
+
+  v1::Report lost = Simulated(1, 2);
+  lost.mutable_hosts(0)->mutable_lost()->set_reason("the session broke");
+  EXPECT_THAT(Strings(Compared({Side({Simulated(1, 1)}), Side({lost})}, settings).undecided()),
+              ElementsAre("B lost host alpha"));
+  v1::Report inconclusive = Simulated(1, 2);
+  inconclusive.mutable_verdict()->set_outcome(v1::OUTCOME_INCONCLUSIVE);
+  inconclusive.mutable_verdict()->add_reasons("the clock is too coarse");
+  EXPECT_THAT(Strings(Compared({Side({Simulated(1, 1)}), Side({inconclusive})}, settings).undecided()),
+              ElementsAre("B is INCONCLUSIVE: the clock is too coarse"));
+  EXPECT_THAT(Compared({Side({Simulated(1, 1)}), Side({Simulated(1, 2)})}, settings).undecided(), IsEmpty())
+      << "the maximum is never tested, and nothing else is missing";
+}
+
+TEST(Compare, WithManyTestsAnyOfThemCanStillBeClear) {
+  std::vector<uint64_t> sizes;
+  for (uint64_t size = 1; size <= 60; ++size) sizes.push_back(512 * size);
+  std::vector<SideInput> sides;
+  for (const size_t writes : {50U, 40U, 60U, 70U}) {
+    sides.push_back(Side({SteadyReport(absl::StrCat(writes), sizes, 12, std::vector<uint64_t>(writes, 100'000))}));
+  }
+  CompareSettings settings;
+  settings.percentile_intervals = false;
+  const v1::Comparison comparison = Compared(sides, settings);
+  EXPECT_GT(comparison.tests(), 500U);
+  EXPECT_GE(comparison.options().replicates(), 20 * comparison.tests());
+  EXPECT_EQ(Row(comparison.block_sizes(0).pairs(0), v1::FIGURE_IOPS).finding(), v1::FINDING_WORSE);
+}
+
+TEST(Compare, SaysWhereThereAreTooManyTestsForAnyToBeClear) {
+  const std::vector<SideInput> sides = {Side({Even("a", 50)}), Side({Even("b", 45)})};
+  v1::Comparison comparison;
+  comparison.mutable_options()->set_replicates(kMostReplicates);
+  comparison.set_tests(4'999);
+  EXPECT_THAT(LimitsInWords(sides, comparison), Not(Contains(HasSubstr("cannot make any difference"))));
+  comparison.set_tests(5'000);
+  EXPECT_THAT(LimitsInWords(sides, comparison), Contains(HasSubstr("Among so many tests (5,000)")));
+}
+
 TEST(Compare, WithoutDistributionsBySecondPercentilesHaveNoInterval) {
   v1::Report first = Simulated(1, 1);
   for (v1::StepReport& step : *first.mutable_steps()) step.clear_seconds();
@@ -170,6 +245,66 @@ TEST(Compare, DependentSecondsAskForLongerRuns) {
               HasSubstr(absl::StrCat("run at least ", FormatCount(pair.needed_seconds()), " s a side")));
   const v1::Comparison calm = Compared({Side({Simulated(1, 1, 0)}), Side({Simulated(1, 2, 0)})});
   EXPECT_EQ(calm.block_sizes(0).pairs(0).needed_seconds(), 0U);
+}
+
+TEST(Compare, WhereSecondsDependMoreThanPromisedTheNeededLengthIsAlwaysTold) {
+  CompareSettings settings = Quick();
+  settings.replicates = 99;
+  settings.percentile_intervals = false;
+  int told = 0;
+  int untold = 0;
+  for (uint64_t seed = 0; seed < 30; ++seed) {
+    const v1::Comparison comparison =
+        Compared({Side({Simulated(1, 2 * seed, 0.55)}), Side({Simulated(1, 2 * seed + 1, 0.55)})}, settings);
+    for (const v1::BlockSizeComparison& block_size : comparison.block_sizes()) {
+      const double phi =
+          std::max(block_size.sides(0).runs(0).autocorrelation(), block_size.sides(1).runs(0).autocorrelation());
+      const v1::PairComparison& pair = block_size.pairs(0);
+      ASSERT_EQ(pair.needed_seconds() > 0, phi > 0.5) << phi;
+      if (phi > 0.5) {
+        EXPECT_GE(pair.needed_seconds(), 58U) << "60 s are right for 0.5";
+        EXPECT_THAT(pair.summary(), HasSubstr(absl::StrCat(pair.needed_seconds(), " s a side")));
+      }
+      ++(phi > 0.5 ? told : untold);
+    }
+  }
+  EXPECT_GT(told, 10);
+  EXPECT_GT(untold, 5);
+  // Long enough.
+  const v1::Comparison longer =
+      Compared({Side({Simulated(1, 1, 0.7, 600)}), Side({Simulated(1, 2, 0.7, 600)})}, settings);
+  const v1::PairComparison& pair = longer.block_sizes(0).pairs(0);
+  EXPECT_GT(pair.needed_seconds(), 60U);
+  EXPECT_LT(pair.needed_seconds(), 200U);
+  EXPECT_THAT(pair.summary(),
+              HasSubstr(absl::StrCat("so that ", pair.needed_seconds(), " s a side are needed; there are 600.")));
+}
+
+TEST(Compare, AutocorrelationIsThatOfSecondsInALongRunToo) {
+  // 24 hours in groups of 24 s. An AR(1) process with 0.95 makes them worth 86,400 (1 - 0.95) / (1 + 0.95) seconds.
+  std::vector<v1::Report> reports;
+  for (uint64_t seed = 1; seed <= 2; ++seed) {
+    v1::Report& report = reports.emplace_back(SteadyReport(std::to_string(seed), {4'096}, 86'400, {400'000}));
+    v1::SeriesReport& series = *report.mutable_steps(0)->mutable_series(0);
+    std::mt19937_64 random(seed);
+    std::normal_distribution<double> normal;
+    double value = normal(random);
+    for (int row = 0; row < series.writes_size(); ++row) {
+      value = 0.95 * value + std::sqrt(1 - 0.95 * 0.95) * normal(random);
+      const double writes = 100'000 * (1 + 0.05 * value);
+      series.set_writes(row, static_cast<uint64_t>(writes));
+      series.set_latency_sum_ns(row, 990'000'000);
+    }
+  }
+  CompareSettings settings = Quick();
+  settings.percentile_intervals = false;
+  const v1::Comparison comparison = Compared({Side({reports[0]}), Side({reports[1]})}, settings);
+  for (const v1::SideFigures& side : comparison.block_sizes(0).sides()) {
+    EXPECT_NEAR(side.runs(0).autocorrelation(), 0.95, 0.01);
+    EXPECT_NEAR(side.runs(0).effective_seconds(), 2'215, 400);
+    EXPECT_GT(side.runs(0).block_length(), 24U) << "blocks are of groups";
+  }
+  EXPECT_NEAR(comparison.block_sizes(0).pairs(0).needed_seconds(), 800, 150) << "20 independent ones";
 }
 
 TEST(Compare, IrregularRowsAreNoSeconds) {
