@@ -2,8 +2,9 @@
 
 import decimal
 import json
+import math
+import re
 import subprocess
-import unittest
 
 import browser
 import harness
@@ -37,21 +38,23 @@ def duration(value_ns):
     return fixed(value_ns / 1e9, 3) + " s"
 
 
-@unittest.skipIf(browser.missing(), browser.missing())
-class Page(harness.PlimsollTest):
+def enough(writes, percent):
+    """Whether ten of so many writes lie beyond a percentile."""
+    return writes * (100 - decimal.Decimal(percent)) >= 1000
 
-    @classmethod
-    def setUpClass(cls):
-        cls.browser = browser.Browser()
-        cls.addClassCleanup(cls.browser.close)
 
-    def setUp(self):
-        super().setUp()
-        self.browser.set_size(1280, 900)
-        self.browser.set_dark(False)
-        self.browser.open("/dev/null")
-        self.browser.console()
-        self.browser.requests()
+def bucket_end(from_ns):
+    """The highest value of a bucket of a distribution."""
+    return from_ns + 2 ** max(from_ns.bit_length() - 8, 0) - 1
+
+
+def choose(section, number):
+    """Script that makes the choice of that number in a section's first list."""
+    return (f"const s = document.querySelector('#{section} select'); s.selectedIndex = {number};"
+            "s.dispatchEvent(new Event('change'));")
+
+
+class Page(browser.BrowserTest):
 
     def sample(self, kind):
         """Opens the page of a made-up report and returns the report."""
@@ -60,12 +63,6 @@ class Page(harness.PlimsollTest):
         self.browser.open(page)
         told = subprocess.run([harness.binary("page_sample"), kind, "--json"], check=True, stdout=subprocess.PIPE).stdout
         return json.loads(told)
-
-    def assert_quiet(self):
-        """The page has complained of nothing, and has asked for nothing but itself."""
-        self.assertEqual(self.browser.console(), [])
-        for url in self.browser.requests():
-            self.assertRegex(url, "^file://")
 
     def colors_of(self, canvas):
         """How many different colours a chart's canvas shows."""
@@ -140,8 +137,11 @@ class Page(harness.PlimsollTest):
             if series["kind"] == "cluster":
                 rows = self.table("latency", "Latency over time, cluster")[1:]
                 for row in whole:
-                    values = [series[column][row:row + 1] for column in ("p50_ns", "p99_ns", "p99_9_ns", "latency_max_ns")]
-                    self.assertEqual(rows[row][1:], [duration(one[0]) if one and one[0] else "–" for one in values])
+                    # A percentile of a second with too few writes beyond it is not told.
+                    told = [series[column][row] if enough(series["writes"][row], percent) else 0
+                            for column, percent in (("p50_ns", "50"), ("p99_ns", "99"), ("p99_9_ns", "99.9"))]
+                    self.assertEqual(rows[row][1:],
+                                     [duration(one) if one else "–" for one in (*told, series["latency_max_ns"][row])])
             if series["kind"] == "host":
                 rows = self.table("throughput", "Throughput over time")[1:]
                 for row in whole:
@@ -261,18 +261,82 @@ class Page(harness.PlimsollTest):
     def test_the_distribution_has_the_nearest_rank_of_its_buckets(self):
         report = self.sample("storages")
         rows = self.table("distribution", "Latency by percentile")
-        distributions = {(one["kind"], one["host"], one["storage"]): one for one in report["steps"][0]["distributions"]}
-        for percent in ("50 %", "90 %", "99 %", "99.9 %"):
-            (row,) = [row for row in rows if row[0].startswith(percent + " ")]
-            for name, key in (("cluster", ("cluster", "", 0)), ("storage 2", ("storage", "", 2)), ("beta", ("host", "beta", 2))):
-                told = distributions[key]
-                rank = -(-sum(told["count"]) * decimal.Decimal(percent[:-2]) // 100)
+        (step,) = report["steps"]
+        distributions = {(one["kind"], one["host"], one["storage"]): one for one in step["distributions"]}
+        longest = {(one["kind"], one["host"], one["storage"]): one["latency"]["max_ns"] for one in step["scopes"]}
+        unknown = 0
+        for name, key in (("cluster", ("cluster", "", 0)), ("storage 2", ("storage", "", 2)), ("beta", ("host", "beta", 2))):
+            told = distributions[key]
+            writes = sum(told["count"])
+            for percent in ("50", "90", "99", "99.9", "99.999", "99.9999", "99.99999"):
+                found = [row for row in rows if row[0].startswith(percent + " % ")]
+                if not enough(writes, percent):
+                    unknown += len(found)
+                    self.assertEqual([row[rows[0].index(name)] for row in found], ["–"] * len(found), (percent, name))
+                    continue
+                rank = math.ceil(writes * decimal.Decimal(percent) / 100)
                 below = 0
                 for from_ns, count in zip(told["from_ns"], told["count"]):
                     below += count
                     if below >= rank:
                         break
-                self.assertEqual(row[rows[0].index(name)], duration(from_ns), (percent, name))
+                # So many of the writes were not slower than the highest value of the bucket.
+                self.assertEqual([row[rows[0].index(name)] for row in found],
+                                 [duration(min(bucket_end(from_ns), longest[key]))], (percent, name))
+            self.assertEqual(rows[-1][0], "the slowest")
+            self.assertEqual(rows[-1][rows[0].index(name)], duration(longest[key]), name)
+        self.assertGreaterEqual(unknown, 3)
+        self.assert_quiet()
+
+    def test_percentiles_of_seconds_with_too_few_writes_are_not_told(self):
+        report = self.sample("storages")
+        views = self.browser.script("return [...document.querySelector('#latency select').options].map(o => o.textContent)")
+        seen = set()
+        for scope, (kind, host, qm) in (("cluster", ("cluster", "", 0)), ("alpha", ("host", "alpha", 0)),
+                                        ("alpha/qm1", ("qm", "alpha", 1))):
+            self.browser.script(choose("latency", views.index(scope)))
+            (series,) = [one for one in report["steps"][0]["series"] if (one["kind"], one["host"], one["qm"]) == (kind, host, qm)]
+            shown = self.browser.script(f"return {CHARTS}[1].options.series.map(s => s.values)")
+            for number, (column, percent) in enumerate((("p50_ns", "50"), ("p99_ns", "99"), ("p99_9_ns", "99.9"))):
+                wanted = [value if enough(writes, percent) else None
+                          for value, writes in zip(series[column], series["writes"])]
+                self.assertEqual(shown[number], wanted, (scope, column))
+                seen |= {(percent, value is None) for value in wanted}
+            self.assertEqual(shown[3], series["latency_max_ns"])
+        self.assertLessEqual({("99", False), ("99.9", False), ("99.9", True)}, seen)
+
+    def test_a_host_that_is_lost_adds_nothing_afterwards(self):
+        report = self.sample("lost")
+        (step,) = report["steps"]
+        (cluster,) = [one for one in step["series"] if one["kind"] == "cluster"]
+        (lost,) = [one for one in step["series"] if (one["kind"], one["host"]) == ("host", "beta")]
+        self.assertLess(len(lost["second"]), len(cluster["second"]))
+        tops = self.browser.script(
+            f"const sets = {CHARTS}[0].graph.layout_.points;"
+            "return sets[0].map((_, row) => Math.max(...sets.map(points => points[row].yval_stacked).filter(Number.isFinite)));")
+        self.assertEqual([round(top) for top in tops], cluster["writes"])
+        self.assert_quiet()
+
+    def test_of_many_hosts_the_smallest_are_stacked_as_one(self):
+        report = self.sample("many")
+        series = self.browser.script(f"return {CHARTS}[0].options.series.map(s => [s.name, s.values])")
+        self.assertEqual(len(series), 24)
+        self.assertEqual(series[-1][0], "233 other hosts")
+        totals = {one["host"]: sum(one["writes"]) for one in report["steps"][0]["series"] if one["kind"] == "host"}
+        shown = [name for name, _ in series[:-1]]
+        rest = [total for host, total in totals.items() if host not in shown]
+        self.assertGreaterEqual(min(totals[name] for name in shown), max(rest))
+        self.assertEqual(sum(series[-1][1]), sum(rest))
+        self.assert_quiet()
+
+    def test_of_many_queue_managers_some_are_hidden_and_none_is_added_up(self):
+        self.sample("queues")
+        self.browser.script(choose("throughput", 1))
+        self.assertEqual(self.browser.script(f"return {CHARTS}[0].options.series.map(s => s.name)"),
+                         [f"qm{number}" for number in range(1, 31)])
+        self.assertEqual(self.browser.script(f"return {CHARTS}[0].graph.visibility()"), [True] * 24 + [False] * 6)
+        self.assertIn("6 of 30 queue managers are hidden",
+                      self.browser.script("return document.getElementById('throughput').textContent"))
         self.assert_quiet()
 
     def test_each_figure_of_the_load_has_its_chart(self):
@@ -310,8 +374,9 @@ class Page(harness.PlimsollTest):
         self.browser.pointer(("move", x + width * 0.5, y + height / 2))
         self.assertIsNone(self.browser.script("return window.broken === undefined ? null : window.broken"))
         names = self.browser.script("return [...document.querySelectorAll('#throughput .chip .name')].map(n => n.textContent)")
-        # A character that would turn the text's direction is shown, not obeyed.
-        self.assertEqual(names, [host["label"].replace("\u202e", "\ufffd") for host in report["hosts"]])
+        # A character that would turn the text's direction, or one that nobody would see, is shown, not obeyed.
+        self.assertTrue(any("\U000e0041" in host["label"] for host in report["hosts"]))
+        self.assertEqual(names, [re.sub("[\u202e\U000e0041]", "\ufffd", host["label"]) for host in report["hosts"]])
         self.assertEqual(self.browser.script("return document.querySelector('h1').textContent"), report["run"]["name"])
         self.assertEqual(self.browser.script("return document.title"),
                          "PASS " + report["run"]["name"] + " – Plimsoll")
