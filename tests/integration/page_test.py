@@ -1,15 +1,13 @@
 """report.html in a real browser: of a short run, and of made-up reports that no run would give so soon."""
 
 import decimal
-import json
 import math
 import re
-import subprocess
 
-import browser
 import harness
+import pages
 
-CHARTS = "plimsoll.page.charts()"
+CHARTS = pages.CHARTS
 KEY_TAB, KEY_ENTER, KEY_SHIFT, KEY_RIGHT, KEY_LEFT, KEY_HOME = "\ue004", "\ue007", "\ue008", "\ue014", "\ue012", "\ue011"
 
 
@@ -38,31 +36,12 @@ def duration(value_ns):
     return fixed(value_ns / 1e9, 3) + " s"
 
 
-def enough(writes, percent):
-    """Whether ten of so many writes lie beyond a percentile."""
-    return writes * (100 - decimal.Decimal(percent)) >= 1000
-
-
 def bucket_end(from_ns):
     """The highest value of a bucket of a distribution."""
     return from_ns + 2 ** max(from_ns.bit_length() - 8, 0) - 1
 
 
-def choose(section, number):
-    """Script that makes the choice of that number in a section's first list."""
-    return (f"const s = document.querySelector('#{section} select'); s.selectedIndex = {number};"
-            "s.dispatchEvent(new Event('change'));")
-
-
-class Page(browser.BrowserTest):
-
-    def sample(self, kind):
-        """Opens the page of a made-up report and returns the report."""
-        page = self.base / f"{kind}.html"
-        page.write_bytes(subprocess.run([harness.binary("page_sample"), kind], check=True, stdout=subprocess.PIPE).stdout)
-        self.browser.open(page)
-        told = subprocess.run([harness.binary("page_sample"), kind, "--json"], check=True, stdout=subprocess.PIPE).stdout
-        return json.loads(told)
+class Page(pages.PageTest):
 
     def colors_of(self, canvas):
         """How many different colours a chart's canvas shows."""
@@ -138,7 +117,7 @@ class Page(browser.BrowserTest):
                 rows = self.table("latency", "Latency over time, cluster")[1:]
                 for row in whole:
                     # A percentile of a second with too few writes beyond it is not told.
-                    told = [series[column][row] if enough(series["writes"][row], percent) else 0
+                    told = [series[column][row] if pages.enough(series["writes"][row], percent) else 0
                             for column, percent in (("p50_ns", "50"), ("p99_ns", "99"), ("p99_9_ns", "99.9"))]
                     self.assertEqual(rows[row][1:],
                                      [duration(one) if one else "–" for one in (*told, series["latency_max_ns"][row])])
@@ -270,7 +249,7 @@ class Page(browser.BrowserTest):
             writes = sum(told["count"])
             for percent in ("50", "90", "99", "99.9", "99.999", "99.9999", "99.99999"):
                 found = [row for row in rows if row[0].startswith(percent + " % ")]
-                if not enough(writes, percent):
+                if not pages.enough(writes, percent):
                     unknown += len(found)
                     self.assertEqual([row[rows[0].index(name)] for row in found], ["–"] * len(found), (percent, name))
                     continue
@@ -286,57 +265,6 @@ class Page(browser.BrowserTest):
             self.assertEqual(rows[-1][0], "the slowest")
             self.assertEqual(rows[-1][rows[0].index(name)], duration(longest[key]), name)
         self.assertGreaterEqual(unknown, 3)
-        self.assert_quiet()
-
-    def test_percentiles_of_seconds_with_too_few_writes_are_not_told(self):
-        report = self.sample("storages")
-        views = self.browser.script("return [...document.querySelector('#latency select').options].map(o => o.textContent)")
-        seen = set()
-        for scope, (kind, host, qm) in (("cluster", ("cluster", "", 0)), ("alpha", ("host", "alpha", 0)),
-                                        ("alpha/qm1", ("qm", "alpha", 1))):
-            self.browser.script(choose("latency", views.index(scope)))
-            (series,) = [one for one in report["steps"][0]["series"] if (one["kind"], one["host"], one["qm"]) == (kind, host, qm)]
-            shown = self.browser.script(f"return {CHARTS}[1].options.series.map(s => s.values)")
-            for number, (column, percent) in enumerate((("p50_ns", "50"), ("p99_ns", "99"), ("p99_9_ns", "99.9"))):
-                wanted = [value if enough(writes, percent) else None
-                          for value, writes in zip(series[column], series["writes"])]
-                self.assertEqual(shown[number], wanted, (scope, column))
-                seen |= {(percent, value is None) for value in wanted}
-            self.assertEqual(shown[3], series["latency_max_ns"])
-        self.assertLessEqual({("99", False), ("99.9", False), ("99.9", True)}, seen)
-
-    def test_a_host_that_is_lost_adds_nothing_afterwards(self):
-        report = self.sample("lost")
-        (step,) = report["steps"]
-        (cluster,) = [one for one in step["series"] if one["kind"] == "cluster"]
-        (lost,) = [one for one in step["series"] if (one["kind"], one["host"]) == ("host", "beta")]
-        self.assertLess(len(lost["second"]), len(cluster["second"]))
-        tops = self.browser.script(
-            f"const sets = {CHARTS}[0].graph.layout_.points;"
-            "return sets[0].map((_, row) => Math.max(...sets.map(points => points[row].yval_stacked).filter(Number.isFinite)));")
-        self.assertEqual([round(top) for top in tops], cluster["writes"])
-        self.assert_quiet()
-
-    def test_of_many_hosts_the_smallest_are_stacked_as_one(self):
-        report = self.sample("many")
-        series = self.browser.script(f"return {CHARTS}[0].options.series.map(s => [s.name, s.values])")
-        self.assertEqual(len(series), 24)
-        self.assertEqual(series[-1][0], "233 other hosts")
-        totals = {one["host"]: sum(one["writes"]) for one in report["steps"][0]["series"] if one["kind"] == "host"}
-        shown = [name for name, _ in series[:-1]]
-        rest = [total for host, total in totals.items() if host not in shown]
-        self.assertGreaterEqual(min(totals[name] for name in shown), max(rest))
-        self.assertEqual(sum(series[-1][1]), sum(rest))
-        self.assert_quiet()
-
-    def test_of_many_queue_managers_some_are_hidden_and_none_is_added_up(self):
-        self.sample("queues")
-        self.browser.script(choose("throughput", 1))
-        self.assertEqual(self.browser.script(f"return {CHARTS}[0].options.series.map(s => s.name)"),
-                         [f"qm{number}" for number in range(1, 31)])
-        self.assertEqual(self.browser.script(f"return {CHARTS}[0].graph.visibility()"), [True] * 24 + [False] * 6)
-        self.assertIn("6 of 30 queue managers are hidden",
-                      self.browser.script("return document.getElementById('throughput').textContent"))
         self.assert_quiet()
 
     def test_each_figure_of_the_load_has_its_chart(self):
