@@ -212,6 +212,26 @@ TEST_F(ConductorTest, AnInterruptStopsEveryHostAndKeepsWhatThereIs) {
   EXPECT_EQ(failure->code, Exit::kInconclusive);
 }
 
+TEST_F(ConductorTest, WhatWasReceivedIsInTheJournalWhenTheConductorWaits) {
+  plan_.set_lease_ns(400 * kNsPerMs);
+  size_t sent = 0;
+  for (FakeScript& script : scripts_) {
+    script.run_until_stopped = true;
+    script.on_running = [&sent] { ++sent; };
+  }
+  size_t kept = 0;
+  // The first one after both hosts' frames came, a tenth of a second later: the conductor waited before it.
+  scripts_[0].on_heartbeat = [&] {
+    if (sent < 2) return;
+    EXPECT_THAT(ReadJournal(path_, [&kept](const v1::JournalRecord& record) { kept += record.has_frames() ? 1U : 0U; }),
+                testing::IsOk());
+    events_.Interrupt();
+    scripts_[0].on_heartbeat = [] {};
+  };
+  Run();
+  EXPECT_EQ(kept, 2U);
+}
+
 TEST_F(ConductorTest, ASecondInterruptLeavesAtOnce) {
   for (FakeScript& script : scripts_) script.run_until_stopped = true;
   scripts_[1].on_running = [this] {

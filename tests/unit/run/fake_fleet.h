@@ -35,6 +35,8 @@ struct FakeScript {
   std::string ends_early;
   // Called when the agent has been armed and has sent its first frame.
   std::function<void()> on_running = [] {};
+  // Called when a heartbeat comes.
+  std::function<void()> on_heartbeat = [] {};
   std::vector<std::string> visible_hosts;
 };
 
@@ -101,6 +103,7 @@ class FakeAgent final : public AgentClient {
         diary_.emplace_back("stop trace");
         return;
       case v1::ControllerMessage::kHeartbeat:
+        script_.on_heartbeat();
         Tell([&](v1::AgentMessage& m) { m.mutable_alive()->set_id(message.heartbeat().id()); });
         return;
       case v1::ControllerMessage::MESSAGE_NOT_SET:
