@@ -3,6 +3,7 @@ journal gives a report."""
 
 import pathlib
 import random
+import re
 import threading
 import time
 
@@ -48,8 +49,9 @@ class Lane:
         while True:
             run = self.start("--bsize", "64k", "--duration", "100ms")
             code = run.finish()
-            if code == 4 and "busy with run" in run.err and time.monotonic() < deadline:
-                continue  # A session that nobody needs any more is being cleaned up.
+            # A session that nobody needs any more is being cleaned up, or the machine has too much to do.
+            if code == 4 and re.search("busy with run|got its start too late", run.err) and time.monotonic() < deadline:
+                continue
             # On a machine that has too much to do, the harness itself may have been too slow.
             self.test.assertIn(code, (0, 3), f"lane {self.number}: {run.err}")
             report = schema.parse((run.results / "report.json").read_text())
@@ -57,6 +59,14 @@ class Lane:
             invariants.check(report)
             self.test.assertEqual(list(self.dir.iterdir()), [])
             return
+
+    def length_of_a_run_s(self):
+        """From the session's beginning to the end of plimsoll."""
+        run = self.start_long()
+        self.await_preparing(run)
+        start = time.monotonic()
+        self.test.assertIn(run.finish(), (0, 3, 4), run.err)
+        return time.monotonic() - start
 
     def written_bytes(self):
         """What each agent has given to write calls so far."""
@@ -70,9 +80,15 @@ class Lane:
     def is_clean(self):
         return not list(self.dir.iterdir())
 
+    def await_preparing(self, run):
+        harness.wait_until(lambda: "preparing" in run.err or not run.running(), "the session's beginning")
+
     def kill_one(self, longest_s):
         before = self.sessions()
         run = self.start_long()
+        # Some while it starts, most while there is a session.
+        if self.random.random() < 0.85:
+            self.await_preparing(run)
         moment_s = self.random.uniform(0, longest_s)
         ended = run.ended_within(moment_s)
         run.end()
@@ -114,6 +130,7 @@ class Lane:
 
 
 class KilledController(harness.PlimsollTest):
+    in_memory = True
 
     def test_a_controller_killed_at_any_of_a_hundred_moments_leaves_agents_that_are_ready(self):
         seed = random.SystemRandom().randrange(2**32)
@@ -125,9 +142,7 @@ class KilledController(harness.PlimsollTest):
         def drive(lane):
             try:
                 lane.whole_run()
-                start = time.monotonic()
-                self.assertIn(lane.start_long().finish(), (0, 3))
-                longest_s = time.monotonic() - start
+                longest_s = lane.length_of_a_run_s()
                 for _ in range(KILLS // LANES):
                     lane.kill_one(longest_s)
             except BaseException as error:  # Told by the test's own thread.

@@ -99,6 +99,8 @@ class ControllerFrozen(Fault):
 
 class Interrupted(Fault):
     name = "Ctrl-C"
+    # Before plimsoll has begun to listen for it, it ends any program.
+    codes = (-2,)
 
     def happen(self, run, where):
         signal_controller(run, signal.SIGINT)
@@ -106,7 +108,7 @@ class Interrupted(Fault):
 
 class InterruptedTwice(Fault):
     name = "Ctrl-C twice"
-    codes = (130,)
+    codes = (130, -2)
 
     def happen(self, run, where):
         signal_controller(run, signal.SIGINT)
