@@ -204,7 +204,7 @@ v1::ControllerMessage PrepareMessage() {
   workload.set_file_prefix("S");
   workload.set_sync(v1::SYNC_MODE_DSYNC);
   workload.set_direct(v1::DIRECT_MODE_AUTO);
-  for (const uint64_t block : {4096, 512}) {
+  for (const uint64_t block : {uint64_t{4096}, uint64_t{512}}) {
     v1::LogStep& step = *plan.mutable_log()->add_steps();
     step.set_block_size_bytes(block);
     step.set_duration_ns(3 * kNsPerMs);

@@ -45,7 +45,7 @@ class OldJournals(harness.PlimsollTest):
                 process = self.start_plimsoll("report", "--json", "--print-only", place)
                 code = process.finish()
                 told = schema.parse(process.out)
-                invariants.check(told)
+                invariants.check(told, tells_stalls=place.name != "format1-protocol1")
                 if os.environ.get("PLIMSOLL_UPDATE_GOLDEN"):
                     (place / "report.json").write_text(process.out)
                 expected = json.loads((place / "report.json").read_text())

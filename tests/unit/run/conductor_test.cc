@@ -147,6 +147,17 @@ TEST_F(ConductorTest, StopsTheOthersWhenAHostIsLost) {
   EXPECT_THAT(Records(v1::JournalRecord::kRunEnd)[0].run_end().cut_short(), HasSubstr("beta"));
 }
 
+TEST_F(ConductorTest, WhateverBytesAnErrorHoldsTheJournalReadsBack) {
+  scripts_[0].run_until_stopped = true;
+  scripts_[1].break_at_step = 0;
+  scripts_[1].break_message = "\xff\x1b[2J\n";
+  EXPECT_FALSE(Run().has_value());
+  const auto lost = Records(v1::JournalRecord::kHostLost);
+  ASSERT_EQ(lost.size(), 1U);
+  EXPECT_EQ(lost[0].host_lost().reason(), "the session broke: \xef\xbf\xbd\xef\xbf\xbd[2J\xef\xbf\xbd");
+  EXPECT_EQ(Records(v1::JournalRecord::kRunEnd).size(), 1U);
+}
+
 TEST_F(ConductorTest, LosesAHostThatSaysNothingForALease) {
   plan_.set_lease_ns(200 * kNsPerMs);
   scripts_[0].run_until_stopped = true;

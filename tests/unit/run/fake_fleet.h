@@ -27,6 +27,7 @@ struct FakeScript {
   int late_arms = 0;
   // The session breaks when it is armed for this step.
   int break_at_step = -1;
+  std::string break_message = "connection reset";
   // Says nothing any more once it has been armed for this step, as an agent that was frozen.
   int silent_from_step = -1;
   // Steps end only when Stop comes.
@@ -148,7 +149,7 @@ class FakeAgent final : public AgentClient {
     SendFrame();
     if (script_.break_at_step == static_cast<int>(arm.step())) {
       armed_ = false;
-      return listener_.OnSessionClosed(absl::UnavailableError("connection reset"));
+      return listener_.OnSessionClosed(absl::UnavailableError(script_.break_message));
     }
     silent_ = script_.silent_from_step == static_cast<int>(arm.step());
     script_.on_running();
