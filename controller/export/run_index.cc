@@ -97,6 +97,12 @@ void RunIndex::TakeFrames(const v1::HostFrames& frames, const RawRecord& raw,
     place += static_cast<size_t>(frame.trace_size());
     if (next == accepted.size() || accepted[next] != &frame) continue;
     ++next;
+    if (!steps_.contains(frame.step())) {
+      contradicted_ = true;
+      problems_.Add("start", absl::StrCat("Left out: the writes of step ", uint64_t{frame.step()} + 1,
+                                          ": when it began is not known."));
+      continue;
+    }
     IndexedWriter& writer = WriterOf(frames.host(), frame.qm());
     const bool warmup = !frame.closing() && frame.first_interval() < 0;
     IndexedWriter::Frames& counted = writer.frames[frame.step()];

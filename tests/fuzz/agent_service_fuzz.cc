@@ -168,6 +168,7 @@ std::unique_ptr<google::protobuf::Message> PrototypeOf(const Item& item) {
 }  // namespace plimsoll::fuzz
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  plimsoll::fuzz::Silence();
   plimsoll::fuzz::TryCalls(data, size);
   return 0;
 }

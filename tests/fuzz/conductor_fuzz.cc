@@ -323,6 +323,7 @@ std::unique_ptr<google::protobuf::Message> PrototypeOf(const Item& item) {
 }  // namespace plimsoll::fuzz
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  plimsoll::fuzz::Silence();
   plimsoll::fuzz::TryRun(data, size);
   return 0;
 }

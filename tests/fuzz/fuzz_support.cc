@@ -17,6 +17,14 @@ void Fail(const std::string& what, const std::string& context) {
   std::abort();
 }
 
+void Silence() {
+  static const bool once = [] {
+    google::protobuf::SetLogHandler(nullptr);
+    return true;
+  }();
+  static_cast<void>(once);
+}
+
 std::vector<Item> ReadItems(const uint8_t* data, size_t size) {
   std::vector<Item> items;
   for (size_t at = 0; at + kHeaderBytes <= size && items.size() < kMostItems;) {

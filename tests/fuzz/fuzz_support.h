@@ -41,6 +41,9 @@ using Prototype = std::function<std::unique_ptr<google::protobuf::Message>(const
 // changes.
 void MutateList(const Prototype& prototype, std::vector<Item>& items, std::mt19937& random);
 
+// Keeps protobuf from telling of every bad input. At a target's first input.
+void Silence();
+
 // What LLVMFuzzerCustomMutator is for such inputs: drops, doubles, moves and routes items, changes a field somewhere in
 // a message, or any bytes. Returns the new size.
 size_t MutateItems(const Prototype& prototype, uint8_t* data, size_t size, size_t max_size, unsigned int seed);

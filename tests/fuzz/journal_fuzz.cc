@@ -193,6 +193,7 @@ void TryJournal(const uint8_t* data, size_t size) {
 }  // namespace plimsoll::fuzz
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  plimsoll::fuzz::Silence();
   plimsoll::fuzz::TryJournal(data, size);
   return 0;
 }

@@ -330,6 +330,7 @@ void TrySession(const uint8_t* data, size_t size) {
 }  // namespace plimsoll::fuzz
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  plimsoll::fuzz::Silence();
   plimsoll::fuzz::TrySession(data, size);
   return 0;
 }
