@@ -16,6 +16,9 @@ namespace {
 // A write that has been in flight for longer is reported with every Alive.
 constexpr int64_t kInFlightReportNs = kNsPerSecond;
 
+// As the plan has it.
+constexpr int64_t kLongestLeaseNs = 3600 * kNsPerSecond;
+
 // The phase in which the work itself tells the state.
 constexpr char kWorking[] = "working";
 
@@ -241,6 +244,10 @@ absl::Status Session::PrepareWork(const v1::Prepare& prepare) {
                                                       ": install the same version on both"));
   }
   const v1::HostPlan& plan = prepare.plan();
+  if (plan.lease_ns() <= 0 || plan.lease_ns() > kLongestLeaseNs) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("lease must be above 0 and at most 1h; it is ", FormatDuration(plan.lease_ns())));
+  }
   lease_.SetLength(options_.clock->Now(), plan.lease_ns());
   {
     MutexLock lock(mutex_);
