@@ -185,7 +185,8 @@ v1::Armed LogWorkImpl::Arm(const v1::Arm& arm) {
   armed.set_late(true);
   const bool open = phase_ == Phase::kReady || phase_ == Phase::kArmed;
   if (!open || arm.step() >= setup_.steps.size()) return armed;
-  if (arm.start_ns() - now_ns < StartGate::kLeastLeadNs) {
+  // Differences are not made: they may not fit in 64 bits.
+  if (arm.start_ns() < now_ns + StartGate::kLeastLeadNs || arm.start_ns() > now_ns + StartGate::kMostLeadNs) {
     if (gate_.Disarm()) phase_ = Phase::kReady;
     return armed;
   }

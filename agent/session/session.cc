@@ -2,9 +2,11 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "common/agent_limits.h"
 #include "common/status_macros.h"
@@ -17,8 +19,19 @@ namespace {
 // A write that has been in flight for longer is reported with every Alive.
 constexpr int64_t kInFlightReportNs = kNsPerSecond;
 
+// As the plan has it.
+constexpr int64_t kLongestLeaseNs = 3600 * kNsPerSecond;
+
+constexpr size_t kMostNameBytes = 255;
+
 // The phase in which the work itself tells the state.
 constexpr char kWorking[] = "working";
+
+bool IsPlain(const std::string& name) {
+  return name.size() <= kMostNameBytes && std::all_of(name.begin(), name.end(), [](char c) {
+           return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '_' || c == '-';
+         });
+}
 
 std::chrono::steady_clock::time_point SteadyTime(int64_t monotonic_ns) {
   // libstdc++'s steady_clock is CLOCK_MONOTONIC.
@@ -252,6 +265,14 @@ absl::Status Session::PrepareWork(const v1::Prepare& prepare) {
                                                       ": install the same version on both"));
   }
   const v1::HostPlan& plan = prepare.plan();
+  // They are shown to others before the plan as a whole is checked.
+  if (!IsPlain(plan.run_id()) || !IsPlain(plan.host_label())) {
+    return absl::InvalidArgumentError("run_id and host_label must be at most 255 letters, digits, '.', '_' and '-'");
+  }
+  if (plan.lease_ns() <= 0 || plan.lease_ns() > kLongestLeaseNs) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("lease must be above 0 and at most 1h; it is ", FormatDuration(plan.lease_ns())));
+  }
   lease_.SetLength(options_.clock->Now(), plan.lease_ns());
   {
     MutexLock lock(mutex_);

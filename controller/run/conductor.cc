@@ -72,6 +72,8 @@ void Conductor::Begin() {
     *of.mutable_plan() = options_.host_plans[host->index];
     log_.Append(std::move(joined));
   }
+  // No session is without a journal that tells of it.
+  log_.Flush();
 }
 
 std::optional<Failure> Conductor::Run() {

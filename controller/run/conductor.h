@@ -103,7 +103,6 @@ class Conductor {
   MonotonicNs next_probe_;
   // No host can have been silent for a lease before this.
   MonotonicNs next_silence_;
-  MonotonicNs next_flush_;
 };
 
 }  // namespace plimsoll

@@ -7,11 +7,6 @@
 #include "controller/run/conductor.h"
 
 namespace plimsoll {
-namespace {
-
-constexpr int64_t kFlushPeriodNs = kNsPerSecond;
-
-}  // namespace
 
 bool Conductor::PumpUntil(const Condition& done) {
   while (true) {
@@ -22,6 +17,8 @@ bool Conductor::PumpUntil(const Condition& done) {
     }
     if (done()) return true;
     if (pending_.empty()) {
+      // Before anything is waited for: what was received survives this process, whatever ends it.
+      log_.Flush();
       for (Event& event : options_.events->TakeUntil(NextTimer())) pending_.push_back(std::move(event));
     }
     if (!pending_.empty()) {
@@ -34,16 +31,12 @@ bool Conductor::PumpUntil(const Condition& done) {
 }
 
 MonotonicNs Conductor::NextTimer() const {
-  MonotonicNs next = std::min(next_flush_, options_.progress->next_update());
+  MonotonicNs next = options_.progress->next_update();
   if (sessions_open_) next = std::min({next, next_heartbeat_, next_probe_, next_silence_});
   return next;
 }
 
 void Conductor::RunTimers(MonotonicNs now) {
-  if (now >= next_flush_) {
-    log_.Flush();
-    next_flush_ = now + kFlushPeriodNs;
-  }
   if (now >= options_.progress->next_update()) options_.progress->Update(now, fleet_.hosts(), log_.live());
   if (!sessions_open_) return;
   if (now >= next_heartbeat_) {

@@ -6,6 +6,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "controller/render/plain_text.h"
 
 namespace plimsoll {
 namespace {
@@ -17,12 +18,19 @@ class QueueingListener final : public AgentListener {
  public:
   QueueingListener(size_t host, const Clock& clock, EventQueue& events) : host_(host), clock_(clock), events_(events) {}
 
-  void OnDescribed(absl::StatusOr<v1::HostDescription> description) override { Push(std::move(description)); }
+  void OnDescribed(absl::StatusOr<v1::HostDescription> description) override {
+    Push(description.ok() ? std::move(description) : Plain(description.status()));
+  }
   void OnMessage(v1::AgentMessage message) override { Push(std::move(message)); }
-  void OnSessionClosed(absl::Status status) override { Push(SessionClosed{std::move(status)}); }
+  void OnSessionClosed(absl::Status status) override { Push(SessionClosed{Plain(status)}); }
   void OnProbes(v1::ProbeBatch probes) override { Push(std::move(probes)); }
 
  private:
+  // What a peer says of an error may be any bytes. In a message they must be UTF-8, or the journal cannot be read; on a
+  // terminal they must not steer.
+  static absl::Status Plain(const absl::Status& status) {
+    return absl::Status(status.code(), Neutralise(std::string(status.message())));
+  }
   template <typename Body>
   void Push(Body body) {
     events_.Push({host_, clock_.Now(), std::move(body)});

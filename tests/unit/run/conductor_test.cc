@@ -147,6 +147,17 @@ TEST_F(ConductorTest, StopsTheOthersWhenAHostIsLost) {
   EXPECT_THAT(Records(v1::JournalRecord::kRunEnd)[0].run_end().cut_short(), HasSubstr("beta"));
 }
 
+TEST_F(ConductorTest, WhateverBytesAnErrorHoldsTheJournalReadsBack) {
+  scripts_[0].run_until_stopped = true;
+  scripts_[1].break_at_step = 0;
+  scripts_[1].break_message = "\xff\x1b[2J\n";
+  EXPECT_FALSE(Run().has_value());
+  const auto lost = Records(v1::JournalRecord::kHostLost);
+  ASSERT_EQ(lost.size(), 1U);
+  EXPECT_EQ(lost[0].host_lost().reason(), "the session broke: \xef\xbf\xbd\xef\xbf\xbd[2J\xef\xbf\xbd");
+  EXPECT_EQ(Records(v1::JournalRecord::kRunEnd).size(), 1U);
+}
+
 TEST_F(ConductorTest, LosesAHostThatSaysNothingForALease) {
   plan_.set_lease_ns(200 * kNsPerMs);
   scripts_[0].run_until_stopped = true;
@@ -210,6 +221,26 @@ TEST_F(ConductorTest, AnInterruptStopsEveryHostAndKeepsWhatThereIs) {
   // It came while the answers to Arm were under way: nothing was measured yet.
   ASSERT_TRUE(failure.has_value());
   EXPECT_EQ(failure->code, Exit::kInconclusive);
+}
+
+TEST_F(ConductorTest, WhatWasReceivedIsInTheJournalWhenTheConductorWaits) {
+  plan_.set_lease_ns(400 * kNsPerMs);
+  size_t sent = 0;
+  for (FakeScript& script : scripts_) {
+    script.run_until_stopped = true;
+    script.on_running = [&sent] { ++sent; };
+  }
+  size_t kept = 0;
+  // The first one after both hosts' frames came, a tenth of a second later: the conductor waited before it.
+  scripts_[0].on_heartbeat = [&] {
+    if (sent < 2) return;
+    EXPECT_THAT(ReadJournal(path_, [&kept](const v1::JournalRecord& record) { kept += record.has_frames() ? 1U : 0U; }),
+                testing::IsOk());
+    events_.Interrupt();
+    scripts_[0].on_heartbeat = [] {};
+  };
+  Run();
+  EXPECT_EQ(kept, 2U);
 }
 
 TEST_F(ConductorTest, ASecondInterruptLeavesAtOnce) {

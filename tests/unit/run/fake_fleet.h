@@ -27,6 +27,7 @@ struct FakeScript {
   int late_arms = 0;
   // The session breaks when it is armed for this step.
   int break_at_step = -1;
+  std::string break_message = "connection reset";
   // Says nothing any more once it has been armed for this step, as an agent that was frozen.
   int silent_from_step = -1;
   // Steps end only when Stop comes.
@@ -35,6 +36,8 @@ struct FakeScript {
   std::string ends_early;
   // Called when the agent has been armed and has sent its first frame.
   std::function<void()> on_running = [] {};
+  // Called when a heartbeat comes.
+  std::function<void()> on_heartbeat = [] {};
   std::vector<std::string> visible_hosts;
 };
 
@@ -101,6 +104,7 @@ class FakeAgent final : public AgentClient {
         diary_.emplace_back("stop trace");
         return;
       case v1::ControllerMessage::kHeartbeat:
+        script_.on_heartbeat();
         Tell([&](v1::AgentMessage& m) { m.mutable_alive()->set_id(message.heartbeat().id()); });
         return;
       case v1::ControllerMessage::MESSAGE_NOT_SET:
@@ -145,7 +149,7 @@ class FakeAgent final : public AgentClient {
     SendFrame();
     if (script_.break_at_step == static_cast<int>(arm.step())) {
       armed_ = false;
-      return listener_.OnSessionClosed(absl::UnavailableError("connection reset"));
+      return listener_.OnSessionClosed(absl::UnavailableError(script_.break_message));
     }
     silent_ = script_.silent_from_step == static_cast<int>(arm.step());
     script_.on_running();

@@ -112,6 +112,42 @@ TEST_F(SessionTest, StopsAndCleansUpWhenTheLeaseRunsOut) {
   EXPECT_TRUE(state_->released());
 }
 
+TEST_F(SessionTest, RefusesALeaseThatNoPlanHas) {
+  for (const int64_t lease_ns : {int64_t{0}, int64_t{-1}, 3601 * kNsPerSecond, INT64_MAX, INT64_MIN}) {
+    SCOPED_TRACE(lease_ns);
+    {
+      const MutexLock lock(mutex_);
+      result_.reset();
+    }
+    Open();
+    Prepare(lease_ns);
+    const absl::Status end = AwaitEnd();
+    EXPECT_EQ(end.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_NE(end.message().find("lease must be above 0 and at most 1h"), std::string::npos) << end.message();
+  }
+  EXPECT_FALSE(state_->released()) << "there was nothing to release";
+}
+
+TEST_F(SessionTest, ShowsNobodyANameThatSteersATerminal) {
+  for (const bool label : {false, true}) {
+    {
+      const MutexLock lock(mutex_);
+      result_.reset();
+    }
+    Open();
+    v1::ControllerMessage message;
+    message.mutable_prepare()->set_protocol_version(kProtocolVersion);
+    v1::HostPlan& plan = *message.mutable_prepare()->mutable_plan();
+    plan.set_lease_ns(kNsPerSecond);
+    plan.set_run_id(label ? "7f3a21" : "7f\x1b[2J\n21");
+    plan.set_host_label(label ? "alpha\n" : "alpha");
+    session_->Deliver(std::move(message));
+    EXPECT_EQ(AwaitEnd().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(session_->Describe().find_first_of("\x1b\n"), std::string::npos) << session_->Describe();
+    EXPECT_EQ(session_->holder().run_id(), "");
+  }
+}
+
 TEST_F(SessionTest, EndsWhenNoPrepareComes) {
   Open(/*first_lease_ns=*/20 * kNsPerMs);
   EXPECT_EQ(AwaitEnd().code(), absl::StatusCode::kDeadlineExceeded);
