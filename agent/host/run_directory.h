@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <set>
@@ -57,6 +58,9 @@ class RunDirectory {
   // somebody else's.
   absl::StatusOr<uint64_t> Remove();
 
+  // Files that Remove has removed so far. Any thread.
+  uint64_t removed_files() const { return removed_files_.load(std::memory_order_relaxed); }
+
   // Leaves the files where they are, and says so in the marker, so that no later agent takes them for leftovers.
   void Keep();
 
@@ -74,6 +78,9 @@ class RunDirectory {
   // Takes away what remains; the first failure is in `first`.
   uint64_t RemoveFiles(absl::Status& first);
   void RemoveDirectories(absl::Status& first);
+  // Somebody has removed the host's directory, with all that is in it.
+  bool IsGone() const;
+  absl::Status ForgetAll();
 
   const UniqueFd parent_fd_;
   const std::string run_name_;  // "plimsoll-<run id>"
@@ -89,6 +96,7 @@ class RunDirectory {
   // What this object made and has not removed yet.
   bool host_made_ = false;
   bool marker_made_ = false;
+  std::atomic<uint64_t> removed_files_{0};
   mutable Mutex mutex_;
   std::set<std::string> files_ ABSL_GUARDED_BY(mutex_);
   std::set<std::string> directories_ ABSL_GUARDED_BY(mutex_);

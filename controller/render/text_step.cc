@@ -199,7 +199,7 @@ void AddEnds(const v1::Report& report, const v1::StepReport& step, std::vector<s
         absl::StrCat(
             "In flight when the data end: ", write.host(), "/qm", write.qm(), ", ",
             write.has_since() ? absl::StrCat("since ", FormatTimeOfDay(write.since(), report.run().begin()), ", ") : "",
-            "for ", FormatShortTime(write.age_ns())),
+            "for ", FormatShortTime(write.age_ns()), write.path().empty() ? "" : absl::StrCat(", to ", write.path())),
         lines);
   }
   if (shown > kMaxInFlight) AddIndented(absl::StrCat("... and ", shown - kMaxInFlight, " more in flight"), lines);

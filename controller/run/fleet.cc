@@ -21,6 +21,7 @@ class QueueingListener final : public AgentListener {
   void OnMessage(v1::AgentMessage message) override { Push(std::move(message)); }
   void OnSessionClosed(absl::Status status) override { Push(SessionClosed{std::move(status)}); }
   void OnProbes(v1::ProbeBatch probes) override { Push(std::move(probes)); }
+  void OnRenewed() override { Push(Renewed{}); }
 
  private:
   template <typename Body>
