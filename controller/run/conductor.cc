@@ -121,6 +121,7 @@ std::optional<Failure> Conductor::PrepareAll() {
     Send(*host, std::move(message));
   }
   sessions_open_ = true;
+  timers_ran_ = now;
   next_heartbeat_ = now + heartbeat_period_ns_;
   next_probe_ = now + probe_period_ns_;
   next_silence_ = now + options_.plan.lease_ns();

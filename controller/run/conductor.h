@@ -55,6 +55,8 @@ class Conductor {
   bool PumpUntil(const Condition& done);
   void RunTimers(MonotonicNs now);
   MonotonicNs NextTimer() const;
+  // A controller that was frozen and woken has heard nobody for as long: that is not the hosts' silence.
+  void AllowForOwnStandstill(MonotonicNs now);
   void LoseSilentHosts(MonotonicNs now);
   // Keeps the leases of hosts whose connection says nothing, over new ones.
   void RenewQuietHosts(MonotonicNs now);
@@ -108,6 +110,7 @@ class Conductor {
   uint64_t heartbeat_id_ = 0;
   int64_t heartbeat_period_ns_;
   int64_t probe_period_ns_;
+  MonotonicNs timers_ran_;
   MonotonicNs next_heartbeat_;
   MonotonicNs next_probe_;
   // No host can have been silent for a lease before this.

@@ -60,7 +60,17 @@ MonotonicNs Conductor::NextTimer() const {
   return next;
 }
 
+void Conductor::AllowForOwnStandstill(MonotonicNs now) {
+  const MonotonicNs before = std::exchange(timers_ran_, now);
+  if (!sessions_open_ || now - before < options_.plan.lease_ns() / 2) return;
+  // What the hosts said meanwhile is yet to be read; if it is that their leases ran out, they say so.
+  log_.Note(
+      absl::StrCat("the controller itself stood still for ", FormatDuration((now - before) / kNsPerMs * kNsPerMs)));
+  for (auto& host : fleet_.hosts()) host->last_heard = std::max(host->last_heard, now);
+}
+
 void Conductor::RunTimers(MonotonicNs now) {
+  AllowForOwnStandstill(now);
   if (now >= next_flush_) {
     log_.Flush();
     next_flush_ = now + kFlushPeriodNs;

@@ -27,7 +27,6 @@ def freeze_beta(scene):
 
 def unplug(scene):
     scene.network.unplug(2)
-    scene.let_beta_go()
 
 
 def unplug_all(scene):
@@ -58,7 +57,6 @@ def drop(*hooks):
         chains = "".join(f"chain {hook} {{ type filter hook {hook} priority 0; iif != lo drop; }}\n" if hook == "input" else
                          f"chain {hook} {{ type filter hook {hook} priority 0; oif != lo drop; }}\n" for hook in hooks)
         _nft(scene, f"table inet cut {{\n{chains}}}\n")
-        scene.let_beta_go()
 
     return inject
 
@@ -70,6 +68,7 @@ def drop_for(seconds):
         begin(scene)
         time.sleep(seconds)  # The length of the cut is what is tested.
         _nft(scene, "delete table inet cut\n")
+        scene.let_beta_go()
 
     return inject
 
@@ -81,8 +80,6 @@ def kill_controller(scene):
 def freeze_controller(scene):
     """Until both agents have ended their sessions: that is what tells that their lease has run out."""
     scene.run_process.signal(signal.SIGSTOP)
-    if scene.row.state == "preparing":
-        scene.let_beta_go()
     for agent in (scene.alpha, scene.beta):
         agent.await_err("session of .* ends: ")
     scene.run_process.signal(signal.SIGCONT)

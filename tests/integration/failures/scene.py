@@ -59,7 +59,7 @@ class Scene(harness.PlimsollTest):
                                more=[*more, "--stop-wait", "1s"])
         self.alpha_address, self.beta_address = self.alpha.address, self.beta.address
         if self.row.state == "armed":
-            self.alpha_address = self.by_link_proxy(self.alpha_address, "--delay", "0.1")
+            self.alpha_address = self.by_link_proxy(self.alpha_address, "--delay", "0.15")
         if self.row.fault.narrow:
             self.beta_address = self.by_link_proxy(self.beta_address, "--back", str(self.row.fault.narrow))
         self.out = self.base / "results"
@@ -74,7 +74,7 @@ class Scene(harness.PlimsollTest):
 
     def start_the_run(self):
         files = "16" if self.row.state in ("preparing", "ready") else "3"
-        duration = self.row.fault.duration_s or (1 if self.row.state == "draining" else DURATION_S)
+        duration = self.row.fault.duration_s or (1.5 if self.row.state == "draining" else DURATION_S)
         self.run_process = self.start_plimsoll(
             "run", "--hosts", f"{self.alpha_address},{self.beta_address}", "--dir", self.dir, "--out", self.out,
             "--lease", f"{self.row.fault.lease_s}s", "--hang-limit", f"{self.row.fault.hang_limit_s}s", "--file-size", "64k", "--num-files", files,
@@ -98,18 +98,20 @@ class Scene(harness.PlimsollTest):
         self.await_doing(self.beta, "ready")
 
     def bring_to_armed(self):
-        # The lead to a start is ten times the longest round trip: two seconds here.
+        # The lead to a start is ten times the round trip: three seconds here. The controller knows that all are armed when
+        # it tells of the step.
         self.start_the_run()
         self.await_doing(self.beta, "armed")
+        self.run_process.await_err("^step 1/")
 
     def bring_to_running(self):
         self.start_the_run()
         self.await_running(self.run_process)
 
     def bring_to_draining(self):
+        # Three writes fill the extents, some are measured, and then one hangs.
+        self.hold = self.fs.fault("write */beta/*.LOG after=23 count=1 hang interruptible" + self.row.fault.after_the_hang)
         self.start_the_run()
-        self.await_running(self.run_process)
-        self.hold = self.fs.fault("write */beta/*.LOG count=1 hang interruptible" + self.row.fault.after_the_hang)
         self.hold.await_waiting()
         self.await_doing(self.beta, "draining")
 
