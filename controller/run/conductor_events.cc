@@ -26,6 +26,12 @@ const char* Awaited(Host::Phase phase) {
 // Whether the message shows that the host has got on since the one before.
 bool GetsOn(Host& host, const v1::AgentMessage& message) {
   if (message.has_prepare_progress()) return message.prepare_progress().done_bytes() != host.prepare_done_bytes;
+  if (message.has_frames()) {
+    // Frames of a writer that hangs go on, and are empty.
+    const auto& frames = message.frames().frames();
+    return std::any_of(frames.begin(), frames.end(),
+                       [](const v1::Frame& frame) { return frame.latency().count() > 0; });
+  }
   if (!message.has_alive()) return true;
   const bool got_on = message.alive().progress() != host.progress;
   host.progress = message.alive().progress();

@@ -173,7 +173,7 @@ FAULTS = [
            "draining": Cell((), None, JOURNAL, WHEN_LET_GO, AT_ONCE)}),
     Fault("controller-frozen", "controller", "The controller is frozen, and woken later",
           "SIGSTOP of `plimsoll run` for longer than the lease.", faults.freeze_controller, {
-              "preparing": Cell(("no message from the controller for 1s: the lease ran out",), 4, NOTHING, BY_ITSELF, LEASE),
+              "preparing": Cell(("the lease ran out",), 4, NOTHING, BY_ITSELF, LEASE),
               "ready": Cell(("the lease ran out",), 4, NOTHING, BY_ITSELF, LEASE),
               "armed": Cell(("the lease ran out",), 3, EMPTY, BY_ITSELF, LEASE),
               "running": Cell(("the lease ran out",), 3, REPORT, BY_ITSELF, LEASE),
