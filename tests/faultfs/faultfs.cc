@@ -4,8 +4,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <fuse.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -20,10 +18,19 @@
 #include <string>
 
 #include "tests/faultfs/control_socket.h"
-#include "tests/faultfs/fault_rules.h"
-#include "tests/faultfs/lock_table.h"
+#include "tests/faultfs/faultfs_state.h"
 
 namespace plimsoll::faultfs {
+
+State& TheState() {
+  static State state;
+  return state;
+}
+
+FaultRules::Verdict Ask(const char* operation, const std::string& path) {
+  return TheState().rules.Ask(operation, path, [] { return fuse_interrupted() != 0; });
+}
+
 namespace {
 
 // As many operations may hang at once.
@@ -31,35 +38,8 @@ constexpr unsigned kThreads = 512;
 // What O_DIRECT on the backing file may ask of memory.
 constexpr size_t kAlignBytes = 4096;
 
-struct OpenFile {
-  std::string path;
-  int fd = -1;
-};
-
-struct State {
-  std::string backing;
-  FaultRules rules;
-  LockTable ranges;  // fcntl
-  LockTable flocks;
-  fuse* handle = nullptr;
-};
-
-State& TheState() {
-  static State state;
-  return state;
-}
-
 std::string Real(const char* path) {
   return TheState().backing + path;
-}
-
-OpenFile& FileOf(const fuse_file_info* info) {
-  return *reinterpret_cast<OpenFile*>(info->fh);
-}
-
-// The fault for an operation, after its delay; nothing where there is none.
-FaultRules::Verdict Ask(const char* operation, const std::string& path) {
-  return TheState().rules.Ask(operation, path, [] { return fuse_interrupted() != 0; });
 }
 
 int Result(int returned) {
@@ -267,62 +247,6 @@ int ReleaseDir(const char* /*path*/, fuse_file_info* info) {
   return 0;
 }
 
-RangeLock ToRange(const struct flock& asked, const fuse_file_info& info) {
-  RangeLock lock;
-  lock.exclusive = asked.l_type == F_WRLCK;
-  lock.begin = asked.l_start;
-  lock.end = asked.l_len == 0 ? RangeLock::kToTheEnd : asked.l_start + asked.l_len - 1;
-  lock.owner = info.lock_owner;
-  lock.handle = info.fh;
-  lock.pid = asked.l_pid;
-  return lock;
-}
-
-int TakeLock(LockTable& table, const std::string& path, const RangeLock& lock, bool wait) {
-  const FaultRules::Verdict fault = Ask("lock", path);
-  if (fault.grant) return 0;
-  if (fault.error_number != 0) return -fault.error_number;
-  if (table.Take(path, lock, wait, [] { return fuse_interrupted() != 0; })) return 0;
-  return wait ? -EINTR : -EAGAIN;
-}
-
-int Lock(const char* /*path*/, fuse_file_info* info, int command, struct flock* asked) {
-  LockTable& table = TheState().ranges;
-  OpenFile& file = FileOf(info);
-  const RangeLock lock = ToRange(*asked, *info);
-  if (command == F_GETLK) {
-    RangeLock conflict;
-    if (!table.FindConflict(file.path, lock, conflict)) {
-      asked->l_type = F_UNLCK;
-      return 0;
-    }
-    asked->l_type = conflict.exclusive ? F_WRLCK : F_RDLCK;
-    asked->l_start = conflict.begin;
-    asked->l_len = conflict.end == RangeLock::kToTheEnd ? 0 : conflict.end - conflict.begin + 1;
-    asked->l_pid = conflict.pid;
-    return 0;
-  }
-  if (asked->l_type == F_UNLCK) {
-    table.Drop(file.path, lock);
-    return 0;
-  }
-  return TakeLock(table, file.path, lock, command == F_SETLKW);
-}
-
-int FLock(const char* /*path*/, fuse_file_info* info, int operation) {
-  LockTable& table = TheState().flocks;
-  OpenFile& file = FileOf(info);
-  RangeLock lock;
-  lock.owner = lock.handle = info->fh;
-  if ((operation & LOCK_UN) != 0) {
-    table.Drop(file.path, lock);
-    return 0;
-  }
-  lock.exclusive = (operation & LOCK_EX) != 0;
-  const int result = TakeLock(table, file.path, lock, (operation & LOCK_NB) == 0);
-  return result == -EAGAIN ? -EWOULDBLOCK : result;
-}
-
 fuse_operations Operations() {
   fuse_operations operations{};
   operations.init = Init;
@@ -349,8 +273,8 @@ fuse_operations Operations() {
   operations.opendir = OpenDir;
   operations.readdir = ReadDir;
   operations.releasedir = ReleaseDir;
-  operations.lock = Lock;
-  operations.flock = FLock;
+  operations.lock = LockRange;
+  operations.flock = LockWhole;
   return operations;
 }
 
