@@ -15,6 +15,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -50,6 +51,8 @@ struct AgentFlags {
   std::string max_duration;
   bool keep_leftovers = false;
   bool child = false;
+  std::string stop_wait = "10s";
+  int64_t stop_wait_ns = 0;
 };
 
 std::string HostName() {
@@ -110,6 +113,16 @@ absl::StatusOr<v1::AgentLimits> Limits(const AgentFlags& flags) {
   return limits;
 }
 
+// Ends the process although threads hang in the kernel. Those keep its sockets open as long as they hang, so that the
+// address is given back here; the calls that they serve never end.
+[[noreturn]] void LeaveHanging(grpc::Server& server) {
+  constexpr std::chrono::milliseconds kPatience{500};
+  std::thread([&server] { server.Shutdown(std::chrono::system_clock::now()); }).detach();
+  std::this_thread::sleep_for(kPatience);
+  spdlog::default_logger()->flush();
+  _exit(kExitCannotRun);
+}
+
 int Serve(const AgentFlags& flags, const ServerSetup& setup, const v1::AgentLimits& limits) {
   sigset_t signals;
   sigemptyset(&signals);
@@ -164,6 +177,12 @@ int Serve(const AgentFlags& flags, const ServerSetup& setup, const v1::AgentLimi
 
   if (WaitForEnd(signal_fd.get(), flags.child)) {
     service.Shutdown("the agent was told to end");
+    if (const std::string hangs = service.WaitForEnd(flags.stop_wait_ns); !hangs.empty()) {
+      spdlog::error(
+          "ends although {} (--stop-wait {}); an agent with the same name and roots removes them at its start", hangs,
+          flags.stop_wait);
+      LeaveHanging(*server);
+    }
   }
   // A child whose controller went lets the session end by its lease.
   service.WaitForSession();
@@ -211,6 +230,10 @@ int Main(int argc, char** argv) {
   app.add_option("--log-level", flags.log_level, "debug, info, warn or error")
       ->capture_default_str()
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}));
+  app.add_option("--stop-wait", flags.stop_wait,
+                 "When it is told to end: how long a call to the storage that does not return is waited for")
+      ->capture_default_str()
+      ->type_name("TIME");
   app.add_flag("--child", flags.child, "End with the process at standard input, after the session")->group("");
   try {
     app.parse(argc, argv);
@@ -219,6 +242,12 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "plimsoll-agent: %s\n", error.what());
     return kExitWrongInput;
   }
+  const absl::StatusOr<int64_t> stop_wait_ns = ParseDuration(flags.stop_wait);
+  if (!stop_wait_ns.ok()) {
+    std::fprintf(stderr, "plimsoll-agent: --stop-wait: %s\n", std::string(stop_wait_ns.status().message()).c_str());
+    return kExitWrongInput;
+  }
+  flags.stop_wait_ns = *stop_wait_ns;
   spdlog::set_default_logger(spdlog::stderr_logger_mt("agent"));
   spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e %^%l%$ %v");
   spdlog::set_level(spdlog::level::from_str(flags.log_level));

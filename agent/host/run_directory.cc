@@ -251,7 +251,10 @@ uint64_t RunDirectory::RemoveFiles(absl::Status& first) {
     } else if (status.ok() && unlinkat(fd->get(), name.c_str(), 0) != 0) {
       status = PosixError("unlink", path, errno);
     }
-    if (status.ok()) ++removed;
+    if (status.ok()) {
+      ++removed;
+      removed_files_.fetch_add(1, std::memory_order_relaxed);
+    }
     KeepFirst(first, status);
     // What is not there is not ours to remove any more, though it is an error that somebody else did it.
     it = status.ok() || absl::IsNotFound(status) ? files_.erase(it) : std::next(it);
@@ -326,8 +329,26 @@ void RunDirectory::RemoveHostDirectory(absl::Status& first) {
   if (status.ok() || absl::IsNotFound(status)) place_ = Place::kNowhere;
 }
 
+bool RunDirectory::IsGone() const {
+  struct stat own{};
+  if (fstat(host_fd_.get(), &own) != 0) return errno == ESTALE || errno == ENOENT;
+  return own.st_nlink == 0;
+}
+
+absl::Status RunDirectory::ForgetAll() {
+  const MutexLock lock(mutex_);
+  files_.clear();
+  directories_.clear();
+  marker_fd_.Reset();
+  marker_made_ = false;
+  place_ = Place::kNowhere;
+  unlinkat(parent_fd_.get(), run_name_.c_str(), AT_REMOVEDIR);
+  return absl::NotFoundError(absl::StrCat(path_, " is gone: somebody has removed it while it was in use"));
+}
+
 absl::StatusOr<uint64_t> RunDirectory::Remove() {
   if (place_ == Place::kNowhere) return 0;
+  if (IsGone()) return ForgetAll();
   absl::Status first;
   const uint64_t removed = RemoveFiles(first);
   RemoveDirectories(first);

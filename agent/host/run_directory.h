@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -61,6 +62,9 @@ class RunDirectory {
   // counts as somebody else's.
   absl::StatusOr<uint64_t> Remove();
 
+  // Files that Remove has removed so far. Any thread.
+  uint64_t removed_files() const { return removed_files_.load(std::memory_order_relaxed); }
+
   // Leaves the files where they are, and says so in the marker, so that no later agent takes them for leftovers.
   void Keep();
 
@@ -100,6 +104,9 @@ class RunDirectory {
   void RemoveDirectories(absl::Status& first);
   void RemoveHostDirectory(absl::Status& first);
   void RemoveMarker(absl::Status& first);
+  // Somebody has removed the host's directory, with all that is in it.
+  bool IsGone() const;
+  absl::Status ForgetAll();
 
   const UniqueFd parent_fd_;
   const std::string run_name_;  // "plimsoll-<run id>"
@@ -116,6 +123,7 @@ class RunDirectory {
   Place place_ = Place::kNowhere;
   std::string staged_name_;
   bool marker_made_ = false;
+  std::atomic<uint64_t> removed_files_{0};
   mutable Mutex mutex_;
   std::map<std::string, FileId> files_ ABSL_GUARDED_BY(mutex_);
   std::set<std::string> directories_ ABSL_GUARDED_BY(mutex_);

@@ -17,7 +17,7 @@ namespace plimsoll {
 namespace {
 
 // A write that has been in flight for longer is reported with every Alive.
-constexpr int64_t kInFlightReportNs = kNsPerSecond;
+constexpr int64_t kHangReportNs = kNsPerSecond;
 
 // As the plan has it.
 constexpr int64_t kLongestLeaseNs = 3600 * kNsPerSecond;
@@ -26,6 +26,8 @@ constexpr size_t kMostNameBytes = 255;
 
 // The phase in which the work itself tells the state.
 constexpr char kWorking[] = "working";
+constexpr char kPreparing[] = "preparing";
+constexpr char kCleaningUp[] = "cleaning up";
 
 bool IsPlain(const std::string& name) {
   return name.size() <= kMostNameBytes && std::all_of(name.begin(), name.end(), [](char c) {
@@ -114,11 +116,18 @@ bool Session::over() const {
 
 v1::SessionHolder Session::holder() const {
   v1::SessionHolder holder;
+  holder.set_doing(Doing());
   MutexLock lock(mutex_);
   holder.set_run_id(run_id_);
   holder.set_peer(options_.peer);
   holder.set_age_ns(static_cast<uint64_t>(options_.clock->Now() - opened_));
   return holder;
+}
+
+void Session::SetPhase(const std::string& phase) {
+  phase_ = phase;
+  phase_since_ = options_.clock->Now();
+  ++phases_;
 }
 
 std::string Session::StateName() const {
@@ -127,22 +136,65 @@ std::string Session::StateName() const {
 
 std::string Session::Describe() const {
   const int64_t age_s = (options_.clock->Now() - opened_) / kNsPerSecond;
+  const std::string doing = Doing();
+  MutexLock lock(mutex_);
+  return absl::StrCat("run ", run_id_.empty() ? "(not named yet)" : run_id_, " of ", options_.peer, " for ", age_s,
+                      " s (", doing, ")");
+}
+
+std::string Session::Doing() const {
   std::string text;
   std::shared_ptr<Work> work;
   {
     MutexLock lock(mutex_);
-    text = absl::StrCat("run ", run_id_.empty() ? "(not named yet)" : run_id_, " of ", options_.peer, " for ", age_s,
-                        " s (", StateName(), ")");
+    text = StateName();
+    const int64_t age_ns = options_.clock->Now() - phase_since_;
+    if (phase_ == kCleaningUp && age_ns >= kHangReportNs) absl::StrAppend(&text, " for ", age_ns / kNsPerSecond, " s");
     work = work_;
   }
   if (work != nullptr) {
-    const int64_t now = options_.clock->Now().value;
-    for (const v1::InFlight& write : work->InFlight(kInFlightReportNs)) {
-      absl::StrAppend(&text, "; qm", write.qm(), " has been in one write for ", (now - write.since_ns()) / kNsPerSecond,
-                      " s");
+    for (const v1::InFlight& write : work->InFlight(kHangReportNs)) {
+      absl::StrAppend(&text, "; qm", write.qm(), " has been ", write.filling() ? "filling " : "in one write to ",
+                      write.path(), " for ", write.age_ns() / kNsPerSecond, " s");
     }
   }
   return text;
+}
+
+bool Session::Hangs() const {
+  std::shared_ptr<LogWork> work;
+  {
+    MutexLock lock(mutex_);
+    if (over_) return false;
+    if (phase_ == kCleaningUp && options_.clock->Now() - phase_since_ >= kHangReportNs) return true;
+    if (phase_ == kPreparing && work_ == nullptr && options_.clock->Now() - phase_since_ >= kHangReportNs) return true;
+    work = work_;
+  }
+  return work != nullptr && !work->InFlight(kHangReportNs).empty();
+}
+
+uint64_t Session::Progress() const {
+  std::shared_ptr<LogWork> work;
+  uint64_t progress = 0;
+  {
+    MutexLock lock(mutex_);
+    work = work_;
+    progress = phases_;
+  }
+  return work == nullptr ? progress : progress + work->Progress();
+}
+
+std::string Session::Directory() const {
+  MutexLock lock(mutex_);
+  return work_ == nullptr ? "" : work_->Directory();
+}
+
+bool Session::Renew(const std::string& run_id, const std::string& run_token) {
+  {
+    MutexLock lock(mutex_);
+    if (run_id_ != run_id || run_token_ != run_token || over_) return false;
+  }
+  return lease_.Renew(options_.clock->Now());
 }
 
 void Session::OnFrames(v1::FrameBatch frames) {
@@ -186,8 +238,9 @@ void Session::SendAlive(uint64_t id) {
     work = work_;
   }
   if (work != nullptr) {
-    for (v1::InFlight& write : work->InFlight(kInFlightReportNs)) *alive.add_in_flight() = std::move(write);
+    for (v1::InFlight& write : work->InFlight(kHangReportNs)) *alive.add_in_flight() = std::move(write);
   }
+  alive.set_progress(Progress());
   Send(std::move(message));
 }
 
@@ -277,7 +330,8 @@ absl::Status Session::PrepareWork(const v1::Prepare& prepare) {
   {
     MutexLock lock(mutex_);
     run_id_ = plan.run_id();
-    phase_ = "preparing";
+    run_token_ = plan.run_token();
+    SetPhase(kPreparing);
     keep_files_ = plan.keep_files();
   }
   spdlog::info("session of {}: run {} as {}", options_.peer, plan.run_id(), plan.host_label());
@@ -303,7 +357,7 @@ absl::Status Session::PrepareWork(const v1::Prepare& prepare) {
   }));
   {
     MutexLock lock(mutex_);
-    phase_ = kWorking;
+    SetPhase(kWorking);
   }
   v1::AgentMessage message;
   *message.mutable_prepared() = std::move(prepared);
@@ -317,7 +371,7 @@ void Session::StopAndCleanUp(const absl::Status& reason) {
   {
     MutexLock lock(mutex_);
     work = work_;
-    phase_ = "cleaning up";
+    SetPhase(kCleaningUp);
     keep_files = keep_files_;
   }
   if (work == nullptr) return;

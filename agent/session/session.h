@@ -58,8 +58,17 @@ class Session final : public WorkSink {
 
   Outbox& outbox() { return outbox_; }
   v1::SessionHolder holder() const;
-  // For who asks while it is busy: "run 7f3a21 of ipv4:127.0.0.1:4711 for 12 s (running)".
+  // For who asks while it is busy: "run 7f3a21 of ipv4:127.0.0.1:4711 for 12 s (running)", with the writes that have
+  // been in flight for more than a second.
   std::string Describe() const;
+  // Whether a call to the storage seems not to return: who looks at the same storage may hang too.
+  bool Hangs() const;
+  // Changes whenever the session gets on.
+  uint64_t Progress() const;
+  // The directory that holds all that the session made; empty: it has made nothing.
+  std::string Directory() const;
+  // Moves the lease as a message does. False where it has run out, or the session is another run's.
+  bool Renew(const std::string& run_id, const std::string& run_token);
 
   void OnFrames(v1::FrameBatch frames) override;
   void OnStepDone(v1::StepDone done) override;
@@ -79,6 +88,9 @@ class Session final : public WorkSink {
   void SendFault(const absl::Status& status);
   void SendAlive(uint64_t id);
   std::string StateName() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void SetPhase(const std::string& phase) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // "draining; qm1 has been in one write to /mnt/a/S0000001.LOG for 75 s".
+  std::string Doing() const;
 
   const Options options_;
   const MonotonicNs opened_;
@@ -92,7 +104,11 @@ class Session final : public WorkSink {
   std::deque<v1::ControllerMessage> inbox_ ABSL_GUARDED_BY(mutex_);
   std::optional<std::string> broken_ ABSL_GUARDED_BY(mutex_);
   std::string run_id_ ABSL_GUARDED_BY(mutex_);
+  std::string run_token_ ABSL_GUARDED_BY(mutex_);
   std::string phase_ ABSL_GUARDED_BY(mutex_) = "idle";
+  MonotonicNs phase_since_ ABSL_GUARDED_BY(mutex_);
+  // Steps of the session itself, for Progress.
+  uint64_t phases_ ABSL_GUARDED_BY(mutex_) = 0;
   // Set once by the session's thread, reset only by it when all is over.
   std::shared_ptr<Work> work_ ABSL_GUARDED_BY(mutex_);
   // A Stop that came before there was work to stop.

@@ -13,7 +13,8 @@ absl::StatusOr<std::unique_ptr<CleanWork>> CleanWork::Create(const v1::HostPlan&
   return std::unique_ptr<CleanWork>(new CleanWork(plan.clean(), sandbox, lease_deadline_ns));
 }
 
-absl::Status CleanWork::MayContinue() const {
+absl::Status CleanWork::MayContinue() {
+  steps_.fetch_add(1, std::memory_order_relaxed);
   if (stopped_.load(std::memory_order_relaxed)) return absl::CancelledError("stopped while cleaning");
   if (SystemClock::Read().value >= lease_deadline_ns_.load(std::memory_order_relaxed)) {
     return absl::DeadlineExceededError("the lease ran out while cleaning: nothing was heard from the controller");

@@ -27,18 +27,22 @@ class CleanWork final : public Work {
   void StopTrace(int64_t /*at_ns*/) override {}
   std::string State() const override { return "ready"; }
   std::vector<v1::InFlight> InFlight(int64_t /*min_age_ns*/) const override { return {}; }
+  uint64_t Progress() const override { return steps_.load(std::memory_order_relaxed); }
+  std::string Directory() const override { return ""; }
   bool WaitIdle(int64_t /*timeout_ns*/) override { return true; }
   v1::Released Release(bool /*keep_files*/) override { return {}; }
 
  private:
   CleanWork(v1::CleanWork order, const Sandbox& sandbox, const std::atomic<int64_t>& lease_deadline_ns)
       : order_(std::move(order)), sandbox_(sandbox), lease_deadline_ns_(lease_deadline_ns) {}
-  absl::Status MayContinue() const;
+  // Asked before each file.
+  absl::Status MayContinue();
 
   const v1::CleanWork order_;
   const Sandbox& sandbox_;
   const std::atomic<int64_t>& lease_deadline_ns_;
   std::atomic<bool> stopped_{false};
+  std::atomic<uint64_t> steps_{0};
 };
 
 }  // namespace plimsoll

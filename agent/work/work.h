@@ -44,8 +44,14 @@ class Work {
   // "ready", "armed", "running", "draining". Any thread.
   virtual std::string State() const = 0;
 
-  // Writes in flight for at least `min_age_ns`. Any thread.
+  // Writes in flight for at least `min_age_ns`, those that fill extents too. Any thread.
   virtual std::vector<v1::InFlight> InFlight(int64_t min_age_ns) const = 0;
+
+  // Changes whenever the work gets on: a piece is filled, a write ends, a file is removed. Any thread.
+  virtual uint64_t Progress() const = 0;
+
+  // Absolute path of the directory that holds all that the work makes; empty where it makes none. Any thread.
+  virtual std::string Directory() const = 0;
 
   // Waits until no writer is in a system call, at most until `timeout_ns` from now; false where one still is.
   virtual bool WaitIdle(int64_t timeout_ns) = 0;

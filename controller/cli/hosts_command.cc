@@ -88,8 +88,8 @@ void PrintHost(const Host& host, MonotonicNs now, std::ostream& out) {
     out << absl::StrFormat("  %-16s %s at best\n", "round trip", Microseconds(host.clock.MinRoundTripNs()));
   }
   if (facts.has_holder()) {
-    out << absl::StrFormat("  %-16s run %s of %s for %d s\n", "busy with", facts.holder().run_id(),
-                           facts.holder().peer(), facts.holder().age_ns() / 1'000'000'000);
+    out << absl::StrFormat("  %-16s run %s of %s for %d s (%s)\n", "busy with", facts.holder().run_id(),
+                           facts.holder().peer(), facts.holder().age_ns() / 1'000'000'000, facts.holder().doing());
   }
 }
 

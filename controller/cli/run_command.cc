@@ -131,8 +131,13 @@ class Run {
                                                      [this](const std::string& text) { progress_.Line(text); });
       log.Watch([this](const v1::JournalRecord& record) { intervals_->Add(record); });
     }
+    log.OnJournalLoss([this](const absl::Status& status) {
+      progress_.Warn(absl::StrCat("the journal cannot be kept any more: ", std::string(status.message()),
+                                  "; measuring goes on, and the report is made from memory"));
+    });
     std::optional<Failure> failure = Conduct(log);
     progress_.Clear();
+    LeaveLostChild();
     if (left_) {
       log.Flush();
       PrintError(line_,
@@ -203,6 +208,8 @@ class Run {
 
   int Report(const ResultsDirectory& results, RunLog& log) {
     const v1::Report report = log.analyzer().Finish();
+    std::error_code ignored;  // what cannot be made shows when it is written to
+    std::filesystem::create_directories(results.path(), ignored);
     absl::Status written = WriteReportFiles(results.path(), report);
     if (!flags_.csv_file.empty()) written.Update(WriteFile(flags_.csv_file, RenderMqldtCsv(report)));
     line_.out << (flags_.json ? RenderJson(report) : RenderText(report, flags_.view.histogram_rows));
@@ -241,6 +248,13 @@ class Run {
   int Fail(const Failure& failure) {
     for (const std::string& text : failure.lines) PrintError(line_, text, failure.code);
     return static_cast<int>(failure.code);
+  }
+
+  // A child whose host was given up may hang for as long as its storage does.
+  void LeaveLostChild() {
+    if (child_ == nullptr || !fleet_->host(0).lost()) return;
+    progress_.Warn(absl::StrCat("the agent of this run (process ", child_->Detach(),
+                                ") is left to itself: it removes its files as soon as it can"));
   }
 
   // A child agent writes on this machine: the journal on the same file system would be measured too.

@@ -22,9 +22,9 @@ using google::protobuf::Reflection;
 using Values = std::set<std::string>;
 
 // Options that say nothing about how writes go.
-constexpr std::array<const char*, 9> kIrrelevant = {"name",         "block_size_bytes", "criteria",
-                                                    "keep_files",   "lease_ns",         "on_host_loss",
-                                                    "max_slew_ppm", "file_prefix",      "stall_ns"};
+constexpr std::array<const char*, 10> kIrrelevant = {"name",     "block_size_bytes", "criteria",     "keep_files",
+                                                     "lease_ns", "on_host_loss",     "max_slew_ppm", "file_prefix",
+                                                     "stall_ns", "hang_limit_ns"};
 
 // A fact of each host.
 RunFact OfHosts(std::string what, std::string why, std::function<std::string(const v1::HostReport&)> value) {

@@ -124,6 +124,10 @@ std::vector<std::string> TextHeading(const v1::Report& report) {
     return absl::StrCat("--sync ", EnumName(*v1::SyncMode_descriptor(), host.workload().sync()));
   };
   Option("Writes", Common(report, "--sync", sync), Common(report, differs, Writes), lines);
+  if (run.hosts() > 1) {
+    const bool goes_on = plan.on_host_loss() == v1::HOST_LOSS_POLICY_CONTINUE;
+    Option("A host is lost", "--on-host-loss", goes_on ? "continue with those left" : "abort: stop the others", lines);
+  }
   return lines;
 }
 

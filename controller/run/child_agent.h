@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -28,8 +29,8 @@ class ChildAgent {
 
   // For MakeGrpcAgentClient.
   const std::string& address() const { return address_; }
-  // Leaves without waiting: the child ends by itself.
-  void Detach() { pid_ = -1; }
+  // Does not wait for the child's end any more: it cleans up and ends by itself, as soon as it can. Returns its id.
+  pid_t Detach() { return std::exchange(pid_, -1); }
 
  private:
   ChildAgent() = default;

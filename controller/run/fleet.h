@@ -37,6 +37,10 @@ struct Host {
 
   Phase phase = Phase::kKnown;
   MonotonicNs last_heard;
+  // When the controller began to wait for it, where it does; when it was last heard to get on, and how far it was.
+  std::optional<MonotonicNs> awaited_since;
+  MonotonicNs last_progress;
+  uint64_t progress = 0;
   uint64_t prepare_done_bytes = 0;
   uint64_t prepare_total_bytes = 0;
   std::optional<v1::Armed> armed;

@@ -10,7 +10,9 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "common/mutex.h"
+#include "common/units.h"
 #include "common/version.h"
 #include "controller/run/handshake_diagnosis.h"
 #include "plimsoll/v1/agent.grpc.pb.h"
@@ -69,6 +71,7 @@ class DescribeCall {
     auto* call = new DescribeCall;  // deletes itself when the answer came
     call->request_ = std::move(request);
     call->request_.set_protocol_version(kProtocolVersion);
+    call->timeout_ns_ = timeout_ns;
     call->context_.set_deadline(std::chrono::system_clock::now() + std::chrono::nanoseconds(timeout_ns));
     stub.async()->Describe(&call->context_, &call->request_, &call->response_,
                            [call, &listener, &calls, diagnose = std::move(diagnose)](const grpc::Status& status) {
@@ -84,6 +87,10 @@ class DescribeCall {
                              }
                              if (status.ok()) {
                                listener.OnDescribed(std::move(call->response_));
+                             } else if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) {
+                               listener.OnDescribed(absl::DeadlineExceededError(
+                                   absl::StrCat("it did not answer within ", FormatDuration(owner->timeout_ns_),
+                                                ": is the host down, or does a file system there hang?")));
                              } else {
                                listener.OnDescribed(FromGrpc(status));
                              }
@@ -95,6 +102,33 @@ class DescribeCall {
   grpc::ClientContext context_;
   v1::DescribeRequest request_;
   v1::HostDescription response_;
+  int64_t timeout_ns_ = 0;
+};
+
+// One Renew over a connection of its own, which goes with the call.
+class RenewCall {
+ public:
+  static void Start(const std::shared_ptr<grpc::Channel>& channel, v1::RenewRequest request, int64_t timeout_ns,
+                    AgentListener& listener, CallCount& calls) {
+    calls.Begin();
+    auto* call = new RenewCall;  // deletes itself when the answer came
+    call->stub_ = v1::Agent::NewStub(channel);
+    call->request_ = std::move(request);
+    call->context_.set_wait_for_ready(true);
+    call->context_.set_deadline(std::chrono::system_clock::now() + std::chrono::nanoseconds(timeout_ns));
+    call->stub_->async()->Renew(&call->context_, &call->request_, &call->response_,
+                                [call, &listener, &calls](const grpc::Status& status) {
+                                  if (status.ok()) listener.OnRenewed();
+                                  delete call;
+                                  calls.End();
+                                });
+  }
+
+ private:
+  std::unique_ptr<v1::Agent::Stub> stub_;
+  grpc::ClientContext context_;
+  v1::RenewRequest request_;
+  v1::RenewReply response_;
 };
 
 // The probe stream. Lives until its OnDone; the client only ever touches it under the lock that OnDone takes to detach
@@ -306,12 +340,7 @@ class GrpcAgentClient final : public AgentClient {
         listener_(listener),
         trust_(trust == nullptr ? std::make_shared<const AgentTrust>() : std::move(trust)) {
     SilenceGrpc();
-    grpc::ChannelArguments arguments;
-    arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
-    // A proxy has no place between a controller and its agents; one connection an agent, shared with nobody.
-    arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    channel_ = grpc::CreateCustomChannel(address, trust_->CredentialsFor(address), arguments);
+    channel_ = Connect();
     stub_ = v1::Agent::NewStub(channel_);
   }
 
@@ -328,8 +357,22 @@ class GrpcAgentClient final : public AgentClient {
   void Probe(int count) override { ProbeStream::Probe(*stub_, probe_link_, count, clock_, listener_, calls_); }
   void OpenSession() override { SessionCall::Open(*stub_, session_link_, listener_, calls_); }
   void Send(v1::ControllerMessage message) override { SessionCall::Send(*session_link_, std::move(message)); }
+  void CloseSession() override { SessionCall::Cancel(*session_link_); }
+  void Renew(v1::RenewRequest request, int64_t timeout_ns) override {
+    RenewCall::Start(Connect(), std::move(request), timeout_ns, listener_, calls_);
+  }
 
  private:
+  // A channel with connections of its own.
+  std::shared_ptr<grpc::Channel> Connect() const {
+    grpc::ChannelArguments arguments;
+    arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
+    // A proxy has no place between a controller and its agents; one connection an agent, shared with nobody.
+    arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    return grpc::CreateCustomChannel(address_, trust_->CredentialsFor(address_), arguments);
+  }
+
   const std::string address_;
   const Clock& clock_;
   AgentListener& listener_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/agent_limits.h"
 #include "common/units.h"
@@ -25,6 +26,12 @@ std::string Who(const Host& host) {
                                                             : absl::StrCat(host.label, " (", host.address, ")");
 }
 
+// What the holder hangs in; empty where it does not.
+std::string HangOf(const v1::SessionHolder& holder) {
+  const bool hangs = absl::StrContains(holder.doing(), " for ");
+  return hangs ? absl::StrCat(": ", holder.doing()) : "";
+}
+
 std::optional<Failure> CheckReachable(const Hosts& hosts) {
   Failure failure{Exit::kCannotRun, {}};
   for (const auto& host : hosts) {
@@ -33,9 +40,9 @@ std::optional<Failure> CheckReachable(const Hosts& hosts) {
           absl::StrCat("agent at ", host->address, ": ", std::string(host->description.status().message())));
     } else if (host->description->has_holder()) {
       const v1::SessionHolder& holder = host->description->holder();
-      failure.lines.push_back(absl::StrCat("agent at ", host->address, " is busy: run ", holder.run_id(), " of ",
-                                           holder.peer(), " holds it for ",
-                                           holder.age_ns() / static_cast<uint64_t>(kNsPerSecond), " s"));
+      failure.lines.push_back(
+          absl::StrCat("agent at ", host->address, " is busy: run ", holder.run_id(), " of ", holder.peer(),
+                       " holds it for ", holder.age_ns() / static_cast<uint64_t>(kNsPerSecond), " s", HangOf(holder)));
     } else if (host->description->protocol_version() != kProtocolVersion) {
       failure.lines.push_back(absl::StrCat("agent at ", host->address, " is version ", host->description->version(),
                                            ", this is ", kVersion, ": install the same version on both"));
