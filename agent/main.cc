@@ -25,8 +25,10 @@
 #include "agent/host/sandbox.h"
 #include "agent/log/log_work.h"
 #include "agent/session/agent_service.h"
+#include "agent/work/clean_work.h"
 #include "common/clock.h"
 #include "common/unique_fd.h"
+#include "common/units.h"
 #include "common/version.h"
 
 namespace plimsoll {
@@ -42,6 +44,10 @@ struct AgentFlags {
   std::string listen = absl::StrCat("127.0.0.1:", kDefaultPort);
   std::string name;
   std::string log_level = "info";
+  std::string max_bytes;
+  uint32_t max_writers = 0;
+  std::string max_duration;
+  bool keep_leftovers = false;
   bool insecure = false;
   bool child = false;
 };
@@ -87,7 +93,29 @@ void RemoveSocket(const std::string& listen) {
   if (slash != std::string::npos && slash > 0) rmdir(path.substr(0, slash).c_str());
 }
 
-int Serve(const AgentFlags& flags) {
+// The caps of --max-bytes, --max-writers and --max-duration.
+absl::StatusOr<v1::AgentLimits> Limits(const AgentFlags& flags) {
+  v1::AgentLimits limits;
+  limits.set_max_writers(flags.max_writers);
+  if (!flags.max_bytes.empty()) {
+    const auto bytes = ParseSize(flags.max_bytes);
+    if (!bytes.ok())
+      return absl::InvalidArgumentError(absl::StrCat("--max-bytes: ", std::string(bytes.status().message())));
+    if (*bytes == 0) return absl::InvalidArgumentError("--max-bytes must be above 0; leave it out for no cap");
+    limits.set_max_bytes(*bytes);
+  }
+  if (!flags.max_duration.empty()) {
+    const auto duration_ns = ParseDuration(flags.max_duration);
+    if (!duration_ns.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat("--max-duration: ", std::string(duration_ns.status().message())));
+    }
+    if (*duration_ns <= 0) return absl::InvalidArgumentError("--max-duration must be above 0; leave it out for no cap");
+    limits.set_max_duration_ns(*duration_ns);
+  }
+  return limits;
+}
+
+int Serve(const AgentFlags& flags, const v1::AgentLimits& limits) {
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
@@ -103,8 +131,10 @@ int Serve(const AgentFlags& flags) {
     spdlog::error("{}", std::string(sandbox.status().message()));
     return kExitWrongInput;
   }
-  for (const std::string& path : (*sandbox)->RemoveLeftovers())
-    spdlog::warn("removed what an earlier agent left: {}", path);
+  if (!flags.keep_leftovers) {
+    for (const std::string& path : (*sandbox)->RemoveLeftovers())
+      spdlog::warn("removed what an earlier agent left: {}", path);
+  }
 
   const SystemClock clock;
   const std::string instance_id = RandomId();
@@ -113,7 +143,10 @@ int Serve(const AgentFlags& flags) {
   options.describe = [&](const v1::DescribeRequest& request) {
     return DescribeHost(name, instance_id, **sandbox, request);
   };
-  options.make_work = [&](const v1::HostPlan& plan, const std::atomic<int64_t>& deadline_ns, WorkSink& sink) {
+  options.limits = limits;
+  options.make_work = [&](const v1::HostPlan& plan, const std::atomic<int64_t>& deadline_ns,
+                          WorkSink& sink) -> absl::StatusOr<std::unique_ptr<Work>> {
+    if (plan.has_clean()) return CleanWork::Create(plan, **sandbox, deadline_ns);
     return LogWork::Create(plan, **sandbox, deadline_ns, sink);
   };
   if (!IsLocal(flags.listen)) {
@@ -172,6 +205,17 @@ int Main(int argc, char** argv) {
       ->capture_default_str()
       ->type_name("ADDRESS");
   app.add_option("--name", flags.name, "This host's name in reports (default: the host name)")->type_name("NAME");
+  app.add_option("--max-bytes", flags.max_bytes, "Refuse plans with more bytes of extents (default: no cap)")
+      ->type_name("SIZE");
+  app.add_option("--max-writers", flags.max_writers,
+                 "Refuse plans with more writers and busy threads together (default: no cap)")
+      ->check(CLI::Range(1U, 100'000U))
+      ->type_name("N");
+  app.add_option("--max-duration", flags.max_duration,
+                 "Refuse plans whose steps take longer, and stop there (default: no cap)")
+      ->type_name("TIME");
+  app.add_flag("--keep-leftovers", flags.keep_leftovers,
+               "Do not remove at the start what an earlier agent of this name and these roots left");
   app.add_flag("--insecure", flags.insecure,
                "Allow an address other than loopback: anyone who reaches it can write below the roots");
   app.add_option("--log-level", flags.log_level, "debug, info, warn or error")
@@ -196,7 +240,12 @@ int Main(int argc, char** argv) {
         flags.listen.c_str());
     return kExitWrongInput;
   }
-  return Serve(flags);
+  const absl::StatusOr<v1::AgentLimits> limits = Limits(flags);
+  if (!limits.ok()) {
+    std::fprintf(stderr, "plimsoll-agent: %s\n", std::string(limits.status().message()).c_str());
+    return kExitWrongInput;
+  }
+  return Serve(flags, *limits);
 }
 
 }  // namespace

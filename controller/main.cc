@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/version.h"
+#include "controller/cli/clean_command.h"
 #include "controller/cli/command.h"
 #include "controller/cli/compare_command.h"
 #include "controller/cli/export_command.h"
@@ -28,6 +29,7 @@ int main(int argc, char** argv) {
   plimsoll::AddCompareCommand(app, line);
   plimsoll::AddExportCommand(app, line);
   plimsoll::AddPlanCommand(app, line);
+  plimsoll::AddCleanCommand(app, line);
   app.footer(
       "Exit codes: 0 ran and every criterion passed, 1 a criterion failed, 2 wrong input, 3 inconclusive,\n"
       "4 could not run, 130 left after a second Ctrl-C. Each command has --help with an example.");

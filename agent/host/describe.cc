@@ -133,6 +133,16 @@ v1::DirectoryDescription DescribeDirectory(const Sandbox& sandbox, const std::st
   return description;
 }
 
+void ListRuns(const Sandbox& sandbox, v1::DirectoryDescription& directory) {
+  auto listed = sandbox.ListRunDirectories(directory.path());
+  if (!listed.ok()) {
+    directory.set_error(std::string(listed.status().message()));
+    directory.set_error_code(static_cast<int32_t>(listed.status().code()));
+    return;
+  }
+  for (v1::RunDirectoryDescription& run : *listed) *directory.add_run_directories() = std::move(run);
+}
+
 }  // namespace
 
 v1::HostDescription DescribeHost(const std::string& name, const std::string& instance_id, const Sandbox& sandbox,
@@ -155,6 +165,7 @@ v1::HostDescription DescribeHost(const std::string& name, const std::string& ins
   for (const std::string& path : request.directories()) {
     v1::DirectoryDescription& directory = *host.add_directories();
     directory = DescribeDirectory(sandbox, path);
+    if (request.list_run_directories() && directory.error().empty()) ListRuns(sandbox, directory);
     if (!request.look_for_queue_managers() || directory.mount_point().empty()) continue;
     for (std::string& sign : FindQueueManagers(path, directory.mount_point())) {
       directory.add_queue_managers(std::move(sign));

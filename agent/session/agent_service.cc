@@ -207,6 +207,7 @@ grpc::ServerUnaryReactor* AgentService::Describe(grpc::CallbackServerContext* co
   std::thread([this, reactor, request, response] {
     v1::HostDescription description = options_.describe(*request);
     if (response->has_holder()) *description.mutable_holder() = response->holder();
+    *description.mutable_limits() = options_.limits;
     *response = std::move(description);
     reactor->Finish(grpc::Status::OK);
     EndOfDescribe();
@@ -227,6 +228,7 @@ grpc::ServerBidiReactor<v1::ControllerMessage, v1::AgentMessage>* AgentService::
   options.make_work = options_.make_work;
   options.clock = options_.clock;
   options.peer = context->peer();
+  options.limits = options_.limits;
   options.wake = [link] { Stream::Wake(*link); };
   options.finished = [this, link](const absl::Status& status) {
     Stream::FinishWhenSent(*link, status);

@@ -20,6 +20,8 @@ class AgentService final : public v1::Agent::CallbackService {
     std::function<v1::HostDescription(const v1::DescribeRequest& request)> describe;
     Session::WorkFactory make_work;
     const Clock* clock = nullptr;
+    // What a plan may ask for at most; told by Describe.
+    v1::AgentLimits limits;
     // Printed at every session where the connection is neither local nor protected.
     std::string insecure_warning;
   };

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/agent_limits.h"
 #include "common/status_macros.h"
 #include "common/units.h"
 #include "common/version.h"
@@ -49,7 +50,7 @@ void Session::Deliver(v1::ControllerMessage message) {
       SendAlive(message.heartbeat().id());
       return;
     case v1::ControllerMessage::kStop: {
-      std::shared_ptr<LogWork> work;
+      std::shared_ptr<Work> work;
       {
         MutexLock lock(mutex_);
         if (phase_ == kWorking) {
@@ -65,7 +66,7 @@ void Session::Deliver(v1::ControllerMessage message) {
       return;
     }
     case v1::ControllerMessage::kStopTrace: {
-      std::shared_ptr<LogWork> work;
+      std::shared_ptr<Work> work;
       {
         MutexLock lock(mutex_);
         work = work_;
@@ -82,7 +83,7 @@ void Session::Deliver(v1::ControllerMessage message) {
 }
 
 void Session::Break(const std::string& reason) {
-  std::shared_ptr<LogWork> work;
+  std::shared_ptr<Work> work;
   {
     MutexLock lock(mutex_);
     if (broken_.has_value() || over_) return;
@@ -114,7 +115,7 @@ std::string Session::StateName() const {
 std::string Session::Describe() const {
   const int64_t age_s = (options_.clock->Now() - opened_) / kNsPerSecond;
   std::string text;
-  std::shared_ptr<LogWork> work;
+  std::shared_ptr<Work> work;
   {
     MutexLock lock(mutex_);
     text = absl::StrCat("run ", run_id_.empty() ? "(not named yet)" : run_id_, " of ", options_.peer, " for ", age_s,
@@ -137,6 +138,7 @@ void Session::OnFrames(v1::FrameBatch frames) {
 }
 
 void Session::OnStepDone(v1::StepDone done) {
+  budget_.End(options_.clock->Now().value);
   v1::AgentMessage message;
   *message.mutable_step_done() = std::move(done);
   Send(std::move(message));
@@ -164,7 +166,7 @@ void Session::SendAlive(uint64_t id) {
   v1::AgentMessage message;
   v1::Alive& alive = *message.mutable_alive();
   alive.set_id(id);
-  std::shared_ptr<LogWork> work;
+  std::shared_ptr<Work> work;
   {
     MutexLock lock(mutex_);
     alive.set_state(StateName());
@@ -213,15 +215,13 @@ absl::Status Session::Serve() {
   PLIMSOLL_RETURN_IF_ERROR(PrepareWork(first.prepare()));
   while (true) {
     PLIMSOLL_ASSIGN_OR_RETURN(const v1::ControllerMessage message, NextMessage());
-    std::shared_ptr<LogWork> work;
+    std::shared_ptr<Work> work;
     {
       MutexLock lock(mutex_);
       work = work_;
     }
     if (message.has_arm()) {
-      v1::AgentMessage answer;
-      *answer.mutable_armed() = work->Arm(message.arm());
-      Send(std::move(answer));
+      PLIMSOLL_RETURN_IF_ERROR(ArmWork(*work, message.arm()));
     } else if (message.has_stop()) {
       work->Stop(message.stop().reason());
     } else if (message.has_release()) {
@@ -232,6 +232,17 @@ absl::Status Session::Serve() {
       return absl::FailedPreconditionError("the agent is prepared: expected Arm, Stop or Release");
     }
   }
+}
+
+absl::Status Session::ArmWork(Work& work, const v1::Arm& arm) {
+  const bool known = static_cast<int64_t>(arm.step()) < log_plan_.steps_size();
+  const int64_t length_ns = known ? StepNs(log_plan_.steps(static_cast<int>(arm.step()))) : 0;
+  PLIMSOLL_RETURN_IF_ERROR(budget_.Begin(arm.start_ns(), length_ns));
+  v1::AgentMessage answer;
+  *answer.mutable_armed() = work.Arm(arm);
+  if (answer.armed().late()) budget_.NotArmed();
+  Send(std::move(answer));
+  return absl::OkStatus();
 }
 
 absl::Status Session::PrepareWork(const v1::Prepare& prepare) {
@@ -249,8 +260,13 @@ absl::Status Session::PrepareWork(const v1::Prepare& prepare) {
     keep_files_ = plan.keep_files();
   }
   spdlog::info("session of {}: run {} as {}", options_.peer, plan.run_id(), plan.host_label());
-  PLIMSOLL_ASSIGN_OR_RETURN(std::unique_ptr<LogWork> made, options_.make_work(plan, lease_.deadline_ns(), *this));
-  std::shared_ptr<LogWork> work = std::move(made);
+  if (plan.has_log()) {
+    PLIMSOLL_RETURN_IF_ERROR(CheckAgentLimits(options_.limits, plan.log().workload(), plan.log().steps()));
+    log_plan_ = plan.log();
+    budget_.SetMax(options_.limits.max_duration_ns());
+  }
+  PLIMSOLL_ASSIGN_OR_RETURN(std::unique_ptr<Work> made, options_.make_work(plan, lease_.deadline_ns(), *this));
+  std::shared_ptr<Work> work = std::move(made);
   std::optional<std::string> stop;
   {
     MutexLock lock(mutex_);
@@ -275,7 +291,7 @@ absl::Status Session::PrepareWork(const v1::Prepare& prepare) {
 }
 
 void Session::StopAndCleanUp(const absl::Status& reason) {
-  std::shared_ptr<LogWork> work;
+  std::shared_ptr<Work> work;
   bool keep_files = false;
   {
     MutexLock lock(mutex_);

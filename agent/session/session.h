@@ -11,9 +11,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "agent/log/log_work.h"
 #include "agent/session/lease.h"
 #include "agent/session/outbox.h"
+#include "agent/session/step_budget.h"
+#include "agent/work/work.h"
 #include "common/clock.h"
 #include "common/mutex.h"
 #include "plimsoll/v1/agent.pb.h"
@@ -28,13 +29,15 @@ namespace plimsoll {
 // last write however long that takes, and removes the files.
 class Session final : public WorkSink {
  public:
-  using WorkFactory = std::function<absl::StatusOr<std::unique_ptr<LogWork>>(
+  using WorkFactory = std::function<absl::StatusOr<std::unique_ptr<Work>>(
       const v1::HostPlan& plan, const std::atomic<int64_t>& lease_deadline_ns, WorkSink& sink)>;
 
   struct Options {
     WorkFactory make_work;
     const Clock* clock = nullptr;
     std::string peer;
+    // What a plan may ask for at most.
+    v1::AgentLimits limits;
     // Until Prepare names the plan's lease.
     int64_t first_lease_ns = 10 * int64_t{1'000'000'000};
     // Something waits in the outbox. Any thread.
@@ -67,6 +70,8 @@ class Session final : public WorkSink {
   // The session's course until it ends; the status is what the controller is told.
   absl::Status Serve();
   absl::Status PrepareWork(const v1::Prepare& prepare);
+  // Arms the work, where the step is within what --max-duration leaves.
+  absl::Status ArmWork(Work& work, const v1::Arm& arm);
   void StopAndCleanUp(const absl::Status& reason);
   // Next message for the session's thread; an error when the session must end.
   absl::StatusOr<v1::ControllerMessage> NextMessage();
@@ -79,6 +84,8 @@ class Session final : public WorkSink {
   const MonotonicNs opened_;
   Lease lease_;
   Outbox outbox_;
+  StepBudget budget_;
+  v1::LogWork log_plan_;  // the session's thread's alone
 
   mutable Mutex mutex_;
   CondVar changed_;
@@ -87,7 +94,7 @@ class Session final : public WorkSink {
   std::string run_id_ ABSL_GUARDED_BY(mutex_);
   std::string phase_ ABSL_GUARDED_BY(mutex_) = "idle";
   // Set once by the session's thread, reset only by it when all is over.
-  std::shared_ptr<LogWork> work_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<Work> work_ ABSL_GUARDED_BY(mutex_);
   // A Stop that came before there was work to stop.
   std::optional<std::string> stop_reason_ ABSL_GUARDED_BY(mutex_);
   bool keep_files_ ABSL_GUARDED_BY(mutex_) = false;

@@ -173,6 +173,7 @@ class Run {
     LabelHosts(fleet_->hosts());
     const std::vector<uint64_t> blocks(plan_.block_size_bytes().begin(), plan_.block_size_bytes().end());
     if (auto failure = CheckHosts(fleet_->hosts(), workloads_, blocks); failure.has_value()) return failure;
+    if (auto failure = CheckCaps(fleet_->hosts(), workloads_, steps_); failure.has_value()) return failure;
     fleet_->FindQueueManagers(plan_.lease_ns());
     return std::nullopt;
   }

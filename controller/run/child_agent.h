@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "common/unique_fd.h"
@@ -17,9 +18,9 @@ namespace plimsoll {
 class ChildAgent {
  public:
   // Returns when it listens. `root` is the one directory below which it may write. The program is looked for beside
-  // this one
-  // (/proc/self/exe).
-  static absl::StatusOr<std::unique_ptr<ChildAgent>> Start(const std::string& root);
+  // this one (/proc/self/exe). `more` are further arguments for it.
+  static absl::StatusOr<std::unique_ptr<ChildAgent>> Start(const std::string& root,
+                                                           const std::vector<std::string>& more = {});
   // Closes the pipe that holds the child and waits for its end.
   ~ChildAgent();
   ChildAgent(const ChildAgent&) = delete;

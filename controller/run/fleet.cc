@@ -98,6 +98,17 @@ void Fleet::DescribeAll(const std::vector<std::vector<std::string>>& directories
   AwaitDescriptions(timeout_ns);
 }
 
+void Fleet::ListRunDirectories(const std::string& directory, int64_t timeout_ns) {
+  for (auto& host : hosts_) {
+    host->described = false;
+    v1::DescribeRequest request;
+    request.add_directories(directory);
+    request.set_list_run_directories(true);
+    host->client->Describe(std::move(request), timeout_ns);
+  }
+  AwaitDescriptions(timeout_ns);
+}
+
 void Fleet::AwaitDescriptions(int64_t timeout_ns) {
   // Every call ends by itself, at the latest with its deadline.
   while (!std::all_of(hosts_.begin(), hosts_.end(), [](const auto& host) { return host->described; }) &&

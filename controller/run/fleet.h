@@ -68,6 +68,8 @@ class Fleet {
   // Asks every host for its facts, waiting at most `timeout_ns`. What failed is in Host::description.
   // Returns early on an interrupt.
   void DescribeAll(const std::vector<std::vector<std::string>>& directories, int64_t timeout_ns);
+  // Asks every host for the run directories in `directory`, waiting at most `timeout_ns`; otherwise as DescribeAll.
+  void ListRunDirectories(const std::string& directory, int64_t timeout_ns);
   // A burst of probes to every host that is not lost, waiting for all answers, at most `timeout_ns`.
   void ProbeAll(int count, int64_t timeout_ns);
 

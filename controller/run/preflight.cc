@@ -4,6 +4,7 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
+#include "common/agent_limits.h"
 #include "common/units.h"
 #include "common/version.h"
 
@@ -141,6 +142,18 @@ std::optional<Failure> CheckHosts(const Hosts& hosts, const std::vector<v1::LogW
   if (auto failure = CheckDistinct(hosts)) return failure;
   if (auto failure = CheckDirectories(hosts, workloads, block_sizes)) return failure;
   return CheckSpace(hosts, workloads);
+}
+
+std::optional<Failure> CheckCaps(const Hosts& hosts, const std::vector<v1::LogWorkload>& workloads,
+                                 const std::vector<v1::LogStep>& steps) {
+  const google::protobuf::RepeatedPtrField<v1::LogStep> all(steps.begin(), steps.end());
+  Failure failure{Exit::kWrong, {}};
+  for (const auto& host : hosts) {
+    const absl::Status status = CheckAgentLimits(host->description->limits(), workloads[host->index], all);
+    if (!status.ok()) failure.lines.push_back(absl::StrCat(Who(*host), ": ", std::string(status.message())));
+  }
+  if (failure.lines.empty()) return std::nullopt;
+  return failure;
 }
 
 std::vector<std::string> Warnings(const Hosts& hosts) {
