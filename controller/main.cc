@@ -15,6 +15,7 @@
 #include "controller/cli/plan_command.h"
 #include "controller/cli/report_command.h"
 #include "controller/cli/run_command.h"
+#include "controller/cli/storage_command.h"
 #include "controller/cli/tls_command.h"
 
 int main(int argc, char** argv) {
@@ -32,6 +33,7 @@ int main(int argc, char** argv) {
   plimsoll::AddPlanCommand(app, line);
   plimsoll::AddCleanCommand(app, line);
   plimsoll::AddTlsCommand(app, line);
+  plimsoll::AddStorageCommand(app, line);
   app.footer(
       "Exit codes: 0 ran and every criterion passed, 1 a criterion failed, 2 wrong input, 3 inconclusive,\n"
       "4 could not run, 130 left after a second Ctrl-C. Each command has --help with an example.");

@@ -10,6 +10,7 @@ plimsoll_test_packages=(
   libfuse3-dev fuse3 nftables faketime openssl systemd python3-seccomp python3-pip chromium chromium-driver fio python3-six default-jdk-headless libhdrhistogram-java
 )
 plimsoll_check_packages=(clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev llvm-19)
+plimsoll_lab_packages=(qemu-system-x86 cpio kmod e2fsprogs iproute2 tshark)
 plimsoll_bench_packages=(libbenchmark-dev)
 
 # install_missing PACKAGE...: installs what is not there, as root or through sudo; without either, prints the command and fails.

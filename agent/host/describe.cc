@@ -16,6 +16,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "agent/host/block_device.h"
+#include "agent/host/block_stack.h"
 #include "agent/host/mounts.h"
 #include "agent/host/queue_managers.h"
 #include "agent/host/text_file.h"
@@ -123,7 +124,11 @@ v1::DirectoryDescription DescribeDirectory(const Sandbox& sandbox, const std::st
     description.set_mount_options(mount->options);
     description.set_remote(RemoteOf(*mount));
     description.set_caveat(CaveatOf(*mount));
+    for (v1::BlockLayer& layer : DescribeBlockStack(DeviceOfSource(info.st_dev, mount->source))) {
+      *description.add_block_layers() = std::move(layer);
+    }
   }
+  for (std::string& one : ExportsOf(path)) description.add_exports(std::move(one));
   DescribeAlignment(fd->get(), info.st_dev, description);
   return description;
 }

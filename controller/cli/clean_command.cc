@@ -1,7 +1,6 @@
 #include "controller/cli/clean_command.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <ostream>
@@ -12,14 +11,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/clock.h"
-#include "common/posix_error.h"
+#include "common/tls/tls_flags.h"
 #include "common/units.h"
 #include "controller/cli/agent_list.h"
-#include "controller/run/child_agent.h"
+#include "controller/cli/asked_agents.h"
 #include "controller/run/cleaner.h"
 #include "controller/run/exit_code.h"
 #include "controller/run/fleet.h"
-#include "controller/run/grpc_agent_client.h"
 #include "controller/run/interrupts.h"
 
 namespace plimsoll {
@@ -27,11 +25,11 @@ namespace {
 
 // Agents are asked, and answer heartbeats, within this.
 constexpr int64_t kLeaseNs = 10 * kNsPerSecond;
-constexpr double kMaxSlewPpm = 500;
 constexpr int kSessionIdBytes = 3;
 
 struct CleanFlags {
   AgentList agents;
+  TlsPaths tls;
   std::string directory;
   std::string run_id;
   bool yes = false;
@@ -91,11 +89,11 @@ class Clean {
     if (found.empty()) {
       if (!flags_.run_id.empty()) {
         return PrintError(line_,
-                          absl::StrCat("no directory of run ", flags_.run_id, " stands in ", directory_,
+                          absl::StrCat("no directory of run ", flags_.run_id, " stands in ", agents_.directory(),
                                        ": plimsoll clean without --run lists what is there"),
                           Exit::kWrong);
       }
-      line_.out << "No run has left anything in " << directory_ << ".\n";
+      line_.out << "No run has left anything in " << agents_.directory() << ".\n";
       return static_cast<int>(Exit::kOk);
     }
     Print(found);
@@ -114,53 +112,19 @@ class Clean {
 
  private:
   std::optional<Failure> Connect() {
-    auto addresses = ReadAgentList(flags_.agents);
-    if (!addresses.ok()) return Failure{Exit::kWrong, {std::string(addresses.status().message())}};
-    directory_ = flags_.directory;
-    if (addresses->empty()) {
-      std::error_code error;
-      const std::filesystem::path absolute = std::filesystem::canonical(directory_, error);
-      if (error) {
-        return Failure{Exit::kWrong, {std::string(PosixError("--dir", directory_, error.value()).message())}};
-      }
-      directory_ = absolute.string();
-      // Listing must not remove: a child cleans up at its start unless told.
-      auto child = ChildAgent::Start(directory_, {"--keep-leftovers"});
-      if (!child.ok()) return Failure{Exit::kCannotRun, {std::string(child.status().message())}};
-      child_ = *std::move(child);
-      addresses->push_back(child_->address());
+    // Listing must not remove: a child cleans up at its start unless told.
+    if (auto failure = agents_.Connect(flags_.agents, flags_.tls, flags_.directory, {"--keep-leftovers"});
+        failure.has_value()) {
+      return failure;
     }
-    fleet_ = std::make_unique<Fleet>(
-        *addresses, kMaxSlewPpm,
-        [this](const std::string& address, AgentListener& listener) {
-          return MakeGrpcAgentClient(address, clock_, listener);
-        },
-        clock_, events_);
-    fleet_->ListRunDirectories(directory_, kLeaseNs);
+    agents_.fleet().ListRunDirectories(agents_.directory(), kLeaseNs);
     if (events_.interrupts() > 0) return Failure{Exit::kInconclusive, {"interrupted: nothing was removed"}};
-    LabelHosts(fleet_->hosts());
-    return CheckAnswers();
-  }
-
-  // Each agent that cannot be asked, or each that cannot look into the directory.
-  std::optional<Failure> CheckAnswers() const {
-    Failure unreachable{Exit::kCannotRun, {}};
-    Failure wrong{Exit::kWrong, {}};
-    for (const auto& host : fleet_->hosts()) {
-      if (!host->description.ok()) {
-        unreachable.lines.push_back(
-            absl::StrCat("agent at ", host->address, ": ", std::string(host->description.status().message())));
-      } else if (const std::string& error = host->description->directories(0).error(); !error.empty()) {
-        wrong.lines.push_back(absl::StrCat(host->label, ": --dir: ", error));
-      }
-    }
-    if (!unreachable.lines.empty()) return unreachable;
-    if (!wrong.lines.empty()) return wrong;
-    return std::nullopt;
+    LabelHosts(agents_.fleet().hosts());
+    return agents_.CheckAnswers();
   }
 
   std::vector<FoundRun> Chosen() const {
-    std::vector<FoundRun> found = FoundRuns(fleet_->hosts());
+    std::vector<FoundRun> found = FoundRuns(agents_.fleet().hosts());
     if (flags_.run_id.empty()) return found;
     found.erase(std::remove_if(found.begin(), found.end(),
                                [this](const FoundRun& run) { return run.directory.run_id() != flags_.run_id; }),
@@ -173,7 +137,7 @@ class Clean {
                                  "owner");
     for (const FoundRun& run : found) {
       const v1::RunDirectoryDescription& directory = run.directory;
-      line_.out << absl::StrFormat("%-16s %-10s %-16s %8s %7s %10s  %s\n", fleet_->host(run.host).label,
+      line_.out << absl::StrFormat("%-16s %-10s %-16s %8s %7s %10s  %s\n", agents_.fleet().host(run.host).label,
                                    directory.run_id(), directory.host_label(), AgeInWords(directory.age_ns()),
                                    FormatCount(directory.files()), FormatSizeForPeople(directory.bytes()),
                                    OwnerInWords(directory));
@@ -201,10 +165,10 @@ class Clean {
 
   int Remove(const std::vector<size_t>& hosts) {
     const std::vector<CleanAnswer> answers =
-        CleanHosts(*fleet_, hosts, directory_, flags_.run_id, SessionId(), kLeaseNs, clock_, events_);
+        CleanHosts(agents_.fleet(), hosts, agents_.directory(), flags_.run_id, SessionId(), kLeaseNs, clock_, events_);
     Exit code = Exit::kOk;
     for (size_t i = 0; i < hosts.size(); ++i) {
-      const std::string& label = fleet_->host(hosts[i]).label;
+      const std::string& label = agents_.fleet().host(hosts[i]).label;
       for (const v1::CleanedDirectory& cleaned : answers[i].cleaned) {
         if (cleaned.left().empty()) {
           line_.out << absl::StrFormat("%s: removed %s (%s files, %s)\n", label, cleaned.path(),
@@ -234,9 +198,7 @@ class Clean {
   const SystemClock clock_;
   EventQueue events_;
   const Interrupts interrupts_{events_};
-  std::string directory_;
-  std::unique_ptr<ChildAgent> child_;
-  std::unique_ptr<Fleet> fleet_;
+  AskedAgents agents_{clock_, events_};
 };
 
 int CleanMain(const CleanFlags& flags, CommandLine& line) {
@@ -264,6 +226,7 @@ void AddCleanCommand(CLI::App& app, CommandLine& line) {
   command->add_option("--run", flags->run_id, "Only this run, and of it also what was kept or is shared by hosts")
       ->type_name("ID");
   command->add_flag("--yes", flags->yes, "Remove what can be removed; without it nothing is touched");
+  AddTlsFlags(*command, flags->tls);
   command->footer(
       "Each agent removes only what carries its own id and is in use by nobody; of a shared directory only with "
       "--run.\n"

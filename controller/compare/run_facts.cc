@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "common/units.h"
 #include "controller/render/json.h"
+#include "controller/render/mount_options.h"
 #include "controller/render/text_numbers.h"
 #include "google/protobuf/message.h"
 #include "plimsoll/v1/options.pb.h"
@@ -146,7 +147,7 @@ const std::vector<RunFact>& AllFacts() {
                   return absl::StrCat(mount.fs_type(), mount.fs_type().empty() ? "" : " ",
                                       mount.remote().empty() ? mount.fs_source() : mount.remote());
                 }),
-        OfHosts("mount options", "", [](const v1::HostReport& host) { return host.mount().mount_options(); }),
+        OfHosts("mount options", "", [](const v1::HostReport& host) { return SharedMountOptions(host.mount().mount_options()); }),
         OfHosts("open flags", "", [](const v1::HostReport& host) { return host.mount().open_flags(); }),
         OfRun("writers", "", Writers),
         OfHosts("hosts", "", [](const v1::HostReport& host) { return host.label(); }),
