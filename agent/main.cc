@@ -15,7 +15,6 @@
 #include <memory>
 #include <random>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -115,10 +114,8 @@ absl::StatusOr<v1::AgentLimits> Limits(const AgentFlags& flags) {
 
 // Ends the process although threads hang in the kernel. Those keep its sockets open as long as they hang, so that the
 // address is given back here; the calls that they serve never end.
-[[noreturn]] void LeaveHanging(grpc::Server& server) {
-  constexpr std::chrono::milliseconds kPatience{500};
-  std::thread([&server] { server.Shutdown(std::chrono::system_clock::now()); }).detach();
-  std::this_thread::sleep_for(kPatience);
+[[noreturn]] void LeaveHanging(AgentServer& server) {
+  server.StopListening();
   spdlog::default_logger()->flush();
   _exit(kExitCannotRun);
 }
@@ -181,7 +178,7 @@ int Serve(const AgentFlags& flags, const ServerSetup& setup, const v1::AgentLimi
       spdlog::error(
           "ends although {} (--stop-wait {}); an agent with the same name and roots removes them at its start", hangs,
           flags.stop_wait);
-      LeaveHanging(*server);
+      LeaveHanging(**server);
     }
   }
   // A child whose controller went lets the session end by its lease.

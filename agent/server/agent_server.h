@@ -52,6 +52,10 @@ class AgentServer {
   AgentServer(const AgentServer&) = delete;
   AgentServer& operator=(const AgentServer&) = delete;
 
+  // Gives the address back and takes nobody in any more; calls that are open go on. Nothing else but destruction may
+  // follow.
+  void StopListening() { doorkeeper_.reset(); }
+
   // Where it listens, for people and controllers.
   const std::string& address() const { return doorkeeper_->listener().name(); }
 
