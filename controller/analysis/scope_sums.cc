@@ -35,6 +35,7 @@ void ScopeSums::Merge(const ScopeSums& other) {
   if (other.data_until_ns) {
     data_until_ns = data_until_ns ? std::min(*data_until_ns, *other.data_until_ns) : other.data_until_ns;
   }
+  in_flight_ages_ns.insert(in_flight_ages_ns.end(), other.in_flight_ages_ns.begin(), other.in_flight_ages_ns.end());
   elapsed_ns += other.elapsed_ns;
   between_ns += other.between_ns;
   warmup_writes += other.warmup_writes;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/histogram.h"
 #include "controller/analysis/second_series.h"
@@ -26,6 +27,8 @@ struct ScopeSums {
   int64_t whole_ns = INT64_MAX;
   // Until when the data reach, from the measured start; nothing where they reach the step's end.
   std::optional<int64_t> data_until_ns;
+  // How long writes had been in flight, at least, of which nothing more is known.
+  std::vector<int64_t> in_flight_ages_ns;
   // Sum over writers: time from the measured start to the last write or the step's end, and the part between writes.
   Int128 elapsed_ns = 0;
   Int128 between_ns = 0;

@@ -65,7 +65,8 @@ class StepReporter {
   void AddTrend(const ScopeSums& cluster);
   void AddLoad();
   void SetSlowest(const ScopeSums& sums, v1::ScopeReport& scope) const;
-  void AddInFlight(uint32_t host, const HostFacts& facts, const HostStep& part);
+  // Writes of which the end is not known. Their ages are in `sums` of the writer's.
+  void AddInFlight(uint32_t host, const HostFacts& facts, uint32_t qm, const WriterStats& writer, ScopeSums& sums);
   void AddStartSkew();
   // Notes and reasons that follow from one writer or one host.
   void CheckWriter(uint32_t host, const std::string& label, uint32_t qm, const WriterStats& writer,

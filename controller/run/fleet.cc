@@ -24,6 +24,7 @@ class QueueingListener final : public AgentListener {
   void OnMessage(v1::AgentMessage message) override { Push(std::move(message)); }
   void OnSessionClosed(absl::Status status) override { Push(SessionClosed{Plain(status)}); }
   void OnProbes(v1::ProbeBatch probes) override { Push(std::move(probes)); }
+  void OnRenewed() override { Push(Renewed{}); }
 
  private:
   // What a peer says of an error may be any bytes. In a message they must be UTF-8, or the journal cannot be read; on a
@@ -83,16 +84,19 @@ bool Fleet::Absorb(Event& event) {
 
 void Fleet::AbsorbProbes(Host& host, const v1::ProbeBatch& probes) {
   host.probing = false;
-  int64_t worst_ns = 0;
+  std::vector<int64_t> round_trips_ns;
   for (const v1::ProbeResult& probe : probes.probes()) {
     host.clock.Add({probe.sent_ns(), probe.agent_received_ns(), probe.agent_sent_ns(), probe.received_ns()});
-    worst_ns = std::max(worst_ns, probe.received_ns() - probe.sent_ns());
+    round_trips_ns.push_back(probe.received_ns() - probe.sent_ns());
     const int64_t wall_at_reception = clock_.WallNow().value - (clock_.Now().value - probe.received_ns());
     const int64_t half_trip = (probe.received_ns() - probe.sent_ns()) / 2;
     host.wall_difference_ns = probe.agent_wall_clock_ns() - (wall_at_reception - half_trip);
   }
   if (probes.probes().empty()) return;
-  host.worst_round_trip_ns = worst_ns;
+  // One that a retransmission made long says nothing of those to come.
+  const auto worst_of_best_half = round_trips_ns.begin() + (probes.probes_size() - 1) / 2;
+  std::nth_element(round_trips_ns.begin(), worst_of_best_half, round_trips_ns.end());
+  host.worst_round_trip_ns = *worst_of_best_half;
   host.last_probed = clock_.Now();
 }
 
@@ -101,6 +105,17 @@ void Fleet::DescribeAll(const std::vector<std::vector<std::string>>& directories
     host->described = false;
     v1::DescribeRequest request;
     for (const std::string& directory : directories[host->index]) request.add_directories(directory);
+    host->client->Describe(std::move(request), timeout_ns);
+  }
+  AwaitDescriptions(timeout_ns);
+}
+
+void Fleet::ListRunDirectories(const std::string& directory, int64_t timeout_ns) {
+  for (auto& host : hosts_) {
+    host->described = false;
+    v1::DescribeRequest request;
+    request.add_directories(directory);
+    request.set_list_run_directories(true);
     host->client->Describe(std::move(request), timeout_ns);
   }
   AwaitDescriptions(timeout_ns);

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 
 #include "controller/analysis/analyzer.h"
@@ -190,6 +191,54 @@ TEST(AnalyzerTrouble, AWriteThatNeverEndsIsShownInFlight) {
     EXPECT_TRUE(write.has_since());
   }
   EXPECT_TRUE(found);
+}
+
+// beta/qm1 writes for half a second and then hangs; its agent said for 75 s that it does, and was given up.
+std::vector<v1::JournalRecord> HungWrite(const std::vector<std::string>& criteria) {
+  SimRun run = TwoHosts();
+  run.criteria = criteria;
+  run.hosts[1].steps[0][0].resize(500);
+  run.hosts[1].steps[0][0].push_back({500 * kNsPerMs, 3600 * kNsPerSecond});
+  run.hosts[1].lost_after_ns = 1'500 * kNsPerMs;
+  int64_t since_ns = 0;
+  return Changed(run, [&since_ns](v1::JournalRecord& record) {
+    for (const v1::Frame& frame : record.frames().frames()) {
+      if (record.frames().host() == 1 && frame.qm() == 1) since_ns = frame.in_flight_since_ns();
+    }
+    if (!record.has_host_lost()) return;
+    v1::InFlight& write = *record.mutable_host_lost()->add_in_flight();
+    write.set_qm(1);
+    write.set_since_ns(since_ns);
+    write.set_age_ns(75 * kNsPerSecond);
+    write.set_path("/mnt/a/qm1/active/S0000001.LOG");
+  });
+}
+
+TEST(AnalyzerTrouble, AWriteThatHangsUntilItsHostIsGivenUpIsShownWithItsFileAndMissed) {
+  const v1::Report report = Analyze(HungWrite({}));
+  EXPECT_THAT(report.verdict().reasons(),
+              Contains(HasSubstr("beta/qm1, step 1: the figures lack a write that had been in flight for 75.0 s")));
+  EXPECT_EQ(report.verdict().outcome(), v1::OUTCOME_INCONCLUSIVE);
+  const auto& writes = report.steps(0).in_flight();
+  const auto hung = std::find_if(writes.begin(), writes.end(),
+                                 [](const auto& write) { return write.host() == "beta" && write.qm() == 1; });
+  ASSERT_NE(hung, writes.end());
+  EXPECT_EQ(hung->age_ns(), 75 * kNsPerSecond);
+  EXPECT_EQ(hung->path(), "/mnt/a/qm1/active/S0000001.LOG");
+  EXPECT_TRUE(hung->has_since());
+}
+
+TEST(AnalyzerTrouble, AWriteInFlightFailsALimitThatItBreaksForCertainAndNoOther) {
+  const v1::Report report = Analyze(HungWrite({"max<10s", "p99<10s", "max<100s", "max<10s@qm"}));
+  EXPECT_EQ(report.verdict().outcome(), v1::OUTCOME_FAIL);
+  const auto& criteria = report.verdict().criteria();
+  EXPECT_EQ(criteria[0].outcome(), v1::OUTCOME_FAIL);
+  EXPECT_EQ(criteria[0].value(), 75e9);
+  EXPECT_EQ(criteria[1].outcome(), v1::OUTCOME_PASS) << "one write in thousands is beyond the percentile";
+  EXPECT_EQ(criteria[2].outcome(), v1::OUTCOME_INCONCLUSIVE) << "75 s are less, but nobody knows when it ends";
+  EXPECT_EQ(criteria[3].outcome(), v1::OUTCOME_FAIL);
+  EXPECT_EQ(criteria[3].host(), "beta");
+  EXPECT_EQ(criteria[3].qm(), 1U);
 }
 
 TEST(AnalyzerTrouble, AnInterruptedRunSaysSo) {
