@@ -162,7 +162,7 @@ std::string Session::Doing() const {
 }
 
 bool Session::Hangs() const {
-  std::shared_ptr<LogWork> work;
+  std::shared_ptr<Work> work;
   {
     MutexLock lock(mutex_);
     if (over_) return false;
@@ -174,7 +174,7 @@ bool Session::Hangs() const {
 }
 
 uint64_t Session::Progress() const {
-  std::shared_ptr<LogWork> work;
+  std::shared_ptr<Work> work;
   uint64_t progress = 0;
   {
     MutexLock lock(mutex_);

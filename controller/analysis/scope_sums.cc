@@ -69,7 +69,7 @@ ScopeSums SumsOfWriter(const WriterStats& writer, uint32_t host, uint32_t qm, co
   sums.closing = writer.closing();
   sums.measured_ns = stretch.measured_ns;
   sums.whole_ns = stretch.measured_ns;
-  if (!stretch.done) sums.data_until_ns = writer.covered_ns();
+  if (stretch.left_early) sums.data_until_ns = stretch.done ? stretch.measured_ns : writer.covered_ns();
   sums.warmup_writes = writer.warmup_writes();
   sums.untraced_writes = writer.untraced_writes();
   sums.ring_full_waits = writer.ring_full_waits();

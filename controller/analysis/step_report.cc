@@ -30,9 +30,14 @@ std::string StepReporter::StepName() const {
   return absl::StrCat("step ", stats_.index() + 1);
 }
 
+bool StepReporter::LeftEarly(const HostStep& part) const {
+  return !part.done() || (!part.stopped().empty() && stats_.cut_short().empty());
+}
+
 MeasuredStretch StepReporter::StretchOf(uint32_t host, const HostStep& part) const {
   MeasuredStretch stretch;
   stretch.done = part.done();
+  stretch.left_early = LeftEarly(part);
   stretch.start_ns = stats_.HostMeasuredStartNs(host);
   if (!part.done()) {
     stretch.measured_ns = part.covered_ns();
@@ -66,7 +71,7 @@ ScopeSums StepReporter::AddWriters(uint32_t host, const HostFacts& facts, HostSt
     AddScope({v1::SCOPE_KIND_QM, facts.label(), qm, facts.storage}, sums, &part.percentiles().qm(qm));
     all.Merge(sums);
   }
-  if (!part.done()) all.data_until_ns = part.all_covered_ns();
+  if (stretch.left_early) all.data_until_ns = part.done() ? stretch.measured_ns : part.all_covered_ns();
   return all;
 }
 
@@ -101,8 +106,9 @@ v1::StepReport StepReporter::Make() {
     CheckHost(facts, sums);
     AddDistribution({v1::SCOPE_KIND_HOST, facts.label(), 0, facts.storage}, sums);
     AddScope({v1::SCOPE_KIND_HOST, facts.label(), 0, facts.storage}, sums, &part.percentiles().host());
-    // A second that a lost host did not live to see is a whole second of the others all the same.
-    const bool gone = any_done ? !part.done() : facts.lost.has_value();
+    // A second that a lost host, or one that stopped by itself, did not live to see is a whole second of the others all
+    // the same.
+    const bool gone = any_done ? LeftEarly(part) : facts.lost.has_value();
     if (gone) sums.whole_ns = INT64_MAX;
     if (facts.storage != 0) storages[facts.storage].Merge(sums);
     cluster.Merge(sums);

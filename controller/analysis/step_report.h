@@ -49,6 +49,8 @@ class StepReporter {
     uint32_t storage = 0;
   };
 
+  // The host was lost in the step, or stopped by itself while the others went on.
+  bool LeftEarly(const HostStep& part) const;
   MeasuredStretch StretchOf(uint32_t host, const HostStep& part) const;
   ScopeSums AddWriters(uint32_t host, const HostFacts& facts, HostStep& part);
   // `percentiles` is null where those of the scope's seconds are not known.

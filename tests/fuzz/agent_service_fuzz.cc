@@ -1,7 +1,7 @@
 // Any bytes in any call of the agent's service, over a real server: it never crashes, every call ends, and nothing is
 // touched outside the root. What Describe tells of a directory that is not below a root is an error.
 //
-// Bits 0 and 1 of an item's route choose the method; items of one method that follow one another are one stream, whose
+// Bits 0 to 2 of an item's route choose the method; items of one method that follow one another are one stream, whose
 // bytes need not be messages. The work of sessions is a fake one: session_fuzz has the real one.
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
@@ -25,10 +25,11 @@
 namespace plimsoll::fuzz {
 namespace {
 
-enum class Method : uint8_t { kDescribe, kSyncClock, kSession, kUnknown };
+enum class Method : uint8_t { kDescribe, kSyncClock, kSession, kUnknown, kRenew };
 
 Method MethodOf(const Item& item) {
-  return static_cast<Method>(item.route & 3U);
+  const auto number = static_cast<uint8_t>(item.route & 7U);
+  return number > static_cast<uint8_t>(Method::kRenew) ? Method::kUnknown : static_cast<Method>(number);
 }
 
 const char* NameOf(Method method) {
@@ -39,6 +40,8 @@ const char* NameOf(Method method) {
       return "/plimsoll.v1.Agent/SyncClock";
     case Method::kSession:
       return "/plimsoll.v1.Agent/Session";
+    case Method::kRenew:
+      return "/plimsoll.v1.Agent/Renew";
     case Method::kUnknown:
       break;
   }
@@ -158,6 +161,8 @@ std::unique_ptr<google::protobuf::Message> PrototypeOf(const Item& item) {
       return std::make_unique<v1::ClockProbe>();
     case Method::kSession:
       return std::make_unique<v1::ControllerMessage>();
+    case Method::kRenew:
+      return std::make_unique<v1::RenewRequest>();
     case Method::kUnknown:
       break;
   }

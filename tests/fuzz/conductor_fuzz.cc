@@ -111,6 +111,7 @@ class Script {
   }
 
   bool Has(Habits habit) const { return (habits_ & habit) != 0; }
+  bool over() const { return items_.empty(); }
   void Listen(size_t host, AgentListener& listener) { listeners_[host] = &listener; }
   void SetStart(size_t host, int64_t start_ns) { start_ns_[host] = start_ns; }
   void Interrupts(EventQueue& events) { events_ = &events; }
@@ -197,6 +198,13 @@ class ScriptedAgent final : public AgentClient {
     listener_.OnProbes(std::move(batch));
   }
   void OpenSession() override {}
+  void CloseSession() override { listener_.OnSessionClosed(absl::CancelledError("given up")); }
+  // Answered as long as the agents have something to say: then the lease may run out.
+  void Renew(v1::RenewRequest /*request*/, int64_t /*timeout_ns*/) override {
+    if (script_.over()) return;
+    listener_.OnRenewed();
+    script_.Next();
+  }
   void Send(v1::ControllerMessage message) override {
     v1::AgentMessage answer;
     if (message.has_prepare() && script_.Has(kPrepares)) {

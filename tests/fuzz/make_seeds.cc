@@ -272,7 +272,7 @@ void MakeSessions() {
   keep("prepared_twice", {prepare, prepare});
   keep("no_such_step", {prepare, Arm(7), release});
 
-  // The same for agent_service_fuzz, where bits 0 and 1 choose the method.
+  // The same for agent_service_fuzz, where bits 0 to 2 choose the method.
   const std::string service = "agent_service_fuzz";
   const auto call = [&service](const std::string& name, std::vector<Item> items) {
     Keep(service, name, WriteItems(items));
@@ -293,6 +293,10 @@ void MakeSessions() {
   v1::ClockProbe probe;
   probe.set_id(UINT64_MAX);
   call("probes", {{1, probe.SerializeAsString()}, {1, ""}, {1, "\xff\xff\xff"}});
+  v1::RenewRequest renew;
+  renew.set_run_id("4f3a21");
+  renew.set_run_token("0123456789abcdef");
+  call("renew", {{4, renew.SerializeAsString()}});
   call("unknown_method", {{3, "x"}});
 }
 

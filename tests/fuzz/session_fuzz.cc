@@ -222,7 +222,7 @@ class Talk {
   explicit Talk(Place& place) : place_(place) {
     Session::Options options;
     options.make_work = [this](const v1::HostPlan& asked, const std::atomic<int64_t>& deadline_ns,
-                               WorkSink& sink) -> absl::StatusOr<std::unique_ptr<LogWork>> {
+                               WorkSink& sink) -> absl::StatusOr<std::unique_ptr<Work>> {
       v1::HostPlan plan = asked;
       v1::LogWorkload& workload = *plan.mutable_log()->mutable_workload();
       workload.set_dir(place_.Below(workload.dir()));

@@ -178,8 +178,44 @@ class DiskFull(AgentFault):
             pass  # Full, or the agent is gone and its disk with it.
 
 
+class DiskFault(AgentFault):
+    """The agent's file system does for a while what no file system should."""
+
+    codes = (4,)
+    rule = ""
+
+    @staticmethod
+    def possible(where):
+        return where.faulty
+
+    def happen(self, run, where):
+        fault = self.agent.faults.fault(f"write *.LOG {self.rule}")
+        where.cures.append(self.agent.faults.clear)
+        run.ended_within(self.for_s)
+        fault.release()
+
+
+class SlowWrites(DiskFault):
+    name = "slow writes"
+    rule = "delay_ms=150"
+
+
+class HungWrites(DiskFault):
+    name = "hung writes"
+    rule = "hang"
+
+
+class FailingWrites(DiskFault):
+    name = "failing writes"
+    codes = (2, 4)
+
+    def __init__(self, choice, where):
+        super().__init__(choice, where)
+        self.rule = f"error={choice.choice(('EIO', 'ESTALE', 'EROFS', 'EDQUOT', 'ENOSPC'))}"
+
+
 KINDS = [AgentKilled, AgentTold, AgentFrozen, ControllerKilled, ControllerFrozen, Interrupted, InterruptedTwice,
-         Unplugged, OneWay, DiskFull]
+         Unplugged, OneWay, DiskFull, SlowWrites, HungWrites, FailingWrites]
 
 
 def choose(choice, where):

@@ -5,10 +5,14 @@ import os
 import pathlib
 import re
 import subprocess
+import sys
 import unittest
 
-import harness
-import namespaces
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "faultfs"))
+
+import faultfs  # noqa: E402
+import harness  # noqa: E402
+import namespaces  # noqa: E402
 
 NAMES = ("alpha", "beta", "gamma")
 # Holds what a session writes, and little more: a fault that fills it fills it fast.
@@ -17,17 +21,38 @@ DISK_BYTES = 48 << 20
 MOUNT = 'mount -t tmpfs -o "size=$2" none "$1" && echo mounted >&2 && exec sleep infinity'
 
 
+class FaultyDisk(faultfs.FaultFs):
+    """The fault file system in the mount namespace of `holder`, between a host and its disk."""
+
+    def __init__(self, test, holder, backing, mountpoint, control):
+        self.backing, self.mountpoint, self._control = backing, mountpoint, str(control)
+        self._process = test.start(harness.Process, [
+            "nsenter", f"--mount=/proc/{holder.pid}/ns/mnt", "--", harness.binary("faultfs"), backing, mountpoint, control
+        ])
+        harness.wait_until(lambda: "ready" in self._process.out or not self._process.running(), "faultfs to mount")
+        if not self._process.running():
+            raise unittest.SkipTest(f"the fault file system cannot be mounted here: {self._process.err}")
+
+
 class Host:
     """One agent, which is started again where it was killed."""
 
     def __init__(self, hosts, number, name):
         self.hosts, self.number, self.name = hosts, number, name
         self.disk = None
+        self.faults = None
         if hosts.mounts:
+            place = hosts.directory
+            if hosts.faulty:
+                place = hosts.test.base / f"disk-{number}"
+                place.mkdir()
             self.disk = hosts.test.start(harness.Process, [
-                "unshare", "--mount", "sh", "-c", MOUNT, "sh", hosts.directory, DISK_BYTES
+                "unshare", "--mount", "sh", "-c", MOUNT, "sh", place, DISK_BYTES
             ])
             self.disk.await_err("^mounted$")
+            if hosts.faulty:
+                self.faults = FaultyDisk(hosts.test, self.disk, place, hosts.directory,
+                                         hosts.test.base / f"faults-{number}")
         self.start()
 
     def start(self):
@@ -89,6 +114,7 @@ class Hosts:
         self.directory = test.dir
         self.network = None
         self.mounts = False
+        self.faulty = False
         # What heals what was done, in the order in which it was done.
         self.cures = []
 
@@ -98,19 +124,26 @@ class Hosts:
             self.test.addCleanup(self.network.remove)
             namespaces.need("--mount")
             self.mounts = True
+            faultfs.need()
+            self.faulty = os.path.exists(harness.binary("faultfs"))
         except unittest.SkipTest as reason:
-            print(f"NOT TESTED: networks and disks of their own: {reason}", flush=True)
+            print(f"NOT TESTED: networks, disks, or faults of disks: {reason}", flush=True)
         self.agents = [Host(self, number, name) for number, name in enumerate(NAMES, start=1)]
         return self
 
     def __exit__(self, *_):
         for agent in self.agents:
+            if agent.faults:
+                agent.faults.clear()
             agent.process.end()
+            if agent.faults:
+                agent.faults.end()
             if agent.disk:
                 agent.disk.end()
 
     def describe(self):
         kind = "networks and disks of their own" if self.mounts else "one network and one disk"
+        kind += ", faults of disks too" if self.faulty else ""
         return f"{len(self.agents)} agents with {kind}"
 
     def place_of(self, number):

@@ -266,6 +266,29 @@ TEST(AnalyzerTrouble, StoppedWritersAreRatedOverTheTimeThatTheyHad) {
   EXPECT_EQ(report.steps(0).cut_short(), "interrupted");
 }
 
+TEST(AnalyzerTrouble, AHostThatStoppedByItselfSaysUntilWhenItsDataReachWhereTheOthersWentOn) {
+  SimRun run = TwoHosts();
+  for (testing::SimWriter& writes : run.hosts[1].steps[0]) {
+    std::erase_if(writes, [](const testing::SimWrite& write) { return write.end_ns() > kNsPerSecond; });
+  }
+  const v1::Report report = Analyze(Changed(run, [](v1::JournalRecord& record) {
+    if (record.has_step_done() && record.step_done().host() == 1) {
+      record.mutable_step_done()->mutable_done()->set_stopped("the agent was told to end");
+    }
+  }));
+  const v1::StepReport& step = report.steps(0);
+  for (const uint32_t qm : {0U, 1U, 2U}) {
+    const v1::ScopeKind kind = qm == 0 ? v1::SCOPE_KIND_HOST : v1::SCOPE_KIND_QM;
+    EXPECT_TRUE(Scope(step, kind, "beta", qm).has_data_until()) << qm;
+    EXPECT_FALSE(Scope(step, kind, "alpha", qm).has_data_until()) << qm;
+    EXPECT_NEAR(static_cast<double>(Scope(step, kind, "beta", qm).measured_ns()), 1e9, 3e6) << qm;
+  }
+  const v1::ScopeReport& cluster = Scope(step, v1::SCOPE_KIND_CLUSTER);
+  EXPECT_TRUE(cluster.has_data_until());
+  EXPECT_EQ(cluster.measured_ns(), run.duration_ns);
+  EXPECT_EQ(cluster.bandwidth().seconds(), 2U) << "the second in which beta was gone is a second of alpha";
+}
+
 TEST(AnalyzerTrouble, EveryBeginningOfAJournalGivesAReport) {
   SimRun run = TwoHosts();
   run.block_sizes = {4096, 8192};

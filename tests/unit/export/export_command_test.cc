@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
+#include "common/units.h"
 #include "tests/temp_directory.h"
 #include "tests/unit/export/traced_journal.h"
 
@@ -140,7 +141,7 @@ TEST_F(ExportCommandTest, DroppedTracesMakeTheExportInconclusive) {
   ASSERT_GT(dropped, 0U);
   Write();
   EXPECT_EQ(Run({"--format", "csv"}), static_cast<int>(Exit::kInconclusive));
-  EXPECT_THAT(err_.str(), HasSubstr(absl::StrCat("the traces of ", dropped, " of them were dropped")));
+  EXPECT_THAT(err_.str(), HasSubstr(absl::StrCat("the traces of ", FormatCount(dropped), " of them were dropped")));
   EXPECT_EQ(Run({"--format", "csv", "--step", "1"}), static_cast<int>(Exit::kOk)) << "of another step";
   EXPECT_EQ(Run({"--format", "hlog"}), static_cast<int>(Exit::kOk)) << "it needs no traces";
   // The limit was asked for.
