@@ -31,7 +31,6 @@ class AskedAgents {
   std::optional<Failure> CheckAnswers() const;
 
   Fleet& fleet() { return *fleet_; }
-  const Fleet& fleet() const { return *fleet_; }
   // As the hosts are asked for it.
   const std::string& directory() const { return directory_; }
 

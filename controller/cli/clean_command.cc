@@ -123,7 +123,7 @@ class Clean {
     return agents_.CheckAnswers();
   }
 
-  std::vector<FoundRun> Chosen() const {
+  std::vector<FoundRun> Chosen() {
     std::vector<FoundRun> found = FoundRuns(agents_.fleet().hosts());
     if (flags_.run_id.empty()) return found;
     found.erase(std::remove_if(found.begin(), found.end(),
@@ -132,7 +132,7 @@ class Clean {
     return found;
   }
 
-  void Print(const std::vector<FoundRun>& found) const {
+  void Print(const std::vector<FoundRun>& found) {
     line_.out << absl::StrFormat("%-16s %-10s %-16s %8s %7s %10s  %s\n", "agent", "run", "host", "age", "files", "size",
                                  "owner");
     for (const FoundRun& run : found) {
