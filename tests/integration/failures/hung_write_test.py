@@ -76,12 +76,21 @@ class HungWrite(harness.PlimsollTest):
         self.assertEqual([path.name for path in self.fs.backing.glob("*/*")], ["alpha"], "its owner lives")
         second.signal(signal.SIGTERM)
         self.assertEqual(second.finish(), 0)
+        harness.wait_until(lambda: not harness.is_alive(alpha.agent_pid), "the end of all of it but the thread that hangs")
         hang.release()
         self.assertEqual(alpha.finish(), 4)
-        third = self.agent("alpha", listen=alpha.address)
-        third.await_err("removed what an earlier agent left: ")
-        self.await_nothing_left(self.fs.backing)
+        third = harness.wait_until(lambda: self.agent_that_removes(alpha.address), "the removal of what was left")
         self.run_plan("--hosts", third.address)
+
+    def agent_that_removes(self, address):
+        """FUSE tells of a closed file, and so of a lock that goes with it, only a little later."""
+        agent = self.agent("alpha", listen=address)
+        if not list(self.fs.backing.iterdir()):
+            agent.await_err("removed what an earlier agent left: ")
+            return agent
+        agent.signal(signal.SIGTERM)
+        agent.finish()
+        return None
 
     def try_agent(self, address):
         try:

@@ -229,7 +229,7 @@ TEST(AnalyzerTrouble, AWriteThatHangsUntilItsHostIsGivenUpIsShownWithItsFileAndM
 }
 
 TEST(AnalyzerTrouble, AWriteInFlightFailsALimitThatItBreaksForCertainAndNoOther) {
-  const v1::Report report = Analyze(HungWrite({"max<10s", "p99<10s", "max<100s", "max<10s@qm"}));
+  const v1::Report report = Analyze(HungWrite({"max<10s", "p99<10s", "max<100s", "max@qm<10s"}));
   EXPECT_EQ(report.verdict().outcome(), v1::OUTCOME_FAIL);
   const auto& criteria = report.verdict().criteria();
   EXPECT_EQ(criteria[0].outcome(), v1::OUTCOME_FAIL);
