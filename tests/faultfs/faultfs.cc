@@ -125,6 +125,9 @@ int OpenWith(const char* operation, const char* path, int flags, mode_t mode, fu
   file->path = path;
   file->fd = open(Real(path).c_str(), flags | O_CLOEXEC, mode);
   if (file->fd < 0) return -errno;
+  struct stat facts{};
+  if (fstat(file->fd, &facts) != 0) return -errno;
+  file->identity = std::to_string(facts.st_dev) + ":" + std::to_string(facts.st_ino);
   info->fh = reinterpret_cast<uint64_t>(file.release());
   // No page cache of the kernel's between the program and the faults: a write is a write.
   info->direct_io = 1;
@@ -192,15 +195,15 @@ int StatFs(const char* path, struct statvfs* out) {
 // One of the program's descriptors was closed.
 int Flush(const char* /*path*/, fuse_file_info* info) {
   OpenFile& file = FileOf(info);
-  TheState().ranges.DropOwner(file.path, info->lock_owner);
+  TheState().ranges.DropOwner(file.identity, info->lock_owner);
   return -Ask("flush", file.path).error_number;
 }
 
 int Release(const char* /*path*/, fuse_file_info* info) {
   const std::unique_ptr<OpenFile> file(&FileOf(info));
   Ask("release", file->path);
-  TheState().ranges.DropHandle(file->path, info->fh);
-  TheState().flocks.DropHandle(file->path, info->fh);
+  TheState().ranges.DropHandle(file->identity, info->fh);
+  TheState().flocks.DropHandle(file->identity, info->fh);
   close(file->fd);
   return 0;
 }

@@ -18,6 +18,8 @@ namespace plimsoll::faultfs {
 struct OpenFile {
   std::string path;
   int fd = -1;
+  // Names the file itself, for its locks: they stay with it when it, or a directory above it, gets another name.
+  std::string identity;
 };
 
 struct State {

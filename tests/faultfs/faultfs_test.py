@@ -285,6 +285,14 @@ class Locks(FaultFsTest):
                 os.close(holder)
                 harness.wait_until(lambda: self.takes(take, self.two), "the lock of a file that was closed")
 
+    def test_a_lock_stays_with_its_file_under_another_name(self):
+        self.ofd(self.one)
+        renamed = self.path.with_name("renamed")
+        os.rename(self.path, renamed)
+        other = os.open(renamed, os.O_RDWR)
+        self.addCleanup(os.close, other)
+        self.assert_fails(errno.EAGAIN, self.ofd, other)
+
     def takes(self, take, fd):
         try:
             take(fd)

@@ -20,11 +20,11 @@ RangeLock ToRange(const struct flock& asked, const fuse_file_info& info) {
   return lock;
 }
 
-int TakeLock(LockTable& table, const std::string& path, const RangeLock& lock, bool wait) {
-  const FaultRules::Verdict fault = Ask("lock", path);
+int TakeLock(LockTable& table, const OpenFile& file, const RangeLock& lock, bool wait) {
+  const FaultRules::Verdict fault = Ask("lock", file.path);
   if (fault.grant) return 0;
   if (fault.error_number != 0) return -fault.error_number;
-  if (table.Take(path, lock, wait, [] { return fuse_interrupted() != 0; })) return 0;
+  if (table.Take(file.identity, lock, wait, [] { return fuse_interrupted() != 0; })) return 0;
   return wait ? -EINTR : -EAGAIN;
 }
 
@@ -36,7 +36,7 @@ int LockRange(const char* /*path*/, fuse_file_info* info, int command, struct fl
   const RangeLock lock = ToRange(*asked, *info);
   if (command == F_GETLK) {
     RangeLock conflict;
-    if (!table.FindConflict(file.path, lock, conflict)) {
+    if (!table.FindConflict(file.identity, lock, conflict)) {
       asked->l_type = F_UNLCK;
       return 0;
     }
@@ -47,10 +47,10 @@ int LockRange(const char* /*path*/, fuse_file_info* info, int command, struct fl
     return 0;
   }
   if (asked->l_type == F_UNLCK) {
-    table.Drop(file.path, lock);
+    table.Drop(file.identity, lock);
     return 0;
   }
-  return TakeLock(table, file.path, lock, command == F_SETLKW);
+  return TakeLock(table, file, lock, command == F_SETLKW);
 }
 
 int LockWhole(const char* /*path*/, fuse_file_info* info, int operation) {
@@ -59,11 +59,11 @@ int LockWhole(const char* /*path*/, fuse_file_info* info, int operation) {
   RangeLock lock;
   lock.owner = lock.handle = info->fh;
   if ((operation & LOCK_UN) != 0) {
-    table.Drop(file.path, lock);
+    table.Drop(file.identity, lock);
     return 0;
   }
   lock.exclusive = (operation & LOCK_EX) != 0;
-  const int result = TakeLock(table, file.path, lock, (operation & LOCK_NB) == 0);
+  const int result = TakeLock(table, file, lock, (operation & LOCK_NB) == 0);
   return result == -EAGAIN ? -EWOULDBLOCK : result;
 }
 
