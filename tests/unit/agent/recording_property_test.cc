@@ -170,8 +170,12 @@ void CheckGrowing(const Scenario& run, const FakeWriter& writer, const std::vect
         ASSERT_EQ(growing.first_seq(), 0U);
         continue;
       }
-      ASSERT_LE(growing.end_ns(), std::min(same->end_ns(), end_ns));
-      ASSERT_LE(growing.longest_ns(), same->end_ns() - same->begin_ns());
+      ASSERT_LE(growing.end_ns(), end_ns);
+      // A writer that lost its CPU when it had decided to end seems to go on.
+      if (end_ns <= writer.state.finished_ns) {
+        ASSERT_LE(growing.end_ns(), same->end_ns());
+        ASSERT_LE(growing.longest_ns(), same->end_ns() - same->begin_ns());
+      }
       ASSERT_LE(growing.writes(), same->writes());
       ASSERT_LE(growing.in_flight_ns(), growing.end_ns() - growing.begin_ns());
     } else if (across != wanted.end() && frame.cut_ns() < writer.state.finished_ns) {
