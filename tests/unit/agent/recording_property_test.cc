@@ -149,8 +149,8 @@ std::vector<v1::StalledStretch> Stretches(const Scenario& run, const FakeWriter&
   return stretches;
 }
 
-// What frames tell of stretches that were not over is the beginning of what was told of them when they were; and where one
-// had certainly been one for long it is told.
+// What frames tell of stretches that were not over is the beginning of what was told of them when they were; and where
+// one had certainly been one for long it is told.
 void CheckGrowing(const Scenario& run, const FakeWriter& writer, const std::vector<v1::StalledStretch>& wanted,
                   const RepeatedPtrField<v1::Frame>& frames) {
   for (const v1::Frame& frame : frames) {
