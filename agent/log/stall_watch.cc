@@ -47,7 +47,7 @@ void StallWatch::Finish(int64_t due_ns, int64_t until_ns) {
       open_.longest_ns = std::max(open_.longest_ns, until_ns - due_ns);
     } else {
       if (growing_) Close();
-      open_ = {due_ns, until_ns, 0, 0, std::clamp<int64_t>(previous_end_ns_ - due_ns, 0, until_ns - due_ns),
+      open_ = {due_ns,           until_ns, 0, 0, std::clamp<int64_t>(previous_end_ns_ - due_ns, 0, until_ns - due_ns),
                until_ns - due_ns};
       growing_ = true;
     }

@@ -6,9 +6,9 @@
 namespace plimsoll {
 
 // Adds `later`, of the same writer and step, to `frame`: counts, sums and histograms are added exactly, the interval
-// range grows, the ten slowest writes of both are kept and their stalls up to StallWatch::kMostStalls, the rest of which
-// is counted; the moment-in-time fields are those of `later`. With `keep_trace` false the trace blocks of `later` are
-// dropped and its writes counted as untraced.
+// range grows, the ten slowest writes of both are kept and their stalls up to StallWatch::kMostStalls, the rest of
+// which is counted; the moment-in-time fields are those of `later`. With `keep_trace` false the trace blocks of `later`
+// are dropped and its writes counted as untraced.
 void CoalesceFrame(v1::Frame&& later, bool keep_trace, v1::Frame& frame);
 
 // Adds every frame of `later` to its writer's in `batch` (closing frames only to closing ones), or appends it. Of two

@@ -14,8 +14,8 @@ namespace plimsoll {
 //
 // Above `coalesce_above_bytes` further frames are merged into the newest waiting batch (nothing is lost but the
 // resolution in time), and an Alive takes the place of one that waits; above `drop_traces_above_bytes` their traces are
-// dropped and counted. Histograms are bounded by their layout, stalls and pauses by a number of which the rest is counted
-// (coalesce.h), so memory is bounded whatever the controller does.
+// dropped and counted. Histograms are bounded by their layout, stalls and pauses by a number of which the rest is
+// counted (coalesce.h), so memory is bounded whatever the controller does.
 class Outbox {
  public:
   struct Limits {

@@ -216,8 +216,8 @@ TEST(Outbox, StaysWithinItsBoundHoweverLongNobodyReads) {
   uint64_t last_alive = 0;
   while (auto message = box.Pop()) {
     if (message->has_alive()) last_alive = message->alive().id();
-    pauses += static_cast<uint64_t>(message->frames().sample().pauses_size()) +
-              message->frames().sample().pauses_left_out();
+    pauses +=
+        static_cast<uint64_t>(message->frames().sample().pauses_size()) + message->frames().sample().pauses_left_out();
     for (const v1::Frame& frame : message->frames().frames()) {
       EXPECT_LE(frame.stalls_size(), 1'000);
       EXPECT_LE(frame.slow_size(), 10);
