@@ -1,6 +1,5 @@
 // plimsoll-agent: writes on one host what a controller asks for.
 #include <fcntl.h>
-#include <grpcpp/grpcpp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <spdlog/sinks/stdout_sinks.h>
@@ -24,9 +23,13 @@
 #include "agent/host/describe.h"
 #include "agent/host/sandbox.h"
 #include "agent/log/log_work.h"
+#include "agent/server/agent_server.h"
 #include "agent/session/agent_service.h"
+#include "agent/work/clean_work.h"
 #include "common/clock.h"
+#include "common/tls/tls_flags.h"
 #include "common/unique_fd.h"
+#include "common/units.h"
 #include "common/version.h"
 
 namespace plimsoll {
@@ -39,11 +42,16 @@ constexpr int kExitCannotRun = 4;
 
 struct AgentFlags {
   std::vector<std::string> roots;
-  std::string listen = absl::StrCat("127.0.0.1:", kDefaultPort);
+  ServerOptions server = {absl::StrCat("127.0.0.1:", kDefaultPort), false, {}, {}};
   std::string name;
   std::string log_level = "info";
-  bool insecure = false;
+  std::string max_bytes;
+  uint32_t max_writers = 0;
+  std::string max_duration;
+  bool keep_leftovers = false;
   bool child = false;
+  std::string stop_wait = "10s";
+  int64_t stop_wait_ns = 0;
 };
 
 std::string HostName() {
@@ -55,11 +63,6 @@ std::string HostName() {
 std::string RandomId() {
   std::random_device random;
   return absl::StrFormat("%08x%08x", random(), random());
-}
-
-bool IsLocal(const std::string& listen) {
-  return absl::StartsWith(listen, "unix:") || absl::StartsWith(listen, "127.") ||
-         absl::StartsWith(listen, "localhost:") || absl::StartsWith(listen, "[::1]:");
 }
 
 // Waits for SIGTERM or SIGINT; for a child also for the end of its standard input, which is its controller's end.
@@ -87,7 +90,37 @@ void RemoveSocket(const std::string& listen) {
   if (slash != std::string::npos && slash > 0) rmdir(path.substr(0, slash).c_str());
 }
 
-int Serve(const AgentFlags& flags) {
+// The caps of --max-bytes, --max-writers and --max-duration.
+absl::StatusOr<v1::AgentLimits> Limits(const AgentFlags& flags) {
+  v1::AgentLimits limits;
+  limits.set_max_writers(flags.max_writers);
+  if (!flags.max_bytes.empty()) {
+    const auto bytes = ParseSize(flags.max_bytes);
+    if (!bytes.ok())
+      return absl::InvalidArgumentError(absl::StrCat("--max-bytes: ", std::string(bytes.status().message())));
+    if (*bytes == 0) return absl::InvalidArgumentError("--max-bytes must be above 0; leave it out for no cap");
+    limits.set_max_bytes(*bytes);
+  }
+  if (!flags.max_duration.empty()) {
+    const auto duration_ns = ParseDuration(flags.max_duration);
+    if (!duration_ns.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat("--max-duration: ", std::string(duration_ns.status().message())));
+    }
+    if (*duration_ns <= 0) return absl::InvalidArgumentError("--max-duration must be above 0; leave it out for no cap");
+    limits.set_max_duration_ns(*duration_ns);
+  }
+  return limits;
+}
+
+// Ends the process although threads hang in the kernel. Those keep its sockets open as long as they hang, so that the
+// address is given back here; the calls that they serve never end.
+[[noreturn]] void LeaveHanging(AgentServer& server) {
+  server.StopListening();
+  spdlog::default_logger()->flush();
+  _exit(kExitCannotRun);
+}
+
+int Serve(const AgentFlags& flags, const ServerSetup& setup, const v1::AgentLimits& limits) {
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
@@ -103,8 +136,10 @@ int Serve(const AgentFlags& flags) {
     spdlog::error("{}", std::string(sandbox.status().message()));
     return kExitWrongInput;
   }
-  for (const std::string& path : (*sandbox)->RemoveLeftovers())
-    spdlog::warn("removed what an earlier agent left: {}", path);
+  if (!flags.keep_leftovers) {
+    for (const std::string& path : (*sandbox)->RemoveLeftovers())
+      spdlog::warn("removed what an earlier agent left: {}", path);
+  }
 
   const SystemClock clock;
   const std::string instance_id = RandomId();
@@ -113,35 +148,23 @@ int Serve(const AgentFlags& flags) {
   options.describe = [&](const v1::DescribeRequest& request) {
     return DescribeHost(name, instance_id, **sandbox, request);
   };
-  options.make_work = [&](const v1::HostPlan& plan, const std::atomic<int64_t>& deadline_ns, WorkSink& sink) {
+  options.limits = limits;
+  options.make_work = [&](const v1::HostPlan& plan, const std::atomic<int64_t>& deadline_ns,
+                          WorkSink& sink) -> absl::StatusOr<std::unique_ptr<Work>> {
+    if (plan.has_clean()) return CleanWork::Create(plan, **sandbox, deadline_ns);
     return LogWork::Create(plan, **sandbox, deadline_ns, sink);
   };
-  if (!IsLocal(flags.listen)) {
+  if (setup.exposed()) {
     options.insecure_warning = "this session is not encrypted and its controller not authenticated (--insecure)";
   }
   AgentService service(std::move(options));
 
-  grpc::ServerBuilder builder;
-  int port = 0;
-  builder.AddListeningPort(flags.listen, grpc::InsecureServerCredentials(), &port);
-  builder.RegisterService(&service);
-  builder.SetMaxReceiveMessageSize(1 << 20);
-  // A second agent on the same port must fail, not share it.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  // A socket file is for its owner alone.
-  const mode_t mask = umask(0177);
-  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  umask(mask);
-  if (server == nullptr || (port == 0 && !absl::StartsWith(flags.listen, "unix:"))) {
-    spdlog::error("cannot listen on {}: is another agent there, or is the address not this host's? (--listen)",
-                  flags.listen);
+  absl::StatusOr<std::unique_ptr<AgentServer>> server = AgentServer::Start(setup, service, clock);
+  if (!server.ok()) {
+    spdlog::error("{}", std::string(server.status().message()));
     return kExitCannotRun;
   }
-  std::string where = flags.listen;
-  if (const size_t colon = where.rfind(':'); !absl::StartsWith(where, "unix:") && colon != std::string::npos) {
-    where = absl::StrCat(where.substr(0, colon), ":", port);
-  }
-  spdlog::info("plimsoll-agent {} '{}' listens on {}", kVersion, name, where);
+  spdlog::info("plimsoll-agent {} '{}' listens on {}", kVersion, name, (*server)->address());
   if (flags.child) {
     // The controller waits for this line, or for the end of the pipe.
     std::fputs("listening\n", stdout);
@@ -151,11 +174,17 @@ int Serve(const AgentFlags& flags) {
 
   if (WaitForEnd(signal_fd.get(), flags.child)) {
     service.Shutdown("the agent was told to end");
+    if (const std::string hangs = service.WaitForEnd(flags.stop_wait_ns); !hangs.empty()) {
+      spdlog::error(
+          "ends although {} (--stop-wait {}); an agent with the same name and roots removes them at its start", hangs,
+          flags.stop_wait);
+      LeaveHanging(**server);
+    }
   }
   // A child whose controller went lets the session end by its lease.
   service.WaitForSession();
-  server->Shutdown(std::chrono::system_clock::now() + std::chrono::milliseconds(200));
-  if (flags.child) RemoveSocket(flags.listen);
+  server->reset();
+  if (flags.child) RemoveSocket(flags.server.listen);
   spdlog::info("plimsoll-agent '{}' ends", name);
   return kExitOk;
 }
@@ -168,15 +197,40 @@ int Main(int argc, char** argv) {
   app.add_option("--root", flags.roots, "Directory below which the agent may write; may be given several times")
       ->required()
       ->type_name("DIR");
-  app.add_option("--listen", flags.listen, "Address to listen on: HOST:PORT, [V6]:PORT or unix:PATH")
+  app.add_option("--listen", flags.server.listen, "Address to listen on: HOST:PORT, [V6]:PORT or unix:PATH")
       ->capture_default_str()
       ->type_name("ADDRESS");
   app.add_option("--name", flags.name, "This host's name in reports (default: the host name)")->type_name("NAME");
-  app.add_flag("--insecure", flags.insecure,
-               "Allow an address other than loopback: anyone who reaches it can write below the roots");
+  app.add_option("--max-bytes", flags.max_bytes, "Refuse plans with more bytes of extents (default: no cap)")
+      ->type_name("SIZE");
+  app.add_option("--max-writers", flags.max_writers,
+                 "Refuse plans with more writers and busy threads together (default: no cap)")
+      ->check(CLI::Range(1U, 100'000U))
+      ->type_name("N");
+  app.add_option("--max-duration", flags.max_duration,
+                 "Refuse plans whose steps take longer, and stop there (default: no cap)")
+      ->type_name("TIME");
+  app.add_flag("--keep-leftovers", flags.keep_leftovers,
+               "Do not remove at the start what an earlier agent of this name and these roots left");
+  AddTlsFlags(app, flags.server.tls);
+  app.add_option(
+         "--allow", flags.server.allow,
+         "Name in the certificates of controllers that may use this agent; may be given several times (default: "
+         "every controller's certificate of the CA)")
+      ->type_size(1)
+      ->expected(1)
+      ->take_all()
+      ->type_name("NAME")
+      ->group("TLS");
+  app.add_flag("--insecure", flags.server.insecure,
+               "Allow an address other than loopback without TLS: anyone who reaches it can write below the roots");
   app.add_option("--log-level", flags.log_level, "debug, info, warn or error")
       ->capture_default_str()
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}));
+  app.add_option("--stop-wait", flags.stop_wait,
+                 "When it is told to end: how long a call to the storage that does not return is waited for")
+      ->capture_default_str()
+      ->type_name("TIME");
   app.add_flag("--child", flags.child, "End with the process at standard input, after the session")->group("");
   try {
     app.parse(argc, argv);
@@ -185,18 +239,26 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "plimsoll-agent: %s\n", error.what());
     return kExitWrongInput;
   }
+  const absl::StatusOr<int64_t> stop_wait_ns = ParseDuration(flags.stop_wait);
+  if (!stop_wait_ns.ok()) {
+    std::fprintf(stderr, "plimsoll-agent: --stop-wait: %s\n", std::string(stop_wait_ns.status().message()).c_str());
+    return kExitWrongInput;
+  }
+  flags.stop_wait_ns = *stop_wait_ns;
   spdlog::set_default_logger(spdlog::stderr_logger_mt("agent"));
   spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e %^%l%$ %v");
   spdlog::set_level(spdlog::level::from_str(flags.log_level));
-  if (!IsLocal(flags.listen) && !flags.insecure) {
-    std::fprintf(
-        stderr,
-        "plimsoll-agent: --listen %s: anyone who reaches this address could write below the roots; listen on loopback "
-        "or unix:PATH, or spell out --insecure\n",
-        flags.listen.c_str());
+  const absl::StatusOr<ServerSetup> setup = PrepareServer(flags.server);
+  if (!setup.ok()) {
+    std::fprintf(stderr, "plimsoll-agent: %s\n", std::string(setup.status().message()).c_str());
+    return setup.status().code() == absl::StatusCode::kUnavailable ? kExitCannotRun : kExitWrongInput;
+  }
+  const absl::StatusOr<v1::AgentLimits> limits = Limits(flags);
+  if (!limits.ok()) {
+    std::fprintf(stderr, "plimsoll-agent: %s\n", std::string(limits.status().message()).c_str());
     return kExitWrongInput;
   }
-  return Serve(flags);
+  return Serve(flags, *setup, *limits);
 }
 
 }  // namespace

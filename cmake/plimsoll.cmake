@@ -52,6 +52,23 @@ function(plimsoll_test name)
     PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
 endfunction()
 
+# plimsoll_golden_test(NAME MESSAGES file.proto SRCS ... DEPS ...): a plimsoll_test that knows the tree (PLIMSOLL_SOURCE_DIR) and
+# what a file of proto/plimsoll/v1 says with its comments (PLIMSOLL_DESCRIPTORS, for schemas); see tests/golden_files.h.
+function(plimsoll_golden_test name)
+  cmake_parse_arguments(ARG "" "MESSAGES" "SRCS;DEPS" ${ARGN})
+  set(descriptors "${CMAKE_CURRENT_BINARY_DIR}/${ARG_MESSAGES}.descriptors")
+  file(GLOB protos CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/proto/plimsoll/v1/*.proto")
+  add_custom_command(
+    OUTPUT "${descriptors}"
+    COMMAND protobuf::protoc "-I${CMAKE_SOURCE_DIR}/proto" --include_imports --include_source_info
+      "--descriptor_set_out=${descriptors}" "plimsoll/v1/${ARG_MESSAGES}"
+    DEPENDS ${protos}
+    VERBATIM)
+  plimsoll_test(${name} SRCS ${ARG_SRCS} "${descriptors}" LABELS golden DEPS ${ARG_DEPS} protobuf::libprotobuf)
+  target_compile_definitions(${name} PRIVATE PLIMSOLL_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
+    PLIMSOLL_DESCRIPTORS="${descriptors}")
+endfunction()
+
 # plimsoll_bench(NAME SRCS ... DEPS ...): a Google Benchmark program, not part of ctest.
 function(plimsoll_bench name)
   cmake_parse_arguments(ARG "" "" "SRCS;DEPS" ${ARGN})

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/version.h"
+#include "controller/cli/clean_command.h"
 #include "controller/cli/command.h"
 #include "controller/cli/compare_command.h"
 #include "controller/cli/export_command.h"
@@ -14,6 +15,8 @@
 #include "controller/cli/plan_command.h"
 #include "controller/cli/report_command.h"
 #include "controller/cli/run_command.h"
+#include "controller/cli/storage_command.h"
+#include "controller/cli/tls_command.h"
 
 int main(int argc, char** argv) {
   // A reader that goes away, or a file that may not grow, is an error of that write, not the end of the run.
@@ -28,6 +31,9 @@ int main(int argc, char** argv) {
   plimsoll::AddCompareCommand(app, line);
   plimsoll::AddExportCommand(app, line);
   plimsoll::AddPlanCommand(app, line);
+  plimsoll::AddCleanCommand(app, line);
+  plimsoll::AddTlsCommand(app, line);
+  plimsoll::AddStorageCommand(app, line);
   app.footer(
       "Exit codes: 0 ran and every criterion passed, 1 a criterion failed, 2 wrong input, 3 inconclusive,\n"
       "4 could not run, 130 left after a second Ctrl-C. Each command has --help with an example.");

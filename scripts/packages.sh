@@ -7,9 +7,10 @@ plimsoll_build_packages=(
 )
 plimsoll_test_packages=(
   libgtest-dev libgmock-dev python3 python3-jsonschema python3-yaml strace iproute2 util-linux mount e2fsprogs
-  chromium chromium-driver fio python3-six default-jdk-headless libhdrhistogram-java
+  libfuse3-dev fuse3 nftables faketime openssl systemd python3-seccomp python3-pip chromium chromium-driver fio python3-six default-jdk-headless libhdrhistogram-java
 )
 plimsoll_check_packages=(clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev llvm-19)
+plimsoll_lab_packages=(qemu-system-x86 cpio kmod e2fsprogs iproute2 tshark)
 plimsoll_bench_packages=(libbenchmark-dev)
 
 # install_missing PACKAGE...: installs what is not there, as root or through sudo; without either, prints the command and fails.

@@ -16,6 +16,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "common/posix_error.h"
+#include "common/status_macros.h"
 
 namespace plimsoll {
 namespace {
@@ -80,6 +81,18 @@ absl::StatusOr<UniqueFd> OpenBeneath(int directory_fd, const std::string& relati
     if (error_number != EAGAIN && error_number != EINTR) break;
   }
   return OpenError(path, error_number);
+}
+
+absl::StatusOr<UniqueFd> OpenRegular(int directory_fd, const std::string& name, int flags, const std::string& path) {
+  PLIMSOLL_ASSIGN_OR_RETURN(const UniqueFd place,
+                            OpenBeneath(directory_fd, name, O_PATH | O_NOFOLLOW, MountRule::kMustStay, path));
+  struct stat info{};
+  if (fstat(place.get(), &info) != 0) return PosixError("fstat", path, errno);
+  if (!S_ISREG(info.st_mode)) return absl::FailedPreconditionError(absl::StrCat(path, " is no regular file"));
+  // By way of the descriptor: whatever has the name now, this is what was looked at.
+  UniqueFd fd(open(absl::StrCat("/proc/self/fd/", place.get()).c_str(), flags | O_CLOEXEC));
+  if (!fd.valid()) return PosixError("open", path, errno);
+  return fd;
 }
 
 bool IsPlainName(const std::string& name) {

@@ -21,6 +21,11 @@ enum class MountRule { kMayCross, kMustStay };
 absl::StatusOr<UniqueFd> OpenBeneath(int directory_fd, const std::string& relative, int flags, MountRule mounts,
                                      const std::string& path, mode_t mode = 0);
 
+// Opens a regular file that exists, in the directory itself, with `flags` (no O_CREAT) and O_CLOEXEC; never a link,
+// never what lies on another mount. A pipe, a socket or a device in its place is FAILED_PRECONDITION and is not opened
+// at all: opening one may wait, or do something. Needs /proc.
+absl::StatusOr<UniqueFd> OpenRegular(int directory_fd, const std::string& name, int flags, const std::string& path);
+
 // Letters, digits, '.', '_' and '-', not starting with '.', 1 to 64 of them.
 bool IsPlainName(const std::string& name);
 

@@ -16,6 +16,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "agent/host/block_device.h"
+#include "agent/host/block_stack.h"
 #include "agent/host/mounts.h"
 #include "agent/host/queue_managers.h"
 #include "agent/host/text_file.h"
@@ -123,9 +124,23 @@ v1::DirectoryDescription DescribeDirectory(const Sandbox& sandbox, const std::st
     description.set_mount_options(mount->options);
     description.set_remote(RemoteOf(*mount));
     description.set_caveat(CaveatOf(*mount));
+    for (v1::BlockLayer& layer : DescribeBlockStack(DeviceOfSource(info.st_dev, mount->source))) {
+      *description.add_block_layers() = std::move(layer);
+    }
   }
+  for (std::string& one : ExportsOf(path)) description.add_exports(std::move(one));
   DescribeAlignment(fd->get(), info.st_dev, description);
   return description;
+}
+
+void ListRuns(const Sandbox& sandbox, v1::DirectoryDescription& directory) {
+  auto listed = sandbox.ListRunDirectories(directory.path());
+  if (!listed.ok()) {
+    directory.set_error(std::string(listed.status().message()));
+    directory.set_error_code(static_cast<int32_t>(listed.status().code()));
+    return;
+  }
+  for (v1::RunDirectoryDescription& run : *listed) *directory.add_run_directories() = std::move(run);
 }
 
 }  // namespace
@@ -150,6 +165,7 @@ v1::HostDescription DescribeHost(const std::string& name, const std::string& ins
   for (const std::string& path : request.directories()) {
     v1::DirectoryDescription& directory = *host.add_directories();
     directory = DescribeDirectory(sandbox, path);
+    if (request.list_run_directories() && directory.error().empty()) ListRuns(sandbox, directory);
     if (!request.look_for_queue_managers() || directory.mount_point().empty()) continue;
     for (std::string& sign : FindQueueManagers(path, directory.mount_point())) {
       directory.add_queue_managers(std::move(sign));

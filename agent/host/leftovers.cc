@@ -2,22 +2,16 @@
 
 #include <fcntl.h>
 #include <spdlog/spdlog.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <array>
-#include <cerrno>
+#include <cstddef>
 #include <deque>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "agent/host/beneath.h"
-#include "agent/host/mounts.h"
-#include "agent/host/owner_marker.h"
-#include "agent/host/text_file.h"
-#include "common/posix_error.h"
+#include "agent/host/leftover_removal.h"
+#include "agent/host/run_listing.h"
+#include "agent/host/staging.h"
 #include "common/status_macros.h"
 #include "common/unique_fd.h"
 
@@ -26,36 +20,22 @@ namespace {
 
 constexpr int kMaxDepth = 3;
 constexpr size_t kMaxEntries = 10'000;
-constexpr size_t kMaxMarkerBytes = 4096;
 constexpr int kOpenDirectory = O_PATH | O_DIRECTORY;
-constexpr char kRunPrefix[] = "plimsoll-";
 
-// The run id in a run directory's name; empty where it is none.
-std::string RunIdOf(const std::string& name) {
-  const size_t prefix_size = sizeof(kRunPrefix) - 1;
-  if (name.compare(0, prefix_size, kRunPrefix) != 0) return "";
-  const std::string run_id = name.substr(prefix_size);
-  return IsRunId(run_id) ? run_id : "";
-}
-
-bool IsWriterDirectory(const std::string& name) {
-  return name.size() > 2 && name.compare(0, 2, "qm") == 0 && std::all_of(name.begin() + 2, name.end(), [](char c) {
-           return absl::ascii_isdigit(static_cast<unsigned char>(c));
-         });
-}
-
-struct RunPlace {
+// A directory below a root that holds what runs left.
+struct Place {
   std::string relative;  // to the root
-  std::string run_id;
+  std::vector<std::string> run_ids;
+  std::vector<std::string> staged;
 };
 
-// The run directories below a root, by a bounded search.
-std::vector<RunPlace> FindRuns(int root_fd, const std::string& root) {
+// Where run directories stand below a root, by a bounded search.
+std::vector<Place> FindPlaces(int root_fd, const std::string& root, const std::string& agent_id) {
   struct Level {
     std::string relative;
     int depth;
   };
-  std::vector<RunPlace> found;
+  std::vector<Place> found;
   std::deque<Level> open_ends = {{"", 0}};
   size_t entries_left = kMaxEntries;
   while (!open_ends.empty() && entries_left > 0) {
@@ -67,15 +47,19 @@ std::vector<RunPlace> FindRuns(int root_fd, const std::string& root) {
     const auto entries = ListDirectory(fd->get(), path, entries_left);
     if (!entries.ok()) continue;
     entries_left -= entries->size();
+    Place place{level.relative, {}, {}};
     for (const DirectoryEntry& entry : *entries) {
-      if (entry.kind != EntryKind::kDirectory || entry.name[0] == '.') continue;
-      const std::string relative = absl::StrCat(level.relative, level.relative.empty() ? "" : "/", entry.name);
-      if (const std::string run_id = RunIdOf(entry.name); !run_id.empty()) {
-        found.push_back({relative, run_id});
+      if (entry.kind != EntryKind::kDirectory) continue;
+      if (entry.name[0] == '.') {
+        if (ParseStagingName(entry.name, agent_id).has_value()) place.staged.push_back(entry.name);
+      } else if (const std::string run_id = RunIdOf(entry.name); !run_id.empty()) {
+        place.run_ids.push_back(run_id);
       } else if (level.depth + 1 < kMaxDepth) {
-        open_ends.push_back({relative, level.depth + 1});
+        open_ends.push_back(
+            {absl::StrCat(level.relative, level.relative.empty() ? "" : "/", entry.name), level.depth + 1});
       }
     }
+    if (!place.run_ids.empty() || !place.staged.empty()) found.push_back(std::move(place));
   }
   if (entries_left == 0) {
     spdlog::info("looked for leftovers of earlier runs in the first {} entries below {} only", kMaxEntries, root);
@@ -83,108 +67,22 @@ std::vector<RunPlace> FindRuns(int root_fd, const std::string& root) {
   return found;
 }
 
-// Whether a lock on the file shuts out agents on other hosts. Where it does not, a clone of this machine (same machine
-// id, same names) may be writing there.
-bool LocksBindEverybody(int fd, const std::string& path) {
-  struct stat info{};
-  if (fstat(fd, &info) != 0) return false;
-  const std::vector<Mount> mounts = ParseMountInfo(ReadTextFile("/proc/self/mountinfo"));
-  const Mount* mount = FindMount(mounts, MountIdOf(fd), info.st_dev, path);
-  return mount == nullptr || !LocksAreLocal(*mount);
-}
-
-// Whether the marker says that the directory is this agent's, and a leftover if nobody lives that uses it.
-absl::Status CheckMarker(int fd, const std::string& path, const std::string& agent_id, const std::string& run_id,
-                         const std::string& host_label) {
-  std::array<char, kMaxMarkerBytes> buffer{};
-  const ssize_t size = pread(fd, buffer.data(), buffer.size(), 0);
-  if (size < 0) return PosixError("pread", path, errno);
-  PLIMSOLL_ASSIGN_OR_RETURN(const OwnerMarker marker,
-                            ParseOwnerMarker(std::string(buffer.data(), static_cast<size_t>(size))));
-  if (marker.agent_id != agent_id) return absl::FailedPreconditionError("it is another agent's");
-  if (marker.run_id != run_id || marker.host_label != host_label) {
-    return absl::FailedPreconditionError("its marker belongs elsewhere");
-  }
-  if (marker.kept) return absl::FailedPreconditionError("its files were to be kept");
-  return absl::OkStatus();
-}
-
-// Opens the marker of a leftover, locked. An error says why the directory is none of ours to remove.
-absl::StatusOr<UniqueFd> ClaimMarker(int host_fd, const std::string& path, const std::string& agent_id,
-                                     const std::string& run_id, const std::string& host_label) {
-  // O_NONBLOCK: a planted pipe must not hold us up.
-  PLIMSOLL_ASSIGN_OR_RETURN(UniqueFd fd, OpenBeneath(host_fd, kOwnerMarkerName, O_RDWR | O_NONBLOCK | O_NOCTTY,
-                                                     MountRule::kMustStay, absl::StrCat(path, "/", kOwnerMarkerName)));
-  struct stat info{};
-  if (fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
-    return absl::FailedPreconditionError("its marker is no regular file");
-  }
-  // Looked at before it is locked: a lock tried on another agent's new marker would make that agent fail. Looked at
-  // again afterwards: its owner may have kept the files just before it went.
-  PLIMSOLL_RETURN_IF_ERROR(CheckMarker(fd.get(), path, agent_id, run_id, host_label));
-  if (!LocksBindEverybody(fd.get(), path)) {
-    return absl::FailedPreconditionError("the NFS mount has local locks only, so its owner may live");
-  }
-  switch (LockFile(fd.get())) {
-    case LockOutcome::kLocked:
-      break;
-    case LockOutcome::kHeldByAnother:
-      return absl::FailedPreconditionError("its owner lives");
-    case LockOutcome::kNotSupported:
-      return absl::FailedPreconditionError("the file system has no locks, so its owner may live");
-  }
-  PLIMSOLL_RETURN_IF_ERROR(CheckMarker(fd.get(), path, agent_id, run_id, host_label));
-  return fd;
-}
-
-// Removes the regular files of `qm<N>/active`, and both directories when they are empty. False where one of those files
-// could not be removed.
-bool RemoveWriterDirectory(int host_fd, const std::string& name, const std::string& host_path) {
-  const std::string path = absl::StrCat(host_path, "/", name, "/active");
-  bool all_removed = true;
-  const auto writer_fd = OpenBeneath(host_fd, name, kOpenDirectory, MountRule::kMustStay, path);
-  if (!writer_fd.ok()) return false;
-  if (const auto fd = OpenBeneath(writer_fd->get(), "active", kOpenDirectory, MountRule::kMustStay, path); fd.ok()) {
-    const auto entries = ListDirectory(fd->get(), path);
-    if (!entries.ok()) return false;
-    for (const DirectoryEntry& entry : *entries) {
-      if (entry.kind != EntryKind::kFile || !IsPlainName(entry.name)) continue;
-      if (unlinkat(fd->get(), entry.name.c_str(), 0) != 0 && errno != ENOENT) {
-        spdlog::warn("{}", std::string(PosixError("unlink", absl::StrCat(path, "/", entry.name), errno).message()));
-        all_removed = false;
-      }
-    }
-    unlinkat(writer_fd->get(), "active", AT_REMOVEDIR);
-  }
-  unlinkat(host_fd, name.c_str(), AT_REMOVEDIR);
-  return all_removed;
-}
-
 // True where the host's directory is gone.
-bool RemoveHostDirectory(int run_fd, const std::string& label, const std::string& path, const std::string& run_id,
-                         const std::string& agent_id) {
-  const auto host_fd = OpenBeneath(run_fd, label, kOpenDirectory, MountRule::kMustStay, path);
-  if (!host_fd.ok()) return false;
-  auto marker = ClaimMarker(host_fd->get(), path, agent_id, run_id, label);
-  if (!marker.ok()) {
-    spdlog::debug("{} is left: {}", path, std::string(marker.status().message()));
-    return false;
+bool RemoveOne(const RunParent& parent, const std::string& run_id, const std::string& host_label,
+               const RemovalRight& right) {
+  const auto removed = RemoveHostDirectory(parent, run_id, host_label, right);
+  if (removed.ok()) return true;
+  const std::string path = absl::StrCat(parent.path, "/", RunDirectoryName(run_id), "/", host_label);
+  const std::string why(removed.status().message());
+  // Ours, and nobody uses it: what is in the way is worth a word. All else is none of ours.
+  const auto fd = OpenBeneath(parent.fd, absl::StrCat(RunDirectoryName(run_id), "/", host_label), kOpenDirectory,
+                              MountRule::kMustStay, path);
+  const auto view = fd.ok() ? LookAtMarker(fd->get(), path) : fd.status();
+  if (view.ok() && !view->in_use && CheckRight(view->marker, right, run_id, host_label).ok()) {
+    spdlog::warn("{} was left by an earlier run and stays: {}", path, why);
+  } else {
+    spdlog::debug("{} is left: {}", path, why);
   }
-  const auto entries = ListDirectory(host_fd->get(), path);
-  if (!entries.ok()) return false;
-  bool all_removed = true;
-  for (const DirectoryEntry& entry : *entries) {
-    if (entry.kind == EntryKind::kDirectory && IsWriterDirectory(entry.name)) {
-      all_removed = RemoveWriterDirectory(host_fd->get(), entry.name, path) && all_removed;
-    }
-  }
-  // While there are files of ours the marker stays, so that the next start tries again.
-  if (!all_removed) return false;
-  // Closed first: NFS would keep it under another name, and the directory could not go.
-  marker->Reset();
-  unlinkat(host_fd->get(), kOwnerMarkerName, 0);
-  if (unlinkat(run_fd, label.c_str(), AT_REMOVEDIR) == 0) return true;
-  spdlog::warn("{} was left by an earlier run and holds what no run makes; that is left as it is", path);
   return false;
 }
 
@@ -192,29 +90,68 @@ bool RemoveHostDirectory(int run_fd, const std::string& label, const std::string
 
 std::vector<std::string> RemoveLeftoversBelow(int root_fd, const std::string& root, const std::string& agent_id) {
   std::vector<std::string> removed;
-  for (const RunPlace& run : FindRuns(root_fd, root)) {
-    const std::string path = absl::StrCat(root == "/" ? "" : root, "/", run.relative);
-    const size_t slash = run.relative.rfind('/');
-    const std::string parent = slash == std::string::npos ? "" : run.relative.substr(0, slash);
-    const auto parent_fd = OpenBeneath(root_fd, parent, kOpenDirectory, MountRule::kMayCross, path);
-    if (!parent_fd.ok()) continue;
-    const std::string name = absl::StrCat(kRunPrefix, run.run_id);
-    const auto run_fd = OpenBeneath(parent_fd->get(), name, kOpenDirectory, MountRule::kMustStay, path);
-    if (!run_fd.ok()) continue;
-    const auto hosts = ListDirectory(run_fd->get(), path);
-    if (!hosts.ok()) continue;
-    bool any = false;
-    for (const DirectoryEntry& host : *hosts) {
-      if (host.kind != EntryKind::kDirectory || !IsPlainName(host.name)) continue;
-      const std::string host_path = absl::StrCat(path, "/", host.name);
-      if (!RemoveHostDirectory(run_fd->get(), host.name, host_path, run.run_id, agent_id)) continue;
-      removed.push_back(host_path);
-      any = true;
+  const RemovalRight right{agent_id, false, {}};
+  for (const Place& place : FindPlaces(root_fd, root, agent_id)) {
+    const std::string path = absl::StrCat(root == "/" ? "" : root, place.relative.empty() ? "" : "/", place.relative);
+    const auto fd = OpenBeneath(root_fd, place.relative, kOpenDirectory, MountRule::kMayCross, path);
+    if (!fd.ok()) continue;
+    const RunParent parent{fd->get(), path.empty() ? "/" : path};
+    for (const std::string& name : place.staged) {
+      const absl::Status status = RemoveStaged(parent, name, right);
+      if (!status.ok()) spdlog::debug("{}/{} is left: {}", path, name, std::string(status.message()));
     }
-    // Only when no other host's directory is in it.
-    if (any) unlinkat(parent_fd->get(), name.c_str(), AT_REMOVEDIR);
+    for (const std::string& run_id : place.run_ids) {
+      const std::string run_name = RunDirectoryName(run_id);
+      const std::string run_path = absl::StrCat(path, "/", run_name);
+      const auto run_fd = OpenBeneath(fd->get(), run_name, kOpenDirectory, MountRule::kMustStay, run_path);
+      if (!run_fd.ok()) continue;
+      const auto hosts = ListDirectory(run_fd->get(), run_path);
+      if (!hosts.ok()) continue;
+      for (const DirectoryEntry& host : *hosts) {
+        if (host.kind != EntryKind::kDirectory || !IsPlainName(host.name)) continue;
+        if (RemoveOne(parent, run_id, host.name, right)) removed.push_back(absl::StrCat(run_path, "/", host.name));
+      }
+    }
   }
   return removed;
+}
+
+absl::StatusOr<std::vector<v1::CleanedDirectory>> CleanRunDirectories(const RunParent& parent,
+                                                                      const std::string& run_id,
+                                                                      const RemovalRight& right) {
+  PLIMSOLL_ASSIGN_OR_RETURN(const std::vector<v1::RunDirectoryDescription> listed,
+                            ListRunDirectories(parent.fd, parent.path, right.agent_id));
+  std::vector<v1::CleanedDirectory> cleaned;
+  for (const v1::RunDirectoryDescription& entry : listed) {
+    const bool named = !run_id.empty() && entry.run_id() == run_id;
+    if (!run_id.empty() && !named) continue;
+    const bool own = entry.owner() == v1::RUN_DIRECTORY_OWNER_THIS_AGENT;
+    // What is nobody's to take here is another's to tell of; what stays for good reasons is worth a word only where it
+    // was asked for.
+    if (!own && !(named && entry.shared())) continue;
+    if (!named && (entry.kept() || entry.shared() || entry.in_use())) continue;
+    if (right.may_continue) PLIMSOLL_RETURN_IF_ERROR(right.may_continue());
+    v1::CleanedDirectory& done = cleaned.emplace_back();
+    done.set_run_id(entry.run_id());
+    done.set_host_label(entry.host_label());
+    done.set_path(entry.path());
+    const std::string name = entry.path().substr(entry.path().rfind('/') + 1);
+    if (ParseStagingName(name, right.agent_id).has_value()) {
+      const absl::Status status = RemoveStaged(parent, name, right);
+      if (!status.ok()) done.set_left(std::string(status.message()));
+      continue;
+    }
+    const auto removed = RemoveHostDirectory(parent, entry.run_id(), entry.host_label(), right);
+    if (absl::IsNotFound(removed.status())) {
+      cleaned.pop_back();  // another agent was first
+    } else if (removed.ok()) {
+      done.set_removed_files(removed->files);
+      done.set_removed_bytes(removed->bytes);
+    } else {
+      done.set_left(std::string(removed.status().message()));
+    }
+  }
+  return cleaned;
 }
 
 }  // namespace plimsoll

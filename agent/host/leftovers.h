@@ -4,6 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
+#include "agent/host/leftover_removal.h"
+#include "plimsoll/v1/agent.pb.h"
+
 namespace plimsoll {
 
 // Removes, below `root_fd`, the host directories of runs whose marker carries `agent_id`, is not marked as kept and can
@@ -14,9 +18,15 @@ namespace plimsoll {
 // symbolic links nor in directories whose names start with a dot, and at most 10,000 entries. What lies deeper stays
 // until somebody removes it by hand.
 //
-// Of a host directory only what has the layout of a run goes: regular files `qm<N>/active/*`, the marker, and the
-// directories when they are empty. Anything else is left and logged. Returns the paths of the host directories that are
-// gone. `root` is the path, for paths and messages.
+// Of a host directory only what a run makes goes, see RemoveHostDirectory. Anything else is left and logged. Returns
+// the paths of the host directories that are gone. `root` is the path, for paths and messages.
 std::vector<std::string> RemoveLeftoversBelow(int root_fd, const std::string& root, const std::string& agent_id);
+
+// Removes what `right` allows of the run directories that stand in `parent` itself: those of `run_id`, or all where
+// that is empty. One entry for each directory that is the remover's to take, with the reason where it stays; what is
+// kept, shared or in use is told of where its run was named.
+absl::StatusOr<std::vector<v1::CleanedDirectory>> CleanRunDirectories(const RunParent& parent,
+                                                                      const std::string& run_id,
+                                                                      const RemovalRight& right);
 
 }  // namespace plimsoll

@@ -21,7 +21,7 @@ std::string FormatOwnerMarker(const OwnerMarker& marker) {
   const std::string token(marker.run_token.begin(), marker.run_token.end());
   return absl::StrCat(kFirstLine, "\nagent ", marker.agent_id, "\nrun ", marker.run_id, "\ntoken ",
                       absl::BytesToHexString(token), "\nhost ", marker.host_label, "\nkept ",
-                      marker.kept ? "yes" : "no", "\n");
+                      marker.kept ? "yes" : "no", marker.shared ? "\nshared yes\n" : "\n");
 }
 
 absl::StatusOr<OwnerMarker> ParseOwnerMarker(const std::string& text) {
@@ -42,6 +42,7 @@ absl::StatusOr<OwnerMarker> ParseOwnerMarker(const std::string& text) {
   const std::string token = absl::HexStringToBytes(fields["token"]);
   const std::string kept = fields["kept"];
   marker.kept = kept == "yes";
+  marker.shared = fields.count("shared") > 0;
   if (token.size() == marker.run_token.size()) std::copy(token.begin(), token.end(), marker.run_token.begin());
   // What was understood must say the same when it is written again: no half-written marker passes.
   if (FormatOwnerMarker(marker) != text) return absl::InvalidArgumentError("the marker is not whole");
@@ -57,6 +58,13 @@ LockOutcome LockFile(int fd) {
     return errno == EAGAIN || errno == EACCES ? LockOutcome::kHeldByAnother : LockOutcome::kNotSupported;
   }
   return LockOutcome::kLocked;
+}
+
+bool IsLockedByAnother(int fd) {
+  struct flock whole{};
+  whole.l_type = F_WRLCK;
+  whole.l_whence = SEEK_SET;
+  return fcntl(fd, F_OFD_GETLK, &whole) == 0 && whole.l_type != F_UNLCK;
 }
 
 }  // namespace plimsoll

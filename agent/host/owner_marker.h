@@ -20,6 +20,9 @@ struct OwnerMarker {
   std::string host_label;
   // The files are to stay although no agent lives that owns them.
   bool kept = false;
+  // Several hosts use it: no agent takes it for a leftover of its own, and only who names the run removes it. Told in
+  // the marker where it is so; markers without a word of it are one host's.
+  bool shared = false;
   bool operator==(const OwnerMarker&) const = default;
 };
 
@@ -34,5 +37,8 @@ enum class LockOutcome { kLocked, kHeldByAnother, kNotSupported };
 // Takes a write lock on the whole file. It belongs to the open file, not to the process: it goes with the last copy of
 // the descriptor, and another opening of the file is refused even in this process. Does not wait.
 LockOutcome LockFile(int fd);
+
+// Whether LockFile would say kHeldByAnother, without taking the lock.
+bool IsLockedByAnother(int fd);
 
 }  // namespace plimsoll

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "agent/host/beneath.h"
+#include "agent/host/run_content.h"
+#include "agent/host/staging.h"
 #include "common/posix_error.h"
 #include "common/status_macros.h"
 
@@ -49,7 +52,7 @@ absl::Status RemoveEmptyDirectory(int parent_fd, const std::string& name, const 
 
 RunDirectory::RunDirectory(UniqueFd parent_fd, const std::string& parent_path, OwnerMarker owner)
     : parent_fd_(std::move(parent_fd)),
-      run_name_(absl::StrCat("plimsoll-", owner.run_id)),
+      run_name_(RunDirectoryName(owner.run_id)),
       run_path_(absl::StrCat(parent_path == "/" ? "" : parent_path, "/", run_name_)),
       path_(absl::StrCat(run_path_, "/", owner.host_label)),
       owner_(std::move(owner)) {}
@@ -58,20 +61,42 @@ absl::StatusOr<std::unique_ptr<RunDirectory>> RunDirectory::Create(UniqueFd pare
                                                                    OwnerMarker owner) {
   // From here on the destructor takes back what was made.
   std::unique_ptr<RunDirectory> directory(new RunDirectory(std::move(parent_fd), parent_path, std::move(owner)));
-  if (absl::Status made = directory->MakeDirectories(); !made.ok()) {
-    // Succeeds only where nobody uses the run's directory.
-    if (!directory->host_made_) unlinkat(directory->parent_fd_.get(), directory->run_name_.c_str(), AT_REMOVEDIR);
-    return made;
-  }
-  PLIMSOLL_RETURN_IF_ERROR(directory->MakeMarker());
+  PLIMSOLL_RETURN_IF_ERROR(directory->MakeStaged());
+  PLIMSOLL_RETURN_IF_ERROR(directory->Publish());
   return directory;
 }
 
-absl::Status RunDirectory::MakeDirectories() {
+absl::Status RunDirectory::MakeStaged() {
   struct stat parent{};
   if (fstat(parent_fd_.get(), &parent) != 0) return PosixError("fstat", run_path_, errno);
   device_ = parent.st_dev;
-  for (int attempt = 0; attempt < kMakeAttempts && !host_made_; ++attempt) {
+  absl::Status status;
+  for (int number = 0; number < kStagingNames; ++number) {
+    staged_name_ = FormatStagingName(owner_, number);
+    if (mkdirat(parent_fd_.get(), staged_name_.c_str(), kDirectoryMode) != 0) {
+      if (errno == EEXIST) continue;
+      return DirectoryError("mkdir", path_, errno, parent_fd_.get());
+    }
+    place_ = Place::kStaged;
+    absl::StatusOr<UniqueFd> host_fd =
+        OpenBeneath(parent_fd_.get(), staged_name_, kOpenDirectory, MountRule::kMustStay, path_);
+    status = host_fd.status();
+    if (status.ok()) {
+      host_fd_ = *std::move(host_fd);
+      status = MakeMarker();
+    }
+    if (!absl::IsNotFound(status) && !absl::IsUnavailable(status)) return status;
+    // An agent of the same id that just starts took it for a leftover.
+    absl::Status ignored;
+    RemoveHostDirectory(ignored);
+    place_ = Place::kNowhere;
+  }
+  return status.ok() ? absl::AlreadyExistsError(absl::StrCat("too many leftovers beside ", run_path_)) : status;
+}
+
+absl::Status RunDirectory::Publish() {
+  bool published = false;
+  for (int attempt = 0; attempt < kMakeAttempts && !published; ++attempt) {
     if (mkdirat(parent_fd_.get(), run_name_.c_str(), kRunDirectoryMode) != 0 && errno != EEXIST) {
       return DirectoryError("mkdir", run_path_, errno, parent_fd_.get());
     }
@@ -79,22 +104,25 @@ absl::Status RunDirectory::MakeDirectories() {
     if (absl::IsNotFound(run_fd.status())) continue;
     PLIMSOLL_RETURN_IF_ERROR(run_fd.status());
     run_fd_ = *std::move(run_fd);
-    if (mkdirat(run_fd_.get(), owner_.host_label.c_str(), kDirectoryMode) == 0) {
-      host_made_ = true;
-    } else if (errno == EEXIST) {
+    const absl::Status renamed = RenameToFree(parent_fd_.get(), staged_name_, run_fd_.get(), owner_.host_label, path_);
+    if (absl::IsAlreadyExists(renamed)) {
       return absl::AlreadyExistsError(
           absl::StrCat(path_, " exists: another agent has this name in the run, or an earlier one left it"));
-    } else if (errno != ENOENT && errno != ESTALE) {
-      return DirectoryError("mkdir", path_, errno, run_fd_.get());
     }
+    // Another host's agent may have removed the run's directory, or somebody the staged one.
+    if (absl::IsNotFound(renamed) && IsSameFile(parent_fd_.get(), staged_name_, host_fd_.get())) continue;
+    PLIMSOLL_RETURN_IF_ERROR(renamed);
+    published = true;
   }
-  if (!host_made_) return absl::AbortedError(absl::StrCat(run_path_, " is removed as often as it is made"));
-  PLIMSOLL_ASSIGN_OR_RETURN(host_fd_,
-                            OpenBeneath(run_fd_.get(), owner_.host_label, kOpenDirectory, MountRule::kMustStay, path_));
+  if (!published) return absl::AbortedError(absl::StrCat(run_path_, " is removed as often as it is made"));
+  place_ = Place::kPublished;
   struct stat own{};
   if (fstat(host_fd_.get(), &own) != 0) return PosixError("fstat", path_, errno);
   if (own.st_dev != device_) {
     return absl::FailedPreconditionError(absl::StrCat(path_, " is on another device than the directory of the run"));
+  }
+  if (!IsSameFile(run_fd_.get(), owner_.host_label, host_fd_.get())) {
+    return absl::FailedPreconditionError(absl::StrCat(path_, " was replaced while it was made"));
   }
   return absl::OkStatus();
 }
@@ -110,7 +138,7 @@ absl::Status RunDirectory::MakeMarker() {
       marker_locked_ = true;
       break;
     case LockOutcome::kHeldByAnother:
-      return absl::AbortedError(absl::StrCat("another process has locked ", path));
+      return absl::UnavailableError(absl::StrCat("another process has locked ", path));
     case LockOutcome::kNotSupported:
       // Some NFS mounts have no locks. Nobody takes such a directory for a leftover, since nobody can lock its marker;
       // O_EXCL alone keeps two agents apart.
@@ -166,8 +194,10 @@ absl::StatusOr<UniqueFd> RunDirectory::CreateFile(const std::string& relative, i
   // A file system without O_DIRECT makes the file before it refuses the flag; one that was there is refused as such.
   if ((flags & O_DIRECT) != 0 && absl::IsInvalidArgument(file.status())) unlinkat(directory_fd, file_name.c_str(), 0);
   PLIMSOLL_RETURN_IF_ERROR(file.status());
+  const std::optional<FileId> id = IdOf(file->get(), "");
+  if (!id.has_value()) return absl::FailedPreconditionError(absl::StrCat(path, " was made, and is no file"));
   const MutexLock lock(mutex_);
-  files_.insert(relative);
+  files_[relative] = *id;
   return file;
 }
 
@@ -183,18 +213,48 @@ absl::StatusOr<std::vector<std::string>> RunDirectory::VisibleHosts() const {
   return labels;
 }
 
+std::optional<RunDirectory::FileId> RunDirectory::IdOf(int fd, const char* name) {
+  struct statx info{};
+  const int flags = AT_SYMLINK_NOFOLLOW | (*name == '\0' ? AT_EMPTY_PATH : 0);
+  if (statx(fd, name, flags, STATX_TYPE | STATX_INO | STATX_BTIME, &info) != 0 || !S_ISREG(info.stx_mode)) {
+    return std::nullopt;
+  }
+  // An inode's number is given again, soon; not with the same time of birth, where the file system tells that.
+  const bool born = (info.stx_mask & STATX_BTIME) != 0;
+  return FileId{makedev(info.stx_dev_major, info.stx_dev_minor), info.stx_ino, born ? info.stx_btime.tv_sec : 0,
+                born ? info.stx_btime.tv_nsec : 0};
+}
+
+bool RunDirectory::IsOurs(int directory_fd, const std::string& name, const FileId& id) const {
+  const std::optional<FileId> now = IdOf(directory_fd, name.c_str());
+  if (!now.has_value()) return false;
+  // Some file systems give a file another inode once it was closed.
+  return *now == id || HoldsRun(directory_fd, name, owner_.run_token) == RunContent::kThisRun;
+}
+
 uint64_t RunDirectory::RemoveFiles(absl::Status& first) {
   uint64_t removed = 0;
   const MutexLock lock(mutex_);
   for (auto it = files_.begin(); it != files_.end();) {
-    const std::string path = absl::StrCat(path_, "/", *it);
-    const size_t slash = it->rfind('/');
-    const std::string directory = slash == std::string::npos ? "" : it->substr(0, slash);
-    const std::string name = slash == std::string::npos ? *it : it->substr(slash + 1);
+    const auto& [relative, id] = *it;
+    const std::string path = absl::StrCat(path_, "/", relative);
+    const size_t slash = relative.rfind('/');
+    const std::string directory = slash == std::string::npos ? "" : relative.substr(0, slash);
+    const std::string name = slash == std::string::npos ? relative : relative.substr(slash + 1);
     const auto fd = OpenBeneath(host_fd_.get(), directory, kOpenDirectory, MountRule::kMustStay, path);
     absl::Status status = fd.status();
-    if (status.ok() && unlinkat(fd->get(), name.c_str(), 0) != 0) status = PosixError("unlink", path, errno);
-    if (status.ok()) ++removed;
+    if (status.ok() && faccessat(fd->get(), name.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) != 0) {
+      status = PosixError("unlink", path, errno);
+    } else if (status.ok() && !IsOurs(fd->get(), name, id)) {
+      status =
+          absl::FailedPreconditionError(absl::StrCat(path, " is not the file that this run made; it is left as it is"));
+    } else if (status.ok() && unlinkat(fd->get(), name.c_str(), 0) != 0) {
+      status = PosixError("unlink", path, errno);
+    }
+    if (status.ok()) {
+      ++removed;
+      removed_files_.fetch_add(1, std::memory_order_relaxed);
+    }
     KeepFirst(first, status);
     // What is not there is not ours to remove any more, though it is an error that somebody else did it.
     it = status.ok() || absl::IsNotFound(status) ? files_.erase(it) : std::next(it);
@@ -217,25 +277,78 @@ void RunDirectory::RemoveDirectories(absl::Status& first) {
     if (status.ok() || absl::IsNotFound(status)) it = directories_.erase(it);
   }
   // The marker goes when nothing of ours is left; until then it tells a later agent whose the rest is.
-  if (!files_.empty()) return;
-  if (marker_made_) {
-    // Closed first: NFS would keep it under another name, and the directory could not go.
-    marker_fd_.Reset();
-    if (unlinkat(host_fd_.get(), kOwnerMarkerName, 0) != 0) {
-      KeepFirst(first, PosixError("unlink", absl::StrCat(path_, "/", kOwnerMarkerName), errno));
-    }
-    marker_made_ = false;
+  if (files_.empty()) RemoveHostDirectory(first);
+}
+
+void RunDirectory::RemoveMarker(absl::Status& first) {
+  if (!marker_made_) return;
+  // Closed first: NFS would keep it under another name, and the directory could not go.
+  marker_fd_.Reset();
+  if (unlinkat(host_fd_.get(), kOwnerMarkerName, 0) != 0) {
+    KeepFirst(first, PosixError("unlink", absl::StrCat(path_, "/", kOwnerMarkerName), errno));
   }
-  const absl::Status status = RemoveEmptyDirectory(run_fd_.get(), owner_.host_label, path_);
+  marker_made_ = false;
+}
+
+void RunDirectory::RemoveHostDirectory(absl::Status& first) {
+  if (place_ == Place::kPublished) {
+    const auto entries = ListDirectory(host_fd_.get(), path_);
+    const bool gone = absl::IsNotFound(entries.status());
+    const bool only_marker = entries.ok() && std::all_of(entries->begin(), entries->end(), [](const auto& entry) {
+                               return entry.name == kOwnerMarkerName;
+                             });
+    if (gone || !only_marker) {
+      // Somebody removed it, or put something there.
+      RemoveMarker(first);
+      const absl::Status status =
+          gone ? entries.status() : RemoveEmptyDirectory(run_fd_.get(), owner_.host_label, path_);
+      KeepFirst(first, status);
+      if (status.ok() || absl::IsNotFound(status)) place_ = Place::kNowhere;
+      if (place_ == Place::kNowhere) KeepFirst(first, RemoveRunDirectory(parent_fd_.get(), owner_.run_id, run_path_));
+      return;
+    }
+    const absl::Status withdrawn =
+        Withdraw(parent_fd_.get(), run_fd_.get(), host_fd_.get(), owner_, path_, staged_name_);
+    KeepFirst(first, withdrawn);
+    if (absl::IsNotFound(withdrawn)) {
+      RemoveMarker(first);
+      place_ = Place::kNowhere;
+      KeepFirst(first, RemoveRunDirectory(parent_fd_.get(), owner_.run_id, run_path_));
+    }
+    if (!withdrawn.ok()) return;
+    place_ = Place::kStaged;
+  }
+  if (place_ != Place::kStaged) return;
+  const absl::Status run_removed = RemoveRunDirectory(parent_fd_.get(), owner_.run_id, run_path_);
+  KeepFirst(first, run_removed);
+  // As long as the run's directory is in the way of something, what is staged tells whose it is.
+  if (!run_removed.ok()) return;
+  RemoveMarker(first);
+  const absl::Status status = RemoveEmptyDirectory(parent_fd_.get(), staged_name_, path_);
   KeepFirst(first, status);
-  if (!status.ok() && !absl::IsNotFound(status)) return;
-  host_made_ = false;
-  // Other hosts may still be there: the last one succeeds.
+  if (status.ok() || absl::IsNotFound(status)) place_ = Place::kNowhere;
+}
+
+bool RunDirectory::IsGone() const {
+  struct stat own{};
+  if (fstat(host_fd_.get(), &own) != 0) return errno == ESTALE || errno == ENOENT;
+  return own.st_nlink == 0;
+}
+
+absl::Status RunDirectory::ForgetAll() {
+  const MutexLock lock(mutex_);
+  files_.clear();
+  directories_.clear();
+  marker_fd_.Reset();
+  marker_made_ = false;
+  place_ = Place::kNowhere;
   unlinkat(parent_fd_.get(), run_name_.c_str(), AT_REMOVEDIR);
+  return absl::NotFoundError(absl::StrCat(path_, " is gone: somebody has removed it while it was in use"));
 }
 
 absl::StatusOr<uint64_t> RunDirectory::Remove() {
-  if (!host_made_) return 0;
+  if (place_ == Place::kNowhere) return 0;
+  if (IsGone()) return ForgetAll();
   absl::Status first;
   const uint64_t removed = RemoveFiles(first);
   RemoveDirectories(first);

@@ -3,8 +3,11 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -23,8 +26,9 @@ namespace plimsoll {
 //
 // Everything below it is opened relative to its descriptor with openat2(RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
 // RESOLVE_NO_XDEV), so that nothing planted there leads out. The marker `.plimsoll-owner` holds the agent's id and the
-// run's token and is locked as long as this object lives. Not thread-safe, but for CreateFile, which may be called by
-// several threads at once for different files.
+// run's token and is locked as long as this object lives. The directory never stands there without it (see
+// agent/host/staging.h). Not thread-safe, but for CreateFile, which may be called by several threads at once for
+// different files.
 class RunDirectory {
  public:
   // Removes what is left unless Keep was called; what cannot be removed is logged.
@@ -51,11 +55,15 @@ class RunDirectory {
   absl::StatusOr<std::vector<std::string>> VisibleHosts() const;
 
   // Removes every file that CreateFile made, the marker, and the directories when they are empty (the run's own goes
-  // with the last host). Returns how many files went, the marker not counted. Files that others put there stay, and are
-  // named in the error (FAILED_PRECONDITION). Goes on past a failure and returns the first one. Idempotent; what failed
-  // is tried again. The files should be closed before: NFS keeps an open file under another name, which then counts as
-  // somebody else's.
+  // with the last host). Returns how many files went, the marker not counted. Files that others put there, be it in
+  // place of ours, stay, and are named in the error (FAILED_PRECONDITION). Nothing is removed through a link or a mount
+  // that was planted meanwhile (PERMISSION_DENIED). Goes on past a failure and returns the first one. Idempotent; what
+  // failed is tried again. The files should be closed before: NFS keeps an open file under another name, which then
+  // counts as somebody else's.
   absl::StatusOr<uint64_t> Remove();
+
+  // Files that Remove has removed so far. Any thread.
+  uint64_t removed_files() const { return removed_files_.load(std::memory_order_relaxed); }
 
   // Leaves the files where they are, and says so in the marker, so that no later agent takes them for leftovers.
   void Keep();
@@ -68,12 +76,37 @@ class RunDirectory {
   // Makes the directory and its marker in `parent_fd`, an O_PATH descriptor.
   static absl::StatusOr<std::unique_ptr<RunDirectory>> Create(UniqueFd parent_fd, const std::string& parent_path,
                                                               OwnerMarker owner);
-  absl::Status MakeDirectories();
+  // Where the host's directory is.
+  enum class Place : uint8_t { kNowhere, kStaged, kPublished };
+  // What CreateFile made, whatever has its name now.
+  struct FileId {
+    dev_t device = 0;
+    uint64_t inode = 0;
+    int64_t born_s = 0;
+    uint32_t born_ns = 0;
+    bool operator==(const FileId&) const = default;
+  };
+
+  // Makes the directory under a staging name, with its marker.
+  absl::Status MakeStaged();
+  // UNAVAILABLE where an agent that clears up after this one's predecessor was in the way: try another name.
   absl::Status MakeMarker();
   absl::Status WriteMarker();
+  // Gives it its place in the run's directory.
+  absl::Status Publish();
+  // The file that the name, not followed, is in the directory; of `fd` itself where it is empty. None where it is no
+  // regular file.
+  static std::optional<FileId> IdOf(int fd, const char* name);
+  // Whether the name is still the file that CreateFile made; where the inode differs the stamp in it tells.
+  bool IsOurs(int directory_fd, const std::string& name, const FileId& id) const;
   // Takes away what remains; the first failure is in `first`.
   uint64_t RemoveFiles(absl::Status& first);
   void RemoveDirectories(absl::Status& first);
+  void RemoveHostDirectory(absl::Status& first);
+  void RemoveMarker(absl::Status& first);
+  // Somebody has removed the host's directory, with all that is in it.
+  bool IsGone() const;
+  absl::Status ForgetAll();
 
   const UniqueFd parent_fd_;
   const std::string run_name_;  // "plimsoll-<run id>"
@@ -87,10 +120,12 @@ class RunDirectory {
   bool marker_locked_ = false;
   bool keep_ = false;
   // What this object made and has not removed yet.
-  bool host_made_ = false;
+  Place place_ = Place::kNowhere;
+  std::string staged_name_;
   bool marker_made_ = false;
+  std::atomic<uint64_t> removed_files_{0};
   mutable Mutex mutex_;
-  std::set<std::string> files_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, FileId> files_ ABSL_GUARDED_BY(mutex_);
   std::set<std::string> directories_ ABSL_GUARDED_BY(mutex_);
 };
 

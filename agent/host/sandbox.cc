@@ -15,7 +15,9 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "agent/host/beneath.h"
+#include "agent/host/leftover_removal.h"
 #include "agent/host/leftovers.h"
+#include "agent/host/run_listing.h"
 #include "common/posix_error.h"
 #include "common/status_macros.h"
 
@@ -134,6 +136,22 @@ absl::StatusOr<std::unique_ptr<RunDirectory>> Sandbox::MakeRunDirectory(const st
   PLIMSOLL_ASSIGN_OR_RETURN(const Place place, Locate(dir));
   PLIMSOLL_ASSIGN_OR_RETURN(UniqueFd fd, Open(place));
   return RunDirectory::Create(std::move(fd), place.path, {agent_id_, run_id, run_token, host_label});
+}
+
+absl::StatusOr<std::vector<v1::RunDirectoryDescription>> Sandbox::ListRunDirectories(const std::string& dir) const {
+  PLIMSOLL_ASSIGN_OR_RETURN(const Place place, Locate(dir));
+  PLIMSOLL_ASSIGN_OR_RETURN(const UniqueFd fd, Open(place));
+  return plimsoll::ListRunDirectories(fd.get(), place.path, agent_id_);
+}
+
+absl::StatusOr<std::vector<v1::CleanedDirectory>> Sandbox::Clean(
+    const std::string& dir, const std::string& run_id, const std::function<absl::Status()>& may_continue) const {
+  if (!run_id.empty() && !IsRunId(run_id)) {
+    return absl::InvalidArgumentError(absl::StrCat("run id '", run_id, "' is not 1 to 64 lower-case hex digits"));
+  }
+  PLIMSOLL_ASSIGN_OR_RETURN(const Place place, Locate(dir));
+  PLIMSOLL_ASSIGN_OR_RETURN(const UniqueFd fd, Open(place));
+  return CleanRunDirectories({fd.get(), place.path}, run_id, {agent_id_, !run_id.empty(), may_continue});
 }
 
 std::vector<std::string> Sandbox::RemoveLeftovers() const {

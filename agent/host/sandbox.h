@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "agent/host/run_directory.h"
 #include "common/unique_fd.h"
+#include "plimsoll/v1/agent.pb.h"
 
 namespace plimsoll {
 
@@ -40,6 +42,15 @@ class Sandbox {
   absl::StatusOr<std::unique_ptr<RunDirectory>> MakeRunDirectory(const std::string& dir, const std::string& run_id,
                                                                  const std::array<uint8_t, 16>& run_token,
                                                                  const std::string& host_label) const;
+
+  // What runs left or use in `dir`, see agent/host/run_listing.h; errors as of OpenDirectory.
+  absl::StatusOr<std::vector<v1::RunDirectoryDescription>> ListRunDirectories(const std::string& dir) const;
+
+  // Removes run directories in `dir` that are this agent's own and that nobody uses; with a `run_id` only that run's,
+  // and of it also what was to be kept and what hosts share. Another agent's never. Before each file `may_continue` is
+  // asked: an error ends the removal and is in the last entry. Errors as of OpenDirectory.
+  absl::StatusOr<std::vector<v1::CleanedDirectory>> Clean(const std::string& dir, const std::string& run_id,
+                                                          const std::function<absl::Status()>& may_continue) const;
 
   // Removes what a killed agent left below the roots, see agent/host/leftovers.h, and returns the host directories that
   // went. Call it once, before the first run.

@@ -30,6 +30,10 @@ absl::Status WriteError(const std::string& path, uint64_t offset_bytes, int erro
 
 }  // namespace
 
+std::string ExtentName(uint32_t qm, const std::string& file_prefix, uint32_t number) {
+  return absl::StrFormat("qm%d/active/%s%07d.LOG", qm, file_prefix, number);
+}
+
 int SyncFlags(v1::SyncMode mode) {
   switch (mode) {
     case v1::SYNC_MODE_DSYNC:
@@ -75,7 +79,7 @@ absl::Status LogFiles::Prepare(BlockSource& source, const std::function<absl::St
 }
 
 absl::Status LogFiles::Open(uint32_t number) {
-  const std::string relative = absl::StrFormat("qm%d/active/%s%07d.LOG", options_.qm, options_.file_prefix, number);
+  const std::string relative = ExtentName(options_.qm, options_.file_prefix, number);
   const int flags = O_RDWR | SyncFlags(options_.sync);
   Extent extent;
   extent.path = ops_.PathOf(relative);

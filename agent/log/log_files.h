@@ -108,6 +108,8 @@ class LogFiles {
   std::string open_flags_;
 };
 
+// Name of an extent in the host's directory: "qm2/active/S0000001.LOG".
+std::string ExtentName(uint32_t qm, const std::string& file_prefix, uint32_t number);
 // Flags that open took for each mode, without O_DIRECT.
 int SyncFlags(v1::SyncMode mode);
 // The access mode, synchronisation and O_DIRECT among `flags`, in words.

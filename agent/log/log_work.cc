@@ -185,13 +185,15 @@ v1::Armed LogWorkImpl::Arm(const v1::Arm& arm) {
   armed.set_late(true);
   const bool open = phase_ == Phase::kReady || phase_ == Phase::kArmed;
   if (!open || arm.step() >= setup_.steps.size()) return armed;
-  if (arm.start_ns() - now_ns < StartGate::kLeastLeadNs) {
+  // Differences are not made: they may not fit in 64 bits.
+  if (arm.start_ns() < now_ns + StartGate::kLeastLeadNs || arm.start_ns() > now_ns + StartGate::kMostLeadNs) {
     if (gate_.Disarm()) phase_ = Phase::kReady;
     return armed;
   }
   if (!gate_.Arm(arm.step(), arm.start_ns())) return armed;
   phase_ = Phase::kArmed;
   stop_reason_.clear();
+  armed_step_ = arm.step();
   step_end_ns_ = setup_.TimesOf(arm.step(), arm.start_ns()).end_ns();
   armed.set_late(false);
   return armed;
@@ -228,6 +230,11 @@ std::string LogWorkImpl::State() const {
 std::vector<v1::InFlight> LogWorkImpl::InFlight(int64_t min_age_ns) const {
   std::vector<v1::InFlight> in_flight;
   if (!writers_made_.load(std::memory_order_acquire)) return in_flight;
+  uint32_t step = 0;
+  {
+    const MutexLock lock(mutex_);
+    step = armed_step_;
+  }
   const int64_t now_ns = MonotonicNowNs();
   for (const auto& writer : writers_) {
     const int64_t since_ns = writer->state().mark.load(std::memory_order_relaxed);
@@ -235,8 +242,28 @@ std::vector<v1::InFlight> LogWorkImpl::InFlight(int64_t min_age_ns) const {
     v1::InFlight& entry = in_flight.emplace_back();
     entry.set_qm(writer->qm());
     entry.set_since_ns(since_ns);
+    entry.set_age_ns(now_ns - since_ns);
+    const uint64_t filled_bytes = writer->filled_bytes();
+    entry.set_filling(filled_bytes < setup_.file_size_bytes * setup_.num_files);
+    // A write that lasts stands still, and so does the count of those before it.
+    const uint32_t extent =
+        entry.filling()
+            ? static_cast<uint32_t>(filled_bytes / setup_.file_size_bytes)
+            : setup_.LoopOf(step, 0).layout.PlaceOf(writer->state().writes.load(std::memory_order_relaxed)).extent;
+    entry.set_path(absl::StrCat(directory_->path(), "/", ExtentName(writer->qm(), setup_.file_prefix, extent)));
   }
   return in_flight;
+}
+
+uint64_t LogWorkImpl::Progress() const {
+  uint64_t progress = filled_bytes_.load(std::memory_order_relaxed) + directory_->removed_files();
+  if (!writers_made_.load(std::memory_order_acquire)) return progress;
+  for (const auto& writer : writers_) progress += writer->state().writes.load(std::memory_order_relaxed);
+  return progress;
+}
+
+std::string LogWorkImpl::Directory() const {
+  return directory_->path();
 }
 
 bool LogWorkImpl::WaitIdle(int64_t timeout_ns) {

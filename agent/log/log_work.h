@@ -11,56 +11,19 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "agent/host/sandbox.h"
+#include "agent/work/work.h"
 #include "plimsoll/v1/agent.pb.h"
 
 namespace plimsoll {
 
-// Where a LogWork puts what it measures. Called on the recorder's thread, one call at a time; must not block for long.
-class WorkSink {
- public:
-  virtual ~WorkSink() = default;
-  virtual void OnFrames(v1::FrameBatch frames) = 0;
-  // After the step's last frame.
-  virtual void OnStepDone(v1::StepDone done) = 0;
-  virtual void OnFault(v1::Fault fault) = 0;
-};
-
-// Owns the threads. One thread (the session's) calls everything but what is marked "any thread".
-class LogWork {
+// Owns the threads.
+class LogWork : public Work {
  public:
   // Checks the plan (INVALID_ARGUMENT, naming field and limit) and makes the run's directory. `lease_deadline_ns` is a
   // moment of CLOCK_MONOTONIC: no write starts at or after it; the session moves it with every message. `sandbox`,
   // `lease_deadline_ns` and `sink` must outlive the object.
   static absl::StatusOr<std::unique_ptr<LogWork>> Create(const v1::HostPlan& plan, const Sandbox& sandbox,
                                                          const std::atomic<int64_t>& lease_deadline_ns, WorkSink& sink);
-  // Stops the writers, waits for them, removes what was made unless Release kept it.
-  virtual ~LogWork() = default;
-
-  // Makes and fills the extents; every writer works on its own at the same time. Blocks. `progress` is called at most
-  // some ten times a second with done and total bytes. CANCELLED after Stop, DEADLINE_EXCEEDED when the lease ran out.
-  virtual absl::StatusOr<v1::Prepared> Prepare(const std::function<void(uint64_t, uint64_t)>& progress) = 0;
-
-  // Sets every writer to start `arm.step()` at `arm.start_ns()`. Returns at once; `late` where that is too near or
-  // past. Arming again before the start replaces the first.
-  virtual v1::Armed Arm(const v1::Arm& arm) = 0;
-
-  // No further write starts; frames and StepDone follow through the sink. While preparing: Prepare returns. Any thread.
-  virtual void Stop(const std::string& reason) = 0;
-
-  // From this moment on frames carry no traces. Any thread.
-  virtual void StopTrace(int64_t at_ns) = 0;
-
-  // "ready", "armed", "running", "draining". Any thread.
-  virtual std::string State() const = 0;
-
-  // Writes in flight for at least `min_age_ns`. Any thread.
-  virtual std::vector<v1::InFlight> InFlight(int64_t min_age_ns) const = 0;
-
-  // Waits until no writer is in a system call, at most until `timeout_ns` from now; false where one still is.
-  virtual bool WaitIdle(int64_t timeout_ns) = 0;
-
-  // Closes the extents and removes or keeps everything. Only when idle.
-  virtual v1::Released Release(bool keep_files) = 0;
 };
 
 }  // namespace plimsoll

@@ -40,6 +40,8 @@ class LogWorkImpl final : public LogWork {
   void StopTrace(int64_t at_ns) override;
   std::string State() const override;
   std::vector<v1::InFlight> InFlight(int64_t min_age_ns) const override;
+  uint64_t Progress() const override;
+  std::string Directory() const override;
   bool WaitIdle(int64_t timeout_ns) override;
   v1::Released Release(bool keep_files) override;
 
@@ -84,6 +86,7 @@ class LogWorkImpl final : public LogWork {
   absl::Status prepare_error_ ABSL_GUARDED_BY(mutex_);
   std::string stop_reason_ ABSL_GUARDED_BY(mutex_);
   int64_t step_end_ns_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint32_t armed_step_ ABSL_GUARDED_BY(mutex_) = 0;
 
   std::unique_ptr<HostCounters> counters_;  // the recorder's, once prepared
   CpuLoad load_;

@@ -19,6 +19,8 @@ class StartGate {
  public:
   // A start nearer than this cannot be promised: threads must be woken and be given a CPU first.
   static constexpr int64_t kLeastLeadNs = 2'000'000;
+  // A start further away is no start: a day.
+  static constexpr int64_t kMostLeadNs = 86'400 * int64_t{1'000'000'000};
 
   struct Start {
     uint64_t arming = 0;  // grows with each

@@ -56,7 +56,10 @@ absl::Status Writer::Fill() {
         state_.mark.store(MonotonicNowNs(), std::memory_order_relaxed);
         return around_.before_piece();
       },
-      around_.after_piece);
+      [this](uint64_t bytes) {
+        filled_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+        around_.after_piece(bytes);
+      });
   state_.mark.store(WriterState::kIdle, std::memory_order_relaxed);
   return filled;
 }

@@ -52,6 +52,8 @@ class Writer {
   const WriterState& state() const { return state_; }
   // Kernel's id of the thread, once `prepared` was called.
   int tid() const { return tid_.load(std::memory_order_acquire); }
+  // Bytes of the extents that it has filled. Any thread.
+  uint64_t filled_bytes() const { return filled_bytes_.load(std::memory_order_relaxed); }
   // Only while the thread waits at the gate, or has ended.
   LogFiles& files() { return files_; }
 
@@ -70,6 +72,7 @@ class Writer {
   std::thread thread_;
   const uint32_t qm_;
   std::atomic<int> tid_{0};
+  std::atomic<uint64_t> filled_bytes_{0};
 };
 
 }  // namespace plimsoll

@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <chrono>
 #include <thread>
 #include <utility>
 
@@ -13,6 +14,8 @@ namespace {
 
 // More at once would mean that the file system hangs, or that somebody floods the agent.
 constexpr int kMaxDescribing = 8;
+// How often an agent that is to end looks whether its session gets on.
+constexpr std::chrono::milliseconds kLookAtProgress{100};
 
 grpc::Status ToGrpc(const absl::Status& status) {
   return {static_cast<grpc::StatusCode>(status.code()), std::string(status.message())};
@@ -173,6 +176,28 @@ void AgentService::WaitForSession() {
   while (session_ != nullptr && !session_->over()) changed_.Wait(mutex_);
 }
 
+std::string AgentService::WaitForEnd(int64_t patience_ns) {
+  uint64_t progress = 0;
+  MonotonicNs progressed = options_.clock->Now();
+  MutexLock lock(mutex_);
+  while (true) {
+    const bool serving = session_ != nullptr && !session_->over();
+    if (!serving && describing_ == 0) return "";
+    const uint64_t now_at = serving ? session_->Progress() : static_cast<uint64_t>(describing_);
+    const MonotonicNs now = options_.clock->Now();
+    if (now_at != progress) {
+      progress = now_at;
+      progressed = now;
+    }
+    if (now - progressed >= patience_ns) {
+      if (!serving) return "a look at a directory does not return";
+      const std::string left = session_->Directory();
+      return absl::StrCat("busy with ", session_->Describe(), left.empty() ? "" : "; its files stay in ", left);
+    }
+    changed_.WaitFor(mutex_, kLookAtProgress);
+  }
+}
+
 void AgentService::SessionOver() {
   MutexLock lock(mutex_);
   changed_.NotifyAll();
@@ -187,6 +212,7 @@ void AgentService::EndOfDescribe() {
 grpc::ServerUnaryReactor* AgentService::Describe(grpc::CallbackServerContext* context,
                                                  const v1::DescribeRequest* request, v1::HostDescription* response) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  bool hangs = false;
   if (request->protocol_version() != kProtocolVersion) {
     reactor->Finish({grpc::StatusCode::FAILED_PRECONDITION,
                      absl::StrCat("agent ", kVersion, " speaks protocol ", kProtocolVersion, ", the controller ",
@@ -201,12 +227,25 @@ grpc::ServerUnaryReactor* AgentService::Describe(grpc::CallbackServerContext* co
       return reactor;
     }
     ++describing_;
-    if (session_ != nullptr && !session_->over()) *response->mutable_holder() = session_->holder();
+    if (session_ != nullptr && !session_->over()) {
+      *response->mutable_holder() = session_->holder();
+      hangs = session_->Hangs();
+    }
   }
   // The request lives as long as the call, which ends with Finish.
-  std::thread([this, reactor, request, response] {
-    v1::HostDescription description = options_.describe(*request);
+  std::thread([this, reactor, request, response, hangs] {
+    v1::DescribeRequest asked;
+    // Who holds the agent and why it hangs must be told, though the storage cannot be looked at.
+    if (!hangs) asked = *request;
+    v1::HostDescription description = options_.describe(asked);
+    for (int i = asked.directories_size(); i < request->directories_size(); ++i) {
+      v1::DirectoryDescription& directory = *description.add_directories();
+      directory.set_path(request->directories(i));
+      directory.set_error("not looked at: a call to the storage hangs");
+      directory.set_error_code(static_cast<int32_t>(absl::StatusCode::kUnavailable));
+    }
     if (response->has_holder()) *description.mutable_holder() = response->holder();
+    *description.mutable_limits() = options_.limits;
     *response = std::move(description);
     reactor->Finish(grpc::Status::OK);
     EndOfDescribe();
@@ -219,6 +258,20 @@ grpc::ServerBidiReactor<v1::ClockProbe, v1::ClockReply>* AgentService::SyncClock
   return new ClockReactor(*options_.clock);
 }
 
+grpc::ServerUnaryReactor* AgentService::Renew(grpc::CallbackServerContext* context, const v1::RenewRequest* request,
+                                              v1::RenewReply* /*response*/) {
+  std::shared_ptr<plimsoll::Session> session;
+  {
+    MutexLock lock(mutex_);
+    session = session_;
+  }
+  const bool renewed = session != nullptr && session->Renew(request->run_id(), request->run_token());
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  reactor->Finish(renewed ? grpc::Status::OK
+                          : grpc::Status(grpc::StatusCode::NOT_FOUND, "that run is not, or no more, this agent's"));
+  return reactor;
+}
+
 grpc::ServerBidiReactor<v1::ControllerMessage, v1::AgentMessage>* AgentService::Session(
     grpc::CallbackServerContext* context) {
   using Stream = SessionStream;
@@ -227,6 +280,7 @@ grpc::ServerBidiReactor<v1::ControllerMessage, v1::AgentMessage>* AgentService::
   options.make_work = options_.make_work;
   options.clock = options_.clock;
   options.peer = context->peer();
+  options.limits = options_.limits;
   options.wake = [link] { Stream::Wake(*link); };
   options.finished = [this, link](const absl::Status& status) {
     Stream::FinishWhenSent(*link, status);

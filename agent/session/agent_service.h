@@ -20,6 +20,8 @@ class AgentService final : public v1::Agent::CallbackService {
     std::function<v1::HostDescription(const v1::DescribeRequest& request)> describe;
     Session::WorkFactory make_work;
     const Clock* clock = nullptr;
+    // What a plan may ask for at most; told by Describe.
+    v1::AgentLimits limits;
     // Printed at every session where the connection is neither local nor protected.
     std::string insecure_warning;
   };
@@ -32,12 +34,17 @@ class AgentService final : public v1::Agent::CallbackService {
   void Shutdown(const std::string& reason);
   // Waits until no session is left (each ends by itself when its stream or lease ends).
   void WaitForSession();
+  // The same for an agent that is to end: waits for the session and for Describe calls under way, as long as something
+  // gets on; empty where none is left. Otherwise, nothing having got on for `patience_ns`, says what hangs.
+  std::string WaitForEnd(int64_t patience_ns);
 
   grpc::ServerUnaryReactor* Describe(grpc::CallbackServerContext* context, const v1::DescribeRequest* request,
                                      v1::HostDescription* response) override;
   grpc::ServerBidiReactor<v1::ClockProbe, v1::ClockReply>* SyncClock(grpc::CallbackServerContext* context) override;
   grpc::ServerBidiReactor<v1::ControllerMessage, v1::AgentMessage>* Session(
       grpc::CallbackServerContext* context) override;
+  grpc::ServerUnaryReactor* Renew(grpc::CallbackServerContext* context, const v1::RenewRequest* request,
+                                  v1::RenewReply* response) override;
 
  private:
   class SessionStream;

@@ -2,10 +2,13 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "common/agent_limits.h"
 #include "common/status_macros.h"
 #include "common/units.h"
 #include "common/version.h"
@@ -14,10 +17,23 @@ namespace plimsoll {
 namespace {
 
 // A write that has been in flight for longer is reported with every Alive.
-constexpr int64_t kInFlightReportNs = kNsPerSecond;
+constexpr int64_t kHangReportNs = kNsPerSecond;
+
+// As the plan has it.
+constexpr int64_t kLongestLeaseNs = 3600 * kNsPerSecond;
+
+constexpr size_t kMostNameBytes = 255;
 
 // The phase in which the work itself tells the state.
 constexpr char kWorking[] = "working";
+constexpr char kPreparing[] = "preparing";
+constexpr char kCleaningUp[] = "cleaning up";
+
+bool IsPlain(const std::string& name) {
+  return name.size() <= kMostNameBytes && std::all_of(name.begin(), name.end(), [](char c) {
+           return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '_' || c == '-';
+         });
+}
 
 std::chrono::steady_clock::time_point SteadyTime(int64_t monotonic_ns) {
   // libstdc++'s steady_clock is CLOCK_MONOTONIC.
@@ -49,7 +65,7 @@ void Session::Deliver(v1::ControllerMessage message) {
       SendAlive(message.heartbeat().id());
       return;
     case v1::ControllerMessage::kStop: {
-      std::shared_ptr<LogWork> work;
+      std::shared_ptr<Work> work;
       {
         MutexLock lock(mutex_);
         if (phase_ == kWorking) {
@@ -65,7 +81,7 @@ void Session::Deliver(v1::ControllerMessage message) {
       return;
     }
     case v1::ControllerMessage::kStopTrace: {
-      std::shared_ptr<LogWork> work;
+      std::shared_ptr<Work> work;
       {
         MutexLock lock(mutex_);
         work = work_;
@@ -82,7 +98,7 @@ void Session::Deliver(v1::ControllerMessage message) {
 }
 
 void Session::Break(const std::string& reason) {
-  std::shared_ptr<LogWork> work;
+  std::shared_ptr<Work> work;
   {
     MutexLock lock(mutex_);
     if (broken_.has_value() || over_) return;
@@ -100,11 +116,18 @@ bool Session::over() const {
 
 v1::SessionHolder Session::holder() const {
   v1::SessionHolder holder;
+  holder.set_doing(Doing());
   MutexLock lock(mutex_);
   holder.set_run_id(run_id_);
   holder.set_peer(options_.peer);
   holder.set_age_ns(static_cast<uint64_t>(options_.clock->Now() - opened_));
   return holder;
+}
+
+void Session::SetPhase(const std::string& phase) {
+  phase_ = phase;
+  phase_since_ = options_.clock->Now();
+  ++phases_;
 }
 
 std::string Session::StateName() const {
@@ -113,22 +136,65 @@ std::string Session::StateName() const {
 
 std::string Session::Describe() const {
   const int64_t age_s = (options_.clock->Now() - opened_) / kNsPerSecond;
+  const std::string doing = Doing();
+  MutexLock lock(mutex_);
+  return absl::StrCat("run ", run_id_.empty() ? "(not named yet)" : run_id_, " of ", options_.peer, " for ", age_s,
+                      " s (", doing, ")");
+}
+
+std::string Session::Doing() const {
   std::string text;
-  std::shared_ptr<LogWork> work;
+  std::shared_ptr<Work> work;
   {
     MutexLock lock(mutex_);
-    text = absl::StrCat("run ", run_id_.empty() ? "(not named yet)" : run_id_, " of ", options_.peer, " for ", age_s,
-                        " s (", StateName(), ")");
+    text = StateName();
+    const int64_t age_ns = options_.clock->Now() - phase_since_;
+    if (phase_ == kCleaningUp && age_ns >= kHangReportNs) absl::StrAppend(&text, " for ", age_ns / kNsPerSecond, " s");
     work = work_;
   }
   if (work != nullptr) {
-    const int64_t now = options_.clock->Now().value;
-    for (const v1::InFlight& write : work->InFlight(kInFlightReportNs)) {
-      absl::StrAppend(&text, "; qm", write.qm(), " has been in one write for ", (now - write.since_ns()) / kNsPerSecond,
-                      " s");
+    for (const v1::InFlight& write : work->InFlight(kHangReportNs)) {
+      absl::StrAppend(&text, "; qm", write.qm(), " has been ", write.filling() ? "filling " : "in one write to ",
+                      write.path(), " for ", write.age_ns() / kNsPerSecond, " s");
     }
   }
   return text;
+}
+
+bool Session::Hangs() const {
+  std::shared_ptr<Work> work;
+  {
+    MutexLock lock(mutex_);
+    if (over_) return false;
+    if (phase_ == kCleaningUp && options_.clock->Now() - phase_since_ >= kHangReportNs) return true;
+    if (phase_ == kPreparing && work_ == nullptr && options_.clock->Now() - phase_since_ >= kHangReportNs) return true;
+    work = work_;
+  }
+  return work != nullptr && !work->InFlight(kHangReportNs).empty();
+}
+
+uint64_t Session::Progress() const {
+  std::shared_ptr<Work> work;
+  uint64_t progress = 0;
+  {
+    MutexLock lock(mutex_);
+    work = work_;
+    progress = phases_;
+  }
+  return work == nullptr ? progress : progress + work->Progress();
+}
+
+std::string Session::Directory() const {
+  MutexLock lock(mutex_);
+  return work_ == nullptr ? "" : work_->Directory();
+}
+
+bool Session::Renew(const std::string& run_id, const std::string& run_token) {
+  {
+    MutexLock lock(mutex_);
+    if (run_id_ != run_id || run_token_ != run_token || over_) return false;
+  }
+  return lease_.Renew(options_.clock->Now());
 }
 
 void Session::OnFrames(v1::FrameBatch frames) {
@@ -137,6 +203,7 @@ void Session::OnFrames(v1::FrameBatch frames) {
 }
 
 void Session::OnStepDone(v1::StepDone done) {
+  budget_.End(options_.clock->Now().value);
   v1::AgentMessage message;
   *message.mutable_step_done() = std::move(done);
   Send(std::move(message));
@@ -164,15 +231,16 @@ void Session::SendAlive(uint64_t id) {
   v1::AgentMessage message;
   v1::Alive& alive = *message.mutable_alive();
   alive.set_id(id);
-  std::shared_ptr<LogWork> work;
+  std::shared_ptr<Work> work;
   {
     MutexLock lock(mutex_);
     alive.set_state(StateName());
     work = work_;
   }
   if (work != nullptr) {
-    for (v1::InFlight& write : work->InFlight(kInFlightReportNs)) *alive.add_in_flight() = std::move(write);
+    for (v1::InFlight& write : work->InFlight(kHangReportNs)) *alive.add_in_flight() = std::move(write);
   }
+  alive.set_progress(Progress());
   Send(std::move(message));
 }
 
@@ -213,15 +281,13 @@ absl::Status Session::Serve() {
   PLIMSOLL_RETURN_IF_ERROR(PrepareWork(first.prepare()));
   while (true) {
     PLIMSOLL_ASSIGN_OR_RETURN(const v1::ControllerMessage message, NextMessage());
-    std::shared_ptr<LogWork> work;
+    std::shared_ptr<Work> work;
     {
       MutexLock lock(mutex_);
       work = work_;
     }
     if (message.has_arm()) {
-      v1::AgentMessage answer;
-      *answer.mutable_armed() = work->Arm(message.arm());
-      Send(std::move(answer));
+      PLIMSOLL_RETURN_IF_ERROR(ArmWork(*work, message.arm()));
     } else if (message.has_stop()) {
       work->Stop(message.stop().reason());
     } else if (message.has_release()) {
@@ -234,6 +300,17 @@ absl::Status Session::Serve() {
   }
 }
 
+absl::Status Session::ArmWork(Work& work, const v1::Arm& arm) {
+  const bool known = static_cast<int64_t>(arm.step()) < log_plan_.steps_size();
+  const int64_t length_ns = known ? StepNs(log_plan_.steps(static_cast<int>(arm.step()))) : 0;
+  PLIMSOLL_RETURN_IF_ERROR(budget_.Begin(arm.start_ns(), length_ns));
+  v1::AgentMessage answer;
+  *answer.mutable_armed() = work.Arm(arm);
+  if (answer.armed().late()) budget_.NotArmed();
+  Send(std::move(answer));
+  return absl::OkStatus();
+}
+
 absl::Status Session::PrepareWork(const v1::Prepare& prepare) {
   if (prepare.protocol_version() != kProtocolVersion) {
     return absl::FailedPreconditionError(absl::StrCat("the controller speaks protocol ", prepare.protocol_version(),
@@ -241,16 +318,30 @@ absl::Status Session::PrepareWork(const v1::Prepare& prepare) {
                                                       ": install the same version on both"));
   }
   const v1::HostPlan& plan = prepare.plan();
+  // They are shown to others before the plan as a whole is checked.
+  if (!IsPlain(plan.run_id()) || !IsPlain(plan.host_label())) {
+    return absl::InvalidArgumentError("run_id and host_label must be at most 255 letters, digits, '.', '_' and '-'");
+  }
+  if (plan.lease_ns() <= 0 || plan.lease_ns() > kLongestLeaseNs) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("lease must be above 0 and at most 1h; it is ", FormatDuration(plan.lease_ns())));
+  }
   lease_.SetLength(options_.clock->Now(), plan.lease_ns());
   {
     MutexLock lock(mutex_);
     run_id_ = plan.run_id();
-    phase_ = "preparing";
+    run_token_ = plan.run_token();
+    SetPhase(kPreparing);
     keep_files_ = plan.keep_files();
   }
   spdlog::info("session of {}: run {} as {}", options_.peer, plan.run_id(), plan.host_label());
-  PLIMSOLL_ASSIGN_OR_RETURN(std::unique_ptr<LogWork> made, options_.make_work(plan, lease_.deadline_ns(), *this));
-  std::shared_ptr<LogWork> work = std::move(made);
+  if (plan.has_log()) {
+    PLIMSOLL_RETURN_IF_ERROR(CheckAgentLimits(options_.limits, plan.log().workload(), plan.log().steps()));
+    log_plan_ = plan.log();
+    budget_.SetMax(options_.limits.max_duration_ns());
+  }
+  PLIMSOLL_ASSIGN_OR_RETURN(std::unique_ptr<Work> made, options_.make_work(plan, lease_.deadline_ns(), *this));
+  std::shared_ptr<Work> work = std::move(made);
   std::optional<std::string> stop;
   {
     MutexLock lock(mutex_);
@@ -266,7 +357,7 @@ absl::Status Session::PrepareWork(const v1::Prepare& prepare) {
   }));
   {
     MutexLock lock(mutex_);
-    phase_ = kWorking;
+    SetPhase(kWorking);
   }
   v1::AgentMessage message;
   *message.mutable_prepared() = std::move(prepared);
@@ -275,12 +366,12 @@ absl::Status Session::PrepareWork(const v1::Prepare& prepare) {
 }
 
 void Session::StopAndCleanUp(const absl::Status& reason) {
-  std::shared_ptr<LogWork> work;
+  std::shared_ptr<Work> work;
   bool keep_files = false;
   {
     MutexLock lock(mutex_);
     work = work_;
-    phase_ = "cleaning up";
+    SetPhase(kCleaningUp);
     keep_files = keep_files_;
   }
   if (work == nullptr) return;

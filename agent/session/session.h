@@ -11,9 +11,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "agent/log/log_work.h"
 #include "agent/session/lease.h"
 #include "agent/session/outbox.h"
+#include "agent/session/step_budget.h"
+#include "agent/work/work.h"
 #include "common/clock.h"
 #include "common/mutex.h"
 #include "plimsoll/v1/agent.pb.h"
@@ -28,13 +29,15 @@ namespace plimsoll {
 // last write however long that takes, and removes the files.
 class Session final : public WorkSink {
  public:
-  using WorkFactory = std::function<absl::StatusOr<std::unique_ptr<LogWork>>(
+  using WorkFactory = std::function<absl::StatusOr<std::unique_ptr<Work>>(
       const v1::HostPlan& plan, const std::atomic<int64_t>& lease_deadline_ns, WorkSink& sink)>;
 
   struct Options {
     WorkFactory make_work;
     const Clock* clock = nullptr;
     std::string peer;
+    // What a plan may ask for at most.
+    v1::AgentLimits limits;
     // Until Prepare names the plan's lease.
     int64_t first_lease_ns = 10 * int64_t{1'000'000'000};
     // Something waits in the outbox. Any thread.
@@ -55,8 +58,17 @@ class Session final : public WorkSink {
 
   Outbox& outbox() { return outbox_; }
   v1::SessionHolder holder() const;
-  // For who asks while it is busy: "run 7f3a21 of ipv4:127.0.0.1:4711 for 12 s (running)".
+  // For who asks while it is busy: "run 7f3a21 of ipv4:127.0.0.1:4711 for 12 s (running)", with the writes that have
+  // been in flight for more than a second.
   std::string Describe() const;
+  // Whether a call to the storage seems not to return: who looks at the same storage may hang too.
+  bool Hangs() const;
+  // Changes whenever the session gets on.
+  uint64_t Progress() const;
+  // The directory that holds all that the session made; empty: it has made nothing.
+  std::string Directory() const;
+  // Moves the lease as a message does. False where it has run out, or the session is another run's.
+  bool Renew(const std::string& run_id, const std::string& run_token);
 
   void OnFrames(v1::FrameBatch frames) override;
   void OnStepDone(v1::StepDone done) override;
@@ -67,6 +79,8 @@ class Session final : public WorkSink {
   // The session's course until it ends; the status is what the controller is told.
   absl::Status Serve();
   absl::Status PrepareWork(const v1::Prepare& prepare);
+  // Arms the work, where the step is within what --max-duration leaves.
+  absl::Status ArmWork(Work& work, const v1::Arm& arm);
   void StopAndCleanUp(const absl::Status& reason);
   // Next message for the session's thread; an error when the session must end.
   absl::StatusOr<v1::ControllerMessage> NextMessage();
@@ -74,20 +88,29 @@ class Session final : public WorkSink {
   void SendFault(const absl::Status& status);
   void SendAlive(uint64_t id);
   std::string StateName() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void SetPhase(const std::string& phase) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // "draining; qm1 has been in one write to /mnt/a/S0000001.LOG for 75 s".
+  std::string Doing() const;
 
   const Options options_;
   const MonotonicNs opened_;
   Lease lease_;
   Outbox outbox_;
+  StepBudget budget_;
+  v1::LogWork log_plan_;  // the session's thread's alone
 
   mutable Mutex mutex_;
   CondVar changed_;
   std::deque<v1::ControllerMessage> inbox_ ABSL_GUARDED_BY(mutex_);
   std::optional<std::string> broken_ ABSL_GUARDED_BY(mutex_);
   std::string run_id_ ABSL_GUARDED_BY(mutex_);
+  std::string run_token_ ABSL_GUARDED_BY(mutex_);
   std::string phase_ ABSL_GUARDED_BY(mutex_) = "idle";
+  MonotonicNs phase_since_ ABSL_GUARDED_BY(mutex_);
+  // Steps of the session itself, for Progress.
+  uint64_t phases_ ABSL_GUARDED_BY(mutex_) = 0;
   // Set once by the session's thread, reset only by it when all is over.
-  std::shared_ptr<LogWork> work_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<Work> work_ ABSL_GUARDED_BY(mutex_);
   // A Stop that came before there was work to stop.
   std::optional<std::string> stop_reason_ ABSL_GUARDED_BY(mutex_);
   bool keep_files_ ABSL_GUARDED_BY(mutex_) = false;

@@ -68,9 +68,10 @@ std::string Analyzer::NameOf(uint32_t host) const {
   return found == hosts_.end() ? absl::StrCat("host number ", host) : found->second.label();
 }
 
-void Analyzer::Add(const v1::JournalRecord& record) {
+bool Analyzer::Add(const v1::JournalRecord& record) {
   const absl::Status taken = Take(record);
   if (!taken.ok()) Refuse(absl::StrCat("a record (", RecordName(record), "): ", std::string(taken.message())));
+  return taken.ok();
 }
 
 absl::Status Analyzer::Take(const v1::JournalRecord& record) {

@@ -36,7 +36,8 @@ class Analyzer {
   Analyzer(const Analyzer&) = delete;
   Analyzer& operator=(const Analyzer&) = delete;
 
-  void Add(const v1::JournalRecord& record);
+  // Returns whether it was taken; of frames and samples each is taken or left out by itself.
+  bool Add(const v1::JournalRecord& record);
 
   // What the journal's reader found wrong, as a sentence ("The journal is cut off at byte 4,711."). The result is
   // inconclusive.

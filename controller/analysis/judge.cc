@@ -1,5 +1,6 @@
 #include "controller/analysis/judge.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -11,6 +12,9 @@
 
 namespace plimsoll {
 namespace {
+
+// Half a year: no criterion allows a write that.
+constexpr uint64_t kLongerThanAnyLimitNs = uint64_t{1} << 54;
 
 bool Covers(CriterionScope scope, v1::ScopeKind kind) {
   switch (scope) {
@@ -79,6 +83,13 @@ std::string ForPeople(MetricUnit unit, double value) {
   return "";
 }
 
+// "step 2, beta/qm2".
+std::string Place(uint32_t step, const v1::ScopeReport& scope) {
+  return absl::StrCat(
+      "step ", step, scope.storage() == 0 || !scope.host().empty() ? "" : absl::StrCat(", storage ", scope.storage()),
+      scope.host().empty() ? "" : ", ", scope.host(), scope.qm() == 0 ? "" : absl::StrCat("/qm", scope.qm()));
+}
+
 bool WantsSmall(Comparison comparison) {
   return comparison == Comparison::kLess || comparison == Comparison::kLessOrEqual;
 }
@@ -112,9 +123,7 @@ void Judge::Take(Case& one, uint32_t step, const v1::ScopeReport& scope, const H
                  const SecondExtremes& extremes) {
   const Criterion& criterion = one.criterion;
   const Measured measured = Measure(criterion, scope, latency, extremes);
-  const std::string where = absl::StrCat(
-      "step ", step, scope.storage() == 0 || !scope.host().empty() ? "" : absl::StrCat(", storage ", scope.storage()),
-      scope.host().empty() ? "" : ", ", scope.host(), scope.qm() == 0 ? "" : absl::StrCat("/qm", scope.qm()));
+  const std::string where = Place(step, scope);
   if (!measured.value || !std::isfinite(*measured.value)) {
     if (one.doubt.empty()) one.doubt = absl::StrCat(where, ": ", measured.missing);
     return;
@@ -130,6 +139,11 @@ void Judge::Take(Case& one, uint32_t step, const v1::ScopeReport& scope, const H
   } else if (thin && one.doubt.empty()) {
     one.doubt = absl::StrCat(where, ": fewer than 10 of ", FormatCount(latency.count()), " writes lie beyond it");
   }
+  Keep(one, step, scope, value);
+}
+
+void Judge::Keep(Case& one, uint32_t step, const v1::ScopeReport& scope, double value) {
+  const Criterion& criterion = one.criterion;
   const bool worse = WantsSmall(criterion.comparison) ? value > one.report.value() : value < one.report.value();
   if (one.seen && !worse) return;
   one.seen = true;
@@ -140,6 +154,39 @@ void Judge::Take(Case& one, uint32_t step, const v1::ScopeReport& scope, const H
   one.report.set_host(scope.host());
   one.report.set_qm(scope.qm());
   one.report.set_storage(scope.storage());
+}
+
+void Judge::ObserveInFlight(uint32_t step, uint64_t block_size_bytes, const v1::ScopeReport& scope, Histogram latency,
+                            const std::vector<int64_t>& ages_ns) {
+  Histogram longest = latency;
+  for (const int64_t age_ns : ages_ns) {
+    latency.Record(static_cast<uint64_t>(std::max<int64_t>(age_ns, 0)));
+    longest.Record(kLongerThanAnyLimitNs);
+  }
+  for (Case& one : cases_) {
+    const Criterion& criterion = one.criterion;
+    if (criterion.text.empty() || !Covers(criterion.scope, scope.kind())) continue;
+    if (criterion.block_size_bytes != 0 && criterion.block_size_bytes != block_size_bytes) continue;
+    const bool percentile = criterion.metric == Metric::kPercentile;
+    if ((!percentile && criterion.metric != Metric::kMax) || !WantsSmall(criterion.comparison)) continue;
+    const auto value_of = [&](const Histogram& writes) {
+      return static_cast<double>(percentile ? writes.PercentileNs(criterion.percentile) : writes.max_ns());
+    };
+    const double value = value_of(latency);
+    if (Fulfils(criterion, value)) {
+      if (!Fulfils(criterion, value_of(longest)) && one.doubt.empty()) {
+        one.doubt = absl::StrCat(Place(step, scope), ": a write was still in flight when the data end");
+      }
+      continue;
+    }
+    // Few writes carry a percentile no better than usual.
+    if (percentile && IsThin(latency.count(), criterion.percentile) &&
+        Fulfils(criterion, static_cast<double>(latency.PercentileNs(50)))) {
+      continue;
+    }
+    one.failed = true;
+    Keep(one, step, scope, value);
+  }
 }
 
 v1::VerdictReport Judge::Finish(const std::vector<std::string>& reasons) const {

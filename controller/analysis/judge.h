@@ -23,6 +23,12 @@ class Judge {
   void Observe(uint32_t step, uint64_t block_size_bytes, const v1::ScopeReport& scope, const Histogram& latency,
                const SecondExtremes& extremes);
 
+  // The same scope with writes that had been in flight for `ages_ns` when they were last heard of: they take that long
+  // at least. A limit on the maximum or a percentile that they break already is broken for certain; one that they may
+  // still break is in doubt.
+  void ObserveInFlight(uint32_t step, uint64_t block_size_bytes, const v1::ScopeReport& scope, Histogram latency,
+                       const std::vector<int64_t>& ages_ns);
+
   // FAIL where a criterion fails; else INCONCLUSIVE where there are `reasons` or a criterion cannot be told; else
   // PASS, or DONE where there is no criterion.
   v1::VerdictReport Finish(const std::vector<std::string>& reasons) const;
@@ -37,6 +43,8 @@ class Judge {
   };
   void Take(Case& one, uint32_t step, const v1::ScopeReport& scope, const Histogram& latency,
             const SecondExtremes& extremes);
+  // Keeps the value where it is the worst so far.
+  static void Keep(Case& one, uint32_t step, const v1::ScopeReport& scope, double value);
 
   std::vector<Case> cases_;
 };

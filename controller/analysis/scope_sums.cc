@@ -35,6 +35,7 @@ void ScopeSums::Merge(const ScopeSums& other) {
   if (other.data_until_ns) {
     data_until_ns = data_until_ns ? std::min(*data_until_ns, *other.data_until_ns) : other.data_until_ns;
   }
+  in_flight_ages_ns.insert(in_flight_ages_ns.end(), other.in_flight_ages_ns.begin(), other.in_flight_ages_ns.end());
   elapsed_ns += other.elapsed_ns;
   between_ns += other.between_ns;
   warmup_writes += other.warmup_writes;
@@ -68,7 +69,7 @@ ScopeSums SumsOfWriter(const WriterStats& writer, uint32_t host, uint32_t qm, co
   sums.closing = writer.closing();
   sums.measured_ns = stretch.measured_ns;
   sums.whole_ns = stretch.measured_ns;
-  if (!stretch.done) sums.data_until_ns = writer.covered_ns();
+  if (stretch.left_early) sums.data_until_ns = stretch.done ? stretch.measured_ns : writer.covered_ns();
   sums.warmup_writes = writer.warmup_writes();
   sums.untraced_writes = writer.untraced_writes();
   sums.ring_full_waits = writer.ring_full_waits();

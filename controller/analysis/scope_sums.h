@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/histogram.h"
 #include "controller/analysis/second_series.h"
@@ -26,6 +27,8 @@ struct ScopeSums {
   int64_t whole_ns = INT64_MAX;
   // Until when the data reach, from the measured start; nothing where they reach the step's end.
   std::optional<int64_t> data_until_ns;
+  // How long writes had been in flight, at least, of which nothing more is known.
+  std::vector<int64_t> in_flight_ages_ns;
   // Sum over writers: time from the measured start to the last write or the step's end, and the part between writes.
   Int128 elapsed_ns = 0;
   Int128 between_ns = 0;
@@ -55,6 +58,8 @@ struct MeasuredStretch {
   int64_t measured_ns = 0;
   // The host said that the step is over.
   bool done = false;
+  // The others went on without the host: its data do not reach the step's end.
+  bool left_early = false;
   // Start of the measured part in the host's clock; nothing where it is not known.
   std::optional<int64_t> start_ns;
 };

@@ -17,6 +17,8 @@ constexpr double kRingWaitShare = 0.001;
 constexpr double kAccountedTolerancePercent = 1;
 // A clock whose smallest step is more than this share of the median cannot tell latencies apart.
 constexpr double kClockStepShare = 0.01;
+// A write that was in flight for longer when the data end is told to be missing.
+constexpr int64_t kTellMissingWriteNs = 1'000'000'000;
 
 std::string WriterName(const std::string& host, uint32_t qm) {
   return absl::StrCat(host, "/qm", qm);
@@ -28,9 +30,14 @@ std::string StepReporter::StepName() const {
   return absl::StrCat("step ", stats_.index() + 1);
 }
 
+bool StepReporter::LeftEarly(const HostStep& part) const {
+  return !part.done() || (!part.stopped().empty() && stats_.cut_short().empty());
+}
+
 MeasuredStretch StepReporter::StretchOf(uint32_t host, const HostStep& part) const {
   MeasuredStretch stretch;
   stretch.done = part.done();
+  stretch.left_early = LeftEarly(part);
   stretch.start_ns = stats_.HostMeasuredStartNs(host);
   if (!part.done()) {
     stretch.measured_ns = part.covered_ns();
@@ -58,12 +65,13 @@ ScopeSums StepReporter::AddWriters(uint32_t host, const HostFacts& facts, HostSt
     if (writer == nullptr) continue;
     MeasuredStretch own = stretch;
     if (!part.done()) own.measured_ns = writer->covered_ns();
-    const ScopeSums sums = SumsOfWriter(*writer, host, qm, own, facts.rate_per_second());
+    ScopeSums sums = SumsOfWriter(*writer, host, qm, own, facts.rate_per_second());
+    if (!part.done()) AddInFlight(host, facts, qm, *writer, sums);
     CheckWriter(host, facts.label(), qm, *writer, sums);
     AddScope({v1::SCOPE_KIND_QM, facts.label(), qm, facts.storage}, sums, &part.percentiles().qm(qm));
     all.Merge(sums);
   }
-  if (!part.done()) all.data_until_ns = part.all_covered_ns();
+  if (stretch.left_early) all.data_until_ns = part.done() ? stretch.measured_ns : part.all_covered_ns();
   return all;
 }
 
@@ -98,9 +106,9 @@ v1::StepReport StepReporter::Make() {
     CheckHost(facts, sums);
     AddDistribution({v1::SCOPE_KIND_HOST, facts.label(), 0, facts.storage}, sums);
     AddScope({v1::SCOPE_KIND_HOST, facts.label(), 0, facts.storage}, sums, &part.percentiles().host());
-    AddInFlight(number, facts, part);
-    // A second that a lost host did not live to see is a whole second of the others all the same.
-    const bool gone = any_done ? !part.done() : facts.lost.has_value();
+    // A second that a lost host, or one that stopped by itself, did not live to see is a whole second of the others all
+    // the same.
+    const bool gone = any_done ? LeftEarly(part) : facts.lost.has_value();
     if (gone) sums.whole_ns = INT64_MAX;
     if (facts.storage != 0) storages[facts.storage].Merge(sums);
     cluster.Merge(sums);
@@ -137,6 +145,10 @@ void StepReporter::AddScope(const Named& name, const ScopeSums& sums, const Seco
   }
   SetSlowest(sums, scope);
   run_.judge.Observe(report_.number(), stats_.shape().block_size_bytes, scope, sums.latency, extremes);
+  if (!sums.in_flight_ages_ns.empty()) {
+    run_.judge.ObserveInFlight(report_.number(), stats_.shape().block_size_bytes, scope, sums.latency,
+                               sums.in_flight_ages_ns);
+  }
   AddSeries(name, sums, percentiles);
 }
 
@@ -145,18 +157,37 @@ void StepReporter::SetSlowest(const ScopeSums& sums, v1::ScopeReport& scope) con
   *scope.mutable_slowest() = MakeSlowestReport(run_, sums.slowest_host, sums.slowest_qm, *sums.slowest);
 }
 
-void StepReporter::AddInFlight(uint32_t host, const HostFacts& facts, const HostStep& part) {
-  for (uint32_t qm = 1; qm <= part.writers().size(); ++qm) {
-    const WriterStats* writer = part.writers()[qm - 1].get();
-    if (writer == nullptr || part.done() || writer->closed() || writer->in_flight_since_ns() == 0) continue;
-    v1::InFlightReport& in_flight = *report_.add_in_flight();
-    in_flight.set_host(facts.label());
-    in_flight.set_qm(qm);
-    in_flight.set_age_ns(std::max<int64_t>(writer->last_cut_ns() - writer->in_flight_since_ns(), 0));
-    if (const auto moment = run_.timeline.ToTimeline(host, writer->in_flight_since_ns())) {
-      *in_flight.mutable_since() = run_.timeline.ToUtc(moment->local_ns);
+void StepReporter::AddInFlight(uint32_t host, const HostFacts& facts, uint32_t qm, const WriterStats& writer,
+                               ScopeSums& sums) {
+  if (writer.closed()) return;
+  int64_t since_ns = writer.in_flight_since_ns();
+  int64_t age_ns = writer.last_cut_ns() - since_ns;
+  std::string path;
+  // What the agent said of it last is newer than the last frame.
+  if (facts.lost && facts.lost->step() == static_cast<int32_t>(stats_.index())) {
+    for (const v1::InFlight& last : facts.lost->in_flight()) {
+      if (last.qm() != qm || last.filling() || last.since_ns() < writer.last_end_ns()) continue;
+      since_ns = last.since_ns();
+      age_ns = last.age_ns();
+      path = last.path();
     }
   }
+  if (since_ns == 0) return;
+  age_ns = std::max<int64_t>(age_ns, 0);
+  sums.in_flight_ages_ns.push_back(age_ns);
+  v1::InFlightReport& in_flight = *report_.add_in_flight();
+  in_flight.set_host(facts.label());
+  in_flight.set_qm(qm);
+  in_flight.set_age_ns(age_ns);
+  in_flight.set_path(path);
+  if (const auto moment = run_.timeline.ToTimeline(host, since_ns)) {
+    *in_flight.mutable_since() = run_.timeline.ToUtc(moment->local_ns);
+  }
+  if (age_ns < kTellMissingWriteNs) return;
+  run_.reasons.Add("in flight",
+                   absl::StrFormat("%s, %s: the figures lack a write that had been in flight for %.1f s "
+                                   "when the host was last heard.",
+                                   WriterName(facts.label(), qm), StepName(), static_cast<double>(age_ns) / 1e9));
 }
 
 void StepReporter::AddStartSkew() {

@@ -49,6 +49,8 @@ class StepReporter {
     uint32_t storage = 0;
   };
 
+  // The host was lost in the step, or stopped by itself while the others went on.
+  bool LeftEarly(const HostStep& part) const;
   MeasuredStretch StretchOf(uint32_t host, const HostStep& part) const;
   ScopeSums AddWriters(uint32_t host, const HostFacts& facts, HostStep& part);
   // `percentiles` is null where those of the scope's seconds are not known.
@@ -63,7 +65,8 @@ class StepReporter {
   void AddTrend(const ScopeSums& cluster);
   void AddLoad();
   void SetSlowest(const ScopeSums& sums, v1::ScopeReport& scope) const;
-  void AddInFlight(uint32_t host, const HostFacts& facts, const HostStep& part);
+  // Writes of which the end is not known. Their ages are in `sums` of the writer's.
+  void AddInFlight(uint32_t host, const HostFacts& facts, uint32_t qm, const WriterStats& writer, ScopeSums& sums);
   void AddStartSkew();
   // Notes and reasons that follow from one writer or one host.
   void CheckWriter(uint32_t host, const std::string& label, uint32_t qm, const WriterStats& writer,

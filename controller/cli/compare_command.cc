@@ -73,7 +73,11 @@ int CompareMain(const CompareFlags& flags, CommandLine& line) {
   if (!flags.html.empty()) written.Update(WriteFile(flags.html, RenderComparePage(sides, *comparison)));
   if (!written.ok()) return PrintError(line, written, Exit::kWrong);
   for (const std::string& slower : comparison->slower()) line.err << "plimsoll: " << slower << '\n';
-  return static_cast<int>(comparison->slower().empty() ? Exit::kOk : Exit::kFailed);
+  for (const std::string& undecided : comparison->undecided()) {
+    line.err << "plimsoll: not told whether a side is slower: " << undecided << '\n';
+  }
+  if (!comparison->slower().empty()) return static_cast<int>(Exit::kFailed);
+  return static_cast<int>(comparison->undecided().empty() ? Exit::kOk : Exit::kInconclusive);
 }
 
 }  // namespace
@@ -92,7 +96,8 @@ void AddCompareCommand(CLI::App& app, CommandLine& line) {
       ->type_name("PERCENT");
   command
       ->add_option("--fail-if-slower", flags->fail_if_slower,
-                   WrapHelp("Exit code 1 where a clear difference makes a figure worse by more than this"))
+                   WrapHelp("Exit code 1 where a clear difference makes a figure worse by more than this, 3 where that "
+                            "could not be tested"))
       ->type_name("PERCENT");
   command->add_flag("--json", flags->json, "Print the comparison as JSON instead of text");
   command->add_option("--csv", flags->csv, "Write the tables as CSV, too")->type_name("FILE");

@@ -69,6 +69,10 @@ absl::StatusOr<uint64_t> ToOutput(const Task& task, const Write& write) {
   if (task.path.empty()) {
     output = MakeStreamOutput(task.out);
   } else {
+    if (IsSameFile(task.path, task.index.journal_path())) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(task.path, " is the journal itself: name another file with --output"));
+    }
     PLIMSOLL_ASSIGN_OR_RETURN(output, OpenFileOutput(task.path));
   }
   PLIMSOLL_ASSIGN_OR_RETURN(const uint64_t writes, write(*output));
@@ -126,13 +130,25 @@ absl::StatusOr<std::string> PathOf(const ExportFlags& flags, const Format& forma
   return absl::StrCat(flags.directory, "/", format.default_name);
 }
 
+// Writes that should have a trace and have none.
+uint64_t DroppedWrites(const RunIndex& index, const WriteFilter& filter) {
+  uint64_t dropped = 0;
+  for (const auto& [step, counts] : index.untraced()) {
+    if (filter.step && *filter.step != step) continue;
+    dropped += counts.dropped_measured + (filter.warmup ? counts.dropped_warmup : 0);
+  }
+  return dropped;
+}
+
 // What a reader of the export must know, on standard error.
 void PrintNotes(const RunIndex& index, const Format& format, const WriteFilter& filter, uint64_t writes, uint64_t moved,
                 CommandLine& line) {
   const auto note = [&line](const std::string& text) { line.err << "plimsoll: " << text << '\n'; };
   if (!index.damage().empty()) note(absl::StrCat(index.damage(), "."));
+  if (format.needs_traces || index.frames_left_out()) {
+    for (const std::string& problem : index.problems()) note(problem);
+  }
   if (!format.needs_traces) return;
-  for (const std::string& problem : index.problems()) note(problem);
   uint64_t untraced = 0;
   for (const auto& [step, counts] : index.untraced()) {
     if (filter.step && *filter.step != step) continue;
@@ -141,6 +157,11 @@ void PrintNotes(const RunIndex& index, const Format& format, const WriteFilter& 
   if (untraced > 0) {
     note(absl::StrCat(FormatCount(untraced), " of ", FormatCount(untraced + writes),
                       " writes are in no trace and not here (--trace, --trace-limit)."));
+  }
+  if (const uint64_t dropped = DroppedWrites(index, filter); dropped > 0) {
+    note(absl::StrCat(
+        "the traces of ", FormatCount(dropped),
+        " of them were dropped because the controller did not keep up; hlog and fio-json have all writes."));
   }
   if (moved > 0) {
     note(absl::StrCat(FormatCount(moved),
@@ -194,7 +215,8 @@ int ExportMain(const ExportFlags& flags, CommandLine& line) {
   if (!done.ok()) return PrintError(line, done.status(), path->empty() ? Exit::kInconclusive : Exit::kWrong);
   PrintNotes(**index, *format, filter, *done, (*writes)->moved(), line);
   if (!path->empty()) line.err << absl::StrCat(FormatCount(*done), " writes are in ", *path, "\n");
-  const bool whole = (*index)->damage().empty() && !((*index)->contradicted() && format->needs_traces);
+  const bool left_out = (*index)->contradicted() || DroppedWrites(**index, filter) > 0;
+  const bool whole = (*index)->damage().empty() && !(*index)->frames_left_out() && !(left_out && format->needs_traces);
   return static_cast<int>(whole ? Exit::kOk : Exit::kInconclusive);
 }
 

@@ -1,8 +1,5 @@
 #include "controller/cli/hosts_command.h"
 
-#include <cerrno>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -11,10 +8,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/clock.h"
-#include "common/posix_error.h"
 #include "common/status_macros.h"
+#include "common/tls/tls_flags.h"
 #include "common/units.h"
-#include "controller/plan/host_list.h"
+#include "controller/cli/agent_list.h"
 #include "controller/run/exit_code.h"
 #include "controller/run/fleet.h"
 #include "controller/run/grpc_agent_client.h"
@@ -30,20 +27,11 @@ struct HostsFlags {
   std::string hosts;
   std::string hosts_file;
   std::string directory;
+  TlsPaths tls;
 };
 
 absl::StatusOr<std::vector<std::string>> Addresses(const HostsFlags& flags) {
-  std::vector<std::string> addresses;
-  if (!flags.hosts.empty()) {
-    PLIMSOLL_ASSIGN_OR_RETURN(addresses, ParseHostList(flags.hosts));
-  }
-  if (!flags.hosts_file.empty()) {
-    std::ifstream file(flags.hosts_file);
-    if (!file) return PosixError("--hosts-file", flags.hosts_file, errno);
-    const std::string text{std::istreambuf_iterator<char>(file), {}};
-    PLIMSOLL_ASSIGN_OR_RETURN(const std::vector<std::string> more, ReadHostsFile(text, flags.hosts_file));
-    addresses.insert(addresses.end(), more.begin(), more.end());
-  }
+  PLIMSOLL_ASSIGN_OR_RETURN(std::vector<std::string> addresses, ReadAgentList({flags.hosts, flags.hosts_file}));
   if (addresses.empty()) return absl::InvalidArgumentError("name agents with --hosts or --hosts-file");
   return addresses;
 }
@@ -66,12 +54,24 @@ void PrintDirectory(const v1::DirectoryDescription& directory, std::ostream& out
   }
 }
 
+// What the agent was started with, as options; "none" where nothing is capped.
+std::string LimitsInWords(const v1::AgentLimits& limits) {
+  std::string words;
+  if (limits.max_bytes() > 0) absl::StrAppend(&words, " --max-bytes ", FormatSize(limits.max_bytes()));
+  if (limits.max_writers() > 0) absl::StrAppend(&words, " --max-writers ", limits.max_writers());
+  if (limits.max_duration_ns() > 0) {
+    absl::StrAppend(&words, " --max-duration ", FormatDuration(limits.max_duration_ns()));
+  }
+  return words.empty() ? "none" : words.substr(1);
+}
+
 void PrintHost(const Host& host, MonotonicNs now, std::ostream& out) {
   const v1::HostDescription& facts = *host.description;
   out << absl::StrFormat("%s (%s)\n", host.label, host.address);
   out << absl::StrFormat("  %-16s %s, protocol %d\n", "version", facts.version(), facts.protocol_version());
   out << absl::StrFormat("  %-16s %s, %d CPUs, %s\n", "kernel", facts.kernel(), facts.cpus(),
                          FormatSizeForPeople(facts.memory_bytes()));
+  out << absl::StrFormat("  %-16s %s\n", "limits", LimitsInWords(facts.limits()));
   for (const v1::DirectoryDescription& directory : facts.directories()) PrintDirectory(directory, out);
   if (host.clock.empty()) {
     out << absl::StrFormat("  %-16s no answer to the probes\n", "clock");
@@ -88,8 +88,8 @@ void PrintHost(const Host& host, MonotonicNs now, std::ostream& out) {
     out << absl::StrFormat("  %-16s %s at best\n", "round trip", Microseconds(host.clock.MinRoundTripNs()));
   }
   if (facts.has_holder()) {
-    out << absl::StrFormat("  %-16s run %s of %s for %d s\n", "busy with", facts.holder().run_id(),
-                           facts.holder().peer(), facts.holder().age_ns() / 1'000'000'000);
+    out << absl::StrFormat("  %-16s run %s of %s for %d s (%s)\n", "busy with", facts.holder().run_id(),
+                           facts.holder().peer(), facts.holder().age_ns() / 1'000'000'000, facts.holder().doing());
   }
 }
 
@@ -98,12 +98,14 @@ int HostsMain(const HostsFlags& flags, CommandLine& line) {
   if (!addresses.ok()) {
     return PrintError(line, addresses.status(), Exit::kWrong);
   }
+  const absl::StatusOr<std::shared_ptr<const AgentTrust>> trust = AgentTrust::Load(flags.tls);
+  if (!trust.ok()) return PrintError(line, trust.status(), Exit::kWrong);
   const SystemClock clock;
   EventQueue events;
   Fleet fleet(
       *addresses, kMaxSlewPpm,
-      [&clock](const std::string& address, AgentListener& listener) {
-        return MakeGrpcAgentClient(address, clock, listener);
+      [&](const std::string& address, AgentListener& listener) {
+        return MakeGrpcAgentClient(address, clock, listener, *trust);
       },
       clock, events);
   const std::vector<std::string> directories =
@@ -134,6 +136,7 @@ void AddHostsCommand(CLI::App& app, CommandLine& line) {
   command->add_option("--hosts-file", flags->hosts_file, "File with agents, one or more a line, # for comments")
       ->type_name("FILE");
   command->add_option("--dir", flags->directory, "Directory to tell about on each host")->type_name("DIR");
+  AddTlsFlags(*command, flags->tls);
   command->footer("Example:\n  plimsoll hosts --hosts node[1-4] --dir /mnt/mqlog");
   command->callback([flags, &line] { line.action = [flags, &line] { return HostsMain(*flags, line); }; });
 }

@@ -19,6 +19,7 @@
 #include "common/clock.h"
 #include "common/posix_error.h"
 #include "common/status_macros.h"
+#include "common/tls/tls_flags.h"
 #include "common/units.h"
 #include "controller/analysis/judge.h"
 #include "controller/cli/outputs.h"
@@ -49,6 +50,7 @@ struct RunFlags {
   bool quiet = false;
   bool dry_run = false;
   ViewFlags view;
+  TlsPaths tls;
 };
 
 std::string RandomHex(size_t bytes) {
@@ -99,8 +101,9 @@ absl::StatusOr<v1::TestPlan> LoadPlan(const RunFlags& flags) {
 // Everything that one run needs, in the order in which it comes into being.
 class Run {
  public:
-  Run(const RunFlags& flags, v1::TestPlan plan, CommandLine& line)
+  Run(const RunFlags& flags, v1::TestPlan plan, std::shared_ptr<const AgentTrust> trust, CommandLine& line)
       : flags_(flags),
+        trust_(std::move(trust)),
         line_(line),
         plan_(std::move(plan)),
         steps_(ExpandSteps(plan_)),
@@ -128,8 +131,13 @@ class Run {
                                                      [this](const std::string& text) { progress_.Line(text); });
       log.Watch([this](const v1::JournalRecord& record) { intervals_->Add(record); });
     }
+    log.OnJournalLoss([this](const absl::Status& status) {
+      progress_.Warn(absl::StrCat("the journal cannot be kept any more: ", std::string(status.message()),
+                                  "; measuring goes on, and the report is made from memory"));
+    });
     std::optional<Failure> failure = Conduct(log);
     progress_.Clear();
+    LeaveLostChild();
     if (left_) {
       log.Flush();
       PrintError(line_,
@@ -160,7 +168,7 @@ class Run {
     fleet_ = std::make_unique<Fleet>(
         addresses, plan_.max_slew_ppm(),
         [this](const std::string& address, AgentListener& listener) {
-          return MakeGrpcAgentClient(address, clock_, listener);
+          return MakeGrpcAgentClient(address, clock_, listener, trust_);
         },
         clock_, events_);
     std::vector<std::vector<std::string>> directories;
@@ -173,6 +181,7 @@ class Run {
     LabelHosts(fleet_->hosts());
     const std::vector<uint64_t> blocks(plan_.block_size_bytes().begin(), plan_.block_size_bytes().end());
     if (auto failure = CheckHosts(fleet_->hosts(), workloads_, blocks); failure.has_value()) return failure;
+    if (auto failure = CheckCaps(fleet_->hosts(), workloads_, steps_); failure.has_value()) return failure;
     fleet_->FindQueueManagers(plan_.lease_ns());
     return std::nullopt;
   }
@@ -199,6 +208,8 @@ class Run {
 
   int Report(const ResultsDirectory& results, RunLog& log) {
     const v1::Report report = log.analyzer().Finish();
+    std::error_code ignored;  // what cannot be made shows when it is written to
+    std::filesystem::create_directories(results.path(), ignored);
     absl::Status written = WriteReportFiles(results.path(), report);
     if (!flags_.csv_file.empty()) written.Update(WriteFile(flags_.csv_file, RenderMqldtCsv(report)));
     line_.out << (flags_.json ? RenderJson(report) : RenderText(report, flags_.view.histogram_rows));
@@ -239,6 +250,13 @@ class Run {
     return static_cast<int>(failure.code);
   }
 
+  // A child whose host was given up may hang for as long as its storage does.
+  void LeaveLostChild() {
+    if (child_ == nullptr || !fleet_->host(0).lost()) return;
+    progress_.Warn(absl::StrCat("the agent of this run (process ", child_->Detach(),
+                                ") is left to itself: it removes its files as soon as it can"));
+  }
+
   // A child agent writes on this machine: the journal on the same file system would be measured too.
   void WarnOfSharedResults(const std::string& results) {
     struct stat ours{};
@@ -254,6 +272,7 @@ class Run {
   }
 
   const RunFlags& flags_;
+  const std::shared_ptr<const AgentTrust> trust_;
   CommandLine& line_;
   const v1::TestPlan plan_;
   const std::vector<v1::LogStep> steps_;
@@ -273,12 +292,14 @@ int RunMain(RunFlags& flags, CommandLine& line) {
   if (const absl::Status status = flags.view.Read(); !status.ok()) return PrintError(line, status, Exit::kWrong);
   absl::StatusOr<v1::TestPlan> plan = LoadPlan(flags);
   if (!plan.ok()) return PrintError(line, plan.status(), Exit::kWrong);
+  absl::StatusOr<std::shared_ptr<const AgentTrust>> trust = AgentTrust::Load(flags.tls);
+  if (!trust.ok()) return PrintError(line, trust.status(), Exit::kWrong);
   if (!flags.csv_file.empty()) {
     if (const absl::Status status = CheckWritable("--csv-file", flags.csv_file); !status.ok()) {
       return PrintError(line, status, Exit::kWrong);
     }
   }
-  return Run(flags, *std::move(plan), line).Execute();
+  return Run(flags, *std::move(plan), *std::move(trust), line).Execute();
 }
 
 }  // namespace
@@ -296,6 +317,7 @@ void AddRunCommand(CLI::App& app, CommandLine& line) {
   command->add_flag("--quiet,-q", flags->quiet, "No progress on standard error");
   flags->view.AddTo(*command, "on standard error instead of the progress");
   json->excludes("--histogram");
+  AddTlsFlags(*command, flags->tls);
   command->add_flag("--dry-run", flags->dry_run, "Show hosts, directories, files and bytes; touch nothing");
   command->footer(
       "Examples:\n"

@@ -158,10 +158,15 @@ std::vector<uint64_t> CommonBlockSizes(const std::vector<SideInput>& sides) {
   return common;
 }
 
-std::vector<std::string> ComparisonWarnings(const std::vector<SideInput>& sides) {
-  std::vector<std::string> warnings;
+std::vector<std::string> RunTroubles(const std::vector<SideInput>& sides) {
+  std::vector<std::string> troubles;
   ForEachRun(sides,
-             [&warnings](const RunInput& run, const std::string& label) { AddRunWarnings(run, label, warnings); });
+             [&troubles](const RunInput& run, const std::string& label) { AddRunWarnings(run, label, troubles); });
+  return troubles;
+}
+
+std::vector<std::string> ComparisonWarnings(const std::vector<SideInput>& sides) {
+  std::vector<std::string> warnings = RunTroubles(sides);
   AddSameRunWarnings(sides, warnings);
   AddLoadWarnings(sides, warnings);
   return warnings;

@@ -32,6 +32,9 @@ absl::Status CheckComparable(const std::vector<SideInput>& sides);
 // Block sizes that every run measured, in ascending order.
 std::vector<uint64_t> CommonBlockSizes(const std::vector<SideInput>& sides);
 
+// Sentences about runs that are incomplete or inconclusive.
+std::vector<std::string> RunTroubles(const std::vector<SideInput>& sides);
+
 // Sentences about what keeps the figures from being taken at their face: runs that are incomplete or inconclusive, the
 // same run on both sides, another load.
 std::vector<std::string> ComparisonWarnings(const std::vector<SideInput>& sides);

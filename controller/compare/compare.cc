@@ -1,6 +1,8 @@
 #include "controller/compare/compare.h"
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "absl/strings/str_cat.h"
 #include "common/units.h"
@@ -40,7 +42,13 @@ v1::ComparedRun Describe(const RunInput& run) {
 
 class Comparer {
  public:
-  Comparer(const std::vector<SideInput>& sides, const CompareSettings& settings) : sides_(sides), settings_(settings) {}
+  Comparer(const std::vector<SideInput>& sides, const CompareSettings& settings) : sides_(sides), settings_(settings) {
+    // The smallest p-value, adjusted for all tests that there can be, shall be half of the level at most.
+    constexpr size_t kTestsOfAPair = 5;
+    const size_t tests = CommonBlockSizes(sides).size() * (sides.size() - 1) * kTestsOfAPair;
+    const auto wanted = static_cast<size_t>(2 * static_cast<double>(tests) / kLevel);
+    settings_.replicates = std::max(settings_.replicates, std::min(wanted, kMostReplicates));
+  }
 
   v1::Comparison Compare() {
     AddOptions();
@@ -77,7 +85,9 @@ class Comparer {
     for (size_t i = 0; i < sides_.size(); ++i) {
       SideSteps& side = steps.emplace_back();
       side.label = SideLabel(i);
-      for (const RunInput& run : sides_[i].runs) side.runs.push_back(MakeStepData(run.report, size));
+      // Whole runs are compared without looking at their seconds.
+      const Histograms histograms = sides_[i].runs.size() == 1 ? Histograms::kMake : Histograms::kLeaveOut;
+      for (const RunInput& run : sides_[i].runs) side.runs.push_back(MakeStepData(run.report, size, histograms));
       PrepareSteps(settings_, SeedFor(size, i), side);
       v1::SideFigures& figures = *block_size.add_sides();
       for (const StepData& run : side.runs) *figures.add_runs() = run.figures;
@@ -113,9 +123,14 @@ class Comparer {
         ++half_width;
         pair.set_summary(
             Summary(pair, {SideLabel(0), block_size.sides(0)}, {pair.side(), block_size.sides(++side)}, settings_));
-        if (settings_.fail_if_slower) AddSlower(block_size, pair);
+        if (settings_.fail_if_slower) {
+          AddSlower(block_size, pair);
+          AddUntested(block_size, pair);
+        }
       }
     }
+    if (!settings_.fail_if_slower) return;
+    for (const std::string& trouble : RunTroubles(sides_)) comparison_.add_undecided(trouble);
   }
 
   void JudgePair(v1::PairComparison& pair) {
@@ -133,15 +148,29 @@ class Comparer {
 
   v1::Finding FindingOf(const v1::ComparedRow& row) const {
     if (row.adjusted_p() >= kLevel) return v1::FINDING_NOT_CLEAR;
-    if (std::abs(std::log(row.ratio())) <= std::log1p(settings_.min_effect)) return v1::FINDING_SMALL;
+    if (IsWithin(row.ratio(), settings_.min_effect)) return v1::FINDING_SMALL;
     const bool larger_is_better = row.figure() == v1::FIGURE_IOPS;
     return (row.ratio() > 1) == larger_is_better ? v1::FINDING_BETTER : v1::FINDING_WORSE;
+  }
+
+  // Whether the larger of two figures over the smaller, less 1, is no more than this.
+  static bool IsWithin(double ratio, double effect) { return std::abs(std::log(ratio)) <= std::log1p(effect); }
+
+  void AddUntested(const v1::BlockSizeComparison& block_size, const v1::PairComparison& pair) {
+    for (const v1::ComparedRow& row : pair.rows()) {
+      // MB/s are told by IO/s, and a maximum is never tested.
+      if (row.figure() == v1::FIGURE_MAX || row.figure() == v1::FIGURE_MB_PER_SECOND) continue;
+      if (row.finding() != v1::FINDING_NOT_TESTED) continue;
+      comparison_.add_undecided(absl::StrCat(pair.side(), " against ", SideLabel(0), " at ",
+                                             FormatSizeForPeople(block_size.block_size_bytes()), ": ",
+                                             FigureName(row.figure()), " was not tested: ", row.reason()));
+    }
   }
 
   void AddSlower(const v1::BlockSizeComparison& block_size, const v1::PairComparison& pair) {
     for (const v1::ComparedRow& row : pair.rows()) {
       if (row.finding() != v1::FINDING_WORSE || !row.counted()) continue;
-      if (std::abs(row.ratio() - 1) <= *settings_.fail_if_slower) continue;
+      if (IsWithin(row.ratio(), *settings_.fail_if_slower)) continue;
       comparison_.add_slower(absl::StrCat(
           pair.side(), " is slower than ", SideLabel(0), " at ", FormatSizeForPeople(block_size.block_size_bytes()),
           ": ", FigureName(row.figure()), row.ratio() > 1 ? " longer by " : " lower by ", ChangeInWords(row.ratio())));
@@ -158,7 +187,7 @@ class Comparer {
   }
 
   const std::vector<SideInput>& sides_;
-  const CompareSettings& settings_;
+  CompareSettings settings_;
   v1::Comparison comparison_;
   // By block size and pair.
   std::vector<std::function<double(double)>> half_widths_;

@@ -14,9 +14,11 @@ namespace plimsoll {
 struct CompareSettings {
   // A difference must be larger than this to be clear: the larger of two figures over the smaller, less 1.
   double min_effect = 0.03;
-  // Clear differences that make a figure worse by more than this are named in Comparison.slower.
+  // Clear differences that make a figure worse by more than this (as min_effect is measured) are named in
+  // Comparison.slower, and what keeps it from being told in Comparison.undecided.
   std::optional<double> fail_if_slower;
-  // Repetitions of the bootstrap. Fewer are for simulations: a p-value is a multiple of 1 / (replicates + 1).
+  // Repetitions of the bootstrap at least: a p-value is a multiple of 1 / (replicates + 1), so that there are more
+  // where there are many tests (kMostReplicates). Fewer are for simulations.
   size_t replicates = 9'999;
   // Without intervals of percentiles, which take most of the time; for simulations, that look at findings only.
   bool percentile_intervals = true;
@@ -24,6 +26,9 @@ struct CompareSettings {
 
 // Chance of any finding without a cause in a whole comparison, and what intervals leave out.
 inline constexpr double kLevel = 0.05;
+
+// Repetitions grow with the tests up to this, so that any of them can be clear; beyond, the limits say that none can.
+inline constexpr size_t kMostReplicates = 99'999;
 
 // Compares each side with the first; two sides at least. The same input gives the same output. The errors are those of
 // CheckComparable.

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "common/units.h"
 #include "controller/compare/second_histograms.h"
+#include "controller/compare/step_data.h"
 #include "controller/page/assets.h"
 #include "controller/page/html_page.h"
 #include "controller/page/packing.h"
@@ -84,26 +85,29 @@ class RunSeconds {
                                             {"p50_ns", {}}, {"p99_ns", {}},         {"p99_9_ns", {}}};
 };
 
-// The distribution of all steps: of the cluster, else that of their seconds.
+// The distribution of all steps: of the cluster where each step has it, else that of their seconds. By the highest
+// value of the bucket.
 std::map<uint64_t, uint64_t> DistributionOf(const std::vector<const v1::StepReport*>& steps) {
+  size_t fine_steps = 0;
   std::map<uint64_t, uint64_t> fine;
   std::map<uint64_t, uint64_t> coarse;
   for (const v1::StepReport* step : steps) {
     for (const v1::DistributionReport& distribution : step->distributions()) {
       if (distribution.kind() != v1::SCOPE_KIND_CLUSTER) continue;
+      ++fine_steps;
       for (int i = 0; i < std::min(distribution.from_ns_size(), distribution.count_size()); ++i) {
-        fine[distribution.from_ns(i)] += distribution.count(i);
+        fine[DistributionEndNs(distribution.from_ns(i))] += distribution.count(i);
       }
     }
     const v1::SecondDistributionsReport& seconds = step->seconds();
     for (int i = 0; i < std::min(seconds.bucket_size(), seconds.count_size()); ++i) {
       if (seconds.bucket(i) >= SecondHistograms::kBuckets) continue;
-      const double from_ns = std::exp2(seconds.bucket(i) / SecondHistograms::kBucketsPerOctave);
-      coarse[static_cast<uint64_t>(std::llround(std::min(from_ns, static_cast<double>(kMaxPacked))))] +=
+      const double end_ns = std::exp2((seconds.bucket(i) + 1) / SecondHistograms::kBucketsPerOctave);
+      coarse[static_cast<uint64_t>(std::llround(std::min(end_ns, static_cast<double>(kMaxPacked))))] +=
           seconds.count(i);
     }
   }
-  return fine.empty() ? coarse : fine;
+  return fine_steps < steps.size() ? coarse : fine;
 }
 
 void WriteRun(const v1::Report& report, uint64_t block_size_bytes, int row_limit, JsonWriter& json) {
@@ -114,15 +118,15 @@ void WriteRun(const v1::Report& report, uint64_t block_size_bytes, int row_limit
     steps.push_back(&step);
     seconds.Add(step);
   }
-  Column from_ns;
+  Column to_ns;
   Column count;
-  for (const auto& [from, number] : DistributionOf(steps)) {
-    from_ns.push_back(Packable(from));
+  for (const auto& [to, number] : DistributionOf(steps)) {
+    to_ns.push_back(Packable(to));
     count.push_back(Packable(number));
   }
   json.BeginObject();
   seconds.Write(row_limit, json);
-  RunSeconds::WritePacked("from_ns", from_ns, json);
+  RunSeconds::WritePacked("to_ns", to_ns, json);
   RunSeconds::WritePacked("count", count, json);
   json.EndObject();
 }

@@ -113,7 +113,7 @@ std::string FigureCell(const v1::ComparedRow& row, double value, int64_t unit_ns
   return IsRate(row.figure()) ? FormatFixed(value, 2) : FormatLatency(value, unit_ns);
 }
 
-// "A 60 s, autocorrelation 0.31, as good as 32 independent ones".
+// "A 60 whole seconds worth 32 independent ones (autocorrelation 0.31)".
 void AddSeconds(const v1::Comparison& comparison, const v1::BlockSizeComparison& block_size, int side, Lines& lines) {
   std::vector<std::string> parts;
   for (const int i : {0, side}) {
@@ -179,6 +179,7 @@ std::string RenderCompareText(const v1::Comparison& comparison) {
   AddSentences("Method", comparison.method(), lines);
   AddSentences("Limits", comparison.limits(), lines);
   AddSentences("SLOWER", comparison.slower(), lines);
+  AddSentences("NOT TOLD", comparison.undecided(), lines);
   return absl::StrJoin(lines, "\n") + "\n";
 }
 

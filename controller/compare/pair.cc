@@ -61,9 +61,12 @@ class PairComparer {
     if (ByRuns()) return std::move(result_);
     for (const SideSteps* side : {&first_, &second_}) {
       const StepData& run = side->runs.front();
-      if (run.seconds.seconds >= kFewestSeconds && run.figures.effective_seconds() >= kEnoughEffectiveSeconds) continue;
-      const size_t needed =
-          CountFor(std::max(run.figures.autocorrelation(), 0.0), kEnoughEffectiveSeconds) * run.seconds.group;
+      const double phi = std::max(run.figures.autocorrelation(), 0.0);
+      if (run.seconds.seconds >= kFewestSeconds && run.figures.effective_seconds() >= kEnoughEffectiveSeconds &&
+          phi <= kPromisedAutocorrelation) {
+        continue;
+      }
+      const size_t needed = CountFor(phi, kPromisedEffectiveSeconds);
       const auto seconds = static_cast<uint32_t>(std::min<size_t>(needed, UINT32_MAX));
       result_.pair.set_needed_seconds(std::max({result_.pair.needed_seconds(), seconds, uint32_t{kFewestSeconds}}));
     }
@@ -196,9 +199,12 @@ void PrepareSteps(const CompareSettings& settings, uint64_t seed, SideSteps& sid
     side.phi = std::max(phi, 0.0);
     // All figures of a side are made from the same seconds, so the longest blocks that any of them needs.
     const size_t length = std::max(BlockLength(rate), BlockLength(mean));
-    const auto group = static_cast<double>(seconds.group);
-    run.figures.set_autocorrelation(phi);
-    run.figures.set_effective_seconds(EffectiveCount(std::max(phi, 0.0), rate.size()) * group);
+    // Groups are for resampling only: what people read is about seconds.
+    const double of_seconds = seconds.group == 1 ? phi
+                                                 : std::max(Autocorrelation(Influence(seconds.rate_by_second)),
+                                                            Autocorrelation(Influence(seconds.mean_by_second)));
+    run.figures.set_autocorrelation(of_seconds);
+    run.figures.set_effective_seconds(EffectiveCount(std::max(of_seconds, 0.0), seconds.seconds));
     if (side.runs.size() > 1) continue;
     run.figures.set_block_length(static_cast<uint32_t>(length * seconds.group));
     side.resamples.emplace_back(rate.size(), length, settings.replicates, seed);

@@ -18,9 +18,9 @@ struct SideSteps {
   std::string label;
   // By run; the method's figures (autocorrelation, block length, effective seconds) are filled in by PrepareSteps.
   std::vector<StepData> runs;
-  // Blocks of its seconds, where it is one run with seconds enough; of those whose distributions are known.
+  // Blocks of its observations: one element where it is one run with seconds enough, else none.
   std::vector<BlockResamples> resamples;
-  // Autocorrelation of its seconds: the larger of that of IO/s and of the mean, at least 0.
+  // Autocorrelation of its observations: the larger of that of IO/s and of the mean, at least 0.
   double phi = 0;
 };
 
@@ -39,7 +39,11 @@ PairResult ComparePair(const SideSteps& first, const SideSteps& second, const Co
 
 // Fewer seconds than this are no basis for an interval.
 inline constexpr size_t kFewestSeconds = 10;
-// As many independent seconds the method's promises need; 60 s at an autocorrelation of 0.5 are 20.
+// With fewer independent seconds than this a longer run is asked for.
 inline constexpr double kEnoughEffectiveSeconds = 12;
+// Where seconds depend on one another more than this, it is always told how long a run would be needed.
+inline constexpr double kPromisedAutocorrelation = 0.5;
+// So many independent seconds is what the method's promises are made for: 60 s at that autocorrelation.
+inline constexpr double kPromisedEffectiveSeconds = 20;
 
 }  // namespace plimsoll

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "common/units.h"
 #include "controller/render/json.h"
+#include "controller/render/mount_options.h"
 #include "controller/render/text_numbers.h"
 #include "google/protobuf/message.h"
 #include "plimsoll/v1/options.pb.h"
@@ -22,9 +23,9 @@ using google::protobuf::Reflection;
 using Values = std::set<std::string>;
 
 // Options that say nothing about how writes go.
-constexpr std::array<const char*, 9> kIrrelevant = {"name",         "block_size_bytes", "criteria",
-                                                    "keep_files",   "lease_ns",         "on_host_loss",
-                                                    "max_slew_ppm", "file_prefix",      "stall_ns"};
+constexpr std::array<const char*, 10> kIrrelevant = {"name",     "block_size_bytes", "criteria",     "keep_files",
+                                                     "lease_ns", "on_host_loss",     "max_slew_ppm", "file_prefix",
+                                                     "stall_ns", "hang_limit_ns"};
 
 // A fact of each host.
 RunFact OfHosts(std::string what, std::string why, std::function<std::string(const v1::HostReport&)> value) {
@@ -146,7 +147,7 @@ const std::vector<RunFact>& AllFacts() {
                   return absl::StrCat(mount.fs_type(), mount.fs_type().empty() ? "" : " ",
                                       mount.remote().empty() ? mount.fs_source() : mount.remote());
                 }),
-        OfHosts("mount options", "", [](const v1::HostReport& host) { return host.mount().mount_options(); }),
+        OfHosts("mount options", "", [](const v1::HostReport& host) { return SharedMountOptions(host.mount().mount_options()); }),
         OfHosts("open flags", "", [](const v1::HostReport& host) { return host.mount().open_flags(); }),
         OfRun("writers", "", Writers),
         OfHosts("hosts", "", [](const v1::HostReport& host) { return host.label(); }),

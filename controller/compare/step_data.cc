@@ -68,9 +68,7 @@ class AddedDistribution {
     for (const auto& [from_ns, count] : counts_) {
       below += static_cast<double>(count);
       if (below < wanted) continue;
-      // 128 buckets a power of two.
-      const int shift = std::max(63 - std::countl_zero(from_ns | 1) - 7, 0);
-      return static_cast<double>(from_ns) + static_cast<double>((uint64_t{1} << shift) - 1);
+      return static_cast<double>(DistributionEndNs(from_ns));
     }
     return 0;
   }
@@ -155,7 +153,7 @@ struct Second {
 };
 
 // Whole seconds of one step, in order.
-void AddSeconds(const v1::StepReport& step, std::vector<Second>& seconds, size_t& left_out) {
+void AddSeconds(const v1::StepReport& step, Histograms histograms, std::vector<Second>& seconds, size_t& left_out) {
   const v1::SeriesReport* series = SeriesOf(step);
   if (series == nullptr) return;
   const int rows = std::min({series->second_size(), series->writes_size(), series->latency_sum_ns_size()});
@@ -164,7 +162,7 @@ void AddSeconds(const v1::StepReport& step, std::vector<Second>& seconds, size_t
     irregular.insert(row.row());
     if (row.coalesced()) left_out += static_cast<size_t>(std::max<int64_t>(row.length_ns() / kNsPerSecond, 1));
   }
-  const std::map<uint32_t, Buckets> distributions = BucketsOf(step.seconds());
+  std::map<uint32_t, Buckets> distributions = BucketsOf(step.seconds());
   for (int row = 0; row < rows; ++row) {
     if (irregular.count(static_cast<uint32_t>(row)) > 0) continue;
     Second& second = seconds.emplace_back();
@@ -172,14 +170,14 @@ void AddSeconds(const v1::StepReport& step, std::vector<Second>& seconds, size_t
     second.latency_sum_ns = static_cast<double>(series->latency_sum_ns(row));
     const auto found = distributions.find(series->second(row));
     if (found != distributions.end()) {
-      second.buckets = found->second;
+      second.buckets = histograms == Histograms::kMake ? std::move(found->second) : Buckets();
     } else if (series->writes(row) == 0) {
       second.buckets = Buckets();
     }
   }
 }
 
-void AddHistograms(const std::vector<Second>& seconds, SecondsData& data) {
+void AddHistograms(const std::vector<Second>& seconds, Histograms histograms, SecondsData& data) {
   const auto unknown = static_cast<size_t>(absl::c_count_if(seconds, [](const Second& s) { return !s.buckets; }));
   if (unknown == seconds.size()) {
     data.no_histograms = "the report has no distributions by second";
@@ -190,6 +188,7 @@ void AddHistograms(const std::vector<Second>& seconds, SecondsData& data) {
         absl::StrCat("the distributions of ", unknown, " of ", seconds.size(), " seconds are not known");
     return;
   }
+  if (histograms == Histograms::kLeaveOut) return;
   data.histograms.emplace();
   for (size_t begin = 0; begin + data.group <= seconds.size(); begin += data.group) {
     Buckets buckets;
@@ -200,26 +199,32 @@ void AddHistograms(const std::vector<Second>& seconds, SecondsData& data) {
   }
 }
 
-SecondsData MakeSeconds(const std::vector<const v1::StepReport*>& steps) {
-  SecondsData data;
-  std::vector<Second> seconds;
-  for (const v1::StepReport* step : steps) AddSeconds(*step, seconds, data.left_out);
-  data.seconds = seconds.size();
-  data.group = std::max<size_t>((seconds.size() + kMaxObservations - 1) / kMaxObservations, 1);
-  // What does not fill a group at the end is left out: at most a few seconds in hours.
-  for (size_t begin = 0; begin + data.group <= seconds.size(); begin += data.group) {
+// Writes over time and time in writes over writes, in groups of so many seconds. What does not fill a group at the end
+// is left out: at most a few seconds in hours.
+void AddSeries(const std::vector<Second>& seconds, size_t group, RatioSeries& rate, RatioSeries& mean) {
+  for (size_t begin = 0; begin + group <= seconds.size(); begin += group) {
     double writes = 0;
     double sum_ns = 0;
-    for (size_t i = begin; i < begin + data.group; ++i) {
+    for (size_t i = begin; i < begin + group; ++i) {
       writes += seconds[i].writes;
       sum_ns += seconds[i].latency_sum_ns;
     }
-    data.rate.numerator.push_back(writes);
-    data.rate.denominator.push_back(static_cast<double>(data.group));
-    data.mean.numerator.push_back(sum_ns);
-    data.mean.denominator.push_back(writes);
+    rate.numerator.push_back(writes);
+    rate.denominator.push_back(static_cast<double>(group));
+    mean.numerator.push_back(sum_ns);
+    mean.denominator.push_back(writes);
   }
-  AddHistograms(seconds, data);
+}
+
+SecondsData MakeSeconds(const std::vector<const v1::StepReport*>& steps, Histograms histograms) {
+  SecondsData data;
+  std::vector<Second> seconds;
+  for (const v1::StepReport* step : steps) AddSeconds(*step, histograms, seconds, data.left_out);
+  data.seconds = seconds.size();
+  data.group = std::max<size_t>((seconds.size() + kMaxObservations - 1) / kMaxObservations, 1);
+  AddSeries(seconds, data.group, data.rate, data.mean);
+  if (data.group > 1) AddSeries(seconds, 1, data.rate_by_second, data.mean_by_second);
+  AddHistograms(seconds, histograms, data);
   return data;
 }
 
@@ -233,11 +238,16 @@ std::vector<uint64_t> BlockSizes(const v1::Report& report) {
   return {sizes.begin(), sizes.end()};
 }
 
-StepData MakeStepData(const v1::Report& report, uint64_t block_size_bytes) {
+uint64_t DistributionEndNs(uint64_t from_ns) {
+  const int shift = std::max(63 - std::countl_zero(from_ns | 1) - 7, 0);
+  return from_ns + ((uint64_t{1} << shift) - 1);
+}
+
+StepData MakeStepData(const v1::Report& report, uint64_t block_size_bytes, Histograms histograms) {
   const std::vector<const v1::StepReport*> steps = StepsOf(report, block_size_bytes);
   StepData data;
   SetFigures(steps, data.figures);
-  data.seconds = MakeSeconds(steps);
+  data.seconds = MakeSeconds(steps, histograms);
   data.figures.set_seconds(static_cast<uint32_t>(data.seconds.seconds));
   data.figures.set_left_out_seconds(static_cast<uint32_t>(data.seconds.left_out));
   data.figures.set_no_percentiles(data.seconds.no_histograms);

@@ -28,6 +28,9 @@ struct SecondsData {
   // Writes over observations, and time in writes over writes, by observation.
   RatioSeries rate;
   RatioSeries mean;
+  // The same by second where several make an observation; what seconds have to do with one another is told by these.
+  RatioSeries rate_by_second;
+  RatioSeries mean_by_second;
   // By observation, too; none, with the reason, where the seconds' distributions are not known.
   std::optional<SecondHistograms> histograms;
   std::string no_histograms;
@@ -42,9 +45,15 @@ struct StepData {
 // Block sizes that the report measured, in ascending order; steps without a write do not count.
 std::vector<uint64_t> BlockSizes(const v1::Report& report);
 
+// Whether the distributions of seconds are made ready, which takes most of the memory: for runs that are resampled.
+enum class Histograms { kMake, kLeaveOut };
+
 // One of BlockSizes(report). Steps that repeat it are taken together: counts and times are added, percentiles taken
 // from the added distributions.
-StepData MakeStepData(const v1::Report& report, uint64_t block_size_bytes);
+StepData MakeStepData(const v1::Report& report, uint64_t block_size_bytes, Histograms histograms = Histograms::kMake);
+
+// Highest value of a bucket of a DistributionReport: 128 for each power of two, below 128 ns one each.
+uint64_t DistributionEndNs(uint64_t from_ns);
 
 // A figure of a run, if it is known.
 std::optional<double> FigureOf(const v1::RunFigures& figures, v1::Figure figure);

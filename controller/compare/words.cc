@@ -4,10 +4,12 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/units.h"
+#include "controller/compare/pair.h"
 #include "controller/compare/step_data.h"
 #include "controller/compare/whole_runs.h"
 #include "controller/render/text_numbers.h"
@@ -72,12 +74,23 @@ std::string Names(const std::vector<const v1::ComparedRow*>& rows) {
 // "14 s of A are worth only 7 independent ones (autocorrelation 0.35): run at least 31 s a side to rely on such
 // figures."
 std::string NeededInWords(uint32_t needed_seconds, const NamedFigures& first, const NamedFigures& second) {
-  const bool first_is_worse = first.figures.runs(0).effective_seconds() <= second.figures.runs(0).effective_seconds();
+  // The side that needs the longer run, and of two alike the one that is worth less.
+  const auto rank = [](const v1::RunFigures& run) {
+    const bool dependent = run.autocorrelation() > kPromisedAutocorrelation;
+    return std::make_pair(dependent ? -run.autocorrelation() : 0.0, run.effective_seconds());
+  };
+  const bool first_is_worse = rank(first.figures.runs(0)) <= rank(second.figures.runs(0));
   const NamedFigures& worse = first_is_worse ? first : second;
   const v1::RunFigures& run = worse.figures.runs(0);
+  const uint32_t shorter = std::min(first.figures.runs(0).seconds(), second.figures.runs(0).seconds());
   const std::string run_longer =
       absl::StrCat("run at least ", FormatCount(needed_seconds), " s a side to rely on such figures.");
   if (run.effective_seconds() < 0.5) return absl::StrCat(worse.label, " is too short: ", run_longer);
+  if (shorter >= needed_seconds) {
+    return absl::StrCat("The seconds of ", worse.label, " depend on one another (autocorrelation ",
+                        FormatFixed(run.autocorrelation(), 2), "), so that ", FormatCount(needed_seconds),
+                        " s a side are needed; there are ", FormatCount(shorter), ".");
+  }
   return absl::StrCat(run.seconds(), " s of ", worse.label, " are worth only ", FormatFixed(run.effective_seconds(), 0),
                       " independent ones (autocorrelation ", FormatFixed(run.autocorrelation(), 2), "): ", run_longer);
 }
@@ -252,6 +265,12 @@ std::vector<std::string> LimitsInWords(const std::vector<SideInput>& sides, cons
     sizes.reserve(left_out.size());
     for (const uint64_t size : left_out) sizes.push_back(FormatSizeForPeople(size));
     limits.push_back(absl::StrCat("Left out, since not every run measured it: ", absl::StrJoin(sizes, ", "), "."));
+  }
+  const double finest = 1.0 / (comparison.options().replicates() + 1.0);
+  if (!single.empty() && finest * comparison.tests() >= kLevel) {
+    limits.push_back(absl::StrCat(
+        "Among so many tests (", FormatCount(comparison.tests()), ") ", FormatCount(comparison.options().replicates()),
+        " repetitions cannot make any difference of seconds clear: compare fewer sides or block sizes at a time."));
   }
   const auto paced = [](const v1::HostReport& host) { return host.workload().rate_per_second() > 0; };
   const auto& hosts = sides.front().runs.front().report.hosts();

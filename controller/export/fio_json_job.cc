@@ -158,9 +158,11 @@ void PutShares(JsonWriter& json, const Histogram& latency) {
     json.Key(unit.key);
     json.BeginObject();
     for (const uint64_t limit : unit.limits) {
-      // Buckets wholly below the limit: a bucket that holds it counts as not below.
-      const uint64_t last_ns = limit * unit.ns - 1;
-      const uint64_t until = latency.count() - latency.CountAbove(last_ns);
+      // Buckets wholly below the limit: one that reaches it counts as not below.
+      const uint64_t limit_ns = limit * unit.ns;
+      const uint32_t last = HistogramLayout::IndexOf(limit_ns - 1);
+      const uint64_t from_ns = HistogramLayout::HighestNs(last) < limit_ns ? limit_ns : HistogramLayout::LowestNs(last);
+      const uint64_t until = latency.count() - latency.CountAbove(from_ns - 1);
       Put(json, absl::StrCat(limit), 100 * static_cast<double>(until - below) / all);
       below = until;
     }

@@ -46,9 +46,13 @@ class Output {
   absl::Status failed_;
 };
 
-// A file. A regular one is written under a name of its own beside `path` and takes its place in Finish; until then, and
-// where that is never called, `path` is what it was. What is no regular file (a pipe, a device) is written to at once.
+// A file. A regular one is written under a new name of its own beside it and takes its place in Finish; until then, and
+// where that is never called, it is what it was. Symbolic links are followed and stay. What is no regular file (a pipe,
+// a device) is written to at once.
 absl::StatusOr<std::unique_ptr<Output>> OpenFileOutput(const std::string& path);
+
+// Whether both names lead to one file that is there.
+bool IsSameFile(const std::string& a, const std::string& b);
 
 // A stream, which must outlive it. Errors say "standard output".
 std::unique_ptr<Output> MakeStreamOutput(std::ostream& stream);

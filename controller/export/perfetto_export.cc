@@ -50,7 +50,6 @@ class TraceWriter {
     perfetto::TrackEvent& begin = *begin_.mutable_track_event();
     begin.set_type(kSliceBegin);
     begin.add_category_iids(kCategory);
-    for (const uint64_t name : {kNumber, kLatency, kError}) begin.add_debug_annotations()->set_name_iid(name);
     end_.mutable_track_event()->set_type(kSliceEnd);
   }
 
@@ -68,9 +67,11 @@ class TraceWriter {
     perfetto::TrackEvent& event = *begin_.mutable_track_event();
     event.set_track_uuid(tracks_[write.writer]);
     event.set_name_iid(NameOfStep(write.step, write.warmup));
-    event.mutable_debug_annotations(0)->set_uint_value(write.seq);
-    event.mutable_debug_annotations(1)->set_uint_value(write.latency_ns);
-    event.mutable_debug_annotations(2)->set_int_value(write.error_ns);
+    // What is not known is not there.
+    event.clear_debug_annotations();
+    if (write.seq != 0) Annotate(event, kNumber).set_uint_value(write.seq);
+    Annotate(event, kLatency).set_uint_value(write.latency_ns);
+    if (write.error_ns >= 0) Annotate(event, kError).set_int_value(write.error_ns);
     PLIMSOLL_RETURN_IF_ERROR(PutPacket(begin_));
     const int64_t end_ns = write.start_ns + static_cast<int64_t>(write.latency_ns);
     open_until_ns_[write.writer] = end_ns;
@@ -88,6 +89,12 @@ class TraceWriter {
       return end_ns != other.end_ns ? end_ns > other.end_ns : writer > other.writer;
     }
   };
+
+  static perfetto::Annotation& Annotate(perfetto::TrackEvent& event, uint64_t name) {
+    perfetto::Annotation& annotation = *event.add_debug_annotations();
+    annotation.set_name_iid(name);
+    return annotation;
+  }
 
   absl::Status PutPacket(const perfetto::Packet& packet) {
     serialised_.clear();

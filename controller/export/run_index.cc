@@ -25,9 +25,9 @@ absl::Status RunIndex::Load() {
   const absl::StatusOr<std::string> damage =
       ReadWholeRecords(journal_path_, [&](const v1::JournalRecord& record, const RawRecord& raw) {
         accepted.clear();
-        analyzer_.Add(record);
-        Take(record);
-        if (!accepted.empty()) TakeFrames(record.frames(), raw, accepted);
+        Take(record, analyzer_.Add(record));
+        const bool before_limit = CountTraces(record.frames());
+        if (!accepted.empty()) TakeFrames(record.frames(), raw, accepted, before_limit);
       });
   analyzer_.SetFrameListener(nullptr);
   PLIMSOLL_RETURN_IF_ERROR(damage.status());
@@ -46,29 +46,23 @@ absl::Status RunIndex::Load() {
   return absl::OkStatus();
 }
 
-void RunIndex::Take(const v1::JournalRecord& record) {
-  // What the analyser refuses is not taken here.
-  if (!IsSaneMoment(record.time_ns())) return;
+void RunIndex::Take(const v1::JournalRecord& record, bool accepted) {
   if (record.has_run_begin() && !begun_) {
+    // The analyser goes on without a frame interval that it can use.
+    if (!IsSaneMoment(record.time_ns())) return;
     begun_ = true;
     run_ = record.run_begin();
     begin_ns_ = record.time_ns();
+  } else if (!accepted) {
+    // What the report leaves out is left out here.
   } else if (record.has_host_joined()) {
     const v1::HostJoined& joined = record.host_joined();
     hosts_.try_emplace(joined.host(), IndexedHost{joined.host(), joined.label(), joined.plan().log().workload()});
   } else if (record.has_step_begin()) {
-    TakeStepBegin(record.step_begin());
+    // A later one replaces the first: the hosts were armed again.
+    const v1::StepBegin& begin = record.step_begin();
+    steps_[begin.step()] = {run_.steps(static_cast<int>(begin.step())), begin};
   }
-}
-
-void RunIndex::TakeStepBegin(const v1::StepBegin& begin) {
-  const auto& starts_ns = begin.host_start_ns();
-  if (begin.step() >= static_cast<uint32_t>(run_.steps_size()) || !IsSaneMoment(begin.start_ns()) ||
-      !std::all_of(starts_ns.begin(), starts_ns.end(), IsSaneMoment)) {
-    return;
-  }
-  // A later one replaces the first: the hosts were armed again.
-  steps_[begin.step()] = {run_.steps(static_cast<int>(begin.step())), begin};
 }
 
 IndexedWriter& RunIndex::WriterOf(uint32_t host, uint32_t qm) {
@@ -81,8 +75,17 @@ IndexedWriter& RunIndex::WriterOf(uint32_t host, uint32_t qm) {
   return writers_[place->second];
 }
 
+bool RunIndex::CountTraces(const v1::HostFrames& frames) {
+  const bool before = trace_bytes_ < run_.plan().trace_limit_bytes();
+  for (const v1::Frame& frame : frames.frames()) {
+    for (const std::string& block : frame.trace()) trace_bytes_ += block.size();
+  }
+  return before;
+}
+
 void RunIndex::TakeFrames(const v1::HostFrames& frames, const RawRecord& raw,
-                          const std::vector<const v1::Frame*>& accepted) {
+                          const std::vector<const v1::Frame*>& accepted, bool before_limit) {
+  const bool traces_on = run_.plan().trace() == v1::TOGGLE_ON;
   const std::vector<PayloadPart> places = FindTraceBlocks(raw.payload);
   size_t place = 0;
   size_t next = 0;
@@ -91,12 +94,21 @@ void RunIndex::TakeFrames(const v1::HostFrames& frames, const RawRecord& raw,
     place += static_cast<size_t>(frame.trace_size());
     if (next == accepted.size() || accepted[next] != &frame) continue;
     ++next;
+    if (!steps_.contains(frame.step())) {
+      frames_left_out_ = true;
+      problems_.Add("no step",
+                    absl::StrCat("Left out: ", FormatCount(frame.latency().count()), " writes of step ",
+                                 uint64_t{frame.step()} + 1, ", whose beginning the journal does not tell."));
+      continue;
+    }
     IndexedWriter& writer = WriterOf(frames.host(), frame.qm());
     const bool warmup = !frame.closing() && frame.first_interval() < 0;
     IndexedWriter::Frames& counted = writer.frames[frame.step()];
     ++(warmup ? counted.warmup : counted.measured);
     UntracedWrites& untraced = untraced_[frame.step()];
     (warmup ? untraced.warmup : untraced.measured) += frame.untraced_writes();
+    if (traces_on && before_limit)
+      (warmup ? untraced.dropped_warmup : untraced.dropped_measured) += frame.untraced_writes();
     absl::StatusOr<std::vector<BlockContents>> blocks = ReadFrameBlocks(frame, writes_);
     if (blocks.ok() && place > places.size()) blocks = absl::InvalidArgumentError("its trace cannot be found again");
     if (!blocks.ok()) {

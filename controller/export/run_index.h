@@ -52,6 +52,9 @@ struct IndexedWriter {
 struct UntracedWrites {
   uint64_t measured = 0;
   uint64_t warmup = 0;
+  // Those of them that neither --trace nor --trace-limit kept out: their traces were dropped.
+  uint64_t dropped_measured = 0;
+  uint64_t dropped_warmup = 0;
 };
 
 // The report of a run, its clocks, and where each writer's traces lie in the journal. A frame that the report leaves
@@ -82,6 +85,8 @@ class RunIndex {
   const std::string& damage() const { return damage_; }
   // Sentences about blocks that are left out because they contradict their frames, and about numbers not known.
   std::vector<std::string> problems() const { return problems_.Sentences(); }
+  // Whether a frame had to be left out whole, since the journal does not tell how its step began.
+  bool frames_left_out() const { return frames_left_out_; }
   // Whether a block had to be left out.
   bool contradicted() const { return contradicted_; }
 
@@ -98,10 +103,14 @@ class RunIndex {
   explicit RunIndex(std::string journal_path) : journal_path_(std::move(journal_path)) {}
 
   absl::Status Load();
-  void Take(const v1::JournalRecord& record);
-  void TakeStepBegin(const v1::StepBegin& begin);
+  // `accepted`: the analyser took it.
+  void Take(const v1::JournalRecord& record, bool accepted);
+  // Returns whether the traces before these had not reached their limit yet: it is not what keeps writes of these
+  // frames out of them.
+  bool CountTraces(const v1::HostFrames& frames);
   // Indexes the blocks of a record's frames; `accepted` are those that are in the report, in order.
-  void TakeFrames(const v1::HostFrames& frames, const RawRecord& raw, const std::vector<const v1::Frame*>& accepted);
+  void TakeFrames(const v1::HostFrames& frames, const RawRecord& raw, const std::vector<const v1::Frame*>& accepted,
+                  bool before_limit);
   IndexedWriter& WriterOf(uint32_t host, uint32_t qm);
 
   const std::string journal_path_;
@@ -118,7 +127,10 @@ class RunIndex {
   std::map<uint32_t, UntracedWrites> untraced_;
   std::string damage_;
   NoteBook problems_;
+  bool frames_left_out_ = false;
   bool contradicted_ = false;
+  // Of all traces so far, as the controller counted them.
+  uint64_t trace_bytes_ = 0;
   // For one block at a time.
   std::vector<TracedWrite> writes_;
 };

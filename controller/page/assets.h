@@ -19,6 +19,8 @@ extern const std::string_view kFormatJs;
 extern const std::string_view kPackJs;
 extern const std::string_view kChartJs;
 extern const std::string_view kRangeJs;
+extern const std::string_view kPercentilesJs;
+extern const std::string_view kWholePageJs;
 
 // The page of a report (report_page.h).
 extern const std::string_view kReportHtml;

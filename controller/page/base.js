@@ -10,7 +10,8 @@ const plimsoll = {};
 // The page's JSON. Characters that steer instead of showing, such as those that turn the direction of text, become
 // U+FFFD, as in the text report.
 plimsoll.readData = () => {
-  const steering = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g;
+  const steering =
+      /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\u{e0000}-\u{e007f}]/gu;
   return JSON.parse(
       document.getElementById('data').textContent,
       (key, value) => (typeof value === 'string' ? value.replace(steering, '\ufffd') : value));

@@ -8,9 +8,18 @@
 // dygraphs' own legend sets a style in a way that the page's policy forbids; ours are buttons.
 Dygraph.PLUGINS = Dygraph.PLUGINS.filter((plugin) => plugin !== Dygraph.Plugins.Legend);
 
+// What is said where rows are left out: of series that have rows of their own, and of those that share them.
 plimsoll.THINNED =
     'So long a run is thinned here: of each stretch, the seconds with the smallest and the largest figures. ' +
     'timeline.csv has all.';
+plimsoll.THINNED_TOGETHER = {
+  each:
+      'So long a run is thinned here: of each stretch, the seconds with the smallest and the largest figures of the ' +
+      'cluster; and of longer stretches, those with the fewest, the most and the longest writes of each storage and ' +
+      'host. timeline.csv has all.',
+  longest: 'So long a run of so many hosts is thinned here: of each stretch, the seconds with the smallest and the ' +
+      'largest figures of the cluster; and those of the hosts with the longest writes. timeline.csv has all.',
+};
 
 plimsoll.Chart = class {
   // options:
@@ -25,7 +34,8 @@ plimsoll.Chart = class {
   // - floor: as long as x, values that the axis must reach down to once setFloor(true) was called
   // - breaks: rows before which lines end
   // - tableRows: a Set of the rows that the table has, where that is not all
-  // - thinned: true where rows are left out; nothing: what stands there without rows; height in pixels
+  // - thinned: what to say of rows that are left out, null where there are none; remark: what else is to be said
+  // - nothing: what stands there without rows; height in pixels
   constructor(options) {
     this.options = {steps: false, points: false, stacked: false, log: false, height: 240, xWidth: 64, ...options};
     this.visible = options.series.map((one) => !one.hidden);
@@ -45,6 +55,8 @@ plimsoll.Chart = class {
       visibility: this.visibility(),
       dateWindow: [...options.range.current],
       stackedGraph: options.stacked,
+      // What has no value before its first or after its last one adds nothing there.
+      stackedGraphNaNFill: 'inside',
       includeZero: !options.log,
       stepPlot: options.steps,
       // Few points are seen as such.
@@ -190,7 +202,8 @@ plimsoll.Chart = class {
     const drawn = options.x.length === 0 ? [el('p', {class: 'nothing'}, options.nothing || 'Nothing was measured.')] : [
       el('div', {class: 'legend', role: 'group', 'aria-label': 'Show or hide'}, buttons),
       el('div', {class: 'above'}, el('p', {}, options.yTitle), this.where), this.frame,
-      options.thinned ? el('p', {class: 'remark'}, plimsoll.THINNED) : null,
+      options.thinned ? el('p', {class: 'remark'}, options.thinned) : null,
+      options.remark ? el('p', {class: 'remark'}, options.remark) : null,
       plimsoll.tableBehind('Table: ' + options.name, () => this.table())
     ];
     return el('div', {class: 'chart'}, drawn);

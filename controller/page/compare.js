@@ -9,10 +9,8 @@ plimsoll.page = (() => {
   const links = el('ul');
   const state = {block: null, charts: [], sweep: []};
 
-  const charts = () => state.charts.map((get) => get()).filter((chart) => chart !== null);
-
-  const nav = () => links.replaceChildren(...[...main.querySelectorAll('section')].map(
-      (section) => el('li', {}, el('a', {href: '#' + section.id}, section.querySelector('h2').textContent))));
+  const charts = () => plimsoll.chartsNow(state.charts);
+  const nav = () => plimsoll.linkSections(links, main);
 
   const showBlock = (block) => {
     for (const chart of charts()) chart.destroy();
@@ -50,21 +48,7 @@ plimsoll.page = (() => {
     showBlock(data.blocks[0]);
   };
 
-  const restyle = () => {
-    for (const chart of [...state.sweep, ...charts()]) chart.restyle();
-  };
-
-  // Paper is light; A4 and letter leave this many pixels between their margins.
-  const PAPER_WIDTH = 680;
-  const paper = (on) => {
-    document.documentElement.classList.toggle('on-paper', on);
-    for (const chart of charts()) chart.fit(on ? PAPER_WIDTH : 0);
-    for (const chart of state.sweep) chart.fit(on ? PAPER_WIDTH / 2 - 14 : 0);
-  };
-
   build();
-  window.matchMedia('(prefers-color-scheme: dark)').addEventListener('change', restyle);
-  window.addEventListener('beforeprint', () => paper(true));
-  window.addEventListener('afterprint', () => paper(false));
+  plimsoll.followSchemeAndPaper(charts, () => state.sweep);
   return {data, charts, showBlock, state};
 })();

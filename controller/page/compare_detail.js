@@ -154,7 +154,7 @@ plimsoll.compareDetail = (() => {
       yTick: rate ? format.shortCount : format.shortTime,
       yText: (value) => figure.text(value) + (rate ? ' ' + figure.name : ''),
       nothing: 'The reports do not tell this by second.',
-      thinned: block.runs.some((run) => run.thinned),
+      thinned: block.runs.some((run) => run.thinned) ? plimsoll.THINNED : null,
     });
   };
 
@@ -198,61 +198,12 @@ plimsoll.compareDetail = (() => {
     return {element, chart: () => state.chart};
   };
 
-  // An axis on which every "nine" has the same width: 99.9 % is at 3.
-  const percentText = (nines) =>
-      parseFloat((100 - 100 * 10 ** -nines).toFixed(Math.max(0, Math.ceil(nines - 1.0001)) + 1)) + ' %';
-
-  // The latency at each of the rising positions; null beyond the data.
-  const atPercentiles = (run, positions) => {
-    const total = run.count.reduce((sum, one) => sum + one, 0);
-    let bucket = 0;
-    let below = run.count.length > 0 ? run.count[0] : 0;
-    return positions.map((nines) => {
-      if (total === 0 || nines > Math.log10(total) + 1e-9) return null;
-      const rank = Math.max(1, Math.ceil(total * (1 - 10 ** -nines) - 1e-6));
-      while (below < rank && bucket + 1 < run.count.length) below += run.count[++bucket];
-      return run.from_ns[bucket];
-    });
-  };
-
   const distribution = (block) => {
     const known = block.runs.filter((run) => run.count.length > 0);
     if (known.length === 0) return {element: null, chart: () => null};
-    const most = Math.max(...known.map((run) => run.count.reduce((sum, one) => sum + one, 0)));
-    const last = Math.max(1, Math.log10(most));
-    const positions = [];
-    for (let at = 0; at / 40 < last; ++at) positions.push(at / 40);
-    positions.push(last);
-    const marks = [0, Math.log10(2), 1, 2, 3, 4, 5, 6, 7, 8, 9].filter((mark) => mark <= last);
-    const range = new plimsoll.Range(0, last, (at) => (at === last ? 'slowest' : percentText(at)), 0.25);
-    const chart = new plimsoll.Chart({
-      name: 'Latency by percentile',
-      x: positions,
-      range,
-      xTitle: 'Percentile',
-      xText: (at) => percentText(at) + ' of the writes were not slower',
-      // Whole nines first: a label must neither hang over the edge nor touch another.
-      xTicks: (from, to, pixels) => {
-        const position = (at) => (at - from) / (to - from) * pixels;
-        const taken = [];
-        for (const at of [...marks.filter(Number.isInteger), ...marks.filter((mark) => !Number.isInteger(mark))]) {
-          const fits = position(at) >= 0 && position(at) < pixels - 28;
-          if (fits && taken.every((other) => Math.abs(position(at) - position(other)) >= 62)) taken.push(at);
-        }
-        return taken.sort((a, b) => a - b).map((at) => ({v: at, label: percentText(at)}));
-      },
-      series: known.map(
-          (run) => ({name: run.name, color: run.color, dash: run.dash, values: atPercentiles(run, positions)})),
-      log: true,
-      height: 300,
-      yTitle: 'latency',
-      yTick: format.shortTime,
-      yText: format.time,
-    });
-    const element = plimsoll.section(
-        'distribution', 'Latency distribution', el('div', {class: 'controls'}, range.toolbar('percentiles')),
-        chart.element);
-    return {element, chart: () => chart};
+    const chart = plimsoll.percentiles.chart(
+        known.map((run) => ({name: run.name, color: run.color, dash: run.dash, distribution: run})));
+    return {element: plimsoll.percentiles.section(chart), chart: () => chart};
   };
 
   return {figures, seconds, distribution};

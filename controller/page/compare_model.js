@@ -2,10 +2,10 @@
 'use strict';
 
 plimsoll.comparison = (() => {
-  const {format} = plimsoll;
+  const {format, percentiles} = plimsoll;
   const COLUMNS = ['writes', 'latency_sum_ns', 'latency_max_ns', 'p50_ns', 'p99_ns', 'p99_9_ns', 'second'];
 
-  // What is compared: how it is called, spelled, and whether more of it is better.
+  // What is compared: how it is called and spelled.
   const FIGURES = {
     iops: {name: 'IO/s', text: format.rate},
     mb_per_second: {name: 'MB/s', text: (value) => format.fixed(value, 2)},
@@ -28,19 +28,22 @@ plimsoll.comparison = (() => {
   const finding = (row) => FINDINGS[row.finding] || FINDINGS.not_tested;
 
   // One run at one block size. Seconds count on through the repetitions of its step.
-  const readRun = (packed, size, run) => {
-    const one = {...run, thinned: false};
+  const readRun = (packed, size, run, figures) => {
+    const one = {...run, max_ns: figures.max_ns, thinned: false};
     for (const name of COLUMNS) one[name] = plimsoll.unpack(packed[name]);
     one.thinned = one.second.length < packed.of;
-    one.from_ns = plimsoll.unpack(packed.from_ns);
+    one.to_ns = plimsoll.unpack(packed.to_ns);
     one.count = plimsoll.unpack(packed.count);
+    // A percentile of a second that has too few writes beyond it is not known.
+    const percentile = (name, share) =>
+        one[name].map((value, row) => (value > 0 && percentiles.isKnown(one.writes[row], share) ? value : null));
     one.columns = {
       iops: one.writes,
       mb_per_second: one.writes.map((writes) => writes * size / 1e6),
       avg: one.writes.map((writes, row) => (writes > 0 ? one.latency_sum_ns[row] / writes : null)),
-      p50: one.p50_ns.map((value) => value || null),
-      p99: one.p99_ns.map((value) => value || null),
-      p99_9: one.p99_9_ns.map((value) => value || null),
+      p50: percentile('p50_ns', 0.5),
+      p99: percentile('p99_ns', 0.99),
+      p99_9: percentile('p99_9_ns', 0.999),
       max: one.latency_max_ns.map((value) => value || null),
     };
     return one;
@@ -62,7 +65,9 @@ plimsoll.comparison = (() => {
           told,
           size: told.block_size_bytes,
           name: format.size(told.block_size_bytes),
-          runs: packed[at].runs.map((one, number) => readRun(one, told.block_size_bytes, runs[number])),
+          runs: packed[at].runs.map(
+              (one, number) =>
+                  readRun(one, told.block_size_bytes, runs[number], told.sides.flatMap((side) => side.runs)[number])),
         }));
     return {comparison, runs, blocks};
   };

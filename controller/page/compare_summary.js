@@ -56,7 +56,9 @@ plimsoll.compareSummary = (() => {
                    pair.summary)));
     const warnings = comparison.warnings.map((warning) => el('p', {class: 'warning'}, warning));
     const slower = comparison.slower.map((sentence) => el('p', {class: 'warning'}, sentence));
-    return plimsoll.section('findings', 'Findings', warnings, glance(data), el('h3', {}, 'In words'), words, slower);
+    const undecided = comparison.undecided.map((sentence) => el('p', {class: 'warning'}, 'Not told: ' + sentence));
+    return plimsoll.section(
+        'findings', 'Findings', warnings, glance(data), el('h3', {}, 'In words'), words, slower, undecided);
   };
 
   const swatch = (run) => {
@@ -91,7 +93,7 @@ plimsoll.compareSummary = (() => {
     return plimsoll.section('differences', 'In what else they differ', content);
   };
 
-  // Bandwidth and latency against the size of a write, for each side; of several runs the middle one of them.
+  // Bandwidth and latency against the size of a write, for each side; of several runs their geometric mean.
   const sweep = ({comparison, blocks}) => {
     if (blocks.length < 2) return {element: null, charts: []};
     const x = blocks.map((block) => Math.log2(block.size));

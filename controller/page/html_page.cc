@@ -38,8 +38,8 @@ std::vector<std::string_view> BaseStyles() {
 }
 
 std::vector<std::string_view> BaseScripts() {
-  return {assets::kDygraphMinJs, assets::kBaseJs,  assets::kFormatJs,
-          assets::kPackJs,       assets::kChartJs, assets::kRangeJs};
+  return {assets::kDygraphMinJs, assets::kBaseJs,  assets::kFormatJs,      assets::kPackJs,
+          assets::kChartJs,      assets::kRangeJs, assets::kPercentilesJs, assets::kWholePageJs};
 }
 
 std::string EscapeHtml(const std::string& text) {

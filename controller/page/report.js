@@ -13,7 +13,7 @@ plimsoll.page = (() => {
   const state = {step: null, range: null, charts: []};
 
   // Every chart that is on the page now.
-  const charts = () => state.charts.map((get) => get()).filter((chart) => chart !== null);
+  const charts = () => plimsoll.chartsNow(state.charts);
 
   const showStep = (step) => {
     for (const chart of charts()) chart.destroy();
@@ -38,12 +38,7 @@ plimsoll.page = (() => {
 
   // Links to the parts that are there.
   const links = el('ul');
-  const nav = () => {
-    const sections =
-        [...main.querySelectorAll('section')].filter((section) => section.id !== 'verdict' && section.id !== 'key');
-    links.replaceChildren(...sections.map(
-        (section) => el('li', {}, el('a', {href: '#' + section.id}, section.querySelector('h2').textContent))));
-  };
+  const nav = () => plimsoll.linkSections(links, main, ['verdict', 'key']);
 
   const chooser = () => {
     if (steps.length < 2) return null;
@@ -74,21 +69,7 @@ plimsoll.page = (() => {
       nav();
   };
 
-  const restyle = () => {
-    for (const chart of [...state.sweep, ...charts()]) chart.restyle();
-  };
-
-  // Paper is light; A4 and letter leave this many pixels between their margins.
-  const PAPER_WIDTH = 680;
-  const paper = (on) => {
-    document.documentElement.classList.toggle('on-paper', on);
-    for (const chart of charts()) chart.fit(on ? PAPER_WIDTH : 0);
-    for (const chart of state.sweep) chart.fit(on ? PAPER_WIDTH / 2 - 14 : 0);
-  };
-
   build();
-  window.matchMedia('(prefers-color-scheme: dark)').addEventListener('change', restyle);
-  window.addEventListener('beforeprint', () => paper(true));
-  window.addEventListener('afterprint', () => paper(false));
+  plimsoll.followSchemeAndPaper(charts, () => state.sweep);
   return {report, steps, charts, showStep, state};
 })();

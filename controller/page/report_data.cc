@@ -2,14 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "controller/page/packing.h"
 #include "controller/page/thinning.h"
 #include "controller/render/json.h"
 #include "controller/render/json_writer.h"
+#include "google/protobuf/util/field_mask_util.h"
 
 namespace plimsoll {
 namespace {
@@ -57,6 +60,17 @@ int Share(int rows, int64_t total, int limit) {
   return static_cast<int>(static_cast<int64_t>(limit) * rows / total);
 }
 
+// Adds the fields of `from` to `to`, all but some.
+void CopyBut(const google::protobuf::Message& from, const std::set<std::string>& left_out,
+             google::protobuf::Message& to) {
+  google::protobuf::FieldMask mask;
+  const google::protobuf::Descriptor& type = *from.GetDescriptor();
+  for (int i = 0; i < type.field_count(); ++i) {
+    if (left_out.count(type.field(i)->name()) == 0) mask.add_paths(type.field(i)->name());
+  }
+  google::protobuf::util::FieldMaskUtil::MergeMessageTo(from, mask, {}, &to);
+}
+
 class PageData {
  public:
   PageData(const v1::Report& report, const PageLimits& limits)
@@ -65,6 +79,7 @@ class PageData {
       AddShown(step);
       for (const v1::HostLoadReport& load : step.load()) load_rows_ += load.offset_ns_size();
     }
+    ChooseDistributions();
   }
 
   std::string Write() {
@@ -98,6 +113,20 @@ class PageData {
     }
   }
 
+  // The widest scopes first, of all steps, as long as there is room.
+  void ChooseDistributions() {
+    int64_t left = limits_.distribution_buckets;
+    for (const v1::ScopeKind kind : {v1::SCOPE_KIND_CLUSTER, v1::SCOPE_KIND_STORAGE, v1::SCOPE_KIND_HOST}) {
+      for (const v1::StepReport& step : report_.steps()) {
+        for (const v1::DistributionReport& distribution : step.distributions()) {
+          if (distribution.kind() != kind || distribution.from_ns_size() > left) continue;
+          left -= distribution.from_ns_size();
+          distributions_.insert(&distribution);
+        }
+      }
+    }
+  }
+
   v1::Report WithoutColumns() const {
     v1::Report bare;
     bare.set_format(report_.format());
@@ -109,19 +138,12 @@ class PageData {
     *bare.mutable_notes() = report_.notes();
     for (const v1::StepReport& step : report_.steps()) {
       v1::StepReport& copy = *bare.add_steps();
-      copy = step;
-      copy.clear_series();
-      copy.clear_distributions();
-      copy.clear_seconds();
-      for (v1::HostLoadReport& load : *copy.mutable_load()) {
-        load.clear_offset_ns();
-        load.clear_agent_cpu();
-        load.clear_writer_cpu_wait();
-        load.clear_disk_write_ms();
-        load.clear_disk_busy();
-        load.clear_nfs_round_trip_ms();
-        load.clear_nfs_execute_ms();
-        load.clear_nfs_retransmits();
+      CopyBut(step, {"series", "distributions", "seconds", "load"}, copy);
+      for (const v1::HostLoadReport& load : step.load()) {
+        CopyBut(load,
+                {"offset_ns", "agent_cpu", "writer_cpu_wait", "disk_write_ms", "disk_busy", "nfs_round_trip_ms",
+                 "nfs_execute_ms", "nfs_retransmits"},
+                *copy.add_load());
       }
     }
     return bare;
@@ -131,14 +153,22 @@ class PageData {
     json_.BeginObject();
     json_.Key("series");
     json_.BeginArray();
-    const std::set<uint32_t> seconds = WideSeconds(step);
+    const char* kept = "all";
+    const std::set<uint32_t> seconds = WideSeconds(step, kept);
     for (const v1::SeriesReport& series : step.series()) {
       if (shown_.count(&series) > 0) WriteSeries(step, series, seconds);
     }
     json_.EndArray();
+    json_.Key("kept");
+    json_.String(kept);
     json_.Key("distributions");
     json_.BeginArray();
+    uint64_t left_out = 0;
     for (const v1::DistributionReport& distribution : step.distributions()) {
+      if (distributions_.count(&distribution) == 0) {
+        ++left_out;
+        continue;
+      }
       json_.BeginObject();
       WriteScope(distribution);
       const int rows = std::min(distribution.from_ns_size(), distribution.count_size());
@@ -147,6 +177,8 @@ class PageData {
       json_.EndObject();
     }
     json_.EndArray();
+    json_.Key("distributions_left_out");
+    json_.UInt(left_out);
     WriteSeconds(step.seconds());
     json_.Key("load");
     json_.BeginArray();
@@ -181,18 +213,57 @@ class PageData {
     return rows;
   }
 
-  // The seconds that stay of the series of cluster, storages and hosts; empty: all.
-  std::set<uint32_t> WideSeconds(const v1::StepReport& step) const {
+  static void AddSeconds(const v1::SeriesReport& series, const std::vector<int>& rows, std::set<uint32_t>& seconds) {
+    for (const int row : rows) seconds.insert(series.second(row));
+  }
+
+  // The seconds that stay of the series of cluster, storages and hosts; empty: all. `kept` becomes what the page says
+  // of them (report_data.h).
+  std::set<uint32_t> WideSeconds(const v1::StepReport& step, const char*& kept) const {
     std::set<uint32_t> seconds;
     if (wide_rows_ <= limits_.wide_rows) return seconds;
+    std::vector<const v1::SeriesReport*> parts;
+    const v1::SeriesReport* cluster = nullptr;
     for (const v1::SeriesReport& series : step.series()) {
-      if (series.kind() != v1::SCOPE_KIND_CLUSTER) continue;
-      const int rows = series.second_size();
-      for (const int row : ThinRows(ThinColumns(series), rows, Share(rows, wide_rows_, limits_.wide_rows), {})) {
-        seconds.insert(series.second(row));
-      }
+      if (series.kind() == v1::SCOPE_KIND_CLUSTER) cluster = &series;
+      if (series.kind() != v1::SCOPE_KIND_CLUSTER && !IsQm(series) && shown_.count(&series) > 0)
+        parts.push_back(&series);
+    }
+    if (cluster == nullptr) return seconds;
+    const int rows = cluster->second_size();
+    const int budget = Share(rows, wide_rows_, limits_.wide_rows);
+    const int for_parts = parts.empty() ? 0 : budget / 2;
+    AddSeconds(*cluster, ThinRows(ThinColumns(*cluster), rows, budget - for_parts, {}), seconds);
+    // The smallest and the largest value of two columns.
+    constexpr int kExtremes = 4;
+    const int each = parts.empty() ? 0 : for_parts / static_cast<int>(parts.size());
+    kept = each >= kExtremes || parts.empty() ? "each" : "longest";
+    if (each < kExtremes) {
+      AddLongest(parts, static_cast<size_t>(for_parts), seconds);
+      return seconds;
+    }
+    for (const v1::SeriesReport* part : parts) {
+      const int length = part->second_size();
+      AddSeconds(*part,
+                 ThinRows({{ColumnOf(part->latency_max_ns(), length), true}, {ColumnOf(part->writes(), length), false}},
+                          length, each, {}),
+                 seconds);
     }
     return seconds;
+  }
+
+  // The second of the longest write of each part, the longest of them first, until there are `most`.
+  static void AddLongest(const std::vector<const v1::SeriesReport*>& parts, size_t most, std::set<uint32_t>& seconds) {
+    std::vector<std::pair<uint64_t, uint32_t>> longest;
+    for (const v1::SeriesReport* part : parts) {
+      const int rows = std::min(part->second_size(), part->latency_max_ns_size());
+      const auto* begin = part->latency_max_ns().data();
+      if (rows == 0) continue;
+      const auto row = static_cast<int>(std::max_element(begin, begin + rows) - begin);
+      longest.emplace_back(part->latency_max_ns(row), part->second(row));
+    }
+    std::sort(longest.begin(), longest.end(), std::greater<>());
+    for (size_t i = 0; i < std::min(most, longest.size()); ++i) seconds.insert(longest[i].second);
   }
 
   std::vector<int> KeptRows(const v1::SeriesReport& series, const std::set<uint32_t>& seconds) const {
@@ -296,6 +367,7 @@ class PageData {
   const v1::Report& report_;
   const PageLimits limits_;
   std::set<const v1::SeriesReport*> shown_;
+  std::set<const v1::DistributionReport*> distributions_;
   int64_t wide_rows_ = 0;
   int64_t qm_rows_ = 0;
   int64_t load_rows_ = 0;

@@ -8,14 +8,19 @@
 namespace plimsoll {
 
 // How many rows the series of all steps may have together. Beyond that they are thinned (thinning.h): those of the
-// cluster, the storages and the hosts all to the same rows, chosen by the cluster's figures, so that they still add up;
-// those of a QM, and the load of a host, each to its own.
+// cluster, the storages and the hosts all to the same rows, so that they still add up; those of a QM, and the load of a
+// host, each to its own. Half of the common rows are chosen by the cluster's figures, half by the writes and the
+// longest writes of the storages and hosts, in longer stretches; where these are so many that not even one stretch of
+// the whole step has room, by the longest writes of them all.
 struct PageLimits {
   int wide_rows = 100'000;
   int qm_rows = 40'000;
   int load_rows = 20'000;
   // Entries of the distributions per second; a step that would exceed what is left of them has none.
   int second_buckets = 600'000;
+  // Buckets of the scopes' distributions; those of a scope that would exceed what is left are left out. The cluster's
+  // come first, then the storages', then the hosts'.
+  int distribution_buckets = 300'000;
 };
 
 // {"report": the report as in report.json, but without the columns below, "steps": [{
@@ -24,7 +29,10 @@ struct PageLimits {
 //     block},
 //     ...] - without those of the only storage, which are the cluster's, and those of a host's only QM, which are the
 //     host's,
-//   "distributions": [{kind, host, storage, from_ns, count}], "seconds": {second, buckets, bucket, count},
+//   "kept": "all", "each" (the extremes of each storage and host are in the common rows), "longest" (of the longest
+//     writes only),
+//   "distributions": [{kind, host, storage, from_ns, count}], "distributions_left_out": how many,
+//   "seconds": {second, buckets, bucket, count},
 //   "load": [{host, "of", offset_ms, agent_cpu, writer_cpu_wait, disk_busy (in 0.01 %), disk_write_us,
 //     nfs_round_trip_us, nfs_execute_us, nfs_retransmits}]}, one for each step]}
 std::string ReportPageData(const v1::Report& report, const PageLimits& limits = {});

@@ -94,7 +94,8 @@ plimsoll.figures = (step) => {
   for (const write of inFlight) {
     parts.push(
         el('p', {class: 'remark'},
-           'In flight when the data end: ' + write.host + '/qm' + write.qm + ', for ' + format.time(write.age_ns)));
+           'In flight when the data end: ' + write.host + '/qm' + write.qm + ', for ' + format.time(write.age_ns) +
+               (write.path ? ', to ' + write.path : '')));
   }
   return plimsoll.section('figures', 'Figures', parts);
 };

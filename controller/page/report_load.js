@@ -41,7 +41,7 @@ plimsoll.load = (() => {
       yTick: format.shortCount,
       yText: text,
       height: 200,
-      thinned: loads.some((load) => load.offset_ms.length < load.of),
+      thinned: loads.some((load) => load.offset_ms.length < load.of) ? plimsoll.THINNED : null,
     });
   };
 

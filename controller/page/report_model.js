@@ -36,6 +36,9 @@ plimsoll.model = (() => {
   const key = (kind, host, qm, storage) =>
       JSON.stringify([kind, host, kind === 'qm' ? qm : 0, kind === 'storage' ? storage : 0]);
 
+  // The highest value of the bucket that begins there: 128 buckets for each power of two, below 128 ns one each.
+  const bucketEnd = (from) => from + 2 ** Math.max(Math.floor(Math.log2(Math.max(from, 1))) - 7, 0) - 1;
+
   // One step: its message of the report, and what was packed beside it.
   class Step {
     constructor(report, step, packed) {
@@ -65,11 +68,16 @@ plimsoll.model = (() => {
       return found ? found() : null;
     }
 
-    // How latencies are distributed: [{kind, host, storage, from_ns, count}], unpacked.
+    // How latencies are distributed: [{kind, host, storage, to_ns: highest value of each bucket, count, max_ns: the
+    // slowest write}].
     distributions() {
-      this.unpackedDistributions = this.unpackedDistributions ||
-          this.packed.distributions.map(
-              (one) => ({...one, from_ns: plimsoll.unpack(one.from_ns), count: plimsoll.unpack(one.count)}));
+      this.unpackedDistributions = this.unpackedDistributions || this.packed.distributions.map((one) => {
+        const scope = this.step.scopes.find(
+            (other) => key(other.kind, other.host, 0, other.storage) === key(one.kind, one.host, 0, one.storage));
+        const to = plimsoll.unpack(one.from_ns).map(bucketEnd);
+        const max = scope ? scope.latency.max_ns : to[to.length - 1];
+        return {...one, to_ns: to, count: plimsoll.unpack(one.count), max_ns: max};
+      });
       return this.unpackedDistributions;
     }
 

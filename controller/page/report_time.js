@@ -3,8 +3,17 @@
 
 plimsoll.timeCharts = (() => {
   const {el, format, model} = plimsoll;
-  // More hosts than this at once would be neither readable nor quick: the smallest are drawn as one.
-  const MOST_STACKED = 24;
+  // More lines than this at once would be neither readable nor quick: of a stack the smallest are drawn as one, others
+  // are hidden at first.
+  const MOST_LINES = 24;
+
+  // What is said of series that are thinned; nothing where none is.
+  const thinned = (step, found) => {
+    const some = found.filter((one) => one.series.thinned);
+    if (some.length === 0) return null;
+    return some.every((one) => one.scope.kind === 'qm') ? plimsoll.THINNED :
+                                                          plimsoll.THINNED_TOGETHER[step.packed.kept];
+  };
 
   // The range of a step's time, and what says where a position is.
   const timeRange = (step) =>
@@ -37,6 +46,27 @@ plimsoll.timeCharts = (() => {
     return rates;
   };
 
+  // The lines of a stack, the smallest of them as one where they are too many.
+  const fewer = (lines, kind) => {
+    if (lines.length <= MOST_LINES) return lines;
+    const total = (line) => line.values.reduce((sum, value) => sum + (value || 0), 0);
+    const totals = new Map(lines.map((line) => [line, total(line)]));
+    const kept = new Set([...lines].sort((a, b) => totals.get(b) - totals.get(a)).slice(0, MOST_LINES - 1));
+    const rest = lines.filter((line) => !kept.has(line));
+    const together = (row) => {
+      const known = rest.map((line) => line.values[row]).filter((value) => value !== null);
+      return known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0);
+    };
+    return [
+      ...lines.filter((line) => kept.has(line)), {
+        name: format.count(rest.length) + ' other ' + kind + 's',
+        color: 's8',
+        dash: null,
+        values: rest[0].values.map((_, row) => together(row))
+      }
+    ];
+  };
+
   // Stacks or lines over the union of the scopes' seconds.
   const throughput = (step, range, scopes, column, stacked) => {
     const found = scopes.map((scope) => ({scope, series: step.seriesOf(scope)})).filter((one) => one.series !== null);
@@ -51,16 +81,9 @@ plimsoll.timeCharts = (() => {
                     dash: stacked ? null : model.dash(at),
                     values: seconds.map((from) => (rates[at].has(from) ? rates[at].get(from).rate * scale : null)),
                   }));
-    if (lines.length > MOST_STACKED) {
-      const rest = lines.slice(MOST_STACKED - 1);
-      lines = lines.slice(0, MOST_STACKED - 1);
-      lines.push({
-        name: format.count(rest.length) + ' other hosts',
-        color: 's8',
-        dash: null,
-        values: seconds.map((_, row) => rest.reduce((sum, line) => sum + (line.values[row] || 0), 0))
-      });
-    }
+    const hidden = stacked ? 0 : Math.max(0, lines.length - MOST_LINES);
+    lines = stacked ? fewer(lines, scopes.length > 0 ? scopes[0].kind : '') :
+                      lines.map((line, at) => ({...line, hidden: at >= MOST_LINES}));
     const unit = column === 'bytes' ? 'MB/s' : 'IO/s';
     const text = column === 'bytes' ? (value) => format.fixed(value, 2) : format.rate;
     return new plimsoll.Chart({
@@ -75,12 +98,17 @@ plimsoll.timeCharts = (() => {
       yTick: format.shortCount,
       yText: (value) => text(value) + ' ' + unit,
       underlays: [plimsoll.stalls.shade(step)],
-      thinned: found.some((one) => one.series.thinned),
+      thinned: thinned(step, found),
+      remark: hidden > 0 ? format.count(hidden) + ' of ' + format.count(lines.length) +
+              ' queue managers are hidden: a click on a name in the legend shows it.' :
+                           null,
     });
   };
 
+  // Name, column, colour, and which percentile it is; the longest write is always known.
   const PERCENTILES = [
-    ['p50', 'p50_ns', 'p50'], ['p99', 'p99_ns', 'p99'], ['p99.9', 'p99_9_ns', 'p999'], ['max', 'latency_max_ns', 'max']
+    ['p50', 'p50_ns', 'p50', 0.5], ['p99', 'p99_ns', 'p99', 0.99], ['p99.9', 'p99_9_ns', 'p999', 0.999],
+    ['max', 'latency_max_ns', 'max', null]
   ];
 
   // Stalls, and with `heat` the distribution of each second, which is known for the cluster.
@@ -100,7 +128,10 @@ plimsoll.timeCharts = (() => {
     const breaks = rows.map((row, at) => (series.closing[row] ? at : -1)).filter((at) => at >= 0);
     const lowest = scope !== null && scope.kind === 'cluster' ? plimsoll.heat.lowest(step) : null;
     const from = (row) => (series.closing[row] ? step.measured_s : series.second[row]);
-    const value = (column, row) => (series[column][row] > 0 ? series[column][row] : null);
+    const value = (column, share, row) => {
+      const known = share === null || plimsoll.percentiles.isKnown(series.writes[row], share);
+      return known && series[column][row] > 0 ? series[column][row] : null;
+    };
     return new plimsoll.Chart({
       ...timeOptions(step, range),
       name: 'Latency over time, ' + (scope === null ? 'cluster' : model.nameOf(scope)),
@@ -108,11 +139,11 @@ plimsoll.timeCharts = (() => {
       x: rows.map((row) => (series.closing[row] ? step.measured_s : series.second[row] + series.length_s[row] / 2)),
       xText: (x, at) =>
           (series.closing[rows[at]] ? 'in flight at the end' : second(step, from(rows[at]), series.length_s[rows[at]])),
-      series: PERCENTILES.map(([name, column, color]) => ({
+      series: PERCENTILES.map(([name, column, color, share]) => ({
                                 name,
                                 color,
                                 dash: name === 'max' ? [2, 2] : null,
-                                values: rows.map((row) => value(column, row)),
+                                values: rows.map((row) => value(column, share, row)),
                               })),
       breaks,
       floor: lowest &&
@@ -125,7 +156,7 @@ plimsoll.timeCharts = (() => {
       log,
       height: 280,
       underlays: behind(step, scope, heat),
-      thinned: series !== null && series.thinned,
+      thinned: series === null ? null : thinned(step, [{scope, series}]),
     });
   };
 

@@ -10,6 +10,7 @@
 #include "absl/strings/str_replace.h"
 #include "common/units.h"
 #include "controller/render/json.h"
+#include "controller/render/mount_options.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/text_histogram.h"
 #include "controller/render/text_numbers.h"
@@ -48,7 +49,7 @@ std::string MountOf(const v1::HostReport& host) {
   const v1::MountReport& mount = host.mount();
   if (mount.fs_type().empty()) return "";
   return absl::StrCat(mount.fs_type(), " from ", mount.remote().empty() ? mount.fs_source() : mount.remote(),
-                      mount.mount_options().empty() ? "" : absl::StrCat(", ", mount.mount_options()));
+                      mount.mount_options().empty() ? "" : ", ", SharedMountOptions(mount.mount_options()));
 }
 
 // A value that all hosts have, or `several`.
@@ -137,6 +138,10 @@ std::vector<std::string> TextHeading(const v1::Report& report) {
     return absl::StrCat("--sync ", EnumName(*v1::SyncMode_descriptor(), host.workload().sync()));
   };
   Option("Writes", Common(report, "--sync", sync), Common(report, differs, Writes), lines);
+  if (run.hosts() > 1) {
+    const bool goes_on = plan.on_host_loss() == v1::HOST_LOSS_POLICY_CONTINUE;
+    Option("A host is lost", "--on-host-loss", goes_on ? "continue with those left" : "abort: stop the others", lines);
+  }
   return lines;
 }
 

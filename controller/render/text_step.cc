@@ -179,9 +179,10 @@ void AddSlowest(const v1::Report& report, const v1::SlowestReport& slowest, std:
 void AddEnds(const v1::Report& report, const v1::StepReport& step, std::vector<std::string>& lines) {
   for (const v1::ScopeReport& scope : step.scopes()) {
     if (scope.kind() != v1::SCOPE_KIND_HOST || !scope.has_data_until()) continue;
-    AddIndented(
-        absl::StrCat("* ", scope.host(), ": data until ", FormatTimeOfDay(scope.data_until(), report.run().begin())),
-        lines);
+    AddIndented(scope.measured_ns() == 0 ? absl::StrCat("* ", scope.host(), ": no data")
+                                         : absl::StrCat("* ", scope.host(), ": data until ",
+                                                        FormatTimeOfDay(scope.data_until(), report.run().begin())),
+                lines);
   }
   int shown = 0;
   for (const v1::InFlightReport& write : step.in_flight()) {
@@ -190,7 +191,7 @@ void AddEnds(const v1::Report& report, const v1::StepReport& step, std::vector<s
         absl::StrCat(
             "In flight when the data end: ", write.host(), "/qm", write.qm(), ", ",
             write.has_since() ? absl::StrCat("since ", FormatTimeOfDay(write.since(), report.run().begin()), ", ") : "",
-            "for ", FormatShortTime(write.age_ns())),
+            "for ", FormatShortTime(write.age_ns()), write.path().empty() ? "" : absl::StrCat(", to ", write.path())),
         lines);
   }
   if (shown > kMaxInFlight) AddIndented(absl::StrCat("... and ", shown - kMaxInFlight, " more in flight"), lines);

@@ -22,6 +22,8 @@ class AgentListener {
   virtual void OnMessage(v1::AgentMessage message) = 0;
   // The session's stream ended; nothing of it comes after this.
   virtual void OnSessionClosed(absl::Status status) = 0;
+  // The agent answered a Renew.
+  virtual void OnRenewed() = 0;
   // The exchanges of one Probe call; fewer than asked where the stream broke.
   virtual void OnProbes(v1::ProbeBatch probes) = 0;
 };
@@ -40,6 +42,10 @@ class AgentClient {
   virtual void OpenSession() = 0;
   // Queues a message for the session's stream. Dropped where there is none.
   virtual void Send(v1::ControllerMessage message) = 0;
+  // Gives the session's stream up: nothing of it comes any more but its end.
+  virtual void CloseSession() = 0;
+  // Keeps the session's lease over a new connection, which is given up after `timeout_ns`.
+  virtual void Renew(v1::RenewRequest request, int64_t timeout_ns) = 0;
 };
 
 // Makes the client of the agent at `address`, reporting to `listener`, which outlives it.

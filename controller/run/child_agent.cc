@@ -50,7 +50,8 @@ struct SpawnSetup {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<ChildAgent>> ChildAgent::Start(const std::string& root) {
+absl::StatusOr<std::unique_ptr<ChildAgent>> ChildAgent::Start(const std::string& root,
+                                                              const std::vector<std::string>& more) {
   auto child = std::unique_ptr<ChildAgent>(new ChildAgent);
   const char* runtime = std::getenv("XDG_RUNTIME_DIR");
   std::string directory =
@@ -78,6 +79,7 @@ absl::StatusOr<std::unique_ptr<ChildAgent>> ChildAgent::Start(const std::string&
   const std::string program = ProgramBeside("plimsoll-agent");
   std::vector<std::string> arguments = {program,    "--child",       "--root",      root,
                                         "--listen", child->address_, "--log-level", "error"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
   std::vector<char*> argv;
   argv.reserve(arguments.size() + 1);
   for (std::string& argument : arguments) argv.push_back(argument.data());

@@ -5,6 +5,8 @@
 
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "common/unique_fd.h"
@@ -17,9 +19,9 @@ namespace plimsoll {
 class ChildAgent {
  public:
   // Returns when it listens. `root` is the one directory below which it may write. The program is looked for beside
-  // this one
-  // (/proc/self/exe).
-  static absl::StatusOr<std::unique_ptr<ChildAgent>> Start(const std::string& root);
+  // this one (/proc/self/exe). `more` are further arguments for it.
+  static absl::StatusOr<std::unique_ptr<ChildAgent>> Start(const std::string& root,
+                                                           const std::vector<std::string>& more = {});
   // Closes the pipe that holds the child and waits for its end.
   ~ChildAgent();
   ChildAgent(const ChildAgent&) = delete;
@@ -27,8 +29,8 @@ class ChildAgent {
 
   // For MakeGrpcAgentClient.
   const std::string& address() const { return address_; }
-  // Leaves without waiting: the child ends by itself.
-  void Detach() { pid_ = -1; }
+  // Does not wait for the child's end any more: it cleans up and ends by itself, as soon as it can. Returns its id.
+  pid_t Detach() { return std::exchange(pid_, -1); }
 
  private:
   ChildAgent() = default;

@@ -15,6 +15,8 @@ constexpr int64_t kShortestLeadNs = 50 * kNsPerMs;
 constexpr int64_t kShortestProbePeriodNs = 100 * kNsPerMs;
 constexpr int64_t kLongestProbePeriodNs = kNsPerSecond;
 constexpr int64_t kProbePeriodPerHostNs = 10 * kNsPerMs;
+// An agent whose network is cut has had its last message up to one heartbeat before: so much of the lease is lost.
+constexpr int64_t kHeartbeatsPerLease = 10;
 
 // What an agent says is wrong with what it was asked for, as against trouble of its own.
 bool IsWrongInput(int32_t code) {
@@ -40,7 +42,7 @@ Conductor::Conductor(Options options)
       clock_(*options_.clock),
       fleet_(*options_.fleet),
       log_(*options_.log),
-      heartbeat_period_ns_(std::min(options_.plan.lease_ns() / 4, kNsPerSecond)),
+      heartbeat_period_ns_(std::min(options_.plan.lease_ns() / kHeartbeatsPerLease, kNsPerSecond)),
       probe_period_ns_(std::clamp(static_cast<int64_t>(options_.fleet->size()) * kProbePeriodPerHostNs,
                                   kShortestProbePeriodNs, kLongestProbePeriodNs)) {}
 
@@ -72,6 +74,8 @@ void Conductor::Begin() {
     *of.mutable_plan() = options_.host_plans[host->index];
     log_.Append(std::move(joined));
   }
+  // No session is without a journal that tells of it.
+  log_.Flush();
 }
 
 std::optional<Failure> Conductor::Run() {
@@ -111,6 +115,7 @@ std::optional<Failure> Conductor::PrepareAll() {
   for (auto& host : fleet_.hosts()) {
     host->phase = Host::Phase::kPreparing;
     host->last_heard = now;
+    host->last_progress = now;
     host->client->OpenSession();
     v1::ControllerMessage message;
     message.mutable_prepare()->set_protocol_version(kProtocolVersion);
@@ -118,6 +123,7 @@ std::optional<Failure> Conductor::PrepareAll() {
     Send(*host, std::move(message));
   }
   sessions_open_ = true;
+  timers_ran_ = now;
   next_heartbeat_ = now + heartbeat_period_ns_;
   next_probe_ = now + probe_period_ns_;
   next_silence_ = now + options_.plan.lease_ns();
@@ -170,7 +176,9 @@ Conductor::ArmResult Conductor::ArmAll(uint32_t step) {
     host->probing = true;
     host->client->Probe(kBurstProbes);
   }
-  const MonotonicNs patience = asked + options_.plan.lease_ns();
+  // Each of the exchanges, which follow one another, may take as long as a host may be silent.
+  const int64_t patience_ns = kBurstProbes * options_.plan.lease_ns();
+  const MonotonicNs patience = asked + patience_ns;
   PumpUntil([&] {
     return !MustStop().empty() || clock_.Now() >= patience ||
            All([&](const Host& host) { return host.phase != Host::Phase::kReady || host.last_probed >= asked; });
@@ -179,8 +187,7 @@ Conductor::ArmResult Conductor::ArmAll(uint32_t step) {
   for (auto& host : fleet_.hosts()) {
     if (!left_ && !interrupted_ && host->phase == Host::Phase::kReady && host->last_probed < asked &&
         clock_.Now() >= patience) {
-      Lose(*host,
-           absl::StrCat("its clock was asked and did not answer for ", FormatDuration(options_.plan.lease_ns())));
+      Lose(*host, absl::StrCat("its clock was asked and did not answer for ", FormatDuration(patience_ns)));
     }
   }
   if (left_ || !MustStop().empty()) return ArmResult::kGiveUp;
@@ -226,6 +233,7 @@ Conductor::ArmResult Conductor::ArmAll(uint32_t step) {
     return MustStop().empty() ? ArmResult::kLate : ArmResult::kGiveUp;
   }
   step_ = static_cast<int32_t>(step);
+  step_end_ = start + options_.steps[step].warmup_ns() + options_.steps[step].duration_ns();
   log_.Append(std::move(record));
   hold_ = false;
   for (auto& host : fleet_.hosts()) {
@@ -237,6 +245,7 @@ Conductor::ArmResult Conductor::ArmAll(uint32_t step) {
 }
 
 void Conductor::DisarmAll() {
+  stopping_ = true;
   // Those that were armed are stopped, and what they may have written is not counted.
   for (auto& host : fleet_.hosts()) {
     if (host->phase != Host::Phase::kArmed) continue;
@@ -253,6 +262,7 @@ void Conductor::DisarmAll() {
   for (auto& host : fleet_.hosts()) {
     if (host->phase == Host::Phase::kArmed) host->phase = Host::Phase::kReady;
   }
+  stopping_ = false;
   hold_ = false;
   held_.clear();
 }
@@ -303,10 +313,12 @@ std::optional<Failure> Conductor::RunStep(uint32_t step) {
     if (host->phase == Host::Phase::kRunning) host->phase = Host::Phase::kReady;
   }
   step_ = -1;
+  stopping_ = false;
   return std::nullopt;
 }
 
 void Conductor::StopAll(const std::string& reason) {
+  stopping_ = true;
   v1::ControllerMessage message;
   message.mutable_stop()->set_reason(reason);
   for (auto& host : fleet_.hosts()) {

@@ -55,7 +55,15 @@ class Conductor {
   bool PumpUntil(const Condition& done);
   void RunTimers(MonotonicNs now);
   MonotonicNs NextTimer() const;
+  // A controller that was frozen and woken has heard nobody for as long: that is not the hosts' silence.
+  void AllowForOwnStandstill(MonotonicNs now);
   void LoseSilentHosts(MonotonicNs now);
+  // Keeps the leases of hosts whose connection says nothing, over new ones.
+  void RenewQuietHosts(MonotonicNs now);
+  // Gives up hosts of which nothing has got on for --hang-limit while the run waits for them.
+  void GiveUpHungHosts(MonotonicNs now);
+  // Whether the run waits for the host, and not the other way round.
+  bool Awaits(const Host& host, MonotonicNs now) const;
   void Handle(Event& event);
   void HandleMessage(Host& host, v1::AgentMessage& message);
   void HandleClosed(Host& host, const absl::Status& status);
@@ -87,6 +95,9 @@ class Conductor {
   bool left_ = false;
   bool sessions_open_ = false;
   int32_t step_ = -1;  // that runs; -1: none
+  MonotonicNs step_end_;
+  // The running step, or one that was armed, has been told to stop.
+  bool stopping_ = false;
   // A host was lost or has failed.
   bool trouble_ = false;
   // Taken from the queue and not handled yet.
@@ -99,11 +110,11 @@ class Conductor {
   uint64_t heartbeat_id_ = 0;
   int64_t heartbeat_period_ns_;
   int64_t probe_period_ns_;
+  MonotonicNs timers_ran_;
   MonotonicNs next_heartbeat_;
   MonotonicNs next_probe_;
   // No host can have been silent for a lease before this.
   MonotonicNs next_silence_;
-  MonotonicNs next_flush_;
 };
 
 }  // namespace plimsoll

@@ -9,7 +9,32 @@
 namespace plimsoll {
 namespace {
 
-constexpr int64_t kFlushPeriodNs = kNsPerSecond;
+// What the run waits for.
+const char* Awaited(Host::Phase phase) {
+  switch (phase) {
+    case Host::Phase::kPreparing:
+      return "it prepared";
+    case Host::Phase::kReleasing:
+      return "its files were removed";
+    default:
+      return "the step's last writes were awaited";
+  }
+}
+
+// Whether the message shows that the host has got on since the one before.
+bool GetsOn(Host& host, const v1::AgentMessage& message) {
+  if (message.has_prepare_progress()) return message.prepare_progress().done_bytes() != host.prepare_done_bytes;
+  if (message.has_frames()) {
+    // Frames of a writer that hangs go on, and are empty.
+    const auto& frames = message.frames().frames();
+    return std::any_of(frames.begin(), frames.end(),
+                       [](const v1::Frame& frame) { return frame.latency().count() > 0; });
+  }
+  if (!message.has_alive()) return true;
+  const bool got_on = message.alive().progress() != host.progress;
+  host.progress = message.alive().progress();
+  return got_on;
+}
 
 }  // namespace
 
@@ -22,6 +47,8 @@ bool Conductor::PumpUntil(const Condition& done) {
     }
     if (done()) return true;
     if (pending_.empty()) {
+      // Before anything is waited for: what was received survives this process, whatever ends it.
+      log_.Flush();
       for (Event& event : options_.events->TakeUntil(NextTimer())) pending_.push_back(std::move(event));
     }
     if (!pending_.empty()) {
@@ -34,20 +61,28 @@ bool Conductor::PumpUntil(const Condition& done) {
 }
 
 MonotonicNs Conductor::NextTimer() const {
-  MonotonicNs next = std::min(next_flush_, options_.progress->next_update());
+  MonotonicNs next = options_.progress->next_update();
   if (sessions_open_) next = std::min({next, next_heartbeat_, next_probe_, next_silence_});
   return next;
 }
 
+void Conductor::AllowForOwnStandstill(MonotonicNs now) {
+  const MonotonicNs before = std::exchange(timers_ran_, now);
+  if (!sessions_open_ || now - before < options_.plan.lease_ns() / 2) return;
+  // What the hosts said meanwhile is yet to be read; if it is that their leases ran out, they say so.
+  log_.Note(
+      absl::StrCat("the controller itself stood still for ", FormatDuration((now - before) / kNsPerMs * kNsPerMs)));
+  for (auto& host : fleet_.hosts()) host->last_heard = std::max(host->last_heard, now);
+}
+
 void Conductor::RunTimers(MonotonicNs now) {
-  if (now >= next_flush_) {
-    log_.Flush();
-    next_flush_ = now + kFlushPeriodNs;
-  }
+  AllowForOwnStandstill(now);
   if (now >= options_.progress->next_update()) options_.progress->Update(now, fleet_.hosts(), log_.live());
   if (!sessions_open_) return;
   if (now >= next_heartbeat_) {
     next_heartbeat_ = now + heartbeat_period_ns_;
+    RenewQuietHosts(now);
+    GiveUpHungHosts(now);
     v1::ControllerMessage message;
     message.mutable_heartbeat()->set_id(++heartbeat_id_);
     for (auto& host : fleet_.hosts()) {
@@ -82,10 +117,59 @@ void Conductor::LoseSilentHosts(MonotonicNs now) {
   next_silence_ = longest_silent + lease_ns;
 }
 
+void Conductor::RenewQuietHosts(MonotonicNs now) {
+  for (auto& host : fleet_.hosts()) {
+    // Each heartbeat is answered: two that were not are more than a message that took its time.
+    if (host->lost() || host->phase == Host::Phase::kGone || now - host->last_heard < 2 * heartbeat_period_ns_)
+      continue;
+    v1::RenewRequest request;
+    request.set_run_id(options_.host_plans[host->index].run_id());
+    request.set_run_token(options_.host_plans[host->index].run_token());
+    host->client->Renew(std::move(request), options_.plan.lease_ns());
+  }
+}
+
+bool Conductor::Awaits(const Host& host, MonotonicNs now) const {
+  const bool late = host.armed.has_value() && host.armed->late();
+  switch (host.phase) {
+    case Host::Phase::kPreparing:
+    case Host::Phase::kReleasing:
+      return true;
+    case Host::Phase::kArmed:
+      return stopping_ ? !host.step_done && !late : !host.armed.has_value();
+    case Host::Phase::kRunning:
+      return !host.step_done && (stopping_ || now >= step_end_);
+    default:
+      return false;
+  }
+}
+
+void Conductor::GiveUpHungHosts(MonotonicNs now) {
+  for (auto& host : fleet_.hosts()) {
+    if (!Awaits(*host, now)) {
+      host->awaited_since.reset();
+      continue;
+    }
+    if (!host->awaited_since.has_value()) host->awaited_since = now;
+    const MonotonicNs since = std::max(*host->awaited_since, host->last_progress);
+    if (now - since < options_.plan.hang_limit_ns()) continue;
+    std::string reason = absl::StrCat("nothing has got on there for ", FormatDuration(options_.plan.hang_limit_ns()),
+                                      " (--hang-limit) while ", Awaited(host->phase));
+    for (const v1::InFlight& write : host->in_flight) {
+      absl::StrAppend(&reason, "; qm", write.qm(), " has been ", write.filling() ? "filling " : "in one write to ",
+                      write.path(), " since ", FormatUtc(clock_.WallNow().value - write.age_ns()));
+    }
+    Lose(*host, reason);
+  }
+}
+
 void Conductor::Handle(Event& event) {
   Host& host = fleet_.host(event.host);
-  if (auto* message = std::get_if<v1::AgentMessage>(&event.body)) {
+  if (std::holds_alternative<Renewed>(event.body)) {
     host.last_heard = std::max(host.last_heard, event.time);
+  } else if (auto* message = std::get_if<v1::AgentMessage>(&event.body)) {
+    host.last_heard = std::max(host.last_heard, event.time);
+    if (GetsOn(host, *message)) host.last_progress = std::max(host.last_progress, event.time);
     HandleMessage(host, *message);
   } else if (auto* closed = std::get_if<SessionClosed>(&event.body)) {
     HandleClosed(host, closed->status);
@@ -206,8 +290,11 @@ void Conductor::Lose(Host& host, const std::string& reason) {
   record.mutable_host_lost()->set_host(static_cast<uint32_t>(host.index));
   record.mutable_host_lost()->set_reason(reason);
   record.mutable_host_lost()->set_step(step_);
+  record.mutable_host_lost()->mutable_in_flight()->Assign(host.in_flight.begin(), host.in_flight.end());
   log_.Append(std::move(record));
   options_.progress->Warn(absl::StrCat("host ", host.label, " is lost: ", reason));
+  // Nothing that comes later belongs to what is known of it; and an agent that lives ends at once.
+  host.client->CloseSession();
 }
 
 }  // namespace plimsoll

@@ -20,10 +20,13 @@ struct SessionClosed {
   absl::Status status;
 };
 
+// The agent has been heard over another connection than the session's.
+struct Renewed {};
+
 struct Event {
   size_t host = 0;
   MonotonicNs time;  // when it came in
-  std::variant<absl::StatusOr<v1::HostDescription>, v1::AgentMessage, SessionClosed, v1::ProbeBatch> body;
+  std::variant<absl::StatusOr<v1::HostDescription>, v1::AgentMessage, SessionClosed, v1::ProbeBatch, Renewed> body;
 };
 
 // Thread-safe; one thread takes.

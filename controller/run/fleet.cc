@@ -6,6 +6,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "controller/render/plain_text.h"
 
 namespace plimsoll {
 namespace {
@@ -17,12 +18,20 @@ class QueueingListener final : public AgentListener {
  public:
   QueueingListener(size_t host, const Clock& clock, EventQueue& events) : host_(host), clock_(clock), events_(events) {}
 
-  void OnDescribed(absl::StatusOr<v1::HostDescription> description) override { Push(std::move(description)); }
+  void OnDescribed(absl::StatusOr<v1::HostDescription> description) override {
+    Push(description.ok() ? std::move(description) : Plain(description.status()));
+  }
   void OnMessage(v1::AgentMessage message) override { Push(std::move(message)); }
-  void OnSessionClosed(absl::Status status) override { Push(SessionClosed{std::move(status)}); }
+  void OnSessionClosed(absl::Status status) override { Push(SessionClosed{Plain(status)}); }
   void OnProbes(v1::ProbeBatch probes) override { Push(std::move(probes)); }
+  void OnRenewed() override { Push(Renewed{}); }
 
  private:
+  // What a peer says of an error may be any bytes. In a message they must be UTF-8, or the journal cannot be read; on a
+  // terminal they must not steer.
+  static absl::Status Plain(const absl::Status& status) {
+    return absl::Status(status.code(), Neutralise(std::string(status.message())));
+  }
   template <typename Body>
   void Push(Body body) {
     events_.Push({host_, clock_.Now(), std::move(body)});
@@ -75,16 +84,19 @@ bool Fleet::Absorb(Event& event) {
 
 void Fleet::AbsorbProbes(Host& host, const v1::ProbeBatch& probes) {
   host.probing = false;
-  int64_t worst_ns = 0;
+  std::vector<int64_t> round_trips_ns;
   for (const v1::ProbeResult& probe : probes.probes()) {
     host.clock.Add({probe.sent_ns(), probe.agent_received_ns(), probe.agent_sent_ns(), probe.received_ns()});
-    worst_ns = std::max(worst_ns, probe.received_ns() - probe.sent_ns());
+    round_trips_ns.push_back(probe.received_ns() - probe.sent_ns());
     const int64_t wall_at_reception = clock_.WallNow().value - (clock_.Now().value - probe.received_ns());
     const int64_t half_trip = (probe.received_ns() - probe.sent_ns()) / 2;
     host.wall_difference_ns = probe.agent_wall_clock_ns() - (wall_at_reception - half_trip);
   }
   if (probes.probes().empty()) return;
-  host.worst_round_trip_ns = worst_ns;
+  // One that a retransmission made long says nothing of those to come.
+  const auto worst_of_best_half = round_trips_ns.begin() + (probes.probes_size() - 1) / 2;
+  std::nth_element(round_trips_ns.begin(), worst_of_best_half, round_trips_ns.end());
+  host.worst_round_trip_ns = *worst_of_best_half;
   host.last_probed = clock_.Now();
 }
 
@@ -93,6 +105,17 @@ void Fleet::DescribeAll(const std::vector<std::vector<std::string>>& directories
     host->described = false;
     v1::DescribeRequest request;
     for (const std::string& directory : directories[host->index]) request.add_directories(directory);
+    host->client->Describe(std::move(request), timeout_ns);
+  }
+  AwaitDescriptions(timeout_ns);
+}
+
+void Fleet::ListRunDirectories(const std::string& directory, int64_t timeout_ns) {
+  for (auto& host : hosts_) {
+    host->described = false;
+    v1::DescribeRequest request;
+    request.add_directories(directory);
+    request.set_list_run_directories(true);
     host->client->Describe(std::move(request), timeout_ns);
   }
   AwaitDescriptions(timeout_ns);

@@ -37,6 +37,10 @@ struct Host {
 
   Phase phase = Phase::kKnown;
   MonotonicNs last_heard;
+  // When the controller began to wait for it, where it does; when it was last heard to get on, and how far it was.
+  std::optional<MonotonicNs> awaited_since;
+  MonotonicNs last_progress;
+  uint64_t progress = 0;
   uint64_t prepare_done_bytes = 0;
   uint64_t prepare_total_bytes = 0;
   std::optional<v1::Armed> armed;
@@ -68,6 +72,8 @@ class Fleet {
   // Asks every host for its facts, waiting at most `timeout_ns`. What failed is in Host::description.
   // Returns early on an interrupt.
   void DescribeAll(const std::vector<std::vector<std::string>>& directories, int64_t timeout_ns);
+  // Asks every host for the run directories in `directory`, waiting at most `timeout_ns`; otherwise as DescribeAll.
+  void ListRunDirectories(const std::string& directory, int64_t timeout_ns);
   // A burst of probes to every host that is not lost, waiting for all answers, at most `timeout_ns`.
   void ProbeAll(int count, int64_t timeout_ns);
 

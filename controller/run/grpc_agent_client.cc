@@ -1,14 +1,20 @@
 #include "controller/run/grpc_agent_client.h"
 
+#include <grpc/support/log.h>
 #include <grpcpp/grpcpp.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <deque>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "common/mutex.h"
+#include "common/units.h"
 #include "common/version.h"
+#include "controller/run/handshake_diagnosis.h"
 #include "plimsoll/v1/agent.grpc.pb.h"
 
 namespace plimsoll {
@@ -19,6 +25,16 @@ constexpr int kMaxMessageBytes = 64 << 20;
 
 absl::Status FromGrpc(const grpc::Status& status) {
   return {static_cast<absl::StatusCode>(status.error_code()), status.error_message()};
+}
+
+// gRPC's own remarks would stand between the lines of a run; what they mean is told by the statuses. Whoever sets
+// GRPC_VERBOSITY wants them.
+void SilenceGrpc() {
+  static const bool once = [] {
+    if (std::getenv("GRPC_VERBOSITY") == nullptr) gpr_set_log_function([](gpr_log_func_args*) {});
+    return true;
+  }();
+  static_cast<void>(once);
 }
 
 // Counts the calls to gRPC that have not ended, so that the client's destructor can wait for them.
@@ -46,21 +62,38 @@ class CallCount {
 
 class DescribeCall {
  public:
+  // Says of a call that found nobody to answer why that is, where it can be told. It takes a while.
+  using Diagnose = std::function<std::string()>;
+
   static void Start(v1::Agent::Stub& stub, v1::DescribeRequest request, int64_t timeout_ns, AgentListener& listener,
-                    CallCount& calls) {
+                    CallCount& calls, Diagnose diagnose) {
     calls.Begin();
     auto* call = new DescribeCall;  // deletes itself when the answer came
     call->request_ = std::move(request);
     call->request_.set_protocol_version(kProtocolVersion);
+    call->timeout_ns_ = timeout_ns;
     call->context_.set_deadline(std::chrono::system_clock::now() + std::chrono::nanoseconds(timeout_ns));
     stub.async()->Describe(&call->context_, &call->request_, &call->response_,
-                           [call, &listener, &calls](const grpc::Status& status) {
+                           [call, &listener, &calls, diagnose = std::move(diagnose)](const grpc::Status& status) {
+                             const std::unique_ptr<DescribeCall> owner(call);
+                             if (status.error_code() == grpc::StatusCode::UNAVAILABLE) {
+                               // gRPC's threads must not wait. The client's destructor waits for this one.
+                               std::thread([failure = FromGrpc(status), &listener, &calls, diagnose] {
+                                 const std::string why = diagnose();
+                                 listener.OnDescribed(why.empty() ? failure : absl::PermissionDeniedError(why));
+                                 calls.End();
+                               }).detach();
+                               return;
+                             }
                              if (status.ok()) {
                                listener.OnDescribed(std::move(call->response_));
+                             } else if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) {
+                               listener.OnDescribed(absl::DeadlineExceededError(
+                                   absl::StrCat("it did not answer within ", FormatDuration(owner->timeout_ns_),
+                                                ": is the host down, or does a file system there hang?")));
                              } else {
                                listener.OnDescribed(FromGrpc(status));
                              }
-                             delete call;
                              calls.End();
                            });
   }
@@ -69,6 +102,33 @@ class DescribeCall {
   grpc::ClientContext context_;
   v1::DescribeRequest request_;
   v1::HostDescription response_;
+  int64_t timeout_ns_ = 0;
+};
+
+// One Renew over a connection of its own, which goes with the call.
+class RenewCall {
+ public:
+  static void Start(const std::shared_ptr<grpc::Channel>& channel, v1::RenewRequest request, int64_t timeout_ns,
+                    AgentListener& listener, CallCount& calls) {
+    calls.Begin();
+    auto* call = new RenewCall;  // deletes itself when the answer came
+    call->stub_ = v1::Agent::NewStub(channel);
+    call->request_ = std::move(request);
+    call->context_.set_wait_for_ready(true);
+    call->context_.set_deadline(std::chrono::system_clock::now() + std::chrono::nanoseconds(timeout_ns));
+    call->stub_->async()->Renew(&call->context_, &call->request_, &call->response_,
+                                [call, &listener, &calls](const grpc::Status& status) {
+                                  if (status.ok()) listener.OnRenewed();
+                                  delete call;
+                                  calls.End();
+                                });
+  }
+
+ private:
+  std::unique_ptr<v1::Agent::Stub> stub_;
+  grpc::ClientContext context_;
+  v1::RenewRequest request_;
+  v1::RenewReply response_;
 };
 
 // The probe stream. Lives until its OnDone; the client only ever touches it under the lock that OnDone takes to detach
@@ -273,14 +333,14 @@ class SessionCall final : public grpc::ClientBidiReactor<v1::ControllerMessage, 
 
 class GrpcAgentClient final : public AgentClient {
  public:
-  GrpcAgentClient(const std::string& address, const Clock& clock, AgentListener& listener)
-      : clock_(clock), listener_(listener) {
-    grpc::ChannelArguments arguments;
-    arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
-    // A proxy has no place between a controller and its agents; one connection an agent, shared with nobody.
-    arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    channel_ = grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+  GrpcAgentClient(const std::string& address, const Clock& clock, AgentListener& listener,
+                  std::shared_ptr<const AgentTrust> trust)
+      : address_(address),
+        clock_(clock),
+        listener_(listener),
+        trust_(trust == nullptr ? std::make_shared<const AgentTrust>() : std::move(trust)) {
+    SilenceGrpc();
+    channel_ = Connect();
     stub_ = v1::Agent::NewStub(channel_);
   }
 
@@ -291,15 +351,32 @@ class GrpcAgentClient final : public AgentClient {
   }
 
   void Describe(v1::DescribeRequest request, int64_t timeout_ns) override {
-    DescribeCall::Start(*stub_, std::move(request), timeout_ns, listener_, calls_);
+    DescribeCall::Start(*stub_, std::move(request), timeout_ns, listener_, calls_,
+                        [address = address_, trust = trust_] { return DiagnoseHandshake(address, *trust); });
   }
   void Probe(int count) override { ProbeStream::Probe(*stub_, probe_link_, count, clock_, listener_, calls_); }
   void OpenSession() override { SessionCall::Open(*stub_, session_link_, listener_, calls_); }
   void Send(v1::ControllerMessage message) override { SessionCall::Send(*session_link_, std::move(message)); }
+  void CloseSession() override { SessionCall::Cancel(*session_link_); }
+  void Renew(v1::RenewRequest request, int64_t timeout_ns) override {
+    RenewCall::Start(Connect(), std::move(request), timeout_ns, listener_, calls_);
+  }
 
  private:
+  // A channel with connections of its own.
+  std::shared_ptr<grpc::Channel> Connect() const {
+    grpc::ChannelArguments arguments;
+    arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
+    // A proxy has no place between a controller and its agents; one connection an agent, shared with nobody.
+    arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    return grpc::CreateCustomChannel(address_, trust_->CredentialsFor(address_), arguments);
+  }
+
+  const std::string address_;
   const Clock& clock_;
   AgentListener& listener_;
+  const std::shared_ptr<const AgentTrust> trust_;
   CallCount calls_;
   const std::shared_ptr<ProbeStream::Link> probe_link_ = std::make_shared<ProbeStream::Link>();
   const std::shared_ptr<SessionCall::Link> session_link_ = std::make_shared<SessionCall::Link>();
@@ -310,8 +387,8 @@ class GrpcAgentClient final : public AgentClient {
 }  // namespace
 
 std::unique_ptr<AgentClient> MakeGrpcAgentClient(const std::string& address, const Clock& clock,
-                                                 AgentListener& listener) {
-  return std::make_unique<GrpcAgentClient>(address, clock, listener);
+                                                 AgentListener& listener, std::shared_ptr<const AgentTrust> trust) {
+  return std::make_unique<GrpcAgentClient>(address, clock, listener, std::move(trust));
 }
 
 }  // namespace plimsoll

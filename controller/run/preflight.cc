@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <map>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/agent_limits.h"
 #include "common/units.h"
 #include "common/version.h"
 
@@ -24,6 +26,12 @@ std::string Who(const Host& host) {
                                                             : absl::StrCat(host.label, " (", host.address, ")");
 }
 
+// What the holder hangs in; empty where it does not.
+std::string HangOf(const v1::SessionHolder& holder) {
+  const bool hangs = absl::StrContains(holder.doing(), " for ");
+  return hangs ? absl::StrCat(": ", holder.doing()) : "";
+}
+
 std::optional<Failure> CheckReachable(const Hosts& hosts) {
   Failure failure{Exit::kCannotRun, {}};
   for (const auto& host : hosts) {
@@ -32,9 +40,9 @@ std::optional<Failure> CheckReachable(const Hosts& hosts) {
           absl::StrCat("agent at ", host->address, ": ", std::string(host->description.status().message())));
     } else if (host->description->has_holder()) {
       const v1::SessionHolder& holder = host->description->holder();
-      failure.lines.push_back(absl::StrCat("agent at ", host->address, " is busy: run ", holder.run_id(), " of ",
-                                           holder.peer(), " holds it for ",
-                                           holder.age_ns() / static_cast<uint64_t>(kNsPerSecond), " s"));
+      failure.lines.push_back(
+          absl::StrCat("agent at ", host->address, " is busy: run ", holder.run_id(), " of ", holder.peer(),
+                       " holds it for ", holder.age_ns() / static_cast<uint64_t>(kNsPerSecond), " s", HangOf(holder)));
     } else if (host->description->protocol_version() != kProtocolVersion) {
       failure.lines.push_back(absl::StrCat("agent at ", host->address, " is version ", host->description->version(),
                                            ", this is ", kVersion, ": install the same version on both"));
@@ -141,6 +149,18 @@ std::optional<Failure> CheckHosts(const Hosts& hosts, const std::vector<v1::LogW
   if (auto failure = CheckDistinct(hosts)) return failure;
   if (auto failure = CheckDirectories(hosts, workloads, block_sizes)) return failure;
   return CheckSpace(hosts, workloads);
+}
+
+std::optional<Failure> CheckCaps(const Hosts& hosts, const std::vector<v1::LogWorkload>& workloads,
+                                 const std::vector<v1::LogStep>& steps) {
+  const google::protobuf::RepeatedPtrField<v1::LogStep> all(steps.begin(), steps.end());
+  Failure failure{Exit::kWrong, {}};
+  for (const auto& host : hosts) {
+    const absl::Status status = CheckAgentLimits(host->description->limits(), workloads[host->index], all);
+    if (!status.ok()) failure.lines.push_back(absl::StrCat(Who(*host), ": ", std::string(status.message())));
+  }
+  if (failure.lines.empty()) return std::nullopt;
+  return failure;
 }
 
 std::vector<std::string> Warnings(const Hosts& hosts) {

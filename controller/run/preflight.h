@@ -33,6 +33,10 @@ std::optional<Failure> CheckHosts(const std::vector<std::unique_ptr<Host>>& host
                                   const std::vector<v1::LogWorkload>& workloads,
                                   const std::vector<uint64_t>& block_sizes);
 
+// Where the plan asks for more than an agent was started to allow, a line for each such host: kWrong. After CheckHosts.
+std::optional<Failure> CheckCaps(const std::vector<std::unique_ptr<Host>>& hosts,
+                                 const std::vector<v1::LogWorkload>& workloads, const std::vector<v1::LogStep>& steps);
+
 // Things to know that stop nothing: caveats of file systems, a queue manager that the run would disturb.
 std::vector<std::string> Warnings(const std::vector<std::unique_ptr<Host>>& hosts);
 

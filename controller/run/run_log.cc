@@ -27,6 +27,7 @@ void RunLog::Flush() {
 void RunLog::Keep(const absl::Status& status) {
   if (status.ok() || !journal_status_.ok()) return;
   journal_status_ = status;
+  if (journal_loss_) journal_loss_(status);
   v1::JournalRecord record;
   record.set_time_ns(clock_.Now().value);
   record.mutable_note()->set_text(absl::StrCat("the journal is incomplete (", std::string(status.message()),

@@ -26,6 +26,8 @@ class RunLog {
   void Note(const std::string& text);
   // `watch` is given every record that is kept, after the analysis.
   void Watch(std::function<void(const v1::JournalRecord& record)> watch) { watch_ = std::move(watch); }
+  // `warn` is told at once when the journal can no longer be written.
+  void OnJournalLoss(std::function<void(const absl::Status& status)> warn) { journal_loss_ = std::move(warn); }
   // Writes out what is buffered.
   void Flush();
 
@@ -43,6 +45,7 @@ class RunLog {
   Analyzer analyzer_;
   LiveStats live_;
   std::function<void(const v1::JournalRecord&)> watch_;
+  std::function<void(const absl::Status&)> journal_loss_;
 };
 
 }  // namespace plimsoll

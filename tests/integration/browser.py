@@ -12,8 +12,11 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import unittest
 import urllib.error
 import urllib.request
+
+import harness
 
 FLAGS = [
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -159,3 +162,27 @@ class Browser:
 
     def pdf(self):
         return base64.b64decode(self.devtools("Page.printToPDF", paperWidth=8.27, paperHeight=11.69)["data"])
+
+
+@unittest.skipIf(missing(), missing())
+class BrowserTest(harness.PlimsollTest):
+    """Tests of pages, in one browser for all of a class."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.browser = Browser()
+        cls.addClassCleanup(cls.browser.close)
+
+    def setUp(self):
+        super().setUp()
+        self.browser.set_size(1280, 900)
+        self.browser.set_dark(False)
+        self.browser.open("/dev/null")
+        self.browser.console()
+        self.browser.requests()
+
+    def assert_quiet(self):
+        """The page has complained of nothing, and has asked for nothing but itself."""
+        self.assertEqual(self.browser.console(), [])
+        for url in self.browser.requests():
+            self.assertRegex(url, "^file://")

@@ -76,6 +76,7 @@ class Process:
     def __init__(self, argv, **popen):
         # The kernel ends it where the test is killed.
         self.argv = ["setpriv", "--pdeathsig", "KILL", *map(str, argv)]
+        self.started_s = time.monotonic()
         self._process = subprocess.Popen(
             self.argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **popen)
         self._changed = threading.Condition()
@@ -127,6 +128,14 @@ class Process:
 
     def signal(self, number):
         self._process.send_signal(number)
+
+    def ended_within(self, seconds):
+        """Waits for its end, for so long at most; whether it ended."""
+        try:
+            self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
 
     def finish(self, timeout_s=LONG_S):
         """Waits for its end and returns the exit code (negative: ended by that signal)."""

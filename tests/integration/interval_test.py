@@ -117,7 +117,7 @@ class Interval(harness.PlimsollTest):
 
 class Load(harness.PlimsollTest):
 
-    def test_a_bottleneck_is_named_where_the_samples_say_so_and_nowhere_else(self):
+    def test_step_text_and_notes_name_a_bottleneck_if_and_only_if_the_load_figures_tell_one(self):
         run = self.run_plan("--duration", "3", "--rate", "50", "--qm", "2")
         (step,) = run.report["steps"]
         (load,) = step["load"]

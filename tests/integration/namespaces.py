@@ -1,10 +1,14 @@
 """Namespaces for tests: hosts with a network of their own on one bridge, and programs with a clock of their own."""
 
+import itertools
 import os
 import re
 import shutil
 import subprocess
 import unittest
+
+
+_numbers = itertools.count(1)  # of the networks that this process makes
 
 
 def _works(*argv):
@@ -48,7 +52,7 @@ class Network:
         if shutil.which("ip") is None:
             raise unittest.SkipTest("ip (iproute2) is not installed")
         _remove_abandoned()
-        self._prefix = f"plimsoll-test-{os.getpid()}-"
+        self._prefix = f"plimsoll-test-{os.getpid()}-n{next(_numbers)}"
         self._made = []
         self._hub = self._make("hub")
         try:

@@ -119,6 +119,9 @@ class StallsTest(harness.PlimsollTest):
             if min(stall["to"], window.ended_by) - max(stall["from"], window.begins_after) > known_ns / 2
         ]
         self.assertEqual([stall["stall_class"] for stall in during], [stall_class], result)
+        # Nor was any of another class in its time, however short.
+        self.assertEqual({stall["stall_class"] for stall in self.stalls_of(result)
+                          if stall["from"] < window.ends_after and stall["to"] > window.begun_by}, {stall_class}, result)
         (stall,) = during
         self.assertEqual((stall["hosts"], stall["others"], stall["open"]), (hosts, others, False))
         self.assertEqual(sorted((writer["host"], writer["qm"]) for writer in stall["writers"]), writers)

@@ -1,10 +1,14 @@
 // What a killed agent left, and what its successor may remove of it.
 #include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include "agent/host/leftovers.h"
 #include "agent/host/owner_marker.h"
 #include "agent/host/sandbox.h"
+#include "agent/host/staging.h"
 #include "common/unique_fd.h"
 #include "tests/status_matchers.h"
 #include "tests/unit/agent/host_test_util.h"
@@ -33,8 +37,8 @@ class LeftoversTest : public ::testing::Test {
     const std::string path = temp_.MakeDirectory(below + "/plimsoll-" + run_id + "/" + label);
     fs::create_directories(path + "/qm1/active");
     fs::create_directories(path + "/qm12/active");
-    testing::WriteText(path + "/qm1/active/S0000000.LOG", "x");
-    testing::WriteText(path + "/qm12/active/S0000000.LOG", "x");
+    testing::WriteText(path + "/qm1/active/S0000000.LOG", testing::ExtentPage());
+    testing::WriteText(path + "/qm12/active/S0000000.LOG", testing::ExtentPage());
     testing::WriteText(path + kMarker, FormatOwnerMarker({agent_id, run_id, {}, label, kept}));
     return path;
   }
@@ -121,6 +125,94 @@ TEST_F(LeftoversTest, LeavesFilesThatNoRunMakes) {
   EXPECT_TRUE(fs::exists(path + "/qm1/active/sub"));
   EXPECT_TRUE(fs::exists(path + "/qmx/active/S0000000.LOG"));
   EXPECT_TRUE(fs::exists(temp_.Sub("elsewhere/active/S0000000.LOG")));
+}
+
+TEST_F(LeftoversTest, LeavesFilesInAnExtentsPlaceThatTheRunDidNotWrite) {
+  const std::string path = Leave(".", "0a", "alpha", kMine);
+  const std::string active = path + "/qm1/active/";
+  testing::WriteText(active + "S0000001.LOG", "a queue manager's log");
+  testing::WriteText(active + "S0000002.LOG", testing::ExtentPage({1}));  // another run's
+  testing::WriteText(active + "notes.txt", "precious");
+  testing::WriteText(temp_.Sub("precious"), "precious");
+  fs::create_hard_link(temp_.Sub("precious"), active + "S0000003.LOG");
+  fs::create_symlink(temp_.Sub("precious"), active + "S0000004.LOG");
+  ASSERT_EQ(mkfifo((active + "S0000005.LOG").c_str(), 0600), 0);
+  testing::WriteText(active + "S0000006.LOG", "");  // made, and not filled yet
+  EXPECT_THAT(sandbox_->RemoveLeftovers(), IsEmpty());
+  for (const char* kept :
+       {"S0000001.LOG", "S0000002.LOG", "notes.txt", "S0000003.LOG", "S0000004.LOG", "S0000005.LOG"}) {
+    EXPECT_TRUE(fs::exists(fs::symlink_status(active + kept))) << kept;
+  }
+  EXPECT_FALSE(fs::exists(active + "S0000000.LOG"));
+  EXPECT_FALSE(fs::exists(active + "S0000006.LOG"));
+  EXPECT_EQ(testing::ReadText(temp_.Sub("precious")), "precious");
+  EXPECT_TRUE(fs::exists(path + kMarker)) << "until all is gone the marker tells whose it was";
+}
+
+TEST_F(LeftoversTest, OpensNoDeviceThatStandsInPlaceOfAMarkerOrAnExtent) {
+  const std::string path = Leave(".", "0a", "alpha", kMine);
+  const std::string other = Leave(".", "0b", "alpha", kMine);
+  if (mknod((path + "/qm1/active/S0000001.LOG").c_str(), S_IFCHR | 0600, makedev(1, 3)) != 0) {
+    GTEST_SKIP() << "devices need root";
+  }
+  fs::remove(other + kMarker);
+  ASSERT_EQ(mknod((other + kMarker).c_str(), S_IFCHR | 0600, makedev(1, 3)), 0);
+  EXPECT_THAT(sandbox_->RemoveLeftovers(), IsEmpty());
+  EXPECT_TRUE(fs::is_character_file(path + "/qm1/active/S0000001.LOG"));
+  EXPECT_TRUE(fs::is_character_file(other + kMarker));
+  EXPECT_TRUE(fs::exists(other + "/qm1/active/S0000000.LOG"));
+}
+
+TEST_F(LeftoversTest, RemovesWhatAnAgentLeftThatWasKilledWhileItBeganOrEnded) {
+  const OwnerMarker owner = {kMine, "0a", {}, "alpha"};
+  // Before its marker, before the marker said anything, before it was published, and after it was withdrawn.
+  fs::create_directory(temp_.Sub(FormatStagingName(owner, 0)));
+  testing::WriteText(temp_.MakeDirectory(FormatStagingName(owner, 1)) + kMarker, "");
+  testing::WriteText(temp_.MakeDirectory(FormatStagingName(owner, 2)) + kMarker, FormatOwnerMarker(owner));
+  fs::create_directory(temp_.Sub("plimsoll-0a"));
+  EXPECT_THAT(sandbox_->RemoveLeftovers(), IsEmpty()) << "no host directory was there";
+  EXPECT_TRUE(fs::is_empty(temp_.path()));
+}
+
+TEST_F(LeftoversTest, LeavesStagedDirectoriesOfOthersAndOfThoseThatLive) {
+  const std::string other = temp_.MakeDirectory(FormatStagingName({kOther, "0a", {}, "alpha"}, 0));
+  const std::string living = temp_.MakeDirectory(FormatStagingName({kMine, "0b", {}, "alpha"}, 0));
+  testing::WriteText(living + kMarker, "");
+  const UniqueFd lock(open((living + kMarker).c_str(), O_RDWR | O_CLOEXEC));
+  ASSERT_EQ(LockFile(lock.get()), LockOutcome::kLocked);
+  const std::string filled = temp_.MakeDirectory(FormatStagingName({kMine, "0c", {}, "alpha"}, 0));
+  testing::WriteText(filled + "/notes.txt", "precious");
+  fs::create_directory_symlink(other, temp_.Sub(FormatStagingName({kMine, "0d", {}, "alpha"}, 0)));
+  EXPECT_THAT(sandbox_->RemoveLeftovers(), IsEmpty());
+  for (const std::string& path : {other, living + kMarker, filled + "/notes.txt"})
+    EXPECT_TRUE(fs::exists(path)) << path;
+}
+
+TEST_F(LeftoversTest, LeavesWhatHostsShare) {
+  const std::string path = Leave(".", "0a", "alpha", kMine);
+  OwnerMarker marker = {kMine, "0a", {}, "alpha"};
+  marker.shared = true;
+  testing::WriteText(path + kMarker, FormatOwnerMarker(marker));
+  EXPECT_THAT(sandbox_->RemoveLeftovers(), IsEmpty());
+  EXPECT_TRUE(fs::exists(path + "/qm1/active/S0000000.LOG"));
+}
+
+TEST_F(LeftoversTest, EntersNoMountBelowARunDirectory) {
+  Leave(".", "0a", "alpha", kMine);
+  const std::string outside = temp_.MakeDirectory("outside/active");
+  testing::WriteText(outside + "/S0000000.LOG", testing::ExtentPage());
+  for (const char* where : {"plimsoll-0a/alpha/qm1", "plimsoll-0a/alpha"}) {
+    const int result = testing::InChild([&]() -> int {
+      if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return 77;
+      if (mount(temp_.Sub("outside").c_str(), temp_.Sub(where).c_str(), nullptr, MS_BIND, nullptr) != 0) return 77;
+      return sandbox_->RemoveLeftovers().empty() ? 0 : 1;
+    });
+    if (result == 77) GTEST_SKIP() << "mounts need root";
+    EXPECT_EQ(result, 0) << where;
+    EXPECT_TRUE(fs::exists(outside + "/S0000000.LOG")) << where;
+    EXPECT_TRUE(fs::exists(temp_.Sub("plimsoll-0a/alpha") + kMarker)) << where;
+  }
+  EXPECT_THAT(sandbox_->RemoveLeftovers(), ElementsAre(temp_.Sub("plimsoll-0a/alpha")));
 }
 
 TEST_F(LeftoversTest, SearchesThreeLevelsAndNoLinks) {

@@ -5,13 +5,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <span>
 #include <string>
+#include <vector>
 
+#include "common/page_stamp.h"
 #include "tests/temp_directory.h"
 
 namespace plimsoll::testing {
@@ -23,6 +29,14 @@ inline void WriteText(const std::string& path, const std::string& text) {
 inline std::string ReadText(const std::string& path) {
   std::ifstream file(path);
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+// The first page of an extent of the run with this token.
+inline std::string ExtentPage(const std::array<uint8_t, 16>& run_token = {}) {
+  std::vector<std::byte> page(kStampedPageBytes, std::byte{0x5a});
+  const uint64_t checksum = PayloadChecksum(std::span(page).subspan(kStampBytes));
+  WriteStamp({run_token, 0, 1, 0, 0, 1}, checksum, page.data());
+  return {reinterpret_cast<const char*>(page.data()), page.size()};
 }
 
 // Runs `body` in a child process, for what changes the whole process (user, mounts), and returns its exit status.

@@ -86,6 +86,16 @@ TEST_F(LogWorkTest, ArmingAnUnknownStepStartsNothing) {
   EXPECT_EQ(work_->State(), "ready");
 }
 
+TEST_F(LogWorkTest, AStartThatNoClockShowsStartsNothing) {
+  CreateAndPrepare();
+  for (const int64_t start_ns : {INT64_MIN, int64_t{-1}, INT64_MAX, MonotonicNowNs() + 25 * kHour}) {
+    v1::Arm arm;
+    arm.set_start_ns(start_ns);
+    EXPECT_TRUE(work_->Arm(arm).late()) << start_ns;
+    EXPECT_EQ(work_->State(), "ready");
+  }
+}
+
 TEST_F(LogWorkTest, ArmingAgainReplacesTheFirstStart) {
   CreateAndPrepare();
   ASSERT_FALSE(ArmIn(kHour).late());

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 
 #include "controller/analysis/analyzer.h"
@@ -192,6 +193,54 @@ TEST(AnalyzerTrouble, AWriteThatNeverEndsIsShownInFlight) {
   EXPECT_TRUE(found);
 }
 
+// beta/qm1 writes for half a second and then hangs; its agent said for 75 s that it does, and was given up.
+std::vector<v1::JournalRecord> HungWrite(const std::vector<std::string>& criteria) {
+  SimRun run = TwoHosts();
+  run.criteria = criteria;
+  run.hosts[1].steps[0][0].resize(500);
+  run.hosts[1].steps[0][0].push_back({500 * kNsPerMs, 3600 * kNsPerSecond});
+  run.hosts[1].lost_after_ns = 1'500 * kNsPerMs;
+  int64_t since_ns = 0;
+  return Changed(run, [&since_ns](v1::JournalRecord& record) {
+    for (const v1::Frame& frame : record.frames().frames()) {
+      if (record.frames().host() == 1 && frame.qm() == 1) since_ns = frame.in_flight_since_ns();
+    }
+    if (!record.has_host_lost()) return;
+    v1::InFlight& write = *record.mutable_host_lost()->add_in_flight();
+    write.set_qm(1);
+    write.set_since_ns(since_ns);
+    write.set_age_ns(75 * kNsPerSecond);
+    write.set_path("/mnt/a/qm1/active/S0000001.LOG");
+  });
+}
+
+TEST(AnalyzerTrouble, AWriteThatHangsUntilItsHostIsGivenUpIsShownWithItsFileAndMissed) {
+  const v1::Report report = Analyze(HungWrite({}));
+  EXPECT_THAT(report.verdict().reasons(),
+              Contains(HasSubstr("beta/qm1, step 1: the figures lack a write that had been in flight for 75.0 s")));
+  EXPECT_EQ(report.verdict().outcome(), v1::OUTCOME_INCONCLUSIVE);
+  const auto& writes = report.steps(0).in_flight();
+  const auto hung = std::find_if(writes.begin(), writes.end(),
+                                 [](const auto& write) { return write.host() == "beta" && write.qm() == 1; });
+  ASSERT_NE(hung, writes.end());
+  EXPECT_EQ(hung->age_ns(), 75 * kNsPerSecond);
+  EXPECT_EQ(hung->path(), "/mnt/a/qm1/active/S0000001.LOG");
+  EXPECT_TRUE(hung->has_since());
+}
+
+TEST(AnalyzerTrouble, AWriteInFlightFailsALimitThatItBreaksForCertainAndNoOther) {
+  const v1::Report report = Analyze(HungWrite({"max<10s", "p99<10s", "max<100s", "max@qm<10s"}));
+  EXPECT_EQ(report.verdict().outcome(), v1::OUTCOME_FAIL);
+  const auto& criteria = report.verdict().criteria();
+  EXPECT_EQ(criteria[0].outcome(), v1::OUTCOME_FAIL);
+  EXPECT_EQ(criteria[0].value(), 75e9);
+  EXPECT_EQ(criteria[1].outcome(), v1::OUTCOME_PASS) << "one write in thousands is beyond the percentile";
+  EXPECT_EQ(criteria[2].outcome(), v1::OUTCOME_INCONCLUSIVE) << "75 s are less, but nobody knows when it ends";
+  EXPECT_EQ(criteria[3].outcome(), v1::OUTCOME_FAIL);
+  EXPECT_EQ(criteria[3].host(), "beta");
+  EXPECT_EQ(criteria[3].qm(), 1U);
+}
+
 TEST(AnalyzerTrouble, AnInterruptedRunSaysSo) {
   SimRun run = TwoHosts();
   run.cut_short = "interrupted";
@@ -215,6 +264,29 @@ TEST(AnalyzerTrouble, StoppedWritersAreRatedOverTheTimeThatTheyHad) {
   EXPECT_NEAR(static_cast<double>(alpha.measured_ns()), 1e9, 2e6);
   EXPECT_NEAR(alpha.iops(), 1000, 2);
   EXPECT_EQ(report.steps(0).cut_short(), "interrupted");
+}
+
+TEST(AnalyzerTrouble, AHostThatStoppedByItselfSaysUntilWhenItsDataReachWhereTheOthersWentOn) {
+  SimRun run = TwoHosts();
+  for (testing::SimWriter& writes : run.hosts[1].steps[0]) {
+    std::erase_if(writes, [](const testing::SimWrite& write) { return write.end_ns() > kNsPerSecond; });
+  }
+  const v1::Report report = Analyze(Changed(run, [](v1::JournalRecord& record) {
+    if (record.has_step_done() && record.step_done().host() == 1) {
+      record.mutable_step_done()->mutable_done()->set_stopped("the agent was told to end");
+    }
+  }));
+  const v1::StepReport& step = report.steps(0);
+  for (const uint32_t qm : {0U, 1U, 2U}) {
+    const v1::ScopeKind kind = qm == 0 ? v1::SCOPE_KIND_HOST : v1::SCOPE_KIND_QM;
+    EXPECT_TRUE(Scope(step, kind, "beta", qm).has_data_until()) << qm;
+    EXPECT_FALSE(Scope(step, kind, "alpha", qm).has_data_until()) << qm;
+    EXPECT_NEAR(static_cast<double>(Scope(step, kind, "beta", qm).measured_ns()), 1e9, 3e6) << qm;
+  }
+  const v1::ScopeReport& cluster = Scope(step, v1::SCOPE_KIND_CLUSTER);
+  EXPECT_TRUE(cluster.has_data_until());
+  EXPECT_EQ(cluster.measured_ns(), run.duration_ns);
+  EXPECT_EQ(cluster.bandwidth().seconds(), 2U) << "the second in which beta was gone is a second of alpha";
 }
 
 TEST(AnalyzerTrouble, EveryBeginningOfAJournalGivesAReport) {

@@ -4,48 +4,21 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <fstream>
-#include <sstream>
 #include <string>
 
 #include "controller/render/csv.h"
 #include "controller/render/json.h"
 #include "controller/render/text.h"
-#include "google/protobuf/descriptor.h"
-#include "google/protobuf/descriptor.pb.h"
+#include "tests/golden_files.h"
 #include "tests/unit/analysis/journal_builder.h"
 
 namespace plimsoll {
 namespace {
 
 using testing::ClosedLoop;
+using testing::ExpectGolden;
 using testing::SimHost;
 using testing::SimRun;
-
-const std::string& Source() {
-  static const std::string source = PLIMSOLL_SOURCE_DIR;
-  return source;
-}
-
-std::string ReadAll(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-// Compares with the committed file, or writes it where PLIMSOLL_UPDATE_GOLDEN is set.
-void ExpectGolden(const std::string& name, const std::string& text) {
-  const std::string path = Source() + "/" + name;
-  if (std::getenv("PLIMSOLL_UPDATE_GOLDEN") != nullptr) {
-    std::ofstream file(path, std::ios::binary);
-    file << text;
-    ASSERT_TRUE(file.good()) << path;
-    return;
-  }
-  EXPECT_EQ(text, ReadAll(path)) << path;
-}
 
 void ExpectGoldenReport(const std::string& name, const v1::Report& report) {
   ExpectGolden("tests/golden/" + name + ".txt", RenderText(report));
@@ -189,13 +162,7 @@ TEST(Golden, EmptyReport) {
 
 // The committed schema is made from report.proto, with its comments as descriptions.
 TEST(Golden, SchemaIsThatOfTheProto) {
-  google::protobuf::FileDescriptorSet files;
-  ASSERT_TRUE(files.ParseFromString(ReadAll(PLIMSOLL_REPORT_DESCRIPTORS)));
-  google::protobuf::DescriptorPool pool;
-  const google::protobuf::FileDescriptor* file = nullptr;
-  for (const google::protobuf::FileDescriptorProto& proto : files.file()) file = pool.BuildFile(proto);
-  ASSERT_NE(file, nullptr);
-  ExpectGolden("docs/report.schema.json", RenderSchema(*file->FindMessageTypeByName("Report")));
+  testing::ExpectGoldenSchema("docs/report.schema.json", "Report");
 }
 
 }  // namespace

@@ -152,6 +152,19 @@ TEST(Text, NamesCannotSteerTheTerminal) {
   }
 }
 
+TEST(Text, AnExportMountedByAllHostsIsOneMountThoughEachHasItsOwnAddress) {
+  v1::Report report = ReportOf({"alpha", "beta"});
+  for (int host = 0; host < 2; ++host) {
+    v1::MountReport& mount = *report.mutable_hosts(host)->mutable_mount();
+    mount.set_fs_type("nfs4");
+    mount.set_remote("filer:/mq");
+    mount.set_mount_options("rw,hard,clientaddr=10.0.0." + std::to_string(host + 1) + ",addr=10.0.0.9");
+  }
+  EXPECT_THAT(RenderText(report), HasSubstr("nfs4 from filer:/mq, rw,hard,addr=10.0.0.9"));
+  report.mutable_hosts(1)->mutable_mount()->set_mount_options("rw,soft,clientaddr=10.0.0.2,addr=10.0.0.9");
+  EXPECT_THAT(RenderText(report), HasSubstr("not the same on all hosts; see Hosts"));
+}
+
 TEST(PlainText, WidthIsThatOfATerminal) {
   EXPECT_EQ(DisplayWidth("abc"), 3);
   EXPECT_EQ(DisplayWidth("\u00e4\u2013"), 2);

@@ -3,41 +3,20 @@
 // After a wanted change: PLIMSOLL_UPDATE_GOLDEN=1 build/dev/bin/compare_golden_test, then look at the differences.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <fstream>
 #include <random>
-#include <sstream>
 #include <string>
 
 #include "controller/compare/compare.h"
 #include "controller/compare/compare_csv.h"
 #include "controller/compare/compare_text.h"
 #include "controller/render/json.h"
-#include "google/protobuf/descriptor.h"
-#include "google/protobuf/descriptor.pb.h"
+#include "tests/golden_files.h"
 #include "tests/unit/compare/simulated_reports.h"
 
 namespace plimsoll {
 namespace {
 
-std::string ReadAll(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-// Compares with the committed file, or writes it where PLIMSOLL_UPDATE_GOLDEN is set.
-void ExpectGolden(const std::string& name, const std::string& text) {
-  const std::string path = std::string(PLIMSOLL_SOURCE_DIR) + "/" + name;
-  if (std::getenv("PLIMSOLL_UPDATE_GOLDEN") != nullptr) {
-    std::ofstream file(path, std::ios::binary);
-    file << text;
-    ASSERT_TRUE(file.good()) << path;
-    return;
-  }
-  EXPECT_EQ(text, ReadAll(path)) << path;
-}
+using testing::ExpectGolden;
 
 void ExpectGoldenComparison(const std::string& name, const std::vector<SideInput>& sides,
                             const CompareSettings& settings) {
@@ -94,13 +73,7 @@ TEST(CompareGolden, SeveralSides) {
 
 // The committed schema is made from compare.proto, with its comments as descriptions.
 TEST(CompareGolden, SchemaIsThatOfTheProto) {
-  google::protobuf::FileDescriptorSet files;
-  ASSERT_TRUE(files.ParseFromString(ReadAll(PLIMSOLL_COMPARE_DESCRIPTORS)));
-  google::protobuf::DescriptorPool pool;
-  const google::protobuf::FileDescriptor* file = nullptr;
-  for (const google::protobuf::FileDescriptorProto& proto : files.file()) file = pool.BuildFile(proto);
-  ASSERT_NE(file, nullptr);
-  ExpectGolden("docs/compare.schema.json", RenderSchema(*file->FindMessageTypeByName("Comparison")));
+  testing::ExpectGoldenSchema("docs/compare.schema.json", "Comparison");
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Measures how often `plimsoll compare` is wrong, on simulated runs; docs/compare.md has the figures.
 //
 //   compare_simulation [TABLES [REPLICATES [SEED]]]
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -14,6 +15,7 @@
 namespace {
 
 using plimsoll::testing::CompareTables;
+using plimsoll::testing::Intervals;
 using plimsoll::testing::SimulatedLaw;
 using plimsoll::testing::TableRates;
 
@@ -99,16 +101,27 @@ int main(int argc, char** argv) {
   const uint64_t replicates = number(2, 9'999);
   const uint64_t seed = number(3, 1);
   PrintWholeRuns(tables, replicates, seed);
-  std::printf("\n%-22s %5s %8s %12s %13s %12s\n", "pairs", "phi", "tables", "any clear", "means longer", "run longer");
+  const auto percent = [](size_t count, size_t all) {
+    return 100 * static_cast<double>(count) / static_cast<double>(std::max<size_t>(all, 1));
+  };
+  std::printf("\n%-22s %5s %8s %12s %12s %13s %12s %13s\n", "pairs", "phi", "tables", "any clear", "any p < 5 %",
+              "means longer", "mean held", "length told");
   for (const Case& each : Cases()) {
     const TableRates rates = CompareTables(each.law, each.slower, tables, replicates, seed);
     if (rates.tables == 0) return 1;
-    const auto percent = [](size_t count, size_t all) {
-      return 100 * static_cast<double>(count) / static_cast<double>(all);
-    };
-    std::printf("%-22s %5.2f %8zu %10.2f %% %11.2f %% %10.2f %%\n", each.name.c_str(), each.law.phi, rates.tables,
-                percent(rates.any_clear, rates.tables), percent(rates.means_longer, rates.means),
+    std::printf("%-22s %5.2f %8zu %10.2f %% %10.2f %% %11.2f %% %10.2f %% %11.2f %%\n", each.name.c_str(), each.law.phi,
+                rates.tables, percent(rates.any_clear, rates.tables), percent(rates.any_by_chance, rates.tables),
+                percent(rates.means_longer, rates.means), percent(rates.mean_covered, rates.mean_intervals),
                 percent(rates.run_longer, rates.tables));
+    std::fflush(stdout);
+  }
+  // Intervals of percentiles take ten times as long.
+  std::printf("\n%-22s %5s %10s %12s %12s\n", "pairs", "phi", "intervals", "mean held", "p99 held");
+  for (const double phi : {0.0, 0.3, 0.5}) {
+    const TableRates rates =
+        CompareTables(Law(phi), 1, std::max<uint64_t>(tables / 2, 1), replicates, seed, Intervals::kMeanAndPercentiles);
+    std::printf("%-22s %5.2f %10zu %10.2f %% %10.2f %%\n", "equal", phi, rates.p99_intervals,
+                percent(rates.mean_covered, rates.mean_intervals), percent(rates.p99_covered, rates.p99_intervals));
     std::fflush(stdout);
   }
   return 0;

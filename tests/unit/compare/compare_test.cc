@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -105,18 +108,6 @@ TEST(Compare, DifferencesWithinTheSmallestEffectAreNotClear) {
   EXPECT_THAT(comparison.block_sizes(0).pairs(0).summary(), HasSubstr("within the 50 % that do not count: IO/s, mean"));
 }
 
-TEST(Compare, NamesWhatIsSlowerThanAllowed) {
-  CompareSettings settings = Quick();
-  settings.fail_if_slower = 0.1;
-  const std::vector<SideInput> sides = {Side({Simulated(1, 1)}), Side({Simulated(1.2, 2)})};
-  EXPECT_THAT(Strings(Compared(sides, settings).slower()),
-              Contains(StartsWith("B is slower than A at 4 KiB: mean longer by ")));
-  EXPECT_THAT(Compared({sides[1], sides[0]}, settings).slower(), IsEmpty()) << "faster is not slower";
-  settings.fail_if_slower = 0.4;
-  EXPECT_THAT(Compared(sides, settings).slower(), IsEmpty());
-  EXPECT_THAT(Compared(sides).slower(), IsEmpty());
-}
-
 TEST(Compare, WithoutDistributionsBySecondPercentilesHaveNoInterval) {
   v1::Report first = Simulated(1, 1);
   for (v1::StepReport& step : *first.mutable_steps()) step.clear_seconds();
@@ -170,6 +161,66 @@ TEST(Compare, DependentSecondsAskForLongerRuns) {
               HasSubstr(absl::StrCat("run at least ", FormatCount(pair.needed_seconds()), " s a side")));
   const v1::Comparison calm = Compared({Side({Simulated(1, 1, 0)}), Side({Simulated(1, 2, 0)})});
   EXPECT_EQ(calm.block_sizes(0).pairs(0).needed_seconds(), 0U);
+}
+
+TEST(Compare, WhereSecondsDependMoreThanPromisedTheNeededLengthIsAlwaysTold) {
+  CompareSettings settings = Quick();
+  settings.replicates = 99;
+  settings.percentile_intervals = false;
+  int told = 0;
+  int untold = 0;
+  for (uint64_t seed = 0; seed < 30; ++seed) {
+    const v1::Comparison comparison =
+        Compared({Side({Simulated(1, 2 * seed, 0.55)}), Side({Simulated(1, 2 * seed + 1, 0.55)})}, settings);
+    for (const v1::BlockSizeComparison& block_size : comparison.block_sizes()) {
+      const double phi =
+          std::max(block_size.sides(0).runs(0).autocorrelation(), block_size.sides(1).runs(0).autocorrelation());
+      const v1::PairComparison& pair = block_size.pairs(0);
+      ASSERT_EQ(pair.needed_seconds() > 0, phi > 0.5) << phi;
+      if (phi > 0.5) {
+        EXPECT_GE(pair.needed_seconds(), 58U) << "60 s are right for 0.5";
+        EXPECT_THAT(pair.summary(), HasSubstr(absl::StrCat(pair.needed_seconds(), " s a side")));
+      }
+      ++(phi > 0.5 ? told : untold);
+    }
+  }
+  EXPECT_GT(told, 10);
+  EXPECT_GT(untold, 5);
+  // Long enough.
+  const v1::Comparison longer =
+      Compared({Side({Simulated(1, 1, 0.7, 600)}), Side({Simulated(1, 2, 0.7, 600)})}, settings);
+  const v1::PairComparison& pair = longer.block_sizes(0).pairs(0);
+  EXPECT_GT(pair.needed_seconds(), 60U);
+  EXPECT_LT(pair.needed_seconds(), 200U);
+  EXPECT_THAT(pair.summary(),
+              HasSubstr(absl::StrCat("so that ", pair.needed_seconds(), " s a side are needed; there are 600.")));
+}
+
+TEST(Compare, AutocorrelationIsThatOfSecondsInALongRunToo) {
+  // 24 hours in groups of 24 s. An AR(1) process with 0.95 makes them worth 86,400 (1 - 0.95) / (1 + 0.95) seconds.
+  std::vector<v1::Report> reports;
+  for (uint64_t seed = 1; seed <= 2; ++seed) {
+    v1::Report& report = reports.emplace_back(SteadyReport(std::to_string(seed), {4'096}, 86'400, {400'000}));
+    v1::SeriesReport& series = *report.mutable_steps(0)->mutable_series(0);
+    std::mt19937_64 random(seed);
+    std::normal_distribution<double> normal;
+    double value = normal(random);
+    for (int row = 0; row < series.writes_size(); ++row) {
+      value = 0.95 * value + std::sqrt(1 - 0.95 * 0.95) * normal(random);
+      const double writes = 100'000 * (1 + 0.05 * value);
+      series.set_writes(row, static_cast<uint64_t>(writes));
+      series.set_latency_sum_ns(row, 990'000'000);
+    }
+  }
+  CompareSettings settings = Quick();
+  settings.percentile_intervals = false;
+  const v1::Comparison comparison = Compared({Side({reports[0]}), Side({reports[1]})}, settings);
+  for (const v1::SideFigures& side : comparison.block_sizes(0).sides()) {
+    EXPECT_NEAR(side.runs(0).autocorrelation(), 0.95, 0.01);
+    EXPECT_NEAR(side.runs(0).effective_seconds(), 2'215, 400);
+    EXPECT_GT(side.runs(0).block_length(), 24U) << "blocks are of groups";
+  }
+  EXPECT_NEAR(comparison.block_sizes(0).pairs(0).needed_seconds(), 800, 150) << "20 independent ones";
 }
 
 TEST(Compare, IrregularRowsAreNoSeconds) {

@@ -130,6 +130,7 @@ max_slew: 500
 keep_files: false
 trace: on
 trace_limit: 1g
+hang_limit: 2m
 )");
 }
 

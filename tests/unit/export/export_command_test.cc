@@ -4,8 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
+#include <optional>
 #include <sstream>
 
+#include "absl/strings/str_cat.h"
+#include "common/units.h"
 #include "tests/temp_directory.h"
 #include "tests/unit/export/traced_journal.h"
 
@@ -117,6 +121,87 @@ TEST_F(ExportCommandTest, UntracedWritesAreCountedAndNoFault) {
   EXPECT_EQ(out_.str(), "timeline_ns,utc,host,qm,step,seq,latency_ns,bytes,error_ns\r\n");
   EXPECT_EQ(Run({"--format", "hlog"}), static_cast<int>(Exit::kOk));
   EXPECT_EQ(err_.str(), "") << "it needs no traces";
+}
+
+TEST_F(ExportCommandTest, DroppedTracesMakeTheExportInconclusive) {
+  v1::TestPlan& plan = *records_.front().mutable_run_begin()->mutable_plan();
+  plan.set_trace(v1::TOGGLE_ON);
+  plan.set_trace_limit_bytes(1 << 30);
+  // Of the second step, whose measured part has more frames than one.
+  uint64_t dropped = 0;
+  for (v1::JournalRecord& record : records_) {
+    if (!record.has_frames() || dropped > 0) continue;
+    for (v1::Frame& frame : *record.mutable_frames()->mutable_frames()) {
+      if (frame.step() == 0 || frame.first_interval() < 0) continue;
+      frame.clear_trace();
+      frame.set_untraced_writes(frame.latency().count());
+      dropped += frame.latency().count();
+    }
+  }
+  ASSERT_GT(dropped, 0U);
+  Write();
+  EXPECT_EQ(Run({"--format", "csv"}), static_cast<int>(Exit::kInconclusive));
+  EXPECT_THAT(err_.str(), HasSubstr(absl::StrCat("the traces of ", FormatCount(dropped), " of them were dropped")));
+  EXPECT_EQ(Run({"--format", "csv", "--step", "1"}), static_cast<int>(Exit::kOk)) << "of another step";
+  EXPECT_EQ(Run({"--format", "hlog"}), static_cast<int>(Exit::kOk)) << "it needs no traces";
+  // The limit was asked for.
+  plan.set_trace_limit_bytes(1);
+  fs::remove(directory_.Sub("journal"));
+  Write();
+  EXPECT_EQ(Run({"--format", "csv"}), static_cast<int>(Exit::kOk));
+  EXPECT_THAT(err_.str(), HasSubstr("are in no trace and not here"));
+  // So was a run without traces.
+  plan.set_trace(v1::TOGGLE_OFF);
+  plan.set_trace_limit_bytes(1 << 30);
+  fs::remove(directory_.Sub("journal"));
+  Write();
+  EXPECT_EQ(Run({"--format", "csv"}), static_cast<int>(Exit::kOk));
+}
+
+TEST_F(ExportCommandTest, TheJournalIsNotReplaced) {
+  Write();
+  const auto size = fs::file_size(directory_.Sub("journal"));
+  fs::create_symlink("journal", directory_.Sub("link"));
+  for (const char* output : {"journal", "link"}) {
+    EXPECT_EQ(Run({"--format", "csv", "--output", directory_.Sub(output)}), static_cast<int>(Exit::kWrong));
+    EXPECT_THAT(err_.str(), HasSubstr("is the journal itself: name another file with --output"));
+    EXPECT_EQ(fs::file_size(directory_.Sub("journal")), size);
+  }
+}
+
+TEST_F(ExportCommandTest, AStepWhoseBeginningIsRefusedIsLeftOutAndTold) {
+  for (v1::JournalRecord& record : records_) {
+    if (record.has_step_begin() && record.step_begin().step() == 1) record.mutable_step_begin()->set_start_ns(-1);
+  }
+  Write();
+  for (const char* format : {"csv", "fio-log", "perfetto", "hlog", "fio-json"}) {
+    EXPECT_EQ(Run({"--format", format}), static_cast<int>(Exit::kInconclusive)) << format;
+    EXPECT_THAT(err_.str(), HasSubstr("writes of step 2, whose beginning the journal does not tell")) << format;
+  }
+}
+
+TEST_F(ExportCommandTest, AStepThatIsRefusedForTheSecondTimeChangesNothing) {
+  std::optional<v1::JournalRecord> again;
+  std::vector<v1::JournalRecord> records;
+  for (const v1::JournalRecord& record : records_) {
+    if (record.has_run_end()) {
+      // The first step is long over.
+      again->mutable_step_begin()->set_start_ns(7);
+      for (int64_t& start_ns : *again->mutable_step_begin()->mutable_host_start_ns()) start_ns = 9;
+      records.push_back(*again);
+    }
+    records.push_back(record);
+    if (record.has_step_begin() && !again) again = record;
+  }
+  ASSERT_EQ(records.size(), records_.size() + 1);
+  records_ = records;
+  Write();
+  EXPECT_EQ(RunAsIs({"export", directory_.Sub("journal"), "--format", "fio-log", "--output", directory_.Sub("again")}),
+            static_cast<int>(Exit::kOk));
+  std::ifstream log(directory_.Sub("again/alpha_qm1_clat.1.log"));
+  uint64_t first_ms = UINT64_MAX;
+  log >> first_ms;
+  EXPECT_LT(first_ms, 1'000U) << "times are from the first step's start";
 }
 
 TEST_F(ExportCommandTest, AnOutputThatGoesAwayIsTold) {

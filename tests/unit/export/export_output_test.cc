@@ -107,6 +107,44 @@ TEST(FileOutput, OfAPipeOrALinkIsWrittenThrough) {
   EXPECT_EQ(ReadFile(directory.Sub("target")), "behind the link");
 }
 
+TEST(FileOutput, LeavesAFileThatIsCalledAlikeAlone) {
+  const testing::TempDirectory directory;
+  std::ofstream(directory.Sub("out.new")) << "mine";
+  {
+    auto output = OpenFileOutput(directory.Sub("out"));
+    ASSERT_THAT(output, IsOk());
+    ASSERT_THAT((*output)->Append("text"), IsOk());
+    ASSERT_THAT((*output)->Finish(), IsOk());
+  }
+  EXPECT_EQ(ReadFile(directory.Sub("out.new")), "mine");
+  EXPECT_EQ(ReadFile(directory.Sub("out")), "text");
+}
+
+TEST(FileOutput, BehindALinkAppearsWholeToo) {
+  const testing::TempDirectory directory;
+  const std::string target = directory.MakeDirectory("elsewhere") + "/target";
+  std::ofstream(target) << "old";
+  chmod(target.c_str(), 0600);
+  std::filesystem::create_symlink("elsewhere/target", directory.Sub("link"));
+  std::filesystem::create_symlink("link", directory.Sub("link to it"));
+  for (const bool finish : {false, true}) {
+    auto output = OpenFileOutput(directory.Sub("link to it"));
+    ASSERT_THAT(output, IsOk());
+    ASSERT_THAT((*output)->Append(std::string(1'000'000, 'x')), IsOk());
+    EXPECT_EQ(ReadFile(target), "old") << "what was there stays until the file is whole";
+    if (finish) {
+      ASSERT_THAT((*output)->Finish(), IsOk());
+    }
+  }
+  EXPECT_EQ(ReadFile(target).size(), 1'000'000U);
+  EXPECT_TRUE(std::filesystem::is_symlink(directory.Sub("link")));
+  EXPECT_EQ(std::filesystem::status(target).permissions(), std::filesystem::perms(0600));
+  EXPECT_EQ(FilesIn(directory.Sub("elsewhere")), 1U);
+
+  std::filesystem::create_symlink("round", directory.Sub("round"));
+  EXPECT_FALSE(OpenFileOutput(directory.Sub("round")).ok()) << "it leads to itself";
+}
+
 TEST(FileOutput, WhereNothingCanBeIsRefused) {
   const testing::TempDirectory directory;
   EXPECT_THAT(OpenFileOutput(directory.Sub("missing/out")), StatusIs(absl::StatusCode::kNotFound, "missing/out"));

@@ -204,6 +204,19 @@ TEST_F(FioExportTest, JsonHoldsTheReportsFigures) {
   EXPECT_EQ(Json({1, false}).fields().at("jobs").list_value().values_size(), 4);
 }
 
+TEST_F(FioExportTest, ABucketThatReachesALimitIsNotBelowIt) {
+  testing::SimRun run;
+  // 250 us lie within a bucket of 128 ns, from 249,984 to 250,111 ns; 500 ns have a bucket of their own.
+  run.hosts.push_back(
+      {"alpha", 0, {{{{0, 249'000}, {300'000, 249'990}, {600'000, 250'050}, {900'000, 499}}}}, {}, 0, {}, 1});
+  Index(run);
+  const Struct json = Json();
+  const Struct& job = json.fields().at("jobs").list_value().values(0).struct_value();
+  EXPECT_EQ(Number(Part(job, "latency_ns"), "500"), 25);
+  EXPECT_EQ(Number(Part(job, "latency_us"), "250"), 25) << "only what is surely below";
+  EXPECT_EQ(Number(Part(job, "latency_us"), "500"), 50);
+}
+
 TEST_F(FioExportTest, JsonsStandardDeviationIsThatOfTheWrites) {
   std::mt19937_64 random(64);
   const testing::SimRun run = testing::TwoHosts(random);

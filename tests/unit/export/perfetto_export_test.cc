@@ -5,6 +5,7 @@
 #include <map>
 #include <sstream>
 
+#include "common/trace_codec.h"
 #include "controller/export/perfetto_trace.pb.h"
 #include "tests/status_matchers.h"
 #include "tests/temp_directory.h"
@@ -21,6 +22,9 @@ class PerfettoExportTest : public ::testing::Test {
     std::vector<v1::JournalRecord> records = testing::MakeJournal(run);
     std::mt19937_64 random(1);
     testing::AddTraces(run, records, random);
+    return Export(records, filter);
+  }
+  perfetto::Trace Export(const std::vector<v1::JournalRecord>& records, const WriteFilter& filter) {
     testing::WriteJournal(directory_.Sub("journal"), records);
     auto index = RunIndex::Read(directory_.Sub("journal"));
     EXPECT_THAT(index, IsOk());
@@ -144,6 +148,35 @@ TEST_F(PerfettoExportTest, ASliceEndsWhereTheNextOneBeginsAndKeepsItsLatency) {
   }
   EXPECT_EQ(events, (std::vector<std::pair<int, uint64_t>>{
                         {1, 0}, {2, 999}, {1, 999}, {2, 999}, {1, 999}, {2, 999}, {1, 2'000}, {2, 2'010}}));
+}
+
+TEST_F(PerfettoExportTest, LeavesOutWhatIsNotKnown) {
+  testing::SimRun run;
+  run.hosts.push_back({"alpha", 0, {{{{0, 1'000}, {1'500, 400}, {2'000, 500}}}}, {}, 0, {}, 1});
+  std::vector<v1::JournalRecord> records = testing::MakeJournal(run);
+  int frames = 0;
+  for (v1::JournalRecord& record : records) {
+    if (record.has_probes()) record.mutable_probes()->clear_probes();
+    if (!record.has_frames()) continue;
+    for (v1::Frame& frame : *record.mutable_frames()->mutable_frames()) {
+      if (frame.latency().count() == 0) continue;
+      // Of three writes the one in the middle has a trace: its number is not known.
+      TraceEncoder encoder;
+      encoder.Add(frame.first_start_ns() + 1'500, 400);
+      frame.add_trace(encoder.Finish());
+      frame.set_untraced_writes(2);
+      ++frames;
+    }
+  }
+  ASSERT_EQ(frames, 1);
+  const perfetto::Trace trace = Export(records, {});
+  EXPECT_EQ(writes_, 1U);
+  for (const perfetto::Packet& packet : trace.packet()) {
+    if (packet.track_event().type() != 1) continue;
+    ASSERT_EQ(packet.track_event().debug_annotations_size(), 1) << packet.DebugString();
+    EXPECT_EQ(packet.track_event().debug_annotations(0).name_iid(), 2U) << "the latency's name";
+    EXPECT_EQ(packet.track_event().debug_annotations(0).uint_value(), 400U);
+  }
 }
 
 TEST_F(PerfettoExportTest, TiesTheTraceToTheCalendar) {

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <sstream>
 #include <tuple>
 
 #include "common/trace_codec.h"
+#include "controller/export/csv_export.h"
 #include "controller/export/frame_blocks.h"
 #include "tests/status_matchers.h"
 #include "tests/temp_directory.h"
@@ -249,6 +251,27 @@ TEST_F(WriteStreamTest, LeavesOutATraceThatContradictsItsFrameAndSaysSo) {
   uint64_t reported = 0;
   for (const v1::StepReport& step : index->report().steps()) reported += step.scopes().rbegin()->writes();
   EXPECT_EQ(Export(*index).size() + left_out, reported);
+}
+
+TEST_F(WriteStreamTest, LeavesOutAStepOfWhichTheBeginIsNotKnownAndSaysSo) {
+  std::mt19937_64 random(17);
+  const SimRun run = testing::TwoHosts(random);
+  std::vector<v1::JournalRecord> records = testing::MakeJournal(run);
+  AddTraces(run, records, random);
+  for (v1::JournalRecord& record : records) {
+    if (record.has_step_begin() && record.step_begin().step() == 1)
+      record.mutable_step_begin()->set_start_ns(INT64_MAX);
+  }
+  const auto index = Index(records);
+  EXPECT_TRUE(index->contradicted());
+  ASSERT_FALSE(index->problems().empty());
+  EXPECT_NE(index->problems()[0].find("step 2: when it began is not known"), std::string::npos) << index->problems()[0];
+  const std::vector<ExportedWrite> writes = Export(*index);
+  EXPECT_EQ(writes.size(), index->report().steps(0).scopes().rbegin()->writes());
+  auto stream = WriteStream::Open(*index, {});
+  ASSERT_THAT(stream, IsOk());
+  std::ostringstream text;
+  EXPECT_THAT(ExportCsv(*index, {}, **stream, *MakeStreamOutput(text)), IsOk());
 }
 
 TEST_F(WriteStreamTest, OfACutOffJournalGivesWhatIsWhole) {

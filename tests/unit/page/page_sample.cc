@@ -1,11 +1,12 @@
 // Prints the page, or with --json the JSON report, of a made-up run: page_sample
-// hour|hostile|cutoff|empty|many|plain|sweep|storages.
+// hour|hostile|cutoff|empty|lost|many|plain|queues|sweep|storages.
 //
 // For the browser tests, and to look at; what it shows was never measured.
 #include <cstdio>
 #include <iostream>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "controller/page/report_page.h"
@@ -41,6 +42,46 @@ v1::Report ManyReport() {
   return testing::MakeReport(made_up);
 }
 
+// One host with more queue managers than a chart shows at once.
+v1::Report QueuesReport() {
+  testing::MadeUp made_up;
+  made_up.hosts = {"alpha"};
+  made_up.qms = 30;
+  made_up.seconds = 20;
+  return testing::MakeReport(made_up);
+}
+
+// The second of three hosts is lost in the middle of the step.
+v1::Report LostReport() {
+  testing::MadeUp made_up;
+  made_up.qms = 1;
+  made_up.seconds = 120;
+  v1::Report report = testing::MakeReport(made_up);
+  constexpr int kUntil = 47;
+  v1::StepReport& step = *report.mutable_steps(0);
+  std::vector<uint64_t> missing;
+  for (v1::SeriesReport& series : *step.mutable_series()) {
+    if (series.host() != "beta") continue;
+    if (series.kind() == v1::SCOPE_KIND_HOST) missing.assign(series.writes().begin(), series.writes().end());
+    series.mutable_second()->Truncate(kUntil);
+    for (auto* column : {series.mutable_writes(), series.mutable_bytes(), series.mutable_latency_sum_ns(),
+                         series.mutable_latency_max_ns(), series.mutable_p50_ns(), series.mutable_p99_ns(),
+                         series.mutable_p99_9_ns()}) {
+      column->Truncate(kUntil);
+    }
+  }
+  for (v1::SeriesReport& series : *step.mutable_series()) {
+    if (!series.host().empty()) continue;
+    for (int row = kUntil; row < series.writes_size(); ++row) {
+      series.set_writes(row, series.writes(row) - missing[static_cast<size_t>(row)]);
+      series.set_bytes(row, series.writes(row) * step.block_size_bytes());
+    }
+  }
+  report.mutable_hosts(1)->mutable_lost()->set_reason("the session broke");
+  report.mutable_hosts(1)->mutable_lost()->set_step(1);
+  return report;
+}
+
 // What every report has, and nothing else.
 v1::Report PlainReport() {
   testing::MadeUp made_up;
@@ -52,10 +93,16 @@ v1::Report PlainReport() {
 }
 
 int Main(const std::string& kind, bool json) {
-  const std::map<std::string, v1::Report (*)()> kinds = {
-      {"hour", testing::HourReport}, {"hostile", testing::HostileReport},   {"cutoff", testing::CutOffReport},
-      {"sweep", SweepReport},        {"storages", StoragesReport},          {"plain", PlainReport},
-      {"many", ManyReport},          {"empty", [] { return v1::Report(); }}};
+  const std::map<std::string, v1::Report (*)()> kinds = {{"hour", testing::HourReport},
+                                                         {"hostile", testing::HostileReport},
+                                                         {"cutoff", testing::CutOffReport},
+                                                         {"sweep", SweepReport},
+                                                         {"storages", StoragesReport},
+                                                         {"plain", PlainReport},
+                                                         {"many", ManyReport},
+                                                         {"queues", QueuesReport},
+                                                         {"lost", LostReport},
+                                                         {"empty", [] { return v1::Report(); }}};
   const auto found = kinds.find(kind);
   if (found == kinds.end()) {
     std::cerr << "page_sample: no such sample: " << kind << "\n";

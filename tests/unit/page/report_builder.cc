@@ -105,7 +105,7 @@ v1::Report HostileReport() {
   made_up.name = "</script><script>window.broken=1</script><!-- & \"title'";
   made_up.hosts = {script, "<img src=x onerror=window.broken=1>",
                    "quo\"te' & \xC3\xA4\xE6\x9C\xAC \xE2\x80\xAE"
-                   "back",
+                   "back \xF3\xA0\x81\x81",
                    "</title><style>body{display:none}</style>"};
   made_up.seconds = 8;
   v1::Report report = MakeReport(made_up);

@@ -171,6 +171,84 @@ TEST(ReportPageData, ThinsHostsOfAVeryLongRunToTheSameSeconds) {
             static_cast<double>(*std::max_element(whole.latency_max_ns().begin(), whole.latency_max_ns().end())));
 }
 
+TEST(ReportPageData, KeepsTheExtremesOfEachHostAmongTheCommonSeconds) {
+  MadeUp made_up;
+  made_up.seconds = 900;
+  made_up.storages = 2;
+  v1::Report report = MakeReport(made_up);
+  // One write of gamma, much longer than its others, in a second in which alpha has a longer one; and a dip of beta's
+  // that the others make up for.
+  for (v1::SeriesReport& series : *report.mutable_steps(0)->mutable_series()) {
+    if (series.kind() == v1::SCOPE_KIND_CLUSTER || series.host() == "alpha") series.set_latency_max_ns(500, 30'000'000);
+    if (series.host() == "gamma") {
+      for (uint64_t& value : *series.mutable_latency_max_ns()) value = std::min<uint64_t>(value, 20'000'000);
+      series.set_latency_max_ns(500, 25'000'000);
+    }
+    if (series.host() == "beta") series.set_writes(700, 1);
+  }
+  PageLimits limits;
+  limits.wide_rows = 6 * 200;
+  const Struct data = Parse(ReportPageData(report, limits));
+  EXPECT_EQ(Member(Step(data, 0), "kept").string_value(), "each");
+  const std::vector<double> seconds = Column(*Series(data, "cluster"), "second");
+  EXPECT_LE(seconds.size(), 210U);
+  for (const char* host : {"alpha", "beta", "gamma"}) {
+    const Struct& thinned = *Series(data, "host", host);
+    EXPECT_EQ(Column(thinned, "second"), seconds) << host;
+    const v1::SeriesReport& whole = Reported(report, v1::SCOPE_KIND_HOST, host);
+    const std::vector<double> writes = Column(thinned, "writes");
+    const std::vector<double> longest = Column(thinned, "latency_max_ns");
+    EXPECT_EQ(*std::max_element(longest.begin(), longest.end()),
+              static_cast<double>(*std::max_element(whole.latency_max_ns().begin(), whole.latency_max_ns().end())))
+        << host;
+    EXPECT_EQ(*std::min_element(writes.begin(), writes.end()),
+              static_cast<double>(*std::min_element(whole.writes().begin(), whole.writes().end())))
+        << host;
+    EXPECT_EQ(*std::max_element(writes.begin(), writes.end()),
+              static_cast<double>(*std::max_element(whole.writes().begin(), whole.writes().end())))
+        << host;
+  }
+}
+
+TEST(ReportPageData, OfTooManyHostsKeepsThoseWithTheLongestWrites) {
+  MadeUp made_up;
+  made_up.hosts.clear();
+  for (int host = 0; host < 40; ++host) made_up.hosts.push_back("node" + std::to_string(host));
+  made_up.qms = 1;
+  made_up.seconds = 300;
+  v1::Report report = MakeReport(made_up);
+  for (v1::SeriesReport& series : *report.mutable_steps(0)->mutable_series()) {
+    if (series.host() == "node17") series.set_latency_max_ns(123, 9'000'000'000);
+  }
+  PageLimits limits;
+  limits.wide_rows = 41 * 30;
+  const Struct data = Parse(ReportPageData(report, limits));
+  EXPECT_EQ(Member(Step(data, 0), "kept").string_value(), "longest");
+  const std::vector<double> seconds = Column(*Series(data, "host", "node17"), "second");
+  EXPECT_LE(seconds.size(), 50U);
+  EXPECT_EQ(std::count(seconds.begin(), seconds.end(), 123), 1);
+}
+
+TEST(ReportPageData, LeavesOutDistributionsThatHaveNoRoomTheHostsFirst) {
+  const v1::Report report = MakeReport({});
+  PageLimits limits;
+  int cluster = 0;
+  for (const v1::DistributionReport& one : report.steps(0).distributions()) {
+    if (one.kind() == v1::SCOPE_KIND_CLUSTER) cluster = one.from_ns_size();
+  }
+  ASSERT_GT(cluster, 0);
+  const auto left_out = [&](int buckets) {
+    limits.distribution_buckets = buckets;
+    return Member(Step(Parse(ReportPageData(report, limits)), 0), "distributions_left_out").number_value();
+  };
+  EXPECT_EQ(left_out(300'000), 0);
+  EXPECT_EQ(left_out(cluster), report.steps(0).distributions_size() - 1);
+  const Struct data = Parse(ReportPageData(report, limits));
+  const auto& kept = Member(Step(data, 0), "distributions").list_value();
+  ASSERT_EQ(kept.values_size(), 1);
+  EXPECT_EQ(Member(kept.values(0).struct_value(), "kind").string_value(), "cluster");
+}
+
 TEST(ReportPageData, KeepsIrregularRowsWithTheirNewNumbers) {
   MadeUp made_up;
   made_up.seconds = 900;

@@ -147,6 +147,17 @@ TEST_F(ConductorTest, StopsTheOthersWhenAHostIsLost) {
   EXPECT_THAT(Records(v1::JournalRecord::kRunEnd)[0].run_end().cut_short(), HasSubstr("beta"));
 }
 
+TEST_F(ConductorTest, WhateverBytesAnErrorHoldsTheJournalReadsBack) {
+  scripts_[0].run_until_stopped = true;
+  scripts_[1].break_at_step = 0;
+  scripts_[1].break_message = "\xff\x1b[2J\n";
+  EXPECT_FALSE(Run().has_value());
+  const auto lost = Records(v1::JournalRecord::kHostLost);
+  ASSERT_EQ(lost.size(), 1U);
+  EXPECT_EQ(lost[0].host_lost().reason(), "the session broke: \xef\xbf\xbd\xef\xbf\xbd[2J\xef\xbf\xbd");
+  EXPECT_EQ(Records(v1::JournalRecord::kRunEnd).size(), 1U);
+}
+
 TEST_F(ConductorTest, LosesAHostThatSaysNothingForALease) {
   plan_.set_lease_ns(200 * kNsPerMs);
   scripts_[0].run_until_stopped = true;
@@ -212,6 +223,26 @@ TEST_F(ConductorTest, AnInterruptStopsEveryHostAndKeepsWhatThereIs) {
   EXPECT_EQ(failure->code, Exit::kInconclusive);
 }
 
+TEST_F(ConductorTest, WhatWasReceivedIsInTheJournalWhenTheConductorWaits) {
+  plan_.set_lease_ns(400 * kNsPerMs);
+  size_t sent = 0;
+  for (FakeScript& script : scripts_) {
+    script.run_until_stopped = true;
+    script.on_running = [&sent] { ++sent; };
+  }
+  size_t kept = 0;
+  // The first one after both hosts' frames came, a tenth of a second later: the conductor waited before it.
+  scripts_[0].on_heartbeat = [&] {
+    if (sent < 2) return;
+    EXPECT_THAT(ReadJournal(path_, [&kept](const v1::JournalRecord& record) { kept += record.has_frames() ? 1U : 0U; }),
+                testing::IsOk());
+    events_.Interrupt();
+    scripts_[0].on_heartbeat = [] {};
+  };
+  Run();
+  EXPECT_EQ(kept, 2U);
+}
+
 TEST_F(ConductorTest, ASecondInterruptLeavesAtOnce) {
   for (FakeScript& script : scripts_) script.run_until_stopped = true;
   scripts_[1].on_running = [this] {
@@ -230,6 +261,83 @@ TEST_F(ConductorTest, StopsTracesOnAllHostsAtTheLimit) {
   EXPECT_THAT(diaries_[1], Contains("stop trace"));
   ASSERT_EQ(Records(v1::JournalRecord::kNote).size(), 1U);
   EXPECT_THAT(Records(v1::JournalRecord::kNote)[0].note().text(), HasSubstr("--trace-limit"));
+}
+
+TEST_F(ConductorTest, GivesUpAHostWhoseLastWriteHangsAndSaysSinceWhen) {
+  plan_.set_duration_ns(100 * kNsPerMs);
+  plan_.set_hang_limit_ns(300 * kNsPerMs);
+  scripts_[1].hang = FakeScript::Hang::kInStep;
+  EXPECT_FALSE(Run().has_value()) << "what was measured has its report";
+  const auto lost = Records(v1::JournalRecord::kHostLost);
+  ASSERT_EQ(lost.size(), 1U);
+  EXPECT_EQ(lost[0].host_lost().host(), 1U);
+  EXPECT_EQ(lost[0].host_lost().step(), 0);
+  EXPECT_THAT(lost[0].host_lost().reason(),
+              HasSubstr("for 300ms (--hang-limit) while the step's last writes were awaited; qm1 has been in one write "
+                        "to /fake/qm1/active/S0000001.LOG since "));
+  ASSERT_EQ(lost[0].host_lost().in_flight_size(), 1);
+  EXPECT_EQ(lost[0].host_lost().in_flight(0).age_ns(), 1'500'000'000);
+  EXPECT_THAT(diaries_[0], ElementsAre("open", "prepare", "arm 0", "release"));
+  EXPECT_THAT(diaries_[1], ElementsAre("open", "prepare", "arm 0", "close"));
+}
+
+TEST_F(ConductorTest, AHangDoesNotCountAsLongAsTheStepRuns) {
+  plan_.set_duration_ns(900 * kNsPerMs);
+  plan_.set_hang_limit_ns(200 * kNsPerMs);
+  scripts_[1].hang = FakeScript::Hang::kInStep;
+  EXPECT_FALSE(Run().has_value());
+  const auto begin = Records(v1::JournalRecord::kStepBegin);
+  const auto lost = Records(v1::JournalRecord::kHostLost);
+  ASSERT_EQ(lost.size(), 1U);
+  EXPECT_GE(lost[0].time_ns() - begin[0].step_begin().start_ns(), 1'100 * kNsPerMs);
+}
+
+TEST_F(ConductorTest, WaitsForAHostThatGetsOnHoweverLongThatTakes) {
+  plan_.set_duration_ns(100 * kNsPerMs);
+  plan_.set_lease_ns(kNsPerSecond);  // a heartbeat each 100 ms
+  plan_.set_hang_limit_ns(400 * kNsPerMs);
+  scripts_[1].hang = FakeScript::Hang::kInStep;
+  scripts_[1].gets_on = true;
+  EXPECT_FALSE(Run().has_value());
+  EXPECT_THAT(Records(v1::JournalRecord::kHostLost), ::testing::IsEmpty());
+  EXPECT_EQ(Records(v1::JournalRecord::kStepDone).size(), 2U);
+}
+
+TEST_F(ConductorTest, GivesUpAHostThatHangsWhilePreparing) {
+  plan_.set_hang_limit_ns(300 * kNsPerMs);
+  scripts_[1].hang = FakeScript::Hang::kPreparing;
+  const auto failure = Run();
+  ASSERT_TRUE(failure.has_value());
+  EXPECT_EQ(failure->code, Exit::kCannotRun);
+  EXPECT_THAT(Records(v1::JournalRecord::kHostLost)[0].host_lost().reason(),
+              HasSubstr("while it prepared; qm1 has been filling /fake/qm1/active/S0000001.LOG since "));
+  EXPECT_THAT(diaries_[0], Contains("release"));
+}
+
+TEST_F(ConductorTest, GivesUpAHostThatHangsWhileItRemovesItsFiles) {
+  plan_.set_hang_limit_ns(300 * kNsPerMs);
+  scripts_[1].hang = FakeScript::Hang::kReleasing;
+  EXPECT_FALSE(Run().has_value());
+  const auto lost = Records(v1::JournalRecord::kHostLost);
+  ASSERT_EQ(lost.size(), 1U);
+  EXPECT_EQ(lost[0].host_lost().step(), -1);
+  EXPECT_THAT(lost[0].host_lost().reason(), HasSubstr("while its files were removed"));
+}
+
+TEST_F(ConductorTest, KeepsTheLeaseOfAQuietHostOverANewConnection) {
+  plan_.set_lease_ns(300 * kNsPerMs);
+  scripts_[0].run_until_stopped = true;
+  scripts_[1].silent_from_step = 0;
+  scripts_[1].answer_renewals = true;
+  // Ten renewals are a lease that is over; the host is not lost for all that.
+  scripts_[1].on_renewed = [this, renewed = 0]() mutable {
+    if (++renewed == 20) events_.Interrupt();
+  };
+  plan_.set_hang_limit_ns(200 * kNsPerMs);
+  EXPECT_FALSE(Run().has_value());
+  const auto lost = Records(v1::JournalRecord::kHostLost);
+  ASSERT_EQ(lost.size(), 1U);
+  EXPECT_THAT(lost[0].host_lost().reason(), HasSubstr("--hang-limit")) << "it was heard, though it did nothing";
 }
 
 }  // namespace

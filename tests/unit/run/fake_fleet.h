@@ -22,19 +22,29 @@ struct FakeScript {
   int64_t clock_offset_ns = 0;
   absl::Status describe_error;
   bool answer_probes = true;
+  bool answer_renewals = false;
+  std::function<void()> on_renewed = [] {};
   absl::Status prepare_fault;
   // How many Arm messages are answered with late.
   int late_arms = 0;
   // The session breaks when it is armed for this step.
   int break_at_step = -1;
+  std::string break_message = "connection reset";
   // Says nothing any more once it has been armed for this step, as an agent that was frozen.
   int silent_from_step = -1;
   // Steps end only when Stop comes.
   bool run_until_stopped = false;
+  // A call to its storage does not return: it answers heartbeats, and gets nothing done from there on.
+  enum class Hang { kNever, kPreparing, kInStep, kReleasing };
+  Hang hang = Hang::kNever;
+  // It gets on all the same, however slowly.
+  bool gets_on = false;
   // Not empty: steps end early for this reason, and the Fault comes only after StepDone.
   std::string ends_early;
   // Called when the agent has been armed and has sent its first frame.
   std::function<void()> on_running = [] {};
+  // Called when a heartbeat comes.
+  std::function<void()> on_heartbeat = [] {};
   std::vector<std::string> visible_hosts;
 };
 
@@ -80,6 +90,13 @@ class FakeAgent final : public AgentClient {
   }
 
   void OpenSession() override { diary_.emplace_back("open"); }
+  void CloseSession() override { diary_.emplace_back("close"); }
+  void Renew(v1::RenewRequest /*request*/, int64_t /*timeout_ns*/) override {
+    diary_.emplace_back("renew");
+    if (!script_.answer_renewals) return;
+    listener_.OnRenewed();
+    script_.on_renewed();
+  }
 
   void Send(v1::ControllerMessage message) override {
     if (silent_) return;
@@ -92,17 +109,19 @@ class FakeAgent final : public AgentClient {
         return Arm(message.arm());
       case v1::ControllerMessage::kStop:
         diary_.emplace_back("stop");
+        if (script_.hang == FakeScript::Hang::kInStep) return;
         return FinishStep("stopped");
       case v1::ControllerMessage::kRelease:
         diary_.emplace_back("release");
+        if (script_.hang == FakeScript::Hang::kReleasing) return;
         Tell([](v1::AgentMessage& m) { m.mutable_released(); });
         return listener_.OnSessionClosed(absl::OkStatus());
       case v1::ControllerMessage::kStopTrace:
         diary_.emplace_back("stop trace");
         return;
       case v1::ControllerMessage::kHeartbeat:
-        Tell([&](v1::AgentMessage& m) { m.mutable_alive()->set_id(message.heartbeat().id()); });
-        return;
+        script_.on_heartbeat();
+        return Answer(message.heartbeat().id());
       case v1::ControllerMessage::MESSAGE_NOT_SET:
         return;
     }
@@ -116,7 +135,23 @@ class FakeAgent final : public AgentClient {
     listener_.OnMessage(std::move(message));
   }
 
+  void Answer(uint64_t id) {
+    Tell([&](v1::AgentMessage& m) {
+      m.mutable_alive()->set_id(id);
+      if (script_.gets_on) m.mutable_alive()->set_progress(++progress_);
+      if (script_.hang == FakeScript::Hang::kNever) return;
+      v1::InFlight& write = *m.mutable_alive()->add_in_flight();
+      write.set_qm(1);
+      write.set_since_ns(clock_.Now().value + script_.clock_offset_ns - 1'500'000'000);
+      write.set_age_ns(1'500'000'000);
+      write.set_path("/fake/qm1/active/S0000001.LOG");
+      write.set_filling(script_.hang == FakeScript::Hang::kPreparing);
+    });
+    if (script_.gets_on && progress_ == kEnough) FinishStep("");
+  }
+
   void Prepare() {
+    if (script_.hang == FakeScript::Hang::kPreparing) return;
     if (!script_.prepare_fault.ok()) {
       Tell([&](v1::AgentMessage& m) {
         m.mutable_fault()->set_code(static_cast<int32_t>(script_.prepare_fault.code()));
@@ -145,7 +180,7 @@ class FakeAgent final : public AgentClient {
     SendFrame();
     if (script_.break_at_step == static_cast<int>(arm.step())) {
       armed_ = false;
-      return listener_.OnSessionClosed(absl::UnavailableError("connection reset"));
+      return listener_.OnSessionClosed(absl::UnavailableError(script_.break_message));
     }
     silent_ = script_.silent_from_step == static_cast<int>(arm.step());
     script_.on_running();
@@ -153,7 +188,7 @@ class FakeAgent final : public AgentClient {
       FinishStep(script_.ends_early);
       return Tell([&](v1::AgentMessage& m) { m.mutable_fault()->set_message(script_.ends_early); });
     }
-    if (!silent_ && !script_.run_until_stopped) FinishStep("");
+    if (!silent_ && !script_.run_until_stopped && script_.hang != FakeScript::Hang::kInStep) FinishStep("");
   }
 
   // One interval with ten writes of 1 ms.
@@ -196,7 +231,11 @@ class FakeAgent final : public AgentClient {
   FakeDiary& diary_;
   const Clock& clock_;
   AgentListener& listener_;
+  // Heartbeats after which an agent that gets on is done.
+  static constexpr uint64_t kEnough = 10;
+
   bool armed_ = false;
+  uint64_t progress_ = 0;
   bool silent_ = false;
   uint32_t step_ = 0;
   int64_t armed_start_ns_ = 0;

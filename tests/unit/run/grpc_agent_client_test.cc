@@ -37,6 +37,11 @@ class Inbox final : public AgentListener {
     With([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { probes_.push_back(std::move(probes)); });
   }
 
+  void OnRenewed() override {
+    With([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { renewals_.push_back(true); });
+  }
+
+  void AwaitRenewal() { Await(renewals_); }
   absl::StatusOr<v1::HostDescription> AwaitDescription() { return Await(descriptions_); }
   absl::Status AwaitClosed() { return Await(closed_); }
   v1::ProbeBatch AwaitProbes() { return Await(probes_); }
@@ -70,6 +75,7 @@ class Inbox final : public AgentListener {
   std::deque<v1::AgentMessage> messages_;
   std::deque<absl::Status> closed_;
   std::deque<v1::ProbeBatch> probes_;
+  std::deque<bool> renewals_;
 };
 
 class GrpcAgentClientTest : public ::testing::Test {
@@ -104,7 +110,14 @@ class GrpcAgentClientTest : public ::testing::Test {
     message.mutable_prepare()->set_protocol_version(kProtocolVersion);
     message.mutable_prepare()->mutable_plan()->set_run_id("7f3a21");
     message.mutable_prepare()->mutable_plan()->set_lease_ns(lease_ns);
+    message.mutable_prepare()->mutable_plan()->set_run_token(kToken);
     return message;
+  }
+  static v1::RenewRequest Renewal(const std::string& token) {
+    v1::RenewRequest request;
+    request.set_run_id("7f3a21");
+    request.set_run_token(token);
+    return request;
   }
   static v1::ControllerMessage Release() {
     v1::ControllerMessage message;
@@ -112,6 +125,7 @@ class GrpcAgentClientTest : public ::testing::Test {
     return message;
   }
 
+  static constexpr char kToken[] = "0123456789abcdef";
   const SystemClock clock_;
   const std::shared_ptr<FakeWorkState> work_ = std::make_shared<FakeWorkState>();
   std::unique_ptr<AgentService> service_;
@@ -232,6 +246,74 @@ TEST_F(GrpcAgentClientTest, AnAgentThatShutsDownEndsItsSession) {
   service_->Shutdown("the agent was told to end");
   inbox_.AwaitMessage(v1::AgentMessage::kReleased);
   EXPECT_THAT(inbox_.AwaitClosed(), StatusIs(absl::StatusCode::kCancelled, "told to end"));
+}
+
+TEST_F(GrpcAgentClientTest, ARenewalKeepsTheLeaseOfASilentController) {
+  constexpr int64_t kLeaseNs = 500 * kNsPerMs;
+  const auto client = MakeGrpcAgentClient(address_, clock_, inbox_);
+  client->OpenSession();
+  client->Send(Prepare(kLeaseNs));
+  inbox_.AwaitMessage(v1::AgentMessage::kPrepared);
+  // For three times as long as the lease nothing else is said.
+  const MonotonicNs begin = clock_.Now();
+  while (clock_.Now() - begin < 3 * kLeaseNs) {
+    client->Renew(Renewal(kToken), 5 * kNsPerSecond);
+    inbox_.AwaitRenewal();
+  }
+  client->Send(Release());
+  EXPECT_THAT(inbox_.AwaitClosed(), IsOk());
+}
+
+TEST_F(GrpcAgentClientTest, NobodyButTheRunItselfRenewsItsLease) {
+  const auto client = MakeGrpcAgentClient(address_, clock_, inbox_);
+  client->OpenSession();
+  client->Send(Prepare());
+  inbox_.AwaitMessage(v1::AgentMessage::kPrepared);
+  const auto stub = v1::Agent::NewStub(grpc::CreateChannel(address_, grpc::InsecureChannelCredentials()));
+  v1::RenewReply reply;
+  for (const char* token : {"", "0123456789abcdeX"}) {
+    grpc::ClientContext context;
+    EXPECT_EQ(stub->Renew(&context, Renewal(token), &reply).error_code(), grpc::StatusCode::NOT_FOUND);
+  }
+  client->Send(Release());
+  EXPECT_THAT(inbox_.AwaitClosed(), IsOk());
+  grpc::ClientContext context;
+  EXPECT_EQ(stub->Renew(&context, Renewal(kToken), &reply).error_code(), grpc::StatusCode::NOT_FOUND);
+}
+
+TEST_F(GrpcAgentClientTest, AnAgentThatHangsSaysSoAndLooksAtNoDirectory) {
+  const auto client = MakeGrpcAgentClient(address_, clock_, inbox_);
+  client->OpenSession();
+  client->Send(Prepare());
+  inbox_.AwaitMessage(v1::AgentMessage::kPrepared);
+  v1::InFlight write;
+  write.set_qm(2);
+  write.set_age_ns(75 * kNsPerSecond);
+  write.set_path("/fake/qm2/active/S0000001.LOG");
+  work_->ShowInFlight(write);
+  v1::DescribeRequest request;
+  request.add_directories("/mnt/a");
+  client->Describe(request, 5 * kNsPerSecond);
+  const auto description = inbox_.AwaitDescription();
+  ASSERT_THAT(description, IsOk());
+  EXPECT_EQ(description->holder().doing(),
+            "ready; qm2 has been in one write to /fake/qm2/active/S0000001.LOG for 75 s");
+  ASSERT_EQ(description->directories_size(), 1);
+  EXPECT_NE(description->directories(0).error().find("hangs"), std::string::npos);
+}
+
+TEST_F(GrpcAgentClientTest, AnAgentThatIsToEndSaysWhatHangsOnceNothingGetsOn) {
+  const auto client = MakeGrpcAgentClient(address_, clock_, inbox_);
+  client->OpenSession();
+  client->Send(Prepare());
+  inbox_.AwaitMessage(v1::AgentMessage::kPrepared);
+  work_->BlockWrites(true);
+  service_->Shutdown("the agent was told to end");
+  const std::string hangs = service_->WaitForEnd(200 * kNsPerMs);
+  EXPECT_NE(hangs.find("busy with run 7f3a21"), std::string::npos) << hangs;
+  EXPECT_NE(hangs.find("its files stay in /fake/plimsoll-7f3a21/alpha"), std::string::npos) << hangs;
+  work_->BlockWrites(false);
+  EXPECT_EQ(service_->WaitForEnd(5 * kNsPerSecond), "");
 }
 
 }  // namespace

@@ -72,6 +72,21 @@ class FakeWorkState {
       kept_ = keep;
     });
   }
+  // A write in flight as the agent shows it once it hangs.
+  void ShowInFlight(v1::InFlight write) {
+    With([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { in_flight_.push_back(std::move(write)); });
+  }
+  std::vector<v1::InFlight> InFlight() {
+    MutexLock lock(mutex_);
+    return in_flight_;
+  }
+  void GetOn() {
+    With([this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { ++progress_; });
+  }
+  uint64_t Progress() {
+    MutexLock lock(mutex_);
+    return progress_;
+  }
   std::vector<std::string> stops() {
     MutexLock lock(mutex_);
     return stops_;
@@ -108,6 +123,8 @@ class FakeWorkState {
   std::vector<std::string> stops_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::string> order_ ABSL_GUARDED_BY(mutex_);
   std::vector<v1::Arm> arms_ ABSL_GUARDED_BY(mutex_);
+  std::vector<v1::InFlight> in_flight_ ABSL_GUARDED_BY(mutex_);
+  uint64_t progress_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 class FakeWork final : public LogWork {
@@ -137,7 +154,9 @@ class FakeWork final : public LogWork {
   void Stop(const std::string& reason) override { state_->AddStop(reason); }
   void StopTrace(int64_t /*at_ns*/) override {}
   std::string State() const override { return "ready"; }
-  std::vector<v1::InFlight> InFlight(int64_t /*min_age_ns*/) const override { return {}; }
+  std::vector<v1::InFlight> InFlight(int64_t /*min_age_ns*/) const override { return state_->InFlight(); }
+  uint64_t Progress() const override { return state_->Progress(); }
+  std::string Directory() const override { return "/fake/plimsoll-7f3a21/alpha"; }
   bool WaitIdle(int64_t timeout_ns) override { return state_->WaitIdle(timeout_ns); }
   v1::Released Release(bool keep_files) override {
     state_->SetReleased(keep_files);

@@ -18,11 +18,13 @@ class SessionTest : public ::testing::Test {
   void Open(int64_t first_lease_ns = 10 * kNsPerSecond) {
     Session::Options options;
     options.make_work = [this](const v1::HostPlan&, const std::atomic<int64_t>&, WorkSink& sink) {
+      ++makes_;
       return make_error_.ok() ? absl::StatusOr<std::unique_ptr<LogWork>>(std::make_unique<FakeWork>(state_, sink))
                               : make_error_;
     };
     options.clock = &clock_;
     options.peer = "test";
+    options.limits = limits_;
     options.first_lease_ns = first_lease_ns;
     options.wake = [] {};
     options.finished = [this](const absl::Status& status) {
@@ -66,6 +68,8 @@ class SessionTest : public ::testing::Test {
   const SystemClock clock_;
   const std::shared_ptr<FakeWorkState> state_ = std::make_shared<FakeWorkState>();
   absl::Status make_error_;
+  v1::AgentLimits limits_;
+  int makes_ = 0;  // how often work was made
   Mutex mutex_;
   CondVar changed_;
   std::optional<absl::Status> result_ ABSL_GUARDED_BY(mutex_);
@@ -106,6 +110,42 @@ TEST_F(SessionTest, StopsAndCleansUpWhenTheLeaseRunsOut) {
   EXPECT_EQ(end.code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_NE(end.message().find("30ms"), std::string::npos) << end.message();
   EXPECT_TRUE(state_->released());
+}
+
+TEST_F(SessionTest, RefusesALeaseThatNoPlanHas) {
+  for (const int64_t lease_ns : {int64_t{0}, int64_t{-1}, 3601 * kNsPerSecond, INT64_MAX, INT64_MIN}) {
+    SCOPED_TRACE(lease_ns);
+    {
+      const MutexLock lock(mutex_);
+      result_.reset();
+    }
+    Open();
+    Prepare(lease_ns);
+    const absl::Status end = AwaitEnd();
+    EXPECT_EQ(end.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_NE(end.message().find("lease must be above 0 and at most 1h"), std::string::npos) << end.message();
+  }
+  EXPECT_FALSE(state_->released()) << "there was nothing to release";
+}
+
+TEST_F(SessionTest, ShowsNobodyANameThatSteersATerminal) {
+  for (const bool label : {false, true}) {
+    {
+      const MutexLock lock(mutex_);
+      result_.reset();
+    }
+    Open();
+    v1::ControllerMessage message;
+    message.mutable_prepare()->set_protocol_version(kProtocolVersion);
+    v1::HostPlan& plan = *message.mutable_prepare()->mutable_plan();
+    plan.set_lease_ns(kNsPerSecond);
+    plan.set_run_id(label ? "7f3a21" : "7f\x1b[2J\n21");
+    plan.set_host_label(label ? "alpha\n" : "alpha");
+    session_->Deliver(std::move(message));
+    EXPECT_EQ(AwaitEnd().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(session_->Describe().find_first_of("\x1b\n"), std::string::npos) << session_->Describe();
+    EXPECT_EQ(session_->holder().run_id(), "");
+  }
 }
 
 TEST_F(SessionTest, EndsWhenNoPrepareComes) {
@@ -188,6 +228,45 @@ TEST_F(SessionTest, StaysBusyWhileAWriteDoesNotReturn) {
   EXPECT_FALSE(state_->released()) << "files of a writer in a system call must not be touched";
   state_->BlockWrites(false);
   AwaitEnd().IgnoreError();
+  EXPECT_TRUE(state_->released());
+}
+
+TEST_F(SessionTest, RefusesAPlanBeyondItsCapsBeforeAnythingIsMade) {
+  limits_.set_max_writers(2);
+  Open();
+  v1::ControllerMessage message;
+  message.mutable_prepare()->set_protocol_version(kProtocolVersion);
+  v1::HostPlan& plan = *message.mutable_prepare()->mutable_plan();
+  plan.set_run_id("7f3a21");
+  plan.set_lease_ns(10 * kNsPerSecond);
+  plan.mutable_log()->mutable_workload()->set_qm(3);
+  session_->Deliver(std::move(message));
+  const absl::Status end = AwaitEnd();
+  EXPECT_EQ(end.code(), absl::StatusCode::kOutOfRange);
+  EXPECT_NE(end.message().find("--max-writers is 2"), std::string::npos) << end;
+  EXPECT_EQ(makes_, 0);
+}
+
+TEST_F(SessionTest, EndsAControllerThatArmsBeyondTheCapHoweverShortItsPlanWas) {
+  limits_.set_max_duration_ns(kNsPerSecond);
+  Open();
+  v1::ControllerMessage message;
+  message.mutable_prepare()->set_protocol_version(kProtocolVersion);
+  v1::HostPlan& plan = *message.mutable_prepare()->mutable_plan();
+  plan.set_run_id("7f3a21");
+  plan.set_lease_ns(10 * kNsPerSecond);
+  plan.mutable_log()->add_steps()->set_duration_ns(kNsPerSecond);
+  session_->Deliver(std::move(message));
+  // The same step again and again, each time as if it had run its whole second: the fake says so at once.
+  for (int i = 0; i < 2; ++i) {
+    v1::ControllerMessage arm;
+    arm.mutable_arm()->set_start_ns(clock_.Now().value - kNsPerSecond);
+    session_->Deliver(std::move(arm));
+  }
+  const absl::Status end = AwaitEnd();
+  EXPECT_EQ(end.code(), absl::StatusCode::kOutOfRange);
+  EXPECT_NE(end.message().find("--max-duration is 1s"), std::string::npos) << end;
+  EXPECT_EQ(state_->order().front(), "arm");
   EXPECT_TRUE(state_->released());
 }
 

@@ -1,0 +1,72 @@
+// The agent's side of the network: where it listens, who may come in, and how much of anything.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "agent/server/connection_slots.h"
+#include "agent/server/doorkeeper.h"
+#include "agent/server/listen_address.h"
+#include "agent/server/refusals.h"
+#include "agent/server/reloading_identity.h"
+#include "common/clock.h"
+#include "common/tls/identity.h"
+
+namespace plimsoll {
+
+struct ServerOptions {
+  std::string listen;
+  bool insecure = false;
+  TlsPaths tls;
+  std::vector<std::string> allow;
+};
+
+// Options that have been found to make sense together, with what they name.
+struct ServerSetup {
+  ServerOptions options;
+  ListenAddress address;
+  TlsIdentity identity;  // empty without TLS
+
+  bool tls() const { return options.tls.given(); }
+  // Neither encrypted nor on this host alone.
+  bool exposed() const { return !tls() && !address.local(); }
+};
+
+// Resolves and reads what the options name. UNAVAILABLE: the address is not to be had; any other error: an option is
+// wrong, and the text names it.
+absl::StatusOr<ServerSetup> PrepareServer(const ServerOptions& options);
+
+// gRPC behind a Doorkeeper. Three ways in: with TLS, those whose certificate CallerCheck lets pass; without, on
+// this host alone, root and the agent's own user; or, with --insecure, everybody.
+class AgentServer {
+ public:
+  // Listens, and answers with `service`. Both references outlive the server. UNAVAILABLE: cannot listen.
+  static absl::StatusOr<std::unique_ptr<AgentServer>> Start(const ServerSetup& setup,
+                                                            v1::Agent::CallbackService& service, const Clock& clock);
+  // Ends every call that is still open.
+  ~AgentServer();
+  AgentServer(const AgentServer&) = delete;
+  AgentServer& operator=(const AgentServer&) = delete;
+
+  // Gives the address back and takes nobody in any more; calls that are open go on. Nothing else but destruction may
+  // follow.
+  void StopListening() { doorkeeper_.reset(); }
+
+  // Where it listens, for people and controllers.
+  const std::string& address() const { return doorkeeper_->listener().name(); }
+
+ private:
+  AgentServer() = default;
+  absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeCredentials(const ServerSetup& setup);
+
+  std::shared_ptr<Refusals> refusals_;
+  std::unique_ptr<ReloadingIdentity> identity_;
+  std::unique_ptr<ConnectionSlots> slots_;
+  std::unique_ptr<Doorkeeper> doorkeeper_;  // hands over to the slots
+};
+
+}  // namespace plimsoll

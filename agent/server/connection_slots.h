@@ -1,0 +1,118 @@
+// A gRPC server of its own for every connection, so that none can use up what another needs.
+#pragma once
+
+#include <grpcpp/generic/async_generic_service.h>
+#include <grpcpp/grpcpp.h>
+#include <sys/types.h>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "agent/server/peer.h"
+#include "agent/server/refusals.h"
+#include "common/mutex.h"
+#include "common/unique_fd.h"
+#include "plimsoll/v1/agent.grpc.pb.h"
+
+namespace plimsoll {
+
+// gRPC takes memory that runs short from whichever connection has been there longest: a session's. Here each connection
+// has a memory of its own, and its calls are counted. A slot is made when first needed, and used again when its
+// connection has gone. One thread.
+class ConnectionSlots {
+ public:
+  // What all of one connection's calls may hold. A session holds some 100 KiB.
+  static constexpr size_t kMemoryBytes = 8 << 20;
+
+  // Calls that one connection may make in all; one more ends it. A controller makes about five.
+  static constexpr int kMaxCalls = 64;
+
+  // `service` outlives the slots.
+  ConnectionSlots(v1::Agent::CallbackService& service, std::shared_ptr<grpc::ServerCredentials> credentials,
+                  std::shared_ptr<Refusals> refusals, int handshake_timeout_ms);
+  // Ends every call that is still open.
+  ~ConnectionSlots();
+  ConnectionSlots(const ConnectionSlots&) = delete;
+  ConnectionSlots& operator=(const ConnectionSlots&) = delete;
+
+  // Takes over the connection; closes it where gRPC cannot make a server.
+  void Take(const Peer& peer, UniqueFd socket);
+
+ private:
+  // The connection that a slot has, or had. Thread-safe.
+  class Connection {
+   public:
+    explicit Connection(std::shared_ptr<Refusals> refusals) : refusals_(std::move(refusals)) {}
+
+    void Begin(const Peer& peer, int descriptor);
+    // It is there as long as its descriptor has its inode.
+    bool gone();
+    // Called at each call, while the connection stands. gRPC keeps to its limit of streams only when the peer has
+    // confirmed it.
+    void Count();
+
+   private:
+    const std::shared_ptr<Refusals> refusals_;
+    Mutex mutex_;
+    Peer peer_ ABSL_GUARDED_BY(mutex_);
+    int descriptor_ ABSL_GUARDED_BY(mutex_) = -1;
+    ino_t inode_ ABSL_GUARDED_BY(mutex_) = 0;
+    int calls_ ABSL_GUARDED_BY(mutex_) = 0;
+  };
+  // gRPC lets a service be registered once: each server has one that counts and passes on.
+  class Forwarder final : public v1::Agent::CallbackService {
+   public:
+    Forwarder(v1::Agent::CallbackService& to, Connection& connection) : to_(to), connection_(connection) {}
+    grpc::ServerUnaryReactor* Describe(grpc::CallbackServerContext* context, const v1::DescribeRequest* request,
+                                       v1::HostDescription* response) override {
+      connection_.Count();
+      return to_.Describe(context, request, response);
+    }
+    grpc::ServerBidiReactor<v1::ClockProbe, v1::ClockReply>* SyncClock(grpc::CallbackServerContext* context) override {
+      connection_.Count();
+      return to_.SyncClock(context);
+    }
+    grpc::ServerBidiReactor<v1::ControllerMessage, v1::AgentMessage>* Session(
+        grpc::CallbackServerContext* context) override {
+      connection_.Count();
+      return to_.Session(context);
+    }
+
+   private:
+    v1::Agent::CallbackService& to_;
+    Connection& connection_;
+  };
+  // For calls that are none of the service's, which count too.
+  class Unknown final : public grpc::CallbackGenericService {
+   public:
+    explicit Unknown(Connection& connection) : connection_(connection) {}
+    grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext* context) override {
+      connection_.Count();
+      return grpc::CallbackGenericService::CreateReactor(context);
+    }
+
+   private:
+    Connection& connection_;
+  };
+  struct Slot {
+    Slot(v1::Agent::CallbackService& service, std::shared_ptr<Refusals> refusals)
+        : connection(std::move(refusals)), forwarder(service, connection), unknown(connection) {}
+
+    Connection connection;
+    Forwarder forwarder;
+    Unknown unknown;
+    std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor;
+    std::unique_ptr<grpc::Server> server;
+  };
+
+  Slot* FreeSlot();
+
+  v1::Agent::CallbackService& service_;
+  const std::shared_ptr<grpc::ServerCredentials> credentials_;
+  const std::shared_ptr<Refusals> refusals_;
+  const int handshake_timeout_ms_;
+  std::vector<std::unique_ptr<Slot>> slots_;
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,268 @@
+#include "agent/server/doorkeeper.h"
+
+#include <fcntl.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace plimsoll {
+namespace {
+
+// Often enough for sums of refusals and for connections that say nothing.
+constexpr int kTickMs = 500;
+constexpr int kMaxEvents = 32;
+// A peer that vanished without a word is forgotten by the kernel after this idle time and ten questions a minute apart:
+// longer than the longest lease, so that it never ends a session that its lease would keep.
+constexpr int kKeepIdleSeconds = 3600;
+constexpr int kKeepIntervalSeconds = 60;
+constexpr int kKeepCount = 10;
+
+constexpr unsigned char kTlsHandshake = 0x16;  // the type of a TLS record
+constexpr char kHttp2First = 'P';              // of "PRI * HTTP/2.0"
+
+ino_t InodeOf(int descriptor) {
+  struct stat facts{};
+  return fstat(descriptor, &facts) == 0 && S_ISSOCK(facts.st_mode) ? facts.st_ino : 0;
+}
+
+void KeepAlive(int socket) {
+  const int on = 1;
+  setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+  setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, &kKeepIdleSeconds, sizeof(kKeepIdleSeconds));
+  setsockopt(socket, IPPROTO_TCP, TCP_KEEPINTVL, &kKeepIntervalSeconds, sizeof(kKeepIntervalSeconds));
+  setsockopt(socket, IPPROTO_TCP, TCP_KEEPCNT, &kKeepCount, sizeof(kKeepCount));
+}
+
+}  // namespace
+
+Doorkeeper::Doorkeeper(std::unique_ptr<Listener> listener, Options options)
+    : listener_(std::move(listener)),
+      options_(std::move(options)),
+      epoll_(epoll_create1(EPOLL_CLOEXEC)),
+      stop_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      reserve_(open("/dev/null", O_RDONLY | O_CLOEXEC)) {
+  const auto watch = [this](int descriptor) {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.fd = descriptor;
+    epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor, &event);
+  };
+  watch(stop_.get());
+  for (const UniqueFd& each : listener_->sockets()) watch(each.get());
+  thread_ = std::thread([this] { Run(); });
+}
+
+Doorkeeper::~Doorkeeper() {
+  const uint64_t one = 1;
+  // An eventfd takes a write unless its counter is full, which one write cannot bring about.
+  static_cast<void>(write(stop_.get(), &one, sizeof(one)) == sizeof(one));
+  thread_.join();
+}
+
+void Doorkeeper::Run() {
+  std::array<epoll_event, kMaxEvents> events{};
+  while (true) {
+    const int count = epoll_wait(epoll_.get(), events.data(), kMaxEvents, kTickMs);
+    for (int i = 0; i < count; ++i) {
+      const int descriptor = events[static_cast<size_t>(i)].data.fd;
+      if (descriptor == stop_.get()) return;
+      const bool listening = std::any_of(listener_->sockets().begin(), listener_->sockets().end(),
+                                         [&](const UniqueFd& each) { return each.get() == descriptor; });
+      if (listening) {
+        Accept(descriptor);
+      } else {
+        HearOut(descriptor);
+      }
+    }
+    DropOldSilent();
+    for (const Open& each : open_) CheckUse(each);
+    options_.refusals->Tick();
+  }
+}
+
+void Doorkeeper::Refuse(const Peer& peer, const std::string& reason) {
+  options_.refusals->Add(peer.who, peer.name, reason);
+}
+
+void Doorkeeper::HandleNoDescriptor(int listening, int error_number) {
+  if (error_number != EMFILE && error_number != ENFILE) return;
+  // The connection would be offered again and again: take it in the reserve's place, and close it.
+  reserve_.Reset();
+  const UniqueFd socket(accept4(listening, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  options_.refusals->Add("a connection", "a connection", "this agent has no file descriptor left (RLIMIT_NOFILE)");
+  reserve_ = UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC));
+}
+
+void Doorkeeper::Accept(int listening) {
+  Silent silent;
+  silent.socket = UniqueFd(accept4(listening, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (!silent.socket.valid()) {
+    HandleNoDescriptor(listening, errno);
+    return;
+  }
+  const int descriptor = silent.socket.get();
+  sockaddr_storage family{};
+  socklen_t length = sizeof(family);
+  getsockname(descriptor, reinterpret_cast<sockaddr*>(&family), &length);
+  if (family.ss_family == AF_UNIX) {
+    const auto uid = UnixPeer(descriptor, silent.peer);
+    if (!uid.ok()) return;
+    silent.uid = *uid;
+    silent.uid_known = true;
+    silent.peer.loopback = true;
+  } else {
+    const auto peer = TcpPeer(descriptor);
+    if (!peer.ok()) return;  // it has left already
+    silent.peer = *peer;
+    KeepAlive(descriptor);
+  }
+  if (silent_.size() >= options_.limits.silent) {
+    Refuse(silent_.front().peer, "it said nothing, and others wait");
+    silent_.pop_front();
+  }
+  silent.since = options_.clock->Now();
+  epoll_event event{};
+  event.events = EPOLLIN | EPOLLRDHUP;
+  event.data.fd = descriptor;
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor, &event) != 0) return;
+  silent_.push_back(std::move(silent));
+}
+
+void Doorkeeper::DropOldSilent() {
+  const MonotonicNs now = options_.clock->Now();
+  while (!silent_.empty() && now - silent_.front().since >= options_.limits.silent_ns) {
+    Refuse(silent_.front().peer, absl::StrCat("it said nothing for ", options_.limits.silent_ns / kNsPerSecond, " s"));
+    silent_.pop_front();
+  }
+  turned_away_.erase(
+      std::remove_if(turned_away_.begin(), turned_away_.end(), [&](const auto& each) { return each->Over(now); }),
+      turned_away_.end());
+}
+
+void Doorkeeper::HearOut(int descriptor) {
+  const auto known =
+      std::find_if(open_.begin(), open_.end(), [&](const Open& each) { return each.descriptor == descriptor; });
+  if (known != open_.end() && InodeOf(descriptor) == known->inode) {
+    CheckUse(*known);
+    return;
+  }
+  const auto refusal = std::find_if(turned_away_.begin(), turned_away_.end(),
+                                    [&](const auto& each) { return each->descriptor() == descriptor; });
+  if (refusal != turned_away_.end()) {
+    if (!(*refusal)->Hear()) turned_away_.erase(refusal);
+    return;
+  }
+  const auto found =
+      std::find_if(silent_.begin(), silent_.end(), [&](const Silent& each) { return each.socket.get() == descriptor; });
+  if (found == silent_.end()) return;
+  char first = 0;
+  const ssize_t got = recv(descriptor, &first, 1, MSG_PEEK);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  Silent silent = std::move(*found);
+  silent_.erase(found);
+  if (got <= 0) return;  // it left without a word
+  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, descriptor, nullptr);
+  const bool speaks_tls = static_cast<unsigned char>(first) == kTlsHandshake;
+  if (options_.tls && first == kHttp2First) {
+    Refuse(silent.peer, "it speaks without TLS, and this agent asks for TLS");
+  } else if (!options_.tls && speaks_tls) {
+    Refuse(silent.peer, "it speaks TLS, and this agent was started without --tls-cert");
+  } else if (options_.tls ? !speaks_tls : first != kHttp2First) {
+    Refuse(silent.peer, "what it says is not gRPC");
+  } else if (CheckRoom(silent) && CheckUser(silent)) {
+    LetIn(std::move(silent));
+  }
+}
+
+void Doorkeeper::CountOpen() {
+  open_.erase(std::remove_if(open_.begin(), open_.end(),
+                             [](const Open& each) { return InodeOf(each.descriptor) != each.inode; }),
+              open_.end());
+}
+
+void Doorkeeper::CheckUse(const Open& open) {
+  if (InodeOf(open.descriptor) != open.inode) return;
+  tcp_info info{};
+  socklen_t length = sizeof(info);
+  if (getsockopt(open.descriptor, IPPROTO_TCP, TCP_INFO, &info, &length) != 0 ||
+      length < offsetof(tcp_info, tcpi_bytes_received) + sizeof(info.tcpi_bytes_received)) {
+    return;
+  }
+  const Limits& limits = options_.limits;
+  const auto seconds = static_cast<uint64_t>((options_.clock->Now() - open.since) / kNsPerSecond);
+  const uint64_t allowed = limits.received_bytes + seconds * limits.received_bytes_per_second +
+                           info.tcpi_bytes_acked / limits.received_share;
+  if (info.tcpi_bytes_received <= allowed) return;
+  Refuse(open.peer, absl::StrCat("it sends more than a controller has to say (", limits.received_bytes, " bytes and ",
+                                 limits.received_bytes_per_second, " a second)"));
+  // All connections are taken on this thread: the descriptor is still this one's. gRPC sees its end.
+  shutdown(open.descriptor, SHUT_RDWR);
+}
+
+bool Doorkeeper::CheckRoom(const Silent& silent) {
+  CountOpen();
+  const auto of_one = static_cast<size_t>(
+      std::count_if(open_.begin(), open_.end(), [&](const Open& each) { return each.peer.who == silent.peer.who; }));
+  if (open_.size() < options_.limits.open && (silent.peer.loopback || of_one < options_.limits.open_of_one))
+    return true;
+  Refuse(silent.peer, open_.size() < options_.limits.open
+                          ? absl::StrCat("it has ", of_one, " connections, the most for one address")
+                          : absl::StrCat("this agent has ", open_.size(), " connections, the most that it takes"));
+  return false;
+}
+
+bool Doorkeeper::CheckUser(Silent& silent) {
+  if (options_.uids.empty()) return true;
+  std::string why = "it may not use this agent: only root and the agent's own user may";
+  if (!silent.uid_known) {
+    const auto uid = LoopbackOwner(silent.socket.get());
+    if (uid.ok()) {
+      silent.uid = *uid;
+      silent.uid_known = true;
+      silent.peer.who = absl::StrCat("uid ", *uid);
+      silent.peer.name = absl::StrCat("uid ", *uid, " (", silent.peer.name, ")");
+    } else {
+      why = absl::StrCat("its user cannot be told: ", std::string(uid.status().message()));
+    }
+  }
+  if (silent.uid_known && options_.uids.count(silent.uid) > 0) return true;
+  Refuse(silent.peer, why);
+  TurnAway(std::move(silent));
+  return false;
+}
+
+void Doorkeeper::TurnAway(Silent silent) {
+  // Beyond so many, a connection is closed without a word.
+  if (turned_away_.size() >= options_.limits.turned_away) return;
+  auto refusal = std::make_unique<SpokenRefusal>(std::move(silent.socket), options_.not_trusted, options_.clock->Now());
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.fd = refusal->descriptor();
+  if (!refusal->Hear() || epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, refusal->descriptor(), &event) != 0) return;
+  turned_away_.push_back(std::move(refusal));
+}
+
+void Doorkeeper::LetIn(Silent silent) {
+  const int descriptor = silent.socket.get();
+  open_.push_back({descriptor, InodeOf(descriptor), silent.peer, options_.clock->Now()});
+  // Each time that something comes; what it is, gRPC reads.
+  epoll_event event{};
+  event.events = EPOLLIN | EPOLLET;
+  event.data.fd = descriptor;
+  epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor, &event);
+  options_.let_in(silent.peer, std::move(silent.socket));
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,111 @@
+// Takes the connections, and lets in those that may come in.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "agent/server/listener.h"
+#include "agent/server/peer.h"
+#include "agent/server/refusals.h"
+#include "agent/server/spoken_refusal.h"
+#include "common/clock.h"
+#include "common/unique_fd.h"
+#include "common/units.h"
+
+namespace plimsoll {
+
+// gRPC's own listener takes every connection, says nothing of who it was, and stops listening for ever when descriptors
+// run out. This one runs on a thread of its own. A connection waits here, costing a descriptor and nothing else, until
+// its first byte shows that it speaks what this agent speaks; then the number of open connections and, where `uids`
+// says so, the peer's user are looked at, and only then does gRPC see it.
+class Doorkeeper {
+ public:
+  struct Limits {
+    // Connections that have been let in and are still open: in all, and of one address other than loopback.
+    size_t open = 32;
+    size_t open_of_one = 8;
+    // Connections of users that may not come in, which are told so; further ones are closed without a word.
+    size_t turned_away = 8;
+    // Connections that have not said anything yet. One more pushes out the oldest.
+    size_t silent = 64;
+    int64_t silent_ns = 10 * kNsPerSecond;
+    // What one connection may send: so much at once, so much a second, and an eighth of what the agent sent it. A
+    // controller sends some 2 KiB a second, and 1/500 of what it receives. (Not counted on Unix sockets.)
+    uint64_t received_bytes = 2 << 20;
+    uint64_t received_bytes_per_second = 32 << 10;
+    uint64_t received_share = 8;
+  };
+  struct Options {
+    Limits limits;
+    bool tls = false;
+    // Users that may come in; empty: whoever else is let in by other means.
+    std::set<uid_t> uids;
+    std::shared_ptr<Refusals> refusals;
+    const Clock* clock = nullptr;
+    // What a user that may not come in is told.
+    std::string not_trusted;
+    // Takes over the descriptor, on the doorkeeper's thread.
+    std::function<void(const Peer& peer, UniqueFd socket)> let_in;
+  };
+
+  // Begins to take connections.
+  Doorkeeper(std::unique_ptr<Listener> listener, Options options);
+  // Stops, and closes the listening sockets and what waits.
+  ~Doorkeeper();
+  Doorkeeper(const Doorkeeper&) = delete;
+  Doorkeeper& operator=(const Doorkeeper&) = delete;
+
+  const Listener& listener() const { return *listener_; }
+
+ private:
+  struct Silent {
+    UniqueFd socket;
+    Peer peer;
+    uid_t uid = 0;
+    bool uid_known = false;
+    MonotonicNs since;
+  };
+  // One that gRPC closes when it likes: it is open as long as its descriptor has its inode.
+  struct Open {
+    int descriptor;
+    ino_t inode;
+    Peer peer;
+    MonotonicNs since;
+  };
+
+  void Run();
+  void Accept(int listening);
+  void HandleNoDescriptor(int listening, int error_number);
+  void HearOut(int descriptor);
+  // Whether the user may come in; otherwise the connection has been turned away.
+  bool CheckUser(Silent& silent);
+  bool CheckRoom(const Silent& silent);
+  void LetIn(Silent silent);
+  void DropOldSilent();
+  void CountOpen();
+  // Ends a connection that sends too much: gRPC looks at a message's length only when it has all of it.
+  void CheckUse(const Open& open);
+  void TurnAway(Silent silent);
+  void Refuse(const Peer& peer, const std::string& reason);
+
+  const std::unique_ptr<Listener> listener_;
+  const Options options_;
+  const UniqueFd epoll_;
+  const UniqueFd stop_;
+  // Given up for a moment to tell a peer that no descriptor is left.
+  UniqueFd reserve_;
+  std::deque<Silent> silent_;
+  std::vector<Open> open_;
+  std::vector<std::unique_ptr<SpokenRefusal>> turned_away_;
+  std::thread thread_;  // last: it uses all of the above
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,51 @@
+#include "agent/server/peer.h"
+
+#include <sys/socket.h>
+
+#include <cerrno>
+
+#include "absl/strings/str_cat.h"
+#include "common/posix_error.h"
+#include "common/status_macros.h"
+
+namespace plimsoll {
+namespace {
+
+absl::StatusOr<SocketAddress> AddressOf(int socket, bool of_peer) {
+  SocketAddress address;
+  address.length = sizeof(address.storage);
+  const int failed = of_peer ? getpeername(socket, address.get(), &address.length)
+                             : getsockname(socket, address.get(), &address.length);
+  if (failed != 0) return PosixError(of_peer ? "getpeername" : "getsockname", "", errno);
+  return address;
+}
+
+}  // namespace
+
+absl::StatusOr<uid_t> UnixPeer(int socket, Peer& peer) {
+  ucred credentials{};
+  socklen_t length = sizeof(credentials);
+  if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0) {
+    return PosixError("SO_PEERCRED", "", errno);
+  }
+  peer.who = absl::StrCat("uid ", credentials.uid);
+  peer.name = absl::StrCat(peer.who, " (process ", credentials.pid, ")");
+  return credentials.uid;
+}
+
+absl::StatusOr<Peer> TcpPeer(int socket) {
+  PLIMSOLL_ASSIGN_OR_RETURN(const SocketAddress address, AddressOf(socket, true));
+  return Peer{AddressText(address), HostText(address), IsLoopback(address)};
+}
+
+absl::StatusOr<uid_t> LoopbackOwner(int socket) {
+  PLIMSOLL_ASSIGN_OR_RETURN(const SocketAddress peer, AddressOf(socket, true));
+  PLIMSOLL_ASSIGN_OR_RETURN(const SocketAddress own, AddressOf(socket, false));
+  if (!IsLoopback(peer) || !IsLoopback(own)) return absl::InvalidArgumentError("not a connection over loopback");
+  const absl::StatusOr<uid_t> uid = OwnerByDiagnosis(peer, own);
+  // NOT_FOUND is an answer; anything else means that this way is closed here.
+  if (uid.ok() || uid.status().code() == absl::StatusCode::kNotFound) return uid;
+  return OwnerByTable(peer, own);
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,63 @@
+#include "controller/cli/asked_agents.h"
+
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/posix_error.h"
+#include "controller/run/agent_trust.h"
+#include "controller/run/grpc_agent_client.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr double kMaxSlewPpm = 500;
+
+}  // namespace
+
+std::optional<Failure> AskedAgents::Connect(const AgentList& list, const TlsPaths& tls, const std::string& directory,
+                                            const std::vector<std::string>& child_arguments) {
+  auto addresses = ReadAgentList(list);
+  if (!addresses.ok()) return Failure{Exit::kWrong, {std::string(addresses.status().message())}};
+  const auto trust = AgentTrust::Load(tls);
+  if (!trust.ok()) return Failure{Exit::kWrong, {std::string(trust.status().message())}};
+  directory_ = directory;
+  if (addresses->empty()) {
+    std::error_code error;
+    const std::filesystem::path absolute = std::filesystem::canonical(directory_, error);
+    if (error) {
+      return Failure{Exit::kWrong, {std::string(PosixError("--dir", directory_, error.value()).message())}};
+    }
+    directory_ = absolute.string();
+    auto child = ChildAgent::Start(directory_, child_arguments);
+    if (!child.ok()) return Failure{Exit::kCannotRun, {std::string(child.status().message())}};
+    child_ = *std::move(child);
+    addresses->push_back(child_->address());
+  }
+  fleet_ = std::make_unique<Fleet>(
+      *addresses, kMaxSlewPpm,
+      [this, trust = *trust](const std::string& address, AgentListener& listener) {
+        return MakeGrpcAgentClient(address, clock_, listener, trust);
+      },
+      clock_, events_);
+  return std::nullopt;
+}
+
+std::optional<Failure> AskedAgents::CheckAnswers() const {
+  Failure unreachable{Exit::kCannotRun, {}};
+  Failure wrong{Exit::kWrong, {}};
+  for (const auto& host : fleet_->hosts()) {
+    if (!host->description.ok()) {
+      unreachable.lines.push_back(
+          absl::StrCat("agent at ", host->address, ": ", std::string(host->description.status().message())));
+    } else if (const std::string& error = host->description->directories(0).error(); !error.empty()) {
+      wrong.lines.push_back(absl::StrCat(host->label, ": --dir: ", error));
+    }
+  }
+  if (!unreachable.lines.empty()) return unreachable;
+  if (!wrong.lines.empty()) return wrong;
+  return std::nullopt;
+}
+
+}  // namespace plimsoll

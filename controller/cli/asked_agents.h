@@ -1,0 +1,45 @@
+// The agents that a command asks about a directory: those that are named, or one started for it on this machine.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/tls/tls_flags.h"
+#include "controller/cli/agent_list.h"
+#include "controller/run/child_agent.h"
+#include "controller/run/event_queue.h"
+#include "controller/run/exit_code.h"
+#include "controller/run/fleet.h"
+
+namespace plimsoll {
+
+// Owns the fleet and the child. `clock` and `events` outlive it. For one thread.
+class AskedAgents {
+ public:
+  AskedAgents(const Clock& clock, EventQueue& events) : clock_(clock), events_(events) {}
+
+  // Agents that are named are spoken with as `tls` says. Without agents in `list`: makes `directory` absolute and
+  // starts an agent with that root and `child_arguments`. Nothing is asked yet.
+  std::optional<Failure> Connect(const AgentList& list, const TlsPaths& tls, const std::string& directory,
+                                 const std::vector<std::string>& child_arguments = {});
+
+  // After the hosts were asked about the directory: each that could not be reached (exit 4), else each that refuses the
+  // directory (exit 2), one line a host.
+  std::optional<Failure> CheckAnswers() const;
+
+  Fleet& fleet() { return *fleet_; }
+  // As the hosts are asked for it.
+  const std::string& directory() const { return directory_; }
+
+ private:
+  const Clock& clock_;
+  EventQueue& events_;
+  std::string directory_;
+  std::unique_ptr<ChildAgent> child_;
+  std::unique_ptr<Fleet> fleet_;
+};
+
+}  // namespace plimsoll

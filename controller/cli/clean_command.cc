@@ -1,0 +1,239 @@
+#include "controller/cli/clean_command.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/clock.h"
+#include "common/tls/tls_flags.h"
+#include "common/units.h"
+#include "controller/cli/agent_list.h"
+#include "controller/cli/asked_agents.h"
+#include "controller/run/cleaner.h"
+#include "controller/run/exit_code.h"
+#include "controller/run/fleet.h"
+#include "controller/run/interrupts.h"
+
+namespace plimsoll {
+namespace {
+
+// Agents are asked, and answer heartbeats, within this.
+constexpr int64_t kLeaseNs = 10 * kNsPerSecond;
+constexpr int kSessionIdBytes = 3;
+
+struct CleanFlags {
+  AgentList agents;
+  TlsPaths tls;
+  std::string directory;
+  std::string run_id;
+  bool yes = false;
+};
+
+bool IsRunId(const std::string& text) {
+  return !text.empty() && text.size() <= 64 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
+std::string SessionId() {
+  std::random_device random;
+  std::string hex;
+  for (int i = 0; i < kSessionIdBytes; ++i) absl::StrAppend(&hex, absl::Hex(random() & 0xffU, absl::kZeroPad2));
+  return hex;
+}
+
+// In whole units, the largest that gives a number: "3 d", "12 s".
+std::string AgeInWords(int64_t age_ns) {
+  const int64_t seconds = age_ns / kNsPerSecond;
+  if (seconds < 60) return absl::StrCat(seconds, " s");
+  if (seconds < 3600) return absl::StrCat(seconds / 60, " min");
+  if (seconds < 2 * 86400) return absl::StrCat(seconds / 3600, " h");
+  return absl::StrCat(seconds / 86400, " d");
+}
+
+std::string OwnerInWords(const v1::RunDirectoryDescription& directory) {
+  std::string words;
+  switch (directory.owner()) {
+    case v1::RUN_DIRECTORY_OWNER_THIS_AGENT:
+      words = "this agent";
+      break;
+    case v1::RUN_DIRECTORY_OWNER_OTHER_AGENT:
+      words = "another agent";
+      break;
+    default:
+      words = absl::StrCat("unknown: ", directory.note());
+      break;
+  }
+  if (directory.in_use()) absl::StrAppend(&words, ", in use");
+  if (directory.kept()) absl::StrAppend(&words, ", kept");
+  if (directory.shared()) absl::StrAppend(&words, ", shared");
+  return words;
+}
+
+const char* Plural(size_t count) {
+  return count == 1 ? "directory" : "directories";
+}
+
+// One `plimsoll clean`, in the order in which it goes.
+class Clean {
+ public:
+  Clean(const CleanFlags& flags, CommandLine& line) : flags_(flags), line_(line) {}
+
+  int Execute() {
+    if (auto failure = Connect(); failure.has_value()) return Fail(*failure);
+    const std::vector<FoundRun> found = Chosen();
+    if (found.empty()) {
+      if (!flags_.run_id.empty()) {
+        return PrintError(line_,
+                          absl::StrCat("no directory of run ", flags_.run_id, " stands in ", agents_.directory(),
+                                       ": plimsoll clean without --run lists what is there"),
+                          Exit::kWrong);
+      }
+      line_.out << "No run has left anything in " << agents_.directory() << ".\n";
+      return static_cast<int>(Exit::kOk);
+    }
+    Print(found);
+    std::vector<size_t> hosts;
+    size_t removable = 0;
+    uint64_t bytes = 0;
+    for (const FoundRun& run : found) {
+      if (!MayClean(run.directory, flags_.run_id)) continue;
+      ++removable;
+      bytes += run.directory.bytes();
+      if (hosts.empty() || hosts.back() != run.host) hosts.push_back(run.host);
+    }
+    if (!flags_.yes || removable == 0) return Announce(removable, bytes);
+    return Remove(hosts);
+  }
+
+ private:
+  std::optional<Failure> Connect() {
+    // Listing must not remove: a child cleans up at its start unless told.
+    if (auto failure = agents_.Connect(flags_.agents, flags_.tls, flags_.directory, {"--keep-leftovers"});
+        failure.has_value()) {
+      return failure;
+    }
+    agents_.fleet().ListRunDirectories(agents_.directory(), kLeaseNs);
+    if (events_.interrupts() > 0) return Failure{Exit::kInconclusive, {"interrupted: nothing was removed"}};
+    LabelHosts(agents_.fleet().hosts());
+    return agents_.CheckAnswers();
+  }
+
+  std::vector<FoundRun> Chosen() {
+    std::vector<FoundRun> found = FoundRuns(agents_.fleet().hosts());
+    if (flags_.run_id.empty()) return found;
+    found.erase(std::remove_if(found.begin(), found.end(),
+                               [this](const FoundRun& run) { return run.directory.run_id() != flags_.run_id; }),
+                found.end());
+    return found;
+  }
+
+  void Print(const std::vector<FoundRun>& found) {
+    line_.out << absl::StrFormat("%-16s %-10s %-16s %8s %7s %10s  %s\n", "agent", "run", "host", "age", "files", "size",
+                                 "owner");
+    for (const FoundRun& run : found) {
+      const v1::RunDirectoryDescription& directory = run.directory;
+      line_.out << absl::StrFormat("%-16s %-10s %-16s %8s %7s %10s  %s\n", agents_.fleet().host(run.host).label,
+                                   directory.run_id(), directory.host_label(), AgeInWords(directory.age_ns()),
+                                   FormatCount(directory.files()), FormatSizeForPeople(directory.bytes()),
+                                   OwnerInWords(directory));
+    }
+  }
+
+  int Announce(size_t removable, uint64_t bytes) const {
+    if (removable > 0) {
+      line_.out << absl::StrFormat("%d %s with %s can be removed: add --yes. Nothing was touched.\n", removable,
+                                   Plural(removable), FormatSizeForPeople(bytes));
+      return static_cast<int>(Exit::kOk);
+    }
+    if (flags_.yes && !flags_.run_id.empty()) {
+      return PrintError(
+          line_,
+          absl::StrCat("nothing of run ", flags_.run_id,
+                       " can be removed here: what is in use belongs to its run, and another agent's needs "
+                       "that agent (its --name and --root)"),
+          Exit::kWrong);
+    }
+    line_.out << "Nothing of this can be removed here: what is in use belongs to its run, what was kept or is shared "
+                 "needs --run ID,\nand another agent's needs that agent (its --name and --root).\n";
+    return static_cast<int>(Exit::kOk);
+  }
+
+  int Remove(const std::vector<size_t>& hosts) {
+    const std::vector<CleanAnswer> answers =
+        CleanHosts(agents_.fleet(), hosts, agents_.directory(), flags_.run_id, SessionId(), kLeaseNs, clock_, events_);
+    Exit code = Exit::kOk;
+    for (size_t i = 0; i < hosts.size(); ++i) {
+      const std::string& label = agents_.fleet().host(hosts[i]).label;
+      for (const v1::CleanedDirectory& cleaned : answers[i].cleaned) {
+        if (cleaned.left().empty()) {
+          line_.out << absl::StrFormat("%s: removed %s (%s files, %s)\n", label, cleaned.path(),
+                                       FormatCount(cleaned.removed_files()),
+                                       FormatSizeForPeople(cleaned.removed_bytes()));
+          continue;
+        }
+        code = Exit::kCannotRun;
+        PrintError(line_, absl::StrCat(label, ": ", cleaned.path(), " stays: ", cleaned.left()), code);
+      }
+      if (!answers[i].status.ok()) {
+        code = absl::IsCancelled(answers[i].status) ? Exit::kInconclusive : Exit::kCannotRun;
+        PrintError(line_, absl::StrCat(label, ": ", std::string(answers[i].status.message())), code);
+      }
+    }
+    line_.out.flush();
+    return static_cast<int>(code);
+  }
+
+  int Fail(const Failure& failure) {
+    for (const std::string& text : failure.lines) PrintError(line_, text, failure.code);
+    return static_cast<int>(failure.code);
+  }
+
+  const CleanFlags& flags_;
+  CommandLine& line_;
+  const SystemClock clock_;
+  EventQueue events_;
+  const Interrupts interrupts_{events_};
+  AskedAgents agents_{clock_, events_};
+};
+
+int CleanMain(const CleanFlags& flags, CommandLine& line) {
+  if (!flags.run_id.empty() && !IsRunId(flags.run_id)) {
+    return PrintError(
+        line,
+        absl::StrCat("--run ", flags.run_id, " is no run id: lower-case hexadecimal digits, as in plimsoll-<run id>"),
+        Exit::kWrong);
+  }
+  return Clean(flags, line).Execute();
+}
+
+}  // namespace
+
+void AddCleanCommand(CLI::App& app, CommandLine& line) {
+  auto flags = std::make_shared<CleanFlags>();
+  CLI::App* command = app.add_subcommand("clean", "List what runs left in a directory, and remove it");
+  command->add_option("--hosts", flags->agents.hosts, "Agents; none: this machine, by an agent started for it")
+      ->type_name("LIST");
+  command->add_option("--hosts-file", flags->agents.hosts_file, "File with agents, one or more a line, # for comments")
+      ->type_name("FILE");
+  command->add_option("--dir", flags->directory, "Directory in which the runs were, as the hosts see it")
+      ->required()
+      ->type_name("DIR");
+  command->add_option("--run", flags->run_id, "Only this run, and of it also what was kept or is shared by hosts")
+      ->type_name("ID");
+  command->add_flag("--yes", flags->yes, "Remove what can be removed; without it nothing is touched");
+  AddTlsFlags(*command, flags->tls);
+  command->footer(
+      "Each agent removes only what carries its own id and is in use by nobody; of a shared directory only with "
+      "--run.\n"
+      "Exit codes: 0 listed, or all of it removed; 2 wrong input, or nothing that --run names can be removed;\n"
+      "3 interrupted; 4 an agent could not be asked, or something stays.\n"
+      "Example:\n  plimsoll clean --hosts node[1-4] --dir /mnt/mqlog --yes");
+  command->callback([flags, &line] { line.action = [flags, &line] { return CleanMain(*flags, line); }; });
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,40 @@
+// How the controller and its agents know each other.
+#pragma once
+
+#include <grpcpp/security/credentials.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "common/mutex.h"
+#include "common/tls/identity.h"
+
+namespace plimsoll {
+
+// What every client of a command shares. Thread-safe.
+class AgentTrust {
+ public:
+  // Without options: no TLS. INVALID_ARGUMENT, or what the system says, names the option and the file.
+  static absl::StatusOr<std::shared_ptr<const AgentTrust>> Load(const TlsPaths& paths);
+
+  // A Unix socket needs no TLS: the kernel says who is there.
+  bool TlsFor(const std::string& address) const { return with_tls_ && address.rfind("unix:", 0) != 0; }
+  // With TLS the agent's certificate must be of the CA and name the host that was dialled; TLS 1.2 is the lowest
+  // version.
+  std::shared_ptr<grpc::ChannelCredentials> CredentialsFor(const std::string& address) const;
+  // Empty without TLS.
+  const TlsIdentity& identity() const { return identity_; }
+
+ private:
+  std::shared_ptr<grpc::ChannelCredentials> MakeCredentials() const;
+
+  bool with_tls_ = false;
+  TlsIdentity identity_;
+  // Made when first asked for: gRPC's threads must not be there before a command has blocked the signals that it waits
+  // for.
+  mutable Mutex mutex_;
+  mutable std::shared_ptr<grpc::ChannelCredentials> tls_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,213 @@
+// Whatever a journal holds: no crash, no hang, every output is made, and the report tells of the writes of the frames
+// that were taken, of all of them and of no others.
+//
+// The input is the file. The mutator takes it apart into records, changes one or more, and puts checksums that are
+// right on all of them, so that what lies behind the checksum is reached.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/units.h"
+#include "controller/analysis/analyzer.h"
+#include "controller/analysis/interval_stats.h"
+#include "controller/analysis/live_stats.h"
+#include "controller/export/csv_export.h"
+#include "controller/export/fio_json_export.h"
+#include "controller/export/fio_log_export.h"
+#include "controller/export/hlog_export.h"
+#include "controller/export/perfetto_export.h"
+#include "controller/page/report_page.h"
+#include "controller/render/csv.h"
+#include "controller/render/interval_lines.h"
+#include "controller/render/json.h"
+#include "controller/render/text.h"
+#include "controller/run/journal.h"
+#include "tests/fuzz/fuzz_support.h"
+#include "tests/report_sums.h"
+#include "tests/temp_directory.h"
+
+namespace plimsoll::fuzz {
+namespace {
+
+constexpr size_t kMagicBytes = 8;
+constexpr size_t kHeaderBytes = 12;
+
+void PutLittleEndian(uint64_t value, size_t bytes, std::string& out) {
+  for (size_t i = 0; i < bytes; ++i) out.push_back(static_cast<char>((value >> (8 * i)) & 0xff));
+}
+
+uint32_t LengthAt(const uint8_t* data) {
+  return uint32_t{data[0]} | uint32_t{data[1]} << 8 | uint32_t{data[2]} << 16 | uint32_t{data[3]} << 24;
+}
+
+std::unique_ptr<google::protobuf::Message> RecordPrototype(const Item& /*item*/) {
+  return std::make_unique<v1::JournalRecord>();
+}
+
+// The payloads of all records; what follows the last whole one is left out.
+std::vector<Item> ReadRecords(const uint8_t* data, size_t size) {
+  std::vector<Item> records;
+  for (size_t at = kMagicBytes; at + kHeaderBytes <= size;) {
+    const size_t length = LengthAt(data + at);
+    at += kHeaderBytes;
+    if (length > size - at) break;
+    records.push_back({0, std::string(reinterpret_cast<const char*>(data) + at, length)});
+    at += length;
+  }
+  return records;
+}
+
+std::string WriteRecords(const std::vector<Item>& records) {
+  std::string journal = "PLIMJRNL";
+  for (const Item& record : records) {
+    PutLittleEndian(record.payload.size(), 4, journal);
+    PutLittleEndian(kJournalFormat, 2, journal);
+    PutLittleEndian(0, 2, journal);
+    PutLittleEndian(crc32_z(0, reinterpret_cast<const unsigned char*>(record.payload.data()), record.payload.size()), 4,
+                    journal);
+    journal += record.payload;
+  }
+  return journal;
+}
+
+// A file in memory that every input is written to.
+class InputFile {
+ public:
+  InputFile() : fd_(memfd_create("journal", MFD_CLOEXEC)) { Require(fd_ >= 0, "memfd_create"); }
+  ~InputFile() { close(fd_); }
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
+
+  void Fill(const uint8_t* data, size_t size) const {
+    Require(ftruncate(fd_, 0) == 0 && pwrite(fd_, data, size, 0) == static_cast<ssize_t>(size), "the input's file");
+  }
+  std::string path() const { return absl::StrCat("/proc/self/fd/", fd_); }
+
+ private:
+  const int fd_;
+};
+
+bool OneLine(const absl::Status& status) {
+  return !status.message().empty() && status.message().find('\n') == absl::string_view::npos;
+}
+
+void TryOutputs(const v1::Report& report) {
+  for (const std::string& text : {RenderText(report, 40), RenderJson(report), RenderCsv(report),
+                                  RenderTimelineCsv(report), RenderMqldtCsv(report)}) {
+    Require(text.find('\x1b') == std::string::npos, "an escape in an output", [&] { return text; });
+  }
+  Require(!RenderReportPage(report).empty(), "an empty page");
+}
+
+void TryIntervals(const std::vector<v1::JournalRecord>& records) {
+  LiveStats live;
+  IntervalStats intervals(kNsPerSecond,
+                          [](const IntervalRow& row) { Require(row.end_ns >= 0, "a row before the start"); });
+  for (const v1::JournalRecord& record : records) {
+    live.Add(record);
+    intervals.Add(record);
+  }
+  intervals.Finish();
+}
+
+template <typename Export>
+void TryExport(const RunIndex& index, const Export& run) {
+  WriteFilter filter;
+  filter.warmup = true;
+  const absl::StatusOr<std::unique_ptr<WriteStream>> writes = WriteStream::Open(index, filter);
+  if (!writes.ok()) return;
+  std::ostringstream text;
+  const std::unique_ptr<Output> output = MakeStreamOutput(text);
+  const absl::StatusOr<uint64_t> done = run(filter, **writes, *output);
+  Require(done.ok() || OneLine(done.status()), "an error of several lines");
+}
+
+void TryExports(const std::string& path, uint64_t measured_writes) {
+  const absl::StatusOr<std::unique_ptr<RunIndex>> index = RunIndex::Read(path);
+  if (!index.ok()) {
+    Require(OneLine(index.status()), "an error of several lines");
+    return;
+  }
+  const RunIndex& of = **index;
+  TryExport(of, [&](const WriteFilter& filter, WriteStream& writes, Output& output) {
+    WriteFilter measured = filter;
+    measured.warmup = false;
+    auto stream = WriteStream::Open(of, measured);
+    Require(stream.ok(), "a stream opens once and not twice");
+    auto done = ExportCsv(of, measured, **stream, output);
+    Require(!done.ok() || *done <= measured_writes, "more writes are exported than reported");
+    return ExportCsv(of, filter, writes, output);
+  });
+  TryExport(of,
+            [&](const WriteFilter& filter, WriteStream&, Output& output) { return ExportHlog(of, filter, output); });
+  TryExport(
+      of, [&](const WriteFilter&, WriteStream& writes, Output& output) { return ExportPerfetto(of, writes, output); });
+  TryExport(of, [&](WriteFilter filter, WriteStream&, Output& output) {
+    filter.warmup = false;
+    return ExportFioJson(of, filter, output);
+  });
+}
+
+void TryJournal(const uint8_t* data, size_t size) {
+  static const InputFile file;
+  file.Fill(data, size);
+  Analyzer analyzer;
+  testing::ReportSums sums;
+  sums.Watch(analyzer);
+  std::vector<v1::JournalRecord> records;
+  const absl::StatusOr<JournalEnd> end = ReadJournal(file.path(), [&](const v1::JournalRecord& record) {
+    analyzer.Add(record);
+    records.push_back(record);
+  });
+  if (!end.ok()) {
+    Require(OneLine(end.status()), "an error of several lines");
+    analyzer.AddDamage(std::string(end.status().message()));
+  } else {
+    Require(end->bytes + end->trailing_bytes == size && end->records == records.size(),
+            "bytes that were not looked at");
+    if (end->trailing_bytes > 0) analyzer.AddDamage("The journal is cut off.");
+  }
+  const v1::Report report = analyzer.Finish();
+  const std::string problem = sums.Problem(report);
+  Require(problem.empty(), "a wrong sum", [&] { return absl::StrCat(problem, report.DebugString()); });
+  if (!end.ok() || end->trailing_bytes > 0) {
+    Require(report.verdict().outcome() != v1::OUTCOME_PASS, "a PASS from half a journal");
+  }
+  TryOutputs(report);
+  TryIntervals(records);
+  TryExports(file.path(), sums.writes());
+}
+
+}  // namespace
+}  // namespace plimsoll::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  plimsoll::fuzz::Silence();
+  plimsoll::fuzz::TryJournal(data, size);
+  return 0;
+}
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size, unsigned int seed) {
+  using plimsoll::fuzz::Item;
+  std::mt19937 random(seed);
+  std::vector<Item> records = plimsoll::fuzz::ReadRecords(data, size);
+  if (records.empty() || random() % 16 == 0) return LLVMFuzzerMutate(data, size, max_size);
+  for (size_t changes = 1 + random() % 3; changes > 0 && !records.empty(); --changes) {
+    plimsoll::fuzz::MutateList(plimsoll::fuzz::RecordPrototype, records, random);
+  }
+  const std::string journal = plimsoll::fuzz::WriteRecords(records);
+  const size_t new_size = std::min(journal.size(), max_size);
+  std::memcpy(data, journal.data(), new_size);
+  return new_size;
+}

@@ -1,0 +1,315 @@
+// Writes the seeds of the targets whose inputs nobody can write by hand: make_seeds DIRECTORY fills
+// DIRECTORY/<target>/.
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "common/units.h"
+#include "common/version.h"
+#include "plimsoll/v1/agent.pb.h"
+#include "tests/fuzz/fuzz_support.h"
+#include "tests/unit/analysis/journal_builder.h"
+#include "tests/unit/export/traced_journal.h"
+
+namespace plimsoll::fuzz {
+namespace {
+
+using testing::SimHost;
+using testing::SimRun;
+
+std::filesystem::path g_directory;
+
+void Keep(const std::string& target, const std::string& name, const std::string& bytes) {
+  std::filesystem::create_directories(g_directory / target);
+  std::ofstream(g_directory / target / name, std::ios::binary) << bytes;
+}
+
+// Few writes, two hosts, everything that a frame can hold.
+SimRun SmallRun() {
+  SimRun run;
+  run.duration_ns = kNsPerSecond;
+  run.criteria = {"p99<10ms"};
+  for (const char* label : {"alpha", "beta"}) {
+    SimHost host;
+    host.label = label;
+    host.clock_ahead_ns = run.hosts.empty() ? 0 : 1'000 * kNsPerSecond;
+    host.sees = {"alpha"};
+    host.steps = {{testing::Steady(run.duration_ns, 30 * kNsPerMs), testing::Steady(run.duration_ns, 45 * kNsPerMs)}};
+    run.hosts.push_back(host);
+  }
+  return run;
+}
+
+void KeepJournal(const std::string& name, const SimRun& run, bool traced) {
+  std::mt19937_64 random(7);
+  std::vector<v1::JournalRecord> records = testing::MakeJournal(run);
+  if (traced) testing::AddTraces(run, records, random);
+  const std::string path = (g_directory / "journal_fuzz" / name).string();
+  std::filesystem::create_directories(g_directory / "journal_fuzz");
+  std::filesystem::remove(path);
+  testing::WriteJournal(path, records);
+}
+
+void MakeJournals() {
+  KeepJournal("traced", SmallRun(), true);
+  SimRun run = SmallRun();
+  run.block_sizes = {4096, 65536};
+  for (SimHost& host : run.hosts) host.steps.push_back(host.steps.front());
+  run.warmup_ns = 250 * kNsPerMs;
+  KeepJournal("two_steps", run, false);
+  run = SmallRun();
+  run.hosts[1].lost_after_ns = 500 * kNsPerMs;
+  KeepJournal("lost", run, true);
+  run = SmallRun();
+  run.cut_short = "interrupted";
+  run.hosts[0].coalesce = 3;
+  run.hosts[0].rate_per_second = 20;
+  run.hosts[1].pauses = {{0, 300 * kNsPerMs, 500 * kNsPerMs}};
+  KeepJournal("rate_coalesced_paused", run, true);
+  run = SmallRun();
+  run.hosts.resize(1);
+  run.hosts[0].steps = {{testing::ClosedLoop(
+      run.duration_ns, 1'000,
+      testing::WithStalls([](uint64_t, int64_t) { return 20 * kNsPerMs; }, {{200 * kNsPerMs, 450 * kNsPerMs}}))}};
+  run.hosts[0].sample = [](uint32_t, int64_t) {
+    v1::HostSample sample;
+    sample.set_agent_cpu_ns(5 * kNsPerMs);
+    sample.mutable_disk()->set_device("nvme0n1");
+    sample.mutable_disk()->set_writes(50);
+    sample.mutable_nfs()->mutable_write()->set_operations(50);
+    return sample;
+  };
+  KeepJournal("stalled_loaded", run, true);
+}
+
+// Moments of a frame as they count from the start that the host was told.
+void CountFromStart(v1::Frame& frame, int64_t start_ns) {
+  frame.set_first_start_ns(frame.first_start_ns() - start_ns);
+  frame.set_last_end_ns(frame.last_end_ns() - start_ns);
+  if (frame.in_flight_since_ns() != 0) frame.set_in_flight_since_ns(frame.in_flight_since_ns() - start_ns);
+  frame.set_cut_ns(frame.cut_ns() - start_ns);
+  frame.mutable_slowest()->set_start_ns(frame.slowest().start_ns() - start_ns);
+  for (v1::WriteSample& slow : *frame.mutable_slow()) slow.set_start_ns(slow.start_ns() - start_ns);
+  for (v1::StalledStretch& stall : *frame.mutable_stalls()) {
+    stall.set_begin_ns(stall.begin_ns() - start_ns);
+    stall.set_end_ns(stall.end_ns() - start_ns);
+  }
+}
+
+// The items of conductor_fuzz: what the hosts of a journal sent, one item for each message.
+std::vector<Item> Said(const std::vector<v1::JournalRecord>& records) {
+  std::vector<Item> items;
+  std::map<uint32_t, int64_t> start_ns;
+  const auto say = [&items](uint32_t host, const v1::AgentMessage& message) {
+    items.push_back({static_cast<uint8_t>(host), message.SerializeAsString()});
+  };
+  for (const v1::JournalRecord& record : records) {
+    v1::AgentMessage message;
+    if (record.has_step_begin()) {
+      for (int i = 0; i < record.step_begin().host_start_ns_size(); ++i) {
+        start_ns[static_cast<uint32_t>(i)] = record.step_begin().host_start_ns(i);
+      }
+    } else if (record.has_frames()) {
+      const uint32_t host = record.frames().host();
+      *message.mutable_frames()->mutable_frames() = record.frames().frames();
+      if (record.frames().has_sample()) {
+        *message.mutable_frames()->mutable_sample() = record.frames().sample();
+        message.mutable_frames()->mutable_sample()->set_time_ns(record.frames().sample().time_ns() - start_ns[host]);
+      }
+      for (v1::Frame& frame : *message.mutable_frames()->mutable_frames()) CountFromStart(frame, start_ns[host]);
+      say(host, message);
+    } else if (record.has_step_done()) {
+      const uint32_t host = record.step_done().host();
+      *message.mutable_step_done() = record.step_done().done();
+      for (v1::WriterTotals& totals : *message.mutable_step_done()->mutable_writers()) {
+        totals.set_first_start_ns(totals.first_start_ns() - start_ns[host]);
+        totals.set_last_end_ns(totals.last_end_ns() - start_ns[host]);
+      }
+      say(host, message);
+    }
+  }
+  return items;
+}
+
+void MakeConductorRuns() {
+  constexpr uint8_t kAll = 1 | 2 | 4 | 8;
+  const std::string target = "conductor_fuzz";
+  const auto keep = [&target](const std::string& name, uint8_t habits, std::vector<Item> items) {
+    items.insert(items.begin(), Item{habits, ""});
+    Keep(target, name, WriteItems(items));
+  };
+  // What the conductor asks before the step runs takes so many turns.
+  const std::vector<Item> quiet(6, Item{0, ""});
+  std::vector<Item> whole = quiet;
+  const std::vector<Item> said = Said(testing::MakeJournal(SmallRun()));
+  whole.insert(whole.end(), said.begin(), said.end());
+  keep("whole", kAll, whole);
+  keep("early", kAll, said);
+  keep("continue_on_loss", kAll | 16, whole);
+  keep("two_steps", kAll | 32, whole);
+  std::vector<Item> lost = whole;
+  lost.insert(lost.begin() + 9, Item{1 | 2 << 1, std::string("\x0e", 1) + "connection reset"});
+  keep("lost", kAll, lost);
+  keep("lost_and_continue", kAll | 16, lost);
+  std::vector<Item> interrupted = whole;
+  interrupted.insert(interrupted.begin() + 9, Item{3 << 1, ""});
+  keep("interrupted", kAll, interrupted);
+  interrupted.insert(interrupted.begin() + 10, Item{3 << 1, ""});
+  keep("interrupted_twice", kAll, interrupted);
+  v1::AgentMessage fault;
+  fault.mutable_fault()->set_code(8);
+  fault.mutable_fault()->set_message("pwritev2 /fake/S0000000.LOG: No space left on device (28)");
+  std::vector<Item> failed = whole;
+  failed.insert(failed.begin() + 9, Item{1, fault.SerializeAsString()});
+  keep("failed", kAll, failed);
+  keep("failed_while_preparing", 1 | 8, {Item{0, fault.SerializeAsString()}});
+  v1::AgentMessage late;
+  late.mutable_armed()->set_late(true);
+  keep("late", 1 | 2 | 8,
+       {Item{0, ""}, Item{0, ""}, Item{0, ""}, Item{0, late.SerializeAsString()}, Item{1, late.SerializeAsString()}});
+  v1::AgentMessage alive;
+  alive.mutable_alive()->set_state("running");
+  alive.mutable_alive()->add_in_flight()->set_qm(1);
+  keep("alive", kAll, {Item{8, alive.SerializeAsString()}, Item{9, alive.SerializeAsString()}});
+  v1::ProbeBatch probes;
+  v1::ProbeResult& probe = *probes.add_probes();
+  probe.set_sent_ns(kNsPerSecond);
+  probe.set_agent_received_ns(2 * kNsPerSecond);
+  probe.set_agent_sent_ns(2 * kNsPerSecond);
+  probe.set_received_ns(kNsPerSecond + 1'000);
+  keep("probes", 2 | 4 | 8, {Item{1 << 1, probes.SerializeAsString()}, Item{1 << 1 | 1, probes.SerializeAsString()}});
+}
+
+v1::ControllerMessage PrepareMessage() {
+  v1::ControllerMessage message;
+  message.mutable_prepare()->set_protocol_version(kProtocolVersion);
+  v1::HostPlan& plan = *message.mutable_prepare()->mutable_plan();
+  plan.set_run_id("4f3a21");
+  plan.set_run_token("0123456789abcdef");
+  plan.set_host_label("alpha");
+  plan.set_lease_ns(10 * kNsPerSecond);
+  plan.set_frame_interval_ns(kNsPerMs);
+  plan.mutable_log()->set_trace(true);
+  plan.mutable_log()->set_stall_ns(kNsPerMs);
+  v1::LogWorkload& workload = *plan.mutable_log()->mutable_workload();
+  workload.set_dir("/root/mq");
+  workload.set_qm(2);
+  workload.set_file_size_bytes(65536);
+  workload.set_num_files(2);
+  workload.set_file_prefix("S");
+  workload.set_sync(v1::SYNC_MODE_DSYNC);
+  workload.set_direct(v1::DIRECT_MODE_AUTO);
+  for (const uint64_t block : {uint64_t{4096}, uint64_t{512}}) {
+    v1::LogStep& step = *plan.mutable_log()->add_steps();
+    step.set_block_size_bytes(block);
+    step.set_duration_ns(3 * kNsPerMs);
+    step.set_warmup_ns(kNsPerMs);
+  }
+  return message;
+}
+
+v1::ControllerMessage Arm(uint32_t step) {
+  v1::ControllerMessage message;
+  message.mutable_arm()->set_step(step);
+  message.mutable_arm()->set_start_ns(300'000);  // 3 ms from now on
+  return message;
+}
+
+std::vector<Item> Items(const std::vector<v1::ControllerMessage>& messages, uint8_t route) {
+  std::vector<Item> items;
+  for (const v1::ControllerMessage& message : messages) items.push_back({route, message.SerializeAsString()});
+  return items;
+}
+
+void MakeSessions() {
+  v1::ControllerMessage release;
+  release.mutable_release();
+  v1::ControllerMessage keep_files;
+  keep_files.mutable_release()->set_keep_files(true);
+  v1::ControllerMessage stop;
+  stop.mutable_stop()->set_reason("interrupted");
+  v1::ControllerMessage beat;
+  beat.mutable_heartbeat()->set_id(7);
+  v1::ControllerMessage stop_trace;
+  stop_trace.mutable_stop_trace()->set_at_ns(1);
+  const v1::ControllerMessage prepare = PrepareMessage();
+  v1::ControllerMessage outside = prepare;
+  outside.mutable_prepare()->mutable_plan()->mutable_log()->mutable_workload()->set_dir("/root/link");
+  v1::ControllerMessage up = prepare;
+  up.mutable_prepare()->mutable_plan()->mutable_log()->mutable_workload()->set_dir("/root/mq/../../outside");
+  v1::ControllerMessage taken = prepare;
+  taken.mutable_prepare()->mutable_plan()->set_run_id("0123abcd");
+  taken.mutable_prepare()->mutable_plan()->set_host_label("stranger");
+  taken.mutable_prepare()->mutable_plan()->mutable_log()->mutable_workload()->set_dir("/root");
+  v1::ControllerMessage rated = prepare;
+  rated.mutable_prepare()->mutable_plan()->mutable_log()->mutable_workload()->set_rate_per_second(2'000);
+  v1::ControllerMessage buffered = prepare;
+  buffered.mutable_prepare()->mutable_plan()->mutable_log()->mutable_workload()->set_direct(v1::DIRECT_MODE_OFF);
+  buffered.mutable_prepare()->mutable_plan()->mutable_log()->mutable_workload()->set_sync(v1::SYNC_MODE_FDATASYNC);
+  v1::ControllerMessage short_lease = prepare;
+  short_lease.mutable_prepare()->mutable_plan()->set_lease_ns(4 * kNsPerMs);
+
+  const std::string target = "session_fuzz";
+  const auto keep = [&target](const std::string& name, const std::vector<v1::ControllerMessage>& messages,
+                              uint8_t route = 1) { Keep(target, name, WriteItems(Items(messages, route))); };
+  keep("two_steps", {prepare, Arm(0), beat, Arm(1), release});
+  keep("kept", {prepare, Arm(0), keep_files});
+  keep("stopped", {prepare, Arm(0), stop, Arm(1), beat, release}, 0);
+  keep("rushed", {prepare, beat, Arm(0), Arm(1), stop_trace, stop, release, beat}, 0);
+  keep("broken", {prepare, Arm(0)}, 0);
+  keep("rated", {rated, Arm(0), Arm(1), release});
+  keep("buffered", {buffered, Arm(0), stop_trace, Arm(1), release});
+  keep("link_outside", {outside});
+  keep("up_and_outside", {up});
+  keep("taken", {taken, Arm(0)});
+  keep("short_lease", {short_lease, Arm(0), Arm(1)});
+  keep("no_prepare", {Arm(0)});
+  keep("prepared_twice", {prepare, prepare});
+  keep("no_such_step", {prepare, Arm(7), release});
+
+  // The same for agent_service_fuzz, where bits 0 to 2 choose the method.
+  const std::string service = "agent_service_fuzz";
+  const auto call = [&service](const std::string& name, std::vector<Item> items) {
+    Keep(service, name, WriteItems(items));
+  };
+  call("session", Items({prepare, Arm(0), beat, release}, 2));
+  call("no_prepare", Items({Arm(0)}, 2));
+  call("half_a_message", {{2, prepare.SerializeAsString().substr(0, 40)}, {2, beat.SerializeAsString()}});
+  v1::DescribeRequest describe;
+  describe.set_protocol_version(kProtocolVersion);
+  for (const char* directory : {"/root/mq", "/root", "/outside", "/root/../outside", "relative", "/root/file", ""}) {
+    describe.add_directories(directory);
+  }
+  call("describe", {{0, describe.SerializeAsString()}});
+  describe.set_look_for_queue_managers(true);
+  call("queue_managers", {{0, describe.SerializeAsString()}});
+  describe.set_protocol_version(99);
+  call("other_protocol", {{0, describe.SerializeAsString()}, {2, ""}, {0, ""}});
+  v1::ClockProbe probe;
+  probe.set_id(UINT64_MAX);
+  call("probes", {{1, probe.SerializeAsString()}, {1, ""}, {1, "\xff\xff\xff"}});
+  v1::RenewRequest renew;
+  renew.set_run_id("4f3a21");
+  renew.set_run_token("0123456789abcdef");
+  call("renew", {{4, renew.SerializeAsString()}});
+  call("unknown_method", {{3, "x"}});
+}
+
+}  // namespace
+}  // namespace plimsoll::fuzz
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fprintf(stderr, "usage: make_seeds DIRECTORY\n");
+    return 2;
+  }
+  plimsoll::fuzz::g_directory = argv[1];
+  plimsoll::fuzz::MakeJournals();
+  plimsoll::fuzz::MakeConductorRuns();
+  plimsoll::fuzz::MakeSessions();
+}

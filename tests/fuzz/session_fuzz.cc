@@ -1,0 +1,351 @@
+// A controller that says anything at all, in any order, to a session that really writes: it never crashes, goes from
+// state to state as proto/README.md says, touches nothing outside its root nor anybody else's files in it, accounts for
+// every write, and leaves nothing behind.
+//
+// An input is a list of ControllerMessages. Bit 0 of an item's route: wait for the answer before the next one. Sizes
+// and times that the agent takes are made small after it has been shown the large ones, so that an input takes
+// milliseconds; directories lie below one of the test's own.
+#include <dirent.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "agent/log/work_setup.h"
+#include "agent/session/session.h"
+#include "common/histogram.h"
+#include "common/trace_codec.h"
+#include "common/units.h"
+#include "common/version.h"
+#include "tests/fuzz/file_tree.h"
+#include "tests/fuzz/fuzz_support.h"
+#include "tests/temp_directory.h"
+
+namespace plimsoll::fuzz {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kPatienceNs = 300 * kNsPerMs;
+
+// A root with somebody else's log in it and a link that leads out of it.
+class Place {
+ public:
+  Place() : base_(directory_.path()) {
+    directory_.MakeDirectory("root/mq");
+    directory_.MakeDirectory("outside");
+    directory_.MakeDirectory("root/plimsoll-0123abcd/stranger/qm1/active");
+    std::ofstream(base_ + "/outside/precious") << "do not touch";
+    std::ofstream(base_ + "/root/plimsoll-0123abcd/stranger/qm1/active/S0000000.LOG") << "a queue manager's log";
+    std::ofstream(base_ + "/root/file") << "no directory";
+    fs::create_directory_symlink("../outside", base_ + "/root/link");
+    auto sandbox = Sandbox::Create({base_ + "/root"}, "fuzz-agent");
+    Require(sandbox.ok(), "a sandbox over a fresh directory");
+    sandbox_ = *std::move(sandbox);
+    before_ = LookAt(base_);
+  }
+
+  const Sandbox& sandbox() const { return *sandbox_; }
+  // Where a plan's absolute directory really lies.
+  std::string Below(const std::string& dir) const { return dir.starts_with('/') ? base_ + dir : dir; }
+
+  // Nothing but what lies in the root may be new, and that only where files were to be kept; then it is removed.
+  void Check(bool may_keep) {
+    std::map<std::string, std::string> after = LookAt(base_);
+    for (const auto& [path, what] : before_) {
+      Require(after.contains(path), "something is gone", [&] { return path; });
+      Require(after[path] == what, "something was changed", [&] { return path + ": " + after[path]; });
+      after.erase(path);
+    }
+    for (const auto& [path, what] : after) {
+      Require(may_keep && path.starts_with(base_ + "/root/"), "something was left", [&] { return path; });
+    }
+    for (auto kept = after.rbegin(); kept != after.rend(); ++kept) fs::remove_all(kept->first);
+  }
+
+ private:
+  testing::TempDirectory directory_;
+  const std::string base_;
+  std::unique_ptr<Sandbox> sandbox_;
+  std::map<std::string, std::string> before_;
+};
+
+size_t EntriesOf(const char* directory) {
+  size_t entries = 0;
+  DIR* const open = opendir(directory);
+  while (readdir(open) != nullptr) ++entries;
+  closedir(open);
+  return entries;
+}
+
+// Numbers above `limit` that the agent takes become small ones; those that it refuses stay.
+template <typename Value>
+Value Small(Value value, Value limit) {
+  return value > limit ? value % limit + 1 : value;
+}
+
+void MakeSmall(v1::HostPlan& plan) {
+  v1::LogWorkload& workload = *plan.mutable_log()->mutable_workload();
+  workload.set_qm(Small(workload.qm(), 3U));
+  workload.set_num_files(Small(workload.num_files(), 3U));
+  if (workload.file_size_bytes() > 256 << 10) workload.set_file_size_bytes(256 << 10);
+  workload.set_cpu_load(Small(workload.cpu_load(), 2U));
+  workload.set_delay_ns(std::min<int64_t>(workload.delay_ns(), kNsPerMs));
+  while (plan.log().steps_size() > 4) plan.mutable_log()->mutable_steps()->RemoveLast();
+  for (v1::LogStep& step : *plan.mutable_log()->mutable_steps()) {
+    step.set_duration_ns(Small<int64_t>(step.duration_ns(), 5 * kNsPerMs));
+    step.set_warmup_ns(Small<int64_t>(step.warmup_ns(), 3 * kNsPerMs));
+    if (step.block_size_bytes() > workload.file_size_bytes()) step.set_block_size_bytes(workload.file_size_bytes());
+  }
+}
+
+// What one writer's frames of a step add up to.
+struct Sums {
+  uint64_t writes = 0;
+  uint64_t bytes = 0;
+  uint64_t latency_sum_ns = 0;
+  uint64_t latency_max_ns = 0;
+};
+
+// Follows what the agent says, and fails where it may not say so.
+class Listener {
+ public:
+  void Hear(const v1::AgentMessage& message) {
+    switch (message.message_case()) {
+      case v1::AgentMessage::kPrepareProgress:
+        Require(!prepared_ && !released_, "progress of what is prepared");
+        Require(message.prepare_progress().done_bytes() >= done_bytes_, "progress that goes back");
+        Require(message.prepare_progress().done_bytes() <= message.prepare_progress().total_bytes(), "more than all");
+        done_bytes_ = message.prepare_progress().done_bytes();
+        return;
+      case v1::AgentMessage::kPrepared:
+        Require(!prepared_ && !released_, "prepared twice");
+        prepared_ = true;
+        return;
+      case v1::AgentMessage::kArmed:
+        Require(prepared_ && !released_, "armed, but not prepared");
+        ++answers_;
+        if (!message.armed().late()) {
+          ++armed_;
+          pending_ = true;  // Where one had been armed and had not begun, this one replaces it.
+        }
+        return;
+      case v1::AgentMessage::kFrames:
+        Require(prepared_ && !released_, "frames of what is not prepared");
+        for (const v1::Frame& frame : message.frames().frames()) HearFrame(frame);
+        return;
+      case v1::AgentMessage::kStepDone:
+        Require(prepared_ && !released_, "the end of a step that was not prepared");
+        HearDone(message.step_done());
+        return;
+      case v1::AgentMessage::kFault:
+        Require(!message.fault().message().empty(), "a fault without a word");
+        return;
+      case v1::AgentMessage::kReleased:
+        Require(!released_, "released twice");
+        Require(message.released().left_behind().empty(), "left behind",
+                [&] { return message.released().left_behind(); });
+        released_ = true;
+        return;
+      case v1::AgentMessage::kAlive: {
+        static const std::set<std::string> states = {"idle",    "preparing", "ready",      "armed",
+                                                     "running", "draining",  "cleaning up"};
+        Require(states.contains(message.alive().state()), "no state", [&] { return message.alive().state(); });
+        return;
+      }
+      case v1::AgentMessage::MESSAGE_NOT_SET:
+        Fail("an empty message");
+    }
+  }
+  // After the last message.
+  void Finish() const {
+    Require(steps_done_ <= armed_, "more steps ended than were armed");
+    Require(frames_.empty(), "frames of a step that never ended");
+  }
+
+  bool prepared() const { return prepared_; }
+  int answers() const { return answers_; }
+  // No step is armed of which the end was not told.
+  bool at_rest() const { return !pending_; }
+
+ private:
+  void HearFrame(const v1::Frame& frame) {
+    Histogram histogram;
+    Require(histogram.Merge(frame.latency()).ok(), "a distribution that is none", [&] { return frame.DebugString(); });
+    std::vector<TracedWrite> writes;
+    for (const std::string& block : frame.trace()) {
+      Require(DecodeTrace(block, writes).ok(), "a trace that does not unpack");
+    }
+    Require(writes.size() + frame.untraced_writes() == frame.latency().count(), "a trace that lacks a write",
+            [&] { return frame.DebugString(); });
+    Sums& sums = frames_[{frame.step(), frame.qm()}];
+    sums.writes += frame.latency().count();
+    sums.bytes += frame.bytes();
+    sums.latency_sum_ns += frame.latency().sum_ns();
+    sums.latency_max_ns = std::max(sums.latency_max_ns, frame.latency().max_ns());
+  }
+
+  void HearDone(const v1::StepDone& done) {
+    ++steps_done_;
+    pending_ = false;
+    for (const v1::WriterTotals& totals : done.writers()) {
+      const Sums sums = frames_[{done.step(), totals.qm()}];
+      Require(sums.writes == totals.writes() && sums.bytes == totals.bytes() &&
+                  sums.latency_sum_ns == totals.latency_sum_ns() && sums.latency_max_ns == totals.latency_max_ns(),
+              "frames and totals differ", [&] { return done.DebugString(); });
+    }
+    frames_.clear();
+  }
+
+  bool prepared_ = false;
+  bool released_ = false;
+  uint64_t done_bytes_ = 0;
+  int answers_ = 0;
+  int armed_ = 0;
+  bool pending_ = false;
+  int steps_done_ = 0;
+  std::map<std::pair<uint32_t, uint32_t>, Sums> frames_;
+};
+
+// One session from its opening to its end.
+class Talk {
+ public:
+  explicit Talk(Place& place) : place_(place) {
+    Session::Options options;
+    options.make_work = [this](const v1::HostPlan& asked, const std::atomic<int64_t>& deadline_ns,
+                               WorkSink& sink) -> absl::StatusOr<std::unique_ptr<Work>> {
+      v1::HostPlan plan = asked;
+      v1::LogWorkload& workload = *plan.mutable_log()->mutable_workload();
+      workload.set_dir(place_.Below(workload.dir()));
+      if (const auto setup = MakeWorkSetup(plan); !setup.ok()) return setup.status();
+      MakeSmall(plan);
+      return LogWork::Create(plan, place_.sandbox(), deadline_ns, sink);
+    };
+    options.clock = &clock_;
+    options.peer = "fuzz";
+    options.wake = [this] { Notify(); };
+    options.finished = [this](const absl::Status& status) {
+      MutexLock lock(mutex_);
+      end_ = status;
+      changed_.NotifyAll();
+    };
+    session_ = std::make_unique<Session>(std::move(options));
+  }
+
+  void Say(const Item& item) {
+    v1::ControllerMessage message;
+    if (!message.ParseFromString(item.payload)) return;
+    const bool wait = (item.route & 1U) != 0;
+    if (message.has_arm()) {
+      // A small number counts from now on, in steps of 10 ns.
+      if (message.arm().start_ns() >= 0 && message.arm().start_ns() < kNsPerMs) {
+        message.mutable_arm()->set_start_ns(clock_.Now().value + message.arm().start_ns() * 10);
+        ++started_soon_;
+      }
+      ++arms_;
+    }
+    may_keep_ |= message.release().keep_files() || message.prepare().plan().keep_files();
+    const bool prepare = message.has_prepare();
+    const bool arm = message.has_arm();
+    session_->Deliver(std::move(message));
+    if (!wait) return;
+    if (prepare) Await([this] { return listener_.prepared(); });
+    if (arm) Await([this] { return listener_.answers() >= arms_; });
+    if (arm && started_soon_ == arms_) Await([this] { return listener_.at_rest(); });
+  }
+
+  // Ends the session where it goes on, and checks what it left.
+  void End() {
+    session_->Break("the input is over");
+    {
+      MutexLock lock(mutex_);
+      while (!end_.has_value()) changed_.Wait(mutex_);
+    }
+    Require(session_->over(), "a session that has finished and is not over");
+    HearAll();
+    listener_.Finish();
+    Require(session_->Describe().find('\n') == std::string::npos, "a description of several lines");
+    session_.reset();
+    place_.Check(may_keep_);
+  }
+
+ private:
+  void Notify() {
+    MutexLock lock(mutex_);
+    woken_ = true;
+    changed_.NotifyAll();
+  }
+
+  void HearAll() {
+    while (const auto message = session_->outbox().Pop()) listener_.Hear(*message);
+  }
+
+  // Hears what is said until the condition holds, the session is over, or it takes too long to matter.
+  template <typename Condition>
+  void Await(const Condition& condition) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::nanoseconds(kPatienceNs);
+    while (true) {
+      HearAll();
+      if (condition()) return;
+      MutexLock lock(mutex_);
+      if (end_.has_value()) return;
+      if (!woken_ && !changed_.WaitUntil(mutex_, deadline)) return;
+      woken_ = false;
+    }
+  }
+
+  Place& place_;
+  const SystemClock clock_;
+  Listener listener_;
+  int arms_ = 0;
+  int started_soon_ = 0;
+  bool may_keep_ = false;
+  Mutex mutex_;
+  CondVar changed_;
+  bool woken_ ABSL_GUARDED_BY(mutex_) = false;
+  std::optional<absl::Status> end_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<Session> session_;
+};
+
+void TrySession(const uint8_t* data, size_t size) {
+  static Place place;
+  spdlog::set_level(spdlog::level::off);
+  const size_t descriptors = EntriesOf("/proc/self/fd");
+  const size_t threads = EntriesOf("/proc/self/task");
+  {
+    Talk talk(place);
+    for (const Item& item : ReadItems(data, size)) talk.Say(item);
+    talk.End();
+  }
+  Require(EntriesOf("/proc/self/fd") == descriptors, "a descriptor is left open");
+  Require(EntriesOf("/proc/self/task") <= threads, "a thread is left");
+}
+
+}  // namespace
+}  // namespace plimsoll::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  plimsoll::fuzz::Silence();
+  plimsoll::fuzz::TrySession(data, size);
+  return 0;
+}
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size, unsigned int seed) {
+  return plimsoll::fuzz::MutateItems(
+      [](const plimsoll::fuzz::Item&) { return std::make_unique<plimsoll::v1::ControllerMessage>(); }, data, size,
+      max_size, seed);
+}
+
+extern "C" size_t LLVMFuzzerCustomCrossOver(const uint8_t* one, size_t one_size, const uint8_t* other,
+                                            size_t other_size, uint8_t* out, size_t max_size, unsigned int seed) {
+  return plimsoll::fuzz::CrossItems(one, one_size, other, other_size, out, max_size, seed);
+}

@@ -1,0 +1,53 @@
+"""`plimsoll storage` tells what lies under a directory, and changes nothing."""
+
+import os
+import pathlib
+import tempfile
+import unittest
+
+import harness
+
+
+class Storage(harness.PlimsollTest):
+
+    def mount_of(self, directory):
+        """Type and source of the file system below it, by the longest mount point above."""
+        best = ("", "", "")
+        for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines():
+            fields = line.split()
+            dash = fields.index("-")
+            point = fields[4]
+            if os.path.commonpath([point, directory]) == point and len(point) >= len(best[0]):
+                best = (point, fields[dash + 1], fields[dash + 2])
+        return best
+
+    def test_an_agent_is_started_where_none_is_named_and_leaves_nothing(self):
+        text = self.plimsoll("storage", self.dir).out
+        point, fs_type, source = self.mount_of(str(self.dir))
+        self.assertIn(f"directory        {self.dir}\n", text)
+        self.assertIn(f"file system      {fs_type} from {source}, mounted on {point}\n", text)
+        self.assert_nothing_left()
+
+    def test_each_agent_is_asked(self):
+        agents = [self.agent(name) for name in ("alpha", "beta")]
+        text = self.plimsoll("storage", self.dir, "--hosts", ",".join(agent.address for agent in agents)).out
+        for agent, name in zip(agents, ("alpha", "beta")):
+            self.assertIn(f"{name} ({agent.address})\n", text)
+
+    def test_memory_is_no_place_for_a_log(self):
+        if not os.access("/dev/shm", os.W_OK) or self.mount_of("/dev/shm")[1] != "tmpfs":
+            raise unittest.SkipTest("/dev/shm is no tmpfs")
+        with tempfile.TemporaryDirectory(prefix="plimsoll-test-", dir="/dev/shm") as directory:
+            self.assertRegex(self.plimsoll("storage", directory).out, r"PROBLEM +tmpfs keeps data in memory: .*\[tmpfs\(5\)\]")
+
+    def test_what_cannot_be_told_names_the_cause(self):
+        missing = self.dir / "missing"
+        self.assertRegex(self.plimsoll("storage", missing, code=2).err, rf"^plimsoll: .*{missing}.*No such file")
+        self.assertRegex(self.plimsoll("storage", self.dir, "--bsize", "64q", code=2).err, r"^plimsoll: --bsize 64q: a size")
+        self.assertRegex(self.plimsoll("storage", self.dir, "--hosts", "127.0.0.1:1", code=4).err, r"^plimsoll: agent at 127.0.0.1:1: ")
+        agent = self.agent("alpha")
+        self.assertRegex(self.plimsoll("storage", "/proc", "--hosts", agent.address, code=2).err, r"^plimsoll: alpha: --dir: ")
+
+
+if __name__ == "__main__":
+    harness.main()

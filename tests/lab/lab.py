@@ -1,0 +1,239 @@
+"""A cluster of real Linux hosts on one machine: `scripts/lab --help`."""
+
+import argparse
+import contextlib
+import fcntl
+import json
+import os
+import pathlib
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+
+import network
+from image import Image, LabError, PLACE, run
+from machine import Machine
+
+NAMESPACE = "plimsoll-lab"
+HOSTS = PLACE / "hosts"
+SERVER = "storage"  # the host that exports
+SERVER_NUMBER = 1
+FIRST_NUMBER = 11
+AGENT_PORT = 7461
+MOUNT = "vers=4.2,hard,wsize=65536,rsize=65536,timeo=600,proto=tcp,sec=sys,local_lock=none"
+READY_S = 120
+
+EPILOG = """\
+A lab is made once and stays until `down`. Its hosts are host1, host2 ... and, with --nfs, `storage`. Each host has two
+cards: `control`, which its agent listens on, and `storage`, over which it mounts the export as /mnt/mqlog. A local disk is
+/mnt/disk. What runs on the machine and wants to reach the agents runs in the lab's namespace:
+
+  scripts/lab up --hosts 3 --nfs
+  scripts/lab run build/dev/bin/plimsoll hosts --hosts 10.77.1.[11-13] --dir /mnt/mqlog --insecure
+  scripts/lab netem host1 500us --net storage     # what host1 sends on its storage card comes 0.5 ms later
+  scripts/lab cut host1 --net storage
+  scripts/lab down
+"""
+
+
+class Lab:
+    """All of it is in files and in the kernel: each command of the script is a process of its own."""
+
+    def __init__(self):
+        self._settings_file = HOSTS / "settings"
+
+    def settings(self):
+        try:
+            return json.loads(self._settings_file.read_text())
+        except OSError:
+            raise LabError("there is no lab: scripts/lab up makes one") from None
+
+    def machine(self, name):
+        numbers = self.settings()["hosts"]
+        if name not in numbers:
+            raise LabError(f"the lab has no host '{name}'; it has {', '.join(numbers)}")
+        return Machine(HOSTS, NAMESPACE, name, numbers[name])
+
+    def machines(self):
+        return [self.machine(name) for name in self.settings()["hosts"]]
+
+    def up(self, hosts, nfs, san):
+        if not 1 <= hosts <= 40:
+            raise LabError(f"--hosts {hosts}: 1 to 40")
+        if HOSTS.exists() or network.exists(NAMESPACE):
+            raise LabError("there is a lab already, or what a crash left of one: scripts/lab down removes it")
+        PLACE.mkdir(parents=True, exist_ok=True)
+        image = Image(full=san)
+        HOSTS.mkdir()
+        begun = time.monotonic()
+        numbers = {**({SERVER: SERVER_NUMBER} if nfs else {}),
+                   **{f"host{n + 1}": FIRST_NUMBER + n for n in range(hosts)}}
+        self._settings_file.write_text(json.dumps({
+            "hosts": numbers, "kernel": str(image.kernel), "initramfs": str(image.initramfs), "san": san}))
+        network.make(NAMESPACE)
+        if san:
+            with open(HOSTS / "shared", "wb") as file:
+                file.truncate(1 << 30)
+        for machine in self.machines():
+            machine.create(self._words(machine, nfs))
+            self.start(machine)
+        for machine in self.machines():
+            machine.await_line("lab: ready", READY_S)
+        return time.monotonic() - begun
+
+    @staticmethod
+    def _words(machine, nfs):
+        words = {"host": machine.name}
+        for net in network.NETS:
+            words[net] = network.address(net, machine.number) + "/24"
+        if machine.name == SERVER:
+            words["export"] = "1"
+        else:
+            words["agent"] = f"{network.address('control', machine.number)}:{AGENT_PORT}"
+            if nfs:
+                words.update(server=network.address("storage", SERVER_NUMBER), mount=MOUNT)
+        return " ".join(f"lab.{name}={value}" for name, value in words.items())
+
+    def start(self, machine):
+        settings = self.settings()
+        shared = HOSTS / "shared" if settings["san"] and machine.name != SERVER else None
+        machine.start(settings["kernel"], settings["initramfs"], shared)
+
+    def netem(self, machine, delay, nets):
+        """Delays what the host sends; 0 takes the delay away."""
+        for net in nets:
+            if delay in ("0", "0ms", "0us"):
+                command = f"/opt/tc qdisc del dev {net} root 2>/dev/null; true"
+            else:
+                command = f"/opt/tc qdisc replace dev {net} root netem limit 100000 delay {shlex.quote(delay)}"
+            output, status = machine.execute(command)
+            if status != 0:
+                raise LabError(f"{machine.name}: {output.strip()}")
+
+    def down(self):
+        """Removes everything, also what a crash left: it looks at what is there, not at what was written down."""
+        if HOSTS.exists():
+            for place in HOSTS.iterdir():
+                if place.is_dir():
+                    Machine(HOSTS, NAMESPACE, place.name, 0).kill()
+        network.remove(NAMESPACE)
+        shutil.rmtree(HOSTS, ignore_errors=True)
+
+
+def _parser():
+    parser = argparse.ArgumentParser(prog="scripts/lab", description=__doc__, epilog=EPILOG,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    up = commands.add_parser("up", help="make the lab and wait until every agent listens")
+    up.add_argument("--hosts", type=int, default=3, metavar="N", help="hosts with an agent (3)")
+    up.add_argument("--nfs", action="store_true", help="and a storage host, whose NFSv4.2 export all mount")
+    up.add_argument("--san", action="store_true", help="and a disk that all hosts share (/dev/vdb)")
+    commands.add_parser("status", help="the hosts, their addresses and states")
+    execute = commands.add_parser("exec", help="run a shell command on a host")
+    execute.add_argument("host")
+    execute.add_argument("words", nargs=argparse.REMAINDER, metavar="CMD")
+    inside = commands.add_parser("run", help="run a program of this machine in the lab's network")
+    inside.add_argument("words", nargs=argparse.REMAINDER, metavar="PROGRAM")
+    netem = commands.add_parser("netem", help="delay what a host sends, such as 500us; 0 ends it")
+    netem.add_argument("host")
+    netem.add_argument("delay")
+    cut = commands.add_parser("cut", help="cut a host off, silently")
+    heal = commands.add_parser("heal", help="connect it again")
+    for command, default in ((netem, "storage"), (cut, "both"), (heal, "both")):
+        command.add_argument("--net", choices=(*network.NETS, "both"), default=default, help=f"({default})")
+    for command in (cut, heal):
+        command.add_argument("host")
+    for name, text in (("pause", "make a host stand still; its clock goes on"), ("resume", "let it go on"),
+                       ("kill", "pull its plug"), ("start", "start a host that was killed, with the disk that it had")):
+        commands.add_parser(name, help=text).add_argument("host")
+    commands.add_parser("down", help="end and remove everything, also after a crash")
+    return parser
+
+
+@contextlib.contextmanager
+def _alone():
+    """One command changes the lab at a time."""
+    PLACE.mkdir(parents=True, exist_ok=True)
+    with open(PLACE / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _execute(lab, arguments):
+    output, status = lab.machine(arguments.host).execute(" ".join(arguments.words))
+    sys.stdout.write(output)
+    return status
+
+
+def _inside(_lab, arguments):
+    words = arguments.words[1:] if arguments.words[:1] == ["--"] else arguments.words
+    if not words:
+        raise LabError("run: name a program")
+    argv = ["ip", "netns", "exec", NAMESPACE, *words]
+    os.execvp(argv[0], argv)
+
+
+def _change(lab, arguments):
+    command = arguments.command
+    if command == "up":
+        took_s = lab.up(arguments.hosts, arguments.nfs, arguments.san)
+        print(f"{len(lab.machines())} hosts are up after {took_s:.1f} s; scripts/lab status")
+        return 0
+    if command == "down":
+        lab.down()
+        return 0
+    machine = lab.machine(arguments.host)
+    nets = network.NETS if getattr(arguments, "net", "both") == "both" else (arguments.net,)
+    if command == "netem":
+        lab.netem(machine, arguments.delay, nets)
+    elif command in ("cut", "heal"):
+        for net in nets:
+            network.set_port(NAMESPACE, net, machine.number, command == "heal")
+    elif command == "start":
+        lab.start(machine)
+        machine.await_line("lab: ready", READY_S)
+    else:
+        getattr(machine, command)()
+    return 0
+
+
+def _status(lab):
+    for machine in lab.machines():
+        print(f"{machine.name:<8} {machine.state():<8} control {network.address('control', machine.number):<11} "
+              f"storage {network.address('storage', machine.number)}")
+    return 0
+
+
+def _main():
+    arguments = _parser().parse_args()
+    if os.geteuid() != 0:
+        raise LabError("the lab makes network namespaces and devices: run it as root")
+    missing = [name for name in ("qemu-system-x86_64", "ip", "cpio", "depmod", "mke2fs") if shutil.which(name) is None]
+    if missing:
+        raise LabError(f"missing: {', '.join(missing)}; scripts/check lab installs what the lab needs")
+    lab = Lab()
+    if arguments.command == "status":
+        return _status(lab)
+    if arguments.command == "exec":
+        return _execute(lab, arguments)
+    if arguments.command == "run":
+        return _inside(lab, arguments)
+    with _alone():
+        try:
+            return _change(lab, arguments)
+        except BaseException:
+            # Half a lab is of no use; its consoles are.
+            if arguments.command == "up" and HOSTS.exists() and lab._settings_file.exists():
+                print(f"scripts/lab: what there is stays for a look (consoles below {HOSTS}); scripts/lab down removes it",
+                      file=sys.stderr)
+            raise
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(_main())
+    except (LabError, subprocess.SubprocessError) as error:
+        print(f"scripts/lab: {error}", file=sys.stderr)
+        sys.exit(2)

@@ -1,0 +1,96 @@
+"""Three hosts with kernels of their own on one NFS export: one report, and stalls that are told apart."""
+
+import time
+
+import lab_support
+from lab_support import harness
+import network
+
+SERVER_PAUSE_S = 5
+HOST_PAUSE_S = 3
+# Emulated hosts are slow: a write takes tens of milliseconds when all are at work.
+STALL = "1500ms"
+
+
+class Smoke(lab_support.LabTest):
+
+    def stall_in(self, do, seconds, *arguments):
+        """Runs all hosts, calls `do`, waits, calls what `do` gave, and returns the stalls that lasted about as long."""
+        run = self.start_lab_run(self.all_hosts(), "--duration", str(seconds + 6), "--stall", STALL, *arguments)
+        self.await_running(run)
+        undo = do()
+        time.sleep(seconds)  # The length of the pause is what is tested.
+        undo()
+        run.finish(180)
+        result = self.result_of(run, run.results)
+        (step,) = result.report["steps"]
+        return result, [stall for stall in step["stalls"]["stalls"] if stall["length_ns"] > (seconds - 1) * 1_000_000_000]
+
+    def test_one_report_of_all_hosts(self):
+        run = self.start_lab_run(self.all_hosts(), "--bsize", "4k,64k", "--qm", "2", "--duration", "3")
+        run.finish(180)
+        report = self.result_of(run, run.results).report
+        self.assertEqual([host["label"] for host in report["hosts"]], self.all_hosts())
+        self.assertEqual({host["storage"] for host in report["hosts"]}, {1}, "one export is one storage")
+        for host in report["hosts"]:
+            self.assertEqual((host["mount"]["fs_type"], host["mount"]["direct"]), ("nfs4", True))
+            self.assertIn("wsize=65536", host["mount"]["mount_options"])
+        kernels = {self.on(name, "cat /proc/sys/kernel/random/boot_id") for name in self.all_hosts()}
+        self.assertEqual(len(kernels), 3, "each has a kernel of its own")
+        for step in report["steps"]:
+            for host in harness.scopes(step, "host"):
+                self.assertGreater(host["writes"], 0)
+        self.assertEqual(self.on("host1", f"ls {lab_support.MQLOG}"), "", "nothing is left on the export")
+
+    def test_a_server_that_stands_still_is_all_hosts(self):
+        server = self.lab.machine("storage")
+
+        def pause():
+            server.pause()
+            return server.resume
+
+        result, stalls = self.stall_in(pause, SERVER_PAUSE_S)
+        self.assertEqual([stall["stall_class"] for stall in stalls], ["all_hosts"], result)
+        self.assertEqual(sorted(stalls[0]["hosts"]), self.all_hosts())
+
+    def test_a_client_whose_storage_link_is_cut_is_one_host(self):
+        number = self.lab.machine("host1").number
+
+        def cut():
+            network.set_port(lab_support.NAMESPACE, "storage", number, False)
+            return lambda: network.set_port(lab_support.NAMESPACE, "storage", number, True)
+
+        result, stalls = self.stall_in(cut, SERVER_PAUSE_S)
+        self.assertEqual([(stall["stall_class"], stall["hosts"]) for stall in stalls], [("one_host", ["host1"])], result)
+        self.assertEqual(stalls[0]["others"], ["host2", "host3"])
+
+    def test_a_host_that_stands_still_is_paused(self):
+        machine = self.lab.machine("host2")
+
+        def pause():
+            machine.pause()
+            return machine.resume
+
+        result, stalls = self.stall_in(pause, HOST_PAUSE_S)
+        self.assertEqual([(stall["stall_class"], stall["hosts"]) for stall in stalls], [("host_paused", ["host2"])], result)
+
+
+class Down(lab_support.LabTest):
+    """`down` removes what a lab made, also after a crash; it comes last, in a lab of its own."""
+
+    hosts = 1
+    up = ()
+
+    def heal(self):
+        pass
+
+    def test_nothing_is_left_even_after_a_crash(self):
+        self.assertNotEqual(lab_support.traces_of_lab(), [])
+        self.lab.machine("host1").kill()
+        (lab_support.HOSTS / "settings").unlink()
+        lab_support.lab("down")
+        self.assertEqual(lab_support.traces_of_lab(), [])
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,78 @@
+// An agent's caps against a plan.
+#include "common/agent_limits.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "common/units.h"
+#include "tests/status_matchers.h"
+
+namespace plimsoll {
+namespace {
+
+using absl::StatusCode;
+using testing::IsOk;
+using testing::StatusIs;
+
+class AgentLimitsTest : public ::testing::Test {
+ protected:
+  AgentLimitsTest() {
+    workload_.set_qm(2);
+    workload_.set_num_files(3);
+    workload_.set_file_size_bytes(1 << 20);
+    workload_.set_cpu_load(1);
+    for (int i = 0; i < 2; ++i) {
+      v1::LogStep& step = *steps_.Add();
+      step.set_duration_ns(10 * kNsPerSecond);
+      step.set_warmup_ns(5 * kNsPerSecond);
+    }
+  }
+  absl::Status Check() { return CheckAgentLimits(limits_, workload_, steps_); }
+
+  v1::AgentLimits limits_;
+  v1::LogWorkload workload_;
+  google::protobuf::RepeatedPtrField<v1::LogStep> steps_;
+};
+
+TEST_F(AgentLimitsTest, WithoutCapsEverythingIsAllowed) {
+  workload_.set_qm(4096);
+  workload_.set_num_files(511);
+  workload_.set_file_size_bytes(uint64_t{1} << 40U);
+  steps_.Mutable(0)->set_duration_ns(std::numeric_limits<int64_t>::max());
+  EXPECT_THAT(Check(), IsOk());
+}
+
+TEST_F(AgentLimitsTest, APlanOfExactlyTheCapsIsAllowedAndOneMoreOfAnythingIsNot) {
+  limits_.set_max_bytes(6 << 20);
+  limits_.set_max_writers(3);
+  limits_.set_max_duration_ns(30 * kNsPerSecond);
+  EXPECT_THAT(Check(), IsOk());
+  limits_.set_max_bytes((6 << 20) - 1);
+  EXPECT_THAT(Check(), StatusIs(StatusCode::kOutOfRange, "--max-bytes is 6291455, the plan asks for 6,291,456 bytes"));
+  limits_.set_max_bytes(0);
+  limits_.set_max_writers(2);
+  EXPECT_THAT(Check(), StatusIs(StatusCode::kOutOfRange, "--max-writers is 2, the plan asks for 3"));
+  limits_.set_max_writers(0);
+  limits_.set_max_duration_ns(30 * kNsPerSecond - 1);
+  EXPECT_THAT(Check(), StatusIs(StatusCode::kOutOfRange, "the plan's 2 steps take 30s with warm-up"));
+}
+
+TEST_F(AgentLimitsTest, WhatDoesNotFitIntoANumberIsBeyondEveryCap) {
+  limits_.set_max_bytes(std::numeric_limits<uint64_t>::max() - 1);
+  workload_.set_file_size_bytes(std::numeric_limits<uint64_t>::max() / 2);
+  EXPECT_THAT(Check(), StatusIs(StatusCode::kOutOfRange, "--max-bytes"));
+  limits_.clear_max_bytes();
+  limits_.set_max_duration_ns(std::numeric_limits<int64_t>::max() - 1);
+  for (v1::LogStep& step : steps_) step.set_duration_ns(std::numeric_limits<int64_t>::max());
+  EXPECT_THAT(Check(), StatusIs(StatusCode::kOutOfRange, "--max-duration"));
+}
+
+TEST_F(AgentLimitsTest, NegativeTimesGiveNothingBack) {
+  limits_.set_max_duration_ns(14 * kNsPerSecond);
+  steps_.Mutable(1)->set_duration_ns(-3600 * kNsPerSecond);
+  EXPECT_THAT(Check(), StatusIs(StatusCode::kOutOfRange, "take 20s"));
+}
+
+}  // namespace
+}  // namespace plimsoll
