@@ -3,10 +3,10 @@
 #include <cerrno>
 #include <ctime>
 
+#include "common/units.h"
+
 namespace plimsoll {
 namespace {
-
-constexpr int64_t kNsPerSecond = 1'000'000'000;
 
 int64_t ReadClock(clockid_t id) {
   timespec ts{};

@@ -4,10 +4,11 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "common/units.h"
+
 namespace plimsoll {
 namespace {
 
-constexpr int64_t kNsPerSecond = 1'000'000'000;
 constexpr int64_t kBurstNs = 50'000'000;
 constexpr size_t kMaxKept = 65'536;
 // Inside, moments count from the first exchange on each clock. Exchanges further away than 18 years are nonsense, and

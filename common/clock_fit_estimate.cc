@@ -3,11 +3,11 @@
 #include <cmath>
 
 #include "common/clock_fit.h"
+#include "common/units.h"
 
 namespace plimsoll {
 namespace {
 
-constexpr int64_t kNsPerSecond = 1'000'000'000;
 // Exchanges on each side that the estimate looks at.
 constexpr size_t kNeighbours = 8;
 

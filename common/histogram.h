@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/saturating_add.h"
 #include "plimsoll/v1/frame.pb.h"
 
 namespace plimsoll {
@@ -104,10 +105,6 @@ class Histogram {
   using Layout = HistogramLayout;
   static constexpr uint32_t kChunk = 1024;
 
-  static uint64_t SaturatingAdd(uint64_t a, uint64_t b) {
-    uint64_t sum = 0;
-    return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
-  }
   // First and last bucket that is not empty, of a histogram that is not.
   uint32_t LowIndex() const { return Layout::IndexOf(std::min(min_ns_, Layout::kMaxValueNs)); }
   uint32_t HighIndex() const { return Layout::IndexOf(std::min(max_ns_, Layout::kMaxValueNs)); }

@@ -2,13 +2,13 @@
 
 namespace plimsoll {
 
-void CpuPin::Hold(uint32_t index) {
+void CpuPin::Hold(uint64_t index) {
   if (held_) return;
   CPU_ZERO(&before_);
   if (sched_getaffinity(0, sizeof before_, &before_) != 0) return;
-  const auto usable = static_cast<uint32_t>(CPU_COUNT(&before_));
+  const auto usable = static_cast<uint64_t>(CPU_COUNT(&before_));
   if (usable < 2) return;
-  uint32_t skip = index % usable;
+  uint64_t skip = index % usable;
   for (size_t cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
     if (!CPU_ISSET(cpu, &before_)) continue;
     if (skip > 0) {
@@ -18,15 +18,22 @@ void CpuPin::Hold(uint32_t index) {
     cpu_set_t one;
     CPU_ZERO(&one);
     CPU_SET(cpu, &one);
-    held_ = sched_setaffinity(0, sizeof one, &one) == 0;
+    held_ = set_affinity_(0, sizeof one, &one) == 0;
     return;
   }
 }
 
 void CpuPin::Release() {
   if (!held_) return;
-  held_ = false;
-  sched_setaffinity(0, sizeof before_, &before_);
+  if (set_affinity_(0, sizeof before_, &before_) == 0) {
+    held_ = false;
+    return;
+  }
+  // None of those that it had is left, as where the host's cpuset was changed. The kernel cuts this down to what is.
+  cpu_set_t all;
+  CPU_ZERO(&all);
+  for (size_t cpu = 0; cpu < CPU_SETSIZE; ++cpu) CPU_SET(cpu, &all);
+  held_ = set_affinity_(0, sizeof all, &all) != 0;
 }
 
 }  // namespace plimsoll

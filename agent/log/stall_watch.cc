@@ -7,13 +7,14 @@ namespace plimsoll {
 StallWatch::StallWatch(int64_t stall_ns, const std::optional<RateSchedule>& schedule, int64_t interval_ns)
     : stall_ns_(stall_ns > 0 ? stall_ns : std::numeric_limits<int64_t>::max()), schedule_(schedule) {
   // Stretches of a writer are disjoint; one may have begun before the frame, and one may be told late.
-  over_.reserve(static_cast<size_t>(interval_ns / stall_ns_) + 3);
+  over_.reserve(std::min(static_cast<size_t>(interval_ns / stall_ns_) + 3, kMostStalls));
 }
 
 void StallWatch::TakeLate(uint64_t seq, const Sample& sample, int64_t due_ns) {
   const int64_t begin_ns = std::min(due_ns, sample.start_ns);
   const auto latency_ns = static_cast<int64_t>(sample.latency_ns);
-  const bool stood = latency_ns >= stall_ns_ || sample.start_ns - due_ns >= stall_ns_;
+  const int64_t stood_ns = std::max(latency_ns, sample.start_ns - due_ns);
+  const bool stood = stood_ns >= stall_ns_;
   if (growing_ && begin_ns >= open_.end_ns) Close();
   if (growing_) {
     ++writes_since_;
@@ -22,12 +23,14 @@ void StallWatch::TakeLate(uint64_t seq, const Sample& sample, int64_t due_ns) {
       open_.end_ns = sample.end_ns();
       open_.writes += writes_since_;
       open_.in_flight_ns += in_flight_since_ns_;
+      open_.longest_ns = std::max(open_.longest_ns, stood_ns);
       writes_since_ = 0;
       in_flight_since_ns_ = 0;
     }
   } else if (stood) {
     // Where the write was due before the one before it had ended, the writer was behind and wrote without a pause.
-    open_ = {begin_ns, sample.end_ns(), seq, 1, latency_ns + std::max<int64_t>(previous_end_ns_ - begin_ns, 0)};
+    open_ = {begin_ns, sample.end_ns(), seq, 1, latency_ns + std::max<int64_t>(previous_end_ns_ - begin_ns, 0),
+             stood_ns};
     growing_ = true;
   }
   previous_end_ns_ = sample.end_ns();
@@ -41,9 +44,11 @@ void StallWatch::Finish(int64_t due_ns, int64_t until_ns) {
       open_.end_ns = std::max(open_.end_ns, until_ns);
       open_.writes += writes_since_;
       open_.in_flight_ns += in_flight_since_ns_;
+      open_.longest_ns = std::max(open_.longest_ns, until_ns - due_ns);
     } else {
       if (growing_) Close();
-      open_ = {due_ns, until_ns, 0, 0, std::clamp<int64_t>(previous_end_ns_ - due_ns, 0, until_ns - due_ns)};
+      open_ = {due_ns,           until_ns, 0, 0, std::clamp<int64_t>(previous_end_ns_ - due_ns, 0, until_ns - due_ns),
+               until_ns - due_ns};
       growing_ = true;
     }
   }
@@ -51,24 +56,58 @@ void StallWatch::Finish(int64_t due_ns, int64_t until_ns) {
 }
 
 void StallWatch::Close() {
-  over_.push_back(open_);
+  if (over_.size() < kMostStalls) {
+    over_.push_back(open_);
+  } else {
+    ++left_out_;
+  }
   growing_ = false;
   writes_since_ = 0;
   in_flight_since_ns_ = 0;
 }
 
-void StallWatch::Tell(int64_t until_ns, google::protobuf::RepeatedPtrField<v1::StalledStretch>& stalls) {
+void StallWatch::Set(const Stretch& stretch, v1::StalledStretch& stall) {
+  stall.set_begin_ns(stretch.begin_ns);
+  stall.set_end_ns(stretch.end_ns);
+  stall.set_first_seq(stretch.first_seq);
+  stall.set_writes(stretch.writes);
+  stall.set_in_flight_ns(stretch.in_flight_ns);
+  stall.set_longest_ns(stretch.longest_ns);
+}
+
+void StallWatch::Tell(int64_t until_ns, v1::Frame& frame) {
   size_t told = 0;
-  for (; told < over_.size() && over_[told].end_ns <= until_ns; ++told) {
-    const Stretch& stretch = over_[told];
-    v1::StalledStretch& stall = *stalls.Add();
-    stall.set_begin_ns(stretch.begin_ns);
-    stall.set_end_ns(stretch.end_ns);
-    stall.set_first_seq(stretch.first_seq);
-    stall.set_writes(stretch.writes);
-    stall.set_in_flight_ns(stretch.in_flight_ns);
-  }
+  for (; told < over_.size() && over_[told].end_ns <= until_ns; ++told) Set(over_[told], *frame.add_stalls());
   over_.erase(over_.begin(), over_.begin() + static_cast<std::ptrdiff_t>(told));
+  // They came after all that were kept.
+  if (!over_.empty()) return;
+  frame.set_stalls_left_out(left_out_);
+  left_out_ = 0;
+}
+
+void StallWatch::TellGrowing(int64_t until_ns, const Pending& next, v1::Frame& frame) const {
+  // On a schedule the next write was due before the stretch was over: else it would not be growing.
+  Stretch stretch = open_;
+  // A start that was read before the last write was taken may be that one's.
+  const bool started = next.start_ns != 0 && next.start_ns >= previous_end_ns_ && next.start_ns < until_ns;
+  const int64_t start_ns = started ? next.start_ns : until_ns;
+  const int64_t stood_ns = std::max(start_ns - next.due_ns, until_ns - start_ns);
+  const bool stands = stood_ns >= stall_ns_;
+  if (!growing_ && !stands) return;
+  if (stands) {
+    const int64_t begin_ns = std::min(next.due_ns, start_ns);
+    if (!growing_) {
+      stretch = {begin_ns, until_ns, started ? next.seq : 0, 0, std::max<int64_t>(previous_end_ns_ - begin_ns, 0), 0};
+    } else {
+      stretch.writes += writes_since_;
+      stretch.in_flight_ns += in_flight_since_ns_;
+    }
+    stretch.end_ns = std::max(stretch.end_ns, until_ns);
+    if (started) ++stretch.writes;
+    stretch.in_flight_ns += until_ns - start_ns;
+    stretch.longest_ns = std::max(stretch.longest_ns, stood_ns);
+  }
+  Set(stretch, *frame.mutable_growing_stall());
 }
 
 }  // namespace plimsoll

@@ -23,6 +23,9 @@ namespace plimsoll {
 // Two compares for a write that is neither slow nor late. Not thread-safe.
 class StallWatch {
  public:
+  // A frame tells of no more stretches; those beyond are counted.
+  static constexpr size_t kMostStalls = 1'000;
+
   // `stall_ns` 0: finds nothing. `interval_ns`: of a frame, for which room is made in advance.
   StallWatch(int64_t stall_ns, const std::optional<RateSchedule>& schedule, int64_t interval_ns);
 
@@ -38,10 +41,18 @@ class StallWatch {
   // No write follows; one was due at `due_ns`, and was not started by `until_ns`.
   void Finish(int64_t due_ns, int64_t until_ns);
 
-  // Appends the stretches that are known to be over, and were so by `until_ns`, and forgets them.
-  void Tell(int64_t until_ns, google::protobuf::RepeatedPtrField<v1::StalledStretch>& stalls);
+  // Adds the stretches that are known to be over, and were so by `until_ns`, to the frame, and forgets them.
+  void Tell(int64_t until_ns, v1::Frame& frame);
+  // A write that was not over at `until_ns`: its number, when it was due, and when it was started; 0: it was not.
+  struct Pending {
+    uint64_t seq = 0;
+    int64_t due_ns = 0;
+    int64_t start_ns = 0;
+  };
+  // Adds the stretch that is not over, as far as it had come by `until_ns`, to the frame.
+  void TellGrowing(int64_t until_ns, const Pending& next, v1::Frame& frame) const;
   // Whether there is a stretch that was not told.
-  bool untold() const { return growing_ || !over_.empty(); }
+  bool untold() const { return growing_ || !over_.empty() || left_out_ > 0; }
 
  private:
   struct Stretch {
@@ -50,8 +61,10 @@ class StallWatch {
     uint64_t first_seq = 0;
     uint64_t writes = 0;
     int64_t in_flight_ns = 0;
+    int64_t longest_ns = 0;
   };
 
+  static void Set(const Stretch& stretch, v1::StalledStretch& stall);
   void TakeLate(uint64_t seq, const Sample& sample, int64_t due_ns);
   void Close();
 
@@ -64,6 +77,7 @@ class StallWatch {
   uint64_t writes_since_ = 0;
   int64_t in_flight_since_ns_ = 0;
   std::vector<Stretch> over_;
+  uint64_t left_out_ = 0;
 };
 
 }  // namespace plimsoll

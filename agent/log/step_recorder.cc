@@ -13,6 +13,9 @@ namespace {
 // How soon a frame that waits for its writer is looked at again, and how soon the step's end is noticed.
 constexpr int64_t kShortTickNs = 1'000'000;
 
+// From here on a late wake-up is told whatever a stall is: the report warns of it.
+constexpr int64_t kLateNs = 50 * kNsPerMs;
+
 }  // namespace
 
 struct StepRecorder::Writer {
@@ -34,7 +37,7 @@ StepRecorder::StepRecorder(std::span<const TallyParams> params, std::span<Writer
       hooks_(std::move(hooks)),
       sink_(sink),
       next_sample_ns_(times_.start_ns() + kNsPerSecond),
-      told_late_ns_(params.front().stall_ns / 2) {
+      told_late_ns_(std::min(params.front().stall_ns / 2, kLateNs)) {
   for (size_t i = 0; i < params.size(); ++i) {
     writers_.push_back(std::make_unique<Writer>(params[i], *states[i], stop_trace_at_ns));
   }
@@ -97,8 +100,8 @@ bool StepRecorder::IncompleteCut() const {
 }
 
 void StepRecorder::Send(int64_t now_ns) {
-  const bool last_chance = done_ && (now_ns - last_sample_ns_ >= kNsPerSecond || !pauses_.empty());
-  if (now_ns >= next_sample_ns_ || last_chance) AddSample(now_ns);
+  // The last one holds what the step's last second cost, however little of it there is left.
+  if (now_ns >= next_sample_ns_ || (done_ && now_ns > last_sample_ns_)) AddSample(now_ns);
   if (batch_.frames().empty() && !batch_.has_sample()) return;
   sink_.OnFrames(std::exchange(batch_, {}));
 }

@@ -27,7 +27,7 @@ class StepRecorder {
   static constexpr int64_t kPatienceNs = 20'000'000;
 
   struct Hooks {
-    // The host's counters, once a second.
+    // The host's counters, once a second and at the step's end.
     std::function<v1::HostSample()> sample_host;
     // A failed write as an error that names its file.
     std::function<v1::Fault(uint32_t qm, const WriteFailure&)> describe_failure;

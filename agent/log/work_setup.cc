@@ -176,7 +176,9 @@ TallyParams WorkSetup::TallyOf(uint32_t step, int64_t start_ns, uint32_t writer)
           .schedule = loop.schedule,
           .trace = trace,
           .delay_ns = delay_ns,
-          .stall_ns = stall_ns};
+          .stall_ns = stall_ns,
+          // Who stood for less than half of a stall was well for more than half of it.
+          .told_from_ns = stall_ns / 2};
 }
 
 LogFilesOptions WorkSetup::FilesOf(uint32_t writer) const {

@@ -40,7 +40,7 @@ struct WorkSetup {
   double rate_per_second = 0;  // 0: closed loop
   uint32_t cpu_load = 0;
   bool trace = false;
-  int64_t stall_ns = 0;  // 0: no stall is told
+  int64_t stall_ns = 0;  // 0: nothing is told of stalls
   std::vector<Step> steps;
 
   // Bytes of all extents of the host.

@@ -37,9 +37,11 @@ struct WriteLoopParams {
 //   int Sync(extent)                       0, or -errno
 //   void SleepUntil(int64_t)               one sleep, as long as asked
 //   void AwaitRoom()                       a short sleep while the recorder drains the ring
-//   void Yield()
+//   void Yield()                           once, after the first write: gives the thread all its CPUs back where it was
+//                                          pinned for the start, and lets the others that start now go first
 //
-// Per write: stamp, clock, write, clock, one ring entry, plain stores. No lock, no allocation, no other system call.
+// Per write: stamp, clock, write, clock, one ring entry, plain stores. No lock, no allocation, no other system call but
+// those of Yield, once a step.
 template <typename Env>
 void RunWriteLoop(const WriteLoopParams& params, StopControl& control, BlockSource& source, WriterState& state,
                   Env& env);

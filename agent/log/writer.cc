@@ -78,11 +78,12 @@ void Writer::Run() {
   CpuPin pin;
   FileEnv env(fds, &pin);
   uint64_t arming = 0;
-  if (around_.pin) pin.Hold(qm_ - 1);
+  const uint64_t cpu = FirstCpuOf(static_cast<uint64_t>(getpid()), around_.setup.qm) + qm_ - 1;
+  if (around_.pin) pin.Hold(cpu);
   while (const std::optional<StartGate::Start> start = around_.gate.AwaitStart(arming, 0, around_.spin ? kSpinNs : 0)) {
     arming = start->arming;
     RunWriteLoop(around_.setup.LoopOf(start->step, start->start_ns), around_.control, *source_, state_, env);
-    if (around_.pin) pin.Hold(qm_ - 1);
+    if (around_.pin) pin.Hold(cpu);
   }
 }
 

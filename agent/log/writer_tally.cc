@@ -14,7 +14,8 @@ WriterTally::WriterTally(const TallyParams& params, WriterState& state, const st
       interval_(params.times.first_interval()),
       interval_end_ns_(params.times.EndOf(interval_)),
       previous_end_ns_(params.times.start_ns()),
-      stalls_(params.stall_ns, params.schedule, params.times.interval_ns()) {}
+      stalls_(params.told_from_ns > 0 ? params.told_from_ns : params.stall_ns, params.schedule,
+              params.times.interval_ns()) {}
 
 void WriterTally::Poll(int64_t now_ns, RepeatedPtrField<v1::Frame>& frames) {
   if (done_) return;
@@ -24,7 +25,9 @@ void WriterTally::Poll(int64_t now_ns, RepeatedPtrField<v1::Frame>& frames) {
   const int32_t closing = params_.times.closing_interval();
   state_.ring.Drain([&](const Sample& sample) {
     // The recorder may have lost its CPU since it read the clock: the sample knows better.
-    while (interval_ < closing && sample.end_ns() >= interval_end_ns_) Cut(std::max(now_ns, sample.end_ns()), frames);
+    while (interval_ < closing && sample.end_ns() >= interval_end_ns_) {
+      Cut(std::max(now_ns, sample.end_ns()), sample.start_ns, frames);
+    }
     Take(sample);
   });
   if (finished) {
@@ -32,7 +35,8 @@ void WriterTally::Poll(int64_t now_ns, RepeatedPtrField<v1::Frame>& frames) {
     return;
   }
   if (mark == WriterState::kReturned) return;
-  while (interval_ < closing && now_ns >= interval_end_ns_ + kVisibilityNs) Cut(now_ns, frames);
+  const int64_t started_ns = std::max<int64_t>(mark, 0);
+  while (interval_ < closing && now_ns >= interval_end_ns_ + kVisibilityNs) Cut(now_ns, started_ns, frames);
 }
 
 void WriterTally::CutWhatIsLeft(int64_t now_ns, RepeatedPtrField<v1::Frame>& frames) {
@@ -40,9 +44,9 @@ void WriterTally::CutWhatIsLeft(int64_t now_ns, RepeatedPtrField<v1::Frame>& fra
   WatchTheEnd();
   // A step that was stopped ends with the interval in which its writer noticed.
   const int32_t last = std::min(params_.times.IntervalOf(state_.finished_ns), closing - 1);
-  while (interval_ <= last) Cut(now_ns, frames);
+  while (interval_ <= last) Cut(now_ns, std::nullopt, frames);
   // Regular intervals beyond the stop, and the closing one, only where a write completed in them or a stall is to tell.
-  if (latency_.count() > 0 || stalls_.untold()) Cut(now_ns, frames);
+  if (latency_.count() > 0 || stalls_.untold()) Cut(now_ns, std::nullopt, frames);
   done_ = true;
 }
 
@@ -104,7 +108,7 @@ void WriterTally::SetSample(uint64_t seq, const Sample& sample, v1::WriteSample&
   told.set_offset_bytes(place.offset_bytes);
 }
 
-void WriterTally::Cut(int64_t now_ns, RepeatedPtrField<v1::Frame>& frames) {
+void WriterTally::Cut(int64_t now_ns, std::optional<int64_t> next_start_ns, RepeatedPtrField<v1::Frame>& frames) {
   v1::Frame& frame = *frames.Add();
   frame.set_step(params_.step);
   frame.set_qm(params_.qm);
@@ -124,7 +128,8 @@ void WriterTally::Cut(int64_t now_ns, RepeatedPtrField<v1::Frame>& frames) {
     slowest_writes_.ForEachFrom(
         first_seq_, [&](const SlowestWrites::Entry& write) { SetSample(write.seq, write.sample, *frame.add_slow()); });
   }
-  stalls_.Tell(frame.closing() ? std::numeric_limits<int64_t>::max() : interval_end_ns_, *frame.mutable_stalls());
+  stalls_.Tell(frame.closing() ? std::numeric_limits<int64_t>::max() : interval_end_ns_, frame);
+  if (next_start_ns) stalls_.TellGrowing(interval_end_ns_, {taken_ + 1, DueAt(taken_ + 1), *next_start_ns}, frame);
   // Counted before the sample that waited was pushed: what a drained sample waited for is seen here.
   const uint64_t waits = state_.ring_full_waits.load(std::memory_order_relaxed);
   const uint64_t wait_ns = state_.ring_full_wait_ns.load(std::memory_order_relaxed);

@@ -28,8 +28,10 @@ struct TallyParams {
   bool trace = false;
   // Pause after each write, where there is no schedule.
   int64_t delay_ns = 0;
-  // From which length on a stretch in which the writer stood is told; 0: none is.
+  // What may be a stall, and from which length on a stretch in which the writer stood is told: 0: from stall_ns on, and
+  // none where that is 0 too.
   int64_t stall_ns = 0;
+  int64_t told_from_ns = 0;
 };
 
 // Not thread-safe: the recorder's. One frame is open at a time, since a writer's samples come in the order of their
@@ -74,7 +76,8 @@ class WriterTally {
  private:
   void Take(const Sample& sample);
   int64_t DueAt(uint64_t seq) const;
-  void Cut(int64_t now_ns, google::protobuf::RepeatedPtrField<v1::Frame>& frames);
+  // `next_start_ns`: when the write after those that were taken was started; 0: it was not; nothing: none follows.
+  void Cut(int64_t now_ns, std::optional<int64_t> next_start_ns, google::protobuf::RepeatedPtrField<v1::Frame>& frames);
   void OpenNext();
   void CutWhatIsLeft(int64_t now_ns, google::protobuf::RepeatedPtrField<v1::Frame>& frames);
   void SetSample(uint64_t seq, const Sample& sample, v1::WriteSample& told) const;

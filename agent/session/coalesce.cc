@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "agent/log/slowest_writes.h"
+#include "agent/log/stall_watch.h"
 #include "common/histogram.h"
 
 namespace plimsoll {
@@ -23,11 +25,40 @@ void DropTrace(v1::Frame& frame) {
   frame.set_untraced_writes(frame.latency().count());
 }
 
-// Appends what `from` holds.
+// Appends what `from` holds, up to `most` entries in all, and returns how many were left out.
 template <typename Entry>
-void MoveAll(google::protobuf::RepeatedPtrField<Entry>& from, google::protobuf::RepeatedPtrField<Entry>& into) {
-  for (Entry& entry : from) *into.Add() = std::move(entry);
+uint64_t MoveAll(google::protobuf::RepeatedPtrField<Entry>& from, google::protobuf::RepeatedPtrField<Entry>& into,
+                 int most) {
+  uint64_t left_out = 0;
+  for (Entry& entry : from) {
+    if (into.size() < most) {
+      *into.Add() = std::move(entry);
+    } else {
+      ++left_out;
+    }
+  }
   from.Clear();
+  return left_out;
+}
+
+// Of the writes that stand in the order of their numbers the slowest stay, of equal ones the earlier.
+void KeepSlowest(google::protobuf::RepeatedPtrField<v1::WriteSample>& writes) {
+  while (writes.size() > static_cast<int>(SlowestWrites::kKept)) {
+    auto fastest = writes.begin();
+    for (auto write = writes.begin(); write != writes.end(); ++write) {
+      if (write->latency_ns() <= fastest->latency_ns()) fastest = write;
+    }
+    writes.erase(fastest);
+  }
+}
+
+void MergeStalls(v1::Frame& later, v1::Frame& frame) {
+  // Once one was left out all later ones are: those that are kept tell until when nothing is missing.
+  const int most = frame.stalls_left_out() > 0 ? 0 : static_cast<int>(StallWatch::kMostStalls);
+  const uint64_t left_out = MoveAll(*later.mutable_stalls(), *frame.mutable_stalls(), most);
+  frame.set_stalls_left_out(frame.stalls_left_out() + left_out + later.stalls_left_out());
+  frame.clear_growing_stall();
+  if (later.has_growing_stall()) frame.mutable_growing_stall()->Swap(later.mutable_growing_stall());
 }
 
 }  // namespace
@@ -53,8 +84,9 @@ void CoalesceFrame(v1::Frame&& later, bool keep_trace, v1::Frame& frame) {
   frame.set_cut_ns(later.cut_ns());
   for (std::string& block : *later.mutable_trace()) *frame.add_trace() = std::move(block);
   frame.set_untraced_writes(frame.untraced_writes() + later.untraced_writes());
-  MoveAll(*later.mutable_slow(), *frame.mutable_slow());
-  MoveAll(*later.mutable_stalls(), *frame.mutable_stalls());
+  frame.mutable_slow()->MergeFrom(later.slow());
+  KeepSlowest(*frame.mutable_slow());
+  MergeStalls(later, frame);
 }
 
 void CoalesceBatch(v1::FrameBatch&& later, bool keep_trace, v1::FrameBatch& batch) {
@@ -76,8 +108,9 @@ void CoalesceBatch(v1::FrameBatch&& later, bool keep_trace, v1::FrameBatch& batc
   if (!later.has_sample()) return;
   // Counters are those of the later one; what happened since the sample before is that of both.
   v1::HostSample& sample = *batch.mutable_sample();
-  MoveAll(*later.mutable_sample()->mutable_pauses(), *sample.mutable_pauses());
+  const uint64_t left_out = MoveAll(*later.mutable_sample()->mutable_pauses(), *sample.mutable_pauses(), kMostPauses);
   later.mutable_sample()->mutable_pauses()->Swap(sample.mutable_pauses());
+  later.mutable_sample()->set_pauses_left_out(sample.pauses_left_out() + left_out + later.sample().pauses_left_out());
   later.mutable_sample()->set_recorder_late_max_ns(
       std::max(later.sample().recorder_late_max_ns(), sample.recorder_late_max_ns()));
   sample.Swap(later.mutable_sample());

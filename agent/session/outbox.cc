@@ -12,21 +12,39 @@ void Outbox::Append(v1::AgentMessage message) {
   entries_.push_back({std::move(message), bytes});
 }
 
+void Outbox::Resize(Entry& entry) {
+  bytes_ -= entry.bytes;
+  entry.bytes = entry.message.ByteSizeLong();
+  bytes_ += entry.bytes;
+}
+
 void Outbox::Push(v1::AgentMessage message) {
   MutexLock lock(mutex_);
-  if (!closed_) Append(std::move(message));
+  if (closed_) return;
+  if (message.has_alive() && Full() && entries_.back().message.has_alive()) {
+    entries_.back().message = std::move(message);
+    Resize(entries_.back());
+    return;
+  }
+  Append(std::move(message));
+}
+
+Outbox::Entry* Outbox::NewestFrames() {
+  // Frames may pass what says no more than that the agent lives, and nothing else.
+  for (auto entry = entries_.rbegin(); entry != entries_.rend(); ++entry) {
+    if (entry->message.has_frames()) return &*entry;
+    if (!entry->message.has_alive()) break;
+  }
+  return nullptr;
 }
 
 void Outbox::PushFrames(v1::FrameBatch frames) {
   MutexLock lock(mutex_);
   if (closed_) return;
   const bool keep_trace = bytes_ <= limits_.drop_traces_above_bytes;
-  if (bytes_ > limits_.coalesce_above_bytes && !entries_.empty() && entries_.back().message.has_frames()) {
-    Entry& newest = entries_.back();
-    CoalesceBatch(std::move(frames), keep_trace, *newest.message.mutable_frames());
-    bytes_ -= newest.bytes;
-    newest.bytes = newest.message.ByteSizeLong();
-    bytes_ += newest.bytes;
+  if (Entry* newest = Full() ? NewestFrames() : nullptr; newest != nullptr) {
+    CoalesceBatch(std::move(frames), keep_trace, *newest->message.mutable_frames());
+    Resize(*newest);
     return;
   }
   if (!keep_trace) DropTraces(frames);

@@ -13,8 +13,9 @@ namespace plimsoll {
 // Messages in order, bounded in bytes. Thread-safe.
 //
 // Above `coalesce_above_bytes` further frames are merged into the newest waiting batch (nothing is lost but the
-// resolution in time); above `drop_traces_above_bytes` their traces are dropped and counted. Histograms are bounded by
-// their layout, so memory is bounded whatever the controller does.
+// resolution in time), and an Alive takes the place of one that waits; above `drop_traces_above_bytes` their traces are
+// dropped and counted. Histograms are bounded by their layout, stalls and pauses by a number of which the rest is
+// counted (coalesce.h), so memory is bounded whatever the controller does.
 class Outbox {
  public:
   struct Limits {
@@ -42,7 +43,14 @@ class Outbox {
     size_t bytes = 0;
   };
 
+  bool Full() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return bytes_ > limits_.coalesce_above_bytes && !entries_.empty();
+  }
   void Append(v1::AgentMessage message) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The message of the entry has changed.
+  void Resize(Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The waiting batch into which further frames may be merged; null where there is none.
+  Entry* NewestFrames() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Limits limits_;
   mutable Mutex mutex_;

@@ -23,10 +23,12 @@ namespace plimsoll {
 
 // Takes the records in their order, once, and makes the report. A pure function: the same records give the same report.
 //
-// Memory holds the histograms of the step that is running (some 30 KiB a writer) and the per-second sums, never the
-// frames. Any beginning of a journal gives a report that says where it ends. A record that contradicts itself or what
-// came before is left out, said in the verdict's reasons, and makes the result inconclusive; it never spoils a sum.
-// Not thread-safe.
+// Memory holds the histograms of the step that is running (some 30 KiB a writer) and, of the whole run, the per-second
+// sums and percentiles; within bounds of their own, the cluster's distribution of each second (some 1 KB,
+// distributions.h), stretches of stalls and pauses of agents (100,000 and a million a step, host_stalls.h) and rows of
+// the hosts' load (64 bytes, host_load.h). Never the frames. Any beginning of a journal gives a report that says where
+// it ends. A record that contradicts itself or what came before is left out, said in the verdict's reasons, and makes
+// the result inconclusive; it never spoils a sum. Not thread-safe.
 class Analyzer {
  public:
   Analyzer();

@@ -32,7 +32,7 @@ v1::DistributionReport MakeDistribution(const Histogram& latency);
 // Buckets of powers of 2^(1/32): b holds the values v with b <= 32 log2(v) < b + 1; 0 ns counts with 1 ns.
 class Log32Buckets {
  public:
-  // Above the bucket of 1 h, 1342.
+  // Above the bucket of 1 h, 1334.
   static constexpr uint32_t kCount = 1344;
 
   // Smallest value of a bucket, for `bucket` <= kCount: 2^(bucket/32), rounded up. Small buckets may share one.

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "common/saturating_add.h"
 #include "controller/analysis/step_shape.h"
 
 namespace plimsoll {
@@ -15,10 +16,8 @@ namespace {
 constexpr double kCpuWaitPercent = 5;
 constexpr uint64_t kLateNs = 50 * kNsPerMs;
 
-uint64_t SaturatingAdd(uint64_t a, uint64_t b) {
-  uint64_t sum = 0;
-  return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
-}
+// Rates over less than this, as over what is left of a step after its last second, are no use in a row of their own.
+constexpr int64_t kLeastRowNs = 100 * kNsPerMs;
 
 // 0 where there is nothing to divide by.
 double Ratio(uint64_t amount, uint64_t by) {
@@ -109,13 +108,15 @@ double HostLoad::CpuWaitPercent(uint64_t wait_ns, int64_t length_ns) const {
   return Percent(static_cast<double>(wait_ns), length_ns) / std::max<uint32_t>(writers_, 1);
 }
 
-void HostLoad::AddPauses(const v1::HostSample& sample) {
+void HostLoad::AddPauses(const v1::HostSample& sample, bool counts) {
   for (const v1::RecorderPause& pause : sample.pauses()) {
     if (!IsSaneMoment(pause.begin_ns()) || !IsSaneMoment(pause.end_ns()) || pause.end_ns() <= pause.begin_ns() ||
         pause.end_ns() <= measured_start_ns_) {
       continue;
     }
     pauses_ = SaturatingAdd(pauses_, 1);
+    // What the sample says of lateness may be of the warm-up; this is not.
+    if (!counts) late_max_ns_ = std::max(late_max_ns_, static_cast<uint64_t>(pause.end_ns() - pause.begin_ns()));
     paused_ns_ = SaturatingAdd(paused_ns_, static_cast<uint64_t>(pause.end_ns() - pause.begin_ns()));
   }
 }
@@ -134,8 +135,8 @@ void HostLoad::AddMeasured(const v1::HostSample& sample, uint64_t& rows_left) {
   disk_.Add(disk);
   write_.Add(write);
   commit_.Add(commit);
-  AddPauses(sample);
 
+  if (length_ns < kLeastRowNs) return;
   if (rows_left == 0) {
     rows_missing_ = true;
     return;
@@ -164,7 +165,10 @@ absl::Status HostLoad::Add(const v1::HostSample& sample, uint64_t& rows_left) {
     return begun_ ? absl::InvalidArgumentError("it is not later than the one before") : absl::OkStatus();
   }
   begun_ = true;
-  if (time_ns > measured_start_ns_) AddMeasured(sample, rows_left);
+  // A stretch of which more lies in the warm-up tells of that: samples come a little after each whole second.
+  const bool counts = time_ns - measured_start_ns_ >= measured_start_ns_ - last_ns_;
+  if (time_ns > measured_start_ns_) AddPauses(sample, counts);
+  if (counts) AddMeasured(sample, rows_left);
   last_ns_ = time_ns;
   // What a sample does not tell counts from the one that told it last.
   v1::HostSample next = sample;

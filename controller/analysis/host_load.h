@@ -14,8 +14,9 @@ namespace plimsoll {
 inline constexpr uint64_t kLoadRows = 500'000;
 
 // Takes a host's samples of one step, in order. The kernel's counters begin with the step: what they told before the
-// measured start is left out as far as a sample tells it apart. A counter that goes back tells nothing until it rises
-// again; no figure is negative, and sums stick at their largest value. Not thread-safe.
+// measured start is left out as far as a sample tells it apart; a stretch between two samples counts where more than
+// half of it lies after the measured start. A counter that goes back tells nothing until it rises again; no figure is
+// negative, and sums stick at their largest value. Not thread-safe.
 class HostLoad {
  public:
   // The step's start and that of its measured part, in the agent's clock, and how many writers the host has.
@@ -64,9 +65,10 @@ class HostLoad {
   uint64_t Rise(uint64_t before, uint64_t now);
   Disk DiskRise(const v1::DiskCounters& now);
   Nfs NfsRise(const v1::NfsOperation& before, const v1::NfsOperation& now);
-  // A sample after the measured start.
+  // A sample at the end of a stretch that counts.
   void AddMeasured(const v1::HostSample& sample, uint64_t& rows_left);
-  void AddPauses(const v1::HostSample& sample);
+  // `counts`: the stretch that the sample ends does.
+  void AddPauses(const v1::HostSample& sample, bool counts);
   double CpuWaitPercent(uint64_t wait_ns, int64_t length_ns) const;
 
   int64_t measured_start_ns_;

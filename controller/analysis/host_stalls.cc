@@ -2,13 +2,25 @@
 
 #include <algorithm>
 
+#include "common/status_macros.h"
+
 namespace plimsoll {
 namespace {
 
-// Beside a median of so many writes a stretch of less than so many medians is not kept: the median of the whole step
-// would have to be a tenth of what it is for it to be a stall.
+// Beside a median of so many writes a stretch of less than three halves of it is not kept for itself: for it not to be
+// usual in the end the median of the whole step would have to be a quarter less, and a tenth of what it is for it to be
+// a stall by medians.
 constexpr uint64_t kWritesForMedian = 100;
-constexpr int64_t kMediansKept = 2;
+
+bool IsHardlyUnusual(const WriterStretch& stretch, int64_t median_ns, uint64_t writes) {
+  return writes >= kWritesForMedian && stretch.length_ns() < median_ns + median_ns / 2;
+}
+
+// A count that others only claim is not added beyond this.
+constexpr uint64_t kMostLeftOut = uint64_t{1} << 62;
+
+// How many lengths of missing stretches are told apart.
+constexpr size_t kMostMissing = 100;
 
 absl::Status Bad(const std::string& what) {
   return absl::InvalidArgumentError(what);
@@ -18,15 +30,35 @@ bool IsSaneStretch(int64_t begin_ns, int64_t end_ns) {
   return IsSaneMoment(begin_ns) && IsSaneMoment(end_ns) && begin_ns < end_ns;
 }
 
-// Adds a stretch that follows; one that touches the last one is part of it.
-void Append(const WriterStretch& stretch, std::vector<WriterStretch>& stretches) {
-  if (stretches.empty() || stretch.begin_ns > stretches.back().end_ns) {
-    stretches.push_back(stretch);
-    return;
+WriterStretch FromProto(const v1::StalledStretch& told) {
+  WriterStretch stretch;
+  stretch.begin_ns = told.begin_ns();
+  stretch.end_ns = told.end_ns();
+  stretch.first_seq = told.first_seq();
+  stretch.in_flight_ns = told.in_flight_ns();
+  stretch.writes = told.writes();
+  stretch.longest_ns = told.longest_ns() > 0 ? std::min(told.longest_ns(), stretch.length_ns()) : stretch.length_ns();
+  return stretch;
+}
+
+absl::Status CheckStretch(const v1::StalledStretch& stall, int64_t last_end_ns) {
+  if (!IsSaneStretch(stall.begin_ns(), stall.end_ns())) return Bad("a stall at a time that no clock shows");
+  if (stall.begin_ns() < last_end_ns) return Bad("stalls of one writer that overlap");
+  if (stall.in_flight_ns() < 0 || stall.in_flight_ns() > stall.end_ns() - stall.begin_ns()) {
+    return Bad("a stall with a write in flight for longer than it lasts");
   }
-  stretches.back().end_ns = stretch.end_ns;
-  stretches.back().in_flight_ns += stretch.in_flight_ns;
-  stretches.back().open = stretch.open;
+  return absl::OkStatus();
+}
+
+// Makes one that follows a part of the row, where it touches it.
+bool JoinRow(const WriterStretch& stretch, std::vector<WriterStretch>& stretches) {
+  if (stretches.empty() || !stretches.back().in_a_row || stretch.begin_ns > stretches.back().end_ns) return false;
+  WriterStretch& row = stretches.back();
+  row.end_ns = stretch.end_ns;
+  row.in_flight_ns += stretch.in_flight_ns;
+  row.writes += stretch.writes;
+  row.longest_ns = std::max(row.longest_ns, stretch.longest_ns);
+  return true;
 }
 
 }  // namespace
@@ -35,46 +67,65 @@ absl::Status HostStalls::Check(const v1::Frame& frame) const {
   const auto writer = writers_.find(frame.qm());
   int64_t last_end_ns = writer == writers_.end() ? 0 : writer->second.last_end_ns;
   for (const v1::StalledStretch& stall : frame.stalls()) {
-    if (!IsSaneStretch(stall.begin_ns(), stall.end_ns())) return Bad("a stall at a time that no clock shows");
-    if (stall.begin_ns() < last_end_ns) return Bad("stalls of one writer that overlap");
-    if (stall.in_flight_ns() < 0 || stall.in_flight_ns() > stall.end_ns() - stall.begin_ns()) {
-      return Bad("a stall with a write in flight for longer than it lasts");
-    }
+    PLIMSOLL_RETURN_IF_ERROR(CheckStretch(stall, last_end_ns));
     last_end_ns = stall.end_ns();
   }
-  return absl::OkStatus();
+  return frame.has_growing_stall() ? CheckStretch(frame.growing_stall(), last_end_ns) : absl::OkStatus();
+}
+
+void HostStalls::Writer::Miss(int64_t begin_ns, int64_t length_ns) {
+  if (!missing.empty() && length_ns <= missing.back().length_ns) return;
+  if (missing.size() < kMostMissing) {
+    missing.push_back({begin_ns, length_ns});
+  } else {
+    missing.back().length_ns = length_ns;
+  }
+}
+
+void HostStalls::Keep(const WriterStretch& stretch, Writer& writer) {
+  if (budget_->stretches_left == 0) {
+    ++budget_->stretches_left_out;
+    writer.Miss(stretch.begin_ns, stretch.length_ns());
+    return;
+  }
+  --budget_->stretches_left;
+  writer.stretches.push_back(stretch);
 }
 
 void HostStalls::Take(const v1::Frame& frame, int64_t median_ns, uint64_t writes) {
-  if (frame.stalls().empty()) return;
-  Writer& writer = writers_[frame.qm()];
+  const bool tells = !frame.stalls().empty() || frame.has_growing_stall() || frame.stalls_left_out() > 0;
+  const auto known = writers_.find(frame.qm());
+  if (!tells && known == writers_.end()) return;
+  Writer& writer = known == writers_.end() ? writers_[frame.qm()] : known->second;
   for (const v1::StalledStretch& stall : frame.stalls()) {
-    const WriterStretch stretch{stall.begin_ns(), stall.end_ns(), stall.first_seq(), stall.in_flight_ns()};
+    WriterStretch stretch = FromProto(stall);
     writer.last_end_ns = stretch.end_ns;
-    const bool by_median = stall_ns_ == 0;
-    if (by_median && writes >= kWritesForMedian && stretch.length_ns() < kMediansKept * median_ns) {
-      ++writer.not_kept;
-      writer.longest_not_kept_ns = std::max(writer.longest_not_kept_ns, stretch.length_ns());
-      continue;
-    }
-    const bool touches = !by_median && !writer.stretches.empty() && stretch.begin_ns <= writer.stretches.back().end_ns;
-    if (!touches) {
-      if (budget_->stretches_left == 0) {
-        ++budget_->stretches_left_out;
-        continue;
-      }
-      --budget_->stretches_left;
-      writer.stretches.push_back(stretch);
+    if (!IsHardlyUnusual(stretch, median_ns, writes)) {
+      Keep(stretch, writer);
+    } else if (stall_ns_ > 0 && stretch.longest_ns >= stall_ns_) {
+      stretch.in_a_row = true;
+      if (!JoinRow(stretch, writer.stretches)) Keep(stretch, writer);
     } else {
-      Append(stretch, writer.stretches);
+      ++writer.not_kept;
+      writer.longest_not_kept_ns = std::max(writer.longest_not_kept_ns, stretch.longest_ns);
+      writer.Miss(stretch.begin_ns, stretch.length_ns());
     }
   }
+  if (frame.stalls_left_out() > 0) {
+    const uint64_t left_out = std::min(frame.stalls_left_out(), kMostLeftOut - budget_->stretches_left_out);
+    budget_->stretches_left_out += left_out;
+    // They came after those that were told.
+    writer.Miss(writer.last_end_ns, INT64_MAX);
+  }
+  writer.growing.reset();
+  if (frame.has_growing_stall()) writer.growing = FromProto(frame.growing_stall());
 }
 
 absl::Status HostStalls::AddPauses(const v1::HostSample& sample) {
   for (const v1::RecorderPause& pause : sample.pauses()) {
     if (!IsSaneStretch(pause.begin_ns(), pause.end_ns())) return Bad("a pause at a time that no clock shows");
   }
+  budget_->pauses_left_out += std::min(sample.pauses_left_out(), kMostLeftOut - budget_->pauses_left_out);
   for (const v1::RecorderPause& pause : sample.pauses()) {
     if (budget_->pauses_left == 0) {
       ++budget_->pauses_left_out;
@@ -86,20 +137,34 @@ absl::Status HostStalls::AddPauses(const v1::HostSample& sample) {
   return absl::OkStatus();
 }
 
-HostStalls::Stretches HostStalls::OfWriter(uint32_t qm, int64_t threshold_ns) {
+HostStalls::Stretches HostStalls::OfWriter(uint32_t qm, int64_t threshold_ns, int64_t median_ns) {
   Stretches found;
-  const auto writer = writers_.find(qm);
-  if (writer == writers_.end()) return found;
-  for (const WriterStretch& stretch : writer->second.stretches) {
-    if (stretch.length_ns() >= threshold_ns) {
-      Append(stretch, found.stalls);
-    } else {
-      found.others.push_back(stretch);
+  const auto known = writers_.find(qm);
+  if (known == writers_.end()) return found;
+  Writer& writer = known->second;
+  const int64_t usual_ns = kMediansUsual * median_ns;
+  for (WriterStretch stretch : writer.stretches) {
+    const bool usual = stretch.in_a_row || stretch.length_ns() < usual_ns;
+    if (stretch.longest_ns < threshold_ns) {
+      if (!usual) found.others.push_back(stretch);
+      continue;
     }
+    stretch.in_a_row = usual;
+    if (!usual || !JoinRow(stretch, found.stalls)) found.stalls.push_back(stretch);
   }
-  if (writer->second.longest_not_kept_ns >= threshold_ns) budget_->stretches_left_out += writer->second.not_kept;
-  writer->second.not_kept = 0;
+  for (WriterStretch& stretch : found.stalls) stretch.in_a_row = stretch.in_a_row && stretch.writes > 1;
+  if (writer.longest_not_kept_ns >= threshold_ns) budget_->stretches_left_out += writer.not_kept;
+  writer.not_kept = 0;
+  const int64_t matters_ns = std::min(threshold_ns, usual_ns);
+  const auto first = std::find_if(writer.missing.begin(), writer.missing.end(),
+                                  [&](const Missing& missing) { return missing.length_ns >= matters_ns; });
+  if (first != writer.missing.end()) found.complete_until_ns = first->begin_ns;
   return found;
+}
+
+std::optional<WriterStretch> HostStalls::GrowingOf(uint32_t qm) const {
+  const auto writer = writers_.find(qm);
+  return writer == writers_.end() ? std::nullopt : writer->second.growing;
 }
 
 }  // namespace plimsoll

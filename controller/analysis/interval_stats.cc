@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/saturating_add.h"
 #include "common/units.h"
 #include "controller/analysis/host_facts.h"
 #include "controller/analysis/step_shape.h"
@@ -13,11 +14,6 @@ namespace {
 // Whatever a damaged journal says.
 constexpr uint64_t kMaxRows = 1'000'000;
 constexpr size_t kMaxPending = 100'000;
-
-uint64_t SaturatingAdd(uint64_t a, uint64_t b) {
-  uint64_t sum = 0;
-  return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
-}
 
 }  // namespace
 

@@ -33,8 +33,12 @@ int64_t MostShift(const StoodStretch& a, const StoodStretch& b) {
   return a.host == b.host ? 0 : a.error_ns + b.error_ns;
 }
 
+bool IsRow(const StoodStretch& stretch) {
+  return stretch.row_of_ns > 0;
+}
+
 int64_t NeededOverlap(const StoodStretch& a, const StoodStretch& b) {
-  return Half(std::min(Length(a), Length(b)));
+  return Half(IsRow(a) || IsRow(b) ? std::max(Length(a), Length(b)) : std::min(Length(a), Length(b)));
 }
 
 bool SeemTogether(const StoodStretch& a, const StoodStretch& b) {
@@ -43,16 +47,33 @@ bool SeemTogether(const StoodStretch& a, const StoodStretch& b) {
 
 // The overlap rises to where one lies in the other, and falls beyond: it is least at one end of the possible shifts.
 bool AreTogether(const StoodStretch& a, const StoodStretch& b) {
+  if (IsRow(a) != IsRow(b)) return false;
   const int64_t shift_ns = MostShift(a, b);
   return std::min(Overlap(a, b, -shift_ns), Overlap(a, b, shift_ns)) >= NeededOverlap(a, b);
 }
 
-bool MayBeTogether(const StoodStretch& a, const StoodStretch& b) {
+// Whether `own` may have kept its writer from running while `a` stood.
+bool MayBeTogether(const StoodStretch& a, const StoodStretch& own) {
+  // One write of a row stood at any moment, but for no longer than the longest of them.
+  const bool moment_of_row = IsRow(own) && !IsRow(a);
+  if (moment_of_row && own.row_of_ns < Half(Length(a))) return false;
+  const int64_t needed_ns = moment_of_row ? 1 : NeededOverlap(a, own);
+  const StoodStretch& b = own;
   const int64_t shift_ns = MostShift(a, b);
   // Shifted by anything between these, one lies in the other.
   const auto [from_ns, to_ns] = std::minmax({a.begin_ns - b.begin_ns, a.end_ns - b.end_ns});
   const int64_t least_ns = from_ns > 0 ? from_ns : std::min<int64_t>(to_ns, 0);
-  return Overlap(a, b, std::clamp(least_ns, -shift_ns, shift_ns)) >= NeededOverlap(a, b);
+  return Overlap(a, b, std::clamp(least_ns, -shift_ns, shift_ns)) >= needed_ns;
+}
+
+// How much of the stall the host's data do not tell of, where the stall is longer by a shift on either side.
+int64_t UnseenNs(const StallHost& host, const Stall& stall, int64_t shift_ns) {
+  const int64_t from_ns = stall.begin_ns - shift_ns;
+  const int64_t to_ns = stall.end_ns + shift_ns;
+  const int64_t seen_from_ns = std::max(from_ns, host.from_ns);
+  const int64_t seen_to_ns = std::min(to_ns, host.to_ns);
+  const int64_t seen_ns = std::max<int64_t>(seen_to_ns - seen_from_ns, 0);
+  return to_ns - from_ns - seen_ns + host.paused.Within(seen_from_ns, seen_to_ns);
 }
 
 class Finder {
@@ -82,7 +103,13 @@ class Finder {
   Stall MakeStall(Places places) const;
   void SetClass(Stall& stall) const;
   Witness Ask(uint32_t number, const StallHost& host, const Stall& stall) const;
+  // Whether any writer of the host, beside those that stood, was seen to run.
+  bool SiblingRan(uint32_t number, const std::set<uint32_t>& stood, const Stall& stall) const;
   Witness AskStretches(uint32_t number, const Stall& stall) const;
+  // Visits the host's stretches that may touch the stall, with clocks wrong by a shift, in the order in which they
+  // begin, as long as `visit` returns true.
+  template <typename Visit>
+  void ForEachNear(uint32_t number, const Stall& stall, int64_t shift_ns, Visit visit) const;
 
   const std::map<uint32_t, StallHost>& hosts_;
   const std::vector<StoodStretch>& stretches_;
@@ -215,50 +242,69 @@ void Finder::SetClass(Stall& stall) const {
   }
   std::set<uint32_t> qms;
   for (const size_t place : stall.stretches) qms.insert(stretches_[place].qm);
-  if (qms.size() >= hosts_.at(stall.hosts.front()).qms) {
+  if (!SiblingRan(stall.hosts.front(), qms, stall)) {
     stall.stall_class = alone ? v1::STALL_CLASS_SINGLE_HOST : v1::STALL_CLASS_ONE_HOST;
   } else {
     stall.stall_class = qms.size() == 1 ? v1::STALL_CLASS_ONE_QM : v1::STALL_CLASS_SOME_QMS;
   }
 }
 
+bool Finder::SiblingRan(uint32_t number, const std::set<uint32_t>& stood, const Stall& stall) const {
+  const StallHost& host = hosts_.at(number);
+  const int64_t length_ns = stall.end_ns - stall.begin_ns;
+  if (host.between_writes_ns > length_ns / 2 || UnseenNs(host, stall, 0) > length_ns / 2) return false;
+  // Those that stood, and those that cannot tell. All go by one clock.
+  std::set<uint32_t> silent = stood;
+  ForEachNear(number, stall, 0, [&](const StoodStretch& own) {
+    for (const size_t place : stall.stretches) {
+      if (MayBeTogether(stretches_[place], own)) silent.insert(own.qm);
+    }
+    return true;
+  });
+  return silent.size() < host.qms;
+}
+
 Finder::Witness Finder::Ask(uint32_t number, const StallHost& host, const Stall& stall) const {
   const int64_t length_ns = stall.end_ns - stall.begin_ns;
   if (host.between_writes_ns > length_ns / 2) return Witness::kCannotTell;
-  const auto unseen_ns = [&](int64_t shift_ns) {
-    const int64_t from_ns = stall.begin_ns - shift_ns;
-    const int64_t to_ns = stall.end_ns + shift_ns;
-    const int64_t seen_from_ns = std::max(from_ns, host.from_ns);
-    const int64_t seen_to_ns = std::min(to_ns, host.to_ns);
-    const int64_t seen_ns = std::max<int64_t>(seen_to_ns - seen_from_ns, 0);
-    return to_ns - from_ns - seen_ns + host.paused.Within(seen_from_ns, seen_to_ns);
-  };
-  if (unseen_ns(0) > length_ns / 2) return Witness::kCannotTell;
+  if (UnseenNs(host, stall, 0) > length_ns / 2) return Witness::kCannotTell;
   const int64_t shift_ns = stall.error_ns + error_at_(number, stall.begin_ns);
   const Witness stretches = AskStretches(number, stall);
   if (stretches != Witness::kRan) return stretches;
   // Wherever the stall was within the clocks' errors, no more of it than this was not seen.
-  return unseen_ns(shift_ns) > length_ns / 2 ? Witness::kUnsure : Witness::kRan;
+  return UnseenNs(host, stall, shift_ns) > length_ns / 2 ? Witness::kUnsure : Witness::kRan;
 }
 
 Finder::Witness Finder::AskStretches(uint32_t number, const Stall& stall) const {
   const auto found = of_hosts_.find(number);
   if (found == of_hosts_.end()) return Witness::kRan;
+  Witness witness = Witness::kRan;
+  ForEachNear(number, stall, stall.error_ns + found->second.error_ns, [&](const StoodStretch& own) {
+    for (const size_t place : stall.stretches) {
+      const StoodStretch& stood = stretches_[place];
+      if (!MayBeTogether(stood, own)) continue;
+      // With clocks that are exact it would be part of the stall, or would not have to do with it, unless it is one of
+      // those that never are part of one.
+      const bool never = !own.counts || IsPaused(own) || IsRow(own) != IsRow(stood);
+      const bool seems = IsRow(own) && !IsRow(stood) ? Overlap(stood, own, 0) > 0 : SeemTogether(stood, own);
+      witness = never && seems ? Witness::kCannotTell : Witness::kUnsure;
+      return false;
+    }
+    return true;
+  });
+  return witness;
+}
+
+template <typename Visit>
+void Finder::ForEachNear(uint32_t number, const Stall& stall, int64_t shift_ns, Visit visit) const {
+  const auto found = of_hosts_.find(number);
+  if (found == of_hosts_.end()) return;
   const OfHost& host = found->second;
-  const int64_t shift_ns = stall.error_ns + host.error_ns;
   const auto first = std::lower_bound(host.reach_ns.begin(), host.reach_ns.end(), stall.begin_ns - shift_ns);
   for (auto i = static_cast<size_t>(first - host.reach_ns.begin()); i < host.places.size(); ++i) {
     const StoodStretch& own = stretches_[host.places[i]];
-    if (own.begin_ns > stall.end_ns + shift_ns) break;
-    for (const size_t place : stall.stretches) {
-      if (!MayBeTogether(stretches_[place], own)) continue;
-      // With clocks that are exact it would be part of the stall, or would not have to do with it, unless it is one of
-      // those that never are part of one.
-      const bool never = !own.counts || IsPaused(own);
-      return never && SeemTogether(stretches_[place], own) ? Witness::kCannotTell : Witness::kUnsure;
-    }
+    if (own.begin_ns > stall.end_ns + shift_ns || !visit(own)) return;
   }
-  return Witness::kRan;
 }
 
 }  // namespace

@@ -30,8 +30,12 @@ struct StoodStretch {
   uint64_t number = 0;
   // Still open when the data end.
   bool open = false;
-  // Long enough for a stall. One that is not only keeps its host from vouching that it was well meanwhile.
+  // Long enough for a stall. One that is not only keeps its writer from vouching that it was well meanwhile.
   bool counts = true;
+  // Of how many writes it is made; 0: not known.
+  uint64_t writes = 0;
+  // Usual writes one after the other, of which the longest took this; 0: it is no row.
+  int64_t row_of_ns = 0;
 };
 
 // A host that ran in the step.
@@ -43,7 +47,7 @@ struct StallHost {
   // When all of them are known to have run.
   int64_t from_ns = 0;
   int64_t to_ns = 0;
-  // Longest time from one write to when the next is due.
+  // Longest time from one write to when the next is due, for each of its writers.
   int64_t between_writes_ns = 0;
   // When the agent itself did not run.
   CoveredTime paused;
@@ -74,12 +78,14 @@ using ClockErrorAt = std::function<int64_t(uint32_t host, int64_t moment_ns)>;
 // A stretch of which at least half is pauses of its agent is the host's own: with others of that kind on the host that
 // overlap it it makes a stall of class HOST_PAUSED. Of the rest, two of one storage belong together where they overlap
 // by at least half of the shorter one, whatever their clocks' errors are within their bounds; so do all that are
-// connected in that way.
+// connected in that way. A row belongs together with other rows alone, and only where they overlap by at least half of
+// the longer one: its writers wrote all the time, and what else stood meanwhile has to do with a moment of it at most.
 //
 // The class is decided among the hosts of the storage that can tell. A host in which no writer stood can tell that it
 // was well where its data, without pauses of its agent, cover at least half of the stall whatever the clocks' errors
 // are; where writes were due meanwhile; and where no stretch of it, even one that does not count, may have been at that
-// time.
+// time. (A row may where one write of it may have taken half of the stall.) Whether all writers of a host stood is
+// decided likewise, among those that can tell.
 std::vector<Stall> FindStalls(const std::map<uint32_t, StallHost>& hosts, const std::vector<StoodStretch>& stretches,
                               const ClockErrorAt& error_at);
 

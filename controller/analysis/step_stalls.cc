@@ -36,11 +36,14 @@ class StallsOfStep {
   void Report(v1::StallsReport& report);
 
  private:
-  int64_t ThresholdOf(const WriterStats& writer) const;
+  int64_t ThresholdOf(int64_t median_ns) const;
   void AddWriter(uint32_t number, uint32_t qm, const WriterStats& writer, HostStep& part, const CoveredTime& pauses);
   void AddStretch(StoodStretch stretch, const WriterStretch& told, const CoveredTime& pauses);
-  // Until when a host's data tell, on the timeline.
-  int64_t EndOf(uint32_t number, const HostStep& part) const;
+  // Until when the data of all of a host's writers tell, on the timeline; nothing where one told nothing.
+  std::optional<int64_t> EndOf(uint32_t number, const HostStep& part) const;
+  // The stretch that was not over when the writer's data ended.
+  std::vector<WriterStretch> OpenOnes(const std::optional<WriterStretch>& growing, const WriterStats& writer,
+                                      int64_t threshold_ns) const;
   // A moment of a host's clock within the bounds of stalls.h; nothing where no probe tells it.
   std::optional<MappedMoment> Map(uint32_t host, int64_t agent_ns) const;
   void SetStall(const Stall& stall, v1::StallReport& report) const;
@@ -51,6 +54,10 @@ class StallsOfStep {
   const RunContext& run_;
   std::map<uint32_t, StallHost> hosts_;
   std::vector<StoodStretch> stretches_;
+  // What counted as a stall, over the writers that told something.
+  int64_t least_threshold_ns_ = INT64_MAX;
+  int64_t largest_threshold_ns_ = 0;
+  uint64_t unmapped_ = 0;
 };
 
 std::optional<MappedMoment> StallsOfStep::Map(uint32_t host, int64_t agent_ns) const {
@@ -62,18 +69,29 @@ std::optional<MappedMoment> StallsOfStep::Map(uint32_t host, int64_t agent_ns) c
   return moment;
 }
 
-int64_t StallsOfStep::ThresholdOf(const WriterStats& writer) const {
+int64_t StallsOfStep::ThresholdOf(int64_t median_ns) const {
   if (stats_.shape().stall_ns > 0) return stats_.shape().stall_ns;
-  return std::max(kLeastStallNs, kMediansOfStall * static_cast<int64_t>(writer.latency().PercentileNs(50)));
+  return std::max(kLeastStallNs, kMediansOfStall * median_ns);
 }
 
-int64_t StallsOfStep::EndOf(uint32_t number, const HostStep& part) const {
-  int64_t measured_ns = part.done() ? stats_.shape().duration_ns : part.all_covered_ns();
+std::optional<int64_t> StallsOfStep::EndOf(uint32_t number, const HostStep& part) const {
+  // Negative in the warm-up.
+  const std::optional<int64_t> next_interval = part.all_next_interval();
+  if (!next_interval) return std::nullopt;
+  const StepShape& shape = stats_.shape();
+  const int64_t told_ns = std::min(*next_interval * shape.interval_ns, shape.duration_ns);
+  int64_t measured_ns = part.done() ? shape.duration_ns : told_ns;
   const std::optional<int64_t> start_ns = stats_.HostMeasuredStartNs(number);
   if (part.done() && !part.stopped().empty() && start_ns) {
     int64_t last_ns = 0;
-    for (const auto& writer : part.writers()) last_ns = std::max(last_ns, writer ? writer->last_end_ns() : 0);
-    measured_ns = std::clamp<int64_t>(last_ns - *start_ns, 0, measured_ns);
+    int64_t last_cut_ns = 0;
+    for (const auto& writer : part.writers()) {
+      last_ns = std::max(last_ns, writer ? writer->last_end_ns() : 0);
+      last_cut_ns = std::max(last_cut_ns, writer ? writer->last_cut_ns() : 0);
+    }
+    // Where no measured write ended it was stopped before, at the latest when its last frames were cut.
+    const int64_t until_ns = last_ns != 0 ? last_ns : std::min(last_cut_ns, *start_ns + told_ns);
+    measured_ns = std::min(until_ns - *start_ns, measured_ns);
   }
   return std::clamp(stats_.measured_start_ns() + measured_ns, -kMostMomentNs, kMostMomentNs);
 }
@@ -82,8 +100,10 @@ void StallsOfStep::AddHost(uint32_t number, const HostFacts& facts, HostStep& pa
   StallHost& host = hosts_[number];
   host.storage = facts.storage;
   host.qms = facts.qms();
-  host.to_ns = EndOf(number, part);
-  host.from_ns = std::min(stats_.measured_start_ns() - stats_.shape().warmup_ns, host.to_ns);
+  const int64_t start_ns =
+      std::clamp(stats_.measured_start_ns() - stats_.shape().warmup_ns, -kMostMomentNs, kMostMomentNs);
+  host.from_ns = start_ns;
+  host.to_ns = std::max(EndOf(number, part).value_or(start_ns), start_ns);
   const int64_t delay_ns = std::max<int64_t>(facts.workload().delay_ns(), 0);
   const double rate = facts.rate_per_second();
   host.between_writes_ns = rate > 0 ? static_cast<int64_t>(std::min(1e9 / rate, 1e15)) : delay_ns;
@@ -100,14 +120,51 @@ void StallsOfStep::AddHost(uint32_t number, const HostFacts& facts, HostStep& pa
   }
 }
 
+std::vector<WriterStretch> StallsOfStep::OpenOnes(const std::optional<WriterStretch>& growing,
+                                                  const WriterStats& writer, int64_t threshold_ns) const {
+  std::vector<WriterStretch> open;
+  int64_t since_ns = writer.in_flight_since_ns();
+  if (growing) {
+    WriterStretch& stretch = open.emplace_back(*growing);
+    stretch.open = true;
+    // The frame was cut a little later than its interval ended.
+    if (since_ns != 0 && since_ns < stretch.end_ns && writer.last_cut_ns() > stretch.end_ns) {
+      const int64_t more_ns = writer.last_cut_ns() - stretch.end_ns;
+      stretch.end_ns += more_ns;
+      stretch.in_flight_ns += more_ns;
+      stretch.longest_ns = std::max(stretch.longest_ns, writer.last_cut_ns() - since_ns);
+    }
+    if (since_ns < stretch.end_ns) since_ns = 0;
+  }
+  const int64_t age_ns = writer.last_cut_ns() - since_ns;
+  if (since_ns != 0 && age_ns >= threshold_ns) {
+    open.push_back({.begin_ns = since_ns,
+                    .end_ns = writer.last_cut_ns(),
+                    .in_flight_ns = age_ns,
+                    .writes = 1,
+                    .longest_ns = age_ns,
+                    .open = true});
+  }
+  return open;
+}
+
 void StallsOfStep::AddWriter(uint32_t number, uint32_t qm, const WriterStats& writer, HostStep& part,
                              const CoveredTime& pauses) {
-  const int64_t threshold_ns = ThresholdOf(writer);
-  HostStalls::Stretches told = part.stalls().OfWriter(qm, threshold_ns);
-  const int64_t since_ns = writer.in_flight_since_ns();
-  if (!part.done() && !writer.closed() && since_ns != 0 && writer.last_cut_ns() - since_ns >= threshold_ns) {
-    const int64_t age_ns = writer.last_cut_ns() - since_ns;
-    told.stalls.push_back({since_ns, writer.last_cut_ns(), 0, age_ns, true});
+  const auto median_ns = static_cast<int64_t>(writer.latency().PercentileNs(50));
+  const int64_t threshold_ns = ThresholdOf(median_ns);
+  least_threshold_ns_ = std::min(least_threshold_ns_, threshold_ns);
+  largest_threshold_ns_ = std::max(largest_threshold_ns_, threshold_ns);
+  HostStalls::Stretches told = part.stalls().OfWriter(qm, threshold_ns, median_ns);
+  if (!part.done() && !writer.closed()) {
+    for (const WriterStretch& stretch : OpenOnes(part.stalls().GrowingOf(qm), writer, threshold_ns)) {
+      (stretch.longest_ns >= threshold_ns ? told.stalls : told.others).push_back(stretch);
+    }
+  }
+  if (told.complete_until_ns != INT64_MAX) {
+    // Something of the host is not known from here on.
+    StallHost& host = hosts_.at(number);
+    const auto until = Map(number, told.complete_until_ns);
+    host.to_ns = std::clamp(until ? until->local_ns - until->error_ns : host.from_ns, host.from_ns, host.to_ns);
   }
   const StoodStretch of_writer{.host = number, .qm = qm};
   for (const WriterStretch& stretch : told.stalls) AddStretch(of_writer, stretch, pauses);
@@ -123,6 +180,7 @@ void StallsOfStep::AddStretch(StoodStretch stretch, const WriterStretch& told, c
   const auto end = Map(stretch.host, told.end_ns);
   if (!begin || !end) {
     if (stretch.counts) {
+      ++unmapped_;
       run_.notes.Add("stalls-unmapped",
                      absl::StrCat(run_.hosts.at(stretch.host).label(), "/qm", stretch.qm, ", step ", stats_.index() + 1,
                                   ": a stall is left out, since no clock probe tells when it was."));
@@ -140,6 +198,8 @@ void StallsOfStep::AddStretch(StoodStretch stretch, const WriterStretch& told, c
   stretch.paused_ns = pauses.Within(told.begin_ns, told.end_ns);
   stretch.number = told.first_seq;
   stretch.open = told.open;
+  stretch.writes = told.writes;
+  stretch.row_of_ns = told.in_a_row ? told.longest_ns : 0;
   stretches_.push_back(stretch);
 }
 
@@ -158,6 +218,8 @@ void StallsOfStep::AddWriters(const Stall& stall, v1::StallReport& report) const
     writer.set_number(stretch.number);
     writer.set_paused_ns(stretch.paused_ns);
     writer.set_open(stretch.open);
+    writer.set_writes(stretch.writes);
+    writer.set_in_a_row(stretch.row_of_ns > 0);
   }
   report.set_writers_count(static_cast<uint32_t>(seen.size()));
 }
@@ -201,7 +263,11 @@ void StallsOfStep::AddNotes(const std::vector<Stall>& stalls) {
 void StallsOfStep::Report(v1::StallsReport& report) {
   report.set_threshold_ns(stats_.shape().stall_ns > 0 ? stats_.shape().stall_ns : kLeastStallNs);
   report.set_threshold_by_median(stats_.shape().stall_ns == 0);
-  report.set_left_out(stats_.stall_budget().stretches_left_out);
+  report.set_left_out(stats_.stall_budget().stretches_left_out + unmapped_);
+  if (largest_threshold_ns_ > 0) {
+    report.set_least_threshold_ns(least_threshold_ns_);
+    report.set_largest_threshold_ns(largest_threshold_ns_);
+  }
   const std::vector<Stall> stalls = FindStalls(hosts_, stretches_, [this](uint32_t host, int64_t moment_ns) {
     return std::clamp<int64_t>(run_.timeline.ErrorAt(host, moment_ns).value_or(kMostErrorNs), 0, kMostErrorNs);
   });

@@ -20,10 +20,9 @@ absl::Status HostStep::AddFrame(const v1::Frame& frame, SumGuard& guard) {
   if (writer == nullptr) return absl::InvalidArgumentError("a writer that the host does not have");
   PLIMSOLL_RETURN_IF_ERROR(stalls_.Check(frame));
   PLIMSOLL_RETURN_IF_ERROR(writer->Add(frame, guard));
-  if (!frame.stalls().empty()) {
-    const Histogram& latency = writer->latency();
-    stalls_.Take(frame, static_cast<int64_t>(latency.PercentileNs(50)), latency.count());
-  }
+  // The median is only looked up where it is needed.
+  const Histogram& latency = writer->latency();
+  stalls_.Take(frame, frame.stalls().empty() ? 0 : static_cast<int64_t>(latency.PercentileNs(50)), latency.count());
   PLIMSOLL_ASSIGN_OR_RETURN(const FramePart part, writer->PartOf(frame));
   if (part != FramePart::kMeasured || frame.latency().count() == 0) return absl::OkStatus();
   const int64_t first = shape_.SecondOf(frame.first_interval());
@@ -73,6 +72,16 @@ int64_t HostStep::all_covered_ns() const {
   int64_t covered_ns = shape_.duration_ns;
   for (const auto& writer : writers_) covered_ns = std::min(covered_ns, writer ? writer->covered_ns() : 0);
   return covered_ns;
+}
+
+std::optional<int64_t> HostStep::all_next_interval() const {
+  int64_t next = INT64_MAX;
+  for (const auto& writer : writers_) {
+    if (!writer || !writer->started()) return std::nullopt;
+    next = std::min(next, writer->next_interval());
+  }
+  if (writers_.empty()) return std::nullopt;
+  return next;
 }
 
 absl::Status StepStats::Begin(const v1::StepBegin& begin, const HostTable& hosts) {

@@ -48,6 +48,9 @@ class HostStep {
   // How long its data cover, by the last frames of its writers. The second one is what all its writers cover.
   int64_t covered_ns() const;
   int64_t all_covered_ns() const;
+  // The interval after the last one that is known of all its writers, negative in the warm-up; nothing where a writer
+  // told nothing.
+  std::optional<int64_t> all_next_interval() const;
 
  private:
   WriterStats* Writer(uint32_t qm);

@@ -55,6 +55,8 @@ class WriterStats {
   int64_t in_flight_since_ns() const { return in_flight_since_ns_; }
   int64_t last_cut_ns() const { return last_cut_ns_; }
   bool closed() const { return closed_; }
+  // It told something.
+  bool started() const { return started_; }
   // The interval after the last one that is known.
   int64_t next_interval() const { return next_interval_; }
   int64_t covered_ns() const { return shape_.CoveredNs(next_interval_); }

@@ -9,7 +9,6 @@
 #include "absl/strings/str_split.h"
 #include "common/posix_error.h"
 #include "common/status_macros.h"
-#include "common/units.h"
 #include "controller/analysis/analyzer.h"
 #include "controller/compare/report_json.h"
 #include "controller/run/journal.h"
@@ -21,18 +20,11 @@ namespace fs = std::filesystem;
 
 absl::StatusOr<v1::Report> LoadJournal(const std::string& path) {
   Analyzer analyzer;
-  uint64_t records = 0;
-  const absl::StatusOr<JournalEnd> end = ReadJournal(path, [&](const v1::JournalRecord& record) {
-    ++records;
-    analyzer.Add(record);
-  });
-  if (!end.ok() && end.status().code() != absl::StatusCode::kDataLoss) return end.status();
-  // What comes before the damage is whole, and the comparison warns of it.
-  if (!end.ok()) analyzer.AddDamage(absl::StrCat(std::string(end.status().message()), "."));
-  if (end.ok() && end->trailing_bytes > 0) {
-    analyzer.AddDamage(absl::StrCat("The journal is cut off at byte ", FormatCount(end->bytes), "."));
-  }
-  if (records == 0) return absl::InvalidArgumentError(path + ": holds no record of a run yet");
+  PLIMSOLL_ASSIGN_OR_RETURN(
+      const std::string damage,
+      ReadWholeRecords(path, [&](const v1::JournalRecord& record, const RawRecord& /*raw*/) { analyzer.Add(record); }));
+  // The comparison warns of it.
+  if (!damage.empty()) analyzer.AddDamage(damage + ".");
   return analyzer.Finish();
 }
 

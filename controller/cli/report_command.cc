@@ -6,7 +6,6 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "common/units.h"
 #include "controller/analysis/analyzer.h"
 #include "controller/analysis/judge.h"
 #include "controller/cli/outputs.h"
@@ -37,22 +36,13 @@ int ReportMain(ReportFlags& flags, CommandLine& line) {
     intervals = std::make_unique<IntervalPrinter>(flags.view.interval_ns,
                                                   [&line](const std::string& text) { line.out << text << "\n"; });
   }
-  uint64_t records = 0;
-  const absl::StatusOr<JournalEnd> end = ReadJournal(journal, [&](const v1::JournalRecord& record) {
-    ++records;
-    analyzer.Add(record);
-    if (intervals) intervals->Add(record);
-  });
-  if (!end.ok() && end.status().code() != absl::StatusCode::kDataLoss) {
-    return PrintError(line, end.status(), Exit::kWrong);
-  }
-  if (!end.ok()) {
-    // What comes before the damage is whole.
-    analyzer.AddDamage(absl::StrCat(std::string(end.status().message()), "; the report covers what comes before it."));
-  } else if (end->trailing_bytes > 0) {
-    analyzer.AddDamage(absl::StrCat("The journal is cut off at byte ", FormatCount(end->bytes), "."));
-  }
-  if (records == 0) return PrintError(line, journal + ": holds no record of a run yet", Exit::kWrong);
+  const absl::StatusOr<std::string> damage =
+      ReadWholeRecords(journal, [&](const v1::JournalRecord& record, const RawRecord& /*raw*/) {
+        analyzer.Add(record);
+        if (intervals) intervals->Add(record);
+      });
+  if (!damage.ok()) return PrintError(line, damage.status(), Exit::kWrong);
+  if (!damage->empty()) analyzer.AddDamage(absl::StrCat(*damage, "; the report covers what comes before it."));
   if (intervals) {
     intervals->Finish();
     line.out << "\n";

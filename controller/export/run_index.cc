@@ -20,26 +20,20 @@ absl::StatusOr<std::unique_ptr<RunIndex>> RunIndex::Read(const std::string& jour
 }
 
 absl::Status RunIndex::Load() {
-  uint64_t records = 0;
   std::vector<const v1::Frame*> accepted;
   analyzer_.SetFrameListener([&accepted](uint32_t /*host*/, const v1::Frame& frame) { accepted.push_back(&frame); });
-  const absl::StatusOr<JournalEnd> end =
-      ReadRawJournal(journal_path_, [&](const v1::JournalRecord& record, const RawRecord& raw) {
-        ++records;
+  const absl::StatusOr<std::string> damage =
+      ReadWholeRecords(journal_path_, [&](const v1::JournalRecord& record, const RawRecord& raw) {
         accepted.clear();
         Take(record, analyzer_.Add(record));
         const bool before_limit = CountTraces(record.frames());
         if (!accepted.empty()) TakeFrames(record.frames(), raw, accepted, before_limit);
       });
   analyzer_.SetFrameListener(nullptr);
-  if (!end.ok() && end.status().code() != absl::StatusCode::kDataLoss) return end.status();
-  if (records == 0) return absl::InvalidArgumentError(journal_path_ + ": holds no record of a run yet");
+  PLIMSOLL_RETURN_IF_ERROR(damage.status());
   report_ = analyzer_.Finish();
-  if (!end.ok()) {
-    damage_ = absl::StrCat(std::string(end.status().message()), "; the export holds what comes before it");
-  } else if (end->trailing_bytes > 0) {
-    damage_ = absl::StrCat(journal_path_, " is cut off at byte ", FormatCount(end->bytes),
-                           "; the export holds what comes before it");
+  if (!damage->empty()) {
+    damage_ = absl::StrCat(*damage, "; the export holds what comes before it");
   } else if (report_.run().state() == v1::RUN_STATE_CUT_OFF) {
     damage_ = absl::StrCat(journal_path_, ": ", report_.run().state_reason(), "; the export holds what is there");
   }

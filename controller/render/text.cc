@@ -5,6 +5,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "common/units.h"
@@ -77,6 +78,18 @@ std::string Writes(const v1::HostReport& host) {
 }
 
 }  // namespace
+
+void AddIndented(const std::string& text, std::vector<std::string>& lines) {
+  for (const std::string& line : Wrap(Neutralise(text), kTextWidth - 2)) lines.push_back("  " + line);
+}
+
+std::string ExtentName(const v1::Report& report, const std::string& host, uint32_t extent) {
+  std::string prefix = "S";
+  for (const v1::HostReport& one : report.hosts()) {
+    if (one.label() == host && one.workload().has_file_prefix()) prefix = one.workload().file_prefix();
+  }
+  return absl::StrFormat("%s%07d.LOG", prefix, extent);
+}
 
 std::vector<std::string> UnderHeading(const std::string& heading, const std::string& text) {
   constexpr size_t kHeadingWidth = 10;

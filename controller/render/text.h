@@ -27,6 +27,11 @@ std::vector<std::string> TextHosts(const v1::Report& report);
 std::vector<std::string> TextNotes(const v1::Report& report);
 std::vector<std::string> TextVerdict(const v1::Report& report);
 
+// Adds `text`, which may come from elsewhere, wrapped and indented by two columns.
+void AddIndented(const std::string& text, std::vector<std::string>& lines);
+// File of an extent of a host, by its number.
+std::string ExtentName(const v1::Report& report, const std::string& host, uint32_t extent);
+
 // `text` behind a heading of ten columns, wrapped; the heading stands on the first line only.
 std::vector<std::string> UnderHeading(const std::string& heading, const std::string& text);
 

@@ -17,10 +17,6 @@ namespace {
 constexpr int kMaxHosts = 64;
 constexpr size_t kDeviceWidth = 16;
 
-void AddIndented(const std::string& text, std::vector<std::string>& lines) {
-  for (const std::string& line : Wrap(Neutralise(text), kTextWidth - 2)) lines.push_back("  " + line);
-}
-
 void AddTable(const TextTable& table, std::vector<std::string>& lines) {
   for (const std::string& line : table.Lines()) lines.push_back(line);
 }

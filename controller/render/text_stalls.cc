@@ -3,7 +3,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/stable_sort.h"
 #include "common/units.h"
@@ -41,10 +40,6 @@ const char* Meaning(v1::StallClass stall_class) {
   }
 }
 
-void AddIndented(const std::string& text, std::vector<std::string>& lines) {
-  for (const std::string& line : Wrap(Neutralise(text), kTextWidth - 2)) lines.push_back("  " + line);
-}
-
 // Hosts by name; a single one with its writers where not all of its writers stood.
 std::string Who(const v1::StallReport& stall) {
   const bool by_qm = stall.stall_class() == v1::STALL_CLASS_ONE_QM || stall.stall_class() == v1::STALL_CLASS_SOME_QMS;
@@ -57,9 +52,26 @@ std::string Who(const v1::StallReport& stall) {
   return who;
 }
 
+// What counted, where the writers' medians made it something else than the report's least.
 std::string Threshold(const v1::StallsReport& stalls) {
-  return absl::StrCat(FormatLength(stalls.threshold_ns()),
-                      stalls.threshold_by_median() ? " (20 medians where that is more)" : "");
+  const std::string least = FormatLength(stalls.threshold_ns());
+  if (!stalls.threshold_by_median()) return least;
+  if (stalls.largest_threshold_ns() <= stalls.threshold_ns()) {
+    return absl::StrCat(least, " (20 medians where that is more)");
+  }
+  const std::string largest = FormatShortTime(stalls.largest_threshold_ns());
+  if (stalls.least_threshold_ns() == stalls.largest_threshold_ns()) {
+    return absl::StrCat(largest, " (20 medians, which are more than ", least, ")");
+  }
+  return absl::StrCat(FormatShortTime(stalls.least_threshold_ns()), " to ", largest, " (", least,
+                      ", or 20 medians of the writer where that is more)");
+}
+
+// The most writes that the stretch of one of its writers holds.
+uint64_t MostWrites(const v1::StallReport& stall) {
+  uint64_t most = 0;
+  for (const v1::StalledWriterReport& writer : stall.writers()) most = std::max(most, writer.writes());
+  return most;
 }
 
 std::string Counts(const v1::StallsReport& stalls) {
@@ -82,13 +94,6 @@ std::vector<const v1::StallReport*> Longest(const v1::StallsReport& stalls) {
   return longest;
 }
 
-std::string FilePrefix(const v1::Report& report, const std::string& host) {
-  for (const v1::HostReport& one : report.hosts()) {
-    if (one.label() == host && one.workload().has_file_prefix()) return one.workload().file_prefix();
-  }
-  return "S";
-}
-
 }  // namespace
 
 std::vector<std::string> TextStalls(const v1::Report& report, const v1::StepReport& step) {
@@ -96,24 +101,42 @@ std::vector<std::string> TextStalls(const v1::Report& report, const v1::StepRepo
   const v1::StallsReport& stalls = step.stalls();
   std::vector<std::string> lines;
   const std::string what = absl::StrCat("in flight, or due and not started, for ", Threshold(stalls));
-  if (stalls.count() == 0) {
+  if (stalls.count() == 0 && stalls.left_out() == 0) {
     AddIndented(absl::StrCat("No stall: no write ", what), lines);
+  } else if (stalls.count() == 0) {
+    AddIndented(absl::StrCat("Stalls: none is known of a write ", what), lines);
   } else {
     AddIndented(absl::StrCat("Stalls: a write ", what), lines);
     AddIndented(Counts(stalls), lines);
-    TextTable table({"began", "class", "who stood", "|", "length", "error"}, 3);
     const std::vector<const v1::StallReport*> longest = Longest(stalls);
+    const bool several = std::any_of(longest.begin(), longest.end(),
+                                     [](const v1::StallReport* stall) { return MostWrites(*stall) > 1; });
+    std::vector<std::string> headings = {"began", "class", "who stood", "|", "length", "error"};
+    if (several) headings.insert(headings.end() - 1, "writes");
+    TextTable table(headings, 3);
     const bool long_names = std::any_of(longest.begin(), longest.end(), [](const v1::StallReport* stall) {
       return DisplayWidth(Neutralise(Who(*stall))) > kWhoWidth;
     });
     for (const v1::StallReport* stall : longest) {
-      table.AddRow({FormatTimeOfDay(stall->begin(), report.run().begin()), Meaning(stall->stall_class()),
-                    Shorten(Neutralise(Who(*stall)), kWhoWidth),
-                    absl::StrCat(FormatShortTime(stall->length_ns()), stall->open() ? ", open" : ""),
-                    "+/- " + FormatShortTime(stall->error_ns())});
+      std::vector<std::string> cells = {
+          FormatTimeOfDay(stall->begin(), report.run().begin()), Meaning(stall->stall_class()),
+          Shorten(Neutralise(Who(*stall)), kWhoWidth),
+          absl::StrCat(FormatShortTime(stall->length_ns()), stall->open() ? ", open" : ""),
+          "+/- " + FormatShortTime(stall->error_ns())};
+      if (several) {
+        const uint64_t writes = MostWrites(*stall);
+        cells.insert(cells.end() - 1, writes == 0 ? kDash : FormatCount(writes));
+      }
+      table.AddRow(cells);
     }
     const std::vector<std::string> rows = table.Lines();
     lines.insert(lines.end(), rows.begin(), rows.end());
+    if (several) {
+      AddIndented(
+          "writes: the most that one writer's stretch holds, one after the other: late ones on a schedule, or, with "
+          "--stall, a row of writes that usually take as long.",
+          lines);
+    }
     if (stalls.count() > longest.size()) {
       AddIndented(absl::StrCat("These are the ", longest.size(), " longest of ", FormatCount(stalls.count()),
                                "; report.json has up to 100 of them."),
@@ -124,7 +147,8 @@ std::vector<std::string> TextStalls(const v1::Report& report, const v1::StepRepo
   }
   if (stalls.left_out() > 0) {
     AddIndented(absl::StrCat(FormatCount(stalls.left_out()),
-                             " stretches in which a writer may have stood were too many to be looked at."),
+                             " stretches in which a writer may have stood are in none of these figures: they were too "
+                             "many to be told or looked at, or no clock probe says when they were."),
                 lines);
   }
   return lines;
@@ -135,7 +159,7 @@ std::vector<std::string> TextSlowest(const v1::Report& report, const v1::StepRep
   std::vector<std::string> lines = {"  Slowest writes"};
   TextTable table({"QM", "extent", "began", "|", "ms", "number", "offset", "error"}, 3);
   for (const v1::SlowestReport& write : step.slowest()) {
-    const std::string extent = absl::StrFormat("%s%07d.LOG", FilePrefix(report, write.host()), write.extent());
+    const std::string extent = ExtentName(report, write.host(), write.extent());
     const bool mapped = write.has_start();
     table.AddRow({Neutralise(absl::StrCat(write.host(), "/qm", write.qm())), Shorten(Neutralise(extent), 20),
                   mapped ? FormatTimeOfDay(write.start(), report.run().begin()) : kDash,

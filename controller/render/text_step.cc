@@ -5,7 +5,6 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/units.h"
 #include "controller/render/plain_text.h"
@@ -168,20 +167,12 @@ void AddFigures(const v1::Report& report, const v1::StepReport& step, const Late
 }
 
 void AddSlowest(const v1::Report& report, const v1::SlowestReport& slowest, std::vector<std::string>& lines) {
-  std::string prefix = "S";
-  for (const v1::HostReport& host : report.hosts()) {
-    if (host.label() == slowest.host() && host.workload().has_file_prefix()) prefix = host.workload().file_prefix();
-  }
-  const std::string extent = absl::StrFormat("%s%07d.LOG", prefix, slowest.extent());
+  const std::string extent = ExtentName(report, slowest.host(), slowest.extent());
   std::string text = absl::StrCat("Slowest write: ", FormatLatency(static_cast<double>(slowest.latency_ns()), kNsPerMs),
                                   " ms, ", slowest.host(), "/qm", slowest.qm(), " #", FormatCount(slowest.number()),
                                   ", ", extent, " at ", FormatCount(slowest.offset_bytes()));
   if (slowest.has_start()) text += absl::StrCat(", ", FormatTimeOfDay(slowest.start(), report.run().begin()));
-  for (const std::string& line : Wrap(Neutralise(text), kTextWidth - 2)) lines.push_back("  " + line);
-}
-
-void AddIndented(const std::string& text, std::vector<std::string>& lines) {
-  for (const std::string& line : Wrap(Neutralise(text), kTextWidth - 2)) lines.push_back("  " + line);
+  AddIndented(text, lines);
 }
 
 // Where the data of some hosts end before the step does.

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/posix_error.h"
 #include "common/status_macros.h"
+#include "common/units.h"
 
 namespace plimsoll {
 namespace {
@@ -108,6 +109,21 @@ absl::Status JournalWriter::Flush() {
 absl::StatusOr<JournalEnd> ReadJournal(const std::string& path,
                                        const std::function<void(const v1::JournalRecord&)>& visit) {
   return ReadRawJournal(path, [&visit](const v1::JournalRecord& record, const RawRecord& /*raw*/) { visit(record); });
+}
+
+absl::StatusOr<std::string> ReadWholeRecords(
+    const std::string& path, const std::function<void(const v1::JournalRecord&, const RawRecord&)>& visit) {
+  uint64_t records = 0;
+  const absl::StatusOr<JournalEnd> end =
+      ReadRawJournal(path, [&](const v1::JournalRecord& record, const RawRecord& raw) {
+        ++records;
+        visit(record, raw);
+      });
+  if (!end.ok() && end.status().code() != absl::StatusCode::kDataLoss) return end.status();
+  if (records == 0) return absl::InvalidArgumentError(path + ": holds no record of a run yet");
+  if (!end.ok()) return std::string(end.status().message());
+  if (end->trailing_bytes == 0) return std::string();
+  return absl::StrCat("The journal is cut off at byte ", FormatCount(end->bytes));
 }
 
 absl::StatusOr<JournalEnd> ReadRawJournal(

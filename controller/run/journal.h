@@ -63,6 +63,12 @@ struct RawRecord {
 absl::StatusOr<JournalEnd> ReadRawJournal(const std::string& path,
                                           const std::function<void(const v1::JournalRecord&, const RawRecord&)>& visit);
 
+// Like ReadRawJournal, for who goes on with what comes before the damage: returns what is wrong with the journal, as a
+// sentence without its full stop, where it is damaged or cut off; empty: it is whole. INVALID_ARGUMENT also where it
+// holds no record.
+absl::StatusOr<std::string> ReadWholeRecords(
+    const std::string& path, const std::function<void(const v1::JournalRecord&, const RawRecord&)>& visit);
+
 // Parts of a journal again, by their places. Not thread-safe.
 class JournalParts {
  public:

@@ -1,5 +1,6 @@
 """What --interval and --histogram print agrees with the report of the same run."""
 
+import os
 import re
 
 import harness
@@ -130,6 +131,26 @@ class Load(harness.PlimsollTest):
         self.assertEqual(load["bottleneck"] != "", slowed, load)
         self.assertEqual("Warning: " in run.out, slowed, run)
         self.assertEqual(any("bottleneck" in note for note in run.report["notes"]), slowed)
+
+
+class LoadInMemory(harness.PlimsollTest):
+
+    # Writers that never wait for a disk.
+    in_memory = True
+
+    def test_writers_that_share_one_cpu_with_a_load_are_named_as_a_bottleneck(self):
+        cpu = min(os.sched_getaffinity(0))
+        agent = self.agent("alpha", wrap=("taskset", "--cpu-list", str(cpu)))
+        # Blocks so large that the recorder, which shares that CPU too, keeps up.
+        run = self.run_plan("--hosts", agent.address, "--duration", "2", "--qm", "2", "--bsize", "256k", "--cpu-load", "4")
+        (step,) = run.report["steps"]
+        (load,) = step["load"]
+        self.assertGreater(load["writer_cpu_wait_percent"], 5)
+        self.assertRegex(load["bottleneck"], r"^its writers waited \d+\.\d % of their time for a CPU")
+        # The sentence may be broken anywhere between two words.
+        self.assertIn("Warning: alpha: the harness may have been the bottleneck: its writers waited",
+                      " ".join(run.out.split()))
+        self.assertTrue(any("bottleneck" in note for note in run.report["notes"]), run.report["notes"])
 
 
 if __name__ == "__main__":

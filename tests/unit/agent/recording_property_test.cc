@@ -111,15 +111,17 @@ std::vector<v1::StalledStretch> Stretches(const Scenario& run, const FakeWriter&
   std::vector<v1::StalledStretch> stretches;
   const int64_t stall_ns = run.tally.stall_ns;
   if (stall_ns == 0) return stretches;
-  const auto add = [&](int64_t begin_ns, int64_t end_ns, uint64_t seq) {
+  const auto add = [&](int64_t begin_ns, int64_t end_ns, uint64_t seq, int64_t stood_ns) {
     // Those of a closed loop only touch, and stand alone.
     if (!stretches.empty() && begin_ns < stretches.back().end_ns()) {
       stretches.back().set_end_ns(std::max(stretches.back().end_ns(), end_ns));
+      stretches.back().set_longest_ns(std::max(stretches.back().longest_ns(), stood_ns));
     } else {
       v1::StalledStretch& stretch = stretches.emplace_back();
       stretch.set_begin_ns(begin_ns);
       stretch.set_end_ns(end_ns);
       stretch.set_first_seq(seq);
+      stretch.set_longest_ns(stood_ns);
     }
   };
   const auto due_at = [&](size_t index) {
@@ -128,11 +130,12 @@ std::vector<v1::StalledStretch> Stretches(const Scenario& run, const FakeWriter&
   };
   for (size_t i = 0; i < truth.size(); ++i) {
     const int64_t due_ns = due_at(i);
-    const bool stood = static_cast<int64_t>(truth[i].latency_ns) >= stall_ns || truth[i].start_ns - due_ns >= stall_ns;
-    if (stood) add(due_ns, truth[i].end_ns(), i + 1);
+    const int64_t stood_ns = std::max(static_cast<int64_t>(truth[i].latency_ns), truth[i].start_ns - due_ns);
+    if (stood_ns >= stall_ns) add(due_ns, truth[i].end_ns(), i + 1, stood_ns);
   }
   const int64_t until_ns = std::min(writer.state.finished_ns, run.tally.times.end_ns());
-  if (until_ns - due_at(truth.size()) >= stall_ns) add(due_at(truth.size()), until_ns, 0);
+  const int64_t left_ns = until_ns - due_at(truth.size());
+  if (left_ns >= stall_ns) add(due_at(truth.size()), until_ns, 0, left_ns);
   for (v1::StalledStretch& stretch : stretches) {
     for (const Sample& write : truth) {
       if (write.end_ns() <= stretch.begin_ns() || write.start_ns >= stretch.end_ns()) continue;
@@ -144,6 +147,41 @@ std::vector<v1::StalledStretch> Stretches(const Scenario& run, const FakeWriter&
     }
   }
   return stretches;
+}
+
+// What frames tell of stretches that were not over is the beginning of what was told of them when they were; and where
+// one had certainly been one for long it is told.
+void CheckGrowing(const Scenario& run, const FakeWriter& writer, const std::vector<v1::StalledStretch>& wanted,
+                  const RepeatedPtrField<v1::Frame>& frames) {
+  for (const v1::Frame& frame : frames) {
+    const int64_t end_ns = run.tally.times.EndOf(frame.first_interval());
+    const v1::StalledStretch& growing = frame.growing_stall();
+    const auto across = std::find_if(wanted.begin(), wanted.end(), [&](const v1::StalledStretch& stretch) {
+      return stretch.begin_ns() < end_ns && stretch.end_ns() >= end_ns;
+    });
+    if (frame.has_growing_stall()) {
+      ASSERT_FALSE(frame.closing());
+      const auto same = std::find_if(wanted.begin(), wanted.end(), [&](const v1::StalledStretch& stretch) {
+        return stretch.begin_ns() == growing.begin_ns();
+      });
+      ASSERT_GE(growing.longest_ns(), run.tally.stall_ns);
+      if (same == wanted.end()) {
+        // A writer that lost its CPU between its clock and its mark: the write seemed not to have started.
+        ASSERT_EQ(growing.first_seq(), 0U);
+        continue;
+      }
+      ASSERT_LE(growing.end_ns(), end_ns);
+      // A writer that lost its CPU when it had decided to end seems to go on.
+      if (end_ns <= writer.state.finished_ns) {
+        ASSERT_LE(growing.end_ns(), same->end_ns());
+        ASSERT_LE(growing.longest_ns(), same->end_ns() - same->begin_ns());
+      }
+      ASSERT_LE(growing.writes(), same->writes());
+      ASSERT_LE(growing.in_flight_ns(), growing.end_ns() - growing.begin_ns());
+    } else if (across != wanted.end() && frame.cut_ns() < writer.state.finished_ns) {
+      ASSERT_LT(end_ns - across->begin_ns(), 2 * run.tally.stall_ns) << "of a stretch nothing was told";
+    }
+  }
 }
 
 void CheckStalls(const Scenario& run, const FakeWriter& writer, const std::vector<Sample>& truth,
@@ -168,7 +206,9 @@ void CheckStalls(const Scenario& run, const FakeWriter& writer, const std::vecto
     if (!run.tally.schedule) {
       ASSERT_EQ(told[i].in_flight_ns(), wanted[i].in_flight_ns());
     }
+    ASSERT_EQ(told[i].longest_ns(), wanted[i].longest_ns());
   }
+  CheckGrowing(run, writer, wanted, frames);
 }
 
 // The frames hold the ten slowest measured writes, and no write that is none.

@@ -27,7 +27,10 @@ class Sink final : public WorkSink {
 // Three writers that the test plays, a step of 1 s with intervals of 250 ms.
 class StepRecorderTest : public ::testing::Test {
  protected:
-  StepRecorderTest() {
+  StepRecorderTest() { MakeRecorder(100 * kMs); }
+  void MakeRecorder(int64_t stall_ns) {
+    recorder_.reset();
+    states_.clear();
     std::vector<TallyParams> params;
     std::vector<WriterState*> states;
     for (uint32_t qm = 1; qm <= 3; ++qm) {
@@ -37,7 +40,7 @@ class StepRecorderTest : public ::testing::Test {
                         .layout = ExtentLayout(65536, 3, 4096),
                         .schedule = std::nullopt,
                         .trace = false,
-                        .stall_ns = 100 * kMs});
+                        .stall_ns = stall_ns});
       states_.push_back(std::make_unique<WriterState>());
       states.push_back(states_.back().get());
     }
@@ -131,6 +134,31 @@ TEST_F(StepRecorderTest, TellsWhenItDidNotRunItself) {
   ASSERT_TRUE(recorder_->done());
   ASSERT_TRUE(sink_.batches.back().has_sample());
   EXPECT_EQ(sink_.batches.back().sample().pauses_size(), 1);
+}
+
+TEST_F(StepRecorderTest, WhatTheLastSecondCostIsToldAtTheEndWhateverItIs) {
+  recorder_->Poll(kStartNs + 950 * kMs, 0);
+  ASSERT_FALSE(recorder_->done());
+  recorder_->Poll(kStartNs + 1'001 * kMs, 0);
+  ASSERT_TRUE(sink_.batches.back().has_sample());
+  for (const size_t writer : {0U, 1U, 2U}) Finish(writer, kStartNs + 1'000 * kMs);
+  // Late by less than what is told as a pause, and a little after the sample of the first second.
+  recorder_->Poll(kStartNs + 1'040 * kMs, 39 * kMs);
+  ASSERT_TRUE(recorder_->done());
+  ASSERT_TRUE(sink_.batches.back().has_sample());
+  EXPECT_EQ(sink_.batches.back().sample().recorder_late_max_ns(), static_cast<uint64_t>(39 * kMs));
+  EXPECT_EQ(sink_.batches.back().sample().pauses_size(), 0);
+}
+
+TEST_F(StepRecorderTest, FromFiftyMillisecondsOnAPauseIsToldHoweverLongAStallIs) {
+  MakeRecorder(3'000 * kMs);
+  recorder_->Poll(kStartNs + 4 * kMs, 0);
+  recorder_->Poll(kStartNs + 60 * kMs, 50 * kMs - 1);
+  recorder_->Poll(kStartNs + 114 * kMs, 50 * kMs);
+  for (const size_t writer : {0U, 1U, 2U}) Finish(writer, kStartNs + 1'000 * kMs);
+  recorder_->Poll(kStartNs + 1'001 * kMs, 0);
+  ASSERT_EQ(sink_.batches.back().sample().pauses_size(), 1);
+  EXPECT_EQ(sink_.batches.back().sample().pauses(0).end_ns(), kStartNs + 114 * kMs);
 }
 
 TEST_F(StepRecorderTest, AHungWriterKeepsTheStepOpenAndNothingElse) {

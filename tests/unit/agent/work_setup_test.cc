@@ -120,6 +120,7 @@ TEST(WorkSetup, TheTallyKnowsWhatAStallIs) {
   ASSERT_THAT(setup, IsOk());
   const TallyParams params = setup->TallyOf(0, kNsPerSecond, 1);
   EXPECT_EQ(params.stall_ns, 70 * kNsPerMs);
+  EXPECT_EQ(params.told_from_ns, 35 * kNsPerMs) << "what is a little too short keeps its host from vouching";
   EXPECT_EQ(params.delay_ns, 5 * kNsPerMs);
 }
 

@@ -81,6 +81,75 @@ TEST_F(WriterTallyStallsTest, WritesThatAStallMadeLateBelongToIt) {
   EXPECT_THAT(StallsOf(frames_[1]), ElementsAre(Stood{0, 253, 1, 4, 233}));
 }
 
+Stood GrowingOf(const v1::Frame& frame) {
+  v1::Frame alone;
+  *alone.add_stalls() = frame.growing_stall();
+  return StallsOf(alone).front();
+}
+
+TEST_F(WriterTallyStallsTest, EachFrameTellsHowFarTheStretchHasComeThatIsNotOver) {
+  TallyParams params = Params();
+  params.stall_ns = 100 * kMs;
+  params.schedule.emplace(kStartNs, 20.0);  // every 50 ms
+  WriterTally tally(params, state_, stop_trace_at_ns_);
+  Push(kStartNs, 230 * kMs);
+  Push(kStartNs + 230 * kMs, kMs);  // 180 ms late
+  tally.Poll(kStartNs + 251 * kMs, frames_);
+  // Number 3, due at 100 ms, is 150 ms late when the interval ends, and number 2 is part of it.
+  EXPECT_EQ(GrowingOf(frames_[0]), (Stood{0, 250, 1, 2, 231}));
+  EXPECT_EQ(frames_[0].growing_stall().longest_ns(), 230 * kMs);
+  for (int64_t due = 100, at = 251; due < 450; due += 50, ++at) Push(kStartNs + at * kMs, kMs);
+  // Caught up: number 7, due at 300 ms, came before its time, and the one that is due at 450 ms is in flight.
+  state_.mark = kStartNs + 450 * kMs;
+  tally.Poll(kStartNs + 501 * kMs, frames_);
+  ASSERT_THAT(StallsOf(frames_[1]), SizeIs(1));
+  EXPECT_FALSE(frames_[1].has_growing_stall());
+  // It hangs.
+  tally.Poll(kStartNs + 1001 * kMs, frames_);
+  EXPECT_EQ(GrowingOf(frames_[2]), (Stood{450, 750, 10, 1, 300}));
+  EXPECT_EQ(GrowingOf(frames_[3]), (Stood{450, 1000, 10, 1, 550}));
+}
+
+TEST_F(WriterTallyStallsTest, AWriteThatIsDueAndNotStartedGrowsToo) {
+  TallyParams params = Params();
+  params.stall_ns = 100 * kMs;
+  params.delay_ns = 20 * kMs;
+  WriterTally tally(params, state_, stop_trace_at_ns_);
+  Push(kStartNs, 50 * kMs);
+  tally.Poll(kStartNs + 501 * kMs, frames_);
+  EXPECT_EQ(GrowingOf(frames_[0]), (Stood{70, 250, 0, 0, 0}));
+  EXPECT_EQ(GrowingOf(frames_[1]), (Stood{70, 500, 0, 0, 0}));
+  Push(kStartNs + 600 * kMs, kMs);
+  FinishAt(kStartNs + 1000 * kMs);
+  tally.Poll(kStartNs + 1001 * kMs, frames_);
+  EXPECT_THAT(StallsOf(frames_[2]), ElementsAre(Stood{70, 601, 2, 1, 1}));
+  EXPECT_FALSE(frames_[2].has_growing_stall());
+}
+
+TEST_F(WriterTallyStallsTest, TellsFromALowerLimitOnWhatMayKeepItsHostFromVouching) {
+  TallyParams params = Params();
+  params.stall_ns = 100 * kMs;
+  params.told_from_ns = 50 * kMs;
+  WriterTally tally(params, state_, stop_trace_at_ns_);
+  Push(kStartNs, 49 * kMs);
+  Push(kStartNs + 49 * kMs, 99 * kMs);
+  FinishAt(kStartNs + 148 * kMs);
+  tally.Poll(kStartNs + 1001 * kMs, frames_);
+  EXPECT_THAT(StallsOf(frames_[0]), ElementsAre(Stood{49, 148, 2, 1, 99}));
+}
+
+TEST_F(WriterTallyStallsTest, AFrameTellsOfNoMoreThanAThousandStretchesAndCountsTheRest) {
+  TallyParams params = Params();
+  params.stall_ns = kMs / 10;
+  WriterTally tally(params, state_, stop_trace_at_ns_);
+  for (int64_t i = 0; i < 1'200; ++i) Push(kStartNs + i * kMs / 10, kMs / 10);
+  FinishAt(kStartNs + 120 * kMs);
+  tally.Poll(kStartNs + 1001 * kMs, frames_);
+  EXPECT_EQ(frames_[0].stalls_size(), 1'000);
+  EXPECT_EQ(frames_[0].stalls_left_out(), 200U);
+  EXPECT_EQ(frames_[0].stalls(999).first_seq(), 1'000U);
+}
+
 TEST_F(WriterTallyStallsTest, TellsOfAStallThatTheEndFinds) {
   TallyParams params = Params();
   params.stall_ns = 100 * kMs;

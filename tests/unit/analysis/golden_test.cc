@@ -115,7 +115,7 @@ SimRun LoadedRun() {
       sample.set_agent_cpu_ns(ms * 23'000);
       sample.set_writer_cpu_wait_ns(ms * (beta ? 61'000 : 120));
       sample.set_recorder_late_max_ns(beta ? 72'000'000 : 411'000);
-      if (beta && ms == 3'000) {
+      if (beta && ms / 1'000 == 3) {
         v1::RecorderPause& pause = *sample.add_pauses();
         pause.set_begin_ns(600 * kNsPerSecond);
         pause.set_end_ns(600 * kNsPerSecond + 72'000'000);

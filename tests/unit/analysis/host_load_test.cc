@@ -63,6 +63,34 @@ TEST_F(HostLoadTest, TheWarmupIsLeftOutAsFarAsASampleTellsItApart) {
   EXPECT_THAT(load.offset_ns(), ElementsAre(kNsPerSecond / 2));
 }
 
+TEST_F(HostLoadTest, AWarmupOfWholeSecondsIsLeftOutThoughSamplesComeALittleLater) {
+  const int64_t late_ns = 2 * kNsPerMs;
+  const v1::HostLoadReport load = Of({Cpu(kNsPerSecond + late_ns, 900, 0), Cpu(2 * kNsPerSecond + late_ns, 1'800, 0),
+                                      Cpu(3 * kNsPerSecond + late_ns, 1'900, 0)},
+                                     2 * kNsPerSecond);
+  EXPECT_EQ(load.sampled_ns(), kNsPerSecond);
+  EXPECT_DOUBLE_EQ(load.agent_cpu_percent(), 10);
+  EXPECT_THAT(load.offset_ns(), ElementsAre(kNsPerSecond + late_ns));
+}
+
+TEST_F(HostLoadTest, APauseAcrossTheMeasuredStartCountsWhateverItsSampleDoes) {
+  v1::HostSample sample = Cpu(kNsPerSecond + 2 * kNsPerMs, 900, 0);
+  sample.set_recorder_late_max_ns(400 * kNsPerMs);
+  v1::RecorderPause& pause = *sample.add_pauses();
+  pause.set_begin_ns(kStartNs + kNsPerSecond - 100 * kNsPerMs);
+  pause.set_end_ns(kStartNs + kNsPerSecond + kNsPerMs);
+  const v1::HostLoadReport load = Of({sample, Cpu(2 * kNsPerSecond, 1'000, 0)}, kNsPerSecond);
+  EXPECT_EQ(load.pauses(), 1);
+  EXPECT_EQ(load.recorder_late_max_ns(), 101 * kNsPerMs);
+}
+
+TEST_F(HostLoadTest, WhatIsLeftAfterTheLastSecondHasNoRowButCounts) {
+  const v1::HostLoadReport load = Of({Cpu(kNsPerSecond, 100, 0), Cpu(kNsPerSecond + 3 * kNsPerMs, 103, 0)});
+  EXPECT_THAT(load.offset_ns(), ElementsAre(kNsPerSecond));
+  EXPECT_EQ(load.sampled_ns(), kNsPerSecond + 3 * kNsPerMs);
+  EXPECT_NEAR(load.agent_cpu_percent(), 100 * 103 / 1003.0, 1e-9);
+}
+
 TEST_F(HostLoadTest, AMissingSampleMakesALongerRow) {
   const v1::HostLoadReport load = Of({Cpu(kNsPerSecond, 100, 0), Cpu(4 * kNsPerSecond, 700, 0)});
   EXPECT_THAT(load.agent_cpu(), ElementsAre(DoubleEq(10), DoubleEq(20)));

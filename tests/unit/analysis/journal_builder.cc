@@ -104,13 +104,15 @@ class FrameCutter {
     const int64_t due_ns = due_ns_;
     due_ns_ = write.end_ns();
     if (run_.stall_ns == 0) return;
-    if (write.latency_ns < run_.stall_ns && write.start_ns - due_ns < run_.stall_ns) return;
+    const int64_t stood_ns = std::max(write.latency_ns, write.start_ns - due_ns);
+    if (stood_ns < run_.stall_ns / 2) return;
     v1::StalledStretch& stall = *frame.add_stalls();
     stall.set_begin_ns(agent_start_ns_ + due_ns);
     stall.set_end_ns(agent_start_ns_ + write.end_ns());
     stall.set_first_seq(next_ + 1);
     stall.set_writes(1);
     stall.set_in_flight_ns(write.latency_ns);
+    stall.set_longest_ns(stood_ns);
   }
 
   const SimRun& run_;
@@ -283,9 +285,11 @@ class JournalMaker {
         if (sampled) {
           sampled_seconds[number] = since_start_ns / kNsPerSecond;
           v1::HostSample& sample = *frames.mutable_sample();
-          sample = host.sample(step, since_start_ns);
+          // The recorder cuts the frame, and takes the sample, a little after the second's end.
+          const int64_t sampled_ns = since_start_ns + 2 * kNsPerMs;
+          sample = host.sample(step, sampled_ns);
           sample.set_step(step);
-          sample.set_time_ns(start_ns + since_start_ns + host.clock_ahead_ns);
+          sample.set_time_ns(start_ns + sampled_ns + host.clock_ahead_ns);
         }
         // Pauses come with the next sample; a host that tells nothing of its kernel has samples for them alone.
         if (sampled || !host.sample) {

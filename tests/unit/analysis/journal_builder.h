@@ -57,7 +57,8 @@ struct SimHost {
   uint32_t coalesce = 1;
   std::vector<SimPause> pauses = {};
   // What its kernel says in a step, `since_start_ns` after its start: once a second, with the first frame after the
-  // second's end. The builder adds step and moment. Empty: nothing.
+  // second's end, and 2 ms later than that, as the recorder cannot do it earlier. The builder adds step and moment.
+  // Empty: nothing.
   std::function<v1::HostSample(uint32_t step, int64_t since_start_ns)> sample = nullptr;
 };
 
@@ -69,7 +70,7 @@ struct SimRun {
   int64_t interval_ns = 250 * kNsPerMs;
   std::vector<std::string> criteria;
   std::string cut_short;
-  // From here on agents tell of stalls; 0: of none. With the plan saying so, or saying nothing.
+  // What may be a stall: agents tell from half of it on; 0: of none. With the plan saying so, or saying nothing.
   int64_t stall_ns = 100 * kNsPerMs;
   bool stall_given = false;
 };

@@ -4,9 +4,7 @@
 
 #include <set>
 
-#include "controller/analysis/host_stalls.h"
-#include "tests/status_matchers.h"
-#include "tests/unit/analysis/journal_builder.h"
+#include "tests/unit/analysis/stall_report_fixture.h"
 
 namespace plimsoll::testing {
 namespace {
@@ -15,38 +13,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-
-constexpr int64_t kMs = kNsPerMs;
-
-std::function<int64_t(uint64_t, int64_t)> Usually(int64_t latency_ns) {
-  return [latency_ns](uint64_t, int64_t) { return latency_ns; };
-}
-
-// Two hosts with two writers each on one storage, whose clocks are 100,000 s apart; writes take 1 ms.
-class StallReportTest : public ::testing::Test {
- protected:
-  StallReportTest() {
-    run_.duration_ns = 3 * kNsPerSecond;
-    for (const char* label : {"alpha", "beta"}) {
-      SimHost host;
-      host.label = label;
-      host.clock_ahead_ns = run_.hosts.empty() ? 7 : 100'000 * kNsPerSecond;
-      host.sees = {"alpha", "beta"};
-      host.steps = {{Writer({}), Writer({})}};
-      run_.hosts.push_back(host);
-    }
-  }
-  SimWriter Writer(std::vector<SimStall> stalls, int64_t latency_ns = kMs) const {
-    return ClosedLoop(run_.duration_ns, 0, WithStalls(Usually(latency_ns), std::move(stalls)), run_.warmup_ns);
-  }
-  void Stall(size_t host, size_t writer, std::vector<SimStall> stalls) {
-    run_.hosts[host].steps[0][writer] = Writer(std::move(stalls));
-  }
-  v1::StepReport Step() { return Report().steps(0); }
-  v1::Report Report() { return Analyze(MakeJournal(run_)); }
-
-  SimRun run_;
-};
 
 TEST_F(StallReportTest, WithoutAStallItSaysWhatWouldHaveBeenOne) {
   const v1::StepReport step = Step();
@@ -118,12 +84,77 @@ TEST_F(StallReportTest, WritesThatUsuallyTakeLongAreNoStalls) {
   EXPECT_EQ(step.stalls().stalls(0).stall_class(), v1::STALL_CLASS_ONE_QM);
   EXPECT_EQ(step.stalls().stalls(0).length_ns(), 3'500 * kMs);
   EXPECT_EQ(step.stalls().stretches(), 1U);
-  // With a threshold of the plan each of them is one, and those in a row are one together.
+  // With a threshold of the plan each of them is one. Those in a row are one together, and what is not usual among them
+  // stands for itself: before, and after, and in between.
   run_.stall_given = true;
   const v1::StepReport given = Step();
-  ASSERT_EQ(given.stalls().count(), 1U);
-  EXPECT_EQ(given.stalls().stretches(), 4U);
-  EXPECT_EQ(given.stalls().stalls(0).stall_class(), v1::STALL_CLASS_ALL_HOSTS);
+  ASSERT_EQ(given.stalls().count(), 3U);
+  EXPECT_EQ(given.stalls().stretches(), 6U);
+  for (const v1::StallReport& stall : given.stalls().stalls()) {
+    const v1::StalledWriterReport& writer = stall.writers(0);
+    if (stall.stall_class() == v1::STALL_CLASS_ALL_HOSTS) {
+      EXPECT_EQ(stall.writers_count(), 4U);
+      EXPECT_TRUE(writer.in_a_row());
+      EXPECT_EQ(writer.writes(), 134U);
+    } else {
+      EXPECT_EQ(stall.stall_class(), v1::STALL_CLASS_ONE_QM);
+      EXPECT_EQ(writer.in_a_row(), stall.offset_ns() < 1'000 * kMs);
+      EXPECT_EQ(writer.writes(), writer.in_a_row() ? 40U : 1U);
+      EXPECT_EQ(writer.length_ns(), writer.in_a_row() ? 6'000 * kMs : 3'500 * kMs);
+    }
+  }
+}
+
+TEST_F(StallReportTest, SlowWritesOneAfterTheOtherAreAStallEach) {
+  for (const size_t writer : {0U, 1U}) {
+    Stall(0, writer, {{1'000 * kMs, 1'250 * kMs}, {1'250 * kMs, 1'500 * kMs}, {1'500 * kMs, 1'750 * kMs}});
+  }
+  for (const bool given : {false, true}) {
+    run_.stall_given = given;
+    const v1::StepReport step = Step();
+    ASSERT_EQ(step.stalls().count(), 3U);
+    for (const v1::StallReport& stall : step.stalls().stalls()) {
+      EXPECT_EQ(stall.stall_class(), v1::STALL_CLASS_ONE_HOST);
+      for (const v1::StalledWriterReport& writer : stall.writers()) {
+        EXPECT_EQ(writer.length_ns(), 250 * kMs) << "as the slowest writes";
+        EXPECT_EQ(writer.writes(), 1U);
+        EXPECT_FALSE(writer.in_a_row());
+      }
+    }
+  }
+}
+
+TEST_F(StallReportTest, AWriterWithALargerMedianIsNotTakenToHaveBeenWell) {
+  // What is a stall of the first writer, at 100 ms, is none of the second one's, at 120 ms. The storage stood for both.
+  run_.hosts.resize(1);
+  run_.hosts[0].steps = {
+      {Writer({{1'000 * kMs, 1'110 * kMs}}, 4 * kMs), Writer({{1'000 * kMs, 1'110 * kMs}}, 6 * kMs)}};
+  const v1::StepReport step = Step();
+  ASSERT_EQ(step.stalls().count(), 1U);
+  EXPECT_EQ(step.stalls().stretches(), 1U);
+  EXPECT_EQ(step.stalls().stalls(0).stall_class(), v1::STALL_CLASS_SINGLE_HOST);
+}
+
+TEST_F(StallReportTest, AMillisecondTooLittleForTheThresholdOfThePlanIsNoSignOfHealth) {
+  run_.hosts.resize(1);
+  run_.stall_given = true;
+  run_.stall_ns = 300 * kMs;
+  Stall(0, 0, {{1'000 * kMs, 1'301 * kMs}});
+  Stall(0, 1, {{1'002 * kMs, 1'301 * kMs}});
+  const v1::StepReport step = Step();
+  ASSERT_EQ(step.stalls().count(), 1U);
+  EXPECT_EQ(step.stalls().stretches(), 1U);
+  EXPECT_EQ(step.stalls().stalls(0).stall_class(), v1::STALL_CLASS_SINGLE_HOST);
+}
+
+TEST_F(StallReportTest, TheThresholdsThatWereUsedAreTold) {
+  run_.hosts[0].steps[0][1] = Writer({{1'000 * kMs, 1'200 * kMs}}, 31 * kMs);
+  const v1::Report report = Report();
+  const v1::StallsReport& stalls = report.steps(0).stalls();
+  EXPECT_EQ(stalls.count(), 0U);
+  EXPECT_EQ(stalls.threshold_ns(), 100 * kMs);
+  EXPECT_EQ(stalls.least_threshold_ns(), 100 * kMs);
+  EXPECT_NEAR(static_cast<double>(stalls.largest_threshold_ns()), 620e6, 1e6);
 }
 
 TEST_F(StallReportTest, StallsOfTheWarmUpDoNotCount) {
@@ -288,61 +319,6 @@ TEST_F(StallReportTest, PausesThatNoClockShowsAreLeftOut) {
   const v1::Report report = Analyze(records);
   EXPECT_EQ(report.steps(0).stalls().stalls(0).stall_class(), v1::STALL_CLASS_ONE_HOST);
   EXPECT_THAT(report.verdict().reasons(), ::testing::Contains(HasSubstr("a pause at a time")));
-}
-
-v1::Frame FrameWithStall(int64_t begin_ms, int64_t end_ms) {
-  v1::Frame frame;
-  frame.set_qm(1);
-  v1::StalledStretch& stall = *frame.add_stalls();
-  stall.set_begin_ns(begin_ms * kMs);
-  stall.set_end_ns(end_ms * kMs);
-  return frame;
-}
-
-TEST(HostStalls, KeepsNoMoreThanItsBudgetAndCountsTheRest) {
-  StallBudget budget{.stretches_left = 3, .pauses_left = 2};
-  StepShape shape;
-  shape.stall_ns = 100 * kMs;
-  HostStalls stalls(shape, budget);
-  for (int64_t i = 1; i <= 5; ++i) stalls.Take(FrameWithStall(i * 1'000, i * 1'000 + 200), 0, 0);
-  EXPECT_EQ(budget.stretches_left_out, 2U);
-  EXPECT_THAT(stalls.OfWriter(1, 100 * kMs).stalls, SizeIs(3));
-  v1::HostSample sample;
-  for (int64_t i = 1; i <= 5; ++i) {
-    sample.add_pauses()->set_begin_ns(i);
-    sample.mutable_pauses()->rbegin()->set_end_ns(i + 1);
-  }
-  EXPECT_THAT(stalls.AddPauses(sample), IsOk());
-  EXPECT_THAT(stalls.pauses(), SizeIs(2));
-  EXPECT_EQ(budget.pauses_left_out, 3U);
-}
-
-TEST(HostStalls, StretchesInARowNeedNoBudgetWhereThePlanSaysWhatAStallIs) {
-  StallBudget budget{.stretches_left = 1};
-  StepShape shape;
-  shape.stall_ns = 100 * kMs;
-  HostStalls stalls(shape, budget);
-  for (int64_t i = 1; i <= 5; ++i) stalls.Take(FrameWithStall(i * 150, i * 150 + 150), 150 * kMs, 1'000);
-  const HostStalls::Stretches found = stalls.OfWriter(1, 100 * kMs);
-  ASSERT_THAT(found.stalls, SizeIs(1));
-  EXPECT_EQ(found.stalls[0].length_ns(), 750 * kMs);
-  EXPECT_EQ(budget.stretches_left_out, 0U);
-}
-
-TEST(HostStalls, UsualWritesNeedNoBudgetUnlessTheyTurnOutToHaveBeenUnusual) {
-  for (const int64_t final_median_ms : {150, 7}) {
-    StallBudget budget;
-    HostStalls stalls(StepShape{}, budget);
-    stalls.Take(FrameWithStall(100, 250), 150 * kMs, 99);  // too few writes to know
-    stalls.Take(FrameWithStall(250, 400), 150 * kMs, 100);
-    stalls.Take(FrameWithStall(400, 700), 150 * kMs, 101);  // two medians are kept
-    EXPECT_EQ(budget.stretches_left, 100'000U - 2);
-    const HostStalls::Stretches found = stalls.OfWriter(1, 20 * final_median_ms * kMs);
-    const bool unusual = final_median_ms == 7;
-    EXPECT_EQ(budget.stretches_left_out, unusual ? 1U : 0U);
-    EXPECT_THAT(found.stalls, SizeIs(unusual ? 2 : 0));
-    EXPECT_THAT(found.others, SizeIs(unusual ? 0 : 2));
-  }
 }
 
 }  // namespace

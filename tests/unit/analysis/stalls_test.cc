@@ -109,6 +109,79 @@ TEST_F(StallsTest, OneOrSomeWritersOfAHostAreToldApart) {
   EXPECT_EQ(FindOne().stall_class, v1::STALL_CLASS_ONE_HOST);
 }
 
+TEST_F(StallsTest, AWriterThatStoodALittleTooShortIsNotTakenToHaveRun) {
+  for (const auto& [host, whole] :
+       {std::pair(1U, v1::STALL_CLASS_ONE_HOST), std::pair(3U, v1::STALL_CLASS_SINGLE_HOST)}) {
+    stretches_.clear();
+    Stood(host, 1, 1000, 1110);
+    Stood(host, 2, 1000, 1110).counts = false;
+    EXPECT_EQ(FindOne().stall_class, whole);
+    // A third one that ran tells that it is not the path.
+    hosts_[host].qms = 3;
+    EXPECT_EQ(FindOne().stall_class, v1::STALL_CLASS_ONE_QM);
+    // One that stood at another time can tell, too.
+    hosts_[host].qms = 2;
+    stretches_.back().begin_ns -= 100 * kMs;
+    stretches_.back().end_ns -= 100 * kMs;
+    EXPECT_EQ(FindOne().stall_class, v1::STALL_CLASS_ONE_QM);
+  }
+}
+
+TEST_F(StallsTest, AWriterWithNothingToWriteIsNotTakenToHaveRun) {
+  Stood(3, 1, 1000, 1600);
+  hosts_[3].between_writes_ns = 1'000 * kMs;
+  EXPECT_EQ(FindOne().stall_class, v1::STALL_CLASS_SINGLE_HOST);
+  hosts_[3].between_writes_ns = 300 * kMs;
+  EXPECT_EQ(FindOne().stall_class, v1::STALL_CLASS_ONE_QM);
+  // Nor is one whose data end in the stall.
+  hosts_[3].to_ns = 1'250 * kMs;
+  EXPECT_EQ(FindOne().stall_class, v1::STALL_CLASS_SINGLE_HOST);
+}
+
+TEST_F(StallsTest, AWriterOfAPausedHostIsNotTakenToHaveRun) {
+  Stood(3, 1, 1000, 1600).paused_ns = 200 * kMs;
+  Paused(3, 1000, 1200);
+  EXPECT_EQ(FindOne().stall_class, v1::STALL_CLASS_ONE_QM);
+  Stood(3, 2, 1000, 1300).paused_ns = 200 * kMs;
+  for (const Stall& stall : Find()) {
+    if (stall.stall_class == v1::STALL_CLASS_HOST_PAUSED) continue;
+    EXPECT_EQ(stall.stall_class, v1::STALL_CLASS_SINGLE_HOST) << "the other one stood, if for another reason";
+  }
+}
+
+TEST_F(StallsTest, ARowOfUsualWritesDoesNotMakeTheStallOfAnotherHostItsOwn) {
+  // Alpha's writes always take 25 ms, as long as a stall of the plan, for ten seconds; beta's path stands for two.
+  for (const uint32_t qm : {1U, 2U}) Stood(0, qm, 0, 10'000).row_of_ns = 25 * kMs;
+  BothStood(1, 5000, 7000);
+  const std::vector<Stall> stalls = Find();
+  ASSERT_THAT(stalls, SizeIs(2));
+  EXPECT_EQ(stalls[0].stall_class, v1::STALL_CLASS_ONE_HOST);
+  EXPECT_THAT(stalls[0].hosts, ElementsAre(0));
+  EXPECT_THAT(stalls[0].others, ElementsAre(1, 2));
+  EXPECT_EQ(stalls[1].stall_class, v1::STALL_CLASS_ONE_HOST);
+  EXPECT_EQ(stalls[1].end_ns - stalls[1].begin_ns, 2'000 * kMs);
+  EXPECT_THAT(stalls[1].hosts, ElementsAre(1));
+  EXPECT_THAT(stalls[1].others, ElementsAre(0, 2)) << "alpha wrote 80 times meanwhile";
+}
+
+TEST_F(StallsTest, ARowCannotVouchWhereOneOfItsWritesTakesHalfOfTheStall) {
+  for (const uint32_t qm : {1U, 2U}) Stood(0, qm, 0, 10'000).row_of_ns = 1'000 * kMs;
+  BothStood(1, 5000, 7000);
+  const std::vector<Stall> stalls = Find();
+  ASSERT_THAT(stalls, SizeIs(2));
+  EXPECT_THAT(stalls[1].hosts, ElementsAre(1));
+  EXPECT_THAT(stalls[1].others, ElementsAre(2));
+  EXPECT_FALSE(stalls[1].unsure) << "that is no matter of clocks";
+}
+
+TEST_F(StallsTest, RowsBelongTogetherWhereTheyOverlapByHalfOfTheLongerOne) {
+  error_ns_ = 0;
+  for (const uint32_t host : {0U, 1U, 2U}) Stood(host, 1, 0, host == 2 ? 5'000 : 10'000).row_of_ns = 25 * kMs;
+  EXPECT_THAT(FindOne().hosts, ElementsAre(0, 1, 2));
+  stretches_.back().end_ns -= 1;
+  EXPECT_THAT(Find(), SizeIs(2));
+}
+
 TEST_F(StallsTest, WithOneHostTheStorageCannotBeToldFromThePath) {
   BothStood(3, 1000, 1700);
   const Stall stall = FindOne();

@@ -138,7 +138,12 @@ TEST(Outbox, KeepsSlowWritesStallsAndPausesWhenItCoalesces) {
   for (int32_t interval = 0; interval < 20; ++interval) {
     v1::FrameBatch batch = MakeBatch(1, interval, 3, random);
     v1::Frame& frame = *batch.mutable_frames(0);
-    for (uint64_t i = 1; i <= 2; ++i) frame.add_slow()->set_seq(static_cast<uint64_t>(interval) * 10 + i);
+    for (uint64_t i = 1; i <= 2; ++i) {
+      v1::WriteSample& slow = *frame.add_slow();
+      slow.set_seq(static_cast<uint64_t>(interval) * 10 + i);
+      // Those of every second interval are the slowest; all of them are alike.
+      slow.set_latency_ns(interval % 2 == 0 ? 500 : 400);
+    }
     if (interval % 3 == 0) frame.add_stalls()->set_begin_ns(interval);
     if (interval % 4 == 0) {
       batch.mutable_sample()->set_time_ns(interval);
@@ -165,8 +170,99 @@ TEST(Outbox, KeepsSlowWritesStallsAndPausesWhenItCoalesces) {
   EXPECT_EQ(late_ns, 100U);
   EXPECT_EQ(pauses, (std::vector<int64_t>{0, 4, 8, 12, 16}));
   EXPECT_EQ(stalls, (std::vector<int64_t>{0, 3, 6, 9, 12, 15, 18}));
-  ASSERT_EQ(slow.size(), 40U);
-  EXPECT_TRUE(std::is_sorted(slow.begin(), slow.end()));
+  // Of the frame that was made of all the ten slowest are kept, of equal ones the earlier.
+  EXPECT_EQ(slow, (std::vector<uint64_t>{1, 2, 21, 22, 41, 42, 61, 62, 81, 82}));
+}
+
+TEST(Outbox, StaysWithinItsBoundHoweverLongNobodyReads) {
+  // An hour of 64 writers that stand all the time, with the controller's heartbeats answered all the while.
+  constexpr int32_t kBatches = 14'400;
+  constexpr uint32_t kWriters = 64;
+  constexpr int64_t kStalls = 250;
+  Outbox box;
+  v1::FrameBatch batch;
+  for (uint32_t qm = 1; qm <= kWriters; ++qm) {
+    v1::Frame& frame = *batch.add_frames();
+    frame.set_qm(qm);
+    frame.set_interval_count(1);
+    for (uint64_t i = 0; i < 10; ++i) frame.add_slow()->set_latency_ns(i + 1);
+    for (int64_t i = 0; i < kStalls; ++i) {
+      v1::StalledStretch& stall = *frame.add_stalls();
+      stall.set_begin_ns(int64_t{1} << 60);
+      stall.set_end_ns((int64_t{1} << 60) + 1'000'000);
+      stall.set_writes(1);
+      stall.set_longest_ns(1'000'000);
+    }
+  }
+  batch.mutable_sample()->add_pauses()->set_begin_ns(int64_t{1} << 60);
+  size_t most_bytes = 0;
+  size_t most_after_a_minute_bytes = 0;
+  for (int32_t interval = 0; interval < kBatches; ++interval) {
+    for (v1::Frame& frame : *batch.mutable_frames()) frame.set_first_interval(interval);
+    box.PushFrames(batch);
+    if (interval % 4 == 0) {
+      v1::AgentMessage alive;
+      alive.mutable_alive()->set_id(static_cast<uint64_t>(interval));
+      box.Push(alive);
+    }
+    most_bytes = std::max(most_bytes, box.queued_bytes());
+    if (interval == 240) most_after_a_minute_bytes = most_bytes;
+  }
+  EXPECT_LT(most_bytes, size_t{16} << 20);
+  // One pause a batch, up to 10,000 of them, is all that grows.
+  EXPECT_LT(most_bytes, most_after_a_minute_bytes + (size_t{1} << 20));
+  uint64_t stalls = 0;
+  uint64_t pauses = 0;
+  uint64_t last_alive = 0;
+  while (auto message = box.Pop()) {
+    if (message->has_alive()) last_alive = message->alive().id();
+    pauses +=
+        static_cast<uint64_t>(message->frames().sample().pauses_size()) + message->frames().sample().pauses_left_out();
+    for (const v1::Frame& frame : message->frames().frames()) {
+      EXPECT_LE(frame.stalls_size(), 1'000);
+      EXPECT_LE(frame.slow_size(), 10);
+      stalls += static_cast<uint64_t>(frame.stalls_size()) + frame.stalls_left_out();
+    }
+  }
+  EXPECT_EQ(stalls, uint64_t{kBatches} * kWriters * kStalls);
+  EXPECT_EQ(pauses, static_cast<uint64_t>(kBatches));
+  EXPECT_EQ(last_alive, static_cast<uint64_t>(kBatches) - 4);
+}
+
+TEST(Outbox, FramesAreMergedBehindWhatOnlySaysThatTheAgentLives) {
+  std::mt19937_64 random(6);
+  Outbox box({.coalesce_above_bytes = 0, .drop_traces_above_bytes = 1'000'000});
+  const auto frames = [&](int32_t interval) { box.PushFrames(MakeBatch(1, interval, 5, random)); };
+  frames(0);
+  v1::AgentMessage alive;
+  alive.mutable_alive()->set_id(7);
+  box.Push(alive);
+  frames(1);
+  v1::AgentMessage done;
+  done.mutable_step_done();
+  box.Push(done);
+  frames(2);
+  EXPECT_EQ(box.Pop()->frames().frames(0).interval_count(), 2U);
+  EXPECT_EQ(box.Pop()->alive().id(), 7U);
+  EXPECT_TRUE(box.Pop()->has_step_done()) << "nothing passes the end of a step";
+  EXPECT_EQ(box.Pop()->frames().frames(0).first_interval(), 2);
+}
+
+TEST(Outbox, OfStretchesThatAreNotOverTheLastToldCounts) {
+  for (const int32_t intervals : {2, 3}) {
+    std::mt19937_64 random(8);
+    Outbox box({.coalesce_above_bytes = 0, .drop_traces_above_bytes = 1'000'000});
+    for (int32_t interval = 0; interval < intervals; ++interval) {
+      v1::FrameBatch batch = MakeBatch(1, interval, 5, random);
+      if (interval < 2) batch.mutable_frames(0)->mutable_growing_stall()->set_end_ns(interval + 1);
+      box.PushFrames(std::move(batch));
+    }
+    const auto told = box.Pop();
+    const v1::Frame& frame = told->frames().frames(0);
+    ASSERT_EQ(frame.interval_count(), static_cast<uint32_t>(intervals));
+    EXPECT_EQ(frame.has_growing_stall(), intervals == 2) << "it was over, or none, in the last frame";
+    EXPECT_EQ(frame.growing_stall().end_ns(), intervals == 2 ? 2 : 0);
+  }
 }
 
 TEST(Outbox, KeepsNothingAfterClose) {

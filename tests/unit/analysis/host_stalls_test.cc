@@ -1,0 +1,100 @@
+// What is kept of the stretches that a host tells, and what of them may be a stall.
+#include "controller/analysis/host_stalls.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/units.h"
+#include "tests/status_matchers.h"
+
+namespace plimsoll {
+namespace {
+
+using ::testing::IsEmpty;
+using testing::IsOk;
+using ::testing::SizeIs;
+
+constexpr int64_t kMs = kNsPerMs;
+
+v1::Frame FrameWithStall(int64_t begin_ms, int64_t end_ms) {
+  v1::Frame frame;
+  frame.set_qm(1);
+  v1::StalledStretch& stall = *frame.add_stalls();
+  stall.set_begin_ns(begin_ms * kMs);
+  stall.set_end_ns(end_ms * kMs);
+  stall.set_writes(1);
+  return frame;
+}
+
+TEST(HostStalls, AStretchOfManyWritesCountsByTheLongestOfThem) {
+  // On a schedule, late by 60 ms all the time.
+  StallBudget budget;
+  StepShape shape;
+  shape.stall_ns = 100 * kMs;
+  HostStalls stalls(shape, budget);
+  v1::Frame frame = FrameWithStall(1'000, 5'000);
+  frame.mutable_stalls(0)->set_longest_ns(60 * kMs);
+  stalls.Take(frame, kMs, 1'000);
+  const HostStalls::Stretches found = stalls.OfWriter(1, 100 * kMs, kMs);
+  EXPECT_THAT(found.stalls, IsEmpty());
+  EXPECT_THAT(found.others, SizeIs(1));
+}
+
+TEST(HostStalls, KeepsNoMoreThanItsBudgetAndCountsTheRest) {
+  StallBudget budget{.stretches_left = 3, .pauses_left = 2};
+  StepShape shape;
+  shape.stall_ns = 100 * kMs;
+  HostStalls stalls(shape, budget);
+  for (int64_t i = 1; i <= 5; ++i) stalls.Take(FrameWithStall(i * 1'000, i * 1'000 + 200), 0, 0);
+  EXPECT_EQ(budget.stretches_left_out, 2U);
+  const HostStalls::Stretches found = stalls.OfWriter(1, 100 * kMs, 0);
+  EXPECT_THAT(found.stalls, SizeIs(3));
+  EXPECT_EQ(found.complete_until_ns, 4'000 * kMs);
+  v1::HostSample sample;
+  for (int64_t i = 1; i <= 5; ++i) {
+    sample.add_pauses()->set_begin_ns(i);
+    sample.mutable_pauses()->rbegin()->set_end_ns(i + 1);
+  }
+  EXPECT_THAT(stalls.AddPauses(sample), IsOk());
+  EXPECT_THAT(stalls.pauses(), SizeIs(2));
+  EXPECT_EQ(budget.pauses_left_out, 3U);
+}
+
+TEST(HostStalls, UsualStretchesInARowNeedNoBudgetWhereThePlanSaysWhatAStallIs) {
+  StallBudget budget{.stretches_left = 1};
+  StepShape shape;
+  shape.stall_ns = 100 * kMs;
+  HostStalls stalls(shape, budget);
+  for (int64_t i = 1; i <= 5; ++i) stalls.Take(FrameWithStall(i * 150, i * 150 + 150), 150 * kMs, 1'000);
+  const HostStalls::Stretches found = stalls.OfWriter(1, 100 * kMs, 150 * kMs);
+  ASSERT_THAT(found.stalls, SizeIs(1));
+  EXPECT_EQ(found.stalls[0].length_ns(), 750 * kMs);
+  EXPECT_TRUE(found.stalls[0].in_a_row);
+  EXPECT_EQ(found.stalls[0].writes, 5U);
+  EXPECT_EQ(found.stalls[0].longest_ns, 150 * kMs);
+  EXPECT_EQ(budget.stretches_left_out, 0U);
+}
+
+TEST(HostStalls, UsualWritesNeedNoBudgetUnlessTheyTurnOutToHaveBeenUnusual) {
+  for (const int64_t final_median_ms : {150, 7}) {
+    StallBudget budget;
+    HostStalls stalls(StepShape{}, budget);
+    stalls.Take(FrameWithStall(100, 250), 150 * kMs, 99);  // too few writes to know
+    stalls.Take(FrameWithStall(250, 400), 150 * kMs, 100);
+    stalls.Take(FrameWithStall(400, 700), 150 * kMs, 101);  // two medians are kept
+    EXPECT_EQ(budget.stretches_left, 100'000U - 2);
+    const HostStalls::Stretches found = stalls.OfWriter(1, 20 * final_median_ms * kMs, final_median_ms * kMs);
+    const bool unusual = final_median_ms == 7;
+    EXPECT_EQ(budget.stretches_left_out, unusual ? 1U : 0U);
+    EXPECT_THAT(found.stalls, SizeIs(unusual ? 2 : 0));
+    // Whether it came before the median was known or after: only what is as long as two medians may keep from vouching.
+    ASSERT_THAT(found.others, SizeIs(unusual ? 0 : 1));
+    if (!unusual) {
+      EXPECT_EQ(found.others[0].begin_ns, 400 * kMs);
+    }
+    EXPECT_EQ(found.complete_until_ns, unusual ? 250 * kMs : INT64_MAX);
+  }
+}
+
+}  // namespace
+}  // namespace plimsoll
