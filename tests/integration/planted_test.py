@@ -98,7 +98,7 @@ class Planted(harness.PlimsollTest):
         self.assertEqual([path for path in self.dir.rglob("*") if path.suffix == ".LOG"], [])
 
     def test_everything_removed_under_the_writers(self):
-        self.assert_left(self.with_planted(shutil.rmtree), "is gone: somebody has removed it while it was in use")
+        self.assert_left(self.with_planted(shutil.rmtree), "/alpha is gone: somebody has removed it while it was in use")
         self.assert_nothing_left()
 
     def test_a_mount_over_each_directory(self):
