@@ -11,6 +11,8 @@
 
 namespace plimsoll::testing {
 
+inline constexpr uint64_t kExtentBytes = 16 << 20;
+
 inline int64_t FloorDivide(int64_t a, int64_t b) {
   return a >= 0 ? a / b : -((-a + b - 1) / b);
 }

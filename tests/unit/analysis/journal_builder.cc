@@ -16,7 +16,6 @@ namespace {
 constexpr int64_t kWallClockNs = 1'795'202'411 * kNsPerSecond;
 constexpr int64_t kRunBeginNs = 500 * kNsPerSecond;
 constexpr int64_t kFirstStepNs = kRunBeginNs + 2 * kNsPerSecond;
-constexpr uint64_t kExtentBytes = 16 << 20;
 constexpr int64_t kOneWayNs = 40'000;
 
 v1::WriterTotals Totals(const SimRun& run, const SimHost& host, uint32_t step, uint32_t qm, int64_t agent_start_ns) {
