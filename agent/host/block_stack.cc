@@ -121,8 +121,7 @@ bool Holds(const std::string& directory, const std::string& path) {
 std::vector<v1::BlockLayer> DescribeBlockStack(dev_t number, const std::string& sys) {
   std::vector<v1::BlockLayer> layers;
   std::error_code error;
-  const fs::path directory =
-      fs::canonical(absl::StrCat(sys, "/dev/block/", major(number), ":", minor(number)), error);
+  const fs::path directory = fs::canonical(absl::StrCat(sys, "/dev/block/", major(number), ":", minor(number)), error);
   if (error) return layers;
   std::set<std::string> seen;
   Descend(sys, directory, seen, layers);

@@ -18,8 +18,8 @@ std::vector<v1::BlockLayer> DescribeBlockStack(dev_t number, const std::string& 
 // `device` where that is none.
 dev_t DeviceOfSource(dev_t device, const std::string& source);
 
-// What this host itself exports over NFS that holds `path`: "CLIENT(OPTIONS)", from nfsd's table of exports. Empty where it
-// exports nothing there, or the table cannot be read. `etab` is "/var/lib/nfs/etab", but for tests.
+// What this host itself exports over NFS that holds `path`: "CLIENT(OPTIONS)", from nfsd's table of exports. Empty
+// where it exports nothing there, or the table cannot be read. `etab` is "/var/lib/nfs/etab", but for tests.
 std::vector<std::string> ExportsOf(const std::string& path, const std::string& etab = "/var/lib/nfs/etab");
 
 }  // namespace plimsoll

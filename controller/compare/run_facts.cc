@@ -147,7 +147,8 @@ const std::vector<RunFact>& AllFacts() {
                   return absl::StrCat(mount.fs_type(), mount.fs_type().empty() ? "" : " ",
                                       mount.remote().empty() ? mount.fs_source() : mount.remote());
                 }),
-        OfHosts("mount options", "", [](const v1::HostReport& host) { return SharedMountOptions(host.mount().mount_options()); }),
+        OfHosts("mount options", "",
+                [](const v1::HostReport& host) { return SharedMountOptions(host.mount().mount_options()); }),
         OfHosts("open flags", "", [](const v1::HostReport& host) { return host.mount().open_flags(); }),
         OfRun("writers", "", Writers),
         OfHosts("hosts", "", [](const v1::HostReport& host) { return host.label(); }),

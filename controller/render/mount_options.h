@@ -5,8 +5,8 @@
 
 namespace plimsoll {
 
-// `options` as /proc/mounts has them, without what is the client's own: NFS's clientaddr, which differs on every host of
-// one and the same export.
+// `options` as /proc/mounts has them, without what is the client's own: NFS's clientaddr, which differs on every host
+// of one and the same export.
 std::string SharedMountOptions(const std::string& options);
 
 }  // namespace plimsoll

@@ -58,7 +58,8 @@ class BlockStackTest : public ::testing::Test {
   }
   void Below(const std::string& name, const std::string& below) {
     fs::create_directories(sys_.path() + "/devices/" + name + "/slaves");
-    fs::create_directory_symlink(sys_.path() + "/devices/" + below, sys_.path() + "/devices/" + name + "/slaves/" + below);
+    fs::create_directory_symlink(sys_.path() + "/devices/" + below,
+                                 sys_.path() + "/devices/" + name + "/slaves/" + below);
   }
   void Link(const std::string& number, const std::string& name) {
     fs::create_directory_symlink(sys_.path() + "/devices/" + name, sys_.path() + "/dev/block/" + number);
