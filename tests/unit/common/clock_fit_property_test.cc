@@ -132,7 +132,7 @@ HiddenSteps StepsAroundADelayedExchange(std::mt19937_64& random) {
   const int delayed = 5 + static_cast<int>(random() % 20);
   // Within what the delay leaves open.
   const int64_t delay_ns = 20 * kMs + static_cast<int64_t>(random() % (200 * kMs));
-  const int64_t step_ns = kMs + static_cast<int64_t>(random() % (delay_ns / 2 - kMs));
+  const int64_t step_ns = kMs + static_cast<int64_t>(random() % static_cast<uint64_t>(delay_ns / 2 - kMs));
   int64_t at_ns = begin_ns;
   for (int i = 0; i < 30; ++i) {
     const int64_t now_ns = begin_ns + i * kSecond;
@@ -140,7 +140,7 @@ HiddenSteps StepsAroundADelayedExchange(std::mt19937_64& random) {
     if (i == delayed) once.least_there_ns += delay_ns;
     if (i == delayed || i == delayed + 1) {
       Wander(trial.clock, at_ns, now_ns - kSecond / 4, random);
-      trial.clock.Step(at_ns, i == delayed ? step_ns : -step_ns);
+      trial.clock.Step(at_ns, i == delayed ? -step_ns : step_ns);
     }
     Wander(trial.clock, at_ns, now_ns + kSecond / 2, random);
     trial.exchanges.push_back(once.Probe(trial.clock, now_ns, random));
