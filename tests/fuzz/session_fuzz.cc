@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/log/log_work.h"
 #include "agent/log/work_setup.h"
 #include "agent/session/session.h"
 #include "common/histogram.h"
