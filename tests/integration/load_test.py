@@ -26,7 +26,7 @@ class Load(harness.PlimsollTest):
         alpha = self.agent("alpha")
         warm = None
         for number in range(1, SESSIONS + 1):
-            run = self.start_run("--hosts", alpha.address, "--qm", "4", "--duration", "300ms", "--file-size", "64k")
+            run = self.start_run("--hosts", alpha.address, "--qm", "4", "--duration", "100ms", "--file-size", "64k")
             self.assertIn(run.finish(), (0, 3), run.err)
             report = self.result_of(run, run.results, run.finish()).report
             self.assertEqual(report["run"]["state"], "complete", f"session {number}")
