@@ -78,6 +78,11 @@ class ConnectionSlots {
       connection_.Count();
       return to_.Session(context);
     }
+    grpc::ServerUnaryReactor* Renew(grpc::CallbackServerContext* context, const v1::RenewRequest* request,
+                                    v1::RenewReply* response) override {
+      connection_.Count();
+      return to_.Renew(context, request, response);
+    }
 
    private:
     v1::Agent::CallbackService& to_;

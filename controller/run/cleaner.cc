@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/stable_sort.h"
 #include "common/units.h"
 #include "common/version.h"
 
@@ -75,7 +76,7 @@ std::vector<FoundRun> FoundRuns(const std::vector<std::unique_ptr<Host>>& hosts)
       }
     }
   }
-  std::stable_sort(found.begin(), found.end(), [](const FoundRun& a, const FoundRun& b) {
+  StableSort(found, [](const FoundRun& a, const FoundRun& b) {
     return std::pair(a.host, a.directory.path()) < std::pair(b.host, b.directory.path());
   });
   return found;

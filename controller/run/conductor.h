@@ -58,8 +58,8 @@ class Conductor {
   // A controller that was frozen and woken has heard nobody for as long: that is not the hosts' silence.
   void AllowForOwnStandstill(MonotonicNs now);
   void LoseSilentHosts(MonotonicNs now);
-  // Keeps the leases of hosts whose connection says nothing, over new ones.
-  void RenewQuietHosts(MonotonicNs now);
+  // Keeps the leases of hosts that do not answer over their connection, over new ones.
+  void RenewDeafHosts();
   // Gives up hosts of which nothing has got on for --hang-limit while the run waits for them.
   void GiveUpHungHosts(MonotonicNs now);
   // Whether the run waits for the host, and not the other way round.

@@ -81,7 +81,7 @@ void Conductor::RunTimers(MonotonicNs now) {
   if (!sessions_open_) return;
   if (now >= next_heartbeat_) {
     next_heartbeat_ = now + heartbeat_period_ns_;
-    RenewQuietHosts(now);
+    RenewDeafHosts();
     GiveUpHungHosts(now);
     v1::ControllerMessage message;
     message.mutable_heartbeat()->set_id(++heartbeat_id_);
@@ -117,11 +117,10 @@ void Conductor::LoseSilentHosts(MonotonicNs now) {
   next_silence_ = longest_silent + lease_ns;
 }
 
-void Conductor::RenewQuietHosts(MonotonicNs now) {
+void Conductor::RenewDeafHosts() {
   for (auto& host : fleet_.hosts()) {
     // Each heartbeat is answered: two that were not are more than a message that took its time.
-    if (host->lost() || host->phase == Host::Phase::kGone || now - host->last_heard < 2 * heartbeat_period_ns_)
-      continue;
+    if (host->lost() || host->phase == Host::Phase::kGone || heartbeat_id_ - host->heard_heartbeat < 2) continue;
     v1::RenewRequest request;
     request.set_run_id(options_.host_plans[host->index].run_id());
     request.set_run_token(options_.host_plans[host->index].run_token());
@@ -167,6 +166,7 @@ void Conductor::Handle(Event& event) {
   Host& host = fleet_.host(event.host);
   if (std::holds_alternative<Renewed>(event.body)) {
     host.last_heard = std::max(host.last_heard, event.time);
+    host.heard_heartbeat = heartbeat_id_;
   } else if (auto* message = std::get_if<v1::AgentMessage>(&event.body)) {
     host.last_heard = std::max(host.last_heard, event.time);
     if (GetsOn(host, *message)) host.last_progress = std::max(host.last_progress, event.time);
@@ -228,6 +228,7 @@ void Conductor::HandleMessage(Host& host, v1::AgentMessage& message) {
       host.released = std::move(*message.mutable_released());
       return;
     case v1::AgentMessage::kAlive:
+      host.heard_heartbeat = std::max(host.heard_heartbeat, message.alive().id());
       host.in_flight.assign(message.alive().in_flight().begin(), message.alive().in_flight().end());
       return;
     case v1::AgentMessage::MESSAGE_NOT_SET:

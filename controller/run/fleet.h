@@ -37,6 +37,9 @@ struct Host {
 
   Phase phase = Phase::kKnown;
   MonotonicNs last_heard;
+  // The last heartbeat that the agent is known to have heard. What it sends may arrive while what is sent to it does
+  // not.
+  uint64_t heard_heartbeat = 0;
   // When the controller began to wait for it, where it does; when it was last heard to get on, and how far it was.
   std::optional<MonotonicNs> awaited_since;
   MonotonicNs last_progress;

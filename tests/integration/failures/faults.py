@@ -103,9 +103,10 @@ def write_error(name):
         if scene.row.state == "draining":
             scene.let_beta_go()
             return
+        # While the hold stands, so that preparing cannot end before the fault is there.
+        scene.fs.fault(f"write */beta/*.LOG error={name}")
         if scene.row.state == "preparing":
             scene.let_beta_go()
-        scene.fs.fault(f"write */beta/*.LOG error={name}")
 
     return inject
 

@@ -34,10 +34,10 @@ None ends a run in which things get on, however long it lasts; all are in the pl
 | `plimsoll-agent --stop-wait` | 10 s | An agent that is told to end (SIGTERM) waits for as long as something gets on, and for this long for a call that does not return; then it says what it leaves and ends. |
 | `plimsoll hosts` | 10 s | How long it waits for an answer. |
 
-A cut of the network that is shorter than the lease loses nothing. Where a connection says nothing for two heartbeats (a tenth of
-the lease each, at most a second), the controller keeps the lease over new connections: the old one comes back only when its next
-retransmission is due, which after a cut may last as long as the cut did. An agent hears its last message up to one heartbeat before
-a cut, so that a cut must be shorter than the lease by that.
+A cut of the network that is shorter than the lease loses nothing. Where two heartbeats (a tenth of the lease apart, at most a
+second) are not answered, the controller keeps the lease over new connections: the old one comes back only when its next
+retransmission is due, which after a cut may last as long as the cut did, and in one direction earlier than in the other. An agent
+hears its last message up to one heartbeat before a cut, so that a cut must be shorter than the lease by that.
 
 Frames of a start that was called off, because a host got it too late, belong to no step and are not kept. All others that the
 controller received are in the journal.

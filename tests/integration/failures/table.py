@@ -109,6 +109,15 @@ def lost(reason, takes, cleaned):
     }
 
 
+def found_out_first_by_either(takes, cleaned):
+    """Cells of a host that hears nothing and may still be heard: it tells that its lease is over, or is given up before."""
+    line = "beta...for 1s"
+    early = Cell((line,), 4, NOTHING, cleaned, takes)
+    late = Cell((line, "Ended before its time: host beta "), 3, REPORT, cleaned, takes)
+    return {"preparing": early, "ready": early, "armed": dataclasses.replace(late, kept=EMPTY), "running": late,
+            "draining": late}
+
+
 def everywhere(cell):
     return {state: cell for state in STATES}
 
@@ -158,7 +167,9 @@ FAULTS = [
     Fault("packets-dropped-out", "network", "What the host sends is dropped, for longer than the lease",
           "A filter drops what beta sends.", faults.drop("output"), lost(SILENT, LEASE, BY_ITSELF), network=True),
     Fault("packets-dropped-in", "network", "What the host shall receive is dropped, for longer than the lease",
-          "A filter drops what beta shall receive.", faults.drop("input"), lost(SILENT, LEASE, BY_ITSELF), network=True),
+          "A filter drops what beta shall receive. Whoever finds out first says so: beta that it has no message from the "
+          "controller, or the controller that it heard nothing from beta.", faults.drop("input"),
+          found_out_first_by_either(LEASE, BY_ITSELF), network=True),
     Fault("cut-short", "network", "The host is cut off for less than the lease",
           "beta's cable is pulled for 1.5 s, with a lease of 3 s.", faults.unplug_for(1.5),
           everywhere(Cell(("DONE, no criterion given",), 0, WHOLE, BY_ITSELF, OWN_LENGTH)), network=True, lease_s=3,

@@ -340,5 +340,18 @@ TEST_F(ConductorTest, KeepsTheLeaseOfAQuietHostOverANewConnection) {
   EXPECT_THAT(lost[0].host_lost().reason(), HasSubstr("--hang-limit")) << "it was heard, though it did nothing";
 }
 
+// After a cut what an agent sends may arrive long before the retransmission that it waits for.
+TEST_F(ConductorTest, KeepsTheLeaseOfAHostThatIsHeardButHearsNothing) {
+  plan_.set_lease_ns(300 * kNsPerMs);
+  scripts_[0].run_until_stopped = true;
+  scripts_[1].run_until_stopped = true;
+  scripts_[1].deaf = true;
+  scripts_[1].answer_renewals = true;
+  scripts_[1].on_renewed = [this] { events_.Interrupt(); };
+  EXPECT_FALSE(Run().has_value());
+  EXPECT_THAT(diaries_[1], Contains("renew"));
+  EXPECT_THAT(diaries_[0], Not(Contains("renew")));
+}
+
 }  // namespace
 }  // namespace plimsoll

@@ -22,6 +22,8 @@ struct FakeScript {
   int64_t clock_offset_ns = 0;
   absl::Status describe_error;
   bool answer_probes = true;
+  // What is sent to it no longer arrives, though what it sends does.
+  bool deaf = false;
   bool answer_renewals = false;
   std::function<void()> on_renewed = [] {};
   absl::Status prepare_fault;
@@ -121,6 +123,7 @@ class FakeAgent final : public AgentClient {
         return;
       case v1::ControllerMessage::kHeartbeat:
         script_.on_heartbeat();
+        if (script_.deaf) return Tell([](v1::AgentMessage& m) { m.mutable_prepare_progress(); });
         return Answer(message.heartbeat().id());
       case v1::ControllerMessage::MESSAGE_NOT_SET:
         return;

@@ -1,5 +1,6 @@
 #include "agent/server/agent_server.h"
 
+#include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/security/tls_credentials_options.h>
 #include <gtest/gtest.h>
@@ -23,6 +24,61 @@ using testing::StatusIs;
 
 // Knows no call: whoever is let in is told UNIMPLEMENTED.
 class EmptyService final : public v1::Agent::CallbackService {};
+
+// Answers every call in a way that nothing else does.
+class WholeService final : public v1::Agent::CallbackService {
+ public:
+  static constexpr grpc::StatusCode kAnswer = grpc::StatusCode::ALREADY_EXISTS;
+
+  grpc::ServerUnaryReactor* Describe(grpc::CallbackServerContext* context, const v1::DescribeRequest* /*request*/,
+                                     v1::HostDescription* /*response*/) override {
+    return Answer(*context);
+  }
+  grpc::ServerUnaryReactor* Renew(grpc::CallbackServerContext* context, const v1::RenewRequest* /*request*/,
+                                  v1::RenewReply* /*response*/) override {
+    return Answer(*context);
+  }
+  grpc::ServerBidiReactor<v1::ClockProbe, v1::ClockReply>* SyncClock(
+      grpc::CallbackServerContext* /*context*/) override {
+    return new Ended<v1::ClockProbe, v1::ClockReply>;
+  }
+  grpc::ServerBidiReactor<v1::ControllerMessage, v1::AgentMessage>* Session(
+      grpc::CallbackServerContext* /*context*/) override {
+    return new Ended<v1::ControllerMessage, v1::AgentMessage>;
+  }
+
+ private:
+  template <typename Request, typename Response>
+  class Ended final : public grpc::ServerBidiReactor<Request, Response> {
+   public:
+    Ended() { this->Finish({kAnswer, ""}); }
+    void OnDone() override { delete this; }
+  };
+
+  static grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext& context) {
+    grpc::ServerUnaryReactor* reactor = context.DefaultReactor();
+    reactor->Finish({kAnswer, ""});
+    return reactor;
+  }
+};
+
+// Sends an empty message to a method, whatever its kind.
+grpc::Status CallMethod(const std::string& address, const std::string& method) {
+  grpc::GenericStub stub(grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
+  grpc::CompletionQueue queue;
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
+  grpc::ByteBuffer response;
+  grpc::Status status;
+  const grpc::Slice empty;
+  const auto call = stub.PrepareUnaryCall(&context, method, grpc::ByteBuffer(&empty, 1), &queue);
+  call->StartCall();
+  call->Finish(&response, &status, nullptr);
+  void* tag = nullptr;
+  bool ok = false;
+  queue.Next(&tag, &ok);
+  return status;
+}
 
 class AgentServerTest : public ::testing::Test {
  protected:
@@ -70,6 +126,20 @@ TEST_F(AgentServerTest, AnswersItsOwnUserOnLoopbackAndOnAUnixSocket) {
     ASSERT_THAT(server, IsOk());
     EXPECT_EQ(Call((*server)->address(), grpc::InsecureChannelCredentials()).error_code(),
               grpc::StatusCode::UNIMPLEMENTED);
+  }
+}
+
+TEST_F(AgentServerTest, EveryCallOfTheServiceReachesIt) {
+  WholeService service;
+  const auto setup = PrepareServer({"127.0.0.1:0", false, {}, {}});
+  ASSERT_THAT(setup, IsOk());
+  const auto server = AgentServer::Start(*setup, service, clock_);
+  ASSERT_THAT(server, IsOk());
+  const auto* calls = v1::HostDescription::descriptor()->file()->FindServiceByName("Agent");
+  ASSERT_GE(calls->method_count(), 4);
+  for (int i = 0; i < calls->method_count(); ++i) {
+    const std::string method = "/" + calls->full_name() + "/" + calls->method(i)->name();
+    EXPECT_EQ(CallMethod((*server)->address(), method).error_code(), WholeService::kAnswer) << method;
   }
 }
 
