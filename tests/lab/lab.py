@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 import fcntl
+import hashlib
 import json
 import os
 import pathlib
@@ -16,8 +17,9 @@ import network
 from image import Image, LabError, PLACE, run
 from machine import Machine
 
-NAMESPACE = "plimsoll-lab"
 HOSTS = PLACE / "hosts"
+# Each copy of the project has a lab of its own.
+NAMESPACE = "plimsoll-lab-" + hashlib.sha256(str(HOSTS).encode()).hexdigest()[:6]
 SERVER = "storage"  # the host that exports
 SERVER_NUMBER = 1
 FIRST_NUMBER = 11
