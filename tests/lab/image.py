@@ -57,7 +57,7 @@ def _kernel_package(full):
     return re.search(r"Depends: (linux-image-\S+)", listed).group(1)
 
 
-def _unpack(package):
+def unpack(package):
     """The directory of one package's files."""
     version = re.search(r"Candidate: (\S+)", run("apt-cache", "policy", package))
     if version is None:
@@ -81,11 +81,11 @@ class Image:
 
     def __init__(self, full=False):
         self.full = full
-        kernel_package = _unpack(_kernel_package(full))
+        kernel_package = unpack(_kernel_package(full))
         (self.kernel,) = (kernel_package / "boot").glob("vmlinuz-*")
         self._release = self.kernel.name.removeprefix("vmlinuz-")
         self._modules = kernel_package / "lib" / "modules" / self._release
-        self._roots = [_unpack(package) for package in PACKAGES]
+        self._roots = [unpack(package) for package in PACKAGES]
         self._agent = agent_binaries() / "plimsoll-agent"
         if not self._agent.exists():
             raise LabError(f"{self._agent} is not there: build it, or name its directory in PLIMSOLL_BIN")

@@ -14,6 +14,7 @@ import sys
 import time
 
 import network
+import shared_disk
 from image import Image, LabError, PLACE, run
 from machine import Machine
 
@@ -45,6 +46,7 @@ class Lab:
 
     def __init__(self):
         self._settings_file = HOSTS / "settings"
+        self._shared = HOSTS / "shared"
 
     def settings(self):
         try:
@@ -75,18 +77,18 @@ class Lab:
         self._settings_file.write_text(json.dumps({
             "hosts": numbers, "kernel": str(image.kernel), "initramfs": str(image.initramfs), "san": san}))
         network.make(NAMESPACE)
-        if san:
-            with open(HOSTS / "shared", "wb") as file:
-                file.truncate(1 << 30)
-        for machine in self.machines():
-            machine.create(self._words(machine, nfs))
+        machines = self.machines()
+        clients = [machine for machine in machines if machine.name != SERVER]
+        san_words = shared_disk.words(*shared_disk.make(self._shared, hosts), clients) if san else {}
+        for machine in machines:
+            machine.create(self._words(machine, nfs, san_words))
             self.start(machine)
-        for machine in self.machines():
+        for machine in machines:
             machine.await_line("lab: ready", READY_S)
         return time.monotonic() - begun
 
     @staticmethod
-    def _words(machine, nfs):
+    def _words(machine, nfs, san_words):
         words = {"host": machine.name}
         for net in network.NETS:
             words[net] = network.address(net, machine.number) + "/24"
@@ -94,13 +96,14 @@ class Lab:
             words["export"] = "1"
         else:
             words["agent"] = f"{network.address('control', machine.number)}:{AGENT_PORT}"
+            words.update(san_words)
             if nfs:
                 words.update(server=network.address("storage", SERVER_NUMBER), mount=MOUNT)
         return " ".join(f"lab.{name}={value}" for name, value in words.items())
 
     def start(self, machine):
         settings = self.settings()
-        shared = HOSTS / "shared" if settings["san"] and machine.name != SERVER else None
+        shared = self._shared if settings["san"] and machine.name != SERVER else None
         machine.start(settings["kernel"], settings["initramfs"], shared)
 
     def netem(self, machine, delay, nets):
@@ -131,7 +134,7 @@ def _parser():
     up = commands.add_parser("up", help="make the lab and wait until every agent listens")
     up.add_argument("--hosts", type=int, default=3, metavar="N", help="hosts with an agent (3)")
     up.add_argument("--nfs", action="store_true", help="and a storage host, whose NFSv4.2 export all mount")
-    up.add_argument("--san", action="store_true", help="and a disk that all hosts share (/dev/vdb)")
+    up.add_argument("--san", action="store_true", help="and a disk that all hosts share, with OCFS2 on it")
     commands.add_parser("status", help="the hosts, their addresses and states")
     execute = commands.add_parser("exec", help="run a shell command on a host")
     execute.add_argument("host")

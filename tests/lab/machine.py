@@ -47,7 +47,9 @@ class Machine:
             "ip", "netns", "exec", self._namespace, "qemu-system-x86_64", "-accel", "tcg,thread=multi", "-machine", "q35",
             "-cpu", "max", "-smp", "1", "-m", str(MEMORY_MIB), "-nodefaults", "-display", "none", "-no-reboot",
             "-daemonize", "-pidfile", self._pid_file, "-serial", f"file:{self.console}", "-kernel", kernel, "-initrd", initramfs,
-            "-append", "console=ttyS0 quiet panic=-1 tsc=reliable mitigations=off " + (self._place / "words").read_text(),
+            # The timer check fails where the emulator got no time for a while.
+            "-append", "console=ttyS0 quiet panic=-1 tsc=reliable no_timer_check mitigations=off "
+                       + (self._place / "words").read_text(),
             "-device", "virtio-serial-pci", "-chardev", f"socket,id=commands,path={self._socket},server=on,wait=off",
             "-device", "virtserialport,chardev=commands,name=commands",
             "-drive", f"file={self._place / 'disk'},format=raw,if=virtio,cache=writeback",
