@@ -89,7 +89,7 @@ class Image:
         self._agent = agent_binaries() / "plimsoll-agent"
         if not self._agent.exists():
             raise LabError(f"{self._agent} is not there: build it, or name its directory in PLIMSOLL_BIN")
-        self._extra = self._agent.with_name("lab_clock")
+        self._extras = [self._agent.with_name(name) for name in ("lab_clock", "lab_lock")]
         self.initramfs = PLACE / f"initramfs-{self._key()}"
         if not self.initramfs.exists():
             self._make()
@@ -97,7 +97,7 @@ class Image:
     def _key(self):
         """Names what the initramfs is made of."""
         digest = hashlib.sha256(self._release.encode())
-        for path in [self._agent, self._extra, SOURCE / "image.py", *sorted((SOURCE / "guest").iterdir())]:
+        for path in [self._agent, *self._extras, SOURCE / "image.py", *sorted((SOURCE / "guest").iterdir())]:
             if path.exists():
                 digest.update(path.read_bytes())
         for root in self._roots:
@@ -162,8 +162,9 @@ class Image:
         for target, source in PROGRAMS.items():
             self._copy_program(self._find(source), self._tree / target)
         self._copy_program(self._agent, self._tree / "usr/bin/plimsoll-agent")
-        if self._extra.exists():
-            self._copy_program(self._extra, self._tree / "usr/bin/lab_clock")
+        for extra in self._extras:
+            if extra.exists():
+                self._copy_program(extra, self._tree / "usr/bin" / extra.name)
         for name in ("netconfig", "protocols", "services", "rpc"):
             try:
                 shutil.copy2(self._find(f"etc/{name}"), self._tree / "etc" / name)

@@ -35,15 +35,15 @@ def make(disk, hosts):
     with open(disk, "wb") as file:
         file.truncate(SIZE_MIB << 20)
     # -F: it would ask whether the cluster, which this machine is no part of, has it mounted.
-    run(programs / "mkfs.ocfs2", "-q", "-F", "-b", BLOCK_BYTES, "-C", BLOCK_BYTES, "-N", max(hosts, 2), "-J", f"size={JOURNAL_MIB}M",
+    run(programs / "mkfs.ocfs2", "-q", "-F", "-b", BLOCK_BYTES, "-C", BLOCK_BYTES, "-N", hosts, "-J", f"size={JOURNAL_MIB}M",
         "-L", CLUSTER, disk, env=environment, stdin=subprocess.DEVNULL)
-    shown = {about: run(programs / "debugfs.ocfs2", "-R", about, disk, env=environment) for about in ("stats", "stat //heartbeat")}
-    identity = re.search(r"UUID: ([0-9A-F]{32})$", shown["stats"], re.MULTILINE)
-    # The only extent: number, offset, clusters, first block, flags.
-    extents = re.findall(r"^\s+\d+\s+0\s+(\d+)\s+(\d+)\s+0x0\s*$", shown["stat //heartbeat"], re.MULTILINE)
-    if identity is None or len(extents) != 1 or int(extents[0][0]) * BLOCK_BYTES < HEARTBEAT_SECTORS * SECTOR_BYTES:
-        raise LabError(f"debugfs.ocfs2 does not show the file system that was made:\n{shown}")
-    return identity.group(1), int(extents[0][1]) * BLOCK_BYTES // SECTOR_BYTES
+    shown = [run(programs / "debugfs.ocfs2", "-R", about, disk, env=environment) for about in ("stats", "stat //heartbeat")]
+    identity = re.search(r"UUID: ([0-9A-F]{32})$", shown[0], re.MULTILINE)
+    # The file's first extent: number, offset, blocks, first block, flags.
+    extent = re.search(r"^\s+0\s+0\s+(\d+)\s+(\d+)\s+0x0\s*$", shown[1], re.MULTILINE)
+    if identity is None or extent is None or int(extent.group(1)) * BLOCK_BYTES < HEARTBEAT_SECTORS * SECTOR_BYTES:
+        raise LabError(f"debugfs.ocfs2 does not show the file system that was made:\n{''.join(shown)}")
+    return identity.group(1), int(extent.group(2)) * BLOCK_BYTES // SECTOR_BYTES
 
 
 def words(identity, first_sector, machines):
