@@ -26,15 +26,16 @@ SERVER_NUMBER = 1
 FIRST_NUMBER = 11
 AGENT_PORT = 7461
 MOUNT = "vers=4.2,hard,wsize=65536,rsize=65536,timeo=600,proto=tcp,sec=sys,local_lock=none"
-READY_S = 120
+READY_S = 180
 
 EPILOG = """\
 A lab is made once and stays until `down`. Its hosts are host1, host2 ... and, with --nfs, `storage`. Each host has two
 cards: `control`, which its agent listens on, and `storage`, over which it mounts the export as /mnt/mqlog. A local disk is
-/mnt/disk. What runs on the machine and wants to reach the agents runs in the lab's namespace:
+/mnt/disk. With --san they boot a larger kernel and share one more disk, with OCFS2 under o2cb, as /mnt/san: fcntl locks hold
+there on one host only (tests/lab/README.md). What runs on the machine and wants to reach the agents runs in the lab's namespace:
 
   scripts/lab up --hosts 3 --nfs
-  scripts/lab run build/dev/bin/plimsoll hosts --hosts 10.77.1.[11-13] --dir /mnt/mqlog --insecure
+  scripts/lab run build/dev/bin/plimsoll hosts --hosts 10.77.1.[11-13] --dir /mnt/mqlog
   scripts/lab netem host1 500us --net storage     # what host1 sends on its storage card comes 0.5 ms later
   scripts/lab cut host1 --net storage
   scripts/lab down
@@ -134,7 +135,7 @@ def _parser():
     up = commands.add_parser("up", help="make the lab and wait until every agent listens")
     up.add_argument("--hosts", type=int, default=3, metavar="N", help="hosts with an agent (3)")
     up.add_argument("--nfs", action="store_true", help="and a storage host, whose NFSv4.2 export all mount")
-    up.add_argument("--san", action="store_true", help="and a disk that all hosts share, with OCFS2 on it")
+    up.add_argument("--san", action="store_true", help="and a disk that all hosts share, with OCFS2 on it: /mnt/san")
     commands.add_parser("status", help="the hosts, their addresses and states")
     execute = commands.add_parser("exec", help="run a shell command on a host")
     execute.add_argument("host")
