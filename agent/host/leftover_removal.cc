@@ -64,7 +64,7 @@ std::string MarkerPath(const std::string& host_path) {
 
 absl::StatusOr<UniqueFd> LockMarker(UniqueFd fd, const std::string& path) {
   if (!LocksBindEverybody(fd.get(), path)) {
-    return absl::FailedPreconditionError("the NFS mount has local locks only, so its owner may live");
+    return absl::FailedPreconditionError("locks bind one host only on this mount, so its owner may live");
   }
   switch (LockFile(fd.get())) {
     case LockOutcome::kLocked:

@@ -135,6 +135,13 @@ bool IsNfs(const Mount& mount) {
 }
 
 bool LocksAreLocal(const Mount& mount) {
+  if (mount.fs_type == "ocfs2") {
+    // Under its own cluster stack, o2cb, fcntl locks bind one host; that is the one that is not named.
+    const std::vector<std::string> options = Options(mount.options);
+    return std::none_of(options.begin(), options.end(), [](const std::string& option) {
+      return absl::StartsWith(option, "cluster_stack=") && option != "cluster_stack=o2cb";
+    });
+  }
   return IsNfs(mount) &&
          (HasOption(mount, "nolock") || HasOption(mount, "local_lock=all") || HasOption(mount, "local_lock=posix"));
 }

@@ -36,7 +36,7 @@ bool HasOption(const Mount& mount, const std::string& name);
 
 bool IsNfs(const Mount& mount);
 
-// Whether locks on it bind this host only: an NFS mount with nolock or local_lock.
+// Whether locks on it bind this host only: an NFS mount with nolock or local_lock, OCFS2 under o2cb.
 bool LocksAreLocal(const Mount& mount);
 
 // Server and export of a network file system ("filer:/mq"); empty for a local one.

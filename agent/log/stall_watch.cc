@@ -43,7 +43,9 @@ void StallWatch::Finish(int64_t due_ns, int64_t until_ns) {
     if (growing_ && due_ns < open_.end_ns) {
       open_.end_ns = std::max(open_.end_ns, until_ns);
       open_.writes += writes_since_;
-      open_.in_flight_ns += in_flight_since_ns_;
+      // The step's last write may have ended after it.
+      const int64_t beyond_ns = std::clamp<int64_t>(previous_end_ns_ - open_.end_ns, 0, in_flight_since_ns_);
+      open_.in_flight_ns += in_flight_since_ns_ - beyond_ns;
       open_.longest_ns = std::max(open_.longest_ns, until_ns - due_ns);
     } else {
       if (growing_) Close();

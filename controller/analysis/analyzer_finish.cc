@@ -12,6 +12,8 @@ namespace {
 constexpr int64_t kClockSamples = 64;
 // Wall clocks that differ by more are worth a note: logs of two hosts are then hard to read side by side.
 constexpr int64_t kWallClockNoteNs = kNsPerSecond;
+// An agent that was not let run between the readings of its two clocks seems to have been set by as long.
+constexpr int64_t kWallClockSetNoteNs = kNsPerSecond;
 
 constexpr char kInterrupted[] = "interrupted";
 
@@ -164,6 +166,14 @@ void Analyzer::AddHostNotes(const v1::Report& report) {
                                          "nothing here depends on it).",
                                          host.label(), static_cast<double>(difference_ns) / 1e9));
     }
+  }
+  for (const auto& [number, facts] : hosts_) {
+    const int64_t set_ns = timeline_.WallClockSetNs(number);
+    if (set_ns <= kWallClockSetNoteNs) continue;
+    notes_.Add("wall set",
+               absl::StrFormat("%s: its wall clock was set by %.3f s during the run (display only; nothing here "
+                               "depends on it).",
+                               facts.label(), static_cast<double>(set_ns) / 1e9));
   }
 }
 

@@ -25,6 +25,9 @@ struct Timeline::HostClock {
   int64_t best_round_trip_ns = INT64_MAX;
   int64_t best_agent_ns = 0;
   int64_t best_wall_clock_ns = 0;
+  // The host's wall clock minus its monotonic one. Both are slewed alike: this moves only where the wall clock is set.
+  int64_t least_wall_ahead_ns = INT64_MAX;
+  int64_t largest_wall_ahead_ns = INT64_MIN;
 };
 
 Timeline::Timeline() = default;
@@ -55,12 +58,17 @@ void Timeline::AddProbes(const v1::ProbeBatch& batch) {
     }
     clock.fit.Add({probe.sent_ns(), probe.agent_received_ns(), probe.agent_sent_ns(), probe.received_ns()});
     ++clock.probes;
+    const int64_t wall_clock_ns = std::clamp<int64_t>(probe.agent_wall_clock_ns(), 0, kMaxWallClockNs);
+    if (wall_clock_ns != 0) {
+      clock.least_wall_ahead_ns = std::min(clock.least_wall_ahead_ns, wall_clock_ns - probe.agent_sent_ns());
+      clock.largest_wall_ahead_ns = std::max(clock.largest_wall_ahead_ns, wall_clock_ns - probe.agent_sent_ns());
+    }
     const int64_t round_trip_ns =
         (probe.received_ns() - probe.sent_ns()) - (probe.agent_sent_ns() - probe.agent_received_ns());
     if (round_trip_ns >= 0 && round_trip_ns < clock.best_round_trip_ns) {
       clock.best_round_trip_ns = round_trip_ns;
       clock.best_agent_ns = probe.agent_sent_ns();
-      clock.best_wall_clock_ns = std::clamp<int64_t>(probe.agent_wall_clock_ns(), 0, kMaxWallClockNs);
+      clock.best_wall_clock_ns = wall_clock_ns;
     }
   }
 }
@@ -84,6 +92,12 @@ std::optional<int64_t> Timeline::ErrorAt(uint32_t host, int64_t timeline_ns) con
   const HostClock* clock = Find(host);
   if (clock == nullptr) return std::nullopt;
   return clock->fit.OffsetAtLocal(timeline_ns).error_ns;
+}
+
+int64_t Timeline::WallClockSetNs(uint32_t host) const {
+  const auto found = hosts_.find(host);
+  if (found == hosts_.end() || found->second->least_wall_ahead_ns == INT64_MAX) return 0;
+  return found->second->largest_wall_ahead_ns - found->second->least_wall_ahead_ns;
 }
 
 v1::ClockReport Timeline::MakeClockReport(uint32_t host, int64_t timeline_ns) const {

@@ -40,6 +40,9 @@ class Timeline {
 
   // What the probes tell of the host's clock at `timeline_ns`. error_ns is the bound there.
   v1::ClockReport MakeClockReport(uint32_t host, int64_t timeline_ns) const;
+  // By how much the host's wall clock was set to and fro while it was probed, beside what reading two clocks one after
+  // the other takes.
+  int64_t WallClockSetNs(uint32_t host) const;
 
  private:
   struct HostClock;

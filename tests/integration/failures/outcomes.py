@@ -1,6 +1,7 @@
 """What is kept, what is cleaned up, and how long it takes: each in the words of docs/failures.md, with how it is checked."""
 
 import dataclasses
+import time
 from typing import Callable
 
 import harness
@@ -151,4 +152,16 @@ AT_ONCE = Takes("at once", lambda scene: 0)
 LEASE = Takes("the lease", lambda scene: scene.row.fault.lease_s)
 HANG_LIMIT = Takes("`--hang-limit`, from the step's end or the last progress",
                    lambda scene: scene.row.fault.hang_limit_s + scene.row.fault.lease_s)
-OWN_LENGTH = Takes("as long as without it", lambda scene: scene.row.fault.duration_s or 3)
+@dataclasses.dataclass(frozen=True)
+class TakesLonger(Takes):
+    """Longer than the run's own length, which the test sees: what comes late was really late."""
+
+    def await_end(self, scene, code):
+        begun = time.monotonic()
+        result = super().await_end(scene, code)
+        scene.assertGreater(time.monotonic() - begun, 1.5 * scene.duration_s())
+        return result
+
+
+UNTIL_ALL_CAME = TakesLonger("longer by what the way back takes", lambda scene: 30)
+OWN_LENGTH = Takes("as long as without it", lambda scene: scene.duration_s())

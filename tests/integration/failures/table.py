@@ -12,7 +12,7 @@ import faults
 import harness
 import outcomes
 from outcomes import (AT_ONCE, BY_ITSELF, EMPTY, HANG_LIMIT, JOURNAL, LEASE, MEASURED, NOTHING, OWN_LENGTH, PRINTED, REMADE, REPORT,
-                      STARTED_AGAIN, WHEN_LET_GO, WHEN_WOKEN, WHOLE)
+                      STARTED_AGAIN, UNTIL_ALL_CAME, WHEN_LET_GO, WHEN_WOKEN, WHOLE)
 
 STATES = ("preparing", "ready", "armed", "running", "draining")
 
@@ -246,12 +246,18 @@ FAULTS = [
           }),
     Fault("wall-clock", "clock", "The wall clock of a host jumps", "beta's wall clock is set a day ahead.",
           faults.jump_wall_clock,
-          everywhere(Cell(("DONE, no criterion given",), 0, WHOLE, BY_ITSELF, OWN_LENGTH)),
+          {
+              **everywhere(Cell(("DONE, no criterion given", "beta: its wall clock was set by 86400... s during the run"), 0, WHOLE, BY_ITSELF,
+                                OWN_LENGTH)),
+              # It may not be asked for its clock any more.
+              "draining": Cell(("DONE, no criterion given",), 0, WHOLE, BY_ITSELF, OWN_LENGTH),
+          },
           beta_wrap=faults.with_false_wall_clock, hang_limit_s=30),
     Fault("slow-stream", "network", "Results come back more slowly than the writers write",
-          "What beta sends passes at 20 kB/s, connection by connection.", lambda scene: None, {
+          "What beta sends passes at 5 kB/s, connection by connection: it writes traces three times as fast.",
+          lambda scene: None, {
               **{state: NotApplicable("results come while writers write") for state in STATES[:3]},
-              "running": Cell(("DONE, no criterion given",), 0, WHOLE, BY_ITSELF, OWN_LENGTH),
+              "running": Cell(("DONE, no criterion given",), 0, WHOLE, BY_ITSELF, UNTIL_ALL_CAME),
               "draining": NotApplicable("as in running"),
-          }, narrow=20_000, load=("--rate", "5000"), hang_limit_s=60),
+          }, narrow=5_000, load=("--rate", "5000"), hang_limit_s=60),
 ]

@@ -107,6 +107,14 @@ TEST(Mount, KnowsWhichLocksBindThisHostOnly) {
   }
   nfs.options = "rw,local_lock=flock";
   EXPECT_FALSE(LocksAreLocal(nfs));
+  Mount ocfs2 = At(mounts, "/");
+  ocfs2.fs_type = "ocfs2";
+  for (const char* options : {"rw,heartbeat=local,coherency=full", "rw,cluster_stack=o2cb"}) {
+    ocfs2.options = options;
+    EXPECT_TRUE(LocksAreLocal(ocfs2)) << options;
+  }
+  ocfs2.options = "rw,cluster_stack=pcmk";
+  EXPECT_FALSE(LocksAreLocal(ocfs2));
 }
 
 TEST(Mount, WarnsOfWhatIsNotStableStorage) {

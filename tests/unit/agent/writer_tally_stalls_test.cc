@@ -150,6 +150,23 @@ TEST_F(WriterTallyStallsTest, AFrameTellsOfNoMoreThanAThousandStretchesAndCounts
   EXPECT_EQ(frames_[0].stalls(999).first_seq(), 1'000U);
 }
 
+TEST_F(WriterTallyStallsTest, TheStepsLastWriteWasInFlightForNoLongerThanTheStretchLasts) {
+  TallyParams params = Params();
+  params.stall_ns = 100 * kMs;
+  params.schedule.emplace(kStartNs, 100.0);  // every 10 ms
+  WriterTally tally(params, state_, stop_trace_at_ns_);
+  for (int64_t due = 0; due < 850; due += 10) Push(kStartNs + due * kMs, kMs);
+  Push(kStartNs + 850 * kMs, 105 * kMs);
+  Push(kStartNs + 955 * kMs, 60 * kMs);  // 95 ms late, and 15 ms beyond the end; the next was due at 870 ms
+  FinishAt(kStartNs + 1015 * kMs);
+  tally.Poll(kStartNs + 1100 * kMs, frames_);
+  std::vector<Stood> stalls;
+  for (const v1::Frame& frame : frames_) {
+    for (const Stood& stood : StallsOf(frame)) stalls.push_back(stood);
+  }
+  EXPECT_THAT(stalls, ElementsAre(Stood{850, 1000, 86, 2, 150}));
+}
+
 TEST_F(WriterTallyStallsTest, TellsOfAStallThatTheEndFinds) {
   TallyParams params = Params();
   params.stall_ns = 100 * kMs;

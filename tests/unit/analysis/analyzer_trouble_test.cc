@@ -15,6 +15,7 @@ using testing::Analyze;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using testing::MakeJournal;
+using ::testing::Not;
 using testing::Scope;
 using testing::SimHost;
 using testing::SimRun;
@@ -151,6 +152,25 @@ TEST(AnalyzerTrouble, ACoarseClockMakesTheResultInconclusive) {
     if (record.has_host_joined()) record.mutable_host_joined()->mutable_description()->set_clock_resolution_ns(20'000);
   }));
   EXPECT_THAT(report.verdict().reasons(), Contains(HasSubstr("the clock is too coarse")));
+}
+
+TEST(AnalyzerTrouble, AWallClockThatIsSetIsNotedAndChangesNothing) {
+  constexpr int64_t kDayNs = 86'400 * kNsPerSecond;
+  int batches = 0;
+  const v1::Report plain = Analyze(MakeJournal(TwoHosts()));
+  const v1::Report report = Analyze(Changed(TwoHosts(), [&batches](v1::JournalRecord& record) {
+    if (!record.has_probes() || record.probes().host() != 1 || ++batches < 2) return;
+    for (v1::ProbeResult& probe : *record.mutable_probes()->mutable_probes()) {
+      probe.set_agent_wall_clock_ns(probe.agent_wall_clock_ns() + kDayNs);
+    }
+  }));
+  ASSERT_GE(batches, 2);
+  EXPECT_THAT(report.notes(),
+              Contains("beta: its wall clock was set by 86400.000 s during the run (display only; nothing "
+                       "here depends on it)."));
+  EXPECT_THAT(plain.notes(), Not(Contains(HasSubstr("was set"))));
+  EXPECT_EQ(report.verdict().DebugString(), plain.verdict().DebugString());
+  EXPECT_EQ(report.steps(0).DebugString(), plain.steps(0).DebugString());
 }
 
 TEST(AnalyzerTrouble, ALostHostKeepsItsDataAndSaysUntilWhen) {

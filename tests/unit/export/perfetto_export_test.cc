@@ -101,6 +101,7 @@ TEST_F(PerfettoExportTest, EverySliceEndsOnATrackThatIsThereInTheOrderOfTime) {
   EXPECT_EQ(found, wanted);
   EXPECT_EQ(writes_, wanted);
   std::vector<std::string> names;
+  names.reserve(tracks.size());
   for (const auto& [uuid, track] : tracks) {
     names.push_back(track.parent_uuid() == 0 ? track.name() : tracks[track.parent_uuid()].name() + "/" + track.name());
   }

@@ -47,6 +47,7 @@ TEST(PackColumn, GivesBackRandomColumns) {
 
 TEST(PackColumn, TakesTwoBytesForWhatChangesLittle) {
   std::vector<int64_t> values;
+  values.reserve(3'000);
   for (int64_t at = 0; at < 3'000; ++at) values.push_back(400'000'000 + at * at % 4'001);
   EXPECT_LT(PackColumn(values).size(), values.size() * 3);
 }
