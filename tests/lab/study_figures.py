@@ -1,7 +1,7 @@
 """The study's figures: what the runs say, how much later a write comes with a delay, and whether that is what it should be.
 
-A shift is taken within a round: p50 with the delay, less the mean of the measurements without it before and after. What it
-may be off by is stated by `Shift.error_ms`.
+A shift is taken within a round: p50 with the delay, less the mean of the measurements without it before and after (which have
+netem too, see study_run.NO_DELAY). What it may be off by is stated by `Shift.error_ms`.
 """
 
 import dataclasses
@@ -103,9 +103,9 @@ class Figures:
     def p50_ms(self, *which):
         return statistics.fmean(cell.p50_ms for cell in self.cells(*which))
 
-    def ping_ms(self, delay_us):
+    def ping_ms(self, place, delay_us):
         pings = {each["number"]: each["ping_ms"] for each in self.study["conditions"]}
-        return statistics.fmean(statistics.fmean(pings[number]) for number in self.conditions("nfs", delay_us))
+        return statistics.fmean(statistics.fmean(pings[number]) for number in self.conditions(place, delay_us))
 
     def operations(self, queue_managers, block_bytes, delay_us, kind, field):
         """Mean of a time of one operation, as the client's kernel has it, weighted by the operations; None without any."""

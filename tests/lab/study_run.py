@@ -17,8 +17,11 @@ from lab import FIRST_NUMBER, MOUNT, SERVER, SERVER_NUMBER
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "lab"
 CLIENT = "host1"
-# Where the client writes; all but `disk` are the one export.
-DIRECTORIES = {"disk": "/mnt/disk", "nfs": "/mnt/mqlog"}
+# Where the client writes. `nfs` has netem on the cards, `bare` is the same export without.
+DIRECTORIES = {"disk": "/mnt/disk", "bare": "/mnt/mqlog", "nfs": "/mnt/mqlog"}
+# What netem does with a packet costs an emulated processor some tenths of a millisecond a write, whatever the delay. So
+# that a shift is the delay alone, what it is compared with has netem too, with a delay of next to nothing.
+NO_DELAY = "1us"
 WSIZE_BYTES = int(re.search(r"wsize=(\d+)", MOUNT).group(1))
 PINGS, PING_INTERVAL_S = 30, 0.02
 WARMUP = "500ms"
@@ -39,7 +42,7 @@ class Study:
     def __init__(self, out, plimsoll, block_sizes, queue_managers, delays_us, duration_s, say=print):
         self.out, self._plimsoll, self._say = pathlib.Path(out), plimsoll, say
         self._delays_us, self._queue_managers, self._rounds = list(delays_us), list(queue_managers), 0
-        self._set_us = None
+        self._netem = None
         self.out.mkdir(parents=True, exist_ok=True)
         if any(self.out.iterdir()):
             raise LabError(f"{self.out} is not empty: results of two studies do not mix")
@@ -50,15 +53,14 @@ class Study:
             "load_average": [], "conditions": [], "runs": [],
         }
 
-    def measure(self, rounds, disk=True):
-        """So many rounds, with NFS as it is before the first, between them and after the last; the local disk at both ends."""
-        if disk:
-            self._condition("disk", 0)
+    def measure(self, rounds):
+        """So many rounds; before and after them the local disk, and NFS without netem."""
+        self._condition("disk", 0)
+        self._condition("bare", 0)
         for _ in range(rounds):
             self.round()
-        if disk:
-            self._condition("disk", 0)
-        self.delay(0)
+        self._condition("bare", 0)
+        self._condition("disk", 0)
 
     def round(self):
         """Each delay once, between two measurements without; the one at the end belongs to the next round too."""
@@ -70,12 +72,12 @@ class Study:
             self._condition("nfs", delay_us)
         self._condition("nfs", 0)
 
-    def delay(self, delay_us):
-        """On both ends' storage cards: what either sends comes so much later."""
-        if delay_us != self._set_us:
+    def netem(self, delay):
+        """On both ends' storage cards: what either sends comes so much later. "0": no netem."""
+        if delay != self._netem:
             for host in (CLIENT, SERVER):
-                lab("netem", host, f"{delay_us}us" if delay_us else "0", "--net", "storage")
-            self._set_us = delay_us
+                lab("netem", host, delay, "--net", "storage")
+            self._netem = delay
 
     def ping_ms(self):
         """Median round trip between the storage cards: what the delay really is, told by another than plimsoll."""
@@ -87,7 +89,7 @@ class Study:
         return statistics.median(times)
 
     def _condition(self, place, delay_us):
-        self.delay(delay_us)
+        self.netem("0" if place != "nfs" else f"{delay_us}us" if delay_us else NO_DELAY)
         number = len(self._record["conditions"])
         condition = {"number": number, "place": place, "delay_us": delay_us, "ping_ms": [self.ping_ms()]}
         for count in self._queue_managers:

@@ -24,6 +24,10 @@ def delay_name(delay_us):
     return f"+ {delay_us / 1000:g} ms" if delay_us else "NFS"
 
 
+def condition_name(place, delay_us):
+    return {"disk": "local disk", "bare": "NFS, no netem"}.get(place) or delay_name(delay_us)
+
+
 def size_name(block_bytes):
     return f"{block_bytes // 1024}&nbsp;KiB"
 
@@ -52,24 +56,27 @@ def _measured(figures):
 
 def _pings(figures):
     rows = []
-    for delay_us in (0, *figures.delays_us):
-        ping = figures.ping_ms(delay_us)
-        rows.append([delay_name(delay_us), f"{2 * delay_us / 1000:g}", _ms(ping), _ms(ping - figures.ping_ms(0))])
+    for place, delay_us in (("bare", 0), ("nfs", 0), *(("nfs", delay_us) for delay_us in figures.delays_us)):
+        if figures.conditions(place, delay_us):
+            ping = figures.ping_ms(place, delay_us)
+            rows.append([condition_name(place, delay_us), f"{2 * delay_us / 1000:g}", _ms(ping),
+                         f"{ping - figures.ping_ms('nfs', 0):+.2f}"])
     return ("**The delay itself**: round trip between the storage cards, by `ping`; milliseconds.\n\n" +
-            _table(["each way", "set, both ways", "ping, median", "more than without"], rows))
+            _table(["each way", "set, both ways", "ping, median", "over NFS"], rows))
 
 
 def _p50(figures, queue_managers):
-    columns = [("disk", 0), *(("nfs", delay_us) for delay_us in (0, *figures.delays_us))]
+    columns = [("disk", 0), ("bare", 0), *(("nfs", delay_us) for delay_us in (0, *figures.delays_us))]
+    columns = [column for column in columns if figures.conditions(*column)]
     rows = []
     for size in figures.block_sizes:
         row = [size_name(size)]
         for place, delay_us in columns:
             values = [cell.p50_ms for cell in figures.cells(place, delay_us, queue_managers, size)]
-            row.append(f"{statistics.fmean(values):.2f} ({min(values):.2f}–{max(values):.2f})" if values else "–")
+            row.append(f"{statistics.fmean(values):.2f} ({min(values):.2f}–{max(values):.2f})")
         rows.append(row)
     return (f"**p50 of a write, {queue_managers_name(queue_managers)}**, in milliseconds: mean of the repeats (least–most of them).\n\n" +
-            _table(["block", *("local disk" if place == "disk" else delay_name(delay_us) for place, delay_us in columns)], rows))
+            _table(["block", *(condition_name(*column) for column in columns)], rows))
 
 
 def _shifts(figures, queue_managers):
