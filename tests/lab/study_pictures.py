@@ -4,7 +4,7 @@ import math
 import statistics
 
 NAMES = ("nfs-latency.svg", "nfs-shift.svg")
-WIDTH, PANEL_HEIGHT, TOP, BOTTOM, LEFT, RIGHT, GAP = 760, 220, 46, 42, 52, 12, 40
+WIDTH, PANEL_HEIGHT, TOP, BOTTOM, LEFT, RIGHT = 760, 220, 46, 42, 52, 12
 
 # The colours are those of report.html.
 STYLE = """<style>
@@ -15,7 +15,8 @@ svg { --ground: #ffffff; --ink: #18222d; --soft: #55626f; --grid: #e8edf1;
         --c0: #a5b0bb; --c1: #4a9fdc; --c2: #f0b440; --c3: #ff8b4a; --c4: #2fbf98; --c5: #e29bc4 }
 }
 text { font: 12px sans-serif; fill: var(--ink) } .soft { fill: var(--soft) } .grid { stroke: var(--grid) }
-.wsize { stroke: var(--soft); stroke-dasharray: 4 4 } .line { fill: none; stroke-width: 2 } .set { stroke-width: 1; stroke-dasharray: 6 3 }
+.wsize { stroke: var(--soft); stroke-dasharray: 4 4 } .line { fill: none; stroke-width: 2 }
+.set { stroke-width: 1; stroke-dasharray: 6 3 }
 </style>"""
 # So that nobody needs the colours.
 MARKS = ("square", "circle", "diamond", "triangle")
@@ -28,8 +29,8 @@ def _round_above(value):
 
 
 def _mark(kind, x, y, color):
-    shape = {"square": "M-4,-4h8v8h-8z", "circle": "M-4.5,0a4.5,4.5 0 1 0 9,0a4.5,4.5 0 1 0 -9,0z", "diamond": "M0,-6l5,6l-5,6l-5,-6z",
-             "triangle": "M0,-5.5l5.5,9.5h-11z"}[kind]
+    shape = {"square": "M-4,-4h8v8h-8z", "circle": "M-4.5,0a4.5,4.5 0 1 0 9,0a4.5,4.5 0 1 0 -9,0z",
+             "diamond": "M0,-6l5,6l-5,6l-5,-6z", "triangle": "M0,-5.5l5.5,9.5h-11z"}[kind]
     return f'<path d="{shape}" transform="translate({x:.1f},{y:.1f})" fill="var(--c{color})"/>'
 
 
@@ -67,19 +68,23 @@ class _Panel:
         """`values`: milliseconds by block size."""
         points = " ".join(f"{self.x(size):.1f},{self.y(value):.1f}" for size, value in values.items())
         self.parts.append(f'<polyline class="line" stroke="var(--c{color})" points="{points}"/>')
-        self.parts += [_mark(MARKS[color % len(MARKS)], self.x(size), self.y(value), color) for size, value in values.items()]
+        for size, value in values.items():
+            self.point(size, value, color, 0)
 
     def bar(self, size, low, high, color, aside):
+        """One that goes beyond the panel ends at its edge, without an end of its own."""
         x = self.x(size) + aside
-        self.parts.append(f'<path stroke="var(--c{color})" d="M{x:.1f},{self.y(low):.1f}V{self.y(high):.1f}m-3,0h6'
-                          f'M{x - 3:.1f},{self.y(low):.1f}h6"/>')
+        path = f"M{x:.1f},{self.y(max(low, self._low)):.1f}V{self.y(min(high, self._high)):.1f}"
+        path += "".join(f"M{x - 3:.1f},{self.y(end):.1f}h6" for end in (low, high) if self._low <= end <= self._high)
+        self.parts.append(f'<path stroke="var(--c{color})" d="{path}"/>')
 
     def point(self, size, value, color, aside):
         self.parts.append(_mark(MARKS[color % len(MARKS)], self.x(size) + aside, self.y(value), color))
 
     def level(self, size, value, color):
         half = self._width / len(self._sizes) / 2
-        self.parts.append(f'<path class="set" stroke="var(--c{color})" d="M{self.x(size) - half:.1f},{self.y(value):.1f}h{2 * half:.1f}"/>')
+        path = f"M{self.x(size) - half:.1f},{self.y(value):.1f}h{2 * half:.1f}"
+        self.parts.append(f'<path class="set" stroke="var(--c{color})" d="{path}"/>')
 
 
 def _legend(entries):
@@ -92,9 +97,9 @@ def _legend(entries):
 
 def _picture(title, parts):
     height = TOP + PANEL_HEIGHT + BOTTOM
-    return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" role="img">\n'
-            f"<title>{title}</title>\n{STYLE}\n<rect width=\"{WIDTH}\" height=\"{height}\" fill=\"var(--ground)\"/>\n" +
-            "\n".join(parts) + "\n</svg>\n")
+    return "\n".join([
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" role="img">',
+        f"<title>{title}</title>", STYLE, f'<rect width="{WIDTH}" height="{height}" fill="var(--ground)"/>', *parts, "</svg>\n"])
 
 
 def _name(delay_us):
@@ -104,7 +109,7 @@ def _name(delay_us):
 def _panels(figures):
     """Queue managers, and where their panel lies."""
     counts = figures.study["queue_managers"]
-    width = (WIDTH - LEFT - RIGHT - (LEFT + GAP - 40) * (len(counts) - 1)) / len(counts)
+    width = (WIDTH - RIGHT - LEFT * len(counts)) / len(counts)
     return [(count, LEFT + n * (width + LEFT), width) for n, count in enumerate(counts)]
 
 
@@ -128,20 +133,18 @@ def latency(figures):
 
 def shift(figures):
     parts = _legend([(n + 2, _name(delay_us)) for n, delay_us in enumerate(figures.delays_us)])
-    parts.append(f'<text class="soft" x="{WIDTH - RIGHT}" y="17" text-anchor="end">dashed: what the delay that was set makes</text>')
+    parts.append(f'<text class="soft" x="{WIDTH - RIGHT}" y="17" text-anchor="end">dashed: the delay that was set</text>')
     for count, left, width in _panels(figures):
         shifts = figures.shifts(count)
-        # An error that is out of all proportion leaves the picture, not the figures unreadable.
-        largest = 3 * max(each.expected_ms for each in shifts)
-        errors = [min(each.error_ms, largest) for each in shifts]
+        # An error that is out of all proportion leaves the picture, and not the shifts unreadable.
+        room_ms = min(max(each.error_ms for each in shifts), 2 * max(each.expected_ms for each in shifts))
         panel = _Panel(left, width, f"shift of p50 in ms, {_panel_title(count)}", figures,
-                       min(0, *(each.ms - error for each, error in zip(shifts, errors))),
-                       max(each.ms + error for each, error in zip(shifts, errors)))
-        for each, error in zip(shifts, errors):
+                       min(0, *(each.ms - room_ms for each in shifts)), max(each.ms + room_ms for each in shifts))
+        for each in shifts:
             number = figures.delays_us.index(each.delay_us)
             aside = 14 * (number - statistics.fmean(range(len(figures.delays_us))))
             panel.level(each.block_bytes, each.expected_ms, number + 2)
-            panel.bar(each.block_bytes, each.ms - error, each.ms + error, number + 2, aside)
+            panel.bar(each.block_bytes, each.ms - each.error_ms, each.ms + each.error_ms, number + 2, aside)
             panel.point(each.block_bytes, each.ms, number + 2, aside)
         parts += panel.parts
     return _picture("Shift of p50 by a delay in the network, by the size of a write", parts)

@@ -49,8 +49,8 @@ class Study:
         self._record = {
             "begun": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
             "block_sizes_bytes": list(block_sizes), "queue_managers": self._queue_managers, "delays_us": self._delays_us,
-            "duration_s": duration_s, "warmup": WARMUP, "wsize_bytes": WSIZE_BYTES, "mount": MOUNT, "processors": os.cpu_count(),
-            "load_average": [], "conditions": [], "runs": [],
+            "duration_s": duration_s, "warmup": WARMUP, "wsize_bytes": WSIZE_BYTES, "mount": MOUNT,
+            "processors": os.cpu_count(), "load_average": [], "conditions": [], "runs": [],
         }
 
     def measure(self, rounds):

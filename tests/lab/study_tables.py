@@ -43,15 +43,20 @@ def _ms(value):
 def _measured(figures):
     study, host = figures.study, figures.environment["host"]
     rounds = len(figures.conditions("nfs", figures.delays_us[0]))
-    quiet = statistics.fmean(study["load_average"])
+    load = statistics.fmean(study["load_average"])
     begun = datetime.datetime.fromisoformat(study["begun"])
-    sizes = ",".join(str(size // 1024) for size in figures.block_sizes)
-    command = (f"scripts/nfs-study --duration {study['duration_s']:g} --rounds {rounds} --bsize-kib {sizes} "
-               f"--qm {','.join(map(str, study['queue_managers']))} --delays-us {','.join(map(str, figures.delays_us))} --update-docs")
+    options = {
+        "duration": f"{study['duration_s']:g}", "rounds": rounds, "qm": _list(study["queue_managers"]),
+        "bsize-kib": _list(size // 1024 for size in figures.block_sizes), "delays-us": _list(figures.delays_us)}
+    command = " ".join(["scripts/nfs-study", *(f"--{name} {value}" for name, value in options.items()), "--update-docs"])
     return (f"```\n{command}\n```\n\n"
-            f"Measured on {begun:%d %B %Y}: emulated hosts ({host['kernel']}) on a machine with {study['processors']} "
-            f"processors,\nwhose load average was {quiet:.1f} (the two emulators alone make about 2). Each delay was measured in {rounds} rounds, "
-            f"NFS without\ndelay {rounds + 1} times; mount options `{study['mount']}`.")
+            f"Measured on {begun:%d %B %Y}: emulated hosts ({host['kernel']}) on a machine with {study['processors']} processors,\n"
+            f"whose load average was {load:.1f}, the emulators included. Each delay was measured in {rounds} rounds, NFS without\n"
+            f"delay {rounds + 1} times; mount options\n`{study['mount']}`.")
+
+
+def _list(values):
+    return ",".join(map(str, values))
 
 
 def _pings(figures):
@@ -75,8 +80,8 @@ def _p50(figures, queue_managers):
             values = [cell.p50_ms for cell in figures.cells(place, delay_us, queue_managers, size)]
             row.append(f"{statistics.fmean(values):.2f} ({min(values):.2f}–{max(values):.2f})")
         rows.append(row)
-    return (f"**p50 of a write, {queue_managers_name(queue_managers)}**, in milliseconds: mean of the repeats (least–most of them).\n\n" +
-            _table(["block", *(condition_name(*column) for column in columns)], rows))
+    return (f"**p50 of a write, {queue_managers_name(queue_managers)}**, in milliseconds: mean of the repeats "
+            "(least–most of them).\n\n" + _table(["block", *(condition_name(*column) for column in columns)], rows))
 
 
 def _shifts(figures, queue_managers):
@@ -100,8 +105,8 @@ def _kernel(figures, queue_managers):
             rows.append([size_name(size), delay_name(delay_us), f"{writes / commits:.1f} + 1" if commits else "1",
                          f"{ours:.2f}", of("write", "round_trip_ms"), of("write", "execute_ms"),
                          of("commit", "round_trip_ms"), of("commit", "execute_ms")])
-    return (f"**What the client's kernel says, {queue_managers_name(queue_managers)}**: means in milliseconds. \"WRITEs + COMMITs\" are those of "
-            "one of our writes,\nas counted.\n\n" +
+    return (f"**What the client's kernel says, {queue_managers_name(queue_managers)}**: means in milliseconds. "
+            "\"WRITEs + COMMITs\" are those\nof one of our writes, as counted.\n\n" +
             _table(["block", "each way", "WRITEs + COMMITs", "our mean", "WRITE rtt", "WRITE execute", "COMMIT rtt",
                     "COMMIT execute"], rows))
 

@@ -4,8 +4,12 @@ import json
 import pathlib
 import tempfile
 import unittest
+from xml.etree import ElementTree
 
 import lab_support
+import study_pictures
+import study_tables
+from image import LabError
 from lab_support import harness
 from study_figures import Figures, student_t
 from study_run import SETTINGS_FILE, Study
@@ -21,7 +25,8 @@ def invented(directory, delayed_ms, base_ms=((8.0,) * 4,) * 3, ping_ms=2.1, comm
     """A study that nobody measured: three rounds, 4, 64 and 128 KiB. `delayed_ms`: p50 by block size, then by round."""
     sizes = [4096, 65536, 131072]
     study = {"begun": "2026-01-01T00:00:00+00:00", "block_sizes_bytes": sizes, "queue_managers": [1], "delays_us": [DELAY_US],
-             "wsize_bytes": 65536, "conditions": [], "runs": []}
+             "wsize_bytes": 65536, "duration_s": 1, "mount": "hard", "processors": 2, "load_average": [1.0], "conditions": [],
+             "runs": []}
     for number in range(7):
         delayed = number % 2 == 1
         study["conditions"].append({"number": number, "place": "nfs", "delay_us": DELAY_US if delayed else 0,
@@ -35,11 +40,15 @@ def invented(directory, delayed_ms, base_ms=((8.0,) * 4,) * 3, ping_ms=2.1, comm
             steps.append({
                 "block_size_bytes": size,
                 "scopes": [{"kind": "cluster", "writes": 100, "latency": {"p50_ns": p50_ns, "avg_ns": p50_ns}}],
-                "load": [{"nfs": {"write": {"operations": 100 * parts}, "commit": {"operations": 100 * commits[n]}}}]})
+                "load": [{"nfs": {"write": {"operations": 100 * parts, "round_trip_ms": 7, "execute_ms": 7.5},
+                                  "commit": {"operations": 100 * commits[n], "round_trip_ms": 3, "execute_ms": 3.5}}}]})
         (directory / str(number)).mkdir()
-        (directory / str(number) / "report.json").write_text(json.dumps({"hosts": [{}], "steps": steps}))
+        (directory / str(number) / "report.json").write_text(json.dumps({"hosts": [{"kernel": "Linux 6"}], "steps": steps}))
     (directory / SETTINGS_FILE).write_text(json.dumps(study))
     return Figures(directory)
+
+
+RIGHT = ((10.0, 10.02, 10.0), (10.02, 10.0, 10.0), (12.0, 12.02, 12.02))
 
 
 class Checks(unittest.TestCase):
@@ -51,8 +60,7 @@ class Checks(unittest.TestCase):
             return [shift.verdict for shift in figures.shifts(1)], {check.verdict for check in figures.checks()}
 
     def test_two_milliseconds_a_round_trip_pass(self):
-        right = ((10.0, 10.02, 10.0), (10.02, 10.0, 10.0), (12.0, 12.02, 12.02))
-        self.assertEqual(self.verdicts(right), (["PASS"] * 3, {"PASS"}))
+        self.assertEqual(self.verdicts(RIGHT), (["PASS"] * 3, {"PASS"}))
 
     def test_a_delay_that_does_not_show_fails(self):
         shifts, _ = self.verdicts(((8.0, 8.02, 8.0), (10.02, 10.0, 10.0), (10.0, 10.02, 10.0)))
@@ -72,13 +80,38 @@ class Checks(unittest.TestCase):
         self.assertEqual(shifts, ["PASS"] * 3)
 
     def test_a_commit_where_there_should_be_none_fails(self):
-        right = ((10.0, 10.02, 10.0), (10.02, 10.0, 10.0), (12.0, 12.02, 12.02))
         for commits in ((1, 0, 1), (0, 0, 0), (0, 0, 2)):
-            self.assertIn("FAIL", self.verdicts(right, commits=commits)[1], commits)
+            self.assertIn("FAIL", self.verdicts(RIGHT, commits=commits)[1], commits)
 
     def test_quantiles_are_those_of_the_tables(self):
         for chance, freedom, expected in ((0.05, 1, 12.706), (0.05, 5, 2.571), (0.001, 10, 4.587), (0.001, 25, 3.725)):
             self.assertAlmostEqual(student_t(chance, freedom), expected, places=3)
+
+
+class Page(unittest.TestCase):
+    """What docs/nfs.md gets of a study."""
+
+    def test_tables_and_pictures_are_of_the_figures(self):
+        with tempfile.TemporaryDirectory() as place:
+            figures = invented(pathlib.Path(place), RIGHT)
+            tables = study_tables.markdown(figures)
+            pictures = study_pictures.pictures(figures)
+        self.assertIn("| 4&nbsp;KiB | + 1 ms | 1 | 2 | 2.10 | **2.01** |", tables)
+        self.assertIn("| 128&nbsp;KiB | + 1 ms | 2 | 4 | 4.20 | **4.01** |", tables)
+        self.assertIn("| 128&nbsp;KiB | + 1 ms | 2.0 + 1 | 12.01 | 7.00 | 7.50 | 3.00 | 3.50 |", tables)
+        self.assertEqual(set(pictures), set(study_pictures.NAMES))
+        for name, picture in pictures.items():
+            self.assertIn(f"images/{name}", tables)
+            points = [each for each in ElementTree.fromstring(picture).iter() if "transform" in each.attrib]
+            self.assertGreaterEqual(len(points), 3, "a mark for each block size")
+
+    def test_only_the_generated_part_is_renewed(self):
+        page = f"before\n{study_tables.BEGIN}\nold\n{study_tables.END}\nafter\n"
+        renewed = study_tables.put_in(page, "new\n")
+        self.assertEqual(renewed, f"before\n{study_tables.BEGIN}\n\nnew\n\n{study_tables.END}\nafter\n")
+        self.assertEqual(study_tables.put_in(renewed, "new\n"), renewed)
+        with self.assertRaises(LabError):
+            study_tables.put_in("a page without a place", "new\n")
 
 
 class NfsWithADelay(lab_support.LabTest):
