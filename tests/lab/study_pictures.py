@@ -133,7 +133,7 @@ def latency(figures):
 
 def shift(figures):
     parts = _legend([(n + 2, _name(delay_us)) for n, delay_us in enumerate(figures.delays_us)])
-    parts.append(f'<text class="soft" x="{WIDTH - RIGHT}" y="17" text-anchor="end">dashed: the delay that was set</text>')
+    parts.append(f'<text class="soft" x="{WIDTH - RIGHT}" y="17" text-anchor="end">dashed: expected of the delay as set</text>')
     for count, left, width in _panels(figures):
         shifts = figures.shifts(count)
         # An error that is out of all proportion leaves the picture, and not the shifts unreadable.
