@@ -1,0 +1,199 @@
+"""The study's figures: what the runs say, how much later a write comes with a delay, and whether that is what it should be.
+
+A shift is taken within a round: p50 with the delay, less the mean of the measurements without it before and after (which have
+netem too, see study_run.NO_DELAY). What it may be off by is stated by `Shift.error_ms`.
+"""
+
+import dataclasses
+import functools
+import json
+import math
+import pathlib
+import statistics
+
+from study_run import SETTINGS_FILE
+
+# report.json's percentiles are at most so much too high.
+RESOLUTION = 0.001
+# Of how often chance alone may put one shift outside of its error. A study has some twenty shifts.
+CHANCE = 0.001
+
+
+@dataclasses.dataclass
+class Cell:
+    """One block size in one run."""
+    p50_ms: float
+    avg_ms: float
+    writes: int
+    nfs: dict  # of report.json's load: operations and times of WRITE and COMMIT; empty on the disk
+
+
+@dataclasses.dataclass
+class Shift:
+    """How much later a write comes: `ms`, of `expected_ms` that were set, which are `ping_ms` as ping has it."""
+    queue_managers: int
+    block_bytes: int
+    delay_us: int
+    round_trips: int
+    expected_ms: float
+    ping_ms: float
+    ms: float
+    error_ms: float
+    verdict: str
+
+    @property
+    def bounds_ms(self):
+        """Where it has to be: the delay as it was set and as ping has it, and the error beyond these."""
+        low, high = sorted((self.expected_ms, self.ping_ms))
+        return low - self.error_ms, high + self.error_ms
+
+
+@dataclasses.dataclass
+class Check:
+    verdict: str  # PASS, FAIL or INCONCLUSIVE
+    text: str
+
+
+@functools.lru_cache
+def student_t(chance, freedom):
+    """The t that is exceeded, to either side, with this chance."""
+    def area(angle, steps=2000):
+        width = angle / steps
+        values = [math.cos(n * width) ** (freedom - 1) for n in range(steps + 1)]
+        return width / 3 * (values[0] + values[-1] + 4 * sum(values[1:-1:2]) + 2 * sum(values[2:-1:2]))
+
+    whole, low, high = area(math.pi / 2), 0.0, math.pi / 2
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if area(middle) / whole < 1 - chance else (low, middle)
+    return math.sqrt(freedom) * math.tan(low)
+
+
+def round_trips(block_bytes, wsize_bytes):
+    """Of one write: a WRITE that is answered when it is stable; above wsize WRITEs side by side, and a COMMIT after them."""
+    return 1 if block_bytes <= wsize_bytes else 2
+
+
+class Figures:
+    """What a directory of the study holds."""
+
+    def __init__(self, out):
+        self.out = pathlib.Path(out)
+        self.study = json.loads((self.out / SETTINGS_FILE).read_text())
+        self.block_sizes = self.study["block_sizes_bytes"]
+        self.delays_us = self.study["delays_us"]
+        self.wsize_bytes = self.study["wsize_bytes"]
+        self._cells, self.environment = {}, None
+        for run in self.study["runs"]:
+            report = json.loads((self.out / run["name"] / "report.json").read_text())
+            self.environment = {"host": report["hosts"][0], "began": self.study["begun"]}
+            for step in report["steps"]:
+                (scope,) = [each for each in step["scopes"] if each["kind"] == "cluster"]
+                latency = scope["latency"]
+                self._cells[run["condition"], run["queue_managers"], step["block_size_bytes"]] = Cell(
+                    latency["p50_ns"] / 1e6, latency["avg_ns"] / 1e6, scope["writes"], step["load"][0].get("nfs") or {})
+
+    def conditions(self, place, delay_us):
+        return [each["number"] for each in self.study["conditions"] if (each["place"], each["delay_us"]) == (place, delay_us)]
+
+    def cells(self, place, delay_us, queue_managers, block_bytes):
+        """One a repeat."""
+        return [self._cells[number, queue_managers, block_bytes] for number in self.conditions(place, delay_us)]
+
+    def p50_ms(self, *which):
+        return statistics.fmean(cell.p50_ms for cell in self.cells(*which))
+
+    def ping_ms(self, place, delay_us):
+        pings = {each["number"]: each["ping_ms"] for each in self.study["conditions"]}
+        return statistics.fmean(statistics.fmean(pings[number]) for number in self.conditions(place, delay_us))
+
+    def operations(self, queue_managers, block_bytes, delay_us, kind, field):
+        """Mean of a time of one operation, as the client's kernel has it, weighted by the operations; None without any."""
+        counts = [cell.nfs[kind] for cell in self.cells("nfs", delay_us, queue_managers, block_bytes) if kind in cell.nfs]
+        total = sum(each["operations"] for each in counts)
+        return sum(each[field] * each["operations"] for each in counts) / total if total else None
+
+    def _differences(self, delay_us, value):
+        """Of each round: `value` of the delayed condition less the mean of those of its two neighbours without delay."""
+        bases = self.conditions("nfs", 0)
+        differences = []
+        for number in self.conditions("nfs", delay_us):
+            before = max(each for each in bases if each < number)
+            after = min(each for each in bases if each > number)
+            differences.append(value(number) - (value(before) + value(after)) / 2)
+        return differences
+
+    def _scatter_ms(self, delay_us, queue_managers, block_bytes):
+        """Standard deviation of one round's shift, and its degrees of freedom.
+
+        Block sizes on the same side of wsize are taken together: what scatters is the machine.
+        """
+        alike = [size for size in self.block_sizes if (size <= self.wsize_bytes) == (block_bytes <= self.wsize_bytes)]
+        rounds = [self._differences(delay_us, lambda number, size=size: self._cells[number, queue_managers, size].p50_ms)
+                  for size in alike]
+        if len(rounds[0]) < 2:
+            return math.inf, 1
+        return math.sqrt(statistics.fmean(map(statistics.variance, rounds))), len(alike) * (len(rounds[0]) - 1)
+
+    def shift(self, delay_us, queue_managers, block_bytes):
+        def p50_ms(number):
+            return self._cells[number, queue_managers, block_bytes].p50_ms
+
+        pings = {each["number"]: statistics.fmean(each["ping_ms"]) for each in self.study["conditions"]}
+        differences = self._differences(delay_us, p50_ms)
+        deviation_ms, freedom = self._scatter_ms(delay_us, queue_managers, block_bytes)
+        scatter_ms = math.inf
+        if math.isfinite(deviation_ms):
+            scatter_ms = student_t(CHANCE, freedom) * deviation_ms / math.sqrt(len(differences))
+        trips = round_trips(block_bytes, self.wsize_bytes)
+        expected_ms = 2 * trips * delay_us / 1000
+        ping_ms = trips * statistics.fmean(self._differences(delay_us, pings.__getitem__))
+        # A write's packets need not be late by what a ping's are, but by something like it.
+        error_ms = (scatter_ms + RESOLUTION * self.p50_ms("nfs", delay_us, queue_managers, block_bytes) +
+                    abs(ping_ms - expected_ms))
+        shift = Shift(queue_managers, block_bytes, delay_us, trips, expected_ms, ping_ms, statistics.fmean(differences),
+                      error_ms, "")
+        shift.verdict = self._verdict(shift)
+        return shift
+
+    @staticmethod
+    def _verdict(shift):
+        low, high = shift.bounds_ms
+        # Writers that wait for one another anyway wait for the network in the same time: it may show less, not more.
+        if shift.ms > high or (shift.queue_managers == 1 and shift.ms < low):
+            return "FAIL"
+        # Bounds so wide that no shift at all, or twice as much, would do as well prove nothing.
+        return "PASS" if high < 2 * shift.expected_ms and (low > 0 or shift.queue_managers > 1) else "INCONCLUSIVE"
+
+    def shifts(self, queue_managers):
+        return [self.shift(delay_us, queue_managers, size) for delay_us in self.delays_us for size in self.block_sizes]
+
+    def operations_a_write(self, queue_managers, block_bytes):
+        """WRITEs and COMMITs that NFS made for one of our writes; over all runs, so to a few in flight when they were read."""
+        cells = [cell for delay_us in (0, *self.delays_us)
+                 for cell in self.cells("nfs", delay_us, queue_managers, block_bytes)]
+        writes = sum(cell.nfs["write"]["operations"] for cell in cells)
+        commits = sum(cell.nfs["commit"]["operations"] for cell in cells)
+        parts = math.ceil(block_bytes / self.wsize_bytes)
+        edge = parts * queue_managers * len(cells)
+        if block_bytes <= self.wsize_bytes:
+            return writes, commits, writes > 0 and commits == 0
+        return writes, commits, commits > 0 and abs(writes - parts * commits) <= edge < writes
+
+    def checks(self):
+        """All that must hold."""
+        checks = []
+        for queue_managers in self.study["queue_managers"]:
+            for size in self.block_sizes:
+                writes, commits, right = self.operations_a_write(queue_managers, size)
+                parts = math.ceil(size / self.wsize_bytes)
+                expected = "one WRITE, no COMMIT" if parts == 1 else f"{parts} WRITEs and a COMMIT"
+                checks.append(Check("PASS" if right else "FAIL", f"{size // 1024:>3} KiB, {queue_managers} QM: a write is "
+                                    f"{expected}; counted {writes} WRITEs, {commits} COMMITs"))
+            for shift in self.shifts(queue_managers):
+                low, high = shift.bounds_ms
+                must = f"{low:.2f} to {high:.2f}" if queue_managers == 1 else f"at most {high:.2f}"
+                checks.append(Check(shift.verdict, f"{shift.block_bytes // 1024:>3} KiB, {queue_managers} QM, "
+                                    f"{shift.delay_us / 1000:g} ms each way: p50 {shift.ms:+.2f} ms, must be {must} "
+                                    f"({shift.expected_ms:g} as set, {shift.ping_ms:.2f} by ping, error {shift.error_ms:.2f})"))
+        return checks

@@ -1,0 +1,115 @@
+"""Measures the study's runs in the lab: places, delays, block sizes and queue managers, again and again in turn.
+
+What was measured is below a directory: one result of plimsoll a run, and `study.json`, which says what each of them is.
+"""
+
+import datetime
+import json
+import os
+import pathlib
+import re
+import statistics
+import subprocess
+
+import network
+from image import LabError
+from lab import FIRST_NUMBER, MOUNT, SERVER, SERVER_NUMBER
+
+SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "lab"
+CLIENT = "host1"
+# Where the client writes. `nfs` has netem on the cards, `bare` is the same export without.
+DIRECTORIES = {"disk": "/mnt/disk", "bare": "/mnt/mqlog", "nfs": "/mnt/mqlog"}
+# What netem does with a packet costs an emulated processor some tenths of a millisecond a write, whatever the delay. So
+# that a shift is the delay alone, what it is compared with has netem too, with a delay of next to nothing.
+NO_DELAY = "1us"
+WSIZE_BYTES = int(re.search(r"wsize=(\d+)", MOUNT).group(1))
+PINGS, PING_INTERVAL_S = 30, 0.02
+WARMUP = "500ms"
+SETTINGS_FILE = "study.json"
+
+
+def lab(*arguments, timeout_s=300):
+    """Runs scripts/lab, as a person would; its output."""
+    done = subprocess.run([SCRIPT, *map(str, arguments)], capture_output=True, text=True, timeout=timeout_s, check=False)
+    if done.returncode != 0:
+        raise LabError(f"scripts/lab {' '.join(map(str, arguments))}: {(done.stderr or done.stdout).strip()}")
+    return done.stdout
+
+
+class Study:
+    """Measures in a lab of one client and one server that is up, and keeps `study.json` true after each run."""
+
+    def __init__(self, out, plimsoll, block_sizes, queue_managers, delays_us, duration_s, say=print):
+        self.out, self._plimsoll, self._say = pathlib.Path(out), plimsoll, say
+        self._delays_us, self._queue_managers, self._rounds = list(delays_us), list(queue_managers), 0
+        self._netem = None
+        self.out.mkdir(parents=True, exist_ok=True)
+        if any(self.out.iterdir()):
+            raise LabError(f"{self.out} is not empty: results of two studies do not mix")
+        self._record = {
+            "begun": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+            "block_sizes_bytes": list(block_sizes), "queue_managers": self._queue_managers, "delays_us": self._delays_us,
+            "duration_s": duration_s, "warmup": WARMUP, "wsize_bytes": WSIZE_BYTES, "mount": MOUNT,
+            "processors": os.cpu_count(), "load_average": [], "conditions": [], "runs": [],
+        }
+
+    def measure(self, rounds):
+        """So many rounds; before and after them the local disk, and NFS without netem."""
+        self._condition("disk", 0)
+        self._condition("bare", 0)
+        for _ in range(rounds):
+            self.round()
+        self._condition("bare", 0)
+        self._condition("disk", 0)
+
+    def round(self):
+        """Each delay once, between two measurements without; the one at the end belongs to the next round too."""
+        if self._rounds == 0:
+            self._condition("nfs", 0)
+        self._rounds += 1
+        # Every other round goes the other way, so that what grows with time does not look like the larger delay's.
+        for delay_us in self._delays_us[::1 if self._rounds % 2 else -1]:
+            self._condition("nfs", delay_us)
+        self._condition("nfs", 0)
+
+    def netem(self, delay):
+        """On both ends' storage cards: what either sends comes so much later. "0": no netem."""
+        if delay != self._netem:
+            for host in (CLIENT, SERVER):
+                lab("netem", host, delay, "--net", "storage")
+            self._netem = delay
+
+    def ping_ms(self):
+        """Median round trip between the storage cards: what the delay really is, told by another than plimsoll."""
+        server = network.address("storage", SERVER_NUMBER)
+        answers = lab("exec", CLIENT, f"ping -c {PINGS} -i {PING_INTERVAL_S} {server}")
+        times = [float(each) for each in re.findall(r"time=([\d.]+) ms", answers)]
+        if len(times) < PINGS / 2:
+            raise LabError(f"{CLIENT} reached the server with {len(times)} of {PINGS} pings:\n{answers}")
+        return statistics.median(times)
+
+    def _condition(self, place, delay_us):
+        self.netem("0" if place != "nfs" else f"{delay_us}us" if delay_us else NO_DELAY)
+        number = len(self._record["conditions"])
+        condition = {"number": number, "place": place, "delay_us": delay_us, "ping_ms": [self.ping_ms()]}
+        for count in self._queue_managers:
+            self._run(number, place, delay_us, count)
+        condition["ping_ms"].append(self.ping_ms())
+        self._record["conditions"].append(condition)
+        self._record["load_average"].append(os.getloadavg()[0])
+        (self.out / SETTINGS_FILE).write_text(json.dumps(self._record, indent=1) + "\n")
+
+    def _run(self, number, place, delay_us, queue_managers):
+        name = f"{number:02}-{place}-{delay_us}us-qm{queue_managers}"
+        sizes = ",".join(map(str, self._record["block_sizes_bytes"]))
+        self._say(f"measuring {name}")
+        argv = [SCRIPT, "run", self._plimsoll, "run", "--quiet", "--hosts", network.address("control", FIRST_NUMBER),
+                "--dir", DIRECTORIES[place], "--qm", queue_managers, "--bsize", sizes, "--duration", self._record["duration_s"],
+                "--warmup", WARMUP, "--file-size", "1m", "--num-files", 3, "--trace", "off", "--name", name,
+                "--out", self.out / name]
+        done = subprocess.run([str(each) for each in argv], capture_output=True, text=True, check=False)
+        # 3 is inconclusive: such a run is kept and shows in the scatter.
+        if done.returncode not in (0, 3) or not (self.out / name / "report.json").exists():
+            raise LabError(f"plimsoll ended with {done.returncode}: {done.stderr.strip()}")
+        self._record["runs"].append({"name": name, "condition": number, "place": place, "delay_us": delay_us,
+                                     "queue_managers": queue_managers})
