@@ -24,7 +24,7 @@ HEARTBEAT_SECTORS = 255
 
 def _programs():
     """Directory of the programs, and the environment in which they find their libraries."""
-    roots = [unpack(package) for package in PACKAGES]
+    roots = unpack(PACKAGES)
     libraries = [str(root / place) for root in roots for place in ("usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu")]
     return roots[0] / "sbin", {**os.environ, "LD_LIBRARY_PATH": ":".join(libraries)}
 
