@@ -47,13 +47,17 @@ class HardMount(lab_support.LabTest):
 
     def test_the_agent_answers_and_says_which_write_is_in_flight(self):
         server = self.lab.machine("storage")
+        # Connections that are over: the run's extents get the numbers of their descriptors.
+        for asked in [self.start_plimsoll("hosts", "--hosts", self.addresses(HOST), wrap=lab_support.IN_LAB) for _ in range(4)]:
+            self.assertEqual(asked.finish(), 0)
         run = self.start_lab_run([HOST], "--duration", "4", "--hang-limit", "3s")
         self.await_running(run)
         server.pause()
         run.await_err(r"^step 1/.*host1/qm1 in one write for [2-9] s")
         path, age_s = self.hang_in_hosts()
         harness.wait_until(lambda: self.hang_in_hosts() > (path, age_s), "the same write, older")
-        self.assertRegex(self.hosts_says("--dir", lab_support.MQLOG), r"directory +/mnt/mqlog: not looked at: a call to the storage hangs")
+        self.assertRegex(self.hosts_says("--dir", lab_support.MQLOG),
+                         r"directory +/mnt/mqlog: not looked at: a call to the storage hangs")
 
         run.finish(SLOW_S)
         result = self.result_of(run, run.results, code=3)
