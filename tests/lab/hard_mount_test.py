@@ -55,7 +55,7 @@ class HardMount(lab_support.LabTest):
         server.pause()
         run.await_err(r"^step 1/.*host1/qm1 in one write for [2-9] s")
         path, age_s = self.hang_in_hosts()
-        harness.wait_until(lambda: self.hang_in_hosts() > (path, age_s), "the same write, older")
+        harness.wait_until(lambda: (now := self.hang_in_hosts())[0] == path and now[1] > age_s, "the same write, older")
         self.assertRegex(self.hosts_says("--dir", lab_support.MQLOG),
                          r"directory +/mnt/mqlog: not looked at: a call to the storage hangs")
 
