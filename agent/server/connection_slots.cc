@@ -2,11 +2,11 @@
 
 #include <grpcpp/resource_quota.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 
 #include <chrono>
 
 #include "absl/strings/str_cat.h"
+#include "agent/server/socket_identity.h"
 
 namespace plimsoll {
 namespace {
@@ -19,24 +19,19 @@ constexpr int kMaxStreams = 8;
 constexpr int kMaxMessageBytes = 256 << 10;
 constexpr int kReadChunkBytes = 8 << 10;
 
-ino_t InodeOf(int descriptor) {
-  struct stat facts{};
-  return fstat(descriptor, &facts) == 0 && S_ISSOCK(facts.st_mode) ? facts.st_ino : 0;
-}
-
 }  // namespace
 
 void ConnectionSlots::Connection::Begin(const Peer& peer, int descriptor) {
   MutexLock lock(mutex_);
   peer_ = peer;
   descriptor_ = descriptor;
-  inode_ = InodeOf(descriptor);
+  identity_ = SocketIdentity(descriptor);
   calls_ = 0;
 }
 
 bool ConnectionSlots::Connection::gone() {
   MutexLock lock(mutex_);
-  return InodeOf(descriptor_) != inode_;
+  return SocketIdentity(descriptor_) != identity_;
 }
 
 void ConnectionSlots::Connection::Count() {
@@ -46,7 +41,7 @@ void ConnectionSlots::Connection::Count() {
     refusals_->Add(peer_.who, peer_.name, absl::StrCat("it made more than ", kMaxCalls, " calls on one connection"));
   }
   // gRPC, which has the descriptor, sees the end of the connection and closes it.
-  if (InodeOf(descriptor_) == inode_) shutdown(descriptor_, SHUT_RDWR);
+  if (SocketIdentity(descriptor_) == identity_) shutdown(descriptor_, SHUT_RDWR);
 }
 
 ConnectionSlots::ConnectionSlots(v1::Agent::CallbackService& service,

@@ -3,8 +3,8 @@
 
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/grpcpp.h>
-#include <sys/types.h>
 
+#include <cstdint>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -46,7 +46,7 @@ class ConnectionSlots {
     explicit Connection(std::shared_ptr<Refusals> refusals) : refusals_(std::move(refusals)) {}
 
     void Begin(const Peer& peer, int descriptor);
-    // It is there as long as its descriptor has its inode.
+    // It is there as long as its descriptor is the same socket.
     bool gone();
     // Called at each call, while the connection stands. gRPC keeps to its limit of streams only when the peer has
     // confirmed it.
@@ -57,7 +57,7 @@ class ConnectionSlots {
     Mutex mutex_;
     Peer peer_ ABSL_GUARDED_BY(mutex_);
     int descriptor_ ABSL_GUARDED_BY(mutex_) = -1;
-    ino_t inode_ ABSL_GUARDED_BY(mutex_) = 0;
+    uint64_t identity_ ABSL_GUARDED_BY(mutex_) = 0;
     int calls_ ABSL_GUARDED_BY(mutex_) = 0;
   };
   // gRPC lets a service be registered once: each server has one that counts and passes on.

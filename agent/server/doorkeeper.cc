@@ -6,7 +6,6 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +15,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "agent/server/socket_identity.h"
 
 namespace plimsoll {
 namespace {
@@ -31,11 +31,6 @@ constexpr int kKeepCount = 10;
 
 constexpr unsigned char kTlsHandshake = 0x16;  // the type of a TLS record
 constexpr char kHttp2First = 'P';              // of "PRI * HTTP/2.0"
-
-ino_t InodeOf(int descriptor) {
-  struct stat facts{};
-  return fstat(descriptor, &facts) == 0 && S_ISSOCK(facts.st_mode) ? facts.st_ino : 0;
-}
 
 void KeepAlive(int socket) {
   const int on = 1;
@@ -154,7 +149,7 @@ void Doorkeeper::DropOldSilent() {
 void Doorkeeper::HearOut(int descriptor) {
   const auto known =
       std::find_if(open_.begin(), open_.end(), [&](const Open& each) { return each.descriptor == descriptor; });
-  if (known != open_.end() && InodeOf(descriptor) == known->inode) {
+  if (known != open_.end() && SocketIdentity(descriptor) == known->identity) {
     CheckUse(*known);
     return;
   }
@@ -188,12 +183,12 @@ void Doorkeeper::HearOut(int descriptor) {
 
 void Doorkeeper::CountOpen() {
   open_.erase(std::remove_if(open_.begin(), open_.end(),
-                             [](const Open& each) { return InodeOf(each.descriptor) != each.inode; }),
+                             [](const Open& each) { return SocketIdentity(each.descriptor) != each.identity; }),
               open_.end());
 }
 
 void Doorkeeper::CheckUse(const Open& open) {
-  if (InodeOf(open.descriptor) != open.inode) return;
+  if (SocketIdentity(open.descriptor) != open.identity) return;
   tcp_info info{};
   socklen_t length = sizeof(info);
   if (getsockopt(open.descriptor, IPPROTO_TCP, TCP_INFO, &info, &length) != 0 ||
@@ -256,7 +251,7 @@ void Doorkeeper::TurnAway(Silent silent) {
 
 void Doorkeeper::LetIn(Silent silent) {
   const int descriptor = silent.socket.get();
-  open_.push_back({descriptor, InodeOf(descriptor), silent.peer, options_.clock->Now()});
+  open_.push_back({descriptor, SocketIdentity(descriptor), silent.peer, options_.clock->Now()});
   // Each time that something comes; what it is, gRPC reads.
   epoll_event event{};
   event.events = EPOLLIN | EPOLLET;

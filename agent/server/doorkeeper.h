@@ -73,10 +73,10 @@ class Doorkeeper {
     bool uid_known = false;
     MonotonicNs since;
   };
-  // One that gRPC closes when it likes: it is open as long as its descriptor has its inode.
+  // One that gRPC closes when it likes: it is open as long as its descriptor is the same socket.
   struct Open {
     int descriptor;
-    ino_t inode;
+    uint64_t identity;
     Peer peer;
     MonotonicNs since;
   };

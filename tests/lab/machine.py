@@ -11,10 +11,16 @@ import subprocess
 import time
 
 import network
+import tsc
 from image import LabError, run
 
 MEMORY_MIB = 448
 DISK_MIB = 1024
+
+
+def _clock_words():
+    rate_khz = tsc.rate_khz()
+    return "tsc=reliable" + (f" tsc_early_khz={rate_khz}" if rate_khz else "")
 
 
 class Machine:
@@ -48,7 +54,7 @@ class Machine:
             "-cpu", "max", "-smp", "1", "-m", str(MEMORY_MIB), "-nodefaults", "-display", "none", "-no-reboot",
             "-daemonize", "-pidfile", self._pid_file, "-serial", f"file:{self.console}", "-kernel", kernel, "-initrd", initramfs,
             # The timer check fails where the emulator got no time for a while.
-            "-append", "console=ttyS0 quiet panic=-1 tsc=reliable no_timer_check mitigations=off "
+            "-append", f"console=ttyS0 quiet panic=-1 {_clock_words()} no_timer_check mitigations=off "
                        + (self._place / "words").read_text(),
             "-device", "virtio-serial-pci", "-chardev", f"socket,id=commands,path={self._socket},server=on,wait=off",
             "-device", "virtserialport,chardev=commands,name=commands",
