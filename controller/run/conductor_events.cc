@@ -155,8 +155,11 @@ void Conductor::GiveUpHungHosts(MonotonicNs now) {
     std::string reason = absl::StrCat("nothing has got on there for ", FormatDuration(options_.plan.hang_limit_ns()),
                                       " (--hang-limit) while ", Awaited(host->phase));
     for (const v1::InFlight& write : host->in_flight) {
+      // What was told is as old as the last answer.
+      const int64_t age_ns = host->clock.empty() ? static_cast<int64_t>(write.age_ns())
+                                                 : host->clock.ToRemote(now.value) - write.since_ns();
       absl::StrAppend(&reason, "; qm", write.qm(), " has been ", write.filling() ? "filling " : "in one write to ",
-                      write.path(), " since ", FormatUtc(clock_.WallNow().value - write.age_ns()));
+                      write.path(), " since ", FormatUtc(clock_.WallNow().value - age_ns));
     }
     Lose(*host, reason);
   }

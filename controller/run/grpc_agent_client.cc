@@ -4,6 +4,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <deque>
 #include <thread>
@@ -31,7 +32,15 @@ absl::Status FromGrpc(const grpc::Status& status) {
 // GRPC_VERBOSITY wants them.
 void SilenceGrpc() {
   static const bool once = [] {
-    if (std::getenv("GRPC_VERBOSITY") == nullptr) gpr_set_log_function([](gpr_log_func_args*) {});
+    if (std::getenv("GRPC_VERBOSITY") == nullptr) {
+      gpr_set_log_function([](gpr_log_func_args* remark) {
+        // The last that a process says that gRPC ends.
+        if (absl::StrContains(remark->message, "assertion failed")) {
+          std::fprintf(stderr, "plimsoll: gRPC ended the program: %s:%d: %s\n", remark->file, remark->line,
+                       remark->message);
+        }
+      });
+    }
     return true;
   }();
   static_cast<void>(once);

@@ -15,7 +15,7 @@ SLOW_S = 60
 
 def moment(text):
     """A moment of a report, in seconds since 1970."""
-    return datetime.datetime.fromisoformat(text[:26] + "+00:00").timestamp()
+    return datetime.datetime.fromisoformat(text.rstrip("Z;,")[:26] + "+00:00").timestamp()
 
 
 class HardMount(lab_support.LabTest):
@@ -61,8 +61,9 @@ class HardMount(lab_support.LabTest):
 
         run.finish(SLOW_S)
         result = self.result_of(run, run.results, code=3)
-        self.assertRegex(result.err, rf"host host1 is lost: nothing has got on there for 3s \(--hang-limit\) while the step's last "
-                                     rf"writes were awaited; {WRITE} since \d{{4}}-")
+        lost = re.search(rf"host host1 is lost: nothing has got on there for 3s \(--hang-limit\) while the step's last writes were "
+                         rf"awaited; {WRITE} since (?P<since>\d{{4}}-\S+)", result.err)
+        self.assertIsNotNone(lost, result.err)
         (step,) = result.report["steps"]
         (write,) = step["in_flight"]
         self.assertEqual((write["host"], write["qm"], write["path"]), (HOST, 1, path))
@@ -70,6 +71,8 @@ class HardMount(lab_support.LabTest):
         # It began in the step, and had been in flight for its age when the host was last heard.
         began_s, lost_s = moment(write["since"]), moment(result.report["hosts"][0]["lost"]["at"])
         self.assertGreater(began_s, moment(step["start"]))
+        # The same moment, in milliseconds and by what was known of the clock then.
+        self.assertAlmostEqual(moment(lost["since"]), began_s, delta=0.1)
         self.assertLess(began_s + write["age_ns"] / 1e9, lost_s)
         self.assertRegex(result.out, rf"In flight when the data end: host1/qm1, since \S+, for [\d.]+ s, to\s+{re.escape(path)}")
         self.assertEqual(result.report["verdict"]["outcome"], "inconclusive")
