@@ -1,20 +1,17 @@
 #include "controller/run/grpc_agent_client.h"
 
-#include <grpc/support/log.h>
 #include <grpcpp/grpcpp.h>
 
 #include <chrono>
-#include <cstdio>
-#include <cstdlib>
 #include <deque>
 #include <thread>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/mutex.h"
 #include "common/units.h"
 #include "common/version.h"
+#include "controller/run/grpc_log.h"
 #include "controller/run/handshake_diagnosis.h"
 #include "plimsoll/v1/agent.grpc.pb.h"
 
@@ -26,24 +23,6 @@ constexpr int kMaxMessageBytes = 64 << 20;
 
 absl::Status FromGrpc(const grpc::Status& status) {
   return {static_cast<absl::StatusCode>(status.error_code()), status.error_message()};
-}
-
-// gRPC's own remarks would stand between the lines of a run; what they mean is told by the statuses. Whoever sets
-// GRPC_VERBOSITY wants them.
-void SilenceGrpc() {
-  static const bool once = [] {
-    if (std::getenv("GRPC_VERBOSITY") == nullptr) {
-      gpr_set_log_function([](gpr_log_func_args* remark) {
-        // The last that a process says that gRPC ends.
-        if (absl::StrContains(remark->message, "assertion failed")) {
-          std::fprintf(stderr, "plimsoll: gRPC ended the program: %s:%d: %s\n", remark->file, remark->line,
-                       remark->message);
-        }
-      });
-    }
-    return true;
-  }();
-  static_cast<void>(once);
 }
 
 // Counts the calls to gRPC that have not ended, so that the client's destructor can wait for them.
