@@ -45,6 +45,9 @@ def _parser():
                         help=f"block sizes in KiB ({BLOCK_SIZES_KIB})")
     parser.add_argument("--qm", type=_numbers, default=[1, 4], metavar="LIST", help="queue managers (1,4)")
     parser.add_argument("--delays-us", type=_numbers, default=[500, 1000], metavar="LIST", help="added each way (500,1000)")
+    parser.add_argument("--toggle-kib", type=_numbers, default=[4, 16, 64], metavar="LIST",
+                        help="block sizes of the steps in which the largest delay comes and goes (4,16,64)")
+    parser.add_argument("--toggle-duration", type=float, default=240, metavar="S", help="of one of these steps (240)")
     parser.add_argument("--update-docs", action="store_true", help="write the generated part of docs/nfs.md, and its pictures")
     parser.add_argument("--from", dest="source", type=pathlib.Path, metavar="DIR",
                         help="measure nothing: take the results of an earlier study")
@@ -57,6 +60,8 @@ def _measure(arguments, out):
     lab("up", "--hosts", "1", "--nfs", timeout_s=900)
     try:
         study.measure(arguments.rounds)
+        for size in arguments.toggle_kib:
+            study.toggle(1024 * size, max(arguments.delays_us), arguments.toggle_duration)
     finally:
         lab("down")
 

@@ -11,6 +11,7 @@ import math
 import pathlib
 import statistics
 
+import study_toggle
 from study_run import SETTINGS_FILE
 
 # report.json's percentiles are at most so much too high.
@@ -165,6 +166,11 @@ class Figures:
         # Bounds so wide that no shift at all, or twice as much, would do as well prove nothing.
         return "PASS" if high < 2 * shift.expected_ms and (low > 0 or shift.queue_managers > 1) else "INCONCLUSIVE"
 
+    def toggled_shifts(self):
+        """Of the steps in which the delay came and went."""
+        return [study_toggle.shift_of(step, round_trips(step["block_size_bytes"], self.wsize_bytes), CHANCE)
+                for step in self.study.get("toggled", [])]
+
     def shifts(self, queue_managers):
         return [self.shift(delay_us, queue_managers, size) for delay_us in self.delays_us for size in self.block_sizes]
 
@@ -190,10 +196,17 @@ class Figures:
                 expected = "one WRITE, no COMMIT" if parts == 1 else f"{parts} WRITEs and a COMMIT"
                 checks.append(Check("PASS" if right else "FAIL", f"{size // 1024:>3} KiB, {queue_managers} QM: a write is "
                                     f"{expected}; counted {writes} WRITEs, {commits} COMMITs"))
+            # Where the delay came and went within a step, that tells; what runs tell of one another has a larger error.
+            if self.study.get("toggled"):
+                continue
             for shift in self.shifts(queue_managers):
                 low, high = shift.bounds_ms
                 must = f"{low:.2f} to {high:.2f}" if queue_managers == 1 else f"at most {high:.2f}"
                 checks.append(Check(shift.verdict, f"{shift.block_bytes // 1024:>3} KiB, {queue_managers} QM, "
                                     f"{shift.delay_us / 1000:g} ms each way: p50 {shift.ms:+.2f} ms, must be {must} "
                                     f"({shift.expected_ms:g} as set, {shift.ping_ms:.2f} by ping, error {shift.error_ms:.2f})"))
+        for shift in self.toggled_shifts():
+            checks.append(Check(shift.verdict, f"{shift.block_bytes // 1024:>3} KiB, 1 QM, {shift.delay_us / 1000:g} ms each way, coming "
+                                f"and going: p50 {shift.ms:+.2f} ms, {shift.low_ms:.2f} to {shift.high_ms:.2f} "
+                                f"({shift.expected_ms:g} as set, {shift.ping_ms:.2f} by ping)"))
         return checks

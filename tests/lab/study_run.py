@@ -12,6 +12,7 @@ import statistics
 import subprocess
 
 import network
+import study_toggle
 from image import LabError
 from lab import FIRST_NUMBER, MOUNT, SERVER, SERVER_NUMBER
 
@@ -39,8 +40,10 @@ def lab(*arguments, timeout_s=300):
 class Study:
     """Measures in a lab of one client and one server that is up, and keeps `study.json` true after each run."""
 
+    NO_DELAY = NO_DELAY
+
     def __init__(self, out, plimsoll, block_sizes, queue_managers, delays_us, duration_s, say=print):
-        self.out, self._plimsoll, self._say = pathlib.Path(out), plimsoll, say
+        self.out, self._plimsoll, self.say = pathlib.Path(out), plimsoll, say
         self._delays_us, self._queue_managers, self._rounds = list(delays_us), list(queue_managers), 0
         self._netem = None
         self.out.mkdir(parents=True, exist_ok=True)
@@ -50,7 +53,7 @@ class Study:
             "begun": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
             "block_sizes_bytes": list(block_sizes), "queue_managers": self._queue_managers, "delays_us": self._delays_us,
             "duration_s": duration_s, "warmup": WARMUP, "wsize_bytes": WSIZE_BYTES, "mount": MOUNT,
-            "processors": os.cpu_count(), "load_average": [], "conditions": [], "runs": [],
+            "processors": os.cpu_count(), "load_average": [], "conditions": [], "runs": [], "toggled": [],
         }
 
     def measure(self, rounds):
@@ -72,12 +75,17 @@ class Study:
             self._condition("nfs", delay_us)
         self._condition("nfs", 0)
 
+    def toggle(self, block_bytes, delay_us, duration_s):
+        """One step in which the delay comes and goes."""
+        self._record["toggled"].append(study_toggle.measure(self, block_bytes, delay_us, duration_s))
+        self._write()
+
     def netem(self, delay):
-        """On both ends' storage cards: what either sends comes so much later. "0": no netem."""
-        if delay != self._netem:
+        """On both ends' storage cards: what either sends comes so much later. "0": no netem; None: not known any more."""
+        if delay is not None and delay != self._netem:
             for host in (CLIENT, SERVER):
                 lab("netem", host, delay, "--net", "storage")
-            self._netem = delay
+        self._netem = delay
 
     def ping_ms(self):
         """Median round trip between the storage cards: what the delay really is, told by another than plimsoll."""
@@ -97,19 +105,29 @@ class Study:
         condition["ping_ms"].append(self.ping_ms())
         self._record["conditions"].append(condition)
         self._record["load_average"].append(os.getloadavg()[0])
+        self._write()
+
+    def _write(self):
         (self.out / SETTINGS_FILE).write_text(json.dumps(self._record, indent=1) + "\n")
+
+    def run_arguments(self, name, directory, queue_managers, block_sizes, duration_s):
+        """A run of plimsoll in the lab, whose results go below the study's directory."""
+        return [str(each) for each in (
+            SCRIPT, "run", self._plimsoll, "run", "--quiet", "--hosts", network.address("control", FIRST_NUMBER), "--dir", directory,
+            "--qm", queue_managers, "--bsize", ",".join(map(str, block_sizes)), "--duration", duration_s, "--warmup", WARMUP,
+            "--file-size", "1m", "--num-files", 3, "--trace", "off", "--name", name, "--out", self.out / name)]
+
+    def check_run(self, code, errors, name):
+        # 3 is inconclusive: such a run is kept and shows in the scatter.
+        if code not in (0, 3) or not (self.out / name / "report.json").exists():
+            raise LabError(f"plimsoll ended with {code}: {errors.strip()}")
 
     def _run(self, number, place, delay_us, queue_managers):
         name = f"{number:02}-{place}-{delay_us}us-qm{queue_managers}"
-        sizes = ",".join(map(str, self._record["block_sizes_bytes"]))
-        self._say(f"measuring {name}")
-        argv = [SCRIPT, "run", self._plimsoll, "run", "--quiet", "--hosts", network.address("control", FIRST_NUMBER),
-                "--dir", DIRECTORIES[place], "--qm", queue_managers, "--bsize", sizes, "--duration", self._record["duration_s"],
-                "--warmup", WARMUP, "--file-size", "1m", "--num-files", 3, "--trace", "off", "--name", name,
-                "--out", self.out / name]
-        done = subprocess.run([str(each) for each in argv], capture_output=True, text=True, check=False)
-        # 3 is inconclusive: such a run is kept and shows in the scatter.
-        if done.returncode not in (0, 3) or not (self.out / name / "report.json").exists():
-            raise LabError(f"plimsoll ended with {done.returncode}: {done.stderr.strip()}")
+        self.say(f"measuring {name}")
+        argv = self.run_arguments(name, DIRECTORIES[place], queue_managers, self._record["block_sizes_bytes"],
+                                  self._record["duration_s"])
+        done = subprocess.run(argv, capture_output=True, text=True, check=False)
+        self.check_run(done.returncode, done.stderr, name)
         self._record["runs"].append({"name": name, "condition": number, "place": place, "delay_us": delay_us,
                                      "queue_managers": queue_managers})

@@ -3,6 +3,7 @@
 import datetime
 import statistics
 
+import study_figures
 from image import LabError
 
 BEGIN, END = "<!-- Made by `scripts/nfs-study --update-docs`: begin -->", "<!-- end -->"
@@ -48,6 +49,9 @@ def _measured(figures):
     options = {
         "duration": f"{study['duration_s']:g}", "rounds": rounds, "qm": _list(study["queue_managers"]),
         "bsize-kib": _list(size // 1024 for size in figures.block_sizes), "delays-us": _list(figures.delays_us)}
+    if study.get("toggled"):
+        options["toggle-kib"] = _list(step["block_size_bytes"] // 1024 for step in study["toggled"])
+        options["toggle-duration"] = f"{study['toggled'][0]['duration_s']:g}"
     command = " ".join(["scripts/nfs-study", *(f"--{name} {value}" for name, value in options.items()), "--update-docs"])
     return (f"```\n{command}\n```\n\n"
             f"Measured on {begun:%d %B %Y}: emulated hosts ({host['kernel']}) on a machine with {study['processors']} processors,\n"
@@ -93,6 +97,17 @@ def _shifts(figures, queue_managers):
             _table(["block", "each way", "round trips", "as set", "by ping", "measured", "error", "check"], rows))
 
 
+def _toggled(figures):
+    rows = [[size_name(shift.block_bytes), delay_name(shift.delay_us), str(shift.round_trips), f"{shift.expected_ms:g}",
+             _ms(shift.ping_ms), f"**{shift.ms:.2f}**", f"{shift.low_ms:.2f} to {shift.high_ms:.2f}", shift.verdict]
+            for shift in figures.toggled_shifts()]
+    if not rows:
+        return ""
+    return ("**Shift of p50 within a step**, one queue manager, in milliseconds: the delay came and went every few seconds. Median\n"
+            f"of the differences, and where it lies but for a chance of {study_figures.CHANCE:.1%}.\n\n" +
+            _table(["block", "each way", "round trips", "as set", "by ping", "measured", "lies in", "check"], rows))
+
+
 def _kernel(figures, queue_managers):
     rows = []
     for size in figures.block_sizes:
@@ -131,6 +146,7 @@ def markdown(figures):
     parts = [_measured(figures), _pings(figures)]
     parts += [_p50(figures, count) for count in counts]
     parts.append("![p50 by block size, on the local disk, on NFS and with each delay](images/nfs-latency.svg)")
+    parts.append(_toggled(figures))
     parts += [_shifts(figures, count) for count in counts]
     parts.append("![Shift of p50 by block size, with its error, beside the delay that was set](images/nfs-shift.svg)")
     parts.append(_step(figures, counts[0]))

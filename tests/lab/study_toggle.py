@@ -1,0 +1,116 @@
+"""The shift of p50 within one step: the delay comes and goes every few seconds while a writer writes.
+
+How fast an emulated host is changes from minute to minute with what else the machine's processors have to do, so that two runs
+tell little of a millisecond. Seconds that follow one another differ by the delay and by little else.
+"""
+
+import dataclasses
+import datetime
+import json
+import math
+import statistics
+import subprocess
+import time
+
+import network
+from lab import FIRST_NUMBER, Lab, SERVER
+
+PHASE_S = 2.2  # two whole seconds fit, or one
+CLIENT = "host1"
+
+
+def _moment_s(text):
+    """A moment of a report, in seconds since 1970."""
+    return datetime.datetime.fromisoformat(text[:26] + "+00:00").timestamp()
+
+
+def phases_of(report, phases):
+    """Of each phase [begin_s, end_s, delay_us] the delay and the mean p50, in ms, of the seconds that lie in it."""
+    (step,) = report["steps"]
+    begin_s = _moment_s(step["start"])
+    (series,) = [each for each in step["series"] if each["kind"] == "cluster"]
+    found = []
+    for phase_begin_s, phase_end_s, delay_us in phases:
+        inside = [p50_ns / 1e6 for second, p50_ns in zip(series["second"], series["p50_ns"])
+                  if p50_ns > 0 and begin_s + second >= phase_begin_s and begin_s + second + 1 <= phase_end_s]
+        if inside:
+            found.append([delay_us, statistics.fmean(inside)])
+    return found
+
+
+def differences_ms(phases):
+    """Of each phase with a delay, less the one without just before it: no phase is in two of them."""
+    return [late_ms - base_ms for (base_us, base_ms), (late_us, late_ms) in zip(phases, phases[1:])
+            if base_us == 0 and late_us > 0]
+
+
+@dataclasses.dataclass
+class ToggledShift:
+    """How much later a write comes with the delay: the median of the differences, and where theirs lies all but surely.
+
+    `expected_ms` were set, which are `ping_ms` as ping has it.
+    """
+    block_bytes: int
+    delay_us: int
+    round_trips: int
+    expected_ms: float
+    ping_ms: float
+    ms: float
+    low_ms: float
+    high_ms: float
+
+    @property
+    def verdict(self):
+        low, high = sorted((self.expected_ms, self.ping_ms))
+        if self.high_ms < low or self.low_ms > high:
+            return "FAIL"
+        # Where no shift at all, or twice as much, would do as well nothing is proven.
+        return "PASS" if self.low_ms > 0 and self.high_ms < 2 * self.expected_ms else "INCONCLUSIVE"
+
+
+def interval_of_median(values, chance):
+    """Two of the values, between which the median of what they are drawn from lies but for this chance.
+
+    By their ranks alone (as many as not lie below it), so that a few wild ones do no harm. Without bounds where they are too few.
+    """
+    values, outside, rank = sorted(values), 0.0, 0
+    while rank < len(values) // 2:
+        outside += 2 * math.comb(len(values), rank) / 2 ** len(values)
+        if outside > chance:
+            break
+        rank += 1
+    return (values[rank - 1], values[-rank]) if rank > 0 else (-math.inf, math.inf)
+
+
+def shift_of(step, round_trips, chance):
+    """Of what `measure` gave."""
+    differences = differences_ms(step["phases"])
+    low_ms, high_ms = interval_of_median(differences, chance)
+    return ToggledShift(step["block_size_bytes"], step["delay_us"], round_trips, 2 * round_trips * step["delay_us"] / 1000,
+                        round_trips * (step["ping_ms"][1] - step["ping_ms"][0]), statistics.median(differences), low_ms, high_ms)
+
+
+def measure(study, block_bytes, delay_us, duration_s):
+    """One step on NFS in a lab that is up; what study.json keeps of it."""
+    lab, name = Lab(), f"toggled-{block_bytes // 1024}k-{delay_us}us"
+    machines = [lab.machine(CLIENT), lab.machine(SERVER)]
+    study.netem(f"{delay_us}us")
+    pings_ms = [study.ping_ms()]
+    study.netem(study.NO_DELAY)
+    pings_ms.insert(0, study.ping_ms())
+    study.say(f"measuring {name}")
+    argv = study.run_arguments(name, "/mnt/mqlog", 1, [block_bytes], duration_s)
+    phases = []
+    with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as run:
+        while run.poll() is None:
+            for shown_us, set_to in ((0, study.NO_DELAY), (delay_us, f"{delay_us}us")):
+                for machine in machines:
+                    lab.netem(machine, set_to, ["storage"])
+                begin_s = time.time()
+                time.sleep(PHASE_S)  # The length of the phase.
+                phases.append([begin_s, time.time(), shown_us])
+        study.check_run(run.returncode, run.stderr.read(), name)
+    study.netem(None)
+    report = json.loads((study.out / name / "report.json").read_text())
+    return {"name": name, "block_size_bytes": block_bytes, "delay_us": delay_us, "duration_s": duration_s, "ping_ms": pings_ms,
+            "phases": phases_of(report, phases)}
