@@ -2,39 +2,16 @@
 
 import collections
 
+import protobuf_wire
+
 Event = collections.namedtuple("Event", "time_ns kind track name arguments")
 Track = collections.namedtuple("Track", "name parent pid")
 
 
-def _varint(data, at):
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            return value, at
-
-
 def _fields(data):
-    """The fields of a message, as lists by number: numbers, or bytes."""
+    """The fields of a message, as lists by number."""
     fields = collections.defaultdict(list)
-    at = 0
-    while at < len(data):
-        tag, at = _varint(data, at)
-        number, wire = tag >> 3, tag & 7
-        if wire == 0:
-            value, at = _varint(data, at)
-        elif wire == 1:
-            value, at = int.from_bytes(data[at:at + 8], "little"), at + 8
-        elif wire == 2:
-            size, at = _varint(data, at)
-            value, at = data[at:at + size], at + size
-            if len(value) != size:
-                raise AssertionError(f"field {number} is cut off")
-        else:
-            raise AssertionError(f"field {number} has wire type {wire}")
+    for number, value in protobuf_wire.fields(data):
         fields[number].append(value)
     return fields
 
@@ -49,10 +26,10 @@ def _only(fields, number, default=None):
 def _packets(data):
     at = 0
     while at < len(data):
-        tag, at = _varint(data, at)
+        tag, at = protobuf_wire.varint(data, at)
         if tag != 1 << 3 | 2:  # Trace.packet
             raise AssertionError(f"tag {tag} between the packets")
-        size, at = _varint(data, at)
+        size, at = protobuf_wire.varint(data, at)
         yield _fields(data[at:at + size])
         at += size
 

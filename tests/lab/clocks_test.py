@@ -65,8 +65,7 @@ class Clocks(lab_support.LabTest):
 
     def test_stated_offsets_hold_the_truth_while_clocks_drift(self):
         hosts_before = self.hosts_states()
-        run = self.start_run("--hosts", self.addresses(*DRIFT_PPM), "--duration", str(DURATION_S), "--rate", "10",
-                             wrap=lab_support.IN_LAB, dir="/mnt/disk")
+        run = self.start_lab_run(DRIFT_PPM, "--duration", str(DURATION_S), "--rate", "10", dir="/mnt/disk")
         run.finish(180)
         ended_ns = time.monotonic_ns()
         hosts_after = self.hosts_states()

@@ -6,37 +6,13 @@ Numbers of fields are those of proto/plimsoll/v1/journal.proto and frame.proto, 
 import pathlib
 import struct
 
+import lab_support  # noqa: F401  (where protobuf_wire is found)
+from protobuf_wire import fields
+
 HEAD_BYTES = 8  # "PLIMJRNL"
 RECORD = struct.Struct("<IHHI")  # length of the payload, version, zero, checksum
 FRAMES_OF_RECORD, HOST_OF_FRAMES, FRAME_OF_FRAMES = 7, 1, 2
 STEP, QM, FIRST_SEQ, FIRST_START_NS = 1, 2, 10, 11
-
-
-def _varint(data, at):
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, at
-        shift += 7
-
-
-def _fields(data):
-    """(number, value) of each field of a message; messages and texts are bytes."""
-    at = 0
-    while at < len(data):
-        tag, at = _varint(data, at)
-        kind = tag & 7
-        if kind == 0:
-            value, at = _varint(data, at)
-        elif kind == 2:
-            length, at = _varint(data, at)
-            value, at = data[at:at + length], at + length
-        else:
-            value, at = None, at + {1: 8, 5: 4}[kind]
-        yield tag >> 3, value
 
 
 def _records(journal):
@@ -53,13 +29,13 @@ def first_writes(journal):
     """{(host's number, step from 1, QM): {number of a write: its start on the host's clock}}, one write of each frame."""
     found = {}
     for record in _records(journal):
-        for number, frames in _fields(record):
+        for number, frames in fields(record):
             if number != FRAMES_OF_RECORD:
                 continue
-            host = next((value for field, value in _fields(frames) if field == HOST_OF_FRAMES), 0)
-            for field, frame in _fields(frames):
+            host = next((value for field, value in fields(frames) if field == HOST_OF_FRAMES), 0)
+            for field, frame in fields(frames):
                 if field == FRAME_OF_FRAMES:
-                    values = dict(_fields(frame))
+                    values = dict(fields(frame))
                     if FIRST_SEQ in values:
                         key = host, values.get(STEP, 0) + 1, values[QM]
                         found.setdefault(key, {})[values[FIRST_SEQ]] = values[FIRST_START_NS]

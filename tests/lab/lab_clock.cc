@@ -1,12 +1,11 @@
 // A second opinion on what a host's clock says, which shares no code with the product.
 //
 //   lab_clock serve PORT             answers each datagram with the host's CLOCK_MONOTONIC
-//   lab_clock ask ADDRESS PORT MS    asks every MS milliseconds; a line an answer: sent received-there sent-there
-//   received,
-//                                    the first and the last of this side's CLOCK_MONOTONIC, all in nanoseconds
+//   lab_clock ask ADDRESS PORT MS    asks every MS milliseconds; for each answer a line:
+//                                    SENT RECEIVED-THERE SENT-THERE RECEIVED
 //
-// A line bounds the offset (there minus here) by itself: it lies between sent-there - received and received-there -
-// sent.
+// SENT and RECEIVED are of this side's CLOCK_MONOTONIC; all are in nanoseconds. A line bounds the offset (there minus
+// here) by itself: it lies between SENT-THERE - RECEIVED and RECEIVED-THERE - SENT.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <poll.h>

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "integration"))
@@ -17,6 +18,8 @@ from lab import HOSTS, Lab, NAMESPACE  # noqa: E402
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "lab"
 IN_LAB = ("ip", "netns", "exec", NAMESPACE)
 MQLOG = "/mnt/mqlog"
+# Emulated hosts are slow: a write takes tens of milliseconds when all are at work.
+STALL = "1500ms"
 
 
 def lab(*arguments):
@@ -91,8 +94,20 @@ class LabTest(harness.PlimsollTest):
     def all_hosts(self):
         return [f"host{n + 1}" for n in range(self.hosts)]
 
-    def start_lab_run(self, names, *arguments):
-        return self.start_run("--hosts", self.addresses(*names), *arguments, wrap=IN_LAB, dir=MQLOG)
+    def start_lab_run(self, names, *arguments, dir=MQLOG):
+        return self.start_run("--hosts", self.addresses(*names), *arguments, wrap=IN_LAB, dir=dir)
+
+    def stalls_while(self, directory, do, seconds):
+        """Runs all hosts, calls `do`, waits, calls what `do` gave. The result, and its stalls that lasted about as long."""
+        run = self.start_lab_run(self.all_hosts(), "--duration", str(seconds + 6), "--stall", STALL, dir=directory)
+        self.await_running(run)
+        undo = do()
+        time.sleep(seconds)  # The length of the pause is what is tested.
+        undo()
+        run.finish(180)
+        result = self.result_of(run, run.results)
+        (step,) = result.report["steps"]
+        return result, [stall for stall in step["stalls"]["stalls"] if stall["length_ns"] > (seconds - 1) * 1_000_000_000]
 
     def lab_plimsoll(self, *arguments, code=0):
         return self.plimsoll(*arguments, code=code, wrap=IN_LAB)

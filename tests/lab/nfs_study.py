@@ -13,6 +13,7 @@ import sys
 
 import study_pictures
 import study_tables
+import study_toggle
 from image import LabError, PROJECT, agent_binaries
 from study_figures import Figures
 from study_run import Study, lab
@@ -61,7 +62,7 @@ def _measure(arguments, out):
     try:
         study.measure(arguments.rounds)
         for size in arguments.toggle_kib:
-            study.toggle(1024 * size, max(arguments.delays_us), arguments.toggle_duration)
+            study_toggle.measure(study, 1024 * size, max(arguments.delays_us), arguments.toggle_duration)
     finally:
         lab("down")
 

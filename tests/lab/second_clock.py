@@ -61,7 +61,6 @@ class Offsets:
             raise AssertionError(f"the round trips around {moment_ns} contradict one another: {low} > {high}")
         return low, high
 
-
     def between(self, from_ns, to_ns):
         """Bounds that hold at both moments, and between them."""
         bounds = [self.at(moment_ns) for moment_ns in (from_ns, to_ns)]

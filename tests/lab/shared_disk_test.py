@@ -1,14 +1,10 @@
 """Three hosts on one disk with OCFS2: one storage, coherent caches, and fcntl locks that hold on one host only."""
 
-import time
-
 import lab_support
 from lab_support import harness
 
 SAN = "/mnt/san"
 HOST_PAUSE_S = 3
-# Emulated hosts are slow: a write takes tens of milliseconds when all are at work.
-STALL = "1500ms"
 
 
 def assert_nothing_is_left():
@@ -25,9 +21,6 @@ class SharedDisk(lab_support.LabTest):
         cls.addClassCleanup(assert_nothing_is_left)  # Comes after `down`.
         super().setUpClass()
 
-    def start_san_run(self, *arguments):
-        return self.start_run("--hosts", self.addresses(*self.all_hosts()), *arguments, wrap=lab_support.IN_LAB, dir=SAN)
-
     def hold(self, host, kind, path):
         """Takes a lock on the host, and keeps it until the test ends."""
         said = f"/run/{kind}.said"
@@ -39,7 +32,7 @@ class SharedDisk(lab_support.LabTest):
         return {host: self.on(host, f"lab_lock try {kind} {path}").strip() for host in self.all_hosts()}
 
     def test_one_report_of_all_hosts(self):
-        run = self.start_san_run("--bsize", "4k,64k", "--qm", "2", "--duration", "3")
+        run = self.start_lab_run(self.all_hosts(), "--bsize", "4k,64k", "--qm", "2", "--duration", "3", dir=SAN)
         run.finish(180)
         report = self.result_of(run, run.results).report
         self.assertEqual([host["label"] for host in report["hosts"]], self.all_hosts())
@@ -74,16 +67,13 @@ class SharedDisk(lab_support.LabTest):
         self.assertEqual(self.tried("flock", f"{SAN}/by_flock"), {"host1": "taken", "host2": "taken", "host3": "taken"})
 
     def test_a_host_that_stands_still_is_paused_and_no_other_stands(self):
-        run = self.start_san_run("--duration", str(HOST_PAUSE_S + 6), "--stall", STALL)
-        self.await_running(run)
         machine = self.lab.machine("host2")
-        machine.pause()
-        time.sleep(HOST_PAUSE_S)  # The length of the pause is what is tested.
-        machine.resume()
-        run.finish(180)
-        result = self.result_of(run, run.results)
-        (step,) = result.report["steps"]
-        stalls = [stall for stall in step["stalls"]["stalls"] if stall["length_ns"] > (HOST_PAUSE_S - 1) * 1_000_000_000]
+
+        def pause():
+            machine.pause()
+            return machine.resume
+
+        result, stalls = self.stalls_while(SAN, pause, HOST_PAUSE_S)
         self.assertEqual([(stall["stall_class"], stall["hosts"]) for stall in stalls], [("host_paused", ["host2"])], result)
 
     def test_a_host_whose_plug_was_pulled_joins_again(self):

@@ -1,30 +1,14 @@
 """Three hosts with kernels of their own on one NFS export: one report, and stalls that are told apart."""
 
-import time
-
 import lab_support
 from lab_support import harness
 import network
 
 SERVER_PAUSE_S = 5
 HOST_PAUSE_S = 3
-# Emulated hosts are slow: a write takes tens of milliseconds when all are at work.
-STALL = "1500ms"
 
 
 class Smoke(lab_support.LabTest):
-
-    def stall_in(self, do, seconds, *arguments):
-        """Runs all hosts, calls `do`, waits, calls what `do` gave, and returns the stalls that lasted about as long."""
-        run = self.start_lab_run(self.all_hosts(), "--duration", str(seconds + 6), "--stall", STALL, *arguments)
-        self.await_running(run)
-        undo = do()
-        time.sleep(seconds)  # The length of the pause is what is tested.
-        undo()
-        run.finish(180)
-        result = self.result_of(run, run.results)
-        (step,) = result.report["steps"]
-        return result, [stall for stall in step["stalls"]["stalls"] if stall["length_ns"] > (seconds - 1) * 1_000_000_000]
 
     def test_one_report_of_all_hosts(self):
         run = self.start_lab_run(self.all_hosts(), "--bsize", "4k,64k", "--qm", "2", "--duration", "3")
@@ -49,7 +33,7 @@ class Smoke(lab_support.LabTest):
             server.pause()
             return server.resume
 
-        result, stalls = self.stall_in(pause, SERVER_PAUSE_S)
+        result, stalls = self.stalls_while(lab_support.MQLOG, pause, SERVER_PAUSE_S)
         self.assertEqual([stall["stall_class"] for stall in stalls], ["all_hosts"], result)
         self.assertEqual(sorted(stalls[0]["hosts"]), self.all_hosts())
 
@@ -60,7 +44,7 @@ class Smoke(lab_support.LabTest):
             network.set_port(lab_support.NAMESPACE, "storage", number, False)
             return lambda: network.set_port(lab_support.NAMESPACE, "storage", number, True)
 
-        result, stalls = self.stall_in(cut, SERVER_PAUSE_S)
+        result, stalls = self.stalls_while(lab_support.MQLOG, cut, SERVER_PAUSE_S)
         self.assertEqual([(stall["stall_class"], stall["hosts"]) for stall in stalls], [("one_host", ["host1"])], result)
         self.assertEqual(stalls[0]["others"], ["host2", "host3"])
 
@@ -71,7 +55,7 @@ class Smoke(lab_support.LabTest):
             machine.pause()
             return machine.resume
 
-        result, stalls = self.stall_in(pause, HOST_PAUSE_S)
+        result, stalls = self.stalls_while(lab_support.MQLOG, pause, HOST_PAUSE_S)
         self.assertEqual([(stall["stall_class"], stall["hosts"]) for stall in stalls], [("host_paused", ["host2"])], result)
 
 

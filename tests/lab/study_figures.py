@@ -1,7 +1,7 @@
 """The study's figures: what the runs say, how much later a write comes with a delay, and whether that is what it should be.
 
 A shift is taken within a round: p50 with the delay, less the mean of the measurements without it before and after (which have
-netem too, see study_run.NO_DELAY). What it may be off by is stated by `Shift.error_ms`.
+netem too, see study_run.NO_DELAY). What it may be off by is stated by `RunsShift.error_ms`.
 """
 
 import dataclasses
@@ -13,6 +13,7 @@ import statistics
 
 import study_toggle
 from study_run import SETTINGS_FILE
+from study_shift import RunsShift
 
 # report.json's percentiles are at most so much too high.
 RESOLUTION = 0.001
@@ -27,26 +28,6 @@ class Cell:
     avg_ms: float
     writes: int
     nfs: dict  # of report.json's load: operations and times of WRITE and COMMIT; empty on the disk
-
-
-@dataclasses.dataclass
-class Shift:
-    """How much later a write comes: `ms`, of `expected_ms` that were set, which are `ping_ms` as ping has it."""
-    queue_managers: int
-    block_bytes: int
-    delay_us: int
-    round_trips: int
-    expected_ms: float
-    ping_ms: float
-    ms: float
-    error_ms: float
-    verdict: str
-
-    @property
-    def bounds_ms(self):
-        """Where it has to be: the delay as it was set and as ping has it, and the error beyond these."""
-        low, high = sorted((self.expected_ms, self.ping_ms))
-        return low - self.error_ms, high + self.error_ms
 
 
 @dataclasses.dataclass
@@ -152,19 +133,8 @@ class Figures:
         # A write's packets need not be late by what a ping's are, but by something like it.
         error_ms = (scatter_ms + RESOLUTION * self.p50_ms("nfs", delay_us, queue_managers, block_bytes) +
                     abs(ping_ms - expected_ms))
-        shift = Shift(queue_managers, block_bytes, delay_us, trips, expected_ms, ping_ms, statistics.fmean(differences),
-                      error_ms, "")
-        shift.verdict = self._verdict(shift)
-        return shift
-
-    @staticmethod
-    def _verdict(shift):
-        low, high = shift.bounds_ms
-        # Writers that wait for one another anyway wait for the network in the same time: it may show less, not more.
-        if shift.ms > high or (shift.queue_managers == 1 and shift.ms < low):
-            return "FAIL"
-        # Bounds so wide that no shift at all, or twice as much, would do as well prove nothing.
-        return "PASS" if high < 2 * shift.expected_ms and (low > 0 or shift.queue_managers > 1) else "INCONCLUSIVE"
+        return RunsShift(block_bytes, delay_us, trips, expected_ms, ping_ms, statistics.fmean(differences), error_ms,
+                         queue_managers)
 
     def toggled_shifts(self):
         """Of the steps in which the delay came and went."""
@@ -196,17 +166,6 @@ class Figures:
                 expected = "one WRITE, no COMMIT" if parts == 1 else f"{parts} WRITEs and a COMMIT"
                 checks.append(Check("PASS" if right else "FAIL", f"{size // 1024:>3} KiB, {queue_managers} QM: a write is "
                                     f"{expected}; counted {writes} WRITEs, {commits} COMMITs"))
-            # Where the delay came and went within a step, that tells; what runs tell of one another has a larger error.
-            if self.study.get("toggled"):
-                continue
-            for shift in self.shifts(queue_managers):
-                low, high = shift.bounds_ms
-                must = f"{low:.2f} to {high:.2f}" if queue_managers == 1 else f"at most {high:.2f}"
-                checks.append(Check(shift.verdict, f"{shift.block_bytes // 1024:>3} KiB, {queue_managers} QM, "
-                                    f"{shift.delay_us / 1000:g} ms each way: p50 {shift.ms:+.2f} ms, must be {must} "
-                                    f"({shift.expected_ms:g} as set, {shift.ping_ms:.2f} by ping, error {shift.error_ms:.2f})"))
-        for shift in self.toggled_shifts():
-            checks.append(Check(shift.verdict, f"{shift.block_bytes // 1024:>3} KiB, 1 QM, {shift.delay_us / 1000:g} ms each way, coming "
-                                f"and going: p50 {shift.ms:+.2f} ms, {shift.low_ms:.2f} to {shift.high_ms:.2f} "
-                                f"({shift.expected_ms:g} as set, {shift.ping_ms:.2f} by ping)"))
+            checks += [Check(shift.verdict, str(shift)) for shift in self.shifts(queue_managers)]
+        checks += [Check(shift.verdict, str(shift)) for shift in self.toggled_shifts()]
         return checks

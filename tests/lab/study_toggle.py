@@ -4,7 +4,6 @@ How fast an emulated host is changes from minute to minute with what else the ma
 tell little of a millisecond. Seconds that follow one another differ by the delay and by little else.
 """
 
-import dataclasses
 import datetime
 import json
 import math
@@ -12,11 +11,11 @@ import statistics
 import subprocess
 import time
 
-import network
-from lab import FIRST_NUMBER, Lab, SERVER
+from lab import Lab, SERVER
+from study_run import CLIENT, NO_DELAY
+from study_shift import ToggledShift
 
 PHASE_S = 2.2  # two whole seconds fit, or one
-CLIENT = "host1"
 
 
 def _moment_s(text):
@@ -44,30 +43,6 @@ def differences_ms(phases):
             if base_us == 0 and late_us > 0]
 
 
-@dataclasses.dataclass
-class ToggledShift:
-    """How much later a write comes with the delay: the median of the differences, and where theirs lies all but surely.
-
-    `expected_ms` were set, which are `ping_ms` as ping has it.
-    """
-    block_bytes: int
-    delay_us: int
-    round_trips: int
-    expected_ms: float
-    ping_ms: float
-    ms: float
-    low_ms: float
-    high_ms: float
-
-    @property
-    def verdict(self):
-        low, high = sorted((self.expected_ms, self.ping_ms))
-        if self.high_ms < low or self.low_ms > high:
-            return "FAIL"
-        # Where no shift at all, or twice as much, would do as well nothing is proven.
-        return "PASS" if self.low_ms > 0 and self.high_ms < 2 * self.expected_ms else "INCONCLUSIVE"
-
-
 def interval_of_median(values, chance):
     """Two of the values, between which the median of what they are drawn from lies but for this chance.
 
@@ -91,19 +66,19 @@ def shift_of(step, round_trips, chance):
 
 
 def measure(study, block_bytes, delay_us, duration_s):
-    """One step on NFS in a lab that is up; what study.json keeps of it."""
+    """One step on NFS in a lab that is up; the study keeps what it gave."""
     lab, name = Lab(), f"toggled-{block_bytes // 1024}k-{delay_us}us"
     machines = [lab.machine(CLIENT), lab.machine(SERVER)]
     study.netem(f"{delay_us}us")
     pings_ms = [study.ping_ms()]
-    study.netem(study.NO_DELAY)
+    study.netem(NO_DELAY)
     pings_ms.insert(0, study.ping_ms())
     study.say(f"measuring {name}")
     argv = study.run_arguments(name, "/mnt/mqlog", 1, [block_bytes], duration_s)
     phases = []
     with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as run:
         while run.poll() is None:
-            for shown_us, set_to in ((0, study.NO_DELAY), (delay_us, f"{delay_us}us")):
+            for shown_us, set_to in ((0, NO_DELAY), (delay_us, f"{delay_us}us")):
                 for machine in machines:
                     lab.netem(machine, set_to, ["storage"])
                 begin_s = time.time()
@@ -112,5 +87,6 @@ def measure(study, block_bytes, delay_us, duration_s):
         study.check_run(run.returncode, run.stderr.read(), name)
     study.netem(None)
     report = json.loads((study.out / name / "report.json").read_text())
-    return {"name": name, "block_size_bytes": block_bytes, "delay_us": delay_us, "duration_s": duration_s, "ping_ms": pings_ms,
-            "phases": phases_of(report, phases)}
+    study.keep_toggled({
+        "name": name, "block_size_bytes": block_bytes, "delay_us": delay_us, "duration_s": duration_s, "ping_ms": pings_ms,
+        "phases": phases_of(report, phases)})

@@ -31,6 +31,17 @@ class Takes:
         return scene.end_of_run(-9 if code is None else code, self.seconds(scene))
 
 
+@dataclasses.dataclass(frozen=True)
+class TakesLonger(Takes):
+    """Longer than the run's own length, which the test sees: what comes late was really late."""
+
+    def await_end(self, scene, code):
+        begun = time.monotonic()
+        result = super().await_end(scene, code)
+        scene.assertGreater(time.monotonic() - begun, 1.5 * scene.duration_s())
+        return result
+
+
 def _nothing(scene, result):
     scene.assertFalse(scene.out.exists(), f"nothing was measured, and yet there is {scene.out}")
 
@@ -152,16 +163,5 @@ AT_ONCE = Takes("at once", lambda scene: 0)
 LEASE = Takes("the lease", lambda scene: scene.row.fault.lease_s)
 HANG_LIMIT = Takes("`--hang-limit`, from the step's end or the last progress",
                    lambda scene: scene.row.fault.hang_limit_s + scene.row.fault.lease_s)
-@dataclasses.dataclass(frozen=True)
-class TakesLonger(Takes):
-    """Longer than the run's own length, which the test sees: what comes late was really late."""
-
-    def await_end(self, scene, code):
-        begun = time.monotonic()
-        result = super().await_end(scene, code)
-        scene.assertGreater(time.monotonic() - begun, 1.5 * scene.duration_s())
-        return result
-
-
 UNTIL_ALL_CAME = TakesLonger("longer by what the way back takes", lambda scene: 30)
 OWN_LENGTH = Takes("as long as without it", lambda scene: scene.duration_s())

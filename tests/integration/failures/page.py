@@ -49,6 +49,8 @@ def code_of(cell):
 
 
 def line(text):
+    if isinstance(text, table.Either):
+        return f"{line(text.one)} or {line(text.other)}"
     return "`" + text.replace("|", "\\|").replace("[log] ", "").replace("plimsoll: ", "") + "`"
 
 

@@ -26,6 +26,13 @@ STATE_MEANS = {
 
 
 @dataclasses.dataclass(frozen=True)
+class Either:
+    """One of two lines: who finds out first is not certain."""
+    one: str
+    other: str
+
+
+@dataclasses.dataclass(frozen=True)
 class Cell:
     """What happens."""
     sees: tuple
@@ -55,19 +62,26 @@ class Row:
         self.cell.cleaned.check(scene)
 
     def assert_seen(self, scene, result):
+        # The report is wrapped for people.
+        text = re.sub(r"\s+", " ", result.err + result.out)
         for line in self.cell.sees:
+            if isinstance(line, Either):
+                patterns = [_pattern(line.one), _pattern(line.other)]
+                if not any(re.search(pattern, text) for pattern in patterns):
+                    scene.fail(f"nobody says one of {patterns}\n{result}\n--- beta\n{scene.beta.err}")
+                continue
             who, colon, rest = line.partition(": ")
             who, wanted = (who, rest) if colon and who in ("beta", "alpha") and rest.startswith("[") else ("", line)
-            wanted = wanted.removeprefix("[log] ")
-            pattern = ".*".join(re.escape(part) for part in re.sub(r"\s+", " ", wanted).split("..."))
+            pattern = _pattern(wanted.removeprefix("[log] "))
             if who:
                 harness.wait_until(lambda: re.search(pattern, {"beta": scene.beta, "alpha": scene.alpha}[who].err),
                                    f"/{pattern}/ in the log of {who}")
-                continue
-            # The report is wrapped for people.
-            text = re.sub(r"\s+", " ", result.err + result.out)
-            if not re.search(pattern, text):
+            elif not re.search(pattern, text):
                 scene.fail(f"nobody says /{pattern}/\n{result}\n--- beta\n{scene.beta.err}")
+
+
+def _pattern(wanted):
+    return ".*".join(re.escape(part) for part in re.sub(r"\s+", " ", wanted).split("..."))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,9 +125,12 @@ def lost(reason, takes, cleaned):
 
 def found_out_first_by_either(takes, cleaned):
     """Cells of a host that hears nothing and may still be heard: it tells that its lease is over, or is given up before."""
-    line = "beta...for 1s"
-    early = Cell((line,), 4, NOTHING, cleaned, takes)
-    late = Cell((line, "Ended before its time: host beta "), 3, REPORT, cleaned, takes)
+    silent = "plimsoll: host beta is lost: nothing heard from it for 1s"
+    over = "no message from the controller for 1s: the lease ran out"
+    early = Cell((Either(silent, f"plimsoll: beta: {over}"),), 4, NOTHING, cleaned, takes)
+    late = Cell((Either(silent, f"plimsoll: host beta is lost: the session broke: {over}"),
+                 Either("host beta was lost (--on-host-loss abort)", f"Ended before its time: host beta failed: {over}")),
+                3, REPORT, cleaned, takes)
     return {"preparing": early, "ready": early, "armed": dataclasses.replace(late, kept=EMPTY), "running": late,
             "draining": late}
 

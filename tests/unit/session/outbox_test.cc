@@ -175,10 +175,10 @@ TEST(Outbox, KeepsSlowWritesStallsAndPausesWhenItCoalesces) {
 }
 
 TEST(Outbox, StaysWithinItsBoundHoweverLongNobodyReads) {
-  // An hour of 8 writers that stand all the time, with the controller's heartbeats answered all the while.
+  // An hour of 64 writers that stand all the time, with the controller's heartbeats answered all the while.
   constexpr int32_t kBatches = 14'400;
-  constexpr uint32_t kWriters = 8;
-  constexpr int64_t kStalls = 250;
+  constexpr uint32_t kWriters = 64;
+  constexpr int64_t kStalls = 25;
   Outbox box;
   v1::FrameBatch batch;
   for (uint32_t qm = 1; qm <= kWriters; ++qm) {

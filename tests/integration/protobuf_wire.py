@@ -1,0 +1,34 @@
+"""The bytes of a protobuf message, for readers that know the numbers of its fields and share no code with who wrote them."""
+
+
+def varint(data, at):
+    """The number that begins at `at`, and where it ends."""
+    value = shift = 0
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            return value, at
+
+
+def fields(data):
+    """(number, value) of each field of a message, in order: numbers, or bytes."""
+    at = 0
+    while at < len(data):
+        tag, at = varint(data, at)
+        number, wire = tag >> 3, tag & 7
+        if wire == 0:
+            value, at = varint(data, at)
+        elif wire in (1, 5):
+            size = 8 if wire == 1 else 4
+            value, at = int.from_bytes(data[at:at + size], "little"), at + size
+        elif wire == 2:
+            size, at = varint(data, at)
+            value, at = data[at:at + size], at + size
+            if len(value) != size:
+                raise AssertionError(f"field {number} is cut off")
+        else:
+            raise AssertionError(f"field {number} has wire type {wire}")
+        yield number, value
