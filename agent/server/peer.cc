@@ -42,7 +42,7 @@ absl::StatusOr<uid_t> LoopbackOwner(int socket) {
   PLIMSOLL_ASSIGN_OR_RETURN(const SocketAddress peer, AddressOf(socket, true));
   PLIMSOLL_ASSIGN_OR_RETURN(const SocketAddress own, AddressOf(socket, false));
   if (!IsLoopback(peer) || !IsLoopback(own)) return absl::InvalidArgumentError("not a connection over loopback");
-  const absl::StatusOr<uid_t> uid = OwnerByDiagnosis(peer, own);
+  absl::StatusOr<uid_t> uid = OwnerByDiagnosis(peer, own);
   // NOT_FOUND is an answer; anything else means that this way is closed here.
   if (uid.ok() || uid.status().code() == absl::StatusCode::kNotFound) return uid;
   return OwnerByTable(peer, own);

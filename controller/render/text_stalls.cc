@@ -54,7 +54,7 @@ std::string Who(const v1::StallReport& stall) {
 
 // What counted, where the writers' medians made it something else than the report's least.
 std::string Threshold(const v1::StallsReport& stalls) {
-  const std::string least = FormatLength(stalls.threshold_ns());
+  std::string least = FormatLength(stalls.threshold_ns());
   if (!stalls.threshold_by_median()) return least;
   if (stalls.largest_threshold_ns() <= stalls.threshold_ns()) {
     return absl::StrCat(least, " (20 medians where that is more)");

@@ -82,7 +82,7 @@ struct FakeWriter {
       : FakeWriter(MakeSource(block_bytes), ring_capacity) {}
   // Making a pool takes a millisecond: tests of many rounds share one.
   FakeWriter(std::shared_ptr<BlockSource> shared_source, size_t ring_capacity)
-      : source(std::move(shared_source)), state(ring_capacity) {}
+      : state(ring_capacity), source(std::move(shared_source)) {}
 
   static std::shared_ptr<BlockSource> MakeSource(const std::vector<uint64_t>& block_bytes) {
     return std::make_shared<BlockSource>(BlockSource::Identity{{1, 2, 3}, 4, 5}, block_bytes);
@@ -98,10 +98,10 @@ struct FakeWriter {
     return samples;
   }
 
+  WriterState state;
   std::atomic<int64_t> lease_deadline_ns{StopControl::kNever};
   StopControl control{lease_deadline_ns};
   std::shared_ptr<BlockSource> source;
-  WriterState state;
   FakeEnv env;
 };
 

@@ -51,8 +51,9 @@ class BlockStackTest : public ::testing::Test {
   void Device(const std::string& name, const std::map<std::string, std::string>& files) {
     const std::string directory = sys_.MakeDirectory("devices/" + name);
     for (const auto& [file, text] : files) {
-      fs::create_directories(fs::path(directory + "/" + file).parent_path());
-      testing::WriteText(directory + "/" + file, text + "\n");
+      const fs::path path = fs::path(directory) / file;
+      fs::create_directories(path.parent_path());
+      testing::WriteText(path.string(), text + "\n");
     }
     fs::create_directory_symlink(directory, sys_.path() + "/block/" + name);
   }
@@ -71,6 +72,7 @@ class BlockStackTest : public ::testing::Test {
 TEST_F(BlockStackTest, GoesFromTheVolumeDownToEachDisk) {
   const std::vector<v1::BlockLayer> layers = DescribeBlockStack(makedev(252, 2), sys_.path());
   std::vector<std::string> names;
+  names.reserve(layers.size());
   for (const v1::BlockLayer& layer : layers) names.push_back(layer.name());
   ASSERT_THAT(names, ElementsAre("dm-2", "dm-1", "dm-0", "sda", "sdb"));
   EXPECT_EQ(layers[0].kind(), v1::BlockLayer::KIND_VOLUME);

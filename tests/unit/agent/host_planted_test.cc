@@ -22,16 +22,18 @@ constexpr int kNotPermitted = 77;
 constexpr std::array<uint8_t, 16> kToken = {1, 2, 3};
 
 class PlantedTest : public ::testing::Test {
+ public:
+  ~PlantedTest() override {
+    EXPECT_EQ(testing::ReadText(outside_ + "/S0000000.LOG"), "precious");
+    EXPECT_EQ(testing::ReadText(outside_ + "/active/S0000000.LOG"), "precious");
+  }
+
  protected:
   PlantedTest() {
     sandbox_ = *Sandbox::Create({root_}, "00000000000000aa");
     testing::WriteText(outside_ + "/S0000000.LOG", "precious");
     fs::create_directories(outside_ + "/active");
     testing::WriteText(outside_ + "/active/S0000000.LOG", "precious");
-  }
-  ~PlantedTest() override {
-    EXPECT_EQ(testing::ReadText(outside_ + "/S0000000.LOG"), "precious");
-    EXPECT_EQ(testing::ReadText(outside_ + "/active/S0000000.LOG"), "precious");
   }
 
   // A run with one extent.

@@ -149,9 +149,23 @@ std::vector<v1::StalledStretch> Stretches(const Scenario& run, const FakeWriter&
   return stretches;
 }
 
+// When somebody else had the writer's CPU: from, and until.
+using Interruptions = std::vector<std::pair<int64_t, int64_t>>;
+
+// Until when a recorder may take a writer for one that stands which stood until `end_ns`: the writer may lose its CPU
+// before it can say that it goes on, or has ended.
+int64_t SeemsToStandUntil(int64_t end_ns, const Interruptions& interruptions) {
+  constexpr int64_t kBetweenMarksNs = 100;  // A few readings of the clock.
+  for (const auto& [from_ns, to_ns] : interruptions) {
+    if (from_ns <= end_ns + kBetweenMarksNs) end_ns = std::max(end_ns, to_ns);
+  }
+  return end_ns;
+}
+
 // What frames tell of stretches that were not over is the beginning of what was told of them when they were; and where
 // one had certainly been one for long it is told.
 void CheckGrowing(const Scenario& run, const FakeWriter& writer, const std::vector<v1::StalledStretch>& wanted,
+                  const std::vector<Sample>& truth, const Interruptions& interruptions,
                   const RepeatedPtrField<v1::Frame>& frames) {
   for (const v1::Frame& frame : frames) {
     const int64_t end_ns = run.tally.times.EndOf(frame.first_interval());
@@ -171,8 +185,13 @@ void CheckGrowing(const Scenario& run, const FakeWriter& writer, const std::vect
         continue;
       }
       ASSERT_LE(growing.end_ns(), end_ns);
-      // Not more can be said of its end and its writes: a writer that lost its CPU between its clock and its mark seems
-      // to be in the write that is over, and one that lost it when it had decided to end seems to go on.
+      // A writer that lost its CPU between its clock and its mark seems to be in the write that is over, and one that
+      // lost it when it had decided to end seems to go on.
+      ASSERT_LE(growing.end_ns(), SeemsToStandUntil(same->end_ns(), interruptions));
+      const auto begun = std::count_if(truth.begin(), truth.end(), [&](const Sample& write) {
+        return write.start_ns >= growing.begin_ns() && write.start_ns < growing.end_ns();
+      });
+      ASSERT_LE(growing.writes(), static_cast<uint64_t>(begun) + 1);
       ASSERT_LE(growing.longest_ns(), growing.end_ns() - growing.begin_ns());
       ASSERT_LE(growing.in_flight_ns(), growing.end_ns() - growing.begin_ns());
     } else if (across != wanted.end() && frame.cut_ns() < writer.state.finished_ns) {
@@ -182,7 +201,7 @@ void CheckGrowing(const Scenario& run, const FakeWriter& writer, const std::vect
 }
 
 void CheckStalls(const Scenario& run, const FakeWriter& writer, const std::vector<Sample>& truth,
-                 const RepeatedPtrField<v1::Frame>& frames) {
+                 const Interruptions& interruptions, const RepeatedPtrField<v1::Frame>& frames) {
   std::vector<v1::StalledStretch> told;
   for (const v1::Frame& frame : frames) {
     for (const v1::StalledStretch& stretch : frame.stalls()) {
@@ -205,7 +224,7 @@ void CheckStalls(const Scenario& run, const FakeWriter& writer, const std::vecto
     }
     ASSERT_EQ(told[i].longest_ns(), wanted[i].longest_ns());
   }
-  CheckGrowing(run, writer, wanted, frames);
+  CheckGrowing(run, writer, wanted, truth, interruptions, frames);
 }
 
 // The frames hold the ten slowest measured writes, and no write that is none.
@@ -251,9 +270,12 @@ TEST(Recording, EveryWriteIsInTheIntervalInWhichItCompletedWhateverTheInterleavi
       writer.control.StopAt(kStartNs + static_cast<int64_t>(random() % 200'000'000));
     }
     // Somebody else has the CPU for a while, the recorder perhaps.
+    Interruptions interruptions;
     const auto interrupt = [&](uint64_t one_in) {
       if (random() % one_in != 0) return;
+      const int64_t from_ns = writer.env.now_ns;
       writer.env.now_ns += static_cast<int64_t>(random() % 60'000'000) / grain_ns * grain_ns;
+      interruptions.emplace_back(from_ns, writer.env.now_ns);
       // The recorder, too, may be interrupted after it has read the clock.
       if (random() % 4 != 0) tally.Poll(writer.env.now_ns - static_cast<int64_t>(random() % 10'000'000), frames);
     };
@@ -281,7 +303,7 @@ TEST(Recording, EveryWriteIsInTheIntervalInWhichItCompletedWhateverTheInterleavi
     tally.Poll(writer.env.now_ns + 1, frames);
     ASSERT_TRUE(tally.done());
     ASSERT_NO_FATAL_FAILURE(Check(run, writer, truth, frames, tally.Totals(run.loop.end_ns)));
-    ASSERT_NO_FATAL_FAILURE(CheckStalls(run, writer, truth, frames));
+    ASSERT_NO_FATAL_FAILURE(CheckStalls(run, writer, truth, interruptions, frames));
     ASSERT_NO_FATAL_FAILURE(CheckSlow(run, truth, frames));
   }
 }

@@ -177,7 +177,8 @@ TEST_F(FioExportTest, JsonHoldsTheReportsFigures) {
       const Struct& write = Part(job, "write");
       EXPECT_EQ(Number(write, "total_ios"), static_cast<double>(scope.writes()));
       EXPECT_EQ(Number(write, "io_bytes"), static_cast<double>(scope.bytes()));
-      EXPECT_EQ(Number(write, "runtime"), static_cast<double>(scope.measured_ns() / kNsPerMs));
+      const int64_t runtime_ms = scope.measured_ns() / kNsPerMs;
+      EXPECT_EQ(Number(write, "runtime"), static_cast<double>(runtime_ms));
       EXPECT_DOUBLE_EQ(Number(write, "iops"), scope.iops());
       EXPECT_NEAR(Number(write, "bw_bytes"), scope.mb_per_second() * 1e6, 1);
       EXPECT_NEAR(Number(write, "bw"), scope.mb_per_second() * 1e6 / 1024, 1);

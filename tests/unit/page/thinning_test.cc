@@ -51,6 +51,7 @@ TEST(ThinRows, OfRandomColumnsKeepsEveryExtremeAndStaysWithinItsLimit) {
     ASSERT_LE(kept.size(), static_cast<size_t>(limit) + 2);
     for (const ThinColumn& column : columns) {
       std::vector<int64_t> values;
+      values.reserve(kept.size());
       for (const int row : kept) values.push_back(column.values[static_cast<size_t>(row)]);
       ASSERT_EQ(*std::max_element(values.begin(), values.end()),
                 *std::max_element(column.values.begin(), column.values.end()));

@@ -79,6 +79,11 @@ class Inbox final : public AgentListener {
 };
 
 class GrpcAgentClientTest : public ::testing::Test {
+ public:
+  ~GrpcAgentClientTest() override {
+    if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now());
+  }
+
  protected:
   GrpcAgentClientTest() {
     AgentService::Options options;
@@ -100,9 +105,6 @@ class GrpcAgentClientTest : public ::testing::Test {
     builder.RegisterService(service_.get());
     server_ = builder.BuildAndStart();
     address_ = absl::StrCat("127.0.0.1:", port);
-  }
-  ~GrpcAgentClientTest() override {
-    if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now());
   }
 
   static v1::ControllerMessage Prepare(int64_t lease_ns = 10 * kNsPerSecond) {
