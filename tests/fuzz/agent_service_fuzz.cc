@@ -80,18 +80,30 @@ class Agent {
     const auto call = stub_->PrepareCall(&context, NameOf(method), &queue);
     call->StartCall(nullptr);
     Await(queue);
-    for (size_t i = 0; i < payloads.size(); ++i) {
-      grpc::Slice slice(payloads[i]);
-      const bool last = i + 1 == payloads.size();
-      grpc::WriteOptions options;
-      if (last) options.set_last_message();
-      call->Write(grpc::ByteBuffer(&slice, 1), options, nullptr);
-      if (!Await(queue)) break;
-    }
+    // Answers are read while payloads go out: within one process a write may wait for them.
     grpc::ByteBuffer answer;
-    for (bool more = true; more;) {
-      call->Read(&answer, nullptr);
-      more = Await(queue);
+    call->Read(&answer, &kRead);
+    bool reading = true;
+    size_t sent = 0;
+    const auto send_next = [&] {
+      if (sent == payloads.size()) return false;
+      grpc::Slice slice(payloads[sent++]);
+      grpc::WriteOptions options;
+      if (sent == payloads.size()) options.set_last_message();
+      call->Write(grpc::ByteBuffer(&slice, 1), options, &kWritten);
+      return true;
+    };
+    bool writing = send_next();
+    while (reading || writing) {
+      void* tag = nullptr;
+      bool ok = false;
+      if (!queue.Next(&tag, &ok)) break;
+      if (tag == &kWritten) {
+        writing = ok && send_next();
+      } else {
+        reading = ok;
+        if (ok) call->Read(&answer, &kRead);
+      }
     }
     grpc::Status status;
     call->Finish(&status, nullptr);
@@ -107,6 +119,10 @@ class Agent {
   void Check() const { Require(LookAt(directory_.path()) == before_, "something was touched"); }
 
  private:
+  // Tags of what may be under way at once.
+  static inline char kRead;
+  static inline char kWritten;
+
   static bool Await(grpc::CompletionQueue& queue) {
     void* tag = nullptr;
     bool ok = false;

@@ -16,7 +16,7 @@ import study_tables
 import study_toggle
 from image import LabError, PROJECT, agent_binaries
 from study_figures import Figures
-from study_run import Study, lab
+from study_run import SETTINGS_FILE, Study, lab
 
 PAGE = PROJECT / "docs" / "nfs.md"
 IMAGES = PROJECT / "docs" / "images"
@@ -50,6 +50,8 @@ def _parser():
                         help="block sizes of the steps in which the largest delay comes and goes (4,16,64)")
     parser.add_argument("--toggle-duration", type=float, default=240, metavar="S", help="of one of these steps (240)")
     parser.add_argument("--update-docs", action="store_true", help="write the generated part of docs/nfs.md, and its pictures")
+    parser.add_argument("--toggle-again", action="store_true",
+                        help="of the study that is in --out measure only these steps, again, and keep all else")
     parser.add_argument("--from", dest="source", type=pathlib.Path, metavar="DIR",
                         help="measure nothing: take the results of an earlier study")
     return parser
@@ -60,7 +62,10 @@ def _measure(arguments, out):
                   arguments.delays_us, arguments.duration, say=lambda text: print(text, flush=True))
     lab("up", "--hosts", "1", "--nfs", timeout_s=900)
     try:
-        study.measure(arguments.rounds)
+        if arguments.toggle_again:
+            study.forget_toggled()
+        else:
+            study.measure(arguments.rounds)
         for size in arguments.toggle_kib:
             study_toggle.measure(study, 1024 * size, max(arguments.delays_us), arguments.toggle_duration)
     finally:
@@ -72,6 +77,9 @@ def _main():
     if arguments.rounds < 2:
         raise LabError("--rounds: one round has no scatter, and so no error can be stated; 2 or more")
     out = arguments.source or arguments.out
+    measured = out is not None and (out / SETTINGS_FILE).exists()
+    if arguments.source is None and measured != arguments.toggle_again:
+        raise LabError(f"--out {out}: there is a study already" if measured else "--toggle-again: --out names no study")
     if out is None:
         out = PROJECT / "build" / "nfs-study" / datetime.datetime.now(datetime.timezone.utc).strftime("%Y%m%dT%H%M%SZ")
     if arguments.source is None:

@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import statistics
 import subprocess
 
@@ -37,21 +38,34 @@ def lab(*arguments, timeout_s=300):
 
 
 class Study:
-    """Measures in a lab of one client and one server that is up, and keeps `study.json` true after each run."""
+    """Measures in a lab of one client and one server that is up, and keeps `study.json` true after each run.
+
+    Where there is a study in `out` it is that one, with its own settings.
+    """
 
     def __init__(self, out, plimsoll, block_sizes, queue_managers, delays_us, duration_s, say=print):
         self.out, self._plimsoll, self.say = pathlib.Path(out), plimsoll, say
         self._delays_us, self._queue_managers, self._rounds = list(delays_us), list(queue_managers), 0
         self._netem = None
+        if (self.out / SETTINGS_FILE).exists():
+            self._record = json.loads((self.out / SETTINGS_FILE).read_text())
+            return
         self.out.mkdir(parents=True, exist_ok=True)
         if any(self.out.iterdir()):
-            raise LabError(f"{self.out} is not empty: results of two studies do not mix")
+            raise LabError(f"{self.out} is not empty, and holds no study")
         self._record = {
             "begun": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
             "block_sizes_bytes": list(block_sizes), "queue_managers": self._queue_managers, "delays_us": self._delays_us,
             "duration_s": duration_s, "warmup": WARMUP, "wsize_bytes": WSIZE_BYTES, "mount": MOUNT,
             "processors": os.cpu_count(), "load_average": [], "conditions": [], "runs": [], "toggled": [],
         }
+
+    def forget_toggled(self):
+        """As if no step had been measured in which the delay came and went."""
+        for step in self._record["toggled"]:
+            shutil.rmtree(self.out / step["name"])
+        self._record["toggled"] = []
+        self._write()
 
     def measure(self, rounds):
         """So many rounds; before and after them the local disk, and NFS without netem."""
@@ -84,13 +98,13 @@ class Study:
                 lab("netem", host, delay, "--net", "storage")
         self._netem = delay
 
-    def ping_ms(self):
+    def ping_ms(self, pings=PINGS, interval_s=PING_INTERVAL_S):
         """Median round trip between the storage cards: what the delay really is, told by another than plimsoll."""
         server = network.address("storage", SERVER_NUMBER)
-        answers = lab("exec", CLIENT, f"ping -c {PINGS} -i {PING_INTERVAL_S} {server}")
+        answers = lab("exec", CLIENT, f"ping -c {pings} -i {interval_s} {server}")
         times = [float(each) for each in re.findall(r"time=([\d.]+) ms", answers)]
-        if len(times) < PINGS / 2:
-            raise LabError(f"{CLIENT} reached the server with {len(times)} of {PINGS} pings:\n{answers}")
+        if len(times) < pings / 2:
+            raise LabError(f"{CLIENT} reached the server with {len(times)} of {pings} pings:\n{answers}")
         return statistics.median(times)
 
     def _condition(self, place, delay_us):

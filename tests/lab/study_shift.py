@@ -50,9 +50,18 @@ class RunsShift(Shift):
 
 @dataclasses.dataclass
 class ToggledShift(Shift):
-    """Within a step, of one queue manager: it lies between `low_ms` and `high_ms` all but surely."""
+    """Within a step, of one queue manager: it lies between `low_ms` and `high_ms` all but surely.
+
+    So does what ping has between its bounds; it was measured in the same seconds.
+    """
     low_ms: float
     high_ms: float
+    ping_low_ms: float
+    ping_high_ms: float
+
+    @property
+    def expected_bounds_ms(self):
+        return [min(self.expected_ms, self.ping_low_ms), max(self.expected_ms, self.ping_high_ms)]
 
     @property
     def verdict(self):
@@ -65,4 +74,4 @@ class ToggledShift(Shift):
     def __str__(self):
         return (f"{self.block_bytes // 1024:>3} KiB, 1 QM, {self.delay_us / 1000:g} ms each way, coming and going: p50 "
                 f"{self.ms:+.2f} ms, {self.low_ms:.2f} to {self.high_ms:.2f} ({self.expected_ms:g} as set, "
-                f"{self.ping_ms:.2f} by ping)")
+                f"{self.ping_ms:.2f} by ping, {self.ping_low_ms:.2f} to {self.ping_high_ms:.2f})")

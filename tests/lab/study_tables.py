@@ -99,13 +99,14 @@ def _shifts(figures, queue_managers):
 
 def _toggled(figures):
     rows = [[size_name(shift.block_bytes), delay_name(shift.delay_us), str(shift.round_trips), f"{shift.expected_ms:g}",
-             _ms(shift.ping_ms), f"**{shift.ms:.2f}**", f"{shift.low_ms:.2f} to {shift.high_ms:.2f}", shift.verdict]
+             _ms(shift.ping_ms), f"{shift.ping_low_ms:.2f} to {shift.ping_high_ms:.2f}", f"**{shift.ms:.2f}**",
+             f"{shift.low_ms:.2f} to {shift.high_ms:.2f}", shift.verdict]
             for shift in figures.toggled_shifts()]
     if not rows:
         return ""
-    return ("**Shift of p50 within a step**, one queue manager, in milliseconds: the delay came and went every few seconds. Median\n"
-            f"of the differences, and where it lies but for a chance of {study_figures.CHANCE:.1%}.\n\n" +
-            _table(["block", "each way", "round trips", "as set", "by ping", "measured", "lies in", "check"], rows))
+    return ("**Shift of p50 within a step**, one queue manager, in milliseconds: the delay came and went every few seconds. Medians\n"
+            f"of the differences, and where they lie but for a chance of {study_figures.CHANCE:.1%}.\n\n" +
+            _table(["block", "each way", "round trips", "as set", "by ping", "lies in", "measured", "lies in", "check"], rows))
 
 
 def _kernel(figures, queue_managers):

@@ -92,13 +92,13 @@ class Checks(unittest.TestCase):
 class Toggled(unittest.TestCase):
     """What is made of a step in which the delay came and went."""
 
-    def shift(self, late_ms, base_ms=(8.0, 8.1, 7.9, 8.0, 8.1, 8.0)):
+    def shift(self, late_ms, base_ms=(8.0, 8.1, 7.9, 8.0, 8.1, 8.0), late_ping_ms=3.1):
         # Eighteen pairs: fewer tell nothing, as seldom as they may be wrong.
         late_ms, base_ms = late_ms * 3, base_ms * 3
         with tempfile.TemporaryDirectory() as place:
             figures = invented(pathlib.Path(place), RIGHT)
-        phases = [phase for base, late in zip(base_ms, late_ms) for phase in ([0, base], [DELAY_US, late])]
-        figures.study["toggled"] = [{"block_size_bytes": 4096, "delay_us": DELAY_US, "duration_s": 1, "ping_ms": [1.0, 3.1], "phases": phases}]
+        phases = [phase for base, late in zip(base_ms, late_ms) for phase in ([0, base, 1.0], [DELAY_US, late, late_ping_ms])]
+        figures.study["toggled"] = [{"block_size_bytes": 4096, "delay_us": DELAY_US, "duration_s": 1, "phases": phases}]
         (shift,) = figures.toggled_shifts()
         self.assertIn(shift.verdict, {check.verdict for check in figures.checks()})
         return shift
@@ -111,15 +111,20 @@ class Toggled(unittest.TestCase):
         self.assertEqual(self.shift((8.0, 8.1, 7.9, 8.0, 8.1, 8.05)).verdict, "FAIL")
         self.assertEqual(self.shift((12.0, 12.1, 11.9, 12.0, 12.1, 12.05)).verdict, "FAIL")
 
+    def test_a_delay_that_is_later_than_it_was_set_is_told_by_ping(self):
+        late_ms = (10.9, 11.1, 10.8, 10.9, 11.0, 10.9)
+        self.assertEqual(self.shift(late_ms).verdict, "FAIL")
+        self.assertEqual(self.shift(late_ms, late_ping_ms=4.0).verdict, "PASS")
+
     def test_what_scatters_proves_nothing(self):
         self.assertEqual(self.shift((10.0, 15.1, 5.9, 12.0, 8.1, 9.0)).verdict, "INCONCLUSIVE")
 
     def test_seconds_count_for_the_phase_that_they_lie_in(self):
         series = {"kind": "cluster", "second": [0, 1, 2, 3, 4], "p50_ns": [5e6, 7e6, 9e6, 0, 11e6]}
         report = {"steps": [{"start": "1970-01-01T00:01:40.000000000Z", "series": [series, {"kind": "host"}]}]}
-        phases = [[99.5, 102.1, 0], [102.2, 104.5, DELAY_US], [103.9, 105.0, 0]]
+        phases = [[99.5, 102.1, 0, 1.5], [102.2, 104.5, DELAY_US, 3.5], [103.9, 105.0, 0, 1.4]]
         # Second 2 begins in one phase and ends in the next; second 3 has no write.
-        self.assertEqual(study_toggle.phases_of(report, phases), [[0, 6.0], [0, 11.0]])
+        self.assertEqual(study_toggle.phases_of(report, phases), [[0, 6.0, 1.5], [0, 11.0, 1.4]])
 
 
 class Page(unittest.TestCase):

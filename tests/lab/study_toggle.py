@@ -16,6 +16,7 @@ from study_run import CLIENT, NO_DELAY
 from study_shift import ToggledShift
 
 PHASE_S = 2.2  # two whole seconds fit, or one
+PINGS, PING_INTERVAL_S = 10, 0.15  # spread over most of a phase
 
 
 def _moment_s(text):
@@ -24,23 +25,23 @@ def _moment_s(text):
 
 
 def phases_of(report, phases):
-    """Of each phase [begin_s, end_s, delay_us] the delay and the mean p50, in ms, of the seconds that lie in it."""
+    """Of each phase [begin_s, end_s, delay_us, ping_ms] the delay, and in ms the mean p50 of the seconds that lie in it and the ping."""
     (step,) = report["steps"]
     begin_s = _moment_s(step["start"])
     (series,) = [each for each in step["series"] if each["kind"] == "cluster"]
     found = []
-    for phase_begin_s, phase_end_s, delay_us in phases:
+    for phase_begin_s, phase_end_s, delay_us, ping_ms in phases:
         inside = [p50_ns / 1e6 for second, p50_ns in zip(series["second"], series["p50_ns"])
                   if p50_ns > 0 and begin_s + second >= phase_begin_s and begin_s + second + 1 <= phase_end_s]
         if inside:
-            found.append([delay_us, statistics.fmean(inside)])
+            found.append([delay_us, statistics.fmean(inside), ping_ms])
     return found
 
 
 def differences_ms(phases):
-    """Of each phase with a delay, less the one without just before it: no phase is in two of them."""
-    return [late_ms - base_ms for (base_us, base_ms), (late_us, late_ms) in zip(phases, phases[1:])
-            if base_us == 0 and late_us > 0]
+    """Of each phase with a delay, less the one without just before it: of p50, and of ping. No phase is in two of them."""
+    pairs = [(base, late) for base, late in zip(phases, phases[1:]) if base[0] == 0 and late[0] > 0]
+    return [[late[of] - base[of] for base, late in pairs] for of in (1, 2)]
 
 
 def interval_of_median(values, chance):
@@ -59,20 +60,19 @@ def interval_of_median(values, chance):
 
 def shift_of(step, round_trips, chance):
     """Of what `measure` gave."""
-    differences = differences_ms(step["phases"])
-    low_ms, high_ms = interval_of_median(differences, chance)
+    p50s_ms, pings_ms = differences_ms(step["phases"])
+    low_ms, high_ms = interval_of_median(p50s_ms, chance)
+    ping_low_ms, ping_high_ms = (round_trips * each_ms for each_ms in interval_of_median(pings_ms, chance))
     return ToggledShift(step["block_size_bytes"], step["delay_us"], round_trips, 2 * round_trips * step["delay_us"] / 1000,
-                        round_trips * (step["ping_ms"][1] - step["ping_ms"][0]), statistics.median(differences), low_ms, high_ms)
+                        round_trips * statistics.median(pings_ms), statistics.median(p50s_ms), low_ms, high_ms, ping_low_ms,
+                        ping_high_ms)
 
 
 def measure(study, block_bytes, delay_us, duration_s):
     """One step on NFS in a lab that is up; the study keeps what it gave."""
     lab, name = Lab(), f"toggled-{block_bytes // 1024}k-{delay_us}us"
     machines = [lab.machine(CLIENT), lab.machine(SERVER)]
-    study.netem(f"{delay_us}us")
-    pings_ms = [study.ping_ms()]
     study.netem(NO_DELAY)
-    pings_ms.insert(0, study.ping_ms())
     study.say(f"measuring {name}")
     argv = study.run_arguments(name, "/mnt/mqlog", 1, [block_bytes], duration_s)
     phases = []
@@ -82,11 +82,13 @@ def measure(study, block_bytes, delay_us, duration_s):
                 for machine in machines:
                     lab.netem(machine, set_to, ["storage"])
                 begin_s = time.time()
-                time.sleep(PHASE_S)  # The length of the phase.
-                phases.append([begin_s, time.time(), shown_us])
+                # The hosts are as busy as the writes make them: pings of a quiet minute would be late by less.
+                ping_ms = study.ping_ms(PINGS, PING_INTERVAL_S)
+                time.sleep(max(0.0, begin_s + PHASE_S - time.time()))  # The length of the phase.
+                phases.append([begin_s, time.time(), shown_us, ping_ms])
         study.check_run(run.returncode, run.stderr.read(), name)
     study.netem(None)
     report = json.loads((study.out / name / "report.json").read_text())
     study.keep_toggled({
-        "name": name, "block_size_bytes": block_bytes, "delay_us": delay_us, "duration_s": duration_s, "ping_ms": pings_ms,
+        "name": name, "block_size_bytes": block_bytes, "delay_us": delay_us, "duration_s": duration_s,
         "phases": phases_of(report, phases)})
