@@ -33,7 +33,7 @@ ClockFit Fitted(int64_t seconds) {
 void Add(benchmark::State& state) {
   const std::vector<ClockExchange> exchanges = Exchanges(state.range(0));
   size_t kept = 0;
-  for (auto unused : state) {
+  for ([[maybe_unused]] auto unused : state) {
     ClockFit fit(500);
     for (const ClockExchange& exchange : exchanges) fit.Add(exchange);
     kept = fit.kept();
@@ -52,7 +52,7 @@ void Ask(benchmark::State& state, bool offset) {
     moment_ns = static_cast<int64_t>(random() % span_ns) + (offset ? 0 : 100'000 * kSecond);
   }
   size_t at = 0;
-  for (auto unused : state) {
+  for ([[maybe_unused]] auto unused : state) {
     if (offset) {
       benchmark::DoNotOptimize(fit.OffsetAtLocal(moments_ns[at]));
     } else {

@@ -56,7 +56,7 @@ void Finish(benchmark::State& state) {
 void ReadIndex(benchmark::State& state) {
   const auto writes = static_cast<uint64_t>(state.range(0));
   Journal(writes);
-  for (auto unused : state) benchmark::DoNotOptimize(Index(writes));
+  for ([[maybe_unused]] auto unused : state) benchmark::DoNotOptimize(Index(writes));
   Finish(state);
 }
 BENCHMARK(ReadIndex)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
@@ -64,7 +64,7 @@ BENCHMARK(ReadIndex)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
 // The second pass: blocks read again, unpacked, mapped to the timeline, merged.
 void ReadMapAndMerge(benchmark::State& state) {
   const auto index = Index(static_cast<uint64_t>(state.range(0)));
-  for (auto unused : state) {
+  for ([[maybe_unused]] auto unused : state) {
     const auto stream = Stream(*index);
     std::vector<ExportedWrite> writes;
     do {
@@ -81,7 +81,7 @@ template <typename Export>
 void ToNowhere(benchmark::State& state, const Export& write) {
   const auto index = Index(static_cast<uint64_t>(state.range(0)));
   double bytes = 0;
-  for (auto unused : state) {
+  for ([[maybe_unused]] auto unused : state) {
     auto output = OpenFileOutput("/dev/null");
     if (!output.ok() || !write(*index, **output).ok() || !(*output)->Finish().ok()) std::abort();
     bytes = static_cast<double>((*output)->written());

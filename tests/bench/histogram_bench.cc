@@ -32,7 +32,7 @@ void Record(benchmark::State& state) {
   const auto values = Latencies();
   Histogram histogram;
   size_t at = 0;
-  for (auto unused : state) {
+  for ([[maybe_unused]] auto unused : state) {
     histogram.Record(values[at]);
     at = (at + 1) % values.size();
   }
@@ -43,14 +43,14 @@ BENCHMARK(Record);
 
 void Percentile(benchmark::State& state) {
   const Histogram histogram = Filled();
-  for (auto unused : state) benchmark::DoNotOptimize(histogram.PercentileNs(99.9));
+  for ([[maybe_unused]] auto unused : state) benchmark::DoNotOptimize(histogram.PercentileNs(99.9));
 }
 BENCHMARK(Percentile);
 
 void Merge(benchmark::State& state) {
   const Histogram histogram = Filled();
   Histogram sum;
-  for (auto unused : state) sum.Merge(histogram);
+  for ([[maybe_unused]] auto unused : state) sum.Merge(histogram);
   benchmark::DoNotOptimize(sum.count());
 }
 BENCHMARK(Merge);
@@ -58,7 +58,7 @@ BENCHMARK(Merge);
 void ToWireAndBack(benchmark::State& state) {
   const Histogram histogram = Filled();
   size_t bytes = 0;
-  for (auto unused : state) {
+  for ([[maybe_unused]] auto unused : state) {
     const v1::Distribution wire = histogram.ToProto();
     bytes = wire.ByteSizeLong();
     Histogram read;

@@ -62,7 +62,7 @@ void Encode(benchmark::State& state, const Traffic& traffic) {
   const auto frames = Frames(traffic, 200, 1);
   TraceEncoder encoder;
   double bytes = 0;
-  for (auto unused : state) {
+  for ([[maybe_unused]] auto unused : state) {
     bytes = 0;
     for (const std::string& block : Blocks(frames, encoder)) bytes += static_cast<double>(block.size());
   }
@@ -77,7 +77,7 @@ void Decode(benchmark::State& state, const Traffic& traffic) {
   TraceEncoder encoder;
   const std::vector<std::string> blocks = Blocks(frames, encoder);
   std::vector<TracedWrite> writes;
-  for (auto unused : state) {
+  for ([[maybe_unused]] auto unused : state) {
     for (const std::string& block : blocks) {
       writes.clear();
       if (!DecodeTrace(block, writes).ok()) std::abort();
@@ -115,7 +115,7 @@ void DecodeAndMerge(benchmark::State& state) {
     traces.push_back(Blocks(frames, encoder));
   }
   std::vector<MergedWrite> merged;
-  for (auto unused : state) {
+  for ([[maybe_unused]] auto unused : state) {
     std::vector<BlockSource> sources;
     sources.reserve(count);
     std::vector<TraceMerge::Writer> writers;

@@ -161,7 +161,7 @@ void RecordedWriteOverBareWrite(benchmark::State& state) {
   std::vector<double> bare_cpu;
   std::vector<double> cpu;
   std::vector<double> elapsed;
-  for (auto iteration : state) {
+  for ([[maybe_unused]] auto iteration : state) {
     const bool bare_first = cpu.size() % 2 == 0;
     Stopwatch::Reading bare;
     if (bare_first) bare = BareSlice(extents, source, writes);
@@ -210,7 +210,7 @@ void LoopWithoutItsWrites(benchmark::State& state) {
   WriterState writer;
   std::vector<double> loop_ns;
   std::vector<double> stamp_ns;
-  for (auto iteration : state) {
+  for ([[maybe_unused]] auto iteration : state) {
     StopControl control(never);
     WritelessEnv env(writer.ring);
     const int64_t start_ns = MonotonicNowNs();
@@ -239,7 +239,7 @@ BENCHMARK(LoopWithoutItsWrites)->Iterations(200)->Unit(benchmark::kMillisecond);
 
 // The part of the cost that nothing takes away: the two readings of the clock.
 void TwoClockReads(benchmark::State& state) {
-  for (auto iteration : state) {
+  for ([[maybe_unused]] auto iteration : state) {
     benchmark::DoNotOptimize(FileEnv::Now());
     benchmark::DoNotOptimize(FileEnv::Now());
   }
@@ -264,7 +264,7 @@ void StampBlock(benchmark::State& state) {
   BlockSource source(kIdentity, sizes);
   source.StartEpoch(1, block_bytes, 12'288);
   uint64_t seq = 0;
-  for (auto iteration : state) benchmark::DoNotOptimize(source.Next(++seq));
+  for ([[maybe_unused]] auto iteration : state) benchmark::DoNotOptimize(source.Next(++seq));
   state.counters["ns_per_page"] =
       benchmark::Counter(static_cast<double>(block_bytes) / 4096.0 * 1e-9,
                          benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);

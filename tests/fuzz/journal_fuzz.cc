@@ -8,10 +8,10 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <sstream>
 #include <string>
@@ -208,6 +208,6 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max
   }
   const std::string journal = plimsoll::fuzz::WriteRecords(records);
   const size_t new_size = std::min(journal.size(), max_size);
-  std::memcpy(data, journal.data(), new_size);
+  std::copy_n(journal.begin(), new_size, data);
   return new_size;
 }

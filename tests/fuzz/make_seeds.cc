@@ -222,6 +222,7 @@ v1::ControllerMessage Arm(uint32_t step) {
 
 std::vector<Item> Items(const std::vector<v1::ControllerMessage>& messages, uint8_t route) {
   std::vector<Item> items;
+  items.reserve(messages.size());
   for (const v1::ControllerMessage& message : messages) items.push_back({route, message.SerializeAsString()});
   return items;
 }
@@ -274,7 +275,7 @@ void MakeSessions() {
 
   // The same for agent_service_fuzz, where bits 0 to 2 choose the method.
   const std::string service = "agent_service_fuzz";
-  const auto call = [&service](const std::string& name, std::vector<Item> items) {
+  const auto call = [&service](const std::string& name, const std::vector<Item>& items) {
     Keep(service, name, WriteItems(items));
   };
   call("session", Items({prepare, Arm(0), beat, release}, 2));

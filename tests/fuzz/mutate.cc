@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cstring>
 #include <limits>
 
 #include "tests/fuzz/fuzz_support.h"
@@ -140,7 +139,7 @@ bool MutatePayload(const Prototype& prototype, Item& item, std::mt19937& random)
 size_t Give(const std::vector<Item>& items, uint8_t* data, size_t max_size) {
   const std::string bytes = WriteItems(items);
   const size_t size = std::min(bytes.size(), max_size);
-  std::memcpy(data, bytes.data(), size);
+  std::copy_n(bytes.begin(), size, data);
   return size;
 }
 

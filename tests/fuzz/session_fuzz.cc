@@ -67,8 +67,8 @@ class Place {
       Require(after[path] == what, "something was changed", [&] { return path + ": " + after[path]; });
       after.erase(path);
     }
-    for (const auto& [path, what] : after) {
-      Require(may_keep && path.starts_with(base_ + "/root/"), "something was left", [&] { return path; });
+    for (const auto& left : after) {
+      Require(may_keep && left.first.starts_with(base_ + "/root/"), "something was left", [&] { return left.first; });
     }
     for (auto kept = after.rbegin(); kept != after.rend(); ++kept) fs::remove_all(kept->first);
   }
@@ -83,6 +83,7 @@ class Place {
 size_t EntriesOf(const char* directory) {
   size_t entries = 0;
   DIR* const open = opendir(directory);
+  Require(open != nullptr, "opendir");
   while (readdir(open) != nullptr) ++entries;
   closedir(open);
   return entries;
