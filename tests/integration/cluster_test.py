@@ -70,6 +70,7 @@ class Cluster(harness.PlimsollTest):
         self.await_nothing_left()
         self.agents[2].await_err("session of .* ends: .*(lease|controller)")
         self.network.plug_in(3)
+        self.network.await_reached(3)
         self.run_cluster()
 
 

@@ -5,8 +5,23 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import unittest
 
+
+# A port that nobody listens on: being refused is an answer too.
+_AWAIT_ANSWER = """
+import socket, sys, time
+while True:
+    try:
+        socket.create_connection((sys.argv[1], 9), timeout=1).close()
+    except ConnectionRefusedError:
+        break
+    except OSError:
+        time.sleep(0.02)
+    else:
+        break
+"""
 
 _numbers = itertools.count(1)  # of the networks that this process makes
 
@@ -96,6 +111,12 @@ class Network:
 
     def plug_in(self, number):
         _ip("-n", self._hub, "link", "set", f"port{number}", "up")
+
+    def await_reached(self, number):
+        """Until host `number` answers the controller: a link that is up again carries nothing for up to a second, and who
+        asked for the host's address while it was down is refused even later."""
+        subprocess.run([*self.on_controller(), sys.executable, "-c", _AWAIT_ANSWER, self.hosts[number - 1]], check=True,
+                       timeout=60)
 
     def remove(self):
         while self._made:

@@ -164,6 +164,8 @@ class Scene(harness.PlimsollTest):
             self.network.plug_in(number)
         subprocess.run([*self.network.on_host(2), "nft", "flush", "ruleset"], check=False, timeout=60,
                        capture_output=True)
+        for number in (1, 2):
+            self.network.await_reached(number)
 
     def await_clean(self):
         self.await_nothing_left(self.fs.backing, SLACK_S)
