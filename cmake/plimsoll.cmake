@@ -84,7 +84,7 @@ function(plimsoll_fuzz name)
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
   target_link_libraries(${name} PRIVATE plimsoll_options ${ARG_DEPS})
   add_test(NAME ${name}.Smoke
-    COMMAND ${name} -max_total_time=10 -rss_limit_mb=2048 -timeout=60 -print_final_stats=1
+    COMMAND ${name} -max_total_time=10 -rss_limit_mb=2048 -timeout=10 -print_final_stats=1
       "${CMAKE_CURRENT_BINARY_DIR}/${name}.found" "${ARG_CORPUS}")
   file(MAKE_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/${name}.found")
   set_tests_properties(${name}.Smoke PROPERTIES LABELS fuzz TIMEOUT 120)

@@ -56,7 +56,7 @@ const char* RecordName(const v1::JournalRecord& record) {
 
 }  // namespace
 
-Analyzer::Analyzer() = default;
+Analyzer::Analyzer(uint64_t series_rows) : series_rows_(series_rows) {}
 Analyzer::~Analyzer() = default;
 
 void Analyzer::Refuse(const std::string& what) {
@@ -268,7 +268,8 @@ void Analyzer::OnRunEnd(const v1::RunEnd& end) {
 void Analyzer::CloseStep() {
   if (!step_) return;
   SetStorages();
-  const RunContext context{timeline_, hosts_, *judge_, notes_, reasons_, series_rows_left_, distribution_buckets_left_};
+  const RunContext context{timeline_, hosts_,       *judge_,           notes_,
+                           reasons_,  series_rows_, series_rows_left_, distribution_buckets_left_};
   reports_.push_back(StepReporter(*step_, context).Make());
   const int64_t start_ns = step_->measured_start_ns();
   measured_.push_back({start_ns, start_ns + reports_.back().measured_ns()});

@@ -31,7 +31,8 @@ namespace plimsoll {
 // the result inconclusive; it never spoils a sum. Not thread-safe.
 class Analyzer {
  public:
-  Analyzer();
+  // `series_rows`: the most rows that all per-second series may take together; those of single QMs are left out first.
+  explicit Analyzer(uint64_t series_rows = kSeriesRows);
   ~Analyzer();
   Analyzer(const Analyzer&) = delete;
   Analyzer& operator=(const Analyzer&) = delete;
@@ -101,7 +102,8 @@ class Analyzer {
   std::unique_ptr<Judge> judge_;
   NoteBook notes_;
   NoteBook reasons_;
-  uint64_t series_rows_left_ = kSeriesRows;
+  const uint64_t series_rows_;
+  uint64_t series_rows_left_ = series_rows_;
   int64_t distribution_seconds_left_ = kDistributionSeconds;
   uint64_t distribution_buckets_left_ = kDistributionBuckets;
   uint64_t load_rows_left_ = kLoadRows;

@@ -24,7 +24,8 @@ struct RunContext {
   NoteBook& notes;
   // Why the run cannot carry a PASS.
   NoteBook& reasons;
-  // Rows that series may still take; see kSeriesRows.
+  // Rows that the series of all steps may take together, and that are left of them.
+  uint64_t series_rows;
   uint64_t& series_rows_left;
   // Buckets that distributions may still take; see kDistributionBuckets.
   uint64_t& distribution_buckets_left;

@@ -31,7 +31,7 @@ void StepReporter::PlanSeries() {
     const char* missing = !series_of_cluster_ ? "" : !series_of_hosts_ ? " of single hosts and QMs" : " of single QMs";
     run_.notes.Add("series",
                    absl::StrCat(StepName(), ": the per-second series", missing, " are left out: with more than ",
-                                FormatCount(kSeriesRows), " rows nobody could read the report."));
+                                FormatCount(run_.series_rows), " rows nobody could read the report."));
   }
   run_.series_rows_left -=
       (series_of_cluster_ ? cluster_rows : 0) + (series_of_hosts_ ? host_rows : 0) + (series_of_qms_ ? qm_rows : 0);

@@ -6,6 +6,7 @@
 #include <map>
 #include <numeric>
 
+#include "controller/analysis/analyzer.h"
 #include "controller/analysis/distributions.h"
 #include "tests/unit/analysis/journal_builder.h"
 
@@ -17,11 +18,14 @@ using ::testing::Contains;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using testing::MakeJournal;
+using ::testing::Not;
 using testing::Scope;
 using testing::Series;
 using testing::SimHost;
 using testing::SimRun;
+using ::testing::UnorderedElementsAre;
 
 // Latency of each writer, by host; all on one storage.
 SimRun RunOf(const std::vector<std::pair<std::string, std::vector<int64_t>>>& hosts, int64_t duration_ns) {
@@ -253,6 +257,40 @@ TEST(AnalyzerFigures, ASampleThatGoesBackIsLeftOutAndSaid) {
   EXPECT_EQ(report.steps(0).load(0).offset_ns_size(), 2);
   EXPECT_THAT(report.verdict().reasons(),
               Contains("Left out: a sample of a, step 1: it is not later than the one before."));
+}
+
+// The kinds of series that a report of three writers on two hosts for two seconds, each second and a closing row, has.
+std::vector<v1::ScopeKind> KindsOfSeries(uint64_t series_rows, std::vector<std::string>& notes) {
+  Analyzer analyzer(series_rows);
+  const SimRun run = RunOf({{"alpha", {1'000'000, 8'000'000}}, {"beta", {4'000'000}}}, 2 * kNsPerSecond);
+  for (const v1::JournalRecord& record : MakeJournal(run)) analyzer.Add(record);
+  const v1::Report report = analyzer.Finish();
+  notes.assign(report.notes().begin(), report.notes().end());
+  std::vector<v1::ScopeKind> kinds;
+  for (const v1::SeriesReport& series : report.steps(0).series()) kinds.push_back(series.kind());
+  return kinds;
+}
+
+TEST(AnalyzerFigures, SeriesThatAreTooLongAreLeftOutThoseOfSingleQmsFirstAndSaid) {
+  constexpr uint64_t kCluster = 3;
+  constexpr uint64_t kHostsAndStorages = kCluster + 4 * 3;
+  constexpr uint64_t kAll = kHostsAndStorages + 3 * 3;
+  std::vector<std::string> notes;
+  EXPECT_THAT(KindsOfSeries(kAll, notes), Contains(v1::SCOPE_KIND_QM).Times(3));
+  EXPECT_THAT(notes, Each(Not(HasSubstr("left out"))));
+
+  EXPECT_THAT(KindsOfSeries(kAll - 1, notes), UnorderedElementsAre(v1::SCOPE_KIND_CLUSTER, v1::SCOPE_KIND_STORAGE,
+                                                                   v1::SCOPE_KIND_HOST, v1::SCOPE_KIND_HOST));
+  EXPECT_THAT(notes, Contains("step 1: the per-second series of single QMs are left out: with more than 23 rows nobody "
+                              "could read the report."));
+
+  EXPECT_THAT(KindsOfSeries(kHostsAndStorages - 1, notes), ElementsAre(v1::SCOPE_KIND_CLUSTER));
+  EXPECT_THAT(notes, Contains("step 1: the per-second series of single hosts and QMs are left out: with more than 14 "
+                              "rows nobody could read the report."));
+
+  EXPECT_THAT(KindsOfSeries(kCluster - 1, notes), IsEmpty());
+  EXPECT_THAT(notes, Contains("step 1: the per-second series are left out: with more than 2 rows nobody could read the "
+                              "report."));
 }
 
 }  // namespace
