@@ -1,4 +1,4 @@
-"""What the benchmarks of whole runs stand on: processes that end, tables, and a reader of the journal.
+"""What the benchmarks of whole runs stand on: processes that end, tables, and what a journal says of its writers.
 
 Nothing waits without a bound. Every process is ended by its own id, and its directory is removed.
 """
@@ -11,13 +11,18 @@ import resource
 import shutil
 import statistics
 import subprocess
+import sys
 import tempfile
 import threading
 import time
 
+TREE = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TREE / "tests/integration"))
+from journal_bytes import payloads  # noqa: E402
+from protobuf_wire import fields, packed  # noqa: E402
+
 # Far longer than anything takes that works.
 LONG_S = 120
-TREE = pathlib.Path(__file__).resolve().parents[2]
 
 
 def binary(name):
@@ -189,63 +194,22 @@ def allow_many_files():
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def proto_fields(data):
-    """(number, value) of each field of a serialized message; values are numbers or bytes."""
-    at = 0
-
-    def varint():
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte = data[at]
-            at += 1
-            value |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                return value
-
-    while at < len(data):
-        key = varint()
-        kind = key & 7
-        if kind == 0:
-            yield key >> 3, varint()
-        else:
-            size = varint() if kind == 2 else {1: 8, 5: 4}[kind]
-            yield key >> 3, data[at:at + size]
-            at += size
-
-
-def packed(data):
-    """The numbers of a packed repeated field."""
-    numbers, value, shift = [], 0, 0
-    for byte in data:
-        value |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            numbers.append(value)
-            value = shift = 0
-    return numbers
-
-
 def writer_times(run):
     """[(start of the step, the writer's first start, its last end)], in ns of the host's clock, of the first step's
     writers as they stamped it themselves (WriterTotals in the journal)."""
-    data = (run.out / "journal").read_bytes()
-    at, starts, done = 8, {}, []
-    while at + 12 <= len(data):
-        size = int.from_bytes(data[at:at + 4], "little")
-        for number, record in proto_fields(data[at + 12:at + 12 + size]):
+    starts, done = {}, []
+    for payload in payloads(run.out / "journal"):
+        for number, record in fields(payload):
             if number == 6:
-                step = [(n, v) for n, v in proto_fields(record)]
-                if dict(step).get(1, 0) == 0:
-                    starts = dict(enumerate(packed(dict(step)[3])))
+                step = dict(fields(record))
+                if step.get(1, 0) == 0:
+                    starts = dict(enumerate(packed(step[3])))
             elif number == 8:
-                of = dict(proto_fields(record))
-                step_done = list(proto_fields(of[2]))
+                of = dict(fields(record))
+                step_done = list(fields(of[2]))
                 if dict(step_done).get(1, 0) == 0:
-                    for writer in (dict(proto_fields(v)) for n, v in step_done if n == 2):
+                    for writer in (dict(fields(v)) for n, v in step_done if n == 2):
                         done.append((of.get(1, 0), writer[6], writer[7]))
-        at += 12 + size
     return [(starts[host], first, last) for host, first, last in done]
 
 

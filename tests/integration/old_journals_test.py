@@ -8,16 +8,14 @@ import json
 import os
 import pathlib
 import shutil
-import struct
 import zlib
 
 import harness
 import invariants
+from journal_bytes import HEADER, MAGIC_BYTES
 import schema
 
 JOURNALS = pathlib.Path(__file__).resolve().parents[1] / "data" / "journals"
-MAGIC_BYTES = 8
-HEADER = struct.Struct("<IHHI")  # Length, format, zero, checksum.
 
 
 def differences(expected, told, where="$"):

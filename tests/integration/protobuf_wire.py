@@ -32,3 +32,12 @@ def fields(data):
         else:
             raise AssertionError(f"field {number} has wire type {wire}")
         yield number, value
+
+
+def packed(data):
+    """The numbers of a packed repeated field."""
+    numbers, at = [], 0
+    while at < len(data):
+        number, at = varint(data, at)
+        numbers.append(number)
+    return numbers

@@ -3,32 +3,18 @@
 Numbers of fields are those of proto/plimsoll/v1/journal.proto and frame.proto, which never change.
 """
 
-import pathlib
-import struct
-
-import lab_support  # noqa: F401  (where protobuf_wire is found)
+import lab_support  # noqa: F401  (where the other two are found)
+from journal_bytes import payloads
 from protobuf_wire import fields
 
-HEAD_BYTES = 8  # "PLIMJRNL"
-RECORD = struct.Struct("<IHHI")  # length of the payload, version, zero, checksum
 FRAMES_OF_RECORD, HOST_OF_FRAMES, FRAME_OF_FRAMES = 7, 1, 2
 STEP, QM, FIRST_SEQ, FIRST_START_NS = 1, 2, 10, 11
-
-
-def _records(journal):
-    data = pathlib.Path(journal).read_bytes()
-    at = HEAD_BYTES
-    while at < len(data):
-        length = RECORD.unpack_from(data, at)[0]
-        at += RECORD.size
-        yield data[at:at + length]
-        at += length
 
 
 def first_writes(journal):
     """{(host's number, step from 1, QM): {number of a write: its start on the host's clock}}, one write of each frame."""
     found = {}
-    for record in _records(journal):
+    for record in payloads(journal):
         for number, frames in fields(record):
             if number != FRAMES_OF_RECORD:
                 continue

@@ -92,12 +92,13 @@ class Checks(unittest.TestCase):
 class Toggled(unittest.TestCase):
     """What is made of a step in which the delay came and went."""
 
-    def shift(self, late_ms, base_ms=(8.0, 8.1, 7.9, 8.0, 8.1, 8.0), late_ping_ms=3.1):
+    def shift(self, late_ms, base_ms=(8.0, 8.1, 7.9, 8.0, 8.1, 8.0), late_ping_ms=(3.1,) * 6):
         # Eighteen pairs: fewer tell nothing, as seldom as they may be wrong.
-        late_ms, base_ms = late_ms * 3, base_ms * 3
+        late_ms, base_ms, late_ping_ms = late_ms * 3, base_ms * 3, late_ping_ms * 3
         with tempfile.TemporaryDirectory() as place:
             figures = invented(pathlib.Path(place), RIGHT)
-        phases = [phase for base, late in zip(base_ms, late_ms) for phase in ([0, base, 1.0], [DELAY_US, late, late_ping_ms])]
+        phases = [phase for base, late, ping in zip(base_ms, late_ms, late_ping_ms)
+                  for phase in ([0, base, 1.0], [DELAY_US, late, ping])]
         figures.study["toggled"] = [{"block_size_bytes": 4096, "delay_us": DELAY_US, "duration_s": 1, "phases": phases}]
         (shift,) = figures.toggled_shifts()
         self.assertIn(shift.verdict, {check.verdict for check in figures.checks()})
@@ -114,10 +115,12 @@ class Toggled(unittest.TestCase):
     def test_a_delay_that_is_later_than_it_was_set_is_told_by_ping(self):
         late_ms = (10.9, 11.1, 10.8, 10.9, 11.0, 10.9)
         self.assertEqual(self.shift(late_ms).verdict, "FAIL")
-        self.assertEqual(self.shift(late_ms, late_ping_ms=4.0).verdict, "PASS")
+        self.assertEqual(self.shift(late_ms, late_ping_ms=(4.0,) * 6).verdict, "PASS")
 
     def test_what_scatters_proves_nothing(self):
         self.assertEqual(self.shift((10.0, 15.1, 5.9, 12.0, 8.1, 9.0)).verdict, "INCONCLUSIVE")
+        late_ms = (10.9, 11.1, 10.8, 10.9, 11.0, 10.9)
+        self.assertEqual(self.shift(late_ms, late_ping_ms=(4.0, 0.5, 6.0, 4.1, 9.0, 0.9)).verdict, "INCONCLUSIVE")
 
     def test_seconds_count_for_the_phase_that_they_lie_in(self):
         series = {"kind": "cluster", "second": [0, 1, 2, 3, 4], "p50_ns": [5e6, 7e6, 9e6, 0, 11e6]}

@@ -12,7 +12,7 @@ import subprocess
 import time
 
 from lab import Lab, SERVER
-from study_run import CLIENT, NO_DELAY
+from study_run import CLIENT, DIRECTORIES, NO_DELAY
 from study_shift import ToggledShift
 
 PHASE_S = 2.2  # two whole seconds fit, or one
@@ -25,7 +25,7 @@ def _moment_s(text):
 
 
 def phases_of(report, phases):
-    """Of each phase [begin_s, end_s, delay_us, ping_ms] the delay, and in ms the mean p50 of the seconds that lie in it and the ping."""
+    """Of each phase [begin_s, end_s, delay_us, ping_ms]: the delay, the mean p50 in ms of the seconds in it, and the ping."""
     (step,) = report["steps"]
     begin_s = _moment_s(step["start"])
     (series,) = [each for each in step["series"] if each["kind"] == "cluster"]
@@ -74,7 +74,7 @@ def measure(study, block_bytes, delay_us, duration_s):
     machines = [lab.machine(CLIENT), lab.machine(SERVER)]
     study.netem(NO_DELAY)
     study.say(f"measuring {name}")
-    argv = study.run_arguments(name, "/mnt/mqlog", 1, [block_bytes], duration_s)
+    argv = study.run_arguments(name, DIRECTORIES["nfs"], 1, [block_bytes], duration_s)
     phases = []
     with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as run:
         while run.poll() is None:
