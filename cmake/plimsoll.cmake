@@ -16,8 +16,9 @@ elseif(PLIMSOLL_SANITIZE STREQUAL "thread")
   add_link_options(-fsanitize=thread)
 endif()
 
-# The libraries tell the fuzzer which of their branches an input took.
-if(PLIMSOLL_FUZZ)
+# The libraries tell the fuzzer which of their branches an input took. Programs that are none have only a sanitizer's runtime to
+# tell it to: without one this is no build for fuzzing, but for the lint.
+if(PLIMSOLL_FUZZ AND PLIMSOLL_SANITIZE)
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
