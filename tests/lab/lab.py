@@ -64,11 +64,14 @@ class Lab:
     def machines(self):
         return [self.machine(name) for name in self.settings()["hosts"]]
 
-    def up(self, hosts, nfs, san):
+    def up(self, hosts, nfs, san, pin=False):
         if not 1 <= hosts <= 40:
             raise LabError(f"--hosts {hosts}: 1 to 40")
         if HOSTS.exists() or network.exists(NAMESPACE):
             raise LabError("there is a lab already, or what a crash left of one: scripts/lab down removes it")
+        processors, machines = len(os.sched_getaffinity(0)), hosts + (1 if nfs else 0)
+        if pin and machines > processors:
+            raise LabError(f"--pin: {machines} hosts, and {processors} processors for them: fewer hosts, or without --pin")
         PLACE.mkdir(parents=True, exist_ok=True)
         image = Image(full=san)
         HOSTS.mkdir()
@@ -76,7 +79,8 @@ class Lab:
         numbers = {**({SERVER: SERVER_NUMBER} if nfs else {}),
                    **{f"host{n + 1}": FIRST_NUMBER + n for n in range(hosts)}}
         self._settings_file.write_text(json.dumps({
-            "hosts": numbers, "kernel": str(image.kernel), "initramfs": str(image.initramfs), "san": san}))
+            "hosts": numbers, "kernel": str(image.kernel), "initramfs": str(image.initramfs), "san": san,
+            "pin": pin}))
         network.make(NAMESPACE)
         machines = self.machines()
         clients = [machine for machine in machines if machine.name != SERVER]
@@ -105,7 +109,9 @@ class Lab:
     def start(self, machine):
         settings = self.settings()
         shared = self._shared if settings["san"] and machine.name != SERVER else None
-        machine.start(settings["kernel"], settings["initramfs"], shared)
+        processors = sorted(os.sched_getaffinity(0))
+        processor = processors[list(settings["hosts"]).index(machine.name)] if settings["pin"] else None
+        machine.start(settings["kernel"], settings["initramfs"], shared, processor)
 
     def netem(self, machine, delay, nets):
         """Delays what the host sends; 0 takes the delay away."""
@@ -136,6 +142,7 @@ def _parser():
     up.add_argument("--hosts", type=int, default=3, metavar="N", help="hosts with an agent (3)")
     up.add_argument("--nfs", action="store_true", help="and a storage host, whose NFSv4.2 export all mount")
     up.add_argument("--san", action="store_true", help="and a disk that all hosts share, with OCFS2 on it: /mnt/san")
+    up.add_argument("--pin", action="store_true", help="give each host a processor of this machine, where it goes before all else")
     commands.add_parser("status", help="the hosts, their addresses and states")
     execute = commands.add_parser("exec", help="run a shell command on a host")
     execute.add_argument("host")
@@ -184,7 +191,7 @@ def _inside(_lab, arguments):
 def _change(lab, arguments):
     command = arguments.command
     if command == "up":
-        took_s = lab.up(arguments.hosts, arguments.nfs, arguments.san)
+        took_s = lab.up(arguments.hosts, arguments.nfs, arguments.san, arguments.pin)
         print(f"{len(lab.machines())} hosts are up after {took_s:.1f} s; scripts/lab status")
         return 0
     if command == "down":

@@ -6,6 +6,7 @@ docs/nfs.md.
 
 import argparse
 import datetime
+import math
 import pathlib
 import shutil
 import subprocess
@@ -16,7 +17,7 @@ import study_tables
 import study_toggle
 from image import LabError, PROJECT, agent_binaries
 from study_figures import Figures
-from study_run import SETTINGS_FILE, Study, lab
+from study_run import SETTINGS_FILE, Study, begin, lab, reopen
 
 PAGE = PROJECT / "docs" / "nfs.md"
 IMAGES = PROJECT / "docs" / "images"
@@ -36,6 +37,10 @@ def _numbers(text):
     return values
 
 
+def _numbers_or_none(text):
+    return [] if text == "none" else _numbers(text)
+
+
 def _parser():
     parser = argparse.ArgumentParser(prog="scripts/nfs-study", description=__doc__, epilog=EPILOG,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -46,8 +51,8 @@ def _parser():
                         help=f"block sizes in KiB ({BLOCK_SIZES_KIB})")
     parser.add_argument("--qm", type=_numbers, default=[1, 4], metavar="LIST", help="queue managers (1,4)")
     parser.add_argument("--delays-us", type=_numbers, default=[500, 1000], metavar="LIST", help="added each way (500,1000)")
-    parser.add_argument("--toggle-kib", type=_numbers, default=[4, 16, 64], metavar="LIST",
-                        help="block sizes of the steps in which the largest delay comes and goes (4,16,64)")
+    parser.add_argument("--toggle-kib", type=_numbers_or_none, default=[4, 16, 64], metavar="LIST",
+                        help="block sizes of the steps in which the largest delay comes and goes, or none (4,16,64)")
     parser.add_argument("--toggle-duration", type=float, default=240, metavar="S", help="of one of these steps (240)")
     parser.add_argument("--update-docs", action="store_true", help="write the generated part of docs/nfs.md, and its pictures")
     parser.add_argument("--toggle-again", action="store_true",
@@ -58,16 +63,17 @@ def _parser():
 
 
 def _measure(arguments, out):
-    study = Study(out, agent_binaries() / "plimsoll", [1024 * size for size in arguments.bsize_kib], arguments.qm,
-                  arguments.delays_us, arguments.duration, say=lambda text: print(text, flush=True))
-    lab("up", "--hosts", "1", "--nfs", timeout_s=900)
+    record = reopen(out) if arguments.toggle_again else begin(
+        out, [1024 * size for size in arguments.bsize_kib], arguments.qm, arguments.delays_us, arguments.duration)
+    study = Study(out, agent_binaries() / "plimsoll", record, say=lambda text: print(text, flush=True))
+    lab("up", "--hosts", "1", "--nfs", "--pin", timeout_s=900)
     try:
         if arguments.toggle_again:
             study.forget_toggled()
         else:
             study.measure(arguments.rounds)
         for size in arguments.toggle_kib:
-            study_toggle.measure(study, 1024 * size, max(arguments.delays_us), arguments.toggle_duration)
+            study_toggle.measure(study, 1024 * size, max(study.delays_us), arguments.toggle_duration)
     finally:
         lab("down")
 
@@ -76,6 +82,9 @@ def _main():
     arguments = _parser().parse_args()
     if arguments.rounds < 2:
         raise LabError("--rounds: one round has no scatter, and so no error can be stated; 2 or more")
+    if arguments.toggle_kib and arguments.toggle_duration < study_toggle.LEAST_S:
+        raise LabError(f"--toggle-duration {arguments.toggle_duration:g}: the delay comes and goes too seldom to tell anything; "
+                       f"{math.ceil(study_toggle.LEAST_S)} or more")
     out = arguments.source or arguments.out
     measured = out is not None and (out / SETTINGS_FILE).exists()
     if arguments.source is None and measured != arguments.toggle_again:

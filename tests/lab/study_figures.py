@@ -13,12 +13,10 @@ import statistics
 
 import study_toggle
 from study_run import SETTINGS_FILE
-from study_shift import RunsShift
+from study_shift import CHANCE, RunsShift
 
 # report.json's percentiles are at most so much too high.
 RESOLUTION = 0.001
-# Of how often chance alone may put one shift outside of its error. A study has some twenty shifts.
-CHANCE = 0.001
 
 
 @dataclasses.dataclass
@@ -138,7 +136,7 @@ class Figures:
 
     def toggled_shifts(self):
         """Of the steps in which the delay came and went."""
-        return [study_toggle.shift_of(step, round_trips(step["block_size_bytes"], self.wsize_bytes), CHANCE)
+        return [study_toggle.shift_of(step, round_trips(step["block_size_bytes"], self.wsize_bytes))
                 for step in self.study.get("toggled", [])]
 
     def shifts(self, queue_managers):

@@ -27,6 +27,7 @@ WSIZE_BYTES = int(re.search(r"wsize=(\d+)", MOUNT).group(1))
 PINGS, PING_INTERVAL_S = 30, 0.02
 WARMUP = "500ms"
 SETTINGS_FILE = "study.json"
+TOGGLED = "toggled-"  # what the names of the steps in which the delay comes and goes begin with
 
 
 def lab(*arguments, timeout_s=300):
@@ -37,33 +38,40 @@ def lab(*arguments, timeout_s=300):
     return done.stdout
 
 
+def begin(out, block_sizes, queue_managers, delays_us, duration_s):
+    """The record of a study that is to be measured, in a directory that is empty or not there."""
+    out = pathlib.Path(out)
+    out.mkdir(parents=True, exist_ok=True)
+    if any(out.iterdir()):
+        raise LabError(f"{out} is not empty: name another directory")
+    return {
+        "begun": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "block_sizes_bytes": list(block_sizes), "queue_managers": list(queue_managers), "delays_us": list(delays_us),
+        "duration_s": duration_s, "warmup": WARMUP, "wsize_bytes": WSIZE_BYTES, "mount": MOUNT,
+        "processors": os.cpu_count(), "load_average": [], "conditions": [], "runs": [], "toggled": [],
+    }
+
+
+def reopen(out):
+    """The record of the study that is in `out`."""
+    return json.loads((pathlib.Path(out) / SETTINGS_FILE).read_text())
+
+
 class Study:
-    """Measures in a lab of one client and one server that is up, and keeps `study.json` true after each run.
+    """Measures in a lab of one client and one server that is up and pinned, and keeps `study.json` true after each run."""
 
-    Where there is a study in `out` it is that one, with its own settings.
-    """
+    def __init__(self, out, plimsoll, record, say=print):
+        self.out, self._plimsoll, self._record, self.say = pathlib.Path(out), plimsoll, record, say
+        self._rounds, self._netem = 0, None
 
-    def __init__(self, out, plimsoll, block_sizes, queue_managers, delays_us, duration_s, say=print):
-        self.out, self._plimsoll, self.say = pathlib.Path(out), plimsoll, say
-        self._delays_us, self._queue_managers, self._rounds = list(delays_us), list(queue_managers), 0
-        self._netem = None
-        if (self.out / SETTINGS_FILE).exists():
-            self._record = json.loads((self.out / SETTINGS_FILE).read_text())
-            return
-        self.out.mkdir(parents=True, exist_ok=True)
-        if any(self.out.iterdir()):
-            raise LabError(f"{self.out} is not empty, and holds no study")
-        self._record = {
-            "begun": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-            "block_sizes_bytes": list(block_sizes), "queue_managers": self._queue_managers, "delays_us": self._delays_us,
-            "duration_s": duration_s, "warmup": WARMUP, "wsize_bytes": WSIZE_BYTES, "mount": MOUNT,
-            "processors": os.cpu_count(), "load_average": [], "conditions": [], "runs": [], "toggled": [],
-        }
+    @property
+    def delays_us(self):
+        return self._record["delays_us"]
 
     def forget_toggled(self):
         """As if no step had been measured in which the delay came and went."""
-        for step in self._record["toggled"]:
-            shutil.rmtree(self.out / step["name"])
+        for place in self.out.glob(f"{TOGGLED}*"):
+            shutil.rmtree(place)
         self._record["toggled"] = []
         self._write()
 
@@ -82,7 +90,7 @@ class Study:
             self._condition("nfs", 0)
         self._rounds += 1
         # Every other round goes the other way, so that what grows with time does not look like the larger delay's.
-        for delay_us in self._delays_us[::1 if self._rounds % 2 else -1]:
+        for delay_us in self.delays_us[::1 if self._rounds % 2 else -1]:
             self._condition("nfs", delay_us)
         self._condition("nfs", 0)
 
@@ -111,7 +119,7 @@ class Study:
         self.netem("0" if place != "nfs" else f"{delay_us}us" if delay_us else NO_DELAY)
         number = len(self._record["conditions"])
         condition = {"number": number, "place": place, "delay_us": delay_us, "ping_ms": [self.ping_ms()]}
-        for count in self._queue_managers:
+        for count in self._record["queue_managers"]:
             self._run(number, place, delay_us, count)
         condition["ping_ms"].append(self.ping_ms())
         self._record["conditions"].append(condition)

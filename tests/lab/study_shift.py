@@ -2,6 +2,8 @@
 
 import dataclasses
 
+# Of how often chance alone may put one shift outside of its error. A study has some twenty shifts.
+CHANCE = 0.001
 
 @dataclasses.dataclass
 class Shift:

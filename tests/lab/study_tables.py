@@ -3,7 +3,7 @@
 import datetime
 import statistics
 
-import study_figures
+import study_shift
 from image import LabError
 
 BEGIN, END = "<!-- Made by `scripts/nfs-study --update-docs`: begin -->", "<!-- end -->"
@@ -105,7 +105,7 @@ def _toggled(figures):
     if not rows:
         return ""
     return ("**Shift of p50 within a step**, one queue manager, in milliseconds: the delay came and went every few seconds. Medians\n"
-            f"of the differences, and where they lie but for a chance of {study_figures.CHANCE:.1%}.\n\n" +
+            f"of the differences, and where they lie but for a chance of {study_shift.CHANCE:.1%}.\n\n" +
             _table(["block", "each way", "round trips", "as set", "by ping", "lies in", "measured", "lies in", "check"], rows))
 
 

@@ -1,6 +1,7 @@
 """A delay in the network shows in p50 twice for each write, once each way; and the study's checks can fail."""
 
 import json
+import math
 import pathlib
 import tempfile
 import unittest
@@ -13,11 +14,12 @@ import study_toggle
 from image import LabError
 from lab_support import harness
 from study_figures import Figures, student_t
-from study_run import SETTINGS_FILE, Study
+from study_run import SETTINGS_FILE, Study, begin
+from study_shift import CHANCE
 
 BLOCK_SIZES = [4096, 65536]
 DELAY_US = 1000
-STEP_S = 1.5
+STEP_S, ROUNDS = 1.5, 3
 # In which the delay comes and goes. A machine that is too restless for that cannot tell, which is said.
 TOGGLED_S = 150
 
@@ -93,7 +95,6 @@ class Toggled(unittest.TestCase):
     """What is made of a step in which the delay came and went."""
 
     def shift(self, late_ms, base_ms=(8.0, 8.1, 7.9, 8.0, 8.1, 8.0), late_ping_ms=(3.1,) * 6):
-        # Eighteen pairs: fewer tell nothing, as seldom as they may be wrong.
         late_ms, base_ms, late_ping_ms = late_ms * 3, base_ms * 3, late_ping_ms * 3
         with tempfile.TemporaryDirectory() as place:
             figures = invented(pathlib.Path(place), RIGHT)
@@ -127,7 +128,21 @@ class Toggled(unittest.TestCase):
         report = {"steps": [{"start": "1970-01-01T00:01:40.000000000Z", "series": [series, {"kind": "host"}]}]}
         phases = [[99.5, 102.1, 0, 1.5], [102.2, 104.5, DELAY_US, 3.5], [103.9, 105.0, 0, 1.4]]
         # Second 2 begins in one phase and ends in the next; second 3 has no write.
-        self.assertEqual(study_toggle.phases_of(report, phases), [[0, 6.0, 1.5], [0, 11.0, 1.4]])
+        found = [[0, 6.0, 1.5], [DELAY_US, None, 3.5], [0, 11.0, 1.4]]
+        self.assertEqual(study_toggle.phases_of(report, phases), found)
+        # The last row is not of a whole second.
+        series["irregular"] = [{"row": 4, "length_ns": 800_000_000}]
+        self.assertEqual(study_toggle.phases_of(report, phases), [*found[:2], [0, None, 1.4]])
+
+    def test_only_phases_that_follow_one_another_are_compared(self):
+        phases = [[0, 8.0, 1.0], [DELAY_US, 10.0, 3.0], [0, 9.0, 1.0], [DELAY_US, None, 3.0], [0, None, 1.0],
+                  [DELAY_US, 20.0, 4.0], [0, 10.0, 1.0], [DELAY_US, 12.5, 3.5]]
+        self.assertEqual(study_toggle.differences_ms(phases), [[2.0, 2.5], [2.0, 2.5]])
+
+    def test_fewer_pairs_than_are_asked_for_have_no_bounds(self):
+        least = study_toggle.LEAST_PAIRS
+        self.assertEqual(study_toggle.interval_of_median(range(least), CHANCE), (0, least - 1))
+        self.assertEqual(study_toggle.interval_of_median(range(least - 1), CHANCE), (-math.inf, math.inf))
 
 
 class Page(unittest.TestCase):
@@ -159,10 +174,13 @@ class Page(unittest.TestCase):
 class NfsWithADelay(lab_support.LabTest):
 
     hosts = 1
+    up = ("--nfs", "--pin")
 
     def test_each_millisecond_each_way_is_two_a_write(self):
-        study = Study(self.base / "study", harness.binary("plimsoll"), BLOCK_SIZES, [1], [DELAY_US], STEP_S)
-        study.round()
+        out = self.base / "study"
+        study = Study(out, harness.binary("plimsoll"), begin(out, BLOCK_SIZES, [1], [DELAY_US], STEP_S))
+        for _ in range(ROUNDS):
+            study.round()
         for size in BLOCK_SIZES:
             study_toggle.measure(study, size, DELAY_US, TOGGLED_S)
         figures = Figures(study.out)
@@ -172,7 +190,7 @@ class NfsWithADelay(lab_support.LabTest):
         # What cannot be told is no excuse for what has failed.
         self.assertNotIn("FAIL", {check.verdict for check in checks}, checks)
         self.assertGreater(figures.ping_ms("nfs", DELAY_US) - figures.ping_ms("nfs", 0), 0, "the delay is there")
-        # One round between runs tells nothing; what came and went within a step has to.
+        # Between so few runs a shift may be too uncertain to tell; what came and went within a step has to.
         if "INCONCLUSIVE" in {shift.verdict for shift in figures.toggled_shifts()}:
             self.skipTest("p50 scatters too much: the machine is too busy to tell")
 

@@ -11,11 +11,16 @@ import statistics
 import subprocess
 import time
 
+from image import LabError
 from lab import Lab, SERVER
-from study_run import CLIENT, DIRECTORIES, NO_DELAY
-from study_shift import ToggledShift
+from study_run import CLIENT, DIRECTORIES, NO_DELAY, TOGGLED
+from study_shift import CHANCE, ToggledShift
 
 PHASE_S = 2.2  # two whole seconds fit, or one
+# Fewer differences can lie on one side of their median, all of them, more often than by CHANCE.
+LEAST_PAIRS = math.ceil(1 - math.log2(CHANCE))
+# Setting the delay takes a part of each phase, and some phases have no whole second.
+LEAST_S = 4 * LEAST_PAIRS * PHASE_S
 PINGS, PING_INTERVAL_S = 10, 0.15  # spread over most of a phase
 
 
@@ -25,22 +30,27 @@ def _moment_s(text):
 
 
 def phases_of(report, phases):
-    """Of each phase [begin_s, end_s, delay_us, ping_ms]: the delay, the mean p50 in ms of the seconds in it, and the ping."""
+    """Of each phase [begin_s, end_s, delay_us, ping_ms]: the delay, the mean p50 in ms of the seconds in it, and the ping.
+
+    None for p50 where no whole second with writes lies in it.
+    """
     (step,) = report["steps"]
     begin_s = _moment_s(step["start"])
     (series,) = [each for each in step["series"] if each["kind"] == "cluster"]
+    irregular = {each["row"] for each in series.get("irregular", [])}
+    seconds = [(begin_s + second, p50_ns / 1e6) for row, (second, p50_ns) in enumerate(zip(series["second"], series["p50_ns"]))
+               if row not in irregular and p50_ns > 0]
     found = []
     for phase_begin_s, phase_end_s, delay_us, ping_ms in phases:
-        inside = [p50_ns / 1e6 for second, p50_ns in zip(series["second"], series["p50_ns"])
-                  if p50_ns > 0 and begin_s + second >= phase_begin_s and begin_s + second + 1 <= phase_end_s]
-        if inside:
-            found.append([delay_us, statistics.fmean(inside), ping_ms])
+        inside = [p50_ms for second_s, p50_ms in seconds if phase_begin_s <= second_s and second_s + 1 <= phase_end_s]
+        found.append([delay_us, statistics.fmean(inside) if inside else None, ping_ms])
     return found
 
 
 def differences_ms(phases):
     """Of each phase with a delay, less the one without just before it: of p50, and of ping. No phase is in two of them."""
-    pairs = [(base, late) for base, late in zip(phases, phases[1:]) if base[0] == 0 and late[0] > 0]
+    pairs = [(base, late) for base, late in zip(phases, phases[1:])
+             if base[0] == 0 and late[0] > 0 and base[1] is not None and late[1] is not None]
     return [[late[of] - base[of] for base, late in pairs] for of in (1, 2)]
 
 
@@ -58,11 +68,11 @@ def interval_of_median(values, chance):
     return (values[rank - 1], values[-rank]) if rank > 0 else (-math.inf, math.inf)
 
 
-def shift_of(step, round_trips, chance):
+def shift_of(step, round_trips):
     """Of what `measure` gave."""
     p50s_ms, pings_ms = differences_ms(step["phases"])
-    low_ms, high_ms = interval_of_median(p50s_ms, chance)
-    ping_low_ms, ping_high_ms = (round_trips * each_ms for each_ms in interval_of_median(pings_ms, chance))
+    low_ms, high_ms = interval_of_median(p50s_ms, CHANCE)
+    ping_low_ms, ping_high_ms = (round_trips * each_ms for each_ms in interval_of_median(pings_ms, CHANCE))
     return ToggledShift(step["block_size_bytes"], step["delay_us"], round_trips, 2 * round_trips * step["delay_us"] / 1000,
                         round_trips * statistics.median(pings_ms), statistics.median(p50s_ms), low_ms, high_ms, ping_low_ms,
                         ping_high_ms)
@@ -70,7 +80,7 @@ def shift_of(step, round_trips, chance):
 
 def measure(study, block_bytes, delay_us, duration_s):
     """One step on NFS in a lab that is up; the study keeps what it gave."""
-    lab, name = Lab(), f"toggled-{block_bytes // 1024}k-{delay_us}us"
+    lab, name = Lab(), f"{TOGGLED}{block_bytes // 1024}k-{delay_us}us"
     machines = [lab.machine(CLIENT), lab.machine(SERVER)]
     study.netem(NO_DELAY)
     study.say(f"measuring {name}")
@@ -89,6 +99,10 @@ def measure(study, block_bytes, delay_us, duration_s):
         study.check_run(run.returncode, run.stderr.read(), name)
     study.netem(None)
     report = json.loads((study.out / name / "report.json").read_text())
+    phases = phases_of(report, phases)
+    pairs = len(differences_ms(phases)[0])
+    if pairs < LEAST_PAIRS:
+        raise LabError(f"{name}: the delay came and went {pairs} times with writes beside it, and fewer than {LEAST_PAIRS} times "
+                       "tell nothing: a longer step")
     study.keep_toggled({
-        "name": name, "block_size_bytes": block_bytes, "delay_us": delay_us, "duration_s": duration_s,
-        "phases": phases_of(report, phases)})
+        "name": name, "block_size_bytes": block_bytes, "delay_us": delay_us, "duration_s": duration_s, "phases": phases})
