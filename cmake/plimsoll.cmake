@@ -16,8 +16,8 @@ elseif(PLIMSOLL_SANITIZE STREQUAL "thread")
   add_link_options(-fsanitize=thread)
 endif()
 
-# The libraries tell the fuzzer which of their branches an input took. Programs that are none have only a sanitizer's runtime to
-# tell it to: without one this is no build for fuzzing, but for the lint.
+# The libraries tell the fuzzer which of their branches an input took. Instrumented code needs a runtime to tell it to, which
+# programs that are no fuzz targets get from a sanitizer. Without one (preset clang) the targets are built for the lint alone.
 if(PLIMSOLL_FUZZ AND PLIMSOLL_SANITIZE)
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()

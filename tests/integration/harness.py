@@ -4,6 +4,7 @@ Every process is ended by its own id, and dies with the test that started it. No
 sleeps where there is something to wait for.
 """
 
+import datetime
 import os
 import pathlib
 import re
@@ -302,6 +303,13 @@ def quick_defaults(arguments):
 def scopes(step, kind):
     """The scopes of a step of one kind: "qm", "host", "storage" or "cluster"."""
     return [scope for scope in step["scopes"] if scope["kind"] == kind]
+
+
+def moment_ns(utc):
+    """A moment of a report as nanoseconds since 1970."""
+    whole, _, fraction = utc.rstrip("Z").partition(".")
+    seconds = datetime.datetime.fromisoformat(whole + "+00:00").timestamp()
+    return int(seconds) * 1_000_000_000 + int(fraction.ljust(9, "0"))
 
 
 def cluster(step):

@@ -8,13 +8,13 @@ HEADER = struct.Struct("<IHHI")  # Length, format, zero, checksum.
 
 
 def payloads(journal):
-    """The serialized JournalRecords of a journal; what is cut off at its end is left out."""
+    """The serialized JournalRecords of the journal of a run that is over."""
     data = pathlib.Path(journal).read_bytes()
     at = MAGIC_BYTES
-    while at + HEADER.size <= len(data):
+    while at < len(data):
         length = HEADER.unpack_from(data, at)[0]
         at += HEADER.size
         if at + length > len(data):
-            return
+            raise AssertionError(f"{journal} is cut off")
         yield data[at:at + length]
         at += length

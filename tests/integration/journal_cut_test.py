@@ -3,10 +3,10 @@
 import random
 
 import harness
+from journal_bytes import MAGIC_BYTES
 import schema
 
 CUTS = 40
-MAGIC_BYTES = 8
 
 
 class JournalCut(harness.PlimsollTest):

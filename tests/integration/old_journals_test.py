@@ -12,7 +12,7 @@ import zlib
 
 import harness
 import invariants
-from journal_bytes import HEADER, MAGIC_BYTES
+from journal_bytes import HEADER
 import schema
 
 JOURNALS = pathlib.Path(__file__).resolve().parents[1] / "data" / "journals"

@@ -21,14 +21,13 @@ def fields(data):
         number, wire = tag >> 3, tag & 7
         if wire == 0:
             value, at = varint(data, at)
-        elif wire in (1, 5):
-            size = 8 if wire == 1 else 4
-            value, at = int.from_bytes(data[at:at + size], "little"), at + size
-        elif wire == 2:
-            size, at = varint(data, at)
+        elif wire in (1, 2):
+            size, at = (8, at) if wire == 1 else varint(data, at)
             value, at = data[at:at + size], at + size
             if len(value) != size:
                 raise AssertionError(f"field {number} is cut off")
+            if wire == 1:
+                value = int.from_bytes(value, "little")
         else:
             raise AssertionError(f"field {number} has wire type {wire}")
         yield number, value

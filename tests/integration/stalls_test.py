@@ -2,7 +2,6 @@
 
 import contextlib
 import ctypes
-import datetime
 import fcntl
 import os
 import pathlib
@@ -13,7 +12,9 @@ import time
 import unittest
 
 import harness
+from journal_bytes import payloads
 import namespaces
+from protobuf_wire import fields
 
 AHEAD_S = 100_000
 PAUSE_S = 0.7
@@ -38,24 +39,12 @@ MEANING = {
 }
 
 
-def nanoseconds(utc):
-    """A moment of the report as nanoseconds since 1970."""
-    whole, _, fraction = utc.rstrip("Z").partition(".")
-    seconds = datetime.datetime.fromisoformat(whole + "+00:00").timestamp()
-    return int(seconds) * 1_000_000_000 + int(fraction.ljust(9, "0"))
-
-
 def run_began_ns(journal):
     """The controller's CLOCK_MONOTONIC at the moment that the report calls the run's begin: the first record's first
     field (proto/plimsoll/v1/journal.proto)."""
-    payload = journal.read_bytes()[8 + 12:]
-    assert payload[0] == 0x08, "the first record begins with its time"
-    value = 0
-    for place, byte in enumerate(payload[1:11]):
-        value |= (byte & 0x7F) << (7 * place)
-        if byte < 0x80:
-            return value
-    raise AssertionError("a moment of more than ten bytes")
+    number, time_ns = next(fields(next(payloads(journal))))
+    assert number == 1, "the first record begins with its time"
+    return time_ns
 
 
 class Window:
@@ -105,9 +94,9 @@ class StallsTest(harness.PlimsollTest):
                          (300_000_000, False, 0))
         self.assertEqual(sum(one["count"] for one in stalls["classes"]), stalls["count"])
         self.assertEqual(len(stalls["stalls"]), min(stalls["count"], 100))
-        shift = run_began_ns(result.results / "journal") - nanoseconds(report["run"]["begin"])
+        shift = run_began_ns(result.results / "journal") - harness.moment_ns(report["run"]["begin"])
         for stall in stalls["stalls"]:
-            stall["from"] = nanoseconds(stall["begin"]) + shift
+            stall["from"] = harness.moment_ns(stall["begin"]) + shift
             stall["to"] = stall["from"] + stall["length_ns"]
         return stalls["stalls"]
 

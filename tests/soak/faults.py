@@ -126,6 +126,7 @@ class Unplugged(AgentFault):
     def happen(self, run, where):
         number = self.agent.number
         where.network.unplug(number)
+        where.cures.append(lambda: where.network.await_reached(number))
         where.cures.append(lambda: where.network.plug_in(number))
         run.ended_within(self.for_s)
         where.network.plug_in(number)

@@ -129,8 +129,8 @@ def found_out_first_by_either(takes, cleaned):
     over = "no message from the controller for 1s: the lease ran out"
     early = Cell((Either(silent, f"plimsoll: beta: {over}"),), 4, NOTHING, cleaned, takes)
     late = Cell((Either(silent, f"plimsoll: host beta is lost: the session broke: {over}"),
-                 Either("host beta was lost (--on-host-loss abort)", f"Ended before its time: host beta failed: {over}")),
-                3, REPORT, cleaned, takes)
+                 Either("Ended before its time: host beta was lost (--on-host-loss abort)",
+                        f"Ended before its time: host beta failed: {over}")), 3, REPORT, cleaned, takes)
     return {"preparing": early, "ready": early, "armed": dataclasses.replace(late, kept=EMPTY), "running": late,
             "draining": late}
 

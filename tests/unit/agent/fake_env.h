@@ -69,8 +69,9 @@ class FakeEnv {
     if (moment_ns > now_ns) now_ns = moment_ns;
     in_sleep();
   }
+  static constexpr int64_t kRoomNs = 1000;
   void AwaitRoom() {
-    now_ns += 1000;
+    now_ns += kRoomNs;
     await_room();
   }
   void Yield() { ++yields; }
