@@ -21,7 +21,7 @@ BLOCK_SIZES = [4096, 65536]
 DELAY_US = 1000
 STEP_S, ROUNDS = 1.5, 3
 # In which the delay comes and goes. A machine that is too restless for that cannot tell, which is said.
-TOGGLED_S = 150
+TOGGLED_S = 240
 
 
 def invented(directory, delayed_ms, base_ms=((8.0,) * 4,) * 3, ping_ms=2.1, commits=(0, 0, 1)):
