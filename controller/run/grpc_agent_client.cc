@@ -25,7 +25,10 @@ absl::Status FromGrpc(const grpc::Status& status) {
   return {static_cast<absl::StatusCode>(status.error_code()), status.error_message()};
 }
 
-// Counts the calls to gRPC that have not ended, so that the client's destructor can wait for them.
+// Counts the calls to gRPC that have not ended, so that the client's destructor can wait for them. End() is the last
+// that a call does, its context is gone by then: a context holds the channel, and who lets go of the last channel ends
+// gRPC's threads that run reactions (1.51: CallbackAlternativeCQ). One of them cannot do that to itself; it goes on in
+// freed memory.
 class CallCount {
  public:
   void Begin() {
@@ -59,38 +62,38 @@ class DescribeCall {
     auto* call = new DescribeCall;  // deletes itself when the answer came
     call->request_ = std::move(request);
     call->request_.set_protocol_version(kProtocolVersion);
-    call->timeout_ns_ = timeout_ns;
     call->context_.set_deadline(std::chrono::system_clock::now() + std::chrono::nanoseconds(timeout_ns));
-    stub.async()->Describe(&call->context_, &call->request_, &call->response_,
-                           [call, &listener, &calls, diagnose = std::move(diagnose)](const grpc::Status& status) {
-                             const std::unique_ptr<DescribeCall> owner(call);
-                             if (status.error_code() == grpc::StatusCode::UNAVAILABLE) {
-                               // gRPC's threads must not wait. The client's destructor waits for this one.
-                               std::thread([failure = FromGrpc(status), &listener, &calls, diagnose] {
-                                 const std::string why = diagnose();
-                                 listener.OnDescribed(why.empty() ? failure : absl::PermissionDeniedError(why));
-                                 calls.End();
-                               }).detach();
-                               return;
-                             }
-                             if (status.ok()) {
-                               listener.OnDescribed(std::move(call->response_));
-                             } else if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) {
-                               listener.OnDescribed(absl::DeadlineExceededError(
-                                   absl::StrCat("it did not answer within ", FormatDuration(owner->timeout_ns_),
-                                                ": is the host down, or does a file system there hang?")));
-                             } else {
-                               listener.OnDescribed(FromGrpc(status));
-                             }
-                             calls.End();
-                           });
+    stub.async()->Describe(
+        &call->context_, &call->request_, &call->response_,
+        [call, timeout_ns, &listener, &calls, diagnose = std::move(diagnose)](const grpc::Status& status) {
+          v1::HostDescription description = std::move(call->response_);
+          delete call;
+          if (status.error_code() == grpc::StatusCode::UNAVAILABLE) {
+            // gRPC's threads must not wait. The client's destructor waits for this one.
+            std::thread([failure = FromGrpc(status), &listener, &calls, diagnose]() mutable {
+              const std::string why = std::exchange(diagnose, nullptr)();
+              listener.OnDescribed(why.empty() ? failure : absl::PermissionDeniedError(why));
+              calls.End();
+            }).detach();
+            return;
+          }
+          if (status.ok()) {
+            listener.OnDescribed(std::move(description));
+          } else if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) {
+            listener.OnDescribed(
+                absl::DeadlineExceededError(absl::StrCat("it did not answer within ", FormatDuration(timeout_ns),
+                                                         ": is the host down, or does a file system there hang?")));
+          } else {
+            listener.OnDescribed(FromGrpc(status));
+          }
+          calls.End();
+        });
   }
 
  private:
   grpc::ClientContext context_;
   v1::DescribeRequest request_;
   v1::HostDescription response_;
-  int64_t timeout_ns_ = 0;
 };
 
 // One Renew over a connection of its own, which goes with the call.

@@ -3,11 +3,15 @@
 
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 #include <deque>
 
 #include "absl/strings/str_cat.h"
 #include "agent/session/agent_service.h"
+#include "common/unique_fd.h"
 #include "common/units.h"
 #include "common/version.h"
 #include "tests/status_matchers.h"
@@ -316,6 +320,42 @@ TEST_F(GrpcAgentClientTest, AnAgentThatIsToEndSaysWhatHangsOnceNothingGetsOn) {
   EXPECT_NE(hangs.find("its files stay in /fake/plimsoll-7f3a21/alpha"), std::string::npos) << hangs;
   work_->BlockWrites(false);
   EXPECT_EQ(service_->WaitForEnd(5 * kNsPerSecond), "");
+}
+
+// Asks an agent that never answers, and lets go of the client at once, some times.
+void AskInVain() {
+  mallopt(M_PERTURB, 0xa5);  // what is freed is overwritten: who still uses it does not get far
+  const UniqueFd silent(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  ASSERT_EQ(bind(silent.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
+  ASSERT_EQ(listen(silent.get(), 8), 0);
+  ASSERT_EQ(getsockname(silent.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
+  // A call that takes long to clear away is still there when its answer has long been told.
+  v1::DescribeRequest large;
+  for (int i = 0; i < 20'000; ++i) large.add_directories("/a/directory/with/a/name/that/needs/memory/of/its/own");
+  const SystemClock clock;
+  for (int i = 0; i < 5; ++i) {
+    Inbox inbox;
+    const auto client = MakeGrpcAgentClient(absl::StrCat("127.0.0.1:", ntohs(address.sin_port)), clock, inbox);
+    client->Describe(large, 10 * kNsPerMs);
+    ASSERT_THAT(inbox.AwaitDescription(), StatusIs(absl::StatusCode::kDeadlineExceeded, "did not answer"));
+  }
+}
+
+// In processes of their own: where a server is up, gRPC keeps the threads that run reactions for longer than a client,
+// and whether they are ended wrongly is decided once in each process.
+TEST(GrpcAgentClientDeathTest, AClientMayGoAsSoonAsItsLastCallIsAnswered) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  for (int i = 0; i < 10; ++i) {
+    const auto ask = [] {
+      AskInVain();
+      std::exit(HasFailure() ? 1 : 0);
+    };
+    ASSERT_EXIT(ask(), ::testing::ExitedWithCode(0), "");
+  }
 }
 
 }  // namespace
