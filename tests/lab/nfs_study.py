@@ -37,6 +37,13 @@ def _numbers(text):
     return values
 
 
+def _growing(text):
+    values = _numbers(text)
+    if values != sorted(set(values)):
+        raise argparse.ArgumentTypeError(f"'{text}': each must be larger than the one before")
+    return values
+
+
 def _numbers_or_none(text):
     return [] if text == "none" else _numbers(text)
 
@@ -52,7 +59,9 @@ def _parser():
     parser.add_argument("--qm", type=_numbers, default=[1, 4], metavar="LIST", help="queue managers (1,4)")
     parser.add_argument("--delays-us", type=_numbers, default=[500, 1000], metavar="LIST", help="added each way (500,1000)")
     parser.add_argument("--toggle-kib", type=_numbers_or_none, default=[4, 16, 64], metavar="LIST",
-                        help="block sizes of the steps in which the largest delay comes and goes, or none (4,16,64)")
+                        help="block sizes of the steps in which delays come and go, or none (4,16,64)")
+    parser.add_argument("--toggle-delays-us", type=_growing, default=[1000, 3000], metavar="LIST",
+                        help="added each way there, the smallest first (1000,3000)")
     parser.add_argument("--toggle-duration", type=float, default=240, metavar="S", help="of one of these steps (240)")
     parser.add_argument("--update-docs", action="store_true", help="write the generated part of docs/nfs.md, and its pictures")
     parser.add_argument("--toggle-again", action="store_true",
@@ -73,7 +82,7 @@ def _measure(arguments, out):
         else:
             study.measure(arguments.rounds)
         for size in arguments.toggle_kib:
-            study_toggle.measure(study, 1024 * size, max(study.delays_us), arguments.toggle_duration)
+            study_toggle.measure(study, 1024 * size, arguments.toggle_delays_us, arguments.toggle_duration)
     finally:
         lab("down")
 
@@ -82,9 +91,10 @@ def _main():
     arguments = _parser().parse_args()
     if arguments.rounds < 2:
         raise LabError("--rounds: one round has no scatter, and so no error can be stated; 2 or more")
-    if arguments.toggle_kib and arguments.toggle_duration < study_toggle.LEAST_S:
-        raise LabError(f"--toggle-duration {arguments.toggle_duration:g}: the delay comes and goes too seldom to tell anything; "
-                       f"{math.ceil(study_toggle.LEAST_S)} or more")
+    least_s = math.ceil(study_toggle.least_s(len(arguments.toggle_delays_us)))
+    if arguments.toggle_kib and arguments.toggle_duration < least_s:
+        raise LabError(f"--toggle-duration {arguments.toggle_duration:g}: the delays come and go too seldom to tell anything; "
+                       f"{least_s} or more")
     out = arguments.source or arguments.out
     measured = out is not None and (out / SETTINGS_FILE).exists()
     if arguments.source is None and measured != arguments.toggle_again:

@@ -1,7 +1,7 @@
 """The study's figures: what the runs say, how much later a write comes with a delay, and whether that is what it should be.
 
 A shift is taken within a round: p50 with the delay, less the mean of the measurements without it before and after (which have
-netem too, see study_run.NO_DELAY). What it may be off by is stated by `RunsShift.error_ms`.
+netem too, see study_run.BASE_US). What it may be off by is stated by `RunsShift.error_ms`.
 """
 
 import dataclasses
@@ -136,8 +136,8 @@ class Figures:
 
     def toggled_shifts(self):
         """Of the steps in which the delay came and went."""
-        return [study_toggle.shift_of(step, round_trips(step["block_size_bytes"], self.wsize_bytes))
-                for step in self.study.get("toggled", [])]
+        return [shift for step in self.study.get("toggled", [])
+                for shift in study_toggle.shifts_of(step, round_trips(step["block_size_bytes"], self.wsize_bytes))]
 
     def shifts(self, queue_managers):
         return [self.shift(delay_us, queue_managers, size) for delay_us in self.delays_us for size in self.block_sizes]

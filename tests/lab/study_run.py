@@ -18,11 +18,12 @@ from lab import FIRST_NUMBER, MOUNT, SERVER, SERVER_NUMBER
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "lab"
 CLIENT = "host1"
-# Where the client writes. `nfs` has netem on the cards, `bare` is the same export without.
+# Where the client writes. `nfs` has a delay in the network, `bare` is the same export without.
 DIRECTORIES = {"disk": "/mnt/disk", "bare": "/mnt/mqlog", "nfs": "/mnt/mqlog"}
-# What netem does with a packet costs an emulated processor some tenths of a millisecond a write, whatever the delay. So
-# that a shift is the delay alone, what it is compared with has netem too, with a delay of next to nothing.
-NO_DELAY = "1us"
+# A delay costs an emulated host more than the delay, whatever its length: what netem does with each packet, a timer that is
+# late, an idle processor that has to come back. So that a shift is the delay alone, what it is compared with has one too;
+# each delay is added to it.
+BASE_US = 1000
 WSIZE_BYTES = int(re.search(r"wsize=(\d+)", MOUNT).group(1))
 PINGS, PING_INTERVAL_S = 30, 0.02
 WARMUP = "500ms"
@@ -47,7 +48,7 @@ def begin(out, block_sizes, queue_managers, delays_us, duration_s):
     return {
         "begun": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         "block_sizes_bytes": list(block_sizes), "queue_managers": list(queue_managers), "delays_us": list(delays_us),
-        "duration_s": duration_s, "warmup": WARMUP, "wsize_bytes": WSIZE_BYTES, "mount": MOUNT,
+        "base_us": BASE_US, "duration_s": duration_s, "warmup": WARMUP, "wsize_bytes": WSIZE_BYTES, "mount": MOUNT,
         "processors": os.cpu_count(), "load_average": [], "conditions": [], "runs": [], "toggled": [],
     }
 
@@ -116,7 +117,7 @@ class Study:
         return statistics.median(times)
 
     def _condition(self, place, delay_us):
-        self.netem("0" if place != "nfs" else f"{delay_us}us" if delay_us else NO_DELAY)
+        self.netem(f"{BASE_US + delay_us}us" if place == "nfs" else "0")
         number = len(self._record["conditions"])
         condition = {"number": number, "place": place, "delay_us": delay_us, "ping_ms": [self.ping_ms()]}
         for count in self._record["queue_managers"]:

@@ -54,12 +54,19 @@ class RunsShift(Shift):
 class ToggledShift(Shift):
     """Within a step, of one queue manager: it lies between `low_ms` and `high_ms` all but surely.
 
-    So does what ping has between its bounds; it was measured in the same seconds.
+    So does what ping has between its bounds; it was measured in the same seconds. It is of `delay_us` each way more than there
+    were before, which was `from_us`.
     """
+    from_us: int
     low_ms: float
     high_ms: float
     ping_low_ms: float
     ping_high_ms: float
+
+    @property
+    def each_ms(self):
+        """For each millisecond that was added each way: median, and its bounds."""
+        return [1000 * ms / self.delay_us for ms in (self.ms, self.low_ms, self.high_ms)]
 
     @property
     def expected_bounds_ms(self):
@@ -75,6 +82,7 @@ class ToggledShift(Shift):
         return "PASS" if told else "INCONCLUSIVE"
 
     def __str__(self):
-        return (f"{self.block_bytes // 1024:>3} KiB, 1 QM, {self.delay_us / 1000:g} ms each way, coming and going: p50 "
-                f"{self.ms:+.2f} ms, {self.low_ms:.2f} to {self.high_ms:.2f} ({self.expected_ms:g} as set, "
+        to_us = self.from_us + self.delay_us
+        return (f"{self.block_bytes // 1024:>3} KiB, 1 QM, from + {self.from_us / 1000:g} to + {to_us / 1000:g} ms each way within "
+                f"a step: p50 {self.ms:+.2f} ms, {self.low_ms:.2f} to {self.high_ms:.2f} ({self.expected_ms:g} as set, "
                 f"{self.ping_ms:.2f} by ping, {self.ping_low_ms:.2f} to {self.ping_high_ms:.2f})")

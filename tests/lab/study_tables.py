@@ -51,6 +51,7 @@ def _measured(figures):
         "bsize-kib": _list(size // 1024 for size in figures.block_sizes), "delays-us": _list(figures.delays_us)}
     if study.get("toggled"):
         options["toggle-kib"] = _list(step["block_size_bytes"] // 1024 for step in study["toggled"])
+        options["toggle-delays-us"] = _list(study["toggled"][0]["delays_us"])
         options["toggle-duration"] = f"{study['toggled'][0]['duration_s']:g}"
     command = " ".join(["scripts/nfs-study", *(f"--{name} {value}" for name, value in options.items()), "--update-docs"])
     return (f"```\n{command}\n```\n\n"
@@ -68,7 +69,8 @@ def _pings(figures):
     for place, delay_us in (("bare", 0), ("nfs", 0), *(("nfs", delay_us) for delay_us in figures.delays_us)):
         if figures.conditions(place, delay_us):
             ping = figures.ping_ms(place, delay_us)
-            rows.append([condition_name(place, delay_us), f"{2 * delay_us / 1000:g}", _ms(ping),
+            set_us = figures.study["base_us"] + delay_us if place == "nfs" else 0
+            rows.append([condition_name(place, delay_us), f"{2 * set_us / 1000:g}", _ms(ping),
                          f"{ping - figures.ping_ms('nfs', 0):+.2f}"])
     return ("**The delay itself**: round trip between the storage cards, by `ping`; milliseconds.\n\n" +
             _table(["each way", "set, both ways", "ping, median", "over NFS"], rows))
@@ -98,15 +100,21 @@ def _shifts(figures, queue_managers):
 
 
 def _toggled(figures):
-    rows = [[size_name(shift.block_bytes), delay_name(shift.delay_us), str(shift.round_trips), f"{shift.expected_ms:g}",
-             _ms(shift.ping_ms), f"{shift.ping_low_ms:.2f} to {shift.ping_high_ms:.2f}", f"**{shift.ms:.2f}**",
-             f"{shift.low_ms:.2f} to {shift.high_ms:.2f}", shift.verdict]
-            for shift in figures.toggled_shifts()]
+    rows = []
+    for shift in figures.toggled_shifts():
+        each_ms, low_ms, high_ms = shift.each_ms
+        rows.append([
+            size_name(shift.block_bytes), f"{delay_name(shift.from_us)} → {delay_name(shift.from_us + shift.delay_us)}",
+            str(shift.round_trips), f"{shift.expected_ms:g}", _ms(shift.ping_ms),
+            f"{shift.ping_low_ms:.2f} to {shift.ping_high_ms:.2f}", _ms(shift.ms), f"{shift.low_ms:.2f} to {shift.high_ms:.2f}",
+            f"**{each_ms:.2f}** ({low_ms:.2f} to {high_ms:.2f})", shift.verdict])
     if not rows:
         return ""
-    return ("**Shift of p50 within a step**, one queue manager, in milliseconds: the delay came and went every few seconds. Medians\n"
-            f"of the differences, and where they lie but for a chance of {study_shift.CHANCE:.1%}.\n\n" +
-            _table(["block", "each way", "round trips", "as set", "by ping", "lies in", "measured", "lies in", "check"], rows))
+    return ("**Shift of p50 within a step**, one queue manager, in milliseconds: the delays came and went every few seconds. Medians\n"
+            f"of the differences, where they lie but for a chance of {study_shift.CHANCE:.1%}, and what that is for each millisecond\n"
+            "that was added each way.\n\n" +
+            _table(["block", "each way", "round trips", "as set", "by ping", "lies in", "measured", "lies in", "for each ms", "check"],
+                   rows))
 
 
 def _kernel(figures, queue_managers):

@@ -20,15 +20,15 @@ from study_shift import CHANCE
 BLOCK_SIZES = [4096, 65536]
 DELAY_US = 1000
 STEP_S, ROUNDS = 1.5, 3
-# In which the delay comes and goes. A machine that is too restless for that cannot tell, which is said.
-TOGGLED_S = 240
+# In which delays come and go. A machine that is too restless for that cannot tell, which is said.
+TOGGLED_S, TOGGLED_US = 240, [1000, 3000]
 
 
 def invented(directory, delayed_ms, base_ms=((8.0,) * 4,) * 3, ping_ms=2.1, commits=(0, 0, 1)):
     """A study that nobody measured: three rounds, 4, 64 and 128 KiB. `delayed_ms`: p50 by block size, then by round."""
     sizes = [4096, 65536, 131072]
     study = {"begun": "2026-01-01T00:00:00+00:00", "block_sizes_bytes": sizes, "queue_managers": [1], "delays_us": [DELAY_US],
-             "wsize_bytes": 65536, "duration_s": 1, "mount": "hard", "processors": 2, "load_average": [1.0], "conditions": [],
+             "wsize_bytes": 65536, "base_us": 1000, "duration_s": 1, "mount": "hard", "processors": 2, "load_average": [1.0], "conditions": [],
              "runs": []}
     for number in range(7):
         delayed = number % 2 == 1
@@ -100,7 +100,7 @@ class Toggled(unittest.TestCase):
             figures = invented(pathlib.Path(place), RIGHT)
         phases = [phase for base, late, ping in zip(base_ms, late_ms, late_ping_ms)
                   for phase in ([0, base, 1.0], [DELAY_US, late, ping])]
-        figures.study["toggled"] = [{"block_size_bytes": 4096, "delay_us": DELAY_US, "duration_s": 1, "phases": phases}]
+        figures.study["toggled"] = [{"block_size_bytes": 4096, "delays_us": [DELAY_US], "duration_s": 1, "phases": phases}]
         (shift,) = figures.toggled_shifts()
         self.assertIn(shift.verdict, {check.verdict for check in figures.checks()})
         return shift
@@ -137,7 +137,16 @@ class Toggled(unittest.TestCase):
     def test_only_phases_that_follow_one_another_are_compared(self):
         phases = [[0, 8.0, 1.0], [DELAY_US, 10.0, 3.0], [0, 9.0, 1.0], [DELAY_US, None, 3.0], [0, None, 1.0],
                   [DELAY_US, 20.0, 4.0], [0, 10.0, 1.0], [DELAY_US, 12.5, 3.5]]
-        self.assertEqual(study_toggle.differences_ms(phases), [[2.0, 2.5], [2.0, 2.5]])
+        self.assertEqual(study_toggle.differences_ms(phases, 0, DELAY_US), [[2.0, 2.5], [2.0, 2.5]])
+        self.assertEqual(study_toggle.differences_ms(phases, DELAY_US, 2 * DELAY_US), [[], []])
+
+    def test_each_delay_is_compared_with_the_one_before(self):
+        phases = [[0, 8.0, 1.0], [DELAY_US, 10.0, 3.0], [3 * DELAY_US, 14.2, 7.2]] * 20
+        step = {"block_size_bytes": 4096, "delays_us": [DELAY_US, 3 * DELAY_US], "phases": phases}
+        first, second = study_toggle.shifts_of(step, 1)
+        self.assertEqual((first.from_us, first.expected_ms, first.verdict), (0, 2.0, "PASS"))
+        self.assertEqual((second.from_us, second.expected_ms, second.verdict), (DELAY_US, 4.0, "PASS"))
+        self.assertAlmostEqual(second.each_ms[0], 2.1)
 
     def test_fewer_pairs_than_are_asked_for_have_no_bounds(self):
         least = study_toggle.LEAST_PAIRS
@@ -182,11 +191,12 @@ class NfsWithADelay(lab_support.LabTest):
         for _ in range(ROUNDS):
             study.round()
         for size in BLOCK_SIZES:
-            study_toggle.measure(study, size, DELAY_US, TOGGLED_S)
+            study_toggle.measure(study, size, TOGGLED_US, TOGGLED_S)
         figures = Figures(study.out)
         checks = figures.checks()
         print("\n".join(f"{check.verdict:<12} {check.text}" for check in checks), flush=True)
-        self.assertEqual([shift.block_bytes for shift in figures.toggled_shifts()], BLOCK_SIZES)
+        self.assertEqual([(shift.block_bytes, shift.from_us) for shift in figures.toggled_shifts()],
+                         [(size, from_us) for size in BLOCK_SIZES for from_us in (0, TOGGLED_US[0])])
         # What cannot be told is no excuse for what has failed.
         self.assertNotIn("FAIL", {check.verdict for check in checks}, checks)
         self.assertGreater(figures.ping_ms("nfs", DELAY_US) - figures.ping_ms("nfs", 0), 0, "the delay is there")
