@@ -4,6 +4,7 @@ Every process is ended by its own id, and dies with the test that started it. No
 sleeps where there is something to wait for.
 """
 
+import contextlib
 import datetime
 import os
 import pathlib
@@ -45,15 +46,21 @@ def wait_until(condition, what, timeout_s=LONG_S):
         time.sleep(0.005)
 
 
-def children_of(pid):
-    """Ids of the processes that `pid` started and that are still there."""
-    found = []
+def of_threads(pid, file):
+    """What /proc has in this file of each thread, by the thread's id; those that end meanwhile are left out."""
+    found = {}
     try:
         for thread in pathlib.Path(f"/proc/{pid}/task").iterdir():
-            found += [int(child) for child in (thread / "children").read_text().split()]
-    except OSError:  # It ended meanwhile.
+            with contextlib.suppress(OSError):
+                found[int(thread.name)] = (thread / file).read_text().strip()
+    except OSError:  # The process ended.
         pass
     return found
+
+
+def children_of(pid):
+    """Ids of the processes that `pid` started and that are still there."""
+    return [int(child) for children in of_threads(pid, "children").values() for child in children.split()]
 
 
 def is_alive(pid):

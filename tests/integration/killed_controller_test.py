@@ -165,8 +165,7 @@ class KilledController(harness.PlimsollTest):
     def resources(self, agent):
         """Open descriptors and threads; gRPC's own threads come and go."""
         proc = pathlib.Path(f"/proc/{agent.agent_pid}")
-        threads = [(thread / "comm").read_text().strip() for thread in (proc / "task").iterdir()]
-        ours = [name for name in threads if name.startswith(("qm", "recorder"))]
+        ours = [name for name in harness.of_threads(agent.agent_pid, "comm").values() if name.startswith(("qm", "recorder"))]
         return len(list((proc / "fd").iterdir())), len(ours)
 
 

@@ -142,8 +142,8 @@ class InMemory(StallsTest):
 
     def pause_beta(self):
         def all_stopped():
-            tasks = pathlib.Path(f"/proc/{self.beta.agent_pid}/task").iterdir()
-            return all((task / "stat").read_text().rpartition(")")[2].split()[0] == "T" for task in tasks)
+            stats = harness.of_threads(self.beta.agent_pid, "stat").values()
+            return all(stat.rpartition(")")[2].split()[0] == "T" for stat in stats)
 
         window = Window()
         with window.beginning():
@@ -169,10 +169,7 @@ class InMemory(StallsTest):
 
     def stop_thread(self, name):
         """Stops one thread of beta, as a debugger does."""
-        (tid,) = [
-            int(task.name) for task in pathlib.Path(f"/proc/{self.beta.agent_pid}/task").iterdir()
-            if (task / "comm").read_text().strip() == name
-        ]
+        (tid,) = [tid for tid, comm in harness.of_threads(self.beta.agent_pid, "comm").items() if comm == name]
         libc = ctypes.CDLL(None, use_errno=True)
         libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
         libc.ptrace.restype = ctypes.c_long

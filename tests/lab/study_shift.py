@@ -83,6 +83,6 @@ class ToggledShift(Shift):
 
     def __str__(self):
         to_us = self.from_us + self.delay_us
-        return (f"{self.block_bytes // 1024:>3} KiB, 1 QM, from + {self.from_us / 1000:g} to + {to_us / 1000:g} ms each way within "
-                f"a step: p50 {self.ms:+.2f} ms, {self.low_ms:.2f} to {self.high_ms:.2f} ({self.expected_ms:g} as set, "
+        return (f"{self.block_bytes // 1024:>3} KiB, 1 QM, from + {self.from_us / 1000:g} to + {to_us / 1000:g} ms each way "
+                f"within a step: p50 {self.ms:+.2f} ms, {self.low_ms:.2f} to {self.high_ms:.2f} ({self.expected_ms:g} as set, "
                 f"{self.ping_ms:.2f} by ping, {self.ping_low_ms:.2f} to {self.ping_high_ms:.2f})")

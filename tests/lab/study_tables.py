@@ -110,11 +110,10 @@ def _toggled(figures):
             f"**{each_ms:.2f}** ({low_ms:.2f} to {high_ms:.2f})", shift.verdict])
     if not rows:
         return ""
-    return ("**Shift of p50 within a step**, one queue manager, in milliseconds: the delays came and went every few seconds. Medians\n"
-            f"of the differences, where they lie but for a chance of {study_shift.CHANCE:.1%}, and what that is for each millisecond\n"
-            "that was added each way.\n\n" +
-            _table(["block", "each way", "round trips", "as set", "by ping", "lies in", "measured", "lies in", "for each ms", "check"],
-                   rows))
+    headings = ["block", "each way", "round trips", "as set", "by ping", "lies in", "measured", "lies in", "for each ms", "check"]
+    return ("**Shift of p50 within a step**, one queue manager, in milliseconds: the delays came and went every few seconds.\n"
+            f"Medians of the differences, where they lie but for a chance of {study_shift.CHANCE:.1%}, and what that is for each\n"
+            "millisecond that was added each way.\n\n" + _table(headings, rows))
 
 
 def _kernel(figures, queue_managers):

@@ -82,9 +82,8 @@ class Host:
     def holds(self):
         proc = pathlib.Path(f"/proc/{self.pid}")
         resident_kib = int(re.search(r"VmRSS:\s+(\d+) kB", (proc / "status").read_text()).group(1))
-        names = [(task / "comm").read_text().strip() for task in (proc / "task").iterdir()]
         # gRPC's own threads come and go.
-        ours = sum(name.startswith(("qm", "recorder", "cpu-load")) for name in names)
+        ours = sum(name.startswith(("qm", "recorder", "cpu-load")) for name in harness.of_threads(self.pid, "comm").values())
         return len(list((proc / "fd").iterdir())), ours, resident_kib
 
     def check(self, more_descriptors, more_resident_kib):
