@@ -1,7 +1,7 @@
 """The study's figures: what the runs say, how much later a write comes with a delay, and whether that is what it should be.
 
 A shift is taken within a round: p50 with the delay, less the mean of the measurements without it before and after (which have
-netem too, see study_run.BASE_US). What it may be off by is stated by `RunsShift.error_ms`.
+a delay too, see study_run.BASE_US). What it may be off by is stated by `RunsShift.error_ms`.
 """
 
 import dataclasses

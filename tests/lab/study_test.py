@@ -28,8 +28,8 @@ def invented(directory, delayed_ms, base_ms=((8.0,) * 4,) * 3, ping_ms=2.1, comm
     """A study that nobody measured: three rounds, 4, 64 and 128 KiB. `delayed_ms`: p50 by block size, then by round."""
     sizes = [4096, 65536, 131072]
     study = {"begun": "2026-01-01T00:00:00+00:00", "block_sizes_bytes": sizes, "queue_managers": [1], "delays_us": [DELAY_US],
-             "wsize_bytes": 65536, "base_us": 1000, "duration_s": 1, "mount": "hard", "processors": 2, "load_average": [1.0], "conditions": [],
-             "runs": []}
+             "wsize_bytes": 65536, "base_us": 1000, "duration_s": 1, "mount": "hard", "processors": 2, "load_average": [1.0],
+             "conditions": [], "runs": []}
     for number in range(7):
         delayed = number % 2 == 1
         study["conditions"].append({"number": number, "place": "nfs", "delay_us": DELAY_US if delayed else 0,
