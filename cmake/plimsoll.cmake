@@ -7,6 +7,35 @@ target_compile_options(plimsoll_options INTERFACE
   # g++ 12 sees overlapping copies in std::string's operator+ that are not there (GCC bug 105651).
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
 target_include_directories(plimsoll_options INTERFACE "${CMAKE_SOURCE_DIR}")
+# For all targets, since a precompiled header fits only sources that are compiled with the same options.
+add_compile_options(-pthread)
+
+# Tests spend more time in the compiler than on a CPU of their own.
+add_library(plimsoll_test_options INTERFACE)
+target_link_libraries(plimsoll_test_options INTERFACE plimsoll_options)
+target_compile_options(plimsoll_test_options INTERFACE $<$<CONFIG:RelWithDebInfo>:-O1>
+  # At -O1, g++ 12 sees copies beyond the end of a std::string that are not there (GCC bug 105329).
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds> $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow>)
+
+# plimsoll_precompile(TARGET HOLDER): TARGET's sources start from the header that HOLDER has precompiled. No source may rely on
+# that: scripts/check builds all of them without it as well.
+function(plimsoll_precompile target holder)
+  if(PLIMSOLL_PRECOMPILE)
+    target_precompile_headers(${target} REUSE_FROM ${holder})
+  endif()
+endfunction()
+
+# plimsoll_precompiled_header(HOLDER HEADER OPTIONS target DEPS ...): compiles HEADER once for all targets that reuse it, with the
+# options of `target`.
+function(plimsoll_precompiled_header holder header)
+  cmake_parse_arguments(ARG "" "OPTIONS" "DEPS" ${ARGN})
+  if(PLIMSOLL_PRECOMPILE)
+    file(GENERATE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/${holder}.cc" CONTENT "// Holds a precompiled header.\n")
+    add_library(${holder} OBJECT "${CMAKE_CURRENT_BINARY_DIR}/${holder}.cc")
+    target_link_libraries(${holder} PRIVATE ${ARG_OPTIONS} ${ARG_DEPS})
+    target_precompile_headers(${holder} PRIVATE "${header}")
+  endif()
+endfunction()
 
 if(PLIMSOLL_SANITIZE STREQUAL "address")
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
@@ -30,6 +59,7 @@ function(plimsoll_library name)
     add_library(plimsoll_${name} STATIC ${ARG_SRCS})
     set(scope PUBLIC)
     target_link_libraries(plimsoll_${name} PRIVATE plimsoll_options)
+    plimsoll_precompile(plimsoll_${name} plimsoll_headers)
   else()
     add_library(plimsoll_${name} INTERFACE)
     set(scope INTERFACE)
@@ -41,16 +71,27 @@ function(plimsoll_library name)
   add_library(plimsoll::${name} ALIAS plimsoll_${name})
 endfunction()
 
-# plimsoll_test(NAME SRCS a_test.cc ... DEPS ... LABELS unit [TIMEOUT seconds]): a GoogleTest program and its tests.
+# plimsoll_test(NAME SRCS a_test.cc ... DEPS ... LABELS unit [TIMEOUT seconds]): a GoogleTest program, one entry of ctest. It prints
+# the cases that fail; `build/dev/bin/NAME --gtest_filter=...` runs some of them.
 function(plimsoll_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SRCS;DEPS;LABELS" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
   add_executable(${name} ${ARG_SRCS})
-  target_link_libraries(${name} PRIVATE plimsoll_options ${ARG_DEPS} GTest::gmock GTest::gtest_main)
-  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
+  target_link_libraries(${name} PRIVATE plimsoll_test_options ${ARG_DEPS} GTest::gmock GTest::gtest_main)
+  plimsoll_precompile(${name} plimsoll_test_headers)
+  add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
+  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT}
+    FAIL_REGULAR_EXPRESSION "Running 0 tests|==========. 0 tests")
+endfunction()
+
+# plimsoll_test_library(NAME SRCS ... DEPS ...): what several test programs share.
+function(plimsoll_test_library name)
+  cmake_parse_arguments(ARG "" "" "SRCS;DEPS" ${ARGN})
+  add_library(${name} STATIC ${ARG_SRCS})
+  target_link_libraries(${name} PRIVATE plimsoll_test_options GTest::gmock PUBLIC ${ARG_DEPS})
+  plimsoll_precompile(${name} plimsoll_test_headers)
 endfunction()
 
 # plimsoll_golden_test(NAME MESSAGES file.proto SRCS ... DEPS ...): a plimsoll_test that knows the tree (PLIMSOLL_SOURCE_DIR) and

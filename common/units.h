@@ -11,6 +11,8 @@ namespace plimsoll {
 inline constexpr int64_t kNsPerUs = 1'000;
 inline constexpr int64_t kNsPerMs = 1'000'000;
 inline constexpr int64_t kNsPerSecond = 1'000'000'000;
+// MB, as drives and IBM's tables have it, not MiB.
+inline constexpr double kBytesPerMegabyte = 1e6;
 
 // Reads "4096", "4k", "64M", "1g", "2t" (any case, base 1024, an optional "b" or "ib" behind the letter) as bytes.
 // Anything else, a negative number and a value beyond 64 bits are INVALID_ARGUMENT, saying what is accepted.

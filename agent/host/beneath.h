@@ -1,6 +1,7 @@
 // Opening what lies below a directory, so that nothing planted there leads out.
 #pragma once
 
+#include <fcntl.h>
 #include <sys/types.h>
 
 #include <string>
@@ -14,6 +15,9 @@ namespace plimsoll {
 
 // Whether the way down may pass from one mount to another.
 enum class MountRule { kMayCross, kMustStay };
+
+// Flags that open a directory only to go on from it: neither its list nor its content is read.
+inline constexpr int kOpenDirectory = O_PATH | O_DIRECTORY;
 
 // openat2(RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS, and RESOLVE_NO_XDEV with kMustStay) with O_CLOEXEC. `mode` counts only
 // with O_CREAT. `path` is the whole path, for the error. PERMISSION_DENIED where a symbolic link, ".." or a mount is in

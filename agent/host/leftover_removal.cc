@@ -24,7 +24,6 @@ namespace plimsoll {
 namespace {
 
 constexpr size_t kMaxMarkerBytes = 4096;
-constexpr int kOpenDirectory = O_PATH | O_DIRECTORY;
 constexpr char kExtentEnd[] = ".LOG";
 constexpr size_t kExtentDigits = 7;
 
@@ -97,10 +96,6 @@ absl::StatusOr<Claim> ClaimMarker(int host_fd, const std::string& host_path, con
 }
 
 // The first thing that keeps a directory from being removed.
-void KeepFirst(absl::Status& first, const absl::Status& status) {
-  if (first.ok()) first = status;
-}
-
 absl::Status Stays(const std::string& path, const std::string& why) {
   return absl::FailedPreconditionError(absl::StrCat(path, " ", why, "; it is left as it is"));
 }
@@ -121,25 +116,25 @@ absl::Status RemoveWriterDirectory(int host_fd, const std::string& name, const s
       if (right.may_continue) PLIMSOLL_RETURN_IF_ERROR(right.may_continue());
       const std::string file_path = absl::StrCat(path, "/", entry.name);
       if (entry.kind != EntryKind::kFile || !IsExtentName(entry.name)) {
-        KeepFirst(first, Stays(file_path, "is nothing that a run makes"));
+        first.Update(Stays(file_path, "is nothing that a run makes"));
         continue;
       }
       if (HoldsRun(fd->get(), entry.name, owner.run_token) == RunContent::kForeign) {
-        KeepFirst(first, Stays(file_path, "was not written by this run"));
+        first.Update(Stays(file_path, "was not written by this run"));
         continue;
       }
       struct stat info{};
       const bool known = fstatat(fd->get(), entry.name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0;
       if (unlinkat(fd->get(), entry.name.c_str(), 0) != 0) {
-        if (errno != ENOENT) KeepFirst(first, PosixError("unlink", file_path, errno));
+        if (errno != ENOENT) first.Update(PosixError("unlink", file_path, errno));
         continue;
       }
       ++removed.files;
       removed.bytes += known ? static_cast<uint64_t>(info.st_size) : 0;
     }
-    if (unlinkat(writer_fd.get(), "active", AT_REMOVEDIR) != 0) KeepFirst(first, PosixError("rmdir", path, errno));
+    if (unlinkat(writer_fd.get(), "active", AT_REMOVEDIR) != 0) first.Update(PosixError("rmdir", path, errno));
   }
-  if (unlinkat(host_fd, name.c_str(), AT_REMOVEDIR) != 0) KeepFirst(first, PosixError("rmdir", writer_path, errno));
+  if (unlinkat(host_fd, name.c_str(), AT_REMOVEDIR) != 0) first.Update(PosixError("rmdir", writer_path, errno));
   return first;
 }
 
@@ -199,9 +194,9 @@ absl::StatusOr<RemovedFiles> RemoveHostDirectory(const RunParent& parent, const 
   for (const DirectoryEntry& entry : entries) {
     if (entry.name == kOwnerMarkerName) continue;
     if (entry.kind == EntryKind::kDirectory && IsWriterDirectory(entry.name)) {
-      KeepFirst(first, RemoveWriterDirectory(host_fd.get(), entry.name, path, claim.marker, right, removed));
+      first.Update(RemoveWriterDirectory(host_fd.get(), entry.name, path, claim.marker, right, removed));
     } else {
-      KeepFirst(first, Stays(absl::StrCat(path, "/", entry.name), "is nothing that a run makes"));
+      first.Update(Stays(absl::StrCat(path, "/", entry.name), "is nothing that a run makes"));
     }
   }
   // While anything is there the marker stays, so that it can be seen whose it was, and tried again.

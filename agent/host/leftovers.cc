@@ -18,9 +18,8 @@
 namespace plimsoll {
 namespace {
 
-constexpr int kMaxDepth = 3;
-constexpr size_t kMaxEntries = 10'000;
-constexpr int kOpenDirectory = O_PATH | O_DIRECTORY;
+constexpr int kMaxLeftoverDepth = 3;
+constexpr size_t kMaxLeftoverEntries = 10'000;
 
 // A directory below a root that holds what runs left.
 struct Place {
@@ -37,7 +36,7 @@ std::vector<Place> FindPlaces(int root_fd, const std::string& root, const std::s
   };
   std::vector<Place> found;
   std::deque<Level> open_ends = {{"", 0}};
-  size_t entries_left = kMaxEntries;
+  size_t entries_left = kMaxLeftoverEntries;
   while (!open_ends.empty() && entries_left > 0) {
     const Level level = open_ends.front();
     open_ends.pop_front();
@@ -54,7 +53,7 @@ std::vector<Place> FindPlaces(int root_fd, const std::string& root, const std::s
         if (ParseStagingName(entry.name, agent_id).has_value()) place.staged.push_back(entry.name);
       } else if (const std::string run_id = RunIdOf(entry.name); !run_id.empty()) {
         place.run_ids.push_back(run_id);
-      } else if (level.depth + 1 < kMaxDepth) {
+      } else if (level.depth + 1 < kMaxLeftoverDepth) {
         open_ends.push_back(
             {absl::StrCat(level.relative, level.relative.empty() ? "" : "/", entry.name), level.depth + 1});
       }
@@ -62,7 +61,7 @@ std::vector<Place> FindPlaces(int root_fd, const std::string& root, const std::s
     if (!place.run_ids.empty() || !place.staged.empty()) found.push_back(std::move(place));
   }
   if (entries_left == 0) {
-    spdlog::info("looked for leftovers of earlier runs in the first {} entries below {} only", kMaxEntries, root);
+    spdlog::info("looked for leftovers of earlier runs in the first {} entries below {} only", kMaxLeftoverEntries, root);
   }
   return found;
 }

@@ -17,8 +17,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kControlFile[] = "amqhlctl.lfh";
-constexpr int kMaxDepth = 4;
-constexpr int kMaxEntries = 10'000;
+constexpr int kMaxSearchDepth = 4;
+constexpr int kMaxSearchEntries = 10'000;
 constexpr size_t kMaxFound = 10;
 // Every run has a directory of this name and its id in hexadecimal digits.
 constexpr char kRunDirectory[] = "/plimsoll-";
@@ -41,14 +41,14 @@ bool OnDevice(const std::string& path, dev_t device) {
 void FindControlFiles(const std::string& mount_point, dev_t device, std::vector<std::string>& found) {
   std::error_code error;
   fs::recursive_directory_iterator entry(mount_point, fs::directory_options::skip_permission_denied, error);
-  for (int seen = 0; !error && entry != fs::recursive_directory_iterator() && seen < kMaxEntries;
+  for (int seen = 0; !error && entry != fs::recursive_directory_iterator() && seen < kMaxSearchEntries;
        ++seen, entry.increment(error)) {
     const std::string& path = entry->path().native();
     if (entry->path().filename() == kControlFile && OnDevice(path, device)) found.push_back(path);
     if (found.size() >= kMaxFound) return;
     std::error_code ignored;
     // Another file system below is another storage.
-    if (entry->is_directory(ignored) && (entry.depth() + 1 >= kMaxDepth || !OnDevice(path, device))) {
+    if (entry->is_directory(ignored) && (entry.depth() + 1 >= kMaxSearchDepth || !OnDevice(path, device))) {
       entry.disable_recursion_pending();
     }
   }

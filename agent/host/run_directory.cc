@@ -28,11 +28,6 @@ constexpr int kMakeAttempts = 100;
 constexpr mode_t kRunDirectoryMode = 0777;
 constexpr mode_t kDirectoryMode = 0755;
 constexpr mode_t kFileMode = 0600;
-constexpr int kOpenDirectory = O_PATH | O_DIRECTORY;
-
-void KeepFirst(absl::Status& first, const absl::Status& status) {
-  if (first.ok()) first = status;
-}
 
 // rmdir of `name`; where it is not empty the error names what is in it.
 absl::Status RemoveEmptyDirectory(int parent_fd, const std::string& name, const std::string& path) {
@@ -255,7 +250,7 @@ uint64_t RunDirectory::RemoveFiles(absl::Status& first) {
       ++removed;
       removed_files_.fetch_add(1, std::memory_order_relaxed);
     }
-    KeepFirst(first, status);
+    first.Update(status);
     // What is not there is not ours to remove any more, though it is an error that somebody else did it.
     it = status.ok() || absl::IsNotFound(status) ? files_.erase(it) : std::next(it);
   }
@@ -273,7 +268,7 @@ void RunDirectory::RemoveDirectories(absl::Status& first) {
     const std::string name = slash == std::string::npos ? *it : it->substr(slash + 1);
     const auto fd = OpenBeneath(host_fd_.get(), parent, kOpenDirectory, MountRule::kMustStay, path);
     const absl::Status status = fd.ok() ? RemoveEmptyDirectory(fd->get(), name, path) : fd.status();
-    KeepFirst(first, status);
+    first.Update(status);
     if (status.ok() || absl::IsNotFound(status)) it = directories_.erase(it);
   }
   // The marker goes when nothing of ours is left; until then it tells a later agent whose the rest is.
@@ -285,7 +280,7 @@ void RunDirectory::RemoveMarker(absl::Status& first) {
   // Closed first: NFS would keep it under another name, and the directory could not go.
   marker_fd_.Reset();
   if (unlinkat(host_fd_.get(), kOwnerMarkerName, 0) != 0) {
-    KeepFirst(first, PosixError("unlink", absl::StrCat(path_, "/", kOwnerMarkerName), errno));
+    first.Update(PosixError("unlink", absl::StrCat(path_, "/", kOwnerMarkerName), errno));
   }
   marker_made_ = false;
 }
@@ -302,30 +297,30 @@ void RunDirectory::RemoveHostDirectory(absl::Status& first) {
       RemoveMarker(first);
       const absl::Status status =
           gone ? entries.status() : RemoveEmptyDirectory(run_fd_.get(), owner_.host_label, path_);
-      KeepFirst(first, status);
+      first.Update(status);
       if (status.ok() || absl::IsNotFound(status)) place_ = Place::kNowhere;
-      if (place_ == Place::kNowhere) KeepFirst(first, RemoveRunDirectory(parent_fd_.get(), owner_.run_id, run_path_));
+      if (place_ == Place::kNowhere) first.Update(RemoveRunDirectory(parent_fd_.get(), owner_.run_id, run_path_));
       return;
     }
     const absl::Status withdrawn =
         Withdraw(parent_fd_.get(), run_fd_.get(), host_fd_.get(), owner_, path_, staged_name_);
-    KeepFirst(first, withdrawn);
+    first.Update(withdrawn);
     if (absl::IsNotFound(withdrawn)) {
       RemoveMarker(first);
       place_ = Place::kNowhere;
-      KeepFirst(first, RemoveRunDirectory(parent_fd_.get(), owner_.run_id, run_path_));
+      first.Update(RemoveRunDirectory(parent_fd_.get(), owner_.run_id, run_path_));
     }
     if (!withdrawn.ok()) return;
     place_ = Place::kStaged;
   }
   if (place_ != Place::kStaged) return;
   const absl::Status run_removed = RemoveRunDirectory(parent_fd_.get(), owner_.run_id, run_path_);
-  KeepFirst(first, run_removed);
+  first.Update(run_removed);
   // As long as the run's directory is in the way of something, what is staged tells whose it is.
   if (!run_removed.ok()) return;
   RemoveMarker(first);
   const absl::Status status = RemoveEmptyDirectory(parent_fd_.get(), staged_name_, path_);
-  KeepFirst(first, status);
+  first.Update(status);
   if (status.ok() || absl::IsNotFound(status)) place_ = Place::kNowhere;
 }
 

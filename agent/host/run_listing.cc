@@ -18,7 +18,6 @@
 namespace plimsoll {
 namespace {
 
-constexpr int kOpenDirectory = O_PATH | O_DIRECTORY;
 // Extents of one host that are counted: as many as a plan can ask for in one host directory of ordinary size.
 constexpr size_t kMaxCountedEntries = 100'000;
 

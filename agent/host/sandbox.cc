@@ -24,7 +24,6 @@
 namespace plimsoll {
 namespace {
 
-constexpr int kOpenDirectory = O_PATH | O_DIRECTORY;
 
 // Without ".", "..", doubled and trailing slashes. What is left of ".." by this is what the kernel would make of it,
 // since symbolic links are refused anyway.

@@ -13,10 +13,6 @@ namespace {
 // No run has more hosts; bounds what a damaged journal can make us hold.
 constexpr size_t kMaxHosts = 100'000;
 
-absl::Status Bad(const std::string& what) {
-  return absl::InvalidArgumentError(what);
-}
-
 // How long a stall lasts by the plan; 0: it does not say.
 int64_t StallOf(const v1::TestPlan& plan) {
   return plan.stall_ns() > 0 && IsSaneMoment(plan.stall_ns()) ? plan.stall_ns() : 0;
@@ -75,12 +71,12 @@ bool Analyzer::Add(const v1::JournalRecord& record) {
 }
 
 absl::Status Analyzer::Take(const v1::JournalRecord& record) {
-  if (!IsSaneMoment(record.time_ns())) return Bad("a time that no clock shows");
-  if (!run_ && record.record_case() != v1::JournalRecord::kRunBegin) return Bad("it comes before the run's begin");
+  if (!IsSaneMoment(record.time_ns())) return absl::InvalidArgumentError("a time that no clock shows");
+  if (!run_ && record.record_case() != v1::JournalRecord::kRunBegin) return absl::InvalidArgumentError("it comes before the run's begin");
   if (run_) last_ns_ = std::max(last_ns_, record.time_ns());
   switch (record.record_case()) {
     case v1::JournalRecord::kRunBegin:
-      if (run_) return Bad("the run begins for the second time");
+      if (run_) return absl::InvalidArgumentError("the run begins for the second time");
       begin_ns_ = last_ns_ = record.time_ns();
       return OnRunBegin(record.run_begin());
     case v1::JournalRecord::kHostJoined:
@@ -112,7 +108,7 @@ absl::Status Analyzer::Take(const v1::JournalRecord& record) {
     case v1::JournalRecord::RECORD_NOT_SET:
       break;
   }
-  return Bad("its kind is not known here");
+  return absl::InvalidArgumentError("its kind is not known here");
 }
 
 void Analyzer::AddDamage(const std::string& sentence) {
@@ -125,27 +121,27 @@ absl::Status Analyzer::OnRunBegin(const v1::RunBegin& begin) {
   judge_ = std::make_unique<Judge>(begin.plan());
   const int64_t interval_ns = begin.frame_interval_ns();
   if (interval_ns < kNsPerMs || interval_ns > kNsPerSecond || kNsPerSecond % interval_ns != 0) {
-    return Bad("its frame interval does not divide one second; 250 ms are taken");
+    return absl::InvalidArgumentError("its frame interval does not divide one second; 250 ms are taken");
   }
   interval_ns_ = interval_ns;
   return absl::OkStatus();
 }
 
 absl::Status Analyzer::OnHostJoined(const v1::HostJoined& joined) {
-  if (hosts_.size() >= kMaxHosts) return Bad("too many hosts");
+  if (hosts_.size() >= kMaxHosts) return absl::InvalidArgumentError("too many hosts");
   const auto same = std::find_if(hosts_.begin(), hosts_.end(),
                                  [&](const auto& host) { return host.second.label() == joined.label(); });
-  if (hosts_.contains(joined.host()) || same != hosts_.end()) return Bad("a host joins for the second time");
+  if (hosts_.contains(joined.host()) || same != hosts_.end()) return absl::InvalidArgumentError("a host joins for the second time");
   hosts_[joined.host()].joined = joined;
   return absl::OkStatus();
 }
 
 absl::Status Analyzer::CheckHost(uint32_t host) const {
-  return hosts_.contains(host) ? absl::OkStatus() : Bad(absl::StrCat("host number ", host, " did not join"));
+  return hosts_.contains(host) ? absl::OkStatus() : absl::InvalidArgumentError(absl::StrCat("host number ", host, " did not join"));
 }
 
 absl::Status Analyzer::CheckStep(uint32_t step) const {
-  if (!step_ || step_->index() != step) return Bad(absl::StrCat("step ", uint64_t{step} + 1, " was not running"));
+  if (!step_ || step_->index() != step) return absl::InvalidArgumentError(absl::StrCat("step ", uint64_t{step} + 1, " was not running"));
   return absl::OkStatus();
 }
 
@@ -158,16 +154,16 @@ absl::Status Analyzer::OnPrepared(const v1::HostPrepared& prepared) {
 
 absl::Status Analyzer::OnStepBegin(const v1::StepBegin& begin) {
   const bool again = step_ && step_->index() == begin.step();
-  if (again && step_ended_) return Bad("the step begins for the second time");
+  if (again && step_ended_) return absl::InvalidArgumentError("the step begins for the second time");
   if (!again) {
-    if (begin.step() >= static_cast<uint32_t>(run_->steps_size())) return Bad("the run has no such step");
-    if (step_ && begin.step() < step_->index()) return Bad("the step was over");
+    if (begin.step() >= static_cast<uint32_t>(run_->steps_size())) return absl::InvalidArgumentError("the run has no such step");
+    if (step_ && begin.step() < step_->index()) return absl::InvalidArgumentError("the step was over");
     const v1::LogStep& asked = run_->steps(static_cast<int>(begin.step()));
     const StepShape shape{asked.block_size_bytes(), asked.duration_ns(), asked.warmup_ns(), interval_ns_,
                           StallOf(run_->plan())};
     if (shape.duration_ns <= 0 || !IsSaneMoment(shape.duration_ns) || !IsSaneMoment(shape.warmup_ns) ||
         shape.measured_intervals() > INT32_MAX || shape.warmup_intervals() > INT32_MAX) {
-      return Bad("its step has lengths that no run can have");
+      return absl::InvalidArgumentError("its step has lengths that no run can have");
     }
     CloseStep();
     SetStorages();
@@ -225,7 +221,7 @@ absl::Status Analyzer::OnStepDone(const v1::HostStepDone& done) {
 absl::Status Analyzer::OnHostLost(const v1::HostLost& lost) {
   PLIMSOLL_RETURN_IF_ERROR(CheckHost(lost.host()));
   HostFacts& facts = hosts_.at(lost.host());
-  if (facts.lost) return Bad("a host is lost for the second time");
+  if (facts.lost) return absl::InvalidArgumentError("a host is lost for the second time");
   facts.lost = lost;
   facts.lost_at_ns = last_ns_;
   if (step_) step_->Leave(lost.host());

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
+#include "common/units.h"
 #include "controller/analysis/figures.h"
 
 namespace plimsoll {
 namespace {
 
-constexpr double kBytesPerMegabyte = 1e6;
 // A rate counts as held where this much of it was served; one write may still be due.
 constexpr double kHeldShare = 0.99;
 

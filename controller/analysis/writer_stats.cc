@@ -12,19 +12,15 @@ namespace {
 
 constexpr size_t kSlowestKept = 10;
 
-absl::Status Bad(const std::string& what) {
-  return absl::InvalidArgumentError(what);
-}
-
 // Everything about a distribution that Histogram::Merge does not look at.
 absl::Status CheckSums(const v1::Distribution& values) {
   if (values.count() == 0) {
-    if (values.sum_ns() != 0 || values.min_ns() != 0 || values.max_ns() != 0) return Bad("figures without a count");
+    if (values.sum_ns() != 0 || values.min_ns() != 0 || values.max_ns() != 0) return absl::InvalidArgumentError("figures without a count");
     return absl::OkStatus();
   }
   const auto count = static_cast<Uint128>(values.count());
   if (values.sum_ns() < count * values.min_ns() || values.sum_ns() > count * values.max_ns()) {
-    return Bad("a sum outside minimum and maximum times count");
+    return absl::InvalidArgumentError("a sum outside minimum and maximum times count");
   }
   return absl::OkStatus();
 }
@@ -45,9 +41,9 @@ absl::Status CheckSlow(const v1::Frame& frame) {
     // Below zero wraps around, and is too much.
     if (write.seq() <= last_seq || write.seq() - frame.first_seq() >= frame.latency().count() ||
         write.latency_ns() > frame.latency().max_ns()) {
-      return Bad("a slow write that is none of the frame's");
+      return absl::InvalidArgumentError("a slow write that is none of the frame's");
     }
-    if (!IsSaneMoment(write.start_ns())) return Bad("a slow write at a time that no clock shows");
+    if (!IsSaneMoment(write.start_ns())) return absl::InvalidArgumentError("a slow write at a time that no clock shows");
     last_seq = write.seq();
   }
   return absl::OkStatus();
@@ -63,36 +59,36 @@ absl::StatusOr<FramePart> WriterStats::PartOf(const v1::Frame& frame) const {
   const int64_t first = frame.first_interval();
   const int64_t count = std::max<int64_t>(frame.interval_count(), 1);
   if (frame.closing()) {
-    if (first < 0 || first > shape_.measured_intervals()) return Bad("a closing interval outside the step");
+    if (first < 0 || first > shape_.measured_intervals()) return absl::InvalidArgumentError("a closing interval outside the step");
     return FramePart::kClosing;
   }
   if (first < 0) {
-    if (first < -shape_.warmup_intervals()) return Bad("an interval before the step's start");
-    if (first + count > 0) return Bad("warm-up and measured writes in one frame");
+    if (first < -shape_.warmup_intervals()) return absl::InvalidArgumentError("an interval before the step's start");
+    if (first + count > 0) return absl::InvalidArgumentError("warm-up and measured writes in one frame");
     return FramePart::kWarmup;
   }
-  if (first + count > shape_.measured_intervals()) return Bad("an interval after the step's end");
+  if (first + count > shape_.measured_intervals()) return absl::InvalidArgumentError("an interval after the step's end");
   return FramePart::kMeasured;
 }
 
 absl::Status WriterStats::Check(const v1::Frame& frame) const {
-  if (closed_) return Bad("a frame after the closing one");
+  if (closed_) return absl::InvalidArgumentError("a frame after the closing one");
   if (started_ && frame.first_interval() < next_interval_) {
-    return Bad(absl::StrCat("interval ", frame.first_interval(), " for the second time"));
+    return absl::InvalidArgumentError(absl::StrCat("interval ", frame.first_interval(), " for the second time"));
   }
   PLIMSOLL_RETURN_IF_ERROR(CheckSums(frame.latency()));
   PLIMSOLL_RETURN_IF_ERROR(CheckSums(frame.response()));
   const uint64_t writes = frame.latency().count();
   if (frame.response().count() != 0 && frame.response().count() != writes) {
-    return Bad("as many response times as writes are needed");
+    return absl::InvalidArgumentError("as many response times as writes are needed");
   }
   if (static_cast<Uint128>(writes) * shape_.block_size_bytes != frame.bytes()) {
-    return Bad("bytes that are not writes times block size");
+    return absl::InvalidArgumentError("bytes that are not writes times block size");
   }
-  if (frame.untraced_writes() > writes) return Bad("more untraced writes than writes");
+  if (frame.untraced_writes() > writes) return absl::InvalidArgumentError("more untraced writes than writes");
   for (const int64_t moment : {frame.first_start_ns(), frame.last_end_ns(), frame.in_flight_since_ns(), frame.cut_ns(),
                                frame.slowest().start_ns()}) {
-    if (!SaneOrNone(moment)) return Bad("a moment that no clock shows");
+    if (!SaneOrNone(moment)) return absl::InvalidArgumentError("a moment that no clock shows");
   }
   return CheckSlow(frame);
 }
@@ -111,7 +107,7 @@ absl::Status WriterStats::Add(const v1::Frame& frame, SumGuard& guard) {
   const bool measured = part != FramePart::kWarmup;
   if (!guard.Admit({latency.count(), latency.sum_ns(), frame.bytes(), frame.response().sum_ns(),
                     Magnitude(frame.between_ns()), frame.ring_full_waits(), frame.ring_full_wait_ns()})) {
-    return Bad("sums beyond 63 bits");
+    return absl::InvalidArgumentError("sums beyond 63 bits");
   }
   // Into an empty histogram first, so that nothing is half added.
   Histogram responses;
@@ -164,15 +160,15 @@ void WriterStats::AddToSeries(const v1::Frame& frame) {
 }
 
 absl::Status WriterStats::SetTotals(const v1::WriterTotals& totals, SumGuard& guard) {
-  if (totals_) return Bad("totals for the second time");
+  if (totals_) return absl::InvalidArgumentError("totals for the second time");
   PLIMSOLL_RETURN_IF_ERROR(CheckSums(totals.unserved_age()));
-  if (totals.unserved_age().count() != totals.unserved()) return Bad("as many ages as unserved writes are needed");
+  if (totals.unserved_age().count() != totals.unserved()) return absl::InvalidArgumentError("as many ages as unserved writes are needed");
   if (!SaneOrNone(totals.first_start_ns()) || !SaneOrNone(totals.last_end_ns())) {
-    return Bad("a moment that no clock shows");
+    return absl::InvalidArgumentError("a moment that no clock shows");
   }
   Histogram ages;
   PLIMSOLL_RETURN_IF_ERROR(ages.Merge(totals.unserved_age()));
-  if (!guard.Admit({totals.unserved(), totals.unserved_age().sum_ns()})) return Bad("sums beyond 63 bits");
+  if (!guard.Admit({totals.unserved(), totals.unserved_age().sum_ns()})) return absl::InvalidArgumentError("sums beyond 63 bits");
   response_.Merge(ages);
   totals_ = totals;
   return absl::OkStatus();

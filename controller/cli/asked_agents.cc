@@ -12,7 +12,6 @@
 namespace plimsoll {
 namespace {
 
-constexpr double kMaxSlewPpm = 500;
 
 }  // namespace
 
@@ -36,7 +35,7 @@ std::optional<Failure> AskedAgents::Connect(const AgentList& list, const TlsPath
     addresses->push_back(child_->address());
   }
   fleet_ = std::make_unique<Fleet>(
-      *addresses, kMaxSlewPpm,
+      *addresses, kAskedMaxSlewPpm,
       [this, trust = *trust](const std::string& address, AgentListener& listener) {
         return MakeGrpcAgentClient(address, clock_, listener, trust);
       },

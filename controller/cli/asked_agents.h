@@ -8,6 +8,7 @@
 
 #include "common/clock.h"
 #include "common/tls/tls_flags.h"
+#include "common/units.h"
 #include "controller/cli/agent_list.h"
 #include "controller/run/child_agent.h"
 #include "controller/run/event_queue.h"
@@ -15,6 +16,11 @@
 #include "controller/run/fleet.h"
 
 namespace plimsoll {
+
+// How long an agent may take to describe its host, or to answer a probe.
+inline constexpr int64_t kAskTimeoutNs = 10 * kNsPerSecond;
+// Drift allowed for between a host's clock and the controller's, in ppm, where there is no plan to set it.
+inline constexpr double kAskedMaxSlewPpm = 500;
 
 // Owns the fleet and the child. `clock` and `events` outlive it. For one thread.
 class AskedAgents {

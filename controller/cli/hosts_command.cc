@@ -12,6 +12,7 @@
 #include "common/tls/tls_flags.h"
 #include "common/units.h"
 #include "controller/cli/agent_list.h"
+#include "controller/cli/asked_agents.h"
 #include "controller/run/exit_code.h"
 #include "controller/run/fleet.h"
 #include "controller/run/grpc_agent_client.h"
@@ -20,8 +21,6 @@ namespace plimsoll {
 namespace {
 
 constexpr int kProbes = 32;
-constexpr int64_t kTimeoutNs = 10 * kNsPerSecond;
-constexpr double kMaxSlewPpm = 500;
 
 struct HostsFlags {
   std::string hosts;
@@ -103,15 +102,15 @@ int HostsMain(const HostsFlags& flags, CommandLine& line) {
   const SystemClock clock;
   EventQueue events;
   Fleet fleet(
-      *addresses, kMaxSlewPpm,
+      *addresses, kAskedMaxSlewPpm,
       [&](const std::string& address, AgentListener& listener) {
         return MakeGrpcAgentClient(address, clock, listener, *trust);
       },
       clock, events);
   const std::vector<std::string> directories =
       flags.directory.empty() ? std::vector<std::string>{} : std::vector<std::string>{flags.directory};
-  fleet.DescribeAll(std::vector<std::vector<std::string>>(fleet.size(), directories), kTimeoutNs);
-  fleet.ProbeAll(kProbes, kTimeoutNs);
+  fleet.DescribeAll(std::vector<std::vector<std::string>>(fleet.size(), directories), kAskTimeoutNs);
+  fleet.ProbeAll(kProbes, kAskTimeoutNs);
   LabelHosts(fleet.hosts());
   Exit code = Exit::kOk;
   for (const auto& host : fleet.hosts()) {

@@ -21,7 +21,6 @@ namespace plimsoll {
 namespace {
 
 // A directory on a server that does not answer makes its agent wait; the others are shown.
-constexpr int64_t kTimeoutNs = 10 * kNsPerSecond;
 
 struct StorageFlags {
   AgentList agents;
@@ -51,7 +50,7 @@ int StorageMain(const StorageFlags& flags, CommandLine& line) {
     return Fail(*failure, line);
   }
   Fleet& fleet = agents.fleet();
-  fleet.DescribeAll(std::vector<std::vector<std::string>>(fleet.size(), {agents.directory()}), kTimeoutNs);
+  fleet.DescribeAll(std::vector<std::vector<std::string>>(fleet.size(), {agents.directory()}), kAskTimeoutNs);
   LabelHosts(fleet.hosts());
   bool first = true;
   for (const auto& host : fleet.hosts()) {

@@ -13,7 +13,6 @@
 namespace plimsoll {
 namespace {
 
-constexpr double kBytesPerMegabyte = 1e6;
 // A percentile needs this many writes beyond it.
 constexpr double kFewestBeyond = 10;
 // Of the seconds, so many may be without a distribution.

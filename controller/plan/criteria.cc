@@ -18,7 +18,6 @@ namespace plimsoll {
 namespace {
 
 constexpr size_t kMaxLength = 200;
-constexpr double kBytesPerMegabyte = 1e6;
 // The histogram ends here: a limit beyond it would always hold.
 constexpr int64_t kMaxLatencyNs = 3'600 * kNsPerSecond;
 // Beyond 2^53 a double no longer tells neighbouring counts apart.

@@ -18,7 +18,7 @@ namespace {
 using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 
-constexpr char kHead[] =
+constexpr char kExampleHead[] =
     "# A plan for 'plimsoll run PLAN.yaml'. Every key may be left out but 'dir'; options override the plan.\n"
     "# Sizes: bytes, or k, m, g, t (base 1024). Times: ns, us, ms, s, m, h, d; a bare number is in seconds unless "
     "told.\n";
@@ -78,7 +78,7 @@ class ExampleWriter {
 std::string ExamplePlan() {
   ExampleWriter writer;
   writer.Write(*v1::TestPlan::descriptor(), 0, false, false);
-  return kHead + writer.text();
+  return kExampleHead + writer.text();
 }
 
 }  // namespace plimsoll

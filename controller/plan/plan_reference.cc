@@ -16,7 +16,7 @@ namespace {
 using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 
-constexpr char kHead[] = R"(# Plans
+constexpr char kReferenceHead[] = R"(# Plans
 
 <!-- Made by `plimsoll plan reference`. -->
 
@@ -127,7 +127,7 @@ std::string Table(const Descriptor& message) {
 }  // namespace
 
 std::string PlanReference() {
-  return absl::StrCat(kHead, "\n## Keys of the plan\n", Table(*v1::TestPlan::descriptor()), "\n## Keys of `hosts`\n",
+  return absl::StrCat(kReferenceHead, "\n## Keys of the plan\n", Table(*v1::TestPlan::descriptor()), "\n## Keys of `hosts`\n",
                       kHosts, Table(*v1::HostSpec::descriptor()), "\n## Keys of `workload`\n", kWorkload,
                       Table(*v1::LogWorkload::descriptor()), kCriteria, "\n## Example\n\n```yaml\n", ExamplePlan(),
                       "```\n");

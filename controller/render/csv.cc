@@ -29,10 +29,6 @@ std::string KindName(v1::ScopeKind kind) {
 }
 
 // Empty where the number stands for "all" or "none".
-std::string NumberOrEmpty(uint32_t number) {
-  return number == 0 ? std::string() : CsvCell(uint64_t{number});
-}
-
 void AddLatencyColumns(const std::string& prefix, const LatencyOf& latency_of, CsvTable<ScopeRow>& table) {
   const auto add = [&](const std::string& name, const Figure& figure) {
     table.Column(prefix + name, [latency_of, figure](const ScopeRow& row) {
@@ -65,8 +61,8 @@ void AddNameColumns(CsvTable<ScopeRow>& table) {
   table.Column("start_utc", [](const ScopeRow& row) { return FormatMoment(row.step.start()); });
   table.Column("kind", [](const ScopeRow& row) { return KindName(row.scope.kind()); });
   table.Column("host", [](const ScopeRow& row) { return CsvCell(row.scope.host()); });
-  table.Column("qm", [](const ScopeRow& row) { return NumberOrEmpty(row.scope.qm()); });
-  table.Column("storage", [](const ScopeRow& row) { return NumberOrEmpty(row.scope.storage()); });
+  table.Column("qm", [](const ScopeRow& row) { return NonZeroCell(row.scope.qm()); });
+  table.Column("storage", [](const ScopeRow& row) { return NonZeroCell(row.scope.storage()); });
 }
 
 void AddRateColumns(CsvTable<ScopeRow>& table) {

@@ -14,6 +14,10 @@ std::string CsvCell(const std::string& text);
 std::string CsvCell(double value);
 std::string CsvCell(uint64_t value);
 std::string CsvCell(int64_t value);
+// Empty for 0, which stands for "all of them" in a column of numbers that begin at 1.
+inline std::string NonZeroCell(uint32_t number) {
+  return number == 0 ? std::string() : CsvCell(uint64_t{number});
+}
 
 // Columns of a table, each with the function that makes its cell of a row.
 template <typename Row>

@@ -12,7 +12,7 @@ namespace {
 constexpr uint32_t kLinesUnderAHeading = 10;
 constexpr size_t kNameWidth = 40;
 
-std::string Milliseconds(double time_ns) {
+std::string FixedMilliseconds(double time_ns) {
   return FormatFixed(time_ns / static_cast<double>(kNsPerMs), 3);
 }
 
@@ -20,7 +20,7 @@ std::string Milliseconds(double time_ns) {
 std::string Latencies(const IntervalSums& sums) {
   const bool any = sums.writes > 0;
   const auto cell = [any](double time_ns, size_t width) {
-    return PadLeft(any ? Milliseconds(time_ns) : std::string(kDash), width);
+    return PadLeft(any ? FixedMilliseconds(time_ns) : std::string(kDash), width);
   };
   return absl::StrCat(cell(static_cast<double>(sums.max_ns), 11), cell(static_cast<double>(sums.min_ns), 10),
                       cell(sums.avg_ns(), 10));
@@ -62,8 +62,8 @@ std::vector<std::string> IntervalLines::Add(const IntervalRow& row) {
                                                    : absl::StrCat(" (", Shorten(Neutralise(row.max_host), kNameWidth),
                                                                   "/qm", row.max_qm, ")");
     lines.push_back(absl::StrCat("** Warning ** the maximum grew from ",
-                                 Milliseconds(static_cast<double>(row.max_before_ns)), " ms to ",
-                                 Milliseconds(static_cast<double>(row.total.max_ns)), " ms", whose));
+                                 FixedMilliseconds(static_cast<double>(row.max_before_ns)), " ms to ",
+                                 FixedMilliseconds(static_cast<double>(row.total.max_ns)), " ms", whose));
   }
   return lines;
 }

@@ -13,8 +13,6 @@
 namespace plimsoll {
 namespace {
 
-// Longer tables are for machines: report.json has every host.
-constexpr int kMaxHosts = 64;
 constexpr size_t kDeviceWidth = 16;
 
 void AddTable(const TextTable& table, std::vector<std::string>& lines) {
@@ -65,7 +63,7 @@ void AddHarness(const v1::StepReport& step, const Averages& averages, std::vecto
   if (paused) headings.insert(headings.end(), {"paused"});
   if (disk) headings.insert(headings.end(), {"|", "disk", "write", "flush", "busy %"});
   TextTable table(headings);
-  for (int i = 0; i < std::min(step.load_size(), kMaxHosts); ++i) {
+  for (int i = 0; i < std::min(step.load_size(), kMostHostLines); ++i) {
     const v1::HostLoadReport& load = step.load(i);
     std::vector<std::string> cells = {
         Neutralise(load.host()), averages.contains(load.host()) ? averages.at(load.host()) : kDash,
@@ -89,7 +87,7 @@ void AddNfs(const v1::StepReport& step, const Averages& averages, std::vector<st
   if (!Any(step, [](const v1::HostLoadReport& load) { return load.has_nfs(); })) return;
   TextTable table({"host", "our avg", "|", "WRITEs", "queue", "rtt", "execute", "|", "COMMITs", "queue", "rtt",
                    "execute", "|", "resent"});
-  for (int i = 0; i < std::min(step.load_size(), kMaxHosts); ++i) {
+  for (int i = 0; i < std::min(step.load_size(), kMostHostLines); ++i) {
     const v1::HostLoadReport& load = step.load(i);
     if (!load.has_nfs()) continue;
     std::vector<std::string> cells = {Neutralise(load.host()),
@@ -143,13 +141,13 @@ std::vector<std::string> TextLoad(const v1::StepReport& step) {
   const Averages averages = AveragesOf(step);
   AddHarness(step, averages, lines);
   AddNfs(step, averages, lines);
-  if (step.load_size() > kMaxHosts) {
-    lines.push_back(absl::StrCat("  ... and ", FormatCount(static_cast<uint64_t>(step.load_size() - kMaxHosts)),
+  if (step.load_size() > kMostHostLines) {
+    lines.push_back(absl::StrCat("  ... and ", FormatCount(static_cast<uint64_t>(step.load_size() - kMostHostLines)),
                                  " more hosts; report.json has them all."));
   }
   int warnings = 0;
   for (const v1::HostLoadReport& load : step.load()) {
-    if (load.bottleneck().empty() || ++warnings > kMaxHosts) continue;
+    if (load.bottleneck().empty() || ++warnings > kMostHostLines) continue;
     AddIndented(
         absl::StrCat("Warning: ", load.host(), ": the harness may have been the bottleneck: ", load.bottleneck()),
         lines);

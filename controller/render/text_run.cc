@@ -16,11 +16,8 @@
 namespace plimsoll {
 namespace {
 
-// Longer lists are for machines: report.json has every host.
-constexpr int kMaxHosts = 64;
-
 std::string AndMore(const v1::Report& report) {
-  const int more = report.hosts_size() - kMaxHosts;
+  const int more = report.hosts_size() - kMostHostLines;
   return absl::StrCat("... and ", FormatCount(static_cast<uint64_t>(std::max(more, 0))),
                       " more hosts; report.json has them all.");
 }
@@ -59,7 +56,7 @@ std::vector<std::string> TextClocks(const v1::Report& report) {
   if (report.hosts().empty() || report.steps().empty()) return {};
   TextTable table({"host", "offset error", "drift", "start skew", "min round trip", "wall clock", "time sync"});
   const std::map<std::string, int64_t> starts = WorstStarts(report);
-  for (int i = 0; i < std::min(report.hosts_size(), kMaxHosts); ++i) {
+  for (int i = 0; i < std::min(report.hosts_size(), kMostHostLines); ++i) {
     const v1::HostReport& host = report.hosts(i);
     const v1::ClockReport& clock = host.clock();
     const auto start = starts.find(host.label());
@@ -73,14 +70,14 @@ std::vector<std::string> TextClocks(const v1::Report& report) {
   }
   std::vector<std::string> lines = {"Clocks"};
   Append(table.Lines(), lines);
-  if (report.hosts_size() > kMaxHosts) lines.push_back("  " + AndMore(report));
+  if (report.hosts_size() > kMostHostLines) lines.push_back("  " + AndMore(report));
   return lines;
 }
 
 std::vector<std::string> TextHosts(const v1::Report& report) {
   std::vector<std::string> lines;
   const auto heading = [&lines] { return std::string(lines.empty() ? "Hosts" : ""); };
-  for (int i = 0; i < std::min(report.hosts_size(), kMaxHosts); ++i) {
+  for (int i = 0; i < std::min(report.hosts_size(), kMostHostLines); ++i) {
     const v1::HostReport& host = report.hosts(i);
     const v1::MountReport& mount = host.mount();
     std::string text = absl::StrCat(host.label(), " at ", host.address(), ": plimsoll-agent ", host.version(), ", ",
@@ -99,7 +96,7 @@ std::vector<std::string> TextHosts(const v1::Report& report) {
     }
     Append(UnderHeading("", lost), lines);
   }
-  if (report.hosts_size() > kMaxHosts) Append(UnderHeading("", AndMore(report)), lines);
+  if (report.hosts_size() > kMostHostLines) Append(UnderHeading("", AndMore(report)), lines);
   return lines;
 }
 

@@ -15,7 +15,6 @@
 namespace plimsoll {
 namespace {
 
-constexpr double kBytesPerMegabyte = 1e6;
 // Medians below this are shown in microseconds.
 constexpr uint64_t kMicrosecondsBelowNs = 100'000;
 

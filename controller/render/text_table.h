@@ -10,6 +10,9 @@ namespace plimsoll {
 // Widest line of a text report, in columns.
 inline constexpr size_t kTextWidth = 100;
 
+// Hosts in a table of the text report; report.json and report.csv have all of them.
+inline constexpr int kMostHostLines = 64;
+
 // Cells in columns as wide as their widest cell. The first column is on the left side and is shortened where a line
 // would become wider than kTextWidth; all others are right-aligned. Cells are neutral text (plain_text.h).
 class TextTable {

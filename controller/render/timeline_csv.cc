@@ -9,7 +9,6 @@
 namespace plimsoll {
 namespace {
 
-constexpr double kBytesPerMegabyte = 1e6;
 
 struct SecondRow {
   const v1::Report& report;
@@ -38,10 +37,6 @@ std::string Quantile(const google::protobuf::RepeatedField<uint64_t>& column, in
   return value_ns == 0 ? std::string() : CsvCell(value_ns);
 }
 
-std::string NumberOrEmpty(uint32_t number) {
-  return number == 0 ? std::string() : CsvCell(uint64_t{number});
-}
-
 std::string StartOf(const SecondRow& row) {
   google::protobuf::Timestamp start = row.step.start();
   start.set_seconds(std::clamp<int64_t>(start.seconds(), 0, INT64_MAX / 2) + row.series.second(row.row));
@@ -55,8 +50,8 @@ CsvTable<SecondRow> SecondTable() {
   table.Column("block_size_bytes", [](const SecondRow& row) { return CsvCell(uint64_t{row.step.block_size_bytes()}); });
   table.Column("kind", [](const SecondRow& row) { return EnumName(*v1::ScopeKind_descriptor(), row.series.kind()); });
   table.Column("host", [](const SecondRow& row) { return CsvCell(row.series.host()); });
-  table.Column("qm", [](const SecondRow& row) { return NumberOrEmpty(row.series.qm()); });
-  table.Column("storage", [](const SecondRow& row) { return NumberOrEmpty(row.series.storage()); });
+  table.Column("qm", [](const SecondRow& row) { return NonZeroCell(row.series.qm()); });
+  table.Column("storage", [](const SecondRow& row) { return NonZeroCell(row.series.storage()); });
   table.Column("second", [](const SecondRow& row) { return CsvCell(uint64_t{row.series.second(row.row)}); });
   table.Column("start_utc", StartOf);
   table.Column("length_ns", [](const SecondRow& row) { return CsvCell(row.length_ns); });

@@ -1,0 +1,41 @@
+// What most sources include, for builds with PLIMSOLL_PRECOMPILE. Every source includes what it uses all the same.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <random>
+#include <set>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "plimsoll/v1/agent.pb.h"
+#include "plimsoll/v1/clean.pb.h"
+#include "plimsoll/v1/compare.pb.h"
+#include "plimsoll/v1/frame.pb.h"
+#include "plimsoll/v1/journal.pb.h"
+#include "plimsoll/v1/plan.pb.h"
+#include "plimsoll/v1/report.pb.h"
