@@ -71,10 +71,13 @@ function(plimsoll_library name)
   add_library(plimsoll::${name} ALIAS plimsoll_${name})
 endfunction()
 
-# plimsoll_test(NAME SRCS a_test.cc ... DEPS ... LABELS unit [TIMEOUT seconds]): a GoogleTest program, one entry of ctest. It prints
+# plimsoll_test(NAME SRCS a_test.cc ... DEPS ... LABELS unit [TIMEOUT seconds] [COST seconds]): a GoogleTest program, one entry of ctest. It prints
 # the cases that fail; `build/dev/bin/NAME --gtest_filter=...` runs some of them.
 function(plimsoll_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SRCS;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "" "TIMEOUT;COST" "SRCS;DEPS;LABELS" ${ARGN})
+  if(NOT ARG_COST)
+    set(ARG_COST 0)
+  endif()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
@@ -82,7 +85,7 @@ function(plimsoll_test name)
   target_link_libraries(${name} PRIVATE plimsoll_test_options ${ARG_DEPS} GTest::gmock GTest::gtest_main)
   plimsoll_precompile(${name} plimsoll_test_headers)
   add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
-  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT}
+  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} COST ${ARG_COST}
     FAIL_REGULAR_EXPRESSION "Running 0 tests|==========. 0 tests")
 endfunction()
 

@@ -1,4 +1,4 @@
-# Debian packages that Plimsoll needs, and how to get those that are missing. Sourced by the other scripts.
+# Debian packages that Plimsoll needs, how to get those that are missing, and how tests are run. Sourced by the other scripts.
 
 plimsoll_build_packages=(
   g++ cmake ninja-build pkg-config git
@@ -35,4 +35,14 @@ install_missing() {
   echo "Installing ${missing[*]}" >&2
   "${as_root[@]}" apt-get update -q >&2 &&
     "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install --no-install-recommends -y -q "${missing[@]}" >&2
+}
+
+# run_tests PRESET [ARGUMENT...]: ctest with that preset. Tests of the programs wait more than they compute, so twice as many as
+# there are processors run at once. Test cases that were skipped are listed, for ctest counts their program as passed.
+run_tests() {
+  local status=0 directory=dev
+  case "$1" in asan | tsan) directory=$1 ;; esac
+  ctest --preset "$1" -j "$((2 * $(nproc)))" "${@:2}" || status=$?
+  grep -hE '^\[  SKIPPED \]' "build/$directory/Testing/Temporary/LastTest.log" | sort -u || true
+  return "$status"
 }
