@@ -101,7 +101,7 @@ int HostsMain(const HostsFlags& flags, CommandLine& line) {
   const absl::StatusOr<std::shared_ptr<const AgentTrust>> trust = AgentTrust::Load(flags.tls);
   if (!trust.ok()) return PrintError(line, trust.status(), Exit::kWrong);
   const SystemClock clock;
-  EventQueue events;
+  EventQueue events(clock);
   Fleet fleet(
       *addresses, kMaxSlewPpm,
       [&](const std::string& address, AgentListener& listener) {
