@@ -127,6 +127,16 @@ TEST_F(ConductorTest, ArmsAllAgainWhenOneGotItsStartTooLate) {
   ASSERT_EQ(Records(v1::JournalRecord::kNote).size(), 1U);
 }
 
+// A probe that a cut has delayed is answered when the start is about to be fixed: it says nothing of the way there.
+TEST_F(ConductorTest, AStartIsFixedByProbesThatWereSentForItAndNotByOneThatWasUnderWay) {
+  scripts_[0].prepares_after_heartbeats = 10;
+  scripts_[1].hold_single_probe = true;
+  EXPECT_FALSE(Run().has_value());
+  const auto begins = Records(v1::JournalRecord::kStepBegin);
+  ASSERT_EQ(begins.size(), 1U);
+  EXPECT_EQ(begins[0].step_begin().start_ns() - begins[0].time_ns(), 50 * kNsPerMs) << "the shortest lead there is";
+}
+
 TEST_F(ConductorTest, GivesUpWhenAHostIsLateTwice) {
   scripts_[1].late_arms = 2;
   const auto failure = Run();
