@@ -148,12 +148,12 @@ void VirtualClock::LeaveWorld() {
 }
 
 void ThreadClock::SleepUntil(MonotonicNs moment) const {
-  if (Now() < moment) world_.Park(process_, InWorld(moment).value, false);
+  if (Now() < moment) world_.Park(process_, InWorld(moment).value + late_ns_, false);
 }
 
 bool ThreadClock::WaitUntil(Mutex& mutex, CondVar& /*changed*/, MonotonicNs moment) const {
   mutex.Unlock();
-  world_.Park(process_, InWorld(moment).value, true);
+  world_.Park(process_, InWorld(moment).value + late_ns_, true);
   mutex.Lock();
   return Now() < moment;
 }

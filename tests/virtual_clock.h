@@ -154,12 +154,15 @@ class ThreadClock final : public Clock {
   // A moment of this clock in the world's.
   MonotonicNs InWorld(MonotonicNs moment) const { return moment - ahead_ns_; }
   void SetWallClock(int64_t ahead_ns) { wall_ahead_ns_ = ahead_ns; }
+  // Deadlines wake who waits for them so much later, as on a busy machine.
+  void SetLateness(int64_t late_ns) { late_ns_ = late_ns; }
 
  private:
   VirtualClock& world_;
   const VirtualProcess& process_;
   const int64_t ahead_ns_;
   int64_t wall_ahead_ns_ = 0;
+  int64_t late_ns_ = 0;
 };
 
 }  // namespace plimsoll::testing
