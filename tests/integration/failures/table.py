@@ -127,7 +127,8 @@ def lost(reason, takes, cleaned):
     """Cells of a host that is lost, by state. Where nothing was measured nothing is kept."""
     line = f"plimsoll: host beta is lost: {reason}"
     early = Cell((line, "plimsoll: beta (...) was lost while preparing"), 4, NOTHING, cleaned, takes)
-    late = Cell((line, "beta was lost: ", "host beta was lost (--on-host-loss abort)"), 3, REPORT, cleaned, takes)
+    late = Cell((line, f"* beta: data until ...; ended early: {reason}", "beta was lost: ",
+                 "host beta was lost (--on-host-loss abort)"), 3, REPORT, cleaned, takes)
     return {
         "preparing": early,
         "ready": early,
@@ -180,7 +181,7 @@ def write_errors():
     }
     for name, (title, text, code) in names.items():
         failed = (f"beta/qm1 failed: pwritev2 .../qm1/active/S...LOG: {text}, 4096 bytes at offset ",
-                  "host beta failed: pwritev2 ")
+                  "* beta: data until ...; ended early: qm1: pwritev2 ", "host beta failed: pwritev2 ")
         yield Fault(
             key=f"write-{name.lower()}", group="storage", title=f"{name} from a write: {title}",
             what=f"A write of beta ends with {name}.",
@@ -191,7 +192,7 @@ def write_errors():
                 "ready": NO_WRITE,
                 "armed": NO_WRITE,
                 "running": Cell(failed, 3, REPORT, BY_ITSELF, AT_ONCE),
-                "draining": Cell(failed[:1], 3, REPORT, BY_ITSELF, AT_ONCE),
+                "draining": Cell(failed[:2], 3, REPORT, BY_ITSELF, AT_ONCE),
             })
 
 

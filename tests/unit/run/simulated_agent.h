@@ -57,7 +57,6 @@ class SimulatedAgent {
   ThreadClock& session_clock() { return session_clock_; }
   // As State of its session says; "idle" before and after.
   std::string state() const;
-  uint64_t progress() const { return session_ == nullptr ? 0 : session_->Progress(); }
   // Its session has begun and is over.
   bool over() const { return session_ != nullptr && session_->over(); }
   // All that its work made is released.

@@ -58,7 +58,6 @@ class SimulatedLink {
   // How many bytes a second a direction takes; 0: any.
   void SetRate(Direction direction, int64_t bytes_per_s) { ways_[direction].bytes_per_s = bytes_per_s; }
   int64_t round_trip_ns() const { return 2 * delay_ns_; }
-  int64_t delay_ns() const { return delay_ns_; }
 
  private:
   static constexpr int64_t kFirstRetransmissionNs = 200 * kNsPerMs;
