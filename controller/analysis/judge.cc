@@ -110,9 +110,21 @@ Judge::Judge(const v1::TestPlan& plan) {
   }
 }
 
+std::vector<Judge::Case*> Judge::CasesOf(uint32_t step) {
+  const auto [found, added] = by_step_.try_emplace(step, cases_);
+  std::vector<Case*> cases;
+  for (size_t i = 0; i < cases_.size(); ++i) {
+    Case& in_step = found->second[i];
+    if (added) in_step = {cases_[i].criterion, {}, false, false, ""};
+    cases.insert(cases.end(), {&cases_[i], &in_step});
+  }
+  return cases;
+}
+
 void Judge::Observe(uint32_t step, uint64_t block_size_bytes, const v1::ScopeReport& scope, const Histogram& latency,
                     const SecondExtremes& extremes) {
-  for (Case& one : cases_) {
+  for (Case* looking : CasesOf(step)) {
+    Case& one = *looking;
     if (one.criterion.text.empty() || !Covers(one.criterion.scope, scope.kind())) continue;
     if (one.criterion.block_size_bytes != 0 && one.criterion.block_size_bytes != block_size_bytes) continue;
     Take(one, step, scope, latency, extremes);
@@ -163,7 +175,8 @@ void Judge::ObserveInFlight(uint32_t step, uint64_t block_size_bytes, const v1::
     latency.Record(static_cast<uint64_t>(std::max<int64_t>(age_ns, 0)));
     longest.Record(kLongerThanAnyLimitNs);
   }
-  for (Case& one : cases_) {
+  for (Case* looking : CasesOf(step)) {
+    Case& one = *looking;
     const Criterion& criterion = one.criterion;
     if (criterion.text.empty() || !Covers(criterion.scope, scope.kind())) continue;
     if (criterion.block_size_bytes != 0 && criterion.block_size_bytes != block_size_bytes) continue;
@@ -189,24 +202,44 @@ void Judge::ObserveInFlight(uint32_t step, uint64_t block_size_bytes, const v1::
   }
 }
 
+v1::CriterionReport Judge::Settle(const Case& one) {
+  v1::CriterionReport report = one.report;
+  std::string doubt = one.doubt;
+  if (doubt.empty() && !one.seen) doubt = "nothing that it looks at was measured";
+  if (one.failed) {
+    report.set_outcome(v1::OUTCOME_FAIL);
+  } else if (!doubt.empty()) {
+    report.set_outcome(v1::OUTCOME_INCONCLUSIVE);
+    report.set_reason(doubt);
+  } else {
+    report.set_outcome(v1::OUTCOME_PASS);
+  }
+  return report;
+}
+
 v1::VerdictReport Judge::Finish(const std::vector<std::string>& reasons) const {
   v1::VerdictReport verdict;
   bool failed = false;
   bool doubted = !reasons.empty();
   for (const Case& one : cases_) {
     v1::CriterionReport& report = *verdict.add_criteria();
-    report = one.report;
-    std::string doubt = one.doubt;
-    if (doubt.empty() && !one.seen) doubt = "nothing that it looks at was measured";
-    if (one.failed) {
-      report.set_outcome(v1::OUTCOME_FAIL);
-      failed = true;
-    } else if (!doubt.empty()) {
-      report.set_outcome(v1::OUTCOME_INCONCLUSIVE);
-      report.set_reason(doubt);
-      doubted = true;
-    } else {
-      report.set_outcome(v1::OUTCOME_PASS);
+    report = Settle(one);
+    failed = failed || report.outcome() == v1::OUTCOME_FAIL;
+    doubted = doubted || report.outcome() == v1::OUTCOME_INCONCLUSIVE;
+    for (const auto& [step, cases] : by_step_) {
+      const Case& there = cases[static_cast<size_t>(&one - cases_.data())];
+      if (!there.seen && there.doubt.empty()) continue;  // it does not look at that step
+      const v1::CriterionReport settled = Settle(there);
+      v1::CriterionStepReport& in_step = *report.add_steps();
+      in_step.set_step(step);
+      in_step.set_outcome(settled.outcome());
+      in_step.set_value(settled.value());
+      in_step.set_value_text(settled.value_text());
+      in_step.set_kind(settled.kind());
+      in_step.set_host(settled.host());
+      in_step.set_qm(settled.qm());
+      in_step.set_storage(settled.storage());
+      in_step.set_reason(settled.reason());
     }
   }
   for (const std::string& reason : reasons) verdict.add_reasons(reason);

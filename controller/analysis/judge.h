@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -41,12 +42,17 @@ class Judge {
     bool failed = false;
     std::string doubt;
   };
+  // A criterion as a whole, and in one step alone.
+  std::vector<Case*> CasesOf(uint32_t step);
+  // The report of a case, with its outcome and reason.
+  static v1::CriterionReport Settle(const Case& one);
   void Take(Case& one, uint32_t step, const v1::ScopeReport& scope, const Histogram& latency,
             const SecondExtremes& extremes);
   // Keeps the value where it is the worst so far.
   static void Keep(Case& one, uint32_t step, const v1::ScopeReport& scope, double value);
 
   std::vector<Case> cases_;
+  std::map<uint32_t, std::vector<Case>> by_step_;
 };
 
 // Exit code of `plimsoll` for a finished run: 0 passed or done, 1 a criterion failed, 3 inconclusive.

@@ -276,10 +276,11 @@ void StepReporter::CheckWriter(uint32_t host, const std::string& label, uint32_t
                                 FormatCount(sums.ring_full_waits)));
   }
   if (sums.asked_iops > 0 && !sums.rate_held) {
-    run_.notes.Add("rate", absl::StrFormat("%srate not held: asked for %.6g writes/s, %s writes were unserved at the "
-                                           "end, and it was behind by up to %.3f s.",
-                                           who, sums.asked_iops, FormatCount(sums.unserved),
-                                           static_cast<double>(sums.max_behind_ns) / 1e9));
+    run_.notes.Add("rate",
+                   absl::StrFormat("%starget rate missed: %.6g writes/s; %s writes not issued at the end, backlog "
+                                   "of up to %.3f s.",
+                                   who, sums.asked_iops, FormatCount(sums.unserved),
+                                   static_cast<double>(sums.max_behind_ns) / 1e9));
   }
   if (sums.latency.clamped() > 0) {
     run_.notes.Add("clamped", absl::StrCat(who, FormatCount(sums.latency.clamped()),

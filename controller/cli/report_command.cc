@@ -48,7 +48,8 @@ int ReportMain(ReportFlags& flags, CommandLine& line) {
     line.out << "\n";
   }
   const v1::Report report = analyzer.Finish();
-  line.out << (flags.json ? RenderJson(report) : RenderText(report, flags.view.histogram_rows)) << std::flush;
+  line.out << (flags.json ? RenderJson(report) : RenderText(report, flags.view.histogram_rows, flags.view.detail()))
+           << std::flush;
   if (!line.out) PrintError(line, "standard output could not be written", Exit::kInconclusive);
   if (!flags.print_only && !is_file) {
     if (const absl::Status written = WriteReportFiles(flags.directory, report); !written.ok()) {
@@ -67,7 +68,7 @@ void AddReportCommand(CLI::App& app, CommandLine& line) {
   CLI::Option* json = command->add_flag("--json", flags->json, "Print the report as JSON instead of text");
   command->add_flag("--print-only", flags->print_only, "Print only; leave the files as they are");
   flags->view.AddTo(*command, "before the report");
-  json->excludes("--interval")->excludes("--histogram");
+  json->excludes("--interval")->excludes("--histogram")->excludes("--full");
   command->footer("Example:\n  plimsoll report plimsoll-results/20261120T192011Z-7f3a21");
   command->callback([flags, &line] { line.action = [flags, &line] { return ReportMain(*flags, line); }; });
 }

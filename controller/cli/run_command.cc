@@ -219,7 +219,8 @@ class Run {
     std::filesystem::create_directories(results.path(), ignored);
     absl::Status written = WriteReportFiles(results.path(), report);
     if (!flags_.csv_file.empty()) written.Update(WriteFile(flags_.csv_file, RenderMqldtCsv(report)));
-    line_.out << (flags_.json ? RenderJson(report) : RenderText(report, flags_.view.histogram_rows));
+    line_.out << (flags_.json ? RenderJson(report)
+                              : RenderText(report, flags_.view.histogram_rows, flags_.view.detail()));
     if (!flags_.json) line_.out << "Results in " << results.path() << "\n";
     line_.out.flush();
     int code = ExitCode(report);
@@ -332,7 +333,7 @@ void AddRunCommand(CLI::App& app, CommandLine& line, const RunSurroundings& arou
   CLI::Option* json = command->add_flag("--json", flags->json, "Print the report as JSON instead of text");
   command->add_flag("--quiet,-q", flags->quiet, "No progress on standard error");
   flags->view.AddTo(*command, "on standard error instead of the progress");
-  json->excludes("--histogram");
+  json->excludes("--histogram")->excludes("--full");
   AddTlsFlags(*command, flags->tls);
   command->add_flag("--dry-run", flags->dry_run, "Show hosts, directories, files and bytes; touch nothing");
   command->footer(

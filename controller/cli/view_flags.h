@@ -9,11 +9,12 @@
 #include "absl/status/status.h"
 #include "controller/analysis/interval_stats.h"
 #include "controller/render/interval_lines.h"
+#include "controller/render/text.h"
 #include "plimsoll/v1/journal.pb.h"
 
 namespace plimsoll {
 
-// --interval and --histogram. The texts are set by parsing; Read makes figures of them.
+// --interval, --histogram and --full. The texts are set by parsing; Read makes figures of them.
 struct ViewFlags {
   // Options of `command`, which must not outlive the object. `where`: where the lines of --interval go, for the help.
   void AddTo(CLI::App& command, const std::string& where);
@@ -26,6 +27,9 @@ struct ViewFlags {
   // Once read. Whole seconds, and rows; 0: not asked for.
   int64_t interval_ns = 0;
   uint32_t histogram_rows = 0;
+  bool full = false;
+
+  TextDetail detail() const { return full ? TextDetail::kFull : TextDetail::kShort; }
 };
 
 // From a run's records to the lines of --interval.

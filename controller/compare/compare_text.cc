@@ -4,14 +4,13 @@
 #include <cmath>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "common/units.h"
 #include "controller/compare/words.h"
-#include "controller/render/json.h"
 #include "controller/render/plain_text.h"
+#include "controller/render/text.h"
 #include "controller/render/text_numbers.h"
 #include "controller/render/text_table.h"
 
@@ -46,12 +45,11 @@ void AddSides(const v1::Comparison& comparison, Lines& lines) {
   for (const v1::ComparedSide& side : comparison.sides()) {
     for (int i = 0; i < side.runs_size(); ++i) {
       const v1::ComparedRun& run = side.runs(i);
-      std::string outcome = absl::AsciiStrToUpper(EnumName(*v1::Outcome_descriptor(), run.outcome()));
       Lines parts = {run.source(), FormatDateTime(run.begin()),
                      absl::StrCat(Counted(run.hosts(), "host"), ", ", Counted(run.queue_managers(), "QM"))};
       if (!run.storages().empty()) parts.push_back(absl::StrJoin(run.storages(), ", "));
       if (!run.name().empty()) parts.push_back(run.name());
-      parts.push_back(outcome);
+      parts.push_back(OutcomeText(run.outcome()));
       const std::string label = side.runs_size() == 1 ? side.label() : absl::StrCat(side.label(), i + 1);
       AddWrapped("  " + label, 6, absl::StrJoin(parts, "; "), lines);
     }

@@ -7,7 +7,7 @@
 
 namespace plimsoll {
 
-// At most 100 columns wide, UTF-8, without colour or control characters but line breaks, whatever the reports say.
+// At most 80 columns wide, UTF-8, without colour or control characters but line breaks, whatever the reports say.
 std::string RenderCompareText(const v1::Comparison& comparison);
 
 }  // namespace plimsoll

@@ -40,32 +40,33 @@ plimsoll.figures = (step) => {
 
   const makeTables = (chosen) => {
     const marks = chosen.map(mark);
-    const tables = [plimsoll.table(
-        'Latency of the write call in ' + unit.name + '; a dash: too few writes to tell',
+    const tables = [];
+    const paced = chosen.filter((scope) => scope.rate);
+    if (paced.length > 0) {
+      tables.push(plimsoll.table(
+          'Response time in ' + unit.name + ', from the scheduled start',
+          [...head, {title: 'target rate', text: true}, {title: 'not issued'}, {title: 'lag'}, ...latencyHead],
+          paced.map(
+              (scope) =>
+                  [name(scope), qm(scope), scope.rate.held ? 'held' : 'missed', format.count(scope.rate.unserved),
+                   inUnit(scope.rate.max_behind_ns), ...latencies(scope.rate.response)]),
+          paced.map(mark)));
+    }
+    tables.push(plimsoll.table(
+        'Service time of the write call in ' + unit.name + '; a dash: too few writes',
         [...head, {title: 'IO/s'}, {title: 'MB/s'}, ...latencyHead],
         chosen.map(
             (scope) =>
                 [name(scope), qm(scope), format.rate(scope.iops), format.fixed(scope.mb_per_second, 2),
                  ...latencies(scope.latency)]),
-        marks)];
-    const paced = chosen.filter((scope) => scope.rate);
-    if (paced.length > 0) {
-      tables.push(plimsoll.table(
-          'Response time in ' + unit.name + ', from the moment when a write was due',
-          [...head, {title: 'rate', text: true}, {title: 'unserved'}, {title: 'behind'}, ...latencyHead],
-          paced.map(
-              (scope) =>
-                  [name(scope), qm(scope), scope.rate.held ? 'held' : 'not held', format.count(scope.rate.unserved),
-                   format.time(scope.rate.max_behind_ns), ...latencies(scope.rate.response)]),
-          paced.map(mark)));
-    }
+        marks));
     tables.push(plimsoll.tableBehind(
         'Table: counts, and MB/s over whole seconds',
         () => plimsoll.table(
             'Counts, and MB/s over whole seconds',
             [
-              ...head, {title: 'writes'}, {title: 'bytes'}, {title: 'between writes %'}, {title: 'max MB/s'},
-              {title: 'min MB/s'}, {title: 'avg MB/s'}
+              ...head, {title: 'writes'}, {title: 'bytes'}, {title: 'idle %'}, {title: 'max MB/s'}, {title: 'min MB/s'},
+              {title: 'avg MB/s'}
             ],
             chosen.map(
                 (scope) =>

@@ -8,7 +8,7 @@ plimsoll.summary = (() => {
     pass: ['good', '\u2713', 'PASS'],
     fail: ['bad', '\u2717', 'FAIL'],
     inconclusive: ['warn', '?', 'INCONCLUSIVE'],
-    done: ['plain', '\u2013', 'DONE'],
+    done: ['plain', '\u2013', 'COMPLETED'],
   };
 
   // Hosts and queue managers in words.
@@ -44,9 +44,40 @@ plimsoll.summary = (() => {
         el('ul', {class: 'facts'}, facts.filter((fact) => fact).map((fact) => el('li', {}, fact))));
   };
 
-  // "step 2, beta/qm2".
-  const where = (criterion) => 'step ' + criterion.step + (criterion.host ? ', ' + criterion.host : '') +
-      (criterion.qm ? '/qm' + criterion.qm : '');
+  // "beta/qm2", "storage 2", "cluster".
+  const where = (result) => {
+    if (result.kind === 'cluster') return 'cluster';
+    if (result.kind === 'storage') return 'storage ' + result.storage;
+    return result.host + (result.qm ? '/qm' + result.qm : '');
+  };
+
+  // "target rate missed in step 2: 13,902 of 15,000 writes/s" for the first step where it was; else null.
+  const missedRate = (report) => {
+    for (const step of report.steps) {
+      const missed = step.scopes.filter((scope) => scope.rate && !scope.rate.held);
+      if (missed.length === 0) continue;
+      const cluster = missed.find((scope) => scope.kind === 'cluster');
+      const qms = missed.filter((scope) => scope.kind === 'qm').length;
+      return 'target rate missed in step ' + step.number +
+          (cluster ? ': ' + format.rate(cluster.iops) + ' of ' + format.rate(cluster.rate.asked_iops) + ' writes/s' :
+                     ' by ' + format.plural(qms, 'queue manager'));
+    }
+    return null;
+  };
+
+  // Rows of a criterion: its worst value in each step.
+  const criterionRows = (criterion) => {
+    const row = (result, step) => {
+      const [tone, sign, word] = VERDICTS[result.outcome] || VERDICTS.inconclusive;
+      return [
+        el('span', {class: 'tag ' + tone}, sign + ' ' + word), el('code', {}, criterion.criterion), step,
+        result.value_text || format.DASH,
+        [result.value_text ? where(result) : '', result.reason].filter((one) => one).join('; ')
+      ];
+    };
+    if (criterion.steps.length === 0) return [row(criterion, criterion.step ? String(criterion.step) : format.DASH)];
+    return criterion.steps.map((result) => row(result, String(result.step)));
+  };
 
   const verdict = (report) => {
     const {verdict: judged, run} = report;
@@ -70,24 +101,20 @@ plimsoll.summary = (() => {
              ' to know before reading the figures.'));
     }
     const criteria = judged ? judged.criteria : [];
-    const rows = criteria.map((one) => {
-      const [rowTone, rowSign, rowWord] = VERDICTS[one.outcome] || VERDICTS.inconclusive;
-      return [
-        el('span', {class: 'tag ' + rowTone}, rowSign + ' ' + rowWord), el('code', {}, one.criterion),
-        one.reason || one.value_text, one.reason ? '' : where(one)
-      ];
-    });
+    const rows = criteria.flatMap(criterionRows);
+    const missed = criteria.length === 0 ? missedRate(report) : null;
+    if (missed !== null) lines.unshift(el('p', {}, el('strong', {}, missed)));
     return el(
         'section', {class: 'verdict ' + tone, id: 'verdict', 'aria-labelledby': 'verdict-title'},
         el('div', {class: 'outcome'}, el('span', {class: 'sign', 'aria-hidden': 'true'}, sign),
            el('h2', {id: 'verdict-title'}, el('span', {class: 'unseen'}, 'Verdict: '), word),
-           judged && judged.outcome === 'done' ? el('span', {class: 'soft'}, 'no criterion was given') : null),
+           judged && judged.outcome === 'done' ? el('span', {class: 'soft'}, ' (no criteria)') : null),
         el('div', {class: 'because'},
            rows.length === 0 ? null :
                                plimsoll.table(
                                    'Criteria',
                                    [
-                                     {title: 'Outcome', text: true}, {title: 'Criterion', text: true},
+                                     {title: 'Outcome', text: true}, {title: 'Criterion', text: true}, {title: 'Step'},
                                      {title: 'Worst value', text: true}, {title: 'Where', text: true}
                                    ],
                                    rows),
@@ -113,7 +140,7 @@ plimsoll.summary = (() => {
     if (trend) {
       lines.push([
         trend.steady ? 'Steady' : 'Not steady',
-        ' by SNIA\u2019s rule: IO/s of five stretches of ' + format.length(trend.stretch_ns) + ' differ by ' +
+        ' by SNIA\u2019s rule: IO/s of five periods of ' + format.length(trend.stretch_ns) + ' differ by ' +
             format.fixed(trend.range_percent, 1) + ' % (at most 20) and drift by ' +
             format.fixed(trend.slope_percent, 1) + ' % (at most 10)'
       ]);
@@ -134,22 +161,28 @@ plimsoll.summary = (() => {
   const cards = (step) => {
     const {cluster, step: told} = step;
     if (cluster === null) return el('p', {class: 'nothing'}, 'Nothing was measured in this step.');
-    const {slowest} = cluster;
+    const {slowest, rate} = cluster;
+    // What a caller felt; without a target rate it is the service time.
+    const latency = felt(cluster);
+    const what = rate ? 'Response time, ' : 'Service time, ';
     const list = [
-      card('Throughput', format.rate(cluster.iops), 'IO/s'),
+      card(
+          'Throughput', format.rate(cluster.iops), 'IO/s',
+          rate ? (rate.held ? 'target ' : 'target rate missed: ') + format.rate(rate.asked_iops) : null),
       card(
           'Bandwidth', format.fixed(cluster.mb_per_second, 2), 'MB/s',
           cluster.bandwidth.seconds > 0 ?
               'least in a second ' + format.fixed(cluster.bandwidth.min_bytes_per_second / 1e6, 2) :
               null),
-      percentileCard('Median (p50)', cluster.latency, 'p50'),
-      percentileCard('p99', cluster.latency, 'p99'),
-      percentileCard('p99.9', cluster.latency, 'p99_9'),
+      percentileCard(what + 'median', latency, 'p50'),
+      percentileCard(what + 'p99', latency, 'p99'),
+      percentileCard(what + 'p99.9', latency, 'p99_9'),
     ];
+    if (rate) list.push(percentileCard('Service time, p99', cluster.latency, 'p99'));
     const [longest, longestUnit] =
         cluster.latency.count > 0 ? format.time(cluster.latency.max_ns).split(' ') : [format.DASH, ''];
     list.push(card(
-        'Slowest write', longest, longestUnit,
+        'Slowest write, service time', longest, longestUnit,
         slowest ? slowest.host + '/qm' + slowest.qm + (slowest.start ? ' at ' + format.timeOfDay(slowest.start) : '') :
                   null));
     if (told.start_skew) {
@@ -169,17 +202,21 @@ plimsoll.summary = (() => {
 
   const keyFigures = (step) => plimsoll.section(
       'key', step.title(),
-      step.step.cut_short ? el('p', {class: 'warning'}, 'Ended before its time: ' + step.step.cut_short) : null,
-      cards(step), remarks(step).map(([head, rest]) => el('p', {class: 'remark'}, el('strong', {}, head), rest)));
+      step.step.cut_short ? el('p', {class: 'warning'}, 'Ended early: ' + step.step.cut_short) : null, cards(step),
+      remarks(step).map(([head, rest]) => el('p', {class: 'remark'}, el('strong', {}, head), rest)));
+
+  // What callers felt: the response time where there is a target rate, else the service time.
+  const felt = (scope) => (scope.rate ? scope.rate.response : scope.latency);
 
   // Block sizes beside one another: a table, bandwidth and latency as charts. Nothing where there is but one step.
   const sweep = (steps) => {
     const shown = steps.filter((step) => step.cluster !== null);
     if (shown.length < 2) return {element: null, charts: []};
     const time = (latency, name) => model.percentile(latency, name, format.time);
+    const paced = shown.some((step) => step.cluster.rate);
     const rows = shown.map((step) => {
       const {cluster} = step;
-      const {latency} = cluster;
+      const latency = felt(cluster);
       return [
         format.size(step.step.block_size_bytes), String(step.step.number), format.rate(cluster.iops),
         format.fixed(cluster.mb_per_second, 2), latency.count > 0 ? format.time(latency.avg_ns) : format.DASH,
@@ -188,7 +225,7 @@ plimsoll.summary = (() => {
       ];
     });
     const table = plimsoll.table(
-        'The cluster, by write block size',
+        'The cluster, by write block size; ' + (paced ? 'response' : 'service') + ' time',
         [
           {title: 'Block', head: true}, {title: 'Step'}, {title: 'IO/s'}, {title: 'MB/s'}, {title: 'avg'},
           {title: 'p50'}, {title: 'p99'}, {title: 'p99.9'}, {title: 'max'}
@@ -236,8 +273,8 @@ plimsoll.summary = (() => {
         series: lines('bandwidth', 's1', (cluster) => cluster.mb_per_second)
       }),
       chart({
-        name: 'Latency by block size',
-        yTitle: 'latency',
+        name: 'Service time by block size',
+        yTitle: 'service time',
         yTick: format.shortTime,
         yText: format.time,
         log: true,

@@ -1,46 +1,74 @@
 #include "controller/render/interval_lines.h"
 
+#include <cstdint>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/units.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/text_numbers.h"
+#include "controller/render/text_table.h"
 
 namespace plimsoll {
 namespace {
 
 constexpr uint32_t kLinesUnderAHeading = 10;
-constexpr size_t kNameWidth = 40;
+// Columns of a host's name that a warning leaves at least.
+constexpr size_t kLeastName = 8;
+// Columns, each with a blank in front.
+constexpr size_t kTimeColumn = 6;
+constexpr size_t kCountColumn = 9;
+constexpr size_t kTotalColumn = 10;
+constexpr size_t kMaxColumn = 9;
+constexpr size_t kMinColumn = 8;
 
-std::string FixedMilliseconds(double time_ns) {
-  return FormatFixed(time_ns / static_cast<double>(kNsPerMs), 3);
+// `text` right-aligned behind a blank.
+std::string Column(const std::string& text, size_t width) {
+  return " " + PadLeft(text, width - 1);
+}
+
+// Milliseconds with three decimals. Where that is wider than `width`: first without separators, then with fewer
+// decimals.
+std::string FixedMilliseconds(double time_ns, size_t width = SIZE_MAX) {
+  const double time_ms = time_ns / static_cast<double>(kNsPerMs);
+  std::string text = FormatFixed(time_ms, 3);
+  for (int decimals = 3; text.size() > width && decimals >= 0; --decimals)
+    text = absl::StrFormat("%.*f", decimals, time_ms);
+  return text;
+}
+
+std::string CountColumn(uint64_t count, size_t width) {
+  const std::string text = FormatCount(count);
+  return Column(text.size() < width ? text : absl::StrCat(count), width);
 }
 
 // Maximum, minimum and average; dashes where there is no write.
 std::string Latencies(const IntervalSums& sums) {
   const bool any = sums.writes > 0;
   const auto cell = [any](double time_ns, size_t width) {
-    return PadLeft(any ? FixedMilliseconds(time_ns) : std::string(kDash), width);
+    return Column(any ? FixedMilliseconds(time_ns, width - 1) : std::string(kDash), width);
   };
-  return absl::StrCat(cell(static_cast<double>(sums.max_ns), 11), cell(static_cast<double>(sums.min_ns), 10),
-                      cell(sums.avg_ns(), 10));
+  return absl::StrCat(cell(static_cast<double>(sums.max_ns), kMaxColumn),
+                      cell(static_cast<double>(sums.min_ns), kMinColumn), cell(sums.avg_ns(), kMinColumn));
 }
 
-// "10 s", "13.25 s".
+std::string LatencyHeadings() {
+  return absl::StrCat(Column("max", kMaxColumn), Column("min", kMinColumn), Column("avg", kMinColumn));
+}
+
+// "10", "13.25".
 std::string Seconds(int64_t length_ns) {
   std::string text = absl::StrFormat("%.3f", static_cast<double>(length_ns) / static_cast<double>(kNsPerSecond));
   text.erase(text.find_last_not_of('0') + 1);
   if (text.back() == '.') text.pop_back();
-  return text + " s";
+  return text;
 }
 
 }  // namespace
 
 void IntervalLines::AddHeading(std::vector<std::string>& lines) const {
-  const std::string length = absl::StrCat(interval_ns_ / kNsPerSecond, "s ");
-  lines.push_back(absl::StrCat(PadLeft("time", 8), PadLeft(length + "count", 12), " |", PadLeft("total", 13),
-                               PadLeft("max", 11), PadLeft("min", 10), PadLeft("avg", 10), " |",
-                               PadLeft(length + "max", 11), PadLeft("min", 10), PadLeft("avg", 10)));
+  lines.push_back(absl::StrCat(Column("s", kTimeColumn), Column("writes", kCountColumn), " |",
+                               Column("in total", kTotalColumn), LatencyHeadings(), " |", LatencyHeadings()));
 }
 
 std::vector<std::string> IntervalLines::Add(const IntervalRow& row) {
@@ -48,22 +76,29 @@ std::vector<std::string> IntervalLines::Add(const IntervalRow& row) {
   if (row.step != step_) {
     if (step_ != 0) lines.emplace_back();
     lines.push_back(absl::StrCat("Step ", row.step, " of ", row.steps, "   ", FormatSizeForPeople(row.block_size_bytes),
-                                 "   writes of all hosts; latency in ms, of the step so far and of the interval"));
+                                 "   writes of all hosts; service time in ms"));
+    lines.push_back(absl::StrCat(
+        PadRight(absl::StrCat("  every ", interval_ns_ / kNsPerSecond, " s"), kTimeColumn + kCountColumn),
+        " | step so far", std::string(kTotalColumn + kMaxColumn + 2 * kMinColumn - 12, ' '), " | interval"));
     step_ = row.step;
     lines_ = 0;
   }
   if (lines_ % kLinesUnderAHeading == 0) AddHeading(lines);
   ++lines_;
-  lines.push_back(absl::StrCat(PadLeft(Seconds(row.end_ns), 8), PadLeft(FormatCount(row.interval.writes), 12), " |",
-                               PadLeft(FormatCount(row.total.writes), 13), Latencies(row.total), " |",
+  lines.push_back(absl::StrCat(Column(Seconds(row.end_ns), kTimeColumn), CountColumn(row.interval.writes, kCountColumn),
+                               " |", CountColumn(row.total.writes, kTotalColumn), Latencies(row.total), " |",
                                Latencies(row.interval), row.blurred ? "~" : ""));
   if (row.max_before_ns > 0 && row.total.max_ns > row.max_before_ns) {
-    const std::string whose = row.max_host.empty() ? std::string()
-                                                   : absl::StrCat(" (", Shorten(Neutralise(row.max_host), kNameWidth),
-                                                                  "/qm", row.max_qm, ")");
-    lines.push_back(absl::StrCat("** Warning ** the maximum grew from ",
-                                 FixedMilliseconds(static_cast<double>(row.max_before_ns)), " ms to ",
-                                 FixedMilliseconds(static_cast<double>(row.total.max_ns)), " ms", whose));
+    std::string warning =
+        absl::StrCat("** Warning ** new maximum: ", FixedMilliseconds(static_cast<double>(row.total.max_ns)),
+                     " ms, was ", FixedMilliseconds(static_cast<double>(row.max_before_ns)), " ms");
+    if (!row.max_host.empty()) {
+      const std::string qm = absl::StrCat("/qm", row.max_qm, ")");
+      const size_t used = warning.size() + 2 + qm.size();
+      const size_t left = used + kLeastName < kTextWidth ? kTextWidth - used : kLeastName;
+      absl::StrAppend(&warning, " (", ShortenMiddle(Neutralise(row.max_host), left, left / 2), qm);
+    }
+    lines.push_back(warning);
   }
   return lines;
 }

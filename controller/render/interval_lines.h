@@ -9,7 +9,7 @@
 
 namespace plimsoll {
 
-// Makes a line of every row, at most 100 columns wide unless figures grow beyond what any run reaches. A heading stands
+// Makes a line of every row, at most 80 columns wide unless figures grow beyond what any run reaches. A heading stands
 // above the first line of a step and above every tenth; where the largest latency of the step grows, a warning follows
 // with the old one and the new one. Not thread-safe.
 class IntervalLines {

@@ -155,21 +155,35 @@ std::string Shorten(const std::string& text, size_t width) {
   return shortened + kEllipsis;
 }
 
+std::string ShortenMiddle(const std::string& text, size_t width, size_t tail) {
+  if (DisplayWidth(text) <= width) return text;
+  // The head with its ellipsis; a tail of nothing is a cut at the end.
+  const std::string head = tail + 1 >= width ? std::string(kEllipsis) : Shorten(text, width - tail);
+  return head + Tail(text, tail);
+}
+
 std::vector<std::string> ShortenNames(const std::vector<std::string>& names, size_t width) {
-  std::vector<std::string> ends;
-  std::vector<std::string> fronts;
-  std::vector<std::string> numbered;
-  for (size_t i = 0; i < names.size(); ++i) {
-    const std::string& name = names[i];
-    const bool fits = DisplayWidth(name) <= width;
-    ends.push_back(Shorten(name, width));
-    fronts.push_back(fits ? name : kEllipsis + Tail(name, width - 1));
-    const std::string number = absl::StrCat("#", i + 1);
-    numbered.push_back(fits ? name : Shorten(name, width - std::min(number.size(), width - 1)) + number);
+  const size_t kept = width - 1;  // besides the ellipsis
+  std::vector<std::string> shortened;
+  const auto cut = [&](size_t tail) {
+    shortened.clear();
+    for (const std::string& name : names) shortened.push_back(ShortenMiddle(name, width, tail));
+    return AllDiffer(shortened);
+  };
+  // In the middle, or as near to it as leaves them different.
+  for (size_t moved = 0; moved <= kept; ++moved) {
+    if (kept / 2 + moved <= kept && cut(kept / 2 + moved)) return shortened;
+    if (moved < kept / 2 && cut(kept / 2 - moved)) return shortened;
   }
-  if (AllDiffer(ends)) return ends;
-  if (AllDiffer(fronts)) return fronts;
-  return numbered;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (DisplayWidth(names[i]) <= width) {
+      shortened[i] = names[i];
+      continue;
+    }
+    const std::string number = absl::StrCat("#", i + 1);
+    shortened[i] = Shorten(names[i], width - std::min(number.size(), width - 1)) + number;
+  }
+  return shortened;
 }
 
 std::string PadRight(const std::string& text, size_t width) {

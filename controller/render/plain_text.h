@@ -31,8 +31,12 @@ size_t DisplayWidth(const std::string& text);
 // Shortens neutral text to `width` columns, with an ellipsis at the end where something is missing.
 std::string Shorten(const std::string& text, size_t width);
 
-// Shortens each of several different names to `width` columns (at least 6) so that they still differ: at the end, else
-// in front, else by their number.
+// Shortens neutral text to `width` columns, of which the last `tail` (less than `width`) are the text's end; an
+// ellipsis stands for what is missing between.
+std::string ShortenMiddle(const std::string& text, size_t width, size_t tail);
+
+// Shortens each of several different names to `width` columns (at least 6) so that they still differ: in the middle, or
+// as near to it as they differ; by their number where no cut leaves them different.
 std::vector<std::string> ShortenNames(const std::vector<std::string>& names, size_t width);
 
 // Puts blanks behind, or in front of, neutral text up to `width` columns.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <set>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -14,15 +13,16 @@
 #include "controller/render/plain_text.h"
 #include "controller/render/text_histogram.h"
 #include "controller/render/text_numbers.h"
+#include "controller/render/text_rows.h"
 #include "controller/render/text_table.h"
 
 namespace plimsoll {
 namespace {
 
-constexpr size_t kLabelWidth = 23;
+constexpr size_t kLabelWidth = 18;
 constexpr size_t kFlagWidth = 15;
 
-// "3 hosts x 2 queue managers", or how many there are where hosts differ.
+// "3 hosts x 2 QMs", or how many there are where hosts differ.
 std::string Size(const v1::Report& report) {
   const v1::RunReport& run = report.run();
   const auto plural = [](uint32_t count, const char* what) {
@@ -30,8 +30,8 @@ std::string Size(const v1::Report& report) {
   };
   std::set<uint32_t> qms;
   for (const v1::HostReport& host : report.hosts()) qms.insert(host.workload().qm());
-  if (qms.size() == 1) return absl::StrCat(plural(run.hosts(), "host"), " x ", plural(*qms.begin(), "queue manager"));
-  return absl::StrCat(plural(run.hosts(), "host"), ", ", plural(run.queue_managers(), "queue manager"));
+  if (qms.size() == 1) return absl::StrCat(plural(run.hosts(), "host"), " x ", plural(*qms.begin(), "QM"));
+  return absl::StrCat(plural(run.hosts(), "host"), ", ", plural(run.queue_managers(), "QM"));
 }
 
 // Lines of one option, wrapped under its value.
@@ -73,14 +73,23 @@ std::string Writes(const v1::HostReport& host) {
   text += workload.rate_per_second() > 0 ? absl::StrCat(", ", workload.rate_per_second(), " writes/s per QM")
                                          : std::string(", one in flight per QM");
   if (workload.delay_ns() > 0) text += absl::StrCat(", ", FormatLength(workload.delay_ns()), " pause after each");
-  if (workload.cpu_load() > 0) text += absl::StrCat(", ", workload.cpu_load(), " busy threads a host");
+  if (workload.cpu_load() > 0) text += absl::StrCat(", ", workload.cpu_load(), " busy threads per host");
   return text;
+}
+
+// A sentence in lines; a number stays with its percent sign.
+std::vector<std::string> WrapSentence(const std::string& text, size_t width) {
+  std::vector<std::string> lines;
+  for (const std::string& line : Wrap(absl::StrReplaceAll(Neutralise(text), {{" %", "\u00a0%"}}), width)) {
+    lines.push_back(absl::StrReplaceAll(line, {{"\u00a0%", " %"}}));
+  }
+  return lines;
 }
 
 }  // namespace
 
 void AddIndented(const std::string& text, std::vector<std::string>& lines) {
-  for (const std::string& line : Wrap(Neutralise(text), kTextWidth - 2)) lines.push_back("  " + line);
+  for (const std::string& line : WrapSentence(text, kTextWidth - 2)) lines.push_back("  " + line);
 }
 
 std::string ExtentName(const v1::Report& report, const std::string& host, uint32_t extent) {
@@ -94,7 +103,7 @@ std::string ExtentName(const v1::Report& report, const std::string& host, uint32
 std::vector<std::string> UnderHeading(const std::string& heading, const std::string& text) {
   constexpr size_t kHeadingWidth = 10;
   std::vector<std::string> lines;
-  for (const std::string& line : Wrap(Neutralise(text), kTextWidth - kHeadingWidth)) {
+  for (const std::string& line : WrapSentence(text, kTextWidth - kHeadingWidth)) {
     lines.push_back(PadRight(lines.empty() ? heading : "", kHeadingWidth) + line);
   }
   return lines;
@@ -103,34 +112,23 @@ std::vector<std::string> UnderHeading(const std::string& heading, const std::str
 std::vector<std::string> TextHeading(const v1::Report& report) {
   const v1::RunReport& run = report.run();
   if (run.id().empty()) return UnderHeading("Plimsoll", run.state_reason());
-  std::vector<std::string> lines = {Shorten(absl::StrCat("Plimsoll ", Neutralise(run.version())), kTextWidth)};
-  for (const std::string& piece : {absl::StrCat("run ", run.id()), FormatDateTime(run.begin()), Size(report)}) {
-    const std::string neutral = Shorten(Neutralise(piece), kTextWidth - 3);
-    if (DisplayWidth(lines.back()) + 3 + DisplayWidth(neutral) > kTextWidth) lines.emplace_back();
-    lines.back() += "   " + neutral;
-  }
+  std::vector<std::string> lines = UnderHeading("Run", absl::StrCat(run.id(), ", ", FormatDateTime(run.begin()), ", ",
+                                                                    Size(report), ", Plimsoll ", run.version()));
   if (!run.name().empty()) {
-    for (const std::string& line : Wrap(Neutralise(run.name()), kTextWidth)) lines.push_back(line);
+    for (const std::string& line : UnderHeading("", run.name())) lines.push_back(line);
   }
-  if (run.state() != v1::RUN_STATE_COMPLETE) {
-    const std::string state = absl::StrReplaceAll(EnumName(*v1::RunState_descriptor(), run.state()), {{"_", " "}});
-    std::string text = absl::AsciiStrToUpper(state);
-    if (run.state_reason() != state) absl::StrAppend(&text, ": ", run.state_reason());
-    for (const std::string& line : Wrap(Neutralise(text), kTextWidth)) lines.push_back(line);
-  }
-  lines.emplace_back();
-
+  lines.emplace_back("Configuration");
   const v1::TestPlan& plan = report.plan();
   std::vector<std::string> sizes;
   for (const uint64_t size : plan.block_size_bytes()) sizes.push_back(FormatSize(size));
   Option("Write block size", "--bsize", absl::StrJoin(sizes, ", "), lines);
-  const std::string differs = "not the same on all hosts; see Hosts";
+  const std::string differs = "differs between hosts; see Hosts";
   const auto dir = [](const v1::HostReport& host) { return host.workload().dir(); };
   Option("Directory", "--dir", Common(report, differs, dir), lines);
   if (const std::string mount = Common(report, differs, MountOf); !mount.empty()) Option("", "", mount, lines);
   Option("Extents per QM", "--num-files",
          Common(report, differs, [](const v1::HostReport& host) { return Extents(host.workload()); }), lines);
-  std::string duration = absl::StrCat(FormatLength(plan.duration_ns()), " a step");
+  std::string duration = absl::StrCat(FormatLength(plan.duration_ns()), " per step");
   if (plan.warmup_ns() > 0) duration += absl::StrCat(", ", FormatLength(plan.warmup_ns()), " warm-up");
   if (plan.repeat() > 1) duration += absl::StrCat(", all steps ", plan.repeat(), " times");
   Option("Duration", "--duration", duration, lines);
@@ -138,31 +136,41 @@ std::vector<std::string> TextHeading(const v1::Report& report) {
     return absl::StrCat("--sync ", EnumName(*v1::SyncMode_descriptor(), host.workload().sync()));
   };
   Option("Writes", Common(report, "--sync", sync), Common(report, differs, Writes), lines);
+  const auto flags = [](const v1::HostReport& host) { return host.mount().open_flags(); };
+  if (const std::string opened = Common(report, differs, flags); !opened.empty()) Option("", "", opened, lines);
   if (run.hosts() > 1) {
     const bool goes_on = plan.on_host_loss() == v1::HOST_LOSS_POLICY_CONTINUE;
-    Option("A host is lost", "--on-host-loss", goes_on ? "continue with those left" : "abort: stop the others", lines);
+    Option("If a host is lost", "--on-host-loss", goes_on ? "continue with the others" : "abort: stop the others",
+           lines);
   }
   return lines;
 }
 
-std::string RenderText(const v1::Report& report, uint32_t histogram_rows) {
+std::string RenderText(const v1::Report& report, uint32_t histogram_rows, TextDetail detail) {
   std::string text;
   const auto append = [&text](const std::vector<std::string>& lines) {
     if (lines.empty()) return;
     if (!text.empty()) text += '\n';
     for (const std::string& line : lines) text += line + '\n';
   };
+  append(TextVerdict(report, detail));
+  append(TextCriteria(report, detail));
+  append(TextSummary(report, detail));
   append(TextHeading(report));
+  const bool brief = detail == TextDetail::kShort && IsLarge(report);
   for (const v1::StepReport& step : report.steps()) {
-    append(TextStep(report, step));
-    append(TextStalls(report, step));
-    append(TextSlowest(report, step));
+    append(TextStep(report, step, detail));
+    if (brief) {
+      for (const std::string& line : TextStalls(report, step)) text += line + '\n';
+    } else {
+      append(TextStalls(report, step));
+      append(TextSlowest(report, step));
+    }
     if (histogram_rows > 0) append(TextHistogram(step, histogram_rows));
   }
-  append(TextClocks(report));
-  append(TextHosts(report));
-  append(TextNotes(report));
-  append(TextVerdict(report));
+  append(TextClocks(report, detail));
+  append(TextHosts(report, detail));
+  append(TextNotes(report, detail));
   return text;
 }
 

@@ -9,6 +9,7 @@
 #include "common/units.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/text_numbers.h"
+#include "controller/render/text_table.h"
 
 namespace plimsoll {
 namespace {
@@ -17,7 +18,7 @@ __extension__ using Wide = unsigned __int128;
 
 // Values that all rows but the last hold, in percent.
 constexpr uint64_t kHeldPercent = 95;
-constexpr size_t kBarWidth = 50;
+constexpr size_t kWidestBar = 50;
 // Above this value the narrowest rows that anybody wants are wider than any number of them.
 constexpr uint64_t kWidestRowNs = 10'000'000'000'000;
 
@@ -175,17 +176,25 @@ std::vector<std::string> TextHistogram(const v1::StepReport& step, uint32_t rows
   }
   std::vector<std::string> lines = {absl::StrCat("  Histogram of the cluster's ", FormatCount(total),
                                                  " writes; each row is ", in_unit(width_ns), " ", unit.name, " wide")};
+  size_t front = 2;  // the bar's own gap
+  for (const size_t width : widths) front += 2 + width;
+  const size_t widest_bar = front + 1 < kTextWidth ? std::min(kWidestBar, kTextWidth - front) : 1;
   for (size_t i = 0; i < cells.size(); ++i) {
     std::string line;
     for (size_t column = 0; column < widths.size(); ++column) line += "  " + PadLeft(cells[i][column], widths[column]);
     if (i > 0) {
       const HistogramRow& row = made[i - 1];
       const auto bar = static_cast<size_t>(
-          std::ceil(static_cast<double>(kBarWidth) * static_cast<double>(row.count) / static_cast<double>(highest)));
+          std::ceil(static_cast<double>(widest_bar) * static_cast<double>(row.count) / static_cast<double>(highest)));
       if (bar > 0) line += "  " + std::string(bar, '#');
-      if (row.tail) line += absl::StrCat("  all the rest, up to ", FormatShortTime(static_cast<int64_t>(row.to_ns)));
     }
     lines.push_back(line);
+  }
+  if (made.back().tail) {
+    const std::string reach =
+        absl::StrCat("  all the rest, up to ", FormatShortTime(static_cast<int64_t>(made.back().to_ns)));
+    if (DisplayWidth(lines.back() + reach) > kTextWidth) lines.emplace_back();
+    lines.back() += reach;
   }
   return lines;
 }

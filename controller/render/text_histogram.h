@@ -27,7 +27,7 @@ struct HistogramRow {
 std::vector<HistogramRow> HistogramRows(const v1::DistributionReport& distribution, const v1::LatencyReport& latency,
                                         uint32_t rows);
 
-// The cluster's histogram of a step, as lines at most 100 columns wide; empty where the report has none.
+// The cluster's histogram of a step, as lines at most 80 columns wide; empty where the report has none.
 std::vector<std::string> TextHistogram(const v1::StepReport& step, uint32_t rows);
 
 }  // namespace plimsoll

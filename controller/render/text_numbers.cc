@@ -28,6 +28,10 @@ std::string FormatRate(double per_second) {
   return FormatFixed(per_second, per_second < 100 ? 2 : 0);
 }
 
+std::string FormatThroughput(double mb_per_second) {
+  return FormatFixed(mb_per_second, mb_per_second < 1'000 ? 2 : mb_per_second < 10'000 ? 1 : 0);
+}
+
 std::string FormatLatency(double time_ns, int64_t unit_ns) {
   const double value = time_ns / static_cast<double>(unit_ns);
   return FormatFixed(value, value < 100 ? 3 : value < 1'000 ? 2 : value < 10'000 ? 1 : 0);

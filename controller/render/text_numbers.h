@@ -17,6 +17,9 @@ std::string FormatFixed(double value, int decimals);
 // Writes per second: whole from 100 on, with two decimals below.
 std::string FormatRate(double per_second);
 
+// Megabytes per second, with about five digits.
+std::string FormatThroughput(double mb_per_second);
+
 // A time in a unit of `unit_ns`, with as many decimals as leave about five digits: "0.912", "14.211", "120.41",
 // "71,902".
 std::string FormatLatency(double time_ns, int64_t unit_ns);

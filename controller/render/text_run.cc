@@ -1,26 +1,19 @@
-// The text report's parts about the run as a whole: clocks, hosts, notes, verdict.
+// The text report's parts about the run as a whole: clocks, hosts, notes.
 #include <algorithm>
+#include <limits>
 #include <map>
-#include <optional>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
+#include "common/stable_sort.h"
 #include "common/units.h"
-#include "controller/render/json.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
 #include "controller/render/text_numbers.h"
+#include "controller/render/text_rows.h"
 #include "controller/render/text_table.h"
 
 namespace plimsoll {
 namespace {
-
-std::string AndMore(const v1::Report& report) {
-  const int more = report.hosts_size() - kMostHostLines;
-  return absl::StrCat("... and ", FormatCount(static_cast<uint64_t>(std::max(more, 0))),
-                      " more hosts; report.json has them all.");
-}
 
 // Each host's worst start, over all steps.
 std::map<std::string, int64_t> WorstStarts(const v1::Report& report) {
@@ -34,16 +27,30 @@ std::map<std::string, int64_t> WorstStarts(const v1::Report& report) {
   return worst;
 }
 
-std::string Upper(v1::Outcome outcome) {
-  return absl::AsciiStrToUpper(EnumName(*v1::Outcome_descriptor(), outcome));
+// What an agent and its host are, apart from their names.
+std::string Describe(const v1::Report& report, const v1::HostReport& host) {
+  const v1::MountReport& mount = host.mount();
+  std::string text = absl::StrCat("plimsoll-agent ", host.version(), ", ", host.kernel(), ", ", host.usable_cpus(),
+                                  " CPUs, clock ", host.clock().source());
+  if (!mount.fs_type().empty()) {
+    absl::StrAppend(&text, "; ", host.workload().dir(), " is ", mount.fs_type(), " from ",
+                    mount.remote().empty() ? mount.fs_source() : mount.remote());
+  }
+  if (host.storage() != 0 && report.storages_size() > 1) absl::StrAppend(&text, ", storage ", host.storage());
+  return text;
 }
 
-// "step 2, beta/qm2".
-std::string Where(const v1::CriterionReport& criterion) {
-  std::string where = absl::StrCat("step ", criterion.step());
-  if (!criterion.host().empty()) absl::StrAppend(&where, ", ", criterion.host());
-  if (criterion.qm() != 0) absl::StrAppend(&where, "/qm", criterion.qm());
-  return where;
+std::string Loss(const v1::Report& report, const v1::HostReport& host) {
+  std::string lost =
+      absl::StrCat("lost at ", FormatTimeOfDay(host.lost().at(), report.run().begin()), ": ", host.lost().reason());
+  if (host.lost().has_data_until()) {
+    absl::StrAppend(&lost, "; data until ", FormatTimeOfDay(host.lost().data_until(), report.run().begin()));
+  }
+  return lost;
+}
+
+std::string Count(size_t count, const char* noun) {
+  return absl::StrCat(FormatCount(count), " ", noun, count == 1 ? "" : "s");
 }
 
 void Append(const std::vector<std::string>& more, std::vector<std::string>& lines) {
@@ -52,75 +59,87 @@ void Append(const std::vector<std::string>& more, std::vector<std::string>& line
 
 }  // namespace
 
-std::vector<std::string> TextClocks(const v1::Report& report) {
+std::vector<std::string> TextClocks(const v1::Report& report, TextDetail detail) {
   if (report.hosts().empty() || report.steps().empty()) return {};
-  TextTable table({"host", "offset error", "drift", "start skew", "min round trip", "wall clock", "time sync"});
-  const std::map<std::string, int64_t> starts = WorstStarts(report);
-  for (int i = 0; i < std::min(report.hosts_size(), kMostHostLines); ++i) {
-    const v1::HostReport& host = report.hosts(i);
-    const v1::ClockReport& clock = host.clock();
-    const auto start = starts.find(host.label());
-    const bool known = clock.probes() > 0;
-    table.AddRow({Neutralise(host.label()), known ? "+/- " + FormatShortTime(clock.error_ns()) : kDash,
-                  known ? FormatFixed(clock.drift_ppm(), 1) + " ppm" : kDash,
-                  start == starts.end() ? kDash : FormatShortTime(start->second),
-                  known ? FormatShortTime(clock.min_round_trip_ns()) : kDash,
-                  known ? FormatShortTime(clock.wall_clock_difference_ns()) : kDash,
-                  clock.time_synchronized() ? "yes" : "no"});
+  std::vector<const v1::HostReport*> shown;
+  for (const v1::HostReport& host : report.hosts()) shown.push_back(&host);
+  const bool brief = detail == TextDetail::kShort && shown.size() > kMostRows;
+  if (brief) {
+    // A clock that is not known at all is the worst.
+    const auto error_ns = [](const v1::HostReport& host) {
+      return host.clock().probes() > 0 ? host.clock().error_ns() : std::numeric_limits<int64_t>::max();
+    };
+    StableSort(shown, [&](const v1::HostReport* a, const v1::HostReport* b) { return error_ns(*a) < error_ns(*b); });
+    const auto end = static_cast<std::ptrdiff_t>(kRowsOfAnEnd);
+    shown.erase(shown.begin() + end, shown.end() - end);
   }
-  std::vector<std::string> lines = {"Clocks"};
+  TextTable table({"host", "offset error", "start skew", "round trip", "drift ppm", "wall clock", "time sync"});
+  const std::map<std::string, int64_t> starts = WorstStarts(report);
+  for (const v1::HostReport* host : shown) {
+    const v1::ClockReport& clock = host->clock();
+    const auto start = starts.find(host->label());
+    const bool known = clock.probes() > 0;
+    const auto in = [](int64_t time_ns, int64_t unit_ns) {
+      return FormatLatency(static_cast<double>(time_ns), unit_ns);
+    };
+    table.AddRow(
+        {Neutralise(host->label()), known ? in(clock.error_ns(), kNsPerUs) : kDash,
+         start == starts.end() ? kDash : in(start->second, kNsPerUs),
+         known ? in(clock.min_round_trip_ns(), kNsPerUs) : kDash, known ? FormatFixed(clock.drift_ppm(), 1) : kDash,
+         known ? in(clock.wall_clock_difference_ns(), kNsPerMs) : kDash, clock.time_synchronized() ? "yes" : "no"});
+  }
+  std::vector<std::string> lines = {"Clocks; offset error (+/-), skew and round trip in us, wall clock in ms"};
+  if (brief) {
+    lines.push_back(absl::StrCat("  ", kRowsOfAnEnd, " best and ", kRowsOfAnEnd, " worst of ",
+                                 Count(static_cast<size_t>(report.hosts_size()), "host"), ", by offset error"));
+  }
   Append(table.Lines(), lines);
-  if (report.hosts_size() > kMostHostLines) lines.push_back("  " + AndMore(report));
   return lines;
 }
 
-std::vector<std::string> TextHosts(const v1::Report& report) {
+std::vector<std::string> TextHosts(const v1::Report& report, TextDetail detail) {
   std::vector<std::string> lines;
   const auto heading = [&lines] { return std::string(lines.empty() ? "Hosts" : ""); };
-  for (int i = 0; i < std::min(report.hosts_size(), kMostHostLines); ++i) {
-    const v1::HostReport& host = report.hosts(i);
-    const v1::MountReport& mount = host.mount();
-    std::string text = absl::StrCat(host.label(), " at ", host.address(), ": plimsoll-agent ", host.version(), ", ",
-                                    host.kernel(), ", ", host.usable_cpus(), " CPUs, clock ", host.clock().source());
-    if (!mount.fs_type().empty()) {
-      absl::StrAppend(&text, "; ", host.workload().dir(), " is ", mount.fs_type(), " from ",
-                      mount.remote().empty() ? mount.fs_source() : mount.remote());
+  if (detail == TextDetail::kFull || static_cast<size_t>(report.hosts_size()) <= kMostRows) {
+    for (const v1::HostReport& host : report.hosts()) {
+      Append(UnderHeading(heading(), absl::StrCat(host.label(), " at ", host.address(), ": ", Describe(report, host))),
+             lines);
+      if (host.has_lost()) Append(UnderHeading("", Loss(report, host)), lines);
     }
-    if (host.storage() != 0 && report.storages_size() > 1) absl::StrAppend(&text, ", storage ", host.storage());
-    Append(UnderHeading(heading(), text), lines);
-    if (!host.has_lost()) continue;
-    std::string lost =
-        absl::StrCat("lost at ", FormatTimeOfDay(host.lost().at(), report.run().begin()), ": ", host.lost().reason());
-    if (host.lost().has_data_until()) {
-      absl::StrAppend(&lost, "; data until ", FormatTimeOfDay(host.lost().data_until(), report.run().begin()));
-    }
-    Append(UnderHeading("", lost), lines);
+    return lines;
   }
-  if (report.hosts_size() > kMostHostLines) Append(UnderHeading("", AndMore(report)), lines);
+  // Hosts that are alike are told of once, and those that were lost by name.
+  std::map<std::string, size_t> alike;
+  for (const v1::HostReport& host : report.hosts()) ++alike[Describe(report, host)];
+  size_t shown = 0;
+  for (const auto& [description, count] : alike) {
+    if (++shown > kMostRows) continue;
+    Append(UnderHeading(heading(), absl::StrCat(Count(count, "host"), ": ", description)), lines);
+  }
+  if (shown > kMostRows) {
+    Append(UnderHeading("", absl::StrCat("... and ", shown - kMostRows, " other sorts of hosts (--full)")), lines);
+  }
+  size_t lost = 0;
+  for (const v1::HostReport& host : report.hosts()) {
+    if (!host.has_lost() || ++lost > kMostRows) continue;
+    Append(UnderHeading("", absl::StrCat(host.label(), ": ", Loss(report, host))), lines);
+  }
+  if (lost > kMostRows) {
+    Append(UnderHeading("", absl::StrCat("... and ", Count(lost - kMostRows, "lost host"), " more (--full)")), lines);
+  }
   return lines;
 }
 
-std::vector<std::string> TextNotes(const v1::Report& report) {
+std::vector<std::string> TextNotes(const v1::Report& report, TextDetail detail) {
   std::vector<std::string> lines;
-  for (const std::string& note : report.notes()) Append(UnderHeading(lines.empty() ? "Notes" : "", note), lines);
-  return lines;
-}
-
-std::vector<std::string> TextVerdict(const v1::Report& report) {
-  const v1::VerdictReport& verdict = report.verdict();
-  std::string outcome = Upper(verdict.outcome());
-  if (verdict.outcome() == v1::OUTCOME_DONE) outcome += ", no criterion given";
-  std::vector<std::string> lines = UnderHeading("Verdict", outcome);
-  for (const v1::CriterionReport& criterion : verdict.criteria()) {
-    std::string text = absl::StrCat(Upper(criterion.outcome()), " ", criterion.criterion(), ": ");
-    if (!criterion.reason().empty()) {
-      absl::StrAppend(&text, criterion.reason());
-    } else {
-      absl::StrAppend(&text, criterion.value_text(), " in ", Where(criterion));
-    }
-    Append(UnderHeading("", text), lines);
+  const auto notes = static_cast<size_t>(report.notes_size());
+  const bool brief = detail == TextDetail::kShort && IsLarge(report);
+  const size_t shown = brief ? std::min(notes, kMostRows) : notes;
+  for (size_t i = 0; i < shown; ++i) {
+    Append(UnderHeading(i == 0 ? "Notes" : "", report.notes(static_cast<int>(i))), lines);
   }
-  for (const std::string& reason : verdict.reasons()) Append(UnderHeading("", reason), lines);
+  if (shown < notes)
+    Append(UnderHeading("", absl::StrCat("... and ", Count(notes - shown, "more note"), " (--full)")), lines);
   return lines;
 }
 

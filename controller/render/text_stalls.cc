@@ -15,9 +15,8 @@ namespace plimsoll {
 namespace {
 
 constexpr size_t kStallsShown = 10;
-// Columns for the names of those that stood.
+// Columns for the names of the affected.
 constexpr size_t kWhoWidth = 26;
-
 // What a class says about the cause, for who looks after the hosts and the storage.
 const char* Meaning(v1::StallClass stall_class) {
   switch (stall_class) {
@@ -32,7 +31,7 @@ const char* Meaning(v1::StallClass stall_class) {
     case v1::STALL_CLASS_ONE_QM:
       return "one QM of a host";
     case v1::STALL_CLASS_SINGLE_HOST:
-      return "cannot tell storage from path";
+      return "storage or path (undetermined)";
     case v1::STALL_CLASS_SOME_QMS:
       return "some QMs of a host";
     default:
@@ -40,7 +39,27 @@ const char* Meaning(v1::StallClass stall_class) {
   }
 }
 
-// Hosts by name; a single one with its writers where not all of its writers stood.
+// The class alone, for a column.
+const char* ShortMeaning(v1::StallClass stall_class) {
+  switch (stall_class) {
+    case v1::STALL_CLASS_ALL_HOSTS:
+      return "all hosts";
+    case v1::STALL_CLASS_SOME_HOSTS:
+      return "some hosts";
+    case v1::STALL_CLASS_ONE_HOST:
+      return "one host";
+    case v1::STALL_CLASS_ONE_QM:
+      return "one QM";
+    case v1::STALL_CLASS_SINGLE_HOST:
+      return "undetermined";
+    case v1::STALL_CLASS_SOME_QMS:
+      return "some QMs";
+    default:
+      return Meaning(stall_class);
+  }
+}
+
+// Hosts by name; a single one with its writers where not all of its writers stalled.
 std::string Who(const v1::StallReport& stall) {
   const bool by_qm = stall.stall_class() == v1::STALL_CLASS_ONE_QM || stall.stall_class() == v1::STALL_CLASS_SOME_QMS;
   if (!by_qm) return absl::StrJoin(stall.hosts(), ", ");
@@ -57,14 +76,14 @@ std::string Threshold(const v1::StallsReport& stalls) {
   std::string least = FormatLength(stalls.threshold_ns());
   if (!stalls.threshold_by_median()) return least;
   if (stalls.largest_threshold_ns() <= stalls.threshold_ns()) {
-    return absl::StrCat(least, " (20 medians where that is more)");
+    return absl::StrCat(least, " (or 20x median, whichever is greater)");
   }
   const std::string largest = FormatShortTime(stalls.largest_threshold_ns());
   if (stalls.least_threshold_ns() == stalls.largest_threshold_ns()) {
-    return absl::StrCat(largest, " (20 medians, which are more than ", least, ")");
+    return absl::StrCat(largest, " (20x median, which is more than ", least, ")");
   }
   return absl::StrCat(FormatShortTime(stalls.least_threshold_ns()), " to ", largest, " (", least,
-                      ", or 20 medians of the writer where that is more)");
+                      " or 20x the writer's median, whichever is greater)");
 }
 
 // The most writes that the stretch of one of its writers holds.
@@ -100,41 +119,40 @@ std::vector<std::string> TextStalls(const v1::Report& report, const v1::StepRepo
   if (!step.has_stalls()) return {};
   const v1::StallsReport& stalls = step.stalls();
   std::vector<std::string> lines;
-  const std::string what = absl::StrCat("in flight, or due and not started, for ", Threshold(stalls));
+  const std::string what = absl::StrCat("in flight or overdue for ", Threshold(stalls));
   if (stalls.count() == 0 && stalls.left_out() == 0) {
     AddIndented(absl::StrCat("No stall: no write ", what), lines);
   } else if (stalls.count() == 0) {
-    AddIndented(absl::StrCat("Stalls: none is known of a write ", what), lines);
+    AddIndented(absl::StrCat("Stalls: none known of a write ", what), lines);
   } else {
     AddIndented(absl::StrCat("Stalls: a write ", what), lines);
     AddIndented(Counts(stalls), lines);
     const std::vector<const v1::StallReport*> longest = Longest(stalls);
     const bool several = std::any_of(longest.begin(), longest.end(),
                                      [](const v1::StallReport* stall) { return MostWrites(*stall) > 1; });
-    std::vector<std::string> headings = {"began", "class", "who stood", "|", "length", "error"};
+    std::vector<std::string> headings = {"began", "class", "affected", "|", "length ms", "error ms"};
     if (several) headings.insert(headings.end() - 1, "writes");
-    TextTable table(headings, 3);
-    const bool long_names = std::any_of(longest.begin(), longest.end(), [](const v1::StallReport* stall) {
-      return DisplayWidth(Neutralise(Who(*stall))) > kWhoWidth;
-    });
+    TextTable table(headings, 3, {2});
+    bool long_names = false;
     for (const v1::StallReport* stall : longest) {
-      std::vector<std::string> cells = {
-          FormatTimeOfDay(stall->begin(), report.run().begin()), Meaning(stall->stall_class()),
-          Shorten(Neutralise(Who(*stall)), kWhoWidth),
-          absl::StrCat(FormatShortTime(stall->length_ns()), stall->open() ? ", open" : ""),
-          "+/- " + FormatShortTime(stall->error_ns())};
+      const std::string who = Neutralise(Who(*stall));
+      long_names = long_names || DisplayWidth(who) > kWhoWidth;
+      std::vector<std::string> cells = {FormatTimeOfDay(stall->begin(), report.run().begin()),
+                                        ShortMeaning(stall->stall_class()), Shorten(who, kWhoWidth),
+                                        FormatLatency(static_cast<double>(stall->length_ns()), kNsPerMs),
+                                        FormatLatency(static_cast<double>(stall->error_ns()), kNsPerMs)};
       if (several) {
         const uint64_t writes = MostWrites(*stall);
         cells.insert(cells.end() - 1, writes == 0 ? kDash : FormatCount(writes));
       }
-      table.AddRow(cells);
+      table.AddRow(cells, stall->open() ? " open" : "");
     }
     const std::vector<std::string> rows = table.Lines();
     lines.insert(lines.end(), rows.begin(), rows.end());
     if (several) {
       AddIndented(
-          "writes: the most that one writer's stretch holds, one after the other: late ones on a schedule, or, with "
-          "--stall, a row of writes that usually take as long.",
+          "writes: the most in one writer's stall interval: late ones of a fixed rate, or, with --stall, a run of slow "
+          "writes that usually take as long.",
           lines);
     }
     if (stalls.count() > longest.size()) {
@@ -142,13 +160,13 @@ std::vector<std::string> TextStalls(const v1::Report& report, const v1::StepRepo
                                "; report.json has up to 100 of them."),
                   lines);
     } else if (long_names) {
-      AddIndented("report.json names all of those that stood.", lines);
+      AddIndented("report.json names all that were affected.", lines);
     }
   }
   if (stalls.left_out() > 0) {
     AddIndented(absl::StrCat(FormatCount(stalls.left_out()),
-                             " stretches in which a writer may have stood are in none of these figures: they were too "
-                             "many to be told or looked at, or no clock probe says when they were."),
+                             " possible stall intervals are in none of these figures: too many to report or to "
+                             "analyze, or no clock probe covers them."),
                 lines);
   }
   return lines;
@@ -156,15 +174,16 @@ std::vector<std::string> TextStalls(const v1::Report& report, const v1::StepRepo
 
 std::vector<std::string> TextSlowest(const v1::Report& report, const v1::StepReport& step) {
   if (step.slowest().empty()) return {};
-  std::vector<std::string> lines = {"  Slowest writes"};
-  TextTable table({"QM", "extent", "began", "|", "ms", "number", "offset", "error"}, 3);
+  std::vector<std::string> lines = {"  Slowest writes, by service time"};
+  TextTable table({"QM", "extent", "began", "|", "ms", "number", "offset", "error ms"}, 3, {0, 1});
   for (const v1::SlowestReport& write : step.slowest()) {
     const std::string extent = ExtentName(report, write.host(), write.extent());
     const bool mapped = write.has_start();
     table.AddRow({Neutralise(absl::StrCat(write.host(), "/qm", write.qm())), Shorten(Neutralise(extent), 20),
                   mapped ? FormatTimeOfDay(write.start(), report.run().begin()) : kDash,
                   FormatLatency(static_cast<double>(write.latency_ns()), kNsPerMs), FormatCount(write.number()),
-                  FormatCount(write.offset_bytes()), mapped ? "+/- " + FormatShortTime(write.error_ns()) : kDash});
+                  FormatCount(write.offset_bytes()),
+                  mapped ? FormatLatency(static_cast<double>(write.error_ns()), kNsPerMs) : kDash});
   }
   const std::vector<std::string> rows = table.Lines();
   lines.insert(lines.end(), rows.begin(), rows.end());

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 import socket
 import unittest
 
@@ -121,7 +122,25 @@ class Options(harness.PlimsollTest):
         self.assertFalse(rate["held"])
         self.assertGreater(rate["unserved"], 0)
         self.assertGreater(rate["max_behind_ns"], 0)
-        self.assertIn("rate not held", result.out)
+        self.assertRegex(result.out,
+                         r"\AVerdict +COMPLETED \(no criteria\), target rate\s+missed\s+in step 1:\s+[\d.,]+\s+of\s+1,000,000\s+writes/s")
+        self.assertIn("target rate missed: 1e+06 writes/s", " ".join(result.out.split()))
+
+    def test_many_queue_managers_are_all_shown_where_that_is_asked_for(self):
+        result = self.run_plan("--qm", "9", "--bsize", "4k")
+        label = result.report["hosts"][0]["label"]
+
+        def shown(text):
+            return sorted({int(qm) for qm in re.findall(rf"(?m)^  {re.escape(label)} +(\d+) ", text)})
+
+        self.assertEqual(len(shown(result.out)), 6, result.out)
+        self.assertIn("3 best and 3 worst of 9 queue managers, by p99 of the service time", result.out)
+        full = self.plimsoll("report", "--full", result.results).out
+        self.assertEqual(shown(full), list(range(1, 10)), full)
+        self.assertEqual((result.results / "report.txt").read_text() + f"Results in {result.results}\n", result.out)
+        rows = (result.results / "report.csv").read_text()
+        self.assertEqual(len(re.findall(r"Z,qm,", rows)), 9, rows)
+        self.plimsoll("report", result.results, "--json", "--full", code=2)
 
     def test_warm_up_writes_are_counted_apart(self):
         report = self.run_plan("--warmup", "500ms", "--duration", "500ms", "--qm", "2").report

@@ -79,7 +79,7 @@ class Page(pages.PageTest):
         self.assert_quiet()
         report = result.report
         self.assertEqual(self.browser.script("return document.querySelector('h1').textContent"), "A short one")
-        self.assertIn("DONE", self.browser.script("return document.getElementById('verdict').textContent"))
+        self.assertIn("COMPLETED (no criteria)", self.browser.script("return document.getElementById('verdict').textContent"))
         for number, step in enumerate(report["steps"]):
             if number > 0:
                 self.browser.script("const s = document.getElementById('step-chooser'); s.selectedIndex = arguments[0];"
@@ -93,7 +93,7 @@ class Page(pages.PageTest):
 
     def check_figures(self, step):
         unit_ns = 1e3 if harness.cluster(step)["latency"]["p50_ns"] < 100000 else 1e6
-        rows = {(row[0], row[1]): row[2:] for row in self.table("figures", "Latency of the write call")[1:]}
+        rows = {(row[0], row[1]): row[2:] for row in self.table("figures", "Service time of the write call")[1:]}
         for scope in step["scopes"]:
             if scope["kind"] == "storage":
                 continue

@@ -132,7 +132,7 @@ def lost(reason, takes, cleaned):
     return {
         "preparing": early,
         "ready": early,
-        "armed": Cell((line, "Ended before its time: host beta was lost (--on-host-loss abort)"), 3, EMPTY, cleaned, takes),
+        "armed": Cell((line, "Ended early: host beta was lost (--on-host-loss abort)"), 3, EMPTY, cleaned, takes),
         "running": late,
         "draining": late,
     }
@@ -144,8 +144,8 @@ def found_out_first_by_either(takes, cleaned):
     over = "no message from the controller for 1s: the lease ran out"
     early = Cell((Either(silent, f"plimsoll: beta: {over}"),), 4, NOTHING, cleaned, takes)
     late = Cell((Either(silent, f"plimsoll: host beta is lost: the session broke: {over}"),
-                 Either("Ended before its time: host beta was lost (--on-host-loss abort)",
-                        f"Ended before its time: host beta failed: {over}")), 3, REPORT, cleaned, takes)
+                 Either("Ended early: host beta was lost (--on-host-loss abort)",
+                        f"Ended early: host beta failed: {over}")), 3, REPORT, cleaned, takes)
     return {"preparing": early, "ready": early, "armed": dataclasses.replace(late, kept=EMPTY), "running": late,
             "draining": late}
 
@@ -215,11 +215,11 @@ FAULTS = [
           found_out_first_by_either(LEASE, BY_ITSELF), network=True),
     Fault("cut-short", "network", "The host is cut off for less than the lease",
           "beta's cable is pulled for 1.5 s, with a lease of 3 s.", faults.unplug_for(1.5),
-          everywhere(Cell(("DONE, no criterion given",), 0, WHOLE, BY_ITSELF, OWN_LENGTH)), network=True, lease_s=3,
+          everywhere(Cell(("COMPLETED (no criteria)",), 0, WHOLE, BY_ITSELF, OWN_LENGTH)), network=True, lease_s=3,
           hang_limit_s=30, duration_s=5),
     Fault("drop-short", "network", "Packets are dropped for less than the lease",
           "A filter drops everything from and to beta for 1.5 s, with a lease of 3 s.", faults.drop_for(1.5),
-          everywhere(Cell(("DONE, no criterion given",), 0, WHOLE, BY_ITSELF, OWN_LENGTH)), network=True, lease_s=3,
+          everywhere(Cell(("COMPLETED (no criteria)",), 0, WHOLE, BY_ITSELF, OWN_LENGTH)), network=True, lease_s=3,
           hang_limit_s=30, duration_s=5),
     Fault("controller-killed", "controller", "The controller is killed", "`kill -9` of `plimsoll run`.",
           faults.kill_controller,
@@ -258,16 +258,16 @@ FAULTS = [
           "Somebody removes beta's directory below `--dir`.", faults.remove_directory, {
               "preparing": Cell(("plimsoll: beta: ...No such file or directory",), 2, NOTHING, BY_ITSELF, AT_ONCE),
               **{state: Cell(("Left behind: beta: .../beta is gone: somebody has removed it while it was in use",
-                              "DONE, no criterion given"), 0, WHOLE,
+                              "COMPLETED (no criteria)"), 0, WHOLE,
                              BY_ITSELF, OWN_LENGTH) for state in ("ready", "armed", "running", "draining")},
           }, hang_limit_s=30),
     Fault("hang-returns", "hang", "A write hangs, and returns",
           "A write of beta takes more than a second, and less than `--hang-limit`.", faults.hang_for_a_while, {
-              "preparing": Cell(("DONE, no criterion given",), 0, WHOLE, BY_ITSELF, OWN_LENGTH),
+              "preparing": Cell(("COMPLETED (no criteria)",), 0, WHOLE, BY_ITSELF, OWN_LENGTH),
               "ready": NO_WRITE,
               "armed": NO_WRITE,
-              "running": Cell(("beta/qm1 in one write for ", "DONE, no criterion given"), 0, WHOLE, BY_ITSELF, OWN_LENGTH),
-              "draining": Cell(("beta/qm1 in one write for ", "DONE, no criterion given"), 0, WHOLE, BY_ITSELF, OWN_LENGTH),
+              "running": Cell(("beta/qm1 in one write for ", "COMPLETED (no criteria)"), 0, WHOLE, BY_ITSELF, OWN_LENGTH),
+              "draining": Cell(("beta/qm1 in one write for ", "COMPLETED (no criteria)"), 0, WHOLE, BY_ITSELF, OWN_LENGTH),
           }, hang_limit_s=60, by_hand=True),
     Fault("hang-for-ever", "hang", "A write hangs and does not return",
           "A write of beta never returns; nothing can end the thread.", faults.hang_for_ever, {
@@ -291,17 +291,17 @@ FAULTS = [
     Fault("wall-clock", "clock", "The wall clock of a host jumps", "beta's wall clock is set a day ahead.",
           faults.jump_wall_clock,
           {
-              **everywhere(Cell(("DONE, no criterion given", "beta: its wall clock was set by 86400... s during the run"), 0, WHOLE, BY_ITSELF,
+              **everywhere(Cell(("COMPLETED (no criteria)", "beta: its wall clock was set by 86400... s during the run"), 0, WHOLE, BY_ITSELF,
                                 OWN_LENGTH)),
               # It may not be asked for its clock any more.
-              "draining": Cell(("DONE, no criterion given",), 0, WHOLE, BY_ITSELF, OWN_LENGTH),
+              "draining": Cell(("COMPLETED (no criteria)",), 0, WHOLE, BY_ITSELF, OWN_LENGTH),
           },
           beta_wrap=faults.with_false_wall_clock, hang_limit_s=30),
     Fault("slow-stream", "network", "Results come back more slowly than the writers write",
           "What beta sends passes at 5 kB/s, connection by connection: it writes traces three times as fast.",
           lambda scene: None, {
               **{state: NotApplicable("results come while writers write") for state in STATES[:3]},
-              "running": Cell(("DONE, no criterion given",), 0, WHOLE, BY_ITSELF, UNTIL_ALL_CAME),
+              "running": Cell(("COMPLETED (no criteria)",), 0, WHOLE, BY_ITSELF, UNTIL_ALL_CAME),
               "draining": NotApplicable("as in running"),
           }, narrow=5_000, load=("--rate", "5000"), hang_limit_s=60),
 ]

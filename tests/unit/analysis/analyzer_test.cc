@@ -232,7 +232,7 @@ TEST(Analyzer, UnservedWritesCountInTheResponseTimes) {
   EXPECT_EQ(qm.rate().response().count(), 200);
   EXPECT_EQ(qm.rate().response().max_ns(), 400 * kNsPerMs);
   EXPECT_FALSE(qm.rate().held());
-  EXPECT_THAT(report.notes(), ElementsAre(::testing::HasSubstr("rate not held")));
+  EXPECT_THAT(report.notes(), ElementsAre(::testing::HasSubstr("target rate missed: ")));
 }
 
 TEST(Analyzer, TheSameRecordsGiveTheSameReport) {

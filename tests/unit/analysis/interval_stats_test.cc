@@ -137,7 +137,7 @@ TEST(IntervalStats, IntervalsWithoutAWriteHaveTheirRow) {
   EXPECT_EQ(rows[2].interval.writes, 0);
   EXPECT_GT(rows[2].total.writes, 0);
   EXPECT_EQ(IntervalLines(kNsPerSecond).Add(rows[2]).back(),
-            "     3 s           0 |        1,504      3.999     1.999     2.667 |          –         –         –");
+            "     3        0 |     1,504    3.999   1.999   2.667 |        –       –       –");
 }
 
 TEST(IntervalStats, CoalescedResultsBlurTheirRows) {
@@ -230,16 +230,31 @@ TEST(IntervalLines, HeadingsStandAboveEveryTenth) {
   for (const IntervalRow& row : RowsOf(run, kNsPerSecond)) {
     for (const std::string& line : lines.Add(row)) text.push_back(line);
   }
-  ASSERT_THAT(text, SizeIs(1 + 12 + 2 + 1));
-  EXPECT_EQ(text[0],
-            "Step 1 of 1   4 KiB   writes of all hosts; latency in ms, of the step so far and of the interval");
-  EXPECT_EQ(text[1],
-            "    time    1s count |        total        max       min       avg |     1s max       min       avg");
-  EXPECT_EQ(text[2],
-            "     1 s       1,999 |        1,999      3.999     1.000     2.000 |      3.999     1.000     2.000");
-  EXPECT_EQ(text[5], "** Warning ** the maximum grew from 3.999 ms to 12.000 ms (beta/qm1)");
-  EXPECT_EQ(text[13], text[1]);
-  for (const std::string& line : text) EXPECT_LE(DisplayWidth(line), 100) << line;
+  ASSERT_THAT(text, SizeIs(2 + 12 + 2 + 1));
+  EXPECT_EQ(text[0], "Step 1 of 1   4 KiB   writes of all hosts; service time in ms");
+  EXPECT_EQ(text[1], "  every 1 s     | step so far                        | interval");
+  EXPECT_EQ(text[2], "     s   writes |  in total      max     min     avg |      max     min     avg");
+  EXPECT_EQ(text[3], "     1    1,999 |     1,999    3.999   1.000   2.000 |    3.999   1.000   2.000");
+  EXPECT_EQ(text[6], "** Warning ** new maximum: 12.000 ms, was 3.999 ms (beta/qm1)");
+  EXPECT_EQ(text[14], text[2]);
+  for (const std::string& line : text) EXPECT_LE(DisplayWidth(line), 80) << line;
+}
+
+TEST(IntervalLines, LargeFiguresAndLongNamesStayWithinEightyColumns) {
+  IntervalRow row;
+  row.end_ns = 86'400 * kNsPerSecond;
+  row.interval.writes = 99'999'999;
+  row.total.writes = 999'999'999;
+  row.interval.max_ns = 9'999'000'000'000;
+  row.interval.min_ns = 98'765'432'100;
+  row.max_before_ns = 1'234'567'890;
+  row.total.max_ns = 9'999'000'000'000;
+  row.total.min_ns = 98'765'432'100;
+  row.max_host = std::string(100, 'h');
+  row.blurred = true;
+  const std::vector<std::string> lines = IntervalLines(kNsPerSecond).Add(row);
+  for (const std::string& line : lines) EXPECT_LE(DisplayWidth(line), 80) << line;
+  EXPECT_THAT(lines[lines.size() - 2], HasSubstr(" 98765.4 "));
 }
 
 TEST(IntervalLines, NamesFromElsewhereDoNotSteerTheTerminal) {

@@ -54,6 +54,26 @@ TEST(Judge, NamesTheWorstStepAndHost) {
   EXPECT_NEAR(verdict.criteria(1).value(), 2.25e6, 1e4);
 }
 
+TEST(Judge, GivesTheWorstValueOfEachStepAndItsPlace) {
+  const v1::VerdictReport verdict = Verdict({"avg@qm<2ms", "max@64k<1ms", "max@16k<1ms"});
+  const v1::CriterionReport& average = verdict.criteria(0);
+  ASSERT_EQ(average.steps_size(), 2);
+  EXPECT_EQ(average.steps(0).step(), 1);
+  EXPECT_EQ(average.steps(0).outcome(), v1::OUTCOME_PASS);
+  EXPECT_NEAR(average.steps(0).value(), 400'000, 1'000);
+  EXPECT_EQ(average.steps(0).value_text(), "0.400 ms");
+  EXPECT_EQ(average.steps(1).step(), 2);
+  EXPECT_EQ(average.steps(1).outcome(), v1::OUTCOME_FAIL);
+  EXPECT_EQ(average.steps(1).value(), average.value());
+  EXPECT_EQ(average.steps(1).kind(), v1::SCOPE_KIND_QM);
+  EXPECT_EQ(average.steps(1).host(), "slow");
+  EXPECT_EQ(average.steps(1).qm(), 1);
+  // Only steps that the criterion looks at.
+  ASSERT_EQ(verdict.criteria(1).steps_size(), 1);
+  EXPECT_EQ(verdict.criteria(1).steps(0).step(), 2);
+  EXPECT_EQ(verdict.criteria(2).steps_size(), 0);
+}
+
 TEST(Judge, HoldsEachStorageToACriterionForStorages) {
   const v1::VerdictReport verdict = Verdict({"avg@storage<2ms"});
   EXPECT_EQ(verdict.outcome(), v1::OUTCOME_FAIL);

@@ -139,7 +139,7 @@ TEST(TextHistogram, ShowsCountPercentAndBar) {
                   HasSubstr("      440       450"), HasSubstr("      450       460"), HasSubstr("      460       470"),
                   HasSubstr("      470       480"), HasSubstr("      480       490"), HasSubstr("      490       500"),
                   "      500   or more      10   1.32  #####  all the rest, up to 14.000 ms"));
-  for (const std::string& line : lines) EXPECT_LE(DisplayWidth(line), 100) << line;
+  for (const std::string& line : lines) EXPECT_LE(DisplayWidth(line), 80) << line;
 }
 
 TEST(TextHistogram, IsNotThereWithoutAWriteOrADistribution) {
