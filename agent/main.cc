@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <sys/signalfd.h>
@@ -12,6 +13,8 @@
 #include <array>
 #include <csignal>
 #include <cstdio>
+#include <ctime>
+#include <functional>
 #include <memory>
 #include <random>
 #include <string>
@@ -27,6 +30,7 @@
 #include "agent/session/agent_service.h"
 #include "agent/work/clean_work.h"
 #include "common/clock.h"
+#include "common/terminal_text.h"
 #include "common/tls/tls_flags.h"
 #include "common/unique_fd.h"
 #include "common/units.h"
@@ -90,6 +94,17 @@ void RemoveSocket(const std::string& listen) {
   if (slash != std::string::npos && slash > 0) rmdir(path.substr(0, slash).c_str());
 }
 
+// The text of a line of the log: one line, whatever is in it.
+class SanitizedMessage final : public spdlog::custom_flag_formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, const std::tm& /*time*/,
+              spdlog::memory_buf_t& destination) override {
+    const std::string text = SanitizeForTerminal({message.payload.data(), message.payload.size()});
+    destination.append(text.data(), text.data() + text.size());
+  }
+  std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<SanitizedMessage>(); }
+};
+
 // The caps of --max-bytes, --max-writers and --max-duration.
 absl::StatusOr<v1::AgentLimits> Limits(const AgentFlags& flags) {
   v1::AgentLimits limits;
@@ -145,8 +160,8 @@ int Serve(const AgentFlags& flags, const ServerSetup& setup, const v1::AgentLimi
   const std::string instance_id = RandomId();
   AgentService::Options options;
   options.clock = &clock;
-  options.describe = [&](const v1::DescribeRequest& request) {
-    return DescribeHost(name, instance_id, **sandbox, request);
+  options.describe = [&](const v1::DescribeRequest& request, const std::function<bool()>& cancelled) {
+    return DescribeHost(name, instance_id, **sandbox, request, cancelled);
   };
   options.limits = limits;
   options.make_work = [&](const v1::HostPlan& plan, const std::atomic<int64_t>& deadline_ns,
@@ -246,7 +261,9 @@ int Main(int argc, char** argv) {
   }
   flags.stop_wait_ns = *stop_wait_ns;
   spdlog::set_default_logger(spdlog::stderr_logger_mt("agent"));
-  spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e %^%l%$ %v");
+  auto formatter = std::make_unique<spdlog::pattern_formatter>();
+  formatter->add_flag<SanitizedMessage>('*').set_pattern("%Y-%m-%dT%H:%M:%S.%e %^%l%$ %*");
+  spdlog::set_formatter(std::move(formatter));
   spdlog::set_level(spdlog::level::from_str(flags.log_level));
   const absl::StatusOr<ServerSetup> setup = PrepareServer(flags.server);
   if (!setup.ok()) {

@@ -89,8 +89,12 @@ absl::StatusOr<UniqueFd> OpenRegular(int directory_fd, const std::string& name, 
   struct stat info{};
   if (fstat(place.get(), &info) != 0) return PosixError("fstat", path, errno);
   if (!S_ISREG(info.st_mode)) return absl::FailedPreconditionError(absl::StrCat(path, " is no regular file"));
-  // By way of the descriptor: whatever has the name now, this is what was looked at.
-  UniqueFd fd(open(absl::StrCat("/proc/self/fd/", place.get()).c_str(), flags | O_CLOEXEC));
+  // By way of the descriptor: whatever has the name now, this is what was looked at. Without O_NONBLOCK the kernel
+  // waits (/proc/sys/fs/lease-break-time) for whoever holds a lease on the file, which its owner can take at will.
+  UniqueFd fd(open(absl::StrCat("/proc/self/fd/", place.get()).c_str(), flags | O_NONBLOCK | O_CLOEXEC));
+  if (!fd.valid() && errno == EWOULDBLOCK) {
+    return absl::FailedPreconditionError(absl::StrCat(path, ": another process holds a lease on it"));
+  }
   if (!fd.valid()) return PosixError("open", path, errno);
   return fd;
 }

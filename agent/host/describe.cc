@@ -146,7 +146,7 @@ void ListRuns(const Sandbox& sandbox, v1::DirectoryDescription& directory) {
 }  // namespace
 
 v1::HostDescription DescribeHost(const std::string& name, const std::string& instance_id, const Sandbox& sandbox,
-                                 const v1::DescribeRequest& request) {
+                                 const v1::DescribeRequest& request, const std::function<bool()>& cancelled) {
   v1::HostDescription host;
   host.set_version(kVersion);
   host.set_protocol_version(kProtocolVersion);
@@ -163,11 +163,12 @@ v1::HostDescription DescribeHost(const std::string& name, const std::string& ins
   DescribeClock(host);
   for (const std::string& root : sandbox.roots()) host.add_roots(root);
   for (const std::string& path : request.directories()) {
+    if (cancelled()) break;
     v1::DirectoryDescription& directory = *host.add_directories();
     directory = DescribeDirectory(sandbox, path);
     if (request.list_run_directories() && directory.error().empty()) ListRuns(sandbox, directory);
     if (!request.look_for_queue_managers() || directory.mount_point().empty()) continue;
-    for (std::string& sign : FindQueueManagers(path, directory.mount_point())) {
+    for (std::string& sign : FindQueueManagers(path, directory.mount_point(), cancelled)) {
       directory.add_queue_managers(std::move(sign));
     }
   }

@@ -38,11 +38,13 @@ bool OnDevice(const std::string& path, dev_t device) {
   return stat(path.c_str(), &info) == 0 && info.st_dev == device;
 }
 
-void FindControlFiles(const std::string& mount_point, dev_t device, std::vector<std::string>& found) {
+void FindControlFiles(const std::string& mount_point, dev_t device, const std::function<bool()>& cancelled,
+                      std::vector<std::string>& found) {
   std::error_code error;
   fs::recursive_directory_iterator entry(mount_point, fs::directory_options::skip_permission_denied, error);
   for (int seen = 0; !error && entry != fs::recursive_directory_iterator() && seen < kMaxSearchEntries;
        ++seen, entry.increment(error)) {
+    if (cancelled()) return;
     const std::string& path = entry->path().native();
     if (entry->path().filename() == kControlFile && OnDevice(path, device)) found.push_back(path);
     if (found.size() >= kMaxFound) return;
@@ -54,10 +56,11 @@ void FindControlFiles(const std::string& mount_point, dev_t device, std::vector<
   }
 }
 
-void FindHolders(dev_t device, std::vector<std::string>& found) {
+void FindHolders(dev_t device, const std::function<bool()>& cancelled, std::vector<std::string>& found) {
   std::error_code error;
   const std::string self = std::to_string(getpid());
   for (const fs::directory_entry& process : fs::directory_iterator("/proc", error)) {
+    if (cancelled()) return;
     const std::string pid = process.path().filename();
     if (pid == self || !std::all_of(pid.begin(), pid.end(), absl::ascii_isdigit)) continue;
     for (fs::directory_iterator file(process.path() / "fd", error); !error && file != fs::directory_iterator();
@@ -84,12 +87,15 @@ bool IsQueueManagerLog(const std::string& path) {
          std::all_of(name.begin() + 1, name.begin() + 8, absl::ascii_isdigit);
 }
 
-std::vector<std::string> FindQueueManagers(const std::string& directory, const std::string& mount_point) {
+std::vector<std::string> FindQueueManagers(const std::string& directory, const std::string& mount_point,
+                                           const std::function<bool()>& cancelled) {
   std::vector<std::string> found;
   struct stat info{};
   if (stat(directory.c_str(), &info) != 0) return found;
-  FindHolders(info.st_dev, found);
-  if (found.size() < kMaxFound) FindControlFiles(mount_point.empty() ? directory : mount_point, info.st_dev, found);
+  FindHolders(info.st_dev, cancelled, found);
+  if (found.size() < kMaxFound) {
+    FindControlFiles(mount_point.empty() ? directory : mount_point, info.st_dev, cancelled, found);
+  }
   return found;
 }
 

@@ -1,6 +1,7 @@
 // Signs of a live queue manager, whose log a run would disturb.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -10,7 +11,9 @@ namespace plimsoll {
 // levels deep and 10,000 entries), and processes of this host that hold a log extent or control file there; each as a
 // phrase: "/mnt/mq/QM1/amqhlctl.lfh", "process 4711 (amqzmuc0) holds /mnt/mq/QM1/active/S0000001.LOG". At most ten.
 // Files of plimsoll's own runs do not count. Reads directories and /proc only; what may not be read is passed over.
-std::vector<std::string> FindQueueManagers(const std::string& directory, const std::string& mount_point);
+// Stops with what it has found once `cancelled` says so.
+std::vector<std::string> FindQueueManagers(const std::string& directory, const std::string& mount_point,
+                                           const std::function<bool()>& cancelled);
 
 // Whether a path's last part is a control file or an extent as MQ names them: "amqhlctl.lfh", "S0000001.LOG".
 bool IsQueueManagerLog(const std::string& path);

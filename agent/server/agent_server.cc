@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <ctime>
 #include <optional>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "agent/server/caller_check.h"
 #include "agent/server/handshake_watch.h"
+#include "agent/server/peer.h"
 #include "common/status_macros.h"
 
 namespace plimsoll {
@@ -40,7 +42,7 @@ Doorkeeper::Limits FittingLimits() {
     raised.rlim_cur = files.rlim_max;
     if (setrlimit(RLIMIT_NOFILE, &raised) == 0) files = raised;
   }
-  const rlim_t wanted = limits.open + limits.silent + limits.turned_away + kSpareDescriptors;
+  const rlim_t wanted = limits.open + limits.leaving + limits.silent + limits.turned_away + kSpareDescriptors;
   if (files.rlim_cur >= wanted) return limits;
   spdlog::warn("only {} file descriptors (RLIMIT_NOFILE): fewer connections are taken than {}", files.rlim_cur,
                limits.open);
@@ -77,7 +79,8 @@ absl::StatusOr<ServerSetup> PrepareServer(const ServerOptions& options) {
   return setup;
 }
 
-absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> AgentServer::MakeCredentials(const ServerSetup& setup) {
+absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> AgentServer::MakeCredentials(const ServerSetup& setup,
+                                                                                      const Clock& clock) {
   if (!setup.tls()) return grpc::InsecureServerCredentials();
   PLIMSOLL_ASSIGN_OR_RETURN(
       identity_, ReloadingIdentity::Start(
@@ -90,7 +93,7 @@ absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> AgentServer::MakeCreden
   tls.watch_identity_key_cert_pairs();
   tls.set_cert_request_type(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
   std::shared_ptr<grpc::ServerCredentials> credentials = grpc::experimental::TlsServerCredentials(tls);
-  credentials->SetAuthMetadataProcessor(std::make_shared<CallerCheck>(setup.options.allow, refusals_));
+  credentials->SetAuthMetadataProcessor(std::make_shared<CallerCheck>(setup.options.allow, refusals_, clock));
   return credentials;
 }
 
@@ -102,7 +105,8 @@ absl::StatusOr<std::unique_ptr<AgentServer>> AgentServer::Start(const ServerSetu
   PLIMSOLL_ASSIGN_OR_RETURN(std::unique_ptr<Listener> listener, Listener::Open(setup.address));
   server->refusals_ =
       std::make_shared<Refusals>(clock, [](const std::string& line) { spdlog::warn("{}", PlainText(line)); });
-  PLIMSOLL_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ServerCredentials> credentials, server->MakeCredentials(setup));
+  PLIMSOLL_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ServerCredentials> credentials,
+                            server->MakeCredentials(setup, clock));
   server->slots_ = std::make_unique<ConnectionSlots>(service, credentials, server->refusals_, kHandshakeTimeoutMs);
 
   Doorkeeper::Options door;
@@ -111,13 +115,19 @@ absl::StatusOr<std::unique_ptr<AgentServer>> AgentServer::Start(const ServerSetu
   door.refusals = server->refusals_;
   door.clock = &clock;
   AgentServer* raw = server.get();
-  door.let_in = [raw, tls = setup.tls()](const Peer& peer, UniqueFd socket) {
+  door.let_in = [raw, tls = setup.tls()](const Peer& peer, UniqueFd socket, std::shared_ptr<std::atomic<bool>> serves) {
     std::optional<HandshakeWatch> watch;
     if (tls) watch.emplace(peer, raw->refusals_, kHandshakeTimeoutMs);
-    raw->slots_->Take(peer, std::move(socket));
+    raw->slots_->Take(peer, std::move(socket), std::move(serves));
   };
   if (!setup.tls() && setup.address.local()) {
-    door.uids = {0, geteuid()};
+    door.uids = TrustedUids();
+    if (door.uids.count(geteuid()) == 0) {
+      spdlog::warn(
+          "this agent's own user (uid {}) stands for every user that its user namespace does not map: it serves "
+          "root of the namespace alone",
+          geteuid());
+    }
     door.not_trusted =
         absl::StrCat("not trusted: without TLS this agent serves root and its own user (uid ", geteuid(), ") alone");
   }

@@ -61,7 +61,8 @@ class AgentServer {
 
  private:
   AgentServer() = default;
-  absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeCredentials(const ServerSetup& setup);
+  absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeCredentials(const ServerSetup& setup,
+                                                                           const Clock& clock);
 
   std::shared_ptr<Refusals> refusals_;
   std::unique_ptr<ReloadingIdentity> identity_;

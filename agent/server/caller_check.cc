@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/units.h"
 
 namespace plimsoll {
 
@@ -13,7 +14,9 @@ AllowedCallers::AllowedCallers(const std::vector<std::string>& names) {
   for (const std::string& name : names) names_.insert(CanonicalName(name));
 }
 
-std::string AllowedCallers::WhyNot(const CertificateFacts& certificate) const {
+std::string AllowedCallers::WhyNot(const CertificateFacts& certificate, int64_t now_s) const {
+  if (certificate.not_after_s <= now_s) return "its certificate has expired";
+  if (certificate.not_before_s > now_s) return "its certificate is not yet valid: is a clock wrong?";
   // OpenSSL lets a certificate pass that says nothing of its use; this agent does not.
   if (!certificate.client_auth) return "its certificate is not for a controller (no client authentication)";
   if (names_.empty()) return "";
@@ -35,10 +38,17 @@ grpc::Status CallerCheck::Process(const InputMetadata& /*metadata*/, grpc::AuthC
     refusals_->Add("a controller", "a controller", "its certificate cannot be read");
     return {grpc::StatusCode::UNAUTHENTICATED, "not trusted: the controller's certificate cannot be read"};
   }
-  const std::string why = allowed_.WhyNot(*certificate);
+  const int64_t now_s = clock_.WallNow().value / kNsPerSecond;
+  const std::string why = allowed_.WhyNot(*certificate, now_s);
   if (why.empty()) return grpc::Status::OK;
   const std::string who = absl::StrCat("the controller ", PlainText(certificate->subject));
   refusals_->Add(who, who, why);
+  if (certificate->not_after_s <= now_s || certificate->not_before_s > now_s) {
+    return {
+        grpc::StatusCode::UNAUTHENTICATED,
+        absl::StrCat("not trusted: this controller's certificate is valid from ", FormatDay(certificate->not_before_s),
+                     " to ", FormatDay(certificate->not_after_s), ", and the agent's clock says ", FormatDay(now_s))};
+  }
   return {grpc::StatusCode::PERMISSION_DENIED,
           certificate->client_auth
               ? absl::StrCat("not trusted: none of this controller's names (",

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include <chrono>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "agent/server/socket_identity.h"
@@ -21,12 +22,13 @@ constexpr int kReadChunkBytes = 8 << 10;
 
 }  // namespace
 
-void ConnectionSlots::Connection::Begin(const Peer& peer, int descriptor) {
+void ConnectionSlots::Connection::Begin(const Peer& peer, int descriptor, std::shared_ptr<std::atomic<bool>> serves) {
   MutexLock lock(mutex_);
   peer_ = peer;
   descriptor_ = descriptor;
   identity_ = SocketIdentity(descriptor);
   calls_ = 0;
+  serves_ = std::move(serves);
 }
 
 bool ConnectionSlots::Connection::gone() {
@@ -36,6 +38,7 @@ bool ConnectionSlots::Connection::gone() {
 
 void ConnectionSlots::Connection::Count() {
   MutexLock lock(mutex_);
+  serves_->store(true);
   if (++calls_ <= kMaxCalls) return;
   if (calls_ == kMaxCalls + 1) {
     refusals_->Add(peer_.who, peer_.name, absl::StrCat("it made more than ", kMaxCalls, " calls on one connection"));
@@ -83,10 +86,10 @@ ConnectionSlots::Slot* ConnectionSlots::FreeSlot() {
   return slots_.back().get();
 }
 
-void ConnectionSlots::Take(const Peer& peer, UniqueFd socket) {
+void ConnectionSlots::Take(const Peer& peer, UniqueFd socket, std::shared_ptr<std::atomic<bool>> serves) {
   Slot* slot = FreeSlot();
   if (slot == nullptr) return;
-  slot->connection.Begin(peer, socket.get());
+  slot->connection.Begin(peer, socket.get(), std::move(serves));
   grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
   connection.listener_fd = -1;
   connection.fd = socket.Release();

@@ -4,6 +4,7 @@
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/grpcpp.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -37,7 +38,8 @@ class ConnectionSlots {
   ConnectionSlots& operator=(const ConnectionSlots&) = delete;
 
   // Takes over the connection; closes it where gRPC cannot make a server.
-  void Take(const Peer& peer, UniqueFd socket);
+  // Sets `serves` at the connection's first call: one that CallerCheck let through.
+  void Take(const Peer& peer, UniqueFd socket, std::shared_ptr<std::atomic<bool>> serves);
 
  private:
   // The connection that a slot has, or had. Thread-safe.
@@ -45,7 +47,7 @@ class ConnectionSlots {
    public:
     explicit Connection(std::shared_ptr<Refusals> refusals) : refusals_(std::move(refusals)) {}
 
-    void Begin(const Peer& peer, int descriptor);
+    void Begin(const Peer& peer, int descriptor, std::shared_ptr<std::atomic<bool>> serves);
     // It is there as long as its descriptor is the same socket.
     bool gone();
     // Called at each call, while the connection stands. gRPC keeps to its limit of streams only when the peer has
@@ -59,6 +61,7 @@ class ConnectionSlots {
     int descriptor_ ABSL_GUARDED_BY(mutex_) = -1;
     uint64_t identity_ ABSL_GUARDED_BY(mutex_) = 0;
     int calls_ ABSL_GUARDED_BY(mutex_) = 0;
+    std::shared_ptr<std::atomic<bool>> serves_ ABSL_GUARDED_BY(mutex_);
   };
   // gRPC lets a service be registered once: each server has one that counts and passes on.
   class Forwarder final : public v1::Agent::CallbackService {

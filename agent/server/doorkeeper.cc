@@ -208,14 +208,33 @@ void Doorkeeper::CheckUse(const Open& open) {
 
 bool Doorkeeper::CheckRoom(const Silent& silent) {
   CountOpen();
-  const auto of_one = static_cast<size_t>(
-      std::count_if(open_.begin(), open_.end(), [&](const Open& each) { return each.peer.who == silent.peer.who; }));
-  if (open_.size() < options_.limits.open && (silent.peer.loopback || of_one < options_.limits.open_of_one))
-    return true;
-  Refuse(silent.peer, open_.size() < options_.limits.open
+  const Limits& limits = options_.limits;
+  const auto count = [this](const auto& counts) {
+    return static_cast<size_t>(std::count_if(open_.begin(), open_.end(), counts));
+  };
+  const size_t staying = count([](const Open& each) { return !each.leaving; });
+  const size_t of_one = count([&](const Open& each) { return !each.leaving && each.peer.who == silent.peer.who; });
+  const bool exempt = silent.peer.loopback && !options_.tls;
+  const bool too_many_of_one = !exempt && of_one >= limits.open_of_one;
+  if (staying < limits.open && !too_many_of_one) return true;
+  const bool can_leave = open_.size() - staying < limits.leaving;
+  if (can_leave && EndOneFor(too_many_of_one ? silent.peer.who : "")) return true;
+  Refuse(silent.peer, too_many_of_one
                           ? absl::StrCat("it has ", of_one, " connections, the most for one address")
-                          : absl::StrCat("this agent has ", open_.size(), " connections, the most that it takes"));
+                          : absl::StrCat("this agent has ", staying, " connections, the most that it takes"));
   return false;
+}
+
+bool Doorkeeper::EndOneFor(const std::string& who) {
+  // In the order in which they were let in.
+  const auto oldest = std::find_if(open_.begin(), open_.end(), [&](const Open& each) {
+    return !each.leaving && !each.serves->load() && (who.empty() || each.peer.who == who);
+  });
+  if (oldest == open_.end()) return false;
+  Refuse(oldest->peer, "it made no call, and others wait");
+  oldest->leaving = true;
+  if (SocketIdentity(oldest->descriptor) == oldest->identity) shutdown(oldest->descriptor, SHUT_RDWR);
+  return true;
 }
 
 bool Doorkeeper::CheckUser(Silent& silent) {
@@ -251,13 +270,14 @@ void Doorkeeper::TurnAway(Silent silent) {
 
 void Doorkeeper::LetIn(Silent silent) {
   const int descriptor = silent.socket.get();
-  open_.push_back({descriptor, SocketIdentity(descriptor), silent.peer, options_.clock->Now()});
+  auto serves = std::make_shared<std::atomic<bool>>(false);
+  open_.push_back({descriptor, SocketIdentity(descriptor), silent.peer, options_.clock->Now(), serves});
   // Each time that something comes; what it is, gRPC reads.
   epoll_event event{};
   event.events = EPOLLIN | EPOLLET;
   event.data.fd = descriptor;
   epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor, &event);
-  options_.let_in(silent.peer, std::move(silent.socket));
+  options_.let_in(silent.peer, std::move(silent.socket), std::move(serves));
 }
 
 }  // namespace plimsoll

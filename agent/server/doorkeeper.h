@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -29,9 +30,12 @@ namespace plimsoll {
 class Doorkeeper {
  public:
   struct Limits {
-    // Connections that have been let in and are still open: in all, and of one address other than loopback.
+    // Connections that have been let in and are still open: in all, and of one address (without TLS: other than
+    // loopback, where users are told apart). One more ends the oldest that has not made a call that was let through.
     size_t open = 32;
     size_t open_of_one = 8;
+    // Connections that were ended for others and that gRPC has not closed yet, beyond `open`.
+    size_t leaving = 8;
     // Connections of users that may not come in, which are told so; further ones are closed without a word.
     size_t turned_away = 8;
     // Connections that have not said anything yet. One more pushes out the oldest.
@@ -52,8 +56,8 @@ class Doorkeeper {
     const Clock* clock = nullptr;
     // What a user that may not come in is told.
     std::string not_trusted;
-    // Takes over the descriptor, on the doorkeeper's thread.
-    std::function<void(const Peer& peer, UniqueFd socket)> let_in;
+    // Takes over the descriptor, on the doorkeeper's thread, and sets `serves` at the first call that is let through.
+    std::function<void(const Peer& peer, UniqueFd socket, std::shared_ptr<std::atomic<bool>> serves)> let_in;
   };
 
   // Begins to take connections.
@@ -79,6 +83,9 @@ class Doorkeeper {
     uint64_t identity;
     Peer peer;
     MonotonicNs since;
+    std::shared_ptr<std::atomic<bool>> serves;
+    // Ended for another one.
+    bool leaving = false;
   };
 
   void Run();
@@ -88,6 +95,8 @@ class Doorkeeper {
   // Whether the user may come in; otherwise the connection has been turned away.
   bool CheckUser(Silent& silent);
   bool CheckRoom(const Silent& silent);
+  // Ends the oldest connection that does not serve, of `who` or (empty) of anybody. False where there is none.
+  bool EndOneFor(const std::string& who);
   void LetIn(Silent silent);
   void DropOldSilent();
   void CountOpen();

@@ -88,6 +88,10 @@ void OnNew(void* parent, void* /*ptr*/, CRYPTO_EX_DATA* data, int index, long /*
   auto* ssl = static_cast<SSL*>(parent);
   SSL_set_msg_callback(ssl, OnMessage);
   SSL_set_msg_callback_arg(ssl, attempt);
+  // Every connection makes a whole handshake, which looks at the certificate: none resumes an earlier one.
+  SSL_set_options(ssl, SSL_OP_NO_TICKET);
+  SSL_set_num_tickets(ssl, 0);
+  SSL_CTX_set_session_cache_mode(SSL_get_SSL_CTX(ssl), SSL_SESS_CACHE_OFF);
 }
 
 void OnFree(void* parent, void* ptr, CRYPTO_EX_DATA* /*data*/, int /*index*/, long /*argl*/, void* /*argp*/) {

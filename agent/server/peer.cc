@@ -1,8 +1,12 @@
 #include "agent/server/peer.h"
 
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
+#include <fstream>
+#include <sstream>
 
 #include "absl/strings/str_cat.h"
 #include "common/posix_error.h"
@@ -31,6 +35,31 @@ absl::StatusOr<uid_t> UnixPeer(int socket, Peer& peer) {
   peer.who = absl::StrCat("uid ", credentials.uid);
   peer.name = absl::StrCat(peer.who, " (process ", credentials.pid, ")");
   return credentials.uid;
+}
+
+std::set<uid_t> TrustedUids(uid_t own, const std::string& uid_map, uid_t overflow_uid) {
+  constexpr uint64_t kAllUids = 4294967295;
+  std::istringstream fields(uid_map);
+  uint64_t inside = 1;
+  uint64_t outside = 1;
+  uint64_t count = 0;
+  fields >> inside >> outside >> count;
+  std::set<uid_t> trusted = {0, own};
+  if (inside != 0 || outside != 0 || count != kAllUids) trusted.erase(overflow_uid);
+  return trusted;
+}
+
+std::set<uid_t> TrustedUids() {
+  constexpr uid_t kUsualOverflowUid = 65534;
+  const auto read = [](const char* path) {
+    std::ifstream file(path);
+    std::ostringstream text;
+    text << file.rdbuf();
+    return text.str();
+  };
+  uid_t overflow_uid = kUsualOverflowUid;
+  std::istringstream(read("/proc/sys/kernel/overflowuid")) >> overflow_uid;
+  return TrustedUids(geteuid(), read("/proc/self/uid_map"), overflow_uid);
 }
 
 absl::StatusOr<Peer> TcpPeer(int socket) {

@@ -14,6 +14,10 @@ namespace {
 
 // More at once would mean that the file system hangs, or that somebody floods the agent.
 constexpr int kMaxDescribing = 8;
+// Directories of one Describe: a plan has one for each host, and `clean` takes a few.
+constexpr int kMaxDirectories = 16;
+// How often a Describe that waits for another's search looks whether its caller is still there.
+constexpr std::chrono::milliseconds kLookAtCaller{50};
 // How often an agent that is to end looks whether its session gets on.
 constexpr std::chrono::milliseconds kLookAtProgress{100};
 
@@ -203,6 +207,21 @@ void AgentService::SessionOver() {
   changed_.NotifyAll();
 }
 
+bool AgentService::BeginSearch(const std::function<bool()>& cancelled) {
+  while (!cancelled()) {
+    MutexLock lock(mutex_);
+    if (!searching_) return searching_ = true;
+    changed_.WaitFor(mutex_, kLookAtCaller);
+  }
+  return false;
+}
+
+void AgentService::EndSearch() {
+  MutexLock lock(mutex_);
+  searching_ = false;
+  changed_.NotifyAll();
+}
+
 void AgentService::EndOfDescribe() {
   MutexLock lock(mutex_);
   --describing_;
@@ -219,6 +238,11 @@ grpc::ServerUnaryReactor* AgentService::Describe(grpc::CallbackServerContext* co
                                   request->protocol_version(), ": install the same version on both")});
     return reactor;
   }
+  if (request->directories_size() > kMaxDirectories) {
+    reactor->Finish({grpc::StatusCode::INVALID_ARGUMENT, absl::StrCat("asked for ", request->directories_size(),
+                                                                      " directories, more than ", kMaxDirectories)});
+    return reactor;
+  }
   {
     MutexLock lock(mutex_);
     if (shut_down_ || describing_ >= kMaxDescribing) {
@@ -233,11 +257,24 @@ grpc::ServerUnaryReactor* AgentService::Describe(grpc::CallbackServerContext* co
     }
   }
   // The request lives as long as the call, which ends with Finish.
-  std::thread([this, reactor, request, response, hangs] {
+  std::thread([this, context, reactor, request, response, hangs] {
+    const auto cancelled = [this, context] {
+      if (context->IsCancelled()) return true;
+      MutexLock lock(mutex_);
+      return shut_down_;
+    };
     v1::DescribeRequest asked;
     // Who holds the agent and why it hangs must be told, though the storage cannot be looked at.
     if (!hangs) asked = *request;
-    v1::HostDescription description = options_.describe(asked);
+    // A search reads thousands of directory entries: one at a time.
+    const bool searches = asked.look_for_queue_managers();
+    if (searches && !BeginSearch(cancelled)) {
+      reactor->Finish({grpc::StatusCode::CANCELLED, "the caller has left, or the agent ends"});
+      EndOfDescribe();
+      return;
+    }
+    v1::HostDescription description = options_.describe(asked, cancelled);
+    if (searches) EndSearch();
     for (int i = asked.directories_size(); i < request->directories_size(); ++i) {
       v1::DirectoryDescription& directory = *description.add_directories();
       directory.set_path(request->directories(i));

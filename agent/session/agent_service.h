@@ -16,8 +16,10 @@ namespace plimsoll {
 class AgentService final : public v1::Agent::CallbackService {
  public:
   struct Options {
-    // Describes the host and directories; may hang with a file system, so it runs on a thread of its own.
-    std::function<v1::HostDescription(const v1::DescribeRequest& request)> describe;
+    // Describes the host and directories; may hang with a file system, so it runs on a thread of its own. It stops
+    // early once `cancelled` says that the caller has left, or that the agent ends.
+    std::function<v1::HostDescription(const v1::DescribeRequest& request, const std::function<bool()>& cancelled)>
+        describe;
     Session::WorkFactory make_work;
     const Clock* clock = nullptr;
     // What a plan may ask for at most; told by Describe.
@@ -49,6 +51,10 @@ class AgentService final : public v1::Agent::CallbackService {
  private:
   class SessionStream;
 
+  // Waits until no other Describe looks for queue managers; false where the call was cancelled meanwhile. EndSearch
+  // follows.
+  bool BeginSearch(const std::function<bool()>& cancelled);
+  void EndSearch();
   void EndOfDescribe();
   void SessionOver();
 
@@ -57,6 +63,7 @@ class AgentService final : public v1::Agent::CallbackService {
   CondVar changed_;
   bool shut_down_ ABSL_GUARDED_BY(mutex_) = false;
   int describing_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool searching_ ABSL_GUARDED_BY(mutex_) = false;
   std::shared_ptr<plimsoll::Session> session_ ABSL_GUARDED_BY(mutex_);
 };
 

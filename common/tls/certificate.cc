@@ -39,6 +39,12 @@ std::string AddressText(const ASN1_OCTET_STRING* octets) {
   return text.data();
 }
 
+bool IsAddress(const std::string& name) {
+  std::array<unsigned char, sizeof(in6_addr)> address{};
+  return inet_pton(AF_INET, name.c_str(), address.data()) == 1 ||
+         inet_pton(AF_INET6, name.c_str(), address.data()) == 1;
+}
+
 std::vector<std::string> AlternativeNames(X509& certificate) {
   std::vector<std::string> names;
   const GeneralNamesPtr all(
@@ -48,9 +54,9 @@ std::vector<std::string> AlternativeNames(X509& certificate) {
     int type = 0;
     const void* value = GENERAL_NAME_get0_value(sk_GENERAL_NAME_value(all.get(), i), &type);
     std::string name;
-    if (type == GEN_DNS || type == GEN_URI || type == GEN_EMAIL) {
-      name = StringOf(static_cast<const ASN1_STRING*>(value));
-      if (type == GEN_DNS) name = CanonicalName(name);
+    if (type == GEN_DNS) {
+      name = CanonicalName(StringOf(static_cast<const ASN1_STRING*>(value)));
+      if (IsAddress(name)) name.clear();
     } else if (type == GEN_IPADD) {
       name = AddressText(static_cast<const ASN1_OCTET_STRING*>(value));
     }
@@ -101,6 +107,16 @@ CertificateFacts FactsOf(X509& certificate) {
   }
   facts.authority = X509_check_ca(&certificate) == 1;
   return facts;
+}
+
+bool NamesHost(const std::string& pem, const std::string& host) {
+  const BioPtr bio = BioOf(pem);
+  const X509Ptr certificate(PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr));
+  ERR_clear_error();
+  if (certificate == nullptr || host.empty()) return false;
+  const std::string name = CanonicalName(host);
+  if (IsAddress(name)) return X509_check_ip_asc(certificate.get(), name.c_str(), 0) == 1;
+  return X509_check_host(certificate.get(), name.data(), name.size(), 0, nullptr) == 1;
 }
 
 absl::StatusOr<CertificateFacts> ReadCertificate(const std::string& pem) {

@@ -11,7 +11,9 @@
 namespace plimsoll {
 
 struct CertificateFacts {
-  // Subject alternative names: DNS names in lower case, IP addresses as inet_ntop writes them, URIs and mail addresses.
+  // Subject alternative names: DNS names in lower case, and IP addresses as inet_ntop writes them. Other kinds (URIs,
+  // mail addresses) are left out, and so is a DNS name that is written as an address: a name of one kind is never taken
+  // for one of another.
   std::vector<std::string> names;
   // "CN=alpha" and the like.
   std::string subject;
@@ -30,6 +32,10 @@ struct CertificateFacts {
 absl::StatusOr<CertificateFacts> ReadCertificate(const std::string& pem);
 
 CertificateFacts FactsOf(X509& certificate);
+
+// Whether the certificate in a PEM text names `host`: an address by its IP address names alone, any other by its DNS
+// names (or, where it has none, its common name). False where it cannot be read.
+bool NamesHost(const std::string& pem, const std::string& host);
 
 // A name as it is compared: lower case, IP addresses in one spelling, the brackets of "[::1]" left out.
 std::string CanonicalName(const std::string& name);

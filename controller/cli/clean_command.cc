@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/clock.h"
+#include "common/terminal_text.h"
 #include "common/tls/tls_flags.h"
 #include "common/units.h"
 #include "controller/cli/agent_list.h"
@@ -137,10 +138,11 @@ class Clean {
                                  "owner");
     for (const FoundRun& run : found) {
       const v1::RunDirectoryDescription& directory = run.directory;
-      line_.out << absl::StrFormat("%-16s %-10s %-16s %8s %7s %10s  %s\n", agents_.fleet().host(run.host).label,
-                                   directory.run_id(), directory.host_label(), AgeInWords(directory.age_ns()),
-                                   FormatCount(directory.files()), FormatSizeForPeople(directory.bytes()),
-                                   OwnerInWords(directory));
+      line_.out << SanitizeForTerminal(absl::StrFormat(
+                       "%-16s %-10s %-16s %8s %7s %10s  %s", agents_.fleet().host(run.host).label, directory.run_id(),
+                       directory.host_label(), AgeInWords(directory.age_ns()), FormatCount(directory.files()),
+                       FormatSizeForPeople(directory.bytes()), OwnerInWords(directory)))
+                << '\n';
     }
   }
 
@@ -171,9 +173,10 @@ class Clean {
       const std::string& label = agents_.fleet().host(hosts[i]).label;
       for (const v1::CleanedDirectory& cleaned : answers[i].cleaned) {
         if (cleaned.left().empty()) {
-          line_.out << absl::StrFormat("%s: removed %s (%s files, %s)\n", label, cleaned.path(),
-                                       FormatCount(cleaned.removed_files()),
-                                       FormatSizeForPeople(cleaned.removed_bytes()));
+          line_.out << SanitizeForTerminal(absl::StrFormat("%s: removed %s (%s files, %s)", label, cleaned.path(),
+                                                           FormatCount(cleaned.removed_files()),
+                                                           FormatSizeForPeople(cleaned.removed_bytes())))
+                    << '\n';
           continue;
         }
         code = Exit::kCannotRun;

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "common/terminal_text.h"
 #include "controller/plan/text.h"
 
 namespace plimsoll {
@@ -54,7 +55,7 @@ std::string DescribeExtras(const CLI::App& app) {
 int PrintError(CommandLine& line, const std::string& message, Exit exit) {
   std::string one_line = message;
   std::replace(one_line.begin(), one_line.end(), '\n', ' ');
-  line.err << "plimsoll: " << one_line << '\n';
+  line.err << "plimsoll: " << SanitizeForTerminal(one_line) << '\n';
   return static_cast<int>(exit);
 }
 

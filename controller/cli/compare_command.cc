@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "common/terminal_text.h"
 #include "controller/cli/compare_input.h"
 #include "controller/compare/compare.h"
 #include "controller/compare/compare_csv.h"
@@ -72,9 +73,10 @@ int CompareMain(const CompareFlags& flags, CommandLine& line) {
   if (!flags.csv.empty()) written.Update(WriteFile(flags.csv, RenderCompareCsv(*comparison)));
   if (!flags.html.empty()) written.Update(WriteFile(flags.html, RenderComparePage(sides, *comparison)));
   if (!written.ok()) return PrintError(line, written, Exit::kWrong);
-  for (const std::string& slower : comparison->slower()) line.err << "plimsoll: " << slower << '\n';
+  for (const std::string& slower : comparison->slower())
+    line.err << "plimsoll: " << SanitizeForTerminal(slower) << '\n';
   for (const std::string& undecided : comparison->undecided()) {
-    line.err << "plimsoll: not told whether a side is slower: " << undecided << '\n';
+    line.err << "plimsoll: not told whether a side is slower: " << SanitizeForTerminal(undecided) << '\n';
   }
   if (!comparison->slower().empty()) return static_cast<int>(Exit::kFailed);
   return static_cast<int>(comparison->undecided().empty() ? Exit::kOk : Exit::kInconclusive);

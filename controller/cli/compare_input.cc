@@ -2,21 +2,23 @@
 
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "common/posix_error.h"
 #include "common/status_macros.h"
 #include "controller/analysis/analyzer.h"
 #include "controller/compare/report_json.h"
+#include "controller/plan/text_file.h"
 #include "controller/run/journal.h"
 
 namespace plimsoll {
 namespace {
 
 namespace fs = std::filesystem;
+
+// Far more than the report of the largest run.
+constexpr size_t kMaxJsonBytes = size_t{256} << 20;
 
 absl::StatusOr<v1::Report> LoadJournal(const std::string& path) {
   Analyzer analyzer;
@@ -28,10 +30,16 @@ absl::StatusOr<v1::Report> LoadJournal(const std::string& path) {
   return analyzer.Finish();
 }
 
+// A pipe would block, and a device may have no end.
+absl::Status CheckRegular(const std::string& path) {
+  std::error_code error;
+  if (fs::is_regular_file(path, error)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(path, " is not a regular file"));
+}
+
 absl::StatusOr<v1::Report> LoadJson(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  if (file.bad() || !file.is_open()) return PosixError("read", path, errno);
+  PLIMSOLL_RETURN_IF_ERROR(CheckRegular(path));
+  PLIMSOLL_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path, kMaxJsonBytes));
   absl::StatusOr<v1::Report> report = ParseReportJson(text);
   if (!report.ok()) {
     return absl::Status(report.status().code(), absl::StrCat(path, ": ", std::string(report.status().message())));
@@ -54,6 +62,7 @@ absl::StatusOr<v1::Report> LoadReport(const std::string& path) {
   const fs::file_status status = fs::status(path, error);
   if (!fs::exists(status)) return absl::NotFoundError(absl::StrCat(path, ": there is no such result"));
   if (!fs::is_directory(status)) {
+    PLIMSOLL_RETURN_IF_ERROR(CheckRegular(path));
     return absl::EndsWith(path, ".json") || BeginsWithBrace(path) ? LoadJson(path) : LoadJournal(path);
   }
   const std::string journal = absl::StrCat(path, absl::EndsWith(path, "/") ? "" : "/", "journal");

@@ -1,8 +1,10 @@
 #include "controller/cli/export_command.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <filesystem>
 #include <iterator>
 #include <memory>
@@ -14,7 +16,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/posix_error.h"
 #include "common/status_macros.h"
+#include "common/terminal_text.h"
+#include "common/unique_fd.h"
 #include "common/units.h"
 #include "controller/export/csv_export.h"
 #include "controller/export/fio_json_export.h"
@@ -46,6 +51,10 @@ struct Task {
   WriteFilter filter;
   // Empty for standard output.
   std::string path;
+  // The directory that holds the path's last component, where that is a name of ours and not one that the user spelled
+  // out; else no descriptor.
+  UniqueFd results;
+  std::string name;
   std::ostream& out;
   // Null for formats that are made without traces.
   WriteStream* writes = nullptr;
@@ -73,7 +82,8 @@ absl::StatusOr<uint64_t> ToOutput(const Task& task, const Write& write) {
       return absl::InvalidArgumentError(
           absl::StrCat(task.path, " is the journal itself: name another file with --output"));
     }
-    PLIMSOLL_ASSIGN_OR_RETURN(output, OpenFileOutput(task.path));
+    PLIMSOLL_ASSIGN_OR_RETURN(output, task.results.valid() ? OpenOutputIn(task.results.get(), task.name, task.path)
+                                                           : OpenFileOutput(task.path));
   }
   PLIMSOLL_ASSIGN_OR_RETURN(const uint64_t writes, write(*output));
   PLIMSOLL_RETURN_IF_ERROR(output->Finish());
@@ -87,7 +97,9 @@ const std::array kFormats = {
                  task, [&task](Output& output) { return ExportCsv(task.index, task.filter, *task.writes, output); });
            }},
     Format{"fio-log", "fio-log", true, true,
-           [](const Task& task) { return ExportFioLogs(task.index, task.filter, *task.writes, task.path); }},
+           [](const Task& task) {
+             return ExportFioLogs(task.index, task.filter, *task.writes, task.path, task.results.get());
+           }},
     Format{"hlog", nullptr, false, true,
            [](const Task& task) {
              return ToOutput(task, [&task](Output& output) { return ExportHlog(task.index, task.filter, output); });
@@ -143,7 +155,7 @@ uint64_t DroppedWrites(const RunIndex& index, const WriteFilter& filter) {
 // What a reader of the export must know, on standard error.
 void PrintNotes(const RunIndex& index, const Format& format, const WriteFilter& filter, uint64_t writes, uint64_t moved,
                 CommandLine& line) {
-  const auto note = [&line](const std::string& text) { line.err << "plimsoll: " << text << '\n'; };
+  const auto note = [&line](const std::string& text) { line.err << "plimsoll: " << SanitizeForTerminal(text) << '\n'; };
   if (!index.damage().empty()) note(absl::StrCat(index.damage(), "."));
   if (format.needs_traces || index.frames_left_out()) {
     for (const std::string& problem : index.problems()) note(problem);
@@ -207,7 +219,12 @@ int ExportMain(const ExportFlags& flags, CommandLine& line) {
         line, absl::StrCat("the run has no step ", flags.step, " (steps that began: ", (*index)->steps().size(), ")"),
         Exit::kWrong);
   }
-  Task task{**index, filter, *path, line.out};
+  Task task{**index, filter, *path, UniqueFd(), "", line.out};
+  if (flags.output.empty() && !path->empty()) {
+    task.name = format->default_name;
+    task.results = UniqueFd(open(flags.directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (!task.results.valid()) return PrintError(line, PosixError("open", flags.directory, errno), Exit::kWrong);
+  }
   const absl::StatusOr<std::unique_ptr<WriteStream>> writes = WriteStream::Open(**index, filter);
   if (!writes.ok()) return PrintError(line, writes.status(), Exit::kWrong);
   task.writes = writes->get();

@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "common/clock.h"
 #include "common/status_macros.h"
+#include "common/terminal_text.h"
 #include "common/tls/tls_flags.h"
 #include "common/units.h"
 #include "controller/cli/agent_list.h"
@@ -39,17 +40,22 @@ std::string Microseconds(int64_t ns) {
   return absl::StrFormat("%.1f us", static_cast<double>(ns) / 1e3);
 }
 
+// One line, whatever an agent put into it.
+void Line(std::ostream& out, const std::string& text) {
+  out << SanitizeForTerminal(text) << '\n';
+}
+
 void PrintDirectory(const v1::DirectoryDescription& directory, std::ostream& out) {
   if (!directory.error().empty()) {
-    out << absl::StrFormat("  %-16s %s: %s\n", "directory", directory.path(), directory.error());
+    Line(out, absl::StrFormat("  %-16s %s: %s", "directory", directory.path(), directory.error()));
     return;
   }
-  out << absl::StrFormat("  %-16s %s on %s, %s at %s (%s)\n", "directory", directory.path(), directory.fs_type(),
-                         directory.fs_source(), directory.mount_point(), directory.mount_options());
-  out << absl::StrFormat("  %-16s %s of %s\n", "free", FormatSizeForPeople(directory.free_bytes()),
-                         FormatSizeForPeople(directory.total_bytes()));
+  Line(out, absl::StrFormat("  %-16s %s on %s, %s at %s (%s)", "directory", directory.path(), directory.fs_type(),
+                            directory.fs_source(), directory.mount_point(), directory.mount_options()));
+  Line(out, absl::StrFormat("  %-16s %s of %s", "free", FormatSizeForPeople(directory.free_bytes()),
+                            FormatSizeForPeople(directory.total_bytes())));
   if (!directory.caveat().empty()) {
-    out << absl::StrFormat("  %-16s %s\n", "note", directory.caveat());
+    Line(out, absl::StrFormat("  %-16s %s", "note", directory.caveat()));
   }
 }
 
@@ -66,29 +72,30 @@ std::string LimitsInWords(const v1::AgentLimits& limits) {
 
 void PrintHost(const Host& host, MonotonicNs now, std::ostream& out) {
   const v1::HostDescription& facts = *host.description;
-  out << absl::StrFormat("%s (%s)\n", host.label, host.address);
-  out << absl::StrFormat("  %-16s %s, protocol %d\n", "version", facts.version(), facts.protocol_version());
-  out << absl::StrFormat("  %-16s %s, %d CPUs, %s\n", "kernel", facts.kernel(), facts.cpus(),
-                         FormatSizeForPeople(facts.memory_bytes()));
-  out << absl::StrFormat("  %-16s %s\n", "limits", LimitsInWords(facts.limits()));
+  Line(out, absl::StrFormat("%s (%s)", host.label, host.address));
+  Line(out, absl::StrFormat("  %-16s %s, protocol %d", "version", facts.version(), facts.protocol_version()));
+  Line(out, absl::StrFormat("  %-16s %s, %d CPUs, %s", "kernel", facts.kernel(), facts.cpus(),
+                            FormatSizeForPeople(facts.memory_bytes())));
+  Line(out, absl::StrFormat("  %-16s %s", "limits", LimitsInWords(facts.limits())));
   for (const v1::DirectoryDescription& directory : facts.directories()) PrintDirectory(directory, out);
   if (host.clock.empty()) {
-    out << absl::StrFormat("  %-16s no answer to the probes\n", "clock");
+    Line(out, absl::StrFormat("  %-16s no answer to the probes", "clock"));
   } else {
     const ClockOffset offset = host.clock.OffsetAtLocal(now.value);
-    out << absl::StrFormat("  %-16s offset %.9f s +/- %s, source %s, a read takes %d ns\n", "clock",
-                           static_cast<double>(offset.offset_ns) / 1e9, Microseconds(offset.error_ns),
-                           facts.clock_source(), facts.clock_read_ns() / 2);
-    out << absl::StrFormat(
-        "  %-16s %+.6f s against this host, %s\n", "wall clock", static_cast<double>(host.wall_difference_ns) / 1e9,
-        facts.time_synchronized()
-            ? absl::StrCat("synchronised, error at most ", Microseconds(static_cast<int64_t>(facts.time_error_ns())))
-            : "not synchronised");
-    out << absl::StrFormat("  %-16s %s at best\n", "round trip", Microseconds(host.clock.MinRoundTripNs()));
+    Line(out, absl::StrFormat("  %-16s offset %.9f s +/- %s, source %s, a read takes %d ns", "clock",
+                              static_cast<double>(offset.offset_ns) / 1e9, Microseconds(offset.error_ns),
+                              facts.clock_source(), facts.clock_read_ns() / 2));
+    Line(out, absl::StrFormat("  %-16s %+.6f s against this host, %s", "wall clock",
+                              static_cast<double>(host.wall_difference_ns) / 1e9,
+                              facts.time_synchronized()
+                                  ? absl::StrCat("synchronised, error at most ",
+                                                 Microseconds(static_cast<int64_t>(facts.time_error_ns())))
+                                  : "not synchronised"));
+    Line(out, absl::StrFormat("  %-16s %s at best", "round trip", Microseconds(host.clock.MinRoundTripNs())));
   }
   if (facts.has_holder()) {
-    out << absl::StrFormat("  %-16s run %s of %s for %d s (%s)\n", "busy with", facts.holder().run_id(),
-                           facts.holder().peer(), facts.holder().age_ns() / 1'000'000'000, facts.holder().doing());
+    Line(out, absl::StrFormat("  %-16s run %s of %s for %d s (%s)", "busy with", facts.holder().run_id(),
+                              facts.holder().peer(), facts.holder().age_ns() / 1'000'000'000, facts.holder().doing()));
   }
 }
 
@@ -114,7 +121,10 @@ int HostsMain(const HostsFlags& flags, CommandLine& line) {
   LabelHosts(fleet.hosts());
   Exit code = Exit::kOk;
   for (const auto& host : fleet.hosts()) {
-    if (host->description.ok()) {
+    if (host->description.ok() && host->description->protocol_version() == 0) {
+      code = Exit::kCannotRun;
+      PrintError(line, absl::StrCat("agent at ", host->address, ": what answers there is no plimsoll-agent"), code);
+    } else if (host->description.ok()) {
       PrintHost(*host, clock.Now(), line.out);
     } else {
       code = Exit::kCannotRun;

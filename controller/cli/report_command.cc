@@ -52,7 +52,9 @@ int ReportMain(ReportFlags& flags, CommandLine& line) {
            << std::flush;
   if (!line.out) PrintError(line, "standard output could not be written", Exit::kInconclusive);
   if (!flags.print_only && !is_file) {
-    if (const absl::Status written = WriteReportFiles(flags.directory, report); !written.ok()) {
+    const absl::StatusOr<ResultsDirectory> results = ResultsDirectory::Open(flags.directory);
+    if (!results.ok()) return PrintError(line, results.status(), Exit::kWrong);
+    if (const absl::Status written = WriteReportFiles(*results, report); !written.ok()) {
       return PrintError(line, written, Exit::kWrong);
     }
   }

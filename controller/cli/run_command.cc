@@ -20,6 +20,7 @@
 #include "common/clock.h"
 #include "common/posix_error.h"
 #include "common/status_macros.h"
+#include "common/terminal_text.h"
 #include "common/tls/tls_flags.h"
 #include "common/units.h"
 #include "controller/analysis/judge.h"
@@ -70,6 +71,10 @@ std::string RandomToken() {
 
 // Whether a file could be written there, before an hour's run finds out that it cannot.
 absl::Status CheckWritable(const std::string& option, const std::string& path) {
+  struct stat there{};
+  if (stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode)) {
+    return access(path.c_str(), W_OK) == 0 ? absl::OkStatus() : PosixError(option, path, errno);
+  }
   const std::filesystem::path parent = std::filesystem::path(path).parent_path();
   const std::string directory = parent.empty() ? "." : parent.string();
   if (access(directory.c_str(), W_OK | X_OK) != 0) return PosixError(option, path, errno);
@@ -119,12 +124,12 @@ class Run {
   int Execute() {
     if (auto failure = Connect(); failure.has_value()) return Fail(*failure);
     if (flags_.dry_run) return DryRun();
-    auto results =
-        ResultsDirectory::Create(flags_.out.empty() ? DefaultResultsPath(clock_.WallNow(), run_id_) : flags_.out);
+    auto results = flags_.out.empty() ? ResultsDirectory::CreateDefault(clock_.WallNow(), run_id_)
+                                      : ResultsDirectory::Create(flags_.out);
     if (!results.ok()) return PrintError(line_, results.status(), Exit::kWrong);
     auto journal = results->CreateJournal();
     if (!journal.ok()) return PrintError(line_, journal.status(), Exit::kWrong);
-    if (const absl::Status written = WriteFile(results->path() + "/plan.yaml", WritePlan(plan_)); !written.ok()) {
+    if (const absl::Status written = results->Write("plan.yaml", WritePlan(plan_)); !written.ok()) {
       return PrintError(line_, written, Exit::kWrong);
     }
     for (const std::string& warning : Warnings(fleet_->hosts())) progress_.Warn(warning);
@@ -213,11 +218,10 @@ class Run {
     return failure;
   }
 
-  int Report(const ResultsDirectory& results, RunLog& log) {
+  int Report(ResultsDirectory& results, RunLog& log) {
     const v1::Report report = log.analyzer().Finish();
-    std::error_code ignored;  // what cannot be made shows when it is written to
-    std::filesystem::create_directories(results.path(), ignored);
-    absl::Status written = WriteReportFiles(results.path(), report);
+    absl::Status written = results.Restore();
+    written.Update(WriteReportFiles(results, report));
     if (!flags_.csv_file.empty()) written.Update(WriteFile(flags_.csv_file, RenderMqldtCsv(report)));
     line_.out << (flags_.json ? RenderJson(report)
                               : RenderText(report, flags_.view.histogram_rows, flags_.view.detail()));
@@ -243,8 +247,9 @@ class Run {
     for (const auto& host : fleet_->hosts()) {
       const HostBytes bytes = BytesOf(workloads_[host->index]);
       total_bytes += bytes.bytes;
-      line_.out << absl::StrFormat("%-20s %-40s %4d %8s %12s\n", host->label, bytes.directory, bytes.writers,
-                                   FormatCount(bytes.files), FormatSizeForPeople(bytes.bytes));
+      line_.out << absl::StrFormat("%-20s %-40s %4d %8s %12s\n", SanitizeForTerminal(host->label),
+                                   SanitizeForTerminal(bytes.directory), bytes.writers, FormatCount(bytes.files),
+                                   FormatSizeForPeople(bytes.bytes));
     }
     line_.out << "Each run makes and removes plimsoll-<run id>/<host>/qm<N>/active/ below these directories.\n"
               << FormatSizeForPeople(total_bytes) << " would be written to prepare; " << steps_.size()

@@ -123,6 +123,16 @@ std::string SideLabel(size_t index) {
 }
 
 absl::Status CheckComparable(const std::vector<SideInput>& sides) {
+  // As many as a plan can have; the work that follows grows with their square.
+  constexpr int kMostSteps = 10'000;
+  absl::Status too_many;
+  ForEachRun(sides, [&too_many](const RunInput& run, const std::string& /*label*/) {
+    if (run.report.steps_size() > kMostSteps) {
+      too_many.Update(absl::InvalidArgumentError(absl::StrCat(run.source, ": it has ", run.report.steps_size(),
+                                                              " steps, and a run has at most ", kMostSteps)));
+    }
+  });
+  if (!too_many.ok()) return too_many;
   absl::Status empty;
   ForEachRun(sides, [&empty](const RunInput& run, const std::string& /*label*/) {
     if (BlockSizes(run.report).empty()) {

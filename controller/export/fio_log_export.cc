@@ -1,61 +1,66 @@
 #include "controller/export/fio_log_export.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <filesystem>
-#include <system_error>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/posix_error.h"
 #include "common/status_macros.h"
 #include "common/units.h"
 #include "controller/export/file_names.h"
 #include "controller/export/output.h"
+#include "controller/run/file_writer.h"
 
 namespace plimsoll {
 namespace {
 
-namespace fs = std::filesystem;
-
-// Removes files, and the directory where it was made, unless they are to stay.
+// The directory and the files in it; removes them, and the directory where it was made, unless they are to stay.
 class Made {
  public:
-  explicit Made(std::string directory) : directory_(std::move(directory)) {}
+  explicit Made(std::string path) : path_(std::move(path)) {}
   ~Made() {
     if (kept_) return;
-    std::error_code ignored;
-    for (const std::string& file : files_) fs::remove(file, ignored);
-    if (directory_is_ours_) fs::remove(directory_, ignored);
+    for (const std::string& file : files_) unlinkat(directory_.fd.get(), file.c_str(), 0);
+    if (directory_.made()) unlinkat(directory_.parent.get(), directory_.name.c_str(), AT_REMOVEDIR);
   }
   Made(const Made&) = delete;
   Made& operator=(const Made&) = delete;
 
-  absl::Status MakeDirectory() {
-    std::error_code error;
-    if (fs::exists(directory_, error)) {
-      if (!fs::is_directory(directory_, error)) return absl::InvalidArgumentError(directory_ + " is no directory");
-      const bool empty = fs::is_empty(directory_, error);
-      if (error) return PosixError("opendir", directory_, error.value());
-      if (!empty) {
-        return absl::InvalidArgumentError(directory_ +
-                                          " is not empty: remove it, or name another directory with --output");
-      }
-      return absl::OkStatus();
+  absl::Status MakeDirectory(int results) {
+    struct stat facts{};
+    if (results < 0 && stat(path_.c_str(), &facts) == 0 && !S_ISDIR(facts.st_mode)) {
+      return absl::InvalidArgumentError(path_ + " is no directory");
     }
-    fs::create_directories(directory_, error);
-    if (error) return PosixError("mkdir", directory_, error.value());
-    directory_is_ours_ = true;
-    return absl::OkStatus();
+    if (results < 0) {
+      PLIMSOLL_ASSIGN_OR_RETURN(directory_, MakeDirectories(AT_FDCWD, path_, Links::kFollow));
+    } else {
+      PLIMSOLL_ASSIGN_OR_RETURN(directory_,
+                                MakeDirectories(results, path_.substr(path_.rfind('/') + 1), Links::kRefuse));
+    }
+    if (directory_.made()) return absl::OkStatus();
+    PLIMSOLL_ASSIGN_OR_RETURN(const bool empty, IsEmptyDirectory(directory_.fd, path_));
+    if (empty) return absl::OkStatus();
+    return absl::InvalidArgumentError(path_ + " is not empty: remove it, or name another directory with --output");
   }
-  void Add(const std::string& file) { files_.push_back(file); }
+  absl::StatusOr<std::unique_ptr<Output>> AddFile(const std::string& name) {
+    absl::StatusOr<std::unique_ptr<Output>> output =
+        OpenOutputIn(directory_.fd.get(), name, absl::StrCat(path_, "/", name));
+    if (output.ok()) files_.push_back(name);
+    return output;
+  }
   void Keep() { kept_ = true; }
 
  private:
-  std::string directory_;
+  std::string path_;
+  HeldDirectory directory_;
   std::vector<std::string> files_;
-  bool directory_is_ours_ = false;
   bool kept_ = false;
 };
 
@@ -91,19 +96,18 @@ class LogLine {
 }  // namespace
 
 absl::StatusOr<uint64_t> ExportFioLogs(const RunIndex& index, const WriteFilter& filter, WriteStream& writes,
-                                       const std::string& directory) {
+                                       const std::string& directory, int results) {
   Made made(directory);
-  PLIMSOLL_RETURN_IF_ERROR(made.MakeDirectory());
+  PLIMSOLL_RETURN_IF_ERROR(made.MakeDirectory(results));
   const int64_t base_ns = BaseNs(index, filter);
   uint64_t lines = 0;
   LogLine line;
   for (uint32_t place = 0; place < index.writers().size(); ++place) {
     const IndexedWriter& writer = index.writers()[place];
     const IndexedHost& host = index.hosts().at(writer.host);
-    const std::string path =
-        absl::StrCat(directory, "/", SafeName(host.label), "_qm", writer.qm, "_clat.", place + 1, ".log");
-    PLIMSOLL_ASSIGN_OR_RETURN(const std::unique_ptr<Output> output, OpenFileOutput(path));
-    made.Add(path);
+    PLIMSOLL_ASSIGN_OR_RETURN(
+        const std::unique_ptr<Output> output,
+        made.AddFile(absl::StrCat(SafeName(host.label), "_qm", writer.qm, "_clat.", place + 1, ".log")));
     PLIMSOLL_RETURN_IF_ERROR(writes.ForWriter(place, [&](const ExportedWrite& write) {
       const uint64_t block_bytes = index.steps().at(write.step).step.block_size_bytes();
       const int64_t end_ns = write.start_ns + static_cast<int64_t>(write.latency_ns) - base_ns;

@@ -9,7 +9,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "common/unique_fd.h"
 
 namespace plimsoll {
 
@@ -46,10 +45,10 @@ class Output {
   absl::Status failed_;
 };
 
-// A file. A regular one is written under a new name of its own beside it and takes its place in Finish; until then, and
-// where that is never called, it is what it was. Symbolic links are followed and stay. What is no regular file (a pipe,
-// a device) is written to at once.
+// A file that the user named, or one of a name that the program chose in a directory that is held open; see
+// FileWriter::ToPath and FileWriter::InDirectory.
 absl::StatusOr<std::unique_ptr<Output>> OpenFileOutput(const std::string& path);
+absl::StatusOr<std::unique_ptr<Output>> OpenOutputIn(int directory, const std::string& name, const std::string& path);
 
 // Whether both names lead to one file that is there.
 bool IsSameFile(const std::string& a, const std::string& b);

@@ -5,6 +5,8 @@
 #include <cmath>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "common/units.h"
@@ -145,6 +147,11 @@ CsvTable<ScopeRow> ScopeTable() {
 
 std::string CsvCell(const std::string& text) {
   std::string neutral = Neutralise(text);
+  // A spreadsheet takes such a cell for a formula; an apostrophe makes it text.
+  double number = 0;
+  if (!neutral.empty() && absl::StrContains("=+-@", neutral.substr(0, 1)) && !absl::SimpleAtod(neutral, &number)) {
+    neutral.insert(0, 1, '\'');
+  }
   if (neutral.find_first_of(",\"") == std::string::npos) return neutral;
   return absl::StrCat("\"", absl::StrReplaceAll(neutral, {{"\"", "\"\""}}), "\"");
 }

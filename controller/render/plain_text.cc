@@ -10,7 +10,6 @@
 namespace plimsoll {
 namespace {
 
-constexpr uint32_t kReplacement = 0xFFFD;
 constexpr char kEllipsis[] = "\u2026";
 
 struct Range {
@@ -45,14 +44,6 @@ constexpr std::array<Range, 9> kWide = {{{0x1100, 0x115F},
                                          {0x1F300, 0x1FAFF},
                                          {0x20000, 0x3FFFD}}};
 
-constexpr std::array<Range, 7> kControl = {{{0x00, 0x1F},
-                                            {0x7F, 0x9F},
-                                            {0x200E, 0x200F},
-                                            {0x2028, 0x202E},
-                                            {0x2066, 0x2069},
-                                            {0xFEFF, 0xFEFF},
-                                            {0xE0000, 0xE007F}}};
-
 size_t WidthOf(uint32_t code_point) {
   if (In(kNoWidth, code_point)) return 0;
   return In(kWide, code_point) ? 2 : 1;
@@ -81,55 +72,6 @@ bool AllDiffer(const std::vector<std::string>& names) {
 }
 
 }  // namespace
-
-CodePoint DecodeUtf8(const std::string& text, size_t pos) {
-  const auto byte = [&text](size_t at) { return static_cast<uint32_t>(static_cast<unsigned char>(text[at])); };
-  const uint32_t first = byte(pos);
-  if (first < 0x80) return {first, 1};
-  const size_t length = first >= 0xF0 && first < 0xF5 ? 4 : first >= 0xE0 && first < 0xF0 ? 3 : first >= 0xC2 ? 2 : 0;
-  if (first >= 0xF5 || length == 0 || pos + length > text.size()) return {kReplacement, 1};
-  uint32_t value = first & (0xFFU >> (length + 1));
-  for (size_t i = 1; i < length; ++i) {
-    if ((byte(pos + i) & 0xC0U) != 0x80) return {kReplacement, 1};
-    value = (value << 6) | (byte(pos + i) & 0x3FU);
-  }
-  constexpr std::array<uint32_t, 5> kSmallest = {0, 0, 0x80, 0x800, 0x10000};
-  if (value < kSmallest[length] || value > 0x10FFFF || (value >= 0xD800 && value <= 0xDFFF)) return {kReplacement, 1};
-  return {value, length};
-}
-
-void AppendUtf8(uint32_t code_point, std::string& text) {
-  const auto put = [&text](uint32_t byte) { text += static_cast<char>(static_cast<unsigned char>(byte)); };
-  if (code_point < 0x80) {
-    put(code_point);
-  } else if (code_point < 0x800) {
-    put(0xC0U | (code_point >> 6));
-    put(0x80U | (code_point & 0x3FU));
-  } else if (code_point < 0x10000) {
-    put(0xE0U | (code_point >> 12));
-    put(0x80U | ((code_point >> 6) & 0x3FU));
-    put(0x80U | (code_point & 0x3FU));
-  } else {
-    put(0xF0U | (code_point >> 18));
-    put(0x80U | ((code_point >> 12) & 0x3FU));
-    put(0x80U | ((code_point >> 6) & 0x3FU));
-    put(0x80U | (code_point & 0x3FU));
-  }
-}
-
-bool IsControl(uint32_t code_point) {
-  return In(kControl, code_point);
-}
-
-std::string Neutralise(const std::string& text) {
-  std::string neutral;
-  for (size_t pos = 0; pos < text.size();) {
-    const CodePoint point = DecodeUtf8(text, pos);
-    pos += point.bytes;
-    AppendUtf8(IsControl(point.value) ? kReplacement : point.value, neutral);
-  }
-  return neutral;
-}
 
 size_t DisplayWidth(const std::string& text) {
   size_t width = 0;

@@ -2,28 +2,17 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <vector>
 
+#include "common/terminal_text.h"
+
 namespace plimsoll {
 
-struct CodePoint {
-  uint32_t value = 0;
-  size_t bytes = 1;
-};
-
-// The character at `pos` < text.size(). Bytes that are not UTF-8 come one at a time as U+FFFD.
-CodePoint DecodeUtf8(const std::string& text, size_t pos);
-void AppendUtf8(uint32_t code_point, std::string& text);
-
-// Whether the character steers instead of showing: C0, DEL, C1, line and paragraph separators, and the marks that turn
-// the direction of text.
-bool IsControl(uint32_t code_point);
-
-// The text with every control character and every byte that is not UTF-8 as U+FFFD, so that it can neither move a
-// terminal's cursor nor break a line.
-std::string Neutralise(const std::string& text);
+// SanitizeForTerminal by its earlier name.
+inline std::string Neutralise(const std::string& text) {
+  return SanitizeForTerminal(text);
+}
 
 // Columns that neutral text takes on a terminal.
 size_t DisplayWidth(const std::string& text);

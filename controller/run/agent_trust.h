@@ -23,6 +23,9 @@ class AgentTrust {
   // With TLS the agent's certificate must be of the CA and name the host that was dialled; TLS 1.2 is the lowest
   // version.
   std::shared_ptr<grpc::ChannelCredentials> CredentialsFor(const std::string& address) const;
+  // PERMISSION_DENIED where the address is a Unix socket of a user who could not run an agent for this one: neither
+  // this user's nor root's. Root uses any user's agent.
+  static absl::Status CheckSocketOwner(const std::string& address);
   // Empty without TLS.
   const TlsIdentity& identity() const { return identity_; }
 

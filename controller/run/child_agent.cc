@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -50,12 +51,24 @@ struct SpawnSetup {
 
 }  // namespace
 
+namespace {
+
+// XDG_RUNTIME_DIR where it is this user's alone: `sudo` and `su` may leave another user's there.
+std::string RuntimeDirectory() {
+  const char* runtime = std::getenv("XDG_RUNTIME_DIR");
+  struct stat facts{};
+  const bool ours = runtime != nullptr && lstat(runtime, &facts) == 0 && S_ISDIR(facts.st_mode) &&
+                    facts.st_uid == geteuid() && (facts.st_mode & (S_IWGRP | S_IWOTH)) == 0 &&
+                    access(runtime, W_OK) == 0;
+  return ours ? runtime : "/tmp";
+}
+
+}  // namespace
+
 absl::StatusOr<std::unique_ptr<ChildAgent>> ChildAgent::Start(const std::string& root,
                                                               const std::vector<std::string>& more) {
   auto child = std::unique_ptr<ChildAgent>(new ChildAgent);
-  const char* runtime = std::getenv("XDG_RUNTIME_DIR");
-  std::string directory =
-      absl::StrCat(runtime != nullptr && access(runtime, W_OK) == 0 ? runtime : "/tmp", "/plimsoll-XXXXXX");
+  std::string directory = absl::StrCat(RuntimeDirectory(), "/plimsoll-XXXXXX");
   if (mkdtemp(directory.data()) == nullptr) return PosixError("mkdtemp", directory, errno);
   child->directory_ = directory;
   child->address_ = absl::StrCat("unix:", directory, "/agent.sock");

@@ -240,6 +240,7 @@ void Conductor::HandleMessage(Host& host, v1::AgentMessage& message) {
 }
 
 void Conductor::LogFrames(Host& host, v1::FrameBatch& frames) {
+  DropTracesBeyondLimit(frames);
   CountTraces(frames);
   v1::JournalRecord record;
   v1::HostFrames& kept = *record.mutable_frames();
@@ -247,6 +248,19 @@ void Conductor::LogFrames(Host& host, v1::FrameBatch& frames) {
   kept.mutable_frames()->Swap(frames.mutable_frames());
   if (frames.has_sample()) kept.mutable_sample()->Swap(frames.mutable_sample());
   log_.Append(std::move(record));
+}
+
+void Conductor::DropTracesBeyondLimit(v1::FrameBatch& frames) const {
+  // Agents stop when they are told; what was on its way is far less. This bounds what one that goes on can cost.
+  constexpr uint64_t kOnTheirWayBytes = uint64_t{32} << 20;
+  if (!traces_stopped_) return;
+  uint64_t bytes = trace_bytes_;
+  for (v1::Frame& frame : *frames.mutable_frames()) {
+    for (const std::string& block : frame.trace()) bytes += block.size();
+    if (frame.trace().empty() || bytes < options_.plan.trace_limit_bytes() + kOnTheirWayBytes) continue;
+    frame.clear_trace();
+    frame.set_untraced_writes(frame.latency().count());
+  }
 }
 
 void Conductor::CountTraces(const v1::FrameBatch& frames) {

@@ -1,5 +1,6 @@
 #include "controller/run/grpc_agent_client.h"
 
+#include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 
 #include <chrono>
@@ -9,6 +10,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/mutex.h"
+#include "common/parse_budget.h"
+#include "common/status_macros.h"
 #include "common/units.h"
 #include "common/version.h"
 #include "controller/run/grpc_log.h"
@@ -20,6 +23,37 @@ namespace {
 
 // Largest message from an agent: a coalesced batch of frames with its traces, and room.
 constexpr int kMaxMessageBytes = 64 << 20;
+// A description has some hundred directories at most.
+constexpr size_t kMaxDescriptionBytes = size_t{8} << 20;
+constexpr uint64_t kDescriptionBudgetBytes = uint64_t{64} << 20;
+
+constexpr char kDescribeMethod[] = "/plimsoll.v1.Agent/Describe";
+constexpr char kSessionMethod[] = "/plimsoll.v1.Agent/Session";
+
+// Parses what an agent sent, after a look at what that would cost. gRPC's own parsing looks at the bytes alone.
+template <typename Message>
+absl::Status ParseReceived(const grpc::ByteBuffer& received, uint64_t budget, Message& message) {
+  grpc::Slice bytes;
+  if (!received.Valid() || !received.DumpToSingleSlice(&bytes).ok()) {
+    return absl::InternalError("the agent's message cannot be read");
+  }
+  PLIMSOLL_RETURN_IF_ERROR(
+      CheckParseBudget(*Message::descriptor(), {reinterpret_cast<const char*>(bytes.begin()), bytes.size()}, budget));
+  if (!message.ParseFromArray(bytes.begin(), static_cast<int>(bytes.size()))) {
+    return absl::InternalError("the agent's message is damaged");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::HostDescription> ParseDescription(const grpc::ByteBuffer& received) {
+  if (received.Length() > kMaxDescriptionBytes) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("its description has ", received.Length(), " bytes, more than ", kMaxDescriptionBytes));
+  }
+  v1::HostDescription description;
+  PLIMSOLL_RETURN_IF_ERROR(ParseReceived(received, kDescriptionBudgetBytes, description));
+  return description;
+}
 
 absl::Status FromGrpc(const grpc::Status& status) {
   return {static_cast<absl::StatusCode>(status.error_code()), status.error_message()};
@@ -56,17 +90,19 @@ class DescribeCall {
   // Says of a call that found nobody to answer why that is, where it can be told. It takes a while.
   using Diagnose = std::function<std::string()>;
 
-  static void Start(v1::Agent::Stub& stub, v1::DescribeRequest request, int64_t timeout_ns, AgentListener& listener,
-                    CallCount& calls, Diagnose diagnose) {
+  static void Start(const std::shared_ptr<grpc::Channel>& channel, v1::DescribeRequest request, int64_t timeout_ns,
+                    AgentListener& listener, CallCount& calls, Diagnose diagnose) {
     calls.Begin();
     auto* call = new DescribeCall;  // deletes itself when the answer came
     call->request_ = std::move(request);
     call->request_.set_protocol_version(kProtocolVersion);
     call->context_.set_deadline(std::chrono::system_clock::now() + std::chrono::nanoseconds(timeout_ns));
-    stub.async()->Describe(
-        &call->context_, &call->request_, &call->response_,
+    call->stub_ = std::make_unique<Stub>(channel);
+    call->stub_->UnaryCall(
+        &call->context_, kDescribeMethod, {}, &call->request_, &call->response_,
         [call, timeout_ns, &listener, &calls, diagnose = std::move(diagnose)](const grpc::Status& status) {
-          v1::HostDescription description = std::move(call->response_);
+          absl::StatusOr<v1::HostDescription> description;
+          if (status.ok()) description = ParseDescription(call->response_);
           delete call;
           if (status.error_code() == grpc::StatusCode::UNAVAILABLE) {
             // gRPC's threads must not wait. The client's destructor waits for this one.
@@ -91,9 +127,12 @@ class DescribeCall {
   }
 
  private:
+  using Stub = grpc::TemplatedGenericStub<v1::DescribeRequest, grpc::ByteBuffer>;
+
+  std::unique_ptr<Stub> stub_;
   grpc::ClientContext context_;
   v1::DescribeRequest request_;
-  v1::HostDescription response_;
+  grpc::ByteBuffer response_;
 };
 
 // One Renew over a connection of its own, which goes with the call.
@@ -230,20 +269,21 @@ class ProbeStream final : public grpc::ClientBidiReactor<v1::ClockProbe, v1::Clo
 };
 
 // The session's stream; lives until its OnDone, like ProbeStream.
-class SessionCall final : public grpc::ClientBidiReactor<v1::ControllerMessage, v1::AgentMessage> {
+class SessionCall final : public grpc::ClientBidiReactor<v1::ControllerMessage, grpc::ByteBuffer> {
  public:
   struct Link {
     Mutex mutex;
     SessionCall* call ABSL_GUARDED_BY(mutex) = nullptr;
   };
 
-  static void Open(v1::Agent::Stub& stub, const std::shared_ptr<Link>& link, AgentListener& listener,
-                   CallCount& calls) {
+  static void Open(const std::shared_ptr<grpc::Channel>& channel, const std::shared_ptr<Link>& link,
+                   AgentListener& listener, CallCount& calls) {
     MutexLock lock(link->mutex);
     calls.Begin();
     auto* call = new SessionCall(link, listener, calls);
     link->call = call;
-    stub.async()->Session(&call->context_, call);
+    call->stub_ = std::make_unique<Stub>(channel);
+    call->stub_->PrepareBidiStreamingCall(&call->context_, kSessionMethod, {}, call);
     call->AddHold();  // messages are sent outside of reactions
     call->StartRead(&call->incoming_);
     call->StartCall();
@@ -269,7 +309,15 @@ class SessionCall final : public grpc::ClientBidiReactor<v1::ControllerMessage, 
       LetGo();
       return;
     }
-    listener_.OnMessage(std::move(incoming_));
+    v1::AgentMessage message;
+    if (absl::Status status = ParseReceived(incoming_, kParseBudgetBytes, message); !status.ok()) {
+      refused_ = std::move(status);
+      context_.TryCancel();
+      MutexLock lock(link_->mutex);
+      LetGo();
+      return;
+    }
+    listener_.OnMessage(std::move(message));
     incoming_.Clear();
     StartRead(&incoming_);
   }
@@ -291,7 +339,7 @@ class SessionCall final : public grpc::ClientBidiReactor<v1::ControllerMessage, 
       MutexLock lock(link_->mutex);
       if (link_->call == this) link_->call = nullptr;
     }
-    listener_.OnSessionClosed(FromGrpc(status));
+    listener_.OnSessionClosed(refused_.ok() ? FromGrpc(status) : refused_);
     delete this;
     calls.End();
   }
@@ -315,8 +363,13 @@ class SessionCall final : public grpc::ClientBidiReactor<v1::ControllerMessage, 
   const std::shared_ptr<Link> link_;
   AgentListener& listener_;
   CallCount& calls_;
+  using Stub = grpc::TemplatedGenericStub<v1::ControllerMessage, grpc::ByteBuffer>;
+
+  std::unique_ptr<Stub> stub_;
   grpc::ClientContext context_;
-  v1::AgentMessage incoming_;
+  grpc::ByteBuffer incoming_;
+  // Why an agent's message was not taken.
+  absl::Status refused_;
   std::deque<v1::ControllerMessage> outgoing_;
   bool writing_ = false;
   bool let_go_ = false;
@@ -342,11 +395,15 @@ class GrpcAgentClient final : public AgentClient {
   }
 
   void Describe(v1::DescribeRequest request, int64_t timeout_ns) override {
-    DescribeCall::Start(*stub_, std::move(request), timeout_ns, listener_, calls_,
+    if (absl::Status status = AgentTrust::CheckSocketOwner(address_); !status.ok()) {
+      listener_.OnDescribed(std::move(status));
+      return;
+    }
+    DescribeCall::Start(channel_, std::move(request), timeout_ns, listener_, calls_,
                         [address = address_, trust = trust_] { return DiagnoseHandshake(address, *trust); });
   }
   void Probe(int count) override { ProbeStream::Probe(*stub_, probe_link_, count, clock_, listener_, calls_); }
-  void OpenSession() override { SessionCall::Open(*stub_, session_link_, listener_, calls_); }
+  void OpenSession() override { SessionCall::Open(channel_, session_link_, listener_, calls_); }
   void Send(v1::ControllerMessage message) override { SessionCall::Send(*session_link_, std::move(message)); }
   void CloseSession() override { SessionCall::Cancel(*session_link_); }
   void Renew(v1::RenewRequest request, int64_t timeout_ns) override {

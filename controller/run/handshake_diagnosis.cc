@@ -28,6 +28,8 @@ constexpr char kNoTls[] =
     "not trusted: the agent speaks without TLS; start it with --tls-ca, --tls-cert and --tls-key, or leave them out "
     "here";
 
+constexpr char kNotServing[] = "not trusted: the agent's certificate is not for a server (extended key usage)";
+
 struct Target {
   std::string host;  // without brackets
   std::string port;
@@ -167,7 +169,7 @@ std::string WhyAgentIsNotTrusted(const CertificateFacts& facts, const Target& ta
       return absl::StrCat("not trusted: the agent's certificate is for ",
                           facts.names.empty() ? "nobody" : absl::StrJoin(facts.names, ", "), ", not for ", target.host);
     case X509_V_ERR_INVALID_PURPOSE:
-      return "not trusted: the agent's certificate is not for a server (extended key usage)";
+      return kNotServing;
     case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
     case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
@@ -268,6 +270,8 @@ std::string DiagnoseHandshake(const std::string& address, const AgentTrust& trus
     if (seen.tls) return WhyAgentRefuses(seen.alert, *context, trust.identity());
     return SpeaksPlainly(target, deadline) ? kNoTls : "";
   }
+  // OpenSSL lets a certificate pass that does not say what it is for; the controller does not.
+  if (!seen.certificate.server_auth) return kNotServing;
   // In TLS 1.3 the agent looks at our certificate only now. If it likes it, HTTP/2's first frame comes.
   char first = 0;
   if (Drive(ssl.get(), dialled, [&] { return SSL_read(ssl.get(), &first, 1); })) return "";

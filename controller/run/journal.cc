@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "common/parse_budget.h"
 #include "common/posix_error.h"
 #include "common/status_macros.h"
 #include "common/units.h"
@@ -52,6 +53,16 @@ RecordHeader ParseHeader(const unsigned char* data) {
   return header;
 }
 
+// A pipe would block, and a device may have no end.
+absl::StatusOr<UniqueFd> OpenToRead(const std::string& path) {
+  UniqueFd fd(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  if (!fd.valid()) return PosixError("open", path, errno);
+  struct stat info{};
+  if (fstat(fd.get(), &info) != 0) return PosixError("fstat", path, errno);
+  if (!S_ISREG(info.st_mode)) return absl::InvalidArgumentError(absl::StrCat(path, " is not a regular file"));
+  return fd;
+}
+
 // Reads up to `size` bytes; fewer at the file's end.
 absl::StatusOr<size_t> ReadFully(int fd, const std::string& path, void* data, size_t size) {
   size_t done = 0;
@@ -67,8 +78,10 @@ absl::StatusOr<size_t> ReadFully(int fd, const std::string& path, void* data, si
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<JournalWriter>> JournalWriter::Create(const std::string& path) {
-  UniqueFd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+absl::StatusOr<std::unique_ptr<JournalWriter>> JournalWriter::Create(const std::string& path, int directory) {
+  const std::string name = directory < 0 ? path : path.substr(path.rfind('/') + 1);
+  UniqueFd fd(openat(directory < 0 ? AT_FDCWD : directory, name.c_str(),
+                     O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
   if (!fd.valid()) return PosixError("open", path, errno);
   auto writer = std::unique_ptr<JournalWriter>(new JournalWriter(path, std::move(fd)));
   writer->buffer_.assign(kMagic.data(), kMagic.size());
@@ -128,8 +141,7 @@ absl::StatusOr<std::string> ReadWholeRecords(
 
 absl::StatusOr<JournalEnd> ReadRawJournal(
     const std::string& path, const std::function<void(const v1::JournalRecord&, const RawRecord&)>& visit) {
-  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd.valid()) return PosixError("open", path, errno);
+  PLIMSOLL_ASSIGN_OR_RETURN(const UniqueFd fd, OpenToRead(path));
   std::array<char, kMagic.size()> magic{};
   PLIMSOLL_ASSIGN_OR_RETURN(const size_t magic_bytes, ReadFully(fd.get(), path, magic.data(), magic.size()));
   if (magic_bytes != magic.size() || magic != kMagic) {
@@ -159,6 +171,10 @@ absl::StatusOr<JournalEnd> ReadRawJournal(
     end.trailing_bytes += payload_bytes;
     if (payload_bytes < payload.size()) return end;
     v1::JournalRecord record;
+    if (const absl::Status cost = CheckParseBudget(*record.descriptor(), payload); !cost.ok()) {
+      return absl::DataLossError(absl::StrCat(path, ": record ", end.records + 1, " at byte ", end.bytes,
+                                              " is damaged: ", std::string(cost.message())));
+    }
     if (Crc(payload.data(), payload.size()) != header.crc ||
         !record.ParseFromArray(payload.data(), static_cast<int>(payload.size()))) {
       return absl::DataLossError(
@@ -172,8 +188,7 @@ absl::StatusOr<JournalEnd> ReadRawJournal(
 }
 
 absl::StatusOr<JournalParts> JournalParts::Open(const std::string& path) {
-  UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd.valid()) return PosixError("open", path, errno);
+  PLIMSOLL_ASSIGN_OR_RETURN(UniqueFd fd, OpenToRead(path));
   return JournalParts(path, std::move(fd));
 }
 

@@ -20,8 +20,9 @@ inline constexpr uint16_t kJournalFormat = 1;
 // Writes records. What Flush has written survives the process (not the machine: there is no fsync). Not thread-safe.
 class JournalWriter {
  public:
-  // Makes the file; ALREADY_EXISTS where it is there.
-  static absl::StatusOr<std::unique_ptr<JournalWriter>> Create(const std::string& path);
+  // Makes the file; ALREADY_EXISTS where it is there. With `directory`, a descriptor, it is made in that directory
+  // under the last component of `path`.
+  static absl::StatusOr<std::unique_ptr<JournalWriter>> Create(const std::string& path, int directory = -1);
 
   // Appends to the buffer, which flushes itself from 256 KiB on. After a failed write nothing more is written, so that
   // the file stays a prefix of what was given, and every later call returns the first error.

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/terminal_text.h"
 #include "common/units.h"
 
 namespace plimsoll {
@@ -81,7 +82,7 @@ void Progress::Releasing() {
 }
 
 void Progress::Warn(const std::string& line) {
-  Line("plimsoll: " + line);
+  Line("plimsoll: " + SanitizeForTerminal(line));
 }
 
 void Progress::Line(const std::string& line) {
@@ -97,8 +98,9 @@ void Progress::Clear() {
   line_shown_ = false;
 }
 
-void Progress::Show(const std::string& line) {
+void Progress::Show(const std::string& text) {
   if (quiet_) return;
+  const std::string line = SanitizeForTerminal(text);
   if (in_place_) {
     std::fprintf(out_, "\r\033[K%s", line.substr(0, Columns(out_)).c_str());
     line_shown_ = true;

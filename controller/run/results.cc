@@ -5,51 +5,19 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <ctime>
-#include <filesystem>
-#include <system_error>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/posix_error.h"
 #include "common/status_macros.h"
-#include "common/unique_fd.h"
 #include "common/units.h"
 
 namespace plimsoll {
+namespace {
 
-namespace fs = std::filesystem;
-
-absl::StatusOr<ResultsDirectory> ResultsDirectory::Create(const std::string& path) {
-  std::error_code error;
-  const bool existed = fs::exists(path, error);
-  if (existed) {
-    if (!fs::is_directory(path, error)) {
-      return absl::InvalidArgumentError(absl::StrCat("--out ", path, " is there and is no directory"));
-    }
-    if (!fs::is_empty(path, error)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--out ", path, " is not empty: results are never overwritten; name another directory"));
-    }
-  } else {
-    fs::create_directories(path, error);
-    if (error) return PosixError("--out: mkdir", path, error.value());
-  }
-  if (access(path.c_str(), W_OK | X_OK) != 0) return PosixError("--out: write to", path, errno);
-  return ResultsDirectory(path, !existed);
-}
-
-absl::StatusOr<std::unique_ptr<JournalWriter>> ResultsDirectory::CreateJournal() const {
-  return JournalWriter::Create(path_ + "/journal");
-}
-
-void ResultsDirectory::Discard() const {
-  std::error_code ignored;
-  fs::remove(path_ + "/journal", ignored);
-  fs::remove(path_ + "/plan.yaml", ignored);
-  if (made_) fs::remove(path_, ignored);  // only where it is empty
-}
+constexpr char kJournalName[] = "journal";
 
 std::string DefaultResultsPath(WallNs now, const std::string& run_id) {
   const time_t seconds = now.value / kNsPerSecond;
@@ -59,25 +27,75 @@ std::string DefaultResultsPath(WallNs now, const std::string& run_id) {
                          utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec, run_id);
 }
 
-absl::Status WriteFile(const std::string& path, const std::string& content) {
-  const std::string temporary = absl::StrCat(path, ".new");
-  {
-    const UniqueFd fd(open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-    if (!fd.valid()) return PosixError("open", temporary, errno);
-    size_t done = 0;
-    while (done < content.size()) {
-      const ssize_t n = write(fd.get(), content.data() + done, content.size() - done);
-      if (n < 0 && errno == EINTR) continue;
-      if (n < 0) {
-        const int why = errno;
-        unlink(temporary.c_str());
-        return PosixError("write", path, why);
-      }
-      done += static_cast<size_t>(n);
+}  // namespace
+
+absl::StatusOr<ResultsDirectory> ResultsDirectory::Make(const std::string& path, Links links) {
+  absl::StatusOr<HeldDirectory> directory = MakeDirectories(AT_FDCWD, path, links);
+  if (!directory.ok() && directory.status().code() == absl::StatusCode::kFailedPrecondition) return directory.status();
+  if (!directory.ok()) {
+    return absl::Status(directory.status().code(), absl::StrCat("--out: ", std::string(directory.status().message())));
+  }
+  if (!directory->made()) {
+    PLIMSOLL_ASSIGN_OR_RETURN(const bool empty, IsEmptyDirectory(directory->fd, path));
+    if (!empty) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--out ", path, " is not empty: results are never overwritten; name another directory"));
     }
   }
-  if (std::rename(temporary.c_str(), path.c_str()) != 0) return PosixError("rename to", path, errno);
+  if (faccessat(directory->fd.get(), ".", W_OK | X_OK, 0) != 0) return PosixError("--out: write to", path, errno);
+  return ResultsDirectory(path, *std::move(directory));
+}
+
+absl::StatusOr<ResultsDirectory> ResultsDirectory::Create(const std::string& path) {
+  struct stat facts{};
+  if (stat(path.c_str(), &facts) == 0 && !S_ISDIR(facts.st_mode)) {
+    return absl::InvalidArgumentError(absl::StrCat("--out ", path, " is there and is no directory"));
+  }
+  return Make(path, Links::kFollow);
+}
+
+absl::StatusOr<ResultsDirectory> ResultsDirectory::CreateDefault(WallNs now, const std::string& run_id) {
+  return Make(DefaultResultsPath(now, run_id), Links::kRefuse);
+}
+
+absl::StatusOr<ResultsDirectory> ResultsDirectory::Open(const std::string& path) {
+  HeldDirectory directory;
+  directory.fd = UniqueFd(open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!directory.fd.valid()) return PosixError("open", path, errno);
+  return ResultsDirectory(path, std::move(directory));
+}
+
+absl::StatusOr<std::unique_ptr<JournalWriter>> ResultsDirectory::CreateJournal() const {
+  return JournalWriter::Create(absl::StrCat(path_, "/", kJournalName), directory_.fd.get());
+}
+
+absl::Status ResultsDirectory::Write(const std::string& name, const std::string& content) const {
+  PLIMSOLL_ASSIGN_OR_RETURN(FileWriter file,
+                            FileWriter::InDirectory(directory_.fd.get(), name, absl::StrCat(path_, "/", name)));
+  PLIMSOLL_RETURN_IF_ERROR(file.Write(content));
+  return file.Finish();
+}
+
+absl::Status ResultsDirectory::Restore() {
+  struct stat facts{};
+  if (lstat(path_.c_str(), &facts) == 0 || errno != ENOENT) return absl::OkStatus();
+  absl::StatusOr<HeldDirectory> again = MakeDirectories(AT_FDCWD, path_, Links::kFollow);
+  if (!again.ok()) return again.status();
+  if (again->made()) directory_ = *std::move(again);
   return absl::OkStatus();
+}
+
+void ResultsDirectory::Discard() const {
+  unlinkat(directory_.fd.get(), kJournalName, 0);
+  unlinkat(directory_.fd.get(), "plan.yaml", 0);
+  // Only where it is empty.
+  if (directory_.made()) unlinkat(directory_.parent.get(), directory_.name.c_str(), AT_REMOVEDIR);
+}
+
+absl::Status WriteFile(const std::string& path, const std::string& content) {
+  PLIMSOLL_ASSIGN_OR_RETURN(FileWriter file, FileWriter::ToPath(path));
+  PLIMSOLL_RETURN_IF_ERROR(file.Write(content));
+  return file.Finish();
 }
 
 }  // namespace plimsoll

@@ -60,7 +60,9 @@ class Agent {
     before_ = LookAt(directory_.path());
     AgentService::Options options;
     options.clock = &clock_;
-    options.describe = [this](const v1::DescribeRequest& request) { return Describe(request); };
+    options.describe = [this](const v1::DescribeRequest& request, const std::function<bool()>&) {
+      return Describe(request);
+    };
     options.make_work = [](const v1::HostPlan&, const std::atomic<int64_t>&, WorkSink& sink) {
       return std::make_unique<testing::FakeWork>(std::make_shared<testing::FakeWorkState>(), sink);
     };
@@ -135,7 +137,7 @@ class Agent {
     for (std::string& directory : *request.mutable_directories()) {
       if (directory.starts_with('/')) directory.insert(0, directory_.path());
     }
-    v1::HostDescription description = DescribeHost("fuzz", "instance", *sandbox_, request);
+    v1::HostDescription description = DescribeHost("fuzz", "instance", *sandbox_, request, [] { return false; });
     Require(description.directories_size() == request.directories_size(), "a directory is missing");
     for (const v1::DirectoryDescription& directory : description.directories()) {
       const std::string root = directory_.path() + "/root";

@@ -62,6 +62,18 @@ class BadInput(harness.PlimsollTest):
         self.assertIn("no command", self.refused())
         self.assertIn("--qm", self.run_refused("--qm"))
 
+    def test_results_that_are_no_regular_files(self):
+        link = self.base / "endless.json"
+        link.symlink_to("/dev/zero")
+        results, report = self.base / "results", self.base / "report"
+        for directory, name in ((results, "journal"), (report, "report.json")):
+            directory.mkdir()
+            (directory / name).symlink_to("/dev/zero")
+        for arguments in (("compare", link, link), ("compare", results, results), ("compare", report, report),
+                          ("report", results), ("export", results, "--format", "csv")):
+            with self.subTest(arguments=arguments):
+                self.assertIn("is not a regular file", self.refused(*arguments))
+
     def test_a_run_needs_a_directory(self):
         self.assertIn("--dir", self.refused("run"))
 

@@ -80,6 +80,42 @@ class Trust(TlsTest):
         self.refused(alpha, self.good.user(), "the agent's certificate is for elsewhere, not for 127.0.0.1",
                      "does not trust this agent's certificate: bad certificate")
 
+    def test_an_agents_certificate_that_does_not_say_that_it_serves(self):
+        alpha = self.tls_agent(options=self.good.forge("mute", usage=None, san="IP:127.0.0.1"))
+        result = self.plimsoll("run", "--dir", self.dir, "--hosts", alpha.address, *self.good.user(), code=4)
+        self.assertEqual(len(result.errors), 1, result)
+        self.assertIn("not trusted: the agent's certificate is not for a server", result.err)
+        self.assert_nothing_left()
+
+    def test_an_agents_certificate_with_its_address_as_a_dns_name(self):
+        alpha = self.tls_agent(options=self.good.forge("odd", usage="serverAuth", san="DNS:127.0.0.1"))
+        self.refused(alpha, self.good.user(), "the agent's certificate is for nobody, not for 127.0.0.1", "")
+
+    def test_names_of_other_kinds_do_not_count_as_allowed(self):
+        alpha = self.tls_agent(more=["--allow", "ops", "--allow", "ops@example", "--allow", "10.0.0.9"])
+        for name, san in (("uri", "URI:ops"), ("mail", "email:ops@example"), ("address", "DNS:10.0.0.9")):
+            with self.subTest(san=san):
+                self.refused(alpha, self.good.forge(name, san=san), r"none of this controller's names \(\)",
+                             f"controller CN={name}: none of its names is among")
+
+    def test_no_tls_session_is_resumed(self):
+        """A session that is resumed shows a certificate whose dates nobody looks at again."""
+        alpha = self.tls_agent()
+        host, port = alpha.address.split(":")
+        for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            context.load_verify_locations(self.good.path / "ca.crt")
+            context.load_cert_chain(self.good.path / "ops.crt", self.good.path / "ops.key")
+            context.set_alpn_protocols(["h2"])
+            context.minimum_version = context.maximum_version = version
+            session = None
+            for _ in range(3):
+                with socket.create_connection((host, int(port)), timeout=harness.LONG_S) as raw:
+                    with context.wrap_socket(raw, server_hostname=host, session=session) as tls:
+                        self.assertEqual(tls.recv(9)[3], 4, "HTTP/2's SETTINGS")
+                        self.assertFalse(tls.session_reused, version)
+                        session = tls.session
+
     def test_a_controllers_certificate_that_serves_alone(self):
         line = "is not for a client"
         agents_line = r"is not for a controller \(no client authentication\)"

@@ -31,7 +31,7 @@ v1::HostDescription Describe(const std::vector<std::string>& roots, const std::v
   EXPECT_THAT(sandbox, testing::IsOk());
   v1::DescribeRequest request;
   for (const std::string& path : directories) request.add_directories(path);
-  return sandbox.ok() ? DescribeHost("alpha", "i-1", **sandbox, request) : v1::HostDescription();
+  return sandbox.ok() ? DescribeHost("alpha", "i-1", **sandbox, request, [] { return false; }) : v1::HostDescription();
 }
 
 TEST(DescribeHost, TellsWhatTheAgentAndItsHostAre) {

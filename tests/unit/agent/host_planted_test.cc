@@ -4,8 +4,12 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 
+#include <csignal>
+
+#include "agent/host/owner_marker.h"
 #include "agent/host/run_directory.h"
 #include "agent/host/sandbox.h"
+#include "common/unique_fd.h"
 #include "tests/status_matchers.h"
 #include "tests/unit/agent/host_test_util.h"
 
@@ -193,6 +197,22 @@ TEST_F(PlantedTest, AFileMountedOverAnExtentStays) {
   });
   if (result == kNotPermitted) GTEST_SKIP() << "mounts need root";
   EXPECT_EQ(result, 0);
+}
+
+TEST_F(PlantedTest, AMarkerWithALeaseIsForeignAndNothingWaitsForIt) {
+  const OwnerMarker marker{"00000000000000aa", "0b", kToken, "alpha", false, false};
+  fs::create_directories(host_);
+  testing::WriteText(host_ + "/" + kOwnerMarkerName, FormatOwnerMarker(marker));
+  EXPECT_EQ(sandbox_->ListRunDirectories(root_)->at(0).owner(), v1::RUN_DIRECTORY_OWNER_THIS_AGENT);
+  std::signal(SIGIO, SIG_IGN);  // the kernel asks for the lease with it
+  const UniqueFd held(open((host_ + "/" + kOwnerMarkerName).c_str(), O_RDWR | O_CLOEXEC));
+  if (fcntl(held.get(), F_SETLEASE, F_WRLCK) != 0) GTEST_SKIP() << "no leases here";
+  const auto listed = sandbox_->ListRunDirectories(root_);
+  ASSERT_THAT(listed, IsOk());
+  EXPECT_EQ(listed->at(0).owner(), v1::RUN_DIRECTORY_OWNER_UNKNOWN);
+  EXPECT_NE(listed->at(0).note().find("holds a lease"), std::string::npos) << listed->at(0).note();
+  EXPECT_TRUE(sandbox_->RemoveLeftovers().empty());
+  EXPECT_TRUE(fs::exists(host_));
 }
 
 }  // namespace

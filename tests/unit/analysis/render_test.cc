@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_split.h"
 #include "controller/render/csv.h"
+#include "controller/render/csv_table.h"
 #include "controller/render/json.h"
 #include "controller/render/json_writer.h"
 #include "controller/render/plain_text.h"
@@ -306,6 +307,16 @@ TEST(Csv, MqldtsColumnsHoldRightValues) {
   // 99 + 1 + 401 writes in the first second less the one that ends with it, then 1,000, and the one in flight.
   EXPECT_THAT(Cells(lines[1]), ElementsAre("4096", "1501", "6148096", "4096000", "2048000", "3072000", "500000000",
                                            "1000000", "1332445", "8192", "4096000"));
+}
+
+TEST(CsvCell, IsNoFormulaForASpreadsheet) {
+  EXPECT_EQ(CsvCell(std::string("=HYPERLINK(\"http://x\")")), "\"'=HYPERLINK(\"\"http://x\"\")\"");
+  EXPECT_EQ(CsvCell(std::string("@SUM(A1)")), "'@SUM(A1)");
+  EXPECT_EQ(CsvCell(std::string("+1+cmd")), "'+1+cmd");
+  EXPECT_EQ(CsvCell(std::string("-node")), "'-node");
+  EXPECT_EQ(CsvCell(std::string("-12.5")), "-12.5") << "a number";
+  EXPECT_EQ(CsvCell(int64_t{-12}), "-12");
+  EXPECT_EQ(CsvCell(std::string("alpha=1")), "alpha=1");
 }
 
 }  // namespace

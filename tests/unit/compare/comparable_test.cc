@@ -70,6 +70,12 @@ TEST(Comparable, WhatDoesNotMeasureTheSameIsRefused) {
   EXPECT_THAT(Refusal(report, SteadyReport("b", {}, 0, {})), HasSubstr("nothing was measured in this run"));
 }
 
+TEST(Comparable, MoreStepsThanARunCanHaveAreRefused) {
+  v1::Report many = Simulated(1, 1);
+  while (many.steps_size() <= 10'000) many.add_steps()->set_block_size_bytes(static_cast<uint64_t>(many.steps_size()));
+  EXPECT_THAT(Refusal(Simulated(1, 2), many), HasSubstr("10001 steps, and a run has at most 10000"));
+}
+
 TEST(Comparable, RunsOfOneSideMustMeasureTheSameToo) {
   v1::Report other = Simulated(1, 2);
   other.mutable_hosts(0)->mutable_workload()->set_sync(v1::SYNC_MODE_FDATASYNC);

@@ -214,5 +214,23 @@ TEST_F(ExportCommandTest, AnOutputThatGoesAwayIsTold) {
   EXPECT_THAT(err_.str(), HasSubstr("/dev/full: No space left on device"));
 }
 
+TEST_F(ExportCommandTest, NamesThatNobodySpelledOutAreNotFollowedWhereTheyAreLinks) {
+  Write();
+  const testing::TempDirectory elsewhere;
+  fs::create_directory(elsewhere.Sub("logs"));
+  std::ofstream(elsewhere.Sub("mine")) << "mine";
+  fs::create_directory_symlink(elsewhere.Sub("logs"), directory_.Sub("fio-log"));
+  fs::create_symlink(elsewhere.Sub("mine"), directory_.Sub("trace.perfetto-trace"));
+  EXPECT_EQ(Run({"--format", "fio-log"}), static_cast<int>(Exit::kWrong));
+  EXPECT_THAT(err_.str(), HasSubstr("fio-log is a symbolic link"));
+  EXPECT_TRUE(fs::is_empty(elsewhere.Sub("logs")));
+  EXPECT_EQ(Run({"--format", "perfetto"}), static_cast<int>(Exit::kOk)) << err_.str();
+  EXPECT_EQ(fs::file_size(elsewhere.Sub("mine")), 4U);
+  EXPECT_FALSE(fs::is_symlink(directory_.Sub("trace.perfetto-trace")));
+  EXPECT_EQ(Run({"--format", "fio-log", "--output", directory_.Sub("fio-log")}), static_cast<int>(Exit::kOk))
+      << "a link that was spelled out: " << err_.str();
+  EXPECT_FALSE(fs::is_empty(elsewhere.Sub("logs")));
+}
+
 }  // namespace
 }  // namespace plimsoll

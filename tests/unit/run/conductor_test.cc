@@ -281,6 +281,23 @@ TEST_F(ConductorTest, StopsTracesOnAllHostsAtTheLimit) {
   EXPECT_THAT(Records(v1::JournalRecord::kNote)[0].note().text(), HasSubstr("--trace-limit"));
 }
 
+TEST_F(ConductorTest, DropsTracesOfAnAgentThatGoesOnBeyondTheLimit) {
+  plan_.set_trace_limit_bytes(1 << 20);
+  plan_.add_block_size_bytes(65536);
+  for (FakeScript& script : scripts_) script.trace_bytes = 20 << 20;
+  EXPECT_FALSE(Run().has_value());
+  uint64_t bytes = 0;
+  uint64_t untraced = 0;
+  for (const v1::JournalRecord& record : Records(v1::JournalRecord::kFrames)) {
+    for (const v1::Frame& frame : record.frames().frames()) {
+      for (const std::string& block : frame.trace()) bytes += block.size();
+      untraced += frame.untraced_writes();
+    }
+  }
+  EXPECT_EQ(bytes, uint64_t{20} << 20);
+  EXPECT_EQ(untraced, 30U) << "writes of the three frames whose traces were dropped";
+}
+
 TEST_F(ConductorTest, GivesUpAHostWhoseLastWriteHangsAndSaysSinceWhen) {
   plan_.set_duration_ns(100 * kNsPerMs);
   plan_.set_hang_limit_ns(300 * kNsPerMs);

@@ -47,6 +47,8 @@ struct FakeScript {
   bool gets_on = false;
   // Not empty: steps end early for this reason, and the Fault comes only after StepDone.
   std::string ends_early;
+  // Of each frame's trace.
+  size_t trace_bytes = 1'000;
   // Called when the agent has been armed and has sent its first frame.
   std::function<void()> on_running = [] {};
   // Called when a heartbeat comes.
@@ -224,7 +226,7 @@ class FakeAgent final : public AgentClient {
     frame.set_first_seq(1);
     frame.set_first_start_ns(armed_start_ns_);
     frame.set_last_end_ns(armed_start_ns_ + 10'000'000);
-    frame.add_trace(std::string(1'000, 't'));
+    frame.add_trace(std::string(script_.trace_bytes, 't'));
     listener_.OnMessage(std::move(message));
   }
 

@@ -92,7 +92,8 @@ class GrpcAgentClientTest : public ::testing::Test {
   GrpcAgentClientTest() {
     AgentService::Options options;
     options.clock = &clock_;
-    options.describe = [](const v1::DescribeRequest& request) {
+    options.describe = [this](const v1::DescribeRequest& request, const std::function<bool()>& cancelled) {
+      if (request.look_for_queue_managers()) Search(cancelled);
       v1::HostDescription description;
       description.set_name("alpha");
       description.set_protocol_version(kProtocolVersion);
@@ -109,6 +110,23 @@ class GrpcAgentClientTest : public ::testing::Test {
     builder.RegisterService(service_.get());
     server_ = builder.BuildAndStart();
     address_ = absl::StrCat("127.0.0.1:", port);
+  }
+
+  // A search that goes on until nobody waits for it any more, but for the second one, which ends at once.
+  void Search(const std::function<bool()>& cancelled) {
+    {
+      MutexLock lock(mutex_);
+      ++searching_;
+      ++searches_;
+      EXPECT_EQ(searching_, 1) << "one at a time";
+      changed_.NotifyAll();
+      while (searches_ == 1 && !cancelled()) changed_.WaitFor(mutex_, std::chrono::milliseconds(1));
+      --searching_;
+    }
+  }
+  void AwaitSearches(int count) {
+    MutexLock lock(mutex_);
+    while (searches_ < count) changed_.Wait(mutex_);
   }
 
   static v1::ControllerMessage Prepare(int64_t lease_ns = 10 * kNsPerSecond) {
@@ -131,6 +149,10 @@ class GrpcAgentClientTest : public ::testing::Test {
     return message;
   }
 
+  Mutex mutex_;
+  CondVar changed_;
+  int searching_ ABSL_GUARDED_BY(mutex_) = 0;
+  int searches_ ABSL_GUARDED_BY(mutex_) = 0;
   static constexpr char kToken[] = "0123456789abcdef";
   const SystemClock clock_;
   const std::shared_ptr<FakeWorkState> work_ = std::make_shared<FakeWorkState>();
@@ -152,6 +174,53 @@ TEST_F(GrpcAgentClientTest, DescribesTheHostAndItsDirectories) {
   ASSERT_EQ(description->directories_size(), 2);
   EXPECT_EQ(description->directories(1).path(), "/mnt/b");
   EXPECT_FALSE(description->has_holder());
+}
+
+TEST_F(GrpcAgentClientTest, AsksForNoMoreThanSixteenDirectories) {
+  const auto client = MakeGrpcAgentClient(address_, clock_, inbox_);
+  v1::DescribeRequest request;
+  for (int i = 0; i < 16; ++i) request.add_directories("/mnt");
+  client->Describe(request, 60 * kNsPerSecond);
+  EXPECT_THAT(inbox_.AwaitDescription(), IsOk());
+  request.add_directories("/mnt");
+  client->Describe(request, 60 * kNsPerSecond);
+  EXPECT_THAT(inbox_.AwaitDescription(), StatusIs(absl::StatusCode::kInvalidArgument, "more than 16"));
+}
+
+TEST_F(GrpcAgentClientTest, ASearchEndsWithItsCallerAndTheNextOneWaitsForIt) {
+  const auto stub = v1::Agent::NewStub(grpc::CreateChannel(address_, grpc::InsecureChannelCredentials()));
+  grpc::ClientContext context;
+  v1::DescribeRequest request;
+  request.set_protocol_version(kProtocolVersion);
+  request.set_look_for_queue_managers(true);
+  request.add_directories("/mnt");
+  grpc::CompletionQueue queue;
+  v1::HostDescription ignored;
+  grpc::Status status;
+  const auto call = stub->AsyncDescribe(&context, request, &queue);
+  call->Finish(&ignored, &status, nullptr);
+  AwaitSearches(1);
+  const auto client = MakeGrpcAgentClient(address_, clock_, inbox_);
+  client->Describe(request, 60 * kNsPerSecond);
+  context.TryCancel();
+  EXPECT_THAT(inbox_.AwaitDescription(), IsOk());
+  AwaitSearches(2);
+  void* tag = nullptr;
+  bool ok = false;
+  queue.Next(&tag, &ok);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::CANCELLED);
+}
+
+TEST_F(GrpcAgentClientTest, ASearchEndsWhenTheAgentShutsDown) {
+  const auto client = MakeGrpcAgentClient(address_, clock_, inbox_);
+  v1::DescribeRequest request;
+  request.set_look_for_queue_managers(true);
+  request.add_directories("/mnt");
+  client->Describe(request, 600 * kNsPerSecond);
+  AwaitSearches(1);
+  service_->Shutdown("the test ends");
+  EXPECT_EQ(service_->WaitForEnd(600 * kNsPerSecond), "");
+  EXPECT_THAT(inbox_.AwaitDescription(), IsOk());
 }
 
 TEST_F(GrpcAgentClientTest, SaysThatNobodyListens) {

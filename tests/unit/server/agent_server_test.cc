@@ -4,14 +4,19 @@
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/security/tls_credentials_options.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <ctime>
 #include <fstream>
+#include <vector>
 
 #include "common/tls/authority.h"
+#include "common/unique_fd.h"
 #include "plimsoll/v1/agent.grpc.pb.h"
 #include "tests/status_matchers.h"
 #include "tests/temp_directory.h"
@@ -212,6 +217,66 @@ TEST_F(AgentServerTest, LetsInWhomItTrustsOverTls) {
   EXPECT_NE(refused.error_message().find("not trusted: none of this controller's names (dev)"), std::string::npos);
   EXPECT_EQ(Call(address, ClientOf(*other, "ops")).error_code(), grpc::StatusCode::UNAVAILABLE);
   EXPECT_EQ(Call(address, grpc::InsecureChannelCredentials()).error_code(), grpc::StatusCode::UNAVAILABLE);
+}
+
+// Connections over loopback that say one byte and nothing more.
+class SlowPeers {
+ public:
+  SlowPeers(const std::string& address, char first, size_t count) {
+    sockaddr_in where{};
+    where.sin_family = AF_INET;
+    where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    where.sin_port = htons(static_cast<uint16_t>(std::stoi(address.substr(address.rfind(':') + 1))));
+    for (size_t i = 0; i < count; ++i) {
+      UniqueFd made(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+      EXPECT_EQ(connect(made.get(), reinterpret_cast<const sockaddr*>(&where), sizeof(where)), 0);
+      EXPECT_EQ(send(made.get(), &first, 1, MSG_NOSIGNAL), 1);
+      sockets_.push_back({made.get(), POLLIN, 0});
+      owners_.push_back(std::move(made));
+    }
+  }
+
+  // Waits until the other side has closed so many of them.
+  void AwaitClosed(size_t count) {
+    for (size_t closed = 0; closed < count; ++closed) {
+      poll(sockets_.data(), sockets_.size(), -1);
+      const auto ended = std::find_if(sockets_.begin(), sockets_.end(), [](const pollfd& p) { return p.revents != 0; });
+      char ignored = 0;
+      while (recv(ended->fd, &ignored, 1, 0) > 0) continue;
+      sockets_.erase(ended);
+    }
+  }
+
+ private:
+  std::vector<UniqueFd> owners_;
+  std::vector<pollfd> sockets_;
+};
+
+TEST_F(AgentServerTest, SlowConnectionsDoNotKeepOthersOut) {
+  const auto server = Start({"127.0.0.1:0", false, {}, {}});
+  ASSERT_THAT(server, IsOk());
+  SlowPeers slow((*server)->address(), 'P', 40);
+  slow.AwaitClosed(8);
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(Call((*server)->address(), grpc::InsecureChannelCredentials()).error_code(),
+              grpc::StatusCode::UNIMPLEMENTED);
+  }
+}
+
+TEST_F(AgentServerTest, UnderTlsSlowConnectionsFromLoopbackAreLimitedLikeOthers) {
+  const auto authority = *CertificateAuthority::Create(std::time(nullptr), 1);
+  const auto pair = *authority->Issue("127.0.0.1", CertificateAuthority::Role::kHost, std::time(nullptr), 1);
+  const auto server =
+      Start({"127.0.0.1:0",
+             false,
+             {Write("ca.crt", authority->pem().cert_pem), Write("a.crt", pair.cert_pem), Write("a.key", pair.key_pem)},
+             {}});
+  ASSERT_THAT(server, IsOk());
+  SlowPeers slow((*server)->address(), '\x16', 16);
+  slow.AwaitClosed(8);
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(Call((*server)->address(), ClientOf(*authority, "ops")).error_code(), grpc::StatusCode::UNIMPLEMENTED);
+  }
 }
 
 }  // namespace

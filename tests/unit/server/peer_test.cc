@@ -110,5 +110,20 @@ TEST(TcpPeer, HasANameWithItsPortAndOneWithout) {
   EXPECT_TRUE(peer->loopback);
 }
 
+TEST(TrustedUids, AreRootAndTheAgentsOwnUser) {
+  const std::string all = "         0          0 4294967295\n";
+  EXPECT_EQ(TrustedUids(1000, all, 65534), (std::set<uid_t>{0, 1000}));
+  EXPECT_EQ(TrustedUids(0, all, 65534), std::set<uid_t>{0});
+  EXPECT_EQ(TrustedUids(65534, all, 65534), (std::set<uid_t>{0, 65534})) << "outside of user namespaces it is a user";
+}
+
+TEST(TrustedUids, TheOverflowUserIsNobodyInAUserNamespace) {
+  EXPECT_EQ(TrustedUids(65534, "", 65534), std::set<uid_t>{0}) << "nothing is mapped";
+  EXPECT_EQ(TrustedUids(65534, "     65534       1000          1\n", 65534), std::set<uid_t>{0});
+  EXPECT_EQ(TrustedUids(0, "         0       1000          1\n", 65534), std::set<uid_t>{0});
+  EXPECT_EQ(TrustedUids(5, "0 0 65535\n", 65534), (std::set<uid_t>{0, 5}));
+  EXPECT_EQ(TrustedUids(65534, "0 0 65535\n", 65534), std::set<uid_t>{0}) << "users beyond look the same";
+}
+
 }  // namespace
 }  // namespace plimsoll
