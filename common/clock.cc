@@ -1,6 +1,7 @@
 #include "common/clock.h"
 
 #include <cerrno>
+#include <chrono>
 #include <ctime>
 
 #include "common/units.h"
@@ -30,6 +31,11 @@ void SystemClock::SleepUntil(MonotonicNs moment) const {
   ts.tv_nsec = moment.value % kNsPerSecond;
   while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, nullptr) == EINTR) {
   }
+}
+
+bool SystemClock::WaitUntil(Mutex& mutex, CondVar& changed, MonotonicNs moment) const {
+  // libstdc++'s steady_clock is CLOCK_MONOTONIC.
+  return changed.WaitUntil(mutex, std::chrono::steady_clock::time_point(std::chrono::nanoseconds(moment.value)));
 }
 
 }  // namespace plimsoll

@@ -4,6 +4,8 @@
 #include <compare>
 #include <cstdint>
 
+#include "common/mutex.h"
+
 namespace plimsoll {
 
 // A moment of CLOCK_MONOTONIC, in nanoseconds.
@@ -35,6 +37,10 @@ class Clock {
   virtual WallNs WallNow() const = 0;
   // Sleeps until the moment has come; returns at once where it has passed. Ignores signals.
   virtual void SleepUntil(MonotonicNs moment) const = 0;
+  // Waits for `changed`, at most until the moment; returns false when the moment has passed first. May return true for
+  // no reason: wait in a loop that checks the condition.
+  virtual bool WaitUntil(Mutex& mutex, CondVar& changed, MonotonicNs moment) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) = 0;
 };
 
 // The kernel's clocks. CLOCK_MONOTONIC through the vDSO costs some 20 ns a read.
@@ -43,6 +49,8 @@ class SystemClock final : public Clock {
   MonotonicNs Now() const override { return Read(); }
   WallNs WallNow() const override;
   void SleepUntil(MonotonicNs moment) const override;
+  bool WaitUntil(Mutex& mutex, CondVar& changed, MonotonicNs moment) const override
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
 
   // For the hot path: no virtual call.
   static MonotonicNs Read();

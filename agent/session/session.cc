@@ -3,7 +3,6 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -33,11 +32,6 @@ bool IsPlain(const std::string& name) {
   return name.size() <= kMostNameBytes && std::all_of(name.begin(), name.end(), [](char c) {
            return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '_' || c == '-';
          });
-}
-
-std::chrono::steady_clock::time_point SteadyTime(int64_t monotonic_ns) {
-  // libstdc++'s steady_clock is CLOCK_MONOTONIC.
-  return std::chrono::steady_clock::time_point(std::chrono::nanoseconds(monotonic_ns));
 }
 
 }  // namespace
@@ -257,7 +251,7 @@ absl::StatusOr<v1::ControllerMessage> Session::NextMessage() {
       inbox_.pop_front();
       return message;
     }
-    changed_.WaitUntil(mutex_, SteadyTime(lease_.deadline_ns().load(std::memory_order_relaxed)));
+    options_.clock->WaitUntil(mutex_, changed_, {lease_.deadline_ns().load(std::memory_order_relaxed)});
   }
 }
 

@@ -58,7 +58,7 @@ struct MeasuredStretch {
   int64_t measured_ns = 0;
   // The host said that the step is over.
   bool done = false;
-  // The others went on without the host: its data do not reach the step's end.
+  // The host's data end before the step does, for a reason of its own.
   bool left_early = false;
   // Start of the measured part in the host's clock; nothing where it is not known.
   std::optional<int64_t> start_ns;

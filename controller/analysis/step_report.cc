@@ -19,6 +19,8 @@ constexpr double kAccountedTolerancePercent = 1;
 constexpr double kClockStepShare = 0.01;
 // A write that was in flight for longer when the data end is told to be missing.
 constexpr int64_t kTellMissingWriteNs = 1'000'000'000;
+// Why a host's data end where nothing that is recorded ended them.
+constexpr char kJournalEnds[] = "the journal ends";
 
 std::string WriterName(const std::string& host, uint32_t qm) {
   return absl::StrCat(host, "/qm", qm);
@@ -30,14 +32,30 @@ std::string StepReporter::StepName() const {
   return absl::StrCat("step ", stats_.index() + 1);
 }
 
-bool StepReporter::LeftEarly(const HostStep& part) const {
-  return !part.done() || (!part.stopped().empty() && stats_.cut_short().empty());
+bool StepReporter::WasLostHere(const HostFacts& facts) const {
+  return facts.lost && facts.lost->step() == static_cast<int32_t>(stats_.index());
 }
 
-MeasuredStretch StepReporter::StretchOf(uint32_t host, const HostStep& part) const {
+bool StepReporter::LeftEarly(const HostFacts& facts, const HostStep& part) const {
+  if (!part.done()) return true;
+  if (part.stopped().empty()) return false;
+  // A host that ended with the others gives the step's own reason, since it was told it.
+  return part.stopped() != stats_.cut_short() || WasLostHere(facts);
+}
+
+std::string StepReporter::WhyEarly(const HostFacts& facts, const HostStep& part) const {
+  if (part.done()) return part.stopped();
+  if (WasLostHere(facts)) return facts.lost->reason();
+  for (const HostFacts::Fault& fault : facts.faults) {
+    if (fault.fault.step() == static_cast<int32_t>(stats_.index())) return fault.fault.fault().message();
+  }
+  return kJournalEnds;
+}
+
+MeasuredStretch StepReporter::StretchOf(uint32_t host, const HostFacts& facts, const HostStep& part) const {
   MeasuredStretch stretch;
   stretch.done = part.done();
-  stretch.left_early = LeftEarly(part);
+  stretch.left_early = LeftEarly(facts, part);
   stretch.start_ns = stats_.HostMeasuredStartNs(host);
   if (!part.done()) {
     stretch.measured_ns = part.covered_ns();
@@ -56,7 +74,8 @@ MeasuredStretch StepReporter::StretchOf(uint32_t host, const HostStep& part) con
 
 ScopeSums StepReporter::AddWriters(uint32_t host, const HostFacts& facts, HostStep& part) {
   part.Finish();
-  const MeasuredStretch stretch = StretchOf(host, part);
+  const MeasuredStretch stretch = StretchOf(host, facts, part);
+  const std::string why = stretch.left_early ? WhyEarly(facts, part) : "";
   ScopeSums all;
   all.measured_ns = stretch.measured_ns;
   all.whole_ns = stretch.measured_ns;
@@ -68,7 +87,7 @@ ScopeSums StepReporter::AddWriters(uint32_t host, const HostFacts& facts, HostSt
     ScopeSums sums = SumsOfWriter(*writer, host, qm, own, facts.rate_per_second());
     if (!part.done()) AddInFlight(host, facts, qm, *writer, sums);
     CheckWriter(host, facts.label(), qm, *writer, sums);
-    AddScope({v1::SCOPE_KIND_QM, facts.label(), qm, facts.storage}, sums, &part.percentiles().qm(qm));
+    AddScope({v1::SCOPE_KIND_QM, facts.label(), qm, facts.storage, why}, sums, &part.percentiles().qm(qm));
     all.Merge(sums);
   }
   if (stretch.left_early) all.data_until_ns = part.done() ? stretch.measured_ns : part.all_covered_ns();
@@ -87,8 +106,12 @@ v1::StepReport StepReporter::Make() {
   AddStartSkew();
   PlanSeries();
 
-  const bool any_done =
-      std::any_of(stats_.hosts().begin(), stats_.hosts().end(), [](const auto& host) { return host.second.done(); });
+  const auto any = [this](const auto& condition) {
+    return std::any_of(stats_.hosts().begin(), stats_.hosts().end(),
+                       [&](const auto& host) { return condition(run_.hosts.at(host.first), host.second); });
+  };
+  const bool any_done = any([](const HostFacts& /*facts*/, const HostStep& part) { return part.done(); });
+  const bool any_stayed = any([this](const HostFacts& facts, const HostStep& part) { return !LeftEarly(facts, part); });
   std::map<uint32_t, ScopeSums> storages;
   ScopeSums cluster;
   for (const auto& [number, facts] : run_.hosts) {
@@ -105,10 +128,11 @@ v1::StepReport StepReporter::Make() {
     ScopeSums sums = AddWriters(number, facts, part);
     CheckHost(facts, sums);
     AddDistribution({v1::SCOPE_KIND_HOST, facts.label(), 0, facts.storage}, sums);
-    AddScope({v1::SCOPE_KIND_HOST, facts.label(), 0, facts.storage}, sums, &part.percentiles().host());
+    const std::string why = LeftEarly(facts, part) ? WhyEarly(facts, part) : "";
+    AddScope({v1::SCOPE_KIND_HOST, facts.label(), 0, facts.storage, why}, sums, &part.percentiles().host());
     // A second that a lost host, or one that stopped by itself, did not live to see is a whole second of the others all
     // the same.
-    const bool gone = any_done ? LeftEarly(part) : facts.lost.has_value();
+    const bool gone = any_stayed ? LeftEarly(facts, part) : any_done ? !part.done() : facts.lost.has_value();
     if (gone) sums.whole_ns = INT64_MAX;
     if (facts.storage != 0) storages[facts.storage].Merge(sums);
     cluster.Merge(sums);
@@ -142,6 +166,7 @@ void StepReporter::AddScope(const Named& name, const ScopeSums& sums, const Seco
   scope.set_storage(name.storage);
   if (sums.data_until_ns) {
     *scope.mutable_data_until() = run_.timeline.ToUtc(stats_.measured_start_ns() + *sums.data_until_ns);
+    if (!name.why_early.empty()) scope.set_data_until_reason(name.why_early);
   }
   SetSlowest(sums, scope);
   run_.judge.Observe(report_.number(), stats_.shape().block_size_bytes, scope, sums.latency, extremes);

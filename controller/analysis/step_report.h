@@ -48,11 +48,17 @@ class StepReporter {
     std::string host;
     uint32_t qm = 0;
     uint32_t storage = 0;
+    // Of a writer or host whose data end before the step does.
+    std::string why_early = {};
   };
 
-  // The host was lost in the step, or stopped by itself while the others went on.
-  bool LeftEarly(const HostStep& part) const;
-  MeasuredStretch StretchOf(uint32_t host, const HostStep& part) const;
+  bool WasLostHere(const HostFacts& facts) const;
+  // The host's data end before the step does for a reason of its own: it was lost, or its writers stopped without
+  // having been told to.
+  bool LeftEarly(const HostFacts& facts, const HostStep& part) const;
+  // Why they end there.
+  std::string WhyEarly(const HostFacts& facts, const HostStep& part) const;
+  MeasuredStretch StretchOf(uint32_t host, const HostFacts& facts, const HostStep& part) const;
   ScopeSums AddWriters(uint32_t host, const HostFacts& facts, HostStep& part);
   // `percentiles` is null where those of the scope's seconds are not known.
   void AddScope(const Named& name, const ScopeSums& sums, const SecondTable* percentiles);

@@ -196,7 +196,7 @@ class Clean {
   const CleanFlags& flags_;
   CommandLine& line_;
   const SystemClock clock_;
-  EventQueue events_;
+  EventQueue events_{clock_};
   const Interrupts interrupts_{events_};
   AskedAgents agents_{clock_, events_};
 };

@@ -100,7 +100,7 @@ int HostsMain(const HostsFlags& flags, CommandLine& line) {
   const absl::StatusOr<std::shared_ptr<const AgentTrust>> trust = AgentTrust::Load(flags.tls);
   if (!trust.ok()) return PrintError(line, trust.status(), Exit::kWrong);
   const SystemClock clock;
-  EventQueue events;
+  EventQueue events(clock);
   Fleet fleet(
       *addresses, kAskedMaxSlewPpm,
       [&](const std::string& address, AgentListener& listener) {

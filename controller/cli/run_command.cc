@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <random>
 #include <string>
@@ -101,14 +102,19 @@ absl::StatusOr<v1::TestPlan> LoadPlan(const RunFlags& flags) {
 // Everything that one run needs, in the order in which it comes into being.
 class Run {
  public:
-  Run(const RunFlags& flags, v1::TestPlan plan, std::shared_ptr<const AgentTrust> trust, CommandLine& line)
+  Run(const RunFlags& flags, v1::TestPlan plan, std::shared_ptr<const AgentTrust> trust, CommandLine& line,
+      const RunSurroundings& around)
       : flags_(flags),
         trust_(std::move(trust)),
         line_(line),
+        make_client_(around.make_client),
+        clock_(*around.clock),
         plan_(std::move(plan)),
         steps_(ExpandSteps(plan_)),
         run_id_(RandomHex(3)),
-        progress_(stderr, isatty(STDERR_FILENO) != 0, flags.quiet) {}
+        progress_(around.progress, isatty(fileno(around.progress)) != 0, flags.quiet) {
+    if (around.catches_signals) interrupts_.emplace(events_);
+  }
 
   int Execute() {
     if (auto failure = Connect(); failure.has_value()) return Fail(*failure);
@@ -168,7 +174,8 @@ class Run {
     fleet_ = std::make_unique<Fleet>(
         addresses, plan_.max_slew_ppm(),
         [this](const std::string& address, AgentListener& listener) {
-          return MakeGrpcAgentClient(address, clock_, listener, trust_);
+          return make_client_ ? make_client_(address, listener)
+                              : MakeGrpcAgentClient(address, clock_, listener, trust_);
         },
         clock_, events_);
     std::vector<std::vector<std::string>> directories;
@@ -274,12 +281,13 @@ class Run {
   const RunFlags& flags_;
   const std::shared_ptr<const AgentTrust> trust_;
   CommandLine& line_;
+  const AgentClientFactory make_client_;
+  const Clock& clock_;
   const v1::TestPlan plan_;
   const std::vector<v1::LogStep> steps_;
   const std::string run_id_;
-  const SystemClock clock_;
-  EventQueue events_;
-  const Interrupts interrupts_{events_};
+  EventQueue events_{clock_};
+  std::optional<Interrupts> interrupts_;
   Progress progress_;
   std::unique_ptr<IntervalPrinter> intervals_;
   std::vector<v1::LogWorkload> workloads_;
@@ -288,7 +296,7 @@ class Run {
   bool left_ = false;
 };
 
-int RunMain(RunFlags& flags, CommandLine& line) {
+int RunMain(RunFlags& flags, CommandLine& line, const RunSurroundings& around) {
   if (const absl::Status status = flags.view.Read(); !status.ok()) return PrintError(line, status, Exit::kWrong);
   absl::StatusOr<v1::TestPlan> plan = LoadPlan(flags);
   if (!plan.ok()) return PrintError(line, plan.status(), Exit::kWrong);
@@ -299,12 +307,20 @@ int RunMain(RunFlags& flags, CommandLine& line) {
       return PrintError(line, status, Exit::kWrong);
     }
   }
-  return Run(flags, *std::move(plan), *std::move(trust), line).Execute();
+  return Run(flags, *std::move(plan), *std::move(trust), line, around).Execute();
 }
 
 }  // namespace
 
 void AddRunCommand(CLI::App& app, CommandLine& line) {
+  static const SystemClock clock;
+  RunSurroundings around;
+  around.clock = &clock;
+  around.progress = stderr;
+  AddRunCommand(app, line, around);
+}
+
+void AddRunCommand(CLI::App& app, CommandLine& line, const RunSurroundings& around) {
   auto flags = std::make_shared<RunFlags>();
   CLI::App* command = app.add_subcommand("run", "Measure log writes on one host or on many, all in step");
   command->add_option("PLAN", flags->plan_file, "Plan in YAML (see `plimsoll plan example`); options override it");
@@ -323,7 +339,8 @@ void AddRunCommand(CLI::App& app, CommandLine& line) {
       "Examples:\n"
       "  plimsoll run --dir /mnt/mqlog --bsize 4k,64k --duration 30 --qm 2\n"
       "  plimsoll run --hosts node[1-4] --dir /mnt/mqlog --qm 3 --require 'p99<10ms'");
-  command->callback([flags, &line] { line.action = [flags, &line] { return RunMain(*flags, line); }; });
+  command->callback(
+      [flags, &line, around] { line.action = [flags, &line, around] { return RunMain(*flags, line, around); }; });
 }
 
 }  // namespace plimsoll

@@ -43,7 +43,7 @@ int StorageMain(const StorageFlags& flags, CommandLine& line) {
                       Exit::kWrong);
   }
   const SystemClock clock;
-  EventQueue events;
+  EventQueue events(clock);
   AskedAgents agents(clock, events);
   if (auto failure = agents.Connect(flags.agents, flags.tls, flags.directory, {"--keep-leftovers"});
       failure.has_value()) {

@@ -88,7 +88,10 @@ plimsoll.figures = (step) => {
   }
   for (const scope of step.hosts) {
     if (scope.data_until)
-      parts.push(el('p', {class: 'remark'}, '* ' + scope.host + ': data until ' + format.timeOfDay(scope.data_until)));
+      parts.push(
+          el('p', {class: 'remark'},
+             '* ' + scope.host + ': data until ' + format.timeOfDay(scope.data_until) +
+                 (scope.data_until_reason ? '; ended early: ' + scope.data_until_reason : '')));
   }
   const inFlight = step.step.in_flight.filter((write) => write.age_ns >= 100e6).slice(0, 20);
   for (const write of inFlight) {

@@ -178,10 +178,12 @@ void AddSlowest(const v1::Report& report, const v1::SlowestReport& slowest, std:
 void AddEnds(const v1::Report& report, const v1::StepReport& step, std::vector<std::string>& lines) {
   for (const v1::ScopeReport& scope : step.scopes()) {
     if (scope.kind() != v1::SCOPE_KIND_HOST || !scope.has_data_until()) continue;
-    AddIndented(scope.measured_ns() == 0 ? absl::StrCat("* ", scope.host(), ": no data")
-                                         : absl::StrCat("* ", scope.host(), ": data until ",
-                                                        FormatTimeOfDay(scope.data_until(), report.run().begin())),
-                lines);
+    std::string text = scope.measured_ns() == 0
+                           ? absl::StrCat("* ", scope.host(), ": no data")
+                           : absl::StrCat("* ", scope.host(), ": data until ",
+                                          FormatTimeOfDay(scope.data_until(), report.run().begin()));
+    if (!scope.data_until_reason().empty()) absl::StrAppend(&text, "; ended early: ", scope.data_until_reason());
+    AddIndented(text, lines);
   }
   int shown = 0;
   for (const v1::InFlightReport& write : step.in_flight()) {

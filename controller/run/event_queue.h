@@ -1,7 +1,6 @@
 // Everything that happens to a run, in one order, for the one thread that conducts it.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <utility>
 #include <variant>
@@ -32,6 +31,9 @@ struct Event {
 // Thread-safe; one thread takes.
 class EventQueue {
  public:
+  // Waits in the time of `clock`, which outlives the queue.
+  explicit EventQueue(const Clock& clock) : clock_(clock) {}
+
   void Push(Event event) {
     MutexLock lock(mutex_);
     events_.push_back(std::move(event));
@@ -49,18 +51,18 @@ class EventQueue {
     return interrupts_;
   }
 
-  // All that is there, waiting for the first at most until the moment of CLOCK_MONOTONIC; empty where nothing came, or
-  // where an interrupt came that no earlier call returned for.
+  // All that is there, waiting for the first at most until the moment; empty where nothing came, or where an interrupt
+  // came that no earlier call returned for.
   std::vector<Event> TakeUntil(MonotonicNs deadline) {
     MutexLock lock(mutex_);
-    const std::chrono::steady_clock::time_point until{std::chrono::nanoseconds(deadline.value)};
-    while (events_.empty() && interrupts_ == seen_interrupts_ && changed_.WaitUntil(mutex_, until)) {
+    while (events_.empty() && interrupts_ == seen_interrupts_ && clock_.WaitUntil(mutex_, changed_, deadline)) {
     }
     seen_interrupts_ = interrupts_;
     return std::exchange(events_, {});
   }
 
  private:
+  const Clock& clock_;
   mutable Mutex mutex_;
   CondVar changed_;
   std::vector<Event> events_ ABSL_GUARDED_BY(mutex_);

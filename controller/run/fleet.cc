@@ -88,6 +88,7 @@ void Fleet::AbsorbProbes(Host& host, const v1::ProbeBatch& probes) {
   for (const v1::ProbeResult& probe : probes.probes()) {
     host.clock.Add({probe.sent_ns(), probe.agent_received_ns(), probe.agent_sent_ns(), probe.received_ns()});
     round_trips_ns.push_back(probe.received_ns() - probe.sent_ns());
+    host.last_probed = std::max(host.last_probed, MonotonicNs{probe.sent_ns()});
     const int64_t wall_at_reception = clock_.WallNow().value - (clock_.Now().value - probe.received_ns());
     const int64_t half_trip = (probe.received_ns() - probe.sent_ns()) / 2;
     host.wall_difference_ns = probe.agent_wall_clock_ns() - (wall_at_reception - half_trip);
@@ -97,7 +98,6 @@ void Fleet::AbsorbProbes(Host& host, const v1::ProbeBatch& probes) {
   const auto worst_of_best_half = round_trips_ns.begin() + (probes.probes_size() - 1) / 2;
   std::nth_element(round_trips_ns.begin(), worst_of_best_half, round_trips_ns.end());
   host.worst_round_trip_ns = *worst_of_best_half;
-  host.last_probed = clock_.Now();
 }
 
 void Fleet::DescribeAll(const std::vector<std::vector<std::string>>& directories, int64_t timeout_ns) {

@@ -31,7 +31,7 @@ struct Host {
   bool described = false;
   ClockFit clock{500};
   bool probing = false;
-  MonotonicNs last_probed;          // when probes were last answered
+  MonotonicNs last_probed;          // when the newest of the probes that were answered was sent
   int64_t worst_round_trip_ns = 0;  // of the last burst's best half
   int64_t wall_difference_ns = 0;   // the host's wall clock minus ours, at the last probe
 

@@ -54,12 +54,15 @@ def _report(scene, result):
         scene.assertGreater(host["writes"], 0, host)
     scopes = {scope["host"]: scope for scope in harness.scopes(report["steps"][0], "host")}
     for host in report["hosts"]:
+        scope = scopes[host["label"]]
+        # Where it had told all of the step, there is nothing to say.
+        told = "data_until" in scope
+        scene.assertEqual("data_until_reason" in scope, told, "until when the data reach, and why they end there")
         if "lost" in host:
-            # Where it had told all of the step, there is nothing to say.
-            told = "data_until" in scopes[host["label"]]
             scene.assertEqual("data_until" in host["lost"], told, "a lost host's rows say until when its data reach")
-            if host["label"] == "beta" and scene.row.state in ("running", "draining"):
-                scene.assertTrue(told, host)
+        if "lost" in host or host["faults"]:
+            # alpha had told all of the step when it was over.
+            scene.assertEqual(told, scene.row.state == "running" or host["label"] == "beta", host)
     scene.assert_journal_holds(report)
 
 
@@ -161,6 +164,8 @@ WHEN_LET_GO = Cleaned("alpha at once; beta refuses new runs, saying why, until t
 
 AT_ONCE = Takes("at once", lambda scene: 0)
 LEASE = Takes("the lease", lambda scene: scene.row.fault.lease_s)
+LEASE_AGAIN = Takes("the lease, and once more from when the controller resumes: beta no longer answers",
+                    lambda scene: scene.row.fault.lease_s)
 HANG_LIMIT = Takes("`--hang-limit`, from the step's end or the last progress",
                    lambda scene: scene.row.fault.hang_limit_s + scene.row.fault.lease_s)
 UNTIL_ALL_CAME = TakesLonger("longer by what the way back takes", lambda scene: 30)

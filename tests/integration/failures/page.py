@@ -50,7 +50,7 @@ def code_of(cell):
 
 def line(text):
     if isinstance(text, table.Either):
-        return f"{line(text.one)} or {line(text.other)}"
+        return " or ".join(map(line, text.lines))
     return "`" + text.replace("|", "\\|").replace("[log] ", "").replace("plimsoll: ", "") + "`"
 
 

@@ -16,7 +16,6 @@ import faultfs  # noqa: E402
 import harness  # noqa: E402
 import namespaces  # noqa: E402
 
-DURATION_S = 3
 # A machine that is busy with other things takes that much longer for anything.
 SLACK_S = 25
 
@@ -73,14 +72,11 @@ class Scene(harness.PlimsollTest):
         return "127.0.0.1:" + harness.wait_until(lambda: proxy.out.strip(), "the port of a link proxy")
 
     def duration_s(self):
-        return self.row.fault.duration_s or (1.5 if self.row.state == "draining" else DURATION_S)
+        return self.row.duration_s()
 
     def start_the_run(self):
-        files = "16" if self.row.state in ("preparing", "ready") else "3"
-        self.run_process = self.start_plimsoll(
-            "run", "--hosts", f"{self.alpha_address},{self.beta_address}", "--dir", self.dir, "--out", self.out,
-            "--lease", f"{self.row.fault.lease_s}s", "--hang-limit", f"{self.row.fault.hang_limit_s}s", "--file-size", "64k", "--num-files", files,
-            "--duration", str(self.duration_s()), *self.row.fault.load, *self.row.fault.options, wrap=self.on_controller)
+        self.run_process = self.start_plimsoll("run", "--hosts", f"{self.alpha_address},{self.beta_address}", "--dir", self.dir,
+                                               "--out", self.out, *self.row.arguments(), wrap=self.on_controller)
         return self.run_process
 
     # The states.

@@ -11,8 +11,10 @@ from typing import Callable, Optional
 import faults
 import harness
 import outcomes
-from outcomes import (AT_ONCE, BY_ITSELF, EMPTY, HANG_LIMIT, JOURNAL, LEASE, MEASURED, NOTHING, OWN_LENGTH, PRINTED, REMADE, REPORT,
+from outcomes import (AT_ONCE, BY_ITSELF, EMPTY, HANG_LIMIT, JOURNAL, LEASE, LEASE_AGAIN, MEASURED, NOTHING, OWN_LENGTH, PRINTED, REMADE, REPORT,
                       STARTED_AGAIN, UNTIL_ALL_CAME, WHEN_LET_GO, WHEN_WOKEN, WHOLE)
+
+DURATION_S = 3
 
 STATES = ("preparing", "ready", "armed", "running", "draining")
 
@@ -25,11 +27,13 @@ STATE_MEANS = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, init=False)
 class Either:
-    """One of two lines: who finds out first is not certain."""
-    one: str
-    other: str
+    """One of several lines: who finds out first is not certain."""
+    lines: tuple
+
+    def __init__(self, *lines):
+        object.__setattr__(self, "lines", lines)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,6 +58,16 @@ class Row:
     state: str
     cell: Cell
 
+    def duration_s(self):
+        return self.fault.duration_s or (1.5 if self.state == "draining" else DURATION_S)
+
+    def arguments(self):
+        """What `plimsoll run` is started with, beside hosts and directories."""
+        fault = self.fault
+        files = "16" if self.state in ("preparing", "ready") else "3"
+        return ("--lease", f"{fault.lease_s}s", "--hang-limit", f"{fault.hang_limit_s}s", "--file-size", "64k", "--num-files",
+                files, "--duration", str(self.duration_s()), *fault.load, *fault.options)
+
     def play(self, scene):
         self.fault.inject(scene)
         result = self.cell.takes.await_end(scene, self.cell.code)
@@ -66,7 +80,7 @@ class Row:
         text = re.sub(r"\s+", " ", result.err + result.out)
         for line in self.cell.sees:
             if isinstance(line, Either):
-                patterns = [_pattern(line.one), _pattern(line.other)]
+                patterns = [_pattern(one) for one in line.lines]
                 if not any(re.search(pattern, text) for pattern in patterns):
                     scene.fail(f"nobody says one of {patterns}\n{result}\n--- beta\n{scene.beta.err}")
                 continue
@@ -135,12 +149,23 @@ def found_out_first_by_either(takes, cleaned):
             "draining": late}
 
 
+def both_ended_early(data):
+    """Lines of a run whose hosts ended by themselves, since their leases expired. Whose end the controller reads first, and
+    whether a host's session or its writers find out first, is not certain; that each host's end is reported is."""
+    ends = tuple(Either(*(f"* {host}: {data}; ended early: {why}" for why in (EXPIRED, EXPIRED_FOR_WRITERS)))
+                 for host in ("alpha", "beta"))
+    return (*ends, Either(*(f"Ended before its time: {who}: {EXPIRED}" for who in ("host alpha failed", "host beta failed", "alpha")),
+                          f"Ended before its time: alpha: {EXPIRED_FOR_WRITERS}"))
+
+
 def everywhere(cell):
     return {state: cell for state in STATES}
 
 
 NO_WRITE = NotApplicable("nothing is written in this state")
 SILENT = "nothing heard from it for 1s"
+EXPIRED = "no message from the controller for 1s: the lease ran out"
+EXPIRED_FOR_WRITERS = "the lease ran out: nothing was heard from the controller"
 KILLED_SEES = "beta: [log] session of ... ends: "
 
 
@@ -203,9 +228,10 @@ FAULTS = [
           "SIGSTOP of `plimsoll run` for longer than the lease.", faults.freeze_controller, {
               "preparing": Cell(("the lease ran out",), 4, NOTHING, BY_ITSELF, LEASE),
               "ready": Cell(("the lease ran out",), 4, NOTHING, BY_ITSELF, LEASE),
-              "armed": Cell(("the lease ran out",), 3, EMPTY, BY_ITSELF, LEASE),
-              "running": Cell(("the lease ran out",), 3, REPORT, BY_ITSELF, LEASE),
-              "draining": Cell(("the lease ran out",), 3, REPORT, WHEN_LET_GO, HANG_LIMIT),
+              "armed": Cell(both_ended_early("no data"), 3, EMPTY, BY_ITSELF, LEASE),
+              "running": Cell(both_ended_early("data until ..."), 3, REPORT, BY_ITSELF, LEASE),
+              "draining": Cell((EXPIRED, "plimsoll: host beta is lost: " + SILENT, "* beta: data until ...; ended early: " + SILENT,
+                                "Ended before its time: host ... failed: " + EXPIRED), 3, REPORT, WHEN_LET_GO, LEASE_AGAIN),
           }),
     Fault("controller-cut-off", "controller", "The controller is cut off from all hosts, for longer than the lease",
           "The cables of alpha and beta are pulled.", faults.unplug_all, {

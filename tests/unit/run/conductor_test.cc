@@ -11,6 +11,7 @@
 #include "tests/status_matchers.h"
 #include "tests/temp_directory.h"
 #include "tests/unit/run/fake_fleet.h"
+#include "tests/virtual_clock.h"
 
 namespace plimsoll {
 namespace {
@@ -79,8 +80,9 @@ class ConductorTest : public ::testing::Test {
     return found;
   }
 
-  const SystemClock clock_;
-  EventQueue events_;
+  // Nobody waits for real: leases and limits are looked at to the nanosecond.
+  testing::VirtualClock clock_;
+  EventQueue events_{clock_};
   testing::TempDirectory directory_;
   const std::string path_ = directory_.path() + "/journal";
   v1::TestPlan plan_;
@@ -109,9 +111,9 @@ TEST_F(ConductorTest, TellsEachHostTheCommonStartInItsOwnClock) {
   ASSERT_EQ(begins.size(), 1U);
   const v1::StepBegin& begin = begins[0].step_begin();
   ASSERT_EQ(begin.host_start_ns_size(), 2);
-  EXPECT_NEAR(static_cast<double>(begin.host_start_ns(0)), static_cast<double>(begin.start_ns()), 1e6);
-  EXPECT_NEAR(static_cast<double>(begin.host_start_ns(1) - scripts_[1].clock_offset_ns),
-              static_cast<double>(begin.start_ns()), 1e6);
+  // The probes took no time: nothing is left to be uncertain of.
+  EXPECT_EQ(begin.host_start_ns(0), begin.start_ns());
+  EXPECT_EQ(begin.host_start_ns(1) - scripts_[1].clock_offset_ns, begin.start_ns());
   EXPECT_LT(begins[0].time_ns(), begin.start_ns()) << "the start must lie ahead";
 }
 
@@ -123,6 +125,16 @@ TEST_F(ConductorTest, ArmsAllAgainWhenOneGotItsStartTooLate) {
   EXPECT_EQ(Records(v1::JournalRecord::kFrames).size(), 2U) << "frames of the start that was called off do not count";
   EXPECT_EQ(Records(v1::JournalRecord::kStepDone).size(), 2U);
   ASSERT_EQ(Records(v1::JournalRecord::kNote).size(), 1U);
+}
+
+// A probe that a cut has delayed is answered when the start is about to be fixed: it says nothing of the way there.
+TEST_F(ConductorTest, AStartIsFixedByProbesThatWereSentForItAndNotByOneThatWasUnderWay) {
+  scripts_[0].prepares_after_heartbeats = 10;
+  scripts_[1].hold_single_probe = true;
+  EXPECT_FALSE(Run().has_value());
+  const auto begins = Records(v1::JournalRecord::kStepBegin);
+  ASSERT_EQ(begins.size(), 1U);
+  EXPECT_EQ(begins[0].step_begin().start_ns() - begins[0].time_ns(), 50 * kNsPerMs) << "the shortest lead there is";
 }
 
 TEST_F(ConductorTest, GivesUpWhenAHostIsLateTwice) {
@@ -169,6 +181,7 @@ TEST_F(ConductorTest, LosesAHostThatSaysNothingForALease) {
   EXPECT_THAT(lost[0].host_lost().reason(), HasSubstr("nothing heard from it for 200ms"));
   const auto frames = Records(v1::JournalRecord::kFrames);
   ASSERT_EQ(frames.size(), 2U) << "the lost host's own data stay";
+  EXPECT_EQ(lost[0].time_ns() - frames[1].time_ns(), 200 * kNsPerMs) << "a lease after it was last heard";
   EXPECT_THAT(diaries_[0], ElementsAre("open", "prepare", "arm 0", "stop", "release"));
 }
 
@@ -187,7 +200,12 @@ TEST_F(ConductorTest, AHostWhoseClockIsNotKnownIsLostAndNotLeftOutSilently) {
   const auto failure = Run();
   ASSERT_TRUE(failure.has_value()) << "the other host was measured without it";
   EXPECT_THAT(failure->lines, ElementsAre(HasSubstr("beta")));
-  ASSERT_EQ(Records(v1::JournalRecord::kHostLost).size(), 1U);
+  const auto lost = Records(v1::JournalRecord::kHostLost);
+  ASSERT_EQ(lost.size(), 1U);
+  const auto prepared = Records(v1::JournalRecord::kHostPrepared);
+  // The condition is looked at whenever a timer is due, at least each 100 ms.
+  EXPECT_GE(lost[0].time_ns() - prepared[1].time_ns(), 8 * 200 * kNsPerMs);
+  EXPECT_LT(lost[0].time_ns() - prepared[1].time_ns(), 8 * 200 * kNsPerMs + 100 * kNsPerMs);
   EXPECT_THAT(diaries_[0], Not(Contains("arm 0")));
 }
 
@@ -289,7 +307,9 @@ TEST_F(ConductorTest, AHangDoesNotCountAsLongAsTheStepRuns) {
   const auto begin = Records(v1::JournalRecord::kStepBegin);
   const auto lost = Records(v1::JournalRecord::kHostLost);
   ASSERT_EQ(lost.size(), 1U);
+  // Looked at with each heartbeat, a tenth of the lease apart.
   EXPECT_GE(lost[0].time_ns() - begin[0].step_begin().start_ns(), 1'100 * kNsPerMs);
+  EXPECT_LE(lost[0].time_ns() - begin[0].step_begin().start_ns(), 1'100 * kNsPerMs + 2 * 200 * kNsPerMs);
 }
 
 TEST_F(ConductorTest, WaitsForAHostThatGetsOnHoweverLongThatTakes) {

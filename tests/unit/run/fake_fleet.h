@@ -22,6 +22,10 @@ struct FakeScript {
   int64_t clock_offset_ns = 0;
   absl::Status describe_error;
   bool answer_probes = true;
+  // A probe that goes out by itself is answered only when the next burst is asked for, so long did the way take.
+  bool hold_single_probe = false;
+  // Heartbeats after which the extents are filled.
+  int prepares_after_heartbeats = 0;
   // What is sent to it no longer arrives, though what it sends does.
   bool deaf = false;
   bool answer_renewals = false;
@@ -79,16 +83,13 @@ class FakeAgent final : public AgentClient {
 
   void Probe(int count) override {
     if (!script_.answer_probes) return;
-    v1::ProbeBatch batch;
-    for (int i = 0; i < count; ++i) {
-      v1::ProbeResult& probe = *batch.add_probes();
-      const int64_t now = clock_.Now().value;
-      probe.set_sent_ns(now);
-      probe.set_agent_received_ns(now + script_.clock_offset_ns);
-      probe.set_agent_sent_ns(now + script_.clock_offset_ns);
-      probe.set_received_ns(now);
+    const int64_t now_ns = clock_.Now().value;
+    if (script_.hold_single_probe && count == 1) {
+      held_probe_ns_ = now_ns;
+      return;
     }
-    listener_.OnProbes(std::move(batch));
+    if (held_probe_ns_ != 0) AnswerProbes(1, std::exchange(held_probe_ns_, 0));
+    AnswerProbes(count, now_ns);
   }
 
   void OpenSession() override { diary_.emplace_back("open"); }
@@ -105,6 +106,7 @@ class FakeAgent final : public AgentClient {
     switch (message.message_case()) {
       case v1::ControllerMessage::kPrepare:
         diary_.emplace_back("prepare");
+        if (script_.prepares_after_heartbeats > 0) return;
         return Prepare();
       case v1::ControllerMessage::kArm:
         diary_.push_back(absl::StrCat("arm ", message.arm().step()));
@@ -123,6 +125,7 @@ class FakeAgent final : public AgentClient {
         return;
       case v1::ControllerMessage::kHeartbeat:
         script_.on_heartbeat();
+        if (script_.prepares_after_heartbeats > 0 && --script_.prepares_after_heartbeats == 0) Prepare();
         if (script_.deaf) return Tell([](v1::AgentMessage& m) { m.mutable_prepare_progress(); });
         return Answer(message.heartbeat().id());
       case v1::ControllerMessage::MESSAGE_NOT_SET:
@@ -136,6 +139,19 @@ class FakeAgent final : public AgentClient {
     v1::AgentMessage message;
     fill(message);
     listener_.OnMessage(std::move(message));
+  }
+
+  // The answers come now, whenever the probes were sent.
+  void AnswerProbes(int count, int64_t sent_ns) {
+    v1::ProbeBatch batch;
+    for (int i = 0; i < count; ++i) {
+      v1::ProbeResult& probe = *batch.add_probes();
+      probe.set_sent_ns(sent_ns);
+      probe.set_agent_received_ns(clock_.Now().value + script_.clock_offset_ns);
+      probe.set_agent_sent_ns(clock_.Now().value + script_.clock_offset_ns);
+      probe.set_received_ns(clock_.Now().value);
+    }
+    listener_.OnProbes(std::move(batch));
   }
 
   void Answer(uint64_t id) {
@@ -237,6 +253,7 @@ class FakeAgent final : public AgentClient {
   // Heartbeats after which an agent that gets on is done.
   static constexpr uint64_t kEnough = 10;
 
+  int64_t held_probe_ns_ = 0;
   bool armed_ = false;
   uint64_t progress_ = 0;
   bool silent_ = false;

@@ -19,6 +19,7 @@ class StillClock final : public Clock {
   MonotonicNs Now() const override { return now; }
   WallNs WallNow() const override { return {}; }
   void SleepUntil(MonotonicNs /*moment*/) const override {}
+  bool WaitUntil(Mutex& /*mutex*/, CondVar& /*changed*/, MonotonicNs /*moment*/) const override { return false; }
 
   MonotonicNs now{1'000'000'000'000};
 };
