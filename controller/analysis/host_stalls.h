@@ -42,7 +42,7 @@ struct StallBudget {
   uint64_t pauses_left = 1'000'000;
   uint64_t pauses_left_out = 0;
   // One entry for each that is kept; on top the one that goes first.
-  std::priority_queue<KeptStretch, std::vector<KeptStretch>, GoesLater> kept;
+  std::priority_queue<KeptStretch, std::vector<KeptStretch>, GoesLater> kept{};
   uint64_t next_number = 0;
 };
 

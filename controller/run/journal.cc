@@ -68,9 +68,13 @@ absl::StatusOr<size_t> ReadFully(int fd, const std::string& path, void* data, si
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<JournalWriter>> JournalWriter::Create(const std::string& path) {
+  return Create(path, [](int fd, const void* data, size_t size) { return write(fd, data, size); });
+}
+
+absl::StatusOr<std::unique_ptr<JournalWriter>> JournalWriter::Create(const std::string& path, WriteCall write_call) {
   UniqueFd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
   if (!fd.valid()) return PosixError("open", path, errno);
-  auto writer = std::unique_ptr<JournalWriter>(new JournalWriter(path, std::move(fd)));
+  auto writer = std::unique_ptr<JournalWriter>(new JournalWriter(path, std::move(fd), std::move(write_call)));
   writer->buffer_.assign(kMagic.data(), kMagic.size());
   return writer;
 }
@@ -90,7 +94,7 @@ absl::Status JournalWriter::Flush() {
   PLIMSOLL_RETURN_IF_ERROR(failed_);
   size_t done = 0;
   while (done < buffer_.size()) {
-    const ssize_t n = write(fd_.get(), buffer_.data() + done, buffer_.size() - done);
+    const ssize_t n = write_(fd_.get(), buffer_.data() + done, buffer_.size() - done);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) {
       failed_ = PosixError("write", path_, errno);

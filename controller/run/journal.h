@@ -2,10 +2,14 @@
 // proto/plimsoll/v1/journal.proto.
 #pragma once
 
+#include <sys/types.h>
+
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -20,8 +24,12 @@ inline constexpr uint16_t kJournalFormat = 1;
 // Writes records. What Flush has written survives the process (not the machine: there is no fsync). Not thread-safe.
 class JournalWriter {
  public:
+  // write(2), or what a test puts in its place.
+  using WriteCall = std::function<ssize_t(int fd, const void* data, size_t size)>;
+
   // Makes the file; ALREADY_EXISTS where it is there.
   static absl::StatusOr<std::unique_ptr<JournalWriter>> Create(const std::string& path);
+  static absl::StatusOr<std::unique_ptr<JournalWriter>> Create(const std::string& path, WriteCall write_call);
 
   // Appends to the buffer, which flushes itself from 256 KiB on. After a failed write nothing more is written, so that
   // the file stays a prefix of what was given, and every later call returns the first error.
@@ -29,10 +37,12 @@ class JournalWriter {
   absl::Status Flush();
 
  private:
-  JournalWriter(std::string path, UniqueFd fd) : path_(std::move(path)), fd_(std::move(fd)) {}
+  JournalWriter(std::string path, UniqueFd fd, WriteCall write_call)
+      : path_(std::move(path)), fd_(std::move(fd)), write_(std::move(write_call)) {}
 
   std::string path_;
   UniqueFd fd_;
+  WriteCall write_;
   std::string buffer_;
   absl::Status failed_;
 };

@@ -347,8 +347,8 @@ TEST_F(StallsTest, AHostWithWritesInEveryPartOfTheStallVouchesInSpiteOfShortStre
     const std::vector<Stall> stalls = FindStalls(
         hosts_, stretches_, [this](uint32_t, int64_t) { return error_ns_; },
         [&served](uint32_t host, uint32_t qm) { return host == 1 && qm == 2 ? &served : nullptr; });
-    EXPECT_THAT(stalls, SizeIs(1));
-    return stalls[0].stall_class == v1::STALL_CLASS_ONE_HOST && stalls[0].others == std::vector<uint32_t>{1};
+    return !stalls.empty() && stalls[0].stall_class == v1::STALL_CLASS_ONE_HOST &&
+           stalls[0].others == std::vector<uint32_t>{1};
   };
   EXPECT_TRUE(proves(2499, 5800));
   EXPECT_FALSE(proves(2500, 5800)) << "half of the stall";
