@@ -88,7 +88,7 @@ const ServedTime* StallsOfStep::ServedTimeOf(uint32_t host, uint32_t qm) {
 }
 
 ServedTime StallsOfStep::MakeServedTime(uint32_t host, const ServiceGaps& known) const {
-  constexpr int64_t kUnboundedNs = 4 * kMostMomentNs - 1;
+  constexpr int64_t kUnboundedNs = INT64_MAX;
   ServedTime served;
   served.least_ns = known.least_ns();
   const auto earliest = [this, host](int64_t agent_ns) {
