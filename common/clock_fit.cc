@@ -11,6 +11,7 @@ namespace {
 
 constexpr int64_t kBurstNs = 50'000'000;
 constexpr size_t kMaxKept = 65'536;
+constexpr size_t kKeptWhenThinned = kMaxKept / 4 * 3;
 // Inside, moments count from the first exchange on each clock. Exchanges further away than 18 years are nonsense, and
 // questions are cut to twice that: no sum below leaves 64 bits.
 constexpr int64_t kMaxAwayNs = int64_t{1} << 59;
@@ -159,20 +160,33 @@ void ClockFit::Settle(size_t next) {
 }
 
 void ClockFit::Thin() {
-  std::vector<Kept> thinned;
-  thinned.reserve(kept_.size());
-  thinned.push_back(kept_.front());
-  for (size_t i = 1; i < kept_.size(); ++i) {
-    const bool pair = i + 2 < kept_.size() && kept_[i].segment == kept_[i + 1].segment;
-    const bool second = pair && WidthNs(kept_[i + 1]) < WidthNs(kept_[i]);
-    thinned.push_back(kept_[second ? i + 1 : i]);
-    if (pair) ++i;
+  const int64_t length_ns = kept_.back().sent_ns - kept_.front().sent_ns;
+  // Where it is steps that leave nothing to thin, longer spans would only cost what is known beside them.
+  const int64_t longest_ns = length_ns / static_cast<int64_t>(kMaxKept / 8);
+  KeepOneOfEach(span_ns_);
+  while (kept_.size() > kKeptWhenThinned && span_ns_ <= longest_ns) {
+    span_ns_ *= 2;
+    KeepOneOfEach(span_ns_);
   }
-  kept_ = std::move(thinned);
   floors_.clear();
   for (size_t i = 1; i < kept_.size(); ++i) Settle(i);
   // A clock that steps all the time leaves little to thin: not to be tried each time.
-  max_kept_ = std::max(kMaxKept, 2 * kept_.size());
+  max_kept_ = kept_.size() <= kKeptWhenThinned ? kMaxKept : 2 * kept_.size();
+}
+
+void ClockFit::KeepOneOfEach(int64_t span_ns) {
+  size_t thinned = 1;  // the first stays
+  for (size_t i = 1; i < kept_.size(); ++i) {
+    Kept& last = kept_[thinned - 1];
+    const bool same = thinned > 1 && i + 2 < kept_.size() && last.segment == kept_[i].segment &&
+                      last.sent_ns / span_ns == kept_[i].sent_ns / span_ns;
+    if (!same) {
+      kept_[thinned++] = kept_[i];
+    } else if (WidthNs(kept_[i]) < WidthNs(last)) {
+      last = kept_[i];
+    }
+  }
+  kept_.resize(thinned);
 }
 
 std::ptrdiff_t ClockFit::StretchOf(int64_t local_ns) const {

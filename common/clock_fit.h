@@ -44,10 +44,11 @@ struct ClockOffset {
 // What is kept: the first exchange, the last one, and in between one a burst (50 ms), that with the least round trip.
 // Of those an exchange goes that was delayed, as by a host that stood still: one whose bound is more than twice as wide
 // as what its two neighbours, at most 12 s apart and without a step seen between them, allow there by themselves. Of
-// more than 65,536 (72 bytes each; more than 18 h with one probe a second) every second one goes, the one with the
-// longer round trip of two neighbours. Add takes constant time on average, a question O(log kept), 0.2
-// to 1 us: whoever maps millions of moments maps the ends of a short stretch and divides it. Not thread-safe, but
-// questions alone may be asked by several threads at once.
+// more than 65,536 (72 bytes each) one stays of each span of time, that with the least round trip: the spans are
+// equally long over all of the history, and twice as long whenever there would still be too many of them (3.2 s after a
+// day of ten probes a second). Add takes constant time on average, a question O(log kept), 0.2 to 1 us: whoever maps
+// millions of moments maps the ends of a short stretch and divides it. Not thread-safe, but questions alone may be
+// asked by several threads at once.
 class ClockFit {
  public:
   // Half the rate of the local clock is the most that can be allowed for: max_slew_ppm in [0, 500000].
@@ -123,6 +124,9 @@ class ClockFit {
   // Files the stretch between the two exchanges before `next` for ToLocal.
   void Settle(size_t next);
   void Thin();
+  // Of the exchanges of one segment in each span, counted from the first exchange, only the best; the first exchange
+  // and the last two stay.
+  void KeepOneOfEach(int64_t span_ns);
 
   std::ptrdiff_t StretchOf(int64_t local_ns) const;
   void Widen(Bounds& bounds, const Kept& exchange, int64_t local_ns) const;
@@ -150,6 +154,8 @@ class ClockFit {
   bool burst_open_ = false;
   int64_t burst_from_ns_ = 0;
   size_t max_kept_;
+  // Of which Thin keeps one exchange each.
+  int64_t span_ns_ = 200'000'000;
   // Ascending in both members: the settled stretches after which the remote clock stays above floor_ns.
   std::vector<Floor> floors_;
   // What all exchanges of the segment together say, as if they were one exchange at these moments.

@@ -17,11 +17,13 @@
 #include "controller/cli/run_command.h"
 #include "controller/cli/storage_command.h"
 #include "controller/cli/tls_command.h"
+#include "controller/run/descriptor_limit.h"
 
 int main(int argc, char** argv) {
   // A reader that goes away, or a file that may not grow, is an error of that write, not the end of the run.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
+  plimsoll::RaiseDescriptorLimit();
   CLI::App app("Plimsoll marks the log load that shared storage carries safely.", "plimsoll");
   app.set_version_flag("--version", absl::StrCat("plimsoll ", plimsoll::kVersion));
   plimsoll::CommandLine line{std::cout, std::cerr, {}};

@@ -1,6 +1,7 @@
 #include "controller/analysis/host_stalls.h"
 
 #include <algorithm>
+#include <cstddef>
 
 #include "common/status_macros.h"
 
@@ -18,6 +19,9 @@ bool IsHardlyUnusual(const WriterStretch& stretch, int64_t median_ns, uint64_t w
 
 // A count that others only claim is not added beyond this.
 constexpr uint64_t kMostLeftOut = uint64_t{1} << 62;
+
+// How many spans of time in which stretches were left out are told apart for a host.
+constexpr size_t kMostLeftOutSpans = 1'000;
 
 // How many lengths of missing stretches are told apart.
 constexpr size_t kMostMissing = 100;
@@ -47,10 +51,10 @@ absl::Status CheckStretch(const v1::StalledStretch& stall, int64_t last_end_ns) 
   return absl::OkStatus();
 }
 
-// Makes one that follows a part of the row, where it touches it.
-bool JoinRow(const WriterStretch& stretch, std::vector<WriterStretch>& stretches) {
-  if (stretches.empty() || !stretches.back().in_a_row || stretch.begin_ns > stretches.back().end_ns) return false;
-  WriterStretch& row = stretches.back();
+// Makes one that follows a part of the row, where it touches it. A null row: there is none.
+bool JoinRow(const WriterStretch& stretch, WriterStretch* last) {
+  if (last == nullptr || !last->in_a_row || stretch.begin_ns > last->end_ns) return false;
+  WriterStretch& row = *last;
   row.end_ns = stretch.end_ns;
   row.in_flight_ns += stretch.in_flight_ns;
   row.writes += stretch.writes;
@@ -79,17 +83,62 @@ void HostStalls::Writer::Miss(int64_t begin_ns, int64_t length_ns) {
   }
 }
 
-void HostStalls::Keep(const WriterStretch& stretch, Writer& writer) {
+void HostStalls::Keep(const WriterStretch& stretch, uint32_t qm, Writer& writer) {
   if (budget_->stretches_left == 0) {
     ++budget_->stretches_left_out;
-    writer.Miss(stretch.begin_ns, stretch.length_ns());
-    return;
+    if (!MakeRoomFor(stretch.length_ns())) return LeaveOut(stretch);
   }
   --budget_->stretches_left;
-  writer.stretches.push_back(stretch);
+  budget_->kept.push({stretch.length_ns(), budget_->next_number++, this, qm, stretch.begin_ns});
+  writer.stretches.emplace(stretch.begin_ns, stretch);
+}
+
+bool HostStalls::MakeRoomFor(int64_t length_ns) {
+  auto& kept = budget_->kept;
+  while (!kept.empty()) {
+    KeptStretch shortest = kept.top();
+    auto& stretches = shortest.host->writers_.at(shortest.qm).stretches;
+    const auto stretch = stretches.find(shortest.begin_ns);
+    const int64_t now_ns = stretch->second.length_ns();
+    if (now_ns == shortest.length_ns && now_ns >= length_ns) return false;
+    kept.pop();
+    if (now_ns != shortest.length_ns) {
+      shortest.length_ns = now_ns;
+      kept.push(shortest);
+      continue;
+    }
+    shortest.host->LeaveOut(stretch->second);
+    stretches.erase(stretch);
+    ++budget_->stretches_left;
+    return true;
+  }
+  return false;
+}
+
+void HostStalls::LeaveOut(const WriterStretch& stretch) {
+  TimeStretch span{stretch.begin_ns, stretch.end_ns};
+  // Those that it overlaps or touches.
+  const auto first = std::partition_point(left_out_.begin(), left_out_.end(),
+                                          [&](const TimeStretch& each) { return each.end_ns < span.begin_ns; });
+  auto last = first;
+  for (; last != left_out_.end() && last->begin_ns <= span.end_ns; ++last) {
+    span.begin_ns = std::min(span.begin_ns, last->begin_ns);
+    span.end_ns = std::max(span.end_ns, last->end_ns);
+  }
+  left_out_.insert(left_out_.erase(first, last), span);
+  if (left_out_.size() <= kMostLeftOutSpans) return;
+  // The two that are closest become one.
+  size_t closest = 1;
+  for (size_t i = 2; i < left_out_.size(); ++i) {
+    const auto apart_ns = [this](size_t at) { return left_out_[at].begin_ns - left_out_[at - 1].end_ns; };
+    if (apart_ns(i) < apart_ns(closest)) closest = i;
+  }
+  left_out_[closest - 1].end_ns = left_out_[closest].end_ns;
+  left_out_.erase(left_out_.begin() + static_cast<std::ptrdiff_t>(closest));
 }
 
 void HostStalls::Take(const v1::Frame& frame, int64_t median_ns, uint64_t writes) {
+  service_[frame.qm()].Take(frame);
   const bool tells = !frame.stalls().empty() || frame.has_growing_stall() || frame.stalls_left_out() > 0;
   const auto known = writers_.find(frame.qm());
   if (!tells && known == writers_.end()) return;
@@ -98,10 +147,11 @@ void HostStalls::Take(const v1::Frame& frame, int64_t median_ns, uint64_t writes
     WriterStretch stretch = FromProto(stall);
     writer.last_end_ns = stretch.end_ns;
     if (!IsHardlyUnusual(stretch, median_ns, writes)) {
-      Keep(stretch, writer);
+      Keep(stretch, frame.qm(), writer);
     } else if (stall_ns_ > 0 && stretch.longest_ns >= stall_ns_) {
       stretch.in_a_row = true;
-      if (!JoinRow(stretch, writer.stretches)) Keep(stretch, writer);
+      WriterStretch* last = writer.stretches.empty() ? nullptr : &writer.stretches.rbegin()->second;
+      if (!JoinRow(stretch, last)) Keep(stretch, frame.qm(), writer);
     } else {
       ++writer.not_kept;
       writer.longest_not_kept_ns = std::max(writer.longest_not_kept_ns, stretch.longest_ns);
@@ -141,14 +191,16 @@ HostStalls::Stretches HostStalls::OfWriter(uint32_t qm, int64_t threshold_ns, in
   if (known == writers_.end()) return found;
   Writer& writer = known->second;
   const int64_t usual_ns = kMediansUsual * median_ns;
-  for (WriterStretch stretch : writer.stretches) {
+  for (const auto& [begin_ns, kept] : writer.stretches) {
+    WriterStretch stretch = kept;
     const bool usual = stretch.in_a_row || stretch.length_ns() < usual_ns;
     if (stretch.longest_ns < threshold_ns) {
       if (!usual) found.others.push_back(stretch);
       continue;
     }
     stretch.in_a_row = usual;
-    if (!usual || !JoinRow(stretch, found.stalls)) found.stalls.push_back(stretch);
+    WriterStretch* last = found.stalls.empty() ? nullptr : &found.stalls.back();
+    if (!usual || !JoinRow(stretch, last)) found.stalls.push_back(stretch);
   }
   for (WriterStretch& stretch : found.stalls) stretch.in_a_row = stretch.in_a_row && stretch.writes > 1;
   if (writer.longest_not_kept_ns >= threshold_ns) budget_->stretches_left_out += writer.not_kept;
@@ -163,6 +215,11 @@ HostStalls::Stretches HostStalls::OfWriter(uint32_t qm, int64_t threshold_ns, in
 std::optional<WriterStretch> HostStalls::GrowingOf(uint32_t qm) const {
   const auto writer = writers_.find(qm);
   return writer == writers_.end() ? std::nullopt : writer->second.growing;
+}
+
+const ServiceGaps* HostStalls::ServiceOf(uint32_t qm) const {
+  const auto writer = service_.find(qm);
+  return writer == service_.end() ? nullptr : &writer->second;
 }
 
 }  // namespace plimsoll

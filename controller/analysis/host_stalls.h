@@ -4,21 +4,46 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <queue>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "controller/analysis/covered_time.h"
+#include "controller/analysis/service_gaps.h"
 #include "controller/analysis/step_shape.h"
 #include "plimsoll/v1/frame.pb.h"
 
 namespace plimsoll {
 
-// How many stretches and pauses the analysis of a step still takes, and how many it could not, or was not told.
+class HostStalls;
+
+// A stretch that is kept, by which it is found again.
+struct KeptStretch {
+  // As long as it was when it was entered: a row may have grown since.
+  int64_t length_ns = 0;
+  // In the order in which they came.
+  uint64_t number = 0;
+  HostStalls* host = nullptr;
+  uint32_t qm = 0;
+  int64_t begin_ns = 0;
+};
+
+// How many stretches and pauses the analysis of a step still takes, and how many it could not, or was not told. Of too
+// many stretches the longest are kept, of equally long ones those that came first.
 struct StallBudget {
+  struct GoesLater {
+    bool operator()(const KeptStretch& a, const KeptStretch& b) const {
+      return a.length_ns != b.length_ns ? a.length_ns > b.length_ns : a.number < b.number;
+    }
+  };
+
   uint64_t stretches_left = 100'000;
   uint64_t stretches_left_out = 0;
   uint64_t pauses_left = 1'000'000;
   uint64_t pauses_left_out = 0;
+  // One entry for each that is kept; on top the one that goes first.
+  std::priority_queue<KeptStretch, std::vector<KeptStretch>, GoesLater> kept{};
+  uint64_t next_number = 0;
 };
 
 // A stretch in which a writer stood; the host's clock.
@@ -51,6 +76,9 @@ class HostStalls {
  public:
   // `shape.stall_ns` is what the plan says, or 0. The budget is the step's, and outlives the object.
   HostStalls(const StepShape& shape, StallBudget& budget) : stall_ns_(shape.stall_ns), budget_(&budget) {}
+  // The budget refers to it.
+  HostStalls(const HostStalls&) = delete;
+  HostStalls& operator=(const HostStalls&) = delete;
 
   // INVALID_ARGUMENT where the frame's stretches contradict themselves or those before them.
   absl::Status Check(const v1::Frame& frame) const;
@@ -65,12 +93,17 @@ class HostStalls {
   struct Stretches {
     std::vector<WriterStretch> stalls;
     std::vector<WriterStretch> others;
-    // From here on something may be missing; INT64_MAX: nothing is.
+    // From here on something may be missing, beside what was left_out(); INT64_MAX: nothing is.
     int64_t complete_until_ns = INT64_MAX;
   };
   Stretches OfWriter(uint32_t qm, int64_t threshold_ns, int64_t median_ns);
   // The writer's stretch that was not over when its last frame was cut, where there was one.
   std::optional<WriterStretch> GrowingOf(uint32_t qm) const;
+  // What the writer's frames prove of the storage; null where no frame was taken.
+  const ServiceGaps* ServiceOf(uint32_t qm) const;
+  // Where stretches of its writers were left out that there was no room for; disjoint, in order, a bounded number of
+  // spans. The host's clock.
+  const std::vector<TimeStretch>& left_out() const { return left_out_; }
   // When the host's agent did not run; the host's clock.
   const std::vector<TimeStretch>& pauses() const { return pauses_; }
 
@@ -81,7 +114,8 @@ class HostStalls {
     int64_t length_ns = 0;
   };
   struct Writer {
-    std::vector<WriterStretch> stretches;
+    // By their begins.
+    std::map<int64_t, WriterStretch> stretches;
     std::optional<WriterStretch> growing;
     int64_t last_end_ns = 0;
     uint64_t not_kept = 0;
@@ -92,11 +126,17 @@ class HostStalls {
     void Miss(int64_t begin_ns, int64_t length_ns);
   };
 
-  void Keep(const WriterStretch& stretch, Writer& writer);
+  void Keep(const WriterStretch& stretch, uint32_t qm, Writer& writer);
+  // Whether there is room for one of that length, made by leaving out the shortest one that is kept where that is
+  // shorter.
+  bool MakeRoomFor(int64_t length_ns);
+  void LeaveOut(const WriterStretch& stretch);
 
   int64_t stall_ns_;
   StallBudget* budget_;
   std::map<uint32_t, Writer> writers_;
+  std::map<uint32_t, ServiceGaps> service_;
+  std::vector<TimeStretch> left_out_;
   std::vector<TimeStretch> pauses_;
 };
 

@@ -79,8 +79,8 @@ int64_t UnseenNs(const StallHost& host, const Stall& stall, int64_t shift_ns) {
 class Finder {
  public:
   Finder(const std::map<uint32_t, StallHost>& hosts, const std::vector<StoodStretch>& stretches,
-         const ClockErrorAt& error_at)
-      : hosts_(hosts), stretches_(stretches), error_at_(error_at) {}
+         const ClockErrorAt& error_at, const ServedTimeOf& served_of)
+      : hosts_(hosts), stretches_(stretches), error_at_(error_at), served_of_(served_of) {}
 
   std::vector<Stall> Find();
 
@@ -105,7 +105,12 @@ class Finder {
   Witness Ask(uint32_t number, const StallHost& host, const Stall& stall) const;
   // Whether any writer of the host, beside those that stood, was seen to run.
   bool SiblingRan(uint32_t number, const std::set<uint32_t>& stood, const Stall& stall) const;
-  Witness AskStretches(uint32_t number, const Stall& stall) const;
+  // `served`: the host proves that the storage served it.
+  Witness AskStretches(uint32_t number, const Stall& stall, bool served) const;
+  // Whether a writer of the host proves that it was served in every part of the stall that is as long as half of its
+  // shortest stretch, where the stall was up to a shift earlier or later than it seems.
+  bool WasServed(uint32_t number, uint32_t qm, const Stall& stall, int64_t shift_ns) const;
+  bool AnyWasServed(uint32_t number, const StallHost& host, const Stall& stall) const;
   // Visits the host's stretches that may touch the stall, with clocks wrong by a shift, in the order in which they
   // begin, as long as `visit` returns true.
   template <typename Visit>
@@ -114,6 +119,7 @@ class Finder {
   const std::map<uint32_t, StallHost>& hosts_;
   const std::vector<StoodStretch>& stretches_;
   const ClockErrorAt& error_at_;
+  const ServedTimeOf& served_of_;
   std::map<uint32_t, OfHost> of_hosts_;
   // Hosts of each known storage.
   std::map<uint32_t, std::vector<uint32_t>> of_storages_;
@@ -251,6 +257,10 @@ void Finder::SetClass(Stall& stall) const {
 
 bool Finder::SiblingRan(uint32_t number, const std::set<uint32_t>& stood, const Stall& stall) const {
   const StallHost& host = hosts_.at(number);
+  if (host.left_out.Within(stall.begin_ns, stall.end_ns) > 0) return false;
+  for (uint32_t qm = 1; qm <= host.qms; ++qm) {
+    if (!stood.contains(qm) && WasServed(number, qm, stall, 0)) return true;
+  }
   const int64_t length_ns = stall.end_ns - stall.begin_ns;
   if (host.between_writes_ns > length_ns / 2 || UnseenNs(host, stall, 0) > length_ns / 2) return false;
   // Those that stood, and those that cannot tell. All go by one clock.
@@ -265,17 +275,23 @@ bool Finder::SiblingRan(uint32_t number, const std::set<uint32_t>& stood, const 
 }
 
 Finder::Witness Finder::Ask(uint32_t number, const StallHost& host, const Stall& stall) const {
+  if (host.left_out.Within(stall.begin_ns - stall.error_ns, stall.end_ns + stall.error_ns) > 0) {
+    return Witness::kCannotTell;
+  }
   const int64_t length_ns = stall.end_ns - stall.begin_ns;
-  if (host.between_writes_ns > length_ns / 2) return Witness::kCannotTell;
-  if (UnseenNs(host, stall, 0) > length_ns / 2) return Witness::kCannotTell;
   const int64_t shift_ns = stall.error_ns + error_at_(number, stall.begin_ns);
-  const Witness stretches = AskStretches(number, stall);
-  if (stretches != Witness::kRan) return stretches;
+  const bool idle = host.between_writes_ns > length_ns / 2;
+  const bool unseen = UnseenNs(host, stall, 0) > length_ns / 2;
+  const bool seen_surely = UnseenNs(host, stall, shift_ns) <= length_ns / 2;
+  const Witness stretches = AskStretches(number, stall, false);
+  if (!idle && !unseen && seen_surely && stretches == Witness::kRan) return Witness::kRan;
+  if (AnyWasServed(number, host, stall)) return AskStretches(number, stall, true);
+  if (idle || unseen) return Witness::kCannotTell;
   // Wherever the stall was within the clocks' errors, no more of it than this was not seen.
-  return UnseenNs(host, stall, shift_ns) > length_ns / 2 ? Witness::kUnsure : Witness::kRan;
+  return stretches == Witness::kRan ? Witness::kUnsure : stretches;
 }
 
-Finder::Witness Finder::AskStretches(uint32_t number, const Stall& stall) const {
+Finder::Witness Finder::AskStretches(uint32_t number, const Stall& stall, bool served) const {
   const auto found = of_hosts_.find(number);
   if (found == of_hosts_.end()) return Witness::kRan;
   Witness witness = Witness::kRan;
@@ -286,6 +302,7 @@ Finder::Witness Finder::AskStretches(uint32_t number, const Stall& stall) const 
       // With clocks that are exact it would be part of the stall, or would not have to do with it, unless it is one of
       // those that never are part of one.
       const bool never = !own.counts || IsPaused(own) || IsRow(own) != IsRow(stood);
+      if (never && served) continue;
       const bool seems = IsRow(own) && !IsRow(stood) ? Overlap(stood, own, 0) > 0 : SeemTogether(stood, own);
       witness = never && seems ? Witness::kCannotTell : Witness::kUnsure;
       return false;
@@ -293,6 +310,29 @@ Finder::Witness Finder::AskStretches(uint32_t number, const Stall& stall) const 
     return true;
   });
   return witness;
+}
+
+bool Finder::WasServed(uint32_t number, uint32_t qm, const Stall& stall, int64_t shift_ns) const {
+  const ServedTime* served = served_of_ ? served_of_(number, qm) : nullptr;
+  const int64_t needed_ns = Half(Length(stretches_[stall.stretches.back()]));  // the longest come first
+  if (served == nullptr || served->least_ns > needed_ns) return false;
+  // A gap overlaps no more than this of the stall wherever both are.
+  const int64_t from_ns = stall.begin_ns - shift_ns;
+  const int64_t to_ns = stall.end_ns + shift_ns;
+  auto gap = std::partition_point(served->gaps.begin(), served->gaps.end(),
+                                  [from_ns](const ServiceGap& each) { return each.end_ns <= from_ns; });
+  for (; gap != served->gaps.end() && gap->begin_ns < to_ns; ++gap) {
+    const int64_t overlap_ns = std::min(gap->end_ns, to_ns) - std::max(gap->begin_ns, from_ns);
+    if (std::min(overlap_ns, gap->longest_ns) >= needed_ns) return false;
+  }
+  return true;
+}
+
+bool Finder::AnyWasServed(uint32_t number, const StallHost& host, const Stall& stall) const {
+  for (uint32_t qm = 1; qm <= host.qms; ++qm) {
+    if (WasServed(number, qm, stall, stall.error_ns)) return true;
+  }
+  return false;
 }
 
 template <typename Visit>
@@ -310,8 +350,8 @@ void Finder::ForEachNear(uint32_t number, const Stall& stall, int64_t shift_ns, 
 }  // namespace
 
 std::vector<Stall> FindStalls(const std::map<uint32_t, StallHost>& hosts, const std::vector<StoodStretch>& stretches,
-                              const ClockErrorAt& error_at) {
-  return Finder(hosts, stretches, error_at).Find();
+                              const ClockErrorAt& error_at, const ServedTimeOf& served_of) {
+  return Finder(hosts, stretches, error_at, served_of).Find();
 }
 
 }  // namespace plimsoll

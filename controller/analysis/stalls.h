@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "controller/analysis/covered_time.h"
+#include "controller/analysis/service_gaps.h"
 #include "plimsoll/v1/report.pb.h"
 
 namespace plimsoll {
@@ -51,6 +52,8 @@ struct StallHost {
   int64_t between_writes_ns = 0;
   // When the agent itself did not run.
   CoveredTime paused;
+  // Where stretches of it are missing, as wide as the error of its clock makes it.
+  CoveredTime left_out = {};
 };
 
 // Stretches that belong together.
@@ -73,6 +76,17 @@ struct Stall {
 // Bound of the error of a host's clock at a moment.
 using ClockErrorAt = std::function<int64_t(uint32_t host, int64_t moment_ns)>;
 
+// What a writer's own writes prove of the storage: on the timeline, every gap in its service of at least `least_ns`, in
+// the order of time, neither their begins nor their ends ever going back. There is one before the first known write,
+// and one after the last. Each is as wide as the error of the host's clock makes it.
+struct ServedTime {
+  int64_t least_ns = 0;
+  std::vector<ServiceGap> gaps;
+};
+
+// Null where nothing is known of the writer's writes. Valid while stalls are found.
+using ServedTimeOf = std::function<const ServedTime*(uint32_t host, uint32_t qm)>;
+
 // Finds the stalls, in the order of time. `hosts` has every host that a stretch names. A pure function.
 //
 // A stretch of which at least half is pauses of its agent is the host's own: with others of that kind on the host that
@@ -84,9 +98,15 @@ using ClockErrorAt = std::function<int64_t(uint32_t host, int64_t moment_ns)>;
 // The class is decided among the hosts of the storage that can tell. A host in which no writer stood can tell that it
 // was well where its data, without pauses of its agent, cover at least half of the stall whatever the clocks' errors
 // are; where writes were due meanwhile; and where no stretch of it, even one that does not count, may have been at that
-// time. (A row may where one write of it may have taken half of the stall.) Whether all writers of a host stood is
-// decided likewise, among those that can tell.
+// time, nor one that is missing. (A row may where one write of it may have taken half of the stall.) Whether all
+// writers of a host stood is decided likewise, among those that can tell.
+//
+// A host can also prove that the storage was well (`served_of`, which may be empty): where one of its writers, whatever
+// the clocks' errors are, had no gap in its service that overlaps the stall by half of the stall's shortest stretch.
+// Then writes to that storage started and completed in every part of the stall of that length. This outweighs
+// stretches of the host that could not belong to the stall with clocks that are exact; where one of the others may
+// belong to it, it stays unsure. A writer of the same host proves likewise that it is not the whole host.
 std::vector<Stall> FindStalls(const std::map<uint32_t, StallHost>& hosts, const std::vector<StoodStretch>& stretches,
-                              const ClockErrorAt& error_at);
+                              const ClockErrorAt& error_at, const ServedTimeOf& served_of = nullptr);
 
 }  // namespace plimsoll

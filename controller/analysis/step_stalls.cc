@@ -44,6 +44,9 @@ class StallsOfStep {
   // The stretch that was not over when the writer's data ended.
   std::vector<WriterStretch> OpenOnes(const std::optional<WriterStretch>& growing, const WriterStats& writer,
                                       int64_t threshold_ns) const;
+  // What the writer's frames prove of the storage; null where there is nothing.
+  const ServedTime* ServedTimeOf(uint32_t host, uint32_t qm);
+  ServedTime MakeServedTime(uint32_t host, const ServiceGaps& known) const;
   // A moment of a host's clock within the bounds of stalls.h; nothing where no probe tells it.
   std::optional<MappedMoment> Map(uint32_t host, int64_t agent_ns) const;
   void SetStall(const Stall& stall, v1::StallReport& report) const;
@@ -54,6 +57,8 @@ class StallsOfStep {
   const RunContext& run_;
   std::map<uint32_t, StallHost> hosts_;
   std::vector<StoodStretch> stretches_;
+  // Of the writers that were asked for.
+  std::map<std::pair<uint32_t, uint32_t>, ServedTime> served_;
   // What counted as a stall, over the writers that told something.
   int64_t least_threshold_ns_ = INT64_MAX;
   int64_t largest_threshold_ns_ = 0;
@@ -72,6 +77,42 @@ std::optional<MappedMoment> StallsOfStep::Map(uint32_t host, int64_t agent_ns) c
 int64_t StallsOfStep::ThresholdOf(int64_t median_ns) const {
   if (stats_.shape().stall_ns > 0) return stats_.shape().stall_ns;
   return std::max(kLeastStallNs, kMediansOfStall * median_ns);
+}
+
+const ServedTime* StallsOfStep::ServedTimeOf(uint32_t host, uint32_t qm) {
+  if (const auto found = served_.find({host, qm}); found != served_.end()) return &found->second;
+  const auto part = stats_.hosts().find(host);
+  const ServiceGaps* known = part == stats_.hosts().end() ? nullptr : part->second.stalls().ServiceOf(qm);
+  if (known == nullptr || known->first_end_ns() == 0) return nullptr;
+  return &served_.emplace(std::pair(host, qm), MakeServedTime(host, *known)).first->second;
+}
+
+ServedTime StallsOfStep::MakeServedTime(uint32_t host, const ServiceGaps& known) const {
+  constexpr int64_t kUnboundedNs = INT64_MAX;
+  ServedTime served;
+  served.least_ns = known.least_ns();
+  const auto earliest = [this, host](int64_t agent_ns) {
+    const auto moment = Map(host, agent_ns);
+    return moment ? moment->local_ns - moment->error_ns : -2 * kMostMomentNs;
+  };
+  const auto latest = [this, host](int64_t agent_ns) {
+    const auto moment = Map(host, agent_ns);
+    return moment ? moment->local_ns + moment->error_ns : 2 * kMostMomentNs - 1;
+  };
+  served.gaps.push_back({-2 * kMostMomentNs, latest(known.first_end_ns()), kUnboundedNs});
+  for (const ServiceGap& gap : known.gaps()) {
+    served.gaps.push_back({earliest(gap.begin_ns), latest(gap.end_ns), gap.longest_ns});
+  }
+  // From where the host's data end, or stretches of it are missing, nothing is proved.
+  const int64_t until_ns = std::min(earliest(known.last_start_ns()), hosts_.at(host).to_ns);
+  served.gaps.push_back({until_ns, 2 * kMostMomentNs - 1, kUnboundedNs});
+  for (size_t i = 1; i < served.gaps.size(); ++i) {
+    served.gaps[i].end_ns = std::max(served.gaps[i].end_ns, served.gaps[i - 1].end_ns);
+  }
+  for (size_t i = served.gaps.size() - 1; i > 0; --i) {
+    served.gaps[i - 1].begin_ns = std::min(served.gaps[i - 1].begin_ns, served.gaps[i].begin_ns);
+  }
+  return served;
 }
 
 std::optional<int64_t> StallsOfStep::EndOf(uint32_t number, const HostStep& part) const {
@@ -114,6 +155,14 @@ void StallsOfStep::AddHost(uint32_t number, const HostFacts& facts, HostStep& pa
     if (begin && end) mapped.push_back({begin->local_ns, end->local_ns});
   }
   host.paused = CoveredTime(std::move(mapped));
+  std::vector<TimeStretch> missing;
+  for (const TimeStretch& span : part.stalls().left_out()) {
+    const auto begin = Map(number, span.begin_ns);
+    const auto end = Map(number, span.end_ns);
+    missing.push_back({begin ? begin->local_ns - begin->error_ns : -2 * kMostMomentNs,
+                       end ? end->local_ns + end->error_ns : 2 * kMostMomentNs - 1});
+  }
+  host.left_out = CoveredTime(std::move(missing));
   const CoveredTime pauses(part.stalls().pauses());
   for (uint32_t qm = 1; qm <= part.writers().size(); ++qm) {
     if (const WriterStats* writer = part.writers()[qm - 1].get()) AddWriter(number, qm, *writer, part, pauses);
@@ -268,9 +317,12 @@ void StallsOfStep::Report(v1::StallsReport& report) {
     report.set_least_threshold_ns(least_threshold_ns_);
     report.set_largest_threshold_ns(largest_threshold_ns_);
   }
-  const std::vector<Stall> stalls = FindStalls(hosts_, stretches_, [this](uint32_t host, int64_t moment_ns) {
-    return std::clamp<int64_t>(run_.timeline.ErrorAt(host, moment_ns).value_or(kMostErrorNs), 0, kMostErrorNs);
-  });
+  const std::vector<Stall> stalls = FindStalls(
+      hosts_, stretches_,
+      [this](uint32_t host, int64_t moment_ns) {
+        return std::clamp<int64_t>(run_.timeline.ErrorAt(host, moment_ns).value_or(kMostErrorNs), 0, kMostErrorNs);
+      },
+      [this](uint32_t host, uint32_t qm) { return ServedTimeOf(host, qm); });
   std::map<v1::StallClass, uint64_t> classes;
   for (const Stall& stall : stalls) {
     ++classes[stall.stall_class];

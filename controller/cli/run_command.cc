@@ -150,7 +150,7 @@ class Run {
     progress_.Clear();
     LeaveLostChild();
     if (left_) {
-      log.Flush();
+      log.FlushFor(kNsPerSecond);
       PrintError(line_,
                  absl::StrCat("left at once; the agents stop and clean up within ", FormatDuration(plan_.lease_ns()),
                               "; `plimsoll report ", results->path(), "` tells what there is"),

@@ -44,7 +44,8 @@ class AgentClient {
   virtual void Send(v1::ControllerMessage message) = 0;
   // Gives the session's stream up: nothing of it comes any more but its end.
   virtual void CloseSession() = 0;
-  // Keeps the session's lease over a new connection, which is given up after `timeout_ns`.
+  // Keeps the session's lease over a new connection, which is given up after `timeout_ns`. Does nothing while an earlier
+  // one is under way.
   virtual void Renew(v1::RenewRequest request, int64_t timeout_ns) = 0;
 };
 

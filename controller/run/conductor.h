@@ -53,6 +53,9 @@ class Conductor {
 
   // Handles events and timers until the condition holds. False when a second interrupt came.
   bool PumpUntil(const Condition& done);
+  // Waits for events, at most until the next timer. Takes none while the log is full: the hosts' silence does not count
+  // then.
+  void TakeEvents();
   void RunTimers(MonotonicNs now);
   MonotonicNs NextTimer() const;
   // A controller that was frozen and woken has heard nobody for as long: that is not the hosts' silence.
@@ -102,6 +105,8 @@ class Conductor {
   bool stopping_ = false;
   // A host was lost or has failed.
   bool trouble_ = false;
+  // Since when no event is taken, because the log is full.
+  std::optional<MonotonicNs> unread_since_;
   // Taken from the queue and not handled yet.
   std::deque<Event> pending_;
   // Frames and StepDones that came before every host was armed: they count only when all are.

@@ -9,6 +9,9 @@
 namespace plimsoll {
 namespace {
 
+// While nothing is taken from the queue.
+constexpr int64_t kLookAgainNs = 10 * kNsPerMs;
+
 // What the run waits for.
 const char* Awaited(Host::Phase phase) {
   switch (phase) {
@@ -46,11 +49,7 @@ bool Conductor::PumpUntil(const Condition& done) {
       return false;
     }
     if (done()) return true;
-    if (pending_.empty()) {
-      // Before anything is waited for: what was received survives this process, whatever ends it.
-      log_.Flush();
-      for (Event& event : options_.events->TakeUntil(NextTimer())) pending_.push_back(std::move(event));
-    }
+    if (pending_.empty()) TakeEvents();
     if (!pending_.empty()) {
       Handle(pending_.front());
       pending_.pop_front();
@@ -60,10 +59,35 @@ bool Conductor::PumpUntil(const Condition& done) {
   }
 }
 
+void Conductor::TakeEvents() {
+  log_.Tend();
+  if (log_.full()) {
+    // What comes meanwhile stays in the queue; leases are kept, and it is looked again soon.
+    if (!unread_since_.has_value()) unread_since_ = clock_.Now();
+    options_.events->WaitUntil(std::min(NextTimer(), clock_.Now() + kLookAgainNs));
+    return;
+  }
+  if (unread_since_.has_value()) {
+    const MonotonicNs now = clock_.Now();
+    // Nobody was heard, or seen to make progress, since nobody was listened to.
+    for (auto& host : fleet_.hosts()) {
+      host->last_heard = std::max(host->last_heard, now);
+      host->last_progress = std::max(host->last_progress, now);
+      host->heard_heartbeat = heartbeat_id_;
+    }
+    log_.Note(absl::StrCat("what the hosts sent was not read for ",
+                           FormatDuration((now - *unread_since_) / kNsPerMs * kNsPerMs),
+                           ": the journal's disk or the analysis did not keep up"));
+    unread_since_.reset();
+  }
+  for (Event& event : options_.events->TakeUntil(NextTimer())) pending_.push_back(std::move(event));
+}
+
 MonotonicNs Conductor::NextTimer() const {
   MonotonicNs next = options_.progress->next_update();
-  if (sessions_open_) next = std::min({next, next_heartbeat_, next_probe_, next_silence_});
-  return next;
+  if (!sessions_open_) return next;
+  next = std::min({next, next_heartbeat_, next_probe_});
+  return unread_since_.has_value() ? next : std::min(next, next_silence_);
 }
 
 void Conductor::AllowForOwnStandstill(MonotonicNs now) {
@@ -81,8 +105,10 @@ void Conductor::RunTimers(MonotonicNs now) {
   if (!sessions_open_) return;
   if (now >= next_heartbeat_) {
     next_heartbeat_ = now + heartbeat_period_ns_;
-    RenewDeafHosts();
-    GiveUpHungHosts(now);
+    if (!unread_since_.has_value()) {
+      RenewDeafHosts();
+      GiveUpHungHosts(now);
+    }
     v1::ControllerMessage message;
     message.mutable_heartbeat()->set_id(++heartbeat_id_);
     for (auto& host : fleet_.hosts()) {
@@ -90,7 +116,7 @@ void Conductor::RunTimers(MonotonicNs now) {
       Send(*host, message);
     }
   }
-  if (now >= next_silence_) LoseSilentHosts(now);
+  if (now >= next_silence_ && !unread_since_.has_value()) LoseSilentHosts(now);
   if (now >= next_probe_) {
     next_probe_ = now + probe_period_ns_;
     for (auto& host : fleet_.hosts()) {

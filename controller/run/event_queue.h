@@ -61,6 +61,14 @@ class EventQueue {
     return std::exchange(events_, {});
   }
 
+  // Takes nothing; waits until the moment, or until an interrupt comes that no earlier call returned for.
+  void WaitUntil(MonotonicNs deadline) {
+    MutexLock lock(mutex_);
+    while (interrupts_ == seen_interrupts_ && clock_.WaitUntil(mutex_, changed_, deadline)) {
+    }
+    seen_interrupts_ = interrupts_;
+  }
+
  private:
   const Clock& clock_;
   mutable Mutex mutex_;

@@ -3,6 +3,7 @@
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 
+#include <atomic>
 #include <chrono>
 #include <deque>
 #include <thread>
@@ -135,11 +136,11 @@ class DescribeCall {
   grpc::ByteBuffer response_;
 };
 
-// One Renew over a connection of its own, which goes with the call.
+// One Renew over a connection of its own, which goes with the call. `under_way` is true until then.
 class RenewCall {
  public:
   static void Start(const std::shared_ptr<grpc::Channel>& channel, v1::RenewRequest request, int64_t timeout_ns,
-                    AgentListener& listener, CallCount& calls) {
+                    AgentListener& listener, CallCount& calls, std::atomic<bool>& under_way) {
     calls.Begin();
     auto* call = new RenewCall;  // deletes itself when the answer came
     call->stub_ = v1::Agent::NewStub(channel);
@@ -147,9 +148,10 @@ class RenewCall {
     call->context_.set_wait_for_ready(true);
     call->context_.set_deadline(std::chrono::system_clock::now() + std::chrono::nanoseconds(timeout_ns));
     call->stub_->async()->Renew(&call->context_, &call->request_, &call->response_,
-                                [call, &listener, &calls](const grpc::Status& status) {
+                                [call, &listener, &calls, &under_way](const grpc::Status& status) {
                                   if (status.ok()) listener.OnRenewed();
                                   delete call;
+                                  under_way = false;
                                   calls.End();
                                 });
   }
@@ -407,7 +409,9 @@ class GrpcAgentClient final : public AgentClient {
   void Send(v1::ControllerMessage message) override { SessionCall::Send(*session_link_, std::move(message)); }
   void CloseSession() override { SessionCall::Cancel(*session_link_); }
   void Renew(v1::RenewRequest request, int64_t timeout_ns) override {
-    RenewCall::Start(Connect(), std::move(request), timeout_ns, listener_, calls_);
+    // A host that cannot be reached is not asked again before it is known: each would be one more connection.
+    if (renewing_.exchange(true)) return;
+    RenewCall::Start(Connect(), std::move(request), timeout_ns, listener_, calls_, renewing_);
   }
 
  private:
@@ -426,6 +430,7 @@ class GrpcAgentClient final : public AgentClient {
   AgentListener& listener_;
   const std::shared_ptr<const AgentTrust> trust_;
   CallCount calls_;
+  std::atomic<bool> renewing_{false};
   const std::shared_ptr<ProbeStream::Link> probe_link_ = std::make_shared<ProbeStream::Link>();
   const std::shared_ptr<SessionCall::Link> session_link_ = std::make_shared<SessionCall::Link>();
   std::shared_ptr<grpc::Channel> channel_;

@@ -14,12 +14,14 @@
 namespace plimsoll {
 namespace {
 
+// A SIGHUP that is ignored, as under nohup, stays ignored: blocked, it would be seen all the same.
 sigset_t Watched() {
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGINT);
   sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGHUP);
+  struct sigaction hang_up{};
+  if (sigaction(SIGHUP, nullptr, &hang_up) != 0 || hang_up.sa_handler != SIG_IGN) sigaddset(&signals, SIGHUP);
   return signals;
 }
 

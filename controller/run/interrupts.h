@@ -7,8 +7,9 @@
 
 namespace plimsoll {
 
-// While it lives, SIGINT, SIGTERM and SIGHUP go to the queue as interrupts and do nothing else. Make it before any
-// other thread, so that all inherit the blocked signals; one at a time.
+// While it lives, SIGINT, SIGTERM and SIGHUP go to the queue as interrupts and do nothing else; a SIGHUP that was
+// ignored when it was made (nohup) stays so. Make it before any other thread, so that all inherit the blocked signals;
+// one at a time.
 class Interrupts {
  public:
   explicit Interrupts(EventQueue& events);

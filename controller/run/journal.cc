@@ -78,12 +78,13 @@ absl::StatusOr<size_t> ReadFully(int fd, const std::string& path, void* data, si
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<JournalWriter>> JournalWriter::Create(const std::string& path, int directory) {
+absl::StatusOr<std::unique_ptr<JournalWriter>> JournalWriter::Create(const std::string& path, int directory,
+                                                                     WriteCall write_call) {
   const std::string name = directory < 0 ? path : path.substr(path.rfind('/') + 1);
   UniqueFd fd(openat(directory < 0 ? AT_FDCWD : directory, name.c_str(),
                      O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
   if (!fd.valid()) return PosixError("open", path, errno);
-  auto writer = std::unique_ptr<JournalWriter>(new JournalWriter(path, std::move(fd)));
+  auto writer = std::unique_ptr<JournalWriter>(new JournalWriter(path, std::move(fd), std::move(write_call)));
   writer->buffer_.assign(kMagic.data(), kMagic.size());
   return writer;
 }
@@ -103,7 +104,7 @@ absl::Status JournalWriter::Flush() {
   PLIMSOLL_RETURN_IF_ERROR(failed_);
   size_t done = 0;
   while (done < buffer_.size()) {
-    const ssize_t n = write(fd_.get(), buffer_.data() + done, buffer_.size() - done);
+    const ssize_t n = write_(fd_.get(), buffer_.data() + done, buffer_.size() - done);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) {
       failed_ = PosixError("write", path_, errno);

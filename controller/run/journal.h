@@ -2,10 +2,15 @@
 // proto/plimsoll/v1/journal.proto.
 #pragma once
 
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -20,9 +25,13 @@ inline constexpr uint16_t kJournalFormat = 1;
 // Writes records. What Flush has written survives the process (not the machine: there is no fsync). Not thread-safe.
 class JournalWriter {
  public:
+  // write(2), or what a test puts in its place.
+  using WriteCall = std::function<ssize_t(int fd, const void* data, size_t size)>;
+
   // Makes the file; ALREADY_EXISTS where it is there. With `directory`, a descriptor, it is made in that directory
   // under the last component of `path`.
-  static absl::StatusOr<std::unique_ptr<JournalWriter>> Create(const std::string& path, int directory = -1);
+  static absl::StatusOr<std::unique_ptr<JournalWriter>> Create(const std::string& path, int directory = -1,
+                                                               WriteCall write_call = write);
 
   // Appends to the buffer, which flushes itself from 256 KiB on. After a failed write nothing more is written, so that
   // the file stays a prefix of what was given, and every later call returns the first error.
@@ -30,10 +39,12 @@ class JournalWriter {
   absl::Status Flush();
 
  private:
-  JournalWriter(std::string path, UniqueFd fd) : path_(std::move(path)), fd_(std::move(fd)) {}
+  JournalWriter(std::string path, UniqueFd fd, WriteCall write_call)
+      : path_(std::move(path)), fd_(std::move(fd)), write_(std::move(write_call)) {}
 
   std::string path_;
   UniqueFd fd_;
+  WriteCall write_;
   std::string buffer_;
   absl::Status failed_;
 };

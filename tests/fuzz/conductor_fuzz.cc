@@ -300,14 +300,19 @@ void TryRun(const uint8_t* data, size_t size) {
   Require(journal.ok(), "the journal's file");
   RunLog log(*std::move(journal), clock);
   testing::ReportSums sums;
-  log.analyzer().SetFrameListener([&](uint32_t host, const v1::Frame& frame) {
-    Require(script.Take(host, frame), "a frame that nobody sent, or for the second time",
-            [&] { return frame.DebugString(); });
-    sums.Add(host, frame);
-  });
+  // The analysis has a thread of its own.
+  std::vector<std::pair<uint32_t, v1::Frame>> analysed;
+  log.analyzer().SetFrameListener(
+      [&analysed](uint32_t host, const v1::Frame& frame) { analysed.emplace_back(host, frame); });
 
   const std::optional<Failure> failure = Conduct(script, fleet, events, clock, log, nowhere);
   log.Flush();
+  log.analyzer();  // waits for it
+  for (const auto& [host, frame] : analysed) {
+    Require(script.Take(host, frame), "a frame that nobody sent, or for the second time",
+            [&taken = frame] { return taken.DebugString(); });
+    sums.Add(host, frame);
+  }
   if (failure.has_value()) Require(!failure->lines.empty(), "a failure without a word");
   bool trouble = false;
   for (const auto& host : fleet.hosts()) trouble |= host->lost() || host->fault.has_value();

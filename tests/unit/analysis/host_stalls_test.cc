@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <vector>
+
 #include "common/units.h"
 #include "tests/status_matchers.h"
 
@@ -40,6 +43,73 @@ TEST(HostStalls, AStretchOfManyWritesCountsByTheLongestOfThem) {
   EXPECT_THAT(found.others, SizeIs(1));
 }
 
+TEST(HostStalls, OfStallsOfSixteenHundredWritersTheLongestAreKept) {
+  StallBudget budget;
+  std::vector<std::unique_ptr<HostStalls>> hosts;
+  for (int host = 0; host < 16; ++host) hosts.push_back(std::make_unique<HostStalls>(StepShape{}, budget));
+  const auto all_stand = [&hosts](int64_t begin_ms, int64_t end_ms) {
+    for (auto& host : hosts) {
+      for (uint32_t qm = 1; qm <= 100; ++qm) {
+        v1::Frame frame = FrameWithStall(begin_ms, end_ms);
+        frame.set_qm(qm);
+        host->Take(frame, 0, 0);
+      }
+    }
+  };
+  for (int64_t i = 0; i < 62; ++i) all_stand(i * 1'000 + 1'000, i * 1'000 + 1'200);
+  EXPECT_EQ(budget.stretches_left, 800U);
+  // Half of the 63rd finds room that nobody else needs; the others of that length find none.
+  all_stand(70'000, 70'200);
+  EXPECT_EQ(budget.stretches_left, 0U);
+  EXPECT_EQ(budget.stretches_left_out, 800U);
+  // One that is longer is kept, whole, whatever came before it.
+  all_stand(80'000, 85'000);
+  all_stand(90'000, 90'150);
+  EXPECT_EQ(budget.stretches_left_out, 800U + 1'600 + 1'600);
+  EXPECT_EQ(budget.kept.size(), 100'000U);
+  size_t kept = 0;
+  for (auto& host : hosts) {
+    for (uint32_t qm = 1; qm <= 100; ++qm) {
+      const HostStalls::Stretches found = host->OfWriter(qm, 100 * kMs, 0);
+      kept += found.stalls.size();
+      ASSERT_FALSE(found.stalls.empty());
+      EXPECT_EQ(found.stalls.back().begin_ns, 80'000 * kMs);
+      EXPECT_EQ(found.complete_until_ns, INT64_MAX) << "what is missing is known by its time";
+    }
+    EXPECT_EQ(host->left_out().back().begin_ns, 90'000 * kMs);
+    EXPECT_EQ(host->left_out().back().end_ns, 90'150 * kMs);
+  }
+  EXPECT_EQ(kept, 100'000U);
+}
+
+TEST(HostStalls, WhereStretchesAreMissingIsKnownInABoundedNumberOfSpans) {
+  StallBudget budget{.stretches_left = 1};
+  HostStalls stalls(StepShape{}, budget);
+  stalls.Take(FrameWithStall(1, 9'000), 0, 0);
+  for (int64_t i = 1; i <= 3'000; ++i) stalls.Take(FrameWithStall(i * 10'000, i * 10'000 + 200 + i), 0, 0);
+  EXPECT_EQ(budget.stretches_left_out, 3'000U);
+  EXPECT_THAT(stalls.left_out(), SizeIs(1'000));
+  const CoveredTime covered(stalls.left_out());
+  for (int64_t i = 1; i <= 3'000; ++i) {
+    EXPECT_EQ(covered.Within(i * 10'000 * kMs, (i * 10'000 + 200 + i) * kMs), (200 + i) * kMs);
+  }
+  EXPECT_EQ(covered.Within(0, 9'000 * kMs), 0);
+}
+
+TEST(HostStalls, ARowThatHasGrownIsAsLongAsItIs) {
+  StallBudget budget{.stretches_left = 2};
+  StepShape shape;
+  shape.stall_ns = 100 * kMs;
+  HostStalls stalls(shape, budget);
+  for (int64_t i = 1; i <= 5; ++i) stalls.Take(FrameWithStall(i * 150, i * 150 + 150), 150 * kMs, 1'000);
+  stalls.Take(FrameWithStall(2'000, 2'300), 150 * kMs, 1'000);
+  stalls.Take(FrameWithStall(3'000, 3'400), 150 * kMs, 1'000);
+  const HostStalls::Stretches found = stalls.OfWriter(1, 100 * kMs, 150 * kMs);
+  ASSERT_THAT(found.stalls, SizeIs(2));
+  EXPECT_EQ(found.stalls[0].length_ns(), 750 * kMs);
+  EXPECT_EQ(found.stalls[1].begin_ns, 3'000 * kMs);
+}
+
 TEST(HostStalls, KeepsNoMoreThanItsBudgetAndCountsTheRest) {
   StallBudget budget{.stretches_left = 3, .pauses_left = 2};
   StepShape shape;
@@ -49,7 +119,9 @@ TEST(HostStalls, KeepsNoMoreThanItsBudgetAndCountsTheRest) {
   EXPECT_EQ(budget.stretches_left_out, 2U);
   const HostStalls::Stretches found = stalls.OfWriter(1, 100 * kMs, 0);
   EXPECT_THAT(found.stalls, SizeIs(3));
-  EXPECT_EQ(found.complete_until_ns, 4'000 * kMs);
+  ASSERT_THAT(stalls.left_out(), SizeIs(2));
+  EXPECT_EQ(stalls.left_out()[0].begin_ns, 4'000 * kMs);
+  EXPECT_EQ(stalls.left_out()[1].end_ns, 5'200 * kMs);
   v1::HostSample sample;
   for (int64_t i = 1; i <= 5; ++i) {
     sample.add_pauses()->set_begin_ns(i);

@@ -2,10 +2,15 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
+#include <functional>
 #include <memory>
+#include <optional>
 
+#include "common/mutex.h"
 #include "common/units.h"
 #include "controller/plan/plan_defaults.h"
 #include "tests/status_matchers.h"
@@ -24,8 +29,51 @@ using testing::FakeScript;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
+// Something that does not return for a while.
+class Hang {
+ public:
+  void Begin() { Set(true); }
+  void End() { Set(false); }
+  // At most for so long that a test that fails ends.
+  void WaitWhileHung() {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    MutexLock lock(mutex_);
+    while (hung_ && changed_.WaitUntil(mutex_, deadline)) {
+    }
+  }
+
+ private:
+  void Set(bool hung) {
+    MutexLock lock(mutex_);
+    hung_ = hung;
+    changed_.NotifyAll();
+  }
+
+  Mutex mutex_;
+  CondVar changed_;
+  bool hung_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
 class ConductorTest : public ::testing::Test {
  protected:
+  // Lets `hang` begin when both hosts run, and end with the heartbeat 10 s later, which ends the run, too.
+  void HangForTenSeconds(Hang& hang) {
+    for (FakeScript& script : scripts_) script.run_until_stopped = true;
+    scripts_[1].on_running = [this, &hang] {
+      hang.Begin();
+      hung_since_ = clock_.Now();
+    };
+    scripts_[0].on_heartbeat = [this, &hang] {
+      if (!hung_since_.has_value() || clock_.Now() - *hung_since_ < 10 * kNsPerSecond) {
+        ++heartbeats_;
+        return;
+      }
+      hang.End();
+      events_.Interrupt();
+      scripts_[0].on_heartbeat = [] {};
+    };
+  }
+
   explicit ConductorTest() : scripts_(2), diaries_(2) {
     scripts_[1].name = "beta";
     scripts_[1].clock_offset_ns = 100'000 * kNsPerSecond;
@@ -47,9 +95,13 @@ class ConductorTest : public ::testing::Test {
         clock_, events_);
     fleet.DescribeAll({{"/fake"}, {"/fake"}}, kNsPerSecond);
     LabelHosts(fleet.hosts());
-    auto journal = JournalWriter::Create(path_);
+    auto journal = JournalWriter::Create(path_, /*directory=*/-1, [this](int fd, const void* data, size_t size) {
+      disk_.WaitWhileHung();
+      return write(fd, data, size);
+    });
     EXPECT_THAT(journal, testing::IsOk());
-    RunLog log(*std::move(journal), clock_);
+    RunLog log(*std::move(journal), clock_, most_waiting_bytes_);
+    on_log_(log);
     Progress progress(stderr, /*in_place=*/false, /*quiet=*/true);
     Conductor::Options options;
     options.plan = plan_;
@@ -90,6 +142,12 @@ class ConductorTest : public ::testing::Test {
   std::vector<FakeDiary> diaries_;
   std::vector<v1::JournalRecord> records_;
   bool left_ = false;
+  // The journal's.
+  Hang disk_;
+  size_t most_waiting_bytes_ = RunLog::kMostWaitingBytes;
+  std::function<void(RunLog&)> on_log_ = [](RunLog&) {};
+  std::optional<MonotonicNs> hung_since_;
+  uint64_t heartbeats_ = 0;
 };
 
 TEST_F(ConductorTest, TakesEveryHostThroughEveryStep) {
@@ -241,7 +299,7 @@ TEST_F(ConductorTest, AnInterruptStopsEveryHostAndKeepsWhatThereIs) {
   EXPECT_EQ(failure->code, Exit::kInconclusive);
 }
 
-TEST_F(ConductorTest, WhatWasReceivedIsInTheJournalWhenTheConductorWaits) {
+TEST_F(ConductorTest, WhatWasReceivedIsSoonInTheJournalWhileTheConductorWaits) {
   plan_.set_lease_ns(400 * kNsPerMs);
   size_t sent = 0;
   for (FakeScript& script : scripts_) {
@@ -249,16 +307,55 @@ TEST_F(ConductorTest, WhatWasReceivedIsInTheJournalWhenTheConductorWaits) {
     script.on_running = [&sent] { ++sent; };
   }
   size_t kept = 0;
-  // The first one after both hosts' frames came, a tenth of a second later: the conductor waited before it.
+  // The first one after both hosts' frames came. Nothing but the journal's own thread does anything meanwhile.
   scripts_[0].on_heartbeat = [&] {
     if (sent < 2) return;
-    EXPECT_THAT(ReadJournal(path_, [&kept](const v1::JournalRecord& record) { kept += record.has_frames() ? 1U : 0U; }),
-                testing::IsOk());
+    const MonotonicNs patience = SystemClock::Read() + 20 * kNsPerSecond;
+    while (kept < 2 && SystemClock::Read() < patience) {
+      kept = 0;
+      EXPECT_THAT(
+          ReadJournal(path_, [&kept](const v1::JournalRecord& record) { kept += record.has_frames() ? 1U : 0U; }),
+          testing::IsOk());
+    }
     events_.Interrupt();
     scripts_[0].on_heartbeat = [] {};
   };
   Run();
   EXPECT_EQ(kept, 2U);
+}
+
+TEST_F(ConductorTest, AJournalWhoseDiskHangsForTenSecondsCostsNoLease) {
+  HangForTenSeconds(disk_);
+  EXPECT_FALSE(Run().has_value());
+  // Five a lease of two seconds and more.
+  EXPECT_GE(heartbeats_, 45U);
+  EXPECT_TRUE(Records(v1::JournalRecord::kHostLost).empty());
+  EXPECT_EQ(Records(v1::JournalRecord::kFrames).size(), 2U);
+  EXPECT_EQ(Records(v1::JournalRecord::kRunEnd).size(), 1U);
+  EXPECT_TRUE(Records(v1::JournalRecord::kNote).empty());
+}
+
+TEST_F(ConductorTest, AnAnalysisThatTakesTenSecondsCostsNoLease) {
+  Hang analysis;
+  HangForTenSeconds(analysis);
+  on_log_ = [&analysis](RunLog& log) {
+    log.analyzer().SetFrameListener([&analysis](uint32_t, const v1::Frame&) { analysis.WaitWhileHung(); });
+  };
+  EXPECT_FALSE(Run().has_value());
+  EXPECT_GE(heartbeats_, 45U);
+  EXPECT_TRUE(Records(v1::JournalRecord::kHostLost).empty());
+}
+
+TEST_F(ConductorTest, WhenTooMuchWaitsForTheJournalNothingMoreIsReadAndNobodyIsLostForIt) {
+  most_waiting_bytes_ = 3'000;
+  HangForTenSeconds(disk_);
+  EXPECT_FALSE(Run().has_value());
+  EXPECT_GE(heartbeats_, 45U);
+  EXPECT_TRUE(Records(v1::JournalRecord::kHostLost).empty());
+  EXPECT_EQ(Records(v1::JournalRecord::kStepDone).size(), 2U);
+  const auto notes = Records(v1::JournalRecord::kNote);
+  ASSERT_FALSE(notes.empty());
+  EXPECT_THAT(notes.back().note().text(), HasSubstr("did not keep up"));
 }
 
 TEST_F(ConductorTest, ASecondInterruptLeavesAtOnce) {

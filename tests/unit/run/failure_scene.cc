@@ -15,6 +15,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "common/mutex.h"
 #include "controller/analysis/analyzer.h"
 #include "controller/cli/command.h"
 #include "controller/cli/run_command.h"
@@ -30,17 +31,32 @@ constexpr int64_t kHeldWriteNs = 250 * kNsPerMs;
 constexpr uint64_t kHangingWrite = 3 + 20;
 constexpr int64_t kBetaAheadNs = 100'000 * kNsPerSecond;
 
-// Whatever lies below it has no room. One scene at a time.
-std::string& FullDirectory() {
-  static std::string path;
-  return path;
-}
+// Whatever lies below it has no room. One scene at a time; the journal's thread looks, too.
+class FullDirectory {
+ public:
+  static void Set(const std::string& path) {
+    MutexLock lock(mutex);
+    Path() = path;
+  }
+  static std::string Get() {
+    MutexLock lock(mutex);
+    return Path();
+  }
+
+ private:
+  static std::string& Path() {
+    static std::string path;
+    return path;
+  }
+  static inline Mutex mutex;
+};
 
 bool IsOnFullDisk(int fd) {
-  if (FullDirectory().empty()) return false;
+  const std::string full = FullDirectory::Get();
+  if (full.empty()) return false;
   std::array<char, 4096> path{};
   const ssize_t size = readlink(absl::StrCat("/proc/self/fd/", fd).c_str(), path.data(), path.size());
-  return size > 0 && absl::StartsWith(std::string(path.data(), static_cast<size_t>(size)), FullDirectory() + "/");
+  return size > 0 && absl::StartsWith(std::string(path.data(), static_cast<size_t>(size)), full + "/");
 }
 
 // Keeps what agents log.
@@ -92,7 +108,7 @@ FailureScene::FailureScene(const FailureRow& row, const Course& course)
 }
 
 FailureScene::~FailureScene() {
-  FullDirectory().clear();
+  FullDirectory::Set("");
   world_.Watch([] {});
   for (SimulatedAgent* agent : {&alpha_, &beta_}) agent->Bury();
   world_.RunUntil(world_.Now() + 3'600 * kNsPerSecond, [this] {
@@ -192,7 +208,7 @@ void FailureScene::ResumeController() {
 }
 
 void FailureScene::FillResultsDisk() {
-  FullDirectory() = out_;
+  FullDirectory::Set(out_);
 }
 
 std::string FailureScene::printed() const {

@@ -339,6 +339,25 @@ TEST_F(GrpcAgentClientTest, ARenewalKeepsTheLeaseOfASilentController) {
   EXPECT_THAT(inbox_.AwaitClosed(), IsOk());
 }
 
+TEST_F(GrpcAgentClientTest, AHostThatDoesNotAnswerIsReconnectedToOneAtATime) {
+  // Connections are made, and nobody speaks on them.
+  const UniqueFd listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  ASSERT_EQ(bind(listener.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
+  ASSERT_EQ(listen(listener.get(), 100), 0);
+  ASSERT_EQ(getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
+  {
+    const auto client = MakeGrpcAgentClient(absl::StrCat("127.0.0.1:", ntohs(address.sin_port)), clock_, inbox_);
+    for (int i = 0; i < 20; ++i) client->Renew(Renewal(kToken), kNsPerSecond);
+  }  // waits for all of them
+  int connections = 0;
+  while (UniqueFd(accept(listener.get(), nullptr, nullptr)).valid()) ++connections;
+  EXPECT_EQ(connections, 1);
+}
+
 TEST_F(GrpcAgentClientTest, NobodyButTheRunItselfRenewsItsLease) {
   const auto client = MakeGrpcAgentClient(address_, clock_, inbox_);
   client->OpenSession();
