@@ -15,11 +15,13 @@ constexpr size_t kSlowestKept = 10;
 // Everything about a distribution that Histogram::Merge does not look at.
 absl::Status CheckSums(const v1::Distribution& values) {
   if (values.count() == 0) {
-    if (values.sum_ns() != 0 || values.min_ns() != 0 || values.max_ns() != 0) return absl::InvalidArgumentError("figures without a count");
+    if (SumNs(values) != 0 || values.min_ns() != 0 || values.max_ns() != 0)
+      return absl::InvalidArgumentError("figures without a count");
     return absl::OkStatus();
   }
   const auto count = static_cast<Uint128>(values.count());
-  if (values.sum_ns() < count * values.min_ns() || values.sum_ns() > count * values.max_ns()) {
+  const auto sum = static_cast<Uint128>(SumNs(values));
+  if (sum < count * values.min_ns() || sum > count * values.max_ns()) {
     return absl::InvalidArgumentError("a sum outside minimum and maximum times count");
   }
   return absl::OkStatus();
@@ -43,7 +45,8 @@ absl::Status CheckSlow(const v1::Frame& frame) {
         write.latency_ns() > frame.latency().max_ns()) {
       return absl::InvalidArgumentError("a slow write that is none of the frame's");
     }
-    if (!IsSaneMoment(write.start_ns())) return absl::InvalidArgumentError("a slow write at a time that no clock shows");
+    if (!IsSaneMoment(write.start_ns()))
+      return absl::InvalidArgumentError("a slow write at a time that no clock shows");
     last_seq = write.seq();
   }
   return absl::OkStatus();
@@ -59,7 +62,8 @@ absl::StatusOr<FramePart> WriterStats::PartOf(const v1::Frame& frame) const {
   const int64_t first = frame.first_interval();
   const int64_t count = std::max<int64_t>(frame.interval_count(), 1);
   if (frame.closing()) {
-    if (first < 0 || first > shape_.measured_intervals()) return absl::InvalidArgumentError("a closing interval outside the step");
+    if (first < 0 || first > shape_.measured_intervals())
+      return absl::InvalidArgumentError("a closing interval outside the step");
     return FramePart::kClosing;
   }
   if (first < 0) {
@@ -67,7 +71,8 @@ absl::StatusOr<FramePart> WriterStats::PartOf(const v1::Frame& frame) const {
     if (first + count > 0) return absl::InvalidArgumentError("warm-up and measured writes in one frame");
     return FramePart::kWarmup;
   }
-  if (first + count > shape_.measured_intervals()) return absl::InvalidArgumentError("an interval after the step's end");
+  if (first + count > shape_.measured_intervals())
+    return absl::InvalidArgumentError("an interval after the step's end");
   return FramePart::kMeasured;
 }
 
@@ -105,8 +110,8 @@ absl::Status WriterStats::Add(const v1::Frame& frame, SumGuard& guard) {
   PLIMSOLL_RETURN_IF_ERROR(Check(frame));
   const v1::Distribution& latency = frame.latency();
   const bool measured = part != FramePart::kWarmup;
-  if (!guard.Admit({latency.count(), latency.sum_ns(), frame.bytes(), frame.response().sum_ns(),
-                    Magnitude(frame.between_ns()), frame.ring_full_waits(), frame.ring_full_wait_ns()})) {
+  if (!guard.Admit({latency.count(), static_cast<Uint128>(SumNs(latency)), frame.bytes(), Magnitude(frame.between_ns()),
+                    frame.ring_full_waits(), frame.ring_full_wait_ns()})) {
     return absl::InvalidArgumentError("sums beyond 63 bits");
   }
   // Into an empty histogram first, so that nothing is half added.
@@ -162,13 +167,14 @@ void WriterStats::AddToSeries(const v1::Frame& frame) {
 absl::Status WriterStats::SetTotals(const v1::WriterTotals& totals, SumGuard& guard) {
   if (totals_) return absl::InvalidArgumentError("totals for the second time");
   PLIMSOLL_RETURN_IF_ERROR(CheckSums(totals.unserved_age()));
-  if (totals.unserved_age().count() != totals.unserved()) return absl::InvalidArgumentError("as many ages as unserved writes are needed");
+  if (totals.unserved_age().count() != totals.unserved())
+    return absl::InvalidArgumentError("as many ages as unserved writes are needed");
   if (!SaneOrNone(totals.first_start_ns()) || !SaneOrNone(totals.last_end_ns())) {
     return absl::InvalidArgumentError("a moment that no clock shows");
   }
   Histogram ages;
   PLIMSOLL_RETURN_IF_ERROR(ages.Merge(totals.unserved_age()));
-  if (!guard.Admit({totals.unserved(), totals.unserved_age().sum_ns()})) return absl::InvalidArgumentError("sums beyond 63 bits");
+  if (!guard.Admit({totals.unserved()})) return absl::InvalidArgumentError("sums beyond 63 bits");
   response_.Merge(ages);
   totals_ = totals;
   return absl::OkStatus();
@@ -185,12 +191,13 @@ std::string WriterStats::Disagreement() const {
                              : absl::StrCat("the writer counted ", FormatCount(counted), " ", what,
                                             ", its frames hold ", FormatCount(framed));
   };
-  for (const std::string& difference :
-       {differ("writes", totals_->writes(), warmup_.writes + latency_.count()),
-        differ("bytes", totals_->bytes(), warmup_bytes_ + measured_bytes_),
-        differ("ns of latency", totals_->latency_sum_ns(), warmup_.latency_sum_ns + latency_.sum_ns()),
-        differ("ns of largest latency", totals_->latency_max_ns(),
-               std::max(warmup_.latency_max_ns, latency_.max_ns()))}) {
+  for (const std::string& difference : {differ("writes", totals_->writes(), warmup_.writes + latency_.count()),
+                                        differ("bytes", totals_->bytes(), warmup_bytes_ + measured_bytes_),
+                                        // The guard admits no more than 63 bits of it.
+                                        differ("ns of latency", totals_->latency_sum_ns(),
+                                               warmup_.latency_sum_ns + absl::Uint128Low64(latency_.sum_ns())),
+                                        differ("ns of largest latency", totals_->latency_max_ns(),
+                                               std::max(warmup_.latency_max_ns, latency_.max_ns()))}) {
     if (!difference.empty()) return difference;
   }
   return "";
