@@ -18,16 +18,6 @@ __extension__ using Wide = unsigned __int128;
 // What 2^53 values need is exact in a double; no run makes as many.
 constexpr uint64_t kMaxCount = uint64_t{1} << 53U;
 
-// Sums stick at the largest number, whatever the order.
-uint64_t SaturatingMultiply(uint64_t a, uint64_t b) {
-  uint64_t product = 0;
-  return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
-}
-
-uint64_t Narrow(Wide value) {
-  return value > UINT64_MAX ? UINT64_MAX : static_cast<uint64_t>(value);
-}
-
 absl::Status Contradiction(const std::string& what) {
   return absl::InvalidArgumentError(absl::StrCat("histogram: ", what));
 }
@@ -68,7 +58,7 @@ absl::Status CheckFigures(const v1::Distribution& wire, const Buckets& buckets) 
   }
   const uint64_t clamped = wire.histogram().clamped();
   if (buckets.total == 0) {
-    const bool empty = wire.sum_ns() == 0 && wire.min_ns() == 0 && wire.max_ns() == 0 && clamped == 0;
+    const bool empty = SumNs(wire) == 0 && wire.min_ns() == 0 && wire.max_ns() == 0 && clamped == 0;
     return empty ? absl::OkStatus() : Contradiction("figures of no values");
   }
   if (wire.min_ns() > wire.max_ns() || Layout::IndexOf(std::min(wire.min_ns(), Layout::kMaxValueNs)) != buckets.first ||
@@ -81,9 +71,9 @@ absl::Status CheckFigures(const v1::Distribution& wire, const Buckets& buckets) 
     return Contradiction("clamped values that cannot be");
   }
   const Wide beyond = Wide{clamped} * (wire.max_ns() - std::min(wire.max_ns(), Layout::kMaxValueNs));
-  if (wire.sum_ns() < Narrow(buckets.least_sum) || wire.sum_ns() > Narrow(buckets.most_sum + beyond) ||
-      wire.sum_ns() < SaturatingMultiply(wire.count(), wire.min_ns()) ||
-      wire.sum_ns() > SaturatingMultiply(wire.count(), wire.max_ns())) {
+  const auto sum = static_cast<Wide>(SumNs(wire));
+  if (sum < buckets.least_sum || sum > buckets.most_sum + beyond || sum < Wide{wire.count()} * wire.min_ns() ||
+      sum > Wide{wire.count()} * wire.max_ns()) {
     return Contradiction("a sum that the values cannot have");
   }
   return absl::OkStatus();
@@ -96,7 +86,7 @@ void Histogram::RecordN(uint64_t value_ns, uint64_t n) {
   Counter(Layout::IndexOf(std::min(value_ns, Layout::kMaxValueNs))) += n;
   if (value_ns > Layout::kMaxValueNs) clamped_ += n;
   count_ += n;
-  sum_ns_ = SaturatingAdd(sum_ns_, SaturatingMultiply(value_ns, n));
+  sum_ns_ += absl::uint128(value_ns) * n;
   min_ns_ = std::min(min_ns_, value_ns);
   max_ns_ = std::max(max_ns_, value_ns);
 }
@@ -111,7 +101,7 @@ void Histogram::Merge(const Histogram& other) {
     for (uint32_t k = 0; k < kChunk; ++k) to[k] += from[k];
   }
   count_ += other.count_;
-  sum_ns_ = SaturatingAdd(sum_ns_, other.sum_ns_);
+  sum_ns_ += other.sum_ns_;
   min_ns_ = std::min(min_ns_, other.min_ns_);
   max_ns_ = std::max(max_ns_, other.max_ns_);
   clamped_ += other.clamped_;
@@ -130,7 +120,7 @@ absl::Status Histogram::Merge(const v1::Distribution& wire) {
     Counter(index) += sparse.count(i);
   }
   count_ += buckets.total;
-  sum_ns_ = SaturatingAdd(sum_ns_, wire.sum_ns());
+  sum_ns_ += SumNs(wire);
   min_ns_ = std::min(min_ns_, wire.min_ns());
   max_ns_ = std::max(max_ns_, wire.max_ns());
   clamped_ += sparse.clamped();
@@ -142,7 +132,8 @@ void Histogram::Clear() {
   for (uint32_t i = LowIndex() / kChunk; i <= HighIndex() / kChunk; ++i) {
     std::fill(chunks_[i].begin(), chunks_[i].end(), 0);
   }
-  count_ = sum_ns_ = max_ns_ = clamped_ = 0;
+  count_ = max_ns_ = clamped_ = 0;
+  sum_ns_ = 0;
   min_ns_ = UINT64_MAX;
 }
 
@@ -194,7 +185,8 @@ v1::Distribution Histogram::ToProto() const {
   v1::Distribution wire;
   wire.set_count(count_);
   if (count_ == 0) return wire;
-  wire.set_sum_ns(sum_ns_);
+  wire.set_sum_ns(absl::Uint128Low64(sum_ns_));
+  wire.set_sum_ns_high(absl::Uint128High64(sum_ns_));
   wire.set_min_ns(min_ns_);
   wire.set_max_ns(max_ns_);
   v1::SparseHistogram& sparse = *wire.mutable_histogram();

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/numeric/int128.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "common/saturating_add.h"
 #include "plimsoll/v1/frame.pb.h"
 
 namespace plimsoll {
@@ -48,11 +48,17 @@ static_assert(HistogramLayout::IndexOf(2047) == 2047);
 static_assert(HistogramLayout::IndexOf(2048) == 2048);
 static_assert(HistogramLayout::IndexOf(HistogramLayout::kMaxValueNs) < HistogramLayout::kBuckets);
 
+// The exact sum of a distribution from the wire.
+inline absl::uint128 SumNs(const v1::Distribution& wire) {
+  return absl::MakeUint128(wire.sum_ns_high(), wire.sum_ns());
+}
+
 // Histogram with exact count, sum, minimum and maximum. Not thread-safe.
 //
 // Counters live in chunks of 8 KiB, one a power of two, made when they are first used (264 KiB where all are): a scope
 // whose latencies span 0.3 to 20 ms takes 56 KiB. Values above 1 h are counted in the last bucket and as clamped; sum
-// and maximum stay exact (a sum sticks at 2^64 - 1, which is 584 years).
+// and maximum stay exact. The sum has 128 bits: response times of writers that cannot keep to their schedule grow with
+// the square of the time and pass 2^63 ns within minutes.
 class Histogram {
  public:
   Histogram() : chunks_(HistogramLayout::kBuckets / kChunk) {}
@@ -62,7 +68,7 @@ class Histogram {
     ++Counter(Layout::IndexOf(std::min(value_ns, Layout::kMaxValueNs)));
     if (value_ns > Layout::kMaxValueNs) ++clamped_;
     ++count_;
-    sum_ns_ = SaturatingAdd(sum_ns_, value_ns);
+    sum_ns_ += value_ns;
     min_ns_ = std::min(min_ns_, value_ns);
     max_ns_ = std::max(max_ns_, value_ns);
   }
@@ -77,7 +83,7 @@ class Histogram {
   void Clear();
 
   uint64_t count() const { return count_; }
-  uint64_t sum_ns() const { return sum_ns_; }
+  absl::uint128 sum_ns() const { return sum_ns_; }
   // 0 where the histogram is empty.
   uint64_t min_ns() const { return count_ == 0 ? 0 : min_ns_; }
   uint64_t max_ns() const { return max_ns_; }
@@ -115,7 +121,7 @@ class Histogram {
   }
 
   uint64_t count_ = 0;
-  uint64_t sum_ns_ = 0;
+  absl::uint128 sum_ns_ = 0;
   uint64_t min_ns_ = UINT64_MAX;
   uint64_t max_ns_ = 0;
   uint64_t clamped_ = 0;

@@ -37,6 +37,7 @@ std::string LatencyProblem(const v1::LatencyReport& latency) {
 
 void ReportSums::Sums::Add(const Sums& other) {
   writes += other.writes;
+  closing_writes += other.closing_writes;
   warmup_writes += other.warmup_writes;
   bytes += other.bytes;
   latency_sum_ns += other.latency_sum_ns;
@@ -53,7 +54,9 @@ void ReportSums::Add(uint32_t host, const v1::Frame& frame) {
     sums.warmup_writes += frame.latency().count();
     return;
   }
-  sums.Add({frame.latency().count(), 0, frame.bytes(), frame.latency().sum_ns(), frame.latency().max_ns()});
+  const uint64_t writes = frame.latency().count();
+  sums.Add(
+      {writes, frame.closing() ? writes : 0, 0, frame.bytes(), frame.latency().sum_ns(), frame.latency().max_ns()});
 }
 
 uint64_t ReportSums::writes() const {
@@ -66,7 +69,9 @@ std::string ReportSums::Compare(const Sums& sums, const v1::ScopeReport& scope) 
     return received == told ? std::string()
                             : absl::StrCat(NameOf(scope), ": ", what, ": received ", received, ", told ", told, "\n");
   };
-  return absl::StrCat(differs("writes", sums.writes, scope.writes()), differs("bytes", sums.bytes, scope.bytes()),
+  return absl::StrCat(differs("writes", sums.writes, scope.writes() + scope.closing().writes()),
+                      differs("bytes", sums.bytes, scope.bytes() + scope.closing().bytes()),
+                      differs("closing writes", sums.closing_writes, scope.closing().writes()),
                       differs("warm-up writes", sums.warmup_writes, scope.warmup_writes()),
                       differs("latency sum", sums.latency_sum_ns, scope.latency().sum_ns()),
                       differs("latencies", sums.writes, scope.latency().count()),
@@ -88,7 +93,8 @@ std::string ReportSums::StepProblem(const v1::StepReport& step) const {
   // Writers have no numbers of hosts in the report: those of one host stand together, hosts in the order of numbers.
   std::vector<const v1::ScopeReport*> rows;
   for (const v1::ScopeReport& scope : step.scopes()) {
-    if (scope.kind() == v1::SCOPE_KIND_QM && (scope.writes() > 0 || scope.warmup_writes() > 0)) rows.push_back(&scope);
+    if (scope.kind() == v1::SCOPE_KIND_QM && (scope.latency().count() > 0 || scope.warmup_writes() > 0))
+      rows.push_back(&scope);
   }
   std::erase_if(writers, [](const Sums& sums) { return sums.writes == 0 && sums.warmup_writes == 0; });
   if (rows.size() != writers.size()) {
@@ -124,6 +130,7 @@ std::string Contradiction(const v1::StepReport& step) {
     }
   };
   check("writes", [](const v1::ScopeReport& scope) { return scope.writes(); });
+  check("closing writes", [](const v1::ScopeReport& scope) { return scope.closing().writes(); });
   check("bytes", [](const v1::ScopeReport& scope) { return scope.bytes(); });
   check("latencies", [](const v1::ScopeReport& scope) { return scope.latency().sum_ns(); });
   for (const v1::ScopeReport& scope : step.scopes()) {
@@ -131,14 +138,16 @@ std::string Contradiction(const v1::StepReport& step) {
     if (scope.bytes() != scope.writes() * step.block_size_bytes()) {
       absl::StrAppend(&problem, name, ": bytes that are not writes times block size\n");
     }
-    if (scope.latency().count() != scope.writes()) absl::StrAppend(&problem, name, ": writes without a latency\n");
+    if (scope.latency().count() != scope.writes() + scope.closing().writes()) {
+      absl::StrAppend(&problem, name, ": writes without a latency\n");
+    }
     const std::string latency = LatencyProblem(scope.latency());
     if (!latency.empty()) absl::StrAppend(&problem, name, ": ", latency, "\n");
   }
   for (const v1::DistributionReport& one : step.distributions()) {
     if (one.kind() != v1::SCOPE_KIND_CLUSTER) continue;
     const uint64_t count = std::accumulate(one.count().begin(), one.count().end(), uint64_t{0});
-    if (count != cluster->writes()) absl::StrAppend(&problem, "a distribution of ", count, " writes\n");
+    if (count != cluster->latency().count()) absl::StrAppend(&problem, "a distribution of ", count, " writes\n");
   }
   return problem;
 }

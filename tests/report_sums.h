@@ -26,7 +26,9 @@ class ReportSums {
 
  private:
   struct Sums {
+    // Closing writes included.
     uint64_t writes = 0;
+    uint64_t closing_writes = 0;
     uint64_t warmup_writes = 0;
     uint64_t bytes = 0;
     uint64_t latency_sum_ns = 0;

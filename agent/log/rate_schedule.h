@@ -3,6 +3,9 @@
 
 #include <cmath>
 #include <cstdint>
+#include <utility>
+
+#include "absl/numeric/int128.h"
 
 namespace plimsoll {
 
@@ -25,10 +28,35 @@ class RateSchedule {
     return static_cast<uint64_t>((product + kNsMicro - 1) / kNsMicro);
   }
 
+  // Sum over the writes [from, to) of the time from the start to when each is due, in nanoseconds, exactly as DueAt has
+  // it. Takes as many steps as Euclid's algorithm.
+  absl::uint128 SumOfDelays(uint64_t from, uint64_t to) const { return SumOfDelaysBelow(to) - SumOfDelaysBelow(from); }
+
  private:
   __extension__ using Wide = unsigned __int128;
   // Nanoseconds in a second, times the millionths of rate_micro_.
   static constexpr uint64_t kNsMicro = 1'000'000'000'000'000;
+
+  // Sum of floor((a i + b) / m) over i < n, which counts the lattice points below a line: what is whole in the slope is
+  // a triangle, and what is left is the same question about the line's mirror image.
+  absl::uint128 SumOfDelaysBelow(uint64_t count) const {
+    Wide n = count;
+    Wide m = rate_micro_;
+    Wide a = kNsMicro;
+    Wide b = 0;
+    Wide sum = 0;
+    while (n > 0) {
+      sum += n * (n - 1) / 2 * (a / m) + n * (b / m);
+      a %= m;
+      b %= m;
+      const Wide top = a * n + b;
+      if (top < m) break;
+      n = top / m;
+      b = top % m;
+      std::swap(a, m);
+    }
+    return sum;
+  }
 
   int64_t start_ns_;
   uint64_t rate_micro_;

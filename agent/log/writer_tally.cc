@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "agent/log/unserved_ages.h"
+
 namespace plimsoll {
 
 using google::protobuf::RepeatedPtrField;
@@ -179,13 +181,9 @@ void WriterTally::SetUnserved(int64_t measured_end_ns, v1::WriterTotals& totals)
   // A write that failed was started.
   const uint64_t started = totals.writes() + (state_.end == LoopEnd::kFailed ? 1 : 0);
   const uint64_t due_end = schedule.DueBefore(measured_end_ns);
-  Histogram age;
-  for (uint64_t write = std::max(started, schedule.DueBefore(params_.times.measured_start_ns())); write < due_end;
-       ++write) {
-    age.Record(static_cast<uint64_t>(measured_end_ns - schedule.DueAt(write)));
-  }
-  totals.set_unserved(age.count());
-  *totals.mutable_unserved_age() = age.ToProto();
+  const uint64_t first = std::max(started, schedule.DueBefore(params_.times.measured_start_ns()));
+  *totals.mutable_unserved_age() = UnservedAges(schedule, first, due_end, measured_end_ns);
+  totals.set_unserved(totals.unserved_age().count());
 }
 
 }  // namespace plimsoll

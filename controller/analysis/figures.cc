@@ -20,9 +20,11 @@ bool IsThin(uint64_t count, double percent) {
 
 v1::LatencyReport MakeLatencyReport(const Histogram& histogram) {
   v1::LatencyReport report;
+  // Absent beyond 63 bits.
+  const absl::uint128 sum_ns = histogram.sum_ns();
+  if (sum_ns <= absl::uint128(INT64_MAX)) report.set_sum_ns(absl::Uint128Low64(sum_ns));
   if (histogram.count() == 0) return report;
   report.set_count(histogram.count());
-  report.set_sum_ns(histogram.sum_ns());
   report.set_min_ns(histogram.min_ns());
   report.set_avg_ns(histogram.mean_ns());
   report.set_wavg_ns(histogram.WeightedMeanNs());

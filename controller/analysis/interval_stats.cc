@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/histogram.h"
 #include "common/saturating_add.h"
 #include "common/units.h"
 #include "controller/analysis/host_facts.h"
@@ -20,14 +21,14 @@ constexpr size_t kMaxPending = 100'000;
 void IntervalSums::Add(const v1::Distribution& latency) {
   if (latency.count() == 0) return;
   writes = SaturatingAdd(writes, latency.count());
-  latency_sum_ns = SaturatingAdd(latency_sum_ns, latency.sum_ns());
+  latency_sum_ns += SumNs(latency);
   min_ns = std::min(min_ns, latency.min_ns());
   max_ns = std::max(max_ns, latency.max_ns());
 }
 
 void IntervalSums::Merge(const IntervalSums& other) {
   writes = SaturatingAdd(writes, other.writes);
-  latency_sum_ns = SaturatingAdd(latency_sum_ns, other.latency_sum_ns);
+  latency_sum_ns += other.latency_sum_ns;
   min_ns = std::min(min_ns, other.min_ns);
   max_ns = std::max(max_ns, other.max_ns);
 }

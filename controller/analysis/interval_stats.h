@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/numeric/int128.h"
 #include "controller/analysis/lowest_mark.h"
 #include "plimsoll/v1/journal.pb.h"
 
@@ -15,7 +16,7 @@ namespace plimsoll {
 // Exact figures of some writes.
 struct IntervalSums {
   uint64_t writes = 0;
-  uint64_t latency_sum_ns = 0;
+  absl::uint128 latency_sum_ns = 0;
   uint64_t min_ns = UINT64_MAX;
   uint64_t max_ns = 0;
 

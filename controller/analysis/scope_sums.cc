@@ -55,7 +55,7 @@ void ScopeSums::Merge(const ScopeSums& other) {
 }
 
 double ScopeSums::AccountedPercent() const {
-  const Int128 accounted_ns = Int128{latency.sum_ns()} + between_ns;
+  const Int128 accounted_ns = static_cast<Int128>(latency.sum_ns()) + between_ns;
   if (elapsed_ns <= 0) return accounted_ns == 0 ? 100 : 0;
   return 100 * static_cast<double>(accounted_ns) / static_cast<double>(elapsed_ns);
 }
@@ -88,7 +88,7 @@ ScopeSums SumsOfWriter(const WriterStats& writer, uint32_t host, uint32_t qm, co
       sums.closing_length_ns = std::max<int64_t>(writer.last_end_ns() - start_ns - stretch.measured_ns, 0);
     }
   } else {
-    sums.elapsed_ns = Int128{writer.latency().sum_ns()} + writer.between_ns();
+    sums.elapsed_ns = static_cast<Int128>(writer.latency().sum_ns()) + writer.between_ns();
   }
 
   if (rate_per_second > 0) {
@@ -99,14 +99,14 @@ ScopeSums SumsOfWriter(const WriterStats& writer, uint32_t host, uint32_t qm, co
       sums.max_behind_ns = writer.totals()->max_behind_ns();
     }
     const double due = rate_per_second * static_cast<double>(stretch.measured_ns) / static_cast<double>(kNsPerSecond);
-    sums.rate_held = static_cast<double>(writer.latency().count()) + 1 >= kHeldShare * due;
+    sums.rate_held = static_cast<double>(sums.CompletedWrites()) + 1 >= kHeldShare * due;
   }
   return sums;
 }
 
 v1::ScopeReport MakeScopeReport(const ScopeSums& sums, uint64_t block_size_bytes, const SecondExtremes& extremes) {
   v1::ScopeReport report;
-  const uint64_t writes = sums.latency.count();
+  const uint64_t writes = sums.CompletedWrites();
   report.set_writes(writes);
   report.set_bytes(writes * block_size_bytes);
   report.set_measured_ns(sums.measured_ns);
@@ -139,6 +139,12 @@ v1::ScopeReport MakeScopeReport(const ScopeSums& sums, uint64_t block_size_bytes
   report.set_ring_full_wait_ns(sums.ring_full_wait_ns);
   report.set_warmup_writes(sums.warmup_writes);
   report.set_untraced_writes(sums.untraced_writes);
+  v1::ClosingReport& closing = *report.mutable_closing();
+  closing.set_writes(sums.closing.writes);
+  closing.set_bytes(sums.closing.writes * block_size_bytes);
+  closing.set_latency_sum_ns(sums.closing.latency_sum_ns);
+  closing.set_latency_max_ns(sums.closing.latency_max_ns);
+  closing.set_length_ns(sums.closing_length_ns);
   return report;
 }
 

@@ -16,6 +16,7 @@ namespace plimsoll {
 
 // Everything here adds up, so that a host is the sum of its writers, and the cluster the sum of its hosts, exactly.
 struct ScopeSums {
+  // Closing writes included.
   Histogram latency;
   Histogram response;
   SecondSeries series;
@@ -48,6 +49,9 @@ struct ScopeSums {
   uint64_t max_behind_ns = 0;
 
   void Merge(const ScopeSums& other);
+
+  // Those within the measured time.
+  uint64_t CompletedWrites() const { return latency.count() - closing.writes; }
 
   // Time in writes plus time between them, in percent of the time that passed.
   double AccountedPercent() const;

@@ -15,12 +15,13 @@ constexpr size_t kSlowestKept = 10;
 // Everything about a distribution that Histogram::Merge does not look at.
 absl::Status CheckSums(const v1::Distribution& values) {
   if (values.count() == 0) {
-    if (values.sum_ns() != 0 || values.min_ns() != 0 || values.max_ns() != 0)
+    if (SumNs(values) != 0 || values.min_ns() != 0 || values.max_ns() != 0)
       return absl::InvalidArgumentError("figures without a count");
     return absl::OkStatus();
   }
   const auto count = static_cast<Uint128>(values.count());
-  if (values.sum_ns() < count * values.min_ns() || values.sum_ns() > count * values.max_ns()) {
+  const auto sum = static_cast<Uint128>(SumNs(values));
+  if (sum < count * values.min_ns() || sum > count * values.max_ns()) {
     return absl::InvalidArgumentError("a sum outside minimum and maximum times count");
   }
   return absl::OkStatus();
@@ -109,8 +110,8 @@ absl::Status WriterStats::Add(const v1::Frame& frame, SumGuard& guard) {
   PLIMSOLL_RETURN_IF_ERROR(Check(frame));
   const v1::Distribution& latency = frame.latency();
   const bool measured = part != FramePart::kWarmup;
-  if (!guard.Admit({latency.count(), latency.sum_ns(), frame.bytes(), frame.response().sum_ns(),
-                    Magnitude(frame.between_ns()), frame.ring_full_waits(), frame.ring_full_wait_ns()})) {
+  if (!guard.Admit({latency.count(), static_cast<Uint128>(SumNs(latency)), frame.bytes(), Magnitude(frame.between_ns()),
+                    frame.ring_full_waits(), frame.ring_full_wait_ns()})) {
     return absl::InvalidArgumentError("sums beyond 63 bits");
   }
   // Into an empty histogram first, so that nothing is half added.
@@ -173,8 +174,7 @@ absl::Status WriterStats::SetTotals(const v1::WriterTotals& totals, SumGuard& gu
   }
   Histogram ages;
   PLIMSOLL_RETURN_IF_ERROR(ages.Merge(totals.unserved_age()));
-  if (!guard.Admit({totals.unserved(), totals.unserved_age().sum_ns()}))
-    return absl::InvalidArgumentError("sums beyond 63 bits");
+  if (!guard.Admit({totals.unserved()})) return absl::InvalidArgumentError("sums beyond 63 bits");
   response_.Merge(ages);
   totals_ = totals;
   return absl::OkStatus();
@@ -191,12 +191,13 @@ std::string WriterStats::Disagreement() const {
                              : absl::StrCat("the writer counted ", FormatCount(counted), " ", what,
                                             ", its frames hold ", FormatCount(framed));
   };
-  for (const std::string& difference :
-       {differ("writes", totals_->writes(), warmup_.writes + latency_.count()),
-        differ("bytes", totals_->bytes(), warmup_bytes_ + measured_bytes_),
-        differ("ns of latency", totals_->latency_sum_ns(), warmup_.latency_sum_ns + latency_.sum_ns()),
-        differ("ns of largest latency", totals_->latency_max_ns(),
-               std::max(warmup_.latency_max_ns, latency_.max_ns()))}) {
+  for (const std::string& difference : {differ("writes", totals_->writes(), warmup_.writes + latency_.count()),
+                                        differ("bytes", totals_->bytes(), warmup_bytes_ + measured_bytes_),
+                                        // The guard admits no more than 63 bits of it.
+                                        differ("ns of latency", totals_->latency_sum_ns(),
+                                               warmup_.latency_sum_ns + absl::Uint128Low64(latency_.sum_ns())),
+                                        differ("ns of largest latency", totals_->latency_max_ns(),
+                                               std::max(warmup_.latency_max_ns, latency_.max_ns()))}) {
     if (!difference.empty()) return difference;
   }
   return "";

@@ -25,6 +25,7 @@ struct CompareFlags {
   std::vector<std::string> sides;
   std::string min_effect = "3%";
   std::string fail_if_slower;
+  std::string gate;
   bool json = false;
   std::string csv;
   std::string html;
@@ -51,6 +52,12 @@ absl::StatusOr<CompareSettings> SettingsOf(const CompareFlags& flags) {
     if (!limit.ok()) return limit.status();
     settings.fail_if_slower = *limit;
   }
+  if (!flags.gate.empty()) {
+    if (!settings.fail_if_slower) return absl::InvalidArgumentError("--gate needs --fail-if-slower");
+    absl::StatusOr<std::vector<v1::Figure>> gate = ParseGate(flags.gate);
+    if (!gate.ok()) return absl::InvalidArgumentError(absl::StrCat("--gate: ", std::string(gate.status().message())));
+    settings.gate = *std::move(gate);
+  }
   return settings;
 }
 
@@ -76,7 +83,7 @@ int CompareMain(const CompareFlags& flags, CommandLine& line) {
   for (const std::string& slower : comparison->slower())
     line.err << "plimsoll: " << SanitizeForTerminal(slower) << '\n';
   for (const std::string& undecided : comparison->undecided()) {
-    line.err << "plimsoll: not told whether a side is slower: " << SanitizeForTerminal(undecided) << '\n';
+    line.err << "plimsoll: undecided: " << SanitizeForTerminal(undecided) << '\n';
   }
   if (!comparison->slower().empty()) return static_cast<int>(Exit::kFailed);
   return static_cast<int>(comparison->undecided().empty() ? Exit::kOk : Exit::kInconclusive);
@@ -97,10 +104,16 @@ void AddCompareCommand(CLI::App& app, CommandLine& line) {
       ->add_option("--min-effect", flags->min_effect, WrapHelp("A clear difference is larger than this; default: 3%"))
       ->type_name("PERCENT");
   command
-      ->add_option("--fail-if-slower", flags->fail_if_slower,
-                   WrapHelp("Exit code 1 where a clear difference makes a figure worse by more than this, 3 where that "
-                            "could not be tested"))
+      ->add_option(
+          "--fail-if-slower", flags->fail_if_slower,
+          WrapHelp("Exit with 1 if a gated figure is slower by more than this, with 0 if none is (both at 95 % "
+                   "confidence), with 3 if the runs cannot tell"))
       ->type_name("PERCENT");
+  command
+      ->add_option("--gate", flags->gate,
+                   WrapHelp("Figures that --fail-if-slower tests, of iops, mb_per_second, avg, p50, p99 and p99_9; "
+                            "default: iops,avg,p50,p99"))
+      ->type_name("FIGURES");
   command->add_flag("--json", flags->json, "Print the comparison as JSON instead of text");
   command->add_option("--csv", flags->csv, "Write the tables as CSV, too")->type_name("FILE");
   command->add_option("--html", flags->html, "Write a page with charts, too")->type_name("FILE");

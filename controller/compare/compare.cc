@@ -5,11 +5,13 @@
 #include <functional>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "common/units.h"
 #include "common/version.h"
 #include "controller/compare/holm.h"
 #include "controller/compare/pair.h"
 #include "controller/compare/words.h"
+#include "controller/render/json.h"
 
 namespace plimsoll {
 namespace {
@@ -42,7 +44,8 @@ v1::ComparedRun Describe(const RunInput& run) {
 
 class Comparer {
  public:
-  Comparer(const std::vector<SideInput>& sides, const CompareSettings& settings) : sides_(sides), settings_(settings) {
+  Comparer(const std::vector<SideInput>& sides, const CompareSettings& settings)
+      : sides_(sides), settings_(settings), gate_replicates_(settings.replicates) {
     // The smallest p-value, adjusted for all tests that there can be, shall be half of the level at most.
     constexpr size_t kTestsOfAPair = 5;
     const size_t tests = CommonBlockSizes(sides).size() * (sides.size() - 1) * kTestsOfAPair;
@@ -74,7 +77,10 @@ class Comparer {
     v1::CompareOptions& options = *comparison_.mutable_options();
     options.set_min_effect_percent(100 * settings_.min_effect);
     options.set_level_percent(100 * kLevel);
-    if (settings_.fail_if_slower) options.set_fail_if_slower_percent(100 * *settings_.fail_if_slower);
+    if (settings_.fail_if_slower) {
+      options.set_fail_if_slower_percent(100 * *settings_.fail_if_slower);
+      for (const v1::Figure figure : settings_.gate) options.add_gate(figure);
+    }
     options.set_replicates(static_cast<uint32_t>(settings_.replicates));
   }
 
@@ -88,14 +94,15 @@ class Comparer {
       // Whole runs are compared without looking at their seconds.
       const Histograms histograms = sides_[i].runs.size() == 1 ? Histograms::kMake : Histograms::kLeaveOut;
       for (const RunInput& run : sides_[i].runs) side.runs.push_back(MakeStepData(run.report, size, histograms));
-      PrepareSteps(settings_, SeedFor(size, i), side);
+      PrepareSteps(settings_, gate_replicates_, SeedFor(size, i), side);
       v1::SideFigures& figures = *block_size.add_sides();
       for (const StepData& run : side.runs) *figures.add_runs() = run.figures;
     }
     for (size_t i = 1; i < sides_.size(); ++i) {
-      PairResult result = ComparePair(steps[0], steps[i], settings_, SeedFor(size, i));
+      PairResult result = ComparePair(steps[0], steps[i], settings_, gate_replicates_, SeedFor(size, i));
       *block_size.add_pairs() = std::move(result.pair);
       half_widths_.push_back(std::move(result.half_width));
+      gated_.push_back(std::move(result.gated));
     }
   }
 
@@ -123,14 +130,64 @@ class Comparer {
         ++half_width;
         pair.set_summary(
             Summary(pair, {SideLabel(0), block_size.sides(0)}, {pair.side(), block_size.sides(++side)}, settings_));
-        if (settings_.fail_if_slower) {
-          AddSlower(block_size, pair);
-          AddUntested(block_size, pair);
+      }
+    }
+    if (settings_.fail_if_slower) JudgeGate();
+  }
+
+  // Three answers. A row is beyond the limit where that is significant among all gated rows together; it is within
+  // where its own bound is, for all of them have to be. Another row can only turn the second answer into one of the
+  // others, and the first into the third.
+  void JudgeGate() {
+    std::vector<double> p;
+    for (const std::vector<GatedRow>& pair : gated_) {
+      for (const GatedRow& gated : pair) {
+        if (gated.slower_p) p.push_back(*gated.slower_p);
+      }
+    }
+    const std::vector<double> adjusted = HolmAdjusted(p);
+    auto next = adjusted.begin();
+    auto of_pair = gated_.begin();
+    for (v1::BlockSizeComparison& block_size : *comparison_.mutable_block_sizes()) {
+      for (v1::PairComparison& pair : *block_size.mutable_pairs()) {
+        for (const GatedRow& gated : *of_pair++) {
+          JudgeGated(block_size, gated, gated.slower_p ? std::optional(*next++) : std::nullopt, pair);
         }
       }
     }
-    if (!settings_.fail_if_slower) return;
     for (const std::string& trouble : RunTroubles(sides_)) comparison_.add_undecided(trouble);
+    comparison_.set_gate(!comparison_.slower().empty()      ? v1::OUTCOME_FAIL
+                         : !comparison_.undecided().empty() ? v1::OUTCOME_INCONCLUSIVE
+                                                            : v1::OUTCOME_PASS);
+  }
+
+  void JudgeGated(const v1::BlockSizeComparison& block_size, const GatedRow& gated, std::optional<double> adjusted_p,
+                  v1::PairComparison& pair) {
+    const std::string where = absl::StrCat(pair.side(), " against ", SideLabel(0), " at ",
+                                           FormatSizeForPeople(block_size.block_size_bytes()), ": ");
+    const std::string name = FigureName(gated.figure);
+    v1::ComparedRow* row = gated.row < 0 ? nullptr : pair.mutable_rows(gated.row);
+    if (row != nullptr) row->set_gate(v1::OUTCOME_INCONCLUSIVE);
+    if (!adjusted_p) {
+      comparison_.add_undecided(absl::StrCat(where, name, " was not tested: ", gated.reason));
+      return;
+    }
+    row->set_slower_p(*adjusted_p);
+    if (*adjusted_p < kLevel) {
+      row->set_gate(v1::OUTCOME_FAIL);
+      comparison_.add_slower(absl::StrCat(
+          pair.side(), " is slower than ", SideLabel(0), " at ", FormatSizeForPeople(block_size.block_size_bytes()),
+          ": ", name, row->ratio() > 1 ? " longer by " : " lower by ", ChangeInWords(row->ratio())));
+    } else if (*gated.within_p <= kLevel) {
+      row->set_gate(v1::OUTCOME_PASS);
+    } else {
+      comparison_.add_undecided(
+          absl::StrCat(where, name,
+                       std::isfinite(row->slower_bound_percent())
+                           ? absl::StrCat(" may be slower by up to ", PercentInWords(row->slower_bound_percent()), " %")
+                           : " may be slower by any amount",
+                       " (one-sided bound of 95 %)"));
+    }
   }
 
   void JudgePair(v1::PairComparison& pair) {
@@ -156,27 +213,6 @@ class Comparer {
   // Whether the larger of two figures over the smaller, less 1, is no more than this.
   static bool IsWithin(double ratio, double effect) { return std::abs(std::log(ratio)) <= std::log1p(effect); }
 
-  void AddUntested(const v1::BlockSizeComparison& block_size, const v1::PairComparison& pair) {
-    for (const v1::ComparedRow& row : pair.rows()) {
-      // MB/s are told by IO/s, and a maximum is never tested.
-      if (row.figure() == v1::FIGURE_MAX || row.figure() == v1::FIGURE_MB_PER_SECOND) continue;
-      if (row.finding() != v1::FINDING_NOT_TESTED) continue;
-      comparison_.add_undecided(absl::StrCat(pair.side(), " against ", SideLabel(0), " at ",
-                                             FormatSizeForPeople(block_size.block_size_bytes()), ": ",
-                                             FigureName(row.figure()), " was not tested: ", row.reason()));
-    }
-  }
-
-  void AddSlower(const v1::BlockSizeComparison& block_size, const v1::PairComparison& pair) {
-    for (const v1::ComparedRow& row : pair.rows()) {
-      if (row.finding() != v1::FINDING_WORSE || !row.counted()) continue;
-      if (IsWithin(row.ratio(), *settings_.fail_if_slower)) continue;
-      comparison_.add_slower(absl::StrCat(
-          pair.side(), " is slower than ", SideLabel(0), " at ", FormatSizeForPeople(block_size.block_size_bytes()),
-          ": ", FigureName(row.figure()), row.ratio() > 1 ? " longer by " : " lower by ", ChangeInWords(row.ratio())));
-    }
-  }
-
   template <typename Visit>
   void ForEachRow(const Visit& visit) {
     for (v1::BlockSizeComparison& block_size : *comparison_.mutable_block_sizes()) {
@@ -188,12 +224,36 @@ class Comparer {
 
   const std::vector<SideInput>& sides_;
   CompareSettings settings_;
+  // Before there are more of them for many tests.
+  const size_t gate_replicates_;
   v1::Comparison comparison_;
   // By block size and pair.
   std::vector<std::function<double(double)>> half_widths_;
+  std::vector<std::vector<GatedRow>> gated_;
 };
 
 }  // namespace
+
+absl::StatusOr<std::vector<v1::Figure>> ParseGate(const std::string& names) {
+  std::vector<v1::Figure> gate;
+  for (const auto& part : absl::StrSplit(names, ',')) {
+    const std::string name(part);
+    v1::Figure found = v1::FIGURE_UNSPECIFIED;
+    for (const v1::Figure figure : {v1::FIGURE_IOPS, v1::FIGURE_MB_PER_SECOND, v1::FIGURE_AVG, v1::FIGURE_P50,
+                                    v1::FIGURE_P99, v1::FIGURE_P99_9}) {
+      if (EnumName(*v1::Figure_descriptor(), figure) == name) found = figure;
+    }
+    if (found == v1::FIGURE_UNSPECIFIED) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("\"", name, "\" is not one of iops, mb_per_second, avg, p50, p99 and p99_9"));
+    }
+    if (std::find(gate.begin(), gate.end(), found) != gate.end()) {
+      return absl::InvalidArgumentError(absl::StrCat("\"", name, "\" is listed twice"));
+    }
+    gate.push_back(found);
+  }
+  return gate;
+}
 
 absl::StatusOr<v1::Comparison> Compare(const std::vector<SideInput>& sides, const CompareSettings& settings) {
   if (absl::Status comparable = CheckComparable(sides); !comparable.ok()) return comparable;

@@ -33,6 +33,15 @@ std::string RenderCompareCsv(const v1::Comparison& comparison) {
                [](const Line& line) { return line.row.has_adjusted_p() ? CsvCell(line.row.adjusted_p()) : ""; });
   table.Column("finding",
                [](const Line& line) { return CsvCell(EnumName(*v1::Finding_descriptor(), line.row.finding())); });
+  table.Column("gate", [](const Line& line) {
+    return line.row.gate() == v1::OUTCOME_UNSPECIFIED ? std::string()
+                                                      : CsvCell(EnumName(*v1::Outcome_descriptor(), line.row.gate()));
+  });
+  table.Column("slower_bound_percent", [](const Line& line) {
+    return line.row.has_slower_bound_percent() ? CsvCell(line.row.slower_bound_percent()) : "";
+  });
+  table.Column("slower_p",
+               [](const Line& line) { return line.row.has_slower_p() ? CsvCell(line.row.slower_p()) : ""; });
   table.Column("reason", [](const Line& line) { return CsvCell(line.row.reason()); });
   std::string text = table.Heading();
   for (const v1::BlockSizeComparison& block_size : comparison.block_sizes()) {

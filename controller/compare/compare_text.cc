@@ -177,7 +177,8 @@ std::string RenderCompareText(const v1::Comparison& comparison) {
   AddSentences("Method", comparison.method(), lines);
   AddSentences("Limits", comparison.limits(), lines);
   AddSentences("SLOWER", comparison.slower(), lines);
-  AddSentences("NOT TOLD", comparison.undecided(), lines);
+  AddSentences("UNDECIDED", comparison.undecided(), lines);
+  if (comparison.gate() == v1::OUTCOME_PASS) AddWrapped("PASS", 10, GateInWords(comparison), lines);
   return absl::StrJoin(lines, "\n") + "\n";
 }
 

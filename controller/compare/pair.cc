@@ -52,12 +52,16 @@ bool IsAboveZero(const RatioSeries& series) {
 
 class PairComparer {
  public:
-  PairComparer(const SideSteps& first, const SideSteps& second, const CompareSettings& settings, uint64_t seed)
-      : first_(first), second_(second), settings_(settings), seed_(seed) {}
+  PairComparer(const SideSteps& first, const SideSteps& second, const CompareSettings& settings, size_t gate_replicates,
+               uint64_t seed)
+      : first_(first), second_(second), settings_(settings), gate_replicates_(gate_replicates), seed_(seed) {}
 
   PairResult Compare() {
     result_.pair.set_side(second_.label);
     for (const v1::Figure figure : kFigures) AddRow(figure);
+    if (settings_.fail_if_slower) {
+      for (const v1::Figure figure : settings_.gate) AddGated(figure);
+    }
     if (ByRuns()) return std::move(result_);
     for (const SideSteps* side : {&first_, &second_}) {
       const StepData& run = side->runs.front();
@@ -157,17 +161,17 @@ class PairComparer {
 
   // Few writes of a second are in a tail, so that it shows little of what makes seconds alike; but where that leaves
   // too little to go by in the other figures, tails cannot be known better.
-  PercentileSide Side(const SideSteps& side, v1::Figure figure) const {
+  static PercentileSide Side(const SideSteps& side, const std::vector<BlockResamples>& resamples, v1::Figure figure) {
     const StepData& run = side.runs.front();
     const bool middle = figure == v1::FIGURE_P50;
     const bool too_few = EffectiveCount(side.phi, run.seconds.rate.numerator.size()) < kFewestEffective;
-    return {*run.seconds.histograms, side.resamples.front(), middle || too_few ? side.phi : 0};
+    return {*run.seconds.histograms, resamples.front(), middle || too_few ? side.phi : 0};
   }
 
   void TestPercentileRow(v1::ComparedRow& row) {
     const double share = ShareOf(row.figure());
-    const PercentileSide first = Side(first_, row.figure());
-    const PercentileSide second = Side(second_, row.figure());
+    const PercentileSide first = Side(first_, first_.resamples, row.figure());
+    const PercentileSide second = Side(second_, second_.resamples, row.figure());
     row.set_counted(true);
     if (!settings_.percentile_intervals) {
       row.set_p(PercentilePValue(first, second, share, row.ratio()));
@@ -180,16 +184,69 @@ class PairComparer {
     row.set_high(test.high);
   }
 
+  void AddGated(v1::Figure figure) {
+    GatedRow& gated = result_.gated.emplace_back();
+    gated.figure = figure;
+    v1::ComparedRow* row = nullptr;
+    for (int i = 0; i < result_.pair.rows_size(); ++i) {
+      if (result_.pair.rows(i).figure() != figure) continue;
+      gated.row = i;
+      row = result_.pair.mutable_rows(i);
+    }
+    if (row == nullptr) {
+      gated.reason = IsPercentile(figure) ? "it is not known: too few writes lie beyond it" : "it is not known";
+      return;
+    }
+    // MB/s are IO/s times the block size, and tested with them.
+    const bool tested = row->counted() || (figure == v1::FIGURE_MB_PER_SECOND && row->has_p());
+    if (!tested) {
+      gated.reason = row->reason();
+      return;
+    }
+    const bool rate = figure == v1::FIGURE_IOPS || figure == v1::FIGURE_MB_PER_SECOND;
+    const double slower = rate ? -std::log(row->ratio()) : std::log(row->ratio());
+    const double limit = std::log1p(*settings_.fail_if_slower);
+    // Tests are two-sided and symmetric: half of a p-value is on either side.
+    const auto set = [&](double p, double bound) {
+      gated.slower_p = slower > limit ? p / 2 : 1 - p / 2;
+      gated.within_p = slower < limit ? p / 2 : 1 - p / 2;
+      row->set_slower_bound_percent(100 * std::expm1(bound));
+    };
+    // The one-sided bound is an end of the two-sided interval that leaves out as much on the other side.
+    constexpr double kBoundLevel = 2 * kLevel;
+    if (ByRuns()) {
+      std::vector<double> first = Logs(first_, figure);
+      const std::vector<double> second = Logs(second_, figure);
+      const RunsTest runs = TestRuns(first, second, kBoundLevel, gate_replicates_, seed_);
+      for (double& log : first) log += rate ? -limit : limit;
+      set(TestRuns(first, second, kBoundLevel, gate_replicates_, seed_).p, slower + runs.half_width);
+    } else if (IsPercentile(figure)) {
+      const PercentileLimit test = TestPercentileLimit(Side(first_, first_.gate_resamples, figure),
+                                                       Side(second_, second_.gate_resamples, figure), ShareOf(figure),
+                                                       row->ratio(), std::exp(limit), kBoundLevel);
+      set(test.p, std::log(test.high));
+    } else {
+      const auto bootstrap = [rate](const SideSteps& side) {
+        const SecondsData& seconds = side.runs.front().seconds;
+        return RatioBootstrap(rate ? seconds.rate : seconds.mean, Scale::kLog, side.phi, side.gate_resamples.front());
+      };
+      const StudentisedDifference test(bootstrap(first_), bootstrap(second_));
+      const double half_width = test.error() > 0 ? test.Critical(kBoundLevel) * test.error() : 0;
+      set(test.PValue(test.difference() - (slower - limit)), slower + half_width);
+    }
+  }
+
   const SideSteps& first_;
   const SideSteps& second_;
   const CompareSettings& settings_;
+  size_t gate_replicates_;
   uint64_t seed_;
   PairResult result_;
 };
 
 }  // namespace
 
-void PrepareSteps(const CompareSettings& settings, uint64_t seed, SideSteps& side) {
+void PrepareSteps(const CompareSettings& settings, size_t gate_replicates, uint64_t seed, SideSteps& side) {
   for (StepData& run : side.runs) {
     SecondsData& seconds = run.seconds;
     if (seconds.seconds < kFewestSeconds || !IsAboveZero(seconds.rate)) continue;
@@ -208,12 +265,13 @@ void PrepareSteps(const CompareSettings& settings, uint64_t seed, SideSteps& sid
     if (side.runs.size() > 1) continue;
     run.figures.set_block_length(static_cast<uint32_t>(length * seconds.group));
     side.resamples.emplace_back(rate.size(), length, settings.replicates, seed);
+    if (settings.fail_if_slower) side.gate_resamples.emplace_back(rate.size(), length, gate_replicates, seed);
   }
 }
 
 PairResult ComparePair(const SideSteps& first, const SideSteps& second, const CompareSettings& settings,
-                       uint64_t seed) {
-  return PairComparer(first, second, settings, seed).Compare();
+                       size_t gate_replicates, uint64_t seed) {
+  return PairComparer(first, second, settings, gate_replicates, seed).Compare();
 }
 
 }  // namespace plimsoll

@@ -13,6 +13,7 @@
 #include "controller/render/json.h"
 #include "google/protobuf/message.h"
 #include "google/protobuf/timestamp.pb.h"
+#include "plimsoll/v1/options.pb.h"
 
 namespace plimsoll {
 namespace {
@@ -140,6 +141,7 @@ absl::Status ReadObject(const json& object, const std::string& where, Message& m
     const FieldDescriptor& field = *message.GetDescriptor()->field(i);
     const auto found = object.find(field.name());
     if (found == object.end()) continue;
+    if (found->is_null() && field.options().GetExtension(v1::nullable)) continue;
     const std::string name = where.empty() ? field.name() : absl::StrCat(where, ".", field.name());
     if (!field.is_repeated()) {
       PLIMSOLL_RETURN_IF_ERROR(ReadScalar(*found, field, name, message));

@@ -24,6 +24,28 @@ class Pair {
     return {Bootstrap(first_, position - shift), Bootstrap(second_, position)};
   }
 
+  // How many positions from Shift() on, upwards (1) or downwards (-1), shifts begin to be rejected at `level`; infinite
+  // where none is.
+  double Reach(double direction, double level) const {
+    const double coarse = Shift();
+    const auto rejected = [&](double reach) { return Difference(coarse + direction * reach).PValue() <= level; };
+    // Far enough that the two distributions lie apart.
+    const double farthest = first_.histograms.highest() - first_.histograms.lowest() + second_.histograms.highest() -
+                            second_.histograms.lowest() + 2;
+    double inside = 0;
+    double outside = 0.5;
+    while (!rejected(outside)) {
+      if (outside > farthest) return std::numeric_limits<double>::infinity();
+      inside = outside;
+      outside *= 2;
+    }
+    while (outside - inside > 0.02 * outside + 0.005) {
+      const double middle = (inside + outside) / 2;
+      (rejected(middle) ? outside : inside) = middle;
+    }
+    return (inside + outside) / 2;
+  }
+
  private:
   static RatioBootstrap Bootstrap(const PercentileSide& side, double position) {
     const RatioSeries series = side.histograms.SharesBelow(position);
@@ -123,32 +145,21 @@ double PercentilePValue(const PercentileSide& first, const PercentileSide& secon
 PercentileTest TestPercentile(const PercentileSide& first, const PercentileSide& second, double share, double ratio,
                               double level) {
   const Pair pair(first, second, share);
-  const double coarse = pair.Shift();
   // What the coarse histograms make of a ratio of 1.
-  const double offset = coarse - std::log(ratio) * kPositionsPerLog;
+  const double offset = pair.Shift() - std::log(ratio) * kPositionsPerLog;
   PercentileTest test;
   test.p = pair.Difference(offset).PValue();
+  test.low = ratio * std::exp(-pair.Reach(-1, level) / kPositionsPerLog);
+  test.high = ratio * std::exp(pair.Reach(1, level) / kPositionsPerLog);
+  return test;
+}
 
-  const auto rejected = [&](double shift) { return pair.Difference(shift).PValue() <= level; };
-  // Far enough that the two distributions lie apart.
-  const double farthest = first.histograms.highest() - first.histograms.lowest() + second.histograms.highest() -
-                          second.histograms.lowest() + 2;
-  const auto bound = [&](double direction) {
-    double inside = 0;
-    double outside = 0.5;
-    while (!rejected(coarse + direction * outside)) {
-      if (outside > farthest) return std::numeric_limits<double>::infinity();
-      inside = outside;
-      outside *= 2;
-    }
-    while (outside - inside > 0.02 * outside + 0.005) {
-      const double middle = (inside + outside) / 2;
-      (rejected(coarse + direction * middle) ? outside : inside) = middle;
-    }
-    return (inside + outside) / 2;
-  };
-  test.low = std::exp((coarse - bound(-1) - offset) / kPositionsPerLog);
-  test.high = std::exp((coarse + bound(1) - offset) / kPositionsPerLog);
+PercentileLimit TestPercentileLimit(const PercentileSide& first, const PercentileSide& second, double share,
+                                    double ratio, double limit, double level) {
+  const Pair pair(first, second, share);
+  PercentileLimit test;
+  test.p = pair.Difference(pair.Shift() + std::log(limit / ratio) * kPositionsPerLog).PValue();
+  test.high = ratio * std::exp(pair.Reach(1, level) / kPositionsPerLog);
   return test;
 }
 

@@ -72,6 +72,18 @@ struct PercentileTest {
 PercentileTest TestPercentile(const PercentileSide& first, const PercentileSide& second, double share, double ratio,
                               double level);
 
+// What can be said about whether the ratio is as large as `limit`.
+struct PercentileLimit {
+  // Two-sided p-value of the hypothesis that the ratio is `limit`.
+  double p = 1;
+  // Largest ratio that the data do not contradict, as PercentileTest::high.
+  double high = 0;
+};
+
+// As TestPercentile, for one limit.
+PercentileLimit TestPercentileLimit(const PercentileSide& first, const PercentileSide& second, double share,
+                                    double ratio, double limit, double level);
+
 // Only PercentileTest::p; some ten times as fast.
 double PercentilePValue(const PercentileSide& first, const PercentileSide& second, double share, double ratio);
 

@@ -34,6 +34,22 @@ const v1::DistributionReport* DistributionOf(const v1::StepReport& step) {
   return found == step.distributions().end() ? nullptr : &*found;
 }
 
+// Writes of the cluster that were in flight at the step's end. Reports of earlier versions have them in the series'
+// closing row alone, and count them among the writes.
+uint64_t ClosingWrites(const v1::StepReport& step, const v1::ScopeReport& cluster) {
+  uint64_t writes = 0;
+  if (cluster.has_closing()) {
+    writes = cluster.closing().writes();
+  } else if (const v1::SeriesReport* series = SeriesOf(step); series != nullptr) {
+    for (const v1::IrregularRow& row : series->irregular()) {
+      if (row.closing() && row.row() < static_cast<uint32_t>(series->writes_size())) {
+        writes += series->writes(static_cast<int>(row.row()));
+      }
+    }
+  }
+  return std::min(writes, cluster.latency().count());
+}
+
 std::vector<const v1::StepReport*> StepsOf(const v1::Report& report, uint64_t block_size_bytes) {
   std::vector<const v1::StepReport*> steps;
   for (const v1::StepReport& step : report.steps()) {
@@ -82,7 +98,7 @@ bool IsKnown(double writes, double share) {
 }
 
 void SetPercentiles(const std::vector<const v1::StepReport*>& steps, v1::RunFigures& figures) {
-  const auto writes = static_cast<double>(figures.writes());
+  const auto writes = static_cast<double>(figures.writes() + figures.closing_writes());
   double p50_ns = 0;
   double p99_ns = 0;
   double p99_9_ns = 0;
@@ -111,19 +127,22 @@ void SetFigures(const std::vector<const v1::StepReport*>& steps, v1::RunFigures&
   double max_ns = 0;
   for (const v1::StepReport* step : steps) {
     const v1::ScopeReport& cluster = *ClusterOf(*step);
-    figures.set_writes(figures.writes() + cluster.latency().count());
+    const uint64_t closing = ClosingWrites(*step, cluster);
+    const uint64_t completed = cluster.latency().count() - closing;
+    figures.set_writes(figures.writes() + completed);
+    figures.set_closing_writes(figures.closing_writes() + closing);
     int64_t measured_ns = 0;
     const bool too_long = __builtin_add_overflow(figures.measured_ns(), cluster.measured_ns(), &measured_ns);
     figures.set_measured_ns(too_long ? INT64_MAX : measured_ns);
-    bytes += static_cast<double>(cluster.bytes());
-    sum_ns += static_cast<double>(cluster.latency().sum_ns());
+    bytes += static_cast<double>(completed) * static_cast<double>(step->block_size_bytes());
+    sum_ns += cluster.latency().avg_ns() * static_cast<double>(cluster.latency().count());
     max_ns = std::max(max_ns, static_cast<double>(cluster.latency().max_ns()));
   }
   figures.set_repetitions(static_cast<uint32_t>(steps.size()));
   const double seconds = static_cast<double>(figures.measured_ns()) / static_cast<double>(kNsPerSecond);
   figures.set_iops(static_cast<double>(figures.writes()) / seconds);
   figures.set_mb_per_second(bytes / kBytesPerMegabyte / seconds);
-  figures.set_avg_ns(sum_ns / static_cast<double>(figures.writes()));
+  figures.set_avg_ns(sum_ns / static_cast<double>(figures.writes() + figures.closing_writes()));
   figures.set_max_ns(max_ns);
   SetPercentiles(steps, figures);
 }

@@ -123,6 +123,17 @@ std::string ChangeInWords(double ratio) {
                      : absl::StrCat(Percent(100 * std::abs(ratio - 1)), " %");
 }
 
+std::string PercentInWords(double percent) {
+  return Percent(percent);
+}
+
+std::string GateInWords(const v1::Comparison& comparison) {
+  std::vector<std::string> names;
+  for (const int figure : comparison.options().gate()) names.push_back(FigureName(static_cast<v1::Figure>(figure)));
+  return absl::StrCat(Listed(std::move(names)), " of every block size are slower by at most ",
+                      Percent(comparison.options().fail_if_slower_percent()), " % (one-sided bounds of 95 %).");
+}
+
 std::string Summary(const v1::PairComparison& pair, const NamedFigures& first, const NamedFigures& second,
                     const CompareSettings& settings) {
   std::vector<const v1::ComparedRow*> longer;

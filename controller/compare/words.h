@@ -17,6 +17,12 @@ std::string FigureName(v1::Figure figure);
 // times".
 std::string ChangeInWords(double ratio);
 
+// A number of percent, without the sign.
+std::string PercentInWords(double percent);
+
+// What it means that the gate is passed.
+std::string GateInWords(const v1::Comparison& comparison);
+
 // One side at one block size, with its label.
 struct NamedFigures {
   std::string label;

@@ -80,7 +80,7 @@ class FioJson {
         {absl::StrCat(scope.host(), "/qm", scope.qm()), scope.host(), step, scope, SeriesOf(step, scope), *latency},
         json_);
     all.Merge(*latency);
-    writes_ += scope.writes();
+    writes_ += scope.latency().count();
   }
 
   static const v1::SeriesReport* SeriesOf(const v1::StepReport& step, const v1::ScopeReport& scope) {

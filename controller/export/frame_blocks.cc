@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "common/histogram.h"
 #include "common/status_macros.h"
 #include "common/units.h"
 #include "controller/analysis/step_shape.h"
@@ -45,7 +46,7 @@ absl::Status Compare(const Figures& figures, const v1::Frame& frame) {
   if (figures.writes == 0) return absl::OkStatus();
   const bool inside = figures.min_ns >= latency.min_ns() && figures.max_ns <= latency.max_ns();
   const bool equal = figures.min_ns == latency.min_ns() && figures.max_ns == latency.max_ns() &&
-                     figures.sum_ns == Uint128{latency.sum_ns()};
+                     figures.sum_ns == static_cast<Uint128>(SumNs(latency));
   if (!inside || (frame.untraced_writes() == 0 && !equal)) return Bad("its trace has other latencies than it tells");
   return absl::OkStatus();
 }

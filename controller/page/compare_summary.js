@@ -56,7 +56,7 @@ plimsoll.compareSummary = (() => {
                    pair.summary)));
     const warnings = comparison.warnings.map((warning) => el('p', {class: 'warning'}, warning));
     const slower = comparison.slower.map((sentence) => el('p', {class: 'warning'}, sentence));
-    const undecided = comparison.undecided.map((sentence) => el('p', {class: 'warning'}, 'Not told: ' + sentence));
+    const undecided = comparison.undecided.map((sentence) => el('p', {class: 'warning'}, 'Undecided: ' + sentence));
     return plimsoll.section(
         'findings', 'Findings', warnings, glance(data), el('h3', {}, 'In words'), words, slower, undecided);
   };

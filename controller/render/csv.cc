@@ -52,7 +52,9 @@ void AddLatencyColumns(const std::string& prefix, const LatencyOf& latency_of, C
   percentile("p99_9", [](const v1::LatencyReport& latency) { return latency.p99_9_ns(); });
   percentile("p99_99", [](const v1::LatencyReport& latency) { return latency.p99_99_ns(); });
   add("max_ns", [](const v1::LatencyReport& latency) { return CsvCell(latency.max_ns()); });
-  add("sum_ns", [](const v1::LatencyReport& latency) { return CsvCell(latency.sum_ns()); });
+  add("sum_ns", [](const v1::LatencyReport& latency) {
+    return latency.has_sum_ns() ? CsvCell(latency.sum_ns()) : std::string();
+  });
 }
 
 void AddNameColumns(CsvTable<ScopeRow>& table) {
@@ -140,6 +142,11 @@ CsvTable<ScopeRow> ScopeTable() {
   table.Column("data_until_utc", [](const ScopeRow& row) {
     return row.scope.has_data_until() ? FormatMoment(row.scope.data_until()) : std::string();
   });
+  add("closing_writes", [](const v1::ScopeReport& scope) { return scope.closing().writes(); });
+  add("closing_bytes", [](const v1::ScopeReport& scope) { return scope.closing().bytes(); });
+  add("closing_latency_sum_ns", [](const v1::ScopeReport& scope) { return scope.closing().latency_sum_ns(); });
+  add("closing_latency_max_ns", [](const v1::ScopeReport& scope) { return scope.closing().latency_max_ns(); });
+  add("closing_length_ns", [](const v1::ScopeReport& scope) { return scope.closing().length_ns(); });
   return table;
 }
 

@@ -6,6 +6,7 @@
 #include "absl/strings/escaping.h"
 #include "common/units.h"
 #include "google/protobuf/timestamp.pb.h"
+#include "plimsoll/v1/options.pb.h"
 
 namespace plimsoll {
 namespace {
@@ -99,6 +100,9 @@ void WriteJson(const Message& message, JsonWriter& json) {
     } else if (!field.has_presence() || reflection.HasField(message, &field)) {
       json.Key(field.name());
       WriteValue(message, field, 0, json);
+    } else if (field.options().GetExtension(v1::nullable)) {
+      json.Key(field.name());
+      json.Null();
     }
   }
   json.EndObject();

@@ -22,6 +22,7 @@ class JsonWriter {
 
   // Escaped as JSON demands, and control characters of every kind besides; what is not UTF-8 becomes U+FFFD.
   void String(const std::string& text);
+  void Null() { Value("null"); }
   void Bool(bool value) { Value(value ? "true" : "false"); }
   void Int(int64_t value) { Value(std::to_string(value)); }
   void UInt(uint64_t value) { Value(std::to_string(value)); }

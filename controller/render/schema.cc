@@ -10,6 +10,7 @@
 #include "controller/render/json.h"
 #include "controller/render/json_writer.h"
 #include "google/protobuf/timestamp.pb.h"
+#include "plimsoll/v1/options.pb.h"
 
 namespace plimsoll {
 namespace {
@@ -28,6 +29,10 @@ std::string CommentOf(const Described& described) {
   std::string comment(absl::StripAsciiWhitespace(text));
   while (comment.find("  ") != std::string::npos) comment = absl::StrReplaceAll(comment, {{"  ", " "}});
   return comment;
+}
+
+bool IsNullable(const FieldDescriptor& field) {
+  return field.options().GetExtension(v1::nullable);
 }
 
 void Member(const char* key, const std::string& value, JsonWriter& json) {
@@ -75,7 +80,7 @@ class SchemaWriter {
     json_.Key("required");
     json_.BeginArray(true);
     for (int i = 0; i < type.field_count(); ++i) {
-      if (!type.field(i)->has_presence()) json_.String(type.field(i)->name());
+      if (!type.field(i)->has_presence() || IsNullable(*type.field(i))) json_.String(type.field(i)->name());
     }
     json_.EndArray();
     json_.Key("properties");
@@ -100,6 +105,14 @@ class SchemaWriter {
     json_.EndObject();
   }
 
+  void WriteNullable(const char* type) {
+    json_.Key("type");
+    json_.BeginArray(true);
+    json_.String(type);
+    json_.String("null");
+    json_.EndArray();
+  }
+
   void WriteType(const FieldDescriptor& field) {
     switch (field.cpp_type()) {
       case FieldDescriptor::CPPTYPE_INT32:
@@ -107,16 +120,16 @@ class SchemaWriter {
         return Member("type", "integer", json_);
       case FieldDescriptor::CPPTYPE_UINT32:
       case FieldDescriptor::CPPTYPE_UINT64:
-        Member("type", "integer", json_);
+        if (IsNullable(field)) {
+          WriteNullable("integer");
+        } else {
+          Member("type", "integer", json_);
+        }
         json_.Key("minimum");
         return json_.Int(0);
       case FieldDescriptor::CPPTYPE_DOUBLE:
       case FieldDescriptor::CPPTYPE_FLOAT:
-        json_.Key("type");
-        json_.BeginArray(true);
-        json_.String("number");
-        json_.String("null");
-        return json_.EndArray();
+        return WriteNullable("number");
       case FieldDescriptor::CPPTYPE_BOOL:
         return Member("type", "boolean", json_);
       case FieldDescriptor::CPPTYPE_ENUM:

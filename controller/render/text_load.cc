@@ -47,7 +47,7 @@ Averages AveragesOf(const v1::StepReport& step) {
   Averages averages;
   for (const v1::ScopeReport& scope : step.scopes()) {
     if (scope.kind() != v1::SCOPE_KIND_HOST) continue;
-    averages[scope.host()] = scope.writes() == 0 ? kDash : FormatLatency(scope.latency().avg_ns(), kNsPerMs);
+    averages[scope.host()] = scope.latency().count() == 0 ? kDash : FormatLatency(scope.latency().avg_ns(), kNsPerMs);
   }
   return averages;
 }

@@ -49,7 +49,7 @@ def run_plimsoll(bench, options):
     run = bench.run("--qm", 1, "--bsize", options.bsize, "--file-size", options.file_size, "--num-files",
                     options.num_files, "--duration", f"{options.duration}s").finish((0, 3))
     cluster = run.report["steps"][0]["scopes"][-1]
-    return cluster["iops"], cluster["latency"]["avg_ns"] * cluster["writes"] / cluster["measured_ns"]
+    return cluster["iops"], cluster["latency"]["avg_ns"] * cluster["latency"]["count"] / cluster["measured_ns"]
 
 
 def main():

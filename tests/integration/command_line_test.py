@@ -111,7 +111,7 @@ class Options(harness.PlimsollTest):
         scope = harness.cluster(result.report["steps"][0])
         rate = scope["rate"]
         self.assertEqual(rate["asked_iops"], 50)
-        self.assertEqual(scope["writes"] + rate["unserved"], 100)
+        self.assertEqual(scope["latency"]["count"] + rate["unserved"], 100)
         self.assertEqual(rate["response"]["count"], 100)
         # A response begins when the write was due, so it takes no less than the write.
         self.assertGreaterEqual(rate["response"]["sum_ns"], scope["latency"]["sum_ns"])
@@ -155,7 +155,7 @@ class Options(harness.PlimsollTest):
         on, off = (self.run_plan("--trace", mode, "--sync", "none", "--direct", "off", "--rate", "2000", "--duration",
                                  "300ms") for mode in ("on", "off"))
         scope = harness.cluster(off.report["steps"][0])
-        self.assertEqual(scope["untraced_writes"], scope["writes"])
+        self.assertEqual(scope["untraced_writes"], scope["latency"]["count"])
         self.assertEqual(harness.cluster(on.report["steps"][0])["untraced_writes"], 0)
 
 

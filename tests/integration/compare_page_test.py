@@ -118,7 +118,7 @@ class ComparePage(browser.BrowserTest):
                 # A bucket of the seconds is 2.2 % wide.
                 self.assertLessEqual(curve[at], 1.03 * run[key])
             self.assertLess(max(at for at, value in zip(positions[:-1], curve) if value is not None),
-                            math.log10(run["writes"] / 10) + 1e-6)
+                            math.log10((run["writes"] + run["closing_writes"]) / 10) + 1e-6)
         self.assert_quiet()
 
     def test_hostile_text_stays_text(self):

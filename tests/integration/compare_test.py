@@ -84,7 +84,7 @@ class Compare(harness.PlimsollTest):
         copy = self.base / "copy"
         copy.mkdir()
         shutil.copy(first.results / "report.json", copy)
-        itself = parse(self.compare(first.results, copy, "--json", "--fail-if-slower", "0%").out)
+        itself = parse(self.compare(first.results, copy, "--json").out)
         self.assertEqual([row["ratio"] for pair in itself["block_sizes"] for row in pair["pairs"][0]["rows"]], 14 * [1])
         self.assertIn("A and B are the same run", itself["warnings"][0])
 
@@ -120,11 +120,17 @@ class Compare(harness.PlimsollTest):
                 scope["latency"][name] *= 3
         slow = self.base / "slow.json"
         slow.write_text(json.dumps(report))
-        result = self.compare(steady, slow, "--fail-if-slower", "10%", code=1)
+        gate = ("--gate", "iops,avg", "--fail-if-slower")
+        result = self.compare(steady, slow, *gate, "10%", code=1)
         self.assertEqual(result.errors, ["plimsoll: B is slower than A at 4 KiB: mean longer by 200 %"])
-        self.compare(steady, slow, "--fail-if-slower", "300%")
-        self.compare(slow, steady, "--fail-if-slower", "10%")
+        self.compare(steady, slow, "--gate", "iops", "--fail-if-slower", "10%")
+        self.compare(steady, slow, *gate, "300%")
+        self.assertIn("PASS", self.compare(slow, steady, *gate, "10%").out)
         self.compare(steady, slow)
+        # Just as slow as allowed is neither within nor beyond.
+        result = self.compare(steady, slow, *gate, "200%", code=3)
+        self.assertEqual(result.errors, ["plimsoll: undecided: B against A at 4 KiB: mean may be slower by up to 200 % "
+                                         "(one-sided bound of 95 %)"])
 
     def refused(self, message, *arguments):
         result = self.compare(*arguments, code=2)
@@ -153,6 +159,25 @@ class Compare(harness.PlimsollTest):
         self.refused("--min-effect", first.results, first.results, "--min-effect", "much")
         self.refused("--fail-if-slower", first.results, first.results, "--fail-if-slower", "-3%")
 
+    def test_two_runs_a_side_do_not_pass_with_a_loss(self):
+        report = self.run_plan("--bsize", "4k", "--duration", "12").report
+        report["verdict"].update(outcome="done", reasons=[])
+        sides = []
+        for side in ((1.0, 1.1), (0.4, 0.45)):
+            paths = []
+            for factor in side:
+                for scope in report["steps"][0]["scopes"]:
+                    # Where a report tells of no closing writes, all of them completed in time.
+                    scope["latency"]["count"] = int(100_000 * factor)
+                    scope["closing"]["writes"] = 0
+                paths.append(self.base / f"{factor}.json")
+                paths[-1].write_text(json.dumps(report))
+            sides.append(",".join(map(str, paths)))
+        result = self.compare(*sides, "--gate", "iops", "--fail-if-slower", "10%", code=3)
+        self.assertRegex(result.errors[0], r"^plimsoll: undecided: B against A at 4 KiB: IO/s may be slower by up to \d+ %")
+        self.refused("--gate", *sides, "--fail-if-slower", "10%", "--gate", "iops,max")
+        self.refused("--gate", *sides, "--gate", "iops")
+
     def test_an_interrupted_run_is_compared_with_a_warning(self):
         first = self.run_plan("--bsize", "4k")
         run = self.start_run("--bsize", "4k", "--duration", "60")
@@ -163,7 +188,7 @@ class Compare(harness.PlimsollTest):
         self.assertIn("WARNING   B is INCONCLUSIVE", text)
         # Nothing is slower, but that was not told.
         result = self.compare(first.results, second.results, "--fail-if-slower", "1000%", code=3)
-        self.assertTrue(result.errors[0].startswith("plimsoll: not told whether a side is slower: "), result.errors)
+        self.assertTrue(result.errors[0].startswith("plimsoll: undecided: "), result.errors)
         self.assertTrue(any("B is INCONCLUSIVE" in line for line in result.errors), result.errors)
         self.assertTrue(any("B against A at 4 KiB: IO/s was not tested: " in line for line in result.errors), result.errors)
         self.assertEqual(parse(self.compare(first.results, second.results, "--json").out)["undecided"], [])

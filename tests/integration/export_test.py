@@ -1,5 +1,6 @@
 """What `plimsoll export` writes agrees with the report, and other tools read it."""
 
+import calendar
 import collections
 import csv
 import io
@@ -10,6 +11,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import time
 import unittest
 
 import harness
@@ -26,6 +28,12 @@ def bucket(value_ns):
     width = 1 << max(value_ns.bit_length() - 11, 0)
     lowest = value_ns // width * width
     return lowest, lowest + width - 1
+
+
+def utc_ns(moment):
+    """Nanoseconds since 1970 of "2026-11-20T19:20:11.000000042Z"."""
+    whole, fraction = moment.rstrip("Z").split(".")
+    return calendar.timegm(time.strptime(whole, "%Y-%m-%dT%H:%M:%S")) * 1_000_000_000 + int(fraction)
 
 
 def need_program(name):
@@ -63,6 +71,7 @@ class Export(harness.PlimsollTest):
                 mine = [row for row in of_step if scope["host"] in ("", row["host"])
                         and scope["qm"] in (0, row["qm"]) and scope["storage"] in (0, storages[row["host"]])]
                 self.check_scope(scope, mine)
+                self.check_throughput(step, scope, mine)
             for row in of_step:
                 writer = (step["number"], row["host"], row["qm"])
                 self.assertGreater(row["seq"], seen[writer], "numbers rise")
@@ -74,7 +83,8 @@ class Export(harness.PlimsollTest):
         latency = scope["latency"]
         self.assertEqual((len(latencies), sum(latencies), latencies[0], latencies[-1]),
                          (latency["count"], latency["sum_ns"], latency["min_ns"], latency["max_ns"]), scope["kind"])
-        for name, percent in (("p50_ns", 50), ("p90_ns", 90), ("p99_ns", 99), ("p99_9_ns", 99.9)):
+        for name, percent in (("p50_ns", 50), ("p90_ns", 90), ("p99_ns", 99), ("p99_9_ns", 99.9),
+                              ("p99_99_ns", 99.99)):
             exact = latencies[max(math.ceil(len(latencies) * percent / 100 - 1e-9), 1) - 1]
             self.assertEqual(bucket(exact), bucket(latency[name]), (scope["kind"], name))
         slowest = scope["slowest"]
@@ -85,6 +95,52 @@ class Export(harness.PlimsollTest):
         self.assertEqual(row["utc"][:17], slowest["start"][:17])
         apart_s = abs(float(row["utc"][17:-1]) - float(slowest["start"][17:-1]))
         self.assertLessEqual(apart_s * 1e9, row["error_ns"] + slowest["error_ns"])
+
+    def check_throughput(self, step, scope, rows):
+        """Writes that ended in time make the rates; the others are the closing ones. Clocks leave some open."""
+        late_ns = [utc_ns(row["utc"]) + row["latency_ns"] - utc_ns(step["start"]) - scope["measured_ns"] for row in rows]
+        error_ns = max(row["error_ns"] for row in rows) + max(host["error_ns"] for host in step["start_skew"]["hosts"])
+        self.assertLessEqual(sum(late > error_ns for late in late_ns), scope["closing"]["writes"], scope["kind"])
+        self.assertGreaterEqual(sum(late >= -error_ns for late in late_ns), scope["closing"]["writes"], scope["kind"])
+        self.assertEqual(scope["writes"], len(rows) - scope["closing"]["writes"])
+        self.assertAlmostEqual(scope["iops"], scope["writes"] * 1e9 / scope["measured_ns"], delta=1e-6 * scope["iops"])
+        self.assertAlmostEqual(scope["mb_per_second"], scope["iops"] * step["block_size_bytes"] / 1e6,
+                               delta=1e-6 * scope["mb_per_second"])
+
+    def test_response_times_with_a_rate_follow_from_the_writes_and_the_schedule(self):
+        rate, warmup_ns, duration_ns = 100_000, 200_000_000, 500_000_000
+        result = self.run_two_hosts("--bsize", "4k", "--rate", str(rate), "--warmup", "200ms", "--duration", "500ms")
+        rows = self.rows(result)
+        self.check_agrees(result, rows)
+        (step,) = result.report["steps"]
+        # Write n of a step, from 1 and with the warm-up, is due (n - 1) / rate after the step's start.
+        due_ns = [number * 1_000_000_000 // rate - warmup_ns for number in range(rate * (warmup_ns + duration_ns) // 1_000_000_000)]
+        responses = {}
+        for host, qm in {(row["host"], row["qm"]) for row in rows}:
+            mine = [row for row in rows if (row["host"], row["qm"]) == (host, qm)]
+            served = [utc_ns(row["utc"]) + row["latency_ns"] - utc_ns(step["start"]) - due_ns[row["seq"] - 1] for row in mine]
+            # What was due in the measured time and never started is as old as it was at its end.
+            unserved = [duration_ns - due for due in due_ns[mine[-1]["seq"]:] if due >= 0]
+            responses[(host, qm)] = (served, unserved)
+        error_ns = max(row["error_ns"] for row in rows) + max(host["error_ns"] for host in step["start_skew"]["hosts"])
+        storages = {host["label"]: host["storage"] for host in result.report["hosts"]}
+        self.assertEqual({scope["kind"] for scope in step["scopes"]}, {"qm", "host", "storage", "cluster"})
+        for scope in step["scopes"]:
+            mine = [one for (host, qm), one in responses.items() if scope["host"] in ("", host)
+                    and scope["qm"] in (0, qm) and scope["storage"] in (0, storages[host])]
+            unserved = [age for _, ages in mine for age in ages]
+            self.assertEqual(scope["rate"]["unserved"], len(unserved), scope["kind"])
+            every = sorted([response for served, _ in mine for response in served] + unserved)
+            told = scope["rate"]["response"]
+            self.assertEqual(told["count"], len(every), scope["kind"])
+            self.assertAlmostEqual(told["avg_ns"], sum(every) / len(every), delta=error_ns)
+            self.assertAlmostEqual(told["sum_ns"], sum(every), delta=error_ns * len(every))
+            self.assertAlmostEqual(told["max_ns"], every[-1], delta=error_ns)
+            self.assertAlmostEqual(told["min_ns"], max(every[0], 0), delta=error_ns)
+            for name, percent in (("p50_ns", 50), ("p90_ns", 90), ("p99_ns", 99), ("p99_9_ns", 99.9), ("p99_99_ns", 99.99)):
+                exact = every[max(math.ceil(len(every) * percent / 100 - 1e-9), 1) - 1]
+                self.assertGreaterEqual(told[name], exact - error_ns, (scope["kind"], name))
+                self.assertLessEqual(told[name], bucket(max(exact, 0) + error_ns)[1], (scope["kind"], name))
 
     def test_every_write_of_two_hosts_is_in_the_csv_and_agrees_with_the_report(self):
         result = self.run_two_hosts("--bsize", "4k,64k", "--repeat", "2", "--warmup", "200ms")
@@ -115,7 +171,7 @@ class Export(harness.PlimsollTest):
         result = self.run_plan("--trace", "off")
         process = self.start_plimsoll("export", result.results, "--format", "csv")
         self.assertEqual(process.finish(), 0)
-        writes = harness.cluster(result.report["steps"][0])["writes"]
+        writes = harness.cluster(result.report["steps"][0])["latency"]["count"]
         self.assertRegex(process.err, rf"^plimsoll: {writes:,} of {writes:,} writes are in no trace")
         self.assertEqual(len(process.out.splitlines()), 1)
 
@@ -227,7 +283,7 @@ class Export(harness.PlimsollTest):
                 self.assertEqual((told["min"], told["max"], told["mean"], told["N"]),
                                  (latency["min_ns"], latency["max_ns"], latency["avg_ns"], latency["count"]))
                 self.assertEqual(told["percentile"]["50.000000"], latency["p50_ns"])
-                self.assertEqual(sum(told["bins"].values()), scope["writes"])
+                self.assertEqual(sum(told["bins"].values()), latency["count"])
         for arguments in ([], ["--validate"]):
             subprocess.run([clat2csv, path, self.base / "fio.csv", *arguments], check=True, capture_output=True,
                            timeout=harness.LONG_S)
@@ -275,7 +331,7 @@ class ExportTrouble(harness.PlimsollTest):
         self.assertRegex(result.err, r"is cut off at byte [\d,]+; the export holds what comes before it")
         report = self.plimsoll("report", "--json", "--print-only", cut, code=3)
         scopes = json.loads(report.out)["steps"][0]["scopes"]
-        self.assertEqual(len(result.out.splitlines()) - 1, scopes[-1]["writes"])
+        self.assertEqual(len(result.out.splitlines()) - 1, scopes[-1]["latency"]["count"])
 
     def test_what_is_wrong_is_refused_in_one_line(self):
         for arguments, pattern in (

@@ -49,12 +49,14 @@ class Figures(harness.PlimsollTest):
             self.assertEqual((row["kind"], row["host"], int(row["qm"] or 0)),
                              (scope["kind"], scope["host"], scope["qm"]))
             self.assertEqual((int(row["writes"]), int(row["bytes"])), (scope["writes"], scope["bytes"]))
+            for name in ("writes", "bytes", "latency_sum_ns", "latency_max_ns", "length_ns"):
+                self.assertEqual(int(row["closing_" + name]), scope["closing"][name])
             self.assertEqual(int(row["latency_max_ns"]), scope["latency"]["max_ns"])
         seconds = list(csv.DictReader(io.StringIO((result.results / "timeline.csv").read_text())))
         for number, step in enumerate(report["steps"], start=1):
             total = sum(int(row["writes"]) for row in seconds
                         if row["kind"] == "cluster" and int(row["step"]) == number)
-            self.assertEqual(total, harness.cluster(step)["writes"])
+            self.assertEqual(total, harness.cluster(step)["latency"]["count"])
 
 
 if __name__ == "__main__":

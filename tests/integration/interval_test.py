@@ -52,7 +52,7 @@ class Interval(harness.PlimsollTest):
         self.assertEqual(len(steps), len(report["steps"]))
         for rows, step in zip(steps, report["steps"]):
             cluster = harness.cluster(step)
-            self.assertEqual(sum(int(row.group(2).replace(",", "")) for row in rows), cluster["writes"])
+            self.assertEqual(sum(int(row.group(2).replace(",", "")) for row in rows), cluster["latency"]["count"])
             total = 0
             for row in rows:
                 total += int(row.group(2).replace(",", ""))
@@ -92,7 +92,7 @@ class Interval(harness.PlimsollTest):
 
     def test_the_rows_of_a_histogram_hold_every_write(self):
         run = self.run_plan("--qm", "2", "--bsize", "4k,16k", "--duration", "1", "--histogram")
-        writes = [harness.cluster(step)["writes"] for step in run.report["steps"]]
+        writes = [harness.cluster(step)["latency"]["count"] for step in run.report["steps"]]
         found = histograms(run.out)
         self.assertEqual([sum(rows) for rows in found], writes)
         self.assertTrue(all(len(rows) <= 40 for rows in found), found)

@@ -24,11 +24,17 @@ class _Check:
 def _check_scope(check, scope, block_size_bytes, where):
     latency = scope["latency"]
     check.equal(scope["bytes"], scope["writes"] * block_size_bytes, where, "bytes are writes times block size")
-    check.equal(latency["count"], scope["writes"], where, "every write has its latency")
+    closing = scope["closing"]
+    check.equal(latency["count"], scope["writes"] + closing["writes"], where, "every write has its latency")
+    check.equal(closing["bytes"], closing["writes"] * block_size_bytes, where, "closing bytes are writes times block size")
+    check.that(closing["latency_max_ns"] <= latency["max_ns"], where, "closing writes are among the latencies", closing)
+    rate = scope.get("rate")
+    if rate is not None:
+        check.equal(rate["response"]["count"], latency["count"] + rate["unserved"], where, "every write has its response time")
     values = [latency[name] for name in PERCENTILES]
     check.equal(values, sorted(values), where, "percentiles rise")
     check.that(values[-1] <= latency["max_ns"], where, "no percentile is above the maximum", latency)
-    if scope["writes"] == 0:
+    if latency["count"] == 0:
         check.that("slowest" not in scope, where, "no write, no slowest one")
         return
     check.that(latency["min_ns"] <= latency["avg_ns"] <= latency["max_ns"], where, "min <= avg <= max", latency)
@@ -50,11 +56,12 @@ def _check_scope(check, scope, block_size_bytes, where):
 def _check_sum(check, whole, parts, where):
     """`whole` is the sum of `parts`, exactly."""
     for what, value in (("writes", lambda scope: scope["writes"]), ("bytes", lambda scope: scope["bytes"]),
+                        ("closing writes", lambda scope: scope["closing"]["writes"]),
                         ("latency sums", lambda scope: scope["latency"]["sum_ns"]),
                         ("warm-up writes", lambda scope: scope["warmup_writes"]),
                         ("times between", lambda scope: scope["time_between_writes_ns"])):
         check.equal(value(whole), sum(map(value, parts)), where, what, "are the sum of the parts")
-    written = [part for part in parts if part["writes"] > 0]
+    written = [part for part in parts if part["latency"]["count"] > 0]
     if not written:
         return
     check.equal(whole["latency"]["max_ns"], max(part["latency"]["max_ns"] for part in written), where, "largest")
@@ -66,8 +73,11 @@ def _check_series(check, scope, series, where):
                                                     "p50_ns", "p99_ns", "p99_9_ns")}
     check.equal(len(set(lengths.values())), 1, where, "series of one length", lengths)
     check.equal(series["second"], sorted(set(series["second"])), where, "seconds rise")
-    check.equal(sum(series["writes"]), scope["writes"], where, "seconds add up to the writes")
-    check.equal(sum(series["bytes"]), scope["bytes"], where, "seconds add up to the bytes")
+    closing = {row["row"] for row in series["irregular"] if row["closing"]}
+    for column in ("writes", "bytes"):
+        within = sum(value for row, value in enumerate(series[column]) if row not in closing)
+        check.equal(within, scope[column], where, "seconds add up to the", column)
+        check.equal(sum(series[column]) - within, scope["closing"][column], where, "the closing row has the other", column)
     check.equal(sum(series["latency_sum_ns"]), scope["latency"]["sum_ns"], where, "seconds add up to the latency")
     check.equal(max(series["latency_max_ns"], default=0), scope["latency"]["max_ns"], where, "largest of all seconds")
     irregular = {row["row"] for row in series["irregular"]}
@@ -83,7 +93,7 @@ def _check_distributions(check, step, scopes, where):
     buckets = {}
     for one in step["distributions"]:
         scope = scopes[(one["kind"], one["host"], 0, one["storage"])]
-        check.equal(sum(one["count"]), scope["writes"], where, one["kind"], one["host"], "distribution")
+        check.equal(sum(one["count"]), scope["latency"]["count"], where, one["kind"], one["host"], "distribution")
         check.equal(one["from_ns"], sorted(set(one["from_ns"])), where, "buckets rise")
         total = buckets.setdefault(one["kind"], {})
         for from_ns, count in zip(one["from_ns"], one["count"]):
@@ -151,7 +161,7 @@ def _check_stalls(check, step):
     latencies = [write["latency_ns"] for write in slowest]
     check.equal(latencies, sorted(latencies, reverse=True), where, "the slowest write is the first")
     (cluster,) = [scope for scope in step["scopes"] if scope["kind"] == "cluster"]
-    check.equal(len(slowest), min(cluster["writes"], 10), where, "ten slowest writes, or as many as there are")
+    check.equal(len(slowest), min(cluster["latency"]["count"], 10), where, "ten slowest writes, or as many as there are")
     if slowest:
         check.equal(slowest[0], cluster["slowest"], where, "the cluster's slowest write leads")
     stalls = step["stalls"]

@@ -79,7 +79,7 @@ class PerfettoSchema(harness.PlimsollTest):
         events = [(packet["timestamp"][0], TYPES[event["type"][0]], event["track_uuid"][0])
                   for packet in theirs for event in packet["track_event"]]
         self.assertEqual(events, [(event.time_ns, event.kind, event.track) for event in ours.events])
-        writes = sum(scope["writes"] for step in result.report["steps"] for scope in step["scopes"]
+        writes = sum(scope["latency"]["count"] for step in result.report["steps"] for scope in step["scopes"]
                      if scope["kind"] == "cluster")
         self.assertEqual(len(events), 2 * writes)
         self.assertGreater(writes, 0)

@@ -43,7 +43,7 @@ class SystemCalls(harness.PlimsollTest):
             if call.name == "pwritev2" and system_calls.write_of(call).length == BLOCK_BYTES
         ]
         self.assertGreaterEqual(len(blocks), 9, "too few writes to see anything")
-        self.assertEqual(len(blocks), harness.cluster(report["steps"][0])["writes"])
+        self.assertEqual(len(blocks), harness.cluster(report["steps"][0])["latency"]["count"])
         return report, calls, calls[blocks[0]:blocks[-1] + 1]
 
     def steady(self, measured):

@@ -59,7 +59,7 @@ class Wire(lab_support.LabTest):
     def assert_as_wire(self, seen):
         for step, blocks in seen:
             scope = harness.cluster(step)
-            self.assertEqual(sorted(blocks), list(range(1, scope["writes"] + 1)), "each write of the report, once")
+            self.assertEqual(sorted(blocks), list(range(1, scope["latency"]["count"] + 1)), "each write of the report, once")
             kinds = collections.Counter(blocks.values())
             self.assertEqual(list(kinds), [as_wire(step["block_size_bytes"])], f"{step['block_size_bytes']}: {kinds}")
 

@@ -128,7 +128,7 @@ void ExpectDistributionsAddUp(const v1::StepReport& step) {
       buckets[distribution.kind()][distribution.from_ns(i)] += distribution.count(i);
     }
     if (distribution.kind() != v1::SCOPE_KIND_STORAGE) {
-      EXPECT_EQ(CountOf(distribution), Scope(step, distribution.kind(), distribution.host()).writes());
+      EXPECT_EQ(CountOf(distribution), Scope(step, distribution.kind(), distribution.host()).latency().count());
     }
   }
   EXPECT_EQ(buckets[v1::SCOPE_KIND_HOST], buckets[v1::SCOPE_KIND_CLUSTER]);
@@ -234,8 +234,9 @@ TEST(AnalysisProperty, FiguresAddUpAndEqualThoseOfTheRawSamples) {
           return std::accumulate(column.begin(), column.end(), uint64_t{0});
         };
         if (series.kind() == v1::SCOPE_KIND_STORAGE) continue;
-        EXPECT_EQ(total(series.writes()), scope.writes());
-        EXPECT_EQ(total(series.bytes()), scope.bytes());
+        EXPECT_EQ(total(series.writes()), scope.writes() + scope.closing().writes());
+        EXPECT_EQ(scope.latency().count(), scope.writes() + scope.closing().writes());
+        EXPECT_EQ(total(series.bytes()), scope.bytes() + scope.closing().bytes());
         EXPECT_EQ(total(series.latency_sum_ns()), scope.latency().sum_ns());
       }
     }

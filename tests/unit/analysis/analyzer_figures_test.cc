@@ -116,7 +116,7 @@ TEST(AnalyzerFigures, DistributionsAddUp) {
       total += distribution.count(i);
     }
     if (distribution.kind() == v1::SCOPE_KIND_STORAGE) continue;
-    EXPECT_EQ(total, Scope(step, distribution.kind(), distribution.host()).writes());
+    EXPECT_EQ(total, Scope(step, distribution.kind(), distribution.host()).latency().count());
   }
   EXPECT_EQ(step.distributions_size(), 3 + 2 + 1);
   EXPECT_EQ(buckets[v1::SCOPE_KIND_HOST], buckets[v1::SCOPE_KIND_CLUSTER]);

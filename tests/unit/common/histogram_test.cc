@@ -89,14 +89,20 @@ TEST(Histogram, ClampsAndCountsValuesAboveAnHour) {
   EXPECT_EQ(histogram.CountAt(Layout::IndexOf(hour)), 2U);
 }
 
-TEST(Histogram, SumsThatLeave64BitsStickAtTheLargest) {
-  Histogram histogram = Of({{UINT64_MAX / 2, 3}});
-  EXPECT_EQ(histogram.sum_ns(), UINT64_MAX);
+TEST(Histogram, SumsThatLeave64BitsStayExactAlsoOnTheWire) {
+  Histogram histogram = Of({{UINT64_MAX, 3}});
   histogram.Record(5);
-  EXPECT_EQ(histogram.sum_ns(), UINT64_MAX);
-  Histogram read;
-  EXPECT_THAT(read.Merge(histogram.ToProto()), IsOk());
-  EXPECT_EQ(read.sum_ns(), UINT64_MAX);
+  histogram.RecordN(UINT64_MAX, 7);
+  const absl::uint128 sum = absl::uint128(UINT64_MAX) * 10 + 5;
+  EXPECT_EQ(histogram.sum_ns(), sum);
+  const v1::Distribution wire = histogram.ToProto();
+  EXPECT_EQ(SumNs(wire), sum);
+  Histogram read = Of({{7, 1}});
+  EXPECT_THAT(read.Merge(wire), IsOk());
+  EXPECT_EQ(read.sum_ns(), sum + 7);
+  read.Merge(histogram);
+  EXPECT_EQ(read.sum_ns(), 2 * sum + 7);
+  EXPECT_DOUBLE_EQ(histogram.mean_ns(), (10 * 0x1p64 - 5) / 11);
 }
 
 TEST(Histogram, CountsWhatLiesAboveABucket) {
@@ -162,8 +168,12 @@ TEST(HistogramOnTheWire, IsRefusedWhereItContradictsItself) {
   Refuses(spoilt([](W& w) { w.mutable_histogram()->set_clamped(1); }), "clamped");
   Refuses(spoilt([](W& w) { w.set_sum_ns(w.sum_ns() - 50'000); }), "a sum");
   Refuses(spoilt([](W& w) { w.set_sum_ns(w.sum_ns() + 50'000); }), "a sum");
+  Refuses(spoilt([](W& w) { w.set_sum_ns_high(1); }), "a sum");
   v1::Distribution empty;
   empty.set_sum_ns(1);
+  Refuses(empty, "figures of no values");
+  empty.set_sum_ns(0);
+  empty.set_sum_ns_high(1);
   Refuses(empty, "figures of no values");
 
   const uint64_t hour = Layout::kMaxValueNs;

@@ -116,7 +116,7 @@ TEST_F(HlogExportTest, HoldsEveryWriteBucketForBucket) {
       EXPECT_EQ(Sum(lines, tag + "/beta/qm1"), Wanted(run, step, false, 1, 1));
       EXPECT_EQ(Sum(lines, tag + "/warmup"), Wanted(run, step, true, -1, 0));
       EXPECT_EQ(Sum(lines, tag + "/warmup/alpha/qm1"), Wanted(run, step, true, 0, 1));
-      writes += index_->report().steps(static_cast<int>(step)).scopes().rbegin()->writes();
+      writes += index_->report().steps(static_cast<int>(step)).scopes().rbegin()->latency().count();
       writes += index_->report().steps(static_cast<int>(step)).scopes().rbegin()->warmup_writes();
     }
     EXPECT_EQ(writes_, writes);
@@ -175,7 +175,7 @@ TEST_F(HlogExportTest, OfAHostThatIsLostEndsWithItsData) {
   }
   EXPECT_EQ(of_lost, 1U);
   EXPECT_GE(of_other, 3U);
-  EXPECT_EQ(writes_, index_->report().steps(0).scopes().rbegin()->writes());
+  EXPECT_EQ(writes_, index_->report().steps(0).scopes().rbegin()->latency().count());
 }
 
 TEST_F(HlogExportTest, BeginsWithTheHeadOfItsFormat) {

@@ -65,7 +65,7 @@ class LargeWriter {
     frame.set_bytes(latency_.count() * 4096);
     if (encoder_.size() > 0) frame.add_trace(encoder_.Finish());
     figures.writes += latency_.count();
-    figures.sum_ns += latency_.sum_ns();
+    figures.sum_ns += absl::Uint128Low64(latency_.sum_ns());
     if (latency_.count() > 0) figures.min_ns = std::min(figures.min_ns, latency_.min_ns());
     figures.max_ns = std::max(figures.max_ns, latency_.max_ns());
     return frame;

@@ -193,7 +193,7 @@ TEST_F(WriteStreamTest, AWriterWhoseClockStepsBackKeepsItsOrderAndItsErrorsHoldT
     }
     last[write.writer] = write;
   }
-  EXPECT_EQ(writes.size(), index->report().steps(0).scopes().rbegin()->writes());
+  EXPECT_EQ(writes.size(), index->report().steps(0).scopes().rbegin()->latency().count());
 }
 
 TEST_F(WriteStreamTest, TellsHowManyWritesAreInNoTraceAndKeepsTheNumbersOfTheOthers) {
@@ -219,7 +219,7 @@ TEST_F(WriteStreamTest, TellsHowManyWritesAreInNoTraceAndKeepsTheNumbersOfTheOth
   EXPECT_EQ(untraced, dropped);
   const std::vector<ExportedWrite> writes = Export(*index);
   uint64_t reported = 0;
-  for (const v1::StepReport& step : index->report().steps()) reported += step.scopes().rbegin()->writes();
+  for (const v1::StepReport& step : index->report().steps()) reported += step.scopes().rbegin()->latency().count();
   EXPECT_EQ(writes.size() + dropped, reported);
   for (const ExportedWrite& write : writes) {
     const IndexedWriter& writer = index->writers()[write.writer];
@@ -249,7 +249,7 @@ TEST_F(WriteStreamTest, LeavesOutATraceThatContradictsItsFrameAndSaysSo) {
   ASSERT_FALSE(index->problems().empty());
   EXPECT_NE(index->problems()[0].find("other latencies"), std::string::npos) << index->problems()[0];
   uint64_t reported = 0;
-  for (const v1::StepReport& step : index->report().steps()) reported += step.scopes().rbegin()->writes();
+  for (const v1::StepReport& step : index->report().steps()) reported += step.scopes().rbegin()->latency().count();
   EXPECT_EQ(Export(*index).size() + left_out, reported);
 }
 
@@ -269,7 +269,7 @@ TEST_F(WriteStreamTest, LeavesOutAStepOfWhichTheBeginIsNotKnownAndSaysSo) {
             std::string::npos)
       << index->problems()[0];
   const std::vector<ExportedWrite> writes = Export(*index);
-  EXPECT_EQ(writes.size(), index->report().steps(0).scopes().rbegin()->writes());
+  EXPECT_EQ(writes.size(), index->report().steps(0).scopes().rbegin()->latency().count());
   auto stream = WriteStream::Open(*index, {});
   ASSERT_THAT(stream, IsOk());
   std::ostringstream text;
@@ -293,7 +293,7 @@ TEST_F(WriteStreamTest, OfACutOffJournalGivesWhatIsWhole) {
     EXPECT_LE(writes.size(), last);
     last = writes.size();
     uint64_t reported = 0;
-    for (const v1::StepReport& step : (*index)->report().steps()) reported += step.scopes().rbegin()->writes();
+    for (const v1::StepReport& step : (*index)->report().steps()) reported += step.scopes().rbegin()->latency().count();
     EXPECT_EQ(writes.size(), reported);
   }
 }

@@ -118,6 +118,13 @@ TEST_F(JournalTest, RefusesANewerFormat) {
   EXPECT_THAT(Read(), StatusIs(absl::StatusCode::kFailedPrecondition, "newer"));
 }
 
+TEST_F(JournalTest, ReadsTheFormatsBefore) {
+  Write(1);
+  Overwrite(12, 1);
+  EXPECT_THAT(Read(), IsOk());
+  EXPECT_EQ(times_.size(), 1U);
+}
+
 TEST_F(JournalTest, RefusesAFileThatIsNoJournal) {
   std::ofstream(path_) << "hello, this is a text";
   EXPECT_THAT(Read(), StatusIs(absl::StatusCode::kInvalidArgument, "not a journal"));

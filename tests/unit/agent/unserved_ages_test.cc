@@ -1,0 +1,72 @@
+// Ages of writes that were never started, by the histogram's edges and one by one.
+#include "agent/log/unserved_ages.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "common/histogram.h"
+#include "common/units.h"
+
+namespace plimsoll {
+namespace {
+
+v1::Distribution OneByOne(const RateSchedule& schedule, uint64_t from, uint64_t to, int64_t end_ns) {
+  Histogram ages;
+  for (uint64_t write = from; write < to; ++write) {
+    ages.Record(static_cast<uint64_t>(end_ns - schedule.DueAt(write)));
+  }
+  return ages.ToProto();
+}
+
+TEST(UnservedAges, AreThoseOfTheWritesOneByOne) {
+  const uint64_t seed = std::random_device()();
+  SCOPED_TRACE(seed);
+  std::mt19937_64 random(seed);
+  std::uniform_real_distribution<double> exponent(-3, 6);
+  for (int round = 0; round < 1000; ++round) {
+    // From one write in a quarter of an hour to a million a second.
+    const double rate = std::pow(10, exponent(random));
+    const auto start_ns = static_cast<int64_t>(random() % 1'000'000'000'000'000);
+    const RateSchedule schedule(start_ns, rate);
+    const uint64_t writes = random() % 3000;
+    // No more than three years after the start.
+    const uint64_t from = random() % 3 == 0 ? 0 : random() % static_cast<uint64_t>(std::min(1e9, 1e8 * rate));
+    // Often right at a write's due moment.
+    const int64_t end_ns =
+        schedule.DueAt(from + writes) +
+        (random() % 2 == 0 ? 0 : static_cast<int64_t>(random() % static_cast<uint64_t>(1e9 / rate + 1)));
+    const uint64_t to = schedule.DueBefore(end_ns);
+    ASSERT_LE(to - from, 3002U);
+    ASSERT_EQ(UnservedAges(schedule, from, to, end_ns).ShortDebugString(),
+              OneByOne(schedule, from, to, end_ns).ShortDebugString())
+        << "rate " << rate << ", start " << start_ns << ", writes " << from << " to " << to << ", end " << end_ns;
+  }
+}
+
+TEST(UnservedAges, OfNoWriteAreEmpty) {
+  EXPECT_EQ(UnservedAges(RateSchedule(0, 100), 5, 5, kNsPerSecond).ShortDebugString(), "");
+}
+
+TEST(UnservedAges, OfMillionsASecondOverHoursAreExact) {
+  // Write n is due after n microseconds.
+  const RateSchedule schedule(1'000, 1'000'000);
+  const uint64_t writes = uint64_t{8} * 3'600 * 1'000'000;
+  const int64_t end_ns = schedule.DueAt(writes);
+  ASSERT_EQ(schedule.DueBefore(end_ns), writes);
+  const v1::Distribution ages = UnservedAges(schedule, 0, writes, end_ns);
+  EXPECT_EQ(ages.count(), writes);
+  EXPECT_EQ(SumNs(ages), absl::uint128(1'000) * writes * (writes + 1) / 2);
+  EXPECT_GT(ages.sum_ns_high(), 0U);
+  EXPECT_EQ(ages.min_ns(), 1'000U);
+  EXPECT_EQ(ages.max_ns(), 1'000 * writes);
+  // All but those of the last hour.
+  EXPECT_EQ(ages.histogram().clamped(), writes - uint64_t{3'600} * 1'000'000);
+  Histogram read;
+  EXPECT_TRUE(read.Merge(ages).ok());
+}
+
+}  // namespace
+}  // namespace plimsoll
