@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -98,6 +99,16 @@ absl::StatusOr<v1::TestPlan> LoadPlan(const RunFlags& flags) {
   return plan;
 }
 
+// The plan as it runs: random arrivals need a seed, and the report names the one that was used.
+v1::TestPlan WithSeed(v1::TestPlan plan) {
+  bool random = false;
+  for (int host = 0; host < std::max(1, plan.hosts_size()); ++host) {
+    random = random || EffectiveWorkload(plan, host).arrival() == v1::ARRIVAL_POISSON;
+  }
+  if (random && !plan.has_seed()) plan.set_seed(std::random_device()());
+  return plan;
+}
+
 // Everything that one run needs, in the order in which it comes into being.
 class Run {
  public:
@@ -105,7 +116,7 @@ class Run {
       : flags_(flags),
         trust_(std::move(trust)),
         line_(line),
-        plan_(std::move(plan)),
+        plan_(WithSeed(std::move(plan))),
         steps_(ExpandSteps(plan_)),
         run_id_(RandomHex(3)),
         progress_(stderr, isatty(STDERR_FILENO) != 0, flags.quiet) {}
@@ -241,6 +252,7 @@ class Run {
     line_.out << "Each run makes and removes plimsoll-<run id>/<host>/qm<N>/active/ below these directories.\n"
               << FormatSizeForPeople(total_bytes) << " would be written to prepare; " << steps_.size()
               << (steps_.size() == 1 ? " step of " : " steps of ") << FormatDuration(plan_.duration_ns())
+              << (plan_.warmup_ns() > 0 ? absl::StrCat(" after ", FormatDuration(plan_.warmup_ns()), " of warm-up") : "")
               << ". Nothing was touched." << std::endl;
     return static_cast<int>(Exit::kOk);
   }

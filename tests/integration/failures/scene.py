@@ -80,7 +80,7 @@ class Scene(harness.PlimsollTest):
         self.run_process = self.start_plimsoll(
             "run", "--hosts", f"{self.alpha_address},{self.beta_address}", "--dir", self.dir, "--out", self.out,
             "--lease", f"{self.row.fault.lease_s}s", "--hang-limit", f"{self.row.fault.hang_limit_s}s", "--file-size", "64k", "--num-files", files,
-            "--duration", str(self.duration_s()), *self.row.fault.load, *self.row.fault.options, wrap=self.on_controller)
+            "--duration", str(self.duration_s()), "--warmup", "0", "--min-free", "0", *self.row.fault.load, *self.row.fault.options, wrap=self.on_controller)
         return self.run_process
 
     # The states.
@@ -173,7 +173,7 @@ class Scene(harness.PlimsollTest):
     def assert_takes_the_next_run(self, *agents):
         addresses = ",".join(agent.address for agent in agents)
         self.plimsoll("run", "--hosts", addresses, "--dir", self.dir, "--out", self.base / "next", "--file-size", "64k",
-                      "--duration", "200ms", "-q", wrap=self.on_controller)
+                      "--duration", "200ms", "--warmup", "0", "--min-free", "0", "-q", wrap=self.on_controller)
         self.await_clean()
 
     def restart_beta(self):
