@@ -258,6 +258,9 @@ TEST_F(SessionTest, EndsAControllerThatArmsBeyondTheCapHoweverShortItsPlanWas) {
   plan.set_lease_ns(10 * kNsPerSecond);
   plan.mutable_log()->add_steps()->set_duration_ns(kNsPerSecond);
   session_->Deliver(std::move(message));
+  v1::ControllerMessage fill;
+  fill.mutable_fill();
+  session_->Deliver(std::move(fill));
   // The same step again and again, each time as if it had run its whole second: the fake says so at once.
   for (int i = 0; i < 2; ++i) {
     v1::ControllerMessage arm;
