@@ -53,9 +53,9 @@ class RunDirectory {
 
   // Labels of the hosts whose directories stand in this run's directory, this host's own included; sorted.
   //
-  // The list is the server's, not the one that a network file system's client has cached: the directory's attributes are
-  // fetched first, so that a change that others made drops what is cached of it. Hosts of `expected` that the list lacks
-  // are looked up by name, which no cache can answer wrongly the first time.
+  // The list is the server's, not the one that a network file system's client has cached: the directory's attributes
+  // are fetched first, so that a change that others made drops what is cached of it. Hosts of `expected` that the list
+  // lacks are looked up by name, which no cache can answer wrongly the first time.
   absl::StatusOr<std::vector<std::string>> VisibleHosts(const std::vector<std::string>& expected = {}) const;
 
   // Of the file system below it. total_bytes is 0 where the file system does not tell.

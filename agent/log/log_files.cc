@@ -107,10 +107,10 @@ absl::Status LogFiles::CheckSpaceFor(const Extent& extent, uint64_t size_bytes) 
   if (space.total_bytes == 0) return absl::OkStatus();
   const uint64_t min_free_bytes = MinFreeBytes(options_.min_free_bytes, space.total_bytes);
   if (space.free_bytes >= size_bytes && space.free_bytes - size_bytes >= min_free_bytes) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat("filling ", extent.path, " stopped: its file system has ", FormatSizeForPeople(space.free_bytes),
-                   " free, and ", FormatSizeForPeople(min_free_bytes),
-                   " must stay free (--min-free); free space there, or use a smaller --file-size, --num-files or --qm"));
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "filling ", extent.path, " stopped: its file system has ", FormatSizeForPeople(space.free_bytes), " free, and ",
+      FormatSizeForPeople(min_free_bytes),
+      " must stay free (--min-free); free space there, or use a smaller --file-size, --num-files or --qm"));
 }
 
 absl::Status LogFiles::CheckAlignment(const Extent& extent) const {

@@ -262,10 +262,11 @@ std::vector<v1::InFlight> LogWorkImpl::InFlight(int64_t min_age_ns) const {
     const uint64_t filled_bytes = writer->filled_bytes();
     entry.set_filling(filled_bytes < setup_.file_size_bytes * setup_.num_files);
     // A write that lasts stands still, and so does the count of those before it.
-    const uint32_t extent =
-        entry.filling()
-            ? static_cast<uint32_t>(filled_bytes / setup_.file_size_bytes)
-            : setup_.LoopOf(step, 0, writer->qm()).layout.PlaceOf(writer->state().writes.load(std::memory_order_relaxed)).extent;
+    const uint32_t extent = entry.filling()
+                                ? static_cast<uint32_t>(filled_bytes / setup_.file_size_bytes)
+                                : setup_.LoopOf(step, 0, writer->qm())
+                                      .layout.PlaceOf(writer->state().writes.load(std::memory_order_relaxed))
+                                      .extent;
     entry.set_path(absl::StrCat(directory_->path(), "/", ExtentName(writer->qm(), setup_.file_prefix, extent)));
   }
   return in_flight;

@@ -87,7 +87,8 @@ PoissonArrivals::PoissonArrivals(Key key, uint64_t rate_micro)
       key_(MixBits(MixBits(uint64_t{key.seed} << 32U | key.host) ^ key.writer)) {
   while (blocks_ < kMostBlocks) {
     const int64_t length_ns = Block(blocks_).length_ns;
-    const double mean = static_cast<double>(length_ns) / static_cast<double>(kNsMicro) * static_cast<double>(rate_micro);
+    const double mean =
+        static_cast<double>(length_ns) / static_cast<double>(kNsMicro) * static_cast<double>(rate_micro);
     first_[blocks_ + 1] = first_[blocks_] + PoissonOf(mean, DrawOf(key_, blocks_));
     ++blocks_;
     if (length_ns >= kEndNs / 4) break;

@@ -9,11 +9,11 @@ namespace plimsoll {
 
 // Arrival n, and the number of arrivals before a moment, each found without those before it.
 //
-// Time is cut into blocks, each as long as all before it together, and each block is halved again and again down to cells
-// of about one arrival. A block's count is Poisson distributed; each half's is a binomial share of the whole's; a cell's
-// arrivals are uniform in it. All are drawn from hashes of the key and of the place in the tree, so that a walk from the
-// top, O(log n), finds the same answer in whatever order it is asked. Counts up to 512 are shared out exactly, larger ones
-// by the normal distribution, which differs from the binomial by less than 1 / count.
+// Time is cut into blocks, each as long as all before it together, and each block is halved again and again down to
+// cells of about one arrival. A block's count is Poisson distributed; each half's is a binomial share of the whole's; a
+// cell's arrivals are uniform in it. All are drawn from hashes of the key and of the place in the tree, so that a walk
+// from the top, O(log n), finds the same answer in whatever order it is asked. Counts up to 512 are shared out exactly,
+// larger ones by the normal distribution, which differs from the binomial by less than 1 / count.
 //
 // The last walk is kept: asking for arrivals one after another takes two halvings each on average, some 50 ns, without
 // a lock or an allocation. So it is not thread-safe; copies are independent of one another and give the same answers.

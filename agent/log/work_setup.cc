@@ -89,7 +89,8 @@ absl::Status CheckWorkload(const v1::LogWorkload& workload) {
   }
   if (rate > 0 && workload.delay_ns() > 0) return Bad("rate and delay exclude one another");
   // Absent in a plan that knows no other: aligned.
-  if (workload.has_arrival() && (!v1::Arrival_IsValid(workload.arrival()) || workload.arrival() == v1::ARRIVAL_UNSPECIFIED)) {
+  if (workload.has_arrival() &&
+      (!v1::Arrival_IsValid(workload.arrival()) || workload.arrival() == v1::ARRIVAL_UNSPECIFIED)) {
     return Bad("arrival must be even, poisson or aligned");
   }
   if (workload.cpu_load() > kMostCpuLoad) {
@@ -183,12 +184,12 @@ std::optional<RateSchedule> WorkSetup::ScheduleOf(int64_t start_ns, uint32_t wri
 
 WriteLoopParams WorkSetup::LoopOf(uint32_t step, int64_t start_ns, uint32_t writer) const {
   return {.epoch = step + 1,
-                         .layout = ExtentLayout(file_size_bytes, num_files, steps[step].block_bytes),
-                         .start_ns = start_ns,
-                         .end_ns = TimesOf(step, start_ns).end_ns(),
-                         .delay_ns = delay_ns,
-                         .sync_each_write = sync == v1::SYNC_MODE_FDATASYNC,
-                         .schedule = ScheduleOf(start_ns, writer)};
+          .layout = ExtentLayout(file_size_bytes, num_files, steps[step].block_bytes),
+          .start_ns = start_ns,
+          .end_ns = TimesOf(step, start_ns).end_ns(),
+          .delay_ns = delay_ns,
+          .sync_each_write = sync == v1::SYNC_MODE_FDATASYNC,
+          .schedule = ScheduleOf(start_ns, writer)};
 }
 
 TallyParams WorkSetup::TallyOf(uint32_t step, int64_t start_ns, uint32_t writer) const {

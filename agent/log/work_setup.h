@@ -48,7 +48,8 @@ struct WorkSetup {
   uint32_t hosts = 1;
   std::vector<Step> steps;
 
-  // When a writer's writes are due in a step that starts at `start_ns`, the same in every step; none in a closed loop. `writer` from 1.
+  // When a writer's writes are due in a step that starts at `start_ns`, the same in every step; none in a closed loop.
+  // `writer` from 1.
   std::optional<RateSchedule> ScheduleOf(int64_t start_ns, uint32_t writer) const;
   // Bytes of all extents of the host.
   uint64_t total_bytes() const { return file_size_bytes * num_files * qm; }

@@ -101,7 +101,8 @@ ScopeSums SumsOfWriter(const WriterStats& writer, uint32_t host, uint32_t qm, co
     }
     double due = rate_per_second * static_cast<double>(stretch.measured_ns) / static_cast<double>(kNsPerSecond);
     if (random_arrivals) {
-      // How many were due is known from the writer alone; without its word, what chance takes from the average is allowed.
+      // How many were due is known from the writer alone; without its word, what chance takes from the average is
+      // allowed.
       due = writer.totals() ? static_cast<double>(writer.latency().count()) + static_cast<double>(sums.unserved)
                             : due - 4 * std::sqrt(due);
     }

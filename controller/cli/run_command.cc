@@ -252,7 +252,8 @@ class Run {
     line_.out << "Each run makes and removes plimsoll-<run id>/<host>/qm<N>/active/ below these directories.\n"
               << FormatSizeForPeople(total_bytes) << " would be written to prepare; " << steps_.size()
               << (steps_.size() == 1 ? " step of " : " steps of ") << FormatDuration(plan_.duration_ns())
-              << (plan_.warmup_ns() > 0 ? absl::StrCat(" after ", FormatDuration(plan_.warmup_ns()), " of warm-up") : "")
+              << (plan_.warmup_ns() > 0 ? absl::StrCat(" after ", FormatDuration(plan_.warmup_ns()), " of warm-up")
+                                        : "")
               << ". Nothing was touched." << std::endl;
     return static_cast<int>(Exit::kOk);
   }

@@ -23,8 +23,8 @@ using google::protobuf::Reflection;
 using Values = std::set<std::string>;
 
 // Options that say nothing about how writes go.
-constexpr std::array<const char*, 11> kIrrelevant = {"name",     "block_size_bytes", "criteria",     "keep_files",
-                                                     "lease_ns", "on_host_loss",     "max_slew_ppm", "file_prefix",
+constexpr std::array<const char*, 11> kIrrelevant = {"name",     "block_size_bytes", "criteria",      "keep_files",
+                                                     "lease_ns", "on_host_loss",     "max_slew_ppm",  "file_prefix",
                                                      "stall_ns", "hang_limit_ns",    "min_free_bytes"};
 
 // A fact of each host.

@@ -22,7 +22,8 @@ plimsoll.planOptions = (report) => {
     ];
     const starts = {even: ', spread evenly', poisson: ' at random', aligned: ', all at once'};
     parts.push(
-        work.rate_per_second > 0 ? format.rate(work.rate_per_second) + ' writes/s per queue manager, on schedule' + (starts[work.arrival] || '') :
+        work.rate_per_second > 0 ? format.rate(work.rate_per_second) + ' writes/s per queue manager, on schedule' +
+                (starts[work.arrival] || '') :
                                    'one in flight per queue manager');
     if (work.delay_ns > 0) parts.push(format.length(work.delay_ns) + ' pause after each');
     if (work.cpu_load > 0) parts.push(format.plural(work.cpu_load, 'busy thread') + ' a host');

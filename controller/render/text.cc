@@ -147,7 +147,8 @@ std::vector<std::string> TextHeading(const v1::Report& report) {
          Common(report, differs, [](const v1::HostReport& host) { return Extents(host.workload()); }), lines);
   std::string duration = absl::StrCat(FormatLength(plan.duration_ns()), " a step");
   if (plan.warmup_ns() > 0) duration += absl::StrCat(", ", FormatLength(plan.warmup_ns()), " warm-up");
-  if (plan.settle_ns() > 0) duration += absl::StrCat(", ", FormatLength(plan.settle_ns()), " to settle before the first");
+  if (plan.settle_ns() > 0)
+    duration += absl::StrCat(", ", FormatLength(plan.settle_ns()), " to settle before the first");
   if (plan.repeat() > 1) duration += absl::StrCat(", all steps ", plan.repeat(), " times");
   Option("Duration", "--duration", duration, lines);
   const auto sync = [](const v1::HostReport& host) {

@@ -24,9 +24,10 @@ inline constexpr int64_t kFrameIntervalNs = 250'000'000;
 
 // One thread: it waits for events and handles them one after another, so no state of a run needs a lock.
 //
-// Prepares every host (all make their directories before any fills), then for each step probes the clocks, arms all hosts for one moment and waits for the last
-// host's StepDone, then releases all. A host is lost when its stream breaks or nothing is heard of it for a lease; what
-// it had sent stays. What is received goes to the log before anything else is done with it.
+// Prepares every host (all make their directories before any fills), then for each step probes the clocks, arms all
+// hosts for one moment and waits for the last host's StepDone, then releases all. A host is lost when its stream breaks
+// or nothing is heard of it for a lease; what it had sent stays. What is received goes to the log before anything else
+// is done with it.
 class Conductor {
  public:
   struct Options {

@@ -30,8 +30,8 @@ struct SharedStorage {
 
 // Every host is in one group. Hosts share a storage where one of them sees the other's run directory (once they are
 // made), or their directories have one of these in common: device and kernel; server and export; server and file
-// system; world wide name of a disk; size and free space. No kind of file system is taken for shared, or for local: what
-// is not known to be shared and is would be filled by more than it can hold, so that a doubt counts as sharing.
+// system; world wide name of a disk; size and free space. No kind of file system is taken for shared, or for local:
+// what is not known to be shared and is would be filled by more than it can hold, so that a doubt counts as sharing.
 std::vector<SharedStorage> FindSharedStorage(const std::vector<std::unique_ptr<Host>>& hosts);
 
 // Where the hosts of a storage together would fill it up to less than --min-free: a line for each such storage, kWrong.

@@ -66,8 +66,8 @@ double KolmogorovSmirnov(std::vector<double> values) {
   const auto count = static_cast<double>(values.size());
   double distance = 0;
   for (size_t i = 0; i < values.size(); ++i) {
-    distance = std::max({distance, values[i] - static_cast<double>(i) / count,
-                         static_cast<double>(i + 1) / count - values[i]});
+    distance = std::max(
+        {distance, values[i] - static_cast<double>(i) / count, static_cast<double>(i + 1) / count - values[i]});
   }
   return distance * std::sqrt(count);
 }
