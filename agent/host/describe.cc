@@ -123,6 +123,9 @@ v1::DirectoryDescription DescribeDirectory(const Sandbox& sandbox, const std::st
     description.set_mount_point(mount->mount_point);
     description.set_mount_options(mount->options);
     description.set_remote(RemoteOf(*mount));
+    if (IsNfs(*mount)) {
+      description.set_remote_file_system(NfsFileSystemOf(ReadTextFile("/proc/fs/nfsfs/volumes"), info.st_dev));
+    }
     description.set_caveat(CaveatOf(*mount));
     for (v1::BlockLayer& layer : DescribeBlockStack(DeviceOfSource(info.st_dev, mount->source))) {
       *description.add_block_layers() = std::move(layer);

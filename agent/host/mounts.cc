@@ -153,6 +153,19 @@ std::string RemoteOf(const Mount& mount) {
   return remote ? mount.source : "";
 }
 
+std::string NfsFileSystemOf(const std::string& volumes, dev_t device) {
+  // NV SERVER   PORT DEV          FSID                              FSC
+  // v4 c0a80105  801 0:52         fd00:1                            no
+  std::istringstream lines(volumes);
+  for (std::string line; std::getline(lines, line);) {
+    const std::vector<std::string> fields = absl::StrSplit(line, ' ', absl::SkipEmpty());
+    dev_t listed = 0;
+    if (fields.size() < 5 || !ParseDevice(fields[3], listed) || listed != device) continue;
+    return absl::StrCat(fields[1], ":", fields[2], " ", fields[4]);
+  }
+  return "";
+}
+
 std::string CaveatOf(const Mount& mount) {
   for (const auto& [type, caveat] : kCaveats) {
     if (mount.fs_type == type) return caveat;

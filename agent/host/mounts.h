@@ -42,6 +42,11 @@ bool LocksAreLocal(const Mount& mount);
 // Server and export of a network file system ("filer:/mq"); empty for a local one.
 std::string RemoteOf(const Mount& mount);
 
+// The server's address and port and its number of the file system, "c0a80105:801 fd00:1", which two mounts of one file
+// system have in common even where they mount different exports or name the server differently. `volumes` is the text
+// of /proc/fs/nfsfs/volumes; empty where the device is not in it.
+std::string NfsFileSystemOf(const std::string& volumes, dev_t device);
+
 // What the file system is known for that spoils a measurement of stable storage, as a sentence; mostly empty.
 std::string CaveatOf(const Mount& mount);
 

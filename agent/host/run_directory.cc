@@ -3,11 +3,13 @@
 #include <fcntl.h>
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -196,7 +198,10 @@ absl::StatusOr<UniqueFd> RunDirectory::CreateFile(const std::string& relative, i
   return file;
 }
 
-absl::StatusOr<std::vector<std::string>> RunDirectory::VisibleHosts() const {
+absl::StatusOr<std::vector<std::string>> RunDirectory::VisibleHosts(const std::vector<std::string>& expected) const {
+  struct statx fetched{};
+  // Where it fails the list fails too, or is as good as it can be.
+  statx(run_fd_.get(), "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &fetched);
   PLIMSOLL_ASSIGN_OR_RETURN(const std::vector<DirectoryEntry> entries, ListDirectory(run_fd_.get(), run_path_));
   std::vector<std::string> labels;
   for (const DirectoryEntry& entry : entries) {
@@ -205,7 +210,23 @@ absl::StatusOr<std::vector<std::string>> RunDirectory::VisibleHosts() const {
   if (std::find(labels.begin(), labels.end(), owner_.host_label) == labels.end()) {
     return absl::NotFoundError(absl::StrCat(path_, " is gone: somebody has removed it"));
   }
+  const std::set<std::string> listed(labels.begin(), labels.end());
+  for (const std::string& label : expected) {
+    if (!IsPlainName(label) || listed.count(label) != 0) continue;
+    struct statx found{};
+    if (statx(run_fd_.get(), label.c_str(), AT_SYMLINK_NOFOLLOW | AT_STATX_FORCE_SYNC, STATX_TYPE, &found) == 0 &&
+        S_ISDIR(found.stx_mode)) {
+      labels.push_back(label);
+    }
+  }
+  std::sort(labels.begin(), labels.end());
   return labels;
+}
+
+absl::StatusOr<RunDirectory::Space> RunDirectory::MeasureSpace() const {
+  struct statvfs space{};
+  if (fstatvfs(host_fd_.get(), &space) != 0) return PosixError("fstatvfs", path_, errno);
+  return Space{uint64_t{space.f_blocks} * space.f_frsize, uint64_t{space.f_bavail} * space.f_frsize};
 }
 
 std::optional<RunDirectory::FileId> RunDirectory::IdOf(int fd, const char* name) {

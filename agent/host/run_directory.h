@@ -52,7 +52,18 @@ class RunDirectory {
   absl::StatusOr<UniqueFd> CreateFile(const std::string& relative, int flags);
 
   // Labels of the hosts whose directories stand in this run's directory, this host's own included; sorted.
-  absl::StatusOr<std::vector<std::string>> VisibleHosts() const;
+  //
+  // The list is the server's, not the one that a network file system's client has cached: the directory's attributes
+  // are fetched first, so that a change that others made drops what is cached of it. Hosts of `expected` that the list
+  // lacks are looked up by name, which no cache can answer wrongly the first time.
+  absl::StatusOr<std::vector<std::string>> VisibleHosts(const std::vector<std::string>& expected = {}) const;
+
+  // Of the file system below it. total_bytes is 0 where the file system does not tell.
+  struct Space {
+    uint64_t total_bytes = 0;
+    uint64_t free_bytes = 0;  // for this process's user
+  };
+  absl::StatusOr<Space> MeasureSpace() const;
 
   // Removes every file that CreateFile made, the marker, and the directories when they are empty (the run's own goes
   // with the last host). Returns how many files went, the marker not counted. Files that others put there, be it in

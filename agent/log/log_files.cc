@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/posix_error.h"
+#include "common/space.h"
 #include "common/status_macros.h"
 #include "common/units.h"
 
@@ -101,6 +102,17 @@ absl::Status LogFiles::Open(uint32_t number) {
   return absl::OkStatus();
 }
 
+absl::Status LogFiles::CheckSpaceFor(const Extent& extent, uint64_t size_bytes) {
+  PLIMSOLL_ASSIGN_OR_RETURN(const RunDirectory::Space space, ops_.MeasureSpace());
+  if (space.total_bytes == 0) return absl::OkStatus();
+  const uint64_t min_free_bytes = MinFreeBytes(options_.min_free_bytes, space.total_bytes);
+  if (space.free_bytes >= size_bytes && space.free_bytes - size_bytes >= min_free_bytes) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "filling ", extent.path, " stopped: its file system has ", FormatSizeForPeople(space.free_bytes), " free, and ",
+      FormatSizeForPeople(min_free_bytes),
+      " must stay free (--min-free); free space there, or use a smaller --file-size, --num-files or --qm"));
+}
+
 absl::Status LogFiles::CheckAlignment(const Extent& extent) const {
   const uint32_t align = std::max(ops_.DirectAlignBytes(extent.fd.get()), kLeastDirectAlignBytes);
   for (const uint64_t bytes : options_.block_bytes) {
@@ -123,6 +135,7 @@ absl::Status LogFiles::Fill(Extent& extent, BlockSource& source, uint64_t& seque
   for (uint64_t offset = 0; offset < options_.file_size_bytes;) {
     PLIMSOLL_RETURN_IF_ERROR(before());
     const uint64_t size = std::min(kChunkBytes, options_.file_size_bytes - offset);
+    PLIMSOLL_RETURN_IF_ERROR(CheckSpaceFor(extent, size));
     PLIMSOLL_RETURN_IF_ERROR(WritePiece(extent, offset, source.NextOfSize(++sequence, size), size));
     offset += size;
     after(size);

@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "agent/host/run_directory.h"
 #include "agent/host/sandbox.h"
 #include "agent/log/block_source.h"
 #include "common/unique_fd.h"
@@ -34,6 +36,8 @@ class FileOps {
   virtual int SetFlags(int fd, int flags) = 0;
   // Alignment of offsets that O_DIRECT asks for, as statx tells it; 0 where it does not.
   virtual uint32_t DirectAlignBytes(int fd) = 0;
+  // Size and free space of the file system; total_bytes 0 where it does not tell.
+  virtual absl::StatusOr<RunDirectory::Space> MeasureSpace() = 0;
 };
 
 // The real one; files are made through `directory`, which must outlive it.
@@ -48,6 +52,8 @@ struct LogFilesOptions {
   v1::DirectMode direct = v1::DIRECT_MODE_UNSPECIFIED;
   // Sizes of the writes to come, which O_DIRECT must accept.
   std::vector<uint64_t> block_bytes;
+  // Free space that filling leaves on the file system; none: the default (common/space.h).
+  std::optional<uint64_t> min_free_bytes;
 };
 
 // Extents "qm<N>/active/<prefix>0000000.LOG" and so on, open for writing. Not thread-safe.
@@ -61,6 +67,9 @@ class LogFiles {
 
   // Makes each extent and writes it full once, with stamped pages of epoch 0. Before each piece `before(start)` may end
   // it with an error; after it `after(bytes)` is told. `source` must know the sizes of ChunkSizes.
+  //
+  // Nor is a piece written that would leave less than min_free_bytes (RESOURCE_EXHAUSTED): others may use up the space
+  // while extents are filled. Writers check each for itself, so that together they may miss it by a piece each.
   //
   // Errors name the path, and where space is short, what to do. INVALID_ARGUMENT where O_DIRECT is asked for and
   // refused, or does not go with a size. What was made stays for the caller to remove.
@@ -92,6 +101,7 @@ class LogFiles {
   };
 
   absl::Status Open(uint32_t number);
+  absl::Status CheckSpaceFor(const Extent& extent, uint64_t size_bytes);
   absl::Status CheckAlignment(const Extent& extent) const;
   absl::Status CheckFlags();
   absl::Status Fill(Extent& extent, BlockSource& source, uint64_t& sequence,

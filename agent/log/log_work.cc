@@ -11,6 +11,7 @@
 #include "agent/log/file_env.h"
 #include "agent/log/log_work_impl.h"
 #include "agent/log/worker_thread.h"
+#include "common/space.h"
 #include "common/status_macros.h"
 #include "common/units.h"
 
@@ -162,7 +163,21 @@ absl::Status LogWorkImpl::AgreeOnDirect() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<v1::Prepared> LogWorkImpl::DescribePrepared() const {
+absl::StatusOr<v1::Placed> LogWorkImpl::Look(const v1::Look& look) {
+  PLIMSOLL_ASSIGN_OR_RETURN(const std::vector<std::string> hosts,
+                            directory_->VisibleHosts({look.hosts().begin(), look.hosts().end()}));
+  seen_.insert(hosts.begin(), hosts.end());
+  PLIMSOLL_ASSIGN_OR_RETURN(const RunDirectory::Space space, directory_->MeasureSpace());
+  v1::Placed placed;
+  placed.set_round(look.round());
+  for (const std::string& host : seen_) placed.add_visible_hosts(host);
+  placed.set_total_bytes(space.total_bytes);
+  placed.set_free_bytes(space.free_bytes);
+  placed.set_min_free_bytes(MinFreeBytes(setup_.min_free_bytes, space.total_bytes));
+  return placed;
+}
+
+absl::StatusOr<v1::Prepared> LogWorkImpl::DescribePrepared() {
   v1::Prepared prepared;
   prepared.set_directory(directory_->path());
   LogFiles& files = writers_.front()->files();
@@ -170,7 +185,8 @@ absl::StatusOr<v1::Prepared> LogWorkImpl::DescribePrepared() const {
   prepared.set_direct_refused(files.direct_refused());
   prepared.set_open_flags(files.open_flags());
   PLIMSOLL_ASSIGN_OR_RETURN(const std::vector<std::string> hosts, directory_->VisibleHosts());
-  for (const std::string& host : hosts) prepared.add_visible_hosts(host);
+  seen_.insert(hosts.begin(), hosts.end());
+  for (const std::string& host : seen_) prepared.add_visible_hosts(host);
   prepared.set_prepared_bytes(filled_bytes_.load(std::memory_order_relaxed));
   return prepared;
 }
@@ -246,10 +262,11 @@ std::vector<v1::InFlight> LogWorkImpl::InFlight(int64_t min_age_ns) const {
     const uint64_t filled_bytes = writer->filled_bytes();
     entry.set_filling(filled_bytes < setup_.file_size_bytes * setup_.num_files);
     // A write that lasts stands still, and so does the count of those before it.
-    const uint32_t extent =
-        entry.filling()
-            ? static_cast<uint32_t>(filled_bytes / setup_.file_size_bytes)
-            : setup_.LoopOf(step, 0).layout.PlaceOf(writer->state().writes.load(std::memory_order_relaxed)).extent;
+    const uint32_t extent = entry.filling()
+                                ? static_cast<uint32_t>(filled_bytes / setup_.file_size_bytes)
+                                : setup_.LoopOf(step, 0, writer->qm())
+                                      .layout.PlaceOf(writer->state().writes.load(std::memory_order_relaxed))
+                                      .extent;
     entry.set_path(absl::StrCat(directory_->path(), "/", ExtentName(writer->qm(), setup_.file_prefix, extent)));
   }
   return in_flight;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -34,6 +35,7 @@ class LogWorkImpl final : public LogWork {
               WorkSink& sink);
   ~LogWorkImpl() override;
 
+  absl::StatusOr<v1::Placed> Look(const v1::Look& look) override;
   absl::StatusOr<v1::Prepared> Prepare(const std::function<void(uint64_t, uint64_t)>& progress) override;
   v1::Armed Arm(const v1::Arm& arm) override;
   void Stop(const std::string& reason) override;
@@ -52,7 +54,7 @@ class LogWorkImpl final : public LogWork {
   absl::Status MayFill() const;
   void OnPrepared(const absl::Status& status);
   absl::Status AgreeOnDirect();
-  absl::StatusOr<v1::Prepared> DescribePrepared() const;
+  absl::StatusOr<v1::Prepared> DescribePrepared();
   // Makes and starts the writers' threads; returns how many there are. Where the system gives no more the others give
   // up and prepare_error_ says so.
   uint32_t StartWriters();
@@ -76,6 +78,8 @@ class LogWorkImpl final : public LogWork {
   std::atomic<uint64_t> filled_bytes_{0};
   std::atomic<bool> give_up_{false};       // another writer failed to prepare, or Stop was called
   std::atomic<bool> writers_made_{false};  // writers_ changes no more
+
+  std::set<std::string> seen_;  // hosts of the run; the session's thread's alone
 
   mutable Mutex mutex_;
   CondVar changed_;

@@ -34,6 +34,7 @@ class SystemFileOps final : public FileOps {
     if (statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &facts) != 0) return 0;
     return (facts.stx_mask & STATX_DIOALIGN) != 0 ? facts.stx_dio_offset_align : 0;
   }
+  absl::StatusOr<RunDirectory::Space> MeasureSpace() override { return directory_.MeasureSpace(); }
 
  private:
   RunDirectory& directory_;

@@ -5,6 +5,13 @@
 #include "common/histogram.h"
 
 namespace plimsoll {
+namespace {
+
+// Random arrivals are summed one by one up to so many, a second's work; the sum of more is made from the middles of the
+// histogram's buckets, and so is as exact as they are: to 0.1 %.
+constexpr uint64_t kMostRandomSummed = uint64_t{1} << 24;
+
+}  // namespace
 
 v1::Distribution UnservedAges(const RateSchedule& schedule, uint64_t from, uint64_t to, int64_t end_ns) {
   using Layout = HistogramLayout;
@@ -18,9 +25,12 @@ v1::Distribution UnservedAges(const RateSchedule& schedule, uint64_t from, uint6
   ages.set_count(to - from);
   ages.set_min_ns(age_of(to - 1));
   ages.set_max_ns(age_of(from));
-  const absl::uint128 sum = absl::uint128(to - from) * age_of(0) - schedule.SumOfDelays(from, to);
-  ages.set_sum_ns(absl::Uint128Low64(sum));
-  ages.set_sum_ns_high(absl::Uint128High64(sum));
+  const bool summed = !schedule.random() || to - from <= kMostRandomSummed;
+  absl::uint128 sum = 0;
+  if (summed) {
+    const auto start_age_ns = static_cast<uint64_t>(end_ns - schedule.start_ns());
+    sum = absl::uint128(to - from) * start_age_ns - schedule.SumOfDelays(from, to);
+  }
   v1::SparseHistogram& sparse = *ages.mutable_histogram();
   const uint64_t not_clamped = first_within(Layout::kMaxValueNs);
   sparse.set_clamped(std::min(not_clamped, to) - from);
@@ -33,9 +43,14 @@ v1::Distribution UnservedAges(const RateSchedule& schedule, uint64_t from, uint6
     if (first >= end) continue;
     sparse.add_index_delta(i - previous);
     sparse.add_count(end - first);
+    if (!summed) {
+      sum += absl::uint128(end - first) * std::clamp(Layout::MiddleNs(i), ages.min_ns(), ages.max_ns());
+    }
     previous = i;
     end = first;
   }
+  ages.set_sum_ns(absl::Uint128Low64(sum));
+  ages.set_sum_ns_high(absl::Uint128High64(sum));
   return ages;
 }
 

@@ -25,6 +25,7 @@ constexpr int64_t kMostDurationNs = 3650 * kDayNs;
 constexpr int64_t kLeastFrameIntervalNs = kNsPerMs;
 constexpr size_t kMostPrefixBytes = 64;
 constexpr int64_t kLeastStallNs = kNsPerMs;
+constexpr uint32_t kMostHosts = 4096;
 constexpr int64_t kMostStallNs = 3600 * kNsPerSecond;
 
 absl::Status Bad(const std::string& text) {
@@ -87,6 +88,11 @@ absl::Status CheckWorkload(const v1::LogWorkload& workload) {
     return Bad(absl::StrCat("rate must be 0 or from ", RateSchedule::kMinRate, " to 1000000; it is ", rate));
   }
   if (rate > 0 && workload.delay_ns() > 0) return Bad("rate and delay exclude one another");
+  // Absent in a plan that knows no other: aligned.
+  if (workload.has_arrival() &&
+      (!v1::Arrival_IsValid(workload.arrival()) || workload.arrival() == v1::ARRIVAL_UNSPECIFIED)) {
+    return Bad("arrival must be even, poisson or aligned");
+  }
   if (workload.cpu_load() > kMostCpuLoad) {
     return Bad(absl::StrCat("cpu_load must be at most ", kMostCpuLoad, "; it is ", workload.cpu_load()));
   }
@@ -122,6 +128,9 @@ absl::StatusOr<WorkSetup> MakeWorkSetup(const v1::HostPlan& plan) {
   const v1::LogWorkload& workload = plan.log().workload();
   PLIMSOLL_RETURN_IF_ERROR(CheckWorkload(workload));
   if (plan.log().steps().empty()) return Bad("the plan has no step");
+  if (plan.log().hosts() > kMostHosts) {
+    return Bad(absl::StrCat("a run has at most ", kMostHosts, " hosts; the plan has ", plan.log().hosts()));
+  }
   const int64_t stall_ns = plan.log().stall_ns();
   if (stall_ns != 0 && (stall_ns < kLeastStallNs || stall_ns > kMostStallNs)) {
     return Bad(absl::StrCat("stall must be 0 or from 1ms to 1h; it is ", FormatDuration(stall_ns)));
@@ -148,6 +157,10 @@ absl::StatusOr<WorkSetup> MakeWorkSetup(const v1::HostPlan& plan) {
   setup.cpu_load = workload.cpu_load();
   setup.trace = plan.log().trace();
   setup.stall_ns = plan.log().stall_ns();
+  if (workload.has_min_free_bytes()) setup.min_free_bytes = workload.min_free_bytes();
+  if (workload.has_arrival()) setup.arrival = workload.arrival();
+  setup.seed = plan.log().seed();
+  setup.hosts = std::max(plan.log().hosts(), 1U);
   return setup;
 }
 
@@ -155,20 +168,32 @@ StepTimes WorkSetup::TimesOf(uint32_t step, int64_t start_ns) const {
   return {start_ns, steps[step].warmup_ns, steps[step].duration_ns, frame_interval_ns};
 }
 
-WriteLoopParams WorkSetup::LoopOf(uint32_t step, int64_t start_ns) const {
-  WriteLoopParams params{.epoch = step + 1,
-                         .layout = ExtentLayout(file_size_bytes, num_files, steps[step].block_bytes),
-                         .start_ns = start_ns,
-                         .end_ns = TimesOf(step, start_ns).end_ns(),
-                         .delay_ns = delay_ns,
-                         .sync_each_write = sync == v1::SYNC_MODE_FDATASYNC,
-                         .schedule = std::nullopt};
-  if (rate_per_second > 0) params.schedule.emplace(start_ns, rate_per_second);
-  return params;
+std::optional<RateSchedule> WorkSetup::ScheduleOf(int64_t start_ns, uint32_t writer) const {
+  if (rate_per_second <= 0) return std::nullopt;
+  switch (arrival) {
+    case v1::ARRIVAL_EVEN:
+      // Hosts take turns: with equal numbers of writers all starts of the run are equally far from one another.
+      return RateSchedule::Even(start_ns, rate_per_second, uint64_t{writer - 1} * hosts + host_index % hosts,
+                                uint64_t{qm} * hosts);
+    case v1::ARRIVAL_POISSON:
+      return RateSchedule::Poisson(start_ns, rate_per_second, {seed, host_index, writer});
+    default:
+      return RateSchedule(start_ns, rate_per_second);
+  }
+}
+
+WriteLoopParams WorkSetup::LoopOf(uint32_t step, int64_t start_ns, uint32_t writer) const {
+  return {.epoch = step + 1,
+          .layout = ExtentLayout(file_size_bytes, num_files, steps[step].block_bytes),
+          .start_ns = start_ns,
+          .end_ns = TimesOf(step, start_ns).end_ns(),
+          .delay_ns = delay_ns,
+          .sync_each_write = sync == v1::SYNC_MODE_FDATASYNC,
+          .schedule = ScheduleOf(start_ns, writer)};
 }
 
 TallyParams WorkSetup::TallyOf(uint32_t step, int64_t start_ns, uint32_t writer) const {
-  const WriteLoopParams loop = LoopOf(step, start_ns);
+  const WriteLoopParams loop = LoopOf(step, start_ns, writer);
   return {.step = step,
           .qm = writer,
           .times = TimesOf(step, start_ns),
@@ -188,7 +213,8 @@ LogFilesOptions WorkSetup::FilesOf(uint32_t writer) const {
                           .num_files = num_files,
                           .sync = sync,
                           .direct = direct,
-                          .block_bytes = {}};
+                          .block_bytes = {},
+                          .min_free_bytes = min_free_bytes};
   for (const Step& step : steps) {
     const auto& known = options.block_bytes;
     if (std::find(known.begin(), known.end(), step.block_bytes) == known.end()) {

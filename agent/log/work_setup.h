@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,14 +42,21 @@ struct WorkSetup {
   uint32_t cpu_load = 0;
   bool trace = false;
   int64_t stall_ns = 0;  // 0: nothing is told of stalls
+  std::optional<uint64_t> min_free_bytes;
+  v1::Arrival arrival = v1::ARRIVAL_ALIGNED;
+  uint32_t seed = 0;
+  uint32_t hosts = 1;
   std::vector<Step> steps;
 
+  // When a writer's writes are due in a step that starts at `start_ns`, the same in every step; none in a closed loop.
+  // `writer` from 1.
+  std::optional<RateSchedule> ScheduleOf(int64_t start_ns, uint32_t writer) const;
   // Bytes of all extents of the host.
   uint64_t total_bytes() const { return file_size_bytes * num_files * qm; }
 
   // The same step as each part sees it.
   StepTimes TimesOf(uint32_t step, int64_t start_ns) const;
-  WriteLoopParams LoopOf(uint32_t step, int64_t start_ns) const;
+  WriteLoopParams LoopOf(uint32_t step, int64_t start_ns, uint32_t writer) const;
   TallyParams TallyOf(uint32_t step, int64_t start_ns, uint32_t writer) const;
   LogFilesOptions FilesOf(uint32_t writer) const;
 };

@@ -82,7 +82,7 @@ void Writer::Run() {
   if (around_.pin) pin.Hold(cpu);
   while (const std::optional<StartGate::Start> start = around_.gate.AwaitStart(arming, 0, around_.spin ? kSpinNs : 0)) {
     arming = start->arming;
-    RunWriteLoop(around_.setup.LoopOf(start->step, start->start_ns), around_.control, *source_, state_, env);
+    RunWriteLoop(around_.setup.LoopOf(start->step, start->start_ns, qm_), around_.control, *source_, state_, env);
     if (around_.pin) pin.Hold(cpu);
   }
 }

@@ -125,6 +125,9 @@ void WriterTally::Cut(int64_t now_ns, std::optional<int64_t> next_start_ns, Repe
   if (count > 0) {
     frame.set_first_seq(first_seq_);
     frame.set_first_start_ns(first_start_ns_);
+    if (first_seq_ == 1 && params_.schedule) {
+      frame.set_first_phase_ns(params_.schedule->DueAt(0) - params_.times.start_ns());
+    }
     frame.set_last_end_ns(previous_end_ns_);
     SetSample(slowest_seq_, slowest_, *frame.mutable_slowest());
     slowest_writes_.ForEachFrom(

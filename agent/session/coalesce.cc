@@ -73,6 +73,7 @@ void CoalesceFrame(v1::Frame&& later, bool keep_trace, v1::Frame& frame) {
   if (frame.first_seq() == 0) {
     frame.set_first_seq(later.first_seq());
     frame.set_first_start_ns(later.first_start_ns());
+    frame.set_first_phase_ns(later.first_phase_ns());
   }
   if (later.last_end_ns() != 0) frame.set_last_end_ns(later.last_end_ns());
   if (later.has_slowest() && (!frame.has_slowest() || later.slowest().latency_ns() > frame.slowest().latency_ns())) {

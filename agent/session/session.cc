@@ -62,7 +62,7 @@ void Session::Deliver(v1::ControllerMessage message) {
       std::shared_ptr<Work> work;
       {
         MutexLock lock(mutex_);
-        if (phase_ == kWorking) {
+        if (phase_ == kWorking || awaits_fill_) {
           // Behind an Arm that the session's thread has not handled yet: a stop must not overtake it.
           inbox_.push_back(std::move(message));
           changed_.NotifyAll();
@@ -280,7 +280,15 @@ absl::Status Session::Serve() {
       MutexLock lock(mutex_);
       work = work_;
     }
-    if (message.has_arm()) {
+    if (message.has_fill()) {
+      PLIMSOLL_RETURN_IF_ERROR(FillWork(*work));
+    } else if (!prepared_.has_value() && message.has_look()) {
+      PLIMSOLL_RETURN_IF_ERROR(TellPlace(*work, message.look()));
+    } else if (!prepared_.has_value() && message.has_stop()) {
+      return absl::CancelledError("stopped while preparing");
+    } else if (!prepared_.has_value() && message.has_arm()) {
+      return absl::FailedPreconditionError("nothing is filled yet: expected Look, Fill, Stop or Release");
+    } else if (message.has_arm()) {
       PLIMSOLL_RETURN_IF_ERROR(ArmWork(*work, message.arm()));
     } else if (message.has_stop()) {
       work->Stop(message.stop().reason());
@@ -289,7 +297,7 @@ absl::Status Session::Serve() {
       keep_files_ = message.release().keep_files();
       return absl::OkStatus();
     } else {
-      return absl::FailedPreconditionError("the agent is prepared: expected Arm, Stop or Release");
+      return absl::FailedPreconditionError("the agent is prepared: expected Fill, Arm, Stop or Release");
     }
   }
 }
@@ -340,21 +348,45 @@ absl::Status Session::PrepareWork(const v1::Prepare& prepare) {
   {
     MutexLock lock(mutex_);
     work_ = work;
+    awaits_fill_ = plan.has_log();
     stop = broken_.has_value() ? broken_ : stop_reason_;
   }
-  if (stop.has_value()) work->Stop(*stop);  // it came while there was nothing to stop yet
-  PLIMSOLL_ASSIGN_OR_RETURN(v1::Prepared prepared, work->Prepare([this](uint64_t done_bytes, uint64_t total_bytes) {
-    v1::AgentMessage progress;
-    progress.mutable_prepare_progress()->set_done_bytes(done_bytes);
-    progress.mutable_prepare_progress()->set_total_bytes(total_bytes);
-    Send(std::move(progress));
-  }));
-  {
+  if (stop.has_value()) {
+    work->Stop(*stop);  // it came while there was nothing to stop yet
+    if (plan.has_log()) return absl::CancelledError("stopped while preparing");
+  }
+  return plan.has_log() ? TellPlace(*work, v1::Look()) : FillWork(*work);
+}
+
+absl::Status Session::TellPlace(Work& work, const v1::Look& look) {
+  v1::AgentMessage message;
+  PLIMSOLL_ASSIGN_OR_RETURN(*message.mutable_placed(), work.Look(look));
+  Send(std::move(message));
+  return absl::OkStatus();
+}
+
+absl::Status Session::FillWork(Work& work) {
+  if (!prepared_.has_value()) {
+    {
+      MutexLock lock(mutex_);
+      awaits_fill_ = false;
+      ++phases_;
+      // One that came right behind Fill: from here on Deliver tells the work itself.
+      for (const v1::ControllerMessage& message : inbox_) {
+        if (message.has_stop()) return absl::CancelledError("stopped while preparing");
+      }
+    }
+    PLIMSOLL_ASSIGN_OR_RETURN(prepared_, work.Prepare([this](uint64_t done_bytes, uint64_t total_bytes) {
+      v1::AgentMessage progress;
+      progress.mutable_prepare_progress()->set_done_bytes(done_bytes);
+      progress.mutable_prepare_progress()->set_total_bytes(total_bytes);
+      Send(std::move(progress));
+    }));
     MutexLock lock(mutex_);
     SetPhase(kWorking);
   }
   v1::AgentMessage message;
-  *message.mutable_prepared() = std::move(prepared);
+  *message.mutable_prepared() = *prepared_;
   Send(std::move(message));
   return absl::OkStatus();
 }

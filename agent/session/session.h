@@ -79,6 +79,10 @@ class Session final : public WorkSink {
   // The session's course until it ends; the status is what the controller is told.
   absl::Status Serve();
   absl::Status PrepareWork(const v1::Prepare& prepare);
+  // Tells what the work sees of the run's other hosts and of the space.
+  absl::Status TellPlace(Work& work, const v1::Look& look);
+  // Fills, and tells that it is prepared; once.
+  absl::Status FillWork(Work& work);
   // Arms the work, where the step is within what --max-duration leaves.
   absl::Status ArmWork(Work& work, const v1::Arm& arm);
   void StopAndCleanUp(const absl::Status& reason);
@@ -97,7 +101,9 @@ class Session final : public WorkSink {
   Lease lease_;
   Outbox outbox_;
   StepBudget budget_;
-  v1::LogWork log_plan_;  // the session's thread's alone
+  // The session's thread's alone.
+  v1::LogWork log_plan_;
+  std::optional<v1::Prepared> prepared_;
 
   mutable Mutex mutex_;
   CondVar changed_;
@@ -113,6 +119,8 @@ class Session final : public WorkSink {
   std::shared_ptr<Work> work_ ABSL_GUARDED_BY(mutex_);
   // A Stop that came before there was work to stop.
   std::optional<std::string> stop_reason_ ABSL_GUARDED_BY(mutex_);
+  // The work is made, and fills nothing before Fill: a Stop is for the session's thread.
+  bool awaits_fill_ ABSL_GUARDED_BY(mutex_) = false;
   bool keep_files_ ABSL_GUARDED_BY(mutex_) = false;
   bool over_ ABSL_GUARDED_BY(mutex_) = false;
 

@@ -27,6 +27,10 @@ class Work {
   // Ends what it does, waits for that, and removes what it made unless Release kept it.
   virtual ~Work() = default;
 
+  // What the host sees of the run's other hosts, and of the space, before it fills anything. Work that fills nothing
+  // has nothing to tell.
+  virtual absl::StatusOr<v1::Placed> Look(const v1::Look& /*look*/) { return v1::Placed(); }
+
   // Makes and fills the extents; every writer works on its own at the same time. Blocks. `progress` is called at most
   // some ten times a second with done and total bytes. CANCELLED after Stop, DEADLINE_EXCEEDED when the lease ran out.
   virtual absl::StatusOr<v1::Prepared> Prepare(const std::function<void(uint64_t, uint64_t)>& progress) = 0;

@@ -34,6 +34,8 @@ struct HostFacts {
   uint32_t qms() const;
   // Asked writes per second of each writer; 0: closed loop.
   double rate_per_second() const;
+  // Whether the writes of a rate start at random.
+  bool random_arrivals() const { return workload().arrival() == v1::ARRIVAL_POISSON; }
 };
 
 // By number of the host.

@@ -1,6 +1,7 @@
 #include "controller/analysis/scope_sums.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "common/units.h"
 #include "controller/analysis/figures.h"
@@ -61,7 +62,7 @@ double ScopeSums::AccountedPercent() const {
 }
 
 ScopeSums SumsOfWriter(const WriterStats& writer, uint32_t host, uint32_t qm, const MeasuredStretch& stretch,
-                       double rate_per_second) {
+                       double rate_per_second, bool random_arrivals) {
   ScopeSums sums;
   sums.latency.Merge(writer.latency());
   sums.response.Merge(writer.response());
@@ -98,7 +99,13 @@ ScopeSums SumsOfWriter(const WriterStats& writer, uint32_t host, uint32_t qm, co
       sums.max_behind_writes = writer.totals()->max_behind_writes();
       sums.max_behind_ns = writer.totals()->max_behind_ns();
     }
-    const double due = rate_per_second * static_cast<double>(stretch.measured_ns) / static_cast<double>(kNsPerSecond);
+    double due = rate_per_second * static_cast<double>(stretch.measured_ns) / static_cast<double>(kNsPerSecond);
+    if (random_arrivals) {
+      // How many were due is known from the writer alone; without its word, what chance takes from the average is
+      // allowed.
+      due = writer.totals() ? static_cast<double>(writer.latency().count()) + static_cast<double>(sums.unserved)
+                            : due - 4 * std::sqrt(due);
+    }
     sums.rate_held = static_cast<double>(sums.CompletedWrites()) + 1 >= kHeldShare * due;
   }
   return sums;

@@ -68,9 +68,9 @@ struct MeasuredStretch {
   std::optional<int64_t> start_ns;
 };
 
-// The sums of one writer. `rate_per_second` is 0 for a closed loop.
+// The sums of one writer. `rate_per_second` is 0 for a closed loop; with random arrivals it is an average.
 ScopeSums SumsOfWriter(const WriterStats& writer, uint32_t host, uint32_t qm, const MeasuredStretch& stretch,
-                       double rate_per_second);
+                       double rate_per_second, bool random_arrivals);
 
 // A row of the report, without what needs the timeline: the slowest write, and until when the data reach.
 v1::ScopeReport MakeScopeReport(const ScopeSums& sums, uint64_t block_size_bytes, const SecondExtremes& extremes);

@@ -76,7 +76,10 @@ void StepReporter::AddFairness() {
 
 void StepReporter::AddTrend(const ScopeSums& cluster) {
   const auto trend = MakeTrend(WholeSeconds(cluster.series, WholeSecondsIn(cluster.whole_ns)));
-  if (trend) *report_.mutable_trend() = *trend;
+  if (!trend) return;
+  *report_.mutable_trend() = *trend;
+  const std::string note = UnsettledNote(*trend);
+  if (!note.empty()) run_.notes.Add("unsettled", absl::StrCat(StepName(), ": ", note));
 }
 
 void StepReporter::AddLoad() {

@@ -84,7 +84,7 @@ ScopeSums StepReporter::AddWriters(uint32_t host, const HostFacts& facts, HostSt
     if (writer == nullptr) continue;
     MeasuredStretch own = stretch;
     if (!part.done()) own.measured_ns = writer->covered_ns();
-    ScopeSums sums = SumsOfWriter(*writer, host, qm, own, facts.rate_per_second());
+    ScopeSums sums = SumsOfWriter(*writer, host, qm, own, facts.rate_per_second(), facts.random_arrivals());
     if (!part.done()) AddInFlight(host, facts, qm, *writer, sums);
     CheckWriter(host, facts.label(), qm, *writer, sums);
     AddScope({v1::SCOPE_KIND_QM, facts.label(), qm, facts.storage, why}, sums, &part.percentiles().qm(qm));
@@ -225,7 +225,8 @@ void StepReporter::AddStartSkew() {
   for (const auto& [number, part] : stats_.hosts()) {
     for (const auto& writer : part.writers()) {
       if (!writer || writer->first_start_ns() == 0) continue;
-      const auto moment = run_.timeline.ToTimeline(number, writer->first_start_ns());
+      // Writers whose starts are spread over a period, or random, are as late as they are after their own.
+      const auto moment = run_.timeline.ToTimeline(number, writer->first_start_ns() - writer->first_phase_ns());
       if (!moment) continue;
       First& first = firsts[number];
       first.earliest_ns = std::min(first.earliest_ns, moment->local_ns);

@@ -147,7 +147,9 @@ void StallsOfStep::AddHost(uint32_t number, const HostFacts& facts, HostStep& pa
   host.to_ns = std::max(EndOf(number, part).value_or(start_ns), start_ns);
   const int64_t delay_ns = std::max<int64_t>(facts.workload().delay_ns(), 0);
   const double rate = facts.rate_per_second();
-  host.between_writes_ns = rate > 0 ? static_cast<int64_t>(std::min(1e9 / rate, 1e15)) : delay_ns;
+  // Of random intervals one in a thousand is longer than seven times the average.
+  const double longest_interval = facts.random_arrivals() ? 7 : 1;
+  host.between_writes_ns = rate > 0 ? static_cast<int64_t>(std::min(1e9 / rate * longest_interval, 1e15)) : delay_ns;
   std::vector<TimeStretch> mapped;
   for (const TimeStretch& pause : part.stalls().pauses()) {
     const auto begin = Map(number, pause.begin_ns);

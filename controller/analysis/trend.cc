@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "absl/strings/str_format.h"
 #include "common/units.h"
 
 namespace plimsoll {
@@ -14,6 +15,8 @@ namespace {
 constexpr double kMaxRangePercent = 20;
 constexpr double kMaxSlopePercent = 10;
 constexpr size_t kStretches = 5;
+// From here on the first third of a step counts as another state than the last.
+constexpr double kUnsettledPercent = 10;
 
 struct Figures {
   double iops = 0;
@@ -98,6 +101,20 @@ std::optional<v1::TrendReport> MakeTrend(const std::vector<SecondFigures>& secon
                                              : std::numeric_limits<double>::quiet_NaN());
   SetSteady(seconds, trend);
   return trend;
+}
+
+std::string UnsettledNote(const v1::TrendReport& trend) {
+  // Comparisons with NaN are false.
+  const bool unsettled = std::abs(trend.iops_change_percent()) > kUnsettledPercent ||
+                         std::abs(trend.avg_change_percent()) > kUnsettledPercent;
+  if (!unsettled) return "";
+  const std::string latency = std::isnan(trend.avg_change_percent())
+                                  ? ""
+                                  : absl::StrFormat(" and the average latency by %+.1f %%", trend.avg_change_percent());
+  return absl::StrFormat(
+      "from the first third of the step to the last, IO/s change by %+.1f %%%s. The storage may still be writing back "
+      "what preparing left in its cache: try --settle 30s or longer, or a longer --warmup.",
+      trend.iops_change_percent(), latency);
 }
 
 }  // namespace plimsoll

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "controller/analysis/second_series.h"
@@ -27,5 +28,9 @@ std::vector<SecondFigures> WholeSeconds(const SecondSeries& series, uint32_t who
 // as whole seconds allow and end with the last one, so that up to four seconds at the begin are in none of them. A
 // change from nothing is NaN; without a write nothing is steady. Nothing where there are fewer than five seconds.
 std::optional<v1::TrendReport> MakeTrend(const std::vector<SecondFigures>& seconds);
+
+// What a reader should know of a step whose first third differs from its last by more than 10 %, in writes per second
+// or in average latency: a storage that still writes back what preparing left. Empty where it does not.
+std::string UnsettledNote(const v1::TrendReport& trend);
 
 }  // namespace plimsoll

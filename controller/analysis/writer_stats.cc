@@ -92,7 +92,7 @@ absl::Status WriterStats::Check(const v1::Frame& frame) const {
   }
   if (frame.untraced_writes() > writes) return absl::InvalidArgumentError("more untraced writes than writes");
   for (const int64_t moment : {frame.first_start_ns(), frame.last_end_ns(), frame.in_flight_since_ns(), frame.cut_ns(),
-                               frame.slowest().start_ns()}) {
+                               frame.slowest().start_ns(), frame.first_phase_ns()}) {
     if (!SaneOrNone(moment)) return absl::InvalidArgumentError("a moment that no clock shows");
   }
   return CheckSlow(frame);
@@ -141,7 +141,10 @@ absl::Status WriterStats::Add(const v1::Frame& frame, SumGuard& guard) {
     warmup_.Merge(SumsOf(latency));
     warmup_bytes_ += frame.bytes();
   }
-  if (frame.first_seq() == 1) first_start_ns_ = frame.first_start_ns();
+  if (frame.first_seq() == 1) {
+    first_start_ns_ = frame.first_start_ns();
+    first_phase_ns_ = frame.first_phase_ns();
+  }
   if (part == FramePart::kMeasured) AddToSeries(frame);
   if (part == FramePart::kClosing) closing_.Merge(SumsOf(latency));
   in_flight_since_ns_ = frame.in_flight_since_ns();

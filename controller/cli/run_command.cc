@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -104,6 +105,16 @@ absl::StatusOr<v1::TestPlan> LoadPlan(const RunFlags& flags) {
   return plan;
 }
 
+// The plan as it runs: random arrivals need a seed, and the report names the one that was used.
+v1::TestPlan WithSeed(v1::TestPlan plan) {
+  bool random = false;
+  for (int host = 0; host < std::max(1, plan.hosts_size()); ++host) {
+    random = random || EffectiveWorkload(plan, host).arrival() == v1::ARRIVAL_POISSON;
+  }
+  if (random && !plan.has_seed()) plan.set_seed(std::random_device()());
+  return plan;
+}
+
 // Everything that one run needs, in the order in which it comes into being.
 class Run {
  public:
@@ -114,7 +125,7 @@ class Run {
         line_(line),
         make_client_(around.make_client),
         clock_(*around.clock),
-        plan_(std::move(plan)),
+        plan_(WithSeed(std::move(plan))),
         steps_(ExpandSteps(plan_)),
         run_id_(RandomHex(3)),
         progress_(around.progress, isatty(fileno(around.progress)) != 0, flags.quiet) {
@@ -254,6 +265,8 @@ class Run {
     line_.out << "Each run makes and removes plimsoll-<run id>/<host>/qm<N>/active/ below these directories.\n"
               << FormatSizeForPeople(total_bytes) << " would be written to prepare; " << steps_.size()
               << (steps_.size() == 1 ? " step of " : " steps of ") << FormatDuration(plan_.duration_ns())
+              << (plan_.warmup_ns() > 0 ? absl::StrCat(" after ", FormatDuration(plan_.warmup_ns()), " of warm-up")
+                                        : "")
               << ". Nothing was touched." << std::endl;
     return static_cast<int>(Exit::kOk);
   }

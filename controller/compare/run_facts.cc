@@ -23,9 +23,9 @@ using google::protobuf::Reflection;
 using Values = std::set<std::string>;
 
 // Options that say nothing about how writes go.
-constexpr std::array<const char*, 10> kIrrelevant = {"name",     "block_size_bytes", "criteria",     "keep_files",
-                                                     "lease_ns", "on_host_loss",     "max_slew_ppm", "file_prefix",
-                                                     "stall_ns", "hang_limit_ns"};
+constexpr std::array<const char*, 11> kIrrelevant = {"name",     "block_size_bytes", "criteria",      "keep_files",
+                                                     "lease_ns", "on_host_loss",     "max_slew_ppm",  "file_prefix",
+                                                     "stall_ns", "hang_limit_ns",    "min_free_bytes"};
 
 // A fact of each host.
 RunFact OfHosts(std::string what, std::string why, std::function<std::string(const v1::HostReport&)> value) {
@@ -131,6 +131,13 @@ const std::vector<RunFact>& LoadFacts() {
       OfHosts("--rate", "IO/s are those that were asked for",
               [](const v1::HostReport& host) {
                 return host.workload().rate_per_second() > 0 ? absl::StrCat(host.workload().rate_per_second()) : "";
+              }),
+      OfHosts("when writes start (--arrival)", "writes that start together queue for one another",
+              [](const v1::HostReport& host) {
+                // Runs of versions that had no choice started all writers at once.
+                const v1::LogWorkload& workload = host.workload();
+                if (workload.rate_per_second() <= 0) return std::string();
+                return workload.has_arrival() ? EnumName(*v1::Arrival_descriptor(), workload.arrival()) : "aligned";
               }),
       OfHosts("--delay", "pauses lower IO/s on the same storage",
               [](const v1::HostReport& host) { return FormatDuration(host.workload().delay_ns()); }),

@@ -20,8 +20,10 @@ plimsoll.planOptions = (report) => {
           mount.direct_refused ? 'O_DIRECT refused: ' + mount.direct_refused :
                                  'without O_DIRECT'
     ];
+    const starts = {even: ', spread evenly', poisson: ' at random', aligned: ', all at once'};
     parts.push(
-        work.rate_per_second > 0 ? format.rate(work.rate_per_second) + ' writes/s per queue manager, on schedule' :
+        work.rate_per_second > 0 ? format.rate(work.rate_per_second) + ' writes/s per queue manager, on schedule' +
+                (starts[work.arrival] || '') :
                                    'one in flight per queue manager');
     if (work.delay_ns > 0) parts.push(format.length(work.delay_ns) + ' pause after each');
     if (work.cpu_load > 0) parts.push(format.plural(work.cpu_load, 'busy thread') + ' a host');
@@ -46,6 +48,8 @@ plimsoll.planOptions = (report) => {
     ],
     ['Duration', '--duration', plan.duration_ns ? format.length(plan.duration_ns) + ' a step' : ''],
     ['Warm-up', '--warmup', plan.warmup_ns > 0 ? format.length(plan.warmup_ns) : ''],
+    ['Settling', '--settle', plan.settle_ns > 0 ? format.length(plan.settle_ns) : ''],
+    ['Seed', '--seed', plan.seed !== undefined && plan.seed !== null ? String(plan.seed) : ''],
     ['Repetitions', '--repeat', plan.repeat > 1 ? format.count(plan.repeat) : ''],
     ['Writes', '--sync', workload(writes)],
     ['Open flags', '', common((host) => (host.mount ? host.mount.open_flags : ''))],

@@ -115,6 +115,7 @@ class Checker {
   void CheckWorkload(const Workload& workload, const std::string& where) {
     CheckDir(workload.dir(), where);
     CheckPrefix(workload.file_prefix(), where);
+    CheckArrival(workload, where);
     const uint64_t extent_bytes = workload.file_size_bytes();
     const std::string extent = WorkloadName(Workload::kFileSizeBytesFieldNumber);
     const std::string direct_off = ", or --direct off";
@@ -137,6 +138,12 @@ class Checker {
       Add(WorkloadName(Workload::kRatePerSecondFieldNumber), " and ", WorkloadName(Workload::kDelayNsFieldNumber),
           where, " are both given: a rate sets the pauses by itself, leave one of them out");
     }
+  }
+
+  void CheckArrival(const Workload& workload, const std::string& where) {
+    if (workload.arrival() != v1::ARRIVAL_POISSON || workload.rate_per_second() > 0) return;
+    Add(WorkloadName(Workload::kArrivalFieldNumber), " poisson", where, " needs a rate: give ",
+        WorkloadName(Workload::kRatePerSecondFieldNumber), ", the average over time");
   }
 
   void CheckDir(const std::string& dir, const std::string& where) {

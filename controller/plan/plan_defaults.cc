@@ -2,6 +2,8 @@
 
 #include <google/protobuf/descriptor.h>
 
+#include <algorithm>
+
 #include "common/units.h"
 #include "controller/plan/host_list.h"
 #include "controller/plan/plan_schema.h"
@@ -91,6 +93,8 @@ v1::HostPlan MakeHostPlan(const v1::TestPlan& plan, int host_index, const std::s
   v1::LogWork& work = *host.mutable_log();
   *work.mutable_workload() = EffectiveWorkload(plan, host_index);
   for (const v1::LogStep& step : ExpandSteps(plan)) *work.add_steps() = step;
+  work.set_seed(plan.seed());
+  work.set_hosts(static_cast<uint32_t>(std::max(plan.hosts_size(), 1)));
   work.set_trace(plan.trace() == v1::TOGGLE_ON);
   work.set_stall_ns(plan.has_stall_ns() ? plan.stall_ns() : kUsualStallNs);
   return host;

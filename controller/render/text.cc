@@ -65,13 +65,28 @@ std::string Extents(const v1::LogWorkload& workload) {
                       workload.file_size_bytes(), ")");
 }
 
-std::string Writes(const v1::HostReport& host) {
+// "; starts spread evenly"; empty for a run of a version that knew no other way.
+std::string Arrivals(const v1::LogWorkload& workload, const v1::TestPlan& plan) {
+  switch (workload.arrival()) {
+    case v1::ARRIVAL_EVEN:
+      return ", spread evenly";
+    case v1::ARRIVAL_POISSON:
+      return absl::StrCat(" at random (--seed ", plan.seed(), ")");
+    case v1::ARRIVAL_ALIGNED:
+      return ", all at once";
+    default:
+      return "";
+  }
+}
+
+std::string Writes(const v1::HostReport& host, const v1::TestPlan& plan) {
   const v1::LogWorkload& workload = host.workload();
   std::string text = host.mount().direct()                    ? "O_DIRECT accepted"
                      : !host.mount().direct_refused().empty() ? "O_DIRECT refused"
                                                               : "without O_DIRECT";
-  text += workload.rate_per_second() > 0 ? absl::StrCat(", ", workload.rate_per_second(), " writes/s per QM")
-                                         : std::string(", one in flight per QM");
+  text += workload.rate_per_second() > 0
+              ? absl::StrCat(", ", workload.rate_per_second(), " writes/s per QM", Arrivals(workload, plan))
+              : std::string(", one in flight per QM");
   if (workload.delay_ns() > 0) text += absl::StrCat(", ", FormatLength(workload.delay_ns()), " pause after each");
   if (workload.cpu_load() > 0) text += absl::StrCat(", ", workload.cpu_load(), " busy threads per host");
   return text;
@@ -130,12 +145,15 @@ std::vector<std::string> TextHeading(const v1::Report& report) {
          Common(report, differs, [](const v1::HostReport& host) { return Extents(host.workload()); }), lines);
   std::string duration = absl::StrCat(FormatLength(plan.duration_ns()), " per step");
   if (plan.warmup_ns() > 0) duration += absl::StrCat(", ", FormatLength(plan.warmup_ns()), " warm-up");
+  if (plan.settle_ns() > 0)
+    duration += absl::StrCat(", ", FormatLength(plan.settle_ns()), " to settle before the first");
   if (plan.repeat() > 1) duration += absl::StrCat(", all steps ", plan.repeat(), " times");
   Option("Duration", "--duration", duration, lines);
   const auto sync = [](const v1::HostReport& host) {
     return absl::StrCat("--sync ", EnumName(*v1::SyncMode_descriptor(), host.workload().sync()));
   };
-  Option("Writes", Common(report, "--sync", sync), Common(report, differs, Writes), lines);
+  Option("Writes", Common(report, "--sync", sync),
+         Common(report, differs, [&plan](const v1::HostReport& host) { return Writes(host, plan); }), lines);
   const auto flags = [](const v1::HostReport& host) { return host.mount().open_flags(); };
   if (const std::string opened = Common(report, differs, flags); !opened.empty()) Option("", "", opened, lines);
   if (run.hosts() > 1) {

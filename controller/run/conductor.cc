@@ -6,11 +6,13 @@
 #include "absl/strings/str_cat.h"
 #include "common/units.h"
 #include "common/version.h"
+#include "controller/run/preflight.h"
 
 namespace plimsoll {
 namespace {
 
 constexpr int kBurstProbes = 8;
+constexpr int64_t kLookAgainNs = kNsPerSecond;
 constexpr int64_t kShortestLeadNs = 50 * kNsPerMs;
 constexpr int64_t kShortestProbePeriodNs = 100 * kNsPerMs;
 constexpr int64_t kLongestProbePeriodNs = kNsPerSecond;
@@ -81,6 +83,7 @@ void Conductor::Begin() {
 std::optional<Failure> Conductor::Run() {
   Begin();
   std::optional<Failure> failure = PrepareAll();
+  if (!failure.has_value()) Settle();
   std::string cut_short;
   bool measured = false;
   for (uint32_t step = 0; !failure.has_value() && !left_ && step < options_.steps.size(); ++step) {
@@ -113,7 +116,7 @@ std::optional<Failure> Conductor::Run() {
 std::optional<Failure> Conductor::PrepareAll() {
   const MonotonicNs now = clock_.Now();
   for (auto& host : fleet_.hosts()) {
-    host->phase = Host::Phase::kPreparing;
+    host->phase = Host::Phase::kPlacing;
     host->last_heard = now;
     host->last_progress = now;
     host->client->OpenSession();
@@ -128,15 +131,66 @@ std::optional<Failure> Conductor::PrepareAll() {
   next_probe_ = now + probe_period_ns_;
   next_silence_ = now + options_.plan.lease_ns();
   options_.progress->Preparing();
-  PumpUntil([this] {
-    return interrupted_ || All([](const Host& host) { return host.phase == Host::Phase::kReady; }) ||
-           !All([](const Host& host) { return !host.lost() && !host.fault.has_value(); });
-  });
-  if (interrupted_) return Failure{Exit::kInconclusive, {"interrupted while preparing: nothing was measured"}};
+  AwaitPreparing(Host::Phase::kPlaced);
+  std::optional<Failure> failure = PreparationFailure();
+  if (!failure.has_value() && fleet_.size() > 1) {
+    LookAll();
+    // What one look cannot know (a server that answers from a copy of its own) a second one a little later can; hosts
+    // that all share one storage need none.
+    if (!PreparationFailure().has_value() && FindSharedStorage(fleet_.hosts()).size() > 1) {
+      Pause(kLookAgainNs);
+      if (!PreparationFailure().has_value()) LookAll();
+    }
+    failure = PreparationFailure();
+  }
+  if (failure.has_value()) return failure;
+  std::vector<v1::LogWorkload> workloads;
+  for (const v1::HostPlan& plan : options_.host_plans) workloads.push_back(plan.log().workload());
+  if (failure = CheckSpace(fleet_.hosts(), workloads); failure.has_value()) return failure;
+  for (auto& host : fleet_.hosts()) {
+    host->phase = Host::Phase::kFilling;
+    v1::ControllerMessage message;
+    message.mutable_fill();
+    Send(*host, std::move(message));
+  }
+  AwaitPreparing(Host::Phase::kReady);
   return PreparationFailure();
 }
 
+void Conductor::AwaitPreparing(Host::Phase phase) {
+  PumpUntil([this, phase] {
+    return interrupted_ || All([phase](const Host& host) { return host.phase == phase; }) ||
+           !All([](const Host& host) { return !host.lost() && !host.fault.has_value(); });
+  });
+}
+
+void Conductor::LookAll() {
+  v1::ControllerMessage message;
+  message.mutable_look()->set_round(++look_round_);
+  for (const auto& host : fleet_.hosts()) message.mutable_look()->add_hosts(host->label);
+  for (auto& host : fleet_.hosts()) {
+    host->phase = Host::Phase::kLooking;
+    Send(*host, message);
+  }
+  AwaitPreparing(Host::Phase::kPlaced);
+}
+
+void Conductor::Pause(int64_t pause_ns) {
+  const MonotonicNs end = clock_.Now() + pause_ns;
+  pause_end_ = end;
+  PumpUntil([this, end] { return !MustStop().empty() || clock_.Now() >= end; });
+  pause_end_.reset();
+}
+
+void Conductor::Settle() {
+  if (options_.plan.settle_ns() <= 0) return;
+  options_.progress->Settling(clock_.Now(), options_.plan.settle_ns());
+  Pause(options_.plan.settle_ns());
+  options_.progress->StepEnds();
+}
+
 std::optional<Failure> Conductor::PreparationFailure() const {
+  if (interrupted_) return Failure{Exit::kInconclusive, {"interrupted while preparing: nothing was measured"}};
   Failure failure{Exit::kWrong, {}};
   for (const auto& host : fleet_.hosts()) {
     if (host->fault.has_value()) {
@@ -329,7 +383,7 @@ void Conductor::StopAll(const std::string& reason) {
 void Conductor::ReleaseAll() {
   for (auto& host : fleet_.hosts()) {
     if (host->lost() || host->phase == Host::Phase::kGone) continue;
-    if (host->phase == Host::Phase::kPreparing) {
+    if (host->phase == Host::Phase::kFilling) {
       v1::ControllerMessage stop;
       stop.mutable_stop()->set_reason("given up");
       Send(*host, std::move(stop));

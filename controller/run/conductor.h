@@ -24,9 +24,10 @@ inline constexpr int64_t kFrameIntervalNs = 250'000'000;
 
 // One thread: it waits for events and handles them one after another, so no state of a run needs a lock.
 //
-// Prepares every host, then for each step probes the clocks, arms all hosts for one moment and waits for the last
-// host's StepDone, then releases all. A host is lost when its stream breaks or nothing is heard of it for a lease; what
-// it had sent stays. What is received goes to the log before anything else is done with it.
+// Prepares every host (all make their directories before any fills), then for each step probes the clocks, arms all
+// hosts for one moment and waits for the last host's StepDone, then releases all. A host is lost when its stream breaks
+// or nothing is heard of it for a lease; what it had sent stays. What is received goes to the log before anything else
+// is done with it.
 class Conductor {
  public:
   struct Options {
@@ -77,7 +78,17 @@ class Conductor {
   void LogFrames(Host& host, v1::FrameBatch& frames);
 
   void Begin();
+  // Has every host make its directory, finds out which hosts share a storage, and, where the space suffices for all of
+  // them together, has them fill their extents.
   std::optional<Failure> PrepareAll();
+  // Until every host has reached the phase, or preparing has failed.
+  void AwaitPreparing(Host::Phase phase);
+  // Each host looks for the directories of the others, which all are made.
+  void LookAll();
+  // The time that the plan gives the storage between preparing and the first step.
+  void Settle();
+  // Handles events and timers until `pause_ns` from now, or until the run must end; sessions are kept.
+  void Pause(int64_t pause_ns);
   std::optional<Failure> PreparationFailure() const;
   // One step, from the probes to the last StepDone. A failure where it could not be started.
   std::optional<Failure> RunStep(uint32_t step);
@@ -112,6 +123,10 @@ class Conductor {
   // Frames and StepDones that came before every host was armed: they count only when all are.
   bool hold_ = false;
   std::vector<std::pair<size_t, v1::AgentMessage>> held_;
+  // Of the look that is under way; 0: the answer to Prepare.
+  uint32_t look_round_ = 0;
+  // When Pause is over; none: there is none.
+  std::optional<MonotonicNs> pause_end_;
   uint64_t trace_bytes_ = 0;
   bool traces_stopped_ = false;
   uint64_t heartbeat_id_ = 0;

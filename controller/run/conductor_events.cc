@@ -15,7 +15,9 @@ constexpr int64_t kLookAgainNs = 10 * kNsPerMs;
 // What the run waits for.
 const char* Awaited(Host::Phase phase) {
   switch (phase) {
-    case Host::Phase::kPreparing:
+    case Host::Phase::kPlacing:
+    case Host::Phase::kLooking:
+    case Host::Phase::kFilling:
       return "it prepared";
     case Host::Phase::kReleasing:
       return "its files were removed";
@@ -85,9 +87,12 @@ void Conductor::TakeEvents() {
 
 MonotonicNs Conductor::NextTimer() const {
   MonotonicNs next = options_.progress->next_update();
-  if (!sessions_open_) return next;
-  next = std::min({next, next_heartbeat_, next_probe_});
-  return unread_since_.has_value() ? next : std::min(next, next_silence_);
+  if (sessions_open_) {
+    next = std::min({next, next_heartbeat_, next_probe_});
+    if (!unread_since_.has_value()) next = std::min(next, next_silence_);
+  }
+  if (pause_end_.has_value()) next = std::min(next, *pause_end_);
+  return next;
 }
 
 void Conductor::AllowForOwnStandstill(MonotonicNs now) {
@@ -157,7 +162,9 @@ void Conductor::RenewDeafHosts() {
 bool Conductor::Awaits(const Host& host, MonotonicNs now) const {
   const bool late = host.armed.has_value() && host.armed->late();
   switch (host.phase) {
-    case Host::Phase::kPreparing:
+    case Host::Phase::kPlacing:
+    case Host::Phase::kLooking:
+    case Host::Phase::kFilling:
     case Host::Phase::kReleasing:
       return true;
     case Host::Phase::kArmed:
@@ -225,8 +232,17 @@ void Conductor::HandleMessage(Host& host, v1::AgentMessage& message) {
       host.prepare_done_bytes = message.prepare_progress().done_bytes();
       host.prepare_total_bytes = message.prepare_progress().total_bytes();
       return;
+    case v1::AgentMessage::kPlaced:
+      // An answer to an earlier look says less than the one that is awaited.
+      if (message.placed().round() != look_round_) return;
+      if (host.phase == Host::Phase::kPlacing || host.phase == Host::Phase::kLooking) {
+        host.placed = std::move(*message.mutable_placed());
+        host.phase = Host::Phase::kPlaced;
+      }
+      return;
     case v1::AgentMessage::kPrepared:
-      if (host.phase == Host::Phase::kPreparing) host.phase = Host::Phase::kReady;
+      if (host.phase != Host::Phase::kFilling) return;
+      host.phase = Host::Phase::kReady;
       record.mutable_host_prepared()->set_host(index);
       *record.mutable_host_prepared()->mutable_prepared() = std::move(*message.mutable_prepared());
       log_.Append(std::move(record));

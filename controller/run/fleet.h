@@ -18,7 +18,21 @@ namespace plimsoll {
 
 // One host. Touched by the conducting thread only.
 struct Host {
-  enum class Phase { kKnown, kPreparing, kReady, kArmed, kRunning, kReleasing, kGone, kLost };
+  // kPlacing: it makes its directory; kPlaced: that stands, and the others are awaited; kLooking: it looks for theirs;
+  // kFilling: it fills its extents.
+  enum class Phase {
+    kKnown,
+    kPlacing,
+    kPlaced,
+    kLooking,
+    kFilling,
+    kReady,
+    kArmed,
+    kRunning,
+    kReleasing,
+    kGone,
+    kLost
+  };
 
   size_t index = 0;
   std::string address;
@@ -44,6 +58,8 @@ struct Host {
   std::optional<MonotonicNs> awaited_since;
   MonotonicNs last_progress;
   uint64_t progress = 0;
+  // What it last saw of the others and of the space.
+  std::optional<v1::Placed> placed;
   uint64_t prepare_done_bytes = 0;
   uint64_t prepare_total_bytes = 0;
   std::optional<v1::Armed> armed;

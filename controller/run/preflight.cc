@@ -2,12 +2,18 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/agent_limits.h"
+#include "common/saturating_add.h"
+#include "common/space.h"
 #include "common/units.h"
 #include "common/version.h"
+#include "controller/analysis/groups.h"
 
 namespace plimsoll {
 namespace {
@@ -18,7 +24,8 @@ using Hosts = std::vector<std::unique_ptr<Host>>;
 constexpr uint64_t kSpareBytes = uint64_t{1} << 20;
 
 const v1::DirectoryDescription& DirectoryOf(const Host& host) {
-  return host.description->directories(0);
+  const bool described = host.description.ok() && !host.description->directories().empty();
+  return described ? host.description->directories(0) : v1::DirectoryDescription::default_instance();
 }
 
 std::string Who(const Host& host) {
@@ -94,27 +101,51 @@ std::optional<Failure> CheckDirectories(const Hosts& hosts, const std::vector<v1
   return failure;
 }
 
-std::optional<Failure> CheckSpace(const Hosts& hosts, const std::vector<v1::LogWorkload>& workloads) {
-  Failure failure{Exit::kWrong, {}};
-  for (const std::vector<size_t>& group : GuessSharedStorage(hosts)) {
-    uint64_t needed = kSpareBytes;
-    uint64_t free = UINT64_MAX;
-    std::string who;
-    for (const size_t index : group) {
-      needed += BytesOf(workloads[index]).bytes;
-      free = std::min(free, DirectoryOf(*hosts[index]).free_bytes());
-      absl::StrAppend(&who, who.empty() ? "" : ", ", hosts[index]->label);
-    }
-    if (needed <= free) continue;
-    const Host& first = *hosts[group.front()];
-    failure.lines.push_back(absl::StrCat(who, ": ", group.size() > 1 ? "the storage that they share" : "the storage",
-                                         " below ", DirectoryOf(first).path(), " has ", FormatSizeForPeople(free),
-                                         " free, the run needs ", FormatSizeForPeople(needed - kSpareBytes), " (",
-                                         FormatCount(needed - kSpareBytes),
-                                         " bytes): lower --qm, --num-files or --file-size, or free space"));
+// Free space as last measured.
+struct HostSpace {
+  uint64_t total_bytes = 0;
+  uint64_t free_bytes = 0;
+  uint64_t min_free_bytes = 0;
+};
+
+HostSpace SpaceOf(const Host& host, const v1::LogWorkload& workload) {
+  if (host.placed.has_value() && host.placed->total_bytes() > 0) {
+    return {host.placed->total_bytes(), host.placed->free_bytes(), host.placed->min_free_bytes()};
   }
-  if (failure.lines.empty()) return std::nullopt;
-  return failure;
+  const v1::DirectoryDescription& directory = DirectoryOf(host);
+  const auto asked = workload.has_min_free_bytes() ? std::optional(workload.min_free_bytes()) : std::nullopt;
+  // A file system that does not tell its size has no share to keep free.
+  const bool known = asked.has_value() || directory.total_bytes() > 0;
+  return {directory.total_bytes(), directory.free_bytes(), known ? MinFreeBytes(asked, directory.total_bytes()) : 0};
+}
+
+// What a host's directory can have in common with another's, and how that is said.
+std::vector<std::pair<std::string, std::string>> SharingSigns(const Host& host) {
+  const v1::DirectoryDescription& directory = DirectoryOf(host);
+  std::vector<std::pair<std::string, std::string>> signs;
+  const std::string& boot_id = host.description.ok() ? host.description->boot_id() : host.label;
+  signs.emplace_back(absl::StrCat("device ", boot_id, " ", directory.device()), "one device of one kernel");
+  if (!directory.remote().empty()) {
+    signs.emplace_back(absl::StrCat("remote ", directory.remote()), absl::StrCat("both mount ", directory.remote()));
+  }
+  if (!directory.remote_file_system().empty()) {
+    signs.emplace_back(absl::StrCat("file system ", directory.remote_file_system()), "one file system of one server");
+  }
+  for (const v1::BlockLayer& layer : directory.block_layers()) {
+    if (layer.world_wide_name().empty()) continue;
+    signs.emplace_back(absl::StrCat("unit ", layer.world_wide_name()),
+                       absl::StrCat("one disk, ", layer.world_wide_name()));
+  }
+  // Measured at one time: a storage in use changes from the description to the look.
+  const auto add_space = [&signs](const char* when, uint64_t total_bytes, uint64_t free_bytes) {
+    if (total_bytes == 0) return;
+    signs.emplace_back(absl::StrCat(when, " ", total_bytes, " ", free_bytes), "equal size and free space");
+  };
+  add_space("described", directory.total_bytes(), directory.free_bytes());
+  if (host.placed.has_value()) {
+    add_space(host.placed->round() == 0 ? "placed" : "looked", host.placed->total_bytes(), host.placed->free_bytes());
+  }
+  return signs;
 }
 
 }  // namespace
@@ -128,19 +159,68 @@ HostBytes BytesOf(const v1::LogWorkload& workload) {
   return bytes;
 }
 
-std::vector<std::vector<size_t>> GuessSharedStorage(const Hosts& hosts) {
-  std::map<std::string, size_t> group_of;
-  std::vector<std::vector<size_t>> groups;
+std::vector<SharedStorage> FindSharedStorage(const Hosts& hosts) {
+  Groups groups(hosts.size());
+  // Pairs that share a storage, and why.
+  std::vector<std::pair<size_t, std::string>> joints;
+  const auto join = [&groups, &joints](size_t a, size_t b, const std::string& evidence) {
+    if (groups.Root(a) == groups.Root(b)) return;
+    groups.Join(a, b);
+    joints.emplace_back(a, evidence);
+  };
+  std::map<std::string, size_t> first_with;
+  std::map<std::string, size_t> labels;
   for (const auto& host : hosts) {
-    const v1::DirectoryDescription& directory = DirectoryOf(*host);
-    const std::string key = !directory.remote().empty()
-                                ? absl::StrCat("remote ", directory.remote())
-                                : absl::StrCat("local ", host->description->boot_id(), " ", directory.device());
-    const auto [group, added] = group_of.emplace(key, groups.size());
-    if (added) groups.emplace_back();
-    groups[group->second].push_back(host->index);
+    labels.emplace(host->label, host->index);
+    for (const auto& [sign, evidence] : SharingSigns(*host)) {
+      const auto [first, added] = first_with.emplace(sign, host->index);
+      if (!added) join(first->second, host->index, evidence);
+    }
   }
-  return groups;
+  for (const auto& host : hosts) {
+    if (!host->placed.has_value()) continue;
+    for (const std::string& label : host->placed->visible_hosts()) {
+      const auto seen = labels.find(label);
+      if (seen != labels.end()) join(host->index, seen->second, "they see one another's run directories");
+    }
+  }
+  std::map<size_t, std::set<std::string>> evidence_of;
+  for (const auto& [host, evidence] : joints) evidence_of[groups.Root(host)].insert(evidence);
+  std::vector<SharedStorage> storages;
+  std::map<size_t, size_t> place;
+  for (const auto& host : hosts) {
+    const size_t root = groups.Root(host->index);
+    const auto [at, added] = place.emplace(root, storages.size());
+    if (added) storages.push_back({{}, absl::StrJoin(evidence_of[root], "; ")});
+    storages[at->second].hosts.push_back(host->index);
+  }
+  return storages;
+}
+
+std::optional<Failure> CheckSpace(const Hosts& hosts, const std::vector<v1::LogWorkload>& workloads) {
+  Failure failure{Exit::kWrong, {}};
+  for (const SharedStorage& storage : FindSharedStorage(hosts)) {
+    uint64_t needed = 0;
+    uint64_t free = UINT64_MAX;
+    uint64_t kept = 0;
+    std::string who;
+    for (const size_t index : storage.hosts) {
+      needed = SaturatingAdd(needed, BytesOf(workloads[index]).bytes);
+      const HostSpace space = SpaceOf(*hosts[index], workloads[index]);
+      free = std::min(free, space.free_bytes);
+      kept = std::max(kept, space.min_free_bytes);
+      absl::StrAppend(&who, who.empty() ? "" : ", ", hosts[index]->label);
+    }
+    if (SaturatingAdd(needed, SaturatingAdd(kept, kSpareBytes)) <= free) continue;
+    const bool shared = storage.hosts.size() > 1;
+    failure.lines.push_back(absl::StrCat(
+        who, ": ", shared ? absl::StrCat("the storage that they share (", storage.evidence, ")") : "the storage",
+        " below ", DirectoryOf(*hosts[storage.hosts.front()]).path(), " has ", FormatSizeForPeople(free),
+        " free, the run needs ", FormatSizeForPeople(needed), " (", FormatCount(needed), " bytes) and leaves ",
+        FormatSizeForPeople(kept), " free (--min-free): lower --qm, --num-files or --file-size, or free space"));
+  }
+  if (failure.lines.empty()) return std::nullopt;
+  return failure;
 }
 
 std::optional<Failure> CheckHosts(const Hosts& hosts, const std::vector<v1::LogWorkload>& workloads,

@@ -21,10 +21,23 @@ struct HostBytes {
 };
 HostBytes BytesOf(const v1::LogWorkload& workload);
 
-// Hosts whose directories are, as far as their descriptions tell, on one storage: the same device under one kernel, or
-// the same server and export. Each list holds host indices, in order; every host is in one. (The run itself checks
-// again: hosts that see one another's run directories share one storage.)
-std::vector<std::vector<size_t>> GuessSharedStorage(const std::vector<std::unique_ptr<Host>>& hosts);
+// Hosts that fill one storage, as far as is known.
+struct SharedStorage {
+  std::vector<size_t> hosts;  // indices, in order
+  // Why they count as sharing it, for people; empty where there is one host.
+  std::string evidence;
+};
+
+// Every host is in one group. Hosts share a storage where one of them sees the other's run directory (once they are
+// made), or their directories have one of these in common: device and kernel; server and export; server and file
+// system; world wide name of a disk; size and free space. No kind of file system is taken for shared, or for local:
+// what is not known to be shared and is would be filled by more than it can hold, so that a doubt counts as sharing.
+std::vector<SharedStorage> FindSharedStorage(const std::vector<std::unique_ptr<Host>>& hosts);
+
+// Where the hosts of a storage together would fill it up to less than --min-free: a line for each such storage, kWrong.
+// Takes the free space from Host::placed where there is one, else from the description. Before anything is filled.
+std::optional<Failure> CheckSpace(const std::vector<std::unique_ptr<Host>>& hosts,
+                                  const std::vector<v1::LogWorkload>& workloads);
 
 // The first kind of trouble found, with a line for each host that has it; none where the run may start. `workloads[i]`
 // is what host i shall do, `block_sizes` the plan's. Agents that cannot be reached, are busy or of another version:

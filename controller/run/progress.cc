@@ -42,6 +42,9 @@ void Progress::Update(MonotonicNs now, const std::vector<std::unique_ptr<Host>>&
       return;
     case Phase::kPreparing:
       return Show(PreparingLine(hosts));
+    case Phase::kSettling:
+      return Show(absl::StrCat("settling  ", Seconds(std::clamp<int64_t>(now - step_start_, 0, step_length_ns_)), "/",
+                               Seconds(step_length_ns_), " before the first step (--settle)"));
     case Phase::kRunning:
       if (!in_place_ && !running_lines_) return;
       return Show(RunningLine(now, hosts, live));
@@ -55,6 +58,14 @@ void Progress::Update(MonotonicNs now, const std::vector<std::unique_ptr<Host>>&
 
 void Progress::Preparing() {
   phase_ = Phase::kPreparing;
+}
+
+void Progress::Settling(MonotonicNs now, int64_t length_ns) {
+  Clear();
+  phase_ = Phase::kSettling;
+  step_start_ = now;
+  step_length_ns_ = length_ns;
+  next_update_ = now;
 }
 
 void Progress::StepStarts(uint32_t step, uint32_t steps, const v1::LogStep& spec, MonotonicNs now) {

@@ -25,6 +25,8 @@ class Progress {
   void Update(MonotonicNs now, const std::vector<std::unique_ptr<Host>>& hosts, const LiveStats& live);
 
   void Preparing();
+  // Waits for the storage; StepEnds ends it.
+  void Settling(MonotonicNs now, int64_t length_ns);
   void StepStarts(uint32_t step, uint32_t steps, const v1::LogStep& spec, MonotonicNs now);
   void Draining(const std::string& reason);
   void StepEnds();
@@ -39,7 +41,7 @@ class Progress {
   void Clear();
 
  private:
-  enum class Phase { kIdle, kPreparing, kRunning, kDraining, kReleasing };
+  enum class Phase { kIdle, kPreparing, kSettling, kRunning, kDraining, kReleasing };
 
   std::string PreparingLine(const std::vector<std::unique_ptr<Host>>& hosts) const;
   std::string RunningLine(MonotonicNs now, const std::vector<std::unique_ptr<Host>>& hosts,

@@ -62,7 +62,8 @@ class Run:
     def __init__(self, bench, arguments):
         self.out = bench.fresh("results")
         # The results do not lie beside what is measured, where that can be.
-        argv = [binary("plimsoll"), "run", *map(str, arguments), "--out", str(self.out)]
+        warmup = [] if "--warmup" in arguments else ["--warmup", "0"]
+        argv = [binary("plimsoll"), "run", *map(str, arguments), *warmup, "--out", str(self.out)]
         self.began_s = time.monotonic()
         self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                         stderr=subprocess.PIPE, text=True, env=bench.environment)

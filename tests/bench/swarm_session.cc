@@ -56,6 +56,14 @@ bool SwarmSession::Handle(const v1::ControllerMessage& message) {
   switch (message.message_case()) {
     case v1::ControllerMessage::kPrepare: {
       plan_ = message.prepare().plan();
+      answer.mutable_placed()->add_visible_hosts(plan_.host_label());
+      break;
+    }
+    case v1::ControllerMessage::kLook:
+      answer.mutable_placed()->set_round(message.look().round());
+      answer.mutable_placed()->add_visible_hosts(kFirstSwarmName);
+      break;
+    case v1::ControllerMessage::kFill: {
       v1::Prepared& prepared = *answer.mutable_prepared();
       prepared.set_directory(absl::StrCat(plan_.log().workload().dir(), "/", plan_.host_label()));
       prepared.set_direct(true);

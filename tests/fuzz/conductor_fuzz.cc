@@ -182,6 +182,7 @@ class ScriptedAgent final : public AgentClient {
     v1::HostDescription description;
     description.set_protocol_version(kProtocolVersion);
     description.set_name(host_ == 0 ? "alpha" : "beta");
+    description.add_directories()->set_free_bytes(uint64_t{1} << 40);
     listener_.OnDescribed(std::move(description));
   }
   void Probe(int count) override {
@@ -209,6 +210,12 @@ class ScriptedAgent final : public AgentClient {
   void Send(v1::ControllerMessage message) override {
     v1::AgentMessage answer;
     if (message.has_prepare() && script_.Has(kPrepares)) {
+      answer.mutable_placed();
+      listener_.OnMessage(std::move(answer));
+    } else if (message.has_look() && script_.Has(kPrepares)) {
+      answer.mutable_placed()->set_round(message.look().round());
+      listener_.OnMessage(std::move(answer));
+    } else if (message.has_fill() && script_.Has(kPrepares)) {
       answer.mutable_prepared()->set_directory("/fake");
       listener_.OnMessage(std::move(answer));
     } else if (message.has_arm()) {

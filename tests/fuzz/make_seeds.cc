@@ -255,6 +255,12 @@ void MakeSessions() {
   v1::ControllerMessage short_lease = prepare;
   short_lease.mutable_prepare()->mutable_plan()->set_lease_ns(4 * kNsPerMs);
 
+  v1::ControllerMessage look;
+  look.mutable_look()->set_round(1);
+  look.mutable_look()->add_hosts("beta");
+  v1::ControllerMessage fill;
+  fill.mutable_fill();
+
   const std::string target = "session_fuzz";
   const auto keep = [&target](const std::string& name, const std::vector<v1::ControllerMessage>& messages,
                               uint8_t route = 1) { Keep(target, name, WriteItems(Items(messages, route))); };
@@ -271,6 +277,10 @@ void MakeSessions() {
   keep("short_lease", {short_lease, Arm(0), Arm(1)});
   keep("no_prepare", {Arm(0)});
   keep("prepared_twice", {prepare, prepare});
+  // Bit 1: nothing is filled before the input says so.
+  keep("looks", {prepare, look, look, fill, fill, Arm(0), release}, 2);
+  keep("arms_unfilled", {prepare, look, Arm(0)}, 2);
+  keep("stops_unfilled", {prepare, stop, fill}, 2);
   keep("no_such_step", {prepare, Arm(7), release});
 
   // The same for agent_service_fuzz, where bits 0 to 2 choose the method.
@@ -278,7 +288,7 @@ void MakeSessions() {
   const auto call = [&service](const std::string& name, const std::vector<Item>& items) {
     Keep(service, name, WriteItems(items));
   };
-  call("session", Items({prepare, Arm(0), beat, release}, 2));
+  call("session", Items({prepare, look, fill, Arm(0), beat, release}, 2));
   call("no_prepare", Items({Arm(0)}, 2));
   call("half_a_message", {{2, prepare.SerializeAsString().substr(0, 40)}, {2, beat.SerializeAsString()}});
   v1::DescribeRequest describe;

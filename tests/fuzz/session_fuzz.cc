@@ -130,8 +130,12 @@ class Listener {
         Require(message.prepare_progress().done_bytes() <= message.prepare_progress().total_bytes(), "more than all");
         done_bytes_ = message.prepare_progress().done_bytes();
         return;
+      case v1::AgentMessage::kPlaced:
+        Require(!prepared_ && !released_, "placed after it was prepared");
+        return;
       case v1::AgentMessage::kPrepared:
-        Require(!prepared_ && !released_, "prepared twice");
+        // A Fill that is repeated is answered with the same.
+        Require(!released_, "prepared after its end");
         prepared_ = true;
         return;
       case v1::AgentMessage::kArmed:
@@ -260,6 +264,11 @@ class Talk {
     const bool prepare = message.has_prepare();
     const bool arm = message.has_arm();
     session_->Deliver(std::move(message));
+    if (prepare && (item.route & 2U) == 0) {
+      v1::ControllerMessage fill;
+      fill.mutable_fill();
+      session_->Deliver(std::move(fill));
+    }
     if (!wait) return;
     if (prepare) Await([this] { return listener_.prepared(); });
     if (arm) Await([this] { return listener_.answers() >= arms_; });

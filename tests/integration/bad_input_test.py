@@ -119,7 +119,7 @@ class BadInput(harness.PlimsollTest):
     def test_more_bytes_than_are_free_are_told_with_the_numbers(self):
         info = os.statvfs(self.dir)
         size = (info.f_bavail * info.f_frsize * 2) // 3 // 4096 * 4096
-        line = self.run_refused("--qm", "2", "--num-files", "1", "--file-size", str(size))
+        line = self.run_refused("--qm", "2", "--num-files", "1", "--file-size", str(size), "--min-free", "0")
         self.assertIn(f"({2 * size:,} bytes)", line)
         self.assertRegex(line, r"has [\d.]+ \w+ free, the run needs [\d.]+ \w+ ")
 
@@ -127,7 +127,7 @@ class BadInput(harness.PlimsollTest):
         info = os.statvfs(self.dir)
         size = (info.f_bavail * info.f_frsize * 2) // 3 // 4096 * 4096
         alpha, beta = self.agent("alpha"), self.agent("beta")
-        more = ["--num-files", "1", "--file-size", str(size)]
+        more = ["--num-files", "1", "--file-size", str(size), "--min-free", "0"]
         self.plimsoll("run", "--dir", self.dir, "--hosts", alpha.address, "--dry-run", *more)
         line = self.run_refused("--hosts", f"{alpha.address},{beta.address}", *more)
         self.assertIn("alpha, beta: the storage that they share", line)

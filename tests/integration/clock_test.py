@@ -22,7 +22,7 @@ class Clock(harness.PlimsollTest):
     def test_a_clock_far_ahead_changes_nothing_but_its_offset(self):
         # To memory: no stall of a disk may make a second without a write.
         report = self.run_plan("--hosts", self.hosts, "--duration", "2", "--bsize", "64k,128k", "--sync", "none",
-                               "--direct", "off").report
+                               "--direct", "off", "--rate", "1000").report
         near, far = (host["clock"] for host in report["hosts"])
         self.assertLess(abs(near["offset_ns"]), 1_000_000_000)
         self.assertLess(abs(far["offset_ns"] - AHEAD_S * 1_000_000_000), 1_000_000_000)

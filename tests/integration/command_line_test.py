@@ -187,6 +187,7 @@ class Plans(harness.PlimsollTest):
                 "workload": {"dir": str(self.dir), "file_size": "128k", "num_files": 2},
                 "block_size": ["4k", "64k"],
                 "duration": "60s",
+                "warmup": 0,
             }))
         self.plimsoll("plan", "check", plan)
         out = self.base / "out"

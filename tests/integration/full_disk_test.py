@@ -16,13 +16,30 @@ class FullDisk(harness.PlimsollTest):
         return ["unshare", "--mount", "sh", "-c", MOUNT, "sh", str(self.dir), options]
 
     def test_a_disk_too_small_is_refused_with_the_numbers_before_anything_is_written(self):
-        result = self.run_plan("--file-size", "1m", "--num-files", "4", wrap=self.mounted("size=4m"), code=2)
+        result = self.run_plan("--file-size", "1m", "--num-files", "4", "--min-free", "0", wrap=self.mounted("size=4m"), code=2)
         (line,) = result.errors
         self.assertRegex(line, r"below .* has 4 ?MiB free, the run needs 4 ?MiB \(4,194,304 bytes\)")
         self.assertFalse(result.results.exists())
 
     def test_a_disk_that_is_just_large_enough_is_taken(self):
-        self.run_plan("--file-size", "1m", "--num-files", "3", "--bsize", "64k", wrap=self.mounted("size=5m"))
+        self.run_plan("--file-size", "1m", "--num-files", "3", "--bsize", "64k", "--min-free", "0",
+                      wrap=self.mounted("size=6m"))
+
+    def test_a_run_leaves_free_what_min_free_says(self):
+        arguments = ["--file-size", "1m", "--num-files", "3", "--bsize", "64k"]
+        result = self.run_plan(*arguments, wrap=self.mounted("size=64m"), code=2)
+        self.assertRegex(result.errors[0], r"and leaves 256 MiB free \(--min-free\)")
+        self.run_plan(*arguments, "--min-free", "32m", wrap=self.mounted("size=64m"))
+        self.run_plan(*arguments, "--min-free", "62m", wrap=self.mounted("size=64m"), code=2)
+
+    def test_hosts_that_share_a_file_system_unseen_are_summed_before_anything_is_filled(self):
+        # Each alone finds room; two mounts of one size and free space count as one file system.
+        first, inside = self.agent_on("size=64m")
+        second = self.agent("beta", wrap=self.mounted("size=64m"))
+        result = self.run_plan("--hosts", f"{first.address},{second.address}", "--file-size", "10m", "--num-files", "4",
+                               "--min-free", "1m", code=2)
+        self.assertRegex(result.errors[0], r"alpha, beta: the storage that they share \(equal size and free space\)")
+        self.assert_nothing_left(inside)
 
     def agent_on(self, options):
         """An agent on a mount of its own, and a look at what is there from outside."""
@@ -32,7 +49,7 @@ class FullDisk(harness.PlimsollTest):
     def test_a_disk_that_fills_up_while_preparing_is_told_and_everything_is_given_back(self):
         # Two files and their directories find room, the third does not: the free bytes do not tell.
         agent, inside = self.agent_on("size=64m,nr_inodes=9")
-        result = self.run_plan("--hosts", agent.address, "--num-files", "8", code=2)
+        result = self.run_plan("--hosts", agent.address, "--num-files", "8", "--min-free", "0", code=2)
         self.assertRegex(result.errors[-1], r"^plimsoll: alpha: .*No space left on device")
         self.assert_nothing_left(inside)
         self.assertFalse(result.results.exists())

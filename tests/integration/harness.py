@@ -298,10 +298,11 @@ class PlimsollTest(unittest.TestCase):
 
 
 def quick_defaults(arguments):
-    """Small files and a short step, where the arguments do not say otherwise."""
+    """Small files and a short step without a warm-up, where the arguments do not say otherwise."""
     given = {str(argument).split("=")[0] for argument in arguments}
     defaults = []
-    for option, other, value in (("--duration", "--duration", "300ms"), ("--file-size", "--fileSize", "256k")):
+    for option, other, value in (("--duration", "--duration", "300ms"), ("--warmup", "--warmup", "0"),
+                                 ("--file-size", "--fileSize", "256k")):
         if not given & {option, other}:
             defaults += [option, value]
     return defaults

@@ -36,7 +36,7 @@ class Lane:
         out = self.test.base / f"results-{self.number}-{self.runs}"
         hosts = ",".join(agent.address for agent in self.agents)
         run = self.test.start_plimsoll("run", "--hosts", hosts, "--dir", self.dir, "--out", out, "--lease",
-                                       f"{LEASE_S}s", "--file-size", "256k", *arguments)
+                                       f"{LEASE_S}s", "--file-size", "256k", "--warmup", "0", *arguments)
         run.results = out
         return run
 

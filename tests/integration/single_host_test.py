@@ -55,7 +55,7 @@ class SingleHost(harness.PlimsollTest):
     def test_on_a_terminal_progress_is_shown_in_place(self):
         terminal, end = pty.openpty()
         with open(terminal, "rb", buffering=0) as shown:
-            run = self.start_plimsoll("run", "--dir", self.dir, "--duration", "1", "--file-size", "64k", "--out",
+            run = self.start_plimsoll("run", "--dir", self.dir, "--duration", "1", "--warmup", "0", "--file-size", "64k", "--out",
                                       self.base / "out", wrap=["sh", "-c", f'exec "$@" 2>{os.ttyname(end)}', "sh"])
             self.assertEqual(run.finish(), 0)
             os.set_blocking(terminal, False)
@@ -94,7 +94,7 @@ class SingleHost(harness.PlimsollTest):
         self.assert_nothing_left()
 
     def test_results_go_to_a_directory_named_by_time_and_run_where_none_is_given(self):
-        result = self.plimsoll("run", "--dir", self.dir, "--duration", "200ms", "--file-size", "64k")
+        result = self.plimsoll("run", "--dir", self.dir, "--duration", "200ms", "--warmup", "0", "--file-size", "64k")
         (directory,) = (self.base / "plimsoll-results").iterdir()
         report = schema.parse((directory / "report.json").read_text())
         self.assertRegex(directory.name, rf"^\d{{8}}T\d{{6}}Z-{report['run']['id']}$")

@@ -64,7 +64,7 @@ class Soak(harness.PlimsollTest):
         self._results += 1
         out = self.base / f"results-{self._results}"
         run = self.start_plimsoll("run", "--hosts", where.addresses(), "--dir", where.directory, "--out", out, "--lease",
-                                  f"{LEASE_S}s", "--file-size", "256k", *arguments, wrap=where.on_controller())
+                                  f"{LEASE_S}s", "--file-size", "256k", "--warmup", "0", "--min-free", "0", *arguments, wrap=where.on_controller())
         run.results = out
         return run
 

@@ -169,7 +169,7 @@ class Scene(harness.PlimsollTest):
     def assert_takes_the_next_run(self, *agents):
         addresses = ",".join(agent.address for agent in agents)
         self.plimsoll("run", "--hosts", addresses, "--dir", self.dir, "--out", self.base / "next", "--file-size", "64k",
-                      "--duration", "200ms", "-q", wrap=self.on_controller)
+                      "--duration", "200ms", "--warmup", "0", "--min-free", "0", "-q", wrap=self.on_controller)
         self.await_clean()
 
     def restart_beta(self):

@@ -66,7 +66,7 @@ class Row:
         fault = self.fault
         files = "16" if self.state in ("preparing", "ready") else "3"
         return ("--lease", f"{fault.lease_s}s", "--hang-limit", f"{fault.hang_limit_s}s", "--file-size", "64k", "--num-files",
-                files, "--duration", str(self.duration_s()), *fault.load, *fault.options)
+                files, "--duration", str(self.duration_s()), "--warmup", "0", "--min-free", "0", *fault.load, *fault.options)
 
     def play(self, scene):
         self.fault.inject(scene)

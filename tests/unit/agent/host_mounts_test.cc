@@ -156,5 +156,16 @@ TEST(FindBlockDevice, FindsADiskAndThePartitionsDisk) {
   EXPECT_FALSE(FindBlockDevice(makedev(0, 40), links).has_value());
 }
 
+TEST(NfsFileSystemOf, IsTheSameForTwoExportsOfOneFileSystem) {
+  const std::string volumes =
+      "NV SERVER   PORT DEV          FSID                              FSC\n"
+      "v4 c0a80105  801 0:52         fd00:1                            no \n"
+      "v4 c0a80105  801 0:53         fd00:1                            no \n"
+      "broken\n";
+  EXPECT_EQ(NfsFileSystemOf(volumes, makedev(0, 52)), "c0a80105:801 fd00:1");
+  EXPECT_EQ(NfsFileSystemOf(volumes, makedev(0, 53)), "c0a80105:801 fd00:1");
+  EXPECT_EQ(NfsFileSystemOf(volumes, makedev(0, 54)), "");
+}
+
 }  // namespace
 }  // namespace plimsoll

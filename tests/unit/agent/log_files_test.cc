@@ -66,6 +66,10 @@ class FakeFileOps final : public FileOps {
     return 0;
   }
   uint32_t DirectAlignBytes(int /*fd*/) override { return align_bytes; }
+  absl::StatusOr<RunDirectory::Space> MeasureSpace() override { return space; }
+
+  // What the file system says of itself: nothing, as some do.
+  RunDirectory::Space space;
 
  private:
   struct File {
@@ -94,7 +98,8 @@ class LogFilesTest : public ::testing::Test {
                            .num_files = 2,
                            .sync = v1::SYNC_MODE_DSYNC,
                            .direct = v1::DIRECT_MODE_AUTO,
-                           .block_bytes = {4096}};
+                           .block_bytes = {4096},
+                           .min_free_bytes = std::nullopt};
   std::unique_ptr<LogFiles> files_;
   absl::Status before_;
   uint64_t told_bytes_ = 0;
@@ -226,6 +231,25 @@ TEST(FlagsInWords, TellsSyncFromDsync) {
   EXPECT_EQ(FlagsInWords(O_RDWR | O_SYNC | O_CLOEXEC), "O_RDWR|O_SYNC");
   EXPECT_EQ(FlagsInWords(O_RDWR | O_DSYNC | O_DIRECT), "O_RDWR|O_DSYNC|O_DIRECT");
   EXPECT_EQ(FlagsInWords(O_RDONLY), "O_RDONLY");
+}
+
+TEST_F(LogFilesTest, NoPieceIsWrittenThatWouldLeaveLessThanMustStayFree) {
+  options_.min_free_bytes = 5 * kMiB;
+  ops_.space = {100 * kMiB, 6 * kMiB};
+  EXPECT_THAT(Prepare(), IsOk()) << "the space of this fake does not shrink";
+  ops_.space.free_bytes = 6 * kMiB - 1;
+  ops_.written.clear();
+  EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kResourceExhausted, "must stay free (--min-free)"));
+  EXPECT_TRUE(ops_.written.empty());
+}
+
+TEST_F(LogFilesTest, FivePercentOr256MiBStayFreeWhereNothingIsAskedFor) {
+  ops_.space = {10240 * kMiB, 512 * kMiB};
+  EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kResourceExhausted, "512 MiB must stay free"));
+  ops_.space = {1000 * kMiB, 256 * kMiB};
+  EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kResourceExhausted, "256 MiB must stay free"));
+  ops_.space = {1000 * kMiB, 258 * kMiB};
+  EXPECT_THAT(Prepare(), IsOk());
 }
 
 }  // namespace

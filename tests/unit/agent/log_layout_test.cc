@@ -77,6 +77,20 @@ TEST(RateSchedule, CountsExactlyTheWritesThatAreDueBefore) {
   EXPECT_EQ(RateSchedule(100, 5).DueBefore(101), 1U);
 }
 
+TEST(RateSchedule, EvenWritersShareThePeriod) {
+  // 4 writers at 10/s: 25 ms apart.
+  for (uint64_t writer = 0; writer < 4; ++writer) {
+    const RateSchedule schedule = RateSchedule::Even(1'000, 10, writer, 4);
+    const auto phase = static_cast<int64_t>(writer) * 25'000'000;
+    EXPECT_EQ(schedule.DueAt(0), 1'000 + phase);
+    EXPECT_EQ(schedule.DueAt(7), 1'000 + phase + 700'000'000);
+    EXPECT_EQ(schedule.DueBefore(1'000 + phase), 0U);
+    EXPECT_EQ(schedule.DueBefore(1'001 + phase), 1U);
+  }
+  // The slowest rate over the most writers does not overflow.
+  EXPECT_EQ(RateSchedule::Even(0, 0.001, 4096 * 4096 - 1, 4096 * 4096).DueAt(0), 999'999'940'395);
+}
+
 TEST(StepTimes, IntervalsBelowZeroAreWarmUp) {
   const StepTimes times(1000, 250, 1000, 100);
   EXPECT_EQ(times.measured_start_ns(), 1250);

@@ -241,12 +241,50 @@ TEST_F(LogWorkTest, AFailingWriteStopsAllWritersAndIsToldWithItsPlace) {
 TEST_F(LogWorkTest, AFullDiskIsAClearErrorAndNothingStays) {
   if (!MountOverRoot("tmpfs", "size=1m")) GTEST_SKIP() << "needs the right to mount";
   workload().set_file_size_bytes(700 * 1024);
+  workload().set_min_free_bytes(0);
   ASSERT_THAT(Create(), IsOk());
   const auto prepared = Prepare();
   EXPECT_THAT(prepared, StatusIs(absl::StatusCode::kResourceExhausted, ".LOG: No space left on device (28) at offset"));
   EXPECT_THAT(std::string(prepared.status().message()), HasSubstr(root_ + "/plimsoll-0123abcd/alpha/qm"));
   EXPECT_THAT(std::string(prepared.status().message()), HasSubstr("free space there"));
   EXPECT_EQ(work_->Release(false).left_behind(), "");
+}
+
+TEST_F(LogWorkTest, FillingStopsAtTheSpaceThatMustStayFree) {
+  if (!MountOverRoot("tmpfs", "size=16m")) GTEST_SKIP() << "needs the right to mount";
+  workload().set_file_size_bytes(4 << 20);
+  workload().set_min_free_bytes(6 << 20);
+  ASSERT_THAT(Create(), IsOk());
+  EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kResourceExhausted, "6 MiB must stay free (--min-free)"));
+  const auto placed = work_->Look(v1::Look());
+  ASSERT_THAT(placed, IsOk());
+  // Two writers may each have found room for the same piece.
+  EXPECT_GE(placed->free_bytes(), uint64_t{5} << 20);
+  EXPECT_EQ(work_->Release(false).left_behind(), "");
+}
+
+TEST_F(LogWorkTest, LooksForTheOthersAndMeasuresTheSpaceBeforeItFills) {
+  ASSERT_THAT(Create(), IsOk());
+  v1::Look look;
+  look.set_round(1);
+  look.add_hosts("alpha");
+  look.add_hosts("beta");
+  auto placed = work_->Look(look);
+  ASSERT_THAT(placed, IsOk());
+  EXPECT_EQ(placed->round(), 1U);
+  EXPECT_THAT(placed->visible_hosts(), ElementsAre("alpha"));
+  EXPECT_GT(placed->total_bytes(), 0U);
+  EXPECT_EQ(placed->min_free_bytes(), std::max(placed->total_bytes() / 20, uint64_t{256} << 20));
+  const std::string beta = root_ + "/plimsoll-0123abcd/beta";
+  std::filesystem::create_directory(beta);
+  placed = work_->Look(look);
+  ASSERT_THAT(placed, IsOk());
+  EXPECT_THAT(placed->visible_hosts(), ElementsAre("alpha", "beta"));
+  // Whom it has seen it has seen: a host that has left meanwhile shares its storage all the same.
+  std::filesystem::remove(beta);
+  const auto prepared = Prepare();
+  ASSERT_THAT(prepared, IsOk());
+  EXPECT_THAT(prepared->visible_hosts(), ElementsAre("alpha", "beta"));
 }
 
 TEST_F(LogWorkTest, GoesOnWithoutDirectWhereTheFileSystemRefusesItAndSaysWhy) {

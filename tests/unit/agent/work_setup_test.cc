@@ -42,13 +42,44 @@ TEST(WorkSetup, TakesAGoodPlan) {
   EXPECT_EQ(setup->total_bytes(), 6U << 20U);
   EXPECT_EQ(setup->host_index, 5U);
   EXPECT_EQ(setup->run_token[15], 'x');
-  const WriteLoopParams loop = setup->LoopOf(0, 1000);
+  const WriteLoopParams loop = setup->LoopOf(0, 1000, 1);
   EXPECT_EQ(loop.epoch, 1U);
   EXPECT_EQ(loop.end_ns, 1000 + kNsPerSecond + kNsPerMs);
   ASSERT_TRUE(loop.schedule);
   EXPECT_EQ(loop.schedule->DueAt(1), 1000 + 10 * kNsPerMs);
   EXPECT_EQ(setup->TallyOf(0, 1000, 2).qm, 2U);
   EXPECT_EQ(setup->TimesOf(0, 1000).measured_start_ns(), 1000 + kNsPerMs);
+}
+
+TEST(WorkSetup, EvenWritersOfAllHostsStartOneAfterTheOther) {
+  v1::HostPlan plan = GoodPlan();
+  plan.mutable_log()->mutable_workload()->set_qm(2);
+  plan.mutable_log()->mutable_workload()->set_rate_per_second(100);
+  plan.mutable_log()->mutable_workload()->set_arrival(v1::ARRIVAL_EVEN);
+  plan.mutable_log()->set_hosts(5);
+  std::vector<int64_t> starts;
+  for (uint32_t writer = 1; writer <= 2; ++writer) {
+    for (uint32_t host = 0; host < 5; ++host) {
+      plan.set_host_index(host);
+      const auto setup = MakeWorkSetup(plan);
+      ASSERT_THAT(setup, IsOk());
+      const WriteLoopParams loop = setup->LoopOf(0, 1000, writer);
+      EXPECT_EQ(loop.schedule->DueAt(0), setup->TallyOf(0, 1000, writer).schedule->DueAt(0));
+      starts.push_back(loop.schedule->DueAt(0) - 1000);
+    }
+  }
+  for (size_t i = 0; i < starts.size(); ++i) EXPECT_EQ(starts[i], static_cast<int64_t>(i) * kNsPerMs);
+}
+
+TEST(WorkSetup, RandomWritersHaveArrivalsOfTheirOwnTheSameInEveryStep) {
+  v1::HostPlan plan = GoodPlan();
+  plan.mutable_log()->mutable_workload()->set_rate_per_second(100);
+  plan.mutable_log()->mutable_workload()->set_arrival(v1::ARRIVAL_POISSON);
+  plan.mutable_log()->set_seed(77);
+  const auto setup = MakeWorkSetup(plan);
+  ASSERT_THAT(setup, IsOk());
+  EXPECT_NE(setup->LoopOf(0, 1000, 1).schedule->DueAt(5), setup->LoopOf(0, 1000, 2).schedule->DueAt(5));
+  EXPECT_EQ(setup->LoopOf(0, 1000, 1).schedule->DueAt(5), setup->TallyOf(0, 1000, 1).schedule->DueAt(5));
 }
 
 TEST(WorkSetup, RefusesWhatIsWrongAndNamesIt) {
@@ -86,6 +117,9 @@ TEST(WorkSetup, RefusesWhatIsWrongAndNamesIt) {
          workload.set_rate_per_second(5);
          workload.set_delay_ns(5);
        }},
+      {"arrival must be even, poisson or aligned",
+       [](auto&, auto& workload, auto&) { workload.set_arrival(static_cast<v1::Arrival>(9)); }},
+      {"at most 4096 hosts", [](auto& plan, auto&, auto&) { plan.mutable_log()->set_hosts(4097); }},
       {"cpu_load", [](auto&, auto& workload, auto&) { workload.set_cpu_load(5000); }},
       {"block_size must be from 512", [](auto&, auto&, auto& step) { step.set_block_size_bytes(100); }},
       {"block_size 2m is larger than an extent of 1m; use a larger --file-size",

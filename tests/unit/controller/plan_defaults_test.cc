@@ -33,6 +33,11 @@ TEST(PlanDefaults, EveryRuleWithADefaultIsFilledIn) {
   ASSERT_EQ(plan.block_size_bytes_size(), 1);
   EXPECT_EQ(plan.block_size_bytes(0), 4096U);
   EXPECT_EQ(plan.duration_ns(), 10'000'000'000);
+  EXPECT_EQ(plan.warmup_ns(), 2'000'000'000);
+  EXPECT_EQ(plan.settle_ns(), 0);
+  EXPECT_EQ(plan.workload().arrival(), v1::ARRIVAL_EVEN);
+  EXPECT_FALSE(plan.workload().has_min_free_bytes()) << "depends on the file system";
+  EXPECT_FALSE(plan.has_seed());
   EXPECT_EQ(plan.lease_ns(), 10'000'000'000);
   EXPECT_EQ(plan.on_host_loss(), v1::HOST_LOSS_POLICY_ABORT);
   EXPECT_EQ(plan.trace(), v1::TOGGLE_ON);
@@ -137,6 +142,18 @@ TEST(HostPlan, HoldsEverythingThatTheAgentNeeds) {
   EXPECT_EQ(host.log().workload().file_size_bytes(), 16U << 20U);
   ASSERT_EQ(host.log().steps_size(), 1);
   EXPECT_EQ(host.log().steps(0).block_size_bytes(), 4096U);
+}
+
+TEST(HostPlan, TellsWhatArrivalsDependOn) {
+  v1::TestPlan plan = TwoHosts();
+  plan.set_seed(77);
+  FillDefaults(plan);
+  const v1::HostPlan host = MakeHostPlan(plan, 1, "beta", "7f3a21", "", 250'000'000);
+  EXPECT_EQ(host.log().workload().arrival(), v1::ARRIVAL_EVEN);
+  EXPECT_EQ(host.log().hosts(), 2U);
+  EXPECT_EQ(host.log().seed(), 77U);
+  plan.clear_hosts();
+  EXPECT_EQ(MakeHostPlan(plan, 0, "alpha", "7f3a21", "", 250'000'000).log().hosts(), 1U) << "this machine";
 }
 
 TEST(HostPlan, AgentsTellOfStallsFromWhatThePlanSaysOr100Milliseconds) {

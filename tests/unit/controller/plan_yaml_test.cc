@@ -118,9 +118,10 @@ workload:
   delay: 0s
   rate: 0
   cpu_load: 0
+  arrival: even
 block_size: [4k, 5000]
 duration: 10s
-warmup: 0s
+warmup: 2s
 repeat: 1
 criteria:
   - "p99<10ms"
@@ -131,6 +132,7 @@ keep_files: false
 trace: on
 trace_limit: 1g
 hang_limit: 2m
+settle: 0s
 )");
 }
 

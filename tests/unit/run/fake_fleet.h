@@ -54,6 +54,15 @@ struct FakeScript {
   // Called when a heartbeat comes.
   std::function<void()> on_heartbeat = [] {};
   std::vector<std::string> visible_hosts;
+  // Of its kernel and its directory.
+  std::string boot_id;
+  uint64_t device = 1;
+  // What it says of the space; total_bytes 0: nothing.
+  uint64_t total_bytes = 0;
+  uint64_t free_bytes = 0;
+  uint64_t min_free_bytes = 0;
+  // Called with "prepare", "look" and "fill" when that comes.
+  std::function<void(const std::string& what)> on_preparing = [](const std::string&) {};
 };
 
 // Everything that a fake agent was told, in order, in a word each: "prepare", "arm 0", "stop", "release".
@@ -73,12 +82,13 @@ class FakeAgent final : public AgentClient {
     v1::HostDescription description;
     description.set_protocol_version(kProtocolVersion);
     description.set_name(script_.name);
+    description.set_boot_id(script_.boot_id);
     description.set_instance_id(absl::StrCat("instance-", reinterpret_cast<uintptr_t>(this)));
     for (const std::string& path : request.directories()) {
       v1::DirectoryDescription& directory = *description.add_directories();
       directory.set_path(path);
       directory.set_free_bytes(uint64_t{1} << 40);
-      directory.set_device(1);
+      directory.set_device(script_.device);
     }
     listener_.OnDescribed(std::move(description));
   }
@@ -108,8 +118,15 @@ class FakeAgent final : public AgentClient {
     switch (message.message_case()) {
       case v1::ControllerMessage::kPrepare:
         diary_.emplace_back("prepare");
+        script_.on_preparing("prepare");
         if (script_.prepares_after_heartbeats > 0) return;
         return Prepare();
+      case v1::ControllerMessage::kLook:
+        script_.on_preparing("look");
+        return Place(message.look().round());
+      case v1::ControllerMessage::kFill:
+        script_.on_preparing("fill");
+        return Fill();
       case v1::ControllerMessage::kArm:
         diary_.push_back(absl::StrCat("arm ", message.arm().step()));
         return Arm(message.arm());
@@ -172,7 +189,6 @@ class FakeAgent final : public AgentClient {
   }
 
   void Prepare() {
-    if (script_.hang == FakeScript::Hang::kPreparing) return;
     if (!script_.prepare_fault.ok()) {
       Tell([&](v1::AgentMessage& m) {
         m.mutable_fault()->set_code(static_cast<int32_t>(script_.prepare_fault.code()));
@@ -180,6 +196,23 @@ class FakeAgent final : public AgentClient {
       });
       return listener_.OnSessionClosed(script_.prepare_fault);
     }
+    Place(0);
+  }
+
+  void Place(uint32_t round) {
+    Tell([&](v1::AgentMessage& m) {
+      m.mutable_placed()->set_round(round);
+      m.mutable_placed()->set_total_bytes(script_.total_bytes);
+      m.mutable_placed()->set_free_bytes(script_.free_bytes);
+      m.mutable_placed()->set_min_free_bytes(script_.min_free_bytes);
+      // Before the others have made theirs there is nothing to see.
+      if (round == 0) return;
+      for (const std::string& label : script_.visible_hosts) m.mutable_placed()->add_visible_hosts(label);
+    });
+  }
+
+  void Fill() {
+    if (script_.hang == FakeScript::Hang::kPreparing) return;
     Tell([&](v1::AgentMessage& m) {
       m.mutable_prepared()->set_directory("/fake");
       for (const std::string& label : script_.visible_hosts) m.mutable_prepared()->add_visible_hosts(label);

@@ -258,6 +258,9 @@ TEST_F(SessionTest, EndsAControllerThatArmsBeyondTheCapHoweverShortItsPlanWas) {
   plan.set_lease_ns(10 * kNsPerSecond);
   plan.mutable_log()->add_steps()->set_duration_ns(kNsPerSecond);
   session_->Deliver(std::move(message));
+  v1::ControllerMessage fill;
+  fill.mutable_fill();
+  session_->Deliver(std::move(fill));
   // The same step again and again, each time as if it had run its whole second: the fake says so at once.
   for (int i = 0; i < 2; ++i) {
     v1::ControllerMessage arm;
@@ -293,6 +296,83 @@ TEST_F(SessionTest, RefusesAnotherProtocolVersionNamingBoth) {
 
 TEST_F(SessionTest, RefusesASessionThatDoesNotBeginWithPrepare) {
   Open();
+  Arm();
+  EXPECT_EQ(AwaitEnd().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+class SessionFillTest : public SessionTest {
+ protected:
+  // As Prepare, of work that fills nothing before it is told to.
+  void PrepareLog() {
+    v1::ControllerMessage message;
+    message.mutable_prepare()->set_protocol_version(kProtocolVersion);
+    v1::HostPlan& plan = *message.mutable_prepare()->mutable_plan();
+    plan.set_run_id("7f3a21");
+    plan.set_lease_ns(10 * kNsPerSecond);
+    plan.mutable_log()->mutable_workload()->set_qm(1);
+    session_->Deliver(std::move(message));
+  }
+  void Look(uint32_t round) {
+    v1::ControllerMessage message;
+    message.mutable_look()->set_round(round);
+    session_->Deliver(std::move(message));
+  }
+  void Fill() {
+    v1::ControllerMessage message;
+    message.mutable_fill();
+    session_->Deliver(std::move(message));
+  }
+  void Stop() {
+    v1::ControllerMessage message;
+    message.mutable_stop()->set_reason("interrupted");
+    session_->Deliver(std::move(message));
+  }
+  using M = v1::AgentMessage;
+};
+
+TEST_F(SessionFillTest, NothingIsFilledBeforeFillHoweverOftenItLooks) {
+  Open();
+  PrepareLog();
+  Look(1);
+  Look(2);
+  Release();
+  EXPECT_TRUE(AwaitEnd().ok());
+  EXPECT_EQ(Sent(), (std::vector<M::MessageCase>{M::kPlaced, M::kPlaced, M::kPlaced, M::kReleased}));
+}
+
+TEST_F(SessionFillTest, AFillThatIsRepeatedIsAnsweredWithTheSame) {
+  Open();
+  PrepareLog();
+  Look(1);
+  Fill();
+  Fill();
+  Release();
+  EXPECT_TRUE(AwaitEnd().ok());
+  EXPECT_EQ(Sent(), (std::vector<M::MessageCase>{M::kPlaced, M::kPlaced, M::kPrepareProgress, M::kPrepared,
+                                                 M::kPrepared, M::kReleased}));
+}
+
+TEST_F(SessionFillTest, AStopInsteadOfFillEndsTheSession) {
+  Open();
+  PrepareLog();
+  Stop();
+  EXPECT_EQ(AwaitEnd().code(), absl::StatusCode::kCancelled);
+  EXPECT_TRUE(state_->released());
+}
+
+TEST_F(SessionFillTest, AStopReachesAFillThatBlocksOrHasNotBegun) {
+  state_->BlockPrepare();
+  Open();
+  PrepareLog();
+  Fill();
+  Stop();
+  EXPECT_EQ(AwaitEnd().code(), absl::StatusCode::kCancelled);
+  EXPECT_TRUE(state_->released());
+}
+
+TEST_F(SessionFillTest, AnArmBeforeFillIsRefused) {
+  Open();
+  PrepareLog();
   Arm();
   EXPECT_EQ(AwaitEnd().code(), absl::StatusCode::kFailedPrecondition);
 }

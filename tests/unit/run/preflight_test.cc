@@ -1,0 +1,127 @@
+#include "controller/run/preflight.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/units.h"
+
+namespace plimsoll {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr uint64_t kGiB = uint64_t{1} << 30;
+
+// Three hosts that have nothing in common but the path, each with 10 GiB of 100 GiB free but for a few bytes.
+class PreflightTest : public ::testing::Test {
+ protected:
+  PreflightTest() : workloads_(3) {
+    for (size_t i = 0; i < 3; ++i) {
+      auto host = std::make_unique<Host>();
+      host->index = i;
+      host->label = std::string(1, static_cast<char>('a' + i));
+      v1::HostDescription description;
+      description.set_boot_id(host->label);
+      v1::DirectoryDescription& directory = *description.add_directories();
+      directory.set_path("/mnt/mq");
+      directory.set_device(1);
+      directory.set_total_bytes(100 * kGiB);
+      directory.set_free_bytes(10 * kGiB + i);
+      host->description = std::move(description);
+      hosts_.push_back(std::move(host));
+      workloads_[i].set_qm(1);
+      workloads_[i].set_num_files(1);
+      workloads_[i].set_file_size_bytes(4 * kGiB);
+    }
+  }
+
+  v1::DirectoryDescription& Directory(size_t host) { return *hosts_[host]->description->mutable_directories(0); }
+  std::vector<std::vector<size_t>> Groups() const {
+    std::vector<std::vector<size_t>> groups;
+    for (const SharedStorage& storage : FindSharedStorage(hosts_)) groups.push_back(storage.hosts);
+    return groups;
+  }
+  std::string Evidence() const { return FindSharedStorage(hosts_).front().evidence; }
+
+  std::vector<std::unique_ptr<Host>> hosts_;
+  std::vector<v1::LogWorkload> workloads_;
+};
+
+TEST_F(PreflightTest, HostsWithNothingInCommonHaveAStorageEach) {
+  EXPECT_THAT(Groups(), ElementsAre(ElementsAre(0), ElementsAre(1), ElementsAre(2)));
+  EXPECT_EQ(Evidence(), "");
+}
+
+TEST_F(PreflightTest, OneDeviceOfOneKernelIsShared) {
+  hosts_[2]->description->set_boot_id("a");
+  EXPECT_THAT(Groups(), ElementsAre(ElementsAre(0, 2), ElementsAre(1)));
+}
+
+TEST_F(PreflightTest, TwoExportsOfOneFileSystemAreShared) {
+  Directory(0).set_remote("filer:/mq/a");
+  Directory(1).set_remote("10.0.0.5:/mq/b");
+  Directory(0).set_remote_file_system("c0a80105:801 fd00:1");
+  Directory(1).set_remote_file_system("c0a80105:801 fd00:1");
+  EXPECT_THAT(Groups(), ElementsAre(ElementsAre(0, 1), ElementsAre(2)));
+  EXPECT_THAT(Evidence(), HasSubstr("one file system of one server"));
+}
+
+TEST_F(PreflightTest, DisksOfOneWorldWideNameAreShared) {
+  for (const size_t host : {1, 2}) {
+    Directory(host).add_block_layers()->set_name("sda1");
+    Directory(host).add_block_layers()->set_world_wide_name("naa.600a0b80");
+  }
+  EXPECT_THAT(Groups(), ElementsAre(ElementsAre(0), ElementsAre(1, 2)));
+}
+
+TEST_F(PreflightTest, EqualSizeAndFreeSpaceAreShared) {
+  Directory(1).set_free_bytes(10 * kGiB);
+  EXPECT_THAT(Groups(), ElementsAre(ElementsAre(0, 1), ElementsAre(2)));
+  EXPECT_EQ(Evidence(), "equal size and free space");
+  Directory(1).set_total_bytes(101 * kGiB);
+  EXPECT_EQ(Groups().size(), 3U);
+}
+
+TEST_F(PreflightTest, FileSystemsThatTellNoSizeAreNotEqual) {
+  for (size_t host = 0; host < 3; ++host) {
+    Directory(host).set_total_bytes(0);
+    Directory(host).set_free_bytes(0);
+  }
+  EXPECT_EQ(Groups().size(), 3U);
+}
+
+TEST_F(PreflightTest, SightOfARunDirectoryJoinsWholeGroups) {
+  Directory(0).set_remote("filer:/mq");
+  Directory(1).set_remote("filer:/mq");
+  hosts_[2]->placed.emplace().add_visible_hosts("c");
+  EXPECT_EQ(Groups().size(), 2U);
+  hosts_[2]->placed->add_visible_hosts("b");
+  EXPECT_THAT(Groups(), ElementsAre(ElementsAre(0, 1, 2)));
+  EXPECT_EQ(Evidence(), "both mount filer:/mq; they see one another's run directories");
+}
+
+TEST_F(PreflightTest, WhatHostsOfOneStorageNeedIsSummed) {
+  // 5 GiB of 10 must stay free: 4 GiB are too much for none of the hosts alone, and for two of them together.
+  EXPECT_FALSE(CheckSpace(hosts_, workloads_).has_value());
+  Directory(1).set_free_bytes(10 * kGiB);
+  const auto failure = CheckSpace(hosts_, workloads_);
+  ASSERT_TRUE(failure.has_value());
+  EXPECT_EQ(failure->code, Exit::kWrong);
+  EXPECT_THAT(failure->lines, ElementsAre(HasSubstr("a, b: the storage that they share (equal size and free space)")));
+  for (v1::LogWorkload& workload : workloads_) workload.set_min_free_bytes(0);
+  EXPECT_FALSE(CheckSpace(hosts_, workloads_).has_value()) << "8 of 10 GiB, and nothing to keep";
+}
+
+TEST_F(PreflightTest, TheLatestMeasureOfTheSpaceCounts) {
+  v1::Placed& placed = hosts_[0]->placed.emplace();
+  placed.set_total_bytes(100 * kGiB);
+  placed.set_free_bytes(6 * kGiB);
+  placed.set_min_free_bytes(3 * kGiB);
+  const auto failure = CheckSpace(hosts_, workloads_);
+  ASSERT_TRUE(failure.has_value());
+  EXPECT_THAT(failure->lines, ElementsAre(HasSubstr("a: the storage below /mnt/mq has 6 GiB free")));
+}
+
+}  // namespace
+}  // namespace plimsoll
