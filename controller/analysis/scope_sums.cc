@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "common/saturating_add.h"
 #include "common/units.h"
 #include "controller/analysis/figures.h"
 
@@ -50,6 +51,13 @@ void ScopeSums::Merge(const ScopeSums& other) {
   asked_iops += other.asked_iops;
   rate_held = rate_held && other.rate_held;
   unserved += other.unserved;
+  unserved_unknown = unserved_unknown || other.unserved_unknown;
+  rate_due += other.rate_due;
+  rate_issued += other.rate_issued;
+  unscheduled.Merge(other.unscheduled);
+  missing_writes = SaturatingAdd(missing_writes, other.missing_writes);
+  lost = lost || other.lost;
+  clock_step_ns = std::max(clock_step_ns, other.clock_step_ns);
   max_behind_writes = std::max(max_behind_writes, other.max_behind_writes);
   max_behind_ns = std::max(max_behind_ns, other.max_behind_ns);
 }
@@ -77,6 +85,7 @@ ScopeSums SumsOfWriter(const WriterStats& writer, uint32_t host, uint32_t qm, co
   sums.slowest = writer.slowest();
   sums.slowest_host = host;
   sums.slowest_qm = qm;
+  sums.missing_writes = writer.MissingWrites(stretch.done);
 
   sums.between_ns = writer.between_ns();
   if (stretch.start_ns) {
@@ -98,7 +107,11 @@ ScopeSums SumsOfWriter(const WriterStats& writer, uint32_t host, uint32_t qm, co
       sums.max_behind_writes = writer.totals()->max_behind_writes();
       sums.max_behind_ns = writer.totals()->max_behind_ns();
     }
+    sums.unserved_unknown = !writer.totals();
     const double due = rate_per_second * static_cast<double>(stretch.measured_ns) / static_cast<double>(kNsPerSecond);
+    // One write more or less is a matter of when the first one was due.
+    sums.rate_due = static_cast<uint64_t>(due);
+    sums.rate_issued = std::min(writer.latency().count(), sums.rate_due);
     sums.rate_held = static_cast<double>(writer.latency().count()) + 1 >= kHeldShare * due;
   }
   return sums;

@@ -45,8 +45,10 @@ plimsoll.summary = (() => {
   };
 
   // "step 2, beta/qm2".
-  const where = (criterion) => 'step ' + criterion.step + (criterion.host ? ', ' + criterion.host : '') +
-      (criterion.qm ? '/qm' + criterion.qm : '');
+  const where = (criterion) => [criterion.step ? 'step ' + criterion.step : '',
+                                criterion.host + (criterion.qm ? '/qm' + criterion.qm : '')]
+                                   .filter((part) => part)
+                                   .join(', ');
 
   const verdict = (report) => {
     const {verdict: judged, run} = report;
@@ -73,7 +75,7 @@ plimsoll.summary = (() => {
     const rows = criteria.map((one) => {
       const [rowTone, rowSign, rowWord] = VERDICTS[one.outcome] || VERDICTS.inconclusive;
       return [
-        el('span', {class: 'tag ' + rowTone}, rowSign + ' ' + rowWord), el('code', {}, one.criterion),
+        el('span', {class: 'tag ' + rowTone}, rowSign + ' ' + rowWord), el('code', {}, one.criterion + (one.added ? ' (added for the target rate)' : '')),
         one.reason || one.value_text, one.reason ? '' : where(one)
       ];
     });
@@ -81,7 +83,7 @@ plimsoll.summary = (() => {
         'section', {class: 'verdict ' + tone, id: 'verdict', 'aria-labelledby': 'verdict-title'},
         el('div', {class: 'outcome'}, el('span', {class: 'sign', 'aria-hidden': 'true'}, sign),
            el('h2', {id: 'verdict-title'}, el('span', {class: 'unseen'}, 'Verdict: '), word),
-           judged && judged.outcome === 'done' ? el('span', {class: 'soft'}, 'no criterion was given') : null),
+           judged && judged.outcome === 'done' ? el('span', {class: 'soft'}, 'no criterion was given' + (judged.remark ? '; ' + judged.remark : '')) : null),
         el('div', {class: 'because'},
            rows.length === 0 ? null :
                                plimsoll.table(

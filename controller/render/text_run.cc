@@ -40,8 +40,8 @@ std::string Upper(v1::Outcome outcome) {
 
 // "step 2, beta/qm2".
 std::string Where(const v1::CriterionReport& criterion) {
-  std::string where = absl::StrCat("step ", criterion.step());
-  if (!criterion.host().empty()) absl::StrAppend(&where, ", ", criterion.host());
+  std::string where = criterion.step() == 0 ? "" : absl::StrCat("step ", criterion.step());
+  if (!criterion.host().empty()) absl::StrAppend(&where, where.empty() ? "" : ", ", criterion.host());
   if (criterion.qm() != 0) absl::StrAppend(&where, "/qm", criterion.qm());
   return where;
 }
@@ -110,9 +110,11 @@ std::vector<std::string> TextVerdict(const v1::Report& report) {
   const v1::VerdictReport& verdict = report.verdict();
   std::string outcome = Upper(verdict.outcome());
   if (verdict.outcome() == v1::OUTCOME_DONE) outcome += ", no criterion given";
+  if (!verdict.remark().empty()) absl::StrAppend(&outcome, "; ", verdict.remark());
   std::vector<std::string> lines = UnderHeading("Verdict", outcome);
   for (const v1::CriterionReport& criterion : verdict.criteria()) {
-    std::string text = absl::StrCat(Upper(criterion.outcome()), " ", criterion.criterion(), ": ");
+    std::string text = absl::StrCat(Upper(criterion.outcome()), " ", criterion.criterion(),
+                                    criterion.added() ? " (added for the target rate)" : "", ": ");
     if (!criterion.reason().empty()) {
       absl::StrAppend(&text, criterion.reason());
     } else {

@@ -79,7 +79,7 @@ class Scene(harness.PlimsollTest):
         files = "16" if self.row.state in ("preparing", "ready") else "3"
         self.run_process = self.start_plimsoll(
             "run", "--hosts", f"{self.alpha_address},{self.beta_address}", "--dir", self.dir, "--out", self.out,
-            "--lease", f"{self.row.fault.lease_s}s", "--hang-limit", f"{self.row.fault.hang_limit_s}s", "--file-size", "64k", "--num-files", files,
+            "--on-host-loss", "abort", "--lease", f"{self.row.fault.lease_s}s", "--hang-limit", f"{self.row.fault.hang_limit_s}s", "--file-size", "64k", "--num-files", files,
             "--duration", str(self.duration_s()), *self.row.fault.load, *self.row.fault.options, wrap=self.on_controller)
         return self.run_process
 

@@ -22,6 +22,7 @@ struct FakeScript {
   int64_t clock_offset_ns = 0;
   absl::Status describe_error;
   bool answer_probes = true;
+  bool contradictory_clock = false;
   // What is sent to it no longer arrives, though what it sends does.
   bool deaf = false;
   bool answer_renewals = false;
@@ -85,7 +86,8 @@ class FakeAgent final : public AgentClient {
       const int64_t now = clock_.Now().value;
       probe.set_sent_ns(now);
       probe.set_agent_received_ns(now + script_.clock_offset_ns);
-      probe.set_agent_sent_ns(now + script_.clock_offset_ns);
+      // A reply that was sent before its request came contradicts itself.
+      probe.set_agent_sent_ns(now + script_.clock_offset_ns - (script_.contradictory_clock ? 1'000'000 : 0));
       probe.set_received_ns(now);
     }
     listener_.OnProbes(std::move(batch));
