@@ -119,7 +119,7 @@ void Analyzer::AddDamage(const std::string& sentence) {
 absl::Status Analyzer::OnRunBegin(const v1::RunBegin& begin) {
   run_ = begin;
   timeline_.Begin(begin_ns_, begin.wall_clock_ns(), begin.plan().max_slew_ppm());
-  judge_ = std::make_unique<Judge>(begin.plan());
+  judge_ = std::make_unique<Judge>(begin.plan(), begin.verdict_rules());
   const int64_t interval_ns = begin.frame_interval_ns();
   if (interval_ns < kNsPerMs || interval_ns > kNsPerSecond || kNsPerSecond % interval_ns != 0) {
     return absl::InvalidArgumentError("its frame interval does not divide one second; 250 ms are taken");
@@ -183,7 +183,9 @@ absl::Status Analyzer::OnFrames(const v1::HostFrames& frames) {
   for (const v1::Frame& frame : frames.frames()) {
     absl::Status taken = CheckStep(frame.step());
     if (taken.ok()) {
-      taken = step_->Host(frames.host(), hosts_.at(frames.host()).qms()).AddFrame(frame, step_->guard());
+      HostStep& part = step_->Host(frames.host(), hosts_.at(frames.host()).qms());
+      taken = part.AddFrame(frame, step_->guard());
+      if (!taken.ok()) part.NoteRefusal(frame.qm());
     }
     if (!taken.ok()) {
       Refuse(absl::StrCat("a frame of ", NameOf(frames.host()), "/qm", frame.qm(), ", step ",
@@ -215,6 +217,7 @@ absl::Status Analyzer::OnStepDone(const v1::HostStepDone& done) {
   for (const v1::WriterTotals& totals : done.done().writers()) {
     const absl::Status taken = part.SetTotals(totals, step_->guard());
     if (!taken.ok()) {
+      part.NoteRefusal(totals.qm());
       Refuse(absl::StrCat("totals of ", NameOf(done.host()), "/qm", totals.qm(), ": ", std::string(taken.message())));
     }
   }
@@ -269,8 +272,15 @@ void Analyzer::OnRunEnd(const v1::RunEnd& end) {
 void Analyzer::CloseStep() {
   if (!step_) return;
   SetStorages();
-  const RunContext context{timeline_, hosts_,       *judge_,           notes_,
-                           reasons_,  series_rows_, series_rows_left_, distribution_buckets_left_};
+  const RunContext context{timeline_,
+                           hosts_,
+                           *judge_,
+                           notes_,
+                           reasons_,
+                           loss_reasons_,
+                           series_rows_,
+                           series_rows_left_,
+                           distribution_buckets_left_};
   reports_.push_back(StepReporter(*step_, context).Make());
   const int64_t start_ns = step_->measured_start_ns();
   measured_.push_back({start_ns, start_ns + reports_.back().measured_ns()});

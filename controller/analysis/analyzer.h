@@ -86,7 +86,7 @@ class Analyzer {
   void SetLoss(const HostFacts& facts, const v1::Report& report, v1::HostReport& host) const;
   // The clock's figures, with the largest error while steps ran.
   v1::ClockReport ClockOf(const HostFacts& facts) const;
-  // Why the run as a whole cannot carry a PASS: how it ended, what was lost, what failed.
+  // Why the run as a whole cannot carry a PASS: how it ended, what failed.
   NoteBook RunReasons(const v1::Report& report, bool mid_step) const;
   void AddHostNotes(const v1::Report& report);
 
@@ -102,6 +102,8 @@ class Analyzer {
   std::unique_ptr<Judge> judge_;
   NoteBook notes_;
   NoteBook reasons_;
+  // Those that follow from the loss of hosts; notes where the plan accepts that.
+  NoteBook loss_reasons_;
   const uint64_t series_rows_;
   uint64_t series_rows_left_ = series_rows_;
   int64_t distribution_seconds_left_ = kDistributionSeconds;

@@ -32,10 +32,27 @@ v1::Report Analyzer::Finish() {
   AddHostNotes(report);
   for (const std::string& note : notes_.Sentences()) report.add_notes(note);
 
+  Judge& judge = judge_ ? *judge_ : *(judge_ = std::make_unique<Judge>(v1::TestPlan(), 0U));
+  judge.ObserveRun(report);
   std::vector<std::string> reasons = RunReasons(report, mid_step).Sentences();
-  const std::vector<std::string> measured = reasons_.Sentences();
-  reasons.insert(reasons.end(), measured.begin(), measured.end());
-  *report.mutable_verdict() = (judge_ ? *judge_ : Judge(v1::TestPlan())).Finish(reasons);
+  NoteBook losses;
+  for (const auto& [number, facts] : hosts_) {
+    if (facts.lost) losses.Add("lost", absl::StrCat(facts.label(), " was lost: ", Sentence(facts.lost->reason())));
+  }
+  const bool accepted = judge.AcceptsLosses();
+  const auto add = [&](const std::vector<std::string>& more, bool is_reason) {
+    for (const std::string& sentence : more) {
+      if (is_reason) {
+        reasons.push_back(sentence);
+      } else {
+        report.add_notes(sentence);
+      }
+    }
+  };
+  add(losses.Sentences(), !accepted);
+  add(loss_reasons_.Sentences(), !accepted);
+  add(reasons_.Sentences(), true);
+  *report.mutable_verdict() = judge.Finish(reasons);
   return report;
 }
 
@@ -59,7 +76,6 @@ NoteBook Analyzer::RunReasons(const v1::Report& report, bool mid_step) const {
     }
   }
   for (const auto& [number, facts] : hosts_) {
-    if (facts.lost) reasons.Add("lost", absl::StrCat(facts.label(), " was lost: ", Sentence(facts.lost->reason())));
     for (const HostFacts::Fault& fault : facts.faults) {
       const uint32_t qm = fault.fault.fault().qm();
       reasons.Add("fault", absl::StrCat(facts.label(), qm == 0 ? "" : absl::StrCat("/qm", qm),

@@ -2,244 +2,386 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/units.h"
+#include "controller/analysis/binomial.h"
 #include "controller/analysis/figures.h"
+#include "controller/analysis/step_shape.h"
 
 namespace plimsoll {
 namespace {
 
-// Half a year: no criterion allows a write that.
-constexpr uint64_t kLongerThanAnyLimitNs = uint64_t{1} << 54;
+// A storage whose percentile is exactly at its limit fails with at most this chance, over all tests of a criterion.
+constexpr double kChanceOfFalseFail = 0.01;
+constexpr char kRateCriterion[] = "rate_achieved>=99%";
 
-bool Covers(CriterionScope scope, v1::ScopeKind kind) {
+v1::ScopeKind KindOf(CriterionScope scope) {
   switch (scope) {
     case CriterionScope::kCluster:
-      return kind == v1::SCOPE_KIND_CLUSTER;
+      return v1::SCOPE_KIND_CLUSTER;
     case CriterionScope::kStorage:
-      return kind == v1::SCOPE_KIND_STORAGE;
+      return v1::SCOPE_KIND_STORAGE;
     case CriterionScope::kHost:
-      return kind == v1::SCOPE_KIND_HOST;
+      return v1::SCOPE_KIND_HOST;
     case CriterionScope::kQm:
-      return kind == v1::SCOPE_KIND_QM;
+      break;
   }
-  return false;
+  return v1::SCOPE_KIND_QM;
 }
 
-// The value that the criterion looks at, or why there is none.
-struct Measured {
-  std::optional<double> value;
-  std::string missing;
-};
-
-Measured Measure(const Criterion& criterion, const v1::ScopeReport& scope, const Histogram& latency,
-                 const SecondExtremes& extremes) {
-  const bool about_latency = UnitOf(criterion.metric) == MetricUnit::kNanoseconds;
-  if (about_latency && latency.count() == 0) return {std::nullopt, "there was no write"};
-  const bool about_seconds =
-      criterion.metric == Metric::kMinWritesPerSecond || criterion.metric == Metric::kMinBytesPerSecond;
-  if (about_seconds && extremes.seconds == 0) return {std::nullopt, "there was no whole second"};
-  switch (criterion.metric) {
-    case Metric::kPercentile:
-      return {static_cast<double>(latency.PercentileNs(criterion.percentile)), ""};
-    case Metric::kMin:
-      return {static_cast<double>(latency.min_ns()), ""};
-    case Metric::kMax:
-      return {static_cast<double>(latency.max_ns()), ""};
-    case Metric::kAverage:
-      return {latency.mean_ns(), ""};
-    case Metric::kWeightedAverage:
-      return {latency.WeightedMeanNs(), ""};
-    case Metric::kWritesPerSecond:
-      return {scope.iops(), ""};
-    case Metric::kBytesPerSecond:
-      return {scope.mb_per_second() * 1e6, ""};
-    case Metric::kMinWritesPerSecond:
-      return {static_cast<double>(extremes.min_writes), ""};
-    case Metric::kMinBytesPerSecond:
-      return {static_cast<double>(scope.bandwidth().min_bytes_per_second()), ""};
-    case Metric::kWrites:
-      return {static_cast<double>(scope.writes()), ""};
-  }
-  return {std::nullopt, "this cannot be measured"};
+// "1 stall", "2 stalls".
+std::string CountText(uint64_t count, std::string noun) {
+  if (count == 1) noun.pop_back();
+  return absl::StrCat(FormatCount(count), " ", noun);
 }
 
-std::string ForPeople(MetricUnit unit, double value) {
-  switch (unit) {
+std::string ForPeople(const MetricInfo& info, double value) {
+  switch (info.unit) {
     case MetricUnit::kNanoseconds:
       return absl::StrFormat("%.3f ms", value / static_cast<double>(kNsPerMs));
     case MetricUnit::kWritesPerSecond:
       return value < 100 ? absl::StrFormat("%.2f writes/s", value)
                          : absl::StrCat(FormatCount(static_cast<uint64_t>(std::llround(value))), " writes/s");
     case MetricUnit::kBytesPerSecond:
-      return absl::StrFormat("%.2f MB/s", value / 1e6);
-    case MetricUnit::kWrites:
-      return absl::StrCat(FormatCount(static_cast<uint64_t>(std::llround(value))), " writes");
+      return absl::StrFormat("%.2f MB/s", value / kBytesPerMegabyte);
+    case MetricUnit::kCount:
+      return CountText(static_cast<uint64_t>(std::llround(value)), info.noun);
+    case MetricUnit::kPercent:
+      // Rounded down, so that what is not reached does not look as if it were.
+      return absl::StrFormat("%.2f %%", std::floor(value * 100) / 100);
+    case MetricUnit::kSignedPercent:
+      return absl::StrFormat("%+.2f %%", value);
+    case MetricUnit::kRatio:
+      return absl::StrFormat("%.4f", value);
+    case MetricUnit::kYesNo:
+      break;
   }
-  return "";
+  return value == 0 ? "no" : "yes";
 }
 
 // "step 2, beta/qm2".
-std::string Place(uint32_t step, const v1::ScopeReport& scope) {
-  return absl::StrCat(
-      "step ", step, scope.storage() == 0 || !scope.host().empty() ? "" : absl::StrCat(", storage ", scope.storage()),
-      scope.host().empty() ? "" : ", ", scope.host(), scope.qm() == 0 ? "" : absl::StrCat("/qm", scope.qm()));
+std::string Place(uint32_t step, const std::string& host, uint32_t qm, uint32_t storage) {
+  std::string place = step == 0 ? "" : absl::StrCat("step ", step);
+  const auto add = [&place](const std::string& more) { absl::StrAppend(&place, place.empty() ? "" : ", ", more); };
+  if (host.empty() && storage != 0) add(absl::StrCat("storage ", storage));
+  if (!host.empty()) add(absl::StrCat(host, qm == 0 ? "" : absl::StrCat("/qm", qm)));
+  return place;
 }
 
-bool WantsSmall(Comparison comparison) {
-  return comparison == Comparison::kLess || comparison == Comparison::kLessOrEqual;
+enum class Holds { kYes, kPerhaps, kNo };
+
+Holds Evaluate(const Criterion& criterion, double least, double most) {
+  const bool low = Fulfils(criterion, least);
+  const bool high = Fulfils(criterion, most);
+  if (low && high) return Holds::kYes;
+  const bool between =
+      criterion.comparison == Comparison::kEqual && least <= criterion.limit && criterion.limit <= most;
+  return low || high || between ? Holds::kPerhaps : Holds::kNo;
+}
+
+// Share of the writes that may lie beyond the limit.
+double AllowedShare(const Criterion& criterion) {
+  const double share = criterion.percentile / 100;
+  return WantsSmall(criterion) ? 1 - share : share;
+}
+
+// Whether the percentile of `writes` values, of which `beyond` do not fulfil the criterion, does not fulfil it.
+bool IsBeyond(const Criterion& criterion, uint64_t beyond, uint64_t writes) {
+  const auto millionths = static_cast<uint64_t>(std::llround(criterion.percentile * 10'000));
+  const auto rank = static_cast<uint64_t>((static_cast<Uint128>(writes) * millionths + 999'999) / 1'000'000);
+  return WantsSmall(criterion) ? beyond > writes - std::min(rank, writes) : beyond >= std::max<uint64_t>(rank, 1);
+}
+
+// Least number of writes of which ten lie beyond the percentile.
+double WritesForPercentile(double percentile) {
+  return std::ceil(10 / (1 - percentile / 100) - 1e-6);
+}
+
+// How many times as long a step would have to be for the same share of writes beyond the limit to be no chance; 0:
+// beyond all reason.
+double FactorToDecide(const BeyondLimit& beyond, double share, uint64_t tests) {
+  constexpr double kMostFactor = 1e6;
+  for (double factor = 1; factor <= kMostFactor; factor *= 1.25) {
+    const auto writes = static_cast<uint64_t>(static_cast<double>(beyond.writes) * factor);
+    const auto count = static_cast<uint64_t>(static_cast<double>(beyond.certain) * factor);
+    if (ChanceOfAtLeast(count, writes, share) * static_cast<double>(tests) < kChanceOfFalseFail) return factor;
+  }
+  return 0;
+}
+
+bool HasRate(const ScopeFigures& figures) {
+  return figures.sums.asked_iops > 0;
+}
+
+bool IsAboutRate(Metric metric) {
+  return metric == Metric::kRateAchieved || metric == Metric::kNotIssued;
 }
 
 }  // namespace
 
-Judge::Judge(const v1::TestPlan& plan) {
+Judge::Judge(const v1::TestPlan& plan, uint32_t rules) {
+  rate_.criterion = ParseCriterion(kRateCriterion).value();
+  rate_.text = kRateCriterion;
+  rate_.added = true;
+  rate_is_demand_ = rules >= 1 && plan.criteria_size() > 0;
   for (const std::string& text : plan.criteria()) {
     Case& one = cases_.emplace_back();
-    one.report.set_criterion(text);
+    one.text = text;
     absl::StatusOr<Criterion> criterion = ParseCriterion(text);
-    if (criterion.ok()) {
-      one.criterion = *std::move(criterion);
+    if (!criterion.ok()) {
+      one.unreadable = std::string(criterion.status().message());
+      continue;
+    }
+    one.criterion = *std::move(criterion);
+    if (one.criterion.metric != Metric::kRateAchieved) continue;
+    if (one.criterion.block_size_bytes == 0) {
+      rate_is_demand_ = false;
     } else {
-      // Never observed: no scope is asked for.
-      one.doubt = std::string(criterion.status().message());
+      rate_.left_out_block_sizes.push_back(one.criterion.block_size_bytes);
     }
   }
 }
 
-std::vector<Judge::Case*> Judge::CasesOf(uint32_t step) {
-  const auto [found, added] = by_step_.try_emplace(step, cases_);
-  std::vector<Case*> cases;
-  for (size_t i = 0; i < cases_.size(); ++i) {
-    Case& in_step = found->second[i];
-    if (added) in_step = {cases_[i].criterion, {}, false, false, ""};
-    cases.insert(cases.end(), {&cases_[i], &in_step});
-  }
-  return cases;
+bool Judge::LooksAt(const Case& one, uint64_t block_size_bytes) {
+  if (!one.unreadable.empty()) return false;
+  if (one.criterion.block_size_bytes != 0 && one.criterion.block_size_bytes != block_size_bytes) return false;
+  const std::vector<uint64_t>& left_out = one.left_out_block_sizes;
+  return std::find(left_out.begin(), left_out.end(), block_size_bytes) == left_out.end();
 }
 
-void Judge::Observe(uint32_t step, uint64_t block_size_bytes, const v1::ScopeReport& scope, const Histogram& latency,
-                    const SecondExtremes& extremes) {
-  for (Case* looking : CasesOf(step)) {
-    Case& one = *looking;
-    if (one.criterion.text.empty() || !Covers(one.criterion.scope, scope.kind())) continue;
-    if (one.criterion.block_size_bytes != 0 && one.criterion.block_size_bytes != block_size_bytes) continue;
-    Take(one, step, scope, latency, extremes);
+void Judge::Observe(uint32_t step, uint64_t block_size_bytes, const ScopeFigures& figures) {
+  const auto look = [&](Case& one) {
+    const ScopeGetter getter = MetricGetters()[static_cast<size_t>(one.criterion.metric)].of_scope;
+    if (getter == nullptr || !LooksAt(one, block_size_bytes) || KindOf(one.criterion.scope) != figures.scope.kind())
+      return;
+    // Writers without a rate have none to reach.
+    if (IsAboutRate(one.criterion.metric) && !HasRate(figures)) return;
+    Take(one, step, getter(one.criterion, figures));
+  };
+  for (Case& one : cases_) look(one);
+  look(rate_);
+}
+
+void Judge::ObserveStep(const StepFigures& figures) {
+  for (Case& one : cases_) {
+    const StepGetter getter = MetricGetters()[static_cast<size_t>(one.criterion.metric)].of_step;
+    if (getter == nullptr || !LooksAt(one, figures.report.block_size_bytes())) continue;
+    for (const Reading& reading : getter(one.criterion, figures)) Take(one, figures.report.number(), reading);
   }
 }
 
-void Judge::Take(Case& one, uint32_t step, const v1::ScopeReport& scope, const Histogram& latency,
-                 const SecondExtremes& extremes) {
-  const Criterion& criterion = one.criterion;
-  const Measured measured = Measure(criterion, scope, latency, extremes);
-  const std::string where = Place(step, scope);
-  if (!measured.value || !std::isfinite(*measured.value)) {
-    if (one.doubt.empty()) one.doubt = absl::StrCat(where, ": ", measured.missing);
+void Judge::ObserveRun(const v1::Report& report) {
+  for (Case& one : cases_) {
+    const RunGetter getter = MetricGetters()[static_cast<size_t>(one.criterion.metric)].of_run;
+    if (getter == nullptr || !one.unreadable.empty()) continue;
+    for (const Reading& reading : getter(report)) Take(one, 0, reading);
+  }
+}
+
+Judge::Finding Judge::MakeFinding(const Reading& reading) {
+  return {true, *reading.value, reading.kind, reading.host, reading.qm, reading.storage};
+}
+
+void Judge::KeepWorst(const Criterion& criterion, const Finding& finding, Finding& worst) {
+  const bool worse = criterion.comparison == Comparison::kEqual
+                         ? std::abs(finding.value - criterion.limit) > std::abs(worst.value - criterion.limit)
+                     : WantsSmall(criterion) ? finding.value > worst.value
+                                             : finding.value < worst.value;
+  if (!worst.seen || worse) worst = finding;
+}
+
+void Judge::Take(Case& one, uint32_t step, const Reading& reading) {
+  StepCase& in_step = one.steps[step];
+  ++in_step.scopes;
+  const auto doubt = [&](const std::string& why) {
+    const std::string place = Place(step, reading.host, reading.qm, reading.storage);
+    const std::string text = absl::StrCat(place, place.empty() ? "" : ": ", why);
+    if (in_step.doubt.empty()) in_step.doubt = text;
+    if (!reading.of_lost_host && in_step.doubt_of_present.empty()) in_step.doubt_of_present = text;
+  };
+  if (!reading.value || !std::isfinite(*reading.value)) {
+    doubt(reading.value ? "it cannot be measured" : reading.doubt);
     return;
   }
-  const double value = *measured.value;
-  const bool fulfilled = Fulfils(criterion, value);
-  const bool thin = criterion.metric == Metric::kPercentile && IsThin(latency.count(), criterion.percentile);
-  // Few writes cannot carry a percentile, unless even the median is on the wrong side of the limit.
-  const bool median_fails = criterion.percentile >= 50 && WantsSmall(criterion.comparison) &&
-                            !Fulfils(criterion, static_cast<double>(latency.PercentileNs(50)));
-  if (!fulfilled && (!thin || median_fails)) {
-    one.failed = true;
-  } else if (thin && one.doubt.empty()) {
-    one.doubt = absl::StrCat(where, ": fewer than 10 of ", FormatCount(latency.count()), " writes lie beyond it");
+  const Finding finding = MakeFinding(reading);
+  KeepWorst(one.criterion, finding, in_step.worst);
+  if (reading.beyond) {
+    TakePercentile(one, in_step, reading);
+    // The doubt counts where what is not known could break the limit.
+    const BeyondLimit& beyond = *reading.beyond;
+    const bool could_break = beyond.missing == UINT64_MAX ||
+                             IsBeyond(one.criterion, beyond.possible + beyond.missing, beyond.writes + beyond.missing);
+    if (!reading.doubt.empty() && could_break) doubt(reading.doubt);
+    return;
   }
-  Keep(one, step, scope, value);
+  if (!Fulfils(one.criterion, finding.value)) ++in_step.beyond;
+  const Holds holds = Evaluate(one.criterion, reading.least, reading.most);
+  const Holds with_losses = reading.lost_more ? Evaluate(one.criterion, reading.least, kNoBound) : holds;
+  if (holds == Holds::kNo) KeepWorst(one.criterion, finding, in_step.failed_with_losses);
+  if (with_losses == Holds::kNo) KeepWorst(one.criterion, finding, in_step.failed);
+  if (holds == Holds::kPerhaps) doubt(reading.doubt);
+  if (holds != Holds::kPerhaps && with_losses == Holds::kPerhaps && in_step.doubt.empty()) {
+    in_step.doubt = absl::StrCat(Place(step, reading.host, reading.qm, reading.storage), ": a host of it was lost");
+  }
 }
 
-void Judge::Keep(Case& one, uint32_t step, const v1::ScopeReport& scope, double value) {
+void Judge::TakePercentile(Case& one, StepCase& in_step, const Reading& reading) {
+  ++one.tests;
   const Criterion& criterion = one.criterion;
-  const bool worse = WantsSmall(criterion.comparison) ? value > one.report.value() : value < one.report.value();
-  if (one.seen && !worse) return;
-  one.seen = true;
-  one.report.set_value(value);
-  one.report.set_value_text(ForPeople(UnitOf(criterion.metric), value));
-  one.report.set_step(step);
-  one.report.set_kind(scope.kind());
-  one.report.set_host(scope.host());
-  one.report.set_qm(scope.qm());
-  one.report.set_storage(scope.storage());
+  const BeyondLimit& beyond = *reading.beyond;
+  if (beyond.writes == 0) return;
+  const double share = AllowedShare(criterion);
+  Unsure unsure{MakeFinding(reading), beyond, 1, 0};
+  const bool is_beyond = IsBeyond(criterion, beyond.certain, beyond.writes);
+  if (is_beyond) ++in_step.beyond;
+  if (is_beyond && beyond.missing != UINT64_MAX) {
+    unsure.chance = ChanceOfAtLeast(beyond.certain, beyond.writes + beyond.missing, share);
+    const bool less_likely = !in_step.least_likely || unsure.chance < in_step.least_likely->chance ||
+                             (unsure.chance == in_step.least_likely->chance && WantsSmall(criterion) &&
+                              unsure.finding.value > in_step.least_likely->finding.value);
+    if (less_likely) in_step.least_likely = unsure;
+  }
+  const bool thin = IsThin(beyond.writes, criterion.percentile);
+  if (!thin && !is_beyond) return;
+  const double factor =
+      std::max(WritesForPercentile(criterion.percentile) / static_cast<double>(beyond.writes), thin ? 1.0 : 1.25);
+  unsure.needed_ns = static_cast<double>(beyond.measured_ns) * factor;
+  const auto keep = [&unsure](std::optional<Unsure>& longest) {
+    if (!longest || unsure.needed_ns > longest->needed_ns) longest = unsure;
+  };
+  keep(in_step.longest_needed);
+  if (!reading.of_lost_host) keep(in_step.longest_needed_of_present);
 }
 
-void Judge::ObserveInFlight(uint32_t step, uint64_t block_size_bytes, const v1::ScopeReport& scope, Histogram latency,
-                            const std::vector<int64_t>& ages_ns) {
-  Histogram longest = latency;
-  for (const int64_t age_ns : ages_ns) {
-    latency.Record(static_cast<uint64_t>(std::max<int64_t>(age_ns, 0)));
-    longest.Record(kLongerThanAnyLimitNs);
+std::string Judge::NeedText(const Case& one, const Unsure& unsure) {
+  const BeyondLimit& beyond = unsure.beyond;
+  const double share = AllowedShare(one.criterion);
+  const double needed_writes = WritesForPercentile(one.criterion.percentile);
+  const bool thin = static_cast<double>(beyond.writes) < needed_writes;
+  double needed_ns = unsure.needed_ns;
+  std::string text;
+  if (thin) {
+    text = absl::StrCat("needs ", FormatCount(static_cast<uint64_t>(needed_writes)), " writes, has ",
+                        FormatCount(beyond.writes));
+  } else {
+    text = absl::StrCat("too close to the limit: ", FormatCount(beyond.certain), " of ", FormatCount(beyond.writes),
+                        " writes are beyond it, which may be chance");
+    const double factor = FactorToDecide(beyond, share, std::max<uint64_t>(one.tests, 1));
+    if (factor == 0) return text;
+    needed_ns = std::max(needed_ns, factor * static_cast<double>(beyond.measured_ns));
   }
-  for (Case* looking : CasesOf(step)) {
-    Case& one = *looking;
-    const Criterion& criterion = one.criterion;
-    if (criterion.text.empty() || !Covers(criterion.scope, scope.kind())) continue;
-    if (criterion.block_size_bytes != 0 && criterion.block_size_bytes != block_size_bytes) continue;
-    const bool percentile = criterion.metric == Metric::kPercentile;
-    if ((!percentile && criterion.metric != Metric::kMax) || !WantsSmall(criterion.comparison)) continue;
-    const auto value_of = [&](const Histogram& writes) {
-      return static_cast<double>(percentile ? writes.PercentileNs(criterion.percentile) : writes.max_ns());
-    };
-    const double value = value_of(latency);
-    if (Fulfils(criterion, value)) {
-      if (!Fulfils(criterion, value_of(longest)) && one.doubt.empty()) {
-        one.doubt = absl::StrCat(Place(step, scope), ": a write was still in flight when the data end");
-      }
-      continue;
-    }
-    // Few writes carry a percentile no better than usual.
-    if (percentile && IsThin(latency.count(), criterion.percentile) &&
-        Fulfils(criterion, static_cast<double>(latency.PercentileNs(50)))) {
-      continue;
-    }
-    one.failed = true;
-    Keep(one, step, scope, value);
-  }
+  const double seconds = std::ceil(needed_ns / static_cast<double>(kNsPerSecond));
+  if (seconds <= 0 || seconds > 1e9) return text;
+  return absl::StrCat(text, "; a duration of ", FormatCount(static_cast<uint64_t>(seconds)), " s would be enough");
 }
 
-v1::CriterionReport Judge::Settle(const Case& one) {
-  v1::CriterionReport report = one.report;
-  std::string doubt = one.doubt;
-  if (doubt.empty() && !one.seen) doubt = "nothing that it looks at was measured";
-  if (one.failed) {
+v1::CriterionStepReport Judge::MakeStepReport(const Case& one, uint32_t step, const StepCase& in_step,
+                                              bool losses_accepted) {
+  v1::CriterionStepReport report;
+  report.set_step(step);
+  report.set_scopes(in_step.scopes);
+  report.set_beyond(in_step.beyond);
+  const Finding* shown = &in_step.worst;
+  const Finding& failed = losses_accepted ? in_step.failed_with_losses : in_step.failed;
+  const bool no_chance =
+      in_step.least_likely && in_step.least_likely->chance * static_cast<double>(one.tests) < kChanceOfFalseFail;
+  const auto& needed = losses_accepted ? in_step.longest_needed_of_present : in_step.longest_needed;
+  const std::string& doubt = losses_accepted ? in_step.doubt_of_present : in_step.doubt;
+  if (failed.seen || no_chance) {
     report.set_outcome(v1::OUTCOME_FAIL);
+    shown = failed.seen ? &failed : &in_step.least_likely->finding;
   } else if (!doubt.empty()) {
     report.set_outcome(v1::OUTCOME_INCONCLUSIVE);
     report.set_reason(doubt);
+  } else if (needed) {
+    report.set_outcome(v1::OUTCOME_INCONCLUSIVE);
+    const Finding& where = needed->finding;
+    report.set_reason(absl::StrCat(Place(step, where.host, where.qm, where.storage), ": ", NeedText(one, *needed)));
   } else {
     report.set_outcome(v1::OUTCOME_PASS);
   }
+  if (!shown->seen) return report;
+  report.set_value(shown->value);
+  report.set_value_text(ForPeople(InfoOf(one.criterion.metric), shown->value));
+  report.set_kind(shown->kind);
+  report.set_host(shown->host);
+  report.set_qm(shown->qm);
+  report.set_storage(shown->storage);
   return report;
+}
+
+v1::CriterionReport Judge::MakeReport(const Case& one, bool losses_accepted) {
+  v1::CriterionReport report;
+  report.set_criterion(one.text);
+  report.set_added(one.added);
+  if (!one.unreadable.empty() || one.steps.empty()) {
+    report.set_outcome(v1::OUTCOME_INCONCLUSIVE);
+    report.set_reason(!one.unreadable.empty()             ? one.unreadable
+                      : IsAboutRate(one.criterion.metric) ? "no queue manager that it looks at has a target rate"
+                                                          : "nothing that it looks at was measured");
+    return report;
+  }
+  report.set_scope(KindOf(one.criterion.scope));
+  const auto rank = [](v1::Outcome outcome) {
+    return outcome == v1::OUTCOME_FAIL ? 2 : outcome == v1::OUTCOME_PASS ? 0 : 1;
+  };
+  const v1::CriterionStepReport* decisive = nullptr;
+  for (const auto& [step, in_step] : one.steps)
+    *report.add_steps() = MakeStepReport(one, step, in_step, losses_accepted);
+  // The worst outcome decides, and among its steps the worst value.
+  for (const v1::CriterionStepReport& step : report.steps()) {
+    if (decisive != nullptr && rank(step.outcome()) < rank(decisive->outcome())) continue;
+    if (decisive != nullptr && rank(step.outcome()) == rank(decisive->outcome())) {
+      Finding worst{!decisive->value_text().empty(), decisive->value()};
+      const Finding here{true, step.value()};
+      KeepWorst(one.criterion, here, worst);
+      if (step.value_text().empty() || worst.value == decisive->value()) continue;
+    }
+    decisive = &step;
+  }
+  report.set_outcome(decisive->outcome());
+  report.set_reason(decisive->reason());
+  report.set_value(decisive->value());
+  report.set_value_text(decisive->value_text());
+  report.set_step(decisive->step());
+  report.set_kind(decisive->kind());
+  report.set_host(decisive->host());
+  report.set_qm(decisive->qm());
+  report.set_storage(decisive->storage());
+  return report;
+}
+
+bool Judge::AcceptsLosses() const {
+  return std::any_of(cases_.begin(), cases_.end(), [](const Case& one) {
+    return one.unreadable.empty() && one.criterion.metric == Metric::kHosts && one.criterion.block_size_bytes == 0 &&
+           !WantsSmall(one.criterion) && MakeReport(one, true).outcome() == v1::OUTCOME_PASS;
+  });
 }
 
 v1::VerdictReport Judge::Finish(const std::vector<std::string>& reasons) const {
   v1::VerdictReport verdict;
+  const bool losses_accepted = AcceptsLosses();
   bool failed = false;
   bool doubted = !reasons.empty();
-  for (const Case& one : cases_) {
+  const auto add = [&](const Case& one) {
     v1::CriterionReport& report = *verdict.add_criteria();
-    report = Settle(one);
+    report = MakeReport(one, losses_accepted);
     failed = failed || report.outcome() == v1::OUTCOME_FAIL;
     doubted = doubted || report.outcome() == v1::OUTCOME_INCONCLUSIVE;
-    for (const auto& [step, cases] : by_step_) {
-      const Case& there = cases[static_cast<size_t>(&one - cases_.data())];
-      if (!there.seen && there.doubt.empty()) continue;  // it does not look at that step
-      const v1::CriterionReport settled = Settle(there);
-      v1::CriterionStepReport& in_step = *report.add_steps();
-      in_step.set_step(step);
-      in_step.set_outcome(settled.outcome());
-      in_step.set_value(settled.value());
-      in_step.set_value_text(settled.value_text());
-      in_step.set_kind(settled.kind());
-      in_step.set_host(settled.host());
-      in_step.set_qm(settled.qm());
-      in_step.set_storage(settled.storage());
-      in_step.set_reason(settled.reason());
+  };
+  for (const Case& one : cases_) add(one);
+  if (!rate_.steps.empty()) {
+    if (rate_is_demand_) {
+      add(rate_);
+    } else if (cases_.empty()) {
+      const v1::CriterionReport rate = MakeReport(rate_, false);
+      if (rate.outcome() == v1::OUTCOME_FAIL) {
+        verdict.set_remark(absl::StrCat("target rate missed: ", rate.value_text(), " of it in ",
+                                        Place(rate.step(), rate.host(), rate.qm(), rate.storage())));
+      }
     }
   }
   for (const std::string& reason : reasons) verdict.add_reasons(reason);

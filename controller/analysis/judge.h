@@ -1,13 +1,16 @@
 // Holds what was measured against the plan's criteria.
+//
+// A criterion passes in a step where everything that it looks at fulfils it for certain, fails where something does not
+// for certain, and is inconclusive otherwise. Percentiles are held against chance: see docs/plan.md.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "common/histogram.h"
-#include "controller/analysis/second_series.h"
+#include "controller/analysis/metric_values.h"
 #include "controller/plan/criteria.h"
 #include "plimsoll/v1/plan.pb.h"
 #include "plimsoll/v1/report.pb.h"
@@ -17,42 +20,87 @@ namespace plimsoll {
 // Looks at every scope of every step while its histogram is at hand. Not thread-safe.
 class Judge {
  public:
-  // A criterion that cannot be read makes the verdict inconclusive.
-  explicit Judge(const v1::TestPlan& plan);
+  // A criterion that cannot be read makes the verdict inconclusive. `rules` is RunBegin::verdict_rules.
+  Judge(const v1::TestPlan& plan, uint32_t rules);
 
-  // One scope of one step. `step` counts from 1; `scope` holds everything but the slowest write.
-  void Observe(uint32_t step, uint64_t block_size_bytes, const v1::ScopeReport& scope, const Histogram& latency,
-               const SecondExtremes& extremes);
+  // One scope of one step. `step` counts from 1.
+  void Observe(uint32_t step, uint64_t block_size_bytes, const ScopeFigures& figures);
+  // One step, after its scopes.
+  void ObserveStep(const StepFigures& figures);
+  // The run, after its steps; everything but notes and verdict is set.
+  void ObserveRun(const v1::Report& report);
 
-  // The same scope with writes that had been in flight for `ages_ns` when they were last heard of: they take that long
-  // at least. A limit on the maximum or a percentile that they break already is broken for certain; one that they may
-  // still break is in doubt.
-  void ObserveInFlight(uint32_t step, uint64_t block_size_bytes, const v1::ScopeReport& scope, Histogram latency,
-                       const std::vector<int64_t>& ages_ns);
+  // A criterion asks for a number of hosts, and holds: losing others is no reason against a PASS. After ObserveRun.
+  bool AcceptsLosses() const;
 
   // FAIL where a criterion fails; else INCONCLUSIVE where there are `reasons` or a criterion cannot be told; else
   // PASS, or DONE where there is no criterion.
   v1::VerdictReport Finish(const std::vector<std::string>& reasons) const;
 
  private:
+  // A value, and where it was.
+  struct Finding {
+    bool seen = false;
+    double value = 0;
+    v1::ScopeKind kind = v1::SCOPE_KIND_UNSPECIFIED;
+    std::string host;
+    uint32_t qm = 0;
+    uint32_t storage = 0;
+  };
+  // A percentile that does not fulfil its criterion, or has too few writes to say.
+  struct Unsure {
+    Finding finding;
+    BeyondLimit beyond;
+    // Chance that a place at the limit has so many writes beyond it.
+    double chance = 1;
+    // How long the step would have to be to decide, in ns; 0: nothing was measured.
+    double needed_ns = 0;
+  };
+  // A criterion in one step.
+  struct StepCase {
+    Finding worst;
+    // The worst of those that fail for certain: in any case, or unless lost hosts are accepted.
+    Finding failed;
+    Finding failed_with_losses;
+    // The least likely to be chance.
+    std::optional<Unsure> least_likely;
+    // Of thin or close percentiles the one that needs longest. The second one leaves out lost hosts.
+    std::optional<Unsure> longest_needed;
+    std::optional<Unsure> longest_needed_of_present;
+    // First doubt of any other kind; likewise.
+    std::string doubt;
+    std::string doubt_of_present;
+    uint64_t scopes = 0;
+    uint64_t beyond = 0;
+  };
   struct Case {
     Criterion criterion;
-    v1::CriterionReport report;
-    bool seen = false;
-    bool failed = false;
-    std::string doubt;
+    std::string text;
+    // Why the criterion cannot be read; empty: it can.
+    std::string unreadable;
+    bool added = false;
+    // Steps with these block sizes are left out.
+    std::vector<uint64_t> left_out_block_sizes;
+    // By step; 0 is the run.
+    std::map<uint32_t, StepCase> steps;
+    // Tests against chance that were made.
+    uint64_t tests = 0;
   };
-  // A criterion as a whole, and in one step alone.
-  std::vector<Case*> CasesOf(uint32_t step);
-  // The report of a case, with its outcome and reason.
-  static v1::CriterionReport Settle(const Case& one);
-  void Take(Case& one, uint32_t step, const v1::ScopeReport& scope, const Histogram& latency,
-            const SecondExtremes& extremes);
-  // Keeps the value where it is the worst so far.
-  static void Keep(Case& one, uint32_t step, const v1::ScopeReport& scope, double value);
+
+  static bool LooksAt(const Case& one, uint64_t block_size_bytes);
+  static void Take(Case& one, uint32_t step, const Reading& reading);
+  static void TakePercentile(Case& one, StepCase& in_step, const Reading& reading);
+  static Finding MakeFinding(const Reading& reading);
+  static void KeepWorst(const Criterion& criterion, const Finding& finding, Finding& worst);
+  static v1::CriterionReport MakeReport(const Case& one, bool losses_accepted);
+  static v1::CriterionStepReport MakeStepReport(const Case& one, uint32_t step, const StepCase& in_step,
+                                                bool losses_accepted);
+  static std::string NeedText(const Case& one, const Unsure& unsure);
 
   std::vector<Case> cases_;
-  std::map<uint32_t, std::vector<Case>> by_step_;
+  // Whether reaching the target rate is a criterion, and that criterion's case.
+  bool rate_is_demand_ = false;
+  Case rate_;
 };
 
 // Exit code of `plimsoll` for a finished run: 0 passed or done, 1 a criterion failed, 3 inconclusive.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/saturating_add.h"
 #include "common/units.h"
 #include "controller/analysis/figures.h"
 
@@ -51,6 +52,13 @@ void ScopeSums::Merge(const ScopeSums& other) {
   asked_iops += other.asked_iops;
   rate_held = rate_held && other.rate_held;
   unserved += other.unserved;
+  unserved_unknown = unserved_unknown || other.unserved_unknown;
+  rate_due += other.rate_due;
+  rate_completed += other.rate_completed;
+  unscheduled.Merge(other.unscheduled);
+  missing_writes = SaturatingAdd(missing_writes, other.missing_writes);
+  lost = lost || other.lost;
+  clock_step_ns = std::max(clock_step_ns, other.clock_step_ns);
   max_behind_writes = std::max(max_behind_writes, other.max_behind_writes);
   max_behind_ns = std::max(max_behind_ns, other.max_behind_ns);
 }
@@ -78,6 +86,7 @@ ScopeSums SumsOfWriter(const WriterStats& writer, uint32_t host, uint32_t qm, co
   sums.slowest = writer.slowest();
   sums.slowest_host = host;
   sums.slowest_qm = qm;
+  sums.missing_writes = writer.MissingWrites(stretch.done);
 
   sums.between_ns = writer.between_ns();
   if (stretch.start_ns) {
@@ -99,14 +108,19 @@ ScopeSums SumsOfWriter(const WriterStats& writer, uint32_t host, uint32_t qm, co
       sums.max_behind_writes = writer.totals()->max_behind_writes();
       sums.max_behind_ns = writer.totals()->max_behind_ns();
     }
+    sums.unserved_unknown = !writer.totals();
     double due = rate_per_second * static_cast<double>(stretch.measured_ns) / static_cast<double>(kNsPerSecond);
     if (random_arrivals) {
       // How many were due is known from the writer alone; without its word, what chance takes from the average is
       // allowed.
       due = writer.totals() ? static_cast<double>(writer.latency().count()) + static_cast<double>(sums.unserved)
-                            : due - 4 * std::sqrt(due);
+                            : std::max(0.0, due - 4 * std::sqrt(due));
     }
-    sums.rate_held = static_cast<double>(sums.CompletedWrites()) + 1 >= kHeldShare * due;
+    // One write more or less is a matter of when the last one was due.
+    const uint64_t completed = sums.CompletedWrites();
+    sums.rate_due = static_cast<uint64_t>(due);
+    sums.rate_completed = completed + 1 >= sums.rate_due ? sums.rate_due : completed;
+    sums.rate_held = static_cast<double>(sums.rate_completed) >= kHeldShare * static_cast<double>(sums.rate_due);
   }
   return sums;
 }

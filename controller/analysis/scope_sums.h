@@ -45,8 +45,22 @@ struct ScopeSums {
   double asked_iops = 0;
   bool rate_held = true;
   uint64_t unserved = 0;
+  // A writer's own count, and with it its unserved writes, is missing.
+  bool unserved_unknown = false;
+  // Writes that were due by the target rate in the measured time, and those of them that completed in it.
+  uint64_t rate_due = 0;
+  uint64_t rate_completed = 0;
   uint64_t max_behind_writes = 0;
   uint64_t max_behind_ns = 0;
+
+  // Latencies of writers without a rate, where others have one: what their callers felt.
+  Histogram unscheduled;
+  // Measured writes of which nothing came, or could be taken; UINT64_MAX: nobody knows how many.
+  uint64_t missing_writes = 0;
+  // A host of it was lost in the step.
+  bool lost = false;
+  // Largest step of the clocks that measured it.
+  uint64_t clock_step_ns = 0;
 
   void Merge(const ScopeSums& other);
 

@@ -53,9 +53,11 @@ SecondExtremes SecondSeries::Extremes(uint32_t whole_seconds) const {
   std::vector<uint64_t> range_writes(ranges.size());
   uint64_t seen = 0;
   extremes.min_writes = UINT64_MAX;
+  extremes.most_min_writes = UINT64_MAX;
   const auto take = [&extremes](uint64_t writes) {
     extremes.min_writes = std::min(extremes.min_writes, writes);
     extremes.max_writes = std::max(extremes.max_writes, writes);
+    extremes.most_min_writes = std::min(extremes.most_min_writes, writes);
   };
   size_t next = 0;
   seconds_.ForEach([&](uint32_t second, const WriteSums& sums) {
@@ -76,7 +78,9 @@ SecondExtremes SecondSeries::Extremes(uint32_t whole_seconds) const {
     const uint32_t inside = std::min(ranges[i].last, whole_seconds - 1) - ranges[i].first + 1;
     extremes.writes += range_writes[i] / length * inside + range_writes[i] % length * inside / length;
     extremes.averaged_seconds += inside;
+    const uint64_t most_of_worst = std::min(extremes.most_min_writes, range_writes[i] / inside);
     take(range_writes[i] / length);
+    extremes.most_min_writes = most_of_worst;
     seen += inside;
   }
   if (seen < whole_seconds) take(0);

@@ -63,6 +63,8 @@ struct SecondExtremes {
   uint64_t writes = 0;
   uint64_t min_writes = 0;
   uint64_t max_writes = 0;
+  // The worst second has at most so many, whatever the seconds of wide ranges were.
+  uint64_t most_min_writes = 0;
 };
 
 // One row of a series: seconds [first, last] and what completed in them.

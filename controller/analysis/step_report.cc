@@ -81,11 +81,22 @@ ScopeSums StepReporter::AddWriters(uint32_t host, const HostFacts& facts, HostSt
   all.whole_ns = stretch.measured_ns;
   for (uint32_t qm = 1; qm <= part.writers().size(); ++qm) {
     const WriterStats* writer = part.writers()[qm - 1].get();
-    if (writer == nullptr) continue;
+    if (writer == nullptr) {
+      if (part.done()) {
+        data_missing_ = true;
+        run_.reasons.Add("silent",
+                         absl::StrCat(WriterName(facts.label(), qm), ", ", StepName(), ": nothing was reported."));
+      }
+      continue;
+    }
     MeasuredStretch own = stretch;
     if (!part.done()) own.measured_ns = writer->covered_ns();
     ScopeSums sums = SumsOfWriter(*writer, host, qm, own, facts.rate_per_second(), facts.random_arrivals());
     if (!part.done()) AddInFlight(host, facts, qm, *writer, sums);
+    sums.lost = facts.lost.has_value() && !part.done();
+    sums.clock_step_ns = facts.joined.description().clock_resolution_ns();
+    if (any_rate_ && facts.rate_per_second() <= 0) sums.unscheduled.Merge(writer->latency());
+    data_missing_ = data_missing_ || sums.missing_writes > 0;
     CheckWriter(host, facts.label(), qm, *writer, sums);
     AddScope({v1::SCOPE_KIND_QM, facts.label(), qm, facts.storage, why}, sums, &part.percentiles().qm(qm));
     all.Merge(sums);
@@ -112,6 +123,8 @@ v1::StepReport StepReporter::Make() {
   };
   const bool any_done = any([](const HostFacts& /*facts*/, const HostStep& part) { return part.done(); });
   const bool any_stayed = any([this](const HostFacts& facts, const HostStep& part) { return !LeftEarly(facts, part); });
+  any_rate_ = std::any_of(run_.hosts.begin(), run_.hosts.end(),
+                          [](const auto& host) { return host.second.rate_per_second() > 0; });
   std::map<uint32_t, ScopeSums> storages;
   ScopeSums cluster;
   for (const auto& [number, facts] : run_.hosts) {
@@ -119,7 +132,9 @@ v1::StepReport StepReporter::Make() {
     if (found == stats_.hosts().end()) {
       // A host that was armed and told nothing has its row of zeros.
       if (!stats_.IsArmed(number)) {
-        run_.notes.Add("absent", absl::StrCat(facts.label(), " took no part in ", StepName(), "."));
+        // One that was lost before has its own sentence.
+        NoteBook& book = facts.lost ? run_.notes : run_.loss_reasons;
+        book.Add("absent", absl::StrCat(facts.label(), " took no part in ", StepName(), "."));
         continue;
       }
       stats_.Host(number, facts.qms());
@@ -153,7 +168,23 @@ v1::StepReport StepReporter::Make() {
   AddFairness();
   AddTrend(cluster);
   AddLoad();
+  JudgeStep();
   return std::move(report_);
+}
+
+void StepReporter::JudgeStep() {
+  StepFigures figures{report_};
+  figures.data_missing = data_missing_;
+  for (const auto& [number, facts] : run_.hosts) {
+    const auto part = stats_.hosts().find(number);
+    if (part == stats_.hosts().end() || !stats_.IsArmed(number)) continue;
+    if (part->second.done()) {
+      figures.hosts_to_end += LeftEarly(facts, part->second) ? 0 : 1;
+    } else {
+      figures.hosts_undecided += facts.lost ? 0 : 1;
+    }
+  }
+  run_.judge.ObserveStep(figures);
 }
 
 void StepReporter::AddScope(const Named& name, const ScopeSums& sums, const SecondTable* percentiles) {
@@ -169,11 +200,15 @@ void StepReporter::AddScope(const Named& name, const ScopeSums& sums, const Seco
     if (!name.why_early.empty()) scope.set_data_until_reason(name.why_early);
   }
   SetSlowest(sums, scope);
-  run_.judge.Observe(report_.number(), stats_.shape().block_size_bytes, scope, sums.latency, extremes);
-  if (!sums.in_flight_ages_ns.empty()) {
-    run_.judge.ObserveInFlight(report_.number(), stats_.shape().block_size_bytes, scope, sums.latency,
-                               sums.in_flight_ages_ns);
+  const bool mixed = sums.asked_iops > 0 && sums.unscheduled.count() > 0;
+  Histogram both;
+  if (mixed) {
+    both.Merge(sums.response);
+    both.Merge(sums.unscheduled);
   }
+  const Histogram& response = sums.asked_iops <= 0 ? sums.latency : mixed ? both : sums.response;
+  run_.judge.Observe(report_.number(), stats_.shape().block_size_bytes,
+                     {scope, sums, response, extremes, !report_.cut_short().empty()});
   AddSeries(name, sums, percentiles);
 }
 
@@ -209,10 +244,10 @@ void StepReporter::AddInFlight(uint32_t host, const HostFacts& facts, uint32_t q
     *in_flight.mutable_since() = run_.timeline.ToUtc(moment->local_ns);
   }
   if (age_ns < kTellMissingWriteNs) return;
-  run_.reasons.Add("in flight",
-                   absl::StrFormat("%s, %s: the figures lack a write that had been in flight for %.1f s "
-                                   "when the host was last heard.",
-                                   WriterName(facts.label(), qm), StepName(), static_cast<double>(age_ns) / 1e9));
+  NoteBook& book = facts.lost ? run_.loss_reasons : run_.reasons;
+  book.Add("in flight", absl::StrFormat("%s, %s: the figures lack a write that had been in flight for %.1f s "
+                                        "when the host was last heard.",
+                                        WriterName(facts.label(), qm), StepName(), static_cast<double>(age_ns) / 1e9));
 }
 
 void StepReporter::AddStartSkew() {

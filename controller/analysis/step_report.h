@@ -24,6 +24,8 @@ struct RunContext {
   NoteBook& notes;
   // Why the run cannot carry a PASS.
   NoteBook& reasons;
+  // The same, because a host was lost or left out.
+  NoteBook& loss_reasons;
   // Rows that the series of all steps may take together, and that are left of them.
   uint64_t series_rows;
   uint64_t& series_rows_left;
@@ -69,6 +71,8 @@ class StepReporter {
   // The distribution of each second of the cluster.
   void AddSeconds(const ScopeSums& cluster);
   void AddFairness();
+  // Shows the judge the finished step.
+  void JudgeStep();
   void AddTrend(const ScopeSums& cluster);
   void AddLoad();
   void SetSlowest(const ScopeSums& sums, v1::ScopeReport& scope) const;
@@ -93,6 +97,8 @@ class StepReporter {
   // By number of the host: largest share of its time that a writer waited for its recorder, where that is too much.
   std::map<uint32_t, double> ring_wait_share_;
   bool distributions_missing_ = false;
+  bool any_rate_ = false;
+  bool data_missing_ = false;
 };
 
 }  // namespace plimsoll

@@ -37,6 +37,10 @@ absl::Status HostStep::AddFrame(const v1::Frame& frame, SumGuard& guard) {
   return absl::OkStatus();
 }
 
+void HostStep::NoteRefusal(uint32_t qm) {
+  if (WriterStats* writer = Writer(qm); writer != nullptr) writer->NoteRefusal();
+}
+
 absl::Status HostStep::AddSample(const v1::HostSample& sample) {
   if (done_) return absl::InvalidArgumentError("a sample after the step's end");
   return stalls_.AddPauses(sample);

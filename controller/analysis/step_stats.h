@@ -29,6 +29,8 @@ class HostStep {
   // What is wrong with a frame comes back as INVALID_ARGUMENT, and the frame changes nothing.
   absl::Status AddFrame(const v1::Frame& frame, SumGuard& guard);
   absl::Status SetTotals(const v1::WriterTotals& totals, SumGuard& guard);
+  // Something that the agent sent of a writer could not be taken.
+  void NoteRefusal(uint32_t qm);
   // What is wrong with a sample comes back as INVALID_ARGUMENT, and the sample changes nothing.
   absl::Status AddSample(const v1::HostSample& sample);
   // Closes the seconds that all writers have passed, and returns the first that they have not.

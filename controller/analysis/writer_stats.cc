@@ -187,6 +187,13 @@ int64_t WriterStats::first_start_ns() const {
   return totals_ && totals_->first_start_ns() != 0 ? totals_->first_start_ns() : first_start_ns_;
 }
 
+uint64_t WriterStats::MissingWrites(bool done) const {
+  if (!totals_) return refused_ || done ? UINT64_MAX : 0;
+  const uint64_t framed = warmup_.writes + latency_.count();
+  if (totals_->writes() > framed) return totals_->writes() - framed;
+  return Disagreement().empty() ? 0 : UINT64_MAX;
+}
+
 std::string WriterStats::Disagreement() const {
   if (!totals_) return "";
   const auto differ = [](const char* what, uint64_t counted, uint64_t framed) {

@@ -28,6 +28,9 @@ class WriterStats {
   // INVALID_ARGUMENT, and nothing is changed, where the totals contradict themselves or came before.
   absl::Status SetTotals(const v1::WriterTotals& totals, SumGuard& guard);
 
+  // Something that the agent sent of this writer could not be taken.
+  void NoteRefusal() { refused_ = true; }
+
   // Where the frame's writes belong; INVALID_ARGUMENT where its intervals are none of the step's.
   absl::StatusOr<FramePart> PartOf(const v1::Frame& frame) const;
 
@@ -64,6 +67,8 @@ class WriterStats {
   int64_t covered_ns() const { return shape_.CoveredNs(next_interval_); }
   // What the writer counted itself; absent before it was told.
   const std::optional<v1::WriterTotals>& totals() const { return totals_; }
+  // How many measured writes the frames may lack; UINT64_MAX: nobody knows. `done`: the writer's own count is due.
+  uint64_t MissingWrites(bool done) const;
   // How frames and the writer's own count differ, for people; empty where they agree or nothing can be compared.
   std::string Disagreement() const;
 
@@ -91,6 +96,7 @@ class WriterStats {
   int64_t last_end_ns_ = 0;
   int64_t in_flight_since_ns_ = 0;
   int64_t last_cut_ns_ = 0;
+  bool refused_ = false;
   bool closed_ = false;
   bool started_ = false;
   int64_t next_interval_ = 0;

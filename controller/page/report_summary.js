@@ -46,37 +46,23 @@ plimsoll.summary = (() => {
 
   // "beta/qm2", "storage 2", "cluster".
   const where = (result) => {
-    if (result.kind === 'cluster') return 'cluster';
-    if (result.kind === 'storage') return 'storage ' + result.storage;
-    return result.host + (result.qm ? '/qm' + result.qm : '');
-  };
-
-  // "target rate missed in step 2: 13,902 of 15,000 writes/s" for the first step where it was; else null.
-  const missedRate = (report) => {
-    for (const step of report.steps) {
-      const missed = step.scopes.filter((scope) => scope.rate && !scope.rate.held);
-      if (missed.length === 0) continue;
-      const cluster = missed.find((scope) => scope.kind === 'cluster');
-      const qms = missed.filter((scope) => scope.kind === 'qm').length;
-      return 'target rate missed in step ' + step.number +
-          (cluster ? ': ' + format.rate(cluster.iops) + ' of ' + format.rate(cluster.rate.asked_iops) + ' writes/s' :
-                     ' by ' + format.plural(qms, 'queue manager'));
-    }
-    return null;
+    if (result.host) return result.host + (result.qm ? '/qm' + result.qm : '');
+    return result.kind === 'storage' ? 'storage ' + result.storage : 'cluster';
   };
 
   // Rows of a criterion: its worst value in each step.
   const criterionRows = (criterion) => {
+    const name = el('span', {}, el('code', {}, criterion.criterion), criterion.added ? ' (added: target rate)' : '');
     const row = (result, step) => {
       const [tone, sign, word] = VERDICTS[result.outcome] || VERDICTS.inconclusive;
       return [
-        el('span', {class: 'tag ' + tone}, sign + ' ' + word), el('code', {}, criterion.criterion), step,
+        el('span', {class: 'tag ' + tone}, sign + ' ' + word), name.cloneNode(true), step,
         result.value_text || format.DASH,
         [result.value_text ? where(result) : '', result.reason].filter((one) => one).join('; ')
       ];
     };
     if (criterion.steps.length === 0) return [row(criterion, criterion.step ? String(criterion.step) : format.DASH)];
-    return criterion.steps.map((result) => row(result, String(result.step)));
+    return criterion.steps.map((result) => row(result, result.step ? String(result.step) : 'run'));
   };
 
   const verdict = (report) => {
@@ -102,8 +88,7 @@ plimsoll.summary = (() => {
     }
     const criteria = judged ? judged.criteria : [];
     const rows = criteria.flatMap(criterionRows);
-    const missed = criteria.length === 0 ? missedRate(report) : null;
-    if (missed !== null) lines.unshift(el('p', {}, el('strong', {}, missed)));
+    if (judged && judged.remark) lines.unshift(el('p', {}, el('strong', {}, judged.remark)));
     return el(
         'section', {class: 'verdict ' + tone, id: 'verdict', 'aria-labelledby': 'verdict-title'},
         el('div', {class: 'outcome'}, el('span', {class: 'sign', 'aria-hidden': 'true'}, sign),

@@ -1,5 +1,8 @@
 #include "controller/plan/criteria.h"
 
+#include <google/protobuf/descriptor.h>
+
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -10,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/status_macros.h"
 #include "common/units.h"
@@ -23,26 +27,36 @@ constexpr int64_t kMaxLatencyNs = 3'600 * kNsPerSecond;
 // Beyond 2^53 a double no longer tells neighbouring counts apart.
 constexpr double kMaxNumber = 9'007'199'254'740'992.0;
 
-struct MetricName {
+constexpr std::array<const char*, 5> kComparisons = {"<", "<=", ">", ">=", "=="};
+constexpr char kServicePrefix[] = "service_";
+constexpr char kClassPrefix[] = "STALL_CLASS_";
+
+// Words for classes that users think in, beside the classes' own names.
+struct ClassAlias {
   const char* name;
-  Metric metric;
+  v1::StallClass stall_class;
 };
+constexpr std::array<ClassAlias, 3> kClassAliases = {{{"storage", v1::STALL_CLASS_ALL_HOSTS},
+                                                      {"host_path", v1::STALL_CLASS_ONE_HOST},
+                                                      {"storage_or_path", v1::STALL_CLASS_SINGLE_HOST}}};
 
-// The first name of a metric is the one that FormatCriterion writes.
-constexpr std::array<MetricName, 11> kMetrics = {{{"min", Metric::kMin},
-                                                  {"max", Metric::kMax},
-                                                  {"avg", Metric::kAverage},
-                                                  {"mean", Metric::kAverage},
-                                                  {"wavg", Metric::kWeightedAverage},
-                                                  {"iops", Metric::kWritesPerSecond},
-                                                  {"mbps", Metric::kBytesPerSecond},
-                                                  {"mb/s", Metric::kBytesPerSecond},
-                                                  {"min_second_iops", Metric::kMinWritesPerSecond},
-                                                  {"min_second_mbps", Metric::kMinBytesPerSecond},
-                                                  {"writes", Metric::kWrites}}};
+// "one_host"; empty for the class that stands for none.
+std::string ClassName(int stall_class) {
+  const google::protobuf::EnumValueDescriptor* value = v1::StallClass_descriptor()->FindValueByNumber(stall_class);
+  if (value == nullptr || value->number() == v1::STALL_CLASS_UNSPECIFIED) return "";
+  return absl::AsciiStrToLower(value->name().substr(sizeof(kClassPrefix) - 1));
+}
 
-constexpr std::array<const char*, 4> kScopes = {"cluster", "storage", "host", "qm"};
-constexpr std::array<const char*, 4> kComparisons = {"<", "<=", ">", ">="};
+std::optional<v1::StallClass> ClassOf(const std::string& name) {
+  for (const ClassAlias& alias : kClassAliases) {
+    if (name == alias.name) return alias.stall_class;
+  }
+  for (int i = 0; i < v1::StallClass_descriptor()->value_count(); ++i) {
+    const int number = v1::StallClass_descriptor()->value(i)->number();
+    if (!name.empty() && name == ClassName(number)) return static_cast<v1::StallClass>(number);
+  }
+  return std::nullopt;
+}
 
 absl::Status Bad(const std::string& text, const std::string& why) {
   return absl::InvalidArgumentError(absl::StrCat("'", text, "' is not a criterion: ", why));
@@ -67,34 +81,63 @@ std::string FormatNumber(double value) {
   return {buffer.data(), result.ptr};
 }
 
-absl::Status SetMetric(const std::string& text, const std::string& name, Criterion& criterion) {
-  for (const MetricName& known : kMetrics) {
-    if (name == known.name) {
-      criterion.metric = known.metric;
-      return absl::OkStatus();
-    }
+absl::Status SetPercentile(const std::string& text, const std::string& name, Criterion& criterion) {
+  const std::optional<double> percentile = ParseNumber(name.substr(1));
+  if (!percentile.has_value() || *percentile <= 0 || *percentile >= 100) {
+    return Bad(text, absl::StrCat("'", name, "' is not a percentile between p0 and p100, such as p99.9",
+                                  percentile == 100.0 ? "; the highest latency is max" : ""));
   }
-  if (name.size() > 1 && name[0] == 'p' && absl::ascii_isdigit(static_cast<unsigned char>(name[1]))) {
-    const std::optional<double> percentile = ParseNumber(name.substr(1));
-    if (!percentile.has_value() || *percentile <= 0 || *percentile >= 100) {
-      return Bad(text, absl::StrCat("'", name, "' is not a percentile between p0 and p100, such as p99.9",
-                                    percentile == 100.0 ? "; the highest latency is max" : ""));
-    }
-    criterion.metric = Metric::kPercentile;
-    criterion.percentile = *percentile;
-    return absl::OkStatus();
+  criterion.metric = Metric::kPercentile;
+  criterion.percentile = *percentile;
+  return absl::OkStatus();
+}
+
+absl::Status SetStallClass(const std::string& text, const std::string& name, Criterion& criterion) {
+  const std::optional<v1::StallClass> stall_class = ClassOf(name);
+  if (!stall_class)
+    return Bad(text, absl::StrCat("expected one of the classes ", StallClassNames(), ", not '", name, "'"));
+  criterion.stall_class = *stall_class;
+  return absl::OkStatus();
+}
+
+// `name` may end with a class of stalls in brackets.
+absl::Status SetMetric(const std::string& text, std::string name, Criterion& criterion) {
+  const std::string whole = name;
+  std::optional<std::string> stall_class;
+  const size_t bracket = name.find('[');
+  if (bracket != std::string::npos && name.back() == ']') {
+    stall_class = Trim(name.substr(bracket + 1, name.size() - bracket - 2));
+    name = Trim(name.substr(0, bracket));
   }
-  return Bad(text, absl::StrCat("expected pN (such as p99.9), min, max, avg, wavg, iops, mbps, min_second_iops, "
-                                "min_second_mbps or writes, not '",
-                                name, "'"));
+  std::string of_latency = name;
+  criterion.service_time = name.rfind(kServicePrefix, 0) == 0;
+  if (criterion.service_time) of_latency = name.substr(sizeof(kServicePrefix) - 1);
+  const bool is_percentile =
+      of_latency.size() > 1 && of_latency[0] == 'p' && absl::ascii_isdigit(static_cast<unsigned char>(of_latency[1]));
+  if (is_percentile && !stall_class) return SetPercentile(text, of_latency, criterion);
+  for (const MetricInfo& info : Metrics()) {
+    const std::string& wanted = info.has_service_time ? of_latency : name;
+    if (wanted.empty() || info.metric == Metric::kPercentile || (wanted != info.name && wanted != info.alias)) continue;
+    criterion.metric = info.metric;
+    if (!stall_class) return absl::OkStatus();
+    if (info.has_stall_class) return SetStallClass(text, *stall_class, criterion);
+  }
+  return Bad(text, absl::StrCat("expected ", MetricNames(), ", not '", whole, "'"));
 }
 
 absl::Status SetWhere(const std::string& text, const std::string& word, Criterion& criterion, bool& has_scope) {
-  for (size_t i = 0; i < kScopes.size(); ++i) {
-    if (word != kScopes[i]) continue;
+  for (const CriterionScope scope :
+       {CriterionScope::kCluster, CriterionScope::kStorage, CriterionScope::kHost, CriterionScope::kQm}) {
+    if (word != ScopeName(scope)) continue;
     if (has_scope) return Bad(text, "expected one of @cluster, @storage, @host and @qm, not two");
+    const MetricInfo& info = InfoOf(criterion.metric);
+    if (std::find(info.scopes.begin(), info.scopes.end(), scope) == info.scopes.end()) {
+      const auto name = [](std::string* out, CriterionScope one) { absl::StrAppend(out, "@", ScopeName(one)); };
+      return Bad(
+          text, absl::StrCat(info.name, " can be looked at ", absl::StrJoin(info.scopes, ", ", name), ", not @", word));
+    }
     has_scope = true;
-    criterion.scope = static_cast<CriterionScope>(i);
+    criterion.scope = scope;
     return absl::OkStatus();
   }
   const absl::StatusOr<uint64_t> size = ParseSize(word);
@@ -121,41 +164,100 @@ absl::StatusOr<double> ParseLatency(const std::string& text, const std::string& 
   return static_cast<double>(*latency_ns);
 }
 
-absl::Status SetLimit(const std::string& text, const std::string& limit, Criterion& criterion) {
-  if (UnitOf(criterion.metric) == MetricUnit::kNanoseconds) {
-    PLIMSOLL_ASSIGN_OR_RETURN(criterion.limit, ParseLatency(text, limit));
-    return absl::OkStatus();
-  }
+absl::StatusOr<double> ParsePercent(const std::string& text, std::string limit, bool is_signed) {
+  if (!limit.empty() && limit.back() == '%') limit = Trim(limit.substr(0, limit.size() - 1));
   const std::optional<double> number = ParseNumber(limit);
-  const bool megabytes = UnitOf(criterion.metric) == MetricUnit::kBytesPerSecond;
-  if (!number.has_value() || *number < 0 || *number > (megabytes ? kMaxNumber / kBytesPerMegabyte : kMaxNumber)) {
-    return Bad(text, absl::StrCat("expected a number from 0, such as 2000, not '", limit, "'"));
+  constexpr double kMostPercent = 1e9;
+  if (!number || std::abs(*number) > kMostPercent || (!is_signed && *number < 0)) {
+    return Bad(text, absl::StrCat("expected a number of percent", is_signed ? "" : " from 0", ", such as ",
+                                  is_signed ? "-10%" : "99%", ", not '", limit, "'"));
+  }
+  return *number;
+}
+
+absl::StatusOr<double> ParsePlain(const std::string& text, const std::string& limit, MetricUnit unit) {
+  const std::optional<double> number = ParseNumber(limit);
+  const bool megabytes = unit == MetricUnit::kBytesPerSecond;
+  const bool ratio = unit == MetricUnit::kRatio;
+  const double most = megabytes ? kMaxNumber / kBytesPerMegabyte : ratio ? 1 : kMaxNumber;
+  if (!number.has_value() || *number < 0 || *number > most) {
+    return Bad(text, absl::StrCat("expected a number from 0", ratio ? " to 1, such as 0.9" : ", such as 2000",
+                                  ", not '", limit, "'"));
   }
   // Whole bytes, so that the limit in megabytes comes back as it was written.
-  criterion.limit = megabytes ? std::round(*number * kBytesPerMegabyte) : *number;
-  return absl::OkStatus();
+  return megabytes ? std::round(*number * kBytesPerMegabyte) : *number;
+}
+
+absl::StatusOr<double> ParseLimit(const std::string& text, const std::string& limit, const Criterion& criterion) {
+  const MetricUnit unit = InfoOf(criterion.metric).unit;
+  switch (unit) {
+    case MetricUnit::kNanoseconds:
+      if (criterion.comparison == Comparison::kEqual && InfoOf(criterion.metric).has_service_time) {
+        return Bad(text, "a latency never equals a limit; expected one of < <= > >=");
+      }
+      return ParseLatency(text, limit);
+    case MetricUnit::kPercent:
+    case MetricUnit::kSignedPercent:
+      return ParsePercent(text, limit, unit == MetricUnit::kSignedPercent);
+    case MetricUnit::kYesNo:
+      if (criterion.comparison != Comparison::kEqual || (limit != "yes" && limit != "no")) {
+        return Bad(text,
+                   absl::StrCat("expected ", InfoOf(criterion.metric).name, " alone, or ==yes or ==no behind it"));
+      }
+      return limit == "yes" ? 1.0 : 0.0;
+    case MetricUnit::kWritesPerSecond:
+    case MetricUnit::kBytesPerSecond:
+    case MetricUnit::kCount:
+    case MetricUnit::kRatio:
+      break;
+  }
+  return ParsePlain(text, limit, unit);
+}
+
+std::string FormatLimit(const Criterion& criterion) {
+  switch (InfoOf(criterion.metric).unit) {
+    case MetricUnit::kNanoseconds:
+      return FormatDuration(static_cast<int64_t>(criterion.limit));
+    case MetricUnit::kBytesPerSecond:
+      return FormatNumber(criterion.limit / kBytesPerMegabyte);
+    case MetricUnit::kPercent:
+    case MetricUnit::kSignedPercent:
+      return FormatNumber(criterion.limit) + "%";
+    case MetricUnit::kYesNo:
+      return criterion.limit == 0 ? "no" : "yes";
+    case MetricUnit::kWritesPerSecond:
+    case MetricUnit::kCount:
+    case MetricUnit::kRatio:
+      break;
+  }
+  return FormatNumber(criterion.limit);
+}
+
+// Where the comparison begins, and what it is; nothing where there is none.
+std::optional<Comparison> FindComparison(const std::string& text, size_t& begin) {
+  begin = text.find_first_of("<>=");
+  if (begin == std::string::npos) return std::nullopt;
+  const bool or_equal = begin + 1 < text.size() && text[begin + 1] == '=';
+  if (text[begin] == '<') return or_equal ? Comparison::kLessOrEqual : Comparison::kLess;
+  if (text[begin] == '>') return or_equal ? Comparison::kGreaterOrEqual : Comparison::kGreater;
+  if (or_equal) return Comparison::kEqual;
+  return std::nullopt;
 }
 
 }  // namespace
 
-MetricUnit UnitOf(Metric metric) {
-  switch (metric) {
-    case Metric::kPercentile:
-    case Metric::kMin:
-    case Metric::kMax:
-    case Metric::kAverage:
-    case Metric::kWeightedAverage:
-      return MetricUnit::kNanoseconds;
-    case Metric::kWritesPerSecond:
-    case Metric::kMinWritesPerSecond:
-      return MetricUnit::kWritesPerSecond;
-    case Metric::kBytesPerSecond:
-    case Metric::kMinBytesPerSecond:
-      return MetricUnit::kBytesPerSecond;
-    case Metric::kWrites:
-      break;
+std::string StallClassNames() {
+  std::string names;
+  for (int i = 0; i < v1::StallClass_descriptor()->value_count(); ++i) {
+    const int number = v1::StallClass_descriptor()->value(i)->number();
+    const std::string name = ClassName(number);
+    if (name.empty()) continue;
+    absl::StrAppend(&names, names.empty() ? "" : ", ", name);
+    for (const ClassAlias& alias : kClassAliases) {
+      if (alias.stall_class == number) absl::StrAppend(&names, " (or ", alias.name, ")");
+    }
   }
-  return MetricUnit::kWrites;
+  return names;
 }
 
 absl::StatusOr<Criterion> ParseCriterion(const std::string& text) {
@@ -164,48 +266,52 @@ absl::StatusOr<Criterion> ParseCriterion(const std::string& text) {
   if (criterion.text.size() > kMaxLength) {
     return Bad(criterion.text.substr(0, 40) + "...", absl::StrCat("it is longer than ", kMaxLength, " letters"));
   }
-  const std::string lower = absl::AsciiStrToLower(criterion.text);
-  const size_t sign = lower.find_first_of("<>");
+  std::string lower = absl::AsciiStrToLower(criterion.text);
+  size_t sign = 0;
+  std::optional<Comparison> comparison = FindComparison(lower, sign);
   if (sign == std::string::npos) {
-    return Bad(criterion.text, "expected a metric, one of < <= > >=, and a limit, such as p99<10ms");
+    // "steady" alone requires it.
+    const std::string name = Trim(lower.substr(0, lower.find('@')));
+    for (const MetricInfo& info : Metrics()) {
+      if (info.unit != MetricUnit::kYesNo || name != info.name) continue;
+      comparison = Comparison::kEqual;
+      sign = lower.size();
+      lower += "==yes";
+    }
   }
-  const bool or_equal = sign + 1 < lower.size() && lower[sign + 1] == '=';
-  if (lower[sign] == '<') {
-    criterion.comparison = or_equal ? Comparison::kLessOrEqual : Comparison::kLess;
-  } else {
-    criterion.comparison = or_equal ? Comparison::kGreaterOrEqual : Comparison::kGreater;
+  if (!comparison) {
+    return Bad(criterion.text, "expected a metric, one of < <= > >= ==, and a limit, such as p99<10ms");
   }
+  criterion.comparison = *comparison;
   const std::vector<std::string> words = absl::StrSplit(lower.substr(0, sign), '@');
   PLIMSOLL_RETURN_IF_ERROR(SetMetric(criterion.text, Trim(words[0]), criterion));
+  criterion.scope = InfoOf(criterion.metric).scopes.front();
   bool has_scope = false;
   for (size_t i = 1; i < words.size(); ++i) {
     PLIMSOLL_RETURN_IF_ERROR(SetWhere(criterion.text, Trim(words[i]), criterion, has_scope));
   }
-  PLIMSOLL_RETURN_IF_ERROR(SetLimit(criterion.text, Trim(lower.substr(sign + (or_equal ? 2 : 1))), criterion));
+  const size_t length = std::string(kComparisons[static_cast<size_t>(*comparison)]).size();
+  PLIMSOLL_ASSIGN_OR_RETURN(criterion.limit, ParseLimit(criterion.text, Trim(lower.substr(sign + length)), criterion));
   return criterion;
 }
 
 std::string FormatCriterion(const Criterion& criterion) {
-  std::string text;
-  if (criterion.metric == Metric::kPercentile) text = absl::StrCat("p", FormatNumber(criterion.percentile));
-  for (const MetricName& known : kMetrics) {
-    if (text.empty() && known.metric == criterion.metric) text = known.name;
+  const MetricInfo& info = InfoOf(criterion.metric);
+  std::string text = criterion.service_time ? kServicePrefix : "";
+  if (criterion.metric == Metric::kPercentile) {
+    absl::StrAppend(&text, "p", FormatNumber(criterion.percentile));
+  } else {
+    absl::StrAppend(&text, info.name);
   }
-  if (criterion.scope != CriterionScope::kCluster) {
-    absl::StrAppend(&text, "@", kScopes[static_cast<size_t>(criterion.scope)]);
-  }
+  if (criterion.stall_class != v1::STALL_CLASS_UNSPECIFIED)
+    absl::StrAppend(&text, "[", ClassName(criterion.stall_class), "]");
+  if (criterion.scope != info.scopes.front()) absl::StrAppend(&text, "@", ScopeName(criterion.scope));
   if (criterion.block_size_bytes != 0) absl::StrAppend(&text, "@", FormatSize(criterion.block_size_bytes));
-  absl::StrAppend(&text, kComparisons[static_cast<size_t>(criterion.comparison)]);
-  switch (UnitOf(criterion.metric)) {
-    case MetricUnit::kNanoseconds:
-      return text + FormatDuration(static_cast<int64_t>(criterion.limit));
-    case MetricUnit::kBytesPerSecond:
-      return text + FormatNumber(criterion.limit / kBytesPerMegabyte);
-    case MetricUnit::kWritesPerSecond:
-    case MetricUnit::kWrites:
-      break;
-  }
-  return text + FormatNumber(criterion.limit);
+  return absl::StrCat(text, kComparisons[static_cast<size_t>(criterion.comparison)], FormatLimit(criterion));
+}
+
+bool WantsSmall(const Criterion& criterion) {
+  return criterion.comparison == Comparison::kLess || criterion.comparison == Comparison::kLessOrEqual;
 }
 
 bool Fulfils(const Criterion& criterion, double value) {
@@ -217,9 +323,11 @@ bool Fulfils(const Criterion& criterion, double value) {
     case Comparison::kGreater:
       return value > criterion.limit;
     case Comparison::kGreaterOrEqual:
+      return value >= criterion.limit;
+    case Comparison::kEqual:
       break;
   }
-  return value >= criterion.limit;
+  return value == criterion.limit;
 }
 
 }  // namespace plimsoll

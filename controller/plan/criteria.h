@@ -1,50 +1,36 @@
-// Criteria of the verdict: `p99<10ms`, `max@host<500ms`, `iops@4k>=2000`.
+// Criteria of the verdict: `p99<10ms`, `max@host<500ms`, `iops@4k>=2000`, `stalls[one_host]==0`, `steady`.
 //
-//   criterion  = metric { "@" where } comparison limit
-//   metric     = pN | min | max | avg (mean) | wavg | iops | mbps (mb/s) | min_second_iops | min_second_mbps | writes
+//   criterion  = metric [ "[" stall class "]" ] { "@" where } comparison limit
+//   metric     = a name of metrics.h; for a latency also "service_" and the name
 //   where      = "cluster" | "storage" | "host" | "qm" | a block size
-//   comparison = "<" | "<=" | ">" | ">="
-//   limit      = a time with its unit for a latency, else a number
+//   comparison = "<" | "<=" | ">" | ">=" | "=="
+//   limit      = what the metric's unit asks for: a time with its unit, a number, a number of percent, yes or no
 //
 // A criterion must hold in every step, or, where a block size is named, in every step with that block size; and there
-// for all writers taken together, or with @storage for each storage, @host for each host, or @qm for each queue
-// manager.
+// for all writers taken together (@cluster), for each storage, for each host or for each queue manager. The metric says
+// which of them is meant where the criterion names none.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "controller/plan/metrics.h"
+#include "plimsoll/v1/findings.pb.h"
 
 namespace plimsoll {
 
-// What a criterion looks at. Latencies are service times of single writes; a second is a whole second of the timeline.
-enum class Metric {
-  kPercentile,          // latency that `percentile` per cent of the writes do not exceed, in ns
-  kMin,                 // lowest latency, in ns
-  kMax,                 // highest latency, in ns
-  kAverage,             // mean latency, in ns
-  kWeightedAverage,     // the report's WAvg, in ns
-  kWritesPerSecond,     // writes a second over the step
-  kBytesPerSecond,      // bytes a second over the step
-  kMinWritesPerSecond,  // writes in the step's worst second
-  kMinBytesPerSecond,   // bytes in the step's worst second
-  kWrites,              // number of writes in the step
-};
-
-// Unit of a metric's values.
-enum class MetricUnit { kNanoseconds, kWritesPerSecond, kBytesPerSecond, kWrites };
-
-enum class Comparison { kLess, kLessOrEqual, kGreater, kGreaterOrEqual };
-
-// Whose figures must fulfil the criterion.
-enum class CriterionScope { kCluster, kStorage, kHost, kQm };
+enum class Comparison { kLess, kLessOrEqual, kGreater, kGreaterOrEqual, kEqual };
 
 struct Criterion {
   Metric metric = Metric::kPercentile;
   // For kPercentile: above 0, below 100. Else 0.
   double percentile = 0;
-  CriterionScope scope = CriterionScope::kCluster;
+  // A latency: the service time is meant, not the response time.
+  bool service_time = false;
+  // For metrics of stalls: the class that counts; unspecified: all of them.
+  v1::StallClass stall_class = v1::STALL_CLASS_UNSPECIFIED;
+  CriterionScope scope = CriterionScope::kQm;
   // The steps that count: those with this block size. 0: every step.
   uint64_t block_size_bytes = 0;
   Comparison comparison = Comparison::kLess;
@@ -64,6 +50,10 @@ std::string FormatCriterion(const Criterion& criterion);
 // Whether `value`, in the metric's unit, fulfils the criterion.
 bool Fulfils(const Criterion& criterion, double value);
 
-MetricUnit UnitOf(Metric metric);
+// The limit is an upper one: small values fulfil the criterion.
+bool WantsSmall(const Criterion& criterion);
+
+// The words that `stalls[...]` takes, for messages: "host_paused, all_hosts (or storage), ...".
+std::string StallClassNames();
 
 }  // namespace plimsoll

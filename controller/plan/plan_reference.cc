@@ -6,6 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "controller/plan/criteria.h"
+#include "controller/plan/metrics.h"
 #include "controller/plan/plan_example.h"
 #include "controller/plan/plan_schema.h"
 #include "plimsoll/v1/plan.pb.h"
@@ -50,23 +52,34 @@ The plan's `workload` holds for every host; a host's own `workload` says what di
 constexpr char kCriteria[] = R"(
 ## Criteria
 
-`metric [@where] comparison limit`, such as `p99<10ms`, `max@host<=500ms`, `iops@4k>=2000`.
+`metric [@where] comparison limit`, such as `p99<10ms`, `max@host<=500ms`, `iops@4k>=2000`, `stalls[host_path]==0`, `steady`.
 
-| Metric | Of what | Limit |
-| --- | --- | --- |
-| `p50`, `p99`, `p99.9`, any pN between p0 and p100 | latency that N % of the writes do not exceed | time with unit |
-| `min`, `max` | lowest, highest latency | time with unit |
-| `avg` (or `mean`), `wavg` | mean latency; WAvg of the report | time with unit |
-| `iops` | writes a second over the step | number |
-| `mbps` (or `MB/s`) | bytes a second over the step | number of 10^6 bytes |
-| `min_second_iops`, `min_second_mbps` | the same in the step's worst whole second | number |
-| `writes` | number of writes in the step | number |
-
-The comparison is `<`, `<=`, `>` or `>=`. A criterion must hold in every step, or, with a block size as in `p99@64k<20ms`, in
-every step with that block size. It is about all writers taken together (`@cluster`, the default), or must hold for each
-storage (`@storage`: the hosts that see one another's files), each host (`@host`) or each queue manager (`@qm`). Both kinds of
-`@` may stand together: `p99@host@64k<20ms`.
 )";
+
+constexpr char kCriteriaRules[] = R"(
+The comparison is `<`, `<=`, `>`, `>=` or `==`. A criterion must hold in every step, or, with a block size as in
+`p99@64k<20ms`, in every step with that block size. It must hold for all writers taken together (`@cluster`), for each storage
+(`@storage`: the hosts that see one another's files), for each host (`@host`) or for each queue manager (`@qm`); where it names
+none, the bold one of the table is meant. A scope and a block size may stand together: `p99@host@64k<20ms`.
+
+**Latencies** are response times: with `rate` from the scheduled start of a write, otherwise the same as its service time, the
+time of the write alone. `service_p99`, `service_max` and so on name the service time. Without a scope a latency must hold for
+every queue manager, since a queue manager waits for its own writes only: taken together, one slow host among 200 is not seen.
+
+**A target rate is a demand.** Where any queue manager has a `rate` and the plan has criteria, `rate_achieved>=99%` is added, and
+the report says so. A `rate_achieved` criterion of the plan replaces it, for its block size or for all of them.
+
+**Percentiles and chance.** Among many queue managers some percentile lies above its limit by chance. A percentile fails where the
+writes beyond the limit are too many to be chance: binomial, at 1 % over all scopes and steps that the criterion looks at, by
+Bonferroni's correction. Where it is above the limit and may be chance, or has fewer than ten writes beyond the percentile, the
+criterion is INCONCLUSIVE, and its reason says how long a step would have to be to decide it.
+
+**What is not known decides nothing.** Where data were refused or a clock is coarse, a criterion passes or fails only if it does
+so whatever the missing part was; so it does where several seconds arrived as one average (`min_second_iops`). Where there is no
+value (last column), the criterion is INCONCLUSIVE. A run that lost a host is INCONCLUSIVE unless a criterion such as `hosts>=199`
+is given and holds; a limit that the measured data break is FAIL all the same.
+
+Classes of stalls for `stalls[class]` and `longest_stall[class]`: )";
 
 std::string Code(const std::string& text) {
   return text.empty() ? "" : absl::StrCat("`", text, "`");
@@ -129,8 +142,8 @@ std::string Table(const Descriptor& message) {
 std::string PlanReference() {
   return absl::StrCat(kReferenceHead, "\n## Keys of the plan\n", Table(*v1::TestPlan::descriptor()),
                       "\n## Keys of `hosts`\n", kHosts, Table(*v1::HostSpec::descriptor()), "\n## Keys of `workload`\n",
-                      kWorkload, Table(*v1::LogWorkload::descriptor()), kCriteria, "\n## Example\n\n```yaml\n",
-                      ExamplePlan(), "```\n");
+                      kWorkload, Table(*v1::LogWorkload::descriptor()), kCriteria, MetricTable(), kCriteriaRules,
+                      StallClassNames(), ".\n\n## Example\n\n```yaml\n", ExamplePlan(), "```\n");
 }
 
 }  // namespace plimsoll

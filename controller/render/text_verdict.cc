@@ -32,30 +32,10 @@ const v1::StepReport* StepOf(const v1::Report& report, uint32_t number) {
   return nullptr;
 }
 
-// "target rate missed in step 2: 13,902 of 15,000 writes/s"; empty where none was missed.
-std::string MissedRate(const v1::Report& report) {
-  for (const v1::StepReport& step : report.steps()) {
-    const auto missed = std::count_if(step.scopes().begin(), step.scopes().end(), [](const v1::ScopeReport& scope) {
-      return scope.kind() == v1::SCOPE_KIND_QM && scope.has_rate() && !scope.rate().held();
-    });
-    const v1::ScopeReport* cluster = ClusterOf(step);
-    if (cluster != nullptr && cluster->has_rate() && !cluster->rate().held()) {
-      return absl::StrCat("target rate missed in step ", step.number(), ": ", FormatRate(cluster->iops()), " of ",
-                          FormatRate(cluster->rate().asked_iops()), " writes/s");
-    }
-    if (missed > 0) {
-      return absl::StrCat("target rate missed in step ", step.number(), " by ", missed,
-                          missed == 1 ? " queue manager" : " queue managers");
-    }
-  }
-  return "";
-}
-
 // "alpha/qm1", "storage 2", "cluster".
 std::string PlaceOf(const v1::CriterionStepReport& result) {
-  if (result.kind() == v1::SCOPE_KIND_STORAGE) return absl::StrCat("storage ", result.storage());
-  if (result.kind() == v1::SCOPE_KIND_CLUSTER) return "cluster";
-  return absl::StrCat(result.host(), result.qm() == 0 ? "" : absl::StrCat("/qm", result.qm()));
+  if (!result.host().empty()) return absl::StrCat(result.host(), result.qm() == 0 ? "" : absl::StrCat("/qm", result.qm()));
+  return result.kind() == v1::SCOPE_KIND_STORAGE ? absl::StrCat("storage ", result.storage()) : "cluster";
 }
 
 // Failed before undecided before passed.
@@ -119,8 +99,7 @@ std::vector<std::string> TextVerdict(const v1::Report& report, TextDetail detail
   const v1::VerdictReport& verdict = report.verdict();
   const v1::RunReport& run = report.run();
   std::string outcome = OutcomeText(verdict.outcome());
-  const std::string missed = MissedRate(report);
-  if (verdict.criteria().empty() && !missed.empty()) absl::StrAppend(&outcome, ", ", missed);
+  if (!verdict.remark().empty()) absl::StrAppend(&outcome, ", ", verdict.remark());
   std::vector<std::string> lines = UnderHeading("Verdict", outcome);
   if (run.state() != v1::RUN_STATE_COMPLETE && !run.id().empty()) {
     const std::string state = absl::StrReplaceAll(EnumName(*v1::RunState_descriptor(), run.state()), {{"_", " "}});
@@ -147,7 +126,7 @@ std::vector<std::string> TextCriteria(const v1::Report& report, TextDetail detai
     const std::vector<const v1::CriterionStepReport*> shown = ShownResults(criterion, detail);
     for (const v1::CriterionStepReport* result : shown) {
       const v1::StepReport* step = StepOf(report, result->step());
-      table.AddRow({name, OutcomeText(result->outcome()), absl::StrCat(result->step()),
+      table.AddRow({name, OutcomeText(result->outcome()), result->step() == 0 ? "run" : absl::StrCat(result->step()),
                     step == nullptr ? kDash : FormatSizeForPeople(step->block_size_bytes()),
                     result->value_text().empty() ? kDash : result->value_text(), Neutralise(PlaceOf(*result))});
     }
@@ -157,6 +136,7 @@ std::vector<std::string> TextCriteria(const v1::Report& report, TextDetail detai
                                " steps, those that failed or are undecided first; --full shows all"),
                   below);
     }
+    if (criterion.added()) AddIndented(absl::StrCat(criterion.criterion(), ": added for the target rate"), below);
     if (!criterion.reason().empty()) AddIndented(absl::StrCat(criterion.criterion(), ": ", criterion.reason()), below);
   }
   std::vector<std::string> lines = {"Criteria, with the worst value of each step"};

@@ -65,6 +65,7 @@ void Conductor::Begin() {
   begin.set_wall_clock_ns(clock_.WallNow().value);
   begin.set_frame_interval_ns(kFrameIntervalNs);
   for (const v1::LogStep& step : options_.steps) *begin.add_steps() = step;
+  begin.set_verdict_rules(1);
   log_.Append(std::move(record));
   for (auto& host : fleet_.hosts()) {
     v1::JournalRecord joined;
@@ -242,6 +243,13 @@ Conductor::ArmResult Conductor::ArmAll(uint32_t step) {
     if (!left_ && !interrupted_ && host->phase == Host::Phase::kReady && host->last_probed < asked &&
         clock_.Now() >= patience) {
       Lose(*host, absl::StrCat("its clock was asked and did not answer for ", FormatDuration(patience_ns)));
+    }
+  }
+  // Neither is one whose answers contradict themselves: its moments cannot be mapped, and its figures would be missed.
+  for (auto& host : fleet_.hosts()) {
+    if (!left_ && !interrupted_ && host->phase == Host::Phase::kReady && !host->fault.has_value() &&
+        host->last_probed >= asked && host->clock.empty()) {
+      Lose(*host, "its clock's answers contradict themselves");
     }
   }
   if (left_ || !MustStop().empty()) return ArmResult::kGiveUp;

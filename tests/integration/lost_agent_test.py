@@ -33,7 +33,7 @@ class LostAgent(harness.PlimsollTest):
         return report
 
     def test_a_killed_agent_is_named_and_all_data_are_kept(self):
-        run = self.start_both()
+        run = self.start_both("--on-host-loss", "abort")
         self.beta.signal(signal.SIGKILL)
         report = self.assert_beta_was_lost(self.result_of(run, run.results, code=3))
         self.assertEqual(report["steps"][0]["cut_short"], "host beta was lost (--on-host-loss abort)")
@@ -49,8 +49,8 @@ class LostAgent(harness.PlimsollTest):
         self.assertFalse(run.results.exists())
         self.assertEqual([path.name for path in self.dir.glob("*/*")], ["beta"])
 
-    def test_the_others_go_on_where_that_is_asked_for(self):
-        run = self.start_both("--on-host-loss", "continue", duration="4")
+    def test_the_others_go_on(self):
+        run = self.start_both(duration="4")
         self.beta.signal(signal.SIGKILL)
         report = self.assert_beta_was_lost(self.result_of(run, run.results, code=3))
         (step,) = report["steps"]
@@ -59,8 +59,17 @@ class LostAgent(harness.PlimsollTest):
         self.assertEqual(alpha["measured_ns"], 4_000_000_000)
         self.assertLess(beta["measured_ns"], 4_000_000_000)
 
+    def test_a_criterion_for_hosts_that_holds_lets_a_run_pass_without_one_of_them(self):
+        run = self.start_both("--require", "hosts>=1", "--require", "iops>=1", duration="3")
+        self.beta.signal(signal.SIGKILL)
+        report = self.result_of(run, run.results, code=0).report
+        self.assertEqual([host["label"] for host in report["hosts"] if "lost" in host], ["beta"])
+        verdict = report["verdict"]
+        self.assertEqual((verdict["outcome"], verdict["reasons"]), ("pass", []))
+        self.assertTrue(any("beta was lost" in note for note in report["notes"]), report["notes"])
+
     def test_a_frozen_agent_is_noticed_and_writes_no_more_when_it_is_woken(self):
-        run = self.start_both("--lease", "2s")
+        run = self.start_both("--lease", "2s", "--on-host-loss", "abort")
         self.beta.signal(signal.SIGSTOP)
         report = self.assert_beta_was_lost(self.result_of(run, run.results, code=3))
         self.assertRegex(report["hosts"][1]["lost"]["reason"], "nothing heard from it for 2 ?s")
@@ -78,7 +87,7 @@ class LostAgent(harness.PlimsollTest):
         return int(text.split("wchar: ")[1].split()[0])
 
     def test_an_agent_that_is_told_to_end_stops_its_run_and_cleans_up(self):
-        run = self.start_both()
+        run = self.start_both("--on-host-loss", "abort")
         self.beta.signal(signal.SIGTERM)
         self.assertEqual(self.beta.finish(), 0)
         result = self.result_of(run, run.results, code=3)

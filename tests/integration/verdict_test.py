@@ -45,8 +45,31 @@ class Verdict(harness.PlimsollTest):
         result = self.run_plan("--require", "p99.99<10s", "--delay", "10ms", code=3)
         (criterion,) = result.report["verdict"]["criteria"]
         self.assertEqual(criterion["outcome"], "inconclusive")
-        self.assertIn("fewer than 10 of", criterion["reason"])
+        self.assertRegex(criterion["reason"], "needs 100,000 writes, has [0-9,]+; a duration of [0-9,]+ s would be enough")
         self.assertRegex(result.out, r"\AVerdict +INCONCLUSIVE\n")
+
+    def test_a_target_rate_that_the_storage_cannot_serve_fails_although_each_write_is_fast(self):
+        # A million writes a second with a system call each is beyond any storage.
+        result = self.run_plan("--rate", "1000000", "--require", "service_p50<10s", code=1)
+        given, added = result.report["verdict"]["criteria"]
+        self.assertEqual((given["outcome"], given["added"]), ("pass", False))
+        self.assertEqual((added["criterion"], added["added"], added["outcome"]), ("rate_achieved>=99%", True, "fail"))
+        self.assertLess(added["value"], 99)
+        self.assertRegex(result.out, r"(?m)^  rate_achieved>=99% +FAIL ")
+
+    def test_latencies_are_response_times_where_there_is_a_target_rate(self):
+        result = self.run_plan("--rate", "1000000", "--require", "max<1ns", "--require", "service_max<1ns", code=1)
+        response, service, _ = result.report["verdict"]["criteria"]
+        (step,) = result.report["steps"]
+        (qm,) = harness.scopes(step, "qm")
+        self.assertEqual(response["value"], qm["rate"]["response"]["max_ns"])
+        self.assertEqual(service["value"], qm["latency"]["max_ns"])
+
+    def test_without_a_criterion_the_verdict_says_that_the_target_rate_was_missed(self):
+        result = self.run_plan("--rate", "1000000")
+        self.assertEqual(result.report["verdict"]["outcome"], "done")
+        self.assertIn("target rate missed: ", result.report["verdict"]["remark"])
+        self.assertRegex(result.out, r"\AVerdict +COMPLETED \(no criteria\), target rate missed: ")
 
 
 if __name__ == "__main__":

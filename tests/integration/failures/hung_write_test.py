@@ -41,7 +41,8 @@ class HungWrite(harness.PlimsollTest):
         result = self.result_of(run, run.results, code=1)
         verdict = result.report["verdict"]
         self.assertEqual(verdict["outcome"], "fail")
-        certain, doubtful = verdict["criteria"]
+        certain, doubtful, rate = verdict["criteria"]
+        self.assertTrue(rate["added"])
         self.assertEqual((certain["outcome"], doubtful["outcome"]), ("fail", "inconclusive"))
         self.assertGreater(certain["value"], 1e9)
         (write,) = result.report["steps"][0]["in_flight"]

@@ -14,9 +14,9 @@ HEAD = """\
 Made from the table that the tests play (`tests/integration/failures/table.py`): every line below is seen by a test that fails
 when it is not so. Make it again with `python3 -B tests/integration/failures/page.py > docs/failures.md`.
 
-Two hosts, alpha and beta, run with `--on-host-loss abort`, the default; it is beta that something happens to. With `continue` the
-run goes on with alpha where beta is lost while both write or later; the report is inconclusive all the same. `...` stands for
-anything. Lines after "beta:" are in the log of beta's agent.
+Two hosts, alpha and beta, run with `--on-host-loss abort`; it is beta that something happens to. With `continue`, the default, the
+run continues with alpha where beta is lost while both write or later; the report is inconclusive all the same, unless a criterion
+for `hosts` is given and holds. `...` stands for anything. Lines after "beta:" are in the log of beta's agent.
 
 | state of the run | means |
 | --- | --- |

@@ -65,7 +65,7 @@ class Row:
         """What `plimsoll run` is started with, beside hosts and directories."""
         fault = self.fault
         files = "16" if self.state in ("preparing", "ready") else "3"
-        return ("--lease", f"{fault.lease_s}s", "--hang-limit", f"{fault.hang_limit_s}s", "--file-size", "64k", "--num-files",
+        return ("--on-host-loss", "abort", "--lease", f"{fault.lease_s}s", "--hang-limit", f"{fault.hang_limit_s}s", "--file-size", "64k", "--num-files",
                 files, "--duration", str(self.duration_s()), "--warmup", "0", "--min-free", "0", *fault.load, *fault.options)
 
     def play(self, scene):

@@ -58,7 +58,7 @@ class FrameCutter {
       latency.Record(latency_ns);
       if (write.end_ns() >= 0) OfferSlow(write);
       WatchStall(write, frame);
-      if (host_.rate_per_second > 0) response.Record(latency_ns + 1'000);
+      if (host_.rate_per_second > 0) response.Record(latency_ns + static_cast<uint64_t>(host_.schedule_lag_ns));
     }
     for (const auto& [seq, slow] : slow_) {
       if (latency.count() > 0 && seq >= frame.first_seq()) *frame.add_slow() = Sample(seq, slow);

@@ -29,6 +29,13 @@ v1::WriterTotals Totals(const SimRun& run, const SimHost& host, uint32_t step, u
     totals.set_latency_sum_ns(totals.latency_sum_ns() + latency_ns);
     totals.set_latency_max_ns(std::max(totals.latency_max_ns(), latency_ns));
   }
+  if (host.not_issued > 0) {
+    // Each of them had been due for a second.
+    Histogram ages;
+    ages.RecordN(static_cast<uint64_t>(kNsPerSecond), host.not_issued);
+    totals.set_unserved(host.not_issued);
+    *totals.mutable_unserved_age() = ages.ToProto();
+  }
   if (!writes.empty()) {
     totals.set_first_start_ns(agent_start_ns + writes.front().start_ns);
     totals.set_last_end_ns(agent_start_ns + writes.back().end_ns());
@@ -62,6 +69,7 @@ class JournalMaker {
     begin.set_version("0.1.0");
     begin.set_wall_clock_ns(kWallClockNs);
     begin.set_frame_interval_ns(run_.interval_ns);
+    begin.set_verdict_rules(run_.verdict_rules);
     v1::TestPlan& plan = *begin.mutable_plan();
     plan.set_duration_ns(run_.duration_ns);
     plan.set_warmup_ns(run_.warmup_ns);
@@ -103,7 +111,7 @@ class JournalMaker {
     description.set_cpus(8);
     description.set_usable_cpus(8);
     description.set_clock_source("tsc");
-    description.set_clock_resolution_ns(1);
+    description.set_clock_resolution_ns(host.clock_resolution_ns);
     description.set_clock_read_ns(40);
     description.set_time_synchronized(true);
     v1::DirectoryDescription& directory = *description.add_directories();

@@ -51,6 +51,11 @@ struct SimHost {
   // Hosts whose directories it sees, besides its own.
   std::vector<std::string> sees;
   double rate_per_second = 0;
+  // With a rate: how long after its scheduled start each write was issued, and, of each writer, the writes that were
+  // due and never issued.
+  int64_t schedule_lag_ns = 1'000;
+  uint64_t not_issued = 0;
+  uint64_t clock_resolution_ns = 1;
   // It is lost in the first step after its frames for this much of the measured time.
   std::optional<int64_t> lost_after_ns;
   // So many intervals make one frame.
@@ -70,6 +75,8 @@ struct SimRun {
   int64_t interval_ns = 250 * kNsPerMs;
   std::vector<std::string> criteria;
   std::string cut_short;
+  // RunBegin::verdict_rules.
+  uint32_t verdict_rules = 1;
   // What may be a stall: agents tell from half of it on; 0: of none. With the plan saying so, or saying nothing.
   int64_t stall_ns = 100 * kNsPerMs;
   bool stall_given = false;

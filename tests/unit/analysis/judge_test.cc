@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "controller/analysis/binomial.h"
 #include "controller/analysis/figures.h"
 #include "tests/unit/analysis/journal_builder.h"
 
@@ -37,7 +38,7 @@ v1::VerdictReport Verdict(const std::vector<std::string>& criteria) {
 }
 
 TEST(Judge, PassesWhereEveryCriterionHoldsInEveryStep) {
-  const v1::VerdictReport verdict = Verdict({"p90<10ms", "iops>=500", "max<=4ms"});
+  const v1::VerdictReport verdict = Verdict({"p90@cluster<10ms", "iops>=500", "max<=4ms"});
   EXPECT_EQ(verdict.outcome(), v1::OUTCOME_PASS);
   EXPECT_EQ(verdict.criteria(0).step(), 2);
   EXPECT_EQ(verdict.criteria(2).value_text(), "4.000 ms");
@@ -104,7 +105,7 @@ TEST(Judge, NeverPassesWithoutACriterion) {
 TEST(Judge, APercentileOfTooFewWritesIsInconclusive) {
   const v1::VerdictReport verdict = Verdict({"p99.99<10ms"});
   EXPECT_EQ(verdict.outcome(), v1::OUTCOME_INCONCLUSIVE);
-  EXPECT_THAT(verdict.criteria(0).reason(), HasSubstr("fewer than 10 of"));
+  EXPECT_THAT(verdict.criteria(0).reason(), HasSubstr("needs 100,000 writes, has "));
 }
 
 TEST(Judge, FewWritesFailWhereEvenTheMedianDoes) {
@@ -135,6 +136,38 @@ TEST(Judge, WorstSecondsComeFromTheSeries) {
   const v1::VerdictReport verdict = Verdict({"min_second_iops>=100", "min_second_mbps@64k>=1000"});
   EXPECT_EQ(verdict.criteria(0).outcome(), v1::OUTCOME_PASS);
   EXPECT_EQ(verdict.criteria(1).outcome(), v1::OUTCOME_FAIL);
+}
+
+TEST(Judge, EveryMetricHasExactlyOneGetter) {
+  ASSERT_EQ(MetricGetters().size(), Metrics().size());
+  for (size_t i = 0; i < Metrics().size(); ++i) {
+    const MetricGetter& getter = MetricGetters()[i];
+    EXPECT_EQ(getter.metric, Metrics()[i].metric);
+    EXPECT_EQ((getter.of_scope ? 1 : 0) + (getter.of_step ? 1 : 0) + (getter.of_run ? 1 : 0), 1) << Metrics()[i].name;
+  }
+}
+
+TEST(Judge, GivesEachStepOfACriterionItsOwnWorstValueAndPlace) {
+  const v1::VerdictReport verdict = Verdict({"avg<2ms"});
+  const v1::CriterionReport& criterion = verdict.criteria(0);
+  EXPECT_EQ(criterion.scope(), v1::SCOPE_KIND_QM);
+  ASSERT_EQ(criterion.steps_size(), 2);
+  EXPECT_EQ(criterion.steps(0).outcome(), v1::OUTCOME_PASS);
+  EXPECT_EQ(criterion.steps(0).value_text(), "0.400 ms");
+  EXPECT_EQ(criterion.steps(1).outcome(), v1::OUTCOME_FAIL);
+  EXPECT_EQ(criterion.steps(1).host(), "slow");
+  EXPECT_EQ(criterion.steps(1).scopes(), 2U);
+  EXPECT_EQ(criterion.steps(1).beyond(), 1U);
+}
+
+TEST(Judge, ChancesOfCountsAreThoseOfTheBinomialDistribution) {
+  // By hand: 1 - 0.99^100, 1 - 0.99^100 - 100 x 0.01 x 0.99^99; and by summing exact terms.
+  EXPECT_EQ(ChanceOfAtLeast(1, 100, 0.01), 1) << "expected that many";
+  EXPECT_NEAR(ChanceOfAtLeast(2, 100, 0.01), 0.264238, 1e-6);
+  EXPECT_NEAR(ChanceOfAtLeast(5, 5, 0.01), 1e-10, 1e-16);
+  EXPECT_EQ(ChanceOfAtLeast(6, 5, 0.01), 0);
+  EXPECT_NEAR(ChanceOfAtLeast(1'100, 100'000, 0.01), 0.00092, 0.0002);
+  EXPECT_LT(ChanceOfAtLeast(500'000, 1'000'000, 0.01), 1e-300);
 }
 
 TEST(Judge, ExitCodesFollowTheVerdict) {

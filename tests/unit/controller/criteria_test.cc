@@ -28,9 +28,10 @@ TEST(Criteria, APercentileIsALatencyInNanoseconds) {
   EXPECT_EQ(criterion.percentile, 99.9);
   EXPECT_EQ(criterion.comparison, Comparison::kLessOrEqual);
   EXPECT_EQ(criterion.limit, 2e6);
-  EXPECT_EQ(criterion.scope, CriterionScope::kCluster);
+  EXPECT_EQ(criterion.scope, CriterionScope::kQm);
+  EXPECT_FALSE(criterion.service_time);
   EXPECT_EQ(criterion.block_size_bytes, 0U);
-  EXPECT_EQ(UnitOf(criterion.metric), MetricUnit::kNanoseconds);
+  EXPECT_EQ(InfoOf(criterion.metric).unit, MetricUnit::kNanoseconds);
 }
 
 TEST(Criteria, EveryMetricHasItsUnit) {
@@ -45,9 +46,9 @@ TEST(Criteria, EveryMetricHasItsUnit) {
   EXPECT_EQ(Read("min_second_iops>0").metric, Metric::kMinWritesPerSecond);
   EXPECT_EQ(Read("min_second_mbps>1").limit, 1e6);
   EXPECT_EQ(Read("writes>=1000000").limit, 1e6);
-  EXPECT_EQ(UnitOf(Metric::kMinBytesPerSecond), MetricUnit::kBytesPerSecond);
-  EXPECT_EQ(UnitOf(Metric::kMinWritesPerSecond), MetricUnit::kWritesPerSecond);
-  EXPECT_EQ(UnitOf(Metric::kWrites), MetricUnit::kWrites);
+  EXPECT_EQ(InfoOf(Metric::kMinBytesPerSecond).unit, MetricUnit::kBytesPerSecond);
+  EXPECT_EQ(InfoOf(Metric::kMinWritesPerSecond).unit, MetricUnit::kWritesPerSecond);
+  EXPECT_EQ(InfoOf(Metric::kWrites).unit, MetricUnit::kCount);
 }
 
 TEST(Criteria, ScopeAndBlockSizeFollowTheMetricInAnyOrder) {
@@ -56,14 +57,42 @@ TEST(Criteria, ScopeAndBlockSizeFollowTheMetricInAnyOrder) {
   EXPECT_EQ(criterion.block_size_bytes, 65536U);
   EXPECT_EQ(criterion.text, "P99 @ host @ 64K < 10ms");
   EXPECT_EQ(FormatCriterion(criterion), "p99@host@64k<10ms");
-  EXPECT_EQ(FormatCriterion(Read("p99@64k@qm<10ms")), "p99@qm@64k<10ms");
-  EXPECT_EQ(FormatCriterion(Read("p99@cluster<10ms")), "p99<10ms");
+  EXPECT_EQ(FormatCriterion(Read("p99@64k@qm<10ms")), "p99@64k<10ms");
+  EXPECT_EQ(FormatCriterion(Read("p99@cluster<10ms")), "p99@cluster<10ms");
+  EXPECT_EQ(FormatCriterion(Read("iops@cluster>=1")), "iops>=1");
 }
 
 TEST(Criteria, TheCanonicalSpellingReadsBackToItself) {
-  for (const std::string text : {"p99<10ms", "p99@storage<10ms", "p99.99@qm<=2ms", "min>=1us", "max@512<1h",
-                                 "avg<1500us", "wavg<0s", "iops>=2000", "mbps>0.5", "mbps<0.07", "mbps<=12.3",
-                                 "min_second_iops>=1", "min_second_mbps@host>=12.5", "writes>=9007199254740992"}) {
+  for (const std::string text : {"p99<10ms",
+                                 "p99@storage<10ms",
+                                 "p99.99@cluster<=2ms",
+                                 "min>=1us",
+                                 "max@512<1h",
+                                 "avg<1500us",
+                                 "wavg<0s",
+                                 "iops>=2000",
+                                 "mbps>0.5",
+                                 "mbps<0.07",
+                                 "mbps<=12.3",
+                                 "min_second_iops>=1",
+                                 "min_second_mbps@host>=12.5",
+                                 "writes>=9007199254740992",
+                                 "service_p99.9<1ms",
+                                 "service_max@host<1s",
+                                 "rate_achieved>=99%",
+                                 "not_issued==0",
+                                 "stalls==0",
+                                 "stalls[one_host]@4k==0",
+                                 "longest_stall[all_hosts]<=2s",
+                                 "steady==yes",
+                                 "drift_iops>=-10%",
+                                 "drift_latency<12.5%",
+                                 "fairness>=0.95",
+                                 "fairness@host>0.9",
+                                 "start_skew<5ms",
+                                 "clock_error<1ms",
+                                 "nfs_retransmits@host==0",
+                                 "hosts>=199"}) {
     EXPECT_EQ(FormatCriterion(Read(text)), text);
   }
 }
@@ -79,13 +108,45 @@ TEST(Criteria, AValueIsComparedAsTheSignSays) {
   EXPECT_FALSE(Fulfils(Read("iops>=2000"), 1999.9));
 }
 
+TEST(Criteria, SteadyAloneRequiresIt) {
+  EXPECT_EQ(FormatCriterion(Read("steady")), "steady==yes");
+  EXPECT_EQ(FormatCriterion(Read("Steady @4k")), "steady@4k==yes");
+  EXPECT_EQ(Read("steady==no").limit, 0);
+}
+
+TEST(Criteria, ClassesOfStallsHaveTheWordsThatPeopleUse) {
+  EXPECT_EQ(Read("stalls[host_path]==0").stall_class, v1::STALL_CLASS_ONE_HOST);
+  EXPECT_EQ(Read("stalls[ storage ]<3").stall_class, v1::STALL_CLASS_ALL_HOSTS);
+  EXPECT_EQ(Read("stalls<3").stall_class, v1::STALL_CLASS_UNSPECIFIED);
+}
+
+TEST(Criteria, EveryMetricIsListedOnceInTheOrderOfTheEnumeration) {
+  for (size_t i = 0; i < Metrics().size(); ++i) {
+    EXPECT_EQ(static_cast<size_t>(Metrics()[i].metric), i);
+    EXPECT_FALSE(Metrics()[i].scopes.empty());
+  }
+  EXPECT_EQ(Metrics().back().metric, Metric::kHosts);
+}
+
 TEST(Criteria, WhatIsWrongIsNamedWithWhatIsExpected) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"", "'' is not a criterion: expected a metric, one of < <= > >=, and a limit, such as p99<10ms"},
       {"p99", "'p99' is not a criterion: expected a metric, one of < <= > >="},
       {"p99=10ms", "expected a metric, one of < <= > >="},
       {"<10ms", "expected pN (such as p99.9), min, max"},
-      {"latency<10ms", "writes, not 'latency'"},
+      {"latency<10ms", "nfs_retransmits or hosts, not 'latency'"},
+      {"service_iops>1", "not 'service_iops'"},
+      {"max==1ms", "a latency never equals a limit"},
+      {"p99=10ms", "expected a metric, one of < <= > >= =="},
+      {"steady>=1", "expected steady alone, or ==yes or ==no behind it"},
+      {"p99@4k", "expected a metric, one of < <= > >= =="},
+      {"stalls[power]==0", "expected one of the classes host_paused, all_hosts (or storage), "},
+      {"p99[one_host]<1ms", "not 'p99[one_host]'"},
+      {"iops[one_host]>1", "not 'iops[one_host]'"},
+      {"stalls@host==0", "stalls can be looked at @cluster, not @host"},
+      {"fairness>=2", "expected a number from 0 to 1"},
+      {"rate_achieved>=-1%", "expected a number of percent from 0"},
+      {"drift_iops>=x%", "expected a number of percent, such as -10%"},
       {"p0<1ms", "'p0' is not a percentile between p0 and p100"},
       {"p100<1ms", "such as p99.9; the highest latency is max"},
       {"p99x<1ms", "'p99x' is not a percentile"},

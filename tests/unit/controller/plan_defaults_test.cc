@@ -39,7 +39,7 @@ TEST(PlanDefaults, EveryRuleWithADefaultIsFilledIn) {
   EXPECT_FALSE(plan.workload().has_min_free_bytes()) << "depends on the file system";
   EXPECT_FALSE(plan.has_seed());
   EXPECT_EQ(plan.lease_ns(), 10'000'000'000);
-  EXPECT_EQ(plan.on_host_loss(), v1::HOST_LOSS_POLICY_ABORT);
+  EXPECT_EQ(plan.on_host_loss(), v1::HOST_LOSS_POLICY_CONTINUE);
   EXPECT_EQ(plan.trace(), v1::TOGGLE_ON);
   EXPECT_EQ(plan.trace_limit_bytes(), 1U << 30U);
   EXPECT_FALSE(plan.has_name());

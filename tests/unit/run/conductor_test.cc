@@ -82,6 +82,7 @@ class ConductorTest : public ::testing::Test {
     plan_.add_hosts()->set_address("beta:1");
     plan_.add_block_size_bytes(4096);
     plan_.set_lease_ns(2 * kNsPerSecond);
+    plan_.set_on_host_loss(v1::HOST_LOSS_POLICY_ABORT);
   }
 
   std::optional<Failure> Run() {
@@ -265,6 +266,18 @@ TEST_F(ConductorTest, AHostWhoseClockIsNotKnownIsLostAndNotLeftOutSilently) {
   EXPECT_GE(lost[0].time_ns() - prepared[1].time_ns(), 8 * 200 * kNsPerMs);
   EXPECT_LT(lost[0].time_ns() - prepared[1].time_ns(), 8 * 200 * kNsPerMs + 100 * kNsPerMs);
   EXPECT_THAT(diaries_[0], Not(Contains("arm 0")));
+}
+
+TEST_F(ConductorTest, AHostWhoseClockContradictsItselfIsLostAndNotLeftOutSilently) {
+  plan_.set_on_host_loss(v1::HOST_LOSS_POLICY_CONTINUE);
+  scripts_[1].contradictory_clock = true;
+  EXPECT_FALSE(Run().has_value());
+  const auto lost = Records(v1::JournalRecord::kHostLost);
+  ASSERT_EQ(lost.size(), 1U);
+  EXPECT_EQ(lost[0].host_lost().host(), 1U);
+  EXPECT_THAT(lost[0].host_lost().reason(), HasSubstr("its clock's answers contradict themselves"));
+  EXPECT_THAT(diaries_[0], Contains("arm 0"));
+  EXPECT_THAT(diaries_[1], Not(Contains("arm 0")));
 }
 
 TEST_F(ConductorTest, SaysWhyAnAgentEndedAStepByItself) {

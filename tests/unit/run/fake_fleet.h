@@ -26,6 +26,8 @@ struct FakeScript {
   bool hold_single_probe = false;
   // Heartbeats after which the extents are filled.
   int prepares_after_heartbeats = 0;
+  // Replies to probes that were sent before the requests came.
+  bool contradictory_clock = false;
   // What is sent to it no longer arrives, though what it sends does.
   bool deaf = false;
   bool answer_renewals = false;
@@ -167,7 +169,9 @@ class FakeAgent final : public AgentClient {
       v1::ProbeResult& probe = *batch.add_probes();
       probe.set_sent_ns(sent_ns);
       probe.set_agent_received_ns(clock_.Now().value + script_.clock_offset_ns);
-      probe.set_agent_sent_ns(clock_.Now().value + script_.clock_offset_ns);
+      // A reply that was sent before its request came contradicts itself.
+      probe.set_agent_sent_ns(clock_.Now().value + script_.clock_offset_ns -
+                              (script_.contradictory_clock ? 1'000'000 : 0));
       probe.set_received_ns(clock_.Now().value);
     }
     listener_.OnProbes(std::move(batch));
