@@ -28,6 +28,8 @@ const char* RecordName(const v1::JournalRecord& record) {
       return "clock probes";
     case v1::JournalRecord::kHostPrepared:
       return "preparation";
+    case v1::JournalRecord::kStepAhead:
+      return "step ahead";
     case v1::JournalRecord::kStepBegin:
       return "step begin";
     case v1::JournalRecord::kFrames:
@@ -90,6 +92,9 @@ absl::Status Analyzer::Take(const v1::JournalRecord& record) {
       return OnPrepared(record.host_prepared());
     case v1::JournalRecord::kStepBegin:
       return OnStepBegin(record.step_begin());
+    case v1::JournalRecord::kStepAhead:
+      if (step_ended_) CloseStep();
+      return absl::OkStatus();
     case v1::JournalRecord::kFrames:
       return OnFrames(record.frames());
     case v1::JournalRecord::kStepDone:
@@ -162,7 +167,7 @@ absl::Status Analyzer::OnStepBegin(const v1::StepBegin& begin) {
   if (!again) {
     if (begin.step() >= static_cast<uint32_t>(run_->steps_size()))
       return absl::InvalidArgumentError("the run has no such step");
-    if (step_ && begin.step() < step_->index()) return absl::InvalidArgumentError("the step was over");
+    if (begin.step() < (step_ ? step_->index() : least_step_)) return absl::InvalidArgumentError("the step was over");
     const v1::LogStep& asked = run_->steps(static_cast<int>(begin.step()));
     const StepShape shape{asked.block_size_bytes(), asked.duration_ns(), asked.warmup_ns(), interval_ns_,
                           StallOf(run_->plan())};
@@ -284,6 +289,7 @@ void Analyzer::CloseStep() {
   reports_.push_back(StepReporter(*step_, context).Make());
   const int64_t start_ns = step_->measured_start_ns();
   measured_.push_back({start_ns, start_ns + reports_.back().measured_ns()});
+  least_step_ = step_->index() + 1;
   step_.reset();
 }
 

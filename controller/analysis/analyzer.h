@@ -111,6 +111,8 @@ class Analyzer {
   uint64_t load_rows_left_ = kLoadRows;
   std::unique_ptr<StepStats> step_;
   bool step_ended_ = false;
+  // Steps before it are over.
+  uint32_t least_step_ = 0;
   std::vector<v1::StepReport> reports_;
   struct Stretch {
     int64_t from_ns = 0;

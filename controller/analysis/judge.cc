@@ -112,6 +112,13 @@ double FactorToDecide(const BeyondLimit& beyond, double share, uint64_t tests) {
   return 0;
 }
 
+bool IsWorse(const Criterion& criterion, double value, double than) {
+  if (criterion.comparison == Comparison::kEqual) {
+    return std::abs(value - criterion.limit) > std::abs(than - criterion.limit);
+  }
+  return WantsSmall(criterion) ? value > than : value < than;
+}
+
 bool HasRate(const ScopeFigures& figures) {
   return figures.sums.asked_iops > 0;
 }
@@ -186,11 +193,7 @@ Judge::Finding Judge::MakeFinding(const Reading& reading) {
 }
 
 void Judge::KeepWorst(const Criterion& criterion, const Finding& finding, Finding& worst) {
-  const bool worse = criterion.comparison == Comparison::kEqual
-                         ? std::abs(finding.value - criterion.limit) > std::abs(worst.value - criterion.limit)
-                     : WantsSmall(criterion) ? finding.value > worst.value
-                                             : finding.value < worst.value;
-  if (!worst.seen || worse) worst = finding;
+  if (!worst.seen || IsWorse(criterion, finding.value, worst.value)) worst = finding;
 }
 
 void Judge::Take(Case& one, uint32_t step, const Reading& reading) {
@@ -335,10 +338,8 @@ v1::CriterionReport Judge::MakeReport(const Case& one, bool losses_accepted) {
   for (const v1::CriterionStepReport& step : report.steps()) {
     if (decisive != nullptr && rank(step.outcome()) < rank(decisive->outcome())) continue;
     if (decisive != nullptr && rank(step.outcome()) == rank(decisive->outcome())) {
-      Finding worst{!decisive->value_text().empty(), decisive->value()};
-      const Finding here{true, step.value()};
-      KeepWorst(one.criterion, here, worst);
-      if (step.value_text().empty() || worst.value == decisive->value()) continue;
+      if (step.value_text().empty()) continue;
+      if (!decisive->value_text().empty() && !IsWorse(one.criterion, step.value(), decisive->value())) continue;
     }
     decisive = &step;
   }

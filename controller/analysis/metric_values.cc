@@ -336,7 +336,7 @@ std::vector<Reading> StartSkew(const Criterion& /*criterion*/, const StepFigures
   SetExact(value, reading);
   Widen(std::max(value - error, 0.0), value + error, "the clocks' errors leave it open", reading);
   uint64_t hosts = 0;
-  for (const v1::ScopeReport& scope : figures.report.scopes()) hosts += scope.kind() == v1::SCOPE_KIND_HOST ? 1 : 0;
+  for (const v1::ScopeReport& scope : figures.report.scopes()) hosts += scope.kind() == v1::SCOPE_KIND_HOST ? 1U : 0U;
   if (static_cast<uint64_t>(skew.hosts_size()) < hosts) {
     Widen(reading.least, kNoBound, "a host has no first write, or its clock is not known", reading);
   }

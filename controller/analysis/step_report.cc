@@ -179,9 +179,9 @@ void StepReporter::JudgeStep() {
     const auto part = stats_.hosts().find(number);
     if (part == stats_.hosts().end() || !stats_.IsArmed(number)) continue;
     if (part->second.done()) {
-      figures.hosts_to_end += LeftEarly(facts, part->second) ? 0 : 1;
+      figures.hosts_to_end += LeftEarly(facts, part->second) ? 0U : 1U;
     } else {
-      figures.hosts_undecided += facts.lost ? 0 : 1;
+      figures.hosts_undecided += facts.lost ? 0U : 1U;
     }
   }
   run_.judge.ObserveStep(figures);

@@ -19,7 +19,8 @@ class AgentListener {
  public:
   virtual ~AgentListener() = default;
   virtual void OnDescribed(absl::StatusOr<v1::HostDescription> description) = 0;
-  virtual void OnMessage(v1::AgentMessage message) = 0;
+  // False: enough is waiting. Nothing more is read from the session's stream until AgentClient::ReadOn.
+  virtual bool OnMessage(v1::AgentMessage message) = 0;
   // The session's stream ended; nothing of it comes after this.
   virtual void OnSessionClosed(absl::Status status) = 0;
   // The agent answered a Renew.
@@ -42,6 +43,8 @@ class AgentClient {
   virtual void OpenSession() = 0;
   // Queues a message for the session's stream. Dropped where there is none.
   virtual void Send(v1::ControllerMessage message) = 0;
+  // Reads on from the session's stream where the listener had enough.
+  virtual void ReadOn() {}
   // Gives the session's stream up: nothing of it comes any more but its end.
   virtual void CloseSession() = 0;
   // Keeps the session's lease over a new connection, which is given up after `timeout_ns`. Does nothing while an earlier

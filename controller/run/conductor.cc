@@ -223,8 +223,7 @@ bool Conductor::StepIsDone() const {
   return All([](const Host& host) { return host.phase != Host::Phase::kRunning || host.step_done; });
 }
 
-Conductor::ArmResult Conductor::ArmAll(uint32_t step) {
-  // Fresh probes, so that the start is told to each host with the smallest error.
+void Conductor::AskClocks() {
   const MonotonicNs asked = clock_.Now();
   for (auto& host : fleet_.hosts()) {
     if (host->phase != Host::Phase::kReady) continue;
@@ -252,6 +251,26 @@ Conductor::ArmResult Conductor::ArmAll(uint32_t step) {
       Lose(*host, "its clock's answers contradict themselves");
     }
   }
+}
+
+void Conductor::AwaitReports(uint32_t step) {
+  // With what is asked now the clocks are known around the end of the step before.
+  AskClocks();
+  v1::JournalRecord record;
+  record.mutable_step_ahead()->set_step(step);
+  log_.Append(std::move(record));
+  // The report of a large step takes seconds of this machine's processors. Leases are kept meanwhile.
+  while (!left_ && MustStop().empty() && !log_.AnalysedWithin(kNsPerMs * 10)) {
+    pause_end_ = clock_.Now();
+    bool looked = false;
+    PumpUntil([&looked] { return std::exchange(looked, true); });
+    pause_end_.reset();
+  }
+}
+
+Conductor::ArmResult Conductor::ArmAll(uint32_t step) {
+  // Fresh probes, so that the start is told to each host with the smallest error.
+  AskClocks();
   if (left_ || !MustStop().empty()) return ArmResult::kGiveUp;
 
   int64_t worst_round_trip_ns = 0;
@@ -330,6 +349,7 @@ void Conductor::DisarmAll() {
 }
 
 std::optional<Failure> Conductor::RunStep(uint32_t step) {
+  if (step > 0) AwaitReports(step);
   ArmResult armed = ArmAll(step);
   if (armed == ArmResult::kLate) {
     log_.Note(absl::StrCat("step ", step + 1, ": a host got its start too late; all were armed again"));

@@ -85,6 +85,10 @@ class Conductor {
   void AwaitPreparing(Host::Phase phase);
   // Each host looks for the directories of the others, which all are made.
   void LookAll();
+  // Asks every ready host's clock, and loses those that do not answer.
+  void AskClocks();
+  // Until the reports of the steps before `step` are made.
+  void AwaitReports(uint32_t step);
   // The time that the plan gives the storage between preparing and the first step.
   void Settle();
   // Handles events and timers until `pause_ns` from now, or until the run must end; sessions are kept.

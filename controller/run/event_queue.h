@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -28,16 +29,29 @@ struct Event {
   std::variant<absl::StatusOr<v1::HostDescription>, v1::AgentMessage, SessionClosed, v1::ProbeBatch, Renewed> body;
 };
 
-// Thread-safe; one thread takes.
+// Bounded by its givers: they are told when there is enough, and when there is room again. Thread-safe; one thread takes.
 class EventQueue {
  public:
-  // Waits in the time of `clock`, which outlives the queue.
-  explicit EventQueue(const Clock& clock) : clock_(clock) {}
+  static constexpr size_t kMostWaitingBytes = size_t{64} << 20;
 
-  void Push(Event event) {
+  // Waits in the time of `clock`, which outlives the queue.
+  explicit EventQueue(const Clock& clock, size_t most_waiting_bytes = kMostWaitingBytes)
+      : clock_(clock), most_waiting_bytes_(most_waiting_bytes) {}
+
+  // `bytes`: what the event counts. False where as much is waiting as should be: it is taken all the same.
+  bool Push(Event event, size_t bytes = 0) {
     MutexLock lock(mutex_);
     events_.push_back(std::move(event));
+    waiting_bytes_ += bytes;
     if (events_.size() == 1) changed_.NotifyOne();
+    if (waiting_bytes_ < most_waiting_bytes_) return true;
+    was_full_ = true;
+    return false;
+  }
+  // Calls `room` on the thread that takes, once there is room after Push has returned false. Null: nothing is called.
+  void OnRoom(std::function<void()> room) {
+    MutexLock lock(mutex_);
+    room_ = std::move(room);
   }
 
   // Ctrl-C: the first asks for an orderly end, the second for leaving at once.
@@ -54,11 +68,19 @@ class EventQueue {
   // All that is there, waiting for the first at most until the moment; empty where nothing came, or where an interrupt
   // came that no earlier call returned for.
   std::vector<Event> TakeUntil(MonotonicNs deadline) {
-    MutexLock lock(mutex_);
-    while (events_.empty() && interrupts_ == seen_interrupts_ && clock_.WaitUntil(mutex_, changed_, deadline)) {
+    std::vector<Event> taken;
+    std::function<void()> room;
+    {
+      MutexLock lock(mutex_);
+      while (events_.empty() && interrupts_ == seen_interrupts_ && clock_.WaitUntil(mutex_, changed_, deadline)) {
+      }
+      seen_interrupts_ = interrupts_;
+      taken = std::exchange(events_, {});
+      waiting_bytes_ = 0;
+      if (std::exchange(was_full_, false)) room = room_;
     }
-    seen_interrupts_ = interrupts_;
-    return std::exchange(events_, {});
+    if (room) room();
+    return taken;
   }
 
   // Takes nothing; waits until the moment, or until an interrupt comes that no earlier call returned for.
@@ -71,9 +93,13 @@ class EventQueue {
 
  private:
   const Clock& clock_;
+  const size_t most_waiting_bytes_;
   mutable Mutex mutex_;
   CondVar changed_;
   std::vector<Event> events_ ABSL_GUARDED_BY(mutex_);
+  size_t waiting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool was_full_ ABSL_GUARDED_BY(mutex_) = false;
+  std::function<void()> room_ ABSL_GUARDED_BY(mutex_);
   int interrupts_ ABSL_GUARDED_BY(mutex_) = 0;
   int seen_interrupts_ ABSL_GUARDED_BY(mutex_) = 0;
 };

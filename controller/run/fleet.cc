@@ -21,7 +21,10 @@ class QueueingListener final : public AgentListener {
   void OnDescribed(absl::StatusOr<v1::HostDescription> description) override {
     Push(description.ok() ? std::move(description) : Plain(description.status()));
   }
-  void OnMessage(v1::AgentMessage message) override { Push(std::move(message)); }
+  bool OnMessage(v1::AgentMessage message) override {
+    const size_t bytes = message.ByteSizeLong();
+    return Push(std::move(message), bytes);
+  }
   void OnSessionClosed(absl::Status status) override { Push(SessionClosed{Plain(status)}); }
   void OnProbes(v1::ProbeBatch probes) override { Push(std::move(probes)); }
   void OnRenewed() override { Push(Renewed{}); }
@@ -33,8 +36,8 @@ class QueueingListener final : public AgentListener {
     return absl::Status(status.code(), Neutralise(std::string(status.message())));
   }
   template <typename Body>
-  void Push(Body body) {
-    events_.Push({host_, clock_.Now(), std::move(body)});
+  bool Push(Body body, size_t bytes = 0) {
+    return events_.Push({host_, clock_.Now(), std::move(body)}, bytes);
   }
 
   const size_t host_;
@@ -66,6 +69,13 @@ Fleet::Fleet(const std::vector<std::string>& addresses, double max_slew_ppm, con
     host->client = make_client(address, *host->listener);
     hosts_.push_back(std::move(host));
   }
+  events_.OnRoom([this] {
+    for (const auto& host : hosts_) host->client->ReadOn();
+  });
+}
+
+Fleet::~Fleet() {
+  events_.OnRoom(nullptr);
 }
 
 bool Fleet::Absorb(Event& event) {

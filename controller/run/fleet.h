@@ -80,6 +80,9 @@ class Fleet {
   // `directories[i]` is what host i is asked about. `clock` and `events` outlive the fleet.
   Fleet(const std::vector<std::string>& addresses, double max_slew_ppm, const AgentClientFactory& make_client,
         const Clock& clock, EventQueue& events);
+  ~Fleet();
+  Fleet(const Fleet&) = delete;
+  Fleet& operator=(const Fleet&) = delete;
 
   std::vector<std::unique_ptr<Host>>& hosts() { return hosts_; }
   size_t size() const { return hosts_.size(); }

@@ -298,6 +298,13 @@ class SessionCall final : public grpc::ClientBidiReactor<v1::ControllerMessage, 
     link.call->SendNext();
   }
 
+  static void ReadOn(Link& link) {
+    MutexLock lock(link.mutex);
+    if (link.call == nullptr || !link.call->held_ || link.call->let_go_) return;
+    link.call->held_ = false;
+    link.call->StartRead(&link.call->incoming_);
+  }
+
   static void Cancel(Link& link) {
     MutexLock lock(link.mutex);
     if (link.call == nullptr) return;
@@ -319,8 +326,13 @@ class SessionCall final : public grpc::ClientBidiReactor<v1::ControllerMessage, 
       LetGo();
       return;
     }
-    listener_.OnMessage(std::move(message));
     incoming_.Clear();
+    {
+      // The lock is held so that a ReadOn that comes at once finds that reading has ended.
+      MutexLock lock(link_->mutex);
+      held_ = !listener_.OnMessage(std::move(message)) && !let_go_;
+      if (held_) return;
+    }
     StartRead(&incoming_);
   }
 
@@ -375,6 +387,8 @@ class SessionCall final : public grpc::ClientBidiReactor<v1::ControllerMessage, 
   std::deque<v1::ControllerMessage> outgoing_;
   bool writing_ = false;
   bool let_go_ = false;
+  // No read is under way: the listener had enough.
+  bool held_ = false;
 };
 
 class GrpcAgentClient final : public AgentClient {
@@ -407,6 +421,7 @@ class GrpcAgentClient final : public AgentClient {
   void Probe(int count) override { ProbeStream::Probe(*stub_, probe_link_, count, clock_, listener_, calls_); }
   void OpenSession() override { SessionCall::Open(channel_, session_link_, listener_, calls_); }
   void Send(v1::ControllerMessage message) override { SessionCall::Send(*session_link_, std::move(message)); }
+  void ReadOn() override { SessionCall::ReadOn(*session_link_); }
   void CloseSession() override { SessionCall::Cancel(*session_link_); }
   void Renew(v1::RenewRequest request, int64_t timeout_ns) override {
     // A host that cannot be reached is not asked again before it is known: each would be one more connection.

@@ -48,6 +48,9 @@ class RunLog {
   // More is waiting for the journal's disk or for the analysis than should be.
   bool full() const;
 
+  // Waits until everything was analysed, for at most so long; false where it was not enough.
+  bool AnalysedWithin(int64_t timeout_ns) { return analysis_->DrainFor(timeout_ns); }
+
   const LiveStats& live() const { return live_; }
   // Waits until everything was analysed.
   Analyzer& analyzer();

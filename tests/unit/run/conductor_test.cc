@@ -135,7 +135,8 @@ class ConductorTest : public ::testing::Test {
 
   // Nobody waits for real: leases and limits are looked at to the nanosecond.
   testing::VirtualClock clock_;
-  EventQueue events_{clock_};
+  // Reads on after each message: the smallest bound that there is.
+  EventQueue events_{clock_, /*most_waiting_bytes=*/1};
   testing::TempDirectory directory_;
   const std::string path_ = directory_.path() + "/journal";
   v1::TestPlan plan_;
@@ -357,6 +358,29 @@ TEST_F(ConductorTest, AnAnalysisThatTakesTenSecondsCostsNoLease) {
   EXPECT_FALSE(Run().has_value());
   EXPECT_GE(heartbeats_, 45U);
   EXPECT_TRUE(Records(v1::JournalRecord::kHostLost).empty());
+}
+
+TEST_F(ConductorTest, NoHostIsArmedBeforeTheReportOfTheStepBeforeIsMade) {
+  plan_.add_block_size_bytes(65536);
+  Hang analysis;
+  analysis.Begin();
+  on_log_ = [&analysis](RunLog& log) {
+    log.analyzer().SetFrameListener([&analysis](uint32_t, const v1::Frame&) { analysis.WaitWhileHung(); });
+  };
+  const MonotonicNs begin = clock_.Now();
+  scripts_[0].on_heartbeat = [&] {
+    if (++heartbeats_ < 20) return;
+    EXPECT_THAT(diaries_[0], Contains("arm 0"));
+    EXPECT_THAT(diaries_[0], Not(Contains("arm 1"))) << "the analysis of the first step is still under way";
+    scripts_[0].on_heartbeat = [] {};
+    analysis.End();
+  };
+  EXPECT_FALSE(Run().has_value());
+  EXPECT_GT(clock_.Now() - begin, 0);
+  EXPECT_THAT(diaries_[0], ElementsAre("open", "prepare", "arm 0", "arm 1", "release"));
+  const auto ahead = Records(v1::JournalRecord::kStepAhead);
+  ASSERT_EQ(ahead.size(), 1U);
+  EXPECT_EQ(ahead[0].step_ahead().step(), 1U);
 }
 
 TEST_F(ConductorTest, WhenTooMuchWaitsForTheJournalNothingMoreIsReadAndNobodyIsLostForIt) {

@@ -52,6 +52,21 @@ TEST_F(EventQueueTest, AnEventOfTheDeadlinesOwnMomentIsTaken) {
   EXPECT_THAT(events_.TakeUntil(In(kNsPerSecond)), SizeIs(1));
 }
 
+TEST_F(EventQueueTest, SaysWhenEnoughIsWaitingAndOnceWhenThereIsRoomAgain) {
+  EventQueue events(clock_, /*most_waiting_bytes=*/100);
+  int rooms = 0;
+  events.OnRoom([&rooms] { ++rooms; });
+  EXPECT_TRUE(events.Push({0, clock_.Now(), Renewed{}}, 99));
+  EXPECT_THAT(events.TakeUntil(begin_), SizeIs(1));
+  EXPECT_EQ(rooms, 0);
+  EXPECT_TRUE(events.Push({0, clock_.Now(), Renewed{}}, 60));
+  EXPECT_FALSE(events.Push({0, clock_.Now(), Renewed{}}, 60));
+  EXPECT_FALSE(events.Push({0, clock_.Now(), Renewed{}}));
+  EXPECT_THAT(events.TakeUntil(begin_), SizeIs(3)) << "what was given is kept";
+  EXPECT_EQ(rooms, 1);
+  EXPECT_TRUE(events.Push({0, clock_.Now(), Renewed{}}, 60));
+}
+
 TEST_F(EventQueueTest, WhatIsThereIsTakenAtOnceAndInOrder) {
   for (const size_t host : {3U, 1U, 2U}) Push(host);
   const std::vector<Event> taken = events_.TakeUntil(In(kNsPerSecond));

@@ -1,7 +1,9 @@
 // Agents that live in the test's own process: each answers the controller's core as its script says.
 #pragma once
 
+#include <deque>
 #include <functional>
+#include <optional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -106,6 +108,15 @@ class FakeAgent final : public AgentClient {
     AnswerProbes(count, now_ns);
   }
 
+  void ReadOn() override {
+    held_ = false;
+    while (!held_ && !unread_.empty()) {
+      v1::AgentMessage message = std::move(unread_.front());
+      unread_.pop_front();
+      held_ = !listener_.OnMessage(std::move(message));
+    }
+    if (!held_ && closed_unread_.has_value()) listener_.OnSessionClosed(*std::exchange(closed_unread_, {}));
+  }
   void OpenSession() override { diary_.emplace_back("open"); }
   void CloseSession() override { diary_.emplace_back("close"); }
   void Renew(v1::RenewRequest /*request*/, int64_t /*timeout_ns*/) override {
@@ -140,7 +151,7 @@ class FakeAgent final : public AgentClient {
         diary_.emplace_back("release");
         if (script_.hang == FakeScript::Hang::kReleasing) return;
         Tell([](v1::AgentMessage& m) { m.mutable_released(); });
-        return listener_.OnSessionClosed(absl::OkStatus());
+        return EndSession(absl::OkStatus());
       case v1::ControllerMessage::kStopTrace:
         diary_.emplace_back("stop trace");
         return;
@@ -159,7 +170,21 @@ class FakeAgent final : public AgentClient {
   void Tell(const Fill& fill) {
     v1::AgentMessage message;
     fill(message);
-    listener_.OnMessage(std::move(message));
+    Give(std::move(message));
+  }
+
+  void EndSession(const absl::Status& status) {
+    if (!held_) return listener_.OnSessionClosed(status);
+    closed_unread_ = status;
+  }
+
+  // Keeps what comes after the listener had enough, as a transport that is not read from.
+  void Give(v1::AgentMessage message) {
+    if (held_) {
+      unread_.push_back(std::move(message));
+    } else {
+      held_ = !listener_.OnMessage(std::move(message));
+    }
   }
 
   // The answers come now, whenever the probes were sent.
@@ -198,7 +223,7 @@ class FakeAgent final : public AgentClient {
         m.mutable_fault()->set_code(static_cast<int32_t>(script_.prepare_fault.code()));
         m.mutable_fault()->set_message(std::string(script_.prepare_fault.message()));
       });
-      return listener_.OnSessionClosed(script_.prepare_fault);
+      return EndSession(script_.prepare_fault);
     }
     Place(0);
   }
@@ -238,7 +263,7 @@ class FakeAgent final : public AgentClient {
     SendFrame();
     if (script_.break_at_step == static_cast<int>(arm.step())) {
       armed_ = false;
-      return listener_.OnSessionClosed(absl::UnavailableError(script_.break_message));
+      return EndSession(absl::UnavailableError(script_.break_message));
     }
     silent_ = script_.silent_from_step == static_cast<int>(arm.step());
     script_.on_running();
@@ -264,7 +289,7 @@ class FakeAgent final : public AgentClient {
     frame.set_first_start_ns(armed_start_ns_);
     frame.set_last_end_ns(armed_start_ns_ + 10'000'000);
     frame.add_trace(std::string(script_.trace_bytes, 't'));
-    listener_.OnMessage(std::move(message));
+    Give(std::move(message));
   }
 
   void FinishStep(const std::string& stopped) {
@@ -285,6 +310,9 @@ class FakeAgent final : public AgentClient {
     });
   }
 
+  bool held_ = false;
+  std::deque<v1::AgentMessage> unread_;
+  std::optional<absl::Status> closed_unread_;
   FakeScript& script_;
   FakeDiary& diary_;
   const Clock& clock_;

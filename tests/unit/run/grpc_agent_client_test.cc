@@ -7,6 +7,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <atomic>
 #include <deque>
 
 #include "absl/strings/str_cat.h"
@@ -31,8 +32,9 @@ class Inbox final : public AgentListener {
   void OnDescribed(absl::StatusOr<v1::HostDescription> description) override {
     With([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { descriptions_.push_back(std::move(description)); });
   }
-  void OnMessage(v1::AgentMessage message) override {
+  bool OnMessage(v1::AgentMessage message) override {
     With([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { messages_.push_back(std::move(message)); });
+    return !has_enough_;
   }
   void OnSessionClosed(absl::Status status) override {
     With([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { closed_.push_back(std::move(status)); });
@@ -45,6 +47,12 @@ class Inbox final : public AgentListener {
     With([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { renewals_.push_back(true); });
   }
 
+  // From now on the inbox has enough after each message.
+  void HaveEnough(bool has_enough) { has_enough_ = has_enough; }
+  size_t messages() {
+    MutexLock lock(mutex_);
+    return messages_.size();
+  }
   void AwaitRenewal() { Await(renewals_); }
   absl::StatusOr<v1::HostDescription> AwaitDescription() { return Await(descriptions_); }
   absl::Status AwaitClosed() { return Await(closed_); }
@@ -73,6 +81,7 @@ class Inbox final : public AgentListener {
     return front;
   }
 
+  std::atomic<bool> has_enough_{false};
   Mutex mutex_;
   CondVar changed_;
   std::deque<absl::StatusOr<v1::HostDescription>> descriptions_;
@@ -337,6 +346,46 @@ TEST_F(GrpcAgentClientTest, ARenewalKeepsTheLeaseOfASilentController) {
   }
   client->Send(Release());
   EXPECT_THAT(inbox_.AwaitClosed(), IsOk());
+}
+
+TEST_F(GrpcAgentClientTest, AListenerThatHasEnoughIsGivenNothingUntilItReadsOn) {
+  const auto client = MakeGrpcAgentClient(address_, clock_, inbox_);
+  client->OpenSession();
+  client->Send(Prepare());
+  inbox_.AwaitMessage(v1::AgentMessage::kPlaced);
+  inbox_.HaveEnough(true);
+  constexpr uint64_t kHeartbeats = 5;
+  for (uint64_t id = 1; id <= kHeartbeats; ++id) {
+    v1::ControllerMessage message;
+    message.mutable_heartbeat()->set_id(id);
+    client->Send(std::move(message));
+  }
+  EXPECT_EQ(inbox_.AwaitMessage(v1::AgentMessage::kAlive).alive().id(), 1U);
+  // The agent is heard over another connection meanwhile, and has sent its other answers.
+  for (int i = 0; i < 3; ++i) {
+    client->Renew(Renewal(kToken), 5 * kNsPerSecond);
+    inbox_.AwaitRenewal();
+  }
+  EXPECT_EQ(inbox_.messages(), 0U);
+  client->ReadOn();
+  EXPECT_EQ(inbox_.AwaitMessage(v1::AgentMessage::kAlive).alive().id(), 2U);
+  inbox_.HaveEnough(false);
+  client->ReadOn();
+  for (uint64_t id = 3; id <= kHeartbeats; ++id) {
+    EXPECT_EQ(inbox_.AwaitMessage(v1::AgentMessage::kAlive).alive().id(), id);
+  }
+  client->Send(Release());
+  EXPECT_THAT(inbox_.AwaitClosed(), IsOk());
+}
+
+TEST_F(GrpcAgentClientTest, AClientEndsWhileItsListenerHasEnough) {
+  inbox_.HaveEnough(true);
+  auto client = MakeGrpcAgentClient(address_, clock_, inbox_);
+  client->OpenSession();
+  client->Send(Prepare());
+  inbox_.AwaitMessage(v1::AgentMessage::kPlaced);
+  client.reset();
+  inbox_.AwaitClosed().IgnoreError();
 }
 
 TEST_F(GrpcAgentClientTest, AHostThatDoesNotAnswerIsReconnectedToOneAtATime) {
