@@ -61,7 +61,8 @@ std::vector<Place> FindPlaces(int root_fd, const std::string& root, const std::s
     if (!place.run_ids.empty() || !place.staged.empty()) found.push_back(std::move(place));
   }
   if (entries_left == 0) {
-    spdlog::info("looked for leftovers of earlier runs in the first {} entries below {} only", kMaxLeftoverEntries, root);
+    spdlog::info("looked for leftovers of earlier runs in the first {} entries below {} only", kMaxLeftoverEntries,
+                 root);
   }
   return found;
 }

@@ -24,7 +24,6 @@
 namespace plimsoll {
 namespace {
 
-
 // Without ".", "..", doubled and trailing slashes. What is left of ".." by this is what the kernel would make of it,
 // since symbolic links are refused anyway.
 std::string Normalized(const std::string& path) {

@@ -72,7 +72,8 @@ bool Analyzer::Add(const v1::JournalRecord& record) {
 
 absl::Status Analyzer::Take(const v1::JournalRecord& record) {
   if (!IsSaneMoment(record.time_ns())) return absl::InvalidArgumentError("a time that no clock shows");
-  if (!run_ && record.record_case() != v1::JournalRecord::kRunBegin) return absl::InvalidArgumentError("it comes before the run's begin");
+  if (!run_ && record.record_case() != v1::JournalRecord::kRunBegin)
+    return absl::InvalidArgumentError("it comes before the run's begin");
   if (run_) last_ns_ = std::max(last_ns_, record.time_ns());
   switch (record.record_case()) {
     case v1::JournalRecord::kRunBegin:
@@ -131,17 +132,20 @@ absl::Status Analyzer::OnHostJoined(const v1::HostJoined& joined) {
   if (hosts_.size() >= kMaxHosts) return absl::InvalidArgumentError("too many hosts");
   const auto same = std::find_if(hosts_.begin(), hosts_.end(),
                                  [&](const auto& host) { return host.second.label() == joined.label(); });
-  if (hosts_.contains(joined.host()) || same != hosts_.end()) return absl::InvalidArgumentError("a host joins for the second time");
+  if (hosts_.contains(joined.host()) || same != hosts_.end())
+    return absl::InvalidArgumentError("a host joins for the second time");
   hosts_[joined.host()].joined = joined;
   return absl::OkStatus();
 }
 
 absl::Status Analyzer::CheckHost(uint32_t host) const {
-  return hosts_.contains(host) ? absl::OkStatus() : absl::InvalidArgumentError(absl::StrCat("host number ", host, " did not join"));
+  return hosts_.contains(host) ? absl::OkStatus()
+                               : absl::InvalidArgumentError(absl::StrCat("host number ", host, " did not join"));
 }
 
 absl::Status Analyzer::CheckStep(uint32_t step) const {
-  if (!step_ || step_->index() != step) return absl::InvalidArgumentError(absl::StrCat("step ", uint64_t{step} + 1, " was not running"));
+  if (!step_ || step_->index() != step)
+    return absl::InvalidArgumentError(absl::StrCat("step ", uint64_t{step} + 1, " was not running"));
   return absl::OkStatus();
 }
 
@@ -156,7 +160,8 @@ absl::Status Analyzer::OnStepBegin(const v1::StepBegin& begin) {
   const bool again = step_ && step_->index() == begin.step();
   if (again && step_ended_) return absl::InvalidArgumentError("the step begins for the second time");
   if (!again) {
-    if (begin.step() >= static_cast<uint32_t>(run_->steps_size())) return absl::InvalidArgumentError("the run has no such step");
+    if (begin.step() >= static_cast<uint32_t>(run_->steps_size()))
+      return absl::InvalidArgumentError("the run has no such step");
     if (step_ && begin.step() < step_->index()) return absl::InvalidArgumentError("the step was over");
     const v1::LogStep& asked = run_->steps(static_cast<int>(begin.step()));
     const StepShape shape{asked.block_size_bytes(), asked.duration_ns(), asked.warmup_ns(), interval_ns_,

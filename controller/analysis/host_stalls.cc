@@ -38,7 +38,8 @@ WriterStretch FromProto(const v1::StalledStretch& told) {
 }
 
 absl::Status CheckStretch(const v1::StalledStretch& stall, int64_t last_end_ns) {
-  if (!IsSaneStretch(stall.begin_ns(), stall.end_ns())) return absl::InvalidArgumentError("a stall at a time that no clock shows");
+  if (!IsSaneStretch(stall.begin_ns(), stall.end_ns()))
+    return absl::InvalidArgumentError("a stall at a time that no clock shows");
   if (stall.begin_ns() < last_end_ns) return absl::InvalidArgumentError("stalls of one writer that overlap");
   if (stall.in_flight_ns() < 0 || stall.in_flight_ns() > stall.end_ns() - stall.begin_ns()) {
     return absl::InvalidArgumentError("a stall with a write in flight for longer than it lasts");
@@ -119,7 +120,8 @@ void HostStalls::Take(const v1::Frame& frame, int64_t median_ns, uint64_t writes
 
 absl::Status HostStalls::AddPauses(const v1::HostSample& sample) {
   for (const v1::RecorderPause& pause : sample.pauses()) {
-    if (!IsSaneStretch(pause.begin_ns(), pause.end_ns())) return absl::InvalidArgumentError("a pause at a time that no clock shows");
+    if (!IsSaneStretch(pause.begin_ns(), pause.end_ns()))
+      return absl::InvalidArgumentError("a pause at a time that no clock shows");
   }
   budget_->pauses_left_out += std::min(sample.pauses_left_out(), kMostLeftOut - budget_->pauses_left_out);
   for (const v1::RecorderPause& pause : sample.pauses()) {

@@ -15,7 +15,8 @@ constexpr size_t kSlowestKept = 10;
 // Everything about a distribution that Histogram::Merge does not look at.
 absl::Status CheckSums(const v1::Distribution& values) {
   if (values.count() == 0) {
-    if (values.sum_ns() != 0 || values.min_ns() != 0 || values.max_ns() != 0) return absl::InvalidArgumentError("figures without a count");
+    if (values.sum_ns() != 0 || values.min_ns() != 0 || values.max_ns() != 0)
+      return absl::InvalidArgumentError("figures without a count");
     return absl::OkStatus();
   }
   const auto count = static_cast<Uint128>(values.count());
@@ -43,7 +44,8 @@ absl::Status CheckSlow(const v1::Frame& frame) {
         write.latency_ns() > frame.latency().max_ns()) {
       return absl::InvalidArgumentError("a slow write that is none of the frame's");
     }
-    if (!IsSaneMoment(write.start_ns())) return absl::InvalidArgumentError("a slow write at a time that no clock shows");
+    if (!IsSaneMoment(write.start_ns()))
+      return absl::InvalidArgumentError("a slow write at a time that no clock shows");
     last_seq = write.seq();
   }
   return absl::OkStatus();
@@ -59,7 +61,8 @@ absl::StatusOr<FramePart> WriterStats::PartOf(const v1::Frame& frame) const {
   const int64_t first = frame.first_interval();
   const int64_t count = std::max<int64_t>(frame.interval_count(), 1);
   if (frame.closing()) {
-    if (first < 0 || first > shape_.measured_intervals()) return absl::InvalidArgumentError("a closing interval outside the step");
+    if (first < 0 || first > shape_.measured_intervals())
+      return absl::InvalidArgumentError("a closing interval outside the step");
     return FramePart::kClosing;
   }
   if (first < 0) {
@@ -67,7 +70,8 @@ absl::StatusOr<FramePart> WriterStats::PartOf(const v1::Frame& frame) const {
     if (first + count > 0) return absl::InvalidArgumentError("warm-up and measured writes in one frame");
     return FramePart::kWarmup;
   }
-  if (first + count > shape_.measured_intervals()) return absl::InvalidArgumentError("an interval after the step's end");
+  if (first + count > shape_.measured_intervals())
+    return absl::InvalidArgumentError("an interval after the step's end");
   return FramePart::kMeasured;
 }
 
@@ -162,13 +166,15 @@ void WriterStats::AddToSeries(const v1::Frame& frame) {
 absl::Status WriterStats::SetTotals(const v1::WriterTotals& totals, SumGuard& guard) {
   if (totals_) return absl::InvalidArgumentError("totals for the second time");
   PLIMSOLL_RETURN_IF_ERROR(CheckSums(totals.unserved_age()));
-  if (totals.unserved_age().count() != totals.unserved()) return absl::InvalidArgumentError("as many ages as unserved writes are needed");
+  if (totals.unserved_age().count() != totals.unserved())
+    return absl::InvalidArgumentError("as many ages as unserved writes are needed");
   if (!SaneOrNone(totals.first_start_ns()) || !SaneOrNone(totals.last_end_ns())) {
     return absl::InvalidArgumentError("a moment that no clock shows");
   }
   Histogram ages;
   PLIMSOLL_RETURN_IF_ERROR(ages.Merge(totals.unserved_age()));
-  if (!guard.Admit({totals.unserved(), totals.unserved_age().sum_ns()})) return absl::InvalidArgumentError("sums beyond 63 bits");
+  if (!guard.Admit({totals.unserved(), totals.unserved_age().sum_ns()}))
+    return absl::InvalidArgumentError("sums beyond 63 bits");
   response_.Merge(ages);
   totals_ = totals;
   return absl::OkStatus();

@@ -10,10 +10,7 @@
 #include "controller/run/grpc_agent_client.h"
 
 namespace plimsoll {
-namespace {
-
-
-}  // namespace
+namespace {}  // namespace
 
 std::optional<Failure> AskedAgents::Connect(const AgentList& list, const TlsPaths& tls, const std::string& directory,
                                             const std::vector<std::string>& child_arguments) {

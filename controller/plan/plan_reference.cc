@@ -127,10 +127,10 @@ std::string Table(const Descriptor& message) {
 }  // namespace
 
 std::string PlanReference() {
-  return absl::StrCat(kReferenceHead, "\n## Keys of the plan\n", Table(*v1::TestPlan::descriptor()), "\n## Keys of `hosts`\n",
-                      kHosts, Table(*v1::HostSpec::descriptor()), "\n## Keys of `workload`\n", kWorkload,
-                      Table(*v1::LogWorkload::descriptor()), kCriteria, "\n## Example\n\n```yaml\n", ExamplePlan(),
-                      "```\n");
+  return absl::StrCat(kReferenceHead, "\n## Keys of the plan\n", Table(*v1::TestPlan::descriptor()),
+                      "\n## Keys of `hosts`\n", kHosts, Table(*v1::HostSpec::descriptor()), "\n## Keys of `workload`\n",
+                      kWorkload, Table(*v1::LogWorkload::descriptor()), kCriteria, "\n## Example\n\n```yaml\n",
+                      ExamplePlan(), "```\n");
 }
 
 }  // namespace plimsoll

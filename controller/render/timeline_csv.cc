@@ -9,7 +9,6 @@
 namespace plimsoll {
 namespace {
 
-
 struct SecondRow {
   const v1::Report& report;
   const v1::StepReport& step;
