@@ -52,7 +52,8 @@ if(PLIMSOLL_FUZZ AND PLIMSOLL_SANITIZE)
 endif()
 
 # plimsoll_library(NAME HDRS a.h ... SRCS a.cc ... DEPS plimsoll::proto ...): library plimsoll::NAME.
-# Includes are written from the top of the tree.
+# Includes are written from the top of the tree. The release compiles a library as one unit, so a name in an anonymous namespace is
+# used once in its library.
 function(plimsoll_library name)
   cmake_parse_arguments(ARG "" "" "HDRS;SRCS;DEPS" ${ARGN})
   if(ARG_SRCS)
