@@ -39,7 +39,7 @@ bool StepReporter::WasLostHere(const HostFacts& facts) const {
 bool StepReporter::LeftEarly(const HostFacts& facts, const HostStep& part) const {
   if (!part.done()) return true;
   if (part.stopped().empty()) return false;
-  // A host that ended with the others gives the step's own reason, since it was told it.
+  // A host that ended with the others gives the step's own reason, which the stop message carried.
   return part.stopped() != stats_.cut_short() || WasLostHere(facts);
 }
 

@@ -67,7 +67,7 @@ TEST(AnalyzerEnds, AHostThatStoppedByItselfSaysSoInAStepThatEndedForThatReason) 
   EXPECT_EQ(beta.data_until_reason(), "qm1: disk full");
   EXPECT_EQ(Scope(report.steps(0), v1::SCOPE_KIND_QM, "beta", 2).data_until_reason(), "qm1: disk full");
   const v1::ScopeReport& alpha = Scope(report.steps(0), v1::SCOPE_KIND_HOST, "alpha");
-  EXPECT_FALSE(alpha.has_data_until()) << "it was told to stop";
+  EXPECT_FALSE(alpha.has_data_until()) << "the controller stopped it";
   EXPECT_FALSE(alpha.has_data_until_reason());
   EXPECT_FALSE(Scope(report.steps(0), v1::SCOPE_KIND_CLUSTER).has_data_until_reason()) << "of one host, not of all";
 }
