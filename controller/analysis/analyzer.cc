@@ -285,6 +285,7 @@ void Analyzer::CloseStep() {
                            loss_reasons_,
                            series_rows_,
                            series_rows_left_,
+                           untold_rows_left_,
                            distribution_buckets_left_};
   reports_.push_back(StepReporter(*step_, context).Make());
   const int64_t start_ns = step_->measured_start_ns();

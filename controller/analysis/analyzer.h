@@ -106,6 +106,7 @@ class Analyzer {
   NoteBook loss_reasons_;
   const uint64_t series_rows_;
   uint64_t series_rows_left_ = series_rows_;
+  uint64_t untold_rows_left_ = kUntoldRows;
   int64_t distribution_seconds_left_ = kDistributionSeconds;
   uint64_t distribution_buckets_left_ = kDistributionBuckets;
   uint64_t load_rows_left_ = kLoadRows;

@@ -65,14 +65,14 @@ NoteBook Analyzer::RunReasons(const v1::Report& report, bool mid_step) const {
                                                run_->steps_size(), ".")
                                 : "The journal ends before the run does.");
   } else if (!run_end_->cut_short().empty()) {
-    reasons.Add("run", absl::StrCat("The run ended before its time: ", Sentence(run_end_->cut_short())));
+    reasons.Add("run", absl::StrCat("The run ended early: ", Sentence(run_end_->cut_short())));
   } else if (report.steps_size() < run_->steps_size()) {
     reasons.Add("run", absl::StrCat("Only ", report.steps_size(), " of ", run_->steps_size(), " steps ran."));
   }
   for (const v1::StepReport& step : report.steps()) {
     // The run mostly ends for the same reason, and has said so.
     if (!step.cut_short().empty() && !(run_end_ && run_end_->cut_short() == step.cut_short())) {
-      reasons.Add("step", absl::StrCat("Step ", step.number(), " ended before its time: ", Sentence(step.cut_short())));
+      reasons.Add("step", absl::StrCat("Step ", step.number(), " ended early: ", Sentence(step.cut_short())));
     }
   }
   for (const auto& [number, facts] : hosts_) {

@@ -13,6 +13,7 @@ void WriteSums::Merge(const WriteSums& other) {
 void SecondSeries::AddWide(uint32_t first, uint32_t last, const WriteSums& sums) {
   seconds_[first].Merge(sums);
   wide_.push_back({first, last});
+  ++frames_;
 }
 
 void SecondSeries::Merge(const SecondSeries& other) {
@@ -20,6 +21,15 @@ void SecondSeries::Merge(const SecondSeries& other) {
     if (sums.writes > 0) seconds_[second].Merge(sums);
   });
   wide_.insert(wide_.end(), other.wide_.begin(), other.wide_.end());
+  frames_ += other.frames_;
+}
+
+uint64_t SecondSeries::RowCount(uint32_t seconds) const {
+  uint64_t rows = seconds;
+  for (const WideRange& range : JoinedRanges()) {
+    if (range.first < seconds) rows -= std::min(range.last, seconds - 1) - range.first;
+  }
+  return rows;
 }
 
 uint32_t SecondSeries::EndSecond() const {

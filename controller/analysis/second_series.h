@@ -1,43 +1,56 @@
 // What a scope wrote in each second of a step.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace plimsoll {
 
-// Values by second. Seconds that nothing was put into cost nothing but a pointer for each 64 of them.
+// Values by second. Memory is that of the seconds that something was put into, in chunks of 64, however late they are.
 template <typename T>
 class BySecond {
  public:
   // The second's value, made where there is none.
   T& operator[](uint32_t second) {
-    const size_t chunk = second / kChunk;
-    if (chunk >= chunks_.size()) chunks_.resize(chunk + 1);
-    if (!chunks_[chunk]) chunks_[chunk] = std::make_unique<std::array<T, kChunk>>();
-    return (*chunks_[chunk])[second % kChunk];
+    const uint32_t number = second / kChunk;
+    auto found = Find(chunks_.begin(), chunks_.end(), number);
+    if (found == chunks_.end() || found->first != number) {
+      found = chunks_.insert(found, {number, std::make_unique<std::array<T, kChunk>>()});
+    }
+    return (*found->second)[second % kChunk];
   }
   // The second's value, or nothing but zeros.
   T Get(uint32_t second) const {
-    const size_t chunk = second / kChunk;
-    if (chunk >= chunks_.size() || !chunks_[chunk]) return T{};
-    return (*chunks_[chunk])[second % kChunk];
+    const uint32_t number = second / kChunk;
+    const auto found = Find(chunks_.begin(), chunks_.end(), number);
+    return found == chunks_.end() || found->first != number ? T{} : (*found->second)[second % kChunk];
   }
   // Calls visit(second, value) for every second that may hold something, in order.
   template <typename Visit>
   void ForEach(Visit visit) const {
-    for (size_t chunk = 0; chunk < chunks_.size(); ++chunk) {
-      if (!chunks_[chunk]) continue;
-      for (size_t i = 0; i < kChunk; ++i) visit(static_cast<uint32_t>(chunk * kChunk + i), (*chunks_[chunk])[i]);
+    for (const auto& [number, chunk] : chunks_) {
+      for (uint32_t i = 0; i < kChunk; ++i) visit(number * kChunk + i, (*chunk)[i]);
     }
   }
 
  private:
-  static constexpr size_t kChunk = 64;
-  std::vector<std::unique_ptr<std::array<T, kChunk>>> chunks_;
+  static constexpr uint32_t kChunk = 64;
+  using Chunk = std::pair<uint32_t, std::unique_ptr<std::array<T, kChunk>>>;
+
+  // The first chunk that is not before `number`. Most look-ups are in the last one, or behind it.
+  template <typename Iterator>
+  static Iterator Find(Iterator begin, Iterator end, uint32_t number) {
+    if (begin == end || (end - 1)->first < number) return end;
+    if ((end - 1)->first == number) return end - 1;
+    return std::lower_bound(begin, end, number, [](const Chunk& chunk, uint32_t n) { return chunk.first < n; });
+  }
+
+  std::vector<Chunk> chunks_;  // by their numbers
 };
 
 // The writes that completed in a stretch of time.
@@ -77,11 +90,20 @@ struct SeriesRow {
 // Per-second sums of a writer, or of any number of them merged. Not thread-safe.
 class SecondSeries {
  public:
-  void Add(uint32_t second, const WriteSums& sums) { seconds_[second].Merge(sums); }
+  void Add(uint32_t second, const WriteSums& sums) {
+    seconds_[second].Merge(sums);
+    ++frames_;
+  }
   // What cannot be split into seconds. `first` < `last`.
   void AddWide(uint32_t first, uint32_t last, const WriteSums& sums);
   void Merge(const SecondSeries& other);
 
+  // How many frames it was made of, with writes or without.
+  uint64_t frames() const { return frames_; }
+  // A frame told of time in which no write completed.
+  void AddSilent() { ++frames_; }
+  // How many rows ForEachRow(seconds) makes.
+  uint64_t RowCount(uint32_t seconds) const;
   // The second after the last one with a write.
   uint32_t EndSecond() const;
   // Over seconds 0 ... whole_seconds - 1.
@@ -95,6 +117,7 @@ class SecondSeries {
 
   BySecond<WriteSums> seconds_;  // a wide range's sums are at its first second
   std::vector<WideRange> wide_;
+  uint64_t frames_ = 0;
 };
 
 }  // namespace plimsoll

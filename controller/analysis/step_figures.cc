@@ -53,7 +53,7 @@ void StepReporter::AddSeconds(const ScopeSums& cluster) {
                                            FormatCount(static_cast<uint64_t>(kDistributionSeconds)), " s."));
     return;
   }
-  if (!series_of_cluster_) return;
+  if (!series_of_cluster_ || !cluster_rows_told_) return;
   cluster.series.ForEachRow(RowsFor(cluster), [&](const SeriesRow& row) {
     const SecondTable& table = percentiles.cluster();
     const bool known = table.closed(row.first) || row.sums.writes == 0;
@@ -75,6 +75,7 @@ void StepReporter::AddFairness() {
 }
 
 void StepReporter::AddTrend(const ScopeSums& cluster) {
+  if (!cluster_rows_told_) return;
   const auto trend = MakeTrend(WholeSeconds(cluster.series, WholeSecondsIn(cluster.whole_ns)));
   if (!trend) return;
   *report_.mutable_trend() = *trend;

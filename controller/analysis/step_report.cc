@@ -159,8 +159,10 @@ v1::StepReport StepReporter::Make() {
     if (storages.size() > 1) AddDistribution({v1::SCOPE_KIND_STORAGE, "", 0, number}, sums);
   }
   cluster.whole_ns = std::min(cluster.whole_ns, cluster.measured_ns);
-  AddScope({v1::SCOPE_KIND_CLUSTER, "", 0, 0}, cluster, &stats_.percentiles().cluster());
-  AddDistribution({v1::SCOPE_KIND_CLUSTER, "", 0, 0}, cluster);
+  const Named everything{v1::SCOPE_KIND_CLUSTER, "", 0, 0};
+  cluster_rows_told_ = AccountsForRows(everything, cluster);
+  AddScope(everything, cluster, &stats_.percentiles().cluster());
+  AddDistribution(everything, cluster);
   report_.set_measured_ns(cluster.measured_ns);
   AddSlowest(stats_, run_, report_);
   AddStalls(stats_, run_, report_);

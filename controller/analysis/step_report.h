@@ -29,12 +29,17 @@ struct RunContext {
   // Rows that the series of all steps may take together, and that are left of them.
   uint64_t series_rows;
   uint64_t& series_rows_left;
+  // Rows of seconds of which no frame tells that the series of all steps may still take; see kUntoldRows.
+  uint64_t& untold_rows_left;
   // Buckets that distributions may still take; see kDistributionBuckets.
   uint64_t& distribution_buckets_left;
 };
 
 // Rows of all series of a report: enough for 64 writers and 16 hosts for 17 hours.
 inline constexpr uint64_t kSeriesRows = 5'000'000;
+// A row of a series has one frame at least that tells of its second, so that a report grows with its journal and not
+// with what the journal says of a step's length. Where frames are missing there may be so many rows of zeros more.
+inline constexpr uint64_t kUntoldRows = 100'000;
 
 // Makes one step's report. Used once.
 class StepReporter {
@@ -84,6 +89,9 @@ class StepReporter {
                    const ScopeSums& sums);
   void CheckHost(const HostFacts& facts, const ScopeSums& sums);
   void PlanSeries();
+  // Whether frames, and else what is left of kUntoldRows, account for the rows of the scope's series; notes it where they
+  // do not.
+  bool AccountsForRows(const Named& name, const ScopeSums& sums) const;
   uint32_t RowsFor(const ScopeSums& sums) const;
   std::string StepName() const;
 
@@ -94,6 +102,7 @@ class StepReporter {
   bool series_of_qms_ = true;
   bool series_of_hosts_ = true;
   bool series_of_cluster_ = true;
+  bool cluster_rows_told_ = true;
   // By number of the host: largest share of its time that a writer waited for its recorder, where that is too much.
   std::map<uint32_t, double> ring_wait_share_;
   bool distributions_missing_ = false;

@@ -42,10 +42,25 @@ void StepReporter::PlanSeries() {
   }
 }
 
+bool StepReporter::AccountsForRows(const Named& name, const ScopeSums& sums) const {
+  const uint64_t rows = sums.series.RowCount(RowsFor(sums));
+  const uint64_t untold = rows - std::min(rows, sums.series.frames());
+  if (untold <= run_.untold_rows_left) {
+    run_.untold_rows_left -= untold;
+    return true;
+  }
+  const std::string who = name.qm > 0          ? absl::StrCat(name.host, "/qm", name.qm, ", ")
+                          : !name.host.empty() ? absl::StrCat(name.host, ", ")
+                                               : "";
+  run_.notes.Add("untold", absl::StrCat(who, StepName(), ": the per-second series is left out: no frame covers ",
+                                        FormatCount(untold), " of its ", FormatCount(rows), " seconds."));
+  return false;
+}
+
 void StepReporter::AddSeries(const Named& name, const ScopeSums& sums, const SecondTable* percentiles) {
   const bool cluster = name.kind == v1::SCOPE_KIND_CLUSTER;
   const bool wanted = cluster ? series_of_cluster_ : name.kind == v1::SCOPE_KIND_QM ? series_of_qms_ : series_of_hosts_;
-  if (!wanted) return;
+  if (!wanted || !(cluster ? cluster_rows_told_ : AccountsForRows(name, sums))) return;
   v1::SeriesReport& series = *report_.add_series();
   series.set_kind(name.kind);
   series.set_host(name.host);

@@ -161,7 +161,11 @@ void WriterStats::AddToSeries(const v1::Frame& frame) {
   if (last >= kMaxSeriesSeconds) return;
   const WriteSums sums = SumsOf(frame.latency());
   if (first == last) {
-    if (sums.writes > 0) series_.Add(static_cast<uint32_t>(first), sums);
+    if (sums.writes > 0) {
+      series_.Add(static_cast<uint32_t>(first), sums);
+    } else {
+      series_.AddSilent();
+    }
   } else {
     series_.AddWide(static_cast<uint32_t>(first), static_cast<uint32_t>(last), sums);
   }

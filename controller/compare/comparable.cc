@@ -79,7 +79,7 @@ void AddRunWarnings(const RunInput& run, const std::string& label, std::vector<s
     if (!step.cut_short().empty()) {
       warnings.push_back(absl::StrCat(label, ": step ", step.number(), " (",
                                       FormatSizeForPeople(step.block_size_bytes()),
-                                      ") ended before its time: ", step.cut_short()));
+                                      ") ended early: ", step.cut_short()));
     }
   }
 }

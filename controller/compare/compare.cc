@@ -257,6 +257,11 @@ absl::StatusOr<std::vector<v1::Figure>> ParseGate(const std::string& names) {
 
 absl::StatusOr<v1::Comparison> Compare(const std::vector<SideInput>& sides, const CompareSettings& settings) {
   if (absl::Status comparable = CheckComparable(sides); !comparable.ok()) return comparable;
+  if (const size_t sizes = CommonBlockSizes(sides).size(); sizes > kMostBlockSizes) {
+    return absl::FailedPreconditionError(absl::StrCat("not comparable: ", FormatCount(sizes),
+                                                      " block sizes were measured in all runs; compare at most ",
+                                                      kMostBlockSizes, " of them"));
+  }
   return Comparer(sides, settings).Compare();
 }
 

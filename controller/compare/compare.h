@@ -36,9 +36,12 @@ inline constexpr double kLevel = 0.05;
 
 // Repetitions grow with the tests up to this, so that any of them can be clear; beyond, the limits say that none can.
 inline constexpr size_t kMostReplicates = 99'999;
+// Each block size is tested on its own, and the more tests there are, the more replicates each of them needs: the work
+// grows with the square of their number. Some 10 s for as many of a minute each.
+inline constexpr size_t kMostBlockSizes = 100;
 
 // Compares each side with the first; two sides at least. The same input gives the same output. The errors are those of
-// CheckComparable.
+// CheckComparable, and FAILED_PRECONDITION where more than kMostBlockSizes are common to all runs.
 absl::StatusOr<v1::Comparison> Compare(const std::vector<SideInput>& sides, const CompareSettings& settings);
 
 }  // namespace plimsoll

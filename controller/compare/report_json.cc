@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/ascii.h"
@@ -25,12 +26,48 @@ using google::protobuf::Timestamp;
 using nlohmann::json;
 
 constexpr int64_t kFormat = 1;
+// Objects and strings of a report may take this much memory, and so many times the bytes of its text. Those of a real
+// report take less than their text; an empty object takes three bytes of text and some hundred of memory.
+constexpr uint64_t kFreeObjectBytes = uint64_t{64} << 20;
+constexpr uint64_t kObjectBytesPerByte = 4;
+// A pointer to an element, and a string beside its characters.
+constexpr uint64_t kElementBytes = 8;
+constexpr uint64_t kStringBytes = 32;
+
+// The memory that a report's objects and strings may still take.
+class ObjectBudget {
+ public:
+  explicit ObjectBudget(size_t text_bytes) : left_(kFreeObjectBytes + kObjectBytesPerByte * text_bytes) {}
+
+  // False where there is not so much left.
+  bool SpendOn(const Message& message) {
+    const auto [known, added] = sizes_.emplace(message.GetDescriptor(), 0);
+    if (added) known->second = message.SpaceUsedLong();  // it is empty
+    return Spend(kElementBytes + known->second);
+  }
+  bool SpendOnString() { return Spend(kElementBytes + kStringBytes); }
+
+ private:
+  bool Spend(uint64_t bytes) {
+    if (bytes > left_) return false;
+    left_ -= bytes;
+    return true;
+  }
+
+  uint64_t left_;
+  std::map<const google::protobuf::Descriptor*, uint64_t> sizes_;
+};
+
+absl::Status TooManyObjects(const std::string& where) {
+  return absl::ResourceExhaustedError(
+      absl::StrCat(where, ": the report has more objects and strings than a report of its size can have"));
+}
 
 absl::Status Wrong(const std::string& where, const std::string& wanted) {
   return absl::InvalidArgumentError(absl::StrCat(where, " is not ", wanted));
 }
 
-absl::Status ReadObject(const json& object, const std::string& where, Message& message);
+absl::Status ReadObject(const json& object, const std::string& where, Message& message, ObjectBudget& budget);
 
 template <typename Integer>
 absl::StatusOr<Integer> ReadInteger(const json& value, const std::string& where) {
@@ -71,7 +108,8 @@ absl::StatusOr<std::string> ReadText(const json& value, const FieldDescriptor& f
 }
 
 // A scalar into a singular field, or at the end of a repeated one.
-absl::Status ReadScalar(const json& value, const FieldDescriptor& field, const std::string& where, Message& message) {
+absl::Status ReadScalar(const json& value, const FieldDescriptor& field, const std::string& where, Message& message,
+                        ObjectBudget& budget) {
   const Reflection& reflection = *message.GetReflection();
   const bool many = field.is_repeated();
   switch (field.cpp_type()) {
@@ -118,13 +156,15 @@ absl::Status ReadScalar(const json& value, const FieldDescriptor& field, const s
       return absl::OkStatus();
     }
     case FieldDescriptor::CPPTYPE_STRING: {
+      if (!budget.SpendOnString()) return TooManyObjects(where);
       PLIMSOLL_ASSIGN_OR_RETURN(const std::string text, ReadText(value, field, where));
       many ? reflection.AddString(&message, &field, text) : reflection.SetString(&message, &field, text);
       return absl::OkStatus();
     }
     case FieldDescriptor::CPPTYPE_MESSAGE: {
       Message& part = many ? *reflection.AddMessage(&message, &field) : *reflection.MutableMessage(&message, &field);
-      if (part.GetDescriptor() != Timestamp::descriptor()) return ReadObject(value, where, part);
+      if (!budget.SpendOn(part)) return TooManyObjects(where);
+      if (part.GetDescriptor() != Timestamp::descriptor()) return ReadObject(value, where, part, budget);
       if (!value.is_string()) return Wrong(where, "a moment");
       const absl::StatusOr<Timestamp> moment = ParseMoment(value.get_ref<const std::string&>());
       if (!moment.ok()) return Wrong(where, "a moment");
@@ -135,7 +175,7 @@ absl::Status ReadScalar(const json& value, const FieldDescriptor& field, const s
   return absl::OkStatus();
 }
 
-absl::Status ReadObject(const json& object, const std::string& where, Message& message) {
+absl::Status ReadObject(const json& object, const std::string& where, Message& message, ObjectBudget& budget) {
   if (!object.is_object()) return Wrong(where.empty() ? "the document" : where, "an object");
   for (int i = 0; i < message.GetDescriptor()->field_count(); ++i) {
     const FieldDescriptor& field = *message.GetDescriptor()->field(i);
@@ -144,13 +184,13 @@ absl::Status ReadObject(const json& object, const std::string& where, Message& m
     if (found->is_null() && field.options().GetExtension(v1::nullable)) continue;
     const std::string name = where.empty() ? field.name() : absl::StrCat(where, ".", field.name());
     if (!field.is_repeated()) {
-      PLIMSOLL_RETURN_IF_ERROR(ReadScalar(*found, field, name, message));
+      PLIMSOLL_RETURN_IF_ERROR(ReadScalar(*found, field, name, message, budget));
       continue;
     }
     if (!found->is_array()) return Wrong(name, "an array");
     size_t index = 0;
     for (const json& element : *found) {
-      PLIMSOLL_RETURN_IF_ERROR(ReadScalar(element, field, absl::StrCat(name, "[", index++, "]"), message));
+      PLIMSOLL_RETURN_IF_ERROR(ReadScalar(element, field, absl::StrCat(name, "[", index++, "]"), message, budget));
     }
   }
   return absl::OkStatus();
@@ -217,7 +257,8 @@ absl::StatusOr<v1::Report> ParseReportJson(const std::string& text) {
         absl::StrCat("has format ", format, "; this version of plimsoll reads format ", kFormat));
   }
   v1::Report report;
-  PLIMSOLL_RETURN_IF_ERROR(ReadObject(document, "", report));
+  ObjectBudget budget(text.size());
+  PLIMSOLL_RETURN_IF_ERROR(ReadObject(document, "", report, budget));
   return report;
 }
 

@@ -12,7 +12,8 @@ namespace plimsoll {
 // again. Members that this version does not know are passed over, and those that are missing keep their defaults, so
 // that reports of other versions with the same format can be read. INVALID_ARGUMENT where it is no JSON (saying where),
 // no report, or a member is not what report.proto says (naming it); FAILED_PRECONDITION where its format is newer than
-// this version reads.
+// this version reads; RESOURCE_EXHAUSTED where it has more objects than its size justifies: memory grows with the text,
+// not with what the text says.
 absl::StatusOr<v1::Report> ParseReportJson(const std::string& text);
 
 // "2026-11-20T19:20:11.000000042Z", with at most nine digits of the second or none, as a moment. INVALID_ARGUMENT else.

@@ -23,6 +23,9 @@ class SecondHistograms {
   };
   static constexpr uint32_t kBuckets = 2048;  // 2^64 ns
   void Add(const std::vector<Bucket>& buckets);
+  // The lowest and the highest bucket that is going to be added: with it, adding does not have to move what was added
+  // before.
+  void Expect(uint32_t lowest, uint32_t highest) { Widen(lowest, highest); }
 
   size_t observations() const { return writes_.size(); }
   double writes() const { return total_.empty() ? 0 : total_.back(); }

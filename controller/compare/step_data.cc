@@ -50,14 +50,15 @@ uint64_t ClosingWrites(const v1::StepReport& step, const v1::ScopeReport& cluste
   return std::min(writes, cluster.latency().count());
 }
 
+bool WasMeasured(const v1::StepReport& step) {
+  const v1::ScopeReport* cluster = ClusterOf(step);
+  return cluster != nullptr && cluster->latency().count() > 0 && cluster->measured_ns() > 0;
+}
+
 std::vector<const v1::StepReport*> StepsOf(const v1::Report& report, uint64_t block_size_bytes) {
   std::vector<const v1::StepReport*> steps;
   for (const v1::StepReport& step : report.steps()) {
-    const v1::ScopeReport* cluster = ClusterOf(step);
-    if (step.block_size_bytes() == block_size_bytes && cluster != nullptr && cluster->latency().count() > 0 &&
-        cluster->measured_ns() > 0) {
-      steps.push_back(&step);
-    }
+    if (step.block_size_bytes() == block_size_bytes && WasMeasured(step)) steps.push_back(&step);
   }
   return steps;
 }
@@ -208,6 +209,17 @@ void AddHistograms(const std::vector<Second>& seconds, Histograms histograms, Se
   }
   if (histograms == Histograms::kLeaveOut) return;
   data.histograms.emplace();
+  uint32_t lowest = UINT32_MAX;
+  uint32_t highest = 0;
+  for (size_t i = 0; i < seconds.size() / data.group * data.group; ++i) {
+    if (!seconds[i].buckets) continue;
+    for (const SecondHistograms::Bucket& bucket : *seconds[i].buckets) {
+      if (bucket.bucket >= SecondHistograms::kBuckets) continue;
+      lowest = std::min(lowest, bucket.bucket);
+      highest = std::max(highest, bucket.bucket);
+    }
+  }
+  if (lowest <= highest) data.histograms->Expect(lowest, highest);
   for (size_t begin = 0; begin + data.group <= seconds.size(); begin += data.group) {
     Buckets buckets;
     for (size_t i = begin; i < begin + data.group; ++i) {
@@ -251,7 +263,7 @@ SecondsData MakeSeconds(const std::vector<const v1::StepReport*>& steps, Histogr
 std::vector<uint64_t> BlockSizes(const v1::Report& report) {
   std::set<uint64_t> sizes;
   for (const v1::StepReport& step : report.steps()) {
-    if (!StepsOf(report, step.block_size_bytes()).empty()) sizes.insert(step.block_size_bytes());
+    if (WasMeasured(step)) sizes.insert(step.block_size_bytes());
   }
   return {sizes.begin(), sizes.end()};
 }

@@ -147,8 +147,8 @@ std::vector<std::string> Wrap(const std::string& text, size_t width) {
       lines.push_back(line);
       line.clear();
     }
-    // A word that is wider than a line is cut.
-    while (DisplayWidth(word) > width) {
+    // A word that is wider than a line is cut, unless it is a path: one must be able to copy it.
+    while (word.front() != '/' && DisplayWidth(word) > width) {
       std::string part;
       size_t pos = 0;
       while (pos < word.size()) {

@@ -32,7 +32,8 @@ std::vector<std::string> ShortenNames(const std::vector<std::string>& names, siz
 std::string PadRight(const std::string& text, size_t width);
 std::string PadLeft(const std::string& text, size_t width);
 
-// Breaks neutral text into lines of at most `width` columns (at least 10), between words where that is possible.
+// Breaks neutral text into lines of at most `width` columns (at least 10), between words where that is possible. A path
+// that is wider stays whole, on a line of its own.
 std::vector<std::string> Wrap(const std::string& text, size_t width);
 
 }  // namespace plimsoll

@@ -260,12 +260,8 @@ void Conductor::AwaitReports(uint32_t step) {
   record.mutable_step_ahead()->set_step(step);
   log_.Append(std::move(record));
   // The report of a large step takes seconds of this machine's processors. Leases are kept meanwhile.
-  while (!left_ && MustStop().empty() && !log_.AnalysedWithin(kNsPerMs * 10)) {
-    pause_end_ = clock_.Now();
-    bool looked = false;
-    PumpUntil([&looked] { return std::exchange(looked, true); });
-    pause_end_.reset();
-  }
+  const int64_t patience_ns = std::min(heartbeat_period_ns_ / 2, 100 * kNsPerMs);
+  while (!left_ && MustStop().empty() && !log_.AnalysedWithin(patience_ns)) Pause(kNsPerMs);
 }
 
 Conductor::ArmResult Conductor::ArmAll(uint32_t step) {

@@ -155,8 +155,8 @@ def both_ended_early(data):
     whether a host's session or its writers find out first, is not certain; that each host's end is reported is."""
     ends = tuple(Either(*(f"* {host}: {data}; ended early: {why}" for why in (EXPIRED, EXPIRED_FOR_WRITERS)))
                  for host in ("alpha", "beta"))
-    return (*ends, Either(*(f"Ended before its time: {who}: {EXPIRED}" for who in ("host alpha failed", "host beta failed", "alpha")),
-                          f"Ended before its time: alpha: {EXPIRED_FOR_WRITERS}"))
+    return (*ends, Either(*(f"Step 1 ended early: {who}: {EXPIRED}" for who in ("host alpha failed", "host beta failed", "alpha")),
+                          f"Step 1 ended early: alpha: {EXPIRED_FOR_WRITERS}"))
 
 
 def everywhere(cell):
@@ -232,7 +232,7 @@ FAULTS = [
               "armed": Cell(both_ended_early("no data"), 3, EMPTY, BY_ITSELF, LEASE),
               "running": Cell(both_ended_early("data until ..."), 3, REPORT, BY_ITSELF, LEASE),
               "draining": Cell((EXPIRED, "plimsoll: host beta is lost: " + SILENT, "* beta: data until ...; ended early: " + SILENT,
-                                "Ended before its time: host ... failed: " + EXPIRED), 3, REPORT, WHEN_LET_GO, LEASE_AGAIN),
+                                "Step 1 ended early: host ... failed: " + EXPIRED), 3, REPORT, WHEN_LET_GO, LEASE_AGAIN),
           }),
     Fault("controller-cut-off", "controller", "The controller is cut off from all hosts, for longer than the lease",
           "The cables of alpha and beta are pulled.", faults.unplug_all, {

@@ -58,7 +58,8 @@ TEST(Analyzer, WarmUpIsLeftOutButCountedInTheCrossCheck) {
   const v1::ScopeReport& qm = Scope(report.steps(0), v1::SCOPE_KIND_QM, "alpha", 1);
   // The write that ends at the measured start's own moment is the first measured one.
   EXPECT_EQ(qm.warmup_writes(), 19);
-  EXPECT_EQ(qm.writes(), 1001);
+  EXPECT_EQ(qm.writes(), 1000);
+  EXPECT_EQ(qm.closing().writes(), 1U);
   EXPECT_THAT(qm.accounted_percent(), DoubleNear(100, 1e-9));
   EXPECT_THAT(report.verdict().reasons(), ElementsAre());
 }
@@ -107,7 +108,9 @@ TEST(Analyzer, AWriteThatOutlastsTheStepIsCountedAndHasItsOwnRow) {
   };
   const v1::Report report = Analyze(MakeJournal(OneWriter(kNsPerSecond, ClosedLoop(kNsPerSecond, 0, latency))));
   const v1::ScopeReport& qm = Scope(report.steps(0), v1::SCOPE_KIND_QM, "alpha", 1);
-  EXPECT_EQ(qm.writes(), 10);
+  EXPECT_EQ(qm.writes(), 9);
+  EXPECT_EQ(qm.latency().count(), 10U);
+  EXPECT_EQ(qm.closing().writes(), 1U);
   EXPECT_EQ(qm.latency().max_ns(), 5 * kNsPerSecond);
   EXPECT_THAT(qm.accounted_percent(), DoubleNear(100, 1e-9));
   const v1::SeriesReport& series = Series(report.steps(0), v1::SCOPE_KIND_QM, "alpha", 1);

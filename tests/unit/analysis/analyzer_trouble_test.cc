@@ -249,7 +249,7 @@ TEST(AnalyzerTrouble, AWriteThatHangsUntilItsHostIsGivenUpIsShownWithItsFileAndM
 }
 
 TEST(AnalyzerTrouble, AWriteInFlightFailsALimitThatItBreaksForCertainAndNoOther) {
-  const v1::Report report = Analyze(HungWrite({"max<10s", "p99<10s", "max<100s", "max@qm<10s"}));
+  const v1::Report report = Analyze(HungWrite({"max<10s", "p99@cluster<10s", "max<100s", "max@qm<10s"}));
   EXPECT_EQ(report.verdict().outcome(), v1::OUTCOME_FAIL);
   const auto& criteria = report.verdict().criteria();
   EXPECT_EQ(criteria[0].outcome(), v1::OUTCOME_FAIL);
@@ -347,7 +347,7 @@ TEST(AnalyzerTrouble, AHostThatWasNotArmedTakesNoPart) {
   });
   const v1::Report report = Analyze(journal);
   EXPECT_EQ(report.steps(1).scopes_size(), 5);  // two QMs, their host, its storage, the cluster
-  EXPECT_THAT(report.notes(), Contains("beta took no part in step 2."));
+  EXPECT_THAT(report.verdict().reasons(), Contains("beta took no part in step 2."));
 }
 
 TEST(AnalyzerTrouble, DamageThatTheReaderFoundIsAReason) {

@@ -51,11 +51,6 @@ struct SimHost {
   // Hosts whose directories it sees, besides its own.
   std::vector<std::string> sees;
   double rate_per_second = 0;
-  // With a rate: how long after its scheduled start each write was issued, and, of each writer, the writes that were
-  // due and never issued.
-  int64_t schedule_lag_ns = 1'000;
-  uint64_t not_issued = 0;
-  uint64_t clock_resolution_ns = 1;
   // It is lost in the first step after its frames for this much of the measured time.
   std::optional<int64_t> lost_after_ns;
   // So many intervals make one frame.
@@ -65,6 +60,11 @@ struct SimHost {
   // second's end, and 2 ms later than that, as the recorder cannot do it earlier. The builder adds step and moment.
   // Empty: nothing.
   std::function<v1::HostSample(uint32_t step, int64_t since_start_ns)> sample = nullptr;
+  // With a rate: how long after its scheduled start each write was issued, and, of each writer, the writes that were
+  // due and never issued.
+  int64_t schedule_lag_ns = 1'000;
+  uint64_t not_issued = 0;
+  uint64_t clock_resolution_ns = 1;
 };
 
 struct SimRun {

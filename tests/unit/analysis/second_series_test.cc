@@ -67,5 +67,38 @@ TEST(SecondSeries, AWideRangeThatReachesBeyondTheWholeSecondsIsSharedOut) {
   EXPECT_EQ(extremes.min_writes, 10);
 }
 
+TEST(SecondSeries, CountsItsRowsAndTheFramesThatToldOfThem) {
+  SecondSeries series;
+  EXPECT_EQ(series.RowCount(5), 5);
+  series.Add(0, Writes(10));
+  series.AddWide(1, 3, Writes(30));
+  series.AddSilent();
+  SecondSeries other;
+  other.AddWide(3, 4, Writes(20));
+  series.Merge(other);
+  for (const uint32_t seconds : {0, 1, 2, 3, 4, 5, 6, 100}) {
+    EXPECT_EQ(series.RowCount(seconds), seconds < 2 ? seconds : seconds < 5 ? 2 : seconds - 3) << seconds;
+  }
+  EXPECT_EQ(series.RowCount(6), Rows(series, 6).size());
+  EXPECT_EQ(series.frames(), 4);
+}
+
+TEST(BySecond, KeepsSecondsInAnyOrder) {
+  BySecond<int> values;
+  const std::vector<uint32_t> seconds = {863'999, 0, 500, 64, 63, 400'000, 863'936, 128, 4'000'000'000};
+  for (size_t i = 0; i < seconds.size(); ++i) values[seconds[i]] = static_cast<int>(i) + 1;
+  for (size_t i = 0; i < seconds.size(); ++i) {
+    EXPECT_EQ(values.Get(seconds[i]), static_cast<int>(i) + 1);
+    EXPECT_EQ(values[seconds[i]], static_cast<int>(i) + 1);
+  }
+  EXPECT_EQ(values.Get(1), 0);
+  EXPECT_EQ(values.Get(300), 0);
+  std::vector<uint32_t> found;
+  values.ForEach([&found](uint32_t second, int value) {
+    if (value != 0) found.push_back(second);
+  });
+  EXPECT_THAT(found, ElementsAre(0, 63, 64, 128, 500, 400'000, 863'936, 863'999, 4'000'000'000));
+}
+
 }  // namespace
 }  // namespace plimsoll

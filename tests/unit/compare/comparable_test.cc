@@ -100,7 +100,7 @@ TEST(Comparable, IncompleteRunsAreComparedWithAWarning) {
   const v1::Comparison comparison = Compared({Side({Simulated(1, 1)}), Side({second})});
   EXPECT_THAT(Strings(comparison.warnings()),
               ElementsAre("B is incomplete (aborted): host alpha was lost", "B is INCONCLUSIVE: host alpha was lost",
-                          "B lost host alpha in step 1", "B: step 1 (4 KiB) ended before its time: a host was lost"));
+                          "B lost host alpha in step 1", "B: step 1 (4 KiB) ended early: a host was lost"));
   EXPECT_THAT(RenderCompareText(comparison), HasSubstr("\nWARNING   B is INCONCLUSIVE"));
 }
 

@@ -326,5 +326,26 @@ TEST(CompareCsv, HasARowForEveryFigure) {
   EXPECT_THAT(csv, HasSubstr(",,,,,not_tested,a single write\r\n"));
 }
 
+TEST(Compare, RefusesMoreBlockSizesThanItCanTest) {
+  const auto with_sizes = [](size_t sizes) {
+    v1::Report report = Simulated(1, 1);
+    v1::StepReport step = report.steps(0);
+    step.clear_series();
+    report.clear_steps();
+    for (size_t i = 0; i < sizes; ++i) {
+      *report.add_steps() = step;
+      report.mutable_steps(static_cast<int>(i))->set_block_size_bytes(i + 1);
+    }
+    return Side({report});
+  };
+  const SideInput most = with_sizes(kMostBlockSizes);
+  const SideInput more = with_sizes(kMostBlockSizes + 1);
+  EXPECT_TRUE(Compare({most, more}, Quick()).ok());
+  const absl::StatusOr<v1::Comparison> refused = Compare({more, more}, Quick());
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(refused.status().message(),
+            "not comparable: 101 block sizes were measured in all runs; compare at most 100 of them");
+}
+
 }  // namespace
 }  // namespace plimsoll

@@ -155,6 +155,31 @@ TEST(ReportJson, MembersOfOtherVersionsAreNoErrors) {
   EXPECT_EQ(ErrorOf(R"({"format": 1, "run": {"colour": "red"}, "steps": [], "more": [1, 2]})"), "no error");
 }
 
+// A text of a million things that take three bytes each.
+std::string Million(const std::string& before, const std::string& thing, const std::string& after) {
+  std::string text = before + thing;
+  for (int i = 1; i < 1'000'000; ++i) text.append(",").append(thing);
+  return text + after;
+}
+
+TEST(ReportJson, MoreObjectsThanItsSizeJustifiesAreRefused) {
+  for (const std::string& text : {Million(R"({"format": 1, "run": {}, "steps": [)", "{}", "]}"),
+                                  Million(R"({"format": 1, "run": {}, "steps": [{"scopes": [)", "{}", "]}]}"),
+                                  Million(R"({"format": 1, "run": {}, "steps": [], "hosts": [)", "{}", "]}")}) {
+    const absl::StatusOr<v1::Report> report = ParseReportJson(text);
+    EXPECT_EQ(report.status().code(), absl::StatusCode::kResourceExhausted) << report.status();
+  }
+  EXPECT_THAT(ErrorOf(Million(R"({"format": 1, "run": {}, "steps": [], "hosts": [)", "{}", "]}")),
+              ::testing::MatchesRegex(R"(hosts\[[0-9]+\]: the report has more objects and strings than a report .*)"));
+}
+
+TEST(ReportJson, NumbersAreNotCountedAsObjects) {
+  const absl::StatusOr<v1::Report> report = ParseReportJson(
+      Million(R"({"format": 1, "run": {}, "steps": [{"series": [{"writes": [)", "10", "]}]}]}"));
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->steps(0).series(0).writes_size(), 1'000'000);
+}
+
 TEST(ParseMoment, ReadsWhatIsWrittenAndNothingElse) {
   const auto parsed = [](const std::string& text) {
     const absl::StatusOr<google::protobuf::Timestamp> moment = ParseMoment(text);

@@ -316,5 +316,25 @@ TEST(WholeRuns, AreRightAboutEqualSidesAsOftenAsTheySay) {
   }
 }
 
+TEST(SecondHistograms, ExpectingBucketsChangesNothingButTheWork) {
+  const std::vector<std::vector<SecondHistograms::Bucket>> seconds = {
+      {}, {{700, 3}, {705, 1}}, {{400, 2}}, {{1200, 1}, {5'000, 9}}, {{700, 4}}};
+  SecondHistograms plain;
+  SecondHistograms expecting;
+  expecting.Expect(400, 1200);
+  for (const auto& second : seconds) {
+    plain.Add(second);
+    expecting.Add(second);
+  }
+  EXPECT_EQ(plain.lowest(), expecting.lowest());
+  EXPECT_EQ(plain.highest(), expecting.highest());
+  EXPECT_EQ(plain.writes(), expecting.writes());
+  for (const double position : {399.0, 400.5, 702.3, 1200.0, 1300.0}) {
+    EXPECT_EQ(plain.SharesBelow(position).numerator, expecting.SharesBelow(position).numerator) << position;
+    EXPECT_EQ(plain.ShareBelow(position), expecting.ShareBelow(position)) << position;
+  }
+  EXPECT_EQ(plain.Quantile(0.9), expecting.Quantile(0.9));
+}
+
 }  // namespace
 }  // namespace plimsoll

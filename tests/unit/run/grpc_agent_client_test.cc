@@ -138,6 +138,11 @@ class GrpcAgentClientTest : public ::testing::Test {
     while (searches_ < count) changed_.Wait(mutex_);
   }
 
+  static v1::ControllerMessage Fill() {
+    v1::ControllerMessage message;
+    message.mutable_fill();
+    return message;
+  }
   static v1::ControllerMessage Prepare(int64_t lease_ns = 10 * kNsPerSecond) {
     v1::ControllerMessage message;
     message.mutable_prepare()->set_protocol_version(kProtocolVersion);
@@ -262,6 +267,7 @@ TEST_F(GrpcAgentClientTest, RunsASessionFromPrepareToRelease) {
   const auto client = MakeGrpcAgentClient(address_, clock_, inbox_);
   client->OpenSession();
   client->Send(Prepare());
+  client->Send(Fill());
   EXPECT_EQ(inbox_.AwaitMessage(v1::AgentMessage::kPrepared).prepared().directory(), "/fake");
   v1::ControllerMessage arm;
   arm.mutable_arm()->set_start_ns(42);
@@ -276,6 +282,7 @@ TEST_F(GrpcAgentClientTest, ASecondSessionIsToldWhoHoldsTheAgent) {
   const auto first = MakeGrpcAgentClient(address_, clock_, inbox_);
   first->OpenSession();
   first->Send(Prepare());
+  first->Send(Fill());
   inbox_.AwaitMessage(v1::AgentMessage::kPrepared);
   Inbox second_inbox;
   const auto second = MakeGrpcAgentClient(address_, clock_, second_inbox);
@@ -288,6 +295,7 @@ TEST_F(GrpcAgentClientTest, ASecondSessionIsToldWhoHoldsTheAgent) {
   // The agent is free again.
   second->OpenSession();
   second->Send(Prepare());
+  second->Send(Fill());
   second_inbox.AwaitMessage(v1::AgentMessage::kPrepared);
 }
 
@@ -296,6 +304,7 @@ TEST_F(GrpcAgentClientTest, AControllerThatGoesAwayLeavesNothingBehind) {
     const auto client = MakeGrpcAgentClient(address_, clock_, inbox_);
     client->OpenSession();
     client->Send(Prepare());
+    client->Send(Fill());
     inbox_.AwaitMessage(v1::AgentMessage::kPrepared);
   }
   work_->AwaitRelease();
@@ -326,6 +335,7 @@ TEST_F(GrpcAgentClientTest, AnAgentThatShutsDownEndsItsSession) {
   const auto client = MakeGrpcAgentClient(address_, clock_, inbox_);
   client->OpenSession();
   client->Send(Prepare());
+  client->Send(Fill());
   inbox_.AwaitMessage(v1::AgentMessage::kPrepared);
   service_->Shutdown("the agent was told to end");
   inbox_.AwaitMessage(v1::AgentMessage::kReleased);
@@ -337,6 +347,7 @@ TEST_F(GrpcAgentClientTest, ARenewalKeepsTheLeaseOfASilentController) {
   const auto client = MakeGrpcAgentClient(address_, clock_, inbox_);
   client->OpenSession();
   client->Send(Prepare(kLeaseNs));
+  client->Send(Fill());
   inbox_.AwaitMessage(v1::AgentMessage::kPrepared);
   // For three times as long as the lease nothing else is said.
   const MonotonicNs begin = clock_.Now();
@@ -411,6 +422,7 @@ TEST_F(GrpcAgentClientTest, NobodyButTheRunItselfRenewsItsLease) {
   const auto client = MakeGrpcAgentClient(address_, clock_, inbox_);
   client->OpenSession();
   client->Send(Prepare());
+  client->Send(Fill());
   inbox_.AwaitMessage(v1::AgentMessage::kPrepared);
   const auto stub = v1::Agent::NewStub(grpc::CreateChannel(address_, grpc::InsecureChannelCredentials()));
   v1::RenewReply reply;
@@ -428,6 +440,7 @@ TEST_F(GrpcAgentClientTest, AnAgentThatHangsSaysSoAndLooksAtNoDirectory) {
   const auto client = MakeGrpcAgentClient(address_, clock_, inbox_);
   client->OpenSession();
   client->Send(Prepare());
+  client->Send(Fill());
   inbox_.AwaitMessage(v1::AgentMessage::kPrepared);
   v1::InFlight write;
   write.set_qm(2);
@@ -449,6 +462,7 @@ TEST_F(GrpcAgentClientTest, AnAgentThatIsToEndSaysWhatHangsOnceNothingGetsOn) {
   const auto client = MakeGrpcAgentClient(address_, clock_, inbox_);
   client->OpenSession();
   client->Send(Prepare());
+  client->Send(Fill());
   inbox_.AwaitMessage(v1::AgentMessage::kPrepared);
   work_->BlockWrites(true);
   service_->Shutdown("the agent was told to end");

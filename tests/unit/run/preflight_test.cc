@@ -68,7 +68,7 @@ TEST_F(PreflightTest, TwoExportsOfOneFileSystemAreShared) {
 }
 
 TEST_F(PreflightTest, DisksOfOneWorldWideNameAreShared) {
-  for (const size_t host : {1, 2}) {
+  for (const size_t host : {1U, 2U}) {
     Directory(host).add_block_layers()->set_name("sda1");
     Directory(host).add_block_layers()->set_world_wide_name("naa.600a0b80");
   }

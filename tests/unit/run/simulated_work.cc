@@ -100,7 +100,7 @@ void SimulatedWork::RunWriter() {
     } else {
       BeginStep();
       Env env{*this};
-      RunWriteLoop(setup_.LoopOf(step_, start_ns_), control_, *source_, state_, env);
+      RunWriteLoop(setup_.LoopOf(step_, start_ns_, 1), control_, *source_, state_, env);
     }
   }
   writer_over_ = true;
@@ -192,7 +192,7 @@ std::vector<v1::InFlight> SimulatedWork::InFlight(int64_t min_age_ns) const {
   entry.set_age_ns(now_ns - since_ns);
   entry.set_filling(filled_bytes_ < setup_.total_bytes());
   const uint32_t extent = entry.filling() ? static_cast<uint32_t>(filled_bytes_ / setup_.file_size_bytes)
-                                          : setup_.LoopOf(step_, 0).layout.PlaceOf(state_.writes.load()).extent;
+                                          : setup_.LoopOf(step_, 0, 1).layout.PlaceOf(state_.writes.load()).extent;
   entry.set_path(around_.storage.PathOf(ExtentName(1, setup_.file_prefix, extent)));
   return {entry};
 }
