@@ -169,7 +169,6 @@ absl::StatusOr<v1::Placed> LogWorkImpl::Look(const v1::Look& look) {
   seen_.insert(hosts.begin(), hosts.end());
   PLIMSOLL_ASSIGN_OR_RETURN(const RunDirectory::Space space, directory_->MeasureSpace());
   v1::Placed placed;
-  placed.set_round(look.round());
   for (const std::string& host : seen_) placed.add_visible_hosts(host);
   placed.set_total_bytes(space.total_bytes);
   placed.set_free_bytes(space.free_bytes);

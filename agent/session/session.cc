@@ -361,6 +361,7 @@ absl::Status Session::PrepareWork(const v1::Prepare& prepare) {
 absl::Status Session::TellPlace(Work& work, const v1::Look& look) {
   v1::AgentMessage message;
   PLIMSOLL_ASSIGN_OR_RETURN(*message.mutable_placed(), work.Look(look));
+  message.mutable_placed()->set_round(look.round());
   Send(std::move(message));
   return absl::OkStatus();
 }

@@ -280,9 +280,15 @@ void StepReporter::AddStartSkew() {
   });
   v1::StartSkewReport& skew = *report_.mutable_start_skew();
   skew.set_skew_ns(Clamp64(Int128{latest->second.latest_ns} - earliest->second.earliest_ns));
-  if (earliest->first != latest->first) {
-    skew.set_error_ns(Clamp64(Int128{earliest->second.error_ns} + latest->second.error_ns));
+  // Within their errors any two hosts may be the earliest and the latest; a host's own writers share its clock.
+  Int128 most_ns = skew.skew_ns();
+  for (const auto& [late, of_late] : firsts) {
+    for (const auto& [early, of_early] : firsts) {
+      if (late == early) continue;
+      most_ns = std::max(most_ns, Int128{of_late.latest_ns} + of_late.error_ns - of_early.earliest_ns + of_early.error_ns);
+    }
   }
+  skew.set_error_ns(Clamp64(most_ns - skew.skew_ns()));
   for (const auto& [number, first] : firsts) {
     v1::HostStartReport& host = *skew.add_hosts();
     host.set_host(run_.hosts.at(number).label());

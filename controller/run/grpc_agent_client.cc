@@ -120,6 +120,10 @@ class DescribeCall {
             listener.OnDescribed(
                 absl::DeadlineExceededError(absl::StrCat("it did not answer within ", FormatDuration(timeout_ns),
                                                          ": is the host down, or does a file system there hang?")));
+          } else if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED) {
+            // gRPC's own word for it may be empty.
+            listener.OnDescribed(absl::UnimplementedError(
+                "no plimsoll-agent listens there, but another gRPC service; check the address and the port"));
           } else {
             listener.OnDescribed(FromGrpc(status));
           }
@@ -149,9 +153,9 @@ class RenewCall {
     call->context_.set_deadline(std::chrono::system_clock::now() + std::chrono::nanoseconds(timeout_ns));
     call->stub_->async()->Renew(&call->context_, &call->request_, &call->response_,
                                 [call, &listener, &calls, &under_way](const grpc::Status& status) {
-                                  if (status.ok()) listener.OnRenewed();
                                   delete call;
                                   under_way = false;
+                                  if (status.ok()) listener.OnRenewed();
                                   calls.End();
                                 });
   }

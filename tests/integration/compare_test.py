@@ -163,7 +163,7 @@ class Compare(harness.PlimsollTest):
         report = self.run_plan("--bsize", "4k", "--duration", "12").report
         report["verdict"].update(outcome="done", reasons=[])
         sides = []
-        for side in ((1.0, 1.1), (0.4, 0.45)):
+        for side in ((1.0, 1.6), (0.4, 0.64)):
             paths = []
             for factor in side:
                 for scope in report["steps"][0]["scopes"]:

@@ -3,6 +3,7 @@
 import os
 import pathlib
 import re
+import socket
 import ssl
 import threading
 
@@ -149,6 +150,83 @@ class HostilePeers(harness.PlimsollTest):
         ], lambda raw: context.wrap_socket(raw, server_hostname="127.0.0.1"))
 
 
+def literal(name, value):
+    """A header of HTTP/2, spelled out."""
+    return b"\0" + bytes([len(name)]) + name + bytes([len(value)]) + value
+
+
+class NotAnAgent(harness.PlimsollTest):
+    """What plimsoll says where something else listens."""
+
+    def listen(self, answer):
+        """Answers every connection by `answer(connection)`; returns the address."""
+        server = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(server.close)
+
+        def run():
+            while True:
+                try:
+                    connection, _ = server.accept()
+                except OSError:  # The test is over.
+                    return
+                with connection:
+                    connection.settimeout(harness.LONG_S)
+                    try:
+                        answer(connection)
+                    except OSError:
+                        pass
+
+        threading.Thread(target=run, daemon=True).start()
+        return f"127.0.0.1:{server.getsockname()[1]}"
+
+    def refused(self, answer):
+        address = self.listen(answer)
+        result = self.plimsoll("hosts", "--hosts", address, code=4)
+        self.assertEqual(result.out, "")
+        (line,) = result.errors
+        self.assertRegex(line, rf"^plimsoll: .*{address}: \S")
+        return line
+
+    def test_a_web_server(self):
+
+        def answer(connection):
+            connection.recv(4096)
+            connection.sendall(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+            connection.recv(4096)
+
+        self.assertIn("http1", self.refused(answer).lower())
+
+    def test_a_server_that_speaks_first(self):
+
+        def answer(connection):
+            connection.sendall(b"SSH-2.0-OpenSSH_9.2p1\r\n")
+            connection.recv(4096)
+
+        self.refused(answer)
+
+    def test_a_server_that_closes(self):
+        self.refused(lambda connection: None)
+
+    def test_a_grpc_server_of_something_else(self):
+        # UNIMPLEMENTED to every call: :status 200, and the trailers at once.
+        trailers = b"\x88" + literal(b"content-type", b"application/grpc") + literal(b"grpc-status", b"12")
+
+        def answer(connection):
+            connection.sendall(hostile.frame(hostile.SETTINGS))
+            stream = connection.makefile("rb")
+            stream.read(len(hostile.PREFACE))
+            while header := stream.read(9):
+                length, kind, number = int.from_bytes(header[:3], "big"), header[3], int.from_bytes(header[5:], "big")
+                stream.read(length)
+                if kind == hostile.SETTINGS and not header[4]:
+                    connection.sendall(hostile.frame(hostile.SETTINGS, flags=hostile.ACK))
+                if kind == hostile.HEADERS:
+                    connection.sendall(
+                        hostile.frame(hostile.HEADERS, number, trailers, hostile.END_HEADERS | hostile.END_STREAM))
+
+        self.assertIn("no plimsoll-agent listens there, but another gRPC service", self.refused(answer))
+
+
 class Limits(harness.PlimsollTest):
 
     def peer(self, agent):
@@ -228,6 +306,8 @@ class Limits(harness.PlimsollTest):
         for _ in range(80):
             peers.append(hostile.Peer(alpha.address))
             peers[-1].say(hostile.PREFACE + hostile.frame(hostile.SETTINGS))
+            # Its settings and the acknowledgement of ours: a handshake that is not over may be given up for the next.
+            peers[-1].frames(lambda found: sum(kind == hostile.SETTINGS for kind, _, _ in found) >= 2)
         alpha.await_err("this agent has 32 connections, the most that it takes")
         run.finish()
         self.assertEqual(self.result_of(run, run.results).report["run"]["state"], "complete")

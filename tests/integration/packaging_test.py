@@ -47,6 +47,11 @@ class Unit(harness.PlimsollTest):
         weaker = self.copy(lambda text: re.sub(r"(?m)^(SystemCallFilter|CapabilityBoundingSet)=.*\n", "", text))
         self.assertNotEqual(self.score(weaker).returncode, 0)
 
+    def test_the_agent_may_ask_the_kernel_whose_a_connection_is(self):
+        # Without netlink it reads all of /proc/net/tcp instead, for each connection over loopback.
+        families = re.findall(r"(?m)^RestrictAddressFamilies=(.*)$", UNIT.read_text())
+        self.assertEqual([set(line.split()) for line in families], [{"AF_UNIX", "AF_INET", "AF_INET6", "AF_NETLINK"}])
+
     def test_systemd_understands_every_line(self):
         unit = self.copy(lambda text: text.replace("ExecStart=plimsoll-agent", "ExecStart=" + harness.binary(
             "plimsoll-agent")))

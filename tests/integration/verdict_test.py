@@ -21,7 +21,7 @@ class Verdict(harness.PlimsollTest):
         self.assertRegex(result.out, r"\AVerdict +PASS\n")
         # The worst value in each step.
         for step, size in ((1, "4 KiB"), (2, "8 KiB")):
-            self.assertRegex(result.out, rf"(?m)^  avg<30s +PASS +{step} +{size} \| +[\d.]+ ms +cluster$")
+            self.assertRegex(result.out, rf"(?m)^  avg<30s +PASS +{step} +{size} \| +[\d.]+ ms +\S+/qm1$")
             self.assertRegex(result.out, rf"(?m)^  iops>=1 +PASS +{step} +{size} \| +[\d.,]+ writes/s +cluster$")
         for one in verdict["criteria"]:
             self.assertEqual([step["step"] for step in one["steps"]], [1, 2])
@@ -35,7 +35,7 @@ class Verdict(harness.PlimsollTest):
         worst = max(report["steps"], key=lambda step: harness.cluster(step)["latency"]["max_ns"])
         self.assertEqual((bad["step"], bad["value"]), (worst["number"], harness.cluster(worst)["latency"]["max_ns"]))
         self.assertRegex(result.out, r"\AVerdict +FAIL\n")
-        self.assertRegex(result.out, rf"(?m)^  max<1ns +FAIL +{bad['step']} .* {re.escape(bad['value_text'])} +cluster$")
+        self.assertRegex(result.out, rf"(?m)^  max<1ns +FAIL +{bad['step']} .* {re.escape(bad['value_text'])} +\S+/qm1$")
 
     def test_the_report_made_again_has_the_same_exit_code(self):
         result = self.run_plan("--require", "max<1ns", code=1)

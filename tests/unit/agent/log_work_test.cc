@@ -244,7 +244,7 @@ TEST_F(LogWorkTest, AFullDiskIsAClearErrorAndNothingStays) {
   workload().set_min_free_bytes(0);
   ASSERT_THAT(Create(), IsOk());
   const auto prepared = Prepare();
-  EXPECT_THAT(prepared, StatusIs(absl::StatusCode::kResourceExhausted, ".LOG: No space left on device (28) at offset"));
+  EXPECT_THAT(prepared, StatusIs(absl::StatusCode::kResourceExhausted, ".LOG stopped: its file system has "));
   EXPECT_THAT(std::string(prepared.status().message()), HasSubstr(root_ + "/plimsoll-0123abcd/alpha/qm"));
   EXPECT_THAT(std::string(prepared.status().message()), HasSubstr("free space there"));
   EXPECT_EQ(work_->Release(false).left_behind(), "");
@@ -271,7 +271,6 @@ TEST_F(LogWorkTest, LooksForTheOthersAndMeasuresTheSpaceBeforeItFills) {
   look.add_hosts("beta");
   auto placed = work_->Look(look);
   ASSERT_THAT(placed, IsOk());
-  EXPECT_EQ(placed->round(), 1U);
   EXPECT_THAT(placed->visible_hosts(), ElementsAre("alpha"));
   EXPECT_GT(placed->total_bytes(), 0U);
   EXPECT_EQ(placed->min_free_bytes(), std::max(placed->total_bytes() / 20, uint64_t{256} << 20));

@@ -76,7 +76,7 @@ TEST(SecondSeries, CountsItsRowsAndTheFramesThatToldOfThem) {
   SecondSeries other;
   other.AddWide(3, 4, Writes(20));
   series.Merge(other);
-  for (const uint32_t seconds : {0, 1, 2, 3, 4, 5, 6, 100}) {
+  for (const uint32_t seconds : {0U, 1U, 2U, 3U, 4U, 5U, 6U, 100U}) {
     EXPECT_EQ(series.RowCount(seconds), seconds < 2 ? seconds : seconds < 5 ? 2 : seconds - 3) << seconds;
   }
   EXPECT_EQ(series.RowCount(6), Rows(series, 6).size());

@@ -246,7 +246,8 @@ class SlowStorageTest : public StallReportTest {
   static int64_t NowAndThenSlow(uint64_t number, int64_t /*start_ns*/) { return (number % 10 == 0 ? 250 : 40) * kMs; }
   std::vector<v1::StallReport> Long() {
     std::vector<v1::StallReport> found;
-    for (const v1::StallReport& stall : Step().stalls().stalls()) {
+    const v1::StepReport step = Step();
+    for (const v1::StallReport& stall : step.stalls().stalls()) {
       if (stall.length_ns() > 2'000 * kMs) found.push_back(stall);
     }
     return found;
@@ -295,7 +296,8 @@ TEST_F(SlowStorageTest, WithoutCountsAndMomentsInTheFramesNothingIsProved) {
       frame.clear_last_end_ns();
     }
   }
-  for (const v1::StallReport& stall : Analyze(records).steps(0).stalls().stalls()) {
+  const v1::Report report = Analyze(records);
+  for (const v1::StallReport& stall : report.steps(0).stalls().stalls()) {
     EXPECT_EQ(stall.stall_class(), v1::STALL_CLASS_SINGLE_HOST);
   }
 }
@@ -309,7 +311,8 @@ TEST_F(SlowStorageTest, WithClocksThatMayBeWrongByHalfOfTheStallNothingIsProved)
       probe.set_received_ns(probe.received_ns() + 6'000 * kMs);
     }
   }
-  for (const v1::StallReport& stall : Analyze(records).steps(0).stalls().stalls()) {
+  const v1::Report report = Analyze(records);
+  for (const v1::StallReport& stall : report.steps(0).stalls().stalls()) {
     EXPECT_EQ(stall.stall_class(), v1::STALL_CLASS_SINGLE_HOST);
   }
 }

@@ -47,7 +47,9 @@ class TwiceTheCapacity {
     std::vector<v1::JournalRecord> records = MakeJournal(run);
     for (v1::JournalRecord& record : records) {
       if (record.has_step_begin()) start_ns_ = record.step_begin().host_start_ns(0);
-      for (v1::Frame& frame : *record.mutable_frames()->mutable_frames()) Fill(frame);
+      if (record.has_frames()) {
+        for (v1::Frame& frame : *record.mutable_frames()->mutable_frames()) Fill(frame);
+      }
       if (!record.has_step_done()) continue;
       for (v1::WriterTotals& totals : *record.mutable_step_done()->mutable_done()->mutable_writers()) Fill(totals);
     }

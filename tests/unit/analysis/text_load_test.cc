@@ -31,6 +31,7 @@ v1::StepReport WithHosts(int hosts) {
     scope.set_kind(v1::SCOPE_KIND_HOST);
     scope.set_host("host" + std::to_string(i));
     scope.set_writes(10);
+    scope.mutable_latency()->set_count(10);
     scope.mutable_latency()->set_avg_ns(1'234'567);
     v1::HostLoadReport& load = *step.add_load();
     load.set_host(scope.host());

@@ -130,7 +130,7 @@ TEST(Criteria, EveryMetricIsListedOnceInTheOrderOfTheEnumeration) {
 
 TEST(Criteria, WhatIsWrongIsNamedWithWhatIsExpected) {
   const std::vector<std::pair<std::string, std::string>> cases = {
-      {"", "'' is not a criterion: expected a metric, one of < <= > >=, and a limit, such as p99<10ms"},
+      {"", "'' is not a criterion: expected a metric, one of < <= > >= ==, and a limit, such as p99<10ms"},
       {"p99", "'p99' is not a criterion: expected a metric, one of < <= > >="},
       {"p99=10ms", "expected a metric, one of < <= > >="},
       {"<10ms", "expected pN (such as p99.9), min, max"},

@@ -125,7 +125,7 @@ TEST(PlanCheck, StepsAreBoundedInNumberAndTime) {
   EXPECT_THAT(PlanProblems(plan),
               ElementsAre("--bsize (block_size) and --repeat (repeat) make 11000 steps; a run has at most 10000"));
   EXPECT_THAT(
-      Problems("workload: {dir: /x}\nrepeat: 1000\nduration: 3650d\n"),
+      Problems("workload: {dir: /x}\nrepeat: 1000\nduration: 3650d\nwarmup: 0s\n"),
       ElementsAre("--duration (duration) 3650d with warm-up, 1000 times, is more than 3650d: use shorter or fewer "
                   "steps"));
 }

@@ -138,11 +138,6 @@ class GrpcAgentClientTest : public ::testing::Test {
     while (searches_ < count) changed_.Wait(mutex_);
   }
 
-  static v1::ControllerMessage Fill() {
-    v1::ControllerMessage message;
-    message.mutable_fill();
-    return message;
-  }
   static v1::ControllerMessage Prepare(int64_t lease_ns = 10 * kNsPerSecond) {
     v1::ControllerMessage message;
     message.mutable_prepare()->set_protocol_version(kProtocolVersion);
@@ -267,7 +262,6 @@ TEST_F(GrpcAgentClientTest, RunsASessionFromPrepareToRelease) {
   const auto client = MakeGrpcAgentClient(address_, clock_, inbox_);
   client->OpenSession();
   client->Send(Prepare());
-  client->Send(Fill());
   EXPECT_EQ(inbox_.AwaitMessage(v1::AgentMessage::kPrepared).prepared().directory(), "/fake");
   v1::ControllerMessage arm;
   arm.mutable_arm()->set_start_ns(42);
@@ -282,7 +276,6 @@ TEST_F(GrpcAgentClientTest, ASecondSessionIsToldWhoHoldsTheAgent) {
   const auto first = MakeGrpcAgentClient(address_, clock_, inbox_);
   first->OpenSession();
   first->Send(Prepare());
-  first->Send(Fill());
   inbox_.AwaitMessage(v1::AgentMessage::kPrepared);
   Inbox second_inbox;
   const auto second = MakeGrpcAgentClient(address_, clock_, second_inbox);
@@ -295,7 +288,6 @@ TEST_F(GrpcAgentClientTest, ASecondSessionIsToldWhoHoldsTheAgent) {
   // The agent is free again.
   second->OpenSession();
   second->Send(Prepare());
-  second->Send(Fill());
   second_inbox.AwaitMessage(v1::AgentMessage::kPrepared);
 }
 
@@ -304,7 +296,6 @@ TEST_F(GrpcAgentClientTest, AControllerThatGoesAwayLeavesNothingBehind) {
     const auto client = MakeGrpcAgentClient(address_, clock_, inbox_);
     client->OpenSession();
     client->Send(Prepare());
-    client->Send(Fill());
     inbox_.AwaitMessage(v1::AgentMessage::kPrepared);
   }
   work_->AwaitRelease();
@@ -335,7 +326,6 @@ TEST_F(GrpcAgentClientTest, AnAgentThatShutsDownEndsItsSession) {
   const auto client = MakeGrpcAgentClient(address_, clock_, inbox_);
   client->OpenSession();
   client->Send(Prepare());
-  client->Send(Fill());
   inbox_.AwaitMessage(v1::AgentMessage::kPrepared);
   service_->Shutdown("the agent was told to end");
   inbox_.AwaitMessage(v1::AgentMessage::kReleased);
@@ -347,7 +337,6 @@ TEST_F(GrpcAgentClientTest, ARenewalKeepsTheLeaseOfASilentController) {
   const auto client = MakeGrpcAgentClient(address_, clock_, inbox_);
   client->OpenSession();
   client->Send(Prepare(kLeaseNs));
-  client->Send(Fill());
   inbox_.AwaitMessage(v1::AgentMessage::kPrepared);
   // For three times as long as the lease nothing else is said.
   const MonotonicNs begin = clock_.Now();
@@ -363,15 +352,17 @@ TEST_F(GrpcAgentClientTest, AListenerThatHasEnoughIsGivenNothingUntilItReadsOn) 
   const auto client = MakeGrpcAgentClient(address_, clock_, inbox_);
   client->OpenSession();
   client->Send(Prepare());
-  inbox_.AwaitMessage(v1::AgentMessage::kPlaced);
+  inbox_.AwaitMessage(v1::AgentMessage::kPrepared);
   inbox_.HaveEnough(true);
-  constexpr uint64_t kHeartbeats = 5;
-  for (uint64_t id = 1; id <= kHeartbeats; ++id) {
+  const auto send_heartbeat = [&client](uint64_t id) {
     v1::ControllerMessage message;
     message.mutable_heartbeat()->set_id(id);
     client->Send(std::move(message));
-  }
+  };
+  send_heartbeat(1);
   EXPECT_EQ(inbox_.AwaitMessage(v1::AgentMessage::kAlive).alive().id(), 1U);
+  constexpr uint64_t kLast = 5;
+  for (uint64_t id = 2; id <= kLast; ++id) send_heartbeat(id);
   // The agent is heard over another connection meanwhile, and has sent its other answers.
   for (int i = 0; i < 3; ++i) {
     client->Renew(Renewal(kToken), 5 * kNsPerSecond);
@@ -379,12 +370,12 @@ TEST_F(GrpcAgentClientTest, AListenerThatHasEnoughIsGivenNothingUntilItReadsOn) 
   }
   EXPECT_EQ(inbox_.messages(), 0U);
   client->ReadOn();
-  EXPECT_EQ(inbox_.AwaitMessage(v1::AgentMessage::kAlive).alive().id(), 2U);
+  // The agent may have answered several at once.
+  uint64_t answered = inbox_.AwaitMessage(v1::AgentMessage::kAlive).alive().id();
+  EXPECT_GE(answered, 2U);
   inbox_.HaveEnough(false);
   client->ReadOn();
-  for (uint64_t id = 3; id <= kHeartbeats; ++id) {
-    EXPECT_EQ(inbox_.AwaitMessage(v1::AgentMessage::kAlive).alive().id(), id);
-  }
+  while (answered < kLast) answered = inbox_.AwaitMessage(v1::AgentMessage::kAlive).alive().id();
   client->Send(Release());
   EXPECT_THAT(inbox_.AwaitClosed(), IsOk());
 }
@@ -394,7 +385,7 @@ TEST_F(GrpcAgentClientTest, AClientEndsWhileItsListenerHasEnough) {
   auto client = MakeGrpcAgentClient(address_, clock_, inbox_);
   client->OpenSession();
   client->Send(Prepare());
-  inbox_.AwaitMessage(v1::AgentMessage::kPlaced);
+  inbox_.AwaitMessage(v1::AgentMessage::kPrepared);
   client.reset();
   inbox_.AwaitClosed().IgnoreError();
 }
@@ -422,7 +413,6 @@ TEST_F(GrpcAgentClientTest, NobodyButTheRunItselfRenewsItsLease) {
   const auto client = MakeGrpcAgentClient(address_, clock_, inbox_);
   client->OpenSession();
   client->Send(Prepare());
-  client->Send(Fill());
   inbox_.AwaitMessage(v1::AgentMessage::kPrepared);
   const auto stub = v1::Agent::NewStub(grpc::CreateChannel(address_, grpc::InsecureChannelCredentials()));
   v1::RenewReply reply;
@@ -440,7 +430,6 @@ TEST_F(GrpcAgentClientTest, AnAgentThatHangsSaysSoAndLooksAtNoDirectory) {
   const auto client = MakeGrpcAgentClient(address_, clock_, inbox_);
   client->OpenSession();
   client->Send(Prepare());
-  client->Send(Fill());
   inbox_.AwaitMessage(v1::AgentMessage::kPrepared);
   v1::InFlight write;
   write.set_qm(2);
@@ -462,7 +451,6 @@ TEST_F(GrpcAgentClientTest, AnAgentThatIsToEndSaysWhatHangsOnceNothingGetsOn) {
   const auto client = MakeGrpcAgentClient(address_, clock_, inbox_);
   client->OpenSession();
   client->Send(Prepare());
-  client->Send(Fill());
   inbox_.AwaitMessage(v1::AgentMessage::kPrepared);
   work_->BlockWrites(true);
   service_->Shutdown("the agent was told to end");
