@@ -313,6 +313,8 @@ class SessionCall final : public grpc::ClientBidiReactor<v1::ControllerMessage, 
     MutexLock lock(link.mutex);
     if (link.call == nullptr) return;
     link.call->context_.TryCancel();
+    // The call ends when its reads have.
+    if (std::exchange(link.call->held_, false)) link.call->StartRead(&link.call->incoming_);
     link.call->LetGo();
   }
 

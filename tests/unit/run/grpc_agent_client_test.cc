@@ -381,11 +381,15 @@ TEST_F(GrpcAgentClientTest, AListenerThatHasEnoughIsGivenNothingUntilItReadsOn) 
 }
 
 TEST_F(GrpcAgentClientTest, AClientEndsWhileItsListenerHasEnough) {
-  inbox_.HaveEnough(true);
   auto client = MakeGrpcAgentClient(address_, clock_, inbox_);
   client->OpenSession();
   client->Send(Prepare());
   inbox_.AwaitMessage(v1::AgentMessage::kPrepared);
+  inbox_.HaveEnough(true);
+  v1::ControllerMessage heartbeat;
+  heartbeat.mutable_heartbeat()->set_id(1);
+  client->Send(std::move(heartbeat));
+  inbox_.AwaitMessage(v1::AgentMessage::kAlive);
   client.reset();
   inbox_.AwaitClosed().IgnoreError();
 }
