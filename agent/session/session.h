@@ -75,6 +75,11 @@ class Session final : public WorkSink {
   void OnFault(v1::Fault fault) override;
 
  private:
+  // The phase in which the work itself tells the state.
+  static constexpr char kWorking[] = "working";
+  static constexpr char kPreparing[] = "preparing";
+  static constexpr char kCleaningUp[] = "cleaning up";
+
   void Run();
   // The session's course until it ends; the status is what the controller is told.
   absl::Status Serve();

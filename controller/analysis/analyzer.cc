@@ -277,16 +277,11 @@ void Analyzer::OnRunEnd(const v1::RunEnd& end) {
 void Analyzer::CloseStep() {
   if (!step_) return;
   SetStorages();
-  const RunContext context{timeline_,
-                           hosts_,
-                           *judge_,
-                           notes_,
-                           reasons_,
-                           loss_reasons_,
-                           series_rows_,
-                           series_rows_left_,
-                           untold_rows_left_,
-                           distribution_buckets_left_};
+  const RunContext context{timeline_,         hosts_,
+                           *judge_,           notes_,
+                           reasons_,          loss_reasons_,
+                           series_rows_,      series_rows_left_,
+                           untold_rows_left_, distribution_buckets_left_};
   reports_.push_back(StepReporter(*step_, context).Make());
   const int64_t start_ns = step_->measured_start_ns();
   measured_.push_back({start_ns, start_ns + reports_.back().measured_ns()});

@@ -5,10 +5,10 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "common/units.h"
 #include "controller/analysis/binomial.h"
 #include "controller/analysis/figures.h"
+#include "controller/analysis/judge_text.h"
 #include "controller/analysis/step_shape.h"
 
 namespace plimsoll {
@@ -30,45 +30,6 @@ v1::ScopeKind KindOf(CriterionScope scope) {
       break;
   }
   return v1::SCOPE_KIND_QM;
-}
-
-// "1 stall", "2 stalls".
-std::string CountText(uint64_t count, std::string noun) {
-  if (count == 1) noun.pop_back();
-  return absl::StrCat(FormatCount(count), " ", noun);
-}
-
-std::string ForPeople(const MetricInfo& info, double value) {
-  switch (info.unit) {
-    case MetricUnit::kNanoseconds:
-      return absl::StrFormat("%.3f ms", value / static_cast<double>(kNsPerMs));
-    case MetricUnit::kWritesPerSecond:
-      return value < 100 ? absl::StrFormat("%.2f writes/s", value)
-                         : absl::StrCat(FormatCount(static_cast<uint64_t>(std::llround(value))), " writes/s");
-    case MetricUnit::kBytesPerSecond:
-      return absl::StrFormat("%.2f MB/s", value / kBytesPerMegabyte);
-    case MetricUnit::kCount:
-      return CountText(static_cast<uint64_t>(std::llround(value)), info.noun);
-    case MetricUnit::kPercent:
-      // Rounded down, so that what is not reached does not look as if it were.
-      return absl::StrFormat("%.2f %%", std::floor(value * 100) / 100);
-    case MetricUnit::kSignedPercent:
-      return absl::StrFormat("%+.2f %%", value);
-    case MetricUnit::kRatio:
-      return absl::StrFormat("%.4f", value);
-    case MetricUnit::kYesNo:
-      break;
-  }
-  return value == 0 ? "no" : "yes";
-}
-
-// "step 2, beta/qm2".
-std::string Place(uint32_t step, const std::string& host, uint32_t qm, uint32_t storage) {
-  std::string place = step == 0 ? "" : absl::StrCat("step ", step);
-  const auto add = [&place](const std::string& more) { absl::StrAppend(&place, place.empty() ? "" : ", ", more); };
-  if (host.empty() && storage != 0) add(absl::StrCat("storage ", storage));
-  if (!host.empty()) add(absl::StrCat(host, qm == 0 ? "" : absl::StrCat("/qm", qm)));
-  return place;
 }
 
 enum class Holds { kYes, kPerhaps, kNo };
@@ -200,7 +161,7 @@ void Judge::Take(Case& one, uint32_t step, const Reading& reading) {
   StepCase& in_step = one.steps[step];
   ++in_step.scopes;
   const auto doubt = [&](const std::string& why) {
-    const std::string place = Place(step, reading.host, reading.qm, reading.storage);
+    const std::string place = FormatPlace(step, reading.host, reading.qm, reading.storage);
     const std::string text = absl::StrCat(place, place.empty() ? "" : ": ", why);
     if (in_step.doubt.empty()) in_step.doubt = text;
     if (!reading.of_lost_host && in_step.doubt_of_present.empty()) in_step.doubt_of_present = text;
@@ -227,7 +188,8 @@ void Judge::Take(Case& one, uint32_t step, const Reading& reading) {
   if (with_losses == Holds::kNo) KeepWorst(one.criterion, finding, in_step.failed);
   if (holds == Holds::kPerhaps) doubt(reading.doubt);
   if (holds != Holds::kPerhaps && with_losses == Holds::kPerhaps && in_step.doubt.empty()) {
-    in_step.doubt = absl::StrCat(Place(step, reading.host, reading.qm, reading.storage), ": a host of it was lost");
+    in_step.doubt =
+        absl::StrCat(FormatPlace(step, reading.host, reading.qm, reading.storage), ": a host of it was lost");
   }
 }
 
@@ -302,13 +264,14 @@ v1::CriterionStepReport Judge::MakeStepReport(const Case& one, uint32_t step, co
   } else if (needed) {
     report.set_outcome(v1::OUTCOME_INCONCLUSIVE);
     const Finding& where = needed->finding;
-    report.set_reason(absl::StrCat(Place(step, where.host, where.qm, where.storage), ": ", NeedText(one, *needed)));
+    report.set_reason(
+        absl::StrCat(FormatPlace(step, where.host, where.qm, where.storage), ": ", NeedText(one, *needed)));
   } else {
     report.set_outcome(v1::OUTCOME_PASS);
   }
   if (!shown->seen) return report;
   report.set_value(shown->value);
-  report.set_value_text(ForPeople(InfoOf(one.criterion.metric), shown->value));
+  report.set_value_text(FormatMetricValue(InfoOf(one.criterion.metric), shown->value));
   report.set_kind(shown->kind);
   report.set_host(shown->host);
   report.set_qm(shown->qm);
@@ -381,7 +344,7 @@ v1::VerdictReport Judge::Finish(const std::vector<std::string>& reasons) const {
       const v1::CriterionReport rate = MakeReport(rate_, false);
       if (rate.outcome() == v1::OUTCOME_FAIL) {
         verdict.set_remark(absl::StrCat("target rate missed: ", rate.value_text(), " of it in ",
-                                        Place(rate.step(), rate.host(), rate.qm(), rate.storage())));
+                                        FormatPlace(rate.step(), rate.host(), rate.qm(), rate.storage())));
       }
     }
   }

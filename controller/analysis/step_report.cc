@@ -285,7 +285,8 @@ void StepReporter::AddStartSkew() {
   for (const auto& [late, of_late] : firsts) {
     for (const auto& [early, of_early] : firsts) {
       if (late == early) continue;
-      most_ns = std::max(most_ns, Int128{of_late.latest_ns} + of_late.error_ns - of_early.earliest_ns + of_early.error_ns);
+      most_ns =
+          std::max(most_ns, Int128{of_late.latest_ns} + of_late.error_ns - of_early.earliest_ns + of_early.error_ns);
     }
   }
   skew.set_error_ns(Clamp64(most_ns - skew.skew_ns()));

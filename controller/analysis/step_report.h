@@ -89,8 +89,8 @@ class StepReporter {
                    const ScopeSums& sums);
   void CheckHost(const HostFacts& facts, const ScopeSums& sums);
   void PlanSeries();
-  // Whether frames, and else what is left of kUntoldRows, account for the rows of the scope's series; notes it where they
-  // do not.
+  // Whether frames, and else what is left of kUntoldRows, account for the rows of the scope's series; notes it where
+  // they do not.
   bool AccountsForRows(const Named& name, const ScopeSums& sums) const;
   uint32_t RowsFor(const ScopeSums& sums) const;
   std::string StepName() const;

@@ -34,7 +34,8 @@ const v1::StepReport* StepOf(const v1::Report& report, uint32_t number) {
 
 // "alpha/qm1", "storage 2", "cluster".
 std::string PlaceOf(const v1::CriterionStepReport& result) {
-  if (!result.host().empty()) return absl::StrCat(result.host(), result.qm() == 0 ? "" : absl::StrCat("/qm", result.qm()));
+  if (!result.host().empty())
+    return absl::StrCat(result.host(), result.qm() == 0 ? "" : absl::StrCat("/qm", result.qm()));
   return result.kind() == v1::SCOPE_KIND_STORAGE ? absl::StrCat("storage ", result.storage()) : "cluster";
 }
 

@@ -47,8 +47,8 @@ class AgentClient {
   virtual void ReadOn() {}
   // Gives the session's stream up: nothing of it comes any more but its end.
   virtual void CloseSession() = 0;
-  // Keeps the session's lease over a new connection, which is given up after `timeout_ns`. Does nothing while an earlier
-  // one is under way.
+  // Keeps the session's lease over a new connection, which is given up after `timeout_ns`. Does nothing while an
+  // earlier one is under way.
   virtual void Renew(v1::RenewRequest request, int64_t timeout_ns) = 0;
 };
 

@@ -6,36 +6,17 @@
 #include "absl/strings/str_cat.h"
 #include "common/units.h"
 #include "common/version.h"
-#include "controller/run/preflight.h"
 
 namespace plimsoll {
 namespace {
 
 constexpr int kBurstProbes = 8;
-constexpr int64_t kLookAgainNs = kNsPerSecond;
 constexpr int64_t kShortestLeadNs = 50 * kNsPerMs;
 constexpr int64_t kShortestProbePeriodNs = 100 * kNsPerMs;
 constexpr int64_t kLongestProbePeriodNs = kNsPerSecond;
 constexpr int64_t kProbePeriodPerHostNs = 10 * kNsPerMs;
 // An agent whose network is cut has had its last message up to one heartbeat before: so much of the lease is lost.
 constexpr int64_t kHeartbeatsPerLease = 10;
-
-// What an agent says is wrong with what it was asked for, as against trouble of its own.
-bool IsWrongInput(int32_t code) {
-  switch (static_cast<absl::StatusCode>(code)) {
-    case absl::StatusCode::kInvalidArgument:
-    case absl::StatusCode::kNotFound:
-    case absl::StatusCode::kAlreadyExists:
-    case absl::StatusCode::kPermissionDenied:
-    case absl::StatusCode::kResourceExhausted:
-    case absl::StatusCode::kFailedPrecondition:
-    case absl::StatusCode::kOutOfRange:
-    case absl::StatusCode::kUnimplemented:
-      return true;
-    default:
-      return false;
-  }
-}
 
 }  // namespace
 
@@ -114,96 +95,11 @@ std::optional<Failure> Conductor::Run() {
   return failure;
 }
 
-std::optional<Failure> Conductor::PrepareAll() {
-  const MonotonicNs now = clock_.Now();
-  for (auto& host : fleet_.hosts()) {
-    host->phase = Host::Phase::kPlacing;
-    host->last_heard = now;
-    host->last_progress = now;
-    host->client->OpenSession();
-    v1::ControllerMessage message;
-    message.mutable_prepare()->set_protocol_version(kProtocolVersion);
-    *message.mutable_prepare()->mutable_plan() = options_.host_plans[host->index];
-    Send(*host, std::move(message));
-  }
-  sessions_open_ = true;
-  timers_ran_ = now;
-  next_heartbeat_ = now + heartbeat_period_ns_;
-  next_probe_ = now + probe_period_ns_;
-  next_silence_ = now + options_.plan.lease_ns();
-  options_.progress->Preparing();
-  AwaitPreparing(Host::Phase::kPlaced);
-  std::optional<Failure> failure = PreparationFailure();
-  if (!failure.has_value() && fleet_.size() > 1) {
-    LookAll();
-    // What one look cannot know (a server that answers from a copy of its own) a second one a little later can; hosts
-    // that all share one storage need none.
-    if (!PreparationFailure().has_value() && FindSharedStorage(fleet_.hosts()).size() > 1) {
-      Pause(kLookAgainNs);
-      if (!PreparationFailure().has_value()) LookAll();
-    }
-    failure = PreparationFailure();
-  }
-  if (failure.has_value()) return failure;
-  std::vector<v1::LogWorkload> workloads;
-  for (const v1::HostPlan& plan : options_.host_plans) workloads.push_back(plan.log().workload());
-  if (failure = CheckSpace(fleet_.hosts(), workloads); failure.has_value()) return failure;
-  for (auto& host : fleet_.hosts()) {
-    host->phase = Host::Phase::kFilling;
-    v1::ControllerMessage message;
-    message.mutable_fill();
-    Send(*host, std::move(message));
-  }
-  AwaitPreparing(Host::Phase::kReady);
-  return PreparationFailure();
-}
-
-void Conductor::AwaitPreparing(Host::Phase phase) {
-  PumpUntil([this, phase] {
-    return interrupted_ || All([phase](const Host& host) { return host.phase == phase; }) ||
-           !All([](const Host& host) { return !host.lost() && !host.fault.has_value(); });
-  });
-}
-
-void Conductor::LookAll() {
-  v1::ControllerMessage message;
-  message.mutable_look()->set_round(++look_round_);
-  for (const auto& host : fleet_.hosts()) message.mutable_look()->add_hosts(host->label);
-  for (auto& host : fleet_.hosts()) {
-    host->phase = Host::Phase::kLooking;
-    Send(*host, message);
-  }
-  AwaitPreparing(Host::Phase::kPlaced);
-}
-
 void Conductor::Pause(int64_t pause_ns) {
   const MonotonicNs end = clock_.Now() + pause_ns;
   pause_end_ = end;
   PumpUntil([this, end] { return !MustStop().empty() || clock_.Now() >= end; });
   pause_end_.reset();
-}
-
-void Conductor::Settle() {
-  if (options_.plan.settle_ns() <= 0) return;
-  options_.progress->Settling(clock_.Now(), options_.plan.settle_ns());
-  Pause(options_.plan.settle_ns());
-  options_.progress->StepEnds();
-}
-
-std::optional<Failure> Conductor::PreparationFailure() const {
-  if (interrupted_) return Failure{Exit::kInconclusive, {"interrupted while preparing: nothing was measured"}};
-  Failure failure{Exit::kWrong, {}};
-  for (const auto& host : fleet_.hosts()) {
-    if (host->fault.has_value()) {
-      failure.lines.push_back(absl::StrCat(host->label, ": ", host->fault->message()));
-      if (!IsWrongInput(host->fault->code())) failure.code = Exit::kCannotRun;
-    } else if (host->lost()) {
-      failure.lines.push_back(absl::StrCat(host->label, " (", host->address, ") was lost while preparing"));
-      failure.code = Exit::kCannotRun;
-    }
-  }
-  if (failure.lines.empty()) return std::nullopt;
-  return failure;
 }
 
 std::string Conductor::MustStop() const {
@@ -261,7 +157,7 @@ void Conductor::AwaitReports(uint32_t step) {
   log_.Append(std::move(record));
   // The report of a large step takes seconds of this machine's processors. Leases are kept meanwhile.
   const int64_t patience_ns = std::min(heartbeat_period_ns_ / 2, 100 * kNsPerMs);
-  while (!left_ && MustStop().empty() && !log_.AnalysedWithin(patience_ns)) Pause(kNsPerMs);
+  while (!left_ && MustStop().empty() && !log_.AnalysedWithin(patience_ns)) Pause(patience_ns);
 }
 
 Conductor::ArmResult Conductor::ArmAll(uint32_t step) {

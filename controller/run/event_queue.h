@@ -29,7 +29,8 @@ struct Event {
   std::variant<absl::StatusOr<v1::HostDescription>, v1::AgentMessage, SessionClosed, v1::ProbeBatch, Renewed> body;
 };
 
-// Bounded by its givers: they are told when there is enough, and when there is room again. Thread-safe; one thread takes.
+// Bounded by its givers: they are told when there is enough, and when there is room again. Thread-safe; one thread
+// takes.
 class EventQueue {
  public:
   static constexpr size_t kMostWaitingBytes = size_t{64} << 20;

@@ -5,18 +5,18 @@
 
 #include <atomic>
 #include <chrono>
-#include <deque>
 #include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/mutex.h"
-#include "common/parse_budget.h"
 #include "common/status_macros.h"
 #include "common/units.h"
 #include "common/version.h"
+#include "controller/run/grpc_call.h"
 #include "controller/run/grpc_log.h"
 #include "controller/run/handshake_diagnosis.h"
+#include "controller/run/session_call.h"
 #include "plimsoll/v1/agent.grpc.pb.h"
 
 namespace plimsoll {
@@ -29,22 +29,6 @@ constexpr size_t kMaxDescriptionBytes = size_t{8} << 20;
 constexpr uint64_t kDescriptionBudgetBytes = uint64_t{64} << 20;
 
 constexpr char kDescribeMethod[] = "/plimsoll.v1.Agent/Describe";
-constexpr char kSessionMethod[] = "/plimsoll.v1.Agent/Session";
-
-// Parses what an agent sent, after a look at what that would cost. gRPC's own parsing looks at the bytes alone.
-template <typename Message>
-absl::Status ParseReceived(const grpc::ByteBuffer& received, uint64_t budget, Message& message) {
-  grpc::Slice bytes;
-  if (!received.Valid() || !received.DumpToSingleSlice(&bytes).ok()) {
-    return absl::InternalError("the agent's message cannot be read");
-  }
-  PLIMSOLL_RETURN_IF_ERROR(
-      CheckParseBudget(*Message::descriptor(), {reinterpret_cast<const char*>(bytes.begin()), bytes.size()}, budget));
-  if (!message.ParseFromArray(bytes.begin(), static_cast<int>(bytes.size()))) {
-    return absl::InternalError("the agent's message is damaged");
-  }
-  return absl::OkStatus();
-}
 
 absl::StatusOr<v1::HostDescription> ParseDescription(const grpc::ByteBuffer& received) {
   if (received.Length() > kMaxDescriptionBytes) {
@@ -55,36 +39,6 @@ absl::StatusOr<v1::HostDescription> ParseDescription(const grpc::ByteBuffer& rec
   PLIMSOLL_RETURN_IF_ERROR(ParseReceived(received, kDescriptionBudgetBytes, description));
   return description;
 }
-
-absl::Status FromGrpc(const grpc::Status& status) {
-  return {static_cast<absl::StatusCode>(status.error_code()), status.error_message()};
-}
-
-// Counts the calls to gRPC that have not ended, so that the client's destructor can wait for them. End() is the last
-// that a call does, its context is gone by then: a context holds the channel, and who lets go of the last channel ends
-// gRPC's threads that run reactions (1.51: CallbackAlternativeCQ). One of them cannot do that to itself; it goes on in
-// freed memory.
-class CallCount {
- public:
-  void Begin() {
-    MutexLock lock(mutex_);
-    ++open_;
-  }
-  void End() {
-    MutexLock lock(mutex_);
-    --open_;
-    changed_.NotifyAll();
-  }
-  void WaitForNone() {
-    MutexLock lock(mutex_);
-    while (open_ > 0) changed_.Wait(mutex_);
-  }
-
- private:
-  Mutex mutex_;
-  CondVar changed_;
-  int open_ ABSL_GUARDED_BY(mutex_) = 0;
-};
 
 class DescribeCall {
  public:
@@ -272,129 +226,6 @@ class ProbeStream final : public grpc::ClientBidiReactor<v1::ClockProbe, v1::Clo
   bool reading_ = false;
   bool writing_ = false;
   bool let_go_ = false;
-};
-
-// The session's stream; lives until its OnDone, like ProbeStream.
-class SessionCall final : public grpc::ClientBidiReactor<v1::ControllerMessage, grpc::ByteBuffer> {
- public:
-  struct Link {
-    Mutex mutex;
-    SessionCall* call ABSL_GUARDED_BY(mutex) = nullptr;
-  };
-
-  static void Open(const std::shared_ptr<grpc::Channel>& channel, const std::shared_ptr<Link>& link,
-                   AgentListener& listener, CallCount& calls) {
-    MutexLock lock(link->mutex);
-    calls.Begin();
-    auto* call = new SessionCall(link, listener, calls);
-    link->call = call;
-    call->stub_ = std::make_unique<Stub>(channel);
-    call->stub_->PrepareBidiStreamingCall(&call->context_, kSessionMethod, {}, call);
-    call->AddHold();  // messages are sent outside of reactions
-    call->StartRead(&call->incoming_);
-    call->StartCall();
-  }
-
-  static void Send(Link& link, v1::ControllerMessage message) {
-    MutexLock lock(link.mutex);
-    if (link.call == nullptr) return;
-    link.call->outgoing_.push_back(std::move(message));
-    link.call->SendNext();
-  }
-
-  static void ReadOn(Link& link) {
-    MutexLock lock(link.mutex);
-    if (link.call == nullptr || !link.call->held_ || link.call->let_go_) return;
-    link.call->held_ = false;
-    link.call->StartRead(&link.call->incoming_);
-  }
-
-  static void Cancel(Link& link) {
-    MutexLock lock(link.mutex);
-    if (link.call == nullptr) return;
-    link.call->context_.TryCancel();
-    // The call ends when its reads have.
-    if (std::exchange(link.call->held_, false)) link.call->StartRead(&link.call->incoming_);
-    link.call->LetGo();
-  }
-
-  void OnReadDone(bool ok) override {
-    if (!ok) {
-      MutexLock lock(link_->mutex);
-      LetGo();
-      return;
-    }
-    v1::AgentMessage message;
-    if (absl::Status status = ParseReceived(incoming_, kParseBudgetBytes, message); !status.ok()) {
-      refused_ = std::move(status);
-      context_.TryCancel();
-      MutexLock lock(link_->mutex);
-      LetGo();
-      return;
-    }
-    incoming_.Clear();
-    {
-      // The lock is held so that a ReadOn that comes at once finds that reading has ended.
-      MutexLock lock(link_->mutex);
-      held_ = !listener_.OnMessage(std::move(message)) && !let_go_;
-      if (held_) return;
-    }
-    StartRead(&incoming_);
-  }
-
-  void OnWriteDone(bool ok) override {
-    MutexLock lock(link_->mutex);
-    writing_ = false;
-    outgoing_.pop_front();
-    if (!ok) {
-      outgoing_.clear();
-      return;
-    }
-    SendNext();
-  }
-
-  void OnDone(const grpc::Status& status) override {
-    CallCount& calls = calls_;
-    {
-      MutexLock lock(link_->mutex);
-      if (link_->call == this) link_->call = nullptr;
-    }
-    listener_.OnSessionClosed(refused_.ok() ? FromGrpc(status) : refused_);
-    delete this;
-    calls.End();
-  }
-
- private:
-  SessionCall(std::shared_ptr<Link> link, AgentListener& listener, CallCount& calls)
-      : link_(std::move(link)), listener_(listener), calls_(calls) {}
-
-  // Both under link_->mutex.
-  void SendNext() {
-    if (writing_ || let_go_ || outgoing_.empty()) return;
-    writing_ = true;
-    StartWrite(&outgoing_.front());
-  }
-  void LetGo() {
-    if (let_go_) return;
-    let_go_ = true;
-    RemoveHold();
-  }
-
-  const std::shared_ptr<Link> link_;
-  AgentListener& listener_;
-  CallCount& calls_;
-  using Stub = grpc::TemplatedGenericStub<v1::ControllerMessage, grpc::ByteBuffer>;
-
-  std::unique_ptr<Stub> stub_;
-  grpc::ClientContext context_;
-  grpc::ByteBuffer incoming_;
-  // Why an agent's message was not taken.
-  absl::Status refused_;
-  std::deque<v1::ControllerMessage> outgoing_;
-  bool writing_ = false;
-  bool let_go_ = false;
-  // No read is under way: the listener had enough.
-  bool held_ = false;
 };
 
 class GrpcAgentClient final : public AgentClient {

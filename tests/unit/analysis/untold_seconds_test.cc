@@ -9,12 +9,12 @@ namespace plimsoll {
 namespace {
 
 using testing::Analyze;
+using ::testing::Contains;
+using ::testing::HasSubstr;
 using testing::MakeJournal;
 using testing::SimHost;
 using testing::SimRun;
 using testing::Steady;
-using ::testing::Contains;
-using ::testing::HasSubstr;
 
 // Steps of so long that the host completes without a single frame.
 std::vector<v1::JournalRecord> StepsWithoutFrames(int steps, int64_t duration_ns) {

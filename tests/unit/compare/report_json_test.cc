@@ -174,8 +174,8 @@ TEST(ReportJson, MoreObjectsThanItsSizeJustifiesAreRefused) {
 }
 
 TEST(ReportJson, NumbersAreNotCountedAsObjects) {
-  const absl::StatusOr<v1::Report> report = ParseReportJson(
-      Million(R"({"format": 1, "run": {}, "steps": [{"series": [{"writes": [)", "10", "]}]}]}"));
+  const absl::StatusOr<v1::Report> report =
+      ParseReportJson(Million(R"({"format": 1, "run": {}, "steps": [{"series": [{"writes": [)", "10", "]}]}]}"));
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_EQ(report->steps(0).series(0).writes_size(), 1'000'000);
 }

@@ -1,0 +1,93 @@
+// Runs in which FAIL would be wrong.
+#include "tests/unit/analysis/planted_scenarios.h"
+
+namespace plimsoll::testing {
+
+std::vector<Scenario> FailWouldBeWrong() {
+  const v1::Outcome pass = v1::OUTCOME_PASS;
+  const v1::Outcome unsure = v1::OUTCOME_INCONCLUSIVE;
+  return {
+      {"SomeOf1600QueueManagersByChance", ManyAtTheLimit, unsure, {"too close to the limit", "may be chance"}},
+      {"ASickHostWhereTheClusterIsMeant", [] { return SickHost("p90@cluster<10ms"); }, pass, {}},
+      {"ARateThatIsReachedWithLateWritesWhereServiceTimesAreAskedFor",
+       [] {
+         SimRun run = OpenLoop(1'000, {"service_p99<10ms"});
+         run.hosts[1].schedule_lag_ns = 300 * kMs;
+         return Journal(run);
+       },
+       pass,
+       {"rate_achieved>=99%", "100.00 %"}},
+      {"AMissedRateThatThePlanAllows",
+       [] { return Journal(OpenLoop(500, {"service_p99<50ms", "rate_achieved>=45%"})); },
+       pass,
+       {"50.00 %"}},
+      {"AMissedRateInAJournalOfAnOlderVersion",
+       [] {
+         SimRun run = OpenLoop(500, {"service_p99<50ms"});
+         run.verdict_rules = 0;
+         return Journal(run);
+       },
+       pass,
+       {}},
+      {"ThroughputThatARefusedFrameWouldComplete",
+       [] { return WithRefusedFrame(Fleet(2, 1, 2 * kSecond, kMs, {"iops>=1900"}), 3); },
+       unsure,
+       {"data are missing"}},
+      {"AWorstSecondThatARefusedFrameWouldComplete",
+       [] { return WithRefusedFrame(Fleet(2, 1, 2 * kSecond, kMs, {"min_second_iops>=1900"}), 3); },
+       unsure,
+       {"data are missing"}},
+      {"APercentileThatRefusedFastWritesWouldMend",
+       [] {
+         SimRun run = Fleet(2, 1, 4 * kSecond, kMs, {"p93.5<10ms"});
+         run.hosts[1].steps[0][0] = ClosedLoop(run.duration_ns, 10'000, [](uint64_t, int64_t start_ns) {
+           return start_ns >= 2 * kSecond && start_ns < 3'750 * kMs ? 12 * kMs : kMs;
+         });
+         return WithRefusedFrame(run, 0);
+       },
+       unsure,
+       {"data are missing"}},
+      {"ThroughputThatALostHostWouldHaveBrought",
+       [] { return Journal(OneLost({"iops>=2800"})); },
+       unsure,
+       {"a host of it was lost", "h2 was lost"}},
+      {"ALostHostThatThePlanAllows",
+       [] { return Journal(OneLost({"hosts>=2", "p90<10ms", "iops>=2000"})); },
+       pass,
+       {"2 hosts"}},
+      {"ALostHostThatThePlanAllowsWithAWriteInFlight",
+       [] {
+         SimRun run = OneLost({"hosts>=2", "max<10s", "p90<10ms"});
+         run.hosts[1].steps[0][0] = ClosedLoop(run.duration_ns, 10'000, [](uint64_t, int64_t start_ns) {
+           return start_ns > 500 * kMs ? 60 * kSecond : kMs;
+         });
+         return Journal(run);
+       },
+       pass,
+       {}},
+      {"AClockThatIsTooCoarse",
+       [] {
+         SimRun run = Fleet(1, 1, 8 * kSecond, 4 * kMs, {"p99<3ms"});
+         run.hosts[0].clock_resolution_ns = 4'000'000;
+         return Journal(run);
+       },
+       unsure,
+       {"the clock is too coarse"}},
+      {"ThroughputThatTheHarnessHeldBack",
+       [] { return SlowHarness({"iops>=1950"}); },
+       unsure,
+       {"the load generator was the bottleneck"}},
+      {"StallsOfAnotherClass", [] { return Journal(Stalled(true, {"stalls[host_path]==0"})); }, pass, {"0 stalls"}},
+      {"AStartSkewWithinTheClockError",
+       [] {
+         SimRun run = Fleet(2, 1, 2 * kSecond, kMs, {"start_skew<100us"});
+         run.hosts[1].steps[0][0] =
+             ClosedLoop(run.duration_ns, 10'000, [](uint64_t, int64_t) { return kMs; }, 0, 120'000);
+         return Journal(run);
+       },
+       unsure,
+       {"the clocks' errors leave it open"}},
+  };
+}
+
+}  // namespace plimsoll::testing

@@ -1,0 +1,226 @@
+// Runs in which PASS would be wrong.
+#include "tests/unit/analysis/planted_scenarios.h"
+
+namespace plimsoll::testing {
+
+std::vector<Scenario> PassWouldBeWrong() {
+  const v1::Outcome fail = v1::OUTCOME_FAIL;
+  const v1::Outcome unsure = v1::OUTCOME_INCONCLUSIVE;
+  return {
+      {"ASickHostIn200", [] { return SickHost("p99<10ms"); }, fail, {"h123", "100.", "p99<10ms"}},
+      {"ASickHostIn200WithTooFewWritesForThePercentile", [] { return SickHost("p99.99<10ms"); }, fail, {"h123"}},
+      {"ASickHostIn200AndAMean", [] { return SickHost("avg<10ms"); }, fail, {"h123"}},
+      {"ASickHostIn200AndItsOwnPercentileByHost", [] { return SickHost("p90@host<10ms"); }, fail, {"h123"}},
+      {"OneSlowWriteOf1600Writers",
+       [] {
+         SimRun run = Fleet(200, 8, kSecond, 4 * kMs, {"max<90ms"});
+         run.hosts[7].steps[0][3] =
+             ClosedLoop(run.duration_ns, 10'000, [](uint64_t n, int64_t) { return n == 20 ? 95 * kMs : 4 * kMs; });
+         return Journal(run);
+       },
+       fail,
+       {"h8/qm4", "95.000 ms"}},
+      {"AMissedRateWithGoodServiceTimes",
+       [] { return Journal(OpenLoop(200, {"p99<50ms"})); },
+       fail,
+       {"p99<50ms", "rate_achieved>=99%", "20.00 %", "h2/qm1"}},
+      {"AMissedRateWhereOnlyServiceTimesAreAskedFor",
+       [] { return Journal(OpenLoop(200, {"service_p99<50ms"})); },
+       fail,
+       {"rate_achieved>=99%", "20.00 %"}},
+      {"AMissedRateOfOneHostThatTheOthersHide",
+       [] { return Journal(OpenLoop(970, {"iops>=1900"})); },
+       fail,
+       {"97.00 %", "h2/qm1"}},
+      {"AMissedRateThatAnotherBlockSizeMayMiss",
+       [] { return Journal(OpenLoop(500, {"rate_achieved@64k>=10%"})); },
+       fail,
+       {"50.00 %"}},
+      {"WritesThatWereNeverIssued",
+       [] { return Journal(OpenLoop(200, {"not_issued==0", "rate_achieved>=1%"})); },
+       fail,
+       {"3,200 writes"}},
+      {"APercentileOfTooFewWrites",
+       [] { return Journal(Fleet(1, 1, 2 * kSecond, kMs, {"p99.9<10ms"})); },
+       unsure,
+       {"needs 10,000 writes, has 1,9", "a duration of 11 s would be enough"}},
+      {"APercentileOfTooFewWritesInOneQueueManagerOfMany",
+       [] {
+         SimRun run = Fleet(10, 1, 4 * kSecond, kMs, {"p99<50ms"});
+         run.hosts[4].steps[0][0] = Steady(run.duration_ns, 40 * kMs, 10'000);
+         return Journal(run);
+       },
+       unsure,
+       {"h5/qm1", "needs 1,000 writes, has 100"}},
+      {"ARefusedFrameThatCouldHoldTheSlowestWrite",
+       [] { return WithRefusedFrame(Fleet(2, 1, 2 * kSecond, kMs, {"max<10ms"}), 3); },
+       unsure,
+       {"h2/qm1", "data are missing", "Left out: a frame of h2/qm1"}},
+      {"ARefusedFrameThatCouldTurnTheMean",
+       [] { return WithRefusedFrame(Fleet(2, 1, 2 * kSecond, kMs, {"avg<10ms"}), 3); },
+       unsure,
+       {"data are missing"}},
+      {"ARefusedFrameThatCouldTurnThePercentile",
+       [] { return WithRefusedFrame(Fleet(2, 1, 4 * kSecond, kMs, {"p99<10ms"}), 3); },
+       unsure,
+       {"data are missing"}},
+      {"ARefusedFrameAndALimitThatTheRestBreaks",
+       [] {
+         SimRun run = Fleet(2, 1, 2 * kSecond, kMs, {"max<10ms"});
+         run.hosts[1].steps[0][0] = OneIn(100, run.duration_ns);
+         return WithRefusedFrame(run, 3);
+       },
+       fail,
+       {"h2/qm1", "20.000 ms"}},
+      {"FramesThatNeverCame",
+       [] {
+         return Without(Fleet(2, 1, 2 * kSecond, kMs, {"p99@cluster<10ms"}), [](const v1::JournalRecord& record) {
+           return record.has_frames() && record.frames().host() == 1 && record.frames().frames_size() > 0 &&
+                  record.frames().frames(0).first_interval() == 4;
+         });
+       },
+       unsure,
+       {"data are missing", "its frames hold"}},
+      {"AWriterOfWhichNothingWasReported",
+       [] {
+         return Edited(Fleet(2, 2, 2 * kSecond, kMs, {"max<10ms"}), [](v1::JournalRecord& record) {
+           if (record.has_frames() && record.frames().host() == 1 && record.frames().frames_size() == 2) {
+             record.mutable_frames()->mutable_frames()->RemoveLast();
+           }
+           if (record.has_step_done() && record.step_done().host() == 1) {
+             record.mutable_step_done()->mutable_done()->mutable_writers()->RemoveLast();
+           }
+         });
+       },
+       unsure,
+       {"h2/qm2, step 1: nothing was reported"}},
+      {"ASecondThatIsKnownAsAnAverageOnly",
+       [] { return Journal(Averaged({"min_second_iops@qm>=900"})); },
+       unsure,
+       {"h2/qm1", "only averages are known"}},
+      {"AnAverageThatBreaksTheLimitByItself",
+       [] { return Journal(Averaged({"min_second_iops@qm>=1000"})); },
+       fail,
+       {"min_second_iops"}},
+      {"ALostHost", [] { return Journal(OneLost({"p90<10ms"})); }, unsure, {"h2 was lost"}},
+      {"ALostHostThatHadToStay", [] { return Journal(OneLost({"hosts>=3"})); }, fail, {"2 hosts"}},
+      {"ALostHostAndACriterionThatAnyNumberFulfils",
+       [] { return Journal(OneLost({"hosts<=200"})); },
+       unsure,
+       {"h2 was lost"}},
+      {"AHostThatTookNoPart",
+       [] {
+         SimRun run = Fleet(3, 1, 2 * kSecond, kMs, {"p90<10ms"});
+         Records records = Without(run, [](const v1::JournalRecord& record) {
+           return (record.has_frames() && record.frames().host() == 2) ||
+                  (record.has_step_done() && record.step_done().host() == 2);
+         });
+         for (v1::JournalRecord& record : records) {
+           if (record.has_step_begin()) record.mutable_step_begin()->set_host_start_ns(2, 0);
+         }
+         return records;
+       },
+       unsure,
+       {"h3 took no part in step 1"}},
+      {"StallsOfTheStorage",
+       [] { return Journal(Stalled(true, {"stalls[storage]==0", "p90<10ms"})); },
+       fail,
+       {"1 stall", "stalls[storage]==0"}},
+      {"AStallOfOneHostsPath", [] { return Journal(Stalled(false, {"stalls[host_path]==0"})); }, fail, {"1 stall"}},
+      {"AStallThatLastsTooLong", [] { return Journal(Stalled(false, {"longest_stall<=400ms"})); }, fail, {"50"}},
+      {"AClockThatIsTooCoarse",
+       [] {
+         SimRun run = Fleet(1, 1, 4 * kSecond, kMs, {"p99<3ms"});
+         run.hosts[0].clock_resolution_ns = 4'000'000;
+         return Journal(run);
+       },
+       unsure,
+       {"the clock is too coarse"}},
+      {"AStepThatNeverRan",
+       [] {
+         SimRun run = Fleet(1, 1, 4 * kSecond, kMs, {"p99<10ms"});
+         run.block_sizes = {4096, 65536};
+         run.hosts[0].steps.push_back(run.hosts[0].steps[0]);
+         bool second = false;
+         return Without(run, [&second](const v1::JournalRecord& record) {
+           second = second || (record.has_step_begin() && record.step_begin().step() == 1);
+           return second && !record.has_run_end();
+         });
+       },
+       unsure,
+       {"Only 1 of 2 steps ran"}},
+      {"ABlockSizeThatWasNotMeasured",
+       [] { return Journal(Fleet(1, 1, 4 * kSecond, kMs, {"p99@64k<10ms"})); },
+       unsure,
+       {"nothing that it looks at was measured"}},
+      {"WritesInTheWarmUpOnly",
+       [] {
+         SimRun run = Fleet(1, 1, kSecond, kMs, {"max<10ms"});
+         run.warmup_ns = kSecond;
+         run.hosts[0].steps[0][0] = ClosedLoop(-kMs, 10'000, [](uint64_t, int64_t) { return kMs / 2; }, kSecond);
+         return Journal(run);
+       },
+       unsure,
+       {"there was no write"}},
+      {"AnInterruptedRun",
+       [] {
+         SimRun run = Fleet(1, 1, 4 * kSecond, kMs, {"p99<10ms"});
+         run.cut_short = "interrupted";
+         return Journal(run);
+       },
+       unsure,
+       {"interrupted"}},
+      {"AJournalThatEndsEarly",
+       [] {
+         return Without(Fleet(1, 1, 4 * kSecond, kMs, {"p99<10ms"}),
+                        [](const v1::JournalRecord& record) { return record.has_run_end(); });
+       },
+       unsure,
+       {"The journal ends before the run does"}},
+      {"ASlowHarness", [] { return SlowHarness({"max<10ms"}); }, unsure, {"the harness was the bottleneck"}},
+      {"ThroughputThatFalls", [] { return Journal(Slower(2 * kMs, {"drift_iops>=-10%"})); }, fail, {"-49."}},
+      {"LatencyThatRises", [] { return Journal(Slower(2 * kMs, {"drift_latency<=10%"})); }, fail, {"+10"}},
+      {"ThroughputThatIsNotSteady", [] { return Journal(Slower(2 * kMs, {"steady"})); }, fail, {"no", "steady"}},
+      {"AStepThatIsTooShortToBeSteady",
+       [] { return Journal(Fleet(1, 1, 3 * kSecond, kMs, {"steady"})); },
+       unsure,
+       {"fewer than five whole seconds"}},
+      {"OneWriterThatTakesAll",
+       [] {
+         SimRun run = Fleet(1, 4, 2 * kSecond, 100 * kMs, {"fairness>=0.9"});
+         run.hosts[0].steps[0][2] = Steady(run.duration_ns, kMs, 10'000);
+         return Journal(run);
+       },
+       fail,
+       {"0.2"}},
+      {"AStartSkewAsLargeAsTheClockError",
+       [] {
+         SimRun run = Fleet(2, 1, 2 * kSecond, kMs, {"start_skew<50us"});
+         return Journal(run);
+       },
+       unsure,
+       {"the clocks' errors leave it open"}},
+      {"AClockThatNobodyKnows",
+       [] {
+         return Without(Fleet(2, 1, 2 * kSecond, kMs, {"clock_error<1s"}), [](const v1::JournalRecord& record) {
+           return record.has_probes() && record.probes().host() == 1;
+         });
+       },
+       unsure,
+       {"h2", "no clock probe was answered"}},
+      {"RetransmitsThatNoKernelReports",
+       [] { return Journal(Fleet(2, 1, 2 * kSecond, kMs, {"nfs_retransmits==0"})); },
+       unsure,
+       {"no NFS mount"}},
+      {"APercentileJustAboveItsLimit",
+       [] {
+         SimRun run = Fleet(1, 1, 20 * kSecond, kMs, {"p99<10ms"});
+         run.hosts[0].steps[0][0] = OneIn(97, run.duration_ns);
+         return Journal(run);
+       },
+       unsure,
+       {"too close to the limit", "would be enough"}},
+  };
+}
+
+}  // namespace plimsoll::testing

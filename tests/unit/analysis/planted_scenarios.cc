@@ -1,0 +1,140 @@
+#include "tests/unit/analysis/planted_scenarios.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace plimsoll::testing {
+
+void PrintTo(const Scenario& scenario, std::ostream* out) {
+  *out << scenario.name;
+}
+
+SimRun Fleet(int hosts, int qms, int64_t duration_ns, int64_t latency_ns, std::vector<std::string> criteria) {
+  SimRun run;
+  run.duration_ns = duration_ns;
+  run.stall_ns = 100 * kMs;
+  run.stall_given = true;
+  run.criteria = std::move(criteria);
+  for (int i = 1; i <= hosts; ++i) {
+    SimHost& host = run.hosts.emplace_back();
+    host.label = absl::StrCat("h", i);
+    // A chain: who sees one another shares a storage.
+    host.sees = {absl::StrCat("h", i - 1), absl::StrCat("h", i + 1)};
+    host.steps.emplace_back(static_cast<size_t>(qms), Steady(duration_ns, latency_ns, 10'000));
+  }
+  return run;
+}
+
+Records Journal(const SimRun& run) {
+  return MakeJournal(run);
+}
+
+Records SickHost(const std::string& criterion) {
+  SimRun run = Fleet(200, 1, 2 * kSecond, 2 * kMs, {criterion});
+  run.hosts[122].steps[0][0] = Steady(run.duration_ns, 100 * kMs, 10'000);
+  run.stall_ns = 0;
+  return Journal(run);
+}
+
+SimWriter OneIn(uint64_t every, int64_t duration_ns, uint64_t first) {
+  return ClosedLoop(duration_ns, 10'000, [every, first](uint64_t number, int64_t) {
+    return number % every == first % every ? 20 * kMs : kMs;
+  });
+}
+
+SimRun OpenLoop(int64_t issued_per_second, std::vector<std::string> criteria) {
+  SimRun run = Fleet(2, 1, 4 * kSecond, 300'000, std::move(criteria));
+  for (SimHost& host : run.hosts) host.rate_per_second = 1'000;
+  SimHost& behind = run.hosts[1];
+  behind.steps[0][0] = Steady(run.duration_ns, 300'000, kSecond / issued_per_second - 300'000);
+  run.hosts[0].steps[0][0] = Steady(run.duration_ns, 300'000, 700'000);
+  behind.not_issued = static_cast<uint64_t>(std::max<int64_t>(4 * (1'000 - issued_per_second), 0));
+  if (behind.not_issued > 0) behind.schedule_lag_ns = 500 * kMs;
+  return run;
+}
+
+Records WithRefusedFrame(const SimRun& run, int interval) {
+  Records records = Journal(run);
+  for (v1::JournalRecord& record : records) {
+    if (!record.has_frames() || record.frames().host() != 1) continue;
+    for (v1::Frame& frame : *record.mutable_frames()->mutable_frames()) {
+      if (frame.first_interval() == interval && !frame.closing()) frame.set_bytes(frame.bytes() + 1);
+    }
+  }
+  return records;
+}
+
+Records Edited(const SimRun& run, const std::function<void(v1::JournalRecord&)>& edit) {
+  Records records = Journal(run);
+  for (v1::JournalRecord& record : records) edit(record);
+  return records;
+}
+
+Records Without(const SimRun& run, const std::function<bool(const v1::JournalRecord&)>& drop) {
+  Records records = Journal(run);
+  records.erase(std::remove_if(records.begin(), records.end(), drop), records.end());
+  return records;
+}
+
+SimRun OneLost(std::vector<std::string> criteria) {
+  SimRun run = Fleet(3, 1, 2 * kSecond, kMs, std::move(criteria));
+  run.hosts[1].lost_after_ns = kSecond;
+  return run;
+}
+
+SimRun Stalled(bool all, std::vector<std::string> criteria) {
+  SimRun run = Fleet(3, 1, 3 * kSecond, kMs, std::move(criteria));
+  for (size_t i = 0; i < (all ? 3U : 1U); ++i) {
+    run.hosts[i].steps[0][0] = ClosedLoop(
+        run.duration_ns, 10'000, WithStalls([](uint64_t, int64_t) { return kMs; }, {{1'500 * kMs, 2'000 * kMs}}));
+  }
+  return run;
+}
+
+SimRun Slower(int64_t later_ns, std::vector<std::string> criteria) {
+  SimRun run = Fleet(1, 1, 10 * kSecond, kMs, std::move(criteria));
+  run.hosts[0].steps[0][0] = ClosedLoop(run.duration_ns, 10'000, [later_ns](uint64_t, int64_t start_ns) {
+    return start_ns < 5 * kSecond ? kMs : later_ns;
+  });
+  return run;
+}
+
+Records SlowHarness(std::vector<std::string> criteria) {
+  SimRun run = Fleet(2, 1, 2 * kSecond, kMs, std::move(criteria));
+  run.hosts[1].steps[0][0] = Steady(run.duration_ns, kMs, 111'000);
+  return Edited(run, [](v1::JournalRecord& record) {
+    if (!record.has_frames() || record.frames().host() != 1) return;
+    for (v1::Frame& frame : *record.mutable_frames()->mutable_frames()) {
+      if (frame.closing()) continue;
+      frame.set_ring_full_waits(1);
+      frame.set_ring_full_wait_ns(25 * kMs);
+    }
+  });
+}
+
+SimRun Averaged(std::vector<std::string> criteria) {
+  SimRun run = Fleet(2, 1, 4 * kSecond, kMs, std::move(criteria));
+  run.hosts[1].coalesce = 8;
+  return run;
+}
+
+Records ManyAtTheLimit() {
+  SimRun run = Fleet(200, 8, 2 * kSecond, kMs, {"p98<10ms"});
+  run.stall_ns = 0;
+  uint64_t seed = 0x2545F4914F6CDD1D;
+  for (SimHost& host : run.hosts) {
+    for (SimWriter& writer : host.steps[0]) {
+      writer = ClosedLoop(run.duration_ns, 10'000, [&seed](uint64_t, int64_t) {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        return seed % 1'000 < 19 ? 20 * kMs : kMs;
+      });
+    }
+  }
+  return Journal(run);
+}
+
+}  // namespace plimsoll::testing

@@ -1,0 +1,73 @@
+// Runs with a planted fault, each with the verdict that it deserves.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "common/units.h"
+#include "tests/unit/analysis/journal_builder.h"
+
+namespace plimsoll::testing {
+
+inline constexpr int64_t kMs = kNsPerMs;
+inline constexpr int64_t kSecond = kNsPerSecond;
+
+using Records = std::vector<v1::JournalRecord>;
+
+struct Scenario {
+  std::string name;
+  std::function<Records()> make;
+  v1::Outcome outcome;
+  // Each is in a criterion's reason, value or place, in a reason or in the remark.
+  std::vector<std::string> words;
+};
+
+void PrintTo(const Scenario& scenario, std::ostream* out);
+
+// Those in which PASS would be wrong, and those in which FAIL would be.
+std::vector<Scenario> PassWouldBeWrong();
+std::vector<Scenario> FailWouldBeWrong();
+
+// `hosts` hosts on one storage, named h1, h2, ..., with `qms` writers each; every write takes `latency_ns`.
+SimRun Fleet(int hosts, int qms, int64_t duration_ns, int64_t latency_ns, std::vector<std::string> criteria);
+
+// What the run leaves behind: whole, with each record edited, or without those that are dropped.
+Records Journal(const SimRun& run);
+Records Edited(const SimRun& run, const std::function<void(v1::JournalRecord&)>& edit);
+Records Without(const SimRun& run, const std::function<bool(const v1::JournalRecord&)>& drop);
+
+// One of 200 hosts takes 100 ms a write, the others 2 ms.
+Records SickHost(const std::string& criterion);
+
+// Writes of 1 ms, of which one in `every` takes 20 ms; the first of those is number `first`.
+SimWriter OneIn(uint64_t every, int64_t duration_ns, uint64_t first = 1);
+
+// Two hosts with a target of 1,000 writes/s each; a write takes 0.3 ms, but for `issued` of them nobody got to the
+// rest.
+SimRun OpenLoop(int64_t issued_per_second, std::vector<std::string> criteria);
+
+// h2's frame of interval `interval` is made such that it is refused.
+Records WithRefusedFrame(const SimRun& run, int interval);
+
+// Of three hosts h2 is lost after a second of two.
+SimRun OneLost(std::vector<std::string> criteria);
+
+// h1's writes stop from 1.5 s to 2.0 s of 3 s; those of all hosts if `all`.
+SimRun Stalled(bool all, std::vector<std::string> criteria);
+
+// Writes that take 1 ms in the first half of 10 s, and `later_ns` in the second.
+SimRun Slower(int64_t later_ns, std::vector<std::string> criteria);
+
+// The writers of h2 waited for their recorder a tenth of the time, which they would have written in.
+Records SlowHarness(std::vector<std::string> criteria);
+
+// h2's frames cover eight intervals each: two seconds.
+SimRun Averaged(std::vector<std::string> criteria);
+
+// 1,600 queue managers of 1,000 writes each, of which one in a hundred is slow, by chance.
+Records ManyAtTheLimit();
+
+}  // namespace plimsoll::testing
