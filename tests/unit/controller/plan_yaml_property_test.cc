@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -95,8 +96,11 @@ class PlanMaker {
   template <typename T>
   T Between(const FieldDescriptor& field) {
     const v1::FieldRule& rule = RuleOf(field);
-    const T min = std::get<T>(*ParseValue(field, rule.min()));
-    const T max = std::get<T>(*ParseValue(field, rule.max()));
+    const auto limit = [&field](const std::string& text, T of_the_type) {
+      return text.empty() ? of_the_type : std::get<T>(*ParseValue(field, text));
+    };
+    const T min = limit(rule.min(), std::numeric_limits<T>::lowest());
+    const T max = limit(rule.max(), std::numeric_limits<T>::max());
     if (Below(8) == 0) return Below(2) == 0 ? min : max;
     if constexpr (std::is_floating_point_v<T>) {
       return std::uniform_real_distribution<T>(min, max)(random_);

@@ -160,14 +160,13 @@ TEST_F(ConductorTest, NoHostIsArmedBeforeTheReportOfTheStepBeforeIsMade) {
     log.analyzer().SetFrameListener([&analysis](uint32_t, const v1::Frame&) { analysis.WaitWhileHung(); });
   };
   scripts_[0].on_heartbeat = [&] {
-    if (++heartbeats_ < 3) return;
+    if (++heartbeats_ != 3) return;
     EXPECT_THAT(diaries_[0], Contains("arm 0"));
     EXPECT_THAT(diaries_[0], Not(Contains("arm 1"))) << "the analysis of the first step is still under way";
-    scripts_[0].on_heartbeat = [] {};
     analysis.End();
   };
   EXPECT_FALSE(Run().has_value());
-  EXPECT_EQ(heartbeats_, 3U);
+  EXPECT_GE(heartbeats_, 3U);
   EXPECT_THAT(diaries_[0], ElementsAre("open", "prepare", "arm 0", "arm 1", "release"));
   const auto ahead = Records(v1::JournalRecord::kStepAhead);
   ASSERT_EQ(ahead.size(), 1U);

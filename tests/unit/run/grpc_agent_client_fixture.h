@@ -30,8 +30,10 @@ class Inbox final : public AgentListener {
     With([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { descriptions_.push_back(std::move(description)); });
   }
   bool OnMessage(v1::AgentMessage message) override {
+    // Before a test that waits for the message can change it.
+    const bool has_enough = has_enough_;
     With([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { messages_.push_back(std::move(message)); });
-    return !has_enough_;
+    return !has_enough;
   }
   void OnSessionClosed(absl::Status status) override {
     With([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { closed_.push_back(std::move(status)); });
