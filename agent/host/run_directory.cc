@@ -26,8 +26,9 @@ namespace {
 // The last host of a run removes the run's directory while another may just be making its own in it.
 constexpr int kMakeAttempts = 100;
 
-// As the process's umask allows: agents of several hosts that run as several users of one group need to share it.
-constexpr mode_t kRunDirectoryMode = 0777;
+// As the process's umask allows, but never for everybody: agents of several hosts that run as several users of one
+// group need to share it.
+constexpr mode_t kRunDirectoryMode = 0775;
 constexpr mode_t kDirectoryMode = 0755;
 constexpr mode_t kFileMode = 0600;
 

@@ -53,7 +53,8 @@ double AllowedShare(const Criterion& criterion) {
 bool IsBeyond(const Criterion& criterion, uint64_t beyond, uint64_t writes) {
   const auto millionths = static_cast<uint64_t>(std::llround(criterion.percentile * 10'000));
   const auto rank = static_cast<uint64_t>((static_cast<Uint128>(writes) * millionths + 999'999) / 1'000'000);
-  return WantsSmall(criterion) ? beyond > writes - std::min(rank, writes) : beyond >= std::max<uint64_t>(rank, 1);
+  return WantsSmall(criterion) ? beyond > writes - std::min(std::max<uint64_t>(rank, 1), writes)
+                               : beyond >= std::max<uint64_t>(rank, 1);
 }
 
 // Least number of writes of which ten lie beyond the percentile.

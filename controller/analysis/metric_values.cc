@@ -18,18 +18,34 @@ void WidenStalls(const StepFigures& figures, Reading& reading) {
   if (figures.report.stalls().left_out() > 0) Widen(reading.least, kNoBound, "stalls were left out", reading);
 }
 
-uint64_t StallsOf(const Criterion& criterion, const v1::StallsReport& stalls) {
-  if (criterion.stall_class == v1::STALL_CLASS_UNSPECIFIED) return stalls.count();
+uint64_t CountOf(v1::StallClass stall_class, const v1::StallsReport& stalls) {
   for (const v1::StallCount& one : stalls.classes()) {
-    if (one.stall_class() == criterion.stall_class) return one.count();
+    if (one.stall_class() == stall_class) return one.count();
   }
   return 0;
 }
 
+uint64_t StallsOf(const Criterion& criterion, const v1::StallsReport& stalls) {
+  return criterion.stall_class == v1::STALL_CLASS_UNSPECIFIED ? stalls.count() : CountOf(criterion.stall_class, stalls);
+}
+
+// A stall of a single host may have been one of the storage or of the host's path.
+bool MayBe(v1::StallClass stall_class, v1::StallClass other) {
+  return stall_class == v1::STALL_CLASS_SINGLE_HOST &&
+         (other == v1::STALL_CLASS_ALL_HOSTS || other == v1::STALL_CLASS_ONE_HOST);
+}
+
+constexpr char kUndetermined[] = "whether a stall was the storage's or one host's path is undetermined";
+
 std::vector<Reading> Stalls(const Criterion& criterion, const StepFigures& figures) {
   if (!figures.report.has_stalls()) return {Without({}, kNoStalls)};
   Reading reading;
-  SetExact(static_cast<double>(StallsOf(criterion, figures.report.stalls())), reading);
+  const v1::StallsReport& stalls = figures.report.stalls();
+  SetExact(static_cast<double>(StallsOf(criterion, stalls)), reading);
+  if (MayBe(v1::STALL_CLASS_SINGLE_HOST, criterion.stall_class)) {
+    const auto undetermined = static_cast<double>(CountOf(v1::STALL_CLASS_SINGLE_HOST, stalls));
+    Widen(reading.least, reading.most + undetermined, kUndetermined, reading);
+  }
   WidenStalls(figures, reading);
   return {reading};
 }
@@ -42,8 +58,12 @@ std::vector<Reading> LongestStall(const Criterion& criterion, const StepFigures&
   bool listed = false;
   bool open = false;
   int64_t shortest_listed_ns = INT64_MAX;
+  double undetermined_ns = 0;
   for (const v1::StallReport& stall : stalls.stalls()) {
     shortest_listed_ns = std::min(shortest_listed_ns, stall.length_ns());
+    if (MayBe(stall.stall_class(), criterion.stall_class)) {
+      undetermined_ns = std::max(undetermined_ns, stall.open() ? kNoBound : static_cast<double>(stall.length_ns()));
+    }
     if (criterion.stall_class != v1::STALL_CLASS_UNSPECIFIED && stall.stall_class() != criterion.stall_class) continue;
     listed = true;
     open = open || stall.open();
@@ -58,6 +78,10 @@ std::vector<Reading> LongestStall(const Criterion& criterion, const StepFigures&
   if (!listed && StallsOf(criterion, stalls) > 0) {
     Widen(0, static_cast<double>(shortest_listed_ns), "none of its class is among those that are listed", reading);
   }
+  Widen(reading.least, undetermined_ns, kUndetermined, reading);
+  // What is shorter is no stall, and so not known.
+  Widen(reading.least, static_cast<double>(std::max(stalls.threshold_ns(), stalls.largest_threshold_ns())),
+        "shorter ones count as no stalls (--stall)", reading);
   if (open) Widen(reading.least, kNoBound, "a stall was still open when the data end", reading);
   WidenStalls(figures, reading);
   return {reading};
@@ -93,6 +117,9 @@ std::vector<Reading> DriftLatency(const Criterion& /*criterion*/, const StepFigu
 
 std::vector<Reading> Fairness(const Criterion& criterion, const StepFigures& figures) {
   const v1::FairnessReport& fairness = figures.report.fairness();
+  const bool any_write = std::any_of(figures.report.scopes().begin(), figures.report.scopes().end(),
+                                     [](const v1::ScopeReport& scope) { return scope.writes() > 0; });
+  if (!any_write) return {Without({}, "no write completed within the measured time")};
   const bool of_hosts = criterion.scope == CriterionScope::kHost;
   const double value = of_hosts ? fairness.hosts() : fairness.queue_managers();
   if (value == 0)

@@ -55,6 +55,7 @@ void ScopeSums::Merge(const ScopeSums& other) {
   unserved_unknown = unserved_unknown || other.unserved_unknown;
   rate_due += other.rate_due;
   rate_completed += other.rate_completed;
+  rate_open += other.rate_open;
   unscheduled.Merge(other.unscheduled);
   missing_writes = SaturatingAdd(missing_writes, other.missing_writes);
   lost = lost || other.lost;
@@ -116,11 +117,12 @@ ScopeSums SumsOfWriter(const WriterStats& writer, uint32_t host, uint32_t qm, co
       due = writer.totals() ? static_cast<double>(writer.latency().count()) + static_cast<double>(sums.unserved)
                             : std::max(0.0, due - 4 * std::sqrt(due));
     }
-    // One write more or less is a matter of when the last one was due.
-    const uint64_t completed = sums.CompletedWrites();
     sums.rate_due = static_cast<uint64_t>(due);
-    sums.rate_completed = completed + 1 >= sums.rate_due ? sums.rate_due : completed;
-    sums.rate_held = static_cast<double>(sums.rate_completed) >= kHeldShare * static_cast<double>(sums.rate_due);
+    sums.rate_completed = std::min(sums.CompletedWrites(), sums.rate_due);
+    // One write more or less is a matter of when the last one was due.
+    sums.rate_open = sums.rate_completed < sums.rate_due ? 1 : 0;
+    sums.rate_held =
+        static_cast<double>(sums.rate_completed + sums.rate_open) >= kHeldShare * static_cast<double>(sums.rate_due);
   }
   return sums;
 }

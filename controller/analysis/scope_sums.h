@@ -50,6 +50,8 @@ struct ScopeSums {
   // Writes that were due by the target rate in the measured time, and those of them that completed in it.
   uint64_t rate_due = 0;
   uint64_t rate_completed = 0;
+  // Writers whose last due write did not complete, which one write more or less may be a matter of.
+  uint64_t rate_open = 0;
   uint64_t max_behind_writes = 0;
   uint64_t max_behind_ns = 0;
 

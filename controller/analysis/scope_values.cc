@@ -144,6 +144,13 @@ Reading ScopeLatency(const Criterion& criterion, const ScopeFigures& figures) {
         static_cast<double>(*std::max_element(sums.in_flight_ages_ns.begin(), sums.in_flight_ages_ns.end()));
     if (oldest_ns > *reading.value) SetExact(oldest_ns, reading);
     Widen(*reading.value, kNoBound, kInFlight, reading);
+  } else if (!sums.in_flight_ages_ns.empty()) {
+    // It takes as long as its age at least, and may take longer than all the others.
+    const auto youngest_ns =
+        static_cast<double>(*std::min_element(sums.in_flight_ages_ns.begin(), sums.in_flight_ages_ns.end()));
+    const bool bounded = is_min && writes.count() > 0;
+    Widen(writes.count() > 0 ? std::min(*reading.value, youngest_ns) : youngest_ns, bounded ? *reading.value : kNoBound,
+          kInFlight, reading);
   }
   if (MissingOf(criterion, figures) > 0) {
     // What is missing can only raise a maximum, and lower a minimum.
@@ -198,7 +205,10 @@ Reading ScopeRateAchieved(const Criterion& /*criterion*/, const ScopeFigures& fi
   const ScopeSums& sums = figures.sums;
   if (sums.rate_due == 0) return Without(reading, "too short for one write at the target rate");
   const auto due = static_cast<double>(sums.rate_due);
-  SetExact(100 * static_cast<double>(sums.rate_completed) / due, reading);
+  const auto completed = static_cast<double>(sums.rate_completed);
+  SetExact(100 * completed / due, reading);
+  Widen(reading.least, 100 * (completed + static_cast<double>(sums.rate_open)) / due,
+        "the last write of a writer may have been due too late to complete: a longer step decides", reading);
   WidenByMissing(figures, reading);
   reading.most = std::min(reading.most, 100.0);
   return reading;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -79,11 +80,13 @@ ScopeSums StepReporter::AddWriters(uint32_t host, const HostFacts& facts, HostSt
   ScopeSums all;
   all.measured_ns = stretch.measured_ns;
   all.whole_ns = stretch.measured_ns;
+  all.lost = facts.lost.has_value() && !part.done();
   for (uint32_t qm = 1; qm <= part.writers().size(); ++qm) {
     const WriterStats* writer = part.writers()[qm - 1].get();
     if (writer == nullptr) {
       if (part.done()) {
         data_missing_ = true;
+        all.missing_writes = UINT64_MAX;
         run_.reasons.Add("silent",
                          absl::StrCat(WriterName(facts.label(), qm), ", ", StepName(), ": nothing was reported."));
       }
@@ -127,6 +130,7 @@ v1::StepReport StepReporter::Make() {
                           [](const auto& host) { return host.second.rate_per_second() > 0; });
   std::map<uint32_t, ScopeSums> storages;
   ScopeSums cluster;
+  std::set<uint32_t> absent_from;
   for (const auto& [number, facts] : run_.hosts) {
     const auto found = stats_.hosts().find(number);
     if (found == stats_.hosts().end()) {
@@ -135,6 +139,8 @@ v1::StepReport StepReporter::Make() {
         // One that was lost before has its own sentence.
         NoteBook& book = facts.lost ? run_.notes : run_.loss_reasons;
         book.Add("absent", absl::StrCat(facts.label(), " took no part in ", StepName(), "."));
+        cluster.lost = true;
+        absent_from.insert(facts.storage);
         continue;
       }
       stats_.Host(number, facts.qms());
@@ -155,6 +161,7 @@ v1::StepReport StepReporter::Make() {
   stats_.percentiles().Finish();
   for (auto& [number, sums] : storages) {
     sums.whole_ns = std::min(sums.whole_ns, sums.measured_ns);
+    sums.lost = sums.lost || absent_from.contains(number);
     AddScope({v1::SCOPE_KIND_STORAGE, "", 0, number}, sums, StoragePercentiles(number));
     if (storages.size() > 1) AddDistribution({v1::SCOPE_KIND_STORAGE, "", 0, number}, sums);
   }

@@ -146,7 +146,8 @@ class Script {
         for (const v1::Frame& frame : message.frames().frames()) {
           ++frames_[{static_cast<uint32_t>(host), frame.SerializeAsString()}];
         }
-        return listeners_[host]->OnMessage(std::move(message));
+        listeners_[host]->OnMessage(std::move(message));
+        return;
       }
       case Kind::kProbes: {
         v1::ProbeBatch probes;

@@ -57,6 +57,14 @@ class Verdict(harness.PlimsollTest):
         self.assertLess(added["value"], 99)
         self.assertRegex(result.out, r"(?m)^  rate_achieved>=99% +FAIL ")
 
+    def test_a_percentile_is_that_of_response_times_and_fails_although_each_write_is_fast(self):
+        # What is due by the end of half a second, and far beyond any storage, waits for most of it.
+        result = self.run_plan("--rate", "1000000", "--duration", "500ms", "--require", "p99<50ms", "--require",
+                               "service_p50<50ms", code=1)
+        response, service, _ = result.report["verdict"]["criteria"]
+        self.assertEqual((response["outcome"], service["outcome"]), ("fail", "pass"))
+        self.assertGreater(response["value"], 50_000_000)
+
     def test_latencies_are_response_times_where_there_is_a_target_rate(self):
         result = self.run_plan("--rate", "1000000", "--require", "max<1ns", "--require", "service_max<1ns", code=1)
         response, service, _ = result.report["verdict"]["criteria"]

@@ -47,6 +47,16 @@ TEST_F(RunDirectoryTest, MarksTheDirectoryWithItsOwner) {
   EXPECT_EQ(fs::status(run->path() + "/" + kMarker).permissions(), fs::perms::owner_read | fs::perms::owner_write);
 }
 
+TEST_F(RunDirectoryTest, IsWritableByNobodyElseWhateverTheUmask) {
+  const mode_t mask = umask(0);
+  const auto run = Make();
+  EXPECT_THAT(run->CreateFile("qm1/active/S0000000.LOG", O_RDWR), IsOk());
+  umask(mask);
+  for (const auto& entry : fs::recursive_directory_iterator(temp_.path())) {
+    EXPECT_EQ(entry.status().permissions() & fs::perms::others_write, fs::perms::none) << entry.path();
+  }
+}
+
 TEST_F(RunDirectoryTest, LocksTheMarkerAsLongAsItLives) {
   auto run = Make();
   const UniqueFd marker(open((run->path() + "/" + kMarker).c_str(), O_RDWR | O_CLOEXEC));

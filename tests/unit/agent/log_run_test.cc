@@ -25,11 +25,11 @@ class LogRunTest : public LogWorkTest {
     return sink_.NextDone();
   }
   // Runs the step, however long that takes on a busy machine, until every writer has written.
-  v1::StepDone RunUntilAllWrote() {
+  v1::StepDone RunUntilAllWrote(uint64_t each = 1) {
     step().set_duration_ns(kHour);
     CreateAndPrepare();
     EXPECT_FALSE(ArmIn(kSoon).late());
-    sink_.AwaitWrites(workload().qm());
+    sink_.AwaitWrites(workload().qm(), 0, each);
     work_->Stop("seen enough");
     return sink_.NextDone();
   }
@@ -167,8 +167,8 @@ TEST_F(LogRunTest, ThePagesOnDiskAreThoseOfTheLastLap) {
   workload().set_direct(v1::DIRECT_MODE_OFF);
   workload().set_file_size_bytes(40960);  // four blocks of 8 KiB, and a rest that no block fits in
   step().set_block_size_bytes(12288);
-  const v1::StepDone done = RunUntilAllWrote();
   const ExtentLayout layout(40960, 2, 12288);
+  const v1::StepDone done = RunUntilAllWrote(layout.blocks_per_lap());
   for (const v1::WriterTotals& totals : done.writers()) {
     const uint64_t writes = totals.writes();
     ASSERT_GE(writes, layout.blocks_per_lap());

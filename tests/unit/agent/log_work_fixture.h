@@ -6,12 +6,13 @@
 #include <sched.h>
 #include <sys/mount.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -51,10 +52,10 @@ class KeepingSink final : public WorkSink {
     while (done_.size() <= taken_) changed_.Wait(mutex_);
     return done_[taken_++];
   }
-  // Waits until `writers` writers have told of a write in `step`.
-  void AwaitWrites(size_t writers = 1, uint32_t step = 0) {
+  // Waits until `writers` writers have reported `each` writes in `step`.
+  void AwaitWrites(size_t writers = 1, uint32_t step = 0, uint64_t each = 1) {
     const MutexLock lock(mutex_);
-    while (WritersWithWrites(step) < writers) changed_.Wait(mutex_);
+    while (WritersWithWrites(step, each) < writers) changed_.Wait(mutex_);
   }
   // Forgets the frames, for another run of the same step.
   void Clear() {
@@ -77,14 +78,15 @@ class KeepingSink final : public WorkSink {
   }
 
  private:
-  size_t WritersWithWrites(uint32_t step) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    std::set<uint32_t> writers;
+  size_t WritersWithWrites(uint32_t step, uint64_t each) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    std::map<uint32_t, uint64_t> writes;
     for (const v1::FrameBatch& batch : batches_) {
       for (const v1::Frame& frame : batch.frames()) {
-        if (frame.step() == step && frame.latency().count() > 0) writers.insert(frame.qm());
+        if (frame.step() == step) writes[frame.qm()] += frame.latency().count();
       }
     }
-    return writers.size();
+    return static_cast<size_t>(
+        std::count_if(writes.begin(), writes.end(), [each](const auto& writer) { return writer.second >= each; }));
   }
 
   Mutex mutex_;

@@ -78,6 +78,29 @@ std::vector<Scenario> FailWouldBeWrong() {
        unsure,
        {"the load generator was the bottleneck"}},
       {"StallsOfAnotherClass", [] { return Journal(Stalled(true, {"stalls[host_path]==0"})); }, pass, {"0 stalls"}},
+      {"ThroughputOfTheStepAfterALoss",
+       [] {
+         SimRun run = OneLost({"iops>=2500"});
+         run.block_sizes = {4096, 8192};
+         for (SimHost& host : run.hosts) host.steps.push_back(host.steps[0]);
+         return Journal(run);
+       },
+       unsure,
+       {"a host of it was lost"}},
+      {"StartsThatAreSpreadOnPurpose",
+       [] {
+         SimRun run = Fleet(2, 1, 2 * kSecond, kMs, {"start_skew<10ms"});
+         run.hosts[1].steps[0][0] =
+             ClosedLoop(run.duration_ns, 10'000, [](uint64_t, int64_t) { return kMs; }, 0, 15 * kMs);
+         return Edited(run, [](v1::JournalRecord& record) {
+           if (!record.has_frames() || record.frames().host() != 1) return;
+           for (v1::Frame& frame : *record.mutable_frames()->mutable_frames()) {
+             if (frame.first_seq() == 1) frame.set_first_phase_ns(15 * kMs);
+           }
+         });
+       },
+       pass,
+       {}},
       {"AStartSkewWithinTheClockError",
        [] {
          SimRun run = Fleet(2, 1, 2 * kSecond, kMs, {"start_skew<100us"});

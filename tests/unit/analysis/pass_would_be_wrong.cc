@@ -40,6 +40,57 @@ std::vector<Scenario> PassWouldBeWrong() {
        [] { return Journal(OpenLoop(200, {"not_issued==0", "rate_achieved>=1%"})); },
        fail,
        {"3,200 writes"}},
+      {"APercentileOfResponseTimesWithGoodServiceTimes",
+       [] { return Journal(OpenLoop(970, {"p99<50ms", "rate_achieved>=1%"})); },
+       fail,
+       {"OUTCOME_FAIL p99<50ms", "h2/qm1"}},
+      {"ARateOfOneWriteThatDidNotComplete",
+       [] {
+         SimRun run = Fleet(2, 1, kSecond, kMs, {"hosts>=1"});
+         for (SimHost& host : run.hosts) host.rate_per_second = 1;
+         run.hosts[0].steps[0][0] = Steady(run.duration_ns, kMs, kSecond);
+         run.hosts[1].steps[0][0] = Steady(run.duration_ns, 5 * kSecond, kSecond);
+         return Journal(run);
+       },
+       unsure,
+       {"h2/qm1", "a longer step decides"}},
+      {"AStallThatMayHaveBeenTheStorages",
+       [] {
+         SimRun run = Stalled(true, {"stalls[storage]==0"});
+         run.hosts.resize(1);
+         return Journal(run);
+       },
+       unsure,
+       {"is undetermined"}},
+      {"AStallThatMayHaveBeenThePaths",
+       [] {
+         SimRun run = Stalled(true, {"longest_stall[host_path]<100ms"});
+         run.hosts.resize(1);
+         return Journal(run);
+       },
+       unsure,
+       {"is undetermined"}},
+      {"ALongestStallBelowWhatCountsAsOne",
+       [] { return Journal(Fleet(2, 1, 2 * kSecond, 90 * kMs, {"longest_stall<50ms"})); },
+       unsure,
+       {"shorter ones count as no stalls"}},
+      {"FairnessWhereNobodyCompletedAWrite",
+       [] { return Journal(Fleet(2, 1, kSecond, 1'500 * kMs, {"fairness>=0.9"})); },
+       unsure,
+       {"no write completed"}},
+      {"APercentileNearNothing",
+       [] { return Journal(Fleet(1, 1, 20 * kSecond, 10 * kMs, {"p0.00001@cluster<1ms"})); },
+       unsure,
+       {"1,999 of 1,999 writes are beyond it"}},
+      {"AQueueManagerBeyondTheLimitAmongSixteenHundred",
+       [] {
+         SimRun run = Fleet(200, 8, 2 * kSecond, kMs, {"p98<10ms"});
+         run.stall_ns = 0;
+         run.hosts[77].steps[0][3] = OneIn(20, run.duration_ns);
+         return Journal(run);
+       },
+       fail,
+       {"h78/qm4"}},
       {"APercentileOfTooFewWrites",
        [] { return Journal(Fleet(1, 1, 2 * kSecond, kMs, {"p99.9<10ms"})); },
        unsure,

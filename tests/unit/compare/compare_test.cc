@@ -243,6 +243,23 @@ TEST(Compare, IrregularRowsAreNoSeconds) {
   EXPECT_EQ(comparison.block_sizes(0).sides(0).runs(0).left_out_seconds(), 3U);
 }
 
+TEST(Compare, WritesInFlightAtTheEndAreInNoThroughputButInTheLatencies) {
+  v1::Report first = Simulated(1, 1);
+  uint64_t count = 0;
+  double seconds = 0;
+  for (v1::ScopeReport& scope : *first.mutable_steps(0)->mutable_scopes()) {
+    if (scope.kind() != v1::SCOPE_KIND_CLUSTER) continue;
+    scope.mutable_closing()->set_writes(100);
+    count = scope.latency().count();
+    seconds = static_cast<double>(scope.measured_ns()) / kNsPerSecond;
+  }
+  const v1::Comparison comparison = Compared({Side({first}), Side({Simulated(1, 2)})});
+  const v1::RunFigures& run = comparison.block_sizes(0).sides(0).runs(0);
+  EXPECT_EQ(run.writes(), count - 100);
+  EXPECT_EQ(run.closing_writes(), 100U);
+  EXPECT_DOUBLE_EQ(run.iops(), static_cast<double>(count - 100) / seconds);
+}
+
 TEST(Compare, RepetitionsWithinARunAreTakenTogether) {
   const auto add_distribution = [](v1::Report& report) {
     for (v1::StepReport& step : *report.mutable_steps()) {
