@@ -102,19 +102,9 @@ PoissonArrivals::Node PoissonArrivals::Block(size_t number) const {
           DrawOf(key_, kMostBlocks + number)};
 }
 
-PoissonArrivals::Node PoissonArrivals::HalfWith(const Node& node, uint64_t n) {
-  const uint64_t left = HalfOf(node.count, node.key);
+PoissonArrivals::Node PoissonArrivals::Half(const Node& node, uint64_t left, bool second) {
   const int64_t half_ns = node.length_ns / 2;
-  if (n < node.first + left) return {node.begin_ns, half_ns, node.first, left, DrawOf(node.key, 1'000'001)};
-  return {node.begin_ns + half_ns, half_ns, node.first + left, node.count - left, DrawOf(node.key, 1'000'002)};
-}
-
-PoissonArrivals::Node PoissonArrivals::HalfAt(const Node& node, int64_t moment_ns) {
-  const uint64_t left = HalfOf(node.count, node.key);
-  const int64_t half_ns = node.length_ns / 2;
-  if (moment_ns < node.begin_ns + half_ns) {
-    return {node.begin_ns, half_ns, node.first, left, DrawOf(node.key, 1'000'001)};
-  }
+  if (!second) return {node.begin_ns, half_ns, node.first, left, DrawOf(node.key, 1'000'001)};
   return {node.begin_ns + half_ns, half_ns, node.first + left, node.count - left, DrawOf(node.key, 1'000'002)};
 }
 
@@ -127,8 +117,9 @@ int64_t PoissonArrivals::At(uint64_t n) const {
     path_[depth_++] = Block(static_cast<size_t>(after - first_.begin()) - 1);
   }
   while (path_[depth_ - 1].length_ns > cell_ns_) {
-    path_[depth_] = HalfWith(path_[depth_ - 1], n);
-    ++depth_;
+    const Node& whole = path_[depth_ - 1];
+    const uint64_t left = HalfOf(whole.count, whole.key);
+    path_[depth_++] = Half(whole, left, n >= whole.first + left);
   }
   const Node& cell = path_[depth_ - 1];
   // The one that as many others precede; of equal ones the lower number is the earlier. A cell holds one on average.
@@ -156,8 +147,8 @@ uint64_t PoissonArrivals::Before(int64_t elapsed_ns) const {
     path_[depth_++] = Block(number);
   }
   while (path_[depth_ - 1].length_ns > cell_ns_) {
-    path_[depth_] = HalfAt(path_[depth_ - 1], elapsed_ns);
-    ++depth_;
+    const Node& whole = path_[depth_ - 1];
+    path_[depth_++] = Half(whole, HalfOf(whole.count, whole.key), elapsed_ns >= whole.begin_ns + whole.length_ns / 2);
   }
   const Node& cell = path_[depth_ - 1];
   uint64_t before = cell.first;

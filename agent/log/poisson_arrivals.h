@@ -47,9 +47,8 @@ class PoissonArrivals {
   static constexpr size_t kMostDepth = 64;
 
   Node Block(size_t number) const;
-  // The half that holds arrival `n`, and the one that holds a moment.
-  static Node HalfWith(const Node& node, uint64_t n);
-  static Node HalfAt(const Node& node, int64_t moment_ns);
+  // The first or the second half of a node whose first half holds `left` arrivals.
+  static Node Half(const Node& node, uint64_t left, bool second);
 
   int64_t cell_ns_;
   size_t blocks_ = 0;

@@ -7,13 +7,31 @@
 namespace plimsoll {
 namespace {
 
-// Random arrivals are summed one by one up to so many, a second's work; the sum of more is made from the middles of the
-// histogram's buckets, and so is as exact as they are: to 0.1 %.
-constexpr uint64_t kMostRandomSummed = uint64_t{1} << 24;
+absl::uint128 SumOfAges(const RateSchedule& schedule, uint64_t from, uint64_t to, int64_t end_ns,
+                        uint64_t most_summed) {
+  if (!schedule.random() || to - from <= most_summed) {
+    const auto start_age_ns = static_cast<uint64_t>(end_ns - schedule.start_ns());
+    return absl::uint128(to - from) * start_age_ns - schedule.SumOfDelays(from, to);
+  }
+  // The writes of a slice of time are half a slice from its middle at most, and as many before as after it but for
+  // chance.
+  constexpr int64_t kSlices = 1 << 16;
+  const int64_t begin_ns = schedule.DueAt(from);
+  const int64_t slice_ns = (end_ns - begin_ns) / kSlices + 1;
+  absl::uint128 sum = 0;
+  for (int64_t slice_end_ns = begin_ns + slice_ns; from < to; slice_end_ns += slice_ns) {
+    const uint64_t next = std::min(to, schedule.DueBefore(slice_end_ns));
+    sum +=
+        absl::uint128(next - from) * static_cast<uint64_t>(std::max<int64_t>(end_ns - slice_end_ns + slice_ns / 2, 0));
+    from = next;
+  }
+  return sum;
+}
 
 }  // namespace
 
-v1::Distribution UnservedAges(const RateSchedule& schedule, uint64_t from, uint64_t to, int64_t end_ns) {
+v1::Distribution UnservedAges(const RateSchedule& schedule, uint64_t from, uint64_t to, int64_t end_ns,
+                              uint64_t most_summed) {
   using Layout = HistogramLayout;
   v1::Distribution ages;
   if (from >= to) return ages;
@@ -25,12 +43,9 @@ v1::Distribution UnservedAges(const RateSchedule& schedule, uint64_t from, uint6
   ages.set_count(to - from);
   ages.set_min_ns(age_of(to - 1));
   ages.set_max_ns(age_of(from));
-  const bool summed = !schedule.random() || to - from <= kMostRandomSummed;
-  absl::uint128 sum = 0;
-  if (summed) {
-    const auto start_age_ns = static_cast<uint64_t>(end_ns - schedule.start_ns());
-    sum = absl::uint128(to - from) * start_age_ns - schedule.SumOfDelays(from, to);
-  }
+  const absl::uint128 sum = SumOfAges(schedule, from, to, end_ns, most_summed);
+  ages.set_sum_ns(absl::Uint128Low64(sum));
+  ages.set_sum_ns_high(absl::Uint128High64(sum));
   v1::SparseHistogram& sparse = *ages.mutable_histogram();
   const uint64_t not_clamped = first_within(Layout::kMaxValueNs);
   sparse.set_clamped(std::min(not_clamped, to) - from);
@@ -43,14 +58,9 @@ v1::Distribution UnservedAges(const RateSchedule& schedule, uint64_t from, uint6
     if (first >= end) continue;
     sparse.add_index_delta(i - previous);
     sparse.add_count(end - first);
-    if (!summed) {
-      sum += absl::uint128(end - first) * std::clamp(Layout::MiddleNs(i), ages.min_ns(), ages.max_ns());
-    }
     previous = i;
     end = first;
   }
-  ages.set_sum_ns(absl::Uint128Low64(sum));
-  ages.set_sum_ns_high(absl::Uint128High64(sum));
   return ages;
 }
 

@@ -31,7 +31,7 @@ class Doorkeeper {
  public:
   struct Limits {
     // Connections that have been let in and are still open: in all, and of one address (without TLS: other than
-    // loopback, where users are told apart). One more ends the oldest that has not made a call that was let through.
+    // loopback, where each peer's user is checked). One more ends the oldest that has made no permitted call.
     size_t open = 32;
     size_t open_of_one = 8;
     // Connections that were ended for others and that gRPC has not closed yet, beyond `open`.

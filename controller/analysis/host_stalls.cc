@@ -20,7 +20,7 @@ bool IsHardlyUnusual(const WriterStretch& stretch, int64_t median_ns, uint64_t w
 // A count that others only claim is not added beyond this.
 constexpr uint64_t kMostLeftOut = uint64_t{1} << 62;
 
-// How many spans of time in which stretches were left out are told apart for a host.
+// Spans of time with omitted stall intervals that are kept separately for a host; the others are merged.
 constexpr size_t kMostLeftOutSpans = 1'000;
 
 // How many lengths of missing stretches are told apart.

@@ -51,8 +51,8 @@ void ScopeSums::Merge(const ScopeSums& other) {
   }
   asked_iops += other.asked_iops;
   rate_held = rate_held && other.rate_held;
-  unserved += other.unserved;
-  unserved_unknown = unserved_unknown || other.unserved_unknown;
+  not_issued += other.not_issued;
+  not_issued_unknown = not_issued_unknown || other.not_issued_unknown;
   rate_due += other.rate_due;
   rate_completed += other.rate_completed;
   rate_open += other.rate_open;
@@ -105,16 +105,16 @@ ScopeSums SumsOfWriter(const WriterStats& writer, uint32_t host, uint32_t qm, co
   if (rate_per_second > 0) {
     sums.asked_iops = rate_per_second;
     if (writer.totals()) {
-      sums.unserved = writer.totals()->unserved();
+      sums.not_issued = writer.totals()->unserved();
       sums.max_behind_writes = writer.totals()->max_behind_writes();
       sums.max_behind_ns = writer.totals()->max_behind_ns();
     }
-    sums.unserved_unknown = !writer.totals();
+    sums.not_issued_unknown = !writer.totals();
     double due = rate_per_second * static_cast<double>(stretch.measured_ns) / static_cast<double>(kNsPerSecond);
     if (random_arrivals) {
       // How many were due is known from the writer alone; without its word, what chance takes from the average is
       // allowed.
-      due = writer.totals() ? static_cast<double>(writer.latency().count()) + static_cast<double>(sums.unserved)
+      due = writer.totals() ? static_cast<double>(writer.latency().count()) + static_cast<double>(sums.not_issued)
                             : std::max(0.0, due - 4 * std::sqrt(due));
     }
     sums.rate_due = static_cast<uint64_t>(due);
@@ -144,7 +144,7 @@ v1::ScopeReport MakeScopeReport(const ScopeSums& sums, uint64_t block_size_bytes
     rate.set_asked_iops(sums.asked_iops);
     rate.set_held(sums.rate_held);
     *rate.mutable_response() = MakeLatencyReport(sums.response);
-    rate.set_unserved(sums.unserved);
+    rate.set_unserved(sums.not_issued);
     rate.set_max_behind_writes(sums.max_behind_writes);
     rate.set_max_behind_ns(sums.max_behind_ns);
   }

@@ -44,9 +44,9 @@ struct ScopeSums {
   // Of writers with a rate.
   double asked_iops = 0;
   bool rate_held = true;
-  uint64_t unserved = 0;
-  // A writer's own count, and with it its unserved writes, is missing.
-  bool unserved_unknown = false;
+  uint64_t not_issued = 0;
+  // A writer's own count, and with it the number of its writes that were not issued, is missing.
+  bool not_issued_unknown = false;
   // Writes that were due by the target rate in the measured time, and those of them that completed in it.
   uint64_t rate_due = 0;
   uint64_t rate_completed = 0;

@@ -30,7 +30,7 @@ bool IsLimitedByHarness(const ScopeSums& sums) {
 uint64_t MissingOf(const Criterion& criterion, const ScopeFigures& figures) {
   const ScopeSums& sums = figures.sums;
   if (criterion.service_time || sums.missing_writes == UINT64_MAX) return sums.missing_writes;
-  if (sums.unserved_unknown) return UINT64_MAX;
+  if (sums.not_issued_unknown) return UINT64_MAX;
   const uint64_t responses = figures.response.count();
   return sums.missing_writes + (sums.latency.count() > responses ? sums.latency.count() - responses : 0);
 }
@@ -216,8 +216,8 @@ Reading ScopeRateAchieved(const Criterion& /*criterion*/, const ScopeFigures& fi
 
 Reading ScopeNotIssued(const Criterion& /*criterion*/, const ScopeFigures& figures) {
   Reading reading = At(figures);
-  SetExact(static_cast<double>(figures.sums.unserved), reading);
-  if (figures.sums.unserved_unknown) Widen(*reading.value, kNoBound, "a writer's own count is missing", reading);
+  SetExact(static_cast<double>(figures.sums.not_issued), reading);
+  if (figures.sums.not_issued_unknown) Widen(*reading.value, kNoBound, "a writer's own count is missing", reading);
   reading.lost_more = figures.sums.lost;
   return reading;
 }

@@ -103,8 +103,8 @@ class Finder {
   Stall MakeStall(Places places) const;
   void SetClass(Stall& stall) const;
   Witness Ask(uint32_t number, const StallHost& host, const Stall& stall) const;
-  // Whether any writer of the host, beside those that stood, was seen to run.
-  bool SiblingRan(uint32_t number, const std::set<uint32_t>& stood, const Stall& stall) const;
+  // Whether any writer of the host, besides those that stalled, is known to have made progress.
+  bool SiblingRan(uint32_t number, const std::set<uint32_t>& stalled, const Stall& stall) const;
   // `served`: the host proves that the storage served it.
   Witness AskStretches(uint32_t number, const Stall& stall, bool served) const;
   // Whether a writer of the host proves that it was served in every part of the stall that is as long as half of its
@@ -255,16 +255,16 @@ void Finder::SetClass(Stall& stall) const {
   }
 }
 
-bool Finder::SiblingRan(uint32_t number, const std::set<uint32_t>& stood, const Stall& stall) const {
+bool Finder::SiblingRan(uint32_t number, const std::set<uint32_t>& stalled, const Stall& stall) const {
   const StallHost& host = hosts_.at(number);
   if (host.left_out.Within(stall.begin_ns, stall.end_ns) > 0) return false;
   for (uint32_t qm = 1; qm <= host.qms; ++qm) {
-    if (!stood.contains(qm) && WasServed(number, qm, stall, 0)) return true;
+    if (!stalled.contains(qm) && WasServed(number, qm, stall, 0)) return true;
   }
   const int64_t length_ns = stall.end_ns - stall.begin_ns;
   if (host.between_writes_ns > length_ns / 2 || UnseenNs(host, stall, 0) > length_ns / 2) return false;
-  // Those that stood, and those that cannot tell. All go by one clock.
-  std::set<uint32_t> silent = stood;
+  // Those that stalled, and those of which it is not known. All go by one clock.
+  std::set<uint32_t> silent = stalled;
   ForEachNear(number, stall, 0, [&](const StoodStretch& own) {
     for (const size_t place : stall.stretches) {
       if (MayBeTogether(stretches_[place], own)) silent.insert(own.qm);

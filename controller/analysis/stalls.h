@@ -99,7 +99,7 @@ using ServedTimeOf = std::function<const ServedTime*(uint32_t host, uint32_t qm)
 // was well where its data, without pauses of its agent, cover at least half of the stall whatever the clocks' errors
 // are; where writes were due meanwhile; and where no stretch of it, even one that does not count, may have been at that
 // time, nor one that is missing. (A row may where one write of it may have taken half of the stall.) Whether all
-// writers of a host stood is decided likewise, among those that can tell.
+// writers of a host stalled is decided in the same way, among those whose state is known.
 //
 // A host can also prove that the storage was well (`served_of`, which may be empty): where one of its writers, whatever
 // the clocks' errors are, had no gap in its service that overlaps the stall by half of the stall's shortest stretch.

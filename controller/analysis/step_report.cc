@@ -331,7 +331,7 @@ void StepReporter::CheckWriter(uint32_t host, const std::string& label, uint32_t
     run_.notes.Add("rate",
                    absl::StrFormat("%starget rate missed: %.6g writes/s; %s writes not issued at the end, backlog "
                                    "of up to %.3f s.",
-                                   who, sums.asked_iops, FormatCount(sums.unserved),
+                                   who, sums.asked_iops, FormatCount(sums.not_issued),
                                    static_cast<double>(sums.max_behind_ns) / 1e9));
   }
   if (sums.latency.clamped() > 0) {

@@ -57,7 +57,7 @@ int StorageMain(const StorageFlags& flags, CommandLine& line) {
     if (!host->description.ok()) continue;
     if (!first) line.out << '\n';
     first = false;
-    line.out << Neutralise(absl::StrCat(host->label, " (", host->address, ")")) << '\n';
+    line.out << SanitizeForTerminal(absl::StrCat(host->label, " (", host->address, ")")) << '\n';
     for (const std::string& text : TextOfStorage(host->description->directories(0), *block_size_bytes)) {
       line.out << text << '\n';
     }

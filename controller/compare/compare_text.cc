@@ -30,7 +30,7 @@ void Append(const Lines& more, Lines& lines) {
 void AddWrapped(const std::string& heading, size_t indent, const std::string& text, Lines& lines) {
   std::string start = PadRight(heading, indent);
   // A number stays with its percent sign.
-  const std::string kept = absl::StrReplaceAll(Neutralise(text), {{" %", "\u00a0%"}});
+  const std::string kept = absl::StrReplaceAll(SanitizeForTerminal(text), {{" %", "\u00a0%"}});
   for (const std::string& line : Wrap(kept, kTextWidth - indent)) {
     lines.push_back(start + absl::StrReplaceAll(line, {{"\u00a0%", " %"}}));
     start = std::string(indent, ' ');
@@ -63,7 +63,7 @@ void AddDifferences(const v1::Comparison& comparison, Lines& lines) {
   }
   lines.emplace_back("Differences besides the figures");
   for (const v1::ComparedDifference& difference : comparison.differences()) {
-    lines.push_back("  " + Shorten(Neutralise(difference.what()), kTextWidth - 2));
+    lines.push_back("  " + Shorten(SanitizeForTerminal(difference.what()), kTextWidth - 2));
     for (int i = 0; i < difference.values_size(); ++i) {
       AddWrapped("    " + comparison.sides(i).label(), 8, difference.values(i), lines);
     }
@@ -161,7 +161,7 @@ void AddSentences(const std::string& heading, const google::protobuf::RepeatedPt
 }  // namespace
 
 std::string RenderCompareText(const v1::Comparison& comparison) {
-  Lines lines = {absl::StrCat("Plimsoll ", Neutralise(comparison.version()), "   comparison")};
+  Lines lines = {absl::StrCat("Plimsoll ", SanitizeForTerminal(comparison.version()), "   comparison")};
   AddSides(comparison, lines);
   if (!comparison.warnings().empty()) lines.emplace_back();
   for (const std::string& warning : comparison.warnings()) AddWrapped("WARNING", 10, warning, lines);

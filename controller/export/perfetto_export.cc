@@ -169,9 +169,9 @@ class TraceWriter {
     for (const auto& [number, host] : index_.hosts()) {
       const uint64_t track = host_tracks.size() + 1;
       host_tracks[number] = track;
-      perfetto::TrackDescriptor& descriptor = NewTrack(track, Neutralise(host.label));
+      perfetto::TrackDescriptor& descriptor = NewTrack(track, SanitizeForTerminal(host.label));
       descriptor.mutable_process()->set_pid(static_cast<int32_t>(track));
-      descriptor.mutable_process()->set_process_name(Neutralise(host.label));
+      descriptor.mutable_process()->set_process_name(SanitizeForTerminal(host.label));
       descriptor.set_child_ordering(kOrderedByRank);
       PLIMSOLL_RETURN_IF_ERROR(PutPacket(packet_));
     }

@@ -44,7 +44,7 @@ std::vector<std::string_view> BaseScripts() {
 
 std::string EscapeHtml(const std::string& text) {
   std::string html;
-  for (const char c : Neutralise(text)) {
+  for (const char c : SanitizeForTerminal(text)) {
     switch (c) {
       case '&':
         html += "&amp;";

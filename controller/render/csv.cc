@@ -153,7 +153,7 @@ CsvTable<ScopeRow> ScopeTable() {
 }  // namespace
 
 std::string CsvCell(const std::string& text) {
-  std::string neutral = Neutralise(text);
+  std::string neutral = SanitizeForTerminal(text);
   // A spreadsheet takes such a cell for a formula; an apostrophe makes it text.
   double number = 0;
   if (!neutral.empty() && absl::StrContains("=+-@", neutral.substr(0, 1)) && !absl::SimpleAtod(neutral, &number)) {

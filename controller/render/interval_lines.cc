@@ -96,7 +96,7 @@ std::vector<std::string> IntervalLines::Add(const IntervalRow& row) {
       const std::string qm = absl::StrCat("/qm", row.max_qm, ")");
       const size_t used = warning.size() + 2 + qm.size();
       const size_t left = used + kLeastName < kTextWidth ? kTextWidth - used : kLeastName;
-      absl::StrAppend(&warning, " (", ShortenMiddle(Neutralise(row.max_host), left, left / 2), qm);
+      absl::StrAppend(&warning, " (", ShortenMiddle(SanitizeForTerminal(row.max_host), left, left / 2), qm);
     }
     lines.push_back(warning);
   }

@@ -9,11 +9,6 @@
 
 namespace plimsoll {
 
-// SanitizeForTerminal by its earlier name.
-inline std::string Neutralise(const std::string& text) {
-  return SanitizeForTerminal(text);
-}
-
 // Columns that neutral text takes on a terminal.
 size_t DisplayWidth(const std::string& text);
 

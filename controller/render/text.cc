@@ -38,7 +38,7 @@ std::string Size(const v1::Report& report) {
 void Option(const std::string& label, const std::string& flag, const std::string& value,
             std::vector<std::string>& lines) {
   std::string front = absl::StrCat("  ", PadRight(label, kLabelWidth), PadRight(flag, kFlagWidth));
-  for (const std::string& line : Wrap(Neutralise(value), kTextWidth - front.size())) {
+  for (const std::string& line : Wrap(SanitizeForTerminal(value), kTextWidth - front.size())) {
     lines.push_back(front + line);
     front.assign(front.size(), ' ');
   }
@@ -95,7 +95,7 @@ std::string Writes(const v1::HostReport& host, const v1::TestPlan& plan) {
 // A sentence in lines; a number stays with its percent sign.
 std::vector<std::string> WrapSentence(const std::string& text, size_t width) {
   std::vector<std::string> lines;
-  for (const std::string& line : Wrap(absl::StrReplaceAll(Neutralise(text), {{" %", "\u00a0%"}}), width)) {
+  for (const std::string& line : Wrap(absl::StrReplaceAll(SanitizeForTerminal(text), {{" %", "\u00a0%"}}), width)) {
     lines.push_back(absl::StrReplaceAll(line, {{"\u00a0%", " %"}}));
   }
   return lines;

@@ -65,7 +65,7 @@ void AddAgents(const Loads& loads, const Averages& averages, std::vector<std::st
   if (paused) headings.insert(headings.end(), {"suspended"});
   TextTable table(headings);
   for (const v1::HostLoadReport* load : loads) {
-    std::vector<std::string> cells = {Neutralise(load->host()), AverageOf(*load, averages),
+    std::vector<std::string> cells = {SanitizeForTerminal(load->host()), AverageOf(*load, averages),
                                       FormatFixed(load->agent_cpu_percent(), 1),
                                       FormatFixed(load->writer_cpu_wait_percent(), 2),
                                       FormatLatency(static_cast<double>(load->recorder_late_max_ns()), kNsPerMs)};
@@ -82,9 +82,10 @@ void AddDisks(const Loads& loads, const Averages& averages, std::vector<std::str
     if (!load->has_disk()) continue;
     any = true;
     const v1::DiskReport& disk = load->disk();
-    table.AddRow({Neutralise(load->host()), AverageOf(*load, averages),
-                  Shorten(Neutralise(disk.device()), kDeviceWidth), PerOperation(disk.writes(), disk.write_ms()),
-                  PerOperation(disk.flushes(), disk.flush_ms()), FormatFixed(disk.busy_percent(), 1)});
+    table.AddRow({SanitizeForTerminal(load->host()), AverageOf(*load, averages),
+                  Shorten(SanitizeForTerminal(disk.device()), kDeviceWidth),
+                  PerOperation(disk.writes(), disk.write_ms()), PerOperation(disk.flushes(), disk.flush_ms()),
+                  FormatFixed(disk.busy_percent(), 1)});
   }
   if (!any) return;
   lines.emplace_back();
@@ -99,7 +100,7 @@ void AddNfs(const Loads& loads, const Averages& averages, std::vector<std::strin
     if (!load->has_nfs()) continue;
     any = true;
     const auto add = [&](const char* name, const v1::NfsOperationReport& operation, const std::string& average) {
-      table.AddRow({Neutralise(load->host()), average, name, FormatCount(operation.operations()),
+      table.AddRow({SanitizeForTerminal(load->host()), average, name, FormatCount(operation.operations()),
                     PerOperation(operation.operations(), operation.queue_ms()),
                     PerOperation(operation.operations(), operation.round_trip_ms()),
                     PerOperation(operation.operations(), operation.execute_ms()),

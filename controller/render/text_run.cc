@@ -83,7 +83,7 @@ std::vector<std::string> TextClocks(const v1::Report& report, TextDetail detail)
       return FormatLatency(static_cast<double>(time_ns), unit_ns);
     };
     table.AddRow(
-        {Neutralise(host->label()), known ? in(clock.error_ns(), kNsPerUs) : kDash,
+        {SanitizeForTerminal(host->label()), known ? in(clock.error_ns(), kNsPerUs) : kDash,
          start == starts.end() ? kDash : in(start->second, kNsPerUs),
          known ? in(clock.min_round_trip_ns(), kNsPerUs) : kDash, known ? FormatFixed(clock.drift_ppm(), 1) : kDash,
          known ? in(clock.wall_clock_difference_ns(), kNsPerMs) : kDash, clock.time_synchronized() ? "yes" : "no"});

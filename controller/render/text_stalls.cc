@@ -135,7 +135,7 @@ std::vector<std::string> TextStalls(const v1::Report& report, const v1::StepRepo
     TextTable table(headings, 3, {2});
     bool long_names = false;
     for (const v1::StallReport* stall : longest) {
-      const std::string who = Neutralise(Who(*stall));
+      const std::string who = SanitizeForTerminal(Who(*stall));
       long_names = long_names || DisplayWidth(who) > kWhoWidth;
       std::vector<std::string> cells = {FormatTimeOfDay(stall->begin(), report.run().begin()),
                                         ShortMeaning(stall->stall_class()), Shorten(who, kWhoWidth),
@@ -179,7 +179,8 @@ std::vector<std::string> TextSlowest(const v1::Report& report, const v1::StepRep
   for (const v1::SlowestReport& write : step.slowest()) {
     const std::string extent = ExtentName(report, write.host(), write.extent());
     const bool mapped = write.has_start();
-    table.AddRow({Neutralise(absl::StrCat(write.host(), "/qm", write.qm())), Shorten(Neutralise(extent), 20),
+    table.AddRow({SanitizeForTerminal(absl::StrCat(write.host(), "/qm", write.qm())),
+                  Shorten(SanitizeForTerminal(extent), 20),
                   mapped ? FormatTimeOfDay(write.start(), report.run().begin()) : kDash,
                   FormatLatency(static_cast<double>(write.latency_ns()), kNsPerMs), FormatCount(write.number()),
                   FormatCount(write.offset_bytes()),

@@ -22,7 +22,7 @@ constexpr int kMaxInFlight = 20;
 std::string HostCell(const v1::ScopeReport& scope) {
   if (scope.kind() == v1::SCOPE_KIND_CLUSTER) return "cluster";
   if (scope.kind() == v1::SCOPE_KIND_STORAGE) return absl::StrCat("storage ", scope.storage());
-  return Neutralise(scope.host());
+  return SanitizeForTerminal(scope.host());
 }
 
 std::string QmCell(const v1::ScopeReport& scope) {

@@ -123,13 +123,14 @@ std::vector<std::string> TextCriteria(const v1::Report& report, TextDetail detai
   TextTable table({"criterion", "result", "step", "block", "|", "worst value", "where"}, 2, {0, 6});
   std::vector<std::string> below;
   for (const v1::CriterionReport& criterion : report.verdict().criteria()) {
-    const std::string name = Neutralise(criterion.criterion());
+    const std::string name = SanitizeForTerminal(criterion.criterion());
     const std::vector<const v1::CriterionStepReport*> shown = ShownResults(criterion, detail);
     for (const v1::CriterionStepReport* result : shown) {
       const v1::StepReport* step = StepOf(report, result->step());
       table.AddRow({name, OutcomeText(result->outcome()), result->step() == 0 ? "run" : absl::StrCat(result->step()),
                     step == nullptr ? kDash : FormatSizeForPeople(step->block_size_bytes()),
-                    result->value_text().empty() ? kDash : result->value_text(), Neutralise(PlaceOf(*result))});
+                    result->value_text().empty() ? kDash : result->value_text(),
+                    SanitizeForTerminal(PlaceOf(*result))});
     }
     if (shown.empty()) table.AddRow({name, OutcomeText(criterion.outcome()), kDash, kDash, kDash, ""});
     if (shown.size() < static_cast<size_t>(criterion.steps_size())) {
@@ -192,7 +193,7 @@ std::vector<std::string> TextSummary(const v1::Report& report, TextDetail detail
         "  Slowest write (service time): ", FormatLatency(static_cast<double>(slowest->latency_ns()), kNsPerMs),
         " ms in step ", slowest_step);
     if (slowest->has_start()) absl::StrAppend(&text, " at ", FormatTimeOfDay(slowest->start(), report.run().begin()));
-    absl::StrAppend(&text, ", ", Neutralise(slowest->host()), "/qm", slowest->qm());
+    absl::StrAppend(&text, ", ", SanitizeForTerminal(slowest->host()), "/qm", slowest->qm());
     lines.push_back(ShortenMiddle(text, kTextWidth, 8));
   }
   AddSteps("Not steady", unsteady, lines);

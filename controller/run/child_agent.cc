@@ -68,6 +68,7 @@ std::string RuntimeDirectory() {
 absl::StatusOr<std::unique_ptr<ChildAgent>> ChildAgent::Start(const std::string& root,
                                                               const std::vector<std::string>& more) {
   auto child = std::unique_ptr<ChildAgent>(new ChildAgent);
+  // mkdtemp(3) replaces the six X by a name that nobody else has.
   std::string directory = absl::StrCat(RuntimeDirectory(), "/plimsoll-XXXXXX");
   if (mkdtemp(directory.data()) == nullptr) return PosixError("mkdtemp", directory, errno);
   child->directory_ = directory;

@@ -161,7 +161,7 @@ void Conductor::AwaitReports(uint32_t step) {
 }
 
 Conductor::ArmResult Conductor::ArmAll(uint32_t step) {
-  // Fresh probes, so that the start is told to each host with the smallest error.
+  // Fresh probes keep the error of each host's start time small.
   AskClocks();
   if (left_ || !MustStop().empty()) return ArmResult::kGiveUp;
 

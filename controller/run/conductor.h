@@ -72,7 +72,7 @@ class Conductor {
   void HandleMessage(Host& host, v1::AgentMessage& message);
   void HandleClosed(Host& host, const absl::Status& status);
   void Lose(Host& host, const std::string& reason);
-  // Traces that an agent sends on and on although it was told to stop: their writes count as untraced.
+  // Drops the traces that an agent keeps sending after StopTrace; their writes count as untraced.
   void DropTracesBeyondLimit(v1::FrameBatch& frames) const;
   void CountTraces(const v1::FrameBatch& frames);
   void LogFrames(Host& host, v1::FrameBatch& frames);

@@ -139,7 +139,7 @@ void Conductor::LoseSilentHosts(MonotonicNs now) {
     if (host->lost() || host->phase == Host::Phase::kGone) continue;
     // Events were taken just before: silence is the host's, unless this process itself stood still for so long.
     if (now - host->last_heard >= lease_ns) {
-      Lose(*host, absl::StrCat("nothing heard from it for ", FormatDuration(lease_ns)));
+      Lose(*host, absl::StrCat("lease expired: no message for ", FormatDuration(lease_ns)));
     } else {
       longest_silent = std::min(longest_silent, host->last_heard);
     }
@@ -293,7 +293,8 @@ void Conductor::LogFrames(Host& host, v1::FrameBatch& frames) {
 }
 
 void Conductor::DropTracesBeyondLimit(v1::FrameBatch& frames) const {
-  // Agents stop when they are told; what was on its way is far less. This bounds what one that goes on can cost.
+  // An agent stops sending traces at StopTrace; what was in transit is far less. This bounds the cost of one that does
+  // not.
   constexpr uint64_t kOnTheirWayBytes = uint64_t{32} << 20;
   if (!traces_stopped_) return;
   uint64_t bytes = trace_bytes_;

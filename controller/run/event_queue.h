@@ -29,8 +29,8 @@ struct Event {
   std::variant<absl::StatusOr<v1::HostDescription>, v1::AgentMessage, SessionClosed, v1::ProbeBatch, Renewed> body;
 };
 
-// Bounded by its givers: they are told when there is enough, and when there is room again. Thread-safe; one thread
-// takes.
+// Push returns false when the queue is full, and OnRoom reports when there is room again: producers pause meanwhile, so
+// that the queue is bounded. Thread-safe; one thread takes.
 class EventQueue {
  public:
   static constexpr size_t kMostWaitingBytes = size_t{64} << 20;

@@ -49,7 +49,7 @@ bool IsSame(const struct stat& a, const struct stat& b) {
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-// A descriptor to write to in place what is there already; none where the file is to be replaced.
+// Opens an existing path that is written in place, such as a pipe or a device; invalid where the file is replaced.
 absl::StatusOr<UniqueFd> OpenInPlace(const std::string& path, const struct stat& there) {
   for (const int stream : {STDOUT_FILENO, STDERR_FILENO}) {
     struct stat open_already{};

@@ -33,7 +33,7 @@ class QueueingListener final : public AgentListener {
   // What a peer says of an error may be any bytes. In a message they must be UTF-8, or the journal cannot be read; on a
   // terminal they must not steer.
   static absl::Status Plain(const absl::Status& status) {
-    return absl::Status(status.code(), Neutralise(std::string(status.message())));
+    return absl::Status(status.code(), SanitizeForTerminal(std::string(status.message())));
   }
   template <typename Body>
   bool Push(Body body, size_t bytes = 0) {

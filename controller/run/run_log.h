@@ -37,7 +37,7 @@ class RunLog {
   void Note(const std::string& text);
   // `watch` is given every record that is kept, by the thread that appends it.
   void Watch(std::function<void(const v1::JournalRecord& record)> watch) { watch_ = std::move(watch); }
-  // `warn` is told when the journal can no longer be written, by the next call of Append, Flush or Tend.
+  // The next call of Append, Flush or Tend calls `warn` when the journal can no longer be written.
   void OnJournalLoss(std::function<void(const absl::Status& status)> warn) { journal_loss_ = std::move(warn); }
   // Waits until everything is written out.
   void Flush();

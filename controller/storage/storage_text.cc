@@ -17,7 +17,7 @@ constexpr size_t kLabelWidth = 19;
 
 void Fact(const std::string& label, const std::string& text, std::vector<std::string>& lines) {
   std::string prefix = absl::StrFormat("  %-17s", label);
-  for (const std::string& line : Wrap(Neutralise(text), kWidth - kLabelWidth)) {
+  for (const std::string& line : Wrap(SanitizeForTerminal(text), kWidth - kLabelWidth)) {
     lines.push_back(prefix + line);
     prefix = std::string(kLabelWidth, ' ');
   }

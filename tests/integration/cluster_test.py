@@ -62,7 +62,7 @@ class Cluster(harness.PlimsollTest):
         result = self.result_of(run, run.results, code=3)
         report = result.report
         self.assertEqual([host["label"] for host in report["hosts"] if "lost" in host], ["gamma"])
-        self.assertRegex(report["hosts"][2]["lost"]["reason"], "nothing heard from it for 3 ?s|session broke")
+        self.assertRegex(report["hosts"][2]["lost"]["reason"], "lease expired: no message for 3 ?s|session broke")
         for scope in harness.scopes(report["steps"][0], "host"):
             self.assertGreater(scope["writes"], 0, scope)
             self.assertEqual("data_until" in scope, scope["host"] == "gamma")

@@ -24,7 +24,7 @@ class Freeze(harness.PlimsollTest):
         self.freeze(run, alpha, FREEZE_S)
         result = self.result_of(run, run.results, code=3)
         self.assertGreater(harness.cluster(result.report["steps"][0])["writes"], 0)
-        self.assertRegex(result.out, "lease ran out|nothing heard from it")
+        self.assertRegex(result.out, "lease ran out|lease expired: no message")
         self.await_nothing_left()
         self.run_plan("--hosts", alpha.address)
 

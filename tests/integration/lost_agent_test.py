@@ -72,7 +72,7 @@ class LostAgent(harness.PlimsollTest):
         run = self.start_both("--lease", "2s", "--on-host-loss", "abort")
         self.beta.signal(signal.SIGSTOP)
         report = self.assert_beta_was_lost(self.result_of(run, run.results, code=3))
-        self.assertRegex(report["hosts"][1]["lost"]["reason"], "nothing heard from it for 2 ?s")
+        self.assertRegex(report["hosts"][1]["lost"]["reason"], "lease expired: no message for 2 ?s")
         before = self.written_bytes(self.beta)
         self.beta.signal(signal.SIGCONT)
         self.beta.await_err("session of .* ends: ")

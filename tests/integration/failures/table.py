@@ -140,7 +140,7 @@ def lost(reason, takes, cleaned):
 
 def found_out_first_by_either(takes, cleaned):
     """Cells of a host that hears nothing and may still be heard: it tells that its lease is over, or is given up before."""
-    silent = "plimsoll: host beta is lost: nothing heard from it for 1s"
+    silent = "plimsoll: host beta is lost: lease expired: no message for 1s"
     over = "no message from the controller for 1s: the lease ran out"
     early = Cell((Either(silent, f"plimsoll: beta: {over}"),), 4, NOTHING, cleaned, takes)
     late = Cell((Either(silent, f"plimsoll: host beta is lost: the session broke: {over}"),
@@ -164,7 +164,7 @@ def everywhere(cell):
 
 
 NO_WRITE = NotApplicable("nothing is written in this state")
-SILENT = "nothing heard from it for 1s"
+SILENT = "lease expired: no message for 1s"
 EXPIRED = "no message from the controller for 1s: the lease ran out"
 EXPIRED_FOR_WRITERS = "the lease ran out: nothing was heard from the controller"
 KILLED_SEES = "beta: [log] session of ... ends: "

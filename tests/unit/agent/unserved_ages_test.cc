@@ -46,6 +46,40 @@ TEST(UnservedAges, AreThoseOfTheWritesOneByOne) {
   }
 }
 
+TEST(UnservedAges, OfRandomArrivalsAreThoseOfTheWritesOneByOne) {
+  const uint64_t seed = std::random_device()();
+  SCOPED_TRACE(seed);
+  std::mt19937_64 random(seed);
+  for (int round = 0; round < 100; ++round) {
+    const auto rate = static_cast<double>(1 + random() % 100'000);
+    const auto start_ns = static_cast<int64_t>(random() % 1'000'000'000'000);
+    const RateSchedule schedule =
+        RateSchedule::Poisson(start_ns, rate, {static_cast<uint32_t>(random()), 3, static_cast<uint32_t>(round)});
+    const uint64_t from = random() % 10'000;
+    const int64_t end_ns = schedule.DueAt(from + random() % 3'000) + static_cast<int64_t>(random() % 1'000'000);
+    const uint64_t to = schedule.DueBefore(end_ns);
+    ASSERT_EQ(UnservedAges(schedule, from, to, end_ns).ShortDebugString(),
+              OneByOne(schedule, from, to, end_ns).ShortDebugString())
+        << "rate " << rate << ", writes " << from << " to " << to << ", end " << end_ns;
+  }
+}
+
+TEST(UnservedAges, OfMoreRandomArrivalsThanAreSummedDifferInTheSumAlone) {
+  // Up to three hours, which is more than a histogram's largest value.
+  const RateSchedule schedule = RateSchedule::Poisson(5, 100, {7, 1, 1});
+  const int64_t end_ns = int64_t{3} * 3'600 * kNsPerSecond;
+  const uint64_t to = schedule.DueBefore(end_ns);
+  v1::Distribution exact = UnservedAges(schedule, 10, to, end_ns);
+  v1::Distribution sliced = UnservedAges(schedule, 10, to, end_ns, /*most_summed=*/1'000);
+  const auto sum = static_cast<double>(SumNs(exact));
+  EXPECT_NEAR(static_cast<double>(SumNs(sliced)), sum, 1e-4 * sum);
+  Histogram read;
+  EXPECT_TRUE(read.Merge(sliced).ok());
+  sliced.set_sum_ns(exact.sum_ns());
+  sliced.set_sum_ns_high(exact.sum_ns_high());
+  EXPECT_EQ(sliced.ShortDebugString(), exact.ShortDebugString());
+}
+
 TEST(UnservedAges, OfNoWriteAreEmpty) {
   EXPECT_EQ(UnservedAges(RateSchedule(0, 100), 5, 5, kNsPerSecond).ShortDebugString(), "");
 }

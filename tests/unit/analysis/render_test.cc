@@ -184,10 +184,10 @@ TEST(PlainText, WidthIsThatOfATerminal) {
 }
 
 TEST(PlainText, WhatIsNotUtf8IsReplacedByteForByte) {
-  EXPECT_EQ(Neutralise("a\xff\xc3"), "a\ufffd\ufffd");
-  EXPECT_EQ(Neutralise("\xc0\xaf"), "\ufffd\ufffd");            // an overlong '/'
-  EXPECT_EQ(Neutralise("\xed\xa0\x80"), "\ufffd\ufffd\ufffd");  // a surrogate
-  EXPECT_EQ(Neutralise("\xf0\x9f\x9a\xa2"), "\U0001F6A2");
+  EXPECT_EQ(SanitizeForTerminal("a\xff\xc3"), "a\ufffd\ufffd");
+  EXPECT_EQ(SanitizeForTerminal("\xc0\xaf"), "\ufffd\ufffd");            // an overlong '/'
+  EXPECT_EQ(SanitizeForTerminal("\xed\xa0\x80"), "\ufffd\ufffd\ufffd");  // a surrogate
+  EXPECT_EQ(SanitizeForTerminal("\xf0\x9f\x9a\xa2"), "\U0001F6A2");
 }
 
 TEST(PlainText, ShortensByColumnsNotBytes) {

@@ -331,7 +331,7 @@ TEST(CompareText, StaysWithinAHundredColumnsAndShowsNoControlCharacters) {
     if (line.find("/very/long/") == std::string::npos) {
       EXPECT_LE(DisplayWidth(line), 100U) << line;
     }
-    EXPECT_EQ(Neutralise(line), line);
+    EXPECT_EQ(SanitizeForTerminal(line), line);
   }
   EXPECT_EQ(begin, text.size()) << "ends with a line break";
 }

@@ -44,7 +44,7 @@ TEST_F(ConductorTest, LosesAHostThatSaysNothingForALease) {
   const auto lost = Records(v1::JournalRecord::kHostLost);
   ASSERT_EQ(lost.size(), 1U) << "the other answers heartbeats";
   EXPECT_EQ(lost[0].host_lost().host(), 1U);
-  EXPECT_THAT(lost[0].host_lost().reason(), HasSubstr("nothing heard from it for 200ms"));
+  EXPECT_THAT(lost[0].host_lost().reason(), HasSubstr("lease expired: no message for 200ms"));
   const auto frames = Records(v1::JournalRecord::kFrames);
   ASSERT_EQ(frames.size(), 2U) << "the lost host's own data stay";
   EXPECT_EQ(lost[0].time_ns() - frames[1].time_ns(), 200 * kNsPerMs) << "a lease after it was last heard";
