@@ -164,11 +164,7 @@ int Serve(const AgentFlags& flags, const ServerSetup& setup, const v1::AgentLimi
     return DescribeHost(name, instance_id, **sandbox, request, cancelled);
   };
   options.limits = limits;
-  options.make_work = [&](const v1::HostPlan& plan, const std::atomic<int64_t>& deadline_ns,
-                          WorkSink& sink) -> absl::StatusOr<std::unique_ptr<Work>> {
-    if (plan.has_clean()) return CleanWork::Create(plan, **sandbox, deadline_ns);
-    return LogWork::Create(plan, **sandbox, deadline_ns, sink);
-  };
+  options.work = {{v1::HostPlan::kLog, LogWork::Kind(**sandbox)}, {v1::HostPlan::kClean, CleanWork::Kind(**sandbox)}};
   if (setup.exposed()) {
     options.insecure_warning = "this session is not encrypted and its controller not authenticated (--insecure)";
   }

@@ -9,22 +9,13 @@
 namespace plimsoll {
 namespace {
 
-absl::Status CheckBytes(const v1::AgentLimits& limits, const v1::LogWorkload& workload) {
-  const uint64_t bytes = ExtentBytes(workload);
-  if (limits.max_bytes() == 0 || bytes <= limits.max_bytes()) return absl::OkStatus();
-  return absl::OutOfRangeError(absl::StrCat(
-      "the agent's --max-bytes is ", FormatSize(limits.max_bytes()), ", the plan asks for ", FormatCount(bytes),
-      " bytes of extents (", workload.qm(), " x ", workload.num_files(), " x ", FormatSize(workload.file_size_bytes()),
-      "): lower --qm, --num-files or --file-size, or start the agent with a larger --max-bytes"));
-}
-
-absl::Status CheckWriters(const v1::AgentLimits& limits, const v1::LogWorkload& workload) {
-  const uint64_t threads = uint64_t{workload.qm()} + workload.cpu_load();
-  if (limits.max_writers() == 0 || threads <= limits.max_writers()) return absl::OkStatus();
-  return absl::OutOfRangeError(
-      absl::StrCat("the agent's --max-writers is ", limits.max_writers(), ", the plan asks for ", threads, " (",
-                   workload.qm(), " writers and ", workload.cpu_load(),
-                   " busy threads): lower --qm or --cpu-load, or start the agent with a larger --max-writers"));
+// `value` and `cap` in words; a cap of 0 is none.
+absl::Status CheckAmount(const WorkDemand::Amount& amount, uint64_t cap, const std::string& option,
+                         const std::string& cap_in_words) {
+  if (cap == 0 || amount.value <= cap) return absl::OkStatus();
+  return absl::OutOfRangeError(absl::StrCat("the agent's ", option, " is ", cap_in_words, ", the plan ", amount.asked,
+                                            ": lower ", amount.lowered_by, ", or start the agent with a larger ",
+                                            option));
 }
 
 }  // namespace
@@ -52,17 +43,33 @@ int64_t TotalStepNs(const google::protobuf::RepeatedPtrField<v1::LogStep>& steps
   return total_ns;
 }
 
-absl::Status CheckAgentLimits(const v1::AgentLimits& limits, const v1::LogWorkload& workload,
-                              const google::protobuf::RepeatedPtrField<v1::LogStep>& steps) {
-  if (absl::Status status = CheckBytes(limits, workload); !status.ok()) return status;
-  if (absl::Status status = CheckWriters(limits, workload); !status.ok()) return status;
+absl::Status CheckDemand(const v1::AgentLimits& limits, const WorkDemand& demand) {
+  absl::Status status =
+      CheckAmount(demand.bytes, limits.max_bytes(), "--max-bytes", FormatSize(limits.max_bytes()));
+  status.Update(CheckAmount(demand.threads, limits.max_writers(), "--max-writers", absl::StrCat(limits.max_writers())));
+  status.Update(CheckAmount(demand.duration_ns, static_cast<uint64_t>(limits.max_duration_ns()), "--max-duration",
+                            FormatDuration(limits.max_duration_ns())));
+  return status;
+}
+
+WorkDemand LogDemand(const v1::LogWorkload& workload, const google::protobuf::RepeatedPtrField<v1::LogStep>& steps) {
+  WorkDemand demand;
+  demand.bytes.value = ExtentBytes(workload);
+  demand.bytes.asked =
+      absl::StrCat("asks for ", FormatCount(demand.bytes.value), " bytes of extents (", workload.qm(), " x ",
+                   workload.num_files(), " x ", FormatSize(workload.file_size_bytes()), ")");
+  demand.bytes.lowered_by = "--qm, --num-files or --file-size";
+  demand.threads.value = uint64_t{workload.qm()} + workload.cpu_load();
+  demand.threads.asked = absl::StrCat("asks for ", demand.threads.value, " (", workload.qm(), " writers and ",
+                                      workload.cpu_load(), " busy threads)");
+  demand.threads.lowered_by = "--qm or --cpu-load";
   const int64_t total_ns = TotalStepNs(steps);
-  if (limits.max_duration_ns() == 0 || total_ns <= limits.max_duration_ns()) return absl::OkStatus();
-  return absl::OutOfRangeError(
-      absl::StrCat("the agent's --max-duration is ", FormatDuration(limits.max_duration_ns()), ", the plan's ",
-                   steps.size(), steps.size() == 1 ? " step takes " : " steps take ", FormatDuration(total_ns),
-                   " with warm-up: lower --duration, --warmup, --repeat or the number of block sizes, or start the "
-                   "agent with a larger --max-duration"));
+  demand.duration_ns.value = static_cast<uint64_t>(total_ns);
+  demand.duration_ns.asked =
+      absl::StrCat("has ", steps.size(), steps.size() == 1 ? " step that takes " : " steps that take ",
+                   FormatDuration(total_ns), " with warm-up");
+  demand.duration_ns.lowered_by = "--duration, --warmup, --repeat or the number of block sizes";
+  return demand;
 }
 
 }  // namespace plimsoll

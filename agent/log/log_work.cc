@@ -40,6 +40,12 @@ absl::StatusOr<std::unique_ptr<LogWork>> LogWork::Create(const v1::HostPlan& pla
   return std::make_unique<LogWorkImpl>(std::move(setup), std::move(directory), lease_deadline_ns, sink);
 }
 
+WorkKind LogWork::Kind(const Sandbox& sandbox) {
+  return {[](const v1::HostPlan& plan) { return LogDemand(plan.log().workload(), plan.log().steps()); },
+          [&sandbox](const v1::HostPlan& plan, const std::atomic<int64_t>& lease_deadline_ns, WorkSink& sink)
+              -> absl::StatusOr<std::unique_ptr<Work>> { return Create(plan, sandbox, lease_deadline_ns, sink); }};
+}
+
 LogWorkImpl::LogWorkImpl(WorkSetup setup, std::unique_ptr<RunDirectory> directory,
                          const std::atomic<int64_t>& lease_deadline_ns, WorkSink& sink)
     : setup_(std::move(setup)),
@@ -190,6 +196,12 @@ absl::StatusOr<v1::Prepared> LogWorkImpl::DescribePrepared() {
   return prepared;
 }
 
+int64_t LogWorkImpl::StepNs(uint32_t step) const {
+  if (step >= setup_.steps.size()) return 0;
+  // Neither is above what a plan may ask for (work_setup.cc), so that the sum fits.
+  return setup_.steps[step].warmup_ns + setup_.steps[step].duration_ns;
+}
+
 v1::Armed LogWorkImpl::Arm(const v1::Arm& arm) {
   const MutexLock lock(mutex_);
   v1::Armed armed;
@@ -224,8 +236,10 @@ void LogWorkImpl::Stop(const std::string& reason) {
   gate_.OpenNow();
 }
 
-void LogWorkImpl::StopTrace(int64_t at_ns) {
-  stop_trace_at_ns_.store(at_ns, std::memory_order_relaxed);
+absl::Status LogWorkImpl::Do(const v1::Command& command) {
+  if (!command.has_stop_trace()) return SteppedWork::Do(command);
+  stop_trace_at_ns_.store(command.stop_trace().at_ns(), std::memory_order_relaxed);
+  return absl::OkStatus();
 }
 
 std::string LogWorkImpl::State() const {

@@ -37,9 +37,11 @@ class LogWorkImpl final : public LogWork {
 
   absl::StatusOr<v1::Placed> Look(const v1::Look& look) override;
   absl::StatusOr<v1::Prepared> Prepare(const std::function<void(uint64_t, uint64_t)>& progress) override;
+  int64_t StepNs(uint32_t step) const override;
   v1::Armed Arm(const v1::Arm& arm) override;
+  // StopTrace.
+  absl::Status Do(const v1::Command& command) override;
   void Stop(const std::string& reason) override;
-  void StopTrace(int64_t at_ns) override;
   std::string State() const override;
   std::vector<v1::InFlight> InFlight(int64_t min_age_ns) const override;
   uint64_t Progress() const override;

@@ -314,7 +314,7 @@ grpc::ServerBidiReactor<v1::ControllerMessage, v1::AgentMessage>* AgentService::
   using Stream = SessionStream;
   auto link = std::make_shared<Stream::Link>();
   plimsoll::Session::Options options;
-  options.make_work = options_.make_work;
+  options.work = options_.work;
   options.clock = options_.clock;
   options.peer = context->peer();
   options.limits = options_.limits;

@@ -20,7 +20,7 @@ class AgentService final : public v1::Agent::CallbackService {
     // early once `cancelled` says that the caller has left, or that the agent ends.
     std::function<v1::HostDescription(const v1::DescribeRequest& request, const std::function<bool()>& cancelled)>
         describe;
-    Session::WorkFactory make_work;
+    WorkKinds work;
     const Clock* clock = nullptr;
     // What a plan may ask for at most; told by Describe.
     v1::AgentLimits limits;

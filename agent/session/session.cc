@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/agent_limits.h"
 #include "common/status_macros.h"
 #include "common/units.h"
 
@@ -55,21 +54,32 @@ void Session::Deliver(v1::ControllerMessage message) {
       if (work != nullptr) work->Stop(message.stop().reason());
       return;
     }
-    case v1::ControllerMessage::kStopTrace: {
-      std::shared_ptr<Work> work;
-      {
-        MutexLock lock(mutex_);
-        work = work_;
-      }
-      if (work != nullptr) work->StopTrace(message.stop_trace().at_ns());
+    case v1::ControllerMessage::kCommand:
+      CarryOut(message.command());
       return;
-    }
     default: {
       MutexLock lock(mutex_);
       inbox_.push_back(std::move(message));
       changed_.NotifyAll();
     }
   }
+}
+
+void Session::CarryOut(const v1::Command& command) {
+  std::shared_ptr<Work> work;
+  {
+    MutexLock lock(mutex_);
+    work = work_;
+  }
+  const absl::Status status =
+      work == nullptr ? absl::FailedPreconditionError("there is no work that could take a command") : work->Do(command);
+  v1::AgentMessage answer;
+  v1::CommandDone& done = *answer.mutable_command_done();
+  done.set_id(command.id());
+  done.set_code(static_cast<int32_t>(status.code()));
+  done.set_message(std::string(status.message()));
+  done.set_at_ns(options_.clock->Now().value);
+  Send(std::move(answer));
 }
 
 void Session::Break(const std::string& reason) {
@@ -190,6 +200,10 @@ void Session::OnFault(v1::Fault fault) {
   Send(std::move(message));
 }
 
+void Session::OnMessage(v1::AgentMessage message) {
+  Send(std::move(message));
+}
+
 void Session::Send(v1::AgentMessage message) {
   outbox_.Push(std::move(message));
   options_.wake();
@@ -284,11 +298,11 @@ absl::Status Session::Serve() {
 }
 
 absl::Status Session::ArmWork(Work& work, const v1::Arm& arm) {
-  const bool known = static_cast<int64_t>(arm.step()) < log_plan_.steps_size();
-  const int64_t length_ns = known ? StepNs(log_plan_.steps(static_cast<int>(arm.step()))) : 0;
-  PLIMSOLL_RETURN_IF_ERROR(budget_.Begin(arm.start_ns(), length_ns));
+  SteppedWork* const stepped = work.stepped();
+  if (stepped == nullptr) return absl::FailedPreconditionError("this kind of work has no steps to arm");
+  PLIMSOLL_RETURN_IF_ERROR(budget_.Begin(arm.start_ns(), stepped->StepNs(arm.step())));
   v1::AgentMessage answer;
-  *answer.mutable_armed() = work.Arm(arm);
+  *answer.mutable_armed() = stepped->Arm(arm);
   if (answer.armed().late()) budget_.NotArmed();
   Send(std::move(answer));
   return absl::OkStatus();

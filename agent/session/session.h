@@ -29,11 +29,9 @@ namespace plimsoll {
 // last write however long that takes, and removes the files.
 class Session final : public WorkSink {
  public:
-  using WorkFactory = std::function<absl::StatusOr<std::unique_ptr<Work>>(
-      const v1::HostPlan& plan, const std::atomic<int64_t>& lease_deadline_ns, WorkSink& sink)>;
-
   struct Options {
-    WorkFactory make_work;
+    // What a plan may ask for.
+    WorkKinds work;
     const Clock* clock = nullptr;
     std::string peer;
     // What a plan may ask for at most.
@@ -73,6 +71,7 @@ class Session final : public WorkSink {
   void OnFrames(v1::FrameBatch frames) override;
   void OnStepDone(v1::StepDone done) override;
   void OnFault(v1::Fault fault) override;
+  void OnMessage(v1::AgentMessage message) override;
 
  private:
   // The phase in which the work itself tells the state.
@@ -88,8 +87,10 @@ class Session final : public WorkSink {
   absl::Status TellPlace(Work& work, const v1::Look& look);
   // Fills, and tells that it is prepared; once.
   absl::Status FillWork(Work& work);
-  // Arms the work, where the step is within what --max-duration leaves.
+  // Arms the work, where it goes in steps and the step is within what --max-duration leaves.
   absl::Status ArmWork(Work& work, const v1::Arm& arm);
+  // Has the work carry the command out, and answers. Transport's thread.
+  void CarryOut(const v1::Command& command);
   void StopAndCleanUp(const absl::Status& reason);
   // Next message for the session's thread; an error when the session must end.
   absl::StatusOr<v1::ControllerMessage> NextMessage();
@@ -107,7 +108,6 @@ class Session final : public WorkSink {
   Outbox outbox_;
   StepBudget budget_;
   // The session's thread's alone.
-  v1::LogWork log_plan_;
   std::optional<v1::Prepared> prepared_;
 
   mutable Mutex mutex_;

@@ -52,25 +52,26 @@ absl::Status Session::PrepareWork(const v1::Prepare& prepare) {
     keep_files_ = plan.keep_files();
   }
   spdlog::info("session of {}: run {} as {}", options_.peer, plan.run_id(), plan.host_label());
-  if (plan.has_log()) {
-    PLIMSOLL_RETURN_IF_ERROR(CheckAgentLimits(options_.limits, plan.log().workload(), plan.log().steps()));
-    log_plan_ = plan.log();
-    budget_.SetMax(options_.limits.max_duration_ns());
+  const auto kind = options_.work.find(plan.work_case());
+  if (kind == options_.work.end()) {
+    return absl::UnimplementedError(absl::StrCat("this agent (", kVersion, ") knows no work of the kind that is asked for"));
   }
-  PLIMSOLL_ASSIGN_OR_RETURN(std::unique_ptr<Work> made, options_.make_work(plan, lease_.deadline_ns(), *this));
+  PLIMSOLL_RETURN_IF_ERROR(CheckDemand(options_.limits, kind->second.demand_of(plan)));
+  budget_.SetMax(options_.limits.max_duration_ns());
+  PLIMSOLL_ASSIGN_OR_RETURN(std::unique_ptr<Work> made, kind->second.make(plan, lease_.deadline_ns(), *this));
   std::shared_ptr<Work> work = std::move(made);
   std::optional<std::string> stop;
   {
     MutexLock lock(mutex_);
     work_ = work;
-    awaits_fill_ = plan.has_log();
+    awaits_fill_ = true;
     stop = broken_.has_value() ? broken_ : stop_reason_;
   }
   if (stop.has_value()) {
     work->Stop(*stop);  // it came while there was nothing to stop yet
-    if (plan.has_log()) return absl::CancelledError("stopped while preparing");
+    return absl::CancelledError("stopped while preparing");
   }
-  return plan.has_log() ? TellPlace(*work, v1::Look()) : FillWork(*work);
+  return TellPlace(*work, v1::Look());
 }
 
 absl::Status Session::TellPlace(Work& work, const v1::Look& look) {

@@ -22,6 +22,12 @@ absl::Status CleanWork::MayContinue() {
   return absl::OkStatus();
 }
 
+WorkKind CleanWork::Kind(const Sandbox& sandbox) {
+  return {[](const v1::HostPlan& /*plan*/) { return WorkDemand(); },
+          [&sandbox](const v1::HostPlan& plan, const std::atomic<int64_t>& lease_deadline_ns, WorkSink& /*sink*/)
+              -> absl::StatusOr<std::unique_ptr<Work>> { return Create(plan, sandbox, lease_deadline_ns); }};
+}
+
 absl::StatusOr<v1::Prepared> CleanWork::Prepare(const std::function<void(uint64_t, uint64_t)>& /*progress*/) {
   PLIMSOLL_ASSIGN_OR_RETURN(const std::vector<v1::CleanedDirectory> cleaned,
                             sandbox_.Clean(order_.dir(), order_.run_id(), [this] { return MayContinue(); }));
@@ -29,15 +35,6 @@ absl::StatusOr<v1::Prepared> CleanWork::Prepare(const std::function<void(uint64_
   prepared.set_directory(order_.dir());
   for (const v1::CleanedDirectory& directory : cleaned) *prepared.add_cleaned() = directory;
   return prepared;
-}
-
-v1::Armed CleanWork::Arm(const v1::Arm& arm) {
-  v1::Armed armed;
-  armed.set_step(arm.step());
-  armed.set_start_ns(arm.start_ns());
-  armed.set_late(true);
-  armed.set_now_ns(SystemClock::Read().value);
-  return armed;
 }
 
 void CleanWork::Stop(const std::string& /*reason*/) {

@@ -19,18 +19,12 @@ class CleanWork final : public Work {
   // CLOCK_MONOTONIC, must outlive the object.
   static absl::StatusOr<std::unique_ptr<CleanWork>> Create(const v1::HostPlan& plan, const Sandbox& sandbox,
                                                            const std::atomic<int64_t>& lease_deadline_ns);
+  // How a session makes it. `sandbox` outlives the kind.
+  static WorkKind Kind(const Sandbox& sandbox);
 
   absl::StatusOr<v1::Prepared> Prepare(const std::function<void(uint64_t, uint64_t)>& progress) override;
-  // There is no step: always late.
-  v1::Armed Arm(const v1::Arm& arm) override;
   void Stop(const std::string& reason) override;
-  void StopTrace(int64_t /*at_ns*/) override {}
-  std::string State() const override { return "ready"; }
-  std::vector<v1::InFlight> InFlight(int64_t /*min_age_ns*/) const override { return {}; }
   uint64_t Progress() const override { return steps_.load(std::memory_order_relaxed); }
-  std::string Directory() const override { return ""; }
-  bool WaitIdle(int64_t /*timeout_ns*/) override { return true; }
-  v1::Released Release(bool /*keep_files*/) override { return {}; }
 
  private:
   CleanWork(v1::CleanWork order, const Sandbox& sandbox, const std::atomic<int64_t>& lease_deadline_ns)

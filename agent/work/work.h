@@ -1,12 +1,17 @@
 // What a session does at its controller's word.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/agent_limits.h"
 #include "plimsoll/v1/agent.pb.h"
 
 namespace plimsoll {
@@ -18,10 +23,15 @@ class WorkSink {
   virtual void OnFrames(v1::FrameBatch frames) = 0;
   // After the step's last frame.
   virtual void OnStepDone(v1::StepDone done) = 0;
+  // What a kind of work tells in words of its own.
+  virtual void OnMessage(v1::AgentMessage message) = 0;
   virtual void OnFault(v1::Fault fault) = 0;
 };
 
-// One thread (the session's) calls everything but what is marked "any thread".
+class SteppedWork;
+
+// The life of one piece of work: made, prepared, commanded, stopped, released. One thread (the session's) calls everything
+// but what is marked "any thread".
 class Work {
  public:
   // Ends what it does, waits for that, and removes what it made unless Release kept it.
@@ -31,37 +41,66 @@ class Work {
   // has nothing to tell.
   virtual absl::StatusOr<v1::Placed> Look(const v1::Look& /*look*/) { return v1::Placed(); }
 
-  // Makes and fills the extents; every writer works on its own at the same time. Blocks. `progress` is called at most
-  // some ten times a second with done and total bytes. CANCELLED after Stop, DEADLINE_EXCEEDED when the lease ran out.
+  // Makes what the work needs (log work: extents, filled by every writer at the same time), or does it all where there
+  // is nothing to command later. Blocks. `progress` is called at most some ten times a second with done and total
+  // bytes. CANCELLED after Stop, DEADLINE_EXCEEDED when the lease ran out.
   virtual absl::StatusOr<v1::Prepared> Prepare(const std::function<void(uint64_t, uint64_t)>& progress) = 0;
 
-  // Sets every writer to start `arm.step()` at `arm.start_ns()`. Returns at once; `late` where that is too near or
-  // past. Arming again before the start replaces the first.
-  virtual v1::Armed Arm(const v1::Arm& arm) = 0;
+  // Takes an order and returns soon; what comes of it is told through the sink. UNIMPLEMENTED where this kind of work
+  // has no such command. One call at a time, also while Prepare or Arm is under way. Any thread.
+  virtual absl::Status Do(const v1::Command& /*command*/) {
+    return absl::UnimplementedError("this kind of work takes no such command");
+  }
 
-  // No further write starts; frames and StepDone follow through the sink. While preparing: Prepare returns. Any thread.
+  // The same object where it goes in steps; null where it does not.
+  virtual SteppedWork* stepped() { return nullptr; }
+
+  // No further write starts; what is still to be told follows through the sink. While preparing: Prepare returns. Any
+  // thread.
   virtual void Stop(const std::string& reason) = 0;
 
-  // From this moment on frames carry no traces. Any thread.
-  virtual void StopTrace(int64_t at_ns) = 0;
+  // What it does, in a word: "ready", "armed", "running", "draining". Any thread.
+  virtual std::string State() const { return "ready"; }
 
-  // "ready", "armed", "running", "draining". Any thread.
-  virtual std::string State() const = 0;
-
-  // Writes in flight for at least `min_age_ns`, those that fill extents too. Any thread.
-  virtual std::vector<v1::InFlight> InFlight(int64_t min_age_ns) const = 0;
+  // Calls to the storage in flight for at least `min_age_ns`, those that fill extents too. Any thread.
+  virtual std::vector<v1::InFlight> InFlight(int64_t /*min_age_ns*/) const { return {}; }
 
   // Changes whenever the work gets on: a piece is filled, a write ends, a file is removed. Any thread.
   virtual uint64_t Progress() const = 0;
 
   // Absolute path of the directory that holds all that the work makes; empty where it makes none. Any thread.
-  virtual std::string Directory() const = 0;
+  virtual std::string Directory() const { return ""; }
 
   // Waits until no writer is in a system call, at most until `timeout_ns` from now; false where one still is.
-  virtual bool WaitIdle(int64_t timeout_ns) = 0;
+  virtual bool WaitIdle(int64_t /*timeout_ns*/) { return true; }
 
-  // Closes the extents and removes or keeps everything. Only when idle.
-  virtual v1::Released Release(bool keep_files) = 0;
+  // Closes what it made and removes or keeps it. Only when idle.
+  virtual v1::Released Release(bool /*keep_files*/) { return {}; }
 };
+
+// Work that is measured in steps, each armed for a moment that all hosts share.
+class SteppedWork : public Work {
+ public:
+  SteppedWork* stepped() final { return this; }
+
+  // Time that step `step` takes, its warm-up included; 0: there is no such step.
+  virtual int64_t StepNs(uint32_t step) const = 0;
+
+  // Sets every writer to start `arm.step()` at `arm.start_ns()`. Returns at once; `late` where that is too near or
+  // past. Arming again before the start replaces the first. StepDone follows through the sink.
+  virtual v1::Armed Arm(const v1::Arm& arm) = 0;
+};
+
+// A kind of work, as the agent knows it. main.cc lists them.
+struct WorkKind {
+  // What the plan asks for, told before anything is made; the agent's caps are compared with it.
+  std::function<WorkDemand(const v1::HostPlan& plan)> demand_of;
+  // Makes the work, with its directory where it has one. `lease_deadline_ns` is a moment of CLOCK_MONOTONIC: no write
+  // starts at or after it; the session moves it with every message. It and `sink` outlive the work.
+  std::function<absl::StatusOr<std::unique_ptr<Work>>(
+      const v1::HostPlan& plan, const std::atomic<int64_t>& lease_deadline_ns, WorkSink& sink)>
+      make;
+};
+using WorkKinds = std::map<v1::HostPlan::WorkCase, WorkKind>;
 
 }  // namespace plimsoll

@@ -236,7 +236,7 @@ std::optional<Failure> CheckCaps(const Hosts& hosts, const std::vector<v1::LogWo
   const google::protobuf::RepeatedPtrField<v1::LogStep> all(steps.begin(), steps.end());
   Failure failure{Exit::kWrong, {}};
   for (const auto& host : hosts) {
-    const absl::Status status = CheckAgentLimits(host->description->limits(), workloads[host->index], all);
+    const absl::Status status = CheckDemand(host->description->limits(), LogDemand(workloads[host->index], all));
     if (!status.ok()) failure.lines.push_back(absl::StrCat(Who(*host), ": ", std::string(status.message())));
   }
   if (failure.lines.empty()) return std::nullopt;

@@ -96,7 +96,7 @@ bool SwarmSession::Handle(const v1::ControllerMessage& message) {
       answer.mutable_released();
       released_ = true;
       break;
-    case v1::ControllerMessage::kStopTrace:
+    case v1::ControllerMessage::kCommand:
     case v1::ControllerMessage::MESSAGE_NOT_SET:
       return false;
   }

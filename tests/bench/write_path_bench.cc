@@ -56,6 +56,7 @@ class NullSink final : public WorkSink {
  public:
   void OnFrames(v1::FrameBatch frames) override { benchmark::DoNotOptimize(frames); }
   void OnStepDone(v1::StepDone /*done*/) override {}
+  void OnMessage(v1::AgentMessage /*message*/) override {}
   void OnFault(v1::Fault /*fault*/) override { std::abort(); }
 };
 

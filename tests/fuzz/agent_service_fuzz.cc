@@ -63,9 +63,9 @@ class Agent {
     options.describe = [this](const v1::DescribeRequest& request, const std::function<bool()>&) {
       return Describe(request);
     };
-    options.make_work = [](const v1::HostPlan&, const std::atomic<int64_t>&, WorkSink& sink) {
-      return std::make_unique<testing::FakeWork>(std::make_shared<testing::FakeWorkState>(), sink);
-    };
+    options.work = testing::FakeKinds([](const v1::HostPlan& plan, WorkSink& sink) {
+      return std::make_unique<testing::FakeWork>(std::make_shared<testing::FakeWorkState>(), plan, sink);
+    });
     service_ = std::make_unique<AgentService>(std::move(options));
     grpc::ServerBuilder builder;
     builder.RegisterService(service_.get());

@@ -237,7 +237,7 @@ void MakeSessions() {
   v1::ControllerMessage beat;
   beat.mutable_heartbeat()->set_id(7);
   v1::ControllerMessage stop_trace;
-  stop_trace.mutable_stop_trace()->set_at_ns(1);
+  stop_trace.mutable_command()->mutable_stop_trace()->set_at_ns(1);
   const v1::ControllerMessage prepare = PrepareMessage();
   v1::ControllerMessage outside = prepare;
   outside.mutable_prepare()->mutable_plan()->mutable_log()->mutable_workload()->set_dir("/root/link");

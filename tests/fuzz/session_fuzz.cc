@@ -228,8 +228,10 @@ class Talk {
  public:
   explicit Talk(Place& place) : place_(place) {
     Session::Options options;
-    options.make_work = [this](const v1::HostPlan& asked, const std::atomic<int64_t>& deadline_ns,
-                               WorkSink& sink) -> absl::StatusOr<std::unique_ptr<Work>> {
+    WorkKind& kind = options.work[v1::HostPlan::kLog];
+    kind = LogWork::Kind(place_.sandbox());
+    kind.make = [this](const v1::HostPlan& asked, const std::atomic<int64_t>& deadline_ns,
+                       WorkSink& sink) -> absl::StatusOr<std::unique_ptr<Work>> {
       v1::HostPlan plan = asked;
       v1::LogWorkload& workload = *plan.mutable_log()->mutable_workload();
       workload.set_dir(place_.Below(workload.dir()));

@@ -247,7 +247,9 @@ TEST_F(LogRunTest, StoppedTracesLeaveTheCountsWhole) {
   CreateAndPrepare();
   armed_ = ArmIn(kSoon);
   const int64_t stop_ns = armed_.start_ns() + 100 * kMs;
-  work_->StopTrace(stop_ns);
+  v1::Command stop_trace;
+  stop_trace.mutable_stop_trace()->set_at_ns(stop_ns);
+  ASSERT_THAT(work_->Do(stop_trace), IsOk());
   const v1::StepDone done = sink_.NextDone();
   for (const v1::WriterTotals& totals : done.writers()) {
     uint64_t untraced = 0;

@@ -40,6 +40,7 @@ class KeepingSink final : public WorkSink {
     done_.push_back(std::move(done));
     changed_.NotifyAll();
   }
+  void OnMessage(v1::AgentMessage /*message*/) override {}
   void OnFault(v1::Fault fault) override {
     const MutexLock lock(mutex_);
     faults_.push_back(std::move(fault));

@@ -19,6 +19,7 @@ class Sink final : public WorkSink {
  public:
   void OnFrames(v1::FrameBatch frames) override { batches.push_back(std::move(frames)); }
   void OnStepDone(v1::StepDone /*done*/) override {}
+  void OnMessage(v1::AgentMessage /*message*/) override {}
   void OnFault(v1::Fault fault) override { faults.push_back(std::move(fault)); }
   std::vector<v1::FrameBatch> batches;
   std::vector<v1::Fault> faults;

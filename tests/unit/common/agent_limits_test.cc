@@ -28,7 +28,7 @@ class AgentLimitsTest : public ::testing::Test {
       step.set_warmup_ns(5 * kNsPerSecond);
     }
   }
-  absl::Status Check() { return CheckAgentLimits(limits_, workload_, steps_); }
+  absl::Status Check() { return CheckDemand(limits_, LogDemand(workload_, steps_)); }
 
   v1::AgentLimits limits_;
   v1::LogWorkload workload_;
@@ -55,7 +55,7 @@ TEST_F(AgentLimitsTest, APlanOfExactlyTheCapsIsAllowedAndOneMoreOfAnythingIsNot)
   EXPECT_THAT(Check(), StatusIs(StatusCode::kOutOfRange, "--max-writers is 2, the plan asks for 3"));
   limits_.set_max_writers(0);
   limits_.set_max_duration_ns(30 * kNsPerSecond - 1);
-  EXPECT_THAT(Check(), StatusIs(StatusCode::kOutOfRange, "the plan's 2 steps take 30s with warm-up"));
+  EXPECT_THAT(Check(), StatusIs(StatusCode::kOutOfRange, "the plan has 2 steps that take 30s with warm-up"));
 }
 
 TEST_F(AgentLimitsTest, WhatDoesNotFitIntoANumberIsBeyondEveryCap) {

@@ -152,9 +152,9 @@ class FakeAgent final : public AgentClient {
         if (script_.hang == FakeScript::Hang::kReleasing) return;
         Tell([](v1::AgentMessage& m) { m.mutable_released(); });
         return EndSession(absl::OkStatus());
-      case v1::ControllerMessage::kStopTrace:
+      case v1::ControllerMessage::kCommand:
         diary_.emplace_back("stop trace");
-        return;
+        return Tell([&](v1::AgentMessage& m) { m.mutable_command_done()->set_id(message.command().id()); });
       case v1::ControllerMessage::kHeartbeat:
         script_.on_heartbeat();
         if (script_.prepares_after_heartbeats > 0 && --script_.prepares_after_heartbeats == 0) Prepare();

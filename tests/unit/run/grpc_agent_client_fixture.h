@@ -109,9 +109,9 @@ class GrpcAgentClientTest : public ::testing::Test {
       for (const std::string& path : request.directories()) description.add_directories()->set_path(path);
       return description;
     };
-    options.make_work = [this](const v1::HostPlan&, const std::atomic<int64_t>&, WorkSink& sink) {
-      return absl::StatusOr<std::unique_ptr<LogWork>>(std::make_unique<FakeWork>(work_, sink));
-    };
+    options.work = FakeKinds([this](const v1::HostPlan& plan, WorkSink& sink) {
+      return std::make_unique<FakeWork>(work_, plan, sink);
+    });
     service_ = std::make_unique<AgentService>(std::move(options));
     grpc::ServerBuilder builder;
     int port = 0;

@@ -122,7 +122,9 @@ void SimulatedAgent::Arrive(const std::shared_ptr<Controller>& controller,
 
 void SimulatedAgent::Open() {
   Session::Options options;
-  options.make_work = [this](const v1::HostPlan& plan, const std::atomic<int64_t>& lease_deadline_ns, WorkSink& sink) {
+  WorkKind& kind = options.work[v1::HostPlan::kLog];
+  kind.demand_of = [](const v1::HostPlan& plan) { return LogDemand(plan.log().workload(), plan.log().steps()); };
+  kind.make = [this](const v1::HostPlan& plan, const std::atomic<int64_t>& lease_deadline_ns, WorkSink& sink) {
     const SimulatedWork::Surroundings around{
         .world = world_, .process = process_, .clock = clock_, .storage = storage_, .released = [this] {
           released_ = true;

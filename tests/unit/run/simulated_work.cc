@@ -170,8 +170,13 @@ void SimulatedWork::Stop(const std::string& reason) {
   around_.world.Changed();
 }
 
-void SimulatedWork::StopTrace(int64_t at_ns) {
-  stop_trace_at_ns_.store(at_ns, std::memory_order_relaxed);
+absl::Status SimulatedWork::Do(const v1::Command& command) {
+  stop_trace_at_ns_.store(command.stop_trace().at_ns(), std::memory_order_relaxed);
+  return absl::OkStatus();
+}
+
+int64_t SimulatedWork::StepNs(uint32_t step) const {
+  return setup_.steps[step].warmup_ns + setup_.steps[step].duration_ns;
 }
 
 std::string SimulatedWork::State() const {

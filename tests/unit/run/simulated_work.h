@@ -23,7 +23,7 @@ namespace plimsoll::testing {
 // by the world's events. A write that starts at or after the lease's end is a failure of the test.
 //
 // One thread of the world runs at a time, so nothing is locked.
-class SimulatedWork final : public Work {
+class SimulatedWork final : public SteppedWork {
  public:
   struct Surroundings {
     VirtualClock& world;
@@ -41,9 +41,10 @@ class SimulatedWork final : public Work {
   ~SimulatedWork() override;
 
   absl::StatusOr<v1::Prepared> Prepare(const std::function<void(uint64_t, uint64_t)>& progress) override;
+  int64_t StepNs(uint32_t step) const override;
   v1::Armed Arm(const v1::Arm& arm) override;
   void Stop(const std::string& reason) override;
-  void StopTrace(int64_t at_ns) override;
+  absl::Status Do(const v1::Command& command) override;
   std::string State() const override;
   std::vector<v1::InFlight> InFlight(int64_t min_age_ns) const override;
   uint64_t Progress() const override;

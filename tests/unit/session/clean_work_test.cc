@@ -63,10 +63,7 @@ TEST_F(CleanWorkTest, RemovesNothingOnceItIsStoppedOrItsLeaseIsOver) {
 }
 
 TEST_F(CleanWorkTest, HasNoStepToArm) {
-  v1::Arm arm;
-  arm.set_start_ns(std::numeric_limits<int64_t>::max());
-  EXPECT_TRUE(Make()->Arm(arm).late());
-  EXPECT_TRUE(fs::exists(extent_));
+  EXPECT_EQ(Make()->stepped(), nullptr);
 }
 
 TEST_F(CleanWorkTest, StaysInsideTheSandbox) {

@@ -1,4 +1,4 @@
-// A LogWork that does what a test tells it to, and remembers what it was asked.
+// Log work that does what a test tells it to, and remembers what it was asked.
 #pragma once
 
 #include <memory>
@@ -6,7 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "agent/log/log_work.h"
+#include "agent/work/work.h"
+#include "common/agent_limits.h"
 #include "common/mutex.h"
 
 namespace plimsoll::testing {
@@ -54,6 +55,9 @@ class FakeWorkState {
     return true;
   }
 
+  void AddCommand(const std::string& what) {
+    With([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { order_.push_back(what); });
+  }
   void AddStop(const std::string& reason) {
     With([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
       stops_.push_back(reason);
@@ -127,9 +131,10 @@ class FakeWorkState {
   uint64_t progress_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-class FakeWork final : public LogWork {
+class FakeWork final : public SteppedWork {
  public:
-  FakeWork(std::shared_ptr<FakeWorkState> state, WorkSink& sink) : state_(std::move(state)), sink_(sink) {}
+  FakeWork(std::shared_ptr<FakeWorkState> state, const v1::HostPlan& plan, WorkSink& sink)
+      : state_(std::move(state)), plan_(plan.log()), sink_(sink) {}
 
   absl::StatusOr<v1::Prepared> Prepare(const std::function<void(uint64_t, uint64_t)>& progress) override {
     progress(1, 2);
@@ -137,6 +142,9 @@ class FakeWork final : public LogWork {
     v1::Prepared prepared;
     prepared.set_directory("/fake");
     return prepared;
+  }
+  int64_t StepNs(uint32_t step) const override {
+    return static_cast<int>(step) < plan_.steps_size() ? plimsoll::StepNs(plan_.steps(static_cast<int>(step))) : 0;
   }
   v1::Armed Arm(const v1::Arm& arm) override {
     v1::Armed armed;
@@ -152,7 +160,11 @@ class FakeWork final : public LogWork {
     return armed;
   }
   void Stop(const std::string& reason) override { state_->AddStop(reason); }
-  void StopTrace(int64_t /*at_ns*/) override {}
+  absl::Status Do(const v1::Command& command) override {
+    if (!command.has_stop_trace()) return Work::Do(command);
+    state_->AddCommand("stop trace");
+    return absl::OkStatus();
+  }
   std::string State() const override { return "ready"; }
   std::vector<v1::InFlight> InFlight(int64_t /*min_age_ns*/) const override { return state_->InFlight(); }
   uint64_t Progress() const override { return state_->Progress(); }
@@ -167,7 +179,18 @@ class FakeWork final : public LogWork {
 
  private:
   const std::shared_ptr<FakeWorkState> state_;
+  const v1::LogWork plan_;
   WorkSink& sink_;
 };
+
+// Log work that `make(plan, sink)` makes, as a session knows it; also where a plan names no kind of work.
+template <typename Make>
+WorkKinds FakeKinds(Make make) {
+  const WorkKind kind = {
+      [](const v1::HostPlan& plan) { return LogDemand(plan.log().workload(), plan.log().steps()); },
+      [make](const v1::HostPlan& plan, const std::atomic<int64_t>& /*lease_deadline_ns*/, WorkSink& sink)
+          -> absl::StatusOr<std::unique_ptr<Work>> { return make(plan, sink); }};
+  return {{v1::HostPlan::kLog, kind}, {v1::HostPlan::WORK_NOT_SET, kind}};
+}
 
 }  // namespace plimsoll::testing

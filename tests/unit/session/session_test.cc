@@ -17,11 +17,12 @@ class SessionTest : public ::testing::Test {
  protected:
   void Open(int64_t first_lease_ns = 10 * kNsPerSecond) {
     Session::Options options;
-    options.make_work = [this](const v1::HostPlan&, const std::atomic<int64_t>&, WorkSink& sink) {
-      ++makes_;
-      return make_error_.ok() ? absl::StatusOr<std::unique_ptr<LogWork>>(std::make_unique<FakeWork>(state_, sink))
-                              : make_error_;
-    };
+    options.work =
+        testing::FakeKinds([this](const v1::HostPlan& plan, WorkSink& sink) -> absl::StatusOr<std::unique_ptr<Work>> {
+          ++makes_;
+          if (!make_error_.ok()) return make_error_;
+          return std::make_unique<FakeWork>(state_, plan, sink);
+        });
     options.clock = &clock_;
     options.peer = "test";
     options.limits = limits_;
