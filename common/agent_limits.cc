@@ -44,8 +44,7 @@ int64_t TotalStepNs(const google::protobuf::RepeatedPtrField<v1::LogStep>& steps
 }
 
 absl::Status CheckDemand(const v1::AgentLimits& limits, const WorkDemand& demand) {
-  absl::Status status =
-      CheckAmount(demand.bytes, limits.max_bytes(), "--max-bytes", FormatSize(limits.max_bytes()));
+  absl::Status status = CheckAmount(demand.bytes, limits.max_bytes(), "--max-bytes", FormatSize(limits.max_bytes()));
   status.Update(CheckAmount(demand.threads, limits.max_writers(), "--max-writers", absl::StrCat(limits.max_writers())));
   status.Update(CheckAmount(demand.duration_ns, static_cast<uint64_t>(limits.max_duration_ns()), "--max-duration",
                             FormatDuration(limits.max_duration_ns())));
@@ -55,9 +54,8 @@ absl::Status CheckDemand(const v1::AgentLimits& limits, const WorkDemand& demand
 WorkDemand LogDemand(const v1::LogWorkload& workload, const google::protobuf::RepeatedPtrField<v1::LogStep>& steps) {
   WorkDemand demand;
   demand.bytes.value = ExtentBytes(workload);
-  demand.bytes.asked =
-      absl::StrCat("asks for ", FormatCount(demand.bytes.value), " bytes of extents (", workload.qm(), " x ",
-                   workload.num_files(), " x ", FormatSize(workload.file_size_bytes()), ")");
+  demand.bytes.asked = absl::StrCat("asks for ", FormatCount(demand.bytes.value), " bytes of extents (", workload.qm(),
+                                    " x ", workload.num_files(), " x ", FormatSize(workload.file_size_bytes()), ")");
   demand.bytes.lowered_by = "--qm, --num-files or --file-size";
   demand.threads.value = uint64_t{workload.qm()} + workload.cpu_load();
   demand.threads.asked = absl::StrCat("asks for ", demand.threads.value, " (", workload.qm(), " writers and ",

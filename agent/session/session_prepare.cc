@@ -54,7 +54,8 @@ absl::Status Session::PrepareWork(const v1::Prepare& prepare) {
   spdlog::info("session of {}: run {} as {}", options_.peer, plan.run_id(), plan.host_label());
   const auto kind = options_.work.find(plan.work_case());
   if (kind == options_.work.end()) {
-    return absl::UnimplementedError(absl::StrCat("this agent (", kVersion, ") knows no work of the kind that is asked for"));
+    return absl::UnimplementedError(
+        absl::StrCat("this agent (", kVersion, ") knows no work of the kind that is asked for"));
   }
   PLIMSOLL_RETURN_IF_ERROR(CheckDemand(options_.limits, kind->second.demand_of(plan)));
   budget_.SetMax(options_.limits.max_duration_ns());

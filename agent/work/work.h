@@ -30,8 +30,8 @@ class WorkSink {
 
 class SteppedWork;
 
-// The life of one piece of work: made, prepared, commanded, stopped, released. One thread (the session's) calls everything
-// but what is marked "any thread".
+// The life of one piece of work: made, prepared, commanded, stopped, released. One thread (the session's) calls
+// everything but what is marked "any thread".
 class Work {
  public:
   // Ends what it does, waits for that, and removes what it made unless Release kept it.
@@ -97,8 +97,8 @@ struct WorkKind {
   std::function<WorkDemand(const v1::HostPlan& plan)> demand_of;
   // Makes the work, with its directory where it has one. `lease_deadline_ns` is a moment of CLOCK_MONOTONIC: no write
   // starts at or after it; the session moves it with every message. It and `sink` outlive the work.
-  std::function<absl::StatusOr<std::unique_ptr<Work>>(
-      const v1::HostPlan& plan, const std::atomic<int64_t>& lease_deadline_ns, WorkSink& sink)>
+  std::function<absl::StatusOr<std::unique_ptr<Work>>(const v1::HostPlan& plan,
+                                                      const std::atomic<int64_t>& lease_deadline_ns, WorkSink& sink)>
       make;
 };
 using WorkKinds = std::map<v1::HostPlan::WorkCase, WorkKind>;

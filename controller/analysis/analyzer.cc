@@ -30,6 +30,10 @@ const char* RecordName(const v1::JournalRecord& record) {
       return "preparation";
     case v1::JournalRecord::kStepAhead:
       return "step ahead";
+    case v1::JournalRecord::kHostCommand:
+      return "command";
+    case v1::JournalRecord::kHostCommandDone:
+      return "answer to a command";
     case v1::JournalRecord::kStepBegin:
       return "step begin";
     case v1::JournalRecord::kFrames:
@@ -95,6 +99,10 @@ absl::Status Analyzer::Take(const v1::JournalRecord& record) {
     case v1::JournalRecord::kStepAhead:
       if (step_ended_) CloseStep();
       return absl::OkStatus();
+    case v1::JournalRecord::kHostCommand:
+      return CheckHost(record.host_command().host());
+    case v1::JournalRecord::kHostCommandDone:
+      return CheckHost(record.host_command_done().host());
     case v1::JournalRecord::kFrames:
       return OnFrames(record.frames());
     case v1::JournalRecord::kStepDone:

@@ -2,62 +2,88 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "common/stable_sort.h"
-#include "common/units.h"
-#include "common/version.h"
+#include "controller/run/session_driver.h"
 
 namespace plimsoll {
 namespace {
 
-// One host's session, from Prepare to its end.
-struct CleanSession {
-  size_t host = 0;
-  std::optional<v1::Prepared> prepared;
-  absl::Status status;
-  MonotonicNs last_heard;
-  bool over = false;
-};
+// The sessions of all hosts that clean, from Prepare to their ends. A host that is lost, or that an interrupt leaves,
+// has its answer all the same.
+class Cleaning final : public SessionCourse {
+ public:
+  Cleaning(Fleet& fleet, const std::vector<size_t>& asked, int64_t lease_ns, const Clock& clock, EventQueue& events)
+      : fleet_(fleet),
+        asked_(asked),
+        driver_({.fleet = &fleet,
+                 .events = &events,
+                 .clock = &clock,
+                 .course = this,
+                 .lease_ns = lease_ns,
+                 // Cleaning waits for its host as long as that takes.
+                 .hang_limit_ns = INT64_MAX}) {}
 
-void Prepare(Host& host, const v1::HostPlan& plan) {
-  host.client->OpenSession();
-  v1::ControllerMessage message;
-  message.mutable_prepare()->set_protocol_version(kProtocolVersion);
-  *message.mutable_prepare()->mutable_plan() = plan;
-  host.client->Send(std::move(message));
-}
-
-void HandleMessage(Host& host, CleanSession& session, const v1::AgentMessage& message) {
-  if (message.has_fault() && session.status.ok()) {
-    session.status = absl::Status(static_cast<absl::StatusCode>(message.fault().code()), message.fault().message());
-  }
-  if (!message.has_prepared()) return;
-  session.prepared = message.prepared();
-  v1::ControllerMessage release;
-  release.mutable_release();
-  host.client->Send(std::move(release));
-}
-
-void HandleEvent(Fleet& fleet, CleanSession& session, const Event& event) {
-  session.last_heard = event.time;
-  if (const auto* message = std::get_if<v1::AgentMessage>(&event.body)) {
-    HandleMessage(fleet.host(session.host), session, *message);
-  } else if (const auto* closed = std::get_if<SessionClosed>(&event.body)) {
-    session.over = true;
-    if (session.status.ok() && !session.prepared.has_value()) {
-      session.status = closed->status.ok() ? absl::UnavailableError("the session ended early") : closed->status;
+  std::vector<CleanAnswer> Run(v1::HostPlan plan) {
+    for (const size_t index : asked_) {
+      plan.set_host_label(fleet_.host(index).label);
+      driver_.Open(fleet_.host(index), plan);
     }
+    if (driver_.PumpUntil([this] { return driver_.interrupted() || Over(); }) && !Over()) {
+      v1::ControllerMessage stop;
+      stop.mutable_stop()->set_reason("interrupted");
+      for (const size_t index : asked_) {
+        if (fleet_.host(index).in_session()) fleet_.host(index).client->Send(stop);
+      }
+      driver_.PumpUntil([this] { return Over(); });
+    }
+    std::vector<CleanAnswer> answers;
+    for (const size_t index : asked_) {
+      if (fleet_.host(index).in_session()) Fail(index, absl::CancelledError("interrupted"));
+      answers.push_back(std::move(answers_[index]));
+    }
+    return answers;
   }
-}
 
-void SendAll(Fleet& fleet, const std::vector<CleanSession>& sessions, const v1::ControllerMessage& message) {
-  for (const CleanSession& session : sessions) {
-    if (!session.over) fleet.host(session.host).client->Send(message);
+ private:
+  void OnMessage(Host& host, v1::AgentMessage& message) override {
+    if (message.has_fault()) {
+      Fail(host.index, absl::Status(static_cast<absl::StatusCode>(message.fault().code()), message.fault().message()));
+    }
+    v1::ControllerMessage next;
+    if (message.has_placed()) {
+      host.phase = Host::Phase::kFilling;
+      next.mutable_fill();
+    } else if (message.has_prepared()) {
+      const auto& cleaned = message.prepared().cleaned();
+      answers_[host.index].cleaned.assign(cleaned.begin(), cleaned.end());
+      host.phase = Host::Phase::kReleasing;
+      next.mutable_release();
+    } else {
+      return;
+    }
+    host.client->Send(std::move(next));
   }
-}
+  void OnClosed(Host& host, const absl::Status& status) override {
+    if (host.phase != Host::Phase::kReleasing) {
+      Fail(host.index, status.ok() ? absl::UnavailableError("the session ended early") : status);
+    }
+    host.phase = Host::Phase::kGone;
+  }
+  void OnLost(Host& host, const std::string& reason) override { Fail(host.index, absl::UnavailableError(reason)); }
+
+  bool Over() const {
+    return std::none_of(asked_.begin(), asked_.end(), [this](size_t index) { return fleet_.host(index).in_session(); });
+  }
+  // The first error is the cause.
+  void Fail(size_t host, const absl::Status& status) { answers_[host].status.Update(status); }
+
+  Fleet& fleet_;
+  const std::vector<size_t>& asked_;
+  std::map<size_t, CleanAnswer> answers_;
+  SessionDriver driver_;
+};
 
 }  // namespace
 
@@ -92,57 +118,12 @@ bool MayClean(const v1::RunDirectoryDescription& directory, const std::string& r
 std::vector<CleanAnswer> CleanHosts(Fleet& fleet, const std::vector<size_t>& asked, const std::string& directory,
                                     const std::string& run_id, const std::string& session_id, int64_t lease_ns,
                                     const Clock& clock, EventQueue& events) {
-  std::vector<CleanSession> sessions;
-  for (const size_t index : asked) {
-    Host& host = fleet.host(index);
-    v1::HostPlan plan;
-    plan.set_run_id(session_id);
-    plan.set_host_label(host.label);
-    plan.set_lease_ns(lease_ns);
-    plan.mutable_clean()->set_dir(directory);
-    plan.mutable_clean()->set_run_id(run_id);
-    sessions.push_back({index, std::nullopt, absl::OkStatus(), clock.Now(), false});
-    Prepare(host, plan);
-  }
-  const int64_t heartbeat_ns = std::min(lease_ns / 4, kNsPerSecond);
-  MonotonicNs next_heartbeat = clock.Now() + heartbeat_ns;
-  bool stopped = false;
-  while (!std::all_of(sessions.begin(), sessions.end(), [](const CleanSession& session) { return session.over; })) {
-    for (const Event& event : events.TakeUntil(next_heartbeat)) {
-      const auto session = std::find_if(sessions.begin(), sessions.end(),
-                                        [&](const CleanSession& each) { return each.host == event.host; });
-      if (session != sessions.end()) HandleEvent(fleet, *session, event);
-    }
-    if (events.interrupts() > 0 && !stopped) {
-      stopped = true;
-      v1::ControllerMessage stop;
-      stop.mutable_stop()->set_reason("interrupted");
-      SendAll(fleet, sessions, stop);
-    }
-    const MonotonicNs now = clock.Now();
-    if (now >= next_heartbeat) {
-      next_heartbeat = now + heartbeat_ns;
-      v1::ControllerMessage beat;
-      beat.mutable_heartbeat();
-      SendAll(fleet, sessions, beat);
-    }
-    for (CleanSession& session : sessions) {
-      const bool silent = now - session.last_heard > lease_ns;
-      if (session.over || (!silent && events.interrupts() < 2)) continue;
-      session.over = true;
-      session.status = silent ? absl::UnavailableError(absl::StrCat("said nothing for ", FormatDuration(lease_ns)))
-                              : absl::CancelledError("interrupted");
-    }
-  }
-  std::vector<CleanAnswer> answers;
-  for (const CleanSession& session : sessions) {
-    CleanAnswer& answer = answers.emplace_back();
-    answer.status = session.status;
-    if (session.prepared.has_value()) {
-      answer.cleaned.assign(session.prepared->cleaned().begin(), session.prepared->cleaned().end());
-    }
-  }
-  return answers;
+  v1::HostPlan plan;
+  plan.set_run_id(session_id);
+  plan.set_lease_ns(lease_ns);
+  plan.mutable_clean()->set_dir(directory);
+  plan.mutable_clean()->set_run_id(run_id);
+  return Cleaning(fleet, asked, lease_ns, clock, events).Run(std::move(plan));
 }
 
 }  // namespace plimsoll

@@ -12,11 +12,6 @@ namespace {
 
 constexpr int kBurstProbes = 8;
 constexpr int64_t kShortestLeadNs = 50 * kNsPerMs;
-constexpr int64_t kShortestProbePeriodNs = 100 * kNsPerMs;
-constexpr int64_t kLongestProbePeriodNs = kNsPerSecond;
-constexpr int64_t kProbePeriodPerHostNs = 10 * kNsPerMs;
-// An agent whose network is cut has had its last message up to one heartbeat before: so much of the lease is lost.
-constexpr int64_t kHeartbeatsPerLease = 10;
 
 }  // namespace
 
@@ -25,9 +20,12 @@ Conductor::Conductor(Options options)
       clock_(*options_.clock),
       fleet_(*options_.fleet),
       log_(*options_.log),
-      heartbeat_period_ns_(std::min(options_.plan.lease_ns() / kHeartbeatsPerLease, kNsPerSecond)),
-      probe_period_ns_(std::clamp(static_cast<int64_t>(options_.fleet->size()) * kProbePeriodPerHostNs,
-                                  kShortestProbePeriodNs, kLongestProbePeriodNs)) {}
+      driver_({.fleet = options_.fleet,
+               .events = options_.events,
+               .clock = options_.clock,
+               .course = this,
+               .lease_ns = options_.plan.lease_ns(),
+               .hang_limit_ns = options_.plan.hang_limit_ns()}) {}
 
 bool Conductor::All(const std::function<bool(const Host&)>& condition) const {
   return std::all_of(fleet_.hosts().begin(), fleet_.hosts().end(), [&](const auto& host) { return condition(*host); });
@@ -68,7 +66,7 @@ std::optional<Failure> Conductor::Run() {
   if (!failure.has_value()) Settle();
   std::string cut_short;
   bool measured = false;
-  for (uint32_t step = 0; !failure.has_value() && !left_ && step < options_.steps.size(); ++step) {
+  for (uint32_t step = 0; !failure.has_value() && !left() && step < options_.steps.size(); ++step) {
     failure = RunStep(step);
     if (failure.has_value() && measured) {
       // What earlier steps measured is worth its report.
@@ -80,7 +78,7 @@ std::optional<Failure> Conductor::Run() {
     cut_short = MustStop();
     if (!cut_short.empty()) break;
   }
-  if (left_) return failure;
+  if (left()) return failure;
   ReleaseAll();
   v1::JournalRecord record;
   v1::RunEnd& end = *record.mutable_run_end();
@@ -96,14 +94,11 @@ std::optional<Failure> Conductor::Run() {
 }
 
 void Conductor::Pause(int64_t pause_ns) {
-  const MonotonicNs end = clock_.Now() + pause_ns;
-  pause_end_ = end;
-  PumpUntil([this, end] { return !MustStop().empty() || clock_.Now() >= end; });
-  pause_end_.reset();
+  driver_.PumpFor(pause_ns, [this] { return !MustStop().empty(); });
 }
 
 std::string Conductor::MustStop() const {
-  if (interrupted_) return "interrupted";
+  if (driver_.interrupted()) return "interrupted";
   if (!trouble_) return "";
   const bool any_left = !All([](const Host& host) { return host.lost() || host.fault.has_value(); });
   if (!any_left) return "no host is left";
@@ -123,8 +118,7 @@ void Conductor::AskClocks() {
   const MonotonicNs asked = clock_.Now();
   for (auto& host : fleet_.hosts()) {
     if (host->phase != Host::Phase::kReady) continue;
-    host->probing = true;
-    host->client->Probe(kBurstProbes);
+    SessionDriver::Probe(*host, kBurstProbes);
   }
   // Each of the exchanges, which follow one another, may take as long as a host may be silent.
   const int64_t patience_ns = kBurstProbes * options_.plan.lease_ns();
@@ -135,14 +129,14 @@ void Conductor::AskClocks() {
   });
   // Nobody is left out silently: a host whose clock is not known cannot be started with the others.
   for (auto& host : fleet_.hosts()) {
-    if (!left_ && !interrupted_ && host->phase == Host::Phase::kReady && host->last_probed < asked &&
+    if (!left() && !driver_.interrupted() && host->phase == Host::Phase::kReady && host->last_probed < asked &&
         clock_.Now() >= patience) {
       Lose(*host, absl::StrCat("its clock was asked and did not answer for ", FormatDuration(patience_ns)));
     }
   }
   // Neither is one whose answers contradict themselves: its moments cannot be mapped, and its figures would be missed.
   for (auto& host : fleet_.hosts()) {
-    if (!left_ && !interrupted_ && host->phase == Host::Phase::kReady && !host->fault.has_value() &&
+    if (!left() && !driver_.interrupted() && host->phase == Host::Phase::kReady && !host->fault.has_value() &&
         host->last_probed >= asked && host->clock.empty()) {
       Lose(*host, "its clock's answers contradict themselves");
     }
@@ -156,14 +150,14 @@ void Conductor::AwaitReports(uint32_t step) {
   record.mutable_step_ahead()->set_step(step);
   log_.Append(std::move(record));
   // The report of a large step takes seconds of this machine's processors. Leases are kept meanwhile.
-  const int64_t patience_ns = std::min(heartbeat_period_ns_ / 2, 100 * kNsPerMs);
-  while (!left_ && MustStop().empty() && !log_.AnalysedWithin(patience_ns)) Pause(patience_ns);
+  const int64_t patience_ns = std::min(driver_.heartbeat_period_ns() / 2, 100 * kNsPerMs);
+  while (!left() && MustStop().empty() && !log_.AnalysedWithin(patience_ns)) Pause(patience_ns);
 }
 
 Conductor::ArmResult Conductor::ArmAll(uint32_t step) {
   // Fresh probes keep the error of each host's start time small.
   AskClocks();
-  if (left_ || !MustStop().empty()) return ArmResult::kGiveUp;
+  if (left() || !MustStop().empty()) return ArmResult::kGiveUp;
 
   int64_t worst_round_trip_ns = 0;
   for (const auto& host : fleet_.hosts()) {
@@ -197,7 +191,7 @@ Conductor::ArmResult Conductor::ArmAll(uint32_t step) {
     return !MustStop().empty() ||
            All([](const Host& host) { return host.phase != Host::Phase::kArmed || host.armed.has_value(); });
   });
-  if (left_) return ArmResult::kGiveUp;
+  if (left()) return ArmResult::kGiveUp;
   const bool all_in_time = All([](const Host& host) {
     return host.phase != Host::Phase::kArmed || (host.armed.has_value() && !host.armed->late());
   });
@@ -212,7 +206,7 @@ Conductor::ArmResult Conductor::ArmAll(uint32_t step) {
   for (auto& host : fleet_.hosts()) {
     if (host->phase == Host::Phase::kArmed) host->phase = Host::Phase::kRunning;
   }
-  for (auto& [index, message] : held_) HandleMessage(fleet_.host(index), message);
+  for (auto& [index, message] : held_) OnMessage(fleet_.host(index), message);
   held_.clear();
   return ArmResult::kArmed;
 }
@@ -310,15 +304,14 @@ void Conductor::ReleaseAll() {
     }
     host->phase = Host::Phase::kReleasing;
     // A last burst pins the clocks at the end of the run.
-    host->probing = true;
-    host->client->Probe(kBurstProbes);
+    SessionDriver::Probe(*host, kBurstProbes);
     v1::ControllerMessage message;
     message.mutable_release()->set_keep_files(options_.plan.keep_files());
     Send(*host, std::move(message));
   }
   options_.progress->Releasing();
   PumpUntil([this] { return All([](const Host& host) { return host.lost() || host.phase == Host::Phase::kGone; }); });
-  sessions_open_ = false;
+  driver_.Close();
 }
 
 }  // namespace plimsoll

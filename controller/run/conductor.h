@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <optional>
 #include <string>
@@ -15,6 +14,7 @@
 #include "controller/run/fleet.h"
 #include "controller/run/progress.h"
 #include "controller/run/run_log.h"
+#include "controller/run/session_driver.h"
 #include "plimsoll/v1/plan.pb.h"
 
 namespace plimsoll {
@@ -22,13 +22,13 @@ namespace plimsoll {
 // Length of a frame interval; divides a second.
 inline constexpr int64_t kFrameIntervalNs = 250'000'000;
 
-// One thread: it waits for events and handles them one after another, so no state of a run needs a lock.
+// One thread, the driver's: it waits for events and handles them one after another, so no state of a run needs a lock.
 //
 // Prepares every host (all make their directories before any fills), then for each step probes the clocks, arms all
 // hosts for one moment and waits for the last host's StepDone, then releases all. A host is lost when its stream breaks
 // or nothing is heard of it for a lease; what it had sent stays. What is received goes to the log before anything else
 // is done with it.
-class Conductor {
+class Conductor final : private SessionCourse {
  public:
   struct Options {
     // Checked, every default filled in.
@@ -47,31 +47,26 @@ class Conductor {
   // Runs to the end. A failure means that nothing was measured; without one there is something to report.
   std::optional<Failure> Run();
   // A second interrupt: the caller leaves at once. The agents clean up when their leases run out.
-  bool left() const { return left_; }
+  bool left() const { return driver_.left(); }
 
  private:
-  using Condition = std::function<bool()>;
+  using Condition = SessionDriver::Condition;
 
-  // Handles events and timers until the condition holds. False when a second interrupt came.
-  bool PumpUntil(const Condition& done);
-  // Waits for events, at most until the next timer. Takes none while the log is full: the hosts' silence does not count
-  // then.
-  void TakeEvents();
-  void RunTimers(MonotonicNs now);
-  MonotonicNs NextTimer() const;
-  // A controller that was frozen and woken has heard nobody for as long: that is not the hosts' silence.
-  void AllowForOwnStandstill(MonotonicNs now);
-  void LoseSilentHosts(MonotonicNs now);
-  // Keeps the leases of hosts that do not answer over their connection, over new ones.
-  void RenewDeafHosts();
-  // Gives up hosts of which nothing has got on for --hang-limit while the run waits for them.
-  void GiveUpHungHosts(MonotonicNs now);
-  // Whether the run waits for the host, and not the other way round.
-  bool Awaits(const Host& host, MonotonicNs now) const;
-  void Handle(Event& event);
-  void HandleMessage(Host& host, v1::AgentMessage& message);
-  void HandleClosed(Host& host, const absl::Status& status);
-  void Lose(Host& host, const std::string& reason);
+  // What the driver tells of the sessions.
+  void OnMessage(Host& host, v1::AgentMessage& message) override;
+  void OnProbes(Host& host, v1::ProbeBatch& probes) override;
+  void OnClosed(Host& host, const absl::Status& status) override;
+  void OnLost(Host& host, const std::string& reason) override;
+  std::string Awaited(const Host& host, MonotonicNs now) const override;
+  bool Full() override;
+  void Note(const std::string& text) override;
+  MonotonicNs next_update() const override;
+  void Update(MonotonicNs now) override;
+
+  bool PumpUntil(const Condition& done) { return driver_.PumpUntil(done); }
+  void Lose(Host& host, const std::string& reason) { driver_.Lose(host, reason); }
+  // Sends a command; the journal has it, as it will have the answer.
+  void SendCommand(Host& host, v1::Command command);
   // Drops the traces that an agent keeps sending after StopTrace; their writes count as untraced.
   void DropTracesBeyondLimit(v1::FrameBatch& frames) const;
   void CountTraces(const v1::FrameBatch& frames);
@@ -111,36 +106,20 @@ class Conductor {
   const Clock& clock_;
   Fleet& fleet_;
   RunLog& log_;
-  bool interrupted_ = false;
-  bool left_ = false;
-  bool sessions_open_ = false;
+  SessionDriver driver_;
   int32_t step_ = -1;  // that runs; -1: none
   MonotonicNs step_end_;
   // The running step, or one that was armed, has been told to stop.
   bool stopping_ = false;
   // A host was lost or has failed.
   bool trouble_ = false;
-  // Since when no event is taken, because the log is full.
-  std::optional<MonotonicNs> unread_since_;
-  // Taken from the queue and not handled yet.
-  std::deque<Event> pending_;
   // Frames and StepDones that came before every host was armed: they count only when all are.
   bool hold_ = false;
   std::vector<std::pair<size_t, v1::AgentMessage>> held_;
   // Of the look that is under way; 0: the answer to Prepare.
   uint32_t look_round_ = 0;
-  // When Pause is over; none: there is none.
-  std::optional<MonotonicNs> pause_end_;
   uint64_t trace_bytes_ = 0;
   bool traces_stopped_ = false;
-  uint64_t heartbeat_id_ = 0;
-  int64_t heartbeat_period_ns_;
-  int64_t probe_period_ns_;
-  MonotonicNs timers_ran_;
-  MonotonicNs next_heartbeat_;
-  MonotonicNs next_probe_;
-  // No host can have been silent for a lease before this.
-  MonotonicNs next_silence_;
 };
 
 }  // namespace plimsoll

@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/units.h"
-#include "common/version.h"
 #include "controller/run/conductor.h"
 #include "controller/run/preflight.h"
 
@@ -33,22 +32,7 @@ bool IsWrongInput(int32_t code) {
 }  // namespace
 
 std::optional<Failure> Conductor::PrepareAll() {
-  const MonotonicNs now = clock_.Now();
-  for (auto& host : fleet_.hosts()) {
-    host->phase = Host::Phase::kPlacing;
-    host->last_heard = now;
-    host->last_progress = now;
-    host->client->OpenSession();
-    v1::ControllerMessage message;
-    message.mutable_prepare()->set_protocol_version(kProtocolVersion);
-    *message.mutable_prepare()->mutable_plan() = options_.host_plans[host->index];
-    Send(*host, std::move(message));
-  }
-  sessions_open_ = true;
-  timers_ran_ = now;
-  next_heartbeat_ = now + heartbeat_period_ns_;
-  next_probe_ = now + probe_period_ns_;
-  next_silence_ = now + options_.plan.lease_ns();
+  for (auto& host : fleet_.hosts()) driver_.Open(*host, options_.host_plans[host->index]);
   options_.progress->Preparing();
   AwaitPreparing(Host::Phase::kPlaced);
   std::optional<Failure> failure = PreparationFailure();
@@ -78,7 +62,7 @@ std::optional<Failure> Conductor::PrepareAll() {
 
 void Conductor::AwaitPreparing(Host::Phase phase) {
   PumpUntil([this, phase] {
-    return interrupted_ || All([phase](const Host& host) { return host.phase == phase; }) ||
+    return driver_.interrupted() || All([phase](const Host& host) { return host.phase == phase; }) ||
            !All([](const Host& host) { return !host.lost() && !host.fault.has_value(); });
   });
 }
@@ -102,7 +86,7 @@ void Conductor::Settle() {
 }
 
 std::optional<Failure> Conductor::PreparationFailure() const {
-  if (interrupted_) return Failure{Exit::kInconclusive, {"interrupted while preparing: nothing was measured"}};
+  if (driver_.interrupted()) return Failure{Exit::kInconclusive, {"interrupted while preparing: nothing was measured"}};
   Failure failure{Exit::kWrong, {}};
   for (const auto& host : fleet_.hosts()) {
     if (host->fault.has_value()) {

@@ -72,6 +72,8 @@ struct Host {
   std::vector<v1::InFlight> in_flight;  // long ones, as the last Alive told
 
   bool lost() const { return phase == Phase::kLost; }
+  // Its session is open, as far as is known.
+  bool in_session() const { return phase != Phase::kKnown && phase != Phase::kGone && phase != Phase::kLost; }
 };
 
 // Makes the clients, asks them all at once, and keeps what they answer. One thread; events come through the queue.

@@ -109,9 +109,8 @@ class GrpcAgentClientTest : public ::testing::Test {
       for (const std::string& path : request.directories()) description.add_directories()->set_path(path);
       return description;
     };
-    options.work = FakeKinds([this](const v1::HostPlan& plan, WorkSink& sink) {
-      return std::make_unique<FakeWork>(work_, plan, sink);
-    });
+    options.work = FakeKinds(
+        [this](const v1::HostPlan& plan, WorkSink& sink) { return std::make_unique<FakeWork>(work_, plan, sink); });
     service_ = std::make_unique<AgentService>(std::move(options));
     grpc::ServerBuilder builder;
     int port = 0;

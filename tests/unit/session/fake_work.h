@@ -186,10 +186,9 @@ class FakeWork final : public SteppedWork {
 // Log work that `make(plan, sink)` makes, as a session knows it; also where a plan names no kind of work.
 template <typename Make>
 WorkKinds FakeKinds(Make make) {
-  const WorkKind kind = {
-      [](const v1::HostPlan& plan) { return LogDemand(plan.log().workload(), plan.log().steps()); },
-      [make](const v1::HostPlan& plan, const std::atomic<int64_t>& /*lease_deadline_ns*/, WorkSink& sink)
-          -> absl::StatusOr<std::unique_ptr<Work>> { return make(plan, sink); }};
+  const WorkKind kind = {[](const v1::HostPlan& plan) { return LogDemand(plan.log().workload(), plan.log().steps()); },
+                         [make](const v1::HostPlan& plan, const std::atomic<int64_t>& /*lease_deadline_ns*/,
+                                WorkSink& sink) -> absl::StatusOr<std::unique_ptr<Work>> { return make(plan, sink); }};
   return {{v1::HostPlan::kLog, kind}, {v1::HostPlan::WORK_NOT_SET, kind}};
 }
 

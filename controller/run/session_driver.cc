@@ -1,0 +1,257 @@
+#include "controller/run/session_driver.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/units.h"
+#include "common/version.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr int64_t kShortestProbePeriodNs = 100 * kNsPerMs;
+constexpr int64_t kLongestProbePeriodNs = kNsPerSecond;
+constexpr int64_t kProbePeriodPerHostNs = 10 * kNsPerMs;
+// An agent whose network is cut has had its last message up to one heartbeat before: so much of the lease is lost.
+constexpr int64_t kHeartbeatsPerLease = 10;
+// While nothing is taken from the queue.
+constexpr int64_t kLookAgainNs = 10 * kNsPerMs;
+
+}  // namespace
+
+SessionDriver::SessionDriver(Options options)
+    : options_(options),
+      clock_(*options_.clock),
+      fleet_(*options_.fleet),
+      course_(*options_.course),
+      renewals_(fleet_.size()),
+      heartbeat_period_ns_(std::min(options_.lease_ns / kHeartbeatsPerLease, kNsPerSecond)),
+      probe_period_ns_(std::clamp(static_cast<int64_t>(fleet_.size()) * kProbePeriodPerHostNs, kShortestProbePeriodNs,
+                                  kLongestProbePeriodNs)) {}
+
+void SessionDriver::Open(Host& host, const v1::HostPlan& plan) {
+  const MonotonicNs now = clock_.Now();
+  if (!open_) {
+    open_ = true;
+    timers_ran_ = now;
+    next_heartbeat_ = now + heartbeat_period_ns_;
+    next_probe_ = now + probe_period_ns_;
+    next_silence_ = now + options_.lease_ns;
+  }
+  renewals_[host.index].set_run_id(plan.run_id());
+  renewals_[host.index].set_run_token(plan.run_token());
+  host.phase = Host::Phase::kPlacing;
+  host.last_heard = now;
+  host.last_progress = now;
+  host.heard_heartbeat = heartbeat_id_;
+  host.client->OpenSession();
+  v1::ControllerMessage message;
+  message.mutable_prepare()->set_protocol_version(kProtocolVersion);
+  *message.mutable_prepare()->mutable_plan() = plan;
+  host.client->Send(std::move(message));
+}
+
+bool SessionDriver::PumpUntil(const Condition& done) {
+  while (true) {
+    if (options_.events->interrupts() > 0) interrupted_ = true;
+    if (options_.events->interrupts() > 1) {
+      left_ = true;
+      return false;
+    }
+    if (done()) return true;
+    if (pending_.empty()) TakeEvents();
+    if (!pending_.empty()) {
+      Handle(pending_.front());
+      pending_.pop_front();
+    }
+    // Timers look at silence: only when everything that came has been heard.
+    if (pending_.empty()) RunTimers(clock_.Now());
+  }
+}
+
+bool SessionDriver::PumpFor(int64_t pause_ns, const Condition& done) {
+  const MonotonicNs end = clock_.Now() + pause_ns;
+  pause_end_ = end;
+  const bool stayed = PumpUntil([&] { return done() || clock_.Now() >= end; });
+  pause_end_.reset();
+  return stayed;
+}
+
+void SessionDriver::TakeEvents() {
+  if (course_.Full()) {
+    // What comes meanwhile stays in the queue; leases are kept, and it is looked again soon.
+    if (!unread_since_.has_value()) unread_since_ = clock_.Now();
+    options_.events->WaitUntil(std::min(NextTimer(), clock_.Now() + kLookAgainNs));
+    return;
+  }
+  if (unread_since_.has_value()) {
+    const MonotonicNs now = clock_.Now();
+    // Nobody was heard, or seen to make progress, since nobody was listened to.
+    for (auto& host : fleet_.hosts()) {
+      host->last_heard = std::max(host->last_heard, now);
+      host->last_progress = std::max(host->last_progress, now);
+      host->heard_heartbeat = heartbeat_id_;
+    }
+    course_.Note(absl::StrCat("what the hosts sent was not read for ",
+                              FormatDuration((now - *unread_since_) / kNsPerMs * kNsPerMs),
+                              ": the journal's disk or the analysis did not keep up"));
+    unread_since_.reset();
+  }
+  for (Event& event : options_.events->TakeUntil(NextTimer())) pending_.push_back(std::move(event));
+}
+
+MonotonicNs SessionDriver::NextTimer() const {
+  MonotonicNs next = course_.next_update();
+  if (open_) {
+    next = std::min({next, next_heartbeat_, next_probe_});
+    if (!unread_since_.has_value()) next = std::min(next, next_silence_);
+  }
+  if (pause_end_.has_value()) next = std::min(next, *pause_end_);
+  return next;
+}
+
+void SessionDriver::AllowForOwnStandstill(MonotonicNs now) {
+  const MonotonicNs before = std::exchange(timers_ran_, now);
+  if (!open_ || now - before < options_.lease_ns / 2) return;
+  // What the hosts said meanwhile is yet to be read; if it is that their leases ran out, they say so.
+  course_.Note(
+      absl::StrCat("the controller itself stood still for ", FormatDuration((now - before) / kNsPerMs * kNsPerMs)));
+  for (auto& host : fleet_.hosts()) host->last_heard = std::max(host->last_heard, now);
+}
+
+void SessionDriver::RunTimers(MonotonicNs now) {
+  AllowForOwnStandstill(now);
+  if (now >= course_.next_update()) course_.Update(now);
+  if (!open_) return;
+  if (now >= next_heartbeat_) {
+    next_heartbeat_ = now + heartbeat_period_ns_;
+    if (!unread_since_.has_value()) {
+      RenewDeafHosts();
+      GiveUpHungHosts(now);
+    }
+    SendHeartbeats();
+  }
+  if (now >= next_silence_ && !unread_since_.has_value()) LoseSilentHosts(now);
+  if (now >= next_probe_) {
+    next_probe_ = now + probe_period_ns_;
+    for (auto& host : fleet_.hosts()) {
+      if (host->in_session() && !host->probing) Probe(*host, 1);
+    }
+  }
+}
+
+void SessionDriver::Probe(Host& host, int probes) {
+  host.probing = true;
+  host.client->Probe(probes);
+}
+
+uint64_t SessionDriver::SendCommand(Host& host, v1::Command command) {
+  v1::ControllerMessage message;
+  *message.mutable_command() = std::move(command);
+  message.mutable_command()->set_id(++command_id_);
+  host.client->Send(std::move(message));
+  return command_id_;
+}
+
+void SessionDriver::SendHeartbeats() {
+  v1::ControllerMessage message;
+  message.mutable_heartbeat()->set_id(++heartbeat_id_);
+  for (auto& host : fleet_.hosts()) {
+    if (host->in_session()) host->client->Send(message);
+  }
+}
+
+void SessionDriver::LoseSilentHosts(MonotonicNs now) {
+  MonotonicNs longest_silent = now;
+  for (auto& host : fleet_.hosts()) {
+    if (!host->in_session()) continue;
+    // Events were taken just before: silence is the host's, unless this process itself stood still for so long.
+    if (now - host->last_heard >= options_.lease_ns) {
+      Lose(*host, absl::StrCat("lease expired: no message for ", FormatDuration(options_.lease_ns)));
+    } else {
+      longest_silent = std::min(longest_silent, host->last_heard);
+    }
+  }
+  // Whoever is heard meanwhile is silent later: nobody can have been silent for a lease before that.
+  next_silence_ = longest_silent + options_.lease_ns;
+}
+
+void SessionDriver::RenewDeafHosts() {
+  for (auto& host : fleet_.hosts()) {
+    // Each heartbeat is answered: two that were not are more than a message that took its time.
+    if (!host->in_session() || heartbeat_id_ - host->heard_heartbeat < 2) continue;
+    host->client->Renew(renewals_[host->index], options_.lease_ns);
+  }
+}
+
+void SessionDriver::GiveUpHungHosts(MonotonicNs now) {
+  for (auto& host : fleet_.hosts()) {
+    const std::string awaited = host->in_session() ? course_.Awaited(*host, now) : "";
+    if (awaited.empty()) {
+      host->awaited_since.reset();
+      continue;
+    }
+    if (!host->awaited_since.has_value()) host->awaited_since = now;
+    const MonotonicNs since = std::max(*host->awaited_since, host->last_progress);
+    if (now - since < options_.hang_limit_ns) continue;
+    std::string reason = absl::StrCat("nothing has got on there for ", FormatDuration(options_.hang_limit_ns),
+                                      " (--hang-limit) while ", awaited);
+    for (const v1::InFlight& write : host->in_flight) {
+      // What was told is as old as the last answer.
+      const int64_t age_ns = host->clock.empty() ? static_cast<int64_t>(write.age_ns())
+                                                 : host->clock.ToRemote(now.value) - write.since_ns();
+      absl::StrAppend(&reason, "; qm", write.qm(), " has been ", write.filling() ? "filling " : "in one write to ",
+                      write.path(), " since ", FormatUtc(clock_.WallNow().value - age_ns));
+    }
+    Lose(*host, reason);
+  }
+}
+
+bool SessionDriver::GetsOn(Host& host, const v1::AgentMessage& message) {
+  if (message.has_prepare_progress()) return message.prepare_progress().done_bytes() != host.prepare_done_bytes;
+  if (message.has_frames()) {
+    // Frames of a writer that hangs go on, and are empty.
+    const auto& frames = message.frames().frames();
+    return std::any_of(frames.begin(), frames.end(),
+                       [](const v1::Frame& frame) { return frame.latency().count() > 0; });
+  }
+  if (!message.has_alive()) return true;
+  const bool got_on = message.alive().progress() != host.progress;
+  host.progress = message.alive().progress();
+  return got_on;
+}
+
+void SessionDriver::Handle(Event& event) {
+  Host& host = fleet_.host(event.host);
+  if (std::holds_alternative<Renewed>(event.body)) {
+    host.last_heard = std::max(host.last_heard, event.time);
+    host.heard_heartbeat = heartbeat_id_;
+  } else if (auto* message = std::get_if<v1::AgentMessage>(&event.body)) {
+    host.last_heard = std::max(host.last_heard, event.time);
+    if (GetsOn(host, *message)) host.last_progress = std::max(host.last_progress, event.time);
+    if (message->has_alive()) {
+      host.heard_heartbeat = std::max(host.heard_heartbeat, message->alive().id());
+      host.in_flight.assign(message->alive().in_flight().begin(), message->alive().in_flight().end());
+    } else if (message->has_prepare_progress()) {
+      host.prepare_done_bytes = message->prepare_progress().done_bytes();
+      host.prepare_total_bytes = message->prepare_progress().total_bytes();
+    }
+    course_.OnMessage(host, *message);
+  } else if (auto* closed = std::get_if<SessionClosed>(&event.body)) {
+    if (host.in_session()) course_.OnClosed(host, closed->status);
+  } else if (auto* probes = std::get_if<v1::ProbeBatch>(&event.body)) {
+    fleet_.AbsorbProbes(host, *probes);
+    if (probes->probes_size() > 0) course_.OnProbes(host, *probes);
+  }
+}
+
+void SessionDriver::Lose(Host& host, const std::string& reason) {
+  if (host.lost()) return;
+  host.phase = Host::Phase::kLost;
+  course_.OnLost(host, reason);
+  // Nothing that comes later belongs to what is known of it; and an agent that lives ends at once.
+  host.client->CloseSession();
+}
+
+}  // namespace plimsoll

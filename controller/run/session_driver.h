@@ -1,0 +1,126 @@
+// Keeps the sessions with agents alive, and says what became of them.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "controller/run/event_queue.h"
+#include "controller/run/fleet.h"
+#include "plimsoll/v1/agent.pb.h"
+
+namespace plimsoll {
+
+// What sessions are kept for: a run, cleaning. The driver calls it on the thread that drives.
+class SessionCourse {
+ public:
+  virtual ~SessionCourse() = default;
+
+  // What a host sent, an Alive too.
+  virtual void OnMessage(Host& host, v1::AgentMessage& message) = 0;
+  // The answers to probes of the host's clock; the host's own fit has them already.
+  virtual void OnProbes(Host& /*host*/, v1::ProbeBatch& /*probes*/) {}
+  // The host's stream has ended while it was in session: the course loses the host, or takes it for gone.
+  virtual void OnClosed(Host& host, const absl::Status& status) = 0;
+  // The host is lost now, and its stream is being closed.
+  virtual void OnLost(Host& host, const std::string& reason) = 0;
+  // Whether what the course waits for is the host's to do now; empty: it is not. Else what, as in "while it prepared".
+  virtual std::string Awaited(const Host& /*host*/, MonotonicNs /*now*/) const { return ""; }
+  // Whether enough is waiting to be worked off: nothing more is taken from the queue meanwhile.
+  virtual bool Full() { return false; }
+  // A sentence for whoever reads of this later.
+  virtual void Note(const std::string& /*text*/) {}
+  // When Update is to be called next.
+  virtual MonotonicNs next_update() const { return kNever; }
+  virtual void Update(MonotonicNs /*now*/) {}
+
+ protected:
+  static constexpr MonotonicNs kNever{INT64_MAX};
+};
+
+// One thread: it waits for events and handles them one after another. Each host's lease is kept by heartbeats and,
+// where its connection is cut for a moment, by Renew over a new one; a host that says nothing for a lease is lost; so
+// is one on which nothing gets on for the hang limit while the course waits for it. The hosts' clocks are asked all the
+// while.
+class SessionDriver {
+ public:
+  struct Options {
+    Fleet* fleet = nullptr;
+    EventQueue* events = nullptr;
+    const Clock* clock = nullptr;
+    SessionCourse* course = nullptr;
+    int64_t lease_ns = 0;
+    int64_t hang_limit_ns = 0;
+  };
+  using Condition = std::function<bool()>;
+
+  explicit SessionDriver(Options options);
+
+  // Opens the session of the host with this plan, whose lease is the driver's.
+  void Open(Host& host, const v1::HostPlan& plan);
+  // No host is in session any more.
+  void Close() { open_ = false; }
+  // Handles events and timers until the condition holds. False when a second interrupt came.
+  bool PumpUntil(const Condition& done);
+  // The same, at the latest until `pause_ns` from now.
+  bool PumpFor(int64_t pause_ns, const Condition& done);
+  // Gives the host up. Does nothing where it is lost already.
+  void Lose(Host& host, const std::string& reason);
+  // Exchanges `probes` probes with the host's clock.
+  static void Probe(Host& host, int probes);
+  // Sends a command, and returns the number that its CommandDone will carry.
+  uint64_t SendCommand(Host& host, v1::Command command);
+
+  // An interrupt came: the course should come to its end. A second one: leave at once.
+  bool interrupted() const { return interrupted_; }
+  bool left() const { return left_; }
+  int64_t heartbeat_period_ns() const { return heartbeat_period_ns_; }
+
+ private:
+  // Waits for events, at most until the next timer. Takes none while the course is full: the hosts' silence does not
+  // count then.
+  void TakeEvents();
+  void Handle(Event& event);
+  void RunTimers(MonotonicNs now);
+  MonotonicNs NextTimer() const;
+  // A controller that was frozen and woken has heard nobody for as long: that is not the hosts' silence.
+  void AllowForOwnStandstill(MonotonicNs now);
+  void SendHeartbeats();
+  void LoseSilentHosts(MonotonicNs now);
+  // Keeps the leases of hosts that do not answer over their connection, over new ones.
+  void RenewDeafHosts();
+  // Gives up hosts of which nothing has got on for the hang limit while the course waits for them.
+  void GiveUpHungHosts(MonotonicNs now);
+  // Whether the message shows that the host has got on since the one before.
+  static bool GetsOn(Host& host, const v1::AgentMessage& message);
+
+  const Options options_;
+  const Clock& clock_;
+  Fleet& fleet_;
+  SessionCourse& course_;
+  std::vector<v1::RenewRequest> renewals_;  // by host
+  bool open_ = false;
+  bool interrupted_ = false;
+  bool left_ = false;
+  // Since when no event is taken, because the course is full.
+  std::optional<MonotonicNs> unread_since_;
+  // Taken from the queue and not handled yet.
+  std::deque<Event> pending_;
+  // When PumpFor is over; none: there is none.
+  std::optional<MonotonicNs> pause_end_;
+  uint64_t command_id_ = 0;
+  uint64_t heartbeat_id_ = 0;
+  const int64_t heartbeat_period_ns_;
+  const int64_t probe_period_ns_;
+  MonotonicNs timers_ran_;
+  MonotonicNs next_heartbeat_;
+  MonotonicNs next_probe_;
+  // No host can have been silent for a lease before this.
+  MonotonicNs next_silence_;
+};
+
+}  // namespace plimsoll
