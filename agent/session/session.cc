@@ -123,8 +123,8 @@ std::string Session::Describe() const {
   const int64_t age_s = (options_.clock->Now() - opened_) / kNsPerSecond;
   const std::string doing = Doing();
   MutexLock lock(mutex_);
-  return absl::StrCat("run ", run_id_.empty() ? "(not named yet)" : run_id_, " of ", options_.peer, " for ", age_s,
-                      " s (", doing, ")");
+  return absl::StrCat(run_id_.empty() ? "a session that has just begun" : absl::StrCat("run ", run_id_), " of ",
+                      options_.peer, " for ", age_s, " s (", doing, ")");
 }
 
 std::string Session::Doing() const {

@@ -17,6 +17,7 @@
 #include "controller/run/exit_code.h"
 #include "controller/run/fleet.h"
 #include "controller/run/grpc_agent_client.h"
+#include "controller/run/preflight.h"
 
 namespace plimsoll {
 namespace {
@@ -94,8 +95,8 @@ void PrintHost(const Host& host, MonotonicNs now, std::ostream& out) {
     Line(out, absl::StrFormat("  %-16s %s at best", "round trip", Microseconds(host.clock.MinRoundTripNs())));
   }
   if (facts.has_holder()) {
-    Line(out, absl::StrFormat("  %-16s run %s of %s for %d s (%s)", "busy with", facts.holder().run_id(),
-                              facts.holder().peer(), facts.holder().age_ns() / 1'000'000'000, facts.holder().doing()));
+    Line(out, absl::StrFormat("  %-16s %s for %d s (%s)", "busy with", HolderInWords(facts.holder()),
+                              facts.holder().age_ns() / 1'000'000'000, facts.holder().doing()));
   }
 }
 

@@ -47,9 +47,9 @@ std::optional<Failure> CheckReachable(const Hosts& hosts) {
           absl::StrCat("agent at ", host->address, ": ", std::string(host->description.status().message())));
     } else if (host->description->has_holder()) {
       const v1::SessionHolder& holder = host->description->holder();
-      failure.lines.push_back(
-          absl::StrCat("agent at ", host->address, " is busy: run ", holder.run_id(), " of ", holder.peer(),
-                       " holds it for ", holder.age_ns() / static_cast<uint64_t>(kNsPerSecond), " s", HangOf(holder)));
+      failure.lines.push_back(absl::StrCat("agent at ", host->address, " is busy: ", HolderInWords(holder),
+                                           " holds it for ", holder.age_ns() / static_cast<uint64_t>(kNsPerSecond),
+                                           " s", HangOf(holder)));
     } else if (host->description->protocol_version() != kProtocolVersion) {
       failure.lines.push_back(absl::StrCat("agent at ", host->address, " is version ", host->description->version(),
                                            ", this is ", kVersion, ": install the same version on both"));
@@ -149,6 +149,12 @@ std::vector<std::pair<std::string, std::string>> SharingSigns(const Host& host) 
 }
 
 }  // namespace
+
+std::string HolderInWords(const v1::SessionHolder& holder) {
+  // Between the opening of its stream and its plan a session has no name.
+  if (holder.run_id().empty()) return absl::StrCat("a session of ", holder.peer(), " that has just begun");
+  return absl::StrCat("run ", holder.run_id(), " of ", holder.peer());
+}
 
 HostBytes BytesOf(const v1::LogWorkload& workload) {
   HostBytes bytes;

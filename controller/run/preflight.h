@@ -12,6 +12,9 @@
 
 namespace plimsoll {
 
+// Who holds an agent, from where: "run 7f3a21 of 127.0.0.1:4711".
+std::string HolderInWords(const v1::SessionHolder& holder);
+
 // What one host is about to write.
 struct HostBytes {
   std::string directory;

@@ -180,6 +180,17 @@ TEST_F(ConductorTest, StopsTracesOnAllHostsAtTheLimit) {
   EXPECT_THAT(diaries_[1], Contains("stop trace"));
   ASSERT_EQ(Records(v1::JournalRecord::kNote).size(), 1U);
   EXPECT_THAT(Records(v1::JournalRecord::kNote)[0].note().text(), HasSubstr("--trace-limit"));
+  const auto commands = Records(v1::JournalRecord::kHostCommand);
+  const auto answers = Records(v1::JournalRecord::kHostCommandDone);
+  ASSERT_EQ(commands.size(), 2U);
+  ASSERT_EQ(answers.size(), 2U);
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(commands[i].host_command().host(), i);
+    EXPECT_TRUE(commands[i].host_command().command().has_stop_trace());
+    EXPECT_EQ(answers[i].host_command_done().host(), i);
+    EXPECT_EQ(answers[i].host_command_done().done().id(), commands[i].host_command().command().id());
+  }
+  EXPECT_NE(commands[0].host_command().command().id(), commands[1].host_command().command().id());
 }
 
 TEST_F(ConductorTest, DropsTracesOfAnAgentThatGoesOnBeyondTheLimit) {

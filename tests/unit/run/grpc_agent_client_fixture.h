@@ -137,13 +137,18 @@ class GrpcAgentClientTest : public ::testing::Test {
     while (searches_ < count) changed_.Wait(mutex_);
   }
 
-  static v1::ControllerMessage Prepare(int64_t lease_ns = 10 * kNsPerSecond) {
+  // Sends what has the session prepared.
+  static void Prepare(AgentClient& client, int64_t lease_ns = 10 * kNsPerSecond) {
     v1::ControllerMessage message;
     message.mutable_prepare()->set_protocol_version(kProtocolVersion);
     message.mutable_prepare()->mutable_plan()->set_run_id("7f3a21");
     message.mutable_prepare()->mutable_plan()->set_lease_ns(lease_ns);
     message.mutable_prepare()->mutable_plan()->set_run_token(kToken);
-    return message;
+    message.mutable_prepare()->mutable_plan()->mutable_log();
+    client.Send(std::move(message));
+    v1::ControllerMessage fill;
+    fill.mutable_fill();
+    client.Send(std::move(fill));
   }
   static v1::RenewRequest Renewal(const std::string& token) {
     v1::RenewRequest request;

@@ -15,7 +15,7 @@ namespace {
 TEST_F(GrpcAgentClientTest, RunsASessionFromPrepareToRelease) {
   const auto client = MakeGrpcAgentClient(address_, clock_, inbox_);
   client->OpenSession();
-  client->Send(Prepare());
+  Prepare(*client);
   EXPECT_EQ(inbox_.AwaitMessage(v1::AgentMessage::kPrepared).prepared().directory(), "/fake");
   v1::ControllerMessage arm;
   arm.mutable_arm()->set_start_ns(42);
@@ -29,7 +29,7 @@ TEST_F(GrpcAgentClientTest, RunsASessionFromPrepareToRelease) {
 TEST_F(GrpcAgentClientTest, ASecondSessionIsToldWhoHoldsTheAgent) {
   const auto first = MakeGrpcAgentClient(address_, clock_, inbox_);
   first->OpenSession();
-  first->Send(Prepare());
+  Prepare(*first);
   inbox_.AwaitMessage(v1::AgentMessage::kPrepared);
   Inbox second_inbox;
   const auto second = MakeGrpcAgentClient(address_, clock_, second_inbox);
@@ -41,7 +41,7 @@ TEST_F(GrpcAgentClientTest, ASecondSessionIsToldWhoHoldsTheAgent) {
   EXPECT_THAT(inbox_.AwaitClosed(), IsOk());
   // The agent is free again.
   second->OpenSession();
-  second->Send(Prepare());
+  Prepare(*second);
   second_inbox.AwaitMessage(v1::AgentMessage::kPrepared);
 }
 
@@ -49,7 +49,7 @@ TEST_F(GrpcAgentClientTest, AControllerThatGoesAwayLeavesNothingBehind) {
   {
     const auto client = MakeGrpcAgentClient(address_, clock_, inbox_);
     client->OpenSession();
-    client->Send(Prepare());
+    Prepare(*client);
     inbox_.AwaitMessage(v1::AgentMessage::kPrepared);
   }
   work_->AwaitRelease();
@@ -59,7 +59,7 @@ TEST_F(GrpcAgentClientTest, AControllerThatGoesAwayLeavesNothingBehind) {
 TEST_F(GrpcAgentClientTest, ASilentControllerLosesItsLease) {
   const auto client = MakeGrpcAgentClient(address_, clock_, inbox_);
   client->OpenSession();
-  client->Send(Prepare(50 * kNsPerMs));
+  Prepare(*client, 50 * kNsPerMs);
   inbox_.AwaitMessage(v1::AgentMessage::kFault);
   EXPECT_THAT(inbox_.AwaitClosed(), StatusIs(absl::StatusCode::kDeadlineExceeded, "lease"));
   EXPECT_TRUE(work_->released());
@@ -68,7 +68,7 @@ TEST_F(GrpcAgentClientTest, ASilentControllerLosesItsLease) {
 TEST_F(GrpcAgentClientTest, AnAgentThatShutsDownEndsItsSession) {
   const auto client = MakeGrpcAgentClient(address_, clock_, inbox_);
   client->OpenSession();
-  client->Send(Prepare());
+  Prepare(*client);
   inbox_.AwaitMessage(v1::AgentMessage::kPrepared);
   service_->Shutdown("the agent was told to end");
   inbox_.AwaitMessage(v1::AgentMessage::kReleased);
@@ -79,7 +79,7 @@ TEST_F(GrpcAgentClientTest, ARenewalKeepsTheLeaseOfASilentController) {
   constexpr int64_t kLeaseNs = 500 * kNsPerMs;
   const auto client = MakeGrpcAgentClient(address_, clock_, inbox_);
   client->OpenSession();
-  client->Send(Prepare(kLeaseNs));
+  Prepare(*client, kLeaseNs);
   inbox_.AwaitMessage(v1::AgentMessage::kPrepared);
   // For three times as long as the lease nothing else is said.
   const MonotonicNs begin = clock_.Now();
@@ -94,7 +94,7 @@ TEST_F(GrpcAgentClientTest, ARenewalKeepsTheLeaseOfASilentController) {
 TEST_F(GrpcAgentClientTest, AListenerThatHasEnoughIsGivenNothingUntilItReadsOn) {
   const auto client = MakeGrpcAgentClient(address_, clock_, inbox_);
   client->OpenSession();
-  client->Send(Prepare());
+  Prepare(*client);
   inbox_.AwaitMessage(v1::AgentMessage::kPrepared);
   inbox_.HaveEnough(true);
   const auto send_heartbeat = [&client](uint64_t id) {
@@ -126,7 +126,7 @@ TEST_F(GrpcAgentClientTest, AListenerThatHasEnoughIsGivenNothingUntilItReadsOn) 
 TEST_F(GrpcAgentClientTest, AClientEndsWhileItsListenerHasEnough) {
   auto client = MakeGrpcAgentClient(address_, clock_, inbox_);
   client->OpenSession();
-  client->Send(Prepare());
+  Prepare(*client);
   inbox_.AwaitMessage(v1::AgentMessage::kPrepared);
   inbox_.HaveEnough(true);
   v1::ControllerMessage heartbeat;
@@ -140,7 +140,7 @@ TEST_F(GrpcAgentClientTest, AClientEndsWhileItsListenerHasEnough) {
 TEST_F(GrpcAgentClientTest, NobodyButTheRunItselfRenewsItsLease) {
   const auto client = MakeGrpcAgentClient(address_, clock_, inbox_);
   client->OpenSession();
-  client->Send(Prepare());
+  Prepare(*client);
   inbox_.AwaitMessage(v1::AgentMessage::kPrepared);
   const auto stub = v1::Agent::NewStub(grpc::CreateChannel(address_, grpc::InsecureChannelCredentials()));
   v1::RenewReply reply;
@@ -157,7 +157,7 @@ TEST_F(GrpcAgentClientTest, NobodyButTheRunItselfRenewsItsLease) {
 TEST_F(GrpcAgentClientTest, AnAgentThatHangsSaysSoAndLooksAtNoDirectory) {
   const auto client = MakeGrpcAgentClient(address_, clock_, inbox_);
   client->OpenSession();
-  client->Send(Prepare());
+  Prepare(*client);
   inbox_.AwaitMessage(v1::AgentMessage::kPrepared);
   v1::InFlight write;
   write.set_qm(2);
@@ -178,7 +178,7 @@ TEST_F(GrpcAgentClientTest, AnAgentThatHangsSaysSoAndLooksAtNoDirectory) {
 TEST_F(GrpcAgentClientTest, AnAgentThatIsToEndSaysWhatHangsOnceNothingGetsOn) {
   const auto client = MakeGrpcAgentClient(address_, clock_, inbox_);
   client->OpenSession();
-  client->Send(Prepare());
+  Prepare(*client);
   inbox_.AwaitMessage(v1::AgentMessage::kPrepared);
   work_->BlockWrites(true);
   service_->Shutdown("the agent was told to end");

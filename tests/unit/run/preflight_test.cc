@@ -48,6 +48,14 @@ class PreflightTest : public ::testing::Test {
   std::vector<v1::LogWorkload> workloads_;
 };
 
+TEST(HolderInWords, NamesTheRunOrSaysThatItHasNoNameYet) {
+  v1::SessionHolder holder;
+  holder.set_peer("127.0.0.1:4711");
+  EXPECT_EQ(HolderInWords(holder), "a session of 127.0.0.1:4711 that has just begun");
+  holder.set_run_id("7f3a21");
+  EXPECT_EQ(HolderInWords(holder), "run 7f3a21 of 127.0.0.1:4711");
+}
+
 TEST_F(PreflightTest, HostsWithNothingInCommonHaveAStorageEach) {
   EXPECT_THAT(Groups(), ElementsAre(ElementsAre(0), ElementsAre(1), ElementsAre(2)));
   EXPECT_EQ(Evidence(), "");

@@ -183,13 +183,15 @@ class FakeWork final : public SteppedWork {
   WorkSink& sink_;
 };
 
-// Log work that `make(plan, sink)` makes, as a session knows it; also where a plan names no kind of work.
+// Log work that `make(plan, sink)` makes, as a session knows it.
 template <typename Make>
 WorkKinds FakeKinds(Make make) {
-  const WorkKind kind = {[](const v1::HostPlan& plan) { return LogDemand(plan.log().workload(), plan.log().steps()); },
-                         [make](const v1::HostPlan& plan, const std::atomic<int64_t>& /*lease_deadline_ns*/,
-                                WorkSink& sink) -> absl::StatusOr<std::unique_ptr<Work>> { return make(plan, sink); }};
-  return {{v1::HostPlan::kLog, kind}, {v1::HostPlan::WORK_NOT_SET, kind}};
+  WorkKinds kinds;
+  WorkKind& kind = kinds[v1::HostPlan::kLog];
+  kind.demand_of = [](const v1::HostPlan& plan) { return LogDemand(plan.log().workload(), plan.log().steps()); };
+  kind.make = [make](const v1::HostPlan& plan, const std::atomic<int64_t>& /*lease_deadline_ns*/,
+                     WorkSink& sink) -> absl::StatusOr<std::unique_ptr<Work>> { return make(plan, sink); };
+  return kinds;
 }
 
 }  // namespace plimsoll::testing

@@ -37,12 +37,29 @@ class SessionTest : public ::testing::Test {
     session_ = std::make_unique<Session>(std::move(options));
   }
 
-  void Prepare(int64_t lease_ns = 10 * kNsPerSecond, bool keep_files = false) {
+  // Has the work made; it fills nothing before Fill.
+  void Place(int64_t lease_ns = 10 * kNsPerSecond, bool keep_files = false) {
     v1::ControllerMessage message;
     message.mutable_prepare()->set_protocol_version(kProtocolVersion);
-    message.mutable_prepare()->mutable_plan()->set_run_id("7f3a21");
-    message.mutable_prepare()->mutable_plan()->set_lease_ns(lease_ns);
-    message.mutable_prepare()->mutable_plan()->set_keep_files(keep_files);
+    v1::HostPlan& plan = *message.mutable_prepare()->mutable_plan();
+    plan.set_run_id("7f3a21");
+    plan.set_lease_ns(lease_ns);
+    plan.set_keep_files(keep_files);
+    plan.mutable_log()->mutable_workload()->set_qm(1);
+    session_->Deliver(std::move(message));
+  }
+  void Fill() {
+    v1::ControllerMessage message;
+    message.mutable_fill();
+    session_->Deliver(std::move(message));
+  }
+  void Prepare(int64_t lease_ns = 10 * kNsPerSecond, bool keep_files = false) {
+    Place(lease_ns, keep_files);
+    Fill();
+  }
+  void Stop() {
+    v1::ControllerMessage message;
+    message.mutable_stop()->set_reason("interrupted");
     session_->Deliver(std::move(message));
   }
   void Arm() {
@@ -86,8 +103,8 @@ TEST_F(SessionTest, RunsFromPrepareToReleaseInOrder) {
   Release();
   EXPECT_TRUE(AwaitEnd().ok());
   using M = v1::AgentMessage;
-  EXPECT_EQ(Sent(), (std::vector<M::MessageCase>{M::kPrepareProgress, M::kPrepared, M::kFrames, M::kStepDone, M::kArmed,
-                                                 M::kReleased}));
+  EXPECT_EQ(Sent(), (std::vector<M::MessageCase>{M::kPlaced, M::kPrepareProgress, M::kPrepared, M::kFrames,
+                                                 M::kStepDone, M::kArmed, M::kReleased}));
   EXPECT_TRUE(state_->released());
   EXPECT_TRUE(session_->over());
 }
@@ -171,9 +188,7 @@ TEST_F(SessionTest, StopReachesAPreparationThatBlocks) {
   Open();
   Prepare();
   state_->AwaitPreparing();
-  v1::ControllerMessage stop;
-  stop.mutable_stop()->set_reason("interrupted");
-  session_->Deliver(std::move(stop));
+  Stop();
   EXPECT_EQ(AwaitEnd().code(), absl::StatusCode::kCancelled);
   EXPECT_TRUE(state_->released());
 }
@@ -188,9 +203,7 @@ TEST_F(SessionTest, AStopDoesNotOvertakeTheArmBeforeIt) {
     if (message.has_value() && message->has_prepared()) break;
   }
   Arm();
-  v1::ControllerMessage stop;
-  stop.mutable_stop()->set_reason("interrupted");
-  session_->Deliver(std::move(stop));
+  Stop();
   state_->AwaitStop();
   EXPECT_EQ(state_->order(), (std::vector<std::string>{"arm", "stop"}));
   Release();
@@ -259,9 +272,7 @@ TEST_F(SessionTest, EndsAControllerThatArmsBeyondTheCapHoweverShortItsPlanWas) {
   plan.set_lease_ns(10 * kNsPerSecond);
   plan.mutable_log()->add_steps()->set_duration_ns(kNsPerSecond);
   session_->Deliver(std::move(message));
-  v1::ControllerMessage fill;
-  fill.mutable_fill();
-  session_->Deliver(std::move(fill));
+  Fill();
   // The same step again and again, each time as if it had run its whole second: the fake says so at once.
   for (int i = 0; i < 2; ++i) {
     v1::ControllerMessage arm;
@@ -295,6 +306,51 @@ TEST_F(SessionTest, RefusesAnotherProtocolVersionNamingBoth) {
   EXPECT_NE(end.message().find("install the same version"), std::string::npos);
 }
 
+TEST_F(SessionTest, AnswersACommandWithWhatTheWorkSaysToIt) {
+  state_->BlockPrepare();
+  Open();
+  v1::ControllerMessage early;
+  early.mutable_command()->set_id(6);
+  early.mutable_command()->mutable_stop_trace();
+  session_->Deliver(early);
+  Prepare();
+  state_->AwaitPreparing();
+  // Also while the session's own thread is busy.
+  const int64_t before_ns = clock_.Now().value;
+  early.mutable_command()->set_id(7);
+  session_->Deliver(early);
+  v1::ControllerMessage unknown;
+  unknown.mutable_command()->set_id(8);
+  session_->Deliver(unknown);
+  std::vector<v1::CommandDone> answers;
+  while (auto message = session_->outbox().Pop()) {
+    if (message->has_command_done()) answers.push_back(message->command_done());
+  }
+  ASSERT_EQ(answers.size(), 3U);
+  EXPECT_EQ(answers[0].id(), 6U);
+  EXPECT_EQ(answers[0].code(), static_cast<int>(absl::StatusCode::kFailedPrecondition));
+  EXPECT_EQ(answers[1].id(), 7U);
+  EXPECT_EQ(answers[1].code(), 0);
+  EXPECT_GE(answers[1].at_ns(), before_ns);
+  EXPECT_EQ(answers[2].id(), 8U);
+  EXPECT_EQ(answers[2].code(), static_cast<int>(absl::StatusCode::kUnimplemented));
+  EXPECT_EQ(state_->order(), std::vector<std::string>{"stop trace"});
+  session_->Break("test is over");
+  AwaitEnd().IgnoreError();
+}
+
+TEST_F(SessionTest, RefusesAKindOfWorkThatItDoesNotKnow) {
+  Open();
+  v1::ControllerMessage message;
+  message.mutable_prepare()->set_protocol_version(kProtocolVersion);
+  message.mutable_prepare()->mutable_plan()->set_run_id("7f3a21");
+  message.mutable_prepare()->mutable_plan()->set_lease_ns(10 * kNsPerSecond);
+  message.mutable_prepare()->mutable_plan()->mutable_clean();
+  session_->Deliver(std::move(message));
+  EXPECT_EQ(AwaitEnd().code(), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(makes_, 0);
+}
+
 TEST_F(SessionTest, RefusesASessionThatDoesNotBeginWithPrepare) {
   Open();
   Arm();
@@ -303,29 +359,9 @@ TEST_F(SessionTest, RefusesASessionThatDoesNotBeginWithPrepare) {
 
 class SessionFillTest : public SessionTest {
  protected:
-  // As Prepare, of work that fills nothing before it is told to.
-  void PrepareLog() {
-    v1::ControllerMessage message;
-    message.mutable_prepare()->set_protocol_version(kProtocolVersion);
-    v1::HostPlan& plan = *message.mutable_prepare()->mutable_plan();
-    plan.set_run_id("7f3a21");
-    plan.set_lease_ns(10 * kNsPerSecond);
-    plan.mutable_log()->mutable_workload()->set_qm(1);
-    session_->Deliver(std::move(message));
-  }
   void Look(uint32_t round) {
     v1::ControllerMessage message;
     message.mutable_look()->set_round(round);
-    session_->Deliver(std::move(message));
-  }
-  void Fill() {
-    v1::ControllerMessage message;
-    message.mutable_fill();
-    session_->Deliver(std::move(message));
-  }
-  void Stop() {
-    v1::ControllerMessage message;
-    message.mutable_stop()->set_reason("interrupted");
     session_->Deliver(std::move(message));
   }
   using M = v1::AgentMessage;
@@ -333,7 +369,7 @@ class SessionFillTest : public SessionTest {
 
 TEST_F(SessionFillTest, NothingIsFilledBeforeFillHoweverOftenItLooks) {
   Open();
-  PrepareLog();
+  Place();
   Look(1);
   Look(2);
   Release();
@@ -343,7 +379,7 @@ TEST_F(SessionFillTest, NothingIsFilledBeforeFillHoweverOftenItLooks) {
 
 TEST_F(SessionFillTest, AFillThatIsRepeatedIsAnsweredWithTheSame) {
   Open();
-  PrepareLog();
+  Place();
   Look(1);
   Fill();
   Fill();
@@ -355,7 +391,7 @@ TEST_F(SessionFillTest, AFillThatIsRepeatedIsAnsweredWithTheSame) {
 
 TEST_F(SessionFillTest, AStopInsteadOfFillEndsTheSession) {
   Open();
-  PrepareLog();
+  Place();
   Stop();
   EXPECT_EQ(AwaitEnd().code(), absl::StatusCode::kCancelled);
   EXPECT_TRUE(state_->released());
@@ -364,7 +400,7 @@ TEST_F(SessionFillTest, AStopInsteadOfFillEndsTheSession) {
 TEST_F(SessionFillTest, AStopReachesAFillThatBlocksOrHasNotBegun) {
   state_->BlockPrepare();
   Open();
-  PrepareLog();
+  Place();
   Fill();
   Stop();
   EXPECT_EQ(AwaitEnd().code(), absl::StatusCode::kCancelled);
@@ -373,7 +409,7 @@ TEST_F(SessionFillTest, AStopReachesAFillThatBlocksOrHasNotBegun) {
 
 TEST_F(SessionFillTest, AnArmBeforeFillIsRefused) {
   Open();
-  PrepareLog();
+  Place();
   Arm();
   EXPECT_EQ(AwaitEnd().code(), absl::StatusCode::kFailedPrecondition);
 }
