@@ -267,7 +267,8 @@ std::optional<Failure> Conductor::RunStep(uint32_t step) {
     PumpUntil([this] { return StepIsDone(); });
   }
   options_.progress->StepEnds();
-  // An agent may end a step by itself (its lease ran out) before it says what is wrong.
+  // An agent may end a step by itself (its lease ran out) before it says what is wrong, or its session breaks.
+  if (!stopping_) AwaitReasons();
   for (const auto& host : fleet_.hosts()) {
     if (cut_short.empty() && host->phase == Host::Phase::kRunning && !host->step_stopped.empty()) {
       cut_short = absl::StrCat(host->label, ": ", host->step_stopped);
@@ -283,6 +284,14 @@ std::optional<Failure> Conductor::RunStep(uint32_t step) {
   step_ = -1;
   stopping_ = false;
   return std::nullopt;
+}
+
+void Conductor::AwaitReasons() {
+  driver_.PumpFor(options_.plan.lease_ns(), [this] {
+    return driver_.interrupted() || All([](const Host& host) {
+             return host.phase != Host::Phase::kRunning || host.step_stopped.empty() || host.fault.has_value();
+           });
+  });
 }
 
 void Conductor::StopAll(const std::string& reason) {

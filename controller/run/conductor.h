@@ -94,6 +94,8 @@ class Conductor final : private SessionCourse {
   enum class ArmResult { kArmed, kLate, kGiveUp };
   ArmResult ArmAll(uint32_t step);
   void DisarmAll();
+  // Until every host that ended the step by itself has said why, or is lost; at most for a lease.
+  void AwaitReasons();
   void StopAll(const std::string& reason);
   void ReleaseAll();
   // Why the run must end now; empty: it need not.

@@ -95,6 +95,16 @@ TEST_F(ConductorTest, SaysWhyAnAgentEndedAStepByItself) {
   EXPECT_THAT(ends[0].step_end().cut_short(), HasSubstr("the lease ran out"));
 }
 
+// As after a controller that was frozen: what the agents say of their ends may come after the step's last totals.
+TEST_F(ConductorTest, ARunWhoseHostsAllEndedTheStepByThemselvesIsNotComplete) {
+  plan_.set_on_host_loss(v1::HOST_LOSS_POLICY_CONTINUE);
+  for (FakeScript& script : scripts_) script.ends_early = "the lease ran out";
+  EXPECT_FALSE(Run().has_value());
+  const auto ends = Records(v1::JournalRecord::kRunEnd);
+  ASSERT_EQ(ends.size(), 1U);
+  EXPECT_EQ(ends[0].run_end().cut_short(), "no host is left");
+}
+
 TEST_F(ConductorTest, NamesEveryHostThatCouldNotPrepare) {
   scripts_[1].prepare_fault = absl::ResourceExhaustedError("pwritev2 /fake/S0000001.LOG: No space left on device (28)");
   const auto failure = Run();

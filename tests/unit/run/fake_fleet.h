@@ -49,7 +49,7 @@ struct FakeScript {
   Hang hang = Hang::kNever;
   // It gets on all the same, however slowly.
   bool gets_on = false;
-  // Not empty: steps end early for this reason, and the Fault comes only after StepDone.
+  // Not empty: steps end early for this reason, and the Fault comes only with the heartbeat after StepDone.
   std::string ends_early;
   // Of each frame's trace.
   size_t trace_bytes = 1'000;
@@ -157,6 +157,8 @@ class FakeAgent final : public AgentClient {
         return Tell([&](v1::AgentMessage& m) { m.mutable_command_done()->set_id(message.command().id()); });
       case v1::ControllerMessage::kHeartbeat:
         script_.on_heartbeat();
+        if (fault_due_) Tell([&](v1::AgentMessage& m) { m.mutable_fault()->set_message(script_.ends_early); });
+        fault_due_ = false;
         if (script_.prepares_after_heartbeats > 0 && --script_.prepares_after_heartbeats == 0) Prepare();
         if (script_.deaf) return Tell([](v1::AgentMessage& m) { m.mutable_prepare_progress(); });
         return Answer(message.heartbeat().id());
@@ -268,8 +270,8 @@ class FakeAgent final : public AgentClient {
     silent_ = script_.silent_from_step == static_cast<int>(arm.step());
     script_.on_running();
     if (!script_.ends_early.empty()) {
-      FinishStep(script_.ends_early);
-      return Tell([&](v1::AgentMessage& m) { m.mutable_fault()->set_message(script_.ends_early); });
+      fault_due_ = true;
+      return FinishStep(script_.ends_early);
     }
     if (!silent_ && !script_.run_until_stopped && script_.hang != FakeScript::Hang::kInStep) FinishStep("");
   }
@@ -321,6 +323,7 @@ class FakeAgent final : public AgentClient {
   static constexpr uint64_t kEnough = 10;
 
   int64_t held_probe_ns_ = 0;
+  bool fault_due_ = false;
   bool armed_ = false;
   uint64_t progress_ = 0;
   bool silent_ = false;
