@@ -185,7 +185,7 @@ def write_errors():
         yield Fault(
             key=f"write-{name.lower()}", group="storage", title=f"{name} from a write: {title}",
             what=f"A write of beta ends with {name}.",
-            inject=faults.write_error(name), after_the_hang=f" error={name}", by_hand=True,
+            inject=faults.write_error(name), after_the_hang=f" error={name}", by_hand=True, lease_s=3,
             cells={
                 "preparing": Cell((f"plimsoll: beta: pwritev2 .../beta/qm1/active/S...LOG: {text} at offset ... while "
                                    "filling the extent",), code, NOTHING, BY_ITSELF, AT_ONCE),
@@ -247,12 +247,12 @@ FAULTS = [
           everywhere(Cell(("plimsoll: the journal cannot be kept any more: write .../journal: No space left on device "
                            "(28); measuring goes on", "plimsoll: write .../journal: No space left on device (28)",
                            "the journal is incomplete"), 3, PRINTED, BY_ITSELF, OWN_LENGTH)),
-          results_on_faultfs=True, hang_limit_s=30),
+          results_on_faultfs=True, hang_limit_s=30, lease_s=3),
     Fault("results-gone", "controller", "The results directory is removed while the run goes on",
           "Somebody removes the whole directory.", faults.remove_results,
           everywhere(Cell(("plimsoll: the journal cannot be kept any more: write .../journal: No such file or directory "
                            "(2); measuring goes on", "the journal is incomplete"), 3, REMADE, BY_ITSELF, OWN_LENGTH)),
-          hang_limit_s=30),
+          hang_limit_s=30, lease_s=3),
     *write_errors(),
     Fault("directory-removed", "storage", "The directory is removed under the writers",
           "Somebody removes beta's directory below `--dir`.", faults.remove_directory, {
@@ -260,7 +260,7 @@ FAULTS = [
               **{state: Cell(("Left behind: beta: .../beta is gone: somebody has removed it while it was in use",
                               "COMPLETED (no criteria)"), 0, WHOLE,
                              BY_ITSELF, OWN_LENGTH) for state in ("ready", "armed", "running", "draining")},
-          }, hang_limit_s=30),
+          }, hang_limit_s=30, lease_s=3),
     Fault("hang-returns", "hang", "A write hangs, and returns",
           "A write of beta takes more than a second, and less than `--hang-limit`.", faults.hang_for_a_while, {
               "preparing": Cell(("COMPLETED (no criteria)",), 0, WHOLE, BY_ITSELF, OWN_LENGTH),
@@ -268,7 +268,7 @@ FAULTS = [
               "armed": NO_WRITE,
               "running": Cell(("beta/qm1 in one write for ", "COMPLETED (no criteria)"), 0, WHOLE, BY_ITSELF, OWN_LENGTH),
               "draining": Cell(("beta/qm1 in one write for ", "COMPLETED (no criteria)"), 0, WHOLE, BY_ITSELF, OWN_LENGTH),
-          }, hang_limit_s=60, by_hand=True),
+          }, hang_limit_s=60, lease_s=3, by_hand=True),
     Fault("hang-for-ever", "hang", "A write hangs and does not return",
           "A write of beta never returns; nothing can end the thread.", faults.hang_for_ever, {
               "preparing": Cell(("plimsoll: host beta is lost: nothing has got on there for 2s (--hang-limit) while it "
@@ -280,14 +280,14 @@ FAULTS = [
                               "last writes were awaited; qm1 has been in one write to .../beta/qm1/active/S...LOG since ",
                               "In flight when the data end: beta/qm1, since ", "the figures lack a write that had been in "
                               "flight for "), 3, REPORT, WHEN_LET_GO, HANG_LIMIT) for state in ("running", "draining")},
-          }, by_hand=True),
+          }, lease_s=3, by_hand=True),
     Fault("removal-hangs", "hang", "Closing and removing the files hangs",
           "When the run is over, the first close of beta does not return.", faults.hang_removal, {
               **{state: NotApplicable("nothing is removed in this state") for state in STATES[:3]},
               "running": Cell(("plimsoll: host beta is lost: nothing has got on there for 2s (--hang-limit) while its "
                                "files were removed",), 3, MEASURED, WHEN_LET_GO, HANG_LIMIT),
               "draining": NotApplicable("as in running"),
-          }),
+          }, lease_s=3),
     Fault("wall-clock", "clock", "The wall clock of a host jumps", "beta's wall clock is set a day ahead.",
           faults.jump_wall_clock,
           {
@@ -296,12 +296,12 @@ FAULTS = [
               # It may not be asked for its clock any more.
               "draining": Cell(("COMPLETED (no criteria)",), 0, WHOLE, BY_ITSELF, OWN_LENGTH),
           },
-          beta_wrap=faults.with_false_wall_clock, hang_limit_s=30),
+          beta_wrap=faults.with_false_wall_clock, hang_limit_s=30, lease_s=3),
     Fault("slow-stream", "network", "Results come back more slowly than the writers write",
           "What beta sends passes at 5 kB/s, connection by connection: it writes traces three times as fast.",
           lambda scene: None, {
               **{state: NotApplicable("results come while writers write") for state in STATES[:3]},
               "running": Cell(("COMPLETED (no criteria)",), 0, WHOLE, BY_ITSELF, UNTIL_ALL_CAME),
               "draining": NotApplicable("as in running"),
-          }, narrow=5_000, load=("--rate", "5000"), hang_limit_s=60),
+          }, narrow=5_000, load=("--rate", "5000"), hang_limit_s=60, lease_s=3),
 ]
