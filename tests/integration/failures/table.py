@@ -303,5 +303,5 @@ FAULTS = [
               **{state: NotApplicable("results come while writers write") for state in STATES[:3]},
               "running": Cell(("COMPLETED (no criteria)",), 0, WHOLE, BY_ITSELF, UNTIL_ALL_CAME),
               "draining": NotApplicable("as in running"),
-          }, narrow=5_000, load=("--rate", "5000"), hang_limit_s=60, lease_s=3),
+          }, narrow=5_000, load=("--rate", "5000"), hang_limit_s=60),
 ]
