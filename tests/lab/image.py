@@ -17,13 +17,14 @@ PLACE = PROJECT / "build" / "lab"
 
 # Unpacked, beside the kernel. The libraries that they need and that are not named here come from the machine.
 PACKAGES = ("busybox-static", "nfs-kernel-server", "libnfsidmap1", "libevent-core-2.1-7", "libtirpc3", "libtirpc-common",
-            "libwrap0", "libkeyutils1", "iproute2", "libsqlite3-0", "netbase")
+            "libwrap0", "libkeyutils1", "iproute2", "libsqlite3-0", "netbase", "rpcbind")
 PROGRAMS = {  # in the initramfs: where it is found
     "sbin/rpc.nfsd": "usr/sbin/rpc.nfsd", "sbin/rpc.mountd": "usr/sbin/rpc.mountd", "sbin/exportfs": "usr/sbin/exportfs",
+    "sbin/nfsdcld": "usr/sbin/nfsdcld", "sbin/rpcbind": "sbin/rpcbind",
     # busybox has commands of the same names, which its shell prefers: these are called by their paths.
     "opt/tc": "sbin/tc", "opt/ip": "bin/ip",
 }
-MODULES = ("virtio_pci", "virtio_net", "virtio_blk", "virtio_console", "ext4", "nfsd", "nfs", "nfsv4", "sch_netem", "dm-flakey",
+MODULES = ("virtio_pci", "virtio_net", "virtio_blk", "virtio_console", "ext4", "nfsd", "nfs", "nfsv3", "nfsv4", "sch_netem", "dm-flakey",
            "dm-delay")
 # Of the full kernel only.
 SAN_MODULES = ("ocfs2", "ocfs2_stack_o2cb", "ocfs2_dlmfs", "ocfs2_dlm")
@@ -155,8 +156,7 @@ class Image:
     def _make(self):
         self._tree = PLACE / "tree"
         shutil.rmtree(self._tree, ignore_errors=True)
-        for name in ("bin", "dev", "etc", "lib", "mnt", "opt", "proc", "run", "sbin", "sys", "tmp", "usr/bin", "var/lib/nfs/v4recovery",
-                     "var/lib/nfs/rpc_pipefs", "var/log"):
+        for name in ("bin", "dev", "etc", "lib", "mnt", "opt", "proc", "run", "sbin", "sys", "tmp", "usr/bin", "var/lib/nfs", "var/log"):
             (self._tree / name).mkdir(parents=True)
         busybox = self._tree / "bin" / "busybox"
         shutil.copy2(self._find("bin/busybox"), busybox)
@@ -174,7 +174,7 @@ class Image:
                 shutil.copy2(self._find(f"etc/{name}"), self._tree / "etc" / name)
             except LabError:
                 pass
-        (self._tree / "etc/passwd").write_text("root:x:0:0:root:/:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n")
+        (self._tree / "etc/passwd").write_text("root:x:0:0:root:/:/bin/sh\n_rpc:x:100:65534:rpcbind:/run:/bin/false\nnobody:x:65534:65534:nobody:/:/bin/sh\n")
         (self._tree / "etc/group").write_text("root:x:0:\nnogroup:x:65534:\n")
         (self._tree / "etc/nsswitch.conf").write_text("passwd: files\ngroup: files\nhosts: files\n")
         self._copy_modules()
