@@ -13,6 +13,7 @@
 #include <array>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <ctime>
 #include <functional>
 #include <memory>
@@ -23,6 +24,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "agent/check/check_process.h"
+#include "agent/check/check_work.h"
 #include "agent/host/describe.h"
 #include "agent/host/sandbox.h"
 #include "agent/log/log_work.h"
@@ -164,7 +167,9 @@ int Serve(const AgentFlags& flags, const ServerSetup& setup, const v1::AgentLimi
     return DescribeHost(name, instance_id, **sandbox, request, cancelled);
   };
   options.limits = limits;
-  options.work = {{v1::HostPlan::kLog, LogWork::Kind(**sandbox)}, {v1::HostPlan::kClean, CleanWork::Kind(**sandbox)}};
+  options.work = {{v1::HostPlan::kLog, LogWork::Kind(**sandbox)},
+                  {v1::HostPlan::kClean, CleanWork::Kind(**sandbox)},
+                  {v1::HostPlan::kCheck, CheckWork::Kind(**sandbox)}};
   if (setup.exposed()) {
     options.insecure_warning = "this session is not encrypted and its controller not authenticated (--insecure)";
   }
@@ -278,5 +283,9 @@ int Main(int argc, char** argv) {
 }  // namespace plimsoll
 
 int main(int argc, char** argv) {
+  // Not an option of the agent: how it starts itself for a check.
+  if (argc == 3 && std::string(argv[1]) == plimsoll::kCheckProcessOption) {
+    return plimsoll::RunCheckProcess(std::atoi(argv[2]));
+  }
   return plimsoll::Main(argc, argv);
 }

@@ -11,6 +11,7 @@
 #include "controller/cli/command.h"
 #include "controller/cli/compare_command.h"
 #include "controller/cli/export_command.h"
+#include "controller/cli/fsck_command.h"
 #include "controller/cli/hosts_command.h"
 #include "controller/cli/plan_command.h"
 #include "controller/cli/report_command.h"
@@ -34,6 +35,7 @@ int main(int argc, char** argv) {
   plimsoll::AddExportCommand(app, line);
   plimsoll::AddPlanCommand(app, line);
   plimsoll::AddCleanCommand(app, line);
+  plimsoll::AddFsckCommand(app, line);
   plimsoll::AddTlsCommand(app, line);
   plimsoll::AddStorageCommand(app, line);
   app.footer(

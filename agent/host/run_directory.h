@@ -51,6 +51,10 @@ class RunDirectory {
   // has removed the directory. Errors name the whole path.
   absl::StatusOr<UniqueFd> CreateFile(const std::string& relative, int flags);
 
+  // A process of the agent may make `relative`, rename it, or put it over a file of CreateFile's: Remove takes it away
+  // where it is there and is empty or carries the run's token, and does not miss it where it is not.
+  void ExpectFile(const std::string& relative);
+
   // Labels of the hosts whose directories stand in this run's directory, this host's own included; sorted.
   //
   // The list is the server's, not the one that a network file system's client has cached: the directory's attributes
@@ -112,6 +116,7 @@ class RunDirectory {
   bool IsOurs(int directory_fd, const std::string& name, const FileId& id) const;
   // Takes away what remains; the first failure is in `first`.
   uint64_t RemoveFiles(absl::Status& first);
+  uint64_t RemoveExpected(absl::Status& first);
   void RemoveDirectories(absl::Status& first);
   void RemoveHostDirectory(absl::Status& first);
   void RemoveMarker(absl::Status& first);
@@ -137,6 +142,7 @@ class RunDirectory {
   std::atomic<uint64_t> removed_files_{0};
   mutable Mutex mutex_;
   std::map<std::string, FileId> files_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::string> expected_ ABSL_GUARDED_BY(mutex_);
   std::set<std::string> directories_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -5,19 +5,25 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstddef>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "agent/host/beneath.h"
 #include "agent/host/leftover_removal.h"
 #include "agent/host/leftovers.h"
 #include "agent/host/run_listing.h"
+#include "agent/host/staging.h"
+#include "common/page_stamp.h"
 #include "common/posix_error.h"
 #include "common/status_macros.h"
 
@@ -42,6 +48,14 @@ bool Below(const std::string& root, const std::string& path, std::string& remain
   if (path.compare(0, prefix.size(), prefix) != 0) return false;
   remainder = path.substr(prefix.size());
   return true;
+}
+
+// Whether the open file begins with a page that the run has written. Aligned, as O_DIRECT asks.
+bool BeginsWithToken(int fd, const std::array<uint8_t, 16>& run_token) {
+  alignas(kStampedPageBytes) std::array<std::byte, kStampedPageBytes> page{};
+  if (pread(fd, page.data(), page.size(), 0) != static_cast<ssize_t>(page.size())) return false;
+  PageStamp stamp;
+  return ReadStamp(page, stamp) != StampState::kForeign && stamp.run_token == run_token;
 }
 
 std::string FirstLine(const char* path) {
@@ -134,6 +148,37 @@ absl::StatusOr<std::unique_ptr<RunDirectory>> Sandbox::MakeRunDirectory(const st
   PLIMSOLL_ASSIGN_OR_RETURN(const Place place, Locate(dir));
   PLIMSOLL_ASSIGN_OR_RETURN(UniqueFd fd, Open(place));
   return RunDirectory::Create(std::move(fd), place.path, {agent_id_, run_id, run_token, host_label});
+}
+
+absl::StatusOr<UniqueFd> Sandbox::OpenRunFile(const std::string& dir, const RunFile& file, int flags) const {
+  const std::vector<std::string> parts = absl::StrSplit(file.relative, '/');
+  if (!IsRunId(file.run_id) || !IsPlainName(file.host_label) || !std::all_of(parts.begin(), parts.end(), IsPlainName)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", file.run_id, "', '", file.host_label, "' and '", file.relative, "' name no file of a run"));
+  }
+  PLIMSOLL_ASSIGN_OR_RETURN(const Place place, Locate(dir));
+  PLIMSOLL_ASSIGN_OR_RETURN(const UniqueFd parent, Open(place));
+  const std::string way = absl::StrCat(RunDirectoryName(file.run_id), "/", file.host_label, "/",
+                                       absl::StrJoin(parts.begin(), parts.end() - 1, "/"));
+  const std::string path = absl::StrCat(place.path == "/" ? "" : place.path, "/", way, "/", parts.back());
+  PLIMSOLL_ASSIGN_OR_RETURN(const UniqueFd directory,
+                            OpenBeneath(parent.get(), way, kOpenDirectory, MountRule::kMustStay, path));
+  absl::StatusOr<UniqueFd> opened = OpenRegular(directory.get(), parts.back(), flags, path);
+  // An NFS client that opens what it has just looked up finds out by this that the server has another file there.
+  if (!opened.ok() && absl::StrContains(opened.status().message(), absl::StrCat("(", ESTALE, ")"))) {
+    return absl::AbortedError(absl::StrCat(path, " was replaced"));
+  }
+  PLIMSOLL_ASSIGN_OR_RETURN(UniqueFd fd, std::move(opened));
+  struct stat info{};
+  if (fstat(fd.get(), &info) != 0) {
+    return errno == ESTALE ? absl::AbortedError(absl::StrCat(path, " was replaced")) : PosixError("fstat", path, errno);
+  }
+  if (info.st_nlink == 0) return absl::AbortedError(absl::StrCat(path, " was replaced"));
+  if (info.st_nlink != 1) return absl::FailedPreconditionError(absl::StrCat(path, " has more than one name"));
+  if (!BeginsWithToken(fd.get(), file.run_token)) {
+    return absl::PermissionDeniedError(absl::StrCat(path, " does not carry the run's token"));
+  }
+  return fd;
 }
 
 absl::StatusOr<std::vector<v1::RunDirectoryDescription>> Sandbox::ListRunDirectories(const std::string& dir) const {

@@ -16,6 +16,14 @@
 
 namespace plimsoll {
 
+// A file that a host of a run has made in its directory there.
+struct RunFile {
+  std::string run_id;
+  std::array<uint8_t, 16> run_token{};
+  std::string host_label;
+  std::string relative;  // "qm1/active/S0000000.LOG"
+};
+
 // The roots below which an agent may write. Thread-safe after Create. Every call may hang with a hung file system.
 //
 // No descriptor of a root is kept, so that an idle agent is in nobody's way who wants to unmount.
@@ -42,6 +50,12 @@ class Sandbox {
   absl::StatusOr<std::unique_ptr<RunDirectory>> MakeRunDirectory(const std::string& dir, const std::string& run_id,
                                                                  const std::array<uint8_t, 16>& run_token,
                                                                  const std::string& host_label) const;
+
+  // Opens a file that exists in another host's directory of the run, below `dir`, with `flags` (O_RDWR or O_RDONLY,
+  // with O_DIRECT and O_DSYNC; never O_CREAT, never O_TRUNC). It must be a regular file with one name, reached without
+  // a link and without a mount, and carry the run's token in its first page: PERMISSION_DENIED or FAILED_PRECONDITION
+  // else. NOT_FOUND where the name is not there, ABORTED where the file was replaced meanwhile: try again.
+  absl::StatusOr<UniqueFd> OpenRunFile(const std::string& dir, const RunFile& file, int flags) const;
 
   // What runs left or use in `dir`, see agent/host/run_listing.h; errors as of OpenDirectory.
   absl::StatusOr<std::vector<v1::RunDirectoryDescription>> ListRunDirectories(const std::string& dir) const;

@@ -139,8 +139,8 @@ void Conductor::OnMessage(Host& host, v1::AgentMessage& message) {
       *record.mutable_host_command_done()->mutable_done() = std::move(*message.mutable_command_done());
       log_.Append(std::move(record));
       return;
-    case v1::AgentMessage::MESSAGE_NOT_SET:
-      return;  // a newer agent's message that this version does not know
+    default:
+      return;  // what other kinds of work send, and a newer agent's message that this version does not know
   }
 }
 

@@ -1,0 +1,119 @@
+#include "controller/check/verdict.h"
+
+#include <array>
+
+#include "absl/strings/str_cat.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr std::array kRequirements = {v1::CHECK_REQUIREMENT_DATA_WRITE_INTEGRITY,
+                                      v1::CHECK_REQUIREMENT_EXCLUSIVE_ACCESS,
+                                      v1::CHECK_REQUIREMENT_LOCKS_RELEASED_ON_FAILURE};
+
+void SkipCheck(const std::string& reason, v1::CheckResult& result) {
+  result.set_outcome(v1::CHECK_OUTCOME_NOT_TESTED);
+  result.set_reason(reason);
+}
+
+const CatalogEntry* FindEntry(const std::string& name) {
+  for (const CatalogEntry& entry : CheckCatalog()) {
+    if (entry.name == name) return &entry;
+  }
+  return nullptr;
+}
+
+v1::CheckRequirementResult JudgeRequirement(v1::CheckRequirement requirement, const std::vector<std::string>& untested,
+                                            const v1::CheckReport& report) {
+  v1::CheckRequirementResult judged;
+  judged.set_requirement(requirement);
+  bool failed = false;
+  std::vector<std::string> failures;
+  std::vector<std::string> open = untested;
+  for (const v1::CheckResult& check : report.checks()) {
+    if (check.requirement() != requirement) continue;
+    const CatalogEntry* const entry = FindEntry(check.name());
+    const bool omitted = check.level() > report.level();
+    if (omitted) judged.add_omitted(check.name());
+    const std::string because = absl::StrCat(check.name(), ": ", check.reason());
+    switch (check.outcome()) {
+      case v1::CHECK_OUTCOME_PASS:
+        break;
+      case v1::CHECK_OUTCOME_FAIL:
+        failed = true;
+        failures.push_back(because);
+        break;
+      case v1::CHECK_OUTCOME_UNSUPPORTED:
+        if (entry == nullptr || !entry->needed) break;
+        failed = true;
+        failures.push_back(absl::StrCat(check.name(), " is not supported: ", check.reason()));
+        break;
+      default:
+        // A check that the level omits leaves the requirement open only where nothing else tests the same.
+        if (!omitted || entry == nullptr || entry->decides) open.push_back(because);
+        break;
+    }
+  }
+  if (failed) {
+    judged.set_verdict(v1::CHECK_VERDICT_FAIL);
+    for (std::string& reason : failures) judged.add_reasons(std::move(reason));
+  } else if (!open.empty()) {
+    judged.set_verdict(v1::CHECK_VERDICT_NOT_TESTED);
+    for (std::string& reason : open) judged.add_reasons(std::move(reason));
+  } else {
+    judged.set_verdict(v1::CHECK_VERDICT_PASS);
+  }
+  return judged;
+}
+
+}  // namespace
+
+std::vector<v1::CheckResult> RunChecks(CheckField& field, v1::CheckLevel level,
+                                       const std::function<void(const CatalogEntry&)>& announce) {
+  std::vector<v1::CheckResult> results;
+  uint32_t next_process = 0;
+  uint32_t index = 0;
+  for (const CatalogEntry& entry : CheckCatalog()) {
+    v1::CheckResult& result = results.emplace_back();
+    result.set_name(entry.name);
+    result.set_requirement(entry.requirement);
+    result.set_level(entry.level);
+    result.set_proves(entry.proves);
+    const uint32_t own_index = index++;
+    if (entry.level > level) {
+      SkipCheck(absl::StrCat("needs --level ", LevelName(entry.level)), result);
+    } else if (entry.run == nullptr) {
+      SkipCheck("this version does not have it", result);
+    } else if (field.hosts() < entry.hosts) {
+      SkipCheck(absl::StrCat("needs ", entry.hosts, " hosts"), result);
+    } else if (field.over()) {
+      SkipCheck("the check was ended early", result);
+    } else {
+      announce(entry);
+      const int64_t begin_ns = field.NowNs();
+      {
+        CheckRun run(field, own_index, next_process, result);
+        entry.run(run);
+        if (field.over()) run.Undecided("the check was ended early");
+      }
+      if (result.outcome() == v1::CHECK_OUTCOME_UNSPECIFIED) result.set_outcome(v1::CHECK_OUTCOME_PASS);
+      result.set_duration_ns(field.NowNs() - begin_ns);
+    }
+  }
+  return results;
+}
+
+void Judge(const std::vector<std::string>& untested, v1::CheckReport& report) {
+  bool failed = false;
+  bool passed = true;
+  report.clear_requirements();
+  for (const v1::CheckRequirement requirement : kRequirements) {
+    v1::CheckRequirementResult judged = JudgeRequirement(requirement, untested, report);
+    failed = failed || judged.verdict() == v1::CHECK_VERDICT_FAIL;
+    passed = passed && judged.verdict() == v1::CHECK_VERDICT_PASS;
+    *report.add_requirements() = std::move(judged);
+  }
+  report.set_verdict(failed ? v1::CHECK_VERDICT_FAIL : passed ? v1::CHECK_VERDICT_PASS : v1::CHECK_VERDICT_NOT_TESTED);
+}
+
+}  // namespace plimsoll

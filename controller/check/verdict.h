@@ -1,0 +1,27 @@
+// From checks to verdicts.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "controller/check/catalog.h"
+#include "controller/check/check_field.h"
+#include "plimsoll/v1/check_report.pb.h"
+
+namespace plimsoll {
+
+// Runs the checks of a level over the field, in the catalog's order. The results hold every check of the catalog, those
+// that this level omits as not tested. `announce` is called before each check that runs.
+std::vector<v1::CheckResult> RunChecks(CheckField& field, v1::CheckLevel level,
+                                       const std::function<void(const CatalogEntry&)>& announce);
+
+// Fills in the verdicts from the report's level and checks. `untested` says what keeps all requirements from PASS,
+// whatever the checks found, such as hosts that share a kernel; mostly empty.
+//
+// A requirement FAILs where one of its checks failed, or found that the file system does not have what the requirement
+// needs. It PASSes where each of its checks that the level has passed (one that the file system does not support and
+// that no requirement needs does not count), and those that decide it did, whatever the level. Else it is NOT TESTED.
+void Judge(const std::vector<std::string>& untested, v1::CheckReport& report);
+
+}  // namespace plimsoll

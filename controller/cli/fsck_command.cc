@@ -1,0 +1,245 @@
+#include "controller/cli/fsck_command.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/clock.h"
+#include "common/terminal_text.h"
+#include "common/tls/tls_flags.h"
+#include "common/units.h"
+#include "controller/check/catalog.h"
+#include "controller/check/check_course.h"
+#include "controller/check/junit.h"
+#include "controller/check/report_text.h"
+#include "controller/check/verdict.h"
+#include "controller/cli/agent_list.h"
+#include "controller/cli/asked_agents.h"
+#include "controller/render/json.h"
+#include "controller/run/exit_code.h"
+#include "controller/run/fleet.h"
+#include "controller/run/interrupts.h"
+#include "controller/run/results.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr int kRunIdBytes = 3;
+constexpr int kRunTokenBytes = 16;
+constexpr uint32_t kCheckReportFormat = 1;
+// Before the checks; while they run, clocks are asked all the time.
+constexpr int kFirstProbes = 20;
+constexpr size_t kMostHosts = 32;
+
+struct FsckFlags {
+  AgentList agents;
+  TlsPaths tls;
+  std::string directory;
+  std::string level = "quick";
+  std::string lease = "10s";
+  std::string junit;
+  bool json = false;
+};
+
+std::string RandomBytes(int count) {
+  std::random_device random;
+  std::string bytes;
+  for (int i = 0; i < count; ++i) bytes.push_back(static_cast<char>(random() & 0xffU));
+  return bytes;
+}
+
+std::string HexRunId() {
+  std::string hex;
+  for (const char byte : RandomBytes(kRunIdBytes)) {
+    absl::StrAppend(&hex, absl::Hex(static_cast<unsigned char>(byte), absl::kZeroPad2));
+  }
+  return hex;
+}
+
+v1::CheckLevel LevelOf(const std::string& name) {
+  if (name == "full") return v1::CHECK_LEVEL_FULL;
+  return name == "standard" ? v1::CHECK_LEVEL_STANDARD : v1::CHECK_LEVEL_QUICK;
+}
+
+Exit ExitOf(const v1::CheckReport& report) {
+  switch (report.verdict()) {
+    case v1::CHECK_VERDICT_PASS:
+      return Exit::kOk;
+    case v1::CHECK_VERDICT_FAIL:
+      return Exit::kFailed;
+    default:
+      return Exit::kInconclusive;
+  }
+}
+
+// One `plimsoll fsck`, in the order in which it goes.
+class Fsck {
+ public:
+  Fsck(const FsckFlags& flags, int64_t lease_ns, CommandLine& line) : flags_(flags), lease_ns_(lease_ns), line_(line) {}
+
+  int Execute() {
+    if (auto failure = Connect(); failure.has_value()) return Fail(*failure);
+    const v1::CheckLevel level = LevelOf(flags_.level);
+    CheckCourse course({.fleet = &agents_.fleet(),
+                        .events = &events_,
+                        .clock = &clock_,
+                        .directory = agents_.directory(),
+                        .run_id = HexRunId(),
+                        .run_token = RandomBytes(kRunTokenBytes),
+                        .lease_ns = lease_ns_,
+                        .files = CatalogFiles(),
+                        .processes = CatalogProcesses(level)});
+    const WallNs begin = clock_.WallNow();
+    const MonotonicNs begin_ns = clock_.Now();
+    if (auto failure = course.Begin(); failure.has_value()) return Fail(*failure);
+    v1::CheckReport report;
+    report.set_format(kCheckReportFormat);
+    report.set_run_id(course.run_id());
+    report.set_directory(agents_.directory());
+    report.set_level(level);
+    report.mutable_start()->set_seconds(begin.value / kNsPerSecond);
+    report.mutable_start()->set_nanos(static_cast<int32_t>(begin.value % kNsPerSecond));
+    for (v1::CheckResult& result : RunChecks(course, level, [this](const CatalogEntry& entry) {
+           line_.err << "checking " << entry.name << '\n' << std::flush;
+         })) {
+      *report.add_checks() = std::move(result);
+    }
+    const std::vector<std::string> left = course.End();
+    report.set_duration_ns(clock_.Now() - begin_ns);
+    DescribeHosts(report);
+    for (const std::string& loss : course.losses()) report.add_notes(absl::StrCat("ended early: ", loss));
+    if (course.interrupted()) report.add_notes("ended early: interrupted");
+    for (const std::string& each : left) report.add_notes(each);
+    Judge(Untested(course, report), report);
+    return Print(report);
+  }
+
+ private:
+  std::optional<Failure> Connect() {
+    if (auto failure = agents_.Connect(flags_.agents, flags_.tls, flags_.directory); failure.has_value()) {
+      return failure;
+    }
+    Fleet& fleet = agents_.fleet();
+    if (fleet.size() > kMostHosts) {
+      return Failure{Exit::kWrong, {absl::StrCat("at most ", kMostHosts, " hosts, not ", fleet.size())}};
+    }
+    fleet.DescribeAll(std::vector<std::vector<std::string>>(fleet.size(), {agents_.directory()}), kAskTimeoutNs);
+    if (events_.interrupts() > 0) return Failure{Exit::kInconclusive, {"interrupted: nothing was checked"}};
+    LabelHosts(fleet.hosts());
+    if (auto failure = agents_.CheckAnswers(); failure.has_value()) return failure;
+    std::map<std::string, std::string> addresses;  // by the agent's instance
+    for (const auto& host : fleet.hosts()) {
+      const auto [first, added] = addresses.emplace(host->description->instance_id(), host->address);
+      if (!added) {
+        return Failure{Exit::kWrong,
+                       {absl::StrCat(first->second, " and ", host->address, " are the same agent: name it once")}};
+      }
+    }
+    fleet.ProbeAll(kFirstProbes, kAskTimeoutNs);
+    return std::nullopt;
+  }
+
+  void DescribeHosts(v1::CheckReport& report) {
+    for (const auto& host : agents_.fleet().hosts()) {
+      const v1::HostDescription& description = *host->description;
+      const v1::DirectoryDescription& directory = description.directories(0);
+      v1::CheckHost& described = *report.add_hosts();
+      described.set_label(host->label);
+      described.set_address(host->address);
+      described.set_boot_id(description.boot_id());
+      described.set_kernel(description.kernel());
+      described.set_fs_type(directory.fs_type());
+      described.set_fs_source(directory.fs_source());
+      described.set_mount_options(directory.mount_options());
+    }
+  }
+
+  // What keeps every requirement from PASS: checks that ran between fewer than two kernels.
+  static std::vector<std::string> Untested(const CheckCourse& course, v1::CheckReport& report) {
+    if (course.hosts() < 2) return {"one host alone: nothing was tested between hosts"};
+    std::set<std::string> kernels;
+    std::vector<std::string> labels;
+    for (const v1::CheckHost& host : report.hosts()) {
+      kernels.insert(host.boot_id());
+      labels.push_back(host.label());
+    }
+    if (kernels.size() == 1) {
+      return {absl::StrCat(absl::StrJoin(labels, ", "), " share one kernel: nothing was tested between hosts")};
+    }
+    if (kernels.size() < course.hosts()) {
+      report.add_notes("some agents share a kernel; checks between them prove nothing about hosts");
+    }
+    return {};
+  }
+
+  int Print(const v1::CheckReport& report) {
+    line_.out << (flags_.json ? RenderJson(report) : RenderCheckText(report)) << std::flush;
+    if (!line_.out) return PrintError(line_, "standard output could not be written", Exit::kWrong);
+    if (!flags_.junit.empty()) {
+      if (const absl::Status written = WriteFile(flags_.junit, RenderJUnit(report)); !written.ok()) {
+        return PrintError(line_, written, Exit::kWrong);
+      }
+    }
+    return static_cast<int>(ExitOf(report));
+  }
+
+  int Fail(const Failure& failure) {
+    for (const std::string& text : failure.lines) PrintError(line_, text, failure.code);
+    return static_cast<int>(failure.code);
+  }
+
+  const FsckFlags& flags_;
+  const int64_t lease_ns_;
+  CommandLine& line_;
+  const SystemClock clock_;
+  EventQueue events_{clock_};
+  const Interrupts interrupts_{events_};
+  AskedAgents agents_{clock_, events_};
+};
+
+int FsckMain(const FsckFlags& flags, CommandLine& line) {
+  const absl::StatusOr<int64_t> lease_ns = ParseDuration(flags.lease);
+  if (!lease_ns.ok() || *lease_ns < kNsPerSecond || *lease_ns > 3600 * kNsPerSecond) {
+    return PrintError(line, absl::StrCat("--lease ", flags.lease, ": a time from 1s to 1h"), Exit::kWrong);
+  }
+  return Fsck(flags, *lease_ns, line).Execute();
+}
+
+}  // namespace
+
+void AddFsckCommand(CLI::App& app, CommandLine& line) {
+  auto flags = std::make_shared<FsckFlags>();
+  CLI::App* command =
+      app.add_subcommand("fsck", "Check a file system that hosts share for what multi-instance queue managers need");
+  command->add_option("DIR", flags->directory, "The shared directory, as the hosts see it")->required()->type_name("");
+  command->add_option("--hosts", flags->agents.hosts, "Agents, two at least; none: this machine, which tests little")
+      ->type_name("LIST");
+  command->add_option("--hosts-file", flags->agents.hosts_file, "File with agents, one or more a line, # for comments")
+      ->type_name("FILE");
+  command->add_option("--level", flags->level, "How much is checked: quick, standard or full")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"quick", "standard", "full"}));
+  command
+      ->add_option("--lease", flags->lease, WrapHelp("An agent that receives nothing for this long ends and cleans up"))
+      ->capture_default_str()
+      ->type_name("TIME");
+  command->add_flag("--json", flags->json, "Print the report as JSON instead of text");
+  command->add_option("--junit", flags->junit, "Write the report as JUnit XML, too")->type_name("FILE");
+  AddTlsFlags(*command, flags->tls);
+  command->footer(
+      "One verdict per requirement: data write integrity, guaranteed exclusive access, locks released on failure.\n"
+      "Exit codes: 0 all PASS; 1 one FAILs; 2 wrong input, or the hosts do not share DIR; 3 not decided, or not\n"
+      "all tested; 4 an agent could not be asked.\n"
+      "Example:\n  plimsoll fsck /mnt/mqha --hosts node[1-2]");
+  command->callback([flags, &line] { line.action = [flags, &line] { return FsckMain(*flags, line); }; });
+}
+
+}  // namespace plimsoll

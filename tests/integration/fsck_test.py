@@ -1,0 +1,204 @@
+"""`plimsoll fsck`: agents of their own on one file system, honest and not; and that nothing is left, however it ends."""
+
+import json
+import os
+import pathlib
+import re
+import signal
+import sys
+import xml.etree.ElementTree
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "faultfs"))
+
+import faultfs  # noqa: E402
+import harness  # noqa: E402
+import namespaces  # noqa: E402
+
+QUICK = {
+    "lock.exclusive", "lock.byte-ranges", "lock.released-at-process-death", "lock.wait-poll", "lock.wait-blocking",
+    "data.concurrent-writes", "data.visible-after-close", "data.visible-after-lock-handover", "data.rename-atomic",
+    "data.dsync-survives-writer-death", "data.order-two-files", "data.direct-buffered-agree",
+    "time.timestamps-against-host-clocks"
+}
+FULL = {"lock.released-at-host-death", "lock.after-server-restart", "data.dsync-survives-server-restart"}
+MOUNT = 'mount -t tmpfs none "$1" && shift && exec "$@"'
+
+
+def check_processes(agent):
+    """Ids of the processes that the agent has started for a check."""
+    return harness.children_of(agent.agent_pid)
+
+
+class Fsck(harness.PlimsollTest):
+
+    def pair(self):
+        return self.agent("alpha"), self.agent("beta")
+
+    def start_fsck(self, agents, *arguments, dir=None):
+        return self.start_plimsoll("fsck", dir or self.dir, "--hosts", ",".join(agent.address for agent in agents),
+                                   *arguments)
+
+    def fsck(self, agents, *arguments, code, dir=None):
+        process = self.start_fsck(agents, *arguments, dir=dir)
+        process.finish()
+        return self.result_of(process, None, code)
+
+    def await_checking(self, process, agents):
+        process.await_err(r"^checking lock\.wait")
+        return harness.wait_until(lambda: [pid for agent in agents for pid in check_processes(agent)], "processes of the check")
+
+    def test_two_agents_of_one_host_pass_every_check_and_no_requirement(self):
+        agents = self.pair()
+        junit = self.base / "junit.xml"
+        result = self.fsck(agents, "--json", "--junit", junit, code=3)
+        report = json.loads(result.out)
+        outcomes = {check["name"]: check["outcome"] for check in report["checks"]}
+        self.assertEqual({name for name, outcome in outcomes.items() if outcome == "pass"} - {"data.direct-buffered-agree"},
+                         QUICK - {"data.direct-buffered-agree"}, result)
+        self.assertIn(outcomes["data.direct-buffered-agree"], ("pass", "unsupported"))
+        self.assertTrue(all(outcomes[name] == "not_tested" for name in FULL))
+        self.assertEqual(report["verdict"], "not_tested")
+        self.assertEqual([each["verdict"] for each in report["requirements"]], ["not_tested"] * 3)
+        self.assertIn("alpha, beta share one kernel: nothing was tested between hosts", report["requirements"][1]["reasons"])
+        self.assertEqual([host["label"] for host in report["hosts"]], ["alpha", "beta"])
+
+        suite = xml.etree.ElementTree.parse(junit).getroot()
+        cases = {case.get("name"): case for case in suite.iter("testcase")}
+        self.assertEqual(set(cases), set(outcomes))
+        self.assertEqual({name for name, case in cases.items() if case.find("skipped") is not None},
+                         {name for name, outcome in outcomes.items() if outcome in ("not_tested", "unsupported")})
+        self.assertEqual((suite.get("failures"), suite.get("errors")), ("0", "0"))
+        self.assert_nothing_left()
+        # The agents are free, and clean.
+        self.assertEqual([pid for agent in agents for pid in check_processes(agent)], [])
+        self.run_plan("--hosts", ",".join(agent.address for agent in agents))
+
+    def test_the_text_has_the_verdicts_first_and_names_what_the_level_omits(self):
+        text = self.fsck(self.pair(), code=3).out
+        self.assertRegex(text, r"^Verdict   NOT TESTED  \(level quick, ")
+        self.assertRegex(text, r"(?m)^  guaranteed exclusive access  NOT TESTED$")
+        self.assertRegex(text, r"omitted at this level: lock\.storm")
+        self.assertRegex(text, r"(?m)^  lock\.exclusive +pass +\d+\.\d s$")
+
+    def test_one_host_alone_is_told_what_it_did_not_test(self):
+        result = self.plimsoll("fsck", self.dir, "--json", code=3)
+        report = json.loads(result.out)
+        self.assertEqual({check["reason"] for check in report["checks"] if check["name"] == "lock.exclusive"},
+                         {"needs 2 hosts"})
+        self.assertIn("one host alone: nothing was tested between hosts", report["requirements"][0]["reasons"])
+        self.assert_nothing_left()
+
+    def test_hosts_that_share_nothing_are_named_and_nothing_is_checked(self):
+        namespaces.need("--mount")
+        alpha = self.agent("alpha")
+        beta = self.agent("beta", wrap=["unshare", "--mount", "sh", "-c", MOUNT, "sh", str(self.dir)])
+        result = self.fsck([alpha, beta], code=2)
+        self.assertRegex(result.err, rf"plimsoll: alpha: {self.dir} \(\S+ from \S+\) does not show what beta made there: it is "
+                                     r"not one shared directory; nothing was checked")
+        self.assertNotIn("checking", result.err)
+        self.assert_nothing_left()
+        self.assert_nothing_left(pathlib.Path(f"/proc/{beta.agent_pid}/root{self.dir}"))
+
+    def test_a_lock_that_is_granted_twice_fails_and_is_named(self):
+        mounted = faultfs.mounted(self)
+        agents = [self.agent(name, root=mounted.mountpoint) for name in ("alpha", "beta")]
+        mounted.fault("lock *qm1* grant")
+        result = self.fsck(agents, "--json", code=1, dir=mounted.mountpoint)
+        report = json.loads(result.out)
+        reasons = {check["name"]: check["reason"] for check in report["checks"] if check["outcome"] == "fail"}
+        self.assertRegex(reasons["lock.exclusive"], r"^granted twice: beta was granted the lock that alpha held")
+        self.assertEqual(report["requirements"][1]["verdict"], "fail")
+        self.assert_nothing_left(mounted.mountpoint)
+
+    def test_writes_that_are_acknowledged_and_dropped_fail_and_are_named(self):
+        mounted = faultfs.mounted(self)
+        agents = [self.agent(name, root=mounted.mountpoint) for name in ("alpha", "beta")]
+        # Two files of data.dsync-survives-writer-death: the tenth check.
+        mounted.fault("write *S0000018.LOG after=20 drop")
+        report = json.loads(self.fsck(agents, "--json", code=1, dir=mounted.mountpoint).out)
+        reasons = {check["name"]: check["reason"] for check in report["checks"] if check["outcome"] == "fail"}
+        self.assertEqual(set(reasons), {"data.dsync-survives-writer-death"})
+        self.assertRegex(reasons["data.dsync-survives-writer-death"], "^acknowledged write lost: alpha read page")
+        self.assertEqual([each["verdict"] for each in report["requirements"]], ["fail", "not_tested", "not_tested"])
+
+    def test_a_call_that_hangs_ends_neither_agent_and_is_undecided(self):
+        mounted = faultfs.mounted(self)
+        agents = [self.agent(name, root=mounted.mountpoint) for name in ("alpha", "beta")]
+        # The thirteenth check: its write hangs for longer than the lease, and its agent answers all the while.
+        hang = mounted.fault("write *S0000024.LOG after=2 count=1 hang_ms=4000 interruptible")
+        process = self.start_fsck(agents, "--json", "--lease", "2s", dir=mounted.mountpoint)
+        hang.await_hits()
+        process.finish()
+        report = json.loads(self.result_of(process, None, 3).out)
+        self.assertEqual(report["notes"], [], process.err)
+        self.assert_nothing_left(mounted.mountpoint)
+
+    def test_an_interrupt_ends_it_and_leaves_nothing(self):
+        agents = self.pair()
+        process = self.start_fsck(agents)
+        pids = self.await_checking(process, agents)
+        process.signal(signal.SIGINT)
+        result = self.result_of(process, None, 3)
+        self.assertRegex(result.out, r"ended early: interrupted")
+        self.assertFalse(any(harness.is_alive(pid) for pid in pids))
+        self.assert_nothing_left()
+
+    def test_a_killed_agent_leaves_no_process_and_its_successor_no_file(self):
+        agents = self.pair()
+        process = self.start_fsck(agents, "--lease", "1s")
+        pids = self.await_checking(process, agents)
+        agents[0].signal(signal.SIGKILL)
+        harness.wait_until(lambda: not any(harness.is_alive(pid) for pid in pids), "the processes of the check ended")
+        result = self.result_of(process, None, 3)
+        self.assertRegex(result.out, r"ended early: alpha: ")
+        self.agent("alpha")
+        self.await_nothing_left()
+
+    def test_a_killed_controller_leaves_no_process_and_no_file(self):
+        agents = self.pair()
+        process = self.start_fsck(agents, "--lease", "1s")
+        pids = self.await_checking(process, agents)
+        process.signal(signal.SIGKILL)
+        process.finish()
+        self.await_nothing_left()
+        harness.wait_until(lambda: not any(harness.is_alive(pid) for pid in pids), "the processes of the check ended")
+
+    def test_a_frozen_agent_leaves_no_lock_behind_its_lease(self):
+        agents = self.pair()
+        process = self.start_fsck(agents, "--lease", "1s")
+        pids = self.await_checking(process, agents)
+        agents[0].signal(signal.SIGSTOP)
+        harness.wait_until(lambda: not any(harness.is_alive(pid) for pid in pids), "the processes of the check ended")
+        agents[0].signal(signal.SIGCONT)
+        self.result_of(process, None, 3)
+        self.await_nothing_left()
+
+    def test_wrong_input_is_refused(self):
+        agent = self.agent("alpha")
+        self.assertIn("--lease 1ms", self.fsck([agent], "--lease", "1ms", code=2).err)
+        twice = self.plimsoll("fsck", self.dir, "--hosts", f"{agent.address},{agent.address}", code=2)
+        self.assertRegex(twice.err, "named twice|same agent")
+        outside = self.plimsoll("fsck", "/", "--hosts", agent.address, code=2)
+        self.assertRegex(outside.err, "outside the directories of the agent's --root")
+        capped = self.agent("capped", more=["--max-writers", "2"])
+        self.assertRegex(self.fsck([capped], code=2).err, r"--max-writers")
+        down = f"unix:{self.base}/nobody.sock"
+        self.assertIn(f"agent at {down}: ", self.plimsoll("fsck", self.dir, "--hosts", down, code=4).err)
+
+
+class Standard(harness.PlimsollTest):
+    """One check of each sort of `standard` takes minutes; here those that take seconds are looked at."""
+
+    def test_ping_pong_of_samba_agrees_that_locks_go_round(self):
+        # Run beside ours where it is installed.
+        program = "/usr/bin/ping_pong"
+        if not os.path.exists(program):
+            self.skipTest("ping_pong (package ctdb) is not installed")
+        file = self.dir / "ping_pong"
+        process = self.start(harness.Process, [program, file, "2"])
+        harness.wait_until(lambda: re.search(r"[1-9]\d* locks/sec", process.out + process.err), "locks by ping_pong")
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("LC_ALL", "C.UTF-8")
+    harness.main()

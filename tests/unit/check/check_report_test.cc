@@ -1,0 +1,89 @@
+// The report of a check as text, JSON and JUnit XML.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "controller/check/junit.h"
+#include "controller/check/report_text.h"
+#include "controller/check/verdict.h"
+#include "controller/render/json.h"
+
+namespace plimsoll {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+v1::CheckResult Result(const std::string& name, v1::CheckRequirement requirement, v1::CheckOutcome outcome,
+                       const std::string& reason = "") {
+  v1::CheckResult result;
+  result.set_name(name);
+  result.set_requirement(requirement);
+  result.set_level(v1::CHECK_LEVEL_QUICK);
+  result.set_outcome(outcome);
+  result.set_reason(reason);
+  result.set_duration_ns(1'250'000'000);
+  return result;
+}
+
+v1::CheckReport Sample() {
+  v1::CheckReport report;
+  report.set_format(1);
+  report.set_directory("/mnt/<mq>\x1b[31m");
+  report.set_level(v1::CHECK_LEVEL_QUICK);
+  report.set_duration_ns(5'000'000'000);
+  *report.add_checks() = Result("lock.exclusive", v1::CHECK_REQUIREMENT_EXCLUSIVE_ACCESS, v1::CHECK_OUTCOME_FAIL,
+                                "granted twice: \"beta\" & alpha");
+  *report.add_checks() = Result("lock.wait-poll", v1::CHECK_REQUIREMENT_LOCKS_RELEASED_ON_FAILURE,
+                                v1::CHECK_OUTCOME_UNSUPPORTED, "fcntl: No locks available (37)");
+  *report.add_checks() =
+      Result("data.rename-atomic", v1::CHECK_REQUIREMENT_DATA_WRITE_INTEGRITY, v1::CHECK_OUTCOME_PASS);
+  report.mutable_checks(2)->add_evidence("50 replacements");
+  *report.add_checks() = Result("data.direct-buffered-agree", v1::CHECK_REQUIREMENT_DATA_WRITE_INTEGRITY,
+                                v1::CHECK_OUTCOME_UNSUPPORTED, "refuses O_DIRECT");
+  *report.add_checks() = Result("data.order-two-files", v1::CHECK_REQUIREMENT_DATA_WRITE_INTEGRITY,
+                                v1::CHECK_OUTCOME_UNDECIDED, "no answer");
+  *report.add_checks() = Result("data.dsync-survives-server-restart", v1::CHECK_REQUIREMENT_DATA_WRITE_INTEGRITY,
+                                v1::CHECK_OUTCOME_NOT_TESTED, "needs --level full");
+  report.mutable_checks(5)->set_level(v1::CHECK_LEVEL_FULL);
+  v1::CheckHost& host = *report.add_hosts();
+  host.set_label("alpha");
+  host.set_fs_type("nfs4");
+  Judge({}, report);
+  return report;
+}
+
+TEST(CheckReportTest, TheTextHasVerdictsFirstAndNamesWhatTheLevelOmits) {
+  const std::string text = RenderCheckText(Sample());
+  EXPECT_EQ(text.rfind("Verdict   FAIL  (level quick, /mnt/<mq>", 0), 0U) << text;
+  EXPECT_THAT(text, HasSubstr("  guaranteed exclusive access  FAIL\n      lock.exclusive: granted twice"));
+  EXPECT_THAT(text, HasSubstr("  data write integrity         NOT TESTED\n"));
+  EXPECT_THAT(text, HasSubstr("omitted at this level: data.dsync-survives-server-restart"));
+  EXPECT_THAT(text, HasSubstr("  data.rename-atomic                     pass         1.2 s\n      50 replacements"));
+  EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+}
+
+TEST(CheckReportTest, JUnitSkipsWhatWasNotTestedAndHasAnErrorForWhatIsUndecided) {
+  const std::string xml = RenderJUnit(Sample());
+  EXPECT_THAT(xml, HasSubstr("tests=\"6\" failures=\"2\" errors=\"1\" skipped=\"2\" time=\"5.000\""));
+  EXPECT_THAT(xml, HasSubstr("<testcase classname=\"fsck.exclusive_access\" name=\"lock.exclusive\" time=\"1.250\">\n"
+                             "    <failure message=\"granted twice: &quot;beta&quot; &amp; alpha\"/>"));
+  EXPECT_THAT(xml, HasSubstr("<error message=\"no answer\"/>"));
+  EXPECT_THAT(xml, HasSubstr("<skipped message=\"needs --level full\"/>"));
+  EXPECT_THAT(xml, HasSubstr("<skipped message=\"refuses O_DIRECT\"/>"));
+  EXPECT_THAT(xml, HasSubstr("/mnt/&lt;mq&gt;"));
+  EXPECT_THAT(xml, HasSubstr("<property name=\"verdict\" value=\"FAIL\"/>"));
+  EXPECT_THAT(xml, Not(HasSubstr("\x1b")));
+}
+
+TEST(CheckReportTest, JsonNamesVerdictsOutcomesAndRequirements) {
+  const std::string json = RenderJson(Sample());
+  EXPECT_THAT(json, HasSubstr("\"verdict\": \"fail\""));
+  EXPECT_THAT(json, HasSubstr("\"requirement\": \"exclusive_access\""));
+  EXPECT_THAT(json, HasSubstr("\"outcome\": \"undecided\""));
+  EXPECT_THAT(json, HasSubstr("\"omitted\": ["));
+}
+
+}  // namespace
+}  // namespace plimsoll
