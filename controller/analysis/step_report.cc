@@ -266,11 +266,18 @@ void StepReporter::AddStartSkew() {
     int64_t error_ns = 0;
   };
   std::map<uint32_t, First> firsts;
+  std::set<uint32_t> unknown;
   for (const auto& [number, part] : stats_.hosts()) {
+    const HostFacts& facts = run_.hosts.at(number);
     for (const auto& writer : part.writers()) {
       if (!writer || writer->first_start_ns() == 0) continue;
       // Writers whose starts are spread over a period, or random, are as late as they are after their own.
-      const auto moment = run_.timeline.ToTimeline(number, writer->first_start_ns() - writer->first_phase_ns());
+      if (!writer->first_phase_ns() && facts.spreads_starts()) {
+        unknown.insert(number);
+        continue;
+      }
+      const auto moment =
+          run_.timeline.ToTimeline(number, writer->first_start_ns() - writer->first_phase_ns().value_or(0));
       if (!moment) continue;
       First& first = firsts[number];
       first.earliest_ns = std::min(first.earliest_ns, moment->local_ns);
@@ -278,6 +285,7 @@ void StepReporter::AddStartSkew() {
       first.error_ns = std::max(first.error_ns, moment->error_ns);
     }
   }
+  for (const uint32_t number : unknown) firsts.erase(number);
   if (firsts.empty()) return;
   const auto earliest = std::min_element(firsts.begin(), firsts.end(), [](const auto& a, const auto& b) {
     return a.second.earliest_ns < b.second.earliest_ns;
