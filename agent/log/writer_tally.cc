@@ -184,7 +184,9 @@ void WriterTally::SetUnserved(int64_t measured_end_ns, v1::WriterTotals& totals)
   // A write that failed was started.
   const uint64_t started = totals.writes() + (state_.end == LoopEnd::kFailed ? 1 : 0);
   const uint64_t due_end = schedule.DueBefore(measured_end_ns);
-  const uint64_t first = std::max(started, schedule.DueBefore(params_.times.measured_start_ns()));
+  const uint64_t due_before = schedule.DueBefore(params_.times.measured_start_ns());
+  const uint64_t first = std::max(started, due_before);
+  totals.set_due(due_end - std::min(due_before, due_end));
   *totals.mutable_unserved_age() = UnservedAges(schedule, first, due_end, measured_end_ns);
   totals.set_unserved(totals.unserved_age().count());
 }

@@ -295,6 +295,7 @@ void Analyzer::CloseStep() {
   measured_.push_back({start_ns, start_ns + reports_.back().measured_ns()});
   least_step_ = step_->index() + 1;
   step_.reset();
+  if (on_step_) on_step_(reports_.back());
 }
 
 }  // namespace plimsoll

@@ -51,6 +51,10 @@ class Analyzer {
   using FrameListener = std::function<void(uint32_t host, const v1::Frame& frame)>;
   void SetFrameListener(FrameListener listener) { on_frame_ = std::move(listener); }
 
+  // Called with the report of each step, once it is made. Nothing by default.
+  using StepListener = std::function<void(const v1::StepReport& report)>;
+  void SetStepListener(StepListener listener) { on_step_ = std::move(listener); }
+
   // The clocks as far as they are known: all of them after Finish.
   const Timeline& timeline() const { return timeline_; }
 
@@ -121,6 +125,7 @@ class Analyzer {
   };
   std::vector<Stretch> measured_;
   FrameListener on_frame_;
+  StepListener on_step_;
 };
 
 }  // namespace plimsoll

@@ -37,6 +37,13 @@ v1::Report Analyzer::Finish() {
   std::vector<std::string> reasons = RunReasons(report, mid_step).Sentences();
   NoteBook losses;
   for (const auto& [number, facts] : hosts_) {
+    for (const HostFacts::Fault& fault : facts.faults) {
+      const uint32_t qm = fault.fault.fault().qm();
+      losses.Add("fault", absl::StrCat(facts.label(), qm == 0 ? "" : absl::StrCat("/qm", qm),
+                                       " failed: ", Sentence(fault.fault.fault().message())));
+    }
+  }
+  for (const auto& [number, facts] : hosts_) {
     if (facts.lost) losses.Add("lost", absl::StrCat(facts.label(), " was lost: ", Sentence(facts.lost->reason())));
   }
   const bool accepted = judge.AcceptsLosses();
@@ -73,13 +80,6 @@ NoteBook Analyzer::RunReasons(const v1::Report& report, bool mid_step) const {
     // The run mostly ends for the same reason, and has said so.
     if (!step.cut_short().empty() && !(run_end_ && run_end_->cut_short() == step.cut_short())) {
       reasons.Add("step", absl::StrCat("Step ", step.number(), " ended early: ", Sentence(step.cut_short())));
-    }
-  }
-  for (const auto& [number, facts] : hosts_) {
-    for (const HostFacts::Fault& fault : facts.faults) {
-      const uint32_t qm = fault.fault.fault().qm();
-      reasons.Add("fault", absl::StrCat(facts.label(), qm == 0 ? "" : absl::StrCat("/qm", qm),
-                                        " failed: ", Sentence(fault.fault.fault().message())));
     }
   }
   return reasons;

@@ -34,6 +34,12 @@ struct HostFacts {
   uint32_t qms() const;
   // Asked writes per second of each writer; 0: closed loop.
   double rate_per_second() const;
+  // Whether its writers start their first writes at moments of their own, with a rate. Plans that do not say start all
+  // at once.
+  bool spreads_starts() const {
+    return rate_per_second() > 0 &&
+           (workload().arrival() == v1::ARRIVAL_EVEN || workload().arrival() == v1::ARRIVAL_POISSON);
+  }
   // Whether the writes of a rate start at random.
   bool random_arrivals() const { return workload().arrival() == v1::ARRIVAL_POISSON; }
 };

@@ -96,12 +96,36 @@ HostLoad::Disk HostLoad::DiskRise(const v1::DiskCounters& now) {
 HostLoad::Nfs HostLoad::NfsRise(const v1::NfsOperation& before, const v1::NfsOperation& now) {
   const uint64_t operations = Rise(before.operations(), now.operations());
   const uint64_t transmissions = Rise(before.transmissions(), now.transmissions());
+  const bool known = now.operations() >= before.operations();
   return {operations,
-          transmissions - std::min(operations, transmissions),
+          known ? transmissions - std::min(operations, transmissions) : 0,
           Rise(before.timeouts(), now.timeouts()),
           Rise(before.queue_ms(), now.queue_ms()),
           Rise(before.round_trip_ms(), now.round_trip_ms()),
           Rise(before.execute_ms(), now.execute_ms())};
+}
+
+// Kept apart from the figures: what a stretch across the measured start told may be of either side.
+void HostLoad::BoundRetransmits(const v1::HostSample& sample) {
+  if (!sample.has_nfs()) return;
+  const bool measured = sample.time_ns() > measured_start_ns_;
+  const bool whole = retransmits_.until_ns >= measured_start_ns_;
+  retransmits_.until_ns = sample.time_ns();
+  if (!measured) return;
+  const auto add = [&](const v1::NfsOperation& before, const v1::NfsOperation& now) {
+    if (now.operations() < before.operations() || now.transmissions() < before.transmissions()) {
+      retransmits_.went_back = true;
+      retransmits_.most = UINT64_MAX;
+      return;
+    }
+    const uint64_t operations = now.operations() - before.operations();
+    const uint64_t transmissions = now.transmissions() - before.transmissions();
+    const uint64_t again = transmissions - std::min(operations, transmissions);
+    if (whole) retransmits_.least = SaturatingAdd(retransmits_.least, again);
+    retransmits_.most = SaturatingAdd(retransmits_.most, again);
+  };
+  add(last_.nfs().write(), sample.nfs().write());
+  add(last_.nfs().commit(), sample.nfs().commit());
 }
 
 double HostLoad::CpuWaitPercent(uint64_t wait_ns, int64_t length_ns) const {
@@ -165,6 +189,7 @@ absl::Status HostLoad::Add(const v1::HostSample& sample, uint64_t& rows_left) {
     return begun_ ? absl::InvalidArgumentError("it is not later than the one before") : absl::OkStatus();
   }
   begun_ = true;
+  BoundRetransmits(sample);
   // A stretch of which more lies in the warm-up tells of that: samples come a little after each whole second.
   const bool counts = time_ns - measured_start_ns_ >= measured_start_ns_ - last_ns_;
   if (time_ns > measured_start_ns_) AddPauses(sample, counts);

@@ -13,6 +13,17 @@ namespace plimsoll {
 // Rows that the columns of all hosts of a report may take: 64 bytes each.
 inline constexpr uint64_t kLoadRows = 500'000;
 
+// NFS WRITE and COMMIT calls that a kernel sent again in the measured time, as far as samples tell them apart.
+struct RetransmitBounds {
+  uint64_t least = 0;
+  // UINT64_MAX: nobody knows.
+  uint64_t most = 0;
+  // Moment of the last sample that told of them, agent's clock.
+  int64_t until_ns = 0;
+  // A counter went back.
+  bool went_back = false;
+};
+
 // Takes a host's samples of one step, in order. The kernel's counters begin with the step: what they told before the
 // measured start is left out as far as a sample tells it apart; a stretch between two samples counts where more than
 // half of it lies after the measured start. A counter that goes back tells nothing until it rises again; no figure is
@@ -21,7 +32,9 @@ class HostLoad {
  public:
   // The step's start and that of its measured part, in the agent's clock, and how many writers the host has.
   HostLoad(int64_t start_ns, int64_t measured_start_ns, uint32_t writers)
-      : measured_start_ns_(measured_start_ns), writers_(writers), last_ns_(start_ns) {}
+      : measured_start_ns_(measured_start_ns), writers_(writers), last_ns_(start_ns) {
+    retransmits_.until_ns = start_ns;
+  }
 
   // INVALID_ARGUMENT, and nothing is changed, where the sample's moment is none, or not after the one before. Takes one
   // of `rows_left`; where there is none the sample is in the figures alone.
@@ -33,6 +46,7 @@ class HostLoad {
   bool rows_missing() const { return rows_missing_; }
   // A counter went back.
   bool went_back() const { return went_back_; }
+  const RetransmitBounds& retransmits() const { return retransmits_; }
 
   // Everything but the host's name and the bottleneck.
   v1::HostLoadReport Make() const;
@@ -65,6 +79,7 @@ class HostLoad {
   uint64_t Rise(uint64_t before, uint64_t now);
   Disk DiskRise(const v1::DiskCounters& now);
   Nfs NfsRise(const v1::NfsOperation& before, const v1::NfsOperation& now);
+  void BoundRetransmits(const v1::HostSample& sample);
   // A sample at the end of a stretch that counts.
   void AddMeasured(const v1::HostSample& sample, uint64_t& rows_left);
   // `counts`: the stretch that the sample ends does.
@@ -87,6 +102,7 @@ class HostLoad {
   Disk disk_;
   Nfs write_;
   Nfs commit_;
+  RetransmitBounds retransmits_;
   v1::HostLoadReport columns_;
   bool rows_missing_ = false;
   bool went_back_ = false;

@@ -190,7 +190,7 @@ void Judge::Take(Case& one, uint32_t step, const Reading& reading) {
   if (holds == Holds::kPerhaps) doubt(reading.doubt);
   if (holds != Holds::kPerhaps && with_losses == Holds::kPerhaps && in_step.doubt.empty()) {
     in_step.doubt =
-        absl::StrCat(FormatPlace(step, reading.host, reading.qm, reading.storage), ": a host of it was lost");
+        absl::StrCat(FormatPlace(step, reading.host, reading.qm, reading.storage), ": a host of it was lost or failed");
   }
 }
 

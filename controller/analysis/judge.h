@@ -30,7 +30,8 @@ class Judge {
   // The run, after its steps; everything but notes and verdict is set.
   void ObserveRun(const v1::Report& report);
 
-  // A criterion asks for a number of hosts, and holds: losing others is no reason against a PASS. After ObserveRun.
+  // A criterion asks for a number of hosts, and holds: that others were lost, or failed, is no reason against a PASS.
+  // After ObserveRun.
   bool AcceptsLosses() const;
 
   // FAIL where a criterion fails; else INCONCLUSIVE where there are `reasons` or a criterion cannot be told; else

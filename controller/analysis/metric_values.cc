@@ -155,17 +155,25 @@ std::vector<Reading> NfsRetransmits(const Criterion& criterion, const StepFigure
     Reading& one = each.emplace_back(ReadingAt(scope));
     const auto load = std::find_if(figures.report.load().begin(), figures.report.load().end(),
                                    [&scope](const v1::HostLoadReport& of) { return of.host() == scope.host(); });
-    if (load == figures.report.load().end() || !load->has_nfs()) {
+    const auto bounds = figures.retransmits.find(scope.host());
+    // The data of a host that left early end before the step does.
+    one.of_lost_host = one.lost_more = scope.has_data_until();
+    all.lost_more = all.lost_more || one.lost_more;
+    if (load == figures.report.load().end() || !load->has_nfs() || bounds == figures.retransmits.end()) {
       one.doubt = "the host reports no NFS mount below its directory";
-      Widen(all.least, kNoBound, absl::StrCat(scope.host(), " reports no NFS mount below its directory"), all);
+      if (!one.of_lost_host) {
+        Widen(all.least, kNoBound, absl::StrCat(scope.host(), " reports no NFS mount below its directory"), all);
+      }
       continue;
     }
-    const auto retransmits =
-        static_cast<double>(load->nfs().write().retransmits() + load->nfs().commit().retransmits());
-    SetExact(retransmits, one);
-    all.value = *all.value + retransmits;
-    all.least += retransmits;
-    all.most += retransmits;
+    const auto told = static_cast<double>(load->nfs().write().retransmits() + load->nfs().commit().retransmits());
+    const RetransmitFigures& known = bounds->second;
+    SetExact(told, one);
+    Widen(known.least, known.most, known.doubt, one);
+    all.value = *all.value + told;
+    all.least += one.least;
+    all.most += one.most;
+    if (all.doubt.empty() && !one.doubt.empty()) all.doubt = absl::StrCat(scope.host(), ": ", one.doubt);
   }
   if (criterion.scope == CriterionScope::kHost) return each;
   return {all};

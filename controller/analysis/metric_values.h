@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -61,6 +62,14 @@ struct ScopeFigures {
   bool cut_short = false;
 };
 
+// NFS retransmits of a host in the measured time of a step: the truth lies between these.
+struct RetransmitFigures {
+  double least = 0;
+  double most = 0;
+  // Why the bounds differ.
+  std::string doubt;
+};
+
 // One step as a whole. `report` is finished.
 struct StepFigures {
   const v1::StepReport& report;
@@ -69,6 +78,8 @@ struct StepFigures {
   uint64_t hosts_undecided = 0;
   // Data of the step were refused, or are lost.
   bool data_missing = false;
+  // By host; those whose kernels report NFS mounts.
+  std::map<std::string, RetransmitFigures> retransmits = {};
 };
 
 using ScopeGetter = Reading (*)(const Criterion& criterion, const ScopeFigures& figures);

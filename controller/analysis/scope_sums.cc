@@ -111,7 +111,10 @@ ScopeSums SumsOfWriter(const WriterStats& writer, uint32_t host, uint32_t qm, co
     }
     sums.not_issued_unknown = !writer.totals();
     double due = rate_per_second * static_cast<double>(stretch.measured_ns) / static_cast<double>(kNsPerSecond);
-    if (random_arrivals) {
+    if (writer.totals() && writer.totals()->has_due()) {
+      // What was due in the warm-up and is caught up with, or carried on, is no part of it.
+      due = static_cast<double>(writer.totals()->due());
+    } else if (random_arrivals) {
       // How many were due is known from the writer alone; without its word, what chance takes from the average is
       // allowed.
       due = writer.totals() ? static_cast<double>(writer.latency().count()) + static_cast<double>(sums.not_issued)

@@ -59,7 +59,7 @@ struct ScopeSums {
   Histogram unscheduled;
   // Measured writes of which nothing came, or could be taken; UINT64_MAX: nobody knows how many.
   uint64_t missing_writes = 0;
-  // A host of it was lost in the step.
+  // A host of it was lost or failed in the step.
   bool lost = false;
   // Largest step of the clocks that measured it.
   uint64_t clock_step_ns = 0;

@@ -152,6 +152,10 @@ Reading ScopeLatency(const Criterion& criterion, const ScopeFigures& figures) {
     Widen(writes.count() > 0 ? std::min(*reading.value, youngest_ns) : youngest_ns, bounded ? *reading.value : kNoBound,
           kInFlight, reading);
   }
+  if (criterion.metric == Metric::kWeightedAverage && writes.clamped() > 0) {
+    Widen(reading.least, static_cast<double>(writes.max_ns()), "of writes above 1 h only sum and maximum are known",
+          reading);
+  }
   if (MissingOf(criterion, figures) > 0) {
     // What is missing can only raise a maximum, and lower a minimum.
     Widen(is_max ? reading.least : 0, is_min ? reading.most : kNoBound, kDataMissing, reading);

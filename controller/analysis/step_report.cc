@@ -44,6 +44,14 @@ bool StepReporter::LeftEarly(const HostFacts& facts, const HostStep& part) const
   return part.stopped() != stats_.cut_short() || WasLostHere(facts);
 }
 
+bool StepReporter::WasDropped(const HostFacts& facts, const HostStep& part) const {
+  if (!part.done()) return facts.lost.has_value();
+  const bool failed = std::any_of(facts.faults.begin(), facts.faults.end(), [this](const HostFacts::Fault& fault) {
+    return fault.fault.step() == static_cast<int32_t>(stats_.index());
+  });
+  return failed && LeftEarly(facts, part);
+}
+
 std::string StepReporter::WhyEarly(const HostFacts& facts, const HostStep& part) const {
   if (part.done()) return part.stopped();
   if (WasLostHere(facts)) return facts.lost->reason();
@@ -80,7 +88,7 @@ ScopeSums StepReporter::AddWriters(uint32_t host, const HostFacts& facts, HostSt
   ScopeSums all;
   all.measured_ns = stretch.measured_ns;
   all.whole_ns = stretch.measured_ns;
-  all.lost = facts.lost.has_value() && !part.done();
+  all.lost = WasDropped(facts, part);
   for (uint32_t qm = 1; qm <= part.writers().size(); ++qm) {
     const WriterStats* writer = part.writers()[qm - 1].get();
     if (writer == nullptr) {
@@ -96,7 +104,7 @@ ScopeSums StepReporter::AddWriters(uint32_t host, const HostFacts& facts, HostSt
     if (!part.done()) own.measured_ns = writer->covered_ns();
     ScopeSums sums = SumsOfWriter(*writer, host, qm, own, facts.rate_per_second(), facts.random_arrivals());
     if (!part.done()) AddInFlight(host, facts, qm, *writer, sums);
-    sums.lost = facts.lost.has_value() && !part.done();
+    sums.lost = all.lost;
     sums.clock_step_ns = facts.joined.description().clock_resolution_ns();
     if (any_rate_ && facts.rate_per_second() <= 0) sums.unscheduled.Merge(writer->latency());
     data_missing_ = data_missing_ || sums.missing_writes > 0;
@@ -193,7 +201,30 @@ void StepReporter::JudgeStep() {
       figures.hosts_undecided += facts.lost ? 0U : 1U;
     }
   }
+  for (const auto& [number, load] : stats_.loads()) {
+    if (load.empty() || !run_.hosts.contains(number)) continue;
+    figures.retransmits[run_.hosts.at(number).label()] = RetransmitsOf(number, load.retransmits());
+  }
   run_.judge.ObserveStep(figures);
+}
+
+RetransmitFigures StepReporter::RetransmitsOf(uint32_t host, const RetransmitBounds& bounds) const {
+  RetransmitFigures figures;
+  figures.least = static_cast<double>(bounds.least);
+  figures.most = bounds.most == UINT64_MAX ? kNoBound : static_cast<double>(bounds.most);
+  if (bounds.went_back) {
+    figures.doubt = "a counter of the host's kernel went back";
+  } else if (bounds.least != bounds.most) {
+    figures.doubt = "calls were sent again between two samples of the host, the first of them in the warm-up";
+  }
+  // A host that left early has data to that moment alone, and is judged as one that was lost.
+  const std::optional<int64_t> start_ns = stats_.HostMeasuredStartNs(host);
+  const bool to_end = start_ns && bounds.until_ns - *start_ns >= stats_.shape().duration_ns;
+  if (!to_end && !LeftEarly(run_.hosts.at(host), stats_.hosts().at(host))) {
+    figures.most = kNoBound;
+    figures.doubt = "no sample of the host tells of them to the end of the step";
+  }
+  return figures;
 }
 
 void StepReporter::AddScope(const Named& name, const ScopeSums& sums, const SecondTable* percentiles) {
@@ -266,11 +297,18 @@ void StepReporter::AddStartSkew() {
     int64_t error_ns = 0;
   };
   std::map<uint32_t, First> firsts;
+  std::set<uint32_t> unknown;
   for (const auto& [number, part] : stats_.hosts()) {
+    const HostFacts& facts = run_.hosts.at(number);
     for (const auto& writer : part.writers()) {
       if (!writer || writer->first_start_ns() == 0) continue;
       // Writers whose starts are spread over a period, or random, are as late as they are after their own.
-      const auto moment = run_.timeline.ToTimeline(number, writer->first_start_ns() - writer->first_phase_ns());
+      if (!writer->first_phase_ns() && facts.spreads_starts()) {
+        unknown.insert(number);
+        continue;
+      }
+      const auto moment =
+          run_.timeline.ToTimeline(number, writer->first_start_ns() - writer->first_phase_ns().value_or(0));
       if (!moment) continue;
       First& first = firsts[number];
       first.earliest_ns = std::min(first.earliest_ns, moment->local_ns);
@@ -278,6 +316,7 @@ void StepReporter::AddStartSkew() {
       first.error_ns = std::max(first.error_ns, moment->error_ns);
     }
   }
+  for (const uint32_t number : unknown) firsts.erase(number);
   if (firsts.empty()) return;
   const auto earliest = std::min_element(firsts.begin(), firsts.end(), [](const auto& a, const auto& b) {
     return a.second.earliest_ns < b.second.earliest_ns;

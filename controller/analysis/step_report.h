@@ -5,6 +5,7 @@
 #include <map>
 
 #include "controller/analysis/host_facts.h"
+#include "controller/analysis/host_load.h"
 #include "controller/analysis/judge.h"
 #include "controller/analysis/note_book.h"
 #include "controller/analysis/scope_sums.h"
@@ -63,6 +64,8 @@ class StepReporter {
   // The host's data end before the step does for a reason of its own: it was lost, or its writers stopped without
   // having been told to.
   bool LeftEarly(const HostFacts& facts, const HostStep& part) const;
+  // It was lost in the step, or a write of it failed: the others went on without it.
+  bool WasDropped(const HostFacts& facts, const HostStep& part) const;
   // Why they end there.
   std::string WhyEarly(const HostFacts& facts, const HostStep& part) const;
   MeasuredStretch StretchOf(uint32_t host, const HostFacts& facts, const HostStep& part) const;
@@ -76,6 +79,7 @@ class StepReporter {
   // The distribution of each second of the cluster.
   void AddSeconds(const ScopeSums& cluster);
   void AddFairness();
+  RetransmitFigures RetransmitsOf(uint32_t host, const RetransmitBounds& bounds) const;
   // Shows the judge the finished step.
   void JudgeStep();
   void AddTrend(const ScopeSums& cluster);

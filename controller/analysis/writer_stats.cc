@@ -181,7 +181,7 @@ absl::Status WriterStats::SetTotals(const v1::WriterTotals& totals, SumGuard& gu
   }
   Histogram ages;
   PLIMSOLL_RETURN_IF_ERROR(ages.Merge(totals.unserved_age()));
-  if (!guard.Admit({totals.unserved()})) return absl::InvalidArgumentError("sums beyond 63 bits");
+  if (!guard.Admit({totals.unserved(), totals.due()})) return absl::InvalidArgumentError("sums beyond 63 bits");
   response_.Merge(ages);
   totals_ = totals;
   return absl::OkStatus();

@@ -54,8 +54,8 @@ class WriterStats {
   int64_t last_end_ns() const { return last_end_ns_; }
   // Start of the writer's very first write, agent's clock; 0: not known.
   int64_t first_start_ns() const;
-  // How long after the step's start that write was scheduled.
-  int64_t first_phase_ns() const { return first_phase_ns_; }
+  // How long after the step's start that write was scheduled; nothing where the frame that tells it is missing.
+  const std::optional<int64_t>& first_phase_ns() const { return first_phase_ns_; }
   // Start of the write in flight when the last frame was cut, and that cut; 0: none.
   int64_t in_flight_since_ns() const { return in_flight_since_ns_; }
   int64_t last_cut_ns() const { return last_cut_ns_; }
@@ -92,7 +92,7 @@ class WriterStats {
   std::optional<v1::WriteSample> slowest_;
   std::vector<v1::WriteSample> slow_;
   int64_t first_start_ns_ = 0;
-  int64_t first_phase_ns_ = 0;
+  std::optional<int64_t> first_phase_ns_;
   int64_t last_end_ns_ = 0;
   int64_t in_flight_since_ns_ = 0;
   int64_t last_cut_ns_ = 0;

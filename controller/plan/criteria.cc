@@ -22,7 +22,7 @@ namespace plimsoll {
 namespace {
 
 constexpr size_t kMaxLength = 200;
-// The histogram ends here: a limit beyond it would always hold.
+// The histogram ends here: longer latencies are not told apart.
 constexpr int64_t kMaxLatencyNs = 3'600 * kNsPerSecond;
 // Beyond 2^53 a double no longer tells neighbouring counts apart.
 constexpr double kMaxNumber = 9'007'199'254'740'992.0;
@@ -159,7 +159,7 @@ absl::StatusOr<double> ParseLatency(const std::string& text, const std::string& 
     return Bad(text, absl::StrCat("expected a time with its unit, such as 10ms, not '", limit, "'"));
   }
   if (*latency_ns < 0 || *latency_ns > kMaxLatencyNs) {
-    return Bad(text, absl::StrCat("expected a time from 0s to 1h, not '", limit, "'"));
+    return Bad(text, absl::StrCat("expected a time from 0s to 1h, not '", limit, "'; histograms end at 1h"));
   }
   return static_cast<double>(*latency_ns);
 }

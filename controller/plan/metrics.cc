@@ -87,10 +87,12 @@ std::vector<MetricInfo> MakeMetrics() {
        false,
        false,
        "NFS WRITE and COMMIT calls that a host's kernel sent again",
-       "a host reports no NFS mount below its directory"},
+       "a host reports no NFS mount below its directory, its counters went back, or calls were sent again as the "
+       "warm-up "
+       "ended"},
       {Metric::kHosts, "hosts", "", MetricUnit::kCount, "hosts", Better::kHigher, whole, false, false,
-       "hosts that were measured to the end of the step; where `hosts>=N` is given and holds, losing a host is not a "
-       "reason for INCONCLUSIVE",
+       "hosts that were measured to the end of the step; where `hosts>=N` is given and holds, a host that was lost or "
+       "failed is not a reason for INCONCLUSIVE",
        "never"},
   };
 }

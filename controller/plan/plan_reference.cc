@@ -65,9 +65,11 @@ none, the bold one of the table is meant. A scope and a block size may stand tog
 **Latencies** are response times: with `rate` from the scheduled start of a write, otherwise the same as its service time, the
 time of the write alone. `service_p99`, `service_max` and so on name the service time. Without a scope a latency must hold for
 every queue manager, since a queue manager waits for its own writes only: taken together, one slow host among 200 is not seen.
+The limit is 1 h at most: histograms end there.
 
 **A target rate is a demand.** Where any queue manager has a `rate` and the plan has criteria, `rate_achieved>=99%` is added, and
-the report says so. A `rate_achieved` criterion of the plan replaces it, for its block size or for all of them.
+the report says so. A `rate_achieved` criterion of the plan replaces it, for its block size or for all of them. What was due in the
+warm-up is not asked for again: a backlog that it leaves shows in the response times.
 
 **Percentiles and chance.** Among many queue managers some percentile lies above its limit by chance. A percentile fails where the
 writes beyond the limit are too many to be chance: binomial, at 1 % over all scopes and steps that the criterion looks at, by
@@ -76,8 +78,8 @@ criterion is INCONCLUSIVE, and its reason says how long a step would have to be 
 
 **What is not known decides nothing.** Where data were refused or a clock is coarse, a criterion passes or fails only if it does
 so whatever the missing part was; so it does where several seconds arrived as one average (`min_second_iops`). Where there is no
-value (last column), the criterion is INCONCLUSIVE. A run that lost a host is INCONCLUSIVE unless a criterion such as `hosts>=199`
-is given and holds; a limit that the measured data break is FAIL all the same.
+value (last column), the criterion is INCONCLUSIVE. A run that lost a host, or on one of whose hosts a write failed, is INCONCLUSIVE
+unless a criterion such as `hosts>=199` is given and holds; a limit that the measured data break is FAIL all the same.
 
 Classes of stalls for `stalls[class]` and `longest_stall[class]`: )";
 

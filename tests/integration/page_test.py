@@ -126,6 +126,33 @@ class Page(pages.PageTest):
                 for row in whole:
                     self.assertEqual(rows[row][1:], [rate(series["writes"][row]) + " IO/s"])
 
+    def test_response_and_service_time_are_labelled_where_there_is_a_target_rate(self):
+        result = self.run_plan("--bsize", "4k,16k", "--rate", "200", "--duration", "1")
+        self.browser.open(result.results / "report.html")
+        labels = "return [...document.querySelectorAll('#key dt')].map(e => e.textContent)"
+        told = self.browser.script(labels)
+        for label in ("Response time, median", "Response time, p99", "Response time, p99.9", "Service time, p99",
+                      "Slowest write, service time"):
+            self.assertIn(label, told)
+        # What callers felt comes first, among the key figures as in the tables.
+        self.assertLess(told.index("Response time, p99"), told.index("Service time, p99"))
+        captions = self.browser.script(
+            "return [...document.querySelectorAll('#figures caption, #sweep caption')].map(e => e.textContent)")
+        self.assertEqual([caption.split(" in ")[0] for caption in captions if " time " in caption],
+                         ["Response time", "Service time of the write call"])
+        self.assertIn("The cluster, by write block size; response time", captions)
+        (step,) = result.report["steps"][:1]
+        unit_ns = 1e3 if harness.cluster(step)["latency"]["p50_ns"] < 100000 else 1e6
+        rows = {(row[0], row[1]): row[2:] for row in self.table("figures", "Response time in ")[1:]}
+        response = harness.cluster(step)["rate"]["response"]
+        self.assertEqual(rows["cluster", "all"][0], "held" if harness.cluster(step)["rate"]["held"] else "missed")
+        self.assertEqual(rows["cluster", "all"][-1], latency(response["max_ns"], unit_ns))
+        self.assert_quiet()
+        # Without a target rate the two are the same.
+        self.browser.open(self.run_plan("--duration", "1").results / "report.html")
+        self.assertEqual([label for label in self.browser.script(labels) if "Response" in label], [])
+        self.assertNotIn("esponse time", self.browser.script("return document.getElementById('figures').textContent"))
+
     def test_charts_draw_on_their_canvases(self):
         self.sample("storages")
         canvases = self.browser.script(f"return {CHARTS}.map(c => c.plot.querySelectorAll('canvas')[0])")

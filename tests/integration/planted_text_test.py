@@ -32,6 +32,17 @@ class PlantedText(harness.PlimsollTest):
         self.assertIn("S0000001.LOG", run.err)
         self.assert_plain(run.out, run.err)
 
+    def test_a_root_in_the_errors_of_a_run_that_cannot_start(self):
+        root = self.base / (LINE + EVIL)
+        root.mkdir()
+        agent = self.agent("alpha", root=root)
+        elsewhere = self.plimsoll("run", "--hosts", agent.address, "--dir", self.dir, code=2)
+        self.assertIn("plimsoll: alpha: ", elsewhere.err)
+        self.assertIn("PASS", elsewhere.err, "it tells the root")
+        refused = self.plimsoll("run", "--hosts", agent.address, "--dir", root, code=2)
+        self.assertIn("holds a control character", refused.err)
+        self.assert_plain(elsewhere.out, elsewhere.err, refused.out, refused.err)
+
     def test_a_root_in_the_answers_and_the_log_of_an_agent(self):
         root = self.base / (LINE + EVIL)
         root.mkdir()

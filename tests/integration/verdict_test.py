@@ -73,6 +73,23 @@ class Verdict(harness.PlimsollTest):
         self.assertEqual(response["value"], qm["rate"]["response"]["max_ns"])
         self.assertEqual(service["value"], qm["latency"]["max_ns"])
 
+    def test_the_seed_of_random_arrivals_is_drawn_and_named_and_gives_the_same_arrivals_again(self):
+        arguments = ("--rate", "100", "--arrival", "poisson", "--duration", "1")
+        result = self.run_plan(*arguments)
+        seed = result.report["plan"]["seed"]
+        self.assertIn(f"\nseed: {seed}\n", (result.results / "plan.yaml").read_text())
+        self.assertIn(f"at random (--seed {seed})", " ".join(result.out.split()))
+        self.assertNotEqual(self.run_plan(*arguments).report["plan"]["seed"], seed)
+
+        def due(run):
+            (qm,) = harness.scopes(run.report["steps"][0], "qm")
+            return qm["writes"] + qm["closing"]["writes"] + qm["rate"]["unserved"]
+
+        again = self.run_plan(*arguments, "--seed", seed)
+        self.assertEqual((again.report["plan"]["seed"], due(again)), (seed, due(result)))
+        # Without random arrivals there is none.
+        self.assertNotIn("seed", self.run_plan("--rate", "100").report["plan"])
+
     def test_without_a_criterion_the_verdict_says_that_the_target_rate_was_missed(self):
         result = self.run_plan("--rate", "1000000")
         self.assertEqual(result.report["verdict"]["outcome"], "done")

@@ -3,8 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <functional>
 #include <limits>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "common/units.h"
 #include "tests/status_matchers.h"
@@ -47,6 +52,7 @@ TEST(WorkSetup, TakesAGoodPlan) {
   EXPECT_EQ(loop.end_ns, 1000 + kNsPerSecond + kNsPerMs);
   ASSERT_TRUE(loop.schedule);
   EXPECT_EQ(loop.schedule->DueAt(1), 1000 + 10 * kNsPerMs);
+  EXPECT_EQ(setup->LoopOf(0, 1000, 2).schedule->DueAt(0), 1000) << "a plan that does not say starts all at once";
   EXPECT_EQ(setup->TallyOf(0, 1000, 2).qm, 2U);
   EXPECT_EQ(setup->TimesOf(0, 1000).measured_start_ns(), 1000 + kNsPerMs);
 }
@@ -69,6 +75,50 @@ TEST(WorkSetup, EvenWritersOfAllHostsStartOneAfterTheOther) {
     }
   }
   for (size_t i = 0; i < starts.size(); ++i) EXPECT_EQ(starts[i], static_cast<int64_t>(i) * kNsPerMs);
+}
+
+// Of 1,600 queue managers on 200 hosts with 30 writes/s each, on storage that serves one write after another and is
+// busy for half of the time.
+constexpr int64_t kHalfBusyServiceNs = kNsPerSecond / (2 * 1'600 * 30);
+
+// Median of the response times of all writes that are due in one second.
+int64_t MedianResponseNs(v1::Arrival arrival) {
+  v1::HostPlan plan = GoodPlan();
+  plan.mutable_log()->set_hosts(200);
+  plan.mutable_log()->set_seed(7);
+  v1::LogWorkload& workload = *plan.mutable_log()->mutable_workload();
+  workload.set_qm(8);
+  workload.set_rate_per_second(30);
+  workload.set_arrival(arrival);
+  std::vector<int64_t> due;
+  for (uint32_t host = 0; host < 200; ++host) {
+    plan.set_host_index(host);
+    const auto setup = MakeWorkSetup(plan);
+    EXPECT_THAT(setup, IsOk());
+    for (uint32_t writer = 1; writer <= 8; ++writer) {
+      const std::optional<RateSchedule> schedule = setup->ScheduleOf(0, writer);
+      for (uint64_t n = 0; n < schedule->DueBefore(kNsPerSecond); ++n) due.push_back(schedule->DueAt(n));
+    }
+  }
+  std::sort(due.begin(), due.end());
+  std::vector<int64_t> responses;
+  int64_t free_ns = 0;
+  for (const int64_t moment : due) {
+    free_ns = std::max(free_ns, moment) + kHalfBusyServiceNs;
+    responses.push_back(free_ns - moment);
+  }
+  const auto median = responses.begin() + static_cast<std::ptrdiff_t>(responses.size() / 2);
+  std::nth_element(responses.begin(), median, responses.end());
+  return *median;
+}
+
+TEST(WorkSetup, EvenWritersOnHalfBusyStorageTakeTheServiceTimeWhereAlignedOnesQueueForMilliseconds) {
+  EXPECT_EQ(kHalfBusyServiceNs, 10'416);
+  EXPECT_EQ(MedianResponseNs(v1::ARRIVAL_EVEN), kHalfBusyServiceNs);
+  // Half of the 1,600 writes of a period are before it.
+  EXPECT_NEAR(static_cast<double>(MedianResponseNs(v1::ARRIVAL_ALIGNED)), 8.33e6, 0.1e6);
+  // Theory of queues: half of the writes find it idle, and those that wait do so for about a service time.
+  EXPECT_LT(MedianResponseNs(v1::ARRIVAL_POISSON), 3 * kHalfBusyServiceNs);
 }
 
 TEST(WorkSetup, RandomWritersHaveArrivalsOfTheirOwnTheSameInEveryStep) {

@@ -88,19 +88,64 @@ std::vector<Scenario> FailWouldBeWrong() {
        unsure,
        {"a host of it was lost"}},
       {"StartsThatAreSpreadOnPurpose",
+       [] { return SpreadStarts({"start_skew<10ms", "rate_achieved>=1%"}, /*first_frame_refused=*/false); },
+       pass,
+       {}},
+      {"StartsThatAreSpreadOnPurposeOfAHostWhoseFirstFrameWasRefused",
+       [] { return SpreadStarts({"start_skew<10ms", "rate_achieved>=1%"}, /*first_frame_refused=*/true); },
+       unsure,
+       {"a host has no first write, or its clock is not known"}},
+      {"RandomArrivalsOfWhichChanceMadeFewer",
        [] {
-         SimRun run = Fleet(2, 1, 2 * kSecond, kMs, {"start_skew<10ms"});
-         run.hosts[1].steps[0][0] =
-             ClosedLoop(run.duration_ns, 10'000, [](uint64_t, int64_t) { return kMs; }, 0, 15 * kMs);
+         SimRun run = OpenLoop(980, {"service_p99<50ms"});
+         run.hosts[1].not_issued = 0;
          return Edited(run, [](v1::JournalRecord& record) {
-           if (!record.has_frames() || record.frames().host() != 1) return;
-           for (v1::Frame& frame : *record.mutable_frames()->mutable_frames()) {
-             if (frame.first_seq() == 1) frame.set_first_phase_ns(15 * kMs);
-           }
+           if (!record.has_host_joined()) return;
+           v1::HostPlan& plan = *record.mutable_host_joined()->mutable_plan();
+           plan.mutable_log()->mutable_workload()->set_arrival(v1::ARRIVAL_POISSON);
          });
        },
        pass,
-       {}},
+       {"OUTCOME_PASS rate_achieved>=99%: 99.97 %"}},
+      {"ABacklogOfTheWarmUpWithEvenArrivals",
+       [] { return BacklogOfTheWarmup(v1::ARRIVAL_EVEN); },
+       pass,
+       {"OUTCOME_PASS rate_achieved>=99%: 100.00 %"}},
+      {"ABacklogOfTheWarmUpWithRandomArrivals",
+       [] { return BacklogOfTheWarmup(v1::ARRIVAL_POISSON); },
+       pass,
+       {"OUTCOME_PASS rate_achieved>=99%: 100.00 %"}},
+      {"RetransmitsOfTheWarmUpAlone",
+       [] {
+         SimRun run = OverNfs(2, [](int, int64_t) { return 7U; }, {"nfs_retransmits==0"});
+         run.warmup_ns = 2 * kSecond;
+         for (SimHost& host : run.hosts) {
+           host.steps[0][0] = ClosedLoop(run.duration_ns, 10'000, [](uint64_t, int64_t) { return kMs; }, run.warmup_ns);
+         }
+         return Journal(run);
+       },
+       pass,
+       {"0 retransmits"}},
+      {"AClockErrorWithinItsLimit",
+       [] { return Journal(Fleet(2, 1, 2 * kSecond, kMs, {"clock_error<1s"})); },
+       pass,
+       {"OUTCOME_PASS clock_error<1s: "}},
+      {"HostsThatShareEvenlyWhereTheirWritersDoNot",
+       [] {
+         SimRun run = Fleet(4, 2, 2 * kSecond, 100 * kMs, {"fairness@host>=0.9"});
+         for (SimHost& host : run.hosts) host.steps[0][0] = Steady(run.duration_ns, kMs, 10'000);
+         return Journal(run);
+       },
+       pass,
+       {"fairness@host>=0.9: 1.0000"}},
+      {"AHostThatFailedWhereThePlanAllowsIt",
+       [] { return OneFailed({"hosts>=2", "p90<10ms", "iops>=2000"}); },
+       pass,
+       {"2 hosts"}},
+      {"ThroughputThatAHostThatFailedWouldHaveBrought",
+       [] { return OneFailed({"iops>=2800"}); },
+       unsure,
+       {"a host of it was lost or failed"}},
       {"AStartSkewWithinTheClockError",
        [] {
          SimRun run = Fleet(2, 1, 2 * kSecond, kMs, {"start_skew<100us"});

@@ -147,6 +147,49 @@ TEST_F(HostLoadTest, NfsFiguresAreOfOneOperationOnAverage) {
   EXPECT_THAT(load.nfs_round_trip_ms(), ElementsAre(DoubleEq(3), DoubleEq(3)));
 }
 
+TEST_F(HostLoadTest, RetransmitsBetweenTwoSamplesMayBeOfTheWarmupOrOfTheMeasuredTime) {
+  const auto nfs = [](int64_t second, uint64_t writes, uint64_t again) {
+    v1::HostSample sample = At(second * kNsPerSecond);
+    sample.mutable_nfs()->mutable_write()->set_operations(writes);
+    sample.mutable_nfs()->mutable_write()->set_transmissions(writes + again);
+    return sample;
+  };
+  HostLoad load(kStartNs, kStartNs + kNsPerSecond * 5 / 2, 1);
+  EXPECT_THAT(load.Add(nfs(1, 100, 1), rows_left_), IsOk());
+  EXPECT_THAT(load.Add(nfs(2, 200, 3), rows_left_), IsOk());
+  EXPECT_EQ(load.retransmits().most, 0U) << "of the warm-up";
+  EXPECT_THAT(load.Add(nfs(3, 300, 7), rows_left_), IsOk());
+  EXPECT_EQ(load.retransmits().least, 0U);
+  EXPECT_EQ(load.retransmits().most, 4U);
+  EXPECT_THAT(load.Add(nfs(4, 400, 15), rows_left_), IsOk());
+  EXPECT_EQ(load.retransmits().least, 8U);
+  EXPECT_EQ(load.retransmits().most, 12U);
+  EXPECT_EQ(load.retransmits().until_ns, kStartNs + 4 * kNsPerSecond);
+  // A sample that tells nothing of them moves nothing.
+  EXPECT_THAT(load.Add(At(5 * kNsPerSecond), rows_left_), IsOk());
+  EXPECT_EQ(load.retransmits().until_ns, kStartNs + 4 * kNsPerSecond);
+  EXPECT_FALSE(load.retransmits().went_back);
+}
+
+TEST_F(HostLoadTest, RetransmitsOfACounterThatWentBackAreNotKnown) {
+  const auto nfs = [](int64_t second, uint64_t operations, uint64_t transmissions) {
+    v1::HostSample sample = At(second * kNsPerSecond);
+    sample.mutable_nfs()->mutable_commit()->set_operations(operations);
+    sample.mutable_nfs()->mutable_commit()->set_transmissions(transmissions);
+    return sample;
+  };
+  // Operations alone went back: what was transmitted meanwhile was not all sent again.
+  for (const auto& [operations, transmissions] : {std::pair<uint64_t, uint64_t>{5, 1'000}, {1'000, 5}}) {
+    HostLoad load(kStartNs, kStartNs, 1);
+    EXPECT_THAT(load.Add(nfs(1, 100, 102), rows_left_), IsOk());
+    EXPECT_THAT(load.Add(nfs(2, operations, transmissions), rows_left_), IsOk());
+    EXPECT_TRUE(load.retransmits().went_back);
+    EXPECT_EQ(load.retransmits().least, 2U);
+    EXPECT_EQ(load.retransmits().most, UINT64_MAX);
+    EXPECT_EQ(load.Make().nfs().commit().retransmits(), 2U);
+  }
+}
+
 TEST_F(HostLoadTest, AColumnThatBeginsLateIsAsLongAsTheOthers) {
   v1::HostSample with_disk = At(2 * kNsPerSecond);
   with_disk.mutable_disk()->set_writes(10);

@@ -20,6 +20,15 @@ std::vector<Scenario> PassWouldBeWrong() {
        },
        fail,
        {"h8/qm4", "95.000 ms"}},
+      // 3,793 writes/s.
+      {"ARateOf20000OnStorageThatServes3800",
+       [] { return OverloadedOpenLoop({"p99<50ms"}); },
+       fail,
+       {"OUTCOME_FAIL p99<50ms: 32", "OUTCOME_FAIL rate_achieved>=99%: 18.96 %"}},
+      {"WritesNotIssuedOfARateOf20000OnStorageThatServes3800",
+       [] { return OverloadedOpenLoop({"not_issued==0", "service_p99<50ms"}); },
+       fail,
+       {"OUTCOME_FAIL not_issued==0: 64,828 writes", "OUTCOME_PASS service_p99<50ms: 0.264 ms"}},
       {"AMissedRateWithGoodServiceTimes",
        [] { return Journal(OpenLoop(200, {"p99<50ms"})); },
        fail,
@@ -263,6 +272,95 @@ std::vector<Scenario> PassWouldBeWrong() {
        [] { return Journal(Fleet(2, 1, 2 * kSecond, kMs, {"nfs_retransmits==0"})); },
        unsure,
        {"no NFS mount"}},
+      {"RetransmitsOfOneHost",
+       [] {
+         return Journal(OverNfs(2, [](int host, int64_t second) { return host == 1 && second >= 3 ? 2U : 0U; },
+                                {"nfs_retransmits@host==0"}));
+       },
+       fail,
+       {"nfs_retransmits@host==0: 2 retransmits h2"}},
+      {"RetransmitsOfAKernelWhoseCounterWentBack",
+       [] {
+         return Journal(OverNfs(2, [](int host, int64_t second) { return host == 1 && second == 2 ? 500U : 0U; },
+                                {"nfs_retransmits<=600"}));
+       },
+       unsure,
+       {"h2: a counter of the host's kernel went back"}},
+      {"RetransmitsThatMayBeOfTheWarmUpOrNot",
+       [] {
+         SimRun run = OverNfs(1, [](int, int64_t second) { return second >= 2 ? 3U : 0U; }, {"nfs_retransmits==0"});
+         run.warmup_ns = 1'750 * kMs;
+         run.duration_ns = 4'250 * kMs;
+         run.hosts[0].steps[0][0] =
+             ClosedLoop(run.duration_ns, 10'000, [](uint64_t, int64_t) { return kMs; }, run.warmup_ns);
+         return Journal(run);
+       },
+       unsure,
+       {"between two samples of the host, the first of them in the warm-up"}},
+      {"RetransmitsOfAHostThatWasNotSampledToTheEnd",
+       [] {
+         SimRun run = OverNfs(1, [](int, int64_t) { return 0U; }, {"nfs_retransmits==0"});
+         return Edited(run, [](v1::JournalRecord& record) {
+           if (record.has_frames() && record.frames().sample().nfs().write().operations() > 250) {
+             record.mutable_frames()->clear_sample();
+           }
+         });
+       },
+       unsure,
+       {"no sample of the host tells of them to the end of the step"}},
+      {"AClockErrorBeyondItsLimit",
+       [] { return Journal(Fleet(2, 1, 2 * kSecond, kMs, {"clock_error<10us"})); },
+       fail,
+       {"OUTCOME_FAIL clock_error<10us"}},
+      {"AHostThatTakesAll",
+       [] {
+         SimRun run = Fleet(4, 2, 2 * kSecond, 100 * kMs, {"fairness@host>=0.9"});
+         for (SimWriter& writer : run.hosts[2].steps[0]) writer = Steady(run.duration_ns, kMs, 10'000);
+         return Journal(run);
+       },
+       fail,
+       {"OUTCOME_FAIL fairness@host>=0.9: 0.2"}},
+      {"AMissedRateOfRandomArrivals",
+       [] {
+         return Edited(OpenLoop(500, {"service_p99<50ms"}), [](v1::JournalRecord& record) {
+           if (!record.has_host_joined()) return;
+           v1::HostPlan& plan = *record.mutable_host_joined()->mutable_plan();
+           plan.mutable_log()->mutable_workload()->set_arrival(v1::ARRIVAL_POISSON);
+         });
+       },
+       fail,
+       {"OUTCOME_FAIL rate_achieved>=99%: 50.", "h2/qm1"}},
+      {"AMissedRateInAJournalThatDoesNotTellHowWritersStart",
+       [] { return Journal(OpenLoop(980, {"service_p99<50ms"})); },
+       fail,
+       {"OUTCOME_FAIL rate_achieved>=99%: 98.00 %", "h2/qm1"}},
+      {"AStartSkewInAJournalThatDoesNotTellHowWritersStart",
+       [] {
+         SimRun run = Fleet(2, 1, 2 * kSecond, kMs, {"start_skew<10ms", "rate_achieved>=1%"});
+         for (SimHost& host : run.hosts) host.rate_per_second = 500;
+         run.hosts[1].steps[0][0] =
+             ClosedLoop(run.duration_ns, kMs, [](uint64_t, int64_t) { return kMs; }, 0, 15 * kMs);
+         return WithRefusedFrame(run, 0);
+       },
+       fail,
+       {"OUTCOME_FAIL start_skew<10ms: 15.000 ms"}},
+      {"AHostThatFailed", [] { return OneFailed({"p90<10ms"}); }, unsure, {"h2/qm1 failed: pwritev2 "}},
+      {"AHostThatFailedWhereMoreAreAskedFor",
+       [] { return OneFailed({"hosts>=3", "p90<10ms"}); },
+       fail,
+       {"OUTCOME_FAIL hosts>=3: 2 hosts"}},
+      {"AMeanOfWritesAboveOneHour",
+       [] {
+         SimRun run = Fleet(1, 1, 10 * 3'600 * kSecond, 3'600 * kSecond, {"wavg<=1h"});
+         run.stall_ns = 0;
+         run.interval_ns = kSecond;
+         run.hosts[0].steps[0][0] = ClosedLoop(run.duration_ns, 0, [](uint64_t number, int64_t) {
+           return number % 2 == 0 ? kSecond : 2 * 3'600 * kSecond;
+         });
+         return Journal(run);
+       },
+       unsure,
+       {"only sum and maximum are known"}},
       {"APercentileJustAboveItsLimit",
        [] {
          SimRun run = Fleet(1, 1, 20 * kSecond, kMs, {"p99<10ms"});

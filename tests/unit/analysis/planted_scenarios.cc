@@ -84,6 +84,64 @@ SimRun OneLost(std::vector<std::string> criteria) {
   return run;
 }
 
+Records OneFailed(std::vector<std::string> criteria) {
+  constexpr char kWhy[] = "pwritev2 /mnt/mqlog/S0000001.LOG: Input/output error (5)";
+  SimRun run = Fleet(3, 1, 2 * kSecond, kMs, std::move(criteria));
+  run.hosts[1].steps[0][0] = Steady(kSecond, kMs, 10'000);
+  Records records;
+  for (v1::JournalRecord& record : Journal(run)) {
+    if (record.has_frames() && record.frames().host() == 1 && record.frames().frames(0).first_interval() >= 5) continue;
+    if (record.has_step_done() && record.step_done().host() == 1) {
+      record.mutable_step_done()->mutable_done()->set_stopped(kWhy);
+      v1::JournalRecord failed;
+      failed.set_time_ns(record.time_ns());
+      failed.mutable_fault()->set_host(1);
+      failed.mutable_fault()->set_step(0);
+      failed.mutable_fault()->mutable_fault()->set_qm(1);
+      failed.mutable_fault()->mutable_fault()->set_message(kWhy);
+      records.push_back(std::move(failed));
+    }
+    records.push_back(std::move(record));
+  }
+  return records;
+}
+
+SimRun OverNfs(int hosts, std::function<uint64_t(int host, int64_t second)> again, std::vector<std::string> criteria) {
+  SimRun run = Fleet(hosts, 1, 4 * kSecond, kMs, std::move(criteria));
+  for (int i = 0; i < hosts; ++i) {
+    run.hosts[static_cast<size_t>(i)].sample = [i, again](uint32_t /*step*/, int64_t since_start_ns) {
+      const int64_t second = since_start_ns / kSecond;
+      v1::HostSample sample;
+      v1::NfsOperation& write = *sample.mutable_nfs()->mutable_write();
+      write.set_operations(static_cast<uint64_t>(second * 100));
+      write.set_transmissions(write.operations() + again(i, second));
+      return sample;
+    };
+  }
+  return run;
+}
+
+Records SpreadStarts(std::vector<std::string> criteria, bool first_frame_refused) {
+  SimRun run = Fleet(2, 1, 2 * kSecond, kMs, std::move(criteria));
+  for (SimHost& host : run.hosts) {
+    host.rate_per_second = 500;
+    host.steps[0][0] = Steady(run.duration_ns, kMs, kMs);
+  }
+  run.hosts[1].steps[0][0] = ClosedLoop(run.duration_ns, kMs, [](uint64_t, int64_t) { return kMs; }, 0, 15 * kMs);
+  return Edited(run, [first_frame_refused](v1::JournalRecord& record) {
+    if (record.has_host_joined()) {
+      v1::HostPlan& plan = *record.mutable_host_joined()->mutable_plan();
+      plan.mutable_log()->mutable_workload()->set_arrival(v1::ARRIVAL_EVEN);
+    }
+    if (!record.has_frames() || record.frames().host() != 1) return;
+    for (v1::Frame& frame : *record.mutable_frames()->mutable_frames()) {
+      if (frame.first_seq() != 1) continue;
+      frame.set_first_phase_ns(15 * kMs);
+      if (first_frame_refused) frame.set_bytes(frame.bytes() + 1);
+    }
+  });
+}
+
 SimRun Stalled(bool all, std::vector<std::string> criteria) {
   SimRun run = Fleet(3, 1, 3 * kSecond, kMs, std::move(criteria));
   for (size_t i = 0; i < (all ? 3U : 1U); ++i) {

@@ -49,11 +49,36 @@ SimWriter OneIn(uint64_t every, int64_t duration_ns, uint64_t first = 1);
 // rest.
 SimRun OpenLoop(int64_t issued_per_second, std::vector<std::string> criteria);
 
+// One queue manager with a target rate, on storage that serves one write after another: written by the agent's own
+// write loop, and counted by its own recorder.
+struct OpenLoopRun {
+  double rate_per_second = 0;
+  v1::Arrival arrival = v1::ARRIVAL_EVEN;
+  int64_t warmup_ns = 0;
+  int64_t duration_ns = 0;
+  // Of a write that starts so long after the step's start.
+  std::function<int64_t(int64_t since_start_ns)> service_ns;
+  std::vector<std::string> criteria;
+};
+Records Written(const OpenLoopRun& run);
+// 20,000 writes/s on storage that serves 3,800/s, for 4 s.
+Records OverloadedOpenLoop(std::vector<std::string> criteria);
+// Storage that serves half of the target rate in a warm-up of one second, and a little more than it for 4 s afterwards.
+Records BacklogOfTheWarmup(v1::Arrival arrival);
+
 // h2's frame of interval `interval` is made such that it is refused.
 Records WithRefusedFrame(const SimRun& run, int interval);
 
 // Of three hosts h2 is lost after a second of two.
 SimRun OneLost(std::vector<std::string> criteria);
+// The same, but a write of h2 fails then, and the others go on.
+Records OneFailed(std::vector<std::string> criteria);
+
+// Hosts with NFS mounts whose kernels sent `again(host, second)` calls again by the end of that second of the step.
+SimRun OverNfs(int hosts, std::function<uint64_t(int host, int64_t second)> again, std::vector<std::string> criteria);
+
+// Two hosts with a target rate of 500 writes/s each, whose starts are 15 ms apart on purpose.
+Records SpreadStarts(std::vector<std::string> criteria, bool first_frame_refused);
 
 // h1's writes stop from 1.5 s to 2.0 s of 3 s; those of all hosts if `all`.
 SimRun Stalled(bool all, std::vector<std::string> criteria);

@@ -18,6 +18,23 @@ std::vector<SecondFigures> Of(const std::vector<double>& writes) {
   return seconds;
 }
 
+TEST(Unsettled, MoreThanTenPercentBetweenTheFirstAndTheLastThirdProposesToSettle) {
+  // Three seconds a third; the last third's latencies are `latency_percent` longer.
+  const auto note = [](double last_iops, double latency_percent) {
+    std::vector<SecondFigures> seconds = Of({1000, 1000, 1000, 1000, 1000, 1000, last_iops, last_iops, last_iops});
+    for (size_t i = 6; i < 9; ++i) seconds[i].latency_sum_ns *= 1 + latency_percent / 100;
+    return UnsettledNote(MakeTrend(seconds).value());
+  };
+  for (const double below : {0.0, 9.9, -9.9}) {
+    EXPECT_EQ(note(1000 + 10 * below, 0), "");
+    EXPECT_EQ(note(1000, below), "");
+  }
+  for (const double above : {10.1, -10.1}) {
+    EXPECT_THAT(note(1000 + 10 * above, 0), ::testing::HasSubstr("try --settle 30s or longer"));
+    EXPECT_THAT(note(1000, above), ::testing::HasSubstr("try --settle 30s or longer"));
+  }
+}
+
 TEST(Jain, IsOneWhereAllHaveTheSameAndOneNthWhereOneHasAll) {
   EXPECT_DOUBLE_EQ(JainIndex({7, 7, 7, 7}), 1);
   EXPECT_DOUBLE_EQ(JainIndex({0, 0, 9, 0}), 0.25);

@@ -114,6 +114,19 @@ TEST(Comparable, AnotherLoadIsWarnedOf) {
                   "more writers mean more IO/s and longer latencies on the same storage"));
 }
 
+TEST(Comparable, ARunThatDoesNotTellHowItsWritersStartedStartedThemAtOnce) {
+  v1::Report first = Simulated(1, 1);
+  first.mutable_hosts(0)->mutable_workload()->set_rate_per_second(100);
+  v1::Report second = Simulated(1, 2);
+  *second.mutable_hosts(0)->mutable_workload() = first.hosts(0).workload();
+  first.mutable_hosts(0)->mutable_workload()->clear_arrival();
+  second.mutable_hosts(0)->mutable_workload()->set_arrival(v1::ARRIVAL_ALIGNED);
+  EXPECT_THAT(Compared({Side({first}), Side({second})}).warnings(), IsEmpty());
+  second.mutable_hosts(0)->mutable_workload()->set_arrival(v1::ARRIVAL_EVEN);
+  EXPECT_THAT(Strings(Compared({Side({first}), Side({second})}).warnings()),
+              ElementsAre(HasSubstr("when writes start (--arrival): even against aligned")));
+}
+
 TEST(SideLabel, GoesOnBehindZ) {
   EXPECT_EQ(SideLabel(0), "A");
   EXPECT_EQ(SideLabel(25), "Z");

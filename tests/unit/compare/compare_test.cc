@@ -15,6 +15,7 @@
 #include "controller/compare/report_json.h"
 #include "controller/render/json.h"
 #include "controller/render/plain_text.h"
+#include "controller/render/text_table.h"
 #include "tests/unit/compare/compare_fixture.h"
 
 namespace plimsoll {
@@ -317,19 +318,28 @@ TEST(Compare, EverySideIsComparedWithTheFirst) {
   EXPECT_EQ(comparison.tests(), 20U);
 }
 
-TEST(CompareText, StaysWithinAHundredColumnsAndShowsNoControlCharacters) {
+TEST(CompareText, StaysWithinEightyColumnsAndShowsNoControlCharacters) {
   v1::Report second = Simulated(1.2, 2);
   second.mutable_run()->set_name("b\x1b[31m <script> " + std::string(200, 'x'));
   second.mutable_hosts(0)->mutable_mount()->set_mount_options(std::string(300, 'o') + "\n,second\u202e");
   std::vector<SideInput> sides = {Side({Simulated(1, 1)}), Side({second})};
   sides[1].runs[0].source = "/very/long/" + std::string(150, 'p');
-  const std::string text = RenderCompareText(Compared(sides));
+  v1::Comparison comparison = Compared(sides);
+  // Figures that are as wide as they get.
+  for (v1::ComparedRow& row : *comparison.mutable_block_sizes(0)->mutable_pairs(0)->mutable_rows()) {
+    row.set_first(12'345'678.9);
+    row.set_second(98'765'432.1);
+    row.set_ratio(1'234.5);
+    row.set_low(1'111.1);
+    row.set_high(12'345.6);
+  }
+  const std::string text = RenderCompareText(comparison);
   size_t begin = 0;
   for (size_t end = text.find('\n'); end != std::string::npos; begin = end + 1, end = text.find('\n', begin)) {
     const std::string line = text.substr(begin, end - begin);
     // A path stays whole.
     if (line.find("/very/long/") == std::string::npos) {
-      EXPECT_LE(DisplayWidth(line), 100U) << line;
+      EXPECT_LE(DisplayWidth(line), kTextWidth) << line;
     }
     EXPECT_EQ(SanitizeForTerminal(line), line);
   }

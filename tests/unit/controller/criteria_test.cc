@@ -161,7 +161,7 @@ TEST(Criteria, WhatIsWrongIsNamedWithWhatIsExpected) {
       {"p99<", "expected a time with its unit, such as 10ms, not ''"},
       {"p99<<10ms", "not '<10ms'"},
       {"p99<-1ms", "expected a time from 0s to 1h, not '-1ms'"},
-      {"p99<61m", "expected a time from 0s to 1h, not '61m'"},
+      {"p99<61m", "expected a time from 0s to 1h, not '61m'; histograms end at 1h"},
       {"iops>=2k", "expected a number from 0, such as 2000, not '2k'"},
       {"iops>=", "expected a number from 0"},
       {"iops>=-5", "expected a number from 0"},

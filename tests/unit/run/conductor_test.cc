@@ -3,6 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
 #include "tests/unit/run/conductor_fixture.h"
 
 namespace plimsoll::testing {
@@ -93,17 +98,23 @@ TEST_F(ConductorTest, ASecondInterruptLeavesAtOnce) {
   EXPECT_THAT(diaries_[0], Not(Contains("release")));
 }
 
-TEST_F(ConductorTest, WhatWasReceivedIsSoonInTheJournalWhileTheConductorWaits) {
+TEST_F(ConductorTest, WhatWasReceivedIsInTheJournalWithinASecondWhileTheConductorWaits) {
   plan_.set_lease_ns(400 * kNsPerMs);
   size_t sent = 0;
+  MonotonicNs received;
   for (FakeScript& script : scripts_) {
     script.run_until_stopped = true;
-    script.on_running = [&sent] { ++sent; };
+    script.on_running = [&] {
+      ++sent;
+      received = clock_.Now();
+    };
   }
   size_t kept = 0;
   // The first one after both hosts' frames came. Nothing but the journal's own thread does anything meanwhile.
   scripts_[0].on_heartbeat = [&] {
     if (sent < 2) return;
+    EXPECT_LE(clock_.Now() - received, kNsPerSecond);
+    // Time stands still until the disk has it.
     const MonotonicNs patience = SystemClock::Read() + 20 * kNsPerSecond;
     while (kept < 2 && SystemClock::Read() < patience) {
       kept = 0;
@@ -171,6 +182,48 @@ TEST_F(ConductorTest, NoHostIsArmedBeforeTheReportOfTheStepBeforeIsMade) {
   const auto ahead = Records(v1::JournalRecord::kStepAhead);
   ASSERT_EQ(ahead.size(), 1U);
   EXPECT_EQ(ahead[0].step_ahead().step(), 1U);
+}
+
+TEST_F(ConductorTest, TheReportOfEightThousandWritersIsMadeBetweenTheStepsWhileHeartbeatsGoOn) {
+  plan_.mutable_workload()->set_qm(4'000);
+  plan_.add_block_size_bytes(65536);
+  plan_.set_lease_ns(500 * kNsPerMs);
+  Mutex mutex;
+  std::vector<std::string> events;
+  const auto happens = [&](const std::string& event) {
+    MutexLock lock(mutex);
+    events.push_back(event);
+  };
+  Hang report;
+  report.Begin();
+  on_log_ = [&](RunLog& log) {
+    log.analyzer().SetStepListener([&](const v1::StepReport& step) {
+      happens(
+          absl::StrCat("report of ",
+                       std::count_if(step.scopes().begin(), step.scopes().end(),
+                                     [](const v1::ScopeReport& scope) { return scope.kind() == v1::SCOPE_KIND_QM; }),
+                       " writers"));
+      report.WaitWhileHung();
+    });
+  };
+  for (FakeScript& script : scripts_) {
+    script.writers = 4'000;
+    script.trace_bytes = 1;
+    script.on_running = [&] { happens("armed"); };
+  }
+  // The report lasts for one and a half leases from when it is seen.
+  scripts_[0].on_heartbeat = [&] {
+    {
+      MutexLock lock(mutex);
+      if (events.empty() || events.back() == "armed") return;
+    }
+    if (++heartbeats_ == 15) report.End();
+  };
+  EXPECT_FALSE(Run().has_value());
+  EXPECT_GE(heartbeats_, 15U);
+  EXPECT_TRUE(Records(v1::JournalRecord::kHostLost).empty());
+  // Two hosts are armed for each step. The last report is made when somebody asks for it.
+  EXPECT_THAT(events, ElementsAre("armed", "armed", "report of 8000 writers", "armed", "armed"));
 }
 
 TEST_F(ConductorTest, StopsTracesOnAllHostsAtTheLimit) {

@@ -51,6 +51,8 @@ struct FakeScript {
   bool gets_on = false;
   // Not empty: steps end early for this reason, and the Fault comes only with the heartbeat after StepDone.
   std::string ends_early;
+  // Each sends a frame, and its own count.
+  uint32_t writers = 1;
   // Of each frame's trace.
   size_t trace_bytes = 1'000;
   // Called when the agent has been armed and has sent its first frame.
@@ -276,21 +278,23 @@ class FakeAgent final : public AgentClient {
     if (!silent_ && !script_.run_until_stopped && script_.hang != FakeScript::Hang::kInStep) FinishStep("");
   }
 
-  // One interval with ten writes of 1 ms.
+  // One interval with ten writes of 1 ms of each writer.
   void SendFrame() {
     v1::AgentMessage message;
-    v1::Frame& frame = *message.mutable_frames()->add_frames();
-    frame.set_step(step_);
-    frame.set_qm(1);
-    frame.set_interval_count(1);
     Histogram latency;
     latency.RecordN(1'000'000, 10);
-    *frame.mutable_latency() = latency.ToProto();
-    frame.set_bytes(40'960);
-    frame.set_first_seq(1);
-    frame.set_first_start_ns(armed_start_ns_);
-    frame.set_last_end_ns(armed_start_ns_ + 10'000'000);
-    frame.add_trace(std::string(script_.trace_bytes, 't'));
+    for (uint32_t qm = 1; qm <= script_.writers; ++qm) {
+      v1::Frame& frame = *message.mutable_frames()->add_frames();
+      frame.set_step(step_);
+      frame.set_qm(qm);
+      frame.set_interval_count(1);
+      *frame.mutable_latency() = latency.ToProto();
+      frame.set_bytes(40'960);
+      frame.set_first_seq(1);
+      frame.set_first_start_ns(armed_start_ns_);
+      frame.set_last_end_ns(armed_start_ns_ + 10'000'000);
+      frame.add_trace(std::string(script_.trace_bytes, 't'));
+    }
     Give(std::move(message));
   }
 
@@ -301,14 +305,16 @@ class FakeAgent final : public AgentClient {
       v1::StepDone& done = *m.mutable_step_done();
       done.set_step(step_);
       done.set_stopped(stopped);
-      v1::WriterTotals& totals = *done.add_writers();
-      totals.set_qm(1);
-      totals.set_writes(10);
-      totals.set_bytes(40'960);
-      totals.set_latency_sum_ns(10'000'000);
-      totals.set_latency_max_ns(1'000'000);
-      totals.set_first_start_ns(armed_start_ns_);
-      totals.set_last_end_ns(armed_start_ns_ + 10'000'000);
+      for (uint32_t qm = 1; qm <= script_.writers; ++qm) {
+        v1::WriterTotals& totals = *done.add_writers();
+        totals.set_qm(qm);
+        totals.set_writes(10);
+        totals.set_bytes(40'960);
+        totals.set_latency_sum_ns(10'000'000);
+        totals.set_latency_max_ns(1'000'000);
+        totals.set_first_start_ns(armed_start_ns_);
+        totals.set_last_end_ns(armed_start_ns_ + 10'000'000);
+      }
     });
   }
 

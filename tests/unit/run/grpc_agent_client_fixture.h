@@ -107,6 +107,7 @@ class GrpcAgentClientTest : public ::testing::Test {
       description.set_name("alpha");
       description.set_protocol_version(kProtocolVersion);
       for (const std::string& path : request.directories()) description.add_directories()->set_path(path);
+      for (size_t i = 0; i < empty_directories_; ++i) description.add_directories();
       return description;
     };
     options.work = FakeKinds(
@@ -166,6 +167,8 @@ class GrpcAgentClientTest : public ::testing::Test {
   CondVar changed_;
   int searching_ ABSL_GUARDED_BY(mutex_) = 0;
   int searches_ ABSL_GUARDED_BY(mutex_) = 0;
+  // In each description, beside those that were asked for.
+  size_t empty_directories_ = 0;
   static constexpr char kToken[] = "0123456789abcdef";
   const SystemClock clock_;
   const std::shared_ptr<FakeWorkState> work_ = std::make_shared<FakeWorkState>();

@@ -117,6 +117,17 @@ TEST_F(GrpcAgentClientTest, AnotherProtocolVersionIsRefusedInOneSentence) {
   EXPECT_NE(status.error_message().find("install the same version"), std::string::npos);
 }
 
+TEST_F(GrpcAgentClientTest, ADescriptionThatWouldTakeTooMuchMemoryIsNotParsed) {
+  const auto client = MakeGrpcAgentClient(address_, clock_, inbox_);
+  empty_directories_ = 600'000;  // two bytes each
+  client->Describe({}, 60 * kNsPerSecond);
+  EXPECT_THAT(inbox_.AwaitDescription(),
+              StatusIs(absl::StatusCode::kResourceExhausted, "bytes would take more than 64 MiB of memory"));
+  empty_directories_ = 1'000;
+  client->Describe({}, 60 * kNsPerSecond);
+  EXPECT_THAT(inbox_.AwaitDescription(), IsOk());
+}
+
 TEST_F(GrpcAgentClientTest, AHostThatDoesNotAnswerIsReconnectedToOneAtATime) {
   // Connections are made, and nobody speaks on them.
   const UniqueFd listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));

@@ -135,6 +135,37 @@ TEST_F(JournalTest, NeverOverwritesAJournal) {
   EXPECT_THAT(JournalWriter::Create(path_), StatusIs(absl::StatusCode::kAlreadyExists, path_));
 }
 
+// Under a load that never lets the journal's thread rest: the rest of what the controller received within the last
+// second is at most this.
+TEST_F(JournalTest, NoMoreThanAQuarterMebibyteWaitsToBeWritten) {
+  auto writer = JournalWriter::Create(path_);
+  ASSERT_THAT(writer, IsOk());
+  v1::JournalRecord record;
+  record.mutable_note()->set_text(std::string(10'000, 'n'));
+  for (uint64_t appended = 1; appended <= 200; ++appended) {
+    ASSERT_THAT((*writer)->Append(record), IsOk());
+    ASSERT_LT(appended * 10'000, std::filesystem::file_size(path_) + (256 << 10));
+  }
+}
+
+TEST_F(JournalTest, ARecordThatWouldTakeTooMuchMemoryIsDamageAndIsNotParsed) {
+  // Messages that follow one another are one message: four million empty directories in 36 MB.
+  v1::JournalRecord one;
+  one.mutable_host_joined()->mutable_description()->add_directories();
+  const std::string bytes = one.SerializeAsString();
+  std::string payload;
+  for (int i = 0; i < 4'000'000; ++i) payload += bytes;
+  std::ofstream file(path_, std::ios::binary);
+  file << "PLIMJRNL";
+  for (int shift = 0; shift < 32; shift += 8) file.put(static_cast<char>((payload.size() >> shift) & 0xff));
+  file.put(static_cast<char>(kJournalFormat));
+  file << std::string(3, '\0') << std::string(4, '\0') << payload;
+  file.close();
+  EXPECT_THAT(Read(), StatusIs(absl::StatusCode::kDataLoss, "record 1 at byte 8 is damaged: "));
+  EXPECT_THAT(Read(), StatusIs(absl::StatusCode::kDataLoss, "would take more than 512 MiB"));
+  EXPECT_TRUE(times_.empty());
+}
+
 TEST_F(JournalTest, KeepsWhatFitsWhenItCannotGrow) {
   auto writer = JournalWriter::Create(path_);
   ASSERT_THAT(writer, IsOk());
