@@ -79,7 +79,7 @@ Records BacklogOfTheWarmup(v1::Arrival arrival) {
   run.arrival = arrival;
   run.warmup_ns = kSecond;
   run.duration_ns = 4 * kSecond;
-  run.service_ns = [](int64_t since_start_ns) { return since_start_ns < kSecond ? 2 * kMs : 900'000; };
+  run.service_ns = [](int64_t since_start_ns) { return since_start_ns < kSecond ? 2 * kMs : 950'000; };
   run.criteria = {"service_p99<10ms"};
   return Written(run);
 }
