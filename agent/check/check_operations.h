@@ -17,6 +17,9 @@
 
 namespace plimsoll {
 
+// Of a list in an answer.
+inline constexpr int kMostListedInAnswer = 2000;
+
 // Carries out one order after another, each of which may block for as long as the storage pleases. No write, and no
 // lock, is begun at or after the lease's deadline. For one thread of a process that has no other: a descriptor that is
 // closed elsewhere in the process would take its locks with it.
@@ -52,6 +55,9 @@ class CheckOperations {
   absl::Status Stat(const v1::CheckStat& stat, v1::CheckAnswer& answer);
   absl::Status PingPong(const v1::CheckPingPong& ping_pong, v1::CheckAnswer& answer);
 
+  // The error of a call to the storage, with its errno in the answer.
+  static absl::Status CallFailed(const std::string& operation, const std::string& path, int error_number,
+                                 v1::CheckAnswer& answer);
   absl::StatusOr<const OpenFile*> Find(uint32_t handle) const;
   // One fcntl call; an error is noted in the answer.
   static absl::StatusOr<Lock> CallLock(const OpenFile& file, int command, int type, uint64_t start, uint64_t length,

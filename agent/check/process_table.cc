@@ -123,6 +123,8 @@ void ProcessTable::Run() {
     for (auto& [number, process] : processes_) Receive(number, process);
     Reap();
     AnswerLate();
+    PublishOverdue();
+    SendAll();
     {
       const MutexLock lock(mutex_);
       stopping = stopped_;
@@ -257,14 +259,21 @@ void ProcessTable::Receive(uint32_t number, Process& process) {
     v1::CheckAnswer answer;
     if (!answer.ParseFromArray(packet.data(), static_cast<int>(size))) continue;
     if (answer.id() == 0) {
+      CountGap(process);
       process.acknowledged = answer.acknowledged();
+      process.acknowledged_ns = TableNowNs();
       continue;
     }
     answer.set_process(number);
     process.overdue.erase(answer.id());
     // One that came too late has been answered for.
-    if (process.waiting.erase(answer.id()) != 0) Send(std::move(answer));
+    if (process.waiting.erase(answer.id()) != 0) outgoing_.push_back(std::move(answer));
   }
+}
+
+void ProcessTable::CountGap(Process& process) {
+  if (process.acknowledged_ns == 0) return;
+  process.longest_gap_ns = std::max(process.longest_gap_ns, TableNowNs() - process.acknowledged_ns);
 }
 
 void ProcessTable::KillAll() {
@@ -282,11 +291,12 @@ void ProcessTable::Reap() {
     const int64_t now_ns = TableNowNs();
     // What it sent before its end is there, all of it.
     Receive(number, process);
+    CountGap(process);
     const std::string how = WIFSIGNALED(status) ? absl::StrCat("by signal ", WTERMSIG(status))
                                                 : absl::StrCat("with exit code ", WEXITSTATUS(status));
     for (const auto& [id, waiting] : process.waiting) {
       if (id == process.kill_id) {
-        Answer(id, number, absl::OkStatus(), process.killed_ns, process.acknowledged);
+        Answer(id, number, absl::OkStatus(), process.killed_ns, process.acknowledged, process.longest_gap_ns);
       } else {
         Answer(id, number, absl::AbortedError(absl::StrCat("the process ended ", how)), now_ns, process.acknowledged);
       }
@@ -297,7 +307,6 @@ void ProcessTable::Reap() {
 
 void ProcessTable::AnswerLate() {
   const int64_t now_ns = TableNowNs();
-  std::vector<v1::InFlight> overdue;
   for (auto& [number, process] : processes_) {
     for (auto it = process.waiting.begin(); it != process.waiting.end();) {
       if (now_ns < it->second.deadline_ns) {
@@ -309,6 +318,12 @@ void ProcessTable::AnswerLate() {
       process.overdue[it->first] = now_ns;
       it = process.waiting.erase(it);
     }
+  }
+}
+
+void ProcessTable::PublishOverdue() {
+  std::vector<v1::InFlight> overdue;
+  for (const auto& [number, process] : processes_) {
     for (const auto& [id, since_ns] : process.overdue) {
       v1::InFlight& each = overdue.emplace_back();
       each.set_qm(number);
@@ -321,7 +336,7 @@ void ProcessTable::AnswerLate() {
 }
 
 void ProcessTable::Answer(uint64_t id, uint32_t process, const absl::Status& status, int64_t started_ns,
-                          uint64_t acknowledged) {
+                          uint64_t acknowledged, int64_t longest_gap_ns) {
   v1::CheckAnswer answer;
   answer.set_id(id);
   answer.set_process(process);
@@ -331,16 +346,19 @@ void ProcessTable::Answer(uint64_t id, uint32_t process, const absl::Status& sta
   answer.set_ended_ns(TableNowNs());
   answer.set_wall_ns(SystemClock().WallNow().value);
   answer.set_acknowledged(acknowledged);
-  Send(std::move(answer));
+  answer.set_longest_gap_ns(longest_gap_ns);
+  outgoing_.push_back(std::move(answer));
 }
 
-void ProcessTable::Send(v1::CheckAnswer answer) {
-  progress_.fetch_add(1, std::memory_order_relaxed);
-  {
-    const MutexLock lock(mutex_);
-    if (stopped_) return;
+void ProcessTable::SendAll() {
+  for (v1::CheckAnswer& answer : std::exchange(outgoing_, {})) {
+    progress_.fetch_add(1, std::memory_order_relaxed);
+    {
+      const MutexLock lock(mutex_);
+      if (stopped_) return;
+    }
+    options_.answer(std::move(answer));
   }
-  options_.answer(std::move(answer));
 }
 
 }  // namespace plimsoll

@@ -72,6 +72,9 @@ class ProcessTable {
     std::map<uint64_t, int64_t> overdue;
     // Last sequence of a stream that it told of.
     uint64_t acknowledged = 0;
+    // When it told of that; 0: it has not. The longest time between two.
+    int64_t acknowledged_ns = 0;
+    int64_t longest_gap_ns = 0;
     // The CheckKill that waits for its end, when the signal was sent; 0: none.
     uint64_t kill_id = 0;
     int64_t killed_ns = 0;
@@ -93,12 +96,17 @@ class ProcessTable {
   absl::Status Hand(Process& process, const std::string& packet);
   // Takes what the process has sent.
   void Receive(uint32_t number, Process& process);
+  // Counts the time since the last sequence of a stream.
+  static void CountGap(Process& process);
   void KillAll();
   // Of the processes that have ended: answers what waits for them, and forgets them.
   void Reap();
   void AnswerLate();
-  void Answer(uint64_t id, uint32_t process, const absl::Status& status, int64_t started_ns, uint64_t acknowledged);
-  void Send(v1::CheckAnswer answer);
+  // Before the answers go, so that who has one sees what it changed.
+  void PublishOverdue();
+  void SendAll();
+  void Answer(uint64_t id, uint32_t process, const absl::Status& status, int64_t started_ns, uint64_t acknowledged,
+              int64_t longest_gap_ns = 0);
 
   const Options options_;
   LeasePage lease_;
@@ -106,6 +114,7 @@ class ProcessTable {
   std::atomic<uint64_t> progress_{0};
   // The thread's alone.
   std::map<uint32_t, Process> processes_;
+  std::vector<v1::CheckAnswer> outgoing_;
 
   mutable Mutex mutex_;
   CondVar changed_;

@@ -175,7 +175,9 @@ absl::StatusOr<UniqueFd> Sandbox::OpenRunFile(const std::string& dir, const RunF
   }
   if (info.st_nlink == 0) return absl::AbortedError(absl::StrCat(path, " was replaced"));
   if (info.st_nlink != 1) return absl::FailedPreconditionError(absl::StrCat(path, " has more than one name"));
+  errno = 0;
   if (!BeginsWithToken(fd.get(), file.run_token)) {
+    if (errno == ESTALE) return absl::AbortedError(absl::StrCat(path, " was replaced"));
     return absl::PermissionDeniedError(absl::StrCat(path, " does not carry the run's token"));
   }
   return fd;
