@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "controller/check/data_checks.h"
+#include "controller/check/failure_checks.h"
 #include "controller/check/lock_checks.h"
 
 namespace plimsoll {
@@ -123,20 +124,28 @@ std::vector<CatalogEntry> MakeCatalog() {
        .level = kStandard,
        .proves = "what the killed owner of a lock wrote without flushing it, the next owner reads",
        .run = CheckLockContentVisibleToNextOwner},
-      {.name = "lock.released-at-host-death",
-       .requirement = kReleased,
-       .level = kFull,
-       .proves = "the lock of a host that dies is granted to another host, before the dead one is back",
-       .decides = true},
-      {.name = "lock.after-server-restart",
-       .requirement = kExclusive,
-       .level = kFull,
-       .proves = "a lock is still its holder's after the storage's server has restarted"},
       {.name = "data.dsync-survives-server-restart",
        .requirement = kIntegrity,
        .level = kFull,
        .proves = "a synchronous write that was acknowledged is there after the storage's server has restarted",
-       .decides = true},
+       .hosts = 1,
+       .decides = true,
+       .faults = {CheckField::Fault::kRestartServer},
+       .run = CheckDataDsyncSurvivesServerRestart},
+      {.name = "lock.after-server-restart",
+       .requirement = kExclusive,
+       .level = kFull,
+       .proves = "a lock is still its holder's after the storage's server has restarted",
+       .faults = {CheckField::Fault::kRestartServer},
+       .run = CheckLockAfterServerRestart},
+      // Last: a host is lost by it.
+      {.name = "lock.released-at-host-death",
+       .requirement = kReleased,
+       .level = kFull,
+       .proves = "the lock of a host that dies is granted to another host, before the dead one is back",
+       .decides = true,
+       .faults = {CheckField::Fault::kKillHost, CheckField::Fault::kRestoreHost},
+       .run = CheckLockReleasedAtHostDeath},
   };
 }
 
@@ -154,6 +163,17 @@ uint32_t CatalogFiles() {
 uint32_t CatalogProcesses(v1::CheckLevel level) {
   if (level == v1::CHECK_LEVEL_QUICK) return kQuickProcesses;
   return std::max(kCapacityProcesses, kStormProcessesPerHost) + kQuickProcesses;
+}
+
+std::string FaultOption(CheckField::Fault fault) {
+  switch (fault) {
+    case CheckField::Fault::kKillHost:
+      return "--kill-host";
+    case CheckField::Fault::kRestoreHost:
+      return "--restore-host";
+    default:
+      return "--restart-server";
+  }
 }
 
 std::string LevelName(v1::CheckLevel level) {

@@ -22,6 +22,8 @@ struct CatalogEntry {
   bool decides = false;
   // A file system that does not have what it checks does not meet the requirement.
   bool needed = false;
+  // Commands of the user's own that it takes.
+  std::vector<CheckField::Fault> faults = {};
   void (*run)(CheckRun&) = nullptr;
 };
 
@@ -33,6 +35,9 @@ uint32_t CatalogFiles();
 uint32_t CatalogProcesses(v1::CheckLevel level);
 
 // "quick", "data write integrity", "not tested".
+// The option that gives the command for it.
+std::string FaultOption(CheckField::Fault fault);
+
 std::string LevelName(v1::CheckLevel level);
 std::string RequirementName(v1::CheckRequirement requirement);
 std::string OutcomeName(v1::CheckOutcome outcome);

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,6 +32,10 @@ class CheckCourse final : public CheckField, private SessionCourse {
     int64_t lease_ns = 0;
     uint32_t files = 0;
     uint32_t processes = 0;
+    // Commands that provoke a failure; those that are missing are provoked by nothing. "{host}" stands for the label.
+    std::map<Fault, std::string> commands;
+    // Asks the agent at an address what it is, waiting so long at most.
+    std::function<absl::StatusOr<v1::HostDescription>(const std::string& address, int64_t timeout_ns)> describe;
   };
   // What the options point to outlives the object.
   explicit CheckCourse(Options options);
@@ -42,6 +48,8 @@ class CheckCourse final : public CheckField, private SessionCourse {
   // Why hosts were lost, a line each.
   const std::vector<std::string>& losses() const { return losses_; }
   bool interrupted() const { return driver_.interrupted(); }
+  // A second interrupt came: the sessions end by themselves.
+  bool left() const { return driver_.left(); }
   const std::string& run_id() const { return options_.run_id; }
 
   size_t hosts() const override { return fleet_.size(); }
@@ -51,6 +59,11 @@ class CheckCourse final : public CheckField, private SessionCourse {
   v1::CheckAnswer Await(uint64_t sent) override;
   void Pause(int64_t duration_ns) override;
   bool over() const override;
+  bool CanProvoke(Fault fault) const override { return options_.commands.count(fault) != 0; }
+  absl::Status Provoke(Fault fault, size_t host) override;
+  void ExpectLoss(size_t host) override { expected_losses_.insert(fleet_.host(host).label); }
+  std::string BootId(size_t host) const override { return fleet_.host(host).description->boot_id(); }
+  absl::StatusOr<std::string> AwaitBoot(size_t host, int64_t limit_ns) override;
   MappedMoment ToLocal(size_t host, int64_t host_ns) const override;
   int64_t NowNs() const override { return clock_.Now().value; }
 
@@ -83,6 +96,7 @@ class CheckCourse final : public CheckField, private SessionCourse {
   std::map<uint64_t, v1::CheckAnswer> answers_;
   std::vector<std::string> losses_;
   std::vector<std::string> left_behind_;
+  std::set<std::string> expected_losses_;
   bool denied_ = false;
   SessionDriver driver_;
 };

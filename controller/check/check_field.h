@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "common/clock_fit.h"
 #include "plimsoll/v1/check.pb.h"
 
@@ -30,6 +32,18 @@ class CheckField {
   virtual void Pause(int64_t duration_ns) = 0;
   // An interrupt came, or a host is lost: no further check begins.
   virtual bool over() const = 0;
+
+  // What a command of the user's own does.
+  enum class Fault { kKillHost, kRestoreHost, kRestartServer };
+  virtual bool CanProvoke(Fault fault) const = 0;
+  // Runs the command to its end, for `host` where it is about one; an error where it failed.
+  virtual absl::Status Provoke(Fault fault, size_t host) = 0;
+  // That this host is lost from now on ends nothing.
+  virtual void ExpectLoss(size_t host) = 0;
+  // The boot id of the host's kernel when the check began, and of that which answers after the host was lost; an error
+  // where it does not answer within the limit.
+  virtual std::string BootId(size_t host) const = 0;
+  virtual absl::StatusOr<std::string> AwaitBoot(size_t host, int64_t limit_ns) = 0;
 
   // A moment of the host's clock on one clock for all, with the error.
   virtual MappedMoment ToLocal(size_t host, int64_t host_ns) const = 0;

@@ -34,6 +34,14 @@ CheckRun::~CheckRun() {
   for (const uint64_t each : sent) field_.Await(each);
 }
 
+size_t CheckRun::Other(size_t host) const {
+  for (size_t step = 1; step < hosts(); ++step) {
+    const size_t other = (host + step) % hosts();
+    if (!field_.SameKernel(host, other)) return other;
+  }
+  return (host + 1) % hosts();
+}
+
 void CheckRun::Decide(v1::CheckOutcome outcome, const std::string& reason) {
   if (decided_) return;
   decided_ = true;

@@ -38,6 +38,8 @@ class CheckRun {
   CheckField& field() { return field_; }
   size_t hosts() const { return field_.hosts(); }
   const std::string& label(size_t host) const { return field_.label(host); }
+  // A host with another kernel than `host`; where there is none, the next one.
+  size_t Other(size_t host) const;
   // Tells the checks' writes apart.
   uint32_t epoch() const { return index_ + 1; }
   // Number of the check's file `which`, below kFilesPerCheck, on every host.

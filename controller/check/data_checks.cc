@@ -72,12 +72,6 @@ void JudgeStreamPage(CheckRun& run, const CheckedProcess& reader, size_t writer,
                         run.label(writer), " had acknowledged sequence ", expected, " there before it was killed"));
 }
 
-void JudgeStream(CheckRun& run, const CheckedProcess& reader, size_t writer, const v1::CheckAnswer& read,
-                 uint32_t pages, uint64_t acknowledged) {
-  if (read.code() != 0) return;
-  for (const v1::CheckPage& page : read.pages()) JudgeStreamPage(run, reader, writer, page, pages, acknowledged);
-}
-
 bool NotTorn(const v1::CheckPage& page) {
   // Who reads beside a writer may see half of a write.
   return page.state() == v1::CHECK_PAGE_STATE_WHOLE || page.state() == v1::CHECK_PAGE_STATE_EMPTY;
@@ -103,6 +97,12 @@ void JudgeOrder(CheckRun& run, const CheckedProcess& reader, size_t writer, cons
 }
 
 }  // namespace
+
+void JudgeStream(CheckRun& run, const CheckedProcess& reader, size_t writer, const v1::CheckAnswer& read,
+                 uint32_t pages, uint64_t acknowledged) {
+  if (read.code() != 0) return;
+  for (const v1::CheckPage& page : read.pages()) JudgeStreamPage(run, reader, writer, page, pages, acknowledged);
+}
 
 void CheckDataConcurrentWrites(CheckRun& run) {
   const std::vector<CheckedProcess> processes = run.StartAll();

@@ -121,7 +121,7 @@ void CheckWait(CheckRun& run, Kind::Kind kind, std::vector<GiveUp> ways) {
     int64_t latest_ns = 0;
     for (size_t host = 0; host < run.hosts() && !run.over(); ++host) {
       const CheckedProcess waiter = run.Start(host);
-      const CheckedProcess holder = run.Start((host + 1) % run.hosts());
+      const CheckedProcess holder = run.Start(run.Other(host));
       run.Open(waiter, 0, CheckRun::How::kBuffered);
       run.Open(holder, 0, CheckRun::How::kBuffered);
       latest_ns = std::max(latest_ns, HandOver(run, holder, waiter, kind, give_up));
@@ -226,7 +226,7 @@ void CheckLockByteRanges(CheckRun& run) {
   const std::vector<CheckedProcess> processes = run.StartAll();
   for (const CheckedProcess& process : processes) run.Open(process, 0, CheckRun::How::kBuffered);
   const CheckedProcess& a = processes[0];
-  const CheckedProcess& b = processes[1];
+  const CheckedProcess& b = processes[run.Other(0)];
   // The largest offset that a lock can begin at.
   constexpr uint64_t kFarthest = (uint64_t{1} << 63) - 2;
   run.MustGet(a, 0, 10);
@@ -297,7 +297,7 @@ void CheckLockPingPong(CheckRun& run) {
 
 void CheckLockCourtesy(CheckRun& run) {
   const CheckedProcess holder = run.Start(0);
-  const CheckedProcess other = run.Start(1);
+  const CheckedProcess other = run.Start(run.Other(0));
   run.Open(holder, 0, CheckRun::How::kBuffered);
   run.Open(other, 0, CheckRun::How::kBuffered);
   run.MustGet(holder);
@@ -342,7 +342,7 @@ void CheckLockCapacity(CheckRun& run) {
 void CheckLockContentVisibleToNextOwner(CheckRun& run) {
   for (size_t host = 0; host < run.hosts() && !run.over(); ++host) {
     const CheckedProcess holder = run.Start(host);
-    const CheckedProcess next = run.Start((host + 1) % run.hosts());
+    const CheckedProcess next = run.Start(run.Other(host));
     run.Open(holder, 0, CheckRun::How::kBuffered);
     run.Open(next, 0, CheckRun::How::kBuffered);
     run.MustGet(holder);

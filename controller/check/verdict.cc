@@ -16,6 +16,14 @@ void SkipCheck(const std::string& reason, v1::CheckResult& result) {
   result.set_reason(reason);
 }
 
+// The first option that the check needs and that was not given; empty: none.
+std::string MissingOption(const CheckField& field, const CatalogEntry& entry) {
+  for (const CheckField::Fault fault : entry.faults) {
+    if (!field.CanProvoke(fault)) return FaultOption(fault);
+  }
+  return "";
+}
+
 const CatalogEntry* FindEntry(const std::string& name) {
   for (const CatalogEntry& entry : CheckCatalog()) {
     if (entry.name == name) return &entry;
@@ -68,7 +76,7 @@ v1::CheckRequirementResult JudgeRequirement(v1::CheckRequirement requirement, co
 
 }  // namespace
 
-std::vector<v1::CheckResult> RunChecks(CheckField& field, v1::CheckLevel level,
+std::vector<v1::CheckResult> RunChecks(CheckField& field, v1::CheckLevel level, const std::set<std::string>& only,
                                        const std::function<void(const CatalogEntry&)>& announce) {
   std::vector<v1::CheckResult> results;
   uint32_t next_process = 0;
@@ -82,8 +90,10 @@ std::vector<v1::CheckResult> RunChecks(CheckField& field, v1::CheckLevel level,
     const uint32_t own_index = index++;
     if (entry.level > level) {
       SkipCheck(absl::StrCat("needs --level ", LevelName(entry.level)), result);
-    } else if (entry.run == nullptr) {
-      SkipCheck("this version does not have it", result);
+    } else if (!only.empty() && only.count(entry.name) == 0) {
+      SkipCheck("left out by --only", result);
+    } else if (const std::string option = MissingOption(field, entry); !option.empty()) {
+      SkipCheck(absl::StrCat("needs ", option), result);
     } else if (field.hosts() < entry.hosts) {
       SkipCheck(absl::StrCat("needs ", entry.hosts, " hosts"), result);
     } else if (field.over()) {

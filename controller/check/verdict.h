@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -12,8 +13,9 @@
 namespace plimsoll {
 
 // Runs the checks of a level over the field, in the catalog's order. The results hold every check of the catalog, those
-// that this level omits as not tested. `announce` is called before each check that runs.
-std::vector<v1::CheckResult> RunChecks(CheckField& field, v1::CheckLevel level,
+// that this level omits as not tested; so are those that `only` does not name, where it names any. `announce` is called
+// before each check that runs.
+std::vector<v1::CheckResult> RunChecks(CheckField& field, v1::CheckLevel level, const std::set<std::string>& only,
                                        const std::function<void(const CatalogEntry&)>& announce);
 
 // Fills in the verdicts from the report's level and checks. `untested` says what keeps all requirements from PASS,

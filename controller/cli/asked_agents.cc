@@ -31,13 +31,18 @@ std::optional<Failure> AskedAgents::Connect(const AgentList& list, const TlsPath
     child_ = *std::move(child);
     addresses->push_back(child_->address());
   }
-  fleet_ = std::make_unique<Fleet>(
-      *addresses, kAskedMaxSlewPpm,
-      [this, trust = *trust](const std::string& address, AgentListener& listener) {
-        return MakeGrpcAgentClient(address, clock_, listener, trust);
-      },
-      clock_, events_);
+  make_client_ = [this, trust = *trust](const std::string& address, AgentListener& listener) {
+    return MakeGrpcAgentClient(address, clock_, listener, trust);
+  };
+  fleet_ = std::make_unique<Fleet>(*addresses, kAskedMaxSlewPpm, make_client_, clock_, events_);
   return std::nullopt;
+}
+
+absl::StatusOr<v1::HostDescription> AskedAgents::Ask(const std::string& address, int64_t timeout_ns) const {
+  EventQueue events(clock_);
+  Fleet fleet({address}, kAskedMaxSlewPpm, make_client_, clock_, events);
+  fleet.DescribeAll({{}}, timeout_ns);
+  return fleet.host(0).description;
 }
 
 std::optional<Failure> AskedAgents::CheckAnswers() const {

@@ -6,10 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "common/clock.h"
 #include "common/tls/tls_flags.h"
 #include "common/units.h"
 #include "controller/cli/agent_list.h"
+#include "controller/run/agent_client.h"
 #include "controller/run/child_agent.h"
 #include "controller/run/event_queue.h"
 #include "controller/run/exit_code.h"
@@ -36,6 +38,9 @@ class AskedAgents {
   // directory (exit 2), one line a host.
   std::optional<Failure> CheckAnswers() const;
 
+  // Asks the agent at `address` over a connection of its own, waiting for at most `timeout_ns`.
+  absl::StatusOr<v1::HostDescription> Ask(const std::string& address, int64_t timeout_ns) const;
+
   Fleet& fleet() { return *fleet_; }
   // As the hosts are asked for it.
   const std::string& directory() const { return directory_; }
@@ -45,6 +50,7 @@ class AskedAgents {
   EventQueue& events_;
   std::string directory_;
   std::unique_ptr<ChildAgent> child_;
+  AgentClientFactory make_client_;
   std::unique_ptr<Fleet> fleet_;
 };
 

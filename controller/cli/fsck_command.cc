@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "common/clock.h"
 #include "common/terminal_text.h"
 #include "common/tls/tls_flags.h"
@@ -46,8 +47,21 @@ struct FsckFlags {
   std::string level = "quick";
   std::string lease = "10s";
   std::string junit;
+  std::string only;
   bool json = false;
+  bool allow_commands = false;
+  std::string kill_host;
+  std::string restore_host;
+  std::string restart_server;
 };
+
+std::map<CheckField::Fault, std::string> CommandsOf(const FsckFlags& flags) {
+  std::map<CheckField::Fault, std::string> commands;
+  if (!flags.kill_host.empty()) commands[CheckField::Fault::kKillHost] = flags.kill_host;
+  if (!flags.restore_host.empty()) commands[CheckField::Fault::kRestoreHost] = flags.restore_host;
+  if (!flags.restart_server.empty()) commands[CheckField::Fault::kRestartServer] = flags.restart_server;
+  return commands;
+}
 
 std::string RandomBytes(int count) {
   std::random_device random;
@@ -67,6 +81,11 @@ std::string HexRunId() {
 v1::CheckLevel LevelOf(const std::string& name) {
   if (name == "full") return v1::CHECK_LEVEL_FULL;
   return name == "standard" ? v1::CHECK_LEVEL_STANDARD : v1::CHECK_LEVEL_QUICK;
+}
+
+std::set<std::string> Only(const FsckFlags& flags) {
+  const std::vector<std::string> names = absl::StrSplit(flags.only, ',', absl::SkipEmpty());
+  return {names.begin(), names.end()};
 }
 
 Exit ExitOf(const v1::CheckReport& report) {
@@ -96,7 +115,11 @@ class Fsck {
                         .run_token = RandomBytes(kRunTokenBytes),
                         .lease_ns = lease_ns_,
                         .files = CatalogFiles(),
-                        .processes = CatalogProcesses(level)});
+                        .processes = CatalogProcesses(level),
+                        .commands = CommandsOf(flags_),
+                        .describe = [this](const std::string& address, int64_t timeout_ns) {
+                          return agents_.Ask(address, timeout_ns);
+                        }});
     const WallNs begin = clock_.WallNow();
     const MonotonicNs begin_ns = clock_.Now();
     if (auto failure = course.Begin(); failure.has_value()) return Fail(*failure);
@@ -107,12 +130,13 @@ class Fsck {
     report.set_level(level);
     report.mutable_start()->set_seconds(begin.value / kNsPerSecond);
     report.mutable_start()->set_nanos(static_cast<int32_t>(begin.value % kNsPerSecond));
-    for (v1::CheckResult& result : RunChecks(course, level, [this](const CatalogEntry& entry) {
+    for (v1::CheckResult& result : RunChecks(course, level, Only(flags_), [this](const CatalogEntry& entry) {
            line_.err << "checking " << entry.name << '\n' << std::flush;
          })) {
       *report.add_checks() = std::move(result);
     }
     const std::vector<std::string> left = course.End();
+    if (course.left()) return static_cast<int>(Exit::kLeft);
     report.set_duration_ns(clock_.Now() - begin_ns);
     DescribeHosts(report);
     for (const std::string& loss : course.losses()) report.add_notes(absl::StrCat("ended early: ", loss));
@@ -210,6 +234,27 @@ int FsckMain(const FsckFlags& flags, CommandLine& line) {
   if (!lease_ns.ok() || *lease_ns < kNsPerSecond || *lease_ns > 3600 * kNsPerSecond) {
     return PrintError(line, absl::StrCat("--lease ", flags.lease, ": a time from 1s to 1h"), Exit::kWrong);
   }
+  const std::map<CheckField::Fault, std::string> commands = CommandsOf(flags);
+  if (!commands.empty() && !flags.allow_commands) {
+    return PrintError(line,
+                      absl::StrCat(FaultOption(commands.begin()->first),
+                                   ": commands run only with --allow-commands, and they do what they say"),
+                      Exit::kWrong);
+  }
+  if (!commands.empty() && LevelOf(flags.level) != v1::CHECK_LEVEL_FULL) {
+    return PrintError(line, absl::StrCat(FaultOption(commands.begin()->first), ": needs --level full"), Exit::kWrong);
+  }
+  for (const std::string& name : Only(flags)) {
+    const auto& catalog = CheckCatalog();
+    const auto named =
+        std::find_if(catalog.begin(), catalog.end(), [&](const auto& entry) { return entry.name == name; });
+    if (named == catalog.end()) {
+      return PrintError(line, absl::StrCat("--only: there is no check ", name), Exit::kWrong);
+    }
+    if (named->level > LevelOf(flags.level)) {
+      return PrintError(line, absl::StrCat("--only: ", name, " needs --level ", LevelName(named->level)), Exit::kWrong);
+    }
+  }
   return Fsck(flags, *lease_ns, line).Execute();
 }
 
@@ -227,10 +272,25 @@ void AddFsckCommand(CLI::App& app, CommandLine& line) {
   command->add_option("--level", flags->level, "How much is checked: quick, standard or full")
       ->capture_default_str()
       ->check(CLI::IsMember({"quick", "standard", "full"}));
+  command->add_option("--only", flags->only, "Make only these checks of the level; the rest is reported as not tested")
+      ->type_name("CHECKS");
   command
       ->add_option("--lease", flags->lease, WrapHelp("An agent that receives nothing for this long ends and cleans up"))
       ->capture_default_str()
       ->type_name("TIME");
+  command->add_flag("--allow-commands", flags->allow_commands,
+                    "Run the commands of the next three options, on this machine, with --level full");
+  command
+      ->add_option("--kill-host", flags->kill_host,
+                   WrapHelp("Command that ends the last host at once, as by pulling its plug; {host} is its label"))
+      ->type_name("COMMAND");
+  command->add_option("--restore-host", flags->restore_host, "Command that starts that host, and its agent, again")
+      ->type_name("COMMAND");
+  command
+      ->add_option(
+          "--restart-server", flags->restart_server,
+          WrapHelp("Command that resets the storage's server, so that it loses its memory, and starts it again"))
+      ->type_name("COMMAND");
   command->add_flag("--json", flags->json, "Print the report as JSON instead of text");
   command->add_option("--junit", flags->junit, "Write the report as JUnit XML, too")->type_name("FILE");
   AddTlsFlags(*command, flags->tls);

@@ -133,6 +133,47 @@ class Fsck(harness.PlimsollTest):
         self.assertEqual(report["notes"], [], process.err)
         self.assert_nothing_left(mounted.mountpoint)
 
+    def full(self, agents, check, *commands, code=3):
+        """What full finds with these commands: the check's result."""
+        result = self.fsck(agents, "--json", "--level", "full", "--allow-commands", "--only", check, *commands, code=code)
+        (found,) = [each for each in json.loads(result.out)["checks"] if each["name"] == check]
+        return found
+
+    def test_a_restart_that_restarts_nothing_is_undecided(self):
+        agents = self.pair()
+        for check in ("data.dsync-survives-server-restart", "lock.after-server-restart"):
+            found = self.full(agents, check, "--restart-server", "true")
+            self.assertEqual(found["outcome"], "undecided")
+            self.assertRegex(found["reason"], r"^--restart-server restarted nothing that writes need: the longest gap between "
+                                              r"\d+ writes beside it was 0\.\d+ s")
+        found = self.full(agents, "lock.after-server-restart", "--restart-server", "false")
+        self.assertEqual((found["outcome"], found["reason"]), ("undecided", "--restart-server: false ended with exit code 1"))
+        self.assert_nothing_left()
+
+    def test_a_killed_agent_is_not_taken_for_a_dead_host(self):
+        alpha, beta = self.pair()
+        address = beta.address
+        process = self.start_fsck([alpha, beta], "--json", "--level", "full", "--allow-commands", "--only",
+                                  "lock.released-at-host-death", "--kill-host", f"kill -9 {beta.agent_pid}",
+                                  "--restore-host", "true")
+        self.assertTrue(beta.ended_within(harness.LONG_S))
+        self.agent("beta", listen=address)
+        report = json.loads(self.result_of(process, None, 3).out)
+        found = report["checks"][-1]
+        self.assertEqual((found["name"], found["outcome"]), ("lock.released-at-host-death", "undecided"))
+        self.assertEqual(found["reason"], "--kill-host did not kill beta: its kernel is the one from before")
+        self.await_nothing_left()
+
+    def test_commands_run_only_where_they_are_allowed(self):
+        agents = self.pair()
+        made = self.base / "made"
+        result = self.fsck(agents, "--level", "full", "--restart-server", f"touch {made}", code=2)
+        self.assertIn("--allow-commands", result.err)
+        self.assertIn("--level full", self.fsck(agents, "--allow-commands", "--kill-host", f"touch {made}", code=2).err)
+        self.assertIn("there is no check x", self.fsck(agents, "--only", "x", code=2).err)
+        self.assertIn("lock.storm needs --level standard", self.fsck(agents, "--only", "lock.storm", code=2).err)
+        self.assertFalse(made.exists())
+
     def test_an_interrupt_ends_it_and_leaves_nothing(self):
         agents = self.pair()
         process = self.start_fsck(agents)
@@ -186,17 +227,20 @@ class Fsck(harness.PlimsollTest):
         self.assertIn(f"agent at {down}: ", self.plimsoll("fsck", self.dir, "--hosts", down, code=4).err)
 
 
-class Standard(harness.PlimsollTest):
-    """One check of each sort of `standard` takes minutes; here those that take seconds are looked at."""
+class PingPong(harness.PlimsollTest):
 
-    def test_ping_pong_of_samba_agrees_that_locks_go_round(self):
-        # Run beside ours where it is installed.
+    def test_ours_counts_locks_as_samba_does(self):
         program = "/usr/bin/ping_pong"
         if not os.path.exists(program):
             self.skipTest("ping_pong (package ctdb) is not installed")
-        file = self.dir / "ping_pong"
-        process = self.start(harness.Process, [program, file, "2"])
-        harness.wait_until(lambda: re.search(r"[1-9]\d* locks/sec", process.out + process.err), "locks by ping_pong")
+        agents = self.agent("alpha"), self.agent("beta")
+        result = self.plimsoll("fsck", self.dir, "--hosts", ",".join(agent.address for agent in agents), "--level", "standard",
+                               "--only", "lock.ping-pong", code=3)
+        self.assertRegex(result.out, r"all hosts: [1-9][\d,]* locks/s")
+        # Two of samba's, on one file, with as many locks as processes and one more.
+        pair = [self.start(harness.Process, [program, self.dir / "ping_pong", "3"]) for _ in agents]
+        for each in pair:
+            harness.wait_until(lambda: re.search(r"[1-9]\d* locks/sec", each.out + each.err), "locks by ping_pong")
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ v1::CheckResult RunOne(const std::string& name, const Lies& lies, size_t hosts =
 v1::CheckReport Report(SimulatedField& field, v1::CheckLevel level, const std::vector<std::string>& untested = {}) {
   v1::CheckReport report;
   report.set_level(level);
-  for (v1::CheckResult& result : RunChecks(field, level, [](const CatalogEntry&) {})) {
+  for (v1::CheckResult& result : RunChecks(field, level, {}, [](const CatalogEntry&) {})) {
     *report.add_checks() = std::move(result);
   }
   Judge(untested, report);
@@ -67,12 +67,11 @@ class HonestStorage : public ::testing::TestWithParam<size_t> {};
 
 TEST_P(HonestStorage, PassesEveryCheckAndKeepsNoProcess) {
   SimulatedField field(GetParam());
-  const v1::CheckReport report = Report(field, v1::CHECK_LEVEL_STANDARD);
+  const v1::CheckReport report = Report(field, v1::CHECK_LEVEL_FULL);
   for (const v1::CheckResult& check : report.checks()) {
-    const v1::CheckOutcome expected =
-        check.level() == v1::CHECK_LEVEL_FULL ? v1::CHECK_OUTCOME_NOT_TESTED : v1::CHECK_OUTCOME_PASS;
-    EXPECT_EQ(check.outcome(), expected) << check.name() << ": " << check.reason();
+    EXPECT_EQ(check.outcome(), v1::CHECK_OUTCOME_PASS) << check.name() << ": " << check.reason();
   }
+  EXPECT_EQ(report.verdict(), v1::CHECK_VERDICT_PASS);
   EXPECT_EQ(field.processes(), 0U);
 }
 
@@ -97,6 +96,7 @@ TEST_P(LyingStorage, IsFoundAndNamed) {
 }
 
 constexpr v1::CheckOutcome kFail = v1::CHECK_OUTCOME_FAIL;
+constexpr v1::CheckOutcome kUndecided = v1::CHECK_OUTCOME_UNDECIDED;
 
 std::vector<Lie> AllLies() {
   return {
@@ -142,6 +142,20 @@ std::vector<Lie> AllLies() {
        kFail,
        "with O_DIRECT, after it was written through the page cache"},
       {"data.direct-buffered-agree", {.direct_refused = true}, v1::CHECK_OUTCOME_UNSUPPORTED, "refuses O_DIRECT"},
+      {"data.dsync-survives-server-restart",
+       {.lost_at_restart = 1},
+       kFail,
+       "acknowledged write lost: host1 read page 3"},
+      {"data.dsync-survives-server-restart", {.restarts_nothing = true}, kUndecided, "restarted nothing"},
+      {"data.dsync-survives-server-restart", {.command_fails = true}, kUndecided, "--restart-server: reset ended"},
+      {"lock.after-server-restart", {.locks_lost_at_restart = true}, kFail, "granted twice: host2"},
+      {"lock.after-server-restart", {.holder_fails_after_restart = true}, kFail, "lost: host1's holder"},
+      {"lock.after-server-restart", {.restarts_nothing = true}, kUndecided, "restarted nothing"},
+      {"lock.released-at-host-death", {.kept_at_host_death = true}, kFail, "never released: host1 was not granted"},
+      {"lock.released-at-host-death", {.waiter_gets_it_early = true}, kFail, "before host2 was killed"},
+      {"lock.released-at-host-death", {.kills_agent_alone = true}, kUndecided, "did not kill host2"},
+      {"lock.released-at-host-death", {.never_back = true}, kUndecided, "host2 did not come back"},
+      {"lock.released-at-host-death", {.command_fails = true}, kUndecided, "--kill-host: reset ended"},
       {"time.timestamps-against-host-clocks", {.storage_clock_off_ns = 3'000'000'000}, kFail, "is 3.0"},
       {"time.timestamps-against-host-clocks", {.storage_clock_off_ns = -3'000'000'000}, kFail, "is -"},
   };
@@ -179,6 +193,36 @@ TEST(ChecksTest, AHostThatIsLostLeavesTheRestUntestedAndNothingPasses) {
     undecided += check.outcome() == v1::CHECK_OUTCOME_UNDECIDED ? 1 : 0;
   EXPECT_EQ(undecided, 1);
   EXPECT_EQ(report.checks(12).reason(), "the check was ended early");
+  EXPECT_EQ(report.verdict(), v1::CHECK_VERDICT_NOT_TESTED);
+}
+
+TEST(ChecksTest, WhatIsLeftOutIsNotTestedAndNothingPassesWithoutIt) {
+  SimulatedField field(2);
+  v1::CheckReport report;
+  report.set_level(v1::CHECK_LEVEL_FULL);
+  for (v1::CheckResult& result :
+       RunChecks(field, v1::CHECK_LEVEL_FULL, {"lock.exclusive"}, [](const CatalogEntry&) {})) {
+    *report.add_checks() = std::move(result);
+  }
+  Judge({}, report);
+  EXPECT_EQ(report.checks(0).outcome(), v1::CHECK_OUTCOME_PASS);
+  EXPECT_EQ(report.checks(1).reason(), "left out by --only");
+  for (const v1::CheckRequirementResult& each : report.requirements()) {
+    EXPECT_EQ(each.verdict(), v1::CHECK_VERDICT_NOT_TESTED) << RequirementName(each.requirement());
+  }
+}
+
+TEST(ChecksTest, WithoutCommandsFullLeavesTheirChecksUntested) {
+  SimulatedField field(2);
+  field.GiveNoCommands();
+  const v1::CheckReport report = Report(field, v1::CHECK_LEVEL_FULL);
+  std::vector<std::string> reasons;
+  for (const v1::CheckResult& check : report.checks()) {
+    if (check.outcome() == v1::CHECK_OUTCOME_NOT_TESTED) reasons.push_back(check.name() + ": " + check.reason());
+  }
+  EXPECT_THAT(reasons, ::testing::ElementsAre("data.dsync-survives-server-restart: needs --restart-server",
+                                              "lock.after-server-restart: needs --restart-server",
+                                              "lock.released-at-host-death: needs --kill-host"));
   EXPECT_EQ(report.verdict(), v1::CHECK_VERDICT_NOT_TESTED);
 }
 

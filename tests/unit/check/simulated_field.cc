@@ -14,6 +14,8 @@ constexpr int64_t kHostsApartNs = 7'000'000'000;
 constexpr int64_t kClockErrorNs = 100'000;
 // What a stream gets done before it is killed.
 constexpr uint64_t kStreamed = 100;
+constexpr uint64_t kStreamPages = 16;
+constexpr int64_t kOutageNs = 5'000'000'000;
 constexpr uint64_t kContended = 10;
 
 uint64_t EndOf(uint64_t start, uint64_t length) {
@@ -179,6 +181,56 @@ void SimulatedField::Put(const FileName& file, const v1::CheckPage& page, size_t
   modified_ns_[file] = now_ns_ + lies_.storage_clock_off_ns;
 }
 
+void SimulatedField::PutStream(const Process& process, uint32_t number, const v1::CheckStream& stream, uint64_t last) {
+  for (uint64_t sequence = 1; sequence <= last; ++sequence) {
+    const auto page = static_cast<uint32_t>((sequence - 1) % stream.pages());
+    for (const uint32_t handle : stream.handles()) {
+      v1::CheckPage stamp = Stamp(process.host, number, stream.epoch(), page, sequence);
+      if (lies_.torn_at_death && sequence == kStreamed) stamp.set_state(v1::CHECK_PAGE_STATE_TORN);
+      Put(process.handles.at(handle).file, stamp, process.host, true);
+    }
+  }
+}
+
+absl::Status SimulatedField::Provoke(Fault fault, size_t host) {
+  if (lies_.command_fails) return absl::AbortedError("reset ended with exit code 1");
+  if (fault == Fault::kRestartServer && !lies_.restarts_nothing) {
+    outage_ = true;
+    restarted_ = true;
+    if (lies_.locks_lost_at_restart) locks_.clear();
+    // The last writes were in the server's memory alone.
+    for (uint64_t lost = 0; lost < lies_.lost_at_restart; ++lost) {
+      for (auto& [file, pages] : files_) {
+        for (auto& [number, page] : pages) {
+          if (page.sequence() + lost == kStreamed) page.set_sequence(page.sequence() - kStreamPages);
+        }
+      }
+    }
+  }
+  if (fault == Fault::kKillHost) {
+    std::vector<uint32_t> dying;
+    for (const auto& [number, process] : processes_) {
+      if (process.host == host) dying.push_back(number);
+    }
+    for (const uint32_t number : dying) {
+      for (auto& [file, locks] : locks_) {
+        if (!lies_.kept_at_host_death) Unlock(number, file, 0, UINT64_MAX);
+      }
+    }
+    now_ns_ += kMs;
+    GrantWaiters();
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> SimulatedField::AwaitBoot(size_t host, int64_t limit_ns) {
+  if (lies_.never_back) {
+    now_ns_ += limit_ns;
+    return absl::UnavailableError("connection refused");
+  }
+  return lies_.kills_agent_alone ? labels_[host] : absl::StrCat(labels_[host], ", booted again");
+}
+
 void SimulatedField::Kill(uint32_t number, v1::CheckAnswer& answer) {
   const Process process = processes_[number];
   for (auto it = pending_.begin(); it != pending_.end();) {
@@ -187,17 +239,9 @@ void SimulatedField::Kill(uint32_t number, v1::CheckAnswer& answer) {
       continue;
     }
     if (it->command.has_stream()) {
-      const v1::CheckStream& stream = it->command.stream();
       answer.set_acknowledged(kStreamed);
-      const uint64_t kept = kStreamed - lies_.lost_at_death;
-      for (uint64_t sequence = 1; sequence <= kept; ++sequence) {
-        const auto page = static_cast<uint32_t>((sequence - 1) % stream.pages());
-        for (const uint32_t handle : stream.handles()) {
-          v1::CheckPage stamp = Stamp(process.host, number, stream.epoch(), page, sequence);
-          if (lies_.torn_at_death && sequence == kStreamed) stamp.set_state(v1::CHECK_PAGE_STATE_TORN);
-          Put(process.handles.at(handle).file, stamp, process.host, true);
-        }
-      }
+      answer.set_longest_gap_ns(outage_ ? kOutageNs : kMs);
+      PutStream(process, number, it->command.stream(), kStreamed - lies_.lost_at_death);
     }
     v1::CheckAnswer aborted = Begin(it->host, it->command);
     Refuse(aborted, absl::StatusCode::kAborted, "the process ended by signal 9");
@@ -295,6 +339,11 @@ std::optional<v1::CheckAnswer> SimulatedField::Carry(size_t host, const v1::Chec
       return answer;
     case v1::CheckCommand::kWrite: {
       const v1::CheckWrite& write = command.write();
+      if (restarted_ && lies_.holder_fails_after_restart && write.first() == 0) {
+        answer.set_error_number(EIO);
+        Refuse(answer, absl::StatusCode::kUnavailable, "pwrite: Input/output error (5)");
+        return answer;
+      }
       const Handle& handle = process.handles[write.handle()];
       const uint64_t last = write.sequence() + std::max(write.rounds(), 1U) - 1;
       for (uint32_t i = 0; i < write.count(); ++i) {

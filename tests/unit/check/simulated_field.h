@@ -47,6 +47,18 @@ struct Lies {
   // O_DIRECT reads do not see what was written through the cache.
   bool direct_misses_cache = false;
   int64_t storage_clock_off_ns = 0;
+  // At the server's restart the last writes that were acknowledged go, so many of each stream.
+  uint64_t lost_at_restart = 0;
+  // The same for all locks.
+  bool locks_lost_at_restart = false;
+  bool holder_fails_after_restart = false;
+  // The command does nothing.
+  bool restarts_nothing = false;
+  bool command_fails = false;
+  bool kept_at_host_death = false;
+  // What is killed is the agent, and its processes with it.
+  bool kills_agent_alone = false;
+  bool never_back = false;
   // From this command on the host does not answer any more; 0: it does.
   int lost_at_command = 0;
 };
@@ -63,9 +75,15 @@ class SimulatedField final : public CheckField {
   v1::CheckAnswer Await(uint64_t sent) override;
   void Pause(int64_t duration_ns) override { now_ns_ += duration_ns; }
   bool over() const override { return lost_; }
+  bool CanProvoke(Fault /*fault*/) const override { return commands_given_; }
+  absl::Status Provoke(Fault fault, size_t host) override;
+  void ExpectLoss(size_t /*host*/) override {}
+  std::string BootId(size_t host) const override { return labels_[host]; }
+  absl::StatusOr<std::string> AwaitBoot(size_t host, int64_t limit_ns) override;
   MappedMoment ToLocal(size_t host, int64_t host_ns) const override;
   int64_t NowNs() const override { return now_ns_; }
 
+  void GiveNoCommands() { commands_given_ = false; }
   // Processes that were started and not killed.
   size_t processes() const { return processes_.size(); }
 
@@ -100,6 +118,7 @@ class SimulatedField final : public CheckField {
   bool Conflicts(uint32_t process, const FileName& file, uint64_t start, uint64_t end) const;
   void Unlock(uint32_t process, const FileName& file, uint64_t start, uint64_t end);
   void Kill(uint32_t number, v1::CheckAnswer& answer);
+  void PutStream(const Process& process, uint32_t number, const v1::CheckStream& stream, uint64_t last);
   void GrantWaiters();
   void FinishContenders();
   v1::CheckPage PageOf(size_t host, const Handle& handle, uint32_t page);
@@ -112,6 +131,9 @@ class SimulatedField final : public CheckField {
   int commands_ = 0;
   int lock_attempts_ = 0;
   bool lost_ = false;
+  bool commands_given_ = true;
+  bool outage_ = false;
+  bool restarted_ = false;
   std::map<uint32_t, Process> processes_;
   std::map<FileName, Content> files_;
   std::map<std::pair<size_t, FileName>, Content> caches_;
