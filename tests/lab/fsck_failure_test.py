@@ -1,0 +1,46 @@
+"""`plimsoll fsck --level full`: the server is reset and a host is killed; and an `async` export, which loses what it acknowledged."""
+
+import lab_support
+from fsck_test import FsckTest
+from lab_support import MQLOG, SCRIPT, harness
+
+DSYNC, LOCK, DEATH = "data.dsync-survives-server-restart", "lock.after-server-restart", "lock.released-at-host-death"
+
+
+class Failures(FsckTest):
+
+    def restart_command(self):
+        """One program, for no shell runs the command."""
+        script = self.base / "restart"
+        script.write_text(f"#!/bin/sh\nset -e\n{SCRIPT} kill storage\n{SCRIPT} start storage\n")
+        script.chmod(0o755)
+        return ("--restart-server", script)
+
+    def host_commands(self):
+        return ("--kill-host", f"{SCRIPT} kill {{host}}", "--restore-host", f"{SCRIPT} start {{host}}")
+
+    def only(self, *checks):
+        return ("--level", "full", "--allow-commands", "--only", ",".join(checks))
+
+    def test_honest_nfs_keeps_data_and_locks_over_a_restart(self):
+        report = self.check(MQLOG, *self.only(DSYNC, LOCK), *self.restart_command(), code=3)
+        self.assertEqual({check["name"] for check in report["checks"] if check["outcome"] == "pass"}, {DSYNC, LOCK}, report)
+
+    def test_the_lock_of_a_dead_host_is_released_before_it_is_back(self):
+        process = self.start_plimsoll("fsck", MQLOG, "--hosts", self.addresses(*self.all_hosts()), "--lease", "20s",
+                                      *self.only(DEATH), *self.host_commands(), wrap=lab_support.IN_LAB)
+        process.finish(400)
+        result = self.result_of(process, None, 3)
+        self.assertRegex(result.out, rf"(?m)^  {DEATH} +pass +[\d.]+ s\n +granted [\d.]+ s after the command that killed host2 began")
+        # The host that was killed removes its files when its agent starts.
+        harness.wait_until(lambda: self.on("host1", f"ls -d {MQLOG}/plimsoll-* 2>/dev/null; true") == "", "nothing left", 120)
+
+    def test_an_async_export_loses_acknowledged_writes_and_fails(self):
+        self.on("storage", "sed -i 's/(rw,sync,/(rw,async,/' /etc/exports && exportfs -ra")
+        report = self.check(MQLOG, *self.only(DSYNC), *self.restart_command(), code=1)
+        self.assertRegex(self.reasons(report, "fail")[DSYNC], "^acknowledged write lost: ")
+        self.assertEqual(self.verdicts(report)[0], "fail")
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,61 @@
+"""`plimsoll fsck` between hosts with kernels of their own, on NFSv4.2 and on NFSv3 whose locks are local to each host."""
+
+import json
+
+import lab_support
+from lab_support import MQLOG, harness
+
+LOCAL = "/mnt/v3"
+REQUIREMENTS = ("data_write_integrity", "exclusive_access", "locks_released_on_failure")
+# Emulated hosts are slow.
+SLOW_S = 400
+
+
+class FsckTest(lab_support.LabTest):
+    hosts = 2
+
+    def check(self, directory, *arguments, code):
+        """The report on the directory, of all hosts."""
+        process = self.start_plimsoll("fsck", directory, "--hosts", self.addresses(*self.all_hosts()), "--json", "--lease",
+                                      "60s", *arguments, wrap=lab_support.IN_LAB)
+        process.finish(SLOW_S)
+        report = json.loads(self.result_of(process, None, code).out)
+        self.assertEqual(self.on("host1", f"ls -d {directory}/plimsoll-* 2>/dev/null; true"), "", "nothing is left")
+        return report
+
+    def verdicts(self, report):
+        found = {each["requirement"]: each["verdict"] for each in report["requirements"]}
+        return tuple(found[name] for name in REQUIREMENTS)
+
+    def reasons(self, report, outcome):
+        return {check["name"]: check["reason"] for check in report["checks"] if check["outcome"] == outcome}
+
+
+class Nfs(FsckTest):
+
+    def test_nfs_4_2_fails_nothing_and_quick_says_what_it_did_not_test(self):
+        report = self.check(MQLOG, code=3)
+        self.assertEqual(self.reasons(report, "fail"), {})
+        self.assertEqual(self.reasons(report, "undecided"), {})
+        self.assertEqual(self.verdicts(report), ("not_tested", "pass", "not_tested"))
+        self.assertEqual([host["fs_type"] for host in report["hosts"]], ["nfs4", "nfs4"])
+
+    def test_nfs_3_with_local_locks_is_not_exclusive(self):
+        server = self.on("host1", "sed -n 's/.*,addr=\\([0-9.]*\\).*/\\1/p' /proc/mounts").split()[0]
+        for host in self.all_hosts():
+            self.on(host, "modprobe nfsv3; pidof rpcbind || rpcbind; mkdir -p /mnt/v3; mount -t nfs -o "
+                          f"vers=3,hard,nolock,local_lock=posix,proto=tcp,port=2049,mountproto=tcp,mountport=20048,"
+                          f"addr={server},mountaddr={server} {server}:/mnt/disk/mqlog {LOCAL}")
+            self.addCleanup(self.lab.machine(host).execute, f"umount -l {LOCAL}")
+        report = self.check(LOCAL, code=1)
+        self.assertEqual(self.verdicts(report)[1], "fail")
+        self.assertRegex(self.reasons(report, "fail")["lock.exclusive"], "^granted twice: host2 was granted the lock that host1")
+
+    def test_a_directory_that_each_host_has_for_itself_is_named(self):
+        process = self.start_plimsoll("fsck", "/mnt/disk", "--hosts", self.addresses(*self.all_hosts()), wrap=lab_support.IN_LAB)
+        process.finish(SLOW_S)
+        self.assertRegex(self.result_of(process, None, 2).err, r"host1: /mnt/disk \(ext4 from \S+\) does not show what host2 made")
+
+
+if __name__ == "__main__":
+    harness.main()
