@@ -272,14 +272,13 @@ void AddFsckCommand(CLI::App& app, CommandLine& line) {
   command->add_option("--level", flags->level, "How much is checked: quick, standard or full")
       ->capture_default_str()
       ->check(CLI::IsMember({"quick", "standard", "full"}));
-  command->add_option("--only", flags->only, "Make only these checks of the level; the rest is reported as not tested")
-      ->type_name("CHECKS");
+  command->add_option("--only", flags->only, "Make only these checks; the rest is not tested")->type_name("CHECKS");
   command
       ->add_option("--lease", flags->lease, WrapHelp("An agent that receives nothing for this long ends and cleans up"))
       ->capture_default_str()
       ->type_name("TIME");
   command->add_flag("--allow-commands", flags->allow_commands,
-                    "Run the commands of the next three options, on this machine, with --level full");
+                    "Run the commands of the next three options on this machine");
   command
       ->add_option("--kill-host", flags->kill_host,
                    WrapHelp("Command that ends the last host at once, as by pulling its plug; {host} is its label"))
@@ -295,9 +294,9 @@ void AddFsckCommand(CLI::App& app, CommandLine& line) {
   command->add_option("--junit", flags->junit, "Write the report as JUnit XML, too")->type_name("FILE");
   AddTlsFlags(*command, flags->tls);
   command->footer(
-      "One verdict per requirement: data write integrity, guaranteed exclusive access, locks released on failure.\n"
-      "Exit codes: 0 all PASS; 1 one FAILs; 2 wrong input, or the hosts do not share DIR; 3 not decided, or not\n"
-      "all tested; 4 an agent could not be asked.\n"
+      "One verdict per requirement: data write integrity, guaranteed exclusive access, locks released on\n"
+      "failure. Exit codes: 0 all PASS; 1 one FAILs; 2 wrong input, or the hosts do not share DIR; 3 not\n"
+      "decided, or not all tested; 4 an agent could not be asked.\n"
       "Example:\n  plimsoll fsck /mnt/mqha --hosts node[1-2]");
   command->callback([flags, &line] { line.action = [flags, &line] { return FsckMain(*flags, line); }; });
 }

@@ -1,9 +1,7 @@
 """`plimsoll fsck`: agents of their own on one file system, honest and not; and that nothing is left, however it ends."""
 
 import json
-import os
 import pathlib
-import re
 import signal
 import sys
 import xml.etree.ElementTree
@@ -227,22 +225,5 @@ class Fsck(harness.PlimsollTest):
         self.assertIn(f"agent at {down}: ", self.plimsoll("fsck", self.dir, "--hosts", down, code=4).err)
 
 
-class PingPong(harness.PlimsollTest):
-
-    def test_ours_counts_locks_as_samba_does(self):
-        program = "/usr/bin/ping_pong"
-        if not os.path.exists(program):
-            self.skipTest("ping_pong (package ctdb) is not installed")
-        agents = self.agent("alpha"), self.agent("beta")
-        result = self.plimsoll("fsck", self.dir, "--hosts", ",".join(agent.address for agent in agents), "--level", "standard",
-                               "--only", "lock.ping-pong", code=3)
-        self.assertRegex(result.out, r"all hosts: [1-9][\d,]* locks/s")
-        # Two of samba's, on one file, with as many locks as processes and one more.
-        pair = [self.start(harness.Process, [program, self.dir / "ping_pong", "3"]) for _ in agents]
-        for each in pair:
-            harness.wait_until(lambda: re.search(r"[1-9]\d* locks/sec", each.out + each.err), "locks by ping_pong")
-
-
 if __name__ == "__main__":
-    os.environ.setdefault("LC_ALL", "C.UTF-8")
     harness.main()
