@@ -156,7 +156,8 @@ def both_ended_early(data):
     ends = tuple(Either(*(f"* {host}: {data}; ended early: {why}" for why in (EXPIRED, EXPIRED_FOR_WRITERS)))
                  for host in ("alpha", "beta"))
     return (*ends, Either(*(f"Step 1 ended early: {who}: {EXPIRED}" for who in ("host alpha failed", "host beta failed", "alpha")),
-                          f"Step 1 ended early: alpha: {EXPIRED_FOR_WRITERS}"))
+                          f"Step 1 ended early: alpha: {EXPIRED_FOR_WRITERS}",
+                          *(f"The run ended early: host {host} failed: {EXPIRED}" for host in ("alpha", "beta"))))
 
 
 def everywhere(cell):
