@@ -12,23 +12,23 @@
 namespace plimsoll {
 namespace {
 
-enum class Kind { kPassed, kFailure, kError, kSkipped };
+enum class CaseKind { kPassed, kFailure, kError, kSkipped };
 
-Kind KindOf(const v1::CheckResult& check) {
+CaseKind KindOf(const v1::CheckResult& check) {
   switch (check.outcome()) {
     case v1::CHECK_OUTCOME_PASS:
-      return Kind::kPassed;
+      return CaseKind::kPassed;
     case v1::CHECK_OUTCOME_FAIL:
-      return Kind::kFailure;
+      return CaseKind::kFailure;
     case v1::CHECK_OUTCOME_UNDECIDED:
-      return Kind::kError;
+      return CaseKind::kError;
     case v1::CHECK_OUTCOME_UNSUPPORTED:
       for (const CatalogEntry& entry : CheckCatalog()) {
-        if (entry.name == check.name() && entry.needed) return Kind::kFailure;
+        if (entry.name == check.name() && entry.needed) return CaseKind::kFailure;
       }
-      return Kind::kSkipped;
+      return CaseKind::kSkipped;
     default:
-      return Kind::kSkipped;
+      return CaseKind::kSkipped;
   }
 }
 
@@ -48,16 +48,16 @@ void AddCase(const v1::CheckResult& check, std::string& out) {
                   Escaped(check.name()), "\" time=\"", SecondsOf(check.duration_ns()), "\">\n");
   const std::string message = absl::StrCat(" message=\"", Escaped(check.reason()), "\"");
   switch (KindOf(check)) {
-    case Kind::kFailure:
+    case CaseKind::kFailure:
       absl::StrAppend(&out, "    <failure", message, "/>\n");
       break;
-    case Kind::kError:
+    case CaseKind::kError:
       absl::StrAppend(&out, "    <error", message, "/>\n");
       break;
-    case Kind::kSkipped:
+    case CaseKind::kSkipped:
       absl::StrAppend(&out, "    <skipped", message, "/>\n");
       break;
-    case Kind::kPassed:
+    case CaseKind::kPassed:
       break;
   }
   if (!check.evidence().empty()) {
@@ -79,10 +79,10 @@ std::string RenderJUnit(const v1::CheckReport& report) {
   int errors = 0;
   int skipped = 0;
   for (const v1::CheckResult& check : report.checks()) {
-    const Kind kind = KindOf(check);
-    failures += kind == Kind::kFailure ? 1 : 0;
-    errors += kind == Kind::kError ? 1 : 0;
-    skipped += kind == Kind::kSkipped ? 1 : 0;
+    const CaseKind kind = KindOf(check);
+    failures += kind == CaseKind::kFailure ? 1 : 0;
+    errors += kind == CaseKind::kError ? 1 : 0;
+    skipped += kind == CaseKind::kSkipped ? 1 : 0;
   }
   std::string out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
   absl::StrAppend(&out, "<testsuite name=\"plimsoll fsck ", Escaped(report.directory()), "\" tests=\"",

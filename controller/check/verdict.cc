@@ -113,7 +113,7 @@ std::vector<v1::CheckResult> RunChecks(CheckField& field, v1::CheckLevel level, 
   return results;
 }
 
-void Judge(const std::vector<std::string>& untested, v1::CheckReport& report) {
+void JudgeChecks(const std::vector<std::string>& untested, v1::CheckReport& report) {
   bool failed = false;
   bool passed = true;
   report.clear_requirements();

@@ -24,6 +24,6 @@ std::vector<v1::CheckResult> RunChecks(CheckField& field, v1::CheckLevel level, 
 // A requirement FAILs where one of its checks failed, or found that the file system does not have what the requirement
 // needs. It PASSes where each of its checks that the level has passed (one that the file system does not support and
 // that no requirement needs does not count), and those that decide it did, whatever the level. Else it is NOT TESTED.
-void Judge(const std::vector<std::string>& untested, v1::CheckReport& report);
+void JudgeChecks(const std::vector<std::string>& untested, v1::CheckReport& report);
 
 }  // namespace plimsoll

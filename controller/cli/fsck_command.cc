@@ -142,7 +142,7 @@ class Fsck {
     for (const std::string& loss : course.losses()) report.add_notes(absl::StrCat("ended early: ", loss));
     if (course.interrupted()) report.add_notes("ended early: interrupted");
     for (const std::string& each : left) report.add_notes(each);
-    Judge(Untested(course, report), report);
+    JudgeChecks(Untested(course, report), report);
     return Print(report);
   }
 

@@ -50,7 +50,7 @@ v1::CheckReport Sample() {
   v1::CheckHost& host = *report.add_hosts();
   host.set_label("alpha");
   host.set_fs_type("nfs4");
-  Judge({}, report);
+  JudgeChecks({}, report);
   return report;
 }
 

@@ -47,7 +47,7 @@ v1::CheckReport Report(SimulatedField& field, v1::CheckLevel level, const std::v
   for (v1::CheckResult& result : RunChecks(field, level, {}, [](const CatalogEntry&) {})) {
     *report.add_checks() = std::move(result);
   }
-  Judge(untested, report);
+  JudgeChecks(untested, report);
   return report;
 }
 
@@ -204,7 +204,7 @@ TEST(ChecksTest, WhatIsLeftOutIsNotTestedAndNothingPassesWithoutIt) {
        RunChecks(field, v1::CHECK_LEVEL_FULL, {"lock.exclusive"}, [](const CatalogEntry&) {})) {
     *report.add_checks() = std::move(result);
   }
-  Judge({}, report);
+  JudgeChecks({}, report);
   EXPECT_EQ(report.checks(0).outcome(), v1::CHECK_OUTCOME_PASS);
   EXPECT_EQ(report.checks(1).reason(), "left out by --only");
   for (const v1::CheckRequirementResult& each : report.requirements()) {
@@ -243,23 +243,23 @@ TEST(VerdictTest, AllPassWhereEveryDecidingCheckPassed) {
   SimulatedField field(2);
   v1::CheckReport report = Report(field, v1::CHECK_LEVEL_FULL);
   for (v1::CheckResult& check : *report.mutable_checks()) check.set_outcome(v1::CHECK_OUTCOME_PASS);
-  Judge({}, report);
+  JudgeChecks({}, report);
   EXPECT_EQ(report.verdict(), v1::CHECK_VERDICT_PASS);
   // One check that was not tested, of any requirement, and there is no PASS any more.
   for (v1::CheckResult& check : *report.mutable_checks()) {
     if (check.requirement() == v1::CHECK_REQUIREMENT_NONE) continue;
     check.set_outcome(v1::CHECK_OUTCOME_NOT_TESTED);
-    Judge({}, report);
+    JudgeChecks({}, report);
     EXPECT_EQ(report.verdict(), v1::CHECK_VERDICT_NOT_TESTED) << check.name();
     check.set_outcome(v1::CHECK_OUTCOME_UNDECIDED);
-    Judge({}, report);
+    JudgeChecks({}, report);
     EXPECT_EQ(report.verdict(), v1::CHECK_VERDICT_NOT_TESTED) << check.name();
     check.set_outcome(v1::CHECK_OUTCOME_FAIL);
-    Judge({}, report);
+    JudgeChecks({}, report);
     EXPECT_EQ(report.verdict(), v1::CHECK_VERDICT_FAIL) << check.name();
     check.set_outcome(v1::CHECK_OUTCOME_PASS);
   }
-  Judge({"alpha, beta share one kernel"}, report);
+  JudgeChecks({"alpha, beta share one kernel"}, report);
   EXPECT_EQ(report.verdict(), v1::CHECK_VERDICT_NOT_TESTED);
 }
 
