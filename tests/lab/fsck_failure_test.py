@@ -1,7 +1,7 @@
 """`plimsoll fsck --level full`: the server is reset and a host is killed; and an `async` export, which loses what it acknowledged."""
 
 import lab_support
-from fsck_test import FsckTest
+from fsck_lab import FsckTest
 from lab_support import MQLOG, SCRIPT, harness
 
 DSYNC, LOCK, DEATH = "data.dsync-survives-server-restart", "lock.after-server-restart", "lock.released-at-host-death"
@@ -35,11 +35,14 @@ class Failures(FsckTest):
         # The host that was killed removes its files when its agent starts.
         harness.wait_until(lambda: self.on("host1", f"ls -d {MQLOG}/plimsoll-* 2>/dev/null; true") == "", "nothing left", 120)
 
-    def test_an_async_export_loses_acknowledged_writes_and_fails(self):
+    def test_an_async_export_that_loses_acknowledged_writes_never_passes(self):
         self.on("storage", "sed -i 's/(rw,sync,/(rw,async,/' /etc/exports && exportfs -ra")
-        report = self.check(MQLOG, *self.only(DSYNC), *self.restart_command(), code=1)
-        self.assertRegex(self.reasons(report, "fail")[DSYNC], "^acknowledged write lost: ")
-        self.assertEqual(self.verdicts(report)[0], "fail")
+        report = self.check(MQLOG, *self.only(DSYNC), *self.restart_command(), code=(1, 3))
+        if self.verdicts(report)[0] == "fail":
+            self.assertRegex(self.reasons(report, "fail")[DSYNC], "^acknowledged write lost: ")
+        else:
+            # The server lost the whole file: what its writer is told of the next write leaves the check undecided.
+            self.assertRegex(self.reasons(report, "undecided")[DSYNC], r"pwrite .* \((5|116)\)$")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """`plimsoll fsck` on OCFS2 under o2cb, where fcntl locks hold on one host only."""
 
-from fsck_test import FsckTest
+from fsck_lab import FsckTest
 from lab_support import harness
 
 

@@ -37,7 +37,7 @@ class Smoke(lab_support.LabTest):
         self.assertEqual([stall["stall_class"] for stall in stalls], ["all_hosts"], result)
         self.assertEqual(sorted(stalls[0]["hosts"]), self.all_hosts())
 
-    def test_a_client_whose_storage_link_is_cut_is_one_host(self):
+    def assert_cut_is_one_host(self):
         number = self.lab.machine("host1").number
 
         def cut():
@@ -47,6 +47,18 @@ class Smoke(lab_support.LabTest):
         result, stalls = self.stalls_while(lab_support.MQLOG, cut, SERVER_PAUSE_S)
         self.assertEqual([(stall["stall_class"], stall["hosts"]) for stall in stalls], [("one_host", ["host1"])], result)
         self.assertEqual(stalls[0]["others"], ["host2", "host3"])
+        return result.report
+
+    def test_a_client_whose_storage_link_is_cut_is_one_host(self):
+        self.assert_cut_is_one_host()
+
+    def test_a_link_that_is_cut_while_all_writes_are_slow_is_one_host(self):
+        for machine in self.lab.machines():
+            self.lab.netem(machine, "20ms", ["storage"])
+            self.addCleanup(self.lab.netem, machine, "0", ["storage"])
+        report = self.assert_cut_is_one_host()
+        for host in harness.scopes(report["steps"][0], "host"):
+            self.assertGreater(host["latency"]["p50_ns"], 40e6, "20 ms there and 20 ms back")
 
     def test_a_host_that_stands_still_is_paused(self):
         machine = self.lab.machine("host2")
