@@ -17,9 +17,10 @@ constexpr size_t kKeptWhenThinned = kMaxKept / 4 * 3;
 constexpr int64_t kMaxAwayNs = int64_t{1} << 59;
 constexpr int64_t kMaxMomentNs = int64_t{1} << 61;
 // An exchange whose bound is so many times wider than its neighbours', widened by the slew up to each other, was
-// delayed and tells nothing that they do not. They must not be further apart than this.
+// delayed and tells nothing that they do not. They must not be further apart than this: an HA drill freezes a host for
+// longer than its file server's lease, 90 s by default.
 constexpr int64_t kDelayedFactor = 2;
-constexpr int64_t kMaxGapNs = 12 * kNsPerSecond;
+constexpr int64_t kMaxGapNs = 120 * kNsPerSecond;
 // What an offset is uncertain by even after the shortest round trip: keeps weights finite.
 constexpr double kFloorNs = 100;
 
@@ -109,7 +110,8 @@ void ClockFit::Add(const ClockExchange& exchange) {
     return;
   }
   DropDelayed();
-  Settle(open_);
+  // Not yet what lies before the open one: that may go as delayed, and what it leaves open would stay in floors_.
+  if (open_ >= 1) Settle(open_ - 1);
   if (kept_.size() >= max_kept_) Thin();
   open_ = kept_.size();
   kept_.push_back(node);
@@ -143,18 +145,17 @@ void ClockFit::DropDelayed() {
   const int64_t grown_ns = 2 * Slack(after.received_ns - before.sent_ns);
   const int64_t neighbours_ns = std::max(WidthNs(before), WidthNs(after)) + grown_ns;
   if (WidthNs(delayed) <= kDelayedFactor * neighbours_ns) return;
-  // What the stretch up to it left in floors_ is lower than what is filed for the longer stretch now: it still holds.
   kept_.erase(kept_.begin() + static_cast<std::ptrdiff_t>(open_) - 1);
   --open_;
 }
 
 void ClockFit::Settle(size_t next) {
   if (next == 0) return;
-  const Stretch stretch{kept_[next - 1].sent_ns, kept_[next].sent_ns, static_cast<std::ptrdiff_t>(next) - 1};
-  const Bounds bounds = Hull(stretch);
+  const Section section{kept_[next - 1].sent_ns, kept_[next].sent_ns, static_cast<std::ptrdiff_t>(next) - 1};
+  const Bounds bounds = Hull(section);
   const int64_t before_ns = next >= 2 ? kept_[next - 2].reach_ns : INT64_MIN;
-  kept_[next - 1].reach_ns = std::max(before_ns, stretch.to_ns + bounds.high_ns);
-  const int64_t floor_ns = stretch.from_ns + bounds.low_ns;
+  kept_[next - 1].reach_ns = std::max(before_ns, section.to_ns + bounds.high_ns);
+  const int64_t floor_ns = section.from_ns + bounds.low_ns;
   while (!floors_.empty() && floors_.back().floor_ns >= floor_ns) floors_.pop_back();
   floors_.push_back({floor_ns, next - 1});
 }
@@ -189,7 +190,7 @@ void ClockFit::KeepOneOfEach(int64_t span_ns) {
   kept_.resize(thinned);
 }
 
-std::ptrdiff_t ClockFit::StretchOf(int64_t local_ns) const {
+std::ptrdiff_t ClockFit::SectionOf(int64_t local_ns) const {
   const auto next = std::upper_bound(kept_.begin(), kept_.end(), local_ns,
                                      [](int64_t moment_ns, const Kept& node) { return moment_ns < node.sent_ns; });
   return next - kept_.begin() - 1;
@@ -200,34 +201,34 @@ void ClockFit::Widen(Bounds& bounds, const Kept& exchange, int64_t local_ns) con
   bounds.high_ns = std::max(bounds.high_ns, exchange.high_ns + Slack(std::abs(local_ns - exchange.sent_ns)));
 }
 
-// The hull of all exchanges that may be the only ones that hold somewhere in the stretch, which lies between two
+// The hull of all exchanges that may be the only ones that hold somewhere in the section, which lies between two
 // neighbouring ones: the next one, the last that had returned, and those under way. What an exchange says about a
-// stretch is widest at one of the stretch's ends.
-ClockFit::Bounds ClockFit::Hull(const Stretch& stretch) const {
+// section is widest at one of the section's ends.
+ClockFit::Bounds ClockFit::Hull(const Section& section) const {
   Bounds bounds;
   const auto widen = [&](const Kept& exchange) {
-    Widen(bounds, exchange, stretch.from_ns);
-    Widen(bounds, exchange, stretch.to_ns);
+    Widen(bounds, exchange, section.from_ns);
+    Widen(bounds, exchange, section.to_ns);
   };
   const auto size = static_cast<std::ptrdiff_t>(kept_.size());
-  if (stretch.after + 1 < size) {
-    widen(kept_[static_cast<size_t>(stretch.after + 1)]);
-  } else if (size >= 2 && stretch.from_ns >= kept_.back().received_ns) {
+  if (section.after + 1 < size) {
+    widen(kept_[static_cast<size_t>(section.after + 1)]);
+  } else if (size >= 2 && section.from_ns >= kept_.back().received_ns) {
     // After the end: of the last burst, the exchange that says more.
     const Kept& other = kept_[kept_.size() - 2];
     const bool burst = kept_.back().sent_ns - other.sent_ns < kBurstNs && kept_.back().segment == other.segment &&
-                       stretch.from_ns >= other.received_ns;
+                       section.from_ns >= other.received_ns;
     Bounds mine;
     Bounds others;
-    Widen(mine, kept_.back(), stretch.from_ns);
-    Widen(others, other, stretch.from_ns);
+    Widen(mine, kept_.back(), section.from_ns);
+    Widen(others, other, section.from_ns);
     widen(burst && others.high_ns - others.low_ns < mine.high_ns - mine.low_ns ? other : kept_.back());
     return bounds;
   }
-  for (std::ptrdiff_t i = stretch.after; i >= 0; --i) {
+  for (std::ptrdiff_t i = section.after; i >= 0; --i) {
     const Kept& exchange = kept_[static_cast<size_t>(i)];
     widen(exchange);
-    if (exchange.received_ns <= stretch.from_ns) break;
+    if (exchange.received_ns <= section.from_ns) break;
   }
   return bounds;
 }
@@ -235,7 +236,7 @@ ClockFit::Bounds ClockFit::Hull(const Stretch& stretch) const {
 ClockOffset ClockFit::OffsetAtLocal(int64_t local_ns) const {
   if (kept_.empty()) return {0, INT64_MAX};
   const int64_t moment_ns = Away(local_ns, local_origin_ns_);
-  const Bounds bounds = Hull({moment_ns, moment_ns, StretchOf(moment_ns)});
+  const Bounds bounds = Hull({moment_ns, moment_ns, SectionOf(moment_ns)});
   const int64_t offset_ns = std::clamp(Estimate(moment_ns), bounds.low_ns, bounds.high_ns);
   return {offset_ns + (remote_origin_ns_ - local_origin_ns_),
           std::max(bounds.high_ns - offset_ns, offset_ns - bounds.low_ns)};
@@ -247,9 +248,9 @@ int64_t ClockFit::ToRemote(int64_t local_ns) const {
   return moment_ns + OffsetAtLocal(local_ns).offset_ns + local_origin_ns_;
 }
 
-// The stretch after an exchange, as far as `remote_ns` can lie in it: those outside have no end of their own, but there
+// The section after an exchange, as far as `remote_ns` can lie in it: those outside have no end of their own, but there
 // the clocks part by at most half of what passes.
-ClockFit::Stretch ClockFit::Whole(std::ptrdiff_t after, int64_t remote_ns) const {
+ClockFit::Section ClockFit::Whole(std::ptrdiff_t after, int64_t remote_ns) const {
   const auto next = static_cast<size_t>(after + 1);
   if (after < 0) {
     const int64_t to_ns = kept_.front().sent_ns;
@@ -262,25 +263,25 @@ ClockFit::Stretch ClockFit::Whole(std::ptrdiff_t after, int64_t remote_ns) const
   return {from_ns, from_ns + 2 * std::max<int64_t>(0, remote_ns - from_ns - bounds.low_ns) + 16, after};
 }
 
-ClockFit::Stretch ClockFit::Earliest(int64_t remote_ns) const {
+ClockFit::Section ClockFit::Earliest(int64_t remote_ns) const {
   if (remote_ns <= kept_.front().sent_ns + kept_.front().high_ns + 2) return Whole(-1, remote_ns);
-  const auto settled = kept_.begin() + std::max<std::ptrdiff_t>(0, static_cast<std::ptrdiff_t>(open_) - 1);
+  const auto settled = kept_.begin() + std::max<std::ptrdiff_t>(0, static_cast<std::ptrdiff_t>(open_) - 2);
   const auto found =
       std::partition_point(kept_.begin(), settled, [remote_ns](const Kept& node) { return node.reach_ns < remote_ns; });
   std::ptrdiff_t after = found - kept_.begin();
   if (found != settled) return Whole(after, remote_ns);
   for (const auto last = static_cast<std::ptrdiff_t>(kept_.size()) - 1; after < last; ++after) {
-    const Stretch stretch = Whole(after, remote_ns);
-    if (stretch.to_ns + Hull(stretch).high_ns >= remote_ns) return stretch;
+    const Section section = Whole(after, remote_ns);
+    if (section.to_ns + Hull(section).high_ns >= remote_ns) return section;
   }
   return Whole(after, remote_ns);
 }
 
-ClockFit::Stretch ClockFit::Latest(int64_t remote_ns) const {
-  const std::ptrdiff_t settled = std::max<std::ptrdiff_t>(0, static_cast<std::ptrdiff_t>(open_) - 1);
+ClockFit::Section ClockFit::Latest(int64_t remote_ns) const {
+  const std::ptrdiff_t settled = std::max<std::ptrdiff_t>(0, static_cast<std::ptrdiff_t>(open_) - 2);
   for (auto after = static_cast<std::ptrdiff_t>(kept_.size()) - 1; after >= settled; --after) {
-    const Stretch stretch = Whole(after, remote_ns);
-    if (stretch.from_ns + Hull(stretch).low_ns <= remote_ns) return stretch;
+    const Section section = Whole(after, remote_ns);
+    if (section.from_ns + Hull(section).low_ns <= remote_ns) return section;
   }
   const auto found = std::partition_point(floors_.begin(), floors_.end(),
                                           [remote_ns](const Floor& floor) { return floor.floor_ns <= remote_ns; });
@@ -288,15 +289,15 @@ ClockFit::Stretch ClockFit::Latest(int64_t remote_ns) const {
   return Whole(static_cast<std::ptrdiff_t>(std::prev(found)->after), remote_ns);
 }
 
-ClockFit::Stretch ClockFit::Narrow(Stretch stretch, int64_t remote_ns) const {
-  // The first round leaves about as much as the bound is wide; over so short a stretch the bound hardly changes.
+ClockFit::Section ClockFit::Narrow(Section section, int64_t remote_ns) const {
+  // The first round leaves about as much as the bound is wide; over so short a section the bound hardly changes.
   for (int round = 0; round < 3; ++round) {
-    const Bounds bounds = Hull(stretch);
-    const int64_t from_ns = std::clamp(remote_ns - bounds.high_ns, stretch.from_ns, stretch.to_ns);
-    stretch.to_ns = std::clamp(remote_ns - bounds.low_ns, stretch.from_ns, stretch.to_ns);
-    stretch.from_ns = std::min(from_ns, stretch.to_ns);
+    const Bounds bounds = Hull(section);
+    const int64_t from_ns = std::clamp(remote_ns - bounds.high_ns, section.from_ns, section.to_ns);
+    section.to_ns = std::clamp(remote_ns - bounds.low_ns, section.from_ns, section.to_ns);
+    section.from_ns = std::min(from_ns, section.to_ns);
   }
-  return stretch;
+  return section;
 }
 
 MappedMoment ClockFit::ToLocal(int64_t remote_ns) const {
@@ -324,6 +325,107 @@ MappedMoment ClockFit::ToLocal(int64_t remote_ns) const {
     if (least_miss_ns <= 1) break;
   }
   return {local_ns + local_origin_ns_, std::max(to_ns - local_ns, local_ns - from_ns)};
+}
+
+namespace {
+
+// Exchanges on each side that the estimate looks at.
+constexpr size_t kNeighbours = 8;
+
+}  // namespace
+
+// Least squares over the middles of the bounds, each with the weight of its width, and with a slope that is expected to
+// be small: a few probes close together say nothing about the drift.
+ClockFit::Line ClockFit::LineAt(size_t index) const {
+  const Kept& own = kept_[index];
+  const size_t first = index > kNeighbours ? index - kNeighbours : 0;
+  const size_t last = std::min(index + kNeighbours, kept_.size() - 1);
+  Line line;
+  line.base_ns = MiddleNs(own);
+  double sum_w = 0;
+  double sum_x = 0;
+  double sum_y = 0;
+  double sum_xx = 0;
+  double sum_xy = 0;
+  for (size_t i = first; i <= last; ++i) {
+    const Kept& node = kept_[i];
+    if (node.segment != own.segment) continue;
+    const double w = node.weight;
+    const auto x = static_cast<double>(node.sent_ns - own.sent_ns);
+    const auto y = static_cast<double>(MiddleNs(node) - line.base_ns);
+    sum_w += w;
+    sum_x += w * x;
+    sum_y += w * y;
+    sum_xx += w * x * x;
+    sum_xy += w * x * y;
+  }
+  const double mean_x = sum_x / sum_w;
+  const double mean_y = sum_y / sum_w;
+  const double usual_slope = static_cast<double>(slew_ppb_) / 4e9;
+  if (usual_slope > 0) {
+    const double expected = 1 / (usual_slope * usual_slope);
+    line.slope = (sum_xy - sum_x * mean_y) / (sum_xx - sum_x * mean_x + expected);
+  }
+  line.offset_ns = mean_y - line.slope * mean_x;
+  return line;
+}
+
+// The line's offset at the exchange itself, within what the exchange says.
+int64_t ClockFit::EstimateAt(size_t index) const {
+  const Kept& node = kept_[index];
+  const Line line = LineAt(index);
+  if (node.low_ns >= node.high_ns) return line.base_ns;
+  return std::clamp<int64_t>(line.base_ns + std::llround(line.offset_ns), node.low_ns, node.high_ns);
+}
+
+int64_t ClockFit::Estimate(int64_t local_ns) const {
+  const std::ptrdiff_t after = SectionOf(local_ns);
+  const auto next = static_cast<size_t>(after + 1);
+  if (after < 0 || next == kept_.size()) {
+    const size_t end = after < 0 ? 0 : next - 1;
+    const double away_ns = static_cast<double>(local_ns - kept_[end].sent_ns) * LineAt(end).slope;
+    const int64_t offset_ns = EstimateAt(end) + std::llround(away_ns);
+    const Bounds bounds = Hull({local_ns, local_ns, after});
+    return std::clamp(offset_ns, bounds.low_ns, bounds.high_ns);
+  }
+  const Kept& left = kept_[next - 1];
+  const Kept& right = kept_[next];
+  if (left.segment != right.segment) {
+    // Somewhere in between it stepped: each side as far as the middle.
+    return EstimateAt(local_ns - left.sent_ns < right.sent_ns - local_ns ? next - 1 : next);
+  }
+  const int64_t from_ns = EstimateAt(next - 1);
+  const double part = static_cast<double>(local_ns - left.sent_ns) / static_cast<double>(right.sent_ns - left.sent_ns);
+  return from_ns + std::llround(static_cast<double>(EstimateAt(next) - from_ns) * part);
+}
+
+double ClockFit::DriftPpm() const {
+  if (kept_.empty()) return 0;
+  const auto begin = std::partition_point(kept_.begin(), kept_.end(),
+                                          [this](const Kept& node) { return node.segment < kept_.back().segment; });
+  const Kept& first = *begin;
+  const auto count = static_cast<size_t>(kept_.end() - begin);
+  if (kept_.back().sent_ns - first.sent_ns < kNsPerSecond) return 0;
+  // A few hundred tell as much as all.
+  const size_t stride = std::max<size_t>(1, count / 256);
+  double sum_w = 0;
+  double sum_x = 0;
+  double sum_y = 0;
+  double sum_xx = 0;
+  double sum_xy = 0;
+  for (size_t i = (count - 1) % stride; i < count; i += stride) {
+    const Kept& node = *(begin + static_cast<std::ptrdiff_t>(i));
+    const double w = node.weight;
+    const auto x = static_cast<double>(node.sent_ns - first.sent_ns);
+    const auto y = static_cast<double>(MiddleNs(node) - first.low_ns);
+    sum_w += w;
+    sum_x += w * x;
+    sum_y += w * y;
+    sum_xx += w * x * x;
+    sum_xy += w * x * y;
+  }
+  const double spread = sum_xx - sum_x * sum_x / sum_w;
+  return spread <= 0 ? 0 : (sum_xy - sum_x * sum_y / sum_w) / spread * 1e6;
 }
 
 }  // namespace plimsoll

@@ -43,11 +43,11 @@ struct ClockOffset {
 //
 // What is kept: the first exchange, the last one, and in between one a burst (50 ms), that with the least round trip.
 // Of those an exchange goes that was delayed, as by a host that stood still: one whose bound is more than twice as wide
-// as what its two neighbours, at most 12 s apart and without a step seen between them, allow there by themselves. Of
+// as what its two neighbours, at most 120 s apart and without a step seen between them, allow there by themselves. Of
 // more than 65,536 (72 bytes each) one stays of each span of time, that with the least round trip: the spans are
 // equally long over all of the history, and twice as long whenever there would still be too many of them (3.2 s after a
 // day of ten probes a second). Add takes constant time on average, a question O(log kept), 0.2 to 1 us: whoever maps
-// millions of moments maps the ends of a short stretch and divides it. Not thread-safe, but questions alone may be
+// millions of moments maps the ends of a short section and divides it. Not thread-safe, but questions alone may be
 // asked by several threads at once.
 class ClockFit {
  public:
@@ -106,8 +106,8 @@ class ClockFit {
     double slope = 0;
     int64_t base_ns = 0;
   };
-  // A stretch of the local clock: from the sending of exchange `after` (-1: from before the first) to that of the next.
-  struct Stretch {
+  // A section of the local clock: from the sending of exchange `after` (-1: from before the first) to that of the next.
+  struct Section {
     int64_t from_ns = 0;
     int64_t to_ns = 0;
     std::ptrdiff_t after = -1;
@@ -121,21 +121,21 @@ class ClockFit {
   bool Stepped(const Kept& exchange);
   // Drops the exchange before the open one where it was delayed: both its neighbours are final.
   void DropDelayed();
-  // Files the stretch between the two exchanges before `next` for ToLocal.
+  // Files the section between the two exchanges before `next` for ToLocal.
   void Settle(size_t next);
   void Thin();
   // Of the exchanges of one segment in each span, counted from the first exchange, only the best; the first exchange
   // and the last two stay.
   void KeepOneOfEach(int64_t span_ns);
 
-  std::ptrdiff_t StretchOf(int64_t local_ns) const;
+  std::ptrdiff_t SectionOf(int64_t local_ns) const;
   void Widen(Bounds& bounds, const Kept& exchange, int64_t local_ns) const;
-  Bounds Hull(const Stretch& stretch) const;
-  Stretch Whole(std::ptrdiff_t after, int64_t remote_ns) const;
-  Stretch Earliest(int64_t remote_ns) const;
-  Stretch Latest(int64_t remote_ns) const;
-  // What of a stretch can have been `remote_ns` on the remote clock.
-  Stretch Narrow(Stretch stretch, int64_t remote_ns) const;
+  Bounds Hull(const Section& section) const;
+  Section Whole(std::ptrdiff_t after, int64_t remote_ns) const;
+  Section Earliest(int64_t remote_ns) const;
+  Section Latest(int64_t remote_ns) const;
+  // What of a section can have been `remote_ns` on the remote clock.
+  Section Narrow(Section section, int64_t remote_ns) const;
   Line LineAt(size_t index) const;
   int64_t EstimateAt(size_t index) const;
   int64_t Estimate(int64_t local_ns) const;
@@ -147,8 +147,8 @@ class ClockFit {
   // The first exchange on each clock: where all moments and offsets below count from.
   int64_t local_origin_ns_ = 0;
   int64_t remote_origin_ns_ = 0;
-  // In the order of sent_ns. Those before open_ are settled; open_ is the best of the burst that may go on; one behind
-  // it is the last exchange, where that is not the best.
+  // In the order of sent_ns. Those before open_ - 1 are settled; open_ is the best of the burst that may go on; one
+  // behind it is the last exchange, where that is not the best.
   std::vector<Kept> kept_;
   size_t open_ = 0;
   bool burst_open_ = false;
@@ -156,7 +156,7 @@ class ClockFit {
   size_t max_kept_;
   // Of which Thin keeps one exchange each.
   int64_t span_ns_ = 200'000'000;
-  // Ascending in both members: the settled stretches after which the remote clock stays above floor_ns.
+  // Ascending in both members: the settled sections after which the remote clock stays above floor_ns.
   std::vector<Floor> floors_;
   // What all exchanges of the segment together say, as if they were one exchange at these moments.
   Kept seen_;

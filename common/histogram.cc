@@ -37,7 +37,7 @@ absl::Status CheckBuckets(const v1::SparseHistogram& sparse, Buckets& buckets) {
   uint64_t index = 0;
   for (int i = 0; i < sparse.count_size(); ++i) {
     const uint64_t n = sparse.count(i);
-    if (i > 0 && sparse.index_delta(i) == 0) return Contradiction("a bucket stands twice");
+    if (i > 0 && sparse.index_delta(i) == 0) return Contradiction("a bucket occurs twice");
     index += sparse.index_delta(i);
     if (index > Layout::IndexOf(Layout::kMaxValueNs)) return Contradiction("index beyond the layout");
     if (n == 0) return Contradiction("an empty bucket");

@@ -3,7 +3,7 @@
 #include <bit>
 #include <cstring>
 
-#include "common/endian.h"
+#include "common/integers.h"
 
 // Layout of a stamp; all integers little-endian:
 //

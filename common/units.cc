@@ -1,5 +1,6 @@
 #include "common/units.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <ctime>
@@ -30,6 +31,17 @@ constexpr std::array<Unit, 7> kTimeUnits = {{{"d", 86'400 * kNsPerSecond},
                                              {"us", kNsPerUs},
                                              {"ns", 1}}};
 
+// Other spellings that are read and never written.
+constexpr std::array<Unit, 9> kMoreTimeUnits = {{{"day", 86'400 * kNsPerSecond},
+                                                 {"days", 86'400 * kNsPerSecond},
+                                                 {"hour", 3'600 * kNsPerSecond},
+                                                 {"hours", 3'600 * kNsPerSecond},
+                                                 {"min", 60 * kNsPerSecond},
+                                                 {"mins", 60 * kNsPerSecond},
+                                                 {"sec", kNsPerSecond},
+                                                 {"secs", kNsPerSecond},
+                                                 {"µs", kNsPerUs}}};
+
 constexpr std::array<Unit, 4> kSizeUnits = {
     {{"t", int64_t{1} << 40}, {"g", int64_t{1} << 30}, {"m", int64_t{1} << 20}, {"k", int64_t{1} << 10}}};
 
@@ -39,8 +51,8 @@ absl::Status BadSize(const std::string& text) {
 }
 
 absl::Status BadDuration(const std::string& text) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("'", text, "' is not a time: expected a number with ns, us, ms, s, m, h or d, such as 10s"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "'", text, "' is not a time: expected a number with ns, us, ms, s, m, h or d, such as 10s or 1h30m"));
 }
 
 absl::Status TooLong(const std::string& text) {
@@ -54,6 +66,12 @@ int64_t UnitValue(const std::array<Unit, N>& units, const std::string& suffix) {
     if (suffix == unit.name) return unit.value;
   }
   return 0;
+}
+
+// 0 where there is no such unit.
+int64_t TimeUnit(const std::string& name) {
+  const int64_t value = UnitValue(kTimeUnits, name);
+  return value != 0 ? value : UnitValue(kMoreTimeUnits, name);
 }
 
 }  // namespace
@@ -77,32 +95,45 @@ absl::StatusOr<uint64_t> ParseSize(const std::string& text) {
 
 absl::StatusOr<int64_t> ParseDuration(const std::string& text, int64_t bare_unit_ns) {
   const bool negative = !text.empty() && text[0] == '-';
-  const char* end = text.data() + text.size();
-  uint64_t whole = 0;
-  const auto [rest, error] = std::from_chars(text.data() + (negative ? 1 : 0), end, whole);
-  if (error == std::errc::result_out_of_range) return TooLong(text);
-  if (error != std::errc()) return BadDuration(text);
-  // All in integers, so that every time is exact to the nanosecond.
-  const char* at = rest;
-  uint64_t fraction = 0;
-  uint64_t fraction_of = 1;
-  if (at != end && *at == '.') {
-    const char* digits = ++at;
-    for (; at != end && absl::ascii_isdigit(static_cast<unsigned char>(*at)); ++at) {
-      // More digits than these are below a nanosecond of any unit.
-      if (fraction_of >= kMostFraction) continue;
-      fraction = fraction * 10 + static_cast<uint64_t>(*at - '0');
-      fraction_of *= 10;
+  const char* const end = text.data() + text.size();
+  const char* at = text.data() + (negative ? 1 : 0);
+  // Above all that a time may be, which no unit is.
+  int64_t last_unit_ns = std::numeric_limits<int64_t>::max();
+  Wide total_ns = 0;
+  do {
+    uint64_t whole = 0;
+    const auto [rest, error] = std::from_chars(at, end, whole);
+    if (error == std::errc::result_out_of_range) return TooLong(text);
+    if (error != std::errc()) return BadDuration(text);
+    // All in integers, so that every time is exact to the nanosecond.
+    at = rest;
+    uint64_t fraction = 0;
+    uint64_t fraction_of = 1;
+    if (at != end && *at == '.') {
+      const char* digits = ++at;
+      for (; at != end && absl::ascii_isdigit(static_cast<unsigned char>(*at)); ++at) {
+        // More digits than these are below a nanosecond of any unit.
+        if (fraction_of >= kMostFraction) continue;
+        fraction = fraction * 10 + static_cast<uint64_t>(*at - '0');
+        fraction_of *= 10;
+      }
+      if (at == digits) return BadDuration(text);
     }
-    if (at == digits) return BadDuration(text);
-  }
-  const std::string unit(at, end);
-  const int64_t unit_ns = unit.empty() ? bare_unit_ns : UnitValue(kTimeUnits, unit);
-  if (unit_ns <= 0) return BadDuration(text);
-  const auto factor = static_cast<uint64_t>(unit_ns);
-  const Wide value_ns = Wide{whole} * factor + (Wide{fraction} * factor + fraction_of / 2) / fraction_of;
-  if (value_ns > static_cast<Wide>(std::numeric_limits<int64_t>::max() / 2)) return TooLong(text);
-  const auto result_ns = static_cast<int64_t>(value_ns);
+    const char* const unit_end =
+        std::find_if(at, end, [](char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); });
+    const std::string unit(at, unit_end);
+    at = unit_end;
+    // "1h30" could be minutes or seconds.
+    const bool bare = unit.empty() && at == end && last_unit_ns == std::numeric_limits<int64_t>::max();
+    const int64_t unit_ns = bare ? bare_unit_ns : TimeUnit(unit);
+    // "30m1h" is more likely a mistake than meant.
+    if (unit_ns <= 0 || unit_ns >= last_unit_ns) return BadDuration(text);
+    last_unit_ns = unit_ns;
+    const auto factor = static_cast<uint64_t>(unit_ns);
+    total_ns += Wide{whole} * factor + (Wide{fraction} * factor + fraction_of / 2) / fraction_of;
+    if (total_ns > static_cast<Wide>(std::numeric_limits<int64_t>::max() / 2)) return TooLong(text);
+  } while (at != end);
+  const auto result_ns = static_cast<int64_t>(total_ns);
   return negative ? -result_ns : result_ns;
 }
 

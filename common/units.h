@@ -18,8 +18,8 @@ inline constexpr double kBytesPerMegabyte = 1e6;
 // Anything else, a negative number and a value beyond 64 bits are INVALID_ARGUMENT, saying what is accepted.
 absl::StatusOr<uint64_t> ParseSize(const std::string& text);
 
-// Reads "250us", "1.5s", "10m", "1h", "2d", "100ns", "20ms" as nanoseconds. A number without a unit is in
-// `bare_unit_ns` (one second, unless told). A leading "-" is read, so that the caller can name the range. Anything
+// Reads "250us", "1.5s", "10m", "5min", "1h", "2d", "100ns", "20ms", "1h30m" as nanoseconds. A number without a unit is
+// in `bare_unit_ns` (one second, unless told). A leading "-" is read, so that the caller can name the range. Anything
 // else, and more than 146 years, is INVALID_ARGUMENT.
 absl::StatusOr<int64_t> ParseDuration(const std::string& text, int64_t bare_unit_ns = kNsPerSecond);
 

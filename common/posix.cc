@@ -1,5 +1,8 @@
-#include "common/posix_error.h"
+#include "common/posix.h"
 
+#include <sched.h>
+
+#include <array>
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
@@ -11,6 +14,13 @@ absl::Status PosixError(const std::string& operation, const std::string& subject
   if (!subject.empty()) absl::StrAppend(&text, " ", subject);
   absl::StrAppend(&text, ": ", std::generic_category().message(error_number), " (", error_number, ")");
   return absl::Status(absl::ErrnoToStatusCode(error_number), text);
+}
+
+uint32_t UsableCpus() {
+  // Room for 8,192 CPUs: with less than the kernel's own size the call fails.
+  std::array<cpu_set_t, 8> set{};
+  if (sched_getaffinity(0, sizeof(set), set.data()) != 0) return 0;
+  return static_cast<uint32_t>(CPU_COUNT_S(sizeof(set), set.data()));
 }
 
 }  // namespace plimsoll

@@ -1,9 +1,13 @@
-// Owner of a file descriptor.
+// System calls: owners of file descriptors, errors as absl::Status, the CPUs of this process.
 #pragma once
 
 #include <unistd.h>
 
+#include <cstdint>
+#include <string>
 #include <utility>
+
+#include "absl/status/status.h"
 
 namespace plimsoll {
 
@@ -36,5 +40,12 @@ class UniqueFd {
  private:
   int fd_ = -1;
 };
+
+// "pwritev2 /mnt/a/S0000003.LOG: No space left on device (28)", with the status code that the errno stands for.
+// `subject` names the file, address or object; may be empty.
+absl::Status PosixError(const std::string& operation, const std::string& subject, int error_number);
+
+// CPUs that this process may run on; 0 where the kernel does not report them.
+uint32_t UsableCpus();
 
 }  // namespace plimsoll

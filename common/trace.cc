@@ -1,11 +1,15 @@
-#include "common/trace_codec.h"
+#include "common/trace.h"
 
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
+#include <tuple>
+#include <utility>
 
-#include "common/endian.h"
+#include "absl/strings/str_cat.h"
+#include "common/integers.h"
+#include "common/status_macros.h"
 
 // Format of a block. A varint is base 128, least significant group first, in its shortest form; zigzag maps 0, -1, 1,
 // -2 ... to 0, 1, 2, 3 ...
@@ -33,7 +37,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr uint8_t kVersion = 1;
+constexpr uint8_t kFormatVersion = 1;
 constexpr size_t kGroup = 128;
 constexpr uint32_t kMinLatencyBits = 8;
 
@@ -218,7 +222,7 @@ bool Decode(const std::string& block, std::vector<TracedWrite>& writes) {
   uint32_t version = 0;
   uint64_t count = 0;
   uint64_t coded_start = 0;
-  if (!reader.ReadByte(version) || version != kVersion) return false;
+  if (!reader.ReadByte(version) || version != kFormatVersion) return false;
   if (!reader.ReadVarint(count) || count == 0 || count > reader.left()) return false;
   if (!reader.ReadVarint(coded_start)) return false;
 
@@ -259,7 +263,7 @@ std::string TraceEncoder::Finish() {
   std::string block;
   if (writes_.empty()) return block;
   block.reserve(24 + writes_.size() * 5);
-  block.push_back(static_cast<char>(kVersion));
+  block.push_back(static_cast<char>(kFormatVersion));
   PutVarint(block, writes_.size());
   PutVarint(block, ZigZag(static_cast<uint64_t>(writes_.front().start_ns)));
   Column latencies;
@@ -294,6 +298,67 @@ absl::Status DecodeTrace(const std::string& block, std::vector<TracedWrite>& wri
   if (Decode(block, writes)) return absl::OkStatus();
   writes.resize(before);
   return absl::InvalidArgumentError("trace block: not well made (cut off, damaged, or of another version)");
+}
+
+TraceMerge::TraceMerge(std::vector<Writer> writers) : losers_(writers.size()) {
+  std::sort(writers.begin(), writers.end(),
+            [](const Writer& a, const Writer& b) { return std::tie(a.host, a.qm) < std::tie(b.host, b.qm); });
+  for (Writer& writer : writers) lanes_.push_back({writer, {}, 0, INT64_MIN});
+}
+
+absl::Status TraceMerge::Refill(Lane& lane) {
+  lane.at = 0;
+  PLIMSOLL_RETURN_IF_ERROR(lane.writer.source->Next(lane.piece));
+  for (const TracedWrite& write : lane.piece) {
+    if (write.start_ns < lane.last_start_ns) {
+      return absl::InvalidArgumentError(absl::StrCat("trace of host ", lane.writer.host, " qm ", lane.writer.qm,
+                                                     " goes back from ", lane.last_start_ns, " to ", write.start_ns,
+                                                     " ns"));
+    }
+    lane.last_start_ns = write.start_ns;
+  }
+  return absl::OkStatus();
+}
+
+TraceMerge::Head TraceMerge::HeadOf(size_t lane) const {
+  const Lane& from = lanes_[lane];
+  if (from.at == from.piece.size()) return {INT64_MAX, lane + lanes_.size()};
+  return {from.piece[from.at].start_ns, lane};
+}
+
+// Plays all matches below a node; the loser stays there, the winner is returned.
+TraceMerge::Head TraceMerge::Play(size_t node) {
+  if (node >= lanes_.size()) return HeadOf(node - lanes_.size());
+  Head a = Play(2 * node);
+  Head b = Play(2 * node + 1);
+  if (Before(b, a)) std::swap(a, b);
+  losers_[node] = b;
+  return a;
+}
+
+absl::Status TraceMerge::Begin() {
+  for (Lane& lane : lanes_) PLIMSOLL_RETURN_IF_ERROR(Refill(lane));
+  winner_ = Play(1);
+  begun_ = true;
+  return absl::OkStatus();
+}
+
+absl::Status TraceMerge::Next(size_t most, std::vector<MergedWrite>& merged) {
+  PLIMSOLL_RETURN_IF_ERROR(failed_);
+  if (lanes_.empty()) return absl::OkStatus();
+  if (!begun_) PLIMSOLL_RETURN_IF_ERROR(failed_ = Begin());
+  for (; most > 0 && winner_.rank < lanes_.size(); --most) {
+    const size_t won = winner_.rank;
+    Lane& lane = lanes_[won];
+    merged.push_back({lane.piece[lane.at], lane.writer.host, lane.writer.qm});
+    if (++lane.at == lane.piece.size()) PLIMSOLL_RETURN_IF_ERROR(failed_ = Refill(lane));
+    Head head = HeadOf(won);
+    for (size_t node = (won + lanes_.size()) / 2; node > 0; node /= 2) {
+      if (Before(losers_[node], head)) std::swap(losers_[node], head);
+    }
+    winner_ = head;
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace plimsoll

@@ -1,4 +1,4 @@
-// Little-endian integers in byte buffers, aligned or not.
+// Integers: little-endian in byte buffers, and sums that do not overflow.
 #pragma once
 
 #include <bit>
@@ -33,6 +33,12 @@ template <typename T>
 void StoreLittle(T value, void* to) {
   value = LittleEndian(value);
   std::memcpy(to, &value, sizeof(value));
+}
+
+// UINT64_MAX where the sum is larger.
+inline uint64_t SaturatingAdd(uint64_t a, uint64_t b) {
+  uint64_t sum = 0;
+  return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
 }  // namespace plimsoll
