@@ -15,10 +15,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <random>
 #include <string>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -26,18 +29,22 @@
 #include "absl/strings/str_format.h"
 #include "agent/check/check_process.h"
 #include "agent/check/check_work.h"
+#include "agent/ha/ha_work.h"
+#include "agent/ha/instance.h"
 #include "agent/host/describe.h"
 #include "agent/host/sandbox.h"
-#include "agent/log/log_work.h"
+#include "agent/host/storage_stack.h"
 #include "agent/server/agent_server.h"
 #include "agent/session/agent_service.h"
 #include "agent/work/clean_work.h"
+#include "agent/writer/log_work.h"
 #include "common/clock.h"
-#include "common/terminal_text.h"
-#include "common/tls/tls_flags.h"
-#include "common/unique_fd.h"
+#include "common/command_line.h"
+#include "common/manual.h"
+#include "common/posix.h"
+#include "common/protocol.h"
+#include "common/text.h"
 #include "common/units.h"
-#include "common/version.h"
 
 namespace plimsoll {
 namespace {
@@ -46,6 +53,9 @@ namespace {
 constexpr int kExitOk = 0;
 constexpr int kExitWrongInput = 2;
 constexpr int kExitCannotRun = 4;
+
+constexpr char kKeepLeftovers[] = "--keep-leftovers";
+constexpr char kUnixScheme[] = "unix:";
 
 struct AgentFlags {
   std::vector<std::string> roots;
@@ -59,6 +69,7 @@ struct AgentFlags {
   bool child = false;
   std::string stop_wait = "10s";
   int64_t stop_wait_ns = 0;
+  std::vector<std::string> cleanup_command;
 };
 
 std::string HostName() {
@@ -70,6 +81,53 @@ std::string HostName() {
 std::string RandomId() {
   std::random_device random;
   return absl::StrFormat("%08x%08x", random(), random());
+}
+
+// The unit, where systemd started this very process.
+std::string SystemdUnit() {
+  const char* started = std::getenv("SYSTEMD_EXEC_PID");
+  if (started == nullptr || std::to_string(getpid()) != started) return "";
+  const std::string group = ReadTextLine("/proc/self/cgroup");
+  const std::string unit = group.substr(group.rfind('/') + 1);
+  return absl::EndsWith(unit, ".service") ? unit : "";
+}
+
+std::string AbsolutePath(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path absolute = std::filesystem::absolute(path, error);
+  return error ? path : absolute.lexically_normal().string();
+}
+
+// HostDescription.cleanup_command: how to start this agent again, as `app` has parsed it. A child of a controller
+// cannot be started by a person; the next one that `plimsoll clean` starts there removes the same.
+std::vector<std::string> CleanupCommand(const CLI::App& app, const AgentFlags& flags) {
+  std::error_code error;
+  const std::filesystem::path executable = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) return {};
+  if (flags.child) {
+    return {(executable.parent_path() / "plimsoll").string(), "clean", "--dir", AbsolutePath(flags.roots.front()),
+            "--yes"};
+  }
+  if (std::string unit = SystemdUnit(); !unit.empty()) return {"systemctl", "start", std::move(unit)};
+  std::vector<std::string> command = {executable.string()};
+  for (const CLI::Option* option : app.get_options([](const CLI::Option* each) { return each->count() > 0; })) {
+    const std::string name = "--" + option->get_lnames().front();
+    if (name == kKeepLeftovers) continue;
+    if (option->get_items_expected_max() == 0) {
+      command.push_back(name);
+      continue;
+    }
+    const bool path = option->get_type_name() == "DIR" || option->get_type_name() == "FILE";
+    for (const std::string& value : option->results()) {
+      command.push_back(name);
+      if (absl::StartsWith(value, kUnixScheme)) {
+        command.push_back(absl::StrCat(kUnixScheme, AbsolutePath(value.substr(5))));
+      } else {
+        command.push_back(path ? AbsolutePath(value) : value);
+      }
+    }
+  }
+  return command;
 }
 
 // Waits for SIGTERM or SIGINT; for a child also for the end of its standard input, which is its controller's end.
@@ -90,7 +148,7 @@ bool WaitForEnd(int signal_fd, bool child) {
 // A child's socket stands in a directory that its controller made for it; a controller that was killed cannot remove
 // it.
 void RemoveSocket(const std::string& listen) {
-  if (!absl::StartsWith(listen, "unix:")) return;
+  if (!absl::StartsWith(listen, kUnixScheme)) return;
   const std::string path = listen.substr(5);
   unlink(path.c_str());
   const size_t slash = path.rfind('/');
@@ -156,7 +214,7 @@ int Serve(const AgentFlags& flags, const ServerSetup& setup, const v1::AgentLimi
   }
   if (!flags.keep_leftovers) {
     for (const std::string& path : (*sandbox)->RemoveLeftovers())
-      spdlog::warn("removed what an earlier agent left: {}", path);
+      spdlog::warn("removed leftovers of a previous agent: {}", path);
   }
 
   const SystemClock clock;
@@ -164,12 +222,15 @@ int Serve(const AgentFlags& flags, const ServerSetup& setup, const v1::AgentLimi
   AgentService::Options options;
   options.clock = &clock;
   options.describe = [&](const v1::DescribeRequest& request, const std::function<bool()>& cancelled) {
-    return DescribeHost(name, instance_id, **sandbox, request, cancelled);
+    v1::HostDescription host = DescribeHost(name, instance_id, **sandbox, request, cancelled);
+    host.mutable_cleanup_command()->Assign(flags.cleanup_command.begin(), flags.cleanup_command.end());
+    return host;
   };
   options.limits = limits;
   options.work = {{v1::HostPlan::kLog, LogWork::Kind(**sandbox)},
                   {v1::HostPlan::kClean, CleanWork::Kind(**sandbox)},
-                  {v1::HostPlan::kCheck, CheckWork::Kind(**sandbox)}};
+                  {v1::HostPlan::kCheck, CheckWork::Kind(**sandbox)},
+                  {v1::HostPlan::kHa, HaWork::Kind(**sandbox, "/proc/self/exe")}};
   if (setup.exposed()) {
     options.insecure_warning = "this session is not encrypted and its controller not authenticated (--insecure)";
   }
@@ -189,11 +250,11 @@ int Serve(const AgentFlags& flags, const ServerSetup& setup, const v1::AgentLimi
   }
 
   if (WaitForEnd(signal_fd.get(), flags.child)) {
-    service.Shutdown("the agent was told to end");
+    service.Shutdown("the agent was stopped");
     if (const std::string hangs = service.WaitForEnd(flags.stop_wait_ns); !hangs.empty()) {
       spdlog::error(
-          "ends although {} (--stop-wait {}); an agent with the same name and roots removes them at its start", hangs,
-          flags.stop_wait);
+          "ends although {} (--stop-wait {}); an agent with the same name and roots removes its files when it starts",
+          hangs, flags.stop_wait);
       LeaveHanging(**server);
     }
   }
@@ -206,11 +267,11 @@ int Serve(const AgentFlags& flags, const ServerSetup& setup, const v1::AgentLimi
 }
 
 int Main(int argc, char** argv) {
-  CLI::App app("plimsoll-agent writes on this host what a plimsoll controller asks for.", "plimsoll-agent");
+  CLI::App app("Writes on this host what a plimsoll controller requests.", "plimsoll-agent");
   app.footer("Example:\n  plimsoll-agent --root /mnt/mqlog --listen 127.0.0.1:7461");
   AgentFlags flags;
   app.set_version_flag("--version", absl::StrCat("plimsoll-agent ", kVersion));
-  app.add_option("--root", flags.roots, "Directory below which the agent may write; may be given several times")
+  app.add_option("--root", flags.roots, "Directory that the agent may write below; may be given several times")
       ->required()
       ->type_name("DIR");
   app.add_option("--listen", flags.server.listen, "Address to listen on: HOST:PORT, [V6]:PORT or unix:PATH")
@@ -220,39 +281,44 @@ int Main(int argc, char** argv) {
   app.add_option("--max-bytes", flags.max_bytes, "Refuse plans with more bytes of extents (default: no cap)")
       ->type_name("SIZE");
   app.add_option("--max-writers", flags.max_writers,
-                 "Refuse plans with more writers and busy threads together (default: no cap)")
+                 "Refuse plans with more writers plus busy threads (default: no cap)")
       ->check(CLI::Range(1U, 100'000U))
       ->type_name("N");
   app.add_option("--max-duration", flags.max_duration,
-                 "Refuse plans whose steps take longer, and stop there (default: no cap)")
+                 "Refuse plans whose steps take longer, and stop then (default: no cap)")
       ->type_name("TIME");
-  app.add_flag("--keep-leftovers", flags.keep_leftovers,
-               "Do not remove at the start what an earlier agent of this name and these roots left");
+  app.add_flag(kKeepLeftovers, flags.keep_leftovers,
+               "Keep the leftovers of a previous agent with this name and these roots");
   AddTlsFlags(app, flags.server.tls);
-  app.add_option(
-         "--allow", flags.server.allow,
-         "Name in the certificates of controllers that may use this agent; may be given several times (default: "
-         "every controller's certificate of the CA)")
+  app.add_option("--allow", flags.server.allow,
+                 "Certificate name of a controller that may use this agent; may be given several times (default: "
+                 "every controller of the CA)")
       ->type_size(1)
       ->expected(1)
       ->take_all()
       ->type_name("NAME")
       ->group("TLS");
   app.add_flag("--insecure", flags.server.insecure,
-               "Allow an address other than loopback without TLS: anyone who reaches it can write below the roots");
+               "Allow a non-loopback address without TLS: anyone who reaches it can write below the roots");
   app.add_option("--log-level", flags.log_level, "debug, info, warn or error")
       ->capture_default_str()
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}));
   app.add_option("--stop-wait", flags.stop_wait,
-                 "When it is told to end: how long a call to the storage that does not return is waited for")
+                 "How long to wait, on SIGTERM, for a call to the storage that does not return")
       ->capture_default_str()
       ->type_name("TIME");
   app.add_flag("--child", flags.child, "End with the process at standard input, after the session")->group("");
+  // Not an option for users: how the build makes manual pages and completion.
+  if (argc == 3 && std::string(argv[1]) == kManualOption) {
+    const absl::Status written = WriteManual(app, argv[2]);
+    if (!written.ok()) std::fprintf(stderr, "plimsoll-agent: %s\n", std::string(written.message()).c_str());
+    return written.ok() ? kExitOk : kExitCannotRun;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
-    std::fprintf(stderr, "plimsoll-agent: %s\n", error.what());
+    std::fprintf(stderr, "plimsoll-agent: %s\n", SanitizeForTerminal(CommandLineError(app, error)).c_str());
     return kExitWrongInput;
   }
   const absl::StatusOr<int64_t> stop_wait_ns = ParseDuration(flags.stop_wait);
@@ -261,6 +327,7 @@ int Main(int argc, char** argv) {
     return kExitWrongInput;
   }
   flags.stop_wait_ns = *stop_wait_ns;
+  flags.cleanup_command = CleanupCommand(app, flags);
   spdlog::set_default_logger(spdlog::stderr_logger_mt("agent"));
   auto formatter = std::make_unique<spdlog::pattern_formatter>();
   formatter->add_flag<SanitizedMessage>('*').set_pattern("%Y-%m-%dT%H:%M:%S.%e %^%l%$ %*");
@@ -287,5 +354,7 @@ int main(int argc, char** argv) {
   if (argc == 3 && std::string(argv[1]) == plimsoll::kCheckProcessOption) {
     return plimsoll::RunCheckProcess(std::atoi(argv[2]));
   }
+  // Started by an agent, as an instance of a drill.
+  if (argc == 2 && std::string(argv[1]) == plimsoll::kInstanceOption) return plimsoll::RunInstanceProcess();
   return plimsoll::Main(argc, argv);
 }

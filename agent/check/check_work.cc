@@ -8,10 +8,10 @@
 #include <cerrno>
 
 #include "absl/strings/str_cat.h"
-#include "agent/check/check_files.h"
+#include "agent/check/check_operations.h"
 #include "common/clock.h"
-#include "common/posix_error.h"
-#include "common/space.h"
+#include "common/posix.h"
+#include "common/protocol.h"
 #include "common/status_macros.h"
 #include "common/units.h"
 
@@ -98,6 +98,21 @@ absl::StatusOr<v1::Placed> CheckWork::Look(const v1::Look& look) {
   return placed;
 }
 
+absl::Status CheckWork::SyncDirectories() const {
+  // From that of the files to that in which the run's directory is: a name that was made outlives the storage's server.
+  std::string path = absl::StrCat(directory_->path(), "/", CheckFileName(0));
+  const size_t above = directory_->path().rfind('/', directory_->path().rfind('/') - 1);
+  for (size_t at = path.rfind('/'); at >= above && at != 0 && at != std::string::npos; at = path.rfind('/')) {
+    path.resize(at);
+    const UniqueFd fd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    // One that may be written to and not be read is somebody else's.
+    if (!fd.valid() && errno == EACCES) continue;
+    if (!fd.valid()) return PosixError("open", path, errno);
+    if (fsync(fd.get()) != 0) return PosixError("fsync", path, errno);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckWork::MakeFile(uint32_t number) {
   const std::string name = CheckFileName(number);
   const std::string path = absl::StrCat(directory_->path(), "/", name);
@@ -125,6 +140,7 @@ absl::Status CheckWork::MakeFile(uint32_t number) {
 
 absl::StatusOr<v1::Prepared> CheckWork::Prepare(const std::function<void(uint64_t, uint64_t)>& /*progress*/) {
   for (uint32_t number = 0; number < plan_.check().files(); ++number) PLIMSOLL_RETURN_IF_ERROR(MakeFile(number));
+  PLIMSOLL_RETURN_IF_ERROR(SyncDirectories());
   directory_->ExpectFile(CheckFileName(plan_.check().files()));
   ProcessTable::Options options;
   options.program = program_;

@@ -46,6 +46,7 @@ class CheckWork final : public Work {
  private:
   CheckWork(v1::HostPlan plan, const Sandbox& sandbox, const std::atomic<int64_t>& lease_deadline_ns, WorkSink& sink,
             std::string program, std::unique_ptr<RunDirectory> directory);
+  absl::Status SyncDirectories() const;
   absl::Status MakeFile(uint32_t number);
   // Which processes there are, without a lock for longer than it takes to copy that.
   std::shared_ptr<ProcessTable> processes() const;

@@ -19,7 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "agent/check/check_process.h"
 #include "common/clock.h"
-#include "common/posix_error.h"
+#include "common/posix.h"
 #include "common/status_macros.h"
 #include "common/units.h"
 
@@ -189,8 +189,7 @@ void ProcessTable::StartProcess(const Job& job) {
   const uint32_t number = job.command.process();
   const int64_t now_ns = TableNowNs();
   if (processes_.count(number) != 0 || processes_.size() >= options_.most) {
-    return Answer(job.id, number, absl::ResourceExhaustedError("there are as many processes as were asked for"), now_ns,
-                  0);
+    return Answer(job.id, number, absl::ResourceExhaustedError("all requested processes exist already"), now_ns, 0);
   }
   absl::StatusOr<Process> process = Spawn();
   if (!process.ok()) return Answer(job.id, number, process.status(), now_ns, 0);

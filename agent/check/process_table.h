@@ -15,9 +15,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "agent/check/lease_page.h"
+#include "agent/check/check_process.h"
 #include "common/mutex.h"
-#include "common/unique_fd.h"
+#include "common/posix.h"
 #include "plimsoll/v1/agent.pb.h"
 #include "plimsoll/v1/check.pb.h"
 

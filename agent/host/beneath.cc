@@ -15,7 +15,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "common/posix_error.h"
+#include "common/posix.h"
 #include "common/status_macros.h"
 
 namespace plimsoll {
@@ -33,7 +33,7 @@ absl::Status OpenError(const std::string& path, int error_number) {
     case ELOOP:
       return absl::PermissionDeniedError(absl::StrCat(text, "; symbolic links are not followed here"));
     case EXDEV:
-      return absl::PermissionDeniedError(absl::StrCat(text, "; the way leads out of the directory or into a mount"));
+      return absl::PermissionDeniedError(absl::StrCat(text, "; the path leaves the directory or enters a mount"));
     case ENOSYS:
       return absl::UnimplementedError(absl::StrCat(text, "; Linux 5.6 or later is needed"));
     default:
@@ -97,13 +97,6 @@ absl::StatusOr<UniqueFd> OpenRegular(int directory_fd, const std::string& name, 
   }
   if (!fd.valid()) return PosixError("open", path, errno);
   return fd;
-}
-
-bool IsPlainName(const std::string& name) {
-  if (name.empty() || name.size() > kMaxNameLength || name[0] == '.') return false;
-  return std::all_of(name.begin(), name.end(), [](char c) {
-    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '_' || c == '-';
-  });
 }
 
 bool IsRunId(const std::string& text) {

@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "common/unique_fd.h"
+#include "common/posix.h"
 
 namespace plimsoll {
 
@@ -29,9 +29,6 @@ absl::StatusOr<UniqueFd> OpenBeneath(int directory_fd, const std::string& relati
 // never what lies on another mount. A pipe, a socket or a device in its place is FAILED_PRECONDITION and is not opened
 // at all: opening one may wait, or do something. Needs /proc.
 absl::StatusOr<UniqueFd> OpenRegular(int directory_fd, const std::string& name, int flags, const std::string& path);
-
-// Letters, digits, '.', '_' and '-', not starting with '.', 1 to 64 of them.
-bool IsPlainName(const std::string& name);
 
 // 1 to 64 lower-case hexadecimal digits.
 bool IsRunId(const std::string& text);

@@ -2,20 +2,235 @@
 
 #include <fcntl.h>
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "agent/host/beneath.h"
-#include "agent/host/leftover_removal.h"
-#include "agent/host/run_listing.h"
-#include "agent/host/staging.h"
+#include "agent/host/run_ownership.h"
+#include "agent/host/storage_stack.h"
+#include "common/clock.h"
+#include "common/posix.h"
 #include "common/status_macros.h"
-#include "common/unique_fd.h"
+#include "common/text.h"
+#include "common/units.h"
 
 namespace plimsoll {
+namespace {
+
+constexpr char kExtentEnd[] = ".LOG";
+constexpr size_t kExtentDigits = 7;
+
+bool AllDigits(const std::string& text) {
+  return std::all_of(text.begin(), text.end(),
+                     [](char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); });
+}
+
+// "<prefix><seven digits>.LOG", as LogFiles names them.
+bool IsExtentName(const std::string& name) {
+  const size_t tail = kExtentDigits + sizeof(kExtentEnd) - 1;
+  if (name.size() <= tail || !IsPlainName(name)) return false;
+  return AllDigits(name.substr(name.size() - tail, kExtentDigits)) &&
+         name.compare(name.size() - sizeof(kExtentEnd) + 1, std::string::npos, kExtentEnd) == 0;
+}
+
+// The files of a queue manager of an HA drill beside its extents (agent/ha/qm_files.h).
+bool IsDrillFileName(const std::string& directory, const std::string& name) {
+  if (directory == "active") return name == "checkpoint";
+  return directory == "data" && (name == "master" || name == "active" || name == "standby" || name == "poll");
+}
+
+// Whether a lock on the file shuts out agents on other hosts. Where it does not, a clone of this machine (same machine
+// id, same names) may be writing there.
+bool LocksBindEverybody(int fd, const std::string& path) {
+  struct stat info{};
+  if (fstat(fd, &info) != 0) return false;
+  const std::vector<Mount> mounts = ParseMountInfo(ReadTextFile("/proc/self/mountinfo"));
+  const Mount* mount = FindMount(mounts, MountIdOf(fd), info.st_dev, path);
+  return mount == nullptr || !LocksAreLocal(*mount);
+}
+
+absl::StatusOr<UniqueFd> LockMarker(UniqueFd fd, const std::string& path) {
+  if (!LocksBindEverybody(fd.get(), path)) {
+    return absl::FailedPreconditionError("locks are local to each host on this mount, so its owner may be alive");
+  }
+  switch (LockFile(fd.get())) {
+    case LockOutcome::kLocked:
+      return fd;
+    case LockOutcome::kHeldByAnother:
+      return absl::FailedPreconditionError("its owner is alive");
+    case LockOutcome::kNotSupported:
+      break;
+  }
+  return absl::FailedPreconditionError("the file system has no locks, so its owner may be alive");
+}
+
+struct Claim {
+  OwnerMarker marker;
+  UniqueFd fd;  // locked
+};
+
+absl::StatusOr<Claim> ClaimMarker(int host_fd, const std::string& host_path, const RemovalRight& right,
+                                  const std::string& run_id, const std::string& host_label) {
+  const std::string path = MarkerPath(host_path);
+  PLIMSOLL_ASSIGN_OR_RETURN(UniqueFd fd, OpenRegular(host_fd, kOwnerMarkerName, O_RDWR, path));
+  // Looked at before it is locked: a lock tried on another agent's new marker would make that agent fail. Looked at
+  // again afterwards: its owner may have kept the files just before it went.
+  PLIMSOLL_ASSIGN_OR_RETURN(const OwnerMarker before, ReadMarker(fd.get(), path));
+  PLIMSOLL_RETURN_IF_ERROR(CheckRight(before, right, run_id, host_label));
+  PLIMSOLL_ASSIGN_OR_RETURN(UniqueFd locked, LockMarker(std::move(fd), path));
+  PLIMSOLL_ASSIGN_OR_RETURN(OwnerMarker marker, ReadMarker(locked.get(), path));
+  PLIMSOLL_RETURN_IF_ERROR(CheckRight(marker, right, run_id, host_label));
+  return Claim{std::move(marker), std::move(locked)};
+}
+
+// The first thing that keeps a directory from being removed.
+absl::Status Stays(const std::string& path, const std::string& why) {
+  return absl::FailedPreconditionError(absl::StrCat(path, " ", why, "; it is left as it is"));
+}
+
+// Removes the run's files in `<writer>/<name>`, and that directory when it is empty. One that is not there is no error.
+absl::Status RemoveRunFiles(int writer_fd, const std::string& name, const std::string& path, const OwnerMarker& owner,
+                            const RemovalRight& right, RemovedFiles& removed) {
+  const auto fd = OpenBeneath(writer_fd, name, kOpenDirectory, MountRule::kMustStay, path);
+  if (absl::IsNotFound(fd.status())) return absl::OkStatus();
+  PLIMSOLL_RETURN_IF_ERROR(fd.status());
+  absl::Status first;
+  PLIMSOLL_ASSIGN_OR_RETURN(const std::vector<DirectoryEntry> entries, ListDirectory(fd->get(), path));
+  for (const DirectoryEntry& entry : entries) {
+    if (right.may_continue) PLIMSOLL_RETURN_IF_ERROR(right.may_continue());
+    const std::string file_path = absl::StrCat(path, "/", entry.name);
+    const bool made_by_runs = (name == "active" && IsExtentName(entry.name)) || IsDrillFileName(name, entry.name);
+    if (entry.kind != EntryKind::kFile || !made_by_runs) {
+      first.Update(Stays(file_path, "is not a file of a run"));
+      continue;
+    }
+    if (HoldsRun(fd->get(), entry.name, owner.run_token) == RunContent::kForeign) {
+      first.Update(Stays(file_path, "was not written by this run"));
+      continue;
+    }
+    struct stat info{};
+    const bool known = fstatat(fd->get(), entry.name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0;
+    if (unlinkat(fd->get(), entry.name.c_str(), 0) != 0) {
+      if (errno != ENOENT) first.Update(PosixError("unlink", file_path, errno));
+      continue;
+    }
+    ++removed.files;
+    removed.bytes += known ? static_cast<uint64_t>(info.st_size) : 0;
+  }
+  if (unlinkat(writer_fd, name.c_str(), AT_REMOVEDIR) != 0) first.Update(PosixError("rmdir", path, errno));
+  return first;
+}
+
+// Removes the extents in `qm<N>/active`, what a drill put beside them, and the directories when they are empty.
+absl::Status RemoveWriterDirectory(int host_fd, const std::string& name, const std::string& host_path,
+                                   const OwnerMarker& owner, const RemovalRight& right, RemovedFiles& removed) {
+  const std::string writer_path = absl::StrCat(host_path, "/", name);
+  PLIMSOLL_ASSIGN_OR_RETURN(const UniqueFd writer_fd,
+                            OpenBeneath(host_fd, name, kOpenDirectory, MountRule::kMustStay, writer_path));
+  absl::Status first;
+  for (const char* directory : {"active", "data"}) {
+    const std::string path = absl::StrCat(writer_path, "/", directory);
+    first.Update(RemoveRunFiles(writer_fd.get(), directory, path, owner, right, removed));
+  }
+  if (unlinkat(host_fd, name.c_str(), AT_REMOVEDIR) != 0) first.Update(PosixError("rmdir", writer_path, errno));
+  return first;
+}
+
+absl::Status RemoveMarkerAndDirectory(int parent_fd, const std::string& name, int host_fd, UniqueFd marker,
+                                      const std::string& path) {
+  // Closed first: NFS would keep it under another name, and the directory could not go.
+  marker.Reset();
+  if (unlinkat(host_fd, kOwnerMarkerName, 0) != 0 && errno != ENOENT) {
+    return PosixError("unlink", MarkerPath(path), errno);
+  }
+  if (unlinkat(parent_fd, name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT) return PosixError("rmdir", path, errno);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+bool IsWriterDirectory(const std::string& name) {
+  return name.size() > 2 && name.compare(0, 2, "qm") == 0 && AllDigits(name.substr(2));
+}
+
+absl::Status CheckRight(const OwnerMarker& marker, const RemovalRight& right, const std::string& run_id,
+                        const std::string& host_label) {
+  if (marker.run_id != run_id || marker.host_label != host_label) {
+    return absl::FailedPreconditionError("its marker belongs to another directory");
+  }
+  if (marker.agent_id != right.agent_id && !(marker.shared && right.run_was_named)) {
+    return absl::FailedPreconditionError("it belongs to another agent");
+  }
+  if (right.run_was_named) return absl::OkStatus();
+  if (marker.kept) return absl::FailedPreconditionError("its files were to be kept");
+  if (marker.shared) return absl::FailedPreconditionError("hosts share it");
+  return absl::OkStatus();
+}
+
+absl::StatusOr<RemovedFiles> RemoveHostDirectory(const RunParent& parent, const std::string& run_id,
+                                                 const std::string& host_label, const RemovalRight& right) {
+  const std::string run_name = RunDirectoryName(run_id);
+  const std::string run_path = absl::StrCat(parent.path == "/" ? "" : parent.path, "/", run_name);
+  const std::string path = absl::StrCat(run_path, "/", host_label);
+  PLIMSOLL_ASSIGN_OR_RETURN(const UniqueFd run_fd,
+                            OpenBeneath(parent.fd, run_name, kOpenDirectory, MountRule::kMustStay, run_path));
+  PLIMSOLL_ASSIGN_OR_RETURN(const UniqueFd host_fd,
+                            OpenBeneath(run_fd.get(), host_label, kOpenDirectory, MountRule::kMustStay, path));
+  PLIMSOLL_ASSIGN_OR_RETURN(Claim claim, ClaimMarker(host_fd.get(), path, right, run_id, host_label));
+  PLIMSOLL_ASSIGN_OR_RETURN(const std::vector<DirectoryEntry> entries, ListDirectory(host_fd.get(), path));
+  RemovedFiles removed;
+  absl::Status first;
+  for (const DirectoryEntry& entry : entries) {
+    if (entry.name == kOwnerMarkerName) continue;
+    if (entry.kind == EntryKind::kDirectory && IsWriterDirectory(entry.name)) {
+      first.Update(RemoveWriterDirectory(host_fd.get(), entry.name, path, claim.marker, right, removed));
+    } else {
+      first.Update(Stays(absl::StrCat(path, "/", entry.name), "is not a file of a run"));
+    }
+  }
+  // While anything is there the marker stays, so that it can be seen whose it was, and tried again.
+  PLIMSOLL_RETURN_IF_ERROR(first);
+  // Back to its hidden name: from here on it carries its owner's id in its name, whatever happens to the marker. One
+  // that hosts share carries the remover's.
+  OwnerMarker owner = claim.marker;
+  owner.agent_id = right.agent_id;
+  std::string staged;
+  PLIMSOLL_RETURN_IF_ERROR(Withdraw(parent.fd, run_fd.get(), host_fd.get(), owner, path, staged));
+  PLIMSOLL_RETURN_IF_ERROR(RemoveRunDirectory(parent.fd, run_id, run_path));
+  PLIMSOLL_RETURN_IF_ERROR(RemoveMarkerAndDirectory(parent.fd, staged, host_fd.get(), std::move(claim.fd), path));
+  return removed;
+}
+
+absl::Status RemoveStaged(const RunParent& parent, const std::string& name, const RemovalRight& right) {
+  const std::optional<StagedHost> staged = ParseStagingName(name, right.agent_id);
+  if (!staged.has_value()) return absl::InvalidArgumentError(absl::StrCat(name, " is no staging name of this agent"));
+  const std::string path = absl::StrCat(parent.path == "/" ? "" : parent.path, "/", name);
+  PLIMSOLL_ASSIGN_OR_RETURN(const UniqueFd host_fd,
+                            OpenBeneath(parent.fd, name, kOpenDirectory, MountRule::kMustStay, path));
+  // The marker may be missing, or not be whole: then the name alone tells whose it is. Who lives holds its lock.
+  UniqueFd marker;
+  absl::StatusOr<UniqueFd> opened = OpenRegular(host_fd.get(), kOwnerMarkerName, O_RDWR, path);
+  if (opened.ok()) {
+    PLIMSOLL_ASSIGN_OR_RETURN(marker, LockMarker(*std::move(opened), path));
+  } else if (!absl::IsNotFound(opened.status())) {
+    return opened.status();
+  }
+  PLIMSOLL_RETURN_IF_ERROR(
+      RemoveRunDirectory(parent.fd, staged->run_id,
+                         absl::StrCat(parent.path == "/" ? "" : parent.path, "/", RunDirectoryName(staged->run_id))));
+  return RemoveMarkerAndDirectory(parent.fd, name, host_fd.get(), std::move(marker), path);
+}
+
 namespace {
 
 constexpr int kMaxLeftoverDepth = 3;
@@ -61,8 +276,7 @@ std::vector<Place> FindPlaces(int root_fd, const std::string& root, const std::s
     if (!place.run_ids.empty() || !place.staged.empty()) found.push_back(std::move(place));
   }
   if (entries_left == 0) {
-    spdlog::info("looked for leftovers of earlier runs in the first {} entries below {} only", kMaxLeftoverEntries,
-                 root);
+    spdlog::info("searched only the first {} entries below {} for leftovers", kMaxLeftoverEntries, root);
   }
   return found;
 }
@@ -79,7 +293,7 @@ bool RemoveOne(const RunParent& parent, const std::string& run_id, const std::st
                               MountRule::kMustStay, path);
   const auto view = fd.ok() ? LookAtMarker(fd->get(), path) : fd.status();
   if (view.ok() && !view->in_use && CheckRight(view->marker, right, run_id, host_label).ok()) {
-    spdlog::warn("{} was left by an earlier run and stays: {}", path, why);
+    spdlog::warn("{} is a leftover of a previous run and remains: {}", path, why);
   } else {
     spdlog::debug("{} is left: {}", path, why);
   }
@@ -152,6 +366,108 @@ absl::StatusOr<std::vector<v1::CleanedDirectory>> CleanRunDirectories(const RunP
     }
   }
   return cleaned;
+}
+
+namespace {
+
+// Extents of one host that are counted: as many as a plan can ask for in one host directory of ordinary size.
+constexpr size_t kMaxCountedEntries = 100'000;
+
+// Adds up the files in `qm<N>/active`.
+void CountFiles(int host_fd, const std::string& path, v1::RunDirectoryDescription& of) {
+  const auto writers = ListDirectory(host_fd, path);
+  if (!writers.ok()) return;
+  size_t entries_left = kMaxCountedEntries;
+  for (const DirectoryEntry& writer : *writers) {
+    if (writer.kind != EntryKind::kDirectory || !IsWriterDirectory(writer.name)) continue;
+    const auto fd =
+        OpenBeneath(host_fd, absl::StrCat(writer.name, "/active"), kOpenDirectory, MountRule::kMustStay, path);
+    if (!fd.ok()) continue;
+    const auto entries = ListDirectory(fd->get(), path, entries_left);
+    if (!entries.ok()) continue;
+    entries_left -= entries->size();
+    for (const DirectoryEntry& entry : *entries) {
+      struct stat info{};
+      if (entry.kind != EntryKind::kFile || fstatat(fd->get(), entry.name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
+        continue;
+      }
+      of.set_files(of.files() + 1);
+      of.set_bytes(of.bytes() + static_cast<uint64_t>(info.st_size));
+    }
+  }
+}
+
+int64_t AgeNs(int64_t written_s) {
+  return std::max<int64_t>(SystemClock().WallNow().value - written_s * kNsPerSecond, 0);
+}
+
+void DescribeOwner(int host_fd, const std::string& agent_id, v1::RunDirectoryDescription& of) {
+  struct stat info{};
+  if (fstat(host_fd, &info) == 0) of.set_age_ns(AgeNs(info.st_mtim.tv_sec));
+  const auto view = LookAtMarker(host_fd, of.path());
+  if (!view.ok()) {
+    of.set_owner(v1::RUN_DIRECTORY_OWNER_UNKNOWN);
+    of.set_note(std::string(view.status().message()));
+    return;
+  }
+  if (view->marker.run_id != of.run_id() || view->marker.host_label != of.host_label()) {
+    of.set_owner(v1::RUN_DIRECTORY_OWNER_UNKNOWN);
+    of.set_note("its marker belongs to another directory");
+    return;
+  }
+  of.set_owner(view->marker.agent_id == agent_id ? v1::RUN_DIRECTORY_OWNER_THIS_AGENT
+                                                 : v1::RUN_DIRECTORY_OWNER_OTHER_AGENT);
+  of.set_in_use(view->in_use);
+  of.set_kept(view->marker.kept);
+  of.set_shared(view->marker.shared);
+  of.set_age_ns(AgeNs(view->written_s));
+}
+
+v1::RunDirectoryDescription DescribeHost(int fd, std::string path, const std::string& run_id, const std::string& label,
+                                         const std::string& agent_id) {
+  v1::RunDirectoryDescription of;
+  of.set_run_id(run_id);
+  of.set_host_label(label);
+  of.set_path(std::move(path));
+  DescribeOwner(fd, agent_id, of);
+  CountFiles(fd, of.path(), of);
+  return of;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<v1::RunDirectoryDescription>> ListRunDirectories(int directory_fd, const std::string& path,
+                                                                            const std::string& agent_id) {
+  const std::string base = path == "/" ? "" : path;
+  PLIMSOLL_ASSIGN_OR_RETURN(const std::vector<DirectoryEntry> entries, ListDirectory(directory_fd, path));
+  std::vector<v1::RunDirectoryDescription> found;
+  for (const DirectoryEntry& entry : entries) {
+    if (entry.kind != EntryKind::kDirectory || found.size() >= kMaxListedDirectories) continue;
+    const std::string entry_path = absl::StrCat(base, "/", entry.name);
+    const std::optional<StagedHost> staged = ParseStagingName(entry.name, agent_id);
+    const std::string run_id = RunIdOf(entry.name);
+    if (!staged.has_value() && run_id.empty()) continue;
+    const auto fd = OpenBeneath(directory_fd, entry.name, kOpenDirectory, MountRule::kMustStay, entry_path);
+    if (!fd.ok()) continue;
+    if (staged.has_value()) {
+      v1::RunDirectoryDescription of =
+          DescribeHost(fd->get(), entry_path, staged->run_id, staged->host_label, agent_id);
+      // Its name tells whose it is, also where the marker is incomplete yet.
+      of.set_owner(v1::RUN_DIRECTORY_OWNER_THIS_AGENT);
+      of.clear_note();
+      found.push_back(std::move(of));
+      continue;
+    }
+    const auto hosts = ListDirectory(fd->get(), entry_path);
+    if (!hosts.ok()) continue;
+    for (const DirectoryEntry& host : *hosts) {
+      if (host.kind != EntryKind::kDirectory || !IsPlainName(host.name)) continue;
+      const std::string host_path = absl::StrCat(entry_path, "/", host.name);
+      const auto host_fd = OpenBeneath(fd->get(), host.name, kOpenDirectory, MountRule::kMustStay, host_path);
+      if (host_fd.ok()) found.push_back(DescribeHost(host_fd->get(), host_path, run_id, host.name, agent_id));
+    }
+  }
+  return found;
 }
 
 }  // namespace plimsoll

@@ -9,16 +9,21 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "agent/host/beneath.h"
-#include "agent/host/run_content.h"
-#include "agent/host/staging.h"
-#include "common/posix_error.h"
+#include "agent/host/run_ownership.h"
+#include "common/page_stamp.h"
+#include "common/posix.h"
 #include "common/status_macros.h"
+#include "common/text.h"
 
 namespace plimsoll {
 namespace {
@@ -105,7 +110,7 @@ absl::Status RunDirectory::Publish() {
     const absl::Status renamed = RenameToFree(parent_fd_.get(), staged_name_, run_fd_.get(), owner_.host_label, path_);
     if (absl::IsAlreadyExists(renamed)) {
       return absl::AlreadyExistsError(
-          absl::StrCat(path_, " exists: another agent has this name in the run, or an earlier one left it"));
+          absl::StrCat(path_, " exists: another agent has this name in the run, or a previous one left it"));
     }
     // Another host's agent may have removed the run's directory, or somebody the staged one.
     if (absl::IsNotFound(renamed) && IsSameFile(parent_fd_.get(), staged_name_, host_fd_.get())) continue;
@@ -140,7 +145,7 @@ absl::Status RunDirectory::MakeMarker() {
     case LockOutcome::kNotSupported:
       // Some NFS mounts have no locks. Nobody takes such a directory for a leftover, since nobody can lock its marker;
       // O_EXCL alone keeps two agents apart.
-      spdlog::warn("{}: the file system has no locks; if the agent is killed its files stay", path);
+      spdlog::warn("{}: the file system has no locks; if the agent is killed, its files remain", path);
       break;
   }
   return WriteMarker();
@@ -209,7 +214,7 @@ absl::StatusOr<std::vector<std::string>> RunDirectory::VisibleHosts(const std::v
     if (entry.kind == EntryKind::kDirectory && IsPlainName(entry.name)) labels.push_back(entry.name);
   }
   if (std::find(labels.begin(), labels.end(), owner_.host_label) == labels.end()) {
-    return absl::NotFoundError(absl::StrCat(path_, " is gone: somebody has removed it"));
+    return absl::NotFoundError(absl::StrCat(path_, " was removed by somebody else"));
   }
   const std::set<std::string> listed(labels.begin(), labels.end());
   for (const std::string& label : expected) {
@@ -360,7 +365,7 @@ absl::Status RunDirectory::ForgetAll() {
   marker_made_ = false;
   place_ = Place::kNowhere;
   unlinkat(parent_fd_.get(), run_name_.c_str(), AT_REMOVEDIR);
-  return absl::NotFoundError(absl::StrCat(path_, " is gone: somebody has removed it while it was in use"));
+  return absl::NotFoundError(absl::StrCat(path_, " was removed while it was in use"));
 }
 
 absl::StatusOr<uint64_t> RunDirectory::Remove() {
@@ -380,6 +385,103 @@ void RunDirectory::Keep() {
   if (const absl::Status status = WriteMarker(); !status.ok()) {
     spdlog::warn("the next agent may remove files that were to be kept: {}", std::string(status.message()));
   }
+}
+
+void RunDirectory::ExpectFile(const std::string& relative) {
+  const MutexLock lock(mutex_);
+  expected_.insert(relative);
+}
+
+uint64_t RunDirectory::RemoveExpected(absl::Status& first) {
+  uint64_t removed = 0;
+  const MutexLock lock(mutex_);
+  for (const std::string& relative : expected_) {
+    const std::string path = absl::StrCat(path_, "/", relative);
+    const size_t slash = relative.rfind('/');
+    const std::string directory = slash == std::string::npos ? "" : relative.substr(0, slash);
+    const std::string name = slash == std::string::npos ? relative : relative.substr(slash + 1);
+    const auto fd = OpenBeneath(host_fd_.get(), directory, kOpenDirectory, MountRule::kMustStay, path);
+    if (!fd.ok() || faccessat(fd->get(), name.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) != 0) continue;
+    if (HoldsRun(fd->get(), name, owner_.run_token) == RunContent::kForeign) {
+      first.Update(
+          absl::FailedPreconditionError(absl::StrCat(path, " is not a file that this run made; it is left as it is")));
+    } else if (unlinkat(fd->get(), name.c_str(), 0) != 0) {
+      first.Update(PosixError("unlink", path, errno));
+    } else {
+      ++removed;
+    }
+  }
+  return removed;
+}
+
+namespace {
+
+absl::Status NotOfThisRun(const std::string& path, const std::string& why) {
+  return absl::FailedPreconditionError(absl::StrCat(path, " ", why, "; it is not opened"));
+}
+
+// Whether the first page carries the token. The buffer is aligned for descriptors with O_DIRECT.
+absl::Status CheckToken(int fd, const std::string& path, const std::array<uint8_t, 16>& run_token) {
+  alignas(kStampedPageBytes) std::array<std::byte, kStampedPageBytes> page{};
+  const ssize_t size = pread(fd, page.data(), page.size(), 0);
+  if (size < 0) return PosixError("pread", path, errno);
+  PageStamp stamp;
+  // A torn page is the run's all the same: the write that was in flight when its writer died.
+  if (size != static_cast<ssize_t>(page.size()) || ReadStamp(page, stamp) == StampState::kForeign ||
+      stamp.run_token != run_token) {
+    return NotOfThisRun(path, "does not begin with a page of this run");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+SharedDirectory::SharedDirectory(UniqueFd fd, std::string path, Owner owner)
+    : fd_(std::move(fd)), path_(std::move(path)), owner_(std::move(owner)) {}
+
+absl::StatusOr<std::unique_ptr<SharedDirectory>> SharedDirectory::Open(int parent_fd, const std::string& parent_path,
+                                                                       Owner owner) {
+  if (!IsRunId(owner.run_id)) {
+    return absl::InvalidArgumentError(absl::StrCat("run id '", owner.run_id, "' is not 1 to 64 lower-case hex digits"));
+  }
+  if (!IsPlainName(owner.host_label)) {
+    return absl::InvalidArgumentError(absl::StrCat("host label '", owner.host_label, "' is no plain name"));
+  }
+  const std::string run_name = RunDirectoryName(owner.run_id);
+  const std::string run_path = absl::StrCat(parent_path == "/" ? "" : parent_path, "/", run_name);
+  const std::string path = absl::StrCat(run_path, "/", owner.host_label);
+  PLIMSOLL_ASSIGN_OR_RETURN(const UniqueFd run_fd,
+                            OpenBeneath(parent_fd, run_name, kOpenDirectory, MountRule::kMustStay, run_path));
+  PLIMSOLL_ASSIGN_OR_RETURN(UniqueFd fd,
+                            OpenBeneath(run_fd.get(), owner.host_label, kOpenDirectory, MountRule::kMustStay, path));
+  PLIMSOLL_ASSIGN_OR_RETURN(const MarkerView view, LookAtMarker(fd.get(), path));
+  const OwnerMarker& marker = view.marker;
+  if (marker.run_id != owner.run_id || marker.run_token != owner.run_token || marker.host_label != owner.host_label) {
+    return NotOfThisRun(path, "carries the marker of another run");
+  }
+  if (!marker.shared) return NotOfThisRun(path, "is not marked as shared by hosts");
+  return std::unique_ptr<SharedDirectory>(new SharedDirectory(std::move(fd), path, std::move(owner)));
+}
+
+absl::StatusOr<UniqueFd> SharedDirectory::OpenFile(const std::string& relative, int flags) const {
+  const std::string path = absl::StrCat(path_, "/", relative);
+  std::vector<std::string> parts = absl::StrSplit(relative, '/');
+  if (!std::all_of(parts.begin(), parts.end(), IsPlainName)) {
+    return absl::InvalidArgumentError(absl::StrCat("cannot open ", path, ": a part of the name is not plain"));
+  }
+  const size_t slash = relative.rfind('/');
+  const std::string directory = slash == std::string::npos ? "" : relative.substr(0, slash);
+  PLIMSOLL_ASSIGN_OR_RETURN(const UniqueFd directory_fd,
+                            OpenBeneath(fd_.get(), directory, kOpenDirectory, MountRule::kMustStay, path));
+  PLIMSOLL_ASSIGN_OR_RETURN(UniqueFd fd, OpenRegular(directory_fd.get(), parts.back(), flags, path));
+  struct stat info{};
+  if (fstat(fd.get(), &info) != 0) return PosixError("fstat", path, errno);
+  if (info.st_nlink != 1) return NotOfThisRun(path, absl::StrCat("has ", info.st_nlink, " names"));
+  PLIMSOLL_RETURN_IF_ERROR(CheckToken(fd.get(), path, owner_.run_token));
+  // It was opened with O_NONBLOCK, to not wait for leases; reads and writes are blocking, as for any other file.
+  const int now = fcntl(fd.get(), F_GETFL);
+  if (now < 0 || fcntl(fd.get(), F_SETFL, now & ~O_NONBLOCK) != 0) return PosixError("fcntl F_SETFL", path, errno);
+  return fd;
 }
 
 }  // namespace plimsoll

@@ -1,8 +1,9 @@
-// The one directory in which an agent writes during a run.
+// The directories of a run: the one in which this host writes, and those that other hosts share.
 #pragma once
 
 #include <sys/types.h>
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <map>
@@ -15,9 +16,9 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "agent/host/owner_marker.h"
+#include "agent/host/run_ownership.h"
 #include "common/mutex.h"
-#include "common/unique_fd.h"
+#include "common/posix.h"
 
 namespace plimsoll {
 
@@ -27,7 +28,7 @@ namespace plimsoll {
 // Everything below it is opened relative to its descriptor with openat2(RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
 // RESOLVE_NO_XDEV), so that nothing planted there leads out. The marker `.plimsoll-owner` holds the agent's id and the
 // run's token and is locked as long as this object lives. The directory never stands there without it (see
-// agent/host/staging.h). Not thread-safe, but for CreateFile, which may be called by several threads at once for
+// agent/host/run_ownership.h). Not thread-safe, but for CreateFile, which may be called by several threads at once for
 // different files.
 class RunDirectory {
  public:
@@ -144,6 +145,42 @@ class RunDirectory {
   std::map<std::string, FileId> files_ ABSL_GUARDED_BY(mutex_);
   std::set<std::string> expected_ ABSL_GUARDED_BY(mutex_);
   std::set<std::string> directories_ ABSL_GUARDED_BY(mutex_);
+};
+
+// The directory `<dir>/plimsoll-<run id>/<host label>` of any host of a run. Sandbox::OpenSharedDirectory makes it.
+//
+// Only what exists is opened, and only what this run made: the directory's marker and the first page of each file carry
+// the run's token, a file is regular and has one name, and neither a link nor a mount is on the way down. Nothing is
+// created and nothing removed. Not thread-safe.
+class SharedDirectory {
+ public:
+  struct Owner {
+    std::string run_id;
+    std::array<uint8_t, 16> run_token{};
+    std::string host_label;
+  };
+
+  // `parent_fd` is open (O_PATH) on `parent_path`. NOT_FOUND where the directory is not there (yet),
+  // FAILED_PRECONDITION where its marker says that it is another run's, or that hosts do not share it.
+  static absl::StatusOr<std::unique_ptr<SharedDirectory>> Open(int parent_fd, const std::string& parent_path,
+                                                               Owner owner);
+
+  // Absolute path.
+  const std::string& path() const { return path_; }
+
+  // Opens `relative` ("qm1/active/S0000000.LOG") with `flags`, which allow reading and create nothing, and O_CLOEXEC.
+  // INVALID_ARGUMENT where the file system refuses the flags, FAILED_PRECONDITION where it is no file of this run.
+  // Errors name the whole path.
+  //
+  // Opens the file once and closes no descriptor of it: a close would give up the process's fcntl locks on it.
+  absl::StatusOr<UniqueFd> OpenFile(const std::string& relative, int flags) const;
+
+ private:
+  SharedDirectory(UniqueFd fd, std::string path, Owner owner);
+
+  const UniqueFd fd_;
+  const std::string path_;
+  const Owner owner_;
 };
 
 }  // namespace plimsoll

@@ -19,13 +19,12 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "agent/host/beneath.h"
-#include "agent/host/leftover_removal.h"
 #include "agent/host/leftovers.h"
-#include "agent/host/run_listing.h"
-#include "agent/host/staging.h"
+#include "agent/host/run_ownership.h"
 #include "common/page_stamp.h"
-#include "common/posix_error.h"
+#include "common/posix.h"
 #include "common/status_macros.h"
+#include "common/text.h"
 
 namespace plimsoll {
 namespace {
@@ -50,12 +49,20 @@ bool Below(const std::string& root, const std::string& path, std::string& remain
   return true;
 }
 
-// Whether the open file begins with a page that the run has written. Aligned, as O_DIRECT asks.
-bool BeginsWithToken(int fd, const std::array<uint8_t, 16>& run_token) {
+enum class Beginning { kOfTheRun, kEmpty, kForeign, kUnread };
+
+// What the open file begins with: a page that the run has written, none or zeros, or something else. kUnread leaves
+// errno. Aligned, as O_DIRECT asks.
+Beginning BeginningOf(int fd, const std::array<uint8_t, 16>& run_token) {
   alignas(kStampedPageBytes) std::array<std::byte, kStampedPageBytes> page{};
-  if (pread(fd, page.data(), page.size(), 0) != static_cast<ssize_t>(page.size())) return false;
+  const ssize_t size = pread(fd, page.data(), page.size(), 0);
+  if (size < 0) return Beginning::kUnread;
+  const bool zeros = std::all_of(page.begin(), page.end(), [](std::byte byte) { return byte == std::byte{0}; });
+  if (zeros) return Beginning::kEmpty;
   PageStamp stamp;
-  return ReadStamp(page, stamp) != StampState::kForeign && stamp.run_token == run_token;
+  const bool own = size == static_cast<ssize_t>(page.size()) && ReadStamp(page, stamp) != StampState::kForeign &&
+                   stamp.run_token == run_token;
+  return own ? Beginning::kOfTheRun : Beginning::kForeign;
 }
 
 std::string FirstLine(const char* path) {
@@ -117,12 +124,20 @@ absl::StatusOr<UniqueFd> Sandbox::Open(const Place& place) {
   if (!top.valid()) return PosixError("open", "/", errno);
   PLIMSOLL_ASSIGN_OR_RETURN(const UniqueFd root, OpenBeneath(top.get(), place.root.substr(1), kOpenDirectory,
                                                              MountRule::kMayCross, place.root));
-  return OpenBeneath(root.get(), place.remainder, kOpenDirectory, MountRule::kMayCross, place.path);
+  absl::StatusOr<UniqueFd> fd =
+      OpenBeneath(root.get(), place.remainder, kOpenDirectory, MountRule::kMayCross, place.path);
+  if (absl::IsNotFound(fd.status())) return absl::NotFoundError(absl::StrCat(place.path, " does not exist"));
+  return fd;
 }
 
 absl::StatusOr<UniqueFd> Sandbox::OpenDirectory(const std::string& dir) const {
   PLIMSOLL_ASSIGN_OR_RETURN(const Place place, Locate(dir));
   return Open(place);
+}
+
+absl::StatusOr<std::string> Sandbox::PathOf(const std::string& dir) const {
+  PLIMSOLL_ASSIGN_OR_RETURN(const Place place, Locate(dir));
+  return place.path;
 }
 
 absl::Status Sandbox::Check(const std::string& dir) const {
@@ -137,7 +152,8 @@ absl::Status Sandbox::Check(const std::string& dir) const {
 absl::StatusOr<std::unique_ptr<RunDirectory>> Sandbox::MakeRunDirectory(const std::string& dir,
                                                                         const std::string& run_id,
                                                                         const std::array<uint8_t, 16>& run_token,
-                                                                        const std::string& host_label) const {
+                                                                        const std::string& host_label,
+                                                                        bool shared) const {
   if (!IsRunId(run_id)) {
     return absl::InvalidArgumentError(absl::StrCat("run id '", run_id, "' is not 1 to 64 lower-case hex digits"));
   }
@@ -147,7 +163,14 @@ absl::StatusOr<std::unique_ptr<RunDirectory>> Sandbox::MakeRunDirectory(const st
   }
   PLIMSOLL_ASSIGN_OR_RETURN(const Place place, Locate(dir));
   PLIMSOLL_ASSIGN_OR_RETURN(UniqueFd fd, Open(place));
-  return RunDirectory::Create(std::move(fd), place.path, {agent_id_, run_id, run_token, host_label});
+  return RunDirectory::Create(std::move(fd), place.path, {agent_id_, run_id, run_token, host_label, false, shared});
+}
+
+absl::StatusOr<std::unique_ptr<SharedDirectory>> Sandbox::OpenSharedDirectory(const std::string& dir,
+                                                                              SharedDirectory::Owner owner) const {
+  PLIMSOLL_ASSIGN_OR_RETURN(const Place place, Locate(dir));
+  PLIMSOLL_ASSIGN_OR_RETURN(const UniqueFd fd, Open(place));
+  return SharedDirectory::Open(fd.get(), place.path, std::move(owner));
 }
 
 absl::StatusOr<UniqueFd> Sandbox::OpenRunFile(const std::string& dir, const RunFile& file, int flags) const {
@@ -175,12 +198,18 @@ absl::StatusOr<UniqueFd> Sandbox::OpenRunFile(const std::string& dir, const RunF
   }
   if (info.st_nlink == 0) return absl::AbortedError(absl::StrCat(path, " was replaced"));
   if (info.st_nlink != 1) return absl::FailedPreconditionError(absl::StrCat(path, " has more than one name"));
-  errno = 0;
-  if (!BeginsWithToken(fd.get(), file.run_token)) {
-    if (errno == ESTALE) return absl::AbortedError(absl::StrCat(path, " was replaced"));
-    return absl::PermissionDeniedError(absl::StrCat(path, " does not carry the run's token"));
+  switch (BeginningOf(fd.get(), file.run_token)) {
+    case Beginning::kOfTheRun:
+      return fd;
+    case Beginning::kUnread:
+      if (errno == ESTALE) return absl::AbortedError(absl::StrCat(path, " was replaced"));
+      return absl::PermissionDeniedError(absl::StrCat(path, " does not carry the run's token"));
+    case Beginning::kEmpty:
+      return absl::DataLossError(absl::StrCat(path, " does not carry the run's token: its first page is empty"));
+    case Beginning::kForeign:
+      break;
   }
-  return fd;
+  return absl::PermissionDeniedError(absl::StrCat(path, " does not carry the run's token"));
 }
 
 absl::StatusOr<std::vector<v1::RunDirectoryDescription>> Sandbox::ListRunDirectories(const std::string& dir) const {

@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "agent/host/run_directory.h"
-#include "common/unique_fd.h"
+#include "common/posix.h"
 #include "plimsoll/v1/agent.pb.h"
 
 namespace plimsoll {
@@ -45,11 +45,22 @@ class Sandbox {
   // root as it was given or as it was resolved; below the root, symbolic links are refused, mounts are not.
   absl::StatusOr<UniqueFd> OpenDirectory(const std::string& dir) const;
 
+  // The path of `dir` with its root as that was resolved, without looking at it; errors as of Check for what the text
+  // tells.
+  absl::StatusOr<std::string> PathOf(const std::string& dir) const;
+
   // Makes the run's directory. `dir` as in OpenDirectory; `run_id` (lower-case hexadecimal digits) and `host_label` (a
-  // plain name) are checked: INVALID_ARGUMENT. ALREADY_EXISTS where that host's directory is there.
+  // plain name) are checked: INVALID_ARGUMENT. ALREADY_EXISTS where that host's directory is there. `shared`: the
+  // marker says that several hosts use it.
   absl::StatusOr<std::unique_ptr<RunDirectory>> MakeRunDirectory(const std::string& dir, const std::string& run_id,
                                                                  const std::array<uint8_t, 16>& run_token,
-                                                                 const std::string& host_label) const;
+                                                                 const std::string& host_label,
+                                                                 bool shared = false) const;
+
+  // Opens the directory that a host of the run made in `dir` and shares; errors as of OpenDirectory and
+  // SharedDirectory::Open.
+  absl::StatusOr<std::unique_ptr<SharedDirectory>> OpenSharedDirectory(const std::string& dir,
+                                                                       SharedDirectory::Owner owner) const;
 
   // Opens a file that exists in another host's directory of the run, below `dir`, with `flags` (O_RDWR or O_RDONLY,
   // with O_DIRECT and O_DSYNC; never O_CREAT, never O_TRUNC). It must be a regular file with one name, reached without
@@ -57,7 +68,7 @@ class Sandbox {
   // else. NOT_FOUND where the name is not there, ABORTED where the file was replaced meanwhile: try again.
   absl::StatusOr<UniqueFd> OpenRunFile(const std::string& dir, const RunFile& file, int flags) const;
 
-  // What runs left or use in `dir`, see agent/host/run_listing.h; errors as of OpenDirectory.
+  // What runs left or use in `dir`, see agent/host/leftovers.h; errors as of OpenDirectory.
   absl::StatusOr<std::vector<v1::RunDirectoryDescription>> ListRunDirectories(const std::string& dir) const;
 
   // Removes run directories in `dir` that are this agent's own and that nobody uses; with a `run_id` only that run's,

@@ -14,9 +14,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "agent/server/caller_check.h"
-#include "agent/server/handshake_watch.h"
 #include "agent/server/peer.h"
+#include "agent/server/server_tls.h"
 #include "common/status_macros.h"
 
 namespace plimsoll {
@@ -33,8 +32,8 @@ void LogForGrpc(gpr_log_func_args* args) {
 }
 
 // As many descriptors as this host allows, and no more connections than leave some for sessions.
-Doorkeeper::Limits FittingLimits() {
-  Doorkeeper::Limits limits;
+ConnectionGate::Limits FittingLimits() {
+  ConnectionGate::Limits limits;
   rlimit files{};
   if (getrlimit(RLIMIT_NOFILE, &files) != 0) return limits;
   if (files.rlim_cur < files.rlim_max) {
@@ -60,9 +59,9 @@ absl::StatusOr<ServerSetup> PrepareServer(const ServerOptions& options) {
   ServerSetup setup{options, {}, {}};
   PLIMSOLL_ASSIGN_OR_RETURN(setup.address, ResolveListenAddress(options.listen));
   if (setup.tls() && setup.address.is_unix()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--listen ", options.listen,
-                     ": on a Unix socket the kernel says who is there; leave out --tls-ca, --tls-cert and --tls-key"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--listen ", options.listen,
+        ": on a Unix socket the kernel identifies the user; leave out --tls-ca, --tls-cert and --tls-key"));
   }
   if (!options.allow.empty() && !setup.tls()) {
     return absl::InvalidArgumentError("--allow names certificates: it needs --tls-ca, --tls-cert and --tls-key");
@@ -109,7 +108,7 @@ absl::StatusOr<std::unique_ptr<AgentServer>> AgentServer::Start(const ServerSetu
                             server->MakeCredentials(setup, clock));
   server->slots_ = std::make_unique<ConnectionSlots>(service, credentials, server->refusals_, kHandshakeTimeoutMs);
 
-  Doorkeeper::Options door;
+  ConnectionGate::Options door;
   door.limits = FittingLimits();
   door.tls = setup.tls();
   door.refusals = server->refusals_;
@@ -133,15 +132,15 @@ absl::StatusOr<std::unique_ptr<AgentServer>> AgentServer::Start(const ServerSetu
   }
   const int64_t now_s = std::time(nullptr);
   if (setup.tls() && setup.identity.certificate.not_after_s <= now_s) {
-    spdlog::warn("--tls-cert {}: it expired on {}: controllers will refuse it", setup.options.tls.cert,
+    spdlog::warn("--tls-cert {} expired on {}: controllers will refuse it", setup.options.tls.cert,
                  FormatDay(setup.identity.certificate.not_after_s));
   }
-  server->doorkeeper_ = std::make_unique<Doorkeeper>(std::move(listener), std::move(door));
+  server->gate_ = std::make_unique<ConnectionGate>(std::move(listener), std::move(door));
   return server;
 }
 
 AgentServer::~AgentServer() {
-  doorkeeper_.reset();
+  gate_.reset();
 }
 
 }  // namespace plimsoll

@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "agent/server/connection_gate.h"
 #include "agent/server/connection_slots.h"
-#include "agent/server/doorkeeper.h"
-#include "agent/server/listen_address.h"
+#include "agent/server/listener.h"
 #include "agent/server/refusals.h"
-#include "agent/server/reloading_identity.h"
+#include "agent/server/server_tls.h"
 #include "common/clock.h"
-#include "common/tls/identity.h"
+#include "common/tls.h"
 
 namespace plimsoll {
 
@@ -40,7 +40,7 @@ struct ServerSetup {
 // wrong, and the text names it.
 absl::StatusOr<ServerSetup> PrepareServer(const ServerOptions& options);
 
-// gRPC behind a Doorkeeper. Three ways in: with TLS, those whose certificate CallerCheck lets pass; without, on
+// gRPC behind a ConnectionGate. Three ways in: with TLS, those whose certificate CallerCheck lets pass; without, on
 // this host alone, root and the agent's own user; or, with --insecure, everybody.
 class AgentServer {
  public:
@@ -54,10 +54,10 @@ class AgentServer {
 
   // Gives the address back and takes nobody in any more; calls that are open go on. Nothing else but destruction may
   // follow.
-  void StopListening() { doorkeeper_.reset(); }
+  void StopListening() { gate_.reset(); }
 
   // Where it listens, for people and controllers.
-  const std::string& address() const { return doorkeeper_->listener().name(); }
+  const std::string& address() const { return gate_->listener().name(); }
 
  private:
   AgentServer() = default;
@@ -67,7 +67,7 @@ class AgentServer {
   std::shared_ptr<Refusals> refusals_;
   std::unique_ptr<ReloadingIdentity> identity_;
   std::unique_ptr<ConnectionSlots> slots_;
-  std::unique_ptr<Doorkeeper> doorkeeper_;  // hands over to the slots
+  std::unique_ptr<ConnectionGate> gate_;  // hands over to the slots
 };
 
 }  // namespace plimsoll

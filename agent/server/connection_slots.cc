@@ -7,13 +7,17 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "agent/server/socket_identity.h"
+#include "agent/server/peer.h"
 
 namespace plimsoll {
 namespace {
 
 // Without a call. A controller has one open, or asks again over a new connection.
 constexpr int kIdleTimeoutMs = 60'000;
+// A peer that vanished without a word is asked after so long, and forgotten when it has not answered for so long:
+// together longer than the longest lease, so that this never ends a session that its lease would keep.
+constexpr int kKeepAliveAfterMs = 3'600'000;
+constexpr int kKeepAliveTimeoutMs = 600'000;
 // A controller needs three: Describe, Session, SyncClock.
 constexpr int kMaxStreams = 8;
 // A plan for one host is some hundred bytes.
@@ -64,15 +68,19 @@ ConnectionSlots::Slot* ConnectionSlots::FreeSlot() {
   for (const auto& slot : slots_) {
     if (slot->connection.gone()) return slot.get();
   }
-  auto slot = std::make_unique<Slot>(service_, refusals_);
+  auto slot = std::make_unique<Slot>(refusals_);
   grpc::ServerBuilder builder;
-  builder.RegisterService(&slot->forwarder);
-  builder.RegisterCallbackGenericService(&slot->unknown);
+  builder.RegisterService(&service_);
+  std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> counters;
+  counters.push_back(std::make_unique<CallCounter>(slot->connection));
+  builder.experimental().SetInterceptorCreators(std::move(counters));
   builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
   builder.SetResourceQuota(grpc::ResourceQuota("connection").Resize(kMemoryBytes));
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreams);
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, handshake_timeout_ms_);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleTimeoutMs);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepAliveAfterMs);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepAliveTimeoutMs);
   // What has been read is worked on even when the connection has been ended meanwhile.
   builder.AddChannelArgument(GRPC_ARG_TCP_READ_CHUNK_SIZE, kReadChunkBytes);
   builder.AddChannelArgument(GRPC_ARG_TCP_MAX_READ_CHUNK_SIZE, kReadChunkBytes);

@@ -1,8 +1,8 @@
 // A gRPC server of its own for every connection, so that none can use up what another needs.
 #pragma once
 
-#include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/grpcpp.h>
+#include <grpcpp/support/server_interceptor.h>
 
 #include <atomic>
 #include <cstdint>
@@ -13,7 +13,7 @@
 #include "agent/server/peer.h"
 #include "agent/server/refusals.h"
 #include "common/mutex.h"
-#include "common/unique_fd.h"
+#include "common/posix.h"
 #include "plimsoll/v1/agent.grpc.pb.h"
 
 namespace plimsoll {
@@ -63,53 +63,22 @@ class ConnectionSlots {
     int calls_ ABSL_GUARDED_BY(mutex_) = 0;
     std::shared_ptr<std::atomic<bool>> serves_ ABSL_GUARDED_BY(mutex_);
   };
-  // gRPC lets a service be registered once: each server has one that counts and passes on.
-  class Forwarder final : public v1::Agent::CallbackService {
+  // Counts every call that CallerCheck let through, of the service or not. Intercepts none.
+  class CallCounter final : public grpc::experimental::ServerInterceptorFactoryInterface {
    public:
-    Forwarder(v1::Agent::CallbackService& to, Connection& connection) : to_(to), connection_(connection) {}
-    grpc::ServerUnaryReactor* Describe(grpc::CallbackServerContext* context, const v1::DescribeRequest* request,
-                                       v1::HostDescription* response) override {
+    explicit CallCounter(Connection& connection) : connection_(connection) {}
+    grpc::experimental::Interceptor* CreateServerInterceptor(grpc::experimental::ServerRpcInfo* /*info*/) override {
       connection_.Count();
-      return to_.Describe(context, request, response);
-    }
-    grpc::ServerBidiReactor<v1::ClockProbe, v1::ClockReply>* SyncClock(grpc::CallbackServerContext* context) override {
-      connection_.Count();
-      return to_.SyncClock(context);
-    }
-    grpc::ServerBidiReactor<v1::ControllerMessage, v1::AgentMessage>* Session(
-        grpc::CallbackServerContext* context) override {
-      connection_.Count();
-      return to_.Session(context);
-    }
-    grpc::ServerUnaryReactor* Renew(grpc::CallbackServerContext* context, const v1::RenewRequest* request,
-                                    v1::RenewReply* response) override {
-      connection_.Count();
-      return to_.Renew(context, request, response);
-    }
-
-   private:
-    v1::Agent::CallbackService& to_;
-    Connection& connection_;
-  };
-  // For calls that are none of the service's, which count too.
-  class Unknown final : public grpc::CallbackGenericService {
-   public:
-    explicit Unknown(Connection& connection) : connection_(connection) {}
-    grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext* context) override {
-      connection_.Count();
-      return grpc::CallbackGenericService::CreateReactor(context);
+      return nullptr;
     }
 
    private:
     Connection& connection_;
   };
   struct Slot {
-    Slot(v1::Agent::CallbackService& service, std::shared_ptr<Refusals> refusals)
-        : connection(std::move(refusals)), forwarder(service, connection), unknown(connection) {}
+    explicit Slot(std::shared_ptr<Refusals> refusals) : connection(std::move(refusals)) {}
 
     Connection connection;
-    Forwarder forwarder;
-    Unknown unknown;
     std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor;
     std::unique_ptr<grpc::Server> server;
   };

@@ -3,13 +3,19 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <set>
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "agent/server/listen_address.h"
+#include "agent/server/listener.h"
 
 namespace plimsoll {
+
+// A number that the kernel gives to one socket and to no other after it; 0: the descriptor is closed, or is no socket.
+// gRPC closes the sockets that it was given, and the next file that is opened gets their descriptors' numbers: this may
+// be asked of a file on a mount whose server is gone. It is never looked at, so that this never waits (fstat would).
+uint64_t SocketIdentity(int descriptor);
 
 struct Peer {
   // For one connection: "10.0.0.5:41234", "uid 1000 (process 77)".

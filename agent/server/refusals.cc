@@ -36,7 +36,7 @@ bool Refusals::TakeLine(MonotonicNs now) {
 
 void Refusals::Forget(MonotonicNs now) {
   for (auto each = sums_.begin(); each != sums_.end();) {
-    const bool old = each->second.untold == 0 && now - each->second.last_told >= kPeriodNs;
+    const bool old = each->second.unreported == 0 && now - each->second.last_reported >= kPeriodNs;
     each = old ? sums_.erase(each) : std::next(each);
   }
 }
@@ -49,31 +49,31 @@ void Refusals::Add(const std::string& who, const std::string& name, const std::s
     if (sums_.size() >= kMaxPairs) Forget(now);
     if (sums_.size() >= kMaxPairs) {
       // One more than kMaxPairs, once.
-      ++sums_[{kOthers, kVarious}].untold;
+      ++sums_[{kOthers, kVarious}].unreported;
       return;
     }
     Sum& sum = sums_[{who, reason}];
-    sum.last_told = now;
+    sum.last_reported = now;
     if (TakeLine(now)) {
       print_(absl::StrCat("refused ", name, ": ", reason));
     } else {
-      sum.untold = 1;
+      sum.unreported = 1;
     }
     return;
   }
-  ++found->second.untold;
+  ++found->second.unreported;
 }
 
 void Refusals::Tick() {
   MutexLock lock(mutex_);
   const MonotonicNs now = clock_.Now();
   for (auto& [pair, sum] : sums_) {
-    if (sum.untold == 0 || now - sum.last_told < kPeriodNs) continue;
+    if (sum.unreported == 0 || now - sum.last_reported < kPeriodNs) continue;
     if (!TakeLine(now)) break;
-    print_(absl::StrCat("refused ", pair.first, " ", sum.untold,
-                        sum.untold == 1 ? " more time: " : " more times: ", pair.second));
-    sum.untold = 0;
-    sum.last_told = now;
+    print_(absl::StrCat("refused ", pair.first, " ", sum.unreported,
+                        sum.unreported == 1 ? " more time: " : " more times: ", pair.second));
+    sum.unreported = 0;
+    sum.last_reported = now;
   }
   Forget(now);
 }

@@ -1,4 +1,4 @@
-// What the log says of connections and calls that were refused: at most so many lines, however many come.
+// What the log has of connections and calls that were refused: at most so many lines, however many come.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@
 
 namespace plimsoll {
 
-// Sums refusals by peer and reason. The first of a pair is told at once, with the connection's own name; further ones
-// are counted, and told as a number every ten seconds. No more than `kLinesPerPeriod` lines come in ten seconds, and no
-// more than `kMaxPairs` pairs are remembered; what is beyond is summed as "other peers". Thread-safe.
+// Sums refusals by peer and reason. The first of a pair is reported at once, with the connection's own name; further
+// ones are counted, and reported as a number every ten seconds. No more than `kLinesPerPeriod` lines come in ten
+// seconds, and no more than `kMaxPairs` pairs are remembered; what is beyond is summed as "other peers". Thread-safe.
 class Refusals {
  public:
   static constexpr int64_t kPeriodNs = 10 * kNsPerSecond;
@@ -28,13 +28,13 @@ class Refusals {
 
   // `who` is what is summed over ("10.0.0.5"), `name` this one ("10.0.0.5:41234"), `reason` why, without a full stop.
   void Add(const std::string& who, const std::string& name, const std::string& reason);
-  // Tells the sums that are due. To be called about once a second.
+  // Reports the sums that are due; called about once a second.
   void Tick();
 
  private:
   struct Sum {
-    uint64_t untold = 0;
-    MonotonicNs last_told;
+    uint64_t unreported = 0;
+    MonotonicNs last_reported;
   };
 
   // Under mutex_. False: no line is left for this period.

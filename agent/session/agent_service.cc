@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/version.h"
+#include "common/protocol.h"
 
 namespace plimsoll {
 namespace {
@@ -172,7 +172,7 @@ void AgentService::Shutdown(const std::string& reason) {
     shut_down_ = true;
     session = session_;
   }
-  if (session != nullptr) session->Break(reason);
+  if (session != nullptr) session->Shutdown(reason);
 }
 
 void AgentService::WaitForSession() {
@@ -194,7 +194,7 @@ std::string AgentService::WaitForEnd(int64_t patience_ns) {
       progressed = now;
     }
     if (now - progressed >= patience_ns) {
-      if (!serving) return "a look at a directory does not return";
+      if (!serving) return "listing a directory does not return";
       const std::string left = session_->Directory();
       return absl::StrCat("busy with ", session_->Describe(), left.empty() ? "" : "; its files stay in ", left);
     }
@@ -247,7 +247,7 @@ grpc::ServerUnaryReactor* AgentService::Describe(grpc::CallbackServerContext* co
     MutexLock lock(mutex_);
     if (shut_down_ || describing_ >= kMaxDescribing) {
       reactor->Finish({grpc::StatusCode::UNAVAILABLE,
-                       shut_down_ ? "the agent shuts down" : "earlier questions hang: is a file system hung?"});
+                       shut_down_ ? "the agent shuts down" : "earlier requests hang: is a file system hung?"});
       return reactor;
     }
     ++describing_;
@@ -278,7 +278,7 @@ grpc::ServerUnaryReactor* AgentService::Describe(grpc::CallbackServerContext* co
     for (int i = asked.directories_size(); i < request->directories_size(); ++i) {
       v1::DirectoryDescription& directory = *description.add_directories();
       directory.set_path(request->directories(i));
-      directory.set_error("not looked at: a call to the storage hangs");
+      directory.set_error("not examined: a call to the storage hangs");
       directory.set_error_code(static_cast<int32_t>(absl::StatusCode::kUnavailable));
     }
     if (response->has_holder()) *description.mutable_holder() = response->holder();
@@ -305,7 +305,7 @@ grpc::ServerUnaryReactor* AgentService::Renew(grpc::CallbackServerContext* conte
   const bool renewed = session != nullptr && session->Renew(request->run_id(), request->run_token());
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   reactor->Finish(renewed ? grpc::Status::OK
-                          : grpc::Status(grpc::StatusCode::NOT_FOUND, "that run is not, or no more, this agent's"));
+                          : grpc::Status(grpc::StatusCode::NOT_FOUND, "this agent has no such run (any more)"));
   return reactor;
 }
 

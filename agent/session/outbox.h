@@ -10,12 +10,31 @@
 
 namespace plimsoll {
 
+// Adds `later`, of the same writer and step, to `frame`: counts, sums and histograms are added exactly, the interval
+// range grows, the ten slowest writes of both are kept and their stalls up to StallWatch::kMostStalls, the rest of
+// which is counted; the moment-in-time fields are those of `later`. With `keep_trace` false the trace blocks of `later`
+// are dropped and its writes counted as untraced.
+void CoalesceFrame(v1::Frame&& later, bool keep_trace, v1::Frame& frame);
+
+// Adds every frame of `later` to its writer's in `batch` (closing frames only to closing ones), or appends it. Of two
+// samples of the host the later one stays, with the recorder's pauses (up to kMostPauses, the rest is counted) and the
+// largest lateness of both.
+inline constexpr int kMostPauses = 10'000;
+void CoalesceBatch(v1::FrameBatch&& later, bool keep_trace, v1::FrameBatch& batch);
+
+// Adds every entry of `later`, which holds no events, to the last one of its instance where it follows without a gap,
+// or appends it. The moments are those of the later entry.
+void CoalesceLedger(v1::HaEvents&& later, v1::HaEvents& events);
+
+// Drops the trace blocks of every frame and counts their writes as untraced.
+void DropTraces(v1::FrameBatch& batch);
+
 // Messages in order, bounded in bytes. Thread-safe.
 //
 // Above `coalesce_above_bytes` further frames are merged into the newest waiting batch (nothing is lost but the
-// resolution in time), and an Alive takes the place of one that waits; above `drop_traces_above_bytes` their traces are
-// dropped and counted. Histograms are bounded by their layout, stalls and pauses by a number of which the rest is
-// counted (coalesce.h), so memory is bounded whatever the controller does.
+// resolution in time), so are the ledgers of drills, and an Alive takes the place of one that waits; above
+// `drop_traces_above_bytes` their traces are dropped and counted. Histograms are bounded by their layout, stalls and
+// pauses by a number of which the rest is counted (coalesce.h), so memory is bounded whatever the controller does.
 class Outbox {
  public:
   struct Limits {
@@ -49,8 +68,8 @@ class Outbox {
   void Append(v1::AgentMessage message) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The message of the entry has changed.
   void Resize(Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The waiting batch into which further frames may be merged; null where there is none.
-  Entry* NewestFrames() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The newest waiting message of this sort into which a further one may be merged; null where there is none.
+  Entry* Newest(bool (*wanted)(const v1::AgentMessage&)) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Limits limits_;
   mutable Mutex mutex_;

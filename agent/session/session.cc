@@ -2,13 +2,57 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <utility>
+#include <variant>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "common/field_rules.h"
+#include "common/protocol.h"
 #include "common/status_macros.h"
+#include "common/text.h"
 #include "common/units.h"
+#include "plimsoll/v1/plan.pb.h"
 
 namespace plimsoll {
+
+void StepBudget::SetMax(int64_t max_ns) {
+  const MutexLock lock(mutex_);
+  max_ns_ = max_ns;
+}
+
+absl::Status StepBudget::Begin(int64_t start_ns, int64_t length_ns) {
+  const MutexLock lock(mutex_);
+  if (max_ns_ > 0 && length_ns > max_ns_ - used_ns_) {
+    return absl::OutOfRangeError(
+        absl::StrCat("the agent's --max-duration is ", FormatDuration(max_ns_), ", this session's writers wrote for ",
+                     FormatDuration(used_ns_), ", and a step of ", FormatDuration(length_ns),
+                     " does not fit: start the agent with a larger --max-duration, or begin another run"));
+  }
+  if (step_.has_value()) {
+    // Armed again before its start, or while it runs: the earlier start and the greater length count.
+    step_->start_ns = std::min(step_->start_ns, start_ns);
+    step_->length_ns = std::max(step_->length_ns, length_ns);
+    ++step_->armings;
+  } else {
+    step_ = Step{start_ns, length_ns, 1};
+  }
+  return absl::OkStatus();
+}
+
+void StepBudget::NotArmed() {
+  const MutexLock lock(mutex_);
+  if (step_.has_value() && --step_->armings == 0) step_.reset();
+}
+
+void StepBudget::End(int64_t now_ns) {
+  const MutexLock lock(mutex_);
+  if (!step_.has_value()) return;
+  used_ns_ += std::clamp<int64_t>(now_ns - std::min(step_->start_ns, now_ns), 0, step_->length_ns);
+  step_.reset();
+}
+
 namespace {
 
 // A write that has been in flight for longer is reported with every Alive.
@@ -23,7 +67,7 @@ Session::Session(Options options)
       thread_([this] { Run(); }) {}
 
 Session::~Session() {
-  Break("the agent shuts down");
+  Shutdown("the agent shuts down");
   thread_.join();
 }
 
@@ -71,8 +115,9 @@ void Session::CarryOut(const v1::Command& command) {
     MutexLock lock(mutex_);
     work = work_;
   }
-  const absl::Status status =
-      work == nullptr ? absl::FailedPreconditionError("there is no work that could take a command") : work->Do(command);
+  const absl::Status status = work == nullptr
+                                  ? absl::FailedPreconditionError("no work is active that could take a command")
+                                  : work->Do(command);
   v1::AgentMessage answer;
   v1::CommandDone& done = *answer.mutable_command_done();
   done.set_id(command.id());
@@ -88,6 +133,19 @@ void Session::Break(const std::string& reason) {
     MutexLock lock(mutex_);
     if (broken_.has_value() || over_) return;
     broken_ = reason;
+    work = work_;
+    changed_.NotifyAll();
+  }
+  if (work != nullptr) work->Abandon(reason);
+}
+
+void Session::Shutdown(const std::string& reason) {
+  std::shared_ptr<Work> work;
+  {
+    MutexLock lock(mutex_);
+    if (over_) return;
+    if (!broken_.has_value()) broken_ = reason;
+    shut_down_ = true;
     work = work_;
     changed_.NotifyAll();
   }
@@ -123,8 +181,8 @@ std::string Session::Describe() const {
   const int64_t age_s = (options_.clock->Now() - opened_) / kNsPerSecond;
   const std::string doing = Doing();
   MutexLock lock(mutex_);
-  return absl::StrCat(run_id_.empty() ? "a session that has just begun" : absl::StrCat("run ", run_id_), " of ",
-                      options_.peer, " for ", age_s, " s (", doing, ")");
+  return absl::StrCat(run_id_.empty() ? "a new session" : absl::StrCat("run ", run_id_), " of ", options_.peer, " for ",
+                      age_s, " s (", doing, ")");
 }
 
 std::string Session::Doing() const {
@@ -139,8 +197,7 @@ std::string Session::Doing() const {
   }
   if (work != nullptr) {
     for (const v1::InFlight& write : work->InFlight(kHangReportNs)) {
-      absl::StrAppend(&text, "; qm", write.qm(), " has been ", write.filling() ? "filling " : "in one write to ",
-                      write.path(), " for ", write.age_ns() / kNsPerSecond, " s");
+      absl::StrAppend(&text, "; ", InFlightText(write), " for ", write.age_ns() / kNsPerSecond, " s");
     }
   }
   return text;
@@ -238,8 +295,8 @@ absl::StatusOr<v1::ControllerMessage> Session::NextMessage() {
   while (true) {
     if (broken_.has_value()) return absl::CancelledError(*broken_);
     if (lease_.Expired(options_.clock->Now())) {
-      return absl::DeadlineExceededError(absl::StrCat("no message from the controller for ",
-                                                      FormatDuration(lease_.length_ns()), ": the lease ran out"));
+      return absl::DeadlineExceededError(
+          absl::StrCat("lease expired: no message from the controller for ", FormatDuration(lease_.length_ns())));
     }
     if (!inbox_.empty()) {
       v1::ControllerMessage message = std::move(inbox_.front());
@@ -311,23 +368,126 @@ absl::Status Session::ArmWork(Work& work, const v1::Arm& arm) {
 void Session::StopAndCleanUp(const absl::Status& reason) {
   std::shared_ptr<Work> work;
   bool keep_files = false;
+  bool abandoned = false;
   {
     MutexLock lock(mutex_);
     work = work_;
     SetPhase(kCleaningUp);
     keep_files = keep_files_;
+    abandoned = broken_.has_value() && !shut_down_ && !reason.ok();
   }
   if (work == nullptr) return;
-  work->Stop(reason.ok() ? "released" : std::string(reason.message()));
+  if (abandoned) {
+    work->Abandon(std::string(reason.message()));
+  } else {
+    work->Stop(reason.ok() ? "released" : std::string(reason.message()));
+  }
   // A write in a hung system call cannot be called back; until it returns nothing can be cleaned and nobody else
   // served.
   while (!work->WaitIdle(5 * kNsPerSecond)) spdlog::warn("waiting for a write that does not return: {}", Describe());
   v1::AgentMessage message;
   *message.mutable_released() = work->Release(keep_files);
-  if (!message.released().left_behind().empty()) spdlog::error("left behind: {}", message.released().left_behind());
+  if (!message.released().left_behind().empty()) spdlog::error("not removed: {}", message.released().left_behind());
   Send(std::move(message));
   MutexLock lock(mutex_);
   work_ = nullptr;
+}
+
+namespace {
+
+// What the rule of a plan's lease allows.
+int64_t LongestLeaseNs() {
+  return std::get<int64_t>(LargestOf(PlanField(v1::TestPlan::kLeaseNsFieldNumber)).value());
+}
+
+// A plan for cleaning names no run and no host.
+bool IsPlain(const std::string& name) {
+  return name.empty() || IsPlainName(name);
+}
+
+}  // namespace
+
+absl::Status Session::PrepareWork(const v1::Prepare& prepare) {
+  if (prepare.protocol_version() != kProtocolVersion) {
+    return absl::FailedPreconditionError(absl::StrCat("the controller speaks protocol ", prepare.protocol_version(),
+                                                      ", this agent (", kVersion, ") speaks ", kProtocolVersion,
+                                                      ": install the same version on both"));
+  }
+  const v1::HostPlan& plan = prepare.plan();
+  // They are shown to others before the plan as a whole is checked.
+  if (!IsPlain(plan.run_id()) || !IsPlain(plan.host_label())) {
+    return absl::InvalidArgumentError(
+        "run_id and host_label must be at most 64 letters, digits, '.', '_' and '-', not beginning with '.'");
+  }
+  if (plan.lease_ns() <= 0 || plan.lease_ns() > LongestLeaseNs()) {
+    return absl::InvalidArgumentError(absl::StrCat("lease must be above 0 and at most ",
+                                                   FormatDuration(LongestLeaseNs()), "; it is ",
+                                                   FormatDuration(plan.lease_ns())));
+  }
+  lease_.SetLength(options_.clock->Now(), plan.lease_ns());
+  {
+    MutexLock lock(mutex_);
+    run_id_ = plan.run_id();
+    run_token_ = plan.run_token();
+    SetPhase(kPreparing);
+    keep_files_ = plan.keep_files();
+  }
+  spdlog::info("session of {}: run {} as {}", options_.peer, plan.run_id(), plan.host_label());
+  const auto kind = options_.work.find(plan.work_case());
+  if (kind == options_.work.end()) {
+    return absl::UnimplementedError(
+        absl::StrCat("this agent (", kVersion, ") does not support the requested kind of work"));
+  }
+  PLIMSOLL_RETURN_IF_ERROR(CheckDemand(options_.limits, kind->second.demand_of(plan)));
+  budget_.SetMax(options_.limits.max_duration_ns());
+  PLIMSOLL_ASSIGN_OR_RETURN(std::unique_ptr<Work> made, kind->second.make(plan, lease_.deadline_ns(), *this));
+  std::shared_ptr<Work> work = std::move(made);
+  std::optional<std::string> stop;
+  {
+    MutexLock lock(mutex_);
+    work_ = work;
+    awaits_fill_ = true;
+    stop = broken_.has_value() ? broken_ : stop_reason_;
+  }
+  if (stop.has_value()) {
+    work->Stop(*stop);  // it came while there was nothing to stop yet
+    return absl::CancelledError("stopped while preparing");
+  }
+  return TellPlace(*work, v1::Look());
+}
+
+absl::Status Session::TellPlace(Work& work, const v1::Look& look) {
+  v1::AgentMessage message;
+  PLIMSOLL_ASSIGN_OR_RETURN(*message.mutable_placed(), work.Look(look));
+  message.mutable_placed()->set_round(look.round());
+  Send(std::move(message));
+  return absl::OkStatus();
+}
+
+absl::Status Session::FillWork(Work& work) {
+  if (!prepared_.has_value()) {
+    {
+      MutexLock lock(mutex_);
+      awaits_fill_ = false;
+      ++phases_;
+      // One that came right behind Fill: from here on Deliver tells the work itself.
+      for (const v1::ControllerMessage& message : inbox_) {
+        if (message.has_stop()) return absl::CancelledError("stopped while preparing");
+      }
+    }
+    PLIMSOLL_ASSIGN_OR_RETURN(prepared_, work.Prepare([this](uint64_t done_bytes, uint64_t total_bytes) {
+      v1::AgentMessage progress;
+      progress.mutable_prepare_progress()->set_done_bytes(done_bytes);
+      progress.mutable_prepare_progress()->set_total_bytes(total_bytes);
+      Send(std::move(progress));
+    }));
+    MutexLock lock(mutex_);
+    SetPhase(kWorking);
+  }
+  v1::AgentMessage message;
+  *message.mutable_prepared() = *prepared_;
+  Send(std::move(message));
+  return absl::OkStatus();
 }
 
 }  // namespace plimsoll

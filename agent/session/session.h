@@ -1,6 +1,7 @@
 // One controller's hold on the agent, without the transport.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -9,17 +10,82 @@
 #include <string>
 #include <thread>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "agent/session/lease.h"
 #include "agent/session/outbox.h"
-#include "agent/session/step_budget.h"
 #include "agent/work/work.h"
 #include "common/clock.h"
 #include "common/mutex.h"
 #include "plimsoll/v1/agent.pb.h"
 
 namespace plimsoll {
+
+// A deadline that every message moves, and that never moves again once it has passed: a process that was frozen and
+// woken finds old messages in its socket, and they must not revive what has expired. Thread-safe.
+class Lease {
+ public:
+  Lease(MonotonicNs now, int64_t length_ns) : length_ns_(length_ns), deadline_ns_(now.value + length_ns) {}
+
+  // A message came. Returns false, and moves nothing, where the lease had run out.
+  bool Renew(MonotonicNs now) {
+    int64_t deadline = deadline_ns_.load(std::memory_order_relaxed);
+    // A compare-and-swap, so that a late renewal cannot undo another thread's.
+    while (now.value < deadline) {
+      const int64_t moved = now.value + length_ns_.load(std::memory_order_relaxed);
+      if (moved <= deadline) return true;
+      if (deadline_ns_.compare_exchange_weak(deadline, moved, std::memory_order_relaxed)) return true;
+    }
+    return false;
+  }
+
+  // Takes effect with the next renewal; a shorter length at once.
+  void SetLength(MonotonicNs now, int64_t length_ns) {
+    length_ns_.store(length_ns, std::memory_order_relaxed);
+    int64_t deadline = deadline_ns_.load(std::memory_order_relaxed);
+    while (now.value < deadline && deadline > now.value + length_ns) {
+      if (deadline_ns_.compare_exchange_weak(deadline, now.value + length_ns, std::memory_order_relaxed)) return;
+    }
+  }
+
+  int64_t length_ns() const { return length_ns_.load(std::memory_order_relaxed); }
+  // What writers compare the start of each write with. Relaxed: the value stands alone.
+  const std::atomic<int64_t>& deadline_ns() const { return deadline_ns_; }
+  bool Expired(MonotonicNs now) const { return now.value >= deadline_ns_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<int64_t> length_ns_;
+  std::atomic<int64_t> deadline_ns_;
+};
+
+// The time that steps took, by this host's clock, against the agent's --max-duration. The plan's own sum is checked
+// before; this holds a controller to it that arms a step again and again. A write that outlives its step costs nothing:
+// no other starts meanwhile. Thread-safe.
+class StepBudget {
+ public:
+  // 0: no cap. Before the first step.
+  void SetMax(int64_t max_ns);
+
+  // Before a step of `length_ns` is armed to start at `start_ns`. OUT_OF_RANGE where it could take the writers beyond
+  // the cap.
+  absl::Status Begin(int64_t start_ns, int64_t length_ns);
+  // It was not armed after all.
+  void NotArmed();
+  // Its writers have stopped.
+  void End(int64_t now_ns);
+
+ private:
+  struct Step {
+    int64_t start_ns;
+    int64_t length_ns;
+    int armings;  // that were tried and have not failed
+  };
+
+  Mutex mutex_;
+  int64_t max_ns_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t used_ns_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::optional<Step> step_ ABSL_GUARDED_BY(mutex_);
+};
 
 // Takes the controller's messages, drives the work, keeps the lease, and cleans up on every path.
 //
@@ -50,8 +116,10 @@ class Session final : public WorkSink {
 
   // A message from the controller. Any thread, in the order of arrival.
   void Deliver(v1::ControllerMessage message);
-  // The stream is gone, or the agent shuts down.
+  // The stream is gone: the session ends. Work that only the lease ends (Work::Abandon) goes on until then.
   void Break(const std::string& reason);
+  // The agent shuts down: as Break, and all work stops.
+  void Shutdown(const std::string& reason);
   bool over() const;
 
   Outbox& outbox() { return outbox_; }
@@ -127,6 +195,7 @@ class Session final : public WorkSink {
   // The work is made, and fills nothing before Fill: a Stop is for the session's thread.
   bool awaits_fill_ ABSL_GUARDED_BY(mutex_) = false;
   bool keep_files_ ABSL_GUARDED_BY(mutex_) = false;
+  bool shut_down_ ABSL_GUARDED_BY(mutex_) = false;
   bool over_ ABSL_GUARDED_BY(mutex_) = false;
 
   std::thread thread_;  // last: starts when everything else is there

@@ -17,7 +17,7 @@ absl::Status CleanWork::MayContinue() {
   steps_.fetch_add(1, std::memory_order_relaxed);
   if (stopped_.load(std::memory_order_relaxed)) return absl::CancelledError("stopped while cleaning");
   if (SystemClock::Read().value >= lease_deadline_ns_.load(std::memory_order_relaxed)) {
-    return absl::DeadlineExceededError("the lease ran out while cleaning: nothing was heard from the controller");
+    return absl::DeadlineExceededError("lease expired while cleaning: no message from the controller");
   }
   return absl::OkStatus();
 }

@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "common/agent_limits.h"
+#include "common/protocol.h"
 #include "plimsoll/v1/agent.pb.h"
 
 namespace plimsoll {
@@ -46,7 +46,7 @@ class Work {
   // bytes. CANCELLED after Stop, DEADLINE_EXCEEDED when the lease ran out.
   virtual absl::StatusOr<v1::Prepared> Prepare(const std::function<void(uint64_t, uint64_t)>& progress) = 0;
 
-  // Takes an order and returns soon; what comes of it is told through the sink. UNIMPLEMENTED where this kind of work
+  // Takes an order and returns soon; its outcome goes to the sink. UNIMPLEMENTED where this kind of work
   // has no such command. One call at a time, also while Prepare or Arm is under way. Any thread.
   virtual absl::Status Do(const v1::Command& /*command*/) {
     return absl::UnimplementedError("this kind of work takes no such command");
@@ -59,13 +59,17 @@ class Work {
   // thread.
   virtual void Stop(const std::string& reason) = 0;
 
+  // The controller's stream broke, and its lease still holds. Ends what the lease does not end: most work stops. Any
+  // thread.
+  virtual void Abandon(const std::string& reason) { Stop(reason); }
+
   // What it does, in a word: "ready", "armed", "running", "draining". Any thread.
   virtual std::string State() const { return "ready"; }
 
   // Calls to the storage in flight for at least `min_age_ns`, those that fill extents too. Any thread.
   virtual std::vector<v1::InFlight> InFlight(int64_t /*min_age_ns*/) const { return {}; }
 
-  // Changes whenever the work gets on: a piece is filled, a write ends, a file is removed. Any thread.
+  // Changes whenever the work makes progress: a piece is filled, a write ends, a file is removed. Any thread.
   virtual uint64_t Progress() const = 0;
 
   // Absolute path of the directory that holds all that the work makes; empty where it makes none. Any thread.

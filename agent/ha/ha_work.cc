@@ -1,0 +1,379 @@
+#include "agent/ha/ha_work.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "agent/writer/file_env.h"
+#include "agent/writer/worker_threads.h"
+#include "common/posix.h"
+#include "common/protocol.h"
+#include "common/status_macros.h"
+#include "common/units.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr int64_t kFillProgressNs = 100 * kNsPerMs;
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<HaWork>> HaWork::Create(const v1::HostPlan& plan, const Sandbox& sandbox,
+                                                       const std::atomic<int64_t>& lease_deadline_ns, WorkSink& sink,
+                                                       const std::string& program) {
+  PLIMSOLL_ASSIGN_OR_RETURN(HaSetup setup, MakeHaSetup(plan));
+  v1::HaInstanceSetup instances;
+  for (const std::string& root : sandbox.roots()) instances.add_roots(root);
+  instances.set_run_id(plan.run_id());
+  instances.set_run_token(plan.run_token());
+  instances.set_host_label(plan.host_label());
+  instances.set_host_index(plan.host_index());
+  instances.set_frame_interval_ns(plan.frame_interval_ns());
+  *instances.mutable_work() = plan.ha();
+  // Instances get the roots as this process has resolved them, so the directories must lie below those.
+  PLIMSOLL_ASSIGN_OR_RETURN(setup.log.dir, sandbox.PathOf(setup.log.dir));
+  PLIMSOLL_ASSIGN_OR_RETURN(setup.data_dir, sandbox.PathOf(setup.data_dir));
+  instances.mutable_work()->mutable_workload()->set_dir(setup.log.dir);
+  instances.mutable_work()->set_data_dir(setup.data_dir);
+  std::unique_ptr<HaWork> work(
+      new HaWork(std::move(setup), std::move(instances), sandbox, lease_deadline_ns, sink, program));
+  PLIMSOLL_RETURN_IF_ERROR(work->MakePlaces());
+  work->wake_fd_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!work->wake_fd_.valid()) return PosixError("eventfd", "", errno);
+  try {
+    work->supervisor_ = StartThread("instances", [raw = work.get()] { raw->Supervise(); });
+  } catch (const std::system_error& error) {
+    return absl::ResourceExhaustedError(absl::StrCat("no thread for the instances: ", error.what()));
+  }
+  return work;
+}
+
+WorkKind HaWork::Kind(const Sandbox& sandbox, const std::string& program) {
+  return {HaDemand,
+          [&sandbox, program](const v1::HostPlan& plan, const std::atomic<int64_t>& lease_deadline_ns,
+                              WorkSink& sink) -> absl::StatusOr<std::unique_ptr<Work>> {
+            return Create(plan, sandbox, lease_deadline_ns, sink, program);
+          }};
+}
+
+HaWork::HaWork(HaSetup setup, v1::HaInstanceSetup instances, const Sandbox& sandbox,
+               const std::atomic<int64_t>& lease_deadline_ns, WorkSink& sink, std::string program)
+    : setup_(std::move(setup)),
+      instance_setup_(std::move(instances)),
+      sandbox_(sandbox),
+      lease_deadline_ns_(lease_deadline_ns),
+      sink_(sink),
+      program_(std::move(program)) {}
+
+HaWork::~HaWork() {
+  Stop("the session ended");
+  {
+    const MutexLock lock(mutex_);
+    stop_supervising_ = true;
+  }
+  Wake();
+  if (supervisor_.joinable()) supervisor_.join();
+}
+
+absl::Status HaWork::MakePlaces() {
+  PLIMSOLL_ASSIGN_OR_RETURN(Place log, MakePlace(setup_.log.dir));
+  places_.push_back(std::move(log));
+  if (setup_.data_dir == setup_.log.dir) return absl::OkStatus();
+  PLIMSOLL_ASSIGN_OR_RETURN(Place data, MakePlace(setup_.data_dir));
+  places_.push_back(std::move(data));
+  if ((places_[0].made == nullptr) == (places_[1].made == nullptr)) return absl::OkStatus();
+  const Place& there = places_[0].made == nullptr ? places_[0] : places_[1];
+  return absl::FailedPreconditionError(absl::StrCat(
+      there.path, " is there from an earlier session of the drill, but the host's other directory is not"));
+}
+
+absl::StatusOr<HaWork::Place> HaWork::MakePlace(const std::string& dir) const {
+  const WorkSetup& log = setup_.log;
+  Place place;
+  place.dir = dir;
+  auto made = sandbox_.MakeRunDirectory(dir, log.run_id, log.run_token, log.host_label, /*shared=*/true);
+  if (made.ok()) {
+    place.made = *std::move(made);
+    place.path = place.made->path();
+    return place;
+  }
+  if (!absl::IsAlreadyExists(made.status())) return made.status();
+  const auto shared = sandbox_.OpenSharedDirectory(dir, {log.run_id, log.run_token, log.host_label});
+  // That of an earlier session of this drill, or of somebody else.
+  if (!shared.ok()) return made.status();
+  place.path = (*shared)->path();
+  return place;
+}
+
+absl::StatusOr<std::set<std::string>> HaWork::HostsIn(const Place& place,
+                                                      const std::vector<std::string>& expected) const {
+  std::set<std::string> hosts;
+  if (place.made != nullptr) {
+    PLIMSOLL_ASSIGN_OR_RETURN(const std::vector<std::string> visible, place.made->VisibleHosts(expected));
+    hosts.insert(visible.begin(), visible.end());
+    return hosts;
+  }
+  PLIMSOLL_ASSIGN_OR_RETURN(const auto listed, sandbox_.ListRunDirectories(place.dir));
+  for (const v1::RunDirectoryDescription& directory : listed) {
+    if (directory.run_id() == setup_.log.run_id) hosts.insert(directory.host_label());
+  }
+  return hosts;
+}
+
+absl::StatusOr<v1::Placed> HaWork::Look(const v1::Look& look) {
+  const std::vector<std::string> expected(look.hosts().begin(), look.hosts().end());
+  PLIMSOLL_ASSIGN_OR_RETURN(std::set<std::string> hosts, HostsIn(places_.front(), expected));
+  if (places_.size() > 1) {
+    // A host that shares one of the two directories alone cannot be the partner.
+    PLIMSOLL_ASSIGN_OR_RETURN(const std::set<std::string> in_data, HostsIn(data_place(), expected));
+    std::erase_if(hosts, [&in_data](const std::string& host) { return !in_data.contains(host); });
+  }
+  seen_.insert(hosts.begin(), hosts.end());
+  v1::Placed placed;
+  for (const std::string& host : seen_) placed.add_visible_hosts(host);
+  if (places_.front().made == nullptr) return placed;
+  PLIMSOLL_ASSIGN_OR_RETURN(const RunDirectory::Space space, places_.front().made->MeasureSpace());
+  placed.set_total_bytes(space.total_bytes);
+  placed.set_free_bytes(space.free_bytes);
+  placed.set_min_free_bytes(MinFreeBytes(setup_.log.min_free_bytes, space.total_bytes));
+  return placed;
+}
+
+absl::Status HaWork::MayFill() const {
+  if (give_up_.load(std::memory_order_relaxed)) return absl::CancelledError("stopped while preparing");
+  if (MonotonicNowNs() >= lease_deadline_ns_.load(std::memory_order_relaxed)) {
+    return absl::DeadlineExceededError("the lease expired while preparing: no message from the controller");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::Prepared> HaWork::Prepare(const std::function<void(uint64_t, uint64_t)>& progress) {
+  {
+    const MutexLock lock(mutex_);
+    if (phase_ != Phase::kNew) return absl::FailedPreconditionError("prepared already");
+    phase_ = Phase::kPreparing;
+  }
+  absl::StatusOr<v1::Prepared> prepared = MakeFiles(progress);
+  filling_since_ns_.store(0, std::memory_order_relaxed);
+  const MutexLock lock(mutex_);
+  if (prepared.ok() && phase_ != Phase::kPreparing) return absl::CancelledError("stopped while preparing");
+  phase_ = prepared.ok() ? Phase::kReady : Phase::kEnded;
+  prepared_ = prepared.ok();
+  return prepared;
+}
+
+absl::StatusOr<v1::Prepared> HaWork::MakeFiles(const std::function<void(uint64_t, uint64_t)>& progress) {
+  std::vector<uint32_t> own;
+  for (const HaSetup::QueueManager& queue_manager : setup_.queue_managers) {
+    if (queue_manager.home == setup_.log.host_label) own.push_back(queue_manager.qm);
+  }
+  const uint64_t total_bytes = setup_.log.file_size_bytes * setup_.log.num_files * own.size();
+  v1::Prepared prepared;
+  prepared.set_directory(places_.front().path);
+  prepared.set_direct(setup_.log.direct != v1::DIRECT_MODE_OFF);
+  int64_t reported_ns = 0;
+  for (const uint32_t qm : own) {
+    filling_qm_.store(qm, std::memory_order_relaxed);
+    if (places_.front().made == nullptr) {
+      // Whole, or the earlier session did not end preparing.
+      PLIMSOLL_ASSIGN_OR_RETURN(const QmFiles files, OpenQmFiles(setup_, qm, sandbox_, /*for_scan=*/false));
+      prepared.set_direct(files.direct);
+      prepared.set_direct_refused(files.direct_refused);
+      prepared.set_open_flags(files.open_flags);
+      continue;
+    }
+    PLIMSOLL_ASSIGN_OR_RETURN(const MadeFiles made,
+                              MakeQmFiles(
+                                  setup_, qm, *places_.front().made, *data_place().made,
+                                  [this] {
+                                    filling_since_ns_.store(MonotonicNowNs(), std::memory_order_relaxed);
+                                    return MayFill();
+                                  },
+                                  [&](uint64_t bytes) {
+                                    const uint64_t done_bytes =
+                                        filled_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+                                    const int64_t now_ns = MonotonicNowNs();
+                                    if (now_ns - reported_ns < kFillProgressNs) return;
+                                    reported_ns = now_ns;
+                                    progress(done_bytes, total_bytes);
+                                  }));
+    prepared.set_direct(made.direct);
+    prepared.set_direct_refused(made.direct_refused);
+    prepared.set_open_flags(made.open_flags);
+  }
+  PLIMSOLL_ASSIGN_OR_RETURN(const std::set<std::string> hosts, HostsIn(places_.front(), {}));
+  seen_.insert(hosts.begin(), hosts.end());
+  for (const std::string& host : seen_) prepared.add_visible_hosts(host);
+  prepared.set_prepared_bytes(filled_bytes_.load(std::memory_order_relaxed));
+  progress(total_bytes, total_bytes);
+  return prepared;
+}
+
+absl::Status HaWork::Do(const v1::Command& command) {
+  if (!command.has_ha()) return Work::Do(command);
+  const MutexLock lock(mutex_);
+  if (phase_ != Phase::kReady) return absl::FailedPreconditionError("the drill is not prepared, or is over");
+  return Enqueue(command.ha());
+}
+
+absl::Status HaWork::Enqueue(const v1::HaCommand& command) {
+  switch (command.order_case()) {
+    case v1::HaCommand::kStart:
+      PLIMSOLL_RETURN_IF_ERROR(CheckNew(command.start().instance(), command.start().qm()));
+      numbers_[command.start().instance()] = true;
+      ++running_;
+      break;
+    case v1::HaCommand::kScan:
+      PLIMSOLL_RETURN_IF_ERROR(CheckNew(command.scan().instance(), command.scan().qm()));
+      numbers_[command.scan().instance()] = true;
+      ++running_;
+      break;
+    case v1::HaCommand::kEnd:
+      PLIMSOLL_RETURN_IF_ERROR(CheckRunning(command.end().instance()));
+      break;
+    case v1::HaCommand::kKill:
+      PLIMSOLL_RETURN_IF_ERROR(CheckRunning(command.kill().instance()));
+      break;
+    case v1::HaCommand::kHang:
+      PLIMSOLL_RETURN_IF_ERROR(CheckRunning(command.hang().instance()));
+      break;
+    case v1::HaCommand::kResume:
+      PLIMSOLL_RETURN_IF_ERROR(CheckRunning(command.resume().instance()));
+      break;
+    case v1::HaCommand::kFinish:
+      break;
+    default:
+      return absl::UnimplementedError("this agent knows no such command of a drill");
+  }
+  commands_.push_back(command);
+  Wake();
+  return absl::OkStatus();
+}
+
+absl::Status HaWork::CheckNew(uint32_t number, uint32_t qm) const {
+  if (setup_.Find(qm) == nullptr) return absl::InvalidArgumentError(absl::StrCat("the plan has no qm", qm));
+  if (number == 0) return absl::InvalidArgumentError("an instance's number is at least 1");
+  if (!numbers_.contains(number)) return absl::OkStatus();
+  return absl::AlreadyExistsError(absl::StrCat("there is, or was, an instance ", number));
+}
+
+absl::Status HaWork::CheckRunning(uint32_t number) const {
+  const auto found = numbers_.find(number);
+  if (found == numbers_.end()) return absl::NotFoundError(absl::StrCat("there is no instance ", number));
+  if (!found->second) return absl::FailedPreconditionError(absl::StrCat("instance ", number, " has ended"));
+  return absl::OkStatus();
+}
+
+void HaWork::Stop(const std::string& /*reason*/) {
+  const MutexLock lock(mutex_);
+  give_up_.store(true, std::memory_order_relaxed);
+  phase_ = Phase::kEnded;
+  commands_.emplace_back().mutable_finish();
+  Wake();
+}
+
+void HaWork::Abandon(const std::string& /*reason*/) {
+  // What is being filled is given up; instances are the lease's.
+  const MutexLock lock(mutex_);
+  give_up_.store(true, std::memory_order_relaxed);
+  phase_ = Phase::kEnded;
+}
+
+std::string HaWork::State() const {
+  const MutexLock lock(mutex_);
+  if (phase_ == Phase::kNew || phase_ == Phase::kPreparing) return "preparing";
+  return running_ > 0 ? "running" : "ready";
+}
+
+std::vector<v1::InFlight> HaWork::InFlight(int64_t min_age_ns) const {
+  std::vector<v1::InFlight> in_flight;
+  const int64_t now_ns = MonotonicNowNs();
+  const auto add = [&](uint32_t qm, int64_t since_ns, const std::string& path) {
+    if (since_ns == 0 || now_ns - since_ns < min_age_ns) return;
+    v1::InFlight& entry = in_flight.emplace_back();
+    entry.set_qm(qm);
+    entry.set_since_ns(since_ns);
+    entry.set_age_ns(now_ns - since_ns);
+    entry.set_path(path);
+  };
+  const MutexLock lock(mutex_);
+  for (const auto& instance : instances_) {
+    const HaSetup::QueueManager* const queue_manager = setup_.Find(instance->qm());
+    const BlockPlace at =
+        setup_.ShapeOf(instance->qm()).layout().PlaceOf(instance->board().completed.load(std::memory_order_relaxed));
+    add(instance->qm(), instance->board().in_flight_since_ns.load(std::memory_order_relaxed),
+        absl::StrCat(setup_.log.dir, "/plimsoll-", setup_.log.run_id, "/", queue_manager->home, "/",
+                     ExtentName(instance->qm(), setup_.log.file_prefix, at.extent)));
+  }
+  const size_t instances = in_flight.size();
+  add(filling_qm_.load(std::memory_order_relaxed), filling_since_ns_.load(std::memory_order_relaxed),
+      places_.front().path);
+  if (in_flight.size() > instances) in_flight.back().set_filling(true);
+  return in_flight;
+}
+
+uint64_t HaWork::Progress() const {
+  return messages_.load(std::memory_order_relaxed) + filled_bytes_.load(std::memory_order_relaxed);
+}
+
+std::string HaWork::Directory() const {
+  return places_.front().path;
+}
+
+bool HaWork::WaitIdle(int64_t timeout_ns) {
+  const auto wake = std::chrono::steady_clock::now() + std::chrono::nanoseconds(timeout_ns);
+  const MutexLock lock(mutex_);
+  while (running_ > 0) {
+    if (!changed_.WaitUntil(mutex_, wake) && running_ > 0) return false;
+  }
+  return true;
+}
+
+v1::Released HaWork::Release(bool keep_files) {
+  v1::Released released;
+  bool prepared = false;
+  {
+    const MutexLock lock(mutex_);
+    prepared = prepared_;
+  }
+  for (Place& place : places_) {
+    // Files that were not all made are of no use to a later session.
+    if (keep_files && prepared) {
+      if (place.made != nullptr) place.made->Keep();
+      continue;
+    }
+    if (place.made != nullptr) {
+      const absl::StatusOr<uint64_t> removed = place.made->Remove();
+      if (removed.ok()) {
+        released.set_removed_files(released.removed_files() + *removed);
+      } else {
+        released.set_left_behind(std::string(removed.status().message()));
+      }
+      continue;
+    }
+    if (keep_files) continue;
+    const auto cleaned = sandbox_.Clean(place.dir, setup_.log.run_id, [] { return absl::OkStatus(); });
+    if (!cleaned.ok()) released.set_left_behind(std::string(cleaned.status().message()));
+    for (const v1::CleanedDirectory& directory : cleaned.value_or(std::vector<v1::CleanedDirectory>())) {
+      released.set_removed_files(released.removed_files() + directory.removed_files());
+      // The partner's own session may still hold its directory.
+      if (directory.host_label() == setup_.log.host_label && !directory.left().empty()) {
+        released.set_left_behind(directory.left());
+      }
+    }
+  }
+  return released;
+}
+
+void HaWork::Wake() const {
+  // Full, it wakes as well.
+  eventfd_write(wake_fd_.get(), 1);
+}
+
+}  // namespace plimsoll

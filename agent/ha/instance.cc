@@ -1,0 +1,332 @@
+#include "agent/ha/instance.h"
+
+#include <algorithm>
+#include <chrono>
+#include <new>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "agent/ha/ha_env.h"
+#include "agent/host/counters.h"
+#include "agent/writer/worker_threads.h"
+#include "agent/writer/write_loop.h"
+#include "common/posix.h"
+#include "common/status_macros.h"
+#include "common/units.h"
+
+namespace plimsoll {
+namespace {
+
+// A loop whose lease is over ends by itself; one that hangs is ended after this.
+constexpr int64_t kLeaseGraceNs = kNsPerSecond;
+// Of the watching thread, while there is no ledger to send.
+constexpr int64_t kIdleTickNs = 10 * kNsPerMs;
+
+std::string Text(const absl::Status& status) {
+  return std::string(status.message());
+}
+
+}  // namespace
+
+Instance::Instance(v1::HaInstanceSetup setup, int orders_fd, MessageReader& orders, InstanceReporter& reporter,
+                   InstanceBoard& board)
+    : order_(std::move(setup)),
+      orders_fd_(orders_fd),
+      orders_(orders),
+      reporter_(reporter),
+      board_(board),
+      control_(board.lease_deadline_ns) {}
+
+void Instance::Run() {
+  // Both end with the process.
+  StartThread("orders", [this] { RunOrders(); }).detach();
+  watch_ = StartThread("watch", [this] { RunWatch(); });
+  absl::Status status = Open();
+  if (status.ok() && order_.scan()) Scan();
+  if (status.ok()) {
+    locks_->BecomeActive();
+    status = TakeOver();
+  }
+  if (!status.ok()) reporter_.Exit(v1::HaEnded::REASON_FAILED, Text(status));
+  WriteLog();
+}
+
+absl::Status Instance::Open() {
+  const uint32_t qm = order_.start().qm();
+  PLIMSOLL_ASSIGN_OR_RETURN(setup_, MakeHaSetup(PlanOf(order_)));
+  PLIMSOLL_ASSIGN_OR_RETURN(sandbox_, Sandbox::Create({order_.roots().begin(), order_.roots().end()}, ""));
+  PLIMSOLL_ASSIGN_OR_RETURN(files_, OpenQmFiles(*setup_, qm, *sandbox_, order_.scan()));
+  checkpoint_file_.emplace(files_.checkpoint.fd.get(), files_.checkpoint.path, setup_->log.run_token, qm);
+  if (!order_.scan()) {
+    // Before there is a lock to hold: it takes milliseconds.
+    try {
+      const std::vector<uint64_t> sizes = {setup_->block_bytes()};
+      source_ = std::make_unique<BlockSource>(BlockSource::Identity{setup_->log.run_token, setup_->log.host_index, qm},
+                                              sizes);
+    } catch (const std::bad_alloc&) {
+      return absl::ResourceExhaustedError(absl::StrCat("no memory for the blocks of qm", qm));
+    }
+    checkpointer_.emplace(*checkpoint_file_, board_, reporter_, setup_->checkpoint_ns);
+    locks_.emplace(*setup_, files_, reporter_);
+    course_.store(&*locks_);
+  }
+  v1::HaEvent event;
+  v1::HaStarted& started = *event.mutable_started();
+  started.set_pid(getpid());
+  started.set_spawned_ns(order_.spawned_ns());
+  started.set_open_flags(files_.open_flags);
+  started.set_direct_refused(files_.direct_refused);
+  started.set_small_files_direct_refused(files_.small_files_direct_refused);
+  reporter_.Send(std::move(event));
+  return absl::OkStatus();
+}
+
+void Instance::Scan() {
+  v1::HaEvent event;
+  const int64_t began_ns = MonotonicNowNs();
+  const absl::StatusOr<CheckpointRecord> checkpoint = checkpoint_file_->Read();
+  if (!checkpoint.ok()) reporter_.Exit(v1::HaEnded::REASON_FAILED, Text(checkpoint.status()));
+  const LogShape shape = setup_->ShapeOf(order_.start().qm());
+  LogReader reader(files_, shape);
+  LogScan scan(shape);
+  for (uint64_t place = 0; place < shape.blocks_per_lap(); ++place) {
+    const auto block = reader.Read(place);
+    if (!block.ok()) reporter_.Exit(v1::HaEnded::REASON_FAILED, Text(block.status()));
+    scan.Take(*block);
+  }
+  v1::HaScanned& scanned = *event.mutable_scanned();
+  scanned = scan.Finish();
+  scanned.set_began_ns(began_ns);
+  scanned.set_checkpoint_sequence(checkpoint->sequence);
+  scanned.set_checkpoint_epoch(checkpoint->epoch);
+  reporter_.Send(std::move(event));
+  reporter_.Exit(v1::HaEnded::REASON_ORDERED);
+}
+
+absl::Status Instance::TakeOver() {
+  const int64_t began_ns = MonotonicNowNs();
+  PLIMSOLL_ASSIGN_OR_RETURN(const CheckpointRecord record, checkpointer_->RaiseEpoch(setup_->log.host_index));
+  epoch_ = record.epoch;
+  board_.epoch.store(epoch_, std::memory_order_relaxed);
+  v1::HaEvent event;
+  event.mutable_epoch_raised()->set_epoch(epoch_);
+  event.mutable_epoch_raised()->set_previous_epoch(epoch_ - 1);
+  event.mutable_epoch_raised()->set_began_ns(began_ns);
+  reporter_.Send(std::move(event));
+  StartVerifying();
+  return Replay(record.sequence);
+}
+
+absl::Status Instance::Replay(uint64_t checkpoint_sequence) {
+  v1::HaEvent event;
+  v1::HaReplayed& replayed = *event.mutable_replayed();
+  replayed.set_began_ns(MonotonicNowNs());
+  const LogShape shape = setup_->ShapeOf(order_.start().qm());
+  LogReader reader(files_, shape);
+  LogReplay replay(shape, checkpoint_sequence);
+  while (replay.next() != 0) {
+    PLIMSOLL_ASSIGN_OR_RETURN(const std::span<const std::byte> block, reader.Read(shape.PlaceOf(replay.next())));
+    replay.Take(block);
+  }
+  last_sequence_ = replay.last_sequence();
+  replayed.set_checkpoint_sequence(checkpoint_sequence);
+  replayed.set_last_sequence(last_sequence_);
+  replayed.set_last_epoch(replay.last_epoch());
+  replayed.set_pages_checked(replay.pages_checked());
+  *replayed.mutable_faults() = replay.faults();
+  reporter_.Send(std::move(event));
+  read_back_.emplace(files_, shape, board_, reporter_, last_sequence_);
+  return absl::OkStatus();
+}
+
+void Instance::StartVerifying() {
+  const LockVerification::Record record{setup_->log.run_token, order_.start().qm(), setup_->log.host_index, epoch_};
+  verification_.emplace(files_.active.fd.get(), files_.active.path, record, setup_->verify_timeout_ns,
+                        board_.lease_deadline_ns);
+  // Release: the watching thread sees the object.
+  verifying_.store(true, std::memory_order_release);
+  StartThread("verify", [this] { RunVerification(); }).detach();
+}
+
+void Instance::RunVerification() {
+  int64_t next_ns = MonotonicNowNs();
+  while (true) {
+    next_ns = std::max(next_ns + setup_->verify_ns, MonotonicNowNs());
+    SleepUntilNs(next_ns);
+    // The watching thread ends the process.
+    if (MonotonicNowNs() >= control_.lease_deadline_ns()) return;
+    v1::HaEvent event;
+    const int64_t began_ns = MonotonicNowNs();
+    const absl::Status status = verification_->Verify();
+    if (status.ok()) {
+      event.mutable_verified()->set_began_ns(began_ns);
+      reporter_.Send(std::move(event));
+      continue;
+    }
+    // The watching thread ends the process.
+    if (absl::IsDeadlineExceeded(status)) return;
+    LoseLock(status.code(), Text(status));
+  }
+}
+
+void Instance::LoseLock(absl::StatusCode code, const std::string& reason) {
+  v1::HaEvent event;
+  event.mutable_lock_lost()->set_lock(v1::HA_LOCK_ACTIVE);
+  event.mutable_lock_lost()->set_code(static_cast<int32_t>(code));
+  event.mutable_lock_lost()->set_reason(reason);
+  v1::HaEnded ended;
+  ended.set_reason(v1::HaEnded::REASON_LOCK_LOST);
+  ended.set_message(reason);
+  reporter_.Exit(std::move(ended), &event);
+}
+
+void Instance::WriteLog() {
+  const uint32_t qm = order_.start().qm();
+  const int64_t start_ns = MonotonicNowNs();
+  WriteLoopParams params = setup_->log.LoopOf(0, start_ns, qm);
+  params.epoch = epoch_;
+  params.first_block = last_sequence_;
+  TallyParams tally = setup_->log.TallyOf(0, start_ns, qm);
+  tally.step = order_.start().instance();
+  tally.first_block = last_sequence_;
+  std::vector<int> fds;
+  for (const QmFiles::File& extent : files_.extents) fds.push_back(extent.fd.get());
+
+  v1::HaEvent event;
+  event.set_at_ns(start_ns);
+  event.mutable_writing()->set_epoch(epoch_);
+  event.mutable_writing()->set_first_sequence(last_sequence_ + 1);
+  event.mutable_writing()->set_reads_back(true);
+  reporter_.Send(std::move(event));
+  HaEnv env({.fds = fds,
+             .blocks_per_lap = params.layout.blocks_per_lap(),
+             .first_sequence = last_sequence_ + 1,
+             .sync_each_write = params.sync_each_write},
+            checkpointer_->sequence(), read_back_->sequence(), control_, board_);
+  checkpointer_->Start(last_sequence_);
+  read_back_->Start();
+  std::thread recorder = StartThread("recorder", [this, &tally] { RunRecorder(tally); });
+  ledger_.emplace(board_, reporter_, last_sequence_);
+  // Release: the watching thread sees the ledger.
+  writing_.store(true, std::memory_order_release);
+  RunWriteLoop(params, control_, *source_, state_, env);
+
+  recorder.join();
+  const bool ordered = state_.end == LoopEnd::kStopped;
+  read_back_->Finish();
+  checkpointer_->Finish(ordered);
+  // The last writes reach the ledger before the end.
+  stop_watch_.store(true, std::memory_order_relaxed);
+  watch_.join();
+  WatchWriter();
+  v1::HaEnded ended;
+  switch (state_.end) {
+    case LoopEnd::kStopped:
+      ended.set_reason(v1::HaEnded::REASON_ORDERED);
+      break;
+    case LoopEnd::kLease:
+      ended.set_reason(v1::HaEnded::REASON_LEASE);
+      break;
+    case LoopEnd::kFailed:
+      ended.set_reason(v1::HaEnded::REASON_WRITE_FAILED);
+      ended.set_message(DescribeFailure());
+      break;
+    case LoopEnd::kRanToEnd:
+      ended.set_reason(v1::HaEnded::REASON_FAILED);
+      ended.set_message("an instance writes for 7 days at most");
+      break;
+  }
+  v1::WriterTotals& totals = *ended.mutable_totals();
+  totals.set_qm(qm);
+  totals.set_writes(state_.writes.load());
+  totals.set_bytes(state_.bytes.load());
+  totals.set_latency_sum_ns(state_.latency_sum_ns.load());
+  totals.set_latency_max_ns(state_.latency_max_ns.load());
+  totals.set_first_start_ns(state_.first_start_ns.load());
+  totals.set_last_end_ns(state_.last_end_ns.load());
+  totals.set_ring_full_waits(state_.ring_full_waits.load());
+  totals.set_ring_full_wait_ns(state_.ring_full_wait_ns.load());
+  reporter_.Exit(std::move(ended));
+}
+
+std::string Instance::DescribeFailure() const {
+  const WriteFailure& failure = state_.failure;
+  const std::string& path = files_.extents[failure.extent].path;
+  if (failure.kind == WriteFailure::Kind::kShortWrite) {
+    return absl::StrCat("pwritev2 ", path, ": short write at offset ", failure.offset_bytes, ": ",
+                        failure.written_bytes, " of ", failure.asked_bytes, " bytes");
+  }
+  const bool sync = failure.kind == WriteFailure::Kind::kSync;
+  return absl::StrCat(Text(PosixError(sync ? "fdatasync" : "pwritev2", path, failure.error_number)), ", ",
+                      failure.asked_bytes, " bytes at offset ", failure.offset_bytes);
+}
+
+void Instance::RunRecorder(const TallyParams& tally) {
+  HostCounters counters(files_.directory);
+  counters.Reset({getpid()});
+  WriterState* const states[] = {&state_};
+  StepRecorder::Hooks hooks;
+  hooks.sample_host = [&counters] { return counters.Sample(); };
+  hooks.describe_failure = [this](uint32_t qm, const WriteFailure& /*failure*/) {
+    v1::Fault fault;
+    fault.set_message(DescribeFailure());
+    fault.set_qm(qm);
+    return fault;
+  };
+  StepRecorder recorder(std::span(&tally, 1), states, control_, never_, std::move(hooks), reporter_);
+  int64_t wake_ns = MonotonicNowNs();
+  while (!recorder.done()) {
+    SleepUntilNs(wake_ns);
+    const int64_t now_ns = MonotonicNowNs();
+    wake_ns = recorder.Poll(now_ns, now_ns - wake_ns);
+  }
+}
+
+void Instance::RunWatch() {
+  while (!stop_watch_.load(std::memory_order_relaxed)) {
+    const bool writing = writing_.load(std::memory_order_acquire);
+    SleepUntilNs(MonotonicNowNs() + (writing ? Ledger::kTickNs : kIdleTickNs));
+    const int64_t now_ns = MonotonicNowNs();
+    if (writing) WatchWriter();
+    if (verifying_.load(std::memory_order_acquire) && verification_->Overdue(now_ns)) {
+      LoseLock(absl::StatusCode::kDeadlineExceeded,
+               absl::StrCat("verifying the lock on ", files_.active.path, " has not returned for ",
+                            FormatDuration(setup_->verify_timeout_ns)));
+    }
+    CheckLease(now_ns);
+  }
+}
+
+void Instance::WatchWriter() {
+  ledger_->Flush(MonotonicNowNs());
+  if (!reported_first_write_ && board_.completed.load(std::memory_order_acquire) > 0) {
+    reported_first_write_ = true;
+    v1::HaEvent event;
+    event.set_at_ns(board_.first_end_ns.load(std::memory_order_relaxed));
+    event.mutable_first_write()->set_epoch(epoch_);
+    event.mutable_first_write()->set_sequence(last_sequence_ + 1);
+    event.mutable_first_write()->set_start_ns(board_.first_start_ns.load(std::memory_order_relaxed));
+    reporter_.Send(std::move(event));
+  }
+  const uint64_t full_waits = board_.full_waits.load(std::memory_order_acquire);
+  if (full_waits != reported_full_waits_) {
+    reported_full_waits_ = full_waits;
+    v1::HaEvent event;
+    event.mutable_log_full()->set_sequence(board_.full_sequence.load(std::memory_order_relaxed));
+    event.mutable_log_full()->set_checkpoint_sequence(
+        std::min(checkpointer_->sequence().load(std::memory_order_relaxed),
+                 read_back_->sequence().load(std::memory_order_relaxed)));
+    reporter_.Send(std::move(event));
+  }
+}
+
+void Instance::CheckLease(int64_t now_ns) {
+  const int64_t deadline_ns = control_.lease_deadline_ns();
+  if (now_ns < deadline_ns) return;
+  if (writing_.load(std::memory_order_relaxed) && now_ns - deadline_ns < kLeaseGraceNs) return;
+  reporter_.Exit(v1::HaEnded::REASON_LEASE);
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,150 @@
+// Tells a gRPC client that it may not come in, without gRPC: so little is heard and said that nothing can be used up.
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "agent/server/listener.h"
+#include "agent/server/peer.h"
+#include "agent/server/refusals.h"
+#include "common/clock.h"
+#include "common/posix.h"
+#include "common/units.h"
+
+namespace plimsoll {
+
+// One connection. Greets with HTTP/2's first frame, waits for the first call, answers it with PERMISSION_DENIED and one
+// sentence, and then only waits for the other side to close. Holds some hundred bytes, whatever comes.
+class SpokenRefusal {
+ public:
+  // `sentence` is plain ASCII without '%'. `now` begins the time after which Over is true in any case.
+  SpokenRefusal(UniqueFd socket, std::string sentence, MonotonicNs now);
+
+  int descriptor() const { return socket_.get(); }
+  // Reads what is there and goes on. False: it is over.
+  bool Hear();
+  // Whether it took too long.
+  bool Over(MonotonicNs now) const;
+
+ private:
+  // Takes a byte of the client's; returns false when the connection is no good.
+  bool Take(unsigned char byte);
+  bool Send(const std::string& bytes);
+
+  UniqueFd socket_;
+  const std::string sentence_;
+  const MonotonicNs since_;
+  size_t heard_ = 0;
+  // Bytes to pass over: the client's preface, then each frame's payload.
+  size_t skip_;
+  std::array<unsigned char, 9> header_{};
+  size_t have_ = 0;
+  bool answered_ = false;
+};
+
+// gRPC's own listener takes every connection, says nothing of who it was, and stops listening for ever when descriptors
+// run out. This one runs on a thread of its own. A connection waits here, costing a descriptor and nothing else, until
+// its first byte shows that it speaks what this agent speaks; then the number of open connections and, where `uids`
+// says so, the peer's user are looked at, and only then does gRPC see it.
+class ConnectionGate {
+ public:
+  struct Limits {
+    // Connections that have been let in and are still open: in all, and of one address (without TLS: other than
+    // loopback, where each peer's user is checked). One more ends the oldest that has made no permitted call.
+    size_t open = 32;
+    size_t open_of_one = 8;
+    // Connections that were ended for others and that gRPC has not closed yet, beyond `open`.
+    size_t leaving = 8;
+    // Connections of users that may not come in, which are told so; further ones are closed without a word.
+    size_t turned_away = 8;
+    // Connections that have not said anything yet. One more pushes out the oldest.
+    size_t silent = 64;
+    int64_t silent_ns = 10 * kNsPerSecond;
+    // What one connection may send: so much at once, so much a second, and an eighth of what the agent sent it. A
+    // controller sends some 2 KiB a second, and 1/500 of what it receives. (Not counted on Unix sockets.)
+    uint64_t received_bytes = 2 << 20;
+    uint64_t received_bytes_per_second = 32 << 10;
+    uint64_t received_share = 8;
+  };
+  struct Options {
+    Limits limits;
+    bool tls = false;
+    // Users that may come in; empty: whoever else is let in by other means.
+    std::set<uid_t> uids;
+    std::shared_ptr<Refusals> refusals;
+    const Clock* clock = nullptr;
+    // What a user that may not come in is told.
+    std::string not_trusted;
+    // Takes over the descriptor, on the gate's thread, and sets `serves` at the first call that is let through.
+    std::function<void(const Peer& peer, UniqueFd socket, std::shared_ptr<std::atomic<bool>> serves)> let_in;
+  };
+
+  // Begins to take connections.
+  ConnectionGate(std::unique_ptr<Listener> listener, Options options);
+  // Stops, and closes the listening sockets and what waits.
+  ~ConnectionGate();
+  ConnectionGate(const ConnectionGate&) = delete;
+  ConnectionGate& operator=(const ConnectionGate&) = delete;
+
+  const Listener& listener() const { return *listener_; }
+
+ private:
+  struct Silent {
+    UniqueFd socket;
+    Peer peer;
+    uid_t uid = 0;
+    bool uid_known = false;
+    MonotonicNs since;
+  };
+  // One that gRPC closes when it likes: it is open as long as its descriptor is the same socket.
+  struct Open {
+    int descriptor;
+    uint64_t identity;
+    Peer peer;
+    MonotonicNs since;
+    std::shared_ptr<std::atomic<bool>> serves;
+    // Ended for another one.
+    bool leaving = false;
+  };
+
+  void Run();
+  void Accept(int listening);
+  void HandleNoDescriptor(int listening, int error_number);
+  void HearOut(int descriptor);
+  // Whether the user may come in; otherwise the connection has been turned away.
+  bool CheckUser(Silent& silent);
+  bool CheckRoom(const Silent& silent);
+  // Ends the oldest connection that does not serve, of `who` or (empty) of anybody. False where there is none.
+  bool EndOneFor(const std::string& who);
+  void LetIn(Silent silent);
+  void DropOldSilent();
+  void CountOpen();
+  // Ends a connection that sends too much: gRPC looks at a message's length only when it has all of it.
+  void CheckUse(const Open& open);
+  void TurnAway(Silent silent);
+  void Refuse(const Peer& peer, const std::string& reason);
+
+  const std::unique_ptr<Listener> listener_;
+  const Options options_;
+  const UniqueFd epoll_;
+  const UniqueFd stop_;
+  // Given up for a moment to tell a peer that no descriptor is left.
+  UniqueFd reserve_;
+  std::deque<Silent> silent_;
+  std::vector<Open> open_;
+  std::vector<std::unique_ptr<SpokenRefusal>> turned_away_;
+  std::thread thread_;  // last: it uses all of the above
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,245 @@
+#include "agent/writer/log_files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "agent/writer/file_env.h"
+#include "common/posix.h"
+#include "common/protocol.h"
+#include "common/status_macros.h"
+#include "common/units.h"
+
+namespace plimsoll {
+namespace {
+
+// The smallest logical block of any disk: what O_DIRECT asks for at least where the kernel does not tell.
+constexpr uint32_t kLeastDirectAlignBytes = 512;
+
+absl::Status WriteError(const std::string& path, uint64_t offset_bytes, int error_number) {
+  const absl::Status status = PosixError("pwritev2", path, error_number);
+  std::string text = absl::StrCat(status.message(), " at offset ", offset_bytes, " while filling the extent");
+  if (error_number == ENOSPC || error_number == EDQUOT) {
+    absl::StrAppend(&text, "; free space there, or use a smaller --file-size, --num-files or --qm");
+  } else if (error_number == EFBIG) {
+    absl::StrAppend(&text, "; use a smaller --file-size");
+  }
+  return absl::Status(status.code(), text);
+}
+
+}  // namespace
+
+std::string ExtentName(uint32_t qm, const std::string& file_prefix, uint32_t number) {
+  return absl::StrFormat("qm%d/active/%s%07d.LOG", qm, file_prefix, number);
+}
+
+int SyncFlags(v1::SyncMode mode) {
+  switch (mode) {
+    case v1::SYNC_MODE_DSYNC:
+      return O_DSYNC;
+    case v1::SYNC_MODE_SYNC:
+      return O_SYNC;
+    default:
+      return 0;
+  }
+}
+
+std::string FlagsInWords(int flags) {
+  std::string words = (flags & O_ACCMODE) == O_RDWR     ? "O_RDWR"
+                      : (flags & O_ACCMODE) == O_WRONLY ? "O_WRONLY"
+                                                        : "O_RDONLY";
+  // O_SYNC holds O_DSYNC's bit.
+  if ((flags & O_SYNC) == O_SYNC) {
+    absl::StrAppend(&words, "|O_SYNC");
+  } else if ((flags & O_DSYNC) != 0) {
+    absl::StrAppend(&words, "|O_DSYNC");
+  }
+  if ((flags & O_DIRECT) != 0) absl::StrAppend(&words, "|O_DIRECT");
+  return words;
+}
+
+std::vector<uint64_t> LogFiles::ChunkSizes(uint64_t file_size_bytes) {
+  std::vector<uint64_t> sizes = {std::min(file_size_bytes, kChunkBytes)};
+  if (file_size_bytes % kChunkBytes != 0) sizes.push_back(file_size_bytes % kChunkBytes);
+  return sizes;
+}
+
+absl::Status LogFiles::Prepare(BlockSource& source, const std::function<absl::Status()>& before,
+                               const std::function<void(uint64_t)>& after) {
+  direct_ = options_.direct != v1::DIRECT_MODE_OFF;
+  source.StartEpoch(0, std::min(options_.file_size_bytes, kChunkBytes), 1);
+  uint64_t sequence = 0;
+  for (uint32_t number = 0; number < options_.num_files; ++number) {
+    PLIMSOLL_RETURN_IF_ERROR(before());
+    PLIMSOLL_RETURN_IF_ERROR(Open(number));
+    PLIMSOLL_RETURN_IF_ERROR(Fill(extents_.back(), source, sequence, before, after));
+  }
+  return CheckFlags();
+}
+
+absl::Status LogFiles::Open(uint32_t number) {
+  const std::string relative = ExtentName(options_.qm, options_.file_prefix, number);
+  const int flags = O_RDWR | SyncFlags(options_.sync);
+  Extent extent;
+  extent.path = ops_.PathOf(relative);
+  absl::StatusOr<UniqueFd> fd = ops_.Create(relative, flags | (direct_ ? O_DIRECT : 0));
+  // Before anything was written a refusal of O_DIRECT decides for all extents.
+  if (direct_ && !wrote_direct_ && absl::IsInvalidArgument(fd.status())) {
+    if (options_.direct == v1::DIRECT_MODE_ON) {
+      return absl::InvalidArgumentError(absl::StrCat("the file system refuses O_DIRECT; use --direct auto or off: ",
+                                                     std::string(fd.status().message())));
+    }
+    direct_ = false;
+    direct_refused_ = std::string(fd.status().message());
+    fd = ops_.Create(relative, flags);
+  }
+  PLIMSOLL_RETURN_IF_ERROR(fd.status());
+  extent.fd = *std::move(fd);
+  if (direct_) PLIMSOLL_RETURN_IF_ERROR(CheckAlignment(extent));
+  extents_.push_back(std::move(extent));
+  return absl::OkStatus();
+}
+
+absl::Status LogFiles::CheckSpaceFor(const Extent& extent, uint64_t size_bytes) {
+  PLIMSOLL_ASSIGN_OR_RETURN(const RunDirectory::Space space, ops_.MeasureSpace());
+  if (space.total_bytes == 0) return absl::OkStatus();
+  const uint64_t min_free_bytes = MinFreeBytes(options_.min_free_bytes, space.total_bytes);
+  if (space.free_bytes >= size_bytes && space.free_bytes - size_bytes >= min_free_bytes) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "filling ", extent.path, " stopped: its file system has ", FormatSizeForPeople(space.free_bytes), " free, and ",
+      FormatSizeForPeople(min_free_bytes),
+      " must remain free (--min-free); free space there, or use a smaller --file-size, --num-files or --qm"));
+}
+
+absl::Status LogFiles::CheckAlignment(const Extent& extent) const {
+  const uint32_t align = std::max(ops_.DirectAlignBytes(extent.fd.get()), kLeastDirectAlignBytes);
+  for (const uint64_t bytes : options_.block_bytes) {
+    if (bytes % align != 0) {
+      return absl::InvalidArgumentError(absl::StrCat("block size ", FormatSize(bytes), " is not a multiple of the ",
+                                                     align, " bytes that O_DIRECT asks for on ", extent.path,
+                                                     "; use another --bsize, or --direct off"));
+    }
+  }
+  if (options_.file_size_bytes % align != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("extent size ", FormatSize(options_.file_size_bytes), " is not a multiple of the ", align,
+                     " bytes that O_DIRECT asks for on ", extent.path, "; use another --file-size, or --direct off"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LogFiles::Fill(Extent& extent, BlockSource& source, uint64_t& sequence,
+                            const std::function<absl::Status()>& before, const std::function<void(uint64_t)>& after) {
+  for (uint64_t offset = 0; offset < options_.file_size_bytes;) {
+    PLIMSOLL_RETURN_IF_ERROR(before());
+    const uint64_t size = std::min(kChunkBytes, options_.file_size_bytes - offset);
+    PLIMSOLL_RETURN_IF_ERROR(CheckSpaceFor(extent, size));
+    PLIMSOLL_RETURN_IF_ERROR(WritePiece(extent, offset, source.NextOfSize(++sequence, size), size));
+    offset += size;
+    after(size);
+  }
+  if (SyncFlags(options_.sync) != 0) return absl::OkStatus();
+  // Nothing of the filling may be left for the measured writes to wait for.
+  PLIMSOLL_RETURN_IF_ERROR(before());
+  if (const int result = ops_.Sync(extent.fd.get()); result != 0) return PosixError("fsync", extent.path, -result);
+  return absl::OkStatus();
+}
+
+absl::Status LogFiles::WritePiece(Extent& extent, uint64_t offset_bytes, const std::byte* data, uint64_t size_bytes) {
+  int64_t written = ops_.Write(extent.fd.get(), offset_bytes, data, size_bytes);
+  if (written == -EINVAL && direct_ && !wrote_direct_ && options_.direct == v1::DIRECT_MODE_AUTO) {
+    // Some file systems accept the flag and refuse the write.
+    direct_refused_ = std::string(PosixError("pwritev2", extent.path, EINVAL).message());
+    direct_ = false;
+    PLIMSOLL_RETURN_IF_ERROR(ClearDirectFlag(extent));
+    written = ops_.Write(extent.fd.get(), offset_bytes, data, size_bytes);
+  }
+  if (written < 0) return WriteError(extent.path, offset_bytes, static_cast<int>(-written));
+  if (written == static_cast<int64_t>(size_bytes)) {
+    wrote_direct_ = wrote_direct_ || direct_;
+    return absl::OkStatus();
+  }
+  // A full disk shows first as a short write; the next one says why.
+  const auto done = static_cast<uint64_t>(written);
+  const int64_t more = ops_.Write(extent.fd.get(), offset_bytes + done, data + done, size_bytes - done);
+  if (more == -ENOSPC || more == -EDQUOT || more == -EFBIG || more == -EIO) {
+    return WriteError(extent.path, offset_bytes + done, static_cast<int>(-more));
+  }
+  return absl::DataLossError(absl::StrCat("pwritev2 ", extent.path, ": short write at offset ", offset_bytes, ": ",
+                                          done, " of ", size_bytes, " bytes, while filling the extent"));
+}
+
+absl::Status LogFiles::ClearDirectFlag(Extent& extent) {
+  const int flags = ops_.GetFlags(extent.fd.get());
+  if (flags < 0) return PosixError("fcntl F_GETFL", extent.path, -flags);
+  if (const int result = ops_.SetFlags(extent.fd.get(), flags & ~O_DIRECT); result < 0) {
+    return PosixError("fcntl F_SETFL", extent.path, -result);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LogFiles::DropDirect(const std::string& reason) {
+  if (!direct_) return absl::OkStatus();
+  direct_ = false;
+  direct_refused_ = reason;
+  for (Extent& extent : extents_) PLIMSOLL_RETURN_IF_ERROR(ClearDirectFlag(extent));
+  return CheckFlags();
+}
+
+absl::Status LogFiles::CheckFlags() {
+  const int wanted = O_RDWR | SyncFlags(options_.sync) | (direct_ ? O_DIRECT : 0);
+  for (const Extent& extent : extents_) {
+    const int flags = ops_.GetFlags(extent.fd.get());
+    if (flags < 0) return PosixError("fcntl F_GETFL", extent.path, -flags);
+    open_flags_ = FlagsInWords(flags);
+    if (open_flags_ != FlagsInWords(wanted)) {
+      return absl::FailedPreconditionError(absl::StrCat(extent.path, " was opened with ", FlagsInWords(wanted),
+                                                        ", but the kernel reports ", open_flags_));
+    }
+  }
+  return absl::OkStatus();
+}
+
+namespace {
+
+class SystemFileOps final : public FileOps {
+ public:
+  explicit SystemFileOps(RunDirectory& directory) : directory_(directory) {}
+
+  absl::StatusOr<UniqueFd> Create(const std::string& relative, int flags) override {
+    return directory_.CreateFile(relative, flags);
+  }
+  std::string PathOf(const std::string& relative) const override { return directory_.path() + "/" + relative; }
+  int64_t Write(int fd, uint64_t offset_bytes, const std::byte* data, size_t size_bytes) override {
+    return WriteAt(fd, offset_bytes, data, size_bytes);
+  }
+  int Sync(int fd) override { return fsync(fd) == 0 ? 0 : -errno; }
+  int GetFlags(int fd) override {
+    const int flags = fcntl(fd, F_GETFL);
+    return flags >= 0 ? flags : -errno;
+  }
+  int SetFlags(int fd, int flags) override { return fcntl(fd, F_SETFL, flags) == 0 ? 0 : -errno; }
+  uint32_t DirectAlignBytes(int fd) override {
+    struct statx facts{};
+    if (statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &facts) != 0) return 0;
+    return (facts.stx_mask & STATX_DIOALIGN) != 0 ? facts.stx_dio_offset_align : 0;
+  }
+  absl::StatusOr<RunDirectory::Space> MeasureSpace() override { return directory_.MeasureSpace(); }
+
+ private:
+  RunDirectory& directory_;
+};
+
+}  // namespace
+
+std::unique_ptr<FileOps> MakeSystemFileOps(RunDirectory& directory) {
+  return std::make_unique<SystemFileOps>(directory);
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,169 @@
+// One writer's extents: made, opened as the plan asks, checked, and filled.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "agent/host/run_directory.h"
+#include "agent/host/sandbox.h"
+#include "agent/writer/block_source.h"
+#include "common/posix.h"
+#include "plimsoll/v1/plan.pb.h"
+
+namespace plimsoll {
+
+// Place of a block.
+struct BlockPlace {
+  uint32_t extent = 0;
+  uint64_t offset_bytes = 0;
+  bool operator==(const BlockPlace&) const = default;
+};
+
+// Extents of equal size that are written in turn. A block that does not fit in the rest of an extent goes to the start
+// of the next one. All arithmetic is in 64 bits: extents of 2 and 4 GiB and above are nothing special.
+class ExtentLayout {
+ public:
+  // `block_bytes` in [1, file_size_bytes], `num_files` at least 1.
+  ExtentLayout(uint64_t file_size_bytes, uint32_t num_files, uint64_t block_bytes)
+      : block_bytes_(block_bytes), blocks_per_extent_(file_size_bytes / block_bytes), num_files_(num_files) {}
+
+  uint64_t block_bytes() const { return block_bytes_; }
+  // Blocks until the first place comes again.
+  uint64_t blocks_per_lap() const { return blocks_per_extent_ * num_files_; }
+
+  // Place of the block with number `block` of a step, from 0.
+  BlockPlace PlaceOf(uint64_t block) const {
+    const uint64_t slot = block % blocks_per_lap();
+    return {static_cast<uint32_t>(slot / blocks_per_extent_), slot % blocks_per_extent_ * block_bytes_};
+  }
+
+  // The place of the block after the one at `place`. Does without a division.
+  BlockPlace After(BlockPlace place) const {
+    place.offset_bytes += block_bytes_;
+    if (place.offset_bytes == blocks_per_extent_ * block_bytes_) {
+      place.offset_bytes = 0;
+      if (++place.extent == num_files_) place.extent = 0;
+    }
+    return place;
+  }
+
+ private:
+  uint64_t block_bytes_;
+  uint64_t blocks_per_extent_;
+  uint32_t num_files_;
+};
+
+// The file system below the extents, for tests to replace. Not for the measured writes.
+class FileOps {
+ public:
+  virtual ~FileOps() = default;
+  // Makes and opens a file that does not exist. INVALID_ARGUMENT where the file system refuses the flags.
+  virtual absl::StatusOr<UniqueFd> Create(const std::string& relative, int flags) = 0;
+  // Absolute path of `relative`, for messages.
+  virtual std::string PathOf(const std::string& relative) const = 0;
+  // Bytes written, or -errno.
+  virtual int64_t Write(int fd, uint64_t offset_bytes, const std::byte* data, size_t size_bytes) = 0;
+  // 0 or -errno.
+  virtual int Sync(int fd) = 0;
+  // fcntl's F_GETFL and F_SETFL: the flags, 0 or -errno.
+  virtual int GetFlags(int fd) = 0;
+  virtual int SetFlags(int fd, int flags) = 0;
+  // Alignment of offsets that O_DIRECT asks for, as statx tells it; 0 where it does not.
+  virtual uint32_t DirectAlignBytes(int fd) = 0;
+  // Size and free space of the file system; total_bytes 0 where it does not tell.
+  virtual absl::StatusOr<RunDirectory::Space> MeasureSpace() = 0;
+};
+
+// The real one; files are made through `directory`, which must outlive it.
+std::unique_ptr<FileOps> MakeSystemFileOps(RunDirectory& directory);
+
+struct LogFilesOptions {
+  uint32_t qm = 0;  // from 1; names the directory
+  std::string file_prefix;
+  uint64_t file_size_bytes = 0;
+  uint32_t num_files = 0;
+  v1::SyncMode sync = v1::SYNC_MODE_UNSPECIFIED;
+  v1::DirectMode direct = v1::DIRECT_MODE_UNSPECIFIED;
+  // Sizes of the writes to come, which O_DIRECT must accept.
+  std::vector<uint64_t> block_bytes;
+  // Free space that filling leaves on the file system; none: the default (common/protocol.h).
+  std::optional<uint64_t> min_free_bytes;
+};
+
+// Extents "qm<N>/active/<prefix>0000000.LOG" and so on, open for writing. Not thread-safe.
+class LogFiles {
+ public:
+  // Extents are filled in pieces of at most this size.
+  static constexpr uint64_t kChunkBytes = uint64_t{1} << 20U;
+
+  // `ops` must outlive the object.
+  LogFiles(LogFilesOptions options, FileOps& ops) : options_(std::move(options)), ops_(ops) {}
+
+  // Makes each extent and writes it full once, with stamped pages of epoch 0. Before each piece `before(start)` may end
+  // it with an error; after it `after(bytes)` is told. `source` must know the sizes of ChunkSizes.
+  //
+  // Nor is a piece written that would leave less than min_free_bytes (RESOURCE_EXHAUSTED): others may use up the space
+  // while extents are filled. Writers check each for itself, so that together they may miss it by a piece each.
+  //
+  // Errors name the path, and where space is short, what to do. INVALID_ARGUMENT where O_DIRECT is asked for and
+  // refused, or does not go with a size. What was made stays for the caller to remove.
+  absl::Status Prepare(BlockSource& source, const std::function<absl::Status()>& before,
+                       const std::function<void(uint64_t)>& after);
+
+  // Sizes of the pieces in which extents of `file_size_bytes` are filled.
+  static std::vector<uint64_t> ChunkSizes(uint64_t file_size_bytes);
+
+  // Goes on without O_DIRECT, because another writer's extents are without it.
+  absl::Status DropDirect(const std::string& reason);
+
+  // After Prepare.
+  bool direct() const { return direct_; }
+  // Why there is no O_DIRECT with DIRECT_MODE_AUTO; empty where there is.
+  const std::string& direct_refused() const { return direct_refused_; }
+  // The flags of the open extents as the kernel tells them, such as "O_RDWR|O_DSYNC|O_DIRECT".
+  const std::string& open_flags() const { return open_flags_; }
+
+  size_t size() const { return extents_.size(); }
+  int fd(uint32_t extent) const { return extents_[extent].fd.get(); }
+  const std::string& path(uint32_t extent) const { return extents_[extent].path; }
+  void Close() { extents_.clear(); }
+
+ private:
+  struct Extent {
+    std::string path;
+    UniqueFd fd;
+  };
+
+  absl::Status Open(uint32_t number);
+  absl::Status CheckSpaceFor(const Extent& extent, uint64_t size_bytes);
+  absl::Status CheckAlignment(const Extent& extent) const;
+  absl::Status CheckFlags();
+  absl::Status Fill(Extent& extent, BlockSource& source, uint64_t& sequence,
+                    const std::function<absl::Status()>& before, const std::function<void(uint64_t)>& after);
+  absl::Status WritePiece(Extent& extent, uint64_t offset_bytes, const std::byte* data, uint64_t size_bytes);
+  absl::Status ClearDirectFlag(Extent& extent);
+
+  const LogFilesOptions options_;
+  FileOps& ops_;
+  std::vector<Extent> extents_;
+  bool direct_ = false;
+  bool wrote_direct_ = false;  // a direct write went through: a later refusal is an error of its own
+  std::string direct_refused_;
+  std::string open_flags_;
+};
+
+// Name of an extent in the host's directory: "qm2/active/S0000001.LOG".
+std::string ExtentName(uint32_t qm, const std::string& file_prefix, uint32_t number);
+// Flags that open took for each mode, without O_DIRECT.
+int SyncFlags(v1::SyncMode mode);
+// The access mode, synchronisation and O_DIRECT among `flags`, in words.
+std::string FlagsInWords(int flags);
+
+}  // namespace plimsoll

@@ -1,0 +1,392 @@
+#include "agent/writer/log_work.h"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "agent/writer/file_env.h"
+#include "agent/writer/worker_threads.h"
+#include "common/posix.h"
+#include "common/protocol.h"
+#include "common/status_macros.h"
+#include "common/units.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr std::chrono::milliseconds kProgressEvery{100};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<LogWork>> LogWork::Create(const v1::HostPlan& plan, const Sandbox& sandbox,
+                                                         const std::atomic<int64_t>& lease_deadline_ns,
+                                                         WorkSink& sink) {
+  PLIMSOLL_ASSIGN_OR_RETURN(WorkSetup setup, MakeWorkSetup(plan));
+  PLIMSOLL_ASSIGN_OR_RETURN(std::unique_ptr<RunDirectory> directory,
+                            sandbox.MakeRunDirectory(setup.dir, setup.run_id, setup.run_token, setup.host_label));
+  return std::unique_ptr<LogWork>(new LogWork(std::move(setup), std::move(directory), lease_deadline_ns, sink));
+}
+
+WorkKind LogWork::Kind(const Sandbox& sandbox) {
+  return {[](const v1::HostPlan& plan) { return LogDemand(plan.log().workload(), plan.log().steps()); },
+          [&sandbox](const v1::HostPlan& plan, const std::atomic<int64_t>& lease_deadline_ns, WorkSink& sink)
+              -> absl::StatusOr<std::unique_ptr<Work>> { return Create(plan, sandbox, lease_deadline_ns, sink); }};
+}
+
+LogWork::LogWork(WorkSetup setup, std::unique_ptr<RunDirectory> directory,
+                 const std::atomic<int64_t>& lease_deadline_ns, WorkSink& sink)
+    : setup_(std::move(setup)),
+      directory_(std::move(directory)),
+      ops_(MakeSystemFileOps(*directory_)),
+      sink_(sink),
+      control_(lease_deadline_ns) {}
+
+LogWork::~LogWork() {
+  Stop("the session ended");
+  WaitIdle(StopControl::kNever);
+  EndThreads();
+}
+
+absl::StatusOr<v1::Prepared> LogWork::Prepare(const std::function<void(uint64_t, uint64_t)>& progress) {
+  {
+    const MutexLock lock(mutex_);
+    if (phase_ != Phase::kNew) return absl::FailedPreconditionError("prepared already");
+    phase_ = Phase::kPreparing;
+  }
+  absl::Status status = AwaitFilled(StartWriters(), progress);
+  if (status.ok()) status = AgreeOnDirect();
+  if (status.ok()) status = StartRecorder();
+  absl::StatusOr<v1::Prepared> prepared = status.ok() ? DescribePrepared() : status;
+  const MutexLock lock(mutex_);
+  phase_ = prepared.ok() ? Phase::kReady : Phase::kEnded;
+  changed_.NotifyAll();
+  return prepared;
+}
+
+uint32_t LogWork::StartWriters() {
+  const bool spin = setup_.qm <= UsableCpus();
+  uint32_t started = 0;
+  try {
+    for (uint32_t qm = 1; qm <= setup_.qm; ++qm) {
+      writers_.push_back(std::make_unique<Writer>(
+          qm, Writer::Surroundings{.setup = setup_,
+                                   .ops = *ops_,
+                                   .gate = gate_,
+                                   .control = control_,
+                                   .before_piece = [this] { return MayFill(); },
+                                   .after_piece = [this](uint64_t bytes) { filled_bytes_.fetch_add(bytes); },
+                                   .prepared = [this](const absl::Status& status) { OnPrepared(status); },
+                                   .spin = spin,
+                                   // One writer alone goes where the kernel likes: agents that share a machine would
+                                   // all take the first CPU.
+                                   .pin = spin && setup_.qm > 1}));
+    }
+    // Release: InFlight's threads see the vector whole.
+    writers_made_.store(true, std::memory_order_release);
+    for (const auto& writer : writers_) {
+      writer->Start();
+      ++started;
+    }
+  } catch (const std::exception& error) {
+    OnNoThread(absl::StrCat("qm", started + 1), error.what());
+  }
+  return started;
+}
+
+void LogWork::OnNoThread(const std::string& what, const std::string& why) {
+  const MutexLock lock(mutex_);
+  prepare_error_ = absl::ResourceExhaustedError(absl::StrCat("no thread or no memory for ", what, ": ", why));
+  give_up_.store(true, std::memory_order_relaxed);
+}
+
+absl::Status LogWork::AwaitFilled(uint32_t writers, const std::function<void(uint64_t, uint64_t)>& progress) {
+  while (true) {
+    bool complete = false;
+    absl::Status error;
+    {
+      const auto wake = std::chrono::steady_clock::now() + kProgressEvery;
+      const MutexLock lock(mutex_);
+      while (prepared_writers_ < writers && changed_.WaitUntil(mutex_, wake)) {
+      }
+      complete = prepared_writers_ == writers;
+      error = prepare_error_;
+    }
+    progress(filled_bytes_.load(std::memory_order_relaxed), setup_.total_bytes());
+    if (complete) return error;
+  }
+}
+
+absl::Status LogWork::StartRecorder() {
+  counters_ = std::make_unique<HostCounters>(directory_->path());
+  try {
+    load_.Start(setup_.cpu_load);
+    recorder_ = StartThread("recorder", [this] { RunRecorder(); });
+  } catch (const std::exception& error) {
+    return absl::ResourceExhaustedError(absl::StrCat("no thread for the recorder or the CPU load: ", error.what()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LogWork::MayFill() const {
+  if (give_up_.load(std::memory_order_relaxed)) return absl::CancelledError("stopped while preparing");
+  if (MonotonicNowNs() >= control_.lease_deadline_ns()) {
+    return absl::DeadlineExceededError("lease expired while preparing: no message from the controller");
+  }
+  return absl::OkStatus();
+}
+
+void LogWork::OnPrepared(const absl::Status& status) {
+  const MutexLock lock(mutex_);
+  ++prepared_writers_;
+  // The first error is the cause; the others follow from it.
+  if (!status.ok() && prepare_error_.ok()) {
+    prepare_error_ = status;
+    give_up_.store(true, std::memory_order_relaxed);
+  }
+  changed_.NotifyAll();
+}
+
+absl::Status LogWork::AgreeOnDirect() {
+  std::string refused;
+  for (const auto& writer : writers_) {
+    if (refused.empty()) refused = writer->files().direct_refused();
+  }
+  if (refused.empty()) return absl::OkStatus();
+  for (const auto& writer : writers_) PLIMSOLL_RETURN_IF_ERROR(writer->files().DropDirect(refused));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::Placed> LogWork::Look(const v1::Look& look) {
+  PLIMSOLL_ASSIGN_OR_RETURN(const std::vector<std::string> hosts,
+                            directory_->VisibleHosts({look.hosts().begin(), look.hosts().end()}));
+  seen_.insert(hosts.begin(), hosts.end());
+  PLIMSOLL_ASSIGN_OR_RETURN(const RunDirectory::Space space, directory_->MeasureSpace());
+  v1::Placed placed;
+  for (const std::string& host : seen_) placed.add_visible_hosts(host);
+  placed.set_total_bytes(space.total_bytes);
+  placed.set_free_bytes(space.free_bytes);
+  placed.set_min_free_bytes(MinFreeBytes(setup_.min_free_bytes, space.total_bytes));
+  return placed;
+}
+
+absl::StatusOr<v1::Prepared> LogWork::DescribePrepared() {
+  v1::Prepared prepared;
+  prepared.set_directory(directory_->path());
+  LogFiles& files = writers_.front()->files();
+  prepared.set_direct(files.direct());
+  prepared.set_direct_refused(files.direct_refused());
+  prepared.set_open_flags(files.open_flags());
+  PLIMSOLL_ASSIGN_OR_RETURN(const std::vector<std::string> hosts, directory_->VisibleHosts());
+  seen_.insert(hosts.begin(), hosts.end());
+  for (const std::string& host : seen_) prepared.add_visible_hosts(host);
+  prepared.set_prepared_bytes(filled_bytes_.load(std::memory_order_relaxed));
+  return prepared;
+}
+
+int64_t LogWork::StepNs(uint32_t step) const {
+  if (step >= setup_.steps.size()) return 0;
+  // Neither is above what a plan may ask for (work_setup.cc), so that the sum fits.
+  return setup_.steps[step].warmup_ns + setup_.steps[step].duration_ns;
+}
+
+v1::Armed LogWork::Arm(const v1::Arm& arm) {
+  const MutexLock lock(mutex_);
+  v1::Armed armed;
+  armed.set_step(arm.step());
+  armed.set_start_ns(arm.start_ns());
+  const int64_t now_ns = MonotonicNowNs();
+  armed.set_now_ns(now_ns);
+  armed.set_late(true);
+  const bool open = phase_ == Phase::kReady || phase_ == Phase::kArmed;
+  if (!open || arm.step() >= setup_.steps.size()) return armed;
+  // Differences are not made: they may not fit in 64 bits.
+  if (arm.start_ns() < now_ns + StartGate::kLeastLeadNs || arm.start_ns() > now_ns + StartGate::kMostLeadNs) {
+    if (gate_.Disarm()) phase_ = Phase::kReady;
+    return armed;
+  }
+  if (!gate_.Arm(arm.step(), arm.start_ns())) return armed;
+  phase_ = Phase::kArmed;
+  stop_reason_.clear();
+  armed_step_ = arm.step();
+  step_end_ns_ = setup_.TimesOf(arm.step(), arm.start_ns()).end_ns();
+  armed.set_late(false);
+  return armed;
+}
+
+void LogWork::Stop(const std::string& reason) {
+  const MutexLock lock(mutex_);
+  if (phase_ == Phase::kNew || phase_ == Phase::kPreparing) give_up_.store(true, std::memory_order_relaxed);
+  if (phase_ != Phase::kArmed) return;
+  if (stop_reason_.empty()) stop_reason_ = reason;
+  control_.StopAt(MonotonicNowNs());
+  // A step that has not begun begins now, and ends at once like any other.
+  gate_.OpenNow();
+}
+
+absl::Status LogWork::Do(const v1::Command& command) {
+  if (!command.has_stop_trace()) return SteppedWork::Do(command);
+  stop_trace_at_ns_.store(command.stop_trace().at_ns(), std::memory_order_relaxed);
+  return absl::OkStatus();
+}
+
+std::string LogWork::State() const {
+  const MutexLock lock(mutex_);
+  switch (phase_) {
+    case Phase::kNew:
+    case Phase::kPreparing:
+      return "preparing";
+    case Phase::kArmed:
+      if (!gate_.begun()) return "armed";
+      return MonotonicNowNs() < std::min(step_end_ns_, control_.limit_ns()) ? "running" : "draining";
+    default:
+      return "ready";
+  }
+}
+
+std::vector<v1::InFlight> LogWork::InFlight(int64_t min_age_ns) const {
+  std::vector<v1::InFlight> in_flight;
+  if (!writers_made_.load(std::memory_order_acquire)) return in_flight;
+  uint32_t step = 0;
+  {
+    const MutexLock lock(mutex_);
+    step = armed_step_;
+  }
+  const int64_t now_ns = MonotonicNowNs();
+  for (const auto& writer : writers_) {
+    const int64_t since_ns = writer->state().mark.load(std::memory_order_relaxed);
+    if (since_ns <= 0 || now_ns - since_ns < min_age_ns) continue;
+    v1::InFlight& entry = in_flight.emplace_back();
+    entry.set_qm(writer->qm());
+    entry.set_since_ns(since_ns);
+    entry.set_age_ns(now_ns - since_ns);
+    const uint64_t filled_bytes = writer->filled_bytes();
+    entry.set_filling(filled_bytes < setup_.file_size_bytes * setup_.num_files);
+    // A write that lasts stands still, and so does the count of those before it.
+    const uint32_t extent = entry.filling()
+                                ? static_cast<uint32_t>(filled_bytes / setup_.file_size_bytes)
+                                : setup_.LoopOf(step, 0, writer->qm())
+                                      .layout.PlaceOf(writer->state().writes.load(std::memory_order_relaxed))
+                                      .extent;
+    entry.set_path(absl::StrCat(directory_->path(), "/", ExtentName(writer->qm(), setup_.file_prefix, extent)));
+  }
+  return in_flight;
+}
+
+uint64_t LogWork::Progress() const {
+  uint64_t progress = filled_bytes_.load(std::memory_order_relaxed) + directory_->removed_files();
+  if (!writers_made_.load(std::memory_order_acquire)) return progress;
+  for (const auto& writer : writers_) progress += writer->state().writes.load(std::memory_order_relaxed);
+  return progress;
+}
+
+std::string LogWork::Directory() const {
+  return directory_->path();
+}
+
+bool LogWork::WaitIdle(int64_t timeout_ns) {
+  const auto now = std::chrono::steady_clock::now();
+  const auto longest = std::chrono::steady_clock::time_point::max() - now;
+  const auto deadline = now + std::min<std::chrono::nanoseconds>(std::chrono::nanoseconds(timeout_ns), longest);
+  const MutexLock lock(mutex_);
+  while (phase_ == Phase::kPreparing || phase_ == Phase::kArmed || delivering_) {
+    if (!changed_.WaitUntil(mutex_, deadline) && std::chrono::steady_clock::now() >= deadline) return false;
+  }
+  return true;
+}
+
+v1::Released LogWork::Release(bool keep_files) {
+  EndThreads();
+  v1::Released released;
+  if (keep_files) {
+    directory_->Keep();
+    return released;
+  }
+  const absl::StatusOr<uint64_t> removed = directory_->Remove();
+  if (removed.ok()) {
+    released.set_removed_files(*removed);
+  } else {
+    released.set_left_behind(std::string(removed.status().message()));
+  }
+  return released;
+}
+
+void LogWork::EndThreads() {
+  {
+    const MutexLock lock(mutex_);
+    phase_ = Phase::kEnded;
+  }
+  gate_.Close();
+  for (const auto& writer : writers_) writer->Join();
+  if (recorder_.joinable()) recorder_.join();
+}
+
+void LogWork::RunRecorder() {
+  uint64_t arming = 0;
+  while (const auto armed = gate_.AwaitArming(arming)) {
+    // From the arming on, since the start itself belongs to the writers.
+    std::vector<int> tids;
+    tids.reserve(writers_.size());
+    for (const auto& writer : writers_) tids.push_back(writer->tid());
+    counters_->Reset(tids);
+    const auto start = gate_.AwaitStart(arming, StepRecorder::kTickNs, 0);
+    if (!start) return;
+    arming = start->arming;
+    load_.Begin();
+    RecordStep(*start);
+  }
+}
+
+void LogWork::RecordStep(const StartGate::Start& start) {
+  std::vector<TallyParams> params;
+  std::vector<WriterState*> states;
+  for (const auto& writer : writers_) {
+    params.push_back(setup_.TallyOf(start.step, start.start_ns, writer->qm()));
+    states.push_back(&writer->state());
+  }
+  StepRecorder::Hooks hooks;
+  hooks.sample_host = [this] { return counters_->Sample(); };
+  hooks.describe_failure = [this](uint32_t qm, const WriteFailure& failure) { return DescribeFailure(qm, failure); };
+  StepRecorder recorder(params, states, control_, stop_trace_at_ns_, std::move(hooks), sink_);
+  // The gate was asked to wake this thread a tick after the start; one that was stopped opens earlier.
+  int64_t wake_ns = std::min(MonotonicNowNs(), start.start_ns + StepRecorder::kTickNs);
+  while (!recorder.done()) {
+    SleepUntilNs(wake_ns);
+    const int64_t now_ns = MonotonicNowNs();
+    wake_ns = recorder.Poll(now_ns, now_ns - wake_ns);
+  }
+  load_.End();
+
+  std::string reason;
+  {
+    const MutexLock lock(mutex_);
+    reason = stop_reason_;
+  }
+  v1::StepDone done = recorder.Finish(reason);
+  {
+    const MutexLock lock(mutex_);
+    // Writers are at the gate: what they showed is cleared before anything can begin again.
+    for (WriterState* state : states) state->Reset();
+    control_.Clear();
+    gate_.End();
+    // Before the message, so that an Arm that answers it is taken.
+    phase_ = Phase::kReady;
+    delivering_ = true;
+  }
+  sink_.OnStepDone(std::move(done));
+  const MutexLock lock(mutex_);
+  delivering_ = false;
+  changed_.NotifyAll();
+}
+
+v1::Fault LogWork::DescribeFailure(uint32_t qm, const WriteFailure& failure) const {
+  const absl::Status status = writers_[qm - 1]->Describe(failure);
+  v1::Fault fault;
+  fault.set_code(static_cast<int32_t>(status.code()));
+  fault.set_message(std::string(status.message()));
+  fault.set_qm(qm);
+  return fault;
+}
+
+}  // namespace plimsoll

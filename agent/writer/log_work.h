@@ -1,0 +1,113 @@
+// One host's part of a run that writes logs: its directory, its extents, its writers and their recorder.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "agent/host/counters.h"
+#include "agent/host/sandbox.h"
+#include "agent/work/work.h"
+#include "agent/writer/start_gate.h"
+#include "agent/writer/step_recorder.h"
+#include "agent/writer/work_setup.h"
+#include "agent/writer/worker_threads.h"
+#include "agent/writer/writer.h"
+#include "common/mutex.h"
+#include "plimsoll/v1/agent.pb.h"
+
+namespace plimsoll {
+
+// Threads: one a writer, one recorder, the busy ones of --cpu-load. The session's thread steers.
+//
+// Between steps the recorder clears what the writers showed, when all have left their loops; they touch it again after
+// the next arming only, which the session asks for when it has seen the step's end. So no cell is ever shared but the
+// atomic ones.
+class LogWork final : public SteppedWork {
+ public:
+  // Checks the plan (INVALID_ARGUMENT, naming field and limit) and makes the run's directory. `lease_deadline_ns` is a
+  // moment of CLOCK_MONOTONIC: no write starts at or after it; the session moves it with every message. `sandbox`,
+  // `lease_deadline_ns` and `sink` must outlive the object.
+  static absl::StatusOr<std::unique_ptr<LogWork>> Create(const v1::HostPlan& plan, const Sandbox& sandbox,
+                                                         const std::atomic<int64_t>& lease_deadline_ns, WorkSink& sink);
+  // How a session makes it. `sandbox` outlives the kind.
+  static WorkKind Kind(const Sandbox& sandbox);
+  ~LogWork() override;
+
+  absl::StatusOr<v1::Placed> Look(const v1::Look& look) override;
+  absl::StatusOr<v1::Prepared> Prepare(const std::function<void(uint64_t, uint64_t)>& progress) override;
+  int64_t StepNs(uint32_t step) const override;
+  v1::Armed Arm(const v1::Arm& arm) override;
+  // StopTrace.
+  absl::Status Do(const v1::Command& command) override;
+  void Stop(const std::string& reason) override;
+  std::string State() const override;
+  std::vector<v1::InFlight> InFlight(int64_t min_age_ns) const override;
+  uint64_t Progress() const override;
+  std::string Directory() const override;
+  bool WaitIdle(int64_t timeout_ns) override;
+  v1::Released Release(bool keep_files) override;
+
+ private:
+  // Where the object is in its life.
+  enum class Phase : uint8_t { kNew, kPreparing, kReady, kArmed, kEnded };
+
+  LogWork(WorkSetup setup, std::unique_ptr<RunDirectory> directory, const std::atomic<int64_t>& lease_deadline_ns,
+          WorkSink& sink);
+
+  absl::Status MayFill() const;
+  void OnPrepared(const absl::Status& status);
+  absl::Status AgreeOnDirect();
+  absl::StatusOr<v1::Prepared> DescribePrepared();
+  // Makes and starts the writers' threads; returns how many there are. Where the system gives no more the others give
+  // up and prepare_error_ says so.
+  uint32_t StartWriters();
+  void OnNoThread(const std::string& what, const std::string& why);
+  // Waits until `writers` of them have filled their extents.
+  absl::Status AwaitFilled(uint32_t writers, const std::function<void(uint64_t, uint64_t)>& progress);
+  absl::Status StartRecorder();
+  void RunRecorder();
+  void RecordStep(const StartGate::Start& start);
+  v1::Fault DescribeFailure(uint32_t qm, const WriteFailure& failure) const;
+  // Ends all threads and closes the extents. Only when idle.
+  void EndThreads();
+
+  const WorkSetup setup_;
+  const std::unique_ptr<RunDirectory> directory_;
+  const std::unique_ptr<FileOps> ops_;
+  WorkSink& sink_;
+  StopControl control_;
+  StartGate gate_;
+  std::atomic<int64_t> stop_trace_at_ns_{StopControl::kNever};
+  std::atomic<uint64_t> filled_bytes_{0};
+  std::atomic<bool> give_up_{false};       // another writer failed to prepare, or Stop was called
+  std::atomic<bool> writers_made_{false};  // writers_ changes no more
+
+  std::set<std::string> seen_;  // hosts of the run; the session's thread's alone
+
+  mutable Mutex mutex_;
+  CondVar changed_;
+  Phase phase_ ABSL_GUARDED_BY(mutex_) = Phase::kNew;
+  // kArmed stands from Arm until the step's last message was built; `delivering_` until the sink has it.
+  bool delivering_ ABSL_GUARDED_BY(mutex_) = false;
+  uint32_t prepared_writers_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Status prepare_error_ ABSL_GUARDED_BY(mutex_);
+  std::string stop_reason_ ABSL_GUARDED_BY(mutex_);
+  int64_t step_end_ns_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint32_t armed_step_ ABSL_GUARDED_BY(mutex_) = 0;
+
+  std::unique_ptr<HostCounters> counters_;  // the recorder's, once prepared
+  CpuLoad load_;
+  std::vector<std::unique_ptr<Writer>> writers_;
+  std::thread recorder_;
+};
+
+}  // namespace plimsoll

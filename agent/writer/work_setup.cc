@@ -1,0 +1,190 @@
+#include "agent/writer/work_setup.h"
+
+#include <algorithm>
+#include <limits>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "common/field_rules.h"
+#include "common/protocol.h"
+#include "common/status_macros.h"
+#include "common/text.h"
+#include "common/units.h"
+#include "plimsoll/v1/plan.pb.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr int64_t kLeastFrameIntervalNs = kNsPerMs;
+
+using Plan = v1::TestPlan;
+
+absl::Status Bad(const std::string& text) {
+  return absl::InvalidArgumentError(text);
+}
+
+bool IsHex(const std::string& text) {
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+}
+
+absl::Status CheckHost(const v1::HostPlan& plan) {
+  if (!IsHex(plan.run_id())) return Bad("run_id must be lower-case hexadecimal digits");
+  if (plan.run_token().size() != 16) return Bad("run_token must be 16 bytes");
+  if (!IsPlainName(plan.host_label())) {
+    return Bad("host_label must be 1 to 64 letters, digits, '.', '_' and '-', not beginning with '.'");
+  }
+  const int64_t interval = plan.frame_interval_ns();
+  if (interval < kLeastFrameIntervalNs || interval > kNsPerSecond || kNsPerSecond % interval != 0) {
+    return Bad(absl::StrCat("frame_interval must divide 1 s and be at least 1 ms; it is ", FormatDuration(interval)));
+  }
+  if (!plan.has_log()) return Bad("the plan asks for work that this agent does not know");
+  return absl::OkStatus();
+}
+
+absl::Status CheckWorkload(const v1::LogWorkload& workload) {
+  if (workload.dir().empty() || workload.dir().front() != '/') return Bad("dir must be an absolute path");
+  PLIMSOLL_RETURN_IF_ERROR(CheckRanges(workload));
+  if (!IsPlainName(workload.file_prefix())) {
+    return Bad("file_prefix must be 1 to 64 letters, digits, '.', '_' and '-', not beginning with '.'");
+  }
+  if (!v1::SyncMode_IsValid(workload.sync()) || workload.sync() == v1::SYNC_MODE_UNSPECIFIED) {
+    return Bad("sync must be dsync, sync, fdatasync or none");
+  }
+  if (!v1::DirectMode_IsValid(workload.direct()) || workload.direct() == v1::DIRECT_MODE_UNSPECIFIED) {
+    return Bad("direct must be auto, on or off");
+  }
+  if (workload.rate_per_second() > 0 && workload.delay_ns() > 0) return Bad("rate and delay exclude one another");
+  // Absent in a plan that knows no other: aligned.
+  if (workload.has_arrival() &&
+      (!v1::Arrival_IsValid(workload.arrival()) || workload.arrival() == v1::ARRIVAL_UNSPECIFIED)) {
+    return Bad("arrival must be even, poisson or aligned");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckStep(const v1::LogStep& step, uint64_t file_size_bytes, int64_t frame_interval_ns) {
+  const uint64_t block = step.block_size_bytes();
+  PLIMSOLL_RETURN_IF_ERROR(CheckRange(PlanField(Plan::kBlockSizeBytesFieldNumber), block));
+  if (block > file_size_bytes) {
+    return Bad(absl::StrCat("block_size ", FormatSize(block), " is larger than an extent of ",
+                            FormatSize(file_size_bytes), "; use a larger --file-size or a smaller --bsize"));
+  }
+  // A step may be shorter than what a plan asks for, never longer.
+  if (step.duration_ns() <= 0) {
+    return Bad(absl::StrCat("duration must be above 0; it is ", FormatDuration(step.duration_ns())));
+  }
+  const auto& duration = PlanField(Plan::kDurationNsFieldNumber);
+  if (step.duration_ns() > std::get<int64_t>(LargestOf(duration).value())) {
+    return CheckRange(duration, step.duration_ns());
+  }
+  PLIMSOLL_RETURN_IF_ERROR(CheckRange(PlanField(Plan::kWarmupNsFieldNumber), step.warmup_ns()));
+  // Intervals are numbered in 32 bits.
+  if (step.duration_ns() / frame_interval_ns >= std::numeric_limits<int32_t>::max() - 1) {
+    return Bad("duration is too long for this frame_interval");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<WorkSetup> MakeWorkSetup(const v1::HostPlan& plan) {
+  PLIMSOLL_RETURN_IF_ERROR(CheckHost(plan));
+  const v1::LogWorkload& workload = plan.log().workload();
+  PLIMSOLL_RETURN_IF_ERROR(CheckWorkload(workload));
+  if (plan.log().steps().empty()) return Bad("the plan has no step");
+  if (plan.log().hosts() > kMaxRunHosts) {
+    return Bad(absl::StrCat("a run has at most ", kMaxRunHosts, " hosts; the plan has ", plan.log().hosts()));
+  }
+  const int64_t stall_ns = plan.log().stall_ns();
+  if (stall_ns != 0) PLIMSOLL_RETURN_IF_ERROR(CheckRange(PlanField(Plan::kStallNsFieldNumber), stall_ns));
+  WorkSetup setup;
+  for (const v1::LogStep& step : plan.log().steps()) {
+    PLIMSOLL_RETURN_IF_ERROR(CheckStep(step, workload.file_size_bytes(), plan.frame_interval_ns()));
+    setup.steps.push_back({step.block_size_bytes(), step.duration_ns(), step.warmup_ns()});
+  }
+  setup.run_id = plan.run_id();
+  std::copy(plan.run_token().begin(), plan.run_token().end(), setup.run_token.begin());
+  setup.host_label = plan.host_label();
+  setup.host_index = plan.host_index();
+  setup.frame_interval_ns = plan.frame_interval_ns();
+  setup.dir = workload.dir();
+  setup.qm = workload.qm();
+  setup.file_size_bytes = workload.file_size_bytes();
+  setup.num_files = workload.num_files();
+  setup.file_prefix = workload.file_prefix();
+  setup.sync = workload.sync();
+  setup.direct = workload.direct();
+  setup.delay_ns = workload.delay_ns();
+  setup.rate_per_second = workload.rate_per_second();
+  setup.cpu_load = workload.cpu_load();
+  setup.trace = plan.log().trace();
+  setup.stall_ns = plan.log().stall_ns();
+  if (workload.has_min_free_bytes()) setup.min_free_bytes = workload.min_free_bytes();
+  if (workload.has_arrival()) setup.arrival = workload.arrival();
+  setup.seed = plan.log().seed();
+  setup.hosts = std::max(plan.log().hosts(), 1U);
+  return setup;
+}
+
+StepTimes WorkSetup::TimesOf(uint32_t step, int64_t start_ns) const {
+  return {start_ns, steps[step].warmup_ns, steps[step].duration_ns, frame_interval_ns};
+}
+
+std::optional<RateSchedule> WorkSetup::ScheduleOf(int64_t start_ns, uint32_t writer) const {
+  if (rate_per_second <= 0) return std::nullopt;
+  switch (arrival) {
+    case v1::ARRIVAL_EVEN:
+      // Hosts take turns: with equal numbers of writers all starts of the run are equally far from one another.
+      return RateSchedule::Even(start_ns, rate_per_second, uint64_t{writer - 1} * hosts + host_index % hosts,
+                                uint64_t{qm} * hosts);
+    case v1::ARRIVAL_POISSON:
+      return RateSchedule::Poisson(start_ns, rate_per_second, {seed, host_index, writer});
+    default:
+      return RateSchedule(start_ns, rate_per_second);
+  }
+}
+
+WriteLoopParams WorkSetup::LoopOf(uint32_t step, int64_t start_ns, uint32_t writer) const {
+  return {.epoch = step + 1,
+          .layout = ExtentLayout(file_size_bytes, num_files, steps[step].block_bytes),
+          .start_ns = start_ns,
+          .end_ns = TimesOf(step, start_ns).end_ns(),
+          .delay_ns = delay_ns,
+          .sync_each_write = sync == v1::SYNC_MODE_FDATASYNC,
+          .schedule = ScheduleOf(start_ns, writer)};
+}
+
+TallyParams WorkSetup::TallyOf(uint32_t step, int64_t start_ns, uint32_t writer) const {
+  const WriteLoopParams loop = LoopOf(step, start_ns, writer);
+  return {.step = step,
+          .qm = writer,
+          .times = TimesOf(step, start_ns),
+          .layout = loop.layout,
+          .schedule = loop.schedule,
+          .trace = trace,
+          .delay_ns = delay_ns,
+          .stall_ns = stall_ns,
+          // Who stood for less than half of a stall was well for more than half of it.
+          .reported_from_ns = stall_ns / 2};
+}
+
+LogFilesOptions WorkSetup::FilesOf(uint32_t writer) const {
+  LogFilesOptions options{.qm = writer,
+                          .file_prefix = file_prefix,
+                          .file_size_bytes = file_size_bytes,
+                          .num_files = num_files,
+                          .sync = sync,
+                          .direct = direct,
+                          .block_bytes = {},
+                          .min_free_bytes = min_free_bytes};
+  for (const Step& step : steps) {
+    const auto& known = options.block_bytes;
+    if (std::find(known.begin(), known.end(), step.block_bytes) == known.end()) {
+      options.block_bytes.push_back(step.block_bytes);
+    }
+  }
+  return options;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,66 @@
+// One host's plan to write logs, checked and in the shape that the writers use.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "agent/writer/log_files.h"
+#include "agent/writer/write_loop.h"
+#include "agent/writer/writer_tally.h"
+#include "plimsoll/v1/agent.pb.h"
+
+namespace plimsoll {
+
+struct WorkSetup {
+  struct Step {
+    uint64_t block_bytes = 0;
+    int64_t duration_ns = 0;
+    int64_t warmup_ns = 0;
+  };
+
+  std::string run_id;
+  std::array<uint8_t, 16> run_token{};
+  std::string host_label;
+  uint32_t host_index = 0;
+  int64_t frame_interval_ns = 0;
+
+  std::string dir;
+  uint32_t qm = 0;  // writers
+  uint64_t file_size_bytes = 0;
+  uint32_t num_files = 0;
+  std::string file_prefix;
+  v1::SyncMode sync = v1::SYNC_MODE_UNSPECIFIED;
+  v1::DirectMode direct = v1::DIRECT_MODE_UNSPECIFIED;
+  int64_t delay_ns = 0;
+  double rate_per_second = 0;  // 0: closed loop
+  uint32_t cpu_load = 0;
+  bool trace = false;
+  int64_t stall_ns = 0;  // 0: nothing is told of stalls
+  std::optional<uint64_t> min_free_bytes;
+  v1::Arrival arrival = v1::ARRIVAL_ALIGNED;
+  uint32_t seed = 0;
+  uint32_t hosts = 1;
+  std::vector<Step> steps;
+
+  // When a writer's writes are due in a step that starts at `start_ns`, the same in every step; none in a closed loop.
+  // `writer` from 1.
+  std::optional<RateSchedule> ScheduleOf(int64_t start_ns, uint32_t writer) const;
+  // Bytes of all extents of the host.
+  uint64_t total_bytes() const { return file_size_bytes * num_files * qm; }
+
+  // The same step as each part sees it.
+  StepTimes TimesOf(uint32_t step, int64_t start_ns) const;
+  WriteLoopParams LoopOf(uint32_t step, int64_t start_ns, uint32_t writer) const;
+  TallyParams TallyOf(uint32_t step, int64_t start_ns, uint32_t writer) const;
+  LogFilesOptions FilesOf(uint32_t writer) const;
+};
+
+// INVALID_ARGUMENT, naming the field and what is accepted.
+absl::StatusOr<WorkSetup> MakeWorkSetup(const v1::HostPlan& plan);
+
+}  // namespace plimsoll

@@ -1,0 +1,203 @@
+// The loop that is measured: one write after the other, as a queue manager's logger writes.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "agent/writer/block_source.h"
+#include "agent/writer/log_files.h"
+#include "agent/writer/rate_schedule.h"
+#include "agent/writer/writer_state.h"
+
+namespace plimsoll {
+
+// One step of one writer.
+struct WriteLoopParams {
+  uint32_t epoch = 0;  // of the stamps
+  ExtentLayout layout;
+  // Block of the log at which the first write goes: its place and, plus one, its sequence number. A log that another
+  // writer left goes on behind its end.
+  uint64_t first_block = 0;
+  int64_t start_ns = 0;
+  // No write starts at or after it.
+  int64_t end_ns = 0;
+  // Pause after each write; 0: none.
+  int64_t delay_ns = 0;
+  // Each write is followed by a sync within its latency.
+  bool sync_each_write = false;
+  // Open loop.
+  std::optional<RateSchedule> schedule;
+};
+
+// Writes until the step ends, the control says stop, the lease runs out or a write fails; then sets state.finished and
+// touches `state` no more. Called at the step's start.
+//
+// Env is the world: a template parameter so that the real one costs no virtual call and a test's one can script it.
+//   int64_t Now()                          CLOCK_MONOTONIC
+//   int64_t Write(extent, offset_bytes, const std::byte*, size_bytes)   bytes written, or -errno
+//   int Sync(extent)                       0, or -errno
+//   void SleepUntil(int64_t)               one sleep, as long as asked
+//   void AwaitRoom()                       a short sleep while the recorder drains the ring
+//   void AwaitPlace(uint64_t sequence)     only in worlds where the place of a block may still be needed: waits, before
+//                                          the write's clock, until it may be overwritten or the control says stop
+//   void Yield()                           once, after the first write: gives the thread all its CPUs back where it was
+//                                          pinned for the start, and lets the others that start now go first
+//
+// Per write: stamp, clock, write, clock, one ring entry, plain stores. No lock, no allocation, no other system call but
+// those of Yield, once a step. On a schedule also, before the first clock, when the write is due: a few nanoseconds,
+// some 50 for random arrivals, and the sleep until then.
+template <typename Env>
+void RunWriteLoop(const WriteLoopParams& params, StopControl& control, BlockSource& source, WriterState& state,
+                  Env& env);
+
+namespace write_loop_internal {
+
+// Long sleeps are cut in pieces of this length, so that a stop is heard in time.
+inline constexpr int64_t kLongestSleepNs = 100'000'000;
+
+// Sleeps until `moment_ns`; false, and not so long, where no write may start any more.
+template <typename Env>
+bool SleepWhileAllowed(int64_t now_ns, int64_t moment_ns, const StopControl& control, Env& env) {
+  while (now_ns < moment_ns) {
+    if (now_ns >= control.limit_ns()) return false;
+    if (moment_ns - now_ns <= kLongestSleepNs) {
+      env.SleepUntil(moment_ns);
+      return true;
+    }
+    env.SleepUntil(now_ns + kLongestSleepNs);
+    now_ns = env.Now();
+  }
+  return true;
+}
+
+// The writer's own count. Local, with a plain store of each cell after each write.
+struct Counts {
+  uint64_t writes = 0;
+  uint64_t latency_sum_ns = 0;
+  uint64_t latency_max_ns = 0;
+  uint64_t max_behind_ns = 0;
+
+  void Take(const Sample& sample, uint64_t block_bytes, WriterState& state) {
+    constexpr auto kRelaxed = std::memory_order_relaxed;
+    if (writes == 0) state.first_start_ns.store(sample.start_ns, kRelaxed);
+    ++writes;
+    latency_sum_ns += sample.latency_ns;
+    state.writes.store(writes, kRelaxed);
+    state.bytes.store(writes * block_bytes, kRelaxed);
+    state.latency_sum_ns.store(latency_sum_ns, kRelaxed);
+    state.last_end_ns.store(sample.end_ns(), kRelaxed);
+    if (sample.latency_ns > latency_max_ns) {
+      latency_max_ns = sample.latency_ns;
+      state.latency_max_ns.store(latency_max_ns, kRelaxed);
+    }
+  }
+};
+
+// Waits, between two writes, until the recorder has made room.
+template <typename Env>
+void PushWaiting(const Sample& sample, WriterState& state, Env& env) {
+  constexpr auto kRelaxed = std::memory_order_relaxed;
+  const int64_t full_since_ns = env.Now();
+  state.ring_full_waits.store(state.ring_full_waits.load(kRelaxed) + 1, kRelaxed);
+  const uint64_t waited_before_ns = state.ring_full_wait_ns.load(kRelaxed);
+  do {
+    env.AwaitRoom();
+    state.ring_full_wait_ns.store(waited_before_ns + static_cast<uint64_t>(env.Now() - full_since_ns), kRelaxed);
+  } while (!state.ring.TryPush(sample));
+}
+
+inline LoopEnd WhyNoWriteMayStart(int64_t now_ns, int64_t end_ns, StopControl& control) {
+  if (now_ns >= end_ns) return LoopEnd::kRanToEnd;
+  if (now_ns >= control.stop_at_ns()) return LoopEnd::kStopped;
+  // The others must not go on where a message comes just now: the step is lost for all.
+  control.StopAt(now_ns);
+  return LoopEnd::kLease;
+}
+
+}  // namespace write_loop_internal
+
+template <typename Env>
+void RunWriteLoop(const WriteLoopParams& params, StopControl& control, BlockSource& source, WriterState& state,
+                  Env& env) {
+  using write_loop_internal::Counts;
+  const uint64_t block_bytes = params.layout.block_bytes();
+  const int64_t end_ns = params.end_ns;
+  source.StartEpoch(params.epoch, block_bytes, params.layout.blocks_per_lap());
+  Counts counts;
+  BlockPlace place = params.layout.PlaceOf(params.first_block);
+  int64_t previous_end_ns = params.start_ns;
+  LoopEnd loop_end = LoopEnd::kRanToEnd;
+  int64_t now_ns = 0;
+
+  while (true) {
+    const uint64_t sequence = params.first_block + counts.writes + 1;
+    const std::byte* const block = source.Next(sequence);
+    int64_t due_ns = 0;
+    bool allowed = true;
+    if (params.schedule) {
+      due_ns = params.schedule->DueAt(counts.writes);
+      // Late writes follow back to back. After the last one the writer waits for the step's end.
+      allowed = write_loop_internal::SleepWhileAllowed(previous_end_ns, std::min(due_ns, end_ns), control, env);
+    }
+
+    if constexpr (requires { env.AwaitPlace(sequence); }) env.AwaitPlace(sequence);
+    now_ns = env.Now();
+    if (!allowed || now_ns >= std::min(end_ns, control.limit_ns())) [[unlikely]] {
+      loop_end = write_loop_internal::WhyNoWriteMayStart(now_ns, end_ns, control);
+      break;
+    }
+    const int64_t start_ns = now_ns;
+    // Release: the sample of the write before is published.
+    state.mark.store(start_ns, std::memory_order_release);
+    const int64_t written = env.Write(place.extent, place.offset_bytes, block, block_bytes);
+    int sync_result = 0;
+    if (params.sync_each_write && written == static_cast<int64_t>(block_bytes)) sync_result = env.Sync(place.extent);
+    // Before the clock: whoever does not see this mark yet knows that the end is yet to be read.
+    state.mark.store(WriterState::kReturned, std::memory_order_release);
+    now_ns = env.Now();
+
+    if (written != static_cast<int64_t>(block_bytes) || sync_result != 0) [[unlikely]] {
+      using Kind = WriteFailure::Kind;
+      const Kind kind = sync_result != 0 ? Kind::kSync : written < 0 ? Kind::kWrite : Kind::kShortWrite;
+      state.failure = {
+          kind,         kind == Kind::kSync ? -sync_result : static_cast<int>(-std::min<int64_t>(written, 0)),
+          place.extent, place.offset_bytes,
+          block_bytes,  static_cast<uint64_t>(std::max<int64_t>(written, 0)),
+          start_ns};
+      loop_end = LoopEnd::kFailed;
+      control.StopAt(now_ns);
+      break;
+    }
+
+    if (params.schedule && start_ns - due_ns > static_cast<int64_t>(counts.max_behind_ns)) {
+      counts.max_behind_ns = static_cast<uint64_t>(start_ns - due_ns);
+      state.max_behind_ns.store(counts.max_behind_ns, std::memory_order_relaxed);
+      state.max_behind_writes.store(params.schedule->DueBefore(start_ns + 1) - counts.writes - 1,
+                                    std::memory_order_relaxed);
+    }
+    const Sample sample{start_ns, static_cast<uint64_t>(now_ns - start_ns)};
+    counts.Take(sample, block_bytes, state);
+    if (!state.ring.TryPush(sample)) [[unlikely]]
+      write_loop_internal::PushWaiting(sample, state, env);
+    // Release: who sees it finds the sample in the ring.
+    state.mark.store(WriterState::kIdle, std::memory_order_release);
+
+    previous_end_ns = now_ns;
+    place = params.layout.After(place);
+    // On few CPUs the other writers get theirs at once instead of after a time slice.
+    if (counts.writes == 1) [[unlikely]]
+      env.Yield();
+    if (params.delay_ns > 0) {
+      write_loop_internal::SleepWhileAllowed(now_ns, std::min(now_ns + params.delay_ns, end_ns), control, env);
+    }
+  }
+
+  state.mark.store(WriterState::kIdle, std::memory_order_release);
+  state.end = loop_end;
+  state.finished_ns = now_ns;
+  state.finished.store(true, std::memory_order_release);
+}
+
+}  // namespace plimsoll

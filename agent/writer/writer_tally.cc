@@ -1,0 +1,302 @@
+#include "agent/writer/writer_tally.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "agent/writer/rate_schedule.h"
+
+namespace plimsoll {
+
+StallWatch::StallWatch(int64_t stall_ns, const std::optional<RateSchedule>& schedule, int64_t interval_ns)
+    : stall_ns_(stall_ns > 0 ? stall_ns : std::numeric_limits<int64_t>::max()), schedule_(schedule) {
+  // Stall intervals of a writer are disjoint; one may have begun before the frame, and one may be reported late.
+  over_.reserve(std::min(static_cast<size_t>(interval_ns / stall_ns_) + 3, kMostStalls));
+}
+
+void StallWatch::TakeLate(uint64_t seq, const Sample& sample, int64_t due_ns) {
+  const int64_t begin_ns = std::min(due_ns, sample.start_ns);
+  const auto latency_ns = static_cast<int64_t>(sample.latency_ns);
+  const int64_t stood_ns = std::max(latency_ns, sample.start_ns - due_ns);
+  const bool stood = stood_ns >= stall_ns_;
+  if (growing_ && begin_ns >= open_.end_ns) Close();
+  if (growing_) {
+    ++writes_since_;
+    in_flight_since_ns_ += latency_ns;
+    if (stood) {
+      open_.end_ns = sample.end_ns();
+      open_.writes += writes_since_;
+      open_.in_flight_ns += in_flight_since_ns_;
+      open_.longest_ns = std::max(open_.longest_ns, stood_ns);
+      writes_since_ = 0;
+      in_flight_since_ns_ = 0;
+    }
+  } else if (stood) {
+    // Where the write was due before the one before it had ended, the writer was behind and wrote without a pause.
+    open_ = {begin_ns, sample.end_ns(), seq, 1, latency_ns + std::max<int64_t>(previous_end_ns_ - begin_ns, 0),
+             stood_ns};
+    growing_ = true;
+  }
+  previous_end_ns_ = sample.end_ns();
+  // The next write cannot overlap what was over when it was due.
+  if (growing_ && (!schedule_ || schedule_->DueAt(seq) >= open_.end_ns)) Close();
+}
+
+void StallWatch::Finish(int64_t due_ns, int64_t until_ns) {
+  if (until_ns - due_ns >= stall_ns_) {
+    if (growing_ && due_ns < open_.end_ns) {
+      open_.end_ns = std::max(open_.end_ns, until_ns);
+      open_.writes += writes_since_;
+      // The step's last write may have ended after it.
+      const int64_t beyond_ns = std::clamp<int64_t>(previous_end_ns_ - open_.end_ns, 0, in_flight_since_ns_);
+      open_.in_flight_ns += in_flight_since_ns_ - beyond_ns;
+      open_.longest_ns = std::max(open_.longest_ns, until_ns - due_ns);
+    } else {
+      if (growing_) Close();
+      open_ = {due_ns,           until_ns, 0, 0, std::clamp<int64_t>(previous_end_ns_ - due_ns, 0, until_ns - due_ns),
+               until_ns - due_ns};
+      growing_ = true;
+    }
+  }
+  if (growing_) Close();
+}
+
+void StallWatch::Close() {
+  if (over_.size() < kMostStalls) {
+    over_.push_back(open_);
+  } else {
+    ++left_out_;
+  }
+  growing_ = false;
+  writes_since_ = 0;
+  in_flight_since_ns_ = 0;
+}
+
+void StallWatch::Set(const StallInterval& found, v1::StalledStretch& stall) {
+  stall.set_begin_ns(found.begin_ns);
+  stall.set_end_ns(found.end_ns);
+  stall.set_first_seq(found.first_seq);
+  stall.set_writes(found.writes);
+  stall.set_in_flight_ns(found.in_flight_ns);
+  stall.set_longest_ns(found.longest_ns);
+}
+
+void StallWatch::Report(int64_t until_ns, v1::Frame& frame) {
+  size_t told = 0;
+  for (; told < over_.size() && over_[told].end_ns <= until_ns; ++told) Set(over_[told], *frame.add_stalls());
+  over_.erase(over_.begin(), over_.begin() + static_cast<std::ptrdiff_t>(told));
+  // They came after all that were kept.
+  if (!over_.empty()) return;
+  frame.set_stalls_left_out(left_out_);
+  left_out_ = 0;
+}
+
+void StallWatch::ReportGrowing(int64_t until_ns, const Pending& next, v1::Frame& frame) const {
+  // On a schedule the next write was due before the stall interval was over: else it would not be growing.
+  StallInterval found = open_;
+  // A start that was read before the last write was taken may be that one's.
+  const bool started = next.start_ns != 0 && next.start_ns >= previous_end_ns_ && next.start_ns < until_ns;
+  const int64_t start_ns = started ? next.start_ns : until_ns;
+  const int64_t stood_ns = std::max(start_ns - next.due_ns, until_ns - start_ns);
+  const bool stands = stood_ns >= stall_ns_;
+  if (!growing_ && !stands) return;
+  if (stands) {
+    const int64_t begin_ns = std::min(next.due_ns, start_ns);
+    if (!growing_) {
+      found = {begin_ns, until_ns, started ? next.seq : 0, 0, std::max<int64_t>(previous_end_ns_ - begin_ns, 0), 0};
+    } else {
+      found.writes += writes_since_;
+      found.in_flight_ns += in_flight_since_ns_;
+    }
+    found.end_ns = std::max(found.end_ns, until_ns);
+    if (started) ++found.writes;
+    found.in_flight_ns += until_ns - start_ns;
+    found.longest_ns = std::max(found.longest_ns, stood_ns);
+  }
+  Set(found, *frame.mutable_growing_stall());
+}
+
+using google::protobuf::RepeatedPtrField;
+
+WriterTally::WriterTally(const TallyParams& params, WriterState& state, const std::atomic<int64_t>& stop_trace_at_ns)
+    : params_(params),
+      state_(state),
+      stop_trace_at_ns_(stop_trace_at_ns),
+      interval_(params.times.first_interval()),
+      interval_end_ns_(params.times.EndOf(interval_)),
+      previous_end_ns_(params.times.start_ns()),
+      stalls_(params.reported_from_ns > 0 ? params.reported_from_ns : params.stall_ns, params.schedule,
+              params.times.interval_ns()) {}
+
+void WriterTally::Poll(int64_t now_ns, RepeatedPtrField<v1::Frame>& frames) {
+  if (done_) return;
+  // In this order: what was published before these were stored is then in the ring.
+  const bool finished = state_.finished.load(std::memory_order_acquire);
+  const int64_t mark = state_.mark.load(std::memory_order_acquire);
+  const int32_t closing = params_.times.closing_interval();
+  state_.ring.Drain([&](const Sample& sample) {
+    // The recorder may have lost its CPU since it read the clock: the sample knows better.
+    while (interval_ < closing && sample.end_ns() >= interval_end_ns_) {
+      Cut(std::max(now_ns, sample.end_ns()), sample.start_ns, frames);
+    }
+    Take(sample);
+  });
+  if (finished) {
+    CutWhatIsLeft(std::max(now_ns, state_.finished_ns), frames);
+    return;
+  }
+  if (mark == WriterState::kReturned) return;
+  const int64_t started_ns = std::max<int64_t>(mark, 0);
+  while (interval_ < closing && now_ns >= interval_end_ns_ + kVisibilityNs) Cut(now_ns, started_ns, frames);
+}
+
+void WriterTally::CutWhatIsLeft(int64_t now_ns, RepeatedPtrField<v1::Frame>& frames) {
+  const int32_t closing = params_.times.closing_interval();
+  WatchTheEnd();
+  // A step that was stopped ends with the interval in which its writer noticed.
+  const int32_t last = std::min(params_.times.IntervalOf(state_.finished_ns), closing - 1);
+  while (interval_ <= last) Cut(now_ns, std::nullopt, frames);
+  // Regular intervals beyond the stop, and the closing one, only where a write completed in them or a stall is to tell.
+  if (latency_.count() > 0 || stalls_.unreported()) Cut(now_ns, std::nullopt, frames);
+  done_ = true;
+}
+
+// When a write is due: by the schedule, or else when the pause after the write before it is over.
+int64_t WriterTally::DueAt(uint64_t seq) const {
+  if (params_.schedule) return params_.schedule->DueAt(seq - 1);
+  return seq == 1 ? previous_end_ns_ : previous_end_ns_ + params_.delay_ns;
+}
+
+void WriterTally::WatchTheEnd() {
+  const int64_t due_ns = DueAt(taken_ + 1);
+  if (state_.end == LoopEnd::kFailed && state_.failure.start_ns != 0) {
+    const int64_t start_ns = state_.failure.start_ns;
+    stalls_.Take(taken_ + 1, {start_ns, static_cast<uint64_t>(state_.finished_ns - start_ns)}, due_ns);
+    return stalls_.Finish(state_.finished_ns, state_.finished_ns);
+  }
+  // Nothing is due once the step is over.
+  stalls_.Finish(due_ns, std::min(state_.finished_ns, params_.times.end_ns()));
+}
+
+void WriterTally::Take(const Sample& sample) {
+  const uint64_t seq = ++taken_;
+  const int64_t due_ns = DueAt(seq);
+  stalls_.Take(seq, sample, due_ns);
+  if (interval_ >= 0) slowest_writes_.Offer(seq, sample);
+  const int64_t measured_start_ns = params_.times.measured_start_ns();
+  // What lies before the measured start belongs to the warm-up, so that the measured frames add up.
+  const bool first_measured = previous_end_ns_ < measured_start_ns && sample.end_ns() >= measured_start_ns;
+  between_ns_ += sample.start_ns - (first_measured ? measured_start_ns : previous_end_ns_);
+  previous_end_ns_ = sample.end_ns();
+
+  latency_.Record(sample.latency_ns);
+  if (params_.schedule) {
+    const int64_t response_ns = sample.end_ns() - due_ns;
+    response_.Record(static_cast<uint64_t>(std::max<int64_t>(response_ns, 0)));
+  }
+  if (first_seq_ == 0) {
+    first_seq_ = seq;
+    first_start_ns_ = sample.start_ns;
+  }
+  if (slowest_seq_ == 0 || sample.latency_ns > slowest_.latency_ns) {
+    slowest_seq_ = seq;
+    slowest_ = sample;
+  }
+  // Relaxed: a moment stands alone.
+  if (params_.trace && sample.end_ns() < stop_trace_at_ns_.load(std::memory_order_relaxed)) {
+    trace_.Add(sample.start_ns, sample.latency_ns);
+  } else {
+    ++untraced_;
+  }
+}
+
+void WriterTally::SetSample(uint64_t seq, const Sample& sample, v1::WriteSample& told) const {
+  told.set_seq(seq);
+  told.set_start_ns(sample.start_ns);
+  told.set_latency_ns(sample.latency_ns);
+  const BlockPlace place = params_.layout.PlaceOf(params_.first_block + seq - 1);
+  told.set_extent(place.extent);
+  told.set_offset_bytes(place.offset_bytes);
+}
+
+void WriterTally::Cut(int64_t now_ns, std::optional<int64_t> next_start_ns, RepeatedPtrField<v1::Frame>& frames) {
+  v1::Frame& frame = *frames.Add();
+  frame.set_step(params_.step);
+  frame.set_qm(params_.qm);
+  frame.set_first_interval(interval_);
+  frame.set_interval_count(1);
+  frame.set_closing(interval_ == params_.times.closing_interval());
+  const uint64_t count = latency_.count();
+  *frame.mutable_latency() = latency_.ToProto();
+  if (params_.schedule) *frame.mutable_response() = response_.ToProto();
+  frame.set_bytes(count * params_.layout.block_bytes());
+  frame.set_between_ns(between_ns_);
+  if (count > 0) {
+    frame.set_first_seq(first_seq_);
+    frame.set_first_start_ns(first_start_ns_);
+    if (first_seq_ == 1 && params_.schedule) {
+      frame.set_first_phase_ns(params_.schedule->DueAt(0) - params_.times.start_ns());
+    }
+    frame.set_last_end_ns(previous_end_ns_);
+    SetSample(slowest_seq_, slowest_, *frame.mutable_slowest());
+    slowest_writes_.ForEachFrom(
+        first_seq_, [&](const SlowestWrites::Entry& write) { SetSample(write.seq, write.sample, *frame.add_slow()); });
+  }
+  stalls_.Report(frame.closing() ? std::numeric_limits<int64_t>::max() : interval_end_ns_, frame);
+  if (next_start_ns) stalls_.ReportGrowing(interval_end_ns_, {taken_ + 1, DueAt(taken_ + 1), *next_start_ns}, frame);
+  // Counted before the sample that waited was pushed: what a drained sample waited for is seen here.
+  const uint64_t waits = state_.ring_full_waits.load(std::memory_order_relaxed);
+  const uint64_t wait_ns = state_.ring_full_wait_ns.load(std::memory_order_relaxed);
+  frame.set_ring_full_waits(waits - ring_full_waits_cut_);
+  frame.set_ring_full_wait_ns(wait_ns - ring_full_wait_cut_ns_);
+  ring_full_waits_cut_ = waits;
+  ring_full_wait_cut_ns_ = wait_ns;
+  frame.set_in_flight_since_ns(std::max<int64_t>(state_.mark.load(std::memory_order_relaxed), 0));
+  frame.set_cut_ns(now_ns);
+  if (trace_.size() > 0) frame.add_trace(trace_.Finish());
+  frame.set_untraced_writes(untraced_);
+  OpenNext();
+}
+
+void WriterTally::OpenNext() {
+  ++interval_;
+  interval_end_ns_ = params_.times.EndOf(interval_);
+  latency_.Clear();
+  response_.Clear();
+  untraced_ = 0;
+  between_ns_ = 0;
+  first_seq_ = 0;
+  first_start_ns_ = 0;
+  slowest_seq_ = 0;
+}
+
+v1::WriterTotals WriterTally::Totals(int64_t measured_end_ns) const {
+  constexpr auto kRelaxed = std::memory_order_relaxed;
+  v1::WriterTotals totals;
+  totals.set_qm(params_.qm);
+  totals.set_writes(state_.writes.load(kRelaxed));
+  totals.set_bytes(state_.bytes.load(kRelaxed));
+  totals.set_latency_sum_ns(state_.latency_sum_ns.load(kRelaxed));
+  totals.set_latency_max_ns(state_.latency_max_ns.load(kRelaxed));
+  totals.set_first_start_ns(state_.first_start_ns.load(kRelaxed));
+  totals.set_last_end_ns(state_.last_end_ns.load(kRelaxed));
+  totals.set_ring_full_waits(state_.ring_full_waits.load(kRelaxed));
+  totals.set_ring_full_wait_ns(state_.ring_full_wait_ns.load(kRelaxed));
+  totals.set_max_behind_writes(state_.max_behind_writes.load(kRelaxed));
+  totals.set_max_behind_ns(state_.max_behind_ns.load(kRelaxed));
+  if (params_.schedule) SetNotIssued(measured_end_ns, totals);
+  return totals;
+}
+
+void WriterTally::SetNotIssued(int64_t measured_end_ns, v1::WriterTotals& totals) const {
+  const RateSchedule& schedule = *params_.schedule;
+  // A write that failed was started.
+  const uint64_t started = totals.writes() + (state_.end == LoopEnd::kFailed ? 1 : 0);
+  const uint64_t due_end = schedule.DueBefore(measured_end_ns);
+  const uint64_t due_before = schedule.DueBefore(params_.times.measured_start_ns());
+  const uint64_t first = std::max(started, due_before);
+  totals.set_due(due_end - std::min(due_before, due_end));
+  *totals.mutable_not_issued_age() = NotIssuedAges(schedule, first, due_end, measured_end_ns);
+  totals.set_not_issued(totals.not_issued_age().count());
+}
+
+}  // namespace plimsoll
