@@ -2,13 +2,24 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/cleanup_command.h"
 #include "common/status_macros.h"
+#include "controller/analysis/section_analysis.h"
+#include "controller/ha/ha_analysis.h"
+#include "plimsoll/v1/plan.pb.h"
 
 namespace plimsoll {
 namespace {
+
+// The analysis of the section that the plan has; null for a log run.
+std::unique_ptr<SectionAnalysis> MakeSectionAnalysis(const v1::TestPlan& plan) {
+  if (plan.has_ha()) return std::make_unique<HaAnalysis>(plan);
+  return nullptr;
+}
 
 // No run has more hosts; bounds what a damaged journal can make us hold.
 constexpr size_t kMaxHosts = 100'000;
@@ -46,6 +57,8 @@ const char* RecordName(const v1::JournalRecord& record) {
       return "fault";
     case v1::JournalRecord::kStepEnd:
       return "step end";
+    case v1::JournalRecord::kHa:
+      return "record of a drill";
     case v1::JournalRecord::kNote:
       return "note";
     case v1::JournalRecord::kRunEnd:
@@ -81,6 +94,7 @@ absl::Status Analyzer::Take(const v1::JournalRecord& record) {
   if (!run_ && record.record_case() != v1::JournalRecord::kRunBegin)
     return absl::InvalidArgumentError("it comes before the run's begin");
   if (run_) last_ns_ = std::max(last_ns_, record.time_ns());
+  if (section_) PLIMSOLL_RETURN_IF_ERROR(section_->Take(record, timeline_));
   switch (record.record_case()) {
     case v1::JournalRecord::kRunBegin:
       if (run_) return absl::InvalidArgumentError("the run begins for the second time");
@@ -104,7 +118,7 @@ absl::Status Analyzer::Take(const v1::JournalRecord& record) {
     case v1::JournalRecord::kHostCommandDone:
       return CheckHost(record.host_command_done().host());
     case v1::JournalRecord::kFrames:
-      return OnFrames(record.frames());
+      return section_ ? CheckHost(record.frames().host()) : OnFrames(record.frames());
     case v1::JournalRecord::kStepDone:
       return OnStepDone(record.step_done());
     case v1::JournalRecord::kHostLost:
@@ -113,6 +127,10 @@ absl::Status Analyzer::Take(const v1::JournalRecord& record) {
       return OnFault(record.fault());
     case v1::JournalRecord::kStepEnd:
       return OnStepEnd(record.step_end());
+    case v1::JournalRecord::kHa:
+      if (!section_) return absl::InvalidArgumentError("the run is no drill");
+      if (record.ha().has_host_away()) timeline_.MayHaveRestarted(record.ha().host_away().host());
+      return absl::OkStatus();
     case v1::JournalRecord::kNote:
       notes_.Add("run", record.note().text());
       return absl::OkStatus();
@@ -133,6 +151,7 @@ absl::Status Analyzer::OnRunBegin(const v1::RunBegin& begin) {
   run_ = begin;
   timeline_.Begin(begin_ns_, begin.wall_clock_ns(), begin.plan().max_slew_ppm());
   judge_ = std::make_unique<Judge>(begin.plan(), begin.verdict_rules());
+  section_ = MakeSectionAnalysis(begin.plan());
   const int64_t interval_ns = begin.frame_interval_ns();
   if (interval_ns < kNsPerMs || interval_ns > kNsPerSecond || kNsPerSecond % interval_ns != 0) {
     return absl::InvalidArgumentError("its frame interval does not divide one second; 250 ms are taken");
@@ -279,7 +298,17 @@ bool Analyzer::KeepsSeconds(const StepShape& shape) {
 
 void Analyzer::OnRunEnd(const v1::RunEnd& end) {
   run_end_ = end;
-  for (const std::string& left : end.left_behind()) notes_.Add("left", absl::StrCat("Left behind: ", left));
+  for (const std::string& left : end.left_behind()) notes_.Add("left", absl::StrCat("Not removed: ", left));
+}
+
+LiveSnapshot Analyzer::Live(int64_t now_ns, int64_t after_second) const {
+  if (!run_) return {};
+  if (!step_) return MakeIdleSnapshot(*run_, hosts_);
+  return MakeLiveSnapshot(*run_, *step_, hosts_, timeline_, now_ns, after_second);
+}
+
+std::vector<LiveCriterion> Analyzer::LiveCriteria() const {
+  return judge_ ? MakeLiveCriteria(*judge_, step_.get(), hosts_, timeline_) : std::vector<LiveCriterion>();
 }
 
 void Analyzer::CloseStep() {
@@ -296,6 +325,201 @@ void Analyzer::CloseStep() {
   least_step_ = step_->index() + 1;
   step_.reset();
   if (on_step_) on_step_(reports_.back());
+}
+
+namespace {
+
+// Moments of a step at which a clock's error bound is looked at.
+constexpr int64_t kClockSamples = 64;
+// Wall clocks that differ by more are worth a note: logs of two hosts are then hard to read side by side.
+constexpr int64_t kWallClockNoteNs = kNsPerSecond;
+// An agent that was not let run between the readings of its two clocks seems to have been set by as long.
+constexpr int64_t kWallClockSetNoteNs = kNsPerSecond;
+
+constexpr char kInterrupted[] = "interrupted";
+
+}  // namespace
+
+v1::Report Analyzer::Finish() {
+  const bool mid_step = step_ && !step_ended_;
+  CloseStep();
+  v1::Report report;
+  report.set_format(1);
+  SetRun(report);
+  if (run_) *report.mutable_plan() = run_->plan();
+  for (v1::StorageReport& storage : GroupStorages(hosts_)) *report.add_storages() = std::move(storage);
+  for (v1::StepReport& step : reports_) *report.add_steps() = std::move(step);
+  SetHosts(report);
+  AddHostNotes(report);
+  for (const std::string& note : notes_.Sentences()) report.add_notes(note);
+
+  Judge& judge = judge_ ? *judge_ : *(judge_ = std::make_unique<Judge>(v1::TestPlan(), 0U));
+  judge.ObserveRun(report);
+  std::vector<std::string> reasons = RunReasons(report, mid_step).Sentences();
+  NoteBook losses;
+  for (const auto& [number, facts] : hosts_) {
+    for (const HostFacts::Fault& fault : facts.faults) {
+      const uint32_t qm = fault.fault.fault().qm();
+      losses.Add("fault", absl::StrCat(facts.label(), qm == 0 ? "" : absl::StrCat("/qm", qm),
+                                       " failed: ", Sentence(fault.fault.fault().message())));
+    }
+  }
+  for (const auto& [number, facts] : hosts_) {
+    if (facts.lost) losses.Add("lost", absl::StrCat(facts.label(), " was lost: ", Sentence(facts.lost->reason())));
+  }
+  const bool accepted = judge.AcceptsLosses();
+  const auto add = [&](const std::vector<std::string>& more, bool is_reason) {
+    for (const std::string& sentence : more) {
+      if (is_reason) {
+        reasons.push_back(sentence);
+      } else {
+        report.add_notes(sentence);
+      }
+    }
+  };
+  add(losses.Sentences(), !accepted);
+  add(loss_reasons_.Sentences(), !accepted);
+  add(reasons_.Sentences(), true);
+  if (section_) {
+    section_->Finish(timeline_, [this](uint32_t host) { return NameOf(host); }, report, reasons);
+    *report.mutable_verdict() = section_->Judge(reasons);
+  } else {
+    *report.mutable_verdict() = judge.Finish(reasons);
+  }
+  return report;
+}
+
+NoteBook Analyzer::RunReasons(const v1::Report& report, bool mid_step) const {
+  NoteBook reasons;
+  if (!run_) {
+    reasons.Add("run", "The journal ends before the run began.");
+  } else if (!run_end_) {
+    reasons.Add("run", mid_step ? absl::StrCat("The journal ends in step ", report.steps().rbegin()->number(), " of ",
+                                               run_->steps_size(), ".")
+                                : "The journal ends before the run does.");
+  } else if (!run_end_->cut_short().empty()) {
+    reasons.Add("run", absl::StrCat("The run ended early: ", Sentence(run_end_->cut_short())));
+  } else if (report.steps_size() < run_->steps_size()) {
+    reasons.Add("run", absl::StrCat("Only ", report.steps_size(), " of ", run_->steps_size(), " steps ran."));
+  }
+  for (const v1::StepReport& step : report.steps()) {
+    // The run mostly ends for the same reason, and has said so.
+    if (!step.cut_short().empty() && !(run_end_ && run_end_->cut_short() == step.cut_short())) {
+      reasons.Add("step", absl::StrCat("Step ", step.number(), " ended early: ", Sentence(step.cut_short())));
+    }
+  }
+  return reasons;
+}
+
+void Analyzer::SetRun(v1::Report& report) const {
+  v1::RunReport& run = *report.mutable_run();
+  run.set_state(v1::RUN_STATE_CUT_OFF);
+  if (!run_) {
+    run.set_state_reason("the journal ends before the run began");
+    return;
+  }
+  run.set_id(run_->run_id());
+  run.set_name(run_->plan().name());
+  run.set_version(run_->version());
+  *run.mutable_begin() = timeline_.ToUtc(begin_ns_);
+  *run.mutable_end() = timeline_.ToUtc(last_ns_);
+  run.set_hosts(static_cast<uint32_t>(hosts_.size()));
+  for (const auto& [number, facts] : hosts_) run.set_queue_managers(run.queue_managers() + facts.qms());
+  run.set_frame_interval_ns(interval_ns_);
+  if (!run_end_) {
+    run.set_state_reason("the journal ends before the run does");
+    return;
+  }
+  run.set_state_reason(run_end_->cut_short());
+  run.set_state(run_end_->cut_short().empty()                       ? v1::RUN_STATE_COMPLETE
+                : run_end_->cut_short().rfind(kInterrupted, 0) == 0 ? v1::RUN_STATE_INTERRUPTED
+                                                                    : v1::RUN_STATE_ABORTED);
+}
+
+void Analyzer::SetHosts(v1::Report& report) const {
+  for (const auto& [number, facts] : hosts_) {
+    v1::HostReport& host = *report.add_hosts();
+    host = MakeHostReport(facts);
+    *host.mutable_clock() = ClockOf(facts);
+    if (facts.lost) SetLoss(facts, report, host);
+    for (const HostFacts::Fault& fault : facts.faults) {
+      v1::FaultReport& line = *host.add_faults();
+      *line.mutable_at() = timeline_.ToUtc(fault.at_ns);
+      line.set_step(fault.fault.step() < 0 ? 0 : static_cast<uint32_t>(fault.fault.step()) + 1);
+      line.set_qm(fault.fault.fault().qm());
+      line.set_message(fault.fault.fault().message());
+    }
+  }
+}
+
+void Analyzer::SetLoss(const HostFacts& facts, const v1::Report& report, v1::HostReport& host) const {
+  v1::LossReport& loss = *host.mutable_lost();
+  *loss.mutable_at() = timeline_.ToUtc(facts.lost_at_ns);
+  loss.set_reason(facts.lost->reason());
+  if (std::string command = CleanupCommandLine(facts.joined.description()); !command.empty()) {
+    loss.set_cleanup_command(std::move(command));
+  }
+  if (facts.lost->step() < 0) return;
+  loss.set_step(static_cast<uint32_t>(facts.lost->step()) + 1);
+  for (const v1::StepReport& step : report.steps()) {
+    if (step.number() != loss.step()) continue;
+    for (const v1::ScopeReport& scope : step.scopes()) {
+      if (scope.kind() != v1::SCOPE_KIND_HOST || scope.host() != facts.label() || !scope.has_data_until()) continue;
+      if (scope.measured_ns() > 0) *loss.mutable_data_until() = scope.data_until();
+    }
+  }
+}
+
+v1::ClockReport Analyzer::ClockOf(const HostFacts& facts) const {
+  const uint32_t number = facts.joined.host();
+  v1::ClockReport clock = timeline_.MakeClockReport(number, measured_.empty() ? last_ns_ : measured_.back().to_ns);
+  for (const Stretch& stretch : measured_) {
+    for (int64_t i = 0; i <= kClockSamples; ++i) {
+      const int64_t moment_ns = stretch.from_ns + (stretch.to_ns - stretch.from_ns) / kClockSamples * i;
+      const std::optional<int64_t> error_ns = timeline_.ErrorAt(number, moment_ns);
+      if (error_ns) clock.set_error_ns(std::max(clock.error_ns(), *error_ns));
+    }
+  }
+  const v1::HostDescription& description = facts.joined.description();
+  clock.set_time_synchronized(description.time_synchronized());
+  clock.set_time_error_ns(description.time_error_ns());
+  clock.set_source(description.clock_source());
+  clock.set_resolution_ns(description.clock_resolution_ns());
+  clock.set_read_ns(description.clock_read_ns());
+  return clock;
+}
+
+void Analyzer::AddHostNotes(const v1::Report& report) {
+  for (const v1::HostReport& host : report.hosts()) {
+    const v1::MountReport& mount = host.mount();
+    if (!mount.direct_refused().empty()) {
+      notes_.Add("direct", absl::StrCat(host.label(), ": O_DIRECT was refused (", mount.direct_refused(),
+                                        "); the writes went through the page cache."));
+    }
+    if (!mount.caveat().empty()) notes_.Add("caveat", absl::StrCat(host.label(), ": ", Sentence(mount.caveat())));
+    const v1::ClockReport& clock = host.clock();
+    if (report.steps_size() > 0 && clock.probes() == 0) {
+      notes_.Add("unmapped", absl::StrCat(host.label(), ": no clock probe was answered; its moments are not known."));
+    }
+    if (clock.steps_size() > 0) {
+      notes_.Add("clock", absl::StrCat(host.label(), ": its clock stepped ", clock.steps_size(),
+                                       " times during the run; each interval between them is mapped on its own."));
+    }
+    const int64_t difference_ns = clock.wall_clock_difference_ns();
+    if (difference_ns > kWallClockNoteNs || difference_ns < -kWallClockNoteNs) {
+      notes_.Add("wall", absl::StrFormat("%s: its wall clock differs from the controller's by %.3f s (display only; "
+                                         "nothing here depends on it).",
+                                         host.label(), static_cast<double>(difference_ns) / 1e9));
+    }
+  }
+  for (const auto& [number, facts] : hosts_) {
+    const int64_t set_ns = timeline_.WallClockSetNs(number);
+    if (set_ns <= kWallClockSetNoteNs) continue;
+    notes_.Add("wall set",
+               absl::StrFormat("%s: its wall clock was set by %.3f s during the run (display only; nothing here "
+                               "depends on it).",
+                               facts.label(), static_cast<double>(set_ns) / 1e9));
+  }
 }
 
 }  // namespace plimsoll

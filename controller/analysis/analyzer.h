@@ -12,7 +12,9 @@
 #include "absl/status/status.h"
 #include "controller/analysis/host_facts.h"
 #include "controller/analysis/judge.h"
+#include "controller/analysis/live_stats.h"
 #include "controller/analysis/note_book.h"
+#include "controller/analysis/section_analysis.h"
 #include "controller/analysis/step_report.h"
 #include "controller/analysis/step_stats.h"
 #include "controller/analysis/timeline.h"
@@ -25,8 +27,8 @@ namespace plimsoll {
 //
 // Memory holds the histograms of the step that is running (some 30 KiB a writer) and, of the whole run, the per-second
 // sums and percentiles; within bounds of their own, the cluster's distribution of each second (some 1 KB,
-// distributions.h), stretches of stalls and pauses of agents (100,000 and a million a step, host_stalls.h) and rows of
-// the hosts' load (64 bytes, host_load.h). Never the frames. Any beginning of a journal gives a report that says where
+// figures.h), stretches of stalls and pauses of agents (100,000 and a million a step, host_stalls.h) and rows of
+// the hosts' load (64 bytes, host_facts.h). Never the frames. Any beginning of a journal gives a report that says where
 // it ends. A record that contradicts itself or what came before is left out, said in the verdict's reasons, and makes
 // the result inconclusive; it never spoils a sum. Not thread-safe.
 class Analyzer {
@@ -46,6 +48,12 @@ class Analyzer {
 
   // Once, after the last record.
   v1::Report Finish();
+
+  // What there is to show of the step that runs, from the same figures as its report (live_stats.h). `now_ns` is a
+  // moment of the timeline.
+  LiveSnapshot Live(int64_t now_ns, int64_t after_second) const;
+  // The criteria by what was measured so far. Costs some 0.2 ms a scope that they look at.
+  std::vector<LiveCriterion> LiveCriteria() const;
 
   // Called with every frame that goes into the report, once it is in it, in the records' order. Nothing by default.
   using FrameListener = std::function<void(uint32_t host, const v1::Frame& frame)>;
@@ -104,6 +112,8 @@ class Analyzer {
   // The storages of hosts_ are those of all that was prepared.
   bool storages_set_ = false;
   std::unique_ptr<Judge> judge_;
+  // Null for a log run.
+  std::unique_ptr<SectionAnalysis> section_;
   NoteBook notes_;
   NoteBook reasons_;
   // Those that follow from the loss of hosts; notes where the plan accepts that.

@@ -1,8 +1,13 @@
 #include "controller/analysis/figures.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
 
-#include "controller/analysis/step_shape.h"
+#include "absl/strings/str_format.h"
+#include "common/units.h"
+#include "controller/analysis/timeline.h"
 
 namespace plimsoll {
 namespace {
@@ -42,6 +47,203 @@ v1::LatencyReport MakeLatencyReport(const Histogram& histogram) {
   if (IsThin(count, 99.9)) report.add_thin("p99_9");
   if (IsThin(count, 99.99)) report.add_thin("p99_99");
   return report;
+}
+
+namespace {
+
+using Layout = HistogramLayout;
+using Edges = std::array<uint64_t, Log32Buckets::kCount + 1>;
+
+// No 2^(b/32) below 2^42 but the powers of two themselves comes closer to a whole number than a long double can tell (a
+// test looks at each of them with whole numbers alone), so that rounding up is exact.
+Edges MakeEdges() {
+  Edges edges{};
+  for (uint32_t b = 0; b < edges.size(); ++b) {
+    const uint64_t octave = uint64_t{1} << (b / 32);
+    edges[b] = b % 32 == 0 ? octave
+                           : static_cast<uint64_t>(std::ceil(static_cast<long double>(octave) *
+                                                             std::exp2(static_cast<long double>(b % 32) / 32)));
+  }
+  return edges;
+}
+
+const Edges& AllEdges() {
+  static const Edges edges = MakeEdges();
+  return edges;
+}
+
+// Calls visit(lowest value, count) for every bucket that is not empty, in order.
+template <typename Visit>
+void ForEachBucket(const Histogram& latency, Visit visit) {
+  if (latency.count() == 0) return;
+  const uint32_t last = Layout::IndexOf(std::min(latency.max_ns(), Layout::kMaxValueNs));
+  for (uint32_t i = Layout::IndexOf(std::min(latency.min_ns(), Layout::kMaxValueNs)); i <= last; ++i) {
+    if (const uint64_t count = latency.CountAt(i); count > 0) visit(Layout::LowestNs(i), count);
+  }
+}
+
+}  // namespace
+
+v1::DistributionReport MakeDistribution(const Histogram& latency) {
+  v1::DistributionReport report;
+  ForEachBucket(latency, [&report](uint64_t lowest_ns, uint64_t count) {
+    const uint64_t from_ns = DistributionFloorNs(lowest_ns);
+    const int size = report.from_ns_size();
+    if (size > 0 && report.from_ns(size - 1) == from_ns) {
+      report.set_count(size - 1, report.count(size - 1) + count);
+    } else {
+      report.add_from_ns(from_ns);
+      report.add_count(count);
+    }
+  });
+  return report;
+}
+
+uint64_t Log32Buckets::FromNs(uint32_t bucket) {
+  return AllEdges()[bucket];
+}
+
+uint32_t Log32Buckets::Of(uint64_t value_ns) {
+  const Edges& edges = AllEdges();
+  // The value's octave holds 32 edges, those of the octave below do not reach it.
+  const auto octave = static_cast<uint32_t>(63 - std::countl_zero(value_ns | 1));
+  const auto first = edges.begin() + octave * 32;
+  const auto last = edges.begin() + std::min<size_t>(octave * size_t{32} + 32, edges.size());
+  const auto above = std::upper_bound(first, last, std::max<uint64_t>(value_ns, 1));
+  return static_cast<uint32_t>(above - edges.begin()) - 1;
+}
+
+void SecondDistributions::Add(uint32_t second, const Histogram& latency) {
+  Row& row = rows_[second];
+  row.begin = bucket_.size();
+  ForEachBucket(latency, [this, &row](uint64_t lowest_ns, uint64_t count) {
+    const auto bucket = static_cast<uint16_t>(Log32Buckets::Of(lowest_ns));
+    if (row.buckets > 0 && bucket_.back() == bucket) {
+      count_.back() += count;
+      return;
+    }
+    bucket_.push_back(bucket);
+    count_.push_back(count);
+    ++row.buckets;
+  });
+}
+
+void SecondDistributions::Append(uint32_t second, v1::SecondDistributionsReport& report) const {
+  const Row row = rows_.Get(second);
+  report.add_second(second);
+  report.add_buckets(row.buckets);
+  for (uint64_t i = row.begin; i < row.begin + row.buckets; ++i) {
+    report.add_bucket(bucket_[i]);
+    report.add_count(count_[i]);
+  }
+}
+
+namespace {
+
+// The performance test specification's rule for a steady state, in percent of the average.
+constexpr double kMaxRangePercent = 20;
+constexpr double kMaxSlopePercent = 10;
+constexpr size_t kStretches = 5;
+// From here on the first third of a step counts as another state than the last.
+constexpr double kUnsettledPercent = 10;
+
+struct Figures {
+  double iops = 0;
+  double avg_ns = 0;
+};
+
+Figures Over(const std::vector<SecondFigures>& seconds, size_t first, size_t count) {
+  SecondFigures sum;
+  for (size_t i = first; i < first + count; ++i) {
+    sum.writes += seconds[i].writes;
+    sum.latency_sum_ns += seconds[i].latency_sum_ns;
+  }
+  return {sum.writes / static_cast<double>(count), sum.writes > 0 ? sum.latency_sum_ns / sum.writes : 0};
+}
+
+double ChangePercent(double from, double to) {
+  return from > 0 ? 100 * (to - from) / from : std::numeric_limits<double>::quiet_NaN();
+}
+
+void SetSteady(const std::vector<SecondFigures>& seconds, v1::TrendReport& trend) {
+  const size_t length = seconds.size() / kStretches;
+  const size_t begin = seconds.size() - kStretches * length;
+  std::array<double, kStretches> iops{};
+  for (size_t i = 0; i < kStretches; ++i) iops[i] = Over(seconds, begin + i * length, length).iops;
+  trend.set_stretch_ns(static_cast<int64_t>(length) * kNsPerSecond);
+  double sum = 0;
+  // Least squares over x = -2 ... 2: the sum of the squares is 10.
+  double slope = 0;
+  for (size_t i = 0; i < kStretches; ++i) {
+    sum += iops[i];
+    slope += (static_cast<double>(i) - 2) * iops[i] / 10;
+  }
+  const double average = sum / kStretches;
+  if (average <= 0) return;
+  const auto [lowest, highest] = std::minmax_element(iops.begin(), iops.end());
+  trend.set_range_percent(100 * (*highest - *lowest) / average);
+  // What the line rises by from the first stretch to the last.
+  trend.set_slope_percent(100 * slope * (kStretches - 1) / average);
+  trend.set_steady(trend.range_percent() <= kMaxRangePercent && std::abs(trend.slope_percent()) <= kMaxSlopePercent);
+}
+
+}  // namespace
+
+double JainIndex(const std::vector<double>& values) {
+  if (values.size() < 2) return 0;
+  const double largest = *std::max_element(values.begin(), values.end());
+  if (largest <= 0) return 1;
+  double sum = 0;
+  double squares = 0;
+  for (const double value : values) {
+    sum += value / largest;
+    squares += value / largest * (value / largest);
+  }
+  return std::min(sum * sum / (static_cast<double>(values.size()) * squares), 1.0);
+}
+
+std::vector<SecondFigures> WholeSeconds(const SecondSeries& series, uint32_t whole_seconds) {
+  std::vector<SecondFigures> seconds;
+  seconds.reserve(whole_seconds);
+  series.ForEachRow(whole_seconds, [&seconds, whole_seconds](const SeriesRow& row) {
+    const double length = static_cast<double>(row.last) - row.first + 1;
+    const SecondFigures share{static_cast<double>(row.sums.writes) / length,
+                              static_cast<double>(row.sums.latency_sum_ns) / length};
+    for (uint32_t second = row.first; second <= row.last && second < whole_seconds; ++second) seconds.push_back(share);
+  });
+  return seconds;
+}
+
+std::optional<v1::TrendReport> MakeTrend(const std::vector<SecondFigures>& seconds) {
+  if (seconds.size() < kStretches) return std::nullopt;
+  v1::TrendReport trend;
+  const size_t third = seconds.size() / 3;
+  const Figures first = Over(seconds, 0, third);
+  const Figures last = Over(seconds, seconds.size() - third, third);
+  trend.set_first_iops(first.iops);
+  trend.set_last_iops(last.iops);
+  trend.set_iops_change_percent(ChangePercent(first.iops, last.iops));
+  trend.set_first_avg_ns(first.avg_ns);
+  trend.set_last_avg_ns(last.avg_ns);
+  // Where nothing was written there is no latency to compare.
+  trend.set_avg_change_percent(last.iops > 0 ? ChangePercent(first.avg_ns, last.avg_ns)
+                                             : std::numeric_limits<double>::quiet_NaN());
+  SetSteady(seconds, trend);
+  return trend;
+}
+
+std::string UnsettledNote(const v1::TrendReport& trend) {
+  // Comparisons with NaN are false.
+  const bool unsettled = std::abs(trend.iops_change_percent()) > kUnsettledPercent ||
+                         std::abs(trend.avg_change_percent()) > kUnsettledPercent;
+  if (!unsettled) return "";
+  const std::string latency = std::isnan(trend.avg_change_percent())
+                                  ? ""
+                                  : absl::StrFormat(" and the average latency by %+.1f %%", trend.avg_change_percent());
+  return absl::StrFormat(
+      "from the first third of the step to the last, IO/s change by %+.1f %%%s. The storage may still be writing back "
+      "what preparing left in its cache: try --settle 30s or longer, or a longer --warmup.",
+      trend.iops_change_percent(), latency);
 }
 
 }  // namespace plimsoll

@@ -1,9 +1,15 @@
-// From a histogram to the figures of a report.
+// The figures of a report: percentiles and distributions of a histogram, and how evenly writes were spread over writers
+// and over time.
 #pragma once
 
+#include <bit>
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "common/histogram.h"
+#include "controller/analysis/second_series.h"
 #include "plimsoll/v1/report.pb.h"
 
 namespace plimsoll {
@@ -14,5 +20,77 @@ bool IsThin(uint64_t count, double percent);
 
 // Every figure of a distribution.
 v1::LatencyReport MakeLatencyReport(const Histogram& histogram);
+
+// Bounds of what reports hold of distributions: a step keeps each second's where it is no longer than this, and all
+// steps together so many; and all scopes together have so many buckets.
+inline constexpr int64_t kMaxDistributionSeconds = 14'400;
+inline constexpr int64_t kDistributionSeconds = 4 * kMaxDistributionSeconds;
+inline constexpr uint64_t kDistributionBuckets = 2'000'000;
+
+// Buckets of a DistributionReport: 128 for every power of two, values below 128 ns one each. Those of the histogram lie
+// within them, so that nothing is split.
+constexpr uint64_t DistributionFloorNs(uint64_t value_ns) {
+  const auto bits = static_cast<uint32_t>(64 - std::countl_zero(value_ns | 1));
+  const uint32_t shift = bits > 8 ? bits - 8 : 0;
+  return value_ns >> shift << shift;
+}
+static_assert(DistributionFloorNs(127) == 127 && DistributionFloorNs(255) == 255 && DistributionFloorNs(259) == 258);
+
+// The buckets that hold a value, in order. Kind and name of the scope are the caller's.
+v1::DistributionReport MakeDistribution(const Histogram& latency);
+
+// Buckets of powers of 2^(1/32): b holds the values v with b <= 32 log2(v) < b + 1; 0 ns counts with 1 ns.
+class Log32Buckets {
+ public:
+  // Above the bucket of 1 h, 1334.
+  static constexpr uint32_t kCount = 1344;
+
+  // Smallest value of a bucket, for `bucket` <= kCount: 2^(bucket/32), rounded up. Small buckets may share one.
+  static uint64_t FromNs(uint32_t bucket);
+  // `value_ns` <= 1 h.
+  static uint32_t Of(uint64_t value_ns);
+};
+
+// The distribution of each second of a scope, in buckets of Log32Buckets: some 1 KB a second. The buckets of the
+// histogram (0.1 % wide) are taken by their smallest value. Not thread-safe.
+class SecondDistributions {
+ public:
+  // Once for each second, in any order.
+  void Add(uint32_t second, const Histogram& latency);
+  // Appends the second's row; one without buckets where nothing was added.
+  void Append(uint32_t second, v1::SecondDistributionsReport& report) const;
+
+ private:
+  struct Row {
+    uint64_t begin = 0;
+    uint32_t buckets = 0;
+  };
+  BySecond<Row> rows_;
+  // Of all rows, one after the other.
+  std::vector<uint16_t> bucket_;
+  std::vector<uint64_t> count_;
+};
+
+// Jain's index of values that are not negative: (sum x)^2 / (n sum x^2). 0 where there are fewer than two, 1 where all
+// are 0.
+double JainIndex(const std::vector<double>& values);
+
+// What completed in one whole second; parts of writes where only the sum over several seconds is known.
+struct SecondFigures {
+  double writes = 0;
+  double latency_sum_ns = 0;
+};
+
+// Of seconds 0 ... whole_seconds - 1. A wide range is shared out evenly over its seconds.
+std::vector<SecondFigures> WholeSeconds(const SecondSeries& series, uint32_t whole_seconds);
+
+// First against last third (rounded down to whole seconds), and whether the five stretches are steady: they are as long
+// as whole seconds allow and end with the last one, so that up to four seconds at the begin are in none of them. A
+// change from nothing is NaN; without a write nothing is steady. Nothing where there are fewer than five seconds.
+std::optional<v1::TrendReport> MakeTrend(const std::vector<SecondFigures>& seconds);
+
+// What a reader should know of a step whose first third differs from its last by more than 10 %, in writes per second
+// or in average latency: a storage that still writes back what preparing left. Empty where it does not.
+std::string UnsettledNote(const v1::TrendReport& trend);
 
 }  // namespace plimsoll

@@ -3,8 +3,16 @@
 #include <algorithm>
 #include <cmath>
 #include <unordered_map>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "common/integers.h"
 #include "controller/analysis/groups.h"
+#include "controller/analysis/timeline.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/message.h"
 
 namespace plimsoll {
 namespace {
@@ -16,6 +24,41 @@ v1::DirectoryDescription DirectoryOf(const HostFacts& facts) {
     if (directory.path() == facts.workload().dir()) return directory;
   }
   return host.directories_size() == 1 ? host.directories(0) : v1::DirectoryDescription();
+}
+
+// Sets those fields of `to` that `from` has under the same name and with the same type: what an agent reports of its
+// host is in the report as soon as both messages have it.
+void CopySharedFields(const google::protobuf::Message& from, google::protobuf::Message& to) {
+  using google::protobuf::FieldDescriptor;
+  const google::protobuf::Reflection& read = *from.GetReflection();
+  const google::protobuf::Reflection& write = *to.GetReflection();
+  const google::protobuf::Descriptor& type = *to.GetDescriptor();
+  for (int i = 0; i < type.field_count(); ++i) {
+    const FieldDescriptor* const target = type.field(i);
+    const FieldDescriptor* const source = from.GetDescriptor()->FindFieldByName(target->name());
+    if (source == nullptr || source->is_repeated() || target->is_repeated() || source->type() != target->type())
+      continue;
+    switch (target->cpp_type()) {
+      case FieldDescriptor::CPPTYPE_STRING:
+        write.SetString(&to, target, read.GetString(from, source));
+        break;
+      case FieldDescriptor::CPPTYPE_BOOL:
+        write.SetBool(&to, target, read.GetBool(from, source));
+        break;
+      case FieldDescriptor::CPPTYPE_UINT32:
+        write.SetUInt32(&to, target, read.GetUInt32(from, source));
+        break;
+      case FieldDescriptor::CPPTYPE_UINT64:
+        write.SetUInt64(&to, target, read.GetUInt64(from, source));
+        break;
+      case FieldDescriptor::CPPTYPE_INT64:
+        write.SetInt64(&to, target, read.GetInt64(from, source));
+        break;
+      default:
+        // No fact of a host is of another type.
+        break;
+    }
+  }
 }
 
 }  // namespace
@@ -35,31 +78,12 @@ v1::HostReport MakeHostReport(const HostFacts& facts) {
   report.set_number(facts.joined.host());
   report.set_label(facts.label());
   report.set_address(facts.joined.address());
-  report.set_version(host.version());
-  report.set_kernel(host.kernel());
-  report.set_cpus(host.cpus());
-  report.set_usable_cpus(host.usable_cpus());
-  report.set_memory_bytes(host.memory_bytes());
+  CopySharedFields(host, report);
   *report.mutable_workload() = facts.workload();
   report.set_storage(facts.storage);
 
-  const v1::DirectoryDescription directory = DirectoryOf(facts);
-  v1::MountReport& mount = *report.mutable_mount();
-  mount.set_fs_type(directory.fs_type());
-  mount.set_fs_source(directory.fs_source());
-  mount.set_mount_point(directory.mount_point());
-  mount.set_mount_options(directory.mount_options());
-  mount.set_remote(directory.remote());
-  mount.set_total_bytes(directory.total_bytes());
-  mount.set_free_bytes(directory.free_bytes());
-  mount.set_caveat(directory.caveat());
-  if (facts.prepared) {
-    mount.set_directory(facts.prepared->directory());
-    mount.set_direct(facts.prepared->direct());
-    mount.set_direct_refused(facts.prepared->direct_refused());
-    mount.set_open_flags(facts.prepared->open_flags());
-    mount.set_prepared_bytes(facts.prepared->prepared_bytes());
-  }
+  CopySharedFields(DirectoryOf(facts), *report.mutable_mount());
+  if (facts.prepared) CopySharedFields(*facts.prepared, *report.mutable_mount());
   return report;
 }
 
@@ -93,6 +117,249 @@ std::vector<v1::StorageReport> GroupStorages(HostTable& hosts) {
     storages[facts.storage - 1].add_hosts(facts.label());
   }
   return storages;
+}
+
+namespace {
+
+// From here on the harness's own share of the latencies is worth a warning.
+constexpr double kCpuWaitPercent = 5;
+constexpr uint64_t kLateNs = 50 * kNsPerMs;
+
+// Rates over less than this, as over what is left of a step after its last second, are no use in a row of their own.
+constexpr int64_t kLeastRowNs = 100 * kNsPerMs;
+
+// 0 where there is nothing to divide by.
+double Ratio(uint64_t amount, uint64_t by) {
+  return by == 0 ? 0 : static_cast<double>(amount) / static_cast<double>(by);
+}
+
+double Percent(double part_ns, int64_t length_ns) {
+  return 100 * part_ns / static_cast<double>(length_ns);
+}
+
+// A device is not busier than always; the kernel counts in ticks and may say a little more.
+double BusyPercent(uint64_t busy_ms, int64_t length_ns) {
+  return std::min(Percent(static_cast<double>(busy_ms) * static_cast<double>(kNsPerMs), length_ns), 100.0);
+}
+
+// Appends to a column of rows of which some had nothing to tell.
+template <typename T>
+void Push(google::protobuf::RepeatedField<T>& column, int row, T value) {
+  column.Resize(row, 0);
+  column.Add(value);
+}
+
+// A column that was begun is as long as the others.
+template <typename T>
+void Complete(google::protobuf::RepeatedField<T>& column, int rows) {
+  if (!column.empty()) column.Resize(rows, 0);
+}
+
+}  // namespace
+
+void HostLoad::Disk::Add(const Disk& other) {
+  writes = SaturatingAdd(writes, other.writes);
+  written_bytes = SaturatingAdd(written_bytes, other.written_bytes);
+  write_time_ms = SaturatingAdd(write_time_ms, other.write_time_ms);
+  flushes = SaturatingAdd(flushes, other.flushes);
+  flush_time_ms = SaturatingAdd(flush_time_ms, other.flush_time_ms);
+  busy_ms = SaturatingAdd(busy_ms, other.busy_ms);
+}
+
+void HostLoad::Nfs::Add(const Nfs& other) {
+  operations = SaturatingAdd(operations, other.operations);
+  retransmits = SaturatingAdd(retransmits, other.retransmits);
+  timeouts = SaturatingAdd(timeouts, other.timeouts);
+  queue_ms = SaturatingAdd(queue_ms, other.queue_ms);
+  round_trip_ms = SaturatingAdd(round_trip_ms, other.round_trip_ms);
+  execute_ms = SaturatingAdd(execute_ms, other.execute_ms);
+}
+
+v1::NfsOperationReport HostLoad::Nfs::Make() const {
+  v1::NfsOperationReport report;
+  report.set_operations(operations);
+  report.set_retransmits(retransmits);
+  report.set_timeouts(timeouts);
+  report.set_queue_ms(Ratio(queue_ms, operations));
+  report.set_round_trip_ms(Ratio(round_trip_ms, operations));
+  report.set_execute_ms(Ratio(execute_ms, operations));
+  return report;
+}
+
+uint64_t HostLoad::Rise(uint64_t before, uint64_t now) {
+  if (now >= before) return now - before;
+  went_back_ = true;
+  return 0;
+}
+
+HostLoad::Disk HostLoad::DiskRise(const v1::DiskCounters& now) {
+  const v1::DiskCounters& before = last_.disk();
+  return {Rise(before.writes(), now.writes()),
+          Rise(before.written_bytes(), now.written_bytes()),
+          Rise(before.write_time_ms(), now.write_time_ms()),
+          Rise(before.flushes(), now.flushes()),
+          Rise(before.flush_time_ms(), now.flush_time_ms()),
+          Rise(before.busy_ms(), now.busy_ms())};
+}
+
+HostLoad::Nfs HostLoad::NfsRise(const v1::NfsOperation& before, const v1::NfsOperation& now) {
+  const uint64_t operations = Rise(before.operations(), now.operations());
+  const uint64_t transmissions = Rise(before.transmissions(), now.transmissions());
+  const bool known = now.operations() >= before.operations();
+  return {operations,
+          known ? transmissions - std::min(operations, transmissions) : 0,
+          Rise(before.timeouts(), now.timeouts()),
+          Rise(before.queue_ms(), now.queue_ms()),
+          Rise(before.round_trip_ms(), now.round_trip_ms()),
+          Rise(before.execute_ms(), now.execute_ms())};
+}
+
+// Kept apart from the figures: what a stretch across the measured start told may be of either side.
+void HostLoad::BoundRetransmits(const v1::HostSample& sample) {
+  if (!sample.has_nfs()) return;
+  const bool measured = sample.time_ns() > measured_start_ns_;
+  const bool whole = retransmits_.until_ns >= measured_start_ns_;
+  retransmits_.until_ns = sample.time_ns();
+  if (!measured) return;
+  const auto add = [&](const v1::NfsOperation& before, const v1::NfsOperation& now) {
+    if (now.operations() < before.operations() || now.transmissions() < before.transmissions()) {
+      retransmits_.went_back = true;
+      retransmits_.most = UINT64_MAX;
+      return;
+    }
+    const uint64_t operations = now.operations() - before.operations();
+    const uint64_t transmissions = now.transmissions() - before.transmissions();
+    const uint64_t again = transmissions - std::min(operations, transmissions);
+    if (whole) retransmits_.least = SaturatingAdd(retransmits_.least, again);
+    retransmits_.most = SaturatingAdd(retransmits_.most, again);
+  };
+  add(last_.nfs().write(), sample.nfs().write());
+  add(last_.nfs().commit(), sample.nfs().commit());
+}
+
+double HostLoad::CpuWaitPercent(uint64_t wait_ns, int64_t length_ns) const {
+  return Percent(static_cast<double>(wait_ns), length_ns) / std::max<uint32_t>(writers_, 1);
+}
+
+void HostLoad::AddPauses(const v1::HostSample& sample, bool counts) {
+  for (const v1::RecorderPause& pause : sample.pauses()) {
+    if (!IsSaneMoment(pause.begin_ns()) || !IsSaneMoment(pause.end_ns()) || pause.end_ns() <= pause.begin_ns() ||
+        pause.end_ns() <= measured_start_ns_) {
+      continue;
+    }
+    pauses_ = SaturatingAdd(pauses_, 1);
+    // What the sample says of lateness may be of the warm-up; this is not.
+    if (!counts) late_max_ns_ = std::max(late_max_ns_, static_cast<uint64_t>(pause.end_ns() - pause.begin_ns()));
+    paused_ns_ = SaturatingAdd(paused_ns_, static_cast<uint64_t>(pause.end_ns() - pause.begin_ns()));
+  }
+}
+
+void HostLoad::AddMeasured(const v1::HostSample& sample, uint64_t& rows_left) {
+  const int64_t length_ns = sample.time_ns() - last_ns_;
+  const uint64_t agent_cpu_ns = Rise(last_.agent_cpu_ns(), sample.agent_cpu_ns());
+  const uint64_t cpu_wait_ns = Rise(last_.writer_cpu_wait_ns(), sample.writer_cpu_wait_ns());
+  const Disk disk = sample.has_disk() ? DiskRise(sample.disk()) : Disk{};
+  const Nfs write = sample.has_nfs() ? NfsRise(last_.nfs().write(), sample.nfs().write()) : Nfs{};
+  const Nfs commit = sample.has_nfs() ? NfsRise(last_.nfs().commit(), sample.nfs().commit()) : Nfs{};
+  sampled_ns_ += length_ns;
+  agent_cpu_ns_ = SaturatingAdd(agent_cpu_ns_, agent_cpu_ns);
+  cpu_wait_ns_ = SaturatingAdd(cpu_wait_ns_, cpu_wait_ns);
+  late_max_ns_ = std::max(late_max_ns_, sample.recorder_late_max_ns());
+  disk_.Add(disk);
+  write_.Add(write);
+  commit_.Add(commit);
+
+  if (length_ns < kLeastRowNs) return;
+  if (rows_left == 0) {
+    rows_missing_ = true;
+    return;
+  }
+  --rows_left;
+  const int row = columns_.offset_ns_size();
+  columns_.add_offset_ns(sample.time_ns() - measured_start_ns_);
+  columns_.add_agent_cpu(Percent(static_cast<double>(agent_cpu_ns), length_ns));
+  columns_.add_writer_cpu_wait(CpuWaitPercent(cpu_wait_ns, length_ns));
+  if (sample.has_disk()) {
+    Push(*columns_.mutable_disk_write_ms(), row, Ratio(disk.write_time_ms, disk.writes));
+    Push(*columns_.mutable_disk_busy(), row, BusyPercent(disk.busy_ms, length_ns));
+  }
+  if (sample.has_nfs()) {
+    Push(*columns_.mutable_nfs_round_trip_ms(), row, Ratio(write.round_trip_ms, write.operations));
+    Push(*columns_.mutable_nfs_execute_ms(), row, Ratio(write.execute_ms, write.operations));
+    Push(*columns_.mutable_nfs_retransmits(), row, SaturatingAdd(write.retransmits, commit.retransmits));
+  }
+}
+
+absl::Status HostLoad::Add(const v1::HostSample& sample, uint64_t& rows_left) {
+  const int64_t time_ns = sample.time_ns();
+  if (!IsSaneMoment(time_ns)) return absl::InvalidArgumentError("a moment that no clock shows");
+  if (time_ns <= last_ns_) {
+    // A step that is stopped before it begins is sampled before its start.
+    return begun_ ? absl::InvalidArgumentError("it is not later than the one before") : absl::OkStatus();
+  }
+  begun_ = true;
+  BoundRetransmits(sample);
+  // A stretch of which more lies in the warm-up tells of that: samples come a little after each whole second.
+  const bool counts = time_ns - measured_start_ns_ >= measured_start_ns_ - last_ns_;
+  if (time_ns > measured_start_ns_) AddPauses(sample, counts);
+  if (counts) AddMeasured(sample, rows_left);
+  last_ns_ = time_ns;
+  // What a sample does not tell counts from the one that told it last.
+  v1::HostSample next = sample;
+  next.clear_pauses();
+  if (!next.has_disk() && last_.has_disk()) next.mutable_disk()->Swap(last_.mutable_disk());
+  if (!next.has_nfs() && last_.has_nfs()) next.mutable_nfs()->Swap(last_.mutable_nfs());
+  last_.Swap(&next);
+  return absl::OkStatus();
+}
+
+v1::HostLoadReport HostLoad::Make() const {
+  v1::HostLoadReport report = columns_;
+  const int rows = report.offset_ns_size();
+  Complete(*report.mutable_disk_write_ms(), rows);
+  Complete(*report.mutable_disk_busy(), rows);
+  Complete(*report.mutable_nfs_round_trip_ms(), rows);
+  Complete(*report.mutable_nfs_execute_ms(), rows);
+  Complete(*report.mutable_nfs_retransmits(), rows);
+  report.set_sampled_ns(sampled_ns_);
+  if (sampled_ns_ > 0) {
+    report.set_agent_cpu_percent(Percent(static_cast<double>(agent_cpu_ns_), sampled_ns_));
+    report.set_writer_cpu_wait_percent(CpuWaitPercent(cpu_wait_ns_, sampled_ns_));
+  }
+  report.set_recorder_late_max_ns(late_max_ns_);
+  report.set_pauses(static_cast<uint32_t>(std::min<uint64_t>(pauses_, UINT32_MAX)));
+  report.set_paused_ns(static_cast<int64_t>(std::min<uint64_t>(paused_ns_, INT64_MAX)));
+  if (last_.has_disk()) {
+    v1::DiskReport& disk = *report.mutable_disk();
+    disk.set_device(last_.disk().device());
+    disk.set_writes(disk_.writes);
+    disk.set_written_bytes(disk_.written_bytes);
+    disk.set_write_ms(Ratio(disk_.write_time_ms, disk_.writes));
+    disk.set_flushes(disk_.flushes);
+    disk.set_flush_ms(Ratio(disk_.flush_time_ms, disk_.flushes));
+    if (sampled_ns_ > 0) disk.set_busy_percent(BusyPercent(disk_.busy_ms, sampled_ns_));
+  }
+  if (last_.has_nfs()) {
+    *report.mutable_nfs()->mutable_write() = write_.Make();
+    *report.mutable_nfs()->mutable_commit() = commit_.Make();
+  }
+  return report;
+}
+
+std::string BottleneckOf(const v1::HostLoadReport& load, double ring_wait_share) {
+  std::vector<std::string> why;
+  if (load.writer_cpu_wait_percent() > kCpuWaitPercent) {
+    why.push_back(
+        absl::StrFormat("its writers waited %.1f %% of their time for a CPU", load.writer_cpu_wait_percent()));
+  }
+  if (load.recorder_late_max_ns() > kLateNs) {
+    why.push_back(absl::StrFormat("its recorder ran up to %.0f ms late",
+                                  static_cast<double>(load.recorder_late_max_ns()) / static_cast<double>(kNsPerMs)));
+  }
+  if (ring_wait_share > 0) {
+    why.push_back(absl::StrFormat("a writer waited %.2f %% of its time for the recorder", 100 * ring_wait_share));
+  }
+  return absl::StrJoin(why, "; ");
 }
 
 }  // namespace plimsoll

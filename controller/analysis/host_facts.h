@@ -1,4 +1,5 @@
-// What a journal tells of a host, apart from what it measured.
+// What is known of a host: its facts and its storage, what measuring cost it, and what its kernel reports of the
+// storage below.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "plimsoll/v1/frame.pb.h"
 #include "plimsoll/v1/journal.pb.h"
 #include "plimsoll/v1/report.pb.h"
 
@@ -30,7 +33,9 @@ struct HostFacts {
   uint32_t storage = 0;
 
   const std::string& label() const { return joined.label(); }
-  const v1::LogWorkload& workload() const { return joined.plan().log().workload(); }
+  const v1::LogWorkload& workload() const {
+    return joined.plan().has_ha() ? joined.plan().ha().workload() : joined.plan().log().workload();
+  }
   uint32_t qms() const;
   // Asked writes per second of each writer; 0: closed loop.
   double rate_per_second() const;
@@ -53,5 +58,108 @@ v1::HostReport MakeHostReport(const HostFacts& facts);
 // Groups hosts that see one another's run directories, and sets each host's storage. Hosts that are not prepared have
 // none. Storages are numbered in the order of their first host.
 std::vector<v1::StorageReport> GroupStorages(HostTable& hosts);
+
+// Rows that the columns of all hosts of a report may take: 64 bytes each.
+inline constexpr uint64_t kLoadRows = 500'000;
+
+// NFS WRITE and COMMIT calls that a kernel sent again in the measured time, as far as samples tell them apart.
+struct RetransmitBounds {
+  uint64_t least = 0;
+  // UINT64_MAX: nobody knows.
+  uint64_t most = 0;
+  // Moment of the last sample that told of them, agent's clock.
+  int64_t until_ns = 0;
+  // A counter went back.
+  bool went_back = false;
+};
+
+// Takes a host's samples of one step, in order. The kernel's counters begin with the step: what they told before the
+// measured start is left out as far as a sample tells it apart; a stretch between two samples counts where more than
+// half of it lies after the measured start. A counter that goes back tells nothing until it rises again; no figure is
+// negative, and sums stick at their largest value. Not thread-safe.
+class HostLoad {
+ public:
+  // The step's start and that of its measured part, in the agent's clock, and how many writers the host has.
+  HostLoad(int64_t start_ns, int64_t measured_start_ns, uint32_t writers)
+      : measured_start_ns_(measured_start_ns), writers_(writers), last_ns_(start_ns) {
+    retransmits_.until_ns = start_ns;
+  }
+
+  // INVALID_ARGUMENT, and nothing is changed, where the sample's moment is none, or not after the one before. Takes one
+  // of `rows_left`; where there is none the sample is in the figures alone.
+  absl::Status Add(const v1::HostSample& sample, uint64_t& rows_left);
+
+  // Whether there is anything to report.
+  bool empty() const { return sampled_ns_ == 0; }
+  // Some samples found no row.
+  bool rows_missing() const { return rows_missing_; }
+  // A counter went back.
+  bool went_back() const { return went_back_; }
+  const RetransmitBounds& retransmits() const { return retransmits_; }
+
+  // Everything but the host's name and the bottleneck.
+  v1::HostLoadReport Make() const;
+
+ private:
+  // Of one stretch, or of several.
+  struct Nfs {
+    uint64_t operations = 0;
+    uint64_t retransmits = 0;
+    uint64_t timeouts = 0;
+    uint64_t queue_ms = 0;
+    uint64_t round_trip_ms = 0;
+    uint64_t execute_ms = 0;
+
+    void Add(const Nfs& other);
+    v1::NfsOperationReport Make() const;
+  };
+  struct Disk {
+    uint64_t writes = 0;
+    uint64_t written_bytes = 0;
+    uint64_t write_time_ms = 0;
+    uint64_t flushes = 0;
+    uint64_t flush_time_ms = 0;
+    uint64_t busy_ms = 0;
+
+    void Add(const Disk& other);
+  };
+
+  // How much a counter rose.
+  uint64_t Rise(uint64_t before, uint64_t now);
+  Disk DiskRise(const v1::DiskCounters& now);
+  Nfs NfsRise(const v1::NfsOperation& before, const v1::NfsOperation& now);
+  void BoundRetransmits(const v1::HostSample& sample);
+  // A sample at the end of a stretch that counts.
+  void AddMeasured(const v1::HostSample& sample, uint64_t& rows_left);
+  // `counts`: the stretch that the sample ends does.
+  void AddPauses(const v1::HostSample& sample, bool counts);
+  double CpuWaitPercent(uint64_t wait_ns, int64_t length_ns) const;
+
+  int64_t measured_start_ns_;
+  uint32_t writers_;
+  // The sample before, or the step's start: its moment, and what was told last of each counter.
+  int64_t last_ns_;
+  v1::HostSample last_;
+  bool begun_ = false;
+
+  int64_t sampled_ns_ = 0;
+  uint64_t agent_cpu_ns_ = 0;
+  uint64_t cpu_wait_ns_ = 0;
+  uint64_t late_max_ns_ = 0;
+  uint64_t pauses_ = 0;
+  uint64_t paused_ns_ = 0;
+  Disk disk_;
+  Nfs write_;
+  Nfs commit_;
+  RetransmitBounds retransmits_;
+  v1::HostLoadReport columns_;
+  bool rows_missing_ = false;
+  bool went_back_ = false;
+};
+
+// Why the harness may have been the bottleneck, as the end of a sentence; empty where nothing speaks for it.
+// `ring_wait_share` is the largest share of its time that a writer waited for its recorder, 0 where that is not worth
+// saying.
+std::string BottleneckOf(const v1::HostLoadReport& load, double ring_wait_share);
 
 }  // namespace plimsoll

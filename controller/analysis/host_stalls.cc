@@ -6,6 +6,77 @@
 #include "common/status_macros.h"
 
 namespace plimsoll {
+
+CoveredTime::CoveredTime(std::vector<TimeStretch> stretches) {
+  std::sort(stretches.begin(), stretches.end(),
+            [](const TimeStretch& a, const TimeStretch& b) { return a.begin_ns < b.begin_ns; });
+  for (const TimeStretch& stretch : stretches) {
+    if (stretch.end_ns <= stretch.begin_ns) continue;
+    if (!stretches_.empty() && stretch.begin_ns <= stretches_.back().end_ns) {
+      stretches_.back().end_ns = std::max(stretches_.back().end_ns, stretch.end_ns);
+    } else {
+      stretches_.push_back(stretch);
+    }
+  }
+  int64_t sum_ns = 0;
+  for (const TimeStretch& stretch : stretches_) {
+    before_ns_.push_back(sum_ns);
+    sum_ns += stretch.end_ns - stretch.begin_ns;
+  }
+}
+
+int64_t CoveredTime::Before(int64_t moment_ns) const {
+  const auto next = std::partition_point(stretches_.begin(), stretches_.end(), [moment_ns](const TimeStretch& stretch) {
+    return stretch.begin_ns < moment_ns;
+  });
+  if (next == stretches_.begin()) return 0;
+  const auto last = static_cast<size_t>(next - stretches_.begin()) - 1;
+  return before_ns_[last] + std::min(moment_ns, stretches_[last].end_ns) - stretches_[last].begin_ns;
+}
+
+int64_t CoveredTime::Within(int64_t from_ns, int64_t to_ns) const {
+  return from_ns < to_ns ? Before(to_ns) - Before(from_ns) : 0;
+}
+
+void ServiceGaps::Take(const v1::Frame& frame) {
+  const v1::Distribution& latency = frame.latency();
+  const int64_t first_start_ns = frame.first_start_ns();
+  const int64_t last_end_ns = frame.last_end_ns();
+  if (latency.count() == 0 || first_start_ns <= 0 || first_start_ns < last_end_ns_ || last_end_ns < first_start_ns) {
+    return;
+  }
+  const int64_t span_ns = last_end_ns - first_start_ns;
+  const auto sum_ns = static_cast<int64_t>(std::min<uint64_t>(latency.sum_ns(), INT64_MAX));
+  if (sum_ns > span_ns) return;
+  // Neither is longer than the sum.
+  const auto longest_ns = static_cast<int64_t>(std::min<uint64_t>(latency.max_ns(), static_cast<uint64_t>(sum_ns)));
+  // Of a single write everything is known; else the bounds are those of the longest one.
+  const bool single = latency.count() == 1;
+  const int64_t first_end_ns = single ? last_end_ns : first_start_ns + longest_ns;
+  if (last_end_ns_ == 0) {
+    first_end_ns_ = first_end_ns;
+  } else {
+    // From the start of the last write before to the end of the first one here.
+    Keep(last_start_ns_, first_end_ns, first_end_ns - last_start_ns_);
+  }
+  if (!single) {
+    // From the start of one write to the end of the next: at most two writes, and all time between writes.
+    const int64_t idle_ns = span_ns - sum_ns;
+    Keep(first_start_ns, last_end_ns, std::min(2 * longest_ns, sum_ns) + idle_ns);
+  }
+  last_start_ns_ = single ? first_start_ns : last_end_ns - longest_ns;
+  last_end_ns_ = last_end_ns;
+}
+
+void ServiceGaps::Keep(int64_t begin_ns, int64_t end_ns, int64_t longest_ns) {
+  if (longest_ns < least_ns_) return;
+  while (gaps_.size() >= kMostGaps) {
+    least_ns_ *= 2;
+    std::erase_if(gaps_, [this](const ServiceGap& gap) { return gap.longest_ns < least_ns_; });
+  }
+  if (longest_ns >= least_ns_) gaps_.push_back({begin_ns, end_ns, longest_ns});
+}
+
 namespace {
 
 // Beside a median of so many writes a stretch of less than three halves of it is not kept for itself: for it not to be
@@ -210,6 +281,17 @@ HostStalls::Stretches HostStalls::OfWriter(uint32_t qm, int64_t threshold_ns, in
                                   [&](const Missing& missing) { return missing.length_ns >= matters_ns; });
   if (first != writer.missing.end()) found.complete_until_ns = first->begin_ns;
   return found;
+}
+
+std::vector<WriterStretch> HostStalls::EndedAfter(uint32_t qm, int64_t moment_ns) const {
+  std::vector<WriterStretch> ended;
+  const auto found = writers_.find(qm);
+  if (found == writers_.end()) return ended;
+  const auto& stretches = found->second.stretches;
+  for (auto each = stretches.rbegin(); each != stretches.rend() && each->second.end_ns > moment_ns; ++each) {
+    ended.push_back(each->second);
+  }
+  return ended;
 }
 
 std::optional<WriterStretch> HostStalls::GrowingOf(uint32_t qm) const {

@@ -1,6 +1,8 @@
-// What one host told of its stalls in one step.
+// What one host reported of its stalls in one step, and when its frames do not prove that the storage served it.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -8,12 +10,75 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "controller/analysis/covered_time.h"
-#include "controller/analysis/service_gaps.h"
-#include "controller/analysis/step_shape.h"
+#include "controller/analysis/timeline.h"
 #include "plimsoll/v1/frame.pb.h"
 
 namespace plimsoll {
+
+// Moments of one clock, within plus or minus 2^62.
+struct TimeStretch {
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+};
+
+// Stretches of one clock; where they overlap they count once. Immutable.
+class CoveredTime {
+ public:
+  CoveredTime() = default;
+  // In any order. One that ends before it begins covers nothing.
+  explicit CoveredTime(std::vector<TimeStretch> stretches);
+
+  // How much of [from_ns, to_ns) is covered.
+  int64_t Within(int64_t from_ns, int64_t to_ns) const;
+
+ private:
+  int64_t Before(int64_t moment_ns) const;
+
+  // Disjoint, in order.
+  std::vector<TimeStretch> stretches_;
+  // What those before each of them cover.
+  std::vector<int64_t> before_ns_;
+};
+
+// A span of time within which no write may have both started and completed for up to `longest_ns` at a stretch. The
+// span says where; the length is a bound.
+struct ServiceGap {
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+  int64_t longest_ns = 0;
+};
+
+// Reduces one writer's frames of a step to the gaps in its service: every span of time that is longer than any gap
+// that it overlaps held at least one whole write. A frame proves this with its number of writes, the start of the
+// first, the end of the last, the sum of their latencies and the longest one; it proves nothing else about where in
+// it they were. Frames that are missing or contradict themselves make gaps longer, never shorter.
+//
+// Keeps a bounded number of gaps, the longest ones. Moments are the host's clock. Not thread-safe.
+class ServiceGaps {
+ public:
+  static constexpr size_t kMostGaps = 512;
+
+  // Frames come in order.
+  void Take(const v1::Frame& frame);
+
+  // Gaps between the first known write and the last one, in the order of time; those shorter than least_ns() may be
+  // missing.
+  const std::vector<ServiceGap>& gaps() const { return gaps_; }
+  int64_t least_ns() const { return least_ns_; }
+  // The latest moment at which the first known write ended, and the earliest at which the last one started: a gap
+  // lasts up to the first and from the second on. Both 0: no write is known.
+  int64_t first_end_ns() const { return first_end_ns_; }
+  int64_t last_start_ns() const { return last_start_ns_; }
+
+ private:
+  void Keep(int64_t begin_ns, int64_t end_ns, int64_t longest_ns);
+
+  std::vector<ServiceGap> gaps_;
+  int64_t least_ns_ = 1'000'000;
+  int64_t first_end_ns_ = 0;
+  int64_t last_start_ns_ = 0;
+  int64_t last_end_ns_ = 0;
+};
 
 class HostStalls;
 
@@ -64,6 +129,14 @@ struct WriterStretch {
   int64_t length_ns() const { return end_ns - begin_ns; }
 };
 
+// How long one of a writer's writes must be in flight, or late to start, to be a stall: what the plan says (0: it does
+// not), or 100 ms or 20 times the writer's median, whichever is greater.
+inline constexpr int64_t kLeastStallNs = 100 * kNsPerMs;
+inline constexpr int64_t kMediansOfStall = 20;
+inline int64_t StallThresholdNs(int64_t plan_stall_ns, int64_t median_ns) {
+  return plan_stall_ns > 0 ? plan_stall_ns : std::max(kLeastStallNs, kMediansOfStall * median_ns);
+}
+
 // What is shorter than so many of its writer's medians is usual for it.
 inline constexpr int64_t kMediansUsual = 2;
 
@@ -97,6 +170,8 @@ class HostStalls {
     int64_t complete_until_ns = INT64_MAX;
   };
   Stretches OfWriter(uint32_t qm, int64_t threshold_ns, int64_t median_ns);
+  // The writer's stretches so far that ended after the moment of the host's clock, the latest first.
+  std::vector<WriterStretch> EndedAfter(uint32_t qm, int64_t moment_ns) const;
   // The writer's stretch that was not over when its last frame was cut, where there was one.
   std::optional<WriterStretch> GrowingOf(uint32_t qm) const;
   // What the writer's frames prove of the storage; null where no frame was taken.

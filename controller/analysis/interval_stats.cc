@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "common/histogram.h"
-#include "common/saturating_add.h"
+#include "common/integers.h"
 #include "common/units.h"
 #include "controller/analysis/host_facts.h"
-#include "controller/analysis/step_shape.h"
+#include "controller/analysis/timeline.h"
 
 namespace plimsoll {
 namespace {
@@ -15,6 +15,8 @@ namespace {
 // Whatever a damaged journal says.
 constexpr uint64_t kMaxRows = 1'000'000;
 constexpr size_t kMaxPending = 100'000;
+// Rows that wait and have percentiles: 50 KiB each.
+constexpr size_t kMaxHistograms = 256;
 
 }  // namespace
 
@@ -33,12 +35,23 @@ void IntervalSums::Merge(const IntervalSums& other) {
   max_ns = std::max(max_ns, other.max_ns);
 }
 
+void IntervalStats::Pending::Add(const v1::Distribution& added, bool keep) {
+  sums.Add(added);
+  if (keep && latency == nullptr) latency = std::make_unique<Histogram>();
+  percentiles_unknown = percentiles_unknown || !keep || !latency->Merge(added).ok();
+}
+
 void IntervalStats::Pending::Merge(const Pending& other) {
   if (other.sums.max_ns > sums.max_ns) {
     max_host = other.max_host;
     max_qm = other.max_qm;
   }
   sums.Merge(other.sums);
+  percentiles_unknown = percentiles_unknown || other.percentiles_unknown;
+  if (other.latency != nullptr) {
+    if (latency == nullptr) latency = std::make_unique<Histogram>();
+    latency->Merge(*other.latency);
+  }
   blurred = blurred || other.blurred;
 }
 
@@ -137,7 +150,7 @@ void IntervalStats::AddFrame(const v1::Frame& frame, Host& host) {
     pending.max_host = told ? host.label : std::string();
     pending.max_qm = told ? frame.qm() : 0;
   }
-  pending.sums.Add(frame.latency());
+  pending.Add(frame.latency(), pending_.size() <= kMaxHistograms);
   if (frame.closing() || (first_row == row && first * frame_ns_ / interval_ns_ == row)) return;
   for (int64_t shared = first_row; shared <= row && pending_.size() < kMaxPending; ++shared) {
     pending_[shared].blurred = true;
@@ -168,8 +181,13 @@ void IntervalStats::GiveRow(int64_t end_ns) {
   given.block_size_bytes = run_.steps(static_cast<int>(step_)).block_size_bytes();
   given.end_ns = std::min(end_ns, duration_ns_);
   given.interval = row.sums;
+  if (row.latency != nullptr && !row.percentiles_unknown) {
+    given.p50_ns = row.latency->PercentileNs(50);
+    given.p99_ns = row.latency->PercentileNs(99);
+  }
   given.blurred = row.blurred;
   given.max_before_ns = so_far_.sums.max_ns;
+  row.latency.reset();
   so_far_.Merge(row);
   given.total = so_far_.sums;
   given.max_host = so_far_.max_host;

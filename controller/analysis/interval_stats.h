@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/numeric/int128.h"
+#include "common/histogram.h"
 #include "controller/analysis/lowest_mark.h"
 #include "plimsoll/v1/journal.pb.h"
 
@@ -34,6 +36,9 @@ struct IntervalRow {
   // The row ends so long after the measured start.
   int64_t end_ns = 0;
   IntervalSums interval;
+  // Percentiles of the interval; 0: there is no write, or they are not known.
+  uint64_t p50_ns = 0;
+  uint64_t p99_ns = 0;
   IntervalSums total;
   // The largest latency of the rows before; 0: this is the step's first row with a write.
   uint64_t max_before_ns = 0;
@@ -71,10 +76,15 @@ class IntervalStats {
   // One row that is not there yet, or all that are.
   struct Pending {
     IntervalSums sums;
+    // Null where there is no write, or where the percentiles are not known.
+    std::unique_ptr<Histogram> latency;
+    bool percentiles_unknown = false;
     std::string max_host;
     uint32_t max_qm = 0;
     bool blurred = false;
 
+    // `keep`: whether there is room for percentiles.
+    void Add(const v1::Distribution& added, bool keep);
     void Merge(const Pending& other);
   };
 

@@ -2,16 +2,83 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "common/units.h"
-#include "controller/analysis/binomial.h"
 #include "controller/analysis/figures.h"
-#include "controller/analysis/judge_text.h"
-#include "controller/analysis/step_shape.h"
+#include "controller/analysis/timeline.h"
+#include "controller/plan/criteria.h"
 
 namespace plimsoll {
+
+double ChanceOfAtLeast(uint64_t count, uint64_t n, double share) {
+  const auto of = static_cast<double>(n);
+  const auto least = static_cast<double>(count);
+  if (least <= of * share) return 1;
+  if (count > n) return 0;
+  // The first term, and then each by its ratio to the one before: above the expected number they fall at least as fast
+  // as a geometric series.
+  const double log_first = std::lgamma(of + 1) - std::lgamma(least + 1) - std::lgamma(of - least + 1) +
+                           least * std::log(share) + (of - least) * std::log1p(-share);
+  const double odds = share / (1 - share);
+  constexpr double kNegligible = 1e-12;
+  constexpr int kMostTerms = 10'000'000;
+  double sum = 1;
+  double term = 1;
+  double i = least;
+  for (int terms = 0; i < of && term > kNegligible * sum && terms < kMostTerms; ++terms, ++i) {
+    term *= (of - i) / (i + 1) * odds;
+    sum += term;
+  }
+  return std::min(1.0, std::exp(log_first) * sum);
+}
+
+namespace {
+
+// "1 stall", "2 stalls".
+std::string CountText(uint64_t count, std::string noun) {
+  if (count == 1) noun.pop_back();
+  return absl::StrCat(FormatCount(count), " ", noun);
+}
+
+}  // namespace
+
+std::string FormatMetricValue(const MetricInfo& info, double value) {
+  switch (info.unit) {
+    case MetricUnit::kNanoseconds:
+      return absl::StrFormat("%.3f ms", value / static_cast<double>(kNsPerMs));
+    case MetricUnit::kWritesPerSecond:
+      return value < 100 ? absl::StrFormat("%.2f writes/s", value)
+                         : absl::StrCat(FormatCount(static_cast<uint64_t>(std::llround(value))), " writes/s");
+    case MetricUnit::kBytesPerSecond:
+      return absl::StrFormat("%.2f MB/s", value / kBytesPerMegabyte);
+    case MetricUnit::kCount:
+      return CountText(static_cast<uint64_t>(std::llround(value)), info.noun);
+    case MetricUnit::kPercent:
+      // Rounded down, so that what is not reached does not look as if it were.
+      return absl::StrFormat("%.2f %%", std::floor(value * 100) / 100);
+    case MetricUnit::kSignedPercent:
+      return absl::StrFormat("%+.2f %%", value);
+    case MetricUnit::kRatio:
+      return absl::StrFormat("%.4f", value);
+    case MetricUnit::kYesNo:
+      break;
+  }
+  return value == 0 ? "no" : "yes";
+}
+
+std::string FormatPlace(uint32_t step, const std::string& host, uint32_t qm, uint32_t storage) {
+  std::string place = step == 0 ? "" : absl::StrCat("step ", step);
+  const auto add = [&place](const std::string& more) { absl::StrAppend(&place, place.empty() ? "" : ", ", more); };
+  if (host.empty() && storage != 0) add(absl::StrCat("storage ", storage));
+  if (!host.empty()) add(absl::StrCat(host, qm == 0 ? "" : absl::StrCat("/qm", qm)));
+  return place;
+}
+
 namespace {
 
 // A storage whose percentile is exactly at its limit fails with at most this chance, over all tests of a criterion.
@@ -287,8 +354,8 @@ v1::CriterionReport Judge::MakeReport(const Case& one, bool losses_accepted) {
   if (!one.unreadable.empty() || one.steps.empty()) {
     report.set_outcome(v1::OUTCOME_INCONCLUSIVE);
     report.set_reason(!one.unreadable.empty()             ? one.unreadable
-                      : IsAboutRate(one.criterion.metric) ? "no queue manager that it looks at has a target rate"
-                                                          : "nothing that it looks at was measured");
+                      : IsAboutRate(one.criterion.metric) ? "no queue manager in its scope has a target rate"
+                                                          : "nothing in its scope was measured");
     return report;
   }
   report.set_scope(KindOf(one.criterion.scope));
@@ -324,6 +391,24 @@ bool Judge::AcceptsLosses() const {
     return one.unreadable.empty() && one.criterion.metric == Metric::kHosts && one.criterion.block_size_bytes == 0 &&
            !WantsSmall(one.criterion) && MakeReport(one, true).outcome() == v1::OUTCOME_PASS;
   });
+}
+
+bool Judge::LooksAt(v1::ScopeKind kind, uint64_t block_size_bytes) const {
+  const auto looks = [&](const Case& one) {
+    return LooksAt(one, block_size_bytes) && KindOf(one.criterion.scope) == kind &&
+           MetricGetters()[static_cast<size_t>(one.criterion.metric)].of_scope != nullptr;
+  };
+  return std::any_of(cases_.begin(), cases_.end(), looks) || (rate_is_demand_ && looks(rate_));
+}
+
+std::vector<Judge::SoFar> Judge::CriteriaSoFar() const {
+  std::vector<SoFar> criteria;
+  const auto add = [&criteria](const Case& one) {
+    criteria.push_back({one.unreadable.empty() ? &one.criterion : nullptr, MakeReport(one, false)});
+  };
+  for (const Case& one : cases_) add(one);
+  if (rate_is_demand_ && !rate_.steps.empty()) add(rate_);
+  return criteria;
 }
 
 v1::VerdictReport Judge::Finish(const std::vector<std::string>& reasons) const {

@@ -17,6 +17,16 @@
 
 namespace plimsoll {
 
+// Chance that of `n` independent events, each of which happens with chance `share` in (0, 1), at least `count` happen.
+// Exact to some ten digits where `count` is above the expected number n x share, and 1 where it is not.
+double ChanceOfAtLeast(uint64_t count, uint64_t n, double share);
+
+// A value of the metric with its unit: "14.211 ms", "2 stalls", "99.98 %".
+std::string FormatMetricValue(const MetricInfo& info, double value);
+
+// "step 2, beta/qm2". Step 0 is the run; an empty host names the storage instead; queue manager 0 and storage 0: none.
+std::string FormatPlace(uint32_t step, const std::string& host, uint32_t qm, uint32_t storage);
+
 // Looks at every scope of every step while its histogram is at hand. Not thread-safe.
 class Judge {
  public:
@@ -33,6 +43,16 @@ class Judge {
   // A criterion asks for a number of hosts, and holds: that others were lost, or failed, is no reason against a PASS.
   // After ObserveRun.
   bool AcceptsLosses() const;
+
+  // Whether a criterion looks at scopes of that kind in a step with that block size.
+  bool LooksAt(v1::ScopeKind kind, uint64_t block_size_bytes) const;
+  // A criterion, null where it cannot be read, and what is known of it by what was observed so far.
+  struct SoFar {
+    const Criterion* criterion = nullptr;
+    v1::CriterionReport report;
+  };
+  // In the order of the plan; refers to the judge.
+  std::vector<SoFar> CriteriaSoFar() const;
 
   // FAIL where a criterion fails; else INCONCLUSIVE where there are `reasons` or a criterion cannot be told; else
   // PASS, or DONE where there is no criterion.

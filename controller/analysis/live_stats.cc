@@ -1,122 +1,420 @@
 #include "controller/analysis/live_stats.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "common/units.h"
-#include "controller/analysis/step_shape.h"
+#include "controller/analysis/figures.h"
+#include "controller/analysis/judge.h"
+#include "controller/analysis/scope_sums.h"
+#include "controller/analysis/step_stats.h"
+#include "controller/analysis/timeline.h"
 
 namespace plimsoll {
+namespace {
 
-void LiveStats::Add(const v1::JournalRecord& record) {
-  switch (record.record_case()) {
-    case v1::JournalRecord::kRunBegin:
-      run_ = record.run_begin();
-      break;
-    case v1::JournalRecord::kHostJoined:
-      hosts_[record.host_joined().host()].label = record.host_joined().label();
-      break;
-    case v1::JournalRecord::kStepBegin: {
-      const v1::StepBegin& begin = record.step_begin();
-      if (begin.step() >= static_cast<uint32_t>(run_.steps_size()) || !IsSaneMoment(begin.start_ns())) break;
-      const int64_t warmup_ns = run_.steps(static_cast<int>(begin.step())).warmup_ns();
-      step_ = begin.step() + 1;
-      measured_start_ns_ = begin.start_ns() + (IsSaneMoment(warmup_ns) ? warmup_ns : 0);
-      for (auto& [number, host] : hosts_) {
-        Host fresh;
-        fresh.label = host.label;
-        fresh.lost = host.lost;
-        host = fresh;
+constexpr size_t kMostSeconds = 600;
+// A host that is later than this keeps nobody else's figures back.
+constexpr int64_t kLateHostNs = 750 * kNsPerMs;
+constexpr int64_t kStallsShownNs = 60 * kNsPerSecond;
+constexpr size_t kMostIntervals = 2'000;
+constexpr size_t kMostNames = 16;
+
+// The seconds of a step as they are shown: those of the warm-up first.
+class LiveStep {
+ public:
+  LiveStep(const StepStats& step, const HostTable& hosts, const Timeline& timeline)
+      : step_(step),
+        shape_(step.shape()),
+        hosts_(hosts),
+        timeline_(timeline),
+        warmup_seconds_(shape_.SecondOf(shape_.warmup_intervals())) {}
+
+  int64_t seconds() const {
+    return std::min(warmup_seconds_ + (shape_.duration_ns + kNsPerSecond - 1) / kNsPerSecond, kMaxSeriesSeconds);
+  }
+  bool IsComplete(int64_t number, int64_t now_ns) const;
+  LiveSecond Second(int64_t number) const;
+  LiveHost Host(uint32_t number, const HostFacts& facts, int64_t shown, int64_t now_ns) const;
+  // Stall intervals that ended after the offset, and those that are not over, in groups.
+  std::vector<LiveStall> Stalls(int64_t after_ns) const;
+
+ private:
+  struct Interval {
+    int64_t begin_ns = 0;
+    int64_t end_ns = 0;
+    bool open = false;
+    uint32_t host = 0;
+    uint32_t qm = 0;
+    int64_t key_ns = 0;
+  };
+
+  bool IsWarmup(int64_t number) const { return number < warmup_seconds_; }
+  // How long the second is: the last one may be a part of one.
+  int64_t LengthNs(int64_t number) const {
+    return IsWarmup(number) ? kNsPerSecond
+                            : std::min(kNsPerSecond, shape_.duration_ns - (number - warmup_seconds_) * kNsPerSecond);
+  }
+  // From the measured start; negative in the warm-up.
+  int64_t EndNs(int64_t number) const {
+    const int64_t begin_ns = IsWarmup(number) ? number * kNsPerSecond - shape_.warmup_intervals() * shape_.interval_ns
+                                              : (number - warmup_seconds_) * kNsPerSecond;
+    return begin_ns + LengthNs(number);
+  }
+  // The number of the first second that the host has not passed.
+  int64_t Passed(const HostStep& part) const;
+  LiveFigures MakeFigures(const WriteSums& sums, const SecondQuantiles& quantiles, int64_t number) const;
+  WriteSums SumsOf(const HostStep& part, int64_t number) const;
+  LiveFigures FiguresOf(const HostStep& part, int64_t number) const;
+  // A moment of the host's clock, from the measured start.
+  int64_t OffsetNs(uint32_t host, int64_t agent_ns) const;
+  void AddIntervals(uint32_t host, const HostStep& part, int64_t after_ns, std::vector<Interval>& intervals) const;
+
+  const StepStats& step_;
+  const StepShape& shape_;
+  const HostTable& hosts_;
+  const Timeline& timeline_;
+  const int64_t warmup_seconds_;
+};
+
+int64_t LiveStep::Passed(const HostStep& part) const {
+  const std::optional<int64_t> next = part.all_next_interval();
+  if (part.done() && part.stopped().empty()) return seconds();
+  if (!next) return 0;
+  if (*next < 0) return std::min(shape_.SecondOf(*next + shape_.warmup_intervals()), warmup_seconds_);
+  return warmup_seconds_ + part.all_covered_ns() / kNsPerSecond;
+}
+
+bool LiveStep::IsComplete(int64_t number, int64_t now_ns) const {
+  bool all = true;
+  bool any = false;
+  for (const auto& [host, facts] : hosts_) {
+    const auto part = step_.hosts().find(host);
+    const bool passed = part != step_.hosts().end() && Passed(part->second) > number;
+    any = any || passed;
+    all = all && (passed || facts.lost || !step_.IsArmed(host));
+  }
+  return any && (all || now_ns >= step_.measured_start_ns() + EndNs(number) + kLateHostNs);
+}
+
+LiveFigures LiveStep::MakeFigures(const WriteSums& sums, const SecondQuantiles& quantiles, int64_t number) const {
+  LiveFigures figures;
+  const double seconds = static_cast<double>(LengthNs(number)) / static_cast<double>(kNsPerSecond);
+  figures.writes = sums.writes;
+  figures.iops = static_cast<double>(sums.writes) / seconds;
+  figures.mb_per_second = figures.iops * static_cast<double>(shape_.block_size_bytes) / kBytesPerMegabyte;
+  figures.p50_ns = quantiles.p50_ns;
+  figures.p99_ns = quantiles.p99_ns;
+  figures.max_ns = sums.latency_max_ns;
+  return figures;
+}
+
+WriteSums LiveStep::SumsOf(const HostStep& part, int64_t number) const {
+  if (IsWarmup(number)) return part.warmup_series().At(static_cast<uint32_t>(number));
+  WriteSums sums;
+  for (const auto& writer : part.writers()) {
+    if (writer) sums.Merge(writer->series().At(static_cast<uint32_t>(number - warmup_seconds_)));
+  }
+  return sums;
+}
+
+LiveFigures LiveStep::FiguresOf(const HostStep& part, int64_t number) const {
+  const WriteSums sums = SumsOf(part, number);
+  return MakeFigures(
+      sums,
+      IsWarmup(number)
+          ? part.warmup_percentiles().Get(static_cast<uint32_t>(number), sums.latency_max_ns)
+          : part.percentiles().host().Get(static_cast<uint32_t>(number - warmup_seconds_), sums.latency_max_ns),
+      number);
+}
+
+LiveSecond LiveStep::Second(int64_t number) const {
+  LiveSecond second;
+  second.number = number;
+  second.warmup = IsWarmup(number);
+  second.end_ns = EndNs(number) + (second.warmup ? shape_.warmup_intervals() * shape_.interval_ns : 0);
+  WriteSums all;
+  for (const auto& [host, part] : step_.hosts()) {
+    if (Passed(part) <= number) continue;
+    all.Merge(SumsOf(part, number));
+    if (hosts_.size() < 2) continue;
+    const LiveFigures figures = FiguresOf(part, number);
+    if (second.worst_host.empty() ||
+        std::pair(figures.p99_ns, figures.max_ns) > std::pair(second.worst.p99_ns, second.worst.max_ns)) {
+      second.worst = figures;
+      second.worst_host = hosts_.at(host).label();
+    }
+  }
+  const auto at = static_cast<uint32_t>(second.warmup ? number : number - warmup_seconds_);
+  const StepPercentiles& percentiles = second.warmup ? step_.warmup_percentiles() : step_.percentiles();
+  second.cluster = MakeFigures(all, percentiles.ClusterSoFar(at, all.latency_max_ns), number);
+  return second;
+}
+
+int64_t LiveStep::OffsetNs(uint32_t host, int64_t agent_ns) const {
+  if (const auto moment = timeline_.ToTimeline(host, agent_ns)) {
+    return std::clamp(moment->local_ns, -kMaxMomentNs, kMaxMomentNs) - step_.measured_start_ns();
+  }
+  return agent_ns - step_.HostMeasuredStartNs(host).value_or(agent_ns);
+}
+
+LiveHost LiveStep::Host(uint32_t number, const HostFacts& facts, int64_t shown, int64_t now_ns) const {
+  LiveHost host;
+  host.label = facts.label();
+  host.lost = facts.lost.has_value();
+  const auto found = step_.hosts().find(number);
+  if (found == step_.hosts().end()) return host;
+  const HostStep& part = found->second;
+  host.done = part.done();
+  if (shown >= 0 && Passed(part) > shown) {
+    host.has_figures = true;
+    host.figures = FiguresOf(part, shown);
+  }
+  if (host.lost || host.done) return host;
+  const WriterStats* oldest = nullptr;
+  for (uint32_t qm = 1; qm <= part.writers().size(); ++qm) {
+    const WriterStats* writer = part.writers()[qm - 1].get();
+    if (writer == nullptr || writer->closed() || writer->in_flight_since_ns() == 0) continue;
+    if (oldest != nullptr && oldest->in_flight_since_ns() <= writer->in_flight_since_ns()) continue;
+    oldest = writer;
+    host.oldest_write_qm = qm;
+  }
+  if (oldest == nullptr) return host;
+  host.oldest_write_ns = std::max<int64_t>(oldest->last_cut_ns() - oldest->in_flight_since_ns(), 1);
+  // A usual write has ended since; one that outlasted an interval is taken to be in flight until a frame denies it.
+  if (host.oldest_write_ns >= shape_.interval_ns) {
+    const int64_t age_ns = now_ns - step_.measured_start_ns() - OffsetNs(number, oldest->in_flight_since_ns());
+    host.oldest_write_ns = std::max(host.oldest_write_ns, age_ns);
+  }
+  return host;
+}
+
+void LiveStep::AddIntervals(uint32_t host, const HostStep& part, int64_t after_ns,
+                            std::vector<Interval>& intervals) const {
+  const std::optional<int64_t> start_ns = step_.HostMeasuredStartNs(host);
+  if (!start_ns) return;
+  for (uint32_t qm = 1; qm <= part.writers().size() && intervals.size() < kMostIntervals; ++qm) {
+    const WriterStats* writer = part.writers()[qm - 1].get();
+    if (writer == nullptr) continue;
+    std::vector<WriterStretch> known = part.stalls().EndedAfter(qm, *start_ns + after_ns);
+    if (!part.done() && !writer->closed() && !hosts_.at(host).lost) {
+      const std::optional<WriterStretch> growing = part.stalls().GrowingOf(qm);
+      const int64_t since_ns = writer->in_flight_since_ns();
+      const int64_t age_ns = writer->last_cut_ns() - since_ns;
+      if (growing) {
+        known.push_back(*growing);
+        known.back().open = true;
+      } else if (since_ns != 0 && age_ns >= StallThresholdNs(shape_.stall_ns, 0)) {
+        known.push_back({.begin_ns = since_ns, .end_ns = since_ns + age_ns, .longest_ns = age_ns, .open = true});
       }
-      break;
     }
-    case v1::JournalRecord::kFrames: {
-      const auto found = hosts_.find(record.frames().host());
-      if (found == hosts_.end() || !IsSaneMoment(record.time_ns())) break;
-      for (const v1::Frame& frame : record.frames().frames()) {
-        if (frame.step() + 1 == step_) AddFrame(frame, record.time_ns(), found->second);
+    if (known.empty()) continue;
+    const int64_t threshold_ns =
+        StallThresholdNs(shape_.stall_ns, static_cast<int64_t>(writer->latency().PercentileNs(50)));
+    for (const WriterStretch& each : known) {
+      if (each.longest_ns < threshold_ns || each.end_ns <= *start_ns || intervals.size() >= kMostIntervals) continue;
+      const int64_t begin_ns = OffsetNs(host, each.begin_ns);
+      intervals.push_back({begin_ns, begin_ns + each.length_ns(), each.open, host, qm, each.begin_ns});
+    }
+  }
+}
+
+std::vector<LiveStall> LiveStep::Stalls(int64_t after_ns) const {
+  std::vector<Interval> intervals;
+  for (const auto& [host, part] : step_.hosts()) AddIntervals(host, part, after_ns, intervals);
+  std::sort(intervals.begin(), intervals.end(), [](const Interval& a, const Interval& b) {
+    return std::tuple(a.begin_ns, a.host, a.qm) < std::tuple(b.begin_ns, b.host, b.qm);
+  });
+  std::vector<LiveStall> stalls;
+  std::map<std::pair<uint32_t, uint32_t>, bool> writers;
+  for (const Interval& each : intervals) {
+    if (stalls.empty() || each.begin_ns >= stalls.back().end_ns) {
+      stalls.emplace_back().begin_ns = each.begin_ns;
+      writers.clear();
+    }
+    LiveStall& stall = stalls.back();
+    stall.end_ns = std::max(stall.end_ns, each.end_ns);
+    stall.open = stall.open || each.open;
+    stall.keys.emplace_back(each.host, each.qm, each.key_ns);
+    const auto of_host = writers.lower_bound({each.host, 0});
+    const bool known_host = of_host != writers.end() && of_host->first.first == each.host;
+    if (!writers.emplace(std::pair(each.host, each.qm), true).second) continue;
+    ++stall.writers;
+    if (!known_host) ++stall.hosts;
+    if (stall.names.size() < kMostNames) {
+      stall.names.push_back(absl::StrCat(hosts_.at(each.host).label(), "/qm", each.qm));
+    }
+  }
+  return stalls;
+}
+
+void SetRun(const v1::RunBegin& run, LiveSnapshot& snapshot) {
+  snapshot.steps = static_cast<uint32_t>(run.steps_size());
+  for (const v1::LogStep& step : run.steps()) {
+    snapshot.repetitions = std::max(snapshot.repetitions, step.repetition() + 1);
+  }
+}
+
+// Shows the judge the scopes of the step as far as they were measured.
+class ScopesSoFar {
+ public:
+  ScopesSoFar(const StepStats& step, const HostTable& hosts, Judge& judge)
+      : step_(step), hosts_(hosts), judge_(judge) {}
+
+  void Observe() {
+    const bool any_rate =
+        std::any_of(hosts_.begin(), hosts_.end(), [](const auto& host) { return host.second.rate_per_second() > 0; });
+    ScopeSums cluster;
+    std::map<uint32_t, ScopeSums> storages;
+    for (const auto& [number, part] : step_.hosts()) {
+      const HostFacts& facts = hosts_.at(number);
+      ScopeSums host;
+      host.whole_ns = INT64_MAX;
+      for (uint32_t qm = 1; qm <= part.writers().size(); ++qm) {
+        const WriterStats* writer = part.writers()[qm - 1].get();
+        if (writer == nullptr || writer->covered_ns() <= 0) continue;
+        ScopeSums sums = SumsOf(number, qm, *writer, part, facts);
+        if (any_rate && facts.rate_per_second() <= 0) sums.unscheduled.Merge(writer->latency());
+        Show(v1::SCOPE_KIND_QM, facts.label(), qm, facts.storage, sums);
+        host.Merge(sums);
       }
-      break;
+      if (host.measured_ns <= 0) continue;
+      Show(v1::SCOPE_KIND_HOST, facts.label(), 0, facts.storage, host);
+      if (facts.storage != 0) storages[facts.storage].Merge(host);
+      cluster.Merge(host);
     }
-    case v1::JournalRecord::kStepDone: {
-      const auto found = hosts_.find(record.step_done().host());
-      if (found != hosts_.end()) found->second.done = true;
-      break;
-    }
-    case v1::JournalRecord::kHostLost: {
-      const auto found = hosts_.find(record.host_lost().host());
-      if (found != hosts_.end()) found->second.lost = true;
-      break;
-    }
-    default:
-      break;
+    if (cluster.measured_ns <= 0) return;
+    for (const auto& [number, sums] : storages) Show(v1::SCOPE_KIND_STORAGE, "", 0, number, sums);
+    Show(v1::SCOPE_KIND_CLUSTER, "", 0, 0, cluster);
   }
+
+ private:
+  ScopeSums SumsOf(uint32_t host, uint32_t qm, const WriterStats& writer, const HostStep& part,
+                   const HostFacts& facts) const {
+    MeasuredStretch stretch;
+    stretch.done = part.done();
+    stretch.measured_ns = writer.covered_ns();
+    stretch.start_ns = step_.HostMeasuredStartNs(host);
+    ScopeSums sums = SumsOfWriter(writer, host, qm, stretch, facts.rate_per_second(), facts.random_arrivals());
+    if (!part.done() && !writer.closed() && writer.in_flight_since_ns() != 0) {
+      sums.in_flight_ages_ns.push_back(std::max<int64_t>(writer.last_cut_ns() - writer.in_flight_since_ns(), 0));
+    }
+    sums.lost = facts.lost.has_value();
+    sums.clock_step_ns = facts.joined.description().clock_resolution_ns();
+    return sums;
+  }
+
+  void Show(v1::ScopeKind kind, const std::string& host, uint32_t qm, uint32_t storage, const ScopeSums& sums) {
+    const uint64_t block_size_bytes = step_.shape().block_size_bytes;
+    if (!judge_.LooksAt(kind, block_size_bytes)) return;
+    const SecondExtremes extremes = sums.series.Extremes(WholeSecondsIn(sums.whole_ns));
+    v1::ScopeReport scope = MakeScopeReport(sums, block_size_bytes, extremes);
+    scope.set_kind(kind);
+    scope.set_host(host);
+    scope.set_qm(qm);
+    scope.set_storage(storage);
+    Histogram both;
+    judge_.Observe(step_.index() + 1, block_size_bytes, {scope, sums, FeltLatency(sums, both), extremes, false});
+  }
+
+  const StepStats& step_;
+  const HostTable& hosts_;
+  Judge& judge_;
+};
+
+LiveState StateOf(v1::Outcome outcome) {
+  return outcome == v1::OUTCOME_FAIL   ? LiveState::kFailing
+         : outcome == v1::OUTCOME_PASS ? LiveState::kPassing
+                                       : LiveState::kUndecided;
 }
 
-void LiveStats::AddFrame(const v1::Frame& frame, int64_t time_ns, Host& host) const {
-  if (frame.in_flight_since_ns() > 0 && frame.cut_ns() > frame.in_flight_since_ns()) {
-    host.in_flight[frame.qm()] = {frame.cut_ns() - frame.in_flight_since_ns(), time_ns};
-  } else {
-    host.in_flight.erase(frame.qm());
-  }
-  if (frame.first_interval() < 0) return;
-  host.writes += frame.latency().count();
-  host.bytes += frame.bytes();
-  const int64_t interval_ns = std::clamp<int64_t>(run_.frame_interval_ns(), kNsPerMs, kNsPerSecond);
-  const int64_t last_interval = int64_t{frame.first_interval()} + std::max<int64_t>(frame.interval_count(), 1) - 1;
-  const int64_t second = last_interval / (kNsPerSecond / interval_ns);
-  if (second > host.current.second) {
-    host.last = host.current;
-    host.current = {second, 0, 0, 0};
-  }
-  Second& sums = second == host.current.second ? host.current : host.last;
-  sums.writes += frame.latency().count();
-  sums.bytes += frame.bytes();
-  sums.max_latency_ns = std::max<uint64_t>(sums.max_latency_ns, frame.latency().max_ns());
+// Stalls are counted from what is known of them; of which class they are is not.
+void AddStallsSoFar(const Criterion& criterion, const std::vector<LiveStall>& stalls, LiveCriterion& live) {
+  if (!WantsSmall(criterion) && criterion.limit != 0) return;
+  if (criterion.stall_class != v1::STALL_CLASS_UNSPECIFIED) return;
+  int64_t longest_ns = 0;
+  for (const LiveStall& stall : stalls) longest_ns = std::max(longest_ns, stall.end_ns - stall.begin_ns);
+  const bool counts = criterion.metric == Metric::kStalls;
+  const double value = counts ? static_cast<double>(stalls.size()) : static_cast<double>(longest_ns);
+  const bool fulfilled = Fulfils(criterion, value);
+  if (live.state != LiveState::kFailing) live.state = fulfilled ? LiveState::kPassing : LiveState::kFailing;
+  live.value = FormatMetricValue(InfoOf(criterion.metric), value);
+  live.place.clear();
 }
 
-LiveStats::Second LiveStats::Shown(const Host& host, int64_t elapsed_ns) {
-  // Frames of a second come up to one interval after its end; a host whose newest frame is older than that is silent.
-  const int64_t whole_second = elapsed_ns / kNsPerSecond - 1;
-  if (host.current.second < whole_second - 1) return {};
-  if (host.current.second == 0) return host.current;
-  return host.last.second == host.current.second - 1 ? host.last : Second{};
-}
+}  // namespace
 
-LiveSnapshot LiveStats::Snapshot(int64_t now_ns) const {
+LiveSnapshot MakeIdleSnapshot(const v1::RunBegin& run, const HostTable& hosts) {
   LiveSnapshot snapshot;
-  snapshot.step = step_;
-  if (step_ > 0) {
-    snapshot.elapsed_ns = now_ns - measured_start_ns_;
-    snapshot.duration_ns = run_.steps(static_cast<int>(step_ - 1)).duration_ns();
-  }
-  for (const auto& [number, host] : hosts_) {
-    LiveHost& line = snapshot.hosts.emplace_back();
-    line.label = host.label;
-    line.lost = host.lost;
-    line.writes = host.writes;
-    line.bytes = host.bytes;
-    const Second shown = Shown(host, snapshot.elapsed_ns);
-    // In the first second there is no whole one yet.
-    const double length = host.current.second == 0 && shown.second == 0
-                              ? std::clamp(static_cast<double>(snapshot.elapsed_ns) / 1e9, 0.1, 1.0)
-                              : 1.0;
-    line.iops = static_cast<double>(shown.writes) / length;
-    line.mb_per_second = static_cast<double>(shown.bytes) / length / 1e6;
-    line.max_latency_ns = shown.max_latency_ns;
-    for (const auto& [qm, write] : host.in_flight) {
-      // Frames come a few times a second; a host that is still heard of has its write in flight since.
-      if (host.done || host.lost) continue;
-      line.longest_in_flight_ns =
-          std::max(line.longest_in_flight_ns, write.age_ns + std::max<int64_t>(now_ns - write.told_ns, 0));
-    }
-    snapshot.cluster.iops += line.iops;
-    snapshot.cluster.mb_per_second += line.mb_per_second;
-    snapshot.cluster.max_latency_ns = std::max(snapshot.cluster.max_latency_ns, line.max_latency_ns);
-    snapshot.cluster.longest_in_flight_ns = std::max(snapshot.cluster.longest_in_flight_ns, line.longest_in_flight_ns);
-    snapshot.cluster.writes += line.writes;
-    snapshot.cluster.bytes += line.bytes;
+  SetRun(run, snapshot);
+  for (const auto& [number, facts] : hosts) {
+    LiveHost& host = snapshot.hosts.emplace_back();
+    host.label = facts.label();
+    host.lost = facts.lost.has_value();
   }
   return snapshot;
+}
+
+LiveSnapshot MakeLiveSnapshot(const v1::RunBegin& run, const StepStats& step, const HostTable& hosts,
+                              const Timeline& timeline, int64_t now_ns, int64_t after_second) {
+  LiveSnapshot snapshot;
+  SetRun(run, snapshot);
+  const StepShape& shape = step.shape();
+  snapshot.step = step.index() + 1;
+  snapshot.repetition = step.step().repetition() + 1;
+  snapshot.block_size_bytes = shape.block_size_bytes;
+  snapshot.elapsed_ns = Clamp64(Int128{now_ns} - step.measured_start_ns());
+  snapshot.duration_ns = shape.duration_ns;
+  snapshot.warmup_ns = shape.warmup_ns;
+  for (int later = static_cast<int>(snapshot.step); later < run.steps_size(); ++later) {
+    const v1::LogStep& each = run.steps(later);
+    snapshot.later_steps_ns = Clamp64(Int128{snapshot.later_steps_ns} + each.warmup_ns() + each.duration_ns());
+  }
+  const LiveStep live(step, hosts, timeline);
+  // The newest one that is complete: those before it are, too.
+  const int64_t known = std::clamp<int64_t>(after_second, -1, live.seconds() - 1);
+  int64_t shown = known;
+  for (int64_t end = live.seconds(); shown + 1 < end;) {
+    const int64_t middle = shown + 1 + (end - shown - 2) / 2;
+    if (live.IsComplete(middle, now_ns)) {
+      shown = middle;
+    } else {
+      end = middle;
+    }
+  }
+  for (int64_t number = std::max(known + 1, shown + 1 - static_cast<int64_t>(kMostSeconds)); number <= shown;
+       ++number) {
+    snapshot.seconds.push_back(live.Second(number));
+  }
+  for (const auto& [number, facts] : hosts) snapshot.hosts.push_back(live.Host(number, facts, shown, now_ns));
+  snapshot.stalls = live.Stalls(snapshot.elapsed_ns - kStallsShownNs);
+  return snapshot;
+}
+
+std::vector<LiveCriterion> MakeLiveCriteria(const Judge& judge, const StepStats* step, const HostTable& hosts,
+                                            const Timeline& timeline) {
+  Judge so_far = judge;
+  if (step != nullptr) ScopesSoFar(*step, hosts, so_far).Observe();
+  std::vector<LiveCriterion> criteria;
+  std::optional<std::vector<LiveStall>> stalls;
+  for (const Judge::SoFar& each : so_far.CriteriaSoFar()) {
+    LiveCriterion& live = criteria.emplace_back();
+    live.text = each.report.criterion();
+    live.state = StateOf(each.report.outcome());
+    live.value = each.report.value_text();
+    if (!live.value.empty()) {
+      live.place = FormatPlace(each.report.step(), each.report.host(), each.report.qm(), each.report.storage());
+    }
+    if (each.criterion == nullptr || step == nullptr) continue;
+    const Metric metric = each.criterion->metric;
+    if (metric != Metric::kStalls && metric != Metric::kLongestStall) continue;
+    if (!stalls) stalls = LiveStep(*step, hosts, timeline).Stalls(0);
+    AddStallsSoFar(*each.criterion, *stalls, live);
+  }
+  return criteria;
 }
 
 }  // namespace plimsoll

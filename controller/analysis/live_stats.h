@@ -1,86 +1,117 @@
-// What a run shows while it runs.
+// What a run shows while it is under way, read from the figures that its report is made of.
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
+#include "controller/analysis/host_facts.h"
 #include "plimsoll/v1/journal.pb.h"
 
 namespace plimsoll {
 
-// One host's line of the progress.
-struct LiveHost {
-  std::string label;
-  // Over the last whole second of the step (or what there is of the first): per second, and the largest latency.
+class Judge;
+class StepStats;
+class Timeline;
+
+// Writes of one second of a step: of a host, or of all of them. Latencies are service times.
+struct LiveFigures {
+  uint64_t writes = 0;
   double iops = 0;
   double mb_per_second = 0;
-  uint64_t max_latency_ns = 0;
-  // Longest that a write has been in flight by now; 0: none is.
-  int64_t longest_in_flight_ns = 0;
-  // Completed writes and bytes of the step so far, warm-up left out.
-  uint64_t writes = 0;
-  uint64_t bytes = 0;
+  // 0: no write, or not known.
+  uint64_t p50_ns = 0;
+  uint64_t p99_ns = 0;
+  uint64_t max_ns = 0;
+};
+
+// One second of a step, over all hosts.
+struct LiveSecond {
+  // From 0, the whole seconds of the warm-up first.
+  int64_t number = 0;
+  bool warmup = false;
+  // It ends so long after the begin of the warm-up, or of the measured part.
+  int64_t end_ns = 0;
+  LiveFigures cluster;
+  // The host with the largest p99, where there are several.
+  std::string worst_host;
+  LiveFigures worst;
+};
+
+struct LiveHost {
+  std::string label;
   bool lost = false;
+  // It has reported the end of the step.
+  bool done = false;
+  // Of the newest second that is shown; nothing where the host has not passed it.
+  bool has_figures = false;
+  LiveFigures figures;
+  // How long its oldest write has been in flight, and whose it is; 0: none is, or none is known.
+  int64_t oldest_write_ns = 0;
+  uint32_t oldest_write_qm = 0;
+  // No message came from it for so long; whoever makes the view sets it.
+  int64_t silent_ns = 0;
+};
+
+// Stall intervals of writers that overlap. The report decides what they have in common.
+struct LiveStall {
+  // From the measured start.
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+  // Some of it is not over.
+  bool open = false;
+  // "alpha/qm1", at most 16 of them; and how many writers and hosts there are.
+  std::vector<std::string> names;
+  uint64_t writers = 0;
+  uint64_t hosts = 0;
+  // What tells its stall intervals from others of the step: host, QM and begin on the host's clock.
+  std::vector<std::tuple<uint32_t, uint32_t, int64_t>> keys;
+};
+
+enum class LiveState { kUndecided, kPassing, kFailing };
+
+struct LiveCriterion {
+  std::string text;
+  LiveState state = LiveState::kUndecided;
+  // The worst value so far and where it is; empty: there is none.
+  std::string value;
+  std::string place;
 };
 
 struct LiveSnapshot {
-  // From 1; 0: none has begun.
+  // From 1; 0: none runs.
   uint32_t step = 0;
-  // Time of the step that has passed, warm-up left out (negative during it), and its asked length.
+  uint32_t steps = 0;
+  uint32_t repetition = 0;
+  uint32_t repetitions = 0;
+  uint64_t block_size_bytes = 0;
+  // Time of the step that has passed, the warm-up left out (negative during it), and the planned lengths.
   int64_t elapsed_ns = 0;
   int64_t duration_ns = 0;
+  int64_t warmup_ns = 0;
+  // Planned length of the steps after this one.
+  int64_t later_steps_ns = 0;
   // In the order of the plan.
   std::vector<LiveHost> hosts;
-  // All hosts together; without a label.
-  LiveHost cluster;
+  // The seconds that are complete now and come after the one that was asked for, the last 600 of them.
+  std::vector<LiveSecond> seconds;
+  // Those of the last minute, in the order of time.
+  std::vector<LiveStall> stalls;
 };
 
-// Takes the same records as the analysis and keeps sums only: a few hundred bytes a writer. What it shows is for the
-// eye; the report is made from the journal. Malformed frames may show wrong figures here, but nothing worse. Not
-// thread-safe.
-class LiveStats {
- public:
-  void Add(const v1::JournalRecord& record);
+// Before the first step, and between steps.
+LiveSnapshot MakeIdleSnapshot(const v1::RunBegin& run, const HostTable& hosts);
 
-  // `now_ns` is a moment of the timeline.
-  LiveSnapshot Snapshot(int64_t now_ns) const;
+// A second is complete when every host that still runs has passed it, or three quarters of a second after its end
+// where one has: one that is silent keeps nobody else's figures back. `after_second`: the last number that is known;
+// -1: none is.
+LiveSnapshot MakeLiveSnapshot(const v1::RunBegin& run, const StepStats& step, const HostTable& hosts,
+                              const Timeline& timeline, int64_t now_ns, int64_t after_second);
 
- private:
-  // One second of a host's writes.
-  struct Second {
-    int64_t second = -1;
-    uint64_t writes = 0;
-    uint64_t bytes = 0;
-    uint64_t max_latency_ns = 0;
-  };
-  struct Host {
-    std::string label;
-    // The second that is being filled, and the one before it.
-    Second current;
-    Second last;
-    uint64_t writes = 0;
-    uint64_t bytes = 0;
-    bool lost = false;
-    // By QM: how long its write was in flight when its last frame was cut, and the timeline's moment of that frame.
-    struct InFlight {
-      int64_t age_ns = 0;
-      int64_t told_ns = 0;
-    };
-    std::map<uint32_t, InFlight> in_flight;
-    bool done = false;
-  };
-
-  void AddFrame(const v1::Frame& frame, int64_t time_ns, Host& host) const;
-
-  // The second whose figures are shown: the one before the one that is being filled, zeros where a host is silent.
-  static Second Shown(const Host& host, int64_t elapsed_ns);
-
-  std::map<uint32_t, Host> hosts_;
-  v1::RunBegin run_;
-  uint32_t step_ = 0;
-  int64_t measured_start_ns_ = 0;
-};
+// The judge's own reading of what was measured so far, of the steps before and of `step` (null: none runs). Figures
+// that only a whole step has (steadiness, drift, fairness, classes of stalls) leave their criterion undecided.
+std::vector<LiveCriterion> MakeLiveCriteria(const Judge& judge, const StepStats* step, const HostTable& hosts,
+                                            const Timeline& timeline);
 
 }  // namespace plimsoll

@@ -1,4 +1,4 @@
-// The values of metrics: one getter for each entry of controller/plan/metrics.h.
+// The values of metrics: one getter for each entry of controller/plan/criteria.h.
 #pragma once
 
 #include <cstdint>

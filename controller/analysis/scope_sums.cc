@@ -3,11 +3,227 @@
 #include <algorithm>
 #include <cmath>
 
-#include "common/saturating_add.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "common/integers.h"
+#include "common/stable_sort.h"
+#include "common/status_macros.h"
 #include "common/units.h"
 #include "controller/analysis/figures.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/message.h"
 
 namespace plimsoll {
+namespace {
+
+constexpr size_t kSlowestKept = 10;
+
+// Everything about a distribution that Histogram::Merge does not look at.
+absl::Status CheckSums(const v1::Distribution& values) {
+  if (values.count() == 0) {
+    if (SumNs(values) != 0 || values.min_ns() != 0 || values.max_ns() != 0)
+      return absl::InvalidArgumentError("figures without a count");
+    return absl::OkStatus();
+  }
+  const auto count = static_cast<Uint128>(values.count());
+  const auto sum = static_cast<Uint128>(SumNs(values));
+  if (sum < count * values.min_ns() || sum > count * values.max_ns()) {
+    return absl::InvalidArgumentError("a sum outside minimum and maximum times count");
+  }
+  return absl::OkStatus();
+}
+
+WriteSums SumsOf(const v1::Distribution& latency) {
+  return {latency.count(), latency.sum_ns(), latency.max_ns()};
+}
+
+// Whether a moment can be used; 0 stands for none.
+bool SaneOrNone(int64_t moment_ns) {
+  return moment_ns == 0 || IsSaneMoment(moment_ns);
+}
+
+// Slow writes must be writes of the frame.
+absl::Status CheckSlow(const v1::Frame& frame) {
+  uint64_t last_seq = 0;
+  for (const v1::WriteSample& write : frame.slow()) {
+    // Below zero wraps around, and is too much.
+    if (write.seq() <= last_seq || write.seq() - frame.first_seq() >= frame.latency().count() ||
+        write.latency_ns() > frame.latency().max_ns()) {
+      return absl::InvalidArgumentError("a slow write that is none of the frame's");
+    }
+    if (!IsSaneMoment(write.start_ns()))
+      return absl::InvalidArgumentError("a slow write at a time that no clock shows");
+    last_seq = write.seq();
+  }
+  return absl::OkStatus();
+}
+
+uint64_t Magnitude(int64_t value) {
+  return value < 0 ? uint64_t{0} - static_cast<uint64_t>(value) : static_cast<uint64_t>(value);
+}
+
+}  // namespace
+
+absl::StatusOr<FramePart> WriterStats::PartOf(const v1::Frame& frame) const {
+  const int64_t first = frame.first_interval();
+  const int64_t count = std::max<int64_t>(frame.interval_count(), 1);
+  if (frame.closing()) {
+    if (first < 0 || first > shape_.measured_intervals())
+      return absl::InvalidArgumentError("a closing interval outside the step");
+    return FramePart::kClosing;
+  }
+  if (first < 0) {
+    if (first < -shape_.warmup_intervals()) return absl::InvalidArgumentError("an interval before the step's start");
+    if (first + count > 0) return absl::InvalidArgumentError("warm-up and measured writes in one frame");
+    return FramePart::kWarmup;
+  }
+  if (first + count > shape_.measured_intervals())
+    return absl::InvalidArgumentError("an interval after the step's end");
+  return FramePart::kMeasured;
+}
+
+absl::Status WriterStats::Check(const v1::Frame& frame) const {
+  if (closed_) return absl::InvalidArgumentError("a frame after the closing one");
+  if (started_ && frame.first_interval() < next_interval_) {
+    return absl::InvalidArgumentError(absl::StrCat("interval ", frame.first_interval(), " for the second time"));
+  }
+  PLIMSOLL_RETURN_IF_ERROR(CheckSums(frame.latency()));
+  PLIMSOLL_RETURN_IF_ERROR(CheckSums(frame.response()));
+  const uint64_t writes = frame.latency().count();
+  if (frame.response().count() != 0 && frame.response().count() != writes) {
+    return absl::InvalidArgumentError("as many response times as writes are needed");
+  }
+  if (static_cast<Uint128>(writes) * shape_.block_size_bytes != frame.bytes()) {
+    return absl::InvalidArgumentError("bytes that are not writes times block size");
+  }
+  if (frame.untraced_writes() > writes) return absl::InvalidArgumentError("more untraced writes than writes");
+  for (const int64_t moment : {frame.first_start_ns(), frame.last_end_ns(), frame.in_flight_since_ns(), frame.cut_ns(),
+                               frame.slowest().start_ns(), frame.first_phase_ns()}) {
+    if (!SaneOrNone(moment)) return absl::InvalidArgumentError("a moment that no clock shows");
+  }
+  return CheckSlow(frame);
+}
+
+void WriterStats::KeepSlow(const v1::Frame& frame) {
+  // Frames and the samples in them come in order: where the sort changes nothing the earlier one is in front.
+  slow_.insert(slow_.end(), frame.slow().begin(), frame.slow().end());
+  StableSort(slow_, [](const v1::WriteSample& a, const v1::WriteSample& b) { return a.latency_ns() > b.latency_ns(); });
+  if (slow_.size() > kSlowestKept) slow_.resize(kSlowestKept);
+}
+
+absl::Status WriterStats::Add(const v1::Frame& frame, SumGuard& guard) {
+  PLIMSOLL_ASSIGN_OR_RETURN(const FramePart part, PartOf(frame));
+  PLIMSOLL_RETURN_IF_ERROR(Check(frame));
+  const v1::Distribution& latency = frame.latency();
+  const bool measured = part != FramePart::kWarmup;
+  if (!guard.Admit({latency.count(), static_cast<Uint128>(SumNs(latency)), frame.bytes(), Magnitude(frame.between_ns()),
+                    frame.ring_full_waits(), frame.ring_full_wait_ns()})) {
+    return absl::InvalidArgumentError("sums beyond 63 bits");
+  }
+  // Into an empty histogram first, so that nothing is half added.
+  Histogram responses;
+  PLIMSOLL_RETURN_IF_ERROR(responses.Merge(frame.response()));
+  if (measured) {
+    PLIMSOLL_RETURN_IF_ERROR(latency_.Merge(latency));
+  } else {
+    PLIMSOLL_RETURN_IF_ERROR(Histogram().Merge(latency));
+  }
+
+  if (measured) {
+    response_.Merge(responses);
+    measured_bytes_ += frame.bytes();
+    between_ns_ += frame.between_ns();
+    counts_.set_untraced_writes(counts_.untraced_writes() + frame.untraced_writes());
+    counts_.set_ring_full_waits(counts_.ring_full_waits() + frame.ring_full_waits());
+    counts_.set_ring_full_wait_ns(counts_.ring_full_wait_ns() + frame.ring_full_wait_ns());
+    last_end_ns_ = std::max(last_end_ns_, frame.last_end_ns());
+    // A sample that is not the frame's maximum is no use; the figures do not depend on it.
+    if (latency.count() > 0 && frame.has_slowest() && frame.slowest().latency_ns() == latency.max_ns() &&
+        (!slowest_ || slowest_->latency_ns() < latency.max_ns())) {
+      slowest_ = frame.slowest();
+    }
+    if (!frame.slow().empty()) KeepSlow(frame);
+  } else {
+    warmup_.Merge(SumsOf(latency));
+    warmup_bytes_ += frame.bytes();
+    counts_.set_warmup_writes(warmup_.writes);
+  }
+  if (frame.first_seq() == 1) {
+    first_start_ns_ = frame.first_start_ns();
+    first_phase_ns_ = frame.first_phase_ns();
+  }
+  if (part == FramePart::kMeasured) AddToSeries(frame);
+  if (part == FramePart::kClosing) closing_.Merge(SumsOf(latency));
+  in_flight_since_ns_ = frame.in_flight_since_ns();
+  last_cut_ns_ = frame.cut_ns();
+  started_ = true;
+  closed_ = part == FramePart::kClosing;
+  next_interval_ = frame.first_interval() + (closed_ ? 0 : std::max<int64_t>(frame.interval_count(), 1));
+  return absl::OkStatus();
+}
+
+void WriterStats::AddToSeries(const v1::Frame& frame) {
+  const int64_t first = shape_.SecondOf(frame.first_interval());
+  const int64_t last = shape_.SecondOf(frame.first_interval() + std::max<int64_t>(frame.interval_count(), 1) - 1);
+  if (last >= kMaxSeriesSeconds) return;
+  const WriteSums sums = SumsOf(frame.latency());
+  if (first == last) {
+    if (sums.writes > 0) {
+      series_.Add(static_cast<uint32_t>(first), sums);
+    } else {
+      series_.AddSilent();
+    }
+  } else {
+    series_.AddWide(static_cast<uint32_t>(first), static_cast<uint32_t>(last), sums);
+  }
+}
+
+absl::Status WriterStats::SetTotals(const v1::WriterTotals& totals, SumGuard& guard) {
+  if (totals_) return absl::InvalidArgumentError("totals for the second time");
+  PLIMSOLL_RETURN_IF_ERROR(CheckSums(totals.not_issued_age()));
+  if (totals.not_issued_age().count() != totals.not_issued())
+    return absl::InvalidArgumentError("the ages are of another number of writes than were not issued");
+  if (!SaneOrNone(totals.first_start_ns()) || !SaneOrNone(totals.last_end_ns())) {
+    return absl::InvalidArgumentError("a moment that no clock shows");
+  }
+  Histogram ages;
+  PLIMSOLL_RETURN_IF_ERROR(ages.Merge(totals.not_issued_age()));
+  if (!guard.Admit({totals.not_issued(), totals.due()})) return absl::InvalidArgumentError("sums beyond 63 bits");
+  response_.Merge(ages);
+  totals_ = totals;
+  return absl::OkStatus();
+}
+
+int64_t WriterStats::first_start_ns() const {
+  return totals_ && totals_->first_start_ns() != 0 ? totals_->first_start_ns() : first_start_ns_;
+}
+
+uint64_t WriterStats::MissingWrites(bool done) const {
+  if (!totals_) return refused_ || done ? UINT64_MAX : 0;
+  const uint64_t framed = warmup_.writes + latency_.count();
+  if (totals_->writes() > framed) return totals_->writes() - framed;
+  return Disagreement().empty() ? 0 : UINT64_MAX;
+}
+
+std::string WriterStats::Disagreement() const {
+  if (!totals_) return "";
+  const auto differ = [](const char* what, uint64_t counted, uint64_t framed) {
+    return counted == framed ? std::string()
+                             : absl::StrCat("the writer counted ", FormatCount(counted), " ", what,
+                                            ", its frames hold ", FormatCount(framed));
+  };
+  for (const std::string& difference : {differ("writes", totals_->writes(), warmup_.writes + latency_.count()),
+                                        differ("bytes", totals_->bytes(), warmup_bytes_ + measured_bytes_),
+                                        // The guard admits no more than 63 bits of it.
+                                        differ("ns of latency", totals_->latency_sum_ns(),
+                                               warmup_.latency_sum_ns + absl::Uint128Low64(latency_.sum_ns())),
+                                        differ("ns of largest latency", totals_->latency_max_ns(),
+                                               std::max(warmup_.latency_max_ns, latency_.max_ns()))}) {
+    if (!difference.empty()) return difference;
+  }
+  return "";
+}
+
 namespace {
 
 // A rate counts as held where this much of it was served; one write may still be due.
@@ -22,6 +238,17 @@ int64_t EndOfKnown(const WriterStats& writer, int64_t start_ns, const MeasuredSt
     return std::clamp(writer.in_flight_since_ns(), last_end_ns, data_end_ns);
   }
   return std::max(last_end_ns, start_ns + stretch.measured_ns);
+}
+
+void AddCounts(const v1::ScopeReport& from, v1::ScopeReport& to) {
+  using google::protobuf::FieldDescriptor;
+  const google::protobuf::Reflection& fields = *from.GetReflection();
+  const google::protobuf::Descriptor& type = *v1::ScopeReport::descriptor();
+  for (int i = 0; i < type.field_count(); ++i) {
+    const FieldDescriptor* const field = type.field(i);
+    if (field->is_repeated() || field->cpp_type() != FieldDescriptor::CPPTYPE_UINT64) continue;
+    fields.SetUInt64(&to, field, fields.GetUInt64(to, field) + fields.GetUInt64(from, field));
+  }
 }
 
 }  // namespace
@@ -40,10 +267,7 @@ void ScopeSums::Merge(const ScopeSums& other) {
   in_flight_ages_ns.insert(in_flight_ages_ns.end(), other.in_flight_ages_ns.begin(), other.in_flight_ages_ns.end());
   elapsed_ns += other.elapsed_ns;
   between_ns += other.between_ns;
-  warmup_writes += other.warmup_writes;
-  untraced_writes += other.untraced_writes;
-  ring_full_waits += other.ring_full_waits;
-  ring_full_wait_ns += other.ring_full_wait_ns;
+  AddCounts(other.counts, counts);
   if (other.slowest && (!slowest || slowest->latency_ns() < other.slowest->latency_ns())) {
     slowest = other.slowest;
     slowest_host = other.slowest_host;
@@ -70,6 +294,15 @@ double ScopeSums::AccountedPercent() const {
   return 100 * static_cast<double>(accounted_ns) / static_cast<double>(elapsed_ns);
 }
 
+const Histogram& FeltLatency(const ScopeSums& sums, Histogram& both) {
+  if (sums.asked_iops <= 0) return sums.latency;
+  if (sums.unscheduled.count() == 0) return sums.response;
+  both.Clear();
+  both.Merge(sums.response);
+  both.Merge(sums.unscheduled);
+  return both;
+}
+
 ScopeSums SumsOfWriter(const WriterStats& writer, uint32_t host, uint32_t qm, const MeasuredStretch& stretch,
                        double rate_per_second, bool random_arrivals) {
   ScopeSums sums;
@@ -80,10 +313,7 @@ ScopeSums SumsOfWriter(const WriterStats& writer, uint32_t host, uint32_t qm, co
   sums.measured_ns = stretch.measured_ns;
   sums.whole_ns = stretch.measured_ns;
   if (stretch.left_early) sums.data_until_ns = stretch.done ? stretch.measured_ns : writer.covered_ns();
-  sums.warmup_writes = writer.warmup_writes();
-  sums.untraced_writes = writer.untraced_writes();
-  sums.ring_full_waits = writer.ring_full_waits();
-  sums.ring_full_wait_ns = writer.ring_full_wait_ns();
+  sums.counts = writer.counts();
   sums.slowest = writer.slowest();
   sums.slowest_host = host;
   sums.slowest_qm = qm;
@@ -105,7 +335,7 @@ ScopeSums SumsOfWriter(const WriterStats& writer, uint32_t host, uint32_t qm, co
   if (rate_per_second > 0) {
     sums.asked_iops = rate_per_second;
     if (writer.totals()) {
-      sums.not_issued = writer.totals()->unserved();
+      sums.not_issued = writer.totals()->not_issued();
       sums.max_behind_writes = writer.totals()->max_behind_writes();
       sums.max_behind_ns = writer.totals()->max_behind_ns();
     }
@@ -131,7 +361,7 @@ ScopeSums SumsOfWriter(const WriterStats& writer, uint32_t host, uint32_t qm, co
 }
 
 v1::ScopeReport MakeScopeReport(const ScopeSums& sums, uint64_t block_size_bytes, const SecondExtremes& extremes) {
-  v1::ScopeReport report;
+  v1::ScopeReport report = sums.counts;
   const uint64_t writes = sums.CompletedWrites();
   report.set_writes(writes);
   report.set_bytes(writes * block_size_bytes);
@@ -161,10 +391,6 @@ v1::ScopeReport MakeScopeReport(const ScopeSums& sums, uint64_t block_size_bytes
     bandwidth.set_avg_bytes_per_second(static_cast<double>(extremes.writes * block_size_bytes) / extremes.seconds);
     bandwidth.set_averaged_seconds(extremes.averaged_seconds);
   }
-  report.set_ring_full_waits(sums.ring_full_waits);
-  report.set_ring_full_wait_ns(sums.ring_full_wait_ns);
-  report.set_warmup_writes(sums.warmup_writes);
-  report.set_untraced_writes(sums.untraced_writes);
   v1::ClosingReport& closing = *report.mutable_closing();
   closing.set_writes(sums.closing.writes);
   closing.set_bytes(sums.closing.writes * block_size_bytes);

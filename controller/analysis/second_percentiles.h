@@ -1,16 +1,54 @@
-// Percentiles of each second, without keeping a histogram for each second.
+// Percentiles of each second of a step, without keeping a histogram for each second: of writers, hosts, storages and
+// the cluster.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <set>
 #include <vector>
 
 #include "common/histogram.h"
-#include "controller/analysis/distributions.h"
-#include "controller/analysis/second_table.h"
+#include "controller/analysis/figures.h"
+#include "controller/analysis/lowest_mark.h"
+#include "controller/analysis/second_series.h"
 #include "plimsoll/v1/frame.pb.h"
 
 namespace plimsoll {
+
+// Percentiles of one second; all are 0 where there was no write, or where they are not known.
+struct SecondQuantiles {
+  uint64_t p50_ns = 0;
+  uint64_t p99_ns = 0;
+  uint64_t p99_9_ns = 0;
+};
+
+// Eight bytes a second: a percentile is kept as its bucket, and with the second's exact maximum, which the series has,
+// gives the same figure as Histogram::PercentileNs. Not thread-safe.
+class SecondTable {
+ public:
+  // All that was written in that second.
+  void Close(uint32_t second, const Histogram& latency);
+  bool closed(uint32_t second) const { return seconds_.Get(second).closed; }
+  // Something of that second is missing: its percentiles are not known, whatever else is told of it.
+  void Spoil(uint32_t second) { seconds_[second].spoilt = true; }
+  bool spoilt(uint32_t second) const { return seconds_.Get(second).spoilt; }
+
+  // `max_ns`: the largest latency of that second.
+  SecondQuantiles Get(uint32_t second, uint64_t max_ns) const;
+
+ private:
+  struct Entry {
+    uint16_t p50 = 0;
+    uint16_t p99 = 0;
+    uint16_t p99_9 = 0;
+    bool closed = false;
+    bool spoilt = false;
+  };
+  static_assert(HistogramLayout::kBuckets <= UINT16_MAX + 1);
+
+  BySecond<Entry> seconds_;
+};
 
 // Percentiles by second of several hosts together. A second is kept as a histogram until it is closed; what comes for a
 // closed second makes that second's percentiles unknown. Not thread-safe.
@@ -29,6 +67,8 @@ class MergedPercentiles {
   void Finish() { CloseBelow(UINT32_MAX); }
 
   const SecondTable& table() const { return table_; }
+  // Of a second that is closed, or of what has come of one that is not. `max_ns`: the largest latency of all of it.
+  SecondQuantiles SoFar(uint32_t second, uint64_t max_ns) const;
 
  private:
   void CloseOldest();
@@ -81,6 +121,54 @@ class HostPercentiles {
   SecondTable host_;
   // Empty where there is one writer: it is the host.
   std::vector<SecondTable> qms_;
+};
+
+// Adds up what hosts hand on, and closes a second when all hosts that still run have passed it. A storage is added up
+// only where it has several hosts and not all of them: its one host's seconds, or the cluster's, are its own. Not
+// thread-safe.
+class StepPercentiles {
+ public:
+  // `keep_seconds`: the distribution of every second of the cluster is kept.
+  explicit StepPercentiles(bool keep_seconds);
+  StepPercentiles(const StepPercentiles&) = delete;
+  StepPercentiles& operator=(const StepPercentiles&) = delete;
+
+  // The hosts that were told to start, each with its storage (0: not known). Where hosts are armed again, the first
+  // call decides about the storages.
+  void Expect(const std::map<uint32_t, uint32_t>& storage_of_host);
+  // Where the host hands its seconds on, for as long as the object lives.
+  PercentileSinks SinksOf(uint32_t host);
+  // The host has handed on all seconds below `second`.
+  void Pass(uint32_t host, uint32_t second);
+  // The host has handed on all that it ever will.
+  void Leave(uint32_t host);
+  // All hosts have.
+  void Finish();
+
+  const SecondTable& cluster() const { return cluster_.table(); }
+  // The cluster's second, also while hosts have not passed it.
+  SecondQuantiles ClusterSoFar(uint32_t second, uint64_t max_ns) const { return cluster_.SoFar(second, max_ns); }
+  // Of a storage with exactly these hosts; null where none was added up.
+  const SecondTable* Storage(const std::set<uint32_t>& hosts) const;
+  bool keeps_seconds() const { return keeps_seconds_; }
+  // Of the cluster; empty unless they are kept.
+  const SecondDistributions& seconds() const { return seconds_; }
+
+ private:
+  struct Shared {
+    std::set<uint32_t> hosts;
+    std::unique_ptr<MergedPercentiles> merged;
+  };
+  void ClosePassed();
+
+  const bool keeps_seconds_;
+  SecondDistributions seconds_;
+  MergedPercentiles cluster_;
+  std::vector<Shared> storages_;
+  bool storages_set_ = false;
+  LowestMark passed_;
+  Histogram host_scratch_;
+  Histogram qm_scratch_;
 };
 
 }  // namespace plimsoll

@@ -98,6 +98,8 @@ class SecondSeries {
   void AddWide(uint32_t first, uint32_t last, const WriteSums& sums);
   void Merge(const SecondSeries& other);
 
+  // What completed in that second; what cannot be split into seconds counts in its first one.
+  WriteSums At(uint32_t second) const { return seconds_.Get(second); }
   // How many frames it was made of, with writes or without.
   uint64_t frames() const { return frames_; }
   // A frame told of time in which no write completed.

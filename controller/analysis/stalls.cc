@@ -10,7 +10,7 @@
 namespace plimsoll {
 namespace {
 
-int64_t Length(const StoodStretch& stretch) {
+int64_t Length(const StalledInterval& stretch) {
   return stretch.end_ns - stretch.begin_ns;
 }
 
@@ -19,46 +19,46 @@ int64_t Half(int64_t length_ns) {
   return length_ns - length_ns / 2;
 }
 
-bool IsPaused(const StoodStretch& stretch) {
+bool IsPaused(const StalledInterval& stretch) {
   return stretch.paused_ns >= Half(Length(stretch));
 }
 
 // By how much two stretches overlap where the second one is `shift_ns` later than it seems.
-int64_t Overlap(const StoodStretch& a, const StoodStretch& b, int64_t shift_ns) {
+int64_t Overlap(const StalledInterval& a, const StalledInterval& b, int64_t shift_ns) {
   return std::max<int64_t>(std::min(a.end_ns, b.end_ns + shift_ns) - std::max(a.begin_ns, b.begin_ns + shift_ns), 0);
 }
 
 // One of two stretches may be shifted against the other by so much at most.
-int64_t MostShift(const StoodStretch& a, const StoodStretch& b) {
+int64_t MostShift(const StalledInterval& a, const StalledInterval& b) {
   return a.host == b.host ? 0 : a.error_ns + b.error_ns;
 }
 
-bool IsRow(const StoodStretch& stretch) {
+bool IsRow(const StalledInterval& stretch) {
   return stretch.row_of_ns > 0;
 }
 
-int64_t NeededOverlap(const StoodStretch& a, const StoodStretch& b) {
+int64_t NeededOverlap(const StalledInterval& a, const StalledInterval& b) {
   return Half(IsRow(a) || IsRow(b) ? std::max(Length(a), Length(b)) : std::min(Length(a), Length(b)));
 }
 
-bool SeemTogether(const StoodStretch& a, const StoodStretch& b) {
+bool SeemTogether(const StalledInterval& a, const StalledInterval& b) {
   return Overlap(a, b, 0) >= NeededOverlap(a, b);
 }
 
 // The overlap rises to where one lies in the other, and falls beyond: it is least at one end of the possible shifts.
-bool AreTogether(const StoodStretch& a, const StoodStretch& b) {
+bool AreTogether(const StalledInterval& a, const StalledInterval& b) {
   if (IsRow(a) != IsRow(b)) return false;
   const int64_t shift_ns = MostShift(a, b);
   return std::min(Overlap(a, b, -shift_ns), Overlap(a, b, shift_ns)) >= NeededOverlap(a, b);
 }
 
 // Whether `own` may have kept its writer from running while `a` stood.
-bool MayBeTogether(const StoodStretch& a, const StoodStretch& own) {
+bool MayBeTogether(const StalledInterval& a, const StalledInterval& own) {
   // One write of a row stood at any moment, but for no longer than the longest of them.
   const bool moment_of_row = IsRow(own) && !IsRow(a);
   if (moment_of_row && own.row_of_ns < Half(Length(a))) return false;
   const int64_t needed_ns = moment_of_row ? 1 : NeededOverlap(a, own);
-  const StoodStretch& b = own;
+  const StalledInterval& b = own;
   const int64_t shift_ns = MostShift(a, b);
   // Shifted by anything between these, one lies in the other.
   const auto [from_ns, to_ns] = std::minmax({a.begin_ns - b.begin_ns, a.end_ns - b.end_ns});
@@ -78,7 +78,7 @@ int64_t UnseenNs(const StallHost& host, const Stall& stall, int64_t shift_ns) {
 
 class Finder {
  public:
-  Finder(const std::map<uint32_t, StallHost>& hosts, const std::vector<StoodStretch>& stretches,
+  Finder(const std::map<uint32_t, StallHost>& hosts, const std::vector<StalledInterval>& stretches,
          const ClockErrorAt& error_at, const ServedTimeOf& served_of)
       : hosts_(hosts), stretches_(stretches), error_at_(error_at), served_of_(served_of) {}
 
@@ -117,7 +117,7 @@ class Finder {
   void ForEachNear(uint32_t number, const Stall& stall, int64_t shift_ns, Visit visit) const;
 
   const std::map<uint32_t, StallHost>& hosts_;
-  const std::vector<StoodStretch>& stretches_;
+  const std::vector<StalledInterval>& stretches_;
   const ClockErrorAt& error_at_;
   const ServedTimeOf& served_of_;
   std::map<uint32_t, OfHost> of_hosts_;
@@ -196,7 +196,7 @@ std::vector<Finder::Places> Finder::Connect(const Places& places) const {
   // together, the first look mostly finds the group.
   std::vector<size_t> active;
   for (size_t next = 0; next < order.size(); ++next) {
-    const StoodStretch& stretch = stretches_[order[next]];
+    const StalledInterval& stretch = stretches_[order[next]];
     std::erase_if(active, [&](size_t other) { return stretches_[order[other]].end_ns <= stretch.begin_ns; });
     for (auto other = active.rbegin(); other != active.rend(); ++other) {
       if (groups.Root(*other) == groups.Root(next)) continue;
@@ -219,7 +219,7 @@ Stall Finder::MakeStall(Places places) const {
   stall.end_ns = INT64_MIN;
   std::set<uint32_t> hosts;
   for (const size_t place : places) {
-    const StoodStretch& stretch = stretches_[place];
+    const StalledInterval& stretch = stretches_[place];
     stall.begin_ns = std::min(stall.begin_ns, stretch.begin_ns);
     stall.end_ns = std::max(stall.end_ns, stretch.end_ns);
     stall.error_ns = std::max(stall.error_ns, stretch.error_ns);
@@ -265,7 +265,7 @@ bool Finder::SiblingRan(uint32_t number, const std::set<uint32_t>& stalled, cons
   if (host.between_writes_ns > length_ns / 2 || UnseenNs(host, stall, 0) > length_ns / 2) return false;
   // Those that stalled, and those of which it is not known. All go by one clock.
   std::set<uint32_t> silent = stalled;
-  ForEachNear(number, stall, 0, [&](const StoodStretch& own) {
+  ForEachNear(number, stall, 0, [&](const StalledInterval& own) {
     for (const size_t place : stall.stretches) {
       if (MayBeTogether(stretches_[place], own)) silent.insert(own.qm);
     }
@@ -295,9 +295,9 @@ Finder::Witness Finder::AskStretches(uint32_t number, const Stall& stall, bool s
   const auto found = of_hosts_.find(number);
   if (found == of_hosts_.end()) return Witness::kRan;
   Witness witness = Witness::kRan;
-  ForEachNear(number, stall, stall.error_ns + found->second.error_ns, [&](const StoodStretch& own) {
+  ForEachNear(number, stall, stall.error_ns + found->second.error_ns, [&](const StalledInterval& own) {
     for (const size_t place : stall.stretches) {
-      const StoodStretch& stood = stretches_[place];
+      const StalledInterval& stood = stretches_[place];
       if (!MayBeTogether(stood, own)) continue;
       // With clocks that are exact it would be part of the stall, or would not have to do with it, unless it is one of
       // those that never are part of one.
@@ -342,14 +342,14 @@ void Finder::ForEachNear(uint32_t number, const Stall& stall, int64_t shift_ns, 
   const OfHost& host = found->second;
   const auto first = std::lower_bound(host.reach_ns.begin(), host.reach_ns.end(), stall.begin_ns - shift_ns);
   for (auto i = static_cast<size_t>(first - host.reach_ns.begin()); i < host.places.size(); ++i) {
-    const StoodStretch& own = stretches_[host.places[i]];
+    const StalledInterval& own = stretches_[host.places[i]];
     if (own.begin_ns > stall.end_ns + shift_ns || !visit(own)) return;
   }
 }
 
 }  // namespace
 
-std::vector<Stall> FindStalls(const std::map<uint32_t, StallHost>& hosts, const std::vector<StoodStretch>& stretches,
+std::vector<Stall> FindStalls(const std::map<uint32_t, StallHost>& hosts, const std::vector<StalledInterval>& stretches,
                               const ClockErrorAt& error_at, const ServedTimeOf& served_of) {
   return Finder(hosts, stretches, error_at, served_of).Find();
 }

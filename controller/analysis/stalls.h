@@ -1,4 +1,4 @@
-// From stretches in which single writers stood to stalls, and to what they tell of the cause.
+// From the stall intervals of single writers to stalls, and to what they show of the cause.
 #pragma once
 
 #include <cstddef>
@@ -7,16 +7,15 @@
 #include <map>
 #include <vector>
 
-#include "controller/analysis/covered_time.h"
-#include "controller/analysis/service_gaps.h"
+#include "controller/analysis/host_stalls.h"
 #include "plimsoll/v1/report.pb.h"
 
 namespace plimsoll {
 
 // In this header moments are the timeline's, within plus or minus 2^61, and bounds of errors at most 2^59.
 
-// A stretch in which one writer stood.
-struct StoodStretch {
+// An interval in which one writer stalled.
+struct StalledInterval {
   uint32_t host = 0;
   uint32_t qm = 0;
   // After begin_ns.
@@ -106,7 +105,7 @@ using ServedTimeOf = std::function<const ServedTime*(uint32_t host, uint32_t qm)
 // Then writes to that storage started and completed in every part of the stall of that length. This outweighs
 // stretches of the host that could not belong to the stall with clocks that are exact; where one of the others may
 // belong to it, it stays unsure. A writer of the same host proves likewise that it is not the whole host.
-std::vector<Stall> FindStalls(const std::map<uint32_t, StallHost>& hosts, const std::vector<StoodStretch>& stretches,
+std::vector<Stall> FindStalls(const std::map<uint32_t, StallHost>& hosts, const std::vector<StalledInterval>& stretches,
                               const ClockErrorAt& error_at, const ServedTimeOf& served_of = nullptr);
 
 }  // namespace plimsoll

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "controller/analysis/step_slowest.h"
-#include "controller/analysis/step_stalls.h"
+#include "controller/analysis/figures.h"
+#include "controller/analysis/host_facts.h"
+#include "controller/analysis/step_events.h"
 
 namespace plimsoll {
 namespace {
@@ -125,7 +127,7 @@ v1::StepReport StepReporter::Make() {
   report_.set_repetition(stats_.step().repetition() + 1);
   *report_.mutable_start() = run_.timeline.ToUtc(stats_.measured_start_ns());
   report_.set_cut_short(stats_.cut_short());
-  AddStartSkew();
+  AddStartSkew(stats_, run_, report_);
   PlanSeries();
 
   const auto any = [this](const auto& condition) {
@@ -175,7 +177,7 @@ v1::StepReport StepReporter::Make() {
   }
   cluster.whole_ns = std::min(cluster.whole_ns, cluster.measured_ns);
   const Named everything{v1::SCOPE_KIND_CLUSTER, "", 0, 0};
-  cluster_rows_told_ = AccountsForRows(everything, cluster);
+  cluster_rows_reported_ = AccountsForRows(everything, cluster);
   AddScope(everything, cluster, &stats_.percentiles().cluster());
   AddDistribution(everything, cluster);
   report_.set_measured_ns(cluster.measured_ns);
@@ -215,14 +217,14 @@ RetransmitFigures StepReporter::RetransmitsOf(uint32_t host, const RetransmitBou
   if (bounds.went_back) {
     figures.doubt = "a counter of the host's kernel went back";
   } else if (bounds.least != bounds.most) {
-    figures.doubt = "calls were sent again between two samples of the host, the first of them in the warm-up";
+    figures.doubt = "calls were retransmitted between two samples of the host, the first of them in the warm-up";
   }
   // A host that left early has data to that moment alone, and is judged as one that was lost.
   const std::optional<int64_t> start_ns = stats_.HostMeasuredStartNs(host);
   const bool to_end = start_ns && bounds.until_ns - *start_ns >= stats_.shape().duration_ns;
   if (!to_end && !LeftEarly(run_.hosts.at(host), stats_.hosts().at(host))) {
     figures.most = kNoBound;
-    figures.doubt = "no sample of the host tells of them to the end of the step";
+    figures.doubt = "no sample of the host covers them to the end of the step";
   }
   return figures;
 }
@@ -240,15 +242,9 @@ void StepReporter::AddScope(const Named& name, const ScopeSums& sums, const Seco
     if (!name.why_early.empty()) scope.set_data_until_reason(name.why_early);
   }
   SetSlowest(sums, scope);
-  const bool mixed = sums.asked_iops > 0 && sums.unscheduled.count() > 0;
   Histogram both;
-  if (mixed) {
-    both.Merge(sums.response);
-    both.Merge(sums.unscheduled);
-  }
-  const Histogram& response = sums.asked_iops <= 0 ? sums.latency : mixed ? both : sums.response;
   run_.judge.Observe(report_.number(), stats_.shape().block_size_bytes,
-                     {scope, sums, response, extremes, !report_.cut_short().empty()});
+                     {scope, sums, FeltLatency(sums, both), extremes, !report_.cut_short().empty()});
   AddSeries(name, sums, percentiles);
 }
 
@@ -286,62 +282,8 @@ void StepReporter::AddInFlight(uint32_t host, const HostFacts& facts, uint32_t q
   if (age_ns < kTellMissingWriteNs) return;
   NoteBook& book = facts.lost ? run_.loss_reasons : run_.reasons;
   book.Add("in flight", absl::StrFormat("%s, %s: the figures lack a write that had been in flight for %.1f s "
-                                        "when the host was last heard.",
+                                        "when the host's last message arrived.",
                                         WriterName(facts.label(), qm), StepName(), static_cast<double>(age_ns) / 1e9));
-}
-
-void StepReporter::AddStartSkew() {
-  struct First {
-    int64_t earliest_ns = INT64_MAX;
-    int64_t latest_ns = INT64_MIN;
-    int64_t error_ns = 0;
-  };
-  std::map<uint32_t, First> firsts;
-  std::set<uint32_t> unknown;
-  for (const auto& [number, part] : stats_.hosts()) {
-    const HostFacts& facts = run_.hosts.at(number);
-    for (const auto& writer : part.writers()) {
-      if (!writer || writer->first_start_ns() == 0) continue;
-      // Writers whose starts are spread over a period, or random, are as late as they are after their own.
-      if (!writer->first_phase_ns() && facts.spreads_starts()) {
-        unknown.insert(number);
-        continue;
-      }
-      const auto moment =
-          run_.timeline.ToTimeline(number, writer->first_start_ns() - writer->first_phase_ns().value_or(0));
-      if (!moment) continue;
-      First& first = firsts[number];
-      first.earliest_ns = std::min(first.earliest_ns, moment->local_ns);
-      first.latest_ns = std::max(first.latest_ns, moment->local_ns);
-      first.error_ns = std::max(first.error_ns, moment->error_ns);
-    }
-  }
-  for (const uint32_t number : unknown) firsts.erase(number);
-  if (firsts.empty()) return;
-  const auto earliest = std::min_element(firsts.begin(), firsts.end(), [](const auto& a, const auto& b) {
-    return a.second.earliest_ns < b.second.earliest_ns;
-  });
-  const auto latest = std::max_element(firsts.begin(), firsts.end(), [](const auto& a, const auto& b) {
-    return a.second.latest_ns < b.second.latest_ns;
-  });
-  v1::StartSkewReport& skew = *report_.mutable_start_skew();
-  skew.set_skew_ns(Clamp64(Int128{latest->second.latest_ns} - earliest->second.earliest_ns));
-  // Within their errors any two hosts may be the earliest and the latest; a host's own writers share its clock.
-  Int128 most_ns = skew.skew_ns();
-  for (const auto& [late, of_late] : firsts) {
-    for (const auto& [early, of_early] : firsts) {
-      if (late == early) continue;
-      most_ns =
-          std::max(most_ns, Int128{of_late.latest_ns} + of_late.error_ns - of_early.earliest_ns + of_early.error_ns);
-    }
-  }
-  skew.set_error_ns(Clamp64(most_ns - skew.skew_ns()));
-  for (const auto& [number, first] : firsts) {
-    v1::HostStartReport& host = *skew.add_hosts();
-    host.set_host(run_.hosts.at(number).label());
-    host.set_behind_ns(Clamp64(Int128{first.latest_ns} - earliest->second.earliest_ns));
-    host.set_error_ns(first.error_ns);
-  }
 }
 
 void StepReporter::CheckWriter(uint32_t host, const std::string& label, uint32_t qm, const WriterStats& writer,
@@ -357,14 +299,15 @@ void StepReporter::CheckWriter(uint32_t host, const std::string& label, uint32_t
         absl::StrFormat("%stime in writes and between them is %.1f %% of the time that passed.", who, accounted));
   }
   const auto measured_ns = static_cast<double>(sums.measured_ns);
-  if (static_cast<double>(sums.ring_full_wait_ns) > kRingWaitShare * measured_ns) {
+  if (static_cast<double>(sums.counts.ring_full_wait_ns()) > kRingWaitShare * measured_ns) {
     double& share = ring_wait_share_[host];
-    share = std::max(share, static_cast<double>(sums.ring_full_wait_ns) / std::max(measured_ns, 1.0));
+    share = std::max(share, static_cast<double>(sums.counts.ring_full_wait_ns()) / std::max(measured_ns, 1.0));
     run_.reasons.Add(
-        "ring", absl::StrFormat("%sthe harness was the bottleneck: the writer waited %.2f %% of the time "
-                                "(%s times) for its recorder.",
-                                who, 100 * static_cast<double>(sums.ring_full_wait_ns) / std::max(measured_ns, 1.0),
-                                FormatCount(sums.ring_full_waits)));
+        "ring",
+        absl::StrFormat("%sthe load generator was the bottleneck: the writer waited %.2f %% of the time "
+                        "(%s times) for its recorder.",
+                        who, 100 * static_cast<double>(sums.counts.ring_full_wait_ns()) / std::max(measured_ns, 1.0),
+                        FormatCount(sums.counts.ring_full_waits())));
   }
   if (sums.asked_iops > 0 && !sums.rate_held) {
     run_.notes.Add("rate",
@@ -375,7 +318,7 @@ void StepReporter::CheckWriter(uint32_t host, const std::string& label, uint32_t
   }
   if (sums.latency.clamped() > 0) {
     run_.notes.Add("clamped", absl::StrCat(who, FormatCount(sums.latency.clamped()),
-                                           " writes took more than 1 h; only sum and maximum tell how long."));
+                                           " writes took more than 1 h; only sum and maximum show how long."));
   }
 }
 
@@ -388,9 +331,209 @@ void StepReporter::CheckHost(const HostFacts& facts, const ScopeSums& sums) {
                                               "latency %.0f ns.",
                                               who, resolution_ns, median_ns));
   }
-  if (sums.untraced_writes > 0) {
-    run_.notes.Add("untraced", absl::StrCat(who, FormatCount(sums.untraced_writes), " of ",
+  if (sums.counts.untraced_writes() > 0) {
+    run_.notes.Add("untraced", absl::StrCat(who, FormatCount(sums.counts.untraced_writes()), " of ",
                                             FormatCount(sums.latency.count()), " writes are in no trace."));
+  }
+}
+
+uint32_t StepReporter::RowsFor(const ScopeSums& sums) const {
+  const int64_t seconds = (sums.measured_ns + kNsPerSecond - 1) / kNsPerSecond;
+  return std::max(static_cast<uint32_t>(std::min(seconds, kMaxSeriesSeconds)), sums.series.EndSecond());
+}
+
+void StepReporter::PlanSeries() {
+  const StepShape& shape = stats_.shape();
+  const auto seconds =
+      static_cast<uint64_t>(std::min((shape.duration_ns + kNsPerSecond - 1) / kNsPerSecond, kMaxSeriesSeconds) + 1);
+  uint64_t qms = 0;
+  for (const auto& [number, part] : stats_.hosts()) {
+    for (const auto& writer : part.writers()) qms += writer ? 1U : 0U;
+  }
+  const uint64_t hosts = run_.hosts.size();
+  const uint64_t cluster_rows = seconds;
+  const uint64_t host_rows = 2 * hosts * seconds;  // as many storages as hosts, at most
+  const uint64_t qm_rows = qms * seconds;
+  const uint64_t left = run_.series_rows_left;
+  series_of_cluster_ = cluster_rows <= left;
+  series_of_hosts_ = cluster_rows + host_rows <= left;
+  series_of_qms_ = cluster_rows + host_rows + qm_rows <= left;
+  if (!series_of_qms_) {
+    const char* missing = !series_of_cluster_ ? "" : !series_of_hosts_ ? " of single hosts and QMs" : " of single QMs";
+    run_.notes.Add("series",
+                   absl::StrCat(StepName(), ": the per-second series", missing, " are left out: with more than ",
+                                FormatCount(run_.series_rows), " rows nobody could read the report."));
+  }
+  run_.series_rows_left -=
+      (series_of_cluster_ ? cluster_rows : 0) + (series_of_hosts_ ? host_rows : 0) + (series_of_qms_ ? qm_rows : 0);
+  if (shape.duration_ns / kNsPerSecond > kMaxSeriesSeconds) {
+    run_.notes.Add("series-end", absl::StrCat(StepName(), ": the per-second series end after ",
+                                              FormatCount(static_cast<uint64_t>(kMaxSeriesSeconds)),
+                                              " s; all other figures cover the whole step."));
+  }
+}
+
+bool StepReporter::AccountsForRows(const Named& name, const ScopeSums& sums) const {
+  const uint64_t rows = sums.series.RowCount(RowsFor(sums));
+  const uint64_t untold = rows - std::min(rows, sums.series.frames());
+  if (untold <= run_.untold_rows_left) {
+    run_.untold_rows_left -= untold;
+    return true;
+  }
+  const std::string who = name.qm > 0          ? absl::StrCat(name.host, "/qm", name.qm, ", ")
+                          : !name.host.empty() ? absl::StrCat(name.host, ", ")
+                                               : "";
+  run_.notes.Add("untold", absl::StrCat(who, StepName(), ": the per-second series is left out: no frame covers ",
+                                        FormatCount(untold), " of its ", FormatCount(rows), " seconds."));
+  return false;
+}
+
+void StepReporter::AddSeries(const Named& name, const ScopeSums& sums, const SecondTable* percentiles) {
+  const bool cluster = name.kind == v1::SCOPE_KIND_CLUSTER;
+  const bool wanted = cluster ? series_of_cluster_ : name.kind == v1::SCOPE_KIND_QM ? series_of_qms_ : series_of_hosts_;
+  if (!wanted || !(cluster ? cluster_rows_reported_ : AccountsForRows(name, sums))) return;
+  v1::SeriesReport& series = *report_.add_series();
+  series.set_kind(name.kind);
+  series.set_host(name.host);
+  series.set_qm(name.qm);
+  series.set_storage(name.storage);
+  const uint64_t block_size_bytes = stats_.shape().block_size_bytes;
+  uint64_t coalesced_seconds = 0;
+  const auto add = [&](uint32_t second, const WriteSums& row, const SecondQuantiles& quantiles) {
+    series.add_second(second);
+    series.add_writes(row.writes);
+    series.add_bytes(row.writes * block_size_bytes);
+    series.add_latency_sum_ns(row.latency_sum_ns);
+    series.add_latency_max_ns(row.latency_max_ns);
+    series.add_p50_ns(quantiles.p50_ns);
+    series.add_p99_ns(quantiles.p99_ns);
+    series.add_p99_9_ns(quantiles.p99_9_ns);
+  };
+  const auto mark = [&](int64_t length_ns) -> v1::IrregularRow& {
+    v1::IrregularRow& irregular = *series.add_irregular();
+    irregular.set_row(static_cast<uint32_t>(series.second_size() - 1));
+    irregular.set_length_ns(length_ns);
+    return irregular;
+  };
+
+  const uint32_t rows = RowsFor(sums);
+  sums.series.ForEachRow(rows, [&](const SeriesRow& row) {
+    const bool wide = row.first != row.last;
+    SecondQuantiles quantiles;
+    if (!wide && percentiles != nullptr) quantiles = percentiles->Get(row.first, row.sums.latency_max_ns);
+    add(row.first, row.sums, quantiles);
+    const int64_t end_ns = std::min((int64_t{row.last} + 1) * kNsPerSecond, sums.measured_ns);
+    const int64_t length_ns = std::max<int64_t>(end_ns - int64_t{row.first} * kNsPerSecond, 0);
+    if (wide || length_ns != kNsPerSecond) mark(length_ns).set_coalesced(wide);
+    if (wide) coalesced_seconds += row.last - row.first + 1;
+  });
+  if (sums.closing.writes > 0) {
+    add(rows, sums.closing, SecondQuantiles{});
+    mark(sums.closing_length_ns).set_closing(true);
+  }
+  if (coalesced_seconds > 0 && name.kind == v1::SCOPE_KIND_HOST) {
+    run_.notes.Add("coalesced",
+                   absl::StrCat(name.host, ", ", StepName(), ": the results came slower than the writers wrote; of ",
+                                FormatCount(coalesced_seconds), " seconds only the averages are known."));
+  }
+}
+
+const SecondTable* StepReporter::StoragePercentiles(uint32_t storage) const {
+  std::set<uint32_t> members;
+  for (const auto& [number, facts] : run_.hosts) {
+    if (facts.storage == storage && stats_.hosts().contains(number)) members.insert(number);
+  }
+  if (members.size() == 1) return &stats_.hosts().at(*members.begin()).percentiles().host();
+  if (members.size() == stats_.hosts().size()) return &stats_.percentiles().cluster();
+  return stats_.percentiles().Storage(members);
+}
+
+void StepReporter::AddDistribution(const Named& name, const ScopeSums& sums) {
+  v1::DistributionReport distribution = MakeDistribution(sums.latency);
+  const auto buckets = static_cast<uint64_t>(distribution.from_ns_size());
+  if (buckets > run_.distribution_buckets_left) {
+    if (!distributions_missing_) {
+      run_.notes.Add("distributions", absl::StrCat(StepName(),
+                                                   ": distributions of single hosts, storages or the "
+                                                   "cluster are left out: all steps together have more "
+                                                   "than ",
+                                                   FormatCount(kDistributionBuckets), " buckets."));
+    }
+    distributions_missing_ = true;
+    return;
+  }
+  run_.distribution_buckets_left -= buckets;
+  distribution.set_kind(name.kind);
+  distribution.set_host(name.host);
+  distribution.set_storage(name.storage);
+  *report_.add_distributions() = std::move(distribution);
+}
+
+void StepReporter::AddSeconds(const ScopeSums& cluster) {
+  const StepPercentiles& percentiles = stats_.percentiles();
+  if (!percentiles.keeps_seconds()) {
+    run_.notes.Add("seconds", absl::StrCat(StepName(),
+                                           ": how the latencies of each second are distributed is left out: "
+                                           "a step is longer than ",
+                                           FormatCount(static_cast<uint64_t>(kMaxDistributionSeconds)),
+                                           " s, or all steps together than ",
+                                           FormatCount(static_cast<uint64_t>(kDistributionSeconds)), " s."));
+    return;
+  }
+  if (!series_of_cluster_ || !cluster_rows_reported_) return;
+  cluster.series.ForEachRow(RowsFor(cluster), [&](const SeriesRow& row) {
+    const SecondTable& table = percentiles.cluster();
+    const bool known = table.closed(row.first) || row.sums.writes == 0;
+    if (row.first != row.last || !known || table.spoilt(row.first)) return;
+    percentiles.seconds().Append(row.first, *report_.mutable_seconds());
+  });
+}
+
+void StepReporter::AddFairness() {
+  std::vector<double> hosts;
+  std::vector<double> qms;
+  for (const v1::ScopeReport& scope : report_.scopes()) {
+    if (scope.kind() == v1::SCOPE_KIND_HOST) hosts.push_back(scope.iops());
+    if (scope.kind() == v1::SCOPE_KIND_QM) qms.push_back(scope.iops());
+  }
+  if (qms.size() < 2) return;
+  report_.mutable_fairness()->set_hosts(JainIndex(hosts));
+  report_.mutable_fairness()->set_queue_managers(JainIndex(qms));
+}
+
+void StepReporter::AddTrend(const ScopeSums& cluster) {
+  if (!cluster_rows_reported_) return;
+  const auto trend = MakeTrend(WholeSeconds(cluster.series, WholeSecondsIn(cluster.whole_ns)));
+  if (!trend) return;
+  *report_.mutable_trend() = *trend;
+  const std::string note = UnsettledNote(*trend);
+  if (!note.empty()) run_.notes.Add("unsettled", absl::StrCat(StepName(), ": ", note));
+}
+
+void StepReporter::AddLoad() {
+  bool rows_missing = false;
+  for (const auto& [number, load] : stats_.loads()) {
+    if (load.empty() || !run_.hosts.contains(number)) continue;
+    v1::HostLoadReport& report = *report_.add_load();
+    report = load.Make();
+    report.set_host(run_.hosts.at(number).label());
+    const std::string who = absl::StrCat(report.host(), ", ", StepName(), ": ");
+    const auto share = ring_wait_share_.find(number);
+    report.set_bottleneck(BottleneckOf(report, share == ring_wait_share_.end() ? 0 : share->second));
+    if (!report.bottleneck().empty()) {
+      run_.notes.Add("bottleneck",
+                     absl::StrCat(who, "the load generator may be CPU-bound: ", report.bottleneck(), "."));
+    }
+    if (load.went_back()) {
+      run_.notes.Add("went-back", absl::StrCat(who,
+                                               "a counter of its kernel went back; that sample is left out "
+                                               "of the load's figures."));
+    }
+    rows_missing = rows_missing || load.rows_missing();
+  }
+  if (rows_missing) {
+    run_.notes.Add("load", absl::StrCat(StepName(), ": the load's columns end before the step does: with more than ",
+                                        FormatCount(kLoadRows), " rows nobody could read the report."));
   }
 }
 

@@ -1,15 +1,14 @@
-// From everything that the hosts told of a step to the step's part of the report.
+// From everything that the hosts reported of a step to its part of the report.
 #pragma once
 
 #include <cstdint>
 #include <map>
 
 #include "controller/analysis/host_facts.h"
-#include "controller/analysis/host_load.h"
 #include "controller/analysis/judge.h"
 #include "controller/analysis/note_book.h"
 #include "controller/analysis/scope_sums.h"
-#include "controller/analysis/second_table.h"
+#include "controller/analysis/second_percentiles.h"
 #include "controller/analysis/step_stats.h"
 #include "controller/analysis/timeline.h"
 #include "plimsoll/v1/report.pb.h"
@@ -87,7 +86,6 @@ class StepReporter {
   void SetSlowest(const ScopeSums& sums, v1::ScopeReport& scope) const;
   // Writes of which the end is not known. Their ages are in `sums` of the writer's.
   void AddInFlight(uint32_t host, const HostFacts& facts, uint32_t qm, const WriterStats& writer, ScopeSums& sums);
-  void AddStartSkew();
   // Notes and reasons that follow from one writer or one host.
   void CheckWriter(uint32_t host, const std::string& label, uint32_t qm, const WriterStats& writer,
                    const ScopeSums& sums);
@@ -106,7 +104,7 @@ class StepReporter {
   bool series_of_qms_ = true;
   bool series_of_hosts_ = true;
   bool series_of_cluster_ = true;
-  bool cluster_rows_told_ = true;
+  bool cluster_rows_reported_ = true;
   // By number of the host: largest share of its time that a writer waited for its recorder, where that is too much.
   std::map<uint32_t, double> ring_wait_share_;
   bool distributions_missing_ = false;

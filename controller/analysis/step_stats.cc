@@ -24,6 +24,7 @@ absl::Status HostStep::AddFrame(const v1::Frame& frame, SumGuard& guard) {
   const Histogram& latency = writer->latency();
   stalls_.Take(frame, frame.stalls().empty() ? 0 : static_cast<int64_t>(latency.PercentileNs(50)), latency.count());
   PLIMSOLL_ASSIGN_OR_RETURN(const FramePart part, writer->PartOf(frame));
+  if (part == FramePart::kWarmup) AddWarmup(frame);
   if (part != FramePart::kMeasured || frame.latency().count() == 0) return absl::OkStatus();
   const int64_t first = shape_.SecondOf(frame.first_interval());
   const int64_t last = shape_.SecondOf(frame.first_interval() + std::max<int64_t>(frame.interval_count(), 1) - 1);
@@ -35,6 +36,31 @@ absl::Status HostStep::AddFrame(const v1::Frame& frame, SumGuard& guard) {
     percentiles_.Spoil(frame.qm(), static_cast<uint32_t>(first));
   }
   return absl::OkStatus();
+}
+
+void HostStep::AddWarmup(const v1::Frame& frame) {
+  if (frame.latency().count() == 0) return;
+  const int64_t begin = frame.first_interval() + shape_.warmup_intervals();
+  const int64_t first = shape_.SecondOf(begin);
+  const int64_t last = shape_.SecondOf(begin + std::max<int64_t>(frame.interval_count(), 1) - 1);
+  if (last >= kMaxSeriesSeconds) return;
+  const v1::Distribution& latency = frame.latency();
+  warmup_series_.Add(static_cast<uint32_t>(first), {latency.count(), latency.sum_ns(), latency.max_ns()});
+  if (first == last) {
+    warmup_.Add(frame.qm(), static_cast<uint32_t>(first), latency);
+  } else {
+    warmup_.Spoil(frame.qm(), static_cast<uint32_t>(first));
+  }
+}
+
+uint32_t HostStep::ClosePassedWarmup() {
+  const int64_t next = all_next_interval().value_or(-shape_.warmup_intervals());
+  const int64_t passed = std::clamp<int64_t>(next + shape_.warmup_intervals(), 0, shape_.warmup_intervals());
+  // The last second of the warm-up may be a part of one.
+  const int64_t whole = next >= 0 ? kMaxSeriesSeconds : shape_.SecondOf(passed);
+  const auto second = static_cast<uint32_t>(std::min(whole, kMaxSeriesSeconds));
+  warmup_.CloseBelow(second);
+  return second;
 }
 
 void HostStep::NoteRefusal(uint32_t qm) {
@@ -99,16 +125,22 @@ absl::Status StepStats::Begin(const v1::StepBegin& begin, const HostTable& hosts
     if (IsArmed(number) && !facts.lost) storages[number] = facts.storage;
   }
   percentiles_.Expect(storages);
+  for (auto& [number, storage] : storages) storage = 0;
+  warmup_percentiles_.Expect(storages);
   return absl::OkStatus();
 }
 
 HostStep& StepStats::Host(uint32_t host, uint32_t qms) {
-  return hosts_.try_emplace(host, shape_, qms, percentiles_.SinksOf(host), stall_budget_).first->second;
+  return hosts_
+      .try_emplace(host, shape_, qms, percentiles_.SinksOf(host), warmup_percentiles_.SinksOf(host), stall_budget_)
+      .first->second;
 }
 
 void StepStats::ClosePassedSeconds(uint32_t host) {
   const auto found = hosts_.find(host);
-  if (found != hosts_.end()) percentiles_.Pass(host, found->second.ClosePassedSeconds());
+  if (found == hosts_.end()) return;
+  percentiles_.Pass(host, found->second.ClosePassedSeconds());
+  if (shape_.warmup_ns > 0) warmup_percentiles_.Pass(host, found->second.ClosePassedWarmup());
 }
 
 absl::Status StepStats::AddSample(uint32_t host, uint32_t qms, const v1::HostSample& sample, uint64_t& rows_left) {
@@ -123,6 +155,7 @@ void StepStats::Leave(uint32_t host) {
   const auto found = hosts_.find(host);
   if (found != hosts_.end()) found->second.Finish();
   percentiles_.Leave(host);
+  warmup_percentiles_.Leave(host);
 }
 
 std::optional<int64_t> StepStats::HostStartNs(uint32_t host) const {

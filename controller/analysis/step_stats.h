@@ -9,12 +9,10 @@
 #include <vector>
 
 #include "controller/analysis/host_facts.h"
-#include "controller/analysis/host_load.h"
 #include "controller/analysis/host_stalls.h"
+#include "controller/analysis/scope_sums.h"
 #include "controller/analysis/second_percentiles.h"
-#include "controller/analysis/step_percentiles.h"
-#include "controller/analysis/step_shape.h"
-#include "controller/analysis/writer_stats.h"
+#include "controller/analysis/timeline.h"
 #include "plimsoll/v1/agent.pb.h"
 #include "plimsoll/v1/journal.pb.h"
 
@@ -23,8 +21,10 @@ namespace plimsoll {
 // One host's part of a step.
 class HostStep {
  public:
-  HostStep(const StepShape& shape, uint32_t qms, const PercentileSinks& sinks, StallBudget& stalls)
-      : shape_(shape), percentiles_(qms, sinks), stalls_(shape, stalls), writers_(qms) {}
+  // `warmup_sinks`: where the seconds of the warm-up go.
+  HostStep(const StepShape& shape, uint32_t qms, const PercentileSinks& sinks, const PercentileSinks& warmup_sinks,
+           StallBudget& stalls)
+      : shape_(shape), percentiles_(qms, sinks), warmup_(1, warmup_sinks), stalls_(shape, stalls), writers_(qms) {}
 
   // What is wrong with a frame comes back as INVALID_ARGUMENT, and the frame changes nothing.
   absl::Status AddFrame(const v1::Frame& frame, SumGuard& guard);
@@ -35,14 +35,23 @@ class HostStep {
   absl::Status AddSample(const v1::HostSample& sample);
   // Closes the seconds that all writers have passed, and returns the first that they have not.
   uint32_t ClosePassedSeconds();
+  // The same for the seconds of the warm-up, counted from its begin.
+  uint32_t ClosePassedWarmup();
   void SetDone(const std::string& stopped);
   // Closes all seconds: nothing more comes.
-  void Finish() { percentiles_.Finish(); }
+  void Finish() {
+    percentiles_.Finish();
+    warmup_.Finish();
+  }
 
   // Writers by number - 1; null where nothing was heard of one.
   const std::vector<std::unique_ptr<WriterStats>>& writers() const { return writers_; }
   const HostPercentiles& percentiles() const { return percentiles_; }
+  // Of the warm-up, for whoever watches: by second from its begin, all writers together.
+  const SecondTable& warmup_percentiles() const { return warmup_.host(); }
+  const SecondSeries& warmup_series() const { return warmup_series_; }
   HostStalls& stalls() { return stalls_; }
+  const HostStalls& stalls() const { return stalls_; }
   // The host said that the step is over.
   bool done() const { return done_; }
   // Why its writers were stopped before the step's end; empty: they were not.
@@ -56,9 +65,12 @@ class HostStep {
 
  private:
   WriterStats* Writer(uint32_t qm);
+  void AddWarmup(const v1::Frame& frame);
 
   StepShape shape_;
   HostPercentiles percentiles_;
+  HostPercentiles warmup_;
+  SecondSeries warmup_series_;
   HostStalls stalls_;
   std::vector<std::unique_ptr<WriterStats>> writers_;
   bool done_ = false;
@@ -92,7 +104,10 @@ class StepStats {
   SumGuard& guard() { return guard_; }
   // Parts of the hosts that told something, by number of the host.
   std::map<uint32_t, HostStep>& hosts() { return hosts_; }
+  const std::map<uint32_t, HostStep>& hosts() const { return hosts_; }
   StepPercentiles& percentiles() { return percentiles_; }
+  const StepPercentiles& percentiles() const { return percentiles_; }
+  const StepPercentiles& warmup_percentiles() const { return warmup_percentiles_; }
   const StallBudget& stall_budget() const { return stall_budget_; }
   // Of the hosts that told something of their load.
   const std::map<uint32_t, HostLoad>& loads() const { return loads_; }
@@ -113,6 +128,7 @@ class StepStats {
   SumGuard guard_;
   // Before the hosts, which refer to them.
   StepPercentiles percentiles_;
+  StepPercentiles warmup_percentiles_{/*keep_seconds=*/false};
   StallBudget stall_budget_;
   std::map<uint32_t, HostStep> hosts_;
   std::map<uint32_t, HostLoad> loads_;

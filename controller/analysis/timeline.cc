@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "common/units.h"
-#include "controller/analysis/step_shape.h"
 
 namespace plimsoll {
 namespace {
@@ -13,6 +12,9 @@ constexpr double kDefaultMaxSlewPpm = 500;
 constexpr double kLargestMaxSlewPpm = 10'000;
 // 9999-12-31T23:59:59Z would be the last that a Timestamp holds; 2^62 ns end in 2116.
 constexpr int64_t kMaxWallClockNs = int64_t{1} << 62;
+// Numbers of the clocks of one host; more hosts than that has no run.
+constexpr uint32_t kClocksApart = uint32_t{1} << 20;
+constexpr uint32_t kMostRestarts = UINT32_MAX / kClocksApart - 1;
 
 }  // namespace
 
@@ -28,14 +30,33 @@ struct Timeline::HostClock {
   // The host's wall clock minus its monotonic one. Both are slewed alike: this moves only where the wall clock is set.
   int64_t least_wall_ahead_ns = INT64_MAX;
   int64_t largest_wall_ahead_ns = INT64_MIN;
+  int64_t latest_agent_ns = INT64_MIN / 2;
 };
 
 Timeline::Timeline() = default;
 Timeline::~Timeline() = default;
 
-const Timeline::HostClock* Timeline::Find(uint32_t host) const {
-  const auto found = hosts_.find(host);
-  return found == hosts_.end() || found->second->fit.empty() ? nullptr : found->second.get();
+uint32_t Timeline::ClockNumber(uint32_t host, uint32_t restarts) {
+  return host + std::min(restarts, kMostRestarts) * kClocksApart;
+}
+
+uint32_t Timeline::ClockOf(uint32_t host) const {
+  const auto found = restarts_.find(host);
+  return ClockNumber(host, found == restarts_.end() ? 0 : found->second);
+}
+
+const Timeline::HostClock* Timeline::LastOf(uint32_t host) const {
+  const auto found = restarts_.find(host);
+  for (uint32_t restarts = found == restarts_.end() ? 0 : found->second;; --restarts) {
+    const auto clock = clocks_.find(ClockNumber(host, restarts));
+    if (clock != clocks_.end()) return clock->second.get();
+    if (restarts == 0) return nullptr;
+  }
+}
+
+const Timeline::HostClock* Timeline::Find(uint32_t clock) const {
+  const auto found = clocks_.find(clock);
+  return found == clocks_.end() || found->second->fit.empty() ? nullptr : found->second.get();
 }
 
 void Timeline::Begin(int64_t time_ns, int64_t wall_clock_ns, double max_slew_ppm) {
@@ -46,8 +67,23 @@ void Timeline::Begin(int64_t time_ns, int64_t wall_clock_ns, double max_slew_ppm
   max_slew_ppm_ = credible ? max_slew_ppm : kDefaultMaxSlewPpm;
 }
 
+void Timeline::NoteRestart(const v1::ProbeBatch& batch) {
+  if (!away_.contains(batch.host())) return;
+  const HostClock* const before = LastOf(batch.host());
+  for (const v1::ProbeResult& probe : batch.probes()) {
+    if (!IsSaneMoment(probe.agent_received_ns())) continue;
+    away_.erase(batch.host());
+    if (before != nullptr && probe.agent_received_ns() < before->latest_agent_ns - kNsPerSecond) {
+      uint32_t& restarts = restarts_[batch.host()];
+      restarts = std::min(restarts + 1, kMostRestarts);
+    }
+    return;
+  }
+}
+
 void Timeline::AddProbes(const v1::ProbeBatch& batch) {
-  std::unique_ptr<HostClock>& slot = hosts_[batch.host()];
+  NoteRestart(batch);
+  std::unique_ptr<HostClock>& slot = clocks_[ClockOf(batch.host())];
   if (!slot) slot = std::make_unique<HostClock>(max_slew_ppm_);
   HostClock& clock = *slot;
   for (const v1::ProbeResult& probe : batch.probes()) {
@@ -58,6 +94,7 @@ void Timeline::AddProbes(const v1::ProbeBatch& batch) {
     }
     clock.fit.Add({probe.sent_ns(), probe.agent_received_ns(), probe.agent_sent_ns(), probe.received_ns()});
     ++clock.probes;
+    clock.latest_agent_ns = std::max(clock.latest_agent_ns, probe.agent_sent_ns());
     const int64_t wall_clock_ns = std::clamp<int64_t>(probe.agent_wall_clock_ns(), 0, kMaxWallClockNs);
     if (wall_clock_ns != 0) {
       clock.least_wall_ahead_ns = std::min(clock.least_wall_ahead_ns, wall_clock_ns - probe.agent_sent_ns());
@@ -82,29 +119,29 @@ google::protobuf::Timestamp Timeline::ToUtc(int64_t timeline_ns) const {
   return moment;
 }
 
-std::optional<MappedMoment> Timeline::ToTimeline(uint32_t host, int64_t agent_ns) const {
-  const HostClock* clock = Find(host);
-  if (clock == nullptr) return std::nullopt;
-  return clock->fit.ToLocal(agent_ns);
+std::optional<MappedMoment> Timeline::ToTimeline(uint32_t clock, int64_t agent_ns) const {
+  const HostClock* found = Find(clock);
+  if (found == nullptr) return std::nullopt;
+  return found->fit.ToLocal(agent_ns);
 }
 
 std::optional<int64_t> Timeline::ErrorAt(uint32_t host, int64_t timeline_ns) const {
-  const HostClock* clock = Find(host);
-  if (clock == nullptr) return std::nullopt;
+  const HostClock* clock = LastOf(host);
+  if (clock == nullptr || clock->fit.empty()) return std::nullopt;
   return clock->fit.OffsetAtLocal(timeline_ns).error_ns;
 }
 
 int64_t Timeline::WallClockSetNs(uint32_t host) const {
-  const auto found = hosts_.find(host);
-  if (found == hosts_.end() || found->second->least_wall_ahead_ns == INT64_MAX) return 0;
-  return found->second->largest_wall_ahead_ns - found->second->least_wall_ahead_ns;
+  const HostClock* clock = LastOf(host);
+  if (clock == nullptr || clock->least_wall_ahead_ns == INT64_MAX) return 0;
+  return clock->largest_wall_ahead_ns - clock->least_wall_ahead_ns;
 }
 
 v1::ClockReport Timeline::MakeClockReport(uint32_t host, int64_t timeline_ns) const {
   v1::ClockReport report;
-  const auto found = hosts_.find(host);
-  if (found == hosts_.end()) return report;
-  const HostClock& clock = *found->second;
+  const HostClock* found = LastOf(host);
+  if (found == nullptr) return report;
+  const HostClock& clock = *found;
   report.set_probes(clock.probes - std::min(clock.probes, clock.fit.ignored()));
   report.set_ignored_probes(clock.fit.ignored() + clock.insane);
   if (clock.fit.empty()) return report;

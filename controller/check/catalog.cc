@@ -2,10 +2,6 @@
 
 #include <algorithm>
 
-#include "controller/check/data_checks.h"
-#include "controller/check/failure_checks.h"
-#include "controller/check/lock_checks.h"
-
 namespace plimsoll {
 namespace {
 
@@ -44,13 +40,13 @@ std::vector<CatalogEntry> MakeCatalog() {
       {.name = "lock.wait-poll",
        .requirement = kReleased,
        .level = kQuick,
-       .proves = "a standby that polls (F_SETLK) is granted the lock when it is given up, and not before",
+       .proves = "a standby that polls (F_SETLK) is granted the lock when it is released, and not before",
        .needed = true,
        .run = CheckLockWaitPoll},
       {.name = "lock.wait-blocking",
        .requirement = kReleased,
        .level = kQuick,
-       .proves = "a standby that waits (F_SETLKW) is granted the lock when it is given up, and not before",
+       .proves = "a standby that waits (F_SETLKW) is granted the lock when it is released, and not before",
        .needed = true,
        .run = CheckLockWaitBlocking},
       {.name = "data.concurrent-writes",
@@ -112,7 +108,7 @@ std::vector<CatalogEntry> MakeCatalog() {
       {.name = "lock.courtesy",
        .requirement = kExclusive,
        .level = kStandard,
-       .proves = "a lock is kept while its holder makes no call for longer than a lease",
+       .proves = "a lock is kept, and its holder writes on, after no host made a call for longer than a lease",
        .run = CheckLockCourtesy},
       {.name = "lock.capacity",
        .requirement = kExclusive,
@@ -142,7 +138,7 @@ std::vector<CatalogEntry> MakeCatalog() {
       {.name = "lock.released-at-host-death",
        .requirement = kReleased,
        .level = kFull,
-       .proves = "the lock of a host that dies is granted to another host, before the dead one is back",
+       .proves = "the lock of a host that dies is granted to another host before the dead one has restarted",
        .decides = true,
        .faults = {CheckField::Fault::kKillHost, CheckField::Fault::kRestoreHost},
        .run = CheckLockReleasedAtHostDeath},

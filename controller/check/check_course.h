@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "common/clock.h"
-#include "controller/check/check_field.h"
+#include "controller/check/check_run.h"
 #include "controller/run/event_queue.h"
 #include "controller/run/exit_code.h"
 #include "controller/run/fleet.h"

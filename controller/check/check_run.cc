@@ -172,6 +172,22 @@ void CheckRun::MustBeRefused(const CheckedProcess& process, const CheckedProcess
   }
 }
 
+void CheckRun::MustStillWrite(const CheckedProcess& holder, const std::string& when, int64_t timeout_ns) {
+  if (over()) return;
+  v1::CheckCommand command;
+  command.set_process(holder.number);
+  command.set_timeout_ns(timeout_ns);
+  command.mutable_write()->set_count(1);
+  command.mutable_write()->set_epoch(epoch());
+  command.mutable_write()->set_sequence(1);
+  const v1::CheckAnswer wrote = field_.Await(field_.Send(holder.host, command));
+  if (wrote.error_number() == EIO || wrote.error_number() == ESTALE) {
+    Fail(absl::StrCat("lost: ", label(holder.host), "'s holder could not write ", when, ": ", wrote.message()));
+  } else if (wrote.code() != 0) {
+    Undecided(absl::StrCat(label(holder.host), ": ", wrote.message()));
+  }
+}
+
 std::string CheckRun::InWords(const v1::CheckPage& page) const {
   switch (page.state()) {
     case v1::CHECK_PAGE_STATE_WHOLE:

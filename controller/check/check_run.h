@@ -1,16 +1,58 @@
-// What every check needs: processes on hosts, questions, and the first finding.
+// What every check needs: the hosts as a check commands them, processes on them, questions, and the first finding.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
 
-#include "controller/check/check_field.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/clock_fit.h"
 #include "plimsoll/v1/check.pb.h"
 #include "plimsoll/v1/check_report.pb.h"
 
 namespace plimsoll {
+
+// Agents, or a model of them. For one thread.
+class CheckField {
+ public:
+  virtual ~CheckField() = default;
+
+  // Hosts that take part, from 0; a host's label also names it in commands.
+  virtual size_t hosts() const = 0;
+  virtual const std::string& label(size_t host) const = 0;
+  // Whether two hosts share a kernel.
+  virtual bool SameKernel(size_t a, size_t b) const = 0;
+
+  // Sends a command, and returns what Await takes for its answer.
+  virtual uint64_t Send(size_t host, const v1::CheckCommand& command) = 0;
+  // Waits for the answer. Where the agent refuses the command, is lost, or an interrupt came, it has a code and says
+  // so.
+  virtual v1::CheckAnswer Await(uint64_t sent) = 0;
+  // Lets so much time pass, or less where an interrupt comes.
+  virtual void Pause(int64_t duration_ns) = 0;
+  // An interrupt came, or a host is lost: no further check begins.
+  virtual bool over() const = 0;
+
+  // What a command of the user's own does.
+  enum class Fault { kKillHost, kRestoreHost, kRestartServer };
+  virtual bool CanProvoke(Fault fault) const = 0;
+  // Runs the command to its end, for `host` where it is about one; an error where it failed.
+  virtual absl::Status Provoke(Fault fault, size_t host) = 0;
+  // That this host is lost from now on ends nothing.
+  virtual void ExpectLoss(size_t host) = 0;
+  // The boot id of the host's kernel when the check began, and of that which answers after the host was lost; an error
+  // where it does not answer within the limit.
+  virtual std::string BootId(size_t host) const = 0;
+  virtual absl::StatusOr<std::string> AwaitBoot(size_t host, int64_t limit_ns) = 0;
+
+  // A moment of the host's clock on one clock for all, with the error.
+  virtual MappedMoment ToLocal(size_t host, int64_t host_ns) const = 0;
+  // That clock, now.
+  virtual int64_t NowNs() const = 0;
+};
 
 // Pages of each file, in front of which stands the one with the run's token.
 inline constexpr uint32_t kCheckPages = 32;
@@ -83,6 +125,9 @@ class CheckRun {
   // Tries the lock that `holder` has: FAIL where it is granted.
   void MustBeRefused(const CheckedProcess& process, const CheckedProcess& holder, uint64_t start = 0,
                      uint64_t length = 1);
+  // The holder of a lock writes to handle 0, which is open with O_DIRECT and O_DSYNC: FAIL where its kernel refuses,
+  // since the lock could not be kept. `when`: "after the restart".
+  void MustStillWrite(const CheckedProcess& holder, const std::string& when, int64_t timeout_ns = kCallNs);
 
   // The pages must be whole, of this check, from `writer`'s host and carry `sequence`, which had been acknowledged.
   // FAIL else; `how` says how they were read: "after it was closed".

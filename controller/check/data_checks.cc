@@ -1,5 +1,3 @@
-#include "controller/check/data_checks.h"
-
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -8,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/units.h"
+#include "controller/check/catalog.h"
 
 namespace plimsoll {
 namespace {

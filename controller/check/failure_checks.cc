@@ -1,5 +1,3 @@
-#include "controller/check/failure_checks.h"
-
 #include <cerrno>
 #include <functional>
 #include <string>
@@ -9,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/units.h"
-#include "controller/check/data_checks.h"
+#include "controller/check/catalog.h"
 
 namespace plimsoll {
 namespace {
@@ -47,7 +45,8 @@ v1::CheckCommand PollCommand(int64_t limit_ns) {
 
 // Has the server restarted, while a process writes all the time: a command beside which the writes went on restarted
 // nothing. `witness` has file 1 open. `just_before` is called right before the command.
-void RestartServer(CheckRun& run, const CheckedProcess& witness, const std::function<void()>& just_before) {
+void RestartServer(CheckRun& run, const CheckedProcess& witness, const std::function<void()>& just_before,
+                   const std::function<void()>& lost_file) {
   const uint64_t writing = run.Send(witness, RestartStream(run, 1), 2 * kRestartCallNs);
   // Opens its file before: a server in its time of grace takes no new ones.
   const CheckedProcess after = run.Start(witness.host);
@@ -65,7 +64,14 @@ void RestartServer(CheckRun& run, const CheckedProcess& witness, const std::func
   write.mutable_write()->set_count(1);
   write.mutable_write()->set_epoch(run.epoch());
   write.mutable_write()->set_sequence(1);
-  run.Ask(after, std::move(write), kRestartCallNs);
+  write.set_process(after.number);
+  write.set_timeout_ns(kRestartCallNs);
+  const v1::CheckAnswer wrote = run.field().Await(run.field().Send(after.host, write));
+  // A file that the server lost is none to write to; `lost_file` looks whether it did.
+  if (wrote.code() != 0) {
+    if (wrote.error_number() == EIO || wrote.error_number() == ESTALE) lost_file();
+    run.Undecided(absl::StrCat(run.label(after.host), ": ", wrote.message()));
+  }
   if (!run.over()) run.field().Pause(kBeforeRestartNs);
   const v1::CheckAnswer killed = run.Kill(witness);
   if (run.over() || writing == 0) return;
@@ -79,6 +85,31 @@ void RestartServer(CheckRun& run, const CheckedProcess& witness, const std::func
   run.Note(absl::StrFormat("writes were away for %.1f s while the server restarted", gap_s));
 }
 
+// Opens the file of a writer after the restart. Its name was made durable and its first page written synchronously, and
+// another process has opened it before: where it is gone, or empty, so is what was acknowledged.
+void OpenAfterRestart(CheckRun& run, const CheckedProcess& reader, size_t writer, uint64_t acknowledged) {
+  if (run.over()) return;
+  v1::CheckCommand open;
+  open.mutable_open()->set_host(run.label(writer));
+  open.mutable_open()->set_file(run.file());
+  open.mutable_open()->set_direct(true);
+  open.set_process(reader.number);
+  open.set_timeout_ns(kRestartCallNs);
+  const v1::CheckAnswer opened = run.field().Await(run.field().Send(reader.host, open));
+  switch (static_cast<absl::StatusCode>(opened.code())) {
+    case absl::StatusCode::kOk:
+      return;
+    case absl::StatusCode::kNotFound:
+    case absl::StatusCode::kAborted:
+    case absl::StatusCode::kDataLoss:
+      return run.Fail(absl::StrCat("acknowledged write lost: ", run.label(reader.host), ": ", opened.message(), "; ",
+                                   run.label(writer), " had acknowledged ", FormatCount(acknowledged),
+                                   " writes to that file, which was opened before the restart"));
+    default:
+      return run.Undecided(absl::StrCat(run.label(reader.host), ": ", opened.message()));
+  }
+}
+
 }  // namespace
 
 void CheckDataDsyncSurvivesServerRestart(CheckRun& run) {
@@ -88,27 +119,36 @@ void CheckDataDsyncSurvivesServerRestart(CheckRun& run) {
   const std::vector<CheckedProcess> writers = run.StartAll();
   for (const CheckedProcess& writer : writers) {
     run.Open(writer, writer.host, CheckRun::How::kDirect);
+    const CheckedProcess reader = run.Start(run.hosts() > 1 ? run.Other(writer.host) : writer.host);
+    run.Open(reader, writer.host, CheckRun::How::kDirect);
+    run.Kill(reader);
     run.Send(writer, RestartStream(run, 0), 2 * kRestartCallNs);
   }
   std::vector<uint64_t> acknowledged;
   uint64_t total = 0;
+  const auto open_all = [&run, &writers, &acknowledged] {
+    for (const CheckedProcess& writer : writers) {
+      for (size_t host = 0; host < run.hosts() && !run.over(); ++host) {
+        const CheckedProcess reader = run.Start(host);
+        OpenAfterRestart(run, reader, writer.host, acknowledged[writer.host]);
+        run.Kill(reader);
+      }
+    }
+  };
   // They end just before, so that nothing is written over what was acknowledged, and little time passes in which the
   // server could write out what it should have written before.
-  RestartServer(run, witness, [&] {
+  const auto end_writers = [&] {
     for (const CheckedProcess& writer : writers) {
       acknowledged.push_back(run.Kill(writer).acknowledged());
       total += acknowledged.back();
       if (acknowledged.back() == 0) run.Undecided(absl::StrCat(run.label(writer.host), " acknowledged no write"));
     }
-  });
+  };
+  RestartServer(run, witness, end_writers, open_all);
   for (const CheckedProcess& writer : writers) {
     for (size_t host = 0; host < run.hosts() && !run.over(); ++host) {
       const CheckedProcess reader = run.Start(host);
-      v1::CheckCommand open;
-      open.mutable_open()->set_host(run.label(writer.host));
-      open.mutable_open()->set_file(run.file());
-      open.mutable_open()->set_direct(true);
-      run.Ask(reader, std::move(open), kRestartCallNs);
+      OpenAfterRestart(run, reader, writer.host, acknowledged[writer.host]);
       v1::CheckCommand read;
       read.mutable_read()->set_count(kRestartPages);
       const v1::CheckAnswer answer = run.Ask(reader, std::move(read), kRestartCallNs);
@@ -129,26 +169,13 @@ void CheckLockAfterServerRestart(CheckRun& run) {
   run.Open(witness, witness.host, CheckRun::How::kDirect, 1);
   run.MustGet(holder);
   run.MustBeRefused(other, holder);
-  RestartServer(run, witness, [] {});
+  RestartServer(run, witness, [] {}, [] {});
   const v1::CheckAnswer tried = run.Ask(other, PollCommand(kWatchAfterRestartNs), kRestartCallNs);
   if (tried.code() == 0 && tried.granted()) {
     run.Fail(absl::StrCat("granted twice: ", run.label(other.host), " was granted the lock that ", run.label(0),
-                          " held when the server restarted, and had not given back"));
+                          " held when the server restarted, and had not released"));
   }
-  if (run.over()) return;
-  // The kernel fails the calls of a holder whose lock it could not have back.
-  v1::CheckCommand write;
-  write.set_process(holder.number);
-  write.set_timeout_ns(kRestartCallNs);
-  write.mutable_write()->set_count(1);
-  write.mutable_write()->set_epoch(run.epoch());
-  write.mutable_write()->set_sequence(1);
-  const v1::CheckAnswer wrote = run.field().Await(run.field().Send(holder.host, write));
-  if (wrote.error_number() == EIO || wrote.error_number() == ESTALE) {
-    run.Fail(absl::StrCat("lost: ", run.label(0), "'s holder could not write after the restart: ", wrote.message()));
-  } else if (wrote.code() != 0) {
-    run.Undecided(absl::StrCat(run.label(0), ": ", wrote.message()));
-  }
+  run.MustStillWrite(holder, "after the restart", kRestartCallNs);
   run.Note(absl::StrCat("refused to the other host for ", FormatDuration(kWatchAfterRestartNs),
                         " after the restart; its holder writes on"));
 }
@@ -187,7 +214,7 @@ void CheckLockReleasedAtHostDeath(CheckRun& run) {
   // The death of the agent alone would have released the lock by way of the host's own kernel.
   const absl::StatusOr<std::string> back = run.field().AwaitBoot(victim, kBackLimitNs);
   if (!back.ok()) {
-    run.Undecided(absl::StrCat(run.label(victim), " did not come back, so that its death is not certain: ",
+    run.Undecided(absl::StrCat(run.label(victim), " did not restart, so that its death is not certain: ",
                                std::string(back.status().message())));
   } else if (*back == boot_id) {
     run.Undecided(absl::StrCat("--kill-host did not kill ", run.label(victim), ": its kernel is the one from before"));

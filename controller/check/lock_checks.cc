@@ -1,5 +1,3 @@
-#include "controller/check/lock_checks.h"
-
 #include <algorithm>
 #include <map>
 #include <string>
@@ -9,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/units.h"
+#include "controller/check/catalog.h"
 
 namespace plimsoll {
 namespace {
@@ -298,13 +297,15 @@ void CheckLockPingPong(CheckRun& run) {
 void CheckLockCourtesy(CheckRun& run) {
   const CheckedProcess holder = run.Start(0);
   const CheckedProcess other = run.Start(run.Other(0));
-  run.Open(holder, 0, CheckRun::How::kBuffered);
-  run.Open(other, 0, CheckRun::How::kBuffered);
+  run.Open(holder, 0, CheckRun::How::kDirect);
+  run.Open(other, 0, CheckRun::How::kDirect);
   run.MustGet(holder);
   if (!run.over()) run.field().Pause(kCourtesyNs);
   if (run.field().over()) run.Undecided("ended early");
   run.MustBeRefused(other, holder);
-  run.Note(absl::StrCat("held for ", FormatDuration(kCourtesyNs), " without a call, and still exclusive"));
+  run.MustStillWrite(holder, "after the silence");
+  run.Note(absl::StrCat("held for ", FormatDuration(kCourtesyNs),
+                        " without a call; still refused to the other host, and its holder writes on"));
 }
 
 void CheckLockCapacity(CheckRun& run) {

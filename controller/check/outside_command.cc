@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "common/posix_error.h"
+#include "common/posix.h"
 
 namespace plimsoll {
 namespace {

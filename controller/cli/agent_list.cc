@@ -4,7 +4,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "common/posix_error.h"
+#include "common/posix.h"
 #include "common/status_macros.h"
 #include "controller/plan/host_list.h"
 

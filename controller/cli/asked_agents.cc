@@ -5,12 +5,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/posix_error.h"
+#include "controller/cli/command.h"
 #include "controller/run/agent_trust.h"
+#include "controller/run/connect_error.h"
 #include "controller/run/grpc_agent_client.h"
 
 namespace plimsoll {
-namespace {}  // namespace
 
 std::optional<Failure> AskedAgents::Connect(const AgentList& list, const TlsPaths& tls, const std::string& directory,
                                             const std::vector<std::string>& child_arguments) {
@@ -23,7 +23,7 @@ std::optional<Failure> AskedAgents::Connect(const AgentList& list, const TlsPath
     std::error_code error;
     const std::filesystem::path absolute = std::filesystem::canonical(directory_, error);
     if (error) {
-      return Failure{Exit::kWrong, {std::string(PosixError("--dir", directory_, error.value()).message())}};
+      return Failure{Exit::kWrong, {std::string(LocalDirectoryError(directory_, error).message())}};
     }
     directory_ = absolute.string();
     auto child = ChildAgent::Start(directory_, child_arguments);
@@ -50,10 +50,9 @@ std::optional<Failure> AskedAgents::CheckAnswers() const {
   Failure wrong{Exit::kWrong, {}};
   for (const auto& host : fleet_->hosts()) {
     if (!host->description.ok()) {
-      unreachable.lines.push_back(
-          absl::StrCat("agent at ", host->address, ": ", std::string(host->description.status().message())));
+      unreachable.lines.push_back(UnreachableInWords(host->address, host->description.status()));
     } else if (const std::string& error = host->description->directories(0).error(); !error.empty()) {
-      wrong.lines.push_back(absl::StrCat(host->label, ": --dir: ", error));
+      wrong.lines.push_back(DirectoryInWords(host->label, error));
     }
   }
   if (!unreachable.lines.empty()) return unreachable;

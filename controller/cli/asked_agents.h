@@ -8,14 +8,14 @@
 
 #include "absl/status/statusor.h"
 #include "common/clock.h"
-#include "common/tls/tls_flags.h"
+#include "common/command_line.h"
 #include "common/units.h"
 #include "controller/cli/agent_list.h"
 #include "controller/run/agent_client.h"
-#include "controller/run/child_agent.h"
 #include "controller/run/event_queue.h"
 #include "controller/run/exit_code.h"
 #include "controller/run/fleet.h"
+#include "controller/run/process.h"
 
 namespace plimsoll {
 

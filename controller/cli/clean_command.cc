@@ -1,32 +1,31 @@
-#include "controller/cli/clean_command.h"
-
 #include <algorithm>
 #include <memory>
 #include <optional>
 #include <ostream>
-#include <random>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/clock.h"
-#include "common/terminal_text.h"
-#include "common/tls/tls_flags.h"
+#include "common/command_line.h"
+#include "common/text.h"
 #include "common/units.h"
 #include "controller/cli/agent_list.h"
 #include "controller/cli/asked_agents.h"
+#include "controller/cli/commands.h"
+#include "controller/cli/run_identity.h"
 #include "controller/run/cleaner.h"
 #include "controller/run/exit_code.h"
 #include "controller/run/fleet.h"
-#include "controller/run/interrupts.h"
+#include "controller/run/process.h"
 
 namespace plimsoll {
 namespace {
 
 // Agents are asked, and answer heartbeats, within this.
 constexpr int64_t kLeaseNs = 10 * kNsPerSecond;
-constexpr int kSessionIdBytes = 3;
 
 struct CleanFlags {
   AgentList agents;
@@ -38,13 +37,6 @@ struct CleanFlags {
 
 bool IsRunId(const std::string& text) {
   return !text.empty() && text.size() <= 64 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
-}
-
-std::string SessionId() {
-  std::random_device random;
-  std::string hex;
-  for (int i = 0; i < kSessionIdBytes; ++i) absl::StrAppend(&hex, absl::Hex(random() & 0xffU, absl::kZeroPad2));
-  return hex;
 }
 
 // In whole units, the largest that gives a number: "3 d", "12 s".
@@ -85,12 +77,12 @@ class Clean {
   Clean(const CleanFlags& flags, CommandLine& line) : flags_(flags), line_(line) {}
 
   int Execute() {
-    if (auto failure = Connect(); failure.has_value()) return Fail(*failure);
+    if (auto failure = Connect(); failure.has_value()) return PrintFailure(line_, *failure);
     const std::vector<FoundRun> found = Chosen();
     if (found.empty()) {
       if (!flags_.run_id.empty()) {
         return PrintError(line_,
-                          absl::StrCat("no directory of run ", flags_.run_id, " stands in ", agents_.directory(),
+                          absl::StrCat("no directory of run ", flags_.run_id, " exists in ", agents_.directory(),
                                        ": plimsoll clean without --run lists what is there"),
                           Exit::kWrong);
       }
@@ -160,14 +152,21 @@ class Clean {
                        "that agent (its --name and --root)"),
           Exit::kWrong);
     }
-    line_.out << "Nothing of this can be removed here: what is in use belongs to its run, what was kept or is shared "
+    line_.out << "Nothing here can be removed: what is in use belongs to its run, what was kept or is shared "
                  "needs --run ID,\nand another agent's needs that agent (its --name and --root).\n";
     return static_cast<int>(Exit::kOk);
   }
 
   int Remove(const std::vector<size_t>& hosts) {
     const std::vector<CleanAnswer> answers =
-        CleanHosts(agents_.fleet(), hosts, agents_.directory(), flags_.run_id, SessionId(), kLeaseNs, clock_, events_);
+        CleanHosts(agents_.fleet(), hosts, agents_.directory(), flags_.run_id, NewRunId(), kLeaseNs, clock_, events_);
+    // Two agents that remove a shared directory at once may each find the other at it.
+    std::set<std::string> removed;
+    for (const CleanAnswer& answer : answers) {
+      for (const v1::CleanedDirectory& cleaned : answer.cleaned) {
+        if (cleaned.left().empty()) removed.insert(cleaned.path());
+      }
+    }
     Exit code = Exit::kOk;
     for (size_t i = 0; i < hosts.size(); ++i) {
       const std::string& label = agents_.fleet().host(hosts[i]).label;
@@ -179,8 +178,9 @@ class Clean {
                     << '\n';
           continue;
         }
+        if (removed.contains(cleaned.path())) continue;
         code = Exit::kCannotRun;
-        PrintError(line_, absl::StrCat(label, ": ", cleaned.path(), " stays: ", cleaned.left()), code);
+        PrintError(line_, absl::StrCat(label, ": ", cleaned.path(), " remains: ", cleaned.left()), code);
       }
       if (!answers[i].status.ok()) {
         code = absl::IsCancelled(answers[i].status) ? Exit::kInconclusive : Exit::kCannotRun;
@@ -189,11 +189,6 @@ class Clean {
     }
     line_.out.flush();
     return static_cast<int>(code);
-  }
-
-  int Fail(const Failure& failure) {
-    for (const std::string& text : failure.lines) PrintError(line_, text, failure.code);
-    return static_cast<int>(failure.code);
   }
 
   const CleanFlags& flags_;
@@ -218,23 +213,24 @@ int CleanMain(const CleanFlags& flags, CommandLine& line) {
 
 void AddCleanCommand(CLI::App& app, CommandLine& line) {
   auto flags = std::make_shared<CleanFlags>();
-  CLI::App* command = app.add_subcommand("clean", "List what runs left in a directory, and remove it");
-  command->add_option("--hosts", flags->agents.hosts, "Agents; none: this machine, by an agent started for it")
+  CLI::App* command = app.add_subcommand("clean", "List and remove leftovers of runs");
+  command
+      ->add_option("--hosts", flags->agents.hosts, "Agents (if not given: this machine, with an agent started for it)")
       ->type_name("LIST");
-  command->add_option("--hosts-file", flags->agents.hosts_file, "File with agents, one or more a line, # for comments")
+  command
+      ->add_option("--hosts-file", flags->agents.hosts_file, "File with agents, one or more per line, # for comments")
       ->type_name("FILE");
-  command->add_option("--dir", flags->directory, "Directory in which the runs were, as the hosts see it")
+  command->add_option("--dir", flags->directory, "Directory of the runs, as the hosts see it")
       ->required()
       ->type_name("DIR");
-  command->add_option("--run", flags->run_id, "Only this run, and of it also what was kept or is shared by hosts")
-      ->type_name("ID");
-  command->add_flag("--yes", flags->yes, "Remove what can be removed; without it nothing is touched");
+  command->add_option("--run", flags->run_id, "Remove this run only, including kept and shared files")->type_name("ID");
+  command->add_flag("--yes", flags->yes, "Remove the leftovers; without it nothing is changed");
   AddTlsFlags(*command, flags->tls);
   command->footer(
-      "Each agent removes only what carries its own id and is in use by nobody; of a shared directory only with "
+      "Each agent removes only its own directories that are not in use; shared directories only with "
       "--run.\n"
-      "Exit codes: 0 listed, or all of it removed; 2 wrong input, or nothing that --run names can be removed;\n"
-      "3 interrupted; 4 an agent could not be asked, or something stays.\n"
+      "Exit codes: 0 listed or removed; 2 wrong input, or nothing of --run can be removed;\n"
+      "3 interrupted; 4 an agent did not answer, or something was not removed.\n"
       "Example:\n  plimsoll clean --hosts node[1-4] --dir /mnt/mqlog --yes");
   command->callback([flags, &line] { line.action = [flags, &line] { return CleanMain(*flags, line); }; });
 }

@@ -1,5 +1,3 @@
-#include "controller/cli/compare_command.h"
-
 #include <cmath>
 #include <memory>
 #include <ostream>
@@ -9,10 +7,10 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "common/terminal_text.h"
+#include "common/text.h"
+#include "controller/cli/commands.h"
 #include "controller/cli/compare_input.h"
 #include "controller/compare/compare.h"
-#include "controller/compare/compare_csv.h"
 #include "controller/compare/compare_page.h"
 #include "controller/compare/compare_text.h"
 #include "controller/render/json.h"
@@ -93,30 +91,27 @@ int CompareMain(const CompareFlags& flags, CommandLine& line) {
 
 void AddCompareCommand(CLI::App& app, CommandLine& line) {
   auto flags = std::make_shared<CompareFlags>();
-  CLI::App* command = app.add_subcommand("compare", "Say in what results differ, and whether by chance");
+  CLI::App* command = app.add_subcommand("compare", "Compare results, with significance tests");
   command
-      ->add_option(
-          "RESULT", flags->sides,
-          WrapHelp("Directories of results, or their report.json; each is compared with the first. Several runs "
-                   "of the same thing, separated by commas, make one side"))
+      ->add_option("RESULT", flags->sides,
+                   WrapHelp("Result directories, or their report.json; each is compared with the first. Repeated runs "
+                            "of one configuration, separated by commas, form one side"))
       ->required();
-  command
-      ->add_option("--min-effect", flags->min_effect, WrapHelp("A clear difference is larger than this; default: 3%"))
+  command->add_option("--min-effect", flags->min_effect, WrapHelp("Smallest difference that counts (default: 3%)"))
       ->type_name("PERCENT");
   command
-      ->add_option(
-          "--fail-if-slower", flags->fail_if_slower,
-          WrapHelp("Exit with 1 if a gated figure is slower by more than this, with 0 if none is (both at 95 % "
-                   "confidence), with 3 if the runs cannot tell"))
+      ->add_option("--fail-if-slower", flags->fail_if_slower,
+                   WrapHelp("Exit with 1 if a gated figure is slower by more than this, with 0 if none is (95 % "
+                            "confidence), with 3 if undetermined"))
       ->type_name("PERCENT");
   command
       ->add_option("--gate", flags->gate,
-                   WrapHelp("Figures that --fail-if-slower tests, of iops, mb_per_second, avg, p50, p99 and p99_9; "
-                            "default: iops,avg,p50,p99"))
+                   WrapHelp("Figures that --fail-if-slower tests: iops, mb_per_second, avg, p50, p99, p99_9 "
+                            "(default: iops,avg,p50,p99)"))
       ->type_name("FIGURES");
   command->add_flag("--json", flags->json, "Print the comparison as JSON instead of text");
-  command->add_option("--csv", flags->csv, "Write the tables as CSV, too")->type_name("FILE");
-  command->add_option("--html", flags->html, "Write a page with charts, too")->type_name("FILE");
+  command->add_option("--csv", flags->csv, "Also write the tables as CSV")->type_name("FILE");
+  command->add_option("--html", flags->html, "Also write an HTML page with charts")->type_name("FILE");
   command->footer(
       "Examples:\n"
       "  plimsoll compare plimsoll-results/san plimsoll-results/nfs --html compare.html\n"

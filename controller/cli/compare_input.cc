@@ -9,7 +9,7 @@
 #include "common/status_macros.h"
 #include "controller/analysis/analyzer.h"
 #include "controller/compare/report_json.h"
-#include "controller/plan/text_file.h"
+#include "controller/plan/yaml_tree.h"
 #include "controller/run/journal.h"
 
 namespace plimsoll {

@@ -1,11 +1,8 @@
-#include "controller/cli/export_command.h"
-
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
-#include <filesystem>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -16,21 +13,17 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "common/posix_error.h"
+#include "common/posix.h"
 #include "common/status_macros.h"
-#include "common/terminal_text.h"
-#include "common/unique_fd.h"
+#include "common/text.h"
 #include "common/units.h"
-#include "controller/export/csv_export.h"
-#include "controller/export/fio_json_export.h"
-#include "controller/export/fio_log_export.h"
-#include "controller/export/hlog_export.h"
+#include "controller/cli/commands.h"
+#include "controller/export/formats.h"
 #include "controller/export/output.h"
-#include "controller/export/perfetto_export.h"
 #include "controller/export/run_index.h"
 #include "controller/export/write_stream.h"
-#include "controller/plan/text.h"
 #include "controller/run/exit_code.h"
+#include "controller/run/journal.h"
 
 namespace plimsoll {
 namespace {
@@ -45,100 +38,73 @@ struct ExportFlags {
   bool warmup = false;
 };
 
-// What is exported, and where to.
-struct Task {
-  const RunIndex& index;
-  WriteFilter filter;
-  // Empty for standard output.
-  std::string path;
-  // The directory that holds the path's last component, where that is a name of ours and not one that the user spelled
-  // out; else no descriptor.
-  UniqueFd results;
-  std::string name;
-  std::ostream& out;
-  // Null for formats that are made without traces.
-  WriteStream* writes = nullptr;
-};
-
-struct Format {
-  const char* name;
-  // Below DIR, where --output is not given; null: standard output.
-  const char* default_name;
-  bool needs_traces;
-  // Whether the warm-up can be in it.
-  bool has_warmup;
-  // Returns how many writes it wrote.
-  absl::StatusOr<uint64_t> (*run)(const Task& task);
-};
-
-// Makes the output, lets `write` fill it and finishes it.
-template <typename Write>
-absl::StatusOr<uint64_t> ToOutput(const Task& task, const Write& write) {
-  std::unique_ptr<Output> output;
-  if (task.path.empty()) {
-    output = MakeStreamOutput(task.out);
-  } else {
-    if (IsSameFile(task.path, task.index.journal_path())) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(task.path, " is the journal itself: name another file with --output"));
-    }
-    PLIMSOLL_ASSIGN_OR_RETURN(output, task.results.valid() ? OpenOutputIn(task.results.get(), task.name, task.path)
-                                                           : OpenFileOutput(task.path));
+// Opens the output where the format is one stream, and runs the export. `path` is empty for standard output; `results`
+// is the directory that holds its last component `name`, where the program chose that, else no descriptor.
+absl::StatusOr<uint64_t> RunExport(const ExportFormat& format, ExportTask& task, const std::string& path,
+                                   const UniqueFd& results, const std::string& name, std::ostream& out) {
+  if (format.makes_directory) {
+    task.directory = path;
+    task.results = results.get();
+    return format.run(task);
   }
-  PLIMSOLL_ASSIGN_OR_RETURN(const uint64_t writes, write(*output));
+  std::unique_ptr<Output> output;
+  if (path.empty()) {
+    output = MakeStreamOutput(out);
+  } else {
+    if (IsSameFile(path, task.index.journal_path())) {
+      return absl::InvalidArgumentError(absl::StrCat(path, " is the journal itself: name another file with --output"));
+    }
+    PLIMSOLL_ASSIGN_OR_RETURN(output, results.valid() ? OpenOutputIn(results.get(), name, path) : OpenFileOutput(path));
+  }
+  task.output = output.get();
+  PLIMSOLL_ASSIGN_OR_RETURN(const uint64_t writes, format.run(task));
   PLIMSOLL_RETURN_IF_ERROR(output->Finish());
   return writes;
 }
 
-const std::array kFormats = {
-    Format{"csv", nullptr, true, true,
-           [](const Task& task) {
-             return ToOutput(
-                 task, [&task](Output& output) { return ExportCsv(task.index, task.filter, *task.writes, output); });
-           }},
-    Format{"fio-log", "fio-log", true, true,
-           [](const Task& task) {
-             return ExportFioLogs(task.index, task.filter, *task.writes, task.path, task.results.get());
-           }},
-    Format{"hlog", nullptr, false, true,
-           [](const Task& task) {
-             return ToOutput(task, [&task](Output& output) { return ExportHlog(task.index, task.filter, output); });
-           }},
-    Format{"perfetto", "trace.perfetto-trace", true, true,
-           [](const Task& task) {
-             return ToOutput(task,
-                             [&task](Output& output) { return ExportPerfetto(task.index, *task.writes, output); });
-           }},
-    Format{"fio-json", nullptr, false, false,
-           [](const Task& task) {
-             return ToOutput(task, [&task](Output& output) { return ExportFioJson(task.index, task.filter, output); });
-           }},
-};
-
 std::vector<std::string> FormatNames() {
   std::vector<std::string> names;
-  names.reserve(std::size(kFormats));
-  for (const Format& format : kFormats) names.emplace_back(format.name);
+  names.reserve(std::size(kExportFormats));
+  for (const ExportFormat& format : kExportFormats) names.emplace_back(format.name);
   return names;
 }
 
-const Format* FindFormat(const std::string& name) {
-  for (const Format& format : kFormats) {
+std::string FormatsHelp() {
+  return absl::StrJoin(kExportFormats, ", ", [](std::string* text, const ExportFormat& format) {
+    absl::StrAppend(text, format.name, " (", format.help, ")");
+  });
+}
+
+std::string OutputHelp() {
+  std::string directories;
+  std::string defaults = "standard output";
+  for (const ExportFormat& format : kExportFormats) {
+    if (format.makes_directory) absl::StrAppend(&directories, directories.empty() ? "" : ", ", format.name);
+    if (format.default_name != nullptr) absl::StrAppend(&defaults, "; DIR/", format.default_name);
+  }
+  return absl::StrCat("File to write, - for standard output; for ", directories,
+                      " the directory to make (if not given: ", defaults, ")");
+}
+
+const ExportFormat* FindFormat(const std::string& name) {
+  for (const ExportFormat& format : kExportFormats) {
     if (name == format.name) return &format;
   }
   return nullptr;
 }
 
 // The file or directory to write; empty for standard output.
-absl::StatusOr<std::string> PathOf(const ExportFlags& flags, const Format& format, bool is_file) {
-  const bool is_directory = std::string(format.name) == "fio-log";
+absl::StatusOr<std::string> PathOf(const ExportFlags& flags, const ExportFormat& format, bool is_file) {
   if (flags.output == kStandardOutput) {
-    if (is_directory) return absl::InvalidArgumentError("fio-log makes a directory of files: name it with --output");
+    if (format.makes_directory) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(format.name, " makes a directory of files: name it with --output"));
+    }
     return std::string();
   }
   if (!flags.output.empty()) return flags.output;
   if (format.default_name == nullptr) return std::string();
-  if (is_file) return absl::InvalidArgumentError(absl::StrCat("name where ", format.name, " shall go with --output"));
+  if (is_file) return absl::InvalidArgumentError(absl::StrCat("name the output of ", format.name, " with --output"));
   return absl::StrCat(flags.directory, "/", format.default_name);
 }
 
@@ -153,8 +119,8 @@ uint64_t DroppedWrites(const RunIndex& index, const WriteFilter& filter) {
 }
 
 // What a reader of the export must know, on standard error.
-void PrintNotes(const RunIndex& index, const Format& format, const WriteFilter& filter, uint64_t writes, uint64_t moved,
-                CommandLine& line) {
+void PrintNotes(const RunIndex& index, const ExportFormat& format, const WriteFilter& filter, uint64_t writes,
+                uint64_t moved, CommandLine& line) {
   const auto note = [&line](const std::string& text) { line.err << "plimsoll: " << SanitizeForTerminal(text) << '\n'; };
   if (!index.damage().empty()) note(absl::StrCat(index.damage(), "."));
   if (format.needs_traces || index.frames_left_out()) {
@@ -185,13 +151,13 @@ void PrintNotes(const RunIndex& index, const Format& format, const WriteFilter& 
   for (const uint32_t host : hosts) {
     if (index.timeline().ToTimeline(host, 0)) continue;
     note(absl::StrCat(index.hosts().at(host).label,
-                      ": no clock probe was answered; its writes stand where its clock was believed to be, and their "
+                      ": no clock probe was answered; its writes are placed by an assumed clock, and their "
                       "error is not known."));
   }
 }
 
 int ExportMain(const ExportFlags& flags, CommandLine& line) {
-  const Format* format = FindFormat(flags.format);
+  const ExportFormat* format = FindFormat(flags.format);
   if (format == nullptr) {
     const std::string closest = ClosestWord(flags.format, FormatNames());
     return PrintError(
@@ -204,11 +170,12 @@ int ExportMain(const ExportFlags& flags, CommandLine& line) {
     return PrintError(line, absl::StrCat(format->name, " holds the measured part only: --warmup cannot be in it"),
                       Exit::kWrong);
   }
-  const bool is_file = std::filesystem::is_regular_file(flags.directory);
+  const absl::StatusOr<std::string> journal = FindJournal(flags.directory);
+  if (!journal.ok()) return PrintError(line, journal.status(), Exit::kWrong);
+  const bool is_file = *journal == flags.directory;
   const absl::StatusOr<std::string> path = PathOf(flags, *format, is_file);
   if (!path.ok()) return PrintError(line, path.status(), Exit::kWrong);
-  const absl::StatusOr<std::unique_ptr<RunIndex>> index =
-      RunIndex::Read(is_file ? flags.directory : flags.directory + "/journal");
+  const absl::StatusOr<std::unique_ptr<RunIndex>> index = RunIndex::Read(*journal);
   if (!index.ok()) return PrintError(line, index.status(), Exit::kWrong);
 
   WriteFilter filter;
@@ -219,16 +186,18 @@ int ExportMain(const ExportFlags& flags, CommandLine& line) {
         line, absl::StrCat("the run has no step ", flags.step, " (steps that began: ", (*index)->steps().size(), ")"),
         Exit::kWrong);
   }
-  Task task{**index, filter, *path, UniqueFd(), "", line.out};
+  UniqueFd results;
   if (flags.output.empty() && !path->empty()) {
-    task.name = format->default_name;
-    task.results = UniqueFd(open(flags.directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-    if (!task.results.valid()) return PrintError(line, PosixError("open", flags.directory, errno), Exit::kWrong);
+    results = UniqueFd(open(flags.directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (!results.valid()) return PrintError(line, PosixError("open", flags.directory, errno), Exit::kWrong);
   }
   const absl::StatusOr<std::unique_ptr<WriteStream>> writes = WriteStream::Open(**index, filter);
   if (!writes.ok()) return PrintError(line, writes.status(), Exit::kWrong);
-  task.writes = writes->get();
-  const absl::StatusOr<uint64_t> done = format->run(task);
+  ExportTask task{**index, filter, **writes};
+  const absl::StatusOr<uint64_t> done =
+      RunExport(*format, task, *path, results, results.valid() ? format->default_name : "", line.out);
+  // As with other tools, whose reader has had enough of them.
+  if (absl::IsCancelled(done.status())) return static_cast<int>(Exit::kOk);
   if (!done.ok()) return PrintError(line, done.status(), path->empty() ? Exit::kInconclusive : Exit::kWrong);
   PrintNotes(**index, *format, filter, *done, (*writes)->moved(), line);
   if (!path->empty()) line.err << absl::StrCat(FormatCount(*done), " writes are in ", *path, "\n");
@@ -241,18 +210,12 @@ int ExportMain(const ExportFlags& flags, CommandLine& line) {
 
 void AddExportCommand(CLI::App& app, CommandLine& line) {
   auto flags = std::make_shared<ExportFlags>();
-  CLI::App* command = app.add_subcommand("export", "Every write of a run in the formats that other tools read");
+  CLI::App* command = app.add_subcommand("export", "Export every write of a run for other tools");
   command->add_option("DIR", flags->directory, "Directory of the results, or a journal")->required();
-  command
-      ->add_option("--format", flags->format,
-                   WrapHelp("csv (one line a write), fio-log (fio's latency logs), hlog (HdrHistogram interval log), "
-                            "perfetto (for ui.perfetto.dev), fio-json (fio's json+)"))
-      ->required();
-  command->add_option("--output", flags->output,
-                      WrapHelp("File to write, - for standard output; for fio-log the directory to make (if not given: "
-                               "standard output; DIR/fio-log; DIR/trace.perfetto-trace)"));
-  command->add_option("--step", flags->step, "This step only, from 1")->check(CLI::PositiveNumber);
-  command->add_flag("--warmup", flags->warmup, "Writes of the warm-up, too, marked as such");
+  command->add_option("--format", flags->format, WrapHelp(FormatsHelp()))->required();
+  command->add_option("--output", flags->output, WrapHelp(OutputHelp()));
+  command->add_option("--step", flags->step, "Export this step only, from 1")->check(CLI::PositiveNumber);
+  command->add_flag("--warmup", flags->warmup, "Include the warm-up's writes, marked as such");
   command->footer(
       "Example:\n  plimsoll export plimsoll-results/20261120T192011Z-7f3a21 --format csv --output writes.csv");
   command->callback([flags, &line] { line.action = [flags, &line] { return ExportMain(*flags, line); }; });

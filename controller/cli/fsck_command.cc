@@ -1,11 +1,8 @@
-#include "controller/cli/fsck_command.h"
-
 #include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
 #include <ostream>
-#include <random>
 #include <set>
 #include <string>
 #include <vector>
@@ -14,27 +11,26 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/clock.h"
-#include "common/terminal_text.h"
-#include "common/tls/tls_flags.h"
+#include "common/command_line.h"
+#include "common/text.h"
 #include "common/units.h"
 #include "controller/check/catalog.h"
 #include "controller/check/check_course.h"
-#include "controller/check/junit.h"
-#include "controller/check/report_text.h"
-#include "controller/check/verdict.h"
+#include "controller/check/check_report.h"
 #include "controller/cli/agent_list.h"
 #include "controller/cli/asked_agents.h"
+#include "controller/cli/color.h"
+#include "controller/cli/commands.h"
+#include "controller/cli/run_identity.h"
 #include "controller/render/json.h"
 #include "controller/run/exit_code.h"
 #include "controller/run/fleet.h"
-#include "controller/run/interrupts.h"
+#include "controller/run/process.h"
 #include "controller/run/results.h"
 
 namespace plimsoll {
 namespace {
 
-constexpr int kRunIdBytes = 3;
-constexpr int kRunTokenBytes = 16;
 constexpr uint32_t kCheckReportFormat = 1;
 // Before the checks; while they run, clocks are asked all the time.
 constexpr int kFirstProbes = 20;
@@ -61,21 +57,6 @@ std::map<CheckField::Fault, std::string> CommandsOf(const FsckFlags& flags) {
   if (!flags.restore_host.empty()) commands[CheckField::Fault::kRestoreHost] = flags.restore_host;
   if (!flags.restart_server.empty()) commands[CheckField::Fault::kRestartServer] = flags.restart_server;
   return commands;
-}
-
-std::string RandomBytes(int count) {
-  std::random_device random;
-  std::string bytes;
-  for (int i = 0; i < count; ++i) bytes.push_back(static_cast<char>(random() & 0xffU));
-  return bytes;
-}
-
-std::string HexRunId() {
-  std::string hex;
-  for (const char byte : RandomBytes(kRunIdBytes)) {
-    absl::StrAppend(&hex, absl::Hex(static_cast<unsigned char>(byte), absl::kZeroPad2));
-  }
-  return hex;
 }
 
 v1::CheckLevel LevelOf(const std::string& name) {
@@ -105,14 +86,14 @@ class Fsck {
   Fsck(const FsckFlags& flags, int64_t lease_ns, CommandLine& line) : flags_(flags), lease_ns_(lease_ns), line_(line) {}
 
   int Execute() {
-    if (auto failure = Connect(); failure.has_value()) return Fail(*failure);
+    if (auto failure = Connect(); failure.has_value()) return PrintFailure(line_, *failure);
     const v1::CheckLevel level = LevelOf(flags_.level);
     CheckCourse course({.fleet = &agents_.fleet(),
                         .events = &events_,
                         .clock = &clock_,
                         .directory = agents_.directory(),
-                        .run_id = HexRunId(),
-                        .run_token = RandomBytes(kRunTokenBytes),
+                        .run_id = NewRunId(),
+                        .run_token = NewRunToken(),
                         .lease_ns = lease_ns_,
                         .files = CatalogFiles(),
                         .processes = CatalogProcesses(level),
@@ -122,7 +103,7 @@ class Fsck {
                         }});
     const WallNs begin = clock_.WallNow();
     const MonotonicNs begin_ns = clock_.Now();
-    if (auto failure = course.Begin(); failure.has_value()) return Fail(*failure);
+    if (auto failure = course.Begin(); failure.has_value()) return PrintFailure(line_, *failure);
     v1::CheckReport report;
     report.set_format(kCheckReportFormat);
     report.set_run_id(course.run_id());
@@ -205,7 +186,8 @@ class Fsck {
   }
 
   int Print(const v1::CheckReport& report) {
-    line_.out << (flags_.json ? RenderJson(report) : RenderCheckText(report)) << std::flush;
+    line_.out << (flags_.json ? RenderJson(report) : PaintVerdicts(RenderCheckText(report), line_.color_out))
+              << std::flush;
     if (!line_.out) return PrintError(line_, "standard output could not be written", Exit::kWrong);
     if (!flags_.junit.empty()) {
       if (const absl::Status written = WriteFile(flags_.junit, RenderJUnit(report)); !written.ok()) {
@@ -213,11 +195,6 @@ class Fsck {
       }
     }
     return static_cast<int>(ExitOf(report));
-  }
-
-  int Fail(const Failure& failure) {
-    for (const std::string& text : failure.lines) PrintError(line_, text, failure.code);
-    return static_cast<int>(failure.code);
   }
 
   const FsckFlags& flags_;
@@ -237,8 +214,7 @@ int FsckMain(const FsckFlags& flags, CommandLine& line) {
   const std::map<CheckField::Fault, std::string> commands = CommandsOf(flags);
   if (!commands.empty() && !flags.allow_commands) {
     return PrintError(line,
-                      absl::StrCat(FaultOption(commands.begin()->first),
-                                   ": commands run only with --allow-commands, and they do what they say"),
+                      absl::StrCat(FaultOption(commands.begin()->first), ": commands run only with --allow-commands"),
                       Exit::kWrong);
   }
   if (!commands.empty() && LevelOf(flags.level) != v1::CHECK_LEVEL_FULL) {
@@ -262,36 +238,38 @@ int FsckMain(const FsckFlags& flags, CommandLine& line) {
 
 void AddFsckCommand(CLI::App& app, CommandLine& line) {
   auto flags = std::make_shared<FsckFlags>();
-  CLI::App* command =
-      app.add_subcommand("fsck", "Check a file system that hosts share for what multi-instance queue managers need");
+  CLI::App* command = app.add_subcommand("fsck", "Check a shared file system for multi-instance queue managers");
   command->add_option("DIR", flags->directory, "The shared directory, as the hosts see it")->required()->type_name("");
-  command->add_option("--hosts", flags->agents.hosts, "Agents, two at least; none: this machine, which tests little")
+  command
+      ->add_option("--hosts", flags->agents.hosts,
+                   "Agents, at least two (if not given: this machine, which tests little)")
       ->type_name("LIST");
-  command->add_option("--hosts-file", flags->agents.hosts_file, "File with agents, one or more a line, # for comments")
+  command
+      ->add_option("--hosts-file", flags->agents.hosts_file, "File with agents, one or more per line, # for comments")
       ->type_name("FILE");
-  command->add_option("--level", flags->level, "How much is checked: quick, standard or full")
+  command->add_option("--level", flags->level, "Level of the checks: quick, standard or full")
       ->capture_default_str()
       ->check(CLI::IsMember({"quick", "standard", "full"}));
-  command->add_option("--only", flags->only, "Make only these checks; the rest is not tested")->type_name("CHECKS");
+  command->add_option("--only", flags->only, "Run only these checks")->type_name("CHECKS");
   command
-      ->add_option("--lease", flags->lease, WrapHelp("An agent that receives nothing for this long ends and cleans up"))
+      ->add_option("--lease", flags->lease,
+                   WrapHelp("An agent that receives no message for this long ends and cleans up"))
       ->capture_default_str()
       ->type_name("TIME");
   command->add_flag("--allow-commands", flags->allow_commands,
-                    "Run the commands of the next three options on this machine");
+                    "Run the commands of the next three options, on this machine");
   command
       ->add_option("--kill-host", flags->kill_host,
-                   WrapHelp("Command that ends the last host at once, as by pulling its plug; {host} is its label"))
+                   WrapHelp("Command that powers off the last host at once; {host} is its label"))
       ->type_name("COMMAND");
-  command->add_option("--restore-host", flags->restore_host, "Command that starts that host, and its agent, again")
+  command->add_option("--restore-host", flags->restore_host, "Command that starts that host and its agent again")
       ->type_name("COMMAND");
   command
-      ->add_option(
-          "--restart-server", flags->restart_server,
-          WrapHelp("Command that resets the storage's server, so that it loses its memory, and starts it again"))
+      ->add_option("--restart-server", flags->restart_server,
+                   WrapHelp("Command that resets the storage server, losing its memory, and restarts it"))
       ->type_name("COMMAND");
   command->add_flag("--json", flags->json, "Print the report as JSON instead of text");
-  command->add_option("--junit", flags->junit, "Write the report as JUnit XML, too")->type_name("FILE");
+  command->add_option("--junit", flags->junit, "Also write the report as JUnit XML")->type_name("FILE");
   AddTlsFlags(*command, flags->tls);
   command->footer(
       "One verdict per requirement: data write integrity, guaranteed exclusive access, locks released on\n"

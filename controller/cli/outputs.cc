@@ -1,8 +1,18 @@
 #include "controller/cli/outputs.h"
 
+#include <filesystem>
+#include <ostream>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/status_macros.h"
+#include "controller/analysis/judge.h"
+#include "controller/cli/color.h"
 #include "controller/page/report_page.h"
+#include "controller/plan/plan_yaml.h"
 #include "controller/render/csv.h"
 #include "controller/render/json.h"
+#include "controller/render/report_junit.h"
 #include "controller/render/text.h"
 
 namespace plimsoll {
@@ -15,6 +25,42 @@ absl::Status WriteReportFiles(const ResultsDirectory& results, const v1::Report&
   first.Update(results.Write("timeline.csv", RenderTimelineCsv(report)));
   first.Update(results.Write("report.html", RenderReportPage(report)));
   return first;
+}
+
+absl::Status WriteJUnit(const std::string& path, const v1::Report& report) {
+  return path.empty() ? absl::OkStatus() : WriteFile(path, RenderReportJUnit(report));
+}
+
+absl::Status WriteUnfinishedJUnit(const std::string& path) {
+  std::error_code error;
+  if (path.empty()) return absl::OkStatus();
+  if (std::filesystem::exists(path, error) && std::filesystem::is_other(path, error)) return absl::OkStatus();
+  return WriteFile(path, RenderUnfinishedJUnit());
+}
+
+absl::StatusOr<OpenResults> CreateResults(const std::string& out, WallNs now, const std::string& run_id,
+                                          const v1::TestPlan& plan) {
+  absl::StatusOr<ResultsDirectory> directory =
+      out.empty() ? ResultsDirectory::CreateDefault(now, run_id) : ResultsDirectory::Create(out);
+  PLIMSOLL_RETURN_IF_ERROR(directory.status());
+  PLIMSOLL_ASSIGN_OR_RETURN(std::unique_ptr<JournalWriter> journal, directory->CreateJournal());
+  PLIMSOLL_RETURN_IF_ERROR(directory->Write("plan.yaml", WritePlan(plan)));
+  return OpenResults{*std::move(directory), std::move(journal)};
+}
+
+int PrintReport(CommandLine& line, const std::string& text, const v1::Report& report, const std::string& results_path,
+                const std::vector<absl::Status>& kept) {
+  line.out << PaintVerdicts(text, line.color_out) << std::flush;
+  int code = ExitCode(report);
+  for (const absl::Status& status : kept) {
+    if (status.ok()) continue;
+    PrintError(line, status, Exit::kInconclusive);
+    if (code == static_cast<int>(Exit::kOk)) code = static_cast<int>(Exit::kInconclusive);
+  }
+  if (!line.out) {
+    PrintError(line, absl::StrCat("standard output could not be written; the report is in ", results_path), Exit::kOk);
+  }
+  return code;
 }
 
 }  // namespace plimsoll

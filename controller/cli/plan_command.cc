@@ -1,5 +1,3 @@
-#include "controller/cli/plan_command.h"
-
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -9,6 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/units.h"
+#include "controller/cli/commands.h"
+#include "controller/cli/from_mq_command.h"
 #include "controller/cli/plan_flags.h"
 #include "controller/plan/plan_check.h"
 #include "controller/plan/plan_defaults.h"
@@ -35,12 +35,15 @@ std::string PlanInBrief(const v1::TestPlan& plan) {
 }
 
 int CheckPlanFile(const std::string& path, const PlanFlags& flags, CommandLine& line) {
-  absl::StatusOr<v1::TestPlan> plan = ReadPlanFile(path);
-  if (!plan.ok()) return PrintError(line, plan.status(), Exit::kWrong);
+  PlanPlaces places;
+  absl::StatusOr<v1::TestPlan> plan = ReadPlanFile(path, &places);
+  if (!plan.ok()) return PrintErrors(line, plan.status(), Exit::kWrong);
+  const v1::TestPlan read = *plan;
   if (const absl::Status status = flags.ApplyTo(*plan); !status.ok()) return PrintError(line, status, Exit::kWrong);
-  const std::vector<std::string> problems = PlanProblems(*plan);
-  for (const std::string& problem : problems) PrintError(line, absl::StrCat(path, ": ", problem), Exit::kWrong);
-  if (!problems.empty()) return static_cast<int>(Exit::kWrong);
+  places.ForgetChanged(read, *plan);
+  if (const absl::Status status = CheckPlan(*plan, places); !status.ok()) {
+    return PrintErrors(line, status, Exit::kWrong);
+  }
   FillDefaults(*plan);
   line.out << path << ": good: " << PlanInBrief(*plan) << '\n';
   for (const std::string& note : PlanNotes(*plan)) line.out << "note: " << note << '\n';
@@ -48,7 +51,7 @@ int CheckPlanFile(const std::string& path, const PlanFlags& flags, CommandLine& 
 }
 
 void AddExample(CLI::App& plan, CommandLine& line) {
-  CLI::App* example = plan.add_subcommand("example", "Print a plan with every key and what it means");
+  CLI::App* example = plan.add_subcommand("example", "Print a plan with every key explained");
   example->footer("Example:\n  plimsoll plan example > plan.yaml");
   example->callback([&line] {
     line.action = [&line] {
@@ -59,7 +62,7 @@ void AddExample(CLI::App& plan, CommandLine& line) {
 }
 
 void AddCheck(CLI::App& plan, CommandLine& line) {
-  CLI::App* check = plan.add_subcommand("check", "Say whether a plan can be run, and what is wrong with it");
+  CLI::App* check = plan.add_subcommand("check", "Check a plan and list its errors");
   check->footer("Example:\n  plimsoll plan check plan.yaml --dir /mnt/mqlog --bsize 4k,64k");
   const auto path = std::make_shared<std::string>();
   check->add_option("file", *path, "The plan")->type_name("FILE")->required();
@@ -84,10 +87,11 @@ void AddReference(CLI::App& plan, CommandLine& line) {
 }  // namespace
 
 void AddPlanCommand(CLI::App& app, CommandLine& line) {
-  CLI::App* plan = app.add_subcommand("plan", "Print an example of a plan, or check one");
+  CLI::App* plan = app.add_subcommand("plan", "Print an example plan, check a plan, or make one from MQ's files");
   plan->footer("Example:\n  plimsoll plan example > plan.yaml\n  plimsoll plan check plan.yaml");
   AddExample(*plan, line);
   AddCheck(*plan, line);
+  AddFromMqCommand(*plan, line);
   AddReference(*plan, line);
 }
 

@@ -10,8 +10,7 @@
 #include "controller/cli/command.h"
 #include "controller/plan/host_list.h"
 #include "controller/plan/plan_schema.h"
-#include "controller/plan/plan_value.h"
-#include "controller/plan/text_file.h"
+#include "controller/plan/yaml_tree.h"
 
 namespace plimsoll {
 namespace {
@@ -44,14 +43,21 @@ absl::Status WithOption(const std::string& option, const absl::Status& status) {
 
 }  // namespace
 
-PlanFlags::PlanFlags(CLI::App& app) {
+PlanFlags::PlanFlags(CLI::App& app, Kind kind) : kind_(kind) {
+  if (kind == Kind::kHa) {
+    AddFlags(*v1::HaPlan::descriptor(), "Drill", app);
+    AddFlags(*v1::LogWorkload::descriptor(), "Logs", app);
+    AddFlags(*v1::TestPlan::descriptor(), "Run", app);
+    return;
+  }
   hosts_ =
-      AddTextOption(app, "--hosts",
-                    "Hosts: host, host:port, [v6]:port, unix:/path, node[1-4], separated by commas; none: this machine",
-                    true)
+      AddTextOption(
+          app, "--hosts",
+          "Hosts: host, host:port, [v6]:port, unix:/path, node[1-4], separated by commas (if not given: this machine)",
+          true)
           ->type_name("LIST")
           ->group("Hosts");
-  hosts_file_ = AddTextOption(app, "--hosts-file", "File with hosts, one a line; # begins a comment", false)
+  hosts_file_ = AddTextOption(app, "--hosts-file", "File with hosts, one per line, # for comments", false)
                     ->type_name("FILE")
                     ->group("Hosts");
   AddFlags(*v1::LogWorkload::descriptor(), "Workload of every host", app);
@@ -62,7 +68,7 @@ void PlanFlags::AddFlags(const Descriptor& message, const std::string& group, CL
   for (int i = 0; i < message.field_count(); ++i) {
     const FieldDescriptor& field = *message.field(i);
     const v1::FieldRule& rule = RuleOf(field);
-    if (rule.flag().empty()) continue;
+    if (rule.flag().empty() || (kind_ == Kind::kHa && rule.run_only())) continue;
     std::string names = "--" + rule.flag();
     for (const std::string& alias : rule.alias()) absl::StrAppend(&names, ",--", alias);
     const std::string summary = Summary(field);
@@ -80,11 +86,14 @@ void PlanFlags::AddFlags(const Descriptor& message, const std::string& group, CL
 }
 
 absl::Status PlanFlags::ApplyTo(v1::TestPlan& plan) const {
-  PLIMSOLL_RETURN_IF_ERROR(ApplyHosts(plan));
+  if (kind_ == Kind::kRun) PLIMSOLL_RETURN_IF_ERROR(ApplyHosts(plan));
   for (const Flag& flag : flags_) {
     if (flag.option->count() == 0) continue;
     const bool in_workload = flag.field->containing_type() == v1::LogWorkload::descriptor();
-    Message& message = in_workload ? static_cast<Message&>(*plan.mutable_workload()) : plan;
+    const bool in_drill = flag.field->containing_type() == v1::HaPlan::descriptor();
+    Message& message = in_workload ? static_cast<Message&>(*plan.mutable_workload())
+                       : in_drill  ? static_cast<Message&>(*plan.mutable_ha())
+                                   : plan;
     const std::vector<std::string>& given = flag.option->results();
     const std::string text = flag.field->is_repeated() ? absl::StrJoin(given, ",") : given.back();
     const absl::Status status = SetFromText(*flag.field, text, message);

@@ -12,11 +12,13 @@
 namespace plimsoll {
 
 // One option for every field of a plan whose rule names one, with its other spellings, and --hosts and --hosts-file.
+// For a drill: those of its section, and those of a run that have a meaning for it; the pairs name the hosts.
 //
 // Construct before parsing, call ApplyTo after it. The app must outlive the object.
 class PlanFlags {
  public:
-  explicit PlanFlags(CLI::App& app);
+  enum class Kind { kRun, kHa };
+  explicit PlanFlags(CLI::App& app, Kind kind = Kind::kRun);
 
   // Puts the options that were given over `plan`: over the plan's own value, and over the value of every host that has
   // one of its own. --hosts and --hosts-file, together, replace the hosts; a host of the plan with the same address
@@ -33,9 +35,11 @@ class PlanFlags {
   void AddFlags(const google::protobuf::Descriptor& message, const std::string& group, CLI::App& app);
   absl::Status ApplyHosts(v1::TestPlan& plan) const;
 
+  const Kind kind_;
   std::vector<Flag> flags_;
-  const CLI::Option* hosts_;
-  const CLI::Option* hosts_file_;
+  // Null for a drill.
+  const CLI::Option* hosts_ = nullptr;
+  const CLI::Option* hosts_file_ = nullptr;
 };
 
 }  // namespace plimsoll

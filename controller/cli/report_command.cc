@@ -1,6 +1,3 @@
-#include "controller/cli/report_command.h"
-
-#include <filesystem>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -8,9 +5,12 @@
 #include "absl/strings/str_cat.h"
 #include "controller/analysis/analyzer.h"
 #include "controller/analysis/judge.h"
+#include "controller/cli/color.h"
+#include "controller/cli/commands.h"
 #include "controller/cli/outputs.h"
 #include "controller/cli/view_flags.h"
 #include "controller/render/json.h"
+#include "controller/render/markdown.h"
 #include "controller/render/text.h"
 #include "controller/run/exit_code.h"
 #include "controller/run/journal.h"
@@ -28,8 +28,12 @@ struct ReportFlags {
 int ReportMain(ReportFlags& flags, CommandLine& line) {
   if (const absl::Status status = flags.view.Read(); !status.ok()) return PrintError(line, status, Exit::kWrong);
 
-  const bool is_file = std::filesystem::is_regular_file(flags.directory);
-  const std::string journal = is_file ? flags.directory : flags.directory + "/journal";
+  if (const absl::Status status = WriteUnfinishedJUnit(flags.view.junit); !status.ok()) {
+    return PrintError(line, status, Exit::kWrong);
+  }
+  const absl::StatusOr<std::string> journal = FindJournal(flags.directory);
+  if (!journal.ok()) return PrintError(line, journal.status(), Exit::kWrong);
+  const bool is_file = *journal == flags.directory;
   Analyzer analyzer;
   std::unique_ptr<IntervalPrinter> intervals;
   if (flags.view.interval_ns > 0) {
@@ -37,7 +41,7 @@ int ReportMain(ReportFlags& flags, CommandLine& line) {
                                                   [&line](const std::string& text) { line.out << text << "\n"; });
   }
   const absl::StatusOr<std::string> damage =
-      ReadWholeRecords(journal, [&](const v1::JournalRecord& record, const RawRecord& /*raw*/) {
+      ReadWholeRecords(*journal, [&](const v1::JournalRecord& record, const RawRecord& /*raw*/) {
         analyzer.Add(record);
         if (intervals) intervals->Add(record);
       });
@@ -48,7 +52,10 @@ int ReportMain(ReportFlags& flags, CommandLine& line) {
     line.out << "\n";
   }
   const v1::Report report = analyzer.Finish();
-  line.out << (flags.json ? RenderJson(report) : RenderText(report, flags.view.histogram_rows, flags.view.detail()))
+  line.out << (flags.json ? RenderJson(report)
+               : !flags.view.summary.empty()
+                   ? RenderMarkdown(report, flags.directory)
+                   : PaintVerdicts(RenderText(report, flags.view.histogram_rows, flags.view.detail()), line.color_out))
            << std::flush;
   if (!line.out) PrintError(line, "standard output could not be written", Exit::kInconclusive);
   if (!flags.print_only && !is_file) {
@@ -58,6 +65,9 @@ int ReportMain(ReportFlags& flags, CommandLine& line) {
       return PrintError(line, written, Exit::kWrong);
     }
   }
+  if (const absl::Status written = WriteJUnit(flags.view.junit, report); !written.ok()) {
+    return PrintError(line, written, Exit::kWrong);
+  }
   return ExitCode(report);
 }
 
@@ -65,12 +75,13 @@ int ReportMain(ReportFlags& flags, CommandLine& line) {
 
 void AddReportCommand(CLI::App& app, CommandLine& line) {
   auto flags = std::make_shared<ReportFlags>();
-  CLI::App* command = app.add_subcommand("report", "Make every output of a run again, from its journal alone");
+  CLI::App* command = app.add_subcommand("report", "Recreate the report of a run from its journal");
   command->add_option("DIR", flags->directory, "Directory of the results, or a journal")->required();
   CLI::Option* json = command->add_flag("--json", flags->json, "Print the report as JSON instead of text");
-  command->add_flag("--print-only", flags->print_only, "Print only; leave the files as they are");
+  command->add_flag("--print-only", flags->print_only, "Print the report without writing its files again");
   flags->view.AddTo(*command, "before the report");
-  json->excludes("--interval")->excludes("--histogram")->excludes("--full");
+  json->excludes("--interval")->excludes("--histogram")->excludes("--full")->excludes("--summary");
+  command->get_option("--summary")->excludes("--interval");
   command->footer("Example:\n  plimsoll report plimsoll-results/20261120T192011Z-7f3a21");
   command->callback([flags, &line] { line.action = [flags, &line] { return ReportMain(*flags, line); }; });
 }

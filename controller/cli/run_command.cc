@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <ostream>
@@ -18,27 +19,30 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "common/clock.h"
-#include "common/posix_error.h"
+#include "common/command_line.h"
+#include "common/posix.h"
 #include "common/status_macros.h"
-#include "common/terminal_text.h"
-#include "common/tls/tls_flags.h"
+#include "common/text.h"
 #include "common/units.h"
 #include "controller/analysis/judge.h"
+#include "controller/cli/commands.h"
 #include "controller/cli/outputs.h"
 #include "controller/cli/plan_flags.h"
+#include "controller/cli/run_identity.h"
 #include "controller/cli/view_flags.h"
 #include "controller/plan/plan_check.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/plan/plan_yaml.h"
 #include "controller/render/csv.h"
 #include "controller/render/json.h"
+#include "controller/render/markdown.h"
 #include "controller/render/text.h"
-#include "controller/run/child_agent.h"
-#include "controller/run/conductor.h"
+#include "controller/run/coordinator.h"
 #include "controller/run/grpc_agent_client.h"
-#include "controller/run/interrupts.h"
-#include "controller/run/preflight.h"
+#include "controller/run/preparation.h"
+#include "controller/run/process.h"
 #include "controller/run/results.h"
 
 namespace plimsoll {
@@ -56,20 +60,6 @@ struct RunFlags {
   TlsPaths tls;
 };
 
-std::string RandomHex(size_t bytes) {
-  std::random_device random;
-  std::string hex;
-  for (size_t i = 0; i < bytes; ++i) absl::StrAppend(&hex, absl::Hex(random() & 0xffU, absl::kZeroPad2));
-  return hex;
-}
-
-std::string RandomToken() {
-  std::random_device random;
-  std::string token;
-  for (int i = 0; i < 16; ++i) token.push_back(static_cast<char>(random() & 0xffU));
-  return token;
-}
-
 // Whether a file could be written there, before an hour's run finds out that it cannot.
 absl::Status CheckWritable(const std::string& option, const std::string& path) {
   struct stat there{};
@@ -86,22 +76,29 @@ absl::Status CheckWritable(const std::string& option, const std::string& path) {
 // The plan of file and flags, checked, with every default.
 absl::StatusOr<v1::TestPlan> LoadPlan(const RunFlags& flags) {
   v1::TestPlan plan;
+  PlanPlaces places;
   if (!flags.plan_file.empty()) {
-    PLIMSOLL_ASSIGN_OR_RETURN(plan, ReadPlanFile(flags.plan_file));
+    PLIMSOLL_ASSIGN_OR_RETURN(plan, ReadPlanFile(flags.plan_file, &places));
   }
+  const v1::TestPlan read = plan;
   PLIMSOLL_RETURN_IF_ERROR(flags.plan->ApplyTo(plan));
+  if (plan.has_ha()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(flags.plan_file, " is the plan of an HA drill (ha): run it with `plimsoll ha`"));
+  }
   if (plan.hosts().empty() && plan.workload().has_dir()) {
     // The agent is on this machine: a directory may be named from here.
     std::error_code error;
     const std::filesystem::path absolute = std::filesystem::canonical(plan.workload().dir(), error);
-    if (error) return PosixError("--dir", plan.workload().dir(), error.value());
+    if (error) return LocalDirectoryError(plan.workload().dir(), error);
     if (!std::filesystem::is_directory(absolute)) {
       return absl::InvalidArgumentError(absl::StrCat("--dir ", plan.workload().dir(), " is no directory"));
     }
     plan.mutable_workload()->set_dir(absolute.string());
   }
+  places.ForgetChanged(read, plan);
   FillDefaults(plan);
-  PLIMSOLL_RETURN_IF_ERROR(CheckPlan(plan));
+  PLIMSOLL_RETURN_IF_ERROR(CheckPlan(plan, places));
   return plan;
 }
 
@@ -127,35 +124,32 @@ class Run {
         clock_(*around.clock),
         plan_(WithSeed(std::move(plan))),
         steps_(ExpandSteps(plan_)),
-        run_id_(RandomHex(3)),
-        progress_(around.progress, isatty(fileno(around.progress)) != 0, flags.quiet) {
+        run_id_(NewRunId()),
+        progress_(around.progress, IsScreen(around.progress), flags.quiet) {
     if (around.catches_signals) interrupts_.emplace(events_);
   }
 
   int Execute() {
-    if (auto failure = Connect(); failure.has_value()) return Fail(*failure);
+    if (auto failure = Connect(); failure.has_value()) return PrintFailure(line_, *failure);
     if (flags_.dry_run) return DryRun();
-    auto results = flags_.out.empty() ? ResultsDirectory::CreateDefault(clock_.WallNow(), run_id_)
-                                      : ResultsDirectory::Create(flags_.out);
-    if (!results.ok()) return PrintError(line_, results.status(), Exit::kWrong);
-    auto journal = results->CreateJournal();
-    if (!journal.ok()) return PrintError(line_, journal.status(), Exit::kWrong);
-    if (const absl::Status written = results->Write("plan.yaml", WritePlan(plan_)); !written.ok()) {
-      return PrintError(line_, written, Exit::kWrong);
-    }
+    absl::StatusOr<OpenResults> opened = CreateResults(flags_.out, clock_.WallNow(), run_id_, plan_);
+    if (!opened.ok()) return PrintError(line_, opened.status(), Exit::kWrong);
+    ResultsDirectory& results = opened->directory;
     for (const std::string& warning : Warnings(fleet_->hosts())) progress_.Warn(warning);
     for (const std::string& note : PlanNotes(plan_)) progress_.Warn(note);
-    WarnOfSharedResults(results->path());
-    RunLog log(*std::move(journal), clock_);
-    if (flags_.view.interval_ns > 0) {
+    WarnOfSharedResults(results.path());
+    RunLog log(std::move(opened->journal), clock_);
+    if (flags_.view.interval_ns == 0) {
+      progress_.ShowTable(line_.color_err);
+    } else {
       progress_.LeaveOutRunningLines();
       intervals_ = std::make_unique<IntervalPrinter>(flags_.view.interval_ns,
                                                      [this](const std::string& text) { progress_.Line(text); });
       log.Watch([this](const v1::JournalRecord& record) { intervals_->Add(record); });
     }
     log.OnJournalLoss([this](const absl::Status& status) {
-      progress_.Warn(absl::StrCat("the journal cannot be kept any more: ", std::string(status.message()),
-                                  "; measuring goes on, and the report is made from memory"));
+      progress_.Warn(absl::StrCat("the journal cannot be written any more: ", std::string(status.message()),
+                                  "; measuring continues, and the report is made from memory"));
     });
     std::optional<Failure> failure = Conduct(log);
     progress_.Clear();
@@ -164,17 +158,17 @@ class Run {
       log.FlushFor(kNsPerSecond);
       PrintError(line_,
                  absl::StrCat("left at once; the agents stop and clean up within ", FormatDuration(plan_.lease_ns()),
-                              "; `plimsoll report ", results->path(), "` tells what there is"),
+                              "; `plimsoll report ", results.path(), "` reports what there is"),
                  Exit::kLeft);
       // Streams and threads are not waited for: leaving at once is what was asked for.
       line_.err.flush();
       _exit(static_cast<int>(Exit::kLeft));
     }
     if (failure.has_value()) {
-      results->Discard();
-      return Fail(*failure);
+      results.Discard();
+      return PrintFailure(line_, *failure);
     }
-    return Report(*results, log);
+    return Report(results, log);
   }
 
  private:
@@ -210,7 +204,7 @@ class Run {
   }
 
   std::optional<Failure> Conduct(RunLog& log) {
-    Conductor::Options options;
+    Coordinator::Options options;
     options.plan = plan_;
     options.steps = steps_;
     options.fleet = fleet_.get();
@@ -218,14 +212,14 @@ class Run {
     options.clock = &clock_;
     options.log = &log;
     options.progress = &progress_;
-    const std::string token = RandomToken();
+    const std::string token = NewRunToken();
     for (const auto& host : fleet_->hosts()) {
       options.host_plans.push_back(
           MakeHostPlan(plan_, static_cast<int>(host->index), host->label, run_id_, token, kFrameIntervalNs));
     }
-    Conductor conductor(std::move(options));
-    std::optional<Failure> failure = conductor.Run();
-    left_ = conductor.left();
+    Coordinator coordinator(std::move(options));
+    std::optional<Failure> failure = coordinator.Run();
+    left_ = coordinator.left();
     return failure;
   }
 
@@ -234,22 +228,15 @@ class Run {
     absl::Status written = results.Restore();
     written.Update(WriteReportFiles(results, report));
     if (!flags_.csv_file.empty()) written.Update(WriteFile(flags_.csv_file, RenderMqldtCsv(report)));
-    line_.out << (flags_.json ? RenderJson(report)
-                              : RenderText(report, flags_.view.histogram_rows, flags_.view.detail()));
-    if (!flags_.json) line_.out << "Results in " << results.path() << "\n";
-    line_.out.flush();
-    int code = ExitCode(report);
-    // The measurement stands, but not all of it could be kept: that must not look like success.
-    for (const absl::Status& status : {log.journal_status(), written}) {
-      if (status.ok()) continue;
-      PrintError(line_, status, Exit::kInconclusive);
-      if (code == static_cast<int>(Exit::kOk)) code = static_cast<int>(Exit::kInconclusive);
-    }
-    if (!line_.out) {
-      PrintError(line_, absl::StrCat("standard output could not be written; the report is in ", results.path()),
-                 Exit::kOk);
-    }
-    return code;
+    // Green only where the exit code is.
+    if (written.ok() && log.journal_status().ok()) written.Update(WriteJUnit(flags_.view.junit, report));
+    const std::string text =
+        flags_.json ? RenderJson(report)
+        : !flags_.view.summary.empty()
+            ? RenderMarkdown(report, results.path())
+            : absl::StrCat(RenderText(report, flags_.view.histogram_rows, flags_.view.detail()),
+                           plan_.keep_files() ? KeptFiles() : "", "Results in ", results.path(), "\n");
+    return PrintReport(line_, text, report, results.path(), {log.journal_status(), written});
   }
 
   int DryRun() {
@@ -271,16 +258,28 @@ class Run {
     return static_cast<int>(Exit::kOk);
   }
 
-  int Fail(const Failure& failure) {
-    for (const std::string& text : failure.lines) PrintError(line_, text, failure.code);
-    return static_cast<int>(failure.code);
+  // With --keep-files: where they are, and the command that removes them.
+  std::string KeptFiles() const {
+    std::map<std::string, std::vector<std::string>> hosts;
+    for (const auto& host : fleet_->hosts()) hosts[workloads_[host->index].dir()].push_back(host->address);
+    std::string text;
+    for (const auto& [dir, addresses] : hosts) {
+      const std::string list = plan_.hosts().empty() ? "" : absl::StrCat(" --hosts ", absl::StrJoin(addresses, ","));
+      absl::StrAppend(
+          &text, SanitizeForTerminal(absl::StrCat("Files kept in ", dir == "/" ? "" : dir, "/plimsoll-", run_id_, "/")),
+          "\n",
+          SanitizeForTerminal(
+              absl::StrCat("Remove them with: plimsoll clean", list, " --dir ", dir, " --run ", run_id_, " --yes")),
+          "\n");
+    }
+    return text;
   }
 
   // A child whose host was given up may hang for as long as its storage does.
   void LeaveLostChild() {
     if (child_ == nullptr || !fleet_->host(0).lost()) return;
     progress_.Warn(absl::StrCat("the agent of this run (process ", child_->Detach(),
-                                ") is left to itself: it removes its files as soon as it can"));
+                                ") is on its own now: it removes its files as soon as it can"));
   }
 
   // A child agent writes on this machine: the journal on the same file system would be measured too.
@@ -317,8 +316,11 @@ class Run {
 
 int RunMain(RunFlags& flags, CommandLine& line, const RunSurroundings& around) {
   if (const absl::Status status = flags.view.Read(); !status.ok()) return PrintError(line, status, Exit::kWrong);
+  if (const absl::Status status = WriteUnfinishedJUnit(flags.view.junit); !status.ok()) {
+    return PrintError(line, status, Exit::kWrong);
+  }
   absl::StatusOr<v1::TestPlan> plan = LoadPlan(flags);
-  if (!plan.ok()) return PrintError(line, plan.status(), Exit::kWrong);
+  if (!plan.ok()) return PrintErrors(line, plan.status(), Exit::kWrong);
   absl::StatusOr<std::shared_ptr<const AgentTrust>> trust = AgentTrust::Load(flags.tls);
   if (!trust.ok()) return PrintError(line, trust.status(), Exit::kWrong);
   if (!flags.csv_file.empty()) {
@@ -341,7 +343,7 @@ void AddRunCommand(CLI::App& app, CommandLine& line) {
 
 void AddRunCommand(CLI::App& app, CommandLine& line, const RunSurroundings& around) {
   auto flags = std::make_shared<RunFlags>();
-  CLI::App* command = app.add_subcommand("run", "Measure log writes on one host or on many, all in step");
+  CLI::App* command = app.add_subcommand("run", "Measure log writes on one host or on many at once");
   command->add_option("PLAN", flags->plan_file, "Plan in YAML (see `plimsoll plan example`); options override it");
   flags->plan = std::make_unique<PlanFlags>(*command);
   command->add_option("--out", flags->out, "Directory for the results (default: plimsoll-results/<UTC time>-<run id>)")
@@ -349,11 +351,12 @@ void AddRunCommand(CLI::App& app, CommandLine& line, const RunSurroundings& arou
   command->add_option("--csv-file,--csvFile", flags->csv_file, "Also write mqldt's CSV columns to this file")
       ->type_name("FILE");
   CLI::Option* json = command->add_flag("--json", flags->json, "Print the report as JSON instead of text");
-  command->add_flag("--quiet,-q", flags->quiet, "No progress on standard error");
-  flags->view.AddTo(*command, "on standard error instead of the progress");
-  json->excludes("--histogram")->excludes("--full");
+  command->add_flag("--quiet,-q", flags->quiet, "Print no progress on standard error");
+  flags->view.AddTo(*command, "on standard error in place of the progress");
+  json->excludes("--histogram")->excludes("--full")->excludes("--summary");
   AddTlsFlags(*command, flags->tls);
-  command->add_flag("--dry-run", flags->dry_run, "Show hosts, directories, files and bytes; touch nothing");
+  command->add_flag("--dry-run", flags->dry_run, "Show hosts, directories, files and bytes; change nothing")
+      ->excludes("--junit");
   command->footer(
       "Examples:\n"
       "  plimsoll run --dir /mnt/mqlog --bsize 4k,64k --duration 30 --qm 2\n"

@@ -22,10 +22,7 @@ struct RunSurroundings {
   AgentClientFactory make_client;
 };
 
-// Adds the command. Both arguments must outlive the parsing and the action.
-void AddRunCommand(CLI::App& app, CommandLine& line);
-
-// The same in another world than the machine's own.
+// AddRunCommand (commands.h) in another world than the machine's own.
 void AddRunCommand(CLI::App& app, CommandLine& line, const RunSurroundings& around);
 
 }  // namespace plimsoll

@@ -1,5 +1,3 @@
-#include "controller/cli/tls_command.h"
-
 #include <algorithm>
 #include <ctime>
 #include <memory>
@@ -11,10 +9,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
-#include "common/tls/certificate.h"
+#include "common/text.h"
+#include "common/tls.h"
+#include "controller/cli/commands.h"
 #include "controller/cli/tls_directory.h"
 #include "controller/plan/host_list.h"
-#include "controller/plan/text.h"
 
 namespace plimsoll {
 namespace {
@@ -122,20 +121,20 @@ int Init(const InitFlags& flags, CommandLine& line) {
 }  // namespace
 
 void AddTlsCommand(CLI::App& app, CommandLine& line) {
-  CLI::App* tls = app.add_subcommand("tls", "Make certificates for agents and controllers");
+  CLI::App* tls = app.add_subcommand("tls", "Create certificates for agents and controllers");
   tls->footer("Example:\n  plimsoll tls init certificates --hosts node[1-4]");
   auto flags = std::make_shared<InitFlags>();
   CLI::App* init =
-      tls->add_subcommand("init", "Make a private CA, a certificate for each host and one for the controller");
-  init->add_option("DIR", flags->directory, "Directory for keys and certificates; with a CA in it, hosts are added")
+      tls->add_subcommand("init", "Create a private CA and a certificate for each host and the controller");
+  init->add_option("DIR", flags->directory, "Directory for keys and certificates; if it has a CA, hosts are added")
       ->required();
-  init->add_option("--hosts", flags->hosts, "Hosts, as in `plimsoll run`; ports do not matter: a,10.0.0.1,node[1-4]")
+  init->add_option("--hosts", flags->hosts, "Hosts, as in `plimsoll run`; ports are ignored: a,10.0.0.1,node[1-4]")
       ->required()
       ->type_name("LIST");
   init->add_option("--controller", flags->controller, "Name in the controller's certificate, for the agents' --allow")
       ->capture_default_str()
       ->type_name("NAME");
-  init->add_option("--days", flags->days, "How long the certificates are good")
+  init->add_option("--days", flags->days, "Validity of the certificates")
       ->capture_default_str()
       ->check(CLI::Range(1, kMaxDays))
       ->type_name("N");

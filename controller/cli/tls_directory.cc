@@ -9,10 +9,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/posix_error.h"
+#include "common/posix.h"
 #include "common/status_macros.h"
-#include "common/unique_fd.h"
-#include "controller/plan/text_file.h"
+#include "controller/plan/yaml_tree.h"
 
 namespace plimsoll {
 namespace {

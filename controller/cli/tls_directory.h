@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "common/tls/authority.h"
+#include "common/tls.h"
 
 namespace plimsoll {
 

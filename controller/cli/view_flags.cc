@@ -19,17 +19,27 @@ constexpr int64_t kMaxIntervalNs = 86'400 * kNsPerSecond;
 
 void ViewFlags::AddTo(CLI::App& command, const std::string& where) {
   command
-      .add_option(
-          "--interval", interval_text,
-          WrapHelp(absl::StrCat("A line for every interval (whole seconds) of a step, over all hosts, ", where)))
+      .add_option("--interval", interval_text,
+                  WrapHelp(absl::StrCat("Print a line per interval (whole seconds), over all hosts, ", where)))
       ->type_name("TIME");
   // A flag, so that the value can only stand behind "=" and no argument is taken for it.
   command.add_flag(absl::StrCat("--histogram{", kHistogramRows, "}"), histogram_text,
-                   WrapHelp("Show the latencies of each step as a histogram of so many rows (--histogram=60)"));
+                   WrapHelp("Show the latencies of each step as a histogram of this many rows (--histogram=60)"));
   command.add_flag(
       "--full", full,
       WrapHelp("Show every host and queue manager where there are more than 8 (default: the 3 best and the "
                "3 worst)"));
+  command
+      .add_option("--summary", summary,
+                  WrapHelp("Print a short summary instead of the report: md (Markdown, for pull requests)"))
+      ->type_name("FORMAT")
+      ->check(CLI::IsMember({"md"}))
+      ->excludes("--histogram")
+      ->excludes("--full");
+  command
+      .add_option("--junit", junit,
+                  WrapHelp("Write the verdict as JUnit XML, too: a test case for each criterion and step"))
+      ->type_name("FILE");
 }
 
 absl::Status ViewFlags::Read() {

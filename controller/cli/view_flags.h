@@ -1,4 +1,4 @@
-// The options of `run` and `report` that only say what is shown.
+// The options of `run` and `report` that only say what is shown, and how.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -14,7 +14,7 @@
 
 namespace plimsoll {
 
-// --interval, --histogram and --full. The texts are set by parsing; Read makes figures of them.
+// --interval, --histogram, --full, --summary and --junit. The texts are set by parsing; Read makes figures of them.
 struct ViewFlags {
   // Options of `command`, which must not outlive the object. `where`: where the lines of --interval go, for the help.
   void AddTo(CLI::App& command, const std::string& where);
@@ -28,6 +28,10 @@ struct ViewFlags {
   int64_t interval_ns = 0;
   uint32_t histogram_rows = 0;
   bool full = false;
+  // "md", or empty.
+  std::string summary;
+  // File of the JUnit XML; empty: none.
+  std::string junit;
 
   TextDetail detail() const { return full ? TextDetail::kFull : TextDetail::kShort; }
 };

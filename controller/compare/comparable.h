@@ -1,4 +1,5 @@
-// Whether runs can be compared at all, and in what they differ besides their figures.
+// Whether runs can be compared at all, and in what they differ besides their figures: where they wrote, from which
+// hosts, with which options.
 #pragma once
 
 #include <string>

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "common/units.h"
 #include "controller/compare/second_histograms.h"
 #include "controller/compare/step_data.h"
@@ -15,7 +16,6 @@
 #include "controller/page/packing.h"
 #include "controller/page/thinning.h"
 #include "controller/render/json.h"
-#include "controller/render/json_writer.h"
 
 namespace plimsoll {
 namespace {
@@ -131,6 +131,54 @@ void WriteRun(const v1::Report& report, uint64_t block_size_bytes, int row_limit
   json.EndObject();
 }
 
+// The last part of a result's path, or what of it names the run: "san1", of "results/san1/" and "san1/report.json".
+std::string SourceName(const std::string& source) {
+  std::vector<std::string> parts = absl::StrSplit(source, '/', absl::SkipEmpty());
+  if (parts.size() > 1 && parts.back() == "report.json") parts.pop_back();
+  return parts.empty() ? "" : parts.back();
+}
+
+// "san1, san2" of the runs of a side, by a name that `name_of` gives each of them; empty where one has none.
+template <typename NameOf>
+std::string SideName(const v1::ComparedSide& side, const NameOf& name_of) {
+  constexpr size_t kMost = 3;
+  std::vector<std::string> names;
+  for (const v1::ComparedRun& run : side.runs()) {
+    const std::string name = name_of(run);
+    if (name.empty()) return "";
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  if (names.size() <= kMost) return absl::StrJoin(names, ", ");
+  const size_t more = names.size() - kMost + 1;
+  names.resize(kMost - 1);
+  return absl::StrCat(absl::StrJoin(names, ", "), " and ", more, " more");
+}
+
+// "NFS (B) against SAN (A)": by the runs' names, or their directories, where these tell the sides apart; else "B
+// against A".
+std::string Title(const v1::Comparison& comparison) {
+  std::vector<std::string> labels;
+  for (const bool by_source : {false, true}) {
+    std::set<std::string> different;
+    labels.clear();
+    for (const v1::ComparedSide& side : comparison.sides()) {
+      const std::string name = SideName(
+          side, [by_source](const v1::ComparedRun& run) { return by_source ? SourceName(run.source()) : run.name(); });
+      if (!name.empty()) different.insert(name);
+      labels.push_back(absl::StrCat(name, " (", side.label(), ")"));
+    }
+    if (different.size() == labels.size()) break;
+    labels.clear();
+  }
+  if (labels.empty()) {
+    for (const v1::ComparedSide& side : comparison.sides()) labels.push_back(side.label());
+  }
+  if (labels.empty()) return "Comparison";
+  const std::string first = labels.front();
+  labels.erase(labels.begin());
+  return absl::StrCat(absl::StrJoin(labels, ", "), " against ", first);
+}
+
 }  // namespace
 
 std::string ComparePageData(const std::vector<SideInput>& sides, const v1::Comparison& comparison, int row_limit) {
@@ -141,6 +189,8 @@ std::string ComparePageData(const std::vector<SideInput>& sides, const v1::Compa
   json.BeginObject();
   json.Key("comparison");
   WriteJson(comparison, json);
+  json.Key("title");
+  json.String(Title(comparison));
   json.Key("block_sizes");
   json.BeginArray();
   for (const v1::BlockSizeComparison& block_size : comparison.block_sizes()) {
@@ -161,10 +211,8 @@ std::string ComparePageData(const std::vector<SideInput>& sides, const v1::Compa
 }
 
 std::string RenderComparePage(const std::vector<SideInput>& sides, const v1::Comparison& comparison) {
-  std::vector<std::string> labels;
-  for (const v1::ComparedSide& side : comparison.sides()) labels.push_back(side.label());
   HtmlPage page;
-  page.title = absl::StrCat("Comparison of ", absl::StrJoin(labels, ", "), " \u2013 Plimsoll");
+  page.title = absl::StrCat(Title(comparison), " \u2013 Plimsoll");
   page.body = assets::kCompareHtml;
   page.styles = {assets::kReportCss, assets::kCompareCss};
   page.scripts = {assets::kCompareModelJs, assets::kCompareSummaryJs, assets::kCompareDetailJs, assets::kCompareJs};

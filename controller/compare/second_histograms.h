@@ -5,8 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "controller/compare/block_resamples.h"
-#include "controller/compare/ratio_bootstrap.h"
+#include "controller/compare/block_bootstrap.h"
 
 namespace plimsoll {
 

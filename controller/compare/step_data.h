@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "controller/compare/ratio_bootstrap.h"
+#include "controller/compare/block_bootstrap.h"
 #include "controller/compare/second_histograms.h"
 #include "plimsoll/v1/compare.pb.h"
 #include "plimsoll/v1/report.pb.h"

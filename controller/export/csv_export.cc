@@ -1,5 +1,3 @@
-#include "controller/export/csv_export.h"
-
 #include <array>
 #include <charconv>
 #include <string>
@@ -8,7 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
 #include "common/units.h"
-#include "controller/render/csv_table.h"
+#include "controller/export/formats.h"
+#include "controller/render/csv.h"
 
 namespace plimsoll {
 namespace {

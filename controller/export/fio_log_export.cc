@@ -1,5 +1,3 @@
-#include "controller/export/fio_log_export.h"
-
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,9 +12,9 @@
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
 #include "common/units.h"
-#include "controller/export/file_names.h"
+#include "controller/export/formats.h"
 #include "controller/export/output.h"
-#include "controller/run/file_writer.h"
+#include "controller/run/results.h"
 
 namespace plimsoll {
 namespace {

@@ -1,21 +1,269 @@
-#include "controller/export/hlog_export.h"
+#include <zlib.h>
 
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/histogram.h"
+#include "common/stable_sort.h"
 #include "common/status_macros.h"
 #include "common/units.h"
-#include "controller/export/file_names.h"
-#include "controller/export/hdr_encoding.h"
-#include "controller/export/interval_rows.h"
+#include "controller/export/formats.h"
+#include "controller/export/output.h"
+#include "plimsoll/v1/frame.pb.h"
 
 namespace plimsoll {
 namespace {
+
+using Layout = HistogramLayout;
+
+// Version 2, words of at most 9 bytes.
+constexpr uint32_t kCookie = 0x1c849303 | 0x10;
+constexpr uint32_t kCompressedCookie = 0x1c849304 | 0x10;
+constexpr uint32_t kSignificantDigits = 3;
+
+template <typename Word>
+void PutBigEndian(Word value, std::string& out) {
+  for (size_t i = sizeof(Word); i-- > 0;) out.push_back(static_cast<char>(static_cast<uint8_t>(value >> (8 * i))));
+}
+
+// Seven bits a byte, the lowest first; the ninth byte holds eight.
+void PutZigZag(int64_t value, std::string& out) {
+  uint64_t left = (static_cast<uint64_t>(value) << 1U) ^ static_cast<uint64_t>(value >> 63);
+  for (int i = 0; i < 8 && left >= 0x80; ++i, left >>= 7U) {
+    out.push_back(static_cast<char>(static_cast<uint8_t>(left | 0x80U)));
+  }
+  out.push_back(static_cast<char>(static_cast<uint8_t>(left)));
+}
+
+void PutCounts(const Histogram& histogram, std::string& out) {
+  const uint32_t last = Layout::IndexOf(std::min(histogram.max_ns(), Layout::kMaxValueNs));
+  uint32_t index = 0;
+  while (index <= last) {
+    const uint64_t count = histogram.CountAt(index++);
+    if (count != 0) {
+      PutZigZag(static_cast<int64_t>(count), out);
+      continue;
+    }
+    int64_t zeros = 1;
+    for (; index <= last && histogram.CountAt(index) == 0; ++index) ++zeros;
+    PutZigZag(zeros > 1 ? -zeros : 0, out);
+  }
+}
+
+}  // namespace
+
+std::string EncodeHdr(const Histogram& histogram) {
+  std::string counts;
+  PutCounts(histogram, counts);
+  std::string encoded;
+  PutBigEndian(kCookie, encoded);
+  PutBigEndian(static_cast<uint32_t>(counts.size()), encoded);
+  PutBigEndian(uint32_t{0}, encoded);
+  PutBigEndian(kSignificantDigits, encoded);
+  PutBigEndian(uint64_t{1}, encoded);
+  PutBigEndian(Layout::kMaxValueNs, encoded);
+  PutBigEndian(std::bit_cast<uint64_t>(1.0), encoded);
+  return encoded + counts;
+}
+
+std::string EncodeHdrForLog(const Histogram& histogram) {
+  const std::string encoded = EncodeHdr(histogram);
+  uLongf size = compressBound(encoded.size());
+  std::string packed(size, '\0');
+  // Only too small a buffer or too little memory fail.
+  if (compress2(reinterpret_cast<Bytef*>(packed.data()), &size, reinterpret_cast<const Bytef*>(encoded.data()),
+                encoded.size(), Z_DEFAULT_COMPRESSION) != Z_OK) {
+    size = 0;
+  }
+  packed.resize(size);
+  std::string whole;
+  PutBigEndian(kCompressedCookie, whole);
+  PutBigEndian(static_cast<uint32_t>(packed.size()), whole);
+  return absl::Base64Escape(whole + packed);
+}
+
+namespace {
+
+// A stretch of a step with the distribution of its writes. Times are from the step's measured start.
+struct IntervalRow {
+  // Place of the writer; kAllWriters for all of them.
+  static constexpr uint32_t kAllWriters = UINT32_MAX;
+  uint32_t writer = kAllWriters;
+  int64_t from_ns = 0;
+  int64_t to_ns = 0;
+  // The writes that were in flight when the step ended.
+  bool closing = false;
+  Histogram latency;
+};
+
+// A step's frames by whole seconds of the timeline, first all writers' row of a second, then each writer's. Where
+// frames cover several seconds a row is as long. Holds the rows of seconds that some writer has not passed. Not
+// thread-safe.
+class IntervalRows {
+ public:
+  using Visit = std::function<absl::Status(const IntervalRow&)>;
+  struct Shape {
+    int64_t interval_ns = 0;
+    int64_t duration_ns = 0;
+    int64_t warmup_ns = 0;
+  };
+
+  // `frames` tells how many frames each writer has in the step, by place: after so many it holds nothing up.
+  IntervalRows(const Shape& shape, const std::map<uint32_t, uint64_t>& frames, Visit visit);
+
+  // A frame of the writer, in the order in which they came. `closing_to_ns`: for a closing frame, the end of its last
+  // write. Passes on what `visit` returns.
+  absl::Status Add(uint32_t writer, const v1::Frame& frame, int64_t closing_to_ns);
+  // Visits what is left. Once, at the end.
+  absl::Status Finish();
+
+ private:
+  struct Row {
+    // Seconds that it covers, both included.
+    int64_t first = 0;
+    int64_t last = 0;
+    IntervalRow row;
+  };
+  struct Lane {
+    std::deque<Row> rows;
+    uint64_t frames_left = 0;
+    // The first second that is not complete.
+    int64_t open_second = INT64_MIN;
+  };
+
+  int64_t SecondOf(int64_t moment_ns) const;
+  absl::Status VisitBelow(int64_t second);
+  absl::Status VisitGroup(std::vector<Row>& group);
+
+  const Shape shape_;
+  const Visit visit_;
+  std::map<uint32_t, Lane> lanes_;
+  std::vector<IntervalRow> closing_;
+};
+
+IntervalRows::IntervalRows(const Shape& shape, const std::map<uint32_t, uint64_t>& frames, Visit visit)
+    : shape_(shape), visit_(std::move(visit)) {
+  for (const auto& [writer, count] : frames) lanes_[writer].frames_left = count;
+}
+
+int64_t IntervalRows::SecondOf(int64_t moment_ns) const {
+  const int64_t second = moment_ns / kNsPerSecond;
+  return moment_ns % kNsPerSecond < 0 ? second - 1 : second;
+}
+
+absl::Status IntervalRows::Add(uint32_t writer, const v1::Frame& frame, int64_t closing_to_ns) {
+  Lane& lane = lanes_[writer];
+  if (lane.frames_left > 0) --lane.frames_left;
+  const int64_t count = std::max<int64_t>(frame.interval_count(), 1);
+  const int64_t begin_ns = int64_t{frame.first_interval()} * shape_.interval_ns;
+  if (frame.closing()) {
+    IntervalRow& row = closing_.emplace_back();
+    row.writer = writer;
+    row.closing = true;
+    row.from_ns = std::min(begin_ns, shape_.duration_ns);
+    row.to_ns = std::max(closing_to_ns, row.from_ns);
+    PLIMSOLL_RETURN_IF_ERROR(row.latency.Merge(frame.latency()));
+  } else {
+    const int64_t end_ns = begin_ns + count * shape_.interval_ns;
+    const int64_t first = SecondOf(begin_ns);
+    const int64_t last = SecondOf(end_ns - 1);
+    if (lane.rows.empty() || lane.rows.back().last < first) {
+      Row& added = lane.rows.emplace_back();
+      added.first = first;
+      added.last = last;
+      added.row.writer = writer;
+      added.row.from_ns = std::max(begin_ns, -shape_.warmup_ns);
+    }
+    Row& row = lane.rows.back();
+    row.last = std::max(row.last, last);
+    row.row.to_ns = std::min(end_ns, shape_.duration_ns);
+    PLIMSOLL_RETURN_IF_ERROR(row.row.latency.Merge(frame.latency()));
+    lane.open_second = SecondOf(end_ns);
+  }
+  int64_t open_second = INT64_MAX;
+  for (const auto& [place, each] : lanes_) {
+    if (each.frames_left > 0) open_second = std::min(open_second, each.open_second);
+  }
+  return VisitBelow(open_second);
+}
+
+absl::Status IntervalRows::VisitBelow(int64_t second) {
+  while (true) {
+    // The rows that overlap with the earliest one, with those that overlap with them, and so on.
+    int64_t first = INT64_MAX;
+    for (const auto& [place, lane] : lanes_) {
+      if (!lane.rows.empty()) first = std::min(first, lane.rows.front().first);
+    }
+    if (first == INT64_MAX) return absl::OkStatus();
+    int64_t last = first;
+    std::map<uint32_t, size_t> taken;
+    for (bool grown = true; grown;) {
+      grown = false;
+      for (const auto& [place, lane] : lanes_) {
+        size_t& count = taken[place];
+        for (; count < lane.rows.size() && lane.rows[count].first <= last; ++count) {
+          grown = grown || lane.rows[count].last > last;
+          last = std::max(last, lane.rows[count].last);
+        }
+      }
+    }
+    if (last >= second) return absl::OkStatus();
+    std::vector<Row> group;
+    for (auto& [place, lane] : lanes_) {
+      for (size_t i = 0; i < taken[place]; ++i) {
+        group.push_back(std::move(lane.rows.front()));
+        lane.rows.pop_front();
+      }
+    }
+    PLIMSOLL_RETURN_IF_ERROR(VisitGroup(group));
+  }
+}
+
+absl::Status IntervalRows::VisitGroup(std::vector<Row>& group) {
+  StableSort(group, [](const Row& a, const Row& b) { return a.first < b.first; });
+  IntervalRow all;
+  all.from_ns = INT64_MAX;
+  all.to_ns = INT64_MIN;
+  for (const Row& row : group) {
+    all.from_ns = std::min(all.from_ns, row.row.from_ns);
+    all.to_ns = std::max(all.to_ns, row.row.to_ns);
+    all.latency.Merge(row.row.latency);
+  }
+  PLIMSOLL_RETURN_IF_ERROR(visit_(all));
+  for (const Row& row : group) PLIMSOLL_RETURN_IF_ERROR(visit_(row.row));
+  return absl::OkStatus();
+}
+
+absl::Status IntervalRows::Finish() {
+  PLIMSOLL_RETURN_IF_ERROR(VisitBelow(INT64_MAX));
+  if (closing_.empty()) return absl::OkStatus();
+  IntervalRow all;
+  all.closing = true;
+  all.from_ns = INT64_MAX;
+  all.to_ns = INT64_MIN;
+  for (const IntervalRow& row : closing_) {
+    all.from_ns = std::min(all.from_ns, row.from_ns);
+    all.to_ns = std::max(all.to_ns, row.to_ns);
+    all.latency.Merge(row.latency);
+  }
+  PLIMSOLL_RETURN_IF_ERROR(visit_(all));
+  StableSort(closing_, [](const IntervalRow& a, const IntervalRow& b) { return a.from_ns < b.from_ns; });
+  for (const IntervalRow& row : closing_) PLIMSOLL_RETURN_IF_ERROR(visit_(row));
+  closing_.clear();
+  return absl::OkStatus();
+}
 
 int64_t UtcNs(const google::protobuf::Timestamp& moment) {
   return moment.seconds() * kNsPerSecond + moment.nanos();

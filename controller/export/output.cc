@@ -2,11 +2,13 @@
 
 #include <sys/stat.h>
 
+#include <cerrno>
 #include <ostream>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "common/status_macros.h"
-#include "controller/run/file_writer.h"
+#include "controller/run/results.h"
 
 namespace plimsoll {
 namespace {
@@ -29,17 +31,21 @@ class StreamOutput : public Output {
 
  protected:
   absl::Status Write(const std::string& bytes) override {
+    errno = 0;
     stream_.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     return Check();
   }
   absl::Status Close() override {
+    errno = 0;
     stream_.flush();
     return Check();
   }
 
  private:
   absl::Status Check() const {
-    return stream_ ? absl::OkStatus() : absl::UnavailableError("standard output could not be written");
+    if (stream_) return absl::OkStatus();
+    return errno == EPIPE ? absl::CancelledError("the reader of standard output has seen enough")
+                          : absl::UnavailableError("standard output could not be written");
   }
 
   std::ostream& stream_;
@@ -77,6 +83,25 @@ bool IsSameFile(const std::string& a, const std::string& b) {
 
 std::unique_ptr<Output> MakeStreamOutput(std::ostream& stream) {
   return std::unique_ptr<Output>(new StreamOutput(stream));
+}
+
+std::string SafeName(const std::string& text, size_t most) {
+  constexpr char kHex[] = "0123456789ABCDEF";
+  std::string name;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool plain = absl::ascii_isalnum(byte) || c == '_' || c == '-' || (c == '.' && !name.empty());
+    const size_t needed = plain ? 1 : 3;
+    if (name.size() + needed > most) break;
+    if (plain) {
+      name += c;
+    } else {
+      name += '%';
+      name += kHex[byte >> 4U];
+      name += kHex[byte & 15U];
+    }
+  }
+  return name.empty() ? "%" : name;
 }
 
 }  // namespace plimsoll

@@ -1,6 +1,8 @@
-// Where an export goes: a file that appears whole or not at all, or a stream.
+// Where an export goes: a file that appears whole or not at all, or a stream; and names that are safe in files and
+// tags.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <iosfwd>
 #include <memory>
@@ -53,7 +55,11 @@ absl::StatusOr<std::unique_ptr<Output>> OpenOutputIn(int directory, const std::s
 // Whether both names lead to one file that is there.
 bool IsSameFile(const std::string& a, const std::string& b);
 
-// A stream, which must outlive it. Errors say "standard output".
+// A stream, which must outlive it. Errors say "standard output"; CANCELLED where its reader has gone, as `head` does.
 std::unique_ptr<Output> MakeStreamOutput(std::ostream& stream);
+
+// `text` with every byte that is not a letter, a digit, '.', '_' or '-' as '%' and two hexadecimal digits, and a '.' in
+// front as well; different texts stay different, but for what is beyond `most` bytes, which is cut. Never empty ("%").
+std::string SafeName(const std::string& text, size_t most = 64);
 
 }  // namespace plimsoll

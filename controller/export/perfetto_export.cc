@@ -1,5 +1,3 @@
-#include "controller/export/perfetto_export.h"
-
 #include <algorithm>
 #include <queue>
 #include <string>
@@ -8,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
 #include "common/units.h"
+#include "controller/export/formats.h"
 #include "controller/export/perfetto_trace.pb.h"
 #include "controller/render/plain_text.h"
 

@@ -1,17 +1,185 @@
 #include "controller/export/run_index.h"
 
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/wire_format_lite.h>
+
 #include <algorithm>
+#include <functional>
+#include <string>
 #include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/histogram.h"
 #include "common/status_macros.h"
 #include "common/units.h"
-#include "controller/analysis/step_shape.h"
-#include "controller/export/frame_blocks.h"
-#include "controller/export/trace_places.h"
+#include "controller/analysis/timeline.h"
+#include "plimsoll/v1/journal.pb.h"
 
 namespace plimsoll {
+namespace {
+
+using google::protobuf::internal::WireFormatLite;
+using google::protobuf::io::CodedInputStream;
+
+// Calls `visit` before the contents of every field `number` that has a length; it must read them to their end. Returns
+// false where the message is not well formed.
+bool EachOf(CodedInputStream& in, int number, const std::function<bool(uint32_t bytes)>& visit) {
+  const uint32_t wanted = WireFormatLite::MakeTag(number, WireFormatLite::WIRETYPE_LENGTH_DELIMITED);
+  while (const uint32_t tag = in.ReadTag()) {
+    uint32_t bytes = 0;
+    if (tag != wanted) {
+      if (!WireFormatLite::SkipField(&in, tag)) return false;
+      continue;
+    }
+    if (!in.ReadVarint32(&bytes)) return false;
+    const CodedInputStream::Limit limit = in.PushLimit(static_cast<int>(bytes));
+    if (!visit(bytes) || in.BytesUntilLimit() != 0) return false;
+    in.PopLimit(limit);
+  }
+  return in.ConsumedEntireMessage();
+}
+
+}  // namespace
+
+std::vector<PayloadPart> FindTraceBlocks(const std::string& payload) {
+  std::vector<PayloadPart> places;
+  CodedInputStream in(reinterpret_cast<const uint8_t*>(payload.data()), static_cast<int>(payload.size()));
+  const auto block = [&](uint32_t bytes) {
+    places.push_back({static_cast<uint64_t>(in.CurrentPosition()), bytes});
+    return in.Skip(static_cast<int>(bytes));
+  };
+  const auto frame = [&](uint32_t /*bytes*/) { return EachOf(in, v1::Frame::kTraceFieldNumber, block); };
+  const auto frames = [&](uint32_t /*bytes*/) { return EachOf(in, v1::HostFrames::kFramesFieldNumber, frame); };
+  EachOf(in, v1::JournalRecord::kFramesFieldNumber, frames);
+  return places;
+}
+
+namespace {
+
+// Bits of a block's first byte.
+constexpr uint8_t kWarmup = 1;
+constexpr uint8_t kOtherStep = 2;
+constexpr uint8_t kOtherSeq = 4;
+
+void PutVarint(uint64_t value, std::string& out) {
+  for (; value >= 0x80; value >>= 7U) out.push_back(static_cast<char>(static_cast<uint8_t>(value | 0x80U)));
+  out.push_back(static_cast<char>(static_cast<uint8_t>(value)));
+}
+
+uint64_t GetVarint(const std::string& coded, size_t& at) {
+  uint64_t value = 0;
+  for (uint32_t shift = 0;; shift += 7) {
+    const auto group = static_cast<uint8_t>(coded[at++]);
+    value |= uint64_t{group & 0x7FU} << shift;
+    if (group < 0x80) return value;
+  }
+}
+
+}  // namespace
+
+uint64_t BlockList::ExpectedSeq(const TraceBlock& last, const TraceBlock& block) {
+  if (last.bytes == 0 || last.step != block.step) return 1;
+  return last.first_seq == 0 ? 0 : last.first_seq + last.writes;
+}
+
+void BlockList::Append(const TraceBlock& block) {
+  const bool other_step = last_.step != block.step;
+  const bool other_seq = ExpectedSeq(last_, block) != block.first_seq;
+  const unsigned flags = (block.warmup ? kWarmup : 0U) | (other_step ? kOtherStep : 0U) | (other_seq ? kOtherSeq : 0U);
+  coded_.push_back(static_cast<char>(static_cast<uint8_t>(flags)));
+  PutVarint(block.offset - (last_.offset + last_.bytes), coded_);
+  PutVarint(block.bytes, coded_);
+  PutVarint(block.writes, coded_);
+  if (other_step) PutVarint(block.step, coded_);
+  if (other_seq) PutVarint(block.first_seq, coded_);
+  last_ = block;
+}
+
+bool BlockList::Reader::Next(TraceBlock& block) {
+  const std::string& coded = list_.coded_;
+  if (at_ == coded.size()) return false;
+  const auto flags = static_cast<uint8_t>(coded[at_++]);
+  block.warmup = (flags & kWarmup) != 0;
+  block.offset = last_.offset + last_.bytes + GetVarint(coded, at_);
+  block.bytes = static_cast<uint32_t>(GetVarint(coded, at_));
+  block.writes = GetVarint(coded, at_);
+  block.step = (flags & kOtherStep) != 0 ? static_cast<uint32_t>(GetVarint(coded, at_)) : last_.step;
+  block.first_seq = (flags & kOtherSeq) != 0 ? GetVarint(coded, at_) : ExpectedSeq(last_, block);
+  last_ = block;
+  return true;
+}
+
+namespace {
+
+absl::Status Bad(const std::string& what) {
+  return absl::InvalidArgumentError(what);
+}
+
+// Sums over the blocks of a frame.
+struct Figures {
+  uint64_t writes = 0;
+  Uint128 sum_ns = 0;
+  uint64_t min_ns = UINT64_MAX;
+  uint64_t max_ns = 0;
+};
+
+absl::Status AddBlock(const std::vector<TracedWrite>& writes, Figures& figures) {
+  for (const TracedWrite& write : writes) {
+    if (!IsSaneMoment(write.start_ns) || write.latency_ns > static_cast<uint64_t>(kMaxMomentNs)) {
+      return Bad("a trace with a moment that no clock shows");
+    }
+    figures.sum_ns += write.latency_ns;
+    figures.min_ns = std::min(figures.min_ns, write.latency_ns);
+    figures.max_ns = std::max(figures.max_ns, write.latency_ns);
+  }
+  figures.writes += writes.size();
+  return absl::OkStatus();
+}
+
+absl::Status Compare(const Figures& figures, const v1::Frame& frame) {
+  const v1::Distribution& latency = frame.latency();
+  const uint64_t traced = latency.count() - std::min(frame.untraced_writes(), latency.count());
+  if (figures.writes != traced) {
+    return Bad(absl::StrCat("its trace holds ", FormatCount(figures.writes), " writes, not ", FormatCount(traced)));
+  }
+  if (figures.writes == 0) return absl::OkStatus();
+  const bool inside = figures.min_ns >= latency.min_ns() && figures.max_ns <= latency.max_ns();
+  const bool equal = figures.min_ns == latency.min_ns() && figures.max_ns == latency.max_ns() &&
+                     figures.sum_ns == static_cast<Uint128>(SumNs(latency));
+  if (!inside || (frame.untraced_writes() == 0 && !equal)) return Bad("its trace differs from its latencies");
+  return absl::OkStatus();
+}
+
+// Number of the first write of a block of a frame that has writes in no block; 0: not known.
+uint64_t FirstSeq(const std::vector<TracedWrite>& block, const v1::Frame& frame) {
+  if (frame.first_seq() == 0) return 0;
+  if (block.front().start_ns == frame.first_start_ns()) return frame.first_seq();
+  const TracedWrite& last = block.back();
+  const bool is_end = last.start_ns + static_cast<int64_t>(last.latency_ns) == frame.last_end_ns();
+  if (!is_end || frame.latency().count() < block.size()) return 0;
+  return frame.first_seq() + frame.latency().count() - block.size();
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<BlockContents>> ReadFrameBlocks(const v1::Frame& frame, std::vector<TracedWrite>& scratch) {
+  std::vector<BlockContents> blocks;
+  Figures figures;
+  // Only then the numbers follow from the frame's first one.
+  const bool complete = frame.untraced_writes() == 0 && frame.first_seq() != 0;
+  uint64_t next_seq = complete ? frame.first_seq() : 0;
+  for (const std::string& block : frame.trace()) {
+    scratch.clear();
+    PLIMSOLL_RETURN_IF_ERROR(DecodeTrace(block, scratch));
+    if (scratch.empty()) return Bad("an empty trace block");
+    PLIMSOLL_RETURN_IF_ERROR(AddBlock(scratch, figures));
+    blocks.push_back({scratch.size(), complete ? next_seq : FirstSeq(scratch, frame)});
+    if (complete) next_seq += scratch.size();
+  }
+  PLIMSOLL_RETURN_IF_ERROR(Compare(figures, frame));
+  return blocks;
+}
 
 absl::StatusOr<std::unique_ptr<RunIndex>> RunIndex::Read(const std::string& journal_path) {
   auto index = std::unique_ptr<RunIndex>(new RunIndex(journal_path));
@@ -96,9 +264,8 @@ void RunIndex::TakeFrames(const v1::HostFrames& frames, const RawRecord& raw,
     ++next;
     if (!steps_.contains(frame.step())) {
       frames_left_out_ = true;
-      problems_.Add("no step",
-                    absl::StrCat("Left out: ", FormatCount(frame.latency().count()), " writes of step ",
-                                 uint64_t{frame.step()} + 1, ", whose beginning the journal does not tell."));
+      problems_.Add("no step", absl::StrCat("Left out: ", FormatCount(frame.latency().count()), " writes of step ",
+                                            uint64_t{frame.step()} + 1, ", whose beginning is not in the journal."));
       continue;
     }
     IndexedWriter& writer = WriterOf(frames.host(), frame.qm());

@@ -1,6 +1,8 @@
-// What an export needs to know of a run before its first line: one pass over the journal.
+// What an export needs to know of a run before its first line, from one pass over the journal: its report, its clocks,
+// and where each writer's trace blocks lie.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -10,15 +12,88 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "common/trace_codec.h"
+#include "common/trace.h"
 #include "controller/analysis/analyzer.h"
 #include "controller/analysis/note_book.h"
-#include "controller/export/block_list.h"
 #include "controller/run/journal.h"
+#include "plimsoll/v1/frame.pb.h"
 #include "plimsoll/v1/journal.pb.h"
 #include "plimsoll/v1/report.pb.h"
 
 namespace plimsoll {
+
+// A byte string inside a payload.
+struct PayloadPart {
+  uint64_t offset = 0;
+  uint32_t bytes = 0;
+};
+
+// The places of all trace blocks (Frame.trace) in the serialised JournalRecord `payload`, in the order in which its
+// frames and their blocks come when it is parsed. What is not well formed ends the list: the caller has parsed the
+// record and knows how many there must be.
+std::vector<PayloadPart> FindTraceBlocks(const std::string& payload);
+
+// One trace block, and what its frame tells of it.
+struct TraceBlock {
+  // Where it lies in the journal's file.
+  uint64_t offset = 0;
+  uint32_t bytes = 0;
+  // How many writes it holds.
+  uint64_t writes = 0;
+  // Step, from 0.
+  uint32_t step = 0;
+  // Before the measured part.
+  bool warmup = false;
+  // Number of its first write in the step, from 1; 0: not known.
+  uint64_t first_seq = 0;
+  bool operator==(const TraceBlock&) const = default;
+};
+
+// Blocks in the order in which they were added, in some six to ten bytes each: all that an export holds for each block
+// of a run. Not thread-safe.
+class BlockList {
+ public:
+  // Offsets must not go back.
+  void Append(const TraceBlock& block);
+  bool empty() const { return coded_.empty(); }
+  // Memory that the list takes.
+  size_t bytes() const { return coded_.capacity(); }
+
+  // Goes through a list from its beginning. The list must outlive it and not change meanwhile.
+  class Reader {
+   public:
+    explicit Reader(const BlockList& list) : list_(list) {}
+    // The next block; false at the end.
+    bool Next(TraceBlock& block);
+
+   private:
+    const BlockList& list_;
+    size_t at_ = 0;
+    TraceBlock last_;
+  };
+
+ private:
+  // What the block after `last` is expected to be: it follows in the same step, part and sequence.
+  static uint64_t ExpectedSeq(const TraceBlock& last, const TraceBlock& block);
+
+  std::string coded_;
+  TraceBlock last_;
+};
+
+// What one block of a frame holds.
+struct BlockContents {
+  uint64_t writes = 0;
+  // Number of its first write in the step; 0: not known.
+  uint64_t first_seq = 0;
+};
+
+// Unpacks every block of `frame` and compares it with the frame's figures. INVALID_ARGUMENT where a block is not well
+// made or they contradict each other: another number of writes, moments that no clock shows or that go back, or, where
+// no write is untraced, another sum, minimum or maximum.
+//
+// Where some writes of the frame are in no block, a block's numbers are known only if it begins with the frame's first
+// write or ends with its last one. `scratch` is overwritten.
+absl::StatusOr<std::vector<BlockContents>> ReadFrameBlocks(const v1::Frame& frame, std::vector<TracedWrite>& scratch);
 
 // A host that joined the run.
 struct IndexedHost {

@@ -15,6 +15,7 @@ extern const std::string_view kDygraphsLicenceTxt;
 // How every page looks, and what its scripts build upon; html_page.h says in which order.
 extern const std::string_view kBaseCss;
 extern const std::string_view kBaseJs;
+extern const std::string_view kTermsJs;
 extern const std::string_view kFormatJs;
 extern const std::string_view kPackJs;
 extern const std::string_view kChartJs;
@@ -28,6 +29,7 @@ extern const std::string_view kReportCss;
 extern const std::string_view kReportModelJs;
 extern const std::string_view kReportSummaryJs;
 extern const std::string_view kReportPlanJs;
+extern const std::string_view kReportSheetJs;
 extern const std::string_view kReportFiguresJs;
 extern const std::string_view kReportHeatJs;
 extern const std::string_view kReportTimeJs;
@@ -35,6 +37,8 @@ extern const std::string_view kReportDistributionJs;
 extern const std::string_view kReportStallsJs;
 extern const std::string_view kReportHostsJs;
 extern const std::string_view kReportLoadJs;
+extern const std::string_view kReportHaPictureJs;
+extern const std::string_view kReportHaJs;
 extern const std::string_view kReportJs;
 
 // The page of a comparison (controller/compare/compare_page.h).

@@ -37,31 +37,77 @@ plimsoll.el = (tag, attributes = {}, ...children) => {
 // The value of a colour, or another token, of base.css as it is now.
 plimsoll.token = (name) => getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim();
 
+// Text that may be broken behind the joints of a path, a list of options or an identifier, never within a word.
+plimsoll.breakable = (text) => {
+  const parts = text.match(/[^/,;=|+@]*[/,;=|+@]*/g).filter((part) => part !== '');
+  return parts.flatMap((part, at) => (at === 0 ? [part] : [document.createElement('wbr'), part]));
+};
+
+// The mark of a series as its chart draws it: a line with its pattern of dashes, or an area. `one`: {color, dash}.
+plimsoll.swatch = (one, area = false) => {
+  const SVG = 'http://www.w3.org/2000/svg';
+  const picture = document.createElementNS(SVG, 'svg');
+  const [width, height] = [area ? 14 : 30, 12];
+  const attributes = {viewBox: '0 0 ' + width + ' ' + height, width, height, class: 'swatch', 'aria-hidden': 'true'};
+  for (const [name, value] of Object.entries(attributes)) picture.setAttribute(name, value);
+  const shape = document.createElementNS(SVG, area ? 'rect' : 'path');
+  if (area) {
+    shape.setAttribute('width', width);
+    shape.setAttribute('height', height);
+  } else {
+    shape.setAttribute('d', 'M0 6H30');
+    if (one.dash) shape.setAttribute('stroke-dasharray', one.dash.join(' '));
+  }
+  picture.style.setProperty('--swatch', 'var(--' + one.color + ')');
+  picture.append(shape);
+  return picture;
+};
+
+// Items of a list in a table's cell, between which it may break, but not within one.
+plimsoll.listed = (items, separator) => {
+  const {el} = plimsoll;
+  const parts =
+      items.flatMap((item, at) => [el('span', {class: 'whole'}, item + (at + 1 < items.length ? separator : '')), ' ']);
+  return el('span', {}, parts.slice(0, -1));
+};
+
 // A table that can be scrolled sideways where it is too wide.
-//   columns: [{title, text: true for words, head: true for the row's name}], numbers are set right;
-//   rows: arrays of text or elements, as long as columns; marks: a class for a row, or nothing.
+//   columns: [{title, text: true for words, long: true where they may take several lines, head: true for the row's
+//   name, help: what the title means}], numbers are set right; titles that plimsoll.TERMS has explain themselves; rows:
+//   arrays of text or elements, as long as columns; marks: a class for a row, or nothing.
 plimsoll.table = (caption, columns, rows, marks = []) => {
   const el = plimsoll.el;
-  const head =
-      el('tr', {},
-         columns.map(
-             (column) =>
-                 el('th', {scope: 'col', class: column.text || column.head ? 'text' : null, title: column.help},
-                    column.title)));
+  const head = el('tr', {}, columns.map((column) => {
+    const help = column.help || plimsoll.TERMS[column.title];
+    return el(
+        'th', {scope: 'col', class: column.text || column.head ? 'text' : null},
+        help ? plimsoll.term(column.title, help) : column.title);
+  }));
   const body = el('tbody');
   rows.forEach((row, number) => {
     body.append(el('tr', {class: marks[number]}, row.map((cell, at) => {
       const column = columns[at];
-      // Short words stay on one line, others break where they must.
-      const words = typeof cell === 'string' && cell.length > 20 ? 'text long' : 'text';
-      if (column.head) return el('th', {scope: 'row', class: words}, cell);
-      return el('td', {class: column.text ? words : null}, cell);
+      const isText = typeof cell === 'string';
+      const long = isText ? cell.length > 20 : column.long;
+      // Short words stay on one line, others break between words.
+      const words = long ? 'text long' : 'text';
+      const content = isText && long && (column.text || column.head) ? plimsoll.breakable(cell) : [cell];
+      if (column.head) return el('th', {scope: 'row', class: words}, content);
+      return el('td', {class: column.text ? words : null}, content);
     })));
   });
   // Focusable, so that the keyboard can scroll it.
   return el(
-      'div', {class: rows.length > 20 ? 'scroll tall' : 'scroll', tabindex: 0, role: 'region', 'aria-label': caption},
-      el('table', {}, el('caption', {}, caption), el('thead', {}, head), body));
+      'div', {
+        class: 'scroll' +
+            (rows.length > 20     ? ' tall' :
+                 rows.length <= 8 ? ' few' :
+                                    ''),
+        tabindex: 0,
+        role: 'region',
+        'aria-label': caption
+      },
+      el('table', {}, el('caption', {}, el('span', {}, caption)), el('thead', {}, head), body));
 };
 
 // A table behind a chart: made when it is first opened, since it may have thousands of rows.
@@ -81,6 +127,19 @@ plimsoll.announce = (text) => {
     document.body.append(live);
   }
   live.textContent = text;
+};
+
+// The name of the tool, with the ship's mark that it is named after.
+plimsoll.brand = () => {
+  const svg = (tag, attributes) => {
+    const element = document.createElementNS('http://www.w3.org/2000/svg', tag);
+    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+    return element;
+  };
+  const picture = svg('svg', {viewBox: '0 0 32 32', width: 26, height: 26, 'aria-hidden': 'true', class: 'mark'});
+  picture.append(svg('circle', {cx: 16, cy: 16, r: 9.5}), svg('path', {d: 'M1 16H31'}));
+  return plimsoll.el(
+      'p', {class: 'brand'}, picture, 'Plimsoll', plimsoll.el('span', {class: 'soft'}, 'MQ log storage test'));
 };
 
 // A titled part of the page.

@@ -8,17 +8,17 @@
 // dygraphs' own legend sets a style in a way that the page's policy forbids; ours are buttons.
 Dygraph.PLUGINS = Dygraph.PLUGINS.filter((plugin) => plugin !== Dygraph.Plugins.Legend);
 
-// What is said where rows are left out: of series that have rows of their own, and of those that share them.
+// The remark where rows are left out: of series that have rows of their own, and of those that share them.
 plimsoll.THINNED =
-    'So long a run is thinned here: of each stretch, the seconds with the smallest and the largest figures. ' +
-    'timeline.csv has all.';
+    'This long run is thinned: of each interval, the chart shows the seconds with the smallest and the ' +
+    'largest figures. timeline.csv has every second.';
 plimsoll.THINNED_TOGETHER = {
-  each:
-      'So long a run is thinned here: of each stretch, the seconds with the smallest and the largest figures of the ' +
-      'cluster; and of longer stretches, those with the fewest, the most and the longest writes of each storage and ' +
-      'host. timeline.csv has all.',
-  longest: 'So long a run of so many hosts is thinned here: of each stretch, the seconds with the smallest and the ' +
-      'largest figures of the cluster; and those of the hosts with the longest writes. timeline.csv has all.',
+  each: 'This long run is thinned: of each interval, the chart shows the seconds with the smallest and the largest ' +
+      'figures of the cluster, and of longer intervals those with the fewest, the most and the longest writes of each ' +
+      'storage and host. timeline.csv has every second.',
+  longest:
+      'This long run of many hosts is thinned: of each interval, the chart shows the seconds with the smallest and ' +
+      'the largest figures of the cluster, and those of the hosts\u2019 longest writes. timeline.csv has every second.',
 };
 
 plimsoll.Chart = class {
@@ -26,16 +26,16 @@ plimsoll.Chart = class {
   // - name: what the chart shows, for its table and for those who cannot see it
   // - x: positions, rising; xTitle; xText(x, row) for people; xTicks(from, to, pixels), their labels xWidth pixels wide
   // - series: [{name, values: as long as x, null where there is none, color: a token of base.css, dash: [on, off] or
-  //   nothing, hidden, help}]
+  //   nothing, hidden, help, whole: true where it sums up others}]
   // - range: the plimsoll.Range that the chart shows, alone or with others
   // - yTitle; yTick(value) for the axis; yText(value) with its unit
   // - stacked, log, steps, points: true where areas are stacked, the axis is logarithmic, lines are steps, points drawn
   // - underlays: [draw(context, area, toX, toY)], behind the lines; null ones are left out
   // - floor: as long as x, values that the axis must reach down to once setFloor(true) was called
-  // - breaks: rows before which lines end
   // - tableRows: a Set of the rows that the table has, where that is not all
-  // - thinned: what to say of rows that are left out, null where there are none; remark: what else is to be said
-  // - nothing: what stands there without rows; height in pixels
+  // - ends: true where the value at the last position of each series is labelled at the right edge
+  // - thinned: the remark on rows that are left out, null where there are none; remark: another one
+  // - nothing: the text shown without rows; height in pixels
   constructor(options) {
     this.options = {steps: false, points: false, stacked: false, log: false, height: 240, xWidth: 64, ...options};
     this.visible = options.series.map((one) => !one.hidden);
@@ -68,8 +68,8 @@ plimsoll.Chart = class {
       animatedZooms: false,
       labelsKMB: false,
       highlightCircleSize: 3,
-      yRangePad: options.log ? 8 : 4,
-      rightGap: 8,
+      yRangePad: options.log ? 14 : 4,
+      rightGap: options.ends ? this.endsWidth() : 8,
       ...this.look(),
       interactionModel: this.interaction(),
       underlayCallback: (context, area, graph) => {
@@ -78,6 +78,7 @@ plimsoll.Chart = class {
       },
       drawCallback: (graph, initial) => {
         if (!initial) this.follow(graph);
+        if (options.ends) this.drawEnds(graph);
       },
       highlightCallback: (event, x) => options.range.hover(x),
       unhighlightCallback: () => options.range.leave(),
@@ -95,15 +96,9 @@ plimsoll.Chart = class {
 
   rows() {
     const {x, series} = this.options;
-    const breaks = new Set(this.options.breaks || []);
-    const rows = [];
-    x.forEach((at, row) => {
-      const columns = this.options.floor ? [...series.map((one) => one.values), this.options.floor] :
-                                           series.map((one) => one.values);
-      if (breaks.has(row) && row > 0) rows.push([(x[row - 1] + at) / 2, ...columns.map(() => NaN)]);
-      rows.push([at, ...columns.map((values) => (values[row] === undefined ? null : values[row]))]);
-    });
-    return rows;
+    const columns = series.map((one) => one.values);
+    if (this.options.floor) columns.push(this.options.floor);
+    return x.map((at, row) => [at, ...columns.map((values) => (values[row] === undefined ? null : values[row]))]);
   }
 
   // Of the series, and of the floor, which is there for the axis only.
@@ -179,14 +174,15 @@ plimsoll.Chart = class {
     if (buttons.length > 3) {
       const all = (shown) => options.series.map(() => shown);
       buttons.push(
-          el('button', {type: 'button', class: 'quiet', click: () => this.show(all(true))}, 'All'),
-          el('button', {type: 'button', class: 'quiet', click: () => this.show(all(false))}, 'None'));
+          el('span', {class: 'all-or-none'},
+             el('button', {type: 'button', class: 'quiet', click: () => this.show(all(true))}, 'All'),
+             el('button', {type: 'button', class: 'quiet', click: () => this.show(all(false))}, 'None')));
     }
     this.cursor = el('div', {class: 'cursor', hidden: true});
     this.plot = el('div', {class: 'plot'});
     this.plot.style.height = options.height + 'px';
     this.where = el('p', {class: 'where'});
-    // The keyboard reads values here; the table says the same at length.
+    // The keyboard reads values here; the table has all of them.
     this.frame =
         el('div', {
           class: 'frame',
@@ -211,8 +207,7 @@ plimsoll.Chart = class {
 
   makeChip(one, at) {
     const {el} = plimsoll;
-    const swatch = el('span', {class: 'swatch' + (one.dash ? ' dashed' : ''), 'aria-hidden': 'true'});
-    swatch.style.setProperty('--swatch', 'var(--' + one.color + ')');
+    const swatch = plimsoll.swatch(one, this.options.stacked);
     const value = el('span', {class: 'value'});
     const button =
         el('button', {
@@ -233,6 +228,66 @@ plimsoll.Chart = class {
     if (this.graph !== null) this.graph.updateOptions({visibility: this.visibility()});
   }
 
+  // The room for labels right of the lines: with the series' names where there is space.
+  endsWidth() {
+    return this.plot.clientWidth < 560 ? 80 : 170;
+  }
+
+  // Labels the value at the last position of each series that is shown; series with the same value share a label.
+  drawEnds(graph) {
+    const {options} = this;
+    const svg = (tag, attributes, ...children) => {
+      const element = document.createElementNS('http://www.w3.org/2000/svg', tag);
+      for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+      element.append(...children);
+      return element;
+    };
+    if (this.ends === undefined) {
+      this.ends = svg('svg', {class: 'ends', 'aria-hidden': 'true'});
+      this.frame.append(this.ends);
+    }
+    this.ends.replaceChildren();
+    const last = options.x.length - 1;
+    const area = graph.getArea();
+    const x = graph.toDomXCoord(options.x[last]);
+    const [low, high] = graph.yAxisRange();
+    if (x > area.x + area.w + 1) return;
+    const groups = new Map();
+    options.series.forEach((one, at) => {
+      const value = one.values[last];
+      if (!this.visible[at] || !Number.isFinite(value) || value < low || value > high) return;
+      const text = options.yText(value);
+      if (!groups.has(text))
+        groups.set(text, {text, y: graph.toDomYCoord(value), color: one.color, names: [], wholes: []});
+      (one.whole ? groups.get(text).wholes : groups.get(text).names).push(one.name);
+    });
+    const row = this.scale < 1 ? 19 : 15;
+    const labels = [...groups.values()].sort((a, b) => a.y - b.y).slice(0, Math.floor(area.h / row));
+    // Each below the one before it, and the lowest of them within the chart.
+    labels.forEach((label, at) => {
+      label.at = at === 0 ? Math.max(label.y, area.y + row / 2) : Math.max(label.y, labels[at - 1].at + row);
+    });
+    let floor = area.y + area.h - row / 2;
+    for (const label of [...labels].reverse()) {
+      label.at = Math.min(label.at, floor);
+      floor = label.at - row;
+    }
+    // So many characters have room, roughly.
+    const room = Math.floor((this.plot.clientWidth - x - 12) / (this.scale < 1 ? 9.4 : 6.9));
+    for (const {text, y, at, color, names, wholes} of labels) {
+      const [name, ...others] = names.length > 0 ? names : wholes;
+      const more = others.length > 0 ? ' +' + others.length : '';
+      const left = room - text.length - 1 - more.length;
+      const short = name.length > left ? name.slice(0, left - 1) + '\u2026' : name;
+      const group =
+          svg('g', {}, svg('circle', {cx: x, cy: y, r: 3}),
+              svg('path', {d: 'M' + (x + 3) + ' ' + y + 'L' + (x + 9) + ' ' + at}),
+              svg('text', {x: x + 12, y: at + 4}, left >= 5 ? text + ' ' + short + more : text));
+      group.style.setProperty('--swatch', 'var(--' + color + ')');
+      this.ends.append(group);
+    }
+  }
+
   // What is drawn behind the lines.
   setUnderlays(underlays) {
     this.underlays = underlays.filter((draw) => draw !== null);
@@ -241,7 +296,7 @@ plimsoll.Chart = class {
 
   setLog(log) {
     this.options.log = log;
-    this.graph?.updateOptions({...this.look(), includeZero: !log, yRangePad: log ? 8 : 4});
+    this.graph?.updateOptions({...this.look(), includeZero: !log, yRangePad: log ? 14 : 4});
   }
 
   showRange([from, to]) {

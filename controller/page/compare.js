@@ -10,7 +10,9 @@ plimsoll.page = (() => {
   const state = {block: null, charts: [], sweep: []};
 
   const charts = () => plimsoll.chartsNow(state.charts);
-  const nav = () => plimsoll.linkSections(links, main);
+  const nav = () => {
+    plimsoll.linkSections(links, main);
+  };
 
   const showBlock = (block) => {
     for (const chart of charts()) chart.destroy();
@@ -42,8 +44,8 @@ plimsoll.page = (() => {
     main.replaceChildren(...parts.filter((part) => part !== null));
     document.getElementById('foot').append(
         el('p', {class: 'soft'},
-           'MB is 10\u2076 bytes. Latency is the time of the write call alone. Figures ' +
-               'of several runs are their geometric mean.'));
+           'MB is 10\u2076 bytes. Latency is the time of the write call. Figures of several runs are their ',
+           plimsoll.term('geometric mean'), '. Dotted words explain themselves where the pointer or the keyboard is.'));
     for (const chart of sweep.charts) chart.draw();
     showBlock(data.blocks[0]);
   };

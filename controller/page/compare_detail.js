@@ -12,16 +12,20 @@ plimsoll.compareDetail = (() => {
     return element;
   };
 
-  // Ratios of an axis, at the finest steps that have no more than `most` marks.
-  const ratioMarks = (low, high, most) => {
+  // Ratios of an axis at the finest steps whose labels stay apart; 1 is always one of them. `at`: where a ratio lies.
+  const ratioMarks = (low, high, at) => {
+    const APART = 40;
+    const between = (marks) => marks.filter((mark) => mark >= low && mark <= high);
     for (const step of [0.01, 0.02, 0.05, 0.1, 0.2, 0.5]) {
-      if ((high - low) / step > most) continue;
-      const marks = [];
-      for (let number = Math.ceil(low / step); number * step <= high; ++number)
-        marks.push(Math.round(number * step * 100) / 100);
-      return marks;
+      const marks =
+          between(Array.from({length: Math.floor(high / step)}, (_, i) => Math.round((i + 1) * step * 100) / 100));
+      if (marks.every((mark, i) => i === 0 || at(mark) - at(marks[i - 1]) >= APART)) return marks;
     }
-    return [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100].filter((mark) => mark >= low && mark <= high);
+    const kept = [];
+    for (const mark of between([1, 0.5, 2, 0.2, 5, 0.1, 10, 0.05, 20, 0.02, 50])) {
+      if (kept.every((other) => Math.abs(at(mark) - at(other)) >= APART)) kept.push(mark);
+    }
+    return kept;
   };
 
   // Each figure's ratio with its interval, on a logarithmic axis; what lies far outside is cut off at its edge.
@@ -44,7 +48,7 @@ plimsoll.compareDetail = (() => {
       class: 'ratios',
       role: 'img',
       'aria-label':
-          'Ratio of each figure, ' + pair.side + ' over ' + first + ', with its interval; the table has the figures'
+          'Ratio of each figure, ' + pair.side + ' / ' + first + ', with its interval; the table has the figures'
     });
     picture.append(svg('rect', {
       x: at(1 / (1 + minEffect)),
@@ -53,7 +57,7 @@ plimsoll.compareDetail = (() => {
       height: base,
       class: 'nothing-counts'
     }));
-    for (const mark of ratioMarks(1 / reach, reach, (width - left - right) / 50)) {
+    for (const mark of ratioMarks(1 / reach, reach, at)) {
       picture.append(
           svg('line', {x1: at(mark), x2: at(mark), y1: 0, y2: base, class: mark === 1 ? 'one' : 'mark'}),
           svg('text', {x: at(mark), y: base + 16, class: 'value middle'}, String(mark)));
@@ -73,8 +77,8 @@ plimsoll.compareDetail = (() => {
     return el(
         'figure', {},
         el('figcaption', {class: 'soft'},
-           pair.side + ' over ' + first + ', with intervals of 95 %; within the grey ' +
-               format.fixed(minEffect * 100, 1) + ' % nothing counts'),
+           'Ratio ' + pair.side + ' / ' + first + ' with its 95 % interval; grey: the minimum effect of ' +
+               format.fixed(minEffect * 100, 1) + ' %'),
         picture);
   };
 
@@ -82,29 +86,25 @@ plimsoll.compareDetail = (() => {
       pair.side + ' against ' + first,
       [
         {title: 'Figure', head: true}, {title: first}, {title: pair.side}, {title: pair.side + ' / ' + first},
-        {title: '95 % interval'},
-        {title: 'adjusted p', help: 'how often chance would make such a difference among all tests of this comparison'},
-        {title: 'Finding', text: true}, {title: 'Remark', text: true}
+        {title: '95 % interval'}, {title: 'adjusted p'}, {title: 'Finding', text: true}, {title: 'Remark', text: true}
       ],
       pair.rows.map((row) => {
         const figure = model.FIGURES[row.figure];
-        const told = model.finding(row);
+        const found = model.finding(row);
         return [
           figure.name, figure.text(row.first), figure.text(row.second), model.ratioText(row.ratio), model.interval(row),
           row.adjusted_p === undefined ? format.DASH :
               row.adjusted_p < 0.001   ? '< 0.001' :
                                          format.fixed(row.adjusted_p, 3),
-          el('span', {class: 'finding ' + told.tone}, told.sign + ' ' + told.name), row.reason
+          el('span', {class: 'finding ' + found.tone}, found.name), row.reason
         ];
       }));
 
   const figures = (block, {comparison}) => {
     const first = comparison.sides[0].label;
-    const parts = block.told.pairs.flatMap(
-        (pair) =>
-            [comparison.sides.length > 2 ? el('h3', {}, pair.side + ' against ' + first) : null, table(pair, first),
-             ratios(pair, first, comparison.options.min_effect_percent / 100)]);
-    const runs = block.told.sides.flatMap(
+    const parts = block.compared.pairs.flatMap(
+        (pair) => [table(pair, first), ratios(pair, first, comparison.options.min_effect_percent / 100)]);
+    const runs = block.compared.sides.flatMap(
         (side, at) => side.runs.map(
             (run, number) =>
                 [comparison.sides[at].label + (side.runs.length > 1 ? number + 1 : ''), format.count(run.writes),
@@ -115,12 +115,12 @@ plimsoll.compareDetail = (() => {
     return plimsoll.section(
         'figures', 'Figures', parts,
         plimsoll.tableBehind(
-            'Table: what each run can tell',
+            'Table: how many seconds each run is worth',
             () => plimsoll.table(
-                'What each run can tell',
+                'How many independent seconds each run is worth',
                 [
                   {title: 'Run', head: true}, {title: 'writes'}, {title: 'whole seconds'}, {title: 'autocorrelation'},
-                  {title: 'block, s'}, {title: 'worth independent seconds'}
+                  {title: 'block, s'}, {title: 'independent seconds'}
                 ],
                 runs)));
   };
@@ -144,7 +144,7 @@ plimsoll.compareDetail = (() => {
       name: figure.name + ' over time',
       range,
       x: known ? seconds.map((second) => second + 0.5) : [],
-      xTitle: 'From the start',
+      xTitle: 'Time in run',
       xTicks: plimsoll.timeTicks,
       xText: (at) => format.elapsed(at - 0.5) + ' \u2013 ' + format.elapsed(at + 0.5),
       series: lines,
@@ -153,7 +153,7 @@ plimsoll.compareDetail = (() => {
       yTitle: figure.name + (rate ? '' : ' of the writes of each second'),
       yTick: rate ? format.shortCount : format.shortTime,
       yText: (value) => figure.text(value) + (rate ? ' ' + figure.name : ''),
-      nothing: 'The reports do not tell this by second.',
+      nothing: 'The reports do not have this by second.',
       thinned: block.runs.some((run) => run.thinned) ? plimsoll.THINNED : null,
     });
   };

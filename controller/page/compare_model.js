@@ -18,11 +18,11 @@ plimsoll.comparison = (() => {
 
   // What a finding is called, and the class of its colour.
   const FINDINGS = {
-    better: {name: 'better', sign: '\u25b2', tone: 'better'},
-    worse: {name: 'worse', sign: '\u25bc', tone: 'worse'},
-    small: {name: 'too small to count', sign: '\u2248', tone: 'unclear'},
-    not_clear: {name: 'not clear', sign: '?', tone: 'unclear'},
-    not_tested: {name: 'not tested', sign: format.DASH, tone: 'unclear'},
+    better: {name: 'better', tone: 'better'},
+    worse: {name: 'worse', tone: 'worse'},
+    small: {name: 'within minimum', tone: 'unclear'},
+    not_clear: {name: 'not significant', tone: 'unclear'},
+    not_tested: {name: 'not tested', tone: 'unclear'},
   };
 
   const finding = (row) => FINDINGS[row.finding] || FINDINGS.not_tested;
@@ -50,7 +50,7 @@ plimsoll.comparison = (() => {
   };
 
   const read = () => {
-    const {comparison, block_sizes: packed} = plimsoll.readData();
+    const {comparison, title, block_sizes: packed} = plimsoll.readData();
     const runs = comparison.sides.flatMap(
         (side, number) => side.runs.map((run, at) => ({
                                           name: side.runs.length === 1 ? side.label : side.label + (at + 1),
@@ -61,15 +61,15 @@ plimsoll.comparison = (() => {
                                           dash: [null, [6, 3], [2, 2], [8, 3, 2, 3]][at % 4],
                                         })));
     const blocks = comparison.block_sizes.map(
-        (told, at) => ({
-          told,
-          size: told.block_size_bytes,
-          name: format.size(told.block_size_bytes),
+        (compared, at) => ({
+          compared,
+          size: compared.block_size_bytes,
+          name: format.size(compared.block_size_bytes),
           runs: packed[at].runs.map(
-              (one, number) =>
-                  readRun(one, told.block_size_bytes, runs[number], told.sides.flatMap((side) => side.runs)[number])),
+              (one, number) => readRun(
+                  one, compared.block_size_bytes, runs[number], compared.sides.flatMap((side) => side.runs)[number])),
         }));
-    return {comparison, runs, blocks};
+    return {comparison, title, runs, blocks};
   };
 
   // "+12.3 %", or "3.4 times" where percent would be hard to read.

@@ -1,28 +1,20 @@
-// The top of a comparison: what was found, what was compared, in what else it differs, block sizes beside one another.
+// The top of a comparison: findings, runs, configuration differences, block sizes side by side.
 'use strict';
 
 plimsoll.compareSummary = (() => {
   const {el, format, comparison: model} = plimsoll;
 
-  const heading = ({comparison}) => {
-    // By the runs' own names, where each side has one that is its alone.
-    const names = comparison.sides.map((side) => side.runs[0].name);
-    const named = names.every((name) => name !== '') && new Set(names).size === names.length;
-    const labels = comparison.sides.map((side, at) => (named ? names[at] + ' (' + side.label + ')' : side.label));
-    const others = labels.slice(1).join(' and ');
+  const heading = ({comparison, title}) => {
     return el(
-        'div', {class: 'wide heading'},
-        el('p', {class: 'brand'}, 'Plimsoll', el('span', {class: 'soft'}, 'MQ log storage test')),
-        el('h1', {}, others + ' against ' + labels[0]),
+        'div', {class: 'wide heading'}, plimsoll.brand(), el('h1', {}, plimsoll.breakable(title)),
         el('ul', {class: 'facts'}, el('li', {}, format.plural(comparison.block_sizes.length, 'block size')),
            el('li', {}, 'plimsoll ' + comparison.version)));
   };
 
-  const label = (told) => {
-    const {name, sign, tone} = model.finding(told);
-    return el(
-        'span', {class: 'finding ' + tone, title: name}, model.change(told.ratio) + ' ' + sign,
-        el('span', {class: 'unseen'}, ' ' + name));
+  // The change and, below it, whether it is better or worse: of a latency less is better.
+  const label = (row) => {
+    const {name, tone} = model.finding(row);
+    return el('span', {class: 'finding ' + tone}, el('span', {}, model.change(row.ratio)), ' ', el('small', {}, name));
   };
 
   // Every pair and block size in one row.
@@ -31,29 +23,33 @@ plimsoll.compareSummary = (() => {
     const several = comparison.sides.length > 2;
     const columns = [
       {title: 'Block', head: true}, ...(several ? [{title: 'Side', text: true}] : []),
-      ...names.map((name) => ({title: model.FIGURES[name].name, help: 'against ' + comparison.sides[0].label}))
+      ...names.map((name) => ({title: model.FIGURES[name].name}))
     ];
     const rows = blocks.flatMap(
-        (block) => block.told.pairs.map((pair) => [block.name, ...(several ? [pair.side] : []), ...names.map((name) => {
-                                          const told = pair.rows.find((row) => row.figure === name);
-                                          return told === undefined ? format.DASH : label(told);
-                                        })]));
-    const table = plimsoll.table(
-        'Change against ' + comparison.sides[0].label +
-            ': \u25b2 clearly better, \u25bc clearly worse, ? not clear, \u2248 too small to count, \u2013 not tested',
-        columns, rows);
+        (block) =>
+            block.compared.pairs.map((pair) => [block.name, ...(several ? [pair.side] : []), ...names.map((name) => {
+                                       const found = pair.rows.find((row) => row.figure === name);
+                                       return found === undefined ? format.DASH : label(found);
+                                     })]));
+    const table = plimsoll.table('Change of each figure from ' + comparison.sides[0].label, columns, rows);
     table.classList.add('glance');
-    return table;
+    return el(
+        'div', {}, table,
+        el('p', {class: 'remark'},
+           'Better, worse: a significant difference of more than ' +
+               format.fixed(comparison.options.min_effect_percent, 1) +
+               ' %. Within minimum: significant, but not more than that. Not significant: chance may explain it, which ' +
+               'does not mean that both are equal. For IO/s more is better, for latencies less.'));
   };
 
   const findings = (data) => {
     const {comparison, blocks} = data;
     const words = blocks.flatMap(
-        (block) => block.told.pairs.map(
+        (block) => block.compared.pairs.map(
             (pair) =>
                 el('p', {class: 'in-words'},
-                   el('strong', {}, block.name + (comparison.sides.length > 2 ? ', ' + pair.side : '') + ':'),
-                   pair.summary)));
+                   el('strong', {}, block.name + (comparison.sides.length > 2 ? ', ' + pair.side : '') + ':'), ' ',
+                   plimsoll.explain(pair.summary, ['autocorrelation']))));
     const warnings = comparison.warnings.map((warning) => el('p', {class: 'warning'}, warning));
     const slower = comparison.slower.map((sentence) => el('p', {class: 'warning'}, sentence));
     const undecided = comparison.undecided.map((sentence) => el('p', {class: 'warning'}, 'Undecided: ' + sentence));
@@ -61,36 +57,34 @@ plimsoll.compareSummary = (() => {
         'findings', 'Findings', warnings, glance(data), el('h3', {}, 'In words'), words, slower, undecided);
   };
 
-  const swatch = (run) => {
-    const mark = el('span', {class: 'swatch' + (run.dash ? ' dashed' : ''), 'aria-hidden': 'true'});
-    mark.style.setProperty('--swatch', 'var(--' + run.color + ')');
-    return el('span', {class: 'side'}, mark, run.name);
-  };
+  const VERDICTS = {pass: 'PASS', fail: 'FAIL', inconclusive: 'INCONCLUSIVE', done: 'COMPLETED (no criteria)'};
+
+  const swatch = (run) => el('span', {class: 'side'}, plimsoll.swatch(run), run.name);
 
   const sides = ({runs}) => plimsoll.section(
-      'sides', 'What was compared',
+      'sides', 'Runs',
       plimsoll.table(
-          'Each run',
+          'The runs of each side, with their lines in the charts',
           [
             {title: 'Side', head: true}, {title: 'Result', text: true}, {title: 'Name', text: true},
-            {title: 'Began', text: true}, {title: 'Hosts'}, {title: 'QMs'}, {title: 'Storage', text: true},
+            {title: 'Start', text: true}, {title: 'Hosts'}, {title: 'QMs'}, {title: 'Storage', text: true},
             {title: 'Verdict', text: true}
           ],
           runs.map(
               (one) =>
                   [swatch(one), one.run.source, one.run.name, format.dateTime(one.run.begin),
                    format.count(one.run.hosts), format.count(one.run.queue_managers), one.run.storages.join(', '),
-                   one.run.outcome])));
+                   (VERDICTS[one.run.outcome] || one.run.outcome)])));
 
   const differences = ({comparison}) => {
-    const {differences: told, sides: compared} = comparison;
-    const content = told.length === 0 ?
-        el('p', {}, 'The sides are alike in storage, hosts, kernels, versions and options.') :
+    const {differences: found, sides: compared} = comparison;
+    const content = found.length === 0 ?
+        el('p', {}, 'None: storage, hosts, kernels, versions and options are the same.') :
         plimsoll.table(
-            'Besides the figures',
-            [{title: 'What', head: true}, ...compared.map((side) => ({title: side.label, text: true}))],
-            told.map((one) => [one.what, ...one.values]));
-    return plimsoll.section('differences', 'In what else they differ', content);
+            'Settings and facts that are not the same on all sides',
+            [{title: 'Setting', head: true}, ...compared.map((side) => ({title: side.label, text: true}))],
+            found.map((one) => [one.what, ...one.values]));
+    return plimsoll.section('differences', 'Configuration differences', content);
   };
 
   // Bandwidth and latency against the size of a write, for each side; of several runs their geometric mean.
@@ -98,8 +92,9 @@ plimsoll.compareSummary = (() => {
     if (blocks.length < 2) return {element: null, charts: []};
     const x = blocks.map((block) => Math.log2(block.size));
     const middle = (block, side, name) => {
-      const values =
-          block.told.sides[side].runs.map((run) => run[name]).filter((value) => value !== undefined && value !== null);
+      const values = block.compared.sides[side]
+                         .runs.map((run) => run[name])
+                         .filter((value) => value !== undefined && value !== null);
       if (values.length === 0) return null;
       return Math.exp(values.reduce((sum, value) => sum + Math.log(value), 0) / values.length);
     };
@@ -154,10 +149,14 @@ plimsoll.compareSummary = (() => {
       (sentences.length === 0 ?
            null :
            plimsoll.section(
-               id, title, el('ul', {class: 'sentences'}, sentences.map((sentence) => el('li', {}, sentence)))));
+               id, title,
+               el('ul', {class: 'sentences'}, sentences.map((sentence) => el('li', {}, plimsoll.explain(sentence, [
+                                                              'resampled', 'autocorrelation', 'studentised', 'Holm',
+                                                              'Welch\'s t-test', 'Student\'s t-test'
+                                                            ]))))));
 
-  const method = ({comparison}) => list('method', 'How it was told from chance', comparison.method);
-  const limits = ({comparison}) => list('limits', 'What this cannot tell', comparison.limits);
+  const method = ({comparison}) => list('method', 'Method', comparison.method);
+  const limits = ({comparison}) => list('limits', 'Limits', comparison.limits);
 
   return {heading, findings, sides, differences, sweep, method, limits};
 })();

@@ -38,7 +38,7 @@ std::vector<std::string_view> BaseStyles() {
 }
 
 std::vector<std::string_view> BaseScripts() {
-  return {assets::kDygraphMinJs, assets::kBaseJs,  assets::kFormatJs,      assets::kPackJs,
+  return {assets::kDygraphMinJs, assets::kBaseJs,  assets::kTermsJs,       assets::kFormatJs,   assets::kPackJs,
           assets::kChartJs,      assets::kRangeJs, assets::kPercentilesJs, assets::kWholePageJs};
 }
 

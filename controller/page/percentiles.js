@@ -11,11 +11,11 @@ plimsoll.percentiles = (() => {
   // What the table shows.
   const PERCENTILES = [10, 25, 50, 75, 90, 95, 99, 99.5, 99.9, 99.95, 99.99, 99.999, 99.9999, 99.99999];
 
-  // Whether so many writes tell the percentile `share` (0.99).
+  // Whether so many writes are enough for the percentile `share` (0.99).
   const isKnown = (writes, share) => writes * (1 - share) >= FEWEST_BEYOND * (1 - 1e-9);
 
   // 99.9 % is at 3 nines, 0 % at 0: minus the decimal logarithm of what lies beyond. As text with as many decimals as
-  // tell it from 100: "99.95 %".
+  // distinguish it from 100: "99.95 %".
   const percentText = (nines) => {
     const decimals = Math.max(0, Math.ceil(nines - 1.0001));
     return parseFloat((100 - 100 * 10 ** -nines).toFixed(decimals + 1)) + ' %';
@@ -44,19 +44,20 @@ plimsoll.percentiles = (() => {
     });
   };
 
-  // Ticks for an axis that ends at `last`; whole nines first: a label must neither hang over the edge nor touch
-  // another.
+  // Ticks for an axis that ends at `last`, the slowest write; whole nines first: no label touches another.
   const ticks = (last) => (from, to, pixels) => {
+    const width = (at) => 18 + 7 * (at === last ? 3 : percentText(at).length);
     const marks = [0, Math.log10(2), 1, Math.log10(20)];
     for (let nines = 2; nines <= Math.ceil(last); ++nines) marks.push(nines);
     const position = (at) => (at - from) / (to - from) * pixels;
-    const taken = [];
-    const room = (at) => position(at) >= 0 && position(at) < pixels - 40 &&
-        taken.every((other) => Math.abs(position(at) - position(other)) >= 80);
+    const taken = to >= last ? [last] : [];
+    const room = (at) => position(at) >= 0 && position(at) < pixels - width(at) / 2 &&
+        taken.every((other) => Math.abs(position(at) - position(other)) >= (width(at) + width(other)) / 2);
     for (const at of [...marks.filter(Number.isInteger), ...marks.filter((mark) => !Number.isInteger(mark))]) {
-      if (room(at)) taken.push(at);
+      if (at < last && room(at)) taken.push(at);
     }
-    return taken.sort((a, b) => a - b).map((at) => ({v: at, label: percentText(at)}));
+    return taken.sort((a, b) => a - b)
+        .map((at) => (at === last ? {v: last * (1 - 1e-6), label: 'max'} : {v: at, label: percentText(at)}));
   };
 
   // A chart of several distributions: [{name, color, dash, hidden, distribution}], one of them with a write at least.
@@ -69,15 +70,16 @@ plimsoll.percentiles = (() => {
       name: 'Latency by percentile',
       x: positions,
       tableRows: new Set(named.map((at) => positions.indexOf(at))),
-      range: new plimsoll.Range(0, last, (at) => (at === last ? 'slowest' : percentText(at)), 0.25),
+      range: new plimsoll.Range(0, last, (at) => (at === last ? 'max' : percentText(at)), 0.25),
       xTitle: 'Percentile',
       xText: (x) => (x === last ? 'the slowest' : percentText(x) + ' of the writes were not slower'),
       xTicks: ticks(last),
       xWidth: 90,
       series: lines.map(({distribution, ...line}) => ({...line, values: atPercentiles(distribution, positions)})),
+      ends: true,
       log: true,
       height: 300,
-      yTitle: 'latency',
+      yTitle: 'latency; labelled: the slowest write',
       yTick: format.shortTime,
       yText: format.time,
     });

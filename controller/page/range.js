@@ -96,7 +96,9 @@ plimsoll.logTicks = (from, to, pixels, text) => {
   for (let power = Math.floor(Math.log10(from)); power <= Math.ceil(Math.log10(to)); ++power) {
     for (const part of power % every === 0 ? parts : []) {
       const value = part * 10 ** power;
-      if (value >= from && value <= to) ticks.push({v: value, label: text(value)});
+      // A label at the very bottom would touch those of the other axis.
+      const above = Math.log(value / from) / Math.log(to / from) * pixels;
+      if (above >= 8 && value <= to) ticks.push({v: value, label: text(value)});
     }
   }
   return ticks;

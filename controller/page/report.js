@@ -3,10 +3,10 @@
 
 plimsoll.page = (() => {
   const {el, format, model} = plimsoll;
-  const {report, steps} = model.read();
+  const {report, ha, steps} = model.read();
   const main = document.getElementById('report');
 
-  // What hangs on the chosen step, between the parts about the run.
+  // What depends on the chosen step, between the parts about the run.
   const keyPlace = el('div');
   const stepPlace = el('div', {id: 'step'});
   const rangePlace = el('div', {class: 'range-place'});
@@ -38,7 +38,9 @@ plimsoll.page = (() => {
 
   // Links to the parts that are there.
   const links = el('ul');
-  const nav = () => plimsoll.linkSections(links, main, ['verdict', 'key']);
+  const nav = () => {
+    plimsoll.linkSections(links, main, ['verdict', 'key']);
+  };
 
   const chooser = () => {
     if (steps.length < 2) return null;
@@ -50,19 +52,25 @@ plimsoll.page = (() => {
 
   const build = () => {
     document.getElementById('top').append(plimsoll.summary.heading(report));
+    const sheet = plimsoll.sheet(report, steps, ha);
     const sweep = plimsoll.summary.sweep(steps);
+    const drill = ha === null ? null : plimsoll.ha.sections(ha);
     const parts = [
-      plimsoll.summary.verdict(report), el('nav', {class: 'parts', 'aria-label': 'Parts of this page'}, links),
+      sheet.element, plimsoll.summary.verdict(report),
+      el('nav', {class: 'parts', 'aria-label': 'Parts of this page'}, links), ...(drill === null ? [] : drill.elements),
       steps.length === 0 ? null : el('div', {class: 'bar'}, chooser(), rangePlace), keyPlace, sweep.element,
       plimsoll.planOptions(report), stepPlace, plimsoll.hosts.facts(report), plimsoll.hosts.notes(report)
     ];
     main.replaceChildren(...parts.filter((part) => part !== null));
-    document.getElementById('foot').append(
-        el('p', {class: 'soft'},
-           'MB is 10\u2076 bytes. Latency is the time of the write call alone. Moments are UTC ' +
-               'on the controller\u2019s clock. A dash stands for a figure that too few writes would have to carry.'));
+    document.getElementById('foot').append(el(
+        'p', {class: 'soft'},
+        'MB is 10\u2076 bytes. Latency is the time of the write call, unless it is labelled response time. Times of ' +
+            'day are UTC, by the controller\u2019s clock. \u2013: not known, or too few writes for this percentile. ' +
+            'Dotted words explain themselves where the pointer or the keyboard is.'));
     for (const chart of sweep.charts) chart.draw();
     state.sweep = sweep.charts;
+    if (drill !== null) drill.redraw();
+    Object.assign(state, {drill, sheet});
     if (steps.length > 0)
       showStep(steps[0]);
     else
@@ -70,6 +78,6 @@ plimsoll.page = (() => {
   };
 
   build();
-  plimsoll.followSchemeAndPaper(charts, () => state.sweep);
+  plimsoll.followSchemeAndPaper(charts, () => state.sweep, [state.sheet]);
   return {report, steps, charts, showStep, state};
 })();

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "controller/page/packing.h"
+#include "controller/page/report_ha_data.h"
 #include "controller/page/thinning.h"
 #include "controller/render/json.h"
-#include "controller/render/json_writer.h"
 #include "google/protobuf/util/field_mask_util.h"
 
 namespace plimsoll {
@@ -90,6 +90,10 @@ class PageData {
     json_.BeginArray();
     for (const v1::StepReport& step : report_.steps()) WriteStep(step);
     json_.EndArray();
+    if (report_.has_ha()) {
+      json_.Key("ha");
+      WriteHaPageData(report_.ha(), limits_.takeovers, json_);
+    }
     json_.EndObject();
     return json_.Take();
   }

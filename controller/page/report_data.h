@@ -10,7 +10,7 @@ namespace plimsoll {
 // How many rows the series of all steps may have together. Beyond that they are thinned (thinning.h): those of the
 // cluster, the storages and the hosts all to the same rows, so that they still add up; those of a QM, and the load of a
 // host, each to its own. Half of the common rows are chosen by the cluster's figures, half by the writes and the
-// longest writes of the storages and hosts, in longer stretches; where these are so many that not even one stretch of
+// longest writes of the storages and hosts, in longer intervals; where these are so many that not even one interval of
 // the whole step has room, by the longest writes of them all.
 struct PageLimits {
   int wide_rows = 100'000;
@@ -21,6 +21,8 @@ struct PageLimits {
   // Buckets of the scopes' distributions; those of a scope that would exceed what is left are left out. The cluster's
   // come first, then the storages', then the hosts'.
   int distribution_buckets = 300'000;
+  // Takeovers of an HA drill; beyond that the page has one of each round, that with the longest gap.
+  int takeovers = 50'000;
 };
 
 // {"report": the report as in report.json, but without the columns below, "steps": [{
@@ -34,7 +36,8 @@ struct PageLimits {
 //   "distributions": [{kind, host, storage, from_ns, count}], "distributions_left_out": how many,
 //   "seconds": {second, buckets, bucket, count},
 //   "load": [{host, "of", offset_ms, agent_cpu, writer_cpu_wait, disk_busy (in 0.01 %), disk_write_us,
-//     nfs_round_trip_us, nfs_execute_us, nfs_retransmits}]}, one for each step]}
+//     nfs_round_trip_us, nfs_execute_us, nfs_retransmits}]}, one for each step],
+// "ha": of a drill alone, see report_ha_data.h}
 std::string ReportPageData(const v1::Report& report, const PageLimits& limits = {});
 
 }  // namespace plimsoll

@@ -5,23 +5,24 @@ plimsoll.distribution = (() => {
   const {model, format, percentiles} = plimsoll;
 
   const section = (step) => {
-    const told = step.distributions().filter((one) => one.count.length > 0);
-    if (told.length === 0) return {element: null, chart: null};
-    const chosen = told.filter((one) => one.kind === 'cluster')
+    const known = step.distributions().filter((one) => one.count.length > 0);
+    if (known.length === 0) return {element: null, chart: null};
+    const chosen = known.filter((one) => one.kind === 'cluster')
                        .concat(
-                           step.storages.length > 1 ? told.filter((one) => one.kind === 'storage') : [],
-                           step.hosts.length > 1 ? told.filter((one) => one.kind === 'host') : []);
+                           step.storages.length > 1 ? known.filter((one) => one.kind === 'storage') : [],
+                           step.hosts.length > 1 ? known.filter((one) => one.kind === 'host') : []);
     if (chosen.length === 0) return {element: null, chart: null};
     const chart = percentiles.chart(chosen.map((one, at) => ({
                                                  name: model.nameOf(one),
                                                  color: one.kind === 'cluster' ? 'ink' : model.color(at - 1),
                                                  dash: one.kind === 'cluster' ? null : model.dash(at - 1),
                                                  hidden: at > 24,
+                                                 whole: one.kind !== 'host',
                                                  distribution: one,
                                                })));
     const missing = step.packed.distributions_left_out;
     const remark = missing > 0 ? 'The distributions of ' + format.plural(missing, 'more host') +
-            ' would make this page too large; report.json has them.' :
+            ' are left out to keep this page small; report.json has them.' :
                                  null;
     return {element: percentiles.section(chart, remark), chart};
   };

@@ -53,7 +53,7 @@ plimsoll.figures = (step) => {
           paced.map(mark)));
     }
     tables.push(plimsoll.table(
-        'Service time of the write call in ' + unit.name + '; a dash: too few writes',
+        'Service time of the write call in ' + unit.name + '; \u2013: too few writes for this percentile',
         [...head, {title: 'IO/s'}, {title: 'MB/s'}, ...latencyHead],
         chosen.map(
             (scope) =>
@@ -91,14 +91,14 @@ plimsoll.figures = (step) => {
     if (scope.data_until)
       parts.push(
           el('p', {class: 'remark'},
-             '* ' + scope.host + ': data until ' + format.timeOfDay(scope.data_until) +
+             '* ' + scope.host + ': data end at ' + format.timeOfDay(scope.data_until) +
                  (scope.data_until_reason ? '; ended early: ' + scope.data_until_reason : '')));
   }
   const inFlight = step.step.in_flight.filter((write) => write.age_ns >= 100e6).slice(0, 20);
   for (const write of inFlight) {
     parts.push(
         el('p', {class: 'remark'},
-           'In flight when the data end: ' + write.host + '/qm' + write.qm + ', for ' + format.time(write.age_ns) +
+           'In flight at the end of the data: ' + write.host + '/qm' + write.qm + ', for ' + format.time(write.age_ns) +
                (write.path ? ', to ' + write.path : '')));
   }
   return plimsoll.section('figures', 'Figures', parts);

@@ -11,7 +11,7 @@ plimsoll.hosts = (() => {
     return element;
   };
 
-  // When each host's last queue manager began after the first of all: a dot, and the bound of the clock errors around
+  // When each host's last queue manager began after the first of all: a dot, and the bound of the clock error around
   // it.
   const startChart = (skew) => {
     const hosts = skew.hosts.slice(0, 64);
@@ -20,7 +20,9 @@ plimsoll.hosts = (() => {
     const row = 22;
     // As wide as there is room: its text is not scaled.
     const width = Math.min(760, document.getElementById('report').clientWidth - 64);
-    const left = Math.min(140, width * 0.36);
+    const left = Math.min(190, width * 0.36);
+    // Characters of a name.
+    const room = Math.floor((left - 12) / 7.2);
     const height = row * hosts.length + 26;
     const at = (ns) => left + (ns - least) / (most - least) * (width - left - 70);
     const picture = svg('svg', {
@@ -30,14 +32,14 @@ plimsoll.hosts = (() => {
       class: 'whiskers',
       role: 'img',
       'aria-label':
-          'Start of each host after the first one, with the bound of the clock errors; the table has the figures'
+          'Start of each host after the first one, with the bound of the clock error; the table has the figures'
     });
     const base = row * hosts.length + 4;
     picture.append(svg('line', {x1: at(0), x2: at(0), y1: 0, y2: base, class: 'zero'}));
     hosts.forEach((host, number) => {
       const y = row * number + 12;
       const label = svg('text', {x: left - 10, y: y + 4, class: 'name'});
-      label.textContent = host.host.length > 18 ? host.host.slice(0, 17) + '\u2026' : host.host;
+      label.textContent = host.host.length > room ? host.host.slice(0, room - 1) + '\u2026' : host.host;
       const value = svg('text', {x: at(host.behind_ns + host.error_ns) + 8, y: y + 4, class: 'value'});
       value.textContent = format.time(host.behind_ns);
       picture.append(
@@ -51,7 +53,7 @@ plimsoll.hosts = (() => {
           svg('circle', {cx: at(host.behind_ns), cy: y, r: 4, class: 'dot'}), value);
     });
     const foot = svg('text', {x: at(0), y: base + 16, class: 'value middle'});
-    foot.textContent = 'first write of all';
+    foot.textContent = 'first write';
     picture.append(foot);
     return picture;
   };
@@ -75,15 +77,20 @@ plimsoll.hosts = (() => {
       ];
     });
     const table = plimsoll.table(
-        'Each host\u2019s clock against the timeline; the truth lies within the error',
+        'Each host\u2019s clock against the controller\u2019s; true values lie within the error',
         [
-          {title: 'Host', head: true}, {title: 'Offset'}, {title: 'Error'}, {title: 'Drift'}, {title: 'Round trip'},
-          {title: 'Start'}, {title: '\u00b1'}, {title: 'Wall clock'}, {title: 'Time sync'}, {title: 'Steps'}
+          {title: 'Host', head: true}, {title: 'Offset'}, {title: 'Error'}, {title: 'Drift'},
+          {title: 'Probe round trip', help: 'the shortest time from asking the host for its clock to the answer'},
+          {title: 'Start', help: 'when its last writer began, after the first writer of all hosts'}, {title: '\u00b1'},
+          {title: 'Wall clock', help: 'difference of the wall clocks; displayed, never used'},
+          {title: 'Time sync', help: 'whether the host\u2019s kernel reports a synchronized clock (NTP, PTP)'},
+          {title: 'Steps'}
         ],
         rows);
     const chart = step && step.step.start_skew && step.step.start_skew.hosts.length > 1 ?
         el('figure', {},
-           el('figcaption', {class: 'soft'}, 'When the last writer of each host began, after the first of all'),
+           el('figcaption', {class: 'soft'},
+              'Start of each host\u2019s last writer, after the first writer of all; the bar is the bound of the clock error'),
            startChart(step.step.start_skew)) :
         null;
     return plimsoll.section('clocks', 'Clocks', chart, table);
@@ -103,7 +110,7 @@ plimsoll.hosts = (() => {
       const mount = host.mount || {};
       return [
         host.label, host.storage > 0 ? String(host.storage) : format.DASH,
-        mount.directory || (host.workload && host.workload.dir) || '', mount.fs_type || format.DASH,
+        (host.workload && host.workload.dir) || mount.directory || '', mount.fs_type || format.DASH,
         mount.remote || mount.fs_source || '', mount.mount_options || '',
         mount.direct             ? 'yes' :
             mount.direct_refused ? 'refused: ' + mount.direct_refused :
@@ -117,7 +124,7 @@ plimsoll.hosts = (() => {
       if (host.lost) {
         troubles.push(
             host.label + ' was lost at ' + format.timeOfDay(host.lost.at) + ': ' + host.lost.reason +
-            (host.lost.data_until ? '; data until ' + format.timeOfDay(host.lost.data_until) : ''));
+            (host.lost.data_until ? '; data end at ' + format.timeOfDay(host.lost.data_until) : ''));
       }
       for (const fault of host.faults) {
         troubles.push(
@@ -136,10 +143,10 @@ plimsoll.hosts = (() => {
             ],
             rows),
         plimsoll.table(
-            'The directory under test, as each host sees it',
+            'The directory under test on each host',
             [
               {title: 'Host', head: true}, {title: 'Storage'}, {title: 'Directory', text: true},
-              {title: 'Type', text: true}, {title: 'From', text: true}, {title: 'Options', text: true},
+              {title: 'Type', text: true}, {title: 'Source', text: true}, {title: 'Options', text: true},
               {title: 'O_DIRECT', text: true}, {title: 'Free'}
             ],
             mounts));

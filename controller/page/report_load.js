@@ -1,4 +1,4 @@
-// What measuring cost each host, and what its kernel says of the storage below.
+// The load of each host: what measuring cost, and its kernel's statistics of the storage.
 'use strict';
 
 plimsoll.load = (() => {
@@ -7,15 +7,15 @@ plimsoll.load = (() => {
   const percent = (value) => format.fixed(value, 1) + ' %';
   const milliseconds = (value) => format.fixed(value, 3) + ' ms';
 
-  // Columns of a host's samples: title, name as packed, what one is worth, text, title of the axis.
+  // Columns of a host's samples: title, name as packed, the value of 1, text, unit of the axis.
   const COLUMNS = [
-    ['CPU of the agent', 'agent_cpu', 0.01, percent, '% of one CPU'],
-    ['Writers waiting for a CPU', 'writer_cpu_wait', 0.01, percent, '% of their time'],
-    ['Disk: time of a write', 'disk_write_us', 0.001, milliseconds, 'ms'],
-    ['Disk: busy', 'disk_busy', 0.01, percent, '%'],
+    ['Agent CPU', 'agent_cpu', 0.01, percent, '% of one CPU'],
+    ['CPU wait of writers', 'writer_cpu_wait', 0.01, percent, '% of their time'],
+    ['Device: write time', 'disk_write_us', 0.001, milliseconds, 'ms'],
+    ['Device: busy', 'disk_busy', 0.01, percent, '% of the time'],
     ['NFS: round trip', 'nfs_round_trip_us', 0.001, milliseconds, 'ms'],
-    ['NFS: round trip and queue', 'nfs_execute_us', 0.001, milliseconds, 'ms'],
-    ['NFS: retransmits', 'nfs_retransmits', 1, format.count, 'a sample'],
+    ['NFS: execute', 'nfs_execute_us', 0.001, milliseconds, 'ms'],
+    ['NFS: retransmitted operations', 'nfs_retransmits', 1, format.count, 'per sample'],
   ];
 
   const makeChart = (step, range, loads, [title, name, scale, text, axis]) => {
@@ -27,7 +27,7 @@ plimsoll.load = (() => {
       ...plimsoll.timeCharts.timeOptions(step, range),
       name: title + ' over time',
       x: x.map((at) => at / 1000),
-      nothing: 'No sample was taken.',
+      nothing: 'No samples.',
       xText: (at) =>
           format.elapsed(at, 1) + (step.step.start ? ' (' + format.timeAfter(step.step.start, at) + ' UTC)' : ''),
       series: hosts.map((load, number) => {
@@ -45,33 +45,41 @@ plimsoll.load = (() => {
     });
   };
 
-  const operation = (name, told) =>
-      [name, format.count(told.operations), format.count(told.retransmits), format.count(told.timeouts),
-       milliseconds(told.queue_ms), milliseconds(told.round_trip_ms), milliseconds(told.execute_ms)];
+  const operation = (name, done) =>
+      [name, format.count(done.operations), format.count(done.retransmits), format.count(done.timeouts),
+       milliseconds(done.queue_ms), milliseconds(done.round_trip_ms), milliseconds(done.execute_ms)];
 
-  const tables = (loads) => {
+  const tables = (loads, step) => {
+    const averages = new Map(step.hosts.map((scope) => [scope.host, scope.latency]));
+    // The host's average service time, beside which the kernel's figures stand.
+    const measured = (host) => {
+      const latency = averages.get(host);
+      return latency && latency.count > 0 ? format.time(latency.avg_ns) : format.DASH;
+    };
+    const measuredHead = {title: 'Measured avg', help: 'average service time of this host\u2019s writes'};
     const list = [plimsoll.table(
-        'What measuring cost',
+        'Load generator',
         [
-          {title: 'Host', head: true}, {title: 'Agent, % of a CPU'}, {title: 'Writers waiting for a CPU'},
-          {title: 'Recorder late'}, {title: 'Pauses'}, {title: 'Paused'}
+          {title: 'Host', head: true}, measuredHead,
+          {title: 'Agent CPU', help: 'CPU time of the agent, in percent of one CPU'}, {title: 'CPU wait'},
+          {title: 'Max scheduling delay'}, {title: 'Suspensions'}, {title: 'Suspended'}
         ],
         loads.map(
             (load) =>
-                [load.host, percent(load.agent_cpu_percent), percent(load.writer_cpu_wait_percent),
+                [load.host, measured(load.host), percent(load.agent_cpu_percent), percent(load.writer_cpu_wait_percent),
                  format.time(load.recorder_late_max_ns), format.count(load.pauses),
                  load.pauses > 0 ? format.time(load.paused_ns) : format.DASH]))];
     const disks = loads.filter((load) => load.disk);
     if (disks.length > 0) {
       list.push(plimsoll.table(
-          'Disks, as the kernels have it',
+          'Block devices, by the kernel\u2019s statistics; other programs\u2019 I/O included',
           [
-            {title: 'Host', head: true}, {title: 'Device', text: true}, {title: 'Writes'}, {title: 'Written'},
-            {title: 'A write'}, {title: 'Flushes'}, {title: 'A flush'}, {title: 'Busy'}
+            {title: 'Host', head: true}, measuredHead, {title: 'Device', text: true}, {title: 'Writes'},
+            {title: 'Written'}, {title: 'Write time'}, {title: 'Flushes'}, {title: 'Flush time'}, {title: 'Busy'}
           ],
           disks.map(
               ({host, disk}) =>
-                  [host, disk.device, format.count(disk.writes), format.amount(disk.written_bytes),
+                  [host, measured(host), disk.device, format.count(disk.writes), format.amount(disk.written_bytes),
                    disk.writes > 0 ? milliseconds(disk.write_ms) : format.DASH, format.count(disk.flushes),
                    disk.flushes > 0 ? milliseconds(disk.flush_ms) : format.DASH, percent(disk.busy_percent)])));
     }
@@ -79,13 +87,14 @@ plimsoll.load = (() => {
     if (mounts.length > 0) {
       const rows = mounts.flatMap(
           ({host, nfs}) => [['WRITE', nfs.write], ['COMMIT', nfs.commit]]
-                               .filter(([, told]) => told)
-                               .map(([name, told]) => [host, ...operation(name, told)]));
+                               .filter(([, done]) => done)
+                               .map(([name, done]) => [host, measured(host), ...operation(name, done)]));
       list.push(plimsoll.table(
-          'NFS, as the kernels have it',
+          'NFS, by the kernel\u2019s statistics',
           [
-            {title: 'Host', head: true}, {title: 'Operation', text: true}, {title: 'Number'}, {title: 'Retransmits'},
-            {title: 'Timeouts'}, {title: 'Queue'}, {title: 'Round trip'}, {title: 'All of it'}
+            {title: 'Host', head: true}, measuredHead, {title: 'Operation', text: true}, {title: 'Count'},
+            {title: 'Retransmitted'}, {title: 'Timeouts'}, {title: 'Queue time'}, {title: 'Round trip'},
+            {title: 'Execute'}
           ],
           rows));
     }
@@ -93,8 +102,8 @@ plimsoll.load = (() => {
   };
 
   const section = (step, range) => {
-    const told = step.step.load;
-    if (told.length === 0) return {element: null, chart: () => null};
+    const loads = step.step.load;
+    if (loads.length === 0) return {element: null, chart: () => null};
     const samples = step.packed.load.map((load) => {
       const unpacked = {host: load.host, of: load.of};
       for (const name of ['offset_ms', ...COLUMNS.map((column) => column[1])]) {
@@ -105,16 +114,16 @@ plimsoll.load = (() => {
     const columns = COLUMNS.filter(([, name]) => samples.some((load) => name in load && load[name].length > 0));
     const {place, put, chart} = plimsoll.timeCharts.slot();
     if (columns.length > 0) put(makeChart(step, range, samples, columns[0]));
-    const warnings = told.filter((load) => load.bottleneck)
+    const warnings = loads.filter((load) => load.bottleneck)
                          .map((load) => el('p', {class: 'warning'}, load.host + ': ' + load.bottleneck));
     const element = plimsoll.section(
-        'load', 'Load of the hosts', warnings,
+        'load', 'Host load', warnings,
         columns.length > 1 ? el('div', {class: 'controls'},
                                 plimsoll.timeCharts.picker(
                                     'Show', columns.map((column) => ({name: column[0], value: column})),
                                     (column) => put(makeChart(step, range, samples, column)))) :
                              null,
-        place, tables(told));
+        place, tables(loads, step));
     return {element, chart};
   };
 

@@ -5,7 +5,7 @@ plimsoll.model = (() => {
   const NS_PER_S = 1e9;
   const COLUMNS = ['second', 'writes', 'bytes', 'latency_sum_ns', 'latency_max_ns', 'p50_ns', 'p99_ns', 'p99_9_ns'];
 
-  // Unpacks a series and says of each row how long it lasts and where it stands.
+  // Unpacks a series, with the length of each row and whether it is the closing one.
   const readSeries = (packed, blockSize) => {
     const series = {...packed};
     for (const name of COLUMNS) {
@@ -115,8 +115,8 @@ plimsoll.model = (() => {
   const dash = (number) => [null, [6, 3], [2, 2], [8, 3, 2, 3]][Math.floor(number / 8) % 4];
 
   const read = () => {
-    const {report, steps} = plimsoll.readData();
-    return {report, steps: report.steps.map((step, at) => new Step(report, step, steps[at]))};
+    const {report, steps, ha} = plimsoll.readData();
+    return {report, ha: ha || null, steps: report.steps.map((step, at) => new Step(report, step, steps[at]))};
   };
 
   return {read, nameOf, percentile, color, dash, NS_PER_S};

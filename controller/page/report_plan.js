@@ -1,14 +1,15 @@
-// What was asked for: the plan as it ran, each with the option that sets it.
+// The configuration: the plan as it ran, each setting with the option that sets it.
 'use strict';
 
-plimsoll.planOptions = (report) => {
-  const {el, format} = plimsoll;
+// [[title, option, value]]
+plimsoll.settings = (report) => {
+  const {format} = plimsoll;
   const plan = report.plan || {block_size_bytes: [], criteria: []};
 
-  // What all hosts have alike, or that they do not.
+  // What all hosts have alike of those that have it, or that they differ.
   const common = (get) => {
-    const values = [...new Set(report.hosts.map(get))];
-    return values.length === 1 ? values[0] : values.length === 0 ? '' : 'not the same on all hosts; see Hosts';
+    const values = [...new Set(report.hosts.map(get))].filter((value) => value);
+    return values.length === 1 ? values[0] : values.length === 0 ? '' : 'differs between hosts; see Hosts and mounts';
   };
   const workload = (get) => common((host) => (host.workload ? get(host.workload, host) : ''));
 
@@ -20,50 +21,88 @@ plimsoll.planOptions = (report) => {
           mount.direct_refused ? 'O_DIRECT refused: ' + mount.direct_refused :
                                  'without O_DIRECT'
     ];
-    const starts = {even: ', spread evenly', poisson: ' at random', aligned: ', all at once'};
+    const starts = {even: ', spread evenly', poisson: ', at random (Poisson)', aligned: ', all at once'};
     parts.push(
-        work.rate_per_second > 0 ? format.rate(work.rate_per_second) + ' writes/s per queue manager, on schedule' +
+        work.rate_per_second > 0 ? format.rate(work.rate_per_second) + ' writes/s per queue manager, open loop' +
                 (starts[work.arrival] || '') :
-                                   'one in flight per queue manager');
-    if (work.delay_ns > 0) parts.push(format.length(work.delay_ns) + ' pause after each');
-    if (work.cpu_load > 0) parts.push(format.plural(work.cpu_load, 'busy thread') + ' a host');
+                                   'closed loop: one in flight per queue manager');
+    if (work.delay_ns > 0) parts.push(format.length(work.delay_ns) + ' pause after each write');
+    if (work.cpu_load > 0) parts.push(format.plural(work.cpu_load, 'busy thread') + ' per host');
     return parts.join(', ');
   };
   const mount = (host) => {
     const {fs_type: type, fs_source: source, remote, mount_options: options} = host.mount || {};
-    return type ? type + ' from ' + (remote || source) + (options ? ', ' + options : '') : '';
+    return type ? type + ' from ' + (remote || source) + (options ? ', ' + plimsoll.sharedMountOptions(options) : '') :
+                  '';
   };
-  const loss = {abort: 'stop the other hosts', continue: 'go on with those that are left'};
+  const loss = {abort: 'stop the other hosts', continue: 'continue with the other hosts'};
 
+  // What a drill has instead.
+  const drill = plan.ha;
+  const drillOptions = !drill ? [] : [
+    ['Pairs', '--pairs', drill.pairs.join(', ')],
+    ['Directory for locks', '--data-dir', drill.data_dir || ''],
+    ['Faults', '--fault', drill.faults.map((fault) => fault.replace(/_/g, '-')).join(', ')],
+    [
+      'Rounds', '--rounds',
+      format.count(drill.rounds) +
+          (drill.window_ns ? ', each at a random moment within ' + format.length(drill.window_ns) : '')
+    ],
+    [
+      'Lock wait', '--lock-wait',
+      drill.lock_wait === 'block' ?
+          'blocking' :
+          'polling' + (drill.lock_poll_ns ? ', every ' + format.length(drill.lock_poll_ns) : '')
+    ],
+    ['Fence', '--fence', drill.fence === 'none' ? 'none' : 'locks on every extent'],
+    ['Takeover limit', '--takeover-limit', drill.takeover_limit_ns ? format.length(drill.takeover_limit_ns) : ''],
+  ];
   const options = [
+    ...drillOptions,
     ['Write block size', '--bsize', plan.block_size_bytes.map(format.size).join(', ')],
     ['Directory', '--dir', workload((work) => work.dir || '')],
     ['File system', '', common(mount)],
-    ['Queue managers', '--qm', workload((work) => format.count(work.qm) + ' a host')],
+    ['Queue managers', '--qm', workload((work) => format.count(work.qm) + (drill ? ' per pair' : ' per host'))],
     [
       'Extents', '--num-files',
       workload(
           (work) =>
               format.count(work.num_files) + ' \u00d7 ' + format.size(work.file_size_bytes) + ' per queue manager')
     ],
-    ['Duration', '--duration', plan.duration_ns ? format.length(plan.duration_ns) + ' a step' : ''],
-    ['Warm-up', '--warmup', plan.warmup_ns > 0 ? format.length(plan.warmup_ns) : ''],
+    ['Duration', '--duration', plan.duration_ns && !drill ? format.length(plan.duration_ns) + ' per step' : ''],
+    ['Warm-up', '--warmup', plan.warmup_ns > 0 && !drill ? format.length(plan.warmup_ns) : ''],
     ['Settling', '--settle', plan.settle_ns > 0 ? format.length(plan.settle_ns) : ''],
     ['Seed', '--seed', plan.seed !== undefined && plan.seed !== null ? String(plan.seed) : ''],
     ['Repetitions', '--repeat', plan.repeat > 1 ? format.count(plan.repeat) : ''],
     ['Writes', '--sync', workload(writes)],
     ['Open flags', '', common((host) => (host.mount ? host.mount.open_flags : ''))],
     ['Criteria', '--require', plan.criteria.join(', ')],
-    ['Stall', '--stall', plan.stall_ns ? format.length(plan.stall_ns) : '100 ms or 20 medians, whichever is more'],
-    ['Lost host', '--on-host-loss', loss[plan.on_host_loss] || ''],
+    [
+      'Stall threshold', '--stall',
+      drill             ? '' :
+          plan.stall_ns ? format.length(plan.stall_ns) :
+                          '100 ms or 20\u00d7 the writer\u2019s median, whichever is greater'
+    ],
+    ['Lost host', '--on-host-loss', drill ? '' : loss[plan.on_host_loss] || ''],
     ['Lease', '--lease', plan.lease_ns ? format.length(plan.lease_ns) : ''],
   ];
+  return options.filter(([, , value]) => value);
+};
+
+// Mount options without those that are the client's own and differ on every host, as in the text report: NFS's
+// clientaddr.
+plimsoll.sharedMountOptions = (options) =>
+    options.split(',').filter((option) => !option.startsWith('clientaddr=')).join(',');
+
+plimsoll.planOptions = (report) => {
+  const {el} = plimsoll;
   const list =
       el('dl', {class: 'options'},
-         options.filter(([, , value]) => value)
-             .map(
-                 ([title, flag, value]) =>
-                     el('div', {}, el('dt', {}, title, ' ', flag ? el('code', {class: 'soft'}, flag) : null),
-                        el('dd', {class: 'words'}, value))));
-  return plimsoll.section('options', 'What was asked for', list);
+         plimsoll.settings(report).map(
+             ([title, flag, value]) =>
+                 el('div', {},
+                    el('dt', {}, title in plimsoll.TERMS ? plimsoll.term(title) : title, ' ',
+                       flag ? el('code', {class: 'soft'}, flag) : null),
+                    el('dd', {class: 'words'}, plimsoll.breakable(value)))));
+  return plimsoll.section('options', 'Configuration', list);
 };

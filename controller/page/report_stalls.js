@@ -5,114 +5,202 @@ plimsoll.stalls = (() => {
   const {el, format} = plimsoll;
   const MOST_SHADED = 100;
 
-  // How classes are called, drawn, and read.
+  // How classes are called, drawn (colour and hatching), and read.
   const CLASSES = {
-    all_hosts: ['all hosts', 's6', 'every host of the storage stood: the storage, or what they share on the way to it'],
-    some_hosts: ['some hosts', 's2', 'several hosts of the storage stood, others did not'],
-    one_host: ['one host', 's4', 'one host stood, no other one of the storage: its path'],
-    one_qm: ['one queue manager', 's5', 'one queue manager of a host with several'],
-    some_qms: ['some queue managers', 's3', 'several queue managers of one host, not all'],
-    single_host: ['single host', 's1', 'the storage has one host here: its path and the storage cannot be told apart'],
-    host_paused: ['host paused', 's8', 'the agent itself did not run: says nothing of the storage'],
-    unspecified: ['unknown', 's7', ''],
+    all_hosts: [
+      'all hosts', 'stall-all', 'rising',
+      'every host of the storage stalled: the storage, or what all hosts share on the way to it'
+    ],
+    some_hosts: [
+      'some hosts', 'stall-some', 'falling',
+      'several hosts stalled, at least one was unaffected: what those hosts share and the others do not'
+    ],
+    one_host:
+        ['one host', 'stall-one', 'upright', 'one host stalled, the others of its storage were unaffected: its path'],
+    one_qm: [
+      'one queue manager', 'stall-qm', 'dotted',
+      'one queue manager of a host stalled: a file, a lock, or a thread without a CPU, not the path'
+    ],
+    some_qms: [
+      'some queue managers', 'stall-qms', 'level',
+      'several queue managers of a host stalled, not all: not the path, which they share'
+    ],
+    single_host: [
+      'storage or path (undetermined)', 'stall-single', 'crossed',
+      'one host stalled, and no other host of its storage has data to compare: both look the same; measure with two hosts'
+    ],
+    host_paused: ['host paused', 'stall-paused', 'plain', 'the agent was suspended: says nothing about the storage'],
+    unspecified: ['unknown', 'stall-unknown', 'plain', ''],
   };
   const known = (name) => CLASSES[name] || CLASSES.unspecified;
 
+  // The strokes of a hatching that fills a rectangle, as [x1, y1, x2, y2]; those that slope hang over its edges.
+  const strokes = (hatching, width, height, gap = 6) => {
+    const lines = [];
+    const sloped = (rising) => {
+      for (let at = -height; at < width; at += gap)
+        lines.push(rising ? [at, height, at + height, 0] : [at, 0, at + height, height]);
+    };
+    if (hatching === 'rising' || hatching === 'crossed') sloped(true);
+    if (hatching === 'falling' || hatching === 'crossed') sloped(false);
+    if (hatching === 'level') {
+      for (let y = gap / 2; y < height; y += gap) lines.push([0, y, width, y]);
+    }
+    if (hatching === 'upright') {
+      for (let x = gap / 2; x < width; x += gap) lines.push([x, 0, x, height]);
+    }
+    if (hatching === 'dotted') {
+      for (let y = gap / 2; y < height; y += gap)
+        for (let x = gap / 2; x < width; x += gap) lines.push([x - 1, y, x + 1, y]);
+    }
+    return lines;
+  };
+
   const stallsOf = (step) => (step.step.stalls ? step.step.stalls.stalls : []).slice(0, MOST_SHADED);
+
+  // What of a class overlaps, as one: shades would add up.
+  const merged = (stalls) => {
+    const spans = [];
+    const last = new Map();
+    for (const stall of [...stalls].sort((a, b) => a.offset_ns - b.offset_ns)) {
+      const name = stall.stall_class;
+      const to = stall.offset_ns + stall.length_ns;
+      const before = last.get(name);
+      if (before !== undefined && stall.offset_ns <= before.to_ns) {
+        before.to_ns = Math.max(before.to_ns, to);
+        continue;
+      }
+      last.set(name, {name, from_ns: stall.offset_ns, to_ns: to});
+      spans.push(last.get(name));
+    }
+    return spans;
+  };
 
   // Draws the step's stalls behind a chart; nothing where there is none.
   const shade = (step) => {
-    const stalls = stallsOf(step);
+    const stalls = merged(stallsOf(step));
     if (stalls.length === 0) return null;
     return (context, area, toX) => {
-      context.save();
       for (const stall of stalls) {
-        const from = toX(stall.offset_ns / 1e9);
-        const to = toX((stall.offset_ns + stall.length_ns) / 1e9);
+        const from = toX(stall.from_ns / 1e9);
+        const to = toX(stall.to_ns / 1e9);
         const left = Math.max(from, area.x);
         const right = Math.min(Math.max(to, from + 3), area.x + area.w);
         if (right <= left) continue;
-        context.fillStyle = plimsoll.token(known(stall.stall_class)[1]);
-        context.globalAlpha = 0.22;
+        const [, color, hatching] = known(stall.name);
+        context.save();
+        context.beginPath();
+        context.rect(left, area.y, right - left, area.h);
+        context.clip();
+        context.fillStyle = context.strokeStyle = plimsoll.token(color);
+        context.globalAlpha = 0.16;
         context.fillRect(left, area.y, right - left, area.h);
+        context.globalAlpha = 0.55;
+        context.lineWidth = 1;
+        context.beginPath();
+        for (const [x1, y1, x2, y2] of strokes(hatching, right - left, area.h)) {
+          context.moveTo(left + x1, area.y + y1);
+          context.lineTo(left + x2, area.y + y2);
+        }
+        context.stroke();
         // A mark on top, for those that are thin.
-        context.globalAlpha = 0.9;
-        context.fillRect(left, area.y, right - left, 4);
+        context.globalAlpha = 1;
+        context.fillRect(left, area.y, right - left, 5);
+        context.restore();
       }
-      context.restore();
     };
+  };
+
+  // The shade of a class, as the charts draw it.
+  const swatch = (name) => {
+    const [, color, hatching] = known(name);
+    const [width, height] = [24, 14];
+    const SVG = 'http://www.w3.org/2000/svg';
+    const make = (tag, attributes) => {
+      const element = document.createElementNS(SVG, tag);
+      for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+      return element;
+    };
+    const picture = make('svg', {width, height, viewBox: '0 0 24 14', class: 'stall-swatch', 'aria-hidden': 'true'});
+    picture.style.setProperty('--swatch', 'var(--' + color + ')');
+    picture.append(
+        make('rect', {width, height, class: 'shade'}), make('path', {
+          d: strokes(hatching, width, height)
+                 .map(([x1, y1, x2, y2]) => 'M' + x1 + ' ' + y1 + 'L' + x2 + ' ' + y2)
+                 .join('')
+        }),
+        make('rect', {width, height: 3, class: 'top'}));
+    return picture;
   };
 
   // What the shades mean: those that occur.
   const key = (step) => {
     const present = [...new Set(stallsOf(step).map((stall) => stall.stall_class))];
     if (present.length === 0) return null;
-    return el('ul', {class: 'key', 'aria-label': 'Shaded: stalls'}, present.map((name) => {
-      const [title, color, help] = known(name);
-      const swatch = el('span', {class: 'swatch block', 'aria-hidden': 'true'});
-      swatch.style.setProperty('--swatch', 'var(--' + color + ')');
-      return el('li', {title: help}, swatch, 'stall: ' + title);
-    }));
+    return el(
+        'ul', {class: 'key', 'aria-label': 'Shaded: stalls'},
+        present.map((name) => el('li', {}, swatch(name), plimsoll.term('stall: ' + known(name)[0], known(name)[3]))));
   };
 
   // Hosts by name; many are counted.
   const names = (hosts) =>
-      (hosts.length > 6 ? hosts.slice(0, 5).join(', ') + ' and ' + (hosts.length - 5) + ' more' : hosts.join(', '));
+      plimsoll.listed(hosts.length > 6 ? [...hosts.slice(0, 5), 'and ' + (hosts.length - 5) + ' more'] : hosts, ',');
 
   const writers = (stall) => {
     const shown = stall.writers.slice(0, 4).map(
-        (one) => one.host + '/qm' + one.qm + ' ' + format.time(one.length_ns) + (one.open ? ', open' : ''));
+        (one) => one.host + '/qm' + one.qm + ' ' + format.time(one.length_ns).replace(' ', '\u00a0') +
+            (one.open ? ', open' : ''));
     const more = stall.writers_count - shown.length;
-    return shown.join('; ') + (more > 0 ? '; and ' + more + ' more' : '');
+    return plimsoll.listed(more > 0 ? [...shown, 'and ' + more + ' more'] : shown, ';');
   };
 
+  // How long a writer must stall to count.
+  const threshold = (stalls) => format.length(stalls.threshold_ns) +
+      (stalls.threshold_by_median ? ', or 20\u00d7 the writer\u2019s median, whichever is greater' : '');
+
   const stallSection = (step) => {
-    const told = step.step.stalls;
-    if (!told) return null;
-    const threshold = format.length(told.threshold_ns) +
-        (told.threshold_by_median ? ', or 20 medians of the writer where that is more' : '');
+    const {stalls} = step.step;
+    if (!stalls) return null;
     const parts =
         [el('p', {},
-            told.count === 0 ? 'No queue manager stood for longer than ' + threshold + '.' :
-                               format.plural(told.count, 'stall') + ' of ' +
-                    format.plural(told.stretches, 'stretch').replace('stretchs', 'stretches') +
-                    ' in which a queue manager stood for longer than ' + threshold + '.')];
-    if (told.classes.length > 0) {
-      parts.push(el('ul', {class: 'classes'}, told.classes.map((one) => {
-        const [title, color, help] = known(one.stall_class);
-        const swatch = el('span', {class: 'swatch block', 'aria-hidden': 'true'});
-        swatch.style.setProperty('--swatch', 'var(--' + color + ')');
+            stalls.count === 0 ? 'No queue manager stalled. Threshold: ' + threshold(stalls) + '.' :
+                                 format.plural(stalls.count, 'stall') + ', made up of ' +
+                    format.plural(stalls.stretches, 'stall interval') +
+                    ' of single queue managers. Threshold: ' + threshold(stalls) + '.')];
+    if (stalls.classes.length > 0) {
+      parts.push(el('ul', {class: 'classes'}, stalls.classes.map((one) => {
+        const [title, , , help] = known(one.stall_class);
         return el(
-            'li', {}, swatch,
+            'li', {}, swatch(one.stall_class),
             el('span', {}, el('strong', {}, format.count(one.count) + ' \u00d7 ' + title), help ? ': ' + help : ''));
       })));
     }
-    if (told.stalls.length > 0) {
+    if (stalls.stalls.length > 0) {
       parts.push(plimsoll.table(
-          told.stalls.length < told.count ? 'The ' + told.stalls.length + ' longest stalls, in the order of time' :
-                                            'Stalls, in the order of time',
+          stalls.stalls.length < stalls.count ? 'The ' + stalls.stalls.length + ' longest stalls, by time' :
+                                                'Stalls, by time; an open one was not over at the end of the data',
           [
-            {title: 'From the start', head: true}, {title: 'UTC'}, {title: 'Length'}, {title: '\u00b1'},
-            {title: 'Class', text: true}, {title: 'Stood', text: true}, {title: 'Ran', text: true},
-            {title: 'Longest', text: true}
+            {title: 'Time in step', head: true}, {title: 'Time (UTC)'}, {title: 'Length'}, {title: '\u00b1'},
+            {title: 'Class', text: true}, {title: 'Stalled', text: true, long: true},
+            {title: 'Unaffected', text: true, long: true}, {title: 'Longest', text: true, long: true}
           ],
-          told.stalls.map(
+          stalls.stalls.map(
               (stall) =>
                   [format.elapsed(stall.offset_ns / 1e9, 3), format.timeOfDay(stall.begin),
                    format.time(stall.length_ns) + (stall.open ? ', open' : ''), format.time(stall.error_ns),
                    known(stall.stall_class)[0], names(stall.hosts), names(stall.others), writers(stall)])));
     }
-    if (told.left_out > 0)
+    if (stalls.left_out > 0)
       parts.push(
-          el('p', {class: 'remark'}, format.count(told.left_out) + ' further stretches are in none of these figures.'));
+          el('p', {class: 'remark'}, format.count(stalls.left_out) + ' further stall intervals are not counted.'));
     return plimsoll.section('stalls', 'Stalls', parts);
   };
 
   const slowSection = (step) => {
     const {report} = step;
-    const told =
+    const slowest =
         step.step.slowest.length > 0 ? step.step.slowest : [step.cluster && step.cluster.slowest].filter((one) => one);
-    if (told.length === 0) return null;
+    if (slowest.length === 0) return null;
     const prefixes = new Map(report.hosts.map(
         (host) =>
             [host.label, host.workload && host.workload.file_prefix !== undefined ? host.workload.file_prefix : 'S']));
@@ -125,20 +213,20 @@ plimsoll.stalls = (() => {
       return format.elapsed(seconds(write.start) - seconds(start), 3);
     };
     return plimsoll.section(
-        'slowest', told.length > 1 ? 'Slowest writes' : 'Slowest write',
+        'slowest', slowest.length > 1 ? 'Slowest writes' : 'Slowest write',
         plimsoll.table(
-            'The slowest first',
+            'Slowest first, by service time',
             [
               {title: 'Latency', head: true}, {title: 'Host', text: true}, {title: 'QM'}, {title: 'Write'},
-              {title: 'Extent', text: true}, {title: 'Offset'}, {title: 'From the start'}, {title: 'UTC'},
+              {title: 'Extent', text: true}, {title: 'Offset, bytes'}, {title: 'Time in step'}, {title: 'Time (UTC)'},
               {title: '\u00b1'}
             ],
-            told.map(
+            slowest.map(
                 (write) =>
                     [format.time(write.latency_ns), write.host, String(write.qm), '#' + format.count(write.number),
                      extent(write), format.count(write.offset_bytes), offset(write), format.timeOfDay(write.start, 6),
                      format.time(write.error_ns)])));
   };
 
-  return {shade, key, stallSection, slowSection};
+  return {CLASSES, shade, key, threshold, stallSection, slowSection};
 })();

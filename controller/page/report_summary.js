@@ -20,26 +20,14 @@ plimsoll.summary = (() => {
     return format.plural(report.run.hosts, 'host') + ', ' + format.plural(report.run.queue_managers, 'queue manager');
   };
 
-  // The ship's mark that the tool is named after.
-  const mark = () => {
-    const svg = (tag, attributes) => {
-      const element = document.createElementNS('http://www.w3.org/2000/svg', tag);
-      for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-      return element;
-    };
-    const picture = svg('svg', {viewBox: '0 0 32 32', width: 26, height: 26, 'aria-hidden': 'true', class: 'mark'});
-    picture.append(svg('circle', {cx: 16, cy: 16, r: 9.5}), svg('path', {d: 'M1 16H31'}));
-    return picture;
-  };
-
   const heading = (report) => {
     const {run} = report;
+    // A run without a name is called by its id, which then is not repeated.
     const facts = run.id === '' ?
         [run.state_reason] :
-        ['Run ' + run.id, format.dateTime(run.begin), size(report), 'plimsoll ' + run.version];
+        [run.name ? 'Run ' + run.id : '', format.dateTime(run.begin), size(report), 'plimsoll ' + run.version];
     return el(
-        'div', {class: 'wide heading'},
-        el('p', {class: 'brand'}, mark(), 'Plimsoll', el('span', {class: 'soft'}, 'MQ log storage test')),
+        'div', {class: 'wide heading'}, plimsoll.brand(),
         el('h1', {}, run.name || (run.id === '' ? 'No run' : 'Run ' + run.id)),
         el('ul', {class: 'facts'}, facts.filter((fact) => fact).map((fact) => el('li', {}, fact))));
   };
@@ -65,6 +53,10 @@ plimsoll.summary = (() => {
     return criterion.steps.map((result) => row(result, result.step ? String(result.step) : 'run'));
   };
 
+  // The lost hosts that the verdict's reasons do not name.
+  const lostBesides = (report, reasons) => report.hosts.filter(
+      (host) => host.lost && !reasons.some((reason) => reason.startsWith(host.label + ' was lost')));
+
   const verdict = (report) => {
     const {verdict: judged, run} = report;
     const [tone, sign, word] = VERDICTS[judged ? judged.outcome : 'done'] || VERDICTS.inconclusive;
@@ -72,19 +64,18 @@ plimsoll.summary = (() => {
     if (run.state !== 'complete' && run.id !== '') {
       const state = run.state.replace(/_/g, ' ');
       lines.push(
-          el('p', {}, el('strong', {}, 'The run is not complete: '),
+          el('p', {}, el('strong', {}, 'Incomplete run: '),
              run.state_reason === '' ? state : state + ', ' + run.state_reason));
     }
-    for (const reason of judged ? judged.reasons : []) lines.push(el('p', {}, reason));
-    for (const host of report.hosts) {
-      if (host.lost)
-        lines.push(
-            el('p', {}, host.label + ' was lost at ' + format.timeOfDay(host.lost.at) + ': ' + host.lost.reason));
+    const reasons = judged ? judged.reasons : [];
+    for (const reason of reasons) lines.push(el('p', {}, reason));
+    for (const host of lostBesides(report, reasons)) {
+      lines.push(el('p', {}, host.label + ' was lost at ' + format.timeOfDay(host.lost.at) + ': ' + host.lost.reason));
     }
     if (report.notes.length > 0) {
       lines.push(
           el('p', {}, el('a', {href: '#notes'}, format.plural(report.notes.length, 'note')),
-             ' to know before reading the figures.'));
+             ': read before the figures.'));
     }
     const criteria = judged ? judged.criteria : [];
     const rows = criteria.flatMap(criterionRows);
@@ -99,7 +90,7 @@ plimsoll.summary = (() => {
                                plimsoll.table(
                                    'Criteria',
                                    [
-                                     {title: 'Outcome', text: true}, {title: 'Criterion', text: true}, {title: 'Step'},
+                                     {title: 'Result', text: true}, {title: 'Criterion', text: true}, {title: 'Step'},
                                      {title: 'Worst value', text: true}, {title: 'Where', text: true}
                                    ],
                                    rows),
@@ -107,9 +98,9 @@ plimsoll.summary = (() => {
   };
 
   const card = (title, value, unit, more) =>
-      el('div', {class: 'card'}, el('dt', {}, title),
+      el('div', {class: 'card'}, el('dt', {}, title in plimsoll.TERMS ? plimsoll.term(title) : title),
          el('dd', {}, el('span', {class: 'big'}, value), unit ? el('span', {class: 'unit'}, unit) : null,
-            more ? el('span', {class: 'more words'}, more) : null));
+            more ? el('span', {class: 'more words'}, plimsoll.breakable(more)) : null));
 
   const percentileCard = (title, latency, name) => {
     const text = model.percentile(latency, name, format.time);
@@ -117,7 +108,7 @@ plimsoll.summary = (() => {
     return card(title, value, unit, text === format.DASH ? 'too few writes' : null);
   };
 
-  // What the seconds tell in a sentence or two.
+  // Steadiness and fairness, in a sentence or two.
   const remarks = (step) => {
     const {trend, fairness} = step.step;
     const signed = (value) => (value > 0 ? '+' : '') + format.fixed(value, 1) + ' %';
@@ -125,9 +116,9 @@ plimsoll.summary = (() => {
     if (trend) {
       lines.push([
         trend.steady ? 'Steady' : 'Not steady',
-        ' by SNIA\u2019s rule: IO/s of five periods of ' + format.length(trend.stretch_ns) + ' differ by ' +
-            format.fixed(trend.range_percent, 1) + ' % (at most 20) and drift by ' +
-            format.fixed(trend.slope_percent, 1) + ' % (at most 10)'
+        ' by SNIA\u2019s rule: over five periods of ' + format.length(trend.stretch_ns) + ', IO/s vary by ' +
+            format.fixed(trend.range_percent, 1) + ' % (limit 20 %) and drift by ' +
+            format.fixed(trend.slope_percent, 1) + ' % (limit 10 %)'
       ]);
       lines.push([
         'First to last third',
@@ -138,16 +129,16 @@ plimsoll.summary = (() => {
       const parts = [];
       if (fairness.hosts > 0) parts.push('hosts ' + format.fixed(fairness.hosts, 3));
       if (fairness.queue_managers > 0) parts.push('queue managers ' + format.fixed(fairness.queue_managers, 3));
-      if (parts.length > 0) lines.push(['Fairness', ' (Jain\u2019s index, 1 is equal): ' + parts.join(', ')]);
+      if (parts.length > 0) lines.push(['Fairness', ' by Jain\u2019s index (1: all wrote alike): ' + parts.join(', ')]);
     }
     return lines;
   };
 
   const cards = (step) => {
-    const {cluster, step: told} = step;
+    const {cluster, step: report} = step;
     if (cluster === null) return el('p', {class: 'nothing'}, 'Nothing was measured in this step.');
     const {slowest, rate} = cluster;
-    // What a caller felt; without a target rate it is the service time.
+    // What a caller experienced; without a target rate it is the service time.
     const latency = felt(cluster);
     const what = rate ? 'Response time, ' : 'Service time, ';
     const list = [
@@ -157,7 +148,7 @@ plimsoll.summary = (() => {
       card(
           'Bandwidth', format.fixed(cluster.mb_per_second, 2), 'MB/s',
           cluster.bandwidth.seconds > 0 ?
-              'least in a second ' + format.fixed(cluster.bandwidth.min_bytes_per_second / 1e6, 2) :
+              'slowest second ' + format.fixed(cluster.bandwidth.min_bytes_per_second / 1e6, 2) :
               null),
       percentileCard(what + 'median', latency, 'p50'),
       percentileCard(what + 'p99', latency, 'p99'),
@@ -170,17 +161,15 @@ plimsoll.summary = (() => {
         'Slowest write, service time', longest, longestUnit,
         slowest ? slowest.host + '/qm' + slowest.qm + (slowest.start ? ' at ' + format.timeOfDay(slowest.start) : '') :
                   null));
-    if (told.start_skew) {
-      const [skew, unit] = format.time(told.start_skew.skew_ns).split(' ');
+    if (report.start_skew) {
+      const [skew, unit] = format.time(report.start_skew.skew_ns).split(' ');
       list.push(card(
           'Start skew', skew, unit,
-          told.start_skew.error_ns > 0 ? '\u00b1 ' + format.time(told.start_skew.error_ns) : null));
+          report.start_skew.error_ns > 0 ? '\u00b1 ' + format.time(report.start_skew.error_ns) : null));
     }
-    if (told.stalls) {
+    if (report.stalls) {
       list.push(card(
-          'Stalls', format.count(told.stalls.count), null,
-          'longer than ' + (told.stalls.threshold_by_median ? 'the greater of ' : '') +
-              format.length(told.stalls.threshold_ns) + (told.stalls.threshold_by_median ? ' and 20 medians' : '')));
+          'Stalls', format.count(report.stalls.count), null, 'threshold ' + plimsoll.stalls.threshold(report.stalls)));
     }
     return el('dl', {class: 'cards'}, list);
   };
@@ -188,9 +177,11 @@ plimsoll.summary = (() => {
   const keyFigures = (step) => plimsoll.section(
       'key', step.title(),
       step.step.cut_short ? el('p', {class: 'warning'}, 'Ended early: ' + step.step.cut_short) : null, cards(step),
-      remarks(step).map(([head, rest]) => el('p', {class: 'remark'}, el('strong', {}, head), rest)));
+      remarks(step).map(([head, rest]) => el('p', {class: 'remark'}, el('strong', {}, head), plimsoll.explain(rest, [
+                          'SNIA\u2019s rule', 'Jain\u2019s index'
+                        ]))));
 
-  // What callers felt: the response time where there is a target rate, else the service time.
+  // What callers experienced: the response time where there is a target rate, else the service time.
   const felt = (scope) => (scope.rate ? scope.rate.response : scope.latency);
 
   // Block sizes beside one another: a table, bandwidth and latency as charts. Nothing where there is but one step.
@@ -210,7 +201,7 @@ plimsoll.summary = (() => {
       ];
     });
     const table = plimsoll.table(
-        'The cluster, by write block size; ' + (paced ? 'response' : 'service') + ' time',
+        'Cluster, by block size; ' + (paced ? 'response' : 'service') + ' time',
         [
           {title: 'Block', head: true}, {title: 'Step'}, {title: 'IO/s'}, {title: 'MB/s'}, {title: 'avg'},
           {title: 'p50'}, {title: 'p99'}, {title: 'p99.9'}, {title: 'max'}
@@ -271,5 +262,5 @@ plimsoll.summary = (() => {
     ];
   };
 
-  return {heading, verdict, keyFigures, sweep, VERDICTS};
+  return {heading, verdict, lostBesides, keyFigures, sweep, criterionRows, felt, where, VERDICTS};
 })();

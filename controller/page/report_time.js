@@ -7,7 +7,7 @@ plimsoll.timeCharts = (() => {
   // are hidden at first.
   const MOST_LINES = 24;
 
-  // What is said of series that are thinned; nothing where none is.
+  // The remark on series that are thinned; nothing where none is.
   const thinned = (step, found) => {
     const some = found.filter((one) => one.series.thinned);
     if (some.length === 0) return null;
@@ -15,13 +15,13 @@ plimsoll.timeCharts = (() => {
                                                           plimsoll.THINNED_TOGETHER[step.packed.kept];
   };
 
-  // The range of a step's time, and what says where a position is.
+  // The range of a step's time, with its positions as text.
   const timeRange = (step) =>
       new plimsoll.Range(0, step.end_s, (at) => format.elapsed(at, step.end_s < 10 ? 1 : 0), 0.5);
 
   const timeOptions = (step, range) => ({
     range,
-    xTitle: 'From the start',
+    xTitle: 'Time in step',
     xTicks: plimsoll.timeTicks,
   });
 
@@ -100,7 +100,7 @@ plimsoll.timeCharts = (() => {
       underlays: [plimsoll.stalls.shade(step)],
       thinned: thinned(step, found),
       remark: hidden > 0 ? format.count(hidden) + ' of ' + format.count(lines.length) +
-              ' queue managers are hidden: a click on a name in the legend shows it.' :
+              ' queue managers are hidden; click a name in the legend to show it.' :
                            null,
     });
   };
@@ -118,16 +118,9 @@ plimsoll.timeCharts = (() => {
 
   const latency = (step, range, scope, log, heat) => {
     const series = scope === null ? null : step.seriesOf(scope);
-    const rows = [];
-    if (series !== null) {
-      series.second.forEach((_, row) => {
-        if (series.writes[row] > 0 || !series.closing[row]) rows.push(row);
-      });
-    }
-    // Writes that were in flight at the end are no second: a dot of their own.
-    const breaks = rows.map((row, at) => (series.closing[row] ? at : -1)).filter((at) => at >= 0);
+    // Writes that were in flight at the end belong to no second: they are not drawn.
+    const rows = series === null ? [] : series.second.map((_, row) => row).filter((row) => !series.closing[row]);
     const lowest = scope !== null && scope.kind === 'cluster' ? plimsoll.heat.lowest(step) : null;
-    const from = (row) => (series.closing[row] ? step.measured_s : series.second[row]);
     const value = (column, share, row) => {
       const known = share === null || plimsoll.percentiles.isKnown(series.writes[row], share);
       return known && series[column][row] > 0 ? series[column][row] : null;
@@ -136,28 +129,36 @@ plimsoll.timeCharts = (() => {
       ...timeOptions(step, range),
       name: 'Latency over time, ' + (scope === null ? 'cluster' : model.nameOf(scope)),
       nothing: 'No second was measured.',
-      x: rows.map((row) => (series.closing[row] ? step.measured_s : series.second[row] + series.length_s[row] / 2)),
-      xText: (x, at) =>
-          (series.closing[rows[at]] ? 'in flight at the end' : second(step, from(rows[at]), series.length_s[rows[at]])),
+      x: rows.map((row) => series.second[row] + series.length_s[row] / 2),
+      xText: (x, at) => second(step, series.second[rows[at]], series.length_s[rows[at]]),
       series: PERCENTILES.map(([name, column, color, share]) => ({
                                 name,
                                 color,
                                 dash: name === 'max' ? [2, 2] : null,
                                 values: rows.map((row) => value(column, share, row)),
                               })),
-      breaks,
-      floor: lowest &&
-          rows.map(
-              (row) =>
-                  (series.closing[row] || !lowest.has(series.second[row]) ? null : lowest.get(series.second[row]))),
-      yTitle: 'latency of the writes of each second',
+      floor: lowest && rows.map((row) => (lowest.has(series.second[row]) ? lowest.get(series.second[row]) : null)),
+      yTitle: 'service time of the writes of each second',
       yTick: format.shortTime,
       yText: format.time,
       log,
       height: 280,
       underlays: behind(step, scope, heat),
       thinned: series === null ? null : thinned(step, [{scope, series}]),
+      remark: closingRemark(series, rows),
     });
+  };
+
+  // Where the slowest writes of all were in flight at the end: that the chart does not show them.
+  const closingRemark = (series, rows) => {
+    if (series === null) return null;
+    const closing = series.latency_max_ns.filter((_, row) => series.closing[row] && series.writes[row] > 0);
+    const slowest = Math.max(0, ...closing);
+    const shown = rows.reduce((most, row) => Math.max(most, series.latency_max_ns[row]), 0);
+    return slowest <= shown ?
+        null :
+        'Not drawn: the writes that were in flight when the step ended. The slowest of them took ' +
+            format.time(slowest) + '.';
   };
 
   // A chart that can be replaced by another one in its place.
@@ -217,7 +218,8 @@ plimsoll.timeCharts = (() => {
                           show();
                         }));
     show();
-    return {element: plimsoll.section('throughput', 'Throughput over time', controls, place), chart};
+    const element = plimsoll.section('throughput', 'Throughput over time', controls, place, plimsoll.stalls.key(step));
+    return {element, chart};
   };
 
   const latencySection = (step, range) => {

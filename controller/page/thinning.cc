@@ -31,11 +31,11 @@ std::vector<int> ThinRows(const std::vector<ThinColumn>& columns, int rows, int 
   }
   std::set<int> kept(always.begin(), always.end());
   kept.insert({0, rows - 1});
-  const int64_t stretches =
+  const int64_t intervals =
       std::max<int64_t>(1, limit / (2 * std::max<int64_t>(1, static_cast<int64_t>(columns.size()))));
-  for (int64_t stretch = 0; stretch < stretches; ++stretch) {
-    const auto from = static_cast<int>(stretch * rows / stretches);
-    const auto to = static_cast<int>((stretch + 1) * rows / stretches);
+  for (int64_t interval = 0; interval < intervals; ++interval) {
+    const auto from = static_cast<int>(interval * rows / intervals);
+    const auto to = static_cast<int>((interval + 1) * rows / intervals);
     for (const ThinColumn& column : columns) AddExtremes(column, from, to, kept);
   }
   return {kept.begin(), kept.end()};

@@ -14,7 +14,7 @@ struct ThinColumn {
 };
 
 // Which of the `rows` rows of columns that are all so long to keep, rising: all of them where they are at most `limit`.
-// Otherwise the rows are cut into stretches of equal length, and of each those rows are kept in which a column has its
+// Otherwise the rows are cut into intervals of equal length, and of each those rows are kept in which a column has its
 // smallest or its largest value there; and the first row, the last one, and those in `always`, whatever the limit. The
 // kept rows are as they were: nothing is averaged.
 std::vector<int> ThinRows(const std::vector<ThinColumn>& columns, int rows, int limit, const std::vector<int>& always);

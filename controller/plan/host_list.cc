@@ -13,9 +13,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "common/protocol.h"
 #include "common/status_macros.h"
-#include "common/version.h"
-#include "controller/plan/text.h"
+#include "common/text.h"
 
 namespace plimsoll {
 namespace {
@@ -170,6 +170,27 @@ absl::StatusOr<std::vector<std::string>> ParseNamed(const std::string& item) {
   return addresses;
 }
 
+// What people write that belongs to other programs' addresses, and what to write here; empty: none of it.
+std::string WhatToDrop(const std::string& item) {
+  if (const size_t scheme = item.find("://"); scheme != std::string::npos) {
+    std::string rest = item.substr(scheme + 3);
+    rest = rest.substr(0, rest.find('/'));
+    return absl::StrCat("drop '", item.substr(0, scheme + 3), "'", rest.empty() ? "" : absl::StrCat(": write ", rest));
+  }
+  if (const size_t at = item.find('@'); at != std::string::npos) {
+    return absl::StrCat("drop the user: write ", item.substr(at + 1));
+  }
+  const size_t colon = item.rfind(':');
+  if (colon != std::string::npos && colon + 1 < item.size() && item.find(':') == colon) {
+    const std::string port = item.substr(colon + 1);
+    if (port.find_first_not_of("0123456789-[],") == std::string::npos && !IsDigits(port) &&
+        port.find_first_of("0123456789") != std::string::npos) {
+      return absl::StrCat("a port cannot be a range: list ", item.substr(0, colon), " once for each port");
+    }
+  }
+  return "";
+}
+
 absl::StatusOr<std::vector<std::string>> ParseItem(const std::string& item) {
   if (item.empty()) return BadHost(item, "expected host, host:port, [v6]:port or unix:/path between the commas");
   if (HasControl(item) || FindInvalidUtf8(item) != std::string::npos) return BadHost(item, "it is not plain text");
@@ -182,6 +203,7 @@ absl::StatusOr<std::vector<std::string>> ParseItem(const std::string& item) {
     PLIMSOLL_ASSIGN_OR_RETURN(std::string address, ParseV6(item));
     return std::vector<std::string>{std::move(address)};
   }
+  if (const std::string what = WhatToDrop(item); !what.empty()) return BadHost(item, what);
   return ParseNamed(item);
 }
 

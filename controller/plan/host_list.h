@@ -11,10 +11,11 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/protocol.h"
 
 namespace plimsoll {
 
-inline constexpr size_t kMaxHosts = 4096;
+inline constexpr size_t kMaxHosts = kMaxRunHosts;
 
 // Addresses in the order of the list, each with its port (7461 where none is given): "node1:7461", "[::1]:7463",
 // "unix:/run/agent". INVALID_ARGUMENT names the item and what is wrong with it. Equal addresses stay.

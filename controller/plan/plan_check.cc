@@ -8,13 +8,14 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/text.h"
 #include "common/units.h"
 #include "controller/plan/criteria.h"
+#include "controller/plan/ha_plan.h"
 #include "controller/plan/host_list.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/plan/plan_schema.h"
-#include "controller/plan/plan_value.h"
-#include "controller/plan/text.h"
 
 namespace plimsoll {
 namespace {
@@ -27,15 +28,16 @@ using Plan = v1::TestPlan;
 
 constexpr uint64_t kExtentUnitBytes = 4096;
 constexpr uint64_t kSectorBytes = 512;
-constexpr size_t kMaxPrefixLength = 64;
 constexpr int kMaxCriteria = 1000;
 constexpr int64_t kMaxTotalNs = int64_t{3650} * 86'400 * kNsPerSecond;
-constexpr size_t kMaxProblems = 20;
 
 // "--file-size (workload.file_size)", or the key alone where there is no option.
 std::string NameOf(const Descriptor& type, int number) {
   const FieldDescriptor& field = *type.FindFieldByNumber(number);
-  const std::string key = absl::StrCat(&type == Workload::descriptor() ? "workload." : "", FieldKey(field));
+  const char* const section = &type == Workload::descriptor()     ? "workload."
+                              : &type == v1::HaPlan::descriptor() ? "ha."
+                                                                  : "";
+  const std::string key = absl::StrCat(section, FieldKey(field));
   const std::string& flag = RuleOf(field).flag();
   return flag.empty() ? key : absl::StrCat("--", flag, " (", key, ")");
 }
@@ -65,14 +67,18 @@ class Checker {
       common_checked = common_checked || !own;
       CheckWorkload(EffectiveWorkload(plan_, host), own ? absl::StrCat(" on ", plan_.hosts(host).address()) : "");
     }
-    CheckCriteria();
+    if (plan_.has_ha()) {
+      for (const std::string& problem : HaPlanProblems(plan_)) Add(problem);
+    } else {
+      CheckCriteria();
+    }
     return problems_;
   }
 
  private:
   template <typename... Parts>
   void Add(const Parts&... parts) {
-    if (problems_.size() < kMaxProblems) problems_.push_back(absl::StrCat(parts...));
+    if (problems_.size() < kMaxPlanProblems) problems_.push_back(absl::StrCat(parts...));
   }
 
   // Each value by its own rule; a plan may come from elsewhere than from our readers.
@@ -156,13 +162,9 @@ class Checker {
   }
 
   void CheckPrefix(const std::string& prefix, const std::string& where) {
-    const auto is_plain = [](char c) {
-      return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '_' || c == '-';
-    };
-    if (prefix.empty() || prefix.size() > kMaxPrefixLength || prefix[0] == '.' || prefix[0] == '-' ||
-        !std::all_of(prefix.begin(), prefix.end(), is_plain)) {
-      Add(WorkloadName(Workload::kFilePrefixFieldNumber), " ", Quoted(prefix), where, " is not a plain name: use 1 to ",
-          kMaxPrefixLength, " of A-Z a-z 0-9 . _ -, the first neither '.' nor '-'");
+    if (!IsPlainName(prefix) || prefix[0] == '-') {
+      Add(WorkloadName(Workload::kFilePrefixFieldNumber), " ", Quoted(prefix), where,
+          " is not a plain name: use 1 to 64 of A-Z a-z 0-9 . _ -, the first neither '.' nor '-'");
     }
   }
 
@@ -217,9 +219,9 @@ std::vector<std::string> PlanProblems(const v1::TestPlan& plan) {
   return Checker(filled).Run();
 }
 
-absl::Status CheckPlan(const v1::TestPlan& plan) {
+absl::Status CheckPlan(const v1::TestPlan& plan, const PlanPlaces& places) {
   const std::vector<std::string> problems = PlanProblems(plan);
-  return problems.empty() ? absl::OkStatus() : absl::InvalidArgumentError(problems.front());
+  return problems.empty() ? absl::OkStatus() : absl::InvalidArgumentError(absl::StrJoin(places.Locate(problems), "\n"));
 }
 
 std::vector<std::string> PlanNotes(const v1::TestPlan& plan) {

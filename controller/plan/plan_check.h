@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "controller/plan/plan_yaml.h"
 #include "plimsoll/v1/plan.pb.h"
 
 namespace plimsoll {
@@ -12,13 +13,16 @@ namespace plimsoll {
 // Most steps of a run.
 inline constexpr size_t kMaxSteps = 10'000;
 
+// The most problems that are reported at once.
+inline constexpr size_t kMaxPlanProblems = 20;
+
 // Everything that keeps the plan from being run, one line each, naming option and plan key, the limit and a way out.
 // Takes a plan with or without its defaults. Empty: it can be handed to agents. What only an agent can tell (space,
 // alignment, permissions) is not looked at.
 std::vector<std::string> PlanProblems(const v1::TestPlan& plan);
 
-// The first of PlanProblems as INVALID_ARGUMENT.
-absl::Status CheckPlan(const v1::TestPlan& plan);
+// PlanProblems as INVALID_ARGUMENT, a line each, with the places of what was read from a file.
+absl::Status CheckPlan(const v1::TestPlan& plan, const PlanPlaces& places = {});
 
 // What is allowed and yet weakens the result, one line each.
 std::vector<std::string> PlanNotes(const v1::TestPlan& plan);

@@ -3,11 +3,13 @@
 #include <google/protobuf/descriptor.h>
 
 #include <algorithm>
+#include <set>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_split.h"
 #include "common/units.h"
 #include "controller/plan/host_list.h"
 #include "controller/plan/plan_schema.h"
-#include "controller/plan/plan_value.h"
 
 namespace plimsoll {
 namespace {
@@ -19,6 +21,16 @@ using google::protobuf::Message;
 // From here on agents tell of stalls where the plan says nothing; the analysis then leaves those out that are usual for
 // their writer.
 constexpr int64_t kUsualStallNs = 100 * kNsPerMs;
+// An agent's lease in a drill, beyond the longest takeover that is waited for.
+constexpr int64_t kHaSpareLeaseNs = 30 * kNsPerSecond;
+// How long a host may take to return, and how much longer than its agent's lease at least.
+constexpr int64_t kHaRestoreNs = 300 * kNsPerSecond;
+constexpr int64_t kHaSpareRestoreNs = 60 * kNsPerSecond;
+
+std::string WithPort(const std::string& address) {
+  const auto addresses = ParseHostList(address);
+  return addresses.ok() && addresses->size() == 1 ? addresses->front() : address;
+}
 
 // Lists of messages get none: each of their elements stands for itself.
 void FillMessage(Message& message) {
@@ -26,13 +38,39 @@ void FillMessage(Message& message) {
   for (int i = 0; i < type.field_count(); ++i) {
     const FieldDescriptor& field = *type.field(i);
     if (KindOf(field) == ValueKind::kMessage) {
-      if (!field.is_repeated()) FillMessage(*message.GetReflection()->MutableMessage(&message, &field));
+      if (field.is_repeated() || (RuleOf(field).section() && CountOf(field, message) == 0)) continue;
+      FillMessage(*message.GetReflection()->MutableMessage(&message, &field));
       continue;
     }
     if (CountOf(field, message) > 0) continue;
     for (const std::string& text : SplitList(field, RuleOf(field).default_value())) {
       // SchemaProblems tells of a default that its own field refuses; a test sees to it that there is none.
       StoreValue(field, ParseValue(field, text).value(), message);
+    }
+  }
+}
+
+// What a drill has other defaults for, and its hosts, which the pairs name.
+void FillHaDefaults(v1::TestPlan& plan) {
+  FillMessage(*plan.mutable_ha());
+  if (!plan.has_lease_ns()) plan.set_lease_ns(plan.ha().takeover_limit_ns() + kHaSpareLeaseNs);
+  if (!plan.ha().has_restore_limit_ns()) {
+    plan.mutable_ha()->set_restore_limit_ns(std::max(kHaRestoreNs, plan.lease_ns() + kHaSpareRestoreNs));
+  }
+  if (plan.criteria().empty()) {
+    const auto takes_over = [](int fault) {
+      return fault != v1::HA_FAULT_KIND_HANG && fault != v1::HA_FAULT_KIND_SERVER_RESTART;
+    };
+    const auto& faults = plan.ha().faults();
+    const bool any = std::any_of(faults.begin(), faults.end(), takes_over);
+    for (const char* criterion : {"lost==0", "split_brain==0"}) plan.add_criteria(criterion);
+    if (any) plan.add_criteria("takeover_max<60s");
+  }
+  std::set<std::string> listed;
+  for (const v1::HostSpec& host : plan.hosts()) listed.insert(WithPort(host.address()));
+  for (const std::string& pair : plan.ha().pairs()) {
+    for (const std::string& address : PairHosts(pair)) {
+      if (!address.empty() && listed.insert(address).second) plan.add_hosts()->set_address(address);
     }
   }
 }
@@ -48,7 +86,14 @@ void ClearWhatIsEqual(const v1::LogWorkload& common, v1::LogWorkload& own) {
 
 }  // namespace
 
+std::vector<std::string> PairHosts(const std::string& pair) {
+  std::vector<std::string> hosts = absl::StrSplit(pair, '+');
+  for (std::string& host : hosts) host = WithPort(std::string(absl::StripAsciiWhitespace(host)));
+  return hosts;
+}
+
 void FillDefaults(v1::TestPlan& plan) {
+  if (plan.has_ha()) FillHaDefaults(plan);
   FillMessage(plan);
   for (v1::HostSpec& host : *plan.mutable_hosts()) {
     const auto addresses = ParseHostList(host.address());

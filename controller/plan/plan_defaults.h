@@ -12,7 +12,12 @@ namespace plimsoll {
 
 // Sets every field that has a default and was not given. The workload's defaults go to the plan's workload; a host
 // keeps only what differs from it. Addresses get their port. Filling in twice changes nothing.
+//
+// An HA drill has criteria and a lease of its own by default, and the hosts of its pairs are added to those listed.
 void FillDefaults(v1::TestPlan& plan);
+
+// The addresses that a pair of a drill names, with their ports: "node1+node2". Two, unless it is no pair.
+std::vector<std::string> PairHosts(const std::string& pair);
 
 // What a host writes: the plan's workload, defaults included, with the host's own values over it. Takes any plan.
 // `host_index` counts plan.hosts(); 0 where the plan has no hosts.

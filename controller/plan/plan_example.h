@@ -1,4 +1,4 @@
-// Texts about plans that are made from the rules of their fields.
+// Texts about plans that are made from the rules of their fields: the commented example and docs/plan.md.
 #pragma once
 
 #include <string>

@@ -1,8 +1,17 @@
 #include "controller/plan/plan_schema.h"
 
+#include <google/protobuf/descriptor.h>
+
 #include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
 #include <set>
 #include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -10,7 +19,9 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "controller/plan/plan_value.h"
+#include "common/status_macros.h"
+#include "common/text.h"
+#include "common/units.h"
 
 namespace plimsoll {
 namespace {
@@ -19,8 +30,6 @@ using google::protobuf::Descriptor;
 using google::protobuf::EnumDescriptor;
 using google::protobuf::EnumValueDescriptor;
 using google::protobuf::FieldDescriptor;
-
-constexpr std::array<const char*, 4> kUnitSuffixes = {"_bytes", "_ns", "_per_second", "_ppm"};
 
 std::string WithRange(const std::string& what, const FieldDescriptor& field) {
   const std::string range = RangeText(field);
@@ -99,17 +108,6 @@ class RuleChecker {
 
 }  // namespace
 
-const v1::FieldRule& RuleOf(const FieldDescriptor& field) {
-  return field.options().GetExtension(v1::rule);
-}
-
-std::string FieldKey(const FieldDescriptor& field) {
-  for (const char* suffix : kUnitSuffixes) {
-    if (absl::EndsWith(field.name(), suffix)) return std::string(absl::StripSuffix(field.name(), suffix));
-  }
-  return field.name();
-}
-
 std::vector<std::string> FieldKeys(const Descriptor& message) {
   std::vector<std::string> keys;
   keys.reserve(static_cast<size_t>(message.field_count()));
@@ -124,26 +122,6 @@ const FieldDescriptor* FindField(const Descriptor& message, const std::string& k
   return nullptr;
 }
 
-ValueKind KindOf(const FieldDescriptor& field) {
-  switch (field.cpp_type()) {
-    case FieldDescriptor::CPPTYPE_MESSAGE:
-      return ValueKind::kMessage;
-    case FieldDescriptor::CPPTYPE_ENUM:
-      return ValueKind::kEnum;
-    case FieldDescriptor::CPPTYPE_BOOL:
-      return ValueKind::kBool;
-    case FieldDescriptor::CPPTYPE_STRING:
-      return ValueKind::kText;
-    case FieldDescriptor::CPPTYPE_DOUBLE:
-    case FieldDescriptor::CPPTYPE_FLOAT:
-      return ValueKind::kNumber;
-    default:
-      break;
-  }
-  if (absl::EndsWith(field.name(), "_bytes")) return ValueKind::kSize;
-  return absl::EndsWith(field.name(), "_ns") ? ValueKind::kTime : ValueKind::kInteger;
-}
-
 std::string EnumWord(const EnumValueDescriptor& value) {
   // The prefix is what comes before UNSPECIFIED in the name of value 0.
   const std::string prefix(absl::StripSuffix(value.type()->value(0)->name(), "UNSPECIFIED"));
@@ -155,14 +133,6 @@ std::vector<std::string> EnumWords(const EnumDescriptor& type) {
   std::vector<std::string> words;
   for (int i = 1; i < type.value_count(); ++i) words.push_back(EnumWord(*type.value(i)));
   return words;
-}
-
-std::string RangeText(const FieldDescriptor& field) {
-  const v1::FieldRule& rule = RuleOf(field);
-  if (rule.min().empty() && rule.max().empty()) return "";
-  if (rule.max().empty()) return absl::StrCat("from ", rule.min());
-  if (rule.min().empty()) return absl::StrCat("up to ", rule.max());
-  return absl::StrCat("from ", rule.min(), " to ", rule.max());
 }
 
 std::string Expected(const FieldDescriptor& field) {
@@ -198,6 +168,268 @@ std::vector<std::string> SchemaProblems(const Descriptor& message) {
   RuleChecker checker;
   checker.Check(message);
   return checker.problems();
+}
+
+namespace {
+
+using google::protobuf::EnumDescriptor;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::Reflection;
+
+constexpr std::array<const char*, 3> kTrueWords = {"true", "yes", "on"};
+constexpr std::array<const char*, 3> kFalseWords = {"false", "no", "off"};
+// No size, time or number needs more letters.
+constexpr size_t kMaxValueLength = 64;
+// A whole number up to here prints without an exponent and reads back the same.
+constexpr double kMaxPlainNumber = 1e15;
+
+// `hint` follows what the field accepts.
+absl::Status BadValue(const FieldDescriptor& field, const std::string& text, const std::string& problem,
+                      const std::string& hint = "") {
+  return absl::InvalidArgumentError(absl::StrCat(Quoted(text), " ", problem, ": expected ", Expected(field), hint));
+}
+
+// Nanoseconds of a time without a unit.
+int64_t BareUnitNs(const FieldDescriptor& field) {
+  const std::string& unit = RuleOf(field).bare_unit();
+  const absl::StatusOr<int64_t> one = ParseDuration("1" + unit);
+  return one.ok() ? *one : kNsPerSecond;
+}
+
+template <typename T>
+absl::StatusOr<FieldValue> ParseNumber(const FieldDescriptor& field, const std::string& text, const char* problem) {
+  T value{};
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  if (error == std::errc::result_out_of_range && rest == end) return BadValue(field, text, "is out of range");
+  if (error != std::errc() || rest != end) return BadValue(field, text, problem);
+  return FieldValue(value);
+}
+
+absl::StatusOr<FieldValue> ParseInteger(const FieldDescriptor& field, const std::string& text) {
+  constexpr const char* kProblem = "is not a whole number";
+  PLIMSOLL_ASSIGN_OR_RETURN(FieldValue value, ParseNumber<int64_t>(field, text, kProblem));
+  const int64_t number = std::get<int64_t>(value);
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_INT64:
+      return value;
+    case FieldDescriptor::CPPTYPE_INT32:
+      if (number < std::numeric_limits<int32_t>::min() || number > std::numeric_limits<int32_t>::max()) break;
+      return value;
+    case FieldDescriptor::CPPTYPE_UINT32:
+      if (number < 0 || number > std::numeric_limits<uint32_t>::max()) break;
+      return FieldValue(static_cast<uint64_t>(number));
+    default:
+      if (number < 0) break;
+      return FieldValue(static_cast<uint64_t>(number));
+  }
+  return BadValue(field, text, "is out of range");
+}
+
+absl::StatusOr<FieldValue> ParseReal(const FieldDescriptor& field, const std::string& text) {
+  constexpr const char* kProblem = "is not a number";
+  PLIMSOLL_ASSIGN_OR_RETURN(FieldValue value, ParseNumber<double>(field, text, kProblem));
+  const double number = std::get<double>(value);
+  if (!std::isfinite(number)) return BadValue(field, text, kProblem);
+  // One zero only, so that equal plans are equal byte for byte.
+  if (number == 0) value = 0.0;
+  return value;
+}
+
+absl::StatusOr<FieldValue> ParseEnum(const FieldDescriptor& field, const std::string& text) {
+  const EnumDescriptor& type = *field.enum_type();
+  const std::vector<std::string> words = EnumWords(type);
+  const std::string word = absl::AsciiStrToLower(text);
+  for (size_t i = 0; i < words.size(); ++i) {
+    // EnumWords leaves out value 0 alone, which comes first.
+    if (word == words[i]) return FieldValue(EnumNumber{type.value(static_cast<int>(i) + 1)->number()});
+  }
+  return BadValue(field, text, "is not known");
+}
+
+absl::StatusOr<FieldValue> ParseBool(const FieldDescriptor& field, const std::string& text) {
+  const std::string word = absl::AsciiStrToLower(text);
+  for (const char* known : kTrueWords) {
+    if (word == known) return FieldValue(true);
+  }
+  for (const char* known : kFalseWords) {
+    if (word == known) return FieldValue(false);
+  }
+  return BadValue(field, text, "is not a yes or no");
+}
+
+absl::StatusOr<FieldValue> ParseText(const FieldDescriptor& field, const std::string& text) {
+  if (text.size() > kMaxTextBytes) return BadValue(field, text, "is too long");
+  if (FindInvalidUtf8(text) != std::string::npos) return BadValue(field, text, "is not UTF-8");
+  if (HasControl(text)) return BadValue(field, text, "holds a control character");
+  return FieldValue(text);
+}
+
+// The value without a look at its range.
+absl::StatusOr<FieldValue> ParseUnchecked(const FieldDescriptor& field, const std::string& text) {
+  const ValueKind kind = KindOf(field);
+  if (kind == ValueKind::kText) return ParseText(field, text);
+  if (text.size() > kMaxValueLength || FindInvalidUtf8(text) != std::string::npos || HasControl(text)) {
+    return BadValue(field, text, "is not a value");
+  }
+  switch (kind) {
+    case ValueKind::kSize: {
+      const absl::StatusOr<uint64_t> size = ParseSize(text);
+      if (!size.ok()) return BadValue(field, text, "is not a size", ", such as 4096, 64k or 16m");
+      return FieldValue(*size);
+    }
+    case ValueKind::kTime: {
+      const absl::StatusOr<int64_t> time = ParseDuration(text, BareUnitNs(field));
+      if (!time.ok())
+        return BadValue(field, text, "is not a time", "; units are ns, us, ms, s, m, h and d, such as 250us or 1h30m");
+      return FieldValue(*time);
+    }
+    case ValueKind::kInteger:
+      return ParseInteger(field, text);
+    case ValueKind::kNumber:
+      return ParseReal(field, text);
+    case ValueKind::kEnum:
+      return ParseEnum(field, text);
+    case ValueKind::kBool:
+      return ParseBool(field, text);
+    case ValueKind::kText:
+    case ValueKind::kMessage:
+      break;
+  }
+  return BadValue(field, text, "is not a value");
+}
+
+std::string FormatNumber(double value) {
+  const bool plain = std::abs(value) < kMaxPlainNumber && value == std::floor(value);
+  std::array<char, 64> buffer{};
+  char* end = buffer.data() + buffer.size();
+  const auto result = plain ? std::to_chars(buffer.data(), end, value, std::chars_format::fixed)
+                            : std::to_chars(buffer.data(), end, value);
+  return {buffer.data(), result.ptr};
+}
+
+}  // namespace
+
+absl::StatusOr<FieldValue> ParseValue(const FieldDescriptor& field, const std::string& text) {
+  PLIMSOLL_ASSIGN_OR_RETURN(FieldValue value, ParseUnchecked(field, text));
+  const bool in_range = std::visit(
+      [&field](const auto& typed) {
+        using T = std::decay_t<decltype(typed)>;
+        if constexpr (std::is_constructible_v<FieldNumber, T> && !std::is_same_v<T, bool>) {
+          return InRange(field, FieldNumber(typed));
+        } else {
+          return true;
+        }
+      },
+      value);
+  if (!in_range) return BadValue(field, text, "is out of range");
+  return value;
+}
+
+std::vector<std::string> SplitList(const FieldDescriptor& field, const std::string& text) {
+  if (text.empty()) return {};
+  if (!field.is_repeated()) return {text};
+  std::vector<std::string> parts = absl::StrSplit(text, ',');
+  for (std::string& part : parts) part = std::string(absl::StripAsciiWhitespace(part));
+  return parts;
+}
+
+absl::Status SetFromText(const FieldDescriptor& field, const std::string& text, Message& message) {
+  std::vector<FieldValue> values;
+  std::vector<std::string> parts = SplitList(field, text);
+  // Nothing is a value of its own: empty text, and no size.
+  if (parts.empty()) parts.emplace_back();
+  for (const std::string& part : parts) {
+    PLIMSOLL_ASSIGN_OR_RETURN(FieldValue value, ParseValue(field, part));
+    values.push_back(std::move(value));
+  }
+  message.GetReflection()->ClearField(&message, &field);
+  for (const FieldValue& value : values) StoreValue(field, value, message);
+  return absl::OkStatus();
+}
+
+void StoreValue(const FieldDescriptor& field, const FieldValue& value, Message& message) {
+  const Reflection& reflection = *message.GetReflection();
+  const bool add = field.is_repeated();
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_UINT64: {
+      const uint64_t v = std::get<uint64_t>(value);
+      return add ? reflection.AddUInt64(&message, &field, v) : reflection.SetUInt64(&message, &field, v);
+    }
+    case FieldDescriptor::CPPTYPE_UINT32: {
+      const auto v = static_cast<uint32_t>(std::get<uint64_t>(value));
+      return add ? reflection.AddUInt32(&message, &field, v) : reflection.SetUInt32(&message, &field, v);
+    }
+    case FieldDescriptor::CPPTYPE_INT64: {
+      const int64_t v = std::get<int64_t>(value);
+      return add ? reflection.AddInt64(&message, &field, v) : reflection.SetInt64(&message, &field, v);
+    }
+    case FieldDescriptor::CPPTYPE_DOUBLE: {
+      const double v = std::get<double>(value);
+      return add ? reflection.AddDouble(&message, &field, v) : reflection.SetDouble(&message, &field, v);
+    }
+    case FieldDescriptor::CPPTYPE_BOOL: {
+      const bool v = std::get<bool>(value);
+      return add ? reflection.AddBool(&message, &field, v) : reflection.SetBool(&message, &field, v);
+    }
+    case FieldDescriptor::CPPTYPE_ENUM: {
+      const int v = std::get<EnumNumber>(value).value;
+      return add ? reflection.AddEnumValue(&message, &field, v) : reflection.SetEnumValue(&message, &field, v);
+    }
+    case FieldDescriptor::CPPTYPE_STRING: {
+      const std::string& v = std::get<std::string>(value);
+      return add ? reflection.AddString(&message, &field, v) : reflection.SetString(&message, &field, v);
+    }
+    default:
+      break;
+  }
+  // SchemaProblems tells of a field of another type; our tests see to it that there is none.
+  std::abort();
+}
+
+int CountOf(const FieldDescriptor& field, const Message& message) {
+  const Reflection& reflection = *message.GetReflection();
+  if (field.is_repeated()) return reflection.FieldSize(message, &field);
+  return reflection.HasField(message, &field) ? 1 : 0;
+}
+
+std::string FormatValue(const FieldDescriptor& field, const Message& message, int index) {
+  const Reflection& reflection = *message.GetReflection();
+  const bool list = field.is_repeated();
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_UINT64: {
+      const uint64_t value =
+          list ? reflection.GetRepeatedUInt64(message, &field, index) : reflection.GetUInt64(message, &field);
+      return KindOf(field) == ValueKind::kSize ? FormatSize(value) : absl::StrCat(value);
+    }
+    case FieldDescriptor::CPPTYPE_UINT32:
+      return absl::StrCat(list ? reflection.GetRepeatedUInt32(message, &field, index)
+                               : reflection.GetUInt32(message, &field));
+    case FieldDescriptor::CPPTYPE_INT64: {
+      const int64_t value =
+          list ? reflection.GetRepeatedInt64(message, &field, index) : reflection.GetInt64(message, &field);
+      return KindOf(field) == ValueKind::kTime ? FormatDuration(value) : absl::StrCat(value);
+    }
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+      return FormatNumber(list ? reflection.GetRepeatedDouble(message, &field, index)
+                               : reflection.GetDouble(message, &field));
+    case FieldDescriptor::CPPTYPE_BOOL:
+      return (list ? reflection.GetRepeatedBool(message, &field, index) : reflection.GetBool(message, &field))
+                 ? "true"
+                 : "false";
+    case FieldDescriptor::CPPTYPE_ENUM: {
+      const int number =
+          list ? reflection.GetRepeatedEnumValue(message, &field, index) : reflection.GetEnumValue(message, &field);
+      const auto* value = field.enum_type()->FindValueByNumber(number);
+      return value == nullptr ? absl::StrCat(number) : EnumWord(*value);
+    }
+    case FieldDescriptor::CPPTYPE_STRING:
+      return list ? reflection.GetRepeatedString(message, &field, index) : reflection.GetString(message, &field);
+    default:
+      break;
+  }
+  return "";
 }
 
 }  // namespace plimsoll

@@ -1,38 +1,33 @@
-// What a plan can hold, read by reflection from the proto and its field rules: keys, kinds of values, limits.
+// What a plan can hold, read by reflection from the proto and its field rules: keys, kinds of values, limits; and one
+// value between its text and its field.
 //
 // There is no other table of options. YAML, command line, checks, example and reference all come through here.
 #pragma once
 
 #include <google/protobuf/descriptor.h>
+#include <google/protobuf/message.h>
 
+#include <compare>
 #include <cstddef>
+#include <cstdint>
 #include <string>
+#include <variant>
 #include <vector>
 
-#include "plimsoll/v1/options.pb.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/field_rules.h"
 
 namespace plimsoll {
 
-// What the text of a value means.
-enum class ValueKind { kSize, kTime, kInteger, kNumber, kEnum, kBool, kText, kMessage };
-
 // Longest text that a value may be.
 inline constexpr size_t kMaxTextBytes = 4096;
-
-// The field's rule; an empty one where it has none.
-const v1::FieldRule& RuleOf(const google::protobuf::FieldDescriptor& field);
-
-// YAML key: the name without its unit, `file_size` for file_size_bytes.
-std::string FieldKey(const google::protobuf::FieldDescriptor& field);
 
 // Keys of a message in the proto's order.
 std::vector<std::string> FieldKeys(const google::protobuf::Descriptor& message);
 
 // The field with that key; null where the message has none.
 const google::protobuf::FieldDescriptor* FindField(const google::protobuf::Descriptor& message, const std::string& key);
-
-// Kind of a value, of one element where the field is repeated.
-ValueKind KindOf(const google::protobuf::FieldDescriptor& field);
 
 // Spelling of an enum's value, such as "dsync".
 std::string EnumWord(const google::protobuf::EnumValueDescriptor& value);
@@ -43,14 +38,44 @@ std::vector<std::string> EnumWords(const google::protobuf::EnumDescriptor& type)
 // What the field accepts, limits included: "a size from 4k to 1t", "one of dsync, sync, fdatasync, none".
 std::string Expected(const google::protobuf::FieldDescriptor& field);
 
-// "from 4k to 1t"; empty where the rule has no bounds.
-std::string RangeText(const google::protobuf::FieldDescriptor& field);
-
 // Default and limits for help texts, "default 16m, from 4k to 1t"; empty where there is neither.
 std::string Summary(const google::protobuf::FieldDescriptor& field);
 
 // What is wrong with the rules of a message and those below it: a field without help, a default outside its range, a
 // flag that two fields have, a field of a type that a plan cannot hold. Empty: nothing.
 std::vector<std::string> SchemaProblems(const google::protobuf::Descriptor& message);
+
+// Number of an enum's value.
+struct EnumNumber {
+  int value = 0;
+  friend auto operator<=>(const EnumNumber& a, const EnumNumber& b) = default;
+};
+
+// A value in the unit of its field: sizes and unsigned integers, times and signed integers, numbers, booleans, text,
+// enums.
+using FieldValue = std::variant<uint64_t, int64_t, double, bool, std::string, EnumNumber>;
+
+// Reads one value and checks its range. INVALID_ARGUMENT, on one line, says what was expected. Not for messages.
+absl::StatusOr<FieldValue> ParseValue(const google::protobuf::FieldDescriptor& field, const std::string& text);
+
+// The values in `text`: comma-separated where the field is repeated, one otherwise; none where the text is empty.
+std::vector<std::string> SplitList(const google::protobuf::FieldDescriptor& field, const std::string& text);
+
+// Reads the values of SplitList and sets them in `message`, whose type holds `field`, in place of what was there.
+// INVALID_ARGUMENT as ParseValue; the message is then as before.
+absl::Status SetFromText(const google::protobuf::FieldDescriptor& field, const std::string& text,
+                         google::protobuf::Message& message);
+
+// Sets the field, or adds to it where it is repeated.
+void StoreValue(const google::protobuf::FieldDescriptor& field, const FieldValue& value,
+                google::protobuf::Message& message);
+
+// How often the field occurs in the message: 0 or 1 where it is not repeated.
+int CountOf(const google::protobuf::FieldDescriptor& field, const google::protobuf::Message& message);
+
+// Value number `index` (0 where the field is not repeated; the field must be set) in plan syntax: what ParseValue reads
+// back to the same value.
+std::string FormatValue(const google::protobuf::FieldDescriptor& field, const google::protobuf::Message& message,
+                        int index = 0);
 
 }  // namespace plimsoll

@@ -1,22 +1,47 @@
 #include "controller/plan/yaml_tree.h"
 
+#include <fcntl.h>
+#include <unistd.h>
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/parser.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <cstdint>
 #include <exception>
 #include <optional>
 #include <sstream>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "common/posix.h"
 #include "common/status_macros.h"
-#include "controller/plan/text.h"
+#include "common/text.h"
 
 namespace plimsoll {
+
+absl::StatusOr<std::string> ReadTextFile(const std::string& path, size_t max_bytes) {
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (fd.get() < 0) return PosixError("open", path, errno);
+  std::string text;
+  std::array<char, 65536> buffer{};
+  while (true) {
+    const ssize_t got = ::read(fd.get(), buffer.data(), buffer.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return PosixError("read", path, errno);
+    if (got == 0) return text;
+    text.append(buffer.data(), static_cast<size_t>(got));
+    if (text.size() > max_bytes) {
+      return absl::InvalidArgumentError(absl::StrCat(path, " is larger than ", max_bytes, " bytes"));
+    }
+  }
+}
+
 namespace {
 
 // Builds the tree from the parser's events. After the first error it only waits for the end: an exception would have
@@ -128,6 +153,26 @@ absl::Status CheckCharacters(const std::string& text, const std::string& file_na
   return absl::OkStatus();
 }
 
+// The first unquoted range of hosts in a line (from 0), such as node[1-3]; empty where there is none.
+std::string BareRange(const std::string& text, int line) {
+  const std::vector<std::string> lines = absl::StrSplit(text, '\n');
+  if (line < 0 || static_cast<size_t>(line) >= lines.size()) return "";
+  const std::string& of = lines[static_cast<size_t>(line)];
+  const auto of_name = [](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '-' || c == '_';
+  };
+  for (size_t open = of.find('['); open != std::string::npos; open = of.find('[', open + 1)) {
+    size_t begin = open;
+    while (begin > 0 && of_name(of[begin - 1])) --begin;
+    const size_t close = of.find_first_not_of("0123456789-,", open + 1);
+    if (begin == open || close == std::string::npos || of[close] != ']' || close == open + 1) continue;
+    size_t end = close + 1;
+    while (end < of.size() && (of_name(of[end]) || of[end] == ':')) ++end;
+    return of.substr(begin, end - begin);
+  }
+  return "";
+}
+
 }  // namespace
 
 absl::Status YamlError(const std::string& file_name, int line, int column, const std::string& message) {
@@ -147,8 +192,10 @@ absl::StatusOr<YamlNode> ParseYaml(const std::string& text, const std::string& f
   } catch (const YAML::Exception& error) {
     PLIMSOLL_RETURN_IF_ERROR(builder.status());
     const bool known = !error.mark.is_null();
+    const std::string range = known ? BareRange(content, error.mark.line) : "";
+    const std::string hint = range.empty() ? "" : absl::StrCat("; in a list of YAML, quote it: \"", range, "\"");
     return YamlError(file_name, known ? error.mark.line + 1 : 1, known ? error.mark.column + 1 : 1,
-                     absl::StrCat("not YAML: ", error.msg));
+                     absl::StrCat("not YAML: ", error.msg, hint));
   } catch (const std::exception& error) {
     PLIMSOLL_RETURN_IF_ERROR(builder.status());
     return YamlError(file_name, 1, 1, absl::StrCat("not YAML: ", error.what()));

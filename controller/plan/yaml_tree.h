@@ -1,6 +1,7 @@
-// One YAML document as a small tree that knows where everything was written.
+// Files that people hand us, and one YAML document as a small tree that knows where everything was written.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,9 @@
 #include "absl/status/statusor.h"
 
 namespace plimsoll {
+
+// The whole file. What the system says of it, with the path; INVALID_ARGUMENT beyond `max_bytes`.
+absl::StatusOr<std::string> ReadTextFile(const std::string& path, size_t max_bytes);
 
 // Limits of a document. Nobody types as much; a file beyond them is a mistake or an attack.
 inline constexpr size_t kMaxYamlBytes = 1 << 20;

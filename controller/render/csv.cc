@@ -1,5 +1,6 @@
 #include "controller/render/csv.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -9,10 +10,12 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
 #include "common/units.h"
-#include "controller/render/csv_table.h"
 #include "controller/render/json.h"
 #include "controller/render/plain_text.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/message.h"
 
 namespace plimsoll {
 namespace {
@@ -24,37 +27,67 @@ struct ScopeRow {
 };
 
 using LatencyOf = std::function<const v1::LatencyReport*(const ScopeRow&)>;
-using Figure = std::function<std::string(const v1::LatencyReport&)>;
 
 std::string KindName(v1::ScopeKind kind) {
   return EnumName(*v1::ScopeKind_descriptor(), kind);
 }
 
-// Empty where the number stands for "all" or "none".
+// A number of a report; empty where it is of another type.
+std::string NumberCell(const google::protobuf::Message& message, const google::protobuf::FieldDescriptor& field) {
+  using google::protobuf::FieldDescriptor;
+  const google::protobuf::Reflection& read = *message.GetReflection();
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_UINT32:
+      return CsvCell(uint64_t{read.GetUInt32(message, &field)});
+    case FieldDescriptor::CPPTYPE_UINT64:
+      return CsvCell(read.GetUInt64(message, &field));
+    case FieldDescriptor::CPPTYPE_INT64:
+      return CsvCell(read.GetInt64(message, &field));
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+      return CsvCell(read.GetDouble(message, &field));
+    default:
+      return "";
+  }
+}
+
+bool IsNumber(const google::protobuf::FieldDescriptor& field) {
+  using google::protobuf::FieldDescriptor;
+  const FieldDescriptor::CppType type = field.cpp_type();
+  return !field.is_repeated() && (type == FieldDescriptor::CPPTYPE_UINT32 || type == FieldDescriptor::CPPTYPE_UINT64 ||
+                                  type == FieldDescriptor::CPPTYPE_INT64 || type == FieldDescriptor::CPPTYPE_DOUBLE);
+}
+
+// Every time of a LatencyReport, in the order of the proto; sum_ns is the last of those that were there first. A cell
+// is empty where there is no write, and of a percentile that is known only roughly.
 void AddLatencyColumns(const std::string& prefix, const LatencyOf& latency_of, CsvTable<ScopeRow>& table) {
-  const auto add = [&](const std::string& name, const Figure& figure) {
-    table.Column(prefix + name, [latency_of, figure](const ScopeRow& row) {
+  constexpr char kNs[] = "_ns";
+  const auto add = [&](const google::protobuf::FieldDescriptor& field) {
+    const std::string percentile(absl::StripSuffix(field.name(), kNs));
+    table.Column(prefix + field.name(), [latency_of, percentile, &field](const ScopeRow& row) {
       const v1::LatencyReport* latency = latency_of(row);
-      return latency == nullptr || latency->count() == 0 ? std::string() : figure(*latency);
+      if (latency == nullptr || latency->count() == 0 || absl::c_linear_search(latency->thin(), percentile))
+        return std::string();
+      if (field.has_presence() && !latency->GetReflection()->HasField(*latency, &field)) return std::string();
+      return NumberCell(*latency, field);
     });
   };
-  const auto percentile = [&](const std::string& name, auto get) {
-    add(name + "_ns", [name, get](const v1::LatencyReport& latency) {
-      return absl::c_linear_search(latency.thin(), name) ? std::string() : CsvCell(get(latency));
-    });
-  };
-  add("min_ns", [](const v1::LatencyReport& latency) { return CsvCell(latency.min_ns()); });
-  add("avg_ns", [](const v1::LatencyReport& latency) { return CsvCell(latency.avg_ns()); });
-  add("wavg_ns", [](const v1::LatencyReport& latency) { return CsvCell(latency.wavg_ns()); });
-  percentile("p50", [](const v1::LatencyReport& latency) { return latency.p50_ns(); });
-  percentile("p90", [](const v1::LatencyReport& latency) { return latency.p90_ns(); });
-  percentile("p99", [](const v1::LatencyReport& latency) { return latency.p99_ns(); });
-  percentile("p99_9", [](const v1::LatencyReport& latency) { return latency.p99_9_ns(); });
-  percentile("p99_99", [](const v1::LatencyReport& latency) { return latency.p99_99_ns(); });
-  add("max_ns", [](const v1::LatencyReport& latency) { return CsvCell(latency.max_ns()); });
-  add("sum_ns", [](const v1::LatencyReport& latency) {
-    return latency.has_sum_ns() ? CsvCell(latency.sum_ns()) : std::string();
-  });
+  const google::protobuf::Descriptor& type = *v1::LatencyReport::descriptor();
+  for (int i = 0; i < type.field_count(); ++i) {
+    const google::protobuf::FieldDescriptor& field = *type.field(i);
+    if (!IsNumber(field) || !absl::EndsWith(field.name(), kNs) || field.name() == "sum_ns") continue;
+    add(field);
+    if (field.name() == "max_ns") add(*type.FindFieldByName("sum_ns"));
+  }
+}
+
+// The numbers of a ScopeReport that have no column yet, in the order of the proto.
+void AddOtherColumns(CsvTable<ScopeRow>& table) {
+  const google::protobuf::Descriptor& type = *v1::ScopeReport::descriptor();
+  for (int i = 0; i < type.field_count(); ++i) {
+    const google::protobuf::FieldDescriptor& field = *type.field(i);
+    if (!IsNumber(field) || table.Has(field.name())) continue;
+    table.Column(field.name(), [&field](const ScopeRow& row) { return NumberCell(row.scope, field); });
+  }
 }
 
 void AddNameColumns(CsvTable<ScopeRow>& table) {
@@ -147,6 +180,7 @@ CsvTable<ScopeRow> ScopeTable() {
   add("closing_latency_sum_ns", [](const v1::ScopeReport& scope) { return scope.closing().latency_sum_ns(); });
   add("closing_latency_max_ns", [](const v1::ScopeReport& scope) { return scope.closing().latency_max_ns(); });
   add("closing_length_ns", [](const v1::ScopeReport& scope) { return scope.closing().length_ns(); });
+  AddOtherColumns(table);
   return table;
 }
 
@@ -183,6 +217,158 @@ std::string RenderCsv(const v1::Report& report) {
   std::string csv = table.Heading();
   for (const v1::StepReport& step : report.steps()) {
     for (const v1::ScopeReport& scope : step.scopes()) csv += table.Line({report, step, scope});
+  }
+  return csv;
+}
+
+namespace {
+
+struct SecondRow {
+  const v1::Report& report;
+  const v1::StepReport& step;
+  const v1::SeriesReport& series;
+  int row = 0;
+  int64_t length_ns = kNsPerSecond;
+  // Empty for a row that lasts one second.
+  const char* irregular = "";
+};
+
+// Element `row` of a column; 0 where the column is shorter, which a damaged report's may be.
+uint64_t At(const google::protobuf::RepeatedField<uint64_t>& column, int row) {
+  return row < column.size() ? column.Get(row) : 0;
+}
+
+// Rates over a row that has no length of its own mean nothing.
+std::string PerSecond(const SecondRow& row, double amount) {
+  const bool closing = row.length_ns <= 0 || std::string(row.irregular) == "closing";
+  if (closing) return "";
+  return CsvCell(amount * static_cast<double>(kNsPerSecond) / static_cast<double>(row.length_ns));
+}
+
+std::string Quantile(const google::protobuf::RepeatedField<uint64_t>& column, int row) {
+  const uint64_t value_ns = At(column, row);
+  return value_ns == 0 ? std::string() : CsvCell(value_ns);
+}
+
+std::string StartOf(const SecondRow& row) {
+  google::protobuf::Timestamp start = row.step.start();
+  start.set_seconds(std::clamp<int64_t>(start.seconds(), 0, INT64_MAX / 2) + row.series.second(row.row));
+  return FormatMoment(start);
+}
+
+CsvTable<SecondRow> SecondTable() {
+  CsvTable<SecondRow> table;
+  table.Column("run_id", [](const SecondRow& row) { return CsvCell(row.report.run().id()); });
+  table.Column("step", [](const SecondRow& row) { return CsvCell(uint64_t{row.step.number()}); });
+  table.Column("block_size_bytes", [](const SecondRow& row) { return CsvCell(uint64_t{row.step.block_size_bytes()}); });
+  table.Column("kind", [](const SecondRow& row) { return EnumName(*v1::ScopeKind_descriptor(), row.series.kind()); });
+  table.Column("host", [](const SecondRow& row) { return CsvCell(row.series.host()); });
+  table.Column("qm", [](const SecondRow& row) { return NonZeroCell(row.series.qm()); });
+  table.Column("storage", [](const SecondRow& row) { return NonZeroCell(row.series.storage()); });
+  table.Column("second", [](const SecondRow& row) { return CsvCell(uint64_t{row.series.second(row.row)}); });
+  table.Column("start_utc", StartOf);
+  table.Column("length_ns", [](const SecondRow& row) { return CsvCell(row.length_ns); });
+  table.Column("irregular", [](const SecondRow& row) { return std::string(row.irregular); });
+  table.Column("writes", [](const SecondRow& row) { return CsvCell(At(row.series.writes(), row.row)); });
+  table.Column("bytes", [](const SecondRow& row) { return CsvCell(At(row.series.bytes(), row.row)); });
+  table.Column("iops", [](const SecondRow& row) {
+    return PerSecond(row, static_cast<double>(At(row.series.writes(), row.row)));
+  });
+  table.Column("mb_per_second", [](const SecondRow& row) {
+    return PerSecond(row, static_cast<double>(At(row.series.bytes(), row.row)) / kBytesPerMegabyte);
+  });
+  table.Column("latency_avg_ns", [](const SecondRow& row) {
+    const uint64_t writes = At(row.series.writes(), row.row);
+    if (writes == 0) return std::string();
+    return CsvCell(static_cast<double>(At(row.series.latency_sum_ns(), row.row)) / static_cast<double>(writes));
+  });
+  table.Column("latency_p50_ns", [](const SecondRow& row) { return Quantile(row.series.p50_ns(), row.row); });
+  table.Column("latency_p99_ns", [](const SecondRow& row) { return Quantile(row.series.p99_ns(), row.row); });
+  table.Column("latency_p99_9_ns", [](const SecondRow& row) { return Quantile(row.series.p99_9_ns(), row.row); });
+  table.Column("latency_max_ns", [](const SecondRow& row) { return Quantile(row.series.latency_max_ns(), row.row); });
+  return table;
+}
+
+}  // namespace
+
+std::string RenderTimelineCsv(const v1::Report& report) {
+  const CsvTable<SecondRow> table = SecondTable();
+  std::string csv = table.Heading();
+  for (const v1::StepReport& step : report.steps()) {
+    for (const v1::SeriesReport& series : step.series()) {
+      int next = 0;
+      for (int row = 0; row < series.second_size(); ++row) {
+        SecondRow second{report, step, series, row};
+        if (next < series.irregular_size() && static_cast<int>(series.irregular(next).row()) == row) {
+          const v1::IrregularRow& irregular = series.irregular(next++);
+          second.length_ns = irregular.length_ns();
+          second.irregular = irregular.closing() ? "closing" : irregular.coalesced() ? "coalesced" : "partial";
+        }
+        csv += table.Line(second);
+      }
+    }
+  }
+  return csv;
+}
+
+namespace {
+
+struct ClusterRow {
+  const v1::StepReport& step;
+  const v1::ScopeReport& cluster;
+};
+
+uint64_t Rounded(double value) {
+  return std::isfinite(value) && value > 0 ? static_cast<uint64_t>(std::llround(value)) : 0;
+}
+
+// Bytes per second if every write took that long; 0 where there was none.
+uint64_t BandwidthAt(const ClusterRow& row, uint64_t latency_ns) {
+  if (latency_ns == 0) return 0;
+  return Rounded(static_cast<double>(row.step.block_size_bytes()) * static_cast<double>(kNsPerSecond) /
+                 static_cast<double>(latency_ns));
+}
+
+// Over whole seconds; over the whole step where that was shorter than one.
+uint64_t OverSeconds(const ClusterRow& row, double value) {
+  return Rounded(row.cluster.bandwidth().seconds() > 0 ? value : row.cluster.mb_per_second() * 1e6);
+}
+
+CsvTable<ClusterRow> MqldtTable() {
+  CsvTable<ClusterRow> table;
+  const auto add = [&table](const std::string& name, auto get) {
+    table.Column(name, [get](const ClusterRow& row) { return CsvCell(uint64_t{get(row)}); });
+  };
+  add("Blocksize", [](const ClusterRow& row) { return row.step.block_size_bytes(); });
+  add("Total writes to files", [](const ClusterRow& row) { return row.cluster.writes(); });
+  add("Total bytes written to files", [](const ClusterRow& row) { return row.cluster.bytes(); });
+  add("Max bytes/sec written to files (over 1 sec interval)", [](const ClusterRow& row) {
+    return OverSeconds(row, static_cast<double>(row.cluster.bandwidth().max_bytes_per_second()));
+  });
+  add("Min bytes/sec written to files (over 1 sec interval)", [](const ClusterRow& row) {
+    return OverSeconds(row, static_cast<double>(row.cluster.bandwidth().min_bytes_per_second()));
+  });
+  add("Avg bytes/sec written to files",
+      [](const ClusterRow& row) { return OverSeconds(row, row.cluster.bandwidth().avg_bytes_per_second()); });
+  add("Max latency of write (ns)", [](const ClusterRow& row) { return row.cluster.latency().max_ns(); });
+  add("Min latency of write (ns)", [](const ClusterRow& row) { return row.cluster.latency().min_ns(); });
+  add("Avg latency of write (ns)", [](const ClusterRow& row) { return Rounded(row.cluster.latency().avg_ns()); });
+  add("Min bytes/sec (slowest write)",
+      [](const ClusterRow& row) { return BandwidthAt(row, row.cluster.latency().max_ns()); });
+  add("Max bytes/sec (fastest write)",
+      [](const ClusterRow& row) { return BandwidthAt(row, row.cluster.latency().min_ns()); });
+  return table;
+}
+
+}  // namespace
+
+std::string RenderMqldtCsv(const v1::Report& report) {
+  const CsvTable<ClusterRow> table = MqldtTable();
+  std::string csv = table.Heading();
+  for (const v1::StepReport& step : report.steps()) {
+    for (const v1::ScopeReport& scope : step.scopes()) {
+      if (scope.kind() == v1::SCOPE_KIND_CLUSTER) csv += table.Line({step, scope});
+    }
   }
   return csv;
 }

@@ -52,6 +52,19 @@ std::string Latencies(const IntervalSums& sums) {
                       cell(static_cast<double>(sums.min_ns), kMinColumn), cell(sums.avg_ns(), kMinColumn));
 }
 
+// Percentiles and maximum of an interval.
+std::string IntervalLatencies(const IntervalRow& row) {
+  const auto cell = [](uint64_t time_ns, size_t width) {
+    return Column(time_ns > 0 ? FixedMilliseconds(static_cast<double>(time_ns), width - 1) : std::string(kDash), width);
+  };
+  return absl::StrCat(cell(row.p50_ns, kMinColumn), cell(row.p99_ns, kMinColumn),
+                      cell(row.interval.max_ns, kMaxColumn));
+}
+
+std::string IntervalHeadings() {
+  return absl::StrCat(Column("p50", kMinColumn), Column("p99", kMinColumn), Column("max", kMaxColumn));
+}
+
 std::string LatencyHeadings() {
   return absl::StrCat(Column("max", kMaxColumn), Column("min", kMinColumn), Column("avg", kMinColumn));
 }
@@ -68,7 +81,7 @@ std::string Seconds(int64_t length_ns) {
 
 void IntervalLines::AddHeading(std::vector<std::string>& lines) const {
   lines.push_back(absl::StrCat(Column("s", kTimeColumn), Column("writes", kCountColumn), " |",
-                               Column("in total", kTotalColumn), LatencyHeadings(), " |", LatencyHeadings()));
+                               Column("in total", kTotalColumn), LatencyHeadings(), " |", IntervalHeadings()));
 }
 
 std::vector<std::string> IntervalLines::Add(const IntervalRow& row) {
@@ -87,7 +100,7 @@ std::vector<std::string> IntervalLines::Add(const IntervalRow& row) {
   ++lines_;
   lines.push_back(absl::StrCat(Column(Seconds(row.end_ns), kTimeColumn), CountColumn(row.interval.writes, kCountColumn),
                                " |", CountColumn(row.total.writes, kTotalColumn), Latencies(row.total), " |",
-                               Latencies(row.interval), row.blurred ? "~" : ""));
+                               IntervalLatencies(row), row.blurred ? "~" : ""));
   if (row.max_before_ns > 0 && row.total.max_ns > row.max_before_ns) {
     std::string warning =
         absl::StrCat("** Warning ** new maximum: ", FixedMilliseconds(static_cast<double>(row.total.max_ns)),

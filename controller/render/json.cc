@@ -1,14 +1,116 @@
 #include "controller/render/json.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <deque>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "common/units.h"
+#include "controller/render/plain_text.h"
 #include "google/protobuf/timestamp.pb.h"
 #include "plimsoll/v1/options.pb.h"
 
 namespace plimsoll {
+
+void JsonWriter::Separate() {
+  if (std::exchange(after_key_, false) || levels_.empty()) return;
+  Level& level = levels_.back();
+  const bool first = std::exchange(level.empty, false);
+  if (compact_) {
+    if (!first) out_ += ',';
+    return;
+  }
+  if (level.one_line) {
+    if (!first) out_ += ", ";
+    return;
+  }
+  if (!first) out_ += ',';
+  out_ += '\n';
+  out_.append(2 * levels_.size(), ' ');
+}
+
+void JsonWriter::Begin(char bracket, bool one_line) {
+  Separate();
+  out_ += bracket;
+  levels_.push_back({one_line, true});
+}
+
+void JsonWriter::End(char bracket) {
+  const Level level = levels_.back();
+  levels_.pop_back();
+  if (!level.empty && !level.one_line && !compact_) {
+    out_ += '\n';
+    out_.append(2 * levels_.size(), ' ');
+  }
+  out_ += bracket;
+}
+
+void JsonWriter::Key(const std::string& key) {
+  Separate();
+  Quote(key);
+  out_ += compact_ ? ":" : ": ";
+  after_key_ = true;
+}
+
+void JsonWriter::Value(const std::string& text) {
+  Separate();
+  out_ += text;
+}
+
+void JsonWriter::String(const std::string& text) {
+  Separate();
+  Quote(text);
+}
+
+void JsonWriter::Double(double value) {
+  if (!std::isfinite(value)) {
+    Value("null");
+    return;
+  }
+  if (value == 0) value = 0;  // "-0" would be read back as a whole number, which has no sign
+  std::array<char, 40> digits{};
+  const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), value);
+  Value(error == std::errc() ? std::string(digits.data(), end) : "null");
+}
+
+void JsonWriter::Quote(const std::string& text) {
+  out_ += '"';
+  for (size_t pos = 0; pos < text.size();) {
+    const CodePoint point = DecodeUtf8(text, pos);
+    pos += point.bytes;
+    if (point.value == '"' || point.value == '\\') {
+      out_ += '\\';
+      out_ += static_cast<char>(point.value);
+    } else if (point.value == '\n') {
+      out_ += "\\n";
+    } else if (IsControl(point.value) && point.value >= 0x10000) {
+      // JSON escapes characters of that height in two halves.
+      out_ +=
+          absl::StrFormat("\\u%04x\\u%04x", 0xD800 + ((point.value - 0x10000) >> 10), 0xDC00 + (point.value & 0x3FF));
+    } else if (IsControl(point.value)) {
+      out_ += absl::StrFormat("\\u%04x", point.value);
+    } else {
+      AppendUtf8(point.value, out_);
+    }
+  }
+  out_ += '"';
+}
+
+std::string JsonWriter::Take() {
+  if (!compact_) out_ += '\n';
+  return std::exchange(out_, std::string());
+}
+
 namespace {
 
 using google::protobuf::FieldDescriptor;
@@ -112,6 +214,157 @@ std::string RenderJson(const Message& message) {
   JsonWriter json;
   WriteJson(message, json);
   return json.Take();
+}
+
+namespace {
+
+using google::protobuf::Descriptor;
+using google::protobuf::FieldDescriptor;
+
+constexpr char kTimestamp[] = "google.protobuf.Timestamp";
+
+// The comment in front of a field or a type, on one line; empty where there is none.
+template <typename Described>
+std::string CommentOf(const Described& described) {
+  google::protobuf::SourceLocation location;
+  if (!described.GetSourceLocation(&location)) return "";
+  const std::string text = absl::StrReplaceAll(location.leading_comments, {{"\n", " "}});
+  std::string comment(absl::StripAsciiWhitespace(text));
+  while (comment.find("  ") != std::string::npos) comment = absl::StrReplaceAll(comment, {{"  ", " "}});
+  return comment;
+}
+
+bool IsNullable(const FieldDescriptor& field) {
+  return field.options().GetExtension(v1::nullable);
+}
+
+void Member(const char* key, const std::string& value, JsonWriter& json) {
+  json.Key(key);
+  json.String(value);
+}
+
+// Collects the message types that a schema refers to.
+class SchemaWriter {
+ public:
+  explicit SchemaWriter(const Descriptor& root) { Need(root); }
+
+  std::string Write() {
+    const Descriptor& root = *pending_.front();
+    pending_.pop_front();
+    json_.BeginObject();
+    Member("$schema", "https://json-schema.org/draft/2020-12/schema", json_);
+    Member("title", absl::StrCat("Plimsoll ", absl::AsciiStrToLower(root.name())), json_);
+    WriteObject(root);
+    json_.Key("$defs");
+    json_.BeginObject();
+    while (!pending_.empty()) {
+      const Descriptor& type = *pending_.front();
+      pending_.pop_front();
+      json_.Key(type.name());
+      json_.BeginObject();
+      WriteObject(type);
+      json_.EndObject();
+    }
+    json_.EndObject();
+    json_.EndObject();
+    return json_.Take();
+  }
+
+ private:
+  void Need(const Descriptor& type) {
+    if (needed_.insert(type.full_name()).second) pending_.push_back(&type);
+  }
+
+  void WriteObject(const Descriptor& type) {
+    if (const std::string comment = CommentOf(type); !comment.empty()) Member("description", comment, json_);
+    Member("type", "object", json_);
+    json_.Key("additionalProperties");
+    json_.Bool(false);
+    json_.Key("required");
+    json_.BeginArray(true);
+    for (int i = 0; i < type.field_count(); ++i) {
+      if (!type.field(i)->has_presence() || IsNullable(*type.field(i))) json_.String(type.field(i)->name());
+    }
+    json_.EndArray();
+    json_.Key("properties");
+    json_.BeginObject();
+    for (int i = 0; i < type.field_count(); ++i) WriteField(*type.field(i));
+    json_.EndObject();
+  }
+
+  void WriteField(const FieldDescriptor& field) {
+    json_.Key(field.name());
+    json_.BeginObject();
+    if (const std::string comment = CommentOf(field); !comment.empty()) Member("description", comment, json_);
+    if (field.is_repeated()) {
+      Member("type", "array", json_);
+      json_.Key("items");
+      json_.BeginObject();
+      WriteType(field);
+      json_.EndObject();
+    } else {
+      WriteType(field);
+    }
+    json_.EndObject();
+  }
+
+  void WriteNullable(const char* type) {
+    json_.Key("type");
+    json_.BeginArray(true);
+    json_.String(type);
+    json_.String("null");
+    json_.EndArray();
+  }
+
+  void WriteType(const FieldDescriptor& field) {
+    switch (field.cpp_type()) {
+      case FieldDescriptor::CPPTYPE_INT32:
+      case FieldDescriptor::CPPTYPE_INT64:
+        return Member("type", "integer", json_);
+      case FieldDescriptor::CPPTYPE_UINT32:
+      case FieldDescriptor::CPPTYPE_UINT64:
+        if (IsNullable(field)) {
+          WriteNullable("integer");
+        } else {
+          Member("type", "integer", json_);
+        }
+        json_.Key("minimum");
+        return json_.Int(0);
+      case FieldDescriptor::CPPTYPE_DOUBLE:
+      case FieldDescriptor::CPPTYPE_FLOAT:
+        return WriteNullable("number");
+      case FieldDescriptor::CPPTYPE_BOOL:
+        return Member("type", "boolean", json_);
+      case FieldDescriptor::CPPTYPE_ENUM:
+        json_.Key("enum");
+        json_.BeginArray(true);
+        for (int i = 0; i < field.enum_type()->value_count(); ++i) {
+          json_.String(EnumName(*field.enum_type(), field.enum_type()->value(i)->number()));
+        }
+        return json_.EndArray();
+      case FieldDescriptor::CPPTYPE_STRING:
+        Member("type", "string", json_);
+        if (field.type() == FieldDescriptor::TYPE_BYTES) Member("pattern", "^([0-9a-f]{2})*$", json_);
+        return;
+      case FieldDescriptor::CPPTYPE_MESSAGE:
+        if (field.message_type()->full_name() == kTimestamp) {
+          Member("type", "string", json_);
+          return Member("format", "date-time", json_);
+        }
+        Need(*field.message_type());
+        return Member("$ref", absl::StrCat("#/$defs/", field.message_type()->name()), json_);
+    }
+  }
+
+  JsonWriter json_;
+  std::set<std::string> needed_;
+  std::deque<const Descriptor*> pending_;
+};
+
+}  // namespace
+
+std::string RenderSchema(const Descriptor& type) {
+  return SchemaWriter(type).Write();
 }
 
 }  // namespace plimsoll

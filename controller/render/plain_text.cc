@@ -167,4 +167,28 @@ std::vector<std::string> Wrap(const std::string& text, size_t width) {
   return lines;
 }
 
+std::vector<std::string> WrapCommand(const std::string& command, size_t width) {
+  std::vector<std::string> arguments(1);
+  bool quoted = false;
+  for (const char c : command) {
+    quoted ^= c == '\'';
+    if (c == ' ' && !quoted) {
+      arguments.emplace_back();
+    } else {
+      arguments.back() += c;
+    }
+  }
+  constexpr size_t kBackslash = 2;
+  std::vector<std::string> lines;
+  for (const std::string& argument : arguments) {
+    if (!lines.empty() && DisplayWidth(lines.back()) + 1 + DisplayWidth(argument) + kBackslash <= width) {
+      absl::StrAppend(&lines.back(), " ", argument);
+      continue;
+    }
+    if (!lines.empty()) lines.back() += " \\";
+    lines.push_back(argument);
+  }
+  return lines;
+}
+
 }  // namespace plimsoll

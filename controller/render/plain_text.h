@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "common/terminal_text.h"
+#include "common/text.h"
 
 namespace plimsoll {
 
@@ -30,5 +30,9 @@ std::string PadLeft(const std::string& text, size_t width);
 // Breaks neutral text into lines of at most `width` columns (at least 10), between words where that is possible. A path
 // that is wider stays whole, on a line of its own.
 std::vector<std::string> Wrap(const std::string& text, size_t width);
+
+// Breaks a command line between its arguments, with a backslash at the end of each line but the last, so that a shell
+// reads it back as it was. An argument in quotes stays whole.
+std::vector<std::string> WrapCommand(const std::string& command, size_t width);
 
 }  // namespace plimsoll

@@ -1,22 +1,101 @@
 #include "controller/render/text.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <set>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "common/stable_sort.h"
 #include "common/units.h"
 #include "controller/render/json.h"
-#include "controller/render/mount_options.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/text_histogram.h"
 #include "controller/render/text_numbers.h"
-#include "controller/render/text_rows.h"
 #include "controller/render/text_table.h"
 
 namespace plimsoll {
+namespace {
+
+constexpr uint64_t kMicrosecondsBelowNs = 100'000;
+constexpr uint64_t kLargestP99InMicrosecondsNs = 100'000'000;
+constexpr uint64_t kLargestInMicrosecondsNs = 10'000'000'000;
+
+uint64_t FeltP99Ns(const v1::ScopeReport& scope) {
+  const v1::LatencyReport& latency = FeltLatency(scope);
+  return latency.count() == 0 ? std::numeric_limits<uint64_t>::max() : latency.p99_ns();
+}
+
+}  // namespace
+
+const v1::LatencyReport& FeltLatency(const v1::ScopeReport& scope) {
+  return scope.has_rate() ? scope.rate().response() : scope.latency();
+}
+
+bool HasTargetRate(const v1::StepReport& step) {
+  return absl::c_any_of(step.scopes(), [](const v1::ScopeReport& scope) { return scope.has_rate(); });
+}
+
+const char* FeltName(const v1::StepReport& step) {
+  return HasTargetRate(step) ? "response time" : "service time";
+}
+
+const v1::ScopeReport* ClusterOf(const v1::StepReport& step) {
+  for (const v1::ScopeReport& scope : step.scopes()) {
+    if (scope.kind() == v1::SCOPE_KIND_CLUSTER) return &scope;
+  }
+  return nullptr;
+}
+
+std::vector<const v1::ScopeReport*> BestAndWorst(std::vector<const v1::ScopeReport*> scopes) {
+  if (scopes.size() <= kMostRows) return scopes;
+  StableSort(scopes, [](const v1::ScopeReport* a, const v1::ScopeReport* b) { return FeltP99Ns(*a) < FeltP99Ns(*b); });
+  const auto end = static_cast<std::ptrdiff_t>(kRowsOfAnEnd);
+  scopes.erase(scopes.begin() + end, scopes.end() - end);
+  return scopes;
+}
+
+bool IsLarge(const v1::Report& report) {
+  return static_cast<size_t>(report.hosts_size()) > kMostRows || report.run().queue_managers() > kMostRows;
+}
+
+LatencyUnit UnitFor(const std::vector<const v1::StepReport*>& steps) {
+  bool fast = false;
+  for (const v1::StepReport* step : steps) {
+    for (const v1::ScopeReport& scope : step->scopes()) {
+      for (const v1::LatencyReport* latency : {&scope.latency(), &FeltLatency(scope)}) {
+        if (latency->p99_ns() >= kLargestP99InMicrosecondsNs || latency->max_ns() >= kLargestInMicrosecondsNs)
+          return {};
+        fast = fast || (scope.kind() == v1::SCOPE_KIND_CLUSTER && latency->count() > 0 &&
+                        latency->p50_ns() < kMicrosecondsBelowNs);
+      }
+    }
+  }
+  if (fast) return {kNsPerUs, "us"};
+  return {};
+}
+
+std::string PercentileCell(const v1::LatencyReport& latency, const char* name, uint64_t value_ns,
+                           const LatencyUnit& unit) {
+  if (latency.count() == 0 || absl::c_linear_search(latency.thin(), name)) return kDash;
+  return FormatLatency(static_cast<double>(value_ns), unit.unit_ns);
+}
+
+std::string LatencyCell(const v1::LatencyReport& latency, double value_ns, const LatencyUnit& unit) {
+  return latency.count() == 0 ? kDash : FormatLatency(value_ns, unit.unit_ns);
+}
+
+const TextSection* TextSectionOf(const v1::Report& report) {
+  for (const TextSection* const section : {&HaTextSection()}) {
+    if (section->is_in(report)) return section;
+  }
+  return nullptr;
+}
+
 namespace {
 
 constexpr size_t kLabelWidth = 18;
@@ -32,16 +111,6 @@ std::string Size(const v1::Report& report) {
   for (const v1::HostReport& host : report.hosts()) qms.insert(host.workload().qm());
   if (qms.size() == 1) return absl::StrCat(plural(run.hosts(), "host"), " x ", plural(*qms.begin(), "QM"));
   return absl::StrCat(plural(run.hosts(), "host"), ", ", plural(run.queue_managers(), "QM"));
-}
-
-// Lines of one option, wrapped under its value.
-void Option(const std::string& label, const std::string& flag, const std::string& value,
-            std::vector<std::string>& lines) {
-  std::string front = absl::StrCat("  ", PadRight(label, kLabelWidth), PadRight(flag, kFlagWidth));
-  for (const std::string& line : Wrap(SanitizeForTerminal(value), kTextWidth - front.size())) {
-    lines.push_back(front + line);
-    front.assign(front.size(), ' ');
-  }
 }
 
 // What is mounted below a host's directory, in a few words.
@@ -103,6 +172,15 @@ std::vector<std::string> WrapSentence(const std::string& text, size_t width) {
 
 }  // namespace
 
+void TextOption(const std::string& label, const std::string& flag, const std::string& value,
+                std::vector<std::string>& lines) {
+  std::string front = absl::StrCat("  ", PadRight(label, kLabelWidth), PadRight(flag, kFlagWidth));
+  for (const std::string& line : Wrap(SanitizeForTerminal(value), kTextWidth - front.size())) {
+    lines.push_back(front + line);
+    front.assign(front.size(), ' ');
+  }
+}
+
 void AddIndented(const std::string& text, std::vector<std::string>& lines) {
   for (const std::string& line : WrapSentence(text, kTextWidth - 2)) lines.push_back("  " + line);
 }
@@ -136,30 +214,34 @@ std::vector<std::string> TextHeading(const v1::Report& report) {
   const v1::TestPlan& plan = report.plan();
   std::vector<std::string> sizes;
   for (const uint64_t size : plan.block_size_bytes()) sizes.push_back(FormatSize(size));
-  Option("Write block size", "--bsize", absl::StrJoin(sizes, ", "), lines);
+  TextOption("Write block size", "--bsize", absl::StrJoin(sizes, ", "), lines);
   const std::string differs = "differs between hosts; see Hosts";
   const auto dir = [](const v1::HostReport& host) { return host.workload().dir(); };
-  Option("Directory", "--dir", Common(report, differs, dir), lines);
-  if (const std::string mount = Common(report, differs, MountOf); !mount.empty()) Option("", "", mount, lines);
-  Option("Extents per QM", "--num-files",
-         Common(report, differs, [](const v1::HostReport& host) { return Extents(host.workload()); }), lines);
+  TextOption("Directory", "--dir", Common(report, differs, dir), lines);
+  if (const std::string mount = Common(report, differs, MountOf); !mount.empty()) TextOption("", "", mount, lines);
+  TextOption("Extents per QM", "--num-files",
+             Common(report, differs, [](const v1::HostReport& host) { return Extents(host.workload()); }), lines);
+  if (const TextSection* const section = TextSectionOf(report); section != nullptr) {
+    section->options(plan, lines);
+    return lines;
+  }
   std::string duration = absl::StrCat(FormatLength(plan.duration_ns()), " per step");
   if (plan.warmup_ns() > 0) duration += absl::StrCat(", ", FormatLength(plan.warmup_ns()), " warm-up");
   if (plan.settle_ns() > 0)
     duration += absl::StrCat(", ", FormatLength(plan.settle_ns()), " to settle before the first");
   if (plan.repeat() > 1) duration += absl::StrCat(", all steps ", plan.repeat(), " times");
-  Option("Duration", "--duration", duration, lines);
+  TextOption("Duration", "--duration", duration, lines);
   const auto sync = [](const v1::HostReport& host) {
     return absl::StrCat("--sync ", EnumName(*v1::SyncMode_descriptor(), host.workload().sync()));
   };
-  Option("Writes", Common(report, "--sync", sync),
-         Common(report, differs, [&plan](const v1::HostReport& host) { return Writes(host, plan); }), lines);
+  TextOption("Writes", Common(report, "--sync", sync),
+             Common(report, differs, [&plan](const v1::HostReport& host) { return Writes(host, plan); }), lines);
   const auto flags = [](const v1::HostReport& host) { return host.mount().open_flags(); };
-  if (const std::string opened = Common(report, differs, flags); !opened.empty()) Option("", "", opened, lines);
+  if (const std::string opened = Common(report, differs, flags); !opened.empty()) TextOption("", "", opened, lines);
   if (run.hosts() > 1) {
     const bool goes_on = plan.on_host_loss() == v1::HOST_LOSS_POLICY_CONTINUE;
-    Option("If a host is lost", "--on-host-loss", goes_on ? "continue with the others" : "abort: stop the others",
-           lines);
+    TextOption("If a host is lost", "--on-host-loss", goes_on ? "continue with the others" : "abort: stop the others",
+               lines);
   }
   return lines;
 }
@@ -172,8 +254,12 @@ std::string RenderText(const v1::Report& report, uint32_t histogram_rows, TextDe
     for (const std::string& line : lines) text += line + '\n';
   };
   append(TextVerdict(report, detail));
-  append(TextCriteria(report, detail));
-  append(TextSummary(report, detail));
+  if (const TextSection* const section = TextSectionOf(report); section != nullptr) {
+    for (const std::vector<std::string>& lines : section->parts(report, detail)) append(lines);
+  } else {
+    append(TextCriteria(report, detail));
+    append(TextSummary(report, detail));
+  }
   append(TextHeading(report));
   const bool brief = detail == TextDetail::kShort && IsLarge(report);
   for (const v1::StepReport& step : report.steps()) {

@@ -8,7 +8,6 @@
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
 #include "controller/render/text_numbers.h"
-#include "controller/render/text_rows.h"
 #include "controller/render/text_table.h"
 
 namespace plimsoll {

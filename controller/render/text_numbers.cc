@@ -1,9 +1,14 @@
 #include "controller/render/text_numbers.h"
 
 #include <cmath>
+#include <utility>
+#include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "common/units.h"
 #include "controller/render/json.h"
 
@@ -64,6 +69,14 @@ std::string FormatTimeOfDay(const google::protobuf::Timestamp& moment, const goo
   const std::string time = utc.substr(11, 12);
   const std::string date = utc.substr(0, 10);
   return date == FormatMoment(begin).substr(0, 10) ? time : absl::StrCat(date, " ", time);
+}
+
+std::string SharedMountOptions(const std::string& options) {
+  std::vector<std::string> shared;
+  for (std::string& option : std::vector<std::string>(absl::StrSplit(options, ','))) {
+    if (!absl::StartsWith(option, "clientaddr=")) shared.push_back(std::move(option));
+  }
+  return absl::StrJoin(shared, ",");
 }
 
 }  // namespace plimsoll

@@ -1,4 +1,4 @@
-// Numbers and moments as the text report shows them.
+// Numbers, moments and mount options as the text report shows and compares them.
 #pragma once
 
 #include <cstdint>
@@ -35,5 +35,9 @@ std::string FormatDateTime(const google::protobuf::Timestamp& moment);
 
 // "19:20:32.114"; with the date in front where it is not that of `begin`.
 std::string FormatTimeOfDay(const google::protobuf::Timestamp& moment, const google::protobuf::Timestamp& begin);
+
+// `options` as /proc/mounts has them, without what is the client's own: NFS's clientaddr, which differs on every host
+// of one and the same export.
+std::string SharedMountOptions(const std::string& options);
 
 }  // namespace plimsoll

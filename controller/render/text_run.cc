@@ -9,11 +9,12 @@
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
 #include "controller/render/text_numbers.h"
-#include "controller/render/text_rows.h"
 #include "controller/render/text_table.h"
 
 namespace plimsoll {
 namespace {
+
+constexpr size_t kCommandIndent = 4;
 
 // Each host's worst start, over all steps.
 std::map<std::string, int64_t> WorstStarts(const v1::Report& report) {
@@ -47,6 +48,19 @@ std::string Loss(const v1::Report& report, const v1::HostReport& host) {
     absl::StrAppend(&lost, "; data until ", FormatTimeOfDay(host.lost().data_until(), report.run().begin()));
   }
   return lost;
+}
+
+// What removes the files of a killed agent: the command on lines of its own, so that a shell takes it as it is copied.
+std::vector<std::string> Cleanup(const v1::HostReport& host) {
+  if (host.lost().cleanup_command().empty()) return {};
+  std::vector<std::string> lines =
+      UnderHeading("", absl::StrCat("if the agent of ", host.label(),
+                                    " was killed, its files are still there; to remove them, run on it:"));
+  for (std::string& line :
+       WrapCommand(SanitizeForTerminal(host.lost().cleanup_command()), kTextWidth - kCommandIndent)) {
+    lines.push_back(std::string(kCommandIndent, ' ') + line);
+  }
+  return lines;
 }
 
 std::string Count(size_t count, const char* noun) {
@@ -105,6 +119,7 @@ std::vector<std::string> TextHosts(const v1::Report& report, TextDetail detail) 
       Append(UnderHeading(heading(), absl::StrCat(host.label(), " at ", host.address(), ": ", Describe(report, host))),
              lines);
       if (host.has_lost()) Append(UnderHeading("", Loss(report, host)), lines);
+      Append(Cleanup(host), lines);
     }
     return lines;
   }
@@ -123,6 +138,7 @@ std::vector<std::string> TextHosts(const v1::Report& report, TextDetail detail) 
   for (const v1::HostReport& host : report.hosts()) {
     if (!host.has_lost() || ++lost > kMostRows) continue;
     Append(UnderHeading("", absl::StrCat(host.label(), ": ", Loss(report, host))), lines);
+    Append(Cleanup(host), lines);
   }
   if (lost > kMostRows) {
     Append(UnderHeading("", absl::StrCat("... and ", Count(lost - kMostRows, "lost host"), " more (--full)")), lines);

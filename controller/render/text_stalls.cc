@@ -80,7 +80,7 @@ std::string Threshold(const v1::StallsReport& stalls) {
   }
   const std::string largest = FormatShortTime(stalls.largest_threshold_ns());
   if (stalls.least_threshold_ns() == stalls.largest_threshold_ns()) {
-    return absl::StrCat(largest, " (20x median, which is more than ", least, ")");
+    return absl::StrCat(largest, " (20x median, which is greater than ", least, ")");
   }
   return absl::StrCat(FormatShortTime(stalls.least_threshold_ns()), " to ", largest, " (", least,
                       " or 20x the writer's median, whichever is greater)");

@@ -1,14 +1,16 @@
-// How the controller and its agents know each other.
+// How the controller and its agents know each other, and why a handshake failed: one of our own, since gRPC does not
+// report that.
 #pragma once
 
 #include <grpcpp/security/credentials.h>
 
+#include <chrono>
 #include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "common/mutex.h"
-#include "common/tls/identity.h"
+#include "common/tls.h"
 
 namespace plimsoll {
 
@@ -39,5 +41,11 @@ class AgentTrust {
   mutable Mutex mutex_;
   mutable std::shared_ptr<grpc::ChannelCredentials> tls_ ABSL_GUARDED_BY(mutex_);
 };
+
+// Dials the agent once more, as the client did, and says in one sentence what one side has against the other: TLS met
+// none, or the other way round; a certificate of another CA, expired, for another name; what the agent's alert said.
+// Empty where there is nothing of that kind. Takes at most `limit` and the time of a name's lookup.
+std::string DiagnoseHandshake(const std::string& address, const AgentTrust& trust,
+                              std::chrono::milliseconds limit = std::chrono::seconds(3));
 
 }  // namespace plimsoll

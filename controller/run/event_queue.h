@@ -1,4 +1,4 @@
-// Everything that happens to a run, in one order, for the one thread that conducts it.
+// Everything that happens to a run, in one order, for the one thread that runs it.
 #pragma once
 
 #include <cstddef>

@@ -4,8 +4,8 @@
 #include <set>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "common/text.h"
 #include "controller/render/plain_text.h"
 
 namespace plimsoll {
@@ -48,8 +48,7 @@ class QueueingListener final : public AgentListener {
 std::string PlainName(const std::string& name) {
   std::string plain;
   for (const char c : name.substr(0, kMaxLabelBytes)) {
-    const bool allowed = absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.';
-    plain.push_back(allowed ? c : '_');
+    plain.push_back(IsPlainNameChar(c) ? c : '_');
   }
   if (plain.empty() || plain[0] == '.') plain.insert(0, "host");
   return plain;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "common/cleanup_command.h"
 #include "common/clock.h"
 #include "common/clock_fit.h"
 #include "controller/run/agent_client.h"
@@ -16,7 +17,7 @@
 
 namespace plimsoll {
 
-// One host. Touched by the conducting thread only.
+// One host. Touched by the coordinating thread only.
 struct Host {
   // kPlacing: it makes its directory; kPlaced: that stands, and the others are awaited; kLooking: it looks for theirs;
   // kFilling: it fills its extents.
@@ -72,6 +73,10 @@ struct Host {
   std::vector<v1::InFlight> in_flight;  // long ones, as the last Alive told
 
   bool lost() const { return phase == Phase::kLost; }
+  // What removes its files if its agent was killed; empty where that is not known.
+  std::string CleanupAdvice() const {
+    return description.ok() ? plimsoll::CleanupAdvice(label, *description) : std::string();
+  }
   // Its session is open, as far as is known.
   bool in_session() const { return phase != Phase::kKnown && phase != Phase::kGone && phase != Phase::kLost; }
 };

@@ -1,25 +1,253 @@
 #include "controller/run/grpc_agent_client.h"
 
+#include <grpc/support/log.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <deque>
+#include <memory>
 #include <thread>
 #include <utility>
 
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/mutex.h"
+#include "common/protocol.h"
 #include "common/status_macros.h"
 #include "common/units.h"
-#include "common/version.h"
-#include "controller/run/grpc_call.h"
-#include "controller/run/grpc_log.h"
-#include "controller/run/handshake_diagnosis.h"
-#include "controller/run/session_call.h"
+#include "controller/run/agent_client.h"
+#include "controller/run/agent_trust.h"
+#include "controller/run/connect_error.h"
 #include "plimsoll/v1/agent.grpc.pb.h"
 
 namespace plimsoll {
+namespace {
+
+// Silences gRPC's own remarks, which would stand between the lines of a run; what they mean is told by the statuses.
+// Whoever sets GRPC_VERBOSITY wants them. What gRPC says when it ends the program is printed all the same. Any thread,
+// as often as wanted.
+void SilenceGrpc() {
+  static const bool once = [] {
+    if (std::getenv("GRPC_VERBOSITY") != nullptr) return false;
+    gpr_set_log_function([](gpr_log_func_args* remark) {
+      if (absl::StrContains(remark->message, "assertion failed")) {
+        std::fprintf(stderr, "plimsoll: gRPC ended the program: %s:%d: %s\n", remark->file, remark->line,
+                     remark->message);
+      }
+    });
+    return true;
+  }();
+  static_cast<void>(once);
+}
+
+}  // namespace
+
+// Parses what an agent sent, after a look at what that would cost. gRPC's own parsing looks at the bytes alone.
+template <typename Message>
+absl::Status ParseReceived(const grpc::ByteBuffer& received, uint64_t budget, Message& message) {
+  grpc::Slice bytes;
+  if (!received.Valid() || !received.DumpToSingleSlice(&bytes).ok()) {
+    return absl::InternalError("the agent's message cannot be read");
+  }
+  PLIMSOLL_RETURN_IF_ERROR(
+      CheckParseBudget(*Message::descriptor(), {reinterpret_cast<const char*>(bytes.begin()), bytes.size()}, budget));
+  if (!message.ParseFromArray(bytes.begin(), static_cast<int>(bytes.size()))) {
+    return absl::InternalError("the agent's message is damaged");
+  }
+  return absl::OkStatus();
+}
+
+// A status of gRPC as ours; the codes are the same.
+inline absl::Status FromGrpc(const grpc::Status& status) {
+  return {static_cast<absl::StatusCode>(status.error_code()), status.error_message()};
+}
+
+// Counts the calls to gRPC that have not ended, so that the client's destructor can wait for them. End() is the last
+// that a call does, its context is gone by then: a context holds the channel, and who lets go of the last channel ends
+// gRPC's threads that run reactions (1.51: CallbackAlternativeCQ). One of them cannot do that to itself; it goes on in
+// freed memory.
+class CallCount {
+ public:
+  // A call starts.
+  void Begin() {
+    MutexLock lock(mutex_);
+    ++open_;
+  }
+  // It has ended, and nothing of it is left.
+  void End() {
+    MutexLock lock(mutex_);
+    --open_;
+    changed_.NotifyAll();
+  }
+  // Until every call has ended.
+  void WaitForNone() {
+    MutexLock lock(mutex_);
+    while (open_ > 0) changed_.Wait(mutex_);
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  int open_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+// Lives until its OnDone, which deletes it. The client only ever touches it under the lock of its link, which OnDone
+// takes to detach it. The functions that take a link do nothing where the call is gone; any thread.
+class SessionCall final : public grpc::ClientBidiReactor<v1::ControllerMessage, grpc::ByteBuffer> {
+ public:
+  // The client's hold on its call.
+  struct Link {
+    Mutex mutex;
+    SessionCall* call ABSL_GUARDED_BY(mutex) = nullptr;
+  };
+
+  // Starts a call and links it. `listener` and `calls` outlive it: it counts in `calls` until it is gone.
+  static void Open(const std::shared_ptr<grpc::Channel>& channel, const std::shared_ptr<Link>& link,
+                   AgentListener& listener, CallCount& calls);
+  // Queues a message.
+  static void Send(Link& link, v1::ControllerMessage message);
+  // Reads on where the listener had enough.
+  static void ReadOn(Link& link);
+  // Gives the call up; its end is still told to the listener.
+  static void Cancel(Link& link);
+
+  void OnReadDone(bool ok) override;
+  void OnWriteDone(bool ok) override;
+  void OnDone(const grpc::Status& status) override;
+
+ private:
+  using Stub = grpc::TemplatedGenericStub<v1::ControllerMessage, grpc::ByteBuffer>;
+
+  SessionCall(std::shared_ptr<Link> link, AgentListener& listener, CallCount& calls);
+
+  // Both under link_->mutex.
+  void SendNext();
+  void LetGo();
+
+  const std::shared_ptr<Link> link_;
+  AgentListener& listener_;
+  CallCount& calls_;
+  std::unique_ptr<Stub> stub_;
+  grpc::ClientContext context_;
+  grpc::ByteBuffer incoming_;
+  // Why an agent's message was not taken.
+  absl::Status refused_;
+  std::deque<v1::ControllerMessage> outgoing_;
+  bool writing_ = false;
+  bool let_go_ = false;
+  // No read is under way: the listener had enough.
+  bool held_ = false;
+};
+
+namespace {
+
+constexpr char kSessionMethod[] = "/plimsoll.v1.Agent/Session";
+
+}  // namespace
+
+void SessionCall::Open(const std::shared_ptr<grpc::Channel>& channel, const std::shared_ptr<Link>& link,
+                       AgentListener& listener, CallCount& calls) {
+  MutexLock lock(link->mutex);
+  calls.Begin();
+  auto* call = new SessionCall(link, listener, calls);
+  link->call = call;
+  call->stub_ = std::make_unique<Stub>(channel);
+  call->stub_->PrepareBidiStreamingCall(&call->context_, kSessionMethod, {}, call);
+  call->AddHold();  // messages are sent outside of reactions
+  call->StartRead(&call->incoming_);
+  call->StartCall();
+}
+
+void SessionCall::Send(Link& link, v1::ControllerMessage message) {
+  MutexLock lock(link.mutex);
+  if (link.call == nullptr) return;
+  link.call->outgoing_.push_back(std::move(message));
+  link.call->SendNext();
+}
+
+void SessionCall::ReadOn(Link& link) {
+  MutexLock lock(link.mutex);
+  if (link.call == nullptr || !link.call->held_ || link.call->let_go_) return;
+  link.call->held_ = false;
+  link.call->StartRead(&link.call->incoming_);
+}
+
+void SessionCall::Cancel(Link& link) {
+  MutexLock lock(link.mutex);
+  if (link.call == nullptr) return;
+  link.call->context_.TryCancel();
+  // The call ends when its reads have.
+  if (std::exchange(link.call->held_, false)) link.call->StartRead(&link.call->incoming_);
+  link.call->LetGo();
+}
+
+void SessionCall::OnReadDone(bool ok) {
+  if (!ok) {
+    MutexLock lock(link_->mutex);
+    LetGo();
+    return;
+  }
+  v1::AgentMessage message;
+  if (absl::Status status = ParseReceived(incoming_, kParseBudgetBytes, message); !status.ok()) {
+    refused_ = std::move(status);
+    context_.TryCancel();
+    MutexLock lock(link_->mutex);
+    LetGo();
+    return;
+  }
+  incoming_.Clear();
+  {
+    // The lock is held so that a ReadOn that comes at once finds that reading has ended.
+    MutexLock lock(link_->mutex);
+    held_ = !listener_.OnMessage(std::move(message)) && !let_go_;
+    if (held_) return;
+  }
+  StartRead(&incoming_);
+}
+
+void SessionCall::OnWriteDone(bool ok) {
+  MutexLock lock(link_->mutex);
+  writing_ = false;
+  outgoing_.pop_front();
+  if (!ok) {
+    outgoing_.clear();
+    return;
+  }
+  SendNext();
+}
+
+void SessionCall::OnDone(const grpc::Status& status) {
+  CallCount& calls = calls_;
+  {
+    MutexLock lock(link_->mutex);
+    if (link_->call == this) link_->call = nullptr;
+  }
+  listener_.OnSessionClosed(refused_.ok() ? FromGrpc(status) : refused_);
+  delete this;
+  calls.End();
+}
+
+SessionCall::SessionCall(std::shared_ptr<Link> link, AgentListener& listener, CallCount& calls)
+    : link_(std::move(link)), listener_(listener), calls_(calls) {}
+
+void SessionCall::SendNext() {
+  if (writing_ || let_go_ || outgoing_.empty()) return;
+  writing_ = true;
+  StartWrite(&outgoing_.front());
+}
+
+void SessionCall::LetGo() {
+  if (let_go_) return;
+  let_go_ = true;
+  RemoveHold();
+}
+
 namespace {
 
 // Largest message from an agent: a coalesced batch of frames with its traces, and room.
@@ -42,8 +270,8 @@ absl::StatusOr<v1::HostDescription> ParseDescription(const grpc::ByteBuffer& rec
 
 class DescribeCall {
  public:
-  // Says of a call that found nobody to answer why that is, where it can be told. It takes a while.
-  using Diagnose = std::function<std::string()>;
+  // Says of a call that found nobody to answer why that is. It takes a while.
+  using Diagnose = std::function<absl::Status(const absl::Status& failure)>;
 
   static void Start(const std::shared_ptr<grpc::Channel>& channel, v1::DescribeRequest request, int64_t timeout_ns,
                     AgentListener& listener, CallCount& calls, Diagnose diagnose) {
@@ -62,8 +290,7 @@ class DescribeCall {
           if (status.error_code() == grpc::StatusCode::UNAVAILABLE) {
             // gRPC's threads must not wait. The client's destructor waits for this one.
             std::thread([failure = FromGrpc(status), &listener, &calls, diagnose]() mutable {
-              const std::string why = std::exchange(diagnose, nullptr)();
-              listener.OnDescribed(why.empty() ? failure : absl::PermissionDeniedError(why));
+              listener.OnDescribed(std::exchange(diagnose, nullptr)(failure));
               calls.End();
             }).detach();
             return;
@@ -76,8 +303,8 @@ class DescribeCall {
                                                          ": is the host down, or does a file system there hang?")));
           } else if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED) {
             // gRPC's own word for it may be empty.
-            listener.OnDescribed(absl::UnimplementedError(
-                "no plimsoll-agent listens there, but another gRPC service; check the address and the port"));
+            listener.OnDescribed(
+                absl::UnimplementedError("not a Plimsoll agent, but another gRPC service; check the port"));
           } else {
             listener.OnDescribed(FromGrpc(status));
           }
@@ -253,7 +480,10 @@ class GrpcAgentClient final : public AgentClient {
       return;
     }
     DescribeCall::Start(channel_, std::move(request), timeout_ns, listener_, calls_,
-                        [address = address_, trust = trust_] { return DiagnoseHandshake(address, *trust); });
+                        [address = address_, trust = trust_](const absl::Status& failure) -> absl::Status {
+                          const std::string why = DiagnoseHandshake(address, *trust);
+                          return why.empty() ? ExplainConnectError(address, failure) : absl::PermissionDeniedError(why);
+                        });
   }
   void Probe(int count) override { ProbeStream::Probe(*stub_, probe_link_, count, clock_, listener_, calls_); }
   void OpenSession() override { SessionCall::Open(channel_, session_link_, listener_, calls_); }

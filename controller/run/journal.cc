@@ -10,8 +10,8 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "common/parse_budget.h"
-#include "common/posix_error.h"
+#include "common/posix.h"
+#include "common/protocol.h"
 #include "common/status_macros.h"
 #include "common/units.h"
 
@@ -123,6 +123,23 @@ absl::Status JournalWriter::Flush() {
 absl::StatusOr<JournalEnd> ReadJournal(const std::string& path,
                                        const std::function<void(const v1::JournalRecord&)>& visit) {
   return ReadRawJournal(path, [&visit](const v1::JournalRecord& record, const RawRecord& /*raw*/) { visit(record); });
+}
+
+absl::StatusOr<std::string> FindJournal(const std::string& path) {
+  struct stat info{};
+  if (stat(path.c_str(), &info) != 0) {
+    return errno == ENOENT ? absl::NotFoundError(absl::StrCat(path, " does not exist"))
+                           : PosixError("stat", path, errno);
+  }
+  if (!S_ISDIR(info.st_mode)) return path;
+  std::string journal = absl::StrCat(path, path.back() == '/' ? "" : "/", "journal");
+  if (stat(journal.c_str(), &info) != 0 && errno == ENOENT) {
+    return absl::NotFoundError(
+        absl::StrCat(path,
+                     " holds no results of a run: there is no file 'journal' in it; name the directory that "
+                     "`plimsoll run` printed"));
+  }
+  return journal;
 }
 
 absl::StatusOr<std::string> ReadWholeRecords(

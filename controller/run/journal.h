@@ -14,7 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "common/unique_fd.h"
+#include "common/posix.h"
 #include "plimsoll/v1/journal.pb.h"
 
 namespace plimsoll {
@@ -74,6 +74,10 @@ struct RawRecord {
 // Like ReadJournal; `visit` also learns where the record lies, for who wants to read parts of it again later.
 absl::StatusOr<JournalEnd> ReadRawJournal(const std::string& path,
                                           const std::function<void(const v1::JournalRecord&, const RawRecord&)>& visit);
+
+// The journal that a user means by `path`: the file itself, or the one in a directory of results. NOT_FOUND where there
+// is none.
+absl::StatusOr<std::string> FindJournal(const std::string& path);
 
 // Like ReadRawJournal, for who goes on with what comes before the damage: returns what is wrong with the journal, as a
 // sentence without its full stop, where it is damaged or cut off; empty: it is whole. INVALID_ARGUMENT also where it

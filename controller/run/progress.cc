@@ -1,57 +1,65 @@
 #include "controller/run/progress.h"
 
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/terminal_text.h"
+#include "common/text.h"
 #include "common/units.h"
+#include "controller/render/plain_text.h"
 
 namespace plimsoll {
 namespace {
 
 constexpr int64_t kInPlacePeriodNs = 250 * kNsPerMs;
 constexpr int64_t kLinePeriodNs = kNsPerSecond;
-constexpr size_t kDefaultColumns = 100;
+// A second's figures come up to half a second after its end.
+constexpr int64_t kLongestWithoutLineNs = 1'600 * kNsPerMs;
+// The analysis is awaited for so long: while a step runs, and at its end.
+constexpr int64_t kPatienceNs = 20 * kNsPerMs;
+constexpr int64_t kPatienceAtEndNs = 200 * kNsPerMs;
+// What other hosts have to add to a stall has come by then.
+constexpr int64_t kSettledNs = 700 * kNsPerMs;
+constexpr size_t kSecondsKept = 600;
+constexpr size_t kStallsKept = 50;
+constexpr size_t kMessagesKept = 20;
 // A write in flight for this long is shown.
 constexpr int64_t kLongInFlightNs = kNsPerSecond;
-
-size_t Columns(std::FILE* out) {
-  winsize size{};
-  if (ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 20) return size.ws_col - size_t{1};
-  return kDefaultColumns;
-}
+constexpr size_t kWritesNamed = 3;
 
 std::string Seconds(int64_t ns) {
   return absl::StrFormat("%.0f s", static_cast<double>(std::max<int64_t>(ns, 0)) / 1e9);
 }
 
-std::string Milliseconds(uint64_t ns) {
-  return absl::StrFormat("%.1f ms", static_cast<double>(ns) / 1e6);
-}
-
 }  // namespace
 
-void Progress::Update(MonotonicNs now, const std::vector<std::unique_ptr<Host>>& hosts, const LiveStats& live) {
-  next_update_ = now + (in_place_ ? kInPlacePeriodNs : kLinePeriodNs);
+void Progress::Update(MonotonicNs now, const std::vector<std::unique_ptr<Host>>& hosts, LiveReader& live) {
+  // Lines of a step come when its seconds are complete.
+  const bool often = in_place_ || phase_ == Phase::kRunning;
+  next_update_ = now + (often ? kInPlacePeriodNs : kLinePeriodNs);
+  if (quiet_ || (in_place_ && !TakesOutput(out_))) return;
   switch (phase_) {
     case Phase::kIdle:
       return;
     case Phase::kPreparing:
       return Show(PreparingLine(hosts));
     case Phase::kSettling:
-      return Show(absl::StrCat("settling  ", Seconds(std::clamp<int64_t>(now - step_start_, 0, step_length_ns_)), "/",
-                               Seconds(step_length_ns_), " before the first step (--settle)"));
+      return Show(absl::StrCat("settling  ", Seconds(std::clamp<int64_t>(now - settle_start_, 0, settle_length_ns_)),
+                               "/", Seconds(settle_length_ns_), " before the first step (--settle)"));
     case Phase::kRunning:
-      if (!in_place_ && !running_lines_) return;
-      return Show(RunningLine(now, hosts, live));
+      if ((in_place_ || running_lines_) && Read(now, hosts, live, kPatienceNs)) ShowRunning(now);
+      return;
     case Phase::kDraining:
-      return Show(
-          absl::StrCat("stopping (", drain_reason_, "): waiting for the last writes", InFlightText(now, hosts)));
+      view_.phase = absl::StrCat("stopping (", drain_reason_, "): waiting for the last writes");
+      if (!screen_.shown()) return Show(absl::StrCat(view_.phase, InFlightText(now, hosts)));
+      Read(now, hosts, live, kPatienceNs);
+      return DrawTable();
+    case Phase::kBetween:
+      if (screen_.shown()) DrawTable();
+      return;
     case Phase::kReleasing:
+      if (screen_.shown()) Clear();
       return Show(absl::StrCat("removing the files", InFlightText(now, hosts)));
   }
 }
@@ -63,32 +71,54 @@ void Progress::Preparing() {
 void Progress::Settling(MonotonicNs now, int64_t length_ns) {
   Clear();
   phase_ = Phase::kSettling;
-  step_start_ = now;
-  step_length_ns_ = length_ns;
+  settle_start_ = now;
+  settle_length_ns_ = length_ns;
   next_update_ = now;
 }
 
 void Progress::StepStarts(uint32_t step, uint32_t steps, const v1::LogStep& spec, MonotonicNs now) {
   phase_ = Phase::kRunning;
-  step_text_ = absl::StrCat("step ", step + 1, "/", steps, "  ", FormatSizeForPeople(spec.block_size_bytes()));
-  step_length_ns_ = spec.warmup_ns() + spec.duration_ns();
-  step_start_ = now;
+  std::vector<std::string> messages = std::move(view_.messages);
+  view_ = {};
+  view_.messages = std::move(messages);
+  view_.now.step = step + 1;
+  view_.now.steps = steps;
+  view_.now.block_size_bytes = spec.block_size_bytes();
+  seconds_printed_ = 0;
+  settled_.clear();
+  settled_keys_.clear();
   // Not at once: the first figures come with the first frames.
-  next_update_ = now + (in_place_ ? kInPlacePeriodNs : kLinePeriodNs);
+  next_update_ = now + (table_ ? kInPlacePeriodNs : kLinePeriodNs);
+  next_waiting_line_ = now + kLinePeriodNs;
 }
 
 void Progress::Draining(const std::string& reason) {
   phase_ = Phase::kDraining;
   drain_reason_ = reason;
-  Clear();
+  if (!screen_.shown()) Clear();
+}
+
+void Progress::StepMeasured(MonotonicNs now, const std::vector<std::unique_ptr<Host>>& hosts, LiveReader& live) {
+  if (quiet_ || !(in_place_ || running_lines_)) return;
+  if (!Read(now, hosts, live, kPatienceAtEndNs)) return;
+  SettleStalls(/*all=*/true);
+  // The second whose line was shown in place is the last one; the lines have a line more.
+  if (ShowsLines() || table_) ShowRunning(now);
 }
 
 void Progress::StepEnds() {
+  if (screen_.shown()) {
+    phase_ = Phase::kBetween;
+    view_.phase = view_.now.step < view_.now.steps ? "ended, the next step follows" : "ended";
+    return;
+  }
   Clear();
   phase_ = Phase::kIdle;
 }
 
 void Progress::Releasing() {
+  // A terminal that takes nothing must not keep the run from its end.
+  if (!in_place_ || TakesOutput(out_)) Clear();
   phase_ = Phase::kReleasing;
 }
 
@@ -97,23 +127,103 @@ void Progress::Warn(const std::string& line) {
 }
 
 void Progress::Line(const std::string& line) {
+  if (screen_.shown()) {
+    held_lines_.push_back(line);
+    view_.messages.push_back(line);
+    if (view_.messages.size() > kMessagesKept) view_.messages.erase(view_.messages.begin());
+    return DrawTable();
+  }
   Clear();
   std::fprintf(out_, "%s\n", line.c_str());
   std::fflush(out_);
 }
 
 void Progress::Clear() {
+  if (screen_.shown()) {
+    screen_.Leave();
+    for (const std::string& line : std::exchange(held_lines_, {})) std::fprintf(out_, "%s\n", line.c_str());
+    std::fflush(out_);
+  }
   if (!line_shown_) return;
   std::fputs("\r\033[K", out_);
   std::fflush(out_);
   line_shown_ = false;
 }
 
+bool Progress::Read(MonotonicNs now, const std::vector<std::unique_ptr<Host>>& hosts, LiveReader& live,
+                    int64_t patience_ns) {
+  const int64_t known = view_.seconds.empty() ? -1 : view_.seconds.back().number;
+  std::optional<LiveSnapshot> snapshot = live.Read(now.value, known, patience_ns);
+  if (!snapshot || snapshot->step != view_.now.step) return false;
+  view_.now = *std::move(snapshot);
+  for (LiveSecond& second : view_.now.seconds) view_.seconds.push_back(std::move(second));
+  if (view_.seconds.size() > kSecondsKept) {
+    const size_t dropped = view_.seconds.size() - kSecondsKept;
+    view_.seconds.erase(view_.seconds.begin(), view_.seconds.begin() + static_cast<std::ptrdiff_t>(dropped));
+    seconds_printed_ -= std::min(dropped, seconds_printed_);
+  }
+  for (size_t i = 0; i < std::min(hosts.size(), view_.now.hosts.size()); ++i) {
+    LiveHost& host = view_.now.hosts[i];
+    if (!host.lost && !host.done) host.silent_ns = std::max<int64_t>(now - hosts[i]->last_heard, 0);
+  }
+  if (table_) view_.criteria = live.Criteria();
+  SettleStalls(/*all=*/false);
+  return true;
+}
+
+void Progress::SettleStalls(bool all) {
+  view_.stalls.clear();
+  for (LiveStall& stall : view_.now.stalls) {
+    const bool over = all || (!stall.open && stall.end_ns + kSettledNs < view_.now.elapsed_ns);
+    const auto is_new = [this](const auto& key) { return !settled_keys_.contains(key); };
+    if (!over) {
+      view_.stalls.push_back(stall);
+      continue;
+    }
+    const bool unseen = std::all_of(stall.keys.begin(), stall.keys.end(), is_new);
+    settled_keys_.insert(stall.keys.begin(), stall.keys.end());
+    if (!unseen) continue;
+    ++view_.stalls_so_far;
+    if (ShowsLines()) Show(StallLine(stall));
+    settled_.push_back(std::move(stall));
+    if (settled_.size() > kStallsKept) settled_.pop_front();
+  }
+  if (all) view_.now.stalls.clear();
+  view_.stalls.insert(view_.stalls.begin(), settled_.begin(), settled_.end());
+}
+
+void Progress::ShowRunning(MonotonicNs now) {
+  if (table_) return DrawTable();
+  if (in_place_) {
+    return Show(view_.seconds.empty() ? WaitingLine(view_.now) : SecondLine(view_.now, view_.seconds.back()));
+  }
+  const bool any_new = seconds_printed_ < view_.seconds.size();
+  for (; seconds_printed_ < view_.seconds.size(); ++seconds_printed_) {
+    Show(SecondLine(view_.now, view_.seconds[seconds_printed_]));
+  }
+  // The first second's figures come soon after its end.
+  const int64_t begun_ns = view_.now.elapsed_ns + view_.now.warmup_ns;
+  if (!any_new && view_.seconds.empty() && begun_ns >= 0 && begun_ns < kLongestWithoutLineNs) return;
+  if (!any_new && now >= next_waiting_line_) Show(WaitingLine(view_.now));
+  if (any_new || now >= next_waiting_line_) {
+    next_waiting_line_ = now + (any_new ? kLongestWithoutLineNs : kLinePeriodNs);
+  }
+}
+
+void Progress::DrawTable() {
+  const ScreenSize size = screen_.Size();
+  std::vector<std::string> lines;
+  for (const LiveLine& line : DrawLive(view_, size.columns, size.rows)) lines.push_back(EncodeLine(line, color_));
+  if (line_shown_) Clear();
+  screen_.Draw(lines);
+}
+
 void Progress::Show(const std::string& text) {
   if (quiet_) return;
   const std::string line = SanitizeForTerminal(text);
   if (in_place_) {
-    std::fprintf(out_, "\r\033[K%s", line.substr(0, Columns(out_)).c_str());
+    const size_t columns = screen_.Size().columns;
+    std::fprintf(out_, "\r\033[K%s", Shorten(line, columns > 1 ? columns - 1 : 1).c_str());
     line_shown_ = true;
   } else {
     std::fprintf(out_, "%s\n", line.c_str());
@@ -121,42 +231,42 @@ void Progress::Show(const std::string& text) {
   std::fflush(out_);
 }
 
-std::string Progress::PreparingLine(const std::vector<std::unique_ptr<Host>>& hosts) const {
+std::string Progress::PreparingLine(const std::vector<std::unique_ptr<Host>>& hosts) {
   uint64_t done = 0;
   uint64_t total = 0;
+  const Host* slowest = nullptr;
+  const auto share = [](const Host& host) {
+    return 100 * static_cast<double>(host.prepare_done_bytes) / static_cast<double>(host.prepare_total_bytes);
+  };
   for (const auto& host : hosts) {
     done += host->prepare_done_bytes;
     total += host->prepare_total_bytes;
+    if (host->prepare_total_bytes == 0 || host->prepare_done_bytes == host->prepare_total_bytes) continue;
+    if (slowest == nullptr || share(*host) < share(*slowest)) slowest = host.get();
   }
   if (total == 0) return "preparing";
-  const double share = 100 * static_cast<double>(done) / static_cast<double>(total);
-  return absl::StrFormat("preparing  %s of %s (%.0f %%)", FormatSizeForPeople(done), FormatSizeForPeople(total), share);
+  std::string line =
+      absl::StrFormat("preparing  %s of %s (%.0f %%)", FormatSizeForPeople(done), FormatSizeForPeople(total),
+                      100 * static_cast<double>(done) / static_cast<double>(total));
+  if (hosts.size() > 1 && slowest != nullptr) {
+    absl::StrAppend(&line, absl::StrFormat("  slowest %s: %.0f %%", slowest->label, share(*slowest)));
+  }
+  return line;
 }
 
 std::string Progress::InFlightText(MonotonicNs now, const std::vector<std::unique_ptr<Host>>& hosts) {
   std::string text;
+  size_t writes = 0;
   for (const auto& host : hosts) {
     if (host->clock.empty()) continue;
     for (const v1::InFlight& write : host->in_flight) {
       const int64_t age_ns = host->clock.ToRemote(now.value) - write.since_ns();
-      if (age_ns < kLongInFlightNs) continue;
+      if (age_ns < kLongInFlightNs || ++writes > kWritesNamed) continue;
       absl::StrAppend(&text, "  ", host->label, "/qm", write.qm(), " in one write for ", Seconds(age_ns));
     }
   }
+  if (writes > kWritesNamed) absl::StrAppend(&text, "  and ", writes - kWritesNamed, " more");
   return text;
-}
-
-std::string Progress::RunningLine(MonotonicNs now, const std::vector<std::unique_ptr<Host>>& hosts,
-                                  const LiveStats& live) const {
-  const int64_t elapsed_ns = std::clamp<int64_t>(now - step_start_, 0, step_length_ns_);
-  const LiveSnapshot snapshot = live.Snapshot(now.value);
-  std::string slowest;
-  for (const LiveHost& host : snapshot.hosts) {
-    absl::StrAppend(&slowest, "  ", host.label, host.lost ? " lost" : " " + Milliseconds(host.max_latency_ns));
-  }
-  return absl::StrFormat("%s  %s/%s  %s IO/s  %.1f MB/s  max%s%s", step_text_, Seconds(elapsed_ns),
-                         Seconds(step_length_ns_), FormatCount(static_cast<uint64_t>(snapshot.cluster.iops)),
-                         snapshot.cluster.mb_per_second, slowest, InFlightText(now, hosts));
 }
 
 }  // namespace plimsoll

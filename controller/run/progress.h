@@ -1,34 +1,52 @@
 // What a person sees while a run is under way, on standard error.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <deque>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "common/clock.h"
-#include "controller/analysis/live_stats.h"
+#include "controller/render/live_view.h"
 #include "controller/run/fleet.h"
+#include "controller/run/run_log.h"
+#include "controller/run/terminal_screen.h"
 #include "plimsoll/v1/agent.pb.h"
 
 namespace plimsoll {
 
-// In place on a terminal, one line a second otherwise, nothing but warnings where quiet. One thread.
+// On a terminal a table while steps run, and one line in place before and after; otherwise a line for each second of a
+// step and for each stall. Nothing but warnings where quiet. One thread.
 class Progress {
  public:
   // `out` is borrowed. `in_place` rewrites one line (a terminal).
-  Progress(std::FILE* out, bool in_place, bool quiet) : out_(out), in_place_(in_place), quiet_(quiet) {}
+  Progress(std::FILE* out, bool in_place, bool quiet) : out_(out), in_place_(in_place), quiet_(quiet), screen_(out) {}
+  ~Progress() { Clear(); }
+
+  // While steps run: a table on a screen of its own. Lines that come meanwhile are in it, and below what was there
+  // before once it is gone.
+  void ShowTable(bool color) {
+    table_ = in_place_ && !quiet_;
+    color_ = color;
+  }
 
   // When Update wants to be called next.
   MonotonicNs next_update() const { return next_update_; }
-  void Update(MonotonicNs now, const std::vector<std::unique_ptr<Host>>& hosts, const LiveStats& live);
+  void Update(MonotonicNs now, const std::vector<std::unique_ptr<Host>>& hosts, LiveReader& live);
 
   void Preparing();
   // Waits for the storage; StepEnds ends it.
   void Settling(MonotonicNs now, int64_t length_ns);
   void StepStarts(uint32_t step, uint32_t steps, const v1::LogStep& spec, MonotonicNs now);
   void Draining(const std::string& reason);
+  // All hosts have reported the end of the step: shows what is left to show of it.
+  void StepMeasured(MonotonicNs now, const std::vector<std::unique_ptr<Host>>& hosts, LiveReader& live);
   void StepEnds();
   void Releasing();
   // A line that stays, also where quiet.
@@ -37,29 +55,46 @@ class Progress {
   void Line(const std::string& line);
   // While a step runs, no line a second: somebody else tells how it goes. One in place stays.
   void LeaveOutRunningLines() { running_lines_ = false; }
-  // Takes the line in place away.
+  // Takes the line in place, or the table, away.
   void Clear();
 
  private:
-  enum class Phase { kIdle, kPreparing, kSettling, kRunning, kDraining, kReleasing };
+  enum class Phase { kIdle, kPreparing, kSettling, kRunning, kDraining, kBetween, kReleasing };
 
-  std::string PreparingLine(const std::vector<std::unique_ptr<Host>>& hosts) const;
-  std::string RunningLine(MonotonicNs now, const std::vector<std::unique_ptr<Host>>& hosts,
-                          const LiveStats& live) const;
+  bool ShowsLines() const { return !in_place_ && running_lines_; }
+  static std::string PreparingLine(const std::vector<std::unique_ptr<Host>>& hosts);
   static std::string InFlightText(MonotonicNs now, const std::vector<std::unique_ptr<Host>>& hosts);
+  // Takes in what is new of the step. False where the analysis has not come so far yet.
+  bool Read(MonotonicNs now, const std::vector<std::unique_ptr<Host>>& hosts, LiveReader& live, int64_t patience_ns);
+  // Stalls that are over, and that no other host can add to any more (`all`: whatever is known).
+  void SettleStalls(bool all);
+  void ShowRunning(MonotonicNs now);
+  void DrawTable();
   void Show(const std::string& line);
 
   std::FILE* out_;
   const bool in_place_;
   const bool quiet_;
+  bool table_ = false;
+  bool color_ = false;
   bool line_shown_ = false;
   bool running_lines_ = true;
   Phase phase_ = Phase::kIdle;
-  std::string step_text_;
   std::string drain_reason_;
-  int64_t step_length_ns_ = 0;
-  MonotonicNs step_start_;
+  int64_t settle_length_ns_ = 0;
+  MonotonicNs settle_start_;
   MonotonicNs next_update_;
+  // When a line is due although there is nothing new to show.
+  MonotonicNs next_waiting_line_;
+  TerminalScreen screen_;
+  // Lines to be written once the screen is left.
+  std::vector<std::string> held_lines_;
+
+  // The step that runs.
+  LiveView view_;
+  size_t seconds_printed_ = 0;
+  std::deque<LiveStall> settled_;
+  std::set<std::tuple<uint32_t, uint32_t, int64_t>> settled_keys_;
 };
 
 }  // namespace plimsoll

@@ -1,20 +1,197 @@
 #include "controller/run/results.h"
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <climits>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
 #include <ctime>
+#include <filesystem>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/posix_error.h"
+#include "common/posix.h"
 #include "common/status_macros.h"
 #include "common/units.h"
 
 namespace plimsoll {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr mode_t kFileMode = 0644;
+constexpr mode_t kDirectoryMode = 0755;
+constexpr mode_t kPermissions = 0777;
+
+// What `path` leads to, through all symbolic links; the last of them may lead to what is not there yet.
+absl::StatusOr<fs::path> BehindLinks(const std::string& path) {
+  constexpr int kMostLinks = 40;  // as many as the kernel follows
+  fs::path place = path;
+  for (int i = 0; i < kMostLinks; ++i) {
+    struct stat status{};
+    if (lstat(place.c_str(), &status) != 0 || !S_ISLNK(status.st_mode)) return place;
+    std::string target(PATH_MAX, '\0');
+    const ssize_t length = readlink(place.c_str(), target.data(), target.size());
+    if (length < 0) return PosixError("readlink", path, errno);
+    target.resize(static_cast<size_t>(length));
+    // A relative one starts at the link's own directory; an absolute one replaces all of it.
+    place = place.parent_path() / target;
+  }
+  return PosixError("open", path, ELOOP);
+}
+
+bool IsSame(const struct stat& a, const struct stat& b) {
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+// Opens an existing path that is written in place, such as a pipe or a device; invalid where the file is replaced.
+absl::StatusOr<UniqueFd> OpenInPlace(const std::string& path, const struct stat& there) {
+  for (const int stream : {STDOUT_FILENO, STDERR_FILENO}) {
+    struct stat open_already{};
+    if (fstat(stream, &open_already) != 0 || !IsSame(there, open_already)) continue;
+    UniqueFd fd(fcntl(stream, F_DUPFD_CLOEXEC, 0));
+    if (!fd.valid()) return PosixError("open", path, errno);
+    return fd;
+  }
+  if (S_ISREG(there.st_mode)) return UniqueFd();
+  UniqueFd fd(open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (!fd.valid()) return PosixError("open", path, errno);
+  return fd;
+}
+
+absl::StatusOr<std::string> RandomName() {
+  uint64_t number = 0;
+  if (getrandom(&number, sizeof(number), 0) != sizeof(number)) return PosixError("getrandom", "", errno);
+  return absl::StrCat(".plimsoll-", absl::Hex(number, absl::kZeroPad16));
+}
+
+}  // namespace
+
+absl::StatusOr<FileWriter> FileWriter::CreateTemporary(UniqueFd directory, const std::string& name,
+                                                       const std::string& path) {
+  PLIMSOLL_ASSIGN_OR_RETURN(const std::string temporary, RandomName());
+  UniqueFd fd(
+      openat(directory.get(), temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kFileMode));
+  if (!fd.valid()) return PosixError("open", path, errno);
+  FileWriter writer(path, std::move(fd));
+  writer.directory_ = std::move(directory);
+  writer.name_ = name;
+  writer.temporary_ = temporary;
+  return writer;
+}
+
+absl::StatusOr<FileWriter> FileWriter::ToPath(const std::string& path) {
+  struct stat there{};
+  const bool exists = stat(path.c_str(), &there) == 0;
+  if (exists) {
+    PLIMSOLL_ASSIGN_OR_RETURN(UniqueFd fd, OpenInPlace(path, there));
+    if (fd.valid()) return FileWriter(path, std::move(fd));
+  }
+  PLIMSOLL_ASSIGN_OR_RETURN(const fs::path place, BehindLinks(path));
+  if (place.filename().empty()) return PosixError("open", path, EISDIR);
+  const std::string parent = place.has_parent_path() ? place.parent_path().string() : ".";
+  UniqueFd directory(open(parent.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!directory.valid()) return PosixError("open", path, errno);
+  PLIMSOLL_ASSIGN_OR_RETURN(FileWriter writer, CreateTemporary(std::move(directory), place.filename().string(), path));
+  // As readable as what it replaces.
+  if (exists && fchmod(writer.fd_.get(), there.st_mode & kPermissions) != 0) return PosixError("chmod", path, errno);
+  return writer;
+}
+
+absl::StatusOr<FileWriter> FileWriter::InDirectory(int directory, const std::string& name, const std::string& path) {
+  UniqueFd held(fcntl(directory, F_DUPFD_CLOEXEC, 0));
+  if (!held.valid()) return PosixError("open", path, errno);
+  return CreateTemporary(std::move(held), name, path);
+}
+
+FileWriter::FileWriter(FileWriter&& other) noexcept
+    : path_(std::move(other.path_)),
+      fd_(std::move(other.fd_)),
+      directory_(std::move(other.directory_)),
+      name_(std::move(other.name_)),
+      temporary_(std::exchange(other.temporary_, "")) {}
+
+FileWriter::~FileWriter() {
+  if (!temporary_.empty()) unlinkat(directory_.get(), temporary_.c_str(), 0);
+}
+
+absl::Status FileWriter::Write(std::string_view bytes) {
+  size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t n = write(fd_.get(), bytes.data() + done, bytes.size() - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return PosixError("write", path_, errno);
+    done += static_cast<size_t>(n);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FileWriter::Finish() {
+  // A quota or a network file system may report a failed write only now.
+  if (close(fd_.Release()) != 0) return PosixError("close", path_, errno);
+  if (temporary_.empty()) return absl::OkStatus();
+  if (renameat(directory_.get(), temporary_.c_str(), directory_.get(), name_.c_str()) != 0) {
+    return PosixError("rename to", path_, errno);
+  }
+  temporary_.clear();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<HeldDirectory> MakeDirectories(int where, const std::string& path, Links links) {
+  const fs::path whole = path;
+  const int flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
+  HeldDirectory held;
+  held.fd = whole.is_absolute() ? UniqueFd(open("/", flags)) : UniqueFd(openat(where, ".", flags));
+  if (!held.fd.valid()) return PosixError("open", path, errno);
+  for (const fs::path& component : whole.relative_path()) {
+    if (component.empty()) continue;  // behind a slash at the end
+    const char* name = component.c_str();
+    const int no_links = links == Links::kRefuse ? O_NOFOLLOW : 0;
+    UniqueFd next(openat(held.fd.get(), name, flags | no_links));
+    held.parent.Reset();
+    if (!next.valid() && errno == ENOENT) {
+      const bool made = mkdirat(held.fd.get(), name, kDirectoryMode) == 0;
+      if (!made && errno != EEXIST) return PosixError("mkdir", path, errno);
+      // It has just been made, here or by another run: a link that has its name now was put there by somebody else.
+      next = UniqueFd(openat(held.fd.get(), name, flags | O_NOFOLLOW));
+      if (made && next.valid()) held.parent = std::move(held.fd);
+      held.name = component.string();
+    }
+    if (!next.valid()) {
+      const int why = errno;
+      struct stat facts{};
+      if (why == ENOTDIR && fstatat(held.fd.get(), name, &facts, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(facts.st_mode)) {
+        return absl::FailedPreconditionError(
+            absl::StrCat(path, ": ", component.string(),
+                         " is a symbolic link, and a path that plimsoll chose follows none; name another place"));
+      }
+      return PosixError("open", path, why);
+    }
+    held.fd = std::move(next);
+  }
+  return held;
+}
+
+absl::StatusOr<bool> IsEmptyDirectory(const UniqueFd& directory, const std::string& path) {
+  UniqueFd readable(openat(directory.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!readable.valid()) return PosixError("open", path, errno);
+  const std::unique_ptr<DIR, int (*)(DIR*)> entries(fdopendir(readable.get()), closedir);
+  if (entries == nullptr) return PosixError("opendir", path, errno);
+  readable.Release();  // closedir closes it
+  while (const dirent* entry = readdir(entries.get())) {
+    if (std::strcmp(entry->d_name, ".") != 0 && std::strcmp(entry->d_name, "..") != 0) return false;
+  }
+  return true;
+}
+
 namespace {
 
 constexpr char kJournalName[] = "journal";

@@ -1,10 +1,80 @@
 #include "controller/run/run_log.h"
 
+#include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/units.h"
 
 namespace plimsoll {
+
+RecordSink::RecordSink(std::function<void(const v1::JournalRecord&)> take, std::function<void()> rest)
+    : take_(std::move(take)), rest_(std::move(rest)), thread_([this] { Run(); }) {}
+
+RecordSink::~RecordSink() {
+  {
+    MutexLock lock(mutex_);
+    closing_ = true;
+    changed_.NotifyAll();
+  }
+  thread_.join();
+}
+
+void RecordSink::Give(Record record, size_t bytes) {
+  MutexLock lock(mutex_);
+  waiting_.emplace_back(std::move(record), bytes);
+  waiting_bytes_ += bytes;
+  at_rest_ = false;
+  changed_.NotifyAll();
+}
+
+size_t RecordSink::waiting_bytes() const {
+  MutexLock lock(mutex_);
+  return waiting_bytes_;
+}
+
+void RecordSink::Drain() {
+  MutexLock lock(mutex_);
+  while (!at_rest_) changed_.Wait(mutex_);
+}
+
+bool RecordSink::DrainFor(int64_t timeout_ns) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::nanoseconds(timeout_ns);
+  MutexLock lock(mutex_);
+  while (!at_rest_ && changed_.WaitUntil(mutex_, deadline)) {
+  }
+  return at_rest_;
+}
+
+void RecordSink::Run() {
+  while (true) {
+    std::pair<Record, size_t> next;
+    {
+      MutexLock lock(mutex_);
+      while (at_rest_ && !closing_) changed_.Wait(mutex_);
+      if (at_rest_) return;
+      if (!waiting_.empty()) {
+        next = std::move(waiting_.front());
+        waiting_.pop_front();
+      }
+    }
+    // Without one, all were taken.
+    const bool rests = next.first == nullptr;
+    if (rests) {
+      rest_();
+    } else {
+      take_(*next.first);
+      next.first.reset();
+    }
+    MutexLock lock(mutex_);
+    waiting_bytes_ -= next.second;
+    if (rests && waiting_.empty()) {
+      at_rest_ = true;
+      changed_.NotifyAll();
+    }
+  }
+}
 
 RunLog::RunLog(std::unique_ptr<JournalWriter> journal, const Clock& clock, size_t most_waiting_bytes)
     : clock_(clock),
@@ -24,7 +94,6 @@ void RunLog::Append(v1::JournalRecord record) {
   const size_t bytes = shared->ByteSizeLong();
   if (journal_sink_ != nullptr) journal_sink_->Give(shared, bytes);
   analysis_->Give(shared, bytes);
-  live_.Add(*shared);
   if (watch_) watch_(*shared);
   Tend();
 }
@@ -70,6 +139,28 @@ void RunLog::Tend() {
                                                "): this report cannot be made again from it"));
   const size_t bytes = record.ByteSizeLong();
   analysis_->Give(std::make_shared<const v1::JournalRecord>(std::move(record)), bytes);
+}
+
+namespace {
+
+constexpr int64_t kLookPeriodNs = kNsPerSecond;
+// A look that took a millisecond is followed by so many without one.
+constexpr int64_t kRestPerLook = 50;
+
+}  // namespace
+
+std::optional<LiveSnapshot> LiveReader::Read(int64_t now_ns, int64_t after_second, int64_t patience_ns) {
+  if (!sink_.DrainFor(patience_ns)) return std::nullopt;
+  return analyzer_.Live(now_ns, after_second);
+}
+
+const std::vector<LiveCriterion>& LiveReader::Criteria() {
+  if (const int64_t began_ns = SystemClock::Read().value; began_ns >= next_look_ns_) {
+    criteria_ = analyzer_.LiveCriteria();
+    const int64_t ended_ns = SystemClock::Read().value;
+    next_look_ns_ = ended_ns + std::max(kLookPeriodNs, kRestPerLook * (ended_ns - began_ns));
+  }
+  return criteria_;
 }
 
 }  // namespace plimsoll

@@ -1,22 +1,84 @@
-// Where everything that a run receives goes: the journal first, then the analysis and the live figures.
+// Where everything that a run receives goes: the journal first, then the analysis, each on a thread of its own.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "common/clock.h"
 #include "common/mutex.h"
 #include "controller/analysis/analyzer.h"
-#include "controller/analysis/live_stats.h"
 #include "controller/run/journal.h"
-#include "controller/run/record_sink.h"
 #include "plimsoll/v1/journal.pb.h"
 
 namespace plimsoll {
+
+// Keeps the order. Give never blocks, whatever the consumer does: the giver looks at waiting_bytes() and stops by
+// itself. Thread-safe.
+class RecordSink {
+ public:
+  using Record = std::shared_ptr<const v1::JournalRecord>;
+
+  // On the sink's thread, `take` is called with each record, and `rest` when all that were given have been taken.
+  RecordSink(std::function<void(const v1::JournalRecord&)> take, std::function<void()> rest);
+  // Hands over what is left, however long that takes.
+  ~RecordSink();
+  RecordSink(const RecordSink&) = delete;
+  RecordSink& operator=(const RecordSink&) = delete;
+
+  // `bytes`: what the record counts in waiting_bytes().
+  void Give(Record record, size_t bytes);
+  // Of the records that were given and not yet taken, the one that is being taken included.
+  size_t waiting_bytes() const;
+  // Waits until every record was taken and `rest` has returned.
+  void Drain();
+  // The same for at most so long; false where it was not enough.
+  bool DrainFor(int64_t timeout_ns);
+
+ private:
+  void Run();
+
+  const std::function<void(const v1::JournalRecord&)> take_;
+  const std::function<void()> rest_;
+  mutable Mutex mutex_;
+  CondVar changed_;
+  std::deque<std::pair<Record, size_t>> waiting_ ABSL_GUARDED_BY(mutex_);
+  size_t waiting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Everything was taken, and `rest` has returned.
+  bool at_rest_ ABSL_GUARDED_BY(mutex_) = true;
+  bool closing_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+// The figures of a run that is under way, from its analysis.
+//
+// Reads the analyser between two records: on the thread that gives them, once all that were given are in it. Not
+// thread-safe.
+class LiveReader {
+ public:
+  // `sink` hands records to `analyzer`; both outlive the object.
+  LiveReader(const Analyzer& analyzer, RecordSink& sink) : analyzer_(analyzer), sink_(sink) {}
+
+  // As Analyzer::Live. Waits for the analysis for so long at most; nothing where that was not enough.
+  std::optional<LiveSnapshot> Read(int64_t now_ns, int64_t after_second, int64_t patience_ns);
+  // After a Read that gave something, and before the next record. As they are now or were a little before: looking
+  // takes a small part of the time at most.
+  const std::vector<LiveCriterion>& Criteria();
+
+ private:
+  const Analyzer& analyzer_;
+  RecordSink& sink_;
+  std::vector<LiveCriterion> criteria_;
+  // This machine's own clock.
+  int64_t next_look_ns_ = 0;
+};
 
 // Keeps the journal and feeds the same records to the analyser, so that the report made at the end is the one that the
 // journal gives again. A journal that can no longer be written stops nothing: the analysis goes on.
@@ -51,7 +113,7 @@ class RunLog {
   // Waits until everything was analysed, for at most so long; false where it was not enough.
   bool AnalysedWithin(int64_t timeout_ns) { return analysis_->DrainFor(timeout_ns); }
 
-  const LiveStats& live() const { return live_; }
+  LiveReader& live() { return live_; }
   // Waits until everything was analysed.
   Analyzer& analyzer();
   // Why the journal is incomplete; OK where it is not.
@@ -69,7 +131,6 @@ class RunLog {
   std::unique_ptr<JournalWriter> journal_;
   absl::Status journal_status_;
   Analyzer analyzer_;
-  LiveStats live_;
   std::function<void(const v1::JournalRecord&)> watch_;
   std::function<void(const absl::Status&)> journal_loss_;
   Mutex mutex_;
@@ -78,6 +139,7 @@ class RunLog {
   // Last: their threads use what is above. The first is null without a journal.
   std::unique_ptr<RecordSink> journal_sink_;
   std::unique_ptr<RecordSink> analysis_;
+  LiveReader live_{analyzer_, *analysis_};
 };
 
 }  // namespace plimsoll

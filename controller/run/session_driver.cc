@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/protocol.h"
 #include "common/units.h"
-#include "common/version.h"
 
 namespace plimsoll {
 namespace {
@@ -116,7 +116,7 @@ void SessionDriver::AllowForOwnStandstill(MonotonicNs now) {
   if (!open_ || now - before < options_.lease_ns / 2) return;
   // What the hosts said meanwhile is yet to be read; if it is that their leases ran out, they say so.
   course_.Note(
-      absl::StrCat("the controller itself stood still for ", FormatDuration((now - before) / kNsPerMs * kNsPerMs)));
+      absl::StrCat("the controller itself was suspended for ", FormatDuration((now - before) / kNsPerMs * kNsPerMs)));
   for (auto& host : fleet_.hosts()) host->last_heard = std::max(host->last_heard, now);
 }
 
@@ -166,7 +166,7 @@ void SessionDriver::LoseSilentHosts(MonotonicNs now) {
   MonotonicNs longest_silent = now;
   for (auto& host : fleet_.hosts()) {
     if (!host->in_session()) continue;
-    // Events were taken just before: silence is the host's, unless this process itself stood still for so long.
+    // Events were taken just before: silence is the host's, unless this process itself was suspended for as long.
     if (now - host->last_heard >= options_.lease_ns) {
       Lose(*host, absl::StrCat("lease expired: no message for ", FormatDuration(options_.lease_ns)));
     } else {
@@ -195,20 +195,19 @@ void SessionDriver::GiveUpHungHosts(MonotonicNs now) {
     if (!host->awaited_since.has_value()) host->awaited_since = now;
     const MonotonicNs since = std::max(*host->awaited_since, host->last_progress);
     if (now - since < options_.hang_limit_ns) continue;
-    std::string reason = absl::StrCat("nothing has got on there for ", FormatDuration(options_.hang_limit_ns),
-                                      " (--hang-limit) while ", awaited);
+    std::string reason =
+        absl::StrCat("no progress for ", FormatDuration(options_.hang_limit_ns), " (--hang-limit) while ", awaited);
     for (const v1::InFlight& write : host->in_flight) {
-      // What was told is as old as the last answer.
+      // What is known of the write is as old as the last answer.
       const int64_t age_ns = host->clock.empty() ? static_cast<int64_t>(write.age_ns())
                                                  : host->clock.ToRemote(now.value) - write.since_ns();
-      absl::StrAppend(&reason, "; qm", write.qm(), " has been ", write.filling() ? "filling " : "in one write to ",
-                      write.path(), " since ", FormatUtc(clock_.WallNow().value - age_ns));
+      absl::StrAppend(&reason, "; ", InFlightText(write), " since ", FormatUtc(clock_.WallNow().value - age_ns));
     }
     Lose(*host, reason);
   }
 }
 
-bool SessionDriver::GetsOn(Host& host, const v1::AgentMessage& message) {
+bool SessionDriver::ShowsProgress(Host& host, const v1::AgentMessage& message) {
   if (message.has_prepare_progress()) return message.prepare_progress().done_bytes() != host.prepare_done_bytes;
   if (message.has_frames()) {
     // Frames of a writer that hangs go on, and are empty.
@@ -217,9 +216,9 @@ bool SessionDriver::GetsOn(Host& host, const v1::AgentMessage& message) {
                        [](const v1::Frame& frame) { return frame.latency().count() > 0; });
   }
   if (!message.has_alive()) return true;
-  const bool got_on = message.alive().progress() != host.progress;
+  const bool progressed = message.alive().progress() != host.progress;
   host.progress = message.alive().progress();
-  return got_on;
+  return progressed;
 }
 
 void SessionDriver::Handle(Event& event) {
@@ -229,7 +228,7 @@ void SessionDriver::Handle(Event& event) {
     host.heard_heartbeat = heartbeat_id_;
   } else if (auto* message = std::get_if<v1::AgentMessage>(&event.body)) {
     host.last_heard = std::max(host.last_heard, event.time);
-    if (GetsOn(host, *message)) host.last_progress = std::max(host.last_progress, event.time);
+    if (ShowsProgress(host, *message)) host.last_progress = std::max(host.last_progress, event.time);
     if (message->has_alive()) {
       host.heard_heartbeat = std::max(host.heard_heartbeat, message->alive().id());
       host.in_flight.assign(message->alive().in_flight().begin(), message->alive().in_flight().end());

@@ -34,7 +34,7 @@ class SessionCourse {
   virtual bool Full() { return false; }
   // A sentence for whoever reads of this later.
   virtual void Note(const std::string& /*text*/) {}
-  // When Update is to be called next.
+  // When the driver calls Update next.
   virtual MonotonicNs next_update() const { return kNever; }
   virtual void Update(MonotonicNs /*now*/) {}
 
@@ -44,7 +44,7 @@ class SessionCourse {
 
 // One thread: it waits for events and handles them one after another. Each host's lease is kept by heartbeats and,
 // where its connection is cut for a moment, by Renew over a new one; a host that says nothing for a lease is lost; so
-// is one on which nothing gets on for the hang limit while the course waits for it. The hosts' clocks are asked all the
+// is one that makes no progress for the hang limit while the course waits for it. The hosts' clocks are asked all the
 // while.
 class SessionDriver {
  public:
@@ -74,6 +74,8 @@ class SessionDriver {
   static void Probe(Host& host, int probes);
   // Sends a command, and returns the number that its CommandDone will carry.
   uint64_t SendCommand(Host& host, v1::Command command);
+  // The number that the next command will carry.
+  uint64_t next_command_id() const { return command_id_ + 1; }
 
   // An interrupt came: the course should come to its end. A second one: leave at once.
   bool interrupted() const { return interrupted_; }
@@ -93,10 +95,10 @@ class SessionDriver {
   void LoseSilentHosts(MonotonicNs now);
   // Keeps the leases of hosts that do not answer over their connection, over new ones.
   void RenewDeafHosts();
-  // Gives up hosts of which nothing has got on for the hang limit while the course waits for them.
+  // Loses hosts that have made no progress for the hang limit while the course waits for them.
   void GiveUpHungHosts(MonotonicNs now);
-  // Whether the message shows that the host has got on since the one before.
-  static bool GetsOn(Host& host, const v1::AgentMessage& message);
+  // Whether the message shows progress since the one before.
+  static bool ShowsProgress(Host& host, const v1::AgentMessage& message);
 
   const Options options_;
   const Clock& clock_;

@@ -76,23 +76,21 @@ class Adviser {
     const std::string version = Value("vers");
     if (!version.empty() && !absl::StartsWith(version, "4")) {
       Problem(absl::StrCat("NFS version ", version),
-              "locks of a host that died are not given up until it is back, so that no standby can take over; use "
+              "the server keeps the locks of a dead host until that host restarts, so no standby can take over; use "
               "vers=4.1 or "
               "later",
               kTestingStatement);
     } else if (version == "4.0") {
-      Hint("NFS version 4.0", "4.1 and later have sessions, by which a call that is sent again is not done twice",
-           "RFC 8881");
+      Hint("NFS version 4.0", "4.1 and later have sessions, so a retransmitted call is not executed twice", "RFC 8881");
     }
     const std::string local = Value("local_lock");
     if (Has("nolock") || (!local.empty() && local != "none")) {
       Problem(Has("nolock") ? "nolock" : absl::StrCat("local_lock=", local),
-              "locks bind this host only: two hosts can run one queue manager at once; mount with local_lock=none",
+              "locks are local to this host: two hosts can run one queue manager at once; mount with local_lock=none",
               kNfsManual);
     }
     if (Value("proto") == "udp") {
-      Problem("proto=udp", "data can be damaged unseen when packets are put together wrongly; use proto=tcp",
-              kNfsManual);
+      Problem("proto=udp", "packets that are reassembled wrongly damage data silently; use proto=tcp", kNfsManual);
     }
     uint64_t wsize_bytes = 0;
     if (absl::SimpleAtoi(Value("wsize"), &wsize_bytes) && wsize_bytes < block_size_bytes_) {
@@ -103,11 +101,11 @@ class Adviser {
               kPlimsoll);
     }
     if (Has("noac") || Value("actimeo") == "0") {
-      Hint(Has("noac") ? "noac" : "actimeo=0", "each look at a file asks the server again; a log does not need it",
-           kNfsManual);
+      Hint(Has("noac") ? "noac" : "actimeo=0",
+           "every file access asks the server for attributes; a log does not need that", kNfsManual);
     }
     if (directory_.exports().empty()) {
-      Hint("whether the export is sync cannot be seen from here",
+      Hint("whether the export is sync is unknown here",
            "an async export acknowledges writes that it can lose: on the server, `exportfs -v` must show sync",
            kExportsManual);
     }
@@ -120,18 +118,17 @@ class Adviser {
       Problem(absl::StrCat(type, " keeps data in memory"), "the log is gone after a restart", "tmpfs(5)");
     } else if (type == "overlay") {
       Problem("overlay is a layer over another file system",
-              "it belongs to a container and goes with it, and it is not what is measured; use a volume",
+              "it belongs to a container and is removed with it; use a volume",
               "Linux: Documentation/filesystems/overlayfs.rst");
     } else if (type == "btrfs" || type == "zfs") {
       Warning(absl::StrCat(type, " writes each block to a new place"),
-              "a circular log, which is written over and over in place, gets slower and scattered",
-              "btrfs(5), zfsprops(7)");
+              "a circular log, overwritten in place, becomes slower and fragmented", "btrfs(5), zfsprops(7)");
     } else if (!directory_.caveat().empty() && !NoBarrier()) {
-      Warning(directory_.caveat(), "what a write that was acknowledged is worth depends on that", "mount(8)");
+      Warning(directory_.caveat(), "it decides what an acknowledged write is worth", "mount(8)");
     }
     if (NoBarrier()) {
-      Problem("mounted without barriers",
-              "after a power cut what was acknowledged can be missing; mount without that option", "ext4(5), xfs(5)");
+      Problem("mounted without barriers", "a power cut can lose acknowledged writes; mount without that option",
+              "ext4(5), xfs(5)");
     }
     if (Value("data") == "journal") {
       Warning("data=journal", "every block is written twice; use data=ordered", "ext4(5)");
@@ -143,21 +140,19 @@ class Adviser {
     if (layer.kind() == v1::BlockLayer::KIND_MULTIPATH && layer.below_size() == 1 &&
         !absl::StartsWith(layer.below(0), "dm-")) {
       Warning(absl::StrCat(name, " has one path only (", layer.below(0), ")"),
-              "when it fails the log is gone for this host; `multipath -ll` shows what became of the others",
-              "multipath(8)");
+              "if it fails, this host loses the log; `multipath -ll` shows the other paths", "multipath(8)");
     }
     if (layer.kind() == v1::BlockLayer::KIND_DISK && layer.other_paths_size() > 0 && !OverMultipath(layer.name())) {
       Problem(
           absl::StrCat(name, " is also ", absl::StrJoin(layer.other_paths(), ", "), ", and no multipath is above it"),
-          "the file system is on one path alone, and stands when that fails; mount the multipath device",
-          "multipath(8)");
+          "the file system uses a single path and hangs when it fails; mount the multipath device", "multipath(8)");
     }
     if (!layer.state().empty() && layer.state() != "running" && layer.state() != "live") {
-      Warning(absl::StrCat(name, " is ", layer.state()), "the device takes no writes over this path", kKernelQueue);
+      Warning(absl::StrCat(name, " is ", layer.state()), "the device accepts no writes over this path", kKernelQueue);
     }
     if (layer.scheduler() == "bfq" || layer.scheduler() == "cfq") {
       Warning(absl::StrCat(name, " has the scheduler ", layer.scheduler()),
-              "it holds writes back to share a disk between programs; none or mq-deadline suit a log", kKernelQueue);
+              "it delays writes to share the disk between programs; use none or mq-deadline for a log", kKernelQueue);
     }
     if (layer.write_cache() == "write back") {
       Hint(absl::StrCat(name, " has a volatile write cache"),
@@ -166,10 +161,15 @@ class Adviser {
                : "each synchronous write is followed by a flush of the cache, a command of its own",
            kKernelCache);
     }
-    if (layer.rotational() && layer.kind() == v1::BlockLayer::KIND_DISK) {
-      Hint(absl::StrCat(name, " says that it rotates"),
-           "a disk without a battery-backed cache writes once a turn, 8 ms or so", kKernelQueue);
+    if (layer.rotational() && layer.kind() == v1::BlockLayer::KIND_DISK && !IsVirtual(layer)) {
+      Hint(absl::StrCat(name, " reports itself as rotational"),
+           "a disk without a battery-backed cache writes once per rotation, about 8 ms", kKernelQueue);
     }
+  }
+
+  // A virtio disk or QEMU's: the guest's kernel reports it as rotational, whatever the host's disk is.
+  static bool IsVirtual(const v1::BlockLayer& layer) {
+    return absl::StartsWith(layer.name(), "vd") || absl::StrContains(layer.model(), "QEMU");
   }
 
   bool OverMultipath(const std::string& disk) const {
@@ -194,7 +194,7 @@ class Adviser {
               kExportsManual);
     } else if (options.contains("wdelay")) {
       Hint(absl::StrCat("exported with wdelay to ", client),
-           "the server may hold a write back for others to come; no_wdelay suits a log", kExportsManual);
+           "the server may delay a write to combine it with others; use no_wdelay for a log", kExportsManual);
     }
   }
 

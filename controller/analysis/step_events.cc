@@ -1,0 +1,451 @@
+#include "controller/analysis/step_events.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/stable_sort.h"
+#include "controller/analysis/stalls.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr size_t kShown = 10;
+
+}  // namespace
+
+v1::SlowestReport MakeSlowestReport(const RunContext& run, uint32_t host, uint32_t qm, const v1::WriteSample& write) {
+  v1::SlowestReport slowest;
+  slowest.set_host(run.hosts.at(host).label());
+  slowest.set_qm(qm);
+  slowest.set_number(write.seq());
+  slowest.set_extent(write.extent());
+  slowest.set_offset_bytes(write.offset_bytes());
+  slowest.set_latency_ns(write.latency_ns());
+  if (const auto moment = run.timeline.ToTimeline(host, write.start_ns())) {
+    *slowest.mutable_start() = run.timeline.ToUtc(moment->local_ns);
+    slowest.set_error_ns(moment->error_ns);
+  }
+  return slowest;
+}
+
+void AddSlowest(StepStats& stats, const RunContext& run, v1::StepReport& report) {
+  struct Candidate {
+    uint32_t host = 0;
+    uint32_t qm = 0;
+    const v1::WriteSample* write = nullptr;
+  };
+  std::vector<Candidate> slowest;
+  for (const auto& [number, part] : stats.hosts()) {
+    if (!run.hosts.contains(number)) continue;
+    for (uint32_t qm = 1; qm <= part.writers().size(); ++qm) {
+      const WriterStats* writer = part.writers()[qm - 1].get();
+      if (writer == nullptr) continue;
+      for (const v1::WriteSample& write : writer->slow()) slowest.push_back({number, qm, &write});
+    }
+  }
+  StableSort(slowest,
+             [](const Candidate& a, const Candidate& b) { return a.write->latency_ns() > b.write->latency_ns(); });
+  slowest.resize(std::min(slowest.size(), kShown));
+  for (const Candidate& one : slowest) *report.add_slowest() = MakeSlowestReport(run, one.host, one.qm, *one.write);
+}
+
+namespace {
+
+constexpr size_t kStallsShown = 100;
+constexpr int kWritersShown = 16;
+
+// What stalls.h allows. Beyond them nobody could use the figures.
+constexpr int64_t kMostMomentNs = int64_t{1} << 61;
+constexpr int64_t kMostErrorNs = int64_t{1} << 59;
+
+class StallsOfStep {
+ public:
+  StallsOfStep(StepStats& stats, const RunContext& run) : stats_(stats), run_(run) {}
+
+  void AddHost(uint32_t number, const HostFacts& facts, HostStep& part);
+  void Report(v1::StallsReport& report);
+
+ private:
+  void AddWriter(uint32_t number, uint32_t qm, const WriterStats& writer, HostStep& part, const CoveredTime& pauses);
+  void AddStretch(StalledInterval stretch, const WriterStretch& told, const CoveredTime& pauses);
+  // Until when the data of all of a host's writers tell, on the timeline; nothing where one told nothing.
+  std::optional<int64_t> EndOf(uint32_t number, const HostStep& part) const;
+  // The stretch that was not over when the writer's data ended.
+  std::vector<WriterStretch> OpenOnes(const std::optional<WriterStretch>& growing, const WriterStats& writer,
+                                      int64_t threshold_ns) const;
+  // What the writer's frames prove of the storage; null where there is nothing.
+  const ServedTime* ServedTimeOf(uint32_t host, uint32_t qm);
+  ServedTime MakeServedTime(uint32_t host, const ServiceGaps& known) const;
+  // A moment of a host's clock within the bounds of stalls.h; nothing where no probe tells it.
+  std::optional<MappedMoment> Map(uint32_t host, int64_t agent_ns) const;
+  void SetStall(const Stall& stall, v1::StallReport& report) const;
+  void AddWriters(const Stall& stall, v1::StallReport& report) const;
+  void AddNotes(const std::vector<Stall>& stalls);
+
+  StepStats& stats_;
+  const RunContext& run_;
+  std::map<uint32_t, StallHost> hosts_;
+  std::vector<StalledInterval> stretches_;
+  // Of the writers that were asked for.
+  std::map<std::pair<uint32_t, uint32_t>, ServedTime> served_;
+  // What counted as a stall, over the writers that told something.
+  int64_t least_threshold_ns_ = INT64_MAX;
+  int64_t largest_threshold_ns_ = 0;
+  uint64_t unmapped_ = 0;
+};
+
+std::optional<MappedMoment> StallsOfStep::Map(uint32_t host, int64_t agent_ns) const {
+  std::optional<MappedMoment> moment = run_.timeline.ToTimeline(host, agent_ns);
+  if (moment) {
+    moment->local_ns = std::clamp(moment->local_ns, -kMostMomentNs, kMostMomentNs);
+    moment->error_ns = std::clamp<int64_t>(moment->error_ns, 0, kMostErrorNs);
+  }
+  return moment;
+}
+
+const ServedTime* StallsOfStep::ServedTimeOf(uint32_t host, uint32_t qm) {
+  if (const auto found = served_.find({host, qm}); found != served_.end()) return &found->second;
+  const auto part = stats_.hosts().find(host);
+  const ServiceGaps* known = part == stats_.hosts().end() ? nullptr : part->second.stalls().ServiceOf(qm);
+  if (known == nullptr || known->first_end_ns() == 0) return nullptr;
+  return &served_.emplace(std::pair(host, qm), MakeServedTime(host, *known)).first->second;
+}
+
+ServedTime StallsOfStep::MakeServedTime(uint32_t host, const ServiceGaps& known) const {
+  constexpr int64_t kUnboundedNs = INT64_MAX;
+  ServedTime served;
+  served.least_ns = known.least_ns();
+  const auto earliest = [this, host](int64_t agent_ns) {
+    const auto moment = Map(host, agent_ns);
+    return moment ? moment->local_ns - moment->error_ns : -2 * kMostMomentNs;
+  };
+  const auto latest = [this, host](int64_t agent_ns) {
+    const auto moment = Map(host, agent_ns);
+    return moment ? moment->local_ns + moment->error_ns : 2 * kMostMomentNs - 1;
+  };
+  served.gaps.push_back({-2 * kMostMomentNs, latest(known.first_end_ns()), kUnboundedNs});
+  for (const ServiceGap& gap : known.gaps()) {
+    served.gaps.push_back({earliest(gap.begin_ns), latest(gap.end_ns), gap.longest_ns});
+  }
+  // From where the host's data end, or stretches of it are missing, nothing is proved.
+  const int64_t until_ns = std::min(earliest(known.last_start_ns()), hosts_.at(host).to_ns);
+  served.gaps.push_back({until_ns, 2 * kMostMomentNs - 1, kUnboundedNs});
+  for (size_t i = 1; i < served.gaps.size(); ++i) {
+    served.gaps[i].end_ns = std::max(served.gaps[i].end_ns, served.gaps[i - 1].end_ns);
+  }
+  for (size_t i = served.gaps.size() - 1; i > 0; --i) {
+    served.gaps[i - 1].begin_ns = std::min(served.gaps[i - 1].begin_ns, served.gaps[i].begin_ns);
+  }
+  return served;
+}
+
+std::optional<int64_t> StallsOfStep::EndOf(uint32_t number, const HostStep& part) const {
+  // Negative in the warm-up.
+  const std::optional<int64_t> next_interval = part.all_next_interval();
+  if (!next_interval) return std::nullopt;
+  const StepShape& shape = stats_.shape();
+  const int64_t told_ns = std::min(*next_interval * shape.interval_ns, shape.duration_ns);
+  int64_t measured_ns = part.done() ? shape.duration_ns : told_ns;
+  const std::optional<int64_t> start_ns = stats_.HostMeasuredStartNs(number);
+  if (part.done() && !part.stopped().empty() && start_ns) {
+    int64_t last_ns = 0;
+    int64_t last_cut_ns = 0;
+    for (const auto& writer : part.writers()) {
+      last_ns = std::max(last_ns, writer ? writer->last_end_ns() : 0);
+      last_cut_ns = std::max(last_cut_ns, writer ? writer->last_cut_ns() : 0);
+    }
+    // Where no measured write ended it was stopped before, at the latest when its last frames were cut.
+    const int64_t until_ns = last_ns != 0 ? last_ns : std::min(last_cut_ns, *start_ns + told_ns);
+    measured_ns = std::min(until_ns - *start_ns, measured_ns);
+  }
+  return std::clamp(stats_.measured_start_ns() + measured_ns, -kMostMomentNs, kMostMomentNs);
+}
+
+void StallsOfStep::AddHost(uint32_t number, const HostFacts& facts, HostStep& part) {
+  StallHost& host = hosts_[number];
+  host.storage = facts.storage;
+  host.qms = facts.qms();
+  const int64_t start_ns =
+      std::clamp(stats_.measured_start_ns() - stats_.shape().warmup_ns, -kMostMomentNs, kMostMomentNs);
+  host.from_ns = start_ns;
+  host.to_ns = std::max(EndOf(number, part).value_or(start_ns), start_ns);
+  const int64_t delay_ns = std::max<int64_t>(facts.workload().delay_ns(), 0);
+  const double rate = facts.rate_per_second();
+  // Of random intervals one in a thousand is longer than seven times the average.
+  const double longest_interval = facts.random_arrivals() ? 7 : 1;
+  host.between_writes_ns = rate > 0 ? static_cast<int64_t>(std::min(1e9 / rate * longest_interval, 1e15)) : delay_ns;
+  std::vector<TimeStretch> mapped;
+  for (const TimeStretch& pause : part.stalls().pauses()) {
+    const auto begin = Map(number, pause.begin_ns);
+    const auto end = Map(number, pause.end_ns);
+    if (begin && end) mapped.push_back({begin->local_ns, end->local_ns});
+  }
+  host.paused = CoveredTime(std::move(mapped));
+  std::vector<TimeStretch> missing;
+  for (const TimeStretch& span : part.stalls().left_out()) {
+    const auto begin = Map(number, span.begin_ns);
+    const auto end = Map(number, span.end_ns);
+    missing.push_back({begin ? begin->local_ns - begin->error_ns : -2 * kMostMomentNs,
+                       end ? end->local_ns + end->error_ns : 2 * kMostMomentNs - 1});
+  }
+  host.left_out = CoveredTime(std::move(missing));
+  const CoveredTime pauses(part.stalls().pauses());
+  for (uint32_t qm = 1; qm <= part.writers().size(); ++qm) {
+    if (const WriterStats* writer = part.writers()[qm - 1].get()) AddWriter(number, qm, *writer, part, pauses);
+  }
+}
+
+std::vector<WriterStretch> StallsOfStep::OpenOnes(const std::optional<WriterStretch>& growing,
+                                                  const WriterStats& writer, int64_t threshold_ns) const {
+  std::vector<WriterStretch> open;
+  int64_t since_ns = writer.in_flight_since_ns();
+  if (growing) {
+    WriterStretch& stretch = open.emplace_back(*growing);
+    stretch.open = true;
+    // The frame was cut a little later than its interval ended.
+    if (since_ns != 0 && since_ns < stretch.end_ns && writer.last_cut_ns() > stretch.end_ns) {
+      const int64_t more_ns = writer.last_cut_ns() - stretch.end_ns;
+      stretch.end_ns += more_ns;
+      stretch.in_flight_ns += more_ns;
+      stretch.longest_ns = std::max(stretch.longest_ns, writer.last_cut_ns() - since_ns);
+    }
+    if (since_ns < stretch.end_ns) since_ns = 0;
+  }
+  const int64_t age_ns = writer.last_cut_ns() - since_ns;
+  if (since_ns != 0 && age_ns >= threshold_ns) {
+    open.push_back({.begin_ns = since_ns,
+                    .end_ns = writer.last_cut_ns(),
+                    .in_flight_ns = age_ns,
+                    .writes = 1,
+                    .longest_ns = age_ns,
+                    .open = true});
+  }
+  return open;
+}
+
+void StallsOfStep::AddWriter(uint32_t number, uint32_t qm, const WriterStats& writer, HostStep& part,
+                             const CoveredTime& pauses) {
+  const auto median_ns = static_cast<int64_t>(writer.latency().PercentileNs(50));
+  const int64_t threshold_ns = StallThresholdNs(stats_.shape().stall_ns, median_ns);
+  least_threshold_ns_ = std::min(least_threshold_ns_, threshold_ns);
+  largest_threshold_ns_ = std::max(largest_threshold_ns_, threshold_ns);
+  HostStalls::Stretches told = part.stalls().OfWriter(qm, threshold_ns, median_ns);
+  if (!part.done() && !writer.closed()) {
+    for (const WriterStretch& stretch : OpenOnes(part.stalls().GrowingOf(qm), writer, threshold_ns)) {
+      (stretch.longest_ns >= threshold_ns ? told.stalls : told.others).push_back(stretch);
+    }
+  }
+  if (told.complete_until_ns != INT64_MAX) {
+    // Something of the host is not known from here on.
+    StallHost& host = hosts_.at(number);
+    const auto until = Map(number, told.complete_until_ns);
+    host.to_ns = std::clamp(until ? until->local_ns - until->error_ns : host.from_ns, host.from_ns, host.to_ns);
+  }
+  const StalledInterval of_writer{.host = number, .qm = qm};
+  for (const WriterStretch& stretch : told.stalls) AddStretch(of_writer, stretch, pauses);
+  StalledInterval too_short = of_writer;
+  too_short.counts = false;
+  for (const WriterStretch& stretch : told.others) AddStretch(too_short, stretch, pauses);
+}
+
+void StallsOfStep::AddStretch(StalledInterval stretch, const WriterStretch& told, const CoveredTime& pauses) {
+  const std::optional<int64_t> measured_start_ns = stats_.HostMeasuredStartNs(stretch.host);
+  if (measured_start_ns && told.end_ns <= *measured_start_ns) return;
+  const auto begin = Map(stretch.host, told.begin_ns);
+  const auto end = Map(stretch.host, told.end_ns);
+  if (!begin || !end) {
+    if (stretch.counts) {
+      ++unmapped_;
+      run_.notes.Add("stalls-unmapped",
+                     absl::StrCat(run_.hosts.at(stretch.host).label(), "/qm", stretch.qm, ", step ", stats_.index() + 1,
+                                  ": a stall is left out, since no clock probe places it in time."));
+    }
+    return;
+  }
+  // The host's clock knows best how long it was.
+  stretch.begin_ns = begin->local_ns;
+  stretch.end_ns = std::min(begin->local_ns + told.length_ns(), kMostMomentNs);
+  if (stretch.end_ns <= stretch.begin_ns) return;
+  const int64_t drift_ns = end->local_ns - stretch.end_ns;
+  stretch.error_ns =
+      std::min(std::max(begin->error_ns, end->error_ns + (drift_ns < 0 ? -drift_ns : drift_ns)), kMostErrorNs);
+  stretch.in_flight_ns = told.in_flight_ns;
+  stretch.paused_ns = pauses.Within(told.begin_ns, told.end_ns);
+  stretch.number = told.first_seq;
+  stretch.open = told.open;
+  stretch.writes = told.writes;
+  stretch.row_of_ns = told.in_a_row ? told.longest_ns : 0;
+  stretches_.push_back(stretch);
+}
+
+void StallsOfStep::AddWriters(const Stall& stall, v1::StallReport& report) const {
+  std::set<std::pair<uint32_t, uint32_t>> seen;
+  for (const size_t place : stall.stretches) {
+    const StalledInterval& stretch = stretches_[place];
+    // The longest of a writer stands for it.
+    if (!seen.insert({stretch.host, stretch.qm}).second || report.writers_size() >= kWritersShown) continue;
+    v1::StalledWriterReport& writer = *report.add_writers();
+    writer.set_host(run_.hosts.at(stretch.host).label());
+    writer.set_qm(stretch.qm);
+    *writer.mutable_begin() = run_.timeline.ToUtc(stretch.begin_ns);
+    writer.set_length_ns(stretch.end_ns - stretch.begin_ns);
+    writer.set_in_flight_ns(stretch.in_flight_ns);
+    writer.set_number(stretch.number);
+    writer.set_paused_ns(stretch.paused_ns);
+    writer.set_open(stretch.open);
+    writer.set_writes(stretch.writes);
+    writer.set_in_a_row(stretch.row_of_ns > 0);
+  }
+  report.set_writers_count(static_cast<uint32_t>(seen.size()));
+}
+
+void StallsOfStep::SetStall(const Stall& stall, v1::StallReport& report) const {
+  report.set_stall_class(stall.stall_class);
+  report.set_storage(stall.storage);
+  *report.mutable_begin() = run_.timeline.ToUtc(stall.begin_ns);
+  report.set_length_ns(stall.end_ns - stall.begin_ns);
+  report.set_error_ns(stall.error_ns);
+  report.set_offset_ns(Clamp64(Int128{stall.begin_ns} - stats_.measured_start_ns()));
+  report.set_open(stall.open);
+  for (const uint32_t host : stall.hosts) report.add_hosts(run_.hosts.at(host).label());
+  for (const uint32_t host : stall.others) report.add_others(run_.hosts.at(host).label());
+  AddWriters(stall, report);
+}
+
+void StallsOfStep::AddNotes(const std::vector<Stall>& stalls) {
+  uint64_t unsure = 0;
+  int64_t error_ns = 0;
+  for (const Stall& stall : stalls) {
+    if (!stall.unsure) continue;
+    ++unsure;
+    error_ns = std::max(error_ns, stall.error_ns);
+  }
+  const std::string step = absl::StrCat("step ", stats_.index() + 1);
+  if (unsure > 0) {
+    run_.notes.Add(
+        "stalls-clock",
+        absl::StrFormat("%s: for %s stalls it is undetermined, within the clock error (up to +/- %.3f ms a "
+                        "host), whether other hosts stalled at the same time; those hosts are left out of them.",
+                        step, FormatCount(unsure), static_cast<double>(error_ns) / static_cast<double>(kNsPerMs)));
+  }
+  if (const uint64_t left_out = stats_.stall_budget().pauses_left_out; left_out > 0) {
+    run_.notes.Add("stalls-pauses",
+                   absl::StrCat(step, ": ", FormatCount(left_out),
+                                " pauses of agents are left out; stalls may be theirs without being called so."));
+  }
+}
+
+void StallsOfStep::Report(v1::StallsReport& report) {
+  report.set_threshold_ns(stats_.shape().stall_ns > 0 ? stats_.shape().stall_ns : kLeastStallNs);
+  report.set_threshold_by_median(stats_.shape().stall_ns == 0);
+  report.set_left_out(stats_.stall_budget().stretches_left_out + unmapped_);
+  if (largest_threshold_ns_ > 0) {
+    report.set_least_threshold_ns(least_threshold_ns_);
+    report.set_largest_threshold_ns(largest_threshold_ns_);
+  }
+  const std::vector<Stall> stalls = FindStalls(
+      hosts_, stretches_,
+      [this](uint32_t host, int64_t moment_ns) {
+        return std::clamp<int64_t>(run_.timeline.ErrorAt(host, moment_ns).value_or(kMostErrorNs), 0, kMostErrorNs);
+      },
+      [this](uint32_t host, uint32_t qm) { return ServedTimeOf(host, qm); });
+  std::map<v1::StallClass, uint64_t> classes;
+  for (const Stall& stall : stalls) {
+    ++classes[stall.stall_class];
+    report.set_stretches(report.stretches() + stall.stretches.size());
+  }
+  report.set_count(stalls.size());
+  for (const auto& [stall_class, count] : classes) {
+    v1::StallCount& line = *report.add_classes();
+    line.set_stall_class(stall_class);
+    line.set_count(count);
+  }
+  std::vector<size_t> longest(stalls.size());
+  std::iota(longest.begin(), longest.end(), size_t{0});
+  StableSort(longest, [&](size_t a, size_t b) {
+    return stalls[a].end_ns - stalls[a].begin_ns > stalls[b].end_ns - stalls[b].begin_ns;
+  });
+  longest.resize(std::min(longest.size(), kStallsShown));
+  std::sort(longest.begin(), longest.end());
+  for (const size_t stall : longest) SetStall(stalls[stall], *report.add_stalls());
+  AddNotes(stalls);
+}
+
+}  // namespace
+
+void AddStalls(StepStats& stats, const RunContext& run, v1::StepReport& report) {
+  const bool told = std::any_of(run.hosts.begin(), run.hosts.end(),
+                                [](const auto& host) { return host.second.joined.plan().log().stall_ns() > 0; });
+  if (!told) return;
+  StallsOfStep stalls(stats, run);
+  for (auto& [number, part] : stats.hosts()) {
+    if (const auto facts = run.hosts.find(number); facts != run.hosts.end()) {
+      stalls.AddHost(number, facts->second, part);
+    }
+  }
+  stalls.Report(*report.mutable_stalls());
+}
+
+void AddStartSkew(StepStats& stats, const RunContext& run, v1::StepReport& report) {
+  struct First {
+    int64_t earliest_ns = INT64_MAX;
+    int64_t latest_ns = INT64_MIN;
+    int64_t error_ns = 0;
+  };
+  std::map<uint32_t, First> firsts;
+  std::set<uint32_t> unknown;
+  for (const auto& [number, part] : stats.hosts()) {
+    const HostFacts& facts = run.hosts.at(number);
+    for (const auto& writer : part.writers()) {
+      if (!writer || writer->first_start_ns() == 0) continue;
+      // Writers whose starts are spread over a period, or random, are as late as they are after their own.
+      if (!writer->first_phase_ns() && facts.spreads_starts()) {
+        unknown.insert(number);
+        continue;
+      }
+      const auto moment =
+          run.timeline.ToTimeline(number, writer->first_start_ns() - writer->first_phase_ns().value_or(0));
+      if (!moment) continue;
+      First& first = firsts[number];
+      first.earliest_ns = std::min(first.earliest_ns, moment->local_ns);
+      first.latest_ns = std::max(first.latest_ns, moment->local_ns);
+      first.error_ns = std::max(first.error_ns, moment->error_ns);
+    }
+  }
+  for (const uint32_t number : unknown) firsts.erase(number);
+  if (firsts.empty()) return;
+  const auto earliest = std::min_element(firsts.begin(), firsts.end(), [](const auto& a, const auto& b) {
+    return a.second.earliest_ns < b.second.earliest_ns;
+  });
+  const auto latest = std::max_element(firsts.begin(), firsts.end(), [](const auto& a, const auto& b) {
+    return a.second.latest_ns < b.second.latest_ns;
+  });
+  v1::StartSkewReport& skew = *report.mutable_start_skew();
+  skew.set_skew_ns(Clamp64(Int128{latest->second.latest_ns} - earliest->second.earliest_ns));
+  // Within their errors any two hosts may be the earliest and the latest; a host's own writers share its clock.
+  Int128 most_ns = skew.skew_ns();
+  for (const auto& [late, of_late] : firsts) {
+    for (const auto& [early, of_early] : firsts) {
+      if (late == early) continue;
+      most_ns =
+          std::max(most_ns, Int128{of_late.latest_ns} + of_late.error_ns - of_early.earliest_ns + of_early.error_ns);
+    }
+  }
+  skew.set_error_ns(Clamp64(most_ns - skew.skew_ns()));
+  for (const auto& [number, first] : firsts) {
+    v1::HostStartReport& host = *skew.add_hosts();
+    host.set_host(run.hosts.at(number).label());
+    host.set_behind_ns(Clamp64(Int128{first.latest_ns} - earliest->second.earliest_ns));
+    host.set_error_ns(first.error_ns);
+  }
+}
+
+}  // namespace plimsoll

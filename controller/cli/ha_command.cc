@@ -1,0 +1,297 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/clock.h"
+#include "common/command_line.h"
+#include "common/status_macros.h"
+#include "common/text.h"
+#include "common/units.h"
+#include "controller/analysis/judge.h"
+#include "controller/cli/commands.h"
+#include "controller/cli/outputs.h"
+#include "controller/cli/plan_flags.h"
+#include "controller/cli/run_identity.h"
+#include "controller/ha/command_runner.h"
+#include "controller/ha/drill.h"
+#include "controller/plan/ha_plan.h"
+#include "controller/plan/plan_check.h"
+#include "controller/plan/plan_defaults.h"
+#include "controller/plan/plan_yaml.h"
+#include "controller/render/json.h"
+#include "controller/render/text.h"
+#include "controller/run/cleaner.h"
+#include "controller/run/coordinator.h"
+#include "controller/run/grpc_agent_client.h"
+#include "controller/run/preparation.h"
+#include "controller/run/process.h"
+#include "controller/run/results.h"
+
+namespace plimsoll {
+namespace {
+
+struct HaFlags {
+  std::unique_ptr<PlanFlags> plan;
+  std::string plan_file;
+  std::string out;
+  bool json = false;
+  bool quiet = false;
+  bool dry_run = false;
+  bool allow_commands = false;
+  std::vector<std::string> dos;
+  std::vector<std::string> undos;
+  TlsPaths tls;
+};
+
+// The plan of file and options, checked, with every default and a seed.
+absl::StatusOr<v1::TestPlan> LoadDrill(const HaFlags& flags) {
+  v1::TestPlan plan;
+  PlanPlaces places;
+  if (!flags.plan_file.empty()) {
+    PLIMSOLL_ASSIGN_OR_RETURN(plan, ReadPlanFile(flags.plan_file, &places));
+  }
+  const v1::TestPlan read = plan;
+  plan.mutable_ha();
+  PLIMSOLL_RETURN_IF_ERROR(flags.plan->ApplyTo(plan));
+  for (const auto& [option, texts] : {std::pair("--do", &flags.dos), std::pair("--undo", &flags.undos)}) {
+    for (const std::string& text : *texts) {
+      const absl::Status taken = SetCommand(text, texts == &flags.undos, *plan.mutable_ha());
+      if (!taken.ok()) return absl::InvalidArgumentError(absl::StrCat(option, ": ", std::string(taken.message())));
+    }
+  }
+  places.ForgetChanged(read, plan);
+  FillDefaults(plan);
+  PLIMSOLL_RETURN_IF_ERROR(CheckPlan(plan, places));
+  const auto& faults = plan.ha().faults();
+  const bool commands = std::any_of(faults.begin(), faults.end(),
+                                    [](int fault) { return NeedsCommands(static_cast<v1::HaFaultKind>(fault)); });
+  if (commands && !flags.allow_commands) {
+    return absl::InvalidArgumentError(
+        "the faults run commands on this machine (--do, --undo, ha.commands): read them, and give --allow-commands");
+  }
+  if (!plan.has_seed()) plan.set_seed(std::random_device()());
+  return plan;
+}
+
+// One drill, in the order in which its parts come into being.
+class HaRun {
+ public:
+  HaRun(const HaFlags& flags, v1::TestPlan plan, std::shared_ptr<const AgentTrust> trust, CommandLine& line)
+      : flags_(flags),
+        plan_(std::move(plan)),
+        trust_(std::move(trust)),
+        line_(line),
+        run_id_(NewRunId()),
+        interrupts_(events_),
+        progress_(stderr, isatty(STDERR_FILENO) != 0, flags.quiet) {}
+
+  int Execute() {
+    if (const auto failure = Connect(); failure.has_value()) return PrintFailure(line_, *failure);
+    if (flags_.dry_run) return DryRun();
+    absl::StatusOr<OpenResults> opened = CreateResults(flags_.out, clock_.WallNow(), run_id_, plan_);
+    if (!opened.ok()) return PrintError(line_, opened.status(), Exit::kWrong);
+    ResultsDirectory& results = opened->directory;
+    for (const std::string& warning : Warnings(fleet_->hosts())) progress_.Warn(warning);
+    RunLog log(std::move(opened->journal), clock_);
+    log.OnJournalLoss([this](const absl::Status& status) {
+      progress_.Warn(absl::StrCat("the journal cannot be written any more: ", std::string(status.message()),
+                                  "; the drill continues, and the report is made from memory"));
+    });
+    const std::optional<Failure> failure = RunDrill(log);
+    progress_.Clear();
+    if (left_) {
+      log.FlushFor(kNsPerSecond);
+      PrintError(line_,
+                 absl::StrCat("left at once; the instances end within ", FormatDuration(plan_.lease_ns()),
+                              ", and a fault that was caused may not be undone; `plimsoll report ", results.path(),
+                              "` reports what there is, ", CleanCommands(), " removes the files"),
+                 Exit::kLeft);
+      line_.err.flush();
+      _exit(static_cast<int>(Exit::kLeft));
+    }
+    if (failure.has_value()) {
+      results.Discard();
+      return PrintFailure(line_, *failure);
+    }
+    return Report(results, log);
+  }
+
+ private:
+  std::optional<Failure> Connect() {
+    std::vector<std::string> addresses;
+    std::vector<std::vector<std::string>> directories;
+    std::vector<v1::LogWorkload> workloads;
+    for (int host = 0; host < plan_.hosts_size(); ++host) {
+      addresses.push_back(plan_.hosts(host).address());
+      workloads.push_back(HaFilledWorkload(plan_, static_cast<size_t>(host)));
+      directories.push_back({workloads.back().dir()});
+      if (!plan_.ha().data_dir().empty()) directories.back().push_back(plan_.ha().data_dir());
+    }
+    fleet_ = std::make_unique<Fleet>(
+        addresses, plan_.max_slew_ppm(),
+        [this](const std::string& address, AgentListener& listener) {
+          return MakeGrpcAgentClient(address, clock_, listener, trust_);
+        },
+        clock_, events_);
+    fleet_->DescribeAll(directories, std::min(plan_.lease_ns(), 10 * kNsPerSecond));
+    if (events_.interrupts() > 0) return Failure{Exit::kInconclusive, {"interrupted: nothing was done"}};
+    LabelHosts(fleet_->hosts());
+    if (auto failure = CheckHosts(fleet_->hosts(), workloads, {plan_.block_size_bytes(0)}); failure.has_value()) {
+      return failure;
+    }
+    Failure missing{Exit::kWrong, {}};
+    for (const auto& host : fleet_->hosts()) {
+      for (const v1::DirectoryDescription& directory : host->description->directories()) {
+        if (directory.path() == plan_.ha().data_dir() && !directory.error().empty()) {
+          missing.lines.push_back(absl::StrCat(host->label, ": --data-dir: ", directory.error()));
+        }
+      }
+    }
+    if (!missing.lines.empty()) return missing;
+    fleet_->FindQueueManagers(10 * kNsPerSecond);
+    return std::nullopt;
+  }
+
+  std::optional<Failure> RunDrill(RunLog& log) {
+    Drill::Options options;
+    options.plan = plan_;
+    options.fleet = fleet_.get();
+    options.events = &events_;
+    options.clock = &clock_;
+    options.log = &log;
+    options.progress = &progress_;
+    const std::unique_ptr<CommandRunner> commands = MakeCommandRunner();
+    options.commands = commands.get();
+    options.say = [this](const std::string& text) {
+      if (!flags_.quiet) progress_.Line(text);
+    };
+    std::vector<std::string> labels;
+    for (const auto& host : fleet_->hosts()) labels.push_back(host->label);
+    const std::string token = NewRunToken();
+    for (size_t host = 0; host < labels.size(); ++host) {
+      options.host_plans.push_back(MakeHaHostPlan(plan_, host, labels, run_id_, token, kFrameIntervalNs));
+    }
+    Drill drill(std::move(options));
+    std::optional<Failure> failure = drill.Run();
+    left_ = drill.left();
+    if (!left_ && !plan_.keep_files() && !drill.AbsentHosts().empty()) CleanForOthers();
+    return failure;
+  }
+
+  // What removes the drill's files, one command for each directory.
+  std::string CleanCommands() const {
+    std::vector<std::string> addresses;
+    for (const auto& host : fleet_->hosts()) addresses.push_back(host->address);
+    std::vector<std::string> commands;
+    for (const std::string& dir : {plan_.workload().dir(), plan_.ha().data_dir()}) {
+      if (dir.empty()) continue;
+      commands.push_back(absl::StrCat("`plimsoll clean --run ", run_id_, " --hosts ", absl::StrJoin(addresses, ","),
+                                      " --dir ", dir, " --yes`"));
+    }
+    return absl::StrJoin(commands, " and ");
+  }
+
+  // The files of hosts that are gone are removed by one that is there.
+  void CleanForOthers() {
+    std::vector<size_t> there;
+    for (const auto& host : fleet_->hosts()) {
+      if (host->phase == Host::Phase::kGone) there.push_back(host->index);
+    }
+    for (const size_t host : there) {
+      for (const std::string& dir : {plan_.workload().dir(), plan_.ha().data_dir()}) {
+        if (dir.empty()) continue;
+        for (const CleanAnswer& answer : CleanHosts(*fleet_, {host}, dir, run_id_, absl::StrCat(run_id_, "c"),
+                                                    10 * kNsPerSecond, clock_, events_)) {
+          for (const v1::CleanedDirectory& cleaned : answer.cleaned) {
+            if (!cleaned.left().empty()) progress_.Warn(absl::StrCat(cleaned.path(), " is left: ", cleaned.left()));
+          }
+        }
+      }
+    }
+    if (there.empty()) {
+      progress_.Warn(absl::StrCat("no host is left to remove the files; ", CleanCommands(), " does it later"));
+    }
+  }
+
+  int Report(ResultsDirectory& results, RunLog& log) {
+    const v1::Report report = log.analyzer().Finish();
+    absl::Status written = results.Restore();
+    written.Update(WriteReportFiles(results, report));
+    const std::string text =
+        flags_.json ? RenderJson(report) : absl::StrCat(RenderText(report), "Results in ", results.path(), "\n");
+    return PrintReport(line_, text, report, results.path(), {log.journal_status(), written});
+  }
+
+  int DryRun() {
+    for (const HaPair& pair : HaPairs(plan_)) {
+      line_.out << SanitizeForTerminal(absl::StrCat(fleet_->host(pair.first).label, " + ",
+                                                    fleet_->host(pair.second).label, ": qm", pair.first_qm))
+                << (pair.qms > 1 ? absl::StrCat(" to qm", pair.first_qm + pair.qms - 1) : "") << "\n";
+    }
+    for (const v1::HaFaultCommands& commands : plan_.ha().commands()) {
+      line_.out << SanitizeForTerminal(absl::StrCat("do:   ", absl::StrJoin(commands.do_(), " "))) << "\n";
+      line_.out << SanitizeForTerminal(absl::StrCat("undo: ", absl::StrJoin(commands.undo(), " "))) << "\n";
+    }
+    line_.out << plan_.ha().rounds() << " rounds. Nothing was touched." << std::endl;
+    return static_cast<int>(Exit::kOk);
+  }
+
+  const HaFlags& flags_;
+  const v1::TestPlan plan_;
+  const std::shared_ptr<const AgentTrust> trust_;
+  CommandLine& line_;
+  const SystemClock clock_;
+  const std::string run_id_;
+  EventQueue events_{clock_};
+  Interrupts interrupts_;
+  Progress progress_;
+  std::unique_ptr<Fleet> fleet_;
+  bool left_ = false;
+};
+
+int HaMain(const HaFlags& flags, CommandLine& line) {
+  absl::StatusOr<v1::TestPlan> plan = LoadDrill(flags);
+  if (!plan.ok()) return PrintErrors(line, plan.status(), Exit::kWrong);
+  absl::StatusOr<std::shared_ptr<const AgentTrust>> trust = AgentTrust::Load(flags.tls);
+  if (!trust.ok()) return PrintError(line, trust.status(), Exit::kWrong);
+  return HaRun(flags, *std::move(plan), *std::move(trust), line).Execute();
+}
+
+}  // namespace
+
+void AddHaCommand(CLI::App& app, CommandLine& line) {
+  auto flags = std::make_shared<HaFlags>();
+  CLI::App* command = app.add_subcommand("ha", "Drill takeovers of HA pairs: writes lost, length of the gap");
+  command->add_option("PLAN", flags->plan_file, "Plan in YAML with an `ha` section; options override it");
+  flags->plan = std::make_unique<PlanFlags>(*command, PlanFlags::Kind::kHa);
+  command->add_option("--out", flags->out, "Directory for the results (default: plimsoll-results/<UTC time>-<run id>)")
+      ->type_name("DIR");
+  // Each takes one value, so that it does not swallow what follows it.
+  const auto add_commands = [command](const char* name, std::vector<std::string>& texts, const char* help) {
+    command->add_option(name, texts, help)->type_name("FAULT=COMMAND")->type_size(1)->expected(1)->take_all();
+  };
+  add_commands("--do", flags->dos, "Cause a fault by this command, split at blanks outside quotes");
+  add_commands("--undo", flags->undos, "Take the fault back by this command; {host} is the victim, no shell");
+  command->add_flag("--allow-commands", flags->allow_commands, "Run the fault commands on this machine");
+  command->add_flag("--json", flags->json, "Print the report as JSON instead of text");
+  command->add_flag("--quiet,-q", flags->quiet, "Print no progress on standard error");
+  AddTlsFlags(*command, flags->tls);
+  command->add_flag("--dry-run", flags->dry_run, "Show pairs, queue managers and commands; change nothing");
+  command->footer(
+      "Example:\n"
+      "  plimsoll ha --pairs node1+node2,node3+node4 --dir /mnt/mqlog --qm 3 --rounds 10 --fault kill,freeze \\\n"
+      "    --do 'freeze=virsh suspend {host}' --undo 'freeze=virsh resume {host}' --allow-commands");
+  command->callback([flags, &line] { line.action = [flags, &line] { return HaMain(*flags, line); }; });
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,113 @@
+// The formats of plimsoll export.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/histogram.h"
+#include "controller/export/output.h"
+#include "controller/export/run_index.h"
+#include "controller/export/write_stream.h"
+
+namespace plimsoll {
+
+// HdrHistogram's V2 encoding (lowest value 1, highest 1 h, 3 significant digits: the layout of Histogram), big endian:
+// cookie, payload length, normalising offset 0, digits, lowest, highest, ratio 1.0, then the counts up to the highest
+// bucket, each as zig-zag LEB128, a run of n empty buckets as -n.
+std::string EncodeHdr(const Histogram& histogram);
+
+// The same compressed, as an interval log has it: cookie, length, zlib stream; in base 64.
+std::string EncodeHdrForLog(const Histogram& histogram);
+
+// Counts by the name of fio's bucket: 64 buckets for each power of two (1.6 % wide), values below 128 ns have one each.
+// Its name is the bucket's middle in ns. Like fio's, the last bucket, 17,112,760,320, holds all that is above it: fio's
+// own tools do not end where a file has more. Each of our buckets lies in one of fio's, so that counts are exact.
+std::map<uint64_t, uint64_t> FioBins(const Histogram& histogram);
+
+// Standard deviation of the values, each taken at its bucket's middle; 0 below two values.
+double StandardDeviationNs(const Histogram& histogram);
+
+// RFC 4180, with a heading; one line a write, in the order of WriteStream. Columns: timeline_ns, utc, host, qm, step,
+// seq, latency_ns, bytes, error_ns; with the warm-up also part (warmup or measured). Returns how many lines.
+absl::StatusOr<uint64_t> ExportCsv(const RunIndex& index, const WriteFilter& filter, WriteStream& writes,
+                                   Output& output);
+
+// Makes `directory` (it must not be there, or be empty) and in it one completion latency log for each writer, named
+// <host>_qm<n>_clat.<number of the writer in the run>.log: the number alone makes names differ, on file systems that do
+// not tell upper from lower case too. A line: end of the write in ms since the start of the first step that is
+// exported, latency in ns, 1 (a write), block size, offset as if the extents lay one behind the other (0 where the
+// write's number is not known), 0 (no priority). Returns how many writes. What was made is removed where an error comes
+// back. With `results`, a descriptor of the directory above, the last component of `directory` is a name that the
+// program chose: it is made there, and refused where it is a symbolic link.
+absl::StatusOr<uint64_t> ExportFioLogs(const RunIndex& index, const WriteFilter& filter, WriteStream& writes,
+                                       const std::string& directory, int results = -1);
+
+// An interval log of version 1.3, one line a second for all writers together and one for each writer; values in ns. It
+// is made from the frames' histograms, bucket for bucket, and needs no traces: untraced writes are in it too.
+//
+// Tags: "alpha/qm1" for a writer; lines of all writers have none. Where several steps are exported, "step2/alpha/qm1"
+// and "step2", so that block sizes are not mixed unasked. Warm-up: "warmup/alpha/qm1", "warmup", behind the step. The
+// writes that were in flight at a step's end have lines of their own, from there to the end of the longest of them.
+// Returns how many writes the lines of all writers hold.
+absl::StatusOr<uint64_t> ExportHlog(const RunIndex& index, const WriteFilter& filter, Output& output);
+
+// A trace (perfetto_trace.proto) for ui.perfetto.dev: each host as a process, below it a track a queue manager, on that
+// a slice a write, named by step and block size ("step 1: 4 KiB", "warm-up 1: 4 KiB"), with its number in the step, its
+// latency and the clock's error in ns as arguments. Packets are in the order of time; every slice begins and ends, and
+// those of a track do not overlap: where the clocks' rates make a write's end fall behind the start of the next one (by
+// ns), the slice ends there; the latency beside it is the measured one. Returns how many writes.
+absl::StatusOr<uint64_t> ExportPerfetto(const RunIndex& index, WriteStream& writes, Output& output);
+
+// One job for each step and writer ("alpha/qm1"), behind those of a step one for all of them ("All clients", as fio's
+// own client has it); groupid is the step's number from 0. Figures are the report's; bins and standard deviation come
+// from the frames' histograms. Both clat_ns and lat_ns are the time of the system call. The warm-up is in none of it.
+// Returns how many writes the jobs of single writers hold.
+absl::StatusOr<uint64_t> ExportFioJson(const RunIndex& index, const WriteFilter& filter, Output& output);
+
+// What is exported, and where to.
+struct ExportTask {
+  const RunIndex& index;
+  WriteFilter filter;
+  WriteStream& writes;
+  // Of formats that are one stream.
+  Output* output = nullptr;
+  // The directory to make, of those that are several files; see ExportFioLogs.
+  std::string directory = {};
+  int results = -1;
+};
+
+// One format; what prints help and what runs an export both read it here.
+struct ExportFormat {
+  const char* name;
+  const char* help;
+  // Below the directory of results, where the command line gives no output; null: standard output.
+  const char* default_name;
+  // Several files in a directory of their own, rather than one stream.
+  bool makes_directory;
+  // Made from the traces; the others have untraced writes, too.
+  bool needs_traces;
+  // Whether the warm-up can be in it.
+  bool has_warmup;
+  // Returns how many writes it wrote.
+  absl::StatusOr<uint64_t> (*run)(const ExportTask& task);
+};
+
+inline constexpr ExportFormat kExportFormats[] = {
+    {"csv", "one line a write", nullptr, false, true, true,
+     [](const ExportTask& task) { return ExportCsv(task.index, task.filter, task.writes, *task.output); }},
+    {"fio-log", "fio's latency logs", "fio-log", true, true, true,
+     [](const ExportTask& task) {
+       return ExportFioLogs(task.index, task.filter, task.writes, task.directory, task.results);
+     }},
+    {"hlog", "HdrHistogram interval log", nullptr, false, false, true,
+     [](const ExportTask& task) { return ExportHlog(task.index, task.filter, *task.output); }},
+    {"perfetto", "for ui.perfetto.dev", "trace.perfetto-trace", false, true, true,
+     [](const ExportTask& task) { return ExportPerfetto(task.index, task.writes, *task.output); }},
+    {"fio-json", "fio's json+", nullptr, false, false, false,
+     [](const ExportTask& task) { return ExportFioJson(task.index, task.filter, *task.output); }},
+};
+
+}  // namespace plimsoll

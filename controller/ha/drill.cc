@@ -1,0 +1,352 @@
+#include "controller/ha/drill.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/protocol.h"
+#include "common/units.h"
+#include "controller/plan/plan_schema.h"
+#include "controller/run/coordinator.h"
+
+namespace plimsoll {
+namespace {
+
+std::string FaultWord(v1::HaFaultKind fault) {
+  const auto* value = v1::HaFaultKind_descriptor()->FindValueByNumber(fault);
+  return value == nullptr ? "fault" : EnumWord(*value);
+}
+
+std::vector<v1::LogWorkload> FilledWorkloads(const v1::TestPlan& plan) {
+  std::vector<v1::LogWorkload> workloads;
+  for (size_t host = 0; host < static_cast<size_t>(plan.hosts_size()); ++host) {
+    workloads.push_back(HaFilledWorkload(plan, host));
+  }
+  return workloads;
+}
+
+}  // namespace
+
+Drill::Drill(Options options)
+    : options_(std::move(options)),
+      clock_(*options_.clock),
+      fleet_(*options_.fleet),
+      log_(*options_.log),
+      driver_({.fleet = options_.fleet,
+               .events = options_.events,
+               .clock = options_.clock,
+               .course = this,
+               .lease_ns = options_.plan.lease_ns(),
+               .hang_limit_ns = options_.plan.hang_limit_ns()}),
+      preparation_({.fleet = options_.fleet,
+                    .driver = &driver_,
+                    .plans = options_.host_plans,
+                    .workloads = FilledWorkloads(options_.plan)}),
+      pairs_(HaPairs(options_.plan)),
+      random_(options_.plan.seed()) {
+  for (size_t pair = 0; pair < pairs_.size(); ++pair) {
+    for (uint32_t i = 0; i < pairs_[pair].qms; ++i) queue_managers_.push_back({pairs_[pair].first_qm + i, pair});
+  }
+}
+
+void Drill::Begin() {
+  v1::JournalRecord record;
+  v1::RunBegin& begin = *record.mutable_run_begin();
+  begin.set_run_id(options_.host_plans.front().run_id());
+  begin.set_version(kVersion);
+  *begin.mutable_plan() = options_.plan;
+  begin.set_wall_clock_ns(clock_.WallNow().value);
+  begin.set_frame_interval_ns(kFrameIntervalNs);
+  begin.set_verdict_rules(1);
+  log_.Append(std::move(record));
+  for (auto& host : fleet_.hosts()) {
+    v1::JournalRecord joined;
+    v1::HostJoined& of = *joined.mutable_host_joined();
+    of.set_host(static_cast<uint32_t>(host->index));
+    of.set_label(host->label);
+    of.set_address(host->address);
+    *of.mutable_description() = *host->description;
+    *of.mutable_plan() = options_.host_plans[host->index];
+    log_.Append(std::move(joined));
+  }
+  log_.Flush();
+}
+
+std::optional<Failure> Drill::Run() {
+  Begin();
+  options_.progress->Preparing();
+  std::optional<Failure> failure = preparation_.Run();
+  options_.progress->StepEnds();
+  prepared_ = !failure.has_value();
+  if (prepared_) {
+    failure = CheckPairs();
+    if (!failure.has_value()) cut_short_ = StartAll();
+    // Nothing was drilled where the instances do not even start; where two are granted the lock, that is the finding.
+    if (driver_.interrupted()) {
+      failure = Failure{Exit::kInconclusive, {"interrupted before the first round: nothing was drilled"}};
+    } else if (!cut_short_.empty() && !AnyTookOver()) {
+      failure = Failure{Exit::kCannotRun, {cut_short_}};
+    }
+    for (uint32_t round = 1;
+         !failure.has_value() && cut_short_.empty() && !left() && round <= options_.plan.ha().rounds(); ++round) {
+      cut_short_ = RunRound(round);
+    }
+  }
+  if (left()) return failure;
+  if (prepared_) {
+    EndAll();
+    if (!driver_.interrupted() && !failure.has_value()) ScanAll();
+  }
+  if (left()) return failure;
+  ReleaseAll();
+  if (left()) return failure;
+  AppendEnd();
+  return failure;
+}
+
+std::optional<Failure> Drill::CheckPairs() const {
+  Failure failure{Exit::kWrong, {}};
+  for (const HaPair& pair : pairs_) {
+    const Host& first = *options_.fleet->hosts()[pair.first];
+    const Host& second = *options_.fleet->hosts()[pair.second];
+    const auto sees = [](const Host& host, const Host& other) {
+      const auto& seen = host.placed->visible_hosts();
+      return std::find(seen.begin(), seen.end(), other.label) != seen.end();
+    };
+    if (sees(first, second) && sees(second, first)) continue;
+    failure.lines.push_back(absl::StrCat(first.label, " and ", second.label,
+                                         " do not see one another's files: --dir (and --data-dir) must be on storage "
+                                         "that both hosts of a pair have mounted"));
+  }
+  if (failure.lines.empty()) return std::nullopt;
+  return failure;
+}
+
+std::string Drill::StartAll() {
+  options_.say("starting the active instances");
+  for (QueueManager& qm : queue_managers_) qm.active = Start(qm.number, pairs_[qm.pair].first);
+  const auto all_write = [this] {
+    return std::all_of(queue_managers_.begin(), queue_managers_.end(),
+                       [](const QueueManager& qm) { return qm.active->writes || qm.active->ended; });
+  };
+  AwaitFor(options_.plan.hang_limit_ns(), all_write);
+  if (std::string must = MustEnd(); !must.empty()) return must;
+  for (const QueueManager& qm : queue_managers_) {
+    if (qm.active->ended) return absl::StrCat(NameOf(*qm.active), " ended: ", qm.active->end_text);
+    if (!qm.active->writes) {
+      return absl::StrCat(NameOf(*qm.active), " did not become active within ",
+                          FormatDuration(options_.plan.hang_limit_ns()));
+    }
+  }
+  for (QueueManager& qm : queue_managers_) qm.standby = Start(qm.number, pairs_[qm.pair].second);
+  return AwaitReady();
+}
+
+std::string Drill::AwaitReady() {
+  const MonotonicNs since = clock_.Now();
+  const auto is_ready = [since](const QueueManager& qm) {
+    return qm.active != nullptr && qm.standby != nullptr && qm.active->writes && !qm.active->ended &&
+           qm.active->last_write >= since && qm.standby->waits && !qm.standby->granted && !qm.standby->ended;
+  };
+  AwaitFor(options_.plan.hang_limit_ns(), [&] {
+    return std::all_of(queue_managers_.begin(), queue_managers_.end(), is_ready) || !WhyUnready().empty();
+  });
+  if (std::string problem = Unready(); !problem.empty()) return problem;
+  for (const QueueManager& qm : queue_managers_) {
+    if (is_ready(qm)) continue;
+    return absl::StrCat("qm", qm.number, " had no active and no standby instance at once within ",
+                        FormatDuration(options_.plan.hang_limit_ns()));
+  }
+  return "";
+}
+
+std::string Drill::WhyUnready() const {
+  for (const QueueManager& qm : queue_managers_) {
+    for (const Instance* instance : {qm.active, qm.standby}) {
+      if (instance != nullptr && instance->ended) {
+        return absl::StrCat(NameOf(*instance), " ended: ", instance->end_text);
+      }
+    }
+    if (qm.standby != nullptr && qm.standby->granted) {
+      return absl::StrCat(NameOf(*qm.standby), " was granted the lock of ", NameOf(*qm.active));
+    }
+  }
+  return "";
+}
+
+std::string Drill::Unready() {
+  // That the one ended whose lock was granted may be heard later.
+  if (GrantedTwice()) AwaitFor(kNsPerSecond, [this] { return !GrantedTwice(); });
+  const std::string must = MustEnd();
+  return must.empty() ? WhyUnready() : must;
+}
+
+bool Drill::AnyTookOver() const {
+  return std::any_of(queue_managers_.begin(), queue_managers_.end(),
+                     [](const QueueManager& qm) { return qm.standby != nullptr && qm.standby->granted; });
+}
+
+bool Drill::GrantedTwice() const {
+  return std::any_of(queue_managers_.begin(), queue_managers_.end(), [](const QueueManager& qm) {
+    return qm.standby != nullptr && qm.standby->granted && !qm.active->ended;
+  });
+}
+
+std::string Drill::RunRound(uint32_t round) {
+  if (std::string problem = AwaitReady(); !problem.empty()) return problem;
+  const v1::HaPlan& ha = options_.plan.ha();
+  const size_t pair = (round - 1) % pairs_.size();
+  const auto fault =
+      static_cast<v1::HaFaultKind>(ha.faults(static_cast<int>((round - 1) / pairs_.size()) % ha.faults_size()));
+  AwaitFor(NextMomentNs(), [this] { return !WhyUnready().empty(); });
+  if (std::string problem = Unready(); !problem.empty()) return problem;
+
+  std::vector<QueueManager*> victims;
+  for (QueueManager& qm : queue_managers_) {
+    if (qm.pair == pair) victims.push_back(&qm);
+  }
+  const Host& host = fleet_.host(victims.front()->active->host);
+  v1::JournalRecord record;
+  v1::HaRoundBegin& begin = *record.mutable_ha()->mutable_round_begin();
+  begin.set_round(round);
+  begin.set_fault(fault);
+  begin.set_pair(static_cast<uint32_t>(pair));
+  begin.set_host(static_cast<uint32_t>(host.index));
+  for (const QueueManager* qm : victims) {
+    v1::HaRoundQueueManager& one = *begin.add_queue_managers();
+    one.set_qm(qm->number);
+    one.set_active(qm->active->number);
+    one.set_standby(qm->standby->number);
+  }
+  log_.Append(std::move(record));
+  options_.say(absl::StrCat("round ", round, " of ", ha.rounds(), ": ", FaultWord(fault), " on ", host.label));
+  if (NeedsCommands(fault)) victim_ = host.index;
+  std::string problem = CauseFault(round, fault, victims);
+  v1::JournalRecord ended;
+  ended.mutable_ha()->mutable_round_end()->set_round(round);
+  ended.mutable_ha()->mutable_round_end()->set_cut_short(problem.empty() ? MustEnd() : problem);
+  log_.Append(std::move(ended));
+  if (left()) return "interrupted";
+  // A command that failed makes its round inconclusive, and leaves the others as they are.
+  problem = Restore(fault, victims);
+  victim_.reset();
+  return problem;
+}
+
+int64_t Drill::NextMomentNs() {
+  const v1::HaPlan& ha = options_.plan.ha();
+  if (ha.has_at_ns()) return ha.at_ns();
+  // To the millisecond; the generator's numbers are the same everywhere.
+  const auto steps = static_cast<uint64_t>(ha.window_ns() / kNsPerMs) + 1;
+  return static_cast<int64_t>(random_() % steps) * kNsPerMs;
+}
+
+std::string Drill::CauseFault(uint32_t round, v1::HaFaultKind fault, const std::vector<QueueManager*>& victims) {
+  const v1::HaPlan& ha = options_.plan.ha();
+  const auto taken_over = [](const QueueManager* qm) { return qm->standby->writes || qm->standby->ended; };
+  const auto all_taken = [&] { return std::all_of(victims.begin(), victims.end(), taken_over); };
+  if (fault == v1::HA_FAULT_KIND_HANG) return RunHang(victims);
+  if (!NeedsCommands(fault)) {
+    for (const QueueManager* qm : victims) {
+      if (fault == v1::HA_FAULT_KIND_SWITCH) {
+        End(*qm->active);
+      } else {
+        Kill(*qm->active);
+      }
+    }
+    AwaitFor(TakeoverWaitNs(ha), all_taken);
+    return "";
+  }
+  const v1::HaFaultCommands& commands = *CommandsOf(ha, fault);
+  const std::string address = fleet_.host(*victim_).address;
+  std::string problem = RunCommand(round, false, {commands.do_().begin(), commands.do_().end()}, address);
+  if (problem.empty()) {
+    const MonotonicNs since = clock_.Now();
+    const auto writes_again = [since, &taken_over](const QueueManager* qm) {
+      return taken_over(qm) || (!qm->active->ended && qm->active->last_write > since);
+    };
+    const bool restart = fault == v1::HA_FAULT_KIND_SERVER_RESTART;
+    const bool over = AwaitFor(TakeoverWaitNs(ha), [&] {
+      return restart ? std::all_of(victims.begin(), victims.end(), writes_again) : all_taken();
+    });
+    // Other faults are judged by the takeover that must follow.
+    if (restart && !over && !left() && MustEnd().empty()) {
+      problem = absl::StrCat("not every queue manager wrote again within ", FormatDuration(ha.takeover_limit_ns()));
+    }
+  }
+  if (commands.undo().empty() || left()) return problem;
+  const std::string undone = RunCommand(round, true, {commands.undo().begin(), commands.undo().end()}, address);
+  return problem.empty() ? undone : problem;
+}
+
+std::string Drill::RunHang(const std::vector<QueueManager*>& victims) {
+  const auto each = [&](bool resume) {
+    for (const QueueManager* qm : victims) {
+      v1::HaCommand order;
+      if (resume) {
+        order.mutable_resume()->set_instance(qm->active->number);
+      } else {
+        order.mutable_hang()->set_instance(qm->active->number);
+      }
+      Order(qm->active->host, std::move(order));
+    }
+  };
+  each(false);
+  AwaitFor(HangNs(options_.plan.ha()), [&] {
+    return std::any_of(victims.begin(), victims.end(), [](const QueueManager* qm) { return qm->standby->granted; });
+  });
+  each(true);
+  const MonotonicNs resumed = clock_.Now();
+  const bool goes_on = AwaitFor(options_.plan.ha().takeover_limit_ns(), [&] {
+    return std::all_of(victims.begin(), victims.end(), [&](const QueueManager* qm) {
+      return qm->active->last_write > resumed || qm->active->ended || qm->standby->writes;
+    });
+  });
+  if (!goes_on && MustEnd().empty()) return "an instance did not write again after SIGCONT";
+  for (const QueueManager* qm : victims) {
+    if (qm->active->ended && !qm->standby->granted) {
+      return absl::StrCat(NameOf(*qm->active), " ended after SIGCONT: ", qm->active->end_text);
+    }
+  }
+  return "";
+}
+
+std::string Drill::Restore(v1::HaFaultKind fault, const std::vector<QueueManager*>& victims) {
+  if (std::string must = MustEnd(); !must.empty()) return must;
+  const bool by_command = NeedsCommands(fault);
+  if (by_command) {
+    const size_t host = *victim_;
+    // A machine that starts takes as long as that takes; its agent's earlier session ends with its lease.
+    const int64_t limit_ns = options_.plan.ha().restore_limit_ns();
+    if (!AwaitFor(limit_ns, [&] { return IsThere(host); })) {
+      return MustEnd().empty() ? absl::StrCat(fleet_.host(host).label, " did not return within ",
+                                              FormatDuration(limit_ns), " (--restore-limit)")
+                               : MustEnd();
+    }
+  }
+  for (QueueManager* qm : victims) {
+    if (qm->standby->writes && !qm->standby->ended) {
+      Instance* const old = qm->active;
+      qm->active = std::exchange(qm->standby, nullptr);
+      // An active instance that lost its lock finds out by its verification.
+      const int64_t patience_ns = by_command ? 2 * options_.plan.ha().verify_ns() + kEndLimitNs : kEndLimitNs;
+      if (!AwaitFor(patience_ns, [&] { return old->ended; })) Kill(*old);
+      if (!AwaitFor(kEndLimitNs, [&] { return old->ended; })) {
+        return MustEnd().empty() ? absl::StrCat(NameOf(*old), " did not end") : MustEnd();
+      }
+      qm->standby = Start(qm->number, Partner(*qm, qm->active->host));
+      continue;
+    }
+    if (qm->standby->ended) return absl::StrCat(NameOf(*qm->standby), " ended: ", qm->standby->end_text);
+    if (!qm->active->ended && IsThere(qm->active->host)) continue;
+    if (qm->standby->granted) {
+      return absl::StrCat(NameOf(*qm->standby), " got the lock and wrote nothing within ",
+                          FormatDuration(options_.plan.ha().takeover_limit_ns()));
+    }
+    return absl::StrCat("the lock of qm", qm->number, " was not taken over within ",
+                        FormatDuration(options_.plan.ha().takeover_limit_ns()));
+  }
+  return "";
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,350 @@
+#include "controller/mq/mq_plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "common/status_macros.h"
+#include "common/text.h"
+#include "common/units.h"
+#include "controller/mq/file_problems.h"
+#include "controller/plan/plan_check.h"
+#include "controller/plan/plan_yaml.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr uint64_t kPageBytes = 4096;
+// Less than this is no load, and would be written as a rate of 0, which asks for as much as possible.
+constexpr double kLeastWritesPerSecond = 0.01;
+constexpr double kMostWritesPerSecond = 1e6;
+constexpr uint64_t kLargestLogBuffer = 4096 * kPageBytes;
+constexpr int64_t kUsPerSecond = 1'000'000;
+
+// Text from files, on one line whatever it holds.
+std::string Comment(const std::string& text) {
+  return text.empty() ? "#\n" : absl::StrCat("# ", SanitizeForTerminal(text), "\n");
+}
+
+std::string CountOfThings(uint64_t count, const std::string& noun) {
+  return absl::StrCat(FormatCount(count), " ", noun, count == 1 ? "" : "s");
+}
+
+// "1,202.31".
+std::string TwoDecimals(double value) {
+  const auto hundredths = static_cast<uint64_t>(std::llround(std::min(value, 1e15) * 100));
+  return absl::StrCat(FormatCount(hundredths / 100), absl::StrFormat(".%02d", hundredths % 100));
+}
+
+std::string MegabytesPerSecond(double bytes_per_second) {
+  return absl::StrFormat("%.2f MB/s", bytes_per_second / kBytesPerMegabyte);
+}
+
+std::string Bytes(int64_t bytes) {
+  return absl::StrCat(FormatCount(static_cast<uint64_t>(std::max<int64_t>(bytes, 0))), " bytes");
+}
+
+// "log.txt:21, put 2017-10-04 13:56:01.70 GMT, 10.001 s long".
+std::string PlaceOfInterval(const LogRecording& recording, const LogInterval& interval) {
+  return absl::StrFormat("%s:%d, put %s GMT, %d.%03d s long", recording.file, interval.line, interval.put,
+                         interval.length_ms / 1000, interval.length_ms % 1000);
+}
+
+class PlanMaker {
+ public:
+  PlanMaker(const std::vector<QmLog>& logs, const std::vector<LogRecording>& recordings)
+      : logs_(logs), recordings_(recordings), largest_(&logs.front()) {
+    for (const QmLog& log : logs) {
+      if (log.log_bytes() > largest_->log_bytes()) largest_ = &log;
+    }
+    for (const LogRecording& recording : recordings) {
+      if (busiest_ == nullptr || recording.busiest.BytesPerSecond() > busiest_->busiest.BytesPerSecond()) {
+        busiest_ = &recording;
+      }
+    }
+    if (busiest_ != nullptr) {
+      block_bytes_ = BlockSizeFor(busiest_->busiest.value(LogElement::kWriteSize).value_or(0));
+      rate_ = RateFor(busiest_->busiest, block_bytes_);
+    }
+  }
+
+  absl::StatusOr<MqPlan> Make() {
+    PLIMSOLL_RETURN_IF_ERROR(CheckPaths());
+    PLIMSOLL_RETURN_IF_ERROR(CheckLoad());
+    ChooseForAll();
+    AddHead();
+    AddQueueManagers();
+    AddLoad();
+    AddUnknown();
+    AddKeys();
+    // What is handed out runs.
+    PLIMSOLL_ASSIGN_OR_RETURN(const v1::TestPlan plan, ReadPlan(plan_.yaml, "plan"));
+    PLIMSOLL_RETURN_IF_ERROR(CheckPlan(plan, PlanPlaces()));
+    plan_.brief = absl::StrCat(CountOfThings(logs_.size(), "queue manager"), ", ",
+                               CountOfThings(largest_->primary_files, "extent"), " of ",
+                               FormatSizeForPeople(largest_->extent_bytes()), " each");
+    if (busiest_ != nullptr) {
+      absl::StrAppend(&plan_.brief, ", blocks of ", FormatSizeForPeople(block_bytes_), ", ", TwoDecimals(rate_),
+                      " writes/s each");
+    }
+    return plan_;
+  }
+
+ private:
+  // Two queue managers cannot share a log: a file was given twice, or one was copied.
+  absl::Status CheckPaths() const {
+    std::map<std::string, const QmLog*> paths;
+    for (const QmLog& log : logs_) {
+      const auto [first, added] = paths.emplace(log.path, &log);
+      if (added) continue;
+      FileProblems problems(log.file);
+      problems.Add(log.path_line, absl::StrCat("LogPath ", log.path, " is also that of ", first->second->file, ":",
+                                               first->second->path_line,
+                                               "; each queue manager has a log of its own: give each qm.ini once"));
+      return problems.ToStatus();
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckLoad() const {
+    if (busiest_ == nullptr) return absl::OkStatus();
+    FileProblems problems(busiest_->file);
+    if (block_bytes_ > kLargestLogBuffer) {
+      problems.Add(
+          busiest_->busiest.line,
+          absl::StrCat("writes of ", FormatSize(block_bytes_), " on average are more than MQ's largest log buffer, ",
+                       FormatSize(kLargestLogBuffer), ": the file is damaged, record it again"));
+    } else if (rate_ > kMostWritesPerSecond) {
+      problems.Add(busiest_->busiest.line,
+                   absl::StrCat(TwoDecimals(rate_), " writes/s are more than a plan can hold, ",
+                                TwoDecimals(kMostWritesPerSecond), ": the file is damaged, record it again"));
+    } else if (block_bytes_ > largest_->extent_bytes()) {
+      problems.Add(
+          busiest_->busiest.line,
+          absl::StrCat("writes of ", FormatSize(block_bytes_), " are larger than an extent of ", largest_->file, ", ",
+                       FormatSize(largest_->extent_bytes()), ": give the files of one queue manager"));
+    } else if (rate_ < kLeastWritesPerSecond) {
+      problems.Add(busiest_->busiest.line,
+                   "MQ wrote less than once in 100 s in the busiest interval: record a time with load, "
+                   "or leave out --amqsrua");
+    }
+    return problems.ToStatus();
+  }
+
+  // A plan knows one log and one load for all queue managers of a host.
+  void ChooseForAll() {
+    const bool sizes_differ = std::any_of(logs_.begin(), logs_.end(), [&](const QmLog& log) {
+      return log.file_pages != largest_->file_pages || log.primary_files != largest_->primary_files;
+    });
+    if (sizes_differ) {
+      plan_.notes.push_back(
+          absl::StrCat("the queue managers' logs differ in size, and a plan has one size for all: chosen is "
+                       "the largest, of ",
+                       largest_->file));
+    }
+    if (logs_.size() > 1) {
+      std::vector<std::string> others;
+      for (const QmLog& log : logs_) {
+        if (&log != largest_) others.push_back(log.path);
+      }
+      plan_.notes.push_back(absl::StrCat("a plan has one directory for all queue managers of a host: chosen is ",
+                                         largest_->path, " of ", largest_->file, "; where ",
+                                         absl::StrJoin(others, ", "), others.size() == 1 ? " is" : " are",
+                                         " on other storage, make a plan for each storage"));
+    }
+    if (busiest_ == nullptr) {
+      plan_.notes.emplace_back(
+          "without --amqsrua MQ's block size and rate are not known: the plan writes Plimsoll's default, one "
+          "write after another");
+      return;
+    }
+    if (recordings_.size() > 1 || logs_.size() > 1) {
+      plan_.notes.push_back(
+          absl::StrCat("a plan has one load for all queue managers: chosen is the largest, of ", busiest_->file,
+                       logs_.size() > 1 ? absl::StrCat(", for each of the ", logs_.size(), " queue managers") : ""));
+    }
+    for (const LogRecording& recording : recordings_) {
+      for (const std::string& note : recording.notes) plan_.notes.push_back(absl::StrCat(recording.file, ": ", note));
+    }
+  }
+
+  void Add(const std::string& text) { plan_.yaml += text; }
+  void Say(const std::string& text) { Add(Comment(text)); }
+
+  void AddHead() {
+    Say("A plan for 'plimsoll run', made by 'plimsoll plan from-mq'. Options override it.");
+    if (plan_.notes.empty()) return;
+    Say("");
+    Say("To know before it runs:");
+    for (const std::string& note : plan_.notes) Say(absl::StrCat("- ", note));
+  }
+
+  void AddQueueManagers() {
+    Add("\n");
+    Say("Queue managers, from the Log stanza of each qm.ini:");
+    for (const QmLog& log : logs_) {
+      Say(absl::StrCat("- ", log.file, ":", log.line, ": ", log.path, ", ", log.primary_files, " primary and ",
+                       log.secondary_files, " secondary extents of ", FormatCount(log.file_pages), " pages (",
+                       FormatSizeForPeople(log.extent_bytes()), "), ", log.type.empty() ? "type not given" : log.type,
+                       ", ", log.write_integrity));
+      if (!log.defaulted.empty()) {
+        Say(absl::StrCat("  not given, so MQ's default",
+                         log.type.empty() ? " (that of LogType is not known here, and does not matter)" : "", ": ",
+                         absl::StrJoin(log.defaulted, ", ")));
+      }
+    }
+  }
+
+  void AddLoad() {
+    if (busiest_ == nullptr) return;
+    Add("\n");
+    Say("Load, from the interval with the most physical bytes per second of each recording:");
+    for (const LogRecording& recording : recordings_) AddInterval(recording);
+    const LogInterval& interval = busiest_->busiest;
+    if (interval.line != busiest_->most_writes.line) {
+      const LogInterval& other = busiest_->most_writes;
+      Say(absl::StrCat("  The interval with the most writes per second is another one: ",
+                       PlaceOfInterval(*busiest_, other)));
+      Say(absl::StrCat("    ", TwoDecimals(other.WritesPerSecond()), " writes/s of ",
+                       Bytes(other.value(LogElement::kWriteSize).value_or(0)), " on average"));
+    }
+    const double bytes = interval.BytesPerSecond();
+    const double played = rate_ * static_cast<double>(block_bytes_);
+    Say("");
+    Say(absl::StrCat("1x of it: the average write, ", Bytes(interval.value(LogElement::kWriteSize).value_or(0)),
+                     ", is rounded to the nearest whole number of log pages (4096 bytes),"));
+    Say(absl::StrCat("and the rate is such that neither writes nor bytes per second are less than MQ's: ",
+                     absl::StrFormat("%+.1f %%", (rate_ / interval.WritesPerSecond() - 1) * 100 + 0.0), " writes, ",
+                     absl::StrFormat("%+.1f %%", (played / bytes - 1) * 100 + 0.0), " bytes."));
+    AddLatency(interval);
+  }
+
+  void AddInterval(const LogRecording& recording) {
+    const LogInterval& interval = recording.busiest;
+    Say(absl::StrCat("- ", PlaceOfInterval(recording, interval), " (", FormatCount(recording.with_writes), " of ",
+                     FormatCount(recording.publications), " publications have writes)"));
+    std::string text = absl::StrCat("  ", Bytes(interval.value(LogElement::kPhysicalBytesWritten).value_or(0)),
+                                    " physical (", MegabytesPerSecond(interval.BytesPerSecond()), ")");
+    if (const auto logical = interval.value(LogElement::kLogicalBytesWritten); logical.has_value()) {
+      absl::StrAppend(&text, ", ", Bytes(*logical), " logical");
+    }
+    Say(text);
+    Say(absl::StrCat("  average write ", Bytes(interval.value(LogElement::kWriteSize).value_or(0)), ", so ",
+                     TwoDecimals(interval.WritesPerSecond()), " writes/s"));
+    if (const auto latency = interval.value(LogElement::kWriteLatency); latency.has_value()) {
+      const double busy = interval.WritesPerSecond() * static_cast<double>(*latency) / kUsPerSecond * 100;
+      Say(absl::StrCat(
+          "  mean write latency ", FormatCount(static_cast<uint64_t>(*latency)), " us, so ",
+          absl::StrFormat("%.0f %%", busy), " of the time a write was outstanding",
+          busy > 105 ? ": more than one at a time, which MQ's logger does not do; these figures contradict one another"
+                     : ""));
+    }
+    if (const auto slowest = interval.value(LogElement::kSlowestWrite); slowest.has_value()) {
+      const auto at = interval.value(LogElement::kSlowestWriteTime);
+      const bool dated = at.has_value() && *at > 0 && *at < INT64_MAX / 1000;
+      Say(absl::StrCat("  slowest write since the queue manager's restart ",
+                       FormatCount(static_cast<uint64_t>(*slowest)), " us",
+                       dated ? absl::StrCat(", at ", FormatUtc(*at * 1000)) : ""));
+    }
+  }
+
+  void AddLatency(const LogInterval& interval) {
+    const auto latency = interval.value(LogElement::kWriteLatency);
+    Say("");
+    if (!latency.has_value()) {
+      Say("The interval has no 'Log - write latency': there is nothing of MQ's to compare latencies with.");
+      return;
+    }
+    Say(absl::StrCat("MQ's own mean write latency in it, ", FormatCount(static_cast<uint64_t>(*latency)),
+                     " us, is in the title below, so that it stands in the report: compare"));
+    Say("it with the mean service time of the report (avg), the time of the write call. Which span MQ's figure has "
+        "exactly is not");
+    Say("known, and MQ publishes no percentiles. As a criterion, where MQ's storage of today is the limit:");
+    Say(absl::StrCat("  criteria: [\"service_avg<=", *latency, "us\"]"));
+  }
+
+  void AddUnknown() {
+    Add("\n");
+    Say("Not known, or not played:");
+    if (busiest_ != nullptr) {
+      Say("- When writes start within an interval: amqsrua publishes means. They start at random here (arrival: "
+          "poisson). MQ has");
+      Say("  one write outstanding, and what arrives meanwhile leaves with the next one; here each is a write of its "
+          "own.");
+      Say("- How the sizes of writes are distributed: all have the average here.");
+    }
+    const auto any = [&](const auto& is) { return std::any_of(logs_.begin(), logs_.end(), is); };
+    if (any([](const QmLog& log) { return log.write_integrity == "TripleWrite"; })) {
+      Say("- TripleWrite writes a partly filled last page that has grown elsewhere first, then over itself; where is "
+          "not known,");
+      Say("  so each write is one write here.");
+    }
+    if (any([](const QmLog& log) { return log.write_integrity == "DoubleWrite"; })) {
+      Say("- What DoubleWrite writes besides is not known, so it is not played.");
+    }
+    if (any([](const QmLog& log) { return log.type == "LINEAR"; })) {
+      Say("- Linear logging makes new extents, or reuses old ones; here a fixed set is written in turn.");
+    }
+    if (any([](const QmLog& log) { return log.type == "REPLICATED"; })) {
+      Say("- Native HA (REPLICATED) sends the log to two other instances; here the local log alone is written.");
+    }
+    Say("- Secondary extents, which MQ makes when the primary ones are full, are not played.");
+  }
+
+  void AddKeys() {
+    std::string name = absl::StrCat("Load of ", CountOfThings(logs_.size(), "queue manager"));
+    if (busiest_ != nullptr) {
+      const auto latency = busiest_->busiest.value(LogElement::kWriteLatency);
+      absl::StrAppend(&name, " at 1x; ",
+                      latency.has_value() ? absl::StrCat("MQ's mean write latency was ",
+                                                         FormatCount(static_cast<uint64_t>(*latency)), " us")
+                                          : std::string("MQ's write latency is not known"));
+    }
+    Add(absl::StrCat("\nname: ", YamlText(name), "\n"));
+    Add("\n# Agents; without them one on this machine is started for the run\n# hosts: [node1:7461]\n");
+    Add("\nworkload:\n");
+    Add(absl::StrCat("  ", Comment(absl::StrCat("LogPath of ", largest_->file, ":", largest_->path_line,
+                                                ". The run makes and removes a directory of its own below it,"))));
+    Add("  # and opens nothing else there; a queue manager that runs on it is slowed down. --dir names new storage.\n");
+    Add(absl::StrCat("  dir: ", YamlText(largest_->path), "\n"));
+    Add("  # One for each qm.ini\n");
+    Add(absl::StrCat("  qm: ", logs_.size(), "\n"));
+    Add("  # LogFilePages x 4096\n");
+    Add(absl::StrCat("  file_size: ", FormatSize(largest_->extent_bytes()), "\n"));
+    Add("  # LogPrimaryFiles\n");
+    Add(absl::StrCat("  num_files: ", largest_->primary_files, "\n"));
+    if (busiest_ == nullptr) return;
+    Add("  # Writes per second of each queue manager, 1x; --rate overrides it\n");
+    Add(absl::StrFormat("  rate: %.3f\n", rate_));
+    Add("  arrival: poisson\n");
+    Add(absl::StrCat("\nblock_size: ", FormatSize(block_bytes_), "\n"));
+  }
+
+  const std::vector<QmLog>& logs_;
+  const std::vector<LogRecording>& recordings_;
+  const QmLog* largest_;
+  const LogRecording* busiest_ = nullptr;
+  uint64_t block_bytes_ = 0;
+  double rate_ = 0;
+  MqPlan plan_;
+};
+
+}  // namespace
+
+uint64_t BlockSizeFor(int64_t average_bytes) {
+  const uint64_t bytes = static_cast<uint64_t>(std::max<int64_t>(average_bytes, 0));
+  return std::max<uint64_t>((bytes + kPageBytes / 2) / kPageBytes, 1) * kPageBytes;
+}
+
+double RateFor(const LogInterval& interval, uint64_t block_size_bytes) {
+  return std::max(interval.WritesPerSecond(), interval.BytesPerSecond() / static_cast<double>(block_size_bytes));
+}
+
+absl::StatusOr<MqPlan> MakeMqPlan(const std::vector<QmLog>& logs, const std::vector<LogRecording>& recordings) {
+  return PlanMaker(logs, recordings).Make();
+}
+
+}  // namespace plimsoll

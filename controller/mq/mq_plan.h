@@ -1,0 +1,35 @@
+// From what MQ says of its logs to a plan.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "controller/mq/amqsrua.h"
+#include "controller/mq/qm_ini.h"
+
+namespace plimsoll {
+
+struct MqPlan {
+  // The plan, with comments that say where each value is from and what is not known.
+  std::string yaml;
+  // "2 queue managers, 3 extents of 64 MiB each, blocks of 300 KiB, 1,202.31 writes/s each".
+  std::string brief;
+  // What was chosen where a plan cannot say it all, and what was left out: the reader must know it.
+  std::vector<std::string> notes;
+};
+
+// Size of a block for writes of `average_bytes` on average: the nearest whole number of log pages (4096 bytes), at
+// least one.
+uint64_t BlockSizeFor(int64_t average_bytes);
+
+// Writes per second for blocks of that size: so many that neither the writes nor the bytes per second of the interval
+// are undercut.
+double RateFor(const LogInterval& interval, uint64_t block_size_bytes);
+
+// One plan for all of `logs`, at least one. A plan has one load and one kind of log for all queue managers of a host:
+// the largest log and the busiest interval of all recordings are taken, and notes say so. INVALID_ARGUMENT, a line
+// each, where two queue managers have one LogPath or a plan cannot hold a value.
+absl::StatusOr<MqPlan> MakeMqPlan(const std::vector<QmLog>& logs, const std::vector<LogRecording>& recordings);
+
+}  // namespace plimsoll

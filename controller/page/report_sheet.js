@@ -1,0 +1,207 @@
+// The first printed page: what is filed of a run. Verdict, criteria by step, configuration, storage, hosts, signatures.
+//
+// It is on paper only, and always one page: long lists are cut and counted, and what is still too high is scaled.
+'use strict';
+
+plimsoll.sheet = (report, steps, ha) => {
+  const {el, format, model, summary} = plimsoll;
+  // Between the margins of A4 and of letter, in pixels.
+  const PAPER = {width: 680, height: 920};
+  const MOST = {steps: 6, criteria: 12, reasons: 4, groups: 5, names: 8, rows: 10, text: 240};
+
+  const cut = (text) => (text.length > MOST.text ? text.slice(0, MOST.text - 1) + '\u2026' : text);
+  const more = (all, most, what) => (all > most ? 'and ' + format.plural(all - most, 'more ' + what) : null);
+  const some = (names) => names.slice(0, MOST.names).join(', ') +
+      (names.length > MOST.names ? ' and ' + format.count(names.length - MOST.names) + ' more' : '');
+
+  // Those that failed first: they must be on the sheet, however many there are.
+  const RANK = ['fail', 'inconclusive', 'pass'];
+  const rank = (one) => (RANK.includes(one.outcome) ? RANK.indexOf(one.outcome) : RANK.length);
+  const all = report.verdict ? report.verdict.criteria : [];
+  const criteria = [...all].sort((a, b) => rank(a) - rank(b)).slice(0, MOST.criteria);
+
+  const outcome = (result) => {
+    const [tone, sign, word] = summary.VERDICTS[result.outcome] || summary.VERDICTS.inconclusive;
+    return el(
+        'span', {}, el('span', {class: 'tag ' + tone}, sign + ' ' + word),
+        result.value_text ? ' ' + result.value_text : '');
+  };
+  const nameOf = (criterion) => el('span', {}, el('code', {}, cut(criterion.criterion)));
+
+  const FIGURES = [
+    ['IO/s', (cluster) => format.rate(cluster.iops)], ['MB/s', (cluster) => format.fixed(cluster.mb_per_second, 2)],
+    ['median', (cluster) => model.percentile(summary.felt(cluster), 'p50', format.time)],
+    ['p99', (cluster) => model.percentile(summary.felt(cluster), 'p99', format.time)],
+    ['max', (cluster) => (summary.felt(cluster).count > 0 ? format.time(summary.felt(cluster).max_ns) : format.DASH)]
+  ];
+  const figure = (step, get) => (step.cluster === null ? format.DASH : get(step.cluster));
+  const caption = () => 'Latencies are ' +
+      (steps.some((step) => step.cluster !== null && step.cluster.rate) ? 'response' : 'service') +
+      ' times of all hosts';
+
+  // Criteria and figures, a column for each step.
+  const matrix = () => {
+    const ofStep = (criterion, step) => {
+      const found = criterion.steps.find((result) => result.step === step.step.number);
+      if (found) return outcome(found);
+      return criterion.step === step.step.number ? outcome(criterion) : '';
+    };
+    const ofRun = (criterion) => criterion.steps.find((result) => result.step === 0) ||
+        (criterion.steps.length === 0 && !criterion.step ? criterion : null);
+    const runWide = criteria.some(ofRun);
+    const rows = criteria.map(
+        (criterion) =>
+            [nameOf(criterion), ...steps.map((step) => ofStep(criterion, step)),
+             ...(runWide ? [ofRun(criterion) ? outcome(ofRun(criterion)) : ''] : [])]);
+    const figures =
+        FIGURES.map(([name, get]) => [name, ...steps.map((step) => figure(step, get)), ...(runWide ? [''] : [])]);
+    return plimsoll.table(
+        (criteria.length > 0 ? 'Criteria, with the worst value, and figures by step. ' : 'Figures by step. ') +
+            caption(),
+        [
+          {title: '', head: true},
+          ...steps.map(
+              (step) => ({title: 'Step ' + step.step.number + ', ' + format.size(step.step.block_size_bytes)})),
+          ...(runWide ? [{title: 'Run'}] : [])
+        ],
+        [...rows, ...figures]);
+  };
+
+  // The same with many steps: of each criterion the worst one, and a row for each step.
+  const lists = () =>
+      [criteria.length === 0 ? null :
+                               plimsoll.table(
+                                   'Criteria, with the worst value of all steps',
+                                   [
+                                     {title: 'Criterion', head: true}, {title: 'Worst', text: true}, {title: 'Step'},
+                                     {title: 'Where', text: true}
+                                   ],
+                                   criteria.map(
+                                       (one) =>
+                                           [nameOf(one), outcome(one), one.step ? String(one.step) : 'run',
+                                            one.value_text ? summary.where(one) : ''])),
+       plimsoll.table(
+           'Figures by step. ' + caption(),
+           [{title: 'Step', head: true}, {title: 'Block'}, ...FIGURES.map(([name]) => ({title: name}))],
+           steps.slice(0, MOST.rows)
+               .map(
+                   (step) =>
+                       [String(step.step.number), format.size(step.step.block_size_bytes),
+                        ...FIGURES.map(([, get]) => figure(step, get))])),
+       steps.length > MOST.rows ? el('p', {class: 'soft'}, more(steps.length, MOST.rows, 'step')) : null];
+
+  // Without steps: the criteria, and a drill's takeovers.
+  const ofRun = () => {
+    const remark = (one) => cut([one.host ? summary.where(one) : '', one.reason].filter((part) => part).join('; '));
+    const remarks = criteria.some((one) => remark(one) !== '');
+    return [
+      criteria.length === 0 ?
+          null :
+          plimsoll.table(
+              'Criteria',
+              [
+                {title: 'Criterion', head: true}, {title: 'Result', text: true},
+                ...(remarks ? [{title: 'Remark', text: true}] : [])
+              ],
+              criteria.map((one) => [nameOf(one), outcome(one), ...(remarks ? [remark(one)] : [])])),
+      ha !== null && ha.report.phases.length > 0 ? plimsoll.ha.phaseTable(ha.report) : null
+    ];
+  };
+
+  const judgement = () => {
+    const judged = report.verdict;
+    const [tone, sign, word] = summary.VERDICTS[judged ? judged.outcome : 'done'] || summary.VERDICTS.inconclusive;
+    const reasons = [
+      ...(report.run.state !== 'complete' ?
+              [report.run.state.replace(/_/g, ' ') + (report.run.state_reason ? ', ' + report.run.state_reason : '')] :
+              []),
+      ...(judged && judged.remark ? [judged.remark] : []), ...(judged ? judged.reasons : []),
+      ...summary.lostBesides(report, judged ? judged.reasons : [])
+          .map((host) => host.label + ' was lost: ' + host.lost.reason)
+    ];
+    return el(
+        'div', {class: 'judgement ' + tone},
+        el('p', {class: 'word'}, sign + ' ' + word, judged && judged.outcome === 'done' ? ' (no criteria)' : ''),
+        el('div', {class: 'words'}, reasons.slice(0, MOST.reasons).map((reason) => el('p', {}, cut(reason))),
+           reasons.length > MOST.reasons ? el('p', {}, more(reasons.length, MOST.reasons, 'reason')) : null));
+  };
+
+  // Hosts that are alike in what `describe` returns, as [description, hosts].
+  const alike = (describe) => {
+    const groups = new Map();
+    for (const host of report.hosts) {
+      const key = describe(host);
+      if (!groups.has(key)) groups.set(key, []);
+      groups.get(key).push(host);
+    }
+    return [...groups];
+  };
+  const grouped = (title, groups, what) =>
+      el('div', {class: 'group'}, el('h3', {}, title),
+         groups.slice(0, MOST.groups)
+             .map(
+                 ([text, hosts]) =>
+                     el('p', {class: 'words'}, el('strong', {}, cut(some(hosts.map((host) => host.label)))), ': ',
+                        plimsoll.breakable(cut(text)))),
+         groups.length > MOST.groups ? el('p', {class: 'soft'}, more(groups.length, MOST.groups, what)) : null);
+
+  const storage = () => grouped(
+      'Storage', alike((host) => {
+        const mount = host.mount || {};
+        const type = [mount.fs_type, mount.remote || mount.fs_source].filter((part) => part).join(' from ');
+        return [
+          (host.storage > 0 && report.storages.length > 1 ? 'storage ' + host.storage + ', ' : '') +
+              ((host.workload && host.workload.dir) || mount.directory || ''),
+          type, mount.mount_options ? plimsoll.sharedMountOptions(mount.mount_options) : ''
+        ].filter((part) => part)
+            .join('; ');
+      }),
+      'kind of storage');
+  const hosts = () => grouped(
+      'Hosts',
+      alike(
+          (host) => [host.kernel, host.usable_cpus ? format.plural(host.usable_cpus, 'CPU') : '',
+                     host.memory_bytes > 0 ? format.amount(host.memory_bytes) + ' memory' : '',
+                     host.version ? 'plimsoll-agent ' + host.version : '',
+                     host.clock && host.clock.source ? 'clock ' + host.clock.source : '']
+                        .filter((part) => part)
+                        .join(', ')),
+      'kind of host');
+
+  const configuration = () =>
+      el('div', {class: 'group'}, el('h3', {}, 'Configuration'),
+         el('dl', {},
+            plimsoll.settings(report)
+                .filter(([title]) => !['File system', 'Directory', 'Criteria'].includes(title))
+                .map(
+                    ([title, flag, value]) =>
+                        el('div', {}, el('dt', {}, title, flag ? ' ' : '', flag ? el('code', {}, flag) : null),
+                           el('dd', {class: 'words'}, plimsoll.breakable(cut(value)))))));
+
+  const signatures = () =>
+      el('div', {class: 'signatures'},
+         ['Tested by', 'Accepted by'].map((who) => el('div', {}, el('p', {}, who), el('ul', {}, [
+                                                        'Name', 'Date', 'Signature'
+                                                      ].map((field) => el('li', {}, el('span', {}, field)))))));
+
+  const notes = () =>
+      (report.notes.length === 0 ?
+           null :
+           el('p', {class: 'soft'}, format.plural(report.notes.length, 'note') + ' on a later page.'));
+
+  const results = steps.length === 0 ? ofRun() : steps.length > MOST.steps ? lists() : [matrix()];
+  const content =
+      el('div', {class: 'sheet-content'}, summary.heading(report), judgement(), results,
+         all.length > MOST.criteria ?
+             el('p', {class: 'soft'}, more(all.length, MOST.criteria, 'criterion').replace('criterions', 'criteria')) :
+             null,
+         configuration(), report.hosts.length === 0 ? null : [storage(), hosts()], notes(), signatures());
+  const element = el('div', {id: 'sheet', class: 'sheet'}, content);
+
+  // Scales it to one page while the page is on paper.
+  const fit = (on) => {
+    content.style.zoom = 1;
+    if (on) content.style.zoom = Math.min(1, PAPER.height / content.getBoundingClientRect().height);
+  };
+  return {element, fit};
+};

@@ -1,0 +1,321 @@
+#include "controller/plan/ha_plan.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "common/text.h"
+#include "common/units.h"
+#include "controller/plan/ha_criteria.h"
+#include "controller/plan/plan_defaults.h"
+#include "controller/plan/plan_schema.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr uint64_t kPageBytes = 4096;
+constexpr uint32_t kMostHaQms = 4096;
+constexpr int64_t kHangMarginNs = kNsPerSecond;
+constexpr int64_t kTakeoverMarginNs = kNsPerSecond;
+
+constexpr std::array<v1::HaFaultKind, 6> kCommandFaults = {
+    v1::HA_FAULT_KIND_FREEZE,         v1::HA_FAULT_KIND_CUT,      v1::HA_FAULT_KIND_REBOOT, v1::HA_FAULT_KIND_POWEROFF,
+    v1::HA_FAULT_KIND_SERVER_RESTART, v1::HA_FAULT_KIND_LOCK_LOSS};
+
+std::string WordOf(v1::HaFaultKind fault) {
+  const auto* value = v1::HaFaultKind_descriptor()->FindValueByNumber(fault);
+  return value == nullptr ? "?" : EnumWord(*value);
+}
+
+// A command to show how one is given; empty: the fault needs none of that kind.
+std::string ExampleOf(v1::HaFaultKind fault, bool undo) {
+  switch (fault) {
+    case v1::HA_FAULT_KIND_FREEZE:
+      return undo ? "virsh resume {host}" : "virsh suspend {host}";
+    case v1::HA_FAULT_KIND_POWEROFF:
+      return undo ? "virsh start {host}" : "virsh destroy {host}";
+    case v1::HA_FAULT_KIND_REBOOT:
+      return undo ? "" : "virsh reset {host}";
+    default:
+      return absl::StrCat("./", WordOf(fault), undo ? "-undo" : "", " {host}");
+  }
+}
+
+std::string OptionsFor(v1::HaFaultKind fault) {
+  std::string options;
+  for (const bool undo : {false, true}) {
+    const std::string command = ExampleOf(fault, undo);
+    if (!command.empty()) absl::StrAppend(&options, undo ? " --undo '" : " --do '", WordOf(fault), "=", command, "'");
+  }
+  return options;
+}
+
+void CheckPairs(const v1::TestPlan& plan, std::vector<std::string>& problems) {
+  if (plan.ha().pairs().empty()) {
+    problems.emplace_back("--pairs (ha.pairs) is missing: name pairs of hosts, such as node1+node2");
+  }
+  std::set<std::string> seen;
+  for (const std::string& pair : plan.ha().pairs()) {
+    const std::vector<std::string> hosts = PairHosts(pair);
+    if (hosts.size() != 2 || hosts[0].empty() || hosts[1].empty()) {
+      problems.push_back(absl::StrCat("--pairs (ha.pairs): ", Quoted(pair), " is no pair of hosts: write node1+node2"));
+      continue;
+    }
+    for (const std::string& host : hosts) {
+      if (seen.insert(host).second) continue;
+      problems.push_back(absl::StrCat("--pairs (ha.pairs): ", host, " is listed twice; a host belongs to one pair"));
+    }
+  }
+  for (const v1::HostSpec& host : plan.hosts()) {
+    if (seen.contains(host.address())) continue;
+    problems.push_back(absl::StrCat("hosts: ", host.address(), " is in none of the pairs; add it, or leave it out"));
+  }
+  if (uint64_t{plan.workload().qm()} * static_cast<uint64_t>(plan.ha().pairs_size()) > kMostHaQms) {
+    problems.push_back(absl::StrCat("--qm (workload.qm) times the pairs is more than ", kMostHaQms));
+  }
+}
+
+void CheckLog(const v1::TestPlan& plan, std::vector<std::string>& problems) {
+  if (plan.block_size_bytes_size() != 1 || plan.block_size_bytes(0) % kPageBytes != 0 ||
+      plan.block_size_bytes(0) == 0) {
+    problems.push_back(absl::StrCat("--bsize (block_size): a drill writes blocks of one size, a multiple of ",
+                                    FormatSize(kPageBytes)));
+  }
+  for (int host = 0; host < plan.hosts_size(); ++host) {
+    const v1::LogWorkload workload = EffectiveWorkload(plan, host);
+    if (workload.qm() != plan.workload().qm() || workload.file_size_bytes() != plan.workload().file_size_bytes() ||
+        workload.num_files() != plan.workload().num_files()) {
+      problems.push_back(absl::StrCat("hosts: ", plan.hosts(host).address(),
+                                      " has a qm, file_size or num_files of its own; both hosts of a pair use the same "
+                                      "logs, set it for all"));
+    }
+    for (const uint64_t block_bytes : plan.block_size_bytes()) {
+      if (block_bytes == 0 || workload.file_size_bytes() % block_bytes == 0) continue;
+      problems.push_back(absl::StrCat("--file-size (workload.file_size) ", FormatSize(workload.file_size_bytes()),
+                                      " is not a multiple of the block size ", FormatSize(block_bytes)));
+      return;
+    }
+    if (workload.sync() == v1::SYNC_MODE_NONE) {
+      problems.emplace_back("--sync (workload.sync) none acknowledges what is not durable; use dsync");
+      return;
+    }
+    if (workload.direct() == v1::DIRECT_MODE_OFF) {
+      problems.emplace_back(
+          "--direct (workload.direct) off: a takeover must read the log past the cache; leave it at auto");
+      return;
+    }
+  }
+  const std::string& data_dir = plan.ha().data_dir();
+  if (!data_dir.empty() && data_dir[0] != '/') {
+    problems.push_back(
+        absl::StrCat("--data-dir (ha.data_dir) ", Quoted(data_dir), " is not absolute: begin it with '/'"));
+  }
+}
+
+void CheckTimes(const v1::TestPlan& plan, std::vector<std::string>& problems) {
+  if (plan.lease_ns() <= TakeoverWaitNs(plan.ha())) {
+    problems.push_back(
+        absl::StrCat("--lease (lease) ", FormatDuration(plan.lease_ns()),
+                     " is not more than a second longer than --takeover-limit (ha.takeover_limit) ",
+                     FormatDuration(plan.ha().takeover_limit_ns()),
+                     ": the lease would stop an old active instance that storage must keep out; use a longer lease"));
+  }
+  if (plan.ha().restore_limit_ns() <= plan.lease_ns()) {
+    problems.push_back(absl::StrCat("--restore-limit (ha.restore_limit) ", FormatDuration(plan.ha().restore_limit_ns()),
+                                    " is not longer than --lease (lease) ", FormatDuration(plan.lease_ns()),
+                                    ": a host cannot return before the lease of its earlier session is over; use a "
+                                    "longer limit"));
+  }
+}
+
+void CheckCommands(const v1::HaPlan& plan, std::vector<std::string>& problems) {
+  std::set<v1::HaFaultKind> given;
+  for (const v1::HaFaultCommands& commands : plan.commands()) {
+    const std::string word = WordOf(commands.fault());
+    if (!NeedsCommands(commands.fault())) {
+      problems.push_back(absl::StrCat("ha.commands: ", word, " takes no commands: the agents do it"));
+    }
+    if (!given.insert(commands.fault()).second) {
+      problems.push_back(absl::StrCat("ha.commands: ", word, " is given twice"));
+    }
+    if (commands.do_().empty() || commands.do_(0).empty()) {
+      problems.push_back(absl::StrCat("ha.commands: ", word, " has no 'do': give program and arguments as a list"));
+    }
+    for (const auto* list : {&commands.do_(), &commands.undo()}) {
+      if (list->empty() || !absl::StrContains(list->Get(0), " ")) continue;
+      problems.push_back(absl::StrCat("ha.commands: ", Quoted(list->Get(0)),
+                                      " is no program: there is no shell, give program and arguments as a list"));
+    }
+  }
+  for (const int fault : plan.faults()) {
+    const auto kind = static_cast<v1::HaFaultKind>(fault);
+    if (!NeedsCommands(kind) || given.contains(kind)) continue;
+    problems.push_back(absl::StrCat("--fault (ha.faults) ", WordOf(kind),
+                                    " needs commands: give them in ha.commands of a plan, or as options:",
+                                    OptionsFor(kind), " --allow-commands (docs/ha.md)"));
+  }
+}
+
+}  // namespace
+
+std::vector<HaPair> HaPairs(const v1::TestPlan& plan) {
+  std::map<std::string, size_t> numbers;
+  for (int host = 0; host < plan.hosts_size(); ++host) numbers[plan.hosts(host).address()] = static_cast<size_t>(host);
+  std::vector<HaPair> pairs;
+  for (const std::string& text : plan.ha().pairs()) {
+    const std::vector<std::string> hosts = PairHosts(text);
+    const auto qms = plan.workload().qm();
+    pairs.push_back(
+        {numbers.at(hosts.at(0)), numbers.at(hosts.at(1)), static_cast<uint32_t>(pairs.size()) * qms + 1, qms});
+  }
+  return pairs;
+}
+
+bool NeedsCommands(v1::HaFaultKind fault) {
+  return fault != v1::HA_FAULT_KIND_SWITCH && fault != v1::HA_FAULT_KIND_KILL && fault != v1::HA_FAULT_KIND_HANG;
+}
+
+const v1::HaFaultCommands* CommandsOf(const v1::HaPlan& plan, v1::HaFaultKind fault) {
+  for (const v1::HaFaultCommands& commands : plan.commands()) {
+    if (commands.fault() == fault) return &commands;
+  }
+  return nullptr;
+}
+
+absl::StatusOr<std::vector<std::string>> SplitCommand(const std::string& text) {
+  std::vector<std::string> words;
+  char quote = 0;
+  bool in_word = false;
+  for (const char letter : text) {
+    if (quote != 0 && letter == quote) {
+      quote = 0;
+    } else if (quote == 0 && (letter == '\'' || letter == '"')) {
+      quote = letter;
+      if (!in_word) words.emplace_back();
+      in_word = true;
+    } else if (quote == 0 && absl::ascii_isspace(static_cast<unsigned char>(letter))) {
+      in_word = false;
+    } else {
+      if (!in_word) words.emplace_back();
+      in_word = true;
+      words.back().push_back(letter);
+    }
+  }
+  if (quote != 0) return absl::InvalidArgumentError(absl::StrCat(Quoted(text), ": a quote is not closed"));
+  if (words.empty() || words[0].empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(Quoted(text), " names no program"));
+  }
+  return words;
+}
+
+absl::Status SetCommand(const std::string& text, bool undo, v1::HaPlan& plan) {
+  const size_t equals = text.find('=');
+  const std::string word = text.substr(0, equals);
+  const v1::HaFaultKind* found = nullptr;
+  for (const v1::HaFaultKind& kind : kCommandFaults) {
+    if (word == WordOf(kind)) found = &kind;
+  }
+  if (equals == std::string::npos || found == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected FAULT=COMMAND, such as ",
+                     undo ? "'freeze=virsh resume {host}'" : "'freeze=virsh suspend {host}'", ", with one of ",
+                     absl::StrJoin(kCommandFaults, ", ",
+                                   [](std::string* out, v1::HaFaultKind kind) { absl::StrAppend(out, WordOf(kind)); }),
+                     "; not ", Quoted(text)));
+  }
+  auto words = SplitCommand(text.substr(equals + 1));
+  if (!words.ok()) return words.status();
+  v1::HaFaultCommands* commands = nullptr;
+  for (v1::HaFaultCommands& one : *plan.mutable_commands()) {
+    if (one.fault() == *found) commands = &one;
+  }
+  if (commands == nullptr) {
+    commands = plan.add_commands();
+    commands->set_fault(*found);
+  }
+  auto& list = undo ? *commands->mutable_undo() : *commands->mutable_do_();
+  list.Assign(words->begin(), words->end());
+  return absl::OkStatus();
+}
+
+std::string FillHost(const std::string& argument, const std::string& address) {
+  std::string host = address;
+  if (!absl::StartsWith(address, "unix:")) {
+    host = address.substr(0, address.rfind(':'));
+    if (host.size() > 1 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  }
+  return absl::StrReplaceAll(argument, {{"{host}", host}, {"{address}", address}});
+}
+
+int64_t HangNs(const v1::HaPlan& plan) {
+  return plan.server_lease_ns() + 2 * plan.lock_poll_ns() + kHangMarginNs;
+}
+
+int64_t TakeoverWaitNs(const v1::HaPlan& plan) {
+  return plan.takeover_limit_ns() + kTakeoverMarginNs;
+}
+
+std::vector<std::string> HaPlanProblems(const v1::TestPlan& plan) {
+  std::vector<std::string> problems;
+  CheckPairs(plan, problems);
+  CheckLog(plan, problems);
+  CheckTimes(plan, problems);
+  CheckCommands(plan.ha(), problems);
+  for (const std::string& text : plan.criteria()) {
+    const auto criterion = ParseHaCriterion(text);
+    if (!criterion.ok())
+      problems.push_back(absl::StrCat("--require (criteria): ", std::string(criterion.status().message())));
+  }
+  return problems;
+}
+
+v1::HostPlan MakeHaHostPlan(const v1::TestPlan& plan, size_t host, const std::vector<std::string>& labels,
+                            const std::string& run_id, const std::string& run_token, int64_t frame_interval_ns) {
+  v1::HostPlan of;
+  of.set_run_id(run_id);
+  of.set_run_token(run_token);
+  of.set_host_label(labels[host]);
+  of.set_host_index(static_cast<uint32_t>(host));
+  of.set_lease_ns(plan.lease_ns());
+  of.set_frame_interval_ns(frame_interval_ns);
+  // A drill outlives its sessions: only Release removes its files.
+  of.set_keep_files(true);
+  v1::HaWork& work = *of.mutable_ha();
+  *work.mutable_workload() = EffectiveWorkload(plan, static_cast<int>(host));
+  const v1::HaPlan& ha = plan.ha();
+  work.set_data_dir(ha.data_dir());
+  work.set_block_size_bytes(plan.block_size_bytes(0));
+  for (const HaPair& pair : HaPairs(plan)) {
+    if (pair.first != host && pair.second != host) continue;
+    for (uint32_t i = 0; i < pair.qms; ++i) {
+      v1::HaQueueManager& qm = *work.add_queue_managers();
+      qm.set_qm(pair.first_qm + i);
+      qm.set_home(labels[pair.first]);
+    }
+  }
+  work.set_lock_wait(ha.lock_wait() == v1::HA_WAITING_BLOCK ? v1::HA_LOCK_WAIT_BLOCK : v1::HA_LOCK_WAIT_POLL);
+  work.set_lock_poll_ns(ha.lock_poll_ns());
+  work.set_free_poll_ns(ha.free_poll_ns());
+  work.set_verify_ns(ha.verify_ns());
+  work.set_fence(ha.fence() == v1::HA_FENCING_NONE ? v1::HA_FENCE_NONE : v1::HA_FENCE_EXTENTS);
+  work.set_checkpoint_ns(ha.checkpoint_ns());
+  work.set_seed(plan.seed());
+  work.set_hosts(static_cast<uint32_t>(plan.hosts_size()));
+  return of;
+}
+
+v1::LogWorkload HaFilledWorkload(const v1::TestPlan& plan, size_t host) {
+  v1::LogWorkload workload = EffectiveWorkload(plan, static_cast<int>(host));
+  uint32_t qms = 0;
+  for (const HaPair& pair : HaPairs(plan)) qms += pair.first == host ? pair.qms : 0;
+  workload.set_qm(qms);
+  return workload;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,53 @@
+// What a person sees of a run that is under way: a table for a terminal, or lines.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "controller/analysis/live_stats.h"
+
+namespace plimsoll {
+
+enum class LiveStyle { kPlain, kBold, kDim, kGood, kUnsure, kBad };
+
+// Text of one style. It holds no control characters.
+struct LiveSpan {
+  std::string text;
+  LiveStyle style = LiveStyle::kPlain;
+};
+using LiveLine = std::vector<LiveSpan>;
+
+// Columns that the line takes.
+size_t LineWidth(const LiveLine& line);
+// With the escape codes of its styles where `color`.
+std::string EncodeLine(const LiveLine& line, bool color);
+
+// Everything that the table shows. Texts may come from agents.
+struct LiveView {
+  LiveSnapshot now;
+  // Of this step, oldest first.
+  std::vector<LiveSecond> seconds;
+  std::vector<LiveCriterion> criteria;
+  // Oldest first; `stalls_so_far` counts those of the step that are over.
+  std::vector<LiveStall> stalls;
+  uint64_t stalls_so_far = 0;
+  // Oldest first.
+  std::vector<std::string> messages;
+  // What happens instead of measuring; empty: measuring.
+  std::string phase;
+};
+
+// A pure function. No line is wider than `width` and there are no more than `height`: columns, rows and sections that
+// do not fit are left out, the least important first, and hosts that do not fit are counted.
+std::vector<LiveLine> DrawLive(const LiveView& view, size_t width, size_t height);
+
+// One second as a line: the cluster, the worst of several hosts, and hosts that make no progress.
+std::string SecondLine(const LiveSnapshot& now, const LiveSecond& second);
+// The same where there is nothing to show of a second.
+std::string WaitingLine(const LiveSnapshot& now);
+// "stall at 12.3 s for 1.240 s: alpha/qm1, beta/qm1".
+std::string StallLine(const LiveStall& stall);
+
+}  // namespace plimsoll

@@ -1,0 +1,550 @@
+#include "controller/run/coordinator.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/protocol.h"
+#include "common/units.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr int kBurstProbes = 8;
+constexpr int64_t kShortestLeadNs = 50 * kNsPerMs;
+
+std::vector<v1::LogWorkload> WorkloadsOf(const std::vector<v1::HostPlan>& plans) {
+  std::vector<v1::LogWorkload> workloads;
+  for (const v1::HostPlan& plan : plans) workloads.push_back(plan.log().workload());
+  return workloads;
+}
+
+}  // namespace
+
+Coordinator::Coordinator(Options options)
+    : options_(std::move(options)),
+      clock_(*options_.clock),
+      fleet_(*options_.fleet),
+      log_(*options_.log),
+      driver_({.fleet = options_.fleet,
+               .events = options_.events,
+               .clock = options_.clock,
+               .course = this,
+               .lease_ns = options_.plan.lease_ns(),
+               .hang_limit_ns = options_.plan.hang_limit_ns()}),
+      preparation_({.fleet = options_.fleet,
+                    .driver = &driver_,
+                    .plans = options_.host_plans,
+                    .workloads = WorkloadsOf(options_.host_plans)}) {}
+
+bool Coordinator::All(const std::function<bool(const Host&)>& condition) const {
+  return std::all_of(fleet_.hosts().begin(), fleet_.hosts().end(), [&](const auto& host) { return condition(*host); });
+}
+
+void Coordinator::Send(Host& host, v1::ControllerMessage message) {
+  host.client->Send(std::move(message));
+}
+
+void Coordinator::Begin() {
+  v1::JournalRecord record;
+  v1::RunBegin& begin = *record.mutable_run_begin();
+  begin.set_run_id(options_.host_plans.front().run_id());
+  begin.set_version(kVersion);
+  *begin.mutable_plan() = options_.plan;
+  begin.set_wall_clock_ns(clock_.WallNow().value);
+  begin.set_frame_interval_ns(kFrameIntervalNs);
+  for (const v1::LogStep& step : options_.steps) *begin.add_steps() = step;
+  begin.set_verdict_rules(1);
+  log_.Append(std::move(record));
+  for (auto& host : fleet_.hosts()) {
+    v1::JournalRecord joined;
+    v1::HostJoined& of = *joined.mutable_host_joined();
+    of.set_host(static_cast<uint32_t>(host->index));
+    of.set_label(host->label);
+    of.set_address(host->address);
+    *of.mutable_description() = *host->description;
+    *of.mutable_plan() = options_.host_plans[host->index];
+    log_.Append(std::move(joined));
+  }
+  // No session is without a journal that tells of it.
+  log_.Flush();
+}
+
+std::optional<Failure> Coordinator::Run() {
+  Begin();
+  options_.progress->Preparing();
+  std::optional<Failure> failure = preparation_.Run();
+  if (!failure.has_value()) Settle();
+  std::string cut_short;
+  bool measured = false;
+  for (uint32_t step = 0; !failure.has_value() && !left() && step < options_.steps.size(); ++step) {
+    failure = RunStep(step);
+    if (failure.has_value() && measured) {
+      // What earlier steps measured is worth its report.
+      cut_short = failure->lines.front();
+      failure.reset();
+      break;
+    }
+    measured = true;
+    cut_short = MustStop();
+    if (!cut_short.empty()) break;
+  }
+  if (left()) return failure;
+  ReleaseAll();
+  v1::JournalRecord record;
+  v1::RunEnd& end = *record.mutable_run_end();
+  end.set_cut_short(cut_short);
+  for (auto& host : fleet_.hosts()) {
+    if (host->released.has_value() && !host->released->left_behind().empty()) {
+      end.add_left_behind(absl::StrCat(host->label, ": ", host->released->left_behind()));
+    }
+  }
+  log_.Append(std::move(record));
+  log_.Flush();
+  return failure;
+}
+
+void Coordinator::Settle() {
+  if (options_.plan.settle_ns() <= 0) return;
+  options_.progress->Settling(clock_.Now(), options_.plan.settle_ns());
+  Pause(options_.plan.settle_ns());
+  options_.progress->StepEnds();
+}
+
+void Coordinator::Pause(int64_t pause_ns) {
+  driver_.PumpFor(pause_ns, [this] { return !MustStop().empty(); });
+}
+
+std::string Coordinator::MustStop() const {
+  if (driver_.interrupted()) return "interrupted";
+  if (!trouble_) return "";
+  const bool any_left = !All([](const Host& host) { return host.lost() || host.fault.has_value(); });
+  if (!any_left) return "no host remains";
+  if (options_.plan.on_host_loss() == v1::HOST_LOSS_POLICY_CONTINUE) return "";
+  for (const auto& host : fleet_.hosts()) {
+    if (host->lost()) return absl::StrCat("host ", host->label, " was lost (--on-host-loss abort)");
+    if (host->fault.has_value()) return absl::StrCat("host ", host->label, " failed: ", host->fault->message());
+  }
+  return "";
+}
+
+bool Coordinator::StepIsDone() const {
+  return All([](const Host& host) { return host.phase != Host::Phase::kRunning || host.step_done; });
+}
+
+void Coordinator::AskClocks() {
+  const MonotonicNs asked = clock_.Now();
+  for (auto& host : fleet_.hosts()) {
+    if (host->phase != Host::Phase::kReady) continue;
+    SessionDriver::Probe(*host, kBurstProbes);
+  }
+  // Each of the exchanges, which follow one another, may take as long as a host may be silent.
+  const int64_t patience_ns = kBurstProbes * options_.plan.lease_ns();
+  const MonotonicNs patience = asked + patience_ns;
+  PumpUntil([&] {
+    return !MustStop().empty() || clock_.Now() >= patience ||
+           All([&](const Host& host) { return host.phase != Host::Phase::kReady || host.last_probed >= asked; });
+  });
+  // Nobody is left out silently: a host whose clock is not known cannot be started with the others.
+  for (auto& host : fleet_.hosts()) {
+    if (!left() && !driver_.interrupted() && host->phase == Host::Phase::kReady && host->last_probed < asked &&
+        clock_.Now() >= patience) {
+      Lose(*host, absl::StrCat("no answer to clock probes for ", FormatDuration(patience_ns)));
+    }
+  }
+  // Neither is one whose answers contradict themselves: its moments cannot be mapped, and its figures would be missed.
+  for (auto& host : fleet_.hosts()) {
+    if (!left() && !driver_.interrupted() && host->phase == Host::Phase::kReady && !host->fault.has_value() &&
+        host->last_probed >= asked && host->clock.empty()) {
+      Lose(*host, "its clock's answers contradict themselves");
+    }
+  }
+}
+
+void Coordinator::AwaitReports(uint32_t step) {
+  // With what is asked now the clocks are known around the end of the step before.
+  AskClocks();
+  v1::JournalRecord record;
+  record.mutable_step_ahead()->set_step(step);
+  log_.Append(std::move(record));
+  // The report of a large step takes seconds of this machine's processors. Leases are kept meanwhile.
+  const int64_t patience_ns = std::min(driver_.heartbeat_period_ns() / 2, 100 * kNsPerMs);
+  while (!left() && MustStop().empty() && !log_.AnalysedWithin(patience_ns)) Pause(patience_ns);
+}
+
+Coordinator::ArmResult Coordinator::ArmAll(uint32_t step) {
+  // Fresh probes keep the error of each host's start time small.
+  AskClocks();
+  if (left() || !MustStop().empty()) return ArmResult::kGiveUp;
+
+  int64_t worst_round_trip_ns = 0;
+  for (const auto& host : fleet_.hosts()) {
+    if (host->phase == Host::Phase::kReady) {
+      worst_round_trip_ns = std::max(worst_round_trip_ns, host->worst_round_trip_ns);
+    }
+  }
+  const MonotonicNs start = clock_.Now() + std::max(kShortestLeadNs, 10 * worst_round_trip_ns);
+  v1::JournalRecord record;
+  v1::StepBegin& begin = *record.mutable_step_begin();
+  begin.set_step(step);
+  begin.set_start_ns(start.value);
+  hold_ = true;
+  held_.clear();
+  for (auto& host : fleet_.hosts()) {
+    if (host->phase != Host::Phase::kReady || host->fault.has_value() || host->clock.empty()) {
+      begin.add_host_start_ns(0);
+      continue;
+    }
+    host->phase = Host::Phase::kArmed;
+    host->armed.reset();
+    host->step_done = false;
+    host->step_stopped.clear();
+    v1::ControllerMessage message;
+    message.mutable_arm()->set_step(step);
+    message.mutable_arm()->set_start_ns(host->clock.ToRemote(start.value));
+    begin.add_host_start_ns(message.arm().start_ns());
+    Send(*host, std::move(message));
+  }
+  PumpUntil([&] {
+    return !MustStop().empty() ||
+           All([](const Host& host) { return host.phase != Host::Phase::kArmed || host.armed.has_value(); });
+  });
+  if (left()) return ArmResult::kGiveUp;
+  const bool all_in_time = All([](const Host& host) {
+    return host.phase != Host::Phase::kArmed || (host.armed.has_value() && !host.armed->late());
+  });
+  if (!MustStop().empty() || !all_in_time) {
+    DisarmAll();
+    return MustStop().empty() ? ArmResult::kLate : ArmResult::kGiveUp;
+  }
+  step_ = static_cast<int32_t>(step);
+  step_end_ = start + options_.steps[step].warmup_ns() + options_.steps[step].duration_ns();
+  log_.Append(std::move(record));
+  hold_ = false;
+  for (auto& host : fleet_.hosts()) {
+    if (host->phase == Host::Phase::kArmed) host->phase = Host::Phase::kRunning;
+  }
+  for (auto& [index, message] : held_) OnMessage(fleet_.host(index), message);
+  held_.clear();
+  return ArmResult::kArmed;
+}
+
+void Coordinator::DisarmAll() {
+  stopping_ = true;
+  // Those that were armed are stopped, and what they may have written is not counted.
+  for (auto& host : fleet_.hosts()) {
+    if (host->phase != Host::Phase::kArmed) continue;
+    v1::ControllerMessage message;
+    message.mutable_stop()->set_reason("not every host could start in time");
+    // One that has not answered yet is stopped too: it may have been armed in time.
+    if (!host->armed.has_value() || !host->armed->late()) Send(*host, std::move(message));
+  }
+  PumpUntil([this] {
+    return All([](const Host& host) {
+      return host.phase != Host::Phase::kArmed || host.step_done || (host.armed.has_value() && host.armed->late());
+    });
+  });
+  for (auto& host : fleet_.hosts()) {
+    if (host->phase == Host::Phase::kArmed) host->phase = Host::Phase::kReady;
+  }
+  stopping_ = false;
+  hold_ = false;
+  held_.clear();
+}
+
+std::optional<Failure> Coordinator::RunStep(uint32_t step) {
+  if (step > 0) AwaitReports(step);
+  ArmResult armed = ArmAll(step);
+  if (armed == ArmResult::kLate) {
+    log_.Note(absl::StrCat("step ", step + 1, ": a host got its start too late; all were armed again"));
+    armed = ArmAll(step);
+  }
+  if (armed == ArmResult::kLate) {
+    Failure failure{Exit::kCannotRun, {}};
+    for (const auto& host : fleet_.hosts()) {
+      if (host->armed.has_value() && host->armed->late()) {
+        failure.lines.push_back(absl::StrCat(host->label, ": got its start too late twice (round trip ",
+                                             FormatDuration(host->worst_round_trip_ns / kNsPerUs * kNsPerUs),
+                                             "): is the host or the network overloaded?"));
+      }
+    }
+    return failure;
+  }
+  if (armed == ArmResult::kGiveUp) return Failure{Exit::kInconclusive, {MustStop()}};
+
+  const v1::LogStep& spec = options_.steps[step];
+  options_.progress->StepStarts(step, static_cast<uint32_t>(options_.steps.size()), spec, clock_.Now());
+  std::string cut_short;
+  const bool stay = PumpUntil([&] {
+    cut_short = MustStop();
+    return !cut_short.empty() || StepIsDone();
+  });
+  if (stay && !cut_short.empty() && !StepIsDone()) {
+    StopAll(cut_short);
+    options_.progress->Draining(cut_short);
+    PumpUntil([this] { return StepIsDone(); });
+  }
+  options_.progress->StepMeasured(clock_.Now(), fleet_.hosts(), log_.live());
+  options_.progress->StepEnds();
+  // An agent may end a step by itself (its lease ran out) before it says what is wrong, or its session breaks.
+  if (!stopping_) AwaitReasons();
+  for (const auto& host : fleet_.hosts()) {
+    if (cut_short.empty() && host->phase == Host::Phase::kRunning && !host->step_stopped.empty()) {
+      cut_short = absl::StrCat(host->label, ": ", host->step_stopped);
+    }
+  }
+  v1::JournalRecord record;
+  record.mutable_step_end()->set_step(step);
+  record.mutable_step_end()->set_cut_short(cut_short);
+  log_.Append(std::move(record));
+  for (auto& host : fleet_.hosts()) {
+    if (host->phase == Host::Phase::kRunning) host->phase = Host::Phase::kReady;
+  }
+  step_ = -1;
+  stopping_ = false;
+  return std::nullopt;
+}
+
+void Coordinator::AwaitReasons() {
+  driver_.PumpFor(options_.plan.lease_ns(), [this] {
+    return driver_.interrupted() || All([](const Host& host) {
+             return host.phase != Host::Phase::kRunning || host.step_stopped.empty() || host.fault.has_value();
+           });
+  });
+}
+
+void Coordinator::StopAll(const std::string& reason) {
+  stopping_ = true;
+  v1::ControllerMessage message;
+  message.mutable_stop()->set_reason(reason);
+  for (auto& host : fleet_.hosts()) {
+    if (host->phase == Host::Phase::kRunning && !host->step_done) Send(*host, message);
+  }
+}
+
+void Coordinator::ReleaseAll() {
+  for (auto& host : fleet_.hosts()) {
+    if (host->lost() || host->phase == Host::Phase::kGone) continue;
+    if (host->phase == Host::Phase::kFilling) {
+      v1::ControllerMessage stop;
+      stop.mutable_stop()->set_reason("timed out");
+      Send(*host, std::move(stop));
+    }
+    host->phase = Host::Phase::kReleasing;
+    // A last burst pins the clocks at the end of the run.
+    SessionDriver::Probe(*host, kBurstProbes);
+    v1::ControllerMessage message;
+    message.mutable_release()->set_keep_files(options_.plan.keep_files());
+    Send(*host, std::move(message));
+  }
+  options_.progress->Releasing();
+  PumpUntil([this] { return All([](const Host& host) { return host.lost() || host.phase == Host::Phase::kGone; }); });
+  driver_.Close();
+}
+
+namespace {
+
+// What the run waits for.
+const char* WhileIt(Host::Phase phase) {
+  switch (phase) {
+    case Host::Phase::kPlacing:
+    case Host::Phase::kLooking:
+    case Host::Phase::kFilling:
+      return "it prepared";
+    case Host::Phase::kReleasing:
+      return "its files were removed";
+    default:
+      return "waiting for the step's last writes";
+  }
+}
+
+}  // namespace
+
+bool Coordinator::Full() {
+  log_.Tend();
+  return log_.full();
+}
+
+void Coordinator::Note(const std::string& text) {
+  log_.Note(text);
+}
+
+MonotonicNs Coordinator::next_update() const {
+  return options_.progress->next_update();
+}
+
+void Coordinator::Update(MonotonicNs now) {
+  options_.progress->Update(now, fleet_.hosts(), log_.live());
+}
+
+std::string Coordinator::Awaited(const Host& host, MonotonicNs now) const {
+  const bool late = host.armed.has_value() && host.armed->late();
+  bool awaited = false;
+  switch (host.phase) {
+    case Host::Phase::kPlacing:
+    case Host::Phase::kLooking:
+    case Host::Phase::kFilling:
+    case Host::Phase::kReleasing:
+      awaited = true;
+      break;
+    case Host::Phase::kArmed:
+      awaited = stopping_ ? !host.step_done && !late : !host.armed.has_value();
+      break;
+    case Host::Phase::kRunning:
+      awaited = !host.step_done && (stopping_ || now >= step_end_);
+      break;
+    default:
+      break;
+  }
+  return awaited ? WhileIt(host.phase) : "";
+}
+
+void Coordinator::SendCommand(Host& host, v1::Command command) {
+  command.set_id(driver_.SendCommand(host, command));
+  v1::JournalRecord record;
+  record.mutable_host_command()->set_host(static_cast<uint32_t>(host.index));
+  *record.mutable_host_command()->mutable_command() = std::move(command);
+  log_.Append(std::move(record));
+}
+
+void Coordinator::OnProbes(Host& host, v1::ProbeBatch& probes) {
+  v1::JournalRecord record;
+  probes.set_host(static_cast<uint32_t>(host.index));
+  *record.mutable_probes() = std::move(probes);
+  log_.Append(std::move(record));
+}
+
+void Coordinator::OnMessage(Host& host, v1::AgentMessage& message) {
+  if (hold_ && (message.has_frames() || message.has_step_done())) {
+    host.step_done |= message.has_step_done();
+    held_.emplace_back(host.index, std::move(message));
+    return;
+  }
+  const auto index = static_cast<uint32_t>(host.index);
+  v1::JournalRecord record;
+  switch (message.message_case()) {
+    case v1::AgentMessage::kPrepareProgress:
+    case v1::AgentMessage::kAlive:
+      return;  // the driver's
+    case v1::AgentMessage::kPlaced:
+      preparation_.OnPlaced(host, *message.mutable_placed());
+      return;
+    case v1::AgentMessage::kPrepared:
+      if (host.phase != Host::Phase::kFilling) return;
+      host.phase = Host::Phase::kReady;
+      record.mutable_host_prepared()->set_host(index);
+      *record.mutable_host_prepared()->mutable_prepared() = std::move(*message.mutable_prepared());
+      log_.Append(std::move(record));
+      return;
+    case v1::AgentMessage::kArmed:
+      host.armed = std::move(*message.mutable_armed());
+      return;
+    case v1::AgentMessage::kFrames:
+      if (step_ >= 0) LogFrames(host, *message.mutable_frames());
+      return;
+    case v1::AgentMessage::kStepDone:
+      host.step_done = true;
+      host.step_stopped = message.step_done().stopped();
+      if (step_ < 0) return;
+      record.mutable_step_done()->set_host(index);
+      *record.mutable_step_done()->mutable_done() = std::move(*message.mutable_step_done());
+      log_.Append(std::move(record));
+      return;
+    case v1::AgentMessage::kFault:
+      if (!host.fault.has_value()) host.fault = message.fault();
+      trouble_ = true;
+      record.mutable_fault()->set_host(index);
+      record.mutable_fault()->set_step(step_);
+      *record.mutable_fault()->mutable_fault() = std::move(*message.mutable_fault());
+      log_.Append(std::move(record));
+      return;
+    case v1::AgentMessage::kReleased:
+      host.released = std::move(*message.mutable_released());
+      return;
+    case v1::AgentMessage::kCommandDone:
+      if (message.command_done().code() != 0) {
+        log_.Note(absl::StrCat(host.label, ": refused a command: ", message.command_done().message()));
+      }
+      record.mutable_host_command_done()->set_host(index);
+      *record.mutable_host_command_done()->mutable_done() = std::move(*message.mutable_command_done());
+      log_.Append(std::move(record));
+      return;
+    default:
+      return;  // what other kinds of work send, and a newer agent's message that this version does not know
+  }
+}
+
+void Coordinator::LogFrames(Host& host, v1::FrameBatch& frames) {
+  DropTracesBeyondLimit(frames);
+  CountTraces(frames);
+  v1::JournalRecord record;
+  v1::HostFrames& kept = *record.mutable_frames();
+  kept.set_host(static_cast<uint32_t>(host.index));
+  kept.mutable_frames()->Swap(frames.mutable_frames());
+  if (frames.has_sample()) kept.mutable_sample()->Swap(frames.mutable_sample());
+  log_.Append(std::move(record));
+}
+
+void Coordinator::DropTracesBeyondLimit(v1::FrameBatch& frames) const {
+  // An agent stops sending traces at StopTrace; what was in transit is far less. This bounds the cost of one that does
+  // not.
+  constexpr uint64_t kOnTheirWayBytes = uint64_t{32} << 20;
+  if (!traces_stopped_) return;
+  uint64_t bytes = trace_bytes_;
+  for (v1::Frame& frame : *frames.mutable_frames()) {
+    for (const std::string& block : frame.trace()) bytes += block.size();
+    if (frame.trace().empty() || bytes < options_.plan.trace_limit_bytes() + kOnTheirWayBytes) continue;
+    frame.clear_trace();
+    frame.set_untraced_writes(frame.latency().count());
+  }
+}
+
+void Coordinator::CountTraces(const v1::FrameBatch& frames) {
+  for (const v1::Frame& frame : frames.frames()) {
+    for (const std::string& block : frame.trace()) trace_bytes_ += block.size();
+  }
+  if (traces_stopped_ || trace_bytes_ < options_.plan.trace_limit_bytes()) return;
+  traces_stopped_ = true;
+  // One moment for all, far enough ahead for the message to reach every host.
+  const MonotonicNs moment = clock_.Now() + kNsPerSecond;
+  for (auto& host : fleet_.hosts()) {
+    if (host->lost() || host->clock.empty()) continue;
+    v1::Command command;
+    command.mutable_stop_trace()->set_at_ns(host->clock.ToRemote(moment.value));
+    SendCommand(*host, std::move(command));
+  }
+  log_.Note(absl::StrCat("traces reached --trace-limit (", FormatSizeForPeople(options_.plan.trace_limit_bytes()),
+                         ") and stopped on all hosts at one moment; the histograms continue"));
+}
+
+void Coordinator::OnClosed(Host& host, const absl::Status& status) {
+  if (host.phase == Host::Phase::kReleasing) {
+    // An agent that was still preparing ends its session as cancelled; it has cleaned up all the same.
+    if (!host.released.has_value() && !status.ok()) {
+      log_.Note(absl::StrCat(host.label, ": the session ended before the agent reported that its files are removed (",
+                             std::string(status.message()), "); it removes them on its own"));
+    }
+    host.phase = Host::Phase::kGone;
+    return;
+  }
+  const std::string why = status.ok() ? "the agent ended the session" : std::string(status.message());
+  if (status.code() == absl::StatusCode::kResourceExhausted && !host.fault.has_value()) {
+    Lose(host, absl::StrCat("the agent is ", why));
+  } else {
+    Lose(host, absl::StrCat("the session broke: ", why.empty() ? "connection lost" : why));
+  }
+}
+
+void Coordinator::OnLost(Host& host, const std::string& reason) {
+  trouble_ = true;
+  v1::JournalRecord record;
+  record.mutable_host_lost()->set_host(static_cast<uint32_t>(host.index));
+  record.mutable_host_lost()->set_reason(reason);
+  record.mutable_host_lost()->set_step(step_);
+  record.mutable_host_lost()->mutable_in_flight()->Assign(host.in_flight.begin(), host.in_flight.end());
+  log_.Append(std::move(record));
+  options_.progress->Warn(absl::StrCat("host ", host.label, " is lost: ", reason));
+  if (const std::string advice = host.CleanupAdvice(); !advice.empty()) options_.progress->Warn(advice);
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,119 @@
+// Takes a run from the first session to the last.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/clock.h"
+#include "controller/run/event_queue.h"
+#include "controller/run/exit_code.h"
+#include "controller/run/fleet.h"
+#include "controller/run/preparation.h"
+#include "controller/run/progress.h"
+#include "controller/run/run_log.h"
+#include "controller/run/session_driver.h"
+#include "plimsoll/v1/plan.pb.h"
+
+namespace plimsoll {
+
+// Length of a frame interval; divides a second.
+inline constexpr int64_t kFrameIntervalNs = 250'000'000;
+
+// One thread, the driver's: it waits for events and handles them one after another, so no state of a run needs a lock.
+//
+// Prepares every host (all make their directories before any fills), then for each step probes the clocks, arms all
+// hosts for one moment and waits for the last host's StepDone, then releases all. A host is lost when its stream breaks
+// or nothing is heard of it for a lease; what it had sent stays. What is received goes to the log before anything else
+// is done with it.
+class Coordinator final : private SessionCourse {
+ public:
+  struct Options {
+    // Checked, every default filled in.
+    v1::TestPlan plan;
+    std::vector<v1::HostPlan> host_plans;  // by host
+    std::vector<v1::LogStep> steps;
+    Fleet* fleet = nullptr;
+    EventQueue* events = nullptr;
+    const Clock* clock = nullptr;
+    RunLog* log = nullptr;
+    Progress* progress = nullptr;
+  };
+
+  explicit Coordinator(Options options);
+
+  // Runs to the end. A failure means that nothing was measured; without one there is something to report.
+  std::optional<Failure> Run();
+  // A second interrupt: the caller leaves at once. The agents clean up when their leases run out.
+  bool left() const { return driver_.left(); }
+
+ private:
+  using Condition = SessionDriver::Condition;
+
+  // What the driver tells of the sessions.
+  void OnMessage(Host& host, v1::AgentMessage& message) override;
+  void OnProbes(Host& host, v1::ProbeBatch& probes) override;
+  void OnClosed(Host& host, const absl::Status& status) override;
+  void OnLost(Host& host, const std::string& reason) override;
+  std::string Awaited(const Host& host, MonotonicNs now) const override;
+  bool Full() override;
+  void Note(const std::string& text) override;
+  MonotonicNs next_update() const override;
+  void Update(MonotonicNs now) override;
+
+  bool PumpUntil(const Condition& done) { return driver_.PumpUntil(done); }
+  void Lose(Host& host, const std::string& reason) { driver_.Lose(host, reason); }
+  // Sends a command; the journal has it, as it will have the answer.
+  void SendCommand(Host& host, v1::Command command);
+  // Drops the traces that an agent keeps sending after StopTrace; their writes count as untraced.
+  void DropTracesBeyondLimit(v1::FrameBatch& frames) const;
+  void CountTraces(const v1::FrameBatch& frames);
+  void LogFrames(Host& host, v1::FrameBatch& frames);
+
+  void Begin();
+  // Asks every ready host's clock, and loses those that do not answer.
+  void AskClocks();
+  // Until the reports of the steps before `step` are made.
+  void AwaitReports(uint32_t step);
+  // The time that the plan gives the storage between preparing and the first step.
+  void Settle();
+  // Handles events and timers until `pause_ns` from now, or until the run must end; sessions are kept.
+  void Pause(int64_t pause_ns);
+  // One step, from the probes to the last StepDone. A failure where it could not be started.
+  std::optional<Failure> RunStep(uint32_t step);
+  enum class ArmResult { kArmed, kLate, kGiveUp };
+  ArmResult ArmAll(uint32_t step);
+  void DisarmAll();
+  // Until every host that ended the step by itself has said why, or is lost; at most for a lease.
+  void AwaitReasons();
+  void StopAll(const std::string& reason);
+  void ReleaseAll();
+  // Why the run must end now; empty: it need not.
+  std::string MustStop() const;
+  bool All(const std::function<bool(const Host&)>& condition) const;
+  bool StepIsDone() const;
+  void Send(Host& host, v1::ControllerMessage message);
+
+  const Options options_;
+  const Clock& clock_;
+  Fleet& fleet_;
+  RunLog& log_;
+  SessionDriver driver_;
+  Preparation preparation_;
+  int32_t step_ = -1;  // that runs; -1: none
+  MonotonicNs step_end_;
+  // The running step, or one that was armed, has been told to stop.
+  bool stopping_ = false;
+  // A host was lost or has failed.
+  bool trouble_ = false;
+  // Frames and StepDones that came before every host was armed: they count only when all are.
+  bool hold_ = false;
+  std::vector<std::pair<size_t, v1::AgentMessage>> held_;
+  uint64_t trace_bytes_ = 0;
+  bool traces_stopped_ = false;
+};
+
+}  // namespace plimsoll

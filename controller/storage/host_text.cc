@@ -1,0 +1,233 @@
+#include "controller/storage/host_text.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "common/units.h"
+#include "controller/render/plain_text.h"
+#include "controller/render/text_numbers.h"
+#include "controller/render/text_table.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr size_t kFactLabelWidth = 19;
+// Digits that 64 bits hold whatever they are.
+constexpr size_t kMostDigits = 18;
+
+bool IsDigit(char c) {
+  return absl::ascii_isdigit(static_cast<unsigned char>(c));
+}
+
+bool IsNumber(const std::string& text) {
+  return !text.empty() && text.size() <= kMostDigits && std::all_of(text.begin(), text.end(), IsDigit);
+}
+
+// Names that differ in one number: what is before and behind it, and the numbers as they are written.
+struct NumberedNames {
+  std::string before;
+  std::string behind;
+  std::vector<std::string> numbers;
+
+  // Whether `name` is one more of them; its number then.
+  std::string NumberOf(const std::string& name) const {
+    if (name.size() <= before.size() + behind.size() || !absl::StartsWith(name, before) ||
+        !absl::EndsWith(name, behind)) {
+      return "";
+    }
+    std::string number = name.substr(before.size(), name.size() - before.size() - behind.size());
+    // "01" and "1" are two names; a range has one width where zeros fill it up.
+    const bool filled = number.front() == '0' || numbers.front().front() == '0';
+    return IsNumber(number) && (!filled || number.size() == numbers.front().size()) ? number : "";
+  }
+};
+
+// What two names have in common, around one number in which they differ; without numbers where they do not.
+NumberedNames CommonParts(const std::string& a, const std::string& b) {
+  const size_t shorter = std::min(a.size(), b.size());
+  size_t before = 0;
+  while (before < shorter && a[before] == b[before]) ++before;
+  while (before > 0 && IsDigit(a[before - 1])) --before;
+  size_t behind = 0;
+  while (behind < shorter - before && a[a.size() - 1 - behind] == b[b.size() - 1 - behind]) ++behind;
+  while (behind > 0 && IsDigit(a[a.size() - behind])) --behind;
+  NumberedNames names{a.substr(0, before), a.substr(a.size() - behind), {}};
+  const std::string number = a.substr(before, a.size() - before - behind);
+  if (!IsNumber(number)) return names;
+  names.numbers.push_back(number);
+  if (const std::string other = names.NumberOf(b); !other.empty()) {
+    names.numbers.push_back(other);
+  } else {
+    names.numbers.clear();
+  }
+  return names;
+}
+
+// "1-3,7"
+std::string Ranges(const std::vector<std::string>& numbers) {
+  std::string ranges;
+  for (size_t i = 0; i < numbers.size();) {
+    size_t last = i;
+    uint64_t value = 0;
+    uint64_t next = 0;
+    while (last + 1 < numbers.size() && absl::SimpleAtoi(numbers[last], &value) &&
+           absl::SimpleAtoi(numbers[last + 1], &next) && next == value + 1) {
+      ++last;
+    }
+    absl::StrAppend(&ranges, ranges.empty() ? "" : ",", numbers[i], last > i ? "-" : "", last > i ? numbers[last] : "");
+    i = last + 1;
+  }
+  return ranges;
+}
+
+std::string Tenths(int64_t ns) {
+  return absl::StrFormat("%.1f", static_cast<double>(ns) / 1e3);
+}
+
+// What the agent was started with, as options; "none" where nothing is capped.
+std::string LimitsInWords(const v1::AgentLimits& limits) {
+  std::string words;
+  if (limits.max_bytes() > 0) absl::StrAppend(&words, " --max-bytes ", FormatSize(limits.max_bytes()));
+  if (limits.max_writers() > 0) absl::StrAppend(&words, " --max-writers ", limits.max_writers());
+  if (limits.max_duration_ns() > 0) {
+    absl::StrAppend(&words, " --max-duration ", FormatDuration(limits.max_duration_ns()));
+  }
+  return words.empty() ? "none" : words.substr(1);
+}
+
+// What a host has in common with others that are alike.
+std::vector<std::string> CommonFacts(const v1::HostDescription& facts) {
+  std::vector<std::string> lines;
+  AppendFact("version", absl::StrCat(facts.version(), ", protocol ", facts.protocol_version()), lines);
+  AppendFact("kernel",
+             absl::StrCat(facts.kernel(), ", ", facts.cpus(), " CPUs, ", FormatSizeForPeople(facts.memory_bytes()),
+                          ", clock source ", facts.clock_source()),
+             lines);
+  AppendFact("limits", LimitsInWords(facts.limits()), lines);
+  for (const v1::DirectoryDescription& directory : facts.directories()) {
+    if (!directory.error().empty()) {
+      AppendFact("directory", absl::StrCat(directory.path(), ": ", directory.error()), lines);
+      continue;
+    }
+    AppendFact("directory",
+               absl::StrCat(directory.path(), " on ", directory.fs_type(), ", ", directory.fs_source(), " at ",
+                            directory.mount_point()),
+               lines);
+    AppendFact("mount options", SharedMountOptions(directory.mount_options()), lines);
+    if (!directory.caveat().empty()) AppendFact("note", directory.caveat(), lines);
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::string JoinHostNames(const std::vector<std::string>& names) {
+  std::vector<std::string> joined;
+  for (size_t i = 0; i < names.size();) {
+    NumberedNames numbered;
+    if (i + 1 < names.size()) numbered = CommonParts(names[i], names[i + 1]);
+    if (numbered.numbers.empty()) {
+      joined.push_back(names[i++]);
+      continue;
+    }
+    i += 2;
+    for (; i < names.size(); ++i) {
+      std::string number = numbered.NumberOf(names[i]);
+      if (number.empty()) break;
+      numbered.numbers.push_back(std::move(number));
+    }
+    joined.push_back(absl::StrCat(numbered.before, "[", Ranges(numbered.numbers), "]", numbered.behind));
+  }
+  return absl::StrJoin(joined, ",");
+}
+
+void AppendFact(const std::string& label, const std::string& text, std::vector<std::string>& lines) {
+  std::string prefix = absl::StrFormat("  %-17s", label);
+  for (const std::string& line : Wrap(SanitizeForTerminal(text), kHostTextWidth - kFactLabelWidth)) {
+    lines.push_back(prefix + line);
+    prefix = std::string(kFactLabelWidth, ' ');
+  }
+}
+
+std::vector<AlikeHosts> GroupAlike(size_t count, const std::function<std::vector<std::string>(size_t)>& text_of) {
+  std::vector<AlikeHosts> groups;
+  for (size_t host = 0; host < count; ++host) {
+    std::vector<std::string> text = text_of(host);
+    const auto group =
+        std::find_if(groups.begin(), groups.end(), [&](const AlikeHosts& each) { return each.text == text; });
+    if (group == groups.end()) {
+      groups.push_back({{host}, std::move(text)});
+    } else {
+      group->hosts.push_back(host);
+    }
+  }
+  return groups;
+}
+
+std::string FreeSpace(const std::vector<std::string>& names,
+                      const std::vector<const v1::DirectoryDescription*>& directories) {
+  const auto less = [](const v1::DirectoryDescription* a, const v1::DirectoryDescription* b) {
+    return a->free_bytes() < b->free_bytes();
+  };
+  const auto least = std::min_element(directories.begin(), directories.end(), less);
+  const auto most = std::max_element(directories.begin(), directories.end(), less);
+  const std::string from = FormatSizeForPeople((*least)->free_bytes());
+  const std::string to = FormatSizeForPeople((*most)->free_bytes());
+  const std::string total = FormatSizeForPeople((*least)->total_bytes());
+  if (from == to) return absl::StrCat(from, " of ", total);
+  const std::string& host = names[static_cast<size_t>(least - directories.begin())];
+  return absl::StrCat(from, " of ", total, " (", host, ") to ", to);
+}
+
+std::vector<std::string> TextOfHosts(const std::vector<AskedHost>& hosts) {
+  std::vector<std::string> lines;
+  if (hosts.empty()) return lines;
+  lines.emplace_back("Clocks against this host's; sync: bound of the wall clock's error, - if it is not synchronised");
+  TextTable table({"host", "address", "RTT us", "offset s", "+/- us", "wall ms", "sync us"}, 2, {0, 1});
+  for (const AskedHost& host : hosts) {
+    const v1::HostDescription& facts = host.description;
+    const std::string label = SanitizeForTerminal(host.label);
+    const std::string address = SanitizeForTerminal(host.address);
+    if (!host.probed) {
+      table.AddRow({label, address, "-", "no answer", "-", "-", "-"});
+      continue;
+    }
+    table.AddRow({label, address, Tenths(host.round_trip_ns),
+                  absl::StrFormat("%.9f", static_cast<double>(host.offset_ns) / 1e9), Tenths(host.error_ns),
+                  absl::StrFormat("%+.3f", static_cast<double>(host.wall_difference_ns) / 1e6),
+                  facts.time_synchronized() ? Tenths(static_cast<int64_t>(facts.time_error_ns())) : "-"});
+  }
+  for (std::string& line : table.Lines()) lines.push_back(std::move(line));
+  for (const AskedHost& host : hosts) {
+    if (!host.busy_with.empty()) {
+      lines.push_back(SanitizeForTerminal(absl::StrCat("  ", host.label, ": busy with ", host.busy_with)));
+    }
+  }
+  for (const AlikeHosts& group :
+       GroupAlike(hosts.size(), [&hosts](size_t host) { return CommonFacts(hosts[host].description); })) {
+    std::vector<std::string> names;
+    for (const size_t host : group.hosts) names.push_back(SanitizeForTerminal(hosts[host].label));
+    lines.emplace_back();
+    for (std::string& line : Wrap(JoinHostNames(names), kHostTextWidth)) lines.push_back(std::move(line));
+    lines.insert(lines.end(), group.text.begin(), group.text.end());
+    const v1::HostDescription& first = hosts[group.hosts.front()].description;
+    for (int i = 0; i < first.directories_size(); ++i) {
+      if (!first.directories(i).error().empty()) continue;
+      std::vector<const v1::DirectoryDescription*> directories;
+      for (const size_t host : group.hosts) {
+        const v1::HostDescription& facts = hosts[host].description;
+        if (i < facts.directories_size()) directories.push_back(&facts.directories(i));
+      }
+      AppendFact("free", FreeSpace(names, directories), lines);
+    }
+  }
+  return lines;
+}
+
+}  // namespace plimsoll
