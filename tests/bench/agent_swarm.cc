@@ -17,7 +17,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
-#include "common/version.h"
+#include "common/protocol.h"
 #include "tests/bench/swarm_session.h"
 
 namespace plimsoll {

@@ -7,9 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "controller/export/csv_export.h"
-#include "controller/export/hlog_export.h"
-#include "controller/export/perfetto_export.h"
+#include "controller/export/formats.h"
 #include "controller/export/write_stream.h"
 #include "tests/temp_directory.h"
 #include "tests/unit/export/large_journal.h"

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <random>
 
-#include "agent/log/step_times.h"
+#include "agent/writer/writer_tally.h"
 #include "common/histogram.h"
-#include "common/trace_codec.h"
+#include "common/trace.h"
 #include "plimsoll/v1/agent.pb.h"
 
 namespace plimsoll {

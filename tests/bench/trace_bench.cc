@@ -7,8 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "common/trace_codec.h"
-#include "common/trace_merge.h"
+#include "common/trace.h"
 
 namespace plimsoll {
 namespace {

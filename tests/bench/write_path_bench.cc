@@ -15,11 +15,11 @@
 #include <thread>
 #include <vector>
 
-#include "agent/log/block_source.h"
-#include "agent/log/file_env.h"
-#include "agent/log/step_recorder.h"
-#include "agent/log/write_loop.h"
-#include "common/unique_fd.h"
+#include "agent/writer/block_source.h"
+#include "agent/writer/file_env.h"
+#include "agent/writer/step_recorder.h"
+#include "agent/writer/write_loop.h"
+#include "common/posix.h"
 
 namespace plimsoll {
 namespace {

@@ -12,7 +12,8 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "common/posix_error.h"
+#include "absl/strings/str_join.h"
+#include "common/posix.h"
 
 namespace plimsoll::faultfs {
 namespace {
@@ -31,7 +32,8 @@ std::string InWords(const absl::Status& status) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<ControlSocket>> ControlSocket::Listen(const std::string& path, FaultRules& rules) {
+absl::StatusOr<std::unique_ptr<ControlSocket>> ControlSocket::Listen(const std::string& path,
+                                                                     const Subjects& subjects) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path) {
@@ -44,11 +46,11 @@ absl::StatusOr<std::unique_ptr<ControlSocket>> ControlSocket::Listen(const std::
     return PosixError("bind", path, errno);
   }
   if (listen(fd.get(), 8) != 0) return PosixError("listen", path, errno);
-  return std::unique_ptr<ControlSocket>(new ControlSocket(path, std::move(fd), rules));
+  return std::unique_ptr<ControlSocket>(new ControlSocket(path, std::move(fd), subjects));
 }
 
-ControlSocket::ControlSocket(std::string path, UniqueFd listener, FaultRules& rules)
-    : path_(std::move(path)), listener_(std::move(listener)), rules_(rules), thread_([this] { Serve(); }) {}
+ControlSocket::ControlSocket(std::string path, UniqueFd listener, const Subjects& subjects)
+    : path_(std::move(path)), listener_(std::move(listener)), subjects_(subjects), thread_([this] { Serve(); }) {}
 
 ControlSocket::~ControlSocket() {
   ending_ = true;
@@ -85,18 +87,20 @@ std::string ControlSocket::Answer(const std::string& line) {
   const std::string command = line.substr(0, space);
   const std::string rest = space == std::string::npos ? "" : line.substr(space + 1);
   if (command == "add") {
-    const auto number = rules_.Add(rest);
+    const auto number = subjects_.rules.Add(rest);
     return number.ok() ? absl::StrCat("ok ", *number) : InWords(number.status());
   }
   if (command == "clear") {
-    rules_.ReleaseAll();
+    subjects_.rules.ReleaseAll();
     return "ok";
   }
   uint64_t number = 0;
   if (!absl::SimpleAtoi(rest, &number)) return absl::StrCat("error '", line, "' is no command");
-  if (command == "release") return InWords(rules_.Release(number));
+  if (command == "release") return InWords(subjects_.rules.Release(number));
+  if (command == "expire") return absl::StrCat("ok ", subjects_.locks.DropProcess(static_cast<pid_t>(number)));
+  if (command == "lost") return absl::StrCat("ok ", absl::StrJoin(subjects_.volatile_writes.LostBy(number), " "));
   if (command == "hits") {
-    const auto hits = rules_.HitsOf(number);
+    const auto hits = subjects_.rules.HitsOf(number);
     return hits.ok() ? absl::StrCat("ok ", hits->hits, " ", hits->waiting) : InWords(hits.status());
   }
   return absl::StrCat("error '", line, "' is no command");

@@ -71,6 +71,10 @@ absl::Status TakeWord(const std::string& word, Rule& rule) {
   } else if (key == "hang_ms") {
     rule.hang = true;
     rule.hang_ms = number;
+  } else if (key == "pid") {
+    rule.process = static_cast<pid_t>(number);
+  } else if (key == "volatile") {
+    rule.volatile_writes = static_cast<uint64_t>(number);
   } else if (key == "torn") {
     rule.torn_bytes = static_cast<uint64_t>(number);
   } else {
@@ -83,7 +87,9 @@ absl::Status TakeWord(const std::string& word, Rule& rule) {
 
 absl::StatusOr<Rule> ParseRule(const std::string& text) {
   const std::vector<std::string> words = absl::StrSplit(text, ' ', absl::SkipEmpty());
-  if (words.size() < 3) return absl::InvalidArgumentError("a rule is: OPERATION PATTERN [after=N] [count=N] ACTION...");
+  if (words.size() < 3) {
+    return absl::InvalidArgumentError("a rule is: OPERATION PATTERN [pid=N] [after=N] [count=N] ACTION...");
+  }
   Rule rule;
   rule.operation = words[0];
   rule.pattern = words[1];
@@ -91,7 +97,8 @@ absl::StatusOr<Rule> ParseRule(const std::string& text) {
     return absl::InvalidArgumentError(absl::StrCat("operation '", rule.operation, "' is not known"));
   }
   for (size_t i = 2; i < words.size(); ++i) PLIMSOLL_RETURN_IF_ERROR(TakeWord(words[i], rule));
-  if (rule.error_number == 0 && rule.delay_ms == 0 && !rule.hang && !rule.drop && !rule.torn_bytes && !rule.grant) {
+  if (rule.error_number == 0 && rule.delay_ms == 0 && !rule.hang && !rule.drop && !rule.torn_bytes && !rule.grant &&
+      rule.volatile_writes == 0) {
     return absl::InvalidArgumentError("the rule does nothing");
   }
   return rule;
@@ -102,7 +109,8 @@ absl::StatusOr<uint64_t> FaultRules::Add(const std::string& text) {
   const MutexLock lock(mutex_);
   auto entry = std::make_shared<Entry>();
   entry->rule = std::move(rule);
-  rules_[++last_] = std::move(entry);
+  entry->number = ++last_;
+  rules_[last_] = std::move(entry);
   return last_;
 }
 
@@ -130,11 +138,13 @@ void FaultRules::ReleaseAll() {
   changed_.NotifyAll();
 }
 
-std::shared_ptr<FaultRules::Entry> FaultRules::Catch(const std::string& operation, const std::string& path) {
+std::shared_ptr<FaultRules::Entry> FaultRules::Catch(const std::string& operation, const std::string& path,
+                                                     const Caller& caller) {
   for (auto& [number, entry] : rules_) {
     const Rule& rule = entry->rule;
     if (rule.operation != "*" && rule.operation != operation) continue;
     if (fnmatch(rule.pattern.c_str(), path.c_str(), 0) != 0) continue;
+    if (rule.process != 0 && rule.process != caller.process()) continue;
     ++entry->matched;
     if (entry->matched <= rule.after || (rule.count > 0 && entry->hits.hits >= rule.count)) continue;
     ++entry->hits.hits;
@@ -143,10 +153,9 @@ std::shared_ptr<FaultRules::Entry> FaultRules::Catch(const std::string& operatio
   return nullptr;
 }
 
-FaultRules::Verdict FaultRules::Ask(const std::string& operation, const std::string& path,
-                                    const std::function<bool()>& interrupted) {
+FaultRules::Verdict FaultRules::Ask(const std::string& operation, const std::string& path, const Caller& caller) {
   const MutexLock lock(mutex_);
-  const std::shared_ptr<Entry> entry = Catch(operation, path);
+  const std::shared_ptr<Entry> entry = Catch(operation, path, caller);
   if (entry == nullptr) return {};
   const Rule& rule = entry->rule;
   const auto now = std::chrono::steady_clock::now();
@@ -157,11 +166,21 @@ FaultRules::Verdict FaultRules::Ask(const std::string& operation, const std::str
   ++entry->hits.waiting;
   while (!entry->released && !killed && std::chrono::steady_clock::now() < until) {
     changed_.WaitUntil(mutex_, std::min(until, std::chrono::steady_clock::now() + kLook));
-    killed = rule.interruptible && interrupted();
+    killed = rule.interruptible && caller.interrupted();
   }
   --entry->hits.waiting;
-  if (killed) return {.error_number = EINTR, .drop = false, .torn_bytes = std::nullopt, .grant = false};
-  return {rule.error_number, rule.drop, rule.torn_bytes, rule.grant};
+  Verdict verdict;
+  verdict.rule = entry->number;
+  if (killed) {
+    verdict.error_number = EINTR;
+    return verdict;
+  }
+  verdict.error_number = rule.error_number;
+  verdict.drop = rule.drop;
+  verdict.torn_bytes = rule.torn_bytes;
+  verdict.grant = rule.grant;
+  verdict.volatile_writes = rule.volatile_writes;
+  return verdict;
 }
 
 }  // namespace plimsoll::faultfs

@@ -1,6 +1,8 @@
 // What goes wrong, when and where: the rules that the fault file system asks before each operation.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <functional>
 #include <list>
@@ -23,6 +25,8 @@ struct Rule {
   // The first matching operations that pass untouched, and how many are hit after those; 0: all.
   uint64_t after = 0;
   uint64_t count = 0;
+  // The process that it is for; 0: all.
+  pid_t process = 0;
 
   // 0: none. An errno that the operation ends with.
   int error_number = 0;
@@ -36,6 +40,8 @@ struct Rule {
   bool drop = false;
   // write: only so many bytes are done, and success (or error_number) is answered.
   std::optional<uint64_t> torn_bytes;
+  // write: done, and the last so many are lost when a program closes a file that one of them was made to.
+  uint64_t volatile_writes = 0;
   // lock: granted whoever holds it, and not kept.
   bool grant = false;
 };
@@ -49,6 +55,15 @@ class FaultRules {
     bool drop = false;
     std::optional<uint64_t> torn_bytes;
     bool grant = false;
+    uint64_t volatile_writes = 0;
+    // The rule that caught the operation; 0: none did.
+    uint64_t rule = 0;
+  };
+  // Who asks for an operation; both are called only where a rule needs to know.
+  struct Caller {
+    std::function<pid_t()> process;
+    // Whether it was killed.
+    std::function<bool()> interrupted;
   };
   struct Hits {
     uint64_t hits = 0;     // operations that it caught
@@ -62,19 +77,19 @@ class FaultRules {
   absl::Status Release(uint64_t number);
   void ReleaseAll();
 
-  // The verdict of the first rule that catches the operation, after having waited as it asks. `interrupted` tells
-  // whether the caller was killed.
-  Verdict Ask(const std::string& operation, const std::string& path, const std::function<bool()>& interrupted);
+  // The verdict of the first rule that catches the operation, after having waited as it asks.
+  Verdict Ask(const std::string& operation, const std::string& path, const Caller& caller);
 
  private:
   struct Entry {
     Rule rule;
+    uint64_t number = 0;
     uint64_t matched = 0;
     Hits hits;
     bool released = false;
   };
 
-  std::shared_ptr<Entry> Catch(const std::string& operation, const std::string& path)
+  std::shared_ptr<Entry> Catch(const std::string& operation, const std::string& path, const Caller& caller)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable Mutex mutex_;

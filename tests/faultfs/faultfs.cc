@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <memory>
 #include <string>
 
@@ -27,8 +28,24 @@ State& TheState() {
   return state;
 }
 
+namespace {
+
+// The kernel names the thread that asks, or 0.
+pid_t CallingProcess() {
+  const pid_t thread = fuse_get_context()->pid;
+  std::ifstream status("/proc/" + std::to_string(thread) + "/status");
+  std::string word;
+  pid_t process = 0;
+  while (status >> word) {
+    if (word == "Tgid:" && status >> process) return process;
+  }
+  return thread;
+}
+
+}  // namespace
+
 FaultRules::Verdict Ask(const char* operation, const std::string& path) {
-  return TheState().rules.Ask(operation, path, [] { return fuse_interrupted() != 0; });
+  return TheState().rules.Ask(operation, path, {CallingProcess, [] { return fuse_interrupted() != 0; }});
 }
 
 namespace {
@@ -172,6 +189,10 @@ int Write(const char* /*path*/, const char* data, size_t size, off_t offset, fus
   const Buffer buffer = AlignedBuffer(size);
   if (buffer == nullptr) return -ENOMEM;
   std::memcpy(buffer.get(), data, size);
+  VolatileWrites::Replaced replaced;
+  if (fault.volatile_writes > 0) {
+    if (const int error = replaced.Read(file.fd, file.path, size, offset); error != 0) return -error;
+  }
   int fd = file.fd;
   int plain = -1;
   if (fault.torn_bytes) {
@@ -184,6 +205,9 @@ int Write(const char* /*path*/, const char* data, size_t size, off_t offset, fus
   const int error = errno;
   if (plain >= 0) close(plain);
   if (written < 0) return -error;
+  if (fault.volatile_writes > 0) {
+    TheState().volatile_writes.Add(fault.rule, fault.volatile_writes, std::move(replaced));
+  }
   if (!fault.torn_bytes) return static_cast<int>(written);
   return fault.error_number != 0 ? -fault.error_number : static_cast<int>(size);
 }
@@ -195,6 +219,8 @@ int StatFs(const char* path, struct statvfs* out) {
 // One of the program's descriptors was closed.
 int Flush(const char* /*path*/, fuse_file_info* info) {
   OpenFile& file = FileOf(info);
+  // Before the locks: whoever gets them next finds what was lost gone.
+  for (const uint64_t rule : TheState().volatile_writes.Close(file.path)) TheState().rules.Release(rule).IgnoreError();
   TheState().ranges.DropOwner(file.identity, info->lock_owner);
   return -Ask("flush", file.path).error_number;
 }
@@ -314,7 +340,7 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "faultfs: cannot mount at %s\n", argv[2]);
     return 4;
   }
-  auto control = ControlSocket::Listen(argv[3], state.rules);
+  auto control = ControlSocket::Listen(argv[3], {state.rules, state.ranges, state.volatile_writes});
   if (!control.ok()) {
     std::fprintf(stderr, "faultfs: %s\n", std::string(control.status().message()).c_str());
     fuse_unmount(state.handle);

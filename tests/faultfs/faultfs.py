@@ -54,6 +54,12 @@ class Fault:
         """How many of them it holds now."""
         return self._hits()[1]
 
+    @property
+    def lost(self):
+        """The writes that a rule with `volatile` has taken back, as (path below the mount, offset), in their order."""
+        words = [word.rpartition(":") for word in self._filesystem.ask(f"lost {self._number}").split()]
+        return [(path, int(offset)) for path, _, offset in words]
+
     def await_hits(self, count=1):
         harness.wait_until(lambda: self.hits >= count, f"{count} operations caught by a fault")
 
@@ -97,6 +103,10 @@ class FaultFs:
     def fault(self, rule):
         """Adds a rule, as in tests/faultfs/README.md: `fault("write *.LOG after=3 error=EIO")`."""
         return Fault(self, int(self.ask(f"add {rule}")))
+
+    def expire(self, pid):
+        """Takes the locks of a process away, which may go on; returns how many it had."""
+        return int(self.ask(f"expire {pid}"))
 
     def clear(self):
         """Takes all rules away and lets go what they hold."""

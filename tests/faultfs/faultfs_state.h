@@ -11,6 +11,7 @@
 
 #include "tests/faultfs/fault_rules.h"
 #include "tests/faultfs/lock_table.h"
+#include "tests/faultfs/volatile_writes.h"
 
 namespace plimsoll::faultfs {
 
@@ -27,6 +28,7 @@ struct State {
   FaultRules rules;
   LockTable ranges;  // fcntl
   LockTable flocks;
+  VolatileWrites volatile_writes;
   fuse* handle = nullptr;
 };
 

@@ -159,6 +159,19 @@ class Errors(FaultFsTest):
         self.assertEqual(os.pwrite(fd, b"x", 0), 1)
         self.assert_fails(errno.EIO, os.pwrite, other, b"x", 0)
 
+    def test_a_rule_for_a_process_lets_others_pass_and_catches_all_threads_of_its_own(self):
+        fd = self.open()
+        child = subprocess.Popen(["sleep", "600"])
+        self.addCleanup(child.wait)
+        self.addCleanup(child.kill)
+        other = self.fs.fault(f"write * pid={child.pid} error=EIO")
+        self.assertEqual(os.pwrite(fd, b"x", 0), 1)
+        self.fs.fault(f"write * pid={os.getpid()} error=EROFS")
+        self.assert_fails(errno.EROFS, os.pwrite, fd, b"x", 0)
+        thread, outcome = self.started(lambda: os.pwrite(fd, b"x", 0))
+        thread.join(harness.LONG_S)
+        self.assertEqual((outcome, other.hits), ([errno.EROFS], 0))
+
     def test_a_rule_that_makes_no_sense_is_refused(self):
         for rule in ("write *", "scribble * error=EIO", "write * error=EWHAT", "write * after=x drop", "write * what"):
             with self.subTest(rule), self.assertRaises(ValueError):
@@ -263,6 +276,47 @@ class LostAndTorn(FaultFsTest):
         self.assertEqual(self.below.read_bytes(), b"bbaa")
 
 
+    def test_volatile_writes_can_be_read_and_are_lost_when_their_file_is_closed(self):
+        kept = self.open(os.O_RDWR | os.O_CREAT | os.O_DSYNC)
+        os.pwrite(kept, b"a" * 8, 0)
+        rule = self.fs.fault("write *file volatile=3")
+        writer = os.open(self.path, os.O_RDWR)
+        for place, byte in enumerate((b"b", b"c", b"d", b"e")):
+            os.pwrite(writer, byte, place)
+        os.pwrite(writer, b"f", 2)
+        self.assertEqual(self.below.read_bytes(), b"bcfeaaaa")
+        os.close(writer)
+        self.assertEqual(self.below.read_bytes(), b"bcaaaaaa")
+        self.assertEqual(rule.lost, [("/file", 2), ("/file", 3), ("/file", 2)])
+        os.pwrite(kept, b"g", 0)
+        self.assertEqual(self.below.read_bytes(), b"gcaaaaaa", "the rule has ended")
+
+    def test_a_file_that_volatile_writes_made_longer_gets_its_length_back(self):
+        kept = self.open()
+        os.pwrite(kept, b"aa", 0)
+        self.fs.fault("write *file volatile=2")
+        writer = os.open(self.path, os.O_RDWR)
+        os.pwrite(writer, b"bbbb", 1)
+        os.pwrite(writer, b"cccc", 5)
+        self.assertEqual(self.below.read_bytes(), b"abbbbcccc")
+        os.close(writer)
+        self.assertEqual(self.below.read_bytes(), b"aa")
+
+    def test_volatile_writes_of_a_killed_process_are_lost_before_its_locks_are_free(self):
+        fd = self.open()
+        os.pwrite(fd, b"a", 0)
+        rule = self.fs.fault("write *file volatile=1")
+        child = self.start(harness.Process, [sys.executable, "-c", "import fcntl, os, sys, time\n"
+                           "fd = os.open(sys.argv[1], os.O_RDWR)\nfcntl.lockf(fd, fcntl.LOCK_EX)\n"
+                           "os.pwrite(fd, b'b', 0)\nprint('locked', flush=True)\ntime.sleep(600)", str(self.path)])
+        harness.wait_until(lambda: "locked" in child.out, "the child to hold the lock")
+        thread, outcome = self.started(lambda: fcntl.lockf(fd, fcntl.LOCK_EX) or os.pread(fd, 1, 0))
+        self.assertEqual((self.below.read_bytes(), outcome), (b"b", []))
+        child.signal(signal.SIGKILL)
+        thread.join(harness.LONG_S)
+        self.assertEqual((outcome, rule.lost), ([b"a"], [("/file", 0)]))
+
+
 class Locks(FaultFsTest):
     """With open-file-description locks, flock and the locks of processes."""
 
@@ -320,6 +374,18 @@ class Locks(FaultFsTest):
         self.ofd(self.one)
         self.fs.fault("lock * grant")
         self.ofd(self.two)
+
+    def test_locks_of_a_process_can_be_taken_from_it_while_it_goes_on(self):
+        child = self.start(harness.Process, [sys.executable, "-c", "import fcntl, os, sys, time\n"
+                           "fd = os.open(sys.argv[1], os.O_RDWR)\nfcntl.lockf(fd, fcntl.LOCK_EX)\n"
+                           "print('locked', flush=True)\ntime.sleep(600)", str(self.path)])
+        harness.wait_until(lambda: "locked" in child.out, "the child to hold the lock")
+        with self.assertRaises(BlockingIOError):
+            fcntl.lockf(self.one, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        self.assertEqual(self.fs.expire(os.getpid()), 0)
+        self.assertEqual(self.fs.expire(child.pid), 1)
+        fcntl.lockf(self.one, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        self.assertTrue(child.running())
 
     def test_a_lock_can_come_late(self):
         self.fs.fault("lock * delay_ms=200")

@@ -79,4 +79,14 @@ void LockTable::DropHandle(const std::string& file, uint64_t handle) {
   changed_.NotifyAll();
 }
 
+uint64_t LockTable::DropProcess(pid_t process) {
+  const MutexLock guard(mutex_);
+  uint64_t dropped = 0;
+  for (auto& [file, locks] : files_) {
+    dropped += locks.remove_if([process](const RangeLock& held) { return held.pid == process; });
+  }
+  changed_.NotifyAll();
+  return dropped;
+}
+
 }  // namespace plimsoll::faultfs

@@ -40,6 +40,8 @@ class LockTable {
   // A process has closed the file, or nobody has this open file any more.
   void DropOwner(const std::string& file, uint64_t owner);
   void DropHandle(const std::string& file, uint64_t handle);
+  // A server has given up on the process, which may go on. Returns how many locks it had.
+  uint64_t DropProcess(pid_t process);
 
  private:
   using Locks = std::list<RangeLock>;

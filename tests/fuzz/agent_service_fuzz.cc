@@ -16,7 +16,7 @@
 
 #include "agent/host/describe.h"
 #include "agent/session/agent_service.h"
-#include "common/version.h"
+#include "common/protocol.h"
 #include "tests/fuzz/file_tree.h"
 #include "tests/fuzz/fuzz_support.h"
 #include "tests/temp_directory.h"

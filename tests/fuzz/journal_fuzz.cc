@@ -22,11 +22,7 @@
 #include "controller/analysis/analyzer.h"
 #include "controller/analysis/interval_stats.h"
 #include "controller/analysis/live_stats.h"
-#include "controller/export/csv_export.h"
-#include "controller/export/fio_json_export.h"
-#include "controller/export/fio_log_export.h"
-#include "controller/export/hlog_export.h"
-#include "controller/export/perfetto_export.h"
+#include "controller/export/formats.h"
 #include "controller/page/report_page.h"
 #include "controller/render/csv.h"
 #include "controller/render/interval_lines.h"
@@ -113,13 +109,17 @@ void TryOutputs(const v1::Report& report) {
 }
 
 void TryIntervals(const std::vector<v1::JournalRecord>& records) {
-  LiveStats live;
+  Analyzer live;
   IntervalStats intervals(kNsPerSecond,
                           [](const IntervalRow& row) { Require(row.end_ns >= 0, "a row before the start"); });
   for (const v1::JournalRecord& record : records) {
     live.Add(record);
     intervals.Add(record);
   }
+  const int64_t now_ns = records.empty() ? 0 : records.back().time_ns();
+  const LiveSnapshot shown = live.Live(std::clamp<int64_t>(now_ns, 0, kMaxMomentNs), -1);
+  Require(shown.seconds.size() <= 600, "more seconds than are shown");
+  live.LiveCriteria();
   intervals.Finish();
 }
 

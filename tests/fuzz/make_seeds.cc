@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "common/protocol.h"
 #include "common/units.h"
-#include "common/version.h"
 #include "plimsoll/v1/agent.pb.h"
 #include "tests/fuzz/fuzz_support.h"
 #include "tests/unit/analysis/journal_builder.h"
@@ -101,7 +101,7 @@ void CountFromStart(v1::Frame& frame, int64_t start_ns) {
   }
 }
 
-// The items of conductor_fuzz: what the hosts of a journal sent, one item for each message.
+// The items of coordinator_fuzz: what the hosts of a journal sent, one item for each message.
 std::vector<Item> Said(const std::vector<v1::JournalRecord>& records) {
   std::vector<Item> items;
   std::map<uint32_t, int64_t> start_ns;
@@ -136,14 +136,14 @@ std::vector<Item> Said(const std::vector<v1::JournalRecord>& records) {
   return items;
 }
 
-void MakeConductorRuns() {
+void MakeCoordinatorRuns() {
   constexpr uint8_t kAll = 1 | 2 | 4 | 8;
-  const std::string target = "conductor_fuzz";
+  const std::string target = "coordinator_fuzz";
   const auto keep = [&target](const std::string& name, uint8_t habits, std::vector<Item> items) {
     items.insert(items.begin(), Item{habits, ""});
     Keep(target, name, WriteItems(items));
   };
-  // What the conductor asks before the step runs takes so many turns.
+  // What the coordinator asks before the step runs takes so many turns.
   const std::vector<Item> quiet(6, Item{0, ""});
   std::vector<Item> whole = quiet;
   const std::vector<Item> said = Said(testing::MakeJournal(SmallRun()));
@@ -321,6 +321,6 @@ int main(int argc, char** argv) {
   }
   plimsoll::fuzz::g_directory = argv[1];
   plimsoll::fuzz::MakeJournals();
-  plimsoll::fuzz::MakeConductorRuns();
+  plimsoll::fuzz::MakeCoordinatorRuns();
   plimsoll::fuzz::MakeSessions();
 }

@@ -7,7 +7,6 @@
 #include <string>
 
 #include "controller/compare/compare.h"
-#include "controller/compare/compare_csv.h"
 #include "controller/compare/compare_page.h"
 #include "controller/compare/compare_text.h"
 #include "controller/compare/report_json.h"

@@ -21,13 +21,13 @@
 #include <thread>
 #include <vector>
 
-#include "agent/log/log_work.h"
-#include "agent/log/work_setup.h"
 #include "agent/session/session.h"
+#include "agent/writer/log_work.h"
+#include "agent/writer/work_setup.h"
 #include "common/histogram.h"
-#include "common/trace_codec.h"
+#include "common/protocol.h"
+#include "common/trace.h"
 #include "common/units.h"
-#include "common/version.h"
 #include "tests/fuzz/file_tree.h"
 #include "tests/fuzz/fuzz_support.h"
 #include "tests/temp_directory.h"

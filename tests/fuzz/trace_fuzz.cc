@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "common/trace_codec.h"
+#include "common/trace.h"
 
 namespace {
 

@@ -73,7 +73,12 @@ class Clean(harness.PlimsollTest):
 
     def test_what_was_kept_goes_only_by_its_name(self):
         agent = self.agent("alpha")
-        first, second = (self.run_plan("--hosts", agent.address, "--keep-files").report["run"]["id"] for _ in range(2))
+        kept = [self.run_plan("--hosts", agent.address, "--keep-files") for _ in range(2)]
+        first, second = (result.report["run"]["id"] for result in kept)
+        # The report of each says where its files are, and how they go.
+        self.assertIn(f"\nFiles kept in {self.dir}/plimsoll-{first}/\n", kept[0].out)
+        self.assertIn(f"\nRemove them with: plimsoll clean --hosts {agent.address} --dir {self.dir} --run {first} --yes\n",
+                      kept[0].out)
         listed = self.clean("--hosts", agent.address, "--yes")
         self.assertRegex(listed.out, rf"(?m)^alpha +{first} .* this agent, kept$")
         self.assertIn("needs --run ID", listed.out)
@@ -104,7 +109,7 @@ class Clean(harness.PlimsollTest):
         log.write_text("a queue manager's log" * 1000)
         agent = self.keeper()
         result = self.clean("--hosts", agent.address, "--yes", code=4)
-        self.assertRegex(result.errors[0], rf"^plimsoll: alpha: .* stays: {log} was not written by this run; it is left")
+        self.assertRegex(result.errors[0], rf"^plimsoll: alpha: .* remains: {log} was not written by this run; it is left")
         self.assertEqual(notes.read_text(), "precious")
         self.assertEqual(sorted(path.name for path in notes.parent.iterdir()), ["S0000009.LOG", "notes.txt"])
         log.unlink()
@@ -128,10 +133,10 @@ class Clean(harness.PlimsollTest):
         self.assertIn("no directory of run 0f", self.clean("--hosts", agent.address, "--run", "0f", code=2).err)
         outside = self.plimsoll("clean", "--hosts", agent.address, "--dir", "/", code=2)
         self.assertRegex(outside.err, "^plimsoll: alpha: --dir: / is outside the directories of the agent's --root")
-        self.assertIn("No such file", self.plimsoll("clean", "--dir", self.base / "missing", code=2).err)
+        self.assertIn("does not exist", self.plimsoll("clean", "--dir", self.base / "missing", code=2).err)
         self.assertIn("--dir", self.plimsoll("clean", code=2).err)
         down = f"unix:{self.base}/nobody.sock"
-        self.assertIn(f"agent at {down}: ", self.clean("--hosts", down, code=4).err)
+        self.assertIn(f"{down}: no agent is listening", self.clean("--hosts", down, code=4).err)
 
 
 if __name__ == "__main__":

@@ -41,8 +41,8 @@ class Clock(harness.PlimsollTest):
 
     def test_hosts_tells_the_offset(self):
         lines = self.plimsoll("hosts", "--hosts", self.hosts).out
-        self.assertRegex(lines, r"clock +offset (-?0\.0\d+) s")
-        self.assertRegex(lines, r"clock +offset (99999\.9|100000\.0)\d+ s")
+        self.assertRegex(lines, r"(?m)^  near +\S+ +[\d.]+ +(-?0\.0\d+) +[\d.]+ ")
+        self.assertRegex(lines, r"(?m)^  far +\S+ +[\d.]+ +(99999\.9|100000\.0)\d+ +[\d.]+ ")
 
 
 if __name__ == "__main__":

@@ -61,7 +61,7 @@ class Hosts(harness.PlimsollTest):
         hosts = self.base / "hosts"
         hosts.write_text(f"# storage test\n{beta.address}\n\n  {gamma.address}  # the third\n")
         self.assertEqual(self.labels("--hosts", alpha.address, "--hosts-file", hosts), ["alpha", "beta", "gamma"])
-        self.assertRegex(self.plimsoll("hosts", "--hosts-file", hosts).out, r"(?ms)^beta .*^gamma ")
+        self.assertRegex(self.plimsoll("hosts", "--hosts-file", hosts).out, r"(?ms)^  beta .*^  gamma ")
 
 
 class Options(harness.PlimsollTest):

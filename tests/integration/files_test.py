@@ -69,7 +69,7 @@ class Files(harness.PlimsollTest):
         self.assertNotEqual(list(self.dir.iterdir()), [], "another agent's files were removed")
         other.end()
         again = self.agent("alpha")
-        again.await_err("removed what an earlier agent left: .*/alpha$")
+        again.await_err("removed leftovers of a previous agent: .*/alpha$")
         self.assert_nothing_left()
 
     def test_an_agent_leaves_kept_files_alone_at_its_start(self):

@@ -24,20 +24,20 @@ class Freeze(harness.PlimsollTest):
         self.freeze(run, alpha, FREEZE_S)
         result = self.result_of(run, run.results, code=3)
         self.assertGreater(harness.cluster(result.report["steps"][0])["writes"], 0)
-        self.assertRegex(result.out, "lease ran out|lease expired: no message")
+        self.assertRegex(result.out, "lease expired: no message")
         self.await_nothing_left()
         self.run_plan("--hosts", alpha.address)
 
     def test_a_freeze_of_three_seconds_shows_as_seconds_without_a_write(self):
         alpha = self.agent("alpha")
-        run = self.start_run("--hosts", alpha.address, "--duration", "6", "--lease", "10s")
+        run = self.start_run("--hosts", alpha.address, "--duration", "8", "--lease", "10s")
         self.await_running(run)
         self.freeze(run, alpha, FREEZE_S)
         report = self.result_of(run, run.results).report
         self.assertEqual(report["run"]["state"], "complete")
         (step,) = report["steps"]
         bandwidth = harness.cluster(step)["bandwidth"]
-        self.assertEqual((bandwidth["seconds"], bandwidth["min_bytes_per_second"]), (6, 0))
+        self.assertEqual((bandwidth["seconds"], bandwidth["min_bytes_per_second"]), (8, 0))
         self.assertGreater(bandwidth["max_bytes_per_second"], 0)
         for series in step["series"]:
             irregular = {row["row"] for row in series["irregular"]}

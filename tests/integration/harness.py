@@ -63,6 +63,12 @@ def children_of(pid):
     return [int(child) for children in of_threads(pid, "children").values() for child in children.split()]
 
 
+def is_stopped(pid):
+    """Whether every thread of the process is stopped, as by SIGSTOP."""
+    states = of_threads(pid, "stat")
+    return bool(states) and all(text.rpartition(")")[2].split()[0] in "TZX" for text in states.values())
+
+
 def is_alive(pid):
     """Whether the process runs; one that has ended and was not waited for does not."""
     try:
@@ -286,7 +292,7 @@ class PlimsollTest(unittest.TestCase):
 
     def await_running(self, process):
         """Waits until the first step of a run has given its first figures."""
-        process.await_err(r"^step 1/.*  [1-9][\d,]* IO/s")
+        process.await_err(r"^step 1/.*  [1-9][\d,.]* IO/s")
 
     def assert_nothing_left(self, directory=None):
         """No run has left anything below the directory."""

@@ -12,8 +12,9 @@ import hostile
 from certificates import Certificates
 
 # What all of them together may cost the agent beyond what a run costs: 32 connections, each with what it could send before
-# it was ended. Some 200 MiB are seen, however long it goes on.
-MEMORY_LIMIT_KB = 320 << 10
+# it was ended. Some 200 MiB are seen, however long the attack lasts, and up to 370 where other programs take the processors: gRPC
+# then releases late what it has ended.
+MEMORY_LIMIT_KB = 512 << 10
 
 
 def memory_kb(pid, what="VmRSS"):
@@ -224,7 +225,7 @@ class NotAnAgent(harness.PlimsollTest):
                     connection.sendall(
                         hostile.frame(hostile.HEADERS, number, trailers, hostile.END_HEADERS | hostile.END_STREAM))
 
-        self.assertIn("no plimsoll-agent listens there, but another gRPC service", self.refused(answer))
+        self.assertIn("not a Plimsoll agent, but another gRPC service", self.refused(answer))
 
 
 class Limits(harness.PlimsollTest):
@@ -256,6 +257,12 @@ class Limits(harness.PlimsollTest):
         peak_kb = memory_kb(alpha.agent_pid, "VmHWM")
         self.assertLess(peak_kb - base_kb, 48 << 10)
 
+    def test_calls_that_the_agent_does_not_know_count_too(self):
+        alpha = self.agent("alpha")
+        peer = self.greeted(alpha)
+        peer.say(b"".join(hostile.call(stream, "Nothing") for stream in range(1, 200, 2)))
+        alpha.await_err(r"warning refused uid \d+ \(\S+\): it made more than 64 calls on one connection")
+
     def test_a_message_without_end_ends_its_connection(self):
         alpha = self.agent("alpha")
         self.run_plan("--hosts", alpha.address)
@@ -263,7 +270,7 @@ class Limits(harness.PlimsollTest):
         peer = self.greeted(alpha)
         peer.say(hostile.call(1, "Describe") + hostile.frame(hostile.DATA, 1, b"\0\xff\xff\xff\xff" + bytes(1000)))
         peer.pour(1)
-        alpha.await_err(r"warning refused uid \d+ \(\S+\): it sends more than a controller has to say")
+        alpha.await_err(r"warning refused uid \d+ \(\S+\): it sends more than a controller does")
         self.assertLess(memory_kb(alpha.agent_pid, "VmHWM") - base_kb, 32 << 10)
 
     def test_a_call_with_the_wrong_version_is_answered(self):
@@ -273,28 +280,25 @@ class Limits(harness.PlimsollTest):
         frames = peer.frames(lambda found: any(b"install the same version" in payload for _, _, payload in found))
         self.assertIn(b"install the same version", b"".join(payload for _, _, payload in frames))
 
-    def test_a_peer_that_says_nothing_is_let_go(self):
-        alpha = self.agent("alpha")
-        silent = self.peer(alpha)
-        silent.socket.settimeout(harness.LONG_S)
-        self.assertTrue(silent.closed())
-        alpha.await_err(r"warning refused 127.0.0.1:\d+: it said nothing for 10 s$")
-
-    def test_a_peer_that_stops_in_the_middle_of_a_handshake_is_let_go(self):
-        good = Certificates(self, "good")
-        alpha = self.agent("alpha", more=good.agent())
-        half = self.peer(alpha)
+    def test_peers_that_say_nothing_or_stop_in_the_middle_of_a_handshake_are_let_go(self):
+        plain = self.agent("plain")
+        secure = self.agent("secure", more=Certificates(self, "good").agent())
+        silent = self.peer(plain)
+        half = self.peer(secure)
         half.say(b"\x16\x03\x01\x02\x00\x01")
-        half.socket.settimeout(harness.LONG_S)
-        self.assertTrue(half.closed())
-        alpha.await_err(r"warning refused 127.0.0.1:\d+: no TLS handshake within 10 s$")
+        # Both are waited for at the same time.
+        for peer in (silent, half):
+            peer.socket.settimeout(harness.LONG_S)
+            self.assertTrue(peer.closed())
+        plain.await_err(r"warning refused 127.0.0.1:\d+: it sent nothing for 10 s$")
+        secure.await_err(r"warning refused 127.0.0.1:\d+: no TLS handshake within 10 s$")
 
     def test_more_silent_peers_than_it_holds_keep_nobody_out(self):
         alpha = self.agent("alpha")
         peers = [hostile.Peer(alpha.address) for _ in range(200)]
         self.run_plan("--hosts", alpha.address)
         self.assertLess(descriptors(alpha.agent_pid), 150)
-        alpha.await_err("it said nothing, and others wait")
+        alpha.await_err("it sent nothing, and other connections wait")
         for peer in peers:
             peer.close()
 
@@ -306,7 +310,7 @@ class Limits(harness.PlimsollTest):
         for _ in range(80):
             peers.append(hostile.Peer(alpha.address))
             peers[-1].say(hostile.PREFACE + hostile.frame(hostile.SETTINGS))
-        alpha.await_err("it made no call, and others wait")
+        alpha.await_err("it made no call, and other connections wait")
         run.finish()
         self.assertEqual(self.result_of(run, run.results).report["run"]["state"], "complete")
         for peer in peers:

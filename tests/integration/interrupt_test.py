@@ -46,6 +46,7 @@ class Interrupt(harness.PlimsollTest):
         run = self.start_run("--hosts", alpha.address, "--duration", "60")
         self.await_running(run)
         alpha.signal(signal.SIGSTOP)
+        harness.wait_until(lambda: harness.is_stopped(alpha.agent_pid), "the agent is stopped")
         run.signal(signal.SIGINT)
         run.await_err("^stopping .interrupted.")
         self.assertTrue(run.running())
@@ -54,7 +55,7 @@ class Interrupt(harness.PlimsollTest):
         self.assertRegex(
             result.errors[-1],
             rf"^plimsoll: left at once; the agents stop and clean up within 10 ?s; "
-            rf"`plimsoll report {run.results}` tells")
+            rf"`plimsoll report {run.results}` reports what there is$")
         alpha.signal(signal.SIGCONT)
         self.await_nothing_left()
         report = self.plimsoll("report", "--json", run.results, code=3).out

@@ -67,7 +67,7 @@ class JournalCut(harness.PlimsollTest):
             code, _, lines = self.report_of(text)
             self.assertEqual(code, 2)
             self.assertIn(str(self.base / "journal"), lines[0])
-        self.assertIn("No such file", self.plimsoll("report", self.base / "missing", code=2).err)
+        self.assertIn("does not exist", self.plimsoll("report", self.base / "missing", code=2).err)
 
 
 if __name__ == "__main__":

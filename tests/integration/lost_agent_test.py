@@ -1,7 +1,11 @@
 """An agent that dies or stands still: the run ends with the host named, and keeps every host's data."""
 
+import itertools
+import os
 import pathlib
+import re
 import signal
+import subprocess
 
 import harness
 
@@ -39,13 +43,47 @@ class LostAgent(harness.PlimsollTest):
         self.assertEqual(report["steps"][0]["cut_short"], "host beta was lost (--on-host-loss abort)")
         self.assertEqual([path.name for path in self.dir.glob("*/*")], ["beta"], "alpha cleans up, beta cannot")
 
+    def test_the_command_that_is_printed_for_a_killed_agent_removes_its_files(self):
+        blank = self.base / "log of gamma"
+        blank.mkdir()
+        gamma = self.agent("gamma", root=blank, more=["--max-writers", "9", "--keep-leftovers"])
+        run = self.start_run("--hosts", gamma.address, "--duration", "60", dir=blank)
+        self.await_running(run)
+        gamma.signal(signal.SIGKILL)
+        result = self.result_of(run, run.results, code=3)
+        (command,) = re.findall(r"(?m)^plimsoll: if the agent of gamma was killed, .* run on gamma: (.*)$", result.err)
+        self.assertEqual(command, result.report["hosts"][0]["lost"]["cleanup_command"])
+        self.assertIn(f" --root '{blank}' ", command)
+        self.assertIn(" --max-writers 9", command)
+        self.assertNotIn("--keep-leftovers", command)
+        self.assertNotEqual(list(blank.glob("*")), [])
+        # As the report shows it, over several lines.
+        shown = result.out[result.out.index("run on it:"):].splitlines()[1:]
+        count = sum(1 for _ in itertools.takewhile(lambda line: line.endswith("\\"), shown)) + 1
+        again = self.start(harness.Agent, ["sh", "-c", "exec " + "\n".join(shown[:count]).strip()], cwd="/")
+        again.await_listening()
+        self.assertEqual(list(blank.glob("*")), [])
+        again.end()
+
+    def test_the_files_of_an_agent_that_its_controller_had_started_go_with_the_command_that_is_printed(self):
+        run = self.start_run("--duration", "60")
+        self.await_running(run)
+        (child,) = [pid for pid in harness.children_of(run.pid) if harness.comm_of(pid) == "plimsoll-agent"]
+        os.kill(child, signal.SIGKILL)
+        result = self.result_of(run, run.results, code=3)
+        command = result.report["hosts"][0]["lost"]["cleanup_command"]
+        self.assertNotEqual(list(self.dir.glob("*")), [])
+        self.assertEqual(subprocess.run(command, shell=True, check=False, capture_output=True).returncode, 0, command)
+        self.assert_nothing_left()
+
     def test_an_agent_lost_while_it_prepares_is_named_and_the_others_clean_up(self):
         run = self.start_run("--hosts", f"{self.alpha.address},{self.beta.address}", "--file-size", "1g", "--num-files",
                              "3")
         harness.wait_until(lambda: len(list(self.dir.glob("*/*/qm1/active/*.LOG"))) == 2, "extents of both")
         self.beta.signal(signal.SIGKILL)
         result = self.result_of(run, code=4)
-        self.assertRegex(result.errors[-1], rf"^plimsoll: beta \({self.beta.address}\) was lost while preparing$")
+        self.assertRegex(result.errors[-2], rf"^plimsoll: beta \({self.beta.address}\) was lost while preparing$")
+        self.assertRegex(result.errors[-1], r"^plimsoll: if the agent of beta was killed, .*/plimsoll-agent .*--name beta")
         self.assertFalse(run.results.exists())
         self.assertEqual([path.name for path in self.dir.glob("*/*")], ["beta"])
 
@@ -92,10 +130,10 @@ class LostAgent(harness.PlimsollTest):
         self.assertEqual(self.beta.finish(), 0)
         result = self.result_of(run, run.results, code=3)
         alpha, beta = result.report["hosts"]
-        self.assertEqual([fault["message"] for fault in beta["faults"]], ["the agent was told to end"])
+        self.assertEqual([fault["message"] for fault in beta["faults"]], ["the agent was stopped"])
         self.assertEqual(alpha["faults"], [])
         self.assertEqual(result.report["run"]["state"], "aborted")
-        self.assertIn("host beta failed: the agent was told to end", result.out)
+        self.assertIn("host beta failed: the agent was stopped", result.out)
         for scope in harness.scopes(result.report["steps"][0], "host"):
             self.assertGreater(scope["writes"], 0, scope)
         self.assert_nothing_left()

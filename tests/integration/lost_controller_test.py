@@ -55,7 +55,7 @@ class LostController(harness.PlimsollTest):
         self.await_running(run)
         run.signal(signal.SIGSTOP)
         for agent in (alpha, beta):
-            agent.await_err("session of .* ends: no message from the controller for 2 ?s: the lease ran out")
+            agent.await_err("session of .* ends: lease expired: no message from the controller for 2 ?s")
         self.await_nothing_left()
         run.signal(signal.SIGCONT)
         report = self.result_of(run, run.results, code=3).report

@@ -7,7 +7,7 @@ from pages import CHARTS, choose, enough
 
 class PageLines(pages.PageTest):
 
-    def test_percentiles_of_seconds_with_too_few_writes_are_not_told(self):
+    def test_percentiles_of_seconds_with_too_few_writes_are_left_out(self):
         report = self.sample("storages")
         views = self.browser.script("return [...document.querySelector('#latency select').options].map(o => o.textContent)")
         seen = set()

@@ -86,7 +86,7 @@ class Page(pages.PageTest):
                                     "s.dispatchEvent(new Event('change'));", number)
             self.check_figures(step)
             self.check_seconds(step)
-        sweep = self.table("sweep", "The cluster, by write block size")
+        sweep = self.table("sweep", "Cluster, by block size")
         self.assertEqual([row[0] for row in sweep[1:]], ["4 KiB", "16 KiB"])
         self.assertEqual([row[2] for row in sweep[1:]], [rate(harness.cluster(step)["iops"]) for step in report["steps"]])
         self.assert_quiet()
@@ -114,9 +114,15 @@ class Page(pages.PageTest):
             whole = [row for row in range(len(series["second"])) if row not in irregular]
             self.assertGreaterEqual(len(whole), 3)
             if series["kind"] == "cluster":
+                # Writes in flight at the end of the step belong to no second: nothing is drawn there.
+                closing = [row for row, one in irregular.items() if one["closing"]]
+                self.assertEqual(len(closing), 1)
+                drawn = self.browser.script(f"return {CHARTS}[1].options.x")
+                self.assertEqual(len(drawn), len(series["second"]) - 1)
+                self.assertLess(drawn[-1], step["measured_ns"] / 1e9)
                 rows = self.table("latency", "Latency over time, cluster")[1:]
                 for row in whole:
-                    # A percentile of a second with too few writes beyond it is not told.
+                    # A percentile of a second with too few writes beyond it is left out.
                     told = [series[column][row] if pages.enough(series["writes"][row], percent) else 0
                             for column, percent in (("p50_ns", "50"), ("p99_ns", "99"), ("p99_9_ns", "99.9"))]
                     self.assertEqual(rows[row][1:],
@@ -140,7 +146,7 @@ class Page(pages.PageTest):
             "return [...document.querySelectorAll('#figures caption, #sweep caption')].map(e => e.textContent)")
         self.assertEqual([caption.split(" in ")[0] for caption in captions if " time " in caption],
                          ["Response time", "Service time of the write call"])
-        self.assertIn("The cluster, by write block size; response time", captions)
+        self.assertIn("Cluster, by block size; response time", captions)
         (step,) = result.report["steps"][:1]
         unit_ns = 1e3 if harness.cluster(step)["latency"]["p50_ns"] < 100000 else 1e6
         rows = {(row[0], row[1]): row[2:] for row in self.table("figures", "Response time in ")[1:]}
@@ -300,9 +306,9 @@ class Page(pages.PageTest):
         names = self.browser.script("return [...document.querySelector('#load select').options].map(o => o.textContent)")
         self.assertEqual(len(names), 7)
         for number, (name, column, text) in enumerate((
-                ("CPU of the agent", "agent_cpu", lambda value: fixed(round(value, 2), 1) + " %"),
-                ("Writers waiting", "writer_cpu_wait", lambda value: fixed(round(value, 2), 1) + " %"),
-                ("Disk: time", "disk_write_ms", lambda value: fixed(round(value, 3), 3) + " ms"))):
+                ("Agent CPU", "agent_cpu", lambda value: fixed(round(value, 2), 1) + " %"),
+                ("CPU wait of writers", "writer_cpu_wait", lambda value: fixed(round(value, 2), 1) + " %"),
+                ("Device: write time", "disk_write_ms", lambda value: fixed(round(value, 3), 3) + " ms"))):
             self.browser.script("const s = document.querySelector('#load select'); s.selectedIndex = arguments[0];"
                                 "s.dispatchEvent(new Event('change'));", number)
             rows = self.table("load", name)
@@ -339,6 +345,80 @@ class Page(pages.PageTest):
                          self.browser.script("return document.querySelectorAll('body > script:not([type])').length"))
         self.assertIn("<script>window.broken=1</script>", self.browser.script("return document.getElementById('hosts').textContent"))
         self.assert_quiet()
+
+    def test_a_drill_shows_all_its_rounds_and_one_in_detail(self):
+        report = self.sample("drill")
+        self.assertEqual(self.browser.script("return [...document.querySelectorAll('section')].map(s => s.id)"),
+                         ["verdict", "takeovers", "round", "logs", "options", "hosts", "notes"])
+        bars = self.browser.script("return [...document.querySelectorAll('.bar-of-round title')].map(t => t.textContent)")
+        self.assertEqual(len(bars), 12)
+        self.assertIn("Round 7, kill, qm1, alpha → beta: taken over, gap 4.010 s", bars[6])
+        signs = "return [...document.querySelectorAll('.bar-of-round')].map(b => (b.querySelector('.sign') || {}).textContent || '')"
+        self.assertEqual(self.browser.script(signs), ["", "", "", "✗", "?", "", "", "", "", "", "", ""])
+        # One that failed goes before one with a longer gap; a click on another bar shows that.
+        chosen = "return document.getElementById('round-chooser').value"
+        self.assertEqual(self.browser.script(chosen), "4")
+        self.browser.script("document.querySelectorAll('.bar-of-round')[6].dispatchEvent(new Event('click'))")
+        self.assertEqual(self.browser.script(chosen), "7")
+        picture = report["ha"]["pictures"][1]
+        (qm,) = picture["queue_managers"]
+        axis = self.browser.script("const a = document.querySelector('#round svg .axis line'); return [+a.getAttribute('x1'), +a.getAttribute('x2')]")
+        scale = (axis[1] - axis[0]) / (picture["to_ns"] - picture["from_ns"])
+
+        def place(ns):
+            return axis[0] + (ns - picture["from_ns"]) * scale
+
+        def boxes(selector):
+            return self.browser.script(
+                "return [...document.querySelector('#round svg').querySelectorAll(arguments[0])]"
+                ".map(e => [+e.getAttribute('x'), +e.getAttribute('x') + +e.getAttribute('width')])", selector)
+
+        marks = [qm[name] for name in ("fault_ns", "free_ns", "granted_ns", "replayed_ns", "first_write_ns")]
+        self.assert_places(boxes(".phases rect"), list(zip(marks, marks[1:])), place)
+        for number, lane in enumerate(qm["lanes"], start=1):
+            self.assert_places(boxes(f".host-{number} .state"), [(one["from_ns"], one["to_ns"]) for one in lane["states"]], place)
+            self.assert_places(boxes(f".host-{number} .lock"), [(one["from_ns"], one["to_ns"]) for one in lane["locks"]], place)
+        # The slowest write of another queue manager ends where its dot is.
+        (other,) = picture["others"]
+        dots = self.browser.script("return [...document.querySelectorAll('#round .other circle')].map(c => +c.getAttribute('cx'))")
+        for dot, frame in zip(dots, other["frames"]):
+            self.assertAlmostEqual(dot, place(frame["slowest_from_ns"] + frame["slowest_ns"]), delta=1)
+        rows = self.table("takeovers", "Rounds")
+        self.assertEqual(len(rows), 1 + 24)
+        self.assertIn("lock standby", " ".join(" ".join(row) for row in self.table("round", "qm1: events")))
+        self.assertNotRegex(self.browser.script("return document.body.innerText"), r"undefined|NaN|null|\[object")
+        self.browser.set_size(375, 800, mobile=True)
+        self.sample("drill")
+        self.assertEqual(self.browser.script("return document.documentElement.scrollWidth"), 375)
+        self.assert_quiet()
+
+    def assert_places(self, boxes, times, place):
+        self.assertEqual(len(boxes), len(times))
+        for (left, right), (begin, end) in zip(boxes, times):
+            self.assertAlmostEqual(left, place(begin), delta=1)
+            self.assertAlmostEqual(right, place(end), delta=1)
+
+    def test_ten_thousand_rounds_are_a_strip_of_their_worst(self):
+        self.sample("long-drill")
+        bars = self.browser.script("return document.querySelectorAll('.bar-of-round').length")
+        self.assertTrue(100 < bars < 500, bars)
+        # What failed, proves nothing or took longest is in the strip, whatever stands beside it.
+        self.assertIn("✗", self.browser.script("return document.querySelector('.bar-of-round .sign').textContent"))
+        heights = self.browser.script("return [...document.querySelectorAll('.bar-of-round')].map(b => [...b.querySelectorAll('[class^=phase]')]"
+                                      ".reduce((sum, r) => sum + +r.getAttribute('height'), 0))")
+        self.assertEqual(heights.index(max(heights)), 0, "round 7 has the longest gap")
+        self.assertGreater(max(heights), 1.2 * sorted(heights)[-2])
+        self.assertIn("<script>", self.browser.script("return document.querySelector('#round h3').textContent"))
+        self.assertIsNone(self.browser.script("return window.broken === undefined ? null : window.broken"))
+        self.assert_quiet()
+
+    def test_skip_links_lead_to_parts_that_are_there(self):
+        shown = """return [...document.querySelectorAll('.skip')].filter(link => link.checkVisibility())
+                   .map(link => [link.hash, document.querySelector(link.hash) !== null])"""
+        for kind, places in (("plain", ["#figures", "#throughput"]), ("drill", ["#takeovers", "#round"]), ("empty", [])):
+            with self.subTest(kind):
+                self.sample(kind)
+                self.assertEqual(self.browser.script(shown), [[place, True] for place in places])
 
     def test_the_policy_stops_what_is_not_the_pages_own(self):
         self.sample("plain")

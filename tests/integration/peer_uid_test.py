@@ -87,7 +87,7 @@ class PeerUid(harness.PlimsollTest):
     def lets_in(self, agent, uid):
         process = self.hosts(agent, uid)
         self.assertEqual(process.finish(), 0, process.err)
-        self.assertIn("alpha (", process.out)
+        self.assertRegex(process.out, r"(?m)^alpha\n  version ")
 
     def keeps_out(self, agent, uid, owner):
         process = self.hosts(agent, uid)

@@ -2,6 +2,7 @@
 
 import os
 import pty
+import re
 import shutil
 
 import harness
@@ -52,17 +53,22 @@ class SingleHost(harness.PlimsollTest):
     def test_quiet_shows_no_progress(self):
         self.assertNotRegex(self.run_plan("--quiet").err, "preparing|step 1")
 
-    def test_on_a_terminal_progress_is_shown_in_place(self):
+    def test_on_a_terminal_progress_is_shown_in_place_and_leaves_nothing_behind(self):
         terminal, end = pty.openpty()
         with open(terminal, "rb", buffering=0) as shown:
             run = self.start_plimsoll("run", "--dir", self.dir, "--duration", "1", "--warmup", "0", "--file-size", "64k", "--out",
-                                      self.base / "out", wrap=["sh", "-c", f'exec "$@" 2>{os.ttyname(end)}', "sh"])
+                                      self.base / "out", wrap=["sh", "-c", f'TERM=xterm exec "$@" 2>{os.ttyname(end)}', "sh"])
             self.assertEqual(run.finish(), 0)
             os.set_blocking(terminal, False)
             text = os.read(terminal, 1 << 16).decode()
         os.close(end)
-        self.assertRegex(text, r"\r\x1b\[Kstep 1/1 .* IO/s")
-        self.assertEqual(text.rpartition("\r")[2], "\x1b[K", "the line is left behind")
+        entered, left = text.index("\x1b[?1049h"), text.index("\x1b[?1049l")
+        self.assertRegex(text[entered:left], r"step 1 of 1.*measuring")
+        # Its one second is shown at the step's end.
+        self.assertRegex(text[entered:left], r"\x1b\[\d+;1H\S+ +[1-9][\d,]* ")
+        # What is written in place after it is taken away.
+        shown = re.sub(r"\r\x1b\[K", "\r", text[left + len("\x1b[?1049l"):])
+        self.assertEqual(shown.rpartition("\r")[2], "", "a line is left behind")
 
     def test_standard_output_that_takes_nothing_is_told(self):
         full = ["sh", "-c", 'exec "$@" >/dev/full', "sh"]

@@ -116,7 +116,7 @@ class StallsTest(harness.PlimsollTest):
         `pause` returned. Again, where the machine stood still meanwhile: that is a stall too."""
         for _ in range(ATTEMPTS):
             with Witness() as witness:
-                run = self.start_run("--hosts", f"{self.alpha.address},{self.beta.address}", "--qm", "2", "--min-free", "0", "--duration", "4",
+                run = self.start_run("--hosts", f"{self.alpha.address},{self.beta.address}", "--qm", "2", "--min-free", "0", "--duration", "3",
                                      "--delay", f"{DELAY_NS}ns", "--stall", STALL, dir=dir)
                 self.await_running(run)
                 window = pause()

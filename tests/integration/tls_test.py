@@ -27,7 +27,7 @@ class TlsTest(harness.PlimsollTest):
         result = self.plimsoll("run", "--dir", self.dir, "--hosts", address or agent.address, *options, code=4)
         self.assertEqual(len(result.errors), 1, result)
         self.assertRegex(result.errors[0],
-                         f"^plimsoll: agent at {re.escape(address or agent.address)}: not trusted: .*{controllers_line}")
+                         f"^plimsoll: {re.escape(address or agent.address)}: not trusted: .*{controllers_line}")
         agent.await_err(rf"warning refused \S.*{agents_line}")
         self.assertEqual(result.out, "")
         self.assert_nothing_left()
@@ -44,7 +44,7 @@ class Trust(TlsTest):
         for agent in agents:
             self.assertNotIn("refused", agent.err)
             self.assertNotIn("not encrypted", agent.err)
-        self.assertIn("alpha (", self.plimsoll("hosts", "--hosts", agents[0].address, *self.good.user()).out)
+        self.assertIn("  alpha ", self.plimsoll("hosts", "--hosts", agents[0].address, *self.good.user()).out)
 
     def test_an_address_that_others_reach_needs_no_insecure(self):
         alpha = self.agent("alpha", listen="0.0.0.0:0", more=self.good.agent())
@@ -71,7 +71,7 @@ class Trust(TlsTest):
 
     def test_an_agents_certificate_that_has_expired(self):
         alpha = self.tls_agent(options=self.good.forge("127.1", days=-1, usage="serverAuth", san="IP:127.0.0.1"))
-        self.assertRegex(alpha.err, r"--tls-cert \S+: it expired on \d{4}-\d\d-\d\d: controllers will refuse it")
+        self.assertRegex(alpha.err, r"--tls-cert \S+ expired on \d{4}-\d\d-\d\d: controllers will refuse it")
         self.refused(alpha, self.good.user(), r"the agent's certificate expired on \d{4}-\d\d-\d\d$",
                      "does not trust this agent's certificate: certificate expired")
 
@@ -133,12 +133,12 @@ class Trust(TlsTest):
         self.run_plan("--hosts", alpha.address, *self.good.forge("Night.Example"))
 
     def test_a_controller_without_tls_at_an_agent_with_it(self):
-        self.refused(self.tls_agent(), [], "the agent asks for TLS; give --tls-ca, --tls-cert and --tls-key",
-                     "it speaks without TLS, and this agent asks for TLS")
+        self.refused(self.tls_agent(), [], "the agent requires TLS; give --tls-ca, --tls-cert and --tls-key",
+                     "it connected without TLS, and this agent requires TLS")
 
     def test_a_controller_with_tls_at_an_agent_without_it(self):
-        self.refused(self.agent("alpha"), self.good.user(), "the agent speaks without TLS",
-                     "it speaks TLS, and this agent was started without --tls-cert")
+        self.refused(self.agent("alpha"), self.good.user(), "the agent has no TLS",
+                     "it connected with TLS, and this agent was started without --tls-cert")
 
     def connect(self, agent, certificate=None, versions=None):
         """A handshake by Python's own TLS; raises what goes wrong, and reads what comes."""
@@ -174,7 +174,7 @@ class Trust(TlsTest):
             self.assertEqual(settings[3], 4, "HTTP/2's SETTINGS")
         with self.assertRaises(OSError):
             self.connect(alpha, "ops", (ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1))
-        alpha.await_err("warning refused 127.0.0.1:[0-9]+: it speaks no TLS that is new enough")
+        alpha.await_err("warning refused 127.0.0.1:[0-9]+: its TLS is older than 1.2")
 
 
 class Reload(TlsTest):

@@ -70,7 +70,7 @@ class Unprivileged(harness.PlimsollTest):
         agent.finish()
         self.result_of(run, run.results, code=3)
         self.assertNotEqual(list(self.dir.iterdir()), [])
-        self.agent_as_user("alpha").await_err("removed what an earlier agent left")
+        self.agent_as_user("alpha").await_err("removed leftovers of a previous agent")
         self.assert_nothing_left()
 
     def test_a_directory_that_it_may_not_write_is_named_before_anything_is_tried(self):

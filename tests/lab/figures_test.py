@@ -51,10 +51,10 @@ class Figures(lab_support.LabTest):
     def test_storage_tells_the_mount_of_the_lab(self):
         text = self.storage(lab_support.MQLOG, "--bsize", "64k")
         for words in ("file system nfs4 from 10.77.2.1:/, mounted on /mnt/mqlog", "NFS version 4.2", "server 10.77.2.1",
-                      "export /", "waiting hard, timeo=600", "sizes wsize=65536, rsize=65536", "locks local_lock=none"):
+                      "export /", "retry hard, timeo=600", "sizes wsize=65536, rsize=65536", "locks local_lock=none"):
             self.assertIn(words, text)
         self.assertNotRegex(text, "PROBLEM|warning")
-        self.assertRegex(text, r"hint whether the export is sync cannot be seen from here: .* must show sync \[exports\(5\)\]")
+        self.assertRegex(text, r"hint whether the export is sync is unknown here: .* must show sync \[exports\(5\)\]")
         self.assertRegex(self.storage(lab_support.MQLOG),
                          r"warning wsize=65536 is below the largest write \(128k\): .*\[docs/nfs\.md\]")
 
@@ -63,7 +63,7 @@ class Figures(lab_support.LabTest):
                 f"mount -t nfs4 -o {OPTIONS},addr=10.77.2.1,clientaddr=10.77.2.11 10.77.2.1:/ /mnt/soft")
         self.addCleanup(self.on, "host1", "umount /mnt/soft")
         text = self.storage("/mnt/soft", "--bsize", "64k")
-        self.assertRegex(text, r"waiting soft, timeo=600")
+        self.assertRegex(text, r"retry soft, timeo=600")
         self.assertRegex(text, r"PROBLEM soft mount: a write that the server is slow to answer fails .*; mount it hard \[nfs\(5\)\]")
         self.assertRegex(text, r"warning wsize=4096 is below the largest write \(64k\): .*raise wsize .*\[docs/nfs\.md\]")
         self.assertLess(text.index("PROBLEM"), text.index("warning"), "the worst comes first")

@@ -55,18 +55,18 @@ class HardMount(lab_support.LabTest):
         path, age_s = self.hang_in_hosts()
         harness.wait_until(lambda: (now := self.hang_in_hosts())[0] == path and now[1] > age_s, "the same write, older")
         self.assertRegex(self.hosts_says("--dir", lab_support.MQLOG),
-                         r"directory +/mnt/mqlog: not looked at: a call to the storage hangs")
+                         r"directory +/mnt/mqlog: not examined: a call to the storage hangs")
 
         run.finish(SLOW_S)
         result = self.result_of(run, run.results, code=3)
-        lost = re.search(rf"host host1 is lost: nothing has got on there for 3s \(--hang-limit\) while the step's last writes were "
-                         rf"awaited; {WRITE} since (?P<since>\d{{4}}-[^\s,;]+)", result.err)
+        lost = re.search(rf"host host1 is lost: no progress for 3s \(--hang-limit\) while waiting for the step's "
+                         rf"last writes; {WRITE} since (?P<since>\d{{4}}-[^\s,;]+)", result.err)
         self.assertIsNotNone(lost, result.err)
         (step,) = result.report["steps"]
         (write,) = step["in_flight"]
         self.assertEqual((write["host"], write["qm"], write["path"]), (HOST, 1, path))
         self.assertGreater(write["age_ns"], 3e9)
-        # It began in the step, and had been in flight for its age when the host was last heard.
+        # It began in the step, and had been in flight for its age when the host's last message arrived.
         began_s, lost_s = moment_s(write["since"]), moment_s(result.report["hosts"][0]["lost"]["at"])
         self.assertGreater(began_s, moment_s(step["start"]))
         # The same moment, in milliseconds and by what was known of the clock then.
@@ -87,7 +87,7 @@ class HardMount(lab_support.LabTest):
         run.finish(SLOW_S)
         filling = WRITE.replace("in one write to", "filling")
         result = self.result_of(run, code=4)
-        self.assertRegex(result.err, rf"nothing has got on there for 3s \(--hang-limit\) while it prepared; {filling} since \d{{4}}-")
+        self.assertRegex(result.err, rf"no progress for 3s \(--hang-limit\) while it prepared; {filling} since \d{{4}}-")
         self.assertFalse(run.results.exists(), "nothing was measured")
         self.assertRegex(self.hosts_says(), rf"busy with +run .*{filling} for \d+ s")
         self.assert_refuses_work(filling)

@@ -56,7 +56,10 @@ class Lab:
             raise LabError("there is no lab: scripts/lab up makes one") from None
 
     def machine(self, name):
+        """The host of that name, or of that control address, which is what a plan's commands have for {host}."""
         numbers = self.settings()["hosts"]
+        by_address = {network.address("control", number): each for each, number in numbers.items()}
+        name = by_address.get(name, name)
         if name not in numbers:
             raise LabError(f"the lab has no host '{name}'; it has {', '.join(numbers)}")
         return Machine(HOSTS, NAMESPACE, name, numbers[name])
@@ -124,6 +127,16 @@ class Lab:
             if status != 0:
                 raise LabError(f"{machine.name}: {output.strip()}")
 
+    def drop_locks(self, machine):
+        """Has the server expire the host's NFS client: its locks and open files are gone, and others may have them."""
+        server = self.machine(SERVER)
+        address = network.address("storage", machine.number)
+        output, status = server.execute(
+            f"found=1; for client in /proc/fs/nfsd/clients/*; do grep -q '^address: \"{address}:' $client/info || continue; "
+            "echo expire >$client/ctl && found=0; done; exit $found")
+        if status != 0:
+            raise LabError(f"the server has no NFS client {machine.name} ({address}): {output.strip()}")
+
     def down(self):
         """Removes everything, also what a crash left: it looks at what is there, not at what was written down."""
         if HOSTS.exists():
@@ -159,7 +172,9 @@ def _parser():
     for command in (cut, heal):
         command.add_argument("host")
     for name, text in (("pause", "make a host stand still; its clock goes on"), ("resume", "let it go on"),
-                       ("kill", "pull its plug"), ("start", "start a host that was killed, with the disk that it had")):
+                       ("kill", "pull its plug"), ("start", "start a host that was killed, with the disk that it had"),
+                       ("reset", "pull its plug and start it again; ends when it is ready"),
+                       ("drop-locks", "make the NFS server expire it as a client: its locks go to whoever asks for them")):
         commands.add_parser(name, help=text).add_argument("host")
     commands.add_parser("down", help="end and remove everything, also after a crash")
     return parser
@@ -201,10 +216,14 @@ def _change(lab, arguments):
     nets = network.NETS if getattr(arguments, "net", "both") == "both" else (arguments.net,)
     if command == "netem":
         lab.netem(machine, arguments.delay, nets)
+    elif command == "drop-locks":
+        lab.drop_locks(machine)
     elif command in ("cut", "heal"):
         for net in nets:
             network.set_port(NAMESPACE, net, machine.number, command == "heal")
-    elif command == "start":
+    elif command in ("start", "reset"):
+        if command == "reset":
+            machine.kill()
         lab.start(machine)
         machine.await_line("lab: ready", READY_S)
     else:

@@ -47,8 +47,10 @@ class SharedDisk(lab_support.LabTest):
 
     def test_storage_names_the_file_system_and_its_device(self):
         text = self.lab_plimsoll("storage", SAN, "--hosts", self.addresses(*self.all_hosts())).out
-        self.assertEqual(text.count(f"file system      ocfs2 from /dev/vdb, mounted on {SAN}\n"), 3, text)
-        self.assertEqual(text.count("devices          vdb: disk, 1 GiB"), 3, text)
+        described = text.count("  directory        ")  # groups of hosts that are alike
+        self.assertGreater(described, 0, text)
+        self.assertEqual(text.count(f"file system      ocfs2 from /dev/vdb, mounted on {SAN}\n"), described, text)
+        self.assertEqual(text.count("devices          vdb: disk, 1 GiB"), described, text)
 
     def test_what_one_host_writes_the_others_read_at_once(self):
         file = f"{SAN}/seen"

@@ -93,7 +93,7 @@ def fill_results_disk(scene):
 
 def remove_results(scene):
     shutil.rmtree(scene.out)
-    scene.run_process.await_err("the journal cannot be kept")
+    scene.run_process.await_err("the journal cannot be written")
     scene.let_beta_go()
 
 

@@ -69,12 +69,12 @@ class HungWrite(harness.PlimsollTest):
         hang.await_waiting()
         alpha.signal(signal.SIGTERM)
         alpha.await_err(r"ends although busy with run [0-9a-f]+ of .*; qm1 has been in one write to \S+\.LOG for \d+ s\); its "
-                        r"files stay in \S+/alpha \(--stop-wait 1s\); an agent with the same name and roots removes them")
+                        r"files stay in \S+/alpha \(--stop-wait 1s\); an agent with the same name and roots removes its files when it starts")
         self.result_of(run, run.results, code=3)
         # Its process cannot go before the write returns; another agent can listen there all the same.
         self.assertTrue(alpha.running())
         second = harness.wait_until(lambda: self.try_agent(alpha.address), "an agent on the same address")
-        self.assertEqual([path.name for path in self.fs.backing.glob("*/*")], ["alpha"], "its owner lives")
+        self.assertEqual([path.name for path in self.fs.backing.glob("*/*")], ["alpha"], "its owner is alive")
         second.signal(signal.SIGTERM)
         self.assertEqual(second.finish(), 0)
         harness.wait_until(lambda: not harness.is_alive(alpha.agent_pid), "the end of all of it but the thread that hangs")
@@ -87,7 +87,7 @@ class HungWrite(harness.PlimsollTest):
         """FUSE tells of a closed file, and so of a lock that goes with it, only a little later."""
         agent = self.agent("alpha", listen=address)
         if not list(self.fs.backing.iterdir()):
-            agent.await_err("removed what an earlier agent left: ")
+            agent.await_err("removed leftovers of a previous agent: ")
             return agent
         agent.signal(signal.SIGTERM)
         agent.finish()

@@ -25,19 +25,19 @@ for `hosts` is given and holds. `...` stands for anything. Lines after "beta:" a
 LIMITS = """\
 ## Limits of time
 
-None ends a run in which things get on, however long it lasts; all are in the plan or on the command line.
+None ends a run that makes progress, however long it takes; all are set in the plan or on the command line.
 
 | limit | default | what it bounds |
 | --- | --- | --- |
-| `--lease` | 10 s | An agent that hears nothing for this long stops its writers and cleans up; no write starts after it, not even in an agent that was frozen and woken. The controller gives up a host that it hears nothing from for this long, also when it asks for its facts before the run or for its clock before a step. |
-| `--hang-limit` | 2 min | The controller gives up a host that gets nothing done for this long while the run waits for it: while it prepares, from the end of a step on, while it removes its files. A piece that was filled, a write that ended, a file that was removed, or figures that came begin it anew. It is not counted while a step runs. |
-| `plimsoll-agent --stop-wait` | 10 s | An agent that is told to end (SIGTERM) waits for as long as something gets on, and for this long for a call that does not return; then it says what it leaves and ends. |
-| `plimsoll hosts` | 10 s | How long it waits for an answer. |
+| `--lease` | 10 s | An agent that receives no message for this long stops its writers and cleans up; no write starts after that, not even in an agent that was suspended and resumed. The controller declares a host lost that sends no message for this long, also while it collects host facts before the run or probes clocks before a step. |
+| `--hang-limit` | 2 min | The controller declares a host lost that makes no progress for this long while the run waits for it: while it prepares, after the end of a step, while it removes its files. Each filled piece, completed write, removed file or received frame is progress. The limit does not apply while a step runs. |
+| `plimsoll-agent --stop-wait` | 10 s | On SIGTERM an agent waits as long as its session makes progress, and this long for a call that does not return; then it logs what it leaves and exits. |
+| `plimsoll hosts` | 10 s | Time limit of an answer. |
 
 A cut of the network that is shorter than the lease loses nothing. Where two heartbeats (a tenth of the lease apart, at most a
-second) are not answered, the controller keeps the lease over new connections: the old one comes back only when its next
-retransmission is due, which after a cut may last as long as the cut did, and in one direction earlier than in the other. An agent
-hears its last message up to one heartbeat before a cut, so that a cut must be shorter than the lease by that.
+second) are not answered, the controller keeps the lease over new connections: the old one recovers only with its next
+retransmission, which after a cut may take as long as the cut did, and earlier in one direction than in the other. An agent receives
+its last message up to one heartbeat before a cut, so a cut must be shorter than the lease by that.
 
 Frames of a start that was called off, because a host got it too late, belong to no step and are not kept. All others that the
 controller received are in the journal.

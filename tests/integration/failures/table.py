@@ -141,7 +141,7 @@ def lost(reason, takes, cleaned):
 def found_out_first_by_either(takes, cleaned):
     """Cells of a host that hears nothing and may still be heard: it tells that its lease is over, or is given up before."""
     silent = "plimsoll: host beta is lost: lease expired: no message for 1s"
-    over = "no message from the controller for 1s: the lease ran out"
+    over = "lease expired: no message from the controller for 1s"
     early = Cell((Either(silent, f"plimsoll: beta: {over}"),), 4, NOTHING, cleaned, takes)
     late = Cell((Either(silent, f"plimsoll: host beta is lost: the session broke: {over}"),
                  Either("Ended early: host beta was lost (--on-host-loss abort)",
@@ -166,8 +166,8 @@ def everywhere(cell):
 
 NO_WRITE = NotApplicable("nothing is written in this state")
 SILENT = "lease expired: no message for 1s"
-EXPIRED = "no message from the controller for 1s: the lease ran out"
-EXPIRED_FOR_WRITERS = "the lease ran out: nothing was heard from the controller"
+EXPIRED = "lease expired: no message from the controller for 1s"
+EXPIRED_FOR_WRITERS = "lease expired: no message from the controller"
 KILLED_SEES = "beta: [log] session of ... ends: "
 
 
@@ -206,13 +206,13 @@ FAULTS = [
     Fault("link-down", "network", "The host's link goes down, for longer than the lease",
           "beta's cable is pulled.", faults.unplug, lost(SILENT, LEASE, BY_ITSELF), network=True),
     Fault("packets-dropped", "network", "All packets are dropped, for longer than the lease",
-          "A filter drops what beta sends and what it shall receive.", faults.drop("input", "output"),
+          "A filter drops all packets from and to beta.", faults.drop("input", "output"),
           lost(SILENT, LEASE, BY_ITSELF), network=True),
     Fault("packets-dropped-out", "network", "What the host sends is dropped, for longer than the lease",
           "A filter drops what beta sends.", faults.drop("output"), lost(SILENT, LEASE, BY_ITSELF), network=True),
-    Fault("packets-dropped-in", "network", "What the host shall receive is dropped, for longer than the lease",
-          "A filter drops what beta shall receive. Whoever finds out first says so: beta that it has no message from the "
-          "controller, or the controller that it heard nothing from beta.", faults.drop("input"),
+    Fault("packets-dropped-in", "network", "Packets to the host are dropped, for longer than the lease",
+          "A filter drops all packets to beta. Whichever side notices first reports it: beta that it received no message from "
+          "the controller, or the controller that it received none from beta.", faults.drop("input"),
           found_out_first_by_either(LEASE, BY_ITSELF), network=True),
     Fault("cut-short", "network", "The host is cut off for less than the lease",
           "beta's cable is pulled for 1.5 s, with a lease of 3 s.", faults.unplug_for(1.5),
@@ -228,8 +228,8 @@ FAULTS = [
            "draining": Cell((), None, JOURNAL, WHEN_LET_GO, AT_ONCE)}),
     Fault("controller-frozen", "controller", "The controller is frozen, and woken later",
           "SIGSTOP of `plimsoll run` for longer than the lease.", faults.freeze_controller, {
-              "preparing": Cell(("the lease ran out",), 4, NOTHING, BY_ITSELF, LEASE),
-              "ready": Cell(("the lease ran out",), 4, NOTHING, BY_ITSELF, LEASE),
+              "preparing": Cell(("lease expired",), 4, NOTHING, BY_ITSELF, LEASE),
+              "ready": Cell(("lease expired",), 4, NOTHING, BY_ITSELF, LEASE),
               "armed": Cell(both_ended_early("no data"), 3, EMPTY, BY_ITSELF, LEASE),
               "running": Cell(both_ended_early("data until ..."), 3, REPORT, BY_ITSELF, LEASE),
               "draining": Cell((EXPIRED, "plimsoll: host beta is lost: " + SILENT, "* beta: data until ...; ended early: " + SILENT,
@@ -245,20 +245,20 @@ FAULTS = [
           }, network=True),
     Fault("results-full", "controller", "The controller's own disk is full",
           "Writing the journal, and the report at the end, ends with ENOSPC.", faults.fill_results_disk,
-          everywhere(Cell(("plimsoll: the journal cannot be kept any more: write .../journal: No space left on device "
-                           "(28); measuring goes on", "plimsoll: write .../journal: No space left on device (28)",
+          everywhere(Cell(("plimsoll: the journal cannot be written any more: write .../journal: No space left on device "
+                           "(28); measuring continues", "plimsoll: write .../journal: No space left on device (28)",
                            "the journal is incomplete"), 3, PRINTED, BY_ITSELF, OWN_LENGTH)),
           results_on_faultfs=True, hang_limit_s=30, lease_s=3),
     Fault("results-gone", "controller", "The results directory is removed while the run goes on",
           "Somebody removes the whole directory.", faults.remove_results,
-          everywhere(Cell(("plimsoll: the journal cannot be kept any more: write .../journal: No such file or directory "
-                           "(2); measuring goes on", "the journal is incomplete"), 3, REMADE, BY_ITSELF, OWN_LENGTH)),
+          everywhere(Cell(("plimsoll: the journal cannot be written any more: write .../journal: No such file or directory "
+                           "(2); measuring continues", "the journal is incomplete"), 3, REMADE, BY_ITSELF, OWN_LENGTH)),
           hang_limit_s=30, lease_s=3),
     *write_errors(),
     Fault("directory-removed", "storage", "The directory is removed under the writers",
           "Somebody removes beta's directory below `--dir`.", faults.remove_directory, {
               "preparing": Cell(("plimsoll: beta: ...No such file or directory",), 2, NOTHING, BY_ITSELF, AT_ONCE),
-              **{state: Cell(("Left behind: beta: .../beta is gone: somebody has removed it while it was in use",
+              **{state: Cell(("Not removed: beta: .../beta was removed while it was in use",
                               "COMPLETED (no criteria)"), 0, WHOLE,
                              BY_ITSELF, OWN_LENGTH) for state in ("ready", "armed", "running", "draining")},
           }, hang_limit_s=30, lease_s=3),
@@ -272,20 +272,20 @@ FAULTS = [
           }, hang_limit_s=60, lease_s=3, by_hand=True),
     Fault("hang-for-ever", "hang", "A write hangs and does not return",
           "A write of beta never returns; nothing can end the thread.", faults.hang_for_ever, {
-              "preparing": Cell(("plimsoll: host beta is lost: nothing has got on there for 2s (--hang-limit) while it "
+              "preparing": Cell(("plimsoll: host beta is lost: no progress for 2s (--hang-limit) while it "
                                  "prepared; qm1 has been filling .../beta/qm1/active/S...LOG since ",
                                  "was lost while preparing"), 4, NOTHING, WHEN_LET_GO, HANG_LIMIT),
               "ready": NO_WRITE,
               "armed": NO_WRITE,
-              **{state: Cell(("plimsoll: host beta is lost: nothing has got on there for 2s (--hang-limit) while the step's "
-                              "last writes were awaited; qm1 has been in one write to .../beta/qm1/active/S...LOG since ",
+              **{state: Cell(("plimsoll: host beta is lost: no progress for 2s (--hang-limit) while waiting "
+                              "for the step's last writes; qm1 has been in one write to .../beta/qm1/active/S...LOG since ",
                               "In flight when the data end: beta/qm1, since ", "the figures lack a write that had been in "
                               "flight for "), 3, REPORT, WHEN_LET_GO, HANG_LIMIT) for state in ("running", "draining")},
           }, lease_s=3, by_hand=True),
     Fault("removal-hangs", "hang", "Closing and removing the files hangs",
           "When the run is over, the first close of beta does not return.", faults.hang_removal, {
               **{state: NotApplicable("nothing is removed in this state") for state in STATES[:3]},
-              "running": Cell(("plimsoll: host beta is lost: nothing has got on there for 2s (--hang-limit) while its "
+              "running": Cell(("plimsoll: host beta is lost: no progress for 2s (--hang-limit) while its "
                                "files were removed",), 3, MEASURED, WHEN_LET_GO, HANG_LIMIT),
               "draining": NotApplicable("as in running"),
           }, lease_s=3),
@@ -298,7 +298,7 @@ FAULTS = [
               "draining": Cell(("COMPLETED (no criteria)",), 0, WHOLE, BY_ITSELF, OWN_LENGTH),
           },
           beta_wrap=faults.with_false_wall_clock, hang_limit_s=30, lease_s=3),
-    Fault("slow-stream", "network", "Results come back more slowly than the writers write",
+    Fault("slow-stream", "network", "The path back is slower than the writers",
           "What beta sends passes at 5 kB/s, connection by connection: it writes traces three times as fast.",
           lambda scene: None, {
               **{state: NotApplicable("results come while writers write") for state in STATES[:3]},

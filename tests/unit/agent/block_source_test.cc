@@ -1,4 +1,4 @@
-#include "agent/log/block_source.h"
+#include "agent/writer/block_source.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,8 +8,6 @@
 #include <random>
 #include <set>
 #include <string>
-
-#include "agent/log/pool_walk.h"
 
 namespace plimsoll {
 namespace {

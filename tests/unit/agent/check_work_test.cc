@@ -17,7 +17,7 @@
 #include <string>
 #include <utility>
 
-#include "agent/check/check_files.h"
+#include "agent/check/check_operations.h"
 #include "agent/check/check_process.h"
 #include "common/clock.h"
 #include "common/units.h"
@@ -298,6 +298,19 @@ TEST_F(CheckWorkTest, OpensOnlyRegularFilesWithOneNameThatCarryTheToken) {
   EXPECT_EQ(beta_.Open(1, "alpha", 1).code(), static_cast<int>(StatusCode::kNotFound));
   fs::rename(temp_.Sub("kept"), file);
   EXPECT_EQ(beta_.Open(1, "..", 1).code(), static_cast<int>(StatusCode::kInvalidArgument));
+}
+
+TEST_F(CheckWorkTest, AFileThatLostItsFirstPageIsToldFromOneOfSomebodyElse) {
+  beta_.Start(1);
+  const std::string file = FileOf("alpha", 1);
+  for (const std::string& left : {std::string(8192, '\0'), std::string()}) {
+    testing::WriteText(file, left);
+    const v1::CheckAnswer opened = beta_.Open(1, "alpha", 1);
+    EXPECT_EQ(opened.code(), static_cast<int>(StatusCode::kDataLoss)) << left.size();
+    EXPECT_THAT(opened.message(), HasSubstr("its first page is empty"));
+  }
+  testing::WriteText(file, std::string(8192, 'x'));
+  EXPECT_EQ(beta_.Open(1, "alpha", 1).code(), static_cast<int>(StatusCode::kPermissionDenied));
 }
 
 TEST_F(CheckWorkTest, ProcessesEndWithTheLease) {

@@ -1,10 +1,10 @@
-#include "agent/log/cpu_pin.h"
-
 #include <gtest/gtest.h>
 #include <sched.h>
 
 #include <set>
 #include <vector>
+
+#include "agent/writer/worker_threads.h"
 
 namespace plimsoll {
 namespace {

@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "agent/log/block_source.h"
-#include "agent/log/write_loop.h"
-#include "agent/log/writer_state.h"
+#include "agent/writer/block_source.h"
+#include "agent/writer/write_loop.h"
+#include "agent/writer/writer_state.h"
 
 namespace plimsoll::testing {
 

@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-#include "agent/host/block_stack.h"
+#include "agent/host/storage_stack.h"
 #include "tests/temp_directory.h"
 #include "tests/unit/agent/host_test_util.h"
 

@@ -1,10 +1,9 @@
 // What is listed of the runs in a directory, and what may be cleaned there.
 #include <fcntl.h>
 
-#include "agent/host/owner_marker.h"
+#include "agent/host/run_ownership.h"
 #include "agent/host/sandbox.h"
-#include "agent/host/staging.h"
-#include "common/unique_fd.h"
+#include "common/posix.h"
 #include "tests/status_matchers.h"
 #include "tests/unit/agent/host_test_util.h"
 
@@ -13,12 +12,11 @@ namespace {
 
 using absl::StatusCode;
 using testing::IsOk;
+using testing::kMine;
+using testing::kOther;
 using testing::StatusIs;
 using testing::TempDirectory;
 namespace fs = std::filesystem;
-
-constexpr char kMine[] = "00000000000000aa";
-constexpr char kOther[] = "00000000000000bb";
 
 class CleanTest : public ::testing::Test {
  protected:
@@ -79,7 +77,7 @@ TEST_F(CleanTest, NeverTakesAnothersNorWhatIsInUse) {
   const UniqueFd lock(open((used + "/" + kOwnerMarkerName).c_str(), O_RDWR | O_CLOEXEC));
   ASSERT_EQ(LockFile(lock.get()), LockOutcome::kLocked);
   EXPECT_EQ(Clean("0a"), Told{});
-  EXPECT_EQ(Clean("0b"), Told{used + ": its owner lives"});
+  EXPECT_EQ(Clean("0b"), Told{used + ": its owner is alive"});
   for (const std::string& path : {other, used}) EXPECT_TRUE(fs::exists(path + "/qm1/active/S0000000.LOG")) << path;
 }
 

@@ -9,11 +9,10 @@
 #include <atomic>
 #include <thread>
 
-#include "agent/host/block_device.h"
-#include "agent/host/counter_text.h"
 #include "agent/host/counters.h"
+#include "agent/host/storage_stack.h"
 #include "common/clock.h"
-#include "common/unique_fd.h"
+#include "common/posix.h"
 #include "tests/unit/agent/host_test_util.h"
 
 namespace plimsoll {

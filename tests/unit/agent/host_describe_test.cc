@@ -7,8 +7,8 @@
 #include <iostream>
 
 #include "agent/host/describe.h"
-#include "agent/host/mounts.h"
-#include "common/version.h"
+#include "agent/host/storage_stack.h"
+#include "common/protocol.h"
 #include "tests/status_matchers.h"
 #include "tests/unit/agent/host_test_util.h"
 
@@ -18,13 +18,12 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::InChild;
+using testing::kBroken;
+using testing::kHeld;
+using testing::kNotPermitted;
 using ::testing::MatchesRegex;
 using testing::TempDirectory;
 namespace fs = std::filesystem;
-
-constexpr int kHeld = 0;
-constexpr int kBroken = 1;
-constexpr int kNotPermitted = 77;
 
 v1::HostDescription Describe(const std::vector<std::string>& roots, const std::vector<std::string>& directories) {
   const auto sandbox = Sandbox::Create(roots, "aa");

@@ -6,10 +6,9 @@
 #include <sys/sysmacros.h>
 
 #include "agent/host/leftovers.h"
-#include "agent/host/owner_marker.h"
+#include "agent/host/run_ownership.h"
 #include "agent/host/sandbox.h"
-#include "agent/host/staging.h"
-#include "common/unique_fd.h"
+#include "common/posix.h"
 #include "tests/status_matchers.h"
 #include "tests/unit/agent/host_test_util.h"
 
@@ -19,12 +18,15 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using testing::IsOk;
+using testing::kBroken;
+using testing::kHeld;
+using testing::kMine;
+using testing::kNotPermitted;
+using testing::kOther;
 using testing::TempDirectory;
 using ::testing::UnorderedElementsAre;
 namespace fs = std::filesystem;
 
-constexpr char kMine[] = "00000000000000aa";
-constexpr char kOther[] = "00000000000000bb";
 constexpr char kMarker[] = "/.plimsoll-owner";
 
 class LeftoversTest : public ::testing::Test {
@@ -203,12 +205,14 @@ TEST_F(LeftoversTest, EntersNoMountBelowARunDirectory) {
   testing::WriteText(outside + "/S0000000.LOG", testing::ExtentPage());
   for (const char* where : {"plimsoll-0a/alpha/qm1", "plimsoll-0a/alpha"}) {
     const int result = testing::InChild([&]() -> int {
-      if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return 77;
-      if (mount(temp_.Sub("outside").c_str(), temp_.Sub(where).c_str(), nullptr, MS_BIND, nullptr) != 0) return 77;
-      return sandbox_->RemoveLeftovers().empty() ? 0 : 1;
+      if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
+        return kNotPermitted;
+      if (mount(temp_.Sub("outside").c_str(), temp_.Sub(where).c_str(), nullptr, MS_BIND, nullptr) != 0)
+        return kNotPermitted;
+      return sandbox_->RemoveLeftovers().empty() ? kHeld : kBroken;
     });
-    if (result == 77) GTEST_SKIP() << "mounts need root";
-    EXPECT_EQ(result, 0) << where;
+    if (result == kNotPermitted) GTEST_SKIP() << "mounts need root";
+    EXPECT_EQ(result, kHeld) << where;
     EXPECT_TRUE(fs::exists(outside + "/S0000000.LOG")) << where;
     EXPECT_TRUE(fs::exists(temp_.Sub("plimsoll-0a/alpha") + kMarker)) << where;
   }

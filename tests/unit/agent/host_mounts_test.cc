@@ -4,9 +4,8 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#include "agent/host/block_device.h"
-#include "agent/host/mounts.h"
-#include "common/unique_fd.h"
+#include "agent/host/storage_stack.h"
+#include "common/posix.h"
 #include "tests/unit/agent/host_test_util.h"
 
 namespace plimsoll {

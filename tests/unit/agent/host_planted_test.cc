@@ -6,10 +6,10 @@
 
 #include <csignal>
 
-#include "agent/host/owner_marker.h"
 #include "agent/host/run_directory.h"
+#include "agent/host/run_ownership.h"
 #include "agent/host/sandbox.h"
-#include "common/unique_fd.h"
+#include "common/posix.h"
 #include "tests/status_matchers.h"
 #include "tests/unit/agent/host_test_util.h"
 
@@ -18,11 +18,11 @@ namespace {
 
 using absl::StatusCode;
 using testing::IsOk;
+using testing::kNotPermitted;
 using testing::StatusIs;
 using testing::TempDirectory;
 namespace fs = std::filesystem;
 
-constexpr int kNotPermitted = 77;
 constexpr std::array<uint8_t, 16> kToken = {1, 2, 3};
 
 class PlantedTest : public ::testing::Test {

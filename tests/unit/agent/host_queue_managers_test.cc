@@ -9,8 +9,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "agent/host/queue_managers.h"
-#include "common/unique_fd.h"
+#include "agent/host/describe.h"
+#include "common/posix.h"
 #include "tests/temp_directory.h"
 
 namespace plimsoll {

@@ -260,7 +260,7 @@ TEST(OwnerMarker, RefusesWhatIsNotWhole) {
   for (size_t size = 0; size < whole.size(); ++size) {
     EXPECT_THAT(ParseOwnerMarker(whole.substr(0, size)), StatusIs(StatusCode::kInvalidArgument, "marker")) << size;
   }
-  EXPECT_THAT(ParseOwnerMarker(whole + "more 1\n"), StatusIs(StatusCode::kInvalidArgument, "whole"));
+  EXPECT_THAT(ParseOwnerMarker(whole + "more 1\n"), StatusIs(StatusCode::kInvalidArgument, "incomplete"));
 }
 
 }  // namespace

@@ -17,14 +17,12 @@ namespace {
 using absl::StatusCode;
 using testing::InChild;
 using testing::IsOk;
+using testing::kBroken;
+using testing::kHeld;
+using testing::kNotPermitted;
 using testing::StatusIs;
 using testing::TempDirectory;
 namespace fs = std::filesystem;
-
-// Answers of a child process.
-constexpr int kHeld = 0;
-constexpr int kBroken = 1;
-constexpr int kNotPermitted = 77;
 
 constexpr uid_t kNobody = 65534;
 

@@ -22,6 +22,15 @@
 
 namespace plimsoll::testing {
 
+// Ids of the agent under test and of another.
+inline constexpr char kMine[] = "00000000000000aa";
+inline constexpr char kOther[] = "00000000000000bb";
+
+// What a child process answers: what is tested held, did not, or could not be set up.
+inline constexpr int kHeld = 0;
+inline constexpr int kBroken = 1;
+inline constexpr int kNotPermitted = 77;
+
 inline void WriteText(const std::string& path, const std::string& text) {
   std::ofstream(path) << text;
 }

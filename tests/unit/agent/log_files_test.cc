@@ -1,4 +1,4 @@
-#include "agent/log/log_files.h"
+#include "agent/writer/log_files.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -216,7 +216,7 @@ TEST_F(LogFilesTest, StopsWhereItMayNotGoOn) {
 TEST_F(LogFilesTest, FlagsThatTheKernelDidNotTakeAreAnError) {
   ops_.forget_dsync = true;
   EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kFailedPrecondition,
-                                  "was opened with O_RDWR|O_DSYNC|O_DIRECT, but the kernel says O_RDWR|O_DIRECT"));
+                                  "was opened with O_RDWR|O_DSYNC|O_DIRECT, but the kernel reports O_RDWR|O_DIRECT"));
 }
 
 TEST_F(LogFilesTest, DropsDirectWhereAnotherWriterHasToDoWithoutIt) {
@@ -239,15 +239,15 @@ TEST_F(LogFilesTest, NoPieceIsWrittenThatWouldLeaveLessThanMustStayFree) {
   EXPECT_THAT(Prepare(), IsOk()) << "the space of this fake does not shrink";
   ops_.space.free_bytes = 6 * kMiB - 1;
   ops_.written.clear();
-  EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kResourceExhausted, "must stay free (--min-free)"));
+  EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kResourceExhausted, "must remain free (--min-free)"));
   EXPECT_TRUE(ops_.written.empty());
 }
 
 TEST_F(LogFilesTest, FivePercentOr256MiBStayFreeWhereNothingIsAskedFor) {
   ops_.space = {10240 * kMiB, 512 * kMiB};
-  EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kResourceExhausted, "512 MiB must stay free"));
+  EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kResourceExhausted, "512 MiB must remain free"));
   ops_.space = {1000 * kMiB, 256 * kMiB};
-  EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kResourceExhausted, "256 MiB must stay free"));
+  EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kResourceExhausted, "256 MiB must remain free"));
   ops_.space = {1000 * kMiB, 258 * kMiB};
   EXPECT_THAT(Prepare(), IsOk());
 }

@@ -4,11 +4,11 @@
 #include <fstream>
 #include <map>
 
-#include "agent/log/extent_layout.h"
-#include "agent/log/step_times.h"
+#include "agent/writer/log_files.h"
+#include "agent/writer/writer_tally.h"
 #include "common/histogram.h"
 #include "common/page_stamp.h"
-#include "common/trace_codec.h"
+#include "common/trace.h"
 #include "tests/unit/agent/log_work_fixture.h"
 
 namespace plimsoll::testing {
@@ -231,8 +231,8 @@ TEST_F(LogRunTest, ARateIsKeptAndWhatIsMissedIsCounted) {
   const v1::StepDone done = RunStep();
   for (const v1::WriterTotals& totals : done.writers()) {
     // Every write that was due was either started or is counted as not served.
-    EXPECT_EQ(totals.writes() + totals.unserved(), 100U);
-    EXPECT_EQ(totals.unserved_age().count(), totals.unserved());
+    EXPECT_EQ(totals.writes() + totals.not_issued(), 100U);
+    EXPECT_EQ(totals.not_issued_age().count(), totals.not_issued());
     uint64_t responses = 0;
     for (const v1::Frame& frame : FramesOf(0, totals.qm())) {
       responses += frame.response().count();

@@ -18,9 +18,9 @@
 
 #include "absl/status/statusor.h"
 #include "agent/host/sandbox.h"
-#include "agent/log/file_env.h"
-#include "agent/log/log_work.h"
-#include "agent/log/writer_state.h"
+#include "agent/writer/file_env.h"
+#include "agent/writer/log_work.h"
+#include "agent/writer/writer_state.h"
 #include "common/mutex.h"
 #include "common/units.h"
 #include "tests/status_matchers.h"

@@ -1,5 +1,5 @@
 // The whole write path on real files: states, files, errors.
-#include "agent/log/log_work.h"
+#include "agent/writer/log_work.h"
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -7,7 +7,7 @@
 #include <csignal>
 #include <fstream>
 
-#include "common/trace_codec.h"
+#include "common/trace.h"
 #include "tests/unit/agent/log_work_fixture.h"
 
 namespace plimsoll::testing {
@@ -175,7 +175,7 @@ TEST_F(LogWorkTest, AStopWhilePreparingCancelsIt) {
 TEST_F(LogWorkTest, AnExpiredLeaseEndsThePreparing) {
   lease_deadline_ns_ = 0;
   ASSERT_THAT(Create(), IsOk());
-  EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kDeadlineExceeded, "lease ran out"));
+  EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kDeadlineExceeded, "lease expired"));
 }
 
 TEST_F(LogWorkTest, AnExpiredLeaseStopsTheWriters) {
@@ -185,7 +185,7 @@ TEST_F(LogWorkTest, AnExpiredLeaseStopsTheWriters) {
   lease_deadline_ns_ = deadline_ns;
   ASSERT_FALSE(ArmIn(kSoon).late());
   const v1::StepDone done = sink_.NextDone();
-  EXPECT_THAT(done.stopped(), HasSubstr("lease ran out"));
+  EXPECT_THAT(done.stopped(), HasSubstr("lease expired"));
   std::vector<TracedWrite> writes;
   for (const v1::Frame& frame : sink_.Frames()) {
     for (const std::string& block : frame.trace()) ASSERT_THAT(DecodeTrace(block, writes), IsOk());
@@ -199,7 +199,7 @@ TEST_F(LogWorkTest, AnExpiredLeaseLetsNoArmedWriterStart) {
   lease_deadline_ns_ = MonotonicNowNs();
   ASSERT_FALSE(ArmIn(kSoon).late());
   const v1::StepDone done = sink_.NextDone();
-  EXPECT_THAT(done.stopped(), HasSubstr("lease ran out"));
+  EXPECT_THAT(done.stopped(), HasSubstr("lease expired"));
   for (const v1::WriterTotals& writer : done.writers()) EXPECT_EQ(writer.writes(), 0);
 }
 
@@ -259,7 +259,7 @@ TEST_F(LogWorkTest, FillingStopsAtTheSpaceThatMustStayFree) {
   workload().set_file_size_bytes(4 << 20);
   workload().set_min_free_bytes(6 << 20);
   ASSERT_THAT(Create(), IsOk());
-  EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kResourceExhausted, "6 MiB must stay free (--min-free)"));
+  EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kResourceExhausted, "6 MiB must remain free (--min-free)"));
   const auto placed = work_->Look(v1::Look());
   ASSERT_THAT(placed, IsOk());
   // Two writers may each have found room for the same piece.

@@ -1,6 +1,4 @@
 // Random arrivals: a pure function of their key, and Poisson distributed.
-#include "agent/log/poisson_arrivals.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "agent/log/rate_schedule.h"
+#include "agent/writer/rate_schedule.h"
 
 namespace plimsoll {
 namespace {

@@ -6,10 +6,10 @@
 #include <map>
 #include <random>
 
-#include "agent/log/writer_tally.h"
+#include "agent/writer/writer_tally.h"
 #include "common/histogram.h"
 #include "common/stable_sort.h"
-#include "common/trace_codec.h"
+#include "common/trace.h"
 #include "tests/status_matchers.h"
 #include "tests/unit/agent/fake_env.h"
 

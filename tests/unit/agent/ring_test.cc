@@ -1,9 +1,9 @@
-#include "agent/log/ring.h"
-
 #include <gtest/gtest.h>
 
 #include <thread>
 #include <vector>
+
+#include "agent/writer/writer_state.h"
 
 namespace plimsoll {
 namespace {

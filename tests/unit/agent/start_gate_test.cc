@@ -1,4 +1,4 @@
-#include "agent/log/start_gate.h"
+#include "agent/writer/start_gate.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "agent/log/file_env.h"
+#include "agent/writer/file_env.h"
 
 namespace plimsoll {
 namespace {

@@ -1,19 +1,17 @@
-#include "agent/log/step_recorder.h"
+#include "agent/writer/step_recorder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cerrno>
 
+#include "tests/unit/agent/step_moments.h"
+
 namespace plimsoll::testing {
 namespace {
 
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-
-constexpr int64_t kMs = 1'000'000;
-constexpr int64_t kStartNs = 5'000 * kMs;
-constexpr int64_t kMarginNs = WriterTally::kVisibilityNs;
 
 class Sink final : public WorkSink {
  public:

@@ -1,4 +1,4 @@
-#include "agent/log/work_setup.h"
+#include "agent/writer/work_setup.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,9 +9,13 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
+#include "common/field_rules.h"
+#include "common/protocol.h"
 #include "common/units.h"
+#include "plimsoll/v1/plan.pb.h"
 #include "tests/status_matchers.h"
 
 namespace plimsoll::testing {
@@ -162,6 +166,8 @@ TEST(WorkSetup, RefusesWhatIsWrongAndNamesIt) {
       {"rate", [](auto&, auto& workload, auto&) { workload.set_rate_per_second(2e6); }},
       {"rate",
        [](auto&, auto& workload, auto&) { workload.set_rate_per_second(std::numeric_limits<double>::quiet_NaN()); }},
+      {"rate must be from 0.001 to 1000000, or 0; it is 0.0005",
+       [](auto&, auto& workload, auto&) { workload.set_rate_per_second(0.0005); }},
       {"rate and delay exclude",
        [](auto&, auto& workload, auto&) {
          workload.set_rate_per_second(5);
@@ -177,7 +183,7 @@ TEST(WorkSetup, RefusesWhatIsWrongAndNamesIt) {
       {"duration", [](auto&, auto&, auto& step) { step.set_duration_ns(0); }},
       {"duration", [](auto&, auto&, auto& step) { step.set_duration_ns(-5); }},
       {"warmup", [](auto&, auto&, auto& step) { step.set_warmup_ns(-5); }},
-      {"stall must be 0 or from 1ms to 1h; it is 999us",
+      {"stall must be from 1ms to 1h; it is 999us",
        [](auto& plan, auto&, auto&) { plan.mutable_log()->set_stall_ns(kNsPerMs - 1000); }},
       {"stall", [](auto& plan, auto&, auto&) { plan.mutable_log()->set_stall_ns(-1); }},
       {"stall", [](auto& plan, auto&, auto&) { plan.mutable_log()->set_stall_ns(3601 * kNsPerSecond); }},
@@ -195,6 +201,51 @@ TEST(WorkSetup, RefusesWhatIsWrongAndNamesIt) {
   }
 }
 
+// A plan that the controller accepts must not fail on the agent: what the rules beside a plan's fields allow at most
+// and at least, the agent takes.
+TEST(WorkSetup, TakesEveryBoundOfAPlansRules) {
+  const google::protobuf::Descriptor& type = *v1::LogWorkload::descriptor();
+  int bounds = 0;
+  for (int i = 0; i < type.field_count(); ++i) {
+    const google::protobuf::FieldDescriptor& field = *type.field(i);
+    const v1::FieldRule& rule = RuleOf(field);
+    for (const std::string& text : {rule.min(), rule.max(), rule.or_zero() ? std::string("0") : std::string()}) {
+      if (text.empty()) continue;
+      v1::HostPlan plan = GoodPlan();
+      v1::LogWorkload& workload = *plan.mutable_log()->mutable_workload();
+      const google::protobuf::Reflection& reflection = *workload.GetReflection();
+      switch (KindOf(field)) {
+        case ValueKind::kSize:
+          reflection.SetUInt64(&workload, &field, ParseSize(text).value());
+          break;
+        case ValueKind::kTime:
+          reflection.SetInt64(&workload, &field, ParseDuration(text).value());
+          break;
+        case ValueKind::kNumber:
+          reflection.SetDouble(&workload, &field, std::stod(text));
+          break;
+        default:
+          reflection.SetUInt32(&workload, &field, static_cast<uint32_t>(std::stoul(text)));
+      }
+      ++bounds;
+      EXPECT_THAT(MakeWorkSetup(plan), IsOk()) << field.name() << " " << text;
+    }
+  }
+  EXPECT_GE(bounds, 15);
+  const auto largest_ns = [](int number) { return std::get<int64_t>(LargestOf(PlanField(number)).value()); };
+  v1::HostPlan plan = GoodPlan();
+  v1::LogStep& step = *plan.mutable_log()->mutable_steps(0);
+  step.set_duration_ns(largest_ns(v1::TestPlan::kDurationNsFieldNumber));
+  step.set_warmup_ns(largest_ns(v1::TestPlan::kWarmupNsFieldNumber));
+  plan.mutable_log()->set_stall_ns(largest_ns(v1::TestPlan::kStallNsFieldNumber));
+  plan.mutable_log()->set_hosts(kMaxRunHosts);
+  plan.mutable_log()->mutable_workload()->set_file_size_bytes(64 << 20);
+  step.set_block_size_bytes(std::get<uint64_t>(LargestOf(PlanField(v1::TestPlan::kBlockSizeBytesFieldNumber)).value()));
+  EXPECT_THAT(MakeWorkSetup(plan), IsOk());
+  step.set_duration_ns(step.duration_ns() + 1);
+  EXPECT_THAT(MakeWorkSetup(plan), StatusIs(absl::StatusCode::kInvalidArgument, "duration must be from"));
+}
+
 TEST(WorkSetup, TheTallyKnowsWhatAStallIs) {
   v1::HostPlan plan = GoodPlan();
   plan.mutable_log()->set_stall_ns(70 * kNsPerMs);
@@ -204,7 +255,7 @@ TEST(WorkSetup, TheTallyKnowsWhatAStallIs) {
   ASSERT_THAT(setup, IsOk());
   const TallyParams params = setup->TallyOf(0, kNsPerSecond, 1);
   EXPECT_EQ(params.stall_ns, 70 * kNsPerMs);
-  EXPECT_EQ(params.told_from_ns, 35 * kNsPerMs) << "what is a little too short keeps its host from vouching";
+  EXPECT_EQ(params.reported_from_ns, 35 * kNsPerMs) << "what is a little too short keeps its host from vouching";
   EXPECT_EQ(params.delay_ns, 5 * kNsPerMs);
 }
 

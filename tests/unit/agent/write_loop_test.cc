@@ -1,4 +1,4 @@
-#include "agent/log/write_loop.h"
+#include "agent/writer/write_loop.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,6 +7,7 @@
 
 #include "common/page_stamp.h"
 #include "tests/unit/agent/fake_env.h"
+#include "tests/unit/agent/step_moments.h"
 
 namespace plimsoll::testing {
 namespace {
@@ -15,8 +16,6 @@ using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-
-constexpr int64_t kStartNs = 1'000'000'000;
 
 // One step over two extents of four 4 KiB blocks.
 WriteLoopParams Params(int64_t duration_ns, uint64_t block_bytes = 4096, uint64_t file_size_bytes = 16384) {

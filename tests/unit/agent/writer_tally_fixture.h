@@ -7,13 +7,10 @@
 #include <atomic>
 #include <cstdint>
 
-#include "agent/log/writer_tally.h"
+#include "agent/writer/writer_tally.h"
+#include "tests/unit/agent/step_moments.h"
 
 namespace plimsoll::testing {
-
-inline constexpr int64_t kMs = 1'000'000;
-inline constexpr int64_t kStartNs = 1'000 * kMs;
-inline constexpr int64_t kMarginNs = WriterTally::kVisibilityNs;
 
 // A step of 1 s with intervals of 250 ms; the test plays the writer.
 class WriterTallyTest : public ::testing::Test {

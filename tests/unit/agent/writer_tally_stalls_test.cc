@@ -129,7 +129,7 @@ TEST_F(WriterTallyStallsTest, AWriteThatIsDueAndNotStartedGrowsToo) {
 TEST_F(WriterTallyStallsTest, TellsFromALowerLimitOnWhatMayKeepItsHostFromVouching) {
   TallyParams params = Params();
   params.stall_ns = 100 * kMs;
-  params.told_from_ns = 50 * kMs;
+  params.reported_from_ns = 50 * kMs;
   WriterTally tally(params, state_, stop_trace_at_ns_);
   Push(kStartNs, 49 * kMs);
   Push(kStartNs + 49 * kMs, 99 * kMs);

@@ -214,25 +214,25 @@ TEST_F(WriterTallyTest, WritesThatWereDueButNotStartedAreCountedWithTheirAge) {
   tally.Poll(kStartNs + 1300 * kMs, frames_);
   const v1::WriterTotals totals = tally.Totals(kStartNs + 1300 * kMs);
   // Numbers 9 to 12, due at 900 to 1200 ms.
-  EXPECT_EQ(totals.unserved(), 4U);
-  EXPECT_EQ(totals.unserved_age().count(), 4U);
-  EXPECT_EQ(totals.unserved_age().min_ns(), static_cast<uint64_t>(100 * kMs));
-  EXPECT_EQ(totals.unserved_age().max_ns(), static_cast<uint64_t>(400 * kMs));
-  EXPECT_EQ(totals.unserved_age().sum_ns(), static_cast<uint64_t>(1000 * kMs));
+  EXPECT_EQ(totals.not_issued(), 4U);
+  EXPECT_EQ(totals.not_issued_age().count(), 4U);
+  EXPECT_EQ(totals.not_issued_age().min_ns(), static_cast<uint64_t>(100 * kMs));
+  EXPECT_EQ(totals.not_issued_age().max_ns(), static_cast<uint64_t>(400 * kMs));
+  EXPECT_EQ(totals.not_issued_age().sum_ns(), static_cast<uint64_t>(1000 * kMs));
   EXPECT_EQ(totals.due(), 10U);
   // Hung from the warm-up on: what was due in it does not count.
   state_.writes = 1;
-  EXPECT_EQ(tally.Totals(kStartNs + 1300 * kMs).unserved(), 10U);
+  EXPECT_EQ(tally.Totals(kStartNs + 1300 * kMs).not_issued(), 10U);
   // Stopped half way.
-  EXPECT_EQ(tally.Totals(kStartNs + 800 * kMs).unserved(), 5U);
-  EXPECT_EQ(tally.Totals(kStartNs + 100 * kMs).unserved(), 0U);
+  EXPECT_EQ(tally.Totals(kStartNs + 800 * kMs).not_issued(), 5U);
+  EXPECT_EQ(tally.Totals(kStartNs + 100 * kMs).not_issued(), 0U);
   EXPECT_EQ(tally.Totals(kStartNs + 800 * kMs).due(), 5U);
   EXPECT_EQ(tally.Totals(kStartNs + 100 * kMs).due(), 0U);
   // The write that failed was started.
   state_.end = LoopEnd::kFailed;
-  EXPECT_EQ(tally.Totals(kStartNs + 800 * kMs).unserved(), 5U);
+  EXPECT_EQ(tally.Totals(kStartNs + 800 * kMs).not_issued(), 5U);
   state_.writes = 9;
-  EXPECT_EQ(tally.Totals(kStartNs + 1300 * kMs).unserved(), 3U);
+  EXPECT_EQ(tally.Totals(kStartNs + 1300 * kMs).not_issued(), 3U);
 }
 
 TEST_F(WriterTallyTest, RingWaitsAreInTheFrameOfTheWriteThatWaited) {

@@ -16,21 +16,18 @@
 #include "controller/render/json.h"
 #include "controller/render/text.h"
 #include "tests/unit/analysis/journal_builder.h"
+#include "tests/unit/analysis/random_numbers.h"
 
 namespace plimsoll {
 namespace {
 
 using testing::Analyze;
+using testing::Between;
 using testing::MakeJournal;
+using testing::Random;
 using testing::Scope;
 using testing::SimHost;
 using testing::SimRun;
-
-using Random = std::mt19937_64;
-
-int64_t Between(Random& random, int64_t low, int64_t high) {
-  return std::uniform_int_distribution<int64_t>(low, high)(random);
-}
 
 // Counters that rise with the time, and are not the same on all hosts.
 v1::HostSample SampleOf(int64_t host, int64_t since_start_ns) {

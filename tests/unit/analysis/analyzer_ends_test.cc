@@ -16,18 +16,7 @@ using testing::Scope;
 using testing::SimHost;
 using testing::SimRun;
 using testing::Steady;
-
-SimRun TwoHosts() {
-  SimRun run;
-  run.duration_ns = 2 * kNsPerSecond;
-  for (const char* label : {"alpha", "beta"}) {
-    SimHost host;
-    host.label = label;
-    host.steps = {{Steady(run.duration_ns, 999'000, 1'000), Steady(run.duration_ns, 1'999'000, 1'000)}};
-    run.hosts.push_back(host);
-  }
-  return run;
-}
+using testing::TwoHosts;
 
 // beta is lost when all that it had to say has come, before the step's end is noted.
 void LoseBeta(std::vector<v1::JournalRecord>& journal) {

@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "controller/analysis/analyzer.h"
-#include "controller/analysis/distributions.h"
+#include "controller/analysis/figures.h"
 #include "tests/unit/analysis/journal_builder.h"
 
 namespace plimsoll {
@@ -209,9 +209,8 @@ TEST(AnalyzerFigures, LoadIsTakenFromTheSamplesAndWarnsOfABottleneck) {
   EXPECT_EQ(step.load(0).bottleneck(), "");
   EXPECT_NEAR(step.load(1).writer_cpu_wait_percent(), 25, 1e-6);
   EXPECT_THAT(step.load(1).bottleneck(), HasSubstr("25.0 % of their time for a CPU"));
-  EXPECT_THAT(report.notes(),
-              Contains("b, step 1: the harness may have been the bottleneck: its writers waited 25.0 % of "
-                       "their time for a CPU."));
+  EXPECT_THAT(report.notes(), Contains("b, step 1: the load generator may be CPU-bound: its writers waited 25.0 % of "
+                                       "their time for a CPU."));
   EXPECT_EQ(report.verdict().outcome(), v1::OUTCOME_DONE) << "a warning, no verdict";
 }
 

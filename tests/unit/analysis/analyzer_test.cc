@@ -214,7 +214,7 @@ TEST(Analyzer, SecondsHaveThePercentilesOfTheirWrites) {
   }
 }
 
-TEST(Analyzer, UnservedWritesCountInTheResponseTimes) {
+TEST(Analyzer, WritesThatWereNotIssuedCountInTheResponseTimes) {
   SimRun run = OneWriter(kNsPerSecond, Steady(kNsPerSecond, 9'999'000, 1'000));
   run.hosts[0].rate_per_second = 200;
   std::vector<v1::JournalRecord> journal = MakeJournal(run);
@@ -223,8 +223,8 @@ TEST(Analyzer, UnservedWritesCountInTheResponseTimes) {
     v1::WriterTotals& totals = *record.mutable_step_done()->mutable_done()->mutable_writers(0);
     Histogram ages;
     ages.RecordN(400 * kNsPerMs, 100);
-    totals.set_unserved(100);
-    *totals.mutable_unserved_age() = ages.ToProto();
+    totals.set_not_issued(100);
+    *totals.mutable_not_issued_age() = ages.ToProto();
     totals.set_max_behind_writes(100);
     totals.set_max_behind_ns(500 * kNsPerMs);
   }

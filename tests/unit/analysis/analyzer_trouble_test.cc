@@ -20,18 +20,7 @@ using testing::Scope;
 using testing::SimHost;
 using testing::SimRun;
 using testing::Steady;
-
-SimRun TwoHosts() {
-  SimRun run;
-  run.duration_ns = 2 * kNsPerSecond;
-  for (const char* label : {"alpha", "beta"}) {
-    SimHost host;
-    host.label = label;
-    host.steps = {{Steady(run.duration_ns, 999'000, 1'000), Steady(run.duration_ns, 1'999'000, 1'000)}};
-    run.hosts.push_back(host);
-  }
-  return run;
-}
+using testing::TwoHosts;
 
 using Change = std::function<void(v1::JournalRecord&)>;
 
@@ -143,7 +132,7 @@ TEST(AnalyzerTrouble, AWriterThatWaitedForItsRecorderMakesTheResultInconclusive)
   EXPECT_EQ(waited(2'000'000).verdict().outcome(), v1::OUTCOME_DONE);
   const v1::Report report = waited(2'000'001);
   EXPECT_EQ(report.verdict().outcome(), v1::OUTCOME_INCONCLUSIVE);
-  EXPECT_THAT(report.verdict().reasons(), Contains(HasSubstr("the harness was the bottleneck")));
+  EXPECT_THAT(report.verdict().reasons(), Contains(HasSubstr("the load generator was the bottleneck")));
   EXPECT_EQ(Scope(report.steps(0), v1::SCOPE_KIND_CLUSTER).ring_full_waits(), 3);
 }
 
@@ -293,7 +282,7 @@ TEST(AnalyzerTrouble, AHostThatStoppedByItselfSaysUntilWhenItsDataReachWhereTheO
   }
   const v1::Report report = Analyze(Changed(run, [](v1::JournalRecord& record) {
     if (record.has_step_done() && record.step_done().host() == 1) {
-      record.mutable_step_done()->mutable_done()->set_stopped("the agent was told to end");
+      record.mutable_step_done()->mutable_done()->set_stopped("the agent was stopped");
     }
   }));
   const v1::StepReport& step = report.steps(0);

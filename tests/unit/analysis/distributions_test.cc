@@ -1,5 +1,3 @@
-#include "controller/analysis/distributions.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include "common/units.h"
+#include "controller/analysis/figures.h"
 
 namespace plimsoll {
 namespace {
@@ -84,7 +83,7 @@ TEST(Distribution, HoldsEveryValueInItsBucket) {
     std::map<uint64_t, uint64_t> held;
     for (int i = 0; i < report.from_ns_size(); ++i) held[report.from_ns(i)] = report.count(i);
     EXPECT_EQ(held, wanted);
-    EXPECT_EQ(report.from_ns_size(), static_cast<int>(held.size())) << "a bucket stands twice";
+    EXPECT_EQ(report.from_ns_size(), static_cast<int>(held.size())) << "a bucket occurs twice";
     EXPECT_TRUE(std::is_sorted(report.from_ns().begin(), report.from_ns().end()));
   }
 }

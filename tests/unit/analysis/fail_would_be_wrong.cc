@@ -154,7 +154,7 @@ std::vector<Scenario> FailWouldBeWrong() {
          return Journal(run);
        },
        unsure,
-       {"the clocks' errors leave it open"}},
+       {"undetermined within the clock error"}},
   };
 }
 

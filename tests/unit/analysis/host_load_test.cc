@@ -1,9 +1,8 @@
-#include "controller/analysis/host_load.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "common/units.h"
+#include "controller/analysis/host_facts.h"
 #include "tests/status_matchers.h"
 
 namespace plimsoll {

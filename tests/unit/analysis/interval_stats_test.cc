@@ -137,7 +137,7 @@ TEST(IntervalStats, IntervalsWithoutAWriteHaveTheirRow) {
   EXPECT_EQ(rows[2].interval.writes, 0);
   EXPECT_GT(rows[2].total.writes, 0);
   EXPECT_EQ(IntervalLines(kNsPerSecond).Add(rows[2]).back(),
-            "     3        0 |     1,504    3.999   1.999   2.667 |        –       –       –");
+            "     3        0 |     1,504    3.999   1.999   2.667 |       –       –        –");
 }
 
 TEST(IntervalStats, CoalescedResultsBlurTheirRows) {
@@ -233,8 +233,8 @@ TEST(IntervalLines, HeadingsStandAboveEveryTenth) {
   ASSERT_THAT(text, SizeIs(2 + 12 + 2 + 1));
   EXPECT_EQ(text[0], "Step 1 of 1   4 KiB   writes of all hosts; service time in ms");
   EXPECT_EQ(text[1], "  every 1 s     | step so far                        | interval");
-  EXPECT_EQ(text[2], "     s   writes |  in total      max     min     avg |      max     min     avg");
-  EXPECT_EQ(text[3], "     1    1,999 |     1,999    3.999   1.000   2.000 |    3.999   1.000   2.000");
+  EXPECT_EQ(text[2], "     s   writes |  in total      max     min     avg |     p50     p99      max");
+  EXPECT_EQ(text[3], "     1    1,999 |     1,999    3.999   1.000   2.000 |   2.000   3.999    3.999");
   EXPECT_EQ(text[6], "** Warning ** new maximum: 12.000 ms, was 3.999 ms (beta/qm1)");
   EXPECT_EQ(text[14], text[2]);
   for (const std::string& line : text) EXPECT_LE(DisplayWidth(line), 80) << line;
@@ -246,6 +246,7 @@ TEST(IntervalLines, LargeFiguresAndLongNamesStayWithinEightyColumns) {
   row.interval.writes = 99'999'999;
   row.total.writes = 999'999'999;
   row.interval.max_ns = 9'999'000'000'000;
+  row.p50_ns = row.p99_ns = 98'765'432'100;
   row.interval.min_ns = 98'765'432'100;
   row.max_before_ns = 1'234'567'890;
   row.total.max_ns = 9'999'000'000'000;

@@ -33,8 +33,8 @@ v1::WriterTotals Totals(const SimRun& run, const SimHost& host, uint32_t step, u
     // Each of them had been due for a second.
     Histogram ages;
     ages.RecordN(static_cast<uint64_t>(kNsPerSecond), host.not_issued);
-    totals.set_unserved(host.not_issued);
-    *totals.mutable_unserved_age() = ages.ToProto();
+    totals.set_not_issued(host.not_issued);
+    *totals.mutable_not_issued_age() = ages.ToProto();
   }
   if (!writes.empty()) {
     totals.set_first_start_ns(agent_start_ns + writes.front().start_ns);
@@ -275,6 +275,18 @@ std::function<int64_t(uint64_t, int64_t)> WithStalls(std::function<int64_t(uint6
 
 SimWriter Steady(int64_t duration_ns, int64_t latency_ns, int64_t gap_ns) {
   return ClosedLoop(duration_ns, gap_ns, [latency_ns](uint64_t, int64_t) { return latency_ns; });
+}
+
+SimRun TwoHosts(int64_t duration_ns) {
+  SimRun run;
+  run.duration_ns = duration_ns;
+  for (const char* label : {"alpha", "beta"}) {
+    SimHost host;
+    host.label = label;
+    host.steps = {{Steady(duration_ns, 999'000), Steady(duration_ns, 1'999'000)}};
+    run.hosts.push_back(host);
+  }
+  return run;
 }
 
 std::vector<v1::JournalRecord> MakeJournal(const SimRun& run) {

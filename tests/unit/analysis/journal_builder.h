@@ -82,6 +82,9 @@ struct SimRun {
   bool stall_given = false;
 };
 
+// alpha and beta, each with a queue manager that writes 1,000 times a second and one that writes 500 times.
+SimRun TwoHosts(int64_t duration_ns = 2 * kNsPerSecond);
+
 // The records of the run, in order. Probes take 80 us there and back, and the host's side is exactly in the middle.
 std::vector<v1::JournalRecord> MakeJournal(const SimRun& run);
 

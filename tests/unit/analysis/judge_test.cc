@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "controller/analysis/binomial.h"
 #include "controller/analysis/figures.h"
 #include "tests/unit/analysis/journal_builder.h"
 
@@ -95,7 +94,7 @@ TEST(Judge, LooksOnlyAtTheNamedBlockSize) {
 TEST(Judge, IsInconclusiveWhereNothingWasMeasured) {
   const v1::VerdictReport verdict = Verdict({"max@16k<1ms"});
   EXPECT_EQ(verdict.outcome(), v1::OUTCOME_INCONCLUSIVE);
-  EXPECT_THAT(verdict.criteria(0).reason(), HasSubstr("nothing that it looks at was measured"));
+  EXPECT_THAT(verdict.criteria(0).reason(), HasSubstr("nothing in its scope was measured"));
 }
 
 TEST(Judge, NeverPassesWithoutACriterion) {

@@ -3,78 +3,202 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "controller/analysis/analyzer.h"
 #include "tests/unit/analysis/journal_builder.h"
 
 namespace plimsoll {
 namespace {
 
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 using testing::SimHost;
 using testing::SimRun;
+using ::testing::SizeIs;
+using testing::TwoHosts;
 
-SimRun TwoHosts() {
-  SimRun run;
-  run.duration_ns = 5 * kNsPerSecond;
-  for (const char* label : {"alpha", "beta"}) {
-    SimHost host;
-    host.label = label;
-    host.steps = {{testing::Steady(run.duration_ns, 999'000), testing::Steady(run.duration_ns, 1'999'000)}};
-    run.hosts.push_back(host);
+constexpr int64_t kRunNs = 5 * kNsPerSecond;
+
+// An analyser with the records that had come `at_ns` after the measured start of the first step.
+class LiveRun {
+ public:
+  LiveRun(const SimRun& run, int64_t at_ns) {
+    for (const v1::JournalRecord& record : testing::MakeJournal(run)) {
+      if (record.has_step_begin() && start_ns_ == 0) start_ns_ = record.step_begin().start_ns() + run.warmup_ns;
+      if (start_ns_ != 0 && record.time_ns() > start_ns_ + at_ns) break;
+      analyzer_.Add(record);
+    }
+    now_ns_ = start_ns_ + at_ns;
   }
-  return run;
+
+  LiveSnapshot Shown(int64_t after = -1) const { return analyzer_.Live(now_ns_, after); }
+  std::vector<LiveCriterion> Criteria() const { return analyzer_.LiveCriteria(); }
+
+ private:
+  Analyzer analyzer_;
+  int64_t start_ns_ = 0;
+  int64_t now_ns_ = 0;
+};
+
+LiveSnapshot At(const SimRun& run, int64_t at_ns) {
+  return LiveRun(run, at_ns).Shown();
 }
 
-// What is shown `at_ns` after the measured start, from the records that had come by then.
-LiveSnapshot At(const SimRun& run, int64_t at_ns) {
-  LiveStats stats;
-  int64_t start_ns = INT64_MAX / 2;
-  for (const v1::JournalRecord& record : testing::MakeJournal(run)) {
-    if (record.has_step_begin()) start_ns = record.step_begin().start_ns() + run.warmup_ns;
-    if (record.time_ns() > start_ns + at_ns) break;
-    stats.Add(record);
-  }
-  return stats.Snapshot(start_ns + at_ns);
+// A writer whose one write hangs from `from_ns` on.
+void HangFrom(int64_t from_ns, int64_t until_ns, testing::SimWriter& writes) {
+  std::erase_if(writes,
+                [&](const testing::SimWrite& write) { return write.end_ns() > from_ns && write.start_ns < until_ns; });
+  writes.push_back({from_ns, until_ns - from_ns});
+  std::sort(writes.begin(), writes.end(),
+            [](const testing::SimWrite& a, const testing::SimWrite& b) { return a.start_ns < b.start_ns; });
 }
 
 TEST(LiveStats, ShowsTheLastWholeSecondOfEachHost) {
-  const LiveSnapshot snapshot = At(TwoHosts(), 3'300 * kNsPerMs);
-  EXPECT_EQ(snapshot.step, 1);
-  EXPECT_EQ(snapshot.elapsed_ns, 3'300 * kNsPerMs);
-  ASSERT_EQ(snapshot.hosts.size(), 2);
-  EXPECT_EQ(snapshot.hosts[1].label, "beta");
-  EXPECT_NEAR(snapshot.hosts[1].iops, 1500, 2);
-  EXPECT_NEAR(snapshot.hosts[1].mb_per_second, 6.144, 0.01);
-  EXPECT_EQ(snapshot.hosts[1].max_latency_ns, 1'999'000);
-  EXPECT_NEAR(static_cast<double>(snapshot.hosts[1].writes), 1500 * 3.25, 5);
-  EXPECT_NEAR(snapshot.cluster.iops, 3000, 4);
+  const LiveSnapshot shown = At(TwoHosts(kRunNs), 3'300 * kNsPerMs);
+  EXPECT_EQ(shown.step, 1);
+  EXPECT_EQ(shown.elapsed_ns, 3'300 * kNsPerMs);
+  ASSERT_THAT(shown.seconds, SizeIs(3));
+  ASSERT_THAT(shown.hosts, SizeIs(2));
+  EXPECT_EQ(shown.hosts[1].label, "beta");
+  EXPECT_NEAR(shown.hosts[1].figures.iops, 1500, 2);
+  EXPECT_NEAR(shown.hosts[1].figures.mb_per_second, 6.144, 0.01);
+  EXPECT_EQ(shown.hosts[1].figures.max_ns, 1'999'000);
+  EXPECT_NEAR(shown.seconds.back().cluster.iops, 3000, 4);
 }
 
-TEST(LiveStats, ShowsTheFirstSecondAsFarAsItHasCome) {
-  EXPECT_NEAR(At(TwoHosts(), 510 * kNsPerMs).hosts[0].iops, 1500, 50);
+TEST(LiveStats, EverySecondHasTheFiguresOfTheReportAndTheLastOneIsShown) {
+  SimRun run = TwoHosts(kRunNs + 500 * kNsPerMs);
+  const std::vector<v1::JournalRecord> records = testing::MakeJournal(run);
+  const v1::Report report = testing::Analyze(records);
+  const v1::SeriesReport& series = testing::Series(report.steps(0), v1::SCOPE_KIND_CLUSTER);
+  // All that came before the step's end was recorded.
+  Analyzer analyzer;
+  int64_t now_ns = 0;
+  for (const v1::JournalRecord& record : records) {
+    if (record.has_step_end()) break;
+    analyzer.Add(record);
+    now_ns = record.time_ns();
+  }
+  const LiveSnapshot shown = analyzer.Live(now_ns, -1);
+  ASSERT_THAT(shown.seconds, SizeIs(6));
+  ASSERT_EQ(series.writes_size(), 6);
+  for (int i = 0; i < 6; ++i) {
+    const LiveSecond& second = shown.seconds[static_cast<size_t>(i)];
+    EXPECT_EQ(second.cluster.writes, series.writes(i)) << i;
+    EXPECT_EQ(second.cluster.p50_ns, series.p50_ns(i)) << i;
+    EXPECT_EQ(second.cluster.p99_ns, series.p99_ns(i)) << i;
+    EXPECT_EQ(second.cluster.max_ns, series.latency_max_ns(i)) << i;
+  }
+  // The last one is half a second long.
+  EXPECT_EQ(shown.seconds.back().end_ns, 5'500 * kNsPerMs);
+  EXPECT_NEAR(shown.seconds.back().cluster.iops, 3000, 10);
 }
 
-TEST(LiveStats, AHostThatIsNotHeardOfShowsNothing) {
-  SimRun run = TwoHosts();
+TEST(LiveStats, SecondsThatAreKnownAreNotGivenAgain) {
+  const LiveRun run(TwoHosts(kRunNs), 3'300 * kNsPerMs);
+  EXPECT_THAT(run.Shown(1).seconds, SizeIs(1));
+  EXPECT_THAT(run.Shown(2).seconds, IsEmpty());
+  EXPECT_NEAR(run.Shown(2).hosts[0].figures.iops, 1500, 2);
+}
+
+TEST(LiveStats, TheWarmUpHasFigures) {
+  SimRun run = TwoHosts(2 * kNsPerSecond);
+  run.warmup_ns = 2 * kNsPerSecond;
+  for (SimHost& host : run.hosts) {
+    for (testing::SimWriter& writer : host.steps[0]) {
+      writer = testing::ClosedLoop(run.duration_ns, 0, [](uint64_t, int64_t) { return 1'000'000; }, run.warmup_ns);
+    }
+  }
+  const LiveSnapshot shown = At(run, -600 * kNsPerMs);
+  EXPECT_EQ(shown.elapsed_ns, -600 * kNsPerMs);
+  ASSERT_THAT(shown.seconds, SizeIs(1));
+  EXPECT_TRUE(shown.seconds[0].warmup);
+  EXPECT_NEAR(shown.seconds[0].cluster.iops, 4000, 8);
+  EXPECT_EQ(shown.seconds[0].cluster.p99_ns, 1'000'000);
+  EXPECT_NEAR(shown.hosts[0].figures.iops, 2000, 4);
+  // It is followed by the measured seconds.
+  const LiveSnapshot later = At(run, 1'400 * kNsPerMs);
+  ASSERT_THAT(later.seconds, SizeIs(3));
+  EXPECT_TRUE(later.seconds[1].warmup);
+  EXPECT_FALSE(later.seconds[2].warmup);
+  EXPECT_EQ(later.seconds[2].end_ns, kNsPerSecond);
+}
+
+TEST(LiveStats, ASilentHostKeepsNobodyElsesFiguresBack) {
+  SimRun run = TwoHosts(kRunNs);
   run.hosts[1].lost_after_ns = kNsPerSecond;
-  const LiveSnapshot snapshot = At(run, 4'300 * kNsPerMs);
-  EXPECT_GT(snapshot.hosts[0].iops, 0);
-  EXPECT_EQ(snapshot.hosts[1].iops, 0);
-  EXPECT_NEAR(static_cast<double>(snapshot.hosts[1].writes), 1500, 3);
+  const LiveSnapshot shown = At(run, 4'800 * kNsPerMs);
+  ASSERT_THAT(shown.seconds, SizeIs(4));
+  EXPECT_NEAR(shown.seconds.back().cluster.iops, 1500, 2);
+  EXPECT_TRUE(shown.hosts[0].has_figures);
+  EXPECT_FALSE(shown.hosts[1].has_figures);
+  EXPECT_EQ(shown.seconds.back().worst_host, "alpha");
 }
 
 TEST(LiveStats, AWriteThatHangsGrowsOlder) {
-  SimRun run = TwoHosts();
-  testing::SimWriter& writes = run.hosts[0].steps[0][0];
-  std::erase_if(writes, [](const testing::SimWrite& write) { return write.start_ns >= kNsPerSecond; });
-  writes.push_back({kNsPerSecond, 100 * kNsPerSecond});
-  EXPECT_NEAR(static_cast<double>(At(run, 3'300 * kNsPerMs).hosts[0].longest_in_flight_ns), 2.3e9, 0.02e9);
-  EXPECT_NEAR(static_cast<double>(At(run, 4'300 * kNsPerMs).cluster.longest_in_flight_ns), 3.3e9, 0.02e9);
+  SimRun run = TwoHosts(kRunNs);
+  HangFrom(kNsPerSecond, 100 * kNsPerSecond, run.hosts[0].steps[0][0]);
+  EXPECT_NEAR(static_cast<double>(At(run, 3'300 * kNsPerMs).hosts[0].oldest_write_ns), 2.3e9, 0.02e9);
+  const LiveSnapshot later = At(run, 4'300 * kNsPerMs);
+  EXPECT_NEAR(static_cast<double>(later.hosts[0].oldest_write_ns), 3.3e9, 0.02e9);
+  EXPECT_EQ(later.hosts[0].oldest_write_qm, 1);
+  ASSERT_THAT(later.stalls, SizeIs(1));
+  EXPECT_TRUE(later.stalls[0].open);
+  EXPECT_THAT(later.stalls[0].names, ElementsAre("alpha/qm1"));
 }
 
-TEST(LiveStats, BeforeTheFirstStepThereIsNothingToShow) {
-  LiveStats stats;
-  EXPECT_EQ(stats.Snapshot(1'000).step, 0);
-  stats.Add(testing::MakeJournal(TwoHosts())[0]);
-  EXPECT_TRUE(stats.Snapshot(1'000).hosts.empty());
+TEST(LiveStats, StallsThatOverlapAreOne) {
+  SimRun run = TwoHosts(kRunNs);
+  HangFrom(kNsPerSecond, 1'500 * kNsPerMs, run.hosts[0].steps[0][0]);
+  HangFrom(1'200 * kNsPerMs, 1'600 * kNsPerMs, run.hosts[1].steps[0][1]);
+  HangFrom(3'000 * kNsPerMs, 3'200 * kNsPerMs, run.hosts[1].steps[0][0]);
+  const LiveSnapshot shown = At(run, 4'300 * kNsPerMs);
+  ASSERT_THAT(shown.stalls, SizeIs(2));
+  EXPECT_THAT(shown.stalls[0].names, ElementsAre("alpha/qm1", "beta/qm2"));
+  EXPECT_EQ(shown.stalls[0].hosts, 2);
+  EXPECT_FALSE(shown.stalls[0].open);
+  EXPECT_NEAR(static_cast<double>(shown.stalls[0].begin_ns), 1e9, 0.01e9);
+  EXPECT_NEAR(static_cast<double>(shown.stalls[0].end_ns), 1.6e9, 0.01e9);
+  EXPECT_THAT(shown.stalls[1].names, ElementsAre("beta/qm1"));
+}
+
+TEST(LiveStats, CriteriaHaveTheStateThatTheFiguresSoFarGiveThem) {
+  SimRun run = TwoHosts(kRunNs);
+  run.criteria = {"p99<10ms", "max<1ms", "p99.99<1s", "stalls==0", "longest_stall<1s", "steady"};
+  HangFrom(kNsPerSecond, 1'500 * kNsPerMs, run.hosts[0].steps[0][0]);
+  const std::vector<LiveCriterion> criteria = LiveRun(run, 4'300 * kNsPerMs).Criteria();
+  ASSERT_THAT(criteria, SizeIs(6));
+  EXPECT_EQ(criteria[0].state, LiveState::kPassing);
+  EXPECT_EQ(criteria[1].state, LiveState::kFailing);
+  EXPECT_EQ(criteria[1].value, "500.000 ms");
+  EXPECT_EQ(criteria[1].place, "step 1, alpha/qm1");
+  // Too few writes, and a figure that only the whole step has.
+  EXPECT_EQ(criteria[2].state, LiveState::kUndecided);
+  EXPECT_EQ(criteria[3].state, LiveState::kFailing);
+  EXPECT_EQ(criteria[4].state, LiveState::kPassing);
+  EXPECT_EQ(criteria[5].state, LiveState::kUndecided);
+}
+
+TEST(LiveStats, LookingChangesNothingInTheReport) {
+  SimRun run = TwoHosts(3 * kNsPerSecond);
+  run.criteria = {"p99<10ms", "stalls==0", "iops>=1000"};
+  HangFrom(kNsPerSecond, 1'500 * kNsPerMs, run.hosts[0].steps[0][0]);
+  const std::vector<v1::JournalRecord> records = testing::MakeJournal(run);
+  Analyzer analyzer;
+  for (const v1::JournalRecord& record : records) {
+    analyzer.Add(record);
+    analyzer.Live(record.time_ns(), -1);
+    analyzer.LiveCriteria();
+  }
+  EXPECT_EQ(analyzer.Finish().SerializeAsString(), testing::Analyze(records).SerializeAsString());
+}
+
+TEST(LiveStats, BeforeTheFirstStepThereAreOnlyTheHosts) {
+  Analyzer analyzer;
+  EXPECT_EQ(analyzer.Live(1'000, -1).step, 0);
+  EXPECT_THAT(analyzer.LiveCriteria(), IsEmpty());
+  const std::vector<v1::JournalRecord> records = testing::MakeJournal(TwoHosts(kRunNs));
+  for (int i = 0; i < 3; ++i) analyzer.Add(records[static_cast<size_t>(i)]);
+  EXPECT_THAT(analyzer.Live(records[2].time_ns(), -1).hosts, SizeIs(2));
 }
 
 }  // namespace

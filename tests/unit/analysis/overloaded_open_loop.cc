@@ -3,8 +3,8 @@
 #include <string>
 #include <utility>
 
-#include "agent/log/work_setup.h"
-#include "agent/log/writer_tally.h"
+#include "agent/writer/work_setup.h"
+#include "agent/writer/writer_tally.h"
 #include "tests/unit/agent/fake_env.h"
 #include "tests/unit/analysis/planted_scenarios.h"
 

@@ -212,7 +212,7 @@ std::vector<Scenario> PassWouldBeWrong() {
       {"ABlockSizeThatWasNotMeasured",
        [] { return Journal(Fleet(1, 1, 4 * kSecond, kMs, {"p99@64k<10ms"})); },
        unsure,
-       {"nothing that it looks at was measured"}},
+       {"nothing in its scope was measured"}},
       {"WritesInTheWarmUpOnly",
        [] {
          SimRun run = Fleet(1, 1, kSecond, kMs, {"max<10ms"});
@@ -237,7 +237,7 @@ std::vector<Scenario> PassWouldBeWrong() {
        },
        unsure,
        {"The journal ends before the run does"}},
-      {"ASlowHarness", [] { return SlowHarness({"max<10ms"}); }, unsure, {"the harness was the bottleneck"}},
+      {"ASlowHarness", [] { return SlowHarness({"max<10ms"}); }, unsure, {"the load generator was the bottleneck"}},
       {"ThroughputThatFalls", [] { return Journal(Slower(2 * kMs, {"drift_iops>=-10%"})); }, fail, {"-49."}},
       {"LatencyThatRises", [] { return Journal(Slower(2 * kMs, {"drift_latency<=10%"})); }, fail, {"+10"}},
       {"ThroughputThatIsNotSteady", [] { return Journal(Slower(2 * kMs, {"steady"})); }, fail, {"no", "steady"}},
@@ -259,7 +259,7 @@ std::vector<Scenario> PassWouldBeWrong() {
          return Journal(run);
        },
        unsure,
-       {"the clocks' errors leave it open"}},
+       {"undetermined within the clock error"}},
       {"AClockThatNobodyKnows",
        [] {
          return Without(Fleet(2, 1, 2 * kSecond, kMs, {"clock_error<1s"}), [](const v1::JournalRecord& record) {
@@ -307,7 +307,7 @@ std::vector<Scenario> PassWouldBeWrong() {
          });
        },
        unsure,
-       {"no sample of the host tells of them to the end of the step"}},
+       {"no sample of the host covers them to the end of the step"}},
       {"AClockErrorBeyondItsLimit",
        [] { return Journal(Fleet(2, 1, 2 * kSecond, kMs, {"clock_error<10us"})); },
        fail,

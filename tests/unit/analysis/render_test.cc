@@ -6,9 +6,7 @@
 
 #include "absl/strings/str_split.h"
 #include "controller/render/csv.h"
-#include "controller/render/csv_table.h"
 #include "controller/render/json.h"
-#include "controller/render/json_writer.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
 #include "controller/render/text_numbers.h"
@@ -263,7 +261,7 @@ TEST(Json, EnumsHaveTheirShortNames) {
 }
 
 // Cells of one line of CSV, quotes taken off.
-std::vector<std::string> Cells(const std::string& line) {
+std::vector<std::string> CsvCells(const std::string& line) {
   std::vector<std::string> cells(1);
   bool quoted = false;
   for (size_t i = 0; i < line.size(); ++i) {
@@ -286,11 +284,12 @@ TEST(Csv, EveryRowHasTheCellsOfTheHeading) {
     const std::vector<std::string> lines = absl::StrSplit(csv, "\r\n");
     ASSERT_GE(lines.size(), 3);
     EXPECT_EQ(lines.back(), "");
-    for (size_t i = 0; i + 1 < lines.size(); ++i) EXPECT_EQ(Cells(lines[i]).size(), Cells(lines[0]).size()) << lines[i];
+    for (size_t i = 0; i + 1 < lines.size(); ++i)
+      EXPECT_EQ(CsvCells(lines[i]).size(), CsvCells(lines[0]).size()) << lines[i];
   }
   const std::vector<std::string> rows = absl::StrSplit(RenderCsv(report), "\r\n");
-  EXPECT_EQ(Cells(rows[3])[6], "with, comma");
-  EXPECT_EQ(Cells(rows[5])[6], "with \"quotes\"");
+  EXPECT_EQ(CsvCells(rows[3])[6], "with, comma");
+  EXPECT_EQ(CsvCells(rows[5])[6], "with \"quotes\"");
 }
 
 TEST(Csv, MqldtsColumnsHoldRightValues) {
@@ -306,8 +305,8 @@ TEST(Csv, MqldtsColumnsHoldRightValues) {
       absl::StrSplit(RenderMqldtCsv(testing::Analyze(testing::MakeJournal(run))), "\r\n");
   EXPECT_THAT(lines[0], HasSubstr("Min bytes/sec (slowest write),Max bytes/sec (fastest write)"));
   // 99 + 1 + 401 writes in the first second less the one that ends with it, then 1,000, and the one in flight.
-  EXPECT_THAT(Cells(lines[1]), ElementsAre("4096", "1500", "6144000", "4096000", "2048000", "3072000", "500000000",
-                                           "1000000", "1332445", "8192", "4096000"));
+  EXPECT_THAT(CsvCells(lines[1]), ElementsAre("4096", "1500", "6144000", "4096000", "2048000", "3072000", "500000000",
+                                              "1000000", "1332445", "8192", "4096000"));
 }
 
 TEST(CsvCell, IsNoFormulaForASpreadsheet) {

@@ -5,8 +5,6 @@
 
 #include <random>
 
-#include "controller/analysis/step_percentiles.h"
-
 namespace plimsoll {
 namespace {
 
@@ -17,7 +15,7 @@ Histogram Of(uint64_t value_ns, uint64_t count) {
 }
 
 // Two hosts, and what they hand on to.
-struct TwoHosts {
+struct TwoHostsPercentiles {
   Histogram host_scratch;
   Histogram qm_scratch;
   MergedPercentiles cluster;
@@ -26,7 +24,7 @@ struct TwoHosts {
 };
 
 TEST(SecondPercentiles, AHostsSecondIsHandedOnWhenAllWritersHavePassedIt) {
-  TwoHosts hosts;
+  TwoHostsPercentiles hosts;
   hosts.a.Add(1, 0, Of(1'000, 60).ToProto());
   hosts.b.Add(1, 0, Of(2'000, 40).ToProto());
   hosts.a.CloseBelow(1);
@@ -39,7 +37,7 @@ TEST(SecondPercentiles, AHostsSecondIsHandedOnWhenAllWritersHavePassedIt) {
 }
 
 TEST(SecondPercentiles, EachWriterHasItsOwn) {
-  TwoHosts hosts;
+  TwoHostsPercentiles hosts;
   hosts.b.Add(2, 3, Of(5'000, 10).ToProto());
   hosts.b.Add(1, 3, Of(1'000, 60).ToProto());
   hosts.b.Add(2, 3, Of(7'000, 20).ToProto());
@@ -52,7 +50,7 @@ TEST(SecondPercentiles, EachWriterHasItsOwn) {
 }
 
 TEST(SecondPercentiles, WhatComesTooLateMakesItsSecondUnknown) {
-  TwoHosts hosts;
+  TwoHostsPercentiles hosts;
   hosts.b.Add(1, 0, Of(1'000, 60).ToProto());
   hosts.b.Add(2, 0, Of(2'000, 60).ToProto());
   hosts.b.CloseBelow(1);
@@ -66,7 +64,7 @@ TEST(SecondPercentiles, WhatComesTooLateMakesItsSecondUnknown) {
 }
 
 TEST(SecondPercentiles, OldSecondsAreClosedWhenTooManyAreOpen) {
-  TwoHosts hosts;
+  TwoHostsPercentiles hosts;
   for (uint32_t second = 0; second <= HostPercentiles::kOpenSeconds; ++second) {
     hosts.a.Add(1, second, Of(1'000 + second, 1).ToProto());
   }

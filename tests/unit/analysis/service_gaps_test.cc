@@ -1,12 +1,12 @@
 // What frames prove of the writes in them.
-#include "controller/analysis/service_gaps.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <random>
 #include <vector>
+
+#include "controller/analysis/host_stalls.h"
 
 namespace plimsoll {
 namespace {

@@ -222,7 +222,7 @@ TEST_F(StallReportTest, WhatPoorClocksLeaveOpenIsSaidInANote) {
     EXPECT_EQ(stall.stall_class(), v1::STALL_CLASS_SINGLE_HOST);
     EXPECT_GE(stall.error_ns(), 500 * kMs);
   }
-  EXPECT_THAT(report.notes(), ::testing::Contains(HasSubstr("cannot be told apart within the clock error")));
+  EXPECT_THAT(report.notes(), ::testing::Contains(HasSubstr("it is undetermined, within the clock error")));
   EXPECT_THAT(Report().notes(), Not(::testing::Contains(HasSubstr("clock error"))));
 }
 

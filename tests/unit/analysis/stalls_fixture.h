@@ -30,8 +30,8 @@ class StallsTest : public ::testing::Test {
     }
   }
   // Writer `qm` of a host stood, times in ms.
-  StoodStretch& Stood(uint32_t host, uint32_t qm, int64_t begin_ms, int64_t end_ms) {
-    StoodStretch& stretch = stretches_.emplace_back();
+  StalledInterval& Stood(uint32_t host, uint32_t qm, int64_t begin_ms, int64_t end_ms) {
+    StalledInterval& stretch = stretches_.emplace_back();
     stretch.host = host;
     stretch.qm = qm;
     stretch.begin_ns = begin_ms * kMs;
@@ -57,7 +57,7 @@ class StallsTest : public ::testing::Test {
 
   int64_t error_ns_ = kErrorNs;
   std::map<uint32_t, StallHost> hosts_;
-  std::vector<StoodStretch> stretches_;
+  std::vector<StalledInterval> stretches_;
 };
 
 }  // namespace plimsoll::testing

@@ -7,33 +7,31 @@
 #include <set>
 
 #include "controller/analysis/stalls.h"
-#include "controller/analysis/step_shape.h"
+#include "controller/analysis/timeline.h"
+#include "tests/unit/analysis/random_numbers.h"
 
 namespace plimsoll {
 namespace {
 
-using Random = std::mt19937_64;
+using testing::Between;
+using testing::Random;
 
 constexpr int64_t kMs = kNsPerMs;
 constexpr int64_t kStepNs = 60 * kNsPerSecond;
-
-int64_t Between(Random& random, int64_t low, int64_t high) {
-  return std::uniform_int_distribution<int64_t>(low, high)(random);
-}
 
 // Hosts with clocks that are wrong by what only the test knows, and what truly happened.
 struct Scene {
   std::map<uint32_t, StallHost> hosts;
   std::map<uint32_t, int64_t> errors_ns;
   std::map<uint32_t, int64_t> wrong_ns;
-  std::vector<StoodStretch> stretches;
+  std::vector<StalledInterval> stretches;
 
   std::vector<Stall> Find() const {
     return FindStalls(hosts, stretches, [this](uint32_t host, int64_t) { return errors_ns.at(host); });
   }
   // As the host's clock has it.
   void Stand(uint32_t host, uint32_t qm, int64_t begin_ns, int64_t end_ns, int64_t paused_ns = 0) {
-    StoodStretch& stretch = stretches.emplace_back();
+    StalledInterval& stretch = stretches.emplace_back();
     stretch.host = host;
     stretch.qm = qm;
     stretch.begin_ns = begin_ns + wrong_ns.at(host);
@@ -146,10 +144,10 @@ TEST(StallsProperty, NeverSaysWhatTheClocksLeaveOpen) {
     for (const Stall& stall : scene.Find()) {
       // Two that stood together overlap in truth, each with at least one of the others.
       for (const size_t a : stall.stretches) {
-        const StoodStretch& own = scene.stretches[a];
+        const StalledInterval& own = scene.stretches[a];
         const bool connected =
             stall.stretches.size() == 1 || std::any_of(stall.stretches.begin(), stall.stretches.end(), [&](size_t b) {
-              const StoodStretch& other = scene.stretches[b];
+              const StalledInterval& other = scene.stretches[b];
               const int64_t shift_ns = scene.wrong_ns[other.host] - scene.wrong_ns[own.host];
               const int64_t overlap_ns =
                   std::min(own.end_ns, other.end_ns - shift_ns) - std::max(own.begin_ns, other.begin_ns - shift_ns);
@@ -162,7 +160,7 @@ TEST(StallsProperty, NeverSaysWhatTheClocksLeaveOpen) {
       for (const uint32_t other : stall.others) {
         for (const TimeStretch& stood : truth[other]) {
           for (const size_t place : stall.stretches) {
-            const StoodStretch& one = scene.stretches[place];
+            const StalledInterval& one = scene.stretches[place];
             const int64_t begin_ns = one.begin_ns - scene.wrong_ns[one.host];
             const int64_t end_ns = one.end_ns - scene.wrong_ns[one.host];
             const int64_t overlap_ns = std::min(end_ns, stood.end_ns) - std::max(begin_ns, stood.begin_ns);
@@ -183,13 +181,13 @@ bool SiblingRan(const Scene& scene, const Stall& stall, const std::set<uint32_t>
   const int64_t seen_ns = std::max<int64_t>(to_ns - from_ns, 0) - host.paused.Within(from_ns, to_ns);
   const int64_t length_ns = stall.end_ns - stall.begin_ns;
   if (seen_ns < length_ns - length_ns / 2) return false;
-  const auto overlaps = [](const StoodStretch& own, const StoodStretch& stood) {
+  const auto overlaps = [](const StalledInterval& own, const StalledInterval& stood) {
     const int64_t overlap_ns = std::min(own.end_ns, stood.end_ns) - std::max(own.begin_ns, stood.begin_ns);
     const int64_t shorter_ns = std::min(own.end_ns - own.begin_ns, stood.end_ns - stood.begin_ns);
     return overlap_ns >= shorter_ns - shorter_ns / 2;
   };
   std::set<uint32_t> silent = qms;
-  for (const StoodStretch& own : scene.stretches) {
+  for (const StalledInterval& own : scene.stretches) {
     if (own.host != stall.hosts[0]) continue;
     for (const size_t place : stall.stretches) {
       if (overlaps(own, scene.stretches[place])) silent.insert(own.qm);
@@ -221,7 +219,7 @@ TEST(StallsProperty, EveryStretchIsInOneStall) {
       }
     }
     for (int64_t n = Between(random, 0, 30); n > 0; --n) {
-      StoodStretch& stretch = scene.stretches.emplace_back();
+      StalledInterval& stretch = scene.stretches.emplace_back();
       stretch.host = static_cast<uint32_t>(Between(random, 0, static_cast<int64_t>(scene.hosts.size()) - 1));
       stretch.qm = static_cast<uint32_t>(Between(random, 1, scene.hosts[stretch.host].qms));
       stretch.begin_ns = extreme ? Between(random, -kMost, kMost - 2) : Between(random, 20'000, 23'000) * kMs;
@@ -239,7 +237,7 @@ TEST(StallsProperty, EveryStretchIsInOneStall) {
       std::set<uint32_t> hosts;
       std::set<uint32_t> qms;
       for (const size_t place : stall.stretches) {
-        const StoodStretch& stretch = scene.stretches[place];
+        const StalledInterval& stretch = scene.stretches[place];
         hosts.insert(stretch.host);
         qms.insert(stretch.qm);
         EXPECT_TRUE(stretch.counts);

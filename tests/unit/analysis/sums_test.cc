@@ -85,8 +85,8 @@ class TwiceTheCapacity {
     if (ages_.count() == 0) {
       for (uint64_t age = 1; age <= writes(); ++age) ages_.Record(age * kUnit);
     }
-    totals.set_unserved(writes());
-    *totals.mutable_unserved_age() = ages_.ToProto();
+    totals.set_not_issued(writes());
+    *totals.mutable_not_issued_age() = ages_.ToProto();
   }
 
   int64_t seconds_;

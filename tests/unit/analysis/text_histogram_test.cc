@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <random>
 
-#include "controller/analysis/distributions.h"
 #include "controller/analysis/figures.h"
 #include "controller/render/plain_text.h"
 

@@ -20,7 +20,7 @@ using ::testing::Le;
 using ::testing::Not;
 using ::testing::SizeIs;
 
-std::vector<std::string> Cells(const std::string& line) {
+std::vector<std::string> TextCells(const std::string& line) {
   return absl::StrSplit(line, ' ', absl::SkipEmpty());
 }
 
@@ -68,14 +68,14 @@ TEST(TextLoad, ColumnsOfWhatNobodyHasAreNotThere) {
   v1::StepReport step = WithHosts(1);
   const std::vector<std::string> lines = TextLoad(step, TextDetail::kShort);
   ASSERT_THAT(lines, SizeIs(4));
-  EXPECT_THAT(Cells(lines[3]), ElementsAre("host0", "1.235", "|", "12.3", "0.00", "0.000"));
+  EXPECT_THAT(TextCells(lines[3]), ElementsAre("host0", "1.235", "|", "12.3", "0.00", "0.000"));
   step.mutable_load(0)->mutable_disk()->set_device("sda");
   step.mutable_load(0)->mutable_disk()->set_writes(7);
   step.mutable_load(0)->mutable_disk()->set_write_ms(0.5);
   const std::vector<std::string> more = TextLoad(step, TextDetail::kShort);
   ASSERT_THAT(more, SizeIs(8));
   EXPECT_EQ(more[3], lines[3]);
-  EXPECT_THAT(Cells(more[7]), ElementsAre("host0", "1.235", "|", "sda", "0.500", "\u2013", "0.0"));
+  EXPECT_THAT(TextCells(more[7]), ElementsAre("host0", "1.235", "|", "sda", "0.500", "\u2013", "0.0"));
 }
 
 TEST(TextLoad, AWarningNamesTheHost) {

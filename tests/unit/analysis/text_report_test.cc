@@ -10,7 +10,6 @@
 #include "controller/render/csv.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
-#include "controller/render/text_rows.h"
 #include "tests/unit/analysis/journal_builder.h"
 
 namespace plimsoll {

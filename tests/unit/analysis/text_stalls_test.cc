@@ -54,7 +54,7 @@ TEST_F(TextStallsTest, TheThresholdsThatWereUsedAreNamed) {
   EXPECT_THAT(Text(),
               HasSubstr("for 100.000 ms to 615.000 ms (100 ms or 20x the writer's median, whichever is greater)"));
   SetUsed(615 * kNsPerMs, 615 * kNsPerMs);
-  EXPECT_THAT(Text(), HasSubstr("for 615.000 ms (20x median, which is more than 100 ms)"));
+  EXPECT_THAT(Text(), HasSubstr("for 615.000 ms (20x median, which is greater than 100 ms)"));
   stalls_.set_threshold_by_median(false);
   SetUsed(100 * kNsPerMs, 100 * kNsPerMs);
   EXPECT_THAT(Text(), HasSubstr("overdue for 100 ms "));

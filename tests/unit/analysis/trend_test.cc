@@ -1,11 +1,10 @@
-#include "controller/analysis/trend.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "common/units.h"
+#include "controller/analysis/figures.h"
 
 namespace plimsoll {
 namespace {

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "controller/analysis/step_shape.h"
+#include "controller/analysis/timeline.h"
 #include "tests/unit/analysis/journal_builder.h"
 
 namespace plimsoll {

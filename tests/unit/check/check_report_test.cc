@@ -1,12 +1,11 @@
 // The report of a check as text, JSON and JUnit XML.
+#include "controller/check/check_report.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "controller/check/junit.h"
-#include "controller/check/report_text.h"
-#include "controller/check/verdict.h"
 #include "controller/render/json.h"
 
 namespace plimsoll {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "controller/check/catalog.h"
-#include "controller/check/verdict.h"
+#include "controller/check/check_report.h"
 #include "tests/unit/check/simulated_field.h"
 
 namespace plimsoll {
@@ -118,6 +118,11 @@ std::vector<Lie> AllLies() {
       {"lock.wait-blocking", {.kept_at_death = true}, kFail, "never released"},
       {"lock.storm", {.contended_twice = true}, kFail, "granted twice"},
       {"lock.courtesy", {.locks_local = true}, kFail, "granted twice"},
+      {"lock.courtesy", {.locks_lost_in_silence = true}, kFail, "granted twice: host2"},
+      {"lock.courtesy",
+       {.holder_fails_after_silence = true},
+       kFail,
+       "lost: host1's holder could not write after the silence"},
       {"lock.capacity", {.most_locks = 256}, kFail, "only 256 locks"},
       {"lock.content-visible-to-next-owner",
        {.cache_is_stale_after_lock = true},
@@ -146,6 +151,14 @@ std::vector<Lie> AllLies() {
        {.lost_at_restart = 1},
        kFail,
        "acknowledged write lost: host1 read page 3"},
+      {"data.dsync-survives-server-restart",
+       {.file_lost_at_restart = true},
+       kFail,
+       "acknowledged write lost: host1: open host1/qm1: No such file"},
+      {"data.dsync-survives-server-restart",
+       {.file_emptied_at_restart = true},
+       kFail,
+       "acknowledged write lost: host1: qm1 does not carry the run's token: its first page is empty; host1 had "},
       {"data.dsync-survives-server-restart", {.restarts_nothing = true}, kUndecided, "restarted nothing"},
       {"data.dsync-survives-server-restart", {.command_fails = true}, kUndecided, "--restart-server: reset ended"},
       {"lock.after-server-restart", {.locks_lost_at_restart = true}, kFail, "granted twice: host2"},
@@ -154,7 +167,7 @@ std::vector<Lie> AllLies() {
       {"lock.released-at-host-death", {.kept_at_host_death = true}, kFail, "never released: host1 was not granted"},
       {"lock.released-at-host-death", {.waiter_gets_it_early = true}, kFail, "before host2 was killed"},
       {"lock.released-at-host-death", {.kills_agent_alone = true}, kUndecided, "did not kill host2"},
-      {"lock.released-at-host-death", {.never_back = true}, kUndecided, "host2 did not come back"},
+      {"lock.released-at-host-death", {.never_back = true}, kUndecided, "host2 did not restart"},
       {"lock.released-at-host-death", {.command_fails = true}, kUndecided, "--kill-host: reset ended"},
       {"time.timestamps-against-host-clocks", {.storage_clock_off_ns = 3'000'000'000}, kFail, "is 3.0"},
       {"time.timestamps-against-host-clocks", {.storage_clock_off_ns = -3'000'000'000}, kFail, "is -"},

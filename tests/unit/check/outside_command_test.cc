@@ -1,13 +1,18 @@
 // Commands of the user's own.
 #include "controller/check/outside_command.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/stat.h>
 
 #include <string>
 #include <thread>
 
+#include "common/posix.h"
 #include "tests/status_matchers.h"
+#include "tests/temp_directory.h"
 
 namespace plimsoll {
 namespace {
@@ -43,11 +48,20 @@ TEST(OutsideCommandTest, TellsHowTheCommandEnded) {
 }
 
 TEST(OutsideCommandTest, IsKilledWithItsChildrenWhereNobodyWaitsForItAnyMore) {
-  // Returns at once, although the command would run for an hour.
-  auto command = OutsideCommand::Start({"sh", "-c", "sleep 3600 & wait"});
+  const testing::TempDirectory directory;
+  const std::string pipe = directory.Sub("pipe");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  // The shell's child reads from the pipe until somebody ends it.
+  auto command = OutsideCommand::Start({"sh", "-c", "cat \"$0\" & wait", pipe});
   ASSERT_THAT(command, IsOk());
+  // Returns when the child has opened its end.
+  const UniqueFd end(open(pipe.c_str(), O_WRONLY | O_CLOEXEC));
+  ASSERT_TRUE(end.valid());
   EXPECT_FALSE((*command)->Poll().has_value());
   command->reset();
+  pollfd reader{end.get(), 0, 0};
+  EXPECT_EQ(poll(&reader, 1, 30'000), 1) << "the child still has its end open";
+  EXPECT_NE(reader.revents & POLLERR, 0);
 }
 
 }  // namespace

@@ -17,6 +17,8 @@ constexpr uint64_t kStreamed = 100;
 constexpr uint64_t kStreamPages = 16;
 constexpr int64_t kOutageNs = 5'000'000'000;
 constexpr uint64_t kContended = 10;
+// Beyond the lease of the model's server.
+constexpr int64_t kSilenceNs = 90'000'000'000;
 
 uint64_t EndOf(uint64_t start, uint64_t length) {
   return length == 0 ? UINT64_MAX : start + length;
@@ -192,6 +194,13 @@ void SimulatedField::PutStream(const Process& process, uint32_t number, const v1
   }
 }
 
+void SimulatedField::Pause(int64_t duration_ns) {
+  now_ns_ += duration_ns;
+  if (duration_ns < kSilenceNs) return;
+  was_silent_ = true;
+  if (lies_.locks_lost_in_silence) locks_.clear();
+}
+
 absl::Status SimulatedField::Provoke(Fault fault, size_t host) {
   if (lies_.command_fails) return absl::AbortedError("reset ended with exit code 1");
   if (fault == Fault::kRestartServer && !lies_.restarts_nothing) {
@@ -322,6 +331,14 @@ std::optional<v1::CheckAnswer> SimulatedField::Carry(size_t host, const v1::Chec
     case v1::CheckCommand::kOpen: {
       const FileName file{command.open().host(), command.open().file()};
       const bool direct = command.open().direct() && !lies_.direct_refused;
+      if (restarted_ && lies_.file_lost_at_restart) {
+        Refuse(answer, absl::StatusCode::kNotFound, "open host1/qm1: No such file or directory (2)");
+        return answer;
+      }
+      if (restarted_ && lies_.file_emptied_at_restart) {
+        Refuse(answer, absl::StatusCode::kDataLoss, "qm1 does not carry the run's token: its first page is empty");
+        return answer;
+      }
       process.handles[command.open().handle()] = {file, direct};
       answer.set_direct(direct);
       if (!lies_.cache_is_stale_after_open) caches_.erase({host, file});
@@ -339,7 +356,8 @@ std::optional<v1::CheckAnswer> SimulatedField::Carry(size_t host, const v1::Chec
       return answer;
     case v1::CheckCommand::kWrite: {
       const v1::CheckWrite& write = command.write();
-      if (restarted_ && lies_.holder_fails_after_restart && write.first() == 0) {
+      if (((restarted_ && lies_.holder_fails_after_restart) || (was_silent_ && lies_.holder_fails_after_silence)) &&
+          write.first() == 0) {
         answer.set_error_number(EIO);
         Refuse(answer, absl::StatusCode::kUnavailable, "pwrite: Input/output error (5)");
         return answer;

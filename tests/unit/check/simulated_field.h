@@ -1,4 +1,4 @@
-// Hosts and a shared file system as a model, which lies where it is told to.
+// A model of hosts and a shared file system that can be set to lie.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "controller/check/check_field.h"
+#include "controller/check/check_run.h"
 
 namespace plimsoll::testing {
 
@@ -47,11 +47,18 @@ struct Lies {
   // O_DIRECT reads do not see what was written through the cache.
   bool direct_misses_cache = false;
   int64_t storage_clock_off_ns = 0;
+  // At the server's restart the files go that were made last: a name that is not found any more, or a file that is
+  // empty.
+  bool file_lost_at_restart = false;
+  bool file_emptied_at_restart = false;
   // At the server's restart the last writes that were acknowledged go, so many of each stream.
   uint64_t lost_at_restart = 0;
   // The same for all locks.
   bool locks_lost_at_restart = false;
   bool holder_fails_after_restart = false;
+  // The same after a time in which nobody made a call.
+  bool locks_lost_in_silence = false;
+  bool holder_fails_after_silence = false;
   // The command does nothing.
   bool restarts_nothing = false;
   bool command_fails = false;
@@ -73,7 +80,7 @@ class SimulatedField final : public CheckField {
   bool SameKernel(size_t a, size_t b) const override { return a == b; }
   uint64_t Send(size_t host, const v1::CheckCommand& command) override;
   v1::CheckAnswer Await(uint64_t sent) override;
-  void Pause(int64_t duration_ns) override { now_ns_ += duration_ns; }
+  void Pause(int64_t duration_ns) override;
   bool over() const override { return lost_; }
   bool CanProvoke(Fault /*fault*/) const override { return commands_given_; }
   absl::Status Provoke(Fault fault, size_t host) override;
@@ -134,6 +141,7 @@ class SimulatedField final : public CheckField {
   bool commands_given_ = true;
   bool outage_ = false;
   bool restarted_ = false;
+  bool was_silent_ = false;
   std::map<uint32_t, Process> processes_;
   std::map<FileName, Content> files_;
   std::map<std::pair<size_t, FileName>, Content> caches_;

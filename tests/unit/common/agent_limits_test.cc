@@ -1,10 +1,9 @@
 // An agent's caps against a plan.
-#include "common/agent_limits.h"
-
 #include <gtest/gtest.h>
 
 #include <limits>
 
+#include "common/protocol.h"
 #include "common/units.h"
 #include "tests/status_matchers.h"
 

@@ -79,6 +79,27 @@ TEST(ClockFit, IsNotMisledByOneDelayedProbe) {
   EXPECT_LE(std::abs(offset.offset_ns - 700), offset.error_ns);
 }
 
+TEST(ClockFit, KnowsTheMomentsAroundAFreezeOfAMinuteThroughWhichTheClockWentOn) {
+  ClockFit fit(500);
+  for (int64_t at_ns = 0; at_ns <= 2 * kSecond; at_ns += 100 * kMs) fit.Add(Exchange(at_ns, 700));
+  // Answered after the freeze; its answer alone would allow for a clock that went back by a minute meanwhile.
+  const int64_t sent_ns = 2'050 * kMs;
+  const int64_t received_ns = sent_ns + 60 * kSecond;
+  fit.Add({sent_ns, sent_ns + 750, sent_ns + 760, received_ns});
+  for (int64_t at_ns = received_ns; at_ns <= 70 * kSecond; at_ns += 100 * kMs) fit.Add(Exchange(at_ns, 700));
+  const auto error_ns = [&fit](int64_t moment_ns) {
+    const MappedMoment moment = fit.ToLocal(moment_ns + 700);
+    EXPECT_LE(std::abs(moment.local_ns - moment_ns), moment.error_ns) << moment_ns;
+    return moment.error_ns;
+  };
+  // Half a round trip, and the slew since a probe.
+  EXPECT_LT(error_ns(kSecond), 150'000);
+  EXPECT_LT(error_ns(received_ns + kSecond), 150'000);
+  // The slew of the freeze, 500 ppm.
+  EXPECT_LT(error_ns(sent_ns + 100 * kMs), 31 * kMs);
+  EXPECT_LT(error_ns(received_ns - 100 * kMs), 31 * kMs);
+}
+
 TEST(ClockFit, KeepsADelayedProbeWhereTheClockStepped) {
   const int64_t step_ns = 200 * kMs;
   const ClockOffset offset = WithADelayedProbe(step_ns).OffsetAtLocal(2'300 * kMs);

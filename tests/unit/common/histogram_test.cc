@@ -154,7 +154,7 @@ TEST(HistogramOnTheWire, IsRefusedWhereItContradictsItself) {
   using W = v1::Distribution;
   Refuses(spoilt([](W& w) { w.mutable_histogram()->add_count(1); }), "as many indices as counts");
   Refuses(spoilt([](W& w) { w.mutable_histogram()->add_index_delta(1); }), "as many indices as counts");
-  Refuses(spoilt([](W& w) { w.mutable_histogram()->set_index_delta(1, 0); }), "stands twice");
+  Refuses(spoilt([](W& w) { w.mutable_histogram()->set_index_delta(1, 0); }), "occurs twice");
   Refuses(spoilt([](W& w) { w.mutable_histogram()->set_index_delta(2, UINT32_MAX); }), "beyond the layout");
   Refuses(spoilt([](W& w) { w.mutable_histogram()->set_count(1, 0); }), "an empty bucket");
   Refuses(spoilt([](W& w) { w.mutable_histogram()->set_count(1, UINT64_MAX); }), "more values than can be");

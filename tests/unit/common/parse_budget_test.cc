@@ -1,9 +1,8 @@
-#include "common/parse_budget.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 
+#include "common/protocol.h"
 #include "plimsoll/v1/agent.pb.h"
 #include "plimsoll/v1/journal.pb.h"
 #include "tests/status_matchers.h"

@@ -1,9 +1,8 @@
-#include "common/posix_error.h"
-
 #include <gtest/gtest.h>
 
 #include <cerrno>
 
+#include "common/posix.h"
 #include "tests/status_matchers.h"
 
 namespace plimsoll {

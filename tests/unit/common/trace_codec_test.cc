@@ -1,11 +1,10 @@
-#include "common/trace_codec.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <random>
 
+#include "common/trace.h"
 #include "tests/status_matchers.h"
 
 namespace plimsoll {

@@ -1,11 +1,10 @@
-#include "common/trace_merge.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <random>
 #include <tuple>
 
+#include "common/trace.h"
 #include "tests/status_matchers.h"
 
 namespace plimsoll {

@@ -53,6 +53,12 @@ TEST(Units, ReadsTimes) {
                                                    {"1h", 3'600 * kNsPerSecond},
                                                    {"2d", 172'800 * kNsPerSecond},
                                                    {"100ns", 100},
+                                                   {"5min", 300 * kNsPerSecond},
+                                                   {"2hours", 7'200 * kNsPerSecond},
+                                                   {"250µs", 250'000},
+                                                   {"1h30m", 5'400 * kNsPerSecond},
+                                                   {"1d2h3min4sec5ms", 93'784'005'000'000},
+                                                   {"0h0.5s", 500'000'000},
                                                    {"20ms", 20'000'000},
                                                    {"10", 10 * kNsPerSecond},
                                                    {"0.25", 250'000'000},
@@ -77,8 +83,9 @@ TEST(Units, ReadsTimes) {
 }
 
 TEST(Units, RefusesWhatIsNoTime) {
-  for (const char* text : {"", "-", "--1s", "+1s", "s", ".5s", "1.s", "1.5.5s", "10x", "10S", "1 s", "1s ", "s1", "1e3",
-                           "nan", "inf", "1,5s", "0x1s"}) {
+  for (const char* text :
+       {"",    "-",   "--1s", "+1s",  "s",    ".5s",  "1.s",   "1.5.5s", "10x",  "10S",    "1 s",   "1s ",     "s1",
+        "1e3", "nan", "inf",  "1,5s", "0x1s", "1h30", "30m1h", "1h1h",   "0m30", "1h-30m", "5 min", "5minutes"}) {
     EXPECT_THAT(ParseDuration(text), StatusIs(kInvalid, "is not a time")) << text;
   }
   for (const char* text : {"4611686018427387904ns", "200000d", "99999999999999999999s", "-200000d"}) {

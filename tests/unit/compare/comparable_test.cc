@@ -64,7 +64,7 @@ TEST(Comparable, WhatDoesNotMeasureTheSameIsRefused) {
   EXPECT_THAT(Refusal(report, other), HasSubstr("O_DIRECT in effect: yes in "));
   other = report;
   other.mutable_hosts(0)->mutable_workload()->set_rate_per_second(100);
-  EXPECT_THAT(Refusal(report, other), HasSubstr("pace: one after another in "));
+  EXPECT_THAT(Refusal(report, other), HasSubstr("pace: closed loop in "));
   EXPECT_EQ(Refusal(SteadyReport("a", {4'096}, 20, {100'000}), SteadyReport("b", {8'192, 65'536}, 20, {100'000})),
             "not comparable: no block size was measured in all runs: 4k in run-a, 8k,64k in run-b");
   EXPECT_THAT(Refusal(report, SteadyReport("b", {}, 0, {})), HasSubstr("nothing was measured in this run"));
@@ -86,7 +86,7 @@ TEST(Comparable, BlockSizesThatOnlyOneSideMeasuredAreLeftOutAndNamed) {
   const v1::Comparison comparison = Compared({Side({SteadyReport("a", {4'096, 8'192}, 20, {100'000})}),
                                               Side({SteadyReport("b", {4'096, 65'536}, 20, {100'000})})});
   ASSERT_EQ(comparison.block_sizes_size(), 1);
-  EXPECT_THAT(Strings(comparison.limits()), Contains("Left out, since not every run measured it: 8 KiB, 64 KiB."));
+  EXPECT_THAT(Strings(comparison.limits()), Contains("Not compared, since not every run measured it: 8 KiB, 64 KiB."));
 }
 
 TEST(Comparable, IncompleteRunsAreComparedWithAWarning) {

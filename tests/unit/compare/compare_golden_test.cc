@@ -7,7 +7,6 @@
 #include <string>
 
 #include "controller/compare/compare.h"
-#include "controller/compare/compare_csv.h"
 #include "controller/compare/compare_text.h"
 #include "controller/render/json.h"
 #include "tests/golden_files.h"

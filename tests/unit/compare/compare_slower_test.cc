@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "controller/compare/compare.h"
-#include "controller/compare/words.h"
+#include "controller/compare/compare_text.h"
 #include "tests/unit/compare/compare_fixture.h"
 
 namespace plimsoll {
@@ -103,7 +103,7 @@ TEST(CompareSlower, SaysWhereThereAreTooManyTestsForAnyToBeClear) {
   comparison.set_tests(4'999);
   EXPECT_THAT(LimitsInWords(sides, comparison), Not(Contains(HasSubstr("cannot make any difference"))));
   comparison.set_tests(5'000);
-  EXPECT_THAT(LimitsInWords(sides, comparison), Contains(HasSubstr("Among so many tests (5,000)")));
+  EXPECT_THAT(LimitsInWords(sides, comparison), Contains(HasSubstr("With so many tests (5,000)")));
 }
 
 }  // namespace

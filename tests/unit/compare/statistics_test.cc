@@ -8,13 +8,8 @@
 #include <set>
 #include <vector>
 
-#include "controller/compare/autocorrelation.h"
-#include "controller/compare/block_length.h"
-#include "controller/compare/block_resamples.h"
-#include "controller/compare/holm.h"
-#include "controller/compare/ratio_bootstrap.h"
+#include "controller/compare/block_bootstrap.h"
 #include "controller/compare/second_histograms.h"
-#include "controller/compare/student_t.h"
 #include "controller/compare/whole_runs.h"
 
 namespace plimsoll {

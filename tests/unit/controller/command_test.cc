@@ -7,9 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "controller/cli/color.h"
+
 namespace plimsoll {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // A program with one command, `go`, that returns 7, and a version.
@@ -42,6 +45,16 @@ TEST_F(CommandTest, HelpAndVersionGoToStandardOutput) {
   EXPECT_EQ(err_.str(), "");
 }
 
+TEST_F(CommandTest, TheCommandHelpPrintsWhatTheOptionDoes) {
+  EXPECT_EQ(Run({"go", "--help"}), static_cast<int>(Exit::kOk));
+  const std::string of_option = out_.str();
+  out_.str("");
+  EXPECT_EQ(Run({"help", "go"}), static_cast<int>(Exit::kOk));
+  EXPECT_EQ(out_.str(), of_option);
+  EXPECT_EQ(Run({"help", "gi"}), static_cast<int>(Exit::kWrong));
+  EXPECT_EQ(err_.str(), "plimsoll: unknown command 'gi'; did you mean go?\n");
+}
+
 TEST_F(CommandTest, NothingChosenIsBadInput) {
   EXPECT_EQ(Run({}), static_cast<int>(Exit::kWrong));
   EXPECT_EQ(err_.str(), "plimsoll: no command; see plimsoll --help\n");
@@ -63,6 +76,46 @@ TEST_F(CommandTest, AnErrorIsOneLineWhateverItsText) {
   CommandLine line{out_, err_, {}};
   EXPECT_EQ(PrintError(line, absl::InternalError("a\nb"), Exit::kCannotRun), static_cast<int>(Exit::kCannotRun));
   EXPECT_EQ(err_.str(), "plimsoll: a b\n");
+}
+
+TEST_F(CommandTest, AnErrorIsColouredWhereStandardErrorIs) {
+  CommandLine line{out_, err_, {}};
+  line.color_err = true;
+  PrintError(line, "no", Exit::kWrong);
+  EXPECT_EQ(err_.str(), "\033[31mplimsoll:\033[0m no\n");
+}
+
+TEST_F(CommandTest, ColorMayStandAnywhereOnTheLine) {
+  CLI::App app("Goes", "plimsoll");
+  CommandLine line{out_, err_, {}};
+  AddColorOption(app, line);
+  app.add_subcommand("go", "Go")->callback([&line] { line.action = [] { return 7; }; });
+  AddHelpCommand(app);
+  for (const std::vector<std::string>& args :
+       {std::vector<std::string>{"--color", "always", "go"}, {"go", "--color", "always"}, {"go", "--color=always"}}) {
+    line.color_out = false;
+    EXPECT_EQ(ParseAndRun(app, args, line), 7);
+    EXPECT_TRUE(line.color_out);
+  }
+  EXPECT_EQ(ParseAndRun(app, {"help", "go", "--color=never"}, line), static_cast<int>(Exit::kOk));
+  EXPECT_EQ(ParseAndRun(app, {"go", "--color", "often"}, line), static_cast<int>(Exit::kWrong));
+  EXPECT_EQ(ParseAndRun(app, {"go", "--color"}, line), static_cast<int>(Exit::kWrong));
+}
+
+TEST(ColorFirst, LeavesWhatFollowsTwoDashesAlone) {
+  EXPECT_THAT(ColorFirst({"go", "--", "--color", "always"}), ElementsAre("go", "--", "--color", "always"));
+}
+
+TEST(PaintVerdicts, PaintsTheVerdictAndTheResultsOfCriteriaAlone) {
+  const std::string report =
+      "Verdict   FAIL\n          PASS is no word of this\n\nCriteria, with the worst value of each step\n"
+      "  criterion  result\n  p99<10ms   PASS    FAIL\n  PASSING    INCONCLUSIVE\n\nNotes\n  FAIL stays\n";
+  EXPECT_EQ(PaintVerdicts(report, false), report);
+  EXPECT_EQ(
+      PaintVerdicts(report, true),
+      "Verdict   \033[31mFAIL\033[0m\n          PASS is no word of this\n\nCriteria, with the worst value of each "
+      "step\n  criterion  result\n  p99<10ms   \033[32mPASS\033[0m    FAIL\n"
+      "  PASSING    \033[33mINCONCLUSIVE\033[0m\n\nNotes\n  FAIL stays\n");
 }
 
 TEST(WrapHelp, BreaksBetweenWordsWithinTheWidth) {

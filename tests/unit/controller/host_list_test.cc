@@ -12,11 +12,10 @@
 namespace plimsoll {
 namespace {
 
+using absl::StatusCode;
 using ::plimsoll::testing::IsOk;
 using ::plimsoll::testing::StatusIs;
 using ::testing::ElementsAre;
-
-constexpr absl::StatusCode kInvalid = absl::StatusCode::kInvalidArgument;
 
 std::vector<std::string> Hosts(const std::string& text) {
   const auto hosts = ParseHostList(text);
@@ -55,6 +54,11 @@ TEST(HostList, WhatIsWrongNamesTheItem) {
       {"a,", "'' is not a host"},
       {"a b", "'a b' is not a host: expected letters, digits, '.', '-' and '_'"},
       {"a/b", "'a/b' is not a host"},
+      {"http://node1", "'http://node1' is not a host: drop 'http://': write node1"},
+      {"https://node1:7461/", "drop 'https://': write node1:7461"},
+      {"root@node1", "'root@node1' is not a host: drop the user: write node1"},
+      {"node1:7461-7463", "a port cannot be a range: list node1 once for each port"},
+      {"node1:[7461-7463]", "a port cannot be a range: list node1 once for each port"},
       {"-a", "'-a' is not a host"},
       {"a:", "'a:' is not a host: expected ':' and a port from 1 to 65535"},
       {"a:0", "'a:0' is not a host"},
@@ -82,7 +86,8 @@ TEST(HostList, WhatIsWrongNamesTheItem) {
       {std::string(1025, 'x'), "it is longer than 1024 bytes"},
       {"a\x01", "'a?' is not a host: it is not plain text"},
   };
-  for (const auto& [text, message] : cases) EXPECT_THAT(ParseHostList(text), StatusIs(kInvalid, message)) << text;
+  for (const auto& [text, message] : cases)
+    EXPECT_THAT(ParseHostList(text), StatusIs(StatusCode::kInvalidArgument, message)) << text;
 }
 
 TEST(HostList, TheLimitItselfIsAccepted) {
@@ -97,9 +102,11 @@ TEST(HostsFile, TakesHostsByLineBlankOrCommaAndIgnoresComments) {
 }
 
 TEST(HostsFile, ErrorsNameTheLine) {
-  EXPECT_THAT(ReadHostsFile("a\n# b\nc:x\n", "hosts.txt"), StatusIs(kInvalid, "hosts.txt:3: 'c:x' is not a host"));
-  EXPECT_THAT(ReadHostsFile("n[1-4096]\nm\n", "hosts.txt"), StatusIs(kInvalid, "hosts.txt:2: more than 4096 hosts"));
-  EXPECT_THAT(ReadHostsFile("# nothing\n", "hosts.txt"), StatusIs(kInvalid, "hosts.txt: no host"));
+  EXPECT_THAT(ReadHostsFile("a\n# b\nc:x\n", "hosts.txt"),
+              StatusIs(StatusCode::kInvalidArgument, "hosts.txt:3: 'c:x' is not a host"));
+  EXPECT_THAT(ReadHostsFile("n[1-4096]\nm\n", "hosts.txt"),
+              StatusIs(StatusCode::kInvalidArgument, "hosts.txt:2: more than 4096 hosts"));
+  EXPECT_THAT(ReadHostsFile("# nothing\n", "hosts.txt"), StatusIs(StatusCode::kInvalidArgument, "hosts.txt: no host"));
 }
 
 }  // namespace

@@ -7,30 +7,26 @@
 
 #include "controller/plan/plan_yaml.h"
 #include "tests/status_matchers.h"
+#include "tests/unit/controller/read_plan.h"
 
 namespace plimsoll {
 namespace {
 
 using ::plimsoll::testing::IsOk;
+using ::plimsoll::testing::PlanOf;
 using ::plimsoll::testing::StatusIs;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-v1::TestPlan Read(const std::string& text) {
-  const auto plan = ReadPlan(text, "plan.yaml");
-  EXPECT_THAT(plan, IsOk());
-  return plan.ok() ? *plan : v1::TestPlan();
-}
-
 std::vector<std::string> Problems(const std::string& text) {
-  return PlanProblems(Read(text));
+  return PlanProblems(PlanOf(text));
 }
 
 TEST(PlanCheck, ADirectoryIsAllThatAPlanNeeds) {
   EXPECT_THAT(Problems("workload: {dir: /mnt/a}\n"), IsEmpty());
-  EXPECT_THAT(CheckPlan(Read("workload: {dir: /mnt/a}\n")), IsOk());
+  EXPECT_THAT(CheckPlan(PlanOf("workload: {dir: /mnt/a}\n")), IsOk());
 }
 
 TEST(PlanCheck, TheDirectoryMustBeGivenAndAbsolute) {
@@ -69,7 +65,7 @@ TEST(PlanCheck, BlocksAreWholeSectorsWhereODirectIsDemanded) {
 
 TEST(PlanCheck, ThePrefixIsAPlainName) {
   for (const std::string prefix : {"", ".x", "-x", "a/b", "..", "a b", "\xC3\xA4"}) {
-    v1::TestPlan plan = Read("workload: {dir: /x}\n");
+    v1::TestPlan plan = PlanOf("workload: {dir: /x}\n");
     plan.mutable_workload()->set_file_prefix(prefix);
     EXPECT_THAT(PlanProblems(plan),
                 ElementsAre("--file-prefix (workload.file_prefix) '" + prefix +
@@ -95,7 +91,7 @@ TEST(PlanCheck, AHostIsListedOnce) {
 }
 
 TEST(PlanCheck, AddressesThatNoReaderSawAreChecked) {
-  v1::TestPlan plan = Read("workload: {dir: /x}\n");
+  v1::TestPlan plan = PlanOf("workload: {dir: /x}\n");
   plan.add_hosts()->set_address("a b");
   plan.add_hosts()->set_address("n[1-2]");
   plan.add_hosts();
@@ -106,7 +102,7 @@ TEST(PlanCheck, AddressesThatNoReaderSawAreChecked) {
 }
 
 TEST(PlanCheck, ValuesThatNoReaderSawAreChecked) {
-  v1::TestPlan plan = Read("workload: {dir: /x}\nhosts: [a]\n");
+  v1::TestPlan plan = PlanOf("workload: {dir: /x}\nhosts: [a]\n");
   plan.set_duration_ns(0);
   plan.set_trace(v1::TOGGLE_UNSPECIFIED);
   plan.mutable_hosts(0)->mutable_workload()->set_qm(0);
@@ -118,7 +114,7 @@ TEST(PlanCheck, ValuesThatNoReaderSawAreChecked) {
 }
 
 TEST(PlanCheck, StepsAreBoundedInNumberAndTime) {
-  v1::TestPlan plan = Read("workload: {dir: /x}\nrepeat: 1000\nduration: 100ms\n");
+  v1::TestPlan plan = PlanOf("workload: {dir: /x}\nrepeat: 1000\nduration: 100ms\n");
   for (int i = 0; i < 10; ++i) plan.add_block_size_bytes(4096);
   EXPECT_THAT(PlanProblems(plan), IsEmpty());
   plan.add_block_size_bytes(4096);
@@ -140,17 +136,17 @@ TEST(PlanCheck, CriteriaAreReadAndFitTheSteps) {
 }
 
 TEST(PlanCheck, TheNumberOfProblemsIsBounded) {
-  v1::TestPlan plan = Read("workload: {dir: /x}\n");
+  v1::TestPlan plan = PlanOf("workload: {dir: /x}\n");
   for (int i = 0; i < 100; ++i) plan.add_criteria("x");
   EXPECT_THAT(PlanProblems(plan), SizeIs(20));
 }
 
 TEST(PlanNotes, WritesWithoutSynchronisationAreNoted) {
-  EXPECT_THAT(PlanNotes(Read("workload: {dir: /x}\ncriteria: p99<1ms\n")), IsEmpty());
-  EXPECT_THAT(PlanNotes(Read("workload: {dir: /x, sync: none}\ncriteria: p99<1ms\n")),
+  EXPECT_THAT(PlanNotes(PlanOf("workload: {dir: /x}\ncriteria: p99<1ms\n")), IsEmpty());
+  EXPECT_THAT(PlanNotes(PlanOf("workload: {dir: /x, sync: none}\ncriteria: p99<1ms\n")),
               ElementsAre("--sync (workload.sync) none on this machine: measures memory, not storage; for comparison "
                           "only"));
-  EXPECT_THAT(PlanNotes(Read("workload: {dir: /x, sync: none}\nhosts: a, b, c\n")),
+  EXPECT_THAT(PlanNotes(PlanOf("workload: {dir: /x, sync: none}\nhosts: a, b, c\n")),
               ElementsAre(HasSubstr("none on a:7461 and 2 more:")));
 }
 

@@ -1,5 +1,3 @@
-#include "controller/cli/plan_command.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "controller/cli/commands.h"
 #include "controller/plan/plan_example.h"
 
 namespace plimsoll {
@@ -71,10 +70,10 @@ TEST_F(PlanCommandTest, EveryProblemIsALineOfItsOwn) {
   EXPECT_EQ(Check("workload: {dir: x, rate: 1, delay: 1}\n"), static_cast<int>(Exit::kWrong));
   EXPECT_EQ(out_.str(), "");
   EXPECT_EQ(err_.str(), "plimsoll: " + path_ +
-                            ": --dir (workload.dir) 'x' is not absolute: begin it with '/'\n"
+                            ":1: --dir (workload.dir) 'x' is not absolute: begin it with '/'\n"
                             "plimsoll: " +
                             path_ +
-                            ": --rate (workload.rate) and --delay (workload.delay) are both given: a rate sets the "
+                            ":1: --rate (workload.rate) and --delay (workload.delay) are both given: a rate sets the "
                             "pauses by itself, leave one of them out\n");
 }
 
@@ -100,8 +99,8 @@ TEST_F(PlanCommandTest, AMissingFileIsBadInput) {
 }
 
 TEST_F(PlanCommandTest, EveryHelpEndsWithAnExample) {
-  for (const std::vector<std::string>& command :
-       std::vector<std::vector<std::string>>{{"plan"}, {"plan", "example"}, {"plan", "check"}, {"plan", "reference"}}) {
+  for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
+           {"plan"}, {"plan", "example"}, {"plan", "check"}, {"plan", "from-mq"}, {"plan", "reference"}}) {
     std::vector<std::string> args = command;
     args.emplace_back("--help");
     EXPECT_EQ(Run(args), static_cast<int>(Exit::kOk));

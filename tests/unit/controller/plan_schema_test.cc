@@ -151,7 +151,7 @@ TEST(PlanSchema, WhatAFieldAcceptsIsSaidWithItsLimits) {
   EXPECT_EQ(Expected(WorkloadField("file_size")), "a size from 4k to 1t");
   EXPECT_EQ(Expected(WorkloadField("delay")), "a time from 0us to 1h");
   EXPECT_EQ(Expected(WorkloadField("qm")), "a whole number from 1 to 4096");
-  EXPECT_EQ(Expected(WorkloadField("rate")), "a number from 0 to 1000000");
+  EXPECT_EQ(Expected(WorkloadField("rate")), "a number from 0.001 to 1000000, or 0");
   EXPECT_EQ(Expected(WorkloadField("sync")), "one of dsync, sync, fdatasync, none");
   EXPECT_EQ(Expected(PlanField("trace")), "one of on, off");
   EXPECT_EQ(Expected(PlanField("keep_files")), "true or false");

@@ -1,5 +1,3 @@
-#include "controller/plan/plan_value.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,12 +12,11 @@
 namespace plimsoll {
 namespace {
 
+using absl::StatusCode;
 using google::protobuf::FieldDescriptor;
 using ::plimsoll::testing::IsOk;
 using ::plimsoll::testing::StatusIs;
 using ::testing::ElementsAre;
-
-constexpr absl::StatusCode kInvalid = absl::StatusCode::kInvalidArgument;
 
 const FieldDescriptor& Field(const std::string& key) {
   const FieldDescriptor* field = FindField(*v1::TestPlan::descriptor(), key);
@@ -53,8 +50,8 @@ TEST(PlanValue, ABareTimeIsInTheUnitOfItsRule) {
 TEST(PlanValue, LimitsAreInclusive) {
   EXPECT_EQ(Value("file_size", "4k"), FieldValue(uint64_t{4096}));
   EXPECT_EQ(Value("file_size", "1t"), FieldValue(uint64_t{1} << 40U));
-  EXPECT_THAT(ParseValue(Field("file_size"), "4095"), StatusIs(kInvalid, "out of range"));
-  EXPECT_THAT(ParseValue(Field("file_size"), "1099511627777"), StatusIs(kInvalid, "out of range"));
+  EXPECT_THAT(ParseValue(Field("file_size"), "4095"), StatusIs(StatusCode::kInvalidArgument, "out of range"));
+  EXPECT_THAT(ParseValue(Field("file_size"), "1099511627777"), StatusIs(StatusCode::kInvalidArgument, "out of range"));
 }
 
 TEST(PlanValue, WhatIsWrongIsSaidWithWhatIsExpected) {
@@ -73,7 +70,9 @@ TEST(PlanValue, WhatIsWrongIsSaidWithWhatIsExpected) {
       {"file_size", "99999999999g", "'99999999999g' is not a size"},
       {"duration", "0", "'0' is out of range: expected a time from 100ms to 3650d"},
       {"duration", "-5", "'-5' is out of range"},
-      {"duration", "10x", "'10x' is not a time: expected a time from 100ms to 3650d, such as 250us or 1.5s"},
+      {"duration", "10x",
+       "'10x' is not a time: expected a time from 100ms to 3650d; units are ns, us, ms, s, m, h and d, such as 250us "
+       "or 1h30m"},
       {"duration", "1e3", "'1e3' is not a time"},
       {"duration", long_time, "is not a value"},
       {"qm", "0", "'0' is out of range: expected a whole number from 1 to 4096"},
@@ -85,7 +84,8 @@ TEST(PlanValue, WhatIsWrongIsSaidWithWhatIsExpected) {
       {"rate", "nan", "'nan' is not a number"},
       {"rate", "inf", "'inf' is not a number"},
       {"rate", "1e400", "'1e400' is out of range"},
-      {"rate", "-1", "'-1' is out of range: expected a number from 0 to 1000000"},
+      {"rate", "-1", "'-1' is out of range: expected a number from 0.001 to 1000000, or 0"},
+      {"rate", "0.0005", "'0.0005' is out of range: expected a number from 0.001 to 1000000, or 0"},
       {"sync", "osync", "'osync' is not known: expected one of dsync, sync, fdatasync, none"},
       {"sync", "unspecified", "'unspecified' is not known"},
       {"trace", "true", "'true' is not known: expected one of on, off"},
@@ -96,7 +96,8 @@ TEST(PlanValue, WhatIsWrongIsSaidWithWhatIsExpected) {
       {"name", long_text, "is too long: expected text of at most 4096 bytes"},
   };
   for (const Case& given : cases) {
-    EXPECT_THAT(ParseValue(Field(std::string(given.key)), std::string(given.text)), StatusIs(kInvalid, given.message))
+    EXPECT_THAT(ParseValue(Field(std::string(given.key)), std::string(given.text)),
+                StatusIs(StatusCode::kInvalidArgument, given.message))
         << given.key;
   }
 }
@@ -111,8 +112,9 @@ TEST(PlanValue, AListIsCommaSeparatedAndReplacesWhatWasThere) {
 TEST(PlanValue, AnErrorLeavesTheMessageAsItWas) {
   v1::TestPlan plan;
   plan.add_block_size_bytes(4096);
-  EXPECT_THAT(SetFromText(Field("block_size"), "8k,x", plan), StatusIs(kInvalid, "'x' is not a size"));
-  EXPECT_THAT(SetFromText(Field("block_size"), "", plan), StatusIs(kInvalid, "'' is not a size"));
+  EXPECT_THAT(SetFromText(Field("block_size"), "8k,x", plan),
+              StatusIs(StatusCode::kInvalidArgument, "'x' is not a size"));
+  EXPECT_THAT(SetFromText(Field("block_size"), "", plan), StatusIs(StatusCode::kInvalidArgument, "'' is not a size"));
   EXPECT_THAT(plan.block_size_bytes(), ElementsAre(4096));
 }
 

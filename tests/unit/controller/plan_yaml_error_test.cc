@@ -2,11 +2,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "controller/plan/plan_schema.h"
 #include "controller/plan/plan_yaml.h"
 #include "controller/plan/yaml_tree.h"
 #include "tests/status_matchers.h"
@@ -15,6 +18,7 @@ namespace plimsoll {
 namespace {
 
 using ::plimsoll::testing::StatusIs;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -69,6 +73,44 @@ TEST(PlanYamlErrors, KeysAreToldWhereTheyStand) {
       {"name: x\n" + std::string(100, 'k') + ": 1\n",
        "2:1: '" + std::string(60, 'k') + "...' is not a key of the plan"},
   });
+}
+
+TEST(PlanYamlErrors, AllMistakesAreToldAtOnceUpToTwenty) {
+  EXPECT_EQ(MessageFor("nam: x\nduration: 4q\nhosts: [http://a, b]\nworkload:\n  qm: 0\n  dir: [x]\n  qm: 1\n"),
+            absl::StrCat("plan.yaml:1:1: 'nam' is not a key of the plan; expected one of ",
+                         absl::StrJoin(FieldKeys(*v1::TestPlan::descriptor()), ", "),
+                         "; did you mean 'name'?\n"
+                         "plan.yaml:2:11: duration: '4q' is not a time: expected a time from 100ms to 3650d; units "
+                         "are ns, us, ms, s, m, h and d, such as 250us or 1h30m\n"
+                         "plan.yaml:3:9: hosts: 'http://a' is not a host: drop 'http://': write a\n"
+                         "plan.yaml:5:7: qm: '0' is out of range: expected a whole number from 1 to 4096\n"
+                         "plan.yaml:6:8: dir: expected text of at most 4096 bytes, not a list\n"
+                         "plan.yaml:7:3: 'qm' is given twice; first in line 5"));
+  std::string many;
+  for (int i = 0; i < 30; ++i) absl::StrAppend(&many, "x", i, ": 1\n");
+  EXPECT_EQ(std::count(many.begin(), many.end(), '\n'), 30);
+  const std::string reported = MessageFor(many);
+  EXPECT_EQ(std::count(reported.begin(), reported.end(), '\n'), 19);
+}
+
+TEST(PlanYamlErrors, ARangeInAListIsToBeQuoted) {
+  EXPECT_THAT(MessageFor("hosts: [a, node[1-3].x:70, b]\n"), HasSubstr("quote it: \"node[1-3].x:70\""));
+  EXPECT_THAT(MessageFor("hosts: [a, [1-3]\n"), Not(HasSubstr("quote")));
+}
+
+TEST(PlanYamlErrors, WhatACheckFindsIsToldWithItsLineUnlessAnOptionSetIt) {
+  PlanPlaces places;
+  const auto plan = ReadPlan("duration: 1h\nmax_slew: 20\nworkload:\n  file_size: 5000k\n", "plan.yaml", &places);
+  ASSERT_TRUE(plan.ok());
+  EXPECT_THAT(
+      places.Locate({"--file-size (workload.file_size) 5000k is wrong", "max_slew: bad", "--dir (workload.dir) x"}),
+      ElementsAre("plan.yaml:4: --file-size (workload.file_size) 5000k is wrong", "plan.yaml:2: max_slew: bad",
+                  "--dir (workload.dir) x"));
+  v1::TestPlan changed = *plan;
+  changed.mutable_workload()->set_file_size_bytes(6000);
+  places.ForgetChanged(*plan, changed);
+  EXPECT_THAT(places.Locate({"--file-size (workload.file_size) 6000 is wrong"}),
+              ElementsAre("--file-size (workload.file_size) 6000 is wrong"));
 }
 
 TEST(PlanYamlErrors, ValuesAreToldWhereTheyStand) {

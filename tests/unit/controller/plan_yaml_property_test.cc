@@ -13,7 +13,6 @@
 #include "controller/plan/plan_check.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/plan/plan_schema.h"
-#include "controller/plan/plan_value.h"
 #include "controller/plan/plan_yaml.h"
 #include "tests/status_matchers.h"
 
@@ -37,6 +36,10 @@ class PlanMaker {
     v1::TestPlan plan;
     Fill(plan);
     for (int i = 0; i < plan.hosts_size(); ++i) plan.mutable_hosts(i)->set_address(Address(i));
+    // Their hosts become hosts of the plan.
+    for (int i = 0; plan.has_ha() && i < plan.ha().pairs_size(); ++i) {
+      plan.mutable_ha()->set_pairs(i, absl::StrCat("first", i, "+second", i));
+    }
     return plan;
   }
 

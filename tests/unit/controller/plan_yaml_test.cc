@@ -7,23 +7,17 @@
 #include <string>
 
 #include "controller/plan/plan_defaults.h"
-#include "tests/status_matchers.h"
+#include "tests/unit/controller/read_plan.h"
 
 namespace plimsoll {
 namespace {
 
 using google::protobuf::util::MessageDifferencer;
-using ::plimsoll::testing::IsOk;
+using ::plimsoll::testing::PlanOf;
 using ::testing::ElementsAre;
 
-v1::TestPlan Read(const std::string& text) {
-  const auto plan = ReadPlan(text, "plan.yaml");
-  EXPECT_THAT(plan, IsOk());
-  return plan.ok() ? *plan : v1::TestPlan();
-}
-
 TEST(PlanYaml, ReadsEveryKindOfValue) {
-  const v1::TestPlan plan = Read(R"(
+  const v1::TestPlan plan = PlanOf(R"(
 name: "Acceptance: SAN A"
 workload:
   dir: /mnt/a
@@ -53,20 +47,20 @@ criteria:
 }
 
 TEST(PlanYaml, WhatTheTextDoesNotSayIsNotSet) {
-  const v1::TestPlan plan = Read("name: x\n");
+  const v1::TestPlan plan = PlanOf("name: x\n");
   EXPECT_FALSE(plan.has_duration_ns());
   EXPECT_FALSE(plan.has_workload());
   EXPECT_TRUE(plan.block_size_bytes().empty());
 }
 
 TEST(PlanYaml, AListMayBeTextWithCommas) {
-  EXPECT_THAT(Read("block_size: 4k\n").block_size_bytes(), ElementsAre(4096));
-  EXPECT_THAT(Read("block_size: 4k, 16k\n").block_size_bytes(), ElementsAre(4096, 16384));
-  EXPECT_THAT(Read("criteria: p99<10ms, max<1s\n").criteria(), ElementsAre("p99<10ms", "max<1s"));
+  EXPECT_THAT(PlanOf("block_size: 4k\n").block_size_bytes(), ElementsAre(4096));
+  EXPECT_THAT(PlanOf("block_size: 4k, 16k\n").block_size_bytes(), ElementsAre(4096, 16384));
+  EXPECT_THAT(PlanOf("criteria: p99<10ms, max<1s\n").criteria(), ElementsAre("p99<10ms", "max<1s"));
 }
 
 TEST(PlanYaml, HostsAreAddressesOrMapsAndMayBeRanges) {
-  const v1::TestPlan plan = Read(R"(
+  const v1::TestPlan plan = PlanOf(R"(
 hosts:
   - alpha
   - node[1-2]:70
@@ -84,8 +78,8 @@ hosts:
 }
 
 TEST(PlanYaml, HostsMayBeTextWithCommasOrNone) {
-  EXPECT_EQ(Read("hosts: a, node[1-4]\n").hosts_size(), 5);
-  EXPECT_EQ(Read("hosts: []\n").hosts_size(), 0);
+  EXPECT_EQ(PlanOf("hosts: a, node[1-4]\n").hosts_size(), 5);
+  EXPECT_EQ(PlanOf("hosts: []\n").hosts_size(), 0);
 }
 
 TEST(PlanYaml, ThePlanIsWrittenInTheProtosOrderWithEveryDefault) {
@@ -142,7 +136,7 @@ TEST(PlanYaml, TextThatYamlWouldReadOtherwiseIsQuoted) {
   for (const std::string text :
        {"", "null", "No", "on", "-a", "1", "a: b", "a:", "a #b", "'", "{x}", "*a", "&a", " a"}) {
     EXPECT_EQ(YamlText(text), "\"" + text + "\"");
-    EXPECT_EQ(Read("name: " + YamlText(text)).name(), text);
+    EXPECT_EQ(PlanOf("name: " + YamlText(text)).name(), text);
   }
 }
 
@@ -151,7 +145,7 @@ TEST(PlanYaml, TextOfEveryAlphabetReadsBack) {
                                  "\"", "\xC2\xA0", "\xEF\xBF\xBE"}) {
     v1::TestPlan plan;
     plan.set_name(text);
-    EXPECT_EQ(Read(WritePlan(plan)).name(), text);
+    EXPECT_EQ(PlanOf(WritePlan(plan)).name(), text);
   }
 }
 
@@ -161,11 +155,11 @@ TEST(PlanYaml, AWrittenPlanReadsBackToTheFilledInPlan) {
   plan.mutable_workload()->set_rate_per_second(0.1);
   v1::TestPlan filled = plan;
   FillDefaults(filled);
-  EXPECT_TRUE(MessageDifferencer::Equals(Read(WritePlan(plan)), filled));
+  EXPECT_TRUE(MessageDifferencer::Equals(PlanOf(WritePlan(plan)), filled));
 }
 
 TEST(PlanYaml, AByteOrderMarkAndWindowsLineEndsAreNoMatter) {
-  const v1::TestPlan plan = Read("\xEF\xBB\xBFname: x\r\nduration: 5\r\n");
+  const v1::TestPlan plan = PlanOf("\xEF\xBB\xBFname: x\r\nduration: 5\r\n");
   EXPECT_EQ(plan.name(), "x");
   EXPECT_EQ(plan.duration_ns(), 5'000'000'000);
 }

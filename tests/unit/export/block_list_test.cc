@@ -1,11 +1,9 @@
-#include "controller/export/block_list.h"
-
 #include <gtest/gtest.h>
 
 #include <random>
 #include <vector>
 
-#include "controller/export/trace_places.h"
+#include "controller/export/run_index.h"
 #include "plimsoll/v1/journal.pb.h"
 
 namespace plimsoll {

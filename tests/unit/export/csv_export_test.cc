@@ -1,9 +1,8 @@
-#include "controller/export/csv_export.h"
-
 #include <gtest/gtest.h>
 
 #include <sstream>
 
+#include "controller/export/formats.h"
 #include "tests/status_matchers.h"
 #include "tests/temp_directory.h"
 #include "tests/unit/export/traced_journal.h"

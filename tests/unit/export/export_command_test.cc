@@ -1,5 +1,3 @@
-#include "controller/cli/export_command.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/units.h"
+#include "controller/cli/commands.h"
 #include "tests/temp_directory.h"
 #include "tests/unit/export/traced_journal.h"
 
@@ -74,7 +73,7 @@ TEST_F(ExportCommandTest, AnUnknownFormatIsRefusedWithTheListOfThem) {
 
 TEST_F(ExportCommandTest, WhatCannotBeIsRefused) {
   EXPECT_EQ(Run({"--format", "csv"}), static_cast<int>(Exit::kWrong));
-  EXPECT_THAT(err_.str(), HasSubstr("journal: No such file"));
+  EXPECT_THAT(err_.str(), HasSubstr("holds no results of a run"));
   Write();
   EXPECT_EQ(Run({"--format", "csv", "--step", "3"}), static_cast<int>(Exit::kWrong));
   EXPECT_THAT(err_.str(), HasSubstr("no step 3"));
@@ -176,7 +175,7 @@ TEST_F(ExportCommandTest, AStepWhoseBeginningIsRefusedIsLeftOutAndTold) {
   Write();
   for (const char* format : {"csv", "fio-log", "perfetto", "hlog", "fio-json"}) {
     EXPECT_EQ(Run({"--format", format}), static_cast<int>(Exit::kInconclusive)) << format;
-    EXPECT_THAT(err_.str(), HasSubstr("writes of step 2, whose beginning the journal does not tell")) << format;
+    EXPECT_THAT(err_.str(), HasSubstr("writes of step 2, whose beginning is not in the journal")) << format;
   }
 }
 

@@ -1,9 +1,9 @@
-#include "controller/export/file_names.h"
-
 #include <gtest/gtest.h>
 
 #include <map>
 #include <random>
+
+#include "controller/export/output.h"
 
 namespace plimsoll {
 namespace {

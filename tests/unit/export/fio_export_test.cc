@@ -9,9 +9,7 @@
 #include <sstream>
 
 #include "absl/strings/str_split.h"
-#include "controller/export/fio_histogram.h"
-#include "controller/export/fio_json_export.h"
-#include "controller/export/fio_log_export.h"
+#include "controller/export/formats.h"
 #include "tests/status_matchers.h"
 #include "tests/temp_directory.h"
 #include "tests/unit/export/traced_journal.h"

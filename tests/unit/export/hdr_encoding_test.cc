@@ -1,9 +1,8 @@
-#include "controller/export/hdr_encoding.h"
-
 #include <gtest/gtest.h>
 
 #include <random>
 
+#include "controller/export/formats.h"
 #include "tests/unit/export/hdr_decode.h"
 
 namespace plimsoll {

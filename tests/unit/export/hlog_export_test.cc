@@ -1,11 +1,10 @@
-#include "controller/export/hlog_export.h"
-
 #include <gtest/gtest.h>
 
 #include <map>
 #include <sstream>
 
 #include "absl/strings/str_split.h"
+#include "controller/export/formats.h"
 #include "tests/status_matchers.h"
 #include "tests/temp_directory.h"
 #include "tests/unit/export/hdr_decode.h"

@@ -8,7 +8,7 @@
 #include <functional>
 #include <tuple>
 
-#include "controller/export/csv_export.h"
+#include "controller/export/formats.h"
 #include "controller/export/write_stream.h"
 #include "tests/status_matchers.h"
 #include "tests/temp_directory.h"

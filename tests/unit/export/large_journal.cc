@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "common/histogram.h"
-#include "common/trace_codec.h"
+#include "common/trace.h"
 #include "common/units.h"
 #include "controller/run/journal.h"
 

@@ -1,13 +1,12 @@
 // Moments that are divided from the ends of a cell hold the truth as the timeline's own do.
-#include "controller/export/moment_map.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <random>
 
-#include "controller/analysis/step_shape.h"
+#include "controller/analysis/timeline.h"
+#include "controller/export/write_stream.h"
 #include "tests/unit/common/simulated_clock.h"
 
 namespace plimsoll {

@@ -1,11 +1,10 @@
-#include "controller/export/perfetto_export.h"
-
 #include <gtest/gtest.h>
 
 #include <map>
 #include <sstream>
 
-#include "common/trace_codec.h"
+#include "common/trace.h"
+#include "controller/export/formats.h"
 #include "controller/export/perfetto_trace.pb.h"
 #include "tests/status_matchers.h"
 #include "tests/temp_directory.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "common/trace_codec.h"
+#include "common/trace.h"
 #include "controller/run/journal.h"
 #include "tests/status_matchers.h"
 

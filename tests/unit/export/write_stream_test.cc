@@ -7,9 +7,9 @@
 #include <sstream>
 #include <tuple>
 
-#include "common/trace_codec.h"
-#include "controller/export/csv_export.h"
-#include "controller/export/frame_blocks.h"
+#include "common/trace.h"
+#include "controller/export/formats.h"
+#include "controller/export/run_index.h"
 #include "tests/status_matchers.h"
 #include "tests/temp_directory.h"
 #include "tests/unit/export/traced_journal.h"
@@ -247,7 +247,7 @@ TEST_F(WriteStreamTest, LeavesOutATraceThatContradictsItsFrameAndSaysSo) {
   const auto index = Index(records);
   EXPECT_TRUE(index->contradicted());
   ASSERT_FALSE(index->problems().empty());
-  EXPECT_NE(index->problems()[0].find("other latencies"), std::string::npos) << index->problems()[0];
+  EXPECT_NE(index->problems()[0].find("differs from its latencies"), std::string::npos) << index->problems()[0];
   uint64_t reported = 0;
   for (const v1::StepReport& step : index->report().steps()) reported += step.scopes().rbegin()->latency().count();
   EXPECT_EQ(Export(*index).size() + left_out, reported);
@@ -265,8 +265,7 @@ TEST_F(WriteStreamTest, LeavesOutAStepOfWhichTheBeginIsNotKnownAndSaysSo) {
   const auto index = Index(records);
   EXPECT_TRUE(index->frames_left_out());
   ASSERT_FALSE(index->problems().empty());
-  EXPECT_NE(index->problems()[0].find(" writes of step 2, whose beginning the journal does not tell."),
-            std::string::npos)
+  EXPECT_NE(index->problems()[0].find(" writes of step 2, whose beginning is not in the journal."), std::string::npos)
       << index->problems()[0];
   const std::vector<ExportedWrite> writes = Export(*index);
   EXPECT_EQ(writes.size(), index->report().steps(0).scopes().rbegin()->latency().count());

@@ -1,5 +1,5 @@
 // Prints the page, or with --json the JSON report, of a made-up run: page_sample
-// hour|hostile|cutoff|empty|lost|many|plain|queues|sweep|storages.
+// cutoff|drill|empty|hostile|hour|long-drill|lost|many|plain|queues|sweep|storages.
 //
 // For the browser tests, and to look at; what it shows was never measured.
 #include <cstdio>
@@ -92,6 +92,11 @@ v1::Report PlainReport() {
   return testing::MakeReport(made_up);
 }
 
+// As many rounds as a drill may have, on a host whose name would be a script if it were not text.
+v1::Report LongDrillReport() {
+  return testing::DrillReport(10'000, "<script>window.broken=1</script>");
+}
+
 int Main(const std::string& kind, bool json) {
   const std::map<std::string, v1::Report (*)()> kinds = {{"hour", testing::HourReport},
                                                          {"hostile", testing::HostileReport},
@@ -102,6 +107,8 @@ int Main(const std::string& kind, bool json) {
                                                          {"many", ManyReport},
                                                          {"queues", QueuesReport},
                                                          {"lost", LostReport},
+                                                         {"drill", [] { return testing::DrillReport(); }},
+                                                         {"long-drill", LongDrillReport},
                                                          {"empty", [] { return v1::Report(); }}};
   const auto found = kinds.find(kind);
   if (found == kinds.end()) {

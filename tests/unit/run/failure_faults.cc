@@ -66,7 +66,7 @@ void FillResultsDisk(FailureScene& scene) {
 
 void RemoveResults(FailureScene& scene) {
   std::filesystem::remove_all(scene.out());
-  scene.When([&scene] { return absl::StrContains(scene.printed(), "the journal cannot be kept"); },
+  scene.When([&scene] { return absl::StrContains(scene.printed(), "the journal cannot be written"); },
              [&scene] { scene.LetBetaGo(); });
 }
 

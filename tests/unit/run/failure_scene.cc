@@ -134,7 +134,10 @@ bool FailureScene::IsInState() {
   if (row_.state == "ready") return absl::StartsWith(beta_.state(), "ready") && IsWritten("preparing  ");
   // The controller knows that all are armed when it tells of the step.
   if (row_.state == "armed") return absl::StartsWith(beta_.state(), "armed") && IsWritten("step 1/");
-  if (row_.state == "running") return absl::StartsWith(beta_.state(), "running") && IsWritten(" IO/s  ");
+  // There is something of both to report.
+  if (row_.state == "running") {
+    return absl::StartsWith(beta_.state(), "running") && world_.Now() - *running_since_ >= kNsPerSecond;
+  }
   if (row_.state == "draining")
     return beta_.storage().hangs() && absl::StartsWith(beta_.state(), "draining") &&
            absl::StartsWith(alpha_.state(), "ready");
@@ -145,6 +148,7 @@ void FailureScene::Watch() {
   if (!prepared_ && absl::StartsWith(alpha_.state(), "ready") && absl::StartsWith(beta_.state(), "ready")) {
     prepared_ = world_.Now();
   }
+  if (!running_since_ && absl::StartsWith(beta_.state(), "running")) running_since_ = world_.Now();
   if (!in_state_ && IsInState()) {
     in_state_ = true;
     After(course_.later_ns, [this] {

@@ -122,6 +122,8 @@ class FailureScene {
   std::vector<std::pair<std::function<bool()>, std::function<void()>>> whens_;
   std::optional<MonotonicNs> injected_;
   std::optional<MonotonicNs> prepared_;
+  // When beta began to write.
+  std::optional<MonotonicNs> running_since_;
   std::optional<MonotonicNs> resumed_;
   MonotonicNs let_go_;
   MonotonicNs ended_;

@@ -1,6 +1,6 @@
 // Every cell of the table of failures (docs/failures.md), played in this process and in virtual time.
 //
-// Of the product, the whole of `plimsoll run` takes part, from its arguments to its exit code: preflight, Conductor,
+// Of the product, the whole of `plimsoll run` takes part, from its arguments to its exit code: preflight, Coordinator,
 // RunLog, journal, analysis, report files and what is printed, with the agents' Session, Lease, Outbox, StepBudget,
 // LogFiles, write loop and recorder. Of each row are checked the lines seen, the exit code, what was kept, that the
 // agents end and release what they made, and, to the round trip, how long it took.
@@ -82,7 +82,7 @@ TEST_P(LeasesThatExpireWhileTheControllerIsSuspended, AreReportedOfEachHostWithT
   const v1::Report report = scene.JournalReport();
   SCOPED_TRACE(scene.printed());
   const std::string first = alpha_first ? "alpha" : "beta";
-  const std::string why = "no message from the controller for 1s: the lease ran out";
+  const std::string why = "lease expired: no message from the controller for 1s";
   ASSERT_EQ(report.steps_size(), 1);
   EXPECT_EQ(report.steps(0).cut_short(), "host " + first + " failed: " + why);
   ASSERT_EQ(report.hosts_size(), 2);

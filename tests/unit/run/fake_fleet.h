@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
 #include "common/histogram.h"
-#include "common/version.h"
+#include "common/protocol.h"
 #include "controller/run/agent_client.h"
 
 namespace plimsoll::testing {

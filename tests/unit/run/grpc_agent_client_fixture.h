@@ -16,8 +16,8 @@
 #include "agent/session/agent_service.h"
 #include "common/clock.h"
 #include "common/mutex.h"
+#include "common/protocol.h"
 #include "common/units.h"
-#include "common/version.h"
 #include "controller/run/grpc_agent_client.h"
 #include "tests/unit/session/fake_work.h"
 

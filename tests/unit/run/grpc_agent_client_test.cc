@@ -10,9 +10,9 @@
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
-#include "common/unique_fd.h"
+#include "common/posix.h"
+#include "common/protocol.h"
 #include "common/units.h"
-#include "common/version.h"
 #include "tests/status_matchers.h"
 #include "tests/unit/run/grpc_agent_client_fixture.h"
 

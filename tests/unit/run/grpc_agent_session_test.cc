@@ -70,9 +70,9 @@ TEST_F(GrpcAgentClientTest, AnAgentThatShutsDownEndsItsSession) {
   client->OpenSession();
   Prepare(*client);
   inbox_.AwaitMessage(v1::AgentMessage::kPrepared);
-  service_->Shutdown("the agent was told to end");
+  service_->Shutdown("the agent was stopped");
   inbox_.AwaitMessage(v1::AgentMessage::kReleased);
-  EXPECT_THAT(inbox_.AwaitClosed(), StatusIs(absl::StatusCode::kCancelled, "told to end"));
+  EXPECT_THAT(inbox_.AwaitClosed(), StatusIs(absl::StatusCode::kCancelled, "was stopped"));
 }
 
 TEST_F(GrpcAgentClientTest, ARenewalKeepsTheLeaseOfASilentController) {
@@ -181,7 +181,7 @@ TEST_F(GrpcAgentClientTest, AnAgentThatIsToEndSaysWhatHangsOnceNothingGetsOn) {
   Prepare(*client);
   inbox_.AwaitMessage(v1::AgentMessage::kPrepared);
   work_->BlockWrites(true);
-  service_->Shutdown("the agent was told to end");
+  service_->Shutdown("the agent was stopped");
   const std::string hangs = service_->WaitForEnd(200 * kNsPerMs);
   EXPECT_NE(hangs.find("busy with run 7f3a21"), std::string::npos) << hangs;
   EXPECT_NE(hangs.find("its files stay in /fake/plimsoll-7f3a21/alpha"), std::string::npos) << hangs;

@@ -12,11 +12,7 @@
 #include "controller/analysis/analyzer.h"
 #include "controller/analysis/interval_stats.h"
 #include "controller/analysis/live_stats.h"
-#include "controller/export/csv_export.h"
-#include "controller/export/fio_json_export.h"
-#include "controller/export/fio_log_export.h"
-#include "controller/export/hlog_export.h"
-#include "controller/export/perfetto_export.h"
+#include "controller/export/formats.h"
 #include "controller/page/report_page.h"
 #include "controller/render/csv.h"
 #include "controller/render/json.h"
@@ -65,7 +61,7 @@ class JournalCutTest : public ::testing::Test {
     EXPECT_FALSE(RenderTimelineCsv(report).empty());
     EXPECT_FALSE(RenderMqldtCsv(report).empty());
     EXPECT_FALSE(RenderReportPage(report).empty());
-    LiveStats live;
+    Analyzer live;
     uint64_t writes = 0;
     IntervalStats intervals(kNsPerSecond, [&writes](const IntervalRow& row) { writes += row.interval.writes; });
     for (const v1::JournalRecord& record : records_) {
@@ -74,6 +70,9 @@ class JournalCutTest : public ::testing::Test {
     }
     intervals.Finish();
     EXPECT_EQ(writes, sums_.writes());
+    const LiveSnapshot shown = live.Live(records_.empty() ? 0 : records_.back().time_ns(), -1);
+    EXPECT_LE(shown.seconds.size(), 600);
+    EXPECT_LE(live.LiveCriteria().size(), 100);
   }
 
   // Every export of the file.

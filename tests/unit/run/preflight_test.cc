@@ -1,9 +1,8 @@
-#include "controller/run/preflight.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "common/units.h"
+#include "controller/run/preparation.h"
 
 namespace plimsoll {
 namespace {
@@ -51,7 +50,7 @@ class PreflightTest : public ::testing::Test {
 TEST(HolderInWords, NamesTheRunOrSaysThatItHasNoNameYet) {
   v1::SessionHolder holder;
   holder.set_peer("127.0.0.1:4711");
-  EXPECT_EQ(HolderInWords(holder), "a session of 127.0.0.1:4711 that has just begun");
+  EXPECT_EQ(HolderInWords(holder), "a session of 127.0.0.1:4711 that has just started");
   holder.set_run_id("7f3a21");
   EXPECT_EQ(HolderInWords(holder), "run 7f3a21 of 127.0.0.1:4711");
 }

@@ -1,4 +1,6 @@
 // What the controller does with its own process: signals and limits.
+#include "controller/run/process.h"
+
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -7,8 +9,6 @@
 #include <thread>
 
 #include "common/clock.h"
-#include "controller/run/descriptor_limit.h"
-#include "controller/run/interrupts.h"
 
 namespace plimsoll {
 namespace {

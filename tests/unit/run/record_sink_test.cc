@@ -1,10 +1,10 @@
-#include "controller/run/record_sink.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <memory>
 #include <vector>
+
+#include "controller/run/run_log.h"
 
 namespace plimsoll {
 namespace {

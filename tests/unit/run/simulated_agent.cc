@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/version.h"
+#include "common/protocol.h"
 
 namespace plimsoll::testing {
 namespace {
@@ -14,7 +14,7 @@ constexpr size_t kHeaderBytes = 100;
 
 }  // namespace
 
-// All calls come from the world's thread, which conducts the run.
+// All calls come from the world's thread, which coordinates the run.
 class SimulatedAgent::Client final : public AgentClient {
  public:
   Client(SimulatedAgent& agent, std::shared_ptr<Controller> controller)

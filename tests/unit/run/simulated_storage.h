@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "agent/log/log_files.h"
-#include "common/posix_error.h"
+#include "agent/writer/log_files.h"
+#include "common/posix.h"
 #include "common/units.h"
 #include "tests/virtual_clock.h"
 

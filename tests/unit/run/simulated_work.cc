@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "agent/log/start_gate.h"
-#include "agent/log/write_loop.h"
-#include "common/posix_error.h"
+#include "agent/writer/start_gate.h"
+#include "agent/writer/write_loop.h"
+#include "common/posix.h"
 #include "common/status_macros.h"
 
 namespace plimsoll::testing {
@@ -67,7 +67,7 @@ absl::StatusOr<v1::Prepared> SimulatedWork::Prepare(const std::function<void(uin
 absl::Status SimulatedWork::MayFill() const {
   if (give_up_) return absl::CancelledError("stopped while preparing");
   if (around_.clock.Now().value >= control_.lease_deadline_ns()) {
-    return absl::DeadlineExceededError("the lease ran out while preparing: nothing was heard from the controller");
+    return absl::DeadlineExceededError("lease expired while preparing: no message from the controller");
   }
   return absl::OkStatus();
 }
@@ -224,7 +224,7 @@ v1::Released SimulatedWork::Release(bool /*keep_files*/) {
   v1::Released released;
   around_.storage.Remove();
   if (around_.storage.removed()) {
-    released.set_left_behind(absl::StrCat(Directory(), " is gone: somebody has removed it while it was in use"));
+    released.set_left_behind(absl::StrCat(Directory(), " was removed while it was in use"));
   } else {
     released.set_removed_files(files_.size());
   }

@@ -9,10 +9,10 @@
 #include <thread>
 #include <vector>
 
-#include "agent/log/log_files.h"
-#include "agent/log/step_recorder.h"
-#include "agent/log/work_setup.h"
 #include "agent/work/work.h"
+#include "agent/writer/log_files.h"
+#include "agent/writer/step_recorder.h"
+#include "agent/writer/work_setup.h"
 #include "tests/unit/run/simulated_storage.h"
 #include "tests/virtual_clock.h"
 

@@ -15,8 +15,8 @@
 #include <fstream>
 #include <vector>
 
-#include "common/tls/authority.h"
-#include "common/unique_fd.h"
+#include "common/posix.h"
+#include "common/tls.h"
 #include "plimsoll/v1/agent.grpc.pb.h"
 #include "tests/status_matchers.h"
 #include "tests/temp_directory.h"

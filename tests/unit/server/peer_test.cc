@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "agent/server/listener.h"
-#include "common/unique_fd.h"
+#include "common/posix.h"
 #include "tests/status_matchers.h"
 
 namespace plimsoll {

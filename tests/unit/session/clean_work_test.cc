@@ -5,7 +5,7 @@
 
 #include <limits>
 
-#include "agent/host/owner_marker.h"
+#include "agent/host/run_ownership.h"
 #include "tests/status_matchers.h"
 #include "tests/unit/agent/host_test_util.h"
 

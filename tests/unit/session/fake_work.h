@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "agent/work/work.h"
-#include "common/agent_limits.h"
 #include "common/mutex.h"
+#include "common/protocol.h"
 
 namespace plimsoll::testing {
 

@@ -1,6 +1,6 @@
-#include "agent/session/lease.h"
-
 #include <gtest/gtest.h>
+
+#include "agent/session/session.h"
 
 namespace plimsoll {
 namespace {

@@ -55,6 +55,49 @@ struct Sums {
   }
 };
 
+v1::AgentMessage MakeLedger(uint32_t instance, uint64_t first, uint64_t last) {
+  v1::AgentMessage message;
+  v1::HaLedgerEntry& entry = *message.mutable_ha()->add_ledger();
+  entry.set_instance(instance);
+  entry.set_first_sequence(first);
+  entry.set_last_sequence(last);
+  return message;
+}
+
+TEST(Outbox, LedgersAndFramesOfADrillStayBoundedAndLoseNoWrite) {
+  Outbox box({.coalesce_above_bytes = 1'000, .drop_traces_above_bytes = 1'000});
+  std::mt19937_64 random(1);
+  constexpr uint64_t kWrites = 20'000;
+  uint64_t frame_writes = 0;
+  for (uint64_t sequence = 1; sequence <= kWrites; ++sequence) {
+    box.Push(MakeLedger(1, sequence, sequence));
+    box.Push(MakeLedger(2, 2 * sequence - 1, 2 * sequence));
+    if (sequence % 250 != 0) continue;
+    box.PushFrames(MakeBatch(1, static_cast<int32_t>(sequence / 250), 10, random));
+    frame_writes += 10;
+  }
+  EXPECT_LT(box.queued_bytes(), 100'000U);
+  // An event holds its place between the ledgers around it.
+  v1::AgentMessage event;
+  event.mutable_ha()->add_events()->set_instance(1);
+  box.Push(event);
+  box.Push(MakeLedger(1, kWrites + 1, kWrites + 1));
+  uint64_t next[] = {0, 1, 1};
+  bool saw_event = false;
+  while (auto message = box.Pop()) {
+    for (const v1::Frame& frame : message->frames().frames()) frame_writes -= frame.latency().count();
+    saw_event = saw_event || !message->ha().events().empty();
+    for (const v1::HaLedgerEntry& entry : message->ha().ledger()) {
+      EXPECT_EQ(entry.first_sequence(), next[entry.instance()]);
+      next[entry.instance()] = entry.last_sequence() + 1;
+      EXPECT_EQ(entry.last_sequence() > kWrites && entry.instance() == 1, saw_event);
+    }
+  }
+  EXPECT_EQ(next[1], kWrites + 2);
+  EXPECT_EQ(next[2], 2 * kWrites + 1);
+  EXPECT_EQ(frame_writes, 0U);
+}
+
 TEST(Outbox, KeepsMessagesInOrder) {
   Outbox box;
   std::mt19937_64 random(1);

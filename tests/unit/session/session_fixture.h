@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "agent/session/session.h"
+#include "common/protocol.h"
 #include "common/units.h"
-#include "common/version.h"
 #include "tests/unit/session/fake_work.h"
 
 namespace plimsoll::testing {

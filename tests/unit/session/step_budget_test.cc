@@ -1,8 +1,7 @@
 // The time that a session's writers have.
-#include "agent/session/step_budget.h"
-
 #include <gtest/gtest.h>
 
+#include "agent/session/session.h"
 #include "common/units.h"
 #include "tests/status_matchers.h"
 

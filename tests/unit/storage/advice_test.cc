@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-constexpr uint64_t kBlockBytes = 128 << 10;
+constexpr uint64_t kLargestBlockBytes = 128 << 10;
 
 auto Says(AdviceLevel level, const std::string& what) {
   return AllOf(Field(&StorageAdvice::level, level), Field(&StorageAdvice::what, HasSubstr(what)));
@@ -36,7 +36,7 @@ constexpr char kGood[] =
     "rw,relatime,vers=4.2,rsize=1048576,wsize=1048576,hard,proto=tcp,timeo=600,retrans=2,local_lock=none";
 
 std::vector<StorageAdvice> Of(const v1::DirectoryDescription& directory) {
-  return AdviseOnStorage(directory, kBlockBytes);
+  return AdviseOnStorage(directory, kLargestBlockBytes);
 }
 
 TEST(StorageAdvice, AGoodNfsMountLeavesOnlyTheQuestionOfItsExport) {
@@ -142,7 +142,15 @@ TEST_F(Devices, SchedulerStateAndCacheAreLookedAt) {
   disk.set_rotational(true);
   EXPECT_THAT(Of(directory_),
               ElementsAre(Says(AdviceLevel::kWarning, "sda is offline"), Says(AdviceLevel::kWarning, "scheduler bfq"),
-                          Says(AdviceLevel::kHint, "volatile write cache"), Says(AdviceLevel::kHint, "rotates")));
+                          Says(AdviceLevel::kHint, "volatile write cache"), Says(AdviceLevel::kHint, "rotational")));
+}
+
+TEST_F(Devices, AVirtualDiskIsNotSaidToRotate) {
+  Layer("vda", v1::BlockLayer::KIND_DISK).set_rotational(true);
+  v1::BlockLayer& scsi = Layer("sda", v1::BlockLayer::KIND_DISK);
+  scsi.set_rotational(true);
+  scsi.set_model("QEMU QEMU HARDDISK");
+  EXPECT_THAT(Of(directory_), IsEmpty());
 }
 
 TEST(StorageAdvice, EveryPieceSaysWhyAndWhereItIsWritten) {

@@ -1,10 +1,8 @@
-#include "common/tls/authority.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <openssl/pem.h>
 
-#include "common/tls/certificate.h"
+#include "common/tls.h"
 #include "tests/status_matchers.h"
 
 namespace plimsoll {

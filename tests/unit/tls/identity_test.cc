@@ -1,11 +1,9 @@
-#include "common/tls/identity.h"
-
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <fstream>
 
-#include "common/tls/authority.h"
+#include "common/tls.h"
 #include "tests/status_matchers.h"
 #include "tests/temp_directory.h"
 
@@ -15,13 +13,13 @@ namespace {
 using testing::IsOk;
 using testing::StatusIs;
 
-constexpr int64_t kNow = 1'800'000'000;
+constexpr int64_t kIssuedAtS = 1'800'000'000;
 
 class IdentityTest : public ::testing::Test {
  protected:
   IdentityTest() {
-    const auto authority = *CertificateAuthority::Create(kNow, 100);
-    const auto pair = *authority->Issue("alpha", CertificateAuthority::Role::kHost, kNow, 10);
+    const auto authority = *CertificateAuthority::Create(kIssuedAtS, 100);
+    const auto pair = *authority->Issue("alpha", CertificateAuthority::Role::kHost, kIssuedAtS, 10);
     paths_ = {Write("ca.crt", authority->pem().cert_pem), Write("a.crt", pair.cert_pem), Write("a.key", pair.key_pem)};
   }
 
@@ -39,7 +37,7 @@ TEST_F(IdentityTest, ReadsWhatFitsTogether) {
   const auto identity = ReadTlsIdentity(paths_);
   ASSERT_THAT(identity, IsOk());
   EXPECT_EQ(identity->certificate.names.at(0), "alpha");
-  EXPECT_EQ(identity->certificate.not_after_s, kNow + 10 * 86400);
+  EXPECT_EQ(identity->certificate.not_after_s, kIssuedAtS + 10 * 86400);
 }
 
 TEST_F(IdentityTest, NamesTheOptionsThatAreMissing) {

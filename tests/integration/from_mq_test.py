@@ -1,0 +1,95 @@
+"""From qm.ini and what amqsrua printed to a plan that runs."""
+
+import re
+
+import yaml
+
+import harness
+
+INI = """#* Module Name: qm.ini *#
+ExitPath:
+   ExitsDefaultPath=/var/mqm/exits
+Log:
+   LogPrimaryFiles=3
+   LogSecondaryFiles=2
+   LogFilePages=64
+   LogType=CIRCULAR
+   LogBufferPages=0
+   LogPath={path}/
+   LogWriteIntegrity=TripleWrite
+Service:
+   Name=AuthorizationService
+"""
+
+# Two publications; the second one is the busier, and says its rates in either case.
+AMQSRUA = """Publication received PutDate:20171004 PutTime:13560170 Interval:10.001 seconds
+Log - physical bytes written 409600 40956/sec
+Log - write latency 306 uSec
+Log - write size 4099
+
+Publication received PutDate:20171004 PutTime:13570170 Interval:1 minutes,0.000 seconds
+log - Physical bytes written 60000000 1000000/sec
+Log - Write Latency 1234 uSec
+Log - Write size 20000
+
+"""
+
+
+class FromMq(harness.PlimsollTest):
+
+    def file(self, name, text):
+        path = self.base / name
+        path.write_text(text)
+        return path
+
+    def ini(self, name="qm.ini"):
+        return self.file(name, INI.format(path=self.dir))
+
+    def test_the_plan_runs_and_the_report_has_mqs_own_latency_beside_ours(self):
+        result = self.plimsoll("plan", "from-mq", "--qm-ini", self.ini(), "--amqsrua", self.file("log.txt", AMQSRUA))
+        self.assertEqual(result.err, "")
+        self.assertIn("log.txt:6, put 2017-10-04 13:57:01.70 GMT, 60.000 s long", result.out)
+        self.assertEqual(yaml.safe_load(result.out)["workload"],
+                         {"dir": str(self.dir), "qm": 1, "file_size": "256k", "num_files": 3, "rate": 50.0, "arrival": "poisson"})
+        self.assertEqual(yaml.safe_load(result.out)["block_size"], "20k")
+        plan = self.file("plan.yaml", result.out)
+        self.assertIn(": good: this machine, 1 queue manager, 1 step", self.plimsoll("plan", "check", plan).out)
+        dry = self.plimsoll("run", plan, "--dry-run").out
+        self.assertRegex(dry, rf"(?m){self.dir} +1 +3 +768 KiB$")
+        out = self.base / "out"
+        process = self.start_plimsoll("run", plan, "--duration", "1", "--warmup", "0", "--out", out)
+        process.finish()
+        run = self.result_of(process, out)
+        self.assertEqual(run.report["steps"][0]["block_size_bytes"], 20480)
+        self.assertIn("MQ's mean write latency was 1,234 us", " ".join(run.out.split()))
+        self.assert_nothing_left()
+
+    def test_what_a_plan_cannot_say_is_said_on_standard_error_and_in_the_plan(self):
+        other = self.file("other.ini", INI.format(path="/log/other").replace("LogFilePages=64", "LogFilePages=4096"))
+        plan = self.base / "plan.yaml"
+        result = self.plimsoll("plan", "from-mq", "--qm-ini", self.ini(), "--qm-ini", other, "--out", plan)
+        self.assertEqual(result.out, f"{plan}: 2 queue managers, 3 extents of 16 MiB each\n")
+        self.assertEqual(len(result.errors), 3, result)
+        for line in result.errors:
+            self.assertTrue(line.startswith("note: "), result)
+            self.assertIn(f"# - {line.removeprefix('note: ')}\n", plan.read_text())
+        self.plimsoll("plan", "check", plan)
+
+    def test_every_error_of_every_file_is_a_line_with_its_place(self):
+        ini = self.file("bad.ini", "Log:\n   LogPath=log\n   LogFilePage=64\n")
+        log = self.file("cpu.txt", AMQSRUA + "User CPU time percentage 0.01%\n")
+        result = self.plimsoll("plan", "from-mq", "--qm-ini", ini, "--qm-ini", "none.ini", "--amqsrua", log, code=2)
+        self.assertEqual(result.out, "")
+        self.assertEqual(len(result.errors), 4, result)
+        for line, begin in zip(result.errors, (f"{ini}:2: LogPath", f"{ini}:3: 'LogFilePage'", "open none.ini:",
+                                               f"{log}:11: 'User CPU time percentage'")):
+            self.assertTrue(line.startswith(f"plimsoll: {begin}"), line)
+
+    def test_the_files_are_asked_for(self):
+        self.assertRegex(self.plimsoll("plan", "from-mq", code=2).err, r"^plimsoll: .*--qm-ini.*\n$")
+        self.assertRegex(self.plimsoll("plan", "from-mq", "--qm-ini", self.dir, code=2).err,
+                         rf"^plimsoll: read {re.escape(str(self.dir))}: .*\n$")
+
+
+if __name__ == "__main__":
+    harness.main()

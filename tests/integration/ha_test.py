@@ -1,0 +1,177 @@
+"""`plimsoll ha` with two real agents on one machine: instances die, take over, and nothing is lost or left behind."""
+
+import json
+import signal
+import sys
+
+import harness
+import takeovers
+
+
+def instances_of(agent):
+    """Ids of the instances that an agent started and that run."""
+    return [pid for pid in harness.children_of(agent.agent_pid) if harness.is_alive(pid)]
+
+
+class Ha(harness.PlimsollTest):
+
+    def setUp(self):
+        super().setUp()
+        self.agents = [self.agent(name) for name in ("alpha", "beta")]
+        self.pair = "+".join(agent.address for agent in self.agents)
+
+    def arguments(self, *more):
+        self._results += 1
+        self.out = self.base / f"results-{self._results}"
+        options = {"--pairs": self.pair, "--dir": self.dir, "--out": self.out, "--file-size": "256k", "--window": "300ms",
+                   "--lock-poll": "100ms", "--free-poll": "10ms", "--checkpoint": "200ms", "--server-lease": "1s",
+                   "--takeover-limit": "20s", "--rate": "200", "--seed": "7"}
+        options.update(zip(more[::2], more[1::2]))
+        return ["ha", *(word for option in options.items() for word in option)]
+
+    def start_ha(self, *more):
+        return self.start_plimsoll(*self.arguments(*more))
+
+    def ha(self, *more, code=0):
+        process = self.start_ha(*more)
+        process.finish(180)
+        result = self.result_of(process, None, code)
+        result.results = self.out
+        return result
+
+    def assert_none_runs(self):
+        for agent in self.agents:
+            harness.wait_until(lambda agent=agent: not instances_of(agent), "no instance is left")
+
+    def test_switch_kill_and_hang_lose_nothing_and_leave_nothing(self):
+        result = self.ha("--fault", "switch,kill,hang", "--rounds", "6", "--qm", "2")
+        report = json.loads((result.results / "report.json").read_text())
+        self.assertEqual(report["verdict"]["outcome"], "pass", result)
+        outcomes = [[one["outcome"] for one in each["takeovers"]] for each in report["ha"]["rounds"]]
+        self.assertEqual(outcomes, 2 * [["taken"] * 2, ["taken"] * 2, ["kept"] * 2], result)
+        for each in report["ha"]["rounds"]:
+            for one in each["takeovers"]:
+                if one["outcome"] == "taken":
+                    self.assertGreater(one["gap"]["ns"], 0, one)
+                    self.assertGreater(one["replayed"], 0, one)
+        takeovers.assert_little_is_added(self, report, lock_poll_ns=100_000_000)
+        self.assertEqual([qm["scanned"] for qm in report["ha"]["queue_managers"]], [True, True])
+        self.assertEqual(report["ha"]["findings"]["lost"], 0)
+        self.assertTrue(result.out.startswith("Verdict   PASS"), result.out)
+        self.assert_nothing_left()
+        self.assert_none_runs()
+        # Everything again from the journal alone.
+        again = self.plimsoll("report", result.results)
+        self.assertEqual(again.out, result.out.rpartition("Results in ")[0])
+
+    def test_locks_are_in_the_data_directory_and_logs_in_theirs_and_neither_keeps_anything(self):
+        log, data = self.dir / "log", self.dir / "data"
+        for directory in (log, data):
+            directory.mkdir()
+        for ends, code in (("by itself", 0), ("by an interrupt", 3)):
+            with self.subTest(ends):
+                process = self.start_ha("--dir", log, "--data-dir", data, "--fault", "switch,kill", "--rounds",
+                                        "4" if code == 0 else "1000")
+                process.await_err(r"round 1 of")
+
+                def files(directory):
+                    return {path.name for path in directory.rglob("*") if path.is_file()}
+
+                self.assertLessEqual({"master", "active", "standby", "poll"}, files(data))
+                self.assertFalse({"master", "active", "standby", "poll"} & files(log))
+                self.assertIn("S0000000.LOG", files(log))
+                self.assertNotIn("S0000000.LOG", files(data))
+                if code != 0:
+                    process.signal(signal.SIGINT)
+                self.assertEqual(process.finish(180), code, process.err)
+                self.assert_none_runs()
+                for directory in (log, data):
+                    self.assert_nothing_left(directory)
+
+    def test_commands_run_without_a_shell_and_only_where_they_are_allowed(self):
+        script = self.base / "plan.yaml"
+        # A command that changes nothing: the active instance goes on, which is all that this fault asks for.
+        script.write_text(f"""
+workload: {{dir: {self.dir}, file_size: 256k}}
+ha:
+  pairs: ["{self.pair}"]
+  faults: [server-restart]
+  rounds: 1
+  commands:
+    - fault: server-restart
+      do: ["{sys.executable}", "-c", "import sys; open(sys.argv[1], 'w').write(sys.argv[2])", "{self.base}/said", "{{host}} $(id)"]
+""")
+        refused = self.plimsoll("ha", script, "--out", self.base / "refused", code=2)
+        self.assertIn("--allow-commands", refused.err)
+        self.assertIn("plimsoll ha", self.plimsoll("run", script, "--out", self.base / "run", code=2).err)
+        self.plimsoll("ha", script, "--out", self.base / "results", "--allow-commands", "--window", "0s")
+        self.assertEqual((self.base / "said").read_text(), "127.0.0.1 $(id)", "no shell has seen it")
+        self.assert_nothing_left()
+
+    def test_commands_of_options_are_split_without_a_shell_and_their_want_is_explained(self):
+        faults = ("--fault", "kill,freeze", "--rounds", "2")
+        missing = self.plimsoll(*self.arguments(*faults), code=2)
+        for text in ("freeze needs commands", "--do 'freeze=virsh suspend {host}'", "--undo 'freeze=virsh resume {host}'",
+                     "--allow-commands"):
+            self.assertIn(text, " ".join(missing.err.split()))
+        program = self.base / "say"
+        program.write_text(f"#!{sys.executable}\nimport sys\nopen({str(self.base / 'said')!r}, 'a').write(repr(sys.argv[1:]))\n"
+                           "sys.exit(sys.argv[1] == 'suspend')\n")
+        program.chmod(0o755)
+        commands = ("--do", f"freeze={program} suspend '{{host}} $(id)' \"a 'b'\" ;", "--undo", f"freeze={program}  resume  {{address}}")
+        refused = self.plimsoll(*self.arguments(*faults, *commands), code=2)
+        self.assertIn("--allow-commands", refused.err)
+        self.assertFalse((self.base / "said").exists())
+        # The command fails: its round proves nothing, and is undone all the same.
+        result = self.plimsoll(*self.arguments(*faults, *commands), "--allow-commands", code=3)
+        address = self.agents[1].address
+        host = address.rpartition(":")[0]
+        said = (self.base / "said").read_text()
+        # The kill has made the second host the active one.
+        self.assertEqual(said, repr(["suspend", f"{host} $(id)", "a 'b'", ";"]) + repr(["resume", address]), result)
+        wrong = self.plimsoll(*self.arguments("--do", "kill=true"), code=2)
+        self.assertIn("--do: expected FAULT=COMMAND", wrong.err)
+        self.assert_nothing_left()
+
+    def test_a_given_moment_is_kept_and_reported(self):
+        result = self.ha("--fault", "kill", "--rounds", "1", "--at", "2s", "--window", "0s")
+        self.assertIn("1, each 2 s after all pairs were ready", " ".join(result.out.split()))
+        report = json.loads((result.results / "report.json").read_text())
+        (taken,) = report["ha"]["rounds"][0]["takeovers"]
+        # Two seconds of 200 writes each came first.
+        self.assertGreater(taken["acknowledged"], 300)
+        self.assertEqual({phase["phase"] for phase in report["ha"]["phases"]},
+                         {"gap", "to_free", "free_to_granted", "to_granted", "to_replayed", "to_first_write", "takeover", "own"})
+        self.assertLessEqual(taken["free_to_granted"]["ns"] - taken["free_to_granted"]["error_ns"], 200_000_000)
+
+    def test_an_interrupt_ends_every_instance_and_removes_the_files(self):
+        process = self.start_ha("--fault", "hang", "--server-lease", "60s", "--rounds", "1", "--window", "0s")
+        process.await_err(r"round 1 of 1: hang")
+        process.signal(signal.SIGINT)
+        self.assertEqual(process.finish(), 3, process.err)
+        self.assertIn("INTERRUPTED", process.out)
+        self.assert_nothing_left()
+        self.assert_none_runs()
+
+    def test_a_killed_controller_leaves_no_instance_once_the_lease_is_over(self):
+        log, data = self.dir / "log", self.dir / "data"
+        for directory in (log, data):
+            directory.mkdir()
+        process = self.start_ha("--dir", log, "--data-dir", data, "--takeover-limit", "1s", "--lease", "3s", "--rounds", "1000",
+                                "--fault", "switch")
+        process.await_err(r"round 1 of 1,?000: switch")
+        self.assertTrue(instances_of(self.agents[0]) + instances_of(self.agents[1]))
+        process.signal(signal.SIGKILL)
+        process.finish()
+        self.assert_none_runs()
+        # One host removes what both made, in both directories.
+        (run,) = {path.name.removeprefix("plimsoll-") for directory in (log, data) for path in directory.iterdir()}
+        for directory in (log, data):
+            clean = ("clean", "--run", run, "--hosts", self.agents[1].address, "--dir", directory)
+            harness.wait_until(lambda clean=clean: "in use" not in self.plimsoll(*clean).out, "the sessions of the run to end")
+            self.plimsoll(*clean, "--yes")
+            self.assert_nothing_left(directory)
+
+
+if __name__ == "__main__":
+    harness.main()

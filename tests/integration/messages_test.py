@@ -1,0 +1,108 @@
+"""What the programs say of a wrong input: one line that names the thing and the way out. A row each."""
+
+import http.server
+import threading
+
+import harness
+from cannot_run_test import free_port
+
+
+class Silent(http.server.BaseHTTPRequestHandler):
+
+    def log_message(self, *arguments):
+        pass
+
+
+class Messages(harness.PlimsollTest):
+
+    def said(self, *arguments):
+        """Exit code and what standard error says, without the program's name."""
+        process = self.start_plimsoll(*arguments)
+        code = process.finish()
+        self.assertEqual(process.out, "", arguments)
+        return code, [line.removeprefix("plimsoll: ") for line in process.err.splitlines()]
+
+    def check(self, rows):
+        for arguments, code, *expected in rows:
+            with self.subTest(arguments=arguments):
+                self.assertEqual(self.said(*arguments), (code, expected))
+
+    def test_command_lines(self):
+        self.check([
+            (["run", "--blocksize", "4k", "--dir", self.dir], 2, "unknown option '--blocksize'; did you mean --bsize?"),
+            (["run", "--dir", self.dir, "--duration", "5minutes"], 2,
+             "--duration: '5minutes' is not a time: expected a time from 100ms to 3650d; units are ns, us, ms, s, m, h and d, "
+             "such as 250us or 1h30m"),
+            (["run", "--dir", self.dir, "--rate", "0.0005", "--dry-run"], 2,
+             "--rate: '0.0005' is out of range: expected a number from 0.001 to 1000000, or 0"),
+            (["hel"], 2, "unknown command 'hel'; did you mean help?"),
+            (["help", "plan", "chek"], 2, "unknown command 'chek'; did you mean check?"),
+            (["export", self.dir, "csv"], 2, "unexpected argument 'csv'"),
+        ])
+
+    def test_help_of_a_command_is_what_its_option_prints(self):
+        for command in (["run"], ["plan", "check"], []):
+            self.assertEqual(self.plimsoll("help", *command).out, self.plimsoll(*command, "--help").out)
+
+    def test_hosts_that_are_written_as_other_programs_write_them(self):
+        self.check([
+            (["hosts", "--hosts", "http://node1"], 2, "'http://node1' is not a host: drop 'http://': write node1"),
+            (["hosts", "--hosts", "root@node1"], 2, "'root@node1' is not a host: drop the user: write node1"),
+            (["hosts", "--hosts", "node1:7461-7463"], 2,
+             "'node1:7461-7463' is not a host: a port cannot be a range: list node1 once for each port"),
+        ])
+
+    def test_agents_that_cannot_be_reached(self):
+        server = http.server.HTTPServer(("127.0.0.1", 0), Silent)
+        self.addCleanup(server.server_close)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.shutdown)
+        other = f"127.0.0.1:{server.server_port}"
+        down = f"127.0.0.1:{free_port()}"
+        nobody = f"unix:{self.base}/nobody.sock"
+        self.check([
+            (["hosts", "--hosts", "no-such-host.invalid"], 4, "no-such-host.invalid: name not found"),
+            (["hosts", "--hosts", down], 4,
+             f"{down}: connection refused: no agent is listening; start plimsoll-agent there"),
+            (["hosts", "--hosts", other], 4,
+             f"{other}: not a Plimsoll agent: another protocol answers there; check the port"),
+            (["hosts", "--hosts", f"unix:{self.base}/none/a.sock"], 4,
+             f"unix:{self.base}/none/a.sock: the directory {self.base}/none does not exist"),
+            (["hosts", "--hosts", nobody], 4,
+             f"{nobody}: no agent is listening: the socket does not exist; start plimsoll-agent with --listen {nobody}"),
+        ])
+
+    def test_places_without_results(self):
+        empty = f"{self.base} holds no results of a run: there is no file 'journal' in it; name the directory that " \
+                "`plimsoll run` printed"
+        self.check([
+            (["report", self.base], 2, empty),
+            (["export", self.base, "--format", "csv"], 2, empty),
+            (["report", self.base / "none"], 2, f"{self.base}/none does not exist"),
+        ])
+
+    def test_directories_that_are_not_there(self):
+        alpha = self.agent("alpha")
+        code, lines = self.said("run", "--hosts", alpha.address, "--dir", self.dir / "none")
+        self.assertEqual((code, lines), (2, [f"--dir: {self.dir}/none does not exist on alpha"]))
+        self.assertEqual(self.said("run", "--dir", self.dir / "none"), (2, [f"--dir: {self.dir}/none does not exist"]))
+
+    def test_all_mistakes_of_a_plan_at_once(self):
+        plan = self.base / "plan.yaml"
+        plan.write_text("hosts: [node[1-3]]\n")
+        self.check([(["run", plan], 2,
+                     f"{plan}:1:13: not YAML: end of sequence flow not found; in a list of YAML, quote it: \"node[1-3]\"")])
+        plan.write_text("workload:\n  qm: 0\n  file_size: 64q\nstall: 5min 3\n")
+        code, lines = self.said("run", plan)
+        self.assertEqual((code, [line.split(": ")[0] for line in lines]), (2, [f"{plan}:{at}" for at in ("2:7", "3:14", "4:8")]))
+        plan.write_text(f"workload:\n  dir: {self.dir}\n  file_size: 5000001\nwarmup: 1h30m\n")
+        self.assertEqual(self.said("plan", "check", plan),
+                         (2, [f"{plan}:3: --file-size (workload.file_size) 5000001 is not a multiple of 4k: use 4884k, "
+                              "or --direct off"]))
+        # The same from an option is not the file's.
+        self.assertEqual(self.said("plan", "check", plan, "--file-size", "5000002"),
+                         (2, ["--file-size (workload.file_size) 5000002 is not a multiple of 4k: use 4884k, or --direct off"]))
+
+
+if __name__ == "__main__":
+    harness.main()

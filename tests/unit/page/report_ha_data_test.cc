@@ -1,0 +1,83 @@
+#include "controller/page/report_ha_data.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "controller/page/report_data.h"
+#include "controller/page/report_page.h"
+#include "google/protobuf/struct.pb.h"
+#include "google/protobuf/util/json_util.h"
+#include "tests/unit/page/report_builder.h"
+#include "tests/unit/page/unpack.h"
+
+namespace plimsoll {
+namespace {
+
+using google::protobuf::Struct;
+using plimsoll::testing::DrillReport;
+using plimsoll::testing::MadeUp;
+using plimsoll::testing::MakeReport;
+using plimsoll::testing::Unpack;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Struct HaOf(const v1::Report& report, int takeovers = 50'000) {
+  PageLimits limits;
+  limits.takeovers = takeovers;
+  Struct data;
+  EXPECT_TRUE(google::protobuf::util::JsonStringToMessage(ReportPageData(report, limits), &data).ok());
+  return data.fields().at("ha").struct_value();
+}
+
+std::vector<double> TakeoverColumn(const Struct& ha, const std::string& name) {
+  return Unpack(ha.fields().at("takeovers").struct_value().fields().at(name).string_value());
+}
+
+TEST(HaPageData, HasEveryTakeoverInTheOrderOfTheRounds) {
+  const v1::Report report = DrillReport(12);
+  const Struct ha = HaOf(report);
+  const std::vector<double> rounds = TakeoverColumn(ha, "round");
+  ASSERT_EQ(rounds.size(), 24U);
+  const std::vector<double> gaps = TakeoverColumn(ha, "gap");
+  const std::vector<double> lost = TakeoverColumn(ha, "lost");
+  const std::vector<double> doubtful = TakeoverColumn(ha, "doubtful");
+  for (size_t row = 0; row < rounds.size(); ++row) {
+    const v1::HaRoundReport& round = report.ha().rounds(static_cast<int>(row / 2));
+    const v1::HaTakeoverReport& one = round.takeovers(static_cast<int>(row % 2));
+    EXPECT_EQ(rounds[row], round.number());
+    EXPECT_EQ(gaps[row], one.has_gap() ? static_cast<double>(one.gap().ns() / 1'000) : -1);
+    EXPECT_EQ(lost[row], static_cast<double>(one.findings().lost()));
+    EXPECT_EQ(doubtful[row], round.reasons().empty() ? 0 : 1);
+  }
+  EXPECT_EQ(ha.fields().at("pictures").list_value().values_size(), 2);
+  EXPECT_EQ(ha.fields().at("report").struct_value().fields().at("rounds").list_value().values_size(), 0)
+      << "the columns have them";
+}
+
+TEST(HaPageData, OfMoreTakeoversThanThereIsRoomForTheWorstOfEachRoundStays) {
+  v1::Report report = DrillReport(12);
+  report.mutable_ha()->mutable_rounds(0)->mutable_takeovers(1)->mutable_gap()->set_ns(9'000'000'000);
+  const Struct ha = HaOf(report, 23);
+  EXPECT_EQ(TakeoverColumn(ha, "round").size(), 12U);
+  EXPECT_EQ(TakeoverColumn(ha, "gap")[0], 9e6);
+  EXPECT_EQ(TakeoverColumn(ha, "lost")[3], 3) << "what was lost goes before a longer gap";
+  EXPECT_EQ(ha.fields().at("takeovers").struct_value().fields().at("of").number_value(), 24);
+}
+
+TEST(HaPageData, TenThousandRoundsMakeNoLargePageAndNoNameBecomesMarkup) {
+  const std::string hostile = "</script><script>alert(1)</script>";
+  const std::string page = RenderReportPage(DrillReport(10'000, hostile));
+  EXPECT_LT(page.size(), 2'000'000U);
+  EXPECT_THAT(page, Not(HasSubstr("<script>alert")));
+  EXPECT_THAT(page, HasSubstr("\\u003cscript\\u003ealert(1)"));
+}
+
+TEST(HaPageData, ARunThatIsNoDrillHasNone) {
+  EXPECT_THAT(ReportPageData(MakeReport(MadeUp())), Not(HasSubstr("\"ha\"")));
+}
+
+}  // namespace
+}  // namespace plimsoll

@@ -1,0 +1,151 @@
+// A run of two fake hosts, in virtual time, and the journal that it leaves behind.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/mutex.h"
+#include "common/units.h"
+#include "controller/plan/plan_defaults.h"
+#include "controller/run/coordinator.h"
+#include "tests/status_matchers.h"
+#include "tests/temp_directory.h"
+#include "tests/unit/run/fake_fleet.h"
+#include "tests/virtual_clock.h"
+
+namespace plimsoll::testing {
+
+// Something that does not return for a while.
+class Hang {
+ public:
+  void Begin() { Set(true); }
+  void End() { Set(false); }
+  // At most for so long that a test that fails ends.
+  void WaitWhileHung() {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    MutexLock lock(mutex_);
+    while (hung_ && changed_.WaitUntil(mutex_, deadline)) {
+    }
+  }
+
+ private:
+  void Set(bool hung) {
+    MutexLock lock(mutex_);
+    hung_ = hung;
+    changed_.NotifyAll();
+  }
+
+  Mutex mutex_;
+  CondVar changed_;
+  bool hung_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+// Two hosts, alpha and beta, whose clocks are 100,000 s apart; a host that is lost ends the run.
+class CoordinatorTest : public ::testing::Test {
+ protected:
+  // Lets `hang` begin when both hosts run, and end with the heartbeat 10 s later, which ends the run, too.
+  void HangForTenSeconds(Hang& hang) {
+    for (FakeScript& script : scripts_) script.run_until_stopped = true;
+    scripts_[1].on_running = [this, &hang] {
+      hang.Begin();
+      hung_since_ = clock_.Now();
+    };
+    scripts_[0].on_heartbeat = [this, &hang] {
+      if (!hung_since_.has_value() || clock_.Now() - *hung_since_ < 10 * kNsPerSecond) {
+        ++heartbeats_;
+        return;
+      }
+      hang.End();
+      events_.Interrupt();
+      scripts_[0].on_heartbeat = [] {};
+    };
+  }
+
+  explicit CoordinatorTest() : scripts_(2), diaries_(2) {
+    scripts_[1].name = "beta";
+    scripts_[1].clock_offset_ns = 100'000 * kNsPerSecond;
+    plan_.mutable_workload()->set_dir("/fake");
+    plan_.add_hosts()->set_address("alpha:1");
+    plan_.add_hosts()->set_address("beta:1");
+    plan_.add_block_size_bytes(4096);
+    plan_.set_lease_ns(2 * kNsPerSecond);
+    plan_.set_on_host_loss(v1::HOST_LOSS_POLICY_ABORT);
+  }
+
+  std::optional<Failure> Run() {
+    FillDefaults(plan_);
+    Fleet fleet(
+        {"alpha:1", "beta:1"}, 500,
+        [this](const std::string& address, AgentListener& listener) {
+          const size_t i = address == "alpha:1" ? 0 : 1;
+          return std::make_unique<FakeAgent>(scripts_[i], diaries_[i], clock_, listener);
+        },
+        clock_, events_);
+    fleet.DescribeAll({{"/fake"}, {"/fake"}}, kNsPerSecond);
+    LabelHosts(fleet.hosts());
+    auto journal = JournalWriter::Create(path_, /*directory=*/-1, [this](int fd, const void* data, size_t size) {
+      disk_.WaitWhileHung();
+      return write(fd, data, size);
+    });
+    EXPECT_THAT(journal, IsOk());
+    RunLog log(*std::move(journal), clock_, most_waiting_bytes_);
+    on_log_(log);
+    Progress progress(stderr, /*in_place=*/false, /*quiet=*/true);
+    Coordinator::Options options;
+    options.plan = plan_;
+    options.steps = ExpandSteps(plan_);
+    options.fleet = &fleet;
+    options.events = &events_;
+    options.clock = &clock_;
+    options.log = &log;
+    options.progress = &progress;
+    for (int i = 0; i < 2; ++i) {
+      options.host_plans.push_back(MakeHostPlan(plan_, i, fleet.host(static_cast<size_t>(i)).label, "7f3a21",
+                                                std::string(16, 't'), kFrameIntervalNs));
+    }
+    Coordinator coordinator(std::move(options));
+    std::optional<Failure> failure = coordinator.Run();
+    left_ = coordinator.left();
+    log.Flush();
+    EXPECT_THAT(ReadJournal(path_, [this](const v1::JournalRecord& record) { records_.push_back(record); }), IsOk());
+    return failure;
+  }
+
+  std::vector<v1::JournalRecord> Records(v1::JournalRecord::RecordCase wanted) const {
+    std::vector<v1::JournalRecord> found;
+    for (const v1::JournalRecord& record : records_) {
+      if (record.record_case() == wanted) found.push_back(record);
+    }
+    return found;
+  }
+
+  // Nobody waits for real: leases and limits are looked at to the nanosecond.
+  VirtualClock clock_;
+  // Reads on after each message: the smallest bound that there is.
+  EventQueue events_{clock_, /*most_waiting_bytes=*/1};
+  TempDirectory directory_;
+  const std::string path_ = directory_.path() + "/journal";
+  v1::TestPlan plan_;
+  std::vector<FakeScript> scripts_;
+  std::vector<FakeDiary> diaries_;
+  std::vector<v1::JournalRecord> records_;
+  bool left_ = false;
+  // The journal's.
+  Hang disk_;
+  size_t most_waiting_bytes_ = RunLog::kMostWaitingBytes;
+  std::function<void(RunLog&)> on_log_ = [](RunLog&) {};
+  std::optional<MonotonicNs> hung_since_;
+  uint64_t heartbeats_ = 0;
+};
+
+}  // namespace plimsoll::testing
