@@ -34,6 +34,8 @@ function(plimsoll_precompiled_header holder header)
     add_library(${holder} OBJECT "${CMAKE_CURRENT_BINARY_DIR}/${holder}.cc")
     target_link_libraries(${holder} PRIVATE ${ARG_OPTIONS} ${ARG_DEPS})
     target_precompile_headers(${holder} PRIVATE "${header}")
+    # Compiled anew each time: ccache 4.7 returned a precompiled header of before a change of a .proto.
+    set_target_properties(${holder} PROPERTIES CXX_COMPILER_LAUNCHER "")
   endif()
 endfunction()
 
@@ -72,6 +74,15 @@ function(plimsoll_library name)
   add_library(plimsoll::${name} ALIAS plimsoll_${name})
 endfunction()
 
+# plimsoll_test_sources(TARGET): a test program's sources start from the precompiled header, and up to eight compile as one: GoogleTest's
+# templates cost more than the tests do. So in a test program, too, a name in an anonymous namespace is used once.
+function(plimsoll_test_sources target)
+  plimsoll_precompile(${target} plimsoll_test_headers)
+  if(PLIMSOLL_PRECOMPILE)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  endif()
+endfunction()
+
 # plimsoll_test(NAME SRCS a_test.cc ... DEPS ... LABELS unit [TIMEOUT seconds] [COST seconds]): a GoogleTest program, one entry of ctest. It prints
 # the cases that fail; `build/dev/bin/NAME --gtest_filter=...` runs some of them.
 function(plimsoll_test name)
@@ -84,7 +95,7 @@ function(plimsoll_test name)
   endif()
   add_executable(${name} ${ARG_SRCS})
   target_link_libraries(${name} PRIVATE plimsoll_test_options ${ARG_DEPS} GTest::gmock GTest::gtest_main)
-  plimsoll_precompile(${name} plimsoll_test_headers)
+  plimsoll_test_sources(${name})
   add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} COST ${ARG_COST}
     FAIL_REGULAR_EXPRESSION "Running 0 tests|==========. 0 tests")
@@ -95,7 +106,7 @@ function(plimsoll_test_library name)
   cmake_parse_arguments(ARG "" "" "SRCS;DEPS" ${ARGN})
   add_library(${name} STATIC ${ARG_SRCS})
   target_link_libraries(${name} PRIVATE plimsoll_test_options GTest::gmock PUBLIC ${ARG_DEPS})
-  plimsoll_precompile(${name} plimsoll_test_headers)
+  plimsoll_test_sources(${name})
 endfunction()
 
 # plimsoll_golden_test(NAME MESSAGES file.proto SRCS ... DEPS ...): a plimsoll_test that knows the tree (PLIMSOLL_SOURCE_DIR) and
@@ -113,6 +124,24 @@ function(plimsoll_golden_test name)
   plimsoll_test(${name} SRCS ${ARG_SRCS} "${descriptors}" LABELS golden DEPS ${ARG_DEPS} protobuf::libprotobuf)
   target_compile_definitions(${name} PRIVATE PLIMSOLL_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
     PLIMSOLL_DESCRIPTORS="${descriptors}")
+endfunction()
+
+# plimsoll_manual(PROGRAM COMPONENT): manual pages and shell completion, which PROGRAM writes from the declarations of its options,
+# made with it and installed in COMPONENT.
+function(plimsoll_manual program component)
+  set(place "${CMAKE_BINARY_DIR}/share/${program}")
+  add_custom_command(
+    OUTPUT "${place}/man/man1/${program}.1"
+    COMMAND "${CMAKE_COMMAND}" -E rm -rf "${place}"
+    COMMAND ${program} --manual "${place}"
+    DEPENDS ${program}
+    COMMENT "Writing the manual of ${program}"
+    VERBATIM)
+  add_custom_target(${program}-manual ALL DEPENDS "${place}/man/man1/${program}.1")
+  install(DIRECTORY "${place}/man/" DESTINATION "${CMAKE_INSTALL_MANDIR}" COMPONENT ${component})
+  foreach(shell bash-completion zsh)
+    install(DIRECTORY "${place}/${shell}" DESTINATION "${CMAKE_INSTALL_DATADIR}" COMPONENT ${component})
+  endforeach()
 endfunction()
 
 # plimsoll_bench(NAME SRCS ... DEPS ...): a Google Benchmark program, not part of ctest.

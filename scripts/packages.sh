@@ -6,8 +6,8 @@ plimsoll_build_packages=(
   libspdlog-dev libcli11-dev libyaml-cpp-dev libssl-dev libjs-dygraphs nlohmann-json3-dev
 )
 plimsoll_test_packages=(
-  libgtest-dev libgmock-dev python3 python3-jsonschema python3-yaml strace iproute2 util-linux mount e2fsprogs
-  libfuse3-dev fuse3 nftables faketime openssl systemd python3-seccomp python3-pip chromium chromium-driver fio python3-six default-jdk-headless libhdrhistogram-java
+  libgtest-dev libgmock-dev python3 python3-jsonschema python3-yaml strace tmux iproute2 util-linux mount e2fsprogs
+  libfuse3-dev fuse3 nftables faketime openssl systemd python3-seccomp python3-pip chromium chromium-driver fio python3-six default-jdk-headless libhdrhistogram-java ctdb
 )
 plimsoll_check_packages=(clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev llvm-19)
 plimsoll_lab_packages=(qemu-system-x86 cpio kmod e2fsprogs iproute2 tshark)
@@ -38,11 +38,18 @@ install_missing() {
 }
 
 # run_tests PRESET [ARGUMENT...]: ctest with that preset. Tests of the programs wait more than they compute, so twice as many as
-# there are processors run at once. Test cases that were skipped are listed, for ctest counts their program as passed.
+# there are processors run at once. ctest counts as passed what was skipped: each is listed, with its reason, as `skipped: ...`,
+# in PLIMSOLL_SKIPPED_LOG too, and their number is in plimsoll_skipped.
 run_tests() {
-  local status=0 directory=dev
+  local status=0 directory=dev skipped
   case "$1" in asan | tsan) directory=$1 ;; esac
   ctest --preset "$1" -j "$((2 * $(nproc)))" "${@:2}" || status=$?
-  grep -hE '^\[  SKIPPED \]' "build/$directory/Testing/Temporary/LastTest.log" | sort -u || true
+  skipped=$(sed -nE '/ listed below:$/d; s/ \([0-9]+ ms\)$//; s/^(\[  SKIPPED \]|NOT TESTED:) /skipped: /p' \
+    "build/$directory/Testing/Temporary/LastTest.log" | sort -u)
+  plimsoll_skipped=0
+  if [ -n "$skipped" ]; then
+    plimsoll_skipped=$(wc -l <<<"$skipped")
+    printf '%s\n' "$skipped" | tee -a "${PLIMSOLL_SKIPPED_LOG:-/dev/null}"
+  fi
   return "$status"
 }
