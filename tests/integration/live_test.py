@@ -23,7 +23,7 @@ class Terminal:
         environment.pop("TMUX", None)
         environment.pop("NO_COLOR", None)
         # The shell outlives a Ctrl-C, which goes to the run.
-        script = f"trap : INT; echo before the run; {shlex.join(map(str, argv))}; echo exit code $?; exec sleep 600"
+        script = f"trap : INT; echo before the run; {shlex.join(map(str, argv))}; echo exit code $?; exec cat"
         self._environment = environment
         self._tmux("-f", "/dev/null", "-u", "new-session", "-d", "-x", columns, "-y", rows, "sh", "-c", script)
         self._open = True
