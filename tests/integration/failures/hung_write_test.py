@@ -105,7 +105,7 @@ class HungWrite(harness.PlimsollTest):
         hang.await_waiting()
         (child,) = harness.children_of(run.pid)
         result = self.result_of(run, run.results, code=3)
-        self.assertRegex(result.err, rf"the agent of this run \(process {child}\) is left to itself")
+        self.assertRegex(result.err, rf"the agent of this run \(process {child}\) is left running")
         self.assertTrue(harness.is_alive(child))
         hang.release()
         harness.wait_until(lambda: not harness.is_alive(child), "the child agent's end")
