@@ -1,6 +1,7 @@
 // plimsoll: the controller's command line.
 #include <CLI/CLI.hpp>
 #include <csignal>
+#include <filesystem>
 #include <iostream>
 #include <string>
 #include <vector>
@@ -32,5 +33,7 @@ int main(int argc, char** argv) {
     const absl::Status written = plimsoll::WriteManual(app, argv[2]);
     return written.ok() ? 0 : plimsoll::PrintError(line, written, plimsoll::Exit::kCannotRun);
   }
-  return plimsoll::ParseAndRun(app, std::vector<std::string>(argv + 1, argv + argc), line);
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  if (std::filesystem::path(argv[0]).filename() == "mqldt") arguments.insert(arguments.begin(), "mqldt");
+  return plimsoll::ParseAndRun(app, arguments, line);
 }

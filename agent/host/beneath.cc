@@ -11,10 +11,17 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <fstream>
 #include <memory>
+#include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "common/posix.h"
 #include "common/status_macros.h"
 
@@ -27,15 +34,13 @@ constexpr int kOpenAttempts = 100;
 constexpr size_t kMaxNameLength = 64;
 
 absl::Status OpenError(const std::string& path, int error_number) {
-  absl::Status status = PosixError("openat2", path, error_number);
+  absl::Status status = PosixError("open", path, error_number);
   const std::string text(status.message());
   switch (error_number) {
     case ELOOP:
       return absl::PermissionDeniedError(absl::StrCat(text, "; symbolic links are not followed here"));
     case EXDEV:
       return absl::PermissionDeniedError(absl::StrCat(text, "; the path leaves the directory or enters a mount"));
-    case ENOSYS:
-      return absl::UnimplementedError(absl::StrCat(text, "; Linux 5.6 or later is needed"));
     default:
       return status;
   }
@@ -63,10 +68,105 @@ struct CloseDirectory {
   void operator()(DIR* directory) const { closedir(directory); }
 };
 
+// Whether the kernel has openat2 (Linux 5.6) and lets this process call it: filters of containers that do not know the
+// call refuse it as unknown, or as not permitted.
+bool HasOpenat2() {
+  static const bool has = [] {
+    open_how how{};
+    how.flags = O_PATH | O_CLOEXEC;
+    const UniqueFd fd(static_cast<int>(syscall(SYS_openat2, AT_FDCWD, "/", &how, sizeof(how))));
+    return fd.valid() || (errno != ENOSYS && errno != EPERM);
+  }();
+  return has;
+}
+
+// What a walk has reached.
+struct WalkedPlace {
+  UniqueFd fd;  // O_PATH
+  struct stat info{};
+  uint64_t mount = 0;
+};
+
+// The entry `name` of the directory, itself where it is a symbolic link; neither read nor waited for. The error is an
+// errno.
+int Reach(int directory_fd, const std::string& name, WalkedPlace& place) {
+  place.fd = UniqueFd(openat(directory_fd, name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  if (!place.fd.valid() || fstat(place.fd.get(), &place.info) != 0) return errno;
+  const std::optional<uint64_t> mount = MountOfDescriptor(place.fd.get());
+  if (!mount) return ENOSYS;
+  place.mount = *mount;
+  return 0;
+}
+
+// openat2's promises without it: one component at a time, none of them "..", and no symbolic link or other mount where
+// the next begins. What a directory is bound to lies on another mount of the same device, so mounts are told apart by
+// their ids. The result, or minus an errno.
+int WalkBeneath(int directory_fd, const std::string& relative, int flags, MountRule mounts, mode_t mode) {
+  if (!relative.empty() && relative.front() == '/') return -EXDEV;
+  WalkedPlace here;
+  if (const int error = Reach(directory_fd, ".", here); error != 0) return -error;
+  std::vector<std::string> names = absl::StrSplit(relative, '/', absl::SkipEmpty());
+  names.erase(std::remove(names.begin(), names.end(), "."), names.end());
+  if (absl::c_linear_search(names, "..")) return -EXDEV;
+  const std::string last = names.empty() ? "." : names.back();
+  if (!names.empty()) names.pop_back();
+  for (const std::string& name : names) {
+    WalkedPlace next;
+    if (const int error = Reach(here.fd.get(), name, next); error != 0) return -error;
+    if (S_ISLNK(next.info.st_mode)) return -ELOOP;
+    if (!S_ISDIR(next.info.st_mode)) return -ENOTDIR;
+    if (mounts == MountRule::kMustStay && next.mount != here.mount) return -EXDEV;
+    here = std::move(next);
+  }
+  if ((flags & O_CREAT) != 0) {
+    // Without O_EXCL it might open what somebody else has put there.
+    if ((flags & O_EXCL) == 0) return -EINVAL;
+    const int fd = openat(here.fd.get(), last.c_str(), flags | O_NOFOLLOW | O_CLOEXEC, mode);
+    return fd >= 0 ? fd : -errno;
+  }
+  WalkedPlace place;
+  if (const int error = Reach(here.fd.get(), last, place); error != 0) return -error;
+  if (S_ISLNK(place.info.st_mode) && (flags & (O_PATH | O_NOFOLLOW)) != (O_PATH | O_NOFOLLOW)) return -ELOOP;
+  if ((flags & O_DIRECTORY) != 0 && !S_ISDIR(place.info.st_mode)) return -ENOTDIR;
+  if (mounts == MountRule::kMustStay && place.mount != here.mount) return -EXDEV;
+  if ((flags & O_PATH) != 0) return place.fd.Release();
+  UniqueFd fd(openat(here.fd.get(), last.c_str(), flags | O_NOFOLLOW | O_CLOEXEC));
+  struct stat opened{};
+  if (!fd.valid() || fstat(fd.get(), &opened) != 0) return -errno;
+  // Whatever had the name when it was looked at.
+  const bool same = opened.st_dev == place.info.st_dev && opened.st_ino == place.info.st_ino &&
+                    MountOfDescriptor(fd.get()) == place.mount;
+  return same ? fd.Release() : -EAGAIN;
+}
+
 }  // namespace
+
+std::optional<uint64_t> MountOfDescriptor(int fd) {
+  std::ifstream info(absl::StrCat("/proc/self/fdinfo/", fd));
+  std::string line;
+  while (std::getline(info, line)) {
+    absl::string_view text = line;
+    uint64_t id = 0;
+    if (absl::ConsumePrefix(&text, "mnt_id:") && absl::SimpleAtoi(text, &id)) return id;
+  }
+  return std::nullopt;
+}
 
 absl::StatusOr<UniqueFd> OpenBeneath(int directory_fd, const std::string& relative, int flags, MountRule mounts,
                                      const std::string& path, mode_t mode) {
+  if (!HasOpenat2()) {
+    int result = -EAGAIN;
+    for (int attempt = 0; attempt < kOpenAttempts && (result == -EAGAIN || result == -EINTR); ++attempt) {
+      result = WalkBeneath(directory_fd, relative, flags, mounts, mode);
+    }
+    if (result == -ENOSYS) {
+      return absl::UnimplementedError(
+          absl::StrCat(path, ": this kernel, or a filter of this container, has no openat2, and /proc is not mounted; mount "
+                             "/proc, or use Linux 5.6 or later"));
+    }
+    if (result < 0) return OpenError(path, -result);
+    return UniqueFd(result);
+  }
   open_how how{};
   how.flags = static_cast<uint64_t>(static_cast<unsigned>(flags | O_CLOEXEC));
   how.mode = (flags & O_CREAT) != 0 ? mode : 0;

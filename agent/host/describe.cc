@@ -196,7 +196,12 @@ v1::DirectoryDescription DescribeDirectory(const Sandbox& sandbox, const std::st
     description.set_free_bytes(uint64_t{space.f_bavail} * space.f_frsize);
   }
   const std::vector<Mount> mounts = ParseMountInfo(ReadTextFile("/proc/self/mountinfo"));
-  if (const Mount* mount = FindMount(mounts, MountIdOf(fd->get()), info.st_dev, path); mount != nullptr) {
+  const Mount* const mount = FindMount(mounts, MountIdOf(fd->get()), info.st_dev, path);
+  if (mount == nullptr) {
+    const Mount known = MountWithoutTable(fd->get());
+    description.set_fs_type(known.fs_type);
+    description.set_caveat(CaveatOf(known));
+  } else {
     description.set_fs_type(mount->fs_type);
     description.set_fs_source(mount->source);
     description.set_mount_point(mount->mount_point);

@@ -1,8 +1,10 @@
 #include "agent/host/storage_stack.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/vfs.h>
 
 #include <algorithm>
 #include <array>
@@ -20,6 +22,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "agent/host/beneath.h"
 
 namespace plimsoll {
 
@@ -138,8 +141,29 @@ const Mount* FindMount(const std::vector<Mount>& mounts, uint64_t mount_id, dev_
 
 uint64_t MountIdOf(int fd) {
   struct statx info{};
-  if (statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &info) != 0 || (info.stx_mask & STATX_MNT_ID) == 0) return 0;
-  return info.stx_mnt_id;
+  if (statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &info) == 0 && (info.stx_mask & STATX_MNT_ID) != 0) {
+    return info.stx_mnt_id;
+  }
+  // Before Linux 5.8.
+  return MountOfDescriptor(fd).value_or(0);
+}
+
+Mount MountWithoutTable(int fd) {
+  Mount mount;
+  struct statfs info{};
+  if (fstatfs(fd, &info) != 0) return mount;
+  // The numbers that linux/magic.h does not have are from the file systems' own sources.
+  constexpr std::pair<uint32_t, const char*> kTypes[] = {
+      {BTRFS_SUPER_MAGIC, "btrfs"}, {CEPH_SUPER_MAGIC, "ceph"},   {CIFS_SUPER_MAGIC, "cifs"},
+      {EXT4_SUPER_MAGIC, "ext4"},   {F2FS_SUPER_MAGIC, "f2fs"},   {FUSE_SUPER_MAGIC, "fuse"},
+      {0x01161970, "gfs2"},         {0x47504653, "gpfs"},         {0x0BD00BD3, "lustre"},
+      {NFS_SUPER_MAGIC, "nfs"},     {OCFS2_SUPER_MAGIC, "ocfs2"}, {OVERLAYFS_SUPER_MAGIC, "overlay"},
+      {SMB2_SUPER_MAGIC, "cifs"},   {TMPFS_MAGIC, "tmpfs"},       {XFS_SUPER_MAGIC, "xfs"},
+  };
+  for (const auto& [number, name] : kTypes) {
+    if (static_cast<uint32_t>(info.f_type) == number) mount.fs_type = name;
+  }
+  return mount;
 }
 
 bool HasOption(const Mount& mount, const std::string& name) {

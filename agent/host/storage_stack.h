@@ -38,8 +38,12 @@ std::vector<Mount> ParseMountInfo(const std::string& text);
 // Null where there is none; points into `mounts`.
 const Mount* FindMount(const std::vector<Mount>& mounts, uint64_t mount_id, dev_t device, const std::string& path);
 
-// statx's id of the mount below an open descriptor; 0 where the kernel does not tell.
+// The id of the mount that an open descriptor lies on; 0 where neither statx nor /proc reports it.
 uint64_t MountIdOf(int fd);
+
+// What is known of the mount without /proc, or where its table does not list it, as in a root that was changed: the type
+// of the file system by statfs, where it has one number; else empty.
+Mount MountWithoutTable(int fd);
 
 // Whether the options hold `name`, exactly ("nolock", "local_lock=all").
 bool HasOption(const Mount& mount, const std::string& name);

@@ -65,6 +65,9 @@ void MergeStalls(v1::Frame& later, v1::Frame& frame) {
 void CoalesceFrame(v1::Frame&& later, bool keep_trace, v1::Frame& frame) {
   if (!keep_trace) DropTrace(later);
   frame.set_interval_count(frame.interval_count() + later.interval_count());
+  if (later.fastest_seq() != 0 && (frame.fastest_seq() == 0 || later.latency().min_ns() < frame.latency().min_ns())) {
+    frame.set_fastest_seq(later.fastest_seq());
+  }
   MergeDistribution(later.latency(), *frame.mutable_latency());
   if (later.has_response()) MergeDistribution(later.response(), *frame.mutable_response());
   frame.set_bytes(frame.bytes() + later.bytes());

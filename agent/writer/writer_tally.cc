@@ -201,6 +201,10 @@ void WriterTally::Take(const Sample& sample) {
     slowest_seq_ = seq;
     slowest_ = sample;
   }
+  if (fastest_seq_ == 0 || sample.latency_ns < fastest_ns_) {
+    fastest_seq_ = seq;
+    fastest_ns_ = sample.latency_ns;
+  }
   // Relaxed: a moment stands alone.
   if (params_.trace && sample.end_ns() < stop_trace_at_ns_.load(std::memory_order_relaxed)) {
     trace_.Add(sample.start_ns, sample.latency_ns);
@@ -238,6 +242,7 @@ void WriterTally::Cut(int64_t now_ns, std::optional<int64_t> next_start_ns, Repe
     }
     frame.set_last_end_ns(previous_end_ns_);
     SetSample(slowest_seq_, slowest_, *frame.mutable_slowest());
+    frame.set_fastest_seq(fastest_seq_);
     slowest_writes_.ForEachFrom(
         first_seq_, [&](const SlowestWrites::Entry& write) { SetSample(write.seq, write.sample, *frame.add_slow()); });
   }
@@ -267,6 +272,7 @@ void WriterTally::OpenNext() {
   first_seq_ = 0;
   first_start_ns_ = 0;
   slowest_seq_ = 0;
+  fastest_seq_ = 0;
 }
 
 v1::WriterTotals WriterTally::Totals(int64_t measured_end_ns) const {

@@ -265,6 +265,8 @@ class WriterTally {
   int64_t first_start_ns_ = 0;
   uint64_t slowest_seq_ = 0;
   Sample slowest_;
+  uint64_t fastest_seq_ = 0;
+  uint64_t fastest_ns_ = 0;
 
   // Of the measured part.
   SlowestWrites slowest_writes_;

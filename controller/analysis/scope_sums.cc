@@ -124,7 +124,9 @@ absl::Status WriterStats::Add(const v1::Frame& frame, SumGuard& guard) {
   Histogram responses;
   PLIMSOLL_RETURN_IF_ERROR(responses.Merge(frame.response()));
   if (measured) {
+    const bool fastest = latency.count() > 0 && (latency_.count() == 0 || latency.min_ns() < latency_.min_ns());
     PLIMSOLL_RETURN_IF_ERROR(latency_.Merge(latency));
+    if (fastest) fastest_seq_ = frame.fastest_seq();
   } else {
     PLIMSOLL_RETURN_IF_ERROR(Histogram().Merge(latency));
   }
@@ -254,6 +256,9 @@ void AddCounts(const v1::ScopeReport& from, v1::ScopeReport& to) {
 }  // namespace
 
 void ScopeSums::Merge(const ScopeSums& other) {
+  if (other.latency.count() > 0 && (latency.count() == 0 || other.latency.min_ns() < latency.min_ns())) {
+    fastest_seq = other.fastest_seq;
+  }
   latency.Merge(other.latency);
   response.Merge(other.response);
   series.Merge(other.series);
@@ -317,6 +322,7 @@ ScopeSums SumsOfWriter(const WriterStats& writer, uint32_t host, uint32_t qm, co
   sums.slowest = writer.slowest();
   sums.slowest_host = host;
   sums.slowest_qm = qm;
+  sums.fastest_seq = writer.fastest_seq();
   sums.missing_writes = writer.MissingWrites(stretch.done);
 
   sums.between_ns = writer.between_ns();
@@ -372,6 +378,7 @@ v1::ScopeReport MakeScopeReport(const ScopeSums& sums, uint64_t block_size_bytes
     report.set_mb_per_second(static_cast<double>(report.bytes()) / seconds / kBytesPerMegabyte);
   }
   *report.mutable_latency() = MakeLatencyReport(sums.latency);
+  report.set_fastest_number(sums.fastest_seq);
   if (sums.asked_iops > 0) {
     v1::RateReport& rate = *report.mutable_rate();
     rate.set_asked_iops(sums.asked_iops);

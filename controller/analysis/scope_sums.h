@@ -47,6 +47,8 @@ class WriterStats {
   const v1::ScopeReport& counts() const { return counts_; }
   // Slowest measured write; absent where there was none or no frame told it.
   const std::optional<v1::WriteSample>& slowest() const { return slowest_; }
+  // Number of the fastest measured write; 0: there was none, or its frame does not name it.
+  uint64_t fastest_seq() const { return fastest_seq_; }
   // The ten slowest of the measured part, as far as frames told them; the slowest first, of equal ones the earlier.
   const std::vector<v1::WriteSample>& slow() const { return slow_; }
   // End of the last measured write, agent's clock; 0: none.
@@ -87,6 +89,7 @@ class WriterStats {
   int64_t between_ns_ = 0;
   v1::ScopeReport counts_;
   std::optional<v1::WriteSample> slowest_;
+  uint64_t fastest_seq_ = 0;
   std::vector<v1::WriteSample> slow_;
   int64_t first_start_ns_ = 0;
   std::optional<int64_t> first_phase_ns_;
@@ -126,6 +129,8 @@ struct ScopeSums {
   std::optional<v1::WriteSample> slowest;
   uint32_t slowest_host = 0;
   uint32_t slowest_qm = 0;
+  // Number of the fastest write in its writer's step; 0: not known.
+  uint64_t fastest_seq = 0;
   // Of writers with a rate.
   double asked_iops = 0;
   bool rate_held = true;

@@ -19,13 +19,15 @@ void AddExportCommand(CLI::App& app, CommandLine& line);
 void AddPlanCommand(CLI::App& app, CommandLine& line);
 void AddCleanCommand(CLI::App& app, CommandLine& line);
 void AddFsckCommand(CLI::App& app, CommandLine& line);
+// In mqldt's place: its options, its output.
+void AddMqldtCommand(CLI::App& app, CommandLine& line);
 void AddTlsCommand(CLI::App& app, CommandLine& line);
 void AddStorageCommand(CLI::App& app, CommandLine& line);
 
 // In the order of --help.
 inline constexpr void (*kCommands[])(CLI::App&, CommandLine&) = {
     AddRunCommand,  AddHaCommand,    AddHostsCommand, AddReportCommand, AddCompareCommand, AddExportCommand,
-    AddPlanCommand, AddCleanCommand, AddFsckCommand,  AddTlsCommand,    AddStorageCommand,
+    AddPlanCommand, AddCleanCommand, AddFsckCommand,  AddTlsCommand,    AddStorageCommand, AddMqldtCommand,
 };
 
 }  // namespace plimsoll

@@ -1,10 +1,15 @@
 #include "controller/cli/outputs.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <filesystem>
 #include <ostream>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/posix.h"
 #include "common/status_macros.h"
 #include "controller/analysis/judge.h"
 #include "controller/cli/color.h"
@@ -36,6 +41,18 @@ absl::Status WriteUnfinishedJUnit(const std::string& path) {
   if (path.empty()) return absl::OkStatus();
   if (std::filesystem::exists(path, error) && std::filesystem::is_other(path, error)) return absl::OkStatus();
   return WriteFile(path, RenderUnfinishedJUnit());
+}
+
+absl::Status CheckWritable(const std::string& option, const std::string& path) {
+  struct stat there{};
+  if (stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode)) {
+    return access(path.c_str(), W_OK) == 0 ? absl::OkStatus() : PosixError(option, path, errno);
+  }
+  const std::filesystem::path parent = std::filesystem::path(path).parent_path();
+  const std::string directory = parent.empty() ? "." : parent.string();
+  if (access(directory.c_str(), W_OK | X_OK) != 0) return PosixError(option, path, errno);
+  if (std::filesystem::is_directory(path)) return PosixError(option, path, EISDIR);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<OpenResults> CreateResults(const std::string& out, WallNs now, const std::string& run_id,

@@ -26,6 +26,9 @@ absl::Status WriteJUnit(const std::string& path, const v1::Report& report);
 // too, whether the file can be written. Pipes and devices are left alone.
 absl::Status WriteUnfinishedJUnit(const std::string& path);
 
+// Whether a file could be written there, before an hour's run finds out that it cannot. Errors name `option`.
+absl::Status CheckWritable(const std::string& option, const std::string& path);
+
 // Where a run keeps what it measures.
 struct OpenResults {
   ResultsDirectory directory;

@@ -38,6 +38,7 @@
 #include "controller/render/csv.h"
 #include "controller/render/json.h"
 #include "controller/render/markdown.h"
+#include "controller/render/mqldt.h"
 #include "controller/render/text.h"
 #include "controller/run/coordinator.h"
 #include "controller/run/grpc_agent_client.h"
@@ -59,19 +60,6 @@ struct RunFlags {
   ViewFlags view;
   TlsPaths tls;
 };
-
-// Whether a file could be written there, before an hour's run finds out that it cannot.
-absl::Status CheckWritable(const std::string& option, const std::string& path) {
-  struct stat there{};
-  if (stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode)) {
-    return access(path.c_str(), W_OK) == 0 ? absl::OkStatus() : PosixError(option, path, errno);
-  }
-  const std::filesystem::path parent = std::filesystem::path(path).parent_path();
-  const std::string directory = parent.empty() ? "." : parent.string();
-  if (access(directory.c_str(), W_OK | X_OK) != 0) return PosixError(option, path, errno);
-  if (std::filesystem::is_directory(path)) return PosixError(option, path, EISDIR);
-  return absl::OkStatus();
-}
 
 // The plan of file and flags, checked, with every default.
 absl::StatusOr<v1::TestPlan> LoadPlan(const RunFlags& flags) {
@@ -115,9 +103,11 @@ v1::TestPlan WithSeed(v1::TestPlan plan) {
 // Everything that one run needs, in the order in which it comes into being.
 class Run {
  public:
+  // `request`: of a command that shows the run in its own way; null for `plimsoll run`.
   Run(const RunFlags& flags, v1::TestPlan plan, std::shared_ptr<const AgentTrust> trust, CommandLine& line,
-      const RunSurroundings& around)
+      const RunSurroundings& around, const RunRequest* request = nullptr)
       : flags_(flags),
+        request_(request),
         trust_(std::move(trust)),
         line_(line),
         make_client_(around.make_client),
@@ -139,7 +129,10 @@ class Run {
     for (const std::string& note : PlanNotes(plan_)) progress_.Warn(note);
     WarnOfSharedResults(results.path());
     RunLog log(std::move(opened->journal), clock_);
-    if (flags_.view.interval_ns == 0) {
+    if (request_ != nullptr) {
+      log.Watch(request_->watch);
+      log.analyzer().SetStepListener(request_->on_step);
+    } else if (flags_.view.interval_ns == 0) {
       progress_.ShowTable(line_.color_err);
     } else {
       progress_.LeaveOutRunningLines();
@@ -230,8 +223,10 @@ class Run {
     if (!flags_.csv_file.empty()) written.Update(WriteFile(flags_.csv_file, RenderMqldtCsv(report)));
     // Green only where the exit code is.
     if (written.ok() && log.journal_status().ok()) written.Update(WriteJUnit(flags_.view.junit, report));
+    if (request_ != nullptr) written.Update(request_->finish(report, results.path()));
     const std::string text =
-        flags_.json ? RenderJson(report)
+        request_ != nullptr ? ""
+        : flags_.json ? RenderJson(report)
         : !flags_.view.summary.empty()
             ? RenderMarkdown(report, results.path())
             : absl::StrCat(RenderText(report, flags_.view.histogram_rows, flags_.view.detail()),
@@ -279,7 +274,7 @@ class Run {
   void LeaveLostChild() {
     if (child_ == nullptr || !fleet_->host(0).lost()) return;
     progress_.Warn(absl::StrCat("the agent of this run (process ", child_->Detach(),
-                                ") is on its own now: it removes its files as soon as it can"));
+                                ") is left running: it removes its files as soon as it can"));
   }
 
   // A child agent writes on this machine: the journal on the same file system would be measured too.
@@ -297,6 +292,7 @@ class Run {
   }
 
   const RunFlags& flags_;
+  const RunRequest* const request_;
   const std::shared_ptr<const AgentTrust> trust_;
   CommandLine& line_;
   const AgentClientFactory make_client_;
@@ -331,14 +327,26 @@ int RunMain(RunFlags& flags, CommandLine& line, const RunSurroundings& around) {
   return Run(flags, *std::move(plan), *std::move(trust), line, around).Execute();
 }
 
-}  // namespace
-
-void AddRunCommand(CLI::App& app, CommandLine& line) {
+// The machine's own.
+RunSurroundings OwnSurroundings() {
   static const SystemClock clock;
   RunSurroundings around;
   around.clock = &clock;
   around.progress = stderr;
-  AddRunCommand(app, line, around);
+  return around;
+}
+
+}  // namespace
+
+void AddRunCommand(CLI::App& app, CommandLine& line) { AddRunCommand(app, line, OwnSurroundings()); }
+
+int RunPlan(RunRequest request, CommandLine& line) {
+  RunFlags flags;
+  flags.out = request.out;
+  flags.quiet = true;
+  absl::StatusOr<std::shared_ptr<const AgentTrust>> trust = AgentTrust::Load(flags.tls);
+  if (!trust.ok()) return PrintError(line, trust.status(), Exit::kWrong);
+  return Run(flags, request.plan, *std::move(trust), line, OwnSurroundings(), &request).Execute();
 }
 
 void AddRunCommand(CLI::App& app, CommandLine& line, const RunSurroundings& around) {

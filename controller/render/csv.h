@@ -60,7 +60,4 @@ std::string RenderCsv(const v1::Report& report);
 // One row a step, scope and second.
 std::string RenderTimelineCsv(const v1::Report& report);
 
-// mqldt's columns, one row a step, over all writers of all hosts.
-std::string RenderMqldtCsv(const v1::Report& report);
-
 }  // namespace plimsoll

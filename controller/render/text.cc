@@ -117,7 +117,8 @@ std::string Size(const v1::Report& report) {
 std::string MountOf(const v1::HostReport& host) {
   const v1::MountReport& mount = host.mount();
   if (mount.fs_type().empty()) return "";
-  return absl::StrCat(mount.fs_type(), " from ", mount.remote().empty() ? mount.fs_source() : mount.remote(),
+  const std::string& source = mount.remote().empty() ? mount.fs_source() : mount.remote();
+  return absl::StrCat(mount.fs_type(), source.empty() ? "" : " from ", source,
                       mount.mount_options().empty() ? "" : ", ", SharedMountOptions(mount.mount_options()));
 }
 

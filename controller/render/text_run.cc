@@ -34,8 +34,8 @@ std::string Describe(const v1::Report& report, const v1::HostReport& host) {
   std::string text = absl::StrCat("plimsoll-agent ", host.version(), ", ", host.kernel(), ", ", host.usable_cpus(),
                                   " CPUs, clock ", host.clock().source());
   if (!mount.fs_type().empty()) {
-    absl::StrAppend(&text, "; ", host.workload().dir(), " is ", mount.fs_type(), " from ",
-                    mount.remote().empty() ? mount.fs_source() : mount.remote());
+    const std::string& source = mount.remote().empty() ? mount.fs_source() : mount.remote();
+    absl::StrAppend(&text, "; ", host.workload().dir(), " is ", mount.fs_type(), source.empty() ? "" : " from ", source);
   }
   if (host.storage() != 0 && report.storages_size() > 1) absl::StrAppend(&text, ", storage ", host.storage());
   return text;

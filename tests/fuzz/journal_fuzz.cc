@@ -27,6 +27,7 @@
 #include "controller/render/csv.h"
 #include "controller/render/interval_lines.h"
 #include "controller/render/json.h"
+#include "controller/render/mqldt.h"
 #include "controller/render/text.h"
 #include "controller/run/journal.h"
 #include "tests/fuzz/fuzz_support.h"

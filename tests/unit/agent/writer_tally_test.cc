@@ -38,6 +38,7 @@ TEST_F(WriterTallyTest, AFrameSaysWhatItsWritesWere) {
   EXPECT_EQ(frame.slowest().latency_ns(), 300U);
   EXPECT_EQ(frame.slowest().extent(), 0U);
   EXPECT_EQ(frame.slowest().offset_bytes(), 4096U);
+  EXPECT_EQ(frame.fastest_seq(), 1U);
   EXPECT_EQ(frame.in_flight_since_ns(), 0);
   EXPECT_EQ(frame.cut_ns(), kStartNs + 250 * kMs + kMarginNs);
   ASSERT_EQ(frame.trace_size(), 1);

@@ -14,6 +14,7 @@
 #include "controller/analysis/interval_stats.h"
 #include "controller/render/csv.h"
 #include "controller/render/json.h"
+#include "controller/render/mqldt.h"
 #include "controller/render/text.h"
 #include "tests/unit/analysis/journal_builder.h"
 #include "tests/unit/analysis/random_numbers.h"

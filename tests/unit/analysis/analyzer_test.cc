@@ -96,6 +96,7 @@ TEST(Analyzer, AFreezeOfThreeSecondsShowsAsSecondsWithoutAWrite) {
   EXPECT_EQ(cluster.bandwidth().max_bytes_per_second(), 1000 * 4096);
   EXPECT_EQ(cluster.latency().max_ns(), 3 * kNsPerSecond);
   EXPECT_EQ(cluster.slowest().number(), 1001);
+  EXPECT_EQ(cluster.fastest_number(), 1) << "of equal ones the first";
   const v1::SeriesReport& series = Series(report.steps(0), v1::SCOPE_KIND_CLUSTER);
   EXPECT_THAT(series.writes(), ElementsAre(999, 1, 0, 0, 1000, 1000, 1));
   ASSERT_EQ(series.irregular_size(), 1);

@@ -55,6 +55,7 @@ class FrameCutter {
       if (latency.count() == 0 || latency_ns > latency.max_ns()) {
         *frame.mutable_slowest() = Sample(next_ + 1, write);
       }
+      if (latency.count() == 0 || latency_ns < latency.min_ns()) frame.set_fastest_seq(next_ + 1);
       latency.Record(latency_ns);
       if (write.end_ns() >= 0) OfferSlow(write);
       WatchStall(write, frame);

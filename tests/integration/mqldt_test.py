@@ -1,0 +1,224 @@
+"""`plimsoll mqldt`: its output is mqldt's, line by line, with the run's own figures."""
+
+import csv
+import io
+import json
+import os
+import pathlib
+import re
+import unittest
+
+import harness
+
+OPTIONS = """
+Options (specified or defaulted to)
+=====================================================================================
+Write blocksize             (--bsize)              : {bsize}
+Directory to write to       (--dir)                : {dir}
+Test file prefix            (--filePrefix)         : {prefix}
+Number of files to write to (--numFiles)           : {files}
+Size of test files          (--fileSize)           : {size}
+Test duration               (--duration)           : {duration}
+"""
+
+FIGURES = """
+Total writes to files                                :               #
+IOPS                                                 :               #
+Total bytes written to files                         :               #
+Max bytes/sec written to files (over 1 sec interval) :               #
+Min bytes/sec written to files (over 1 sec interval) :               #
+Avg bytes/sec written to files                       :               #
+
+Max latency of write (ns)      :               # (##)
+Min bytes/sec (slowest write)  :               #
+Min latency of write (ns)      :               # (##)
+Max bytes/sec (fastest write)  :               #
+Avg latency of write (ns)      :               #
+
+"""
+
+QM_FIGURES = """
+Total writes to files                                               :               #
+IOPS                                                                :               #
+Total bytes written to files                                        :               #
+Max bytes/sec written to files by a single qm (over 1 sec interval) :               #
+Min bytes/sec written to files by a single qm (over 1 sec interval) :               #
+Avg bytes/sec written to files by all queue managers                :               #
+""" + FIGURES[FIGURES.index("\nMax latency"):]
+
+TITLES = ("Blocksize,Total writes to files,Total bytes written to files,Max bytes/sec written to files (over 1 sec interval),"
+          "Min bytes/sec written to files (over 1 sec interval),Avg bytes/sec written to files,Max latency of write (ns),"
+          "Min latency of write (ns),Avg latency of write (ns),Min bytes/sec (slowest write),Max bytes/sec (fastest write)")
+QM_TITLES = TITLES.replace("written to files (over", "written to files by a single qm (over").replace(
+    "Avg bytes/sec written to files", "Avg bytes/sec written to files by all queue managers")
+
+
+def without_digits(text):
+    """Each number of a figure as #, flush right in its 15 columns as it was; its line's end as it is."""
+    text = re.sub(r"^(.{30,67} : )( *[\d,]+)", lambda line: line.group(1) + f"{'#':>{len(line.group(2))}}", text, flags=re.M)
+    return re.sub(r"\(#[\d,]+\)", "(##)", text)
+
+
+def figures_of(block):
+    """The numbers of a block, in its order; the numbers of writes left out."""
+    return [int(match.group(1).replace(",", "")) for match in re.finditer(r" : +([\d,]+)", block)]
+
+
+def expected_figures(step, single):
+    """What the report has for a block of mqldt's."""
+    cluster = harness.cluster(step)
+    latency = cluster["latency"]
+    seconds = [scope["bandwidth"] for scope in (harness.scopes(step, "qm") if single else [cluster])]
+    return [
+        cluster["writes"], round(cluster["iops"]), cluster["bytes"],
+        max(each["max_bytes_per_second"] for each in seconds), min(each["min_bytes_per_second"] for each in seconds),
+        round(cluster["bandwidth"]["avg_bytes_per_second"]), latency["max_ns"],
+        round(step["block_size_bytes"] * 1e9 / latency["max_ns"]), latency["min_ns"],
+        round(step["block_size_bytes"] * 1e9 / latency["min_ns"]), round(latency["avg_ns"])
+    ]
+
+
+class Mqldt(harness.PlimsollTest):
+
+    def mqldt(self, *arguments, code=0, program=("plimsoll", "mqldt"), environment=None):
+        process = self.start(harness.Process, [harness.binary(program[0]), *program[1:], *map(str, arguments)],
+                             env={**self.environment, **(environment or {})})
+        return self.result_of(process, None, code)
+
+    def report_of(self, result):
+        (path,) = re.findall(r"the report and its page are in (\S+)$", result.err, re.M)
+        return json.loads((self.base / path / "report.json").read_text())
+
+    def assert_blocks(self, result, single=False):
+        """The blocks of the output, after their "1/1" lines, have the report's figures."""
+        report = self.report_of(result)
+        blocks = re.split(r"^\d+/\d+\n", result.out, flags=re.M)[1:]
+        self.assertEqual(len(blocks), len(report["steps"]), result)
+        for block, step in zip(blocks, report["steps"]):
+            self.assertEqual(without_digits(block), QM_FIGURES if single else FIGURES)
+            for shown, expected in zip(figures_of(block), expected_figures(step, single), strict=True):
+                self.assertLessEqual(abs(shown - expected), 1, (block, step))
+            slowest, fastest = re.findall(r"\(#([\d,]+)\)", block)
+            cluster = harness.cluster(step)
+            self.assertEqual(int(slowest), cluster["slowest"]["number"])
+            self.assertEqual(int(fastest), cluster["fastest_number"])
+        return report
+
+    def assert_csv(self, rows, report, single=False):
+        for row, step in zip(rows, report["steps"], strict=True):
+            expected = expected_figures(step, single)
+            # The CSV has no IOPS, and the three latencies before the two bandwidths that follow from them.
+            order = [expected[index] for index in (0, 2, 3, 4, 5, 6, 8, 10, 7, 9)]
+            self.assertEqual(int(row[0]), step["block_size_bytes"])
+            for shown, value in zip(row[1:], order, strict=True):
+                self.assertLessEqual(abs(int(shown) - value), 1, (row, order))
+
+    def test_two_block_sizes_print_what_mqldt_prints(self):
+        result = self.mqldt(f"--dir={self.dir}", "--filePrefix=mqtestfile", "--bsize=4K,8k", "--fileSize=1048576",
+                            "--numFiles=3", "--duration=1", "--csvFile=san_log.csv")
+        head = OPTIONS.format(bsize="4K,8k", dir=self.dir, prefix="mqtestfile", files=3, size=1048576, duration=1)
+        self.assertEqual(result.out[:len(head)], head)
+        self.assertRegex(result.out[len(head):], r"\ACSV File                    \(--csvFile\)            : san_log.csv\n\n"
+                         r"Creating files\.\.\.for thread: 0\n1/1\n")
+        self.assertRegex(result.err, r"Executing test for write blocksize 4096 bytes \(4KB\)\. Seconds elapsed -> 1/1 \x08{4}"
+                         r"Executing test for write blocksize 8192 bytes \(8KB\)\. Seconds elapsed -> 1/1 ")
+        report = self.assert_blocks(result)
+        titles, *rows = (self.base / "san_log.csv").read_text().splitlines()
+        self.assertEqual(titles, TITLES)
+        self.assert_csv([row.split(",") for row in rows], report)
+        self.assert_nothing_left()
+
+    def test_the_trace_agrees_with_the_numbers_of_the_fastest_and_slowest_write(self):
+        result = self.mqldt("-d", self.dir, "-b", "4K", "-t", "1", "-s", "262144", "-n", "2")
+        cluster = harness.cluster(self.assert_blocks(result)["steps"][0])
+        (path,) = re.findall(r"its page are in (\S+)$", result.err, re.M)
+        exported = self.plimsoll("export", "--format", "csv", self.base / path).out
+        writes = list(csv.DictReader(io.StringIO(exported)))
+        self.assertGreater(len(writes), 1)
+        latencies = [int(write["latency_ns"]) for write in writes]
+        self.assertEqual(latencies.index(min(latencies)) + 1, cluster["fastest_number"])
+        self.assertEqual(latencies.index(max(latencies)) + 1, cluster["slowest"]["number"])
+
+    def test_short_options_delay_alignment_and_background_threads(self):
+        result = self.mqldt("-d", ".", "-f", "log", "-b", "4K", "-s", "262144", "-n", "2", "-t", "1", "-z", "5000", "-a",
+                            "0", "-p", "1")
+        self.assertIn(OPTIONS.format(bsize="4K", dir=".", prefix="log", files=2, size=262144, duration=1) +
+                      "Delay (microsec)            (--delay)              : 5000\n"
+                      "Record alignment            (--alignment)          : 0\n"
+                      "Background Threads          (--backgroundThreads)  : 1\n\n"
+                      "1 backgound threads started\n"
+                      "Creating files...for thread: 0\n", result.out)
+        report = self.assert_blocks(result)
+        # 5 ms of pause after each write.
+        self.assertLessEqual(harness.cluster(report["steps"][0])["writes"], 200)
+
+    def test_queue_managers_write_in_numbered_directories_which_are_made(self):
+        (self.dir / "qm1").mkdir()
+        out = self.base / "qm.csv"
+        arguments = (f"--dir={self.dir}/qm", "--fileSize=262144", "--numFiles=2", "--duration=1", "--csvFile", out)
+        first = self.mqldt("--bsize=4K", "--qm=3", *arguments)
+        self.assertIn("Queue Managers              (--qm)                 : 3\n", first.out)
+        self.assertIn("\n\nRunning simulation of 3 Queue Managers\nCreating files...for thread: 1\n"
+                      "Creating files...for thread: 2\nCreating files...for thread: 3\n1/1\n", first.out)
+        report = self.assert_blocks(first, single=True)
+        self.assertEqual([host["label"] for host in report["hosts"]], ["qm1", "qm2", "qm3"])
+        self.assertEqual([mount["directory"] for host in report["hosts"] for mount in host["mounts"]] if "mounts" in
+                         report["hosts"][0] else [f"{self.dir}/qm{number}" for number in (1, 2, 3)],
+                         [f"{self.dir}/qm{number}" for number in (1, 2, 3)])
+        self.assertEqual(sorted(path.name for path in self.dir.rglob("*")), ["qm1", "qm2", "qm3"])
+        # Another run adds to the table, as with mqldt; two block sizes are measured, which mqldt refuses.
+        second = self.mqldt("--bsize=4K,8K", "-q", "2", *arguments)
+        other = self.assert_blocks(second, single=True)
+        lines = out.read_text().splitlines()
+        self.assertEqual([lines[0], lines[1], lines[3], lines[4]],
+                         ["Running MQLDT over 3 Queue Managers", QM_TITLES, "Running MQLDT over 2 Queue Managers", QM_TITLES])
+        self.assert_csv([lines[2].split(",")], report, single=True)
+        self.assert_csv([line.split(",") for line in lines[5:]], other, single=True)
+
+    def test_digits_are_grouped_as_the_locale_does_it(self):
+        plain = self.mqldt("-d", self.dir, "-b", "64K", "-t", "1", "-s", "262144", "-n", "2")
+        self.assertNotIn(",", plain.out)
+        if not any(name.startswith("en_US") for name in os.popen("locale -a").read().split()):
+            self.skipTest("no locale here groups digits")
+        grouped = self.mqldt("-d", self.dir, "-b", "64K", "-t", "1", "-s", "262144", "-n", "2",
+                             environment={"LC_ALL": "en_US.UTF-8"})
+        self.assertRegex(grouped.out, r"Total bytes written to files +: +\d{1,3}(,\d{3})+\n")
+
+    def test_a_link_of_that_name_is_mqldt(self):
+        result = self.mqldt("-d", self.dir, "-b", "4K", "-t", "1", "-s", "262144", "-n", "2", program=("mqldt",))
+        self.assert_blocks(result)
+
+    def test_the_variables_of_the_container_sweep_over_queue_managers(self):
+        place = self.base / "volume"
+        result = self.mqldt(environment={"MQLDT_DIRECTORY": str(place), "MQLDT_QM": "2", "MQLDT_DURATION": "1",
+                                         "MQLDT_FILESIZE": "262144", "MQLDT_NUMFILES": "2", "MQLDT_BLOCKSIZE": "4K"})
+        self.assertRegex(result.out, r"\A-{28}\nRunning MQLDT Tests -{8}\n-{28}\n\w{3} \w{3} [ \d]\d [\d:]{8} \S+ \d{4}\n\n\nOptions")
+        self.assertEqual(re.findall(r"^Running simulation of .*", result.out, re.M), ["Running simulation of 2 Queue Managers"])
+        table = (self.base / "mqldt.csv").read_text()
+        self.assertEqual([line for line in table.splitlines() if not line[0].isdigit()],
+                         [TITLES, "Running MQLDT over 2 Queue Managers", QM_TITLES])
+        self.assertTrue(result.out.endswith(f"{'-' * 28}\nCSV Results {'-' * 16}\n{'-' * 28}\n{table}"), result.out)
+        self.assertEqual(sorted(path.name for path in place.rglob("*")), ["mqldt", "mqldt1", "mqldt2"])
+
+    def test_wrong_input_is_one_line_that_names_it(self):
+        for arguments, error in (
+            ((), r"--bsize is missing: --bsize=16K"),
+            (("--bsize=16",), r"--bsize: '16' is not a block size: write 16K, or several as 16K,32K"),
+            (("-b", "4K", "-d", self.base / "none"), rf".*{re.escape(str(self.base))}/none.*"),
+            (("-b", "4K", "-t", "0"), r"--duration: .*"),
+            (("-b", "4K", "-n", "600"), r"--numFiles: .*511.*"),
+            (("-b", "4K", "-q", "11"), r"--qm: .*10.*"),
+            (("-b", "4K", "-a", "65536"), r"--alignment: .*4096.*"),
+            (("-b", "4K", "-d", self.dir, "-s", "100"), r".*100.*"),
+            (("-b", "4K", "-d", self.dir, "-c", self.base / "none" / "x.csv"), r".*--csvFile.*"),
+        ):
+            with self.subTest(arguments=arguments):
+                result = self.mqldt(*arguments, code=2)
+                self.assertRegex(result.errors[0], f"^plimsoll: {error}$")
+                self.assertEqual(len(result.errors), 1, result)
+        bad = self.mqldt(code=2, environment={"MQLDT_QM": "many"})
+        self.assertEqual(bad.errors, ["plimsoll: MQLDT_QM: 'many' is not a whole number from 1 to 10"])
+
+
+if __name__ == "__main__":
+    harness.main()
