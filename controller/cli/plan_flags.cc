@@ -60,6 +60,7 @@ PlanFlags::PlanFlags(CLI::App& app, Kind kind) : kind_(kind) {
   hosts_file_ = AddTextOption(app, "--hosts-file", "File with hosts, one per line, # for comments", false)
                     ->type_name("FILE")
                     ->group("Hosts");
+  if (kind == Kind::kLimit) AddFlags(*v1::LimitPlan::descriptor(), "Search", app);
   AddFlags(*v1::LogWorkload::descriptor(), "Workload of every host", app);
   AddFlags(*v1::TestPlan::descriptor(), "Run", app);
 }
@@ -86,13 +87,15 @@ void PlanFlags::AddFlags(const Descriptor& message, const std::string& group, CL
 }
 
 absl::Status PlanFlags::ApplyTo(v1::TestPlan& plan) const {
-  if (kind_ == Kind::kRun) PLIMSOLL_RETURN_IF_ERROR(ApplyHosts(plan));
+  if (kind_ != Kind::kHa) PLIMSOLL_RETURN_IF_ERROR(ApplyHosts(plan));
   for (const Flag& flag : flags_) {
     if (flag.option->count() == 0) continue;
     const bool in_workload = flag.field->containing_type() == v1::LogWorkload::descriptor();
     const bool in_drill = flag.field->containing_type() == v1::HaPlan::descriptor();
+    const bool in_search = flag.field->containing_type() == v1::LimitPlan::descriptor();
     Message& message = in_workload ? static_cast<Message&>(*plan.mutable_workload())
                        : in_drill  ? static_cast<Message&>(*plan.mutable_ha())
+                       : in_search ? static_cast<Message&>(*plan.mutable_limit())
                                    : plan;
     const std::vector<std::string>& given = flag.option->results();
     const std::string text = flag.field->is_repeated() ? absl::StrJoin(given, ",") : given.back();

@@ -12,12 +12,13 @@
 namespace plimsoll {
 
 // One option for every field of a plan whose rule names one, with its other spellings, and --hosts and --hosts-file.
-// For a drill: those of its section, and those of a run that have a meaning for it; the pairs name the hosts.
+// For a drill: those of its section, and those of a run that have a meaning for it; the pairs name the hosts. For a
+// search: those of its section, too.
 //
 // Construct before parsing, call ApplyTo after it. The app must outlive the object.
 class PlanFlags {
  public:
-  enum class Kind { kRun, kHa };
+  enum class Kind { kRun, kHa, kLimit };
   explicit PlanFlags(CLI::App& app, Kind kind = Kind::kRun);
 
   // Puts the options that were given over `plan`: over the plan's own value, and over the value of every host that has
