@@ -106,7 +106,7 @@ v1::CheckAnswer CheckOperations::Execute(const v1::CheckOrder& order) {
   answer.set_process(order.command().process());
   answer.set_started_ns(NowNs());
   const absl::Status status = Dispatch(order.command(), answer);
-  // What measured itself more closely has told so.
+  // What measured itself more closely has set its end.
   if (answer.ended_ns() == 0) answer.set_ended_ns(NowNs());
   answer.set_wall_ns(SystemClock().WallNow().value);
   answer.set_code(static_cast<int32_t>(status.code()));
@@ -177,7 +177,7 @@ absl::Status CheckOperations::Open(const v1::CheckOpen& open, v1::CheckAnswer& a
 
 absl::Status CheckOperations::Close(const v1::CheckClose& close) {
   PLIMSOLL_RETURN_IF_ERROR(Find(close.handle()).status());
-  // NFS writes out at the close, and tells its errors there.
+  // NFS writes out at the close, and reports its errors there.
   const int fd = files_[close.handle()].fd.Release();
   const std::string path = files_[close.handle()].path;
   files_.erase(close.handle());

@@ -70,9 +70,9 @@ class ProcessTable {
     std::map<uint64_t, Waiting> waiting;  // by id
     // Operations that were answered for: since when.
     std::map<uint64_t, int64_t> overdue;
-    // Last sequence of a stream that it told of.
+    // Last sequence of a stream that it reported.
     uint64_t acknowledged = 0;
-    // When it told of that; 0: it has not. The longest time between two.
+    // When it reported that; 0: it has not. The longest time between two.
     int64_t acknowledged_ns = 0;
     int64_t longest_gap_ns = 0;
     // The CheckKill that waits for its end, when the signal was sent; 0: none.

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-#include "agent/ha/instance_board.h"
+#include "agent/ha/instance_channel.h"
 #include "agent/writer/file_env.h"
 #include "agent/writer/writer_state.h"
 

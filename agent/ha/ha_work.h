@@ -25,8 +25,8 @@
 
 namespace plimsoll {
 
-// Commands are taken at once and carried out by a thread of its own, which starts the instances, passes on what they
-// say, hands them the lease and buries them. It lives as long as the object, since an instance ends with the thread
+// Commands are taken at once and carried out by a thread of its own, which starts the instances, passes on their
+// messages, hands them the lease and reaps them. It lives as long as the object, since an instance ends with the thread
 // that started it.
 //
 // An instance ends by command, by itself, with the agent, or at the lease. The lease alone ends it where the

@@ -10,16 +10,13 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "agent/ha/checkpointer.h"
+#include "agent/ha/checkpoint.h"
 #include "agent/ha/ha_setup.h"
-#include "agent/ha/instance_board.h"
+#include "agent/ha/instance_channel.h"
+#include "agent/ha/instance_locks.h"
 #include "agent/ha/instance_reporter.h"
-#include "agent/ha/ledger.h"
-#include "agent/ha/lock_course.h"
-#include "agent/ha/lock_verification.h"
 #include "agent/ha/log_reader.h"
 #include "agent/ha/qm_files.h"
-#include "agent/ha/read_back.h"
 #include "agent/writer/block_source.h"
 #include "agent/writer/step_recorder.h"
 #include "agent/writer/writer_state.h"
@@ -30,7 +27,7 @@ namespace plimsoll {
 // lease is over, a write fails or the lock is lost. Or reads the whole log once (a scan). Every end is
 // InstanceReporter::Exit.
 //
-// Threads: this one takes locks and writes; "orders" reads what the agent says; "watch" sends the ledger, and ends the
+// Threads: this one takes locks and writes; "orders" reads what the agent sends; "watch" sends the ledger, and ends the
 // process at the lease's end or where a verification of the lock does not return, whatever the others hang in;
 // "verify"; "checkpoint"; "read back"; "recorder", as of a log run; "poller" while it is the standby.
 class Instance {

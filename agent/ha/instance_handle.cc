@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "agent/ha/instance.h"
-#include "agent/ha/ledger.h"
+#include "agent/ha/instance_reporter.h"
 #include "agent/writer/file_env.h"
 #include "common/posix.h"
 #include "common/status_macros.h"
@@ -53,7 +53,7 @@ absl::StatusOr<std::unique_ptr<InstanceHandle>> InstanceHandle::Start(const std:
   PLIMSOLL_RETURN_IF_ERROR(handle->Spawn(program, board_fd.get()));
   v1::HaInstanceOrder order;
   *order.mutable_setup() = std::move(setup);
-  // An instance that has ended already tells so itself.
+  // An instance that has ended already is found by Look.
   MessageSender(handle->socket_.get()).Send(order).IgnoreError();
   return handle;
 }
@@ -169,7 +169,7 @@ void InstanceHandle::Take(v1::AgentMessage message, std::vector<v1::AgentMessage
         ++i;
         continue;
       }
-      // Told when the process is gone.
+      // Reported when the process is gone.
       reported_end_ = std::move(*ha.mutable_events(i)->mutable_ended());
       ha.mutable_events()->DeleteSubrange(i, 1);
     }

@@ -11,8 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "agent/ha/instance_board.h"
-#include "agent/ha/message_channel.h"
+#include "agent/ha/instance_channel.h"
 #include "common/posix.h"
 #include "plimsoll/v1/agent.pb.h"
 #include "plimsoll/v1/ha_instance.pb.h"
@@ -71,7 +70,7 @@ class InstanceHandle {
   UniqueFd socket_;
   MessageReader reader_;
   int64_t stop_began_ns_ = 0;
-  // What the instance said of its end.
+  // What the instance reported of its end.
   v1::HaEnded reported_end_;
   // The last block in its ledger, as far as it arrived; before the first entry the last one that replay found.
   uint64_t in_ledger_ = 0;

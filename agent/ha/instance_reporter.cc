@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <optional>
 #include <utility>
 
 #include "agent/writer/file_env.h"
@@ -68,7 +69,7 @@ void InstanceReporter::Exit(v1::HaEnded ended, const v1::HaEvent* before) {
   v1::HaEvent& event = *message.mutable_ha()->add_events();
   *event.mutable_ended() = std::move(ended);
   Stamp(event);
-  // Where it cannot be sent the agent tells how the process ended, without the reason.
+  // Where it cannot be sent the agent reports how the process ended, without the reason.
   sender_.SendWithin(message, kLastWordsNs).IgnoreError();
   _exit(code);
 }
@@ -78,6 +79,24 @@ void InstanceReporter::Exit(v1::HaEnded::Reason reason, const std::string& messa
   ended.set_reason(reason);
   ended.set_message(message);
   Exit(std::move(ended));
+}
+
+v1::HaLedgerEntry MakeLedgerEntry(uint32_t epoch, uint64_t sent, const CompletedWrite& last, int64_t now_ns) {
+  v1::HaLedgerEntry entry;
+  entry.set_epoch(epoch);
+  entry.set_first_sequence(sent + 1);
+  entry.set_last_sequence(last.sequence);
+  entry.set_last_start_ns(last.start_ns);
+  entry.set_last_end_ns(last.end_ns);
+  entry.set_sent_ns(now_ns);
+  return entry;
+}
+
+void Ledger::Flush(int64_t now_ns) {
+  const std::optional<CompletedWrite> last = LastCompleted(board_);
+  if (!last.has_value() || last->sequence <= sent_) return;
+  reporter_.Send(MakeLedgerEntry(board_.epoch.load(std::memory_order_relaxed), sent_, *last, now_ns));
+  sent_ = last->sequence;
 }
 
 }  // namespace plimsoll

@@ -1,11 +1,11 @@
-// How an instance tells its agent what happens to it, and how it ends.
+// What an instance reports to its agent: events, how it ends, and the ledger of the writes that have completed.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <string>
 
-#include "agent/ha/message_channel.h"
+#include "agent/ha/instance_channel.h"
 #include "agent/work/work.h"
 #include "common/mutex.h"
 #include "plimsoll/v1/agent.pb.h"
@@ -32,10 +32,10 @@ class InstanceReporter final : public WorkSink {
   void OnFault(v1::Fault fault) override;
   std::string fault() const;
 
-  // Tells why and ends the process at once, whatever its other threads are in. The first call wins. The exit code is 0
-  // with REASON_ORDERED, else kExitByItself.
+  // Reports why and ends the process at once, whatever its other threads are in. The first call wins. The exit code is
+  // 0 with REASON_ORDERED, else kExitByItself.
   static constexpr int kExitByItself = 3;
-  // `before`: an event that says more, sent in one message with the end.
+  // `before`: an event with more detail, sent in one message with the end.
   [[noreturn]] void Exit(v1::HaEnded ended, const v1::HaEvent* before = nullptr);
   [[noreturn]] void Exit(v1::HaEnded::Reason reason, const std::string& message = "");
 
@@ -50,5 +50,27 @@ class InstanceReporter final : public WorkSink {
   mutable Mutex mutex_;
   std::string fault_ ABSL_GUARDED_BY(mutex_);
 };
+
+// Reads what the writer shows, every kTickNs: an entry leaves at most 2 ms after the completion that it reports, where
+// the thread that calls Flush gets a CPU. Not thread-safe.
+class Ledger {
+ public:
+  static constexpr int64_t kTickNs = 1'000'000;
+
+  // Both must outlive the object. `last_sequence` is the last block of the log when the epoch began.
+  Ledger(const InstanceBoard& board, InstanceReporter& reporter, uint64_t last_sequence)
+      : board_(board), reporter_(reporter), sent_(last_sequence) {}
+
+  // Sends what has completed since the call before. `now_ns`: MonotonicNowNs.
+  void Flush(int64_t now_ns);
+
+ private:
+  const InstanceBoard& board_;
+  InstanceReporter& reporter_;
+  uint64_t sent_;
+};
+
+// The entry for the writes after `sent` up to `last`.
+v1::HaLedgerEntry MakeLedgerEntry(uint32_t epoch, uint64_t sent, const CompletedWrite& last, int64_t now_ns);
 
 }  // namespace plimsoll

@@ -1,4 +1,4 @@
-// What the pages of a log say: whether each block is whole, and where the log ends. Functions of the bytes alone.
+// What the pages of a log show: whether each block is whole, and where the log ends. Functions of the bytes alone.
 #pragma once
 
 #include <array>

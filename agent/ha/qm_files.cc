@@ -39,7 +39,7 @@ absl::Status MakeMarkedFile(const HaSetup& setup, uint32_t qm, RunDirectory& dir
   return absl::OkStatus();
 }
 
-// With O_DIRECT where `direct` says so and the file system takes it; `refused` tells why not.
+// With O_DIRECT where `direct` says so and the file system takes it; `refused` is why not.
 absl::StatusOr<QmFiles::File> OpenLogFile(const SharedDirectory& directory, const std::string& name, int flags,
                                           v1::DirectMode mode, bool& direct, std::string& refused) {
   QmFiles::File file;

@@ -17,7 +17,7 @@ namespace plimsoll {
 
 // Names in a host's directory of the run. In that of the logs: "qm1/active/S0000000.LOG" and "qm1/active/checkpoint";
 // in that of the data: "qm1/data/master", "active", "standby" and "poll". Each begins with a page that carries the
-// run's token, so that whoever opens or removes it can tell whose it is (agent/host/leftovers.h knows the
+// run's token, so that whoever opens or removes it knows whose it is (agent/host/leftovers.h knows the
 // names).
 std::string CheckpointName(uint32_t qm);
 std::string LockName(uint32_t qm, v1::HaLock lock);
@@ -57,8 +57,7 @@ struct QmFiles {
   std::string directory;
 };
 
-// Opens them for writing (or, `for_scan`, the log for reading only). FAILED_PRECONDITION where a file is not of this
-// run.
+// Opens them for writing (or, `for_scan`, the log for reading only). Errors as of OpenFileOfRun.
 absl::StatusOr<QmFiles> OpenQmFiles(const HaSetup& setup, uint32_t qm, const Sandbox& sandbox, bool for_scan);
 
 }  // namespace plimsoll

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstddef>
 #include <set>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "agent/host/beneath.h"
@@ -420,21 +422,60 @@ absl::Status NotOfThisRun(const std::string& path, const std::string& why) {
   return absl::FailedPreconditionError(absl::StrCat(path, " ", why, "; it is not opened"));
 }
 
-// Whether the first page carries the token. The buffer is aligned for descriptors with O_DIRECT.
-absl::Status CheckToken(int fd, const std::string& path, const std::array<uint8_t, 16>& run_token) {
+enum class Beginning { kOfTheRun, kEmpty, kForeign, kUnread };
+
+// What the open file begins with: a page that the run has written, none or zeros, or something else. kUnread leaves
+// errno. Aligned, as O_DIRECT asks.
+Beginning BeginningOf(int fd, const std::array<uint8_t, 16>& run_token) {
   alignas(kStampedPageBytes) std::array<std::byte, kStampedPageBytes> page{};
   const ssize_t size = pread(fd, page.data(), page.size(), 0);
-  if (size < 0) return PosixError("pread", path, errno);
+  if (size < 0) return Beginning::kUnread;
+  const bool zeros = std::all_of(page.begin(), page.end(), [](std::byte byte) { return byte == std::byte{0}; });
+  if (zeros) return Beginning::kEmpty;
   PageStamp stamp;
   // A torn page is the run's all the same: the write that was in flight when its writer died.
-  if (size != static_cast<ssize_t>(page.size()) || ReadStamp(page, stamp) == StampState::kForeign ||
-      stamp.run_token != run_token) {
-    return NotOfThisRun(path, "does not begin with a page of this run");
-  }
-  return absl::OkStatus();
+  const bool own = size == static_cast<ssize_t>(page.size()) && ReadStamp(page, stamp) != StampState::kForeign &&
+                   stamp.run_token == run_token;
+  return own ? Beginning::kOfTheRun : Beginning::kForeign;
 }
 
 }  // namespace
+
+absl::StatusOr<UniqueFd> OpenFileOfRun(int directory_fd, const std::string& directory_path, const std::string& relative,
+                                       const std::array<uint8_t, 16>& run_token, int flags) {
+  const std::string path = absl::StrCat(directory_path, "/", relative);
+  const std::vector<std::string> parts = absl::StrSplit(relative, '/');
+  if (!std::all_of(parts.begin(), parts.end(), IsPlainName)) {
+    return absl::InvalidArgumentError(absl::StrCat("cannot open ", path, ": a part of the name is not plain"));
+  }
+  const auto replaced = [&path] { return absl::AbortedError(absl::StrCat(path, " was replaced")); };
+  const size_t slash = relative.rfind('/');
+  PLIMSOLL_ASSIGN_OR_RETURN(const UniqueFd way,
+                            OpenBeneath(directory_fd, slash == std::string::npos ? "" : relative.substr(0, slash),
+                                        kOpenDirectory, MountRule::kMustStay, path));
+  absl::StatusOr<UniqueFd> opened = OpenRegular(way.get(), parts.back(), flags, path);
+  // An NFS client that opens what it has just looked up finds out by this that the server has another file there.
+  if (!opened.ok() && absl::StrContains(opened.status().message(), absl::StrCat("(", ESTALE, ")"))) return replaced();
+  PLIMSOLL_ASSIGN_OR_RETURN(UniqueFd fd, std::move(opened));
+  struct stat info{};
+  if (fstat(fd.get(), &info) != 0) return errno == ESTALE ? replaced() : PosixError("fstat", path, errno);
+  if (info.st_nlink == 0) return replaced();
+  if (info.st_nlink != 1) return absl::FailedPreconditionError(absl::StrCat(path, " has more than one name"));
+  switch (BeginningOf(fd.get(), run_token)) {
+    case Beginning::kOfTheRun:
+      break;
+    case Beginning::kUnread:
+      return errno == ESTALE ? replaced() : PosixError("pread", path, errno);
+    case Beginning::kEmpty:
+      return absl::DataLossError(absl::StrCat(path, " does not carry the run's token: its first page is empty"));
+    case Beginning::kForeign:
+      return absl::PermissionDeniedError(absl::StrCat(path, " does not carry the run's token"));
+  }
+  // It was opened with O_NONBLOCK, to not wait for leases; reads and writes are blocking, as for any other file.
+  const int now = fcntl(fd.get(), F_GETFL);
+  if (now < 0 || fcntl(fd.get(), F_SETFL, now & ~O_NONBLOCK) != 0) return PosixError("fcntl F_SETFL", path, errno);
+  return fd;
+}
 
 SharedDirectory::SharedDirectory(UniqueFd fd, std::string path, Owner owner)
     : fd_(std::move(fd)), path_(std::move(path)), owner_(std::move(owner)) {}
@@ -464,24 +505,7 @@ absl::StatusOr<std::unique_ptr<SharedDirectory>> SharedDirectory::Open(int paren
 }
 
 absl::StatusOr<UniqueFd> SharedDirectory::OpenFile(const std::string& relative, int flags) const {
-  const std::string path = absl::StrCat(path_, "/", relative);
-  std::vector<std::string> parts = absl::StrSplit(relative, '/');
-  if (!std::all_of(parts.begin(), parts.end(), IsPlainName)) {
-    return absl::InvalidArgumentError(absl::StrCat("cannot open ", path, ": a part of the name is not plain"));
-  }
-  const size_t slash = relative.rfind('/');
-  const std::string directory = slash == std::string::npos ? "" : relative.substr(0, slash);
-  PLIMSOLL_ASSIGN_OR_RETURN(const UniqueFd directory_fd,
-                            OpenBeneath(fd_.get(), directory, kOpenDirectory, MountRule::kMustStay, path));
-  PLIMSOLL_ASSIGN_OR_RETURN(UniqueFd fd, OpenRegular(directory_fd.get(), parts.back(), flags, path));
-  struct stat info{};
-  if (fstat(fd.get(), &info) != 0) return PosixError("fstat", path, errno);
-  if (info.st_nlink != 1) return NotOfThisRun(path, absl::StrCat("has ", info.st_nlink, " names"));
-  PLIMSOLL_RETURN_IF_ERROR(CheckToken(fd.get(), path, owner_.run_token));
-  // It was opened with O_NONBLOCK, to not wait for leases; reads and writes are blocking, as for any other file.
-  const int now = fcntl(fd.get(), F_GETFL);
-  if (now < 0 || fcntl(fd.get(), F_SETFL, now & ~O_NONBLOCK) != 0) return PosixError("fcntl F_SETFL", path, errno);
-  return fd;
+  return OpenFileOfRun(fd_.get(), path_, relative, owner_.run_token, flags);
 }
 
 }  // namespace plimsoll

@@ -147,6 +147,18 @@ class RunDirectory {
   std::set<std::string> directories_ ABSL_GUARDED_BY(mutex_);
 };
 
+// Opens `relative`, a file that some host of the run made below `directory_fd`, which is open on `directory_path`.
+// `flags` allow reading and create nothing. It must be a regular file with one name (FAILED_PRECONDITION), reached
+// without a link and without a mount, and begin with a page of the run: PERMISSION_DENIED else, DATA_LOSS where that
+// page is empty. NOT_FOUND where the name is not there, ABORTED where the file was replaced meanwhile: try again.
+// INVALID_ARGUMENT where the file system refuses the flags, or a part of the name is not plain. Errors name the whole
+// path.
+//
+// Opens the file once, and closes no descriptor of a file that it returns: a close would give up the process's fcntl
+// locks on it.
+absl::StatusOr<UniqueFd> OpenFileOfRun(int directory_fd, const std::string& directory_path, const std::string& relative,
+                                       const std::array<uint8_t, 16>& run_token, int flags);
+
 // The directory `<dir>/plimsoll-<run id>/<host label>` of any host of a run. Sandbox::OpenSharedDirectory makes it.
 //
 // Only what exists is opened, and only what this run made: the directory's marker and the first page of each file carry
@@ -168,11 +180,7 @@ class SharedDirectory {
   // Absolute path.
   const std::string& path() const { return path_; }
 
-  // Opens `relative` ("qm1/active/S0000000.LOG") with `flags`, which allow reading and create nothing, and O_CLOEXEC.
-  // INVALID_ARGUMENT where the file system refuses the flags, FAILED_PRECONDITION where it is no file of this run.
-  // Errors name the whole path.
-  //
-  // Opens the file once and closes no descriptor of it: a close would give up the process's fcntl locks on it.
+  // Opens `relative` ("qm1/active/S0000000.LOG"), as OpenFileOfRun.
   absl::StatusOr<UniqueFd> OpenFile(const std::string& relative, int flags) const;
 
  private:

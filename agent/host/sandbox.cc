@@ -7,21 +7,17 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstddef>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "agent/host/beneath.h"
 #include "agent/host/leftovers.h"
 #include "agent/host/run_ownership.h"
-#include "common/page_stamp.h"
 #include "common/posix.h"
 #include "common/status_macros.h"
 #include "common/text.h"
@@ -47,22 +43,6 @@ bool Below(const std::string& root, const std::string& path, std::string& remain
   if (path.compare(0, prefix.size(), prefix) != 0) return false;
   remainder = path.substr(prefix.size());
   return true;
-}
-
-enum class Beginning { kOfTheRun, kEmpty, kForeign, kUnread };
-
-// What the open file begins with: a page that the run has written, none or zeros, or something else. kUnread leaves
-// errno. Aligned, as O_DIRECT asks.
-Beginning BeginningOf(int fd, const std::array<uint8_t, 16>& run_token) {
-  alignas(kStampedPageBytes) std::array<std::byte, kStampedPageBytes> page{};
-  const ssize_t size = pread(fd, page.data(), page.size(), 0);
-  if (size < 0) return Beginning::kUnread;
-  const bool zeros = std::all_of(page.begin(), page.end(), [](std::byte byte) { return byte == std::byte{0}; });
-  if (zeros) return Beginning::kEmpty;
-  PageStamp stamp;
-  const bool own = size == static_cast<ssize_t>(page.size()) && ReadStamp(page, stamp) != StampState::kForeign &&
-                   stamp.run_token == run_token;
-  return own ? Beginning::kOfTheRun : Beginning::kForeign;
 }
 
 std::string FirstLine(const char* path) {
@@ -174,42 +154,17 @@ absl::StatusOr<std::unique_ptr<SharedDirectory>> Sandbox::OpenSharedDirectory(co
 }
 
 absl::StatusOr<UniqueFd> Sandbox::OpenRunFile(const std::string& dir, const RunFile& file, int flags) const {
-  const std::vector<std::string> parts = absl::StrSplit(file.relative, '/');
-  if (!IsRunId(file.run_id) || !IsPlainName(file.host_label) || !std::all_of(parts.begin(), parts.end(), IsPlainName)) {
+  if (!IsRunId(file.run_id) || !IsPlainName(file.host_label)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("'", file.run_id, "', '", file.host_label, "' and '", file.relative, "' name no file of a run"));
+        absl::StrCat("'", file.run_id, "' and '", file.host_label, "' name no directory of a run"));
   }
   PLIMSOLL_ASSIGN_OR_RETURN(const Place place, Locate(dir));
   PLIMSOLL_ASSIGN_OR_RETURN(const UniqueFd parent, Open(place));
-  const std::string way = absl::StrCat(RunDirectoryName(file.run_id), "/", file.host_label, "/",
-                                       absl::StrJoin(parts.begin(), parts.end() - 1, "/"));
-  const std::string path = absl::StrCat(place.path == "/" ? "" : place.path, "/", way, "/", parts.back());
+  const std::string way = absl::StrCat(RunDirectoryName(file.run_id), "/", file.host_label);
+  const std::string path = absl::StrCat(place.path == "/" ? "" : place.path, "/", way);
   PLIMSOLL_ASSIGN_OR_RETURN(const UniqueFd directory,
                             OpenBeneath(parent.get(), way, kOpenDirectory, MountRule::kMustStay, path));
-  absl::StatusOr<UniqueFd> opened = OpenRegular(directory.get(), parts.back(), flags, path);
-  // An NFS client that opens what it has just looked up finds out by this that the server has another file there.
-  if (!opened.ok() && absl::StrContains(opened.status().message(), absl::StrCat("(", ESTALE, ")"))) {
-    return absl::AbortedError(absl::StrCat(path, " was replaced"));
-  }
-  PLIMSOLL_ASSIGN_OR_RETURN(UniqueFd fd, std::move(opened));
-  struct stat info{};
-  if (fstat(fd.get(), &info) != 0) {
-    return errno == ESTALE ? absl::AbortedError(absl::StrCat(path, " was replaced")) : PosixError("fstat", path, errno);
-  }
-  if (info.st_nlink == 0) return absl::AbortedError(absl::StrCat(path, " was replaced"));
-  if (info.st_nlink != 1) return absl::FailedPreconditionError(absl::StrCat(path, " has more than one name"));
-  switch (BeginningOf(fd.get(), file.run_token)) {
-    case Beginning::kOfTheRun:
-      return fd;
-    case Beginning::kUnread:
-      if (errno == ESTALE) return absl::AbortedError(absl::StrCat(path, " was replaced"));
-      return absl::PermissionDeniedError(absl::StrCat(path, " does not carry the run's token"));
-    case Beginning::kEmpty:
-      return absl::DataLossError(absl::StrCat(path, " does not carry the run's token: its first page is empty"));
-    case Beginning::kForeign:
-      break;
-  }
-  return absl::PermissionDeniedError(absl::StrCat(path, " does not carry the run's token"));
+  return OpenFileOfRun(directory.get(), path, file.relative, file.run_token, flags);
 }
 
 absl::StatusOr<std::vector<v1::RunDirectoryDescription>> Sandbox::ListRunDirectories(const std::string& dir) const {

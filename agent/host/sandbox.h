@@ -62,10 +62,8 @@ class Sandbox {
   absl::StatusOr<std::unique_ptr<SharedDirectory>> OpenSharedDirectory(const std::string& dir,
                                                                        SharedDirectory::Owner owner) const;
 
-  // Opens a file that exists in another host's directory of the run, below `dir`, with `flags` (O_RDWR or O_RDONLY,
-  // with O_DIRECT and O_DSYNC; never O_CREAT, never O_TRUNC). It must be a regular file with one name, reached without
-  // a link and without a mount, and carry the run's token in its first page: PERMISSION_DENIED or FAILED_PRECONDITION
-  // else. NOT_FOUND where the name is not there, ABORTED where the file was replaced meanwhile: try again.
+  // Opens a file that exists in another host's directory of the run, below `dir`, whatever became of that directory's
+  // marker; as OpenFileOfRun.
   absl::StatusOr<UniqueFd> OpenRunFile(const std::string& dir, const RunFile& file, int flags) const;
 
   // What runs left or use in `dir`, see agent/host/leftovers.h; errors as of OpenDirectory.

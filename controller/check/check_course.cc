@@ -7,9 +7,10 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "common/units.h"
 #include "controller/check/check_run.h"
-#include "controller/check/outside_command.h"
+#include "controller/run/command_runner.h"
 
 namespace plimsoll {
 namespace {
@@ -228,11 +229,15 @@ void CheckCourse::Pause(int64_t duration_ns) {
 }
 
 absl::Status CheckCourse::Provoke(Fault fault, size_t host) {
-  auto command = OutsideCommand::Start(CommandArguments(options_.commands.at(fault), fleet_.host(host).label));
+  std::vector<std::string> arguments = options_.commands.at(fault);
+  for (std::string& argument : arguments) absl::StrReplaceAll({{"{host}", fleet_.host(host).label}}, &argument);
+  const auto command = MakeCommandRunner()->Start(arguments);
   if (!command.ok()) return command.status();
   const int64_t deadline_ns = NowNs() + kCommandLimitNs;
   while (true) {
-    if (const std::optional<absl::Status> ended = (*command)->Poll(); ended.has_value()) return *ended;
+    if (const std::optional<std::string> ended = (*command)->Poll(); ended.has_value()) {
+      return ended->empty() ? absl::OkStatus() : absl::AbortedError(absl::StrCat(arguments[0], " failed: ", *ended));
+    }
     if (over()) return absl::CancelledError("ended early");
     if (NowNs() >= deadline_ns) {
       return absl::DeadlineExceededError(absl::StrCat("it still runs after ", FormatDuration(kCommandLimitNs)));

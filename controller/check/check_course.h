@@ -32,15 +32,16 @@ class CheckCourse final : public CheckField, private SessionCourse {
     int64_t lease_ns = 0;
     uint32_t files = 0;
     uint32_t processes = 0;
-    // Commands that provoke a failure; those that are missing are provoked by nothing. "{host}" stands for the label.
-    std::map<Fault, std::string> commands;
+    // Program and arguments that provoke a failure; those that are missing are provoked by nothing. "{host}" stands for
+    // the label.
+    std::map<Fault, std::vector<std::string>> commands;
     // Asks the agent at an address what it is, waiting so long at most.
     std::function<absl::StatusOr<v1::HostDescription>(const std::string& address, int64_t timeout_ns)> describe;
   };
   // What the options point to outlives the object.
   explicit CheckCourse(Options options);
 
-  // Opens the sessions, makes sure that the hosts share the directory, and has the files made. A failure says why there
+  // Opens the sessions, makes sure that the hosts share the directory, and has the files made. A failure is why there
   // is nothing to check; the sessions have ended then.
   std::optional<Failure> Begin();
   // Ends the sessions. What could not be removed, a line each.

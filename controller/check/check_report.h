@@ -18,7 +18,7 @@ namespace plimsoll {
 std::vector<v1::CheckResult> RunChecks(CheckField& field, v1::CheckLevel level, const std::set<std::string>& only,
                                        const std::function<void(const CatalogEntry&)>& announce);
 
-// Fills in the verdicts from the report's level and checks. `untested` says what keeps all requirements from PASS,
+// Fills in the verdicts from the report's level and checks. `untested` is what keeps all requirements from PASS,
 // whatever the checks found, such as hosts that share a kernel; mostly empty.
 //
 // A requirement FAILs where one of its checks failed, or found that the file system does not have what the requirement

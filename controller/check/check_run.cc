@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kStartNs = 10 * kNsPerSecond;
 
-// What fcntl says where the file system, or its server, has no locks.
+// What fcntl returns where the file system, or its server, has no locks.
 bool MeansNoLocks(int error_number) {
   return error_number == ENOLCK || error_number == ENOSYS || error_number == EOPNOTSUPP || error_number == EINVAL;
 }

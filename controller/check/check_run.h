@@ -28,8 +28,8 @@ class CheckField {
 
   // Sends a command, and returns what Await takes for its answer.
   virtual uint64_t Send(size_t host, const v1::CheckCommand& command) = 0;
-  // Waits for the answer. Where the agent refuses the command, is lost, or an interrupt came, it has a code and says
-  // so.
+  // Waits for the answer. Where the agent refuses the command, is lost, or an interrupt came, it has a code and a
+  // message.
   virtual v1::CheckAnswer Await(uint64_t sent) = 0;
   // Lets so much time pass, or less where an interrupt comes.
   virtual void Pause(int64_t duration_ns) = 0;
@@ -82,7 +82,7 @@ class CheckRun {
   const std::string& label(size_t host) const { return field_.label(host); }
   // A host with another kernel than `host`; where there is none, the next one.
   size_t Other(size_t host) const;
-  // Tells the checks' writes apart.
+  // Distinguishes the checks' writes.
   uint32_t epoch() const { return index_ + 1; }
   // Number of the check's file `which`, below kFilesPerCheck, on every host.
   uint32_t file(uint32_t which = 0) const { return index_ * kFilesPerCheck + which; }
@@ -130,7 +130,7 @@ class CheckRun {
   void MustStillWrite(const CheckedProcess& holder, const std::string& when, int64_t timeout_ns = kCallNs);
 
   // The pages must be whole, of this check, from `writer`'s host and carry `sequence`, which had been acknowledged.
-  // FAIL else; `how` says how they were read: "after it was closed".
+  // FAIL else; `how` is how they were read: "after it was closed".
   void MustHold(const CheckedProcess& reader, const v1::CheckAnswer& answer, size_t writer, uint64_t sequence,
                 const std::string& how);
   // "page 3 as sequence 4 of alpha", "page 3 torn".

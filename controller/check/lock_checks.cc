@@ -17,7 +17,7 @@ using Kind = v1::CheckLock;
 constexpr int64_t kContendNs = 500 * kNsPerMs;
 constexpr int64_t kStormNs = 3 * kNsPerSecond;
 constexpr int64_t kPingPongNs = 3 * kNsPerSecond;
-// A lock that is not free after this is not released at all: twice the 30 s after which some servers tell a waiter.
+// A lock that is not free after this is not released at all: twice the 30 s after which some servers notify a waiter.
 constexpr int64_t kReleaseLimitNs = 60 * kNsPerSecond;
 constexpr int64_t kPollNs = 20 * kNsPerMs;
 // Long enough for a waiter on another host to be waiting.

@@ -5,6 +5,7 @@
 #include <ostream>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -22,6 +23,7 @@
 #include "controller/cli/color.h"
 #include "controller/cli/commands.h"
 #include "controller/cli/run_identity.h"
+#include "controller/plan/ha_plan.h"
 #include "controller/render/json.h"
 #include "controller/run/exit_code.h"
 #include "controller/run/fleet.h"
@@ -51,11 +53,20 @@ struct FsckFlags {
   std::string restart_server;
 };
 
-std::map<CheckField::Fault, std::string> CommandsOf(const FsckFlags& flags) {
-  std::map<CheckField::Fault, std::string> commands;
-  if (!flags.kill_host.empty()) commands[CheckField::Fault::kKillHost] = flags.kill_host;
-  if (!flags.restore_host.empty()) commands[CheckField::Fault::kRestoreHost] = flags.restore_host;
-  if (!flags.restart_server.empty()) commands[CheckField::Fault::kRestartServer] = flags.restart_server;
+using FaultCommands = std::map<CheckField::Fault, std::vector<std::string>>;
+
+absl::StatusOr<FaultCommands> CommandsOf(const FsckFlags& flags) {
+  FaultCommands commands;
+  for (const auto& [fault, text] : {std::pair(CheckField::Fault::kKillHost, &flags.kill_host),
+                                    {CheckField::Fault::kRestoreHost, &flags.restore_host},
+                                    {CheckField::Fault::kRestartServer, &flags.restart_server}}) {
+    if (text->empty()) continue;
+    absl::StatusOr<std::vector<std::string>> words = SplitCommand(*text);
+    if (!words.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat(FaultOption(fault), ": ", std::string(words.status().message())));
+    }
+    commands[fault] = *std::move(words);
+  }
   return commands;
 }
 
@@ -83,7 +94,8 @@ Exit ExitOf(const v1::CheckReport& report) {
 // One `plimsoll fsck`, in the order in which it goes.
 class Fsck {
  public:
-  Fsck(const FsckFlags& flags, int64_t lease_ns, CommandLine& line) : flags_(flags), lease_ns_(lease_ns), line_(line) {}
+  Fsck(const FsckFlags& flags, FaultCommands commands, int64_t lease_ns, CommandLine& line)
+      : flags_(flags), commands_(std::move(commands)), lease_ns_(lease_ns), line_(line) {}
 
   int Execute() {
     if (auto failure = Connect(); failure.has_value()) return PrintFailure(line_, *failure);
@@ -97,7 +109,7 @@ class Fsck {
                         .lease_ns = lease_ns_,
                         .files = CatalogFiles(),
                         .processes = CatalogProcesses(level),
-                        .commands = CommandsOf(flags_),
+                        .commands = commands_,
                         .describe = [this](const std::string& address, int64_t timeout_ns) {
                           return agents_.Ask(address, timeout_ns);
                         }});
@@ -198,6 +210,7 @@ class Fsck {
   }
 
   const FsckFlags& flags_;
+  const FaultCommands commands_;
   const int64_t lease_ns_;
   CommandLine& line_;
   const SystemClock clock_;
@@ -211,14 +224,15 @@ int FsckMain(const FsckFlags& flags, CommandLine& line) {
   if (!lease_ns.ok() || *lease_ns < kNsPerSecond || *lease_ns > 3600 * kNsPerSecond) {
     return PrintError(line, absl::StrCat("--lease ", flags.lease, ": a time from 1s to 1h"), Exit::kWrong);
   }
-  const std::map<CheckField::Fault, std::string> commands = CommandsOf(flags);
-  if (!commands.empty() && !flags.allow_commands) {
+  absl::StatusOr<FaultCommands> commands = CommandsOf(flags);
+  if (!commands.ok()) return PrintError(line, commands.status(), Exit::kWrong);
+  if (!commands->empty() && !flags.allow_commands) {
     return PrintError(line,
-                      absl::StrCat(FaultOption(commands.begin()->first), ": commands run only with --allow-commands"),
+                      absl::StrCat(FaultOption(commands->begin()->first), ": commands run only with --allow-commands"),
                       Exit::kWrong);
   }
-  if (!commands.empty() && LevelOf(flags.level) != v1::CHECK_LEVEL_FULL) {
-    return PrintError(line, absl::StrCat(FaultOption(commands.begin()->first), ": needs --level full"), Exit::kWrong);
+  if (!commands->empty() && LevelOf(flags.level) != v1::CHECK_LEVEL_FULL) {
+    return PrintError(line, absl::StrCat(FaultOption(commands->begin()->first), ": needs --level full"), Exit::kWrong);
   }
   for (const std::string& name : Only(flags)) {
     const auto& catalog = CheckCatalog();
@@ -231,7 +245,7 @@ int FsckMain(const FsckFlags& flags, CommandLine& line) {
       return PrintError(line, absl::StrCat("--only: ", name, " needs --level ", LevelName(named->level)), Exit::kWrong);
     }
   }
-  return Fsck(flags, *lease_ns, line).Execute();
+  return Fsck(flags, *std::move(commands), *lease_ns, line).Execute();
 }
 
 }  // namespace

@@ -22,15 +22,17 @@
 #include "controller/cli/outputs.h"
 #include "controller/cli/plan_flags.h"
 #include "controller/cli/run_identity.h"
-#include "controller/ha/command_runner.h"
+#include "controller/cli/view_flags.h"
 #include "controller/ha/drill.h"
 #include "controller/plan/ha_plan.h"
 #include "controller/plan/plan_check.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/plan/plan_yaml.h"
 #include "controller/render/json.h"
+#include "controller/render/markdown.h"
 #include "controller/render/text.h"
 #include "controller/run/cleaner.h"
+#include "controller/run/command_runner.h"
 #include "controller/run/coordinator.h"
 #include "controller/run/grpc_agent_client.h"
 #include "controller/run/preparation.h"
@@ -44,6 +46,10 @@ struct HaFlags {
   std::unique_ptr<PlanFlags> plan;
   std::string plan_file;
   std::string out;
+  // File of the JUnit XML; empty: none.
+  std::string junit;
+  // Format of the summary in place of the text; empty: none.
+  std::string summary;
   bool json = false;
   bool quiet = false;
   bool dry_run = false;
@@ -227,8 +233,12 @@ class HaRun {
     const v1::Report report = log.analyzer().Finish();
     absl::Status written = results.Restore();
     written.Update(WriteReportFiles(results, report));
-    const std::string text =
-        flags_.json ? RenderJson(report) : absl::StrCat(RenderText(report), "Results in ", results.path(), "\n");
+    // Green only where the exit code is.
+    if (written.ok() && log.journal_status().ok()) written.Update(WriteJUnit(flags_.junit, report));
+    const std::string text = flags_.json ? RenderJson(report)
+                             : !flags_.summary.empty()
+                                 ? RenderMarkdown(report, results.path())
+                                 : absl::StrCat(RenderText(report), "Results in ", results.path(), "\n");
     return PrintReport(line_, text, report, results.path(), {log.journal_status(), written});
   }
 
@@ -260,6 +270,9 @@ class HaRun {
 };
 
 int HaMain(const HaFlags& flags, CommandLine& line) {
+  if (const absl::Status status = WriteUnfinishedJUnit(flags.junit); !status.ok()) {
+    return PrintError(line, status, Exit::kWrong);
+  }
   absl::StatusOr<v1::TestPlan> plan = LoadDrill(flags);
   if (!plan.ok()) return PrintErrors(line, plan.status(), Exit::kWrong);
   absl::StatusOr<std::shared_ptr<const AgentTrust>> trust = AgentTrust::Load(flags.tls);
@@ -283,10 +296,13 @@ void AddHaCommand(CLI::App& app, CommandLine& line) {
   add_commands("--do", flags->dos, "Cause a fault by this command, split at blanks outside quotes");
   add_commands("--undo", flags->undos, "Take the fault back by this command; {host} is the victim, no shell");
   command->add_flag("--allow-commands", flags->allow_commands, "Run the fault commands on this machine");
-  command->add_flag("--json", flags->json, "Print the report as JSON instead of text");
+  CLI::Option* json = command->add_flag("--json", flags->json, "Print the report as JSON instead of text");
+  AddSummaryFlag(*command, flags->summary)->excludes(json);
+  CLI::Option* junit = AddJUnitFlag(*command, flags->junit);
   command->add_flag("--quiet,-q", flags->quiet, "Print no progress on standard error");
   AddTlsFlags(*command, flags->tls);
-  command->add_flag("--dry-run", flags->dry_run, "Show pairs, queue managers and commands; change nothing");
+  command->add_flag("--dry-run", flags->dry_run, "Show pairs, queue managers and commands; change nothing")
+      ->excludes(junit);
   command->footer(
       "Example:\n"
       "  plimsoll ha --pairs node1+node2,node3+node4 --dir /mnt/mqlog --qm 3 --rounds 10 --fault kill,freeze \\\n"

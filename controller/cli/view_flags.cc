@@ -17,6 +17,21 @@ constexpr int64_t kMaxIntervalNs = 86'400 * kNsPerSecond;
 
 }  // namespace
 
+CLI::Option* AddSummaryFlag(CLI::App& command, std::string& summary) {
+  return command
+      .add_option("--summary", summary,
+                  WrapHelp("Print a short summary instead of the report: md (Markdown, for pull requests)"))
+      ->type_name("FORMAT")
+      ->check(CLI::IsMember({"md"}));
+}
+
+CLI::Option* AddJUnitFlag(CLI::App& command, std::string& junit) {
+  return command
+      .add_option("--junit", junit,
+                  WrapHelp("Write the verdict as JUnit XML, too: a test case for each criterion and step"))
+      ->type_name("FILE");
+}
+
 void ViewFlags::AddTo(CLI::App& command, const std::string& where) {
   command
       .add_option("--interval", interval_text,
@@ -29,17 +44,8 @@ void ViewFlags::AddTo(CLI::App& command, const std::string& where) {
       "--full", full,
       WrapHelp("Show every host and queue manager where there are more than 8 (default: the 3 best and the "
                "3 worst)"));
-  command
-      .add_option("--summary", summary,
-                  WrapHelp("Print a short summary instead of the report: md (Markdown, for pull requests)"))
-      ->type_name("FORMAT")
-      ->check(CLI::IsMember({"md"}))
-      ->excludes("--histogram")
-      ->excludes("--full");
-  command
-      .add_option("--junit", junit,
-                  WrapHelp("Write the verdict as JUnit XML, too: a test case for each criterion and step"))
-      ->type_name("FILE");
+  AddSummaryFlag(command, summary)->excludes("--histogram")->excludes("--full");
+  AddJUnitFlag(command, junit);
 }
 
 absl::Status ViewFlags::Read() {

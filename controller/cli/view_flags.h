@@ -1,4 +1,4 @@
-// The options of `run` and `report` that only say what is shown, and how.
+// The options of `run`, `ha` and `report` that only say what is shown, and how.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -13,6 +13,11 @@
 #include "plimsoll/v1/journal.pb.h"
 
 namespace plimsoll {
+
+// Adds --summary; the text is "md" or empty after parsing. `summary` must outlive the command.
+CLI::Option* AddSummaryFlag(CLI::App& command, std::string& summary);
+// Adds --junit, the file of the JUnit XML. `junit` must outlive the command.
+CLI::Option* AddJUnitFlag(CLI::App& command, std::string& junit);
 
 // --interval, --histogram, --full, --summary and --junit. The texts are set by parsing; Read makes figures of them.
 struct ViewFlags {

@@ -13,8 +13,8 @@
 
 #include "common/clock.h"
 #include "common/units.h"
-#include "controller/ha/command_runner.h"
 #include "controller/plan/ha_plan.h"
+#include "controller/run/command_runner.h"
 #include "controller/run/event_queue.h"
 #include "controller/run/exit_code.h"
 #include "controller/run/fleet.h"
@@ -59,7 +59,7 @@ class Drill final : private SessionCourse {
   std::vector<size_t> AbsentHosts() const;
 
  private:
-  // An instance, as far as it was heard of.
+  // An instance, as far as its host reported it.
   struct Instance {
     uint32_t number = 0;
     uint32_t qm = 0;
@@ -82,7 +82,7 @@ class Drill final : private SessionCourse {
   // An instance that was ordered to end, or killed, is gone by then, unless its host's storage hangs.
   static constexpr int64_t kEndLimitNs = 30 * kNsPerSecond;
 
-  // What the driver tells of the sessions.
+  // What the driver reports of the sessions.
   void OnMessage(Host& host, v1::AgentMessage& message) override;
   void OnProbes(Host& host, v1::ProbeBatch& probes) override;
   void OnClosed(Host& host, const absl::Status& status) override;
@@ -119,7 +119,7 @@ class Drill final : private SessionCourse {
   std::string AwaitReady();
   // An instance that ended, or got the lock, although no fault is on; empty: there is none.
   std::string WhyUnready() const;
-  // The same, or why the drill must end, once what is on its way was heard.
+  // The same, or why the drill must end, once what is on its way has arrived.
   std::string Unready();
   // A standby instance got the lock; and of an active one that has not ended.
   bool AnyTookOver() const;

@@ -104,7 +104,7 @@ absl::Status HaAnalysis::Take(const v1::JournalRecord& record, const Timeline& t
 void HaAnalysis::Finish(const Timeline& timeline, const std::function<std::string(uint32_t)>& label_of,
                         v1::Report& report, std::vector<std::string>& reasons) {
   v1::HaReport& ha = *report.mutable_ha();
-  ha.set_unfenced(plan_.ha().fence() == v1::HA_FENCING_NONE);
+  ha.set_unfenced(plan_.ha().fence() == v1::HA_FENCE_NONE);
   ha.set_max_in_doubt_window_ns(max_window_ns_);
   for (const HaRoundFacts& round : facts_.rounds()) FinishRound(timeline, round, label_of, ha, reasons);
   if (facts_.rounds().empty()) {
@@ -342,7 +342,7 @@ std::string HaAnalysis::ProofOf(int metric) const {
     case HaMetric::kLost:
       for (const auto& [count, name] : {std::pair(total_.missing(), "missing"), std::pair(total_.torn(), "torn"),
                                         std::pair(total_.misplaced(), "misplaced"),
-                                        std::pair(plan_.ha().fence() == v1::HA_FENCING_NONE ? 0 : total_.overwritten(),
+                                        std::pair(plan_.ha().fence() == v1::HA_FENCE_NONE ? 0 : total_.overwritten(),
                                                   "overwritten by an old active instance")}) {
         if (count > 0) proofs.push_back(absl::StrCat(FormatCount(count), " ", name));
       }
@@ -448,7 +448,7 @@ v1::VerdictReport HaAnalysis::Judge(const std::vector<std::string>& reasons) con
                       : undecided                ? v1::OUTCOME_INCONCLUSIVE
                       : plan_.criteria().empty() ? v1::OUTCOME_DONE
                                                  : v1::OUTCOME_PASS);
-  if (plan_.ha().fence() == v1::HA_FENCING_NONE && total_.late_writers() > 0) {
+  if (plan_.ha().fence() == v1::HA_FENCE_NONE && total_.late_writers() > 0) {
     verdict.set_remark(absl::StrCat("unfenced writer: ", total_.late_writers(),
                                     " old active instances wrote after the takeover (--fence none)"));
   }

@@ -12,7 +12,7 @@
 #include "controller/analysis/section_analysis.h"
 #include "controller/analysis/timeline.h"
 #include "controller/ha/ha_facts.h"
-#include "controller/ha/ha_pictures.h"
+#include "controller/ha/ha_picture.h"
 #include "controller/ha/ha_takeover.h"
 #include "controller/ha/log_check.h"
 #include "plimsoll/v1/journal.pb.h"
@@ -55,7 +55,7 @@ class HaAnalysis final : public SectionAnalysis {
   void AddPhases(v1::HaReport& report) const;
   // The value of a criterion's metric; false: there is none.
   bool ValueOf(int metric, Bounds& value) const;
-  // Names what a criterion of this metric failed for; empty where the value says all.
+  // Names what a criterion of this metric failed for; empty where the value is enough.
   std::string ProofOf(int metric) const;
   bool PhaseValue(const std::string& name, bool median, Bounds& value) const;
 

@@ -1,4 +1,4 @@
-// What the journal of an HA drill says happened, instance by instance and round by round.
+// What happened in an HA drill by its journal, instance by instance and round by round.
 #pragma once
 
 #include <cstdint>
@@ -42,10 +42,10 @@ struct HaLedger {
   // The journal has the grant to another instance.
   bool overtaken = false;
 };
-// What an instance read back at once, and when the controller heard of it.
+// What an instance read back at once, and when that arrived at the controller.
 struct HaReadPiece {
-  int64_t heard_ns = 0;  // on the timeline
-  int64_t read_ns = 0;   // on its host's clock: it was read by then
+  int64_t arrived_ns = 0;  // on the timeline
+  int64_t read_ns = 0;     // on its host's clock: it was read by then
   HaReadings readings;
 };
 // The last so many are kept apart.
@@ -61,7 +61,7 @@ struct HaEventAt {
   Event event;
 };
 
-// One instance, or one scan. Moments are of its host's clock unless they say otherwise.
+// One instance, or one scan. Moments are of its host's clock unless noted otherwise.
 struct HaInstanceFacts {
   uint32_t number = 0;
   uint32_t qm = 0;
@@ -124,7 +124,7 @@ class HaFacts {
 
   const std::map<uint32_t, HaInstanceFacts>& instances() const { return instances_; }
   const std::vector<HaRoundFacts>& rounds() const { return rounds_; }
-  // Null where nothing was heard of it.
+  // Null where nothing arrived of it.
   const HaInstanceFacts* Find(uint32_t instance) const;
   // Those of the queue manager that got the lock `active`, by epoch.
   std::vector<const HaInstanceFacts*> Actives(uint32_t qm) const;

@@ -231,9 +231,9 @@ HaReadings ReadBackBefore(const Timeline& timeline, const HaInstanceFacts& old, 
   std::optional<HaMoment> granted;
   if (next != nullptr && next->active.has_value()) granted = MomentOf(timeline, next->clock, next->active->at_ns);
   for (const HaReadPiece& piece : old.last_read_back) {
-    // What the controller had heard of by then was read before, whatever the clocks say.
-    const bool heard = granted.has_value() && piece.heard_ns <= granted->low_ns;
-    if (!heard && CountsAsAfter(timeline, old, granted, piece.read_ns)) break;
+    // What had arrived at the controller by then was read before, whatever the clocks show.
+    const bool arrived = granted.has_value() && piece.arrived_ns <= granted->low_ns;
+    if (!arrived && CountsAsAfter(timeline, old, granted, piece.read_ns)) break;
     readings.Append(piece.readings);
   }
   return readings;

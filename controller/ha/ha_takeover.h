@@ -1,4 +1,5 @@
-// One queue manager in one round, and who held its lock when: pure functions of what the journal says happened.
+// One queue manager in one round, and who held its lock when: pure functions of the journal's records. Moments of
+// hosts' clocks are intervals of the timeline.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +10,40 @@
 
 #include "controller/analysis/timeline.h"
 #include "controller/ha/ha_facts.h"
-#include "controller/ha/ha_moments.h"
 #include "controller/ha/log_check.h"
 #include "plimsoll/v1/ha_report.pb.h"
 
 namespace plimsoll {
+
+// A moment of the timeline that is known within bounds.
+struct HaMoment {
+  int64_t low_ns = 0;
+  int64_t high_ns = 0;
+};
+
+// A moment of a host's clock (Timeline::ClockOf); nothing where that was never probed.
+inline std::optional<HaMoment> MomentOf(const Timeline& timeline, uint32_t clock, int64_t agent_ns) {
+  const std::optional<MappedMoment> mapped = timeline.ToTimeline(clock, agent_ns);
+  if (!mapped.has_value() || mapped->error_ns > INT64_MAX / 4) return std::nullopt;
+  return HaMoment{mapped->local_ns - mapped->error_ns, mapped->local_ns + mapped->error_ns};
+}
+
+// From one moment to another.
+inline v1::HaSpan SpanOf(const HaMoment& from, const HaMoment& to) {
+  v1::HaSpan span;
+  const int64_t least_ns = to.low_ns - from.high_ns;
+  const int64_t most_ns = to.high_ns - from.low_ns;
+  span.set_ns(least_ns + (most_ns - least_ns) / 2);
+  span.set_error_ns((most_ns - least_ns + 1) / 2);
+  return span;
+}
+
+// Between two moments of one clock.
+inline v1::HaSpan ExactSpan(int64_t from_ns, int64_t to_ns) {
+  v1::HaSpan span;
+  span.set_ns(to_ns - from_ns);
+  return span;
+}
 
 // What a fault must lead to.
 enum class HaExpectation { kTakeover, kNoTakeover, kEither };

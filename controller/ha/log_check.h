@@ -78,7 +78,7 @@ struct HaLogFindings {
 HaLogFindings CheckReplay(const v1::HaReplayed& replayed, uint64_t last, std::set<uint64_t>& known);
 
 // What was read back against what all active instances acknowledged. Blocks in `known` were counted before; those that
-// it finds are added. `unknown` tells of blocks that were written again without having been read.
+// it finds are added. `unknown` describes blocks that were written again without having been read.
 HaLogFindings CheckReadBack(const HaReadings& readings, const std::vector<HaAcknowledged>& acknowledged,
                             const HaLogShape& shape, std::set<uint64_t>& known);
 

@@ -299,11 +299,11 @@ v1::HostPlan MakeHaHostPlan(const v1::TestPlan& plan, size_t host, const std::ve
       qm.set_home(labels[pair.first]);
     }
   }
-  work.set_lock_wait(ha.lock_wait() == v1::HA_WAITING_BLOCK ? v1::HA_LOCK_WAIT_BLOCK : v1::HA_LOCK_WAIT_POLL);
+  work.set_lock_wait(ha.lock_wait());
   work.set_lock_poll_ns(ha.lock_poll_ns());
   work.set_free_poll_ns(ha.free_poll_ns());
   work.set_verify_ns(ha.verify_ns());
-  work.set_fence(ha.fence() == v1::HA_FENCING_NONE ? v1::HA_FENCE_NONE : v1::HA_FENCE_EXTENTS);
+  work.set_fence(ha.fence());
   work.set_checkpoint_ns(ha.checkpoint_ns());
   work.set_seed(plan.seed());
   work.set_hosts(static_cast<uint32_t>(plan.hosts_size()));

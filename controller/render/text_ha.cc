@@ -194,9 +194,9 @@ void HaOptions(const v1::TestPlan& plan, std::vector<std::string>& lines) {
              lines);
   TextOption(
       "Lock wait", "--lock-wait",
-      absl::StrCat(EnumName(*v1::HaWaiting_descriptor(), ha.lock_wait()), ", every ", FormatLength(ha.lock_poll_ns())),
+      absl::StrCat(EnumName(*v1::HaLockWait_descriptor(), ha.lock_wait()), ", every ", FormatLength(ha.lock_poll_ns())),
       lines);
-  TextOption("Fence", "--fence", EnumName(*v1::HaFencing_descriptor(), ha.fence()), lines);
+  TextOption("Fence", "--fence", EnumName(*v1::HaFence_descriptor(), ha.fence()), lines);
   TextOption("Lease", "--lease", FormatLength(plan.lease_ns()), lines);
 }
 

@@ -131,23 +131,28 @@ class DrillTest(harness.PlimsollTest):
         name = self.names[address]
         self.agents[address] = self.agent(name, listen=address, more=self.agent_options.get(name, ()))
 
-    def start_drill(self, *more, faults=("kill",), rounds=1):
-        """Starts a drill with small, quick defaults; pairs of option and value override them."""
+    def start_drill(self, *more, faults=("kill",), rounds=1, by_options=False):
+        """Starts a drill with small, quick defaults; pairs of option and value override them. Commands are in the plan, or options."""
         self._results += 1
         out = self.base / f"results-{self._results}"
         plan = self.base / f"plan-{self._results}.yaml"
         lines = [f"workload: {{dir: {self.dir}, file_size: 256k, rate: 500}}", "ha:", f"  pairs: {json.dumps(self.pairs)}"]
+        asked = []
         for fault in sorted({"freeze", "poweroff"} & set(faults)):
+            commands = {which: self.commands.arguments(which, fault, "{address}") for which in ("do", "undo")}
+            if by_options:
+                for which, words in commands.items():
+                    asked += [f"--{which}", f"{fault}=" + " ".join(f"'{word}'" for word in words)]
+                continue
             lines += [] if "  commands:" in lines else ["  commands:"]
             lines.append(f"    - fault: {fault}")
-            for which in ("do", "undo"):
-                lines.append(f"      {which}: {json.dumps(self.commands.arguments(which, fault, '{address}'))}")
+            lines += [f"      {which}: {json.dumps(words)}" for which, words in commands.items()]
         plan.write_text("\n".join(lines) + "\n")
         options = {"--fault": ",".join(faults), "--rounds": rounds, "--window": "200ms", "--lock-poll": "50ms",
                    "--free-poll": "10ms", "--checkpoint": "200ms", "--verify": "1s", "--server-lease": "1s",
                    "--takeover-limit": "20s", "--out": out, "--seed": "7"}
         options.update(zip(more[::2], more[1::2]))
-        process = self.start_plimsoll("ha", plan, "--allow-commands",
+        process = self.start_plimsoll("ha", plan, "--allow-commands", *asked,
                                       *(str(word) for option in options.items() for word in option))
         process.results = out
         return process
@@ -167,8 +172,8 @@ class DrillTest(harness.PlimsollTest):
         self.assertEqual(again.out, result.out.rpartition("Results in ")[0])
         return report
 
-    def drill(self, *more, code=0, faults=("kill",), rounds=1):
-        return self.finish_drill(self.start_drill(*more, faults=faults, rounds=rounds), code)
+    def drill(self, *more, code=0, faults=("kill",), rounds=1, by_options=False):
+        return self.finish_drill(self.start_drill(*more, faults=faults, rounds=rounds, by_options=by_options), code)
 
     def await_no_instance(self):
         for agent in self.agents.values():

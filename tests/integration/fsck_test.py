@@ -148,7 +148,7 @@ class Fsck(harness.PlimsollTest):
             self.assertRegex(found["reason"], r"^--restart-server restarted nothing that writes need: the longest gap between "
                                               r"\d+ writes beside it was 0\.\d+ s")
         (found,) = self.full(agents, ["lock.after-server-restart"], "--restart-server", "false")
-        self.assertEqual((found["outcome"], found["reason"]), ("undecided", "--restart-server: false ended with exit code 1"))
+        self.assertEqual((found["outcome"], found["reason"]), ("undecided", "--restart-server: false failed: exit code 1"))
         self.assert_nothing_left()
 
     def test_a_killed_agent_is_not_taken_for_a_dead_host(self):
@@ -171,6 +171,8 @@ class Fsck(harness.PlimsollTest):
         result = self.fsck(agents, "--level", "full", "--restart-server", f"touch {made}", code=2)
         self.assertIn("--allow-commands", result.err)
         self.assertIn("--level full", self.fsck(agents, "--allow-commands", "--kill-host", f"touch {made}", code=2).err)
+        self.assertIn("a quote is not closed", self.fsck(agents, "--level", "full", "--allow-commands", "--kill-host", f"touch '{made}",
+                                                         code=2).err)
         self.assertIn("there is no check x", self.fsck(agents, "--only", "x", code=2).err)
         self.assertIn("lock.storm needs --level standard", self.fsck(agents, "--only", "lock.storm", code=2).err)
         self.assertFalse(made.exists())

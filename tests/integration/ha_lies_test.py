@@ -90,7 +90,7 @@ class Lies(drills.DrillTest):
         self.assertEqual(report["ha"]["findings"]["missing"], 0)
 
     def test_a_zombie_whose_writes_land_is_a_split_brain(self):
-        report = self.drill("--verify", "2s", faults=("freeze",), code=1)
+        report = self.drill("--verify", "2s", faults=("freeze",), code=1, by_options=True)
         self.assert_fails(report, "split_brain==0", r"split_brain==0 FAIL 1\b",
                           "late write: qm1: instance 2 on beta was granted the lock, and instance 1 on alpha wrote after that")
         found = report["ha"]["findings"]

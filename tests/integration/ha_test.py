@@ -3,6 +3,7 @@
 import json
 import signal
 import sys
+from xml.etree import ElementTree
 
 import harness
 import takeovers
@@ -44,7 +45,8 @@ class Ha(harness.PlimsollTest):
             harness.wait_until(lambda agent=agent: not instances_of(agent), "no instance is left")
 
     def test_switch_kill_and_hang_lose_nothing_and_leave_nothing(self):
-        result = self.ha("--fault", "switch,kill,hang", "--rounds", "6", "--qm", "2")
+        junit = self.base / "drill.xml"
+        result = self.ha("--fault", "switch,kill,hang", "--rounds", "6", "--qm", "2", "--junit", junit)
         report = json.loads((result.results / "report.json").read_text())
         self.assertEqual(report["verdict"]["outcome"], "pass", result)
         outcomes = [[one["outcome"] for one in each["takeovers"]] for each in report["ha"]["rounds"]]
@@ -61,8 +63,14 @@ class Ha(harness.PlimsollTest):
         self.assert_nothing_left()
         self.assert_none_runs()
         # Everything again from the journal alone.
-        again = self.plimsoll("report", result.results)
+        again = self.plimsoll("report", result.results, "--junit", self.base / "again.xml")
         self.assertEqual(again.out, result.out.rpartition("Results in ")[0])
+        suite = ElementTree.parse(junit).getroot()
+        self.assertEqual([(case.get("classname"), case.get("name")) for case in suite.iter("testcase")],
+                         [("run.drill", "lost==0"), ("run.drill", "split_brain==0"), ("run.drill", "takeover_max<60s"),
+                          ("run", "conclusive")])
+        self.assertFalse([one for kind in ("failure", "error", "skipped") for one in suite.iter(kind)])
+        self.assertEqual((self.base / "again.xml").read_text(), junit.read_text())
 
     def test_locks_are_in_the_data_directory_and_logs_in_theirs_and_neither_keeps_anything(self):
         log, data = self.dir / "log", self.dir / "data"
@@ -123,7 +131,14 @@ ha:
         self.assertIn("--allow-commands", refused.err)
         self.assertFalse((self.base / "said").exists())
         # The command fails: its round proves nothing, and is undone all the same.
-        result = self.plimsoll(*self.arguments(*faults, *commands), "--allow-commands", code=3)
+        junit = self.base / "drill.xml"
+        result = self.plimsoll(*self.arguments(*faults, *commands, "--junit", junit, "--summary", "md"), "--allow-commands", code=3)
+        self.assertTrue(result.out.startswith("### Plimsoll: INCONCLUSIVE\n"), result.out)
+        self.assertIn("\n| <code>lost==0</code> | ", result.out)
+        suite = ElementTree.parse(junit).getroot()
+        errors = {case.get("name") for case in suite.iter("testcase") if case.find("error") is not None}
+        self.assertIn("conclusive", errors)
+        self.assertFalse([case for case in suite.iter("testcase") if case.find("failure") is not None])
         address = self.agents[1].address
         host = address.rpartition(":")[0]
         said = (self.base / "said").read_text()

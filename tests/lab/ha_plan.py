@@ -1,4 +1,4 @@
-"""Plans of HA drills whose commands are the lab's."""
+"""HA drills whose commands are the lab's: as a plan, and as options."""
 
 import json
 import pathlib
@@ -27,3 +27,13 @@ def plan(pair, faults, rounds, fence):
         "workload": {"dir": MQLOG, "file_size": "1m"},
         "ha": {"pairs": [pair], "rounds": rounds, "faults": list(faults), "fence": fence,
                "server_lease": f"{SERVER_LEASE_S}s", "window": "2s", "commands": commands}}, indent=1)
+
+
+def options(pair, faults, rounds, fence):
+    """The same drill as options of `plimsoll ha`."""
+    asked = ["--pairs", pair, "--dir", MQLOG, "--file-size", "1m", "--rounds", str(rounds), "--fault", ",".join(faults), "--fence",
+             fence, "--server-lease", f"{SERVER_LEASE_S}s", "--window", "2s"]
+    for fault, (do, undo) in COMMANDS.items():
+        if fault in faults:
+            asked += ["--do", f"{fault}='{SCRIPT}' {' '.join(do)}"] + (["--undo", f"{fault}='{SCRIPT}' {' '.join(undo)}"] if undo else [])
+    return asked

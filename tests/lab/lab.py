@@ -171,7 +171,7 @@ def _parser():
         command.add_argument("--net", choices=(*network.NETS, "both"), default=default, help=f"({default})")
     for command in (cut, heal):
         command.add_argument("host")
-    for name, text in (("pause", "make a host stand still; its clock goes on"), ("resume", "let it go on"),
+    for name, text in (("pause", "suspend a host; its clock goes on"), ("resume", "let it go on"),
                        ("kill", "pull its plug"), ("start", "start a host that was killed, with the disk that it had"),
                        ("reset", "pull its plug and start it again; ends when it is ready"),
                        ("drop-locks", "make the NFS server expire it as a client: its locks go to whoever asks for them")):

@@ -15,8 +15,8 @@
 #include <thread>
 
 #include "agent/ha/instance.h"
-#include "agent/ha/message_channel.h"
-#include "agent/ha/posix_lock.h"
+#include "agent/ha/instance_channel.h"
+#include "agent/ha/instance_locks.h"
 #include "plimsoll/v1/ha_instance.pb.h"
 #include "tests/unit/agent/ha_fixture.h"
 

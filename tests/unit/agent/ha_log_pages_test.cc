@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "agent/ha/log_pages.h"
-#include "agent/ha/read_back.h"
+#include "agent/ha/log_reader.h"
 #include "agent/writer/block_source.h"
 #include "agent/writer/log_files.h"
 

@@ -15,11 +15,9 @@
 
 #include "agent/ha/checkpoint.h"
 #include "agent/ha/ha_setup.h"
-#include "agent/ha/instance_board.h"
+#include "agent/ha/instance_channel.h"
+#include "agent/ha/instance_locks.h"
 #include "agent/ha/instance_reporter.h"
-#include "agent/ha/ledger.h"
-#include "agent/ha/lock_verification.h"
-#include "agent/ha/message_channel.h"
 #include "agent/ha/qm_files.h"
 #include "agent/host/sandbox.h"
 #include "agent/writer/file_env.h"
@@ -305,8 +303,8 @@ TEST_F(SharedFileTest, AnotherAgentOpensAFileOfTheRunForWriting) {
 TEST_F(SharedFileTest, AFileThatDoesNotBeginWithTheTokenIsNotOpened) {
   Make("qm1/active/S0000001.LOG", ExtentPage({9}));
   Make("qm1/active/S0000002.LOG", "");
-  EXPECT_TRUE(absl::IsFailedPrecondition(OpenFile("qm1/active/S0000001.LOG")));
-  EXPECT_TRUE(absl::IsFailedPrecondition(OpenFile("qm1/active/S0000002.LOG")));
+  EXPECT_TRUE(absl::IsPermissionDenied(OpenFile("qm1/active/S0000001.LOG")));
+  EXPECT_TRUE(absl::IsDataLoss(OpenFile("qm1/active/S0000002.LOG")));
 }
 
 TEST_F(SharedFileTest, AFileWithTwoNamesIsNotOpened) {

@@ -220,7 +220,7 @@ TEST(HaJudge, WritesThatWereDroppedBeforeAShortTakeoverCountInFull) {
 TEST(HaJudge, WithoutAFenceALateWriteIsReportedAndDecidesNothing) {
   SimDrill drill;
   drill.fault = v1::HA_FAULT_KIND_FREEZE;
-  drill.fence = v1::HA_FENCING_NONE;
+  drill.fence = v1::HA_FENCE_NONE;
   drill.late_by_ns = 5 * kNsPerSecond;
   drill.late_behind = 2;
   const v1::Report report = AnalyzeDrill(drill);

@@ -13,7 +13,6 @@
 #include "common/stable_sort.h"
 #include "common/units.h"
 #include "controller/analysis/analyzer.h"
-#include "controller/ha/ha_pictures.h"
 #include "controller/ha/ha_tracks.h"
 #include "tests/unit/ha/sim_drill.h"
 

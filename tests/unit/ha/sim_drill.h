@@ -21,7 +21,7 @@ struct SimDrill {
   // Writes of each active instance, with an entry in the ledger each.
   uint64_t writes = 45;
   v1::HaFaultKind fault = v1::HA_FAULT_KIND_KILL;
-  v1::HaFencing fence = v1::HA_FENCING_EXTENTS;
+  v1::HaFence fence = v1::HA_FENCE_EXTENTS;
   InFlight in_flight = InFlight::kNone;
   // In the last round:
   // So many of the last acknowledged writes are not there when the log is replayed.

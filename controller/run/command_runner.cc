@@ -1,4 +1,4 @@
-#include "controller/ha/command_runner.h"
+#include "controller/run/command_runner.h"
 
 #include <fcntl.h>
 #include <spawn.h>

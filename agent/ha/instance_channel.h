@@ -1,13 +1,19 @@
-// The memory that an agent shares with one of its instances: it outlives the instance, however that ends.
+// What an agent shares with one of its instances: memory, which outlives the instance, however that ends; and messages
+// over a stream socket: length (4 bytes, little-endian), then the message.
 #pragma once
+
+#include <google/protobuf/message_lite.h>
 
 #include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/posix.h"
 
@@ -67,6 +73,41 @@ class BoardMapping {
     void operator()(InstanceBoard* board) const;
   };
   std::unique_ptr<InstanceBoard, Unmap> board_;
+};
+
+// No message is longer; a greater length ends the stream.
+inline constexpr size_t kMostMessageBytes = size_t{64} << 20U;
+
+// Sends whole messages. Thread-safe.
+class MessageSender {
+ public:
+  // `fd` must outlive the object.
+  explicit MessageSender(int fd) : fd_(fd) {}
+
+  // Blocks while the peer does not read.
+  absl::Status Send(const google::protobuf::MessageLite& message);
+  // Gives up where another thread is sending, or the peer does not read, for `timeout_ns` each: for a process that is
+  // about to end.
+  absl::Status SendWithin(const google::protobuf::MessageLite& message, int64_t timeout_ns);
+
+ private:
+  absl::Status SendAll(const std::string& bytes, std::optional<int64_t> timeout_ns);
+
+  const int fd_;
+  std::timed_mutex mutex_;
+};
+
+// Collects what was read and cuts it into messages. Not thread-safe.
+class MessageReader {
+ public:
+  void Append(const char* data, size_t size) { buffer_.append(data, size); }
+  // Parses the next whole message into `message`; false where there is none yet. INVALID_ARGUMENT where the stream is
+  // none.
+  absl::StatusOr<bool> Next(google::protobuf::MessageLite& message);
+
+ private:
+  std::string buffer_;
+  size_t taken_ = 0;
 };
 
 }  // namespace plimsoll

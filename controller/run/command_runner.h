@@ -1,4 +1,4 @@
-// Runs the commands of faults on the controller.
+// Runs the commands that a user gave for faults, on the controller's host.
 #pragma once
 
 #include <memory>

@@ -1,8 +1,7 @@
 // Commands of the user's own.
-#include "controller/check/outside_command.h"
+#include "controller/run/command_runner.h"
 
 #include <fcntl.h>
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/stat.h>
@@ -18,41 +17,40 @@ namespace plimsoll {
 namespace {
 
 using absl::StatusCode;
-using ::testing::ElementsAre;
 using testing::IsOk;
 using testing::StatusIs;
 
-absl::Status EndOf(OutsideCommand& command) {
+std::string EndOf(RunningCommand& command) {
   while (true) {
     if (const auto ended = command.Poll(); ended.has_value()) return *ended;
     std::this_thread::yield();
   }
 }
 
-TEST(OutsideCommandTest, SplitsAtBlanksAndThenFillsInTheHost) {
-  EXPECT_THAT(CommandArguments("  power  off {host} bmc-{host} '$(date)'", "a b"),
-              ElementsAre("power", "off", "a b", "bmc-a b", "'$(date)'"));
-  EXPECT_THAT(CommandArguments(" ", "a"), ElementsAre());
-}
-
-TEST(OutsideCommandTest, TellsHowTheCommandEnded) {
-  auto good = OutsideCommand::Start({"true"});
+TEST(CommandRunnerTest, ReportsHowTheCommandEnded) {
+  const auto runner = MakeCommandRunner();
+  auto good = runner->Start({"true"});
   ASSERT_THAT(good, IsOk());
-  EXPECT_THAT(EndOf(**good), IsOk());
-  auto bad = OutsideCommand::Start({"false"});
+  EXPECT_EQ(EndOf(**good), "");
+  EXPECT_EQ((*good)->exit_code(), 0);
+  auto bad = runner->Start({"sh", "-c", "exit 3"});
   ASSERT_THAT(bad, IsOk());
-  EXPECT_THAT(EndOf(**bad), StatusIs(StatusCode::kAborted, "false ended with exit code 1"));
-  EXPECT_THAT(OutsideCommand::Start({"/missing/program"}).status(),
-              StatusIs(StatusCode::kNotFound, "/missing/program"));
-  EXPECT_THAT(OutsideCommand::Start({}).status(), StatusIs(StatusCode::kInvalidArgument, "empty"));
+  EXPECT_EQ(EndOf(**bad), "exit code 3");
+  EXPECT_EQ((*bad)->exit_code(), 3);
+  auto signalled = runner->Start({"sh", "-c", "kill -TERM $$"});
+  ASSERT_THAT(signalled, IsOk());
+  EXPECT_EQ(EndOf(**signalled), "ended by signal 15");
+  EXPECT_EQ((*signalled)->exit_code(), -1);
+  EXPECT_THAT(runner->Start({"/missing/program"}).status(), StatusIs(StatusCode::kNotFound, "/missing/program"));
+  EXPECT_THAT(runner->Start({}).status(), StatusIs(StatusCode::kInvalidArgument, "no program"));
 }
 
-TEST(OutsideCommandTest, IsKilledWithItsChildrenWhereNobodyWaitsForItAnyMore) {
+TEST(CommandRunnerTest, IsKilledWithItsChildrenWhereNobodyWaitsForItAnyMore) {
   const testing::TempDirectory directory;
   const std::string pipe = directory.Sub("pipe");
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   // The shell's child reads from the pipe until somebody ends it.
-  auto command = OutsideCommand::Start({"sh", "-c", "cat \"$0\" & wait", pipe});
+  auto command = MakeCommandRunner()->Start({"sh", "-c", "cat \"$0\" & wait", pipe});
   ASSERT_THAT(command, IsOk());
   // Returns when the child has opened its end.
   const UniqueFd end(open(pipe.c_str(), O_WRONLY | O_CLOEXEC));
