@@ -55,6 +55,7 @@ struct RunFlags {
   std::string csv_file;
   bool json = false;
   bool quiet = false;
+  bool repeated = false;
   bool dry_run = false;
   ViewFlags view;
   TlsPaths tls;
@@ -73,18 +74,20 @@ absl::Status CheckWritable(const std::string& option, const std::string& path) {
   return absl::OkStatus();
 }
 
-// The plan of file and flags, checked, with every default.
-absl::StatusOr<v1::TestPlan> LoadPlan(const RunFlags& flags) {
+}  // namespace
+
+absl::StatusOr<v1::TestPlan> LoadRunPlan(const std::string& file,
+                                         const std::function<absl::Status(v1::TestPlan&)>& change) {
   v1::TestPlan plan;
   PlanPlaces places;
-  if (!flags.plan_file.empty()) {
-    PLIMSOLL_ASSIGN_OR_RETURN(plan, ReadPlanFile(flags.plan_file, &places));
+  if (!file.empty()) {
+    PLIMSOLL_ASSIGN_OR_RETURN(plan, ReadPlanFile(file, &places));
   }
   const v1::TestPlan read = plan;
-  PLIMSOLL_RETURN_IF_ERROR(flags.plan->ApplyTo(plan));
+  PLIMSOLL_RETURN_IF_ERROR(change(plan));
   if (plan.has_ha()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(flags.plan_file, " is the plan of an HA drill (ha): run it with `plimsoll ha`"));
+        absl::StrCat(file, " is the plan of an HA drill (ha): run it with `plimsoll ha`"));
   }
   if (plan.hosts().empty() && plan.workload().has_dir()) {
     // The agent is on this machine: a directory may be named from here.
@@ -101,6 +104,8 @@ absl::StatusOr<v1::TestPlan> LoadPlan(const RunFlags& flags) {
   PLIMSOLL_RETURN_IF_ERROR(CheckPlan(plan, places));
   return plan;
 }
+
+namespace {
 
 // The plan as it runs: random arrivals need a seed, and the report names the one that was used.
 v1::TestPlan WithSeed(v1::TestPlan plan) {
@@ -135,9 +140,11 @@ class Run {
     absl::StatusOr<OpenResults> opened = CreateResults(flags_.out, clock_.WallNow(), run_id_, plan_);
     if (!opened.ok()) return PrintError(line_, opened.status(), Exit::kWrong);
     ResultsDirectory& results = opened->directory;
-    for (const std::string& warning : Warnings(fleet_->hosts())) progress_.Warn(warning);
-    for (const std::string& note : PlanNotes(plan_)) progress_.Warn(note);
-    WarnOfSharedResults(results.path());
+    if (!flags_.repeated) {
+      for (const std::string& warning : Warnings(fleet_->hosts())) progress_.Warn(warning);
+      for (const std::string& note : PlanNotes(plan_)) progress_.Warn(note);
+      WarnOfSharedResults(results.path());
+    }
     RunLog log(std::move(opened->journal), clock_);
     if (flags_.view.interval_ns == 0) {
       progress_.ShowTable(line_.color_err);
@@ -319,7 +326,8 @@ int RunMain(RunFlags& flags, CommandLine& line, const RunSurroundings& around) {
   if (const absl::Status status = WriteUnfinishedJUnit(flags.view.junit); !status.ok()) {
     return PrintError(line, status, Exit::kWrong);
   }
-  absl::StatusOr<v1::TestPlan> plan = LoadPlan(flags);
+  absl::StatusOr<v1::TestPlan> plan =
+      LoadRunPlan(flags.plan_file, [&flags](v1::TestPlan& read) { return flags.plan->ApplyTo(read); });
   if (!plan.ok()) return PrintErrors(line, plan.status(), Exit::kWrong);
   absl::StatusOr<std::shared_ptr<const AgentTrust>> trust = AgentTrust::Load(flags.tls);
   if (!trust.ok()) return PrintError(line, trust.status(), Exit::kWrong);
@@ -332,6 +340,16 @@ int RunMain(RunFlags& flags, CommandLine& line, const RunSurroundings& around) {
 }
 
 }  // namespace
+
+int RunPlan(const v1::TestPlan& plan, const PlanRun& how, std::shared_ptr<const AgentTrust> trust, CommandLine& line,
+            const RunSurroundings& around) {
+  RunFlags flags;
+  flags.out = how.out;
+  flags.quiet = how.quiet;
+  flags.repeated = how.repeated;
+  flags.dry_run = how.dry_run;
+  return Run(flags, plan, std::move(trust), line, around).Execute();
+}
 
 void AddRunCommand(CLI::App& app, CommandLine& line) {
   static const SystemClock clock;

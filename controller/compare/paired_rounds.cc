@@ -17,8 +17,8 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr size_t kMostExactRounds = 14;
 constexpr size_t kAssignments = size_t{1} << kMostExactRounds;
 constexpr size_t kFirstLook = 7;
-// What the first look needs at a level of 5 % to show anything: two of 2^7 assignments.
-constexpr double kFirstShare = 0.3125;
+// A little more than the first look needs at a level of 5 % to show anything: two of 2^7 assignments.
+constexpr double kFirstShare = 0.32;
 constexpr double kLastShare = 0.4;
 // Sums of the same numbers in another order are equal up to this.
 constexpr double kSame = 1e-9;

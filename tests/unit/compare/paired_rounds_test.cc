@@ -30,8 +30,7 @@ TEST(PairedRounds, EveryPlannedLookCanFindSomething) {
     double shares = 0;
     for (const Look& look : looks) {
       shares += look.share;
-      EXPECT_GE(0.05 * look.share * std::exp2(static_cast<double>(look.rounds)), 2 - 1e-9)
-          << look.rounds << " of " << planned;
+      EXPECT_GT(0.05 * look.share * std::exp2(static_cast<double>(look.rounds)), 2) << look.rounds << " of " << planned;
     }
     EXPECT_NEAR(shares, 1, 1e-12);
     EXPECT_TRUE(std::is_sorted(looks.begin(), looks.end(), [](auto& a, auto& b) { return a.rounds < b.rounds; }));
@@ -173,7 +172,7 @@ size_t AnyFound(size_t trials, size_t rounds, const Drift& drift, uint64_t seed)
   for (size_t trial = 0; trial < trials; ++trial) {
     const Rounds measured = Measure(rounds, kBlockSizes * kFiguresOfASize, 1, drift, generator);
     const std::vector<double> p = PairedPValues(measured.differences, PlannedLooks(rounds), Tail::kBoth);
-    found += *std::min_element(p.begin(), p.end()) <= 0.05 ? 1U : 0U;
+    found += *std::min_element(p.begin(), p.end()) < 0.05 ? 1U : 0U;
   }
   return found;
 }
@@ -182,11 +181,36 @@ TEST(PairedRoundsSimulation, AtMostFiveOfAHundredEqualSidesDifferWhateverDrifts)
   Drift drift;
   drift.periodic = 0.2;
   drift.autocorrelation = 0.8;
-  EXPECT_LE(AnyFound(4'000, 8, drift, 20261123), 200U);
+  const size_t periodic = AnyFound(4'000, 8, drift, 20261123);
+  EXPECT_LE(periodic, 200U);
   drift.linear = 0.2;
   drift.autocorrelation = 0.95;
-  EXPECT_LE(AnyFound(4'000, 8, drift, 20261124), 200U);
-  EXPECT_LE(AnyFound(1'000, 12, drift, 20261125), 50U) << "with looks after 7, 10 and 12 rounds";
+  const size_t both = AnyFound(4'000, 8, drift, 20261124);
+  EXPECT_LE(both, 200U);
+  const size_t more_looks = AnyFound(1'000, 12, drift, 20261125);
+  EXPECT_LE(more_looks, 50U) << "with looks after 7, 10 and 12 rounds";
+  RecordProperty("periodic", static_cast<int>(periodic));
+  RecordProperty("both", static_cast<int>(both));
+  RecordProperty("more_looks", static_cast<int>(more_looks));
+}
+
+TEST(PairedRoundsSimulation, FiguresWithoutADifferenceKeepTheirPromiseBesideOthersThatDiffer) {
+  Drift drift;
+  drift.periodic = 0.1;
+  drift.autocorrelation = 0.8;
+  std::mt19937_64 generator(20261127);
+  constexpr size_t kTrials = 2'000;
+  size_t wrong = 0;
+  for (size_t trial = 0; trial < kTrials; ++trial) {
+    Rounds measured = Measure(8, kBlockSizes * kFiguresOfASize, 1, drift, generator);
+    for (size_t figure = 0; figure < kFiguresOfASize; ++figure) {
+      for (double& difference : measured.differences[figure]) difference += std::log(1.5);
+    }
+    const std::vector<double> p = PairedPValues(measured.differences, PlannedLooks(8), Tail::kBoth);
+    wrong += *std::min_element(p.begin() + kFiguresOfASize, p.end()) < 0.05 ? 1U : 0U;
+  }
+  EXPECT_LE(wrong, kTrials * 5 / 100);
+  RecordProperty("wrong", static_cast<int>(wrong));
 }
 
 TEST(PairedRoundsSimulation, ATenPercentDifferenceUnderDriftIsFoundWithinEightRoundsWhereUnpairedRunsSayNothing) {
@@ -199,14 +223,14 @@ TEST(PairedRoundsSimulation, ATenPercentDifferenceUnderDriftIsFoundWithinEightRo
   size_t covered = 0;
   for (size_t trial = 0; trial < kTrials; ++trial) {
     const Rounds measured = Measure(8, kFiguresOfASize, 1.1, drift, generator);
-    paired += PairedPValues(measured.differences, PlannedLooks(8), Tail::kBoth).front() <= 0.05 ? 1U : 0U;
+    paired += PairedPValues(measured.differences, PlannedLooks(8), Tail::kBoth).front() < 0.05 ? 1U : 0U;
     const PairedInterval interval = PairedConfidence(measured.differences.front(), PlannedLooks(8), 0.05, Tail::kBoth);
     covered += interval.low <= std::log(1.1) && std::log(1.1) <= interval.high ? 1U : 0U;
     std::vector<double> p;
     for (size_t figure = 0; figure < kFiguresOfASize; ++figure) {
       p.push_back(TestRuns(measured.first[figure], measured.second[figure], 0.05, 999, trial).p);
     }
-    unpaired += HolmAdjusted(p).front() <= 0.05 ? 1U : 0U;
+    unpaired += HolmAdjusted(p).front() < 0.05 ? 1U : 0U;
   }
   EXPECT_GE(paired, kTrials * 90 / 100);
   EXPECT_LE(unpaired, kTrials * 5 / 100);
