@@ -15,6 +15,7 @@ void AddHaCommand(CLI::App& app, CommandLine& line);
 void AddHostsCommand(CLI::App& app, CommandLine& line);
 void AddReportCommand(CLI::App& app, CommandLine& line);
 void AddCompareCommand(CLI::App& app, CommandLine& line);
+void AddAbCommand(CLI::App& app, CommandLine& line);
 void AddExportCommand(CLI::App& app, CommandLine& line);
 // `plan example` (prints a commented plan), `plan check FILE` (whether a plan can be run; takes the options of a run,
 // which override the plan) and the hidden `plan reference` (prints docs/plan.md).
@@ -28,9 +29,9 @@ void AddStorageCommand(CLI::App& app, CommandLine& line);
 
 // In the order of --help.
 inline constexpr void (*kCommands[])(CLI::App&, CommandLine&) = {
-    AddRunCommand,    AddLimitCommand, AddHaCommand,    AddHostsCommand, AddReportCommand, AddCompareCommand,
-    AddExportCommand, AddPlanCommand,  AddCleanCommand, AddFsckCommand,  AddTlsCommand,    AddStorageCommand,
-    AddMqldtCommand,
+    AddRunCommand,    AddLimitCommand,  AddHaCommand,    AddHostsCommand,   AddReportCommand,
+    AddCompareCommand, AddAbCommand,    AddExportCommand, AddPlanCommand,   AddCleanCommand,
+    AddFsckCommand,   AddTlsCommand,    AddStorageCommand, AddMqldtCommand,
 };
 
 }  // namespace plimsoll

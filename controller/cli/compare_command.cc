@@ -1,122 +1,89 @@
-#include <cmath>
 #include <memory>
-#include <ostream>
 #include <string>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
-#include "common/text.h"
+#include "absl/strings/str_join.h"
+#include "common/status_macros.h"
+#include "controller/cli/ab_record.h"
 #include "controller/cli/commands.h"
+#include "controller/cli/compare_flags.h"
 #include "controller/cli/compare_input.h"
 #include "controller/compare/compare.h"
-#include "controller/compare/compare_page.h"
-#include "controller/compare/compare_text.h"
-#include "controller/render/json.h"
-#include "controller/run/results.h"
+#include "controller/compare/paired_runs.h"
 
 namespace plimsoll {
 namespace {
 
-struct CompareFlags {
-  std::vector<std::string> sides;
-  std::string min_effect = "3%";
-  std::string fail_if_slower;
-  std::string gate;
-  bool json = false;
-  std::string csv;
-  std::string html;
+struct CompareCommandFlags {
+  std::vector<std::string> results;
+  bool paired = false;
+  CompareFlags compare;
 };
 
-// "10%" or "10" as 0.1.
-absl::StatusOr<double> ParsePercent(const std::string& flag, const std::string& text) {
-  double percent = 0;
-  const std::string number(absl::StripSuffix(text, "%"));
-  if (!absl::SimpleAtod(number, &percent) || !(percent >= 0) || percent > 1000) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(flag, ": \"", text, "\" is not a percentage from 0 to 1000, such as 10%"));
-  }
-  return percent / 100;
-}
-
-absl::StatusOr<CompareSettings> SettingsOf(const CompareFlags& flags) {
-  CompareSettings settings;
-  const absl::StatusOr<double> min_effect = ParsePercent("--min-effect", flags.min_effect);
-  if (!min_effect.ok()) return min_effect.status();
-  settings.min_effect = *min_effect;
-  if (!flags.fail_if_slower.empty()) {
-    const absl::StatusOr<double> limit = ParsePercent("--fail-if-slower", flags.fail_if_slower);
-    if (!limit.ok()) return limit.status();
-    settings.fail_if_slower = *limit;
-  }
-  if (!flags.gate.empty()) {
-    if (!settings.fail_if_slower) return absl::InvalidArgumentError("--gate needs --fail-if-slower");
-    absl::StatusOr<std::vector<v1::Figure>> gate = ParseGate(flags.gate);
-    if (!gate.ok()) return absl::InvalidArgumentError(absl::StrCat("--gate: ", std::string(gate.status().message())));
-    settings.gate = *std::move(gate);
-  }
-  return settings;
-}
-
-int CompareMain(const CompareFlags& flags, CommandLine& line) {
-  if (flags.sides.size() < 2) return PrintError(line, "compare needs two results at least", Exit::kWrong);
-  const absl::StatusOr<CompareSettings> settings = SettingsOf(flags);
-  if (!settings.ok()) return PrintError(line, settings.status(), Exit::kWrong);
+// The sides that the command line names; of a single directory of `plimsoll ab`, its rounds as they were planned.
+absl::StatusOr<std::vector<SideInput>> LoadSides(CompareCommandFlags& flags, const CLI::App& command,
+                                                 CompareSettings& settings) {
   std::vector<SideInput> sides;
-  for (const std::string& argument : flags.sides) {
-    absl::StatusOr<SideInput> side = LoadSide(argument);
-    if (!side.ok()) return PrintError(line, side.status(), Exit::kWrong);
-    sides.push_back(*std::move(side));
+  if (flags.results.size() == 1 && IsAbDirectory(flags.results[0])) {
+    PLIMSOLL_ASSIGN_OR_RETURN(AbResults ab, LoadAbDirectory(flags.results[0]));
+    settings.paired = DesignOf(ab.record);
+    settings.differs.insert(ab.record.differs.begin(), ab.record.differs.end());
+    if (command.count("--min-effect") == 0) {
+      PLIMSOLL_ASSIGN_OR_RETURN(settings.min_effect, ParsePercent("min_effect", ab.record.min_effect));
+    }
+    return std::move(ab.sides);
   }
-  const absl::StatusOr<v1::Comparison> comparison = Compare(sides, *settings);
-  if (!comparison.ok()) return PrintError(line, comparison.status(), Exit::kWrong);
+  if (flags.results.size() < 2) {
+    return absl::InvalidArgumentError("compare needs two results at least, or a directory of `plimsoll ab`");
+  }
+  for (const std::string& argument : flags.results) {
+    PLIMSOLL_ASSIGN_OR_RETURN(SideInput side, LoadSide(argument));
+    sides.push_back(std::move(side));
+  }
+  if (flags.paired) {
+    PLIMSOLL_RETURN_IF_ERROR(PairUp(sides));
+    settings.paired.emplace();
+  }
+  return sides;
+}
 
-  line.out << (flags.json ? RenderJson(*comparison) : RenderCompareText(*comparison)) << std::flush;
-  if (!line.out) return PrintError(line, "standard output could not be written", Exit::kWrong);
-  absl::Status written;
-  if (!flags.csv.empty()) written.Update(WriteFile(flags.csv, RenderCompareCsv(*comparison)));
-  if (!flags.html.empty()) written.Update(WriteFile(flags.html, RenderComparePage(sides, *comparison)));
-  if (!written.ok()) return PrintError(line, written, Exit::kWrong);
-  for (const std::string& slower : comparison->slower())
-    line.err << "plimsoll: " << SanitizeForTerminal(slower) << '\n';
-  for (const std::string& undecided : comparison->undecided()) {
-    line.err << "plimsoll: undecided: " << SanitizeForTerminal(undecided) << '\n';
+int CompareMain(CompareCommandFlags& flags, const CLI::App& command, CommandLine& line) {
+  absl::StatusOr<CompareSettings> settings = flags.compare.Settings();
+  if (!settings.ok()) return PrintError(line, settings.status(), Exit::kWrong);
+  absl::StatusOr<std::vector<SideInput>> sides = LoadSides(flags, command, *settings);
+  if (!sides.ok()) return PrintError(line, sides.status(), Exit::kWrong);
+  if (const absl::Status named = flags.compare.NameSides(*sides); !named.ok()) {
+    return PrintError(line, named, Exit::kWrong);
   }
-  if (!comparison->slower().empty()) return static_cast<int>(Exit::kFailed);
-  return static_cast<int>(comparison->undecided().empty() ? Exit::kOk : Exit::kInconclusive);
+  const absl::StatusOr<v1::Comparison> comparison = Compare(*sides, *settings);
+  if (!comparison.ok()) return PrintError(line, comparison.status(), Exit::kWrong);
+  return PrintComparison(flags.compare, *sides, *comparison, line);
 }
 
 }  // namespace
 
 void AddCompareCommand(CLI::App& app, CommandLine& line) {
-  auto flags = std::make_shared<CompareFlags>();
+  auto flags = std::make_shared<CompareCommandFlags>();
   CLI::App* command = app.add_subcommand("compare", "Compare results, with significance tests");
   command
-      ->add_option("RESULT", flags->sides,
+      ->add_option("RESULT", flags->results,
                    WrapHelp("Result directories, or their report.json; each is compared with the first. Repeated runs "
-                            "of one configuration, separated by commas, form one side"))
+                            "of one configuration, separated by commas, form one side. A directory of `plimsoll ab` by "
+                            "itself is compared round by round"))
       ->required();
-  command->add_option("--min-effect", flags->min_effect, WrapHelp("Smallest difference that counts (default: 3%)"))
-      ->type_name("PERCENT");
-  command
-      ->add_option("--fail-if-slower", flags->fail_if_slower,
-                   WrapHelp("Exit with 1 if a gated figure is slower by more than this, with 0 if none is (95 % "
-                            "confidence), with 3 if undetermined"))
-      ->type_name("PERCENT");
-  command
-      ->add_option("--gate", flags->gate,
-                   WrapHelp("Figures that --fail-if-slower tests: iops, mb_per_second, avg, p50, p99, p99_9 "
-                            "(default: iops,avg,p50,p99)"))
-      ->type_name("FIGURES");
-  command->add_flag("--json", flags->json, "Print the comparison as JSON instead of text");
-  command->add_option("--csv", flags->csv, "Also write the tables as CSV")->type_name("FILE");
-  command->add_option("--html", flags->html, "Also write an HTML page with charts")->type_name("FILE");
+  command->add_flag("--paired", flags->paired,
+                    WrapHelp("The n-th runs of two sides were measured in turn and belong together; of one run a side, "
+                             "the n-th steps of each block size (--repeat)"));
+  flags->compare.AddTo(*command);
   command->footer(
       "Examples:\n"
       "  plimsoll compare plimsoll-results/san plimsoll-results/nfs --html compare.html\n"
-      "  plimsoll compare san1,san2,san3 nfs1,nfs2,nfs3 --fail-if-slower 10%");
-  command->callback([flags, &line] { line.action = [flags, &line] { return CompareMain(*flags, line); }; });
+      "  plimsoll compare san1,san2,san3 nfs1,nfs2,nfs3 --fail-if-slower 10%\n"
+      "  plimsoll compare --paired --names san,nfs a1,a2,a3,a4,a5,a6 b1,b2,b3,b4,b5,b6");
+  command->callback([flags, command, &line] {
+    line.action = [flags, command, &line] { return CompareMain(*flags, *command, line); };
+  });
 }
 
 }  // namespace plimsoll

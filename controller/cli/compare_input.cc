@@ -8,6 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "common/status_macros.h"
 #include "controller/analysis/analyzer.h"
+#include "controller/cli/ab_record.h"
 #include "controller/compare/report_json.h"
 #include "controller/plan/yaml_tree.h"
 #include "controller/run/journal.h"
@@ -69,6 +70,10 @@ absl::StatusOr<v1::Report> LoadReport(const std::string& path) {
   if (fs::exists(journal, error)) return LoadJournal(journal);
   const std::string json = absl::StrCat(path, absl::EndsWith(path, "/") ? "" : "/", "report.json");
   if (fs::exists(json, error)) return LoadJson(json);
+  if (IsAbDirectory(path)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": the rounds of `plimsoll ab`, not one run; `plimsoll compare ", path, "` compares them"));
+  }
   return absl::NotFoundError(absl::StrCat(path, ": holds neither a journal nor a report.json: no result of a run"));
 }
 

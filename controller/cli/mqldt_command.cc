@@ -187,16 +187,18 @@ int Measure(const MqldtFlags& flags, CommandLine& line) {
   FillDefaults(plan);
 
   MqldtView view(options, line);
-  RunRequest request;
-  request.plan = std::move(plan);
-  request.out = flags.out;
-  request.watch = [&view](const v1::JournalRecord& record) { view.Watch(record); };
-  request.on_step = [&view](const v1::StepReport& step) { view.Print(step); };
-  request.finish = [&](const v1::Report& report, const std::string& results) {
+  absl::StatusOr<std::shared_ptr<const AgentTrust>> trust = AgentTrust::Load({});
+  if (!trust.ok()) return PrintError(line, trust.status(), Exit::kWrong);
+  PlanRun how;
+  how.out = flags.out;
+  how.quiet = true;
+  how.watch = [&view](const v1::JournalRecord& record) { view.Watch(record); };
+  how.on_step = [&view](const v1::StepReport& step) { view.Print(step); };
+  how.finish = [&](const v1::Report& report, const std::string& results) {
     line.err << "plimsoll: the journal, the report and its page are in " << SanitizeForTerminal(results) << std::endl;
     return KeepCsv(options, report);
   };
-  return RunPlan(std::move(request), line);
+  return RunPlan(plan, how, *std::move(trust), line, OwnSurroundings());
 }
 
 // The variable's value, or `otherwise` where it is not set or empty.

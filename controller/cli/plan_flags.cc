@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/status_macros.h"
@@ -90,23 +91,39 @@ absl::Status PlanFlags::ApplyTo(v1::TestPlan& plan) const {
   if (kind_ != Kind::kHa) PLIMSOLL_RETURN_IF_ERROR(ApplyHosts(plan));
   for (const Flag& flag : flags_) {
     if (flag.option->count() == 0) continue;
-    const bool in_workload = flag.field->containing_type() == v1::LogWorkload::descriptor();
-    const bool in_drill = flag.field->containing_type() == v1::HaPlan::descriptor();
-    const bool in_search = flag.field->containing_type() == v1::LimitPlan::descriptor();
-    Message& message = in_workload ? static_cast<Message&>(*plan.mutable_workload())
-                       : in_drill  ? static_cast<Message&>(*plan.mutable_ha())
-                       : in_search ? static_cast<Message&>(*plan.mutable_limit())
-                                   : plan;
     const std::vector<std::string>& given = flag.option->results();
-    const std::string text = flag.field->is_repeated() ? absl::StrJoin(given, ",") : given.back();
-    const absl::Status status = SetFromText(*flag.field, text, message);
-    if (!status.ok()) return WithOption(RuleOf(*flag.field).flag(), status);
-    if (!in_workload) continue;
-    for (v1::HostSpec& host : *plan.mutable_hosts()) {
-      if (!host.has_workload()) continue;
-      v1::LogWorkload& own = *host.mutable_workload();
-      own.GetReflection()->ClearField(&own, flag.field);
+    PLIMSOLL_RETURN_IF_ERROR(
+        SetPlanOption(*flag.field, flag.field->is_repeated() ? absl::StrJoin(given, ",") : given.back(), plan));
+  }
+  return absl::OkStatus();
+}
+
+const FieldDescriptor* FindPlanOption(const std::string& name) {
+  for (const Descriptor* message : {v1::LogWorkload::descriptor(), v1::TestPlan::descriptor()}) {
+    for (int i = 0; i < message->field_count(); ++i) {
+      const v1::FieldRule& rule = RuleOf(*message->field(i));
+      if (rule.flag().empty()) continue;
+      if (rule.flag() == name || absl::c_linear_search(rule.alias(), name)) return message->field(i);
     }
+  }
+  return nullptr;
+}
+
+absl::Status SetPlanOption(const FieldDescriptor& field, const std::string& text, v1::TestPlan& plan) {
+  const bool in_workload = field.containing_type() == v1::LogWorkload::descriptor();
+  const bool in_drill = field.containing_type() == v1::HaPlan::descriptor();
+  const bool in_search = field.containing_type() == v1::LimitPlan::descriptor();
+  Message& message = in_workload ? static_cast<Message&>(*plan.mutable_workload())
+                     : in_drill  ? static_cast<Message&>(*plan.mutable_ha())
+                     : in_search ? static_cast<Message&>(*plan.mutable_limit())
+                                 : plan;
+  const absl::Status status = SetFromText(field, text, message);
+  if (!status.ok()) return WithOption(RuleOf(field).flag(), status);
+  if (!in_workload) return absl::OkStatus();
+  for (v1::HostSpec& host : *plan.mutable_hosts()) {
+    if (!host.has_workload()) continue;
+    v1::LogWorkload& own = *host.mutable_workload();
+    own.GetReflection()->ClearField(&own, &field);
   }
   return absl::OkStatus();
 }

@@ -4,6 +4,7 @@
 #include <google/protobuf/descriptor.h>
 
 #include <CLI/CLI.hpp>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -42,5 +43,13 @@ class PlanFlags {
   const CLI::Option* hosts_ = nullptr;
   const CLI::Option* hosts_file_ = nullptr;
 };
+
+// The field of a plan or its workload whose option on the command line, or another spelling of it, has this name; null
+// where there is none.
+const google::protobuf::FieldDescriptor* FindPlanOption(const std::string& name);
+
+// Puts one option over the plan's own value, and over the value of every host that has one of its own. `field` is of
+// the plan, its workload or its drill; `text` as on the command line. INVALID_ARGUMENT "--file-size: ...".
+absl::Status SetPlanOption(const google::protobuf::FieldDescriptor& field, const std::string& text, v1::TestPlan& plan);
 
 }  // namespace plimsoll

@@ -58,29 +58,33 @@ struct RunFlags {
   std::string csv_file;
   bool json = false;
   bool quiet = false;
+  bool repeated = false;
   bool dry_run = false;
   ViewFlags view;
   TlsPaths tls;
 };
 
-// The plan of file and flags, checked, with every default.
-absl::StatusOr<v1::TestPlan> LoadPlan(const RunFlags& flags) {
+}  // namespace
+
+absl::StatusOr<v1::TestPlan> LoadRunPlan(const std::string& file,
+                                         const std::function<absl::Status(v1::TestPlan&)>& change,
+                                         PlanFlags::Kind kind) {
   v1::TestPlan plan;
   PlanPlaces places;
-  if (!flags.plan_file.empty()) {
-    PLIMSOLL_ASSIGN_OR_RETURN(plan, ReadPlanFile(flags.plan_file, &places));
+  if (!file.empty()) {
+    PLIMSOLL_ASSIGN_OR_RETURN(plan, ReadPlanFile(file, &places));
   }
   const v1::TestPlan read = plan;
-  const bool search = flags.kind == PlanFlags::Kind::kLimit;
+  const bool search = kind == PlanFlags::Kind::kLimit;
   if (search) plan.mutable_limit();
-  PLIMSOLL_RETURN_IF_ERROR(flags.plan->ApplyTo(plan));
+  PLIMSOLL_RETURN_IF_ERROR(change(plan));
   if (plan.has_ha()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(flags.plan_file, " is the plan of an HA drill (ha): run it with `plimsoll ha`"));
+        absl::StrCat(file, " is the plan of an HA drill (ha): run it with `plimsoll ha`"));
   }
   if (plan.has_limit() && !search) {
     return absl::InvalidArgumentError(absl::StrCat(
-        flags.plan_file, " is the plan of a search for the highest load (limit): run it with `plimsoll limit`"));
+        file, " is the plan of a search for the highest load (limit): run it with `plimsoll limit`"));
   }
   if (plan.hosts().empty() && plan.workload().has_dir()) {
     // The agent is on this machine: a directory may be named from here.
@@ -98,6 +102,8 @@ absl::StatusOr<v1::TestPlan> LoadPlan(const RunFlags& flags) {
   return plan;
 }
 
+namespace {
+
 // The plan as it runs: random arrivals need a seed, and the report names the one that was used.
 v1::TestPlan WithSeed(v1::TestPlan plan) {
   bool random = false;
@@ -113,7 +119,7 @@ class Run {
  public:
   // `request`: of a command that shows the run in its own way; null for `plimsoll run`.
   Run(const RunFlags& flags, v1::TestPlan plan, std::shared_ptr<const AgentTrust> trust, CommandLine& line,
-      const RunSurroundings& around, const RunRequest* request = nullptr)
+      const RunSurroundings& around, const PlanRun* request = nullptr)
       : flags_(flags),
         request_(request),
         trust_(std::move(trust)),
@@ -133,9 +139,11 @@ class Run {
     absl::StatusOr<OpenResults> opened = CreateResults(flags_.out, clock_.WallNow(), run_id_, plan_);
     if (!opened.ok()) return PrintError(line_, opened.status(), Exit::kWrong);
     ResultsDirectory& results = opened->directory;
-    for (const std::string& warning : Warnings(fleet_->hosts())) progress_.Warn(warning);
-    for (const std::string& note : PlanNotes(plan_)) progress_.Warn(note);
-    WarnOfSharedResults(results.path());
+    if (!flags_.repeated) {
+      for (const std::string& warning : Warnings(fleet_->hosts())) progress_.Warn(warning);
+      for (const std::string& note : PlanNotes(plan_)) progress_.Warn(note);
+      WarnOfSharedResults(results.path());
+    }
     RunLog log(std::move(opened->journal), clock_);
     if (request_ != nullptr) {
       log.Watch(request_->watch);
@@ -322,7 +330,7 @@ class Run {
   }
 
   const RunFlags& flags_;
-  const RunRequest* const request_;
+  const PlanRun* const request_;
   const std::shared_ptr<const AgentTrust> trust_;
   CommandLine& line_;
   const AgentClientFactory make_client_;
@@ -345,7 +353,9 @@ int RunMain(RunFlags& flags, CommandLine& line, const RunSurroundings& around) {
   if (const absl::Status status = WriteUnfinishedJUnit(flags.view.junit); !status.ok()) {
     return PrintError(line, status, Exit::kWrong);
   }
-  absl::StatusOr<v1::TestPlan> plan = LoadPlan(flags);
+  absl::StatusOr<v1::TestPlan> plan =
+      LoadRunPlan(flags.plan_file, [&flags](v1::TestPlan& read) { return flags.plan->ApplyTo(read); },
+                  flags.kind);
   if (!plan.ok()) return PrintErrors(line, plan.status(), Exit::kWrong);
   absl::StatusOr<std::shared_ptr<const AgentTrust>> trust = AgentTrust::Load(flags.tls);
   if (!trust.ok()) return PrintError(line, trust.status(), Exit::kWrong);
@@ -357,7 +367,18 @@ int RunMain(RunFlags& flags, CommandLine& line, const RunSurroundings& around) {
   return Run(flags, *std::move(plan), *std::move(trust), line, around).Execute();
 }
 
-// The machine's own.
+}  // namespace
+
+int RunPlan(const v1::TestPlan& plan, const PlanRun& how, std::shared_ptr<const AgentTrust> trust, CommandLine& line,
+            const RunSurroundings& around) {
+  RunFlags flags;
+  flags.out = how.out;
+  flags.quiet = how.quiet;
+  flags.repeated = how.repeated;
+  flags.dry_run = how.dry_run;
+  return Run(flags, plan, std::move(trust), line, around, how.finish ? &how : nullptr).Execute();
+}
+
 RunSurroundings OwnSurroundings() {
   static const SystemClock clock;
   RunSurroundings around;
@@ -366,18 +387,7 @@ RunSurroundings OwnSurroundings() {
   return around;
 }
 
-}  // namespace
-
 void AddRunCommand(CLI::App& app, CommandLine& line) { AddRunCommand(app, line, OwnSurroundings()); }
-
-int RunPlan(RunRequest request, CommandLine& line) {
-  RunFlags flags;
-  flags.out = request.out;
-  flags.quiet = true;
-  absl::StatusOr<std::shared_ptr<const AgentTrust>> trust = AgentTrust::Load(flags.tls);
-  if (!trust.ok()) return PrintError(line, trust.status(), Exit::kWrong);
-  return Run(flags, request.plan, *std::move(trust), line, OwnSurroundings(), &request).Execute();
-}
 
 namespace {
 
@@ -404,10 +414,7 @@ void AddFlags(CLI::App* command, const std::shared_ptr<RunFlags>& flags, Command
 }  // namespace
 
 void AddLimitCommand(CLI::App& app, CommandLine& line) {
-  static const SystemClock clock;
-  RunSurroundings around;
-  around.clock = &clock;
-  around.progress = stderr;
+  const RunSurroundings around = OwnSurroundings();
   auto flags = std::make_shared<RunFlags>();
   flags->kind = PlanFlags::Kind::kLimit;
   CLI::App* command = app.add_subcommand("limit", "Find the highest load that meets the criteria");

@@ -4,12 +4,16 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "common/clock.h"
 #include "controller/cli/command.h"
+#include "controller/cli/plan_flags.h"
 #include "controller/run/agent_client.h"
+#include "controller/run/grpc_agent_client.h"
 #include "plimsoll/v1/journal.pb.h"
 #include "plimsoll/v1/plan.pb.h"
 #include "plimsoll/v1/report.pb.h"
@@ -28,15 +32,24 @@ struct RunSurroundings {
   AgentClientFactory make_client;
 };
 
-// AddRunCommand (commands.h) in another world than the machine's own.
-void AddRunCommand(CLI::App& app, CommandLine& line, const RunSurroundings& around);
+// The machine's own.
+RunSurroundings OwnSurroundings();
 
-// A run that another command makes and shows in its own way. Warnings and errors go where those of `plimsoll run` do.
-struct RunRequest {
-  // Checked, every default filled in.
-  v1::TestPlan plan;
-  // Directory for the results; empty: the default one.
+// The plan of `file` ("": an empty one), changed by `change`, checked, with every default. The errors of reading it, of
+// `change`, and the plan's problems, a line each. `kind`: of a run, or of a search for the highest load.
+absl::StatusOr<v1::TestPlan> LoadRunPlan(const std::string& file,
+                                         const std::function<absl::Status(v1::TestPlan&)>& change,
+                                         PlanFlags::Kind kind = PlanFlags::Kind::kRun);
+
+// How a plan of LoadRunPlan is run as a part of something else.
+struct PlanRun {
+  // Directory of the results; not there yet. Empty: the default one.
   std::string out;
+  bool quiet = false;
+  // Without the warnings that an earlier run of this plan has given.
+  bool repeated = false;
+  bool dry_run = false;
+  // For a command that shows the run in its own way, all three; quiet is set, too, and nothing is printed of the report.
   // Called with every record that is kept.
   std::function<void(const v1::JournalRecord& record)> watch;
   // Called with the report of each step, once it is made, on another thread than `watch`; never before the records of
@@ -46,7 +59,12 @@ struct RunRequest {
   std::function<absl::Status(const v1::Report& report, const std::string& results)> finish;
 };
 
-// Runs it on the machine's own agents and returns the exit code.
-int RunPlan(RunRequest request, CommandLine& line);
+// What `plimsoll run` does with the plan: the report goes to line.out, errors to line.err. Returns the exit code. Where
+// nothing was measured there is no directory. The second Ctrl-C ends the process.
+int RunPlan(const v1::TestPlan& plan, const PlanRun& how, std::shared_ptr<const AgentTrust> trust, CommandLine& line,
+            const RunSurroundings& around);
+
+// AddRunCommand (commands.h) in another world than the machine's own.
+void AddRunCommand(CLI::App& app, CommandLine& line, const RunSurroundings& around);
 
 }  // namespace plimsoll

@@ -11,6 +11,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "common/units.h"
 #include "controller/compare/step_data.h"
 #include "controller/render/json.h"
@@ -30,6 +32,8 @@ struct RunFact {
   std::string why;
   // Its values in a run: one for each host mostly, each once.
   std::function<std::set<std::string>(const v1::Report&)> values;
+  // The options of the plan that set it.
+  std::set<std::string> options = {};
 };
 
 using google::protobuf::FieldDescriptor;
@@ -56,6 +60,16 @@ RunFact OfHosts(std::string what, std::string why, std::function<std::string(con
 RunFact OfRun(std::string what, std::string why, std::function<std::string(const v1::Report&)> value) {
   return {std::move(what), std::move(why),
           [value = std::move(value)](const v1::Report& report) { return Values{value(report)}; }};
+}
+
+RunFact SetBy(std::set<std::string> options, RunFact fact) {
+  fact.options = std::move(options);
+  return fact;
+}
+
+bool IsStated(const RunFact& fact, const StatedDifferences& stated) {
+  return std::any_of(fact.options.begin(), fact.options.end(),
+                     [&stated](const std::string& option) { return stated.count(option) > 0; });
 }
 
 // A scalar as the plan spells it; empty where it is not given.
@@ -128,13 +142,14 @@ std::string Writers(const v1::Report& report) {
 // Facts that must be the same: otherwise the writes themselves are not the same.
 const std::vector<RunFact>& DecisiveFacts() {
   static const std::vector<RunFact> facts = {
-      OfHosts("how writes are made durable (--sync)", "a write that waits for less is not the same write", Sync),
-      OfHosts("O_DIRECT in effect", "with the page cache in between it is not the same path",
-              [](const v1::HostReport& host) { return host.mount().direct() ? "yes" : "no"; }),
-      OfHosts("pace", "in an open loop IO/s is the target, in a closed loop it is measured",
-              [](const v1::HostReport& host) {
-                return host.workload().rate_per_second() > 0 ? "open loop (--rate)" : "closed loop";
-              }),
+      SetBy({"sync"},
+            OfHosts("how writes are made durable (--sync)", "a write that waits for less is not the same write", Sync)),
+      SetBy({"direct"}, OfHosts("O_DIRECT in effect", "with the page cache in between it is not the same path",
+                                [](const v1::HostReport& host) { return host.mount().direct() ? "yes" : "no"; })),
+      SetBy({"rate"}, OfHosts("pace", "in an open loop IO/s is the target, in a closed loop it is measured",
+                              [](const v1::HostReport& host) {
+                                return host.workload().rate_per_second() > 0 ? "open loop (--rate)" : "closed loop";
+                              })),
   };
   return facts;
 }
@@ -142,20 +157,25 @@ const std::vector<RunFact>& DecisiveFacts() {
 // Facts that make the load: where they differ, figures differ on one and the same storage.
 const std::vector<RunFact>& LoadFacts() {
   static const std::vector<RunFact> facts = {
-      OfRun("writers", "more writers mean more IO/s and longer latencies on the same storage", Writers),
-      OfHosts("--rate", "IO/s follows the target",
-              [](const v1::HostReport& host) {
-                return host.workload().rate_per_second() > 0 ? absl::StrCat(host.workload().rate_per_second()) : "";
-              }),
-      OfHosts("when writes start (--arrival)", "writes that start together queue for one another",
-              [](const v1::HostReport& host) {
-                // Runs of versions that had no choice started all writers at once.
-                const v1::LogWorkload& workload = host.workload();
-                if (workload.rate_per_second() <= 0) return std::string();
-                return workload.has_arrival() ? EnumName(*v1::Arrival_descriptor(), workload.arrival()) : "aligned";
-              }),
-      OfHosts("--delay", "pauses lower IO/s on the same storage",
-              [](const v1::HostReport& host) { return FormatDuration(host.workload().delay_ns()); }),
+      SetBy({"qm", "hosts"},
+            OfRun("writers", "more writers mean more IO/s and longer latencies on the same storage", Writers)),
+      SetBy({"rate"}, OfHosts("--rate", "IO/s follows the target",
+                              [](const v1::HostReport& host) {
+                                return host.workload().rate_per_second() > 0
+                                           ? absl::StrCat(host.workload().rate_per_second())
+                                           : "";
+                              })),
+      SetBy({"arrival", "rate"},
+            OfHosts("when writes start (--arrival)", "writes that start together queue for one another",
+                    [](const v1::HostReport& host) {
+                      // Runs of versions that had no choice started all writers at once.
+                      const v1::LogWorkload& workload = host.workload();
+                      if (workload.rate_per_second() <= 0) return std::string();
+                      return workload.has_arrival() ? EnumName(*v1::Arrival_descriptor(), workload.arrival())
+                                                    : "aligned";
+                    })),
+      SetBy({"delay"}, OfHosts("--delay", "pauses lower IO/s on the same storage",
+                               [](const v1::HostReport& host) { return FormatDuration(host.workload().delay_ns()); })),
   };
   return facts;
 }
@@ -196,8 +216,8 @@ template <typename Visit>
 void ForEachRun(const std::vector<SideInput>& sides, const Visit& visit) {
   for (size_t side = 0; side < sides.size(); ++side) {
     for (size_t run = 0; run < sides[side].runs.size(); ++run) {
-      const std::string label = SideLabel(side);
-      visit(sides[side].runs[run], sides[side].runs.size() == 1 ? label : absl::StrCat(label, run + 1));
+      const std::string label = SideLabel(sides, side);
+      visit(sides[side].runs[run], sides[side].runs.size() == 1 ? label : RunLabel(label, run + 1));
     }
   }
 }
@@ -266,19 +286,25 @@ void AddSameRunWarnings(const std::vector<SideInput>& sides, std::vector<std::st
   ForEachRun(sides, [&](const RunInput& run, const std::string& label) {
     // An id is short; with the moment it is the run's alone.
     const v1::RunReport& about = run.report.run();
-    const auto [found, added] = seen.try_emplace(absl::StrCat(about.id(), FormatMoment(about.begin())), label);
+    // Steps of one run may be compared with one another.
+    const uint32_t step = run.report.steps().empty() ? 0 : run.report.steps(0).number();
+    const auto [found, added] =
+        seen.try_emplace(absl::StrCat(about.id(), FormatMoment(about.begin()), " ", step), label);
     if (!added) warnings.push_back(absl::StrCat(found->second, " and ", label, " are the same run, ", about.id()));
   });
 }
 
-void AddLoadWarnings(const std::vector<SideInput>& sides, std::vector<std::string>& warnings) {
+void AddLoadWarnings(const std::vector<SideInput>& sides, const StatedDifferences& stated,
+                     std::vector<std::string>& warnings) {
   for (const RunFact& fact : LoadFacts()) {
+    if (IsStated(fact, stated)) continue;
     const std::set<std::string> first = FactOf(sides.front(), fact);
     for (size_t side = 1; side < sides.size(); ++side) {
       const std::set<std::string> other = FactOf(sides[side], fact);
       if (other == first) continue;
-      warnings.push_back(absl::StrCat(SideLabel(side), " and ", SideLabel(0), " do not carry the same load, ",
-                                      fact.what, ": ", Joined(other), " against ", Joined(first), "; ", fact.why));
+      warnings.push_back(absl::StrCat(SideLabel(sides, side), " and ", SideLabel(sides, 0),
+                                      " do not carry the same load, ", fact.what, ": ", Joined(other), " against ",
+                                      Joined(first), "; ", fact.why));
     }
   }
   for (size_t side = 0; side < sides.size(); ++side) {
@@ -286,8 +312,8 @@ void AddLoadWarnings(const std::vector<SideInput>& sides, std::vector<std::strin
       std::set<std::set<std::string>> different;
       for (const RunInput& run : sides[side].runs) different.insert(fact.values(run.report));
       if (different.size() < 2) continue;
-      warnings.push_back(absl::StrCat("the runs of ", SideLabel(side), " do not carry the same load, ", fact.what, ": ",
-                                      Joined(FactOf(sides[side], fact))));
+      warnings.push_back(absl::StrCat("the runs of ", SideLabel(sides, side), " do not carry the same load, ",
+                                      fact.what, ": ", Joined(FactOf(sides[side], fact))));
     }
   }
 }
@@ -299,7 +325,36 @@ std::string SideLabel(size_t index) {
   return index < 26 ? label : SideLabel(index / 26 - 1) + label;
 }
 
-absl::Status CheckComparable(const std::vector<SideInput>& sides) {
+std::string SideLabel(const std::vector<SideInput>& sides, size_t index) {
+  return sides[index].name.empty() ? SideLabel(index) : sides[index].name;
+}
+
+std::string RunLabel(const std::string& side, size_t number) {
+  constexpr size_t kLetters = 2;
+  return absl::StrCat(side, side.size() > kLetters ? " " : "", number);
+}
+
+absl::StatusOr<StatedDifferences> ParseDiffers(const std::string& names) {
+  std::set<std::string> options = {"hosts"};
+  for (const google::protobuf::Descriptor* message : {v1::LogWorkload::descriptor(), v1::TestPlan::descriptor()}) {
+    for (int i = 0; i < message->field_count(); ++i) {
+      const std::string& flag = message->field(i)->options().GetExtension(v1::rule).flag();
+      if (!flag.empty()) options.insert(flag);
+    }
+  }
+  StatedDifferences stated;
+  for (const auto& part : absl::StrSplit(names, ',')) {
+    const std::string name(absl::StripPrefix(part, "--"));
+    if (options.count(name) == 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("\"", name, "\" is not an option of a plan; the options are ", absl::StrJoin(options, ", ")));
+    }
+    stated.insert(name);
+  }
+  return stated;
+}
+
+absl::Status CheckComparable(const std::vector<SideInput>& sides, const StatedDifferences& stated) {
   // As many as a plan can have; the work that follows grows with their square.
   constexpr int kMostSteps = 10'000;
   absl::Status too_many;
@@ -332,7 +387,13 @@ absl::Status CheckComparable(const std::vector<SideInput>& sides) {
         absl::StrCat("not comparable: no block size was measured in all runs: ", absl::StrJoin(parts, ", ")));
   }
   for (const RunFact& fact : DecisiveFacts()) {
-    if (const absl::Status same = SameEverywhere(sides, fact); !same.ok()) return same;
+    if (!IsStated(fact, stated)) {
+      if (const absl::Status same = SameEverywhere(sides, fact); !same.ok()) return same;
+      continue;
+    }
+    for (const SideInput& side : sides) {
+      if (const absl::Status same = SameEverywhere({side}, fact); !same.ok()) return same;
+    }
   }
   return absl::OkStatus();
 }
@@ -358,10 +419,10 @@ std::vector<std::string> RunTroubles(const std::vector<SideInput>& sides) {
   return troubles;
 }
 
-std::vector<std::string> ComparisonWarnings(const std::vector<SideInput>& sides) {
+std::vector<std::string> ComparisonWarnings(const std::vector<SideInput>& sides, const StatedDifferences& stated) {
   std::vector<std::string> warnings = RunTroubles(sides);
   AddSameRunWarnings(sides, warnings);
-  AddLoadWarnings(sides, warnings);
+  AddLoadWarnings(sides, stated, warnings);
   return warnings;
 }
 

@@ -2,10 +2,12 @@
 // hosts, with which options.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "plimsoll/v1/compare.pb.h"
 #include "plimsoll/v1/report.pb.h"
 
@@ -20,15 +22,27 @@ struct RunInput {
 // Runs of the same thing; at least one.
 struct SideInput {
   std::vector<RunInput> runs;
+  // What to call it; empty: by its letter.
+  std::string name;
 };
 
 // "A", "B", ..., "Z", "AA", ...
 std::string SideLabel(size_t index);
+// The side's name, or its letter where it has none.
+std::string SideLabel(const std::vector<SideInput>& sides, size_t index);
+// "A3", "san 3": a run of several, numbered from 1.
+std::string RunLabel(const std::string& side, size_t number);
+
+// Options of the plan that sides may differ in, by their names on the command line without the dashes.
+using StatedDifferences = std::set<std::string>;
+
+// "sync,rate" as options. INVALID_ARGUMENT for what is no option of a plan.
+absl::StatusOr<StatedDifferences> ParseDiffers(const std::string& names);
 
 // FAILED_PRECONDITION with the reason where figures of the sides, or of the runs within a side, do not measure the same
 // thing: no block size in common, writes made durable in different ways, O_DIRECT in effect or not, writes on schedule
-// against one after another.
-absl::Status CheckComparable(const std::vector<SideInput>& sides);
+// against one after another. What follows from a stated difference may differ between sides, not within one.
+absl::Status CheckComparable(const std::vector<SideInput>& sides, const StatedDifferences& stated = {});
 
 // Block sizes that every run measured, in ascending order.
 std::vector<uint64_t> CommonBlockSizes(const std::vector<SideInput>& sides);
@@ -37,8 +51,8 @@ std::vector<uint64_t> CommonBlockSizes(const std::vector<SideInput>& sides);
 std::vector<std::string> RunTroubles(const std::vector<SideInput>& sides);
 
 // Sentences about what keeps the figures from being taken at their face: runs that are incomplete or inconclusive, the
-// same run on both sides, another load.
-std::vector<std::string> ComparisonWarnings(const std::vector<SideInput>& sides);
+// same run on both sides, another load. None of what follows from a stated difference.
+std::vector<std::string> ComparisonWarnings(const std::vector<SideInput>& sides, const StatedDifferences& stated = {});
 
 // What differs, storage first: mounts, hosts, kernels, versions, and every option of the plan that shapes what is
 // measured.

@@ -12,7 +12,8 @@
 #include "common/protocol.h"
 #include "common/units.h"
 #include "controller/compare/block_bootstrap.h"
-#include "controller/compare/compare_text.h"
+#include "controller/compare/compare_words.h"
+#include "controller/compare/paired_runs.h"
 #include "controller/compare/whole_runs.h"
 #include "controller/render/json.h"
 
@@ -83,7 +84,7 @@ class PairComparer {
   }
 
  private:
-  bool ByRuns() const { return first_.runs.size() + second_.runs.size() > 2; }
+  bool ByRuns() const { return settings_.paired || first_.runs.size() + second_.runs.size() > 2; }
 
   void AddRow(v1::Figure figure) {
     const std::vector<double> first = Logs(first_, figure);
@@ -104,6 +105,8 @@ class PairComparer {
       if (iops.has_high()) row.set_high(iops.high());
       if (iops.has_p()) row.set_p(iops.p());
       row.set_reason(iops.reason());
+    } else if (settings_.paired) {
+      TestByPairs(first, second, row);
     } else if (ByRuns()) {
       TestByRuns(first, second, row);
     } else {
@@ -127,6 +130,26 @@ class PairComparer {
     if (row.figure() == v1::FIGURE_IOPS) {
       result_.half_width = [test](double p) { return test(p).half_width; };
     }
+  }
+
+  void TestByPairs(const std::vector<double>& first, const std::vector<double>& second, v1::ComparedRow& row) {
+    RoundDifferences rounds;
+    for (size_t i = 0; i < first.size(); ++i) {
+      rounds.push_back(second[i] - first[i]);
+      row.mutable_rounds()->add_ratio(std::exp(rounds.back()));
+    }
+    const std::vector<Look> looks = LooksOf(*settings_.paired);
+    if (rounds.size() < std::max(looks.front().rounds, kFewestRounds)) {
+      row.set_reason(absl::StrCat(rounds.size(), rounds.size() == 1 ? " round" : " rounds", " of at least ",
+                                  std::max(looks.front().rounds, kFewestRounds)));
+      return;
+    }
+    const PairedInterval interval = PairedConfidence(rounds, looks, kLevel, Tail::kBoth);
+    SetInterval(interval.low, interval.high, PairedPValues({rounds}, looks, Tail::kBoth).front(), row);
+    if (row.figure() == v1::FIGURE_IOPS) {
+      result_.half_width = [width = (interval.high - interval.low) / 2](double /*p*/) { return width; };
+    }
+    result_.rounds.push_back(std::move(rounds));
   }
 
   void TestBySeconds(v1::ComparedRow& row) {
@@ -219,7 +242,21 @@ class PairComparer {
     };
     // The one-sided bound is an end of the two-sided interval that leaves out as much on the other side.
     constexpr double kBoundLevel = 2 * kLevel;
-    if (ByRuns()) {
+    if (settings_.paired) {
+      const std::vector<Look> looks = LooksOf(*settings_.paired);
+      const std::vector<double> first = Logs(first_, figure);
+      const std::vector<double> second = Logs(second_, figure);
+      RoundDifferences rounds;
+      RoundDifferences within;
+      for (size_t i = 0; i < first.size(); ++i) {
+        rounds.push_back(rate ? first[i] - second[i] : second[i] - first[i]);
+        gated.rounds.push_back(rounds.back() - limit);
+        within.push_back(limit - rounds.back());
+      }
+      row->set_slower_bound_percent(100 * std::expm1(PairedConfidence(rounds, looks, kLevel, Tail::kAbove).high));
+      gated.slower_p = PairedPValues({gated.rounds}, looks, Tail::kAbove).front();
+      gated.within_p = PairedPValues({within}, looks, Tail::kAbove).front();
+    } else if (ByRuns()) {
       std::vector<double> first = Logs(first_, figure);
       const std::vector<double> second = Logs(second_, figure);
       const RunsTest runs = TestRuns(first, second, kBoundLevel, gate_replicates_, seed_);
@@ -322,10 +359,12 @@ class Comparer {
     AddOptions();
     for (size_t i = 0; i < sides_.size(); ++i) {
       v1::ComparedSide& side = *comparison_.add_sides();
-      side.set_label(SideLabel(i));
+      side.set_label(SideLabel(sides_, i));
       for (const RunInput& run : sides_[i].runs) *side.add_runs() = Describe(run);
     }
-    for (const std::string& warning : ComparisonWarnings(sides_)) comparison_.add_warnings(warning);
+    for (const std::string& warning : ComparisonWarnings(sides_, settings_.differs)) {
+      comparison_.add_warnings(warning);
+    }
     for (const v1::ComparedDifference& difference : SideDifferences(sides_))
       *comparison_.add_differences() = difference;
     for (const uint64_t size : CommonBlockSizes(sides_)) AddBlockSize(size);
@@ -347,6 +386,8 @@ class Comparer {
       for (const v1::Figure figure : settings_.gate) options.add_gate(figure);
     }
     options.set_replicates(static_cast<uint32_t>(settings_.replicates));
+    for (const std::string& option : settings_.differs) options.add_differs(option);
+    if (settings_.paired) *comparison_.mutable_paired() = *settings_.paired;
   }
 
   void AddBlockSize(uint64_t size) {
@@ -355,7 +396,7 @@ class Comparer {
     std::vector<SideSteps> steps;
     for (size_t i = 0; i < sides_.size(); ++i) {
       SideSteps& side = steps.emplace_back();
-      side.label = SideLabel(i);
+      side.label = SideLabel(sides_, i);
       // Whole runs are compared without looking at their seconds.
       const Histograms histograms = sides_[i].runs.size() == 1 ? Histograms::kMake : Histograms::kLeaveOut;
       for (const RunInput& run : sides_[i].runs) side.runs.push_back(MakeStepData(run.report, size, histograms));
@@ -368,6 +409,7 @@ class Comparer {
       *block_size.add_pairs() = std::move(result.pair);
       half_widths_.push_back(std::move(result.half_width));
       gated_.push_back(std::move(result.gated));
+      rounds_.insert(rounds_.end(), result.rounds.begin(), result.rounds.end());
     }
   }
 
@@ -378,7 +420,8 @@ class Comparer {
       if (row.counted()) p.push_back(row.p());
     });
     comparison_.set_tests(static_cast<uint32_t>(p.size()));
-    const std::vector<double> adjusted = HolmAdjusted(p);
+    const std::vector<double> adjusted =
+        settings_.paired ? PairedPValues(rounds_, LooksOf(*settings_.paired), Tail::kBoth) : HolmAdjusted(p);
     size_t next = 0;
     ForEachRow([&](v1::ComparedRow& row) {
       if (row.counted()) row.set_adjusted_p(adjusted[next++]);
@@ -393,8 +436,8 @@ class Comparer {
           pair.set_detectable_percent(100 * (std::exp(std::max(width, std::log1p(settings_.min_effect))) - 1));
         }
         ++half_width;
-        pair.set_summary(
-            Summary(pair, {SideLabel(0), block_size.sides(0)}, {pair.side(), block_size.sides(++side)}, settings_));
+        pair.set_summary(Summary(pair, {SideLabel(sides_, 0), block_size.sides(0)},
+                                 {pair.side(), block_size.sides(++side)}, settings_));
       }
     }
     if (settings_.fail_if_slower) JudgeGate();
@@ -410,7 +453,14 @@ class Comparer {
         if (gated.slower_p) p.push_back(*gated.slower_p);
       }
     }
-    const std::vector<double> adjusted = HolmAdjusted(p);
+    std::vector<RoundDifferences> rounds;
+    for (const std::vector<GatedRow>& pair : gated_) {
+      for (const GatedRow& gated : pair) {
+        if (gated.slower_p) rounds.push_back(gated.rounds);
+      }
+    }
+    const std::vector<double> adjusted =
+        settings_.paired ? PairedPValues(rounds, LooksOf(*settings_.paired), Tail::kAbove) : HolmAdjusted(p);
     auto next = adjusted.begin();
     auto of_pair = gated_.begin();
     for (v1::BlockSizeComparison& block_size : *comparison_.mutable_block_sizes()) {
@@ -428,7 +478,7 @@ class Comparer {
 
   void JudgeGated(const v1::BlockSizeComparison& block_size, const GatedRow& gated, std::optional<double> adjusted_p,
                   v1::PairComparison& pair) {
-    const std::string where = absl::StrCat(pair.side(), " against ", SideLabel(0), " at ",
+    const std::string where = absl::StrCat(pair.side(), " against ", SideLabel(sides_, 0), " at ",
                                            FormatSizeForPeople(block_size.block_size_bytes()), ": ");
     const std::string name = FigureName(gated.figure);
     v1::ComparedRow* row = gated.row < 0 ? nullptr : pair.mutable_rows(gated.row);
@@ -440,9 +490,10 @@ class Comparer {
     row->set_slower_p(*adjusted_p);
     if (*adjusted_p < kLevel) {
       row->set_gate(v1::OUTCOME_FAIL);
-      comparison_.add_slower(absl::StrCat(
-          pair.side(), " is slower than ", SideLabel(0), " at ", FormatSizeForPeople(block_size.block_size_bytes()),
-          ": ", name, row->ratio() > 1 ? " longer by " : " lower by ", ChangeInWords(row->ratio())));
+      comparison_.add_slower(absl::StrCat(pair.side(), " is slower than ", SideLabel(sides_, 0), " at ",
+                                          FormatSizeForPeople(block_size.block_size_bytes()), ": ", name,
+                                          row->ratio() > 1 ? " longer by " : " lower by ",
+                                          ChangeInWords(row->ratio())));
     } else if (*gated.within_p <= kLevel) {
       row->set_gate(v1::OUTCOME_PASS);
     } else {
@@ -495,6 +546,8 @@ class Comparer {
   // By block size and pair.
   std::vector<std::function<double(double)>> half_widths_;
   std::vector<std::vector<GatedRow>> gated_;
+  // Of runs in pairs, by row that counts.
+  std::vector<RoundDifferences> rounds_;
 };
 
 }  // namespace
@@ -520,8 +573,15 @@ absl::StatusOr<std::vector<v1::Figure>> ParseGate(const std::string& names) {
   return gate;
 }
 
-absl::StatusOr<v1::Comparison> Compare(const std::vector<SideInput>& sides, const CompareSettings& settings) {
-  if (absl::Status comparable = CheckComparable(sides); !comparable.ok()) return comparable;
+absl::StatusOr<v1::Comparison> Compare(const std::vector<SideInput>& sides, const CompareSettings& given) {
+  CompareSettings settings = given;
+  if (settings.paired) {
+    if (sides.size() != 2 || sides[0].runs.size() != sides[1].runs.size()) {
+      return absl::FailedPreconditionError("pairs need two sides with as many runs each");
+    }
+    settings.paired = CompleteDesign(*settings.paired, sides[0].runs.size());
+  }
+  if (absl::Status comparable = CheckComparable(sides, settings.differs); !comparable.ok()) return comparable;
   if (const size_t sizes = CommonBlockSizes(sides).size(); sizes > kMostBlockSizes) {
     return absl::FailedPreconditionError(absl::StrCat("not comparable: ", FormatCount(sizes),
                                                       " block sizes were measured in all runs; compare at most ",

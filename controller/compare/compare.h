@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "controller/compare/block_bootstrap.h"
 #include "controller/compare/comparable.h"
+#include "controller/compare/paired_rounds.h"
 #include "controller/compare/step_data.h"
 #include "plimsoll/v1/compare.pb.h"
 
@@ -24,6 +25,11 @@ struct CompareSettings {
   std::optional<double> fail_if_slower;
   // Figures that this is asked of; never the maximum, which cannot be tested.
   std::vector<v1::Figure> gate = {v1::FIGURE_IOPS, v1::FIGURE_AVG, v1::FIGURE_P50, v1::FIGURE_P99};
+  // Options of the plan in which sides may differ: see CheckComparable.
+  StatedDifferences differs;
+  // Runs were measured in pairs: the n-th of both sides form a round (two sides, see PairUp). complete_rounds is set by
+  // Compare, and the looks where there are none: a single one after all runs.
+  std::optional<v1::PairedDesign> paired;
   // Repetitions of the bootstrap at least: a p-value is a multiple of 1 / (replicates + 1), so that there are more
   // where there are many tests (kMostReplicates). Fewer are for simulations.
   size_t replicates = 9'999;
@@ -45,7 +51,8 @@ inline constexpr size_t kMostReplicates = 99'999;
 inline constexpr size_t kMostBlockSizes = 100;
 
 // Compares each side with the first; two sides at least. The same input gives the same output. The errors are those of
-// CheckComparable, and FAILED_PRECONDITION where more than kMostBlockSizes are common to all runs.
+// CheckComparable, of PairUp where runs are paired, and FAILED_PRECONDITION where more than kMostBlockSizes are common
+// to all runs.
 absl::StatusOr<v1::Comparison> Compare(const std::vector<SideInput>& sides, const CompareSettings& settings);
 
 // What a side measured at one block size.
@@ -75,6 +82,8 @@ struct GatedRow {
   std::optional<double> slower_p;
   std::optional<double> within_p;
   std::string reason;
+  // Of runs in pairs, by round: how much slower, less the limit, in logarithms. slower_p comes of all rows' together.
+  RoundDifferences rounds = {};
 };
 
 struct PairResult {
@@ -84,6 +93,8 @@ struct PairResult {
   std::function<double(double p)> half_width;
   // The gated figures in their order; empty where nothing is gated.
   std::vector<GatedRow> gated;
+  // Of runs in pairs, the differences of each row that counts, in the order of the rows.
+  std::vector<RoundDifferences> rounds;
 };
 
 // Both sides must have been prepared. With one run each, seconds are resampled, else whole runs are compared.

@@ -154,11 +154,15 @@ std::string SideName(const v1::ComparedSide& side, const NameOf& name_of) {
   return absl::StrCat(absl::StrJoin(names, ", "), " and ", more, " more");
 }
 
-// "NFS (B) against SAN (A)": by the runs' names, or their directories, where these tell the sides apart; else "B
-// against A".
+// "NFS (B) against SAN (A)": by the sides' names, the runs' names, or their directories, where these tell the sides
+// apart; else "B against A".
 std::string Title(const v1::Comparison& comparison) {
   std::vector<std::string> labels;
+  const auto& sides = comparison.sides();
+  bool named = false;
+  for (int i = 0; i < sides.size(); ++i) named = named || sides[i].label() != SideLabel(static_cast<size_t>(i));
   for (const bool by_source : {false, true}) {
+    if (named) break;
     std::set<std::string> different;
     labels.clear();
     for (const v1::ComparedSide& side : comparison.sides()) {

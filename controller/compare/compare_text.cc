@@ -4,16 +4,15 @@
 #include <cmath>
 #include <map>
 #include <set>
-#include <utility>
+#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "common/units.h"
-#include "controller/compare/compare.h"
-#include "controller/compare/step_data.h"
-#include "controller/compare/whole_runs.h"
+#include "controller/compare/comparable.h"
+#include "controller/compare/compare_words.h"
 #include "controller/render/csv.h"
 #include "controller/render/json.h"
 #include "controller/render/plain_text.h"
@@ -22,287 +21,6 @@
 #include "controller/render/text_table.h"
 
 namespace plimsoll {
-namespace {
-
-bool IsRate(const v1::ComparedRow& row) {
-  return row.figure() == v1::FIGURE_IOPS || row.figure() == v1::FIGURE_MB_PER_SECOND;
-}
-
-bool IsClear(const v1::ComparedRow& row) {
-  return row.finding() == v1::FINDING_BETTER || row.finding() == v1::FINDING_WORSE;
-}
-
-std::string Percent(double percent) {
-  const bool whole = std::abs(percent - std::round(percent)) < 1e-9;
-  return FormatFixed(percent, percent < 10 && !whole ? 1 : 0);
-}
-
-// "12 to 15 %"; both ends lie on the same side of 1 where a difference is clear, mostly.
-std::string IntervalInWords(const v1::ComparedRow& row) {
-  if (!row.has_low() || !row.has_high() || row.ratio() >= 10) return "";
-  const auto change = [](double ratio) { return 100 * (ratio - 1); };
-  double near = change(row.low());
-  double far = change(row.high());
-  if (near < 0 && far <= 0) {
-    std::swap(near, far);
-    near = -near;
-    far = -far;
-  }
-  if (!std::isfinite(far)) return absl::StrCat(" (at least ", Percent(near), " %)");
-  return absl::StrCat(" (", Percent(near), " to ", Percent(far), " %)");
-}
-
-// "mean by 12 % (10 to 14 %), p99 by 30 % (20 to 41 %)".
-std::string Latencies(const std::vector<const v1::ComparedRow*>& rows) {
-  std::vector<std::string> parts;
-  parts.reserve(rows.size());
-  for (const v1::ComparedRow* row : rows) {
-    parts.push_back(
-        absl::StrCat(FigureName(row->figure()), " by ", ChangeInWords(row->ratio()), IntervalInWords(*row)));
-  }
-  return absl::StrJoin(parts, ", ");
-}
-
-// "B and C".
-std::string Listed(std::vector<std::string> names) {
-  if (names.size() < 2) return absl::StrJoin(names, "");
-  const std::string last = names.back();
-  names.pop_back();
-  return absl::StrCat(absl::StrJoin(names, ", "), " and ", last);
-}
-
-std::string Names(const std::vector<const v1::ComparedRow*>& rows) {
-  std::vector<std::string> names;
-  names.reserve(rows.size());
-  for (const v1::ComparedRow* row : rows) names.push_back(FigureName(row->figure()));
-  return Listed(std::move(names));
-}
-
-// "14 s of A are worth only 7 independent seconds (autocorrelation 0.35): run at least 31 s per side."
-std::string NeededInWords(uint32_t needed_seconds, const NamedFigures& first, const NamedFigures& second) {
-  // The side that needs the longer run, and of two alike the one that is worth less.
-  const auto rank = [](const v1::RunFigures& run) {
-    const bool dependent = run.autocorrelation() > kPromisedAutocorrelation;
-    return std::make_pair(dependent ? -run.autocorrelation() : 0.0, run.effective_seconds());
-  };
-  const bool first_is_worse = rank(first.figures.runs(0)) <= rank(second.figures.runs(0));
-  const NamedFigures& worse = first_is_worse ? first : second;
-  const v1::RunFigures& run = worse.figures.runs(0);
-  const uint32_t shorter = std::min(first.figures.runs(0).seconds(), second.figures.runs(0).seconds());
-  const std::string run_longer = absl::StrCat("run at least ", FormatCount(needed_seconds), " s per side.");
-  if (run.effective_seconds() < 0.5) return absl::StrCat(worse.label, " is too short: ", run_longer);
-  if (shorter >= needed_seconds) {
-    return absl::StrCat("The seconds of ", worse.label, " are correlated (autocorrelation ",
-                        FormatFixed(run.autocorrelation(), 2), "): ", FormatCount(needed_seconds),
-                        " s per side are needed, there are ", FormatCount(shorter), ".");
-  }
-  return absl::StrCat(run.seconds(), " s of ", worse.label, " are worth only ", FormatFixed(run.effective_seconds(), 0),
-                      " independent seconds (autocorrelation ", FormatFixed(run.autocorrelation(), 2),
-                      "): ", run_longer);
-}
-
-}  // namespace
-
-std::string FigureName(v1::Figure figure) {
-  switch (figure) {
-    case v1::FIGURE_IOPS:
-      return "IO/s";
-    case v1::FIGURE_MB_PER_SECOND:
-      return "MB/s";
-    case v1::FIGURE_AVG:
-      return "mean";
-    case v1::FIGURE_P50:
-      return "p50";
-    case v1::FIGURE_P99:
-      return "p99";
-    case v1::FIGURE_P99_9:
-      return "p99.9";
-    case v1::FIGURE_MAX:
-      return "max";
-    default:
-      return "";
-  }
-}
-
-std::string ChangeInWords(double ratio) {
-  return ratio >= 10 ? absl::StrCat(FormatFixed(ratio, ratio < 100 ? 1 : 0), " times")
-                     : absl::StrCat(Percent(100 * std::abs(ratio - 1)), " %");
-}
-
-std::string PercentInWords(double percent) {
-  return Percent(percent);
-}
-
-std::string GateInWords(const v1::Comparison& comparison) {
-  std::vector<std::string> names;
-  for (const int figure : comparison.options().gate()) names.push_back(FigureName(static_cast<v1::Figure>(figure)));
-  return absl::StrCat(Listed(std::move(names)), " of every block size are slower by at most ",
-                      Percent(comparison.options().fail_if_slower_percent()), " % (one-sided 95 % bounds).");
-}
-
-std::string Summary(const v1::PairComparison& pair, const NamedFigures& first, const NamedFigures& second,
-                    const CompareSettings& settings) {
-  std::vector<const v1::ComparedRow*> longer;
-  std::vector<const v1::ComparedRow*> shorter;
-  std::vector<const v1::ComparedRow*> small;
-  std::vector<const v1::ComparedRow*> not_clear;
-  std::map<std::string, std::vector<const v1::ComparedRow*>> untested;
-  const v1::ComparedRow* rate = nullptr;
-  for (const v1::ComparedRow& row : pair.rows()) {
-    if (row.figure() == v1::FIGURE_MAX || row.figure() == v1::FIGURE_MB_PER_SECOND) continue;
-    if (row.finding() == v1::FINDING_NOT_TESTED) untested[row.reason()].push_back(&row);
-    if (row.finding() == v1::FINDING_SMALL) small.push_back(&row);
-    if (row.finding() == v1::FINDING_NOT_CLEAR) not_clear.push_back(&row);
-    if (!IsClear(row)) continue;
-    if (IsRate(row)) {
-      rate = &row;
-    } else {
-      (row.ratio() > 1 ? longer : shorter).push_back(&row);
-    }
-  }
-  std::vector<std::string> sentences;
-  if (rate != nullptr) {
-    sentences.push_back(absl::StrCat(pair.side(), " completes ", ChangeInWords(rate->ratio()),
-                                     rate->ratio() >= 10 ? " as many"
-                                     : rate->ratio() > 1 ? " more"
-                                                         : " fewer",
-                                     " writes per second ", rate->ratio() >= 10 ? "as " : "than ", first.label,
-                                     IntervalInWords(*rate), "."));
-  }
-  if (!longer.empty()) {
-    sentences.push_back(absl::StrCat("Writes are slower on ", pair.side(), ": ", Latencies(longer), "."));
-  }
-  if (!shorter.empty()) {
-    sentences.push_back(absl::StrCat("Writes are faster on ", pair.side(), ": ", Latencies(shorter), "."));
-  }
-  const bool found = !sentences.empty();
-  if (!not_clear.empty()) {
-    sentences.push_back(absl::StrCat("No significant difference ",
-                                     found ? "" : absl::StrCat("between ", pair.side(), " and ", first.label, " "),
-                                     "in ", Names(not_clear), "."));
-  }
-  if (!small.empty()) {
-    sentences.push_back(absl::StrCat("Significant, but within the minimum effect of ",
-                                     Percent(100 * settings.min_effect), " %: ", Names(small), "."));
-  }
-  for (const auto& [reason, rows] : untested) {
-    sentences.push_back(absl::StrCat("Not tested: ", Names(rows), " (", reason, ")."));
-  }
-  if (!found && pair.has_detectable_percent()) {
-    sentences.push_back(
-        pair.detectable_percent() < 100
-            ? absl::StrCat("Too noisy to detect less than about ", Percent(pair.detectable_percent()), " % in IO/s.")
-            : "Too noisy to detect even half or double the IO/s.");
-  }
-  if (pair.needed_seconds() > 0) sentences.push_back(NeededInWords(pair.needed_seconds(), first, second));
-  return absl::StrJoin(sentences, " ");
-}
-
-std::vector<std::string> MethodInWords(const v1::Comparison& comparison) {
-  std::vector<std::string> method;
-  const v1::CompareOptions& options = comparison.options();
-  bool seconds = false;
-  std::set<RunsMethod> by_runs;
-  for (int i = 1; i < comparison.sides_size(); ++i) {
-    const auto first = static_cast<size_t>(comparison.sides(0).runs_size());
-    const auto second = static_cast<size_t>(comparison.sides(i).runs_size());
-    if (first + second == 2) {
-      seconds = true;
-    } else {
-      by_runs.insert(MethodForRuns(first, second));
-    }
-  }
-  if (seconds) {
-    method.push_back(absl::StrCat("Bootstrap: whole seconds were resampled ", FormatCount(options.replicates()),
-                                  " times in blocks sized by their autocorrelation; differences are studentised."));
-  }
-  for (const RunsMethod runs : by_runs) {
-    method.push_back(
-        runs == RunsMethod::kBootstrap
-            ? absl::StrCat("Bootstrap: whole runs were resampled ", FormatCount(options.replicates()),
-                           " times; differences are studentised.")
-        : runs == RunsMethod::kWelch
-            ? "Whole runs were compared by Welch's t-test on logarithms, since there are too few to resample."
-            : "Whole runs were compared by Student's t-test on logarithms, since there are too few to resample; all "
-              "sides "
-              "are assumed to vary alike from run to run.");
-  }
-  method.push_back(absl::StrCat("A difference is significant where chance alone would produce one among all ",
-                                comparison.tests(), " tests in fewer than ", Percent(options.level_percent()),
-                                " of 100 comparisons (Holm). It counts where it is larger than the minimum effect of ",
-                                Percent(options.min_effect_percent()),
-                                " %. Intervals are 95 % intervals, for each row by itself."));
-  return method;
-}
-
-std::vector<std::string> LimitsInWords(const std::vector<SideInput>& sides, const v1::Comparison& comparison) {
-  std::vector<std::string> limits;
-  std::vector<std::string> single;
-  std::vector<std::string> several;
-  bool few = false;
-  for (size_t i = 1; i < sides.size(); ++i) {
-    const size_t runs = sides[i].runs.size() + sides[0].runs.size();
-    (runs == 2 ? single : several).push_back(SideLabel(i));
-    few = few || (runs > 2 && std::min(sides[i].runs.size(), sides[0].runs.size()) < 3);
-  }
-  const auto about = [&](const std::vector<std::string>& labels, const std::string& sentence) {
-    return labels.size() + 1 == sides.size() ? sentence : absl::StrCat(Listed(labels), " against A: ", sentence);
-  };
-  if (!single.empty()) {
-    limits.push_back(about(single,
-                           "One run per side: repeatability was not tested. Another run may differ by more than the "
-                           "intervals. Several runs per side (A1,A2,A3 B1,B2,B3) test that."));
-  }
-  if (!several.empty()) {
-    std::vector<std::string> counts = {absl::StrCat(sides[0].runs.size(), " of A")};
-    for (const v1::ComparedSide& side : comparison.sides()) {
-      const bool counted = std::find(several.begin(), several.end(), side.label()) != several.end();
-      if (counted) counts.push_back(absl::StrCat(side.runs_size(), " of ", side.label()));
-    }
-    limits.push_back(
-        about(several, absl::StrCat("Whole runs were compared, ", absl::StrJoin(counts, ", "),
-                                    ". The intervals cover what varies from run to run, not what is the same "
-                                    "in all runs of a side, such as the time of day.")));
-  }
-  if (few) {
-    limits.push_back(
-        "With one or two runs per side only large differences are significant; with three or more the intervals become "
-        "useful.");
-  }
-  std::set<uint64_t> common;
-  for (const v1::BlockSizeComparison& block_size : comparison.block_sizes())
-    common.insert(block_size.block_size_bytes());
-  std::set<uint64_t> left_out;
-  for (const SideInput& side : sides) {
-    for (const RunInput& run : side.runs) {
-      for (const uint64_t size : BlockSizes(run.report)) {
-        if (common.count(size) == 0) left_out.insert(size);
-      }
-    }
-  }
-  if (!left_out.empty()) {
-    std::vector<std::string> sizes;
-    sizes.reserve(left_out.size());
-    for (const uint64_t size : left_out) sizes.push_back(FormatSizeForPeople(size));
-    limits.push_back(absl::StrCat("Not compared, since not every run measured it: ", absl::StrJoin(sizes, ", "), "."));
-  }
-  const double finest = 1.0 / (comparison.options().replicates() + 1.0);
-  if (!single.empty() && finest * comparison.tests() >= kLevel) {
-    limits.push_back(absl::StrCat(
-        "With so many tests (", FormatCount(comparison.tests()), ") ", FormatCount(comparison.options().replicates()),
-        " resamples cannot make any difference significant: compare fewer sides or block sizes at a time."));
-  }
-  const auto paced = [](const v1::HostReport& host) { return host.workload().rate_per_second() > 0; };
-  const auto& hosts = sides.front().runs.front().report.hosts();
-  if (std::any_of(hosts.begin(), hosts.end(), paced)) {
-    limits.push_back(
-        "Open loop (fixed rate): latencies are service times of the write call, without the time that a write waited "
-        "for "
-        "its start; the reports have response times.");
-  }
-  return limits;
-}
-
 namespace {
 
 // Medians below this are shown in microseconds, as in the text report.
@@ -325,10 +43,6 @@ void AddWrapped(const std::string& heading, size_t indent, const std::string& te
   }
 }
 
-std::string Counted(uint64_t count, const std::string& noun) {
-  return absl::StrCat(FormatCount(count), " ", noun, count == 1 ? "" : "s");
-}
-
 void AddSides(const v1::Comparison& comparison, Lines& lines) {
   for (const v1::ComparedSide& side : comparison.sides()) {
     for (int i = 0; i < side.runs_size(); ++i) {
@@ -338,10 +52,46 @@ void AddSides(const v1::Comparison& comparison, Lines& lines) {
       if (!run.storages().empty()) parts.push_back(absl::StrJoin(run.storages(), ", "));
       if (!run.name().empty()) parts.push_back(run.name());
       parts.push_back(OutcomeText(run.outcome()));
-      const std::string label = side.runs_size() == 1 ? side.label() : absl::StrCat(side.label(), i + 1);
-      AddWrapped("  " + label, 6, absl::StrJoin(parts, "; "), lines);
+      const std::string label =
+          side.runs_size() == 1 ? side.label() : RunLabel(side.label(), static_cast<size_t>(i) + 1);
+      AddWrapped("  " + SanitizeForTerminal(label), std::max<size_t>(6, DisplayWidth(label) + 4),
+                 absl::StrJoin(parts, "; "), lines);
     }
   }
+}
+
+// The sides of rounds: their runs differ in nothing but the round.
+void AddPairedSides(const v1::Comparison& comparison, Lines& lines) {
+  size_t indent = 6;
+  for (const v1::ComparedSide& side : comparison.sides()) indent = std::max(indent, DisplayWidth(side.label()) + 4);
+  for (const v1::ComparedSide& side : comparison.sides()) {
+    if (side.runs().empty()) continue;
+    const v1::ComparedRun& first = side.runs(0);
+    const v1::ComparedRun& last = side.runs(side.runs_size() - 1);
+    Lines parts = {side.runs_size() == 1 ? first.source() : absl::StrCat(first.source(), " to ", last.source()),
+                   FormatDateTime(first.begin()),
+                   absl::StrCat(Counted(first.hosts(), "host"), ", ", Counted(first.queue_managers(), "QM"))};
+    std::set<std::string> storages;
+    std::map<std::string, uint64_t> outcomes;
+    for (const v1::ComparedRun& run : side.runs()) {
+      storages.insert(run.storages().begin(), run.storages().end());
+      ++outcomes[OutcomeText(run.outcome())];
+    }
+    if (!storages.empty()) parts.push_back(absl::StrJoin(storages, ", "));
+    if (!first.name().empty()) parts.push_back(first.name());
+    for (const auto& [outcome, count] : outcomes) parts.push_back(absl::StrCat(count, " ", outcome));
+    AddWrapped("  " + SanitizeForTerminal(side.label()), indent, absl::StrJoin(parts, "; "), lines);
+  }
+  const v1::PairedDesign& design = comparison.paired();
+  std::string rounds = absl::StrCat(
+      Counted(design.complete_rounds(), "complete round"),
+      design.planned_rounds() > design.complete_rounds() ? absl::StrCat(" of at most ", design.planned_rounds()) : "");
+  if (!design.order().empty()) {
+    absl::StrAppend(&rounds, ", in the order ", absl::StrJoin(design.order(), " "),
+                    design.has_order_seed() ? absl::StrCat(" (seed ", design.order_seed(), ")") : "");
+  }
+  absl::StrAppend(&rounds, ". ", design.ended());
+  AddWrapped("Rounds", 10, rounds, lines);
 }
 
 void AddDifferences(const v1::Comparison& comparison, Lines& lines) {
@@ -353,7 +103,8 @@ void AddDifferences(const v1::Comparison& comparison, Lines& lines) {
   for (const v1::ComparedDifference& difference : comparison.differences()) {
     lines.push_back("  " + Shorten(SanitizeForTerminal(difference.what()), kTextWidth - 2));
     for (int i = 0; i < difference.values_size(); ++i) {
-      AddWrapped("    " + comparison.sides(i).label(), 8, difference.values(i), lines);
+      const std::string label = SanitizeForTerminal(comparison.sides(i).label());
+      AddWrapped("    " + label, std::max<size_t>(8, DisplayWidth(label) + 6), difference.values(i), lines);
     }
   }
 }
@@ -416,6 +167,17 @@ void AddSeconds(const v1::Comparison& comparison, const v1::BlockSizeComparison&
   AddWrapped("  Seconds", 12, absl::StrJoin(parts, "; "), lines);
 }
 
+// "IO/s of nfs / san by round: 0.912 0.899 ...".
+void AddRounds(const v1::PairComparison& pair, const std::string& first, Lines& lines) {
+  for (const v1::ComparedRow& row : pair.rows()) {
+    if (row.figure() != v1::FIGURE_IOPS || !row.has_rounds()) continue;
+    std::vector<std::string> ratios;
+    for (const double ratio : row.rounds().ratio()) ratios.push_back(RatioCell(ratio));
+    AddWrapped("  Rounds", 12,
+               absl::StrCat("IO/s of ", pair.side(), " / ", first, " by round: ", absl::StrJoin(ratios, " ")), lines);
+  }
+}
+
 void AddPair(const v1::Comparison& comparison, const v1::BlockSizeComparison& block_size, int index, Lines& lines) {
   const v1::PairComparison& pair = block_size.pairs(index);
   const std::string& first = comparison.sides(0).label();
@@ -424,8 +186,12 @@ void AddPair(const v1::Comparison& comparison, const v1::BlockSizeComparison& bl
     const bool typical = row.figure() == v1::FIGURE_AVG || row.figure() == v1::FIGURE_P50;
     if (typical && std::min(row.first(), row.second()) < kMicrosecondsBelowNs) unit_ns = kNsPerUs;
   }
-  TextTable table(
-      {"", first, pair.side(), absl::StrCat(pair.side(), " / ", first), "95 % interval", "adjusted p", "finding"});
+  // Letters fit; a name may have to be cut, but stands whole in the title.
+  constexpr size_t kLongestHeading = 8;
+  const bool letters = first.size() <= 2 && pair.side().size() <= 2;
+  TextTable table({"", Shorten(first, kLongestHeading), Shorten(pair.side(), kLongestHeading),
+                   letters ? absl::StrCat(pair.side(), " / ", first) : "ratio", "95 % interval", "adjusted p",
+                   "finding"});
   for (const v1::ComparedRow& row : pair.rows()) {
     table.AddRow({FigureName(row.figure()), FigureCell(row, row.first(), unit_ns),
                   FigureCell(row, row.second(), unit_ns), RatioCell(row.ratio()), IntervalCell(row), PCell(row),
@@ -437,7 +203,11 @@ void AddPair(const v1::Comparison& comparison, const v1::BlockSizeComparison& bl
   const size_t width = std::max(table.Width(), DisplayWidth(title) + 2 + right.size());
   lines.push_back(title + PadLeft(right, width - DisplayWidth(title)));
   Append(table.Lines(), lines);
-  AddSeconds(comparison, block_size, index + 1, lines);
+  if (comparison.has_paired()) {
+    AddRounds(pair, first, lines);
+  } else {
+    AddSeconds(comparison, block_size, index + 1, lines);
+  }
   AddWrapped("  In words", 12, pair.summary(), lines);
 }
 
@@ -450,7 +220,11 @@ void AddSentences(const std::string& heading, const google::protobuf::RepeatedPt
 
 std::string RenderCompareText(const v1::Comparison& comparison) {
   Lines lines = {absl::StrCat("Plimsoll ", SanitizeForTerminal(comparison.version()), "   comparison")};
-  AddSides(comparison, lines);
+  if (comparison.has_paired()) {
+    AddPairedSides(comparison, lines);
+  } else {
+    AddSides(comparison, lines);
+  }
   if (!comparison.warnings().empty()) lines.emplace_back();
   for (const std::string& warning : comparison.warnings()) AddWrapped("WARNING", 10, warning, lines);
   lines.emplace_back();

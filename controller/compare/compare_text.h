@@ -1,41 +1,11 @@
-// A comparison for people and spreadsheets: its findings as sentences, as text and as CSV.
+// A comparison as text and as CSV (JSON is RenderJson).
 #pragma once
 
 #include <string>
-#include <vector>
 
-#include "controller/compare/comparable.h"
-#include "controller/compare/compare.h"
 #include "plimsoll/v1/compare.pb.h"
 
 namespace plimsoll {
-
-// "IO/s", "mean", "p99.9".
-std::string FigureName(v1::Figure figure);
-
-// How far a ratio is from 1, in percent of the first side, without a sign: "12.5 %", "340 %"; above 10 times "12
-// times".
-std::string ChangeInWords(double ratio);
-
-// A number of percent, without the sign.
-std::string PercentInWords(double percent);
-
-// What it means that the gate is passed.
-std::string GateInWords(const v1::Comparison& comparison);
-
-// One side at one block size, with its label.
-struct NamedFigures {
-  std::string label;
-  const v1::SideFigures& figures;
-};
-
-// The pair's findings for people who want to know which side to take.
-std::string Summary(const v1::PairComparison& pair, const NamedFigures& first, const NamedFigures& second,
-                    const CompareSettings& settings);
-
-// The method behind the findings, and the limits of these runs.
-std::vector<std::string> MethodInWords(const v1::Comparison& comparison);
-std::vector<std::string> LimitsInWords(const std::vector<SideInput>& sides, const v1::Comparison& comparison);
 
 // At most 80 columns wide, UTF-8, without colour or control characters but line breaks, whatever the reports say.
 std::string RenderCompareText(const v1::Comparison& comparison);

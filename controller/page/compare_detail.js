@@ -107,8 +107,7 @@ plimsoll.compareDetail = (() => {
     const runs = block.compared.sides.flatMap(
         (side, at) => side.runs.map(
             (run, number) =>
-                [comparison.sides[at].label + (side.runs.length > 1 ? number + 1 : ''), format.count(run.writes),
-                 format.count(run.seconds),
+                [model.runLabel(comparison.sides[at], number), format.count(run.writes), format.count(run.seconds),
                  run.effective_seconds > 0 ? format.fixed(run.autocorrelation, 2) : format.DASH,
                  run.block_length > 0 ? format.count(run.block_length) : format.DASH,
                  run.effective_seconds > 0 ? format.fixed(run.effective_seconds, 0) : format.DASH]));

@@ -49,17 +49,21 @@ plimsoll.comparison = (() => {
     return one;
   };
 
+  // "A3", "san 3".
+  const runLabel = (side, at) =>
+      side.runs.length === 1 ? side.label : side.label + (side.label.length > 2 ? ' ' : '') + (at + 1);
+
   const read = () => {
     const {comparison, title, block_sizes: packed} = plimsoll.readData();
-    const runs = comparison.sides.flatMap(
-        (side, number) => side.runs.map((run, at) => ({
-                                          name: side.runs.length === 1 ? side.label : side.label + (at + 1),
-                                          side: number,
-                                          run,
-                                          // Runs of a side share its colour.
-                                          color: 's' + (number % 8 + 1),
-                                          dash: [null, [6, 3], [2, 2], [8, 3, 2, 3]][at % 4],
-                                        })));
+    const runs =
+        comparison.sides.flatMap((side, number) => side.runs.map((run, at) => ({
+                                                                   name: runLabel(side, at),
+                                                                   side: number,
+                                                                   run,
+                                                                   // Runs of a side share its colour.
+                                                                   color: 's' + (number % 8 + 1),
+                                                                   dash: [null, [6, 3], [2, 2], [8, 3, 2, 3]][at % 4],
+                                                                 })));
     const blocks = comparison.block_sizes.map(
         (compared, at) => ({
           compared,
@@ -90,5 +94,5 @@ plimsoll.comparison = (() => {
     return row.high === null ? 'from ' + ratioText(low) : ratioText(low) + ' to ' + ratioText(row.high);
   };
 
-  return {read, change, ratioText, interval, finding, FIGURES};
+  return {read, runLabel, change, ratioText, interval, finding, FIGURES};
 })();

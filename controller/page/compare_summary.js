@@ -42,6 +42,36 @@ plimsoll.compareSummary = (() => {
                'does not mean that both are equal. For IO/s more is better, for latencies less.'));
   };
 
+  // Of sides measured in turn: each figure's ratio by round.
+  const rounds = ({comparison, blocks}) => {
+    const {paired} = comparison;
+    if (!paired) return null;
+    const names = ['iops', 'avg', 'p50', 'p99'];
+    const several = blocks.length > 1;
+    const columns = [
+      {title: 'Round'}, {title: 'Order', text: true},
+      ...blocks.flatMap(
+          (block) => names.map((name) => ({title: model.FIGURES[name].name + (several ? ', ' + block.name : '')})))
+    ];
+    const [first, second] = comparison.sides.map((side) => side.label);
+    const order = (at) => ({AB: first + ', ' + second, BA: second + ', ' + first})[paired.order[at]] || format.DASH;
+    const ratio = (block, name, at) => {
+      const row = block.compared.pairs[0].rows.find((one) => one.figure === name);
+      const value = row && row.rounds ? row.rounds.ratio[at] : undefined;
+      return value === undefined || value === null ? format.DASH : format.fixed(value, 3);
+    };
+    const rows = Array.from(
+        {length: paired.complete_rounds},
+        (_, at) => [at + 1, order(at), ...blocks.flatMap((block) => names.map((name) => ratio(block, name, at)))]);
+    return el(
+        'div', {}, el('h3', {}, 'Rounds'),
+        el('p', {},
+           format.plural(paired.complete_rounds, 'complete round') +
+               (paired.planned_rounds > paired.complete_rounds ? ' of at most ' + paired.planned_rounds : '') + '. ' +
+               paired.ended),
+        plimsoll.table('Ratios of ' + second + ' to ' + first + ' in each round', columns, rows));
+  };
+
   const findings = (data) => {
     const {comparison, blocks} = data;
     const words = blocks.flatMap(
@@ -54,7 +84,8 @@ plimsoll.compareSummary = (() => {
     const slower = comparison.slower.map((sentence) => el('p', {class: 'warning'}, sentence));
     const undecided = comparison.undecided.map((sentence) => el('p', {class: 'warning'}, 'Undecided: ' + sentence));
     return plimsoll.section(
-        'findings', 'Findings', warnings, glance(data), el('h3', {}, 'In words'), words, slower, undecided);
+        'findings', 'Findings', warnings, glance(data), el('h3', {}, 'In words'), words, rounds(data), slower,
+        undecided);
   };
 
   const VERDICTS = {pass: 'PASS', fail: 'FAIL', inconclusive: 'INCONCLUSIVE', done: 'COMPLETED (no criteria)'};

@@ -8,6 +8,7 @@
 
 #include "controller/compare/compare.h"
 #include "controller/compare/compare_text.h"
+#include "controller/compare/paired_runs.h"
 #include "controller/render/json.h"
 #include "tests/golden_files.h"
 #include "tests/unit/compare/simulated_reports.h"
@@ -68,6 +69,30 @@ TEST(CompareGolden, SeveralSides) {
                          {Side({Report(1, 0.3, 60, 1)}), Side({Report(0.8, 0.3, 60, 2), Report(0.81, 0.3, 60, 3)}),
                           Side({Report(1, 0.9, 60, 4)}), Side({interrupted})},
                          CompareSettings());
+}
+
+// Two named sides in turn, on a machine that becomes slower from round to round, ended at a look.
+TEST(CompareGolden, SidesInTurn) {
+  std::vector<SideInput> sides(2);
+  CompareSettings settings;
+  settings.fail_if_slower = 0.05;
+  settings.differs = {"sync"};
+  settings.paired.emplace();
+  settings.paired->set_planned_rounds(12);
+  SetLooks(PlannedLooks(12), *settings.paired);
+  settings.paired->set_order_seed(42);
+  settings.paired->set_ended("They ended after 7 because every figure of --stop-on was decided.");
+  for (uint64_t round = 0; round < 7; ++round) {
+    const double machine = 1 + 0.1 * static_cast<double>(round);
+    for (uint64_t side = 0; side < 2; ++side) {
+      sides[side].runs.push_back({"ab/round-0" + std::to_string(round + 1) + (side == 0 ? "-a" : "-b"),
+                                  Report(machine * (side == 0 ? 1 : 1.15), 0.3, 20, 10 + 2 * round + side)});
+    }
+    settings.paired->add_order(round % 3 == 0 ? "AB" : "BA");
+  }
+  sides[0].name = "san";
+  sides[1].name = "nfs-over-wan";
+  ExpectGoldenComparison("compare_paired", sides, settings);
 }
 
 // The committed schema is made from compare.proto, with its comments as descriptions.

@@ -7,6 +7,7 @@
 
 #include "controller/compare/compare.h"
 #include "controller/compare/compare_text.h"
+#include "controller/compare/compare_words.h"
 #include "tests/unit/compare/compare_fixture.h"
 
 namespace plimsoll {

@@ -1,0 +1,549 @@
+// `plimsoll ab`: two configurations measured in turn, until the difference is known or the rounds are used up.
+#include <signal.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <random>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "common/clock.h"
+#include "common/command_line.h"
+#include "common/status_macros.h"
+#include "common/text.h"
+#include "common/units.h"
+#include "controller/cli/ab_record.h"
+#include "controller/cli/commands.h"
+#include "controller/cli/compare_flags.h"
+#include "controller/cli/compare_input.h"
+#include "controller/cli/plan_flags.h"
+#include "controller/cli/run_command.h"
+#include "controller/cli/run_identity.h"
+#include "controller/compare/compare_page.h"
+#include "controller/compare/compare_text.h"
+#include "controller/compare/paired_runs.h"
+#include "controller/ha/command_runner.h"
+#include "controller/plan/ha_plan.h"
+#include "controller/plan/plan_defaults.h"
+#include "controller/plan/plan_schema.h"
+#include "controller/render/json.h"
+#include "controller/run/event_queue.h"
+#include "controller/run/process.h"
+#include "controller/run/results.h"
+
+namespace plimsoll {
+namespace {
+
+struct AbFlags {
+  std::vector<std::string> plans;
+  std::unique_ptr<PlanFlags> plan;
+  std::string vary;
+  uint32_t rounds = 8;
+  std::optional<uint64_t> order_seed;
+  std::string stop_on = "iops,avg,p50,p99";
+  bool all_rounds = false;
+  std::string between;
+  bool allow_commands = false;
+  std::string between_limit = "5m";
+  std::string out;
+  bool quiet = false;
+  bool dry_run = false;
+  TlsPaths tls;
+  CompareFlags compare;
+};
+
+struct AbSide {
+  std::string name;
+  v1::TestPlan plan;
+};
+
+// Takes what is written to it on to `to` at once, and keeps it.
+class CopyingBuffer : public std::stringbuf {
+ public:
+  explicit CopyingBuffer(std::ostream& to) : to_(to) {}
+
+ protected:
+  std::streamsize xsputn(const char* text, std::streamsize size) override {
+    to_.write(text, size).flush();
+    return std::stringbuf::xsputn(text, size);
+  }
+  int_type overflow(int_type letter) override {
+    if (letter != traits_type::eof()) to_.put(traits_type::to_char_type(letter)).flush();
+    return std::stringbuf::overflow(letter);
+  }
+
+ private:
+  std::ostream& to_;
+};
+
+// "plimsoll: node1: refused\nplimsoll: ..." as "node1: refused".
+std::string FirstError(const std::string& errors) {
+  const std::string line = errors.substr(0, errors.find('\n'));
+  return line.empty() ? "nothing was measured" : std::string(absl::StripPrefix(line, "plimsoll: "));
+}
+
+// What --vary says: an option, and its two values.
+struct Vary {
+  const google::protobuf::FieldDescriptor* field = nullptr;
+  std::string option;
+  std::vector<std::string> values;
+};
+
+absl::StatusOr<Vary> ParseVary(const std::string& text) {
+  const auto wrong = [&text](const std::string& what) {
+    return absl::InvalidArgumentError(absl::StrCat("--vary \"", text, "\": ", what));
+  };
+  const size_t equals = text.find('=');
+  Vary vary;
+  vary.option = std::string(absl::StripPrefix(text.substr(0, equals), "--"));
+  if (equals != std::string::npos) vary.values = absl::StrSplit(text.substr(equals + 1), ',');
+  if (vary.values.size() != 2 || vary.values[0].empty() || vary.values[1].empty()) {
+    return wrong("expected an option of a plan and its two values, such as dir=/san,/nfs or sync=dsync,none");
+  }
+  if (vary.values[0] == vary.values[1]) return wrong("both values are the same");
+  vary.field = FindPlanOption(vary.option);
+  if (vary.field == nullptr) {
+    return wrong(absl::StrCat("--", vary.option, " is not an option of a plan; `plimsoll run --help` lists them"));
+  }
+  vary.option = RuleOf(*vary.field).flag();
+  if (vary.field->is_repeated()) {
+    return wrong(absl::StrCat("--", vary.option, " takes a list; write two plans, and pass both"));
+  }
+  return vary;
+}
+
+// The sides with their plans, checked: those of two plan files, or of one with --vary.
+absl::StatusOr<std::vector<AbSide>> LoadSides(const AbFlags& flags, StatedDifferences& differs) {
+  std::vector<AbSide> sides(2);
+  if (!flags.vary.empty()) {
+    if (flags.plans.size() > 1) return absl::InvalidArgumentError("--vary takes one plan, or none; two were given");
+    PLIMSOLL_ASSIGN_OR_RETURN(const Vary vary, ParseVary(flags.vary));
+    differs.insert(vary.option);
+    for (size_t i = 0; i < 2; ++i) {
+      PLIMSOLL_ASSIGN_OR_RETURN(sides[i].plan, LoadRunPlan(flags.plans.empty() ? "" : flags.plans[0],
+                                                           [&](v1::TestPlan& plan) -> absl::Status {
+                                                             PLIMSOLL_RETURN_IF_ERROR(flags.plan->ApplyTo(plan));
+                                                             return SetPlanOption(*vary.field, vary.values[i], plan);
+                                                           }));
+      sides[i].name = vary.values[i];
+    }
+    const auto last = [](const AbSide& side) { return std::filesystem::path(side.name).filename().string(); };
+    if (sides[0].name.front() == '/' && last(sides[0]) != last(sides[1])) {
+      for (AbSide& side : sides) side.name = last(side);
+    }
+  } else {
+    if (flags.plans.size() != 2) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("ab needs two plans, or one with --vary OPTION=A,B; ", flags.plans.size(),
+                       flags.plans.size() == 1 ? " plan was given" : " plans were given"));
+    }
+    for (size_t i = 0; i < 2; ++i) {
+      PLIMSOLL_ASSIGN_OR_RETURN(
+          sides[i].plan, LoadRunPlan(flags.plans[i], [&](v1::TestPlan& plan) { return flags.plan->ApplyTo(plan); }));
+      sides[i].name = std::filesystem::path(flags.plans[i]).stem().string();
+    }
+  }
+  const bool named = CheckSideName(sides[0].name).ok() && CheckSideName(sides[1].name).ok();
+  if (!named || sides[0].name == sides[1].name) {
+    sides[0].name = "A";
+    sides[1].name = "B";
+  }
+  return sides;
+}
+
+// What the plans alone make impossible to compare, before anything is measured: reports in which they ran.
+absl::Status CheckPlansComparable(const std::vector<AbSide>& sides, const StatedDifferences& differs) {
+  std::vector<SideInput> planned;
+  for (const AbSide& side : sides) {
+    v1::Report report;
+    for (int host = 0; host < std::max(1, side.plan.hosts_size()); ++host) {
+      *report.add_hosts()->mutable_workload() = EffectiveWorkload(side.plan, host);
+    }
+    for (const uint64_t size : side.plan.block_size_bytes()) {
+      v1::StepReport& step = *report.add_steps();
+      step.set_block_size_bytes(size);
+      v1::ScopeReport& cluster = *step.add_scopes();
+      cluster.set_kind(v1::SCOPE_KIND_CLUSTER);
+      cluster.set_measured_ns(1);
+      cluster.mutable_latency()->set_count(1);
+    }
+    planned.push_back({{{absl::StrCat("the plan of ", side.name), std::move(report)}}, side.name});
+  }
+  const absl::Status comparable = CheckComparable(planned, differs);
+  if (comparable.ok() || CommonBlockSizes(planned).empty()) return comparable;
+  return absl::FailedPreconditionError(
+      absl::StrCat(std::string(comparable.message()), "; where that is what you compare, name it with --differs"));
+}
+
+// A program to run before each side.
+class Between {
+ public:
+  // INVALID_ARGUMENT where the command or the limit cannot be read, or commands are not allowed.
+  static absl::StatusOr<Between> Create(const AbFlags& flags) {
+    Between between;
+    if (flags.between.empty()) return between;
+    if (!flags.allow_commands) {
+      return absl::InvalidArgumentError("--between runs a command on this machine: read it, and give --allow-commands");
+    }
+    absl::StatusOr<std::vector<std::string>> arguments = SplitCommand(flags.between);
+    if (!arguments.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat("--between: ", std::string(arguments.status().message())));
+    }
+    between.arguments_ = *std::move(arguments);
+    const absl::StatusOr<int64_t> limit_ns = ParseDuration(flags.between_limit);
+    if (!limit_ns.ok() || *limit_ns < kNsPerSecond || *limit_ns > 3600 * kNsPerSecond) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--between-limit: \"", flags.between_limit, "\" is not a time from 1s to 1h"));
+    }
+    between.limit_ns_ = *limit_ns;
+    return between;
+  }
+
+  // Runs it for that side of the round, numbered from 1. Returns why the side cannot be measured; "" where it can.
+  std::string Run(const AbSide& side, char letter, size_t round, const Clock& clock) const {
+    if (arguments_.empty()) return "";
+    std::vector<std::string> arguments = arguments_;
+    for (std::string& argument : arguments) {
+      argument = absl::StrReplaceAll(
+          argument, {{"{side}", side.name}, {"{letter}", std::string(1, letter)}, {"{round}", absl::StrCat(round)}});
+    }
+    EventQueue events(clock);
+    const Interrupts interrupts(events);
+    const absl::StatusOr<std::unique_ptr<RunningCommand>> command = MakeCommandRunner()->Start(arguments);
+    if (!command.ok()) return std::string(command.status().message());
+    constexpr int64_t kPollNs = 20 * kNsPerMs;
+    const MonotonicNs deadline = clock.Now() + limit_ns_;
+    while (clock.Now() < deadline) {
+      if (const std::optional<std::string> ended = (*command)->Poll(); ended.has_value()) return *ended;
+      events.WaitUntil(clock.Now() + kPollNs);
+      if (events.interrupts() > 0) {
+        (*command)->Kill();
+        return "interrupted";
+      }
+    }
+    (*command)->Kill();
+    return absl::StrCat("it did not end within ", FormatDuration(limit_ns_));
+  }
+
+ private:
+  std::vector<std::string> arguments_;
+  int64_t limit_ns_ = 0;
+};
+
+// An interrupt that came where nothing was watching for one: Interrupts leaves the signals blocked.
+bool IsInterruptPending() {
+  sigset_t pending;
+  sigemptyset(&pending);
+  sigpending(&pending);
+  return sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1 ||
+         sigismember(&pending, SIGHUP) == 1;
+}
+
+class Ab {
+ public:
+  Ab(const AbFlags& flags, std::vector<AbSide> sides, CompareSettings settings, std::vector<v1::Figure> stop_on,
+     Between between, std::shared_ptr<const AgentTrust> trust, CommandLine& line, const RunSurroundings& around)
+      : flags_(flags),
+        sides_(std::move(sides)),
+        settings_(std::move(settings)),
+        stop_on_(std::move(stop_on)),
+        between_(std::move(between)),
+        trust_(std::move(trust)),
+        line_(line),
+        around_(around) {
+    record_.names = {sides_[0].name, sides_[1].name};
+    record_.planned_rounds = flags_.rounds;
+    record_.order_seed = flags_.order_seed ? *flags_.order_seed : std::random_device()();
+    record_.differs.assign(settings_.differs.begin(), settings_.differs.end());
+    record_.min_effect = flags_.compare.min_effect;
+    for (const std::string& name : record_.names) inputs_.push_back({{}, name});
+  }
+
+  int Execute() {
+    if (flags_.dry_run) return DryRun();
+    const std::string id = NewRunId();
+    absl::StatusOr<ResultsDirectory> results = flags_.out.empty()
+                                                   ? ResultsDirectory::CreateDefault(around_.clock->WallNow(), id)
+                                                   : ResultsDirectory::Create(flags_.out);
+    if (!results.ok()) return PrintError(line_, results.status(), Exit::kWrong);
+    path_ = results->path();
+    if (const absl::Status kept = Keep(*results); !kept.ok()) return PrintError(line_, kept, Exit::kWrong);
+    const std::vector<std::string> order = DrawOrder(record_.order_seed, flags_.rounds);
+    for (size_t round = 1; round <= order.size() && record_.ended.empty(); ++round) {
+      MeasureRound(round, order[round - 1]);
+      if (record_.ended.empty() && round == order.size()) record_.ended = "All planned rounds were measured.";
+      if (const absl::Status kept = Keep(*results); !kept.ok()) PrintError(line_, kept, Exit::kInconclusive);
+    }
+    return Report(*results);
+  }
+
+ private:
+  absl::Status Keep(const ResultsDirectory& results) const { return results.Write("ab.json", WriteAbRecord(record_)); }
+
+  void Say(const std::string& text) const {
+    if (!flags_.quiet) line_.err << "plimsoll: " << SanitizeForTerminal(text) << std::endl;
+  }
+
+  // Both sides in the order; adds the round to the record where both were measured whole, and ends the rounds where one
+  // was not.
+  void MeasureRound(size_t round, const std::string& order) {
+    Say(absl::StrCat("round ", round, " of ", flags_.rounds, ": ", sides_[order == "AB" ? 0 : 1].name, ", then ",
+                     sides_[order == "AB" ? 1 : 0].name));
+    AbRound measured;
+    measured.order = order;
+    std::vector<RunInput> runs(2);
+    for (const char letter : order) {
+      const size_t side = letter == 'A' ? 0 : 1;
+      const std::string name = absl::StrFormat("round-%02d-%c", round, letter == 'A' ? 'a' : 'b');
+      (side == 0 ? measured.first : measured.second) = name;
+      const std::string where = absl::StrCat(sides_[side].name, " in round ", round);
+      if (const std::string failed = between_.Run(sides_[side], letter, round, *around_.clock); !failed.empty()) {
+        cut_short_ = true;
+        record_.ended = failed == "interrupted" ? absl::StrCat("Interrupted before ", where, ".")
+                                                : absl::StrCat("--between failed before ", where, ": ", failed, ".");
+        return;
+      }
+      if (IsInterruptPending()) {
+        cut_short_ = true;
+        record_.ended = absl::StrCat("Interrupted before ", where, ".");
+        return;
+      }
+      PlanRun how;
+      how.out = (std::filesystem::path(path_) / name).string();
+      how.quiet = flags_.quiet;
+      how.repeated = round > 1;
+      std::ostringstream report;
+      CopyingBuffer errors(line_.err);
+      std::ostream error_stream(&errors);
+      CommandLine quiet{report, error_stream, {}, false, line_.color_err};
+      code_ = RunPlan(sides_[side].plan, how, trust_, quiet, around_);
+      absl::StatusOr<v1::Report> loaded = LoadReport(how.out);
+      const std::string trouble = loaded.ok() ? TroubleOf(*loaded) : FirstError(errors.str());
+      if (!trouble.empty()) {
+        cut_short_ = true;
+        record_.ended = absl::StrCat("The rounds ended with ", where, ": ", trouble, ".");
+        return;
+      }
+      code_ = 0;
+      runs[side] = {how.out, *std::move(loaded)};
+    }
+    for (size_t side = 0; side < 2; ++side) inputs_[side].runs.push_back(std::move(runs[side]));
+    record_.rounds.push_back(std::move(measured));
+    LookAt(round);
+  }
+
+  // Why a run is no whole measurement of its side; "" where it is one.
+  static std::string TroubleOf(const v1::Report& report) {
+    if (report.run().state() != v1::RUN_STATE_COMPLETE) {
+      return report.run().state_reason().empty() ? "it was cut short" : report.run().state_reason();
+    }
+    for (const v1::HostReport& host : report.hosts()) {
+      if (host.has_lost()) return absl::StrCat("host ", host.label(), " was lost");
+    }
+    return "";
+  }
+
+  // After a round that the design tests: ends the rounds where they have said what they can say.
+  void LookAt(size_t round) {
+    const std::vector<plimsoll::Look> looks = PlannedLooks(flags_.rounds);
+    const bool is_look =
+        std::any_of(looks.begin(), looks.end(), [round](const plimsoll::Look& look) { return look.rounds == round; });
+    const absl::StatusOr<v1::Comparison> comparison = Comparison();
+    if (!comparison.ok()) {
+      cut_short_ = true;
+      comparable_ = false;
+      code_ = static_cast<int>(Exit::kWrong);
+      record_.ended = absl::StrCat("The sides cannot be compared: ", std::string(comparison.status().message()), ".");
+      return;
+    }
+    for (const v1::BlockSizeComparison& block_size : comparison->block_sizes()) {
+      for (const v1::ComparedRow& row : block_size.pairs(0).rows()) {
+        if (row.figure() != v1::FIGURE_IOPS || row.rounds().ratio().empty()) continue;
+        Say(absl::StrFormat("round %d: IO/s of %s / %s at %s: %.3f; of all rounds so far %.3f%s", round,
+                            record_.names[1], record_.names[0], FormatSizeForPeople(block_size.block_size_bytes()),
+                            *row.rounds().ratio().rbegin(), row.ratio(),
+                            row.has_low() ? absl::StrFormat(" (%.3f to %.3f)", row.low(), row.high()) : ""));
+      }
+    }
+    if (is_look && round < flags_.rounds && !flags_.all_rounds && IsDecided(*comparison, stop_on_)) {
+      record_.ended = absl::StrCat("They ended after ", round, " because every figure of --stop-on was decided.");
+    }
+  }
+
+  absl::StatusOr<v1::Comparison> Comparison() const {
+    CompareSettings settings = settings_;
+    settings.paired = DesignOf(record_);
+    return Compare(inputs_, settings);
+  }
+
+  int Report(ResultsDirectory& results) {
+    if (record_.rounds.empty() || !comparable_) {
+      std::error_code ignored;
+      const bool measured = std::any_of(
+          std::filesystem::directory_iterator(path_, ignored), std::filesystem::directory_iterator(),
+          [&ignored](const std::filesystem::directory_entry& entry) { return entry.is_directory(ignored); });
+      PrintError(line_,
+                 absl::StrCat(record_.ended, " No comparison was made",
+                              measured ? absl::StrCat("; what was measured is in ", path_) : ""),
+                 Exit::kInconclusive);
+      if (!measured) {
+        std::filesystem::remove(std::filesystem::path(path_) / "ab.json", ignored);
+        results.Discard();
+      }
+      return code_ == static_cast<int>(Exit::kOk) || code_ == static_cast<int>(Exit::kFailed)
+                 ? static_cast<int>(Exit::kInconclusive)
+                 : code_;
+    }
+    const absl::StatusOr<v1::Comparison> comparison = Comparison();
+    if (!comparison.ok()) return PrintError(line_, comparison.status(), Exit::kWrong);
+    absl::Status written = results.Restore();
+    written.Update(results.Write("compare.txt", RenderCompareText(*comparison)));
+    written.Update(results.Write("compare.json", RenderJson(*comparison)));
+    written.Update(results.Write("compare.csv", RenderCompareCsv(*comparison)));
+    written.Update(results.Write("compare.html", RenderComparePage(inputs_, *comparison)));
+    int code = PrintComparison(flags_.compare, inputs_, *comparison, line_);
+    if (!flags_.compare.json) line_.out << "Results in " << SanitizeForTerminal(path_) << std::endl;
+    if (cut_short_) PrintError(line_, record_.ended, Exit::kInconclusive);
+    if (!written.ok()) PrintError(line_, written, Exit::kInconclusive);
+    if ((cut_short_ || !written.ok()) && code == static_cast<int>(Exit::kOk)) {
+      code = static_cast<int>(Exit::kInconclusive);
+    }
+    return code;
+  }
+
+  int DryRun() {
+    for (const AbSide& side : sides_) {
+      line_.out << SanitizeForTerminal(side.name) << ":\n";
+      PlanRun how;
+      how.dry_run = true;
+      how.quiet = true;
+      const int code = RunPlan(side.plan, how, trust_, line_, around_);
+      if (code != static_cast<int>(Exit::kOk)) return code;
+    }
+    line_.out << "Up to " << flags_.rounds << " rounds of one run of " << SanitizeForTerminal(record_.names[0])
+              << " and one of " << SanitizeForTerminal(record_.names[1])
+              << ", each with files of its own; the order within a round is drawn." << std::endl;
+    return static_cast<int>(Exit::kOk);
+  }
+
+  const AbFlags& flags_;
+  const std::vector<AbSide> sides_;
+  const CompareSettings settings_;
+  const std::vector<v1::Figure> stop_on_;
+  const Between between_;
+  const std::shared_ptr<const AgentTrust> trust_;
+  CommandLine& line_;
+  const RunSurroundings around_;
+  AbRecord record_;
+  std::string path_;
+  // The complete rounds.
+  std::vector<SideInput> inputs_;
+  // Whether the rounds ended for another reason than that they were done.
+  bool cut_short_ = false;
+  // Whether what the runs report can be compared.
+  bool comparable_ = true;
+  // Exit code of the run that ended the rounds; 0: none did.
+  int code_ = 0;
+};
+
+int AbMain(AbFlags& flags, CommandLine& line, const RunSurroundings& around) {
+  if (flags.rounds < kFewestRounds || flags.rounds > kMostRounds) {
+    return PrintError(line,
+                      absl::StrCat("--rounds ", flags.rounds, ": from ", kFewestRounds, " to ", kMostRounds,
+                                   "; fewer cannot show a difference at 5 %"),
+                      Exit::kWrong);
+  }
+  absl::StatusOr<CompareSettings> settings = flags.compare.Settings();
+  if (!settings.ok()) return PrintError(line, settings.status(), Exit::kWrong);
+  absl::StatusOr<std::vector<v1::Figure>> stop_on = ParseGate(flags.stop_on);
+  if (!stop_on.ok()) {
+    return PrintError(line, absl::StrCat("--stop-on: ", std::string(stop_on.status().message())), Exit::kWrong);
+  }
+  absl::StatusOr<Between> between = Between::Create(flags);
+  if (!between.ok()) return PrintError(line, between.status(), Exit::kWrong);
+  absl::StatusOr<std::vector<AbSide>> sides = LoadSides(flags, settings->differs);
+  if (!sides.ok()) return PrintErrors(line, sides.status(), Exit::kWrong);
+  std::vector<SideInput> names(2);
+  if (const absl::Status named = flags.compare.NameSides(names); !named.ok()) {
+    return PrintError(line, named, Exit::kWrong);
+  }
+  for (size_t i = 0; i < 2; ++i) {
+    if (!names[i].name.empty()) (*sides)[i].name = names[i].name;
+  }
+  if (const absl::Status comparable = CheckPlansComparable(*sides, settings->differs); !comparable.ok()) {
+    return PrintError(line, comparable, Exit::kWrong);
+  }
+  absl::StatusOr<std::shared_ptr<const AgentTrust>> trust = AgentTrust::Load(flags.tls);
+  if (!trust.ok()) return PrintError(line, trust.status(), Exit::kWrong);
+  return Ab(flags, *std::move(sides), *std::move(settings), *std::move(stop_on), *std::move(between), *std::move(trust),
+            line, around)
+      .Execute();
+}
+
+}  // namespace
+
+void AddAbCommand(CLI::App& app, CommandLine& line) {
+  const RunSurroundings around = OwnSurroundings();
+  auto flags = std::make_shared<AbFlags>();
+  CLI::App* command = app.add_subcommand("ab", "Measure two configurations in turn, and compare them round by round");
+  command->add_option("PLAN", flags->plans,
+                      WrapHelp("Two plans in YAML, A and B, or one with --vary; options override both"));
+  command
+      ->add_option(
+          "--vary", flags->vary,
+          WrapHelp("Plan option in which the sides differ, and its two values: dir=/san,/nfs, sync=dsync,none"))
+      ->type_name("OPTION=A,B");
+  command
+      ->add_option("--rounds", flags->rounds,
+                   WrapHelp("Most rounds, from 6 to 60; each measures both sides once, in an order drawn at random"))
+      ->capture_default_str()
+      ->type_name("COUNT");
+  command
+      ->add_option("--stop-on", flags->stop_on,
+                   WrapHelp("Figures that must all be decided for the rounds to end early: the interval is beyond "
+                            "--min-effect, or as narrow as it"))
+      ->capture_default_str()
+      ->type_name("FIGURES");
+  command->add_flag("--all-rounds", flags->all_rounds, "Measure all rounds, even if the figures are decided earlier");
+  command
+      ->add_option("--order-seed", flags->order_seed,
+                   WrapHelp("Seed of the order within the rounds (default: random; the result names it)"))
+      ->type_name("NUMBER");
+  command
+      ->add_option("--between", flags->between,
+                   WrapHelp("Command to run on this machine before each side of each round, without a shell; {side}, "
+                            "{letter} and {round} are replaced"))
+      ->type_name("COMMAND");
+  command->add_option("--between-limit", flags->between_limit, "Longest time that the command may take")
+      ->capture_default_str()
+      ->type_name("TIME");
+  command->add_flag("--allow-commands", flags->allow_commands, "Run the command of --between on this machine");
+  flags->compare.AddTo(*command);
+  flags->plan = std::make_unique<PlanFlags>(*command);
+  command->add_option("--out", flags->out, "Directory for the results (default: plimsoll-results/<UTC time>-<id>)")
+      ->type_name("DIR");
+  command->add_flag("--quiet,-q", flags->quiet, "Print no progress on standard error");
+  AddTlsFlags(*command, flags->tls);
+  command->add_flag("--dry-run", flags->dry_run,
+                    "Show hosts, directories, files and bytes of both sides; change nothing");
+  command->footer(
+      "Examples:\n"
+      "  plimsoll ab san.yaml nfs.yaml --rounds 8\n"
+      "  plimsoll ab --vary dir=/mnt/san,/mnt/nfs --hosts node[1-3] --bsize 4k,64k --duration 20\n"
+      "  plimsoll ab plan.yaml --vary sync=dsync,fdatasync --fail-if-slower 10%\n"
+      "  plimsoll ab plan.yaml plan.yaml --names 64k,1m --between './remount {side}' --allow-commands");
+  command->callback(
+      [flags, &line, around] { line.action = [flags, &line, around] { return AbMain(*flags, line, around); }; });
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,161 @@
+#include "controller/cli/ab_record.h"
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "absl/strings/str_cat.h"
+#include "common/protocol.h"
+#include "common/status_macros.h"
+#include "controller/cli/compare_flags.h"
+#include "controller/cli/compare_input.h"
+#include "controller/compare/paired_runs.h"
+#include "controller/plan/yaml_tree.h"
+#include "controller/render/json.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr char kRecordName[] = "ab.json";
+constexpr uint64_t kRecordFormat = 1;
+constexpr size_t kMostRecordBytes = 1 << 20;
+
+std::string RecordPath(const std::string& directory) {
+  return (std::filesystem::path(directory) / kRecordName).string();
+}
+
+void WriteTexts(const std::string& key, const std::vector<std::string>& texts, JsonWriter& json) {
+  json.Key(key);
+  json.BeginArray(/*one_line=*/true);
+  for (const std::string& text : texts) json.String(text);
+  json.EndArray();
+}
+
+// A directory of the record is one name: it leads nowhere else.
+bool IsPlainName(const std::string& name) {
+  return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos;
+}
+
+absl::Status CheckRecord(const AbRecord& record) {
+  const auto wrong = [](const std::string& what) { return absl::InvalidArgumentError(what); };
+  if (record.names.size() != 2) return wrong("it has no two names");
+  for (const std::string& name : record.names) PLIMSOLL_RETURN_IF_ERROR(CheckSideName(name));
+  if (record.names[0] == record.names[1]) return wrong("both sides have the same name");
+  if (record.planned_rounds < kFewestRounds || record.planned_rounds > kMostRounds) {
+    return wrong("planned_rounds is out of range");
+  }
+  if (record.rounds.size() > record.planned_rounds) return wrong("it has more rounds than were planned");
+  for (const AbRound& round : record.rounds) {
+    if (round.order != "AB" && round.order != "BA") return wrong("an order is neither AB nor BA");
+    if (!IsPlainName(round.first) || !IsPlainName(round.second)) return wrong("a result is not a directory of it");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+v1::PairedDesign DesignOf(const AbRecord& record) {
+  v1::PairedDesign design;
+  design.set_planned_rounds(record.planned_rounds);
+  SetLooks(PlannedLooks(record.planned_rounds), design);
+  for (const AbRound& round : record.rounds) design.add_order(round.order);
+  design.set_order_seed(record.order_seed);
+  design.set_ended(record.ended.empty() ? "The rounds were cut off." : record.ended);
+  return design;
+}
+
+std::vector<std::string> DrawOrder(uint64_t seed, size_t rounds) {
+  std::mt19937_64 generator(seed);
+  std::vector<std::string> order;
+  for (size_t i = 0; i < rounds; ++i) order.emplace_back((generator() >> 63) == 0 ? "AB" : "BA");
+  return order;
+}
+
+std::string WriteAbRecord(const AbRecord& record) {
+  JsonWriter json;
+  json.BeginObject();
+  json.Key("format");
+  json.UInt(kRecordFormat);
+  json.Key("version");
+  json.String(kVersion);
+  WriteTexts("names", record.names, json);
+  json.Key("planned_rounds");
+  json.UInt(record.planned_rounds);
+  json.Key("order_seed");
+  json.UInt(record.order_seed);
+  WriteTexts("differs", record.differs, json);
+  json.Key("min_effect");
+  json.String(record.min_effect);
+  json.Key("rounds");
+  json.BeginArray();
+  for (const AbRound& round : record.rounds) {
+    json.BeginObject();
+    json.Key("order");
+    json.String(round.order);
+    json.Key("a");
+    json.String(round.first);
+    json.Key("b");
+    json.String(round.second);
+    json.EndObject();
+  }
+  json.EndArray();
+  json.Key("ended");
+  json.String(record.ended);
+  json.EndObject();
+  return json.Take();
+}
+
+absl::StatusOr<AbRecord> ReadAbRecord(const std::string& text) {
+  AbRecord record;
+  try {
+    const nlohmann::json document = nlohmann::json::parse(text);
+    if (const auto format = document.at("format").get<uint64_t>(); format != kRecordFormat) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("it has format ", format, "; this version of plimsoll reads format ", kRecordFormat));
+    }
+    record.names = document.at("names").get<std::vector<std::string>>();
+    record.planned_rounds = document.at("planned_rounds").get<uint32_t>();
+    record.order_seed = document.at("order_seed").get<uint64_t>();
+    record.differs = document.at("differs").get<std::vector<std::string>>();
+    record.min_effect = document.at("min_effect").get<std::string>();
+    for (const nlohmann::json& round : document.at("rounds")) {
+      record.rounds.push_back(
+          {round.at("order").get<std::string>(), round.at("a").get<std::string>(), round.at("b").get<std::string>()});
+    }
+    record.ended = document.at("ended").get<std::string>();
+  } catch (const nlohmann::json::exception&) {
+    return absl::InvalidArgumentError("it is no record of `plimsoll ab`");
+  }
+  PLIMSOLL_RETURN_IF_ERROR(CheckRecord(record));
+  return record;
+}
+
+bool IsAbDirectory(const std::string& directory) {
+  std::error_code error;
+  return std::filesystem::is_regular_file(RecordPath(directory), error);
+}
+
+absl::StatusOr<AbResults> LoadAbDirectory(const std::string& directory) {
+  const std::string path = RecordPath(directory);
+  PLIMSOLL_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path, kMostRecordBytes));
+  absl::StatusOr<AbRecord> record = ReadAbRecord(text);
+  if (!record.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": ", std::string(record.status().message())));
+  }
+  AbResults results{*std::move(record), std::vector<SideInput>(2)};
+  if (results.record.rounds.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(directory, ": no round is complete, there is nothing to compare"));
+  }
+  for (size_t side = 0; side < 2; ++side) {
+    results.sides[side].name = results.record.names[side];
+    for (const AbRound& round : results.record.rounds) {
+      const std::string source = (std::filesystem::path(directory) / (side == 0 ? round.first : round.second)).string();
+      PLIMSOLL_ASSIGN_OR_RETURN(v1::Report report, LoadReport(source));
+      results.sides[side].runs.push_back({source, std::move(report)});
+    }
+  }
+  return results;
+}
+
+}  // namespace plimsoll

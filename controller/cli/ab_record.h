@@ -1,0 +1,56 @@
+// What `plimsoll ab` keeps of its rounds beside their runs: `ab.json` in its directory.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "controller/compare/comparable.h"
+#include "plimsoll/v1/compare.pb.h"
+
+namespace plimsoll {
+
+// A round whose sides were both measured whole.
+struct AbRound {
+  // "AB" or "BA": which side came first.
+  std::string order;
+  // Result directories of A and B, below the record's.
+  std::string first;
+  std::string second;
+};
+
+struct AbRecord {
+  std::vector<std::string> names;
+  uint32_t planned_rounds = 0;
+  uint64_t order_seed = 0;
+  std::vector<std::string> differs;
+  // As an option's value: "3%".
+  std::string min_effect;
+  // The complete ones, in their order.
+  std::vector<AbRound> rounds;
+  // Why there are no more; "" while they are being measured.
+  std::string ended;
+};
+
+// How the rounds were made: what a comparison of them needs to know (CompareSettings::paired).
+v1::PairedDesign DesignOf(const AbRecord& record);
+
+// Which side comes first in each of the rounds: a fair coin for each, from the seed.
+std::vector<std::string> DrawOrder(uint64_t seed, size_t rounds);
+
+std::string WriteAbRecord(const AbRecord& record);
+// INVALID_ARGUMENT where it is no such record.
+absl::StatusOr<AbRecord> ReadAbRecord(const std::string& text);
+
+// Whether the directory holds a record.
+bool IsAbDirectory(const std::string& directory);
+
+// The record of a directory, and the reports of its complete rounds as two named sides.
+struct AbResults {
+  AbRecord record;
+  std::vector<SideInput> sides;
+};
+absl::StatusOr<AbResults> LoadAbDirectory(const std::string& directory);
+
+}  // namespace plimsoll

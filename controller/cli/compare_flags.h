@@ -1,0 +1,47 @@
+// The options that `plimsoll compare` and `plimsoll ab` share, and what both print.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "controller/cli/command.h"
+#include "controller/compare/comparable.h"
+#include "controller/compare/compare.h"
+#include "plimsoll/v1/compare.pb.h"
+
+namespace plimsoll {
+
+// "10%" or "10" as 0.1. INVALID_ARGUMENT, with the name of the option, for what is not from 0 to 1000 %.
+absl::StatusOr<double> ParsePercent(const std::string& flag, const std::string& text);
+
+// The texts are set by parsing.
+struct CompareFlags {
+  // Options of `command`, which must not outlive the object.
+  void AddTo(CLI::App& command);
+
+  // What they say of a comparison. INVALID_ARGUMENT "--gate: ...".
+  absl::StatusOr<CompareSettings> Settings() const;
+  // Gives the sides their names; as they are where there is no --names. INVALID_ARGUMENT where these are not as many as
+  // the sides, or one is empty, too long or there twice.
+  absl::Status NameSides(std::vector<SideInput>& sides) const;
+
+  std::string min_effect = "3%";
+  std::string fail_if_slower;
+  std::string gate;
+  std::string differs;
+  std::string names;
+  bool json = false;
+  std::string csv;
+  std::string html;
+};
+
+// Whether the text can name a side: 1 to 24 characters, none of them a control character. INVALID_ARGUMENT else.
+absl::Status CheckSideName(const std::string& name);
+
+// Prints the comparison and writes the files that were asked for. Returns the exit code: that of the gate.
+int PrintComparison(const CompareFlags& flags, const std::vector<SideInput>& sides, const v1::Comparison& comparison,
+                    CommandLine& line);
+
+}  // namespace plimsoll

@@ -1,0 +1,188 @@
+"""`plimsoll ab`: two configurations in turn, with real agents; one of them truly slower, both the same, and cut short."""
+
+import json
+import os
+import pathlib
+import signal
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "faultfs"))
+
+import faultfs  # noqa: E402
+import harness  # noqa: E402
+
+FIGURES = "iops,avg,p50"
+
+
+class Ab(harness.PlimsollTest):
+    in_memory = True
+
+    def setUp(self):
+        super().setUp()
+        self.out = self.base / "ab"
+        for name in ("a", "b"):
+            (self.dir / name).mkdir()
+
+    def start_ab(self, *arguments, vary=None):
+        vary = vary or f"dir={self.dir / 'a'},{self.dir / 'b'}"
+        given = ("--vary", vary) if vary != "none" else ()
+        stop_on = () if "--stop-on" in arguments else ("--stop-on", FIGURES)
+        return self.start_plimsoll("ab", *harness.quick_defaults(arguments), "--bsize", "4k", "--out", self.out,
+                                   *stop_on, *given, *arguments)
+
+    def ab(self, *arguments, code=0, vary=None):
+        process = self.start_ab(*arguments, vary=vary)
+        process.finish()
+        return self.result_of(process, None, code)
+
+    def comparison(self):
+        return json.loads((self.out / "compare.json").read_text())
+
+    def record(self):
+        return json.loads((self.out / "ab.json").read_text())
+
+    def rows(self, comparison):
+        (pair,) = comparison["block_sizes"][0]["pairs"]
+        return {row["figure"]: row for row in pair["rows"]}
+
+    def delayed(self, **delays_ms):
+        """Two directories on one fault file system whose writes take so long."""
+        filesystem = faultfs.mounted(self)
+        for name, delay_ms in delays_ms.items():
+            (filesystem.mountpoint / name).mkdir()
+            filesystem.fault(f"write *{name}/*.LOG delay_ms={delay_ms}")
+        return f"dir={filesystem.mountpoint / 'a'},{filesystem.mountpoint / 'b'}"
+
+    def test_a_slower_side_is_found_and_named(self):
+        result = self.ab("--names", "san,nfs", "--order-seed", "7", "--fail-if-slower", "20%", "--gate", FIGURES,
+                         "--rounds", "10", "--duration", "800ms", vary=self.delayed(a=2, b=20), code=1)
+        comparison = self.comparison()
+        for figure in FIGURES.split(","):
+            self.assertEqual(self.rows(comparison)[figure]["finding"], "worse", result)
+        self.assertGreater(self.rows(comparison)["p50"]["low"], 1.2)
+        self.assertEqual(comparison["gate"], "fail")
+        self.assertIn("plimsoll: nfs is slower than san at 4 KiB: ", result.err)
+        self.assertIn("4 KiB   nfs against san", result.out)
+        # Far beyond what counts, so that the first look is the last; but for a machine that stalls in a round.
+        design = comparison["paired"]
+        self.assertIn((design["planned_rounds"], design["complete_rounds"]), ((10, 7), (10, 10)), result)
+        self.assertEqual(design["order_seed"], 7)
+        self.assertEqual(set(design["order"]), {"AB", "BA"})
+        self.assertIn("ended after 7" if design["complete_rounds"] == 7 else "All planned", design["ended"])
+        self.assertEqual(len(list(self.out.glob("round-*"))), 2 * design["complete_rounds"])
+        self.assertTrue((self.out / "compare.html").read_text().startswith("<!"))
+        # In the order that was drawn.
+        for number, order in enumerate(design["order"], 1):
+            begins = [
+                json.loads((self.out / f"round-{number:02}-{side}" / "report.json").read_text())["run"]["begin"]
+                for side in order.lower()
+            ]
+            self.assertEqual(begins, sorted(begins))
+        # The directory gives the same comparison again.
+        again = self.plimsoll("compare", self.out, "--json", "--fail-if-slower", "20%", "--gate", FIGURES, code=1)
+        self.assertEqual(json.loads(again.out), comparison)
+
+    def test_equal_sides_are_not_told_apart(self):
+        result = self.ab("--rounds", "6", "--min-effect", "50%", vary=self.delayed(a=4, b=4))
+        for figure in FIGURES.split(","):
+            self.assertIn(self.rows(self.comparison())[figure]["finding"], ("small", "not_clear"), result)
+        self.assertEqual(self.comparison()["paired"]["complete_rounds"], 6)
+        self.assertIn("All planned rounds were measured.", result.out)
+
+    def test_an_interrupted_round_is_left_out_and_the_others_are_kept(self):
+        process = self.start_ab("--rounds", "8", "--duration", "1")
+        process.await_err(r"round 2 of 8")
+        harness.wait_until(lambda: len(list(self.out.glob("round-02-*/journal"))) == 2, "both sides of round 2")
+        process.signal(signal.SIGINT)
+        process.finish()
+        result = self.result_of(process, None, code=3)
+        self.assertEqual(len(self.record()["rounds"]), 1)
+        self.assertIn("nterrupted", self.record()["ended"])
+        self.assertEqual(self.comparison()["paired"]["complete_rounds"], 1)
+        self.assertIn("Nothing was tested", " ".join(result.out.split()))
+        self.assertEqual(list(self.dir.glob("*/*")), [])
+
+    def test_a_lost_host_ends_the_rounds(self):
+        agent = self.agent("alpha")
+        process = self.start_ab("--hosts", agent.address, "--rounds", "8", "--duration", "1", "--lease", "1s")
+        process.await_err(r"round 1: IO/s")
+        harness.wait_until(lambda: list(self.out.glob("round-02-*/journal")), "round 2")
+        os.kill(agent.agent_pid, signal.SIGKILL)
+        process.finish()
+        self.result_of(process, None, code=3)
+        self.assertEqual(len(self.record()["rounds"]), 1)
+        self.assertRegex(self.record()["ended"], "The rounds ended with .* in round 2: ")
+        self.plimsoll("compare", self.out)
+
+    def between(self, text):
+        script = self.base / "between"
+        script.write_text(f"#!/bin/sh\n{text}\n")
+        script.chmod(0o755)
+        return script
+
+    def test_a_command_runs_before_each_side(self):
+        log = self.base / "log"
+        script = self.between(f'echo "$1 $2 $3" >> {log}')
+        self.ab("--rounds", "6", "--names", "one,two", "--between", f"{script} {{round}} {{letter}} '{{side}} side'",
+                "--allow-commands", "--order-seed", "3")
+        expected = []
+        for number, order in enumerate(self.comparison()["paired"]["order"], 1):
+            expected += [f"{number} {letter} {dict(A='one', B='two')[letter]} side" for letter in order]
+        self.assertEqual(log.read_text().splitlines(), expected)
+
+    def test_a_command_that_fails_ends_the_rounds(self):
+        script = self.between('test "$1" != 2')
+        result = self.ab("--between", f"{script} {{round}}", "--allow-commands", code=3)
+        self.assertRegex(self.record()["ended"], r"^--between failed before .* in round 2: exit code 1\.$")
+        self.assertEqual(len(self.record()["rounds"]), 1)
+        self.assertIn("--between failed before", result.err)
+
+    def test_a_command_can_be_interrupted(self):
+        process = self.start_ab("--between", "sleep 600", "--allow-commands")
+        process.await_err(r"round 1 of 8")
+        harness.wait_until(lambda: any(harness.comm_of(pid) == "sleep" for pid in harness.children_of(process.pid)),
+                           "the command")
+        process.signal(signal.SIGTERM)
+        process.finish()
+        result = self.result_of(process, None, code=3)
+        self.assertIn("Interrupted before", result.err)
+        self.assertFalse(self.out.exists(), "nothing was measured")
+
+    def test_the_option_that_varies_may_differ(self):
+        self.ab("--rounds", "6", "--dir", self.dir, vary="sync=dsync,none")
+        comparison = self.comparison()
+        self.assertEqual([side["label"] for side in comparison["sides"]], ["dsync", "none"])
+        self.assertEqual(comparison["options"]["differs"], ["sync"])
+        self.assertEqual(comparison["warnings"], [])
+
+    def test_two_plans_name_their_sides(self):
+        for name, sync in (("san", "dsync"), ("nfs", "none")):
+            (self.base / f"{name}.yaml").write_text(f"workload: {{dir: {self.dir}, sync: {sync}}}\n")
+        plans = (self.base / "san.yaml", self.base / "nfs.yaml")
+        result = self.ab(*plans, vary="none", code=2)
+        self.assertIn("name it with --differs", result.err)
+        result = self.ab(*plans, "--differs", "sync", "--dry-run", vary="none")
+        self.assertRegex(result.out, r"(?s)^san:\n.*\nnfs:\n.*Up to 8 rounds")
+        self.assertFalse(self.out.exists())
+
+    def test_wrong_input_says_what_to_do(self):
+        for arguments, vary, message in (
+            (("--rounds", "5"), None, "--rounds 5: from 6 to 60; fewer cannot show a difference at 5 %"),
+            ((), "none", "ab needs two plans, or one with --vary OPTION=A,B; 0 plans were given"),
+            (("--dir", self.dir), "bsize=4k,8k", "--bsize takes a list; write two plans, and pass both"),
+            (("--dir", self.dir), "speed=1,2", "--speed is not an option of a plan"),
+            (("--dir", self.dir), "sync=dsync", "expected an option of a plan and its two values"),
+            (("--dir", self.dir), "sync=dsync,sink", "sink"),
+            (("--between", "true"), None, "--between runs a command on this machine: read it, and give --allow-commands"),
+            (("--stop-on", "max"), None, '--stop-on: "max" is not one of'),
+            (("--differs", "speed"), None, '--differs: "speed" is not an option of a plan'),
+            (("--names", "x"), None, "--names: 1 for 2 sides"),
+        ):
+            with self.subTest(message):
+                result = self.ab(*arguments, vary=vary, code=2)
+                self.assertIn(message, result.err)
+                self.assertFalse(self.out.exists())
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,96 @@
+// What `plimsoll ab` keeps of its rounds, and the order that it draws.
+#include "controller/cli/ab_record.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_replace.h"
+
+namespace plimsoll {
+namespace {
+
+using ::testing::HasSubstr;
+
+AbRecord Sample() {
+  AbRecord record;
+  record.names = {"san", "nfs \"2\""};
+  record.planned_rounds = 10;
+  record.order_seed = UINT64_MAX;
+  record.differs = {"dir", "sync"};
+  record.min_effect = "5%";
+  record.rounds = {{"AB", "round-01-a", "round-01-b"}, {"BA", "round-02-a", "round-02-b"}};
+  record.ended = "All planned rounds were measured.";
+  return record;
+}
+
+TEST(AbRecord, IsReadBackAsItWasWritten) {
+  const std::string text = WriteAbRecord(Sample());
+  const absl::StatusOr<AbRecord> read = ReadAbRecord(text);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(WriteAbRecord(*read), text);
+  EXPECT_EQ(read->order_seed, UINT64_MAX);
+  EXPECT_EQ(read->rounds[1].order, "BA");
+}
+
+TEST(AbRecord, LeadsNowhereElse) {
+  for (const char* name : {"../round-01-a", "/etc", "..", ""}) {
+    AbRecord record = Sample();
+    record.rounds[0].first = name;
+    EXPECT_THAT(std::string(ReadAbRecord(WriteAbRecord(record)).status().message()), HasSubstr("not a directory of it"))
+        << name;
+  }
+}
+
+TEST(AbRecord, RefusesWhatItCannotMean) {
+  const std::string text = WriteAbRecord(Sample());
+  for (const auto& [what, instead] : std::vector<std::pair<std::string, std::string>>{
+           {"\"format\": 1", "\"format\": 2"},
+           {"\"BA\"", "\"BB\""},
+           {"\"planned_rounds\": 10", "\"planned_rounds\": 1"},
+           {"\"planned_rounds\": 10", "\"planned_rounds\": 61"},
+           {"\"planned_rounds\": 10", "\"planned_rounds\": \"10\""},
+           {"nfs \\\"2\\\"", "san"},
+           {"\"rounds\"", "\"turns\""},
+       }) {
+    const std::string changed = absl::StrReplaceAll(text, {{what, instead}});
+    ASSERT_NE(changed, text) << what;
+    EXPECT_FALSE(ReadAbRecord(changed).ok()) << instead;
+  }
+  EXPECT_FALSE(ReadAbRecord("{").ok());
+}
+
+TEST(AbRecord, GivesTheDesignItsLooksAndItsOrder) {
+  const v1::PairedDesign design = DesignOf(Sample());
+  EXPECT_EQ(design.planned_rounds(), 10U);
+  ASSERT_EQ(design.looks_size(), 2);
+  EXPECT_EQ(design.looks(0).rounds(), 7U);
+  EXPECT_EQ(design.order(1), "BA");
+  AbRecord killed = Sample();
+  killed.ended.clear();
+  EXPECT_EQ(DesignOf(killed).ended(), "The rounds were cut off.");
+}
+
+TEST(DrawOrder, IsAFairCoinForEachRoundAndTheSameForASeed) {
+  EXPECT_EQ(DrawOrder(5, 60), DrawOrder(5, 60));
+  EXPECT_NE(DrawOrder(5, 60), DrawOrder(6, 60));
+  const std::vector<std::string> more = DrawOrder(5, 60);
+  EXPECT_EQ(DrawOrder(5, 8), std::vector<std::string>(more.begin(), more.begin() + 8));
+  size_t first = 0;
+  size_t again = 0;
+  constexpr size_t kSeeds = 1'000;
+  for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+    const std::vector<std::string> order = DrawOrder(seed, 10);
+    first += static_cast<size_t>(std::count(order.begin(), order.end(), "AB"));
+    for (size_t i = 1; i < order.size(); ++i) again += order[i] == order[i - 1] ? 1U : 0U;
+  }
+  // Of 10,000 coins and 9,000 pairs of neighbours; five standard deviations are 250 and 237.
+  EXPECT_NEAR(static_cast<double>(first), 5'000, 250);
+  EXPECT_NEAR(static_cast<double>(again), 4'500, 237);
+}
+
+}  // namespace
+}  // namespace plimsoll
