@@ -18,7 +18,7 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-constexpr std::array<const char*, 4> kUnitSuffixes = {"_bytes", "_ns", "_per_second", "_ppm"};
+constexpr std::array<const char*, 5> kUnitSuffixes = {"_bytes", "_ns", "_per_second", "_ppm", "_percent"};
 
 // A bound of a rule in the unit of its field; nothing where it is empty or none.
 std::optional<FieldNumber> BoundOf(const FieldDescriptor& field, const std::string& text) {

@@ -20,7 +20,7 @@ namespace plimsoll {
 inline constexpr char kVersion[] = PLIMSOLL_VERSION;
 
 // Raised with every change after which an older peer would misunderstand; peers of another number are refused.
-inline constexpr uint32_t kProtocolVersion = 5;
+inline constexpr uint32_t kProtocolVersion = 6;
 
 // Port of an agent where an address names none.
 inline constexpr uint16_t kDefaultPort = 7461;

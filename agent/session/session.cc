@@ -22,14 +22,24 @@ void StepBudget::SetMax(int64_t max_ns) {
   max_ns_ = max_ns;
 }
 
-absl::Status StepBudget::Begin(int64_t start_ns, int64_t length_ns) {
+absl::Status StepBudget::Allows(int64_t length_ns) const {
   const MutexLock lock(mutex_);
+  return Fits(length_ns);
+}
+
+absl::Status StepBudget::Fits(int64_t length_ns) const {
   if (max_ns_ > 0 && length_ns > max_ns_ - used_ns_) {
     return absl::OutOfRangeError(
         absl::StrCat("the agent's --max-duration is ", FormatDuration(max_ns_), ", this session's writers wrote for ",
                      FormatDuration(used_ns_), ", and a step of ", FormatDuration(length_ns),
                      " does not fit: start the agent with a larger --max-duration, or begin another run"));
   }
+  return absl::OkStatus();
+}
+
+absl::Status StepBudget::Begin(int64_t start_ns, int64_t length_ns) {
+  const MutexLock lock(mutex_);
+  PLIMSOLL_RETURN_IF_ERROR(Fits(length_ns));
   if (step_.has_value()) {
     // Armed again before its start, or while it runs: the earlier start and the greater length count.
     step_->start_ns = std::min(step_->start_ns, start_ns);
@@ -115,9 +125,11 @@ void Session::CarryOut(const v1::Command& command) {
     MutexLock lock(mutex_);
     work = work_;
   }
-  const absl::Status status = work == nullptr
-                                  ? absl::FailedPreconditionError("no work is active that could take a command")
-                                  : work->Do(command);
+  absl::Status status =
+      work == nullptr ? absl::FailedPreconditionError("no work is active that could take a command") : absl::OkStatus();
+  // A step that cannot be armed is refused before the work has it.
+  if (command.has_add_step()) status.Update(budget_.Allows(StepNs(command.add_step().spec())));
+  if (status.ok()) status = work->Do(command);
   v1::AgentMessage answer;
   v1::CommandDone& done = *answer.mutable_command_done();
   done.set_id(command.id());

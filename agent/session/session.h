@@ -69,6 +69,8 @@ class StepBudget {
   // Before a step of `length_ns` is armed to start at `start_ns`. OUT_OF_RANGE where it could take the writers beyond
   // the cap.
   absl::Status Begin(int64_t start_ns, int64_t length_ns);
+  // OUT_OF_RANGE where a step of `length_ns` could take the writers beyond the cap, if it began now.
+  absl::Status Allows(int64_t length_ns) const;
   // It was not armed after all.
   void NotArmed();
   // Its writers have stopped.
@@ -81,7 +83,9 @@ class StepBudget {
     int armings;  // that were tried and have not failed
   };
 
-  Mutex mutex_;
+  absl::Status Fits(int64_t length_ns) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  mutable Mutex mutex_;
   int64_t max_ns_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t used_ns_ ABSL_GUARDED_BY(mutex_) = 0;
   std::optional<Step> step_ ABSL_GUARDED_BY(mutex_);

@@ -186,6 +186,7 @@ absl::StatusOr<v1::Prepared> LogWork::DescribePrepared() {
 }
 
 int64_t LogWork::StepNs(uint32_t step) const {
+  const MutexLock lock(mutex_);
   if (step >= setup_.steps.size()) return 0;
   // Neither is above what a plan may ask for (work_setup.cc), so that the sum fits.
   return setup_.steps[step].warmup_ns + setup_.steps[step].duration_ns;
@@ -226,9 +227,16 @@ void LogWork::Stop(const std::string& reason) {
 }
 
 absl::Status LogWork::Do(const v1::Command& command) {
+  if (command.has_add_step()) return Add(command.add_step());
   if (!command.has_stop_trace()) return SteppedWork::Do(command);
   stop_trace_at_ns_.store(command.stop_trace().at_ns(), std::memory_order_relaxed);
   return absl::OkStatus();
+}
+
+absl::Status LogWork::Add(const v1::AddStep& add) {
+  const MutexLock lock(mutex_);
+  if (phase_ != Phase::kReady) return absl::FailedPreconditionError("a step can be added between steps alone");
+  return setup_.Add(add);
 }
 
 std::string LogWork::State() const {
@@ -342,6 +350,7 @@ void LogWork::RecordStep(const StartGate::Start& start) {
   std::vector<TallyParams> params;
   std::vector<WriterState*> states;
   for (const auto& writer : writers_) {
+    if (writer->qm() > setup_.steps[start.step].qm) break;
     params.push_back(setup_.TallyOf(start.step, start.start_ns, writer->qm()));
     states.push_back(&writer->state());
   }

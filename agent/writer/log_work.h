@@ -46,7 +46,7 @@ class LogWork final : public SteppedWork {
   absl::StatusOr<v1::Prepared> Prepare(const std::function<void(uint64_t, uint64_t)>& progress) override;
   int64_t StepNs(uint32_t step) const override;
   v1::Armed Arm(const v1::Arm& arm) override;
-  // StopTrace.
+  // StopTrace, and between steps AddStep.
   absl::Status Do(const v1::Command& command) override;
   void Stop(const std::string& reason) override;
   std::string State() const override;
@@ -64,6 +64,7 @@ class LogWork final : public SteppedWork {
           WorkSink& sink);
 
   absl::Status MayFill() const;
+  absl::Status Add(const v1::AddStep& add);
   void OnPrepared(const absl::Status& status);
   absl::Status AgreeOnDirect();
   absl::StatusOr<v1::Prepared> DescribePrepared();
@@ -80,7 +81,8 @@ class LogWork final : public SteppedWork {
   // Ends all threads and closes the extents. Only when idle.
   void EndThreads();
 
-  const WorkSetup setup_;
+  // Only its steps change: they are added under the mutex, between steps.
+  WorkSetup setup_;
   const std::unique_ptr<RunDirectory> directory_;
   const std::unique_ptr<FileOps> ops_;
   WorkSink& sink_;

@@ -42,6 +42,11 @@ absl::Status CheckHost(const v1::HostPlan& plan) {
   return absl::OkStatus();
 }
 
+absl::Status CheckArrival(v1::Arrival arrival) {
+  if (v1::Arrival_IsValid(arrival) && arrival != v1::ARRIVAL_UNSPECIFIED) return absl::OkStatus();
+  return Bad("arrival must be even, poisson or aligned");
+}
+
 absl::Status CheckWorkload(const v1::LogWorkload& workload) {
   if (workload.dir().empty() || workload.dir().front() != '/') return Bad("dir must be an absolute path");
   PLIMSOLL_RETURN_IF_ERROR(CheckRanges(workload));
@@ -56,9 +61,19 @@ absl::Status CheckWorkload(const v1::LogWorkload& workload) {
   }
   if (workload.rate_per_second() > 0 && workload.delay_ns() > 0) return Bad("rate and delay exclude one another");
   // Absent in a plan that knows no other: aligned.
-  if (workload.has_arrival() &&
-      (!v1::Arrival_IsValid(workload.arrival()) || workload.arrival() == v1::ARRIVAL_UNSPECIFIED)) {
-    return Bad("arrival must be even, poisson or aligned");
+  return workload.has_arrival() ? CheckArrival(workload.arrival()) : absl::OkStatus();
+}
+
+// What a step has in place of the workload's.
+absl::Status CheckLoad(const v1::LogStep& step, uint32_t writers, int64_t delay_ns) {
+  if (step.has_rate_per_second()) {
+    const auto& rule = *v1::LogWorkload::descriptor()->FindFieldByNumber(v1::LogWorkload::kRatePerSecondFieldNumber);
+    PLIMSOLL_RETURN_IF_ERROR(CheckRange(rule, step.rate_per_second()));
+    if (step.rate_per_second() > 0 && delay_ns > 0) return Bad("rate and delay exclude one another");
+  }
+  if (step.has_arrival()) PLIMSOLL_RETURN_IF_ERROR(CheckArrival(step.arrival()));
+  if (step.qm() > writers) {
+    return Bad(absl::StrCat("a step is for ", step.qm(), " queue managers; the host has ", writers));
   }
   return absl::OkStatus();
 }
@@ -86,6 +101,16 @@ absl::Status CheckStep(const v1::LogStep& step, uint64_t file_size_bytes, int64_
   return absl::OkStatus();
 }
 
+// The step with what it does not say of its own taken from the workload.
+WorkSetup::Step MakeStep(const WorkSetup& setup, const v1::LogStep& step) {
+  return {step.block_size_bytes(),
+          step.duration_ns(),
+          step.warmup_ns(),
+          step.has_rate_per_second() ? step.rate_per_second() : setup.rate_per_second,
+          step.has_arrival() ? step.arrival() : setup.arrival,
+          step.qm() > 0 ? step.qm() : setup.qm};
+}
+
 }  // namespace
 
 absl::StatusOr<WorkSetup> MakeWorkSetup(const v1::HostPlan& plan) {
@@ -101,7 +126,7 @@ absl::StatusOr<WorkSetup> MakeWorkSetup(const v1::HostPlan& plan) {
   WorkSetup setup;
   for (const v1::LogStep& step : plan.log().steps()) {
     PLIMSOLL_RETURN_IF_ERROR(CheckStep(step, workload.file_size_bytes(), plan.frame_interval_ns()));
-    setup.steps.push_back({step.block_size_bytes(), step.duration_ns(), step.warmup_ns()});
+    PLIMSOLL_RETURN_IF_ERROR(CheckLoad(step, workload.qm(), workload.delay_ns()));
   }
   setup.run_id = plan.run_id();
   std::copy(plan.run_token().begin(), plan.run_token().end(), setup.run_token.begin());
@@ -124,24 +149,49 @@ absl::StatusOr<WorkSetup> MakeWorkSetup(const v1::HostPlan& plan) {
   if (workload.has_arrival()) setup.arrival = workload.arrival();
   setup.seed = plan.log().seed();
   setup.hosts = std::max(plan.log().hosts(), 1U);
+  setup.steps.reserve(static_cast<size_t>(plan.log().steps_size()) + WorkSetup::kMostAddedSteps);
+  for (const v1::LogStep& step : plan.log().steps()) setup.steps.push_back(MakeStep(setup, step));
   return setup;
+}
+
+absl::Status WorkSetup::Add(const v1::AddStep& add) {
+  PLIMSOLL_RETURN_IF_ERROR(CheckStep(add.spec(), file_size_bytes, frame_interval_ns));
+  PLIMSOLL_RETURN_IF_ERROR(CheckLoad(add.spec(), qm, delay_ns));
+  const Step step = MakeStep(*this, add.spec());
+  const auto prepared = std::find_if(steps.begin(), steps.end(),
+                                     [&step](const Step& known) { return known.block_bytes == step.block_bytes; });
+  if (prepared == steps.end()) {
+    return Bad(absl::StrCat("nothing was prepared for blocks of ", FormatSize(step.block_bytes),
+                            ": a step that is added has a block size of a step of the plan"));
+  }
+  if (add.step() < steps.size() && steps[add.step()] == step) return absl::OkStatus();
+  if (add.step() != steps.size()) {
+    return Bad(absl::StrCat("step ", add.step(), " cannot be added: the next one is ", steps.size()));
+  }
+  if (steps.size() == steps.capacity()) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("a session takes at most ", kMostAddedSteps, " steps that are added"));
+  }
+  steps.push_back(step);
+  return absl::OkStatus();
 }
 
 StepTimes WorkSetup::TimesOf(uint32_t step, int64_t start_ns) const {
   return {start_ns, steps[step].warmup_ns, steps[step].duration_ns, frame_interval_ns};
 }
 
-std::optional<RateSchedule> WorkSetup::ScheduleOf(int64_t start_ns, uint32_t writer) const {
-  if (rate_per_second <= 0) return std::nullopt;
-  switch (arrival) {
+std::optional<RateSchedule> WorkSetup::ScheduleOf(uint32_t step, int64_t start_ns, uint32_t writer) const {
+  const double rate = steps[step].rate_per_second;
+  if (rate <= 0) return std::nullopt;
+  switch (steps[step].arrival) {
     case v1::ARRIVAL_EVEN:
       // Hosts take turns: with equal numbers of writers all starts of the run are equally far from one another.
-      return RateSchedule::Even(start_ns, rate_per_second, uint64_t{writer - 1} * hosts + host_index % hosts,
-                                uint64_t{qm} * hosts);
+      return RateSchedule::Even(start_ns, rate, uint64_t{writer - 1} * hosts + host_index % hosts,
+                                uint64_t{steps[step].qm} * hosts);
     case v1::ARRIVAL_POISSON:
-      return RateSchedule::Poisson(start_ns, rate_per_second, {seed, host_index, writer});
+      return RateSchedule::Poisson(start_ns, rate, {seed, host_index, writer});
     default:
-      return RateSchedule(start_ns, rate_per_second);
+      return RateSchedule(start_ns, rate);
   }
 }
 
@@ -152,7 +202,7 @@ WriteLoopParams WorkSetup::LoopOf(uint32_t step, int64_t start_ns, uint32_t writ
           .end_ns = TimesOf(step, start_ns).end_ns(),
           .delay_ns = delay_ns,
           .sync_each_write = sync == v1::SYNC_MODE_FDATASYNC,
-          .schedule = ScheduleOf(start_ns, writer)};
+          .schedule = ScheduleOf(step, start_ns, writer)};
 }
 
 TallyParams WorkSetup::TallyOf(uint32_t step, int64_t start_ns, uint32_t writer) const {

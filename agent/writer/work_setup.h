@@ -21,7 +21,13 @@ struct WorkSetup {
     uint64_t block_bytes = 0;
     int64_t duration_ns = 0;
     int64_t warmup_ns = 0;
+    double rate_per_second = 0;  // 0: closed loop
+    v1::Arrival arrival = v1::ARRIVAL_ALIGNED;
+    uint32_t qm = 0;  // writers that write: the first so many
+    bool operator==(const Step&) const = default;
   };
+  // Most steps that are added to those of the plan.
+  static constexpr size_t kMostAddedSteps = 10'000;
 
   std::string run_id;
   std::array<uint8_t, 16> run_token{};
@@ -45,11 +51,14 @@ struct WorkSetup {
   v1::Arrival arrival = v1::ARRIVAL_ALIGNED;
   uint32_t seed = 0;
   uint32_t hosts = 1;
+  // Room for those that are added is made at once.
   std::vector<Step> steps;
 
-  // When a writer's writes are due in a step that starts at `start_ns`, the same in every step; none in a closed loop.
-  // `writer` from 1.
-  std::optional<RateSchedule> ScheduleOf(int64_t start_ns, uint32_t writer) const;
+  // Appends a step. INVALID_ARGUMENT where the plan could not have had it, or its number is none that can be added; the
+  // same step once more changes nothing. Steps never move: whoever reads one that is there may go on meanwhile.
+  absl::Status Add(const v1::AddStep& add);
+  // When a writer's writes are due in a step that starts at `start_ns`; none in a closed loop. `writer` from 1.
+  std::optional<RateSchedule> ScheduleOf(uint32_t step, int64_t start_ns, uint32_t writer) const;
   // Bytes of all extents of the host.
   uint64_t total_bytes() const { return file_size_bytes * num_files * qm; }
 

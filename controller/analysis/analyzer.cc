@@ -10,6 +10,7 @@
 #include "common/status_macros.h"
 #include "controller/analysis/section_analysis.h"
 #include "controller/ha/ha_analysis.h"
+#include "controller/limit/limit_analysis.h"
 #include "plimsoll/v1/plan.pb.h"
 
 namespace plimsoll {
@@ -18,6 +19,7 @@ namespace {
 // The analysis of the section that the plan has; null for a log run.
 std::unique_ptr<SectionAnalysis> MakeSectionAnalysis(const v1::TestPlan& plan) {
   if (plan.has_ha()) return std::make_unique<HaAnalysis>(plan);
+  if (plan.has_limit()) return std::make_unique<LimitAnalysis>(plan);
   return nullptr;
 }
 
@@ -118,7 +120,7 @@ absl::Status Analyzer::Take(const v1::JournalRecord& record) {
     case v1::JournalRecord::kHostCommandDone:
       return CheckHost(record.host_command_done().host());
     case v1::JournalRecord::kFrames:
-      return section_ ? CheckHost(record.frames().host()) : OnFrames(record.frames());
+      return IsDrill() ? CheckHost(record.frames().host()) : OnFrames(record.frames());
     case v1::JournalRecord::kStepDone:
       return OnStepDone(record.step_done());
     case v1::JournalRecord::kHostLost:
@@ -128,7 +130,7 @@ absl::Status Analyzer::Take(const v1::JournalRecord& record) {
     case v1::JournalRecord::kStepEnd:
       return OnStepEnd(record.step_end());
     case v1::JournalRecord::kHa:
-      if (!section_) return absl::InvalidArgumentError("the run is no drill");
+      if (!IsDrill()) return absl::InvalidArgumentError("the run is no drill");
       if (record.ha().has_host_away()) timeline_.MayHaveRestarted(record.ha().host_away().host());
       return absl::OkStatus();
     case v1::JournalRecord::kNote:
@@ -192,10 +194,10 @@ absl::Status Analyzer::OnStepBegin(const v1::StepBegin& begin) {
   const bool again = step_ && step_->index() == begin.step();
   if (again && step_ended_) return absl::InvalidArgumentError("the step begins for the second time");
   if (!again) {
-    if (begin.step() >= static_cast<uint32_t>(run_->steps_size()))
-      return absl::InvalidArgumentError("the run has no such step");
+    const v1::LogStep* const spec = SpecOf(*run_, begin);
+    if (spec == nullptr) return absl::InvalidArgumentError("the run has no such step");
     if (begin.step() < (step_ ? step_->index() : least_step_)) return absl::InvalidArgumentError("the step was over");
-    const v1::LogStep& asked = run_->steps(static_cast<int>(begin.step()));
+    const v1::LogStep& asked = *spec;
     const StepShape shape{asked.block_size_bytes(), asked.duration_ns(), asked.warmup_ns(), interval_ns_,
                           StallOf(run_->plan())};
     if (shape.duration_ns <= 0 || !IsSaneMoment(shape.duration_ns) || !IsSaneMoment(shape.warmup_ns) ||
@@ -215,7 +217,7 @@ absl::Status Analyzer::OnFrames(const v1::HostFrames& frames) {
   for (const v1::Frame& frame : frames.frames()) {
     absl::Status taken = CheckStep(frame.step());
     if (taken.ok()) {
-      HostStep& part = step_->Host(frames.host(), hosts_.at(frames.host()).qms());
+      HostStep& part = step_->Host(frames.host(), hosts_.at(frames.host()).qms(step_->step()));
       taken = part.AddFrame(frame, step_->guard());
       if (!taken.ok()) part.NoteRefusal(frame.qm());
     }
@@ -239,13 +241,13 @@ absl::Status Analyzer::OnFrames(const v1::HostFrames& frames) {
 
 absl::Status Analyzer::OnSample(uint32_t host, const v1::HostSample& sample) {
   PLIMSOLL_RETURN_IF_ERROR(CheckStep(sample.step()));
-  return step_->AddSample(host, hosts_.at(host).qms(), sample, load_rows_left_);
+  return step_->AddSample(host, hosts_.at(host).qms(step_->step()), sample, load_rows_left_);
 }
 
 absl::Status Analyzer::OnStepDone(const v1::HostStepDone& done) {
   PLIMSOLL_RETURN_IF_ERROR(CheckHost(done.host()));
   PLIMSOLL_RETURN_IF_ERROR(CheckStep(done.done().step()));
-  HostStep& part = step_->Host(done.host(), hosts_.at(done.host()).qms());
+  HostStep& part = step_->Host(done.host(), hosts_.at(done.host()).qms(step_->step()));
   for (const v1::WriterTotals& totals : done.done().writers()) {
     const absl::Status taken = part.SetTotals(totals, step_->guard());
     if (!taken.ok()) {
@@ -325,6 +327,10 @@ void Analyzer::CloseStep() {
   least_step_ = step_->index() + 1;
   step_.reset();
   if (on_step_) on_step_(reports_.back());
+  if (!section_) return;
+  std::vector<v1::CriterionReport> criteria;
+  for (Judge::SoFar& each : judge_->CriteriaSoFar()) criteria.push_back(std::move(each.report));
+  section_->OnStep(reports_.back(), criteria, last_ns_);
 }
 
 namespace {
@@ -394,9 +400,12 @@ NoteBook Analyzer::RunReasons(const v1::Report& report, bool mid_step) const {
   if (!run_) {
     reasons.Add("run", "The journal ends before the run began.");
   } else if (!run_end_) {
-    reasons.Add("run", mid_step ? absl::StrCat("The journal ends in step ", report.steps().rbegin()->number(), " of ",
-                                               run_->steps_size(), ".")
-                                : "The journal ends before the run does.");
+    const int step = mid_step ? static_cast<int>(report.steps().rbegin()->number()) : 0;
+    reasons.Add("run", step == 0
+                           ? std::string("The journal ends before the run does.")
+                           : absl::StrCat("The journal ends in step ", step,
+                                          step > run_->steps_size() ? std::string(".")
+                                                                    : absl::StrCat(" of ", run_->steps_size(), ".")));
   } else if (!run_end_->cut_short().empty()) {
     reasons.Add("run", absl::StrCat("The run ended early: ", Sentence(run_end_->cut_short())));
   } else if (report.steps_size() < run_->steps_size()) {

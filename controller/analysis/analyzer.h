@@ -63,6 +63,15 @@ class Analyzer {
   using StepListener = std::function<void(const v1::StepReport& report)>;
   void SetStepListener(StepListener listener) { on_step_ = std::move(listener); }
 
+  // What to measure next, where the steps before decide it; nothing: the run has no further step.
+  std::optional<v1::LogStep> NextStep() const { return section_ ? section_->NextStep() : std::nullopt; }
+
+  // What the last step has shown, where it decides about the next one; mostly empty.
+  std::string LastStepText() const { return section_ ? section_->LastStepText() : ""; }
+
+  // Of the steps that are over, in order; none after Finish.
+  const std::vector<v1::StepReport>& reports() const { return reports_; }
+
   // The clocks as far as they are known: all of them after Finish.
   const Timeline& timeline() const { return timeline_; }
 
@@ -80,6 +89,8 @@ class Analyzer {
   absl::Status OnStepEnd(const v1::StepEnd& end);
   void OnRunEnd(const v1::RunEnd& end);
 
+  // Whether the run is of a kind that has no steps.
+  bool IsDrill() const { return section_ && !section_->HasSteps(); }
   // The host of that number, or NOT_FOUND.
   absl::Status CheckHost(uint32_t host) const;
   // The running step, if it is that one.

@@ -67,8 +67,12 @@ uint32_t HostFacts::qms() const {
   return std::clamp<uint32_t>(workload().qm(), 1, kMaxQms);
 }
 
-double HostFacts::rate_per_second() const {
-  const double rate = workload().rate_per_second();
+uint32_t HostFacts::qms(const v1::LogStep& step) const {
+  return step.qm() > 0 ? std::min(step.qm(), qms()) : qms();
+}
+
+double HostFacts::rate_per_second(const v1::LogStep& step) const {
+  const double rate = step.has_rate_per_second() ? step.rate_per_second() : workload().rate_per_second();
   return std::isfinite(rate) && rate > 0 ? std::min(rate, 1e9) : 0;
 }
 

@@ -36,17 +36,23 @@ struct HostFacts {
   const v1::LogWorkload& workload() const {
     return joined.plan().has_ha() ? joined.plan().ha().workload() : joined.plan().log().workload();
   }
+  // Queue managers that the host has, and those that write in a step.
   uint32_t qms() const;
-  // Asked writes per second of each writer; 0: closed loop.
-  double rate_per_second() const;
+  uint32_t qms(const v1::LogStep& step) const;
+  // Asked writes per second of each writer in a step; 0: closed loop.
+  double rate_per_second(const v1::LogStep& step) const;
   // Whether its writers start their first writes at moments of their own, with a rate. Plans that do not say start all
   // at once.
-  bool spreads_starts() const {
-    return rate_per_second() > 0 &&
-           (workload().arrival() == v1::ARRIVAL_EVEN || workload().arrival() == v1::ARRIVAL_POISSON);
+  bool spreads_starts(const v1::LogStep& step) const {
+    return rate_per_second(step) > 0 && (arrival(step) == v1::ARRIVAL_EVEN || arrival(step) == v1::ARRIVAL_POISSON);
   }
   // Whether the writes of a rate start at random.
-  bool random_arrivals() const { return workload().arrival() == v1::ARRIVAL_POISSON; }
+  bool random_arrivals(const v1::LogStep& step) const { return arrival(step) == v1::ARRIVAL_POISSON; }
+
+ private:
+  v1::Arrival arrival(const v1::LogStep& step) const {
+    return step.has_arrival() ? step.arrival() : workload().arrival();
+  }
 };
 
 // By number of the host.

@@ -97,12 +97,14 @@ void IntervalStats::BeginStep(const v1::StepBegin& begin) {
   // A step that is armed again has given nothing yet.
   if (running_ && begin.step() != step_) EndStep();
   running_ = false;
-  if (begin.step() >= static_cast<uint32_t>(run_.steps_size())) return;
-  const int64_t duration_ns = run_.steps(static_cast<int>(begin.step())).duration_ns();
+  const v1::LogStep* const spec = SpecOf(run_, begin);
+  if (spec == nullptr) return;
+  const int64_t duration_ns = spec->duration_ns();
   if (duration_ns <= 0 || !IsSaneMoment(duration_ns)) return;
   running_ = true;
   step_ = begin.step();
   duration_ns_ = duration_ns;
+  block_size_bytes_ = spec->block_size_bytes();
   frame_ns_ = std::clamp<int64_t>(run_.frame_interval_ns(), kNsPerMs, kNsPerSecond);
   next_row_ = 0;
   last_row_ = (duration_ns - 1) / interval_ns_;
@@ -111,7 +113,7 @@ void IntervalStats::BeginStep(const v1::StepBegin& begin) {
   so_far_ = {};
   passed_ = {};
   for (auto& [number, host] : hosts_) {
-    host.next.assign(host.qms, 0);
+    host.next.assign(spec->qm() > 0 ? std::min(spec->qm(), host.qms) : host.qms, 0);
     const bool armed = number < static_cast<uint32_t>(begin.host_start_ns_size()) &&
                        begin.host_start_ns(static_cast<int>(number)) != 0;
     if (armed && !host.lost) passed_.Expect(number);
@@ -177,8 +179,8 @@ void IntervalStats::GiveRow(int64_t end_ns) {
   }
   IntervalRow given;
   given.step = step_ + 1;
-  given.steps = static_cast<uint32_t>(run_.steps_size());
-  given.block_size_bytes = run_.steps(static_cast<int>(step_)).block_size_bytes();
+  given.steps = std::max(static_cast<uint32_t>(run_.steps_size()), step_ + 1);
+  given.block_size_bytes = block_size_bytes_;
   given.end_ns = std::min(end_ns, duration_ns_);
   given.interval = row.sums;
   if (row.latency != nullptr && !row.percentiles_unknown) {

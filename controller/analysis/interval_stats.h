@@ -110,6 +110,7 @@ class IntervalStats {
   bool running_ = false;
   uint32_t step_ = 0;
   int64_t duration_ns_ = 0;
+  uint64_t block_size_bytes_ = 0;
   // Marks are frames' intervals.
   LowestMark passed_;
   // How far any data reach.

@@ -265,8 +265,9 @@ class ScopesSoFar {
       : step_(step), hosts_(hosts), judge_(judge) {}
 
   void Observe() {
-    const bool any_rate =
-        std::any_of(hosts_.begin(), hosts_.end(), [](const auto& host) { return host.second.rate_per_second() > 0; });
+    const bool any_rate = std::any_of(hosts_.begin(), hosts_.end(), [this](const auto& host) {
+      return host.second.rate_per_second(step_.step()) > 0;
+    });
     ScopeSums cluster;
     std::map<uint32_t, ScopeSums> storages;
     for (const auto& [number, part] : step_.hosts()) {
@@ -277,7 +278,7 @@ class ScopesSoFar {
         const WriterStats* writer = part.writers()[qm - 1].get();
         if (writer == nullptr || writer->covered_ns() <= 0) continue;
         ScopeSums sums = SumsOf(number, qm, *writer, part, facts);
-        if (any_rate && facts.rate_per_second() <= 0) sums.unscheduled.Merge(writer->latency());
+        if (any_rate && facts.rate_per_second(step_.step()) <= 0) sums.unscheduled.Merge(writer->latency());
         Show(v1::SCOPE_KIND_QM, facts.label(), qm, facts.storage, sums);
         host.Merge(sums);
       }
@@ -298,7 +299,8 @@ class ScopesSoFar {
     stretch.done = part.done();
     stretch.measured_ns = writer.covered_ns();
     stretch.start_ns = step_.HostMeasuredStartNs(host);
-    ScopeSums sums = SumsOfWriter(writer, host, qm, stretch, facts.rate_per_second(), facts.random_arrivals());
+    ScopeSums sums = SumsOfWriter(writer, host, qm, stretch, facts.rate_per_second(step_.step()),
+                                  facts.random_arrivals(step_.step()));
     if (!part.done() && !writer.closed() && writer.in_flight_since_ns() != 0) {
       sums.in_flight_ages_ns.push_back(std::max<int64_t>(writer.last_cut_ns() - writer.in_flight_since_ns(), 0));
     }
@@ -362,6 +364,7 @@ LiveSnapshot MakeLiveSnapshot(const v1::RunBegin& run, const StepStats& step, co
                               const Timeline& timeline, int64_t now_ns, int64_t after_second) {
   LiveSnapshot snapshot;
   SetRun(run, snapshot);
+  snapshot.steps = std::max(snapshot.steps, step.index() + 1);
   const StepShape& shape = step.shape();
   snapshot.step = step.index() + 1;
   snapshot.repetition = step.step().repetition() + 1;

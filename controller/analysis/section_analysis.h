@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,7 +14,7 @@
 
 namespace plimsoll {
 
-// A pure function of the records. Its run has no steps: frames are not analysed as those of a log run. Not thread-safe.
+// A pure function of the records. Not thread-safe.
 class SectionAnalysis {
  public:
   virtual ~SectionAnalysis() = default;
@@ -21,6 +22,17 @@ class SectionAnalysis {
   // Every record of the journal, in order; the timeline has those before it. INVALID_ARGUMENT: the record contradicts
   // another one and is left out, which a reason for INCONCLUSIVE tells.
   virtual absl::Status Take(const v1::JournalRecord& record, const Timeline& timeline) = 0;
+
+  // Whether its run has steps, whose frames are analysed as those of a log run.
+  virtual bool HasSteps() const { return false; }
+  // A step is over, at this moment of the timeline. `criteria`: what is known of each by then, with its steps.
+  virtual void OnStep(const v1::StepReport& /*report*/, const std::vector<v1::CriterionReport>& /*criteria*/,
+                      int64_t /*now_ns*/) {}
+  // What to measure after the steps so far, where they decide it; nothing: the run is over.
+  virtual std::optional<v1::LogStep> NextStep() const { return std::nullopt; }
+
+  // What the last step has shown, for whoever watches; empty: nothing.
+  virtual std::string LastStepText() const { return ""; }
 
   // Once, after the last record: sets `report`'s section, and adds to `reasons` what speaks against a PASS.
   virtual void Finish(const Timeline& timeline, const std::function<std::string(uint32_t host)>& label_of,

@@ -172,15 +172,15 @@ std::optional<int64_t> StallsOfStep::EndOf(uint32_t number, const HostStep& part
 void StallsOfStep::AddHost(uint32_t number, const HostFacts& facts, HostStep& part) {
   StallHost& host = hosts_[number];
   host.storage = facts.storage;
-  host.qms = facts.qms();
+  host.qms = facts.qms(stats_.step());
   const int64_t start_ns =
       std::clamp(stats_.measured_start_ns() - stats_.shape().warmup_ns, -kMostMomentNs, kMostMomentNs);
   host.from_ns = start_ns;
   host.to_ns = std::max(EndOf(number, part).value_or(start_ns), start_ns);
   const int64_t delay_ns = std::max<int64_t>(facts.workload().delay_ns(), 0);
-  const double rate = facts.rate_per_second();
+  const double rate = facts.rate_per_second(stats_.step());
   // Of random intervals one in a thousand is longer than seven times the average.
-  const double longest_interval = facts.random_arrivals() ? 7 : 1;
+  const double longest_interval = facts.random_arrivals(stats_.step()) ? 7 : 1;
   host.between_writes_ns = rate > 0 ? static_cast<int64_t>(std::min(1e9 / rate * longest_interval, 1e15)) : delay_ns;
   std::vector<TimeStretch> mapped;
   for (const TimeStretch& pause : part.stalls().pauses()) {
@@ -407,7 +407,7 @@ void AddStartSkew(StepStats& stats, const RunContext& run, v1::StepReport& repor
     for (const auto& writer : part.writers()) {
       if (!writer || writer->first_start_ns() == 0) continue;
       // Writers whose starts are spread over a period, or random, are as late as they are after their own.
-      if (!writer->first_phase_ns() && facts.spreads_starts()) {
+      if (!writer->first_phase_ns() && facts.spreads_starts(stats.step())) {
         unknown.insert(number);
         continue;
       }

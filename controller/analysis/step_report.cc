@@ -104,11 +104,12 @@ ScopeSums StepReporter::AddWriters(uint32_t host, const HostFacts& facts, HostSt
     }
     MeasuredStretch own = stretch;
     if (!part.done()) own.measured_ns = writer->covered_ns();
-    ScopeSums sums = SumsOfWriter(*writer, host, qm, own, facts.rate_per_second(), facts.random_arrivals());
+    ScopeSums sums = SumsOfWriter(*writer, host, qm, own, facts.rate_per_second(stats_.step()),
+                                  facts.random_arrivals(stats_.step()));
     if (!part.done()) AddInFlight(host, facts, qm, *writer, sums);
     sums.lost = all.lost;
     sums.clock_step_ns = facts.joined.description().clock_resolution_ns();
-    if (any_rate_ && facts.rate_per_second() <= 0) sums.unscheduled.Merge(writer->latency());
+    if (any_rate_ && facts.rate_per_second(stats_.step()) <= 0) sums.unscheduled.Merge(writer->latency());
     data_missing_ = data_missing_ || sums.missing_writes > 0;
     CheckWriter(host, facts.label(), qm, *writer, sums);
     AddScope({v1::SCOPE_KIND_QM, facts.label(), qm, facts.storage, why}, sums, &part.percentiles().qm(qm));
@@ -127,6 +128,7 @@ v1::StepReport StepReporter::Make() {
   report_.set_repetition(stats_.step().repetition() + 1);
   *report_.mutable_start() = run_.timeline.ToUtc(stats_.measured_start_ns());
   report_.set_cut_short(stats_.cut_short());
+  SetChanges();
   AddStartSkew(stats_, run_, report_);
   PlanSeries();
 
@@ -137,7 +139,7 @@ v1::StepReport StepReporter::Make() {
   const bool any_done = any([](const HostFacts& /*facts*/, const HostStep& part) { return part.done(); });
   const bool any_stayed = any([this](const HostFacts& facts, const HostStep& part) { return !LeftEarly(facts, part); });
   any_rate_ = std::any_of(run_.hosts.begin(), run_.hosts.end(),
-                          [](const auto& host) { return host.second.rate_per_second() > 0; });
+                          [this](const auto& host) { return host.second.rate_per_second(stats_.step()) > 0; });
   std::map<uint32_t, ScopeSums> storages;
   ScopeSums cluster;
   std::set<uint32_t> absent_from;
@@ -153,7 +155,7 @@ v1::StepReport StepReporter::Make() {
         absent_from.insert(facts.storage);
         continue;
       }
-      stats_.Host(number, facts.qms());
+      stats_.Host(number, facts.qms(stats_.step()));
     }
     HostStep& part = stats_.hosts().at(number);
     ScopeSums sums = AddWriters(number, facts, part);
@@ -189,6 +191,13 @@ v1::StepReport StepReporter::Make() {
   AddLoad();
   JudgeStep();
   return std::move(report_);
+}
+
+void StepReporter::SetChanges() {
+  const v1::LogStep& step = stats_.step();
+  if (step.has_rate_per_second()) report_.set_rate_per_second(step.rate_per_second());
+  if (step.qm() > 0) report_.set_queue_managers(step.qm());
+  if (step.purpose() != v1::STEP_PURPOSE_UNSPECIFIED) report_.set_purpose(step.purpose());
 }
 
 void StepReporter::JudgeStep() {

@@ -79,6 +79,8 @@ class StepReporter {
   void AddSeconds(const ScopeSums& cluster);
   void AddFairness();
   RetransmitFigures RetransmitsOf(uint32_t host, const RetransmitBounds& bounds) const;
+  // What the step did in place of what the plan says.
+  void SetChanges();
   // Shows the judge the finished step.
   void JudgeStep();
   void AddTrend(const ScopeSums& cluster);

@@ -18,6 +18,13 @@
 
 namespace plimsoll {
 
+// What a step does: one of the run's list, or one that was added; null where the run has no such step. Refers to the
+// two.
+inline const v1::LogStep* SpecOf(const v1::RunBegin& run, const v1::StepBegin& begin) {
+  if (begin.step() < static_cast<uint32_t>(run.steps_size())) return &run.steps(static_cast<int>(begin.step()));
+  return begin.has_added() ? &begin.added() : nullptr;
+}
+
 // A step's asked lengths. `interval_ns` divides one second.
 struct StepShape {
   uint64_t block_size_bytes = 0;

@@ -9,6 +9,8 @@ namespace plimsoll {
 
 // Each adds its command. Both arguments must outlive the parsing and the action.
 void AddRunCommand(CLI::App& app, CommandLine& line);
+// In the source of `run`, whose parts it is made of.
+void AddLimitCommand(CLI::App& app, CommandLine& line);
 void AddHaCommand(CLI::App& app, CommandLine& line);
 void AddHostsCommand(CLI::App& app, CommandLine& line);
 void AddReportCommand(CLI::App& app, CommandLine& line);
@@ -25,8 +27,9 @@ void AddStorageCommand(CLI::App& app, CommandLine& line);
 
 // In the order of --help.
 inline constexpr void (*kCommands[])(CLI::App&, CommandLine&) = {
-    AddRunCommand,    AddHaCommand,   AddHostsCommand, AddReportCommand, AddCompareCommand, AddAbCommand,
-    AddExportCommand, AddPlanCommand, AddCleanCommand, AddFsckCommand,   AddTlsCommand,     AddStorageCommand,
+    AddRunCommand,     AddLimitCommand, AddHaCommand,      AddHostsCommand, AddReportCommand,
+    AddCompareCommand, AddAbCommand,    AddExportCommand,  AddPlanCommand,  AddCleanCommand,
+    AddFsckCommand,    AddTlsCommand,   AddStorageCommand,
 };
 
 }  // namespace plimsoll

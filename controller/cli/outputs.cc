@@ -23,6 +23,7 @@ absl::Status WriteReportFiles(const ResultsDirectory& results, const v1::Report&
   first.Update(results.Write("report.json", RenderJson(report)));
   first.Update(results.Write("report.csv", RenderCsv(report)));
   first.Update(results.Write("timeline.csv", RenderTimelineCsv(report)));
+  if (report.has_limit()) first.Update(results.Write("curve.csv", RenderCurveCsv(report)));
   first.Update(results.Write("report.html", RenderReportPage(report)));
   return first;
 }

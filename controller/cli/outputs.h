@@ -15,8 +15,8 @@
 
 namespace plimsoll {
 
-// Writes report.txt, report.json, report.csv, timeline.csv and report.html into `results`. Goes on past a failure and
-// returns the first.
+// Writes report.txt, report.json, report.csv, timeline.csv and report.html into `results`, of a search curve.csv, too.
+// Goes on past a failure and returns the first.
 absl::Status WriteReportFiles(const ResultsDirectory& results, const v1::Report& report);
 
 // The report as JUnit XML in the file `path`; nothing where that is empty.

@@ -61,6 +61,7 @@ PlanFlags::PlanFlags(CLI::App& app, Kind kind) : kind_(kind) {
   hosts_file_ = AddTextOption(app, "--hosts-file", "File with hosts, one per line, # for comments", false)
                     ->type_name("FILE")
                     ->group("Hosts");
+  if (kind == Kind::kLimit) AddFlags(*v1::LimitPlan::descriptor(), "Search", app);
   AddFlags(*v1::LogWorkload::descriptor(), "Workload of every host", app);
   AddFlags(*v1::TestPlan::descriptor(), "Run", app);
 }
@@ -87,7 +88,7 @@ void PlanFlags::AddFlags(const Descriptor& message, const std::string& group, CL
 }
 
 absl::Status PlanFlags::ApplyTo(v1::TestPlan& plan) const {
-  if (kind_ == Kind::kRun) PLIMSOLL_RETURN_IF_ERROR(ApplyHosts(plan));
+  if (kind_ != Kind::kHa) PLIMSOLL_RETURN_IF_ERROR(ApplyHosts(plan));
   for (const Flag& flag : flags_) {
     if (flag.option->count() == 0) continue;
     const std::vector<std::string>& given = flag.option->results();
@@ -111,8 +112,10 @@ const FieldDescriptor* FindPlanOption(const std::string& name) {
 absl::Status SetPlanOption(const FieldDescriptor& field, const std::string& text, v1::TestPlan& plan) {
   const bool in_workload = field.containing_type() == v1::LogWorkload::descriptor();
   const bool in_drill = field.containing_type() == v1::HaPlan::descriptor();
+  const bool in_search = field.containing_type() == v1::LimitPlan::descriptor();
   Message& message = in_workload ? static_cast<Message&>(*plan.mutable_workload())
                      : in_drill  ? static_cast<Message&>(*plan.mutable_ha())
+                     : in_search ? static_cast<Message&>(*plan.mutable_limit())
                                  : plan;
   const absl::Status status = SetFromText(field, text, message);
   if (!status.ok()) return WithOption(RuleOf(field).flag(), status);

@@ -13,12 +13,13 @@
 namespace plimsoll {
 
 // One option for every field of a plan whose rule names one, with its other spellings, and --hosts and --hosts-file.
-// For a drill: those of its section, and those of a run that have a meaning for it; the pairs name the hosts.
+// For a drill: those of its section, and those of a run that have a meaning for it; the pairs name the hosts. For a
+// search: those of its section, too.
 //
 // Construct before parsing, call ApplyTo after it. The app must outlive the object.
 class PlanFlags {
  public:
-  enum class Kind { kRun, kHa };
+  enum class Kind { kRun, kHa, kLimit };
   explicit PlanFlags(CLI::App& app, Kind kind = Kind::kRun);
 
   // Puts the options that were given over `plan`: over the plan's own value, and over the value of every host that has
@@ -48,7 +49,7 @@ class PlanFlags {
 const google::protobuf::FieldDescriptor* FindPlanOption(const std::string& name);
 
 // Puts one option over the plan's own value, and over the value of every host that has one of its own. `field` is of
-// the plan, its workload or its drill; `text` as on the command line. INVALID_ARGUMENT "--file-size: ...".
+// the plan, its workload, its drill or its search; `text` as on the command line. INVALID_ARGUMENT "--file-size: ...".
 absl::Status SetPlanOption(const google::protobuf::FieldDescriptor& field, const std::string& text, v1::TestPlan& plan);
 
 }  // namespace plimsoll

@@ -49,6 +49,8 @@ namespace plimsoll {
 namespace {
 
 struct RunFlags {
+  // A run, or a search for the highest load.
+  PlanFlags::Kind kind = PlanFlags::Kind::kRun;
   std::unique_ptr<PlanFlags> plan;
   std::string plan_file;
   std::string out;
@@ -76,7 +78,7 @@ absl::Status CheckWritable(const std::string& option, const std::string& path) {
 
 }  // namespace
 
-absl::StatusOr<v1::TestPlan> LoadRunPlan(const std::string& file,
+absl::StatusOr<v1::TestPlan> LoadRunPlan(const std::string& file, PlanFlags::Kind kind,
                                          const std::function<absl::Status(v1::TestPlan&)>& change) {
   v1::TestPlan plan;
   PlanPlaces places;
@@ -84,10 +86,16 @@ absl::StatusOr<v1::TestPlan> LoadRunPlan(const std::string& file,
     PLIMSOLL_ASSIGN_OR_RETURN(plan, ReadPlanFile(file, &places));
   }
   const v1::TestPlan read = plan;
+  const bool search = kind == PlanFlags::Kind::kLimit;
+  if (search) plan.mutable_limit();
   PLIMSOLL_RETURN_IF_ERROR(change(plan));
   if (plan.has_ha()) {
     return absl::InvalidArgumentError(
         absl::StrCat(file, " is the plan of an HA drill (ha): run it with `plimsoll ha`"));
+  }
+  if (plan.has_limit() && !search) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(file, " is the plan of a search for the highest load (limit): run it with `plimsoll limit`"));
   }
   if (plan.hosts().empty() && plan.workload().has_dir()) {
     // The agent is on this machine: a directory may be named from here.
@@ -205,7 +213,7 @@ class Run {
     LabelHosts(fleet_->hosts());
     const std::vector<uint64_t> blocks(plan_.block_size_bytes().begin(), plan_.block_size_bytes().end());
     if (auto failure = CheckHosts(fleet_->hosts(), workloads_, blocks); failure.has_value()) return failure;
-    if (auto failure = CheckCaps(fleet_->hosts(), workloads_, steps_); failure.has_value()) return failure;
+    if (auto failure = CheckCaps(fleet_->hosts(), workloads_, StepsAtMost()); failure.has_value()) return failure;
     fleet_->FindQueueManagers(plan_.lease_ns());
     return std::nullopt;
   }
@@ -219,6 +227,7 @@ class Run {
     options.clock = &clock_;
     options.log = &log;
     options.progress = &progress_;
+    if (plan_.has_limit()) options.next_step = [this, &log] { return NextStep(log.analyzer()); };
     const std::string token = NewRunToken();
     for (const auto& host : fleet_->hosts()) {
       options.host_plans.push_back(
@@ -228,6 +237,21 @@ class Run {
     std::optional<Failure> failure = coordinator.Run();
     left_ = coordinator.left();
     return failure;
+  }
+
+  // What the agents' caps are compared with: a search takes as long as its budget.
+  std::vector<v1::LogStep> StepsAtMost() const {
+    if (!plan_.has_limit()) return steps_;
+    v1::LogStep all = steps_.front();
+    all.set_duration_ns(plan_.limit().budget_ns());
+    return {all};
+  }
+
+  // Of a search: shows what the step before has shown, and what comes.
+  std::optional<v1::LogStep> NextStep(const Analyzer& analyzer) {
+    const std::string last = analyzer.LastStepText();
+    if (!flags_.quiet && !last.empty()) progress_.Line(SanitizeForTerminal(last));
+    return analyzer.NextStep();
   }
 
   int Report(ResultsDirectory& results, RunLog& log) {
@@ -257,8 +281,14 @@ class Run {
                                    FormatSizeForPeople(bytes.bytes));
     }
     line_.out << "Each run makes and removes plimsoll-<run id>/<host>/qm<N>/active/ below these directories.\n"
-              << FormatSizeForPeople(total_bytes) << " would be written to prepare; " << steps_.size()
-              << (steps_.size() == 1 ? " step of " : " steps of ") << FormatDuration(plan_.duration_ns())
+              << FormatSizeForPeople(total_bytes) << " would be written to prepare; ";
+    if (plan_.has_limit()) {
+      line_.out << "a search of at most " << FormatDuration(plan_.limit().budget_ns()) << ". Nothing was touched."
+                << std::endl;
+      return static_cast<int>(Exit::kOk);
+    }
+    line_.out << steps_.size() << (steps_.size() == 1 ? " step of " : " steps of ")
+              << FormatDuration(plan_.duration_ns())
               << (plan_.warmup_ns() > 0 ? absl::StrCat(" after ", FormatDuration(plan_.warmup_ns()), " of warm-up")
                                         : "")
               << ". Nothing was touched." << std::endl;
@@ -327,7 +357,7 @@ int RunMain(RunFlags& flags, CommandLine& line, const RunSurroundings& around) {
     return PrintError(line, status, Exit::kWrong);
   }
   absl::StatusOr<v1::TestPlan> plan =
-      LoadRunPlan(flags.plan_file, [&flags](v1::TestPlan& read) { return flags.plan->ApplyTo(read); });
+      LoadRunPlan(flags.plan_file, flags.kind, [&flags](v1::TestPlan& read) { return flags.plan->ApplyTo(read); });
   if (!plan.ok()) return PrintErrors(line, plan.status(), Exit::kWrong);
   absl::StatusOr<std::shared_ptr<const AgentTrust>> trust = AgentTrust::Load(flags.tls);
   if (!trust.ok()) return PrintError(line, trust.status(), Exit::kWrong);
@@ -359,11 +389,13 @@ void AddRunCommand(CLI::App& app, CommandLine& line) {
   AddRunCommand(app, line, around);
 }
 
-void AddRunCommand(CLI::App& app, CommandLine& line, const RunSurroundings& around) {
-  auto flags = std::make_shared<RunFlags>();
-  CLI::App* command = app.add_subcommand("run", "Measure log writes on one host or on many at once");
+namespace {
+
+// What a run and a search have in common.
+void AddFlags(CLI::App* command, const std::shared_ptr<RunFlags>& flags, CommandLine& line,
+              const RunSurroundings& around) {
   command->add_option("PLAN", flags->plan_file, "Plan in YAML (see `plimsoll plan example`); options override it");
-  flags->plan = std::make_unique<PlanFlags>(*command);
+  flags->plan = std::make_unique<PlanFlags>(*command, flags->kind);
   command->add_option("--out", flags->out, "Directory for the results (default: plimsoll-results/<UTC time>-<run id>)")
       ->type_name("DIR");
   command->add_option("--csv-file,--csvFile", flags->csv_file, "Also write mqldt's CSV columns to this file")
@@ -375,12 +407,34 @@ void AddRunCommand(CLI::App& app, CommandLine& line, const RunSurroundings& arou
   AddTlsFlags(*command, flags->tls);
   command->add_flag("--dry-run", flags->dry_run, "Show hosts, directories, files and bytes; change nothing")
       ->excludes("--junit");
+  command->callback(
+      [flags, &line, around] { line.action = [flags, &line, around] { return RunMain(*flags, line, around); }; });
+}
+
+}  // namespace
+
+void AddLimitCommand(CLI::App& app, CommandLine& line) {
+  static const SystemClock clock;
+  RunSurroundings around;
+  around.clock = &clock;
+  around.progress = stderr;
+  auto flags = std::make_shared<RunFlags>();
+  flags->kind = PlanFlags::Kind::kLimit;
+  CLI::App* command = app.add_subcommand("limit", "Find the highest load that meets the criteria");
+  AddFlags(command, flags, line, around);
+  command->footer(
+      "Example:\n"
+      "  plimsoll limit --hosts node[1-6] --dir /mnt/mqlog --qm 4 --bsize 16k --require 'p99<5ms'");
+}
+
+void AddRunCommand(CLI::App& app, CommandLine& line, const RunSurroundings& around) {
+  auto flags = std::make_shared<RunFlags>();
+  CLI::App* command = app.add_subcommand("run", "Measure log writes on one host or on many at once");
+  AddFlags(command, flags, line, around);
   command->footer(
       "Examples:\n"
       "  plimsoll run --dir /mnt/mqlog --bsize 4k,64k --duration 30 --qm 2\n"
       "  plimsoll run --hosts node[1-4] --dir /mnt/mqlog --qm 3 --require 'p99<10ms'");
-  command->callback(
-      [flags, &line, around] { line.action = [flags, &line, around] { return RunMain(*flags, line, around); }; });
 }
 
 }  // namespace plimsoll

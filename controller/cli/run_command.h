@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "common/clock.h"
 #include "controller/cli/command.h"
+#include "controller/cli/plan_flags.h"
 #include "controller/run/agent_client.h"
 #include "controller/run/grpc_agent_client.h"
 #include "plimsoll/v1/plan.pb.h"
@@ -29,9 +30,9 @@ struct RunSurroundings {
   AgentClientFactory make_client;
 };
 
-// The plan of `file` ("": an empty one), changed by `change`, checked, with every default. The errors of reading it, of
-// `change`, and the plan's problems, a line each.
-absl::StatusOr<v1::TestPlan> LoadRunPlan(const std::string& file,
+// The plan of `file` ("": an empty one), of a run or of a search, changed by `change`, checked, with every default. The
+// errors of reading it, of `change`, and the plan's problems, a line each.
+absl::StatusOr<v1::TestPlan> LoadRunPlan(const std::string& file, PlanFlags::Kind kind,
                                          const std::function<absl::Status(v1::TestPlan&)>& change);
 
 // How a plan of LoadRunPlan is run as a part of something else.

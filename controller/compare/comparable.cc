@@ -367,6 +367,12 @@ absl::Status CheckComparable(const std::vector<SideInput>& sides, const StatedDi
   if (!too_many.ok()) return too_many;
   absl::Status empty;
   ForEachRun(sides, [&empty](const RunInput& run, const std::string& /*label*/) {
+    if (run.report.has_limit()) {
+      empty.Update(absl::FailedPreconditionError(
+          absl::StrCat(run.source,
+                       ": not comparable: it is a search for the highest load, whose steps have different "
+                       "loads; compare runs (`plimsoll run`) with one --rate")));
+    }
     if (BlockSizes(run.report).empty()) {
       empty.Update(absl::FailedPreconditionError(absl::StrCat(run.source, ": nothing was measured in this run")));
     }

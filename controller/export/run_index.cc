@@ -229,7 +229,7 @@ void RunIndex::Take(const v1::JournalRecord& record, bool accepted) {
   } else if (record.has_step_begin()) {
     // A later one replaces the first: the hosts were armed again.
     const v1::StepBegin& begin = record.step_begin();
-    steps_[begin.step()] = {run_.steps(static_cast<int>(begin.step())), begin};
+    if (const v1::LogStep* const spec = SpecOf(run_, begin); spec != nullptr) steps_[begin.step()] = {*spec, begin};
   }
 }
 

@@ -55,11 +55,12 @@ plimsoll.page = (() => {
     const sheet = plimsoll.sheet(report, steps, ha);
     const sweep = plimsoll.summary.sweep(steps);
     const drill = ha === null ? null : plimsoll.ha.sections(ha);
+    const search = plimsoll.limit.sections(report);
     const parts = [
       sheet.element, plimsoll.summary.verdict(report),
       el('nav', {class: 'parts', 'aria-label': 'Parts of this page'}, links), ...(drill === null ? [] : drill.elements),
-      steps.length === 0 ? null : el('div', {class: 'bar'}, chooser(), rangePlace), keyPlace, sweep.element,
-      plimsoll.planOptions(report), stepPlace, plimsoll.hosts.facts(report), plimsoll.hosts.notes(report)
+      ...search.elements, steps.length === 0 ? null : el('div', {class: 'bar'}, chooser(), rangePlace), keyPlace,
+      sweep.element, plimsoll.planOptions(report), stepPlace, plimsoll.hosts.facts(report), plimsoll.hosts.notes(report)
     ];
     main.replaceChildren(...parts.filter((part) => part !== null));
     document.getElementById('foot').append(el(
@@ -67,8 +68,8 @@ plimsoll.page = (() => {
         'MB is 10\u2076 bytes. Latency is the time of the write call, unless it is labelled response time. Times of ' +
             'day are UTC, by the controller\u2019s clock. \u2013: not known, or too few writes for this percentile. ' +
             'Dotted words explain themselves where the pointer or the keyboard is.'));
-    for (const chart of sweep.charts) chart.draw();
-    state.sweep = sweep.charts;
+    state.sweep = [...search.charts, ...sweep.charts];
+    for (const chart of state.sweep) chart.draw();
     if (drill !== null) drill.redraw();
     Object.assign(state, {drill, sheet});
     if (steps.length > 0)

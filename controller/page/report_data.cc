@@ -140,6 +140,7 @@ class PageData {
     *bare.mutable_hosts() = report_.hosts();
     *bare.mutable_storages() = report_.storages();
     *bare.mutable_notes() = report_.notes();
+    if (report_.has_limit()) *bare.mutable_limit() = report_.limit();
     for (const v1::StepReport& step : report_.steps()) {
       v1::StepReport& copy = *bare.add_steps();
       CopyBut(step, {"series", "distributions", "seconds", "load"}, copy);

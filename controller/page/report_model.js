@@ -81,9 +81,15 @@ plimsoll.model = (() => {
       return this.unpackedDistributions;
     }
 
-    // "Step 2 of 4: 64 KiB, repetition 2".
+    // "Step 2 of 4: 64 KiB, repetition 2"; of a search "Step 7 of 21: search, 480 writes/s per queue manager".
     title() {
       const {report, step} = this;
+      if (step.purpose) {
+        const load = step.rate_per_second ? plimsoll.format.rate(step.rate_per_second) + ' writes/s per queue manager' :
+            step.queue_managers           ? plimsoll.format.plural(step.queue_managers, 'queue manager') + ' per host' :
+                                            'no target rate';
+        return 'Step ' + step.number + ' of ' + report.steps.length + ': ' + step.purpose + ', ' + load;
+      }
       const repeat = Math.max(report.plan ? report.plan.repeat || 1 : 1, 1);
       const planned = repeat * (report.plan ? report.plan.block_size_bytes.length : 0);
       const repetition = repeat > 1 ? ', repetition ' + step.repetition : '';

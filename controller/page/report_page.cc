@@ -31,11 +31,11 @@ std::string RenderReportPage(const v1::Report& report) {
                             " \u2013 Plimsoll");
   page.body = assets::kReportHtml;
   page.styles = {assets::kReportCss};
-  page.scripts = {
-      assets::kReportModelJs,   assets::kReportSummaryJs, assets::kReportPlanJs, assets::kReportSheetJs,
-      assets::kReportFiguresJs, assets::kReportHeatJs,    assets::kReportTimeJs, assets::kReportDistributionJs,
-      assets::kReportStallsJs,  assets::kReportHostsJs,   assets::kReportLoadJs, assets::kReportHaPictureJs,
-      assets::kReportHaJs,      assets::kReportJs};
+  page.scripts = {assets::kReportModelJs, assets::kReportSummaryJs,      assets::kReportPlanJs,
+                  assets::kReportSheetJs, assets::kReportFiguresJs,      assets::kReportHeatJs,
+                  assets::kReportTimeJs,  assets::kReportDistributionJs, assets::kReportStallsJs,
+                  assets::kReportHostsJs, assets::kReportLoadJs,         assets::kReportHaPictureJs,
+                  assets::kReportHaJs,    assets::kReportLimitJs,        assets::kReportJs};
   page.data = ReportPageData(report);
   return RenderHtmlPage(page);
 }

@@ -29,14 +29,17 @@ using Plan = v1::TestPlan;
 constexpr uint64_t kExtentUnitBytes = 4096;
 constexpr uint64_t kSectorBytes = 512;
 constexpr int kMaxCriteria = 1000;
+// Fewer steps bracket no limit.
+constexpr int64_t kLeastSearchSteps = 6;
 constexpr int64_t kMaxTotalNs = int64_t{3650} * 86'400 * kNsPerSecond;
 
 // "--file-size (workload.file_size)", or the key alone where there is no option.
 std::string NameOf(const Descriptor& type, int number) {
   const FieldDescriptor& field = *type.FindFieldByNumber(number);
-  const char* const section = &type == Workload::descriptor()     ? "workload."
-                              : &type == v1::HaPlan::descriptor() ? "ha."
-                                                                  : "";
+  const char* const section = &type == Workload::descriptor()        ? "workload."
+                              : &type == v1::HaPlan::descriptor()    ? "ha."
+                              : &type == v1::LimitPlan::descriptor() ? "limit."
+                                                                     : "";
   const std::string key = absl::StrCat(section, FieldKey(field));
   const std::string& flag = RuleOf(field).flag();
   return flag.empty() ? key : absl::StrCat("--", flag, " (", key, ")");
@@ -72,6 +75,7 @@ class Checker {
     } else {
       CheckCriteria();
     }
+    if (plan_.has_limit() && problems_.empty()) CheckLimit();
     return problems_;
   }
 
@@ -148,6 +152,7 @@ class Checker {
 
   void CheckArrival(const Workload& workload, const std::string& where) {
     if (workload.arrival() != v1::ARRIVAL_POISSON || workload.rate_per_second() > 0) return;
+    if (plan_.has_limit() && plan_.limit().over() == v1::LIMIT_OVER_RATE) return;
     Add(WorkloadName(Workload::kArrivalFieldNumber), " poisson", where, " needs a rate: give ",
         WorkloadName(Workload::kRatePerSecondFieldNumber), ", the average over time");
   }
@@ -199,6 +204,47 @@ class Checker {
         Add(name, ": ", Quoted(text), " is about blocks of ", FormatSize(wanted_bytes), ", which ",
             PlanName(Plan::kBlockSizeBytesFieldNumber), " does not list");
       }
+    }
+  }
+
+  // What a search for the highest load asks for.
+  void CheckLimit() {
+    const std::string criteria = PlanName(Plan::kCriteriaFieldNumber);
+    if (plan_.has_ha()) Add("ha and limit are both given: a plan is either a drill or a search");
+    if (plan_.criteria().empty()) Add(criteria, " is missing: a search needs a limit to search for, such as p99<5ms");
+    for (const std::string& text : plan_.criteria()) {
+      const Criterion criterion = ParseCriterion(text).value();
+      if (!InfoOf(criterion.metric).has_service_time && !InfoOf(criterion.metric).has_stall_class) {
+        Add(criteria, ": ", Quoted(text),
+            " is nothing that more load breaks; a search takes latencies and stalls, such as p99<5ms or stalls==0");
+      } else if (!WantsSmall(criterion) && criterion.comparison != Comparison::kEqual) {
+        Add(criteria, ": ", Quoted(text), " holds the better the more load there is: turn it round");
+      }
+    }
+    if (plan_.block_size_bytes_size() > 1) {
+      Add(PlanName(Plan::kBlockSizeBytesFieldNumber), ": a search takes one block size; run one for each");
+    }
+    if (plan_.repeat() > 1) Add(PlanName(Plan::kRepeatFieldNumber), ": a search chooses its steps itself");
+    const bool over_rate = plan_.limit().over() == v1::LIMIT_OVER_RATE;
+    for (int host = 0; over_rate && host < std::max(1, plan_.hosts_size()); ++host) {
+      const Workload workload = EffectiveWorkload(plan_, host);
+      if (workload.rate_per_second() > 0) {
+        return Add(WorkloadName(Workload::kRatePerSecondFieldNumber), ": a search over the rate chooses it itself; ",
+                   "leave it out, or search with --over qm");
+      }
+      if (workload.delay_ns() > 0) {
+        return Add(WorkloadName(Workload::kDelayNsFieldNumber), ": a rate sets the pauses by itself, leave it out");
+      }
+    }
+    const v1::LimitPlan& limit = plan_.limit();
+    const int64_t step_ns = plan_.duration_ns() + plan_.warmup_ns();
+    const int64_t least_ns = kLeastSearchSteps * step_ns + limit.hold_ns() + plan_.warmup_ns();
+    if (limit.budget_ns() < least_ns) {
+      const auto name = [](int number) { return NameOf(*v1::LimitPlan::descriptor(), number); };
+      Add(name(v1::LimitPlan::kBudgetNsFieldNumber), " ", FormatDuration(limit.budget_ns()), " is too short for ",
+          kLeastSearchSteps, " steps of ", FormatDuration(step_ns), " and a hold of ", FormatDuration(limit.hold_ns()),
+          ": use ", FormatDuration(least_ns), " or more, a shorter ", PlanName(Plan::kDurationNsFieldNumber),
+          " or a shorter ", name(v1::LimitPlan::kHoldNsFieldNumber));
     }
   }
 

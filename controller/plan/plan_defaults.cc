@@ -75,6 +75,14 @@ void FillHaDefaults(v1::TestPlan& plan) {
   }
 }
 
+// A serial writer shows its service time up to 95 % load where its writes come evenly: there is no knee.
+void FillLimitDefaults(v1::TestPlan& plan) {
+  FillMessage(*plan.mutable_limit());
+  if (plan.limit().over() == v1::LIMIT_OVER_RATE && !plan.workload().has_arrival()) {
+    plan.mutable_workload()->set_arrival(v1::ARRIVAL_POISSON);
+  }
+}
+
 void ClearWhatIsEqual(const v1::LogWorkload& common, v1::LogWorkload& own) {
   const Descriptor& type = *own.GetDescriptor();
   for (int i = 0; i < type.field_count(); ++i) {
@@ -94,6 +102,7 @@ std::vector<std::string> PairHosts(const std::string& pair) {
 
 void FillDefaults(v1::TestPlan& plan) {
   if (plan.has_ha()) FillHaDefaults(plan);
+  if (plan.has_limit()) FillLimitDefaults(plan);
   FillMessage(plan);
   for (v1::HostSpec& host : *plan.mutable_hosts()) {
     const auto addresses = ParseHostList(host.address());
@@ -113,6 +122,15 @@ v1::LogWorkload EffectiveWorkload(const v1::TestPlan& plan, int host_index) {
 
 std::vector<v1::LogStep> ExpandSteps(const v1::TestPlan& plan) {
   std::vector<v1::LogStep> steps;
+  if (plan.has_limit()) {
+    v1::LogStep& step = steps.emplace_back();
+    step.set_block_size_bytes(plan.block_size_bytes(0));
+    step.set_duration_ns(plan.duration_ns());
+    step.set_warmup_ns(plan.warmup_ns());
+    step.set_purpose(v1::STEP_PURPOSE_MAXIMUM);
+    if (plan.limit().over() == v1::LIMIT_OVER_RATE) step.set_rate_per_second(0);
+    return steps;
+  }
   for (uint32_t repetition = 0; repetition < plan.repeat(); ++repetition) {
     for (const uint64_t block_size_bytes : plan.block_size_bytes()) {
       v1::LogStep& step = steps.emplace_back();

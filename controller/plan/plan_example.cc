@@ -128,6 +128,11 @@ constexpr char kHaOptions[] = R"(
 On the command line `--do FAULT=COMMAND` and `--undo FAULT=COMMAND` give the same, split at blanks outside quotes ([ha.md](ha.md#faults)).
 )";
 
+constexpr char kLimit[] = R"(
+A search for the highest load, for `plimsoll limit` ([limit.md](limit.md)). `duration` and `warmup` are those of each of its steps;
+arrivals are `poisson` where they are not given. It takes one block size, no `rate`, and latencies and stalls as criteria.
+)";
+
 constexpr char kCriteria[] = R"(
 ## Criteria
 
@@ -231,9 +236,10 @@ std::string PlanReference() {
                       "\n## Keys of `hosts`\n", kHosts, Table(*v1::HostSpec::descriptor()), "\n## Keys of `workload`\n",
                       kWorkload, Table(*v1::LogWorkload::descriptor()), "\n## Keys of `ha`\n", kHa,
                       Table(*v1::HaPlan::descriptor()), "\n## Keys of `commands` in `ha`\n",
-                      Table(*v1::HaFaultCommands::descriptor()), kHaOptions, kCriteria, MetricTable(), kCriteriaRules,
-                      StallClassNames(), ".\n\n## Criteria of HA drills\n", kHaCriteriaRules, HaMetricTable(),
-                      "\n## Example\n\n```yaml\n", ExamplePlan(), "```\n");
+                      Table(*v1::HaFaultCommands::descriptor()), kHaOptions, "\n## Keys of `limit`\n", kLimit,
+                      Table(*v1::LimitPlan::descriptor()), kCriteria, MetricTable(), kCriteriaRules, StallClassNames(),
+                      ".\n\n## Criteria of HA drills\n", kHaCriteriaRules, HaMetricTable(), "\n## Example\n\n```yaml\n",
+                      ExamplePlan(), "```\n");
 }
 
 }  // namespace plimsoll

@@ -229,7 +229,10 @@ absl::StatusOr<FieldValue> ParseInteger(const FieldDescriptor& field, const std:
 
 absl::StatusOr<FieldValue> ParseReal(const FieldDescriptor& field, const std::string& text) {
   constexpr const char* kProblem = "is not a number";
-  PLIMSOLL_ASSIGN_OR_RETURN(FieldValue value, ParseNumber<double>(field, text, kProblem));
+  // "5%" and "5" are the same of what is in percent.
+  const bool percent = absl::EndsWith(field.name(), "_percent") && absl::EndsWith(text, "%");
+  PLIMSOLL_ASSIGN_OR_RETURN(FieldValue value,
+                            ParseNumber<double>(field, percent ? text.substr(0, text.size() - 1) : text, kProblem));
   const double number = std::get<double>(value);
   if (!std::isfinite(number)) return BadValue(field, text, kProblem);
   // One zero only, so that equal plans are equal byte for byte.

@@ -14,6 +14,7 @@
 #include "common/units.h"
 #include "controller/render/json.h"
 #include "controller/render/plain_text.h"
+#include "controller/render/text.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
 
@@ -361,6 +362,40 @@ CsvTable<ClusterRow> MqldtTable() {
 }
 
 }  // namespace
+
+std::string RenderCurveCsv(const v1::Report& report) {
+  CsvTable<v1::LimitPoint> table;
+  const bool over_rate = report.limit().over() == v1::LIMIT_OVER_RATE;
+  table.Column("step", [](const v1::LimitPoint& point) { return CsvCell(uint64_t{point.step()}); });
+  table.Column(over_rate ? "rate_per_queue_manager" : "queue_managers_per_host",
+               [](const v1::LimitPoint& point) { return CsvCell(point.load()); });
+  table.Column("iops", [](const v1::LimitPoint& point) { return CsvCell(point.iops()); });
+  table.Column("criteria", [](const v1::LimitPoint& point) {
+    return CsvCell(point.state() == v1::LIMIT_STATE_MEETS     ? "met"
+                   : point.state() == v1::LIMIT_STATE_EXCEEDS ? "exceeded"
+                                                              : "undecided");
+  });
+  table.Column("worst_host", [](const v1::LimitPoint& point) { return CsvCell(point.worst_host()); });
+  const auto add = [&table](const std::string& where, const v1::LimitLatency& (*of)(const v1::LimitPoint&)) {
+    const auto percentile = [&, of](const char* name, uint64_t (*get)(const v1::LimitLatency&)) {
+      table.Column(absl::StrCat(where, "_", name, "_ns"), [of, get, name](const v1::LimitPoint& point) {
+        const auto& thin = of(point).thin();
+        return std::find(thin.begin(), thin.end(), name) == thin.end() ? CsvCell(get(of(point))) : std::string();
+      });
+    };
+    table.Column(absl::StrCat(where, "_avg_ns"),
+                 [of](const v1::LimitPoint& point) { return CsvCell(of(point).avg_ns()); });
+    percentile("p50", [](const v1::LimitLatency& latency) { return latency.p50_ns(); });
+    percentile("p99", [](const v1::LimitLatency& latency) { return latency.p99_ns(); });
+    percentile("p99_9", [](const v1::LimitLatency& latency) { return latency.p99_9_ns(); });
+    percentile("max", [](const v1::LimitLatency& latency) { return latency.max_ns(); });
+  };
+  add("cluster", [](const v1::LimitPoint& point) -> const v1::LimitLatency& { return point.cluster(); });
+  add("worst_host", [](const v1::LimitPoint& point) -> const v1::LimitLatency& { return point.worst(); });
+  std::string csv = table.Heading();
+  for (const v1::LimitPoint* const point : LimitCurve(report.limit())) csv += table.Line(*point);
+  return csv;
+}
 
 std::string RenderMqldtCsv(const v1::Report& report) {
   const CsvTable<ClusterRow> table = MqldtTable();

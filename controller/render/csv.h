@@ -60,6 +60,9 @@ std::string RenderCsv(const v1::Report& report);
 // One row a step, scope and second.
 std::string RenderTimelineCsv(const v1::Report& report);
 
+// The load-latency curve of a search for the highest load, one row a step of it, with rising load.
+std::string RenderCurveCsv(const v1::Report& report);
+
 // mqldt's columns, one row a step, over all writers of all hosts.
 std::string RenderMqldtCsv(const v1::Report& report);
 

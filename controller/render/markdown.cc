@@ -193,6 +193,11 @@ std::string RenderMarkdown(const v1::Report& report, const std::string& results)
     absl::StrAppend(&out, "; not complete: ", MdText(run.state_reason()));
   }
   out += "\n";
+  if (report.has_limit()) {
+    out += "\n```text\n";
+    for (const std::string& line : LimitTextSection().parts(report, TextDetail::kShort).front()) out += line + "\n";
+    out += "```\n";
+  }
   AddCriteria(report, out);
   AddMdFigures(report, out);
   AddDoubts(report, out);

@@ -90,7 +90,7 @@ std::string LatencyCell(const v1::LatencyReport& latency, double value_ns, const
 }
 
 const TextSection* TextSectionOf(const v1::Report& report) {
-  for (const TextSection* const section : {&HaTextSection()}) {
+  for (const TextSection* const section : {&HaTextSection(), &LimitTextSection()}) {
     if (section->is_in(report)) return section;
   }
   return nullptr;
@@ -223,7 +223,7 @@ std::vector<std::string> TextHeading(const v1::Report& report) {
              Common(report, differs, [](const v1::HostReport& host) { return Extents(host.workload()); }), lines);
   if (const TextSection* const section = TextSectionOf(report); section != nullptr) {
     section->options(plan, lines);
-    return lines;
+    if (section->shows_step == nullptr) return lines;
   }
   std::string duration = absl::StrCat(FormatLength(plan.duration_ns()), " per step");
   if (plan.warmup_ns() > 0) duration += absl::StrCat(", ", FormatLength(plan.warmup_ns()), " warm-up");
@@ -254,7 +254,8 @@ std::string RenderText(const v1::Report& report, uint32_t histogram_rows, TextDe
     for (const std::string& line : lines) text += line + '\n';
   };
   append(TextVerdict(report, detail));
-  if (const TextSection* const section = TextSectionOf(report); section != nullptr) {
+  const TextSection* const section = TextSectionOf(report);
+  if (section != nullptr) {
     for (const std::vector<std::string>& lines : section->parts(report, detail)) append(lines);
   } else {
     append(TextCriteria(report, detail));
@@ -263,6 +264,8 @@ std::string RenderText(const v1::Report& report, uint32_t histogram_rows, TextDe
   append(TextHeading(report));
   const bool brief = detail == TextDetail::kShort && IsLarge(report);
   for (const v1::StepReport& step : report.steps()) {
+    const bool chosen = section != nullptr && section->shows_step != nullptr && detail == TextDetail::kShort;
+    if (chosen && !section->shows_step(report, step)) continue;
     append(TextStep(report, step, detail));
     if (brief) {
       for (const std::string& line : TextStalls(report, step)) text += line + '\n';

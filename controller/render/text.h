@@ -100,10 +100,17 @@ struct TextSection {
   void (*options)(const v1::TestPlan& plan, std::vector<std::string>& lines);
   // Its parts, in place of criteria and summary.
   std::vector<std::vector<std::string>> (*parts)(const v1::Report& report, TextDetail detail);
+  // Whether a step is shown where not all are; null: there are no steps, nor their options.
+  bool (*shows_step)(const v1::Report& report, const v1::StepReport& step) = nullptr;
 };
+
+// The points of the load-latency curve, with rising load.
+std::vector<const v1::LimitPoint*> LimitCurve(const v1::LimitReport& limit);
 
 // Of an HA drill.
 const TextSection& HaTextSection();
+// Of a search for the highest load.
+const TextSection& LimitTextSection();
 
 // The report's; null for a log run.
 const TextSection* TextSectionOf(const v1::Report& report);

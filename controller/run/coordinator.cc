@@ -23,6 +23,7 @@ std::vector<v1::LogWorkload> WorkloadsOf(const std::vector<v1::HostPlan>& plans)
 
 Coordinator::Coordinator(Options options)
     : options_(std::move(options)),
+      steps_(options_.steps),
       clock_(*options_.clock),
       fleet_(*options_.fleet),
       log_(*options_.log),
@@ -77,7 +78,7 @@ std::optional<Failure> Coordinator::Run() {
   if (!failure.has_value()) Settle();
   std::string cut_short;
   bool measured = false;
-  for (uint32_t step = 0; !failure.has_value() && !left() && step < options_.steps.size(); ++step) {
+  for (uint32_t step = 0; !failure.has_value() && !left() && HasStep(step); ++step) {
     failure = RunStep(step);
     if (failure.has_value() && measured) {
       // What earlier steps measured is worth its report.
@@ -90,6 +91,8 @@ std::optional<Failure> Coordinator::Run() {
     if (!cut_short.empty()) break;
   }
   if (left()) return failure;
+  // It may have come while the next step was looked for.
+  if (options_.next_step && cut_short.empty()) cut_short = MustStop();
   ReleaseAll();
   v1::JournalRecord record;
   v1::RunEnd& end = *record.mutable_run_end();
@@ -188,6 +191,7 @@ Coordinator::ArmResult Coordinator::ArmAll(uint32_t step) {
   v1::StepBegin& begin = *record.mutable_step_begin();
   begin.set_step(step);
   begin.set_start_ns(start.value);
+  if (step >= options_.steps.size()) *begin.mutable_added() = steps_[step];
   hold_ = true;
   held_.clear();
   for (auto& host : fleet_.hosts()) {
@@ -218,7 +222,7 @@ Coordinator::ArmResult Coordinator::ArmAll(uint32_t step) {
     return MustStop().empty() ? ArmResult::kLate : ArmResult::kGiveUp;
   }
   step_ = static_cast<int32_t>(step);
-  step_end_ = start + options_.steps[step].warmup_ns() + options_.steps[step].duration_ns();
+  step_end_ = start + steps_[step].warmup_ns() + steps_[step].duration_ns();
   log_.Append(std::move(record));
   hold_ = false;
   for (auto& host : fleet_.hosts()) {
@@ -252,8 +256,30 @@ void Coordinator::DisarmAll() {
   held_.clear();
 }
 
+bool Coordinator::HasStep(uint32_t step) {
+  const bool listed = step < steps_.size();
+  if (step > 0 && (listed || options_.next_step)) AwaitReports(step);
+  if (listed || !options_.next_step || left() || !MustStop().empty()) return listed;
+  const std::optional<v1::LogStep> next = options_.next_step();
+  if (!next.has_value()) return false;
+  steps_.push_back(*next);
+  AddStep(step);
+  return true;
+}
+
+void Coordinator::AddStep(uint32_t step) {
+  for (auto& host : fleet_.hosts()) {
+    if (host->phase != Host::Phase::kReady || host->fault.has_value()) continue;
+    v1::Command command;
+    command.mutable_add_step()->set_step(step);
+    *command.mutable_add_step()->mutable_spec() = steps_[step];
+    adding_[host->index] = SendCommand(*host, std::move(command));
+  }
+  PumpUntil([this] { return adding_.empty() || !MustStop().empty(); });
+  adding_.clear();
+}
+
 std::optional<Failure> Coordinator::RunStep(uint32_t step) {
-  if (step > 0) AwaitReports(step);
   ArmResult armed = ArmAll(step);
   if (armed == ArmResult::kLate) {
     log_.Note(absl::StrCat("step ", step + 1, ": a host got its start too late; all were armed again"));
@@ -272,8 +298,7 @@ std::optional<Failure> Coordinator::RunStep(uint32_t step) {
   }
   if (armed == ArmResult::kGiveUp) return Failure{Exit::kInconclusive, {MustStop()}};
 
-  const v1::LogStep& spec = options_.steps[step];
-  options_.progress->StepStarts(step, static_cast<uint32_t>(options_.steps.size()), spec, clock_.Now());
+  options_.progress->StepStarts(step, static_cast<uint32_t>(steps_.size()), steps_[step], clock_.Now());
   std::string cut_short;
   const bool stay = PumpUntil([&] {
     cut_short = MustStop();
@@ -379,6 +404,7 @@ void Coordinator::Update(MonotonicNs now) {
 
 std::string Coordinator::Awaited(const Host& host, MonotonicNs now) const {
   const bool late = host.armed.has_value() && host.armed->late();
+  if (adding_.contains(host.index)) return "it took another step";
   bool awaited = false;
   switch (host.phase) {
     case Host::Phase::kPlacing:
@@ -399,12 +425,14 @@ std::string Coordinator::Awaited(const Host& host, MonotonicNs now) const {
   return awaited ? WhileIt(host.phase) : "";
 }
 
-void Coordinator::SendCommand(Host& host, v1::Command command) {
-  command.set_id(driver_.SendCommand(host, command));
+uint64_t Coordinator::SendCommand(Host& host, v1::Command command) {
+  const uint64_t id = driver_.SendCommand(host, command);
+  command.set_id(id);
   v1::JournalRecord record;
   record.mutable_host_command()->set_host(static_cast<uint32_t>(host.index));
   *record.mutable_host_command()->mutable_command() = std::move(command);
   log_.Append(std::move(record));
+  return id;
 }
 
 void Coordinator::OnProbes(Host& host, v1::ProbeBatch& probes) {
@@ -462,6 +490,7 @@ void Coordinator::OnMessage(Host& host, v1::AgentMessage& message) {
       host.released = std::move(*message.mutable_released());
       return;
     case v1::AgentMessage::kCommandDone:
+      OnCommandDone(host, message.command_done());
       if (message.command_done().code() != 0) {
         log_.Note(absl::StrCat(host.label, ": refused a command: ", message.command_done().message()));
       }
@@ -472,6 +501,13 @@ void Coordinator::OnMessage(Host& host, v1::AgentMessage& message) {
     default:
       return;  // what other kinds of work send, and a newer agent's message that this version does not know
   }
+}
+
+void Coordinator::OnCommandDone(Host& host, const v1::CommandDone& done) {
+  const auto adding = adding_.find(host.index);
+  if (adding == adding_.end() || adding->second != done.id()) return;
+  adding_.erase(adding);
+  if (done.code() != 0) Lose(host, absl::StrCat("the agent refused a step: ", done.message()));
 }
 
 void Coordinator::LogFrames(Host& host, v1::FrameBatch& frames) {
@@ -537,6 +573,7 @@ void Coordinator::OnClosed(Host& host, const absl::Status& status) {
 
 void Coordinator::OnLost(Host& host, const std::string& reason) {
   trouble_ = true;
+  adding_.erase(host.index);
   v1::JournalRecord record;
   record.mutable_host_lost()->set_host(static_cast<uint32_t>(host.index));
   record.mutable_host_lost()->set_reason(reason);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -26,7 +27,8 @@ inline constexpr int64_t kFrameIntervalNs = 250'000'000;
 // One thread, the driver's: it waits for events and handles them one after another, so no state of a run needs a lock.
 //
 // Prepares every host (all make their directories before any fills), then for each step probes the clocks, arms all
-// hosts for one moment and waits for the last host's StepDone, then releases all. A host is lost when its stream breaks
+// hosts for one moment and waits for the last host's StepDone, then releases all. Steps that are not known beforehand
+// are sent to the agents one by one. A host is lost when its stream breaks
 // or nothing is heard of it for a lease; what it had sent stays. What is received goes to the log before anything else
 // is done with it.
 class Coordinator final : private SessionCourse {
@@ -35,7 +37,11 @@ class Coordinator final : private SessionCourse {
     // Checked, every default filled in.
     v1::TestPlan plan;
     std::vector<v1::HostPlan> host_plans;  // by host
+    // Those that are known beforehand.
     std::vector<v1::LogStep> steps;
+    // The step after all those before, asked when the last one's report is made (RunLog::analyzer() has it); nothing:
+    // the run is over. Empty: there are no steps but the listed ones.
+    std::function<std::optional<v1::LogStep>()> next_step;
     Fleet* fleet = nullptr;
     EventQueue* events = nullptr;
     const Clock* clock = nullptr;
@@ -67,10 +73,11 @@ class Coordinator final : private SessionCourse {
   bool PumpUntil(const Condition& done) { return driver_.PumpUntil(done); }
   void Lose(Host& host, const std::string& reason) { driver_.Lose(host, reason); }
   // Sends a command; the journal has it, as it will have the answer.
-  void SendCommand(Host& host, v1::Command command);
+  uint64_t SendCommand(Host& host, v1::Command command);
   // Drops the traces that an agent keeps sending after StopTrace; their writes count as untraced.
   void DropTracesBeyondLimit(v1::FrameBatch& frames) const;
   void CountTraces(const v1::FrameBatch& frames);
+  void OnCommandDone(Host& host, const v1::CommandDone& done);
   void LogFrames(Host& host, v1::FrameBatch& frames);
 
   void Begin();
@@ -82,6 +89,10 @@ class Coordinator final : private SessionCourse {
   void Settle();
   // Handles events and timers until `pause_ns` from now, or until the run must end; sessions are kept.
   void Pause(int64_t pause_ns);
+  // The step with this number, where the run has it: one of the list, or one that is added now.
+  bool HasStep(uint32_t step);
+  // Gives the step to every ready host, and waits until each has taken it. A host that refuses it is lost.
+  void AddStep(uint32_t step);
   // One step, from the probes to the last StepDone. A failure where it could not be started.
   std::optional<Failure> RunStep(uint32_t step);
   enum class ArmResult { kArmed, kLate, kGiveUp };
@@ -98,6 +109,10 @@ class Coordinator final : private SessionCourse {
   void Send(Host& host, v1::ControllerMessage message);
 
   const Options options_;
+  // So far: those of the list, and those that were added.
+  std::vector<v1::LogStep> steps_;
+  // Hosts that have not answered AddStep, with the number of the command.
+  std::map<size_t, uint64_t> adding_;
   const Clock& clock_;
   Fleet& fleet_;
   RunLog& log_;

@@ -68,6 +68,8 @@ absl::Status TakeWord(const std::string& word, Rule& rule) {
     rule.count = static_cast<uint64_t>(number);
   } else if (key == "delay_ms") {
     rule.delay_ms = number;
+  } else if (key == "serve_us") {
+    rule.serve_us = number;
   } else if (key == "hang_ms") {
     rule.hang = true;
     rule.hang_ms = number;
@@ -97,8 +99,8 @@ absl::StatusOr<Rule> ParseRule(const std::string& text) {
     return absl::InvalidArgumentError(absl::StrCat("operation '", rule.operation, "' is not known"));
   }
   for (size_t i = 2; i < words.size(); ++i) PLIMSOLL_RETURN_IF_ERROR(TakeWord(words[i], rule));
-  if (rule.error_number == 0 && rule.delay_ms == 0 && !rule.hang && !rule.drop && !rule.torn_bytes && !rule.grant &&
-      rule.volatile_writes == 0) {
+  if (rule.error_number == 0 && rule.delay_ms == 0 && rule.serve_us == 0 && !rule.hang && !rule.drop &&
+      !rule.torn_bytes && !rule.grant && rule.volatile_writes == 0) {
     return absl::InvalidArgumentError("the rule does nothing");
   }
   return rule;
@@ -161,6 +163,10 @@ FaultRules::Verdict FaultRules::Ask(const std::string& operation, const std::str
   const auto now = std::chrono::steady_clock::now();
   const auto never = std::chrono::steady_clock::time_point::max();
   auto until = now + std::chrono::milliseconds(rule.delay_ms);
+  if (rule.serve_us > 0) {
+    entry->served_until = std::max(now, entry->served_until) + std::chrono::microseconds(rule.serve_us);
+    until = std::max(until, entry->served_until);
+  }
   if (rule.hang) until = rule.hang_ms > 0 ? until + std::chrono::milliseconds(rule.hang_ms) : never;
   bool killed = false;
   ++entry->hits.waiting;

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <list>
@@ -31,6 +32,8 @@ struct Rule {
   // 0: none. An errno that the operation ends with.
   int error_number = 0;
   int64_t delay_ms = 0;
+  // One server takes the operations in turn, each for so long; 0: there is none.
+  int64_t serve_us = 0;
   // Holds the operation until Release; with hang_ms, at most for that long.
   bool hang = false;
   int64_t hang_ms = 0;
@@ -87,6 +90,8 @@ class FaultRules {
     uint64_t matched = 0;
     Hits hits;
     bool released = false;
+    // When the server has done all that came.
+    std::chrono::steady_clock::time_point served_until;
   };
 
   std::shared_ptr<Entry> Catch(const std::string& operation, const std::string& path, const Caller& caller)

@@ -188,6 +188,22 @@ class Waits(FaultFsTest):
         self.assertGreaterEqual(time.monotonic() - before, 0.3)
         self.assertEqual(self.below.read_bytes(), b"x")
 
+    def test_one_server_takes_what_comes_in_turn(self):
+        fd = self.open()
+        self.fs.fault("write * serve_us=100000")
+        before = time.monotonic()
+        threads = [self.started(lambda: os.pwrite(fd, b"x", 0))[0] for _ in range(3)]
+        for thread in threads:
+            thread.join(harness.LONG_S)
+        # Three at once, each behind the one before; a delay would have held them all for the same time.
+        self.assertGreaterEqual(time.monotonic() - before, 0.3)
+        # A server that was idle is not late: it begins with what comes.
+        time.sleep(0.15)
+        before = time.monotonic()
+        os.pwrite(fd, b"y", 0)
+        self.assertGreaterEqual(time.monotonic() - before, 0.1)
+        self.assertEqual(self.below.read_bytes(), b"y")
+
     def test_a_hang_lasts_until_it_is_released_and_then_does_its_work(self):
         fd = self.open()
         rule = self.fs.fault("write * hang")

@@ -118,7 +118,7 @@ class PageLooks(pages.PageTest):
 
     def open_all(self):
         """Opens each kind of page in turn."""
-        for kind in ("storages", "sweep", "queues", "lost", "drill", "cutoff"):
+        for kind in ("storages", "sweep", "search", "queues", "lost", "drill", "cutoff"):
             self.sample(kind)
             yield kind
         self.compare([("a", 1), ("aa", 1.01)], [("bbb", 1.2), ("bbbb", 1.21), ("bbbbb", 1.19)], [("c", 0.8)])
@@ -135,6 +135,29 @@ class PageLooks(pages.PageTest):
                 self.assertEqual(self.browser.script(CAPTIONS), [], where)
                 self.assertEqual(self.browser.script(OVERLAPS), [], where)
                 self.assert_quiet()
+
+    def test_the_curve_of_a_search_has_its_limit_and_knee_and_every_point(self):
+        report = self.sample("search")
+        chart = self.browser.script(
+            "const chart = plimsoll.page.state.sweep.find(one => one.options.name === 'Latency by load');"
+            "return {x: chart.options.x, names: chart.options.series.map(one => one.name), underlays: chart.underlays.length,"
+            " p999: chart.options.series[2].values, text: document.getElementById('limit').innerText};")
+        points = sorted(report["limit"]["points"], key=lambda point: point["iops"])
+        self.assertEqual(chart["x"], [point["iops"] for point in points])
+        self.assertEqual(chart["names"], ["all hosts, p50", "all hosts, p99", "all hosts, p99.9", "all hosts, max",
+                                          "worst host, p99"])
+        self.assertEqual(chart["underlays"], 2, "the limit and the knee")
+        self.assertEqual(chart["p999"], [None] + [point["cluster"]["p99_9_ns"] for point in points[1:]])
+        for text in ("480 writes/s per queue manager, 2,880 writes/s of all hosts, held", "from 480 to 503 writes/s",
+                     "the storage: at 503.1", "384 writes/s per queue manager: most"):
+            self.assertIn(text, chart["text"])
+        # The table behind the chart has all points, and so has the one of the steps.
+        self.browser.script("for (const one of document.querySelectorAll('#limit details')) one.open = true")
+        harness.wait_until(lambda: self.browser.script("return document.querySelectorAll('#limit table').length") == 3,
+                           "the tables behind the chart")
+        rows = self.browser.script("return [...document.querySelectorAll('#limit table')].map(one => one.tBodies[0].rows.length)")
+        self.assertEqual(rows[1:], [len(points), len(points)])
+        self.assert_quiet()
 
     def test_tables_that_are_too_wide_show_that_they_scroll(self):
         self.browser.set_size(390, 900, mobile=True)

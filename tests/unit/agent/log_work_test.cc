@@ -87,6 +87,65 @@ TEST_F(LogWorkTest, ArmingAnUnknownStepStartsNothing) {
   EXPECT_EQ(work_->State(), "ready");
 }
 
+TEST_F(LogWorkTest, AddedStepsRunWithTheirOwnRateAndQueueManagers) {
+  CreateAndPrepare();
+  v1::Command command;
+  v1::AddStep& add = *command.mutable_add_step();
+  add.set_step(1);
+  add.mutable_spec()->set_block_size_bytes(4096);
+  add.mutable_spec()->set_duration_ns(100 * kMs);
+  add.mutable_spec()->set_rate_per_second(100);
+  add.mutable_spec()->set_arrival(v1::ARRIVAL_EVEN);
+  add.mutable_spec()->set_qm(1);
+  ASSERT_THAT(work_->Do(command), IsOk());
+  EXPECT_THAT(work_->Do(command), IsOk()) << "the same once more";
+  EXPECT_EQ(work_->StepNs(1), 100 * kMs);
+  ASSERT_FALSE(ArmIn(kSoon, 0).late());
+  ASSERT_EQ(sink_.NextDone().writers_size(), 2);
+  ASSERT_FALSE(ArmIn(kSoon, 1).late());
+  const v1::StepDone done = sink_.NextDone();
+  ASSERT_EQ(done.writers_size(), 1) << "the second queue manager waits";
+  EXPECT_EQ(done.writers(0).due(), 10);
+  // The plan's step is as it was.
+  ASSERT_FALSE(ArmIn(kSoon, 0).late());
+  const v1::StepDone again = sink_.NextDone();
+  ASSERT_EQ(again.writers_size(), 2);
+  EXPECT_FALSE(again.writers(1).has_due());
+}
+
+TEST_F(LogWorkTest, RefusesToAddStepsThatWereNotPreparedFor) {
+  ASSERT_THAT(Create(), IsOk());
+  v1::Command command;
+  v1::AddStep& add = *command.mutable_add_step();
+  add.set_step(1);
+  add.mutable_spec()->set_block_size_bytes(4096);
+  add.mutable_spec()->set_duration_ns(100 * kMs);
+  EXPECT_THAT(work_->Do(command), StatusIs(absl::StatusCode::kFailedPrecondition, "between steps"));
+  ASSERT_THAT(Prepare(), IsOk());
+  const auto refused = [&](const auto& change, const std::string& why) {
+    v1::Command wrong = command;
+    change(*wrong.mutable_add_step(), *wrong.mutable_add_step()->mutable_spec());
+    EXPECT_THAT(work_->Do(wrong), StatusIs(absl::StatusCode::kInvalidArgument, why));
+  };
+  refused([](v1::AddStep& /*add*/, v1::LogStep& step) { step.set_block_size_bytes(8192); }, "blocks of 8k");
+  refused([](v1::AddStep& /*add*/, v1::LogStep& step) { step.set_block_size_bytes(1 << 20); }, "larger than an extent");
+  refused([](v1::AddStep& /*add*/, v1::LogStep& step) { step.set_duration_ns(0); }, "duration must be above 0");
+  refused([](v1::AddStep& /*add*/, v1::LogStep& step) { step.set_rate_per_second(-1); }, "rate");
+  refused([](v1::AddStep& /*add*/, v1::LogStep& step) { step.set_qm(3); }, "the host has 2");
+  refused([](v1::AddStep& /*add*/, v1::LogStep& step) { step.set_arrival(v1::ARRIVAL_UNSPECIFIED); }, "arrival");
+  refused([](v1::AddStep& other, v1::LogStep& /*step*/) { other.set_step(2); }, "the next one is 1");
+  refused(
+      [](v1::AddStep& other, v1::LogStep& step) {
+        other.set_step(0);
+        step.set_rate_per_second(5);
+      },
+      "the next one is 1");
+  EXPECT_EQ(work_->StepNs(1), 0);
+  // Nor while a step is armed.
+  ASSERT_FALSE(ArmIn(kHour).late());
+  EXPECT_THAT(work_->Do(command), StatusIs(absl::StatusCode::kFailedPrecondition, "between steps"));
+}
+
 TEST_F(LogWorkTest, AStartThatNoClockShowsStartsNothing) {
   CreateAndPrepare();
   for (const int64_t start_ns : {INT64_MIN, int64_t{-1}, INT64_MAX, MonotonicNowNs() + 25 * kHour}) {

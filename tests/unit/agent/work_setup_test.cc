@@ -100,7 +100,7 @@ int64_t MedianResponseNs(v1::Arrival arrival) {
     const auto setup = MakeWorkSetup(plan);
     EXPECT_THAT(setup, IsOk());
     for (uint32_t writer = 1; writer <= 8; ++writer) {
-      const std::optional<RateSchedule> schedule = setup->ScheduleOf(0, writer);
+      const std::optional<RateSchedule> schedule = setup->ScheduleOf(0, 0, writer);
       for (uint64_t n = 0; n < schedule->DueBefore(kNsPerSecond); ++n) due.push_back(schedule->DueAt(n));
     }
   }

@@ -1,5 +1,5 @@
 // Prints the page, or with --json the JSON report, of a made-up run: page_sample
-// cutoff|drill|empty|hostile|hour|long-drill|lost|many|plain|queues|sweep|storages.
+// cutoff|drill|empty|hostile|hour|long-drill|lost|many|plain|queues|search|sweep|storages.
 //
 // For the browser tests, and to look at; what it shows was never measured.
 #include <cstdio>
@@ -92,6 +92,51 @@ v1::Report PlainReport() {
   return testing::MakeReport(made_up);
 }
 
+// A search for the highest load: a curve whose latencies rise towards the limit, and two points beyond it.
+v1::Report SearchReport() {
+  testing::MadeUp made_up;
+  made_up.seconds = 20;
+  v1::Report report = testing::MakeReport(made_up);
+  v1::LimitReport& limit = *report.mutable_limit();
+  report.mutable_plan()->mutable_limit()->set_over(v1::LIMIT_OVER_RATE);
+  limit.set_over(v1::LIMIT_OVER_RATE);
+  limit.set_limit(480);
+  limit.set_exceeded_at(503.1);
+  limit.set_held(true);
+  limit.set_step(1);
+  limit.set_iops(480 * 6);
+  limit.set_maximum(702);
+  limit.set_knee(384);
+  limit.set_cause(v1::LIMIT_CAUSE_STORAGE);
+  limit.set_cause_text(
+      "at 503.1 writes/s per queue manager (step 14) all 3 hosts are affected, p99 from 5.310 ms to 6.020 ms");
+  uint32_t step = 0;
+  for (const double load : {48.0, 240.0, 336.0, 384.0, 432.0, 456.0, 480.0, 503.1, 561.0}) {
+    v1::LimitPoint& point = *limit.add_points();
+    point.set_step(++step);
+    point.set_purpose(load == 480 ? v1::STEP_PURPOSE_HOLD : v1::STEP_PURPOSE_SEARCH);
+    point.set_load(load);
+    point.set_state(load > 480 ? v1::LIMIT_STATE_EXCEEDS : v1::LIMIT_STATE_MEETS);
+    point.set_criterion("p99<5ms");
+    point.set_iops(6 * load);
+    point.set_curve(true);
+    for (v1::LimitLatency* const latency : {point.mutable_cluster(), point.mutable_worst()}) {
+      const double more = latency == &point.worst() ? 1.3 : 1;
+      const auto at = [&](double ns) { return static_cast<uint64_t>(more * ns * 702 / (702 - load)); };
+      latency->set_avg_ns(static_cast<double>(at(600e3)));
+      latency->set_p50_ns(at(500e3));
+      latency->set_p99_ns(at(1'500e3));
+      latency->set_p99_9_ns(at(4e6));
+      latency->set_max_ns(at(30e6));
+    }
+    // The first one had too few writes.
+    if (step == 1) point.mutable_cluster()->add_thin("p99_9");
+    point.set_worst_host("beta");
+    point.set_value(absl::StrCat(point.cluster().p99_ns() / 1000, " us"));
+  }
+  return report;
+}
+
 // As many rounds as a drill may have, on a host whose name would be a script if it were not text.
 v1::Report LongDrillReport() {
   return testing::DrillReport(10'000, "<script>window.broken=1</script>");
@@ -101,6 +146,7 @@ int Main(const std::string& kind, bool json) {
   const std::map<std::string, v1::Report (*)()> kinds = {{"hour", testing::HourReport},
                                                          {"hostile", testing::HostileReport},
                                                          {"cutoff", testing::CutOffReport},
+                                                         {"search", SearchReport},
                                                          {"sweep", SweepReport},
                                                          {"storages", StoragesReport},
                                                          {"plain", PlainReport},

@@ -104,6 +104,7 @@ class CoordinatorTest : public ::testing::Test {
     Coordinator::Options options;
     options.plan = plan_;
     options.steps = ExpandSteps(plan_);
+    if (next_step_) options.next_step = [this, &log] { return next_step_(log); };
     options.fleet = &fleet;
     options.events = &events_;
     options.clock = &clock_;
@@ -140,6 +141,8 @@ class CoordinatorTest : public ::testing::Test {
   std::vector<FakeDiary> diaries_;
   std::vector<v1::JournalRecord> records_;
   bool left_ = false;
+  // Steps beyond the plan's; none: there are no others.
+  std::function<std::optional<v1::LogStep>(RunLog&)> next_step_;
   // The journal's.
   Hang disk_;
   size_t most_waiting_bytes_ = RunLog::kMostWaitingBytes;

@@ -13,6 +13,11 @@
 namespace plimsoll::testing {
 namespace {
 
+const v1::ScopeReport& Scope(const v1::StepReport& step) {
+  return *std::find_if(step.scopes().begin(), step.scopes().end(),
+                       [](const v1::ScopeReport& scope) { return scope.kind() == v1::SCOPE_KIND_CLUSTER; });
+}
+
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -29,6 +34,47 @@ TEST_F(CoordinatorTest, TakesEveryHostThroughEveryStep) {
   EXPECT_EQ(Records(v1::JournalRecord::kStepEnd).size(), 2U);
   ASSERT_EQ(Records(v1::JournalRecord::kRunEnd).size(), 1U);
   EXPECT_EQ(Records(v1::JournalRecord::kRunEnd)[0].run_end().cut_short(), "");
+}
+
+TEST_F(CoordinatorTest, TakesEveryHostThroughStepsThatAreAddedOneByOne) {
+  std::vector<size_t> reports;
+  next_step_ = [&reports](RunLog& log) -> std::optional<v1::LogStep> {
+    reports.push_back(log.analyzer().reports().size());
+    if (reports.size() > 2) return std::nullopt;
+    v1::LogStep step;
+    step.set_block_size_bytes(4096);
+    step.set_duration_ns(kNsPerSecond);
+    step.set_rate_per_second(100 * static_cast<double>(reports.size()));
+    return step;
+  };
+  EXPECT_FALSE(Run().has_value());
+  for (const FakeDiary& diary : diaries_) {
+    EXPECT_THAT(diary, ElementsAre("open", "prepare", "arm 0", "add 1", "arm 1", "add 2", "arm 2", "release"));
+  }
+  EXPECT_THAT(reports, ElementsAre(1U, 2U, 3U)) << "asked when the step before has its report";
+  // The journal has them, with the commands and their answers.
+  const auto begins = Records(v1::JournalRecord::kStepBegin);
+  ASSERT_EQ(begins.size(), 3U);
+  EXPECT_FALSE(begins[0].step_begin().has_added());
+  EXPECT_EQ(begins[2].step_begin().added().rate_per_second(), 200);
+  EXPECT_EQ(Records(v1::JournalRecord::kHostCommand).size(), 4U);
+  EXPECT_EQ(Records(v1::JournalRecord::kHostCommandDone).size(), 4U);
+  Analyzer again;
+  for (const v1::JournalRecord& record : records_) EXPECT_TRUE(again.Add(record));
+  const v1::Report report = again.Finish();
+  ASSERT_EQ(report.steps_size(), 3);
+  EXPECT_EQ(report.steps(2).rate_per_second(), 200);
+  EXPECT_EQ(Scope(report.steps(2)).rate().asked_iops(), 400) << "two hosts";
+}
+
+TEST_F(CoordinatorTest, AHostThatRefusesAStepIsLost) {
+  scripts_[1].refuses_steps = "nothing was prepared for blocks of 8k";
+  next_step_ = [](RunLog& /*log*/) { return v1::LogStep(); };
+  EXPECT_FALSE(Run().has_value());
+  EXPECT_THAT(diaries_[0], ElementsAre("open", "prepare", "arm 0", "add 1", "release"));
+  const auto lost = Records(v1::JournalRecord::kHostLost);
+  ASSERT_EQ(lost.size(), 1U);
+  EXPECT_EQ(lost[0].host_lost().reason(), "the agent refused a step: nothing was prepared for blocks of 8k");
 }
 
 TEST_F(CoordinatorTest, TellsEachHostTheCommonStartInItsOwnClock) {

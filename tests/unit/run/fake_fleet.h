@@ -51,6 +51,8 @@ struct FakeScript {
   bool gets_on = false;
   // Not empty: steps end early for this reason, and the Fault comes only with the heartbeat after StepDone.
   std::string ends_early;
+  // Why it takes no further step; empty: it does.
+  std::string refuses_steps;
   // Each sends a frame, and its own count.
   uint32_t writers = 1;
   // Of each frame's trace.
@@ -155,8 +157,17 @@ class FakeAgent final : public AgentClient {
         Tell([](v1::AgentMessage& m) { m.mutable_released(); });
         return EndSession(absl::OkStatus());
       case v1::ControllerMessage::kCommand:
-        diary_.emplace_back("stop trace");
-        return Tell([&](v1::AgentMessage& m) { m.mutable_command_done()->set_id(message.command().id()); });
+        if (message.command().has_add_step()) {
+          diary_.push_back(absl::StrCat("add ", message.command().add_step().step()));
+        } else {
+          diary_.emplace_back("stop trace");
+        }
+        return Tell([&](v1::AgentMessage& m) {
+          m.mutable_command_done()->set_id(message.command().id());
+          if (!message.command().has_add_step() || script_.refuses_steps.empty()) return;
+          m.mutable_command_done()->set_code(static_cast<int32_t>(absl::StatusCode::kInvalidArgument));
+          m.mutable_command_done()->set_message(script_.refuses_steps);
+        });
       case v1::ControllerMessage::kHeartbeat:
         script_.on_heartbeat();
         if (fault_due_) Tell([&](v1::AgentMessage& m) { m.mutable_fault()->set_message(script_.ends_early); });

@@ -1,0 +1,310 @@
+#include "controller/limit/limit_analysis.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "common/units.h"
+
+namespace plimsoll {
+namespace {
+
+// Hosts whose p99 is within this factor of the worst one are affected like it.
+constexpr double kAlikeFactor = 2;
+
+// What callers felt: response times where there is a rate.
+const v1::LatencyReport& Felt(const v1::ScopeReport& scope) {
+  return scope.has_rate() ? scope.rate().response() : scope.latency();
+}
+
+void SetLatency(const v1::LatencyReport& latency, v1::LimitLatency& point) {
+  point.set_avg_ns(latency.avg_ns());
+  point.set_p50_ns(latency.p50_ns());
+  point.set_p99_ns(latency.p99_ns());
+  point.set_p99_9_ns(latency.p99_9_ns());
+  point.set_max_ns(latency.max_ns());
+  *point.mutable_thin() = latency.thin();
+}
+
+// The criterion as it is in one step.
+v1::CriterionReport InStep(const v1::CriterionReport& criterion, const v1::CriterionStepReport& step) {
+  v1::CriterionReport report;
+  report.set_criterion(criterion.criterion());
+  report.set_added(criterion.added());
+  report.set_scope(criterion.scope());
+  report.set_outcome(step.outcome());
+  report.set_value(step.value());
+  report.set_value_text(step.value_text());
+  report.set_step(step.step());
+  report.set_kind(step.kind());
+  report.set_host(step.host());
+  report.set_qm(step.qm());
+  report.set_storage(step.storage());
+  report.set_reason(step.reason());
+  *report.add_steps() = step;
+  return report;
+}
+
+// The first criterion with the worst outcome.
+const v1::CriterionReport* Decisive(const std::vector<v1::CriterionReport>& criteria) {
+  const auto rank = [](const v1::CriterionReport& one) {
+    return one.outcome() == v1::OUTCOME_FAIL ? 2 : one.outcome() == v1::OUTCOME_PASS ? 0 : 1;
+  };
+  const auto worst = std::max_element(criteria.begin(), criteria.end(),
+                                      [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
+  return worst == criteria.end() ? nullptr : &*worst;
+}
+
+double Milliseconds(uint64_t ns) {
+  return static_cast<double>(ns) / static_cast<double>(kNsPerMs);
+}
+
+}  // namespace
+
+LimitAnalysis::LimitAnalysis(const v1::TestPlan& plan) : plan_(plan) {}
+
+LimitSearch::Options LimitAnalysis::SearchOptions() const {
+  const v1::LimitPlan& limit = plan_.limit();
+  LimitSearch::Options options;
+  options.over = limit.over();
+  options.most_load = plan_.workload().qm();
+  options.writers = writers_;
+  options.tolerance = limit.tolerance_percent() / 100;
+  options.budget_ns = limit.budget_ns();
+  options.duration_ns = plan_.duration_ns();
+  options.warmup_ns = plan_.warmup_ns();
+  options.hold_ns = limit.hold_ns();
+  return options;
+}
+
+absl::Status LimitAnalysis::Take(const v1::JournalRecord& record, const Timeline& /*timeline*/) {
+  if (record.has_host_joined()) writers_ += record.host_joined().plan().log().workload().qm();
+  if (record.has_step_begin() && !begin_ns_) begin_ns_ = record.time_ns();
+  return absl::OkStatus();
+}
+
+void LimitAnalysis::OnStep(const v1::StepReport& report, const std::vector<v1::CriterionReport>& criteria,
+                           int64_t now_ns) {
+  if (!search_) search_.emplace(SearchOptions());
+  Step& step = steps_.emplace_back();
+  v1::LimitPoint& point = step.point;
+  const bool over_rate = plan_.limit().over() == v1::LIMIT_OVER_RATE;
+  point.set_step(report.number());
+  point.set_purpose(report.purpose());
+  point.set_load(over_rate                     ? report.rate_per_second()
+                 : report.has_queue_managers() ? report.queue_managers()
+                                               : plan_.workload().qm());
+  point.set_measured_ns(report.measured_ns());
+
+  uint64_t writers = 0;
+  const v1::ScopeReport* worst = nullptr;
+  for (const v1::ScopeReport& scope : report.scopes()) {
+    if (scope.kind() == v1::SCOPE_KIND_QM) ++writers;
+    if (scope.kind() == v1::SCOPE_KIND_HOST) {
+      step.hosts.push_back({scope.host(), Felt(scope).p99_ns(), ""});
+      if (worst == nullptr || Felt(scope).p99_ns() > Felt(*worst).p99_ns()) worst = &scope;
+    }
+    if (scope.kind() != v1::SCOPE_KIND_CLUSTER) continue;
+    point.set_iops(scope.iops());
+    SetLatency(Felt(scope), *point.mutable_cluster());
+  }
+  if (worst != nullptr) {
+    SetLatency(Felt(*worst), *point.mutable_worst());
+    point.set_worst_host(worst->host());
+  }
+  for (const v1::HostLoadReport& load : report.load()) {
+    for (HostFact& host : step.hosts) {
+      if (host.label == load.host()) host.bottleneck = load.bottleneck();
+    }
+  }
+  for (const v1::CriterionReport& criterion : criteria) {
+    for (const v1::CriterionStepReport& in_step : criterion.steps()) {
+      if (in_step.step() == report.number()) step.criteria.push_back(InStep(criterion, in_step));
+    }
+  }
+  const v1::CriterionReport* const decisive = Decisive(step.criteria);
+  point.set_state(v1::LIMIT_STATE_UNDECIDED);
+  if (decisive != nullptr) {
+    point.set_criterion(decisive->criterion());
+    point.set_value(decisive->value_text());
+    if (decisive->outcome() == v1::OUTCOME_FAIL) point.set_state(v1::LIMIT_STATE_EXCEEDS);
+    if (decisive->outcome() == v1::OUTCOME_PASS && report.cut_short().empty()) point.set_state(v1::LIMIT_STATE_MEETS);
+  }
+  search_->Add({report.purpose(), point.load(), point.state(), report.duration_ns(),
+                writers == 0 ? 0 : point.iops() / static_cast<double>(writers), point.cluster().avg_ns()},
+               now_ns - begin_ns_.value_or(now_ns));
+}
+
+std::optional<v1::LogStep> LimitAnalysis::NextStep() const {
+  const std::optional<LimitStep> next = search_ ? search_->Next() : std::nullopt;
+  if (!next) return std::nullopt;
+  v1::LogStep step;
+  step.set_block_size_bytes(plan_.block_size_bytes_size() > 0 ? plan_.block_size_bytes(0) : 0);
+  step.set_duration_ns(next->duration_ns);
+  step.set_warmup_ns(plan_.warmup_ns());
+  step.set_purpose(next->purpose);
+  if (plan_.limit().over() == v1::LIMIT_OVER_RATE) {
+    step.set_rate_per_second(next->load);
+  } else {
+    step.set_qm(static_cast<uint32_t>(next->load));
+  }
+  return step;
+}
+
+std::string LimitAnalysis::LastStepText() const {
+  if (steps_.empty()) return "";
+  const v1::LimitPoint& point = steps_.back().point;
+  const bool decides = point.purpose() != v1::STEP_PURPOSE_PROBE && point.load() > 0;
+  const char* const purpose = point.purpose() == v1::STEP_PURPOSE_MAXIMUM ? "maximum"
+                              : point.purpose() == v1::STEP_PURPOSE_PROBE ? "probe"
+                              : point.purpose() == v1::STEP_PURPOSE_HOLD  ? "hold"
+                              : point.purpose() == v1::STEP_PURPOSE_CURVE ? "curve"
+                                                                          : "search";
+  const char* const state = point.state() == v1::LIMIT_STATE_MEETS     ? "criteria met"
+                            : point.state() == v1::LIMIT_STATE_EXCEEDS ? "criteria exceeded"
+                                                                       : "undecided";
+  return absl::StrCat(
+      "step ", point.step(), ", ", purpose, ": ", point.load() > 0 ? LoadText(point.load()) : "no target rate",
+      absl::StrFormat(", %.4g writes/s of all hosts, mean %.3f ms, p99 %.3f ms", point.iops(),
+                      point.cluster().avg_ns() / static_cast<double>(kNsPerMs), Milliseconds(point.cluster().p99_ns())),
+      decides ? absl::StrCat(": ", state) : "");
+}
+
+std::string LimitAnalysis::LoadText(double load) const {
+  return plan_.limit().over() == v1::LIMIT_OVER_RATE
+             ? absl::StrFormat("%.4g writes/s per queue manager", load)
+             : absl::StrFormat("%.0f queue manager%s per host", load, load == 1 ? "" : "s");
+}
+
+const LimitAnalysis::Step* LimitAnalysis::Exceeding() const {
+  if (!search_ || !search_->bounds().exceeds) return nullptr;
+  const double load = *search_->bounds().exceeds;
+  // The last one of that load.
+  const auto found = std::find_if(steps_.rbegin(), steps_.rend(), [load](const Step& step) {
+    return step.point.state() == v1::LIMIT_STATE_EXCEEDS && step.point.purpose() != v1::STEP_PURPOSE_CURVE &&
+           std::abs(step.point.load() - load) <= 1e-9 * load;
+  });
+  return found == steps_.rend() ? nullptr : &*found;
+}
+
+void LimitAnalysis::SetCause(v1::LimitReport& limit) const {
+  const Step* const step = Exceeding();
+  if (step == nullptr) {
+    limit.set_cause_text(limit.limit() > 0 ? "no higher load was shown to exceed the criteria" : "");
+    return;
+  }
+  const std::string at = absl::StrCat("at ", LoadText(step->point.load()), " (step ", step->point.step(), ") ");
+  std::vector<HostFact> hosts = step->hosts;
+  const auto slow =
+      std::find_if(hosts.begin(), hosts.end(), [](const HostFact& host) { return !host.bottleneck.empty(); });
+  if (slow != hosts.end()) {
+    limit.set_cause(v1::LIMIT_CAUSE_LOAD_GENERATOR);
+    limit.set_host(slow->label);
+    limit.set_cause_text(absl::StrCat(at, "the load generator on ", slow->label,
+                                      " may be CPU-bound: ", slow->bottleneck, "; the storage may carry more"));
+    return;
+  }
+  std::sort(hosts.begin(), hosts.end(), [](const HostFact& a, const HostFact& b) { return a.p99_ns > b.p99_ns; });
+  if (hosts.size() < 2) {
+    limit.set_cause(v1::LIMIT_CAUSE_UNDETERMINED);
+    limit.set_cause_text("the storage or this host's path to it: one host alone cannot show which");
+    return;
+  }
+  const auto alike = static_cast<size_t>(std::count_if(hosts.begin(), hosts.end(), [&](const HostFact& host) {
+    return static_cast<double>(host.p99_ns) * kAlikeFactor >= static_cast<double>(hosts[0].p99_ns);
+  }));
+  if (alike == hosts.size()) {
+    limit.set_cause(v1::LIMIT_CAUSE_STORAGE);
+    limit.set_cause_text(absl::StrFormat("%sall %d hosts are affected, p99 from %.3f ms to %.3f ms", at,
+                                         static_cast<int>(hosts.size()), Milliseconds(hosts.back().p99_ns),
+                                         Milliseconds(hosts[0].p99_ns)));
+  } else if (alike == 1) {
+    limit.set_cause(v1::LIMIT_CAUSE_HOST_PATH);
+    limit.set_host(hosts[0].label);
+    limit.set_cause_text(absl::StrFormat("%s%s has a p99 of %.3f ms, the other hosts at most %.3f ms", at,
+                                         hosts[0].label, Milliseconds(hosts[0].p99_ns), Milliseconds(hosts[1].p99_ns)));
+  } else {
+    limit.set_cause(v1::LIMIT_CAUSE_UNDETERMINED);
+    limit.set_cause_text(absl::StrFormat("storage or path: %s%d of %d hosts are affected, p99 of at least %.3f ms", at,
+                                         static_cast<int>(alike), static_cast<int>(hosts.size()),
+                                         Milliseconds(hosts[alike - 1].p99_ns)));
+  }
+}
+
+void LimitAnalysis::AddReasons(const v1::LimitReport& limit, std::vector<std::string>& reasons) const {
+  if (!search_) {
+    reasons.emplace_back("Nothing was measured.");
+    return;
+  }
+  if (limit.cause() == v1::LIMIT_CAUSE_LOAD_GENERATOR) {
+    reasons.push_back(absl::StrCat("The limit is the load generator, not the storage: the result is a lower bound; ",
+                                   limit.cause_text(), "."));
+  }
+  if (limit.limit() > 0 && !limit.held()) {
+    reasons.push_back(limit.ended().empty() ? "The answer was not held." : absl::StrCat(limit.ended(), "."));
+  }
+  const Step* const exceeding = Exceeding();
+  if (limit.limit() == 0 && (exceeding == nullptr || search_->bounds().above < exceeding->point.load())) {
+    reasons.push_back(limit.ended().empty()
+                          ? "No load was shown to meet the criteria, nor the lowest one to exceed them."
+                          : absl::StrCat(limit.ended(), "."));
+  } else if (limit.limit() == 0 && !limit.ended().empty()) {
+    reasons.push_back(absl::StrCat(limit.ended(), "; lower loads were not measured."));
+  }
+  for (const Step& step : steps_) {
+    if (step.point.purpose() == v1::STEP_PURPOSE_CURVE && step.point.state() == v1::LIMIT_STATE_EXCEEDS &&
+        step.point.load() < limit.limit()) {
+      reasons.push_back(absl::StrCat("Step ", step.point.step(), " exceeds the criteria (", step.point.criterion(),
+                                     ": ", step.point.value(), ") at ", LoadText(step.point.load()),
+                                     ", although a higher load met them: the storage is not steady."));
+    }
+  }
+}
+
+void LimitAnalysis::Finish(const Timeline& /*timeline*/, const std::function<std::string(uint32_t host)>& /*label_of*/,
+                           v1::Report& report, std::vector<std::string>& reasons) {
+  limit_.set_over(plan_.limit().over());
+  for (const Step& step : steps_) *limit_.add_points() = step.point;
+  if (search_) {
+    const LimitBounds bounds = search_->bounds();
+    limit_.set_limit(bounds.meets);
+    if (bounds.exceeds) limit_.set_exceeded_at(*bounds.exceeds);
+    limit_.set_held(search_->held());
+    if (bounds.meets > 0) {
+      limit_.set_step(steps_[bounds.meets_result].point.step());
+      limit_.set_iops(steps_[bounds.meets_result].point.iops());
+    }
+    limit_.set_maximum(search_->maximum());
+    limit_.set_ended(search_->ended());
+    limit_.set_knee(search_->knee());
+    for (const size_t point : search_->curve()) limit_.mutable_points(static_cast<int>(point))->set_curve(true);
+    SetCause(limit_);
+  }
+  AddReasons(limit_, reasons);
+  *report.mutable_limit() = limit_;
+}
+
+v1::VerdictReport LimitAnalysis::Judge(const std::vector<std::string>& reasons) const {
+  v1::VerdictReport verdict;
+  for (const std::string& reason : reasons) verdict.add_reasons(reason);
+  // The criteria at the answer; where there is none, at the lowest load that exceeds them.
+  const Step* decisive = nullptr;
+  if (limit_.limit() > 0) {
+    decisive = &steps_[search_->bounds().meets_result];
+  } else {
+    decisive = Exceeding();
+  }
+  if (decisive != nullptr) {
+    for (const v1::CriterionReport& criterion : decisive->criteria) *verdict.add_criteria() = criterion;
+  }
+  if (limit_.limit() > 0 && limit_.held() && !limit_.ended().empty()) verdict.set_remark(limit_.ended());
+  verdict.set_outcome(!reasons.empty() || decisive == nullptr ? v1::OUTCOME_INCONCLUSIVE
+                      : limit_.limit() > 0                    ? v1::OUTCOME_PASS
+                                                              : v1::OUTCOME_FAIL);
+  return verdict;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,66 @@
+// What a journal says of a search for the highest load.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "controller/analysis/section_analysis.h"
+#include "controller/limit/limit_search.h"
+#include "plimsoll/v1/plan.pb.h"
+
+namespace plimsoll {
+
+// The search goes over the reports of the steps that were measured, in the run as from its journal: NextStep asks for
+// what a run measures, and a report shows the same search again.
+class LimitAnalysis final : public SectionAnalysis {
+ public:
+  explicit LimitAnalysis(const v1::TestPlan& plan);
+
+  absl::Status Take(const v1::JournalRecord& record, const Timeline& timeline) override;
+  bool HasSteps() const override { return true; }
+  void OnStep(const v1::StepReport& report, const std::vector<v1::CriterionReport>& criteria, int64_t now_ns) override;
+  std::optional<v1::LogStep> NextStep() const override;
+  std::string LastStepText() const override;
+  void Finish(const Timeline& timeline, const std::function<std::string(uint32_t host)>& label_of, v1::Report& report,
+              std::vector<std::string>& reasons) override;
+  v1::VerdictReport Judge(const std::vector<std::string>& reasons) const override;
+
+ private:
+  // A host in a step.
+  struct HostFact {
+    std::string label;
+    uint64_t p99_ns = 0;
+    // Why its load generator may be CPU-bound; empty: no sign of it.
+    std::string bottleneck;
+  };
+  // A step, beside what the search has of it.
+  struct Step {
+    v1::LimitPoint point;
+    // Each criterion in this step.
+    std::vector<v1::CriterionReport> criteria;
+    std::vector<HostFact> hosts;
+  };
+
+  LimitSearch::Options SearchOptions() const;
+  // "12.5 writes/s per queue manager", "3 queue managers per host".
+  std::string LoadText(double load) const;
+  // The lowest load that exceeds the criteria; null: none does.
+  const Step* Exceeding() const;
+  void SetCause(v1::LimitReport& limit) const;
+  void AddReasons(const v1::LimitReport& limit, std::vector<std::string>& reasons) const;
+
+  const v1::TestPlan plan_;
+  uint32_t writers_ = 0;
+  // When the first step began.
+  std::optional<int64_t> begin_ns_;
+  // Made when the hosts are known.
+  std::optional<LimitSearch> search_;
+  std::vector<Step> steps_;
+  // After Finish.
+  v1::LimitReport limit_;
+};
+
+}  // namespace plimsoll

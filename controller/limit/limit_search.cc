@@ -1,0 +1,320 @@
+#include "controller/limit/limit_search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "common/units.h"
+
+namespace plimsoll {
+namespace {
+
+// Between steps: clocks are asked, hosts armed, the report made.
+constexpr int64_t kBetweenStepsNs = 500 * kNsPerMs;
+// A probe is as long as this, or a step where that is shorter.
+constexpr int64_t kProbeNs = 2 * kNsPerSecond;
+// It needs so many writes.
+constexpr double kProbeWrites = 50;
+// Its rate, as a share of the maximum.
+constexpr double kProbeShare = 0.1;
+// The baseline is there when a probe is not below this share of the one before it.
+constexpr double kSettledShare = 0.8;
+constexpr size_t kMostBaselineProbes = 5;
+// The storage is back when a probe is at most so many times its baseline.
+constexpr double kRecoveredFactor = 1.25;
+constexpr size_t kMostProbes = 10;
+// How often an undecided load is measured again, each time for twice as long.
+constexpr int kMostExtensions = 3;
+// Below this share of the maximum no load is searched.
+constexpr double kLeastShare = 0.001;
+// How much beyond a maximum that meets the criteria the search goes on.
+constexpr double kBeyondFactor = 1.1;
+constexpr double kMostOverMaximum = 4;
+// Around loads that stay undecided the bounds are searched to within this share of the tolerance.
+constexpr double kFineShare = 0.25;
+// Points of the curve, as shares of the answer; a measured one within `kNearShare` of it serves.
+constexpr double kCurveShares[] = {0.1, 0.5, 0.7, 0.8, 0.9, 0.95};
+constexpr double kNearShare = 0.025;
+// Around the knee a gap that is wider than this share of the answer gets a point.
+constexpr double kKneeGapShare = 0.1;
+// All numbers of queue managers are shown up to here.
+constexpr double kMostListedQms = 16;
+
+bool Overloads(const LimitResult& result) {
+  return result.purpose == v1::STEP_PURPOSE_MAXIMUM ||
+         (result.purpose != v1::STEP_PURPOSE_PROBE && result.state == v1::LIMIT_STATE_EXCEEDS);
+}
+
+// Loads that come from the same arithmetic are equal; what went through text may differ in its last digits.
+bool SameLoad(double a, double b) {
+  return std::abs(a - b) <= 1e-9 * std::max(std::abs(a), std::abs(b));
+}
+
+// Four digits, so that plans and reports show the load that was measured.
+double Round(double load) {
+  const double unit = std::pow(10, std::floor(std::log10(load)) - 3);
+  return std::round(load / unit) * unit;
+}
+
+}  // namespace
+
+bool LimitSearch::Decides(const LimitResult& result) const {
+  // As fast as possible is one of the loads where the number of queue managers is searched.
+  return result.purpose == v1::STEP_PURPOSE_SEARCH || result.purpose == v1::STEP_PURPOSE_HOLD ||
+         (!over_rate() && result.purpose == v1::STEP_PURPOSE_MAXIMUM);
+}
+
+bool LimitSearch::IsLast(const LimitResult& result) const {
+  return Decides(result) && LastOf(result.load) == &result;
+}
+
+void LimitSearch::Add(const LimitResult& result, int64_t elapsed_ns) {
+  results_.push_back(result);
+  elapsed_ns_ = std::max(elapsed_ns_, elapsed_ns);
+}
+
+int64_t LimitSearch::CostNs(const LimitStep& step) const {
+  return step.duration_ns + options_.warmup_ns + kBetweenStepsNs;
+}
+
+bool LimitSearch::Affords(const LimitStep& step, int64_t reserve_ns) const {
+  return CostNs(step) <= options_.budget_ns - elapsed_ns_ - reserve_ns;
+}
+
+double LimitSearch::maximum() const {
+  for (const LimitResult& result : results_) {
+    if (result.purpose == v1::STEP_PURPOSE_MAXIMUM) return result.rate;
+  }
+  return 0;
+}
+
+const LimitResult* LimitSearch::LastOf(double load) const {
+  for (size_t i = results_.size(); i-- > 0;) {
+    if (Decides(results_[i]) && SameLoad(results_[i].load, load)) return &results_[i];
+  }
+  return nullptr;
+}
+
+int LimitSearch::UndecidedCount(double load) const {
+  return static_cast<int>(std::count_if(results_.begin(), results_.end(), [this, load](const LimitResult& result) {
+    return Decides(result) && SameLoad(result.load, load) && result.state == v1::LIMIT_STATE_UNDECIDED;
+  }));
+}
+
+LimitBounds LimitSearch::bounds() const {
+  LimitBounds bounds;
+  const auto lower = [](std::optional<double>& bound, double load) { bound = std::min(bound.value_or(load), load); };
+  for (const LimitResult& result : results_) {
+    if (IsLast(result) && result.state == v1::LIMIT_STATE_EXCEEDS) {
+      lower(bounds.exceeds, result.load);
+    }
+  }
+  for (size_t i = 0; i < results_.size(); ++i) {
+    const LimitResult& result = results_[i];
+    if (!IsLast(result) || result.state != v1::LIMIT_STATE_MEETS || result.load <= bounds.meets ||
+        result.load >= bounds.exceeds.value_or(INFINITY))
+      continue;
+    bounds.meets = result.load;
+    bounds.meets_result = i;
+  }
+  bounds.above = bounds.exceeds;
+  bounds.undecided = bounds.meets;
+  for (const LimitResult& result : results_) {
+    const bool undecided = IsLast(result) && result.state == v1::LIMIT_STATE_UNDECIDED;
+    if (!undecided || result.load <= bounds.meets || result.load >= bounds.exceeds.value_or(INFINITY)) continue;
+    lower(bounds.above, result.load);
+    bounds.undecided = std::max(bounds.undecided, result.load);
+  }
+  return bounds;
+}
+
+bool LimitSearch::held() const {
+  const LimitBounds known = bounds();
+  return known.meets > 0 && results_[known.meets_result].purpose == v1::STEP_PURPOSE_HOLD;
+}
+
+std::optional<LimitStep> LimitSearch::Probe() const {
+  LimitStep probe{v1::STEP_PURPOSE_PROBE, 1, std::min(kProbeNs, options_.duration_ns)};
+  if (over_rate()) {
+    probe.load = Round(std::max(kProbeShare * maximum(), 0.001));
+    const double needed_ns = kProbeWrites / (probe.load * std::max(options_.writers, 1.0)) * kNsPerSecond;
+    probe.duration_ns = std::max(probe.duration_ns,
+                                 static_cast<int64_t>(std::min(needed_ns, static_cast<double>(options_.duration_ns))));
+  }
+  // Those since the last overload, and the first ones of all.
+  std::vector<double> since;
+  std::vector<double> first;
+  size_t overloads = 0;
+  for (const LimitResult& result : results_) {
+    if (Overloads(result)) {
+      since.clear();
+      ++overloads;
+    } else if (result.purpose == v1::STEP_PURPOSE_PROBE) {
+      since.push_back(result.mean_ns);
+      if (overloads == 1) first.push_back(result.mean_ns);
+    }
+  }
+  if (overloads == 1) {
+    const bool settled = first.size() >= 2 && first.back() >= kSettledShare * first[first.size() - 2];
+    if (settled || first.size() >= kMostBaselineProbes) return std::nullopt;
+    return probe;
+  }
+  if (first.empty()) return std::nullopt;
+  const double baseline = *std::min_element(first.begin(), first.end());
+  const bool recovered = !since.empty() && since.back() <= kRecoveredFactor * baseline;
+  if (recovered || since.size() >= kMostProbes) return std::nullopt;
+  return probe;
+}
+
+std::optional<LimitStep> LimitSearch::Extension() const {
+  // Probes may have come between.
+  const auto last =
+      std::find_if(results_.rbegin(), results_.rend(), [this](const LimitResult& result) { return Decides(result); });
+  if (last == results_.rend() || last->state != v1::LIMIT_STATE_UNDECIDED || last->purpose == v1::STEP_PURPOSE_HOLD) {
+    return std::nullopt;
+  }
+  const int undecided = UndecidedCount(last->load);
+  if (undecided > kMostExtensions) return std::nullopt;
+  return LimitStep{v1::STEP_PURPOSE_SEARCH, last->load, options_.duration_ns << undecided};
+}
+
+std::optional<double> LimitSearch::NextLoad() const {
+  const LimitBounds known = bounds();
+  const double low = known.meets;
+  if (!over_rate()) {
+    if (!known.above) return std::nullopt;  // the largest one meets the criteria
+    const double middle = std::floor((low + *known.above) / 2);
+    return middle > low ? std::optional(middle) : std::nullopt;
+  }
+  const double most = maximum();
+  if (most <= 0) return std::nullopt;
+  if (!known.above) {
+    if (low == 0) return Round(most / 2);
+    if (low >= kMostOverMaximum * most) return std::nullopt;
+    if (low >= most) return Round(low * kBeyondFactor);
+    return low * (1 + options_.tolerance) >= most ? Round(most) : Round((low + most) / 2);
+  }
+  const double high = *known.above;
+  if (low == 0) {
+    if (high < kLeastShare * most) return std::nullopt;
+    return Round(high / 2);
+  }
+  const auto between = [](double a, double b) -> std::optional<double> {
+    const double middle = Round(b > 4 * a ? std::sqrt(a * b) : (a + b) / 2);
+    return middle > a && middle < b ? std::optional(middle) : std::nullopt;
+  };
+  if (known.exceeds && *known.exceeds <= low * (1 + options_.tolerance)) return std::nullopt;
+  if (high > low * (1 + options_.tolerance)) return between(low, high);
+  // What stays undecided lies between the two; the load that is beyond it is searched from above.
+  if (!known.exceeds) {
+    return known.undecided < kMostOverMaximum * most ? std::optional(Round(known.undecided * kBeyondFactor))
+                                                     : std::nullopt;
+  }
+  if (*known.exceeds > known.undecided * (1 + options_.tolerance)) return between(known.undecided, *known.exceeds);
+  // Both bounds are known, and too far from one another: as near to what is undecided as is worth a step.
+  const double fine = 1 + kFineShare * options_.tolerance;
+  if (high > low * fine) return between(low, high);
+  if (*known.exceeds > known.undecided * fine) return between(known.undecided, *known.exceeds);
+  return std::nullopt;
+}
+
+LimitStep LimitSearch::Hold() const {
+  return {v1::STEP_PURPOSE_HOLD, bounds().meets, options_.hold_ns};
+}
+
+double LimitSearch::knee() const {
+  double best_power = 0;
+  double load = 0;
+  size_t points = 0;
+  for (const size_t i : curve()) {
+    const LimitResult& result = results_[i];
+    if (result.load <= 0 || result.mean_ns <= 0) continue;
+    ++points;
+    const double total = result.rate * (over_rate() ? 1 : result.load);
+    if (const double power = total / result.mean_ns; power > best_power) {
+      best_power = power;
+      load = result.load;
+    }
+  }
+  return points >= 3 ? load : 0;
+}
+
+std::vector<size_t> LimitSearch::curve() const {
+  std::map<double, size_t> last;
+  for (size_t i = 0; i < results_.size(); ++i) {
+    const LimitResult& result = results_[i];
+    if (Decides(result) || result.purpose == v1::STEP_PURPOSE_CURVE) last[result.load] = i;
+  }
+  std::vector<size_t> results;
+  for (const auto& [load, result] : last) results.push_back(result);
+  return results;
+}
+
+std::optional<LimitStep> LimitSearch::CurvePoint() const {
+  const double meets = bounds().meets;
+  if (meets <= 0) return std::nullopt;
+  const std::vector<size_t> points = curve();
+  const auto measured = [&](double load, double near) {
+    return std::any_of(points.begin(), points.end(),
+                       [&](size_t i) { return std::abs(results_[i].load - load) <= near; });
+  };
+  if (!over_rate()) {
+    for (double qms = 1; qms <= options_.most_load; qms = qms < kMostListedQms ? qms + 1 : std::ceil(qms * 1.25)) {
+      if (!measured(qms, 0.5)) return LimitStep{v1::STEP_PURPOSE_CURVE, qms, options_.duration_ns};
+    }
+    return std::nullopt;
+  }
+  for (const double share : kCurveShares) {
+    const double load = Round(share * meets);
+    if (!measured(load, kNearShare * meets)) return LimitStep{v1::STEP_PURPOSE_CURVE, load, options_.duration_ns};
+  }
+  const auto at = std::find_if(points.begin(), points.end(),
+                               [load = knee(), this](size_t i) { return SameLoad(results_[i].load, load); });
+  if (at == points.end()) return std::nullopt;
+  const double knee = results_[*at].load;
+  for (const auto& neighbour : {at == points.begin() ? points.end() : at - 1, at + 1}) {
+    if (neighbour == points.end()) continue;
+    const double load = results_[*neighbour].load;
+    if (load > meets || std::abs(load - knee) <= 2 * kKneeGapShare * meets) continue;
+    return LimitStep{v1::STEP_PURPOSE_CURVE, Round((load + knee) / 2), options_.duration_ns};
+  }
+  return std::nullopt;
+}
+
+std::optional<LimitStep> LimitSearch::Next() const {
+  if (results_.empty()) return LimitStep{v1::STEP_PURPOSE_MAXIMUM, 0, options_.duration_ns};
+  if (maximum() <= 0) return std::nullopt;
+  // What the answer's hold takes is kept for it as soon as there may be an answer.
+  const int64_t reserve_ns = held() ? 0 : CostNs(Hold());
+  const std::optional<LimitStep> probe = Probe();
+  std::optional<LimitStep> next = Extension();
+  if (!next) {
+    if (const std::optional<double> load = NextLoad()) {
+      next = LimitStep{v1::STEP_PURPOSE_SEARCH, *load, options_.duration_ns};
+    }
+  }
+  if (next && Affords(*next, reserve_ns + (probe ? CostNs(*probe) : 0))) return probe ? probe : next;
+  if (bounds().meets == 0) return std::nullopt;
+  // Approached from below: nothing that was overloaded is left in the storage.
+  if (!held()) {
+    next = Hold();
+  } else {
+    next = CurvePoint();
+  }
+  if (!next) return std::nullopt;
+  if (probe && Affords(*next, CostNs(*probe))) return probe;
+  return Affords(*next, 0) ? next : std::nullopt;
+}
+
+std::string LimitSearch::ended() const {
+  if (Next() || maximum() <= 0) return "";
+  const char* const what = bounds().meets > 0 && !held() ? "the answer was held"
+                           : NextLoad() || Extension()   ? "the interval was narrow enough"
+                           : CurvePoint()                ? "the curve was complete"
+                                                         : nullptr;
+  if (what == nullptr) return "";
+  return absl::StrCat("--budget (", FormatDuration(options_.budget_ns), ") ended before ", what);
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,156 @@
+// What a report says of a search: the limit, what it is, and the curve.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "common/units.h"
+#include "controller/plan/plan_defaults.h"
+#include "controller/render/csv.h"
+#include "controller/render/text.h"
+#include "tests/unit/limit/simulated_queue.h"
+
+namespace plimsoll::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
+using ::testing::Ge;
+using ::testing::HasSubstr;
+using ::testing::Le;
+using ::testing::Not;
+
+SimulatedSearch ThreeHosts() {
+  SimulatedSearch search;
+  search.queue = {3, 300'000};
+  search.plan = SearchPlan("p99<2ms");
+  return search;
+}
+
+std::string Text(const v1::Report& report) {
+  std::string text;
+  for (const std::vector<std::string>& part : LimitTextSection().parts(report, TextDetail::kShort)) {
+    for (const std::string& line : part) text += line + "\n";
+  }
+  return text;
+}
+
+TEST(LimitReport, ALimitThatAllHostsFeelIsTheStorages) {
+  const v1::Report report = RunSearch(ThreeHosts());
+  EXPECT_EQ(report.verdict().outcome(), v1::OUTCOME_PASS);
+  EXPECT_EQ(report.limit().cause(), v1::LIMIT_CAUSE_STORAGE) << report.limit().cause_text();
+  EXPECT_TRUE(report.limit().held());
+  // Criteria at the answer, and the rate that it had to reach.
+  ASSERT_EQ(report.verdict().criteria_size(), 2);
+  EXPECT_EQ(report.verdict().criteria(0).step(), report.limit().step());
+  const std::string text = Text(report);
+  EXPECT_THAT(text, ContainsRegex("Limit +[0-9.,]+ writes/s per queue manager, [0-9.,]+ writes/s of all hosts, held"));
+  EXPECT_THAT(text, HasSubstr("Cause     the storage: at "));
+  EXPECT_THAT(text, HasSubstr("<- limit"));
+  EXPECT_THAT(text, HasSubstr("The same of the host with the highest p99"));
+  for (size_t from = 0; from < text.size();) {
+    const size_t end = text.find('\n', from);
+    EXPECT_LE(end - from, 80U + 16U) << text.substr(from, end - from);  // a dash takes three bytes
+    from = end + 1;
+  }
+}
+
+TEST(LimitReport, APlantedLimitOfTheLoadGeneratorIsInconclusiveAndNamed) {
+  SimulatedSearch search = ThreeHosts();
+  // node2 has no CPU left from 300 writes/s on, and its writers feel it.
+  search.plant = [](v1::StepReport& report) {
+    if (report.rate_per_second() < 300) return;
+    v1::HostLoadReport& load = *report.add_load();
+    load.set_host("node2");
+    load.set_writer_cpu_wait_percent(31);
+    load.set_bottleneck("its writers waited 31.0 % of their time for a CPU");
+  };
+  const v1::Report report = RunSearch(search);
+  EXPECT_EQ(report.verdict().outcome(), v1::OUTCOME_INCONCLUSIVE);
+  EXPECT_EQ(report.limit().cause(), v1::LIMIT_CAUSE_LOAD_GENERATOR);
+  EXPECT_EQ(report.limit().host(), "node2");
+  ASSERT_FALSE(report.verdict().reasons().empty());
+  EXPECT_THAT(report.verdict().reasons(0),
+              AllOf(HasSubstr("the load generator on node2 may be CPU-bound: its writers waited 31.0 %"),
+                    HasSubstr("the result is a lower bound")));
+  EXPECT_THAT(Text(report), HasSubstr("Limit     at least "));
+}
+
+TEST(LimitReport, OneHostThatIsSlowByItselfIsItsPath) {
+  SimulatedSearch search = ThreeHosts();
+  search.plant = [](v1::StepReport& report) {
+    for (v1::ScopeReport& scope : *report.mutable_scopes()) {
+      if (scope.kind() != v1::SCOPE_KIND_HOST || scope.host() != "node3" || !scope.has_rate()) continue;
+      v1::LatencyReport& response = *scope.mutable_rate()->mutable_response();
+      response.set_p99_ns(response.p99_ns() * 5);
+    }
+  };
+  const v1::Report report = RunSearch(search);
+  EXPECT_EQ(report.limit().cause(), v1::LIMIT_CAUSE_HOST_PATH);
+  EXPECT_EQ(report.limit().host(), "node3");
+}
+
+TEST(LimitReport, OneHostAloneCannotTellTheStorageFromItsPath) {
+  SimulatedSearch search = ThreeHosts();
+  search.queue.writers = 1;
+  const v1::Report report = RunSearch(search);
+  EXPECT_EQ(report.limit().cause(), v1::LIMIT_CAUSE_UNDETERMINED);
+  EXPECT_THAT(report.limit().cause_text(), HasSubstr("one host alone"));
+  EXPECT_THAT(Text(report), Not(HasSubstr("The same of the host")));
+}
+
+TEST(LimitReport, CriteriaThatTheLowestLoadExceedsFail) {
+  SimulatedSearch search = ThreeHosts();
+  search.plan = SearchPlan("p99<200us");  // less than one write takes
+  const v1::Report report = RunSearch(search);
+  EXPECT_EQ(report.limit().limit(), 0);
+  EXPECT_EQ(report.verdict().outcome(), v1::OUTCOME_FAIL);
+  ASSERT_FALSE(report.verdict().criteria().empty());
+  EXPECT_EQ(report.verdict().criteria(0).outcome(), v1::OUTCOME_FAIL);
+  EXPECT_THAT(Text(report), HasSubstr("no load was shown to meet the criteria"));
+}
+
+TEST(LimitReport, AnAnswerThatWasNotHeldIsInconclusive) {
+  SimulatedSearch search = ThreeHosts();
+  // Each hold is disturbed, from the first to the last.
+  search.plant = [](v1::StepReport& report) {
+    if (report.purpose() == v1::STEP_PURPOSE_HOLD) report.set_cut_short("interrupted");
+  };
+  search.plan.mutable_limit()->set_budget_ns(3000 * kNsPerSecond);
+  const v1::Report report = RunSearch(search);
+  EXPECT_FALSE(report.limit().held());
+  EXPECT_EQ(report.verdict().outcome(), v1::OUTCOME_INCONCLUSIVE);
+}
+
+TEST(LimitReport, TheCurveRisesFromATenthToTheLimitInCsvToo) {
+  const v1::Report report = RunSearch(ThreeHosts());
+  const auto curve = LimitCurve(report.limit());
+  ASSERT_GE(curve.size(), 7U);
+  EXPECT_NEAR(curve.front()->load() / report.limit().limit(), 0.1, 0.03);
+  EXPECT_TRUE(std::is_sorted(curve.begin(), curve.end(), [](auto* a, auto* b) { return a->load() < b->load(); }));
+  // Latency rises with the load, from the lowest to the highest point.
+  EXPECT_LT(curve.front()->cluster().p99_ns(), curve.back()->cluster().p99_ns());
+  EXPECT_THAT(report.limit().knee(), AllOf(Ge(0.2 * report.limit().limit()), Le(report.limit().limit())));
+  const std::string csv = RenderCurveCsv(report);
+  EXPECT_THAT(csv, ::testing::StartsWith("step,rate_per_queue_manager,iops,criteria,worst_host,cluster_avg_ns,"));
+  EXPECT_EQ(static_cast<size_t>(std::count(csv.begin(), csv.end(), '\n')), curve.size() + 1);
+}
+
+TEST(LimitReport, QueueManagersAreALoadToo) {
+  SimulatedSearch search = ThreeHosts();
+  search.plan = SearchPlan("p50<1ms");
+  search.plan.mutable_workload()->set_qm(6);
+  search.plan.mutable_workload()->clear_arrival();
+  search.plan.mutable_limit()->set_over(v1::LIMIT_OVER_QM);
+  FillDefaults(search.plan);
+  // Each waits for all others: n x 300 us.
+  search.queue.writers = 6;
+  const v1::Report report = RunSearch(search);
+  EXPECT_EQ(report.limit().limit(), 3);
+  EXPECT_EQ(report.limit().exceeded_at(), 4);
+  EXPECT_THAT(Text(report), HasSubstr("Limit     3 queue managers per host"));
+}
+
+}  // namespace
+}  // namespace plimsoll::testing

@@ -1,0 +1,196 @@
+#include "tests/unit/limit/simulated_queue.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <random>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/units.h"
+#include "controller/analysis/figures.h"
+#include "controller/analysis/judge.h"
+#include "controller/analysis/scope_sums.h"
+#include "controller/limit/limit_analysis.h"
+#include "controller/plan/plan_defaults.h"
+
+namespace plimsoll::testing {
+
+std::vector<SimulatedWriter> RunQueue(const SimulatedQueue& queue, double rate_per_second, int64_t warmup_ns,
+                                      int64_t duration_ns, uint64_t seed) {
+  struct Writer {
+    double due_ns = 0;
+    double free_ns = 0;
+  };
+  std::mt19937_64 random(seed);
+  std::exponential_distribution<double> interval(rate_per_second > 0 ? rate_per_second / 1e9 : 1);
+  const auto end_ns = static_cast<double>(warmup_ns + duration_ns);
+  std::vector<Writer> writers(queue.writers);
+  std::vector<SimulatedWriter> results(queue.writers);
+  const auto schedule = [&](Writer& writer) {
+    writer.due_ns = rate_per_second > 0 ? writer.due_ns + interval(random) : writer.free_ns;
+  };
+  for (Writer& writer : writers) schedule(writer);
+  double server_free_ns = 0;
+  while (true) {
+    const auto issued = [](const Writer& writer) { return std::max(writer.due_ns, writer.free_ns); };
+    const auto next = std::min_element(writers.begin(), writers.end(),
+                                       [&](const Writer& a, const Writer& b) { return issued(a) < issued(b); });
+    const double issued_ns = issued(*next);
+    if (issued_ns >= end_ns) return results;
+    server_free_ns = std::max(server_free_ns, issued_ns) + static_cast<double>(queue.service_ns);
+    next->free_ns = server_free_ns;
+    SimulatedWriter& result = results[static_cast<size_t>(next - writers.begin())];
+    if (next->due_ns >= static_cast<double>(warmup_ns) && next->due_ns < end_ns) {
+      result.response_ns.push_back(std::llround(server_free_ns - next->due_ns));
+      if (server_free_ns > end_ns) ++result.late;
+    }
+    schedule(*next);
+  }
+}
+
+double ShareBeyond(const SimulatedQueue& queue, double rate_per_second, int64_t limit_ns) {
+  constexpr double kWrites = 2e6;
+  const double seconds = kWrites / (rate_per_second * queue.writers);
+  uint64_t beyond = 0;
+  uint64_t writes = 0;
+  for (const SimulatedWriter& writer :
+       RunQueue(queue, rate_per_second, kNsPerSecond, static_cast<int64_t>(seconds * 1e9), 4711)) {
+    writes += writer.response_ns.size();
+    beyond += static_cast<uint64_t>(std::count_if(writer.response_ns.begin(), writer.response_ns.end(),
+                                                  [limit_ns](int64_t one) { return one > limit_ns; }));
+  }
+  return static_cast<double>(beyond) / static_cast<double>(std::max<uint64_t>(writes, 1));
+}
+
+double ShareBeyondOfOne(int64_t service_ns, double rate_per_second, int64_t limit_ns) {
+  const auto service = static_cast<double>(service_ns) / 1e9;
+  const double wait = static_cast<double>(limit_ns - service_ns) / 1e9;
+  const double load = rate_per_second * service;
+  double sum = 0;
+  double factorial = 1;
+  for (int k = 0; k * service <= wait; ++k) {
+    if (k > 0) factorial *= k;
+    const double x = rate_per_second * (k * service - wait);
+    sum += std::pow(x, k) / factorial * std::exp(-x);
+  }
+  return 1 - (1 - load) * sum;
+}
+
+double RateAt(const SimulatedQueue& queue, double share, int64_t limit_ns) {
+  double low = 0;
+  double high = 1e9 / static_cast<double>(queue.service_ns) / queue.writers;
+  for (int i = 0; i < 14; ++i) {
+    const double middle = (low + high) / 2;
+    (ShareBeyond(queue, middle, limit_ns) < share ? low : high) = middle;
+  }
+  return (low + high) / 2;
+}
+
+namespace {
+
+// A writer's figures, as SumsOfWriter makes them of what an agent reports.
+ScopeSums SumsOf(const SimulatedWriter& writer, double rate_per_second, int64_t duration_ns) {
+  ScopeSums sums;
+  sums.measured_ns = duration_ns;
+  sums.whole_ns = duration_ns;
+  for (const int64_t response_ns : writer.response_ns) sums.latency.Record(static_cast<uint64_t>(response_ns));
+  if (rate_per_second <= 0) return sums;
+  sums.response.Merge(sums.latency);
+  sums.asked_iops = rate_per_second;
+  sums.rate_due = writer.response_ns.size();
+  sums.rate_completed = sums.rate_due - writer.late;
+  sums.rate_open = writer.late > 0 ? 1 : 0;
+  sums.rate_held = static_cast<double>(sums.rate_completed) >= 0.99 * static_cast<double>(sums.rate_due);
+  sums.not_issued = writer.late;
+  return sums;
+}
+
+// One step's report, and what the judge makes of it.
+v1::StepReport RunStep(const SimulatedSearch& search, const v1::LogStep& step, uint32_t number, Judge& judge) {
+  v1::StepReport report;
+  report.set_number(number);
+  report.set_block_size_bytes(step.block_size_bytes());
+  report.set_duration_ns(step.duration_ns());
+  report.set_measured_ns(step.duration_ns());
+  report.set_purpose(step.purpose());
+  if (step.has_rate_per_second()) report.set_rate_per_second(step.rate_per_second());
+  if (step.qm() > 0) report.set_queue_managers(step.qm());
+  SimulatedQueue queue = search.queue;
+  // Where queue managers are the load, they all are on one host.
+  if (step.qm() > 0) queue.writers = step.qm();
+  const auto results =
+      RunQueue(queue, step.rate_per_second(), step.warmup_ns(), step.duration_ns(), search.seed * 1000 + number);
+  const SecondExtremes extremes;
+  ScopeSums cluster;
+  for (size_t i = 0; i < results.size(); ++i) {
+    const ScopeSums sums = SumsOf(results[i], step.rate_per_second(), step.duration_ns());
+    for (const v1::ScopeKind kind : {v1::SCOPE_KIND_QM, v1::SCOPE_KIND_HOST}) {
+      v1::ScopeReport& scope = *report.add_scopes();
+      scope = MakeScopeReport(sums, step.block_size_bytes(), extremes);
+      scope.set_kind(kind);
+      scope.set_host(absl::StrCat("node", i + 1));
+      if (kind == v1::SCOPE_KIND_QM) scope.set_qm(1);
+      Histogram both;
+      judge.Observe(number, step.block_size_bytes(), {scope, sums, FeltLatency(sums, both), extremes});
+    }
+    cluster.Merge(sums);
+  }
+  v1::ScopeReport& scope = *report.add_scopes();
+  scope = MakeScopeReport(cluster, step.block_size_bytes(), extremes);
+  scope.set_kind(v1::SCOPE_KIND_CLUSTER);
+  search.plant(report);
+  judge.ObserveStep({report});
+  return report;
+}
+
+}  // namespace
+
+v1::TestPlan SearchPlan(const std::string& criterion) {
+  v1::TestPlan plan;
+  plan.mutable_workload()->set_dir("/mnt/mqlog");
+  plan.add_criteria(criterion);
+  plan.set_duration_ns(20 * kNsPerSecond);
+  plan.set_warmup_ns(kNsPerSecond);
+  plan.mutable_limit()->set_budget_ns(int64_t{24} * 3600 * kNsPerSecond);
+  FillDefaults(plan);
+  return plan;
+}
+
+v1::Report RunSearch(const SimulatedSearch& search) {
+  LimitAnalysis analysis(search.plan);
+  Judge judge(search.plan, 1);
+  int64_t now_ns = kNsPerSecond;
+  const Timeline timeline;
+  const bool over_rate = search.plan.limit().over() == v1::LIMIT_OVER_RATE;
+  for (uint32_t host = 0; host < (over_rate ? search.queue.writers : 1); ++host) {
+    v1::JournalRecord record;
+    *record.mutable_host_joined()->mutable_plan()->mutable_log()->mutable_workload() = search.plan.workload();
+    analysis.Take(record, timeline).IgnoreError();
+  }
+  v1::Report report;
+  for (uint32_t host = 1; host <= (over_rate ? search.queue.writers : 1); ++host) {
+    report.add_hosts()->set_label(absl::StrCat("node", host));
+  }
+  std::optional<v1::LogStep> step = ExpandSteps(search.plan).front();
+  for (uint32_t number = 1; step && number <= 1000; ++number) {
+    v1::JournalRecord record;
+    record.set_time_ns(now_ns);
+    record.mutable_step_begin()->set_step(number - 1);
+    analysis.Take(record, timeline).IgnoreError();
+    const v1::StepReport& made = *report.add_steps() = RunStep(search, *step, number, judge);
+    now_ns += step->warmup_ns() + step->duration_ns();
+    std::vector<v1::CriterionReport> criteria;
+    for (Judge::SoFar& each : judge.CriteriaSoFar()) criteria.push_back(std::move(each.report));
+    analysis.OnStep(made, criteria, now_ns);
+    step = analysis.NextStep();
+  }
+  std::vector<std::string> reasons;
+  analysis.Finish(timeline, [](uint32_t /*host*/) { return ""; }, report, reasons);
+  *report.mutable_verdict() = analysis.Judge(reasons);
+  *report.mutable_plan() = search.plan;
+  return report;
+}
+
+}  // namespace plimsoll::testing

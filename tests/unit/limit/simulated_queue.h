@@ -1,0 +1,53 @@
+// Serial writers on one server that serves their writes in turn, in virtual time, and a search over them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "plimsoll/v1/agent.pb.h"
+#include "plimsoll/v1/report.pb.h"
+
+namespace plimsoll::testing {
+
+// One host each with one queue manager. A writer has one write in flight; the server takes them in the order in which
+// they are issued, each for `service_ns`.
+struct SimulatedQueue {
+  uint32_t writers = 1;
+  int64_t service_ns = 1'000'000;
+};
+
+// One writer's step: response times from the scheduled start (service times in a closed loop), of the writes that were
+// due in the step.
+struct SimulatedWriter {
+  std::vector<int64_t> response_ns;
+  // Of those, how many ended after the step.
+  uint64_t late = 0;
+};
+
+// `rate_per_second` of each writer, at random moments; 0: closed loop. The first `warmup_ns` are not in the result.
+std::vector<SimulatedWriter> RunQueue(const SimulatedQueue& queue, double rate_per_second, int64_t warmup_ns,
+                                      int64_t duration_ns, uint64_t seed);
+
+// The share of a writer's writes that take longer than `limit_ns` in the long run.
+double ShareBeyond(const SimulatedQueue& queue, double rate_per_second, int64_t limit_ns);
+// The same for one writer, by Erlang's formula for the waiting time with constant service.
+double ShareBeyondOfOne(int64_t service_ns, double rate_per_second, int64_t limit_ns);
+// The rate of each writer at which `share` of its writes take longer than `limit_ns`.
+double RateAt(const SimulatedQueue& queue, double share, int64_t limit_ns);
+
+// A search with the production code from the step's figures on: criteria, search, report. `plan` has its defaults.
+struct SimulatedSearch {
+  v1::TestPlan plan;
+  SimulatedQueue queue;
+  uint64_t seed = 1;
+  // Changes a step's report before it is judged: what was planted.
+  std::function<void(v1::StepReport&)> plant = [](v1::StepReport& /*report*/) {};
+};
+v1::Report RunSearch(const SimulatedSearch& search);
+
+// "p99<5ms", over the rate, and the lengths of a simulated search.
+v1::TestPlan SearchPlan(const std::string& criterion);
+
+}  // namespace plimsoll::testing
