@@ -130,11 +130,12 @@ absl::StatusOr<std::vector<AbSide>> LoadSides(const AbFlags& flags, StatedDiffer
     PLIMSOLL_ASSIGN_OR_RETURN(const Vary vary, ParseVary(flags.vary));
     differs.insert(vary.option);
     for (size_t i = 0; i < 2; ++i) {
-      PLIMSOLL_ASSIGN_OR_RETURN(sides[i].plan, LoadRunPlan(flags.plans.empty() ? "" : flags.plans[0],
-                                                           [&](v1::TestPlan& plan) -> absl::Status {
-                                                             PLIMSOLL_RETURN_IF_ERROR(flags.plan->ApplyTo(plan));
-                                                             return SetPlanOption(*vary.field, vary.values[i], plan);
-                                                           }));
+      PLIMSOLL_ASSIGN_OR_RETURN(sides[i].plan,
+                                LoadRunPlan(flags.plans.empty() ? "" : flags.plans[0], PlanFlags::Kind::kRun,
+                                            [&](v1::TestPlan& plan) -> absl::Status {
+                                              PLIMSOLL_RETURN_IF_ERROR(flags.plan->ApplyTo(plan));
+                                              return SetPlanOption(*vary.field, vary.values[i], plan);
+                                            }));
       sides[i].name = vary.values[i];
     }
     const auto last = [](const AbSide& side) { return std::filesystem::path(side.name).filename().string(); };
@@ -148,8 +149,9 @@ absl::StatusOr<std::vector<AbSide>> LoadSides(const AbFlags& flags, StatedDiffer
                        flags.plans.size() == 1 ? " plan was given" : " plans were given"));
     }
     for (size_t i = 0; i < 2; ++i) {
-      PLIMSOLL_ASSIGN_OR_RETURN(
-          sides[i].plan, LoadRunPlan(flags.plans[i], [&](v1::TestPlan& plan) { return flags.plan->ApplyTo(plan); }));
+      PLIMSOLL_ASSIGN_OR_RETURN(sides[i].plan,
+                                LoadRunPlan(flags.plans[i], PlanFlags::Kind::kRun,
+                                            [&](v1::TestPlan& plan) { return flags.plan->ApplyTo(plan); }));
       sides[i].name = std::filesystem::path(flags.plans[i]).stem().string();
     }
   }

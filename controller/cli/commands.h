@@ -29,9 +29,9 @@ void AddStorageCommand(CLI::App& app, CommandLine& line);
 
 // In the order of --help.
 inline constexpr void (*kCommands[])(CLI::App&, CommandLine&) = {
-    AddRunCommand,    AddLimitCommand,  AddHaCommand,    AddHostsCommand,   AddReportCommand,
-    AddCompareCommand, AddAbCommand,    AddExportCommand, AddPlanCommand,   AddCleanCommand,
-    AddFsckCommand,   AddTlsCommand,    AddStorageCommand, AddMqldtCommand,
+    AddRunCommand,     AddLimitCommand, AddHaCommand,      AddHostsCommand, AddReportCommand,
+    AddCompareCommand, AddAbCommand,    AddExportCommand,  AddPlanCommand,  AddCleanCommand,
+    AddFsckCommand,    AddTlsCommand,   AddStorageCommand, AddMqldtCommand,
 };
 
 }  // namespace plimsoll

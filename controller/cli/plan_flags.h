@@ -49,7 +49,7 @@ class PlanFlags {
 const google::protobuf::FieldDescriptor* FindPlanOption(const std::string& name);
 
 // Puts one option over the plan's own value, and over the value of every host that has one of its own. `field` is of
-// the plan, its workload or its drill; `text` as on the command line. INVALID_ARGUMENT "--file-size: ...".
+// the plan, its workload, its drill or its search; `text` as on the command line. INVALID_ARGUMENT "--file-size: ...".
 absl::Status SetPlanOption(const google::protobuf::FieldDescriptor& field, const std::string& text, v1::TestPlan& plan);
 
 }  // namespace plimsoll

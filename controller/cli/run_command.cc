@@ -66,9 +66,8 @@ struct RunFlags {
 
 }  // namespace
 
-absl::StatusOr<v1::TestPlan> LoadRunPlan(const std::string& file,
-                                         const std::function<absl::Status(v1::TestPlan&)>& change,
-                                         PlanFlags::Kind kind) {
+absl::StatusOr<v1::TestPlan> LoadRunPlan(const std::string& file, PlanFlags::Kind kind,
+                                         const std::function<absl::Status(v1::TestPlan&)>& change) {
   v1::TestPlan plan;
   PlanPlaces places;
   if (!file.empty()) {
@@ -83,8 +82,8 @@ absl::StatusOr<v1::TestPlan> LoadRunPlan(const std::string& file,
         absl::StrCat(file, " is the plan of an HA drill (ha): run it with `plimsoll ha`"));
   }
   if (plan.has_limit() && !search) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        file, " is the plan of a search for the highest load (limit): run it with `plimsoll limit`"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(file, " is the plan of a search for the highest load (limit): run it with `plimsoll limit`"));
   }
   if (plan.hosts().empty() && plan.workload().has_dir()) {
     // The agent is on this machine: a directory may be named from here.
@@ -354,8 +353,7 @@ int RunMain(RunFlags& flags, CommandLine& line, const RunSurroundings& around) {
     return PrintError(line, status, Exit::kWrong);
   }
   absl::StatusOr<v1::TestPlan> plan =
-      LoadRunPlan(flags.plan_file, [&flags](v1::TestPlan& read) { return flags.plan->ApplyTo(read); },
-                  flags.kind);
+      LoadRunPlan(flags.plan_file, flags.kind, [&flags](v1::TestPlan& read) { return flags.plan->ApplyTo(read); });
   if (!plan.ok()) return PrintErrors(line, plan.status(), Exit::kWrong);
   absl::StatusOr<std::shared_ptr<const AgentTrust>> trust = AgentTrust::Load(flags.tls);
   if (!trust.ok()) return PrintError(line, trust.status(), Exit::kWrong);

@@ -35,11 +35,10 @@ struct RunSurroundings {
 // The machine's own.
 RunSurroundings OwnSurroundings();
 
-// The plan of `file` ("": an empty one), changed by `change`, checked, with every default. The errors of reading it, of
-// `change`, and the plan's problems, a line each. `kind`: of a run, or of a search for the highest load.
-absl::StatusOr<v1::TestPlan> LoadRunPlan(const std::string& file,
-                                         const std::function<absl::Status(v1::TestPlan&)>& change,
-                                         PlanFlags::Kind kind = PlanFlags::Kind::kRun);
+// The plan of `file` ("": an empty one), of a run or of a search, changed by `change`, checked, with every default. The
+// errors of reading it, of `change`, and the plan's problems, a line each.
+absl::StatusOr<v1::TestPlan> LoadRunPlan(const std::string& file, PlanFlags::Kind kind,
+                                         const std::function<absl::Status(v1::TestPlan&)>& change);
 
 // How a plan of LoadRunPlan is run as a part of something else.
 struct PlanRun {
