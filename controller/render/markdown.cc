@@ -92,11 +92,12 @@ void AddCriteria(const v1::Report& report, std::string& out) {
   for (const CriterionRow& row : rows) {
     const v1::CriterionStepReport* const result = row.result;
     const v1::StepReport* const step = result == nullptr ? nullptr : StepByNumber(report, result->step());
+    const std::string& value_text = result == nullptr ? row.criterion->value_text() : result->value_text();
     const std::string place = result == nullptr ? "" : FormatPlace(0, result->host(), result->qm(), result->storage());
     AddMdRow({MdCode(row.criterion->criterion()), OutcomeText(row.outcome()), place.empty() ? "cluster" : MdCode(place),
               step == nullptr ? "run" : absl::StrCat(step->number()),
               step == nullptr ? kDash : FormatSizeForPeople(step->block_size_bytes()),
-              result == nullptr || result->value_text().empty() ? kDash : MdText(result->value_text())},
+              value_text.empty() ? kDash : MdText(value_text)},
              out);
   }
   if (rows.size() < all) {

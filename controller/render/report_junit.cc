@@ -41,7 +41,6 @@ const v1::StepReport* ReportOfStep(const v1::Report& report, uint32_t number) {
 }
 
 std::string ClassOfStep(const v1::Report& report, uint32_t number) {
-  if (report.has_ha()) return "run.drill";
   const v1::StepReport* const step = ReportOfStep(report, number);
   if (step == nullptr) return number == 0 ? "run" : absl::StrCat("run.step ", number);
   return absl::StrCat("run.step ", number, " (", FormatSizeForPeople(step->block_size_bytes()), ")");
@@ -52,6 +51,20 @@ std::string WorstOf(const v1::CriterionStepReport& result) {
   if (result.value_text().empty()) return "";
   const std::string place = FormatPlace(0, result.host(), result.qm(), result.storage());
   return absl::StrCat("worst ", result.value_text(), ", ", place.empty() ? "cluster" : place);
+}
+
+// A drill has no steps: its criteria hold for all of it.
+void AddDrillCriterion(const v1::CriterionReport& criterion, std::vector<JUnitCase>& cases) {
+  JUnitCase& one = cases.emplace_back();
+  one.class_name = "run.drill";
+  one.name = criterion.criterion();
+  one.kind = KindOfOutcome(criterion.outcome());
+  std::vector<std::string> why;
+  for (const std::string& text : {criterion.value_text(), criterion.reason()}) {
+    if (!text.empty()) why.push_back(text);
+  }
+  one.message = absl::StrCat(OutcomeText(criterion.outcome()), why.empty() ? "" : ": ", absl::StrJoin(why, "; "));
+  if (one.kind == JUnitCase::Kind::kPassed && !criterion.value_text().empty()) one.output = {criterion.value_text()};
 }
 
 void AddCriterion(const v1::Report& report, const v1::CriterionReport& criterion, std::vector<JUnitCase>& cases) {
@@ -78,7 +91,7 @@ void AddCriterion(const v1::Report& report, const v1::CriterionReport& criterion
   const bool looked_at = cases.size() > begin;
   if (looked_at && (criterion.outcome() == v1::OUTCOME_PASS || !IsGreen(cases, begin))) return;
   JUnitCase& whole = cases.emplace_back();
-  whole.class_name = report.has_ha() ? "run.drill" : "run";
+  whole.class_name = "run";
   whole.name = criterion.criterion();
   whole.kind = criterion.outcome() == v1::OUTCOME_FAIL ? JUnitCase::Kind::kFailure : JUnitCase::Kind::kError;
   whole.message = absl::StrCat(OutcomeText(criterion.outcome()), ": ",
@@ -103,7 +116,13 @@ std::string RenderReportJUnit(const v1::Report& report) {
   suite.properties = {
       {"verdict", OutcomeText(verdict.outcome())}, {"run", report.run().id()}, {"version", report.run().version()}};
   for (const v1::HostReport& host : report.hosts()) suite.properties.emplace_back("host", host.label());
-  for (const v1::CriterionReport& criterion : verdict.criteria()) AddCriterion(report, criterion, suite.cases);
+  for (const v1::CriterionReport& criterion : verdict.criteria()) {
+    if (report.has_ha()) {
+      AddDrillCriterion(criterion, suite.cases);
+    } else {
+      AddCriterion(report, criterion, suite.cases);
+    }
+  }
 
   JUnitCase conclusive;
   conclusive.class_name = "run";

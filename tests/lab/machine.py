@@ -100,7 +100,7 @@ class Machine:
         os.kill(pid, number)
 
     def pause(self):
-        """The whole host stands still, and its clock goes on, as when a hypervisor has no time for it."""
+        """Suspends the whole host; its clock goes on, as when a hypervisor has no time for it."""
         self._signal(signal.SIGSTOP)
 
     def resume(self):

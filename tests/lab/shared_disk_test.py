@@ -68,7 +68,7 @@ class SharedDisk(lab_support.LabTest):
         self.hold("host1", "flock", f"{SAN}/by_flock")
         self.assertEqual(self.tried("flock", f"{SAN}/by_flock"), {"host1": "taken", "host2": "taken", "host3": "taken"})
 
-    def test_a_host_that_stands_still_is_paused_and_no_other_stands(self):
+    def test_a_suspended_host_is_paused_and_no_other_stalls(self):
         machine = self.lab.machine("host2")
 
         def pause():

@@ -1,4 +1,4 @@
-"""Three hosts with kernels of their own on one NFS export: one report, and stalls that are told apart."""
+"""Three hosts with kernels of their own on one NFS export: one report, and stalls whose causes are distinguished."""
 
 import lab_support
 from lab_support import harness
@@ -26,7 +26,7 @@ class Smoke(lab_support.LabTest):
                 self.assertGreater(host["writes"], 0)
         self.assertEqual(self.on("host1", f"ls {lab_support.MQLOG}"), "", "nothing is left on the export")
 
-    def test_a_server_that_stands_still_is_all_hosts(self):
+    def test_a_stalled_server_is_all_hosts(self):
         server = self.lab.machine("storage")
 
         def pause():
@@ -60,7 +60,7 @@ class Smoke(lab_support.LabTest):
         for host in harness.scopes(report["steps"][0], "host"):
             self.assertGreater(host["latency"]["p50_ns"], 40e6, "20 ms there and 20 ms back")
 
-    def test_a_host_that_stands_still_is_paused(self):
+    def test_a_suspended_host_is_paused(self):
         machine = self.lab.machine("host2")
 
         def pause():

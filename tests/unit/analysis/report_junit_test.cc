@@ -59,6 +59,38 @@ TEST(ReportJUnit, AFailedCriterionIsAFailure) {
   EXPECT_THAT(xml, HasSubstr("    <failure message=\"FAIL: worst 20.000 ms, alpha/qm1"));
 }
 
+// A drill of which the second criterion came out so.
+v1::Report Drilled(v1::Outcome outcome, const std::string& reason) {
+  v1::Report report;
+  report.mutable_ha();
+  report.mutable_verdict()->set_outcome(outcome);
+  v1::CriterionReport& lost = *report.mutable_verdict()->add_criteria();
+  lost.set_criterion("lost==0");
+  lost.set_outcome(v1::OUTCOME_PASS);
+  lost.set_value_text("0");
+  v1::CriterionReport& longest = *report.mutable_verdict()->add_criteria();
+  longest.set_criterion("takeover_max<1s");
+  longest.set_outcome(outcome);
+  longest.set_value_text("2013ms");
+  longest.set_reason(reason);
+  return report;
+}
+
+TEST(ReportJUnit, ACriterionOfADrillIsOneCase) {
+  const std::string pass = RenderReportJUnit(Drilled(v1::OUTCOME_PASS, ""));
+  EXPECT_THAT(pass, HasSubstr("tests=\"3\" failures=\"0\" errors=\"0\" skipped=\"0\""));
+  EXPECT_THAT(pass, HasSubstr("<testcase classname=\"run.drill\" name=\"takeover_max&lt;1s\" time=\"0.000\">\n"
+                              "    <system-out>2013ms\n</system-out>"));
+  const std::string fail = RenderReportJUnit(Drilled(v1::OUTCOME_FAIL, "round 1: the lock of qm1 was released late"));
+  EXPECT_THAT(fail, HasSubstr("tests=\"3\" failures=\"1\" errors=\"0\""));
+  EXPECT_THAT(fail, HasSubstr("<failure message=\"FAIL: 2013ms; round 1: the lock of qm1 was released late\""));
+  const std::string open = RenderReportJUnit(Drilled(v1::OUTCOME_INCONCLUSIVE, "a scan is missing"));
+  EXPECT_THAT(open, HasSubstr("tests=\"3\" failures=\"0\" errors=\"1\""));
+  EXPECT_FALSE(Green(open));
+  EXPECT_THAT(RenderMarkdown(Drilled(v1::OUTCOME_FAIL, ""), ""),
+              HasSubstr("| <code>takeover&#95;max&#60;1s</code> | FAIL | cluster | run | – | 2013ms |\n"));
+}
+
 TEST(ReportJUnit, WhatIsInconclusiveIsAnErrorAndNeverGreen) {
   // Fifty writes are too few for this.
   const std::string thin = RenderReportJUnit(Judged({"p99.99<1s"}));
