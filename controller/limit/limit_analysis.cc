@@ -82,6 +82,7 @@ LimitSearch::Options LimitAnalysis::SearchOptions() const {
 
 absl::Status LimitAnalysis::Take(const v1::JournalRecord& record, const Timeline& /*timeline*/) {
   if (record.has_host_joined()) writers_ += record.host_joined().plan().log().workload().qm();
+  broken_ = broken_ || record.has_host_lost() || record.has_fault();
   if (record.has_step_begin() && !begin_ns_) begin_ns_ = record.time_ns();
   return absl::OkStatus();
 }
@@ -131,15 +132,17 @@ void LimitAnalysis::OnStep(const v1::StepReport& report, const std::vector<v1::C
     point.set_criterion(decisive->criterion());
     point.set_value(decisive->value_text());
     if (decisive->outcome() == v1::OUTCOME_FAIL) point.set_state(v1::LIMIT_STATE_EXCEEDS);
-    if (decisive->outcome() == v1::OUTCOME_PASS && report.cut_short().empty()) point.set_state(v1::LIMIT_STATE_MEETS);
+    const bool whole = report.cut_short().empty() && report.measured_ns() >= report.duration_ns();
+    if (decisive->outcome() == v1::OUTCOME_PASS && whole) point.set_state(v1::LIMIT_STATE_MEETS);
   }
   search_->Add({report.purpose(), point.load(), point.state(), report.duration_ns(),
-                writers == 0 ? 0 : point.iops() / static_cast<double>(writers), point.cluster().avg_ns()},
+                writers == 0 ? 0 : point.iops() / static_cast<double>(writers), point.cluster().avg_ns(),
+                static_cast<double>(point.cluster().p50_ns())},
                now_ns - begin_ns_.value_or(now_ns));
 }
 
 std::optional<v1::LogStep> LimitAnalysis::NextStep() const {
-  const std::optional<LimitStep> next = search_ ? search_->Next() : std::nullopt;
+  const std::optional<LimitStep> next = search_ && !broken_ ? search_->Next() : std::nullopt;
   if (!next) return std::nullopt;
   v1::LogStep step;
   step.set_block_size_bytes(plan_.block_size_bytes_size() > 0 ? plan_.block_size_bytes(0) : 0);
@@ -240,8 +243,9 @@ void LimitAnalysis::AddReasons(const v1::LimitReport& limit, std::vector<std::st
     return;
   }
   if (limit.cause() == v1::LIMIT_CAUSE_LOAD_GENERATOR) {
-    reasons.push_back(absl::StrCat("The limit is the load generator, not the storage: the result is a lower bound; ",
-                                   limit.cause_text(), "."));
+    reasons.push_back(absl::StrCat("The limit is the load generator, not the storage",
+                                   limit.limit() > 0 ? ": the result is a lower bound; " : ": ", limit.cause_text(),
+                                   "."));
   }
   if (limit.limit() > 0 && !limit.held()) {
     reasons.push_back(limit.ended().empty() ? "The answer was not held." : absl::StrCat(limit.ended(), "."));

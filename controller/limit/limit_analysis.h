@@ -54,6 +54,8 @@ class LimitAnalysis final : public SectionAnalysis {
 
   const v1::TestPlan plan_;
   uint32_t writers_ = 0;
+  // A host was lost or failed: what follows would be measured with less load.
+  bool broken_ = false;
   // When the first step began.
   std::optional<int64_t> begin_ns_;
   // Made when the hosts are known.
