@@ -7,12 +7,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "common/stable_sort.h"
 #include "common/units.h"
+#include "controller/plan/criteria.h"
 
 namespace plimsoll {
 namespace {
 
-// Hosts whose p99 is within this factor of the worst one are affected like it.
+// Hosts whose latency is within this factor of the worst one are affected like it.
 constexpr double kAlikeFactor = 2;
 
 // What callers felt: response times where there is a rate.
@@ -62,6 +64,35 @@ double Milliseconds(uint64_t ns) {
   return static_cast<double>(ns) / static_cast<double>(kNsPerMs);
 }
 
+bool IsLatency(const Criterion& criterion) {
+  return InfoOf(criterion.metric).has_service_time;
+}
+
+// The criterion's figure of a distribution; of percentiles the next one above that a report has.
+double FigureOf(const Criterion& criterion, const v1::LatencyReport& latency) {
+  switch (criterion.metric) {
+    case Metric::kMin:
+      return static_cast<double>(latency.min_ns());
+    case Metric::kAverage:
+      return latency.avg_ns();
+    case Metric::kWeightedAverage:
+      return latency.wavg_ns();
+    case Metric::kMax:
+      return static_cast<double>(latency.max_ns());
+    default:
+      break;
+  }
+  const std::pair<double, uint64_t> known[] = {{50, latency.p50_ns()},
+                                               {90, latency.p90_ns()},
+                                               {99, latency.p99_ns()},
+                                               {99.9, latency.p99_9_ns()},
+                                               {99.99, latency.p99_99_ns()}};
+  for (const auto& [percentile, value_ns] : known) {
+    if (criterion.percentile <= percentile) return static_cast<double>(value_ns);
+  }
+  return static_cast<double>(latency.max_ns());
+}
+
 }  // namespace
 
 LimitAnalysis::LimitAnalysis(const v1::TestPlan& plan) : plan_(plan) {}
@@ -82,6 +113,7 @@ LimitSearch::Options LimitAnalysis::SearchOptions() const {
 
 absl::Status LimitAnalysis::Take(const v1::JournalRecord& record, const Timeline& /*timeline*/) {
   if (record.has_host_joined()) writers_ += record.host_joined().plan().log().workload().qm();
+  broken_ = broken_ || record.has_host_lost() || record.has_fault();
   if (record.has_step_begin() && !begin_ns_) begin_ns_ = record.time_ns();
   return absl::OkStatus();
 }
@@ -104,7 +136,7 @@ void LimitAnalysis::OnStep(const v1::StepReport& report, const std::vector<v1::C
   for (const v1::ScopeReport& scope : report.scopes()) {
     if (scope.kind() == v1::SCOPE_KIND_QM) ++writers;
     if (scope.kind() == v1::SCOPE_KIND_HOST) {
-      step.hosts.push_back({scope.host(), Felt(scope).p99_ns(), ""});
+      step.hosts.push_back({scope.host(), Felt(scope), scope.latency(), ""});
       if (worst == nullptr || Felt(scope).p99_ns() > Felt(*worst).p99_ns()) worst = &scope;
     }
     if (scope.kind() != v1::SCOPE_KIND_CLUSTER) continue;
@@ -131,15 +163,17 @@ void LimitAnalysis::OnStep(const v1::StepReport& report, const std::vector<v1::C
     point.set_criterion(decisive->criterion());
     point.set_value(decisive->value_text());
     if (decisive->outcome() == v1::OUTCOME_FAIL) point.set_state(v1::LIMIT_STATE_EXCEEDS);
-    if (decisive->outcome() == v1::OUTCOME_PASS && report.cut_short().empty()) point.set_state(v1::LIMIT_STATE_MEETS);
+    const bool whole = report.cut_short().empty() && report.measured_ns() >= report.duration_ns();
+    if (decisive->outcome() == v1::OUTCOME_PASS && whole) point.set_state(v1::LIMIT_STATE_MEETS);
   }
   search_->Add({report.purpose(), point.load(), point.state(), report.duration_ns(),
-                writers == 0 ? 0 : point.iops() / static_cast<double>(writers), point.cluster().avg_ns()},
+                writers == 0 ? 0 : point.iops() / static_cast<double>(writers), point.cluster().avg_ns(),
+                static_cast<double>(point.cluster().p50_ns())},
                now_ns - begin_ns_.value_or(now_ns));
 }
 
 std::optional<v1::LogStep> LimitAnalysis::NextStep() const {
-  const std::optional<LimitStep> next = search_ ? search_->Next() : std::nullopt;
+  const std::optional<LimitStep> next = search_ && !broken_ ? search_->Next() : std::nullopt;
   if (!next) return std::nullopt;
   v1::LogStep step;
   step.set_block_size_bytes(plan_.block_size_bytes_size() > 0 ? plan_.block_size_bytes(0) : 0);
@@ -207,30 +241,56 @@ void LimitAnalysis::SetCause(v1::LimitReport& limit) const {
                                       " may be CPU-bound: ", slow->bottleneck, "; the storage may carry more"));
     return;
   }
-  std::sort(hosts.begin(), hosts.end(), [](const HostFact& a, const HostFact& b) { return a.p99_ns > b.p99_ns; });
-  if (hosts.size() < 2) {
+  CompareHosts(*step, at, limit);
+}
+
+void LimitAnalysis::CompareHosts(const Step& step, const std::string& at, v1::LimitReport& limit) const {
+  if (step.hosts.size() < 2) {
     limit.set_cause(v1::LIMIT_CAUSE_UNDETERMINED);
     limit.set_cause_text("the storage or this host's path to it: one host alone cannot show which");
     return;
   }
-  const auto alike = static_cast<size_t>(std::count_if(hosts.begin(), hosts.end(), [&](const HostFact& host) {
-    return static_cast<double>(host.p99_ns) * kAlikeFactor >= static_cast<double>(hosts[0].p99_ns);
+  // By the criterion that the load exceeds, or else the plan's first one about a latency; without any, by p99.
+  std::vector<std::string> texts = {step.point.criterion()};
+  texts.insert(texts.end(), plan_.criteria().begin(), plan_.criteria().end());
+  Criterion criterion = ParseCriterion("p99<1h").value();
+  std::string name = "p99";
+  for (const std::string& text : texts) {
+    absl::StatusOr<Criterion> parsed = ParseCriterion(text);
+    if (!parsed.ok() || !IsLatency(*parsed)) continue;
+    criterion = *std::move(parsed);
+    name = text.substr(0, text.find_first_of("@<>="));
+    break;
+  }
+  struct Figure {
+    std::string label;
+    double value_ns = 0;
+  };
+  std::vector<Figure> figures;
+  for (const HostFact& host : step.hosts) {
+    figures.push_back({host.label, FigureOf(criterion, criterion.service_time ? host.service : host.felt)});
+  }
+  StableSort(figures, [](const Figure& a, const Figure& b) { return a.value_ns > b.value_ns; });
+  const double worst_ns = figures[0].value_ns;
+  const auto alike = static_cast<size_t>(std::count_if(figures.begin(), figures.end(), [&](const Figure& host) {
+    return host.value_ns * kAlikeFactor >= worst_ns || !Fulfils(criterion, host.value_ns);
   }));
-  if (alike == hosts.size()) {
+  const auto text = [](double value_ns) {
+    return absl::StrFormat("%.3f ms", value_ns / static_cast<double>(kNsPerMs));
+  };
+  if (alike == figures.size()) {
     limit.set_cause(v1::LIMIT_CAUSE_STORAGE);
-    limit.set_cause_text(absl::StrFormat("%sall %d hosts are affected, p99 from %.3f ms to %.3f ms", at,
-                                         static_cast<int>(hosts.size()), Milliseconds(hosts.back().p99_ns),
-                                         Milliseconds(hosts[0].p99_ns)));
+    limit.set_cause_text(absl::StrCat(at, "all ", figures.size(), " hosts are affected, ", name, " from ",
+                                      text(figures.back().value_ns), " to ", text(worst_ns)));
   } else if (alike == 1) {
     limit.set_cause(v1::LIMIT_CAUSE_HOST_PATH);
-    limit.set_host(hosts[0].label);
-    limit.set_cause_text(absl::StrFormat("%s%s has a p99 of %.3f ms, the other hosts at most %.3f ms", at,
-                                         hosts[0].label, Milliseconds(hosts[0].p99_ns), Milliseconds(hosts[1].p99_ns)));
+    limit.set_host(figures[0].label);
+    limit.set_cause_text(absl::StrCat(at, figures[0].label, " has a ", name, " of ", text(worst_ns),
+                                      ", the other hosts at most ", text(figures[1].value_ns)));
   } else {
     limit.set_cause(v1::LIMIT_CAUSE_UNDETERMINED);
-    limit.set_cause_text(absl::StrFormat("storage or path: %s%d of %d hosts are affected, p99 of at least %.3f ms", at,
-                                         static_cast<int>(alike), static_cast<int>(hosts.size()),
-                                         Milliseconds(hosts[alike - 1].p99_ns)));
+    limit.set_cause_text(absl::StrCat("storage or path: ", at, alike, " of ", figures.size(), " hosts are affected, ",
+                                      name, " of at least ", text(figures[alike - 1].value_ns)));
   }
 }
 
@@ -240,8 +300,9 @@ void LimitAnalysis::AddReasons(const v1::LimitReport& limit, std::vector<std::st
     return;
   }
   if (limit.cause() == v1::LIMIT_CAUSE_LOAD_GENERATOR) {
-    reasons.push_back(absl::StrCat("The limit is the load generator, not the storage: the result is a lower bound; ",
-                                   limit.cause_text(), "."));
+    reasons.push_back(absl::StrCat("The limit is the load generator, not the storage",
+                                   limit.limit() > 0 ? ": the result is a lower bound; " : ": ", limit.cause_text(),
+                                   "."));
   }
   if (limit.limit() > 0 && !limit.held()) {
     reasons.push_back(limit.ended().empty() ? "The answer was not held." : absl::StrCat(limit.ended(), "."));

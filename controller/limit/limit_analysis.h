@@ -32,7 +32,9 @@ class LimitAnalysis final : public SectionAnalysis {
   // A host in a step.
   struct HostFact {
     std::string label;
-    uint64_t p99_ns = 0;
+    // What its callers felt, and the writes alone.
+    v1::LatencyReport felt;
+    v1::LatencyReport service;
     // Why its load generator may be CPU-bound; empty: no sign of it.
     std::string bottleneck;
   };
@@ -50,10 +52,14 @@ class LimitAnalysis final : public SectionAnalysis {
   // The lowest load that exceeds the criteria; null: none does.
   const Step* Exceeding() const;
   void SetCause(v1::LimitReport& limit) const;
+  // The same where no load generator is in the way: whether all hosts of a step are affected, or which.
+  void CompareHosts(const Step& step, const std::string& at, v1::LimitReport& limit) const;
   void AddReasons(const v1::LimitReport& limit, std::vector<std::string>& reasons) const;
 
   const v1::TestPlan plan_;
   uint32_t writers_ = 0;
+  // A host was lost or failed: what follows would be measured with less load.
+  bool broken_ = false;
   // When the first step began.
   std::optional<int64_t> begin_ns_;
   // Made when the hosts are known.

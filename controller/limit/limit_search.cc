@@ -14,8 +14,8 @@ namespace {
 constexpr int64_t kBetweenStepsNs = 500 * kNsPerMs;
 // A probe is as long as this, or a step where that is shorter.
 constexpr int64_t kProbeNs = 2 * kNsPerSecond;
-// It needs so many writes.
-constexpr double kProbeWrites = 50;
+// Its median needs so many writes.
+constexpr double kProbeWrites = 100;
 // Its rate, as a share of the maximum.
 constexpr double kProbeShare = 0.1;
 // The baseline is there when a probe is not below this share of the one before it.
@@ -151,8 +151,8 @@ std::optional<LimitStep> LimitSearch::Probe() const {
       since.clear();
       ++overloads;
     } else if (result.purpose == v1::STEP_PURPOSE_PROBE) {
-      since.push_back(result.mean_ns);
-      if (overloads == 1) first.push_back(result.mean_ns);
+      since.push_back(result.median_ns);
+      if (overloads == 1) first.push_back(result.median_ns);
     }
   }
   if (overloads == 1) {

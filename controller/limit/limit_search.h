@@ -21,8 +21,9 @@ struct LimitResult {
   int64_t duration_ns = 0;
   // Writes per second of each queue manager on average.
   double rate = 0;
-  // Mean response time of all hosts.
+  // Mean and median response time of all hosts.
   double mean_ns = 0;
+  double median_ns = 0;
 };
 
 // What to measure.

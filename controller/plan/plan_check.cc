@@ -236,6 +236,12 @@ class Checker {
         return Add(WorkloadName(Workload::kDelayNsFieldNumber), ": a rate sets the pauses by itself, leave it out");
       }
     }
+    for (const v1::HostSpec& host : plan_.hosts()) {
+      if (over_rate || !host.workload().has_qm() || host.workload().qm() == plan_.workload().qm()) continue;
+      Add(WorkloadName(Workload::kQmFieldNumber), " on ", host.address(),
+          ": a search over the number of queue managers ",
+          "needs as many on each host; leave it out there, or search with --over rate");
+    }
     const v1::LimitPlan& limit = plan_.limit();
     const int64_t step_ns = plan_.duration_ns() + plan_.warmup_ns();
     const int64_t least_ns = kLeastSearchSteps * step_ns + limit.hold_ns() + plan_.warmup_ns();

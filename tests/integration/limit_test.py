@@ -25,38 +25,39 @@ class Limit(harness.PlimsollTest):
     def limit(self, *arguments, code=0):
         self._results += 1
         out = self.base / f"results-{self._results}"
-        process = self.start_plimsoll("limit", "--file-size", "256k", "--out", out, *arguments)
-        process.finish(280)
-        return self.result_of(process, out, code)
+        process = self.start_plimsoll("limit", "--file-size", "64k", "--num-files", "2", "--out", out, *arguments)
+        codes = code if isinstance(code, tuple) else (code,)
+        found = process.finish(280)
+        self.assertIn(found, codes, process.err)
+        return self.result_of(process, out, found)
 
     def test_two_agents_on_one_server_find_its_limit_and_the_journal_gives_it_again(self):
         fs = faultfs.mounted(self)
-        agents = [self.agent(name, root=fs.mountpoint) for name in ("alpha", "beta")]
+        agents = [self.agent(name, root=fs.mountpoint).address for name in ("alpha", "beta")]
         fs.fault(f"write *.LOG serve_us={int(SERVICE_S * 1e6)}")
-        process = self.start_plimsoll("limit", "--hosts", ",".join(agents), "--dir", fs.mountpoint, "--file-size", "64k",
-                                      "--num-files", "2", "--require", "p90<50ms", "--duration", "4s", "--warmup",
-                                      "500ms", "--hold", "6s", "--tolerance", "15%", "--budget", "100s", "--out",
-                                      self.base / "results", "--seed", "7")
-        process.finish(280)
-        found = harness.Result(process.argv, process.finish(), process.out, process.err, self.base / "results")
+        found = self.limit("--hosts", ",".join(agents), "--dir", fs.mountpoint, "--require", "p90<50ms", "--duration", "4s",
+                           "--warmup", "500ms", "--hold", "6s", "--tolerance", "15%", "--budget", "100s", "--seed", "7",
+                           code=(0, 3))
         limit = found.report["limit"]
-        # A machine that has no time for the agents is told from the server, and named.
+        # A machine that has no time for the agents is told from the server, and named: the answer is a lower bound then.
         bound = limit.get("cause") == "load_generator"
         self.assertEqual(found.code, 3 if bound else 0, found)
         self.assertLess(limit["maximum"], 1.02 * CAPACITY)
         self.assertLess(limit["limit"], CAPACITY, "no server does more than it can")
-        self.assertTrue(limit["held"] or bound, found)
-        if not bound:
+        purposes = [point["purpose"] for point in limit["points"]]
+        self.assertEqual(purposes[:3], ["maximum", "probe", "probe"])
+        self.assertEqual(found.out.splitlines()[0].split()[0], "Verdict")
+        self.assertRegex(found.out, r"(?m)^Limit +\w")
+        self.assertLessEqual(max(map(len, found.out.splitlines()[:-1])), 80)
+        if bound:
+            self.assertRegex(found.report["verdict"]["reasons"][0], "load generator on (alpha|beta) may be CPU-bound")
+        else:
+            self.assertTrue(limit["held"], found)
+            self.assertIn("hold", purposes)
             # Half of what the server can do does not make nine writes of ten wait for four others.
             self.assertGreater(limit["limit"], 0.5 * CAPACITY)
             self.assertGreater(limit["exceeded_at"], limit["limit"])
             self.assertEqual(limit["cause"], "storage")
-        purposes = [point["purpose"] for point in limit["points"]]
-        self.assertEqual(purposes[:3], ["maximum", "probe", "probe"])
-        self.assertIn("hold", purposes)
-        self.assertEqual(found.out.splitlines()[0].split()[0], "Verdict")
-        self.assertRegex(found.out, r"(?m)^Limit +(at least )?\d")
-        self.assertLessEqual(max(map(len, found.out.splitlines()[:-1])), 80)
         # The files were filled once.
         prepared = sum(host["mount"]["prepared_bytes"] for host in found.report["hosts"])
         self.assertEqual(prepared, 2 * 2 * 65536)
@@ -64,8 +65,8 @@ class Limit(harness.PlimsollTest):
         rows = list(csv.DictReader(io.StringIO((found.results / "curve.csv").read_text())))
         loads = [float(row["rate_per_queue_manager"]) for row in rows]
         self.assertEqual(loads, sorted(loads))
-        self.assertIn(limit["limit"], loads)
-        self.assertTrue(any(row["criteria"] == "met" for row in rows))
+        self.assertEqual(limit["limit"] in loads, limit["limit"] > 0)
+        self.assertIn("exceeded", [row["criteria"] for row in rows])
         # Made again from the journal alone.
         kept = {name: (found.results / name).read_bytes() for name in ("report.txt", "report.json", "curve.csv")}
         for name in kept:
@@ -81,14 +82,15 @@ class Limit(harness.PlimsollTest):
     def test_queue_managers_are_searched_one_by_one(self):
         fs = faultfs.mounted(self)
         fs.fault("write *.LOG serve_us=10000")
-        agent = self.agent("alpha", root=fs.mountpoint)
+        agent = self.agent("alpha", root=fs.mountpoint).address
         # Four writers wait for one another: 40 ms; two do not take as long.
         result = self.limit("--hosts", agent, "--dir", fs.mountpoint, "--over", "qm", "--qm", "4", "--require",
                             "p50<35ms", "--duration", "1s", "--warmup", "100ms", "--hold", "1s", "--budget", "60s",
-                            "--file-size", "64k", "--num-files", "2")
+                            code=(0, 3))
         limit = result.report["limit"]
+        self.assertIn((result.code, limit["cause"]), ((0, "undetermined"), (3, "load_generator")), result)
         self.assertEqual((limit["limit"], limit["exceeded_at"]), (3, 4), result)
-        self.assertRegex(result.out, r"(?m)^Limit +3 queue managers per host")
+        self.assertRegex(result.out, r"(?m)^Limit +(at least )?3 queue managers per host")
         self.assertEqual([point["load"] for point in limit["points"] if point["curve"]].count(4), 1)
 
     def test_wrong_plans_are_refused_with_a_way_out(self):
@@ -98,7 +100,7 @@ class Limit(harness.PlimsollTest):
             (("--require", "p99<5ms", "--rate", "10"), "a search over the rate chooses it itself"),
             (("--require", "p99<5ms", "--bsize", "4k,8k"), "a search takes one block size"),
             (("--require", "p99<5ms", "--budget", "30s"), "is too short for 6 steps"),
-            (("--require", "p99<5ms", "--tolerance", "0.1%"), "'0.1%' is not from 0.5 to 50"),
+            (("--require", "p99<5ms", "--tolerance", "0.1%"), "'0.1%' is out of range: expected a number from 0.5 to 50"),
         ):
             with self.subTest(arguments):
                 result = self.plimsoll("limit", "--dir", self.dir, *arguments, code=2)

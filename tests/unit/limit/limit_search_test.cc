@@ -47,8 +47,9 @@ std::vector<LimitStep> Search(LimitSearch& search, const Storage& storage, int64
     steps.push_back(*next);
     now_ns += next->duration_ns + warmup_ns;
     const bool maximum = next->purpose == v1::STEP_PURPOSE_MAXIMUM;
+    const double mean_ns = storage.mean_ns(*next);
     search.Add({next->purpose, next->load, maximum ? v1::LIMIT_STATE_UNDECIDED : storage.judge(*next),
-                next->duration_ns, maximum ? storage.maximum : next->load, storage.mean_ns(*next)},
+                next->duration_ns, maximum ? storage.maximum : next->load, mean_ns, mean_ns},
                now_ns);
     if (steps.size() >= 500) break;
   }
@@ -213,7 +214,7 @@ TEST(LimitSearch, SearchesTheNumberOfQueueManagers) {
     while (const std::optional<LimitStep> next = search.Next()) {
       const double load = next->load == 0 ? 8 : next->load;
       now_ns += next->duration_ns;
-      search.Add({next->purpose, load, Meets(load <= limit), next->duration_ns, 100, 1e6}, now_ns);
+      search.Add({next->purpose, load, Meets(load <= limit), next->duration_ns, 100, 1e6, 1e6}, now_ns);
       ASSERT_LT(++steps, 60U);
     }
     EXPECT_EQ(search.bounds().meets, limit);

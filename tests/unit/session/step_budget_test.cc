@@ -33,6 +33,14 @@ TEST_F(StepBudgetTest, TakesStepsUpToTheCapAndNotOneMore) {
               StatusIs(StatusCode::kOutOfRange, "--max-duration is 30s, this session's writers wrote for 30s"));
 }
 
+TEST_F(StepBudgetTest, AStepThatIsAddedIsHeldAgainstWhatIsLeft) {
+  EXPECT_THAT(budget_.Allows(30 * kSecond), IsOk());
+  ASSERT_THAT(budget_.Begin(0, 10 * kSecond), IsOk());
+  budget_.End(10 * kSecond);
+  EXPECT_THAT(budget_.Allows(20 * kSecond), IsOk()) << "asking takes nothing";
+  EXPECT_THAT(budget_.Allows(20 * kSecond + 1), StatusIs(absl::StatusCode::kOutOfRange, "--max-duration"));
+}
+
 TEST_F(StepBudgetTest, StepsThatAreStoppedAndArmedAgainAddUp) {
   EXPECT_THAT(Run(0, 9 * kSecond), IsOk());
   EXPECT_THAT(Run(20 * kSecond, 9 * kSecond), IsOk());
