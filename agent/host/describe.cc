@@ -135,7 +135,7 @@ uint64_t ClockPairCostNs() {
 }
 
 // The step in which the clock counts: the greatest common divisor of the differences seen. (The smallest difference
-// alone would be the cost of a read.) A clock that stands still over all reads (some 20 ms of them) has none: 0.
+// alone would be the cost of a read.) A clock that does not advance over all reads (some 20 ms of them) has none: 0.
 uint64_t ClockStepNs() {
   constexpr int kReads = 1000;
   constexpr int kMaxReads = 1'000'000;

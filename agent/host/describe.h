@@ -14,7 +14,7 @@ namespace plimsoll {
 // levels deep and 10,000 entries), and processes of this host that hold a log extent or control file there; each as a
 // phrase: "/mnt/mq/QM1/amqhlctl.lfh", "process 4711 (amqzmuc0) holds /mnt/mq/QM1/active/S0000001.LOG". At most ten.
 // Files of plimsoll's own runs do not count. Reads directories and /proc only; what may not be read is passed over.
-// Stops with what it has found once `cancelled` says so.
+// Returns what it has found so far once `cancelled` returns true.
 std::vector<std::string> FindQueueManagers(const std::string& directory, const std::string& mount_point,
                                            const std::function<bool()>& cancelled);
 
@@ -23,7 +23,7 @@ bool IsQueueManagerLog(const std::string& path);
 
 // The host's facts and each asked directory's. Fields that the kernel does not tell stay empty; `holder` is the
 // caller's to fill. Takes some microseconds, but hangs with a hung file system: call it on a thread that may hang.
-// Stops early, with less in the answer, once `cancelled` says that nobody waits for it any more.
+// Stops early, with less in the answer, once `cancelled` returns true: nobody waits for it any more.
 v1::HostDescription DescribeHost(const std::string& name, const std::string& instance_id, const Sandbox& sandbox,
                                  const v1::DescribeRequest& request, const std::function<bool()>& cancelled);
 

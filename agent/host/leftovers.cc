@@ -15,8 +15,8 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "agent/host/beneath.h"
 #include "agent/host/run_ownership.h"
+#include "agent/host/sandbox.h"
 #include "agent/host/storage_stack.h"
 #include "common/clock.h"
 #include "common/posix.h"
@@ -217,7 +217,7 @@ absl::Status RemoveStaged(const RunParent& parent, const std::string& name, cons
   const std::string path = absl::StrCat(parent.path == "/" ? "" : parent.path, "/", name);
   PLIMSOLL_ASSIGN_OR_RETURN(const UniqueFd host_fd,
                             OpenBeneath(parent.fd, name, kOpenDirectory, MountRule::kMustStay, path));
-  // The marker may be missing, or not be whole: then the name alone tells whose it is. Who lives holds its lock.
+  // The marker may be missing or incomplete: then only the name identifies the owner. A live owner holds its lock.
   UniqueFd marker;
   absl::StatusOr<UniqueFd> opened = OpenRegular(host_fd.get(), kOwnerMarkerName, O_RDWR, path);
   if (opened.ok()) {
@@ -243,7 +243,7 @@ struct Place {
   std::vector<std::string> staged;
 };
 
-// Where run directories stand below a root, by a bounded search.
+// Where run directories are below a root, by a bounded search.
 std::vector<Place> FindPlaces(int root_fd, const std::string& root, const std::string& agent_id) {
   struct Level {
     std::string relative;
@@ -452,7 +452,7 @@ absl::StatusOr<std::vector<v1::RunDirectoryDescription>> ListRunDirectories(int 
     if (staged.has_value()) {
       v1::RunDirectoryDescription of =
           DescribeHost(fd->get(), entry_path, staged->run_id, staged->host_label, agent_id);
-      // Its name tells whose it is, also where the marker is incomplete yet.
+      // Its name identifies the owner, even while the marker is incomplete.
       of.set_owner(v1::RUN_DIRECTORY_OWNER_THIS_AGENT);
       of.clear_note();
       found.push_back(std::move(of));

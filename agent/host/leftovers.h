@@ -34,12 +34,13 @@ struct RemovedFiles {
   uint64_t bytes = 0;
 };
 
-// Whether the marker, as it reads, leaves its directory to the remover; an error says why not. Takes no lock.
+// Whether the marker's content allows the remover to take the directory; the error is the reason why not. Takes no
+// lock.
 absl::Status CheckRight(const OwnerMarker& marker, const RemovalRight& right, const std::string& run_id,
                         const std::string& host_label);
 
-// Removes `<parent>/plimsoll-<run id>/<host label>`, and the run's directory when that is empty then. An error says why
-// it is still there: whose it is, that its owner is alive, or what it holds that no run makes.
+// Removes `<parent>/plimsoll-<run id>/<host label>`, and the run's directory when that is empty then. The error is the
+// reason why it is still there: whose it is, that its owner is alive, or what it holds that no run makes.
 //
 // What goes: extents, that is regular files `qm<N>/active/<prefix><seven digits>.LOG` that are empty or whose first
 // page carries the run's token; the checkpoints and lock files of an HA drill, which carry it too; the marker;
@@ -67,14 +68,14 @@ bool IsWriterDirectory(const std::string& name);
 // the paths of the host directories that are gone. `root` is the path, for paths and messages.
 std::vector<std::string> RemoveLeftoversBelow(int root_fd, const std::string& root, const std::string& agent_id);
 
-// Removes what `right` allows of the run directories that stand in `parent` itself: those of `run_id`, or all where
+// Removes what `right` allows of the run directories in `parent` itself: those of `run_id`, or all where
 // that is empty. One entry for each directory that is the remover's to take, with the reason where it stays; what is
-// kept, shared or in use is told of where its run was named.
+// kept, shared or in use is reported only if its run was named.
 absl::StatusOr<std::vector<v1::CleanedDirectory>> CleanRunDirectories(const RunParent& parent,
                                                                       const std::string& run_id,
                                                                       const RemovalRight& right);
 
-// One entry for each host's directory in the run directories that stand in `directory_fd` itself (not deeper), and for
+// One entry for each host's directory in the run directories in `directory_fd` itself (not deeper), and for
 // what `agent_id` left under staging names; sorted by path. At most kMaxListedDirectories. No lock is taken, no link
 // followed, no mount entered. `path` is the directory's.
 inline constexpr size_t kMaxListedDirectories = 1000;

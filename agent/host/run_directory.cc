@@ -18,8 +18,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "agent/host/beneath.h"
 #include "agent/host/run_ownership.h"
+#include "agent/host/sandbox.h"
 #include "common/page_stamp.h"
 #include "common/posix.h"
 #include "common/status_macros.h"
@@ -135,7 +135,7 @@ absl::Status RunDirectory::MakeMarker() {
   PLIMSOLL_ASSIGN_OR_RETURN(marker_fd_, OpenBeneath(host_fd_.get(), kOwnerMarkerName, O_RDWR | O_CREAT | O_EXCL,
                                                     MountRule::kMustStay, path, kFileMode));
   marker_made_ = true;
-  // Locked before it says anything: whoever reads our id in it finds it locked.
+  // Locked before it has content: whoever reads our id in it finds it locked.
   switch (LockFile(marker_fd_.get())) {
     case LockOutcome::kLocked:
       marker_locked_ = true;
@@ -241,7 +241,7 @@ std::optional<RunDirectory::FileId> RunDirectory::IdOf(int fd, const char* name)
   if (statx(fd, name, flags, STATX_TYPE | STATX_INO | STATX_BTIME, &info) != 0 || !S_ISREG(info.stx_mode)) {
     return std::nullopt;
   }
-  // An inode's number is given again, soon; not with the same time of birth, where the file system tells that.
+  // An inode's number is soon reused, but not with the same time of birth, where the file system has one.
   const bool born = (info.stx_mask & STATX_BTIME) != 0;
   return FileId{makedev(info.stx_dev_major, info.stx_dev_minor), info.stx_ino, born ? info.stx_btime.tv_sec : 0,
                 born ? info.stx_btime.tv_nsec : 0};
@@ -298,7 +298,7 @@ void RunDirectory::RemoveDirectories(absl::Status& first) {
     first.Update(status);
     if (status.ok() || absl::IsNotFound(status)) it = directories_.erase(it);
   }
-  // The marker goes when nothing of ours is left; until then it tells a later agent whose the rest is.
+  // The marker goes when nothing of ours is left; until then it identifies the owner of the rest to a later agent.
   if (files_.empty()) RemoveHostDirectory(first);
 }
 
@@ -343,7 +343,7 @@ void RunDirectory::RemoveHostDirectory(absl::Status& first) {
   if (place_ != Place::kStaged) return;
   const absl::Status run_removed = RemoveRunDirectory(parent_fd_.get(), owner_.run_id, run_path_);
   first.Update(run_removed);
-  // As long as the run's directory is in the way of something, what is staged tells whose it is.
+  // As long as something blocks the run's directory, the staged one identifies the owner.
   if (!run_removed.ok()) return;
   RemoveMarker(first);
   const absl::Status status = RemoveEmptyDirectory(parent_fd_.get(), staged_name_, path_);

@@ -22,12 +22,12 @@
 
 namespace plimsoll {
 
-// The directory `<dir>/plimsoll-<run id>/<host label>` of one host in one run, with the marker that says whose it is.
-// Sandbox::MakeRunDirectory makes it.
+// The directory `<dir>/plimsoll-<run id>/<host label>` of one host in one run, with the marker that identifies its
+// owner. Sandbox::MakeRunDirectory makes it.
 //
 // Everything below it is opened relative to its descriptor with openat2(RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
 // RESOLVE_NO_XDEV), so that nothing planted there leads out. The marker `.plimsoll-owner` holds the agent's id and the
-// run's token and is locked as long as this object lives. The directory never stands there without it (see
+// run's token and is locked as long as this object lives. The directory never exists without it (see
 // agent/host/run_ownership.h). Not thread-safe, but for CreateFile, which may be called by several threads at once for
 // different files.
 class RunDirectory {
@@ -56,7 +56,7 @@ class RunDirectory {
   // where it is there and is empty or carries the run's token, and does not miss it where it is not.
   void ExpectFile(const std::string& relative);
 
-  // Labels of the hosts whose directories stand in this run's directory, this host's own included; sorted.
+  // Labels of the hosts whose directories are in this run's directory, this host's own included; sorted.
   //
   // The list is the server's, not the one that a network file system's client has cached: the directory's attributes
   // are fetched first, so that a change that others made drops what is cached of it. Hosts of `expected` that the list
@@ -81,7 +81,7 @@ class RunDirectory {
   // Files that Remove has removed so far. Any thread.
   uint64_t removed_files() const { return removed_files_.load(std::memory_order_relaxed); }
 
-  // Leaves the files where they are, and says so in the marker, so that no later agent takes them for leftovers.
+  // Leaves the files where they are, and marks the directory as kept, so that no later agent takes them for leftovers.
   void Keep();
 
  private:
@@ -113,7 +113,7 @@ class RunDirectory {
   // The file that the name, not followed, is in the directory; of `fd` itself where it is empty. None where it is no
   // regular file.
   static std::optional<FileId> IdOf(int fd, const char* name);
-  // Whether the name is still the file that CreateFile made; where the inode differs the stamp in it tells.
+  // Whether the name is still the file that CreateFile made; where the inode differs, the stamp in it decides.
   bool IsOurs(int directory_fd, const std::string& name, const FileId& id) const;
   // Takes away what remains; the first failure is in `first`.
   uint64_t RemoveFiles(absl::Status& first);
@@ -161,7 +161,7 @@ class SharedDirectory {
   };
 
   // `parent_fd` is open (O_PATH) on `parent_path`. NOT_FOUND where the directory is not there (yet),
-  // FAILED_PRECONDITION where its marker says that it is another run's, or that hosts do not share it.
+  // FAILED_PRECONDITION if by its marker it belongs to another run, or hosts do not share it.
   static absl::StatusOr<std::unique_ptr<SharedDirectory>> Open(int parent_fd, const std::string& parent_path,
                                                                Owner owner);
 
@@ -172,7 +172,7 @@ class SharedDirectory {
   // INVALID_ARGUMENT where the file system refuses the flags, FAILED_PRECONDITION where it is no file of this run.
   // Errors name the whole path.
   //
-  // Opens the file once and closes no descriptor of it: a close would give up the process's fcntl locks on it.
+  // Opens the file once and closes no descriptor of it: a close would release the process's fcntl locks on it.
   absl::StatusOr<UniqueFd> OpenFile(const std::string& relative, int flags) const;
 
  private:

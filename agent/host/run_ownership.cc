@@ -17,7 +17,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "agent/host/beneath.h"
+#include "agent/host/sandbox.h"
 #include "common/page_stamp.h"
 #include "common/posix.h"
 #include "common/status_macros.h"
@@ -58,7 +58,7 @@ absl::StatusOr<OwnerMarker> ParseOwnerMarker(const std::string& text) {
   marker.kept = kept == "yes";
   marker.shared = fields.count("shared") > 0;
   if (token.size() == marker.run_token.size()) std::copy(token.begin(), token.end(), marker.run_token.begin());
-  // What was understood must say the same when it is written again: no half-written marker passes.
+  // What was parsed must be the same when it is written again: no half-written marker passes.
   if (FormatOwnerMarker(marker) != text) return absl::InvalidArgumentError("the marker is incomplete");
   return marker;
 }

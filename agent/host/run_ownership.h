@@ -15,7 +15,7 @@ namespace plimsoll {
 // The marker's name. It starts with a dot, so no file of a run can have it (see IsPlainName).
 inline constexpr char kOwnerMarkerName[] = ".plimsoll-owner";
 
-// What a marker says. One directory, one host, one owner.
+// The content of a marker. One directory, one host, one owner.
 struct OwnerMarker {
   std::string agent_id;
   std::string run_id;
@@ -41,7 +41,7 @@ enum class LockOutcome { kLocked, kHeldByAnother, kNotSupported };
 // the descriptor, and another opening of the file is refused even in this process. Does not wait.
 LockOutcome LockFile(int fd);
 
-// Whether LockFile would say kHeldByAnother, without taking the lock.
+// Whether LockFile would return kHeldByAnother, without taking the lock.
 bool IsLockedByAnother(int fd);
 
 // Path of the marker in a host's directory.
@@ -50,21 +50,21 @@ std::string MarkerPath(const std::string& host_path);
 // Reads the marker that `fd` is open on.
 absl::StatusOr<OwnerMarker> ReadMarker(int fd, const std::string& path);
 
-// Reads a marker without taking its lock; `in_use` tells whether another holds it. NOT_FOUND where there is none,
+// Reads a marker without taking its lock; `in_use`: another process holds it. NOT_FOUND where there is none,
 // FAILED_PRECONDITION where it is no regular file, INVALID_ARGUMENT where it is not whole.
 struct MarkerView {
   OwnerMarker marker;
   bool in_use = false;
-  int64_t written_s = 0;  // wall clock, as the file system tells it
+  int64_t written_s = 0;  // wall clock of the file system
 };
 absl::StatusOr<MarkerView> LookAtMarker(int host_fd, const std::string& host_path);
 
 // How a host's directory comes and goes without ever standing there unmarked.
 //
 // Making a directory and marking it are two steps, and an agent may be killed between any two. So the directory is
-// made, marked and locked under a hidden name that tells its owner, `.plimsoll-<agent id>-<run id>-<host label>~<n>`
-// beside the run's directory, and only then renamed to `plimsoll-<run id>/<host label>`. It goes the same way back.
-// Whatever a killed agent leaves thus carries its id, and its successor can remove it.
+// made, marked and locked under a hidden name that identifies its owner, `.plimsoll-<agent id>-<run id>-<host
+// label>~<n>` beside the run's directory, and only then renamed to `plimsoll-<run id>/<host label>`. It goes the same
+// way back. Whatever a killed agent leaves thus carries its id, and its successor can remove it.
 
 // Names are tried with the numbers below this one.
 inline constexpr int kStagingNames = 100;
@@ -94,8 +94,8 @@ bool IsSameFile(int directory_fd, const std::string& name, int fd);
 // there, or is no directory any more.
 absl::Status RemoveRunDirectory(int parent_fd, const std::string& run_id, const std::string& run_path);
 
-// Renames the host's directory, of which `host_fd` is open, to a staging name in `parent_fd`, and tells that in
-// `staged`. FAILED_PRECONDITION where something else stands in its place.
+// Renames the host's directory, of which `host_fd` is open, to a staging name in `parent_fd`, and records that in
+// `staged`. FAILED_PRECONDITION if something else is in its place.
 absl::Status Withdraw(int parent_fd, int run_fd, int host_fd, const OwnerMarker& owner, const std::string& host_path,
                       std::string& staged);
 

@@ -1,5 +1,8 @@
-// Where an agent may write.
+// Where an agent may write, and how it opens paths there without being led out.
 #pragma once
+
+#include <fcntl.h>
+#include <sys/types.h>
 
 #include <array>
 #include <cstdint>
@@ -15,6 +18,45 @@
 #include "plimsoll/v1/agent.pb.h"
 
 namespace plimsoll {
+
+// Whether the way down may pass from one mount to another.
+enum class MountRule { kMayCross, kMustStay };
+
+// Flags that open a directory only to go on from it: neither its list nor its content is read.
+inline constexpr int kOpenDirectory = O_PATH | O_DIRECTORY;
+
+// openat2(RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS, and RESOLVE_NO_XDEV with kMustStay) with O_CLOEXEC. `mode` counts only
+// with O_CREAT. `path` is the whole path, for the error. PERMISSION_DENIED where a symbolic link, ".." or a mount is in
+// the way.
+absl::StatusOr<UniqueFd> OpenBeneath(int directory_fd, const std::string& relative, int flags, MountRule mounts,
+                                     const std::string& path, mode_t mode = 0);
+
+// Opens a regular file that exists, in the directory itself, with `flags` (no O_CREAT) and O_CLOEXEC; never a link,
+// never what lies on another mount. A pipe, a socket or a device in its place is FAILED_PRECONDITION and is not opened
+// at all: opening one may wait, or do something. Needs /proc.
+absl::StatusOr<UniqueFd> OpenRegular(int directory_fd, const std::string& name, int flags, const std::string& path);
+
+// 1 to 64 lower-case hexadecimal digits.
+bool IsRunId(const std::string& text);
+
+enum class EntryKind { kFile, kDirectory, kOther };
+
+struct DirectoryEntry {
+  std::string name;
+  EntryKind kind = EntryKind::kOther;
+};
+
+// What lies in the directory, without "." and "..", sorted by name; at most `limit` entries. A symbolic link is kOther.
+// `path` is for the error.
+absl::StatusOr<std::vector<DirectoryEntry>> ListDirectory(int directory_fd, const std::string& path,
+                                                          size_t limit = SIZE_MAX);
+
+// The error of `operation` on `path`. Where root was denied on NFS it names root_squash, the usual reason.
+// `directory_fd` identifies the file system.
+absl::Status DirectoryError(const std::string& operation, const std::string& path, int error_number, int directory_fd);
+
+// The pure part of DirectoryError: adds what is known of a denial.
+absl::Status ExplainDenial(const absl::Status& status, uid_t user, bool on_nfs);
 
 // A file that a host of a run has made in its directory there.
 struct RunFile {
@@ -45,13 +87,13 @@ class Sandbox {
   // root as it was given or as it was resolved; below the root, symbolic links are refused, mounts are not.
   absl::StatusOr<UniqueFd> OpenDirectory(const std::string& dir) const;
 
-  // The path of `dir` with its root as that was resolved, without looking at it; errors as of Check for what the text
-  // tells.
+  // The path of `dir` with its root as that was resolved, without looking at it; errors as of Check, as far as the
+  // text shows them.
   absl::StatusOr<std::string> PathOf(const std::string& dir) const;
 
   // Makes the run's directory. `dir` as in OpenDirectory; `run_id` (lower-case hexadecimal digits) and `host_label` (a
   // plain name) are checked: INVALID_ARGUMENT. ALREADY_EXISTS where that host's directory is there. `shared`: the
-  // marker says that several hosts use it.
+  // marker records that several hosts use it.
   absl::StatusOr<std::unique_ptr<RunDirectory>> MakeRunDirectory(const std::string& dir, const std::string& run_id,
                                                                  const std::array<uint8_t, 16>& run_token,
                                                                  const std::string& host_label,

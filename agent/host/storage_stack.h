@@ -12,7 +12,7 @@
 
 namespace plimsoll {
 
-// Text of a small file of /proc or /sys; empty where it cannot be read, which stands for "the kernel does not tell".
+// Text of a small file of /proc or /sys; empty where it cannot be read, which means "unknown".
 std::string ReadTextFile(const std::string& path);
 
 // The same without white space around it.

@@ -1,9 +1,12 @@
-// The commands of `plimsoll`: the one list. Each has a source of its own; what --help says of it is there.
+// The commands of `plimsoll`: the one list. Each has a source of its own, with its help.
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 
+#include "common/clock.h"
 #include "controller/cli/command.h"
+#include "controller/run/agent_client.h"
 
 namespace plimsoll {
 
@@ -27,5 +30,20 @@ inline constexpr void (*kCommands[])(CLI::App&, CommandLine&) = {
     AddRunCommand,  AddHaCommand,    AddHostsCommand, AddReportCommand, AddCompareCommand, AddExportCommand,
     AddPlanCommand, AddCleanCommand, AddFsckCommand,  AddTlsCommand,    AddStorageCommand,
 };
+
+// The world that a run takes place in.
+struct RunSurroundings {
+  // Outlives the action.
+  const Clock* clock = nullptr;
+  // Where progress and warnings go.
+  std::FILE* progress = nullptr;
+  // Whether SIGINT, SIGTERM and SIGHUP interrupt the run.
+  bool catches_signals = true;
+  // How agents are reached; empty: over gRPC.
+  AgentClientFactory make_client;
+};
+
+// AddRunCommand (commands.h) in another world than the machine's own.
+void AddRunCommand(CLI::App& app, CommandLine& line, const RunSurroundings& around);
 
 }  // namespace plimsoll

@@ -5,11 +5,11 @@
 #include <sstream>
 
 #include "absl/strings/str_split.h"
+#include "common/units.h"
 #include "controller/render/csv.h"
 #include "controller/render/json.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
-#include "controller/render/text_numbers.h"
 #include "tests/unit/analysis/journal_builder.h"
 
 namespace plimsoll {
