@@ -40,7 +40,6 @@
 #include "agent/writer/log_work.h"
 #include "common/clock.h"
 #include "common/command_line.h"
-#include "common/manual.h"
 #include "common/posix.h"
 #include "common/protocol.h"
 #include "common/text.h"
@@ -145,7 +144,7 @@ bool WaitForEnd(int signal_fd, bool child) {
   }
 }
 
-// A child's socket stands in a directory that its controller made for it; a controller that was killed cannot remove
+// A child's socket is in a directory that its controller made for it; a controller that was killed cannot remove
 // it.
 void RemoveSocket(const std::string& listen) {
   if (!absl::StartsWith(listen, kUnixScheme)) return;

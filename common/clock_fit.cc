@@ -17,7 +17,7 @@ constexpr size_t kKeptWhenThinned = kMaxKept / 4 * 3;
 constexpr int64_t kMaxAwayNs = int64_t{1} << 59;
 constexpr int64_t kMaxMomentNs = int64_t{1} << 61;
 // An exchange whose bound is so many times wider than its neighbours', widened by the slew up to each other, was
-// delayed and tells nothing that they do not. They must not be further apart than this: an HA drill freezes a host for
+// delayed and adds nothing to what they show. They must not be further apart than this: an HA drill freezes a host for
 // longer than its file server's lease, 90 s by default.
 constexpr int64_t kDelayedFactor = 2;
 constexpr int64_t kMaxGapNs = 120 * kNsPerSecond;
@@ -202,7 +202,7 @@ void ClockFit::Widen(Bounds& bounds, const Kept& exchange, int64_t local_ns) con
 }
 
 // The hull of all exchanges that may be the only ones that hold somewhere in the section, which lies between two
-// neighbouring ones: the next one, the last that had returned, and those under way. What an exchange says about a
+// neighbouring ones: the next one, the last that had returned, and those under way. What an exchange shows about a
 // section is widest at one of the section's ends.
 ClockFit::Bounds ClockFit::Hull(const Section& section) const {
   Bounds bounds;
@@ -214,7 +214,7 @@ ClockFit::Bounds ClockFit::Hull(const Section& section) const {
   if (section.after + 1 < size) {
     widen(kept_[static_cast<size_t>(section.after + 1)]);
   } else if (size >= 2 && section.from_ns >= kept_.back().received_ns) {
-    // After the end: of the last burst, the exchange that says more.
+    // After the end: of the last burst, the exchange that shows more.
     const Kept& other = kept_[kept_.size() - 2];
     const bool burst = kept_.back().sent_ns - other.sent_ns < kBurstNs && kept_.back().segment == other.segment &&
                        section.from_ns >= other.received_ns;
@@ -335,7 +335,7 @@ constexpr size_t kNeighbours = 8;
 }  // namespace
 
 // Least squares over the middles of the bounds, each with the weight of its width, and with a slope that is expected to
-// be small: a few probes close together say nothing about the drift.
+// be small: a few probes close together show nothing about the drift.
 ClockFit::Line ClockFit::LineAt(size_t index) const {
   const Kept& own = kept_[index];
   const size_t first = index > kNeighbours ? index - kNeighbours : 0;
@@ -370,7 +370,7 @@ ClockFit::Line ClockFit::LineAt(size_t index) const {
   return line;
 }
 
-// The line's offset at the exchange itself, within what the exchange says.
+// The line's offset at the exchange itself, within the exchange's bounds.
 int64_t ClockFit::EstimateAt(size_t index) const {
   const Kept& node = kept_[index];
   const Line line = LineAt(index);

@@ -36,13 +36,13 @@ struct ClockOffset {
 // into an exchange counts for both sides of it). Before the first exchange and after the last the bound grows with the
 // slew, and holds as long as no step comes in there or in the burst next to it.
 //
-// The bound for a moment is the hull of what the exchange before it and the one after it say, each for itself and
+// The bound for a moment is the hull of what the exchange before it and the one after it allow, each for itself and
 // widened by the slew: one of the two still, or already, holds. Only the estimate inside the bound uses more exchanges,
 // those around it in its segment: it is a line between neighbouring exchanges, and turns over nowhere but at a step.
 // Exchanges whose bounds cannot both hold start a new segment: a step is never averaged.
 //
 // What is kept: the first exchange, the last one, and in between one a burst (50 ms), that with the least round trip.
-// Of those an exchange goes that was delayed, as by a host that stood still: one whose bound is more than twice as wide
+// Of those an exchange goes that was delayed, as by a suspended host: one whose bound is more than twice as wide
 // as what its two neighbours, at most 120 s apart and without a step seen between them, allow there by themselves. Of
 // more than 65,536 (72 bytes each) one stays of each span of time, that with the least round trip: the spans are
 // equally long over all of the history, and twice as long whenever there would still be too many of them (3.2 s after a
@@ -158,7 +158,7 @@ class ClockFit {
   int64_t span_ns_ = 200'000'000;
   // Ascending in both members: the settled sections after which the remote clock stays above floor_ns.
   std::vector<Floor> floors_;
-  // What all exchanges of the segment together say, as if they were one exchange at these moments.
+  // What all exchanges of the segment together allow, as if they were one exchange at these moments.
   Kept seen_;
 };
 

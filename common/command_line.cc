@@ -1,10 +1,21 @@
 #include "common/command_line.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <system_error>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "common/posix.h"
+#include "common/protocol.h"
 #include "common/text.h"
 
 namespace plimsoll {
@@ -43,6 +54,273 @@ std::string DescribeExtras(const CLI::App& app) {
   return absl::StrCat("unknown option ", Quoted(name), ClosestHint(name, names));
 }
 
+using Apps = std::vector<CLI::App*>;
+using Options = std::vector<CLI::Option*>;
+
+Apps Commands(CLI::App& app) {
+  return app.get_subcommands([](const CLI::App* each) { return !each->get_group().empty(); });
+}
+
+// Those with a name that starts with a dash, or those without.
+Options ShownOptions(CLI::App& app, bool named) {
+  return app.get_options([named](const CLI::Option* each) {
+    const bool has_name = !each->get_lnames().empty() || !each->get_snames().empty();
+    return named ? has_name && !each->get_group().empty() : !has_name || each->get_positional();
+  });
+}
+
+// "plimsoll plan check", with `separator` in place of the blanks.
+std::string FullName(const CLI::App& app, const char* separator = " ") {
+  const CLI::App* parent = app.get_parent();
+  return parent == nullptr ? app.get_name() : absl::StrCat(FullName(*parent, separator), separator, app.get_name());
+}
+
+// Without the line breaks that --help has.
+std::string OneLine(const std::string& text) {
+  return absl::StrReplaceAll(text, {{"\n", " "}});
+}
+
+// Spellings on the command line: -q, --quiet.
+std::vector<std::string> Spellings(const CLI::Option& option) {
+  std::vector<std::string> spellings;
+  for (const std::string& name : option.get_snames()) spellings.push_back("-" + name);
+  for (const std::string& name : option.get_lnames()) spellings.push_back("--" + name);
+  return spellings;
+}
+
+bool TakesValue(const CLI::Option& option) {
+  return option.get_items_expected_min() > 0;
+}
+
+// The values of "TEXT:{a,b}"; empty where others may be given.
+std::vector<std::string> Values(const CLI::Option& option) {
+  const std::string type = option.get_type_name();
+  const size_t open = type.find('{');
+  const size_t close = type.rfind('}');
+  if (open == std::string::npos || close == std::string::npos || close < open) return {};
+  return absl::StrSplit(type.substr(open + 1, close - open - 1), ',');
+}
+
+std::string Placeholder(const CLI::Option& option) {
+  const std::string type = option.get_type_name();
+  return type.find('{') == std::string::npos ? type : absl::StrJoin(Values(option), "|");
+}
+
+bool IsPath(const CLI::Option& option) {
+  const std::string type = option.get_type_name();
+  return type == "FILE" || type == "DIR";
+}
+
+// Text as a line of roff prints it.
+std::string Roff(const std::string& text) {
+  std::string roff = absl::StrReplaceAll(text, {{"\\", "\\e"}, {"-", "\\-"}, {"'", "\\(aq"}, {"`", "\\(ga"}});
+  return absl::StartsWith(roff, ".") ? "\\&" + roff : roff;
+}
+
+std::string OptionPage(const CLI::Option& option, const std::string& name) {
+  std::string heading = absl::StrCat("\\fB", Roff(name), "\\fR");
+  const std::string value = Placeholder(option);
+  if (TakesValue(option) && !value.empty() && (absl::StartsWith(name, "-") || value != "TEXT")) {
+    absl::StrAppend(&heading, " \\fI", Roff(value), "\\fR");
+  }
+  std::string text = OneLine(option.get_description());
+  const std::string standard = option.get_default_str();
+  if (!standard.empty()) absl::StrAppend(&text, " (default: ", standard, ")");
+  if (option.get_required()) absl::StrAppend(&text, " (required)");
+  return absl::StrCat(".TP\n", heading, "\n", Roff(text), "\n");
+}
+
+// What --help prints below the options: text, then lines after "Example:" that are printed as they are.
+std::string FooterPage(const std::string& footer) {
+  std::string notes;
+  std::string examples;
+  bool of_examples = false;
+  for (const std::string& line : std::vector<std::string>(absl::StrSplit(footer, '\n'))) {
+    if (line == "Example:" || line == "Examples:") {
+      of_examples = true;
+    } else if (!line.empty()) {
+      absl::StrAppend(of_examples ? &examples : &notes, Roff(std::string(absl::StripLeadingAsciiWhitespace(line))),
+                      "\n");
+    }
+  }
+  std::string page;
+  if (!notes.empty()) absl::StrAppend(&page, ".SH NOTES\n", notes);
+  if (!examples.empty()) absl::StrAppend(&page, ".SH EXAMPLES\n.nf\n", examples, ".fi\n");
+  return page;
+}
+
+std::string ManPage(CLI::App& app) {
+  const std::string name = FullName(app, "-");
+  std::string page = absl::StrCat(".TH ", absl::AsciiStrToUpper(Roff(name)), " 1 \"\" \"plimsoll ", kVersion,
+                                  "\" \"User Commands\"\n.nh\n.ad l\n");
+  std::string purpose = OneLine(app.get_description());
+  if (absl::EndsWith(purpose, ".")) purpose.pop_back();
+  if (purpose.size() > 1 && absl::ascii_islower(static_cast<unsigned char>(purpose[1]))) {
+    purpose[0] = absl::ascii_tolower(static_cast<unsigned char>(purpose[0]));
+  }
+  absl::StrAppend(&page, ".SH NAME\n", Roff(name), " \\- ", Roff(purpose), "\n");
+  absl::StrAppend(&page, ".SH SYNOPSIS\n\\fB", Roff(FullName(app)), "\\fR [\\fIOPTIONS\\fR]");
+  for (const CLI::Option* positional : ShownOptions(app, false)) {
+    const std::string placeholder = absl::StrCat("\\fI", Roff(positional->get_name(true)), "\\fR");
+    absl::StrAppend(&page, positional->get_required() ? " " : " [", placeholder, positional->get_required() ? "" : "]");
+  }
+  if (!Commands(app).empty()) absl::StrAppend(&page, " \\fICOMMAND\\fR");
+  page += "\n";
+  if (const Options positionals = ShownOptions(app, false); !positionals.empty()) {
+    page += ".SH ARGUMENTS\n";
+    for (const CLI::Option* each : positionals) page += OptionPage(*each, each->get_name(true));
+  }
+  page += ".SH OPTIONS\n";
+  std::vector<std::string> groups;
+  for (const CLI::Option* each : ShownOptions(app, true)) {
+    if (std::find(groups.begin(), groups.end(), each->get_group()) == groups.end()) groups.push_back(each->get_group());
+  }
+  for (const std::string& group : groups) {
+    if (group != "Options") absl::StrAppend(&page, ".SS ", Roff(group), "\n");
+    for (const CLI::Option* each : ShownOptions(app, true)) {
+      if (each->get_group() == group) page += OptionPage(*each, absl::StrJoin(Spellings(*each), ", "));
+    }
+  }
+  std::vector<std::string> others;
+  if (const CLI::App* parent = app.get_parent(); parent != nullptr) others.push_back(FullName(*parent, "-"));
+  if (const Apps commands = Commands(app); !commands.empty()) {
+    page += ".SH COMMANDS\n";
+    for (const CLI::App* each : commands) {
+      absl::StrAppend(&page, ".TP\n\\fB", Roff(each->get_name()), "\\fR\n", Roff(OneLine(each->get_description())),
+                      "\n");
+      others.push_back(FullName(*each, "-"));
+    }
+  }
+  page += FooterPage(app.get_footer());
+  if (others.empty()) return page;
+  page += ".SH SEE ALSO\n";
+  for (size_t i = 0; i < others.size(); ++i) {
+    absl::StrAppend(&page, ".BR ", Roff(others[i]), " (1)", i + 1 < others.size() ? ",\n" : "\n");
+  }
+  return page;
+}
+
+void EachCommand(CLI::App& app, const std::function<void(CLI::App&)>& visit) {
+  visit(app);
+  for (CLI::App* command : Commands(app)) EachCommand(*command, visit);
+}
+
+// A shell function that knows the commands as "plimsoll plan check"; names and values come from the declarations and
+// hold nothing that a shell would expand.
+std::string BashCompletion(CLI::App& app) {
+  std::string commands;
+  std::string options;
+  std::string values;
+  EachCommand(app, [&](CLI::App& each) {
+    const std::string name = FullName(each);
+    std::vector<std::string> below;
+    for (const CLI::App* command : Commands(each)) below.push_back(command->get_name());
+    if (!below.empty()) absl::StrAppend(&commands, "    '", name, "') commands='", absl::StrJoin(below, " "), "' ;;\n");
+    std::vector<std::string> spellings;
+    for (const CLI::Option* option : ShownOptions(each, true)) {
+      const std::vector<std::string> more = Spellings(*option);
+      spellings.insert(spellings.end(), more.begin(), more.end());
+      if (!TakesValue(*option)) continue;
+      std::vector<std::string> patterns;
+      for (const std::string& spelling : more) patterns.push_back(absl::StrCat("'", name, " ", spelling, "'"));
+      const std::string kind = IsPath(*option)
+                                   ? absl::StrCat("kind=", option->get_type_name())
+                                   : absl::StrCat("kind=WORD words='", absl::StrJoin(Values(*option), " "), "'");
+      absl::StrAppend(&values, "    ", absl::StrJoin(patterns, "|"), ") ", kind, " ;;\n");
+    }
+    absl::StrAppend(&options, "    '", name, "') options='", absl::StrJoin(spellings, " "), "' ;;\n");
+  });
+  const std::string function = "_" + absl::StrReplaceAll(app.get_name(), {{"-", "_"}});
+  return absl::StrCat("# bash completion for ", app.get_name(), ", made from its options.\n", function,
+                      "_commands() {\n  commands=\n", "  case \"$1\" in\n", commands, "  esac\n}\n", function, R"(() {
+  local current="${COMP_WORDS[COMP_CWORD]}" previous="${COMP_WORDS[COMP_CWORD-1]}"
+  local command=')",
+                      app.get_name(), R"(' commands options= kind= words= word
+  )",
+                      function, R"(_commands "$command"
+  for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    if [[ $word == [a-z]* && " $commands " == *" $word "* ]]; then
+      command+=" $word"
+      )",
+                      function, R"(_commands "$command"
+    fi
+  done
+  case "$command" in
+)",
+                      options, R"(  esac
+  case "$command $previous" in
+)",
+                      values, R"(  esac
+  COMPREPLY=()
+  case "$kind" in
+    FILE) compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
+    DIR) compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -d -- "$current"); return ;;
+    WORD) mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current"); return ;;
+  esac
+  if [[ $current == -* ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "$options" -- "$current")
+  elif [[ -n $commands ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$current")
+  else
+    compopt -o filenames 2>/dev/null
+    mapfile -t COMPREPLY < <(compgen -f -- "$current")
+  fi
+}
+complete -F )",
+                      function, " ", app.get_name(), "\n");
+}
+
+// Text within single quotes, in brackets or before a colon.
+std::string Zsh(const std::string& text) {
+  return absl::StrReplaceAll(OneLine(text), {{"'", "'\\''"}, {"[", "\\["}, {"]", "\\]"}, {":", "\\:"}});
+}
+
+std::string ZshAction(const CLI::Option& option) {
+  if (option.get_type_name() == "FILE") return "_files";
+  if (option.get_type_name() == "DIR") return "_files -/";
+  const std::vector<std::string> values = Values(option);
+  return values.empty() ? " " : absl::StrCat("(", absl::StrJoin(values, " "), ")");
+}
+
+std::string ZshCompletion(CLI::App& app) {
+  std::string functions;
+  EachCommand(app, [&](CLI::App& each) {
+    const std::string function = "_" + FullName(each, "-");
+    absl::StrAppend(&functions, function, "() {\n");
+    const Apps commands = Commands(each);
+    if (!commands.empty()) {
+      functions += "  local -a commands=(\n";
+      for (const CLI::App* command : commands) {
+        absl::StrAppend(&functions, "    '", command->get_name(), ":", Zsh(command->get_description()), "'\n");
+      }
+      absl::StrAppend(&functions, "  )\n  if (( CURRENT > 2 )) && (( $+functions[", function, "-$words[2]] )); then\n",
+                      "    local command=$words[2]\n    shift words\n    (( CURRENT-- ))\n    ", function,
+                      "-$command\n    return\n  fi\n  _describe command commands\n");
+    }
+    functions += "  _arguments -s";
+    for (const CLI::Option* option : ShownOptions(each, true)) {
+      for (const std::string& spelling : Spellings(*option)) {
+        absl::StrAppend(
+            &functions, " \\\n    '*", spelling, "[", Zsh(option->get_description()), "]",
+            TakesValue(*option) ? absl::StrCat(":", Zsh(Placeholder(*option)), ":", ZshAction(*option)) : "", "'");
+      }
+    }
+    if (commands.empty()) functions += " \\\n    '*:file:_files'";
+    functions += "\n}\n";
+  });
+  return absl::StrCat("#compdef ", app.get_name(), "\n", functions, "_", app.get_name(), " \"$@\"\n");
+}
+
+absl::Status Write(const std::filesystem::path& path, const std::string& text) {
+  std::error_code error;
+  std::filesystem::create_directories(path.parent_path(), error);
+  if (error) return PosixError("mkdir", path.parent_path().string(), error.value());
+  std::ofstream file(path);
+  file << text;
+  file.close();
+  return file ? absl::OkStatus() : absl::UnavailableError(absl::StrCat("cannot write ", path.string()));
+}
+
 }  // namespace
 
 std::string UnknownCommand(const CLI::App& app, const std::string& word) {
@@ -73,6 +351,18 @@ void AddTlsFlags(CLI::App& app, TlsPaths& paths) {
       {"--tls-key", &paths.key, "Private key of that certificate"},
   };
   for (const Flag& flag : flags) app.add_option(flag.name, *flag.path, flag.help)->type_name("FILE")->group("TLS");
+}
+
+absl::Status WriteManual(CLI::App& app, const std::string& directory) {
+  const std::filesystem::path place(directory);
+  absl::Status status;
+  EachCommand(app, [&](CLI::App& each) {
+    if (status.ok()) status = Write(place / "man" / "man1" / absl::StrCat(FullName(each, "-"), ".1"), ManPage(each));
+  });
+  if (status.ok()) status = Write(place / "bash-completion" / "completions" / app.get_name(), BashCompletion(app));
+  if (status.ok())
+    status = Write(place / "zsh" / "site-functions" / absl::StrCat("_", app.get_name()), ZshCompletion(app));
+  return status;
 }
 
 }  // namespace plimsoll

@@ -1,9 +1,10 @@
-// What the command lines of controller and agent share.
+// What the command lines of controller and agent share: errors, TLS options, manual pages and completion.
 #pragma once
 
 #include <CLI/CLI.hpp>
 #include <string>
 
+#include "absl/status/status.h"
 #include "common/tls.h"
 
 namespace plimsoll {
@@ -16,7 +17,14 @@ std::string CommandLineError(const CLI::App& app, const CLI::ParseError& error);
 std::string UnknownCommand(const CLI::App& app, const std::string& word);
 
 // Adds --tls-ca, --tls-cert and --tls-key, which every program and command that uses the network has; they fill
-// `paths`, which must outlive the parsing. CheckTlsPaths says whether they are good.
+// `paths`, which must outlive the parsing. CheckTlsPaths checks them.
 void AddTlsFlags(CLI::App& app, TlsPaths& paths);
+
+// Makes a program write its manual below the directory that follows, as the build does.
+inline constexpr char kManualOption[] = "--manual";
+
+// Below `directory`, which is made where it is missing: man/man1 with a page for the program and one for each command,
+// bash-completion/completions/NAME and zsh/site-functions/_NAME. Hidden commands and options are left out.
+absl::Status WriteManual(CLI::App& app, const std::string& directory);
 
 }  // namespace plimsoll

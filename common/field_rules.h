@@ -42,7 +42,7 @@ bool InRange(const google::protobuf::FieldDescriptor& field, const FieldNumber& 
 // The largest number that the rule accepts; nothing where it has no upper bound.
 std::optional<FieldNumber> LargestOf(const google::protobuf::FieldDescriptor& field);
 
-// INVALID_ARGUMENT where InRange says no: "qm must be from 1 to 4096; it is 0".
+// INVALID_ARGUMENT unless InRange: "qm must be from 1 to 4096; it is 0".
 absl::Status CheckRange(const google::protobuf::FieldDescriptor& field, const FieldNumber& number);
 
 // CheckRange of each number of the message itself that is not repeated, given or not.

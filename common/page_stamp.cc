@@ -98,7 +98,7 @@ uint64_t PayloadChecksum(std::span<const std::byte> payload) {
     std::memcpy(padded, payload.data() + at, left < 8 ? left : 8);
     a = Absorb(a, Word(padded));
   }
-  // The length tells a short payload from one that ends in zeros.
+  // The length distinguishes a short payload from one that ends in zeros.
   uint64_t sum = Absorb(a, payload.size());
   sum = Absorb(Spread(sum), b);
   sum = Absorb(Spread(sum), c);

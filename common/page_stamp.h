@@ -1,4 +1,4 @@
-// What every written page carries, so that it can be told whose it is, whether it is whole, and which write made it.
+// What every written page carries, so that a reader knows whose it is, whether it is whole, and which write made it.
 //
 // A page is 4 KiB, or the whole block where a block is smaller. Its first kStampBytes are the stamp, the rest is random
 // bytes from a pool whose checksums are known beforehand, so that stamping costs no pass over the page.

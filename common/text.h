@@ -44,7 +44,7 @@ void AppendUtf8(uint32_t code_point, std::string& text);
 bool IsControl(uint32_t code_point);
 
 // The text with every control character and every byte that is not UTF-8 as U+FFFD, so that it can neither move a
-// terminal's cursor nor break a line. Every line that shows what an agent, a file or a process said goes through it:
+// terminal's cursor nor break a line. Every line that shows what an agent, a file or a process sent goes through it:
 // the name of a process is its user's choice.
 std::string SanitizeForTerminal(const std::string& text);
 

@@ -1,4 +1,4 @@
-// TLS: OpenSSL's objects, what certificates say, a private CA, and who a program is towards its peers.
+// TLS: OpenSSL's objects, the content of certificates, a private CA, and who a program is towards its peers.
 #pragma once
 
 #include <openssl/bio.h>
@@ -49,7 +49,7 @@ inline BioPtr BioOf(const std::string& text) {
   return BioPtr(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
 }
 
-// What a certificate says.
+// The content of a certificate.
 struct CertificateFacts {
   // Subject alternative names: DNS names in lower case, and IP addresses as inet_ntop writes them. Other kinds (URIs,
   // mail addresses) are left out, and so is a DNS name that is written as an address: a name of one kind is never taken
@@ -68,7 +68,7 @@ struct CertificateFacts {
   bool authority = false;
 };
 
-// Reads the first certificate of a PEM text. INVALID_ARGUMENT says what OpenSSL thinks of it.
+// Reads the first certificate of a PEM text. INVALID_ARGUMENT has OpenSSL's reason.
 absl::StatusOr<CertificateFacts> ReadCertificate(const std::string& pem);
 
 CertificateFacts FactsOf(X509& certificate);
@@ -144,7 +144,7 @@ struct TlsIdentity {
 };
 
 // Reads and checks the three files: a CA, a certificate, its key, which nobody but owner and group may read. A
-// certificate that has expired is not refused: whoever is shown it tells. INVALID_ARGUMENT, or what the system says,
+// certificate that has expired is not refused: the peer refuses it. INVALID_ARGUMENT, or the system's error,
 // names option and file.
 absl::StatusOr<TlsIdentity> ReadTlsIdentity(const TlsPaths& paths);
 

@@ -31,8 +31,9 @@
 //     patches     per exception, in the order of their places: place in the column (1 byte), then what is above the low
 //                 bits (varint, > 0)
 //
-// Gaps are taken modulo 2^64, so every start and latency of 64 bits can be told. A latency takes a byte at least: a
-// block of n bytes holds at most n writes, however it was made. There is no checksum: what carries blocks has its own.
+// Gaps are taken modulo 2^64, so that every start and latency of 64 bits can be encoded. A latency takes a byte at
+// least: a block of n bytes holds at most n writes, however it was made. There is no checksum: what carries blocks has
+// its own.
 
 namespace plimsoll {
 namespace {

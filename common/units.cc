@@ -152,7 +152,7 @@ std::string FormatSizeForPeople(uint64_t size_bytes) {
   for (const Unit& unit : kSizeUnits) {
     const auto value = static_cast<uint64_t>(unit.value);
     if (size_bytes < value) continue;
-    // One decimal, rounded down; a number below ten only where that says all.
+    // One decimal, rounded down; a number below ten only if it is exact.
     const uint64_t tenths = size_bytes / value * 10 + size_bytes % value * 10 / value;
     const bool exact = size_bytes % value * 10 % value == 0;
     if (!exact && size_bytes < 10 * value) continue;
@@ -169,6 +169,13 @@ std::string FormatDuration(int64_t duration_ns) {
     if (duration_ns % unit.value == 0) return absl::StrCat(duration_ns / unit.value, unit.name);
   }
   return absl::StrCat(duration_ns, "ns");
+}
+
+std::string FormatLength(int64_t length_ns) {
+  std::string text = FormatDuration(length_ns);
+  const size_t unit = text.find_first_not_of("-0123456789");
+  if (unit != std::string::npos) text.insert(unit, 1, ' ');
+  return text;
 }
 
 std::string FormatCount(uint64_t count) {

@@ -19,7 +19,7 @@ inline constexpr double kBytesPerMegabyte = 1e6;
 absl::StatusOr<uint64_t> ParseSize(const std::string& text);
 
 // Reads "250us", "1.5s", "10m", "5min", "1h", "2d", "100ns", "20ms", "1h30m" as nanoseconds. A number without a unit is
-// in `bare_unit_ns` (one second, unless told). A leading "-" is read, so that the caller can name the range. Anything
+// in `bare_unit_ns` (one second by default). A leading "-" is read, so that the caller can name the range. Anything
 // else, and more than 146 years, is INVALID_ARGUMENT.
 absl::StatusOr<int64_t> ParseDuration(const std::string& text, int64_t bare_unit_ns = kNsPerSecond);
 
@@ -29,6 +29,8 @@ std::string FormatSize(uint64_t size_bytes);
 std::string FormatSizeForPeople(uint64_t size_bytes);
 // The shortest exact spelling that ParseDuration reads back: "10s", "250us", "0s".
 std::string FormatDuration(int64_t duration_ns);
+// The same for people: "30 s", "250 ms".
+std::string FormatLength(int64_t length_ns);
 // 1234567 is "1,234,567".
 std::string FormatCount(uint64_t count);
 // RFC 3339 in UTC with nine digits of the second: "2026-11-20T19:20:11.000000042Z".

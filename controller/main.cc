@@ -7,9 +7,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/manual.h"
+#include "common/command_line.h"
 #include "common/protocol.h"
-#include "controller/cli/color.h"
 #include "controller/cli/command.h"
 #include "controller/cli/commands.h"
 #include "controller/run/process.h"

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "agent/host/beneath.h"
+#include "agent/host/sandbox.h"
 #include "common/status_macros.h"
 #include "common/text.h"
 #include "common/units.h"

@@ -26,7 +26,7 @@ constexpr int kHandshakeTimeoutMs = 10'000;
 // Descriptors that are never given to connections: logs, gRPC's own, a session's.
 constexpr rlim_t kSpareDescriptors = 128;
 
-// gRPC's own remarks: what matters in them has been told by others, with the peer's name.
+// gRPC's own messages: what matters in them is already logged elsewhere, with the peer's name.
 void LogForGrpc(gpr_log_func_args* args) {
   spdlog::debug("gRPC: {}", args->message);
 }

@@ -9,7 +9,6 @@
 
 #include "absl/status/statusor.h"
 #include "agent/server/connection_gate.h"
-#include "agent/server/connection_slots.h"
 #include "agent/server/listener.h"
 #include "agent/server/refusals.h"
 #include "agent/server/server_tls.h"
@@ -52,7 +51,7 @@ class AgentServer {
   AgentServer(const AgentServer&) = delete;
   AgentServer& operator=(const AgentServer&) = delete;
 
-  // Gives the address back and takes nobody in any more; calls that are open go on. Nothing else but destruction may
+  // Releases the address and accepts nobody any more; open calls continue. Nothing else but destruction may
   // follow.
   void StopListening() { gate_.reset(); }
 

@@ -1,6 +1,8 @@
-// Tells a gRPC client that it may not come in, without gRPC: so little is heard and said that nothing can be used up.
+// Takes connections, identifies peers, refuses or hands them to gRPC, each with a gRPC server of its own.
 #pragma once
 
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/support/server_interceptor.h>
 #include <sys/types.h>
 
 #include <array>
@@ -13,16 +15,93 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "agent/server/listener.h"
 #include "agent/server/peer.h"
 #include "agent/server/refusals.h"
 #include "common/clock.h"
+#include "common/mutex.h"
 #include "common/posix.h"
 #include "common/units.h"
+#include "plimsoll/v1/agent.grpc.pb.h"
 
 namespace plimsoll {
+
+// gRPC takes memory that runs short from whichever connection has been there longest: a session's. Here each connection
+// has a memory of its own, and its calls are counted. A slot is made when first needed, and used again when its
+// connection has gone. One thread.
+class ConnectionSlots {
+ public:
+  // What all of one connection's calls may hold. A session holds some 100 KiB.
+  static constexpr size_t kMemoryBytes = 8 << 20;
+
+  // Calls that one connection may make in all; one more ends it. A controller makes about five.
+  static constexpr int kMaxCalls = 64;
+
+  // `service` outlives the slots.
+  ConnectionSlots(v1::Agent::CallbackService& service, std::shared_ptr<grpc::ServerCredentials> credentials,
+                  std::shared_ptr<Refusals> refusals, int handshake_timeout_ms);
+  // Ends every call that is still open.
+  ~ConnectionSlots();
+  ConnectionSlots(const ConnectionSlots&) = delete;
+  ConnectionSlots& operator=(const ConnectionSlots&) = delete;
+
+  // Takes over the connection; closes it where gRPC cannot make a server.
+  // Sets `serves` at the connection's first call: one that CallerCheck let through.
+  void Take(const Peer& peer, UniqueFd socket, std::shared_ptr<std::atomic<bool>> serves);
+
+ private:
+  // The connection that a slot has, or had. Thread-safe.
+  class Connection {
+   public:
+    explicit Connection(std::shared_ptr<Refusals> refusals) : refusals_(std::move(refusals)) {}
+
+    void Begin(const Peer& peer, int descriptor, std::shared_ptr<std::atomic<bool>> serves);
+    // It is there as long as its descriptor is the same socket.
+    bool gone();
+    // Called at each call, while the connection is open. gRPC keeps to its limit of streams only when the peer has
+    // confirmed it.
+    void Count();
+
+   private:
+    const std::shared_ptr<Refusals> refusals_;
+    Mutex mutex_;
+    Peer peer_ ABSL_GUARDED_BY(mutex_);
+    int descriptor_ ABSL_GUARDED_BY(mutex_) = -1;
+    uint64_t identity_ ABSL_GUARDED_BY(mutex_) = 0;
+    int calls_ ABSL_GUARDED_BY(mutex_) = 0;
+    std::shared_ptr<std::atomic<bool>> serves_ ABSL_GUARDED_BY(mutex_);
+  };
+  // Counts every call that CallerCheck let through, of the service or not. Intercepts none.
+  class CallCounter final : public grpc::experimental::ServerInterceptorFactoryInterface {
+   public:
+    explicit CallCounter(Connection& connection) : connection_(connection) {}
+    grpc::experimental::Interceptor* CreateServerInterceptor(grpc::experimental::ServerRpcInfo* /*info*/) override {
+      connection_.Count();
+      return nullptr;
+    }
+
+   private:
+    Connection& connection_;
+  };
+  struct Slot {
+    explicit Slot(std::shared_ptr<Refusals> refusals) : connection(std::move(refusals)) {}
+
+    Connection connection;
+    std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor;
+    std::unique_ptr<grpc::Server> server;
+  };
+
+  Slot* FreeSlot();
+
+  v1::Agent::CallbackService& service_;
+  const std::shared_ptr<grpc::ServerCredentials> credentials_;
+  const std::shared_ptr<Refusals> refusals_;
+  const int handshake_timeout_ms_;
+  std::vector<std::unique_ptr<Slot>> slots_;
+};
 
 // One connection. Greets with HTTP/2's first frame, waits for the first call, answers it with PERMISSION_DENIED and one
 // sentence, and then only waits for the other side to close. Holds some hundred bytes, whatever comes.
@@ -32,7 +111,7 @@ class SpokenRefusal {
   SpokenRefusal(UniqueFd socket, std::string sentence, MonotonicNs now);
 
   int descriptor() const { return socket_.get(); }
-  // Reads what is there and goes on. False: it is over.
+  // Reads what is there and continues. False: it is over.
   bool Hear();
   // Whether it took too long.
   bool Over(MonotonicNs now) const;
@@ -53,10 +132,10 @@ class SpokenRefusal {
   bool answered_ = false;
 };
 
-// gRPC's own listener takes every connection, says nothing of who it was, and stops listening for ever when descriptors
+// gRPC's own listener takes every connection, does not report the peer, and stops listening for good when descriptors
 // run out. This one runs on a thread of its own. A connection waits here, costing a descriptor and nothing else, until
-// its first byte shows that it speaks what this agent speaks; then the number of open connections and, where `uids`
-// says so, the peer's user are looked at, and only then does gRPC see it.
+// its first byte shows the expected protocol; then the number of open connections and, if `uids` is set, the peer's
+// user are checked, and only then does gRPC see it.
 class ConnectionGate {
  public:
   struct Limits {
@@ -66,9 +145,9 @@ class ConnectionGate {
     size_t open_of_one = 8;
     // Connections that were ended for others and that gRPC has not closed yet, beyond `open`.
     size_t leaving = 8;
-    // Connections of users that may not come in, which are told so; further ones are closed without a word.
+    // Connections of refused users, which get the reason; further ones are closed without one.
     size_t turned_away = 8;
-    // Connections that have not said anything yet. One more pushes out the oldest.
+    // Connections that have not sent anything yet. One more pushes out the oldest.
     size_t silent = 64;
     int64_t silent_ns = 10 * kNsPerSecond;
     // What one connection may send: so much at once, so much a second, and an eighth of what the agent sent it. A
@@ -84,7 +163,7 @@ class ConnectionGate {
     std::set<uid_t> uids;
     std::shared_ptr<Refusals> refusals;
     const Clock* clock = nullptr;
-    // What a user that may not come in is told.
+    // The refusal that a user gets.
     std::string not_trusted;
     // Takes over the descriptor, on the gate's thread, and sets `serves` at the first call that is let through.
     std::function<void(const Peer& peer, UniqueFd socket, std::shared_ptr<std::atomic<bool>> serves)> let_in;

@@ -123,8 +123,8 @@ namespace {
 
 // Connections that the kernel holds until they are taken.
 constexpr int kBacklog = 128;
-// What a connection may have said that gRPC has not read, doubled by the kernel. gRPC reads it even when the connection
-// has been ended; a controller says far less.
+// What a connection may have sent that gRPC has not read, doubled by the kernel. gRPC reads it even when the connection
+// has been ended; a controller sends far less.
 constexpr int kReceiveBytes = 16 << 10;
 
 absl::Status CannotListen(const std::string& text, int error_number) {

@@ -50,7 +50,7 @@ void PutAddress(const SocketAddress& address, __be32 (&words)[4], __be16& port) 
   }
 }
 
-// An IPv4 connection stands in the tables as IPv4 whichever family its sockets are of.
+// The tables list an IPv4 connection as IPv4, whatever the family of its sockets.
 SocketAddress Unmapped(const SocketAddress& address) {
   if (address.storage.ss_family != AF_INET6) return address;
   const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address.storage);
@@ -138,7 +138,7 @@ absl::StatusOr<uid_t> OwnerByDiagnosis(const SocketAddress& peer, const SocketAd
   if (header.nlmsg_type == NLMSG_ERROR) {
     nlmsgerr error{};
     std::memcpy(&error, answer.data() + NLMSG_HDRLEN, sizeof(error));
-    // ENOENT without the module tcp_diag, too; the table then says the same, only slower.
+    // ENOENT without the module tcp_diag, too; the table then gives the same answer, only more slowly.
     return PosixError("look up", "NETLINK_SOCK_DIAG", error.error == -ENOENT ? EOPNOTSUPP : -error.error);
   }
   inet_diag_msg found{};
@@ -161,7 +161,7 @@ absl::StatusOr<uid_t> OwnerByTable(const SocketAddress& peer, const SocketAddres
     const auto uid = OwnerInFile("/proc/net/tcp", TableText(source, false), TableText(destination, false));
     if (uid.ok() || uid.status().code() != absl::StatusCode::kNotFound) return uid;
   }
-  // An IPv6 socket that speaks IPv4 stands here, with its addresses written as IPv6.
+  // An IPv6 socket that speaks IPv4 is listed here, with its addresses written as IPv6.
   return OwnerInFile("/proc/net/tcp6", TableText(source, true), TableText(destination, true));
 }
 

@@ -28,9 +28,9 @@ struct Peer {
 // The user that connected to a Unix socket, as the kernel noted it at that moment, and the peer's name.
 absl::StatusOr<uid_t> UnixPeer(int socket, Peer& peer);
 
-// The users that an agent of `own` serves where the kernel says who is there: root and `own`. Within a user namespace,
-// users that it does not map all show as the overflow user id, so that this one is nobody's there. `uid_map`: the text
-// of /proc/self/uid_map.
+// The users that an agent of `own` serves where the kernel identifies the peer: root and `own`. Within a user
+// namespace, users that it does not map all show as the overflow user id, so that this one is nobody's there.
+// `uid_map`: the text of /proc/self/uid_map.
 std::set<uid_t> TrustedUids(uid_t own, const std::string& uid_map, uid_t overflow_uid);
 // For this process.
 std::set<uid_t> TrustedUids();

@@ -93,7 +93,7 @@ void ReloadingIdentity::Look() {
     const std::string complaint = absl::StrCat(
         "the TLS files have changed and are not good; the ones before stay in use: ", std::string(status.message()));
     // Once for each thing that is wrong, not twice a second. Files are often replaced one after the other: what is
-    // wrong only once is not told.
+    // wrong only once is not reported.
     if (complaint == complaint_) return;
     complaint_ = complaint;
     log_(Level::kWarning, complaint);
@@ -123,7 +123,7 @@ AllowedCallers::AllowedCallers(const std::vector<std::string>& names) {
 std::string AllowedCallers::WhyNot(const CertificateFacts& certificate, int64_t now_s) const {
   if (certificate.not_after_s <= now_s) return FaultText(CertificateFault::kExpired);
   if (certificate.not_before_s > now_s) return FaultText(CertificateFault::kNotYetValid);
-  // OpenSSL lets a certificate pass that says nothing of its use; this agent does not.
+  // OpenSSL accepts a certificate without a declared use; this agent does not.
   if (!certificate.client_auth) return FaultText(CertificateFault::kOtherPurpose);
   if (names_.empty()) return "";
   const bool allowed = std::any_of(certificate.names.begin(), certificate.names.end(),

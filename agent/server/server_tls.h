@@ -38,7 +38,7 @@ class ReloadingIdentity {
   ReloadingIdentity(const ReloadingIdentity&) = delete;
   ReloadingIdentity& operator=(const ReloadingIdentity&) = delete;
 
-  // For gRPC's credentials. New handshakes use new files within two seconds; connections that stand are left alone.
+  // For gRPC's credentials. New handshakes use new files within two seconds; open connections are not affected.
   const std::shared_ptr<grpc::experimental::CertificateProviderInterface>& provider() const { return provider_; }
 
  private:
@@ -63,15 +63,15 @@ class ReloadingIdentity {
   std::thread thread_;
 };
 
-// What an agent was told with --allow.
+// The names given with --allow.
 class AllowedCallers {
  public:
   // Without names: every certificate of the CA that is meant for a client.
   explicit AllowedCallers(const std::vector<std::string>& names);
 
   // Empty where a caller with this certificate may use the agent at `now_s` (Unix time); otherwise why not, as the
-  // agent's log says it. A TLS session that is resumed shows the certificate of the first handshake, and nobody looks
-  // at its dates again but this.
+  // agent's log has the reason. A TLS session that is resumed shows the certificate of the first handshake, and nobody
+  // looks at its dates again but this.
   std::string WhyNot(const CertificateFacts& certificate, int64_t now_s) const;
 
  private:

@@ -18,7 +18,7 @@ constexpr int kMaxDescribing = 8;
 constexpr int kMaxDirectories = 16;
 // How often a Describe that waits for another's search looks whether its caller is still there.
 constexpr std::chrono::milliseconds kLookAtCaller{50};
-// How often an agent that is to end looks whether its session gets on.
+// How often an agent that is stopping checks whether its session makes progress.
 constexpr std::chrono::milliseconds kLookAtProgress{100};
 
 grpc::Status ToGrpc(const absl::Status& status) {
@@ -264,7 +264,7 @@ grpc::ServerUnaryReactor* AgentService::Describe(grpc::CallbackServerContext* co
       return shut_down_;
     };
     v1::DescribeRequest asked;
-    // Who holds the agent and why it hangs must be told, though the storage cannot be looked at.
+    // Who holds the agent and why it hangs must be reported, even if the storage cannot be examined.
     if (!hangs) asked = *request;
     // A search reads thousands of directory entries: one at a time.
     const bool searches = asked.look_for_queue_managers();

@@ -17,12 +17,12 @@ class AgentService final : public v1::Agent::CallbackService {
  public:
   struct Options {
     // Describes the host and directories; may hang with a file system, so it runs on a thread of its own. It stops
-    // early once `cancelled` says that the caller has left, or that the agent ends.
+    // early once `cancelled` returns true: the caller has left, or the agent is stopping.
     std::function<v1::HostDescription(const v1::DescribeRequest& request, const std::function<bool()>& cancelled)>
         describe;
     WorkKinds work;
     const Clock* clock = nullptr;
-    // What a plan may ask for at most; told by Describe.
+    // What a plan may ask for at most; reported by Describe.
     v1::AgentLimits limits;
     // Printed at every session where the connection is neither local nor protected.
     std::string insecure_warning;
@@ -37,7 +37,7 @@ class AgentService final : public v1::Agent::CallbackService {
   // Waits until no session is left (each ends by itself when its stream or lease ends).
   void WaitForSession();
   // The same for an agent that is to end: waits for the session and for Describe calls under way, as long as something
-  // gets on; empty where none is left. Otherwise, nothing having got on for `patience_ns`, says what hangs.
+  // makes progress; empty if none is left. Otherwise, without progress for `patience_ns`: what hangs.
   std::string WaitForEnd(int64_t patience_ns);
 
   grpc::ServerUnaryReactor* Describe(grpc::CallbackServerContext* context, const v1::DescribeRequest* request,

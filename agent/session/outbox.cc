@@ -142,7 +142,7 @@ void DropTraces(v1::FrameBatch& batch) {
 
 namespace {
 
-// It tells of completed writes alone, which further ones may be added to.
+// It has completed writes only, so further ones may be added.
 bool IsLedger(const v1::AgentMessage& message) {
   return message.has_ha() && message.ha().events().empty() && !message.ha().ledger().empty();
 }
@@ -180,7 +180,7 @@ void Outbox::Push(v1::AgentMessage message) {
 }
 
 Outbox::Entry* Outbox::Newest(bool (*wanted)(const v1::AgentMessage&)) {
-  // Frames and ledgers may pass each other, and what says no more than that the agent lives; nothing else.
+  // Frames, ledgers and signs of life may overtake each other; nothing else may.
   for (auto entry = entries_.rbegin(); entry != entries_.rend(); ++entry) {
     const v1::AgentMessage& message = entry->message;
     if (wanted(message)) return &*entry;

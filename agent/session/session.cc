@@ -482,7 +482,7 @@ absl::Status Session::FillWork(Work& work) {
       MutexLock lock(mutex_);
       awaits_fill_ = false;
       ++phases_;
-      // One that came right behind Fill: from here on Deliver tells the work itself.
+      // One that came right behind Fill: from here on, Deliver passes commands to the work itself.
       for (const v1::ControllerMessage& message : inbox_) {
         if (message.has_stop()) return absl::CancelledError("stopped while preparing");
       }

@@ -49,7 +49,7 @@ class Lease {
   }
 
   int64_t length_ns() const { return length_ns_.load(std::memory_order_relaxed); }
-  // What writers compare the start of each write with. Relaxed: the value stands alone.
+  // What writers compare the start of each write with. Relaxed: the value is independent of others.
   const std::atomic<int64_t>& deadline_ns() const { return deadline_ns_; }
   bool Expired(MonotonicNs now) const { return now.value >= deadline_ns_.load(std::memory_order_relaxed); }
 
@@ -120,7 +120,7 @@ class Session final : public WorkSink {
 
   // A message from the controller. Any thread, in the order of arrival.
   void Deliver(v1::ControllerMessage message);
-  // The stream is gone: the session ends. Work that only the lease ends (Work::Abandon) goes on until then.
+  // The stream is gone: the session ends. Work that only the lease ends (Work::Abandon) continues until then.
   void Break(const std::string& reason);
   // The agent shuts down: as Break, and all work stops.
   void Shutdown(const std::string& reason);
@@ -133,7 +133,7 @@ class Session final : public WorkSink {
   std::string Describe() const;
   // Whether a call to the storage seems not to return: who looks at the same storage may hang too.
   bool Hangs() const;
-  // Changes whenever the session gets on.
+  // Changes whenever the session makes progress.
   uint64_t Progress() const;
   // The directory that holds all that the session made; empty: it has made nothing.
   std::string Directory() const;
@@ -146,18 +146,18 @@ class Session final : public WorkSink {
   void OnMessage(v1::AgentMessage message) override;
 
  private:
-  // The phase in which the work itself tells the state.
+  // The phase in which the work itself provides the state.
   static constexpr char kWorking[] = "working";
   static constexpr char kPreparing[] = "preparing";
   static constexpr char kCleaningUp[] = "cleaning up";
 
   void Run();
-  // The session's course until it ends; the status is what the controller is told.
+  // The session's course until it ends; the status goes to the controller.
   absl::Status Serve();
   absl::Status PrepareWork(const v1::Prepare& prepare);
   // Tells what the work sees of the run's other hosts and of the space.
   absl::Status TellPlace(Work& work, const v1::Look& look);
-  // Fills, and tells that it is prepared; once.
+  // Fills, and reports that it is prepared; once.
   absl::Status FillWork(Work& work);
   // Arms the work, where it goes in steps and the step is within what --max-duration leaves.
   absl::Status ArmWork(Work& work, const v1::Arm& arm);

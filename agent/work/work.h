@@ -23,7 +23,7 @@ class WorkSink {
   virtual void OnFrames(v1::FrameBatch frames) = 0;
   // After the step's last frame.
   virtual void OnStepDone(v1::StepDone done) = 0;
-  // What a kind of work tells in words of its own.
+  // What a kind of work reports in messages of its own.
   virtual void OnMessage(v1::AgentMessage message) = 0;
   virtual void OnFault(v1::Fault fault) = 0;
 };
@@ -55,8 +55,8 @@ class Work {
   // The same object where it goes in steps; null where it does not.
   virtual SteppedWork* stepped() { return nullptr; }
 
-  // No further write starts; what is still to be told follows through the sink. While preparing: Prepare returns. Any
-  // thread.
+  // No further write starts; what remains to be reported follows through the sink. While preparing: Prepare returns.
+  // Any thread.
   virtual void Stop(const std::string& reason) = 0;
 
   // The controller's stream broke, and its lease still holds. Ends what the lease does not end: most work stops. Any
@@ -97,7 +97,7 @@ class SteppedWork : public Work {
 
 // A kind of work, as the agent knows it. main.cc lists them.
 struct WorkKind {
-  // What the plan asks for, told before anything is made; the agent's caps are compared with it.
+  // What the plan asks for, computed before anything is made; the agent's caps are compared with it.
   std::function<WorkDemand(const v1::HostPlan& plan)> demand_of;
   // Makes the work, with its directory where it has one. `lease_deadline_ns` is a moment of CLOCK_MONOTONIC: no write
   // starts at or after it; the session moves it with every message. It and `sink` outlive the work.

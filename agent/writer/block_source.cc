@@ -85,7 +85,7 @@ const std::vector<uint64_t>& BlockSource::ChecksumsOf(uint64_t length) const {
   for (const Checksums& known : checksums_) {
     if (known.length == length) return known.of_page;
   }
-  std::abort();  // a size that the constructor was not told of: a bug of ours
+  std::abort();  // a size that the constructor did not get: a bug
 }
 
 void BlockSource::StartEpoch(uint32_t epoch, uint64_t block_bytes, uint64_t blocks_per_lap) {

@@ -165,7 +165,7 @@ absl::Status LogFiles::WritePiece(Extent& extent, uint64_t offset_bytes, const s
     wrote_direct_ = wrote_direct_ || direct_;
     return absl::OkStatus();
   }
-  // A full disk shows first as a short write; the next one says why.
+  // A full disk shows first as a short write; the next one fails with the reason.
   const auto done = static_cast<uint64_t>(written);
   const int64_t more = ops_.Write(extent.fd.get(), offset_bytes + done, data + done, size_bytes - done);
   if (more == -ENOSPC || more == -EDQUOT || more == -EFBIG || more == -EIO) {

@@ -75,7 +75,7 @@ class FileOps {
   // fcntl's F_GETFL and F_SETFL: the flags, 0 or -errno.
   virtual int GetFlags(int fd) = 0;
   virtual int SetFlags(int fd, int flags) = 0;
-  // Alignment of offsets that O_DIRECT asks for, as statx tells it; 0 where it does not.
+  // Alignment of offsets that O_DIRECT requires, as statx reports it; 0: not reported.
   virtual uint32_t DirectAlignBytes(int fd) = 0;
   // Size and free space of the file system; total_bytes 0 where it does not tell.
   virtual absl::StatusOr<RunDirectory::Space> MeasureSpace() = 0;
@@ -107,7 +107,7 @@ class LogFiles {
   LogFiles(LogFilesOptions options, FileOps& ops) : options_(std::move(options)), ops_(ops) {}
 
   // Makes each extent and writes it full once, with stamped pages of epoch 0. Before each piece `before(start)` may end
-  // it with an error; after it `after(bytes)` is told. `source` must know the sizes of ChunkSizes.
+  // it with an error; after it `after(bytes)` is called. `source` must know the sizes of ChunkSizes.
   //
   // Nor is a piece written that would leave less than min_free_bytes (RESOURCE_EXHAUSTED): others may use up the space
   // while extents are filled. Writers check each for itself, so that together they may miss it by a piece each.
@@ -127,7 +127,7 @@ class LogFiles {
   bool direct() const { return direct_; }
   // Why there is no O_DIRECT with DIRECT_MODE_AUTO; empty where there is.
   const std::string& direct_refused() const { return direct_refused_; }
-  // The flags of the open extents as the kernel tells them, such as "O_RDWR|O_DSYNC|O_DIRECT".
+  // The flags of the open extents as the kernel reports them, such as "O_RDWR|O_DSYNC|O_DIRECT".
   const std::string& open_flags() const { return open_flags_; }
 
   size_t size() const { return extents_.size(); }

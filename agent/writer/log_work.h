@@ -16,7 +16,6 @@
 #include "agent/host/counters.h"
 #include "agent/host/sandbox.h"
 #include "agent/work/work.h"
-#include "agent/writer/start_gate.h"
 #include "agent/writer/step_recorder.h"
 #include "agent/writer/work_setup.h"
 #include "agent/writer/worker_threads.h"

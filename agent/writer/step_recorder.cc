@@ -13,7 +13,7 @@ namespace {
 // How soon a frame that waits for its writer is looked at again, and how soon the step's end is noticed.
 constexpr int64_t kShortTickNs = 1'000'000;
 
-// From here on a late wake-up is told whatever a stall is: the report warns of it.
+// From here on a late wake-up is reported whatever counts as a stall: the report warns of it.
 constexpr int64_t kLateNs = 50 * kNsPerMs;
 
 }  // namespace
@@ -78,7 +78,7 @@ int64_t StepRecorder::Poll(int64_t now_ns, int64_t late_ns) {
 
 void StepRecorder::ReportFailures() {
   for (const auto& writer : writers_) {
-    // Acquire: what the writer says of its end was stored before.
+    // Acquire: what the writer publishes about its end was stored before.
     if (writer->failure_told || !writer->state.finished.load(std::memory_order_acquire)) continue;
     writer->failure_told = true;
     if (writer->state.end != LoopEnd::kFailed) continue;

@@ -39,7 +39,7 @@ class StepRecorder {
                const std::atomic<int64_t>& stop_trace_at_ns, Hooks hooks, WorkSink& sink);
   ~StepRecorder();
 
-  // Takes what the writers have published by `now_ns`, and tells the sink of what is complete. `late_ns`: how much
+  // Takes what the writers have published by `now_ns`, and gives the sink what is complete. `late_ns`: how much
   // later than it had asked the caller was woken. Returns when to poll again.
   int64_t Poll(int64_t now_ns, int64_t late_ns);
 
@@ -71,7 +71,7 @@ class StepRecorder {
   int64_t next_sample_ns_ = 0;
   int64_t last_sample_ns_ = 0;
   uint64_t late_max_ns_ = 0;
-  // A wake-up that is later than this is told; 0: none is.
+  // A wake-up that is later than this is reported; 0: none is.
   const int64_t reported_late_ns_;
   google::protobuf::RepeatedPtrField<v1::RecorderPause> pauses_;
   std::string failed_;

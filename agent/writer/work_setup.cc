@@ -215,7 +215,7 @@ TallyParams WorkSetup::TallyOf(uint32_t step, int64_t start_ns, uint32_t writer)
           .trace = trace,
           .delay_ns = delay_ns,
           .stall_ns = stall_ns,
-          // Who stood for less than half of a stall was well for more than half of it.
+          // A writer that stalled for less than half of a stall was unaffected for more than half of it.
           .reported_from_ns = stall_ns / 2};
 }
 

@@ -46,7 +46,7 @@ struct WorkSetup {
   double rate_per_second = 0;  // 0: closed loop
   uint32_t cpu_load = 0;
   bool trace = false;
-  int64_t stall_ns = 0;  // 0: nothing is told of stalls
+  int64_t stall_ns = 0;  // 0: stalls are not reported
   std::optional<uint64_t> min_free_bytes;
   v1::Arrival arrival = v1::ARRIVAL_ALIGNED;
   uint32_t seed = 0;

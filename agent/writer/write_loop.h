@@ -31,7 +31,7 @@ struct WriteLoopParams {
   std::optional<RateSchedule> schedule;
 };
 
-// Writes until the step ends, the control says stop, the lease runs out or a write fails; then sets state.finished and
+// Writes until the step ends, the control stops it, the lease runs out or a write fails; then sets state.finished and
 // touches `state` no more. Called at the step's start.
 //
 // Env is the world: a template parameter so that the real one costs no virtual call and a test's one can script it.
@@ -41,7 +41,7 @@ struct WriteLoopParams {
 //   void SleepUntil(int64_t)               one sleep, as long as asked
 //   void AwaitRoom()                       a short sleep while the recorder drains the ring
 //   void AwaitPlace(uint64_t sequence)     only in worlds where the place of a block may still be needed: waits, before
-//                                          the write's clock, until it may be overwritten or the control says stop
+//                                          the write's clock, until it may be overwritten or the control stops it
 //   void Yield()                           once, after the first write: gives the thread all its CPUs back where it was
 //                                          pinned for the start, and lets the others that start now go first
 //
@@ -54,7 +54,7 @@ void RunWriteLoop(const WriteLoopParams& params, StopControl& control, BlockSour
 
 namespace write_loop_internal {
 
-// Long sleeps are cut in pieces of this length, so that a stop is heard in time.
+// Long sleeps are cut in pieces of this length, so that a stop is noticed in time.
 inline constexpr int64_t kLongestSleepNs = 100'000'000;
 
 // Sleeps until `moment_ns`; false, and not so long, where no write may start any more.
@@ -111,7 +111,7 @@ void PushWaiting(const Sample& sample, WriterState& state, Env& env) {
 inline LoopEnd WhyNoWriteMayStart(int64_t now_ns, int64_t end_ns, StopControl& control) {
   if (now_ns >= end_ns) return LoopEnd::kRanToEnd;
   if (now_ns >= control.stop_at_ns()) return LoopEnd::kStopped;
-  // The others must not go on where a message comes just now: the step is lost for all.
+  // The others must not continue if a message comes just now: the step is lost for all.
   control.StopAt(now_ns);
   return LoopEnd::kLease;
 }

@@ -66,7 +66,7 @@ absl::Status Writer::Fill() {
 
 void Writer::Run() {
   tid_.store(gettid(), std::memory_order_release);
-  // The kernel may delay a timer by the slack, 50 us unless told.
+  // The kernel may delay a timer by the slack, 50 us by default.
   prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
   const absl::Status filled = Fill();
   around_.prepared(filled);

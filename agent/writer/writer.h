@@ -11,8 +11,8 @@
 #include "absl/status/status.h"
 #include "agent/writer/block_source.h"
 #include "agent/writer/log_files.h"
-#include "agent/writer/start_gate.h"
 #include "agent/writer/work_setup.h"
+#include "agent/writer/worker_threads.h"
 #include "agent/writer/writer_state.h"
 
 namespace plimsoll {

@@ -100,7 +100,7 @@ struct WriteFailure {
 };
 
 // Written by the writer's thread alone, with plain stores: single writer, so no read-modify-write is needed. The cells
-// may be read at any time by anybody; what a reader may conclude from several of them is said at each.
+// may be read at any time by anybody; each comment states what a reader may conclude from several of them.
 //
 // Fields are cleared by Reset between steps, when the writer waits at the start gate.
 struct WriterState {
@@ -116,7 +116,7 @@ struct WriterState {
   // that, has every write that ended before that mark was current. See WriterTally.
   std::atomic<int64_t> mark{kIdle};
 
-  // The writer's own count of its step; relaxed, each cell stands alone. Exact once `finished` is seen.
+  // The writer's own count of its step; relaxed, each cell is independent. Exact once `finished` is seen.
   std::atomic<uint64_t> writes{0};
   std::atomic<uint64_t> bytes{0};
   std::atomic<uint64_t> latency_sum_ns{0};
@@ -161,7 +161,7 @@ class StopControl {
   // `lease_deadline_ns`: no write starts at or after it.
   explicit StopControl(const std::atomic<int64_t>& lease_deadline_ns) : lease_deadline_ns_(lease_deadline_ns) {}
 
-  // No write starts at or after `moment_ns`. An earlier moment that was asked for before stands.
+  // No write starts at or after `moment_ns`. An earlier moment that was set before is kept.
   void StopAt(int64_t moment_ns) {
     int64_t before = stop_at_ns_.load(std::memory_order_relaxed);
     while (moment_ns < before && !stop_at_ns_.compare_exchange_weak(before, moment_ns, std::memory_order_relaxed)) {
@@ -170,7 +170,7 @@ class StopControl {
   // For the next step, between steps.
   void Clear() { stop_at_ns_.store(kNever, std::memory_order_relaxed); }
 
-  // Relaxed: a moment stands alone, nothing else is read by way of it.
+  // Relaxed: a moment is independent, nothing else is read through it.
   int64_t stop_at_ns() const { return stop_at_ns_.load(std::memory_order_relaxed); }
   int64_t lease_deadline_ns() const { return lease_deadline_ns_.load(std::memory_order_relaxed); }
   // The first moment at which no write may start.

@@ -16,24 +16,24 @@ StallWatch::StallWatch(int64_t stall_ns, const std::optional<RateSchedule>& sche
 void StallWatch::TakeLate(uint64_t seq, const Sample& sample, int64_t due_ns) {
   const int64_t begin_ns = std::min(due_ns, sample.start_ns);
   const auto latency_ns = static_cast<int64_t>(sample.latency_ns);
-  const int64_t stood_ns = std::max(latency_ns, sample.start_ns - due_ns);
-  const bool stood = stood_ns >= stall_ns_;
+  const int64_t stalled_ns = std::max(latency_ns, sample.start_ns - due_ns);
+  const bool stalled = stalled_ns >= stall_ns_;
   if (growing_ && begin_ns >= open_.end_ns) Close();
   if (growing_) {
     ++writes_since_;
     in_flight_since_ns_ += latency_ns;
-    if (stood) {
+    if (stalled) {
       open_.end_ns = sample.end_ns();
       open_.writes += writes_since_;
       open_.in_flight_ns += in_flight_since_ns_;
-      open_.longest_ns = std::max(open_.longest_ns, stood_ns);
+      open_.longest_ns = std::max(open_.longest_ns, stalled_ns);
       writes_since_ = 0;
       in_flight_since_ns_ = 0;
     }
-  } else if (stood) {
+  } else if (stalled) {
     // Where the write was due before the one before it had ended, the writer was behind and wrote without a pause.
-    open_ = {begin_ns, sample.end_ns(), seq, 1, latency_ns + std::max<int64_t>(previous_end_ns_ - begin_ns, 0),
-             stood_ns};
+    open_ = {begin_ns,  sample.end_ns(), seq, 1, latency_ns + std::max<int64_t>(previous_end_ns_ - begin_ns, 0),
+             stalled_ns};
     growing_ = true;
   }
   previous_end_ns_ = sample.end_ns();
@@ -81,9 +81,9 @@ void StallWatch::Set(const StallInterval& found, v1::StalledStretch& stall) {
 }
 
 void StallWatch::Report(int64_t until_ns, v1::Frame& frame) {
-  size_t told = 0;
-  for (; told < over_.size() && over_[told].end_ns <= until_ns; ++told) Set(over_[told], *frame.add_stalls());
-  over_.erase(over_.begin(), over_.begin() + static_cast<std::ptrdiff_t>(told));
+  size_t closed = 0;
+  for (; closed < over_.size() && over_[closed].end_ns <= until_ns; ++closed) Set(over_[closed], *frame.add_stalls());
+  over_.erase(over_.begin(), over_.begin() + static_cast<std::ptrdiff_t>(closed));
   // They came after all that were kept.
   if (!over_.empty()) return;
   frame.set_stalls_left_out(left_out_);
@@ -96,10 +96,10 @@ void StallWatch::ReportGrowing(int64_t until_ns, const Pending& next, v1::Frame&
   // A start that was read before the last write was taken may be that one's.
   const bool started = next.start_ns != 0 && next.start_ns >= previous_end_ns_ && next.start_ns < until_ns;
   const int64_t start_ns = started ? next.start_ns : until_ns;
-  const int64_t stood_ns = std::max(start_ns - next.due_ns, until_ns - start_ns);
-  const bool stands = stood_ns >= stall_ns_;
-  if (!growing_ && !stands) return;
-  if (stands) {
+  const int64_t stalled_ns = std::max(start_ns - next.due_ns, until_ns - start_ns);
+  const bool stalled = stalled_ns >= stall_ns_;
+  if (!growing_ && !stalled) return;
+  if (stalled) {
     const int64_t begin_ns = std::min(next.due_ns, start_ns);
     if (!growing_) {
       found = {begin_ns, until_ns, started ? next.seq : 0, 0, std::max<int64_t>(previous_end_ns_ - begin_ns, 0), 0};
@@ -110,7 +110,7 @@ void StallWatch::ReportGrowing(int64_t until_ns, const Pending& next, v1::Frame&
     found.end_ns = std::max(found.end_ns, until_ns);
     if (started) ++found.writes;
     found.in_flight_ns += until_ns - start_ns;
-    found.longest_ns = std::max(found.longest_ns, stood_ns);
+    found.longest_ns = std::max(found.longest_ns, stalled_ns);
   }
   Set(found, *frame.mutable_growing_stall());
 }
@@ -213,13 +213,13 @@ void WriterTally::Take(const Sample& sample) {
   }
 }
 
-void WriterTally::SetSample(uint64_t seq, const Sample& sample, v1::WriteSample& told) const {
-  told.set_seq(seq);
-  told.set_start_ns(sample.start_ns);
-  told.set_latency_ns(sample.latency_ns);
+void WriterTally::SetSample(uint64_t seq, const Sample& sample, v1::WriteSample& reported) const {
+  reported.set_seq(seq);
+  reported.set_start_ns(sample.start_ns);
+  reported.set_latency_ns(sample.latency_ns);
   const BlockPlace place = params_.layout.PlaceOf(params_.first_block + seq - 1);
-  told.set_extent(place.extent);
-  told.set_offset_bytes(place.offset_bytes);
+  reported.set_extent(place.extent);
+  reported.set_offset_bytes(place.offset_bytes);
 }
 
 void WriterTally::Cut(int64_t now_ns, std::optional<int64_t> next_start_ns, RepeatedPtrField<v1::Frame>& frames) {

@@ -199,7 +199,7 @@ struct TallyParams {
 // writer can be preempted, for any length of time, after it has read the clock for a write's end and before it has
 // published the sample. So the clock alone does not tell. The cut is allowed where
 //  (a) a sample that ends at or after B was drained: ends do not go back; or
-//  (b) the clock says B + kVisibilityNs or later, and after that the writer's mark is "idle" or "in flight", and the
+//  (b) the clock shows B + kVisibilityNs or later, and after that the writer's mark is "idle" or "in flight", and the
 //      ring was drained after the mark was read. For a write that is missing from the ring, the store of kReturned had
 //      not reached us when we read the mark, and the writer reads the clock for its end after that store. A store
 //      reaches every CPU within microseconds, however soon after it the thread is preempted, so that end is later than
@@ -238,7 +238,7 @@ class WriterTally {
   void Cut(int64_t now_ns, std::optional<int64_t> next_start_ns, google::protobuf::RepeatedPtrField<v1::Frame>& frames);
   void OpenNext();
   void CutWhatIsLeft(int64_t now_ns, google::protobuf::RepeatedPtrField<v1::Frame>& frames);
-  void SetSample(uint64_t seq, const Sample& sample, v1::WriteSample& told) const;
+  void SetSample(uint64_t seq, const Sample& sample, v1::WriteSample& reported) const;
   void WatchTheEnd();
   void SetNotIssued(int64_t measured_end_ns, v1::WriterTotals& totals) const;
 

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/cleanup_command.h"
+#include "common/protocol.h"
 #include "common/status_macros.h"
 #include "controller/analysis/section_analysis.h"
 #include "controller/ha/ha_analysis.h"
@@ -26,7 +26,7 @@ std::unique_ptr<SectionAnalysis> MakeSectionAnalysis(const v1::TestPlan& plan) {
 // No run has more hosts; bounds what a damaged journal can make us hold.
 constexpr size_t kMaxHosts = 100'000;
 
-// How long a stall lasts by the plan; 0: it does not say.
+// How long a stall lasts by the plan; 0: not set.
 int64_t StallOf(const v1::TestPlan& plan) {
   return plan.stall_ns() > 0 && IsSaneMoment(plan.stall_ns()) ? plan.stall_ns() : 0;
 }
@@ -412,7 +412,7 @@ NoteBook Analyzer::RunReasons(const v1::Report& report, bool mid_step) const {
     reasons.Add("run", absl::StrCat("Only ", report.steps_size(), " of ", run_->steps_size(), " steps ran."));
   }
   for (const v1::StepReport& step : report.steps()) {
-    // The run mostly ends for the same reason, and has said so.
+    // The run mostly ends for the same reason, and has reported it.
     if (!step.cut_short().empty() && !(run_end_ && run_end_->cut_short() == step.cut_short())) {
       reasons.Add("step", absl::StrCat("Step ", step.number(), " ended early: ", Sentence(step.cut_short())));
     }
@@ -482,9 +482,9 @@ void Analyzer::SetLoss(const HostFacts& facts, const v1::Report& report, v1::Hos
 v1::ClockReport Analyzer::ClockOf(const HostFacts& facts) const {
   const uint32_t number = facts.joined.host();
   v1::ClockReport clock = timeline_.MakeClockReport(number, measured_.empty() ? last_ns_ : measured_.back().to_ns);
-  for (const Stretch& stretch : measured_) {
+  for (const MeasuredTime& measured : measured_) {
     for (int64_t i = 0; i <= kClockSamples; ++i) {
-      const int64_t moment_ns = stretch.from_ns + (stretch.to_ns - stretch.from_ns) / kClockSamples * i;
+      const int64_t moment_ns = measured.from_ns + (measured.to_ns - measured.from_ns) / kClockSamples * i;
       const std::optional<int64_t> error_ns = timeline_.ErrorAt(number, moment_ns);
       if (error_ns) clock.set_error_ns(std::max(clock.error_ns(), *error_ns));
     }

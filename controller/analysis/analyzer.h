@@ -27,10 +27,10 @@ namespace plimsoll {
 //
 // Memory holds the histograms of the step that is running (some 30 KiB a writer) and, of the whole run, the per-second
 // sums and percentiles; within bounds of their own, the cluster's distribution of each second (some 1 KB,
-// figures.h), stretches of stalls and pauses of agents (100,000 and a million a step, host_stalls.h) and rows of
-// the hosts' load (64 bytes, host_facts.h). Never the frames. Any beginning of a journal gives a report that says where
-// it ends. A record that contradicts itself or what came before is left out, said in the verdict's reasons, and makes
-// the result inconclusive; it never spoils a sum. Not thread-safe.
+// figures.h), intervals of stalls and pauses of agents (100,000 and a million a step, host_stalls.h) and rows of
+// the hosts' load (64 bytes, host_facts.h). Never the frames. Any beginning of a journal gives a report that shows
+// where it ends. A record that contradicts itself or what came before is left out, named in the verdict's reasons, and
+// makes the result inconclusive; it never spoils a sum. Not thread-safe.
 class Analyzer {
  public:
   // `series_rows`: the most rows that all per-second series may take together; those of single QMs are left out first.
@@ -140,11 +140,11 @@ class Analyzer {
   // Steps before it are over.
   uint32_t least_step_ = 0;
   std::vector<v1::StepReport> reports_;
-  struct Stretch {
+  struct MeasuredTime {
     int64_t from_ns = 0;
     int64_t to_ns = 0;
   };
-  std::vector<Stretch> measured_;
+  std::vector<MeasuredTime> measured_;
   FrameListener on_frame_;
   StepListener on_step_;
 };

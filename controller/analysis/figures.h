@@ -84,7 +84,7 @@ struct SecondFigures {
 // Of seconds 0 ... whole_seconds - 1. A wide range is shared out evenly over its seconds.
 std::vector<SecondFigures> WholeSeconds(const SecondSeries& series, uint32_t whole_seconds);
 
-// First against last third (rounded down to whole seconds), and whether the five stretches are steady: they are as long
+// First against last third (rounded down to whole seconds), and whether the five intervals are steady: they are as long
 // as whole seconds allow and end with the last one, so that up to four seconds at the begin are in none of them. A
 // change from nothing is NaN; without a write nothing is steady. Nothing where there are fewer than five seconds.
 std::optional<v1::TrendReport> MakeTrend(const std::vector<SecondFigures>& seconds);

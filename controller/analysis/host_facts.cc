@@ -17,7 +17,7 @@
 namespace plimsoll {
 namespace {
 
-// The description of the directory under test; an empty one where the host told none.
+// The description of the directory under test; an empty one if the host sent none.
 v1::DirectoryDescription DirectoryOf(const HostFacts& facts) {
   const v1::HostDescription& host = facts.joined.description();
   for (const v1::DirectoryDescription& directory : host.directories()) {
@@ -141,7 +141,7 @@ double Percent(double part_ns, int64_t length_ns) {
   return 100 * part_ns / static_cast<double>(length_ns);
 }
 
-// A device is not busier than always; the kernel counts in ticks and may say a little more.
+// A device is not busier than always; the kernel counts in ticks and may report a little more.
 double BusyPercent(uint64_t busy_ms, int64_t length_ns) {
   return std::min(Percent(static_cast<double>(busy_ms) * static_cast<double>(kNsPerMs), length_ns), 100.0);
 }
@@ -218,7 +218,7 @@ HostLoad::Nfs HostLoad::NfsRise(const v1::NfsOperation& before, const v1::NfsOpe
           Rise(before.execute_ms(), now.execute_ms())};
 }
 
-// Kept apart from the figures: what a stretch across the measured start told may be of either side.
+// Kept apart from the figures: the counts of an interval across the measured start may belong to either side.
 void HostLoad::BoundRetransmits(const v1::HostSample& sample) {
   if (!sample.has_nfs()) return;
   const bool measured = sample.time_ns() > measured_start_ns_;
@@ -252,7 +252,7 @@ void HostLoad::AddPauses(const v1::HostSample& sample, bool counts) {
       continue;
     }
     pauses_ = SaturatingAdd(pauses_, 1);
-    // What the sample says of lateness may be of the warm-up; this is not.
+    // The sample's lateness may be of the warm-up; this is not.
     if (!counts) late_max_ns_ = std::max(late_max_ns_, static_cast<uint64_t>(pause.end_ns() - pause.begin_ns()));
     paused_ns_ = SaturatingAdd(paused_ns_, static_cast<uint64_t>(pause.end_ns() - pause.begin_ns()));
   }
@@ -303,12 +303,12 @@ absl::Status HostLoad::Add(const v1::HostSample& sample, uint64_t& rows_left) {
   }
   begun_ = true;
   BoundRetransmits(sample);
-  // A stretch of which more lies in the warm-up tells of that: samples come a little after each whole second.
+  // An interval with more than half in the warm-up counts as warm-up: samples come a little after each whole second.
   const bool counts = time_ns - measured_start_ns_ >= measured_start_ns_ - last_ns_;
   if (time_ns > measured_start_ns_) AddPauses(sample, counts);
   if (counts) AddMeasured(sample, rows_left);
   last_ns_ = time_ns;
-  // What a sample does not tell counts from the one that told it last.
+  // A counter that a sample lacks counts from the last one that had it.
   v1::HostSample next = sample;
   next.clear_pauses();
   if (!next.has_disk() && last_.has_disk()) next.mutable_disk()->Swap(last_.mutable_disk());

@@ -15,7 +15,7 @@
 
 namespace plimsoll {
 
-// Writers that a host can have at most, as plan.proto says.
+// Writers that a host can have at most, as in plan.proto.
 inline constexpr uint32_t kMaxQms = 4096;
 
 struct HostFacts {
@@ -41,7 +41,7 @@ struct HostFacts {
   uint32_t qms(const v1::LogStep& step) const;
   // Asked writes per second of each writer in a step; 0: closed loop.
   double rate_per_second(const v1::LogStep& step) const;
-  // Whether its writers start their first writes at moments of their own, with a rate. Plans that do not say start all
+  // Whether its writers start their first writes at moments of their own, with a rate. Plans without it start all
   // at once.
   bool spreads_starts(const v1::LogStep& step) const {
     return rate_per_second(step) > 0 && (arrival(step) == v1::ARRIVAL_EVEN || arrival(step) == v1::ARRIVAL_POISSON);
@@ -73,15 +73,15 @@ struct RetransmitBounds {
   uint64_t least = 0;
   // UINT64_MAX: nobody knows.
   uint64_t most = 0;
-  // Moment of the last sample that told of them, agent's clock.
+  // Moment of the last sample that had them, agent's clock.
   int64_t until_ns = 0;
   // A counter went back.
   bool went_back = false;
 };
 
-// Takes a host's samples of one step, in order. The kernel's counters begin with the step: what they told before the
-// measured start is left out as far as a sample tells it apart; a stretch between two samples counts where more than
-// half of it lies after the measured start. A counter that goes back tells nothing until it rises again; no figure is
+// Takes a host's samples of one step, in order. The kernel's counters begin with the step: what they counted before the
+// measured start is left out as far as a sample separates it; an interval between two samples counts where more than
+// half of it lies after the measured start. A counter that goes back counts nothing until it rises again; no figure is
 // negative, and sums stick at their largest value. Not thread-safe.
 class HostLoad {
  public:
@@ -107,7 +107,7 @@ class HostLoad {
   v1::HostLoadReport Make() const;
 
  private:
-  // Of one stretch, or of several.
+  // Of one interval, or of several.
   struct Nfs {
     uint64_t operations = 0;
     uint64_t retransmits = 0;
@@ -135,15 +135,15 @@ class HostLoad {
   Disk DiskRise(const v1::DiskCounters& now);
   Nfs NfsRise(const v1::NfsOperation& before, const v1::NfsOperation& now);
   void BoundRetransmits(const v1::HostSample& sample);
-  // A sample at the end of a stretch that counts.
+  // A sample at the end of an interval that counts.
   void AddMeasured(const v1::HostSample& sample, uint64_t& rows_left);
-  // `counts`: the stretch that the sample ends does.
+  // `counts`: the interval that the sample ends does.
   void AddPauses(const v1::HostSample& sample, bool counts);
   double CpuWaitPercent(uint64_t wait_ns, int64_t length_ns) const;
 
   int64_t measured_start_ns_;
   uint32_t writers_;
-  // The sample before, or the step's start: its moment, and what was told last of each counter.
+  // The sample before, or the step's start: its moment, and the last known value of each counter.
   int64_t last_ns_;
   v1::HostSample last_;
   bool begun_ = false;
@@ -163,7 +163,7 @@ class HostLoad {
   bool went_back_ = false;
 };
 
-// Why the harness may have been the bottleneck, as the end of a sentence; empty where nothing speaks for it.
+// Why the load generator may have been the bottleneck, as the end of a sentence; empty if nothing suggests it.
 // `ring_wait_share` is the largest share of its time that a writer waited for its recorder, 0 where that is not worth
 // saying.
 std::string BottleneckOf(const v1::HostLoadReport& load, double ring_wait_share);

@@ -7,31 +7,31 @@
 
 namespace plimsoll {
 
-CoveredTime::CoveredTime(std::vector<TimeStretch> stretches) {
-  std::sort(stretches.begin(), stretches.end(),
-            [](const TimeStretch& a, const TimeStretch& b) { return a.begin_ns < b.begin_ns; });
-  for (const TimeStretch& stretch : stretches) {
-    if (stretch.end_ns <= stretch.begin_ns) continue;
-    if (!stretches_.empty() && stretch.begin_ns <= stretches_.back().end_ns) {
-      stretches_.back().end_ns = std::max(stretches_.back().end_ns, stretch.end_ns);
+CoveredTime::CoveredTime(std::vector<TimeRange> intervals) {
+  std::sort(intervals.begin(), intervals.end(),
+            [](const TimeRange& a, const TimeRange& b) { return a.begin_ns < b.begin_ns; });
+  for (const TimeRange& interval : intervals) {
+    if (interval.end_ns <= interval.begin_ns) continue;
+    if (!intervals_.empty() && interval.begin_ns <= intervals_.back().end_ns) {
+      intervals_.back().end_ns = std::max(intervals_.back().end_ns, interval.end_ns);
     } else {
-      stretches_.push_back(stretch);
+      intervals_.push_back(interval);
     }
   }
   int64_t sum_ns = 0;
-  for (const TimeStretch& stretch : stretches_) {
+  for (const TimeRange& interval : intervals_) {
     before_ns_.push_back(sum_ns);
-    sum_ns += stretch.end_ns - stretch.begin_ns;
+    sum_ns += interval.end_ns - interval.begin_ns;
   }
 }
 
 int64_t CoveredTime::Before(int64_t moment_ns) const {
-  const auto next = std::partition_point(stretches_.begin(), stretches_.end(), [moment_ns](const TimeStretch& stretch) {
-    return stretch.begin_ns < moment_ns;
+  const auto next = std::partition_point(intervals_.begin(), intervals_.end(), [moment_ns](const TimeRange& interval) {
+    return interval.begin_ns < moment_ns;
   });
-  if (next == stretches_.begin()) return 0;
-  const auto last = static_cast<size_t>(next - stretches_.begin()) - 1;
-  return before_ns_[last] + std::min(moment_ns, stretches_[last].end_ns) - stretches_[last].begin_ns;
+  if (next == intervals_.begin()) return 0;
+  const auto last = static_cast<size_t>(next - intervals_.begin()) - 1;
+  return before_ns_[last] + std::min(moment_ns, intervals_[last].end_ns) - intervals_[last].begin_ns;
 }
 
 int64_t CoveredTime::Within(int64_t from_ns, int64_t to_ns) const {
@@ -79,13 +79,13 @@ void ServiceGaps::Keep(int64_t begin_ns, int64_t end_ns, int64_t longest_ns) {
 
 namespace {
 
-// Beside a median of so many writes a stretch of less than three halves of it is not kept for itself: for it not to be
-// usual in the end the median of the whole step would have to be a quarter less, and a tenth of what it is for it to be
-// a stall by medians.
+// Beside a median of so many writes an interval of less than three halves of it is not kept for itself: for it not to
+// be usual in the end the median of the whole step would have to be a quarter less, and a tenth of what it is for it to
+// be a stall by medians.
 constexpr uint64_t kWritesForMedian = 100;
 
-bool IsHardlyUnusual(const WriterStretch& stretch, int64_t median_ns, uint64_t writes) {
-  return writes >= kWritesForMedian && stretch.length_ns() < median_ns + median_ns / 2;
+bool IsHardlyUnusual(const WriterStallInterval& interval, int64_t median_ns, uint64_t writes) {
+  return writes >= kWritesForMedian && interval.length_ns() < median_ns + median_ns / 2;
 }
 
 // A count that others only claim is not added beyond this.
@@ -94,26 +94,27 @@ constexpr uint64_t kMostLeftOut = uint64_t{1} << 62;
 // Spans of time with omitted stall intervals that are kept separately for a host; the others are merged.
 constexpr size_t kMostLeftOutSpans = 1'000;
 
-// How many lengths of missing stretches are told apart.
+// How many lengths of missing intervals are distinguished.
 constexpr size_t kMostMissing = 100;
 
-bool IsSaneStretch(int64_t begin_ns, int64_t end_ns) {
+bool IsSaneStallInterval(int64_t begin_ns, int64_t end_ns) {
   return IsSaneMoment(begin_ns) && IsSaneMoment(end_ns) && begin_ns < end_ns;
 }
 
-WriterStretch FromProto(const v1::StalledStretch& told) {
-  WriterStretch stretch;
-  stretch.begin_ns = told.begin_ns();
-  stretch.end_ns = told.end_ns();
-  stretch.first_seq = told.first_seq();
-  stretch.in_flight_ns = told.in_flight_ns();
-  stretch.writes = told.writes();
-  stretch.longest_ns = told.longest_ns() > 0 ? std::min(told.longest_ns(), stretch.length_ns()) : stretch.length_ns();
-  return stretch;
+WriterStallInterval FromProto(const v1::StalledStretch& reported) {
+  WriterStallInterval interval;
+  interval.begin_ns = reported.begin_ns();
+  interval.end_ns = reported.end_ns();
+  interval.first_seq = reported.first_seq();
+  interval.in_flight_ns = reported.in_flight_ns();
+  interval.writes = reported.writes();
+  interval.longest_ns =
+      reported.longest_ns() > 0 ? std::min(reported.longest_ns(), interval.length_ns()) : interval.length_ns();
+  return interval;
 }
 
-absl::Status CheckStretch(const v1::StalledStretch& stall, int64_t last_end_ns) {
-  if (!IsSaneStretch(stall.begin_ns(), stall.end_ns()))
+absl::Status CheckStallInterval(const v1::StalledStretch& stall, int64_t last_end_ns) {
+  if (!IsSaneStallInterval(stall.begin_ns(), stall.end_ns()))
     return absl::InvalidArgumentError("a stall at a time that no clock shows");
   if (stall.begin_ns() < last_end_ns) return absl::InvalidArgumentError("stalls of one writer that overlap");
   if (stall.in_flight_ns() < 0 || stall.in_flight_ns() > stall.end_ns() - stall.begin_ns()) {
@@ -123,13 +124,13 @@ absl::Status CheckStretch(const v1::StalledStretch& stall, int64_t last_end_ns) 
 }
 
 // Makes one that follows a part of the row, where it touches it. A null row: there is none.
-bool JoinRow(const WriterStretch& stretch, WriterStretch* last) {
-  if (last == nullptr || !last->in_a_row || stretch.begin_ns > last->end_ns) return false;
-  WriterStretch& row = *last;
-  row.end_ns = stretch.end_ns;
-  row.in_flight_ns += stretch.in_flight_ns;
-  row.writes += stretch.writes;
-  row.longest_ns = std::max(row.longest_ns, stretch.longest_ns);
+bool JoinRow(const WriterStallInterval& interval, WriterStallInterval* last) {
+  if (last == nullptr || !last->in_a_row || interval.begin_ns > last->end_ns) return false;
+  WriterStallInterval& row = *last;
+  row.end_ns = interval.end_ns;
+  row.in_flight_ns += interval.in_flight_ns;
+  row.writes += interval.writes;
+  row.longest_ns = std::max(row.longest_ns, interval.longest_ns);
   return true;
 }
 
@@ -139,10 +140,10 @@ absl::Status HostStalls::Check(const v1::Frame& frame) const {
   const auto writer = writers_.find(frame.qm());
   int64_t last_end_ns = writer == writers_.end() ? 0 : writer->second.last_end_ns;
   for (const v1::StalledStretch& stall : frame.stalls()) {
-    PLIMSOLL_RETURN_IF_ERROR(CheckStretch(stall, last_end_ns));
+    PLIMSOLL_RETURN_IF_ERROR(CheckStallInterval(stall, last_end_ns));
     last_end_ns = stall.end_ns();
   }
-  return frame.has_growing_stall() ? CheckStretch(frame.growing_stall(), last_end_ns) : absl::OkStatus();
+  return frame.has_growing_stall() ? CheckStallInterval(frame.growing_stall(), last_end_ns) : absl::OkStatus();
 }
 
 void HostStalls::Writer::Miss(int64_t begin_ns, int64_t length_ns) {
@@ -154,23 +155,23 @@ void HostStalls::Writer::Miss(int64_t begin_ns, int64_t length_ns) {
   }
 }
 
-void HostStalls::Keep(const WriterStretch& stretch, uint32_t qm, Writer& writer) {
-  if (budget_->stretches_left == 0) {
-    ++budget_->stretches_left_out;
-    if (!MakeRoomFor(stretch.length_ns())) return LeaveOut(stretch);
+void HostStalls::Keep(const WriterStallInterval& interval, uint32_t qm, Writer& writer) {
+  if (budget_->intervals_left == 0) {
+    ++budget_->intervals_left_out;
+    if (!MakeRoomFor(interval.length_ns())) return LeaveOut(interval);
   }
-  --budget_->stretches_left;
-  budget_->kept.push({stretch.length_ns(), budget_->next_number++, this, qm, stretch.begin_ns});
-  writer.stretches.emplace(stretch.begin_ns, stretch);
+  --budget_->intervals_left;
+  budget_->kept.push({interval.length_ns(), budget_->next_number++, this, qm, interval.begin_ns});
+  writer.intervals.emplace(interval.begin_ns, interval);
 }
 
 bool HostStalls::MakeRoomFor(int64_t length_ns) {
   auto& kept = budget_->kept;
   while (!kept.empty()) {
-    KeptStretch shortest = kept.top();
-    auto& stretches = shortest.host->writers_.at(shortest.qm).stretches;
-    const auto stretch = stretches.find(shortest.begin_ns);
-    const int64_t now_ns = stretch->second.length_ns();
+    KeptInterval shortest = kept.top();
+    auto& intervals = shortest.host->writers_.at(shortest.qm).intervals;
+    const auto interval = intervals.find(shortest.begin_ns);
+    const int64_t now_ns = interval->second.length_ns();
     if (now_ns == shortest.length_ns && now_ns >= length_ns) return false;
     kept.pop();
     if (now_ns != shortest.length_ns) {
@@ -178,19 +179,19 @@ bool HostStalls::MakeRoomFor(int64_t length_ns) {
       kept.push(shortest);
       continue;
     }
-    shortest.host->LeaveOut(stretch->second);
-    stretches.erase(stretch);
-    ++budget_->stretches_left;
+    shortest.host->LeaveOut(interval->second);
+    intervals.erase(interval);
+    ++budget_->intervals_left;
     return true;
   }
   return false;
 }
 
-void HostStalls::LeaveOut(const WriterStretch& stretch) {
-  TimeStretch span{stretch.begin_ns, stretch.end_ns};
+void HostStalls::LeaveOut(const WriterStallInterval& interval) {
+  TimeRange span{interval.begin_ns, interval.end_ns};
   // Those that it overlaps or touches.
   const auto first = std::partition_point(left_out_.begin(), left_out_.end(),
-                                          [&](const TimeStretch& each) { return each.end_ns < span.begin_ns; });
+                                          [&](const TimeRange& each) { return each.end_ns < span.begin_ns; });
   auto last = first;
   for (; last != left_out_.end() && last->begin_ns <= span.end_ns; ++last) {
     span.begin_ns = std::min(span.begin_ns, last->begin_ns);
@@ -210,29 +211,29 @@ void HostStalls::LeaveOut(const WriterStretch& stretch) {
 
 void HostStalls::Take(const v1::Frame& frame, int64_t median_ns, uint64_t writes) {
   service_[frame.qm()].Take(frame);
-  const bool tells = !frame.stalls().empty() || frame.has_growing_stall() || frame.stalls_left_out() > 0;
+  const bool has_stalls = !frame.stalls().empty() || frame.has_growing_stall() || frame.stalls_left_out() > 0;
   const auto known = writers_.find(frame.qm());
-  if (!tells && known == writers_.end()) return;
+  if (!has_stalls && known == writers_.end()) return;
   Writer& writer = known == writers_.end() ? writers_[frame.qm()] : known->second;
   for (const v1::StalledStretch& stall : frame.stalls()) {
-    WriterStretch stretch = FromProto(stall);
-    writer.last_end_ns = stretch.end_ns;
-    if (!IsHardlyUnusual(stretch, median_ns, writes)) {
-      Keep(stretch, frame.qm(), writer);
-    } else if (stall_ns_ > 0 && stretch.longest_ns >= stall_ns_) {
-      stretch.in_a_row = true;
-      WriterStretch* last = writer.stretches.empty() ? nullptr : &writer.stretches.rbegin()->second;
-      if (!JoinRow(stretch, last)) Keep(stretch, frame.qm(), writer);
+    WriterStallInterval interval = FromProto(stall);
+    writer.last_end_ns = interval.end_ns;
+    if (!IsHardlyUnusual(interval, median_ns, writes)) {
+      Keep(interval, frame.qm(), writer);
+    } else if (stall_ns_ > 0 && interval.longest_ns >= stall_ns_) {
+      interval.in_a_row = true;
+      WriterStallInterval* last = writer.intervals.empty() ? nullptr : &writer.intervals.rbegin()->second;
+      if (!JoinRow(interval, last)) Keep(interval, frame.qm(), writer);
     } else {
       ++writer.not_kept;
-      writer.longest_not_kept_ns = std::max(writer.longest_not_kept_ns, stretch.longest_ns);
-      writer.Miss(stretch.begin_ns, stretch.length_ns());
+      writer.longest_not_kept_ns = std::max(writer.longest_not_kept_ns, interval.longest_ns);
+      writer.Miss(interval.begin_ns, interval.length_ns());
     }
   }
   if (frame.stalls_left_out() > 0) {
-    const uint64_t left_out = std::min(frame.stalls_left_out(), kMostLeftOut - budget_->stretches_left_out);
-    budget_->stretches_left_out += left_out;
-    // They came after those that were told.
+    const uint64_t left_out = std::min(frame.stalls_left_out(), kMostLeftOut - budget_->intervals_left_out);
+    budget_->intervals_left_out += left_out;
+    // They came after those that were reported.
     writer.Miss(writer.last_end_ns, INT64_MAX);
   }
   writer.growing.reset();
@@ -241,7 +242,7 @@ void HostStalls::Take(const v1::Frame& frame, int64_t median_ns, uint64_t writes
 
 absl::Status HostStalls::AddPauses(const v1::HostSample& sample) {
   for (const v1::RecorderPause& pause : sample.pauses()) {
-    if (!IsSaneStretch(pause.begin_ns(), pause.end_ns()))
+    if (!IsSaneStallInterval(pause.begin_ns(), pause.end_ns()))
       return absl::InvalidArgumentError("a pause at a time that no clock shows");
   }
   budget_->pauses_left_out += std::min(sample.pauses_left_out(), kMostLeftOut - budget_->pauses_left_out);
@@ -256,25 +257,25 @@ absl::Status HostStalls::AddPauses(const v1::HostSample& sample) {
   return absl::OkStatus();
 }
 
-HostStalls::Stretches HostStalls::OfWriter(uint32_t qm, int64_t threshold_ns, int64_t median_ns) {
-  Stretches found;
+HostStalls::Intervals HostStalls::OfWriter(uint32_t qm, int64_t threshold_ns, int64_t median_ns) {
+  Intervals found;
   const auto known = writers_.find(qm);
   if (known == writers_.end()) return found;
   Writer& writer = known->second;
   const int64_t usual_ns = kMediansUsual * median_ns;
-  for (const auto& [begin_ns, kept] : writer.stretches) {
-    WriterStretch stretch = kept;
-    const bool usual = stretch.in_a_row || stretch.length_ns() < usual_ns;
-    if (stretch.longest_ns < threshold_ns) {
-      if (!usual) found.others.push_back(stretch);
+  for (const auto& [begin_ns, kept] : writer.intervals) {
+    WriterStallInterval interval = kept;
+    const bool usual = interval.in_a_row || interval.length_ns() < usual_ns;
+    if (interval.longest_ns < threshold_ns) {
+      if (!usual) found.others.push_back(interval);
       continue;
     }
-    stretch.in_a_row = usual;
-    WriterStretch* last = found.stalls.empty() ? nullptr : &found.stalls.back();
-    if (!usual || !JoinRow(stretch, last)) found.stalls.push_back(stretch);
+    interval.in_a_row = usual;
+    WriterStallInterval* last = found.stalls.empty() ? nullptr : &found.stalls.back();
+    if (!usual || !JoinRow(interval, last)) found.stalls.push_back(interval);
   }
-  for (WriterStretch& stretch : found.stalls) stretch.in_a_row = stretch.in_a_row && stretch.writes > 1;
-  if (writer.longest_not_kept_ns >= threshold_ns) budget_->stretches_left_out += writer.not_kept;
+  for (WriterStallInterval& interval : found.stalls) interval.in_a_row = interval.in_a_row && interval.writes > 1;
+  if (writer.longest_not_kept_ns >= threshold_ns) budget_->intervals_left_out += writer.not_kept;
   writer.not_kept = 0;
   const int64_t matters_ns = std::min(threshold_ns, usual_ns);
   const auto first = std::find_if(writer.missing.begin(), writer.missing.end(),
@@ -283,18 +284,18 @@ HostStalls::Stretches HostStalls::OfWriter(uint32_t qm, int64_t threshold_ns, in
   return found;
 }
 
-std::vector<WriterStretch> HostStalls::EndedAfter(uint32_t qm, int64_t moment_ns) const {
-  std::vector<WriterStretch> ended;
+std::vector<WriterStallInterval> HostStalls::EndedAfter(uint32_t qm, int64_t moment_ns) const {
+  std::vector<WriterStallInterval> ended;
   const auto found = writers_.find(qm);
   if (found == writers_.end()) return ended;
-  const auto& stretches = found->second.stretches;
-  for (auto each = stretches.rbegin(); each != stretches.rend() && each->second.end_ns > moment_ns; ++each) {
+  const auto& intervals = found->second.intervals;
+  for (auto each = intervals.rbegin(); each != intervals.rend() && each->second.end_ns > moment_ns; ++each) {
     ended.push_back(each->second);
   }
   return ended;
 }
 
-std::optional<WriterStretch> HostStalls::GrowingOf(uint32_t qm) const {
+std::optional<WriterStallInterval> HostStalls::GrowingOf(uint32_t qm) const {
   const auto writer = writers_.find(qm);
   return writer == writers_.end() ? std::nullopt : writer->second.growing;
 }

@@ -16,17 +16,17 @@
 namespace plimsoll {
 
 // Moments of one clock, within plus or minus 2^62.
-struct TimeStretch {
+struct TimeRange {
   int64_t begin_ns = 0;
   int64_t end_ns = 0;
 };
 
-// Stretches of one clock; where they overlap they count once. Immutable.
+// Intervals of one clock; where they overlap they count once. Immutable.
 class CoveredTime {
  public:
   CoveredTime() = default;
   // In any order. One that ends before it begins covers nothing.
-  explicit CoveredTime(std::vector<TimeStretch> stretches);
+  explicit CoveredTime(std::vector<TimeRange> intervals);
 
   // How much of [from_ns, to_ns) is covered.
   int64_t Within(int64_t from_ns, int64_t to_ns) const;
@@ -35,13 +35,13 @@ class CoveredTime {
   int64_t Before(int64_t moment_ns) const;
 
   // Disjoint, in order.
-  std::vector<TimeStretch> stretches_;
+  std::vector<TimeRange> intervals_;
   // What those before each of them cover.
   std::vector<int64_t> before_ns_;
 };
 
-// A span of time within which no write may have both started and completed for up to `longest_ns` at a stretch. The
-// span says where; the length is a bound.
+// A span of time within which no write may have both started and completed for up to `longest_ns` at a time. The
+// span shows where; the length is a bound.
 struct ServiceGap {
   int64_t begin_ns = 0;
   int64_t end_ns = 0;
@@ -82,8 +82,8 @@ class ServiceGaps {
 
 class HostStalls;
 
-// A stretch that is kept, by which it is found again.
-struct KeptStretch {
+// An interval that is kept, by which it is found again.
+struct KeptInterval {
   // As long as it was when it was entered: a row may have grown since.
   int64_t length_ns = 0;
   // In the order in which they came.
@@ -93,26 +93,26 @@ struct KeptStretch {
   int64_t begin_ns = 0;
 };
 
-// How many stretches and pauses the analysis of a step still takes, and how many it could not, or was not told. Of too
-// many stretches the longest are kept, of equally long ones those that came first.
+// How many intervals and pauses the analysis of a step still takes, and how many it could not, or did not get. Of too
+// many intervals the longest are kept, of equally long ones those that came first.
 struct StallBudget {
   struct GoesLater {
-    bool operator()(const KeptStretch& a, const KeptStretch& b) const {
+    bool operator()(const KeptInterval& a, const KeptInterval& b) const {
       return a.length_ns != b.length_ns ? a.length_ns > b.length_ns : a.number < b.number;
     }
   };
 
-  uint64_t stretches_left = 100'000;
-  uint64_t stretches_left_out = 0;
+  uint64_t intervals_left = 100'000;
+  uint64_t intervals_left_out = 0;
   uint64_t pauses_left = 1'000'000;
   uint64_t pauses_left_out = 0;
   // One entry for each that is kept; on top the one that goes first.
-  std::priority_queue<KeptStretch, std::vector<KeptStretch>, GoesLater> kept{};
+  std::priority_queue<KeptInterval, std::vector<KeptInterval>, GoesLater> kept{};
   uint64_t next_number = 0;
 };
 
-// A stretch in which a writer stood; the host's clock.
-struct WriterStretch {
+// An interval in which a writer stalled; the host's clock.
+struct WriterStallInterval {
   int64_t begin_ns = 0;
   int64_t end_ns = 0;
   // Of its first write; 0: not known.
@@ -129,8 +129,8 @@ struct WriterStretch {
   int64_t length_ns() const { return end_ns - begin_ns; }
 };
 
-// How long one of a writer's writes must be in flight, or late to start, to be a stall: what the plan says (0: it does
-// not), or 100 ms or 20 times the writer's median, whichever is greater.
+// How long one of a writer's writes must be in flight, or late to start, to be a stall: the plan's threshold (0: it
+// does not), or 100 ms or 20 times the writer's median, whichever is greater.
 inline constexpr int64_t kLeastStallNs = 100 * kNsPerMs;
 inline constexpr int64_t kMediansOfStall = 20;
 inline int64_t StallThresholdNs(int64_t plan_stall_ns, int64_t median_ns) {
@@ -141,57 +141,57 @@ inline int64_t StallThresholdNs(int64_t plan_stall_ns, int64_t median_ns) {
 inline constexpr int64_t kMediansUsual = 2;
 
 // Keeps what may turn out to be a stall, or to keep its host from vouching that it was well. That depends on the
-// writer's median of the whole step: stretches that are usual, by the final median, never keep a host from vouching,
-// and where the plan says that writes as long as that are stalls, those that follow one another are one stretch in a
+// writer's median of the whole step: intervals that are usual, by the final median, never keep a host from vouching,
+// and if by the plan writes as long as that are stalls, those that follow one another are one interval in a
 // row. What is short beside the median so far is put into a row at once, or not kept; its length is, so that it is
 // known in the end whether that was right. Not thread-safe.
 class HostStalls {
  public:
-  // `shape.stall_ns` is what the plan says, or 0. The budget is the step's, and outlives the object.
+  // `shape.stall_ns` is the plan's threshold, or 0. The budget is the step's, and outlives the object.
   HostStalls(const StepShape& shape, StallBudget& budget) : stall_ns_(shape.stall_ns), budget_(&budget) {}
   // The budget refers to it.
   HostStalls(const HostStalls&) = delete;
   HostStalls& operator=(const HostStalls&) = delete;
 
-  // INVALID_ARGUMENT where the frame's stretches contradict themselves or those before them.
+  // INVALID_ARGUMENT where the frame's intervals contradict themselves or those before them.
   absl::Status Check(const v1::Frame& frame) const;
-  // Takes what a frame that was checked tells of stretches. `median_ns`, of `writes`: the writer's so far; not looked
-  // at where no stretch of the frame is over.
+  // Takes the intervals of a frame that was checked. `median_ns`, of `writes`: the writer's so far; not looked
+  // at where no interval of the frame is over.
   void Take(const v1::Frame& frame, int64_t median_ns, uint64_t writes);
   // INVALID_ARGUMENT, and nothing is changed, where the pauses contradict themselves.
   absl::Status AddPauses(const v1::HostSample& sample);
 
-  // A writer's stretches that are stalls by `threshold_ns`, in order; and those that are not, but are not usual beside
+  // A writer's intervals that are stalls by `threshold_ns`, in order; and those that are not, but are not usual beside
   // the median either. Counts what was left out wrongly, so it is called once a writer.
-  struct Stretches {
-    std::vector<WriterStretch> stalls;
-    std::vector<WriterStretch> others;
+  struct Intervals {
+    std::vector<WriterStallInterval> stalls;
+    std::vector<WriterStallInterval> others;
     // From here on something may be missing, beside what was left_out(); INT64_MAX: nothing is.
     int64_t complete_until_ns = INT64_MAX;
   };
-  Stretches OfWriter(uint32_t qm, int64_t threshold_ns, int64_t median_ns);
-  // The writer's stretches so far that ended after the moment of the host's clock, the latest first.
-  std::vector<WriterStretch> EndedAfter(uint32_t qm, int64_t moment_ns) const;
-  // The writer's stretch that was not over when its last frame was cut, where there was one.
-  std::optional<WriterStretch> GrowingOf(uint32_t qm) const;
+  Intervals OfWriter(uint32_t qm, int64_t threshold_ns, int64_t median_ns);
+  // The writer's intervals so far that ended after the moment of the host's clock, the latest first.
+  std::vector<WriterStallInterval> EndedAfter(uint32_t qm, int64_t moment_ns) const;
+  // The writer's interval that was not over when its last frame was cut, where there was one.
+  std::optional<WriterStallInterval> GrowingOf(uint32_t qm) const;
   // What the writer's frames prove of the storage; null where no frame was taken.
   const ServiceGaps* ServiceOf(uint32_t qm) const;
-  // Where stretches of its writers were left out that there was no room for; disjoint, in order, a bounded number of
+  // Where intervals of its writers were left out that there was no room for; disjoint, in order, a bounded number of
   // spans. The host's clock.
-  const std::vector<TimeStretch>& left_out() const { return left_out_; }
+  const std::vector<TimeRange>& left_out() const { return left_out_; }
   // When the host's agent did not run; the host's clock.
-  const std::vector<TimeStretch>& pauses() const { return pauses_; }
+  const std::vector<TimeRange>& pauses() const { return pauses_; }
 
  private:
-  // A stretch that is missing, longer than any that was missing before it.
+  // An interval that is missing, longer than any that was missing before it.
   struct Missing {
     int64_t begin_ns = 0;
     int64_t length_ns = 0;
   };
   struct Writer {
     // By their begins.
-    std::map<int64_t, WriterStretch> stretches;
-    std::optional<WriterStretch> growing;
+    std::map<int64_t, WriterStallInterval> intervals;
+    std::optional<WriterStallInterval> growing;
     int64_t last_end_ns = 0;
     uint64_t not_kept = 0;
     int64_t longest_not_kept_ns = 0;
@@ -201,18 +201,18 @@ class HostStalls {
     void Miss(int64_t begin_ns, int64_t length_ns);
   };
 
-  void Keep(const WriterStretch& stretch, uint32_t qm, Writer& writer);
+  void Keep(const WriterStallInterval& interval, uint32_t qm, Writer& writer);
   // Whether there is room for one of that length, made by leaving out the shortest one that is kept where that is
   // shorter.
   bool MakeRoomFor(int64_t length_ns);
-  void LeaveOut(const WriterStretch& stretch);
+  void LeaveOut(const WriterStallInterval& interval);
 
   int64_t stall_ns_;
   StallBudget* budget_;
   std::map<uint32_t, Writer> writers_;
   std::map<uint32_t, ServiceGaps> service_;
-  std::vector<TimeStretch> left_out_;
-  std::vector<TimeStretch> pauses_;
+  std::vector<TimeRange> left_out_;
+  std::vector<TimeRange> pauses_;
 };
 
 }  // namespace plimsoll

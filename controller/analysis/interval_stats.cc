@@ -12,7 +12,7 @@
 namespace plimsoll {
 namespace {
 
-// Whatever a damaged journal says.
+// Whatever a damaged journal claims.
 constexpr uint64_t kMaxRows = 1'000'000;
 constexpr size_t kMaxPending = 100'000;
 // Rows that wait and have percentiles: 50 KiB each.
@@ -148,9 +148,9 @@ void IntervalStats::AddFrame(const v1::Frame& frame, Host& host) {
       frame.closing() ? last_row_ : std::clamp((end * frame_ns_ - 1) / interval_ns_, first_row, last_row_);
   Pending& pending = pending_[row];
   if (frame.latency().max_ns() > pending.sums.max_ns) {
-    const bool told = frame.has_slowest();
-    pending.max_host = told ? host.label : std::string();
-    pending.max_qm = told ? frame.qm() : 0;
+    const bool known = frame.has_slowest();
+    pending.max_host = known ? host.label : std::string();
+    pending.max_qm = known ? frame.qm() : 0;
   }
   pending.Add(frame.latency(), pending_.size() <= kMaxHistograms);
   if (frame.closing() || (first_row == row && first * frame_ns_ / interval_ns_ == row)) return;
@@ -206,9 +206,9 @@ void IntervalStats::EndStep() {
   const bool whole = reached_ns_ >= duration_ns_;
   const int64_t final_row = whole ? last_row_ : std::max((reached_ns_ - 1) / interval_ns_, next_row_);
   GiveRowsBelow(final_row);
-  // Where the data end with a row that was given, only writes that were in flight are left to be told.
-  const bool told = next_row_ * interval_ns_ >= reached_ns_ && pending_.empty();
-  if (next_row_ > final_row || told || rows_given_ >= kMaxRows) return;
+  // If the data end with a row that was given, only writes in flight remain.
+  const bool complete = next_row_ * interval_ns_ >= reached_ns_ && pending_.empty();
+  if (next_row_ > final_row || complete || rows_given_ >= kMaxRows) return;
   next_row_ = std::max(final_row, pending_.empty() ? 0 : pending_.rbegin()->first);
   GiveRow(std::max(reached_ns_, std::min(final_row * interval_ns_, duration_ns_)));
 }

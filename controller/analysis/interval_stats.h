@@ -10,7 +10,7 @@
 
 #include "absl/numeric/int128.h"
 #include "common/histogram.h"
-#include "controller/analysis/lowest_mark.h"
+#include "controller/analysis/second_percentiles.h"
 #include "plimsoll/v1/journal.pb.h"
 
 namespace plimsoll {
@@ -42,7 +42,7 @@ struct IntervalRow {
   IntervalSums total;
   // The largest latency of the rows before; 0: this is the step's first row with a write.
   uint64_t max_before_ns = 0;
-  // Whose the largest latency is; empty where no frame told it.
+  // Whose the largest latency is; empty if no frame reported it.
   std::string max_host;
   uint32_t max_qm = 0;
   // The results of a host came slower than it wrote: writes of this row may belong to the one before or after it.

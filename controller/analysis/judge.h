@@ -54,7 +54,7 @@ class Judge {
   // In the order of the plan; refers to the judge.
   std::vector<SoFar> CriteriaSoFar() const;
 
-  // FAIL where a criterion fails; else INCONCLUSIVE where there are `reasons` or a criterion cannot be told; else
+  // FAIL where a criterion fails; else INCONCLUSIVE where there are `reasons` or a criterion cannot be decided; else
   // PASS, or DONE where there is no criterion.
   v1::VerdictReport Finish(const std::vector<std::string>& reasons) const;
 
@@ -68,7 +68,7 @@ class Judge {
     uint32_t qm = 0;
     uint32_t storage = 0;
   };
-  // A percentile that does not fulfil its criterion, or has too few writes to say.
+  // A percentile that does not fulfil its criterion, or has too few writes to decide.
   struct Unsure {
     Finding finding;
     BeyondLimit beyond;

@@ -199,9 +199,9 @@ void LiveStep::AddIntervals(uint32_t host, const HostStep& part, int64_t after_n
   for (uint32_t qm = 1; qm <= part.writers().size() && intervals.size() < kMostIntervals; ++qm) {
     const WriterStats* writer = part.writers()[qm - 1].get();
     if (writer == nullptr) continue;
-    std::vector<WriterStretch> known = part.stalls().EndedAfter(qm, *start_ns + after_ns);
+    std::vector<WriterStallInterval> known = part.stalls().EndedAfter(qm, *start_ns + after_ns);
     if (!part.done() && !writer->closed() && !hosts_.at(host).lost) {
-      const std::optional<WriterStretch> growing = part.stalls().GrowingOf(qm);
+      const std::optional<WriterStallInterval> growing = part.stalls().GrowingOf(qm);
       const int64_t since_ns = writer->in_flight_since_ns();
       const int64_t age_ns = writer->last_cut_ns() - since_ns;
       if (growing) {
@@ -214,7 +214,7 @@ void LiveStep::AddIntervals(uint32_t host, const HostStep& part, int64_t after_n
     if (known.empty()) continue;
     const int64_t threshold_ns =
         StallThresholdNs(shape_.stall_ns, static_cast<int64_t>(writer->latency().PercentileNs(50)));
-    for (const WriterStretch& each : known) {
+    for (const WriterStallInterval& each : known) {
       if (each.longest_ns < threshold_ns || each.end_ns <= *start_ns || intervals.size() >= kMostIntervals) continue;
       const int64_t begin_ns = OffsetNs(host, each.begin_ns);
       intervals.push_back({begin_ns, begin_ns + each.length_ns(), each.open, host, qm, each.begin_ns});
@@ -295,11 +295,11 @@ class ScopesSoFar {
  private:
   ScopeSums SumsOf(uint32_t host, uint32_t qm, const WriterStats& writer, const HostStep& part,
                    const HostFacts& facts) const {
-    MeasuredStretch stretch;
-    stretch.done = part.done();
-    stretch.measured_ns = writer.covered_ns();
-    stretch.start_ns = step_.HostMeasuredStartNs(host);
-    ScopeSums sums = SumsOfWriter(writer, host, qm, stretch, facts.rate_per_second(step_.step()),
+    MeasuredPart measured;
+    measured.done = part.done();
+    measured.measured_ns = writer.covered_ns();
+    measured.start_ns = step_.HostMeasuredStartNs(host);
+    ScopeSums sums = SumsOfWriter(writer, host, qm, measured, facts.rate_per_second(step_.step()),
                                   facts.random_arrivals(step_.step()));
     if (!part.done() && !writer.closed() && writer.in_flight_since_ns() != 0) {
       sums.in_flight_ages_ns.push_back(std::max<int64_t>(writer.last_cut_ns() - writer.in_flight_since_ns(), 0));

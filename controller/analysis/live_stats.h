@@ -65,7 +65,7 @@ struct LiveStall {
   std::vector<std::string> names;
   uint64_t writers = 0;
   uint64_t hosts = 0;
-  // What tells its stall intervals from others of the step: host, QM and begin on the host's clock.
+  // What identifies its stall intervals within the step: host, QM and begin on the host's clock.
   std::vector<std::tuple<uint32_t, uint32_t, int64_t>> keys;
 };
 

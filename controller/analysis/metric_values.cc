@@ -138,7 +138,7 @@ void WidenByMissing(const ScopeFigures& figures, Reading& reading) {
   reading.lost_more = sums.lost;
 }
 
-// A percentile, or the least, the largest or a mean of the latencies: the criterion's metric says which.
+// A percentile, or the least, the largest or a mean of the latencies: the criterion's metric determines which.
 Reading ScopeLatency(const Criterion& criterion, const ScopeFigures& figures) {
   Reading reading = At(figures);
   const ScopeSums& sums = figures.sums;
@@ -419,11 +419,12 @@ std::vector<Reading> NfsRetransmits(const Criterion& criterion, const StepFigure
       }
       continue;
     }
-    const auto told = static_cast<double>(load->nfs().write().retransmits() + load->nfs().commit().retransmits());
+    const auto retransmits =
+        static_cast<double>(load->nfs().write().retransmits() + load->nfs().commit().retransmits());
     const RetransmitFigures& known = bounds->second;
-    SetExact(told, one);
+    SetExact(retransmits, one);
     Widen(known.least, known.most, known.doubt, one);
-    all.value = *all.value + told;
+    all.value = *all.value + retransmits;
     all.least += one.least;
     all.most += one.most;
     if (all.doubt.empty() && !one.doubt.empty()) all.doubt = absl::StrCat(scope.host(), ": ", one.doubt);

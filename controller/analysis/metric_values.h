@@ -73,7 +73,7 @@ struct RetransmitFigures {
 // One step as a whole. `report` is finished.
 struct StepFigures {
   const v1::StepReport& report;
-  // Hosts that were measured to the step's end, and those that may have been: the data end before they say.
+  // Hosts that were measured to the step's end, and those that may have been: the data end before that is known.
   uint64_t hosts_to_end = 0;
   uint64_t hosts_undecided = 0;
   // Data of the step were refused, or are lost.

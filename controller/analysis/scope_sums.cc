@@ -232,14 +232,14 @@ namespace {
 constexpr double kHeldShare = 0.99;
 
 // End of what is known of a writer, in its clock: its step's end, or the start of the write that was in flight then.
-int64_t EndOfKnown(const WriterStats& writer, int64_t start_ns, const MeasuredStretch& stretch) {
+int64_t EndOfKnown(const WriterStats& writer, int64_t start_ns, const MeasuredPart& measured) {
   const int64_t last_end_ns = std::max(writer.last_end_ns(), start_ns);
   if (writer.in_flight_since_ns() != 0 && !writer.closed()) {
     // The recorder was a little late to look: what it saw in flight may have started after its data end.
-    const int64_t data_end_ns = std::max(start_ns + stretch.measured_ns, last_end_ns);
+    const int64_t data_end_ns = std::max(start_ns + measured.measured_ns, last_end_ns);
     return std::clamp(writer.in_flight_since_ns(), last_end_ns, data_end_ns);
   }
-  return std::max(last_end_ns, start_ns + stretch.measured_ns);
+  return std::max(last_end_ns, start_ns + measured.measured_ns);
 }
 
 void AddCounts(const v1::ScopeReport& from, v1::ScopeReport& to) {
@@ -308,31 +308,31 @@ const Histogram& FeltLatency(const ScopeSums& sums, Histogram& both) {
   return both;
 }
 
-ScopeSums SumsOfWriter(const WriterStats& writer, uint32_t host, uint32_t qm, const MeasuredStretch& stretch,
+ScopeSums SumsOfWriter(const WriterStats& writer, uint32_t host, uint32_t qm, const MeasuredPart& measured,
                        double rate_per_second, bool random_arrivals) {
   ScopeSums sums;
   sums.latency.Merge(writer.latency());
   sums.response.Merge(writer.response());
   sums.series.Merge(writer.series());
   sums.closing = writer.closing();
-  sums.measured_ns = stretch.measured_ns;
-  sums.whole_ns = stretch.measured_ns;
-  if (stretch.left_early) sums.data_until_ns = stretch.done ? stretch.measured_ns : writer.covered_ns();
+  sums.measured_ns = measured.measured_ns;
+  sums.whole_ns = measured.measured_ns;
+  if (measured.left_early) sums.data_until_ns = measured.done ? measured.measured_ns : writer.covered_ns();
   sums.counts = writer.counts();
   sums.slowest = writer.slowest();
   sums.slowest_host = host;
   sums.slowest_qm = qm;
   sums.fastest_seq = writer.fastest_seq();
-  sums.missing_writes = writer.MissingWrites(stretch.done);
+  sums.missing_writes = writer.MissingWrites(measured.done);
 
   sums.between_ns = writer.between_ns();
-  if (stretch.start_ns) {
-    const int64_t start_ns = *stretch.start_ns;
-    const int64_t end_ns = EndOfKnown(writer, start_ns, stretch);
+  if (measured.start_ns) {
+    const int64_t start_ns = *measured.start_ns;
+    const int64_t end_ns = EndOfKnown(writer, start_ns, measured);
     sums.elapsed_ns = end_ns - start_ns;
     sums.between_ns += end_ns - std::max(writer.last_end_ns(), start_ns);
     if (writer.closing().writes > 0) {
-      sums.closing_length_ns = std::max<int64_t>(writer.last_end_ns() - start_ns - stretch.measured_ns, 0);
+      sums.closing_length_ns = std::max<int64_t>(writer.last_end_ns() - start_ns - measured.measured_ns, 0);
     }
   } else {
     sums.elapsed_ns = static_cast<Int128>(writer.latency().sum_ns()) + writer.between_ns();
@@ -346,7 +346,7 @@ ScopeSums SumsOfWriter(const WriterStats& writer, uint32_t host, uint32_t qm, co
       sums.max_behind_ns = writer.totals()->max_behind_ns();
     }
     sums.not_issued_unknown = !writer.totals();
-    double due = rate_per_second * static_cast<double>(stretch.measured_ns) / static_cast<double>(kNsPerSecond);
+    double due = rate_per_second * static_cast<double>(measured.measured_ns) / static_cast<double>(kNsPerSecond);
     if (writer.totals() && writer.totals()->has_due()) {
       // What was due in the warm-up and is caught up with, or carried on, is no part of it.
       due = static_cast<double>(writer.totals()->due());

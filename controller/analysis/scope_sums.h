@@ -45,28 +45,28 @@ class WriterStats {
   int64_t between_ns() const { return between_ns_; }
   // Those numbers of a scope that just add up (ScopeSums::counts).
   const v1::ScopeReport& counts() const { return counts_; }
-  // Slowest measured write; absent where there was none or no frame told it.
+  // Slowest measured write; absent if there was none or no frame reported it.
   const std::optional<v1::WriteSample>& slowest() const { return slowest_; }
   // Number of the fastest measured write; 0: there was none, or its frame does not name it.
   uint64_t fastest_seq() const { return fastest_seq_; }
-  // The ten slowest of the measured part, as far as frames told them; the slowest first, of equal ones the earlier.
+  // The ten slowest of the measured part, as far as frames reported them; the slowest first, of equal ones the earlier.
   const std::vector<v1::WriteSample>& slow() const { return slow_; }
   // End of the last measured write, agent's clock; 0: none.
   int64_t last_end_ns() const { return last_end_ns_; }
   // Start of the writer's very first write, agent's clock; 0: not known.
   int64_t first_start_ns() const;
-  // How long after the step's start that write was scheduled; nothing where the frame that tells it is missing.
+  // How long after the step's start that write was scheduled; nothing if the frame with it is missing.
   const std::optional<int64_t>& first_phase_ns() const { return first_phase_ns_; }
   // Start of the write in flight when the last frame was cut, and that cut; 0: none.
   int64_t in_flight_since_ns() const { return in_flight_since_ns_; }
   int64_t last_cut_ns() const { return last_cut_ns_; }
   bool closed() const { return closed_; }
-  // It told something.
+  // It reported something.
   bool started() const { return started_; }
   // The interval after the last one that is known.
   int64_t next_interval() const { return next_interval_; }
   int64_t covered_ns() const { return shape_.CoveredNs(next_interval_); }
-  // What the writer counted itself; absent before it was told.
+  // What the writer counted itself; absent until it is reported.
   const std::optional<v1::WriterTotals>& totals() const { return totals_; }
   // How many measured writes the frames may lack; UINT64_MAX: nobody knows. `done`: the writer's own count is due.
   uint64_t MissingWrites(bool done) const;
@@ -112,7 +112,7 @@ struct ScopeSums {
   WriteSums closing;
   // How long the longest closing write outlasted the step.
   int64_t closing_length_ns = 0;
-  // Longest and, among those scopes that were not lost, shortest stretch that was measured.
+  // Longest and, among those scopes that were not lost, shortest time that was measured.
   int64_t measured_ns = 0;
   int64_t whole_ns = INT64_MAX;
   // Until when the data reach, from the measured start; nothing where they reach the step's end.
@@ -167,10 +167,10 @@ struct ScopeSums {
 // of the two, which the result may refer to.
 const Histogram& FeltLatency(const ScopeSums& sums, Histogram& both);
 
-// What is known of the stretch that a writer's host was measured for.
-struct MeasuredStretch {
+// What is known of the time for which a writer's host was measured.
+struct MeasuredPart {
   int64_t measured_ns = 0;
-  // The host said that the step is over.
+  // The host reported that the step is over.
   bool done = false;
   // The host's data end before the step does, for a reason of its own.
   bool left_early = false;
@@ -179,7 +179,7 @@ struct MeasuredStretch {
 };
 
 // The sums of one writer. `rate_per_second` is 0 for a closed loop; with random arrivals it is an average.
-ScopeSums SumsOfWriter(const WriterStats& writer, uint32_t host, uint32_t qm, const MeasuredStretch& stretch,
+ScopeSums SumsOfWriter(const WriterStats& writer, uint32_t host, uint32_t qm, const MeasuredPart& measured,
                        double rate_per_second, bool random_arrivals);
 
 // A row of the report, without what needs the timeline: the slowest write, and until when the data reach.

@@ -10,11 +10,49 @@
 
 #include "common/histogram.h"
 #include "controller/analysis/figures.h"
-#include "controller/analysis/lowest_mark.h"
 #include "controller/analysis/second_series.h"
 #include "plimsoll/v1/frame.pb.h"
 
 namespace plimsoll {
+
+// Marks that hosts pass one after the other, and the one that all of them have passed. A host that passes a mark costs
+// the logarithm of the number of hosts. Not thread-safe.
+class LowestMark {
+ public:
+  // The host takes part and has passed nothing yet. No effect where it takes part already.
+  void Expect(uint32_t host) {
+    if (hosts_.try_emplace(host, 0).second) ++count_[0];
+  }
+  // The host has passed everything below `mark`; it never goes back. No effect where it does not take part.
+  void Pass(uint32_t host, int64_t mark) {
+    const auto found = hosts_.find(host);
+    if (found == hosts_.end() || mark <= found->second) return;
+    Drop(found->second);
+    found->second = mark;
+    ++count_[mark];
+  }
+  // Nobody waits for the host any more.
+  void Leave(uint32_t host) {
+    const auto found = hosts_.find(host);
+    if (found == hosts_.end()) return;
+    Drop(found->second);
+    hosts_.erase(found);
+  }
+
+  bool empty() const { return hosts_.empty(); }
+  // Every host that takes part has passed everything below it; INT64_MAX where there is none.
+  int64_t lowest() const { return count_.empty() ? INT64_MAX : count_.begin()->first; }
+
+ private:
+  void Drop(int64_t mark) {
+    const auto found = count_.find(mark);
+    if (--found->second == 0) count_.erase(found);
+  }
+
+  std::map<uint32_t, int64_t> hosts_;
+  // How many hosts are at a mark.
+  std::map<int64_t, uint32_t> count_;
+};
 
 // Percentiles of one second; all are 0 where there was no write, or where they are not known.
 struct SecondQuantiles {
@@ -30,7 +68,7 @@ class SecondTable {
   // All that was written in that second.
   void Close(uint32_t second, const Histogram& latency);
   bool closed(uint32_t second) const { return seconds_.Get(second).closed; }
-  // Something of that second is missing: its percentiles are not known, whatever else is told of it.
+  // Something of that second is missing: its percentiles are not known, whatever else is reported of it.
   void Spoil(uint32_t second) { seconds_[second].spoilt = true; }
   bool spoilt(uint32_t second) const { return seconds_.Get(second).spoilt; }
 
@@ -133,7 +171,7 @@ class StepPercentiles {
   StepPercentiles(const StepPercentiles&) = delete;
   StepPercentiles& operator=(const StepPercentiles&) = delete;
 
-  // The hosts that were told to start, each with its storage (0: not known). Where hosts are armed again, the first
+  // The hosts that were ordered to start, each with its storage (0: not known). Where hosts are armed again, the first
   // call decides about the storages.
   void Expect(const std::map<uint32_t, uint32_t>& storage_of_host);
   // Where the host hands its seconds on, for as long as the object lives.

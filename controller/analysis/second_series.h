@@ -53,7 +53,7 @@ class BySecond {
   std::vector<Chunk> chunks_;  // by their numbers
 };
 
-// The writes that completed in a stretch of time.
+// The writes that completed in a range of time.
 struct WriteSums {
   uint64_t writes = 0;
   uint64_t latency_sum_ns = 0;
@@ -102,7 +102,7 @@ class SecondSeries {
   WriteSums At(uint32_t second) const { return seconds_.Get(second); }
   // How many frames it was made of, with writes or without.
   uint64_t frames() const { return frames_; }
-  // A frame told of time in which no write completed.
+  // A frame covered time in which no write completed.
   void AddSilent() { ++frames_; }
   // How many rows ForEachRow(seconds) makes.
   uint64_t RowCount(uint32_t seconds) const;

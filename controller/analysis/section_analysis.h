@@ -20,7 +20,7 @@ class SectionAnalysis {
   virtual ~SectionAnalysis() = default;
 
   // Every record of the journal, in order; the timeline has those before it. INVALID_ARGUMENT: the record contradicts
-  // another one and is left out, which a reason for INCONCLUSIVE tells.
+  // another one and is left out, with a reason for INCONCLUSIVE.
   virtual absl::Status Take(const v1::JournalRecord& record, const Timeline& timeline) = 0;
 
   // Whether its run has steps, whose frames are analysed as those of a log run.
@@ -31,10 +31,10 @@ class SectionAnalysis {
   // What to measure after the steps so far, where they decide it; nothing: the run is over.
   virtual std::optional<v1::LogStep> NextStep() const { return std::nullopt; }
 
-  // What the last step has shown, for whoever watches; empty: nothing.
+  // What the last step has shown, as a line of progress; empty: nothing.
   virtual std::string LastStepText() const { return ""; }
 
-  // Once, after the last record: sets `report`'s section, and adds to `reasons` what speaks against a PASS.
+  // Once, after the last record: sets `report`'s section, and adds to `reasons` what prevents a PASS.
   virtual void Finish(const Timeline& timeline, const std::function<std::string(uint32_t host)>& label_of,
                       v1::Report& report, std::vector<std::string>& reasons) = 0;
 

@@ -21,7 +21,7 @@ struct StalledInterval {
   // After begin_ns.
   int64_t begin_ns = 0;
   int64_t end_ns = 0;
-  // The truth is both moments shifted by one amount of at most this, the same for all stretches of the host around it.
+  // The truth is both moments shifted by one amount of at most this, the same for all intervals of the host around it.
   int64_t error_ns = 0;
   // Parts of it in which a write was in flight, and in which the agent itself did not run.
   int64_t in_flight_ns = 0;
@@ -51,11 +51,11 @@ struct StallHost {
   int64_t between_writes_ns = 0;
   // When the agent itself did not run.
   CoveredTime paused;
-  // Where stretches of it are missing, as wide as the error of its clock makes it.
+  // Where intervals of it are missing, as wide as the error of its clock makes it.
   CoveredTime left_out = {};
 };
 
-// Stretches that belong together.
+// Intervals that belong together.
 struct Stall {
   v1::StallClass stall_class = v1::STALL_CLASS_UNSPECIFIED;
   uint32_t storage = 0;
@@ -65,11 +65,11 @@ struct Stall {
   bool open = false;
   // Whether a host that is in neither list would be in one if the clocks' errors were zero.
   bool unsure = false;
-  // Those that stood, and those of the same storage that were seen to run; ascending.
+  // Affected hosts, and unaffected ones of the same storage; ascending.
   std::vector<uint32_t> hosts;
   std::vector<uint32_t> others;
   // Places in the list that was given, the longest first.
-  std::vector<size_t> stretches;
+  std::vector<size_t> intervals;
 };
 
 // Bound of the error of a host's clock at a moment.
@@ -86,26 +86,27 @@ struct ServedTime {
 // Null where nothing is known of the writer's writes. Valid while stalls are found.
 using ServedTimeOf = std::function<const ServedTime*(uint32_t host, uint32_t qm)>;
 
-// Finds the stalls, in the order of time. `hosts` has every host that a stretch names. A pure function.
+// Finds the stalls, in the order of time. `hosts` has every host that an interval names. A pure function.
 //
-// A stretch of which at least half is pauses of its agent is the host's own: with others of that kind on the host that
-// overlap it it makes a stall of class HOST_PAUSED. Of the rest, two of one storage belong together where they overlap
-// by at least half of the shorter one, whatever their clocks' errors are within their bounds; so do all that are
-// connected in that way. A row belongs together with other rows alone, and only where they overlap by at least half of
-// the longer one: its writers wrote all the time, and what else stood meanwhile has to do with a moment of it at most.
+// An interval of which at least half is pauses of its agent is the host's own: with others of that kind on the host
+// that overlap it, it makes a stall of class HOST_PAUSED. Of the rest, two on one storage belong together if they
+// overlap by at least half of the shorter one, whatever the errors of their clocks are within their bounds; so do all
+// that are connected in this way. A run of slow writes belongs together only with other runs, and only if they overlap
+// by at least half of the longer one: its writers wrote all the time, and any other stall concerns a moment of it at
+// most.
 //
-// The class is decided among the hosts of the storage that can tell. A host in which no writer stood can tell that it
-// was well where its data, without pauses of its agent, cover at least half of the stall whatever the clocks' errors
-// are; where writes were due meanwhile; and where no stretch of it, even one that does not count, may have been at that
-// time, nor one that is missing. (A row may where one write of it may have taken half of the stall.) Whether all
-// writers of a host stalled is decided in the same way, among those whose state is known.
+// The class is decided among the hosts of the storage that can bear witness. A host without a stalled writer witnesses
+// that it was unaffected if its data, without pauses of its agent, cover at least half of the stall whatever the clock
+// errors are; if writes were due meanwhile; and if no interval of it, even one that does not count or is missing, may
+// have been at that time. (A run of slow writes may, if one of its writes can have taken half of the stall.) Whether
+// all writers of a host stalled is decided in the same way, among those whose state is known.
 //
-// A host can also prove that the storage was well (`served_of`, which may be empty): where one of its writers, whatever
-// the clocks' errors are, had no gap in its service that overlaps the stall by half of the stall's shortest stretch.
-// Then writes to that storage started and completed in every part of the stall of that length. This outweighs
-// stretches of the host that could not belong to the stall with clocks that are exact; where one of the others may
-// belong to it, it stays unsure. A writer of the same host proves likewise that it is not the whole host.
-std::vector<Stall> FindStalls(const std::map<uint32_t, StallHost>& hosts, const std::vector<StalledInterval>& stretches,
+// A host can also prove that the storage was serving (`served_of`, which may be empty): if one of its writers, whatever
+// the clock errors are, had no gap in its service that overlaps the stall by half of the stall's shortest interval.
+// Writes to that storage then started and completed in every part of the stall of that length. This outweighs intervals
+// of the host that could not belong to the stall if the clocks were exact; if one of the others may belong to it, the
+// host stays unsure. A writer of an affected host likewise proves that not the whole host was affected.
+std::vector<Stall> FindStalls(const std::map<uint32_t, StallHost>& hosts, const std::vector<StalledInterval>& intervals,
                               const ClockErrorAt& error_at, const ServedTimeOf& served_of = nullptr);
 
 }  // namespace plimsoll

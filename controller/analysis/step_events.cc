@@ -1,5 +1,3 @@
-#include "controller/analysis/step_events.h"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -13,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "common/stable_sort.h"
 #include "controller/analysis/stalls.h"
+#include "controller/analysis/step_report.h"
 
 namespace plimsoll {
 namespace {
@@ -75,16 +74,16 @@ class StallsOfStep {
 
  private:
   void AddWriter(uint32_t number, uint32_t qm, const WriterStats& writer, HostStep& part, const CoveredTime& pauses);
-  void AddStretch(StalledInterval stretch, const WriterStretch& told, const CoveredTime& pauses);
-  // Until when the data of all of a host's writers tell, on the timeline; nothing where one told nothing.
+  void AddInterval(StalledInterval interval, const WriterStallInterval& reported, const CoveredTime& pauses);
+  // Where the data of all of a host's writers end, on the timeline; nothing if one reported nothing.
   std::optional<int64_t> EndOf(uint32_t number, const HostStep& part) const;
-  // The stretch that was not over when the writer's data ended.
-  std::vector<WriterStretch> OpenOnes(const std::optional<WriterStretch>& growing, const WriterStats& writer,
-                                      int64_t threshold_ns) const;
+  // The interval that was not over when the writer's data ended.
+  std::vector<WriterStallInterval> OpenOnes(const std::optional<WriterStallInterval>& growing,
+                                            const WriterStats& writer, int64_t threshold_ns) const;
   // What the writer's frames prove of the storage; null where there is nothing.
   const ServedTime* ServedTimeOf(uint32_t host, uint32_t qm);
   ServedTime MakeServedTime(uint32_t host, const ServiceGaps& known) const;
-  // A moment of a host's clock within the bounds of stalls.h; nothing where no probe tells it.
+  // A moment of a host's clock within the bounds of stalls.h; nothing if no probe covers it.
   std::optional<MappedMoment> Map(uint32_t host, int64_t agent_ns) const;
   void SetStall(const Stall& stall, v1::StallReport& report) const;
   void AddWriters(const Stall& stall, v1::StallReport& report) const;
@@ -93,10 +92,10 @@ class StallsOfStep {
   StepStats& stats_;
   const RunContext& run_;
   std::map<uint32_t, StallHost> hosts_;
-  std::vector<StalledInterval> stretches_;
+  std::vector<StalledInterval> intervals_;
   // Of the writers that were asked for.
   std::map<std::pair<uint32_t, uint32_t>, ServedTime> served_;
-  // What counted as a stall, over the writers that told something.
+  // What counted as a stall, over the writers that reported something.
   int64_t least_threshold_ns_ = INT64_MAX;
   int64_t largest_threshold_ns_ = 0;
   uint64_t unmapped_ = 0;
@@ -135,7 +134,7 @@ ServedTime StallsOfStep::MakeServedTime(uint32_t host, const ServiceGaps& known)
   for (const ServiceGap& gap : known.gaps()) {
     served.gaps.push_back({earliest(gap.begin_ns), latest(gap.end_ns), gap.longest_ns});
   }
-  // From where the host's data end, or stretches of it are missing, nothing is proved.
+  // From where the host's data end, or intervals of it are missing, nothing is proved.
   const int64_t until_ns = std::min(earliest(known.last_start_ns()), hosts_.at(host).to_ns);
   served.gaps.push_back({until_ns, 2 * kMostMomentNs - 1, kUnboundedNs});
   for (size_t i = 1; i < served.gaps.size(); ++i) {
@@ -152,8 +151,8 @@ std::optional<int64_t> StallsOfStep::EndOf(uint32_t number, const HostStep& part
   const std::optional<int64_t> next_interval = part.all_next_interval();
   if (!next_interval) return std::nullopt;
   const StepShape& shape = stats_.shape();
-  const int64_t told_ns = std::min(*next_interval * shape.interval_ns, shape.duration_ns);
-  int64_t measured_ns = part.done() ? shape.duration_ns : told_ns;
+  const int64_t known_ns = std::min(*next_interval * shape.interval_ns, shape.duration_ns);
+  int64_t measured_ns = part.done() ? shape.duration_ns : known_ns;
   const std::optional<int64_t> start_ns = stats_.HostMeasuredStartNs(number);
   if (part.done() && !part.stopped().empty() && start_ns) {
     int64_t last_ns = 0;
@@ -163,7 +162,7 @@ std::optional<int64_t> StallsOfStep::EndOf(uint32_t number, const HostStep& part
       last_cut_ns = std::max(last_cut_ns, writer ? writer->last_cut_ns() : 0);
     }
     // Where no measured write ended it was stopped before, at the latest when its last frames were cut.
-    const int64_t until_ns = last_ns != 0 ? last_ns : std::min(last_cut_ns, *start_ns + told_ns);
+    const int64_t until_ns = last_ns != 0 ? last_ns : std::min(last_cut_ns, *start_ns + known_ns);
     measured_ns = std::min(until_ns - *start_ns, measured_ns);
   }
   return std::clamp(stats_.measured_start_ns() + measured_ns, -kMostMomentNs, kMostMomentNs);
@@ -182,15 +181,15 @@ void StallsOfStep::AddHost(uint32_t number, const HostFacts& facts, HostStep& pa
   // Of random intervals one in a thousand is longer than seven times the average.
   const double longest_interval = facts.random_arrivals(stats_.step()) ? 7 : 1;
   host.between_writes_ns = rate > 0 ? static_cast<int64_t>(std::min(1e9 / rate * longest_interval, 1e15)) : delay_ns;
-  std::vector<TimeStretch> mapped;
-  for (const TimeStretch& pause : part.stalls().pauses()) {
+  std::vector<TimeRange> mapped;
+  for (const TimeRange& pause : part.stalls().pauses()) {
     const auto begin = Map(number, pause.begin_ns);
     const auto end = Map(number, pause.end_ns);
     if (begin && end) mapped.push_back({begin->local_ns, end->local_ns});
   }
   host.paused = CoveredTime(std::move(mapped));
-  std::vector<TimeStretch> missing;
-  for (const TimeStretch& span : part.stalls().left_out()) {
+  std::vector<TimeRange> missing;
+  for (const TimeRange& span : part.stalls().left_out()) {
     const auto begin = Map(number, span.begin_ns);
     const auto end = Map(number, span.end_ns);
     missing.push_back({begin ? begin->local_ns - begin->error_ns : -2 * kMostMomentNs,
@@ -203,21 +202,21 @@ void StallsOfStep::AddHost(uint32_t number, const HostFacts& facts, HostStep& pa
   }
 }
 
-std::vector<WriterStretch> StallsOfStep::OpenOnes(const std::optional<WriterStretch>& growing,
-                                                  const WriterStats& writer, int64_t threshold_ns) const {
-  std::vector<WriterStretch> open;
+std::vector<WriterStallInterval> StallsOfStep::OpenOnes(const std::optional<WriterStallInterval>& growing,
+                                                        const WriterStats& writer, int64_t threshold_ns) const {
+  std::vector<WriterStallInterval> open;
   int64_t since_ns = writer.in_flight_since_ns();
   if (growing) {
-    WriterStretch& stretch = open.emplace_back(*growing);
-    stretch.open = true;
+    WriterStallInterval& interval = open.emplace_back(*growing);
+    interval.open = true;
     // The frame was cut a little later than its interval ended.
-    if (since_ns != 0 && since_ns < stretch.end_ns && writer.last_cut_ns() > stretch.end_ns) {
-      const int64_t more_ns = writer.last_cut_ns() - stretch.end_ns;
-      stretch.end_ns += more_ns;
-      stretch.in_flight_ns += more_ns;
-      stretch.longest_ns = std::max(stretch.longest_ns, writer.last_cut_ns() - since_ns);
+    if (since_ns != 0 && since_ns < interval.end_ns && writer.last_cut_ns() > interval.end_ns) {
+      const int64_t more_ns = writer.last_cut_ns() - interval.end_ns;
+      interval.end_ns += more_ns;
+      interval.in_flight_ns += more_ns;
+      interval.longest_ns = std::max(interval.longest_ns, writer.last_cut_ns() - since_ns);
     }
-    if (since_ns < stretch.end_ns) since_ns = 0;
+    if (since_ns < interval.end_ns) since_ns = 0;
   }
   const int64_t age_ns = writer.last_cut_ns() - since_ns;
   if (since_ns != 0 && age_ns >= threshold_ns) {
@@ -237,72 +236,73 @@ void StallsOfStep::AddWriter(uint32_t number, uint32_t qm, const WriterStats& wr
   const int64_t threshold_ns = StallThresholdNs(stats_.shape().stall_ns, median_ns);
   least_threshold_ns_ = std::min(least_threshold_ns_, threshold_ns);
   largest_threshold_ns_ = std::max(largest_threshold_ns_, threshold_ns);
-  HostStalls::Stretches told = part.stalls().OfWriter(qm, threshold_ns, median_ns);
+  HostStalls::Intervals reported = part.stalls().OfWriter(qm, threshold_ns, median_ns);
   if (!part.done() && !writer.closed()) {
-    for (const WriterStretch& stretch : OpenOnes(part.stalls().GrowingOf(qm), writer, threshold_ns)) {
-      (stretch.longest_ns >= threshold_ns ? told.stalls : told.others).push_back(stretch);
+    for (const WriterStallInterval& interval : OpenOnes(part.stalls().GrowingOf(qm), writer, threshold_ns)) {
+      (interval.longest_ns >= threshold_ns ? reported.stalls : reported.others).push_back(interval);
     }
   }
-  if (told.complete_until_ns != INT64_MAX) {
+  if (reported.complete_until_ns != INT64_MAX) {
     // Something of the host is not known from here on.
     StallHost& host = hosts_.at(number);
-    const auto until = Map(number, told.complete_until_ns);
+    const auto until = Map(number, reported.complete_until_ns);
     host.to_ns = std::clamp(until ? until->local_ns - until->error_ns : host.from_ns, host.from_ns, host.to_ns);
   }
   const StalledInterval of_writer{.host = number, .qm = qm};
-  for (const WriterStretch& stretch : told.stalls) AddStretch(of_writer, stretch, pauses);
+  for (const WriterStallInterval& interval : reported.stalls) AddInterval(of_writer, interval, pauses);
   StalledInterval too_short = of_writer;
   too_short.counts = false;
-  for (const WriterStretch& stretch : told.others) AddStretch(too_short, stretch, pauses);
+  for (const WriterStallInterval& interval : reported.others) AddInterval(too_short, interval, pauses);
 }
 
-void StallsOfStep::AddStretch(StalledInterval stretch, const WriterStretch& told, const CoveredTime& pauses) {
-  const std::optional<int64_t> measured_start_ns = stats_.HostMeasuredStartNs(stretch.host);
-  if (measured_start_ns && told.end_ns <= *measured_start_ns) return;
-  const auto begin = Map(stretch.host, told.begin_ns);
-  const auto end = Map(stretch.host, told.end_ns);
+void StallsOfStep::AddInterval(StalledInterval interval, const WriterStallInterval& reported,
+                               const CoveredTime& pauses) {
+  const std::optional<int64_t> measured_start_ns = stats_.HostMeasuredStartNs(interval.host);
+  if (measured_start_ns && reported.end_ns <= *measured_start_ns) return;
+  const auto begin = Map(interval.host, reported.begin_ns);
+  const auto end = Map(interval.host, reported.end_ns);
   if (!begin || !end) {
-    if (stretch.counts) {
+    if (interval.counts) {
       ++unmapped_;
-      run_.notes.Add("stalls-unmapped",
-                     absl::StrCat(run_.hosts.at(stretch.host).label(), "/qm", stretch.qm, ", step ", stats_.index() + 1,
-                                  ": a stall is left out, since no clock probe places it in time."));
+      run_.notes.Add("stalls-unmapped", absl::StrCat(run_.hosts.at(interval.host).label(), "/qm", interval.qm,
+                                                     ", step ", stats_.index() + 1,
+                                                     ": a stall is left out, since no clock probe places it in time."));
     }
     return;
   }
   // The host's clock knows best how long it was.
-  stretch.begin_ns = begin->local_ns;
-  stretch.end_ns = std::min(begin->local_ns + told.length_ns(), kMostMomentNs);
-  if (stretch.end_ns <= stretch.begin_ns) return;
-  const int64_t drift_ns = end->local_ns - stretch.end_ns;
-  stretch.error_ns =
+  interval.begin_ns = begin->local_ns;
+  interval.end_ns = std::min(begin->local_ns + reported.length_ns(), kMostMomentNs);
+  if (interval.end_ns <= interval.begin_ns) return;
+  const int64_t drift_ns = end->local_ns - interval.end_ns;
+  interval.error_ns =
       std::min(std::max(begin->error_ns, end->error_ns + (drift_ns < 0 ? -drift_ns : drift_ns)), kMostErrorNs);
-  stretch.in_flight_ns = told.in_flight_ns;
-  stretch.paused_ns = pauses.Within(told.begin_ns, told.end_ns);
-  stretch.number = told.first_seq;
-  stretch.open = told.open;
-  stretch.writes = told.writes;
-  stretch.row_of_ns = told.in_a_row ? told.longest_ns : 0;
-  stretches_.push_back(stretch);
+  interval.in_flight_ns = reported.in_flight_ns;
+  interval.paused_ns = pauses.Within(reported.begin_ns, reported.end_ns);
+  interval.number = reported.first_seq;
+  interval.open = reported.open;
+  interval.writes = reported.writes;
+  interval.row_of_ns = reported.in_a_row ? reported.longest_ns : 0;
+  intervals_.push_back(interval);
 }
 
 void StallsOfStep::AddWriters(const Stall& stall, v1::StallReport& report) const {
   std::set<std::pair<uint32_t, uint32_t>> seen;
-  for (const size_t place : stall.stretches) {
-    const StalledInterval& stretch = stretches_[place];
-    // The longest of a writer stands for it.
-    if (!seen.insert({stretch.host, stretch.qm}).second || report.writers_size() >= kWritersShown) continue;
+  for (const size_t place : stall.intervals) {
+    const StalledInterval& interval = intervals_[place];
+    // A writer is shown by its longest one.
+    if (!seen.insert({interval.host, interval.qm}).second || report.writers_size() >= kWritersShown) continue;
     v1::StalledWriterReport& writer = *report.add_writers();
-    writer.set_host(run_.hosts.at(stretch.host).label());
-    writer.set_qm(stretch.qm);
-    *writer.mutable_begin() = run_.timeline.ToUtc(stretch.begin_ns);
-    writer.set_length_ns(stretch.end_ns - stretch.begin_ns);
-    writer.set_in_flight_ns(stretch.in_flight_ns);
-    writer.set_number(stretch.number);
-    writer.set_paused_ns(stretch.paused_ns);
-    writer.set_open(stretch.open);
-    writer.set_writes(stretch.writes);
-    writer.set_in_a_row(stretch.row_of_ns > 0);
+    writer.set_host(run_.hosts.at(interval.host).label());
+    writer.set_qm(interval.qm);
+    *writer.mutable_begin() = run_.timeline.ToUtc(interval.begin_ns);
+    writer.set_length_ns(interval.end_ns - interval.begin_ns);
+    writer.set_in_flight_ns(interval.in_flight_ns);
+    writer.set_number(interval.number);
+    writer.set_paused_ns(interval.paused_ns);
+    writer.set_open(interval.open);
+    writer.set_writes(interval.writes);
+    writer.set_in_a_row(interval.row_of_ns > 0);
   }
   report.set_writers_count(static_cast<uint32_t>(seen.size()));
 }
@@ -346,13 +346,13 @@ void StallsOfStep::AddNotes(const std::vector<Stall>& stalls) {
 void StallsOfStep::Report(v1::StallsReport& report) {
   report.set_threshold_ns(stats_.shape().stall_ns > 0 ? stats_.shape().stall_ns : kLeastStallNs);
   report.set_threshold_by_median(stats_.shape().stall_ns == 0);
-  report.set_left_out(stats_.stall_budget().stretches_left_out + unmapped_);
+  report.set_left_out(stats_.stall_budget().intervals_left_out + unmapped_);
   if (largest_threshold_ns_ > 0) {
     report.set_least_threshold_ns(least_threshold_ns_);
     report.set_largest_threshold_ns(largest_threshold_ns_);
   }
   const std::vector<Stall> stalls = FindStalls(
-      hosts_, stretches_,
+      hosts_, intervals_,
       [this](uint32_t host, int64_t moment_ns) {
         return std::clamp<int64_t>(run_.timeline.ErrorAt(host, moment_ns).value_or(kMostErrorNs), 0, kMostErrorNs);
       },
@@ -360,7 +360,7 @@ void StallsOfStep::Report(v1::StallsReport& report) {
   std::map<v1::StallClass, uint64_t> classes;
   for (const Stall& stall : stalls) {
     ++classes[stall.stall_class];
-    report.set_stretches(report.stretches() + stall.stretches.size());
+    report.set_stretches(report.stretches() + stall.intervals.size());
   }
   report.set_count(stalls.size());
   for (const auto& [stall_class, count] : classes) {
@@ -382,9 +382,9 @@ void StallsOfStep::Report(v1::StallsReport& report) {
 }  // namespace
 
 void AddStalls(StepStats& stats, const RunContext& run, v1::StepReport& report) {
-  const bool told = std::any_of(run.hosts.begin(), run.hosts.end(),
-                                [](const auto& host) { return host.second.joined.plan().log().stall_ns() > 0; });
-  if (!told) return;
+  const bool wanted = std::any_of(run.hosts.begin(), run.hosts.end(),
+                                  [](const auto& host) { return host.second.joined.plan().log().stall_ns() > 0; });
+  if (!wanted) return;
   StallsOfStep stalls(stats, run);
   for (auto& [number, part] : stats.hosts()) {
     if (const auto facts = run.hosts.find(number); facts != run.hosts.end()) {

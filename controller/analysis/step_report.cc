@@ -9,7 +9,6 @@
 #include "absl/strings/str_format.h"
 #include "controller/analysis/figures.h"
 #include "controller/analysis/host_facts.h"
-#include "controller/analysis/step_events.h"
 
 namespace plimsoll {
 namespace {
@@ -20,7 +19,7 @@ constexpr double kRingWaitShare = 0.001;
 constexpr double kAccountedTolerancePercent = 1;
 // A clock whose smallest step is more than this share of the median cannot tell latencies apart.
 constexpr double kClockStepShare = 0.01;
-// A write that was in flight for longer when the data end is told to be missing.
+// A write that was in flight for longer when the data end is reported as missing.
 constexpr int64_t kTellMissingWriteNs = 1'000'000'000;
 // Why a host's data end where nothing that is recorded ended them.
 constexpr char kJournalEnds[] = "the journal ends";
@@ -63,33 +62,33 @@ std::string StepReporter::WhyEarly(const HostFacts& facts, const HostStep& part)
   return kJournalEnds;
 }
 
-MeasuredStretch StepReporter::StretchOf(uint32_t host, const HostFacts& facts, const HostStep& part) const {
-  MeasuredStretch stretch;
-  stretch.done = part.done();
-  stretch.left_early = LeftEarly(facts, part);
-  stretch.start_ns = stats_.HostMeasuredStartNs(host);
+MeasuredPart StepReporter::MeasuredPartOf(uint32_t host, const HostFacts& facts, const HostStep& part) const {
+  MeasuredPart measured;
+  measured.done = part.done();
+  measured.left_early = LeftEarly(facts, part);
+  measured.start_ns = stats_.HostMeasuredStartNs(host);
   if (!part.done()) {
-    stretch.measured_ns = part.covered_ns();
+    measured.measured_ns = part.covered_ns();
   } else if (part.stopped().empty()) {
-    stretch.measured_ns = stats_.shape().duration_ns;
+    measured.measured_ns = stats_.shape().duration_ns;
   } else {
     for (const auto& writer : part.writers()) {
-      if (!writer || !stretch.start_ns) continue;
-      stretch.measured_ns = std::max(stretch.measured_ns, writer->last_end_ns() - *stretch.start_ns);
+      if (!writer || !measured.start_ns) continue;
+      measured.measured_ns = std::max(measured.measured_ns, writer->last_end_ns() - *measured.start_ns);
     }
-    stretch.measured_ns = std::min(stretch.measured_ns, stats_.shape().duration_ns);
-    if (stretch.measured_ns == 0) stretch.measured_ns = part.covered_ns();
+    measured.measured_ns = std::min(measured.measured_ns, stats_.shape().duration_ns);
+    if (measured.measured_ns == 0) measured.measured_ns = part.covered_ns();
   }
-  return stretch;
+  return measured;
 }
 
 ScopeSums StepReporter::AddWriters(uint32_t host, const HostFacts& facts, HostStep& part) {
   part.Finish();
-  const MeasuredStretch stretch = StretchOf(host, facts, part);
-  const std::string why = stretch.left_early ? WhyEarly(facts, part) : "";
+  const MeasuredPart measured = MeasuredPartOf(host, facts, part);
+  const std::string why = measured.left_early ? WhyEarly(facts, part) : "";
   ScopeSums all;
-  all.measured_ns = stretch.measured_ns;
-  all.whole_ns = stretch.measured_ns;
+  all.measured_ns = measured.measured_ns;
+  all.whole_ns = measured.measured_ns;
   all.lost = WasDropped(facts, part);
   for (uint32_t qm = 1; qm <= part.writers().size(); ++qm) {
     const WriterStats* writer = part.writers()[qm - 1].get();
@@ -102,7 +101,7 @@ ScopeSums StepReporter::AddWriters(uint32_t host, const HostFacts& facts, HostSt
       }
       continue;
     }
-    MeasuredStretch own = stretch;
+    MeasuredPart own = measured;
     if (!part.done()) own.measured_ns = writer->covered_ns();
     ScopeSums sums = SumsOfWriter(*writer, host, qm, own, facts.rate_per_second(stats_.step()),
                                   facts.random_arrivals(stats_.step()));
@@ -115,7 +114,7 @@ ScopeSums StepReporter::AddWriters(uint32_t host, const HostFacts& facts, HostSt
     AddScope({v1::SCOPE_KIND_QM, facts.label(), qm, facts.storage, why}, sums, &part.percentiles().qm(qm));
     all.Merge(sums);
   }
-  if (stretch.left_early) all.data_until_ns = part.done() ? stretch.measured_ns : part.all_covered_ns();
+  if (measured.left_early) all.data_until_ns = part.done() ? measured.measured_ns : part.all_covered_ns();
   return all;
 }
 
@@ -146,7 +145,7 @@ v1::StepReport StepReporter::Make() {
   for (const auto& [number, facts] : run_.hosts) {
     const auto found = stats_.hosts().find(number);
     if (found == stats_.hosts().end()) {
-      // A host that was armed and told nothing has its row of zeros.
+      // A host that was armed and reported nothing has its row of zeros.
       if (!stats_.IsArmed(number)) {
         // One that was lost before has its own sentence.
         NoteBook& book = facts.lost ? run_.notes : run_.loss_reasons;
@@ -268,7 +267,7 @@ void StepReporter::AddInFlight(uint32_t host, const HostFacts& facts, uint32_t q
   int64_t since_ns = writer.in_flight_since_ns();
   int64_t age_ns = writer.last_cut_ns() - since_ns;
   std::string path;
-  // What the agent said of it last is newer than the last frame.
+  // The agent's last report of it is newer than the last frame.
   if (facts.lost && facts.lost->step() == static_cast<int32_t>(stats_.index())) {
     for (const v1::InFlight& last : facts.lost->in_flight()) {
       if (last.qm() != qm || last.filling() || last.since_ns() < writer.last_end_ns()) continue;

@@ -29,7 +29,7 @@ struct RunContext {
   // Rows that the series of all steps may take together, and that are left of them.
   uint64_t series_rows;
   uint64_t& series_rows_left;
-  // Rows of seconds of which no frame tells that the series of all steps may still take; see kUntoldRows.
+  // Rows of seconds without any frame that the series of all steps may still take; see kUntoldRows.
   uint64_t& untold_rows_left;
   // Buckets that distributions may still take; see kDistributionBuckets.
   uint64_t& distribution_buckets_left;
@@ -37,8 +37,8 @@ struct RunContext {
 
 // Rows of all series of a report: enough for 64 writers and 16 hosts for 17 hours.
 inline constexpr uint64_t kSeriesRows = 5'000'000;
-// A row of a series has one frame at least that tells of its second, so that a report grows with its journal and not
-// with what the journal says of a step's length. Where frames are missing there may be so many rows of zeros more.
+// A row of a series has at least one frame of its second, so that a report grows with its journal and not
+// with the step's length that the journal claims. Where frames are missing there may be so many rows of zeros more.
 inline constexpr uint64_t kUntoldRows = 100'000;
 
 // Makes one step's report. Used once.
@@ -61,13 +61,13 @@ class StepReporter {
 
   bool WasLostHere(const HostFacts& facts) const;
   // The host's data end before the step does for a reason of its own: it was lost, or its writers stopped without
-  // having been told to.
+  // an order.
   bool LeftEarly(const HostFacts& facts, const HostStep& part) const;
   // It was lost in the step, or a write of it failed: the others went on without it.
   bool WasDropped(const HostFacts& facts, const HostStep& part) const;
   // Why they end there.
   std::string WhyEarly(const HostFacts& facts, const HostStep& part) const;
-  MeasuredStretch StretchOf(uint32_t host, const HostFacts& facts, const HostStep& part) const;
+  MeasuredPart MeasuredPartOf(uint32_t host, const HostFacts& facts, const HostStep& part) const;
   ScopeSums AddWriters(uint32_t host, const HostFacts& facts, HostStep& part);
   // `percentiles` is null where those of the scope's seconds are not known.
   void AddScope(const Named& name, const ScopeSums& sums, const SecondTable* percentiles);
@@ -113,5 +113,20 @@ class StepReporter {
   bool any_rate_ = false;
   bool data_missing_ = false;
 };
+
+// One slow write as the report has it. The host must be one of the run's.
+v1::SlowestReport MakeSlowestReport(const RunContext& run, uint32_t host, uint32_t qm, const v1::WriteSample& write);
+
+// Adds the ten slowest of all writers, the slowest first; of equal ones that of the earlier host, then of the earlier
+// writer, then the earlier write, as the scopes' slowest ones are chosen.
+void AddSlowest(StepStats& stats, const RunContext& run, v1::StepReport& report);
+
+// Adds the stall intervals that the hosts reported, mapped to the timeline and classified (stalls.h).
+// Nothing is added if no host was asked to report them. Called once for each step, after its last record.
+void AddStalls(StepStats& stats, const RunContext& run, v1::StepReport& report);
+
+// Adds the start skew: latest minus earliest first write of a host, each counted from when it was scheduled. Nothing is
+// added where no host's is known.
+void AddStartSkew(StepStats& stats, const RunContext& run, v1::StepReport& report);
 
 }  // namespace plimsoll

@@ -1,4 +1,4 @@
-// Everything that the hosts told of one step.
+// Everything that the hosts reported of one step.
 #pragma once
 
 #include <cstdint>
@@ -26,12 +26,12 @@ class HostStep {
            StallBudget& stalls)
       : shape_(shape), percentiles_(qms, sinks), warmup_(1, warmup_sinks), stalls_(shape, stalls), writers_(qms) {}
 
-  // What is wrong with a frame comes back as INVALID_ARGUMENT, and the frame changes nothing.
+  // INVALID_ARGUMENT: what is wrong with the frame, which changes nothing.
   absl::Status AddFrame(const v1::Frame& frame, SumGuard& guard);
   absl::Status SetTotals(const v1::WriterTotals& totals, SumGuard& guard);
   // Something that the agent sent of a writer could not be taken.
   void NoteRefusal(uint32_t qm);
-  // What is wrong with a sample comes back as INVALID_ARGUMENT, and the sample changes nothing.
+  // INVALID_ARGUMENT: what is wrong with the sample, which changes nothing.
   absl::Status AddSample(const v1::HostSample& sample);
   // Closes the seconds that all writers have passed, and returns the first that they have not.
   uint32_t ClosePassedSeconds();
@@ -44,7 +44,7 @@ class HostStep {
     warmup_.Finish();
   }
 
-  // Writers by number - 1; null where nothing was heard of one.
+  // Writers by number - 1; null if nothing was received of one.
   const std::vector<std::unique_ptr<WriterStats>>& writers() const { return writers_; }
   const HostPercentiles& percentiles() const { return percentiles_; }
   // Of the warm-up, for whoever watches: by second from its begin, all writers together.
@@ -52,7 +52,7 @@ class HostStep {
   const SecondSeries& warmup_series() const { return warmup_series_; }
   HostStalls& stalls() { return stalls_; }
   const HostStalls& stalls() const { return stalls_; }
-  // The host said that the step is over.
+  // The host reported that the step is over.
   bool done() const { return done_; }
   // Why its writers were stopped before the step's end; empty: they were not.
   const std::string& stopped() const { return stopped_; }
@@ -60,7 +60,7 @@ class HostStep {
   int64_t covered_ns() const;
   int64_t all_covered_ns() const;
   // The interval after the last one that is known of all its writers, negative in the warm-up; nothing where a writer
-  // told nothing.
+  // reported nothing.
   std::optional<int64_t> all_next_interval() const;
 
  private:
@@ -92,9 +92,9 @@ class StepStats {
   HostStep& Host(uint32_t host, uint32_t qms);
   // All frames of one message of the host were added.
   void ClosePassedSeconds(uint32_t host);
-  // What is wrong with a sample comes back as INVALID_ARGUMENT. One of a host that was not armed tells nothing.
+  // INVALID_ARGUMENT: what is wrong with the sample. One of a host that was not armed is ignored.
   absl::Status AddSample(uint32_t host, uint32_t qms, const v1::HostSample& sample, uint64_t& rows_left);
-  // The host tells nothing more.
+  // The host sends nothing more.
   void Leave(uint32_t host);
 
   uint32_t index() const { return index_; }
@@ -102,16 +102,16 @@ class StepStats {
   const StepShape& shape() const { return shape_; }
   const std::string& cut_short() const { return cut_short_; }
   SumGuard& guard() { return guard_; }
-  // Parts of the hosts that told something, by number of the host.
+  // Parts of the hosts that reported something, by number of the host.
   std::map<uint32_t, HostStep>& hosts() { return hosts_; }
   const std::map<uint32_t, HostStep>& hosts() const { return hosts_; }
   StepPercentiles& percentiles() { return percentiles_; }
   const StepPercentiles& percentiles() const { return percentiles_; }
   const StepPercentiles& warmup_percentiles() const { return warmup_percentiles_; }
   const StallBudget& stall_budget() const { return stall_budget_; }
-  // Of the hosts that told something of their load.
+  // Of the hosts that reported their load.
   const std::map<uint32_t, HostLoad>& loads() const { return loads_; }
-  // Whether the host was told to start.
+  // Whether the host was ordered to start.
   bool IsArmed(uint32_t host) const { return HostStartNs(host).has_value(); }
   // Start of the measured part on the timeline, and in a host's clock; nothing where the host was not armed.
   int64_t measured_start_ns() const { return begin_.start_ns() + shape_.warmup_ns; }

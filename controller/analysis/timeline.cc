@@ -23,7 +23,7 @@ struct Timeline::HostClock {
   ClockFit fit;
   uint64_t probes = 0;
   uint64_t insane = 0;
-  // The exchange with the shortest round trip tells the wall clocks' difference best.
+  // The exchange with the shortest round trip gives the best difference of the wall clocks.
   int64_t best_round_trip_ns = INT64_MAX;
   int64_t best_agent_ns = 0;
   int64_t best_wall_clock_ns = 0;

@@ -31,7 +31,7 @@ struct StepShape {
   int64_t duration_ns = 0;
   int64_t warmup_ns = 0;
   int64_t interval_ns = 250 * kNsPerMs;
-  // How long a stall lasts at least, as the plan says; 0: it says nothing.
+  // The plan's shortest stall; 0: the plan sets none.
   int64_t stall_ns = 0;
 
   // Numbers of regular intervals are 0 ... measured_intervals() - 1, those of the warm-up -warmup_intervals() ... -1.

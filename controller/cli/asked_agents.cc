@@ -1,16 +1,36 @@
 #include "controller/cli/asked_agents.h"
 
+#include <cerrno>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/posix.h"
+#include "common/status_macros.h"
 #include "controller/cli/command.h"
+#include "controller/plan/host_list.h"
+#include "controller/run/agent_client.h"
 #include "controller/run/agent_trust.h"
-#include "controller/run/connect_error.h"
-#include "controller/run/grpc_agent_client.h"
 
 namespace plimsoll {
+
+absl::StatusOr<std::vector<std::string>> ReadAgentList(const AgentList& list) {
+  std::vector<std::string> addresses;
+  if (!list.hosts.empty()) {
+    PLIMSOLL_ASSIGN_OR_RETURN(addresses, ParseHostList(list.hosts));
+  }
+  if (!list.hosts_file.empty()) {
+    std::ifstream file(list.hosts_file);
+    if (!file) return PosixError("--hosts-file", list.hosts_file, errno);
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    PLIMSOLL_ASSIGN_OR_RETURN(const std::vector<std::string> more, ReadHostsFile(text, list.hosts_file));
+    addresses.insert(addresses.end(), more.begin(), more.end());
+  }
+  return addresses;
+}
 
 std::optional<Failure> AskedAgents::Connect(const AgentList& list, const TlsPaths& tls, const std::string& directory,
                                             const std::vector<std::string>& child_arguments) {

@@ -10,7 +10,6 @@
 #include "common/clock.h"
 #include "common/command_line.h"
 #include "common/units.h"
-#include "controller/cli/agent_list.h"
 #include "controller/run/agent_client.h"
 #include "controller/run/event_queue.h"
 #include "controller/run/exit_code.h"
@@ -18,6 +17,15 @@
 #include "controller/run/process.h"
 
 namespace plimsoll {
+
+struct AgentList {
+  std::string hosts;       // --hosts
+  std::string hosts_file;  // --hosts-file
+};
+
+// Addresses in the order of both, the list's first; none where neither was given. INVALID_ARGUMENT names the item; the
+// system's error for the file.
+absl::StatusOr<std::vector<std::string>> ReadAgentList(const AgentList& list);
 
 // How long an agent may take to describe its host, or to answer a probe.
 inline constexpr int64_t kAskTimeoutNs = 10 * kNsPerSecond;
@@ -29,7 +37,7 @@ class AskedAgents {
  public:
   AskedAgents(const Clock& clock, EventQueue& events) : clock_(clock), events_(events) {}
 
-  // Agents that are named are spoken with as `tls` says. Without agents in `list`: makes `directory` absolute and
+  // Agents that are named are contacted as `tls` requires. Without agents in `list`: makes `directory` absolute and
   // starts an agent with that root and `child_arguments`. Nothing is asked yet.
   std::optional<Failure> Connect(const AgentList& list, const TlsPaths& tls, const std::string& directory,
                                  const std::vector<std::string>& child_arguments = {});

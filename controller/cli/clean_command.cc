@@ -12,10 +12,9 @@
 #include "common/command_line.h"
 #include "common/text.h"
 #include "common/units.h"
-#include "controller/cli/agent_list.h"
 #include "controller/cli/asked_agents.h"
+#include "controller/cli/command.h"
 #include "controller/cli/commands.h"
-#include "controller/cli/run_identity.h"
 #include "controller/run/cleaner.h"
 #include "controller/run/exit_code.h"
 #include "controller/run/fleet.h"
@@ -105,7 +104,7 @@ class Clean {
 
  private:
   std::optional<Failure> Connect() {
-    // Listing must not remove: a child cleans up at its start unless told.
+    // Listing must not remove: by default a child cleans up when it starts.
     if (auto failure = agents_.Connect(flags_.agents, flags_.tls, flags_.directory, {"--keep-leftovers"});
         failure.has_value()) {
       return failure;

@@ -1,14 +1,22 @@
 #include "controller/cli/command.h"
 
-#include <algorithm>
-#include <ostream>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <ostream>
+#include <random>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/command_line.h"
 #include "common/posix.h"
 #include "common/text.h"
-#include "controller/cli/color.h"
 
 namespace plimsoll {
 namespace {
@@ -16,6 +24,50 @@ namespace {
 // 100 columns less the 30 in which the parser prints an option's names.
 constexpr size_t kHelpWidth = 70;
 constexpr char kHelp[] = "help";
+
+constexpr char kColorOption[] = "--color";
+constexpr char kGreen[] = "\033[32m";
+constexpr char kRed[] = "\033[31m";
+constexpr char kYellow[] = "\033[33m";
+constexpr char kNoColor[] = "\033[0m";
+
+void SetColors(const std::string& when, CommandLine& line) {
+  const char* none = std::getenv("NO_COLOR");
+  const char* term = std::getenv("TERM");
+  const bool wanted = (none == nullptr || *none == '\0') && (term == nullptr || std::strcmp(term, "dumb") != 0);
+  const auto decide = [&](int fd) { return when == "always" || (when == "auto" && wanted && isatty(fd) != 0); };
+  line.color_out = decide(STDOUT_FILENO);
+  line.color_err = decide(STDERR_FILENO);
+}
+
+// The first verdict of the line that is between blanks, in its colour.
+void PaintFirst(std::string& line) {
+  static const std::vector<std::pair<std::string, const char*>> kWords = {
+      {"PASS", kGreen}, {"FAIL", kRed}, {"INCONCLUSIVE", kYellow}, {"NOT TESTED", kYellow}};
+  size_t first = std::string::npos;
+  const std::pair<std::string, const char*>* found = nullptr;
+  for (const auto& word : kWords) {
+    const size_t at = line.find(absl::StrCat(" ", word.first));
+    if (at == std::string::npos || at >= first) continue;
+    const size_t end = at + 1 + word.first.size();
+    if (end < line.size() && line[end] != ' ') continue;
+    first = at;
+    found = &word;
+  }
+  if (found == nullptr) return;
+  line.insert(first + 1 + found->first.size(), kNoColor);
+  line.insert(first + 1, found->second);
+}
+
+constexpr int kRunIdBytes = 3;
+constexpr int kRunTokenBytes = 16;
+
+std::string RandomBytes(int count) {
+  std::random_device random;
+  std::string bytes;
+  for (int i = 0; i < count; ++i) bytes.push_back(static_cast<char>(random() & 0xffU));
+  return bytes;
+}
 
 }  // namespace
 
@@ -72,6 +124,8 @@ int ParseAndRun(CLI::App& app, const std::vector<std::string>& args, CommandLine
   std::vector<std::string> words = ColorFirst(args);
   if (const size_t first = ColorWords(words); first < words.size() && words[first] == kHelp) {
     words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(first) + 1);
+    // "help --help" is the program's help, and "help run --help" that of the command.
+    std::erase_if(words, [](const std::string& word) { return word == "--help" || word == "-h"; });
     const CLI::App* command = &app;
     for (const std::string& word : words) {
       const auto found = command->get_subcommands([&](const CLI::App* each) { return each->get_name() == word; });
@@ -90,6 +144,70 @@ int ParseAndRun(CLI::App& app, const std::vector<std::string>& args, CommandLine
   }
   if (!line.action) return PrintError(line, "no command; see plimsoll --help", Exit::kWrong);
   return line.action();
+}
+
+void AddColorOption(CLI::App& app, CommandLine& line) {
+  SetColors("auto", line);
+  app.add_option_function<std::string>(
+         kColorOption, [&line](const std::string& when) { SetColors(when, line); },
+         "Colour verdicts, errors and the live table: auto (on a terminal, unless\n"
+         "NO_COLOR is set), always or never; may stand anywhere on the line")
+      ->type_name("WHEN")
+      ->check(CLI::IsMember({"auto", "always", "never"}));
+}
+
+std::vector<std::string> ColorFirst(const std::vector<std::string>& args) {
+  std::vector<std::string> first;
+  std::vector<std::string> rest;
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (args[i] == "--") {
+      rest.insert(rest.end(), args.begin() + static_cast<std::ptrdiff_t>(i), args.end());
+      break;
+    }
+    const bool alone = args[i] == kColorOption;
+    if (!alone && !absl::StartsWith(args[i], absl::StrCat(kColorOption, "="))) {
+      rest.push_back(args[i]);
+      continue;
+    }
+    first.push_back(args[i]);
+    if (alone && i + 1 < args.size()) first.push_back(args[++i]);
+  }
+  first.insert(first.end(), rest.begin(), rest.end());
+  return first;
+}
+
+size_t ColorWords(const std::vector<std::string>& args) {
+  size_t words = 0;
+  while (words < args.size() && absl::StartsWith(args[words], kColorOption))
+    words += args[words] == kColorOption ? 2U : 1U;
+  return words;
+}
+
+std::string PaintVerdicts(const std::string& report, bool color) {
+  if (!color) return report;
+  std::string painted;
+  bool in_table = false;
+  const std::vector<std::string> lines = absl::StrSplit(report, '\n');
+  for (size_t i = 0; i < lines.size(); ++i) {
+    std::string line = lines[i];
+    if (absl::StartsWith(line, "Criteria") || line == "Requirements") {
+      in_table = true;
+    } else if (line.empty()) {
+      in_table = false;
+    } else if (in_table || absl::StartsWith(line, "Verdict ")) {
+      PaintFirst(line);
+    }
+    absl::StrAppend(&painted, i > 0 ? "\n" : "", line);
+  }
+  return painted;
+}
+
+std::string NewRunId() {
+  return absl::BytesToHexString(RandomBytes(kRunIdBytes));
+}
+
+std::string NewRunToken() {
+  return RandomBytes(kRunTokenBytes);
 }
 
 }  // namespace plimsoll

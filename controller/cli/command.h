@@ -8,6 +8,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstddef>
 #include <functional>
 #include <iosfwd>
 #include <string>
@@ -57,5 +58,23 @@ void AddHelpCommand(CLI::App& app);
 // Parses `args` (without the program's name) and runs the command that they choose. --help and --version print and are
 // Exit::kOk; a bad command line prints one line and is Exit::kWrong.
 int ParseAndRun(CLI::App& app, const std::vector<std::string>& args, CommandLine& line);
+
+// Adds --color to the program; it may be anywhere on the line (ColorFirst). Sets the line's colours for standard
+// output and standard error, which are those of a terminal until it is parsed.
+void AddColorOption(CLI::App& app, CommandLine& line);
+
+// The arguments with --color in front, where the program's own options are read.
+std::vector<std::string> ColorFirst(const std::vector<std::string>& args);
+// How many of them, in that order, are --color and its value.
+size_t ColorWords(const std::vector<std::string>& args);
+
+// The report with its verdicts, as words of their own in the verdict's line and the table of criteria, in colour.
+std::string PaintVerdicts(const std::string& report, bool color);
+
+// A new run id: six lower-case hexadecimal digits.
+std::string NewRunId();
+
+// 16 random bytes, for the stamps and markers of a run.
+std::string NewRunToken();
 
 }  // namespace plimsoll

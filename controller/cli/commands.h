@@ -1,4 +1,4 @@
-// The commands of `plimsoll`: the one list. Each has a source of its own; what --help says of it is there.
+// The commands of `plimsoll`: the one list. Each has a source of its own, with its help.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -18,10 +18,10 @@
 #include "common/text.h"
 #include "common/units.h"
 #include "controller/analysis/judge.h"
+#include "controller/cli/command.h"
 #include "controller/cli/commands.h"
 #include "controller/cli/outputs.h"
 #include "controller/cli/plan_flags.h"
-#include "controller/cli/run_identity.h"
 #include "controller/cli/view_flags.h"
 #include "controller/ha/drill.h"
 #include "controller/plan/ha_plan.h"
@@ -29,12 +29,11 @@
 #include "controller/plan/plan_defaults.h"
 #include "controller/plan/plan_yaml.h"
 #include "controller/render/json.h"
-#include "controller/render/markdown.h"
 #include "controller/render/text.h"
+#include "controller/run/agent_client.h"
 #include "controller/run/cleaner.h"
 #include "controller/run/command_runner.h"
 #include "controller/run/coordinator.h"
-#include "controller/run/grpc_agent_client.h"
 #include "controller/run/preparation.h"
 #include "controller/run/process.h"
 #include "controller/run/results.h"
@@ -293,8 +292,8 @@ void AddHaCommand(CLI::App& app, CommandLine& line) {
   const auto add_commands = [command](const char* name, std::vector<std::string>& texts, const char* help) {
     command->add_option(name, texts, help)->type_name("FAULT=COMMAND")->type_size(1)->expected(1)->take_all();
   };
-  add_commands("--do", flags->dos, "Cause a fault by this command, split at blanks outside quotes");
-  add_commands("--undo", flags->undos, "Take the fault back by this command; {host} is the victim, no shell");
+  add_commands("--do", flags->dos, "Cause a fault with this command, split at blanks outside quotes");
+  add_commands("--undo", flags->undos, "End the fault with this command; {host} is the victim, no shell");
   command->add_flag("--allow-commands", flags->allow_commands, "Run the fault commands on this machine");
   CLI::Option* json = command->add_flag("--json", flags->json, "Print the report as JSON instead of text");
   AddSummaryFlag(*command, flags->summary)->excludes(json);

@@ -12,12 +12,12 @@
 #include "common/posix.h"
 #include "common/status_macros.h"
 #include "controller/analysis/judge.h"
-#include "controller/cli/color.h"
+#include "controller/cli/command.h"
 #include "controller/page/report_page.h"
 #include "controller/plan/plan_yaml.h"
 #include "controller/render/csv.h"
 #include "controller/render/json.h"
-#include "controller/render/report_junit.h"
+#include "controller/render/junit_xml.h"
 #include "controller/render/text.h"
 
 namespace plimsoll {

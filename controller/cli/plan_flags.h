@@ -1,4 +1,4 @@
-// The options of a command line that say what a plan says.
+// The options of a command line that set the fields of a plan.
 #pragma once
 
 #include <google/protobuf/descriptor.h>
@@ -24,7 +24,7 @@ class PlanFlags {
 
   // Puts the options that were given over `plan`: over the plan's own value, and over the value of every host that has
   // one of its own. --hosts and --hosts-file, together, replace the hosts; a host of the plan with the same address
-  // keeps its workload. INVALID_ARGUMENT "--file-size: '64q' is not a size: ..."; what the system says of the hosts
+  // keeps its workload. INVALID_ARGUMENT "--file-size: '64q' is not a size: ..."; the system's error for the hosts
   // file.
   absl::Status ApplyTo(v1::TestPlan& plan) const;
 

@@ -27,21 +27,20 @@
 #include "common/text.h"
 #include "common/units.h"
 #include "controller/analysis/judge.h"
+#include "controller/cli/command.h"
 #include "controller/cli/commands.h"
 #include "controller/cli/outputs.h"
 #include "controller/cli/plan_flags.h"
-#include "controller/cli/run_identity.h"
 #include "controller/cli/view_flags.h"
 #include "controller/plan/plan_check.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/plan/plan_yaml.h"
 #include "controller/render/csv.h"
 #include "controller/render/json.h"
-#include "controller/render/markdown.h"
 #include "controller/render/mqldt.h"
 #include "controller/render/text.h"
+#include "controller/run/agent_client.h"
 #include "controller/run/coordinator.h"
-#include "controller/run/grpc_agent_client.h"
 #include "controller/run/preparation.h"
 #include "controller/run/process.h"
 #include "controller/run/results.h"
@@ -307,7 +306,7 @@ class Run {
     return text;
   }
 
-  // A child whose host was given up may hang for as long as its storage does.
+  // A child whose host was lost may hang for as long as its storage does.
   void LeaveLostChild() {
     if (child_ == nullptr || !fleet_->host(0).lost()) return;
     progress_.Warn(absl::StrCat("the agent of this run (process ", child_->Detach(),

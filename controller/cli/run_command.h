@@ -13,7 +13,6 @@
 #include "controller/cli/command.h"
 #include "controller/cli/plan_flags.h"
 #include "controller/run/agent_client.h"
-#include "controller/run/grpc_agent_client.h"
 #include "plimsoll/v1/journal.pb.h"
 #include "plimsoll/v1/plan.pb.h"
 #include "plimsoll/v1/report.pb.h"

@@ -7,13 +7,12 @@
 #include "common/clock.h"
 #include "common/command_line.h"
 #include "common/units.h"
-#include "controller/cli/agent_list.h"
 #include "controller/cli/asked_agents.h"
 #include "controller/cli/commands.h"
 #include "controller/plan/host_list.h"
 #include "controller/run/exit_code.h"
 #include "controller/run/fleet.h"
-#include "controller/storage/storage_text.h"
+#include "controller/storage/host_text.h"
 
 namespace plimsoll {
 namespace {

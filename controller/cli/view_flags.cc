@@ -7,7 +7,7 @@
 #include "common/status_macros.h"
 #include "common/units.h"
 #include "controller/cli/command.h"
-#include "controller/render/text_histogram.h"
+#include "controller/render/text.h"
 
 namespace plimsoll {
 namespace {

@@ -16,7 +16,7 @@
 #include "common/units.h"
 #include "controller/compare/step_data.h"
 #include "controller/render/json.h"
-#include "controller/render/text_numbers.h"
+#include "controller/render/plain_text.h"
 #include "google/protobuf/message.h"
 #include "plimsoll/v1/options.pb.h"
 #include "plimsoll/v1/plan.pb.h"

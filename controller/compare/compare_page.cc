@@ -14,7 +14,6 @@
 #include "controller/page/assets.h"
 #include "controller/page/html_page.h"
 #include "controller/page/packing.h"
-#include "controller/page/thinning.h"
 #include "controller/render/json.h"
 
 namespace plimsoll {

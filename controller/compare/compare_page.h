@@ -9,7 +9,7 @@
 
 namespace plimsoll {
 
-// How many rows the seconds of all runs and block sizes may have together; beyond that they are thinned (thinning.h).
+// How many rows the seconds of all runs and block sizes may have together; beyond that they are thinned (packing.h).
 inline constexpr int kPageRows = 100'000;
 
 // {"comparison": the comparison as RenderJson has it, "title": which names the sides, "block_sizes": [{"runs": [{"of":

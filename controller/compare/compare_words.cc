@@ -15,7 +15,7 @@
 #include "controller/compare/paired_rounds.h"
 #include "controller/compare/step_data.h"
 #include "controller/compare/whole_runs.h"
-#include "controller/render/text_numbers.h"
+#include "controller/render/plain_text.h"
 
 namespace plimsoll {
 namespace {

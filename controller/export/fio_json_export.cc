@@ -78,7 +78,7 @@ struct FioJob {
 };
 
 constexpr double kBytesPerKib = 1024;
-// Those that fio tells where nothing else is asked.
+// fio's default list.
 constexpr std::array kPercentiles = {1.0,  5.0,  10.0, 20.0, 30.0, 40.0, 50.0,  60.0, 70.0,
                                      80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99};
 

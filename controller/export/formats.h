@@ -30,7 +30,7 @@ std::map<uint64_t, uint64_t> FioBins(const Histogram& histogram);
 // Standard deviation of the values, each taken at its bucket's middle; 0 below two values.
 double StandardDeviationNs(const Histogram& histogram);
 
-// RFC 4180, with a heading; one line a write, in the order of WriteStream. Columns: timeline_ns, utc, host, qm, step,
+// RFC 4180, with a heading; one line per write, in the order of WriteStream. Columns: timeline_ns, utc, host, qm, step,
 // seq, latency_ns, bytes, error_ns; with the warm-up also part (warmup or measured). Returns how many lines.
 absl::StatusOr<uint64_t> ExportCsv(const RunIndex& index, const WriteFilter& filter, WriteStream& writes,
                                    Output& output);
@@ -96,7 +96,7 @@ struct ExportFormat {
 };
 
 inline constexpr ExportFormat kExportFormats[] = {
-    {"csv", "one line a write", nullptr, false, true, true,
+    {"csv", "one line per write", nullptr, false, true, true,
      [](const ExportTask& task) { return ExportCsv(task.index, task.filter, task.writes, *task.output); }},
     {"fio-log", "fio's latency logs", "fio-log", true, true, true,
      [](const ExportTask& task) {

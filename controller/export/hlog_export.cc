@@ -96,7 +96,7 @@ std::string EncodeHdrForLog(const Histogram& histogram) {
 
 namespace {
 
-// A stretch of a step with the distribution of its writes. Times are from the step's measured start.
+// A part of a step with the distribution of its writes. Times are from the step's measured start.
 struct IntervalRow {
   // Place of the writer; kAllWriters for all of them.
   static constexpr uint32_t kAllWriters = UINT32_MAX;
@@ -120,7 +120,7 @@ class IntervalRows {
     int64_t warmup_ns = 0;
   };
 
-  // `frames` tells how many frames each writer has in the step, by place: after so many it holds nothing up.
+  // `frames`: how many frames each writer has in the step, by place: after so many it holds nothing up.
   IntervalRows(const Shape& shape, const std::map<uint32_t, uint64_t>& frames, Visit visit);
 
   // A frame of the writer, in the order in which they came. `closing_to_ns`: for a closing frame, the end of its last

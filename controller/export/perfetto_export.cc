@@ -135,9 +135,9 @@ class TraceWriter {
     packet_.set_trusted_packet_sequence_id(kSequence);
     packet_.set_timestamp(Stamp(index_.begin_ns()));
     for (const uint32_t clock : {kBoottime, kMonotonic, kRealtime}) {
-      auto* told = packet_.mutable_clock_snapshot()->add_clocks();
-      told->set_clock_id(clock);
-      told->set_timestamp(Stamp(clock == kRealtime ? index_.run().wall_clock_ns() : index_.begin_ns()));
+      auto* snapshot = packet_.mutable_clock_snapshot()->add_clocks();
+      snapshot->set_clock_id(clock);
+      snapshot->set_timestamp(Stamp(clock == kRealtime ? index_.run().wall_clock_ns() : index_.begin_ns()));
     }
     return PutPacket(packet_);
   }

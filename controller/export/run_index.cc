@@ -216,7 +216,7 @@ absl::Status RunIndex::Load() {
 
 void RunIndex::Take(const v1::JournalRecord& record, bool accepted) {
   if (record.has_run_begin() && !begun_) {
-    // The analyser goes on without a frame interval that it can use.
+    // The analyser continues without a usable frame interval.
     if (!IsSaneMoment(record.time_ns())) return;
     begun_ = true;
     run_ = record.run_begin();

@@ -33,7 +33,7 @@ struct PayloadPart {
 // record and knows how many there must be.
 std::vector<PayloadPart> FindTraceBlocks(const std::string& payload);
 
-// One trace block, and what its frame tells of it.
+// One trace block, and its frame's figures.
 struct TraceBlock {
   // Where it lies in the journal's file.
   uint64_t offset = 0;
@@ -123,7 +123,7 @@ struct IndexedWriter {
   std::map<uint32_t, Frames> frames;
 };
 
-// Writes that no trace block tells of.
+// Writes that are in no trace block.
 struct UntracedWrites {
   uint64_t measured = 0;
   uint64_t warmup = 0;
@@ -140,7 +140,8 @@ struct UntracedWrites {
 // grow with the number of writes. Not thread-safe.
 class RunIndex {
  public:
-  // The errors of ReadJournal but for damage, which damage() tells; INVALID_ARGUMENT where there is no record of a run.
+  // The errors of ReadJournal except damage, which damage() reports; INVALID_ARGUMENT where there is no record of a
+  // run.
   static absl::StatusOr<std::unique_ptr<RunIndex>> Read(const std::string& journal_path);
 
   const std::string& journal_path() const { return journal_path_; }
@@ -166,12 +167,12 @@ class RunIndex {
   bool contradicted() const { return contradicted_; }
 
   // Reads the journal again and calls `visit` with every frame of the report, in the journal's order, and its writer's
-  // place in writers(). Returns the first error of `visit`, or of reading; damage was told before.
+  // place in writers(). Returns the first error of `visit`, or of reading; damage was reported before.
   absl::Status ForEachFrame(const std::function<absl::Status(uint32_t writer, const v1::Frame& frame)>& visit) const;
 
   // "alpha/qm2".
   std::string NameOf(const IndexedWriter& writer) const;
-  // The host's clock minus the timeline as the controller told it when the first step was armed; 0: not known.
+  // The host's clock minus the timeline as the controller estimated it when the first step was armed; 0: not known.
   int64_t ArmedOffsetNs(uint32_t host) const;
 
  private:

@@ -62,7 +62,7 @@ class MomentMap {
     // Error at its beginning, and how much larger it is at its end.
     int64_t error_ns = 0;
     int64_t error_growth_ns = 0;
-    // What the timeline tells of its end: the next cell begins with it.
+    // Its end on the timeline: the next cell begins with it.
     MappedMoment end;
   };
 
@@ -77,7 +77,7 @@ class MomentMap {
   }
   const Cell& Fill(int64_t number);
   Cell& Slot(int64_t number) { return cells_[static_cast<uint64_t>(number) % kCells]; }
-  // What the timeline tells of a cell's beginning.
+  // A cell's beginning on the timeline.
   MappedMoment BeginOf(int64_t number);
 
   const Timeline& timeline_;
@@ -125,7 +125,7 @@ class WriterTrace : public TraceSource {
   WriterTrace(const RunIndex& index, uint32_t writer, const WriteFilter& filter, const JournalParts& journal,
               MomentMap& moments);
 
-  // The next block's starts on the timeline; see TraceSource. What Take tells of them waits until it is asked for.
+  // The next block's starts on the timeline; see TraceSource. Take maps them only when they are needed.
   absl::Status Next(std::vector<TracedWrite>& writes) override;
 
   // Everything about the next write, of those that Next has given, in order.

@@ -432,7 +432,7 @@ v1::VerdictReport HaAnalysis::Judge(const std::vector<std::string>& reasons) con
       const int64_t shown = open ? value.low : value.low + (value.high - value.low) / 2;
       line.set_outcome(OutcomeOf(*criterion, value.low, value.high));
       line.set_value(static_cast<double>(shown));
-      line.set_value_text(is_time ? absl::StrCat(open ? "over " : "", FormatDuration(shown / kNsPerMs * kNsPerMs))
+      line.set_value_text(is_time ? absl::StrCat(open ? "over " : "", FormatLength(shown / kNsPerMs * kNsPerMs))
                                   : FormatCount(static_cast<uint64_t>(shown)));
       if (line.outcome() == v1::OUTCOME_FAIL) line.set_reason(ProofOf(static_cast<int>(criterion->metric)));
       if (line.outcome() == v1::OUTCOME_INCONCLUSIVE) {

@@ -1,4 +1,4 @@
-// From what MQ says of its logs to a plan.
+// From MQ's description of its logs to a plan.
 #pragma once
 
 #include <string>
@@ -11,11 +11,11 @@
 namespace plimsoll {
 
 struct MqPlan {
-  // The plan, with comments that say where each value is from and what is not known.
+  // The plan, with comments that name the source of each value and what is unknown.
   std::string yaml;
   // "2 queue managers, 3 extents of 64 MiB each, blocks of 300 KiB, 1,202.31 writes/s each".
   std::string brief;
-  // What was chosen where a plan cannot say it all, and what was left out: the reader must know it.
+  // What was chosen where a plan cannot express everything, and what was left out.
   std::vector<std::string> notes;
 };
 
@@ -28,7 +28,7 @@ uint64_t BlockSizeFor(int64_t average_bytes);
 double RateFor(const LogInterval& interval, uint64_t block_size_bytes);
 
 // One plan for all of `logs`, at least one. A plan has one load and one kind of log for all queue managers of a host:
-// the largest log and the busiest interval of all recordings are taken, and notes say so. INVALID_ARGUMENT, a line
+// the largest log and the busiest interval of all recordings are taken, with a note. INVALID_ARGUMENT, a line
 // each, where two queue managers have one LogPath or a plan cannot hold a value.
 absl::StatusOr<MqPlan> MakeMqPlan(const std::vector<QmLog>& logs, const std::vector<LogRecording>& recordings);
 

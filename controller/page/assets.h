@@ -12,7 +12,7 @@ extern const std::string_view kDygraphMinJs;
 extern const std::string_view kDygraphMinCss;
 extern const std::string_view kDygraphsLicenceTxt;
 
-// How every page looks, and what its scripts build upon; html_page.h says in which order.
+// How every page looks, and what its scripts build upon; html_page.h defines the order.
 extern const std::string_view kBaseCss;
 extern const std::string_view kBaseJs;
 extern const std::string_view kTermsJs;

@@ -119,7 +119,7 @@ plimsoll.tableBehind = (title, make) => {
   return details;
 };
 
-// Has screen readers say a text.
+// Makes screen readers speak a text.
 plimsoll.announce = (text) => {
   let live = document.getElementById('live');
   if (live === null) {

@@ -1,4 +1,4 @@
-// Numbers, times and moments for people; the same rules as those of the text report (controller/render/text_numbers.h).
+// Numbers, times and moments for people; the same rules as those of the text report (controller/render/plain_text.h).
 'use strict';
 
 plimsoll.format = (() => {

@@ -1,10 +1,29 @@
 #include "controller/page/packing.h"
 
 #include <algorithm>
+#include <numeric>
+#include <set>
 
 #include "absl/strings/escaping.h"
 
 namespace plimsoll {
+namespace {
+
+// The rows of [from, to) with the column's smallest and largest value.
+void AddExtremes(const ThinColumn& column, int from, int to, std::set<int>& kept) {
+  int smallest = -1;
+  int largest = -1;
+  const auto at = [&column](int row) { return column.values[static_cast<size_t>(row)]; };
+  for (int row = from; row < to; ++row) {
+    if (column.zero_is_nothing && at(row) == 0) continue;
+    if (smallest < 0 || at(row) < at(smallest)) smallest = row;
+    if (largest < 0 || at(row) > at(largest)) largest = row;
+  }
+  if (smallest < 0) return;
+  kept.insert({smallest, largest});
+}
+
+}  // namespace
 
 std::string PackColumn(const std::vector<int64_t>& values) {
   std::string bytes;
@@ -19,6 +38,24 @@ std::string PackColumn(const std::vector<int64_t>& values) {
     bytes += static_cast<char>(folded);
   }
   return absl::Base64Escape(bytes);
+}
+
+std::vector<int> ThinRows(const std::vector<ThinColumn>& columns, int rows, int limit, const std::vector<int>& always) {
+  if (rows <= limit) {
+    std::vector<int> all(static_cast<size_t>(std::max(rows, 0)));
+    std::iota(all.begin(), all.end(), 0);
+    return all;
+  }
+  std::set<int> kept(always.begin(), always.end());
+  kept.insert({0, rows - 1});
+  const int64_t intervals =
+      std::max<int64_t>(1, limit / (2 * std::max<int64_t>(1, static_cast<int64_t>(columns.size()))));
+  for (int64_t interval = 0; interval < intervals; ++interval) {
+    const auto from = static_cast<int>(interval * rows / intervals);
+    const auto to = static_cast<int>((interval + 1) * rows / intervals);
+    for (const ThinColumn& column : columns) AddExtremes(column, from, to, kept);
+  }
+  return {kept.begin(), kept.end()};
 }
 
 }  // namespace plimsoll

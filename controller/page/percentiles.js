@@ -23,9 +23,9 @@ plimsoll.percentiles = (() => {
 
   const total = (distribution) => distribution.count.reduce((sum, one) => sum + one, 0);
 
-  // The latency at each of the rising positions: as many of the writes as it says were not slower, so the highest value
+  // The latency at each of the rising positions: that share of the writes was not slower, so the highest value
   // of the bucket that holds the one in question, and at the last position the slowest of all. Not a number where it is
-  // not known: a line must not go on there.
+  // not known: a line must be interrupted there.
   //   distribution: {to_ns: highest value of each bucket, count, max_ns: the slowest write}
   const atPercentiles = (distribution, positions) => {
     const {to_ns: to, count, max_ns: max = to[to.length - 1]} = distribution;
@@ -85,7 +85,7 @@ plimsoll.percentiles = (() => {
     });
   };
 
-  // The part of a page that holds such a chart, with a remark where something is to be said of it.
+  // The part of a page that holds such a chart, with a remark if there is one.
   const section = (one, remark = null) => plimsoll.section(
       'distribution', 'Latency distribution',
       plimsoll.el('div', {class: 'controls'}, one.options.range.toolbar('percentiles')), one.element,

@@ -1,5 +1,3 @@
-#include "controller/page/report_ha_data.h"
-
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -9,6 +7,7 @@
 
 #include "common/units.h"
 #include "controller/page/packing.h"
+#include "controller/page/report_page.h"
 #include "controller/render/json.h"
 
 namespace plimsoll {

@@ -51,7 +51,7 @@ plimsoll.load = (() => {
 
   const tables = (loads, step) => {
     const averages = new Map(step.hosts.map((scope) => [scope.host, scope.latency]));
-    // The host's average service time, beside which the kernel's figures stand.
+    // The host's average service time, shown beside the kernel's figures.
     const measured = (host) => {
       const latency = averages.get(host);
       return latency && latency.count > 0 ? format.time(latency.avg_ns) : format.DASH;

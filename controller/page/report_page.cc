@@ -1,14 +1,386 @@
 #include "controller/page/report_page.h"
 
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "controller/page/assets.h"
 #include "controller/page/html_page.h"
-#include "controller/page/report_data.h"
+#include "controller/page/packing.h"
 #include "controller/render/json.h"
+#include "google/protobuf/util/field_mask_util.h"
 
 namespace plimsoll {
 namespace {
+
+using Column = std::vector<int64_t>;
+
+// A column as packed numbers; `rows` long, whatever a damaged report claims.
+template <typename Field>
+Column ColumnOf(const Field& field, int rows) {
+  Column column(static_cast<size_t>(rows), 0);
+  for (int row = 0; row < std::min(rows, field.size()); ++row) {
+    const auto value = static_cast<uint64_t>(field.Get(row));
+    column[static_cast<size_t>(row)] = static_cast<int64_t>(std::min(value, static_cast<uint64_t>(kMaxPacked)));
+  }
+  return column;
+}
+
+// A column of doubles in steps of 1/scale.
+Column Scaled(const google::protobuf::RepeatedField<double>& field, int rows, double scale) {
+  Column column(static_cast<size_t>(rows), 0);
+  for (int row = 0; row < std::min(rows, field.size()); ++row) {
+    const double value = field.Get(row) * scale;
+    if (!std::isfinite(value)) continue;
+    const double bound = static_cast<double>(kMaxPacked);
+    column[static_cast<size_t>(row)] = std::llround(std::clamp(value, -bound, bound));
+  }
+  return column;
+}
+
+Column Rows(const Column& column, const std::vector<int>& rows) {
+  Column kept;
+  kept.reserve(rows.size());
+  for (const int row : rows) kept.push_back(column[static_cast<size_t>(row)]);
+  return kept;
+}
+
+void WritePacked(const char* name, const Column& column, JsonWriter& json) {
+  json.Key(name);
+  json.String(PackColumn(column));
+}
+
+// What the share of `rows` in `limit` is, where all have `total` together.
+int Share(int rows, int64_t total, int limit) {
+  if (total <= limit) return rows;
+  return static_cast<int>(static_cast<int64_t>(limit) * rows / total);
+}
+
+// Adds the fields of `from` to `to`, all but some.
+void CopyBut(const google::protobuf::Message& from, const std::set<std::string>& left_out,
+             google::protobuf::Message& to) {
+  google::protobuf::FieldMask mask;
+  const google::protobuf::Descriptor& type = *from.GetDescriptor();
+  for (int i = 0; i < type.field_count(); ++i) {
+    if (left_out.count(type.field(i)->name()) == 0) mask.add_paths(type.field(i)->name());
+  }
+  google::protobuf::util::FieldMaskUtil::MergeMessageTo(from, mask, {}, &to);
+}
+
+class PageData {
+ public:
+  PageData(const v1::Report& report, const PageLimits& limits)
+      : report_(report), limits_(limits), second_buckets_left_(limits.second_buckets) {
+    for (const v1::StepReport& step : report.steps()) {
+      AddShown(step);
+      for (const v1::HostLoadReport& load : step.load()) load_rows_ += load.offset_ns_size();
+    }
+    ChooseDistributions();
+  }
+
+  std::string Write() {
+    json_.BeginObject();
+    json_.Key("report");
+    WriteJson(WithoutColumns(), json_);
+    json_.Key("steps");
+    json_.BeginArray();
+    for (const v1::StepReport& step : report_.steps()) WriteStep(step);
+    json_.EndArray();
+    if (report_.has_ha()) {
+      json_.Key("ha");
+      WriteHaPageData(report_.ha(), limits_.takeovers, json_);
+    }
+    json_.EndObject();
+    return json_.Take();
+  }
+
+ private:
+  static bool IsQm(const v1::SeriesReport& series) { return series.kind() == v1::SCOPE_KIND_QM; }
+
+  // Notes those series of a step that are not at the same time those of a larger scope.
+  void AddShown(const v1::StepReport& step) {
+    std::map<std::string, int> qms;
+    int storages = 0;
+    for (const v1::SeriesReport& series : step.series()) {
+      if (IsQm(series)) ++qms[series.host()];
+      if (series.kind() == v1::SCOPE_KIND_STORAGE) ++storages;
+    }
+    for (const v1::SeriesReport& series : step.series()) {
+      if (IsQm(series) && qms[series.host()] == 1) continue;
+      if (series.kind() == v1::SCOPE_KIND_STORAGE && storages == 1) continue;
+      shown_.insert(&series);
+      (IsQm(series) ? qm_rows_ : wide_rows_) += series.second_size();
+    }
+  }
+
+  // The widest scopes first, of all steps, as long as there is room.
+  void ChooseDistributions() {
+    int64_t left = limits_.distribution_buckets;
+    for (const v1::ScopeKind kind : {v1::SCOPE_KIND_CLUSTER, v1::SCOPE_KIND_STORAGE, v1::SCOPE_KIND_HOST}) {
+      for (const v1::StepReport& step : report_.steps()) {
+        for (const v1::DistributionReport& distribution : step.distributions()) {
+          if (distribution.kind() != kind || distribution.from_ns_size() > left) continue;
+          left -= distribution.from_ns_size();
+          distributions_.insert(&distribution);
+        }
+      }
+    }
+  }
+
+  v1::Report WithoutColumns() const {
+    v1::Report bare;
+    bare.set_format(report_.format());
+    *bare.mutable_run() = report_.run();
+    *bare.mutable_verdict() = report_.verdict();
+    *bare.mutable_plan() = report_.plan();
+    *bare.mutable_hosts() = report_.hosts();
+    *bare.mutable_storages() = report_.storages();
+    *bare.mutable_notes() = report_.notes();
+    if (report_.has_limit()) *bare.mutable_limit() = report_.limit();
+    for (const v1::StepReport& step : report_.steps()) {
+      v1::StepReport& copy = *bare.add_steps();
+      CopyBut(step, {"series", "distributions", "seconds", "load"}, copy);
+      for (const v1::HostLoadReport& load : step.load()) {
+        CopyBut(load,
+                {"offset_ns", "agent_cpu", "writer_cpu_wait", "disk_write_ms", "disk_busy", "nfs_round_trip_ms",
+                 "nfs_execute_ms", "nfs_retransmits"},
+                *copy.add_load());
+      }
+    }
+    return bare;
+  }
+
+  void WriteStep(const v1::StepReport& step) {
+    json_.BeginObject();
+    json_.Key("series");
+    json_.BeginArray();
+    const char* kept = "all";
+    const std::set<uint32_t> seconds = WideSeconds(step, kept);
+    for (const v1::SeriesReport& series : step.series()) {
+      if (shown_.count(&series) > 0) WriteSeries(step, series, seconds);
+    }
+    json_.EndArray();
+    json_.Key("kept");
+    json_.String(kept);
+    json_.Key("distributions");
+    json_.BeginArray();
+    uint64_t left_out = 0;
+    for (const v1::DistributionReport& distribution : step.distributions()) {
+      if (distributions_.count(&distribution) == 0) {
+        ++left_out;
+        continue;
+      }
+      json_.BeginObject();
+      WriteScope(distribution);
+      const int rows = std::min(distribution.from_ns_size(), distribution.count_size());
+      WritePacked("from_ns", ColumnOf(distribution.from_ns(), rows), json_);
+      WritePacked("count", ColumnOf(distribution.count(), rows), json_);
+      json_.EndObject();
+    }
+    json_.EndArray();
+    json_.Key("distributions_left_out");
+    json_.UInt(left_out);
+    WriteSeconds(step.seconds());
+    json_.Key("load");
+    json_.BeginArray();
+    for (const v1::HostLoadReport& load : step.load()) WriteLoad(load);
+    json_.EndArray();
+    json_.EndObject();
+  }
+
+  template <typename Scope>
+  void WriteScope(const Scope& scope) {
+    json_.Key("kind");
+    json_.String(EnumName(*v1::ScopeKind_descriptor(), scope.kind()));
+    json_.Key("host");
+    json_.String(scope.host());
+    json_.Key("storage");
+    json_.UInt(scope.storage());
+  }
+
+  static std::vector<ThinColumn> ThinColumns(const v1::SeriesReport& series) {
+    const int rows = series.second_size();
+    return {{ColumnOf(series.writes(), rows), false},        {ColumnOf(series.latency_sum_ns(), rows), true},
+            {ColumnOf(series.latency_max_ns(), rows), true}, {ColumnOf(series.p50_ns(), rows), true},
+            {ColumnOf(series.p99_ns(), rows), true},         {ColumnOf(series.p99_9_ns(), rows), true}};
+  }
+
+  static std::vector<int> IrregularRows(const v1::SeriesReport& series) {
+    std::vector<int> rows;
+    for (const v1::IrregularRow& irregular : series.irregular()) {
+      const auto row = static_cast<int>(irregular.row());
+      if (row < series.second_size()) rows.push_back(row);
+    }
+    return rows;
+  }
+
+  static void AddSeconds(const v1::SeriesReport& series, const std::vector<int>& rows, std::set<uint32_t>& seconds) {
+    for (const int row : rows) seconds.insert(series.second(row));
+  }
+
+  // The seconds that stay of the series of cluster, storages and hosts; empty: all. `kept` becomes what the page shows
+  // of them (report_page.h).
+  std::set<uint32_t> WideSeconds(const v1::StepReport& step, const char*& kept) const {
+    std::set<uint32_t> seconds;
+    if (wide_rows_ <= limits_.wide_rows) return seconds;
+    std::vector<const v1::SeriesReport*> parts;
+    const v1::SeriesReport* cluster = nullptr;
+    for (const v1::SeriesReport& series : step.series()) {
+      if (series.kind() == v1::SCOPE_KIND_CLUSTER) cluster = &series;
+      if (series.kind() != v1::SCOPE_KIND_CLUSTER && !IsQm(series) && shown_.count(&series) > 0)
+        parts.push_back(&series);
+    }
+    if (cluster == nullptr) return seconds;
+    const int rows = cluster->second_size();
+    const int budget = Share(rows, wide_rows_, limits_.wide_rows);
+    const int for_parts = parts.empty() ? 0 : budget / 2;
+    AddSeconds(*cluster, ThinRows(ThinColumns(*cluster), rows, budget - for_parts, {}), seconds);
+    // The smallest and the largest value of two columns.
+    constexpr int kExtremes = 4;
+    const int each = parts.empty() ? 0 : for_parts / static_cast<int>(parts.size());
+    kept = each >= kExtremes || parts.empty() ? "each" : "longest";
+    if (each < kExtremes) {
+      AddLongest(parts, static_cast<size_t>(for_parts), seconds);
+      return seconds;
+    }
+    for (const v1::SeriesReport* part : parts) {
+      const int length = part->second_size();
+      AddSeconds(*part,
+                 ThinRows({{ColumnOf(part->latency_max_ns(), length), true}, {ColumnOf(part->writes(), length), false}},
+                          length, each, {}),
+                 seconds);
+    }
+    return seconds;
+  }
+
+  // The second of the longest write of each part, the longest of them first, until there are `most`.
+  static void AddLongest(const std::vector<const v1::SeriesReport*>& parts, size_t most, std::set<uint32_t>& seconds) {
+    std::vector<std::pair<uint64_t, uint32_t>> longest;
+    for (const v1::SeriesReport* part : parts) {
+      const int rows = std::min(part->second_size(), part->latency_max_ns_size());
+      const auto* begin = part->latency_max_ns().data();
+      if (rows == 0) continue;
+      const auto row = static_cast<int>(std::max_element(begin, begin + rows) - begin);
+      longest.emplace_back(part->latency_max_ns(row), part->second(row));
+    }
+    std::sort(longest.begin(), longest.end(), std::greater<>());
+    for (size_t i = 0; i < std::min(most, longest.size()); ++i) seconds.insert(longest[i].second);
+  }
+
+  std::vector<int> KeptRows(const v1::SeriesReport& series, const std::set<uint32_t>& seconds) const {
+    const int rows = series.second_size();
+    const std::vector<int> irregular = IrregularRows(series);
+    if (IsQm(series)) return ThinRows(ThinColumns(series), rows, Share(rows, qm_rows_, limits_.qm_rows), irregular);
+    if (seconds.empty()) return ThinRows({}, rows, rows, {});
+    std::set<int> kept(irregular.begin(), irregular.end());
+    for (int row = 0; row < rows; ++row) {
+      if (seconds.count(series.second(row)) > 0) kept.insert(row);
+    }
+    return {kept.begin(), kept.end()};
+  }
+
+  void WriteSeries(const v1::StepReport& step, const v1::SeriesReport& series, const std::set<uint32_t>& seconds) {
+    const int rows = series.second_size();
+    const std::vector<int> kept = KeptRows(series, seconds);
+    std::map<int, uint32_t> numbers;
+    for (const int row : kept) numbers.emplace(row, static_cast<uint32_t>(numbers.size()));
+    json_.BeginObject();
+    WriteScope(series);
+    json_.Key("qm");
+    json_.UInt(series.qm());
+    json_.Key("of");
+    json_.Int(rows);
+    json_.Key("irregular");
+    json_.BeginArray();
+    for (const v1::IrregularRow& irregular : series.irregular()) {
+      const auto found = numbers.find(static_cast<int>(irregular.row()));
+      if (found == numbers.end()) continue;
+      v1::IrregularRow here = irregular;
+      here.set_row(found->second);
+      WriteJson(here, json_);
+    }
+    json_.EndArray();
+    const Column writes = ColumnOf(series.writes(), rows);
+    const Column bytes = ColumnOf(series.bytes(), rows);
+    WritePacked("second", Rows(ColumnOf(series.second(), rows), kept), json_);
+    WritePacked("writes", Rows(writes, kept), json_);
+    const double block = static_cast<double>(step.block_size_bytes());
+    const bool plain = std::equal(writes.begin(), writes.end(), bytes.begin(), [block](int64_t count, int64_t size) {
+      return static_cast<double>(count) * block == static_cast<double>(size);
+    });
+    if (!plain) WritePacked("bytes", Rows(bytes, kept), json_);
+    WritePacked("latency_sum_ns", Rows(ColumnOf(series.latency_sum_ns(), rows), kept), json_);
+    WritePacked("latency_max_ns", Rows(ColumnOf(series.latency_max_ns(), rows), kept), json_);
+    WritePacked("p50_ns", Rows(ColumnOf(series.p50_ns(), rows), kept), json_);
+    WritePacked("p99_ns", Rows(ColumnOf(series.p99_ns(), rows), kept), json_);
+    WritePacked("p99_9_ns", Rows(ColumnOf(series.p99_9_ns(), rows), kept), json_);
+    json_.EndObject();
+  }
+
+  void WriteSeconds(const v1::SecondDistributionsReport& seconds) {
+    const int rows = std::min(seconds.second_size(), seconds.buckets_size());
+    const int entries = std::min(seconds.bucket_size(), seconds.count_size());
+    if (rows == 0 || entries > second_buckets_left_) return;
+    second_buckets_left_ -= entries;
+    json_.Key("seconds");
+    json_.BeginObject();
+    WritePacked("second", ColumnOf(seconds.second(), rows), json_);
+    WritePacked("buckets", ColumnOf(seconds.buckets(), rows), json_);
+    WritePacked("bucket", ColumnOf(seconds.bucket(), entries), json_);
+    WritePacked("count", ColumnOf(seconds.count(), entries), json_);
+    json_.EndObject();
+  }
+
+  void WriteLoad(const v1::HostLoadReport& load) {
+    struct Named {
+      const char* name;
+      Column values;
+    };
+    const int rows = load.offset_ns_size();
+    Column offsets;
+    for (const int64_t offset_ns : load.offset_ns())
+      offsets.push_back(std::llround(static_cast<double>(offset_ns) / 1e6));
+    std::vector<Named> columns;
+    const auto add = [&](const char* name, const google::protobuf::RepeatedField<double>& field, double scale) {
+      if (!field.empty()) columns.push_back({name, Scaled(field, rows, scale)});
+    };
+    add("agent_cpu", load.agent_cpu(), 100);
+    add("writer_cpu_wait", load.writer_cpu_wait(), 100);
+    add("disk_write_us", load.disk_write_ms(), 1'000);
+    add("disk_busy", load.disk_busy(), 100);
+    add("nfs_round_trip_us", load.nfs_round_trip_ms(), 1'000);
+    add("nfs_execute_us", load.nfs_execute_ms(), 1'000);
+    if (!load.nfs_retransmits().empty()) columns.push_back({"nfs_retransmits", ColumnOf(load.nfs_retransmits(), rows)});
+    std::vector<ThinColumn> thin;
+    thin.reserve(columns.size());
+    for (const Named& column : columns) thin.push_back({column.values, false});
+    const std::vector<int> kept = ThinRows(thin, rows, Share(rows, load_rows_, limits_.load_rows), {});
+    json_.BeginObject();
+    json_.Key("host");
+    json_.String(load.host());
+    json_.Key("of");
+    json_.Int(rows);
+    WritePacked("offset_ms", Rows(offsets, kept), json_);
+    for (const Named& column : columns) WritePacked(column.name, Rows(column.values, kept), json_);
+    json_.EndObject();
+  }
+
+  const v1::Report& report_;
+  const PageLimits limits_;
+  std::set<const v1::SeriesReport*> shown_;
+  std::set<const v1::DistributionReport*> distributions_;
+  int64_t wide_rows_ = 0;
+  int64_t qm_rows_ = 0;
+  int64_t load_rows_ = 0;
+  int second_buckets_left_;
+  JsonWriter json_{true};
+};
 
 // "FAIL ", as the page has it; nothing where nothing was judged.
 std::string VerdictWord(const v1::Report& report) {
@@ -23,6 +395,10 @@ std::string VerdictWord(const v1::Report& report) {
 }
 
 }  // namespace
+
+std::string ReportPageData(const v1::Report& report, const PageLimits& limits) {
+  return PageData(report, limits).Write();
+}
 
 std::string RenderReportPage(const v1::Report& report) {
   const v1::RunReport& run = report.run();

@@ -29,7 +29,7 @@ plimsoll.stalls = (() => {
       'storage or path (undetermined)', 'stall-single', 'crossed',
       'one host stalled, and no other host of its storage has data to compare: both look the same; measure with two hosts'
     ],
-    host_paused: ['host paused', 'stall-paused', 'plain', 'the agent was suspended: says nothing about the storage'],
+    host_paused: ['host paused', 'stall-paused', 'plain', 'the agent was suspended: no evidence about the storage'],
     unspecified: ['unknown', 'stall-unknown', 'plain', ''],
   };
   const known = (name) => CLASSES[name] || CLASSES.unspecified;

@@ -19,7 +19,7 @@ plimsoll.TERMS = {
   'max': 'the slowest write',
   'target rate': 'writes per second that --rate asks of each queue manager; missed below 99 % of it',
   'not issued': 'writes that were overdue when the step ended; they count with their age',
-  'lag': 'the longest time by which a writer was behind its schedule',
+  'lag': 'the longest schedule lag of a writer',
   'idle %': 'share of the time in which a writer had no write in flight',
   'stalls': 'times in which a write was in flight or overdue for longer than the threshold (--stall)',
   'Jain\u2019s index':

@@ -192,9 +192,9 @@ std::string MetricTable() {
 namespace {
 
 constexpr size_t kMaxLength = 200;
-// The histogram ends here: longer latencies are not told apart.
+// The histogram ends here: longer latencies are not distinguished.
 constexpr int64_t kMaxLatencyNs = 3'600 * kNsPerSecond;
-// Beyond 2^53 a double no longer tells neighbouring counts apart.
+// Beyond 2^53 a double no longer distinguishes neighbouring counts.
 constexpr double kMaxNumber = 9'007'199'254'740'992.0;
 
 constexpr std::array<const char*, 5> kComparisons = {"<", "<=", ">", ">=", "=="};
@@ -354,7 +354,7 @@ absl::StatusOr<double> ParsePlain(const std::string& text, const std::string& li
     return Bad(text, absl::StrCat("expected a number from 0", ratio ? " to 1, such as 0.9" : ", such as 2000",
                                   ", not '", limit, "'"));
   }
-  // Whole bytes, so that the limit in megabytes comes back as it was written.
+  // Whole bytes, so that the limit in megabytes reads back as it was written.
   return megabytes ? std::round(*number * kBytesPerMegabyte) : *number;
 }
 

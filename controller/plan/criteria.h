@@ -7,8 +7,8 @@
 //   limit      = what the metric's unit asks for: a time with its unit, a number, a number of percent, yes or no
 //
 // A criterion must hold in every step, or, where a block size is named, in every step with that block size; and there
-// for all writers taken together (@cluster), for each storage, for each host or for each queue manager. The metric says
-// which of them is meant where the criterion names none.
+// for all writers taken together (@cluster), for each storage, for each host or for each queue manager. The metric
+// determines which of them is meant where the criterion names none.
 //
 // The one list of metrics is here; parser, help and docs/plan.md are made from it, and the analysis has one getter for
 // each entry (controller/analysis/metric_values.h).
@@ -119,7 +119,7 @@ struct Criterion {
   std::string text;
 };
 
-// Reads one criterion; letters of either case, blanks anywhere between its parts. INVALID_ARGUMENT says what is wrong
+// Reads one criterion; letters of either case, blanks anywhere between its parts. INVALID_ARGUMENT names what is wrong
 // and what is accepted.
 absl::StatusOr<Criterion> ParseCriterion(const std::string& text);
 

@@ -57,7 +57,7 @@ struct HaCriterion {
   std::string text;
 };
 
-// Reads one criterion; letters of either case, blanks anywhere between its parts. INVALID_ARGUMENT says what is wrong
+// Reads one criterion; letters of either case, blanks anywhere between its parts. INVALID_ARGUMENT names what is wrong
 // and what is accepted.
 absl::StatusOr<HaCriterion> ParseHaCriterion(const std::string& text);
 

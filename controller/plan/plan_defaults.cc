@@ -18,8 +18,8 @@ using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
-// From here on agents tell of stalls where the plan says nothing; the analysis then leaves those out that are usual for
-// their writer.
+// From here on agents report stalls if the plan sets no threshold; the analysis then leaves those out that are usual
+// for their writer.
 constexpr int64_t kUsualStallNs = 100 * kNsPerMs;
 // An agent's lease in a drill, beyond the longest takeover that is waited for.
 constexpr int64_t kHaSpareLeaseNs = 30 * kNsPerSecond;
@@ -44,7 +44,7 @@ void FillMessage(Message& message) {
     }
     if (CountOf(field, message) > 0) continue;
     for (const std::string& text : SplitList(field, RuleOf(field).default_value())) {
-      // SchemaProblems tells of a default that its own field refuses; a test sees to it that there is none.
+      // SchemaProblems finds defaults that their own field refuses; a test checks that there are none.
       StoreValue(field, ParseValue(field, text).value(), message);
     }
   }

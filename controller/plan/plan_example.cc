@@ -1,5 +1,3 @@
-#include "controller/plan/plan_example.h"
-
 #include <google/protobuf/descriptor.h>
 
 #include <string>

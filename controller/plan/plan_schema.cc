@@ -387,7 +387,7 @@ void StoreValue(const FieldDescriptor& field, const FieldValue& value, Message& 
     default:
       break;
   }
-  // SchemaProblems tells of a field of another type; our tests see to it that there is none.
+  // SchemaProblems finds fields of another type; a test checks that there are none.
   std::abort();
 }
 

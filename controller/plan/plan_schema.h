@@ -55,7 +55,7 @@ struct EnumNumber {
 // enums.
 using FieldValue = std::variant<uint64_t, int64_t, double, bool, std::string, EnumNumber>;
 
-// Reads one value and checks its range. INVALID_ARGUMENT, on one line, says what was expected. Not for messages.
+// Reads one value and checks its range. INVALID_ARGUMENT, on one line, with what was expected. Not for messages.
 absl::StatusOr<FieldValue> ParseValue(const google::protobuf::FieldDescriptor& field, const std::string& text);
 
 // The values in `text`: comma-separated where the field is repeated, one otherwise; none where the text is empty.

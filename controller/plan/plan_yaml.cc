@@ -213,15 +213,20 @@ std::string KeyOfFlag(const Descriptor& message, const std::string& word) {
   return "";
 }
 
-// Where a key that stands in the wrong place belongs; empty where no place has it.
-std::string HomeOf(const std::string& key) {
+// "'block_size' is a key of the plan itself", for a key or an option's name in the wrong place; empty if no place has
+// it.
+std::string HomeOf(const std::string& word) {
   const Descriptor& plan = *v1::TestPlan::descriptor();
-  if (FindField(plan, key) != nullptr) return "the plan itself";
+  const auto key_of = [&word](const Descriptor& type) {
+    return FindField(type, word) != nullptr ? word : KeyOfFlag(type, word);
+  };
+  if (const std::string key = key_of(plan); !key.empty())
+    return absl::StrCat("'", key, "' is a key of the plan itself");
   for (int i = 0; i < plan.field_count(); ++i) {
     const FieldDescriptor& field = *plan.field(i);
-    if (KindOf(field) == ValueKind::kMessage && FindField(*field.message_type(), key) != nullptr) {
-      return FieldKey(field);
-    }
+    if (KindOf(field) != ValueKind::kMessage) continue;
+    const std::string key = key_of(*field.message_type());
+    if (!key.empty()) return absl::StrCat("'", key, "' is a key of ", FieldKey(field));
   }
   return "";
 }
@@ -290,7 +295,7 @@ class PlanReader {
     if (!meant.empty()) {
       absl::StrAppend(&text, "; did you mean '", meant, "'?");
     } else if (!home.empty()) {
-      absl::StrAppend(&text, "; '", key.text, "' is a key of ", home);
+      absl::StrAppend(&text, "; ", home);
     }
     Add(key, text);
   }

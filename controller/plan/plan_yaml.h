@@ -24,16 +24,16 @@ class PlanPlaces {
   std::map<std::string, std::string> places_;
 };
 
-// Reads a plan: only what the text says, no defaults. A list may be a YAML list or comma-separated text; `hosts` may
-// hold ranges (controller/plan/host_list.h), with or without a workload, and is expanded here. An unknown or repeated
-// key, a wrong type and a value out of its range are INVALID_ARGUMENT, all of them (up to 20), a line each; text that
-// is no YAML is the only one:
+// Reads a plan: only what the text contains, no defaults. A list may be a YAML list or comma-separated text; `hosts`
+// may hold ranges (controller/plan/host_list.h), with or without a workload, and is expanded here. An unknown or
+// repeated key, a wrong type and a value out of its range are INVALID_ARGUMENT, all of them (up to 20), a line each;
+// text that is no YAML is the only one:
 //   plan.yaml:12:5: 'qmm' is not a key of workload; expected one of dir, qm, ...; did you mean 'qm'?
 // `places`, if given, receives the lines of the keys of the plan and its sections.
 absl::StatusOr<v1::TestPlan> ReadPlan(const std::string& text, const std::string& file_name,
                                       PlanPlaces* places = nullptr);
 
-// Reads the file at `path`. Beyond the errors of ReadPlan: what the system says of the file, with its path.
+// Reads the file at `path`. Beyond the errors of ReadPlan: the system's error for the file, with its path.
 absl::StatusOr<v1::TestPlan> ReadPlanFile(const std::string& path, PlanPlaces* places = nullptr);
 
 // The plan with every default filled in, in the proto's order; ReadPlan reads it back to the same filled-in plan.
@@ -41,5 +41,12 @@ std::string WritePlan(const v1::TestPlan& plan);
 
 // A text value as YAML, in quotes where it needs them.
 std::string YamlText(const std::string& text);
+
+// A plan in YAML with every key, each under a comment with its meaning, its default and its limits. It reads
+// back, and CheckPlan passes it.
+std::string ExamplePlan();
+
+// Markdown reference of every key and option, docs/plan.md.
+std::string PlanReference();
 
 }  // namespace plimsoll

@@ -98,7 +98,7 @@ class TreeBuilder : public YAML::EventHandler {
   // Null after an error.
   YamlNode* Add(YamlNode::Kind kind, const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) {
     if (anchor != 0) Fail(mark, "an anchor; a plan has none, write the value where it is used");
-    // "?" and "!" are what the parser says of plain and of quoted text.
+    // "?" and "!" are the parser's tags for plain and quoted text.
     if (!tag.empty() && tag != "?" && tag != "!") Fail(mark, "a tag; a plan has none, write the value alone");
     if (++nodes_ > kMaxYamlNodes) Fail(mark, absl::StrCat("more than ", kMaxYamlNodes, " values"));
     if (!status_.ok()) return nullptr;

@@ -1,12 +1,18 @@
 #include "controller/render/junit_xml.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "common/text.h"
 #include "common/units.h"
+#include "controller/analysis/judge.h"
+#include "controller/render/json.h"
+#include "controller/render/text.h"
+#include "google/protobuf/util/time_util.h"
 
 namespace plimsoll {
 namespace {
@@ -58,6 +64,95 @@ void AddJUnitCase(const JUnitCase& one, std::string& out) {
   absl::StrAppend(&out, "  </testcase>\n");
 }
 
+constexpr char kConclusive[] = "conclusive";
+
+JUnitCase::Kind KindOfOutcome(v1::Outcome outcome) {
+  switch (outcome) {
+    case v1::OUTCOME_PASS:
+      return JUnitCase::Kind::kPassed;
+    case v1::OUTCOME_FAIL:
+      return JUnitCase::Kind::kFailure;
+    default:
+      return JUnitCase::Kind::kError;
+  }
+}
+
+bool IsGreen(const std::vector<JUnitCase>& cases, size_t from) {
+  return std::all_of(cases.begin() + static_cast<std::ptrdiff_t>(from), cases.end(),
+                     [](const JUnitCase& one) { return one.kind == JUnitCase::Kind::kPassed; });
+}
+
+const v1::StepReport* ReportOfStep(const v1::Report& report, uint32_t number) {
+  for (const v1::StepReport& step : report.steps()) {
+    if (step.number() == number) return &step;
+  }
+  return nullptr;
+}
+
+std::string ClassOfStep(const v1::Report& report, uint32_t number) {
+  const v1::StepReport* const step = ReportOfStep(report, number);
+  if (step == nullptr) return number == 0 ? "run" : absl::StrCat("run.step ", number);
+  return absl::StrCat("run.step ", number, " (", FormatSizeForPeople(step->block_size_bytes()), ")");
+}
+
+// "worst 14.211 ms, beta/qm2".
+std::string WorstOf(const v1::CriterionStepReport& result) {
+  if (result.value_text().empty()) return "";
+  const std::string place = FormatPlace(0, result.host(), result.qm(), result.storage());
+  return absl::StrCat("worst ", result.value_text(), ", ", place.empty() ? "cluster" : place);
+}
+
+// A drill has no steps: its criteria hold for all of it.
+void AddDrillCriterion(const v1::CriterionReport& criterion, std::vector<JUnitCase>& cases) {
+  JUnitCase& one = cases.emplace_back();
+  one.class_name = "run.drill";
+  one.name = criterion.criterion();
+  one.kind = KindOfOutcome(criterion.outcome());
+  std::vector<std::string> why;
+  for (const std::string& text : {criterion.value_text(), criterion.reason()}) {
+    if (!text.empty()) why.push_back(text);
+  }
+  one.message = absl::StrCat(OutcomeText(criterion.outcome()), why.empty() ? "" : ": ", absl::StrJoin(why, "; "));
+  if (one.kind == JUnitCase::Kind::kPassed && !criterion.value_text().empty()) one.output = {criterion.value_text()};
+}
+
+void AddCriterion(const v1::Report& report, const v1::CriterionReport& criterion, std::vector<JUnitCase>& cases) {
+  const size_t begin = cases.size();
+  for (const v1::CriterionStepReport& result : criterion.steps()) {
+    JUnitCase& one = cases.emplace_back();
+    one.class_name = ClassOfStep(report, result.step());
+    one.name = criterion.criterion();
+    if (const v1::StepReport* const step = ReportOfStep(report, result.step()); step != nullptr) {
+      one.duration_ns = step->measured_ns();
+    }
+    one.kind = KindOfOutcome(result.outcome());
+    const std::string worst = WorstOf(result);
+    std::vector<std::string> why;
+    if (!worst.empty()) why.push_back(worst);
+    if (!result.reason().empty()) why.push_back(result.reason());
+    // What failed or decided nothing, if the step itself does not have it.
+    if (result.reason().empty() && one.kind != JUnitCase::Kind::kPassed && !criterion.reason().empty()) {
+      why.push_back(criterion.reason());
+    }
+    one.message = absl::StrCat(OutcomeText(result.outcome()), why.empty() ? "" : ": ", absl::StrJoin(why, "; "));
+    if (one.kind == JUnitCase::Kind::kPassed && !worst.empty()) one.output = {worst};
+  }
+  const bool looked_at = cases.size() > begin;
+  if (looked_at && (criterion.outcome() == v1::OUTCOME_PASS || !IsGreen(cases, begin))) return;
+  JUnitCase& whole = cases.emplace_back();
+  whole.class_name = "run";
+  whole.name = criterion.criterion();
+  whole.kind = criterion.outcome() == v1::OUTCOME_FAIL ? JUnitCase::Kind::kFailure : JUnitCase::Kind::kError;
+  whole.message = absl::StrCat(OutcomeText(criterion.outcome()), ": ",
+                               !criterion.reason().empty() ? criterion.reason() : "no step was held against it");
+}
+
+std::string WhyInconclusive(const v1::Report& report) {
+  std::vector<std::string> why(report.verdict().reasons().begin(), report.verdict().reasons().end());
+  if (why.empty() && !report.run().state_reason().empty()) why.push_back(report.run().state_reason());
+  return why.empty() ? "" : absl::StrCat(": ", absl::StrJoin(why, "; "));
+}
+
 }  // namespace
 
 std::string RenderJUnitSuite(const JUnitSuite& suite) {
@@ -78,6 +173,51 @@ std::string RenderJUnitSuite(const JUnitSuite& suite) {
   for (const JUnitCase& one : suite.cases) AddJUnitCase(one, out);
   absl::StrAppend(&out, "</testsuite>\n");
   return out;
+}
+
+std::string RenderReportJUnit(const v1::Report& report) {
+  const v1::VerdictReport& verdict = report.verdict();
+  JUnitSuite suite;
+  suite.name = report.run().name().empty() ? "plimsoll" : absl::StrCat("plimsoll: ", report.run().name());
+  suite.duration_ns =
+      google::protobuf::util::TimeUtil::DurationToNanoseconds(report.run().end() - report.run().begin());
+  if (report.run().has_begin()) suite.timestamp = FormatMoment(report.run().begin()).substr(0, 19);
+  suite.properties = {
+      {"verdict", OutcomeText(verdict.outcome())}, {"run", report.run().id()}, {"version", report.run().version()}};
+  for (const v1::HostReport& host : report.hosts()) suite.properties.emplace_back("host", host.label());
+  for (const v1::CriterionReport& criterion : verdict.criteria()) {
+    if (report.has_ha()) {
+      AddDrillCriterion(criterion, suite.cases);
+    } else {
+      AddCriterion(report, criterion, suite.cases);
+    }
+  }
+
+  JUnitCase conclusive;
+  conclusive.class_name = "run";
+  conclusive.name = kConclusive;
+  if (verdict.criteria().empty()) {
+    conclusive.kind = JUnitCase::Kind::kError;
+    conclusive.message =
+        absl::StrCat("no criteria: the plan requires nothing, so nothing has passed; give criteria or --require",
+                     verdict.outcome() == v1::OUTCOME_DONE ? "" : WhyInconclusive(report));
+  } else if (!verdict.reasons().empty() || (verdict.outcome() != v1::OUTCOME_PASS && IsGreen(suite.cases, 0))) {
+    conclusive.kind = JUnitCase::Kind::kError;
+    conclusive.message = absl::StrCat(OutcomeText(verdict.outcome()), WhyInconclusive(report));
+  }
+  suite.cases.push_back(conclusive);
+  return RenderJUnitSuite(suite);
+}
+
+std::string RenderUnfinishedJUnit() {
+  JUnitSuite suite;
+  suite.name = "plimsoll";
+  suite.cases.emplace_back();
+  suite.cases.back().class_name = "run";
+  suite.cases.back().name = kConclusive;
+  suite.cases.back().kind = JUnitCase::Kind::kError;
+  suite.cases.back().message = "the run ended without a saved report; its own output shows why";
+  return RenderJUnitSuite(suite);
 }
 
 }  // namespace plimsoll

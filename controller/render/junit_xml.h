@@ -1,10 +1,12 @@
-// Spells JUnit XML: one test suite, with the attributes that GitLab and Jenkins read.
+// A report as JUnit XML, and the format: one test suite, with the attributes that GitLab and Jenkins read.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "plimsoll/v1/report.pb.h"
 
 namespace plimsoll {
 
@@ -32,5 +34,14 @@ struct JUnitSuite {
 
 // Texts may hold anything: what XML cannot hold becomes U+FFFD.
 std::string RenderJUnitSuite(const JUnitSuite& suite);
+
+// One test suite. Each criterion in each step is a test case of class "run.step N (BLOCK)", or "run.drill" for an HA
+// drill: a failure where it fails, an error where it is inconclusive. The case "run.conclusive" is an error where the
+// verdict is inconclusive for another reason, and where the plan has no criteria. So the suite is green where the
+// verdict is PASS, and nowhere else.
+std::string RenderReportJUnit(const v1::Report& report);
+
+// The content of the file during a run, which stays if the run ends without a report: an error.
+std::string RenderUnfinishedJUnit();
 
 }  // namespace plimsoll

@@ -13,7 +13,6 @@
 #include "common/stable_sort.h"
 #include "common/units.h"
 #include "controller/render/plain_text.h"
-#include "controller/render/text_numbers.h"
 
 namespace plimsoll {
 namespace {
@@ -25,7 +24,7 @@ constexpr size_t kTroublesInLine = 3;
 constexpr size_t kLeastHostName = 6;
 constexpr size_t kLeastBar = 8;
 constexpr size_t kMostBar = 48;
-// A longer time between the two ends of the chart says little.
+// A longer time between the two ends of the chart shows little.
 constexpr size_t kMostChartSeconds = 180;
 constexpr char kGap[] = "  ";
 

@@ -1,5 +1,3 @@
-#include "controller/render/markdown.h"
-
 #include <algorithm>
 #include <vector>
 
@@ -10,8 +8,8 @@
 #include "common/text.h"
 #include "common/units.h"
 #include "controller/analysis/judge.h"
+#include "controller/render/plain_text.h"
 #include "controller/render/text.h"
-#include "controller/render/text_numbers.h"
 
 namespace plimsoll {
 namespace {

@@ -14,8 +14,6 @@
 #include "common/units.h"
 #include "controller/render/json.h"
 #include "controller/render/plain_text.h"
-#include "controller/render/text_histogram.h"
-#include "controller/render/text_numbers.h"
 #include "controller/render/text_table.h"
 
 namespace plimsoll {

@@ -20,8 +20,8 @@ enum class TextDetail {
   kFull,
 };
 
-// At most 80 columns wide, UTF-8, without colour or control characters but line breaks, whatever hosts and plans say.
-// The verdict comes first, then its criteria and a summary of at most 15 lines, then everything else.
+// At most 80 columns wide, UTF-8, without colour or control characters but line breaks, whatever hosts and plans
+// contain. The verdict comes first, then its criteria and a summary of at most 15 lines, then everything else.
 // `histogram_rows`: each step is followed by the cluster's histogram of at most so many rows; 0: by none.
 std::string RenderText(const v1::Report& report, uint32_t histogram_rows = 0, TextDetail detail = TextDetail::kShort);
 
@@ -53,7 +53,7 @@ void AddIndented(const std::string& text, std::vector<std::string>& lines);
 // File of an extent of a host, by its number.
 std::string ExtentName(const v1::Report& report, const std::string& host, uint32_t extent);
 
-// `text` behind a heading of ten columns, wrapped; the heading stands on the first line only.
+// `text` behind a heading of ten columns, wrapped; the heading is on the first line only.
 std::vector<std::string> UnderHeading(const std::string& heading, const std::string& text);
 
 // More hosts, queue managers or steps than this are shown by their best and their worst, unless all are asked for.
@@ -114,5 +114,31 @@ const TextSection& LimitTextSection();
 
 // The report's; null for a log run.
 const TextSection* TextSectionOf(const v1::Report& report);
+
+inline constexpr uint32_t kHistogramRows = 40;
+inline constexpr uint32_t kMaxHistogramRows = 1'000;
+
+// One row: values from `from_ns` to below `to_ns`, or to the largest where it is the tail.
+struct HistogramRow {
+  uint64_t from_ns = 0;
+  uint64_t to_ns = 0;
+  uint64_t count = 0;
+  bool tail = false;
+};
+
+// At most `rows` (2 or more) rows of one round width (1, 2 or 5 times a power of ten) from the smallest value on, the
+// narrowest that hold 95 % of the values in all but the last row and that the buckets can tell apart; what is above is
+// the tail. A bucket that lies in two rows is shared out in proportion, so that the counts are whole and add up
+// exactly. `latency` narrows the outermost buckets; empty where there is no value.
+std::vector<HistogramRow> HistogramRows(const v1::DistributionReport& distribution, const v1::LatencyReport& latency,
+                                        uint32_t rows);
+
+// The cluster's histogram of a step, as lines at most 80 columns wide; empty where the report has none.
+std::vector<std::string> TextHistogram(const v1::StepReport& step, uint32_t rows);
+
+// The verdict, the criteria step by step, the figures of each step, what was doubtful, and where the results are; each
+// table has at most 20 rows, those that failed or are undecided first. Texts from hosts and plans stand in <code> and
+// can neither be links, mentions nor markup. `results`: the directory; empty: not shown.
+std::string RenderMarkdown(const v1::Report& report, const std::string& results);
 
 }  // namespace plimsoll

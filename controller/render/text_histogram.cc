@@ -1,5 +1,3 @@
-#include "controller/render/text_histogram.h"
-
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -8,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/units.h"
 #include "controller/render/plain_text.h"
-#include "controller/render/text_numbers.h"
+#include "controller/render/text.h"
 #include "controller/render/text_table.h"
 
 namespace plimsoll {

@@ -1,4 +1,4 @@
-// The text report's part about how even a step was, and what its hosts' kernels say.
+// The text report's part about how even a step was, and its hosts' kernel statistics.
 #include <algorithm>
 #include <map>
 
@@ -7,7 +7,6 @@
 #include "common/units.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
-#include "controller/render/text_numbers.h"
 #include "controller/render/text_table.h"
 
 namespace plimsoll {

@@ -8,7 +8,6 @@
 #include "common/units.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
-#include "controller/render/text_numbers.h"
 #include "controller/render/text_table.h"
 
 namespace plimsoll {
@@ -123,7 +122,7 @@ std::vector<std::string> TextHosts(const v1::Report& report, TextDetail detail) 
     }
     return lines;
   }
-  // Hosts that are alike are told of once, and those that were lost by name.
+  // Alike hosts are listed once, and lost ones by name.
   std::map<std::string, size_t> alike;
   for (const v1::HostReport& host : report.hosts()) ++alike[Describe(report, host)];
   size_t shown = 0;

@@ -8,7 +8,6 @@
 #include "common/units.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
-#include "controller/render/text_numbers.h"
 #include "controller/render/text_table.h"
 
 namespace plimsoll {
@@ -17,7 +16,7 @@ namespace {
 constexpr size_t kStallsShown = 10;
 // Columns for the names of the affected.
 constexpr size_t kWhoWidth = 26;
-// What a class says about the cause, for who looks after the hosts and the storage.
+// What a class shows about the cause, for the administrators of hosts and storage.
 const char* Meaning(v1::StallClass stall_class) {
   switch (stall_class) {
     case v1::STALL_CLASS_HOST_PAUSED:
@@ -86,7 +85,7 @@ std::string Threshold(const v1::StallsReport& stalls) {
                       " or 20x the writer's median, whichever is greater)");
 }
 
-// The most writes that the stretch of one of its writers holds.
+// The most writes in one of its writers' stall intervals.
 uint64_t MostWrites(const v1::StallReport& stall) {
   uint64_t most = 0;
   for (const v1::StalledWriterReport& writer : stall.writers()) most = std::max(most, writer.writes());

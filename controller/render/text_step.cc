@@ -8,7 +8,6 @@
 #include "common/units.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
-#include "controller/render/text_numbers.h"
 #include "controller/render/text_table.h"
 
 namespace plimsoll {
@@ -28,7 +27,7 @@ std::string QmCell(const v1::ScopeReport& scope) {
   return scope.qm() == 0 ? "all" : absl::StrCat(scope.qm());
 }
 
-// Rows of a step's tables: those of some scopes under a line that says which they are, where they are not all.
+// Rows of a step's tables: those of some scopes, under a line that names them unless they are all.
 struct RowGroup {
   std::string heading;
   std::vector<const v1::ScopeReport*> rows;

@@ -1,4 +1,4 @@
-// How the controller's core sees an agent. gRPC is one implementation, the tests' fake another.
+// How the controller's core sees an agent. gRPC is one implementation (grpc_agent_client.cc), the tests' fake another.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +8,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/clock.h"
+#include "controller/run/agent_trust.h"
 #include "plimsoll/v1/agent.pb.h"
 #include "plimsoll/v1/journal.pb.h"
 
@@ -45,9 +47,9 @@ class AgentClient {
   virtual void Send(v1::ControllerMessage message) = 0;
   // Reads on from the session's stream where the listener had enough.
   virtual void ReadOn() {}
-  // Gives the session's stream up: nothing of it comes any more but its end.
+  // Cancels the session's stream: only its end still comes.
   virtual void CloseSession() = 0;
-  // Keeps the session's lease over a new connection, which is given up after `timeout_ns`. Does nothing while an
+  // Keeps the session's lease over a new connection, which times out after `timeout_ns`. Does nothing while an
   // earlier one is under way.
   virtual void Renew(v1::RenewRequest request, int64_t timeout_ns) = 0;
 };
@@ -55,5 +57,11 @@ class AgentClient {
 // Makes the client of the agent at `address`, reporting to `listener`, which outlives it.
 using AgentClientFactory =
     std::function<std::unique_ptr<AgentClient>(const std::string& address, AgentListener& listener)>;
+
+// `address` is HOST:PORT, [V6]:PORT or unix:PATH. `clock` stamps the probes and outlives the client. A null `trust`
+// means no TLS. Where a Describe fails because one side does not trust the other, its status has the reason.
+std::unique_ptr<AgentClient> MakeGrpcAgentClient(const std::string& address, const Clock& clock,
+                                                 AgentListener& listener,
+                                                 std::shared_ptr<const AgentTrust> trust = nullptr);
 
 }  // namespace plimsoll

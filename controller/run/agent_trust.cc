@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cerrno>
 #include <ctime>
 #include <functional>
@@ -22,11 +23,55 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "common/posix.h"
 #include "common/status_macros.h"
 #include "common/tls.h"
 
 namespace plimsoll {
+namespace {
+
+constexpr char kNameNotFound[] = "name not found";
+constexpr char kUnixPrefix[] = "unix:";
+
+// The system's error after gRPC's last colon: "Connection refused".
+std::string Reason(const std::string& text) {
+  std::string reason = text.substr(text.rfind(": ") == std::string::npos ? 0 : text.rfind(": ") + 2);
+  if (!reason.empty()) reason[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(reason[0])));
+  return reason;
+}
+
+std::string MissingSocket(const std::string& path) {
+  const std::string directory = path.substr(0, path.rfind('/'));
+  struct stat info{};
+  if (path.rfind('/') != std::string::npos && !directory.empty() && stat(directory.c_str(), &info) != 0) {
+    return absl::StrCat("the directory ", directory, " does not exist");
+  }
+  return absl::StrCat("no agent is listening: the socket does not exist; start plimsoll-agent with --listen unix:",
+                      path);
+}
+
+std::string InWords(const std::string& address, const std::string& text) {
+  const bool is_unix = absl::StartsWith(address, kUnixPrefix);
+  if (absl::StrContains(text, "DNS resolution failed")) {
+    // c-ares distinguishes an unknown name from servers that do not answer.
+    const bool unanswered = absl::StrContains(text, "Timeout") || absl::StrContains(text, "Could not contact");
+    return unanswered ? "the name cannot be resolved: no DNS server answers" : kNameNotFound;
+  }
+  if (!absl::StrContains(text, "failed to connect to all addresses")) return text;
+  if (absl::StrContains(text, "Connection refused")) {
+    return "connection refused: no agent is listening; start plimsoll-agent there";
+  }
+  if (absl::StrContains(text, "Failed parsing HTTP/2") || absl::StrContains(text, "SETTINGS")) {
+    return "not a Plimsoll agent: another protocol answers there; check the port";
+  }
+  if (is_unix && absl::StrContains(text, "No such file or directory")) {
+    return MissingSocket(std::string(absl::StripPrefix(address, kUnixPrefix)));
+  }
+  return absl::StrCat("cannot connect: ", Reason(text));
+}
+
+}  // namespace
 
 absl::StatusOr<std::shared_ptr<const AgentTrust>> AgentTrust::Load(const TlsPaths& paths) {
   PLIMSOLL_RETURN_IF_ERROR(CheckTlsPaths(paths));
@@ -40,8 +85,8 @@ absl::StatusOr<std::shared_ptr<const AgentTrust>> AgentTrust::Load(const TlsPath
 namespace {
 
 // Looks at an agent's certificate, which OpenSSL has found to be of the CA. gRPC's own verifier takes an address for a
-// DNS name, and nobody but this one asks that the certificate says what it is for. Why it is refused, DiagnoseHandshake
-// tells.
+// DNS name, and no other check requires a declared use of the certificate. DiagnoseHandshake reports why it is
+// refused.
 class AgentVerifier final : public grpc::experimental::ExternalCertificateVerifier {
  public:
   bool Verify(grpc::experimental::TlsCustomVerificationCheckRequest* request,
@@ -170,7 +215,7 @@ struct Seen {
   CertificateFacts certificate;
 };
 
-// Notes what the certificate says: one that is refused is not kept by OpenSSL.
+// Notes the certificate's content: OpenSSL does not keep one that is refused.
 int OnVerify(int good, X509_STORE_CTX* store) {
   auto* ssl = static_cast<SSL*>(X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()));
   auto* seen = static_cast<Seen*>(SSL_get_app_data(ssl));
@@ -271,7 +316,7 @@ int JudgeOurselves(SSL_CTX& context) {
   return X509_STORE_CTX_get_error(judge.get());
 }
 
-// An agent ends the connection when it has seen our certificate. gRPC sends no alert then: what the certificate says
+// An agent ends the connection when it has seen our certificate. gRPC sends no alert then: the certificate's content
 // itself is the next best thing.
 std::string WhyAgentRefuses(int alert, SSL_CTX& context, const TlsIdentity& identity) {
   const CertificateFacts& ours = identity.certificate;
@@ -282,14 +327,14 @@ std::string WhyAgentRefuses(int alert, SSL_CTX& context, const TlsIdentity& iden
   if (!ours.client_auth) {
     return "not trusted: this controller's certificate (--tls-cert) is not for a client (extended key usage)";
   }
-  const std::string told =
+  const std::string shown =
       alert < 0 ? "" : absl::StrCat(" (alert: ", std::string(SSL_alert_desc_string_long(alert)), ")");
   if (const int error = JudgeOurselves(context); error != X509_V_OK) {
-    return absl::StrCat("not trusted: the agent refused this controller's certificate", told,
+    return absl::StrCat("not trusted: the agent refused this controller's certificate", shown,
                         "; it is not good for the CA in --tls-ca either: ", X509_verify_cert_error_string(error),
                         ", its issuer is ", ours.issuer);
   }
-  return absl::StrCat("not trusted: the agent refused this controller's certificate", told,
+  return absl::StrCat("not trusted: the agent refused this controller's certificate", shown,
                       ": see the agent's log; does its --tls-ca match, and is its clock right?");
 }
 
@@ -343,13 +388,27 @@ std::string DiagnoseHandshake(const std::string& address, const AgentTrust& trus
     if (seen.tls) return WhyAgentRefuses(seen.alert, *context, trust.identity());
     return SpeaksPlainly(target, deadline) ? kNoTls : "";
   }
-  // OpenSSL lets a certificate pass that does not say what it is for; the controller does not.
+  // OpenSSL accepts a certificate without a declared use; the controller does not.
   if (!seen.certificate.server_auth) return kNotServing;
   // In TLS 1.3 the agent looks at our certificate only now. If it likes it, HTTP/2's first frame comes.
   char first = 0;
   if (Drive(ssl.get(), dialled, [&] { return SSL_read(ssl.get(), &first, 1); })) return "";
   const bool ended = SteadyClock::now() < deadline;
   return seen.alert >= 0 || ended ? WhyAgentRefuses(seen.alert, *context, trust.identity()) : "";
+}
+
+absl::Status ExplainConnectError(const std::string& address, const absl::Status& failure) {
+  return {failure.code(), InWords(address, std::string(failure.message()))};
+}
+
+std::string DirectoryInWords(const std::string& label, const std::string& error) {
+  return absl::EndsWith(error, " does not exist") ? absl::StrCat("--dir: ", error, " on ", label)
+                                                  : absl::StrCat(label, ": --dir: ", error);
+}
+
+std::string UnreachableInWords(const std::string& address, const absl::Status& failure) {
+  const bool nameless = failure.message() == kNameNotFound;
+  return absl::StrCat(nameless ? address.substr(0, address.rfind(':')) : address, ": ", std::string(failure.message()));
 }
 
 }  // namespace plimsoll

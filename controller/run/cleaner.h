@@ -13,15 +13,15 @@
 
 namespace plimsoll {
 
-// One host's directory of one run, and the agent that told of it.
+// One host's directory of one run, and the agent that reported it.
 struct FoundRun {
   size_t host = 0;  // index in the fleet
   v1::RunDirectoryDescription directory;
 };
 
-// What the described hosts told, each directory once: a host's directory has a name of its own in its run, so that what
-// several hosts see on one storage is told by its owner where that is among them, else by the first. In the order of
-// hosts and paths.
+// What the described hosts reported, each directory once: a host's directory has a name of its own in its run, so that
+// what several hosts see on one storage is taken from its owner if that is among them, else from the first. In the
+// order of hosts and paths.
 std::vector<FoundRun> FoundRuns(const std::vector<std::unique_ptr<Host>>& hosts);
 
 // Whether cleaning would take it: with an empty `run_id` an agent's own that nobody uses and that was not to be kept;
@@ -35,7 +35,7 @@ struct CleanAnswer {
 };
 
 // Has each host of `asked` (indices) clean `directory`, all at once, in a session each; returns their answers in the
-// order of `asked`. A host that says nothing for `lease_ns` is UNAVAILABLE. An interrupt stops all: CANCELLED.
+// order of `asked`. A host that sends nothing for `lease_ns` is UNAVAILABLE. An interrupt stops all: CANCELLED.
 std::vector<CleanAnswer> CleanHosts(Fleet& fleet, const std::vector<size_t>& asked, const std::string& directory,
                                     const std::string& run_id, const std::string& session_id, int64_t lease_ns,
                                     const Clock& clock, EventQueue& events);

@@ -20,7 +20,7 @@ struct SessionClosed {
   absl::Status status;
 };
 
-// The agent has been heard over another connection than the session's.
+// The agent has answered over another connection than the session's.
 struct Renewed {};
 
 struct Event {

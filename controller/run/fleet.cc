@@ -30,7 +30,7 @@ class QueueingListener final : public AgentListener {
   void OnRenewed() override { Push(Renewed{}); }
 
  private:
-  // What a peer says of an error may be any bytes. In a message they must be UTF-8, or the journal cannot be read; on a
+  // A peer's error text may be any bytes. In a message they must be UTF-8, or the journal cannot be read; on a
   // terminal they must not steer.
   static absl::Status Plain(const absl::Status& status) {
     return absl::Status(status.code(), SanitizeForTerminal(std::string(status.message())));
@@ -103,7 +103,7 @@ void Fleet::AbsorbProbes(Host& host, const v1::ProbeBatch& probes) {
     host.wall_difference_ns = probe.agent_wall_clock_ns() - (wall_at_reception - half_trip);
   }
   if (probes.probes().empty()) return;
-  // One that a retransmission made long says nothing of those to come.
+  // One that a retransmission made long does not predict those to come.
   const auto worst_of_best_half = round_trips_ns.begin() + (probes.probes_size() - 1) / 2;
   std::nth_element(round_trips_ns.begin(), worst_of_best_half, round_trips_ns.end());
   host.worst_round_trip_ns = *worst_of_best_half;

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "common/cleanup_command.h"
 #include "common/clock.h"
 #include "common/clock_fit.h"
+#include "common/protocol.h"
 #include "controller/run/agent_client.h"
 #include "controller/run/event_queue.h"
 #include "controller/run/exit_code.h"
@@ -19,7 +19,7 @@ namespace plimsoll {
 
 // One host. Touched by the coordinating thread only.
 struct Host {
-  // kPlacing: it makes its directory; kPlaced: that stands, and the others are awaited; kLooking: it looks for theirs;
+  // kPlacing: it makes its directory; kPlaced: it has, and the others are awaited; kLooking: it looks for theirs;
   // kFilling: it fills its extents.
   enum class Phase {
     kKnown,
@@ -52,10 +52,10 @@ struct Host {
 
   Phase phase = Phase::kKnown;
   MonotonicNs last_heard;
-  // The last heartbeat that the agent is known to have heard. What it sends may arrive while what is sent to it does
+  // The last heartbeat that the agent is known to have received. What it sends may arrive while what is sent to it does
   // not.
   uint64_t heard_heartbeat = 0;
-  // When the controller began to wait for it, where it does; when it was last heard to get on, and how far it was.
+  // When the controller began to wait for it, where it does; when it last reported progress, and how far it was.
   std::optional<MonotonicNs> awaited_since;
   MonotonicNs last_progress;
   uint64_t progress = 0;
@@ -70,7 +70,7 @@ struct Host {
   // The first fault that it reported; its writers have stopped.
   std::optional<v1::Fault> fault;
   std::optional<v1::Released> released;
-  std::vector<v1::InFlight> in_flight;  // long ones, as the last Alive told
+  std::vector<v1::InFlight> in_flight;  // long ones, as of the last Alive
 
   bool lost() const { return phase == Phase::kLost; }
   // What removes its files if its agent was killed; empty where that is not known.

@@ -1,5 +1,3 @@
-#include "controller/run/grpc_agent_client.h"
-
 #include <grpc/support/log.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
@@ -23,14 +21,13 @@
 #include "common/units.h"
 #include "controller/run/agent_client.h"
 #include "controller/run/agent_trust.h"
-#include "controller/run/connect_error.h"
 #include "plimsoll/v1/agent.grpc.pb.h"
 
 namespace plimsoll {
 namespace {
 
-// Silences gRPC's own remarks, which would stand between the lines of a run; what they mean is told by the statuses.
-// Whoever sets GRPC_VERBOSITY wants them. What gRPC says when it ends the program is printed all the same. Any thread,
+// Silences gRPC's own messages, which would mix with the lines of a run; the statuses carry what they mean.
+// Whoever sets GRPC_VERBOSITY wants them. What gRPC prints when it aborts the program still appears. Any thread,
 // as often as wanted.
 void SilenceGrpc() {
   static const bool once = [] {
@@ -70,8 +67,8 @@ inline absl::Status FromGrpc(const grpc::Status& status) {
 
 // Counts the calls to gRPC that have not ended, so that the client's destructor can wait for them. End() is the last
 // that a call does, its context is gone by then: a context holds the channel, and who lets go of the last channel ends
-// gRPC's threads that run reactions (1.51: CallbackAlternativeCQ). One of them cannot do that to itself; it goes on in
-// freed memory.
+// gRPC's threads that run reactions (1.51: CallbackAlternativeCQ). One of them cannot do that to itself; it continues
+// in freed memory.
 class CallCount {
  public:
   // A call starts.
@@ -114,7 +111,7 @@ class SessionCall final : public grpc::ClientBidiReactor<v1::ControllerMessage, 
   static void Send(Link& link, v1::ControllerMessage message);
   // Reads on where the listener had enough.
   static void ReadOn(Link& link);
-  // Gives the call up; its end is still told to the listener.
+  // Cancels the call; its end is still reported to the listener.
   static void Cancel(Link& link);
 
   void OnReadDone(bool ok) override;

@@ -1,4 +1,4 @@
-// The append-only file of everything that the controller received. Its format is told in
+// The append-only file of everything that the controller received. Its format is described in
 // proto/plimsoll/v1/journal.proto.
 #pragma once
 
@@ -79,9 +79,9 @@ absl::StatusOr<JournalEnd> ReadRawJournal(const std::string& path,
 // is none.
 absl::StatusOr<std::string> FindJournal(const std::string& path);
 
-// Like ReadRawJournal, for who goes on with what comes before the damage: returns what is wrong with the journal, as a
-// sentence without its full stop, where it is damaged or cut off; empty: it is whole. INVALID_ARGUMENT also where it
-// holds no record.
+// Like ReadRawJournal, for callers that continue with what comes before the damage: returns what is wrong with the
+// journal, as a sentence without its full stop, where it is damaged or cut off; empty: it is whole. INVALID_ARGUMENT
+// also where it holds no record.
 absl::StatusOr<std::string> ReadWholeRecords(
     const std::string& path, const std::function<void(const v1::JournalRecord&, const RawRecord&)>& visit);
 

@@ -12,7 +12,7 @@
 #include "common/protocol.h"
 #include "common/units.h"
 #include "controller/analysis/groups.h"
-#include "controller/run/connect_error.h"
+#include "controller/run/agent_trust.h"
 
 namespace plimsoll {
 namespace {
@@ -117,7 +117,7 @@ HostSpace SpaceOf(const Host& host, const v1::LogWorkload& workload) {
   return {directory.total_bytes(), directory.free_bytes(), known ? MinFreeBytes(asked, directory.total_bytes()) : 0};
 }
 
-// What a host's directory can have in common with another's, and how that is said.
+// What a host's directory can have in common with another's, and how messages name it.
 std::vector<std::pair<std::string, std::string>> SharingSigns(const Host& host) {
   const v1::DirectoryDescription& directory = DirectoryOf(host);
   std::vector<std::pair<std::string, std::string>> signs;
@@ -267,7 +267,7 @@ namespace {
 
 constexpr int64_t kSecondLookNs = kNsPerSecond;
 
-// What an agent says is wrong with what it was asked for, as against trouble of its own.
+// Errors that an agent finds in the request, as opposed to trouble of its own.
 bool IsWrongInput(int32_t code) {
   switch (static_cast<absl::StatusCode>(code)) {
     case absl::StatusCode::kInvalidArgument:
@@ -317,7 +317,7 @@ std::optional<Failure> Preparation::Run() {
 }
 
 void Preparation::OnPlaced(Host& host, v1::Placed& placed) {
-  // An answer to an earlier look says less than the one that is awaited.
+  // An answer to an earlier look shows less than the awaited one.
   if (placed.round() != look_round_) return;
   if (host.phase != Host::Phase::kPlacing && host.phase != Host::Phase::kLooking) return;
   host.placed = std::move(placed);

@@ -152,7 +152,7 @@ absl::StatusOr<std::unique_ptr<ChildAgent>> ChildAgent::Start(const std::string&
     return PosixError("start", program, error);
   }
   ready_write_end.Reset();
-  // One line when it listens; the end of the pipe when it ended before (it has said why on standard error).
+  // One line when it listens; the end of the pipe when it ended before (its reason is on standard error).
   char byte = 0;
   ssize_t got = 0;
   while ((got = read(ready.get(), &byte, 1)) < 0 && errno == EINTR) {

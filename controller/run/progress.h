@@ -16,10 +16,47 @@
 #include "controller/render/live_view.h"
 #include "controller/run/fleet.h"
 #include "controller/run/run_log.h"
-#include "controller/run/terminal_screen.h"
 #include "plimsoll/v1/agent.pb.h"
 
 namespace plimsoll {
+
+struct ScreenSize {
+  size_t columns = 80;
+  size_t rows = 24;
+};
+
+// While it is shown, the shell's screen and its scrollback stay as they are, and the cursor is hidden; both are
+// restored by Leave, with the end of the object, when a signal ends the process (all but SIGKILL), and while Ctrl-Z
+// suspends it. One may be shown at a time. One thread.
+class TerminalScreen {
+ public:
+  // `out` is a terminal; it outlives the object.
+  explicit TerminalScreen(std::FILE* out) : out_(out) {}
+  ~TerminalScreen() { Leave(); }
+  TerminalScreen(const TerminalScreen&) = delete;
+  TerminalScreen& operator=(const TerminalScreen&) = delete;
+
+  bool shown() const { return shown_; }
+  // As it is now: a window may have been resized.
+  ScreenSize Size() const;
+  // Shows the lines, entering the screen where it is not shown; those that are there already are not written again.
+  // They fit the size, and hold no control characters but styles. Does nothing while the terminal takes no output.
+  void Draw(const std::vector<std::string>& lines);
+  void Leave();
+
+ private:
+  void Enter();
+
+  std::FILE* out_;
+  bool shown_ = false;
+  ScreenSize size_;
+  std::vector<std::string> lines_;
+};
+
+// Whether the terminal takes output now: not after Ctrl-S, nor over a connection that hangs. Writing would block.
+bool TakesOutput(std::FILE* out);
+// Whether `out` is a terminal with cursor movement: not if TERM is unset or "dumb".
+bool IsScreen(std::FILE* out);
 
 // On a terminal a table while steps run, and one line in place before and after; otherwise a line for each second of a
 // step and for each stall. Nothing but warnings where quiet. One thread.
@@ -53,7 +90,7 @@ class Progress {
   void Warn(const std::string& line);
   // The same as it is, without the program's name.
   void Line(const std::string& line);
-  // While a step runs, no line a second: somebody else tells how it goes. One in place stays.
+  // While a step runs, no line per second: somebody else shows its progress. One in place stays.
   void LeaveOutRunningLines() { running_lines_ = false; }
   // Takes the line in place, or the table, away.
   void Clear();

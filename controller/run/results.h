@@ -79,7 +79,7 @@ class ResultsDirectory {
  public:
   // Makes `path`, with the directories above it. An existing one must be empty: results are never overwritten.
   static absl::StatusOr<ResultsDirectory> Create(const std::string& path);
-  // "plimsoll-results/20261120T192011Z-7f3a21" below the working directory, where --out says nothing.
+  // "plimsoll-results/20261120T192011Z-7f3a21" below the working directory, without --out.
   // FAILED_PRECONDITION where the way there is a symbolic link.
   static absl::StatusOr<ResultsDirectory> CreateDefault(WallNs now, const std::string& run_id);
   // One that is there, for outputs that are made again.

@@ -81,7 +81,7 @@ class LiveReader {
 };
 
 // Keeps the journal and feeds the same records to the analyser, so that the report made at the end is the one that the
-// journal gives again. A journal that can no longer be written stops nothing: the analysis goes on.
+// journal gives again. A journal that can no longer be written stops nothing: the analysis continues.
 //
 // Journal and analysis have a thread each: neither a disk that hangs nor the report of a large step keeps the caller
 // from what it has to do in time. The journal's thread writes out what it was given as soon as nothing more is waiting.

@@ -65,7 +65,7 @@ bool SessionDriver::PumpUntil(const Condition& done) {
       Handle(pending_.front());
       pending_.pop_front();
     }
-    // Timers look at silence: only when everything that came has been heard.
+    // Timers look at silence: only when everything that arrived has been processed.
     if (pending_.empty()) RunTimers(clock_.Now());
   }
 }
@@ -87,7 +87,7 @@ void SessionDriver::TakeEvents() {
   }
   if (unread_since_.has_value()) {
     const MonotonicNs now = clock_.Now();
-    // Nobody was heard, or seen to make progress, since nobody was listened to.
+    // No message or progress was seen, because nobody was read from.
     for (auto& host : fleet_.hosts()) {
       host->last_heard = std::max(host->last_heard, now);
       host->last_progress = std::max(host->last_progress, now);
@@ -114,7 +114,7 @@ MonotonicNs SessionDriver::NextTimer() const {
 void SessionDriver::AllowForOwnStandstill(MonotonicNs now) {
   const MonotonicNs before = std::exchange(timers_ran_, now);
   if (!open_ || now - before < options_.lease_ns / 2) return;
-  // What the hosts said meanwhile is yet to be read; if it is that their leases ran out, they say so.
+  // The hosts' messages from meanwhile are still unread; if their leases expired, they report it.
   course_.Note(
       absl::StrCat("the controller itself was suspended for ", FormatDuration((now - before) / kNsPerMs * kNsPerMs)));
   for (auto& host : fleet_.hosts()) host->last_heard = std::max(host->last_heard, now);
@@ -173,7 +173,7 @@ void SessionDriver::LoseSilentHosts(MonotonicNs now) {
       longest_silent = std::min(longest_silent, host->last_heard);
     }
   }
-  // Whoever is heard meanwhile is silent later: nobody can have been silent for a lease before that.
+  // A host that sends something meanwhile is silent later: none can have been silent for a lease before that.
   next_silence_ = longest_silent + options_.lease_ns;
 }
 
@@ -210,7 +210,7 @@ void SessionDriver::GiveUpHungHosts(MonotonicNs now) {
 bool SessionDriver::ShowsProgress(Host& host, const v1::AgentMessage& message) {
   if (message.has_prepare_progress()) return message.prepare_progress().done_bytes() != host.prepare_done_bytes;
   if (message.has_frames()) {
-    // Frames of a writer that hangs go on, and are empty.
+    // Frames of a writer that hangs continue, and are empty.
     const auto& frames = message.frames().frames();
     return std::any_of(frames.begin(), frames.end(),
                        [](const v1::Frame& frame) { return frame.latency().count() > 0; });

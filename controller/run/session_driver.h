@@ -1,4 +1,4 @@
-// Keeps the sessions with agents alive, and says what became of them.
+// Keeps the sessions with agents alive, and reports their ends.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,7 @@ class SessionCourse {
 };
 
 // One thread: it waits for events and handles them one after another. Each host's lease is kept by heartbeats and,
-// where its connection is cut for a moment, by Renew over a new one; a host that says nothing for a lease is lost; so
+// where its connection is cut for a moment, by Renew over a new one; a host that sends nothing for a lease is lost; so
 // is one that makes no progress for the hang limit while the course waits for it. The hosts' clocks are asked all the
 // while.
 class SessionDriver {
@@ -89,7 +89,7 @@ class SessionDriver {
   void Handle(Event& event);
   void RunTimers(MonotonicNs now);
   MonotonicNs NextTimer() const;
-  // A controller that was frozen and woken has heard nobody for as long: that is not the hosts' silence.
+  // A controller that was suspended received nothing meanwhile: that is not the hosts' silence.
   void AllowForOwnStandstill(MonotonicNs now);
   void SendHeartbeats();
   void LoseSilentHosts(MonotonicNs now);

@@ -29,7 +29,7 @@ absl::flat_hash_map<std::string, std::string> ParseMountOptions(const std::strin
 bool IsNfsType(const std::string& fs_type);
 
 // What `directory` gives rise to, the worst first. `block_size_bytes` is the largest write that the log will make.
-// Knows only what an agent tells; what a client cannot see (whether an NFS server's export is sync) is a hint to ask.
+// Uses only an agent's description; what a client cannot see (whether an NFS server's export is sync) is a hint to ask.
 std::vector<StorageAdvice> AdviseOnStorage(const v1::DirectoryDescription& directory, uint64_t block_size_bytes);
 
 }  // namespace plimsoll

@@ -1,4 +1,4 @@
-// What agents answer about their hosts, as tables: hosts that are alike are described once.
+// What agents report about their hosts and storage, as tables and lines: alike hosts are described once.
 #pragma once
 
 #include <cstdint>
@@ -47,5 +47,18 @@ struct AskedHost {
 // A row for each host with its clock, then what each group of alike hosts is. Lines without anything that controls a
 // terminal.
 std::vector<std::string> TextOfHosts(const std::vector<AskedHost>& hosts);
+
+// Facts and advice but for the free space, as lines of at most 100 columns, without what controls a terminal. A
+// directory that could not be examined gives its error. `block_size_bytes` is the largest write that the log will make.
+std::vector<std::string> TextOfStorage(const v1::DirectoryDescription& directory, uint64_t block_size_bytes);
+
+// One directory as each of several hosts sees it.
+struct HostDirectory {
+  std::string label;
+  v1::DirectoryDescription directory;
+};
+
+// Where hosts differ, a row for each group of hosts that are alike; then each group's facts and advice.
+std::vector<std::string> TextOfStorages(const std::vector<HostDirectory>& hosts, uint64_t block_size_bytes);
 
 }  // namespace plimsoll

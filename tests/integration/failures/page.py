@@ -11,11 +11,11 @@ import table  # noqa: E402
 HEAD = """\
 # What happens when things break
 
-Made from the table that the tests play (`tests/integration/failures/table.py`): every line below is seen by a test that fails
-when it is not so. Make it again with `python3 -B tests/integration/failures/page.py > docs/failures.md`.
+Generated from the table that the tests run (`tests/integration/failures/table.py`): a test checks every row below. Regenerate it
+with `python3 -B tests/integration/failures/page.py > docs/failures.md`.
 
-Two hosts, alpha and beta, run with `--on-host-loss abort`; it is beta that something happens to. With `continue`, the default, the
-run continues with alpha where beta is lost while both write or later; the report is inconclusive all the same, unless a criterion
+Two hosts, alpha and beta, run with `--on-host-loss abort`; the fault always hits beta. With `continue`, the default, the
+run continues with alpha if beta is lost while both write or later; the report is still inconclusive, unless a criterion
 for `hosts` is given and holds. `...` stands for anything. Lines after "beta:" are in the log of beta's agent.
 
 | state of the run | means |
@@ -34,13 +34,13 @@ None ends a run that makes progress, however long it takes; all are set in the p
 | `plimsoll-agent --stop-wait` | 10 s | On SIGTERM an agent waits as long as its session makes progress, and this long for a call that does not return; then it logs what it leaves and exits. |
 | `plimsoll hosts` | 10 s | Time limit of an answer. |
 
-A cut of the network that is shorter than the lease loses nothing. Where two heartbeats (a tenth of the lease apart, at most a
+A network cut that is shorter than the lease loses nothing. If two heartbeats (a tenth of the lease apart, at most a
 second) are not answered, the controller keeps the lease over new connections: the old one recovers only with its next
-retransmission, which after a cut may take as long as the cut did, and earlier in one direction than in the other. An agent receives
-its last message up to one heartbeat before a cut, so a cut must be shorter than the lease by that.
+retransmission, which after a cut may take as long as the cut did, and recovers in one direction before the other. An agent receives
+its last message up to one heartbeat before a cut, so a cut must be shorter than the lease by that much.
 
-Frames of a start that was called off, because a host got it too late, belong to no step and are not kept. All others that the
-controller received are in the journal.
+Frames of a start that was cancelled, because a host received it too late, belong to no step and are discarded. The journal has all
+others that the controller received.
 """
 
 

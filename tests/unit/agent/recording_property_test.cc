@@ -105,23 +105,23 @@ void Check(const Scenario& run, const FakeWriter& writer, const std::vector<Samp
   ASSERT_EQ(totals.writes(), writer.env.calls.size());
 }
 
-// The stretches in which the writer stood, by their definition.
-std::vector<v1::StalledStretch> Stretches(const Scenario& run, const FakeWriter& writer,
+// The intervals in which the writer stood, by their definition.
+std::vector<v1::StalledStretch> Intervals(const Scenario& run, const FakeWriter& writer,
                                           const std::vector<Sample>& truth) {
-  std::vector<v1::StalledStretch> stretches;
+  std::vector<v1::StalledStretch> intervals;
   const int64_t stall_ns = run.tally.stall_ns;
-  if (stall_ns == 0) return stretches;
+  if (stall_ns == 0) return intervals;
   const auto add = [&](int64_t begin_ns, int64_t end_ns, uint64_t seq, int64_t stood_ns) {
     // Those of a closed loop only touch, and stand alone.
-    if (!stretches.empty() && begin_ns < stretches.back().end_ns()) {
-      stretches.back().set_end_ns(std::max(stretches.back().end_ns(), end_ns));
-      stretches.back().set_longest_ns(std::max(stretches.back().longest_ns(), stood_ns));
+    if (!intervals.empty() && begin_ns < intervals.back().end_ns()) {
+      intervals.back().set_end_ns(std::max(intervals.back().end_ns(), end_ns));
+      intervals.back().set_longest_ns(std::max(intervals.back().longest_ns(), stood_ns));
     } else {
-      v1::StalledStretch& stretch = stretches.emplace_back();
-      stretch.set_begin_ns(begin_ns);
-      stretch.set_end_ns(end_ns);
-      stretch.set_first_seq(seq);
-      stretch.set_longest_ns(stood_ns);
+      v1::StalledStretch& interval = intervals.emplace_back();
+      interval.set_begin_ns(begin_ns);
+      interval.set_end_ns(end_ns);
+      interval.set_first_seq(seq);
+      interval.set_longest_ns(stood_ns);
     }
   };
   const auto due_at = [&](size_t index) {
@@ -136,17 +136,17 @@ std::vector<v1::StalledStretch> Stretches(const Scenario& run, const FakeWriter&
   const int64_t until_ns = std::min(writer.state.finished_ns, run.tally.times.end_ns());
   const int64_t left_ns = until_ns - due_at(truth.size());
   if (left_ns >= stall_ns) add(due_at(truth.size()), until_ns, 0, left_ns);
-  for (v1::StalledStretch& stretch : stretches) {
+  for (v1::StalledStretch& interval : intervals) {
     for (const Sample& write : truth) {
-      if (write.end_ns() <= stretch.begin_ns() || write.start_ns >= stretch.end_ns()) continue;
-      stretch.set_in_flight_ns(stretch.in_flight_ns() + std::min(write.end_ns(), stretch.end_ns()) -
-                               std::max(write.start_ns, stretch.begin_ns()));
-      if (stretch.first_seq() > 0 && write.start_ns >= truth[stretch.first_seq() - 1].start_ns) {
-        stretch.set_writes(stretch.writes() + 1);
+      if (write.end_ns() <= interval.begin_ns() || write.start_ns >= interval.end_ns()) continue;
+      interval.set_in_flight_ns(interval.in_flight_ns() + std::min(write.end_ns(), interval.end_ns()) -
+                                std::max(write.start_ns, interval.begin_ns()));
+      if (interval.first_seq() > 0 && write.start_ns >= truth[interval.first_seq() - 1].start_ns) {
+        interval.set_writes(interval.writes() + 1);
       }
     }
   }
-  return stretches;
+  return intervals;
 }
 
 // When somebody else had the writer's CPU: from, and until.
@@ -162,7 +162,7 @@ int64_t SeemsToStandUntil(int64_t end_ns, const Interruptions& interruptions) {
   return end_ns;
 }
 
-// What frames tell of stretches that were not over is the beginning of what was told of them when they were; and where
+// What frames tell of intervals that were not over is the beginning of what was told of them when they were; and where
 // one had certainly been one for long it is told.
 void CheckGrowing(const Scenario& run, const FakeWriter& writer, const std::vector<v1::StalledStretch>& wanted,
                   const std::vector<Sample>& truth, const Interruptions& interruptions,
@@ -170,13 +170,13 @@ void CheckGrowing(const Scenario& run, const FakeWriter& writer, const std::vect
   for (const v1::Frame& frame : frames) {
     const int64_t end_ns = run.tally.times.EndOf(frame.first_interval());
     const v1::StalledStretch& growing = frame.growing_stall();
-    const auto across = std::find_if(wanted.begin(), wanted.end(), [&](const v1::StalledStretch& stretch) {
-      return stretch.begin_ns() < end_ns && stretch.end_ns() >= end_ns;
+    const auto across = std::find_if(wanted.begin(), wanted.end(), [&](const v1::StalledStretch& interval) {
+      return interval.begin_ns() < end_ns && interval.end_ns() >= end_ns;
     });
     if (frame.has_growing_stall()) {
       ASSERT_FALSE(frame.closing());
-      const auto same = std::find_if(wanted.begin(), wanted.end(), [&](const v1::StalledStretch& stretch) {
-        return stretch.begin_ns() == growing.begin_ns();
+      const auto same = std::find_if(wanted.begin(), wanted.end(), [&](const v1::StalledStretch& interval) {
+        return interval.begin_ns() == growing.begin_ns();
       });
       ASSERT_GE(growing.longest_ns(), run.tally.stall_ns);
       if (same == wanted.end()) {
@@ -195,7 +195,7 @@ void CheckGrowing(const Scenario& run, const FakeWriter& writer, const std::vect
       ASSERT_LE(growing.longest_ns(), growing.end_ns() - growing.begin_ns());
       ASSERT_LE(growing.in_flight_ns(), growing.end_ns() - growing.begin_ns());
     } else if (across != wanted.end() && frame.cut_ns() < writer.state.finished_ns) {
-      ASSERT_LT(end_ns - across->begin_ns(), 2 * run.tally.stall_ns) << "of a stretch nothing was told";
+      ASSERT_LT(end_ns - across->begin_ns(), 2 * run.tally.stall_ns) << "of a interval nothing was told";
     }
   }
 }
@@ -204,12 +204,12 @@ void CheckStalls(const Scenario& run, const FakeWriter& writer, const std::vecto
                  const Interruptions& interruptions, const RepeatedPtrField<v1::Frame>& frames) {
   std::vector<v1::StalledStretch> told;
   for (const v1::Frame& frame : frames) {
-    for (const v1::StalledStretch& stretch : frame.stalls()) {
-      ASSERT_LE(stretch.end_ns(), frame.cut_ns());
-      told.push_back(stretch);
+    for (const v1::StalledStretch& interval : frame.stalls()) {
+      ASSERT_LE(interval.end_ns(), frame.cut_ns());
+      told.push_back(interval);
     }
   }
-  const std::vector<v1::StalledStretch> wanted = Stretches(run, writer, truth);
+  const std::vector<v1::StalledStretch> wanted = Intervals(run, writer, truth);
   ASSERT_EQ(told.size(), wanted.size());
   for (size_t i = 0; i < told.size(); ++i) {
     ASSERT_EQ(told[i].begin_ns(), wanted[i].begin_ns());

@@ -1,5 +1,3 @@
-#include "agent/writer/start_gate.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +5,7 @@
 #include <vector>
 
 #include "agent/writer/file_env.h"
+#include "agent/writer/worker_threads.h"
 
 namespace plimsoll {
 namespace {

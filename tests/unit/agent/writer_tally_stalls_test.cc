@@ -87,7 +87,7 @@ Stood GrowingOf(const v1::Frame& frame) {
   return StallsOf(alone).front();
 }
 
-TEST_F(WriterTallyStallsTest, EachFrameTellsHowFarTheStretchHasComeThatIsNotOver) {
+TEST_F(WriterTallyStallsTest, EachFrameTellsHowFarTheIntervalHasComeThatIsNotOver) {
   TallyParams params = Params();
   params.stall_ns = 100 * kMs;
   params.schedule.emplace(kStartNs, 20.0);  // every 50 ms
@@ -138,7 +138,7 @@ TEST_F(WriterTallyStallsTest, TellsFromALowerLimitOnWhatMayKeepItsHostFromVouchi
   EXPECT_THAT(StallsOf(frames_[0]), ElementsAre(Stood{49, 148, 2, 1, 99}));
 }
 
-TEST_F(WriterTallyStallsTest, AFrameTellsOfNoMoreThanAThousandStretchesAndCountsTheRest) {
+TEST_F(WriterTallyStallsTest, AFrameTellsOfNoMoreThanAThousandIntervalsAndCountsTheRest) {
   TallyParams params = Params();
   params.stall_ns = kMs / 10;
   WriterTally tally(params, state_, stop_trace_at_ns_);
@@ -150,7 +150,7 @@ TEST_F(WriterTallyStallsTest, AFrameTellsOfNoMoreThanAThousandStretchesAndCounts
   EXPECT_EQ(frames_[0].stalls(999).first_seq(), 1'000U);
 }
 
-TEST_F(WriterTallyStallsTest, TheStepsLastWriteWasInFlightForNoLongerThanTheStretchLasts) {
+TEST_F(WriterTallyStallsTest, TheStepsLastWriteWasInFlightForNoLongerThanTheIntervalLasts) {
   TallyParams params = Params();
   params.stall_ns = 100 * kMs;
   params.schedule.emplace(kStartNs, 100.0);  // every 10 ms

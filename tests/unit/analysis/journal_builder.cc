@@ -206,7 +206,7 @@ class JournalMaker {
     Next().mutable_step_end()->set_step(step);
   }
 
-  // A sample with the pauses that ended in a stretch of the step, where there are any.
+  // A sample with the pauses that ended in an interval of the step, where there are any.
   void AddPauses(uint32_t step, uint32_t number, int64_t measured_ns, int64_t from_ns, int64_t to_ns,
                  v1::HostFrames& frames) {
     const SimHost& host = run_.hosts[number];

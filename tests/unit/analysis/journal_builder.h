@@ -35,7 +35,7 @@ std::function<int64_t(uint64_t, int64_t)> WithStalls(std::function<int64_t(uint6
 // The same latency for every write.
 SimWriter Steady(int64_t duration_ns, int64_t latency_ns, int64_t gap_ns = 1'000);
 
-// A stretch in which an agent did not run. Times as those of writes.
+// An interval in which an agent did not run. Times as those of writes.
 struct SimPause {
   uint32_t step = 0;
   int64_t begin_ns = 0;

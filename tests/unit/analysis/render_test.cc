@@ -6,12 +6,12 @@
 
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "common/units.h"
 #include "controller/render/csv.h"
 #include "controller/render/json.h"
 #include "controller/render/mqldt.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
-#include "controller/render/text_numbers.h"
 #include "tests/unit/analysis/journal_builder.h"
 
 namespace plimsoll {

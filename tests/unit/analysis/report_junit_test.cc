@@ -1,6 +1,4 @@
 // A verdict as JUnit XML and as Markdown.
-#include "controller/render/report_junit.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,7 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "controller/render/markdown.h"
+#include "controller/render/junit_xml.h"
+#include "controller/render/text.h"
 #include "tests/unit/analysis/journal_builder.h"
 
 namespace plimsoll {

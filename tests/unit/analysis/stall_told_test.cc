@@ -13,7 +13,7 @@ using ::testing::SizeIs;
 
 class StallToldTest : public StallReportTest {};
 
-TEST_F(StallToldTest, AStretchWhoseTimeNoProbeTellsIsCountedAsLeftOut) {
+TEST_F(StallToldTest, AnIntervalWhoseTimeNoProbeTellsIsCountedAsLeftOut) {
   Stall(1, 0, {{1'000 * kMs, 1'200 * kMs}});
   std::vector<v1::JournalRecord> records = MakeJournal(run_);
   std::erase_if(records,
@@ -45,7 +45,7 @@ void SetGrowing(v1::Frame& frame, int64_t from_end_ns, int64_t to_end_ns) {
   growing.set_in_flight_ns(300 * kMs);
 }
 
-TEST_F(StallToldTest, AStretchThatWasNotOverWhenTheDataEndIsOpen) {
+TEST_F(StallToldTest, AnIntervalThatWasNotOverWhenTheDataEndIsOpen) {
   run_.hosts[1].lost_after_ns = 2'000 * kMs;
   std::vector<v1::JournalRecord> records = MakeJournal(run_);
   const std::vector<v1::Frame*> frames = FramesOf(records, 1, 2);
@@ -71,7 +71,7 @@ TEST_F(StallToldTest, AStretchThatWasNotOverWhenTheDataEndIsOpen) {
   EXPECT_EQ(both.stalls().stalls(0).stall_class(), v1::STALL_CLASS_ALL_HOSTS);
 }
 
-TEST_F(StallToldTest, AWriteInFlightGoesOnWithTheStretchThatIsNotOver) {
+TEST_F(StallToldTest, AWriteInFlightGoesOnWithTheIntervalThatIsNotOver) {
   Stall(1, 0, {{1'200 * kMs, 60 * kNsPerSecond}});
   run_.hosts[1].lost_after_ns = 2'000 * kMs;
   std::vector<v1::JournalRecord> records = MakeJournal(run_);
@@ -102,7 +102,7 @@ TEST_F(StallToldTest, AHostThatWasLostInTheWarmUpDoesNotVouchForTheRestOfIt) {
   EXPECT_THAT(step.stalls().stalls(0).others(), IsEmpty());
 }
 
-TEST_F(StallToldTest, AHostOfWhichStretchesAreMissingDoesNotVouchFromThereOn) {
+TEST_F(StallToldTest, AHostOfWhichIntervalsAreMissingDoesNotVouchFromThereOn) {
   for (const size_t writer : {0U, 1U}) Stall(0, writer, {{400 * kMs, 700 * kMs}, {2'000 * kMs, 2'400 * kMs}});
   Stall(1, 0, {{1'000 * kMs, 1'060 * kMs}});
   std::vector<v1::JournalRecord> records = MakeJournal(run_);

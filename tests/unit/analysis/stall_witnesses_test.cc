@@ -63,7 +63,7 @@ TEST_F(StallsTest, AHostThatHadNothingToWriteCannotVouch) {
   EXPECT_THAT(FindOne().others, ElementsAre(2));
 }
 
-TEST_F(StallsTest, AStretchThatIsTooShortToCountKeepsItsHostFromVouching) {
+TEST_F(StallsTest, AnIntervalThatIsTooShortToCountKeepsItsHostFromVouching) {
   BothStood(0, 1000, 1700);
   Stood(1, 1, 1000, 1290).counts = false;
   const Stall stall = FindOne();
@@ -72,17 +72,17 @@ TEST_F(StallsTest, AStretchThatIsTooShortToCountKeepsItsHostFromVouching) {
   EXPECT_FALSE(stall.unsure) << "that is no matter of clocks";
 }
 
-TEST_F(StallsTest, AHostOfWhichAStretchIsMissingMeanwhileCannotVouch) {
+TEST_F(StallsTest, AHostOfWhichAnIntervalIsMissingMeanwhileCannotVouch) {
   BothStood(0, 1000, 1700);
   hosts_[1].left_out = CoveredTime({{1690 * kMs, 1800 * kMs}});
   hosts_[2].left_out = CoveredTime({{1800 * kMs, 9000 * kMs}});
   EXPECT_THAT(FindOne().others, ElementsAre(2));
   hosts_[0].left_out = hosts_[1].left_out;
-  stretches_.pop_back();
+  intervals_.pop_back();
   EXPECT_EQ(FindOne().stall_class, v1::STALL_CLASS_ONE_HOST) << "the other writer may have stood, too";
 }
 
-TEST_F(StallsTest, AHostWithWritesInEveryPartOfTheStallVouchesInSpiteOfShortStretches) {
+TEST_F(StallsTest, AHostWithWritesInEveryPartOfTheStallVouchesInSpiteOfShortIntervals) {
   BothStood(0, 1000, 6000);
   for (const uint32_t host : {1U, 2U}) Stood(host, 1, 1500, 2100).counts = false;
   EXPECT_EQ(FindOne().stall_class, v1::STALL_CLASS_SINGLE_HOST);
@@ -92,7 +92,7 @@ TEST_F(StallsTest, AHostWithWritesInEveryPartOfTheStallVouchesInSpiteOfShortStre
         least_ms * kMs,
         {{-kFar, 500 * kMs, kFar}, {500 * kMs, 5900 * kMs, longest_ms * kMs}, {last_ms * kMs, kFar, kFar}}};
     const std::vector<Stall> stalls = FindStalls(
-        hosts_, stretches_, [this](uint32_t, int64_t) { return error_ns_; },
+        hosts_, intervals_, [this](uint32_t, int64_t) { return error_ns_; },
         [&served](uint32_t host, uint32_t qm) { return host == 1 && qm == 2 ? &served : nullptr; });
     return !stalls.empty() && stalls[0].stall_class == v1::STALL_CLASS_ONE_HOST &&
            stalls[0].others == std::vector<uint32_t>{1};
@@ -103,11 +103,11 @@ TEST_F(StallsTest, AHostWithWritesInEveryPartOfTheStallVouchesInSpiteOfShortStre
   EXPECT_TRUE(proves(600, 3501)) << "the data end within its last half";
   EXPECT_FALSE(proves(600, 3500)) << "where the clock error makes it more than half";
   // One that would count and may have been at that time leaves it unsure.
-  stretches_[2].counts = true;
-  stretches_[2].begin_ns = 5999 * kMs;
-  stretches_[2].end_ns = 6300 * kMs;
+  intervals_[2].counts = true;
+  intervals_[2].begin_ns = 5999 * kMs;
+  intervals_[2].end_ns = 6300 * kMs;
   error_ns_ = 500 * kMs;
-  stretches_[2].error_ns = error_ns_;
+  intervals_[2].error_ns = error_ns_;
   EXPECT_FALSE(proves(600, 8000));
 }
 

@@ -1,4 +1,4 @@
-// Stretches in which writers stood, and the stalls that they make.
+// Intervals in which writers stood, and the stalls that they make.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -31,13 +31,13 @@ class StallsTest : public ::testing::Test {
   }
   // Writer `qm` of a host stood, times in ms.
   StalledInterval& Stood(uint32_t host, uint32_t qm, int64_t begin_ms, int64_t end_ms) {
-    StalledInterval& stretch = stretches_.emplace_back();
-    stretch.host = host;
-    stretch.qm = qm;
-    stretch.begin_ns = begin_ms * kMs;
-    stretch.end_ns = end_ms * kMs;
-    stretch.error_ns = error_ns_;
-    return stretch;
+    StalledInterval& interval = intervals_.emplace_back();
+    interval.host = host;
+    interval.qm = qm;
+    interval.begin_ns = begin_ms * kMs;
+    interval.end_ns = end_ms * kMs;
+    interval.error_ns = error_ns_;
+    return interval;
   }
   void BothStood(uint32_t host, int64_t begin_ms, int64_t end_ms) {
     Stood(host, 1, begin_ms, end_ms);
@@ -47,7 +47,7 @@ class StallsTest : public ::testing::Test {
     hosts_[host].paused = CoveredTime({{begin_ms * kMs, end_ms * kMs}});
   }
   std::vector<Stall> Find() const {
-    return FindStalls(hosts_, stretches_, [this](uint32_t, int64_t) { return error_ns_; });
+    return FindStalls(hosts_, intervals_, [this](uint32_t, int64_t) { return error_ns_; });
   }
   Stall FindOne() const {
     const std::vector<Stall> stalls = Find();
@@ -57,7 +57,7 @@ class StallsTest : public ::testing::Test {
 
   int64_t error_ns_ = kErrorNs;
   std::map<uint32_t, StallHost> hosts_;
-  std::vector<StalledInterval> stretches_;
+  std::vector<StalledInterval> intervals_;
 };
 
 }  // namespace plimsoll::testing

@@ -1,4 +1,4 @@
-// What must hold for stalls, whatever stretches they are made from.
+// What must hold for stalls, whatever intervals they are made from.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,21 +24,21 @@ struct Scene {
   std::map<uint32_t, StallHost> hosts;
   std::map<uint32_t, int64_t> errors_ns;
   std::map<uint32_t, int64_t> wrong_ns;
-  std::vector<StalledInterval> stretches;
+  std::vector<StalledInterval> intervals;
 
   std::vector<Stall> Find() const {
-    return FindStalls(hosts, stretches, [this](uint32_t host, int64_t) { return errors_ns.at(host); });
+    return FindStalls(hosts, intervals, [this](uint32_t host, int64_t) { return errors_ns.at(host); });
   }
   // As the host's clock has it.
   void Stand(uint32_t host, uint32_t qm, int64_t begin_ns, int64_t end_ns, int64_t paused_ns = 0) {
-    StalledInterval& stretch = stretches.emplace_back();
-    stretch.host = host;
-    stretch.qm = qm;
-    stretch.begin_ns = begin_ns + wrong_ns.at(host);
-    stretch.end_ns = end_ns + wrong_ns.at(host);
-    stretch.error_ns = errors_ns.at(host);
-    stretch.in_flight_ns = end_ns - begin_ns;
-    stretch.paused_ns = paused_ns;
+    StalledInterval& interval = intervals.emplace_back();
+    interval.host = host;
+    interval.qm = qm;
+    interval.begin_ns = begin_ns + wrong_ns.at(host);
+    interval.end_ns = end_ns + wrong_ns.at(host);
+    interval.error_ns = errors_ns.at(host);
+    interval.in_flight_ns = end_ns - begin_ns;
+    interval.paused_ns = paused_ns;
   }
 };
 
@@ -74,7 +74,7 @@ TEST(StallsProperty, NamesExactlyTheKnownPauses) {
       std::vector<uint32_t> hosts;
     };
     std::vector<Known> truth;
-    std::map<uint32_t, std::vector<TimeStretch>> pauses;
+    std::map<uint32_t, std::vector<TimeRange>> pauses;
     for (int64_t at_ns = 2 * kNsPerSecond; at_ns < kStepNs - 3 * kNsPerSecond; at_ns += 3 * kNsPerSecond) {
       Known& known = truth.emplace_back();
       known.begin_ns = at_ns;
@@ -110,7 +110,7 @@ TEST(StallsProperty, NamesExactlyTheKnownPauses) {
       }
     }
     for (auto& [number, of_host] : pauses) scene.hosts[number].paused = CoveredTime(of_host);
-    std::shuffle(scene.stretches.begin(), scene.stretches.end(), random);
+    std::shuffle(scene.intervals.begin(), scene.intervals.end(), random);
     const std::vector<Stall> stalls = scene.Find();
     ASSERT_EQ(stalls.size(), truth.size());
     for (size_t i = 0; i < stalls.size(); ++i) {
@@ -132,7 +132,7 @@ TEST(StallsProperty, NeverSaysWhatTheClocksLeaveOpen) {
   for (int round = 0; round < 10'000; ++round) {
     SCOPED_TRACE(round);
     Scene scene = RandomHosts(random, Between(random, 0, 3) * 1'000 * kMs);
-    std::map<uint32_t, std::vector<TimeStretch>> truth;
+    std::map<uint32_t, std::vector<TimeRange>> truth;
     for (const auto& [number, host] : scene.hosts) {
       for (int64_t n = Between(random, 0, 2); n > 0; --n) {
         const int64_t begin_ns = Between(random, 20'000, 26'000) * kMs;
@@ -143,11 +143,11 @@ TEST(StallsProperty, NeverSaysWhatTheClocksLeaveOpen) {
     }
     for (const Stall& stall : scene.Find()) {
       // Two that stood together overlap in truth, each with at least one of the others.
-      for (const size_t a : stall.stretches) {
-        const StalledInterval& own = scene.stretches[a];
+      for (const size_t a : stall.intervals) {
+        const StalledInterval& own = scene.intervals[a];
         const bool connected =
-            stall.stretches.size() == 1 || std::any_of(stall.stretches.begin(), stall.stretches.end(), [&](size_t b) {
-              const StalledInterval& other = scene.stretches[b];
+            stall.intervals.size() == 1 || std::any_of(stall.intervals.begin(), stall.intervals.end(), [&](size_t b) {
+              const StalledInterval& other = scene.intervals[b];
               const int64_t shift_ns = scene.wrong_ns[other.host] - scene.wrong_ns[own.host];
               const int64_t overlap_ns =
                   std::min(own.end_ns, other.end_ns - shift_ns) - std::max(own.begin_ns, other.begin_ns - shift_ns);
@@ -158,9 +158,9 @@ TEST(StallsProperty, NeverSaysWhatTheClocksLeaveOpen) {
       }
       // One that is said to have run did not stand for half of the shorter of both, measured against any that did.
       for (const uint32_t other : stall.others) {
-        for (const TimeStretch& stood : truth[other]) {
-          for (const size_t place : stall.stretches) {
-            const StalledInterval& one = scene.stretches[place];
+        for (const TimeRange& stood : truth[other]) {
+          for (const size_t place : stall.intervals) {
+            const StalledInterval& one = scene.intervals[place];
             const int64_t begin_ns = one.begin_ns - scene.wrong_ns[one.host];
             const int64_t end_ns = one.end_ns - scene.wrong_ns[one.host];
             const int64_t overlap_ns = std::min(end_ns, stood.end_ns) - std::max(begin_ns, stood.begin_ns);
@@ -173,7 +173,7 @@ TEST(StallsProperty, NeverSaysWhatTheClocksLeaveOpen) {
 }
 
 // Whether a writer of the stall's only host, beside those that stood, is known to have run: the host's data cover half
-// of the stall, and no stretch of that writer overlaps one of the stall's by half of the shorter one.
+// of the stall, and no interval of that writer overlaps one of the stall's by half of the shorter one.
 bool SiblingRan(const Scene& scene, const Stall& stall, const std::set<uint32_t>& qms) {
   const StallHost& host = scene.hosts.at(stall.hosts[0]);
   const int64_t from_ns = std::max(stall.begin_ns, host.from_ns);
@@ -187,17 +187,17 @@ bool SiblingRan(const Scene& scene, const Stall& stall, const std::set<uint32_t>
     return overlap_ns >= shorter_ns - shorter_ns / 2;
   };
   std::set<uint32_t> silent = qms;
-  for (const StalledInterval& own : scene.stretches) {
+  for (const StalledInterval& own : scene.intervals) {
     if (own.host != stall.hosts[0]) continue;
-    for (const size_t place : stall.stretches) {
-      if (overlaps(own, scene.stretches[place])) silent.insert(own.qm);
+    for (const size_t place : stall.intervals) {
+      if (overlaps(own, scene.intervals[place])) silent.insert(own.qm);
     }
   }
   return silent.size() < host.qms;
 }
 
-// Any stretches, moments at the ends of what is allowed too: each is in one stall, and the classes fit who stood.
-TEST(StallsProperty, EveryStretchIsInOneStall) {
+// Any intervals, moments at the ends of what is allowed too: each is in one stall, and the classes fit who stood.
+TEST(StallsProperty, EveryIntervalIsInOneStall) {
   const uint64_t seed = std::random_device()();
   SCOPED_TRACE(seed);
   Random random(seed);
@@ -219,34 +219,34 @@ TEST(StallsProperty, EveryStretchIsInOneStall) {
       }
     }
     for (int64_t n = Between(random, 0, 30); n > 0; --n) {
-      StalledInterval& stretch = scene.stretches.emplace_back();
-      stretch.host = static_cast<uint32_t>(Between(random, 0, static_cast<int64_t>(scene.hosts.size()) - 1));
-      stretch.qm = static_cast<uint32_t>(Between(random, 1, scene.hosts[stretch.host].qms));
-      stretch.begin_ns = extreme ? Between(random, -kMost, kMost - 2) : Between(random, 20'000, 23'000) * kMs;
-      stretch.end_ns =
-          extreme ? Between(random, stretch.begin_ns + 1, kMost) : stretch.begin_ns + Between(random, 1, 1'000) * kMs;
-      stretch.error_ns = scene.errors_ns[stretch.host];
-      stretch.paused_ns = Between(random, 0, 3) == 0 ? stretch.end_ns - stretch.begin_ns : 0;
-      stretch.counts = Between(random, 0, 5) != 0;
-      stretch.open = Between(random, 0, 5) == 0;
+      StalledInterval& interval = scene.intervals.emplace_back();
+      interval.host = static_cast<uint32_t>(Between(random, 0, static_cast<int64_t>(scene.hosts.size()) - 1));
+      interval.qm = static_cast<uint32_t>(Between(random, 1, scene.hosts[interval.host].qms));
+      interval.begin_ns = extreme ? Between(random, -kMost, kMost - 2) : Between(random, 20'000, 23'000) * kMs;
+      interval.end_ns =
+          extreme ? Between(random, interval.begin_ns + 1, kMost) : interval.begin_ns + Between(random, 1, 1'000) * kMs;
+      interval.error_ns = scene.errors_ns[interval.host];
+      interval.paused_ns = Between(random, 0, 3) == 0 ? interval.end_ns - interval.begin_ns : 0;
+      interval.counts = Between(random, 0, 5) != 0;
+      interval.open = Between(random, 0, 5) == 0;
     }
     const std::vector<Stall> stalls = scene.Find();
     std::multiset<size_t> seen;
     for (const Stall& stall : stalls) {
-      seen.insert(stall.stretches.begin(), stall.stretches.end());
+      seen.insert(stall.intervals.begin(), stall.intervals.end());
       std::set<uint32_t> hosts;
       std::set<uint32_t> qms;
-      for (const size_t place : stall.stretches) {
-        const StalledInterval& stretch = scene.stretches[place];
-        hosts.insert(stretch.host);
-        qms.insert(stretch.qm);
-        EXPECT_TRUE(stretch.counts);
-        EXPECT_EQ(scene.hosts[stretch.host].storage, stall.storage);
-        EXPECT_GE(stretch.begin_ns, stall.begin_ns);
-        EXPECT_LE(stretch.end_ns, stall.end_ns);
-        EXPECT_LE(stretch.error_ns, stall.error_ns);
+      for (const size_t place : stall.intervals) {
+        const StalledInterval& interval = scene.intervals[place];
+        hosts.insert(interval.host);
+        qms.insert(interval.qm);
+        EXPECT_TRUE(interval.counts);
+        EXPECT_EQ(scene.hosts[interval.host].storage, stall.storage);
+        EXPECT_GE(interval.begin_ns, stall.begin_ns);
+        EXPECT_LE(interval.end_ns, stall.end_ns);
+        EXPECT_LE(interval.error_ns, stall.error_ns);
         EXPECT_EQ(stall.stall_class == v1::STALL_CLASS_HOST_PAUSED,
-                  stretch.paused_ns * 2 >= stretch.end_ns - stretch.begin_ns && stretch.paused_ns > 0);
+                  interval.paused_ns * 2 >= interval.end_ns - interval.begin_ns && interval.paused_ns > 0);
       }
       EXPECT_EQ(std::vector<uint32_t>(hosts.begin(), hosts.end()), stall.hosts);
       for (const uint32_t other : stall.others) EXPECT_FALSE(hosts.contains(other));
@@ -279,8 +279,8 @@ TEST(StallsProperty, EveryStretchIsInOneStall) {
       }
     }
     std::multiset<size_t> wanted;
-    for (size_t i = 0; i < scene.stretches.size(); ++i) {
-      if (scene.stretches[i].counts) wanted.insert(i);
+    for (size_t i = 0; i < scene.intervals.size(); ++i) {
+      if (scene.intervals[i].counts) wanted.insert(i);
     }
     EXPECT_EQ(seen, wanted);
     EXPECT_TRUE(std::is_sorted(stalls.begin(), stalls.end(),

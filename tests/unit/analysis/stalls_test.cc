@@ -15,7 +15,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-TEST_F(StallsTest, WithoutAStretchThereIsNoStall) {
+TEST_F(StallsTest, WithoutAnIntervalThereIsNoStall) {
   EXPECT_THAT(Find(), IsEmpty());
 }
 
@@ -31,7 +31,7 @@ TEST_F(StallsTest, AllHostsOfAStorageMeanTheStorage) {
   EXPECT_EQ(stall.error_ns, kErrorNs);
   EXPECT_THAT(stall.hosts, ElementsAre(0, 1, 2));
   EXPECT_THAT(stall.others, IsEmpty());
-  EXPECT_THAT(stall.stretches, ElementsAre(4, 5, 0, 1, 2, 3)) << "the longest first";
+  EXPECT_THAT(stall.intervals, ElementsAre(4, 5, 0, 1, 2, 3)) << "the longest first";
   EXPECT_FALSE(stall.open);
   EXPECT_FALSE(stall.unsure);
 }
@@ -66,7 +66,7 @@ TEST_F(StallsTest, OneOrSomeWritersOfAHostAreToldApart) {
 TEST_F(StallsTest, AWriterThatStoodALittleTooShortIsNotTakenToHaveRun) {
   for (const auto& [host, whole] :
        {std::pair(1U, v1::STALL_CLASS_ONE_HOST), std::pair(3U, v1::STALL_CLASS_SINGLE_HOST)}) {
-    stretches_.clear();
+    intervals_.clear();
     Stood(host, 1, 1000, 1110);
     Stood(host, 2, 1000, 1110).counts = false;
     EXPECT_EQ(FindOne().stall_class, whole);
@@ -75,8 +75,8 @@ TEST_F(StallsTest, AWriterThatStoodALittleTooShortIsNotTakenToHaveRun) {
     EXPECT_EQ(FindOne().stall_class, v1::STALL_CLASS_ONE_QM);
     // One that stood at another time can tell, too.
     hosts_[host].qms = 2;
-    stretches_.back().begin_ns -= 100 * kMs;
-    stretches_.back().end_ns -= 100 * kMs;
+    intervals_.back().begin_ns -= 100 * kMs;
+    intervals_.back().end_ns -= 100 * kMs;
     EXPECT_EQ(FindOne().stall_class, v1::STALL_CLASS_ONE_QM);
   }
 }
@@ -132,7 +132,7 @@ TEST_F(StallsTest, RowsBelongTogetherWhereTheyOverlapByHalfOfTheLongerOne) {
   error_ns_ = 0;
   for (const uint32_t host : {0U, 1U, 2U}) Stood(host, 1, 0, host == 2 ? 5'000 : 10'000).row_of_ns = 25 * kMs;
   EXPECT_THAT(FindOne().hosts, ElementsAre(0, 1, 2));
-  stretches_.back().end_ns -= 1;
+  intervals_.back().end_ns -= 1;
   EXPECT_THAT(Find(), SizeIs(2));
 }
 
@@ -141,7 +141,7 @@ TEST_F(StallsTest, WithOneHostTheStorageCannotBeToldFromThePath) {
   const Stall stall = FindOne();
   EXPECT_EQ(stall.stall_class, v1::STALL_CLASS_SINGLE_HOST);
   EXPECT_EQ(stall.storage, 2U);
-  stretches_.pop_back();
+  intervals_.pop_back();
   EXPECT_EQ(FindOne().stall_class, v1::STALL_CLASS_ONE_QM);
 }
 
@@ -170,7 +170,7 @@ TEST_F(StallsTest, WhatOverlapsByHalfOfTheShorterOneBelongsTogether) {
   BothStood(0, 1000, 2000);
   BothStood(1, 1800, 2200);  // half of it
   EXPECT_THAT(FindOne().hosts, ElementsAre(0, 1));
-  stretches_.resize(2);
+  intervals_.resize(2);
   BothStood(1, 1801, 2201);  // a little less
   EXPECT_THAT(Find(), SizeIs(2));
 }
@@ -199,7 +199,7 @@ TEST_F(StallsTest, AnAgentThatDidNotRunSaysNothingOfTheStorage) {
   const Stall stall = FindOne();
   EXPECT_EQ(stall.stall_class, v1::STALL_CLASS_HOST_PAUSED);
   EXPECT_THAT(stall.hosts, ElementsAre(0));
-  EXPECT_THAT(stall.stretches, SizeIs(2));
+  EXPECT_THAT(stall.intervals, SizeIs(2));
 }
 
 TEST_F(StallsTest, APauseOfLessThanHalfIsNotTheCause) {
@@ -216,11 +216,11 @@ TEST_F(StallsTest, PausedHostsAreStallsOfTheirOwnEachForItself) {
   ASSERT_THAT(stalls, SizeIs(2));
   for (const Stall& stall : stalls) {
     EXPECT_EQ(stall.stall_class, v1::STALL_CLASS_HOST_PAUSED);
-    EXPECT_THAT(stall.stretches, SizeIs(2));
+    EXPECT_THAT(stall.intervals, SizeIs(2));
   }
 }
 
-TEST_F(StallsTest, AnOpenStretchMakesAnOpenStall) {
+TEST_F(StallsTest, AnOpenIntervalMakesAnOpenStall) {
   BothStood(0, 1000, 1700);
   Stood(1, 1, 1000, 2000).open = true;
   EXPECT_TRUE(FindOne().open);
@@ -261,7 +261,7 @@ TEST_F(StallsTest, StallsFarEnoughApartAreToldApartByPoorClocksToo) {
 TEST_F(StallsTest, WritersOfOneHostShareTheirClockHoweverPoorItIs) {
   error_ns_ = 5000 * kMs;
   BothStood(3, 5000, 5300);
-  EXPECT_THAT(FindOne().stretches, SizeIs(2));
+  EXPECT_THAT(FindOne().intervals, SizeIs(2));
 }
 
 TEST_F(StallsTest, AShortStallWithinALongOneIsCertainWhereTheErrorLeavesItThere) {

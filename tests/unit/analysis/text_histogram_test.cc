@@ -1,5 +1,3 @@
-#include "controller/render/text_histogram.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +6,7 @@
 
 #include "controller/analysis/figures.h"
 #include "controller/render/plain_text.h"
+#include "controller/render/text.h"
 
 namespace plimsoll {
 namespace {

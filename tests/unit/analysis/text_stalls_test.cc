@@ -60,14 +60,14 @@ TEST_F(TextStallsTest, TheThresholdsThatWereUsedAreNamed) {
   EXPECT_THAT(Text(), HasSubstr("overdue for 100 ms "));
 }
 
-TEST_F(TextStallsTest, WhereStretchesAreLeftOutItIsNotSaidThatThereWasNoStall) {
+TEST_F(TextStallsTest, WhereIntervalsAreLeftOutItIsNotSaidThatThereWasNoStall) {
   stalls_.set_left_out(12);
   EXPECT_THAT(Text(), Not(HasSubstr("No stall")));
   EXPECT_THAT(Text(), HasSubstr("none known"));
   EXPECT_THAT(Text(), HasSubstr("12 possible stall intervals are in none of these figures"));
 }
 
-TEST_F(TextStallsTest, HowManyWritesAStretchHoldsIsShownWhereItIsMoreThanOne) {
+TEST_F(TextStallsTest, HowManyWritesAnIntervalHoldsIsShownWhereItIsMoreThanOne) {
   AddStall(1);
   EXPECT_THAT(Text(), Not(HasSubstr("writes")));
   AddStall(10'000);

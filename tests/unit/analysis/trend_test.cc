@@ -88,7 +88,7 @@ TEST(Trend, ASlopeOfMoreThanTenPercentIsNotSteady) {
   EXPECT_NEAR(MakeTrend(Of({106, 103, 100, 97, 94})).value().slope_percent(), -12, 1e-9);
 }
 
-TEST(Trend, StretchesAreOfWholeSecondsAndEndWithTheLast) {
+TEST(Trend, IntervalsAreOfWholeSecondsAndEndWithTheLast) {
   std::vector<double> writes(17, 100);
   writes[0] = writes[1] = 1'000'000;
   const v1::TrendReport trend = MakeTrend(Of(writes)).value();

@@ -1,8 +1,8 @@
-#include "common/cleanup_command.h"
-
 #include <gtest/gtest.h>
 
 #include <vector>
+
+#include "common/protocol.h"
 
 namespace plimsoll {
 namespace {

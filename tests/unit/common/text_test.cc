@@ -56,6 +56,7 @@ TEST(Text, TheClosestWordIsNearAndIgnoresCaseAndDashes) {
   EXPECT_EQ(ClosestWord("qmm", words), "qm");
   EXPECT_EQ(ClosestWord("File-Size", words), "file_size");
   EXPECT_EQ(ClosestWord("numfiles", words), "num_files");
+  EXPECT_EQ(ClosestWord("rnu", {"plan", "run"}), "run") << "two letters swapped";
   EXPECT_EQ(ClosestWord("storage", words), "");
   EXPECT_EQ(ClosestWord("", words), "");
 }

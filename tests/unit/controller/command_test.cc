@@ -7,8 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "controller/cli/color.h"
-
 namespace plimsoll {
 namespace {
 
@@ -51,6 +49,12 @@ TEST_F(CommandTest, TheCommandHelpPrintsWhatTheOptionDoes) {
   out_.str("");
   EXPECT_EQ(Run({"help", "go"}), static_cast<int>(Exit::kOk));
   EXPECT_EQ(out_.str(), of_option);
+  out_.str("");
+  EXPECT_EQ(Run({"help", "go", "--help"}), static_cast<int>(Exit::kOk));
+  EXPECT_EQ(out_.str(), of_option);
+  out_.str("");
+  EXPECT_EQ(Run({"help", "--help"}), static_cast<int>(Exit::kOk));
+  EXPECT_THAT(out_.str(), HasSubstr("go"));
   EXPECT_EQ(Run({"help", "gi"}), static_cast<int>(Exit::kWrong));
   EXPECT_EQ(err_.str(), "plimsoll: unknown command 'gi'; did you mean go?\n");
 }

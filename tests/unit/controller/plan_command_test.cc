@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "controller/cli/commands.h"
-#include "controller/plan/plan_example.h"
+#include "controller/plan/plan_yaml.h"
 
 namespace plimsoll {
 namespace {

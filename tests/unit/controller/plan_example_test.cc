@@ -1,5 +1,3 @@
-#include "controller/plan/plan_example.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

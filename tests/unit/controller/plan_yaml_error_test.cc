@@ -58,6 +58,8 @@ TEST(PlanYamlErrors, AKeyThatIsAnOptionOrBelongsElsewhereIsLedToItsPlace) {
   EXPECT_THAT(MessageFor("require: p99<1ms\n"), HasSubstr("; did you mean 'criteria'?"));
   EXPECT_THAT(MessageFor("name: x\nqm: 4\n"), HasSubstr("; 'qm' is a key of workload"));
   EXPECT_THAT(MessageFor("workload: {duration: 4}\n"), HasSubstr("; 'duration' is a key of the plan itself"));
+  EXPECT_THAT(MessageFor("workload: {bsize: 4k}\n"), HasSubstr("; 'block_size' is a key of the plan itself"));
+  EXPECT_THAT(MessageFor("fileSize: 16m\n"), HasSubstr("; 'file_size' is a key of workload"));
   EXPECT_THAT(MessageFor("hosts: [{adress: x}]\n"), HasSubstr("not a key of a host; expected one of address, workload; "
                                                               "did you mean 'address'?"));
 }

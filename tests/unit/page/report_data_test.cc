@@ -1,5 +1,3 @@
-#include "controller/page/report_data.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

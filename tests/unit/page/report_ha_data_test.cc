@@ -1,12 +1,9 @@
-#include "controller/page/report_ha_data.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-#include "controller/page/report_data.h"
 #include "controller/page/report_page.h"
 #include "google/protobuf/struct.pb.h"
 #include "google/protobuf/util/json_util.h"

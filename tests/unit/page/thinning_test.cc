@@ -1,10 +1,10 @@
-#include "controller/page/thinning.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <random>
+
+#include "controller/page/packing.h"
 
 namespace plimsoll {
 namespace {
@@ -18,8 +18,8 @@ TEST(ThinRows, KeepsAllWhereTheyAreFewEnough) {
   EXPECT_THAT(ThinRows({}, 0, 0, {}), SizeIs(0));
 }
 
-TEST(ThinRows, KeepsTheSmallestAndLargestOfEachStretch) {
-  // Two stretches of five; the first and last row stay in any case.
+TEST(ThinRows, KeepsTheSmallestAndLargestOfEachInterval) {
+  // Two intervals of five; the first and last row stay in any case.
   const ThinColumn column{{3, 9, 2, 4, 5, 1, 1, 8, 2, 2}, false};
   EXPECT_THAT(ThinRows({column}, 10, 4, {}), ElementsAre(0, 1, 2, 5, 7, 9));
 }

@@ -18,6 +18,7 @@
 #include "common/mutex.h"
 #include "controller/analysis/analyzer.h"
 #include "controller/cli/command.h"
+#include "controller/cli/commands.h"
 #include "controller/cli/run_command.h"
 #include "controller/run/journal.h"
 

@@ -18,7 +18,7 @@
 #include "common/mutex.h"
 #include "common/protocol.h"
 #include "common/units.h"
-#include "controller/run/grpc_agent_client.h"
+#include "controller/run/agent_client.h"
 #include "tests/unit/session/fake_work.h"
 
 namespace plimsoll::testing {

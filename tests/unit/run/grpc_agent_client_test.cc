@@ -1,6 +1,4 @@
 // What a client asks of an agent without a session, and how it connects.
-#include "controller/run/grpc_agent_client.h"
-
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 #include <malloc.h>
@@ -13,6 +11,7 @@
 #include "common/posix.h"
 #include "common/protocol.h"
 #include "common/units.h"
+#include "controller/run/agent_client.h"
 #include "tests/status_matchers.h"
 #include "tests/unit/run/grpc_agent_client_fixture.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "common/units.h"
-#include "controller/run/grpc_agent_client.h"
+#include "controller/run/agent_client.h"
 #include "tests/status_matchers.h"
 #include "tests/unit/run/grpc_agent_client_fixture.h"
 

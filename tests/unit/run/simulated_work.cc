@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "agent/writer/start_gate.h"
+#include "agent/writer/worker_threads.h"
 #include "agent/writer/write_loop.h"
 #include "common/posix.h"
 #include "common/status_macros.h"

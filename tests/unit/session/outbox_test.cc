@@ -320,7 +320,7 @@ TEST(Outbox, FramesAreMergedBehindWhatOnlySaysThatTheAgentLives) {
   EXPECT_EQ(box.Pop()->frames().frames(0).first_interval(), 2);
 }
 
-TEST(Outbox, OfStretchesThatAreNotOverTheLastToldCounts) {
+TEST(Outbox, OfIntervalsThatAreNotOverTheLastToldCounts) {
   for (const int32_t intervals : {2, 3}) {
     std::mt19937_64 random(8);
     Outbox box({.coalesce_above_bytes = 0, .drop_traces_above_bytes = 1'000'000});

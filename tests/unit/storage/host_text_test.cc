@@ -10,7 +10,6 @@
 #include "absl/strings/str_join.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/text_table.h"
-#include "controller/storage/storage_text.h"
 
 namespace plimsoll {
 namespace {

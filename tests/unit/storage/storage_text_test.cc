@@ -1,5 +1,3 @@
-#include "controller/storage/storage_text.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +5,7 @@
 
 #include "absl/strings/str_join.h"
 #include "controller/render/plain_text.h"
+#include "controller/storage/host_text.h"
 
 namespace plimsoll {
 namespace {
