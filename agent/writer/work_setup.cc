@@ -16,6 +16,8 @@ namespace plimsoll {
 namespace {
 
 constexpr int64_t kLeastFrameIntervalNs = kNsPerMs;
+// Between the seeds of two steps of a search; any large odd number.
+constexpr uint32_t kSeedStride = 0x9E3779B9;
 
 using Plan = v1::TestPlan;
 
@@ -101,14 +103,18 @@ absl::Status CheckStep(const v1::LogStep& step, uint64_t file_size_bytes, int64_
   return absl::OkStatus();
 }
 
-// The step with what it does not say of its own taken from the workload.
-WorkSetup::Step MakeStep(const WorkSetup& setup, const v1::LogStep& step) {
+// The step with what it does not say of its own taken from the workload. The steps of a plan's list have the same
+// random arrivals, so that they can be compared; each one of a search has its own, so that chance does not repeat
+// itself.
+WorkSetup::Step MakeStep(const WorkSetup& setup, uint32_t number, const v1::LogStep& step) {
+  const bool of_search = step.purpose() != v1::STEP_PURPOSE_UNSPECIFIED;
   return {step.block_size_bytes(),
           step.duration_ns(),
           step.warmup_ns(),
           step.has_rate_per_second() ? step.rate_per_second() : setup.rate_per_second,
           step.has_arrival() ? step.arrival() : setup.arrival,
-          step.qm() > 0 ? step.qm() : setup.qm};
+          step.qm() > 0 ? step.qm() : setup.qm,
+          setup.seed + (of_search ? number * kSeedStride : 0)};
 }
 
 }  // namespace
@@ -150,14 +156,16 @@ absl::StatusOr<WorkSetup> MakeWorkSetup(const v1::HostPlan& plan) {
   setup.seed = plan.log().seed();
   setup.hosts = std::max(plan.log().hosts(), 1U);
   setup.steps.reserve(static_cast<size_t>(plan.log().steps_size()) + WorkSetup::kMostAddedSteps);
-  for (const v1::LogStep& step : plan.log().steps()) setup.steps.push_back(MakeStep(setup, step));
+  for (const v1::LogStep& step : plan.log().steps()) {
+    setup.steps.push_back(MakeStep(setup, static_cast<uint32_t>(setup.steps.size()), step));
+  }
   return setup;
 }
 
 absl::Status WorkSetup::Add(const v1::AddStep& add) {
   PLIMSOLL_RETURN_IF_ERROR(CheckStep(add.spec(), file_size_bytes, frame_interval_ns));
   PLIMSOLL_RETURN_IF_ERROR(CheckLoad(add.spec(), qm, delay_ns));
-  const Step step = MakeStep(*this, add.spec());
+  const Step step = MakeStep(*this, add.step(), add.spec());
   const auto prepared = std::find_if(steps.begin(), steps.end(),
                                      [&step](const Step& known) { return known.block_bytes == step.block_bytes; });
   if (prepared == steps.end()) {
@@ -189,7 +197,7 @@ std::optional<RateSchedule> WorkSetup::ScheduleOf(uint32_t step, int64_t start_n
       return RateSchedule::Even(start_ns, rate, uint64_t{writer - 1} * hosts + host_index % hosts,
                                 uint64_t{steps[step].qm} * hosts);
     case v1::ARRIVAL_POISSON:
-      return RateSchedule::Poisson(start_ns, rate, {seed, host_index, writer});
+      return RateSchedule::Poisson(start_ns, rate, {steps[step].seed, host_index, writer});
     default:
       return RateSchedule(start_ns, rate);
   }

@@ -23,7 +23,8 @@ struct WorkSetup {
     int64_t warmup_ns = 0;
     double rate_per_second = 0;  // 0: closed loop
     v1::Arrival arrival = v1::ARRIVAL_ALIGNED;
-    uint32_t qm = 0;  // writers that write: the first so many
+    uint32_t qm = 0;    // writers that write: the first so many
+    uint32_t seed = 0;  // of random arrivals
     bool operator==(const Step&) const = default;
   };
   // Most steps that are added to those of the plan.

@@ -47,6 +47,8 @@ class LimitAnalysis final : public SectionAnalysis {
   };
 
   LimitSearch::Options SearchOptions() const;
+  // The criteria fail, but only because of a burst at the step's end, perhaps.
+  bool MayBeABurst(const std::vector<v1::CriterionReport>& criteria, int64_t duration_ns) const;
   // "12.5 writes/s per queue manager", "3 queue managers per host".
   std::string LoadText(double load) const;
   // The lowest load that exceeds the criteria; null: none does.

@@ -85,6 +85,27 @@ TEST(WorkSetup, EvenWritersOfAllHostsStartOneAfterTheOther) {
 // busy for half of the time.
 constexpr int64_t kHalfBusyServiceNs = kNsPerSecond / (2 * 1'600 * 30);
 
+TEST(WorkSetup, TheStepsOfASearchHaveRandomArrivalsOfTheirOwnAndThoseOfAListTheSame) {
+  v1::HostPlan plan = GoodPlan();
+  plan.mutable_log()->mutable_workload()->set_rate_per_second(100);
+  plan.mutable_log()->mutable_workload()->set_arrival(v1::ARRIVAL_POISSON);
+  auto setup = MakeWorkSetup(plan);
+  ASSERT_THAT(setup, IsOk());
+  v1::AddStep add;
+  *add.mutable_spec() = plan.log().steps(0);
+  const auto due = [&](uint32_t step) { return setup->ScheduleOf(step, 0, 1)->DueAt(5); };
+  add.set_step(1);
+  ASSERT_THAT(setup->Add(add), IsOk());
+  EXPECT_EQ(due(1), due(0));
+  add.mutable_spec()->set_purpose(v1::STEP_PURPOSE_SEARCH);
+  for (const uint32_t step : {2U, 3U}) {
+    add.set_step(step);
+    ASSERT_THAT(setup->Add(add), IsOk());
+  }
+  EXPECT_NE(due(2), due(0));
+  EXPECT_NE(due(3), due(2)) << "the same load once more is another sample of it";
+}
+
 // Median of the response times of all writes that are due in one second.
 int64_t MedianResponseNs(v1::Arrival arrival) {
   v1::HostPlan plan = GoodPlan();
