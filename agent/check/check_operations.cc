@@ -15,6 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "agent/host/beneath.h"
 #include "agent/host/run_ownership.h"
 #include "agent/host/sandbox.h"
 #include "common/clock.h"
