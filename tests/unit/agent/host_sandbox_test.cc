@@ -6,6 +6,7 @@
 
 #include <iostream>
 
+#include "agent/host/beneath.h"
 #include "agent/host/sandbox.h"
 #include "tests/status_matchers.h"
 #include "tests/unit/agent/host_test_util.h"
