@@ -161,8 +161,9 @@ absl::StatusOr<UniqueFd> OpenBeneath(int directory_fd, const std::string& relati
     }
     if (result == -ENOSYS) {
       return absl::UnimplementedError(
-          absl::StrCat(path, ": this kernel, or a filter of this container, has no openat2, and /proc is not mounted; mount "
-                             "/proc, or use Linux 5.6 or later"));
+          absl::StrCat(path,
+                       ": this kernel, or a filter of this container, has no openat2, and /proc is not mounted; mount "
+                       "/proc, or use Linux 5.6 or later"));
     }
     if (result < 0) return OpenError(path, -result);
     return UniqueFd(result);

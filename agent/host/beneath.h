@@ -21,14 +21,15 @@ enum class MountRule { kMayCross, kMustStay };
 // Flags that open a directory only to go on from it: neither its list nor its content is read.
 inline constexpr int kOpenDirectory = O_PATH | O_DIRECTORY;
 
-// openat2(RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS, and RESOLVE_NO_XDEV with kMustStay) with O_CLOEXEC. Where the kernel is
-// older than Linux 5.6, or a container's filter refuses the call, the same with one openat a component; this needs
-// /proc. `mode` counts only with O_CREAT, which needs O_EXCL. `path` is the whole path, for the error. PERMISSION_DENIED
-// where a symbolic link, ".." or a mount is in the way.
+// openat2(RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS, and RESOLVE_NO_XDEV with kMustStay) with O_CLOEXEC. Where the kernel
+// is older than Linux 5.6, or a container's filter refuses the call, the same with one openat a component; this needs
+// /proc. `mode` counts only with O_CREAT, which needs O_EXCL. `path` is the whole path, for the error.
+// PERMISSION_DENIED where a symbolic link, ".." or a mount is in the way.
 absl::StatusOr<UniqueFd> OpenBeneath(int directory_fd, const std::string& relative, int flags, MountRule mounts,
                                      const std::string& path, mode_t mode = 0);
 
-// The id of the mount that an open descriptor lies on, as /proc/self/fdinfo and mountinfo have it; nothing without /proc.
+// The id of the mount that an open descriptor lies on, as /proc/self/fdinfo and mountinfo have it; nothing without
+// /proc.
 std::optional<uint64_t> MountOfDescriptor(int fd);
 
 // Opens a regular file that exists, in the directory itself, with `flags` (no O_CREAT) and O_CLOEXEC; never a link,

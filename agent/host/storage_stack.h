@@ -41,8 +41,8 @@ const Mount* FindMount(const std::vector<Mount>& mounts, uint64_t mount_id, dev_
 // The id of the mount that an open descriptor lies on; 0 where neither statx nor /proc reports it.
 uint64_t MountIdOf(int fd);
 
-// What is known of the mount without /proc, or where its table does not list it, as in a root that was changed: the type
-// of the file system by statfs, where it has one number; else empty.
+// What is known of the mount without /proc, or where its table does not list it, as in a root that was changed: the
+// type of the file system by statfs, where it has one number; else empty.
 Mount MountWithoutTable(int fd);
 
 // Whether the options hold `name`, exactly ("nolock", "local_lock=all").

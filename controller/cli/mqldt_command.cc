@@ -112,8 +112,7 @@ class MqldtView {
     if (!record.has_frames() || record.frames().host() != 0) return;
     for (const v1::Frame& frame : record.frames().frames()) {
       if (frame.closing()) continue;
-      const int64_t end_ns =
-          (int64_t{frame.first_interval()} + frame.interval_count()) * run_.frame_interval_ns();
+      const int64_t end_ns = (int64_t{frame.first_interval()} + frame.interval_count()) * run_.frame_interval_ns();
       ShowSeconds(end_ns / kNsPerSecond);
     }
   }
@@ -230,15 +229,14 @@ std::string Banner(const std::string& title) {
 
 // What mqldt's container does with its variables: one sweep over block sizes, or 1, 2 ... MQLDT_QM queue managers.
 absl::Status ReadVariables(MqldtOptions& options) {
-  PLIMSOLL_RETURN_IF_ERROR(ReadVariable<uint64_t>("MQLDT_FILESIZE", "67108864", 1, uint64_t{1} << 40U,
-                                                  options.file_size_bytes));
+  PLIMSOLL_RETURN_IF_ERROR(
+      ReadVariable<uint64_t>("MQLDT_FILESIZE", "67108864", 1, uint64_t{1} << 40U, options.file_size_bytes));
   PLIMSOLL_RETURN_IF_ERROR(ReadVariable<uint32_t>("MQLDT_NUMFILES", "16", 1, kMostFiles, options.num_files));
   PLIMSOLL_RETURN_IF_ERROR(ReadVariable<uint32_t>("MQLDT_DURATION", "60", 1, 86'400 * 365, options.duration_s));
   PLIMSOLL_RETURN_IF_ERROR(ReadVariable<uint32_t>("MQLDT_QM", "1", 1, kMostQms, options.qm));
   options.dir = Variable("MQLDT_DIRECTORY", "/var/mqldt");
   options.csv_file = Variable("MQLDT_CSVFILE", "mqldt.csv");
-  options.block_sizes =
-      options.qm == 1 ? "16K,32K,64K,128K,256K,512K,1024K" : Variable("MQLDT_BLOCKSIZE", "128K");
+  options.block_sizes = options.qm == 1 ? "16K,32K,64K,128K,256K,512K,1024K" : Variable("MQLDT_BLOCKSIZE", "128K");
   return absl::OkStatus();
 }
 
@@ -312,8 +310,7 @@ void AddMqldtCommand(CLI::App& app, CommandLine& line) {
   command->add_option("--alignment,-a", options.alignment_bytes, "Alignment of the buffers: 0, or up to 4096 bytes")
       ->check(CLI::Range(0U, kBufferAlignment))
       ->type_name("BYTES");
-  command
-      ->add_option("--backgroundThreads,-p", options.background_threads, "Threads that keep a CPU busy meanwhile")
+  command->add_option("--backgroundThreads,-p", options.background_threads, "Threads that keep a CPU busy meanwhile")
       ->check(CLI::Range(0U, 1024U))
       ->type_name("N")
       ->capture_default_str();

@@ -256,7 +256,7 @@ class Run {
     if (request_ != nullptr) written.Update(request_->finish(report, results.path()));
     const std::string text =
         request_ != nullptr ? ""
-        : flags_.json ? RenderJson(report)
+        : flags_.json       ? RenderJson(report)
         : !flags_.view.summary.empty()
             ? RenderMarkdown(report, results.path())
             : absl::StrCat(RenderText(report, flags_.view.histogram_rows, flags_.view.detail()),
@@ -384,7 +384,9 @@ RunSurroundings OwnSurroundings() {
   return around;
 }
 
-void AddRunCommand(CLI::App& app, CommandLine& line) { AddRunCommand(app, line, OwnSurroundings()); }
+void AddRunCommand(CLI::App& app, CommandLine& line) {
+  AddRunCommand(app, line, OwnSurroundings());
+}
 
 namespace {
 

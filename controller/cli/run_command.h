@@ -47,8 +47,8 @@ struct PlanRun {
   // Without the warnings that an earlier run of this plan has given.
   bool repeated = false;
   bool dry_run = false;
-  // For a command that shows the run in its own way, all three; quiet is set, too, and nothing is printed of the report.
-  // Called with every record that is kept.
+  // For a command that shows the run in its own way, all three; quiet is set, too, and nothing is printed of the
+  // report. Called with every record that is kept.
   std::function<void(const v1::JournalRecord& record)> watch;
   // Called with the report of each step, once it is made, on another thread than `watch`; never before the records of
   // the step, nor after those of the next.

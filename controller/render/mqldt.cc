@@ -124,8 +124,7 @@ class Grouping {
 }  // namespace
 
 std::string RenderMqldtOptions(const MqldtOptions& options) {
-  std::string text =
-      absl::StrCat("Options (specified or defaulted to)\n", std::string(85, '='), "\n");
+  std::string text = absl::StrCat("Options (specified or defaulted to)\n", std::string(85, '='), "\n");
   const auto add = [&text](absl::string_view name, absl::string_view option, const auto& value) {
     absl::StrAppendFormat(&text, "%-27s %-22s : %s\n", name, absl::StrCat("(--", option, ")"), absl::StrCat(value));
   };
@@ -177,7 +176,7 @@ std::string RenderMqldtCsv(const v1::Report& report, uint32_t qm) {
     MqldtFigures figures;
   };
   CsvTable<Row> table;
-  const auto add = [&table](absl::string_view name, uint64_t MqldtFigures::*figure) {
+  const auto add = [&table](absl::string_view name, uint64_t MqldtFigures::* figure) {
     table.Column(std::string(name), [figure](const Row& row) { return CsvCell(row.figures.*figure); });
   };
   table.Column("Blocksize", [](const Row& row) { return CsvCell(row.step.block_size_bytes()); });

@@ -1,5 +1,5 @@
-// What mqldt (IBM MQ Log Disk Tester, https://github.com/ibm-messaging/mqldt) prints, and the CSV that it writes, with the
-// figures of a report. Lines and columns are those of mqldt's revision 8677517.
+// What mqldt (IBM MQ Log Disk Tester, https://github.com/ibm-messaging/mqldt) prints, and the CSV that it writes, with
+// the figures of a report. Lines and columns are those of mqldt's revision 8677517.
 #pragma once
 
 #include <cstdint>

@@ -34,7 +34,8 @@ std::string Describe(const v1::Report& report, const v1::HostReport& host) {
                                   " CPUs, clock ", host.clock().source());
   if (!mount.fs_type().empty()) {
     const std::string& source = mount.remote().empty() ? mount.fs_source() : mount.remote();
-    absl::StrAppend(&text, "; ", host.workload().dir(), " is ", mount.fs_type(), source.empty() ? "" : " from ", source);
+    absl::StrAppend(&text, "; ", host.workload().dir(), " is ", mount.fs_type(), source.empty() ? "" : " from ",
+                    source);
   }
   if (host.storage() != 0 && report.storages_size() > 1) absl::StrAppend(&text, ", storage ", host.storage());
   return text;
