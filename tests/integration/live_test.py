@@ -17,8 +17,12 @@ SECOND = re.compile(rf"^step (\d+)/\d+  \S+ \S+  (warm-up )?(\S+) s/(\S+) s  ([\
 class Terminal:
     """A terminal of tmux in which a shell runs one command and then waits."""
 
+    servers = 0
+
     def __init__(self, test, argv, columns, rows):
-        self._socket = test.base / "tmux"
+        # A server of its own: the one before may still be ending.
+        Terminal.servers += 1
+        self._socket = test.base / f"tmux-{Terminal.servers}"
         environment = {**test.environment, "TERM": "xterm-256color"}
         environment.pop("TMUX", None)
         environment.pop("NO_COLOR", None)
