@@ -341,6 +341,7 @@ TEST(Outbox, KeepsNothingAfterClose) {
   std::mt19937_64 random(4);
   Outbox box;
   box.PushFrames(MakeBatch(1, 0, 5, random));
+  box.Close();
   box.PushFrames(MakeBatch(1, 1, 5, random));
   EXPECT_TRUE(box.empty());
   EXPECT_EQ(box.queued_bytes(), 0U);
