@@ -194,7 +194,8 @@ std::string RenderMarkdown(const v1::Report& report, const std::string& results)
   out += "\n";
   if (report.has_limit()) {
     out += "\n```text\n";
-    for (const std::string& line : LimitTextSection().parts(report, TextDetail::kShort).front()) out += line + "\n";
+    const auto parts = LimitTextSection().parts(report, TextDetail::kShort);
+    for (const std::string& line : parts.front()) out += line + "\n";
     out += "```\n";
   }
   AddCriteria(report, out);
