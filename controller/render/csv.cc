@@ -257,7 +257,7 @@ std::string StartOf(const SecondRow& row) {
   return FormatMoment(start);
 }
 
-CsvTable<SecondRow> SecondTable() {
+CsvTable<SecondRow> SecondColumns() {
   CsvTable<SecondRow> table;
   table.Column("run_id", [](const SecondRow& row) { return CsvCell(row.report.run().id()); });
   table.Column("step", [](const SecondRow& row) { return CsvCell(uint64_t{row.step.number()}); });
@@ -293,7 +293,7 @@ CsvTable<SecondRow> SecondTable() {
 }  // namespace
 
 std::string RenderTimelineCsv(const v1::Report& report) {
-  const CsvTable<SecondRow> table = SecondTable();
+  const CsvTable<SecondRow> table = SecondColumns();
   std::string csv = table.Heading();
   for (const v1::StepReport& step : report.steps()) {
     for (const v1::SeriesReport& series : step.series()) {
