@@ -10,7 +10,9 @@ plimsoll_test_packages=(
   libfuse3-dev fuse3 nftables faketime openssl systemd python3-seccomp python3-pip chromium chromium-driver fio python3-six default-jdk-headless libhdrhistogram-java ctdb
 )
 plimsoll_check_packages=(clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev llvm-19)
-plimsoll_lab_packages=(qemu-system-x86 cpio kmod e2fsprogs iproute2 tshark)
+plimsoll_portable_packages=(binutils rpm)
+plimsoll_portable_test_packages=(rpmlint rpm2cpio cpio)
+plimsoll_lab_packages=(qemu-system-x86 cpio kmod e2fsprogs iproute2 tshark mmdebstrap)
 plimsoll_bench_packages=(libbenchmark-dev)
 
 # install_missing PACKAGE...: installs what is not there, as root or through sudo; without either, prints the command and fails.

@@ -1,5 +1,7 @@
 """What scripts/portable packs runs where nothing else is: in an empty root, and with programs that are linked dynamically.
 
+tests/lab/package_test.py installs the .deb on a system with systemd.
+
 PLIMSOLL_PORTABLE names the directory with the archive; it is set by the tests' build. Without an archive the tests are skipped.
 """
 
@@ -77,17 +79,91 @@ class Portable(harness.PlimsollTest):
     def test_the_archive_has_its_hash_the_manual_the_unit_and_the_licences(self):
         said, name = pathlib.Path(f"{self.archive}.sha256").read_text().split()
         self.assertEqual((said, name), (hashlib.sha256(self.archive.read_bytes()).hexdigest(), self.archive.name))
-        for path in ("share/man/man1/plimsoll.1", "lib/systemd/system/plimsoll-agent.service", "licenses/plimsoll",
-                     "bin/mqldt"):
+        for path in ("share/man/man1/plimsoll.1", "lib/systemd/system/plimsoll-agent.service", "bin/mqldt",
+                     "share/doc/plimsoll/copyright", "share/doc/plimsoll-agent/copyright"):
             self.assertTrue((self.place / path).exists(), path)
         linked = subprocess.run(["ninja", "-C", BUILT, "-t", "commands", "bin/plimsoll", "bin/plimsoll-agent"], check=True,
                                 capture_output=True, text=True).stdout
-        packages = set()
+        packages = {"libre2-dev"}  # named by -lre2
         for library in sorted(set(re.findall(r"/usr/lib/\S+\.a\b", linked))):
             owner = subprocess.run(["dpkg", "-S", library], check=True, capture_output=True, text=True).stdout
             packages.add(owner.split(":")[0])
         self.assertGreater(len(packages), 5)
-        self.assertLessEqual(packages, {path.name for path in (self.place / "licenses").iterdir()})
+        for program in ("plimsoll", "plimsoll-agent"):
+            there = {path.name for path in (self.place / "share/doc" / program / "licenses").iterdir()}
+            self.assertLessEqual(packages, there)
+
+    def test_each_hash_is_that_of_its_file(self):
+        for path in [*BUILT.glob("plimsoll*.tar.gz"), *BUILT.glob("plimsoll*.deb"), *BUILT.glob("plimsoll*.rpm")]:
+            said, name = pathlib.Path(f"{path}.sha256").read_text().split()
+            self.assertEqual((said, name), (hashlib.sha256(path.read_bytes()).hexdigest(), path.name))
+
+
+class Rpm(harness.PlimsollTest):
+
+    def setUp(self):
+        super().setUp()
+        for program in ("rpm", "rpmlint", "rpm2cpio", "cpio"):
+            if shutil.which(program) is None:
+                raise unittest.SkipTest(f"{program} is not installed: scripts/check portable installs it")
+        self.archives = {path.name.rsplit("-", 2)[0]: path for path in BUILT.glob("plimsoll*.rpm")}
+        if set(self.archives) != {"plimsoll", "plimsoll-agent"}:
+            raise unittest.SkipTest(f"no packages in {BUILT}: run scripts/portable")
+
+    def query(self, program, *arguments):
+        return subprocess.run(["rpm", "-qp", *arguments, self.archives[program]], check=True, capture_output=True,
+                              text=True).stdout
+
+    def test_they_need_a_shell_and_nothing_else(self):
+        for program, wanted in (("plimsoll", set()), ("plimsoll-agent", {"/bin/sh"})):
+            needed = {line for line in self.query(program, "--requires").splitlines() if not line.startswith("rpmlib(")}
+            self.assertEqual(needed, wanted, program)
+
+    def test_the_agents_configuration_outlives_an_upgrade(self):
+        self.assertEqual(self.query("plimsoll-agent", "--configfiles").split(), ["/etc/default/plimsoll-agent"])
+
+    def test_the_agents_scripts_know_installing_upgrading_and_removing(self):
+        scripts = self.query("plimsoll-agent", "--scripts")
+        self.assertRegex(scripts, r"postinstall scriptlet[^$]*systemctl try-restart plimsoll-agent")
+        self.assertRegex(scripts, r"preuninstall scriptlet")
+        # Told 1, it is an upgrade, and what runs goes on; told 0, the last version goes.
+        script = self.base / "preuninstall"
+        script.write_text(scripts.split("preuninstall scriptlet (using /bin/sh):\n")[1].split("postuninstall scriptlet")[0])
+        called = self.base / "called"
+        tools = self.base / "tools"
+        tools.mkdir()
+        (tools / "systemctl").write_text(f'#!/bin/sh\necho "$@" >>{called}\n')
+        (tools / "systemctl").chmod(0o755)
+        script.write_text(script.read_text().replace("/run/systemd/system", str(self.base)))
+        for told, expected in (("1", False), ("0", True)):
+            subprocess.run(["sh", script, told], check=True, env={"PATH": f"{tools}:/usr/bin:/bin"})
+            self.assertEqual(called.exists(), expected, told)
+        self.assertEqual(called.read_text(), "disable --now plimsoll-agent.service\n")
+
+    def test_the_lint_finds_only_what_is_meant(self):
+        found = subprocess.run(["rpmlint", *self.archives.values()], capture_output=True, text=True, check=False).stdout
+        errors = set(re.findall(r": E: (\S+)", found))
+        # They are linked statically on purpose, and signed by whoever hands them out.
+        self.assertLessEqual(errors, {"statically-linked-binary", "no-signature", "no-packager-tag"}, found)
+        self.assertIn("statically-linked-binary", errors)
+
+    def test_what_they_hold_runs_in_an_empty_root(self):
+        if os.geteuid() != 0:
+            raise unittest.SkipTest("only root may change the root directory")
+        root = self.base / "root"
+        (root / "data").mkdir(parents=True)
+        for name in ("tmp", "proc"):
+            (root / name).mkdir()
+        for archive in self.archives.values():
+            unpacked = subprocess.run(["rpm2cpio", archive], check=True, capture_output=True).stdout
+            subprocess.run(["cpio", "--extract", "--make-directories", "--quiet"], input=unpacked, cwd=root, check=True)
+        self.assertTrue((root / "etc/default/plimsoll-agent").exists())
+        # As in a container: /proc is there.
+        process = self.start(harness.Process, ["unshare", "--mount", "sh", "-c", f'mount -t proc proc {root}/proc && exec "$@"', "sh",
+                                               "chroot", root, "/usr/bin/plimsoll", "run", "--dir", "/data", "--duration", "1",
+                                               "--warmup", "0", "--file-size", "256k", "--out", "/results"])
+        self.result_of(process, root / "results")
+        self.assert_nothing_left(root / "data")
 
 
 if __name__ == "__main__":
