@@ -13,6 +13,12 @@
 namespace plimsoll {
 namespace {
 
+// "88 ms", "13.578 s".
+std::string TakeoverTime(int64_t takeover_ns) {
+  if (takeover_ns < kNsPerSecond) return FormatLength(takeover_ns / kNsPerMs * kNsPerMs);
+  return absl::StrFormat("%.3f s", static_cast<double>(takeover_ns / kNsPerMs) / 1e3);
+}
+
 constexpr size_t kLeastFor90 = 100;
 constexpr size_t kLeastFor99 = 1'000;
 
@@ -432,7 +438,7 @@ v1::VerdictReport HaAnalysis::Judge(const std::vector<std::string>& reasons) con
       const int64_t shown = open ? value.low : value.low + (value.high - value.low) / 2;
       line.set_outcome(OutcomeOf(*criterion, value.low, value.high));
       line.set_value(static_cast<double>(shown));
-      line.set_value_text(is_time ? absl::StrCat(open ? "over " : "", FormatLength(shown / kNsPerMs * kNsPerMs))
+      line.set_value_text(is_time ? absl::StrCat(open ? "over " : "", TakeoverTime(shown))
                                   : FormatCount(static_cast<uint64_t>(shown)));
       if (line.outcome() == v1::OUTCOME_FAIL) line.set_reason(ProofOf(static_cast<int>(criterion->metric)));
       if (line.outcome() == v1::OUTCOME_INCONCLUSIVE) {

@@ -130,7 +130,7 @@ std::string Common(const v1::Report& report, const std::string& several, Get get
 
 std::string Extents(const v1::LogWorkload& workload) {
   return absl::StrCat(workload.num_files(), " x ", FormatSizeForPeople(workload.file_size_bytes()), "  (--file-size ",
-                      workload.file_size_bytes(), ")");
+                      FormatSize(workload.file_size_bytes()), ")");
 }
 
 // "; starts spread evenly"; empty for a run of a version that knew no other way.

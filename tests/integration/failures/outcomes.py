@@ -158,7 +158,7 @@ def _when_let_go(scene):
 
 BY_ITSELF = Cleaned("each agent removes its files by itself, and takes the next run", _by_itself)
 STARTED_AGAIN = Cleaned("alpha at once; beta's files when an agent of its name starts there again", _started_again)
-WHEN_WOKEN = Cleaned("alpha at once; beta when it is woken, and it writes no more", _when_woken)
+WHEN_WOKEN = Cleaned("alpha at once; beta when it resumes, without writing again", _when_woken)
 WHEN_LET_GO = Cleaned("alpha at once; beta refuses new runs, saying why, until the call returns; then it cleans up",
                       _when_let_go)
 

@@ -177,7 +177,7 @@ def write_errors():
         "ENOSPC": ("the disk is full", "No space left on device (28)", 2),
         "EDQUOT": ("the quota is used up", "Disk quota exceeded (122)", 2),
         "EIO": ("the device fails", "Input/output error (5)", 4),
-        "ESTALE": ("the server has forgotten the file", "Stale file handle (116)", 4),
+        "ESTALE": ("the server no longer knows the file", "Stale file handle (116)", 4),
         "EROFS": ("the file system has become read-only", "Read-only file system (30)", 2),
     }
     for name, (title, text, code) in names.items():
@@ -200,7 +200,7 @@ def write_errors():
 FAULTS = [
     Fault("agent-killed", "agent", "The agent is killed", "`kill -9` of beta's agent.", faults.kill_beta,
           lost("the session broke: ", AT_ONCE, STARTED_AGAIN)),
-    Fault("agent-frozen", "agent", "The agent is frozen, and woken later",
+    Fault("agent-frozen", "agent", "The agent is suspended, then resumed",
           "SIGSTOP of beta's agent, SIGCONT when the run is over.", faults.freeze_beta,
           lost(SILENT, LEASE, WHEN_WOKEN)),
     Fault("link-down", "network", "The host's link goes down, for longer than the lease",
@@ -226,7 +226,7 @@ FAULTS = [
           faults.kill_controller,
           {**everywhere(Cell((KILLED_SEES,), None, JOURNAL, BY_ITSELF, AT_ONCE)),
            "draining": Cell((), None, JOURNAL, WHEN_LET_GO, AT_ONCE)}),
-    Fault("controller-frozen", "controller", "The controller is frozen, and woken later",
+    Fault("controller-frozen", "controller", "The controller is suspended, then resumed",
           "SIGSTOP of `plimsoll run` for longer than the lease.", faults.freeze_controller, {
               "preparing": Cell(("lease expired",), 4, NOTHING, BY_ITSELF, LEASE),
               "ready": Cell(("lease expired",), 4, NOTHING, BY_ITSELF, LEASE),

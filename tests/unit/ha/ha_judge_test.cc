@@ -15,6 +15,7 @@
 namespace plimsoll::testing {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -370,6 +371,7 @@ TEST(HaJudge, ALockThatIsReleasedLateIsNamedWithItsTimeAndTheLimit) {
   EXPECT_EQ(OutcomeOf(report, "takeover_max<60s"), v1::OUTCOME_FAIL);
   EXPECT_EQ(report.ha().findings().released_late(), 3U);
   EXPECT_THAT(RenderText(report), HasSubstr("takeover_max<60s: round 1: the lock of qm1 was released late: 60.96"));
+  EXPECT_THAT(RenderText(report), ContainsRegex("takeover_max<60s +FAIL +6[0-9]\\.[0-9]{3} s"));
   // It was free in time, and the standby instance did not notice.
   drill.free_before_grant_ns = 2 * kNsPerSecond;
   EXPECT_EQ(AnalyzeDrill(drill).ha().findings().released_late(), 0U);
