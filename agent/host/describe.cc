@@ -196,24 +196,19 @@ v1::DirectoryDescription DescribeDirectory(const Sandbox& sandbox, const std::st
     description.set_free_bytes(uint64_t{space.f_bavail} * space.f_frsize);
   }
   const std::vector<Mount> mounts = ParseMountInfo(ReadTextFile("/proc/self/mountinfo"));
-  const Mount* const mount = FindMount(mounts, MountIdOf(fd->get()), info.st_dev, path);
-  if (mount == nullptr) {
-    const Mount known = MountWithoutTable(fd->get());
-    description.set_fs_type(known.fs_type);
-    description.set_caveat(CaveatOf(known));
-  } else {
-    description.set_fs_type(mount->fs_type);
-    description.set_fs_source(mount->source);
-    description.set_mount_point(mount->mount_point);
-    description.set_mount_options(mount->options);
-    description.set_remote(RemoteOf(*mount));
-    if (IsNfs(*mount)) {
-      description.set_remote_file_system(NfsFileSystemOf(ReadTextFile("/proc/fs/nfsfs/volumes"), info.st_dev));
-    }
-    description.set_caveat(CaveatOf(*mount));
-    for (v1::BlockLayer& layer : DescribeBlockStack(DeviceOfSource(info.st_dev, mount->source))) {
-      *description.add_block_layers() = std::move(layer);
-    }
+  const Mount* const listed = FindMount(mounts, MountIdOf(fd->get()), info.st_dev, path);
+  const Mount mount = listed != nullptr ? *listed : MountWithoutTable(fd->get());
+  description.set_fs_type(mount.fs_type);
+  description.set_fs_source(mount.source);
+  description.set_mount_point(mount.mount_point);
+  description.set_mount_options(mount.options);
+  description.set_remote(RemoteOf(mount));
+  if (IsNfs(mount)) {
+    description.set_remote_file_system(NfsFileSystemOf(ReadTextFile("/proc/fs/nfsfs/volumes"), info.st_dev));
+  }
+  description.set_caveat(CaveatOf(mount));
+  for (v1::BlockLayer& layer : DescribeBlockStack(DeviceOfSource(info.st_dev, mount.source))) {
+    *description.add_block_layers() = std::move(layer);
   }
   for (std::string& one : ExportsOf(path)) description.add_exports(std::move(one));
   DescribeAlignment(fd->get(), info.st_dev, description);
@@ -254,7 +249,7 @@ v1::HostDescription DescribeHost(const std::string& name, const std::string& ins
     v1::DirectoryDescription& directory = *host.add_directories();
     directory = DescribeDirectory(sandbox, path);
     if (request.list_run_directories() && directory.error().empty()) ListRuns(sandbox, directory);
-    if (!request.look_for_queue_managers() || directory.mount_point().empty()) continue;
+    if (!request.look_for_queue_managers() || directory.device() == 0) continue;
     for (std::string& sign : FindQueueManagers(path, directory.mount_point(), cancelled)) {
       directory.add_queue_managers(std::move(sign));
     }

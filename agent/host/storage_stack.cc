@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 
@@ -152,6 +153,7 @@ Mount MountWithoutTable(int fd) {
   Mount mount;
   struct statfs info{};
   if (fstatfs(fd, &info) != 0) return mount;
+  mount.options = (static_cast<uint64_t>(info.f_flags) & ST_RDONLY) != 0 ? "ro" : "rw";
   // The numbers that linux/magic.h does not have are from the file systems' own sources.
   constexpr std::pair<uint32_t, const char*> kTypes[] = {
       {BTRFS_SUPER_MAGIC, "btrfs"}, {CEPH_SUPER_MAGIC, "ceph"},   {CIFS_SUPER_MAGIC, "cifs"},

@@ -18,6 +18,15 @@
 namespace plimsoll {
 namespace {
 
+// "nfs4 from filer:/mq, mounted on /mnt". Where the agent's root directory is no mount point, the kernel does not tell it what is
+// mounted above.
+std::string FileSystemText(const v1::DirectoryDescription& directory) {
+  if (directory.mount_point().empty()) {
+    return absl::StrCat(directory.fs_type(), "; its device and mount point are outside the agent's root directory");
+  }
+  return absl::StrCat(directory.fs_type(), " from ", directory.fs_source(), ", mounted on ", directory.mount_point());
+}
+
 constexpr size_t kFactLabelWidth = 19;
 // Digits that 64 bits hold whatever they are.
 constexpr size_t kMostDigits = 18;
@@ -116,10 +125,7 @@ std::vector<std::string> CommonFacts(const v1::HostDescription& facts) {
       AppendFact("directory", absl::StrCat(directory.path(), ": ", directory.error()), lines);
       continue;
     }
-    AppendFact("directory",
-               absl::StrCat(directory.path(), " on ", directory.fs_type(), ", ", directory.fs_source(), " at ",
-                            directory.mount_point()),
-               lines);
+    AppendFact("directory", absl::StrCat(directory.path(), " is ", FileSystemText(directory)), lines);
     AppendFact("mount options", SharedMountOptions(directory.mount_options()), lines);
     if (!directory.caveat().empty()) AppendFact("note", directory.caveat(), lines);
   }
@@ -309,10 +315,7 @@ std::vector<std::string> TextOfStorage(const v1::DirectoryDescription& directory
   AppendFact("directory", directory.path(), lines);
   if (!directory.error().empty()) AppendFact("error", directory.error(), lines);
   if (directory.fs_type().empty()) return lines;
-  AppendFact(
-      "file system",
-      absl::StrCat(directory.fs_type(), " from ", directory.fs_source(), ", mounted on ", directory.mount_point()),
-      lines);
+  AppendFact("file system", FileSystemText(directory), lines);
   if (IsNfsType(directory.fs_type())) NfsFacts(directory, lines);
   AppendFact("mount options", SharedMountOptions(directory.mount_options()), lines);
   if (directory.direct_offset_align() > 0) {

@@ -52,7 +52,7 @@ class Cluster(harness.PlimsollTest):
             self.assertRegex(lines, rf"(?m)^  {name} +10\.77\.0\.{number}:7461 +[\d.]+ +-?0\.0\d+ +[\d.]+ +[+-]\d+\.\d+ +([\d.]+|-)$")
         # Alike: on one machine, with one directory.
         self.assertIn(f"\n{','.join(NAMES)}\n", lines)
-        for fact in (r"version +\S+, protocol \d+", r"kernel +\S.*CPUs, .*clock source \w+", rf"directory +{self.dir} on \S+, ",
+        for fact in (r"version +\S+, protocol \d+", r"kernel +\S.*CPUs, .*clock source \w+", rf"directory +{self.dir} is \w+",
                      r"free +\S+ ", r"limits +none"):
             self.assertEqual(len(re.findall(f"(?m)^  {fact}", lines)), 1, fact)
 

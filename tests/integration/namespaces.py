@@ -47,6 +47,17 @@ def _ip(*arguments):
         raise RuntimeError(f"ip {' '.join(arguments)}: {done.stderr}")
 
 
+def _into(name):
+    """What to put before a command line that runs in a namespace. `ip netns exec` would mount, too."""
+    return ["nsenter", f"--net=/run/netns/{name}"]
+
+
+def _ip_in(name, *arguments):
+    done = subprocess.run([*_into(name), "ip", *arguments], capture_output=True, text=True, timeout=60, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"ip {' '.join(arguments)} in {name}: {done.stderr}")
+
+
 def _remove_abandoned():
     """Removes what a test that was killed left behind."""
     listed = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, timeout=60, check=False).stdout
@@ -71,13 +82,13 @@ class Network:
         self._made = []
         self._hub = self._make("hub")
         try:
-            _ip("-n", self._hub, "link", "add", "br0", "type", "bridge")
+            _ip_in(self._hub, "link", "add", "br0", "type", "bridge")
         except RuntimeError as error:
             self.remove()
             raise unittest.SkipTest(f"this machine makes no bridge: {error}") from error
         try:
-            _ip("-n", self._hub, "addr", "add", "10.77.0.254/24", "dev", "br0")
-            _ip("-n", self._hub, "link", "set", "br0", "up")
+            _ip_in(self._hub, "addr", "add", "10.77.0.254/24", "dev", "br0")
+            _ip_in(self._hub, "link", "set", "br0", "up")
             self.hosts = [self._add_host(number) for number in range(1, size + 1)]
         except Exception:
             self.remove()
@@ -87,30 +98,30 @@ class Network:
         name = self._prefix + name
         _ip("netns", "add", name)
         self._made.append(name)
-        _ip("-n", name, "link", "set", "lo", "up")
+        _ip_in(name, "link", "set", "lo", "up")
         return name
 
     def _add_host(self, number):
         name = self._make(f"host{number}")
-        _ip("-n", self._hub, "link", "add", f"port{number}", "type", "veth", "peer", "name", "eth0", "netns", name)
-        _ip("-n", self._hub, "link", "set", f"port{number}", "master", "br0", "up")
-        _ip("-n", name, "addr", "add", f"10.77.0.{number}/24", "dev", "eth0")
-        _ip("-n", name, "link", "set", "eth0", "up")
+        _ip_in(self._hub, "link", "add", f"port{number}", "type", "veth", "peer", "name", "eth0", "netns", name)
+        _ip_in(self._hub, "link", "set", f"port{number}", "master", "br0", "up")
+        _ip_in(name, "addr", "add", f"10.77.0.{number}/24", "dev", "eth0")
+        _ip_in(name, "link", "set", "eth0", "up")
         return f"10.77.0.{number}"
 
     def on_host(self, number):
         """What to put before a command line that shall run on host `number`, from 1."""
-        return ["ip", "netns", "exec", f"{self._prefix}host{number}"]
+        return _into(f"{self._prefix}host{number}")
 
     def on_controller(self):
-        return ["ip", "netns", "exec", self._hub]
+        return _into(self._hub)
 
     def unplug(self, number):
         """Cuts host `number` off, as pulling its cable would."""
-        _ip("-n", self._hub, "link", "set", f"port{number}", "down")
+        _ip_in(self._hub, "link", "set", f"port{number}", "down")
 
     def plug_in(self, number):
-        _ip("-n", self._hub, "link", "set", f"port{number}", "up")
+        _ip_in(self._hub, "link", "set", f"port{number}", "up")
 
     def await_reached(self, number):
         """Until host `number` answers the controller: a link that is up again carries nothing for up to a second, and who

@@ -39,6 +39,16 @@ TEST(TextOfStorage, NamesWhatAnAdministratorLooksFor) {
   }
 }
 
+TEST(TextOfStorage, WhatIsNotVisibleInTheAgentsRootIsNotLeftBlank) {
+  v1::DirectoryDescription directory;
+  directory.set_path("/mnt/mq");
+  directory.set_fs_type("ext4");
+  directory.set_mount_options("rw");
+  const std::string text = absl::StrJoin(TextOfStorage(directory, kBlockBytes), "\n");
+  EXPECT_THAT(text, HasSubstr("ext4; its device and mount point are outside the agent's root"));
+  EXPECT_THAT(text, Not(HasSubstr("from ,")));
+}
+
 TEST(TextOfStorage, ADirectoryThatCannotBeUsedSaysWhy) {
   v1::DirectoryDescription directory;
   directory.set_path("/gone");
