@@ -120,8 +120,8 @@ std::vector<std::string> CleanupCommand(const CLI::App& app, const AgentFlags& f
   for (const CLI::Option* option : app.get_options([](const CLI::Option* each) { return each->count() > 0; })) {
     const std::string name = "--" + option->get_lnames().front();
     if (name == kKeepLeftovers || name == kExitWithStdin || name == kSessionWait) continue;
-    // The directory of its socket goes with its controller: it listens where it does by default.
-    if (flags.exit_with_stdin && name == "--listen") continue;
+    // What its controller chose for itself; the directory of the socket goes with it.
+    if (flags.exit_with_stdin && (name == "--listen" || name == "--log-level")) continue;
     if (option->get_items_expected_max() == 0) {
       command.push_back(name);
       continue;

@@ -11,6 +11,7 @@
 #include <random>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -123,6 +124,13 @@ SshLauncher::~SshLauncher() {
 std::vector<HostFailure> SshLauncher::Launch(const std::vector<AgentPlace>& places,
                                              const std::vector<std::string>& arguments) {
   using State = SshHost::State;
+  std::vector<HostFailure> failures;
+  for (const AgentPlace& place : places) {
+    if (!absl::StartsWith(place.address, "unix:")) continue;
+    failures.push_back(
+        {place.address, Exit::kWrong, absl::StrCat(place.address, ": --launch ssh takes names of hosts, not sockets")});
+  }
+  if (!failures.empty()) return failures;
   for (const AgentPlace& place : places) {
     hosts_.push_back(std::make_unique<SshHost>(setup_, clock_, place.address,
                                                absl::StrCat(directory_, "/", hosts_.size(), ".sock"),
@@ -133,7 +141,6 @@ std::vector<HostFailure> SshLauncher::Launch(const std::vector<AgentPlace>& plac
     hosts_[i]->Start(places[i].roots, arguments);
     ServeOnce(0, -1);
   }
-  std::vector<HostFailure> failures;
   if (!ServeUntil({State::kReady, State::kEnded}, 1)) return failures;
   // Agents end by themselves when no session comes: none may wait for a slow host.
   for (const auto& host : hosts_) {
@@ -235,11 +242,16 @@ std::string SshLauncher::Options() const {
 std::vector<std::string> SshLauncher::End(const std::set<std::string>& /*lost*/) {
   using State = SshHost::State;
   StopReading();
+  if (hosts_.empty()) return {};
+  ServeOnce(0, -1);
   std::vector<std::string> notes;
   for (const auto& host : hosts_) {
-    if (host->state() == State::kEnded && serving_.contains(host->name())) {
-      notes.push_back(
-          absl::StrCat(host->name(), ": ssh ", host->LastWords(), " during the run; its agent ends by itself"));
+    if (serving_.contains(host->name())) {
+      if (host->failure().has_value()) {
+        notes.push_back(host->failure()->line);
+      } else if (host->state() == State::kEnded) {
+        notes.push_back(absl::StrCat(host->name(), ": ssh ", host->LastWords(), "; its agent ends with it"));
+      }
     }
     host->End();
   }

@@ -7,7 +7,6 @@ import os
 import pathlib
 import re
 import shlex
-import shutil
 import subprocess
 import unittest
 
@@ -16,7 +15,7 @@ import namespaces
 
 SSHD = "/usr/sbin/sshd"
 
-# In namespaces of its own: $1 is the host's directory, $2 its name, $3 the directory under test.
+# In namespaces of its own: $1 is the host's directory, $2 its name, $3 the directory under test, $4 what else to do.
 _BOOT = """
 set -e
 hostname "$2"
@@ -26,6 +25,7 @@ mount -t tmpfs -o mode=755 none /run
 mkdir /run/sshd
 cd /
 mount --bind "$1/tmp" /tmp
+eval "$4"
 exec /usr/sbin/sshd -D -e -f /root/.sshd/config
 """
 
@@ -35,7 +35,7 @@ ListenAddress {address}
 HostKey /root/.sshd/host_key
 AuthorizedKeysFile /root/.ssh/authorized_keys
 PermitRootLogin yes
-PasswordAuthentication {password}
+PasswordAuthentication no
 UsePAM no
 StrictModes no
 MaxStartups 100
@@ -73,25 +73,26 @@ class SshHost:
         for directory in (self.home / ".ssh", self.home / ".sshd", self.tmp):
             directory.mkdir(parents=True)
         _keygen(self.home / ".sshd/host_key")
-        self._process = None
+        self.booted = False
 
     @property
     def host_key(self):
         return (self.home / ".sshd/host_key.pub").read_text().strip()
 
-    def boot(self, authorized, more="", before=""):
-        """Starts it. `more` goes into sshd's configuration, `before` into the shell that mounts."""
+    def boot(self, authorized, config="", shell=""):
+        """Starts it. `config` goes into sshd's configuration, `shell` is run before sshd starts."""
         (self.home / ".ssh/authorized_keys").write_text(authorized)
         (self.home / ".sshd/config").write_text(
-            _SSHD_CONFIG.format(address=self.address, password="no", more=more))
-        self._process = self._test.start(Sshd, [
+            _SSHD_CONFIG.format(address=self.address, more=config))
+        process = self._test.start(Sshd, [
             *self._network.on_host(self.number), "unshare", "--mount", "--uts", "--pid", "--fork", "--kill-child",
-            "--mount-proc", "sh", "-c", before + _BOOT, "sh", self.place, self.name, self._shared
+            "--mount-proc", "sh", "-c", _BOOT, "sh", self.place, self.name, self._shared, shell
         ])
-        self._process.await_err("Server listening")
-        (sshd,) = harness.children_of(self._process.pid)
+        process.await_err("Server listening")
+        self.booted = True
+        (sshd,) = harness.children_of(process.pid)
+        self._sshd = sshd
         self._table = os.readlink(f"/proc/{sshd}/ns/pid")
-        self.sshd = sshd
 
     def processes(self):
         """Ids of the host's processes by name, but for those of sshd."""
@@ -105,6 +106,11 @@ class SshHost:
             if inside and name not in ("sshd", "") and harness.is_alive(process.name):
                 found.setdefault(name, []).append(int(process.name))
         return found
+
+    def sessions(self):
+        """Ids of the sshd processes of its connections."""
+        return [pid for child in harness.children_of(self._sshd) for pid in (child, *harness.children_of(child))
+                if harness.comm_of(pid) == "sshd"]
 
     def agent_pid(self):
         (pid,) = self.processes()["plimsoll-agent"]
@@ -168,9 +174,9 @@ class SshTest(harness.PlimsollTest):
         options = ["--launch", "ssh", "--ssh-command", f"ssh -F {shlex.quote(str(self.user / 'config'))}"]
         return [*options, "--launch-agent", self.agent_file()] if copy else options
 
-    def over_ssh(self, *arguments, code=0, copy=True):
+    def over_ssh(self, *arguments, code=0, copy=True, dir="/mnt"):
         """`plimsoll run` on all hosts."""
-        return self.run_plan("--hosts", self.names, *self.launch(copy), *arguments, code=code, dir="/mnt",
+        return self.run_plan("--hosts", self.names, *self.launch(copy), *arguments, code=code, dir=dir,
                              wrap=self.network.on_controller())
 
     def start_over_ssh(self, *arguments):
@@ -198,8 +204,3 @@ class SshTest(harness.PlimsollTest):
         for host in self.hosts:
             self.assertEqual([re.sub(r"/\d+\.\d+\.\d+", "/VERSION", file) for file in host.files()], expected, host.name)
         harness.wait_until(lambda: not list(self.runtime.iterdir()), "no socket on this machine")
-
-
-def need_tool(name):
-    if shutil.which(name) is None:
-        raise unittest.SkipTest(f"{name} is not installed")
