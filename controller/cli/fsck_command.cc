@@ -243,6 +243,12 @@ int FsckMain(const FsckFlags& flags, CommandLine& line) {
       return PrintError(line, absl::StrCat("--only: ", name, " needs --level ", LevelName(named->level)), Exit::kWrong);
     }
   }
+  if (flags.access.launch.ssh() && !flags.kill_host.empty()) {
+    return PrintError(line,
+                      "--kill-host ends the agent that --launch ssh has started, and nothing starts it again: install "
+                      "agents as a service for it",
+                      Exit::kWrong);
+  }
   return Fsck(flags, *std::move(commands), *lease_ns, line).Execute();
 }
 

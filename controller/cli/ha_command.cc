@@ -297,6 +297,16 @@ int HaMain(const HaFlags& flags, CommandLine& line) {
   if (!plan.ok()) return PrintErrors(line, plan.status(), Exit::kWrong);
   absl::StatusOr<AgentAccess> access = LoadAccess(flags.access);
   if (!access.ok()) return PrintError(line, access.status(), Exit::kWrong);
+  const auto& faults = plan->ha().faults();
+  const bool reboots = std::any_of(faults.begin(), faults.end(), [](int fault) {
+    return fault == v1::HA_FAULT_KIND_REBOOT || fault == v1::HA_FAULT_KIND_POWEROFF;
+  });
+  if (access->launch.ssh() && reboots) {
+    return PrintError(line,
+                      "--fault reboot and poweroff end an agent that --launch ssh has started, and nothing starts it "
+                      "again: install agents as a service for them",
+                      Exit::kWrong);
+  }
   return HaRun(flags, *std::move(plan), *std::move(access), line).Execute();
 }
 

@@ -13,11 +13,13 @@
 namespace plimsoll {
 namespace {
 
-// What a user's own command for the host begins with: the host without a port of the list.
+// The host as ssh's command line takes it: "node1", "-p 2222 node1".
 std::string Destination(const std::string& name) {
   const size_t colon = name.rfind(':');
-  if (colon == std::string::npos || name.find(']', colon) != std::string::npos) return name;
-  return absl::StrCat("-p ", name.substr(colon + 1), " ", name.substr(0, colon));
+  const bool has_port = colon != std::string::npos && name.find(']', colon) == std::string::npos;
+  std::string host = has_port ? name.substr(0, colon) : name;
+  if (host.size() > 1 && host.front() == '[') host = host.substr(1, host.size() - 2);
+  return absl::StrCat(has_port ? absl::StrCat("-p ", name.substr(colon + 1), " ") : "", host);
 }
 
 std::string WithEvidence(const SshEvidence& evidence, const std::string& words) {

@@ -1,14 +1,16 @@
 """`--launch ssh`: hosts with nothing installed, each with a real sshd, and every way in which that can go wrong."""
 
 import os
+import pathlib
 import re
-import shlex
+import signal
 import stat
 
 import harness
 import ssh_hosts
 
 EM_AARCH64 = 183
+UID = 4711
 
 
 class Launch(ssh_hosts.SshTest):
@@ -71,6 +73,28 @@ class Launch(ssh_hosts.SshTest):
         os.kill(self.hosts[0].agent_pid(), 9)
         result = self.result_of(run, run.results, code=3)
         self.assertRegex(result.err, r"(?m)^plimsoll: host host1 is lost: ")
+        self.await_only_the_cached_agent()
+
+    def test_an_ordinary_user_with_another_shell(self):
+        host = self.hosts[0]
+        passwd = host.home / ".sshd/passwd"
+        passwd.write_text(pathlib.Path("/etc/passwd").read_text() + f"mqm:x:{UID}:{UID}::/root:/root/.sshd/shell\n")
+        # It takes a command, and knows nothing else of a POSIX shell.
+        shell = host.home / ".sshd/shell"
+        shell.write_text('#!/bin/sh\n[ "$2" = "exec sh" ] && exec sh\necho "$2: not found" >&2\nexit 1\n')
+        shell.chmod(0o755)
+        for path in (host.home, self.dir):
+            path.chmod(0o755)
+            os.chown(path, UID, UID)
+        host.tmp.chmod(0o1777)
+        (self.user / "config").write_text((self.user / "config").read_text().replace("User root", "User mqm"))
+        self.boot(shell="mount --bind /root/.sshd/passwd /etc/passwd")
+        run = self.start_over_ssh("--duration", "60")
+        self.await_running(run)
+        self.assertEqual(os.stat(f"/proc/{host.agent_pid()}").st_uid, UID)
+        self.assertEqual({path.stat().st_uid for path in self.dir.rglob("*.LOG")}, {UID})
+        run.signal(signal.SIGINT)
+        self.result_of(run, run.results, code=3)
         self.await_only_the_cached_agent()
 
     def test_a_host_with_a_port_of_its_own(self):
