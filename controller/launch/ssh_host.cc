@@ -47,6 +47,11 @@ bool ReadSome(int fd, std::string& text) {
   }
 }
 
+// A program's exit code as a shell has it.
+std::string ShellCodeInWords(int code) {
+  return code > 128 ? absl::StrCat("killed by signal ", code - 128) : absl::StrCat("with exit code ", code);
+}
+
 }  // namespace
 
 SshHost::SshHost(const SshSetup& setup, const Clock& clock, const std::string& address, std::string local_socket,
@@ -189,7 +194,12 @@ void SshHost::TakeLine(const std::string& line) {
   } else if (words[0] == "ended" && words.size() > 1) {
     agent_ended_ = true;
     int code = 0;
-    if (state_ != State::kEnding && absl::SimpleAtoi(words[1], &code)) Fail(AgentFailure(name_, code, printed_));
+    if (!absl::SimpleAtoi(words[1], &code) || (state_ == State::kEnding && code == 0)) return;
+    if (state_ != State::kUp && state_ != State::kEnding) return Fail(AgentFailure(name_, code, printed_));
+    // The shell there waits for what Finish sends.
+    state_ = State::kEnding;
+    if (failure_.has_value()) return;
+    failure_ = {name_, Exit::kCannotRun, absl::StrCat(name_, ": its agent ended, ", ShellCodeInWords(code))};
   }
 }
 

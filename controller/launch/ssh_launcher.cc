@@ -246,12 +246,9 @@ std::vector<std::string> SshLauncher::End(const std::set<std::string>& /*lost*/)
   ServeOnce(0, -1);
   std::vector<std::string> notes;
   for (const auto& host : hosts_) {
-    if (serving_.contains(host->name())) {
-      if (host->failure().has_value()) {
-        notes.push_back(host->failure()->line);
-      } else if (host->state() == State::kEnded) {
-        notes.push_back(absl::StrCat(host->name(), ": ssh ", host->LastWords(), "; its agent ends with it"));
-      }
+    const bool served = serving_.contains(host->name());
+    if (served && host->state() == State::kEnded && !host->failure().has_value()) {
+      notes.push_back(absl::StrCat(host->name(), ": ssh ", host->LastWords(), "; its agent ends with it"));
     }
     host->End();
   }
@@ -269,6 +266,7 @@ std::vector<std::string> SshLauncher::End(const std::set<std::string>& /*lost*/)
   }
   while (pending(ended) && in_time()) ServeOnce(kTickMs, -1);
   for (const auto& host : hosts_) {
+    if (serving_.contains(host->name()) && host->failure().has_value()) notes.push_back(host->failure()->line);
     if (ended(*host)) continue;
     notes.push_back(absl::StrCat(host->name(),
                                  ": the agent did not end in time: it ends by itself, at the latest 60 s "

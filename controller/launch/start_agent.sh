@@ -21,6 +21,7 @@ umask 077
 home=
 agent=
 part=
+copied=
 made=
 
 tell() { printf 'plimsoll-launch %s\n' "$*"; }
@@ -80,6 +81,7 @@ copy() {
   ln "$part" "$agent" 2>/dev/null || cached || mv -f "$part" "$agent" || fail write "$agent"
   rm -f "$part"
   part=
+  copied=1
 }
 
 main() {
@@ -101,7 +103,10 @@ main() {
     [ -n "$sum" ] || fail machine "$(uname -m)"
     copy
   fi
-  runs=$("$agent" --version 2>&1 </dev/null) || fail run "$runs"
+  runs=$("$agent" --version 2>&1 </dev/null) || {
+    [ -z "$copied" ] || clean
+    fail run "$runs"
+  }
   [ "$runs" = "plimsoll-agent $version" ] || fail other "$runs"
   text=$(mkdir "$run" 2>&1) || fail write "$text"
   made=1
@@ -119,7 +124,9 @@ main() {
     # Killed: the next one removes its files, and ends with its input.
     [ "$code" -le 128 ] || "$agent" "$@" </dev/null >/dev/null 2>&1
     tell ended "$code"
+    # The line that was to end an agent that was killed may come first.
     IFS= read -r word || exit 0
+    [ "$word" != end ] || IFS= read -r word || exit 0
   fi
   [ "$word" != clean ] || clean
   exit 0

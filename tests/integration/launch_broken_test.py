@@ -8,51 +8,19 @@ import harness
 import ssh_hosts
 
 
-class Broken(ssh_hosts.SshTest):
-
-    size = 2
-
-    def setUp(self):
-        super().setUp()
-        self.boot()
-
-    def clients(self, process):
-        """Ids of the ssh clients of a controller, in the order of the hosts."""
-        clients = [pid for pid in harness.children_of(process.pid) if harness.comm_of(pid) == "ssh"]
-        self.assertEqual(len(clients), self.size)
-        return sorted(clients)
-
+class Broken(ssh_hosts.PairTest):
     def start_filling(self):
         """A run that fills its extents: hundreds of them."""
         run = self.start_over_ssh("--file-size", "1g", "--num-files", "3")
         harness.wait_until(lambda: len(list(self.dir.glob("*/*/qm1/active/*.LOG"))) == 2, "extents of both")
         return run
 
-    def start_measuring(self, *arguments):
-        run = self.start_over_ssh("--duration", "60", "--lease", "2s", *arguments)
-        self.await_running(run)
-        return run
-
-    def assert_host2_was_lost(self, run):
-        result = self.result_of(run, run.results, code=3)
-        report = result.report
-        self.assertEqual([host["label"] for host in report["hosts"] if "lost" in host], ["host2"])
-        self.assertRegex(result.err, r"(?m)^plimsoll: host host2 is lost: ")
-        self.await_only_the_cached_agent()
-        return result
-
     def test_a_client_killed_while_hosts_prepare(self):
         run = self.start_filling()
-        os.kill(self.clients(run)[1], signal.SIGKILL)
+        os.kill(self.await_clients(run)[1], signal.SIGKILL)
         result = self.result_of(run, code=4)
         self.assertRegex(result.err, r"(?m)^plimsoll: host2 .*was lost while preparing$")
         self.await_only_the_cached_agent()
-
-    def test_a_client_killed_while_hosts_measure(self):
-        run = self.start_measuring("--on-host-loss", "abort")
-        os.kill(self.clients(run)[1], signal.SIGKILL)
-        result = self.assert_host2_was_lost(run)
-        self.assertRegex(result.err, r"(?m)^plimsoll: host2: ssh ended with signal 9; its agent ends with it$")
 
     def test_a_server_killed_while_hosts_measure(self):
         run = self.start_measuring("--on-host-loss", "abort")
@@ -64,44 +32,27 @@ class Broken(ssh_hosts.SshTest):
     def test_the_others_go_on(self):
         run = self.start_over_ssh("--duration", "4", "--lease", "2s")
         self.await_running(run)
-        os.kill(self.clients(run)[1], signal.SIGKILL)
+        os.kill(self.await_clients(run)[1], signal.SIGKILL)
         report = self.assert_host2_was_lost(run).report
         (step,) = report["steps"]
         self.assertEqual((step["cut_short"], step["measured_ns"]), ("", 4_000_000_000))
 
     def test_a_client_killed_while_hosts_end(self):
         run = self.start_over_ssh("--duration", "500ms", "--num-files", "500", "--file-size", "16k", "--qm", "4")
-        client = self.clients_when_there(run)[1]
+        client = self.await_clients(run)[1]
         harness.wait_until(lambda: len(list(self.dir.glob("*/host2/*/active/*.LOG"))) == 2000, "all extents")
         harness.wait_until(lambda: len(list(self.dir.glob("*/host2/*/active/*.LOG"))) < 2000, "the first that is removed")
         os.kill(client, signal.SIGKILL)
         self.assertIn(run.finish(), (0, 3), run.err)
         self.await_only_the_cached_agent()
 
-    def clients_when_there(self, run):
-        harness.wait_until(
-            lambda: len([pid for pid in harness.children_of(run.pid) if harness.comm_of(pid) == "ssh"]) == self.size,
-            "a client for each host")
-        return self.clients(run)
-
     def test_a_client_killed_while_hosts_are_connected(self):
         run = self.start_over_ssh()
-        os.kill(self.clients_when_there(run)[1], signal.SIGKILL)
+        os.kill(self.await_clients(run)[1], signal.SIGKILL)
         result = self.result_of(run, code=4)
         self.assertRegex(result.err, r"(?m)^plimsoll: host2: .*\(ssh.*")
         self.await_nothing_runs()
         self.await_nothing_left()
-
-    def test_a_controller_killed_while_hosts_measure(self):
-        run = self.start_measuring()
-        clients = self.clients(run)
-        run.signal(signal.SIGKILL)
-        run.finish()
-        for client in clients:
-            harness.wait_until(lambda client=client: not harness.is_alive(client), "the end of ssh")
-        self.await_only_the_cached_agent()
-        # The journal that it left gives a report.
-        self.plimsoll("report", run.results, code=3)
 
     def test_a_controller_killed_while_hosts_prepare(self):
         run = self.start_filling()
@@ -125,7 +76,7 @@ class Broken(ssh_hosts.SshTest):
 
     def test_an_interrupt_while_agents_are_started_leaves_nothing(self):
         run = self.start_over_ssh()
-        self.clients_when_there(run)
+        self.await_clients(run)
         run.signal(signal.SIGINT)
         result = self.result_of(run, code=3)
         self.assertEqual(result.errors[-1], "plimsoll: interrupted: nothing was measured", result)

@@ -68,12 +68,13 @@ class Launch(ssh_hosts.SshTest):
 
     def test_a_killed_agents_files_are_removed_by_the_host_itself(self):
         self.boot()
-        run = self.start_over_ssh("--duration", "60")
+        run = self.start_over_ssh("--duration", "60", "--launch-clean")
         self.await_running(run)
         os.kill(self.hosts[0].agent_pid(), 9)
         result = self.result_of(run, run.results, code=3)
         self.assertRegex(result.err, r"(?m)^plimsoll: host host1 is lost: ")
-        self.await_only_the_cached_agent()
+        self.assertRegex(result.err, r"(?m)^plimsoll: host1: its agent ended, killed by signal 9$")
+        self.await_only_the_cached_agent(cached=False)
 
     def test_an_ordinary_user_with_another_shell(self):
         host = self.hosts[0]
@@ -121,6 +122,8 @@ class Failures(ssh_hosts.SshTest):
         harness.wait_until(lambda: not list(self.runtime.iterdir()), "no socket on this machine")
         for file in self.hosts[0].files():
             self.assertRegex(file, r"^home/.cache(/plimsoll(/[\d.]+(/plimsoll-agent)?)?)?$")
+        if "the agent does not run there" in expected or "may not run" in expected:
+            self.assertEqual(self.hosts[0].files(), ["home/.cache"])
 
     def test_a_wrong_key(self):
         self.hosts[0].boot(self.hosts[0].host_key)
@@ -218,6 +221,27 @@ class Failures(ssh_hosts.SshTest):
         self.assertIn("--launch ssh needs hosts", self.plimsoll("run", "--dir", self.dir, "--launch", "ssh", code=2).err)
         result = self.plimsoll("run", "--hosts", "unix:/run/s", "--dir", self.dir, *self.launch(), code=2)
         self.assertIn("unix:/run/s: --launch ssh takes names of hosts, not sockets", result.err)
+
+
+class Early(ssh_hosts.PairTest):
+    """What ends early; launch_broken_test.py has the other states of a run."""
+
+    def test_a_client_killed_while_hosts_measure(self):
+        run = self.start_measuring("--on-host-loss", "abort")
+        os.kill(self.await_clients(run)[1], signal.SIGKILL)
+        result = self.assert_host2_was_lost(run)
+        self.assertRegex(result.err, r"(?m)^plimsoll: host2: ssh ended with signal 9; its agent ends with it$")
+
+    def test_a_controller_killed_while_hosts_measure(self):
+        run = self.start_measuring()
+        clients = self.await_clients(run)
+        run.signal(signal.SIGKILL)
+        run.finish()
+        for client in clients:
+            harness.wait_until(lambda client=client: not harness.is_alive(client), "the end of ssh")
+        self.await_only_the_cached_agent()
+        # The journal that it left gives a report.
+        self.plimsoll("report", run.results, code=3)
 
 
 class FourHosts(ssh_hosts.SshTest):

@@ -204,3 +204,35 @@ class SshTest(harness.PlimsollTest):
         for host in self.hosts:
             self.assertEqual([re.sub(r"/\d+\.\d+\.\d+", "/VERSION", file) for file in host.files()], expected, host.name)
         harness.wait_until(lambda: not list(self.runtime.iterdir()), "no socket on this machine")
+
+
+class PairTest(SshTest):
+    """Two hosts that are booted, and runs on them that end early."""
+
+    size = 2
+
+    def setUp(self):
+        super().setUp()
+        self.boot()
+
+    def await_clients(self, process):
+        """Ids of the ssh clients of a controller, in the order of the hosts, once there is one for each."""
+
+        def look():
+            clients = [pid for pid in harness.children_of(process.pid) if harness.comm_of(pid) == "ssh"]
+            return sorted(clients) if len(clients) == self.size else None
+
+        return harness.wait_until(look, "a client for each host")
+
+    def start_measuring(self, *arguments):
+        run = self.start_over_ssh("--duration", "60", "--lease", "2s", *arguments)
+        self.await_running(run)
+        return run
+
+    def assert_host2_was_lost(self, run):
+        result = self.result_of(run, run.results, code=3)
+        report = result.report
+        self.assertEqual([host["label"] for host in report["hosts"] if "lost" in host], ["host2"])
+        self.assertRegex(result.err, r"(?m)^plimsoll: host host2 is lost: ")
+        self.await_only_the_cached_agent()
+        return result
