@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstdio>
@@ -17,10 +18,12 @@
 #include <ctime>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <random>
 #include <string>
 #include <system_error>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -54,6 +57,8 @@ constexpr int kExitWrongInput = 2;
 constexpr int kExitCannotRun = 4;
 
 constexpr char kKeepLeftovers[] = "--keep-leftovers";
+constexpr char kExitWithStdin[] = "--exit-with-stdin";
+constexpr char kSessionWait[] = "--session-wait";
 constexpr char kUnixScheme[] = "unix:";
 
 struct AgentFlags {
@@ -66,6 +71,9 @@ struct AgentFlags {
   std::string max_duration;
   bool keep_leftovers = false;
   bool child = false;
+  bool exit_with_stdin = false;
+  std::string session_wait = "60s";
+  int64_t session_wait_ns = 0;
   std::string stop_wait = "10s";
   int64_t stop_wait_ns = 0;
   std::vector<std::string> cleanup_command;
@@ -111,7 +119,9 @@ std::vector<std::string> CleanupCommand(const CLI::App& app, const AgentFlags& f
   std::vector<std::string> command = {executable.string()};
   for (const CLI::Option* option : app.get_options([](const CLI::Option* each) { return each->count() > 0; })) {
     const std::string name = "--" + option->get_lnames().front();
-    if (name == kKeepLeftovers) continue;
+    if (name == kKeepLeftovers || name == kExitWithStdin || name == kSessionWait) continue;
+    // What its controller chose for itself; the directory of the socket goes with it.
+    if (flags.exit_with_stdin && (name == "--listen" || name == "--log-level")) continue;
     if (option->get_items_expected_max() == 0) {
       command.push_back(name);
       continue;
@@ -129,17 +139,27 @@ std::vector<std::string> CleanupCommand(const CLI::App& app, const AgentFlags& f
   return command;
 }
 
-// Waits for SIGTERM or SIGINT; for a child also for the end of its standard input, which is its controller's end.
-// Returns true for a signal.
-bool WaitForEnd(int signal_fd, bool child) {
-  std::array<pollfd, 2> waits = {{{signal_fd, POLLIN, 0}, {child ? STDIN_FILENO : -1, POLLIN, 0}}};
+enum class End { kSignal, kStdin, kIdle };
+
+// Waits for SIGTERM or SIGINT; for a child also for the end of its standard input, which is its controller's end; with
+// --exit-with-stdin, too, for a line there, or until no session has come for --session-wait.
+End WaitForEnd(int signal_fd, const AgentFlags& flags, AgentService& service) {
+  const bool watched = flags.child || flags.exit_with_stdin;
+  std::array<pollfd, 2> waits = {{{signal_fd, POLLIN, 0}, {watched ? STDIN_FILENO : -1, POLLIN, 0}}};
   while (true) {
-    if (poll(waits.data(), waits.size(), -1) < 0) continue;
-    if (waits[0].revents != 0) return true;
-    if ((waits[1].revents & (POLLHUP | POLLERR)) != 0) return false;
+    int timeout_ms = -1;
+    if (flags.exit_with_stdin) {
+      const int64_t left_ns = service.CloseWhenIdle(flags.session_wait_ns);
+      if (left_ns <= 0) return End::kIdle;
+      timeout_ms = static_cast<int>(std::min<int64_t>(left_ns / kNsPerMs + 1, std::numeric_limits<int>::max()));
+    }
+    if (poll(waits.data(), waits.size(), timeout_ms) <= 0) continue;
+    if (waits[0].revents != 0) return End::kSignal;
     if ((waits[1].revents & POLLIN) != 0) {
-      std::array<char, 64> ignored{};
-      if (read(STDIN_FILENO, ignored.data(), ignored.size()) <= 0) return false;
+      std::array<char, 64> line{};
+      if (read(STDIN_FILENO, line.data(), line.size()) <= 0 || flags.exit_with_stdin) return End::kStdin;
+    } else if (waits[1].revents != 0) {
+      return End::kStdin;
     }
   }
 }
@@ -241,16 +261,24 @@ int Serve(const AgentFlags& flags, const ServerSetup& setup, const v1::AgentLimi
     return kExitCannotRun;
   }
   spdlog::info("plimsoll-agent {} '{}' listens on {}", kVersion, name, (*server)->address());
-  if (flags.child) {
+  if (flags.child || flags.exit_with_stdin) {
     // The controller waits for this line, or for the end of the pipe.
     std::fputs("listening\n", stdout);
     std::fflush(stdout);
     std::freopen("/dev/null", "w", stdout);
   }
 
-  if (WaitForEnd(signal_fd.get(), flags.child)) {
-    service.Shutdown("the agent was stopped");
-    if (const std::string hangs = service.WaitForEnd(flags.stop_wait_ns); !hangs.empty()) {
+  const End end = WaitForEnd(signal_fd.get(), flags, service);
+  if (end != End::kStdin || flags.exit_with_stdin) {
+    int64_t patience_ns = flags.stop_wait_ns;
+    if (end == End::kStdin) {
+      // An instance of a drill is idle when its lease has ended it.
+      patience_ns += service.LeaseNs();
+      service.Abandon("the controller is gone");
+    } else {
+      service.Shutdown(end == End::kSignal ? "the agent was stopped" : "no session came");
+    }
+    if (const std::string hangs = service.WaitForEnd(patience_ns); !hangs.empty()) {
       spdlog::error(
           "ends although {} (--stop-wait {}); an agent with the same name and roots removes its files when it starts",
           hangs, flags.stop_wait);
@@ -306,6 +334,12 @@ int Main(int argc, char** argv) {
                  "How long to wait, on SIGTERM, for a call to the storage that does not return")
       ->capture_default_str()
       ->type_name("TIME");
+  app.add_flag(kExitWithStdin, flags.exit_with_stdin,
+               "Print 'listening' on standard output, and end, after cleaning up, with standard input or a line\n"
+               "there: for an agent that a program starts over ssh");
+  app.add_option(kSessionWait, flags.session_wait, "With --exit-with-stdin: end after this long without a session, too")
+      ->capture_default_str()
+      ->type_name("TIME");
   app.add_flag("--child", flags.child, "End with the process at standard input, after the session")->group("");
   // Not an option for users: how the build makes manual pages and completion.
   if (argc == 3 && std::string(argv[1]) == kManualOption) {
@@ -320,12 +354,15 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "plimsoll-agent: %s\n", SanitizeForTerminal(CommandLineError(app, error)).c_str());
     return kExitWrongInput;
   }
-  const absl::StatusOr<int64_t> stop_wait_ns = ParseDuration(flags.stop_wait);
-  if (!stop_wait_ns.ok()) {
-    std::fprintf(stderr, "plimsoll-agent: --stop-wait: %s\n", std::string(stop_wait_ns.status().message()).c_str());
-    return kExitWrongInput;
+  for (const auto& [option, text, length_ns] : {std::tuple("--stop-wait", &flags.stop_wait, &flags.stop_wait_ns),
+                                                {kSessionWait, &flags.session_wait, &flags.session_wait_ns}}) {
+    const absl::StatusOr<int64_t> read_ns = ParseDuration(*text);
+    if (!read_ns.ok()) {
+      std::fprintf(stderr, "plimsoll-agent: %s: %s\n", option, std::string(read_ns.status().message()).c_str());
+      return kExitWrongInput;
+    }
+    *length_ns = *read_ns;
   }
-  flags.stop_wait_ns = *stop_wait_ns;
   flags.cleanup_command = CleanupCommand(app, flags);
   spdlog::set_default_logger(spdlog::stderr_logger_mt("agent"));
   auto formatter = std::make_unique<spdlog::pattern_formatter>();

@@ -156,7 +156,7 @@ class AgentService::SessionStream final : public grpc::ServerBidiReactor<v1::Con
   std::optional<grpc::Status> end_;
 };
 
-AgentService::AgentService(Options options) : options_(std::move(options)) {}
+AgentService::AgentService(Options options) : options_(std::move(options)), idle_since_(options_.clock->Now()) {}
 
 AgentService::~AgentService() {
   Shutdown("the agent shuts down");
@@ -173,6 +173,30 @@ void AgentService::Shutdown(const std::string& reason) {
     session = session_;
   }
   if (session != nullptr) session->Shutdown(reason);
+}
+
+void AgentService::Abandon(const std::string& reason) {
+  std::shared_ptr<plimsoll::Session> session;
+  {
+    MutexLock lock(mutex_);
+    shut_down_ = true;
+    session = session_;
+  }
+  if (session != nullptr) session->Break(reason);
+}
+
+int64_t AgentService::CloseWhenIdle(int64_t limit_ns) {
+  MutexLock lock(mutex_);
+  if (session_ != nullptr && !session_->over()) return limit_ns;
+  const int64_t left_ns = limit_ns - (options_.clock->Now() - idle_since_);
+  if (left_ns > 0) return left_ns;
+  shut_down_ = true;
+  return 0;
+}
+
+int64_t AgentService::LeaseNs() {
+  MutexLock lock(mutex_);
+  return session_ != nullptr && !session_->over() ? session_->lease_ns() : 0;
 }
 
 void AgentService::WaitForSession() {
@@ -204,6 +228,7 @@ std::string AgentService::WaitForEnd(int64_t patience_ns) {
 
 void AgentService::SessionOver() {
   MutexLock lock(mutex_);
+  idle_since_ = options_.clock->Now();
   changed_.NotifyAll();
 }
 

@@ -34,6 +34,14 @@ class AgentService final : public v1::Agent::CallbackService {
 
   // Ends the running session, if any, and takes no further one. Returns at once.
   void Shutdown(const std::string& reason);
+  // The controller is gone for good: as Shutdown, but work that only its lease ends (Work::Abandon) continues until
+  // then. Returns at once.
+  void Abandon(const std::string& reason);
+  // Takes no further session once there has been none for `limit_ns`, and returns 0; otherwise returns for how long at
+  // least one may still come, in nanoseconds.
+  int64_t CloseWhenIdle(int64_t limit_ns);
+  // Length of the lease of the session that runs; 0: there is none.
+  int64_t LeaseNs();
   // Waits until no session is left (each ends by itself when its stream or lease ends).
   void WaitForSession();
   // The same for an agent that is to end: waits for the session and for Describe calls under way, as long as something
@@ -65,6 +73,8 @@ class AgentService final : public v1::Agent::CallbackService {
   int describing_ ABSL_GUARDED_BY(mutex_) = 0;
   bool searching_ ABSL_GUARDED_BY(mutex_) = false;
   std::shared_ptr<plimsoll::Session> session_ ABSL_GUARDED_BY(mutex_);
+  // Since when there is no session, where there is none.
+  MonotonicNs idle_since_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace plimsoll

@@ -127,6 +127,8 @@ class Session final : public WorkSink {
   bool over() const;
 
   Outbox& outbox() { return outbox_; }
+  // How long it lasts without a message.
+  int64_t lease_ns() const { return lease_.length_ns(); }
   v1::SessionHolder holder() const;
   // For who asks while it is busy: "run 7f3a21 of ipv4:127.0.0.1:4711 for 12 s (running)", with the writes that have
   // been in flight for more than a second.

@@ -58,7 +58,7 @@ struct AbFlags {
   std::string out;
   bool quiet = false;
   bool dry_run = false;
-  TlsPaths tls;
+  AccessFlags access;
   CompareFlags compare;
 };
 
@@ -254,13 +254,13 @@ bool IsInterruptPending() {
 class Ab {
  public:
   Ab(const AbFlags& flags, std::vector<AbSide> sides, CompareSettings settings, std::vector<v1::Figure> stop_on,
-     Between between, std::shared_ptr<const AgentTrust> trust, CommandLine& line, const RunSurroundings& around)
+     Between between, AgentAccess access, CommandLine& line, const RunSurroundings& around)
       : flags_(flags),
         sides_(std::move(sides)),
         settings_(std::move(settings)),
         stop_on_(std::move(stop_on)),
         between_(std::move(between)),
-        trust_(std::move(trust)),
+        access_(std::move(access)),
         line_(line),
         around_(around) {
     record_.names = {sides_[0].name, sides_[1].name};
@@ -328,7 +328,7 @@ class Ab {
       CopyingBuffer errors(line_.err);
       std::ostream error_stream(&errors);
       CommandLine quiet{report, error_stream, {}, false, line_.color_err};
-      code_ = RunPlan(sides_[side].plan, how, trust_, quiet, around_);
+      code_ = RunPlan(sides_[side].plan, how, access_, quiet, around_);
       absl::StatusOr<v1::Report> loaded = LoadReport(how.out);
       const std::string trouble = loaded.ok() ? TroubleOf(*loaded) : FirstError(errors.str());
       if (!trouble.empty()) {
@@ -429,7 +429,7 @@ class Ab {
       PlanRun how;
       how.dry_run = true;
       how.quiet = true;
-      const int code = RunPlan(side.plan, how, trust_, line_, around_);
+      const int code = RunPlan(side.plan, how, access_, line_, around_);
       if (code != static_cast<int>(Exit::kOk)) return code;
     }
     line_.out << "Up to " << flags_.rounds << " rounds of one run of " << SanitizeForTerminal(record_.names[0])
@@ -443,7 +443,7 @@ class Ab {
   const CompareSettings settings_;
   const std::vector<v1::Figure> stop_on_;
   const Between between_;
-  const std::shared_ptr<const AgentTrust> trust_;
+  const AgentAccess access_;
   CommandLine& line_;
   const RunSurroundings around_;
   AbRecord record_;
@@ -485,10 +485,10 @@ int AbMain(AbFlags& flags, CommandLine& line, const RunSurroundings& around) {
   if (const absl::Status comparable = CheckPlansComparable(*sides, settings->differs); !comparable.ok()) {
     return PrintError(line, comparable, Exit::kWrong);
   }
-  absl::StatusOr<std::shared_ptr<const AgentTrust>> trust = AgentTrust::Load(flags.tls);
-  if (!trust.ok()) return PrintError(line, trust.status(), Exit::kWrong);
-  return Ab(flags, *std::move(sides), *std::move(settings), *std::move(stop_on), *std::move(between), *std::move(trust),
-            line, around)
+  absl::StatusOr<AgentAccess> access = LoadAccess(flags.access);
+  if (!access.ok()) return PrintError(line, access.status(), Exit::kWrong);
+  return Ab(flags, *std::move(sides), *std::move(settings), *std::move(stop_on), *std::move(between),
+            *std::move(access), line, around)
       .Execute();
 }
 
@@ -535,7 +535,7 @@ void AddAbCommand(CLI::App& app, CommandLine& line) {
   command->add_option("--out", flags->out, "Directory for the results (default: plimsoll-results/<UTC time>-<id>)")
       ->type_name("DIR");
   command->add_flag("--quiet,-q", flags->quiet, "Print no progress on standard error");
-  AddTlsFlags(*command, flags->tls);
+  AddAccessFlags(*command, flags->access);
   command->add_flag("--dry-run", flags->dry_run,
                     "Show hosts, directories, files and bytes of both sides; change nothing");
   command->footer(

@@ -4,12 +4,14 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <ostream>
 #include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/posix.h"
 #include "common/status_macros.h"
+#include "common/text.h"
 #include "controller/cli/command.h"
 #include "controller/plan/host_list.h"
 #include "controller/run/agent_client.h"
@@ -32,13 +34,65 @@ absl::StatusOr<std::vector<std::string>> ReadAgentList(const AgentList& list) {
   return addresses;
 }
 
-std::optional<Failure> AskedAgents::Connect(const AgentList& list, const TlsPaths& tls, const std::string& directory,
-                                            const std::vector<std::string>& child_arguments) {
+void AddAccessFlags(CLI::App& app, AccessFlags& flags) {
+  AddTlsFlags(app, flags.tls);
+  LaunchOptions& launch = flags.launch;
+  const auto add = [&app](const char* name, std::string& value, const std::string& help, const char* type) {
+    return app.add_option(name, value, WrapHelp(help))->type_name(type)->group("Agents");
+  };
+  add("--launch", launch.how, "How agents come to the hosts: none (they run there), or ssh", "HOW")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"none", "ssh"}));
+  add("--ssh-command", launch.ssh_command, "OpenSSH client and options for it, split at blanks outside quotes",
+      "COMMAND")
+      ->capture_default_str();
+  add("--launch-agent", launch.agent_file,
+      "Agent to copy to hosts that have none of this version (default: the plimsoll-agent beside this program)",
+      "FILE");
+  add("--launch-cache", launch.cache,
+      "Directory on the hosts that keeps it (default: plimsoll in $XDG_CACHE_HOME or ~/.cache)", "DIR");
+  app.add_flag("--no-copy", launch.no_copy, "Copy no agent: every host must have one in its cache")->group("Agents");
+  app.add_flag("--launch-clean", launch.clean, "Remove the agent from the hosts' caches at the end")->group("Agents");
+}
+
+absl::StatusOr<AgentAccess> LoadAccess(const AccessFlags& flags) {
+  PLIMSOLL_RETURN_IF_ERROR(CheckLaunchOptions(flags.launch));
+  if (flags.launch.ssh() && flags.tls.given()) {
+    return absl::InvalidArgumentError(
+        "--launch ssh needs no TLS, ssh encrypts: drop --tls-ca, --tls-cert and --tls-key");
+  }
+  AgentAccess access{nullptr, flags.launch};
+  PLIMSOLL_ASSIGN_OR_RETURN(access.trust, AgentTrust::Load(flags.tls));
+  return access;
+}
+
+absl::StatusOr<std::unique_ptr<Launcher>> LauncherFor(const AgentAccess& access, bool any, const Clock& clock,
+                                                      const EventQueue& events,
+                                                      std::function<void(const std::string&)> say) {
+  if (any) {
+    return MakeLauncher(access.launch, clock, {std::move(say), [&events] { return events.interrupts(); }});
+  }
+  if (access.launch.ssh()) return absl::InvalidArgumentError("--launch ssh needs hosts: name them with --hosts");
+  return ChildLauncher();
+}
+
+AskedAgents::~AskedAgents() {
+  fleet_.reset();
+  if (launcher_ == nullptr) return;
+  for (const std::string& note : launcher_->End({})) err_ << "plimsoll: " << SanitizeForTerminal(note) << std::endl;
+}
+
+std::optional<Failure> AskedAgents::Connect(const AgentList& list, const AccessFlags& flags,
+                                            const std::string& directory, const std::vector<std::string>& arguments) {
   auto addresses = ReadAgentList(list);
   if (!addresses.ok()) return Failure{Exit::kWrong, {std::string(addresses.status().message())}};
-  const auto trust = AgentTrust::Load(tls);
-  if (!trust.ok()) return Failure{Exit::kWrong, {std::string(trust.status().message())}};
+  const auto access = LoadAccess(flags);
+  if (!access.ok()) return Failure{Exit::kWrong, {std::string(access.status().message())}};
   directory_ = directory;
+  auto launcher = LauncherFor(*access, !addresses->empty(), clock_, events_,
+                              [this](const std::string& text) { err_ << text << std::endl; });
+  if (!launcher.ok()) return Failure{Exit::kWrong, {std::string(launcher.status().message())}};
+  launcher_ = *std::move(launcher);
   if (addresses->empty()) {
     std::error_code error;
     const std::filesystem::path absolute = std::filesystem::canonical(directory_, error);
@@ -46,15 +100,20 @@ std::optional<Failure> AskedAgents::Connect(const AgentList& list, const TlsPath
       return Failure{Exit::kWrong, {std::string(LocalDirectoryError(directory_, error).message())}};
     }
     directory_ = absolute.string();
-    auto child = ChildAgent::Start(directory_, child_arguments);
-    if (!child.ok()) return Failure{Exit::kCannotRun, {std::string(child.status().message())}};
-    child_ = *std::move(child);
-    addresses->push_back(child_->address());
+    addresses->emplace_back();
   }
-  make_client_ = [this, trust = *trust](const std::string& address, AgentListener& listener) {
-    return MakeGrpcAgentClient(address, clock_, listener, trust);
+  std::vector<AgentPlace> places;
+  for (const std::string& address : *addresses) {
+    places.push_back({address, directory_.empty() ? std::vector<std::string>{} : std::vector<std::string>{directory_}});
+  }
+  not_started_ = launcher_->Launch(places, arguments);
+  if (events_.interrupts() > 0) return Failure{Exit::kInconclusive, {"interrupted while the agents were started"}};
+  const std::vector<std::string> names = launcher_->Names();
+  if (names.empty()) return AsFailure(not_started_);
+  make_client_ = [this, trust = access->trust](const std::string& address, AgentListener& listener) {
+    return MakeGrpcAgentClient(launcher_->Target(address), clock_, listener, trust);
   };
-  fleet_ = std::make_unique<Fleet>(*addresses, kAskedMaxSlewPpm, make_client_, clock_, events_);
+  fleet_ = std::make_unique<Fleet>(names, kAskedMaxSlewPpm, make_client_, clock_, events_);
   return std::nullopt;
 }
 
@@ -68,6 +127,9 @@ absl::StatusOr<v1::HostDescription> AskedAgents::Ask(const std::string& address,
 std::optional<Failure> AskedAgents::CheckAnswers() const {
   Failure unreachable{Exit::kCannotRun, {}};
   Failure wrong{Exit::kWrong, {}};
+  for (const HostFailure& failure : not_started_) {
+    (failure.code == Exit::kWrong ? wrong : unreachable).lines.push_back(failure.line);
+  }
   for (const auto& host : fleet_->hosts()) {
     if (!host->description.ok()) {
       unreachable.lines.push_back(UnreachableInWords(host->address, host->description.status()));

@@ -1,6 +1,10 @@
-// The agents that a command asks about a directory: those that are named, or one started for it on this machine.
+// How a command reaches its agents, and the agents that it asks about a directory: those that are named, or one started
+// for it on this machine.
 #pragma once
 
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <iosfwd>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,11 +14,11 @@
 #include "common/clock.h"
 #include "common/command_line.h"
 #include "common/units.h"
+#include "controller/launch/launcher.h"
 #include "controller/run/agent_client.h"
 #include "controller/run/event_queue.h"
 #include "controller/run/exit_code.h"
 #include "controller/run/fleet.h"
-#include "controller/run/process.h"
 
 namespace plimsoll {
 
@@ -27,20 +31,52 @@ struct AgentList {
 // system's error for the file.
 absl::StatusOr<std::vector<std::string>> ReadAgentList(const AgentList& list);
 
+// The options of every command that takes --hosts: TLS, and how the agents come into being.
+struct AccessFlags {
+  TlsPaths tls;
+  LaunchOptions launch;
+};
+
+// Adds --tls-ca and the like, --launch and what belongs to it; `flags` must outlive the parsing.
+void AddAccessFlags(CLI::App& app, AccessFlags& flags);
+
+// The same, checked and read.
+struct AgentAccess {
+  std::shared_ptr<const AgentTrust> trust;
+  LaunchOptions launch;
+};
+
+// INVALID_ARGUMENT, or the system's error, names the option.
+absl::StatusOr<AgentAccess> LoadAccess(const AccessFlags& flags);
+
+// A launcher for hosts that are named (`any`), or for none; with --launch ssh some must be. `say` shows progress. What
+// is given outlives it.
+absl::StatusOr<std::unique_ptr<Launcher>> LauncherFor(const AgentAccess& access, bool any, const Clock& clock,
+                                                      const EventQueue& events,
+                                                      std::function<void(const std::string&)> say);
+
 // How long an agent may take to describe its host, or to answer a probe.
 inline constexpr int64_t kAskTimeoutNs = 10 * kNsPerSecond;
 // Drift allowed for between a host's clock and the controller's, in ppm, where there is no plan to set it.
 inline constexpr double kAskedMaxSlewPpm = 500;
 
-// Owns the fleet and the child. `clock` and `events` outlive it. For one thread.
+// Owns the fleet and what starts its agents. What is given outlives it. For one thread.
 class AskedAgents {
  public:
-  AskedAgents(const Clock& clock, EventQueue& events) : clock_(clock), events_(events) {}
+  // Progress and warnings go to `err`.
+  AskedAgents(const Clock& clock, EventQueue& events, std::ostream& err) : clock_(clock), events_(events), err_(err) {}
+  // Ends the agents that were started.
+  ~AskedAgents();
+  AskedAgents(const AskedAgents&) = delete;
+  AskedAgents& operator=(const AskedAgents&) = delete;
 
-  // Agents that are named are contacted as `tls` requires. Without agents in `list`: makes `directory` absolute and
-  // starts an agent with that root and `child_arguments`. Nothing is asked yet.
-  std::optional<Failure> Connect(const AgentList& list, const TlsPaths& tls, const std::string& directory,
-                                 const std::vector<std::string>& child_arguments = {});
+  // Agents that are named are reached as `flags` require. Without agents in `list`: makes `directory` absolute and
+  // starts an agent with that root. `arguments` are for agents that are started. Nothing is asked yet. Fails where
+  // there is nobody to ask; hosts whose agent did not start beside others that did are left out of the fleet.
+  std::optional<Failure> Connect(const AgentList& list, const AccessFlags& flags, const std::string& directory,
+                                 const std::vector<std::string>& arguments = {});
+  // Those hosts.
+  const std::vector<HostFailure>& not_started() const { return not_started_; }
 
   // After the hosts were asked about the directory: each that could not be reached (exit 4), else each that refuses the
   // directory (exit 2), one line a host.
@@ -56,8 +92,10 @@ class AskedAgents {
  private:
   const Clock& clock_;
   EventQueue& events_;
+  std::ostream& err_;
   std::string directory_;
-  std::unique_ptr<ChildAgent> child_;
+  std::unique_ptr<Launcher> launcher_;
+  std::vector<HostFailure> not_started_;
   AgentClientFactory make_client_;
   std::unique_ptr<Fleet> fleet_;
 };

@@ -28,7 +28,7 @@ constexpr int64_t kLeaseNs = 10 * kNsPerSecond;
 
 struct CleanFlags {
   AgentList agents;
-  TlsPaths tls;
+  AccessFlags access;
   std::string directory;
   std::string run_id;
   bool yes = false;
@@ -105,7 +105,7 @@ class Clean {
  private:
   std::optional<Failure> Connect() {
     // Listing must not remove: by default a child cleans up when it starts.
-    if (auto failure = agents_.Connect(flags_.agents, flags_.tls, flags_.directory, {"--keep-leftovers"});
+    if (auto failure = agents_.Connect(flags_.agents, flags_.access, flags_.directory, {"--keep-leftovers"});
         failure.has_value()) {
       return failure;
     }
@@ -195,7 +195,7 @@ class Clean {
   const SystemClock clock_;
   EventQueue events_{clock_};
   const Interrupts interrupts_{events_};
-  AskedAgents agents_{clock_, events_};
+  AskedAgents agents_{clock_, events_, line_.err};
 };
 
 int CleanMain(const CleanFlags& flags, CommandLine& line) {
@@ -224,7 +224,7 @@ void AddCleanCommand(CLI::App& app, CommandLine& line) {
       ->type_name("DIR");
   command->add_option("--run", flags->run_id, "Remove this run only, including kept and shared files")->type_name("ID");
   command->add_flag("--yes", flags->yes, "Remove the leftovers; without it nothing is changed");
-  AddTlsFlags(*command, flags->tls);
+  AddAccessFlags(*command, flags->access);
   command->footer(
       "Each agent removes only its own directories that are not in use; shared directories only with "
       "--run.\n"

@@ -38,7 +38,7 @@ constexpr size_t kMostHosts = 32;
 
 struct FsckFlags {
   AgentList agents;
-  TlsPaths tls;
+  AccessFlags access;
   std::string directory;
   std::string level = "quick";
   std::string lease = "10s";
@@ -139,7 +139,7 @@ class Fsck {
 
  private:
   std::optional<Failure> Connect() {
-    if (auto failure = agents_.Connect(flags_.agents, flags_.tls, flags_.directory); failure.has_value()) {
+    if (auto failure = agents_.Connect(flags_.agents, flags_.access, flags_.directory); failure.has_value()) {
       return failure;
     }
     Fleet& fleet = agents_.fleet();
@@ -214,7 +214,7 @@ class Fsck {
   const SystemClock clock_;
   EventQueue events_{clock_};
   const Interrupts interrupts_{events_};
-  AskedAgents agents_{clock_, events_};
+  AskedAgents agents_{clock_, events_, line_.err};
 };
 
 int FsckMain(const FsckFlags& flags, CommandLine& line) {
@@ -242,6 +242,12 @@ int FsckMain(const FsckFlags& flags, CommandLine& line) {
     if (named->level > LevelOf(flags.level)) {
       return PrintError(line, absl::StrCat("--only: ", name, " needs --level ", LevelName(named->level)), Exit::kWrong);
     }
+  }
+  if (flags.access.launch.ssh() && !flags.kill_host.empty()) {
+    return PrintError(line,
+                      "--kill-host ends the agent that --launch ssh has started, and nothing starts it again: install "
+                      "agents as a service for it",
+                      Exit::kWrong);
   }
   return Fsck(flags, *std::move(commands), *lease_ns, line).Execute();
 }
@@ -282,7 +288,7 @@ void AddFsckCommand(CLI::App& app, CommandLine& line) {
       ->type_name("COMMAND");
   command->add_flag("--json", flags->json, "Print the report as JSON instead of text");
   command->add_option("--junit", flags->junit, "Also write the report as JUnit XML")->type_name("FILE");
-  AddTlsFlags(*command, flags->tls);
+  AddAccessFlags(*command, flags->access);
   command->footer(
       "One verdict per requirement: data write integrity, guaranteed exclusive access, locks released on\n"
       "failure. Exit codes: 0 all PASS; 1 one FAILs; 2 wrong input, or the hosts do not share DIR; 3 not\n"

@@ -6,6 +6,7 @@
 #include <optional>
 #include <ostream>
 #include <random>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "common/text.h"
 #include "common/units.h"
 #include "controller/analysis/judge.h"
+#include "controller/cli/asked_agents.h"
 #include "controller/cli/command.h"
 #include "controller/cli/commands.h"
 #include "controller/cli/outputs.h"
@@ -55,7 +57,7 @@ struct HaFlags {
   bool allow_commands = false;
   std::vector<std::string> dos;
   std::vector<std::string> undos;
-  TlsPaths tls;
+  AccessFlags access;
 };
 
 // The plan of file and options, checked, with every default and a seed.
@@ -91,10 +93,10 @@ absl::StatusOr<v1::TestPlan> LoadDrill(const HaFlags& flags) {
 // One drill, in the order in which its parts come into being.
 class HaRun {
  public:
-  HaRun(const HaFlags& flags, v1::TestPlan plan, std::shared_ptr<const AgentTrust> trust, CommandLine& line)
+  HaRun(const HaFlags& flags, v1::TestPlan plan, AgentAccess access, CommandLine& line)
       : flags_(flags),
         plan_(std::move(plan)),
-        trust_(std::move(trust)),
+        access_(std::move(access)),
         line_(line),
         run_id_(NewRunId()),
         interrupts_(events_),
@@ -133,19 +135,27 @@ class HaRun {
 
  private:
   std::optional<Failure> Connect() {
-    std::vector<std::string> addresses;
+    std::vector<AgentPlace> places;
     std::vector<std::vector<std::string>> directories;
     std::vector<v1::LogWorkload> workloads;
     for (int host = 0; host < plan_.hosts_size(); ++host) {
-      addresses.push_back(plan_.hosts(host).address());
       workloads.push_back(HaFilledWorkload(plan_, static_cast<size_t>(host)));
       directories.push_back({workloads.back().dir()});
       if (!plan_.ha().data_dir().empty()) directories.back().push_back(plan_.ha().data_dir());
+      places.push_back({plan_.hosts(host).address(), directories.back()});
     }
+    auto launcher = LauncherFor(access_, true, clock_, events_, [this](const std::string& text) {
+      if (!flags_.quiet) progress_.Line(text);
+    });
+    if (!launcher.ok()) return Failure{Exit::kWrong, {std::string(launcher.status().message())}};
+    launcher_ = *std::move(launcher);
+    const std::vector<HostFailure> not_started = launcher_->Launch(places, {});
+    if (events_.interrupts() > 0) return Failure{Exit::kInconclusive, {"interrupted: nothing was done"}};
+    if (!not_started.empty()) return AsFailure(not_started);
     fleet_ = std::make_unique<Fleet>(
-        addresses, plan_.max_slew_ppm(),
+        launcher_->Names(), plan_.max_slew_ppm(),
         [this](const std::string& address, AgentListener& listener) {
-          return MakeGrpcAgentClient(address, clock_, listener, trust_);
+          return MakeGrpcAgentClient(launcher_->Target(address), clock_, listener, access_.trust);
         },
         clock_, events_);
     fleet_->DescribeAll(directories, std::min(plan_.lease_ns(), 10 * kNsPerSecond));
@@ -190,7 +200,17 @@ class HaRun {
     std::optional<Failure> failure = drill.Run();
     left_ = drill.left();
     if (!left_ && !plan_.keep_files() && !drill.AbsentHosts().empty()) CleanForOthers();
+    if (!left_) EndAgents();
     return failure;
+  }
+
+  // Those that were started for this drill.
+  void EndAgents() {
+    std::set<std::string> lost;
+    for (const auto& host : fleet_->hosts()) {
+      if (host->lost()) lost.insert(host->address);
+    }
+    for (const std::string& note : launcher_->End(lost)) progress_.Warn(note);
   }
 
   // What removes the drill's files, one command for each directory.
@@ -201,7 +221,7 @@ class HaRun {
     for (const std::string& dir : {plan_.workload().dir(), plan_.ha().data_dir()}) {
       if (dir.empty()) continue;
       commands.push_back(absl::StrCat("`plimsoll clean --run ", run_id_, " --hosts ", absl::StrJoin(addresses, ","),
-                                      " --dir ", dir, " --yes`"));
+                                      launcher_->Options(), " --dir ", dir, " --yes`"));
     }
     return absl::StrJoin(commands, " and ");
   }
@@ -257,13 +277,14 @@ class HaRun {
 
   const HaFlags& flags_;
   const v1::TestPlan plan_;
-  const std::shared_ptr<const AgentTrust> trust_;
+  const AgentAccess access_;
   CommandLine& line_;
   const SystemClock clock_;
   const std::string run_id_;
   EventQueue events_{clock_};
   Interrupts interrupts_;
   Progress progress_;
+  std::unique_ptr<Launcher> launcher_;
   std::unique_ptr<Fleet> fleet_;
   bool left_ = false;
 };
@@ -274,9 +295,19 @@ int HaMain(const HaFlags& flags, CommandLine& line) {
   }
   absl::StatusOr<v1::TestPlan> plan = LoadDrill(flags);
   if (!plan.ok()) return PrintErrors(line, plan.status(), Exit::kWrong);
-  absl::StatusOr<std::shared_ptr<const AgentTrust>> trust = AgentTrust::Load(flags.tls);
-  if (!trust.ok()) return PrintError(line, trust.status(), Exit::kWrong);
-  return HaRun(flags, *std::move(plan), *std::move(trust), line).Execute();
+  absl::StatusOr<AgentAccess> access = LoadAccess(flags.access);
+  if (!access.ok()) return PrintError(line, access.status(), Exit::kWrong);
+  const auto& faults = plan->ha().faults();
+  const bool reboots = std::any_of(faults.begin(), faults.end(), [](int fault) {
+    return fault == v1::HA_FAULT_KIND_REBOOT || fault == v1::HA_FAULT_KIND_POWEROFF;
+  });
+  if (access->launch.ssh() && reboots) {
+    return PrintError(line,
+                      "--fault reboot and poweroff end an agent that --launch ssh has started, and nothing starts it "
+                      "again: install agents as a service for them",
+                      Exit::kWrong);
+  }
+  return HaRun(flags, *std::move(plan), *std::move(access), line).Execute();
 }
 
 }  // namespace
@@ -299,7 +330,7 @@ void AddHaCommand(CLI::App& app, CommandLine& line) {
   AddSummaryFlag(*command, flags->summary)->excludes(json);
   CLI::Option* junit = AddJUnitFlag(*command, flags->junit);
   command->add_flag("--quiet,-q", flags->quiet, "Print no progress on standard error");
-  AddTlsFlags(*command, flags->tls);
+  AddAccessFlags(*command, flags->access);
   command->add_flag("--dry-run", flags->dry_run, "Show pairs, queue managers and commands; change nothing")
       ->excludes(junit);
   command->footer(

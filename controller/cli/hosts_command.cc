@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
 #include "common/command_line.h"
-#include "common/status_macros.h"
 #include "common/text.h"
 #include "common/units.h"
 #include "controller/cli/asked_agents.h"
@@ -24,17 +23,10 @@ namespace {
 constexpr int kProbes = 32;
 
 struct HostsFlags {
-  std::string hosts;
-  std::string hosts_file;
+  AgentList agents;
   std::string directory;
-  TlsPaths tls;
+  AccessFlags access;
 };
-
-absl::StatusOr<std::vector<std::string>> Addresses(const HostsFlags& flags) {
-  PLIMSOLL_ASSIGN_OR_RETURN(std::vector<std::string> addresses, ReadAgentList({flags.hosts, flags.hosts_file}));
-  if (addresses.empty()) return absl::InvalidArgumentError("name agents with --hosts or --hosts-file");
-  return addresses;
-}
 
 AskedHost Asked(const Host& host, MonotonicNs now) {
   AskedHost asked{host.label, host.address, *host.description, !host.clock.empty(), 0, 0, 0, 0, ""};
@@ -54,26 +46,26 @@ AskedHost Asked(const Host& host, MonotonicNs now) {
 }
 
 int HostsMain(const HostsFlags& flags, CommandLine& line) {
-  const absl::StatusOr<std::vector<std::string>> addresses = Addresses(flags);
-  if (!addresses.ok()) {
-    return PrintError(line, addresses.status(), Exit::kWrong);
+  if (flags.agents.hosts.empty() && flags.agents.hosts_file.empty()) {
+    return PrintError(line, "name agents with --hosts or --hosts-file", Exit::kWrong);
   }
-  const absl::StatusOr<std::shared_ptr<const AgentTrust>> trust = AgentTrust::Load(flags.tls);
-  if (!trust.ok()) return PrintError(line, trust.status(), Exit::kWrong);
   const SystemClock clock;
   EventQueue events(clock);
-  Fleet fleet(
-      *addresses, kAskedMaxSlewPpm,
-      [&](const std::string& address, AgentListener& listener) {
-        return MakeGrpcAgentClient(address, clock, listener, *trust);
-      },
-      clock, events);
+  AskedAgents agents(clock, events, line.err);
+  if (auto failure = agents.Connect(flags.agents, flags.access, flags.directory); failure.has_value()) {
+    return PrintFailure(line, *failure);
+  }
+  Fleet& fleet = agents.fleet();
   const std::vector<std::string> directories =
       flags.directory.empty() ? std::vector<std::string>{} : std::vector<std::string>{flags.directory};
   fleet.DescribeAll(std::vector<std::vector<std::string>>(fleet.size(), directories), kAskTimeoutNs);
   fleet.ProbeAll(kProbes, kAskTimeoutNs);
   LabelHosts(fleet.hosts());
   Exit code = Exit::kOk;
+  for (const HostFailure& failure : agents.not_started()) {
+    code = Exit::kCannotRun;
+    PrintError(line, failure.line, code);
+  }
   std::vector<AskedHost> hosts;
   for (const auto& host : fleet.hosts()) {
     if (host->description.ok() && host->description->protocol_version() == 0) {
@@ -95,11 +87,12 @@ int HostsMain(const HostsFlags& flags, CommandLine& line) {
 void AddHostsCommand(CLI::App& app, CommandLine& line) {
   auto flags = std::make_shared<HostsFlags>();
   CLI::App* command = app.add_subcommand("hosts", "Show each host: agent, kernel, storage, clock");
-  command->add_option("--hosts,HOSTS", flags->hosts, "Agents: a,b:7462,[::1]:7463,node[1-4]")->type_name("LIST");
-  command->add_option("--hosts-file", flags->hosts_file, "File with agents, one or more per line, # for comments")
+  command->add_option("--hosts,HOSTS", flags->agents.hosts, "Agents: a,b:7462,[::1]:7463,node[1-4]")->type_name("LIST");
+  command
+      ->add_option("--hosts-file", flags->agents.hosts_file, "File with agents, one or more per line, # for comments")
       ->type_name("FILE");
   command->add_option("--dir", flags->directory, "Directory to describe on each host")->type_name("DIR");
-  AddTlsFlags(*command, flags->tls);
+  AddAccessFlags(*command, flags->access);
   command->footer("Example:\n  plimsoll hosts --hosts node[1-4] --dir /mnt/mqlog");
   command->callback([flags, &line] { line.action = [flags, &line] { return HostsMain(*flags, line); }; });
 }

@@ -186,8 +186,8 @@ int Measure(const MqldtFlags& flags, CommandLine& line) {
   FillDefaults(plan);
 
   MqldtView view(options, line);
-  absl::StatusOr<std::shared_ptr<const AgentTrust>> trust = AgentTrust::Load({});
-  if (!trust.ok()) return PrintError(line, trust.status(), Exit::kWrong);
+  const absl::StatusOr<AgentAccess> access = LoadAccess({});
+  if (!access.ok()) return PrintError(line, access.status(), Exit::kWrong);
   PlanRun how;
   how.out = flags.out;
   how.quiet = true;
@@ -197,7 +197,7 @@ int Measure(const MqldtFlags& flags, CommandLine& line) {
     line.err << "plimsoll: the journal, the report and its page are in " << SanitizeForTerminal(results) << std::endl;
     return KeepCsv(options, report);
   };
-  return RunPlan(plan, how, *std::move(trust), line, OwnSurroundings());
+  return RunPlan(plan, how, *access, line, OwnSurroundings());
 }
 
 // The variable's value, or `otherwise` where it is not set or empty.

@@ -13,6 +13,7 @@
 #include <optional>
 #include <ostream>
 #include <random>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -60,7 +61,7 @@ struct RunFlags {
   bool repeated = false;
   bool dry_run = false;
   ViewFlags view;
-  TlsPaths tls;
+  AccessFlags access;
 };
 
 }  // namespace
@@ -116,11 +117,11 @@ v1::TestPlan WithSeed(v1::TestPlan plan) {
 class Run {
  public:
   // `request`: of a command that shows the run in its own way; null for `plimsoll run`.
-  Run(const RunFlags& flags, v1::TestPlan plan, std::shared_ptr<const AgentTrust> trust, CommandLine& line,
-      const RunSurroundings& around, const PlanRun* request = nullptr)
+  Run(const RunFlags& flags, v1::TestPlan plan, AgentAccess access, CommandLine& line, const RunSurroundings& around,
+      const PlanRun* request = nullptr)
       : flags_(flags),
         request_(request),
-        trust_(std::move(trust)),
+        access_(std::move(access)),
         line_(line),
         make_client_(around.make_client),
         clock_(*around.clock),
@@ -160,7 +161,7 @@ class Run {
     });
     std::optional<Failure> failure = Conduct(log);
     progress_.Clear();
-    LeaveLostChild();
+    EndAgents();
     if (left_) {
       log.FlushFor(kNsPerSecond);
       PrintError(line_,
@@ -180,26 +181,28 @@ class Run {
 
  private:
   std::optional<Failure> Connect() {
-    std::vector<std::string> addresses;
-    for (const v1::HostSpec& host : plan_.hosts()) addresses.push_back(host.address());
-    if (addresses.empty()) {
-      auto child = ChildAgent::Start(plan_.workload().dir());
-      if (!child.ok()) return Failure{Exit::kCannotRun, {std::string(child.status().message())}};
-      child_ = *std::move(child);
-      addresses.push_back(child_->address());
+    std::vector<AgentPlace> places;
+    std::vector<std::vector<std::string>> directories;
+    for (int i = 0; i < std::max(1, plan_.hosts_size()); ++i) {
+      workloads_.push_back(EffectiveWorkload(plan_, i));
+      directories.push_back({workloads_.back().dir()});
+      places.push_back({plan_.hosts().empty() ? "" : plan_.hosts(i).address(), directories.back()});
     }
+    auto launcher = LauncherFor(access_, !plan_.hosts().empty(), clock_, events_, [this](const std::string& text) {
+      if (!flags_.quiet) progress_.Line(text);
+    });
+    if (!launcher.ok()) return Failure{Exit::kWrong, {std::string(launcher.status().message())}};
+    launcher_ = *std::move(launcher);
+    const std::vector<HostFailure> not_started = launcher_->Launch(places, {});
+    if (events_.interrupts() > 0) return Failure{Exit::kInconclusive, {"interrupted: nothing was measured"}};
+    if (!not_started.empty()) return AsFailure(not_started);
     fleet_ = std::make_unique<Fleet>(
-        addresses, plan_.max_slew_ppm(),
+        launcher_->Names(), plan_.max_slew_ppm(),
         [this](const std::string& address, AgentListener& listener) {
           return make_client_ ? make_client_(address, listener)
-                              : MakeGrpcAgentClient(address, clock_, listener, trust_);
+                              : MakeGrpcAgentClient(launcher_->Target(address), clock_, listener, access_.trust);
         },
         clock_, events_);
-    std::vector<std::vector<std::string>> directories;
-    for (size_t i = 0; i < fleet_->size(); ++i) {
-      workloads_.push_back(EffectiveWorkload(plan_, static_cast<int>(i)));
-      directories.push_back({workloads_.back().dir()});
-    }
     fleet_->DescribeAll(directories, plan_.lease_ns());
     if (events_.interrupts() > 0) return Failure{Exit::kInconclusive, {"interrupted: nothing was measured"}};
     LabelHosts(fleet_->hosts());
@@ -295,7 +298,8 @@ class Run {
     for (const auto& host : fleet_->hosts()) hosts[workloads_[host->index].dir()].push_back(host->address);
     std::string text;
     for (const auto& [dir, addresses] : hosts) {
-      const std::string list = plan_.hosts().empty() ? "" : absl::StrCat(" --hosts ", absl::StrJoin(addresses, ","));
+      const std::string list =
+          plan_.hosts().empty() ? "" : absl::StrCat(" --hosts ", absl::StrJoin(addresses, ","), launcher_->Options());
       absl::StrAppend(
           &text, SanitizeForTerminal(absl::StrCat("Files kept in ", dir == "/" ? "" : dir, "/plimsoll-", run_id_, "/")),
           "\n",
@@ -306,11 +310,14 @@ class Run {
     return text;
   }
 
-  // A child whose host was lost may hang for as long as its storage does.
-  void LeaveLostChild() {
-    if (child_ == nullptr || !fleet_->host(0).lost()) return;
-    progress_.Warn(absl::StrCat("the agent of this run (process ", child_->Detach(),
-                                ") is left running: it removes its files as soon as it can"));
+  // Those that were started for this run; one whose host was lost may hang for as long as its storage does.
+  void EndAgents() {
+    if (left_) return;
+    std::set<std::string> lost;
+    for (const auto& host : fleet_->hosts()) {
+      if (host->lost()) lost.insert(host->address);
+    }
+    for (const std::string& note : launcher_->End(lost)) progress_.Warn(note);
   }
 
   // A child agent writes on this machine: the journal on the same file system would be measured too.
@@ -329,7 +336,7 @@ class Run {
 
   const RunFlags& flags_;
   const PlanRun* const request_;
-  const std::shared_ptr<const AgentTrust> trust_;
+  const AgentAccess access_;
   CommandLine& line_;
   const AgentClientFactory make_client_;
   const Clock& clock_;
@@ -341,7 +348,7 @@ class Run {
   Progress progress_;
   std::unique_ptr<IntervalPrinter> intervals_;
   std::vector<v1::LogWorkload> workloads_;
-  std::unique_ptr<ChildAgent> child_;
+  std::unique_ptr<Launcher> launcher_;
   std::unique_ptr<Fleet> fleet_;
   bool left_ = false;
 };
@@ -354,26 +361,26 @@ int RunMain(RunFlags& flags, CommandLine& line, const RunSurroundings& around) {
   absl::StatusOr<v1::TestPlan> plan =
       LoadRunPlan(flags.plan_file, flags.kind, [&flags](v1::TestPlan& read) { return flags.plan->ApplyTo(read); });
   if (!plan.ok()) return PrintErrors(line, plan.status(), Exit::kWrong);
-  absl::StatusOr<std::shared_ptr<const AgentTrust>> trust = AgentTrust::Load(flags.tls);
-  if (!trust.ok()) return PrintError(line, trust.status(), Exit::kWrong);
+  absl::StatusOr<AgentAccess> access = LoadAccess(flags.access);
+  if (!access.ok()) return PrintError(line, access.status(), Exit::kWrong);
   if (!flags.csv_file.empty()) {
     if (const absl::Status status = CheckWritable("--csv-file", flags.csv_file); !status.ok()) {
       return PrintError(line, status, Exit::kWrong);
     }
   }
-  return Run(flags, *std::move(plan), *std::move(trust), line, around).Execute();
+  return Run(flags, *std::move(plan), *std::move(access), line, around).Execute();
 }
 
 }  // namespace
 
-int RunPlan(const v1::TestPlan& plan, const PlanRun& how, std::shared_ptr<const AgentTrust> trust, CommandLine& line,
+int RunPlan(const v1::TestPlan& plan, const PlanRun& how, const AgentAccess& access, CommandLine& line,
             const RunSurroundings& around) {
   RunFlags flags;
   flags.out = how.out;
   flags.quiet = how.quiet;
   flags.repeated = how.repeated;
   flags.dry_run = how.dry_run;
-  return Run(flags, plan, std::move(trust), line, around, how.finish ? &how : nullptr).Execute();
+  return Run(flags, plan, access, line, around, how.finish ? &how : nullptr).Execute();
 }
 
 RunSurroundings OwnSurroundings() {
@@ -403,7 +410,7 @@ void AddFlags(CLI::App* command, const std::shared_ptr<RunFlags>& flags, Command
   command->add_flag("--quiet,-q", flags->quiet, "Print no progress on standard error");
   flags->view.AddTo(*command, "on standard error in place of the progress");
   json->excludes("--histogram")->excludes("--full")->excludes("--summary");
-  AddTlsFlags(*command, flags->tls);
+  AddAccessFlags(*command, flags->access);
   command->add_flag("--dry-run", flags->dry_run, "Show hosts, directories, files and bytes; change nothing")
       ->excludes("--junit");
   command->callback(

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/clock.h"
+#include "controller/cli/asked_agents.h"
 #include "controller/cli/command.h"
 #include "controller/cli/plan_flags.h"
 #include "controller/run/agent_client.h"
@@ -59,7 +60,7 @@ struct PlanRun {
 
 // What `plimsoll run` does with the plan: the report goes to line.out, errors to line.err. Returns the exit code. Where
 // nothing was measured there is no directory. The second Ctrl-C ends the process.
-int RunPlan(const v1::TestPlan& plan, const PlanRun& how, std::shared_ptr<const AgentTrust> trust, CommandLine& line,
+int RunPlan(const v1::TestPlan& plan, const PlanRun& how, const AgentAccess& access, CommandLine& line,
             const RunSurroundings& around);
 
 // AddRunCommand (commands.h) in another world than the machine's own.

@@ -19,7 +19,7 @@ namespace {
 
 struct StorageFlags {
   AgentList agents;
-  TlsPaths tls;
+  AccessFlags access;
   std::string directory;
   // Busy queue managers write some hundred KiB at a time.
   std::string block_size = "128k";
@@ -34,8 +34,8 @@ int StorageMain(const StorageFlags& flags, CommandLine& line) {
   }
   const SystemClock clock;
   EventQueue events(clock);
-  AskedAgents agents(clock, events);
-  if (auto failure = agents.Connect(flags.agents, flags.tls, flags.directory, {"--keep-leftovers"});
+  AskedAgents agents(clock, events, line.err);
+  if (auto failure = agents.Connect(flags.agents, flags.access, flags.directory, {"--keep-leftovers"});
       failure.has_value()) {
     return PrintFailure(line, *failure);
   }
@@ -69,7 +69,7 @@ void AddStorageCommand(CLI::App& app, CommandLine& line) {
   command->add_option("--bsize", flags->block_size, "Largest write that the log will make")
       ->capture_default_str()
       ->type_name("SIZE");
-  AddTlsFlags(*command, flags->tls);
+  AddAccessFlags(*command, flags->access);
   command->footer(
       "It writes nothing and examines only the directory's file system.\n"
       "Example:\n  plimsoll storage /mnt/mqlog --hosts node[1-4]");

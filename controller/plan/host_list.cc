@@ -178,7 +178,9 @@ std::string WhatToDrop(const std::string& item) {
     return absl::StrCat("drop '", item.substr(0, scheme + 3), "'", rest.empty() ? "" : absl::StrCat(": write ", rest));
   }
   if (const size_t at = item.find('@'); at != std::string::npos) {
-    return absl::StrCat("drop the user: write ", item.substr(at + 1));
+    return absl::StrCat("drop the user: write ", item.substr(at + 1),
+                        " (for --launch ssh, set User in ~/.ssh/config, or pass --ssh-command 'ssh -l ",
+                        item.substr(0, at), "')");
   }
   const size_t colon = item.rfind(':');
   if (colon != std::string::npos && colon + 1 < item.size() && item.find(':') == colon) {

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <spawn.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
@@ -21,6 +22,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/posix.h"
+#include "common/status_macros.h"
 
 namespace plimsoll {
 
@@ -70,8 +72,6 @@ void Interrupts::Watch() {
   }
 }
 
-namespace {
-
 std::string ProgramBeside(const std::string& name) {
   std::error_code error;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
@@ -83,6 +83,8 @@ std::string HowItEnded(int status) {
   if (WIFSIGNALED(status)) return absl::StrCat("signal ", WTERMSIG(status));
   return "unknown";
 }
+
+namespace {
 
 // posix_spawn's attribute objects, destroyed on every path.
 struct SpawnSetup {
@@ -101,7 +103,8 @@ struct SpawnSetup {
   posix_spawnattr_t attributes{};
 };
 
-// XDG_RUNTIME_DIR where it is this user's alone: `sudo` and `su` may leave another user's there.
+}  // namespace
+
 std::string RuntimeDirectory() {
   const char* runtime = std::getenv("XDG_RUNTIME_DIR");
   struct stat facts{};
@@ -111,7 +114,105 @@ std::string RuntimeDirectory() {
   return ours ? runtime : "/tmp";
 }
 
+namespace {
+
+// The child's half of Start, between fork and exec, where only what is safe in a signal handler may be called. Returns
+// where it cannot start the program.
+void Become(char* const* argv, const std::array<int, 3>& streams, PipedProcess::Life life, pid_t parent) {
+  setsid();
+  if (life == PipedProcess::Life::kEndsWithThread) {
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    // Where the parent had ended before.
+    if (getppid() != parent) _exit(0);
+  }
+  for (int stream = 0; stream < 3; ++stream) {
+    if (dup2(streams[static_cast<size_t>(stream)], stream) < 0) return;
+  }
+  // Our own blocked and ignored signals are not its business.
+  for (const int number : {SIGPIPE, SIGXFSZ}) std::signal(number, SIG_DFL);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  execvp(argv[0], argv);
+}
+
+// Both ends above the standard streams, so that none is lost when the other is put in its place.
+absl::Status MakePipe(UniqueFd& read_end, UniqueFd& write_end) {
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return PosixError("pipe", "", errno);
+  for (int& end : ends) {
+    if (end > STDERR_FILENO) continue;
+    const UniqueFd low(end);
+    end = fcntl(low.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  }
+  read_end = UniqueFd(ends[0]);
+  write_end = UniqueFd(ends[1]);
+  return absl::OkStatus();
+}
+
 }  // namespace
+
+absl::StatusOr<std::unique_ptr<PipedProcess>> PipedProcess::Start(const std::vector<std::string>& arguments,
+                                                                  Life life) {
+  if (arguments.empty()) return absl::InvalidArgumentError("no program is named");
+  auto process = std::unique_ptr<PipedProcess>(new PipedProcess);
+  UniqueFd child_input;
+  UniqueFd child_output;
+  UniqueFd child_errors;
+  UniqueFd error_read;
+  UniqueFd error_write;
+  PLIMSOLL_RETURN_IF_ERROR(MakePipe(child_input, process->input_));
+  PLIMSOLL_RETURN_IF_ERROR(MakePipe(process->output_, child_output));
+  PLIMSOLL_RETURN_IF_ERROR(MakePipe(process->errors_, child_errors));
+  PLIMSOLL_RETURN_IF_ERROR(MakePipe(error_read, error_write));
+  for (const UniqueFd* end : {&process->input_, &process->output_, &process->errors_}) {
+    fcntl(end->get(), F_SETFL, O_NONBLOCK);
+  }
+  std::vector<std::string> copy = arguments;
+  std::vector<char*> argv;
+  for (std::string& argument : copy) argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  const pid_t parent = getpid();
+  // Not posix_spawn, which knows no PR_SET_PDEATHSIG.
+  process->pid_ = fork();
+  if (process->pid_ < 0) return PosixError("fork", "", errno);
+  if (process->pid_ == 0) {
+    Become(argv.data(), {child_input.get(), child_output.get(), child_errors.get()}, life, parent);
+    const int error = errno;
+    static_cast<void>(!write(error_write.get(), &error, sizeof(error)));
+    _exit(127);
+  }
+  error_write.Reset();
+  int error = 0;
+  ssize_t got = 0;
+  while ((got = read(error_read.get(), &error, sizeof(error))) < 0 && errno == EINTR) {
+  }
+  if (got == sizeof(error)) return PosixError("start", arguments[0], error);
+  return process;
+}
+
+PipedProcess::~PipedProcess() {
+  if (pid_ < 0) return;
+  Signal(SIGKILL);
+  Wait();
+}
+
+std::optional<int> PipedProcess::Poll() {
+  int status = 0;
+  if (!ended_.has_value() && waitpid(pid_, &status, WNOHANG) == pid_) ended_ = status;
+  return ended_;
+}
+
+void PipedProcess::Wait() {
+  int status = 0;
+  while (!ended_.has_value()) {
+    if (waitpid(pid_, &status, 0) == pid_ || errno != EINTR) ended_ = status;
+  }
+}
+
+void PipedProcess::Signal(int number) {
+  if (!ended_.has_value()) kill(pid_, number);
+}
 
 absl::StatusOr<std::unique_ptr<ChildAgent>> ChildAgent::Start(const std::string& root,
                                                               const std::vector<std::string>& more) {

@@ -1,10 +1,11 @@
-// What a command needs of its process: descriptors, Ctrl-C as an event, and the agent that a run without hosts starts
-// for itself.
+// What a command needs of its process: descriptors, Ctrl-C as an event, programs that it speaks with, and the agent
+// that a run without hosts starts for itself.
 #pragma once
 
 #include <sys/types.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -36,6 +37,59 @@ class Interrupts {
   EventQueue& events_;
   int stop_fd_;
   std::thread thread_;
+};
+
+// What the thread that started a program had for its end, "exit code 2" or "signal 9".
+std::string HowItEnded(int wait_status);
+
+// Where this user's sockets go: XDG_RUNTIME_DIR where it is this user's alone, since `sudo` and `su` may leave another
+// user's there, or else /tmp.
+std::string RuntimeDirectory();
+
+// The path of a program that lies beside this one.
+std::string ProgramBeside(const std::string& name);
+
+// A program with pipes at its three standard streams, in a process session of its own, so that Ctrl-C does not reach it
+// and it can ask nothing on the terminal. Our ends of the pipes do not block. One thread.
+class PipedProcess {
+ public:
+  enum class Life {
+    // The kernel ends it (SIGTERM) where the thread that started it ends first, however that happens.
+    kEndsWithThread,
+    // It finds out by itself, from the end of its standard input.
+    kOutlives
+  };
+  // Starts a program with its arguments, the first of which is looked up in PATH. No shell sees them. The system's
+  // error where it cannot be started.
+  static absl::StatusOr<std::unique_ptr<PipedProcess>> Start(const std::vector<std::string>& arguments, Life life);
+  // Kills it where it still runs, and waits for its end.
+  ~PipedProcess();
+  PipedProcess(const PipedProcess&) = delete;
+  PipedProcess& operator=(const PipedProcess&) = delete;
+
+  // Descriptors for poll, read and write; -1 where closed.
+  int input() const { return input_.get(); }
+  int output() const { return output_.get(); }
+  int errors() const { return errors_.get(); }
+  void CloseInput() { input_.Reset(); }
+  void CloseOutput() { output_.Reset(); }
+  void CloseErrors() { errors_.Reset(); }
+
+  // The status of waitpid(2) once it has ended; nothing while it runs.
+  std::optional<int> Poll();
+  // Waits for its end.
+  void Wait();
+  // Does nothing once it has ended.
+  void Signal(int number);
+
+ private:
+  PipedProcess() = default;
+
+  pid_t pid_ = -1;
+  std::optional<int> ended_;
+  UniqueFd input_;
+  UniqueFd output_;
+  UniqueFd errors_;
 };
 
 // A `plimsoll-agent` of the same build on a private Unix socket (mode 0600, in a directory of mode 0700), in a process

@@ -53,6 +53,40 @@ class Agent(harness.PlimsollTest):
             self.assertEqual(alpha.finish(), 0)
             self.assertRegex(alpha.err, "(?m)plimsoll-agent 'alpha' ends$")
 
+    def start_with_stdin(self, *arguments):
+        """An agent that ends with its standard input, and the end of that which keeps it."""
+        read_end, write_end = os.pipe()
+        keeper = os.fdopen(write_end, "wb", buffering=0)
+        self.addCleanup(keeper.close)
+        agent = self.start(harness.Process, [
+            harness.binary("plimsoll-agent"), "--name", "alpha", "--root", self.dir, "--listen", f"unix:{self.base}/a.sock",
+            "--exit-with-stdin", *arguments], stdin=read_end)
+        os.close(read_end)
+        harness.wait_until(lambda: agent.out == "listening\n", "the line that it listens")
+        return agent, keeper
+
+    def test_an_agent_ends_with_its_standard_input_after_it_has_cleaned_up(self):
+        for end in ("close", "line"):
+            agent, keeper = self.start_with_stdin()
+            run = self.start_run("--hosts", f"unix:{self.base}/a.sock", "--duration", "60", "--lease", "60s")
+            self.await_running(run)
+            if end == "close":
+                keeper.close()
+            else:
+                keeper.write(b"end\n")
+            self.assertEqual(agent.finish(), 0, agent.err)
+            self.assert_nothing_left()
+            self.assertFalse((self.base / "a.sock").exists())
+            self.result_of(run, run.results, code=3)
+
+    def test_an_agent_without_a_session_ends_after_a_while(self):
+        agent, _ = self.start_with_stdin("--session-wait", "1s")
+        # A session keeps it, and the while begins anew afterwards.
+        self.run_plan("--hosts", f"unix:{self.base}/a.sock", "--duration", "2s")
+        self.assertTrue(agent.running())
+        self.assertEqual(agent.finish(), 0, agent.err)
+        self.assertFalse((self.base / "a.sock").exists())
+
     def test_a_busy_agent_ends_after_it_has_cleaned_up(self):
         alpha = self.agent("alpha")
         run = self.start_run("--hosts", alpha.address, "--duration", "60")

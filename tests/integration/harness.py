@@ -87,12 +87,12 @@ def comm_of(pid):
 class Process:
     """A child process whose output is collected as it comes."""
 
-    def __init__(self, argv, **popen):
+    def __init__(self, argv, stdin=subprocess.DEVNULL, **popen):
         # The kernel ends it where the test is killed.
         self.argv = ["setpriv", "--pdeathsig", "KILL", *map(str, argv)]
         self.started_s = time.monotonic()
         self._process = subprocess.Popen(
-            self.argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **popen)
+            self.argv, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **popen)
         self._changed = threading.Condition()
         self._texts = {"out": b"", "err": b""}
         self._readers = [

@@ -47,7 +47,9 @@ class Messages(harness.PlimsollTest):
     def test_hosts_that_are_written_as_other_programs_write_them(self):
         self.check([
             (["hosts", "--hosts", "http://node1"], 2, "'http://node1' is not a host: drop 'http://': write node1"),
-            (["hosts", "--hosts", "root@node1"], 2, "'root@node1' is not a host: drop the user: write node1"),
+            (["hosts", "--hosts", "root@node1"], 2,
+             "'root@node1' is not a host: drop the user: write node1 (for --launch ssh, set User in ~/.ssh/config, or pass "
+             "--ssh-command 'ssh -l root')"),
             (["hosts", "--hosts", "node1:7461-7463"], 2,
              "'node1:7461-7463' is not a host: a port cannot be a range: list node1 once for each port"),
         ])

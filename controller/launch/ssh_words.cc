@@ -1,0 +1,179 @@
+#include "controller/launch/ssh_words.h"
+
+#include <array>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "common/protocol.h"
+
+namespace plimsoll {
+namespace {
+
+// The host as ssh's command line takes it: "node1", "-p 2222 node1".
+std::string Destination(const std::string& name) {
+  const size_t colon = name.rfind(':');
+  const bool has_port = colon != std::string::npos && name.find(']', colon) == std::string::npos;
+  std::string host = has_port ? name.substr(0, colon) : name;
+  if (host.size() > 1 && host.front() == '[') host = host.substr(1, host.size() - 2);
+  return absl::StrCat(has_port ? absl::StrCat("-p ", name.substr(colon + 1), " ") : "", host);
+}
+
+std::string WithEvidence(const SshEvidence& evidence, const std::string& words) {
+  const std::string last = LastLine(evidence.errors);
+  if (last.empty()) {
+    return absl::StrCat(evidence.name, ": ", words,
+                        evidence.ended.empty() ? "" : absl::StrCat(" (ssh ended with ", evidence.ended, ")"));
+  }
+  return absl::StrCat(evidence.name, ": ", words, " (ssh: ", last, ")");
+}
+
+struct Cause {
+  const char* text;
+  const char* words;
+};
+
+// In the order of looking: the more special before the more general. "{}" is the destination.
+constexpr std::array<Cause, 14> kCauses = {{
+    {"REMOTE HOST IDENTIFICATION HAS CHANGED",
+     "its host key is not the one that this user knows: if the host was installed anew, run `ssh-keygen -R {}` and "
+     "connect once by hand; otherwise another machine answers in its place"},
+    {"Host key verification failed",
+     "its host key is unknown: connect once by hand, `ssh {}`, and compare the fingerprint"},
+    {"Permission denied (",
+     "ssh cannot log in without asking for a password: set up a key with `ssh-copy-id {}`, or load it with `ssh-add`"},
+    {"Too many authentication failures",
+     "ssh offers too many keys: name the right one with IdentityFile and IdentitiesOnly in ~/.ssh/config"},
+    {"Could not resolve hostname", "name not found: check --hosts, and `Host` in ~/.ssh/config"},
+    {"Connection refused", "no ssh server listens there: start sshd, or check the port (Port in ~/.ssh/config)"},
+    {"No route to host", "cannot be reached: check the network and the host's name"},
+    {"Network is unreachable", "cannot be reached: check the network and the host's name"},
+    {"timed out", "does not answer: check the network and the host's name"},
+    {"Could not request local forwarding", "ssh cannot listen on the local socket"},
+    {"Bad configuration option", "ssh does not know an option: OpenSSH 7.6 or newer is needed, on this machine"},
+    {"Connection closed by",
+     "the ssh server closed the connection: its log has the reason; with many hosts behind one jump host, raise "
+     "MaxStartups there"},
+    {"Connection reset by", "the ssh server closed the connection: its log has the reason"},
+    {"Broken pipe", "the connection broke"},
+}};
+
+std::string CauseOf(const SshEvidence& evidence) {
+  for (const Cause& cause : kCauses) {
+    if (!absl::StrContains(evidence.errors, cause.text)) continue;
+    const std::string words = cause.words;
+    const size_t place = words.find("{}");
+    if (place == std::string::npos) return words;
+    return absl::StrCat(words.substr(0, place), Destination(evidence.name), words.substr(place + 2));
+  }
+  return "";
+}
+
+HostFailure Fails(const std::string& name, Exit code, const std::string& words) {
+  return {name, code, absl::StrCat(name, ": ", words)};
+}
+
+// "2026-11-23T10:00:00.000 error /x does not exist" without what a log puts first.
+std::string WithoutLogPrefix(const std::string& line) {
+  const std::vector<std::string> words = absl::StrSplit(line, absl::MaxSplits(' ', 2));
+  if (words.size() == 3 && absl::StrContains(words[0], 'T') && (words[1] == "error" || words[1] == "critical")) {
+    return words[2];
+  }
+  return std::string(absl::StripPrefix(line, "plimsoll-agent: "));
+}
+
+}  // namespace
+
+std::string LastLine(const std::string& text) {
+  std::string last;
+  for (const std::string& line : std::vector<std::string>(absl::StrSplit(text, absl::ByAnyChar("\r\n")))) {
+    if (line.find_first_not_of(" \t") != std::string::npos) last = line;
+  }
+  return last;
+}
+
+HostFailure SshFailure(const SshEvidence& evidence) {
+  std::string words = CauseOf(evidence);
+  if (words.empty()) {
+    words = evidence.connected ? "ssh ended before the agent ran"
+                               : "no POSIX shell answers there: `sh` must start, without a menu or a forced command";
+    // ssh's own exit code for its own errors.
+    if (!evidence.connected && evidence.ended == "exit code 255") words = "ssh could not connect";
+  }
+  return {evidence.name, Exit::kCannotRun, WithEvidence(evidence, words)};
+}
+
+HostFailure ForwardingFailure(const SshEvidence& evidence) {
+  return {
+      evidence.name, Exit::kCannotRun,
+      WithEvidence(evidence,
+                   "its ssh server refuses to forward the agent's socket: allow it with `AllowStreamLocalForwarding "
+                   "local` in sshd_config, and without no-port-forwarding in authorized_keys")};
+}
+
+HostFailure HostSideFailure(const std::string& name, const std::string& kind, const std::string& text,
+                            const SshWays& ways) {
+  const std::string found = text.empty() ? "" : absl::StrCat(" (", text, ")");
+  if (kind == "directory") return {name, Exit::kWrong, absl::StrCat("--dir: ", text, " does not exist on ", name)};
+  if (kind == "system") return Fails(name, Exit::kCannotRun, absl::StrCat("it runs ", text, "; agents run on Linux"));
+  if (kind == "machine") {
+    return Fails(name, Exit::kCannotRun,
+                 absl::StrCat("it is ", text, ", the agent is for ", ways.machine,
+                              ": install an agent for it there, and run it without --launch ssh"));
+  }
+  if (kind == "missing") {
+    return Fails(name, Exit::kCannotRun,
+                 absl::StrCat("it has no agent ", kVersion, " in ", text, ": ",
+                              ways.no_agent.empty() ? "leave out --no-copy, or put one there" : ways.no_agent));
+  }
+  if (kind == "private") {
+    return Fails(name, Exit::kCannotRun,
+                 absl::StrCat("the cache directory ", text,
+                              " belongs to another user, or others may write there: pass another --launch-cache"));
+  }
+  if (kind == "sum") {
+    return Fails(
+        name, Exit::kCannotRun,
+        absl::StrCat("the copied agent has another SHA-256, or neither sha256sum nor openssl is there", found));
+  }
+  if (kind == "other") {
+    return Fails(name, Exit::kCannotRun,
+                 absl::StrCat("the agent in its cache is another version than ", kVersion, found,
+                              ": leave out --no-copy, or pass the right one with --launch-agent"));
+  }
+  if (kind == "write") {
+    if (absl::StrContains(text, "No space left") || absl::StrContains(text, "quota")) {
+      return Fails(name, Exit::kCannotRun,
+                   absl::StrCat("no space for the agent: free some, or pass another --launch-cache", found));
+    }
+    return Fails(name, Exit::kCannotRun,
+                 absl::StrCat("the agent cannot be stored: pass another --launch-cache", found));
+  }
+  if (kind == "run") {
+    if (absl::StrContains(text, "Permission denied")) {
+      return Fails(name, Exit::kCannotRun,
+                   absl::StrCat("programs may not run in the cache directory (noexec?): pass a --launch-cache on "
+                                "another file system",
+                                found));
+    }
+    return Fails(name, Exit::kCannotRun,
+                 absl::StrCat("the agent does not run there",
+                              ways.dynamic ? "; it is linked dynamically: scripts/portable builds one that runs on any "
+                                             "Linux"
+                                           : "",
+                              found));
+  }
+  return Fails(name, Exit::kCannotRun, absl::StrCat("the agent could not be started: ", kind, found));
+}
+
+HostFailure AgentFailure(const std::string& name, int exit_code, const std::string& printed) {
+  const std::string reason = WithoutLogPrefix(printed);
+  return Fails(
+      name, exit_code == static_cast<int>(Exit::kWrong) ? Exit::kWrong : Exit::kCannotRun,
+      reason.empty() ? absl::StrCat("the agent ended before it listened (exit code ", exit_code, ")") : reason);
+}
+
+}  // namespace plimsoll

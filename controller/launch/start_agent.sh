@@ -1,0 +1,133 @@
+# Starts an agent on a host for `plimsoll --launch ssh`, and cleans up after it. Plain POSIX sh: whatever the user's shell is, ssh
+# starts `sh` there, and the controller sends it this text, with lines before it that set
+#   version   the agent's version
+#   sum       the SHA-256 of the agent that the controller has, in hexadecimal digits; empty where it has none
+#   size      its bytes; empty where none may be copied
+#   machine   what it runs on, as `uname -m` prints it
+#   cache     the directory that keeps it; empty: the user's own
+#   run       the directory to make for the agent's socket
+# and a line after it that calls `main` with the agent's arguments. Nothing may be sent before this asks for it: sh reads ahead.
+#
+# It prints lines that begin with "plimsoll-launch":
+#   need                  send `size` bytes of the agent
+#   ready                 send "go", or "clean", or end the input
+#   fail KIND TEXT        it ends
+#   ended CODE            the agent has ended; send "clean", which removes it from the cache, or end the input
+# After "go" it prints what the agent prints, "listening" when it listens. A line, or the end of the input, ends the agent.
+LC_ALL=C
+export LC_ALL
+mask=$(umask)
+umask 077
+home=
+agent=
+part=
+copied=
+made=
+
+tell() { printf 'plimsoll-launch %s\n' "$*"; }
+
+# Of several lines of text, the last.
+fail() {
+  tell fail "$1" "$(printf '%s\n' "$2" | tail -n 1)"
+  exit 1
+}
+
+tidy() {
+  trap '' HUP INT PIPE TERM
+  [ -z "$part" ] || rm -f "$part"
+  [ -z "$made" ] || { rm -f "$run/agent.sock"; rmdir "$run"; }
+} 2>/dev/null
+
+clean() {
+  rm -f "$agent"
+  rmdir "$home/$version" "$home"
+} 2>/dev/null
+
+# The SHA-256 of a file.
+sum_of() {
+  line=$(sha256sum <"$1" 2>/dev/null || openssl dgst -sha256 -r <"$1" 2>/dev/null) || return 1
+  printf '%s\n' "${line%% *}"
+}
+
+# Whether a directory is this user's, and nobody else may write there.
+private() {
+  [ -n "$(find "$1/." -prune -type d -user "$(id -u)" ! -perm -020 ! -perm -002 2>/dev/null)" ]
+}
+
+require_private() {
+  for directory in "$home" "$home/$version"; do
+    private "$directory" || fail private "$directory"
+  done
+}
+
+cached() {
+  [ -f "$agent" ] || return 1
+  require_private
+  [ -z "$sum" ] || [ "$(sum_of "$agent")" = "$sum" ]
+}
+
+copy() {
+  made_it=$(mkdir -p "$home/$version" 2>&1) || fail write "$made_it"
+  require_private
+  # Hosts may share the directory, and process ids repeat.
+  part=$home/$version/.part-${run##*/}
+  tell need
+  # head takes no more than the agent. dd, the last of the two, reports what it could not write.
+  written=$({ head -c "$size" | dd of="$part" bs=65536 conv=fsync; } 2>&1) ||
+    fail write "$(printf '%s\n' "$written" | grep -E ': .*: ')"
+  [ "$(sum_of "$part")" = "$sum" ] || fail sum "$part"
+  chmod 0700 "$part"
+  # Another host that shares the directory may run it already: it is replaced only where it is another one.
+  ln "$part" "$agent" 2>/dev/null || cached || mv -f "$part" "$agent" || fail write "$agent"
+  rm -f "$part"
+  part=
+  copied=1
+}
+
+main() {
+  trap tidy EXIT
+  trap 'exit 1' HUP INT PIPE TERM
+  [ "$(uname -s)" = Linux ] || fail system "$(uname -s)"
+  home=$cache
+  if [ -z "$home" ]; then
+    case ${XDG_CACHE_HOME:-} in
+    /*) home=$XDG_CACHE_HOME/plimsoll ;;
+    *) home=${HOME:-}/.cache/plimsoll ;;
+    esac
+  fi
+  agent=$home/$version/plimsoll-agent
+  # One for another machine: what was put there by hand will do.
+  [ "$(uname -m)" = "$machine" ] || sum=
+  if ! cached; then
+    [ -n "$size" ] || fail missing "$agent"
+    [ -n "$sum" ] || fail machine "$(uname -m)"
+    copy
+  fi
+  runs=$("$agent" --version 2>&1 </dev/null) || {
+    [ -z "$copied" ] || clean
+    fail run "$runs"
+  }
+  [ "$runs" = "plimsoll-agent $version" ] || fail other "$runs"
+  text=$(mkdir "$run" 2>&1) || fail write "$text"
+  made=1
+  before=
+  for argument; do
+    [ "$before" != --root ] || [ -d "$argument" ] || fail directory "$argument"
+    before=$argument
+  done
+  tell ready
+  IFS= read -r word || exit 0
+  if [ "$word" = go ]; then
+    umask "$mask"
+    "$agent" "$@" 2>&1
+    code=$?
+    # Killed: the next one removes its files, and ends with its input.
+    [ "$code" -le 128 ] || "$agent" "$@" </dev/null >/dev/null 2>&1
+    tell ended "$code"
+    # The line that was to end an agent that was killed may come first.
+    IFS= read -r word || exit 0
+    [ "$word" != end ] || IFS= read -r word || exit 0
+  fi
+  [ "$word" != clean ] || clean
+  exit 0
+}

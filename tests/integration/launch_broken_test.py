@@ -1,0 +1,111 @@
+"""`--launch ssh` when something ends before its time: ssh, its server, or the controller, in each state of a run. Nothing
+is left on any host."""
+
+import os
+import signal
+
+import harness
+import ssh_hosts
+
+
+class Broken(ssh_hosts.PairTest):
+    def start_filling(self):
+        """A run that fills its extents: hundreds of them."""
+        run = self.start_over_ssh("--file-size", "1g", "--num-files", "3")
+        harness.wait_until(lambda: len(list(self.dir.glob("*/*/qm1/active/*.LOG"))) == 2, "extents of both")
+        return run
+
+    def test_a_client_killed_while_hosts_prepare(self):
+        run = self.start_filling()
+        os.kill(self.await_clients(run)[1], signal.SIGKILL)
+        result = self.result_of(run, code=4)
+        self.assertRegex(result.err, r"(?m)^plimsoll: host2 .*was lost while preparing$")
+        self.await_only_the_cached_agent()
+
+    def test_a_server_killed_while_hosts_measure(self):
+        run = self.start_measuring("--on-host-loss", "abort")
+        for pid in self.hosts[1].sessions():
+            os.kill(pid, signal.SIGKILL)
+        result = self.assert_host2_was_lost(run)
+        self.assertRegex(result.err, r"(?m)^plimsoll: host2: ssh ended with exit code 255: .*; its agent ends with it$")
+
+    def test_the_others_go_on(self):
+        run = self.start_over_ssh("--duration", "4", "--lease", "2s")
+        self.await_running(run)
+        os.kill(self.await_clients(run)[1], signal.SIGKILL)
+        report = self.assert_host2_was_lost(run).report
+        (step,) = report["steps"]
+        self.assertEqual((step["cut_short"], step["measured_ns"]), ("", 4_000_000_000))
+
+    def test_a_client_killed_while_hosts_end(self):
+        run = self.start_over_ssh("--duration", "500ms", "--num-files", "500", "--file-size", "16k", "--qm", "4")
+        client = self.await_clients(run)[1]
+        harness.wait_until(lambda: len(list(self.dir.glob("*/host2/*/active/*.LOG"))) == 2000, "all extents")
+        harness.wait_until(lambda: len(list(self.dir.glob("*/host2/*/active/*.LOG"))) < 2000, "the first that is removed")
+        os.kill(client, signal.SIGKILL)
+        self.assertIn(run.finish(), (0, 3), run.err)
+        self.await_only_the_cached_agent()
+
+    def test_a_client_killed_while_hosts_are_connected(self):
+        run = self.start_over_ssh()
+        os.kill(self.await_clients(run)[1], signal.SIGKILL)
+        result = self.result_of(run, code=4)
+        self.assertRegex(result.err, r"(?m)^plimsoll: host2: .*\(ssh.*")
+        self.await_nothing_runs()
+        self.await_nothing_left()
+
+    def test_a_controller_killed_while_hosts_prepare(self):
+        run = self.start_filling()
+        run.signal(signal.SIGKILL)
+        run.finish()
+        self.await_only_the_cached_agent()
+
+    def test_a_controller_killed_while_it_copies(self):
+        run = self.start_over_ssh()
+        part = harness.wait_until(lambda: list(self.hosts[0].home.glob(".cache/plimsoll/*/.part-*")), "a part of the agent")
+        run.signal(signal.SIGKILL)
+        run.finish()
+        self.await_nothing_runs()
+        self.await_nothing_left()
+        self.assertFalse(any(path.exists() for path in part))
+        harness.wait_until(lambda: not list(self.runtime.iterdir()), "no socket on this machine")
+        for host in self.hosts:
+            self.assertEqual(list(host.tmp.iterdir()), [])
+        self.over_ssh()
+        self.await_only_the_cached_agent()
+
+    def test_an_interrupt_while_agents_are_started_leaves_nothing(self):
+        run = self.start_over_ssh()
+        self.await_clients(run)
+        run.signal(signal.SIGINT)
+        result = self.result_of(run, code=3)
+        self.assertEqual(result.errors[-1], "plimsoll: interrupted: nothing was measured", result)
+        self.await_nothing_runs()
+        self.await_nothing_left()
+        harness.wait_until(lambda: not list(self.runtime.iterdir()), "no socket on this machine")
+
+    def test_an_interrupted_run_reports_and_leaves_nothing(self):
+        run = self.start_measuring()
+        run.signal(signal.SIGINT)
+        self.result_of(run, run.results, code=3)
+        self.await_only_the_cached_agent()
+
+    def test_a_run_that_is_left_at_once_leaves_nothing(self):
+        run = self.start_measuring()
+        os.kill(self.hosts[1].agent_pid(), signal.SIGSTOP)
+        self.addCleanup(self.resume, self.hosts[1])
+        run.signal(signal.SIGINT)
+        run.await_err("interrupt")
+        run.signal(signal.SIGINT)
+        self.assertEqual(run.finish(), 130, run.err)
+        self.resume(self.hosts[1])
+        self.await_only_the_cached_agent()
+
+    @staticmethod
+    def resume(host):
+        for pid in host.processes().get("plimsoll-agent", ()):
+            os.kill(pid, signal.SIGCONT)
+
+
+if __name__ == "__main__":
+    harness.main()

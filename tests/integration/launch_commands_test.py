@@ -1,0 +1,133 @@
+"""`--launch ssh` on every command that takes hosts, on a shared file system."""
+
+import json
+import os
+import pathlib
+import re
+import signal
+
+import harness
+import ssh_hosts
+
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+class Commands(ssh_hosts.SshTest):
+
+    size = 2
+
+    def setUp(self):
+        super().setUp()
+        self.boot()
+
+    def test_hosts_and_storage_show_what_is_there(self):
+        out = self.command("hosts", "--dir", "/mnt").out
+        for host in self.hosts:
+            self.assertRegex(out, rf"(?m)^ +{host.name} ")
+        # The clock is asked through ssh as it is otherwise.
+        self.assertRegex(out, r"(?m)^ +host1  host1 +[\d.]+ +-?[\d.]+ +[\d.]+ ")
+        self.assertIn("/mnt", self.command("storage", "/mnt").out)
+        self.await_only_the_cached_agent()
+
+    def test_fsck_checks_between_the_hosts(self):
+        # One kernel: nothing is tested between hosts, and that is what it says.
+        result = self.command("fsck", "/mnt", "--only", "lock.exclusive", "--json", code=3)
+        report = json.loads(result.out)
+        self.assertEqual([host["address"] for host in report["hosts"]], ["host1", "host2"])
+        self.assertEqual([check["outcome"] for check in report["checks"] if check["name"] == "lock.exclusive"], ["pass"])
+        self.await_only_the_cached_agent()
+
+    def test_clean_lists_and_removes_what_a_run_kept(self):
+        result = self.over_ssh("--keep-files")
+        (command,) = re.findall(r"(?m)^Remove them with: plimsoll (.*)$", result.out)
+        self.assertIn("clean --hosts host1,host2 --launch ssh --ssh-command ", command)
+        self.assertNotEqual(list(self.dir.iterdir()), [])
+        listed = self.command("clean", "--dir", "/mnt")
+        self.assertIn("kept", listed.out)
+        self.assertNotEqual(list(self.dir.iterdir()), [])
+        # As it is printed.
+        process = self.start(harness.Process, [
+            *self.network.on_controller(), "sh", "-c", f"{harness.binary('plimsoll')} {command}"])
+        self.assertEqual(process.finish(), 0, process.err)
+        self.await_only_the_cached_agent()
+
+    def test_ab_starts_its_agents_for_each_side(self):
+        result = self.plimsoll("ab", "--hosts", self.names, *self.launch(), "--dir", "/mnt", "--vary", "sync=dsync,none",
+                               "--dry-run", wrap=self.network.on_controller())
+        self.assertIn("host2", result.out)
+        self.await_only_the_cached_agent()
+
+
+class Readme(ssh_hosts.SshTest):
+    """The commands of the README, as they are there; but with small files, a short step, and an agent of this build."""
+
+    size = 3
+
+    def test_each_command_runs_and_leaves_nothing(self):
+        (self.dir / "mqlog").mkdir()
+        self.boot()
+        config = self.user / "config"
+        config.write_text(re.sub(r"(?m)^Host host(\d)$", r"Host node\1", config.read_text()))
+        tools = self.base / "tools"
+        tools.mkdir()
+        (tools / "ssh").write_text(f'#!/bin/sh\nexec /usr/bin/ssh -F {config} "$@"\n')
+        (tools / "plimsoll").write_text(
+            f'#!/bin/sh\ncase $1 in run) small="--file-size 256k" ;; esac\n'
+            f'exec {harness.binary("plimsoll")} "$@" $small --launch-agent {self.agent_file()}\n')
+        for tool in tools.iterdir():
+            tool.chmod(0o755)
+        readme = (ROOT / "README.md").read_text()
+        (block,) = re.findall(r"(?s)## Without installing anything\n.*?```\n(.*?)```", readme)
+        commands = block.splitlines()
+        self.assertEqual([command.split()[1] for command in commands], ["hosts", "storage", "run"])
+        environment = {**self.environment, "PATH": f"{tools}:{os.environ['PATH']}"}
+        for command in commands:
+            command = command.replace("--duration 60", "--duration 1").replace("p99<10ms", "p99<60s")
+            process = self.start(harness.Process, [*self.network.on_controller(), "sh", "-c", command], env=environment)
+            self.assertEqual(process.finish(), 0, f"{command}\n{process.err}")
+        self.assertIn("PASS", process.out)
+        self.await_nothing_runs()
+        self.assertEqual(list((self.dir / "mqlog").iterdir()), [])
+
+
+class Drill(ssh_hosts.SshTest):
+
+    size = 2
+    options = ("--dir", "/mnt", "--fault", "switch,kill", "--window", "200ms", "--lock-poll", "50ms", "--file-size", "256k",
+               "--num-files", "3", "--bsize", "4k", "--rate", "200")
+
+    def setUp(self):
+        super().setUp()
+        self.boot()
+
+    def start_drill(self, *arguments):
+        self.out = self.base / "drill"
+        return self.start_plimsoll("ha", "--pairs", "host1+host2", *self.launch(), *self.options, "--out", self.out, *arguments,
+                                   wrap=self.network.on_controller())
+
+    def test_a_drill_takes_over_and_leaves_nothing(self):
+        process = self.start_drill("--rounds", "2")
+        result = self.result_of(process, self.out, code=0)
+        self.assertEqual({one["outcome"] for each in result.report["ha"]["rounds"] for one in each["takeovers"]}, {"taken"})
+        self.await_only_the_cached_agent()
+
+    def test_instances_of_a_killed_controller_go_on_until_their_lease_ends(self):
+        process = self.start_drill("--rounds", "100", "--takeover-limit", "2s", "--lease", "4s", "--server-lease", "1s")
+        process.await_err(r"(?m)^round 1")
+        agents = [host.agent_pid() for host in self.hosts]
+        instances = [child for agent in agents for child in harness.children_of(agent)]
+        self.assertNotEqual(instances, [])
+        process.signal(signal.SIGKILL)
+        process.finish()
+        for client in harness.children_of(process.pid):
+            harness.wait_until(lambda client=client: not harness.is_alive(client), "the end of ssh")
+        active = [pid for pid in instances if harness.is_alive(pid)]
+        self.assertNotEqual(active, [], "instances end with their lease, not with ssh")
+        self.await_nothing_runs()
+        for host in self.hosts:
+            self.assertEqual(list(host.tmp.iterdir()), [])
+
+
+if __name__ == "__main__":
+    harness.main()

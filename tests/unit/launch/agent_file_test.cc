@@ -1,0 +1,75 @@
+#include "controller/launch/agent_file.h"
+
+#include <elf.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <string>
+
+#include "tests/status_matchers.h"
+
+namespace plimsoll {
+namespace {
+
+using absl::StatusCode;
+using testing::IsOk;
+using testing::StatusIs;
+
+// A program with one segment of that type.
+std::string Program(uint16_t machine, uint32_t segment) {
+  Elf64_Ehdr header{};
+  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+  header.e_ident[EI_CLASS] = ELFCLASS64;
+  header.e_machine = machine;
+  header.e_phoff = sizeof(header);
+  header.e_phentsize = sizeof(Elf64_Phdr);
+  header.e_phnum = 1;
+  Elf64_Phdr program{};
+  program.p_type = segment;
+  return std::string(reinterpret_cast<const char*>(&header), sizeof(header)) +
+         std::string(reinterpret_cast<const char*>(&program), sizeof(program));
+}
+
+absl::StatusOr<AgentFile> Read(const std::string& bytes) {
+  const std::string path = ::testing::TempDir() + "/program";
+  std::ofstream(path, std::ios::binary) << bytes;
+  return ReadAgentFile(path);
+}
+
+TEST(AgentFile, KnowsWhatItRunsOnAndHowItIsLinked) {
+  const auto fixed = Read(Program(EM_X86_64, PT_LOAD));
+  ASSERT_THAT(fixed, IsOk());
+  EXPECT_EQ(fixed->machine, "x86_64");
+  EXPECT_FALSE(fixed->dynamic);
+  const auto dynamic = Read(Program(EM_AARCH64, PT_INTERP));
+  ASSERT_THAT(dynamic, IsOk());
+  EXPECT_EQ(dynamic->machine, "aarch64");
+  EXPECT_TRUE(dynamic->dynamic);
+}
+
+TEST(AgentFile, RefusesWhatIsNoProgram) {
+  EXPECT_THAT(Read(""), StatusIs(StatusCode::kInvalidArgument, "is not a program for Linux"));
+  EXPECT_THAT(Read("#!/bin/sh\nexec plimsoll-agent\n" + std::string(100, '#')),
+              StatusIs(StatusCode::kInvalidArgument, "is not a program for Linux"));
+  EXPECT_THAT(Read(Program(EM_SPARC, PT_LOAD)), StatusIs(StatusCode::kInvalidArgument, "ELF machine 2"));
+  EXPECT_THAT(Read(Program(EM_X86_64, PT_LOAD).substr(0, sizeof(Elf64_Ehdr) + 10)),
+              StatusIs(StatusCode::kInvalidArgument, "is cut off"));
+  EXPECT_THAT(ReadAgentFile("/nonexistent"), StatusIs(StatusCode::kNotFound, "/nonexistent"));
+}
+
+TEST(AgentFile, ItsSumIsThatOfSha256sum) {
+  const auto file = Read(Program(EM_X86_64, PT_LOAD));
+  ASSERT_THAT(file, IsOk());
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(("sha256sum " + file->path).c_str(), "r"), pclose);
+  std::string sum(64, ' ');
+  ASSERT_EQ(std::fread(sum.data(), 1, sum.size(), pipe.get()), sum.size());
+  EXPECT_EQ(file->sum, sum);
+}
+
+}  // namespace
+}  // namespace plimsoll

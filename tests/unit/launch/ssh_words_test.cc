@@ -1,0 +1,106 @@
+#include "controller/launch/ssh_words.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace plimsoll {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+constexpr char kChanged[] =
+    "@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@\r\n"
+    "@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @\r\n"
+    "@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@\r\n"
+    "Host key for 10.77.0.1 has changed and you have requested strict checking.\r\n"
+    "Host key verification failed.\r\n";
+
+TEST(SshWords, EachOfSshsOwnErrorsHasItsWayOut) {
+  struct Case {
+    std::string errors;
+    std::string words;
+  };
+  const std::vector<Case> cases = {
+      {kChanged, "run `ssh-keygen -R node1`"},
+      {"No ED25519 host key is known for node1 and you have requested strict checking.\r\nHost key verification "
+       "failed.",
+       "its host key is unknown: connect once by hand, `ssh node1`"},
+      {"mqm@node1: Permission denied (publickey,password).", "`ssh-copy-id node1`"},
+      {"ssh: Could not resolve hostname node1: Name or service not known", "name not found"},
+      {"ssh: connect to host node1 port 22: Connection refused", "start sshd"},
+      {"ssh: connect to host node1 port 22: No route to host", "cannot be reached"},
+      {"ssh: connect to host node1 port 22: Connection timed out", "does not answer"},
+      {"kex_exchange_identification: Connection closed by remote host\nConnection closed by 10.0.0.1 port 22",
+       "raise MaxStartups there"},
+      {"command-line: line 0: Bad configuration option: remotecommand", "OpenSSH 7.6 or newer"},
+  };
+  for (const Case& each : cases) {
+    const HostFailure failure = SshFailure({"node1", each.errors, "exit code 255", false});
+    EXPECT_EQ(failure.code, Exit::kCannotRun);
+    EXPECT_THAT(failure.line, AllOf(StartsWith("node1: "), HasSubstr(each.words),
+                                    EndsWith(" (ssh: " + LastLine(each.errors) + ")"), Not(HasSubstr("\n"))));
+  }
+}
+
+TEST(SshWords, AnErrorThatIsNotKnownIsShownAsItIs) {
+  EXPECT_EQ(SshFailure({"node1", "mux: strange\n", "exit code 255", false}).line,
+            "node1: ssh could not connect (ssh: mux: strange)");
+  EXPECT_EQ(SshFailure({"node1", "", "signal 9", true}).line,
+            "node1: ssh ended before the agent ran (ssh ended with signal 9)");
+  EXPECT_THAT(SshFailure({"node1", "This account is closed.\n", "exit code 1", false}).line,
+              StartsWith("node1: no POSIX shell answers there"));
+}
+
+TEST(SshWords, ThePortOfTheListIsInTheCommandsThatAreProposed) {
+  EXPECT_THAT(SshFailure({"node1:2222", "Host key verification failed.", "exit code 255", false}).line,
+              HasSubstr("`ssh -p 2222 node1`"));
+  EXPECT_THAT(SshFailure({"[::1]", "Host key verification failed.", "exit code 255", false}).line,
+              HasSubstr("`ssh ::1`"));
+}
+
+TEST(SshWords, WhatTheHostReportsHasItsWayOut) {
+  const SshWays ways{"x86_64", "", false};
+  const auto line = [&](const std::string& kind, const std::string& text) {
+    return HostSideFailure("node1", kind, text, ways).line;
+  };
+  EXPECT_THAT(line("write", "dd: error writing '/home/x': No space left on device"), HasSubstr("no space"));
+  EXPECT_THAT(line("write", "dd: error writing '/home/x': Disk quota exceeded"), HasSubstr("no space"));
+  EXPECT_THAT(line("write", "mkdir: cannot create directory: Permission denied"), HasSubstr("cannot be stored"));
+  EXPECT_THAT(line("run", "sh: 1: /x/plimsoll-agent: Permission denied"), HasSubstr("noexec"));
+  EXPECT_THAT(line("machine", "aarch64"), HasSubstr("it is aarch64, the agent is for x86_64"));
+  EXPECT_THAT(line("private", "/home/x"), HasSubstr("--launch-cache"));
+  EXPECT_THAT(line("missing", "/home/x"), HasSubstr("leave out --no-copy"));
+  EXPECT_THAT(line("else", "what"), HasSubstr("else (what)"));
+  const HostFailure missing = HostSideFailure("node1", "directory", "/mnt/x", ways);
+  EXPECT_EQ(missing.code, Exit::kWrong);
+  EXPECT_EQ(missing.line, "--dir: /mnt/x does not exist on node1");
+}
+
+TEST(SshWords, OfAnAgentThatIsLinkedDynamicallyTheWayOutIsThePortableOne) {
+  const auto run = [](const SshWays& ways) { return HostSideFailure("node1", "run", "not found", ways).line; };
+  EXPECT_THAT(run({"x86_64", "", true}), HasSubstr("scripts/portable"));
+  EXPECT_THAT(run({"x86_64", "", false}), Not(HasSubstr("scripts/portable")));
+}
+
+TEST(SshWords, AnAgentsOwnErrorLosesTheTimeOfItsLog) {
+  const HostFailure failure =
+      AgentFailure("node1", 2, "2026-11-23T10:00:00.000 error --root /x is not an absolute path");
+  EXPECT_EQ(failure.line, "node1: --root /x is not an absolute path");
+  EXPECT_EQ(failure.code, Exit::kWrong);
+  EXPECT_THAT(AgentFailure("node1", 137, "").line, HasSubstr("exit code 137"));
+}
+
+TEST(SshWords, TheLastLineIsTheLastThatHasText) {
+  EXPECT_EQ(LastLine("one\r\ntwo\r\n \t\n"), "two");
+  EXPECT_EQ(LastLine("\n\n"), "");
+}
+
+}  // namespace
+}  // namespace plimsoll
