@@ -19,6 +19,7 @@
 namespace plimsoll {
 namespace {
 
+// Of the criteria that a step does not fulfil.
 constexpr size_t kMostReasons = 3;
 // Whatever a damaged journal claims: a run's most steps, and names of moved queue managers in all of them.
 constexpr int kMostSteps = 10'000;
@@ -102,9 +103,9 @@ class PlacementMaker {
     row.set_played(missing.empty());
     std::vector<std::string> reasons;
     row.set_outcome(OutcomeOf(step, missing.empty(), reasons));
+    if (reasons.size() > kMostReasons) reasons.resize(kMostReasons);
     if (!missing.empty()) reasons.push_back(missing);
     if (row.outcome() != v1::OUTCOME_PASS) AddCauses(step, reasons);
-    if (reasons.size() > kMostReasons) reasons.resize(kMostReasons);
     row.set_reason(absl::StrJoin(reasons, "; "));
   }
 

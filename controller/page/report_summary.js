@@ -14,7 +14,7 @@ plimsoll.summary = (() => {
   // Hosts and queue managers in words.
   const size = (report) => {
     const qms = new Set(report.hosts.map((host) => (host.workload ? host.workload.qm : 0)));
-    if (qms.size === 1) {
+    if (qms.size === 1 && !report.placement) {
       return format.plural(report.run.hosts, 'host') + ' \u00d7 ' + format.plural([...qms][0], 'queue manager');
     }
     return format.plural(report.run.hosts, 'host') + ', ' + format.plural(report.run.queue_managers, 'queue manager');

@@ -23,7 +23,7 @@ namespace {
 // MQ's own limit of a queue manager's name.
 constexpr size_t kMostNameLength = 48;
 constexpr uint32_t kMostQmsOfAHost = 4096;
-constexpr uint64_t kSectorBytes = 512;
+constexpr uint64_t kPlacedSectorBytes = 512;
 
 // Of the host with that address; nothing: the plan has none.
 std::optional<uint32_t> HostNumber(const v1::TestPlan& plan, const std::string& address) {
@@ -144,8 +144,8 @@ class PlacementChecker {
       Add(at, ".block_size: ", FormatSize(block_bytes), " of ", name, " is larger than an extent of ",
           FormatSize(workload.file_size_bytes()), ": use a smaller one, or a larger --file-size (workload.file_size)");
     }
-    if (workload.direct() == v1::DIRECT_MODE_ON && block_bytes % kSectorBytes != 0) {
-      Add(at, ".block_size: ", FormatSize(block_bytes), " of ", name, " is not a multiple of ", kSectorBytes,
+    if (workload.direct() == v1::DIRECT_MODE_ON && block_bytes % kPlacedSectorBytes != 0) {
+      Add(at, ".block_size: ", FormatSize(block_bytes), " of ", name, " is not a multiple of ", kPlacedSectorBytes,
           ", which O_DIRECT needs");
     }
   }

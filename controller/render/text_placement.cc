@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kMostNamed = 16;
 
-std::string TimeCell(const v1::PlacementStepReport& step, const char* name, uint64_t time_ns) {
+std::string PlacedTimeCell(const v1::PlacementStepReport& step, const char* name, uint64_t time_ns) {
   const bool thin = absl::c_linear_search(step.thin(), name);
   return step.max_ns() == 0 || thin ? kDash : FormatLatency(static_cast<double>(time_ns), kNsPerMs);
 }
@@ -41,8 +41,8 @@ std::vector<std::string> TextPlacement(const v1::Report& report) {
     const bool measured = step.max_ns() > 0;
     table.AddRow({absl::StrCat(step.step()), step.down_host().empty() ? "none" : SanitizeForTerminal(step.down_host()),
                   FormatCount(static_cast<uint64_t>(step.moved_size())), FormatRate(step.asked_iops()),
-                  measured ? FormatRate(step.iops()) : kDash, TimeCell(step, "p50", step.p50_ns()),
-                  TimeCell(step, "p99", step.p99_ns()), TimeCell(step, "max", step.max_ns()),
+                  measured ? FormatRate(step.iops()) : kDash, PlacedTimeCell(step, "p50", step.p50_ns()),
+                  PlacedTimeCell(step, "p99", step.p99_ns()), PlacedTimeCell(step, "max", step.max_ns()),
                   step.worst_host().empty() ? kDash : SanitizeForTerminal(step.worst_host()),
                   OutcomeText(step.outcome())});
     const std::string head = absl::StrCat("Step ", step.step(), ": ");
