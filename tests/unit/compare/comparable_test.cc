@@ -133,7 +133,8 @@ TEST(Comparable, APlacementIsRefused) {
   second.mutable_placement();
   const absl::StatusOr<v1::Comparison> refused = Compare({Side({Simulated(1, 1)}), Side({second})}, Quick());
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(refused.status().message()), HasSubstr("it is a placement, whose steps have different hosts"));
+  EXPECT_THAT(std::string(refused.status().message()),
+              HasSubstr("it is a placement, whose steps have different hosts"));
 }
 
 TEST(SideLabel, GoesOnBehindZ) {
