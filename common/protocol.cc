@@ -63,6 +63,11 @@ int64_t TotalStepNs(const google::protobuf::RepeatedPtrField<v1::LogStep>& steps
   return total_ns;
 }
 
+bool AnyWrites(const v1::LogWork& work, uint32_t host, const v1::LogStep& step) {
+  const auto here = [&](const v1::LogQueueManager& qm) { return HostOf(qm, DownHostOf(step)) == host; };
+  return work.queue_managers().empty() || std::any_of(work.queue_managers().begin(), work.queue_managers().end(), here);
+}
+
 std::string InFlightText(const v1::InFlight& write) {
   return absl::StrCat("qm", write.qm(), " has been ", write.filling() ? "filling " : "in one write to ", write.path());
 }
@@ -80,17 +85,22 @@ WorkDemand LogDemand(const v1::LogWorkload& workload, const google::protobuf::Re
   demand.bytes.value = ExtentBytes(workload);
   demand.bytes.asked = absl::StrCat("asks for ", FormatCount(demand.bytes.value), " bytes of extents (", workload.qm(),
                                     " x ", workload.num_files(), " x ", FormatSize(workload.file_size_bytes()), ")");
-  demand.bytes.lowered_by = "--qm, --num-files or --file-size";
+  // A placement lists its queue managers.
+  const bool placed =
+      std::any_of(steps.begin(), steps.end(), [](const v1::LogStep& step) { return step.has_down_host(); });
+  const std::string qms = placed ? "the number of queue managers in placement" : "--qm";
+  demand.bytes.lowered_by = absl::StrCat(qms, ", --num-files or --file-size");
   demand.threads.value = uint64_t{workload.qm()} + workload.cpu_load();
   demand.threads.asked = absl::StrCat("asks for ", demand.threads.value, " (", workload.qm(), " writers and ",
                                       workload.cpu_load(), " busy threads)");
-  demand.threads.lowered_by = "--qm or --cpu-load";
+  demand.threads.lowered_by = absl::StrCat(qms, " or --cpu-load");
   const int64_t total_ns = TotalStepNs(steps);
   demand.duration_ns.value = static_cast<uint64_t>(total_ns);
   demand.duration_ns.asked =
       absl::StrCat("has ", steps.size(), steps.size() == 1 ? " step that takes " : " steps that take ",
                    FormatDuration(total_ns), " with warm-up");
-  demand.duration_ns.lowered_by = "--duration, --warmup, --repeat or the number of block sizes";
+  demand.duration_ns.lowered_by =
+      placed ? "--duration, --warmup or --repeat" : "--duration, --warmup, --repeat or the number of block sizes";
   return demand;
 }
 

@@ -20,7 +20,7 @@ namespace plimsoll {
 inline constexpr char kVersion[] = PLIMSOLL_VERSION;
 
 // Raised with every change after which an older peer would misunderstand; peers of another number are refused.
-inline constexpr uint32_t kProtocolVersion = 6;
+inline constexpr uint32_t kProtocolVersion = 7;
 
 // Port of an agent where an address names none.
 inline constexpr uint16_t kDefaultPort = 7461;
@@ -60,6 +60,19 @@ struct WorkDemand {
 // OUT_OF_RANGE where the work asks for more than a cap allows: option, cap, what is asked for, the way out. The agent
 // asks before it touches anything, the controller before it opens a session.
 absl::Status CheckDemand(const v1::AgentLimits& limits, const WorkDemand& demand);
+
+// The host that is down in a step, by its number in the run; nothing: none is.
+inline std::optional<uint32_t> DownHostOf(const v1::LogStep& step) {
+  return step.has_down_host() ? std::optional(step.down_host()) : std::nullopt;
+}
+
+// Number, in the run, of the host on which a queue manager of a placement writes while that host is down.
+inline uint32_t HostOf(const v1::LogQueueManager& qm, std::optional<uint32_t> down_host) {
+  return down_host == qm.home() ? qm.standby() : qm.home();
+}
+
+// Whether any writer of a host writes in a step; `host` is its number in the run.
+bool AnyWrites(const v1::LogWork& work, uint32_t host, const v1::LogStep& step);
 
 // Bytes of the host's extents. What does not fit into 64 bits counts as the largest number.
 uint64_t ExtentBytes(const v1::LogWorkload& workload);

@@ -163,6 +163,10 @@ std::string FormatSizeForPeople(uint64_t size_bytes) {
   return absl::StrCat(FormatCount(size_bytes), " B");
 }
 
+std::string FormatBlockSize(uint64_t block_size_bytes) {
+  return block_size_bytes == 0 ? "mixed" : FormatSizeForPeople(block_size_bytes);
+}
+
 std::string FormatDuration(int64_t duration_ns) {
   if (duration_ns == 0) return "0s";
   for (const Unit& unit : kTimeUnits) {

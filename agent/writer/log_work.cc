@@ -201,7 +201,8 @@ v1::Armed LogWork::Arm(const v1::Arm& arm) {
   armed.set_now_ns(now_ns);
   armed.set_late(true);
   const bool open = phase_ == Phase::kReady || phase_ == Phase::kArmed;
-  if (!open || arm.step() >= setup_.steps.size()) return armed;
+  // A host without a writer in the step has nothing to start.
+  if (!open || arm.step() >= setup_.steps.size() || !setup_.AnyWrites(arm.step())) return armed;
   // Differences are not made: they may not fit in 64 bits.
   if (arm.start_ns() < now_ns + StartGate::kLeastLeadNs || arm.start_ns() > now_ns + StartGate::kMostLeadNs) {
     if (gate_.Disarm()) phase_ = Phase::kReady;
@@ -350,7 +351,7 @@ void LogWork::RecordStep(const StartGate::Start& start) {
   std::vector<TallyParams> params;
   std::vector<WriterState*> states;
   for (const auto& writer : writers_) {
-    if (writer->qm() > setup_.steps[start.step].qm) break;
+    if (!setup_.Writes(start.step, writer->qm())) continue;
     params.push_back(setup_.TallyOf(start.step, start.start_ns, writer->qm()));
     states.push_back(&writer->state());
   }

@@ -80,12 +80,44 @@ absl::Status CheckLoad(const v1::LogStep& step, uint32_t writers, int64_t delay_
   return absl::OkStatus();
 }
 
-absl::Status CheckStep(const v1::LogStep& step, uint64_t file_size_bytes, int64_t frame_interval_ns) {
-  const uint64_t block = step.block_size_bytes();
+absl::Status CheckBlock(uint64_t block, uint64_t file_size_bytes) {
   PLIMSOLL_RETURN_IF_ERROR(CheckRange(PlanField(Plan::kBlockSizeBytesFieldNumber), block));
   if (block > file_size_bytes) {
     return Bad(absl::StrCat("block_size ", FormatSize(block), " is larger than an extent of ",
                             FormatSize(file_size_bytes), "; use a larger --file-size or a smaller --bsize"));
+  }
+  return absl::OkStatus();
+}
+
+// The queue managers of a placement that this host plays: `workload.qm` of them, each at home here or on standby.
+absl::Status CheckQueueManagers(const v1::HostPlan& plan) {
+  const v1::LogWork& work = plan.log();
+  if (work.queue_managers().empty()) return absl::OkStatus();
+  if (static_cast<uint32_t>(work.queue_managers_size()) != work.workload().qm()) {
+    return Bad(absl::StrCat("the plan has ", work.queue_managers_size(), " queue managers of its placement for ",
+                            work.workload().qm(), " writers"));
+  }
+  if (work.workload().delay_ns() > 0) return Bad("rate and delay exclude one another");
+  const auto& rate =
+      *v1::PlacedQueueManager::descriptor()->FindFieldByNumber(v1::PlacedQueueManager::kRatePerSecondFieldNumber);
+  for (const v1::LogQueueManager& qm : work.queue_managers()) {
+    PLIMSOLL_RETURN_IF_ERROR(CheckBlock(qm.block_size_bytes(), work.workload().file_size_bytes()));
+    PLIMSOLL_RETURN_IF_ERROR(CheckRange(rate, qm.rate_per_second()));
+    const bool here = qm.home() == plan.host_index() || qm.standby() == plan.host_index();
+    if (!here || qm.home() == qm.standby()) {
+      return Bad("a queue manager of the placement needs two hosts, of which this one is one");
+    }
+    if (qm.number() >= work.placed()) return Bad("the placement has fewer queue managers than it numbers");
+  }
+  return absl::OkStatus();
+}
+
+// `own_loads`: the queue managers have block sizes of their own, and rates.
+absl::Status CheckStep(const v1::LogStep& step, bool own_loads, uint64_t file_size_bytes, int64_t frame_interval_ns) {
+  if (!own_loads) {
+    PLIMSOLL_RETURN_IF_ERROR(CheckBlock(step.block_size_bytes(), file_size_bytes));
+  } else if (step.has_rate_per_second() || step.qm() > 0) {
+    return Bad("a step of a placement has neither a rate nor a number of queue managers");
   }
   // A step may be shorter than what a plan asks for, never longer.
   if (step.duration_ns() <= 0) {
@@ -114,7 +146,8 @@ WorkSetup::Step MakeStep(const WorkSetup& setup, uint32_t number, const v1::LogS
           step.has_rate_per_second() ? step.rate_per_second() : setup.rate_per_second,
           step.has_arrival() ? step.arrival() : setup.arrival,
           step.qm() > 0 ? step.qm() : setup.qm,
-          setup.seed + (of_search ? number * kSeedStride : 0)};
+          setup.seed + (of_search ? number * kSeedStride : 0),
+          DownHostOf(step)};
 }
 
 }  // namespace
@@ -129,9 +162,13 @@ absl::StatusOr<WorkSetup> MakeWorkSetup(const v1::HostPlan& plan) {
   }
   const int64_t stall_ns = plan.log().stall_ns();
   if (stall_ns != 0) PLIMSOLL_RETURN_IF_ERROR(CheckRange(PlanField(Plan::kStallNsFieldNumber), stall_ns));
+  PLIMSOLL_RETURN_IF_ERROR(CheckQueueManagers(plan));
   WorkSetup setup;
+  setup.queue_managers.assign(plan.log().queue_managers().begin(), plan.log().queue_managers().end());
+  setup.placed = plan.log().placed();
   for (const v1::LogStep& step : plan.log().steps()) {
-    PLIMSOLL_RETURN_IF_ERROR(CheckStep(step, workload.file_size_bytes(), plan.frame_interval_ns()));
+    PLIMSOLL_RETURN_IF_ERROR(
+        CheckStep(step, !setup.queue_managers.empty(), workload.file_size_bytes(), plan.frame_interval_ns()));
     PLIMSOLL_RETURN_IF_ERROR(CheckLoad(step, workload.qm(), workload.delay_ns()));
   }
   setup.run_id = plan.run_id();
@@ -163,12 +200,12 @@ absl::StatusOr<WorkSetup> MakeWorkSetup(const v1::HostPlan& plan) {
 }
 
 absl::Status WorkSetup::Add(const v1::AddStep& add) {
-  PLIMSOLL_RETURN_IF_ERROR(CheckStep(add.spec(), file_size_bytes, frame_interval_ns));
+  PLIMSOLL_RETURN_IF_ERROR(CheckStep(add.spec(), !queue_managers.empty(), file_size_bytes, frame_interval_ns));
   PLIMSOLL_RETURN_IF_ERROR(CheckLoad(add.spec(), qm, delay_ns));
   const Step step = MakeStep(*this, add.step(), add.spec());
   const auto prepared = std::find_if(steps.begin(), steps.end(),
                                      [&step](const Step& known) { return known.block_bytes == step.block_bytes; });
-  if (prepared == steps.end()) {
+  if (prepared == steps.end() && queue_managers.empty()) {
     return Bad(absl::StrCat("nothing was prepared for blocks of ", FormatSize(step.block_bytes),
                             ": a step that is added has a block size of a step of the plan"));
   }
@@ -188,15 +225,36 @@ StepTimes WorkSetup::TimesOf(uint32_t step, int64_t start_ns) const {
   return {start_ns, steps[step].warmup_ns, steps[step].duration_ns, frame_interval_ns};
 }
 
+bool WorkSetup::Writes(uint32_t step, uint32_t writer) const {
+  if (queue_managers.empty()) return writer <= steps[step].qm;
+  return HostOf(queue_managers[writer - 1], steps[step].down_host) == host_index;
+}
+
+bool WorkSetup::AnyWrites(uint32_t step) const {
+  for (uint32_t writer = 1; writer <= qm; ++writer) {
+    if (Writes(step, writer)) return true;
+  }
+  return false;
+}
+
+uint64_t WorkSetup::BlockBytesOf(uint32_t step, uint32_t writer) const {
+  return queue_managers.empty() ? steps[step].block_bytes : queue_managers[writer - 1].block_size_bytes();
+}
+
 std::optional<RateSchedule> WorkSetup::ScheduleOf(uint32_t step, int64_t start_ns, uint32_t writer) const {
-  const double rate = steps[step].rate_per_second;
+  const bool own_load = !queue_managers.empty();
+  const double rate = own_load ? queue_managers[writer - 1].rate_per_second() : steps[step].rate_per_second;
+  // A queue manager of a placement has the same arrivals on whichever host it writes.
+  const uint32_t number = own_load ? queue_managers[writer - 1].number() : 0;
   if (rate <= 0) return std::nullopt;
   switch (steps[step].arrival) {
     case v1::ARRIVAL_EVEN:
+      if (own_load) return RateSchedule::Even(start_ns, rate, number, placed);
       // Hosts take turns: with equal numbers of writers all starts of the run are equally far from one another.
       return RateSchedule::Even(start_ns, rate, uint64_t{writer - 1} * hosts + host_index % hosts,
                                 uint64_t{steps[step].qm} * hosts);
     case v1::ARRIVAL_POISSON:
+      if (own_load) return RateSchedule::Poisson(start_ns, rate, {steps[step].seed, 0, number + 1});
       return RateSchedule::Poisson(start_ns, rate, {steps[step].seed, host_index, writer});
     default:
       return RateSchedule(start_ns, rate);
@@ -205,7 +263,7 @@ std::optional<RateSchedule> WorkSetup::ScheduleOf(uint32_t step, int64_t start_n
 
 WriteLoopParams WorkSetup::LoopOf(uint32_t step, int64_t start_ns, uint32_t writer) const {
   return {.epoch = step + 1,
-          .layout = ExtentLayout(file_size_bytes, num_files, steps[step].block_bytes),
+          .layout = ExtentLayout(file_size_bytes, num_files, BlockBytesOf(step, writer)),
           .start_ns = start_ns,
           .end_ns = TimesOf(step, start_ns).end_ns(),
           .delay_ns = delay_ns,
@@ -236,11 +294,10 @@ LogFilesOptions WorkSetup::FilesOf(uint32_t writer) const {
                           .direct = direct,
                           .block_bytes = {},
                           .min_free_bytes = min_free_bytes};
-  for (const Step& step : steps) {
+  for (uint32_t step = 0; step < steps.size(); ++step) {
     const auto& known = options.block_bytes;
-    if (std::find(known.begin(), known.end(), step.block_bytes) == known.end()) {
-      options.block_bytes.push_back(step.block_bytes);
-    }
+    const uint64_t block_bytes = BlockBytesOf(step, writer);
+    if (std::find(known.begin(), known.end(), block_bytes) == known.end()) options.block_bytes.push_back(block_bytes);
   }
   return options;
 }

@@ -25,6 +25,8 @@ struct WorkSetup {
     v1::Arrival arrival = v1::ARRIVAL_ALIGNED;
     uint32_t qm = 0;    // writers that write: the first so many
     uint32_t seed = 0;  // of random arrivals
+    // Where queue managers have loads of their own: the host that is down, by its number in the run.
+    std::optional<uint32_t> down_host = std::nullopt;
     bool operator==(const Step&) const = default;
   };
   // Most steps that are added to those of the plan.
@@ -52,12 +54,21 @@ struct WorkSetup {
   v1::Arrival arrival = v1::ARRIVAL_ALIGNED;
   uint32_t seed = 0;
   uint32_t hosts = 1;
+  // By writer, where they have loads of their own: these stand in place of the steps' block sizes, rates and writers.
+  std::vector<v1::LogQueueManager> queue_managers;
+  // Queue managers of the whole placement.
+  uint32_t placed = 0;
   // Room for those that are added is made at once.
   std::vector<Step> steps;
 
   // Appends a step. INVALID_ARGUMENT where the plan could not have had it, or its number is none that can be added; the
   // same step once more changes nothing. Steps never move: whoever reads one that is there may go on meanwhile.
   absl::Status Add(const v1::AddStep& add);
+  // Whether a writer writes in a step; `writer` from 1. And whether any does.
+  bool Writes(uint32_t step, uint32_t writer) const;
+  bool AnyWrites(uint32_t step) const;
+  // Size of a writer's blocks in a step.
+  uint64_t BlockBytesOf(uint32_t step, uint32_t writer) const;
   // When a writer's writes are due in a step that starts at `start_ns`; none in a closed loop. `writer` from 1.
   std::optional<RateSchedule> ScheduleOf(uint32_t step, int64_t start_ns, uint32_t writer) const;
   // Bytes of all extents of the host.

@@ -82,7 +82,7 @@ void Writer::Run() {
   if (around_.pin) pin.Hold(cpu);
   while (const std::optional<StartGate::Start> start = around_.gate.AwaitStart(arming, 0, around_.spin ? kSpinNs : 0)) {
     arming = start->arming;
-    if (qm_ > around_.setup.steps[start->step].qm) continue;
+    if (!around_.setup.Writes(start->step, qm_)) continue;
     RunWriteLoop(around_.setup.LoopOf(start->step, start->start_ns, qm_), around_.control, *source_, state_, env);
     if (around_.pin) pin.Hold(cpu);
   }

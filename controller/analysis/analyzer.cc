@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "common/protocol.h"
 #include "common/status_macros.h"
+#include "controller/analysis/placement_report.h"
 #include "controller/analysis/section_analysis.h"
 #include "controller/ha/ha_analysis.h"
 #include "controller/limit/limit_analysis.h"
@@ -217,12 +218,12 @@ absl::Status Analyzer::OnFrames(const v1::HostFrames& frames) {
   for (const v1::Frame& frame : frames.frames()) {
     absl::Status taken = CheckStep(frame.step());
     if (taken.ok()) {
-      HostStep& part = step_->Host(frames.host(), hosts_.at(frames.host()).qms(step_->step()));
+      HostStep& part = step_->Host(frames.host(), hosts_.at(frames.host()));
       taken = part.AddFrame(frame, step_->guard());
       if (!taken.ok()) part.NoteRefusal(frame.qm());
     }
     if (!taken.ok()) {
-      Refuse(absl::StrCat("a frame of ", NameOf(frames.host()), "/qm", frame.qm(), ", step ",
+      Refuse(absl::StrCat("a frame of ", hosts_.at(frames.host()).WriterName(frame.qm()), ", step ",
                           uint64_t{frame.step()} + 1, ": ", std::string(taken.message())));
     } else if (on_frame_) {
       on_frame_(frames.host(), frame);
@@ -241,18 +242,19 @@ absl::Status Analyzer::OnFrames(const v1::HostFrames& frames) {
 
 absl::Status Analyzer::OnSample(uint32_t host, const v1::HostSample& sample) {
   PLIMSOLL_RETURN_IF_ERROR(CheckStep(sample.step()));
-  return step_->AddSample(host, hosts_.at(host).qms(step_->step()), sample, load_rows_left_);
+  return step_->AddSample(host, hosts_.at(host), sample, load_rows_left_);
 }
 
 absl::Status Analyzer::OnStepDone(const v1::HostStepDone& done) {
   PLIMSOLL_RETURN_IF_ERROR(CheckHost(done.host()));
   PLIMSOLL_RETURN_IF_ERROR(CheckStep(done.done().step()));
-  HostStep& part = step_->Host(done.host(), hosts_.at(done.host()).qms(step_->step()));
+  HostStep& part = step_->Host(done.host(), hosts_.at(done.host()));
   for (const v1::WriterTotals& totals : done.done().writers()) {
     const absl::Status taken = part.SetTotals(totals, step_->guard());
     if (!taken.ok()) {
       part.NoteRefusal(totals.qm());
-      Refuse(absl::StrCat("totals of ", NameOf(done.host()), "/qm", totals.qm(), ": ", std::string(taken.message())));
+      Refuse(absl::StrCat("totals of ", hosts_.at(done.host()).WriterName(totals.qm()), ": ",
+                          std::string(taken.message())));
     }
   }
   part.SetDone(done.done().stopped());
@@ -366,7 +368,7 @@ v1::Report Analyzer::Finish() {
   for (const auto& [number, facts] : hosts_) {
     for (const HostFacts::Fault& fault : facts.faults) {
       const uint32_t qm = fault.fault.fault().qm();
-      losses.Add("fault", absl::StrCat(facts.label(), qm == 0 ? "" : absl::StrCat("/qm", qm),
+      losses.Add("fault", absl::StrCat(qm == 0 ? facts.label() : facts.WriterName(qm),
                                        " failed: ", Sentence(fault.fault.fault().message())));
     }
   }
@@ -391,6 +393,9 @@ v1::Report Analyzer::Finish() {
     *report.mutable_verdict() = section_->Judge(reasons);
   } else {
     *report.mutable_verdict() = judge.Finish(reasons);
+    if (run_ && run_->plan().placement_size() > 0) {
+      *report.mutable_placement() = MakePlacementReport(report, run_->steps());
+    }
   }
   return report;
 }
@@ -434,6 +439,8 @@ void Analyzer::SetRun(v1::Report& report) const {
   *run.mutable_end() = timeline_.ToUtc(last_ns_);
   run.set_hosts(static_cast<uint32_t>(hosts_.size()));
   for (const auto& [number, facts] : hosts_) run.set_queue_managers(run.queue_managers() + facts.qms());
+  // Those of a placement have files on two hosts each.
+  if (run_->plan().placement_size() > 0) run.set_queue_managers(static_cast<uint32_t>(run_->plan().placement_size()));
   run.set_frame_interval_ns(interval_ns_);
   if (!run_end_) {
     run.set_state_reason("the journal ends before the run does");

@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/integers.h"
+#include "common/protocol.h"
 #include "controller/analysis/groups.h"
 #include "controller/analysis/timeline.h"
 #include "google/protobuf/descriptor.h"
@@ -67,13 +68,64 @@ uint32_t HostFacts::qms() const {
   return std::clamp<uint32_t>(workload().qm(), 1, kMaxQms);
 }
 
-uint32_t HostFacts::qms(const v1::LogStep& step) const {
-  return step.qm() > 0 ? std::min(step.qm(), qms()) : qms();
+std::vector<std::optional<uint64_t>> HostFacts::Blocks(const v1::LogStep& step) const {
+  const auto& placed = joined.plan().log().queue_managers();
+  if (placed.empty()) {
+    const uint32_t writers = step.qm() > 0 ? std::min(step.qm(), qms()) : qms();
+    return std::vector<std::optional<uint64_t>>(writers, step.block_size_bytes());
+  }
+  std::vector<std::optional<uint64_t>> blocks(qms());
+  for (uint32_t qm = 1; qm <= qms() && qm <= static_cast<uint32_t>(placed.size()); ++qm) {
+    const v1::LogQueueManager& one = placed.Get(static_cast<int>(qm) - 1);
+    if (HostOf(one, DownHostOf(step)) == joined.host()) blocks[qm - 1] = one.block_size_bytes();
+  }
+  return blocks;
+}
+
+bool HostFacts::IsSilent(const v1::LogStep& step) const {
+  return !AnyWrites(joined.plan().log(), joined.host(), step);
+}
+
+const v1::LogQueueManager* HostFacts::Placed(uint32_t qm) const {
+  const auto& placed = joined.plan().log().queue_managers();
+  return qm >= 1 && qm <= static_cast<uint32_t>(placed.size()) ? &placed.Get(static_cast<int>(qm) - 1) : nullptr;
+}
+
+std::string HostFacts::QmName(uint32_t qm) const {
+  const v1::LogQueueManager* const placed = Placed(qm);
+  return placed == nullptr ? "" : placed->name();
+}
+
+std::string HostFacts::WriterName(uint32_t qm) const {
+  const std::string name = QmName(qm);
+  return absl::StrCat(label(), "/", name.empty() ? absl::StrCat("qm", qm) : name);
+}
+
+double HostFacts::rate_per_second(const v1::LogStep& step, uint32_t qm) const {
+  const v1::LogQueueManager* const placed = Placed(qm);
+  const double rate = placed != nullptr            ? placed->rate_per_second()
+                      : step.has_rate_per_second() ? step.rate_per_second()
+                                                   : workload().rate_per_second();
+  return std::isfinite(rate) && rate > 0 ? std::min(rate, 1e9) : 0;
 }
 
 double HostFacts::rate_per_second(const v1::LogStep& step) const {
-  const double rate = step.has_rate_per_second() ? step.rate_per_second() : workload().rate_per_second();
-  return std::isfinite(rate) && rate > 0 ? std::min(rate, 1e9) : 0;
+  double largest = rate_per_second(step, 1);
+  for (int qm = 2; qm <= joined.plan().log().queue_managers_size(); ++qm) {
+    largest = std::max(largest, rate_per_second(step, static_cast<uint32_t>(qm)));
+  }
+  return largest;
+}
+
+double HostFacts::least_rate_per_second(const v1::LogStep& step) const {
+  if (joined.plan().log().queue_managers().empty()) return rate_per_second(step, 1);
+  double least = 0;
+  for (uint32_t qm = 1; const v1::LogQueueManager& one : joined.plan().log().queue_managers()) {
+    const double rate = rate_per_second(step, qm++);
+    if (HostOf(one, DownHostOf(step)) != joined.host() || rate <= 0) continue;
+    least = least == 0 ? rate : std::min(least, rate);
+  }
+  return least;
 }
 
 v1::HostReport MakeHostReport(const HostFacts& facts) {
@@ -84,6 +136,7 @@ v1::HostReport MakeHostReport(const HostFacts& facts) {
   report.set_address(facts.joined.address());
   CopySharedFields(host, report);
   *report.mutable_workload() = facts.workload();
+  *report.mutable_queue_managers() = facts.joined.plan().log().queue_managers();
   report.set_storage(facts.storage);
 
   CopySharedFields(DirectoryOf(facts), *report.mutable_mount());

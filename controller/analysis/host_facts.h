@@ -36,11 +36,22 @@ struct HostFacts {
   const v1::LogWorkload& workload() const {
     return joined.plan().has_ha() ? joined.plan().ha().workload() : joined.plan().log().workload();
   }
-  // Queue managers that the host has, and those that write in a step.
+  // Queue managers that the host has.
   uint32_t qms() const;
-  uint32_t qms(const v1::LogStep& step) const;
-  // Asked writes per second of each writer in a step; 0: closed loop.
+  // Its writers in a step, by number: the size of their blocks, or nothing of one that is silent by plan.
+  std::vector<std::optional<uint64_t>> Blocks(const v1::LogStep& step) const;
+  // No writer of the host writes in the step: the plan has it down, or it is the standby of others.
+  bool IsSilent(const v1::LogStep& step) const;
+  // Asked writes per second of a writer in a step, and of any of them; 0: closed loop.
+  double rate_per_second(const v1::LogStep& step, uint32_t qm) const;
   double rate_per_second(const v1::LogStep& step) const;
+  // The lowest rate of those that write.
+  double least_rate_per_second(const v1::LogStep& step) const;
+  // In a placement, the queue manager that a writer plays; else null.
+  const v1::LogQueueManager* Placed(uint32_t qm) const;
+  // Its name in a placement; empty: it has none. And "node1/PAYMENTS", or "node1/qm2".
+  std::string QmName(uint32_t qm) const;
+  std::string WriterName(uint32_t qm) const;
   // Whether its writers start their first writes at moments of their own, with a rate. Plans without it start all
   // at once.
   bool spreads_starts(const v1::LogStep& step) const {

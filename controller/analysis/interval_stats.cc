@@ -65,7 +65,7 @@ void IntervalStats::Add(const v1::JournalRecord& record) {
       const v1::HostJoined& joined = record.host_joined();
       Host& host = hosts_[joined.host()];
       host.label = joined.label();
-      host.qms = std::min(joined.plan().log().workload().qm(), kMaxQms);
+      host.facts.joined = joined;
       break;
     }
     case v1::JournalRecord::kStepBegin:
@@ -113,7 +113,9 @@ void IntervalStats::BeginStep(const v1::StepBegin& begin) {
   so_far_ = {};
   passed_ = {};
   for (auto& [number, host] : hosts_) {
-    host.next.assign(spec->qm() > 0 ? std::min(spec->qm(), host.qms) : host.qms, 0);
+    host.next.clear();
+    // One that is silent by plan keeps nobody back.
+    for (const auto& block : host.facts.Blocks(*spec)) host.next.push_back(block ? 0 : INT64_MAX);
     const bool armed = number < static_cast<uint32_t>(begin.host_start_ns_size()) &&
                        begin.host_start_ns(static_cast<int>(number)) != 0;
     if (armed && !host.lost) passed_.Expect(number);

@@ -10,6 +10,7 @@
 
 #include "absl/numeric/int128.h"
 #include "common/histogram.h"
+#include "controller/analysis/host_facts.h"
 #include "controller/analysis/second_percentiles.h"
 #include "plimsoll/v1/journal.pb.h"
 
@@ -68,7 +69,7 @@ class IntervalStats {
  private:
   struct Host {
     std::string label;
-    uint32_t qms = 0;
+    HostFacts facts;
     bool lost = false;
     // By number - 1: the first interval of frames that the writer has not passed.
     std::vector<int64_t> next;

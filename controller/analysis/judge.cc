@@ -71,11 +71,13 @@ std::string FormatMetricValue(const MetricInfo& info, double value) {
   return value == 0 ? "no" : "yes";
 }
 
-std::string FormatPlace(uint32_t step, const std::string& host, uint32_t qm, uint32_t storage) {
+std::string FormatPlace(uint32_t step, const std::string& host, uint32_t qm, uint32_t storage,
+                        const std::string& name) {
   std::string place = step == 0 ? "" : absl::StrCat("step ", step);
   const auto add = [&place](const std::string& more) { absl::StrAppend(&place, place.empty() ? "" : ", ", more); };
   if (host.empty() && storage != 0) add(absl::StrCat("storage ", storage));
-  if (!host.empty()) add(absl::StrCat(host, qm == 0 ? "" : absl::StrCat("/qm", qm)));
+  if (!host.empty())
+    add(absl::StrCat(host, qm == 0 ? "" : name.empty() ? absl::StrCat("/qm", qm) : absl::StrCat("/", name)));
   return place;
 }
 
@@ -162,7 +164,8 @@ Judge::Judge(const v1::TestPlan& plan, uint32_t rules) {
   rate_.criterion = ParseCriterion(kRateCriterion).value();
   rate_.text = kRateCriterion;
   rate_.added = true;
-  rate_is_demand_ = rules >= 1 && plan.criteria_size() > 0;
+  // Whether a cluster carries its load is a question about the rates of the load.
+  rate_is_demand_ = rules >= 1 && (plan.criteria_size() > 0 || plan.placement_size() > 0);
   for (const std::string& text : plan.criteria()) {
     Case& one = cases_.emplace_back();
     one.text = text;
@@ -218,7 +221,7 @@ void Judge::ObserveRun(const v1::Report& report) {
 }
 
 Judge::Finding Judge::MakeFinding(const Reading& reading) {
-  return {true, *reading.value, reading.kind, reading.host, reading.qm, reading.storage};
+  return {true, *reading.value, reading.kind, reading.host, reading.qm, reading.storage, reading.queue_manager};
 }
 
 void Judge::KeepWorst(const Criterion& criterion, const Finding& finding, Finding& worst) {
@@ -229,7 +232,7 @@ void Judge::Take(Case& one, uint32_t step, const Reading& reading) {
   StepCase& in_step = one.steps[step];
   ++in_step.scopes;
   const auto doubt = [&](const std::string& why) {
-    const std::string place = FormatPlace(step, reading.host, reading.qm, reading.storage);
+    const std::string place = FormatPlace(step, reading.host, reading.qm, reading.storage, reading.queue_manager);
     const std::string text = absl::StrCat(place, place.empty() ? "" : ": ", why);
     if (in_step.doubt.empty()) in_step.doubt = text;
     if (!reading.of_lost_host && in_step.doubt_of_present.empty()) in_step.doubt_of_present = text;
@@ -256,8 +259,8 @@ void Judge::Take(Case& one, uint32_t step, const Reading& reading) {
   if (with_losses == Holds::kNo) KeepWorst(one.criterion, finding, in_step.failed);
   if (holds == Holds::kPerhaps) doubt(reading.doubt);
   if (holds != Holds::kPerhaps && with_losses == Holds::kPerhaps && in_step.doubt.empty()) {
-    in_step.doubt =
-        absl::StrCat(FormatPlace(step, reading.host, reading.qm, reading.storage), ": a host of it was lost or failed");
+    in_step.doubt = absl::StrCat(FormatPlace(step, reading.host, reading.qm, reading.storage, reading.queue_manager),
+                                 ": a host of it was lost or failed");
   }
 }
 
@@ -332,8 +335,8 @@ v1::CriterionStepReport Judge::MakeStepReport(const Case& one, uint32_t step, co
   } else if (needed) {
     report.set_outcome(v1::OUTCOME_INCONCLUSIVE);
     const Finding& where = needed->finding;
-    report.set_reason(
-        absl::StrCat(FormatPlace(step, where.host, where.qm, where.storage), ": ", NeedText(one, *needed)));
+    report.set_reason(absl::StrCat(FormatPlace(step, where.host, where.qm, where.storage, where.queue_manager), ": ",
+                                   NeedText(one, *needed)));
   } else {
     report.set_outcome(v1::OUTCOME_PASS);
   }
@@ -343,6 +346,7 @@ v1::CriterionStepReport Judge::MakeStepReport(const Case& one, uint32_t step, co
   report.set_kind(shown->kind);
   report.set_host(shown->host);
   report.set_qm(shown->qm);
+  if (!shown->queue_manager.empty()) report.set_queue_manager(shown->queue_manager);
   report.set_storage(shown->storage);
   return report;
 }
@@ -382,6 +386,7 @@ v1::CriterionReport Judge::MakeReport(const Case& one, bool losses_accepted) {
   report.set_kind(decisive->kind());
   report.set_host(decisive->host());
   report.set_qm(decisive->qm());
+  if (decisive->has_queue_manager()) report.set_queue_manager(decisive->queue_manager());
   report.set_storage(decisive->storage());
   return report;
 }
@@ -429,8 +434,9 @@ v1::VerdictReport Judge::Finish(const std::vector<std::string>& reasons) const {
     } else if (cases_.empty()) {
       const v1::CriterionReport rate = MakeReport(rate_, false);
       if (rate.outcome() == v1::OUTCOME_FAIL) {
-        verdict.set_remark(absl::StrCat("target rate missed: ", rate.value_text(), " of it in ",
-                                        FormatPlace(rate.step(), rate.host(), rate.qm(), rate.storage())));
+        verdict.set_remark(
+            absl::StrCat("target rate missed: ", rate.value_text(), " of it in ",
+                         FormatPlace(rate.step(), rate.host(), rate.qm(), rate.storage(), rate.queue_manager())));
       }
     }
   }
@@ -440,7 +446,7 @@ v1::VerdictReport Judge::Finish(const std::vector<std::string>& reasons) const {
   } else if (doubted) {
     verdict.set_outcome(v1::OUTCOME_INCONCLUSIVE);
   } else {
-    verdict.set_outcome(cases_.empty() ? v1::OUTCOME_DONE : v1::OUTCOME_PASS);
+    verdict.set_outcome(verdict.criteria().empty() ? v1::OUTCOME_DONE : v1::OUTCOME_PASS);
   }
   return verdict;
 }

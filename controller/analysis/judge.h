@@ -25,7 +25,9 @@ double ChanceOfAtLeast(uint64_t count, uint64_t n, double share);
 std::string FormatMetricValue(const MetricInfo& info, double value);
 
 // "step 2, beta/qm2". Step 0 is the run; an empty host names the storage instead; queue manager 0 and storage 0: none.
-std::string FormatPlace(uint32_t step, const std::string& host, uint32_t qm, uint32_t storage);
+// `name` is what the queue manager is called; empty: "qm2".
+std::string FormatPlace(uint32_t step, const std::string& host, uint32_t qm, uint32_t storage,
+                        const std::string& name = "");
 
 // Looks at every scope of every step while its histogram is at hand. Not thread-safe.
 class Judge {
@@ -67,6 +69,7 @@ class Judge {
     std::string host;
     uint32_t qm = 0;
     uint32_t storage = 0;
+    std::string queue_manager = {};
   };
   // A percentile that does not fulfil its criterion, or has too few writes to decide.
   struct Unsure {

@@ -66,8 +66,10 @@ class LiveStep {
   }
   // The number of the first second that the host has not passed.
   int64_t Passed(const HostStep& part) const;
-  LiveFigures MakeFigures(const WriteSums& sums, const SecondQuantiles& quantiles, int64_t number) const;
+  LiveFigures MakeFigures(const WriteSums& sums, uint64_t bytes, const SecondQuantiles& quantiles,
+                          int64_t number) const;
   WriteSums SumsOf(const HostStep& part, int64_t number) const;
+  uint64_t BytesOf(const HostStep& part, int64_t number) const;
   LiveFigures FiguresOf(const HostStep& part, int64_t number) const;
   // A moment of the host's clock, from the measured start.
   int64_t OffsetNs(uint32_t host, int64_t agent_ns) const;
@@ -100,12 +102,13 @@ bool LiveStep::IsComplete(int64_t number, int64_t now_ns) const {
   return any && (all || now_ns >= step_.measured_start_ns() + EndNs(number) + kLateHostNs);
 }
 
-LiveFigures LiveStep::MakeFigures(const WriteSums& sums, const SecondQuantiles& quantiles, int64_t number) const {
+LiveFigures LiveStep::MakeFigures(const WriteSums& sums, uint64_t bytes, const SecondQuantiles& quantiles,
+                                  int64_t number) const {
   LiveFigures figures;
   const double seconds = static_cast<double>(LengthNs(number)) / static_cast<double>(kNsPerSecond);
   figures.writes = sums.writes;
   figures.iops = static_cast<double>(sums.writes) / seconds;
-  figures.mb_per_second = figures.iops * static_cast<double>(shape_.block_size_bytes) / kBytesPerMegabyte;
+  figures.mb_per_second = static_cast<double>(bytes) / seconds / kBytesPerMegabyte;
   figures.p50_ns = quantiles.p50_ns;
   figures.p99_ns = quantiles.p99_ns;
   figures.max_ns = sums.latency_max_ns;
@@ -121,10 +124,20 @@ WriteSums LiveStep::SumsOf(const HostStep& part, int64_t number) const {
   return sums;
 }
 
+uint64_t LiveStep::BytesOf(const HostStep& part, int64_t number) const {
+  if (IsWarmup(number)) return part.warmup_bytes().At(static_cast<uint32_t>(number)).writes;
+  uint64_t bytes = 0;
+  for (const auto& writer : part.writers()) {
+    if (!writer) continue;
+    bytes += writer->series().At(static_cast<uint32_t>(number - warmup_seconds_)).writes * writer->block_size_bytes();
+  }
+  return bytes;
+}
+
 LiveFigures LiveStep::FiguresOf(const HostStep& part, int64_t number) const {
   const WriteSums sums = SumsOf(part, number);
   return MakeFigures(
-      sums,
+      sums, BytesOf(part, number),
       IsWarmup(number)
           ? part.warmup_percentiles().Get(static_cast<uint32_t>(number), sums.latency_max_ns)
           : part.percentiles().host().Get(static_cast<uint32_t>(number - warmup_seconds_), sums.latency_max_ns),
@@ -137,9 +150,11 @@ LiveSecond LiveStep::Second(int64_t number) const {
   second.warmup = IsWarmup(number);
   second.end_ns = EndNs(number) + (second.warmup ? shape_.warmup_intervals() * shape_.interval_ns : 0);
   WriteSums all;
+  uint64_t bytes = 0;
   for (const auto& [host, part] : step_.hosts()) {
     if (Passed(part) <= number) continue;
     all.Merge(SumsOf(part, number));
+    bytes += BytesOf(part, number);
     if (hosts_.size() < 2) continue;
     const LiveFigures figures = FiguresOf(part, number);
     if (second.worst_host.empty() ||
@@ -150,7 +165,7 @@ LiveSecond LiveStep::Second(int64_t number) const {
   }
   const auto at = static_cast<uint32_t>(second.warmup ? number : number - warmup_seconds_);
   const StepPercentiles& percentiles = second.warmup ? step_.warmup_percentiles() : step_.percentiles();
-  second.cluster = MakeFigures(all, percentiles.ClusterSoFar(at, all.latency_max_ns), number);
+  second.cluster = MakeFigures(all, bytes, percentiles.ClusterSoFar(at, all.latency_max_ns), number);
   return second;
 }
 
@@ -245,7 +260,7 @@ std::vector<LiveStall> LiveStep::Stalls(int64_t after_ns) const {
     ++stall.writers;
     if (!known_host) ++stall.hosts;
     if (stall.names.size() < kMostNames) {
-      stall.names.push_back(absl::StrCat(hosts_.at(each.host).label(), "/qm", each.qm));
+      stall.names.push_back(hosts_.at(each.host).WriterName(each.qm));
     }
   }
   return stalls;
@@ -278,8 +293,8 @@ class ScopesSoFar {
         const WriterStats* writer = part.writers()[qm - 1].get();
         if (writer == nullptr || writer->covered_ns() <= 0) continue;
         ScopeSums sums = SumsOf(number, qm, *writer, part, facts);
-        if (any_rate && facts.rate_per_second(step_.step()) <= 0) sums.unscheduled.Merge(writer->latency());
-        Show(v1::SCOPE_KIND_QM, facts.label(), qm, facts.storage, sums);
+        if (any_rate && facts.rate_per_second(step_.step(), qm) <= 0) sums.unscheduled.Merge(writer->latency());
+        Show(v1::SCOPE_KIND_QM, facts.label(), qm, facts.storage, sums, facts.QmName(qm));
         host.Merge(sums);
       }
       if (host.measured_ns <= 0) continue;
@@ -299,8 +314,9 @@ class ScopesSoFar {
     measured.done = part.done();
     measured.measured_ns = writer.covered_ns();
     measured.start_ns = step_.HostMeasuredStartNs(host);
-    ScopeSums sums = SumsOfWriter(writer, host, qm, measured, facts.rate_per_second(step_.step()),
-                                  facts.random_arrivals(step_.step()));
+    ScopeSums sums = SumsOfWriter(writer, host, qm, measured,
+                                  {facts.rate_per_second(step_.step(), qm), facts.random_arrivals(step_.step()),
+                                   step_.shape().block_size_bytes == 0});
     if (!part.done() && !writer.closed() && writer.in_flight_since_ns() != 0) {
       sums.in_flight_ages_ns.push_back(std::max<int64_t>(writer.last_cut_ns() - writer.in_flight_since_ns(), 0));
     }
@@ -309,7 +325,8 @@ class ScopesSoFar {
     return sums;
   }
 
-  void Show(v1::ScopeKind kind, const std::string& host, uint32_t qm, uint32_t storage, const ScopeSums& sums) {
+  void Show(v1::ScopeKind kind, const std::string& host, uint32_t qm, uint32_t storage, const ScopeSums& sums,
+            const std::string& queue_manager = "") {
     const uint64_t block_size_bytes = step_.shape().block_size_bytes;
     if (!judge_.LooksAt(kind, block_size_bytes)) return;
     const SecondExtremes extremes = sums.series.Extremes(WholeSecondsIn(sums.whole_ns));
@@ -318,6 +335,7 @@ class ScopesSoFar {
     scope.set_host(host);
     scope.set_qm(qm);
     scope.set_storage(storage);
+    if (!queue_manager.empty()) scope.set_queue_manager(queue_manager);
     Histogram both;
     judge_.Observe(step_.index() + 1, block_size_bytes, {scope, sums, FeltLatency(sums, both), extremes, false});
   }
@@ -369,6 +387,9 @@ LiveSnapshot MakeLiveSnapshot(const v1::RunBegin& run, const StepStats& step, co
   snapshot.step = step.index() + 1;
   snapshot.repetition = step.step().repetition() + 1;
   snapshot.block_size_bytes = shape.block_size_bytes;
+  if (const auto down = hosts.find(step.step().down_host()); step.step().has_down_host() && down != hosts.end()) {
+    snapshot.down_host = down->second.label();
+  }
   snapshot.elapsed_ns = Clamp64(Int128{now_ns} - step.measured_start_ns());
   snapshot.duration_ns = shape.duration_ns;
   snapshot.warmup_ns = shape.warmup_ns;
@@ -409,7 +430,8 @@ std::vector<LiveCriterion> MakeLiveCriteria(const Judge& judge, const StepStats*
     live.state = StateOf(each.report.outcome());
     live.value = each.report.value_text();
     if (!live.value.empty()) {
-      live.place = FormatPlace(each.report.step(), each.report.host(), each.report.qm(), each.report.storage());
+      live.place = FormatPlace(each.report.step(), each.report.host(), each.report.qm(), each.report.storage(),
+                               each.report.queue_manager());
     }
     if (each.criterion == nullptr || step == nullptr) continue;
     const Metric metric = each.criterion->metric;

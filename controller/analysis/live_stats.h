@@ -85,7 +85,10 @@ struct LiveSnapshot {
   uint32_t steps = 0;
   uint32_t repetition = 0;
   uint32_t repetitions = 0;
+  // 0: the queue managers have different ones.
   uint64_t block_size_bytes = 0;
+  // In a placement, the host that is down; empty: none is.
+  std::string down_host = {};
   // Time of the step that has passed, the warm-up left out (negative during it), and the planned lengths.
   int64_t elapsed_ns = 0;
   int64_t duration_ns = 0;

@@ -20,6 +20,7 @@ Reading ReadingAt(const v1::ScopeReport& scope) {
   reading.host = scope.host();
   reading.qm = scope.qm();
   reading.storage = scope.storage();
+  reading.queue_manager = scope.queue_manager();
   return reading;
 }
 
@@ -46,6 +47,7 @@ void Widen(double least, double most, const std::string& why, Reading& reading) 
 constexpr char kInFlight[] = "a write was still in flight when the data end";
 constexpr char kCoarseClock[] = "the clock is too coarse for this limit";
 constexpr char kHarness[] = "the load generator was the bottleneck";
+constexpr char kCpuBound[] = "the load generator may be CPU-bound";
 // A writer that waited longer than this share of the time for its recorder measured the harness.
 constexpr double kHarnessShare = 0.001;
 
@@ -57,7 +59,12 @@ Reading At(const ScopeFigures& figures) {
 }
 
 bool IsLimitedByHarness(const ScopeSums& sums) {
+  if (sums.generator_bound) return true;
   return static_cast<double>(sums.counts.ring_full_wait_ns()) > kHarnessShare * static_cast<double>(sums.elapsed_ns);
+}
+
+const char* HarnessText(const ScopeSums& sums) {
+  return sums.generator_bound ? kCpuBound : kHarness;
 }
 
 // Writes of which the scope's latencies lack the value; UINT64_MAX: nobody knows how many.
@@ -131,9 +138,13 @@ void WidenByMissing(const ScopeFigures& figures, Reading& reading) {
     Widen(value, value * (count + static_cast<double>(sums.missing_writes)) / count, kDataMissing, reading);
   }
   const auto elapsed_ns = static_cast<double>(sums.elapsed_ns);
-  const auto waited_ns = static_cast<double>(sums.counts.ring_full_wait_ns());
+  auto waited_ns = static_cast<double>(sums.counts.ring_full_wait_ns());
+  // Whatever a writer did between its writes may have been waiting for a CPU.
+  if (sums.generator_bound) waited_ns = std::max(waited_ns, static_cast<double>(sums.between_ns));
   if (IsLimitedByHarness(sums) && elapsed_ns > waited_ns) {
-    Widen(value, value * elapsed_ns / (elapsed_ns - waited_ns), kHarness, reading);
+    Widen(value, value * elapsed_ns / (elapsed_ns - waited_ns), HarnessText(sums), reading);
+  } else if (sums.generator_bound) {
+    Widen(value, kNoBound, HarnessText(sums), reading);
   }
   reading.lost_more = sums.lost;
 }
@@ -167,6 +178,8 @@ Reading ScopeLatency(const Criterion& criterion, const ScopeFigures& figures) {
       reading.doubt = kCoarseClock;
     } else if (!sums.in_flight_ages_ns.empty()) {
       reading.doubt = kInFlight;
+    } else if (sums.generator_bound && !criterion.service_time) {
+      reading.doubt = kCpuBound;
     }
     return reading;
   }
@@ -197,7 +210,7 @@ Reading ScopeLatency(const Criterion& criterion, const ScopeFigures& figures) {
     Widen(std::max(reading.least - step_ns, 0.0), reading.most + step_ns, kCoarseClock, reading);
   }
   if (!criterion.service_time && sums.asked_iops > 0 && IsLimitedByHarness(sums)) {
-    Widen(value_of(sums.latency), reading.most, kHarness, reading);
+    Widen(value_of(sums.latency), reading.most, HarnessText(sums), reading);
   }
   return reading;
 }
@@ -224,9 +237,11 @@ Reading ScopeThroughput(const Criterion& criterion, const ScopeFigures& figures)
 // Writes or bytes in the worst whole second.
 Reading ScopeWorstSecond(const Criterion& criterion, const ScopeFigures& figures) {
   Reading reading = At(figures);
-  const SecondExtremes& extremes = figures.extremes;
+  const SecondSeries& bytes = figures.sums.byte_series;
+  const bool counts_bytes = criterion.metric == Metric::kMinBytesPerSecond && bytes.frames() > 0;
+  const SecondExtremes extremes = counts_bytes ? bytes.Extremes(figures.extremes.seconds) : figures.extremes;
   if (extremes.seconds == 0) return Without(reading, "there was no whole second");
-  const double unit = criterion.metric == Metric::kMinBytesPerSecond && figures.scope.writes() > 0
+  const double unit = criterion.metric == Metric::kMinBytesPerSecond && !counts_bytes && figures.scope.writes() > 0
                           ? static_cast<double>(figures.scope.bytes()) / static_cast<double>(figures.scope.writes())
                           : 1;
   SetExact(static_cast<double>(extremes.min_writes) * unit, reading);

@@ -37,6 +37,8 @@ struct Reading {
   std::string host;
   uint32_t qm = 0;
   uint32_t storage = 0;
+  // Name of the queue manager, in a placement; else empty.
+  std::string queue_manager = {};
   // As measured; nothing where there is none.
   std::optional<double> value;
   // The truth lies between these for certain.

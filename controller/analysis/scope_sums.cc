@@ -263,6 +263,9 @@ void ScopeSums::Merge(const ScopeSums& other) {
   response.Merge(other.response);
   series.Merge(other.series);
   closing.Merge(other.closing);
+  bytes += other.bytes;
+  closing_bytes += other.closing_bytes;
+  byte_series.Merge(other.byte_series);
   closing_length_ns = std::max(closing_length_ns, other.closing_length_ns);
   measured_ns = std::max(measured_ns, other.measured_ns);
   whole_ns = std::min(whole_ns, other.whole_ns);
@@ -288,6 +291,7 @@ void ScopeSums::Merge(const ScopeSums& other) {
   unscheduled.Merge(other.unscheduled);
   missing_writes = SaturatingAdd(missing_writes, other.missing_writes);
   lost = lost || other.lost;
+  generator_bound = generator_bound || other.generator_bound;
   clock_step_ns = std::max(clock_step_ns, other.clock_step_ns);
   max_behind_writes = std::max(max_behind_writes, other.max_behind_writes);
   max_behind_ns = std::max(max_behind_ns, other.max_behind_ns);
@@ -309,12 +313,16 @@ const Histogram& FeltLatency(const ScopeSums& sums, Histogram& both) {
 }
 
 ScopeSums SumsOfWriter(const WriterStats& writer, uint32_t host, uint32_t qm, const MeasuredPart& measured,
-                       double rate_per_second, bool random_arrivals) {
+                       const AskedLoad& asked) {
+  const double rate_per_second = asked.rate_per_second;
   ScopeSums sums;
   sums.latency.Merge(writer.latency());
   sums.response.Merge(writer.response());
   sums.series.Merge(writer.series());
   sums.closing = writer.closing();
+  sums.bytes = sums.CompletedWrites() * writer.block_size_bytes();
+  sums.closing_bytes = sums.closing.writes * writer.block_size_bytes();
+  if (asked.mixed_blocks) sums.byte_series.MergeWrites(writer.series(), writer.block_size_bytes());
   sums.measured_ns = measured.measured_ns;
   sums.whole_ns = measured.measured_ns;
   if (measured.left_early) sums.data_until_ns = measured.done ? measured.measured_ns : writer.covered_ns();
@@ -350,7 +358,7 @@ ScopeSums SumsOfWriter(const WriterStats& writer, uint32_t host, uint32_t qm, co
     if (writer.totals() && writer.totals()->has_due()) {
       // What was due in the warm-up and is caught up with, or carried on, is no part of it.
       due = static_cast<double>(writer.totals()->due());
-    } else if (random_arrivals) {
+    } else if (asked.random_arrivals) {
       // How many were due is known from the writer alone; without its word, what chance takes from the average is
       // allowed.
       due = writer.totals() ? static_cast<double>(writer.latency().count()) + static_cast<double>(sums.not_issued)
@@ -370,7 +378,8 @@ v1::ScopeReport MakeScopeReport(const ScopeSums& sums, uint64_t block_size_bytes
   v1::ScopeReport report = sums.counts;
   const uint64_t writes = sums.CompletedWrites();
   report.set_writes(writes);
-  report.set_bytes(writes * block_size_bytes);
+  const bool mixed = block_size_bytes == 0;
+  report.set_bytes(mixed ? sums.bytes : writes * block_size_bytes);
   report.set_measured_ns(sums.measured_ns);
   if (sums.measured_ns > 0) {
     const double seconds = static_cast<double>(sums.measured_ns) / static_cast<double>(kNsPerSecond);
@@ -393,14 +402,16 @@ v1::ScopeReport MakeScopeReport(const ScopeSums& sums, uint64_t block_size_bytes
   v1::BandwidthReport& bandwidth = *report.mutable_bandwidth();
   bandwidth.set_seconds(extremes.seconds);
   if (extremes.seconds > 0) {
-    bandwidth.set_max_bytes_per_second(extremes.max_writes * block_size_bytes);
-    bandwidth.set_min_bytes_per_second(extremes.min_writes * block_size_bytes);
-    bandwidth.set_avg_bytes_per_second(static_cast<double>(extremes.writes * block_size_bytes) / extremes.seconds);
+    const SecondExtremes bytes = mixed ? sums.byte_series.Extremes(extremes.seconds) : extremes;
+    const uint64_t unit_bytes = mixed ? 1 : block_size_bytes;
+    bandwidth.set_max_bytes_per_second(bytes.max_writes * unit_bytes);
+    bandwidth.set_min_bytes_per_second(bytes.min_writes * unit_bytes);
+    bandwidth.set_avg_bytes_per_second(static_cast<double>(bytes.writes * unit_bytes) / extremes.seconds);
     bandwidth.set_averaged_seconds(extremes.averaged_seconds);
   }
   v1::ClosingReport& closing = *report.mutable_closing();
   closing.set_writes(sums.closing.writes);
-  closing.set_bytes(sums.closing.writes * block_size_bytes);
+  closing.set_bytes(mixed ? sums.closing_bytes : sums.closing.writes * block_size_bytes);
   closing.set_latency_sum_ns(sums.closing.latency_sum_ns);
   closing.set_latency_max_ns(sums.closing.latency_max_ns);
   closing.set_length_ns(sums.closing_length_ns);

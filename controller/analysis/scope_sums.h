@@ -45,6 +45,8 @@ class WriterStats {
   int64_t between_ns() const { return between_ns_; }
   // Those numbers of a scope that just add up (ScopeSums::counts).
   const v1::ScopeReport& counts() const { return counts_; }
+  // Of each of its writes.
+  uint64_t block_size_bytes() const { return shape_.block_size_bytes; }
   // Slowest measured write; absent if there was none or no frame reported it.
   const std::optional<v1::WriteSample>& slowest() const { return slowest_; }
   // Number of the fastest measured write; 0: there was none, or its frame does not name it.
@@ -110,6 +112,11 @@ struct ScopeSums {
   Histogram response;
   SecondSeries series;
   WriteSums closing;
+  // Bytes of the writes that completed within the measured time, and of the closing ones.
+  uint64_t bytes = 0;
+  uint64_t closing_bytes = 0;
+  // Bytes in place of writes, where the step's queue managers have different block sizes; else empty.
+  SecondSeries byte_series;
   // How long the longest closing write outlasted the step.
   int64_t closing_length_ns = 0;
   // Longest and, among those scopes that were not lost, shortest time that was measured.
@@ -151,6 +158,9 @@ struct ScopeSums {
   uint64_t missing_writes = 0;
   // A host of it was lost or failed in the step.
   bool lost = false;
+  // In a placement: the load generator on its host, or on one of its hosts, may be CPU-bound. What its callers felt
+  // shows nothing of the storage then, unless the writes themselves do.
+  bool generator_bound = false;
   // Largest step of the clocks that measured it.
   uint64_t clock_step_ns = 0;
 
@@ -178,11 +188,21 @@ struct MeasuredPart {
   std::optional<int64_t> start_ns;
 };
 
-// The sums of one writer. `rate_per_second` is 0 for a closed loop; with random arrivals it is an average.
+// What a writer was asked for.
+struct AskedLoad {
+  double rate_per_second = 0;  // 0: a closed loop
+  // Arrivals are random, the rate is an average.
+  bool random_arrivals = false;
+  // The step's queue managers have different block sizes.
+  bool mixed_blocks = false;
+};
+
+// The sums of one writer.
 ScopeSums SumsOfWriter(const WriterStats& writer, uint32_t host, uint32_t qm, const MeasuredPart& measured,
-                       double rate_per_second, bool random_arrivals);
+                       const AskedLoad& asked);
 
 // A row of the report, without what needs the timeline: the slowest write, and until when the data reach.
+// `block_size_bytes` is that of each write of the scope; 0: they have different ones.
 v1::ScopeReport MakeScopeReport(const ScopeSums& sums, uint64_t block_size_bytes, const SecondExtremes& extremes);
 
 }  // namespace plimsoll

@@ -24,6 +24,14 @@ void SecondSeries::Merge(const SecondSeries& other) {
   frames_ += other.frames_;
 }
 
+void SecondSeries::MergeWrites(const SecondSeries& other, uint64_t times) {
+  other.seconds_.ForEach([this, times](uint32_t second, const WriteSums& sums) {
+    if (sums.writes > 0) seconds_[second].writes += sums.writes * times;
+  });
+  wide_.insert(wide_.end(), other.wide_.begin(), other.wide_.end());
+  frames_ += other.frames_;
+}
+
 uint64_t SecondSeries::RowCount(uint32_t seconds) const {
   uint64_t rows = seconds;
   for (const WideRange& range : JoinedRanges()) {

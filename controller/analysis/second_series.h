@@ -97,6 +97,8 @@ class SecondSeries {
   // What cannot be split into seconds. `first` < `last`.
   void AddWide(uint32_t first, uint32_t last, const WriteSums& sums);
   void Merge(const SecondSeries& other);
+  // The other's writes, each counted `times` over, without latencies: with the size of a block, a series of bytes.
+  void MergeWrites(const SecondSeries& other, uint64_t times);
 
   // What completed in that second; what cannot be split into seconds counts in its first one.
   WriteSums At(uint32_t second) const { return seconds_.Get(second); }

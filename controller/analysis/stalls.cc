@@ -258,7 +258,7 @@ void Finder::SetClass(Stall& stall) const {
 bool Finder::SiblingRan(uint32_t number, const std::set<uint32_t>& stalled, const Stall& stall) const {
   const StallHost& host = hosts_.at(number);
   if (host.left_out.Within(stall.begin_ns, stall.end_ns) > 0) return false;
-  for (uint32_t qm = 1; qm <= host.qms; ++qm) {
+  for (uint32_t qm = 1; qm <= std::max(host.qms, host.last_qm); ++qm) {
     if (!stalled.contains(qm) && WasServed(number, qm, stall, 0)) return true;
   }
   const int64_t length_ns = stall.end_ns - stall.begin_ns;
@@ -329,7 +329,7 @@ bool Finder::WasServed(uint32_t number, uint32_t qm, const Stall& stall, int64_t
 }
 
 bool Finder::AnyWasServed(uint32_t number, const StallHost& host, const Stall& stall) const {
-  for (uint32_t qm = 1; qm <= host.qms; ++qm) {
+  for (uint32_t qm = 1; qm <= std::max(host.qms, host.last_qm); ++qm) {
     if (WasServed(number, qm, stall, stall.error_ns)) return true;
   }
   return false;

@@ -42,8 +42,9 @@ struct StalledInterval {
 struct StallHost {
   // From 1; 0: not known, and not shared with any other host.
   uint32_t storage = 0;
-  // Its writers.
+  // Its writers, and the highest of their numbers where some of the host's do not write; 0: `qms`.
   uint32_t qms = 1;
+  uint32_t last_qm = 0;
   // When all of them are known to have run.
   int64_t from_ns = 0;
   int64_t to_ns = 0;

@@ -171,13 +171,14 @@ std::optional<int64_t> StallsOfStep::EndOf(uint32_t number, const HostStep& part
 void StallsOfStep::AddHost(uint32_t number, const HostFacts& facts, HostStep& part) {
   StallHost& host = hosts_[number];
   host.storage = facts.storage;
-  host.qms = facts.qms(stats_.step());
+  host.qms = part.active_writers();
+  host.last_qm = static_cast<uint32_t>(part.writers().size());
   const int64_t start_ns =
       std::clamp(stats_.measured_start_ns() - stats_.shape().warmup_ns, -kMostMomentNs, kMostMomentNs);
   host.from_ns = start_ns;
   host.to_ns = std::max(EndOf(number, part).value_or(start_ns), start_ns);
   const int64_t delay_ns = std::max<int64_t>(facts.workload().delay_ns(), 0);
-  const double rate = facts.rate_per_second(stats_.step());
+  const double rate = facts.least_rate_per_second(stats_.step());
   // Of random intervals one in a thousand is longer than seven times the average.
   const double longest_interval = facts.random_arrivals(stats_.step()) ? 7 : 1;
   host.between_writes_ns = rate > 0 ? static_cast<int64_t>(std::min(1e9 / rate * longest_interval, 1e15)) : delay_ns;
@@ -264,9 +265,9 @@ void StallsOfStep::AddInterval(StalledInterval interval, const WriterStallInterv
   if (!begin || !end) {
     if (interval.counts) {
       ++unmapped_;
-      run_.notes.Add("stalls-unmapped", absl::StrCat(run_.hosts.at(interval.host).label(), "/qm", interval.qm,
-                                                     ", step ", stats_.index() + 1,
-                                                     ": a stall is left out, since no clock probe places it in time."));
+      run_.notes.Add("stalls-unmapped",
+                     absl::StrCat(run_.hosts.at(interval.host).WriterName(interval.qm), ", step ", stats_.index() + 1,
+                                  ": a stall is left out, since no clock probe places it in time."));
     }
     return;
   }

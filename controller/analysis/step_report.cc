@@ -24,10 +24,6 @@ constexpr int64_t kTellMissingWriteNs = 1'000'000'000;
 // Why a host's data end where nothing that is recorded ended them.
 constexpr char kJournalEnds[] = "the journal ends";
 
-std::string WriterName(const std::string& host, uint32_t qm) {
-  return absl::StrCat(host, "/qm", qm);
-}
-
 }  // namespace
 
 std::string StepReporter::StepName() const {
@@ -82,6 +78,12 @@ MeasuredPart StepReporter::MeasuredPartOf(uint32_t host, const HostFacts& facts,
   return measured;
 }
 
+bool StepReporter::IsGeneratorBound(uint32_t host, const HostFacts& facts) const {
+  const auto load = stats_.loads().find(host);
+  if (facts.Placed(1) == nullptr || load == stats_.loads().end() || load->second.empty()) return false;
+  return !BottleneckOf(load->second.Make(), 0).empty();
+}
+
 ScopeSums StepReporter::AddWriters(uint32_t host, const HostFacts& facts, HostStep& part) {
   part.Finish();
   const MeasuredPart measured = MeasuredPartOf(host, facts, part);
@@ -90,28 +92,31 @@ ScopeSums StepReporter::AddWriters(uint32_t host, const HostFacts& facts, HostSt
   all.measured_ns = measured.measured_ns;
   all.whole_ns = measured.measured_ns;
   all.lost = WasDropped(facts, part);
+  all.generator_bound = IsGeneratorBound(host, facts);
   for (uint32_t qm = 1; qm <= part.writers().size(); ++qm) {
     const WriterStats* writer = part.writers()[qm - 1].get();
     if (writer == nullptr) {
-      if (part.done()) {
+      if (part.done() && part.Writes(qm)) {
         data_missing_ = true;
         all.missing_writes = UINT64_MAX;
-        run_.reasons.Add("silent",
-                         absl::StrCat(WriterName(facts.label(), qm), ", ", StepName(), ": nothing was reported."));
+        run_.reasons.Add("silent", absl::StrCat(facts.WriterName(qm), ", ", StepName(), ": nothing was reported."));
       }
       continue;
     }
     MeasuredPart own = measured;
     if (!part.done()) own.measured_ns = writer->covered_ns();
-    ScopeSums sums = SumsOfWriter(*writer, host, qm, own, facts.rate_per_second(stats_.step()),
-                                  facts.random_arrivals(stats_.step()));
+    ScopeSums sums = SumsOfWriter(*writer, host, qm, own,
+                                  {facts.rate_per_second(stats_.step(), qm), facts.random_arrivals(stats_.step()),
+                                   stats_.shape().block_size_bytes == 0});
     if (!part.done()) AddInFlight(host, facts, qm, *writer, sums);
     sums.lost = all.lost;
+    sums.generator_bound = all.generator_bound;
     sums.clock_step_ns = facts.joined.description().clock_resolution_ns();
-    if (any_rate_ && facts.rate_per_second(stats_.step()) <= 0) sums.unscheduled.Merge(writer->latency());
+    if (any_rate_ && facts.rate_per_second(stats_.step(), qm) <= 0) sums.unscheduled.Merge(writer->latency());
     data_missing_ = data_missing_ || sums.missing_writes > 0;
-    CheckWriter(host, facts.label(), qm, *writer, sums);
-    AddScope({v1::SCOPE_KIND_QM, facts.label(), qm, facts.storage, why}, sums, &part.percentiles().qm(qm));
+    CheckWriter(host, facts, qm, *writer, sums);
+    AddScope({v1::SCOPE_KIND_QM, facts.label(), qm, facts.storage, why, facts.QmName(qm)}, sums,
+             writer->block_size_bytes(), &part.percentiles().qm(qm));
     all.Merge(sums);
   }
   if (measured.left_early) all.data_until_ns = part.done() ? measured.measured_ns : part.all_covered_ns();
@@ -147,6 +152,8 @@ v1::StepReport StepReporter::Make() {
     if (found == stats_.hosts().end()) {
       // A host that was armed and reported nothing has its row of zeros.
       if (!stats_.IsArmed(number)) {
+        // It has nothing to write in the step, by plan.
+        if (facts.IsSilent(stats_.step()) && !facts.lost) continue;
         // One that was lost before has its own sentence.
         NoteBook& book = facts.lost ? run_.notes : run_.loss_reasons;
         book.Add("absent", absl::StrCat(facts.label(), " took no part in ", StepName(), "."));
@@ -154,14 +161,15 @@ v1::StepReport StepReporter::Make() {
         absent_from.insert(facts.storage);
         continue;
       }
-      stats_.Host(number, facts.qms(stats_.step()));
+      stats_.Host(number, facts);
     }
     HostStep& part = stats_.hosts().at(number);
     ScopeSums sums = AddWriters(number, facts, part);
     CheckHost(facts, sums);
     AddDistribution({v1::SCOPE_KIND_HOST, facts.label(), 0, facts.storage}, sums);
     const std::string why = LeftEarly(facts, part) ? WhyEarly(facts, part) : "";
-    AddScope({v1::SCOPE_KIND_HOST, facts.label(), 0, facts.storage, why}, sums, &part.percentiles().host());
+    AddScope({v1::SCOPE_KIND_HOST, facts.label(), 0, facts.storage, why}, sums, shape.block_size_bytes,
+             &part.percentiles().host());
     // A second that a lost host, or one that stopped by itself, did not live to see is a whole second of the others all
     // the same.
     const bool gone = any_stayed ? LeftEarly(facts, part) : any_done ? !part.done() : facts.lost.has_value();
@@ -173,13 +181,13 @@ v1::StepReport StepReporter::Make() {
   for (auto& [number, sums] : storages) {
     sums.whole_ns = std::min(sums.whole_ns, sums.measured_ns);
     sums.lost = sums.lost || absent_from.contains(number);
-    AddScope({v1::SCOPE_KIND_STORAGE, "", 0, number}, sums, StoragePercentiles(number));
+    AddScope({v1::SCOPE_KIND_STORAGE, "", 0, number}, sums, shape.block_size_bytes, StoragePercentiles(number));
     if (storages.size() > 1) AddDistribution({v1::SCOPE_KIND_STORAGE, "", 0, number}, sums);
   }
   cluster.whole_ns = std::min(cluster.whole_ns, cluster.measured_ns);
   const Named everything{v1::SCOPE_KIND_CLUSTER, "", 0, 0};
   cluster_rows_reported_ = AccountsForRows(everything, cluster);
-  AddScope(everything, cluster, &stats_.percentiles().cluster());
+  AddScope(everything, cluster, shape.block_size_bytes, &stats_.percentiles().cluster());
   AddDistribution(everything, cluster);
   report_.set_measured_ns(cluster.measured_ns);
   AddSlowest(stats_, run_, report_);
@@ -196,6 +204,11 @@ void StepReporter::SetChanges() {
   const v1::LogStep& step = stats_.step();
   if (step.has_rate_per_second()) report_.set_rate_per_second(step.rate_per_second());
   if (step.qm() > 0) report_.set_queue_managers(step.qm());
+  if (step.has_down_host()) {
+    const auto down = run_.hosts.find(step.down_host());
+    report_.set_down_host(down == run_.hosts.end() ? absl::StrCat("host number ", step.down_host())
+                                                   : down->second.label());
+  }
   if (step.purpose() != v1::STEP_PURPOSE_UNSPECIFIED) report_.set_purpose(step.purpose());
 }
 
@@ -237,13 +250,15 @@ RetransmitFigures StepReporter::RetransmitsOf(uint32_t host, const RetransmitBou
   return figures;
 }
 
-void StepReporter::AddScope(const Named& name, const ScopeSums& sums, const SecondTable* percentiles) {
+void StepReporter::AddScope(const Named& name, const ScopeSums& sums, uint64_t block_size_bytes,
+                            const SecondTable* percentiles) {
   const SecondExtremes extremes = sums.series.Extremes(WholeSecondsIn(sums.whole_ns));
   v1::ScopeReport& scope = *report_.add_scopes();
-  scope = MakeScopeReport(sums, stats_.shape().block_size_bytes, extremes);
+  scope = MakeScopeReport(sums, block_size_bytes, extremes);
   scope.set_kind(name.kind);
   scope.set_host(name.host);
   scope.set_qm(name.qm);
+  if (!name.queue_manager.empty()) scope.set_queue_manager(name.queue_manager);
   scope.set_storage(name.storage);
   if (sums.data_until_ns) {
     *scope.mutable_data_until() = run_.timeline.ToUtc(stats_.measured_start_ns() + *sums.data_until_ns);
@@ -253,7 +268,7 @@ void StepReporter::AddScope(const Named& name, const ScopeSums& sums, const Seco
   Histogram both;
   run_.judge.Observe(report_.number(), stats_.shape().block_size_bytes,
                      {scope, sums, FeltLatency(sums, both), extremes, !report_.cut_short().empty()});
-  AddSeries(name, sums, percentiles);
+  AddSeries(name, sums, block_size_bytes, percentiles);
 }
 
 void StepReporter::SetSlowest(const ScopeSums& sums, v1::ScopeReport& scope) const {
@@ -291,12 +306,12 @@ void StepReporter::AddInFlight(uint32_t host, const HostFacts& facts, uint32_t q
   NoteBook& book = facts.lost ? run_.loss_reasons : run_.reasons;
   book.Add("in flight", absl::StrFormat("%s, %s: the figures lack a write that had been in flight for %.1f s "
                                         "when the host's last message arrived.",
-                                        WriterName(facts.label(), qm), StepName(), static_cast<double>(age_ns) / 1e9));
+                                        facts.WriterName(qm), StepName(), static_cast<double>(age_ns) / 1e9));
 }
 
-void StepReporter::CheckWriter(uint32_t host, const std::string& label, uint32_t qm, const WriterStats& writer,
+void StepReporter::CheckWriter(uint32_t host, const HostFacts& facts, uint32_t qm, const WriterStats& writer,
                                const ScopeSums& sums) {
-  const std::string who = absl::StrCat(WriterName(label, qm), ", ", StepName(), ": ");
+  const std::string who = absl::StrCat(facts.WriterName(qm), ", ", StepName(), ": ");
   if (const std::string difference = writer.Disagreement(); !difference.empty()) {
     run_.reasons.Add("totals", absl::StrCat(who, difference, "."));
   }
@@ -396,7 +411,8 @@ bool StepReporter::AccountsForRows(const Named& name, const ScopeSums& sums) con
   return false;
 }
 
-void StepReporter::AddSeries(const Named& name, const ScopeSums& sums, const SecondTable* percentiles) {
+void StepReporter::AddSeries(const Named& name, const ScopeSums& sums, uint64_t block_size_bytes,
+                             const SecondTable* percentiles) {
   const bool cluster = name.kind == v1::SCOPE_KIND_CLUSTER;
   const bool wanted = cluster ? series_of_cluster_ : name.kind == v1::SCOPE_KIND_QM ? series_of_qms_ : series_of_hosts_;
   if (!wanted || !(cluster ? cluster_rows_reported_ : AccountsForRows(name, sums))) return;
@@ -405,12 +421,18 @@ void StepReporter::AddSeries(const Named& name, const ScopeSums& sums, const Sec
   series.set_host(name.host);
   series.set_qm(name.qm);
   series.set_storage(name.storage);
-  const uint64_t block_size_bytes = stats_.shape().block_size_bytes;
   uint64_t coalesced_seconds = 0;
+  // Of blocks of different sizes: both series have the same rows.
+  std::vector<uint64_t> bytes;
+  if (block_size_bytes == 0) {
+    sums.byte_series.ForEachRow(RowsFor(sums), [&bytes](const SeriesRow& row) { bytes.push_back(row.sums.writes); });
+    bytes.push_back(sums.closing_bytes);
+  }
   const auto add = [&](uint32_t second, const WriteSums& row, const SecondQuantiles& quantiles) {
+    const auto place = static_cast<size_t>(series.second_size());
     series.add_second(second);
     series.add_writes(row.writes);
-    series.add_bytes(row.writes * block_size_bytes);
+    series.add_bytes(block_size_bytes > 0 ? row.writes * block_size_bytes : place < bytes.size() ? bytes[place] : 0);
     series.add_latency_sum_ns(row.latency_sum_ns);
     series.add_latency_max_ns(row.latency_max_ns);
     series.add_p50_ns(quantiles.p50_ns);
@@ -504,7 +526,10 @@ void StepReporter::AddFairness() {
     if (scope.kind() == v1::SCOPE_KIND_HOST) hosts.push_back(scope.iops());
     if (scope.kind() == v1::SCOPE_KIND_QM) qms.push_back(scope.iops());
   }
-  if (qms.size() < 2) return;
+  // Queue managers of a placement have loads of their own: that they differ is no unfairness.
+  const bool placed = std::any_of(run_.hosts.begin(), run_.hosts.end(),
+                                  [](const auto& host) { return host.second.Placed(1) != nullptr; });
+  if (qms.size() < 2 || placed) return;
   report_.mutable_fairness()->set_hosts(JainIndex(hosts));
   report_.mutable_fairness()->set_queue_managers(JainIndex(qms));
 }

@@ -57,6 +57,8 @@ class StepReporter {
     uint32_t storage = 0;
     // Of a writer or host whose data end before the step does.
     std::string why_early = {};
+    // Of a queue manager of a placement.
+    std::string queue_manager = {};
   };
 
   bool WasLostHere(const HostFacts& facts) const;
@@ -68,10 +70,13 @@ class StepReporter {
   // Why they end there.
   std::string WhyEarly(const HostFacts& facts, const HostStep& part) const;
   MeasuredPart MeasuredPartOf(uint32_t host, const HostFacts& facts, const HostStep& part) const;
+  // In a placement: the host's load generator may be CPU-bound. What it could not issue in time is not the storage's.
+  bool IsGeneratorBound(uint32_t host, const HostFacts& facts) const;
   ScopeSums AddWriters(uint32_t host, const HostFacts& facts, HostStep& part);
   // `percentiles` is null where those of the scope's seconds are not known.
-  void AddScope(const Named& name, const ScopeSums& sums, const SecondTable* percentiles);
-  void AddSeries(const Named& name, const ScopeSums& sums, const SecondTable* percentiles);
+  // `block_size_bytes`: of each write of the scope; 0: they have different ones.
+  void AddScope(const Named& name, const ScopeSums& sums, uint64_t block_size_bytes, const SecondTable* percentiles);
+  void AddSeries(const Named& name, const ScopeSums& sums, uint64_t block_size_bytes, const SecondTable* percentiles);
   // Of the hosts that took part; null where it is not known.
   const SecondTable* StoragePercentiles(uint32_t storage) const;
   void AddDistribution(const Named& name, const ScopeSums& sums);
@@ -89,7 +94,7 @@ class StepReporter {
   // Writes of which the end is not known. Their ages are in `sums` of the writer's.
   void AddInFlight(uint32_t host, const HostFacts& facts, uint32_t qm, const WriterStats& writer, ScopeSums& sums);
   // Notes and reasons that follow from one writer or one host.
-  void CheckWriter(uint32_t host, const std::string& label, uint32_t qm, const WriterStats& writer,
+  void CheckWriter(uint32_t host, const HostFacts& facts, uint32_t qm, const WriterStats& writer,
                    const ScopeSums& sums);
   void CheckHost(const HostFacts& facts, const ScopeSums& sums);
   void PlanSeries();

@@ -8,16 +8,31 @@
 namespace plimsoll {
 
 WriterStats* HostStep::Writer(uint32_t qm) {
-  if (qm == 0 || qm > writers_.size()) return nullptr;
+  if (qm == 0 || qm > writers_.size() || !Writes(qm)) return nullptr;
   std::unique_ptr<WriterStats>& writer = writers_[qm - 1];
-  if (!writer) writer = std::make_unique<WriterStats>(shape_);
+  if (!writer) {
+    StepShape own = shape_;
+    own.block_size_bytes = *blocks_[qm - 1];
+    writer = std::make_unique<WriterStats>(own);
+  }
   return writer.get();
+}
+
+absl::Status HostStep::NoWriter(uint32_t qm) const {
+  const bool silent = qm >= 1 && qm <= writers_.size();
+  return absl::InvalidArgumentError(silent ? "a writer that is silent in the step"
+                                           : "a writer that the host does not have");
+}
+
+uint32_t HostStep::active_writers() const {
+  return static_cast<uint32_t>(
+      std::count_if(blocks_.begin(), blocks_.end(), [](const auto& block) { return block.has_value(); }));
 }
 
 absl::Status HostStep::AddFrame(const v1::Frame& frame, SumGuard& guard) {
   if (done_) return absl::InvalidArgumentError("a frame after the step's end");
   WriterStats* writer = Writer(frame.qm());
-  if (writer == nullptr) return absl::InvalidArgumentError("a writer that the host does not have");
+  if (writer == nullptr) return NoWriter(frame.qm());
   PLIMSOLL_RETURN_IF_ERROR(stalls_.Check(frame));
   PLIMSOLL_RETURN_IF_ERROR(writer->Add(frame, guard));
   // The median is only looked up where it is needed.
@@ -46,6 +61,7 @@ void HostStep::AddWarmup(const v1::Frame& frame) {
   if (last >= kMaxSeriesSeconds) return;
   const v1::Distribution& latency = frame.latency();
   warmup_series_.Add(static_cast<uint32_t>(first), {latency.count(), latency.sum_ns(), latency.max_ns()});
+  warmup_bytes_.Add(static_cast<uint32_t>(first), {frame.bytes(), 0, 0});
   if (first == last) {
     warmup_.Add(frame.qm(), static_cast<uint32_t>(first), latency);
   } else {
@@ -74,7 +90,7 @@ absl::Status HostStep::AddSample(const v1::HostSample& sample) {
 
 absl::Status HostStep::SetTotals(const v1::WriterTotals& totals, SumGuard& guard) {
   WriterStats* writer = Writer(totals.qm());
-  if (writer == nullptr) return absl::InvalidArgumentError("a writer that the host does not have");
+  if (writer == nullptr) return NoWriter(totals.qm());
   return writer->SetTotals(totals, guard);
 }
 
@@ -100,17 +116,22 @@ int64_t HostStep::covered_ns() const {
 
 int64_t HostStep::all_covered_ns() const {
   int64_t covered_ns = shape_.duration_ns;
-  for (const auto& writer : writers_) covered_ns = std::min(covered_ns, writer ? writer->covered_ns() : 0);
+  for (size_t qm = 1; qm <= writers_.size(); ++qm) {
+    const auto& writer = writers_[qm - 1];
+    if (Writes(qm)) covered_ns = std::min(covered_ns, writer ? writer->covered_ns() : 0);
+  }
   return covered_ns;
 }
 
 std::optional<int64_t> HostStep::all_next_interval() const {
   int64_t next = INT64_MAX;
-  for (const auto& writer : writers_) {
+  for (size_t qm = 1; qm <= writers_.size(); ++qm) {
+    if (!Writes(qm)) continue;
+    const auto& writer = writers_[qm - 1];
     if (!writer || !writer->started()) return std::nullopt;
     next = std::min(next, writer->next_interval());
   }
-  if (writers_.empty()) return std::nullopt;
+  if (next == INT64_MAX) return std::nullopt;
   return next;
 }
 
@@ -130,9 +151,11 @@ absl::Status StepStats::Begin(const v1::StepBegin& begin, const HostTable& hosts
   return absl::OkStatus();
 }
 
-HostStep& StepStats::Host(uint32_t host, uint32_t qms) {
+HostStep& StepStats::Host(uint32_t host, const HostFacts& facts) {
+  if (const auto known = hosts_.find(host); known != hosts_.end()) return known->second;
   return hosts_
-      .try_emplace(host, shape_, qms, percentiles_.SinksOf(host), warmup_percentiles_.SinksOf(host), stall_budget_)
+      .try_emplace(host, shape_, facts.Blocks(step_), percentiles_.SinksOf(host), warmup_percentiles_.SinksOf(host),
+                   stall_budget_)
       .first->second;
 }
 
@@ -143,11 +166,13 @@ void StepStats::ClosePassedSeconds(uint32_t host) {
   if (shape_.warmup_ns > 0) warmup_percentiles_.Pass(host, found->second.ClosePassedWarmup());
 }
 
-absl::Status StepStats::AddSample(uint32_t host, uint32_t qms, const v1::HostSample& sample, uint64_t& rows_left) {
-  PLIMSOLL_RETURN_IF_ERROR(Host(host, qms).AddSample(sample));
+absl::Status StepStats::AddSample(uint32_t host, const HostFacts& facts, const v1::HostSample& sample,
+                                  uint64_t& rows_left) {
+  HostStep& part = Host(host, facts);
+  PLIMSOLL_RETURN_IF_ERROR(part.AddSample(sample));
   const std::optional<int64_t> start_ns = HostStartNs(host);
   if (!start_ns) return absl::OkStatus();
-  const auto load = loads_.try_emplace(host, *start_ns, *start_ns + shape_.warmup_ns, qms).first;
+  const auto load = loads_.try_emplace(host, *start_ns, *start_ns + shape_.warmup_ns, part.active_writers()).first;
   return load->second.Add(sample, rows_left);
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "controller/analysis/host_facts.h"
@@ -21,10 +22,16 @@ namespace plimsoll {
 // One host's part of a step.
 class HostStep {
  public:
+  // `blocks`: its writers by number, with the size of their blocks, or nothing where they are silent by plan.
   // `warmup_sinks`: where the seconds of the warm-up go.
-  HostStep(const StepShape& shape, uint32_t qms, const PercentileSinks& sinks, const PercentileSinks& warmup_sinks,
-           StallBudget& stalls)
-      : shape_(shape), percentiles_(qms, sinks), warmup_(1, warmup_sinks), stalls_(shape, stalls), writers_(qms) {}
+  HostStep(const StepShape& shape, std::vector<std::optional<uint64_t>> blocks, const PercentileSinks& sinks,
+           const PercentileSinks& warmup_sinks, StallBudget& stalls)
+      : shape_(shape),
+        percentiles_(static_cast<uint32_t>(blocks.size()), sinks),
+        warmup_(1, warmup_sinks),
+        stalls_(shape, stalls),
+        writers_(blocks.size()),
+        blocks_(std::move(blocks)) {}
 
   // INVALID_ARGUMENT: what is wrong with the frame, which changes nothing.
   absl::Status AddFrame(const v1::Frame& frame, SumGuard& guard);
@@ -44,12 +51,17 @@ class HostStep {
     warmup_.Finish();
   }
 
+  // Whether the writer writes in the step, by plan; from 1. And how many do.
+  bool Writes(size_t qm) const { return blocks_[qm - 1].has_value(); }
+  uint32_t active_writers() const;
   // Writers by number - 1; null if nothing was received of one.
   const std::vector<std::unique_ptr<WriterStats>>& writers() const { return writers_; }
   const HostPercentiles& percentiles() const { return percentiles_; }
   // Of the warm-up, for whoever watches: by second from its begin, all writers together.
   const SecondTable& warmup_percentiles() const { return warmup_.host(); }
   const SecondSeries& warmup_series() const { return warmup_series_; }
+  // Its bytes in place of its writes.
+  const SecondSeries& warmup_bytes() const { return warmup_bytes_; }
   HostStalls& stalls() { return stalls_; }
   const HostStalls& stalls() const { return stalls_; }
   // The host reported that the step is over.
@@ -65,14 +77,18 @@ class HostStep {
 
  private:
   WriterStats* Writer(uint32_t qm);
+  // Why there is no such writer.
+  absl::Status NoWriter(uint32_t qm) const;
   void AddWarmup(const v1::Frame& frame);
 
   StepShape shape_;
   HostPercentiles percentiles_;
   HostPercentiles warmup_;
   SecondSeries warmup_series_;
+  SecondSeries warmup_bytes_;
   HostStalls stalls_;
   std::vector<std::unique_ptr<WriterStats>> writers_;
+  std::vector<std::optional<uint64_t>> blocks_;
   bool done_ = false;
   std::string stopped_;
 };
@@ -89,11 +105,11 @@ class StepStats {
   absl::Status Begin(const v1::StepBegin& begin, const HostTable& hosts);
   void End(const std::string& cut_short) { cut_short_ = cut_short; }
   // The host's part, made where there is none.
-  HostStep& Host(uint32_t host, uint32_t qms);
+  HostStep& Host(uint32_t host, const HostFacts& facts);
   // All frames of one message of the host were added.
   void ClosePassedSeconds(uint32_t host);
   // INVALID_ARGUMENT: what is wrong with the sample. One of a host that was not armed is ignored.
-  absl::Status AddSample(uint32_t host, uint32_t qms, const v1::HostSample& sample, uint64_t& rows_left);
+  absl::Status AddSample(uint32_t host, const HostFacts& facts, const v1::HostSample& sample, uint64_t& rows_left);
   // The host sends nothing more.
   void Leave(uint32_t host);
 

@@ -33,6 +33,7 @@
 #include "controller/compare/compare_text.h"
 #include "controller/compare/paired_runs.h"
 #include "controller/plan/ha_plan.h"
+#include "controller/plan/placement.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/plan/plan_schema.h"
 #include "controller/render/json.h"
@@ -153,6 +154,12 @@ absl::StatusOr<std::vector<AbSide>> LoadSides(const AbFlags& flags, StatedDiffer
                                 LoadRunPlan(flags.plans[i], PlanFlags::Kind::kRun,
                                             [&](v1::TestPlan& plan) { return flags.plan->ApplyTo(plan); }));
       sides[i].name = std::filesystem::path(flags.plans[i]).stem().string();
+    }
+  }
+  for (const AbSide& side : sides) {
+    if (HasPlacement(side.plan)) {
+      return absl::InvalidArgumentError(
+          "ab takes no plan with a placement, whose steps have different hosts down: run it with `plimsoll run`");
     }
   }
   const bool named = CheckSideName(sides[0].name).ok() && CheckSideName(sides[1].name).ok();

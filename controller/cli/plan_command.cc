@@ -16,6 +16,7 @@
 #include "controller/mq/amqsrua.h"
 #include "controller/mq/mq_plan.h"
 #include "controller/mq/qm_ini.h"
+#include "controller/plan/placement.h"
 #include "controller/plan/plan_check.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/plan/plan_yaml.h"
@@ -106,6 +107,8 @@ std::string Counted(uint64_t count, const std::string& noun) {
 std::string PlanInBrief(const v1::TestPlan& plan) {
   uint64_t qms = 0;
   for (int host = 0; host < std::max(1, plan.hosts_size()); ++host) qms += EffectiveWorkload(plan, host).qm();
+  // Each has its files on two hosts.
+  if (HasPlacement(plan)) qms = static_cast<uint64_t>(plan.placement_size());
   const std::vector<v1::LogStep> steps = ExpandSteps(plan);
   int64_t total_ns = 0;
   for (const v1::LogStep& step : steps) total_ns += step.duration_ns() + step.warmup_ns();
@@ -126,6 +129,9 @@ int CheckPlanFile(const std::string& path, const PlanFlags& flags, CommandLine& 
   }
   FillDefaults(*plan);
   line.out << path << ": good: " << PlanInBrief(*plan) << '\n';
+  if (HasPlacement(*plan)) {
+    for (const std::string& text : DescribePlacement(*plan)) line.out << SanitizeForTerminal(text) << '\n';
+  }
   for (const std::string& note : PlanNotes(*plan)) line.out << "note: " << note << '\n';
   return static_cast<int>(Exit::kOk);
 }
@@ -133,9 +139,11 @@ int CheckPlanFile(const std::string& path, const PlanFlags& flags, CommandLine& 
 void AddExample(CLI::App& plan, CommandLine& line) {
   CLI::App* example = plan.add_subcommand("example", "Print a plan with every key explained");
   example->footer("Example:\n  plimsoll plan example > plan.yaml");
-  example->callback([&line] {
-    line.action = [&line] {
-      line.out << ExamplePlan();
+  const auto placement = std::make_shared<bool>(false);
+  example->add_flag("--placement", *placement, "A plan that plays the failure of each host (docs/placement.md)");
+  example->callback([&line, placement] {
+    line.action = [&line, placement] {
+      line.out << (*placement ? ExamplePlacement() : ExamplePlan());
       return static_cast<int>(Exit::kOk);
     };
   });

@@ -119,6 +119,14 @@ absl::Status SetPlanOption(const FieldDescriptor& field, const std::string& text
                                  : plan;
   const absl::Status status = SetFromText(field, text, message);
   if (!status.ok()) return WithOption(RuleOf(field).flag(), status);
+  // An option overrides what a host, or a queue manager of a placement, has of its own.
+  for (v1::PlacedQueueManager& qm : *plan.mutable_placement()) {
+    if (&field == v1::LogWorkload::descriptor()->FindFieldByNumber(v1::LogWorkload::kRatePerSecondFieldNumber)) {
+      qm.clear_rate_per_second();
+    } else if (&field == v1::TestPlan::descriptor()->FindFieldByNumber(v1::TestPlan::kBlockSizeBytesFieldNumber)) {
+      qm.clear_block_size_bytes();
+    }
+  }
   if (!in_workload) return absl::OkStatus();
   for (v1::HostSpec& host : *plan.mutable_hosts()) {
     if (!host.has_workload()) continue;

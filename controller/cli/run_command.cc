@@ -33,6 +33,7 @@
 #include "controller/cli/outputs.h"
 #include "controller/cli/plan_flags.h"
 #include "controller/cli/view_flags.h"
+#include "controller/plan/placement.h"
 #include "controller/plan/plan_check.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/plan/plan_yaml.h"
@@ -206,8 +207,8 @@ class Run {
     fleet_->DescribeAll(directories, plan_.lease_ns());
     if (events_.interrupts() > 0) return Failure{Exit::kInconclusive, {"interrupted: nothing was measured"}};
     LabelHosts(fleet_->hosts());
-    const std::vector<uint64_t> blocks(plan_.block_size_bytes().begin(), plan_.block_size_bytes().end());
-    if (auto failure = CheckHosts(fleet_->hosts(), workloads_, blocks); failure.has_value()) return failure;
+    if (auto failure = CheckHosts(fleet_->hosts(), workloads_, BlockSizesOf(plan_)); failure.has_value())
+      return failure;
     if (auto failure = CheckCaps(fleet_->hosts(), workloads_, StepsAtMost()); failure.has_value()) return failure;
     fleet_->FindQueueManagers(plan_.lease_ns());
     return std::nullopt;
@@ -289,6 +290,9 @@ class Run {
               << (plan_.warmup_ns() > 0 ? absl::StrCat(" after ", FormatDuration(plan_.warmup_ns()), " of warm-up")
                                         : "")
               << ". Nothing was touched." << std::endl;
+    if (HasPlacement(plan_)) {
+      for (const std::string& text : DescribePlacement(plan_)) line_.out << SanitizeForTerminal(text) << '\n';
+    }
     return static_cast<int>(Exit::kOk);
   }
 
@@ -364,6 +368,11 @@ int RunMain(RunFlags& flags, CommandLine& line, const RunSurroundings& around) {
   absl::StatusOr<AgentAccess> access = LoadAccess(flags.access);
   if (!access.ok()) return PrintError(line, access.status(), Exit::kWrong);
   if (!flags.csv_file.empty()) {
+    if (HasPlacement(*plan)) {
+      return PrintError(line,
+                        "--csv-file: mqldt's columns are for one block size a step, which a placement does not have",
+                        Exit::kWrong);
+    }
     if (const absl::Status status = CheckWritable("--csv-file", flags.csv_file); !status.ok()) {
       return PrintError(line, status, Exit::kWrong);
     }

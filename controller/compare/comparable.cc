@@ -373,6 +373,12 @@ absl::Status CheckComparable(const std::vector<SideInput>& sides, const StatedDi
                        ": not comparable: it is a search for the highest load, whose steps have different "
                        "loads; compare runs (`plimsoll run`) with one --rate")));
     }
+    if (run.report.has_placement()) {
+      empty.Update(absl::FailedPreconditionError(
+          absl::StrCat(run.source,
+                       ": not comparable: it is a placement, whose steps have different hosts down; compare runs "
+                       "(`plimsoll run`) without one")));
+    }
     if (BlockSizes(run.report).empty()) {
       empty.Update(absl::FailedPreconditionError(absl::StrCat(run.source, ": nothing was measured in this run")));
     }

@@ -80,7 +80,7 @@ absl::StatusOr<uint64_t> ExportCsv(const RunIndex& index, const WriteFilter& fil
         line.Add(write.seq);
       }
       line.Add(write.latency_ns);
-      line.Add(index.steps().at(write.step).step.block_size_bytes());
+      line.Add(index.BlockBytesOf(index.writers()[write.writer], write.step));
       if (write.error_ns < 0) {
         line.Add(std::string());
       } else {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <ctime>
 #include <map>
+#include <numeric>
 #include <set>
 #include <string>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "common/units.h"
 #include "controller/export/formats.h"
 #include "controller/render/json.h"
+#include "controller/render/text.h"
 #include "plimsoll/v1/report.pb.h"
 
 namespace plimsoll {
@@ -132,16 +134,25 @@ void PutLatency(JsonWriter& json, const std::string& key, const FioJob& job) {
   json.EndObject();
 }
 
-// Writes of the step's whole seconds.
-std::vector<double> WholeSeconds(const FioJob& job) {
-  std::vector<double> writes;
-  if (job.series == nullptr) return writes;
+// Writes, or bytes, of the step's whole seconds.
+std::vector<double> WholeSeconds(const FioJob& job, bool bytes = false) {
+  std::vector<double> values;
+  if (job.series == nullptr) return values;
   std::set<uint32_t> irregular;
   for (const v1::IrregularRow& row : job.series->irregular()) irregular.insert(row.row());
-  for (int row = 0; row < job.series->writes_size(); ++row) {
-    if (!irregular.contains(static_cast<uint32_t>(row))) writes.push_back(static_cast<double>(job.series->writes(row)));
+  const auto& column = bytes ? job.series->bytes() : job.series->writes();
+  for (int row = 0; row < column.size(); ++row) {
+    if (!irregular.contains(static_cast<uint32_t>(row))) values.push_back(static_cast<double>(column.Get(row)));
   }
-  return writes;
+  return values;
+}
+
+// Size of each of the job's writes; 0: they differ.
+uint64_t BlockBytesOf(const FioJob& job) {
+  if (job.step.block_size_bytes() > 0 || job.scope.kind() != v1::SCOPE_KIND_QM || job.scope.writes() == 0) {
+    return job.step.block_size_bytes();
+  }
+  return job.scope.bytes() / job.scope.writes();
 }
 
 double Deviation(const std::vector<double>& values) {
@@ -157,25 +168,35 @@ double Deviation(const std::vector<double>& values) {
 // Bandwidth (KiB/s) and writes per second over whole seconds.
 void PutSeconds(JsonWriter& json, const FioJob& job) {
   const v1::BandwidthReport& bandwidth = job.scope.bandwidth();
-  const auto block = static_cast<double>(job.step.block_size_bytes());
+  const uint64_t block_bytes = BlockBytesOf(job);
+  const auto block = static_cast<double>(block_bytes);
   const auto samples = uint64_t{bandwidth.seconds()};
-  const double deviation = Deviation(WholeSeconds(job));
+  const std::vector<double> writes = WholeSeconds(job);
+  const double deviation = Deviation(writes);
   Put(json, "bw_min", static_cast<uint64_t>(static_cast<double>(bandwidth.min_bytes_per_second()) / kBytesPerKib));
   Put(json, "bw_max", static_cast<uint64_t>(static_cast<double>(bandwidth.max_bytes_per_second()) / kBytesPerKib));
   Put(json, "bw_agg", 100.0);
   Put(json, "bw_mean", bandwidth.avg_bytes_per_second() / kBytesPerKib);
-  Put(json, "bw_dev", deviation * block / kBytesPerKib);
+  Put(json, "bw_dev", (block > 0 ? deviation * block : Deviation(WholeSeconds(job, true))) / kBytesPerKib);
   Put(json, "bw_samples", samples);
-  Put(json, "iops_min", bandwidth.min_bytes_per_second() / std::max<uint64_t>(job.step.block_size_bytes(), 1));
-  Put(json, "iops_max", bandwidth.max_bytes_per_second() / std::max<uint64_t>(job.step.block_size_bytes(), 1));
-  Put(json, "iops_mean", block > 0 ? bandwidth.avg_bytes_per_second() / block : 0.0);
+  if (block > 0 || writes.empty()) {
+    Put(json, "iops_min", bandwidth.min_bytes_per_second() / std::max<uint64_t>(block_bytes, 1));
+    Put(json, "iops_max", bandwidth.max_bytes_per_second() / std::max<uint64_t>(block_bytes, 1));
+    Put(json, "iops_mean", block > 0 ? bandwidth.avg_bytes_per_second() / block : 0.0);
+  } else {
+    Put(json, "iops_min", static_cast<uint64_t>(*std::min_element(writes.begin(), writes.end())));
+    Put(json, "iops_max", static_cast<uint64_t>(*std::max_element(writes.begin(), writes.end())));
+    Put(json, "iops_mean", std::accumulate(writes.begin(), writes.end(), 0.0) / static_cast<double>(writes.size()));
+  }
   Put(json, "iops_stddev", deviation);
   Put(json, "iops_samples", samples);
 }
 
 void PutWrites(JsonWriter& json, const FioJob& job) {
   const v1::ScopeReport& scope = job.scope;
-  const double bytes_per_second = scope.iops() * static_cast<double>(job.step.block_size_bytes());
+  const uint64_t block_bytes = BlockBytesOf(job);
+  const double bytes_per_second =
+      block_bytes > 0 ? scope.iops() * static_cast<double>(block_bytes) : scope.mb_per_second() * kBytesPerMegabyte;
   json.Key("write");
   json.BeginObject();
   Put(json, "io_bytes", scope.bytes());
@@ -247,7 +268,7 @@ void WriteFioJob(const FioJob& job, JsonWriter& json) {
   json.BeginObject();
   Put(json, "name", job.name);
   Put(json, "rw", std::string("write"));
-  Put(json, "bs", absl::StrCat(job.step.block_size_bytes()));
+  Put(json, "bs", absl::StrCat(BlockBytesOf(job)));
   Put(json, "runtime", absl::StrCat(job.step.duration_ns() / kNsPerMs, "ms"));
   json.EndObject();
   if (!job.host.empty()) Put(json, "hostname", job.host);
@@ -327,9 +348,9 @@ class FioJson {
       const IndexedWriter& writer = index_.writers()[place];
       if (writer.qm == scope.qm() && index_.hosts().at(writer.host).label == scope.host()) latency = &histogram;
     }
-    WriteFioJob(
-        {absl::StrCat(scope.host(), "/qm", scope.qm()), scope.host(), step, scope, SeriesOf(step, scope), *latency},
-        json_);
+    WriteFioJob({absl::StrCat(scope.host(), "/", QmText(index_.report(), scope.host(), scope.qm())), scope.host(), step,
+                 scope, SeriesOf(step, scope), *latency},
+                json_);
     all.Merge(*latency);
     writes_ += scope.latency().count();
   }

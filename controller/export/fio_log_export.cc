@@ -107,7 +107,7 @@ absl::StatusOr<uint64_t> ExportFioLogs(const RunIndex& index, const WriteFilter&
         const std::unique_ptr<Output> output,
         made.AddFile(absl::StrCat(SafeName(host.label), "_qm", writer.qm, "_clat.", place + 1, ".log")));
     PLIMSOLL_RETURN_IF_ERROR(writes.ForWriter(place, [&](const ExportedWrite& write) {
-      const uint64_t block_bytes = index.steps().at(write.step).step.block_size_bytes();
+      const uint64_t block_bytes = index.BlockBytesOf(writer, write.step);
       const int64_t end_ns = write.start_ns + static_cast<int64_t>(write.latency_ns) - base_ns;
       line.Clear();
       line.Add(static_cast<uint64_t>(std::max<int64_t>(end_ns, 0) / kNsPerMs), ", ");

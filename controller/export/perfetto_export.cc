@@ -156,7 +156,7 @@ class TraceWriter {
     add(kLatency, "latency_ns", names.add_debug_annotation_names());
     add(kError, "clock_error_ns", names.add_debug_annotation_names());
     for (const auto& [number, step] : index_.steps()) {
-      const std::string size = FormatSizeForPeople(step.step.block_size_bytes());
+      const std::string size = FormatBlockSize(step.step.block_size_bytes());
       add(NameOfStep(number, false), absl::StrCat("step ", number + 1, ": ", size), names.add_event_names());
       add(NameOfStep(number, true), absl::StrCat("warm-up ", number + 1, ": ", size), names.add_event_names());
     }

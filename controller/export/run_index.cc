@@ -225,7 +225,11 @@ void RunIndex::Take(const v1::JournalRecord& record, bool accepted) {
     // What the report leaves out is left out here.
   } else if (record.has_host_joined()) {
     const v1::HostJoined& joined = record.host_joined();
-    hosts_.try_emplace(joined.host(), IndexedHost{joined.host(), joined.label(), joined.plan().log().workload()});
+    const v1::LogWork& work = joined.plan().log();
+    hosts_.try_emplace(joined.host(), IndexedHost{joined.host(),
+                                                  joined.label(),
+                                                  work.workload(),
+                                                  {work.queue_managers().begin(), work.queue_managers().end()}});
   } else if (record.has_step_begin()) {
     // A later one replaces the first: the hosts were armed again.
     const v1::StepBegin& begin = record.step_begin();
@@ -319,7 +323,18 @@ absl::Status RunIndex::ForEachFrame(
 
 std::string RunIndex::NameOf(const IndexedWriter& writer) const {
   const auto host = hosts_.find(writer.host);
-  return absl::StrCat(host == hosts_.end() ? absl::StrCat("host ", writer.host) : host->second.label, "/qm", writer.qm);
+  if (host == hosts_.end()) return absl::StrCat("host ", writer.host, "/qm", writer.qm);
+  const auto& placed = host->second.queue_managers;
+  if (writer.qm == 0 || writer.qm > placed.size()) return absl::StrCat(host->second.label, "/qm", writer.qm);
+  return absl::StrCat(host->second.label, "/", placed[writer.qm - 1].name());
+}
+
+uint64_t RunIndex::BlockBytesOf(const IndexedWriter& writer, uint32_t step) const {
+  const auto host = hosts_.find(writer.host);
+  if (host != hosts_.end() && writer.qm >= 1 && writer.qm <= host->second.queue_managers.size()) {
+    return host->second.queue_managers[writer.qm - 1].block_size_bytes();
+  }
+  return steps_.at(step).step.block_size_bytes();
 }
 
 int64_t RunIndex::ArmedOffsetNs(uint32_t host) const {

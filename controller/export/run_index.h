@@ -100,6 +100,8 @@ struct IndexedHost {
   uint32_t number = 0;
   std::string label;
   v1::LogWorkload workload;
+  // In a placement: its writers, by number.
+  std::vector<v1::LogQueueManager> queue_managers = {};
 };
 
 // A step that began.
@@ -170,7 +172,9 @@ class RunIndex {
   // place in writers(). Returns the first error of `visit`, or of reading; damage was reported before.
   absl::Status ForEachFrame(const std::function<absl::Status(uint32_t writer, const v1::Frame& frame)>& visit) const;
 
-  // "alpha/qm2".
+  // Size of the writer's blocks in a step that began.
+  uint64_t BlockBytesOf(const IndexedWriter& writer, uint32_t step) const;
+  // "alpha/qm2"; "alpha/PAYMENTS" in a placement.
   std::string NameOf(const IndexedWriter& writer) const;
   // The host's clock minus the timeline as the controller estimated it when the first step was armed; 0: not known.
   int64_t ArmedOffsetNs(uint32_t host) const;

@@ -40,6 +40,7 @@ extern const std::string_view kReportLoadJs;
 extern const std::string_view kReportHaPictureJs;
 extern const std::string_view kReportHaJs;
 extern const std::string_view kReportLimitJs;
+extern const std::string_view kReportPlacementJs;
 extern const std::string_view kReportJs;
 
 // The page of a comparison (controller/compare/compare_page.h).

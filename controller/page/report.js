@@ -59,8 +59,9 @@ plimsoll.page = (() => {
     const parts = [
       sheet.element, plimsoll.summary.verdict(report),
       el('nav', {class: 'parts', 'aria-label': 'Parts of this page'}, links), ...(drill === null ? [] : drill.elements),
-      ...search.elements, steps.length === 0 ? null : el('div', {class: 'bar'}, chooser(), rangePlace), keyPlace,
-      sweep.element, plimsoll.planOptions(report), stepPlace, plimsoll.hosts.facts(report), plimsoll.hosts.notes(report)
+      ...search.elements, ...plimsoll.placement.sections(report),
+      steps.length === 0 ? null : el('div', {class: 'bar'}, chooser(), rangePlace), keyPlace, sweep.element,
+      plimsoll.planOptions(report), stepPlace, plimsoll.hosts.facts(report), plimsoll.hosts.notes(report)
     ];
     main.replaceChildren(...parts.filter((part) => part !== null));
     document.getElementById('foot').append(el(

@@ -98,8 +98,8 @@ plimsoll.figures = (step) => {
   for (const write of inFlight) {
     parts.push(
         el('p', {class: 'remark'},
-           'In flight at the end of the data: ' + write.host + '/qm' + write.qm + ', for ' + format.time(write.age_ns) +
-               (write.path ? ', to ' + write.path : '')));
+           'In flight at the end of the data: ' + plimsoll.model.writerName(write.host, write.qm) + ', for ' +
+               format.time(write.age_ns) + (write.path ? ', to ' + write.path : '')));
   }
   return plimsoll.section('figures', 'Figures', parts);
 };

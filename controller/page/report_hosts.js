@@ -128,8 +128,8 @@ plimsoll.hosts = (() => {
       }
       for (const fault of host.faults) {
         troubles.push(
-            host.label + (fault.qm > 0 ? '/qm' + fault.qm : '') + ' at ' + format.timeOfDay(fault.at) + ': ' +
-            fault.message);
+            (fault.qm > 0 ? plimsoll.model.writerName(host.label, fault.qm) : host.label) + ' at ' +
+            format.timeOfDay(fault.at) + ': ' + fault.message);
       }
       if (host.mount && host.mount.caveat) troubles.push(host.label + ': ' + host.mount.caveat);
     }

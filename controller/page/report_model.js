@@ -90,6 +90,10 @@ plimsoll.model = (() => {
                                             'no target rate';
         return 'Step ' + step.number + ' of ' + report.steps.length + ': ' + step.purpose + ', ' + load;
       }
+      if (report.placement) {
+        return 'Step ' + step.number + ' of ' + report.placement.steps.length + ': ' +
+            (step.down_host ? step.down_host + ' down' : 'all hosts up');
+      }
       const repeat = Math.max(report.plan ? report.plan.repeat || 1 : 1, 1);
       const planned = repeat * (report.plan ? report.plan.block_size_bytes.length : 0);
       const repetition = repeat > 1 ? ', repetition ' + step.repetition : '';
@@ -104,11 +108,18 @@ plimsoll.model = (() => {
     }
   }
 
+  // Names of the queue managers of a placement, by "host/number".
+  const names = new Map();
+  // "beta/qm2", or "beta/PAYMENTS".
+  const writerName = (host, qm) => host + '/' + (names.get(host + '/' + qm) || 'qm' + qm);
+  // The size of a step's blocks; 0: its queue managers have different ones.
+  const blockText = (bytes) => (bytes > 0 ? plimsoll.format.size(bytes) : 'mixed');
+
   // What a scope is called.
   const nameOf = (scope) => {
     if (scope.kind === 'cluster') return 'cluster';
     if (scope.kind === 'storage') return 'storage ' + scope.storage;
-    return scope.kind === 'host' ? scope.host : scope.host + '/qm' + scope.qm;
+    return scope.kind === 'host' ? scope.host : writerName(scope.host, scope.qm);
   };
 
   // A percentile of a LatencyReport for people; a dash where it is known only roughly.
@@ -122,8 +133,11 @@ plimsoll.model = (() => {
 
   const read = () => {
     const {report, steps, ha} = plimsoll.readData();
+    for (const host of report.hosts) {
+      (host.queue_managers || []).forEach((qm, at) => names.set(host.label + '/' + (at + 1), qm.name));
+    }
     return {report, ha: ha || null, steps: report.steps.map((step, at) => new Step(report, step, steps[at]))};
   };
 
-  return {read, nameOf, percentile, color, dash, NS_PER_S};
+  return {read, nameOf, writerName, blockText, percentile, color, dash, NS_PER_S};
 })();

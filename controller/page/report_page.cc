@@ -143,6 +143,7 @@ class PageData {
     *bare.mutable_storages() = report_.storages();
     *bare.mutable_notes() = report_.notes();
     if (report_.has_limit()) *bare.mutable_limit() = report_.limit();
+    if (report_.has_placement()) *bare.mutable_placement() = report_.placement();
     for (const v1::StepReport& step : report_.steps()) {
       v1::StepReport& copy = *bare.add_steps();
       CopyBut(step, {"series", "distributions", "seconds", "load"}, copy);
@@ -407,11 +408,11 @@ std::string RenderReportPage(const v1::Report& report) {
                             " \u2013 Plimsoll");
   page.body = assets::kReportHtml;
   page.styles = {assets::kReportCss};
-  page.scripts = {assets::kReportModelJs, assets::kReportSummaryJs,      assets::kReportPlanJs,
-                  assets::kReportSheetJs, assets::kReportFiguresJs,      assets::kReportHeatJs,
-                  assets::kReportTimeJs,  assets::kReportDistributionJs, assets::kReportStallsJs,
-                  assets::kReportHostsJs, assets::kReportLoadJs,         assets::kReportHaPictureJs,
-                  assets::kReportHaJs,    assets::kReportLimitJs,        assets::kReportJs};
+  page.scripts = {
+      assets::kReportModelJs,   assets::kReportSummaryJs, assets::kReportPlanJs,      assets::kReportSheetJs,
+      assets::kReportFiguresJs, assets::kReportHeatJs,    assets::kReportTimeJs,      assets::kReportDistributionJs,
+      assets::kReportStallsJs,  assets::kReportHostsJs,   assets::kReportLoadJs,      assets::kReportHaPictureJs,
+      assets::kReportHaJs,      assets::kReportLimitJs,   assets::kReportPlacementJs, assets::kReportJs};
   page.data = ReportPageData(report);
   return RenderHtmlPage(page);
 }

@@ -13,6 +13,11 @@ plimsoll.settings = (report) => {
   };
   const workload = (get) => common((host) => (host.workload ? get(host.workload, host) : ''));
 
+  // What a placement has instead of a number of queue managers.
+  const placed = plan.placement || [];
+  const placedText = (qm) => qm.qm + ': ' + qm.home + ', standby ' + qm.standby + ', ' +
+      format.size(qm.block_size_bytes) + ', ' + format.rate(qm.rate_per_second) + ' writes/s';
+
   const writes = (work, host) => {
     const mount = host.mount || {};
     const parts = [
@@ -23,9 +28,10 @@ plimsoll.settings = (report) => {
     ];
     const starts = {even: ', spread evenly', poisson: ', at random (Poisson)', aligned: ', all at once'};
     parts.push(
-        work.rate_per_second > 0 ? format.rate(work.rate_per_second) + ' writes/s per queue manager, open loop' +
+        placed.length > 0            ? 'each queue manager at its own rate, open loop' + (starts[work.arrival] || '') :
+            work.rate_per_second > 0 ? format.rate(work.rate_per_second) + ' writes/s per queue manager, open loop' +
                 (starts[work.arrival] || '') :
-                                   'closed loop: one in flight per queue manager');
+                                       'closed loop: one in flight per queue manager');
     if (work.delay_ns > 0) parts.push(format.length(work.delay_ns) + ' pause after each write');
     if (work.cpu_load > 0) parts.push(format.plural(work.cpu_load, 'busy thread') + ' per host');
     return parts.join(', ');
@@ -59,10 +65,15 @@ plimsoll.settings = (report) => {
   ];
   const options = [
     ...drillOptions,
-    ['Write block size', '--bsize', plan.block_size_bytes.map(format.size).join(', ')],
+    ['Write block size', '--bsize', placed.length > 0 ? '' : plan.block_size_bytes.map(format.size).join(', ')],
+    ['Placement', '', placed.slice(0, 64).map(placedText).join('; ') + (placed.length > 64 ? '; …' : '')],
     ['Directory', '--dir', workload((work) => work.dir || '')],
     ['File system', '', common(mount)],
-    ['Queue managers', '--qm', workload((work) => format.count(work.qm) + (drill ? ' per pair' : ' per host'))],
+    [
+      'Queue managers', '--qm',
+      placed.length > 0 ? format.count(placed.length) + ', each on a home and a standby host' :
+                          workload((work) => format.count(work.qm) + (drill ? ' per pair' : ' per host'))
+    ],
     [
       'Extents', '--num-files',
       workload(

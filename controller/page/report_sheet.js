@@ -59,9 +59,12 @@ plimsoll.sheet = (report, steps, ha) => {
         (criteria.length > 0 ? 'Criteria, with the worst value, and figures by step. ' : 'Figures by step. ') +
             caption(),
         [
-          {title: '', head: true},
-          ...steps.map(
-              (step) => ({title: 'Step ' + step.step.number + ', ' + format.size(step.step.block_size_bytes)})),
+          {title: '', head: true}, ...steps.map((step) => ({
+                                                  title: 'Step ' + step.step.number + ', ' +
+                                                      (!report.placement ? format.size(step.step.block_size_bytes) :
+                                                           step.step.down_host ? step.step.down_host + ' down' :
+                                                                                 'all hosts up')
+                                                })),
           ...(runWide ? [{title: 'Run'}] : [])
         ],
         [...rows, ...figures]);
@@ -86,7 +89,7 @@ plimsoll.sheet = (report, steps, ha) => {
            steps.slice(0, MOST.rows)
                .map(
                    (step) =>
-                       [String(step.step.number), format.size(step.step.block_size_bytes),
+                       [String(step.step.number), model.blockText(step.step.block_size_bytes),
                         ...FIGURES.map(([, get]) => figure(step, get))])),
        steps.length > MOST.rows ? el('p', {class: 'soft'}, more(steps.length, MOST.rows, 'step')) : null];
 

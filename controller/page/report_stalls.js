@@ -148,7 +148,7 @@ plimsoll.stalls = (() => {
 
   const writers = (stall) => {
     const shown = stall.writers.slice(0, 4).map(
-        (one) => one.host + '/qm' + one.qm + ' ' + format.time(one.length_ns).replace(' ', '\u00a0') +
+        (one) => plimsoll.model.writerName(one.host, one.qm) + ' ' + format.time(one.length_ns).replace(' ', '\u00a0') +
             (one.open ? ', open' : ''));
     const more = stall.writers_count - shown.length;
     return plimsoll.listed(more > 0 ? [...shown, 'and ' + more + ' more'] : shown, ';');

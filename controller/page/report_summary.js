@@ -14,7 +14,7 @@ plimsoll.summary = (() => {
   // Hosts and queue managers in words.
   const size = (report) => {
     const qms = new Set(report.hosts.map((host) => (host.workload ? host.workload.qm : 0)));
-    if (qms.size === 1) {
+    if (qms.size === 1 && !report.placement) {
       return format.plural(report.run.hosts, 'host') + ' \u00d7 ' + format.plural([...qms][0], 'queue manager');
     }
     return format.plural(report.run.hosts, 'host') + ', ' + format.plural(report.run.queue_managers, 'queue manager');
@@ -34,7 +34,7 @@ plimsoll.summary = (() => {
 
   // "beta/qm2", "storage 2", "cluster".
   const where = (result) => {
-    if (result.host) return result.host + (result.qm ? '/qm' + result.qm : '');
+    if (result.host) return result.qm ? model.writerName(result.host, result.qm) : result.host;
     return result.kind === 'storage' ? 'storage ' + result.storage : 'cluster';
   };
 
@@ -159,7 +159,8 @@ plimsoll.summary = (() => {
         cluster.latency.count > 0 ? format.time(cluster.latency.max_ns).split(' ') : [format.DASH, ''];
     list.push(card(
         'Slowest write, service time', longest, longestUnit,
-        slowest ? slowest.host + '/qm' + slowest.qm + (slowest.start ? ' at ' + format.timeOfDay(slowest.start) : '') :
+        slowest ? model.writerName(slowest.host, slowest.qm) +
+                (slowest.start ? ' at ' + format.timeOfDay(slowest.start) : '') :
                   null));
     if (report.start_skew) {
       const [skew, unit] = format.time(report.start_skew.skew_ns).split(' ');
@@ -194,7 +195,7 @@ plimsoll.summary = (() => {
       const {cluster} = step;
       const latency = felt(cluster);
       return [
-        format.size(step.step.block_size_bytes), String(step.step.number), format.rate(cluster.iops),
+        model.blockText(step.step.block_size_bytes), String(step.step.number), format.rate(cluster.iops),
         format.fixed(cluster.mb_per_second, 2), latency.count > 0 ? format.time(latency.avg_ns) : format.DASH,
         time(latency, 'p50'), time(latency, 'p99'), time(latency, 'p99_9'),
         latency.count > 0 ? format.time(latency.max_ns) : format.DASH

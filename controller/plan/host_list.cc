@@ -242,4 +242,9 @@ absl::StatusOr<std::vector<std::string>> ReadHostsFile(const std::string& text, 
   return hosts;
 }
 
+std::string WithPort(const std::string& address) {
+  const auto addresses = ParseHostList(address);
+  return addresses.ok() && addresses->size() == 1 ? addresses->front() : address;
+}
+
 }  // namespace plimsoll

@@ -21,6 +21,9 @@ inline constexpr size_t kMaxHosts = kMaxRunHosts;
 // "unix:/run/agent". INVALID_ARGUMENT names the item and what is wrong with it. Equal addresses stay.
 absl::StatusOr<std::vector<std::string>> ParseHostList(const std::string& text);
 
+// One address with its port; what names no single host stays as it is.
+std::string WithPort(const std::string& address);
+
 // Reads items as above from the lines of a file, separated by blanks or commas; "#" begins a comment. INVALID_ARGUMENT
 // "FILE:LINE: ..."; a file without hosts is one too.
 absl::StatusOr<std::vector<std::string>> ReadHostsFile(const std::string& text, const std::string& file_name);

@@ -14,6 +14,7 @@
 #include "controller/plan/criteria.h"
 #include "controller/plan/ha_plan.h"
 #include "controller/plan/host_list.h"
+#include "controller/plan/placement.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/plan/plan_schema.h"
 
@@ -60,6 +61,9 @@ class Checker {
   std::vector<std::string> Run() {
     CheckRanges(plan_, "");
     CheckHosts();
+    if (problems_.empty() && HasPlacement(plan_)) {
+      for (const std::string& problem : PlacementProblems(plan_)) Add(problem);
+    }
     // Rules that tie values together mean little where a value alone is wrong.
     if (problems_.empty()) CheckSteps();
     if (!problems_.empty()) return problems_;
@@ -134,6 +138,7 @@ class Checker {
           ": use ", FormatSize((extent_bytes / kExtentUnitBytes + 1) * kExtentUnitBytes), direct_off);
     }
     for (const uint64_t block_bytes : plan_.block_size_bytes()) {
+      if (HasPlacement(plan_)) break;  // its queue managers' are looked at with the placement
       const std::string block = absl::StrCat(PlanName(Plan::kBlockSizeBytesFieldNumber), " ", FormatSize(block_bytes));
       if (block_bytes > extent_bytes) {
         Add(block, " is larger than an extent of ", FormatSize(extent_bytes), where, ": use at most ",
@@ -153,6 +158,7 @@ class Checker {
   void CheckArrival(const Workload& workload, const std::string& where) {
     if (workload.arrival() != v1::ARRIVAL_POISSON || workload.rate_per_second() > 0) return;
     if (plan_.has_limit() && plan_.limit().over() == v1::LIMIT_OVER_RATE) return;
+    if (HasPlacement(plan_)) return;  // each of its queue managers has a rate
     Add(WorkloadName(Workload::kArrivalFieldNumber), " poisson", where, " needs a rate: give ",
         WorkloadName(Workload::kRatePerSecondFieldNumber), ", the average over time");
   }
@@ -176,9 +182,13 @@ class Checker {
   void CheckSteps() {
     const std::string blocks = PlanName(Plan::kBlockSizeBytesFieldNumber);
     const std::string repeat = PlanName(Plan::kRepeatFieldNumber);
-    const uint64_t steps = static_cast<uint64_t>(plan_.block_size_bytes_size()) * plan_.repeat();
+    const bool placed = HasPlacement(plan_);
+    const uint64_t steps = (placed ? static_cast<uint64_t>(plan_.hosts_size()) + 1
+                                   : static_cast<uint64_t>(plan_.block_size_bytes_size())) *
+                           plan_.repeat();
     if (steps > kMaxSteps) {
-      return Add(blocks, " and ", repeat, " make ", steps, " steps; a run has at most ", kMaxSteps);
+      return Add(placed ? std::string("placement") : blocks, " and ", repeat, " make ", steps,
+                 " steps; a run has at most ", kMaxSteps);
     }
     const int64_t step_ns = plan_.duration_ns() + plan_.warmup_ns();
     if (steps > 0 && step_ns > kMaxTotalNs / static_cast<int64_t>(steps)) {

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_split.h"
 #include "common/units.h"
 #include "controller/plan/host_list.h"
+#include "controller/plan/placement.h"
 #include "controller/plan/plan_schema.h"
 
 namespace plimsoll {
@@ -26,11 +28,6 @@ constexpr int64_t kHaSpareLeaseNs = 30 * kNsPerSecond;
 // How long a host may take to return, and how much longer than its agent's lease at least.
 constexpr int64_t kHaRestoreNs = 300 * kNsPerSecond;
 constexpr int64_t kHaSpareRestoreNs = 60 * kNsPerSecond;
-
-std::string WithPort(const std::string& address) {
-  const auto addresses = ParseHostList(address);
-  return addresses.ok() && addresses->size() == 1 ? addresses->front() : address;
-}
 
 // Lists of messages get none: each of their elements stands for itself.
 void FillMessage(Message& message) {
@@ -103,7 +100,10 @@ std::vector<std::string> PairHosts(const std::string& pair) {
 void FillDefaults(v1::TestPlan& plan) {
   if (plan.has_ha()) FillHaDefaults(plan);
   if (plan.has_limit()) FillLimitDefaults(plan);
+  // A placement lists the queue managers itself.
+  const bool gives_qm = plan.workload().has_qm();
   FillMessage(plan);
+  if (HasPlacement(plan) && !gives_qm) plan.mutable_workload()->clear_qm();
   for (v1::HostSpec& host : *plan.mutable_hosts()) {
     const auto addresses = ParseHostList(host.address());
     if (addresses.ok() && addresses->size() == 1) host.set_address(addresses->front());
@@ -111,12 +111,16 @@ void FillDefaults(v1::TestPlan& plan) {
     ClearWhatIsEqual(plan.workload(), *host.mutable_workload());
     if (host.workload().ByteSizeLong() == 0) host.clear_workload();
   }
+  if (HasPlacement(plan)) FillPlacement(plan);
 }
 
 v1::LogWorkload EffectiveWorkload(const v1::TestPlan& plan, int host_index) {
   v1::LogWorkload workload = plan.workload();
   if (host_index < plan.hosts_size()) workload.MergeFrom(plan.hosts(host_index).workload());
   FillMessage(workload);
+  if (HasPlacement(plan)) {
+    workload.set_qm(static_cast<uint32_t>(QueueManagersOf(plan, static_cast<uint32_t>(host_index)).size()));
+  }
   return workload;
 }
 
@@ -132,6 +136,10 @@ std::vector<v1::LogStep> ExpandSteps(const v1::TestPlan& plan) {
     return steps;
   }
   for (uint32_t repetition = 0; repetition < plan.repeat(); ++repetition) {
+    if (HasPlacement(plan)) {
+      for (v1::LogStep& step : PlacementSteps(plan)) steps.emplace_back(std::move(step)).set_repetition(repetition);
+      continue;
+    }
     for (const uint64_t block_size_bytes : plan.block_size_bytes()) {
       v1::LogStep& step = steps.emplace_back();
       step.set_block_size_bytes(block_size_bytes);
@@ -156,6 +164,10 @@ v1::HostPlan MakeHostPlan(const v1::TestPlan& plan, int host_index, const std::s
   v1::LogWork& work = *host.mutable_log();
   *work.mutable_workload() = EffectiveWorkload(plan, host_index);
   for (const v1::LogStep& step : ExpandSteps(plan)) *work.add_steps() = step;
+  for (v1::LogQueueManager& qm : QueueManagersOf(plan, static_cast<uint32_t>(host_index))) {
+    *work.add_queue_managers() = std::move(qm);
+  }
+  work.set_placed(static_cast<uint32_t>(plan.placement_size()));
   work.set_seed(plan.seed());
   work.set_hosts(static_cast<uint32_t>(std::max(plan.hosts_size(), 1)));
   work.set_trace(plan.trace() == v1::TOGGLE_ON);

@@ -13,19 +13,22 @@ namespace plimsoll {
 // Sets every field that has a default and was not given. The workload's defaults go to the plan's workload; a host
 // keeps only what differs from it. Addresses get their port. Filling in twice changes nothing.
 //
-// An HA drill has criteria and a lease of its own by default, and the hosts of its pairs are added to those listed. A
-// search over the rate has random arrivals by default.
+// A placement fills in what its queue managers do not have of their own, and where the plan lists no hosts, those that
+// it names. An HA drill has criteria and a lease of its own by default, and the hosts of its pairs are added to those
+// listed. A search over the rate has random arrivals by default.
 void FillDefaults(v1::TestPlan& plan);
 
 // The addresses that a pair of a drill names, with their ports: "node1+node2". Two, unless it is no pair.
 std::vector<std::string> PairHosts(const std::string& pair);
 
 // What a host writes: the plan's workload, defaults included, with the host's own values over it. Takes any plan.
-// `host_index` counts plan.hosts(); 0 where the plan has no hosts.
+// `host_index` counts plan.hosts(); 0 where the plan has no hosts. With a placement it has as many queue managers as
+// the placement has at home or on standby there.
 v1::LogWorkload EffectiveWorkload(const v1::TestPlan& plan, int host_index);
 
-// The steps of a run: block sizes in their order, the whole list `repeat` times; of a search, its first step. The plan
-// must have its defaults filled in; CheckPlan bounds the number of steps.
+// The steps of a run: block sizes in their order, or with a placement all hosts up and then each host down, the whole
+// list `repeat` times; of a search, its first step. The plan must have its defaults filled in; CheckPlan bounds the
+// number of steps.
 std::vector<v1::LogStep> ExpandSteps(const v1::TestPlan& plan);
 
 // One host's part of a plan that CheckPlan has passed and that has its defaults filled in. `run_token` is 16 bytes.

@@ -81,6 +81,44 @@ std::string ExamplePlan() {
   return kExampleHead + writer.text();
 }
 
+std::string ExamplePlacement() {
+  constexpr char kHead[] =
+      R"(# Does the cluster carry its load with any one host down? For 'plimsoll run PLAN.yaml' (docs/placement.md).
+# 'plimsoll plan check PLAN.yaml' shows which queue managers write on which host in each step, and the space needed.
+# All other keys: 'plimsoll plan example'.
+
+hosts: node[1-3]
+
+workload:
+  # Directory on the storage under test
+  dir: /mnt/mqlog
+  # The rate of queue managers that have none of their own
+  rate: 100
+  # When writes start: even, poisson (at random) or aligned
+  arrival: poisson
+
+# The block size of queue managers that have none of their own
+block_size: 4k
+
+# Of each step: all hosts up, and then each host down
+duration: 60s
+warmup: 5s
+
+# Must hold in every step, as the rates must
+criteria:
+  - p99<10ms
+
+placement:
+)";
+  constexpr char kMore[] = R"(  - {qm: ORDERS, home: node2, standby: node3, rate: 250}
+  - {qm: STOCK, home: node3, standby: node1, block_size: 8k}
+  - {qm: LEDGER, home: node3, standby: node2}
+)";
+  ExampleWriter writer;
+  writer.Write(*v1::PlacedQueueManager::descriptor(), 4, true, false);
+  return absl::StrCat(kHead, writer.text(), kMore);
+}
+
 namespace {
 
 using google::protobuf::Descriptor;
@@ -129,6 +167,12 @@ On the command line `--do FAULT=COMMAND` and `--undo FAULT=COMMAND` give the sam
 constexpr char kLimit[] = R"(
 A search for the highest load, for `plimsoll limit` ([limit.md](limit.md)). `duration` and `warmup` are those of each of its steps;
 arrivals are `poisson` where they are not given. It takes one block size, no `rate`, and latencies and stalls as criteria.
+)";
+
+constexpr char kPlacement[] = R"(
+Queue managers with a home and a standby host ([placement.md](placement.md)); `plimsoll plan example --placement` prints such a plan.
+Each element is a map of these keys. It stands in place of `qm`, and of a step for each block size; `hosts` may be left out. Every
+queue manager needs a rate, which is a criterion of its own; other criteria are for all block sizes, and `hosts` and `fairness` are none.
 )";
 
 constexpr char kCriteria[] = R"(
@@ -235,9 +279,10 @@ std::string PlanReference() {
                       kWorkload, Table(*v1::LogWorkload::descriptor()), "\n## Keys of `ha`\n", kHa,
                       Table(*v1::HaPlan::descriptor()), "\n## Keys of `commands` in `ha`\n",
                       Table(*v1::HaFaultCommands::descriptor()), kHaOptions, "\n## Keys of `limit`\n", kLimit,
-                      Table(*v1::LimitPlan::descriptor()), kCriteria, MetricTable(), kCriteriaRules, StallClassNames(),
-                      ".\n\n## Criteria of HA drills\n", kHaCriteriaRules, HaMetricTable(), "\n## Example\n\n```yaml\n",
-                      ExamplePlan(), "```\n");
+                      Table(*v1::LimitPlan::descriptor()), "\n## Keys of `placement`\n", kPlacement,
+                      Table(*v1::PlacedQueueManager::descriptor()), kCriteria, MetricTable(), kCriteriaRules,
+                      StallClassNames(), ".\n\n## Criteria of HA drills\n", kHaCriteriaRules, HaMetricTable(),
+                      "\n## Example\n\n```yaml\n", ExamplePlan(), "```\n");
 }
 
 }  // namespace plimsoll

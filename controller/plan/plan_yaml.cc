@@ -270,12 +270,14 @@ class PlanReader {
     problems_.emplace_back(YamlError(file_name_, node.line, node.column, text).message());
   }
 
-  // Those of the plan and of its sections, not of hosts and other lists.
+  // Those of the plan, of its sections and of their lists, not of hosts.
   void KeepPlace(const YamlNode& key, const Descriptor& type) {
     if (places_ == nullptr) return;
     const Descriptor& plan = *v1::TestPlan::descriptor();
     std::string prefix;
-    if (&type != &plan) {
+    if (&type == item_type_) {
+      prefix = absl::StrCat(item_, ".");
+    } else if (&type != &plan) {
       for (int i = 0; i < plan.field_count(); ++i) {
         const FieldDescriptor& field = *plan.field(i);
         if (!field.is_repeated() && field.message_type() == &type) prefix = absl::StrCat(FieldKey(field), ".");
@@ -335,7 +337,11 @@ class PlanReader {
     }
     for (const YamlNode& item : value.items) {
       in_list_ = true;
+      item_type_ = field.message_type();
+      item_ = absl::StrCat(key.text, "[", CountOf(field, message) + 1, "]");
+      if (places_ != nullptr) places_->Set(item_, absl::StrCat(file_name_, ":", item.line));
       ReadMessage(item, key.text, *message.GetReflection()->AddMessage(&message, &field));
+      item_type_ = nullptr;
       in_list_ = false;
     }
   }
@@ -390,8 +396,10 @@ class PlanReader {
 
   const std::string& file_name_;
   PlanPlaces* const places_;
-  // Reading an element of a list.
+  // Reading an element of a list: of which message, and which one, such as "placement[2]"; null and empty for hosts.
   bool in_list_ = false;
+  const Descriptor* item_type_ = nullptr;
+  std::string item_;
   std::vector<std::string> problems_;
 };
 

@@ -46,6 +46,9 @@ std::string YamlText(const std::string& text);
 // back, and CheckPlan passes it.
 std::string ExamplePlan();
 
+// A placement in YAML, with its keys explained. It reads back, and CheckPlan passes it.
+std::string ExamplePlacement();
+
 // Markdown reference of every key and option, docs/plan.md.
 std::string PlanReference();
 

@@ -214,7 +214,11 @@ std::string CsvCell(int64_t value) {
 }
 
 std::string RenderCsv(const v1::Report& report) {
-  const CsvTable<ScopeRow> table = ScopeTable();
+  CsvTable<ScopeRow> table = ScopeTable();
+  if (report.has_placement()) {
+    table.Column("queue_manager", [](const ScopeRow& row) { return CsvCell(row.scope.queue_manager()); });
+    table.Column("down_host", [](const ScopeRow& row) { return CsvCell(row.step.down_host()); });
+  }
   std::string csv = table.Heading();
   for (const v1::StepReport& step : report.steps()) {
     for (const v1::ScopeReport& scope : step.scopes()) csv += table.Line({report, step, scope});
@@ -293,7 +297,13 @@ CsvTable<SecondRow> SecondColumns() {
 }  // namespace
 
 std::string RenderTimelineCsv(const v1::Report& report) {
-  const CsvTable<SecondRow> table = SecondColumns();
+  CsvTable<SecondRow> table = SecondColumns();
+  if (report.has_placement()) {
+    table.Column("queue_manager", [](const SecondRow& row) {
+      return row.series.qm() == 0 ? "" : CsvCell(QmText(row.report, row.series.host(), row.series.qm()));
+    });
+    table.Column("down_host", [](const SecondRow& row) { return CsvCell(row.step.down_host()); });
+  }
   std::string csv = table.Heading();
   for (const v1::StepReport& step : report.steps()) {
     for (const v1::SeriesReport& series : step.series()) {

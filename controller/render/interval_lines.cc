@@ -87,7 +87,7 @@ std::vector<std::string> IntervalLines::Add(const IntervalRow& row) {
   std::vector<std::string> lines;
   if (row.step != step_) {
     if (step_ != 0) lines.emplace_back();
-    lines.push_back(absl::StrCat("Step ", row.step, " of ", row.steps, "   ", FormatSizeForPeople(row.block_size_bytes),
+    lines.push_back(absl::StrCat("Step ", row.step, " of ", row.steps, "   ", FormatBlockSize(row.block_size_bytes),
                                  "   writes of all hosts; service time in ms"));
     lines.push_back(absl::StrCat(
         PadRight(absl::StrCat("  every ", interval_ns_ / kNsPerSecond, " s"), kTimeColumn + kCountColumn),

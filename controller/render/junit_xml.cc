@@ -92,13 +92,14 @@ const v1::StepReport* ReportOfStep(const v1::Report& report, uint32_t number) {
 std::string ClassOfStep(const v1::Report& report, uint32_t number) {
   const v1::StepReport* const step = ReportOfStep(report, number);
   if (step == nullptr) return number == 0 ? "run" : absl::StrCat("run.step ", number);
-  return absl::StrCat("run.step ", number, " (", FormatSizeForPeople(step->block_size_bytes()), ")");
+  return absl::StrCat("run.step ", number, " (", FormatBlockSize(step->block_size_bytes()),
+                      step->has_down_host() ? absl::StrCat(", ", step->down_host(), " down") : "", ")");
 }
 
 // "worst 14.211 ms, beta/qm2".
 std::string WorstOf(const v1::CriterionStepReport& result) {
   if (result.value_text().empty()) return "";
-  const std::string place = FormatPlace(0, result.host(), result.qm(), result.storage());
+  const std::string place = FormatPlace(0, result.host(), result.qm(), result.storage(), result.queue_manager());
   return absl::StrCat("worst ", result.value_text(), ", ", place.empty() ? "cluster" : place);
 }
 

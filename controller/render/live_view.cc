@@ -81,9 +81,14 @@ std::string Troubles(const LiveSnapshot& now) {
   return text;
 }
 
+// "  node1 down", in a placement.
+std::string DownText(const LiveSnapshot& now) {
+  return now.down_host.empty() ? "" : absl::StrCat(kGap, SanitizeForTerminal(now.down_host), " down");
+}
+
 // "step 1/2  4 KiB".
 std::string StepText(const LiveSnapshot& now) {
-  return absl::StrCat("step ", now.step, "/", now.steps, kGap, FormatSizeForPeople(now.block_size_bytes));
+  return absl::StrCat("step ", now.step, "/", now.steps, kGap, FormatBlockSize(now.block_size_bytes), DownText(now));
 }
 
 std::string Figures(const LiveFigures& figures) {
@@ -252,7 +257,7 @@ void LiveDrawing::AddHeader() {
     return canvas_.Add(std::move(line));
   }
   line.push_back({absl::StrCat("step ", now_.step, " of ", now_.steps), LiveStyle::kBold});
-  line.push_back({absl::StrCat(kGap, FormatSizeForPeople(now_.block_size_bytes)), LiveStyle::kBold});
+  line.push_back({absl::StrCat(kGap, FormatBlockSize(now_.block_size_bytes), DownText(now_)), LiveStyle::kBold});
   if (!view_.phase.empty()) {
     line.push_back({absl::StrCat(kGap, SanitizeForTerminal(view_.phase)), LiveStyle::kUnsure});
   } else if (now_.elapsed_ns < -now_.warmup_ns) {

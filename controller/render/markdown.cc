@@ -91,10 +91,12 @@ void AddCriteria(const v1::Report& report, std::string& out) {
     const v1::CriterionStepReport* const result = row.result;
     const v1::StepReport* const step = result == nullptr ? nullptr : StepByNumber(report, result->step());
     const std::string& value_text = result == nullptr ? row.criterion->value_text() : result->value_text();
-    const std::string place = result == nullptr ? "" : FormatPlace(0, result->host(), result->qm(), result->storage());
+    const std::string place =
+        result == nullptr ? ""
+                          : FormatPlace(0, result->host(), result->qm(), result->storage(), result->queue_manager());
     AddMdRow({MdCode(row.criterion->criterion()), OutcomeText(row.outcome()), place.empty() ? "cluster" : MdCode(place),
               step == nullptr ? "run" : absl::StrCat(step->number()),
-              step == nullptr ? kDash : FormatSizeForPeople(step->block_size_bytes()),
+              step == nullptr ? kDash : FormatBlockSize(step->block_size_bytes()),
               value_text.empty() ? kDash : MdText(value_text)},
              out);
   }
@@ -124,7 +126,7 @@ void AddMdFigures(const v1::Report& report, std::string& out) {
   for (const v1::StepReport* step : steps) {
     const v1::ScopeReport& cluster = *ClusterOf(*step);
     const v1::LatencyReport& felt = FeltLatency(cluster);
-    std::vector<std::string> cells = {absl::StrCat(step->number()), FormatSizeForPeople(step->block_size_bytes()),
+    std::vector<std::string> cells = {absl::StrCat(step->number()), FormatBlockSize(step->block_size_bytes()),
                                       FormatRate(cluster.iops())};
     if (paced) {
       const bool missed = cluster.has_rate() && !cluster.rate().held();
@@ -192,9 +194,10 @@ std::string RenderMarkdown(const v1::Report& report, const std::string& results)
     absl::StrAppend(&out, "; not complete: ", MdText(run.state_reason()));
   }
   out += "\n";
-  if (report.has_limit()) {
+  if (report.has_limit() || report.has_placement()) {
     out += "\n```text\n";
-    const auto parts = LimitTextSection().parts(report, TextDetail::kShort);
+    const TextSection& section = report.has_limit() ? LimitTextSection() : PlacementTextSection();
+    const auto parts = section.parts(report, TextDetail::kShort);
     for (const std::string& line : parts.front()) out += line + "\n";
     out += "```\n";
   }

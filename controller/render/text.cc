@@ -88,7 +88,7 @@ std::string LatencyCell(const v1::LatencyReport& latency, double value_ns, const
 }
 
 const TextSection* TextSectionOf(const v1::Report& report) {
-  for (const TextSection* const section : {&HaTextSection(), &LimitTextSection()}) {
+  for (const TextSection* const section : {&HaTextSection(), &LimitTextSection(), &PlacementTextSection()}) {
     if (section->is_in(report)) return section;
   }
   return nullptr;
@@ -107,7 +107,8 @@ std::string Size(const v1::Report& report) {
   };
   std::set<uint32_t> qms;
   for (const v1::HostReport& host : report.hosts()) qms.insert(host.workload().qm());
-  if (qms.size() == 1) return absl::StrCat(plural(run.hosts(), "host"), " x ", plural(*qms.begin(), "QM"));
+  if (qms.size() == 1 && !report.has_placement())
+    return absl::StrCat(plural(run.hosts(), "host"), " x ", plural(*qms.begin(), "QM"));
   return absl::StrCat(plural(run.hosts(), "host"), ", ", plural(run.queue_managers(), "QM"));
 }
 
@@ -152,7 +153,8 @@ std::string Writes(const v1::HostReport& host, const v1::TestPlan& plan) {
   std::string text = host.mount().direct()                    ? "O_DIRECT accepted"
                      : !host.mount().direct_refused().empty() ? "O_DIRECT refused"
                                                               : "without O_DIRECT";
-  text += workload.rate_per_second() > 0
+  text += plan.placement_size() > 0 ? absl::StrCat(", each QM at its own rate", Arrivals(workload, plan))
+          : workload.rate_per_second() > 0
               ? absl::StrCat(", ", workload.rate_per_second(), " writes/s per QM", Arrivals(workload, plan))
               : std::string(", one in flight per QM");
   if (workload.delay_ns() > 0) text += absl::StrCat(", ", FormatLength(workload.delay_ns()), " pause after each");
@@ -213,7 +215,7 @@ std::vector<std::string> TextHeading(const v1::Report& report) {
   const v1::TestPlan& plan = report.plan();
   std::vector<std::string> sizes;
   for (const uint64_t size : plan.block_size_bytes()) sizes.push_back(FormatSize(size));
-  TextOption("Write block size", "--bsize", absl::StrJoin(sizes, ", "), lines);
+  if (plan.placement().empty()) TextOption("Write block size", "--bsize", absl::StrJoin(sizes, ", "), lines);
   const std::string differs = "differs between hosts; see Hosts";
   const auto dir = [](const v1::HostReport& host) { return host.workload().dir(); };
   TextOption("Directory", "--dir", Common(report, differs, dir), lines);

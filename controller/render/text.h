@@ -69,6 +69,9 @@ bool HasTargetRate(const v1::StepReport& step);
 // "response time" or "service time": which of them FeltLatency is.
 const char* FeltName(const v1::StepReport& step);
 
+// What a queue manager is called behind its host's name: its own name in a placement, or "qm2".
+std::string QmText(const v1::Report& report, const std::string& host, uint32_t qm);
+
 // The cluster's figures of a step; null where there are none.
 const v1::ScopeReport* ClusterOf(const v1::StepReport& step);
 
@@ -111,6 +114,8 @@ std::vector<const v1::LimitPoint*> LimitCurve(const v1::LimitReport& limit);
 const TextSection& HaTextSection();
 // Of a search for the highest load.
 const TextSection& LimitTextSection();
+// Of a placement.
+const TextSection& PlacementTextSection();
 
 // The report's; null for a log run.
 const TextSection* TextSectionOf(const v1::Report& report);

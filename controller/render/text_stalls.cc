@@ -59,13 +59,19 @@ const char* ShortMeaning(v1::StallClass stall_class) {
 }
 
 // Hosts by name; a single one with its writers where not all of its writers stalled.
-std::string Who(const v1::StallReport& stall) {
+std::string Who(const v1::Report& report, const v1::StallReport& stall) {
   const bool by_qm = stall.stall_class() == v1::STALL_CLASS_ONE_QM || stall.stall_class() == v1::STALL_CLASS_SOME_QMS;
   if (!by_qm) return absl::StrJoin(stall.hosts(), ", ");
   std::vector<uint32_t> qms;
   for (const v1::StalledWriterReport& writer : stall.writers()) qms.push_back(writer.qm());
   std::sort(qms.begin(), qms.end());
-  std::string who = absl::StrCat(stall.hosts().empty() ? "" : stall.hosts(0), "/qm", absl::StrJoin(qms, ","));
+  const std::string host = stall.hosts().empty() ? "" : stall.hosts(0);
+  std::string who = absl::StrCat(host, "/qm", absl::StrJoin(qms, ","));
+  if (report.has_placement()) {
+    who = absl::StrCat(host, "/", absl::StrJoin(qms, ",", [&](std::string* out, uint32_t qm) {
+                         absl::StrAppend(out, QmText(report, host, qm));
+                       }));
+  }
   if (stall.writers_count() > qms.size()) absl::StrAppend(&who, ",...");
   return who;
 }
@@ -134,7 +140,7 @@ std::vector<std::string> TextStalls(const v1::Report& report, const v1::StepRepo
     TextTable table(headings, 3, {2});
     bool long_names = false;
     for (const v1::StallReport* stall : longest) {
-      const std::string who = SanitizeForTerminal(Who(*stall));
+      const std::string who = SanitizeForTerminal(Who(report, *stall));
       long_names = long_names || DisplayWidth(who) > kWhoWidth;
       std::vector<std::string> cells = {FormatTimeOfDay(stall->begin(), report.run().begin()),
                                         ShortMeaning(stall->stall_class()), Shorten(who, kWhoWidth),
@@ -178,7 +184,7 @@ std::vector<std::string> TextSlowest(const v1::Report& report, const v1::StepRep
   for (const v1::SlowestReport& write : step.slowest()) {
     const std::string extent = ExtentName(report, write.host(), write.extent());
     const bool mapped = write.has_start();
-    table.AddRow({SanitizeForTerminal(absl::StrCat(write.host(), "/qm", write.qm())),
+    table.AddRow({SanitizeForTerminal(absl::StrCat(write.host(), "/", QmText(report, write.host(), write.qm()))),
                   Shorten(SanitizeForTerminal(extent), 20),
                   mapped ? FormatTimeOfDay(write.start(), report.run().begin()) : kDash,
                   FormatLatency(static_cast<double>(write.latency_ns()), kNsPerMs), FormatCount(write.number()),

@@ -24,6 +24,7 @@ std::string HostCell(const v1::ScopeReport& scope) {
 }
 
 std::string QmCell(const v1::ScopeReport& scope) {
+  if (scope.has_queue_manager()) return SanitizeForTerminal(scope.queue_manager());
   return scope.qm() == 0 ? "all" : absl::StrCat(scope.qm());
 }
 
@@ -87,12 +88,18 @@ void AddTable(const std::string& title, const std::string& right, const TextTabl
 std::string Title(const v1::Report& report, const v1::StepReport& step) {
   const v1::TestPlan& plan = report.plan();
   const uint32_t repeat = std::max<uint32_t>(plan.repeat(), 1);
-  const uint64_t steps = uint64_t{repeat} * static_cast<uint32_t>(plan.block_size_bytes_size());
+  const uint64_t steps = report.has_placement()
+                             ? static_cast<uint64_t>(report.placement().steps_size())
+                             : uint64_t{repeat} * static_cast<uint32_t>(plan.block_size_bytes_size());
   std::set<uint32_t> qms;
   for (const v1::HostReport& host : report.hosts()) qms.insert(host.workload().qm());
   std::string title = absl::StrCat("Step ", step.number(), " of ", std::max<uint64_t>(steps, step.number()), "   ",
-                                   FormatSizeForPeople(step.block_size_bytes()));
+                                   FormatBlockSize(step.block_size_bytes()));
   if (repeat > 1) title += absl::StrCat("   repetition ", step.repetition(), " of ", repeat);
+  if (report.has_placement()) {
+    return title + (step.has_down_host() ? absl::StrCat("   ", SanitizeForTerminal(step.down_host()), " down")
+                                         : std::string("   all hosts up"));
+  }
   if (qms.size() == 1) title += absl::StrCat("   ", *qms.begin(), *qms.begin() == 1 ? " QM per host" : " QMs per host");
   return title;
 }
@@ -188,9 +195,10 @@ void AddFigures(const v1::Report& report, const v1::StepReport& step, TextDetail
 
 void AddSlowest(const v1::Report& report, const v1::SlowestReport& slowest, std::vector<std::string>& lines) {
   const std::string extent = ExtentName(report, slowest.host(), slowest.extent());
-  std::string text = absl::StrCat("Slowest write: ", FormatLatency(static_cast<double>(slowest.latency_ns()), kNsPerMs),
-                                  " ms, ", slowest.host(), "/qm", slowest.qm(), " #", FormatCount(slowest.number()),
-                                  ", ", extent, " at ", FormatCount(slowest.offset_bytes()));
+  std::string text =
+      absl::StrCat("Slowest write: ", FormatLatency(static_cast<double>(slowest.latency_ns()), kNsPerMs), " ms, ",
+                   slowest.host(), "/", QmText(report, slowest.host(), slowest.qm()), " #",
+                   FormatCount(slowest.number()), ", ", extent, " at ", FormatCount(slowest.offset_bytes()));
   if (slowest.has_start()) text += absl::StrCat(", ", FormatTimeOfDay(slowest.start(), report.run().begin()));
   AddIndented(text, lines);
 }
@@ -211,7 +219,7 @@ void AddEnds(const v1::Report& report, const v1::StepReport& step, std::vector<s
     if (write.age_ns() < kShownInFlightNs || ++shown > kMaxInFlight) continue;
     AddIndented(
         absl::StrCat(
-            "In flight when the data end: ", write.host(), "/qm", write.qm(), ", ",
+            "In flight when the data end: ", write.host(), "/", QmText(report, write.host(), write.qm()), ", ",
             write.has_since() ? absl::StrCat("since ", FormatTimeOfDay(write.since(), report.run().begin()), ", ") : "",
             "for ", FormatShortTime(write.age_ns()), write.path().empty() ? "" : absl::StrCat(", to ", write.path())),
         lines);

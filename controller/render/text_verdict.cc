@@ -9,6 +9,7 @@
 #include "absl/strings/str_replace.h"
 #include "common/stable_sort.h"
 #include "common/units.h"
+#include "controller/analysis/judge.h"
 #include "controller/render/json.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
@@ -32,8 +33,7 @@ const v1::StepReport* StepOf(const v1::Report& report, uint32_t number) {
 
 // "alpha/qm1", "storage 2", "cluster".
 std::string PlaceOf(const v1::CriterionStepReport& result) {
-  if (!result.host().empty())
-    return absl::StrCat(result.host(), result.qm() == 0 ? "" : absl::StrCat("/qm", result.qm()));
+  if (!result.host().empty()) return FormatPlace(0, result.host(), result.qm(), 0, result.queue_manager());
   return result.kind() == v1::SCOPE_KIND_STORAGE ? absl::StrCat("storage ", result.storage()) : "cluster";
 }
 
@@ -65,7 +65,7 @@ std::string StallsCell(const v1::StepReport& step) {
 void AddSummaryRow(const v1::StepReport& step, const v1::ScopeReport& cluster, bool paced, const LatencyUnit& unit,
                    TextTable& table) {
   const v1::LatencyReport& felt = FeltLatency(cluster);
-  std::vector<std::string> cells = {absl::StrCat(step.number()), FormatSizeForPeople(step.block_size_bytes())};
+  std::vector<std::string> cells = {absl::StrCat(step.number()), FormatBlockSize(step.block_size_bytes())};
   cells.push_back(FormatRate(cluster.iops()));
   if (paced) cells.push_back(cluster.has_rate() ? FormatRate(cluster.rate().asked_iops()) : kDash);
   cells.push_back(FormatThroughput(cluster.mb_per_second()));
@@ -126,7 +126,7 @@ std::vector<std::string> TextCriteria(const v1::Report& report, TextDetail detai
     for (const v1::CriterionStepReport* result : shown) {
       const v1::StepReport* step = StepOf(report, result->step());
       table.AddRow({name, OutcomeText(result->outcome()), result->step() == 0 ? "run" : absl::StrCat(result->step()),
-                    step == nullptr ? kDash : FormatSizeForPeople(step->block_size_bytes()),
+                    step == nullptr ? kDash : FormatBlockSize(step->block_size_bytes()),
                     result->value_text().empty() ? kDash : result->value_text(),
                     SanitizeForTerminal(PlaceOf(*result))});
     }
@@ -191,7 +191,8 @@ std::vector<std::string> TextSummary(const v1::Report& report, TextDetail detail
         "  Slowest write (service time): ", FormatLatency(static_cast<double>(slowest->latency_ns()), kNsPerMs),
         " ms in step ", slowest_step);
     if (slowest->has_start()) absl::StrAppend(&text, " at ", FormatTimeOfDay(slowest->start(), report.run().begin()));
-    absl::StrAppend(&text, ", ", SanitizeForTerminal(slowest->host()), "/qm", slowest->qm());
+    absl::StrAppend(&text, ", ", SanitizeForTerminal(slowest->host()), "/",
+                    SanitizeForTerminal(QmText(report, slowest->host(), slowest->qm())));
     lines.push_back(ShortenMiddle(text, kTextWidth, 8));
   }
   AddSteps("Not steady", unsteady, lines);

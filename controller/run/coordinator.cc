@@ -195,7 +195,10 @@ Coordinator::ArmResult Coordinator::ArmAll(uint32_t step) {
   hold_ = true;
   held_.clear();
   for (auto& host : fleet_.hosts()) {
-    if (host->phase != Host::Phase::kReady || host->fault.has_value() || host->clock.empty()) {
+    // One without a writer in the step (the plan has it down, or it is a standby only) takes no part in it.
+    const bool writes =
+        AnyWrites(options_.host_plans[host->index].log(), static_cast<uint32_t>(host->index), steps_[step]);
+    if (host->phase != Host::Phase::kReady || host->fault.has_value() || host->clock.empty() || !writes) {
       begin.add_host_start_ns(0);
       continue;
     }

@@ -118,7 +118,7 @@ class PageLooks(pages.PageTest):
 
     def open_all(self):
         """Opens each kind of page in turn."""
-        for kind in ("storages", "sweep", "search", "queues", "lost", "drill", "cutoff"):
+        for kind in ("storages", "sweep", "placement", "search", "queues", "lost", "drill", "cutoff"):
             self.sample(kind)
             yield kind
         self.compare([("a", 1), ("aa", 1.01)], [("bbb", 1.2), ("bbbb", 1.21), ("bbbbb", 1.19)], [("c", 0.8)])
@@ -135,6 +135,17 @@ class PageLooks(pages.PageTest):
                 self.assertEqual(self.browser.script(CAPTIONS), [], where)
                 self.assertEqual(self.browser.script(OVERLAPS), [], where)
                 self.assert_quiet()
+
+    def test_the_table_of_a_placement_has_a_row_for_each_host_that_is_down(self):
+        report = self.sample("placement")
+        rows = self.browser.script("return [...document.querySelectorAll('#placement table tbody tr')].map(one => one.innerText)")
+        self.assertEqual(len(rows), len(report["placement"]["steps"]))
+        self.assertRegex(rows[0], "^all up\\s+\\S+ PASS")
+        self.assertRegex(rows[2], "^beta down\\s+\\S+ FAIL")
+        text = self.browser.script("return document.getElementById('placement').innerText")
+        self.assertIn(report["placement"]["answer"], text)
+        self.assertIn("Step 4, gamma down: not played", text)
+        self.assertIn("beta/PAYMENTS.OF.beta.1", self.browser.script("return document.body.textContent"))
 
     def test_the_curve_of_a_search_has_its_limit_and_knee_and_every_point(self):
         report = self.sample("search")

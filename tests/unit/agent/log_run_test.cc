@@ -111,6 +111,38 @@ class LogRunTest : public LogWorkTest {
   uint64_t writes_checked_ = 0;
 };
 
+TEST_F(LogRunTest, OfAPlacementOnlyThoseWriteWhoseTurnItIsWithTheirOwnBlocks) {
+  plan_.set_host_index(1);
+  plan_.mutable_log()->set_placed(2);
+  step().clear_block_size_bytes();
+  for (const uint32_t number : {0U, 1U}) {
+    v1::LogQueueManager& qm = *plan_.mutable_log()->add_queue_managers();
+    qm.set_block_size_bytes(number == 0 ? 8192 : 4096);
+    qm.set_rate_per_second(200);
+    qm.set_home(number == 0 ? 1 : 2);
+    qm.set_standby(number == 0 ? 2 : 1);
+    qm.set_number(number);
+  }
+  for (const uint32_t down : {2U, 1U}) {
+    AddStep(0, 100 * kMs, 0);
+    plan_.mutable_log()->mutable_steps(plan_.log().steps_size() - 1)->set_down_host(down);
+  }
+  CreateAndPrepare();
+  const v1::StepDone up = RunStep(0);
+  ASSERT_EQ(up.writers_size(), 1) << "the other one is silent by plan";
+  EXPECT_EQ(up.writers(0).qm(), 1U);
+  EXPECT_EQ(up.writers(0).bytes(), up.writers(0).writes() * 8192);
+  EXPECT_EQ(up.writers(0).due(), 20U);
+  EXPECT_THAT(FramesOf(0, 2), IsEmpty());
+  const v1::StepDone other_down = RunStep(1);
+  ASSERT_EQ(other_down.writers_size(), 2);
+  EXPECT_EQ(other_down.writers(1).bytes(), other_down.writers(1).writes() * 4096);
+  EXPECT_THAT(FramesOf(1, 2), Not(IsEmpty()));
+  EXPECT_TRUE(ArmIn(kSoon, 2).late()) << "nobody writes here while this host is down";
+  EXPECT_FALSE(ArmIn(kSoon, 0).late()) << "and the work goes on";
+  EXPECT_EQ(sink_.NextDone().writers_size(), 1);
+}
+
 TEST_F(LogRunTest, FramesTracesAndTheWritersOwnCountAgree) {
   workload().set_sync(v1::SYNC_MODE_NONE);  // thousands of writes a second
   step().set_duration_ns(300 * kMs);

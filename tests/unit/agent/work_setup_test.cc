@@ -292,5 +292,85 @@ TEST(WorkSetup, EachBlockSizeIsListedOnce) {
   EXPECT_EQ(setup->FilesOf(1).block_bytes, (std::vector<uint64_t>{4096, 8192}));
 }
 
+// Two queue managers: one at home on host 1 with its standby on host 2, the other the other way round.
+v1::HostPlan PlacedPlan(uint32_t host) {
+  v1::HostPlan plan = GoodPlan();
+  plan.set_host_index(host);
+  plan.mutable_log()->set_placed(10);
+  for (const uint32_t number : {4U, 7U}) {
+    v1::LogQueueManager& qm = *plan.mutable_log()->add_queue_managers();
+    qm.set_name("QM");
+    qm.set_block_size_bytes(number == 4 ? 16384 : 512);
+    qm.set_rate_per_second(number == 4 ? 100 : 50);
+    qm.set_home(number == 4 ? 1 : 2);
+    qm.set_standby(number == 4 ? 2 : 1);
+    qm.set_number(number);
+  }
+  for (const uint32_t down : {1U, 2U, 9U}) {
+    v1::LogStep& step = *plan.mutable_log()->add_steps();
+    step = plan.log().steps(0);
+    step.set_down_host(down);
+  }
+  return plan;
+}
+
+TEST(WorkSetup, AQueueManagerOfAPlacementWritesAtHomeOrWhereItsStandbyIs) {
+  const auto home = MakeWorkSetup(PlacedPlan(1));
+  ASSERT_THAT(home, IsOk());
+  const auto writes = [&home](uint32_t step) {
+    return std::vector<bool>{home->Writes(step, 1), home->Writes(step, 2)};
+  };
+  EXPECT_EQ(writes(0), (std::vector<bool>{true, false})) << "all up";
+  EXPECT_EQ(writes(1), (std::vector<bool>{false, false})) << "this host is down";
+  EXPECT_EQ(writes(2), (std::vector<bool>{true, true})) << "the other one is";
+  EXPECT_EQ(writes(3), (std::vector<bool>{true, false})) << "another host is, which is neither";
+  EXPECT_FALSE(home->AnyWrites(1));
+  EXPECT_TRUE(home->AnyWrites(2));
+}
+
+TEST(WorkSetup, AQueueManagerOfAPlacementHasItsOwnBlocksAndTheSameArrivalsOnBothHosts) {
+  v1::HostPlan plan = PlacedPlan(1);
+  plan.mutable_log()->set_seed(5);
+  for (const v1::Arrival arrival : {v1::ARRIVAL_EVEN, v1::ARRIVAL_POISSON}) {
+    plan.mutable_log()->mutable_workload()->set_arrival(arrival);
+    plan.set_host_index(1);
+    const auto home = MakeWorkSetup(plan);
+    plan.set_host_index(2);
+    const auto standby = MakeWorkSetup(plan);
+    ASSERT_THAT(home, IsOk());
+    ASSERT_THAT(standby, IsOk());
+    for (uint64_t write = 0; write < 100; ++write) {
+      const int64_t due_ns = home->ScheduleOf(0, 1000, 1)->DueAt(write);
+      ASSERT_EQ(due_ns, standby->ScheduleOf(1, 1000, 1)->DueAt(write));
+      if (arrival == v1::ARRIVAL_EVEN) {
+        // The fifth of ten that share the period.
+        ASSERT_EQ(due_ns, 1000 + 4 * kNsPerMs + static_cast<int64_t>(write) * 10 * kNsPerMs);
+      }
+    }
+  }
+  const auto setup = MakeWorkSetup(plan);
+  EXPECT_EQ(setup->FilesOf(1).block_bytes, std::vector<uint64_t>{16384});
+  EXPECT_EQ(setup->FilesOf(2).block_bytes, std::vector<uint64_t>{512});
+  EXPECT_EQ(setup->LoopOf(0, 0, 2).layout.block_bytes(), 512U);
+  EXPECT_EQ(setup->TallyOf(0, 0, 1).layout.block_bytes(), 16384U);
+}
+
+TEST(WorkSetup, RefusesAPlacementThatIsNotThisHosts) {
+  const auto refused = [](const std::function<void(v1::LogWork&)>& change, const std::string& why) {
+    v1::HostPlan plan = PlacedPlan(1);
+    change(*plan.mutable_log());
+    EXPECT_THAT(MakeWorkSetup(plan), StatusIs(absl::StatusCode::kInvalidArgument, why));
+  };
+  refused([](v1::LogWork& work) { work.mutable_queue_managers()->RemoveLast(); }, "1 queue managers");
+  refused([](v1::LogWork& work) { work.mutable_queue_managers(0)->set_home(3); }, "needs two hosts");
+  refused([](v1::LogWork& work) { work.mutable_queue_managers(0)->set_standby(1); }, "needs two hosts");
+  refused([](v1::LogWork& work) { work.mutable_queue_managers(0)->set_block_size_bytes(2 << 20); }, "larger than");
+  refused([](v1::LogWork& work) { work.mutable_queue_managers(1)->set_block_size_bytes(0); }, "block_size must be");
+  refused([](v1::LogWork& work) { work.mutable_queue_managers(1)->set_rate_per_second(0); }, "rate must be");
+  refused([](v1::LogWork& work) { work.set_placed(7); }, "fewer queue managers");
+  refused([](v1::LogWork& work) { work.mutable_steps(0)->set_qm(1); }, "a step of a placement");
+  refused([](v1::LogWork& work) { work.mutable_workload()->set_delay_ns(1); }, "exclude one another");
+}
+
 }  // namespace
 }  // namespace plimsoll::testing

@@ -31,7 +31,7 @@ class FrameCutter {
   // Frame of intervals [first, first + count), or the closing one.
   v1::Frame Cut(int64_t first, uint32_t count, bool closing) {
     const SimWriter& writes = host_.steps[step_][qm_ - 1];
-    const uint64_t block = run_.block_sizes[step_];
+    const uint64_t block = BlockOf(run_, host_, step_, qm_);
     const int64_t end_ns = closing ? INT64_MAX : std::min((first + count) * run_.interval_ns, run_.duration_ns);
     v1::Frame frame;
     frame.set_step(step_);
@@ -76,7 +76,7 @@ class FrameCutter {
 
  private:
   v1::WriteSample Sample(uint64_t seq, const SimWrite& write) const {
-    const uint64_t block = run_.block_sizes[step_];
+    const uint64_t block = BlockOf(run_, host_, step_, qm_);
     v1::WriteSample sample;
     sample.set_seq(seq);
     sample.set_start_ns(agent_start_ns_ + write.start_ns);

@@ -157,6 +157,20 @@ TEST(Golden, TroubledReport) {
   ExpectGoldenReport("troubled", testing::Analyze(testing::MakeJournal(TroubledRun())));
 }
 
+// With one host down the others do not keep up.
+TEST(Golden, PlacementReport) {
+  SimRun run = testing::Placement(3 * kNsPerSecond);
+  run.criteria = {"p50<5ms"};
+  // STOCK, on its standby host, takes 8 ms a write where 200 writes/s were due.
+  run.hosts[0].steps[2][1] = testing::Steady(run.duration_ns, 8 * kNsPerMs);
+  const v1::Report report = testing::Analyze(testing::MakeJournal(run));
+  // mqldt's columns are not for steps of several block sizes.
+  ExpectGolden("tests/golden/placement.txt", RenderText(report));
+  ExpectGolden("tests/golden/placement.json", RenderJson(report));
+  ExpectGolden("tests/golden/placement.csv", RenderCsv(report));
+  ExpectGolden("tests/golden/placement.timeline.csv", RenderTimelineCsv(report));
+}
+
 TEST(Golden, EmptyReport) {
   ExpectGoldenReport("empty", testing::Analyze({}));
 }

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <stdexcept>
 #include <utility>
 
 #include "common/histogram.h"
+#include "common/protocol.h"
 #include "controller/analysis/analyzer.h"
 #include "tests/unit/analysis/frame_cutter.h"
 
@@ -25,7 +27,7 @@ v1::WriterTotals Totals(const SimRun& run, const SimHost& host, uint32_t step, u
   for (const SimWrite& write : writes) {
     const auto latency_ns = static_cast<uint64_t>(write.latency_ns);
     totals.set_writes(totals.writes() + 1);
-    totals.set_bytes(totals.bytes() + run.block_sizes[step]);
+    totals.set_bytes(totals.bytes() + BlockOf(run, host, step, qm));
     totals.set_latency_sum_ns(totals.latency_sum_ns() + latency_ns);
     totals.set_latency_max_ns(std::max(totals.latency_max_ns(), latency_ns));
   }
@@ -80,9 +82,22 @@ class JournalMaker {
     for (const uint64_t block : run_.block_sizes) {
       plan.add_block_size_bytes(block);
       v1::LogStep& step = *begin.add_steps();
+      const auto number = static_cast<size_t>(begin.steps_size()) - 1;
+      if (number < run_.down.size() && run_.down[number]) step.set_down_host(*run_.down[number]);
       step.set_block_size_bytes(block);
       step.set_duration_ns(run_.duration_ns);
       step.set_warmup_ns(run_.warmup_ns);
+    }
+    for (const SimHost& host : run_.hosts) {
+      for (const v1::LogQueueManager& qm : host.queue_managers) {
+        if (&run_.hosts[qm.home()] != &host) continue;
+        v1::PlacedQueueManager& placed = *plan.add_placement();
+        placed.set_qm(qm.name());
+        placed.set_home(host.label + ":7461");
+        placed.set_standby(run_.hosts[qm.standby()].label + ":7461");
+        placed.set_block_size_bytes(qm.block_size_bytes());
+        placed.set_rate_per_second(qm.rate_per_second());
+      }
     }
     for (uint32_t host = 0; host < run_.hosts.size(); ++host) Join(host);
     AddProbes(now_ns_);
@@ -104,6 +119,9 @@ class JournalMaker {
     workload.set_file_prefix("S");
     workload.set_sync(v1::SYNC_MODE_DSYNC);
     workload.set_direct(v1::DIRECT_MODE_AUTO);
+    for (const v1::LogQueueManager& qm : host.queue_managers) {
+      *joined.mutable_plan()->mutable_log()->add_queue_managers() = qm;
+    }
     if (host.rate_per_second > 0) workload.set_rate_per_second(host.rate_per_second);
     v1::HostDescription& description = *joined.mutable_description();
     description.set_version("0.1.0");
@@ -157,10 +175,12 @@ class JournalMaker {
     begin.set_step(step);
     begin.set_start_ns(start_ns);
     std::vector<std::vector<FrameCutter>> cutters;
-    for (const SimHost& host : run_.hosts) {
-      begin.add_host_start_ns(start_ns + host.clock_ahead_ns);
+    for (uint32_t number = 0; number < run_.hosts.size(); ++number) {
+      const SimHost& host = run_.hosts[number];
+      begin.add_host_start_ns(AnyWrites(number, step) ? start_ns + host.clock_ahead_ns : 0);
       std::vector<FrameCutter>& of_host = cutters.emplace_back();
       for (uint32_t qm = 1; qm <= host.steps.at(step).size(); ++qm) {
+        if (!Writes(run_, number, step, qm)) continue;
         of_host.emplace_back(run_, host, step, qm, measured_ns + host.clock_ahead_ns);
       }
     }
@@ -171,6 +191,7 @@ class JournalMaker {
       now_ns_ = measured_ns + (k + 1) * run_.interval_ns + 5 * kNsPerMs;
       for (uint32_t number = 0; number < run_.hosts.size(); ++number) {
         const SimHost& host = run_.hosts[number];
+        if (!AnyWrites(number, step) || lost_.contains(number)) continue;
         if (host.lost_after_ns && (k + 1) * run_.interval_ns > *host.lost_after_ns) continue;
         const int64_t within = k < 0 ? 0 : k % host.coalesce;
         const bool last = k < 0 || within + 1 == host.coalesce || k + 1 == intervals;
@@ -223,7 +244,9 @@ class JournalMaker {
   void EndHost(uint32_t step, uint32_t number, int64_t intervals, int64_t measured_ns,
                std::vector<FrameCutter>& cutters) {
     const SimHost& host = run_.hosts[number];
+    if (!AnyWrites(number, step) || lost_.contains(number)) return;
     if (host.lost_after_ns) {
+      lost_.insert(number);
       v1::HostLost& lost = *Next().mutable_host_lost();
       lost.set_host(number);
       lost.set_reason("no message for 10 s");
@@ -241,16 +264,36 @@ class JournalMaker {
     done.set_host(number);
     done.mutable_done()->set_step(step);
     for (uint32_t qm = 1; qm <= host.steps[step].size(); ++qm) {
+      if (!Writes(run_, number, step, qm)) continue;
       *done.mutable_done()->add_writers() = Totals(run_, host, step, qm, measured_ns + host.clock_ahead_ns);
     }
   }
 
+  bool AnyWrites(uint32_t number, uint32_t step) const {
+    for (uint32_t qm = 1; qm <= run_.hosts[number].steps.at(step).size(); ++qm) {
+      if (Writes(run_, number, step, qm)) return true;
+    }
+    return false;
+  }
+
   const SimRun& run_;
+  std::set<uint32_t> lost_;
   std::vector<v1::JournalRecord> records_;
   int64_t now_ns_ = kRunBeginNs;
 };
 
 }  // namespace
+
+bool Writes(const SimRun& run, uint32_t number, uint32_t step, uint32_t qm) {
+  const SimHost& host = run.hosts[number];
+  if (host.queue_managers.empty()) return true;
+  const std::optional<uint32_t> down = step < run.down.size() ? run.down[step] : std::nullopt;
+  return HostOf(host.queue_managers[qm - 1], down) == number;
+}
+
+uint64_t BlockOf(const SimRun& run, const SimHost& host, uint32_t step, uint32_t qm) {
+  return host.queue_managers.empty() ? run.block_sizes[step] : host.queue_managers[qm - 1].block_size_bytes();
+}
 
 SimWriter ClosedLoop(int64_t duration_ns, int64_t gap_ns, const std::function<int64_t(uint64_t, int64_t)>& latency,
                      int64_t warmup_ns, int64_t first_delay_ns) {
@@ -285,6 +328,44 @@ SimRun TwoHosts(int64_t duration_ns) {
     host.label = label;
     host.steps = {{Steady(duration_ns, 999'000), Steady(duration_ns, 1'999'000)}};
     run.hosts.push_back(host);
+  }
+  return run;
+}
+
+SimRun Placement(int64_t duration_ns) {
+  struct Placed {
+    const char* name;
+    uint32_t home;
+    uint32_t standby;
+    uint64_t block_size_bytes;
+    int64_t rate_per_second;
+  };
+  constexpr Placed kPlaced[] = {{"PAYMENTS", 0, 1, 16384, 100}, {"ORDERS", 1, 2, 4096, 50}, {"STOCK", 1, 0, 4096, 200}};
+  SimRun run;
+  run.duration_ns = duration_ns;
+  run.block_sizes = {0, 0, 0, 0};
+  run.down = {std::nullopt, 0, 1, 2};
+  for (const char* label : {"alpha", "beta", "gamma"}) {
+    SimHost& host = run.hosts.emplace_back();
+    host.label = label;
+    host.rate_per_second = 1;  // its queue managers' own
+    host.sees = {"alpha", "beta", "gamma"};
+    host.steps.resize(4);
+  }
+  for (uint32_t number = 0; const Placed& one : kPlaced) {
+    v1::LogQueueManager qm;
+    qm.set_name(one.name);
+    qm.set_block_size_bytes(one.block_size_bytes);
+    qm.set_rate_per_second(static_cast<double>(one.rate_per_second));
+    qm.set_home(one.home);
+    qm.set_standby(one.standby);
+    qm.set_number(number++);
+    for (const uint32_t host : {one.home, one.standby}) {
+      run.hosts[host].queue_managers.push_back(qm);
+      for (auto& step : run.hosts[host].steps) {
+        step.push_back(Steady(duration_ns, kNsPerMs, kNsPerSecond / one.rate_per_second - kNsPerMs));
+      }
+    }
   }
   return run;
 }

@@ -65,6 +65,8 @@ struct SimHost {
   int64_t schedule_lag_ns = 1'000;
   uint64_t not_issued = 0;
   uint64_t clock_resolution_ns = 1;
+  // Of a placement: what its writers play, by number; the run's `down` says which of them write.
+  std::vector<v1::LogQueueManager> queue_managers = {};
 };
 
 struct SimRun {
@@ -80,10 +82,21 @@ struct SimRun {
   // What may be a stall: agents tell from half of it on; 0: of none. With the plan saying so, or saying nothing.
   int64_t stall_ns = 100 * kNsPerMs;
   bool stall_given = false;
+  // Of a placement: the host that is down in each step, by its number.
+  std::vector<std::optional<uint32_t>> down = {};
 };
+
+// Whether a writer of host number `number` writes in a step, and in blocks of which size. `qm` from 1.
+bool Writes(const SimRun& run, uint32_t number, uint32_t step, uint32_t qm);
+uint64_t BlockOf(const SimRun& run, const SimHost& host, uint32_t step, uint32_t qm);
 
 // alpha and beta, each with a queue manager that writes 1,000 times a second and one that writes 500 times.
 SimRun TwoHosts(int64_t duration_ns = 2 * kNsPerSecond);
+
+// Three hosts, alpha, beta and gamma, that play a placement for a step with all up and one with each down: PAYMENTS
+// (alpha, standby beta; 16 KiB, 100 writes/s), ORDERS (beta, standby gamma; 4 KiB, 50 writes/s) and STOCK (beta,
+// standby alpha; 4 KiB, 200 writes/s). Every write takes 1 ms.
+SimRun Placement(int64_t duration_ns = 2 * kNsPerSecond);
 
 // The records of the run, in order. Probes take 80 us there and back, and the host's side is exactly in the middle.
 std::vector<v1::JournalRecord> MakeJournal(const SimRun& run);

@@ -127,6 +127,16 @@ TEST(Comparable, ARunThatDoesNotTellHowItsWritersStartedStartedThemAtOnce) {
               ElementsAre(HasSubstr("when writes start (--arrival): even against aligned")));
 }
 
+// Its steps look alike and are not: a different host is down in each.
+TEST(Comparable, APlacementIsRefused) {
+  v1::Report second = Simulated(1, 2);
+  second.mutable_placement();
+  const absl::StatusOr<v1::Comparison> refused = Compare({Side({Simulated(1, 1)}), Side({second})}, Quick());
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(refused.status().message()),
+              HasSubstr("it is a placement, whose steps have different hosts"));
+}
+
 TEST(SideLabel, GoesOnBehindZ) {
   EXPECT_EQ(SideLabel(0), "A");
   EXPECT_EQ(SideLabel(25), "Z");

@@ -41,6 +41,15 @@ TEST(PlanExample, ShowsEveryKeyWithItsHelpItsOptionAndItsLimits) {
   }
 }
 
+TEST(PlanExample, APlacementReadsBackAndCanBeRunAndExplainsEachOfItsKeys) {
+  const std::string example = ExamplePlacement();
+  const auto plan = ReadPlan(example, "example.yaml");
+  ASSERT_THAT(plan, IsOk());
+  EXPECT_THAT(PlanProblems(*plan), IsEmpty());
+  const auto& message = *v1::PlacedQueueManager::descriptor();
+  for (int i = 0; i < message.field_count(); ++i) EXPECT_THAT(example, HasSubstr(RuleOf(*message.field(i)).help()));
+}
+
 TEST(PlanReference, TheCommittedFileIsWhatTheRulesSay) {
   const auto committed = ReadTextFile(absl::StrCat(PLIMSOLL_SOURCE_DIR, "/docs/plan.md"), 1 << 20);
   ASSERT_THAT(committed, IsOk());

@@ -50,6 +50,16 @@ std::vector<std::string> Addresses(const v1::TestPlan& plan) {
   return addresses;
 }
 
+TEST(PlanFlags, ARateAndABlockSizeOverrideThoseOfEachQueueManagerOfAPlacement) {
+  constexpr char kPlan[] = "placement: [{qm: A, home: a, standby: b, rate: 5, block_size: 8k}]\n";
+  const v1::TestPlan rate = MustApply(kPlan, {"--rate", "70"});
+  EXPECT_FALSE(rate.placement(0).has_rate_per_second());
+  EXPECT_EQ(rate.placement(0).block_size_bytes(), 8192U);
+  const v1::TestPlan size = MustApply(kPlan, {"--bsize", "64k"});
+  EXPECT_FALSE(size.placement(0).has_block_size_bytes());
+  EXPECT_EQ(size.placement(0).rate_per_second(), 5);
+}
+
 TEST(PlanFlags, EveryFlagAndAliasOfTheRulesIsAnOption) {
   CLI::App app;
   const PlanFlags flags(app);

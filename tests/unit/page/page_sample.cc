@@ -137,6 +137,54 @@ v1::Report SearchReport() {
   return report;
 }
 
+// A placement: one host's failure is carried, one is not, one was not played.
+v1::Report PlacedReport() {
+  testing::MadeUp made_up;
+  made_up.seconds = 20;
+  v1::Report report = testing::MakeReport(made_up);
+  v1::PlacementReport& placement = *report.mutable_placement();
+  placement.set_outcome(v1::OUTCOME_FAIL);
+  placement.set_answer("No: not with beta down; 1 of 4 steps decides nothing.");
+  for (v1::HostReport& host : *report.mutable_hosts()) {
+    for (uint32_t qm = 0; qm < host.workload().qm(); ++qm) {
+      v1::LogQueueManager& placed = *host.add_queue_managers();
+      placed.set_name(absl::StrCat("PAYMENTS.OF.", host.label(), ".", qm + 1));
+      placed.set_block_size_bytes(4096);
+      placed.set_rate_per_second(100);
+    }
+  }
+  v1::PlacedQueueManager& qm = *report.mutable_plan()->add_placement();
+  qm.set_qm("PAYMENTS.OF.alpha.1");
+  qm.set_home("alpha:7461");
+  qm.set_standby("beta:7461");
+  qm.set_block_size_bytes(4096);
+  qm.set_rate_per_second(100);
+  for (const std::string down : {"", "alpha", "beta", "gamma"}) {
+    v1::PlacementStepReport& step = *placement.add_steps();
+    step.set_step(static_cast<uint32_t>(placement.steps_size()));
+    step.set_down_host(down);
+    step.set_asked_iops(1'200);
+    step.set_outcome(down == "beta" ? v1::OUTCOME_FAIL : down == "gamma" ? v1::OUTCOME_INCONCLUSIVE : v1::OUTCOME_PASS);
+    for (int i = 0; i < (down.empty() ? 0 : 6); ++i) {
+      v1::MovedReport& moved = *step.add_moved();
+      moved.set_queue_manager(absl::StrCat("PAYMENTS.OF.", down, ".", i + 1));
+      moved.set_host("alpha");
+    }
+    if (down == "gamma") {
+      step.set_reason("not played");
+      continue;
+    }
+    step.set_played(true);
+    step.set_iops(down == "beta" ? 1'031 : 1'200);
+    step.set_p50_ns(510'000);
+    step.set_p99_ns(1'910'000);
+    step.set_max_ns(71'000'000);
+    step.set_worst_host("alpha");
+    if (down == "beta") step.set_reason("p99<5ms: 14.211 ms at alpha/PAYMENTS.OF.beta.3; the schedule fell behind");
+  }
+  return report;
+}
+
 // As many rounds as a drill may have, on a host whose name would be a script if it were not text.
 v1::Report LongDrillReport() {
   return testing::DrillReport(10'000, "<script>window.broken=1</script>");
@@ -146,6 +194,7 @@ int Main(const std::string& kind, bool json) {
   const std::map<std::string, v1::Report (*)()> kinds = {{"hour", testing::HourReport},
                                                          {"hostile", testing::HostileReport},
                                                          {"cutoff", testing::CutOffReport},
+                                                         {"placement", PlacedReport},
                                                          {"search", SearchReport},
                                                          {"sweep", SweepReport},
                                                          {"storages", StoragesReport},

@@ -67,6 +67,30 @@ TEST_F(CoordinatorTest, TakesEveryHostThroughStepsThatAreAddedOneByOne) {
   EXPECT_EQ(Scope(report.steps(2)).rate().asked_iops(), 400) << "two hosts";
 }
 
+TEST_F(CoordinatorTest, AHostWithoutAWriterInAStepTakesNoPartInItAndIsNotMissed) {
+  v1::PlacedQueueManager& qm = *plan_.add_placement();
+  qm.set_qm("PAYMENTS");
+  qm.set_home("alpha:1");
+  qm.set_standby("beta:1");
+  qm.set_rate_per_second(1);
+  EXPECT_FALSE(Run().has_value());
+  // All up, alpha down, beta down.
+  EXPECT_THAT(diaries_[0], ElementsAre("open", "prepare", "arm 0", "arm 2", "release"));
+  EXPECT_THAT(diaries_[1], ElementsAre("open", "prepare", "arm 1", "release"));
+  const auto begins = Records(v1::JournalRecord::kStepBegin);
+  ASSERT_EQ(begins.size(), 3U);
+  EXPECT_EQ(begins[0].step_begin().host_start_ns(1), 0);
+  EXPECT_EQ(begins[1].step_begin().host_start_ns(0), 0);
+  EXPECT_NE(begins[1].step_begin().host_start_ns(1), 0);
+  Analyzer again;
+  for (const v1::JournalRecord& record : records_) EXPECT_TRUE(again.Add(record));
+  const v1::Report report = again.Finish();
+  EXPECT_THAT(report.notes(), ::testing::Not(Contains(HasSubstr("took no part"))));
+  EXPECT_THAT(report.verdict().reasons(), ::testing::Not(Contains(HasSubstr("took no part"))));
+  ASSERT_EQ(report.steps_size(), 3);
+  EXPECT_EQ(report.steps(1).down_host(), "alpha");
+}
+
 TEST_F(CoordinatorTest, AHostThatRefusesAStepIsLost) {
   scripts_[1].refuses_steps = "nothing was prepared for blocks of 8k";
   next_step_ = [](RunLog& /*log*/) { return v1::LogStep(); };

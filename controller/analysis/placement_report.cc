@@ -1,0 +1,206 @@
+#include "controller/analysis/placement_report.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "common/protocol.h"
+#include "common/units.h"
+#include "controller/analysis/judge.h"
+
+namespace plimsoll {
+namespace {
+
+// Of the criteria that a step does not fulfil.
+constexpr size_t kMostReasons = 3;
+// Whatever a damaged journal claims: a run's most steps, and names of moved queue managers in all of them.
+constexpr int kMostSteps = 10'000;
+constexpr int kMostMoved = 100'000;
+
+class PlacementMaker {
+ public:
+  explicit PlacementMaker(const v1::Report& report) : report_(report) {
+    for (const v1::HostReport& host : report.hosts()) {
+      labels_[host.number()] = host.label();
+      for (const v1::LogQueueManager& qm : host.queue_managers()) queue_managers_.emplace(qm.number(), &qm);
+    }
+    for (const v1::StepReport& step : report.steps()) steps_[step.number()] = &step;
+  }
+
+  v1::PlacementReport Make(const google::protobuf::RepeatedPtrField<v1::LogStep>& steps) {
+    v1::PlacementReport placement;
+    // What was asked of each step: all hosts up, or one of them down.
+    std::set<std::optional<uint32_t>> passed;
+    std::vector<std::string> failed;
+    size_t undecided = 0;
+    for (const v1::LogStep& spec : steps) {
+      if (placement.steps_size() >= kMostSteps) break;
+      v1::PlacementStepReport& row = *placement.add_steps();
+      row.set_step(static_cast<uint32_t>(placement.steps_size()));
+      MakeRow(spec, row);
+      const std::string what =
+          row.down_host().empty() ? "with all hosts up" : absl::StrCat("with ", row.down_host(), " down");
+      if (row.outcome() == v1::OUTCOME_PASS) passed.insert(DownHostOf(spec));
+      if (row.outcome() == v1::OUTCOME_INCONCLUSIVE) ++undecided;
+      if (row.outcome() == v1::OUTCOME_FAIL && std::find(failed.begin(), failed.end(), what) == failed.end()) {
+        failed.push_back(what);
+      }
+    }
+    const bool every_one = passed.size() == labels_.size() + 1 && passed.contains(std::nullopt);
+    if (!failed.empty()) {
+      placement.set_outcome(v1::OUTCOME_FAIL);
+      placement.set_answer(absl::StrCat("No: not ", absl::StrJoin(failed, ", not "),
+                                        undecided > 0 ? absl::StrCat("; ", Undecided(undecided, steps.size())) : "",
+                                        "."));
+    } else if (every_one && undecided == 0 && report_.verdict().outcome() == v1::OUTCOME_PASS) {
+      placement.set_outcome(v1::OUTCOME_PASS);
+      placement.set_answer(
+          absl::StrCat("Yes: with all hosts up, and with any one of the ", labels_.size(), " hosts down."));
+    } else {
+      placement.set_outcome(v1::OUTCOME_INCONCLUSIVE);
+      placement.set_answer(absl::StrCat(
+          "Not known: ", undecided > 0 ? Undecided(undecided, steps.size()) : "see the verdict's reasons", "."));
+    }
+    return placement;
+  }
+
+ private:
+  static std::string Undecided(size_t count, int of) {
+    return absl::StrCat(count, " of ", of, " steps ", count == 1 ? "decides" : "decide", " nothing");
+  }
+
+  std::string LabelOf(uint32_t host) const {
+    const auto found = labels_.find(host);
+    return found == labels_.end() ? absl::StrCat("host number ", host) : found->second;
+  }
+
+  void MakeRow(const v1::LogStep& spec, v1::PlacementStepReport& row) {
+    if (spec.has_down_host()) row.set_down_host(LabelOf(spec.down_host()));
+    for (const auto& [number, qm] : queue_managers_) {
+      row.set_asked_iops(row.asked_iops() + qm->rate_per_second());
+      if (DownHostOf(spec) != qm->home() || ++moved_ > kMostMoved) continue;
+      v1::MovedReport& moved = *row.add_moved();
+      moved.set_queue_manager(qm->name());
+      moved.set_host(LabelOf(qm->standby()));
+    }
+    row.set_outcome(v1::OUTCOME_INCONCLUSIVE);
+    const auto found = steps_.find(row.step());
+    if (found == steps_.end()) {
+      row.set_reason("not played");
+      return;
+    }
+    const v1::StepReport& step = *found->second;
+    SetFigures(step, row);
+    const std::string missing = WhatIsMissing(spec, step);
+    row.set_played(missing.empty());
+    std::vector<std::string> reasons;
+    row.set_outcome(OutcomeOf(step, missing.empty(), reasons));
+    if (reasons.size() > kMostReasons) reasons.resize(kMostReasons);
+    if (!missing.empty()) reasons.push_back(missing);
+    if (row.outcome() != v1::OUTCOME_PASS) AddCauses(step, reasons);
+    row.set_reason(absl::StrJoin(reasons, "; "));
+  }
+
+  static void SetFigures(const v1::StepReport& step, v1::PlacementStepReport& row) {
+    bool any = false;
+    for (const v1::ScopeReport& scope : step.scopes()) {
+      const v1::LatencyReport& felt = scope.has_rate() ? scope.rate().response() : scope.latency();
+      if (scope.kind() == v1::SCOPE_KIND_CLUSTER) {
+        row.set_iops(scope.iops());
+        row.set_p50_ns(felt.p50_ns());
+        row.set_p99_ns(felt.p99_ns());
+        row.set_max_ns(felt.max_ns());
+        *row.mutable_thin() = felt.thin();
+      }
+      if (scope.kind() != v1::SCOPE_KIND_HOST || felt.count() == 0) continue;
+      if (any && felt.p99_ns() <= row.worst_p99_ns()) continue;
+      any = true;
+      row.set_worst_host(scope.host());
+      row.set_worst_p99_ns(felt.p99_ns());
+    }
+  }
+
+  // Why the step shows less than the load of all queue managers for its whole time; empty: it shows it.
+  std::string WhatIsMissing(const v1::LogStep& spec, const v1::StepReport& step) const {
+    if (!step.cut_short().empty()) return absl::StrCat("ended early: ", step.cut_short());
+    std::set<std::pair<std::string, std::string>> whole;
+    for (const v1::ScopeReport& scope : step.scopes()) {
+      if (scope.kind() != v1::SCOPE_KIND_QM || scope.has_data_until()) continue;
+      if (scope.measured_ns() >= step.duration_ns()) whole.emplace(scope.host(), scope.queue_manager());
+    }
+    for (const auto& [number, qm] : queue_managers_) {
+      const std::string host = LabelOf(HostOf(*qm, DownHostOf(spec)));
+      if (!whole.contains({host, qm->name()})) {
+        return absl::StrCat(qm->name(), " did not write to the step's end on ", host);
+      }
+    }
+    return "";
+  }
+
+  // What the criteria say of the step.
+  v1::Outcome OutcomeOf(const v1::StepReport& step, bool whole, std::vector<std::string>& reasons) const {
+    bool passed = false;
+    bool failed = false;
+    bool undecided = !whole;
+    for (const v1::CriterionReport& criterion : report_.verdict().criteria()) {
+      for (const v1::CriterionStepReport& result : criterion.steps()) {
+        if (result.step() != step.number()) continue;
+        if (result.outcome() == v1::OUTCOME_PASS) passed = true;
+        if (result.outcome() == v1::OUTCOME_FAIL) {
+          failed = true;
+          const std::string place =
+              FormatPlace(0, result.host(), result.qm(), result.storage(), result.queue_manager());
+          reasons.push_back(
+              absl::StrCat(criterion.criterion(), ": ", result.value_text(), place.empty() ? "" : " at ", place));
+        }
+        if (result.outcome() == v1::OUTCOME_INCONCLUSIVE) {
+          undecided = true;
+          // The row has the step's number.
+          const std::string reason(absl::StripPrefix(result.reason(), absl::StrCat("step ", step.number(), ", ")));
+          reasons.push_back(absl::StrCat(criterion.criterion(), ": ", reason));
+        }
+      }
+    }
+    return failed ? v1::OUTCOME_FAIL : undecided || !passed ? v1::OUTCOME_INCONCLUSIVE : v1::OUTCOME_PASS;
+  }
+
+  // What a reader must know of how the load was made.
+  static void AddCauses(const v1::StepReport& step, std::vector<std::string>& reasons) {
+    for (const v1::ScopeReport& scope : step.scopes()) {
+      if (scope.kind() != v1::SCOPE_KIND_CLUSTER || !scope.has_rate() || scope.rate().held()) continue;
+      if (scope.rate().max_behind_ns() == 0 && scope.rate().unserved() == 0) continue;
+      reasons.push_back(absl::StrFormat("the schedule fell behind by up to %.3f s, %s writes not issued",
+                                        static_cast<double>(scope.rate().max_behind_ns()) / 1e9,
+                                        FormatCount(scope.rate().unserved())));
+    }
+    for (const v1::HostLoadReport& load : step.load()) {
+      if (load.bottleneck().empty()) continue;
+      reasons.push_back(absl::StrCat("the load generator on ", load.host(), " may be CPU-bound: ", load.bottleneck()));
+      return;
+    }
+  }
+
+  const v1::Report& report_;
+  std::map<uint32_t, std::string> labels_;
+  // By their numbers in the placement.
+  std::map<uint32_t, const v1::LogQueueManager*> queue_managers_;
+  std::map<uint32_t, const v1::StepReport*> steps_;
+  int moved_ = 0;
+};
+
+}  // namespace
+
+v1::PlacementReport MakePlacementReport(const v1::Report& report,
+                                        const google::protobuf::RepeatedPtrField<v1::LogStep>& steps) {
+  return PlacementMaker(report).Make(steps);
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,48 @@
+// The part of a placement's page: does the cluster carry its load with any one host down?
+'use strict';
+
+plimsoll.placement = (() => {
+  const {el, format} = plimsoll;
+  const MOST_NAMED = 8;
+
+  const state = (step) => (step.down_host ? step.down_host + ' down' : 'all up');
+  const moved = (step) => {
+    const names = step.moved.slice(0, MOST_NAMED).map((one) => one.queue_manager + ' to ' + one.host);
+    const more = step.moved.length - names.length;
+    return names.length === 0 ? format.DASH :
+                                plimsoll.listed(more > 0 ? [...names, 'and ' + more + ' more'] : names, ',');
+  };
+  const time = (step, name) =>
+      (step.max_ns > 0 && !step.thin.includes(name) ? format.time(step[name + '_ns']) : format.DASH);
+  const result = (step) => {
+    const [tone, sign, word] = plimsoll.summary.VERDICTS[step.outcome] || plimsoll.summary.VERDICTS.inconclusive;
+    return el('span', {class: 'tag ' + tone}, sign + ' ' + word);
+  };
+
+  const table = ({steps}) => plimsoll.table(
+      'Response times of all hosts; worst host: the one with the highest p99',
+      [
+        {title: 'Hosts', head: true}, {title: 'Result', text: true}, {title: 'Step'},
+        {title: 'Moved', text: true, help: 'Queue managers that write on their standby hosts'}, {title: 'Target IO/s'},
+        {title: 'IO/s'}, {title: 'p50'}, {title: 'p99'}, {title: 'max'}, {title: 'Worst host', text: true}
+      ],
+      steps.map(
+          (step) =>
+              [state(step), result(step), String(step.step), moved(step), format.rate(step.asked_iops),
+               step.max_ns > 0 ? format.rate(step.iops) : format.DASH, time(step, 'p50'), time(step, 'p99'),
+               time(step, 'max'), step.worst_host || format.DASH]));
+
+  // Why a step is no PASS.
+  const reasons = ({steps}) =>
+      steps.filter((step) => step.reason)
+          .map((step) => el('p', {class: 'remark'}, 'Step ' + step.step + ', ' + state(step) + ': ' + step.reason));
+
+  // The parts of the page; none where the run is no placement.
+  const sections = ({placement}) =>
+      (placement ? [plimsoll.section(
+                       'placement', 'Does the cluster carry its load with any one host down?',
+                       el('p', {}, placement.answer), table(placement), ...reasons(placement))] :
+                   []);
+
+  return {sections};
+})();

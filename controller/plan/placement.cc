@@ -1,0 +1,307 @@
+#include "controller/plan/placement.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "common/protocol.h"
+#include "common/text.h"
+#include "common/units.h"
+#include "controller/plan/criteria.h"
+#include "controller/plan/host_list.h"
+#include "controller/plan/plan_defaults.h"
+
+namespace plimsoll {
+namespace {
+
+// MQ's own limit of a queue manager's name.
+constexpr size_t kMostNameLength = 48;
+constexpr uint32_t kMostQmsOfAHost = 4096;
+constexpr uint64_t kPlacedSectorBytes = 512;
+
+// Of the host with that address; nothing: the plan has none.
+std::optional<uint32_t> HostNumber(const v1::TestPlan& plan, const std::string& address) {
+  for (int host = 0; host < plan.hosts_size(); ++host) {
+    if (plan.hosts(host).address() == address) return static_cast<uint32_t>(host);
+  }
+  return std::nullopt;
+}
+
+bool IsQmName(const std::string& name) {
+  return !name.empty() && name.size() <= kMostNameLength &&
+         std::all_of(name.begin(), name.end(), [](char c) { return IsPlainNameChar(c) || c == '/' || c == '%'; });
+}
+
+std::string HostNames(const v1::TestPlan& plan) {
+  constexpr int kMostNamed = 8;
+  std::vector<std::string> names;
+  for (int host = 0; host < std::min(plan.hosts_size(), kMostNamed); ++host) {
+    names.push_back(ShortAddress(plan.hosts(host).address()));
+  }
+  if (plan.hosts_size() > kMostNamed) names.push_back(absl::StrCat(plan.hosts_size() - kMostNamed, " more"));
+  return absl::StrJoin(names, ", ");
+}
+
+// Collects what is wrong.
+class PlacementChecker {
+ public:
+  explicit PlacementChecker(const v1::TestPlan& plan) : plan_(plan) {}
+
+  std::vector<std::string> Run() {
+    if (plan_.has_ha() || plan_.has_limit()) {
+      Add("placement: ", plan_.has_ha() ? "an HA drill" : "a search for the highest load",
+          " has none; give each a plan of its own");
+      return problems_;
+    }
+    CheckWholePlan();
+    if (plan_.hosts_size() < 2) {
+      Add("placement: a standby needs a second host; the plan has ", plan_.hosts_size());
+      return problems_;
+    }
+    for (int number = 0; number < plan_.placement_size(); ++number) CheckQueueManager(number);
+    if (problems_.empty()) CheckHosts();
+    CheckCriteria();
+    return problems_;
+  }
+
+ private:
+  template <typename... Parts>
+  void Add(const Parts&... parts) {
+    problems_.push_back(absl::StrCat(parts...));
+  }
+
+  // What the placement stands in place of.
+  void CheckWholePlan() {
+    if (plan_.workload().has_qm()) {
+      Add("--qm (workload.qm): a placement lists the queue managers of each host; leave it out");
+    }
+    for (const v1::HostSpec& host : plan_.hosts()) {
+      if (!host.workload().has_qm()) continue;
+      Add("hosts: workload.qm on ", ShortAddress(host.address()),
+          ": a placement lists the queue managers of each host; leave it out");
+    }
+    if (plan_.block_size_bytes_size() > 1) {
+      Add("--bsize (block_size): a placement has one step for each host that is down, not one for each block size; ",
+          "name one, or give each queue manager its own block_size");
+    }
+    for (int host = 0; host < plan_.hosts_size(); ++host) {
+      if (EffectiveWorkload(plan_, host).delay_ns() == 0) continue;
+      Add("--delay (workload.delay): the rates of a placement set the pauses by themselves; leave it out");
+      break;
+    }
+  }
+
+  void CheckQueueManager(int number) {
+    const v1::PlacedQueueManager& qm = plan_.placement(number);
+    const std::string at = absl::StrCat("placement[", number + 1, "]");
+    const std::string name = qm.has_qm() ? qm.qm() : "a queue manager";
+    if (!qm.has_qm()) {
+      Add(at, ": a queue manager without its name; expected the key 'qm'");
+    } else if (!IsQmName(qm.qm())) {
+      Add(at, ".qm: ", Quoted(qm.qm()), " is no name of a queue manager: use 1 to ", kMostNameLength,
+          " of A-Z a-z 0-9 . _ - / %");
+    } else if (const auto [first, is_new] = names_.emplace(qm.qm(), number + 1); !is_new) {
+      Add(at, ".qm: ", qm.qm(), " is there already, as number ", first->second,
+          ": a queue manager has one home and one standby");
+    }
+    CheckHost(qm.has_home(), qm.home(), absl::StrCat(at, ".home"), name, "the host on which it runs");
+    CheckHost(qm.has_standby(), qm.standby(), absl::StrCat(at, ".standby"), name, "the host that takes it over");
+    if (qm.has_home() && qm.has_standby() && qm.home() == qm.standby()) {
+      Add(at, ".standby: ", name, " has its home on ", ShortAddress(qm.home()),
+          " too; its standby must be another host");
+    }
+    if (!qm.has_rate_per_second()) {
+      Add(at, ": ", name, " has no rate: give it one, or one for all as workload.rate");
+    }
+    const std::optional<uint32_t> home = HostNumber(plan_, qm.home());
+    if (home.has_value()) CheckBlock(qm, at, name, EffectiveWorkload(plan_, static_cast<int>(*home)));
+  }
+
+  void CheckHost(bool given, const std::string& address, const std::string& key, const std::string& name,
+                 const char* what) {
+    if (!given) {
+      const size_t dot = key.rfind('.');
+      return Add(key.substr(0, dot), ": ", name, " has no '", key.substr(dot + 1), "': name ", what);
+    }
+    if (HostNumber(plan_, address).has_value()) return;
+    const auto parsed = ParseHostList(address);
+    if (!parsed.ok()) return Add(key, ": ", std::string(parsed.status().message()));
+    if (parsed->size() > 1) return Add(key, ": ", Quoted(address), " is more than one host; name one");
+    Add(key, ": ", Quoted(ShortAddress(address)), " is not one of hosts (", HostNames(plan_),
+        "); name one of them, or list it there too");
+  }
+
+  void CheckBlock(const v1::PlacedQueueManager& qm, const std::string& at, const std::string& name,
+                  const v1::LogWorkload& workload) {
+    const uint64_t block_bytes = qm.block_size_bytes();
+    if (block_bytes > workload.file_size_bytes()) {
+      Add(at, ".block_size: ", FormatSize(block_bytes), " of ", name, " is larger than an extent of ",
+          FormatSize(workload.file_size_bytes()), ": use a smaller one, or a larger --file-size (workload.file_size)");
+    }
+    if (workload.direct() == v1::DIRECT_MODE_ON && block_bytes % kPlacedSectorBytes != 0) {
+      Add(at, ".block_size: ", FormatSize(block_bytes), " of ", name, " is not a multiple of ", kPlacedSectorBytes,
+          ", which O_DIRECT needs");
+    }
+  }
+
+  void CheckHosts() {
+    for (int host = 0; host < plan_.hosts_size(); ++host) {
+      const size_t qms = QueueManagersOf(plan_, static_cast<uint32_t>(host)).size();
+      const std::string address = ShortAddress(plan_.hosts(host).address());
+      if (qms == 0) {
+        Add("hosts: ", address, " is neither home nor standby of a queue manager in placement: leave it out");
+      }
+      if (qms > kMostQmsOfAHost) {
+        Add("placement: ", address, " is home or standby of ", qms, " queue managers; a host has at most ",
+            kMostQmsOfAHost);
+      }
+    }
+  }
+
+  void CheckCriteria() {
+    for (const std::string& text : plan_.criteria()) {
+      const auto criterion = ParseCriterion(text);
+      if (!criterion.ok()) continue;
+      if (criterion->block_size_bytes != 0) {
+        Add("--require (criteria): ", Quoted(text),
+            " is about one block size; in a placement each queue manager has its own: leave it out");
+      }
+      if (criterion->metric == Metric::kFairness) {
+        Add("--require (criteria): ", Quoted(text), ": the loads of a placement differ by plan: leave it out");
+      }
+      if (criterion->metric == Metric::kHosts) {
+        Add("--require (criteria): ", Quoted(text),
+            ": a placement is about each host's failure, so every host must be measured: leave it out");
+      }
+    }
+  }
+
+  const v1::TestPlan& plan_;
+  std::vector<std::string> problems_;
+  std::map<std::string, int> names_;
+};
+
+// "PAYMENTS (16k, 400/s)".
+std::string LoadText(const v1::LogQueueManager& qm) {
+  return absl::StrFormat("%s (%s, %g/s)", qm.name(), FormatSize(qm.block_size_bytes()), qm.rate_per_second());
+}
+
+}  // namespace
+
+void FillPlacement(v1::TestPlan& plan) {
+  for (v1::PlacedQueueManager& qm : *plan.mutable_placement()) {
+    if (qm.has_home()) qm.set_home(WithPort(qm.home()));
+    if (qm.has_standby()) qm.set_standby(WithPort(qm.standby()));
+  }
+  if (plan.hosts().empty()) {
+    std::set<std::string> listed;
+    const auto add = [&](const std::string& address) {
+      if (!address.empty() && listed.insert(address).second) plan.add_hosts()->set_address(address);
+    };
+    for (const v1::PlacedQueueManager& qm : plan.placement()) add(qm.home());
+    for (const v1::PlacedQueueManager& qm : plan.placement()) add(qm.standby());
+  }
+  for (v1::PlacedQueueManager& qm : *plan.mutable_placement()) {
+    if (!qm.has_block_size_bytes() && plan.block_size_bytes_size() == 1) {
+      qm.set_block_size_bytes(plan.block_size_bytes(0));
+    }
+    const std::optional<uint32_t> home = HostNumber(plan, qm.home());
+    if (qm.has_rate_per_second() || !home.has_value()) continue;
+    const double rate = EffectiveWorkload(plan, static_cast<int>(*home)).rate_per_second();
+    if (rate > 0) qm.set_rate_per_second(rate);
+  }
+}
+
+std::vector<std::string> PlacementProblems(const v1::TestPlan& plan) {
+  return PlacementChecker(plan).Run();
+}
+
+std::vector<v1::LogQueueManager> QueueManagersOf(const v1::TestPlan& plan, uint32_t host) {
+  std::map<std::string, uint32_t> numbers;
+  for (int i = 0; i < plan.hosts_size(); ++i) numbers.emplace(plan.hosts(i).address(), static_cast<uint32_t>(i));
+  std::vector<v1::LogQueueManager> all;
+  for (int number = 0; number < plan.placement_size(); ++number) {
+    const v1::PlacedQueueManager& placed = plan.placement(number);
+    const auto home = numbers.find(placed.home());
+    const auto standby = numbers.find(placed.standby());
+    if (home == numbers.end() || standby == numbers.end()) continue;
+    if (home->second != host && standby->second != host) continue;
+    v1::LogQueueManager& qm = all.emplace_back();
+    qm.set_name(placed.qm());
+    qm.set_block_size_bytes(placed.block_size_bytes());
+    qm.set_rate_per_second(placed.rate_per_second());
+    qm.set_home(home->second);
+    qm.set_standby(standby->second);
+    qm.set_number(static_cast<uint32_t>(number));
+  }
+  return all;
+}
+
+std::vector<v1::LogStep> PlacementSteps(const v1::TestPlan& plan) {
+  const std::vector<uint64_t> sizes = BlockSizesOf(plan);
+  v1::LogStep step;
+  if (sizes.size() == 1) step.set_block_size_bytes(sizes.front());
+  step.set_duration_ns(plan.duration_ns());
+  step.set_warmup_ns(plan.warmup_ns());
+  std::vector<v1::LogStep> steps = {step};
+  for (int host = 0; host < plan.hosts_size(); ++host) {
+    step.set_down_host(static_cast<uint32_t>(host));
+    steps.push_back(step);
+  }
+  return steps;
+}
+
+std::vector<uint64_t> BlockSizesOf(const v1::TestPlan& plan) {
+  std::set<uint64_t> sizes;
+  for (const v1::PlacedQueueManager& qm : plan.placement()) sizes.insert(qm.block_size_bytes());
+  if (sizes.empty()) sizes.insert(plan.block_size_bytes().begin(), plan.block_size_bytes().end());
+  return {sizes.begin(), sizes.end()};
+}
+
+std::string ShortAddress(const std::string& address) {
+  return std::string(absl::StripSuffix(address, absl::StrCat(":", kDefaultPort)));
+}
+
+std::vector<std::string> DescribePlacement(const v1::TestPlan& plan) {
+  std::vector<std::string> lines = {"Which queue managers write where (> = taken over by its standby host):"};
+  std::vector<std::vector<v1::LogQueueManager>> qms;
+  for (int host = 0; host < plan.hosts_size(); ++host) {
+    qms.push_back(QueueManagersOf(plan, static_cast<uint32_t>(host)));
+  }
+  const auto name = [&plan](uint32_t host) { return ShortAddress(plan.hosts(static_cast<int>(host)).address()); };
+  const std::vector<v1::LogStep> steps = PlacementSteps(plan);
+  for (size_t number = 0; number < steps.size(); ++number) {
+    const std::optional<uint32_t> down = DownHostOf(steps[number]);
+    lines.push_back(absl::StrCat("  step ", number + 1, ", ",
+                                 down ? absl::StrCat(name(*down), " down") : std::string("all hosts up")));
+    for (uint32_t host = 0; host < qms.size(); ++host) {
+      std::vector<std::string> here;
+      for (const v1::LogQueueManager& qm : qms[host]) {
+        if (HostOf(qm, down) != host) continue;
+        here.push_back(absl::StrCat(qm.home() == host ? "" : ">", LoadText(qm)));
+      }
+      if (down != host)
+        lines.push_back(absl::StrCat("    ", name(host), ": ", here.empty() ? "none" : absl::StrJoin(here, ", ")));
+    }
+  }
+  lines.emplace_back("What each host prepares:");
+  uint64_t total_bytes = 0;
+  for (uint32_t host = 0; host < qms.size(); ++host) {
+    const auto home = std::count_if(qms[host].begin(), qms[host].end(),
+                                    [host](const v1::LogQueueManager& qm) { return qm.home() == host; });
+    const uint64_t bytes = ExtentBytes(EffectiveWorkload(plan, static_cast<int>(host)));
+    total_bytes += bytes;
+    lines.push_back(absl::StrCat("  ", name(host), ": ", FormatSizeForPeople(bytes), " for ", home, " at home and ",
+                                 static_cast<int64_t>(qms[host].size()) - home, " on standby"));
+  }
+  lines.push_back(absl::StrCat("  in all: ", FormatSizeForPeople(total_bytes)));
+  return lines;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,44 @@
+// What a plan with a `placement` asks for: which queue managers write on which host in each of its steps.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plimsoll/v1/log_step.pb.h"
+#include "plimsoll/v1/plan.pb.h"
+
+namespace plimsoll {
+
+// Whether the plan has one.
+inline bool HasPlacement(const v1::TestPlan& plan) {
+  return !plan.placement().empty();
+}
+
+// Gives addresses their ports, the queue managers the block size and the rate that they do not have of their own, and
+// the plan its hosts where it lists none. Of a plan that has its other defaults.
+void FillPlacement(v1::TestPlan& plan);
+
+// What keeps a plan with its defaults from being a placement, one line each, of which each begins with the key that it
+// is about: "placement[2].home: ...". Empty: nothing.
+std::vector<std::string> PlacementProblems(const v1::TestPlan& plan);
+
+// The queue managers whose files a host prepares, in the order of the placement: those that are at home there, and
+// those whose standby it is. They are its writers, from number 1. `host` counts plan.hosts().
+std::vector<v1::LogQueueManager> QueueManagersOf(const v1::TestPlan& plan, uint32_t host);
+
+// Steps of one pass: all hosts up, then each host down. Of a checked plan with its defaults.
+std::vector<v1::LogStep> PlacementSteps(const v1::TestPlan& plan);
+
+// Different sizes of writes, ascending: those of the placement, or else the plan's own. With its defaults.
+std::vector<uint64_t> BlockSizesOf(const v1::TestPlan& plan);
+
+// An address as people write it: without the default port.
+std::string ShortAddress(const std::string& address);
+
+// What will run, for people: which queue managers write on which host in each step, and what each host prepares. Of a
+// checked plan with its defaults; lines without line ends.
+std::vector<std::string> DescribePlacement(const v1::TestPlan& plan);
+
+}  // namespace plimsoll

@@ -1,0 +1,269 @@
+// Whether a cluster carries its load with any one host down, and that a queue manager that is silent by plan is missed
+// nowhere.
+#include "controller/analysis/placement_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "controller/analysis/interval_stats.h"
+#include "tests/unit/analysis/journal_builder.h"
+
+namespace plimsoll {
+namespace {
+
+using testing::Analyze;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::MakeJournal;
+using testing::Placement;
+using testing::Scope;
+using testing::Series;
+using testing::SimRun;
+using ::testing::StartsWith;
+using testing::Steady;
+
+std::set<std::pair<std::string, std::string>> WhoWrote(const v1::StepReport& step) {
+  std::set<std::pair<std::string, std::string>> who;
+  for (const v1::ScopeReport& scope : step.scopes()) {
+    if (scope.kind() == v1::SCOPE_KIND_QM) who.emplace(scope.queue_manager(), scope.host());
+  }
+  return who;
+}
+
+std::vector<v1::Outcome> Outcomes(const v1::PlacementReport& placement) {
+  std::vector<v1::Outcome> outcomes;
+  for (const v1::PlacementStepReport& step : placement.steps()) outcomes.push_back(step.outcome());
+  return outcomes;
+}
+
+TEST(PlacementReport, ALoadThatIsCarriedWithEachHostDownPassesWithoutAnyReason) {
+  SimRun run = Placement();
+  run.criteria = {"p50<5ms"};
+  const v1::Report report = Analyze(MakeJournal(run));
+  EXPECT_THAT(report.verdict().reasons(), IsEmpty());
+  EXPECT_THAT(report.notes(), IsEmpty());
+  EXPECT_EQ(report.verdict().outcome(), v1::OUTCOME_PASS);
+  EXPECT_EQ(report.run().queue_managers(), 3U) << "each is counted once, however many hosts have its files";
+  const v1::PlacementReport& placement = report.placement();
+  EXPECT_EQ(placement.outcome(), v1::OUTCOME_PASS);
+  EXPECT_EQ(placement.answer(), "Yes: with all hosts up, and with any one of the 3 hosts down.");
+  ASSERT_EQ(placement.steps_size(), 4);
+  EXPECT_EQ(placement.steps(2).down_host(), "beta");
+  ASSERT_EQ(placement.steps(2).moved_size(), 2);
+  EXPECT_EQ(placement.steps(2).moved(0).queue_manager(), "ORDERS");
+  EXPECT_EQ(placement.steps(2).moved(0).host(), "gamma");
+  EXPECT_EQ(placement.steps(2).moved(1).host(), "alpha");
+  EXPECT_THAT(placement.steps(3).moved(), IsEmpty()) << "gamma is home to nobody";
+  for (const v1::PlacementStepReport& step : placement.steps()) {
+    EXPECT_TRUE(step.played());
+    EXPECT_EQ(step.asked_iops(), 350) << "the load is the same in every step";
+    EXPECT_NEAR(step.iops(), 350, 2);
+    EXPECT_EQ(step.reason(), "");
+  }
+}
+
+TEST(PlacementReport, FiguresAreThoseOfTheQueueManagersThatWrote) {
+  using Who = std::set<std::pair<std::string, std::string>>;
+  const v1::Report report = Analyze(MakeJournal(Placement()));
+  EXPECT_EQ(WhoWrote(report.steps(0)), (Who{{"PAYMENTS", "alpha"}, {"ORDERS", "beta"}, {"STOCK", "beta"}}));
+  EXPECT_EQ(WhoWrote(report.steps(1)), (Who{{"PAYMENTS", "beta"}, {"ORDERS", "beta"}, {"STOCK", "beta"}}));
+  EXPECT_EQ(WhoWrote(report.steps(2)), (Who{{"PAYMENTS", "alpha"}, {"ORDERS", "gamma"}, {"STOCK", "alpha"}}));
+  EXPECT_EQ(report.steps(1).down_host(), "alpha");
+  EXPECT_FALSE(report.steps(0).has_down_host());
+  for (const v1::StepReport& step : report.steps()) {
+    for (const v1::HostLoadReport& load : step.load()) EXPECT_NE(load.host(), step.down_host());
+    EXPECT_FALSE(step.has_fairness()) << "their loads differ by plan";
+    EXPECT_EQ(step.stalls().count(), 0U);
+  }
+}
+
+TEST(PlacementReport, BytesAreThoseOfEachQueueManagersOwnBlockSize) {
+  const v1::Report report = Analyze(MakeJournal(Placement()));
+  const v1::StepReport& step = report.steps(0);
+  EXPECT_EQ(step.block_size_bytes(), 0U);
+  const v1::ScopeReport& payments = Scope(step, v1::SCOPE_KIND_QM, "alpha", 1);
+  const v1::ScopeReport& beta = Scope(step, v1::SCOPE_KIND_HOST, "beta");
+  const v1::ScopeReport& cluster = Scope(step, v1::SCOPE_KIND_CLUSTER);
+  EXPECT_EQ(payments.bytes(), payments.writes() * 16384);
+  EXPECT_EQ(beta.bytes(), beta.writes() * 4096);
+  EXPECT_EQ(cluster.bytes(), payments.bytes() + beta.bytes());
+  EXPECT_EQ(cluster.bandwidth().max_bytes_per_second(), 100U * 16384 + 250U * 4096);
+  EXPECT_EQ(cluster.bandwidth().min_bytes_per_second(), 100U * 16384 + 250U * 4096);
+  EXPECT_EQ(Series(step, v1::SCOPE_KIND_CLUSTER).bytes(0), 100U * 16384 + 250U * 4096);
+  EXPECT_EQ(Scope(step, v1::SCOPE_KIND_QM, "beta", 3).rate().asked_iops(), 200);
+}
+
+TEST(PlacementReport, ARateThatIsMissedWithOneHostDownFailsThatStepAloneWithoutAnyCriterionInThePlan) {
+  SimRun run = Placement();
+  // On its standby host a write of STOCK takes 8 ms, where 200 writes/s were due.
+  run.hosts[0].steps[2][1] = Steady(run.duration_ns, 8 * kNsPerMs);
+  std::vector<v1::JournalRecord> journal = MakeJournal(run);
+  for (v1::JournalRecord& record : journal) {
+    if (!record.has_step_done() || record.step_done().done().step() != 2) continue;
+    for (v1::WriterTotals& totals : *record.mutable_step_done()->mutable_done()->mutable_writers()) {
+      if (totals.qm() == 2) totals.set_max_behind_ns(750 * kNsPerMs);
+    }
+  }
+  const v1::Report report = Analyze(journal);
+  EXPECT_EQ(report.verdict().outcome(), v1::OUTCOME_FAIL);
+  const v1::PlacementReport& placement = report.placement();
+  EXPECT_THAT(Outcomes(placement), ElementsAre(v1::OUTCOME_PASS, v1::OUTCOME_PASS, v1::OUTCOME_FAIL, v1::OUTCOME_PASS));
+  EXPECT_EQ(placement.answer(), "No: not with beta down.");
+  EXPECT_THAT(placement.steps(2).reason(), StartsWith("rate_achieved>=99%: "));
+  EXPECT_THAT(placement.steps(2).reason(),
+              HasSubstr("at alpha/STOCK; the schedule fell behind by up to 0.750 s, 0 writes not issued"));
+  EXPECT_EQ(placement.steps(2).worst_host(), "alpha");
+}
+
+TEST(PlacementReport, ALatencyBeyondItsLimitWithOneHostDownNamesTheQueueManager) {
+  SimRun run = Placement();
+  run.criteria = {"p50<5ms"};
+  run.hosts[1].steps[1][0] = Steady(run.duration_ns, 7 * kNsPerMs, 3 * kNsPerMs);
+  const v1::Report report = Analyze(MakeJournal(run));
+  EXPECT_EQ(report.verdict().criteria(0).queue_manager(), "PAYMENTS");
+  EXPECT_EQ(report.placement().answer(), "No: not with alpha down.");
+  EXPECT_THAT(report.placement().steps(1).reason(), StartsWith("p50<5ms: 7.0"));
+  EXPECT_THAT(report.placement().steps(1).reason(), HasSubstr(" at beta/PAYMENTS"));
+}
+
+// alpha's writers wait for a CPU in the third step, in which STOCK writes on its standby host.
+SimRun OnABusyHost() {
+  SimRun run = Placement();
+  run.criteria = {"p50<5ms"};
+  run.hosts[0].sample = [](uint32_t step, int64_t since_start_ns) {
+    v1::HostSample sample;
+    if (step == 2) sample.set_writer_cpu_wait_ns(static_cast<uint64_t>(since_start_ns) / 2);
+    return sample;
+  };
+  return run;
+}
+
+TEST(PlacementReport, WhatALoadGeneratorThatWaitsForACpuDidNotIssueIsNotHeldAgainstTheStorage) {
+  SimRun run = OnABusyHost();
+  // Each write starts 20 ms late and takes 1 ms; half of those that were due come to be issued.
+  run.hosts[0].schedule_lag_ns = 20 * kNsPerMs;
+  run.hosts[0].steps[2][1] = Steady(run.duration_ns, kNsPerMs, 9 * kNsPerMs);
+  const v1::Report report = Analyze(MakeJournal(run));
+  const v1::PlacementStepReport& step = report.placement().steps(2);
+  EXPECT_EQ(step.outcome(), v1::OUTCOME_INCONCLUSIVE) << step.reason();
+  EXPECT_THAT(step.reason(), HasSubstr("p50<5ms: alpha/PAYMENTS: the load generator may be CPU-bound"));
+  EXPECT_THAT(step.reason(), HasSubstr("the load generator on alpha may be CPU-bound: its writers waited 25.0 %"));
+}
+
+TEST(PlacementReport, WritesThatAreSlowThemselvesFailWhateverTheLoadGeneratorDid) {
+  SimRun run = OnABusyHost();
+  run.hosts[0].steps[2][1] = Steady(run.duration_ns, 8 * kNsPerMs);
+  const v1::Report report = Analyze(MakeJournal(run));
+  EXPECT_EQ(report.placement().answer(), "No: not with beta down.");
+  EXPECT_THAT(report.placement().steps(2).reason(), StartsWith("p50<5ms: 8.0"));
+}
+
+TEST(PlacementReport, AFailureThatWasNotPlayedToItsEndLeavesTheAnswerOpen) {
+  SimRun run = Placement();
+  run.cut_short = "interrupted";
+  std::vector<v1::JournalRecord> journal = MakeJournal(run);
+  // The last step never began.
+  const auto in_last = [](const v1::JournalRecord& record) {
+    return (record.has_step_begin() && record.step_begin().step() == 3) ||
+           (record.has_frames() && !record.frames().frames().empty() && record.frames().frames(0).step() == 3) ||
+           (record.has_step_done() && record.step_done().done().step() == 3) ||
+           (record.has_step_end() && record.step_end().step() == 3);
+  };
+  std::erase_if(journal, in_last);
+  const v1::Report report = Analyze(journal);
+  EXPECT_EQ(report.verdict().outcome(), v1::OUTCOME_INCONCLUSIVE);
+  EXPECT_EQ(report.placement().outcome(), v1::OUTCOME_INCONCLUSIVE);
+  EXPECT_EQ(report.placement().answer(), "Not known: 1 of 4 steps decides nothing.");
+  ASSERT_EQ(report.placement().steps_size(), 4);
+  EXPECT_EQ(report.placement().steps(3).reason(), "not played");
+  EXPECT_EQ(report.placement().steps(3).down_host(), "gamma");
+  EXPECT_FALSE(report.placement().steps(3).played());
+}
+
+TEST(PlacementReport, AHostThatIsLostLeavesTheAnswerOpenThoughAllOthersDoWell) {
+  SimRun run = Placement();
+  run.hosts[2].lost_after_ns = kNsPerSecond;
+  const v1::Report report = Analyze(MakeJournal(run));
+  EXPECT_EQ(report.verdict().outcome(), v1::OUTCOME_INCONCLUSIVE);
+  EXPECT_EQ(report.placement().outcome(), v1::OUTCOME_INCONCLUSIVE);
+  // gamma writes in the third step alone, as the standby of ORDERS.
+  EXPECT_TRUE(report.placement().steps(1).played());
+  EXPECT_FALSE(report.placement().steps(2).played());
+  EXPECT_EQ(report.placement().steps(2).outcome(), v1::OUTCOME_INCONCLUSIVE);
+  EXPECT_THAT(report.placement().steps(2).reason(), HasSubstr("ORDERS did not write to the step's end on gamma"));
+}
+
+TEST(PlacementReport, WritesOfAQueueManagerThatShouldBeSilentAreLeftOutAndSaySo) {
+  SimRun run = Placement();
+  std::vector<v1::JournalRecord> journal = MakeJournal(run);
+  for (v1::JournalRecord& record : journal) {
+    // On beta the first writer is PAYMENTS's standby: it has no business in the first step.
+    if (!record.has_frames() || record.frames().host() != 1 || record.frames().frames().empty()) continue;
+    v1::Frame& frame = *record.mutable_frames()->mutable_frames(0);
+    if (frame.step() != 0) continue;
+    frame.set_qm(1);
+    frame.set_bytes(frame.latency().count() * 16384);
+  }
+  const v1::Report report = Analyze(journal);
+  EXPECT_EQ(report.verdict().outcome(), v1::OUTCOME_INCONCLUSIVE);
+  EXPECT_THAT(report.verdict().reasons(),
+              ::testing::Contains(HasSubstr("beta/PAYMENTS, step 1: a writer that is silent in the step")));
+  EXPECT_FALSE(WhoWrote(report.steps(0)).contains({"PAYMENTS", "beta"}));
+}
+
+TEST(PlacementReport, AWriterThatShouldWriteAndReportsNothingIsMissed) {
+  SimRun run = Placement();
+  std::vector<v1::JournalRecord> journal = MakeJournal(run);
+  for (v1::JournalRecord& record : journal) {
+    const auto drop = [](auto& items) {
+      for (int i = items.size() - 1; i >= 0; --i) {
+        if (items.Get(i).qm() == 2) items.DeleteSubrange(i, 1);
+      }
+    };
+    if (record.has_frames() && record.frames().host() == 1) drop(*record.mutable_frames()->mutable_frames());
+    if (record.has_step_done() && record.step_done().host() == 1) {
+      drop(*record.mutable_step_done()->mutable_done()->mutable_writers());
+    }
+  }
+  const v1::Report report = Analyze(journal);
+  EXPECT_THAT(report.verdict().reasons(), ::testing::Contains(HasSubstr("beta/ORDERS, step 1: nothing was reported.")));
+  EXPECT_EQ(report.placement().outcome(), v1::OUTCOME_INCONCLUSIVE);
+}
+
+TEST(PlacementReport, AStallWithAHostDownIsClassedByTheHostsThatWrite) {
+  SimRun run = Placement();
+  run.stall_ns = 100 * kNsPerMs;
+  const auto stalled =
+      testing::WithStalls([](uint64_t, int64_t) { return kNsPerMs; }, {{500 * kNsPerMs, 900 * kNsPerMs}});
+  // alpha is down: beta's three writers all stall, and beta is the only host that writes.
+  for (testing::SimWriter& writer : run.hosts[1].steps[1]) {
+    writer = testing::ClosedLoop(run.duration_ns, 4 * kNsPerMs, stalled);
+  }
+  const v1::Report report = Analyze(MakeJournal(run));
+  ASSERT_EQ(report.steps(1).stalls().stalls_size(), 1);
+  EXPECT_EQ(report.steps(1).stalls().stalls(0).stall_class(), v1::STALL_CLASS_SINGLE_HOST);
+  EXPECT_THAT(report.steps(1).stalls().stalls(0).others(), IsEmpty());
+}
+
+TEST(PlacementReport, LinesOfAnIntervalDoNotWaitForWhoeverIsSilent) {
+  std::vector<IntervalRow> rows;
+  IntervalStats stats(kNsPerSecond, [&rows](const IntervalRow& row) { rows.push_back(row); });
+  std::vector<v1::JournalRecord> journal = MakeJournal(Placement(3 * kNsPerSecond));
+  // Up to the third second of the first step.
+  for (const v1::JournalRecord& record : journal) {
+    if (record.has_step_end()) break;
+    stats.Add(record);
+  }
+  ASSERT_GE(rows.size(), 2U);
+  EXPECT_EQ(rows[0].interval.writes, 350U);
+}
+
+}  // namespace
+}  // namespace plimsoll

@@ -1,0 +1,182 @@
+#include "controller/plan/placement.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "controller/plan/plan_check.h"
+#include "controller/plan/plan_defaults.h"
+#include "controller/plan/plan_yaml.h"
+#include "tests/status_matchers.h"
+#include "tests/unit/controller/read_plan.h"
+
+namespace plimsoll {
+namespace {
+
+using ::plimsoll::testing::PlanOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+constexpr char kPlan[] = R"(hosts: node[1-3]
+workload: {dir: /san, file_size: 1m, num_files: 2, rate: 50}
+block_size: 4k
+duration: 5s
+placement:
+  - {qm: PAYMENTS, home: node1, standby: node2, block_size: 16k, rate: 400}
+  - {qm: ORDERS, home: node2, standby: node3}
+  - {qm: A/B%C, home: node2, standby: node1, rate: 12.5}
+)";
+
+v1::TestPlan Filled(const std::string& text) {
+  v1::TestPlan plan = PlanOf(text);
+  FillDefaults(plan);
+  return plan;
+}
+
+std::vector<std::string> Names(const v1::HostPlan& plan) {
+  std::vector<std::string> names;
+  for (const v1::LogQueueManager& qm : plan.log().queue_managers()) names.push_back(qm.name());
+  return names;
+}
+
+// The problems of the plan with one text in place of another.
+std::vector<std::string> ProblemsWith(const std::string& from, const std::string& to) {
+  std::string text = kPlan;
+  const size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  text.replace(at, from.size(), to);
+  return PlanProblems(PlanOf(text));
+}
+
+TEST(Placement, TakesWhatAQueueManagerLacksFromThePlan) {
+  EXPECT_THAT(PlanProblems(PlanOf(kPlan)), IsEmpty());
+  const v1::TestPlan plan = Filled(kPlan);
+  EXPECT_EQ(plan.placement(0).home(), "node1:7461");
+  EXPECT_EQ(plan.placement(1).block_size_bytes(), 4096U);
+  EXPECT_EQ(plan.placement(1).rate_per_second(), 50);
+  EXPECT_EQ(plan.placement(0).rate_per_second(), 400);
+  EXPECT_FALSE(plan.workload().has_qm()) << "each host has those that the placement names";
+  v1::TestPlan again = plan;
+  FillDefaults(again);
+  EXPECT_EQ(again.SerializeAsString(), plan.SerializeAsString());
+  const absl::StatusOr<v1::TestPlan> read = ReadPlan(WritePlan(plan), "plan.yaml");
+  ASSERT_THAT(read, testing::IsOk());
+  EXPECT_EQ(Filled(WritePlan(plan)).SerializeAsString(), plan.SerializeAsString()) << "as results keep it";
+}
+
+TEST(Placement, WithoutHostsThoseThatItNamesAreTheHosts) {
+  const v1::TestPlan plan = Filled(
+      "workload: {dir: /san, rate: 1}\n"
+      "placement: [{qm: A, home: b, standby: c}, {qm: B, home: a, standby: b}]\n");
+  ASSERT_EQ(plan.hosts_size(), 3);
+  EXPECT_EQ(plan.hosts(0).address(), "b:7461");
+  EXPECT_EQ(plan.hosts(1).address(), "a:7461");
+  EXPECT_EQ(plan.hosts(2).address(), "c:7461");
+}
+
+TEST(Placement, EachHostPreparesTheFilesOfItsOwnAndOfThoseWhoseStandbyItIs) {
+  const v1::TestPlan plan = Filled(kPlan);
+  const auto host = [&plan](int number) { return MakeHostPlan(plan, number, "h", "0a", std::string(16, 't'), 250); };
+  EXPECT_THAT(Names(host(0)), ElementsAre("PAYMENTS", "A/B%C"));
+  EXPECT_THAT(Names(host(1)), ElementsAre("PAYMENTS", "ORDERS", "A/B%C"));
+  EXPECT_THAT(Names(host(2)), ElementsAre("ORDERS"));
+  EXPECT_EQ(host(1).log().workload().qm(), 3U) << "space, caps and files count them all";
+  EXPECT_EQ(host(1).log().placed(), 3U);
+  EXPECT_EQ(host(1).log().queue_managers(2).number(), 2U);
+  EXPECT_EQ(host(1).log().queue_managers(2).home(), 1U);
+  EXPECT_EQ(host(1).log().queue_managers(2).standby(), 0U);
+  EXPECT_EQ(EffectiveWorkload(plan, 0).qm(), 2U);
+}
+
+TEST(Placement, AllHostsUpAndThenEachOneDown) {
+  const v1::TestPlan plan = Filled(absl::StrCat(kPlan, "repeat: 2\n"));
+  const std::vector<v1::LogStep> steps = ExpandSteps(plan);
+  ASSERT_EQ(steps.size(), 8U);
+  EXPECT_FALSE(steps[0].has_down_host());
+  EXPECT_EQ(steps[1].down_host(), 0U);
+  EXPECT_EQ(steps[3].down_host(), 2U);
+  EXPECT_FALSE(steps[4].has_down_host());
+  EXPECT_EQ(steps[4].repetition(), 1U);
+  EXPECT_EQ(steps[0].block_size_bytes(), 0U) << "they differ";
+  EXPECT_EQ(BlockSizesOf(plan), (std::vector<uint64_t>{4096, 16384}));
+  const v1::TestPlan alike = Filled(
+      "workload: {dir: /san, rate: 1}\nplacement: [{qm: A, home: a, standby: b}, {qm: B, home: b, standby: a}]\n");
+  EXPECT_EQ(ExpandSteps(alike)[0].block_size_bytes(), 4096U);
+}
+
+TEST(Placement, WhatRunsIsDescribedStepByStep) {
+  const std::string text = absl::StrJoin(DescribePlacement(Filled(kPlan)), "\n");
+  EXPECT_THAT(text, HasSubstr("  step 1, all hosts up\n"
+                              "    node1: PAYMENTS (16k, 400/s)\n"
+                              "    node2: ORDERS (4k, 50/s), A/B%C (4k, 12.5/s)\n"
+                              "    node3: none\n"
+                              "  step 2, node1 down\n"
+                              "    node2: >PAYMENTS (16k, 400/s), ORDERS (4k, 50/s), A/B%C (4k, 12.5/s)\n"));
+  EXPECT_THAT(text, HasSubstr("  node2: 6 MiB for 2 at home and 1 on standby\n"));
+  EXPECT_THAT(text, HasSubstr("  in all: 12 MiB"));
+}
+
+TEST(Placement, EachErrorNamesItsQueueManagerAndTheWayOut) {
+  EXPECT_THAT(ProblemsWith("home: node1, standby: node2", "home: node9, standby: node2"),
+              ElementsAre("placement[1].home: 'node9' is not one of hosts (node1, node2, node3); name one of them, or "
+                          "list it there too"));
+  EXPECT_THAT(ProblemsWith("home: node1, standby: node2", "home: node1, standby: 'node[2-3]'"),
+              ElementsAre("placement[1].standby: 'node[2-3]' is more than one host; name one"));
+  EXPECT_THAT(
+      ProblemsWith("standby: node2, block", "standby: node1, block"),
+      ElementsAre("placement[1].standby: PAYMENTS has its home on node1 too; its standby must be another host"));
+  EXPECT_THAT(ProblemsWith("standby: node2, block", "block"),
+              ElementsAre("placement[1]: PAYMENTS has no 'standby': name the host that takes it over"));
+  EXPECT_THAT(
+      ProblemsWith("qm: ORDERS", "qm: PAYMENTS"),
+      ElementsAre("placement[2].qm: PAYMENTS is there already, as number 1: a queue manager has one home and one "
+                  "standby"));
+  EXPECT_THAT(ProblemsWith("qm: ORDERS, ", ""),
+              ElementsAre("placement[2]: a queue manager without its name; expected the key 'qm'"));
+  EXPECT_THAT(ProblemsWith("qm: ORDERS", "qm: 'TWO WORDS'"),
+              ElementsAre(StartsWith("placement[2].qm: 'TWO WORDS' is no name of a queue manager: use 1 to 48 of")));
+  EXPECT_THAT(ProblemsWith(", rate: 50}", "}"),
+              ElementsAre("placement[2]: ORDERS has no rate: give it one, or one for all as workload.rate"));
+  EXPECT_THAT(ProblemsWith("block_size: 16k", "block_size: 2m"),
+              ElementsAre(StartsWith("placement[1].block_size: 2m of PAYMENTS is larger than an extent of 1m: use")));
+  EXPECT_THAT(ProblemsWith("node[1-3]", "node[1-4]"),
+              ElementsAre("hosts: node4 is neither home nor standby of a queue manager in placement: leave it out"));
+}
+
+TEST(Placement, WhatItStandsInPlaceOfIsRefused) {
+  EXPECT_THAT(ProblemsWith("rate: 50}", "rate: 50, qm: 2}"),
+              ElementsAre("--qm (workload.qm): a placement lists the queue managers of each host; leave it out"));
+  EXPECT_THAT(ProblemsWith("block_size: 4k\n", "block_size: [4k, 8k]\n"),
+              ::testing::Contains(StartsWith("--bsize (block_size): a placement has one step for each host")));
+  EXPECT_THAT(ProblemsWith("rate: 50}", "rate: 50, delay: 1ms}"),
+              ::testing::Contains(StartsWith("--delay (workload.delay): ")));
+  EXPECT_THAT(ProblemsWith("duration: 5s", "criteria: ['p99@4k<5ms', 'hosts>=2', 'fairness>=0.9', 'p99<5ms']"),
+              ElementsAre(HasSubstr("'p99@4k<5ms' is about one block size"), HasSubstr("'hosts>=2': a placement is"),
+                          HasSubstr("'fairness>=0.9': the loads of a placement differ by plan")));
+  EXPECT_THAT(ProblemsWith("duration: 5s", "criteria: ['p99<5ms']\nlimit: {over: rate}"),
+              ElementsAre("placement: a search for the highest load has none; give each a plan of its own"));
+  EXPECT_THAT(
+      PlanProblems(PlanOf("workload: {dir: /a, rate: 1}\nhosts: a\nplacement: [{qm: A, home: a, standby: b}]\n")),
+      ElementsAre("placement: a standby needs a second host; the plan has 1"));
+}
+
+TEST(Placement, AnErrorHasTheLineOfItsKeyOrOfItsQueueManager) {
+  std::string text = kPlan;
+  text.replace(text.find("standby: node3"), 14, "standby: node2");
+  text.replace(text.find("home: node1, "), 13, "");
+  PlanPlaces places;
+  const absl::StatusOr<v1::TestPlan> plan = ReadPlan(text, "plan.yaml", &places);
+  ASSERT_THAT(plan, testing::IsOk());
+  const absl::Status status = CheckPlan(*plan, places);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("plan.yaml:6: placement[1]: PAYMENTS has no 'home'"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("plan.yaml:7: placement[2].standby: ORDERS has its home"));
+}
+
+}  // namespace
+}  // namespace plimsoll
