@@ -74,13 +74,19 @@ absl::StatusOr<v1::TestPlan> LoadRunPlan(const std::string& file, PlanFlags::Kin
   }
   const v1::TestPlan read = plan;
   const bool search = kind == PlanFlags::Kind::kLimit;
-  if (search) plan.mutable_limit();
+  const bool acceptance = kind == PlanFlags::Kind::kAccept;
+  if (search || acceptance) plan.mutable_limit();
+  if (acceptance) plan.mutable_accept();
   PLIMSOLL_RETURN_IF_ERROR(change(plan));
   if (plan.has_ha()) {
     return absl::InvalidArgumentError(
         absl::StrCat(file, " is the plan of an HA drill (ha): run it with `plimsoll ha`"));
   }
-  if (plan.has_limit() && !search) {
+  if (plan.has_accept() && !acceptance) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(file, " is the plan of an acceptance (accept): run it with `plimsoll accept`"));
+  }
+  if (plan.has_limit() && !search && !acceptance) {
     return absl::InvalidArgumentError(
         absl::StrCat(file, " is the plan of a search for the highest load (limit): run it with `plimsoll limit`"));
   }
@@ -125,7 +131,7 @@ class Run {
         make_client_(around.make_client),
         clock_(*around.clock),
         plan_(WithSeed(std::move(plan))),
-        steps_(ExpandSteps(plan_)),
+        steps_(KnownSteps(plan_)),
         run_id_(NewRunId()),
         progress_(around.progress, IsScreen(around.progress), flags.quiet) {
     if (around.catches_signals) interrupts_.emplace(events_);
@@ -219,7 +225,8 @@ class Run {
     options.clock = &clock_;
     options.log = &log;
     options.progress = &progress_;
-    if (plan_.has_limit()) options.next_step = [this, &log] { return NextStep(log.analyzer()); };
+    if (plan_.has_limit() || plan_.until_steady_ns() > 0)
+      options.next_step = [this, &log] { return NextStep(log.analyzer()); };
     const std::string token = NewRunToken();
     for (const auto& host : fleet_->hosts()) {
       options.host_plans.push_back(
@@ -231,15 +238,29 @@ class Run {
     return failure;
   }
 
-  // What the agents' caps are compared with: a search takes as long as its budget.
+  // What the agents' caps are compared with: a search takes as long as its budget, rounds as often as they may.
   std::vector<v1::LogStep> StepsAtMost() const {
+    if (plan_.until_steady_ns() > 0) {
+      std::vector<v1::LogStep> all = ExpandSteps(plan_);
+      for (v1::LogStep& step : all) {
+        step.set_duration_ns(step.duration_ns() * MostRounds(plan_));
+        step.set_warmup_ns(step.warmup_ns() * MostRounds(plan_));
+      }
+      return all;
+    }
     if (!plan_.has_limit()) return steps_;
     v1::LogStep all = steps_.front();
     all.set_duration_ns(plan_.limit().budget_ns());
     return {all};
   }
 
-  // Of a search: shows what the step before has shown, and what comes.
+  static std::string RoundsText(const v1::TestPlan& plan) {
+    if (plan.until_steady_ns() == 0) return "";
+    return absl::StrCat(", in at least ", kSteadyRounds, " and at most ", MostRounds(plan),
+                        " rounds until it is steady");
+  }
+
+  // Of a search, or of rounds: shows what the step before has shown, and what comes.
   std::optional<v1::LogStep> NextStep(const Analyzer& analyzer) {
     const std::string last = analyzer.LastStepText();
     if (!flags_.quiet && !last.empty()) progress_.Line(SanitizeForTerminal(last));
@@ -281,11 +302,11 @@ class Run {
                 << std::endl;
       return static_cast<int>(Exit::kOk);
     }
-    line_.out << steps_.size() << (steps_.size() == 1 ? " step of " : " steps of ")
-              << FormatDuration(plan_.duration_ns())
+    const size_t steps = ExpandSteps(plan_).size();
+    line_.out << steps << (steps == 1 ? " step of " : " steps of ") << FormatDuration(plan_.duration_ns())
               << (plan_.warmup_ns() > 0 ? absl::StrCat(" after ", FormatDuration(plan_.warmup_ns()), " of warm-up")
                                         : "")
-              << ". Nothing was touched." << std::endl;
+              << RoundsText(plan_) << ". Nothing was touched." << std::endl;
     return static_cast<int>(Exit::kOk);
   }
 

@@ -1,6 +1,8 @@
 #include <google/protobuf/descriptor.h>
 
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -23,6 +25,12 @@ constexpr char kExampleHead[] =
     "# Sizes: bytes, or k, m, g, t (base 1024). Times: ns, us, ms, s, m, h, d; a bare number is in seconds unless "
     "noted.\n";
 
+constexpr char kAcceptHead[] =
+    "# A plan for 'plimsoll accept PLAN.yaml'. Every key may be left out but 'dir' and 'criteria'; options override "
+    "the plan.\n"
+    "# Sizes: bytes, or k, m, g, t (base 1024). Times: ns, us, ms, s, m, h, d; a bare number is in seconds unless "
+    "noted.\n";
+
 // Text of the values, as a plan holds them.
 std::string ExampleValue(const FieldDescriptor& field) {
   const v1::FieldRule& rule = RuleOf(field);
@@ -36,13 +44,17 @@ std::string ExampleValue(const FieldDescriptor& field) {
 
 class ExampleWriter {
  public:
+  // `sections`: those to show; others belong to other commands.
+  explicit ExampleWriter(std::set<const Descriptor*> sections = {}) : sections_(std::move(sections)) {}
+
   // `in_list`: the message is an element of a list, and its first key stands behind a dash. `brief`: only what has an
   // example, since the same message is shown in full elsewhere.
   void Write(const Descriptor& message, int indent, bool in_list, bool brief) {
     bool first = true;
     for (int i = 0; i < message.field_count(); ++i) {
       const FieldDescriptor& field = *message.field(i);
-      if ((brief && RuleOf(field).example().empty()) || RuleOf(field).section()) continue;
+      if (brief && RuleOf(field).example().empty()) continue;
+      if (RuleOf(field).section() && sections_.count(field.message_type()) == 0) continue;
       WriteField(field, indent, in_list && first, in_list);
       first = false;
     }
@@ -70,6 +82,7 @@ class ExampleWriter {
     }
   }
 
+  const std::set<const Descriptor*> sections_;
   std::string text_;
 };
 
@@ -79,6 +92,14 @@ std::string ExamplePlan() {
   ExampleWriter writer;
   writer.Write(*v1::TestPlan::descriptor(), 0, false, false);
   return kExampleHead + writer.text();
+}
+
+std::string ExampleAcceptPlan() {
+  ExampleWriter writer({v1::AcceptPlan::descriptor(), v1::LimitPlan::descriptor()});
+  writer.Write(*v1::TestPlan::descriptor(), 0, false, false);
+  // Where there is a search, random arrivals are the default (FillDefaults).
+  return kAcceptHead + absl::StrReplaceAll(writer.text(), {{"--arrival: default even", "--arrival: default poisson"},
+                                                           {"  arrival: even\n", "  arrival: poisson\n"}});
 }
 
 namespace {
@@ -129,6 +150,12 @@ On the command line `--do FAULT=COMMAND` and `--undo FAULT=COMMAND` give the sam
 constexpr char kLimit[] = R"(
 A search for the highest load, for `plimsoll limit` ([limit.md](limit.md)). `duration` and `warmup` are those of each of its steps;
 arrivals are `poisson` where they are not given. It takes one block size, no `rate`, and latencies and stalls as criteria.
+)";
+
+constexpr char kAccept[] = R"(
+An acceptance of storage, for `plimsoll accept` ([accept.md](accept.md)). The load is the plan's own; the search is that of `limit`, with
+steps of `search_step`. Arrivals are `poisson` where they are not given. It needs criteria. `plimsoll plan example --accept` prints such a
+plan with every key explained; `--ready NAME` prints one for a kind of storage, with limits and their sources.
 )";
 
 constexpr char kCriteria[] = R"(
@@ -230,14 +257,14 @@ std::string Table(const Descriptor& message) {
 }  // namespace
 
 std::string PlanReference() {
-  return absl::StrCat(kReferenceHead, "\n## Keys of the plan\n", Table(*v1::TestPlan::descriptor()),
-                      "\n## Keys of `hosts`\n", kHosts, Table(*v1::HostSpec::descriptor()), "\n## Keys of `workload`\n",
-                      kWorkload, Table(*v1::LogWorkload::descriptor()), "\n## Keys of `ha`\n", kHa,
-                      Table(*v1::HaPlan::descriptor()), "\n## Keys of `commands` in `ha`\n",
-                      Table(*v1::HaFaultCommands::descriptor()), kHaOptions, "\n## Keys of `limit`\n", kLimit,
-                      Table(*v1::LimitPlan::descriptor()), kCriteria, MetricTable(), kCriteriaRules, StallClassNames(),
-                      ".\n\n## Criteria of HA drills\n", kHaCriteriaRules, HaMetricTable(), "\n## Example\n\n```yaml\n",
-                      ExamplePlan(), "```\n");
+  return absl::StrCat(
+      kReferenceHead, "\n## Keys of the plan\n", Table(*v1::TestPlan::descriptor()), "\n## Keys of `hosts`\n", kHosts,
+      Table(*v1::HostSpec::descriptor()), "\n## Keys of `workload`\n", kWorkload, Table(*v1::LogWorkload::descriptor()),
+      "\n## Keys of `ha`\n", kHa, Table(*v1::HaPlan::descriptor()), "\n## Keys of `commands` in `ha`\n",
+      Table(*v1::HaFaultCommands::descriptor()), kHaOptions, "\n## Keys of `limit`\n", kLimit,
+      Table(*v1::LimitPlan::descriptor()), "\n## Keys of `accept`\n", kAccept, Table(*v1::AcceptPlan::descriptor()),
+      kCriteria, MetricTable(), kCriteriaRules, StallClassNames(), ".\n\n## Criteria of HA drills\n", kHaCriteriaRules,
+      HaMetricTable(), "\n## Example\n\n```yaml\n", ExamplePlan(), "```\n");
 }
 
 }  // namespace plimsoll

@@ -46,6 +46,17 @@ std::string YamlText(const std::string& text);
 // back, and CheckPlan passes it.
 std::string ExamplePlan();
 
+// The same of a plan for `plimsoll accept`, with its sections.
+std::string ExampleAcceptPlan();
+
+// Plans for `plimsoll accept` that are ready but for hosts, directory and rate, by name, with a line about each.
+struct ReadyPlan {
+  const char* name;
+  const char* about;
+  const char* text;
+};
+const std::vector<ReadyPlan>& ReadyAcceptPlans();
+
 // Markdown reference of every key and option, docs/plan.md.
 std::string PlanReference();
 
