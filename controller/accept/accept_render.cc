@@ -29,10 +29,6 @@ int64_t LengthNs(const v1::AcceptReport& report) {
   return google::protobuf::util::TimeUtil::DurationToNanoseconds(report.end() - report.begin());
 }
 
-std::string WholeSeconds(int64_t duration_ns) {
-  return FormatDuration((duration_ns + kNsPerSecond / 2) / kNsPerSecond * kNsPerSecond);
-}
-
 std::string OutcomeOf(const v1::AcceptRun& run) {
   return run.began() ? OutcomeText(run.outcome()) : "NOT DONE";
 }
@@ -81,7 +77,7 @@ void AddParts(const v1::AcceptReport& report, Lines& lines) {
   size_t width = 0;
   for (const v1::AcceptRun& run : report.runs()) width = std::max(width, RunName(run).size());
   for (const v1::AcceptRun& run : report.runs()) {
-    const std::string time = run.began() ? WholeSeconds(run.duration_ns()) : "";
+    const std::string time = run.began() ? FormatWholeSeconds(run.duration_ns()) : "";
     const std::string head = absl::StrCat("  ", PadRight(RunName(run), width), "  ", PadRight(OutcomeOf(run), 12), "  ",
                                           PadLeft(time, 7), "  ");
     std::string start = head;
@@ -165,7 +161,7 @@ std::string RenderAcceptText(const v1::AcceptReport& report) {
   lines.emplace_back();
   add("Name", report.name());
   add("Date", absl::StrCat(FormatDateTime(report.begin()),
-                           report.has_end() ? absl::StrCat(", ", WholeSeconds(LengthNs(report))) : std::string(),
+                           report.has_end() ? absl::StrCat(", ", FormatWholeSeconds(LengthNs(report))) : std::string(),
                            ", acceptance ", report.id(), ", plimsoll ", report.version()));
   for (const auto& [heading, value] : AcceptConfiguration(report)) add(heading, value);
   AddParts(report, lines);
@@ -193,7 +189,8 @@ std::string RenderAcceptMarkdown(const v1::AcceptReport& report, const std::stri
   AddRow({"part", "result", "time", "found"}, out);
   AddRow({"---", "---", "---:", "---"}, out);
   for (const v1::AcceptRun& run : report.runs()) {
-    AddRow({RunName(run), OutcomeOf(run), run.began() ? WholeSeconds(run.duration_ns()) : kDash, MdCode(run.result())},
+    AddRow({RunName(run), OutcomeOf(run), run.began() ? FormatWholeSeconds(run.duration_ns()) : kDash,
+            MdCode(run.result())},
            out);
   }
   if (!report.figures().empty()) {

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "common/units.h"
 #include "controller/analysis/judge.h"
 #include "controller/plan/accept_plan.h"
@@ -30,6 +31,16 @@ double Ms(double ns) {
 
 std::string Counted(size_t count, const std::string& noun) {
   return absl::StrCat(FormatCount(count), " ", noun, count == 1 ? "" : "s");
+}
+
+// At most kMostShown of them, in one line.
+std::string Shown(const google::protobuf::RepeatedPtrField<std::string>& reasons) {
+  std::vector<std::string> shown;
+  for (int i = 0; i < std::min<int>(reasons.size(), kMostShown); ++i) {
+    shown.emplace_back(absl::StripSuffix(reasons.Get(i), "."));
+  }
+  const size_t more = static_cast<size_t>(reasons.size()) - shown.size();
+  return absl::StrCat(absl::StrJoin(shown, "; "), more > 0 ? absl::StrCat("; and ", more, " more") : "");
 }
 
 // Once, in the order in which they come.
@@ -178,6 +189,14 @@ std::string RunName(const v1::AcceptRun& run) {
   return run.part() == v1::ACCEPT_PART_STORAGE ? name : absl::StrCat(name, ", run ", run.run());
 }
 
+std::string FormatWholeSeconds(int64_t duration_ns) {
+  const int64_t seconds = (duration_ns + kNsPerSecond - 1) / kNsPerSecond;
+  const int64_t hours = seconds / 3600;
+  const int64_t minutes = seconds / 60 % 60;
+  return absl::StrCat(hours > 0 ? absl::StrCat(hours, "h ") : "", seconds >= 60 ? absl::StrCat(minutes, "m ") : "",
+                      seconds % 60, "s");
+}
+
 std::string DirectoryOf(const v1::AcceptRun& run) {
   const std::string name = PartName(run.part());
   return run.part() == v1::ACCEPT_PART_STORAGE ? name : absl::StrCat(name, "-", run.run());
@@ -265,9 +284,14 @@ void TakeChecks(const v1::CheckReport& checks, v1::AcceptRun& run, v1::AcceptRep
     if (check.level() > checks.level()) continue;
     ++of_level;
     const std::string because = absl::StrCat(check.name(), ": ", check.reason());
+    if (check.outcome() == v1::CHECK_OUTCOME_PASS) ++passed;
+    // Good to know, and no requirement of a shared file system.
+    if (check.requirement() == v1::CHECK_REQUIREMENT_NONE) {
+      if (check.outcome() != v1::CHECK_OUTCOME_PASS) run.add_notes(because);
+      continue;
+    }
     switch (check.outcome()) {
       case v1::CHECK_OUTCOME_PASS:
-        ++passed;
         break;
       case v1::CHECK_OUTCOME_FAIL:
         run.add_reasons(because);
@@ -333,7 +357,6 @@ void TakeRun(const v1::Report& found, v1::AcceptRun& run, v1::AcceptReport& repo
   }
   for (const std::string& reason : verdict.reasons()) run.add_reasons(reason);
   if (!run.complete() && verdict.reasons().empty()) run.add_reasons(of.state_reason());
-  if (verdict.criteria().empty() && decided) run.add_notes("It had no criteria.");
   if (!verdict.remark().empty()) run.add_notes(verdict.remark());
   for (const std::string& note : found.notes()) run.add_notes(note);
 
@@ -371,7 +394,7 @@ void JudgeAcceptance(v1::AcceptReport& report) {
       if (!run.began() || (run.outcome() == v1::OUTCOME_FAIL) != fails) continue;
       if (run.complete() && run.outcome() == v1::OUTCOME_PASS) continue;
       report.add_reasons(absl::StrCat(RunName(run), ": ", OutcomeText(run.outcome()), ": ",
-                                      run.reasons().empty() ? run.result() : absl::StrJoin(run.reasons(), "; ")));
+                                      run.reasons().empty() ? run.result() : Shown(run.reasons())));
     }
   }
   for (const v1::AcceptRun& run : runs) {

@@ -19,6 +19,9 @@ std::string PartName(v1::AcceptPart part);
 // "storage", "load, run 2".
 std::string RunName(const v1::AcceptRun& run);
 
+// The next whole second: "30m 45s".
+std::string FormatWholeSeconds(int64_t duration_ns);
+
 // Where a run's results go, below those of the acceptance: "storage", "load-2".
 std::string DirectoryOf(const v1::AcceptRun& run);
 

@@ -73,13 +73,13 @@ std::vector<std::string> Outlook(const v1::TestPlan& plan) {
   const uint32_t runs = plan.accept().runs();
   int64_t most_ns = 0;
   std::vector<std::string> parts;
-  const auto add = [&](const char* part, const std::string& length, int64_t each_ns) {
-    parts.push_back(absl::StrCat(part, runs == 1 ? " once, " : absl::StrCat(" ", runs, " times, "), length, " ",
-                                 FormatDuration(each_ns), runs == 1 ? "" : " each"));
+  const auto add = [&](const char* part, const std::string& how_exact, int64_t each_ns) {
+    parts.push_back(absl::StrCat(part, runs == 1 ? " once, " : absl::StrCat(" ", runs, " times, "), how_exact,
+                                 FormatWholeSeconds(each_ns), runs == 1 ? "" : " each"));
     most_ns += runs * each_ns;
   };
   if (HasPart(plan, v1::ACCEPT_PART_STORAGE)) parts.emplace_back("storage check");
-  if (HasPart(plan, v1::ACCEPT_PART_FSCK)) add("fsck", "some", kQuickChecksNs);
+  if (HasPart(plan, v1::ACCEPT_PART_FSCK)) add("fsck", "some ", kQuickChecksNs);
   uint32_t fillings = 0;
   if (HasPart(plan, v1::ACCEPT_PART_LOAD)) {
     const v1::TestPlan load = LoadPlanOf(plan);
@@ -87,11 +87,11 @@ std::vector<std::string> Outlook(const v1::TestPlan& plan) {
     for (const v1::LogStep& step : ExpandSteps(load)) {
       load_ns += (step.duration_ns() + step.warmup_ns()) * MostRounds(load);
     }
-    add("load", load.until_steady_ns() > 0 ? "at most" : "", load_ns);
+    add("load", load.until_steady_ns() > 0 ? "at most " : "", load_ns);
     fillings += runs;
   }
   if (HasPart(plan, v1::ACCEPT_PART_LIMIT)) {
-    add("limit", "at most", plan.limit().budget_ns() + plan.settle_ns());
+    add("limit", "at most ", plan.limit().budget_ns() + plan.settle_ns());
     fillings += runs;
   }
   uint64_t bytes = 0;
@@ -99,7 +99,7 @@ std::vector<std::string> Outlook(const v1::TestPlan& plan) {
     bytes += BytesOf(EffectiveWorkload(plan, host)).bytes;
   }
   std::vector<std::string> lines = {absl::StrCat(absl::StrJoin(parts, "; "))};
-  lines.push_back(absl::StrCat("at most ", FormatDuration(most_ns),
+  lines.push_back(absl::StrCat("at most ", FormatWholeSeconds(most_ns),
                                fillings == 0 ? ""
                                              : absl::StrCat(", and the time to write ", FormatSizeForPeople(bytes), " ",
                                                             fillings, fillings == 1 ? " time" : " times")));

@@ -16,7 +16,7 @@ plimsoll.page = (() => {
       el('ul', {class: 'sentences'}, texts.map((text) => el('li', {}, plimsoll.breakable(text))));
   // Whole seconds.
   const length = (ns) => {
-    const all = Math.round(ns / NS);
+    const all = Math.ceil(ns / NS);
     const [hours, minutes, seconds] = [Math.floor(all / 3600), Math.floor(all / 60) % 60, all % 60];
     return (hours > 0 ? hours + 'h ' : '') + (all >= 60 ? minutes + 'm ' : '') + seconds + 's';
   };

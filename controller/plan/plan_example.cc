@@ -235,7 +235,10 @@ std::string ValueWord(const FieldDescriptor& field) {
 std::string Row(const FieldDescriptor& field) {
   const v1::FieldRule& rule = RuleOf(field);
   std::vector<std::string> options;
-  if (!rule.flag().empty()) options.push_back(Code("--" + rule.flag()));
+  // One whose value may be left out takes it behind "=" only.
+  if (!rule.flag().empty()) {
+    options.push_back(Code(absl::StrCat("--", rule.flag(), rule.bare_flag().empty() ? "" : "[=TIME]")));
+  }
   for (const std::string& alias : rule.alias()) options.push_back(Code("--" + alias));
   const std::vector<std::string> cells = {Code(FieldKey(field)), absl::StrJoin(options, ", "),
                                           ValueWord(field),      Code(rule.default_value()),

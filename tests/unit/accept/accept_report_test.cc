@@ -137,6 +137,22 @@ TEST(AcceptChecks, AFailedCheckFailsAndAnUndecidedOneDecidesNothing) {
   EXPECT_EQ(outcome(v1::CHECK_OUTCOME_NOT_TESTED), v1::OUTCOME_INCONCLUSIVE);
 }
 
+TEST(AcceptChecks, OneThatNoRequirementNeedsIsANote) {
+  v1::CheckReport checks = Checks();
+  v1::CheckResult& check = *checks.add_checks();
+  check.set_name("time.timestamps-against-host-clocks");
+  check.set_requirement(v1::CHECK_REQUIREMENT_NONE);
+  check.set_level(v1::CHECK_LEVEL_QUICK);
+  check.set_outcome(v1::CHECK_OUTCOME_FAIL);
+  check.set_reason("2 s apart");
+  const v1::AcceptRun run =
+      TakenBy([&](v1::AcceptRun& one, v1::AcceptReport& report) { TakeChecks(checks, one, report); });
+  EXPECT_EQ(run.outcome(), v1::OUTCOME_PASS);
+  EXPECT_THAT(run.reasons(), IsEmpty());
+  EXPECT_THAT(run.notes(), ElementsAre("time.timestamps-against-host-clocks: 2 s apart"));
+  EXPECT_EQ(run.result(), "2 of 3 checks passed");
+}
+
 TEST(AcceptChecks, OneHostOrOneKernelProvesNothingBetweenHosts) {
   v1::CheckReport one_kernel = Checks();
   for (v1::CheckHost& host : *one_kernel.mutable_hosts()) host.set_boot_id("same");
@@ -186,7 +202,8 @@ TEST(AcceptSpread, IsTheRangeInPercentOfTheMeanAndLeavesOutThinPercentiles) {
     EXPECT_DOUBLE_EQ(figure.spread_percent(), 50);
   }
   EXPECT_THAT(names, ElementsAre("IO/s", "p50", "p99", "max", "limit", "maximum"));
-  for (const v1::AcceptFigure& figure : WholeAcceptance({3}).figures()) EXPECT_FALSE(figure.has_spread_percent());
+  const v1::AcceptReport once = WholeAcceptance({3});
+  for (const v1::AcceptFigure& figure : once.figures()) EXPECT_FALSE(figure.has_spread_percent());
 }
 
 TEST(AcceptJUnit, IsGreenWhereTheVerdictIsPassAndNowhereElse) {

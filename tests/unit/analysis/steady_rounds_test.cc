@@ -18,7 +18,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-v1::TestPlan PlanFor(const std::vector<uint64_t>& block_sizes, int most_rounds) {
+v1::TestPlan SteadyPlan(const std::vector<uint64_t>& block_sizes, int most_rounds) {
   v1::TestPlan plan;
   plan.mutable_workload()->set_dir("/x");
   for (const uint64_t size : block_sizes) plan.add_block_size_bytes(size);
@@ -28,7 +28,7 @@ v1::TestPlan PlanFor(const std::vector<uint64_t>& block_sizes, int most_rounds) 
   return plan;
 }
 
-v1::StepReport Round(uint32_t number, double iops) {
+v1::StepReport SteadyRound(uint32_t number, double iops) {
   v1::StepReport step;
   step.set_number(number);
   step.set_duration_ns(2 * kNsPerSecond);
@@ -44,7 +44,7 @@ std::vector<uint64_t> AskedFor(SteadyRounds& rounds, const std::vector<double>& 
   std::vector<uint64_t> asked;
   uint32_t number = 0;
   for (const double each : iops) {
-    rounds.OnStep(Round(++number, each));
+    rounds.OnStep(SteadyRound(++number, each));
     const std::optional<v1::LogStep> next = rounds.NextStep();
     asked.push_back(next ? next->block_size_bytes() : 0);
   }
@@ -52,7 +52,7 @@ std::vector<uint64_t> AskedFor(SteadyRounds& rounds, const std::vector<double>& 
 }
 
 TEST(SteadyRounds, EndWhereTheLastFiveAreSteady) {
-  SteadyRounds rounds(PlanFor({4096}, 20));
+  SteadyRounds rounds(SteadyPlan({4096}, 20));
   // The third one is out of the last five after the eighth.
   EXPECT_THAT(AskedFor(rounds, {100, 140, 200, 100, 101, 99, 100, 100}),
               ElementsAre(4096, 4096, 4096, 4096, 4096, 4096, 4096, 0));
@@ -66,7 +66,7 @@ TEST(SteadyRounds, EndWhereTheLastFiveAreSteady) {
 }
 
 TEST(SteadyRounds, EndAtTheirLimitAndSayWhatWasMissing) {
-  SteadyRounds rounds(PlanFor({4096}, 6));
+  SteadyRounds rounds(SteadyPlan({4096}, 6));
   EXPECT_THAT(AskedFor(rounds, {100, 110, 120, 130, 140, 150}), ElementsAre(4096, 4096, 4096, 4096, 4096, 0));
   std::vector<std::string> notes;
   std::vector<std::string> reasons;
@@ -79,7 +79,7 @@ TEST(SteadyRounds, EndAtTheirLimitAndSayWhatWasMissing) {
 
 // A line can rise within the range: both halves of the rule count.
 TEST(SteadyRounds, ASlopeAloneIsNotSteady) {
-  SteadyRounds rounds(PlanFor({4096}, 5));
+  SteadyRounds rounds(SteadyPlan({4096}, 5));
   AskedFor(rounds, {100, 104, 108, 112, 116});
   std::vector<std::string> notes;
   std::vector<std::string> reasons;
@@ -89,15 +89,15 @@ TEST(SteadyRounds, ASlopeAloneIsNotSteady) {
 }
 
 TEST(SteadyRounds, EachStepOfThePlanHasRoundsOfItsOwn) {
-  SteadyRounds rounds(PlanFor({4096, 8192}, 9));
+  SteadyRounds rounds(SteadyPlan({4096, 8192}, 9));
   EXPECT_THAT(AskedFor(rounds, {100, 100, 100, 100, 100, 300, 300, 300, 300, 300}),
               ElementsAre(4096, 4096, 4096, 4096, 8192, 8192, 8192, 8192, 8192, 0));
 }
 
 TEST(SteadyRounds, ARoundThatWasCutShortCountsAsNone) {
-  SteadyRounds rounds(PlanFor({4096}, 9));
+  SteadyRounds rounds(SteadyPlan({4096}, 9));
   AskedFor(rounds, {100, 100, 100, 100});
-  v1::StepReport cut = Round(5, 100);
+  v1::StepReport cut = SteadyRound(5, 100);
   cut.set_cut_short("interrupted");
   rounds.OnStep(cut);
   EXPECT_TRUE(rounds.NextStep().has_value());
@@ -108,7 +108,7 @@ TEST(SteadyRounds, ARoundThatWasCutShortCountsAsNone) {
 }
 
 TEST(SteadyRounds, WhatWasNeverMeasuredIsNotSteady) {
-  SteadyRounds rounds(PlanFor({4096, 8192}, 9));
+  SteadyRounds rounds(SteadyPlan({4096, 8192}, 9));
   AskedFor(rounds, {100, 100, 100, 100, 100});
   std::vector<std::string> notes;
   std::vector<std::string> reasons;
@@ -118,7 +118,7 @@ TEST(SteadyRounds, WhatWasNeverMeasuredIsNotSteady) {
 }
 
 TEST(SteadyRounds, APlanWithAnyNumberOfStepsTakesNoMemory) {
-  v1::TestPlan plan = PlanFor({4096}, 5);
+  v1::TestPlan plan = SteadyPlan({4096}, 5);
   plan.set_repeat(UINT32_MAX);
   SteadyRounds rounds(plan);
   EXPECT_FALSE(rounds.NextStep().has_value());

@@ -25,21 +25,21 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-v1::TestPlan Filled(const std::string& text) {
+v1::TestPlan FilledPlan(const std::string& text) {
   v1::TestPlan plan = PlanOf(text);
   FillDefaults(plan);
   return plan;
 }
 
-std::vector<std::string> Problems(const std::string& text) {
+std::vector<std::string> AcceptProblems(const std::string& text) {
   return PlanProblems(PlanOf(text));
 }
 
-constexpr char kLeast[] = "workload: {dir: /x}\ncriteria: [p99<10ms]\naccept: {runs: 3}\n";
+constexpr char kLeastAcceptance[] = "workload: {dir: /x}\ncriteria: [p99<10ms]\naccept: {runs: 3}\n";
 
 TEST(AcceptPlan, DirectoryAndCriteriaAreAllThatItNeeds) {
-  EXPECT_THAT(Problems(kLeast), IsEmpty());
-  const v1::TestPlan plan = Filled(kLeast);
+  EXPECT_THAT(AcceptProblems(kLeastAcceptance), IsEmpty());
+  const v1::TestPlan plan = FilledPlan(kLeastAcceptance);
   EXPECT_THAT(plan.accept().parts(),
               ElementsAre(v1::ACCEPT_PART_STORAGE, v1::ACCEPT_PART_FSCK, v1::ACCEPT_PART_LOAD, v1::ACCEPT_PART_LIMIT));
   EXPECT_EQ(plan.limit().budget_ns(), 600 * kNsPerSecond);
@@ -48,28 +48,29 @@ TEST(AcceptPlan, DirectoryAndCriteriaAreAllThatItNeeds) {
 }
 
 TEST(AcceptPlan, TheLoadMustBeSteady) {
-  const v1::TestPlan load = LoadPlanOf(Filled(kLeast));
+  const v1::TestPlan load = LoadPlanOf(FilledPlan(kLeastAcceptance));
   EXPECT_FALSE(load.has_accept());
   EXPECT_FALSE(load.has_limit());
   EXPECT_THAT(load.criteria(), ElementsAre("p99<10ms", "steady"));
   EXPECT_THAT(PlanProblems(load), IsEmpty());
   // Required already, in one way or the other.
-  EXPECT_THAT(LoadPlanOf(Filled("workload: {dir: /x}\ncriteria: [steady, p99<1s]\naccept: {}\n")).criteria(),
+  EXPECT_THAT(LoadPlanOf(FilledPlan("workload: {dir: /x}\ncriteria: [steady, p99<1s]\naccept: {}\n")).criteria(),
               ElementsAre("steady", "p99<1s"));
-  EXPECT_THAT(LoadPlanOf(Filled("workload: {dir: /x}\ncriteria: [p99<1s]\nuntil_steady: 1m\naccept: {}\n")).criteria(),
-              ElementsAre("p99<1s"));
+  EXPECT_THAT(
+      LoadPlanOf(FilledPlan("workload: {dir: /x}\ncriteria: [p99<1s]\nuntil_steady: 1m\naccept: {}\n")).criteria(),
+      ElementsAre("p99<1s"));
   // That it is not steady, or is with one block size, is another criterion.
-  EXPECT_THAT(LoadPlanOf(Filled("workload: {dir: /x}\ncriteria: [steady==no]\naccept: {}\n")).criteria(),
+  EXPECT_THAT(LoadPlanOf(FilledPlan("workload: {dir: /x}\ncriteria: [steady==no]\naccept: {}\n")).criteria(),
               Contains("steady"));
-  EXPECT_THAT(LoadPlanOf(Filled("workload: {dir: /x}\ncriteria: [steady@4k]\naccept: {}\n")).criteria(),
+  EXPECT_THAT(LoadPlanOf(FilledPlan("workload: {dir: /x}\ncriteria: [steady@4k]\naccept: {}\n")).criteria(),
               Contains("steady"));
 }
 
 TEST(AcceptPlan, TheSearchTakesWhatMoreLoadCanBreakAndChoosesTheRateItself) {
-  const v1::TestPlan search = SearchPlanOf(
-      Filled("workload: {dir: /x, rate: 50}\nhosts: [a, {address: b, workload: {rate: 70}}]\nduration: 5m\nrepeat: 2\n"
-             "until_steady: 1h\ncriteria: [p99<10ms, steady==no, iops>=10, stalls==0, hosts>=2]\n"
-             "accept: {search_step: 7s}\nlimit: {budget: 20m}\n"));
+  const v1::TestPlan search = SearchPlanOf(FilledPlan(
+      "workload: {dir: /x, rate: 50}\nhosts: [a, {address: b, workload: {rate: 70}}]\nduration: 5m\nrepeat: 2\n"
+      "until_steady: 1h\ncriteria: [p99<10ms, steady==no, iops>=10, stalls==0, hosts>=2]\n"
+      "accept: {search_step: 7s}\nlimit: {budget: 20m}\n"));
   EXPECT_THAT(search.criteria(), ElementsAre("p99<10ms", "stalls==0"));
   EXPECT_EQ(search.duration_ns(), 7 * kNsPerSecond);
   EXPECT_EQ(search.limit().budget_ns(), 1200 * kNsPerSecond);
@@ -79,42 +80,43 @@ TEST(AcceptPlan, TheSearchTakesWhatMoreLoadCanBreakAndChoosesTheRateItself) {
 }
 
 TEST(AcceptPlan, ArrivalsAreRandomInLoadAndSearchUnlessThePlanSaysOtherwise) {
-  EXPECT_EQ(LoadPlanOf(Filled("workload: {dir: /x, rate: 5}\naccept: {}\n")).workload().arrival(), v1::ARRIVAL_POISSON);
-  EXPECT_EQ(LoadPlanOf(Filled("workload: {dir: /x}\naccept: {}\n")).workload().arrival(), v1::ARRIVAL_EVEN);
-  const v1::TestPlan even = Filled("workload: {dir: /x, rate: 5, arrival: even}\naccept: {}\n");
+  EXPECT_EQ(LoadPlanOf(FilledPlan("workload: {dir: /x, rate: 5}\naccept: {}\n")).workload().arrival(),
+            v1::ARRIVAL_POISSON);
+  EXPECT_EQ(LoadPlanOf(FilledPlan("workload: {dir: /x}\naccept: {}\n")).workload().arrival(), v1::ARRIVAL_EVEN);
+  const v1::TestPlan even = FilledPlan("workload: {dir: /x, rate: 5, arrival: even}\naccept: {}\n");
   EXPECT_EQ(LoadPlanOf(even).workload().arrival(), v1::ARRIVAL_EVEN);
   EXPECT_EQ(SearchPlanOf(even).workload().arrival(), v1::ARRIVAL_EVEN);
 }
 
 TEST(AcceptPlan, WhatCannotBeAcceptedIsNamedWithAWayOut) {
   const std::string base = "workload: {dir: /x}\n";
-  EXPECT_THAT(Problems(base + "accept: {}\n"), ElementsAre(HasSubstr("--require (criteria) is missing")));
-  EXPECT_THAT(Problems(base + "criteria: [iops>=5]\naccept: {}\n"),
+  EXPECT_THAT(AcceptProblems(base + "accept: {}\n"), ElementsAre(HasSubstr("--require (criteria) is missing")));
+  EXPECT_THAT(AcceptProblems(base + "criteria: [iops>=5]\naccept: {}\n"),
               ElementsAre(HasSubstr("needs a latency or stalls")));
-  EXPECT_THAT(Problems(base + "criteria: [iops>=5]\naccept: {parts: [load]}\n"), IsEmpty());
-  EXPECT_THAT(Problems(base + "criteria: [p99<1s]\nduration: 3s\naccept: {}\n"),
+  EXPECT_THAT(AcceptProblems(base + "criteria: [iops>=5]\naccept: {parts: [load]}\n"), IsEmpty());
+  EXPECT_THAT(AcceptProblems(base + "criteria: [p99<1s]\nduration: 3s\naccept: {}\n"),
               ElementsAre("--duration (duration) 3s is too short to be steady: use 5s or more, or --until-steady "
                           "(until_steady)"));
-  EXPECT_THAT(Problems(base + "criteria: [p99<1s]\nduration: 3s\nuntil_steady: 1m\naccept: {}\n"), IsEmpty());
-  EXPECT_THAT(Problems(base + "criteria: [p99<1s]\nblock_size: [4k, 8k]\naccept: {}\n"),
+  EXPECT_THAT(AcceptProblems(base + "criteria: [p99<1s]\nduration: 3s\nuntil_steady: 1m\naccept: {}\n"), IsEmpty());
+  EXPECT_THAT(AcceptProblems(base + "criteria: [p99<1s]\nblock_size: [4k, 8k]\naccept: {}\n"),
               ElementsAre(HasSubstr("the search for the limit takes one block size")));
-  EXPECT_THAT(Problems(base + "criteria: [p99<1s]\naccept: {parts: [load, load]}\n"),
+  EXPECT_THAT(AcceptProblems(base + "criteria: [p99<1s]\naccept: {parts: [load, load]}\n"),
               ElementsAre(HasSubstr("a part is listed twice")));
-  EXPECT_THAT(Problems(base + "criteria: [p99<1s]\nkeep_files: true\naccept: {}\n"),
+  EXPECT_THAT(AcceptProblems(base + "criteria: [p99<1s]\nkeep_files: true\naccept: {}\n"),
               ElementsAre(HasSubstr("--keep-files (keep_files)")));
-  EXPECT_THAT(Problems("workload: {dir: /x}\nhosts: [a, {address: b, workload: {dir: /y}}]\ncriteria: [p99<1s]\n"
-                       "accept: {}\n"),
+  EXPECT_THAT(AcceptProblems("workload: {dir: /x}\nhosts: [a, {address: b, workload: {dir: /y}}]\ncriteria: [p99<1s]\n"
+                             "accept: {}\n"),
               ElementsAre(HasSubstr("--dir (workload.dir) on b:7461: fsck checks one directory")));
-  EXPECT_THAT(Problems(base + "criteria: [p99<1s]\nlimit: {budget: 20s}\naccept: {search_step: 10s}\n"),
-              ElementsAre(HasSubstr("or a shorter --search-step (accept.search_step)")));
+  EXPECT_THAT(AcceptProblems(base + "criteria: [p99<1s]\nlimit: {budget: 20s}\naccept: {search_step: 10s}\n"),
+              ElementsAre(HasSubstr("a shorter --search-step (accept.search_step) or a shorter --hold")));
   // What is wrong with the load itself.
-  EXPECT_THAT(Problems(base + "criteria: [p100<1s]\naccept: {}\n"), Contains(HasSubstr("--require (criteria)")));
+  EXPECT_THAT(AcceptProblems(base + "criteria: [p100<1s]\naccept: {}\n"), Contains(HasSubstr("--require (criteria)")));
 }
 
 // Where arrivals are random, so is the rate over a short time: the storage has no part in that.
 TEST(AcceptPlan, ALoadTooSmallToShowSteadinessIsNotAcceptedByChance) {
   const auto problems = [](const std::string& workload) {
-    return Problems("workload: {dir: /x, " + workload + "}\nduration: 60s\ncriteria: [p99<1s]\naccept: {}\n");
+    return AcceptProblems("workload: {dir: /x, " + workload + "}\nduration: 60s\ncriteria: [p99<1s]\naccept: {}\n");
   };
   EXPECT_THAT(problems("qm: 2, rate: 50"),
               ElementsAre("--duration (duration) 1m is too short for 100 writes/s in all that start at random: chance "
@@ -161,25 +163,25 @@ TEST(AcceptPlan, TheReadyPlansCanBeRunAndNameTheSourcesOfTheirLimits) {
 
 TEST(UntilSteady, NeedsFiveRoundsAndNoOtherJudgeOfSteadiness) {
   const std::string base = "workload: {dir: /x}\nduration: 10s\n";
-  EXPECT_THAT(Problems(base + "until_steady: 50s\n"), IsEmpty());
-  EXPECT_THAT(Problems(base + "until_steady: 49s\n"),
+  EXPECT_THAT(AcceptProblems(base + "until_steady: 50s\n"), IsEmpty());
+  EXPECT_THAT(AcceptProblems(base + "until_steady: 49s\n"),
               ElementsAre("--until-steady (until_steady) 49s is too short for 5 rounds of 10s: use 50s or more, or a "
                           "shorter --duration (duration)"));
-  EXPECT_THAT(Problems(base + "until_steady: 1m\ncriteria: [steady]\n"),
+  EXPECT_THAT(AcceptProblems(base + "until_steady: 1m\ncriteria: [steady]\n"),
               ElementsAre(HasSubstr("requires steadiness over its rounds: leave one of them out")));
-  EXPECT_THAT(Problems(base + "until_steady: 1m\ncriteria: [p99<1s]\nlimit: {}\n"),
+  EXPECT_THAT(AcceptProblems(base + "until_steady: 1m\ncriteria: [p99<1s]\nlimit: {}\n"),
               ElementsAre(HasSubstr("a search chooses its steps itself")));
-  EXPECT_THAT(Problems("workload: {dir: /x}\nduration: 100ms\nuntil_steady: 30d\n"),
+  EXPECT_THAT(AcceptProblems("workload: {dir: /x}\nduration: 100ms\nuntil_steady: 30d\n"),
               ElementsAre(HasSubstr("a run has at most 10000 steps")));
 }
 
 TEST(UntilSteady, AgentsKnowTheFirstStepAloneBeforehand) {
-  const v1::TestPlan plan = Filled("workload: {dir: /x}\nblock_size: [4k, 8k]\nduration: 2s\nuntil_steady: 21s\n");
+  const v1::TestPlan plan = FilledPlan("workload: {dir: /x}\nblock_size: [4k, 8k]\nduration: 2s\nuntil_steady: 21s\n");
   EXPECT_EQ(ExpandSteps(plan).size(), 2U);
   EXPECT_EQ(KnownSteps(plan).size(), 1U);
   EXPECT_EQ(MostRounds(plan), 10U);
   EXPECT_EQ(MakeHostPlan(plan, 0, "a", "r", "t", 1).log().steps_size(), 1);
-  const v1::TestPlan once = Filled("workload: {dir: /x}\nblock_size: [4k, 8k]\n");
+  const v1::TestPlan once = FilledPlan("workload: {dir: /x}\nblock_size: [4k, 8k]\n");
   EXPECT_EQ(KnownSteps(once).size(), 2U);
   EXPECT_EQ(MostRounds(once), 1U);
 }
