@@ -131,7 +131,7 @@ class Run {
         make_client_(around.make_client),
         clock_(*around.clock),
         plan_(WithSeed(std::move(plan))),
-        steps_(KnownSteps(plan_)),
+        steps_(ExpandSteps(plan_)),
         run_id_(NewRunId()),
         progress_(around.progress, IsScreen(around.progress), flags.quiet) {
     if (around.catches_signals) interrupts_.emplace(events_);
@@ -241,7 +241,7 @@ class Run {
   // What the agents' caps are compared with: a search takes as long as its budget, rounds as often as they may.
   std::vector<v1::LogStep> StepsAtMost() const {
     if (plan_.until_steady_ns() > 0) {
-      std::vector<v1::LogStep> all = ExpandSteps(plan_);
+      std::vector<v1::LogStep> all = steps_;
       for (v1::LogStep& step : all) {
         step.set_duration_ns(step.duration_ns() * MostRounds(plan_));
         step.set_warmup_ns(step.warmup_ns() * MostRounds(plan_));
@@ -302,8 +302,8 @@ class Run {
                 << std::endl;
       return static_cast<int>(Exit::kOk);
     }
-    const size_t steps = ExpandSteps(plan_).size();
-    line_.out << steps << (steps == 1 ? " step of " : " steps of ") << FormatDuration(plan_.duration_ns())
+    line_.out << steps_.size() << (steps_.size() == 1 ? " step of " : " steps of ")
+              << FormatDuration(plan_.duration_ns())
               << (plan_.warmup_ns() > 0 ? absl::StrCat(" after ", FormatDuration(plan_.warmup_ns()), " of warm-up")
                                         : "")
               << RoundsText(plan_) << ". Nothing was touched." << std::endl;

@@ -145,12 +145,6 @@ std::vector<v1::LogStep> ExpandSteps(const v1::TestPlan& plan) {
   return steps;
 }
 
-std::vector<v1::LogStep> KnownSteps(const v1::TestPlan& plan) {
-  std::vector<v1::LogStep> steps = ExpandSteps(plan);
-  if (plan.until_steady_ns() > 0) steps.resize(std::min<size_t>(steps.size(), 1));
-  return steps;
-}
-
 uint32_t MostRounds(const v1::TestPlan& plan) {
   if (plan.until_steady_ns() <= 0 || plan.duration_ns() <= 0) return 1;
   return static_cast<uint32_t>(std::min<int64_t>(plan.until_steady_ns() / plan.duration_ns(), INT32_MAX));
@@ -168,7 +162,7 @@ v1::HostPlan MakeHostPlan(const v1::TestPlan& plan, int host_index, const std::s
   host.set_keep_files(plan.keep_files());
   v1::LogWork& work = *host.mutable_log();
   *work.mutable_workload() = EffectiveWorkload(plan, host_index);
-  for (const v1::LogStep& step : KnownSteps(plan)) *work.add_steps() = step;
+  for (const v1::LogStep& step : ExpandSteps(plan)) *work.add_steps() = step;
   work.set_seed(plan.seed());
   work.set_hosts(static_cast<uint32_t>(std::max(plan.hosts_size(), 1)));
   work.set_trace(plan.trace() == v1::TOGGLE_ON);

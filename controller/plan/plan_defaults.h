@@ -28,9 +28,6 @@ v1::LogWorkload EffectiveWorkload(const v1::TestPlan& plan, int host_index);
 // must have its defaults filled in; CheckPlan bounds the number of steps.
 std::vector<v1::LogStep> ExpandSteps(const v1::TestPlan& plan);
 
-// Those of ExpandSteps that agents are told beforehand: all, or the first one where a run decides step by step.
-std::vector<v1::LogStep> KnownSteps(const v1::TestPlan& plan);
-
 // Rounds over which SNIA's rule must hold.
 inline constexpr uint32_t kSteadyRounds = 5;
 // With --until-steady: how often a step is measured at most; else 1. The plan must have its defaults.

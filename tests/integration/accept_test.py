@@ -168,7 +168,7 @@ class Accept(harness.PlimsollTest):
 
     def test_a_dry_run_says_how_long_it_takes_and_touches_nothing(self):
         result = self.accept("--dir", self.dir, *LOAD, "--dry-run")
-        self.assertIn("\nat most 30m 46s, and the time to write 48 MiB 6 times\n", result.out)
+        self.assertIn("\nat most 30m 46s, and the time to write 128 KiB 6 times\n", result.out)
         self.assertFalse(self.out.exists())
         self.assert_nothing_left()
 
@@ -192,12 +192,12 @@ class UntilSteady(harness.PlimsollTest):
         fs.fault("write *.LOG delay_ms=10")
         result = self.run_plan("--until-steady=20s", "--duration", "500ms", "--bsize", "4k,8k", dir=fs.mountpoint)
         steps = [step["block_size_bytes"] for step in result.report["steps"]]
-        self.assertEqual(steps, sorted(steps))
+        self.assertEqual(steps, [4096, 8192] * (len(steps) // 2), "each round measures every step")
         for size, name in ((4096, "4 KiB"), (8192, "8 KiB")):
             self.assertGreaterEqual(steps.count(size), 5, result)
             self.assertIn(f"{name}: steady after {steps.count(size)} rounds", " ".join(result.report["notes"]))
         self.assertEqual(result.report["run"]["state"], "complete")
-        self.assertIn("round 5 of at most 40 at 4 KiB", result.err)
+        self.assertIn("round 5 of at most 40, 4 KiB", result.err)
         again = self.plimsoll("report", result.results, "--json", code=result.code)
         self.assertEqual(json.loads(again.out), result.report)
 
@@ -212,7 +212,7 @@ class UntilSteady(harness.PlimsollTest):
         result = self.result_of(process, process.results, code=3)
         self.assertEqual(len(result.report["steps"]), 5)
         self.assertRegex(" ".join(result.report["verdict"]["reasons"]),
-                         r"Not steady at 4 KiB after 5 rounds \(steps 1 to 5\), the limit of --until-steady: IO/s of the last 5 within")
+                         r"Not steady at 4 KiB after 5 rounds, the limit of --until-steady: IO/s of the last 5 within")
 
     def test_without_a_value_it_takes_no_argument_for_one(self):
         plan = self.base / "plan.yaml"
