@@ -17,6 +17,7 @@ v1::TestPlan AcceptPlanOf(uint32_t runs) {
   plan.mutable_workload()->set_dir("/mnt/mqha");
   plan.mutable_workload()->set_qm(2);
   plan.mutable_workload()->set_rate_per_second(200);
+  plan.set_duration_ns(60 * kNsPerSecond);
   plan.add_criteria("p99<10ms");
   plan.mutable_accept()->set_runs(runs);
   FillDefaults(plan);
