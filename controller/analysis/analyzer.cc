@@ -155,6 +155,7 @@ absl::Status Analyzer::OnRunBegin(const v1::RunBegin& begin) {
   timeline_.Begin(begin_ns_, begin.wall_clock_ns(), begin.plan().max_slew_ppm());
   judge_ = std::make_unique<Judge>(begin.plan(), begin.verdict_rules());
   section_ = MakeSectionAnalysis(begin.plan());
+  if (begin.plan().until_steady_ns() > 0) rounds_.emplace(begin.plan());
   const int64_t interval_ns = begin.frame_interval_ns();
   if (interval_ns < kNsPerMs || interval_ns > kNsPerSecond || kNsPerSecond % interval_ns != 0) {
     return absl::InvalidArgumentError("its frame interval does not divide one second; 250 ms are taken");
@@ -329,6 +330,7 @@ void Analyzer::CloseStep() {
   least_step_ = step_->index() + 1;
   step_.reset();
   if (on_step_) on_step_(reports_.back());
+  if (rounds_) rounds_->OnStep(reports_.back());
   if (!section_) return;
   std::vector<v1::CriterionReport> criteria;
   for (Judge::SoFar& each : judge_->CriteriaSoFar()) criteria.push_back(std::move(each.report));
@@ -388,6 +390,11 @@ v1::Report Analyzer::Finish() {
   add(losses.Sentences(), !accepted);
   add(loss_reasons_.Sentences(), !accepted);
   add(reasons_.Sentences(), true);
+  if (rounds_) {
+    std::vector<std::string> notes;
+    rounds_->Finish(notes, reasons);
+    add(notes, false);
+  }
   if (section_) {
     section_->Finish(timeline_, [this](uint32_t host) { return NameOf(host); }, report, reasons);
     *report.mutable_verdict() = section_->Judge(reasons);

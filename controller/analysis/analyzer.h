@@ -15,6 +15,7 @@
 #include "controller/analysis/live_stats.h"
 #include "controller/analysis/note_book.h"
 #include "controller/analysis/section_analysis.h"
+#include "controller/analysis/steady_rounds.h"
 #include "controller/analysis/step_report.h"
 #include "controller/analysis/step_stats.h"
 #include "controller/analysis/timeline.h"
@@ -64,10 +65,16 @@ class Analyzer {
   void SetStepListener(StepListener listener) { on_step_ = std::move(listener); }
 
   // What to measure next, where the steps before decide it; nothing: the run has no further step.
-  std::optional<v1::LogStep> NextStep() const { return section_ ? section_->NextStep() : std::nullopt; }
+  std::optional<v1::LogStep> NextStep() const {
+    if (rounds_) return rounds_->NextStep();
+    return section_ ? section_->NextStep() : std::nullopt;
+  }
 
   // What the last step has shown, where it decides about the next one; mostly empty.
-  std::string LastStepText() const { return section_ ? section_->LastStepText() : ""; }
+  std::string LastStepText() const {
+    if (rounds_) return rounds_->last_text();
+    return section_ ? section_->LastStepText() : "";
+  }
 
   // Of the steps that are over, in order; none after Finish.
   const std::vector<v1::StepReport>& reports() const { return reports_; }
@@ -125,6 +132,8 @@ class Analyzer {
   std::unique_ptr<Judge> judge_;
   // Null for a log run.
   std::unique_ptr<SectionAnalysis> section_;
+  // With --until-steady.
+  std::optional<SteadyRounds> rounds_;
   NoteBook notes_;
   NoteBook reasons_;
   // Those that follow from the loss of hosts; notes where the plan accepts that.

@@ -140,10 +140,6 @@ void SecondDistributions::Append(uint32_t second, v1::SecondDistributionsReport&
 
 namespace {
 
-// The performance test specification's rule for a steady state, in percent of the average.
-constexpr double kMaxRangePercent = 20;
-constexpr double kMaxSlopePercent = 10;
-constexpr size_t kParts = 5;
 // From here on the first third of a step counts as another state than the last.
 constexpr double kUnsettledPercent = 10;
 
@@ -166,28 +162,37 @@ double ChangePercent(double from, double to) {
 }
 
 void SetSteady(const std::vector<SecondFigures>& seconds, v1::TrendReport& trend) {
-  const size_t length = seconds.size() / kParts;
-  const size_t begin = seconds.size() - kParts * length;
-  std::array<double, kParts> iops{};
-  for (size_t i = 0; i < kParts; ++i) iops[i] = Over(seconds, begin + i * length, length).iops;
+  const size_t length = seconds.size() / kSteadyFigures;
+  const size_t begin = seconds.size() - kSteadyFigures * length;
+  std::vector<double> iops;
+  for (size_t i = 0; i < kSteadyFigures; ++i) iops.push_back(Over(seconds, begin + i * length, length).iops);
   trend.set_stretch_ns(static_cast<int64_t>(length) * kNsPerSecond);
-  double sum = 0;
-  // Least squares over x = -2 ... 2: the sum of the squares is 10.
-  double slope = 0;
-  for (size_t i = 0; i < kParts; ++i) {
-    sum += iops[i];
-    slope += (static_cast<double>(i) - 2) * iops[i] / 10;
-  }
-  const double average = sum / kParts;
-  if (average <= 0) return;
-  const auto [lowest, highest] = std::minmax_element(iops.begin(), iops.end());
-  trend.set_range_percent(100 * (*highest - *lowest) / average);
-  // What the line rises by from the first interval to the last.
-  trend.set_slope_percent(100 * slope * (kParts - 1) / average);
-  trend.set_steady(trend.range_percent() <= kMaxRangePercent && std::abs(trend.slope_percent()) <= kMaxSlopePercent);
+  const Steadiness found = JudgeSteady(iops);
+  trend.set_range_percent(found.range_percent);
+  trend.set_slope_percent(found.slope_percent);
+  trend.set_steady(found.steady);
 }
 
 }  // namespace
+
+Steadiness JudgeSteady(const std::vector<double>& figures) {
+  Steadiness found;
+  if (figures.size() != kSteadyFigures) return found;
+  double sum = 0;
+  // Least squares over x = -2 ... 2: the sum of the squares is 10.
+  double slope = 0;
+  for (size_t i = 0; i < kSteadyFigures; ++i) {
+    sum += figures[i];
+    slope += (static_cast<double>(i) - 2) * figures[i] / 10;
+  }
+  const double average = sum / kSteadyFigures;
+  if (!(average > 0)) return found;
+  const auto [lowest, highest] = std::minmax_element(figures.begin(), figures.end());
+  found.range_percent = 100 * (*highest - *lowest) / average;
+  found.slope_percent = 100 * slope * (kSteadyFigures - 1) / average;
+  found.steady = found.range_percent <= kSteadyRangePercent && std::abs(found.slope_percent) <= kSteadySlopePercent;
+  return found;
+}
 
 double JainIndex(const std::vector<double>& values) {
   if (values.size() < 2) return 0;
@@ -215,7 +220,7 @@ std::vector<SecondFigures> WholeSeconds(const SecondSeries& series, uint32_t who
 }
 
 std::optional<v1::TrendReport> MakeTrend(const std::vector<SecondFigures>& seconds) {
-  if (seconds.size() < kParts) return std::nullopt;
+  if (seconds.size() < kSteadyFigures) return std::nullopt;
   v1::TrendReport trend;
   const size_t third = seconds.size() / 3;
   const Figures first = Over(seconds, 0, third);

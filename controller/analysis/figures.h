@@ -84,6 +84,22 @@ struct SecondFigures {
 // Of seconds 0 ... whole_seconds - 1. A wide range is shared out evenly over its seconds.
 std::vector<SecondFigures> WholeSeconds(const SecondSeries& series, uint32_t whole_seconds);
 
+// SNIA's rule for a steady state, in percent of the average of five figures.
+inline constexpr double kSteadyRangePercent = 20;
+inline constexpr double kSteadySlopePercent = 10;
+inline constexpr size_t kSteadyFigures = 5;
+
+struct Steadiness {
+  bool steady = false;
+  // Largest less smallest figure, and what the line fitted through them rises by from the first to the last.
+  double range_percent = 0;
+  double slope_percent = 0;
+};
+
+// Whether five figures in succession (of fewer or more: never) are steady. Nothing is where their average is not above
+// 0.
+Steadiness JudgeSteady(const std::vector<double>& figures);
+
 // First against last third (rounded down to whole seconds), and whether the five intervals are steady: they are as long
 // as whole seconds allow and end with the last one, so that up to four seconds at the begin are in none of them. A
 // change from nothing is NaN; without a write nothing is steady. Nothing where there are fewer than five seconds.

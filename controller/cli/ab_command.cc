@@ -1,13 +1,10 @@
 // `plimsoll ab`: two configurations measured in turn, until the difference is known or the rounds are used up.
-#include <signal.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <ostream>
 #include <random>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,6 +26,7 @@
 #include "controller/cli/compare_input.h"
 #include "controller/cli/plan_flags.h"
 #include "controller/cli/run_command.h"
+#include "controller/cli/run_parts.h"
 #include "controller/compare/compare_page.h"
 #include "controller/compare/compare_text.h"
 #include "controller/compare/paired_runs.h"
@@ -67,31 +65,6 @@ struct AbSide {
   std::string name;
   v1::TestPlan plan;
 };
-
-// Takes what is written to it on to `to` at once, and keeps it.
-class CopyingBuffer : public std::stringbuf {
- public:
-  explicit CopyingBuffer(std::ostream& to) : to_(to) {}
-
- protected:
-  std::streamsize xsputn(const char* text, std::streamsize size) override {
-    to_.write(text, size).flush();
-    return std::stringbuf::xsputn(text, size);
-  }
-  int_type overflow(int_type letter) override {
-    if (letter != traits_type::eof()) to_.put(traits_type::to_char_type(letter)).flush();
-    return std::stringbuf::overflow(letter);
-  }
-
- private:
-  std::ostream& to_;
-};
-
-// "plimsoll: node1: refused\nplimsoll: ..." as "node1: refused".
-std::string FirstError(const std::string& errors) {
-  const std::string line = errors.substr(0, errors.find('\n'));
-  return line.empty() ? "nothing was measured" : std::string(absl::StripPrefix(line, "plimsoll: "));
-}
 
 // What --vary says: an option, and its two values.
 struct Vary {
@@ -249,15 +222,6 @@ class Between {
   int64_t limit_ns_ = 0;
 };
 
-// An interrupt that came where nothing was watching for one: Interrupts leaves the signals blocked.
-bool IsInterruptPending() {
-  sigset_t pending;
-  sigemptyset(&pending);
-  sigpending(&pending);
-  return sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1 ||
-         sigismember(&pending, SIGHUP) == 1;
-}
-
 class Ab {
  public:
   Ab(const AbFlags& flags, std::vector<AbSide> sides, CompareSettings settings, std::vector<v1::Figure> stop_on,
@@ -331,13 +295,10 @@ class Ab {
       how.out = (std::filesystem::path(path_) / name).string();
       how.quiet = flags_.quiet;
       how.repeated = round > 1;
-      std::ostringstream report;
-      CopyingBuffer errors(line_.err);
-      std::ostream error_stream(&errors);
-      CommandLine quiet{report, error_stream, {}, false, line_.color_err};
-      code_ = RunPlan(sides_[side].plan, how, access_, quiet, around_);
+      PartLine part(line_);
+      code_ = RunPlan(sides_[side].plan, how, access_, part.line(), around_);
       absl::StatusOr<v1::Report> loaded = LoadReport(how.out);
-      const std::string trouble = loaded.ok() ? TroubleOf(*loaded) : FirstError(errors.str());
+      const std::string trouble = loaded.ok() ? TroubleOf(*loaded) : part.FirstError();
       if (!trouble.empty()) {
         cut_short_ = true;
         record_.ended = absl::StrCat("The rounds ended with ", where, ": ", trouble, ".");

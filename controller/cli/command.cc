@@ -43,7 +43,7 @@ void SetColors(const std::string& when, CommandLine& line) {
 // The first verdict of the line that is between blanks, in its colour.
 void PaintFirst(std::string& line) {
   static const std::vector<std::pair<std::string, const char*>> kWords = {
-      {"PASS", kGreen}, {"FAIL", kRed}, {"INCONCLUSIVE", kYellow}, {"NOT TESTED", kYellow}};
+      {"PASS", kGreen}, {"FAIL", kRed}, {"INCONCLUSIVE", kYellow}, {"NOT TESTED", kYellow}, {"NOT DONE", kYellow}};
   size_t first = std::string::npos;
   const std::pair<std::string, const char*>* found = nullptr;
   for (const auto& word : kWords) {
@@ -190,7 +190,7 @@ std::string PaintVerdicts(const std::string& report, bool color) {
   const std::vector<std::string> lines = absl::StrSplit(report, '\n');
   for (size_t i = 0; i < lines.size(); ++i) {
     std::string line = lines[i];
-    if (absl::StartsWith(line, "Criteria") || line == "Requirements") {
+    if (absl::StartsWith(line, "Criteria") || line == "Requirements" || line == "Parts") {
       in_table = true;
     } else if (line.empty()) {
       in_table = false;

@@ -11,6 +11,7 @@ namespace plimsoll {
 void AddRunCommand(CLI::App& app, CommandLine& line);
 // In the source of `run`, whose parts it is made of.
 void AddLimitCommand(CLI::App& app, CommandLine& line);
+void AddAcceptCommand(CLI::App& app, CommandLine& line);
 void AddHaCommand(CLI::App& app, CommandLine& line);
 void AddHostsCommand(CLI::App& app, CommandLine& line);
 void AddReportCommand(CLI::App& app, CommandLine& line);
@@ -29,9 +30,9 @@ void AddStorageCommand(CLI::App& app, CommandLine& line);
 
 // In the order of --help.
 inline constexpr void (*kCommands[])(CLI::App&, CommandLine&) = {
-    AddRunCommand,     AddLimitCommand, AddHaCommand,      AddHostsCommand, AddReportCommand,
-    AddCompareCommand, AddAbCommand,    AddExportCommand,  AddPlanCommand,  AddCleanCommand,
-    AddFsckCommand,    AddTlsCommand,   AddStorageCommand, AddMqldtCommand,
+    AddRunCommand,    AddLimitCommand,   AddAcceptCommand, AddHaCommand,      AddHostsCommand,
+    AddReportCommand, AddCompareCommand, AddAbCommand,     AddExportCommand,  AddPlanCommand,
+    AddCleanCommand,  AddFsckCommand,    AddTlsCommand,    AddStorageCommand, AddMqldtCommand,
 };
 
 }  // namespace plimsoll

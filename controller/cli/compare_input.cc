@@ -74,6 +74,10 @@ absl::StatusOr<v1::Report> LoadReport(const std::string& path) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": the rounds of `plimsoll ab`, not one run; `plimsoll compare ", path, "` compares them"));
   }
+  if (fs::exists(absl::StrCat(path, absl::EndsWith(path, "/") ? "" : "/", "accept.json"), error)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": the parts of `plimsoll accept`, not one run; name one of them, such as load-1 below it"));
+  }
   return absl::NotFoundError(absl::StrCat(path, ": holds neither a journal nor a report.json: no result of a run"));
 }
 

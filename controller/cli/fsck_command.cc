@@ -1,4 +1,7 @@
+#include "controller/cli/fsck_command.h"
+
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -49,6 +52,7 @@ struct FsckFlags {
   std::string kill_host;
   std::string restore_host;
   std::string restart_server;
+  bool quiet = false;
 };
 
 using FaultCommands = std::map<CheckField::Fault, std::vector<std::string>>;
@@ -92,8 +96,10 @@ Exit ExitOf(const v1::CheckReport& report) {
 // One `plimsoll fsck`, in the order in which it goes.
 class Fsck {
  public:
-  Fsck(const FsckFlags& flags, FaultCommands commands, int64_t lease_ns, CommandLine& line)
-      : flags_(flags), commands_(std::move(commands)), lease_ns_(lease_ns), line_(line) {}
+  // `finish` takes the report in place of standard output; empty: it is printed.
+  Fsck(const FsckFlags& flags, FaultCommands commands, int64_t lease_ns, CommandLine& line,
+       std::function<void(const v1::CheckReport&)> finish = {})
+      : flags_(flags), commands_(std::move(commands)), lease_ns_(lease_ns), line_(line), finish_(std::move(finish)) {}
 
   int Execute() {
     if (auto failure = Connect(); failure.has_value()) return PrintFailure(line_, *failure);
@@ -122,7 +128,7 @@ class Fsck {
     report.mutable_start()->set_seconds(begin.value / kNsPerSecond);
     report.mutable_start()->set_nanos(static_cast<int32_t>(begin.value % kNsPerSecond));
     for (v1::CheckResult& result : RunChecks(course, level, Only(flags_), [this](const CatalogEntry& entry) {
-           line_.err << "checking " << entry.name << '\n' << std::flush;
+           if (!flags_.quiet) line_.err << "checking " << entry.name << '\n' << std::flush;
          })) {
       *report.add_checks() = std::move(result);
     }
@@ -134,7 +140,9 @@ class Fsck {
     if (course.interrupted()) report.add_notes("ended early: interrupted");
     for (const std::string& each : left) report.add_notes(each);
     JudgeChecks(Untested(course, report), report);
-    return Print(report);
+    if (!finish_) return Print(report);
+    finish_(report);
+    return static_cast<int>(ExitOf(report));
   }
 
  private:
@@ -211,6 +219,7 @@ class Fsck {
   const FaultCommands commands_;
   const int64_t lease_ns_;
   CommandLine& line_;
+  const std::function<void(const v1::CheckReport&)> finish_;
   const SystemClock clock_;
   EventQueue events_{clock_};
   const Interrupts interrupts_{events_};
@@ -253,6 +262,15 @@ int FsckMain(const FsckFlags& flags, CommandLine& line) {
 }
 
 }  // namespace
+
+int RunQuickChecks(const QuickChecks& checks, CommandLine& line) {
+  FsckFlags flags;
+  flags.agents = checks.agents;
+  flags.access = checks.access;
+  flags.directory = checks.directory;
+  flags.quiet = checks.quiet;
+  return Fsck(flags, {}, checks.lease_ns, line, checks.finish).Execute();
+}
 
 void AddFsckCommand(CLI::App& app, CommandLine& line) {
   auto flags = std::make_shared<FsckFlags>();

@@ -111,10 +111,11 @@ std::string PlanInBrief(const v1::TestPlan& plan) {
   if (HasPlacement(plan)) qms = static_cast<uint64_t>(plan.placement_size());
   const std::vector<v1::LogStep> steps = ExpandSteps(plan);
   int64_t total_ns = 0;
-  for (const v1::LogStep& step : steps) total_ns += step.duration_ns() + step.warmup_ns();
+  for (const v1::LogStep& step : steps) total_ns += (step.duration_ns() + step.warmup_ns()) * MostRounds(plan);
   const auto hosts = static_cast<uint64_t>(plan.hosts_size());
   return absl::StrCat(hosts == 0 ? "this machine" : Counted(hosts, "host"), ", ", Counted(qms, "queue manager"), ", ",
-                      Counted(steps.size(), "step"), ", ", FormatDuration(total_ns), " of writing");
+                      Counted(steps.size(), "step"), ", ", plan.until_steady_ns() > 0 ? "at most " : "",
+                      FormatDuration(total_ns), " of writing");
 }
 
 int CheckPlanFile(const std::string& path, const PlanFlags& flags, CommandLine& line) {
@@ -128,7 +129,7 @@ int CheckPlanFile(const std::string& path, const PlanFlags& flags, CommandLine& 
     return PrintErrors(line, status, Exit::kWrong);
   }
   FillDefaults(*plan);
-  line.out << path << ": good: " << PlanInBrief(*plan) << '\n';
+  line.out << path << ": good: " << (plan->has_accept() ? "an acceptance of " : "") << PlanInBrief(*plan) << '\n';
   if (HasPlacement(*plan)) {
     for (const std::string& text : DescribePlacement(*plan)) line.out << SanitizeForTerminal(text) << '\n';
   }
@@ -138,12 +139,34 @@ int CheckPlanFile(const std::string& path, const PlanFlags& flags, CommandLine& 
 
 void AddExample(CLI::App& plan, CommandLine& line) {
   CLI::App* example = plan.add_subcommand("example", "Print a plan with every key explained");
-  example->footer("Example:\n  plimsoll plan example > plan.yaml");
+  const auto accept = std::make_shared<bool>(false);
+  const auto ready = std::make_shared<std::string>();
+  CLI::Option* const accept_flag =
+      example->add_flag("--accept", *accept, "Print a plan for `plimsoll accept` with every key explained");
+  std::vector<std::string> names;
+  std::string about = "Print a plan for `plimsoll accept`, with limits and their sources, for";
+  for (const ReadyPlan& plan_of : ReadyAcceptPlans()) {
+    absl::StrAppend(&about, names.empty() ? " " : "; ", plan_of.name, ": ", plan_of.about);
+    names.emplace_back(plan_of.name);
+  }
+  example->add_option("--ready", *ready, WrapHelp(about))
+      ->type_name("NAME")
+      ->check(CLI::IsMember(names))
+      ->excludes(accept_flag);
+  example->footer("Examples:\n  plimsoll plan example > plan.yaml\n  plimsoll plan example --ready nfs > accept.yaml");
   const auto placement = std::make_shared<bool>(false);
-  example->add_flag("--placement", *placement, "A plan that plays the failure of each host (docs/placement.md)");
-  example->callback([&line, placement] {
-    line.action = [&line, placement] {
-      line.out << (*placement ? ExamplePlacement() : ExamplePlan());
+  example->add_flag("--placement", *placement, "Print a plan that plays the failure of each host (docs/placement.md)")
+      ->excludes(accept_flag);
+  example->callback([&line, accept, ready, placement] {
+    line.action = [&line, accept, ready, placement] {
+      const auto& plans = ReadyAcceptPlans();
+      const auto named =
+          std::find_if(plans.begin(), plans.end(), [&](const ReadyPlan& each) { return each.name == *ready; });
+      line.out << (named != plans.end() ? named->text
+                   : *accept            ? ExampleAcceptPlan()
+                   : *placement         ? ExamplePlacement()
+                                        : ExamplePlan())
+               << std::flush;
       return static_cast<int>(Exit::kOk);
     };
   });

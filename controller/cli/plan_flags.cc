@@ -61,7 +61,8 @@ PlanFlags::PlanFlags(CLI::App& app, Kind kind) : kind_(kind) {
   hosts_file_ = AddTextOption(app, "--hosts-file", "File with hosts, one per line, # for comments", false)
                     ->type_name("FILE")
                     ->group("Hosts");
-  if (kind == Kind::kLimit) AddFlags(*v1::LimitPlan::descriptor(), "Search", app);
+  if (kind == Kind::kAccept) AddFlags(*v1::AcceptPlan::descriptor(), "Acceptance", app);
+  if (kind != Kind::kRun) AddFlags(*v1::LimitPlan::descriptor(), "Search", app);
   AddFlags(*v1::LogWorkload::descriptor(), "Workload of every host", app);
   AddFlags(*v1::TestPlan::descriptor(), "Run", app);
 }
@@ -79,6 +80,10 @@ void PlanFlags::AddFlags(const Descriptor& message, const std::string& group, CL
     if (KindOf(field) == ValueKind::kBool) {
       const std::string wrapped = WrapHelp(rule.help());
       option = app.add_flag(names, wrapped);
+    } else if (!rule.bare_flag().empty()) {
+      // A flag, so that the value can only stand behind "=" and no argument is taken for it.
+      option =
+          app.add_flag(absl::StrCat(names, "{", rule.bare_flag(), "}"), flag_values_.emplace_back(), WrapHelp(help));
     } else {
       option = AddTextOption(app, names, help, field.is_repeated())->type_name(rule.metavar());
     }
@@ -113,10 +118,12 @@ absl::Status SetPlanOption(const FieldDescriptor& field, const std::string& text
   const bool in_workload = field.containing_type() == v1::LogWorkload::descriptor();
   const bool in_drill = field.containing_type() == v1::HaPlan::descriptor();
   const bool in_search = field.containing_type() == v1::LimitPlan::descriptor();
-  Message& message = in_workload ? static_cast<Message&>(*plan.mutable_workload())
-                     : in_drill  ? static_cast<Message&>(*plan.mutable_ha())
-                     : in_search ? static_cast<Message&>(*plan.mutable_limit())
-                                 : plan;
+  const bool in_acceptance = field.containing_type() == v1::AcceptPlan::descriptor();
+  Message& message = in_workload     ? static_cast<Message&>(*plan.mutable_workload())
+                     : in_drill      ? static_cast<Message&>(*plan.mutable_ha())
+                     : in_search     ? static_cast<Message&>(*plan.mutable_limit())
+                     : in_acceptance ? static_cast<Message&>(*plan.mutable_accept())
+                                     : plan;
   const absl::Status status = SetFromText(field, text, message);
   if (!status.ok()) return WithOption(RuleOf(field).flag(), status);
   // An option overrides what a host, or a queue manager of a placement, has of its own.

@@ -4,6 +4,7 @@
 #include <google/protobuf/descriptor.h>
 
 #include <CLI/CLI.hpp>
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -14,12 +15,12 @@ namespace plimsoll {
 
 // One option for every field of a plan whose rule names one, with its other spellings, and --hosts and --hosts-file.
 // For a drill: those of its section, and those of a run that have a meaning for it; the pairs name the hosts. For a
-// search: those of its section, too.
+// search: those of its section, too. For an acceptance: those of its section and of a search.
 //
 // Construct before parsing, call ApplyTo after it. The app must outlive the object.
 class PlanFlags {
  public:
-  enum class Kind { kRun, kHa, kLimit };
+  enum class Kind { kRun, kHa, kLimit, kAccept };
   explicit PlanFlags(CLI::App& app, Kind kind = Kind::kRun);
 
   // Puts the options that were given over `plan`: over the plan's own value, and over the value of every host that has
@@ -38,6 +39,8 @@ class PlanFlags {
   absl::Status ApplyHosts(v1::TestPlan& plan) const;
 
   const Kind kind_;
+  // Of options whose value may be left out; the parser keeps their addresses.
+  std::deque<std::string> flag_values_;
   std::vector<Flag> flags_;
   // Null for a drill.
   const CLI::Option* hosts_ = nullptr;
@@ -49,7 +52,7 @@ class PlanFlags {
 const google::protobuf::FieldDescriptor* FindPlanOption(const std::string& name);
 
 // Puts one option over the plan's own value, and over the value of every host that has one of its own. `field` is of
-// the plan, its workload, its drill or its search; `text` as on the command line. INVALID_ARGUMENT "--file-size: ...".
+// the plan, its workload or one of its sections; `text` as on the command line. INVALID_ARGUMENT "--file-size: ...".
 absl::Status SetPlanOption(const google::protobuf::FieldDescriptor& field, const std::string& text, v1::TestPlan& plan);
 
 }  // namespace plimsoll

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "controller/analysis/analyzer.h"
 #include "controller/analysis/judge.h"
+#include "controller/cli/accept_record.h"
 #include "controller/cli/command.h"
 #include "controller/cli/commands.h"
 #include "controller/cli/outputs.h"
@@ -24,12 +25,34 @@ struct ReportFlags {
   ViewFlags view;
 };
 
+// Of an acceptance: the report over its parts.
+int ReportAcceptance(const ReportFlags& flags, CommandLine& line) {
+  const AcceptView view{flags.json, flags.view.summary, flags.view.junit};
+  if (flags.view.interval_ns > 0 || flags.view.histogram_rows > 0 || flags.view.full) {
+    return PrintError(line,
+                      absl::StrCat(flags.directory,
+                                   " is an acceptance; --interval, --histogram and --full show one run: name the "
+                                   "directory of one of its parts, such as ",
+                                   flags.directory, "/load-1"),
+                      Exit::kWrong);
+  }
+  const absl::StatusOr<v1::AcceptReport> report = LoadAcceptDirectory(flags.directory);
+  if (!report.ok()) return PrintErrors(line, report.status(), Exit::kWrong);
+  absl::Status written;
+  if (!flags.print_only) {
+    const absl::StatusOr<ResultsDirectory> results = ResultsDirectory::Open(flags.directory);
+    written = results.ok() ? WriteAcceptFiles(*results, *report) : results.status();
+  }
+  return PrintAcceptance(*report, flags.directory, view, written, line);
+}
+
 int ReportMain(ReportFlags& flags, CommandLine& line) {
   if (const absl::Status status = flags.view.Read(); !status.ok()) return PrintError(line, status, Exit::kWrong);
 
   if (const absl::Status status = WriteUnfinishedJUnit(flags.view.junit); !status.ok()) {
     return PrintError(line, status, Exit::kWrong);
   }
+  if (IsAcceptDirectory(flags.directory)) return ReportAcceptance(flags, line);
   const absl::StatusOr<std::string> journal = FindJournal(flags.directory);
   if (!journal.ok()) return PrintError(line, journal.status(), Exit::kWrong);
   const bool is_file = *journal == flags.directory;

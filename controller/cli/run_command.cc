@@ -76,13 +76,19 @@ absl::StatusOr<v1::TestPlan> LoadRunPlan(const std::string& file, PlanFlags::Kin
   }
   const v1::TestPlan read = plan;
   const bool search = kind == PlanFlags::Kind::kLimit;
-  if (search) plan.mutable_limit();
+  const bool acceptance = kind == PlanFlags::Kind::kAccept;
+  if (search || acceptance) plan.mutable_limit();
+  if (acceptance) plan.mutable_accept();
   PLIMSOLL_RETURN_IF_ERROR(change(plan));
   if (plan.has_ha()) {
     return absl::InvalidArgumentError(
         absl::StrCat(file, " is the plan of an HA drill (ha): run it with `plimsoll ha`"));
   }
-  if (plan.has_limit() && !search) {
+  if (plan.has_accept() && !acceptance) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(file, " is the plan of an acceptance (accept): run it with `plimsoll accept`"));
+  }
+  if (plan.has_limit() && !search && !acceptance) {
     return absl::InvalidArgumentError(
         absl::StrCat(file, " is the plan of a search for the highest load (limit): run it with `plimsoll limit`"));
   }
@@ -223,7 +229,8 @@ class Run {
     options.clock = &clock_;
     options.log = &log;
     options.progress = &progress_;
-    if (plan_.has_limit()) options.next_step = [this, &log] { return NextStep(log.analyzer()); };
+    if (plan_.has_limit() || plan_.until_steady_ns() > 0)
+      options.next_step = [this, &log] { return NextStep(log.analyzer()); };
     const std::string token = NewRunToken();
     for (const auto& host : fleet_->hosts()) {
       options.host_plans.push_back(
@@ -235,15 +242,29 @@ class Run {
     return failure;
   }
 
-  // What the agents' caps are compared with: a search takes as long as its budget.
+  // What the agents' caps are compared with: a search takes as long as its budget, rounds as often as they may.
   std::vector<v1::LogStep> StepsAtMost() const {
+    if (plan_.until_steady_ns() > 0) {
+      std::vector<v1::LogStep> all = steps_;
+      for (v1::LogStep& step : all) {
+        step.set_duration_ns(step.duration_ns() * MostRounds(plan_));
+        step.set_warmup_ns(step.warmup_ns() * MostRounds(plan_));
+      }
+      return all;
+    }
     if (!plan_.has_limit()) return steps_;
     v1::LogStep all = steps_.front();
     all.set_duration_ns(plan_.limit().budget_ns());
     return {all};
   }
 
-  // Of a search: shows what the step before has shown, and what comes.
+  static std::string RoundsText(const v1::TestPlan& plan) {
+    if (plan.until_steady_ns() == 0) return "";
+    return absl::StrCat(", in at least ", kSteadyRounds, " and at most ", MostRounds(plan),
+                        " rounds until it is steady");
+  }
+
+  // Of a search, or of rounds: shows what the step before has shown, and what comes.
   std::optional<v1::LogStep> NextStep(const Analyzer& analyzer) {
     const std::string last = analyzer.LastStepText();
     if (!flags_.quiet && !last.empty()) progress_.Line(SanitizeForTerminal(last));
@@ -289,7 +310,7 @@ class Run {
               << FormatDuration(plan_.duration_ns())
               << (plan_.warmup_ns() > 0 ? absl::StrCat(" after ", FormatDuration(plan_.warmup_ns()), " of warm-up")
                                         : "")
-              << ". Nothing was touched." << std::endl;
+              << RoundsText(plan_) << ". Nothing was touched." << std::endl;
     if (HasPlacement(plan_)) {
       for (const std::string& text : DescribePlacement(plan_)) line_.out << SanitizeForTerminal(text) << '\n';
     }

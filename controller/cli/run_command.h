@@ -35,8 +35,8 @@ struct RunSurroundings {
 // The machine's own.
 RunSurroundings OwnSurroundings();
 
-// The plan of `file` ("": an empty one), of a run or of a search, changed by `change`, checked, with every default. The
-// errors of reading it, of `change`, and the plan's problems, a line each.
+// The plan of `file` ("": an empty one), of a run, a search or an acceptance, changed by `change`, checked, with every
+// default. The errors of reading it, of `change`, and the plan's problems, a line each.
 absl::StatusOr<v1::TestPlan> LoadRunPlan(const std::string& file, PlanFlags::Kind kind,
                                          const std::function<absl::Status(v1::TestPlan&)>& change);
 

@@ -25,7 +25,7 @@ using google::protobuf::Reflection;
 using google::protobuf::Timestamp;
 using nlohmann::json;
 
-constexpr int64_t kFormat = 1;
+constexpr uint64_t kFormat = 1;
 // Objects and strings of a report may take this much memory, and so many times the bytes of its text. Those of a real
 // report take less than their text; an empty object takes three bytes of text and some hundred of memory.
 constexpr uint64_t kFreeObjectBytes = uint64_t{64} << 20;
@@ -241,25 +241,50 @@ absl::StatusOr<Timestamp> ParseMoment(const std::string& text) {
   return moment;
 }
 
-absl::StatusOr<v1::Report> ParseReportJson(const std::string& text) {
-  json document;
+namespace {
+
+absl::Status ParseDocument(const std::string& text, json& document) {
   try {
     document = json::parse(text);
   } catch (const json::exception& error) {
     return absl::InvalidArgumentError(absl::StrCat("is no JSON: ", Trimmed(error.what())));
   }
-  const bool is_report = document.is_object() && document.contains("format") &&
-                         document["format"].is_number_unsigned() && document.contains("run") &&
-                         document.contains("steps");
-  if (!is_report) return absl::InvalidArgumentError("is no report of a run (report.json)");
-  if (const auto format = document["format"].get<uint64_t>(); format != kFormat) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("has format ", format, "; this version of plimsoll reads format ", kFormat));
+  return absl::OkStatus();
+}
+
+bool HasFormat(const json& document) {
+  return document.is_object() && document.contains("format") && document["format"].is_number_unsigned();
+}
+
+absl::Status CheckFormat(const json& document, uint64_t format) {
+  const auto found = document["format"].get<uint64_t>();
+  if (found == format) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("has format ", found, "; this version of plimsoll reads format ", format));
+}
+
+}  // namespace
+
+absl::StatusOr<v1::Report> ParseReportJson(const std::string& text) {
+  json document;
+  PLIMSOLL_RETURN_IF_ERROR(ParseDocument(text, document));
+  if (!HasFormat(document) || !document.contains("run") || !document.contains("steps")) {
+    return absl::InvalidArgumentError("is no report of a run (report.json)");
   }
+  PLIMSOLL_RETURN_IF_ERROR(CheckFormat(document, kFormat));
   v1::Report report;
   ObjectBudget budget(text.size());
   PLIMSOLL_RETURN_IF_ERROR(ReadObject(document, "", report, budget));
   return report;
+}
+
+absl::Status ParseJson(const std::string& text, uint64_t format, const std::string& what, Message& message) {
+  json document;
+  PLIMSOLL_RETURN_IF_ERROR(ParseDocument(text, document));
+  if (!HasFormat(document)) return absl::InvalidArgumentError(absl::StrCat("is not ", what));
+  PLIMSOLL_RETURN_IF_ERROR(CheckFormat(document, format));
+  ObjectBudget budget(text.size());
+  return ReadObject(document, "", message, budget);
 }
 
 }  // namespace plimsoll

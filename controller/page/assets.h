@@ -51,4 +51,9 @@ extern const std::string_view kCompareSummaryJs;
 extern const std::string_view kCompareDetailJs;
 extern const std::string_view kCompareJs;
 
+// The page of an acceptance (controller/accept/accept_render.h).
+extern const std::string_view kAcceptHtml;
+extern const std::string_view kAcceptCss;
+extern const std::string_view kAcceptJs;
+
 }  // namespace plimsoll::assets

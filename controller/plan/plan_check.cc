@@ -9,8 +9,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "common/text.h"
 #include "common/units.h"
+#include "controller/plan/accept_plan.h"
 #include "controller/plan/criteria.h"
 #include "controller/plan/ha_plan.h"
 #include "controller/plan/host_list.h"
@@ -37,10 +39,11 @@ constexpr int64_t kMaxTotalNs = int64_t{3650} * 86'400 * kNsPerSecond;
 // "--file-size (workload.file_size)", or the key alone where there is no option.
 std::string NameOf(const Descriptor& type, int number) {
   const FieldDescriptor& field = *type.FindFieldByNumber(number);
-  const char* const section = &type == Workload::descriptor()        ? "workload."
-                              : &type == v1::HaPlan::descriptor()    ? "ha."
-                              : &type == v1::LimitPlan::descriptor() ? "limit."
-                                                                     : "";
+  const char* const section = &type == Workload::descriptor()         ? "workload."
+                              : &type == v1::HaPlan::descriptor()     ? "ha."
+                              : &type == v1::LimitPlan::descriptor()  ? "limit."
+                              : &type == v1::AcceptPlan::descriptor() ? "accept."
+                                                                      : "";
   const std::string key = absl::StrCat(section, FieldKey(field));
   const std::string& flag = RuleOf(field).flag();
   return flag.empty() ? key : absl::StrCat("--", flag, " (", key, ")");
@@ -64,8 +67,13 @@ class Checker {
     if (problems_.empty() && HasPlacement(plan_)) {
       for (const std::string& problem : PlacementProblems(plan_)) Add(problem);
     }
+    if (plan_.has_accept()) {
+      if (problems_.empty()) CheckAccept();
+      return problems_;
+    }
     // Rules that tie values together mean little where a value alone is wrong.
     if (problems_.empty()) CheckSteps();
+    if (problems_.empty() && plan_.until_steady_ns() > 0) CheckUntilSteady();
     if (!problems_.empty()) return problems_;
     bool common_checked = false;
     for (int host = 0; host < std::max(1, plan_.hosts_size()); ++host) {
@@ -194,6 +202,47 @@ class Checker {
     if (steps > 0 && step_ns > kMaxTotalNs / static_cast<int64_t>(steps)) {
       Add(PlanName(Plan::kDurationNsFieldNumber), " ", FormatDuration(step_ns), " with warm-up, ", steps,
           " times, is more than ", FormatDuration(kMaxTotalNs), ": use shorter or fewer steps");
+    }
+  }
+
+  void CheckUntilSteady() {
+    const std::string name = PlanName(Plan::kUntilSteadyNsFieldNumber);
+    const std::string length = absl::StrCat(name, " ", FormatDuration(plan_.until_steady_ns()));
+    if (plan_.has_limit()) return Add(name, ": a search chooses its steps itself; leave it out");
+    const uint32_t rounds = MostRounds(plan_);
+    if (rounds < kSteadyRounds) {
+      return Add(length, " is too short for ", kSteadyRounds, " rounds of ", FormatDuration(plan_.duration_ns()),
+                 ": use ", FormatDuration(kSteadyRounds * plan_.duration_ns()), " or more, or a shorter ",
+                 PlanName(Plan::kDurationNsFieldNumber));
+    }
+    const uint64_t steps = uint64_t{rounds} * static_cast<uint64_t>(plan_.block_size_bytes_size()) * plan_.repeat();
+    const int64_t step_ns = plan_.duration_ns() + plan_.warmup_ns();
+    if (steps > kMaxSteps || step_ns > kMaxTotalNs / static_cast<int64_t>(steps)) {
+      return Add(length, " makes up to ", steps, " rounds of ", FormatDuration(step_ns), "; a run has at most ",
+                 kMaxSteps, " steps and takes at most ", FormatDuration(kMaxTotalNs),
+                 ": use a shorter one, or a longer ", PlanName(Plan::kDurationNsFieldNumber));
+    }
+    for (const std::string& text : plan_.criteria()) {
+      const absl::StatusOr<Criterion> criterion = ParseCriterion(text);
+      if (!criterion.ok() || criterion->metric != Metric::kSteady) continue;
+      Add(PlanName(Plan::kCriteriaFieldNumber), ": ", Quoted(text), " is about one step, and ", name,
+          " requires steadiness over its rounds: leave one of them out");
+    }
+  }
+
+  // The parts are checked as what they are: a run and a search.
+  void CheckAccept() {
+    for (const std::string& problem : AcceptPlanProblems(plan_)) Add(problem);
+    if (!problems_.empty()) return;
+    const v1::TestPlan load = LoadPlanOf(plan_);
+    problems_ = Checker(load).Run();
+    if (!HasPart(plan_, v1::ACCEPT_PART_LIMIT)) return;
+    const v1::TestPlan search = SearchPlanOf(plan_);
+    for (std::string problem : Checker(search).Run()) {
+      problem = absl::StrReplaceAll(
+          problem, {{PlanName(Plan::kDurationNsFieldNumber),
+                     NameOf(*v1::AcceptPlan::descriptor(), v1::AcceptPlan::kSearchStepNsFieldNumber)}});
+      if (std::find(problems_.begin(), problems_.end(), problem) == problems_.end()) Add(problem);
     }
   }
 

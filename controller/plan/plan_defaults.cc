@@ -99,6 +99,8 @@ std::vector<std::string> PairHosts(const std::string& pair) {
 
 void FillDefaults(v1::TestPlan& plan) {
   if (plan.has_ha()) FillHaDefaults(plan);
+  // An acceptance has a search, whether the plan changes anything about it or not.
+  if (plan.has_accept()) plan.mutable_limit();
   if (plan.has_limit()) FillLimitDefaults(plan);
   // A placement lists the queue managers itself.
   const bool gives_qm = plan.workload().has_qm();
@@ -149,6 +151,11 @@ std::vector<v1::LogStep> ExpandSteps(const v1::TestPlan& plan) {
     }
   }
   return steps;
+}
+
+uint32_t MostRounds(const v1::TestPlan& plan) {
+  if (plan.until_steady_ns() <= 0 || plan.duration_ns() <= 0) return 1;
+  return static_cast<uint32_t>(std::min<int64_t>(plan.until_steady_ns() / plan.duration_ns(), INT32_MAX));
 }
 
 v1::HostPlan MakeHostPlan(const v1::TestPlan& plan, int host_index, const std::string& host_label,

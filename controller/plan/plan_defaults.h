@@ -15,7 +15,8 @@ namespace plimsoll {
 //
 // A placement fills in what its queue managers do not have of their own, and where the plan lists no hosts, those that
 // it names. An HA drill has criteria and a lease of its own by default, and the hosts of its pairs are added to those
-// listed. A search over the rate has random arrivals by default.
+// listed. A search over the rate has random arrivals by default. An acceptance has a
+// search.
 void FillDefaults(v1::TestPlan& plan);
 
 // The addresses that a pair of a drill names, with their ports: "node1+node2". Two, unless it is no pair.
@@ -30,6 +31,11 @@ v1::LogWorkload EffectiveWorkload(const v1::TestPlan& plan, int host_index);
 // list `repeat` times; of a search, its first step. The plan must have its defaults filled in; CheckPlan bounds the
 // number of steps.
 std::vector<v1::LogStep> ExpandSteps(const v1::TestPlan& plan);
+
+// Rounds over which SNIA's rule must hold.
+inline constexpr uint32_t kSteadyRounds = 5;
+// With --until-steady: how often a step is measured at most; else 1. The plan must have its defaults.
+uint32_t MostRounds(const v1::TestPlan& plan);
 
 // One host's part of a plan that CheckPlan has passed and that has its defaults filled in. `run_token` is 16 bytes.
 v1::HostPlan MakeHostPlan(const v1::TestPlan& plan, int host_index, const std::string& host_label,

@@ -1,6 +1,8 @@
 #include <google/protobuf/descriptor.h>
 
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -23,6 +25,12 @@ constexpr char kExampleHead[] =
     "# Sizes: bytes, or k, m, g, t (base 1024). Times: ns, us, ms, s, m, h, d; a bare number is in seconds unless "
     "noted.\n";
 
+constexpr char kAcceptHead[] =
+    "# A plan for 'plimsoll accept PLAN.yaml'. Every key may be left out but 'dir' and 'criteria'; options override "
+    "the plan.\n"
+    "# Sizes: bytes, or k, m, g, t (base 1024). Times: ns, us, ms, s, m, h, d; a bare number is in seconds unless "
+    "noted.\n";
+
 // Text of the values, as a plan holds them.
 std::string ExampleValue(const FieldDescriptor& field) {
   const v1::FieldRule& rule = RuleOf(field);
@@ -36,13 +44,17 @@ std::string ExampleValue(const FieldDescriptor& field) {
 
 class ExampleWriter {
  public:
+  // `sections`: those to show; others belong to other commands.
+  explicit ExampleWriter(std::set<const Descriptor*> sections = {}) : sections_(std::move(sections)) {}
+
   // `in_list`: the message is an element of a list, and its first key stands behind a dash. `brief`: only what has an
   // example, since the same message is shown in full elsewhere.
   void Write(const Descriptor& message, int indent, bool in_list, bool brief) {
     bool first = true;
     for (int i = 0; i < message.field_count(); ++i) {
       const FieldDescriptor& field = *message.field(i);
-      if ((brief && RuleOf(field).example().empty()) || RuleOf(field).section()) continue;
+      if (brief && RuleOf(field).example().empty()) continue;
+      if (RuleOf(field).section() && sections_.count(field.message_type()) == 0) continue;
       WriteField(field, indent, in_list && first, in_list);
       first = false;
     }
@@ -70,6 +82,7 @@ class ExampleWriter {
     }
   }
 
+  const std::set<const Descriptor*> sections_;
   std::string text_;
 };
 
@@ -117,6 +130,14 @@ placement:
   ExampleWriter writer;
   writer.Write(*v1::PlacedQueueManager::descriptor(), 4, true, false);
   return absl::StrCat(kHead, writer.text(), kMore);
+}
+
+std::string ExampleAcceptPlan() {
+  ExampleWriter writer({v1::AcceptPlan::descriptor(), v1::LimitPlan::descriptor()});
+  writer.Write(*v1::TestPlan::descriptor(), 0, false, false);
+  // Where there is a search, random arrivals are the default (FillDefaults).
+  return kAcceptHead + absl::StrReplaceAll(writer.text(), {{"--arrival: default even", "--arrival: default poisson"},
+                                                           {"  arrival: even\n", "  arrival: poisson\n"}});
 }
 
 namespace {
@@ -173,6 +194,12 @@ constexpr char kPlacement[] = R"(
 Queue managers with a home and a standby host ([placement.md](placement.md)); `plimsoll plan example --placement` prints such a plan.
 Each element is a map of these keys. It stands in place of `qm`, and of a step for each block size; `hosts` may be left out. Every
 queue manager needs a rate, which is a criterion of its own; other criteria are for all block sizes, and `hosts` and `fairness` are none.
+)";
+
+constexpr char kAccept[] = R"(
+An acceptance of storage, for `plimsoll accept` ([accept.md](accept.md)). The load is the plan's own; the search is that of `limit`, with
+steps of `search_step`. Arrivals are `poisson` where they are not given. It needs criteria. `plimsoll plan example --accept` prints such a
+plan with every key explained; `--ready NAME` prints one for a kind of storage, with limits and their sources.
 )";
 
 constexpr char kCriteria[] = R"(
@@ -252,7 +279,10 @@ std::string ValueWord(const FieldDescriptor& field) {
 std::string Row(const FieldDescriptor& field) {
   const v1::FieldRule& rule = RuleOf(field);
   std::vector<std::string> options;
-  if (!rule.flag().empty()) options.push_back(Code("--" + rule.flag()));
+  // One whose value may be left out takes it behind "=" only.
+  if (!rule.flag().empty()) {
+    options.push_back(Code(absl::StrCat("--", rule.flag(), rule.bare_flag().empty() ? "" : "[=TIME]")));
+  }
   for (const std::string& alias : rule.alias()) options.push_back(Code("--" + alias));
   const std::vector<std::string> cells = {Code(FieldKey(field)), absl::StrJoin(options, ", "),
                                           ValueWord(field),      Code(rule.default_value()),
@@ -279,7 +309,8 @@ std::string PlanReference() {
                       kWorkload, Table(*v1::LogWorkload::descriptor()), "\n## Keys of `ha`\n", kHa,
                       Table(*v1::HaPlan::descriptor()), "\n## Keys of `commands` in `ha`\n",
                       Table(*v1::HaFaultCommands::descriptor()), kHaOptions, "\n## Keys of `limit`\n", kLimit,
-                      Table(*v1::LimitPlan::descriptor()), "\n## Keys of `placement`\n", kPlacement,
+                      Table(*v1::LimitPlan::descriptor()), "\n## Keys of `accept`\n", kAccept,
+                      Table(*v1::AcceptPlan::descriptor()), "\n## Keys of `placement`\n", kPlacement,
                       Table(*v1::PlacedQueueManager::descriptor()), kCriteria, MetricTable(), kCriteriaRules,
                       StallClassNames(), ".\n\n## Criteria of HA drills\n", kHaCriteriaRules, HaMetricTable(),
                       "\n## Example\n\n```yaml\n", ExamplePlan(), "```\n");

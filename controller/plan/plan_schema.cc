@@ -161,7 +161,9 @@ std::string Summary(const FieldDescriptor& field) {
   const std::string& default_value = RuleOf(field).default_value();
   std::string range = RangeText(field);
   if (default_value.empty()) return range;
-  return absl::StrCat("default ", default_value, range.empty() ? "" : ", ", range);
+  const std::string& bare = RuleOf(field).bare_flag();
+  return absl::StrCat("default ", default_value, range.empty() ? "" : ", ", range,
+                      bare.empty() ? "" : absl::StrCat("; without a value ", bare));
 }
 
 std::vector<std::string> SchemaProblems(const Descriptor& message) {

@@ -49,6 +49,17 @@ std::string ExamplePlan();
 // A placement in YAML, with its keys explained. It reads back, and CheckPlan passes it.
 std::string ExamplePlacement();
 
+// The same of a plan for `plimsoll accept`, with its sections.
+std::string ExampleAcceptPlan();
+
+// Plans for `plimsoll accept` that are ready but for hosts, directory and rate, by name, with a line about each.
+struct ReadyPlan {
+  const char* name;
+  const char* about;
+  const char* text;
+};
+const std::vector<ReadyPlan>& ReadyAcceptPlans();
+
 // Markdown reference of every key and option, docs/plan.md.
 std::string PlanReference();
 

@@ -12,10 +12,6 @@
 #include "controller/render/text.h"
 
 namespace plimsoll {
-namespace {
-
-constexpr size_t kMostTableRows = 20;
-constexpr size_t kMostDoubts = 20;
 
 // Plain text: everything that Markdown, HTML or a forge may take for more is a character reference.
 std::string MdText(const std::string& text) {
@@ -42,6 +38,11 @@ std::string MdText(const std::string& text) {
 std::string MdCode(const std::string& text) {
   return text.empty() ? std::string() : absl::StrCat("<code>", MdText(text), "</code>");
 }
+
+namespace {
+
+constexpr size_t kMostTableRows = 20;
+constexpr size_t kMostDoubts = 20;
 
 void AddMdRow(const std::vector<std::string>& cells, std::string& out) {
   absl::StrAppend(&out, "| ", absl::StrJoin(cells, " | "), " |\n");

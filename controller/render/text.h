@@ -146,4 +146,9 @@ std::vector<std::string> TextHistogram(const v1::StepReport& step, uint32_t rows
 // can neither be links, mentions nor markup. `results`: the directory; empty: not shown.
 std::string RenderMarkdown(const v1::Report& report, const std::string& results);
 
+// Text in Markdown that neither Markdown, HTML nor a forge takes for more than text; and in <code>, where forges look
+// for no mentions: what others named. Empty where the text is.
+std::string MdText(const std::string& text);
+std::string MdCode(const std::string& text);
+
 }  // namespace plimsoll

@@ -154,7 +154,7 @@ class Page(harness.PlimsollTest):
 
     def test_every_command_and_option_exists(self):
         commands = self.commands()
-        self.assertEqual({command[1] for command in commands}, {"run", "report", "fsck", "compare"})
+        self.assertEqual({command[1] for command in commands}, {"run", "report", "fsck", "compare", "accept"})
         self.assertGreaterEqual(len(commands), 7)
         for command in commands:
             known = set(re.findall(r"--[a-z-]+", self.plimsoll(command[1], "--help").out))

@@ -127,6 +127,7 @@ trace: on
 trace_limit: 1g
 hang_limit: 2m
 settle: 0s
+until_steady: 0s
 )");
 }
 

@@ -1,0 +1,252 @@
+#include "controller/accept/accept_render.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/text.h"
+#include "common/units.h"
+#include "controller/accept/accept_report.h"
+#include "controller/render/json.h"
+#include "controller/render/junit_xml.h"
+#include "controller/render/plain_text.h"
+#include "controller/render/text.h"
+#include "controller/render/text_table.h"
+#include "google/protobuf/util/time_util.h"
+
+namespace plimsoll {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+constexpr size_t kMostNotes = 20;
+constexpr size_t kVerdictWidth = 10;
+
+int64_t LengthNs(const v1::AcceptReport& report) {
+  if (!report.has_begin() || !report.has_end()) return 0;
+  return google::protobuf::util::TimeUtil::DurationToNanoseconds(report.end() - report.begin());
+}
+
+std::string OutcomeOf(const v1::AcceptRun& run) {
+  return run.began() ? OutcomeText(run.outcome()) : "NOT DONE";
+}
+
+// Three decimals below 100, as latencies have them; two, or none, above.
+std::string FigureCell(double value) {
+  return value < 100 ? FormatFixed(value, 3) : FormatRate(value);
+}
+
+std::string SpreadCell(const v1::AcceptFigure& figure) {
+  return figure.has_spread_percent() ? absl::StrCat(FormatFixed(figure.spread_percent(), 1), " %") : kDash;
+}
+
+std::string NameOf(const v1::AcceptFigure& figure) {
+  return absl::StrCat(figure.name(), figure.unit().empty() ? "" : absl::StrCat(", ", figure.unit()));
+}
+
+// The value of each run, from the first to the last.
+Lines ValueCells(const v1::AcceptFigure& figure, uint32_t runs) {
+  Lines cells(runs, kDash);
+  for (const v1::AcceptValue& value : figure.values()) {
+    if (value.run() >= 1 && value.run() <= runs) cells[value.run() - 1] = FigureCell(value.value());
+  }
+  return cells;
+}
+
+// A list item of any length, indented by two.
+void AddItem(const std::string& text, Lines& lines) {
+  std::string start = "  ";
+  for (const std::string& line : Wrap(SanitizeForTerminal(text), kTextWidth - 4)) {
+    lines.push_back(start + line);
+    start = "    ";
+  }
+}
+
+void AddList(const std::string& heading, const google::protobuf::RepeatedPtrField<std::string>& texts, Lines& lines) {
+  if (texts.empty()) return;
+  lines.emplace_back();
+  lines.push_back(heading);
+  for (const std::string& text : texts) AddItem(text, lines);
+}
+
+void AddParts(const v1::AcceptReport& report, Lines& lines) {
+  lines.emplace_back();
+  lines.emplace_back("Parts");
+  size_t width = 0;
+  for (const v1::AcceptRun& run : report.runs()) width = std::max(width, RunName(run).size());
+  for (const v1::AcceptRun& run : report.runs()) {
+    const std::string time = run.began() ? FormatWholeSeconds(run.duration_ns()) : "";
+    const std::string head = absl::StrCat("  ", PadRight(RunName(run), width), "  ", PadRight(OutcomeOf(run), 12), "  ",
+                                          PadLeft(time, 7), "  ");
+    std::string start = head;
+    const Lines found = Wrap(SanitizeForTerminal(run.result()), kTextWidth - head.size());
+    if (found.empty()) lines.push_back(head.substr(0, head.find_last_not_of(' ') + 1));
+    for (const std::string& line : found) {
+      lines.push_back(start + line);
+      start = std::string(head.size(), ' ');
+    }
+  }
+}
+
+void AddSpread(const v1::AcceptReport& report, Lines& lines) {
+  if (report.figures().empty()) return;
+  uint32_t runs = 0;
+  for (const v1::AcceptFigure& figure : report.figures()) {
+    for (const v1::AcceptValue& value : figure.values()) runs = std::max(runs, value.run());
+  }
+  // More would not fit beside the names.
+  constexpr uint32_t kMostRunColumns = 4;
+  const bool columns = runs <= kMostRunColumns;
+  Lines headings = {"part", "figure"};
+  for (uint32_t run = 1; columns && run <= runs; ++run) headings.push_back(absl::StrCat("run ", run));
+  if (!columns) headings.insert(headings.end(), {"least", "most"});
+  headings.emplace_back("spread");
+  TextTable table(headings, 2, {1});
+  for (const v1::AcceptFigure& figure : report.figures()) {
+    Lines cells = {PartName(figure.part()), SanitizeForTerminal(NameOf(figure))};
+    const Lines values =
+        columns ? ValueCells(figure, runs) : Lines{FigureCell(figure.least()), FigureCell(figure.most())};
+    cells.insert(cells.end(), values.begin(), values.end());
+    cells.push_back(SpreadCell(figure));
+    table.AddRow(cells);
+  }
+  lines.emplace_back();
+  lines.emplace_back("Figures by run; spread: largest less smallest, in percent of the mean");
+  for (std::string& line : table.Lines()) lines.push_back(std::move(line));
+}
+
+// What the runs have to say beside their result, alike ones once.
+std::vector<std::pair<std::string, std::string>> NotesOf(const v1::AcceptReport& report) {
+  std::vector<std::pair<std::string, Lines>> found;
+  for (const v1::AcceptRun& run : report.runs()) {
+    for (const std::string& note : run.notes()) {
+      auto same = std::find_if(found.begin(), found.end(), [&](const auto& one) { return one.first == note; });
+      if (same == found.end()) same = found.insert(same, {note, {}});
+      same->second.push_back(RunName(run));
+    }
+  }
+  std::vector<std::pair<std::string, std::string>> notes;
+  for (const auto& [note, runs] : found) {
+    notes.emplace_back(runs.size() == 1 ? runs[0] : absl::StrCat(runs.size(), " runs"), note);
+  }
+  return notes;
+}
+
+void AddNotes(const v1::AcceptReport& report, Lines& lines) {
+  const auto notes = NotesOf(report);
+  if (notes.empty()) return;
+  lines.emplace_back();
+  lines.emplace_back("Notes");
+  for (size_t i = 0; i < std::min(notes.size(), kMostNotes); ++i) {
+    AddItem(absl::StrCat(notes[i].first, ": ", notes[i].second), lines);
+  }
+  if (notes.size() > kMostNotes) AddItem(absl::StrCat(notes.size() - kMostNotes, " more in accept.json"), lines);
+}
+
+void AddRow(const Lines& cells, std::string& out) {
+  absl::StrAppend(&out, "| ", absl::StrJoin(cells, " | "), " |\n");
+}
+
+}  // namespace
+
+std::string RenderAcceptText(const v1::AcceptReport& report) {
+  Lines lines = UnderHeading("Verdict", OutcomeText(report.outcome()));
+  const auto add = [&lines](const std::string& heading, const std::string& text) {
+    if (text.empty()) return;
+    for (std::string& line : UnderHeading(heading, SanitizeForTerminal(text))) lines.push_back(std::move(line));
+  };
+  for (const std::string& reason : report.reasons()) add("", reason);
+  lines.emplace_back();
+  add("Name", report.name());
+  add("Date", absl::StrCat(FormatDateTime(report.begin()),
+                           report.has_end() ? absl::StrCat(", ", FormatWholeSeconds(LengthNs(report))) : std::string(),
+                           ", acceptance ", report.id(), ", plimsoll ", report.version()));
+  for (const auto& [heading, value] : AcceptConfiguration(report)) add(heading, value);
+  AddParts(report, lines);
+  AddSpread(report, lines);
+  AddList("Limits of this verdict", report.limits(), lines);
+  AddNotes(report, lines);
+  if (!report.hosts().empty()) {
+    lines.emplace_back();
+    lines.emplace_back("Hosts");
+    for (const v1::AcceptHost& host : report.hosts()) {
+      AddItem(absl::StrCat(host.label(), ": ", host.directory(), ", ", host.fs_type(), " from ", host.fs_source(), " (",
+                           host.mount_options(), "), kernel ", host.kernel(), ", agent ", host.version()),
+              lines);
+    }
+  }
+  return absl::StrCat(absl::StrJoin(lines, "\n"), "\n");
+}
+
+std::string RenderAcceptMarkdown(const v1::AcceptReport& report, const std::string& results) {
+  std::string out = absl::StrCat("### Plimsoll acceptance: ", OutcomeText(report.outcome()), "\n\n");
+  if (!report.name().empty()) absl::StrAppend(&out, MdCode(report.name()), "\n\n");
+  for (const auto& [heading, value] : AcceptConfiguration(report)) {
+    absl::StrAppend(&out, heading, ": ", MdText(value), "\n\n");
+  }
+  AddRow({"part", "result", "time", "found"}, out);
+  AddRow({"---", "---", "---:", "---"}, out);
+  for (const v1::AcceptRun& run : report.runs()) {
+    AddRow({RunName(run), OutcomeOf(run), run.began() ? FormatWholeSeconds(run.duration_ns()) : kDash,
+            MdCode(run.result())},
+           out);
+  }
+  if (!report.figures().empty()) {
+    out += "\n";
+    AddRow({"part", "figure", "least", "most", "spread"}, out);
+    AddRow({"---", "---", "---:", "---:", "---:"}, out);
+    for (const v1::AcceptFigure& figure : report.figures()) {
+      AddRow({PartName(figure.part()), MdText(NameOf(figure)), FigureCell(figure.least()), FigureCell(figure.most()),
+              SpreadCell(figure)},
+             out);
+    }
+  }
+  for (const auto& [heading, texts] :
+       {std::pair("Why it is not PASS", &report.reasons()), {"Limits of this verdict", &report.limits()}}) {
+    if (texts->empty()) continue;
+    absl::StrAppend(&out, "\n", heading, ":\n\n");
+    for (const std::string& text : *texts) absl::StrAppend(&out, "- ", MdText(text), "\n");
+  }
+  if (!results.empty())
+    absl::StrAppend(&out, "\nResults: ", MdCode(results), ", acceptance ", MdCode(report.id()), "\n");
+  return out;
+}
+
+std::string RenderAcceptJUnit(const v1::AcceptReport& report) {
+  JUnitSuite suite;
+  suite.name = report.name().empty() ? "plimsoll accept" : absl::StrCat("plimsoll accept: ", report.name());
+  suite.duration_ns = LengthNs(report);
+  if (report.has_begin()) suite.timestamp = FormatMoment(report.begin()).substr(0, 19);
+  suite.properties = {
+      {"verdict", OutcomeText(report.outcome())}, {"acceptance", report.id()}, {"version", report.version()}};
+  for (const v1::AcceptHost& host : report.hosts()) suite.properties.emplace_back("host", host.label());
+  for (const v1::AcceptRun& run : report.runs()) {
+    JUnitCase& one = suite.cases.emplace_back();
+    one.class_name = absl::StrCat("accept.", PartName(run.part()));
+    one.name = absl::StrCat("run ", run.run());
+    one.duration_ns = run.duration_ns();
+    const bool passed = run.complete() && run.outcome() == v1::OUTCOME_PASS;
+    one.kind = passed                              ? JUnitCase::Kind::kPassed
+               : run.outcome() == v1::OUTCOME_FAIL ? JUnitCase::Kind::kFailure
+                                                   : JUnitCase::Kind::kError;
+    Lines why(run.reasons().begin(), run.reasons().end());
+    if (!run.began()) why = {report.cut_short().empty() ? "the acceptance was cut off" : report.cut_short()};
+    one.message = absl::StrCat(OutcomeOf(run), why.empty() ? "" : ": ", absl::StrJoin(why, "; "));
+    if (!run.result().empty()) one.output = {run.result()};
+  }
+  JUnitCase& conclusive = suite.cases.emplace_back();
+  conclusive.class_name = "accept";
+  conclusive.name = "conclusive";
+  const bool green = report.outcome() == v1::OUTCOME_PASS;
+  const bool others_are = std::all_of(suite.cases.begin(), suite.cases.end(),
+                                      [](const JUnitCase& one) { return one.kind == JUnitCase::Kind::kPassed; });
+  if (!green && others_are) {
+    conclusive.kind = JUnitCase::Kind::kError;
+    conclusive.message = absl::StrCat(OutcomeText(report.outcome()), ": ", absl::StrJoin(report.reasons(), "; "));
+  }
+  return RenderJUnitSuite(suite);
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,465 @@
+#include "controller/accept/accept_report.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "common/units.h"
+#include "controller/analysis/judge.h"
+#include "controller/plan/accept_plan.h"
+#include "controller/plan/plan_defaults.h"
+#include "controller/render/plain_text.h"
+#include "controller/render/text.h"
+#include "controller/storage/advice.h"
+#include "controller/storage/host_text.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr uint32_t kReportFormat = 1;
+constexpr size_t kMostShown = 3;
+
+double Ms(double ns) {
+  return ns / static_cast<double>(kNsPerMs);
+}
+
+std::string Counted(size_t count, const std::string& noun) {
+  return absl::StrCat(FormatCount(count), " ", noun, count == 1 ? "" : "s");
+}
+
+// At most kMostShown of them, in one line.
+std::string Shown(const google::protobuf::RepeatedPtrField<std::string>& reasons) {
+  std::vector<std::string> shown;
+  for (int i = 0; i < std::min<int>(reasons.size(), kMostShown); ++i) {
+    shown.emplace_back(absl::StripSuffix(reasons.Get(i), "."));
+  }
+  const size_t more = static_cast<size_t>(reasons.size()) - shown.size();
+  return absl::StrCat(absl::StrJoin(shown, "; "), more > 0 ? absl::StrCat("; and ", more, " more") : "");
+}
+
+// Once, in the order in which they come.
+void AddOnce(const std::string& text, google::protobuf::RepeatedPtrField<std::string>& texts) {
+  if (std::find(texts.begin(), texts.end(), text) == texts.end()) *texts.Add() = text;
+}
+
+void AddFigure(const v1::AcceptRun& run, const std::string& name, const std::string& unit, double value,
+               v1::AcceptReport& report) {
+  auto found = std::find_if(
+      report.mutable_figures()->begin(), report.mutable_figures()->end(),
+      [&](const v1::AcceptFigure& figure) { return figure.part() == run.part() && figure.name() == name; });
+  v1::AcceptFigure& figure = found == report.mutable_figures()->end() ? *report.add_figures() : *found;
+  figure.set_part(run.part());
+  figure.set_name(name);
+  figure.set_unit(unit);
+  v1::AcceptValue& one = *figure.add_values();
+  one.set_run(run.run());
+  one.set_value(value);
+}
+
+// What all steps of one block size felt like.
+struct LoadFigures {
+  double iops_sum = 0;
+  size_t steps = 0;
+  // The worst of the steps, and whether each has enough writes beyond it.
+  std::map<std::string, uint64_t> latency_ns;
+  std::set<std::string> thin;
+};
+
+void AddLoadFigures(const v1::Report& found, const v1::AcceptRun& run, std::vector<std::string>& shown,
+                    v1::AcceptReport& report) {
+  // In the order of the steps.
+  std::vector<std::pair<uint64_t, LoadFigures>> by_block_size;
+  for (const v1::StepReport& step : found.steps()) {
+    const v1::ScopeReport* const cluster = ClusterOf(step);
+    if (cluster == nullptr || cluster->latency().count() == 0) continue;
+    auto at = std::find_if(by_block_size.begin(), by_block_size.end(),
+                           [&](const auto& one) { return one.first == step.block_size_bytes(); });
+    if (at == by_block_size.end()) at = by_block_size.insert(at, {step.block_size_bytes(), {}});
+    LoadFigures& figures = at->second;
+    figures.iops_sum += cluster->iops();
+    ++figures.steps;
+    const v1::LatencyReport& felt = FeltLatency(*cluster);
+    for (const auto& [name, value_ns] : {std::pair<const char*, uint64_t>("p50", felt.p50_ns()),
+                                         {"p99", felt.p99_ns()},
+                                         {"p99.9", felt.p99_9_ns()},
+                                         {"max", felt.max_ns()}}) {
+      uint64_t& worst = figures.latency_ns[name];
+      worst = std::max(worst, value_ns);
+    }
+    for (const std::string& thin : felt.thin()) figures.thin.insert(thin == "p99_9" ? "p99.9" : thin);
+  }
+  for (const auto& [block_size_bytes, figures] : by_block_size) {
+    const std::string block = FormatSizeForPeople(block_size_bytes);
+    const std::string at = by_block_size.size() > 1 ? absl::StrCat(" at ", block) : "";
+    const double iops = figures.iops_sum / static_cast<double>(figures.steps);
+    AddFigure(run, absl::StrCat("IO/s", at), "", iops, report);
+    std::string text = absl::StrCat(block, ": ", FormatRate(iops), " IO/s");
+    for (const char* name : {"p50", "p99", "p99.9", "max"}) {
+      if (figures.thin.count(name) > 0) continue;
+      const double value_ns = static_cast<double>(figures.latency_ns.at(name));
+      AddFigure(run, absl::StrCat(name, at), "ms", Ms(value_ns), report);
+      if (std::string(name) == "p99") absl::StrAppend(&text, absl::StrFormat(", p99 %.3f ms", Ms(value_ns)));
+    }
+    shown.push_back(text);
+  }
+}
+
+void AddSearchFigures(const v1::Report& found, const v1::AcceptRun& run, std::vector<std::string>& shown,
+                      v1::AcceptReport& report) {
+  const v1::LimitReport& limit = found.limit();
+  const bool over_rate = limit.over() == v1::LIMIT_OVER_RATE;
+  const std::string unit = over_rate ? "writes/s per queue manager" : "queue managers per host";
+  if (limit.limit() > 0) {
+    AddFigure(run, "limit", unit, limit.limit(), report);
+    const double rate = RateOfLoad(report.plan());
+    shown.push_back(
+        absl::StrCat(FormatRate(limit.limit()), " ", unit, limit.held() ? ", held" : ", not held",
+                     over_rate && rate > 0 ? absl::StrFormat(", %.2f times the load", limit.limit() / rate) : ""));
+  } else {
+    shown.emplace_back("no load was shown to meet the criteria");
+  }
+  if (limit.maximum() > 0) AddFigure(run, "maximum", "writes/s per queue manager", limit.maximum(), report);
+}
+
+void AddHosts(const v1::Report& found, v1::AcceptReport& report) {
+  if (!report.hosts().empty()) return;
+  for (const v1::HostReport& host : found.hosts()) {
+    v1::AcceptHost& added = *report.add_hosts();
+    added.set_label(host.label());
+    added.set_directory(host.workload().dir());
+    added.set_fs_type(host.mount().fs_type());
+    added.set_fs_source(host.mount().fs_source());
+    added.set_mount_options(SharedMountOptions(host.mount().mount_options()));
+    added.set_kernel(host.kernel());
+    added.set_version(host.version());
+  }
+}
+
+std::string RequirementWords(const v1::CheckRequirementResult& requirement) {
+  switch (requirement.requirement()) {
+    case v1::CHECK_REQUIREMENT_DATA_WRITE_INTEGRITY:
+      return "data write integrity";
+    case v1::CHECK_REQUIREMENT_EXCLUSIVE_ACCESS:
+      return "guaranteed exclusive access";
+    case v1::CHECK_REQUIREMENT_LOCKS_RELEASED_ON_FAILURE:
+      return "locks released on failure";
+    default:
+      return "";
+  }
+}
+
+// Why the checks say nothing about what happens between hosts; empty: they do.
+std::string NotBetweenHosts(const v1::CheckReport& checks) {
+  if (checks.hosts_size() < 2) return "one host alone: nothing was tested between hosts";
+  std::set<std::string> kernels;
+  std::vector<std::string> labels;
+  for (const v1::CheckHost& host : checks.hosts()) {
+    kernels.insert(host.boot_id());
+    labels.push_back(host.label());
+  }
+  if (kernels.size() > 1) return "";
+  return absl::StrCat(absl::StrJoin(labels, ", "), " share one kernel: nothing was tested between hosts");
+}
+
+}  // namespace
+
+std::string PartName(v1::AcceptPart part) {
+  switch (part) {
+    case v1::ACCEPT_PART_STORAGE:
+      return "storage";
+    case v1::ACCEPT_PART_FSCK:
+      return "fsck";
+    case v1::ACCEPT_PART_LOAD:
+      return "load";
+    case v1::ACCEPT_PART_LIMIT:
+      return "limit";
+    default:
+      return "part";
+  }
+}
+
+std::string RunName(const v1::AcceptRun& run) {
+  const std::string name = PartName(run.part());
+  return run.part() == v1::ACCEPT_PART_STORAGE ? name : absl::StrCat(name, ", run ", run.run());
+}
+
+std::string FormatWholeSeconds(int64_t duration_ns) {
+  const int64_t seconds = (duration_ns + kNsPerSecond - 1) / kNsPerSecond;
+  const int64_t hours = seconds / 3600;
+  const int64_t minutes = seconds / 60 % 60;
+  return absl::StrCat(hours > 0 ? absl::StrCat(hours, "h ") : "", seconds >= 60 ? absl::StrCat(minutes, "m ") : "",
+                      seconds % 60, "s");
+}
+
+std::string DirectoryOf(const v1::AcceptRun& run) {
+  const std::string name = PartName(run.part());
+  return run.part() == v1::ACCEPT_PART_STORAGE ? name : absl::StrCat(name, "-", run.run());
+}
+
+double RateOfLoad(const v1::TestPlan& plan) {
+  double rate = 0;
+  for (int host = 0; host < std::max(1, plan.hosts_size()); ++host) {
+    rate = std::max(rate, EffectiveWorkload(plan, host).rate_per_second());
+  }
+  return rate;
+}
+
+v1::AcceptReport PlannedAcceptance(const v1::TestPlan& plan) {
+  v1::AcceptReport report;
+  report.set_format(kReportFormat);
+  report.set_name(plan.name());
+  *report.mutable_plan() = plan;
+  for (const v1::AcceptPart part :
+       {v1::ACCEPT_PART_STORAGE, v1::ACCEPT_PART_FSCK, v1::ACCEPT_PART_LOAD, v1::ACCEPT_PART_LIMIT}) {
+    if (!HasPart(plan, part)) continue;
+    const uint32_t runs = part == v1::ACCEPT_PART_STORAGE ? 1 : plan.accept().runs();
+    for (uint32_t number = 1; number <= runs; ++number) {
+      v1::AcceptRun& run = *report.add_runs();
+      run.set_part(part);
+      run.set_run(number);
+    }
+  }
+  JudgeAcceptance(report);
+  return report;
+}
+
+void TakeStorage(const std::vector<StorageHost>& hosts, uint64_t block_size_bytes, v1::AcceptRun& run,
+                 v1::AcceptReport& report) {
+  run.set_complete(true);
+  std::set<std::string> stacks;
+  // Labels by what was found, in the order of the hosts; hosts are mostly alike.
+  std::vector<std::pair<StorageAdvice, std::vector<std::string>>> found;
+  for (const StorageHost& host : hosts) {
+    const v1::DirectoryDescription& directory = host.description.directories(0);
+    v1::AcceptHost& added = *report.add_hosts();
+    added.set_label(host.label);
+    added.set_directory(directory.path());
+    added.set_fs_type(directory.fs_type());
+    added.set_fs_source(directory.fs_source());
+    added.set_mount_options(SharedMountOptions(directory.mount_options()));
+    added.set_kernel(host.description.kernel());
+    added.set_version(host.description.version());
+    stacks.insert(absl::StrCat(directory.fs_type(), " from ", directory.fs_source()));
+    for (StorageAdvice& advice : AdviseOnStorage(directory, block_size_bytes)) {
+      auto same = std::find_if(found.begin(), found.end(), [&](const auto& one) {
+        return one.first.level == advice.level && one.first.what == advice.what;
+      });
+      if (same == found.end()) same = found.insert(same, {std::move(advice), {}});
+      same->second.push_back(host.label);
+    }
+  }
+  std::map<AdviceLevel, size_t> counts;
+  for (const auto& [advice, labels] : found) {
+    ++counts[advice.level];
+    const std::string text =
+        absl::StrCat(JoinHostNames(labels), ": ", advice.what, ": ", advice.why, " [", advice.source, "]");
+    if (advice.level == AdviceLevel::kProblem) {
+      run.add_reasons(text);
+    } else {
+      run.add_notes(absl::StrCat(advice.level == AdviceLevel::kWarning ? "Warning: " : "Hint: ", text));
+    }
+  }
+  std::vector<std::string> shown(stacks.begin(), stacks.end());
+  if (shown.size() > kMostShown) {
+    const size_t more = shown.size() - kMostShown;
+    shown.resize(kMostShown);
+    shown.push_back(absl::StrCat(more, " more"));
+  }
+  run.set_result(absl::StrCat(absl::StrJoin(shown, "; "), ": ", Counted(counts[AdviceLevel::kProblem], "problem"), ", ",
+                              Counted(counts[AdviceLevel::kWarning], "warning")));
+  run.set_outcome(counts[AdviceLevel::kProblem] > 0 ? v1::OUTCOME_FAIL : v1::OUTCOME_PASS);
+}
+
+void TakeChecks(const v1::CheckReport& checks, v1::AcceptRun& run, v1::AcceptReport& report) {
+  size_t passed = 0;
+  size_t of_level = 0;
+  std::vector<std::string> open;
+  for (const v1::CheckResult& check : checks.checks()) {
+    if (check.level() > checks.level()) continue;
+    ++of_level;
+    const std::string because = absl::StrCat(check.name(), ": ", check.reason());
+    if (check.outcome() == v1::CHECK_OUTCOME_PASS) ++passed;
+    // Good to know, and no requirement of a shared file system.
+    if (check.requirement() == v1::CHECK_REQUIREMENT_NONE) {
+      if (check.outcome() != v1::CHECK_OUTCOME_PASS) run.add_notes(because);
+      continue;
+    }
+    switch (check.outcome()) {
+      case v1::CHECK_OUTCOME_PASS:
+        break;
+      case v1::CHECK_OUTCOME_FAIL:
+        run.add_reasons(because);
+        break;
+      case v1::CHECK_OUTCOME_UNSUPPORTED:
+        // One that is needed fails its requirement; another one does not count.
+        (checks.verdict() == v1::CHECK_VERDICT_FAIL ? *run.mutable_reasons() : *run.mutable_notes())
+            .Add(absl::StrCat(check.name(), " is not supported: ", check.reason()));
+        break;
+      default:
+        open.push_back(because);
+        break;
+    }
+  }
+  bool ended_early = false;
+  for (const std::string& note : checks.notes()) {
+    ended_early = ended_early || absl::StartsWith(note, "ended early");
+    run.add_notes(note);
+  }
+  if (const std::string untested = NotBetweenHosts(checks); !untested.empty()) open.insert(open.begin(), untested);
+  if (of_level == 0) open.emplace_back("no check was made");
+  run.set_complete(!ended_early);
+  run.set_result(absl::StrCat(passed, " of ", Counted(of_level, "check"), " passed"));
+  if (checks.verdict() == v1::CHECK_VERDICT_FAIL) {
+    run.set_outcome(v1::OUTCOME_FAIL);
+  } else if (!open.empty() || ended_early) {
+    run.set_outcome(v1::OUTCOME_INCONCLUSIVE);
+  } else {
+    run.set_outcome(v1::OUTCOME_PASS);
+  }
+  for (const std::string& reason : open) run.add_reasons(reason);
+  std::vector<std::string> unproved;
+  for (const v1::CheckRequirementResult& requirement : checks.requirements()) {
+    if (requirement.verdict() == v1::CHECK_VERDICT_NOT_TESTED) unproved.push_back(RequirementWords(requirement));
+  }
+  if (!unproved.empty()) {
+    AddOnce(absl::StrCat(
+                "The quick checks of fsck do not prove what IBM requires of a file system for multi-instance queue "
+                "managers: ",
+                absl::StrJoin(unproved, ", "), ". `plimsoll fsck --level full` tests that."),
+            *report.mutable_limits());
+  }
+}
+
+void TakeRun(const v1::Report& found, v1::AcceptRun& run, v1::AcceptReport& report) {
+  AddHosts(found, report);
+  const v1::RunReport& of = found.run();
+  run.set_complete(of.state() == v1::RUN_STATE_COMPLETE);
+  const v1::VerdictReport& verdict = found.verdict();
+  const bool decided =
+      verdict.outcome() == v1::OUTCOME_FAIL || (verdict.outcome() == v1::OUTCOME_PASS && run.complete());
+  run.set_outcome(decided ? verdict.outcome() : v1::OUTCOME_INCONCLUSIVE);
+  for (const v1::CriterionReport& criterion : verdict.criteria()) {
+    if (criterion.outcome() == v1::OUTCOME_PASS) continue;
+    std::vector<std::string> parts;
+    if (!criterion.value_text().empty()) {
+      const std::string place = FormatPlace(criterion.step(), criterion.host(), criterion.qm(), criterion.storage());
+      parts.push_back(absl::StrCat(criterion.value_text(), place.empty() ? "" : absl::StrCat(" (", place, ")")));
+    }
+    if (!criterion.reason().empty()) parts.push_back(criterion.reason());
+    run.add_reasons(absl::StrCat(criterion.criterion(), " ", OutcomeText(criterion.outcome()),
+                                 parts.empty() ? "" : ": ", absl::StrJoin(parts, "; ")));
+  }
+  for (const std::string& reason : verdict.reasons()) run.add_reasons(reason);
+  if (!run.complete() && verdict.reasons().empty()) run.add_reasons(of.state_reason());
+  if (!verdict.remark().empty()) run.add_notes(verdict.remark());
+  for (const std::string& note : found.notes()) run.add_notes(note);
+
+  std::vector<std::string> shown;
+  if (found.has_limit()) {
+    AddSearchFigures(found, run, shown, report);
+  } else {
+    AddLoadFigures(found, run, shown, report);
+  }
+  if (shown.size() > kMostShown) shown.resize(kMostShown);
+  run.set_result(shown.empty() ? "nothing was measured" : absl::StrJoin(shown, "; "));
+}
+
+void TakeFailure(const std::string& why, v1::AcceptRun& run) {
+  run.set_complete(false);
+  run.set_outcome(v1::OUTCOME_INCONCLUSIVE);
+  run.set_result("could not be done");
+  run.add_reasons(why);
+}
+
+void JudgeAcceptance(v1::AcceptReport& report) {
+  const auto& runs = report.runs();
+  const bool failed =
+      std::any_of(runs.begin(), runs.end(), [](const v1::AcceptRun& run) { return run.outcome() == v1::OUTCOME_FAIL; });
+  const bool passed = !runs.empty() && std::all_of(runs.begin(), runs.end(), [](const v1::AcceptRun& run) {
+    return run.complete() && run.outcome() == v1::OUTCOME_PASS;
+  });
+  report.set_outcome(failed ? v1::OUTCOME_FAIL : passed ? v1::OUTCOME_PASS : v1::OUTCOME_INCONCLUSIVE);
+
+  report.clear_reasons();
+  std::vector<std::string> missing;
+  // Those that fail first.
+  for (const bool fails : {true, false}) {
+    for (const v1::AcceptRun& run : runs) {
+      if (!run.began() || (run.outcome() == v1::OUTCOME_FAIL) != fails) continue;
+      if (run.complete() && run.outcome() == v1::OUTCOME_PASS) continue;
+      report.add_reasons(absl::StrCat(RunName(run), ": ", OutcomeText(run.outcome()), ": ",
+                                      run.reasons().empty() ? run.result() : Shown(run.reasons())));
+    }
+  }
+  for (const v1::AcceptRun& run : runs) {
+    if (!run.began()) missing.push_back(RunName(run));
+  }
+  if (!missing.empty()) {
+    const std::string& why = report.cut_short();
+    report.add_reasons(absl::StrCat("Not done: ", absl::StrJoin(missing, "; "),
+                                    !why.empty()     ? absl::StrCat(": ", why)
+                                    : report.ended() ? ""
+                                                     : ": the acceptance was cut off"));
+  }
+
+  std::vector<std::string> left_out;
+  for (const v1::AcceptPart part :
+       {v1::ACCEPT_PART_STORAGE, v1::ACCEPT_PART_FSCK, v1::ACCEPT_PART_LOAD, v1::ACCEPT_PART_LIMIT}) {
+    if (!HasPart(report.plan(), part)) left_out.push_back(PartName(part));
+  }
+  if (!left_out.empty()) {
+    AddOnce(absl::StrCat("The plan leaves out ", absl::StrJoin(left_out, ", "), "."), *report.mutable_limits());
+  }
+
+  for (v1::AcceptFigure& figure : *report.mutable_figures()) {
+    if (figure.values().empty()) continue;
+    const auto [least, most] =
+        std::minmax_element(figure.values().begin(), figure.values().end(),
+                            [](const v1::AcceptValue& a, const v1::AcceptValue& b) { return a.value() < b.value(); });
+    figure.set_least(least->value());
+    figure.set_most(most->value());
+    figure.clear_spread_percent();
+    double sum = 0;
+    for (const v1::AcceptValue& value : figure.values()) sum += value.value();
+    if (figure.values_size() > 1 && sum > 0) {
+      figure.set_spread_percent(100 * (most->value() - least->value()) / (sum / figure.values_size()));
+    }
+  }
+}
+
+std::vector<std::pair<std::string, std::string>> AcceptConfiguration(const v1::AcceptReport& report) {
+  const v1::TestPlan& plan = report.plan();
+  std::vector<std::string> sizes;
+  for (const uint64_t size : plan.block_size_bytes()) sizes.push_back(FormatSizeForPeople(size));
+  size_t queue_managers = 0;
+  for (int host = 0; host < std::max(1, plan.hosts_size()); ++host)
+    queue_managers += EffectiveWorkload(plan, host).qm();
+  const double rate = RateOfLoad(plan);
+  std::vector<std::pair<std::string, std::string>> lines;
+  lines.emplace_back("Load",
+                     absl::StrCat(Counted(static_cast<size_t>(std::max(1, plan.hosts_size())), "host"), ", ",
+                                  Counted(queue_managers, "queue manager"), ", ", absl::StrJoin(sizes, ", "), ", ",
+                                  rate > 0 ? absl::StrCat(FormatRate(rate), " writes/s of each queue manager")
+                                           : std::string("as fast as possible"),
+                                  ", ", FormatDuration(plan.duration_ns()),
+                                  plan.until_steady_ns() > 0 ? absl::StrCat(" a round until it is steady, at most ",
+                                                                            FormatDuration(plan.until_steady_ns()))
+                                                             : std::string()));
+  if (HasPart(plan, v1::ACCEPT_PART_LIMIT)) {
+    const v1::LimitPlan& limit = plan.limit();
+    lines.emplace_back("Search", absl::StrCat("at most ", FormatDuration(limit.budget_ns()), ", steps of ",
+                                              FormatDuration(plan.accept().search_step_ns()), ", held for ",
+                                              FormatDuration(limit.hold_ns())));
+  }
+  const v1::TestPlan load = LoadPlanOf(plan);
+  lines.emplace_back("Criteria", absl::StrJoin(load.criteria(), ", "));
+  return lines;
+}
+
+}  // namespace plimsoll

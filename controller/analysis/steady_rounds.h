@@ -1,0 +1,59 @@
+// Rounds of a plan's steps until they are steady (--until-steady).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "controller/plan/plan_defaults.h"
+#include "plimsoll/v1/log_step.pb.h"
+#include "plimsoll/v1/plan.pb.h"
+#include "plimsoll/v1/report.pb.h"
+
+namespace plimsoll {
+
+// A pure function of the steps' reports: given the same ones, it asks for the same steps, in a run as from its journal.
+// A round measures every step of the plan once; the first round is the plan's own. Rounds go on until SNIA's rule
+// (JudgeSteady) holds for IO/s of the last kSteadyRounds rounds of every step, or there were MostRounds. A step that
+// was cut short counts as none. Not thread-safe.
+class SteadyRounds {
+ public:
+  // The plan has its defaults, and --until-steady.
+  explicit SteadyRounds(const v1::TestPlan& plan);
+
+  // The report of each step, in order.
+  void OnStep(const v1::StepReport& report);
+
+  // What to measure next; nothing: all steps are steady, or were measured for as long as they may be.
+  std::optional<v1::LogStep> NextStep() const;
+  // What the last step has shown, as a line of progress; empty before the first.
+  const std::string& last_text() const { return last_text_; }
+
+  // A sentence for each step of the plan that is steady; and for each that is not, which prevents a PASS.
+  void Finish(std::vector<std::string>& notes, std::vector<std::string>& reasons) const;
+
+ private:
+  // One step of the plan, with what its rounds showed.
+  struct Course {
+    v1::LogStep step;
+    std::vector<double> iops;
+    bool steady = false;
+    double range_percent = 0;
+    double slope_percent = 0;
+  };
+
+  bool AllSteady() const;
+  std::string NameOf(const Course& course) const;
+  // "IO/s of the last 5 within 4.2 % of their mean (limit 20), slope 1.1 % (limit 10)"
+  static std::string Figures(const Course& course);
+
+  const size_t most_rounds_;
+  std::vector<Course> courses_;
+  // Steps that were measured, in whole or in part.
+  size_t steps_ = 0;
+  std::string last_text_;
+};
+
+}  // namespace plimsoll

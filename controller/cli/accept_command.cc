@@ -1,0 +1,391 @@
+// `plimsoll accept`: the parts of an acceptance one after another, and one verdict over them.
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/clock.h"
+#include "common/command_line.h"
+#include "common/protocol.h"
+#include "common/text.h"
+#include "common/units.h"
+#include "controller/accept/accept_report.h"
+#include "controller/check/check_report.h"
+#include "controller/cli/accept_record.h"
+#include "controller/cli/asked_agents.h"
+#include "controller/cli/command.h"
+#include "controller/cli/commands.h"
+#include "controller/cli/compare_input.h"
+#include "controller/cli/fsck_command.h"
+#include "controller/cli/outputs.h"
+#include "controller/cli/plan_flags.h"
+#include "controller/cli/run_command.h"
+#include "controller/cli/run_parts.h"
+#include "controller/cli/view_flags.h"
+#include "controller/plan/accept_plan.h"
+#include "controller/plan/plan_defaults.h"
+#include "controller/plan/plan_yaml.h"
+#include "controller/render/json.h"
+#include "controller/run/event_queue.h"
+#include "controller/run/fleet.h"
+#include "controller/run/preparation.h"
+#include "controller/run/process.h"
+#include "controller/run/results.h"
+#include "controller/storage/host_text.h"
+
+namespace plimsoll {
+namespace {
+
+// What the quick checks take on fast storage (docs/fsck.md).
+constexpr int64_t kQuickChecksNs = 10 * kNsPerSecond;
+constexpr char kInterruptedText[] = "interrupted";
+
+struct AcceptFlags {
+  std::string plan_file;
+  std::unique_ptr<PlanFlags> plan;
+  std::string out;
+  bool quiet = false;
+  bool dry_run = false;
+  AccessFlags access;
+  AcceptView view;
+};
+
+google::protobuf::Timestamp Moment(WallNs now) {
+  google::protobuf::Timestamp moment;
+  moment.set_seconds(now.value / kNsPerSecond);
+  moment.set_nanos(static_cast<int32_t>(now.value % kNsPerSecond));
+  return moment;
+}
+
+uint64_t LargestBlock(const v1::TestPlan& plan) {
+  const auto& sizes = plan.block_size_bytes();
+  return sizes.empty() ? 0 : *std::max_element(sizes.begin(), sizes.end());
+}
+
+// "storage; fsck 3 times, some 10s each; load 3 times, ...", and what is written to prepare.
+std::vector<std::string> Outlook(const v1::TestPlan& plan) {
+  const uint32_t runs = plan.accept().runs();
+  int64_t most_ns = 0;
+  std::vector<std::string> parts;
+  const auto add = [&](const char* part, const std::string& how_exact, int64_t each_ns) {
+    parts.push_back(absl::StrCat(part, runs == 1 ? " once, " : absl::StrCat(" ", runs, " times, "), how_exact,
+                                 FormatWholeSeconds(each_ns), runs == 1 ? "" : " each"));
+    most_ns += runs * each_ns;
+  };
+  if (HasPart(plan, v1::ACCEPT_PART_STORAGE)) parts.emplace_back("storage check");
+  if (HasPart(plan, v1::ACCEPT_PART_FSCK)) add("fsck", "some ", kQuickChecksNs);
+  uint32_t fillings = 0;
+  if (HasPart(plan, v1::ACCEPT_PART_LOAD)) {
+    const v1::TestPlan load = LoadPlanOf(plan);
+    int64_t load_ns = load.settle_ns();
+    for (const v1::LogStep& step : ExpandSteps(load)) {
+      load_ns += (step.duration_ns() + step.warmup_ns()) * MostRounds(load);
+    }
+    add("load", load.until_steady_ns() > 0 ? "at most " : "", load_ns);
+    fillings += runs;
+  }
+  if (HasPart(plan, v1::ACCEPT_PART_LIMIT)) {
+    add("limit", "at most ", plan.limit().budget_ns() + plan.settle_ns());
+    fillings += runs;
+  }
+  uint64_t bytes = 0;
+  for (int host = 0; host < std::max(1, plan.hosts_size()); ++host) {
+    bytes += BytesOf(EffectiveWorkload(plan, host)).bytes;
+  }
+  std::vector<std::string> lines = {absl::StrCat(absl::StrJoin(parts, "; "))};
+  lines.push_back(absl::StrCat("at most ", FormatWholeSeconds(most_ns),
+                               fillings == 0 ? ""
+                                             : absl::StrCat(", and the time to write ", FormatSizeForPeople(bytes), " ",
+                                                            fillings, fillings == 1 ? " time" : " times")));
+  return lines;
+}
+
+class Acceptance {
+ public:
+  Acceptance(const AcceptFlags& flags, v1::TestPlan plan, AgentAccess access, CommandLine& line,
+             const RunSurroundings& around)
+      : flags_(flags), plan_(std::move(plan)), access_(std::move(access)), line_(line), around_(around) {
+    std::vector<std::string> addresses;
+    for (const v1::HostSpec& host : plan_.hosts()) addresses.push_back(host.address());
+    agents_.hosts = absl::StrJoin(addresses, ",");
+  }
+
+  int Execute() {
+    if (flags_.dry_run) return DryRun();
+    report_ = PlannedAcceptance(plan_);
+    report_.set_id(NewRunId());
+    report_.set_version(kVersion);
+    const WallNs begin = around_.clock->WallNow();
+    *report_.mutable_begin() = Moment(begin);
+    absl::StatusOr<ResultsDirectory> results = flags_.out.empty() ? ResultsDirectory::CreateDefault(begin, report_.id())
+                                                                  : ResultsDirectory::Create(flags_.out);
+    if (!results.ok()) return PrintError(line_, results.status(), Exit::kWrong);
+    path_ = results->path();
+    absl::Status kept = results->Write("plan.yaml", WritePlan(plan_));
+    kept.Update(WriteAcceptRecord(*results, report_));
+    if (!kept.ok()) return PrintError(line_, kept, Exit::kWrong);
+    for (const std::string& text : Outlook(plan_)) Say(text);
+
+    for (int i = 0; i < report_.runs_size() && report_.cut_short().empty(); ++i) {
+      v1::AcceptRun& run = *report_.mutable_runs(i);
+      if (IsInterruptPending()) {
+        report_.set_cut_short(kInterruptedText);
+        break;
+      }
+      Say(absl::StrCat("part ", i + 1, " of ", report_.runs_size(), ": ", RunName(run)));
+      const MonotonicNs start = around_.clock->Now();
+      run.set_began(true);
+      *run.mutable_begin() = Moment(around_.clock->WallNow());
+      // Its record begins before it does: a killed acceptance shows what was under way.
+      kept.Update(WriteAcceptRecord(*results, report_));
+      const int code = Do(run);
+      if (code == static_cast<int>(Exit::kLeft)) return code;
+      run.set_duration_ns(around_.clock->Now() - start);
+      const bool nothing = code == static_cast<int>(Exit::kWrong) || code == static_cast<int>(Exit::kCannotRun);
+      if (nothing && i == 0) return Discard(*results, code);
+      JudgeAcceptance(report_);
+      kept.Update(WriteAcceptRecord(*results, report_));
+      if (run.part() == v1::ACCEPT_PART_STORAGE && run.outcome() == v1::OUTCOME_FAIL) {
+        report_.set_cut_short("the storage check failed");
+      }
+      if (!flags_.quiet) ShowResult(run);
+    }
+    *report_.mutable_end() = Moment(around_.clock->WallNow());
+    report_.set_ended(true);
+    JudgeAcceptance(report_);
+    kept.Update(results->Restore());
+    kept.Update(WriteAcceptFiles(*results, report_));
+    return PrintAcceptance(report_, path_, flags_.view, kept, line_);
+  }
+
+ private:
+  void Say(const std::string& text) const {
+    if (!flags_.quiet) line_.err << "plimsoll: " << SanitizeForTerminal(text) << std::endl;
+  }
+
+  void ShowResult(const v1::AcceptRun& run) const {
+    const char* const outcome = run.outcome() == v1::OUTCOME_PASS   ? "PASS"
+                                : run.outcome() == v1::OUTCOME_FAIL ? "FAIL"
+                                                                    : "INCONCLUSIVE";
+    Say(absl::StrCat(RunName(run), ": ", outcome, ": ", run.result()));
+  }
+
+  // The first part could not begin: the line that shows why is printed.
+  static int Discard(const ResultsDirectory& results, int code) {
+    std::error_code ignored;
+    for (const char* name : {"accept.json", "plan.yaml"}) {
+      std::filesystem::remove(std::filesystem::path(results.path()) / name, ignored);
+    }
+    results.Discard();
+    return code;
+  }
+
+  // One run of a part, into its report. Returns the exit code that the part alone would have.
+  int Do(v1::AcceptRun& run) {
+    switch (run.part()) {
+      case v1::ACCEPT_PART_STORAGE:
+        return CheckStorage(run);
+      case v1::ACCEPT_PART_FSCK:
+        return CheckFiles(run);
+      case v1::ACCEPT_PART_LOAD:
+        return Measure(LoadPlanOf(plan_), run);
+      default:
+        return Measure(SearchPlanOf(plan_), run);
+    }
+  }
+
+  std::string PathOf(const v1::AcceptRun& run) const {
+    return (std::filesystem::path(path_) / DirectoryOf(run)).string();
+  }
+
+  // Writes the files of a part that keeps none itself.
+  void WritePart(const std::vector<std::pair<std::string, std::string>>& files, v1::AcceptRun& run) const {
+    const absl::StatusOr<ResultsDirectory> directory = ResultsDirectory::Create(PathOf(run));
+    absl::Status written = directory.status();
+    for (const auto& [name, text] : files) {
+      if (directory.ok()) written.Update(directory->Write(name, text));
+    }
+    if (directory.ok()) run.set_directory(DirectoryOf(run));
+    if (written.ok()) return;
+    PrintError(line_, written, Exit::kInconclusive);
+    run.set_outcome(v1::OUTCOME_INCONCLUSIVE);
+    run.add_reasons(absl::StrCat("its results could not be kept: ", std::string(written.message())));
+  }
+
+  int Fail(const Failure& failure, v1::AcceptRun& run) {
+    PrintFailure(line_, failure);
+    TakeFailure(absl::StrJoin(failure.lines, "; "), run);
+    return static_cast<int>(failure.code);
+  }
+
+  int CheckStorage(v1::AcceptRun& run) {
+    EventQueue events(*around_.clock);
+    const Interrupts interrupts(events);
+    AskedAgents agents(*around_.clock, events, line_.err);
+    if (const auto failure =
+            agents.Connect(agents_, flags_.access, EffectiveWorkload(plan_, 0).dir(), {"--keep-leftovers"});
+        failure.has_value()) {
+      return Fail(*failure, run);
+    }
+    Fleet& fleet = agents.fleet();
+    std::vector<std::vector<std::string>> directories;
+    for (size_t host = 0; host < fleet.size(); ++host) {
+      directories.push_back({EffectiveWorkload(plan_, static_cast<int>(host)).dir()});
+    }
+    fleet.DescribeAll(directories, kAskTimeoutNs);
+    if (events.interrupts() > 0) {
+      report_.set_cut_short(kInterruptedText);
+      TakeFailure(kInterruptedText, run);
+      return static_cast<int>(Exit::kInconclusive);
+    }
+    LabelHosts(fleet.hosts());
+    if (const auto failure = agents.CheckAnswers(); failure.has_value()) return Fail(*failure, run);
+    std::vector<StorageHost> hosts;
+    std::vector<HostDirectory> shown;
+    JsonWriter json;
+    json.BeginArray();
+    for (const auto& host : fleet.hosts()) {
+      hosts.push_back({host->label, *host->description});
+      shown.push_back({host->label, host->description->directories(0)});
+      json.BeginObject();
+      json.Key("host");
+      json.String(host->label);
+      json.Key("directory");
+      WriteJson(host->description->directories(0), json);
+      json.EndObject();
+    }
+    json.EndArray();
+    TakeStorage(hosts, LargestBlock(plan_), run, report_);
+    WritePart({{"storage.txt", absl::StrCat(absl::StrJoin(TextOfStorages(shown, LargestBlock(plan_)), "\n"), "\n")},
+               {"storage.json", json.Take()}},
+              run);
+    return static_cast<int>(Exit::kOk);
+  }
+
+  int CheckFiles(v1::AcceptRun& run) {
+    PartLine part(line_);
+    QuickChecks checks;
+    checks.agents = agents_;
+    checks.access = flags_.access;
+    checks.directory = EffectiveWorkload(plan_, 0).dir();
+    checks.lease_ns = plan_.lease_ns();
+    checks.quiet = flags_.quiet;
+    checks.finish = [&](const v1::CheckReport& found) {
+      TakeChecks(found, run, report_);
+      for (const std::string& note : found.notes()) {
+        if (note == absl::StrCat("ended early: ", kInterruptedText)) report_.set_cut_short(kInterruptedText);
+      }
+      WritePart(
+          {{"fsck.txt", RenderCheckText(found)}, {"fsck.json", RenderJson(found)}, {"fsck.xml", RenderJUnit(found)}},
+          run);
+    };
+    const int code = RunQuickChecks(checks, part.line());
+    if (run.outcome() == v1::OUTCOME_UNSPECIFIED) {
+      TakeFailure(part.FirstError(), run);
+      if (part.FirstError().find(kInterruptedText) == 0) report_.set_cut_short(kInterruptedText);
+      return code;
+    }
+    return static_cast<int>(Exit::kOk);
+  }
+
+  int Measure(const v1::TestPlan& plan, v1::AcceptRun& run) {
+    PlanRun how;
+    how.out = PathOf(run);
+    how.quiet = flags_.quiet;
+    how.repeated = warned_;
+    warned_ = true;
+    PartLine part(line_);
+    const int code = RunPlan(plan, how, access_, part.line(), around_);
+    if (code == static_cast<int>(Exit::kLeft)) return code;
+    const absl::StatusOr<v1::Report> found = LoadReport(how.out);
+    if (!found.ok()) {
+      TakeFailure(part.FirstError(), run);
+      if (part.FirstError().find(kInterruptedText) == 0) report_.set_cut_short(kInterruptedText);
+      return code;
+    }
+    run.set_directory(DirectoryOf(run));
+    TakeRun(*found, run, report_);
+    if (found->run().state() == v1::RUN_STATE_INTERRUPTED) report_.set_cut_short(kInterruptedText);
+    // It measured, and could not keep what it reports.
+    if (code == static_cast<int>(Exit::kInconclusive) && run.outcome() == v1::OUTCOME_PASS) {
+      run.set_outcome(v1::OUTCOME_INCONCLUSIVE);
+      run.add_reasons(part.FirstError());
+    }
+    return static_cast<int>(Exit::kOk);
+  }
+
+  int DryRun() {
+    PlanRun how;
+    how.dry_run = true;
+    how.quiet = true;
+    const int code = RunPlan(LoadPlanOf(plan_), how, access_, line_, around_);
+    if (code != static_cast<int>(Exit::kOk)) return code;
+    for (const std::string& text : Outlook(plan_)) line_.out << SanitizeForTerminal(text) << '\n';
+    line_.out << std::flush;
+    return code;
+  }
+
+  const AcceptFlags& flags_;
+  const v1::TestPlan plan_;
+  const AgentAccess access_;
+  CommandLine& line_;
+  const RunSurroundings around_;
+  AgentList agents_;
+  v1::AcceptReport report_;
+  std::string path_;
+  // A part has given the plan's warnings.
+  bool warned_ = false;
+};
+
+int AcceptMain(AcceptFlags& flags, CommandLine& line, const RunSurroundings& around) {
+  if (const absl::Status status = WriteUnfinishedJUnit(flags.view.junit); !status.ok()) {
+    return PrintError(line, status, Exit::kWrong);
+  }
+  absl::StatusOr<v1::TestPlan> plan = LoadRunPlan(flags.plan_file, PlanFlags::Kind::kAccept,
+                                                  [&flags](v1::TestPlan& read) { return flags.plan->ApplyTo(read); });
+  if (!plan.ok()) return PrintErrors(line, plan.status(), Exit::kWrong);
+  absl::StatusOr<AgentAccess> access = LoadAccess(flags.access);
+  if (!access.ok()) return PrintError(line, access.status(), Exit::kWrong);
+  return Acceptance(flags, *std::move(plan), *std::move(access), line, around).Execute();
+}
+
+}  // namespace
+
+void AddAcceptCommand(CLI::App& app, CommandLine& line) {
+  const RunSurroundings around = OwnSurroundings();
+  auto flags = std::make_shared<AcceptFlags>();
+  CLI::App* command =
+      app.add_subcommand("accept", "Decide whether storage may go live: storage, fsck, load and limit, one verdict");
+  command->add_option("PLAN", flags->plan_file,
+                      WrapHelp("Plan in YAML (see `plimsoll plan example --accept`); options override it"));
+  flags->plan = std::make_unique<PlanFlags>(*command, PlanFlags::Kind::kAccept);
+  command
+      ->add_option("--out", flags->out,
+                   WrapHelp("Directory for the results of all parts (default: plimsoll-results/<UTC time>-<id>)"))
+      ->type_name("DIR");
+  CLI::Option* json = command->add_flag("--json", flags->view.json, "Print the report as JSON instead of text");
+  command->add_flag("--quiet,-q", flags->quiet, "Print no progress on standard error");
+  AddSummaryFlag(*command, flags->view.summary)->excludes(json);
+  AddJUnitFlag(*command, flags->view.junit);
+  AddAccessFlags(*command, flags->access);
+  command
+      ->add_flag("--dry-run", flags->dry_run,
+                 "Show hosts, directories, files, bytes and how long it takes; change nothing")
+      ->excludes("--junit");
+  command->footer(
+      "Exit codes: 0 every part passed; 1 a part FAILs; 3 a part is inconclusive or was not done.\n"
+      "Examples:\n"
+      "  plimsoll plan example --ready nfs > accept.yaml\n"
+      "  plimsoll accept accept.yaml --hosts node[1-4] --dir /mnt/mqha --rate 200\n"
+      "  plimsoll accept --dir /mnt/mqlog --require 'p99<10ms' --runs 1 --budget 3m --parts storage,load,limit");
+  command->callback(
+      [flags, &line, around] { line.action = [flags, &line, around] { return AcceptMain(*flags, line, around); }; });
+}
+
+}  // namespace plimsoll

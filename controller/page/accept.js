@@ -1,0 +1,125 @@
+// The page of an acceptance: verdict, parts, spread, limits, hosts, and the lines to sign.
+'use strict';
+
+plimsoll.page = (() => {
+  const {el, format} = plimsoll;
+  const {report, configuration: settings} = plimsoll.readData();
+  const NS = 1e9;
+  const VERDICTS = {
+    pass: ['good', '\u2713', 'PASS'],
+    fail: ['bad', '\u2717', 'FAIL'],
+    inconclusive: ['warn', '?', 'INCONCLUSIVE']
+  };
+  const verdict = (outcome) => VERDICTS[outcome] || VERDICTS.inconclusive;
+  const nameOf = (run) => (run.part === 'storage' ? 'storage' : run.part + ', run ' + run.run);
+  const sentences = (texts) =>
+      el('ul', {class: 'sentences'}, texts.map((text) => el('li', {}, plimsoll.breakable(text))));
+  // Whole seconds.
+  const length = (ns) => {
+    const all = Math.ceil(ns / NS);
+    const [hours, minutes, seconds] = [Math.floor(all / 3600), Math.floor(all / 60) % 60, all % 60];
+    return (hours > 0 ? hours + 'h ' : '') + (all >= 60 ? minutes + 'm ' : '') + seconds + 's';
+  };
+
+  const heading = () =>
+      el('div', {class: 'wide heading'}, plimsoll.brand(),
+         el('h1', {}, report.name === '' ? 'Acceptance of storage' : plimsoll.breakable(report.name)),
+         el('ul', {class: 'facts'}, el('li', {}, format.dateTime(report.begin)),
+            el('li', {}, format.plural(report.hosts.length, 'host')), el('li', {}, 'acceptance ' + report.id),
+            el('li', {}, 'plimsoll ' + report.version)));
+
+  const outcome = () => {
+    const [tone, sign, word] = verdict(report.outcome);
+    return el(
+        'section', {class: 'verdict ' + tone, id: 'verdict', 'aria-label': 'Verdict'},
+        el('div', {class: 'outcome'}, el('span', {class: 'sign', 'aria-hidden': 'true'}, sign), el('h2', {}, word)),
+        el('div', {class: 'because'},
+           report.reasons.length === 0 ? el('p', {}, 'Every part ran to its end and passed.') :
+                                         report.reasons.map((reason) => el('p', {}, plimsoll.breakable(reason)))));
+  };
+
+  // The best thing to look at of a run's results.
+  const PAGES = {storage: 'storage.txt', fsck: 'fsck.txt', load: 'report.html', limit: 'report.html'};
+  const linked = (run) =>
+      (run.directory !== '' ? el('a', {href: run.directory + '/' + PAGES[run.part]}, nameOf(run)) : nameOf(run));
+  const result = (run) => {
+    if (!run.began) return el('span', {class: 'tag warn'}, '? NOT DONE');
+    const [tone, sign, word] = verdict(run.outcome);
+    return el('span', {class: 'tag ' + tone}, sign + ' ' + word);
+  };
+  const parts = () => plimsoll.section(
+      'parts', 'Parts',
+      plimsoll.table(
+          'Each run of each part, with a link to its own results',
+          [{title: 'Part', head: true}, {title: 'Result', text: true}, {title: 'Time'}, {title: 'Found', text: true}],
+          report.runs.map((run) => [linked(run), result(run), run.began ? length(run.duration_ns) : '', run.result])));
+
+  const number = (value) => (value < 100 ? format.fixed(value, 3) : format.rate(value));
+  const spread = () => {
+    if (report.figures.length === 0) return null;
+    const runs = Math.max(...report.figures.flatMap((figure) => figure.values.map((value) => value.run)));
+    const numbers = Array.from({length: runs}, (_, at) => at + 1);
+    return plimsoll.section(
+        'spread', 'Spread',
+        plimsoll.table(
+            'Figures by run. Spread: largest less smallest, in percent of the mean. Latencies are those of all hosts.',
+            [
+              {title: 'Part', head: true}, {title: 'Figure', text: true},
+              ...numbers.map((run) => ({title: 'Run ' + run})), {title: 'Spread'}
+            ],
+            report.figures.map(
+                (figure) =>
+                    [figure.part, figure.name + (figure.unit === '' ? '' : ', ' + figure.unit),
+                     ...numbers.map((run) => {
+                       const found = figure.values.find((value) => value.run === run);
+                       return found === undefined ? format.DASH : number(found.value);
+                     }),
+                     typeof figure.spread_percent !== 'number' ? format.DASH :
+                                                                 format.fixed(figure.spread_percent, 1) + ' %'])));
+  };
+
+  const limits = () =>
+      (report.limits.length === 0 ? null :
+                                    plimsoll.section('limits', 'Limits of this verdict', sentences(report.limits)));
+
+  const configuration = () => plimsoll.section(
+      'options', 'What was accepted',
+      el('dl', {class: 'options'},
+         settings.map(([title, text]) => el('div', {}, el('dt', {}, title), el('dd', {class: 'words'}, text)))));
+
+  const hosts = () =>
+      (report.hosts.length === 0 ?
+           null :
+           plimsoll.section(
+               'hosts', 'Hosts',
+               plimsoll.table(
+                   'Storage as each host sees it',
+                   [
+                     {title: 'Host', head: true}, {title: 'Directory', text: true}, {title: 'Storage', text: true},
+                     {title: 'Mount options', text: true}, {title: 'Kernel', text: true}, {title: 'Agent', text: true}
+                   ],
+                   report.hosts.map(
+                       (host) =>
+                           [host.label, host.directory, host.fs_type + ' from ' + host.fs_source, host.mount_options,
+                            host.kernel, host.version]))));
+
+  const notes = () => {
+    const found = report.runs.flatMap((run) => run.notes.map((note) => nameOf(run) + ': ' + note));
+    return found.length === 0 ? null : plimsoll.section('notes', 'Notes', sentences(found));
+  };
+
+  const signatures = () => plimsoll.section(
+      'signatures', 'Signatures',
+      el('div', {class: 'signatures'},
+         ['Tested by', 'Accepted by'].map((who) => el('div', {}, el('p', {}, who), el('ul', {}, [
+                                                        'Name', 'Date', 'Signature'
+                                                      ].map((field) => el('li', {}, el('span', {}, field))))))));
+
+  document.getElementById('top').append(heading());
+  const content = [outcome(), parts(), spread(), limits(), configuration(), hosts(), notes(), signatures()];
+  document.getElementById('acceptance').replaceChildren(...content.filter((part) => part !== null));
+  document.getElementById('foot').append(
+      el('p', {class: 'soft'},
+         'The links lead to files beside this page. accept.json has everything that is shown here.'));
+  return {report};
+})();

@@ -1,0 +1,146 @@
+#include "controller/plan/accept_plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/units.h"
+#include "controller/plan/criteria.h"
+#include "controller/plan/plan_defaults.h"
+
+namespace plimsoll {
+namespace {
+
+// A trend needs five whole seconds (MakeTrend).
+constexpr int64_t kLeastSteadyNs = 5 * kNsPerSecond;
+
+// With fewer writes, chance alone makes IO/s of five intervals unsteady: of 1,750 in each, the standard deviation
+// is 2.4 %, a quarter of the slope that SNIA's rule allows.
+constexpr double kLeastRandomWrites = 5 * 1750;
+
+// Writes per second that start at random; 0: none do.
+double RandomWritesPerSecond(const v1::TestPlan& plan) {
+  double rate = 0;
+  for (int host = 0; host < std::max(1, plan.hosts_size()); ++host) {
+    const v1::LogWorkload workload = EffectiveWorkload(plan, host);
+    if (workload.arrival() != v1::ARRIVAL_POISSON) return 0;
+    rate += workload.rate_per_second() * workload.qm();
+  }
+  return rate;
+}
+
+bool IsPaced(const v1::TestPlan& plan) {
+  for (int host = 0; host < std::max(1, plan.hosts_size()); ++host) {
+    if (EffectiveWorkload(plan, host).rate_per_second() <= 0) return false;
+  }
+  return true;
+}
+
+// Whether more load can break it: what a search takes.
+bool SuitsSearch(const std::string& text, uint64_t block_size_bytes) {
+  const absl::StatusOr<Criterion> criterion = ParseCriterion(text);
+  if (!criterion.ok()) return false;
+  const MetricInfo& info = InfoOf(criterion->metric);
+  if (!info.has_service_time && !info.has_stall_class) return false;
+  if (criterion->block_size_bytes != 0 && criterion->block_size_bytes != block_size_bytes) return false;
+  return WantsSmall(*criterion) || criterion->comparison == Comparison::kEqual;
+}
+
+bool RequiresSteady(const v1::TestPlan& plan) {
+  return std::any_of(plan.criteria().begin(), plan.criteria().end(), [](const std::string& text) {
+    const absl::StatusOr<Criterion> criterion = ParseCriterion(text);
+    return criterion.ok() && criterion->metric == Metric::kSteady && criterion->block_size_bytes == 0 &&
+           criterion->limit == 1;
+  });
+}
+
+}  // namespace
+
+bool HasPart(const v1::TestPlan& plan, v1::AcceptPart part) {
+  const auto& parts = plan.accept().parts();
+  return std::find(parts.begin(), parts.end(), part) != parts.end();
+}
+
+v1::TestPlan LoadPlanOf(const v1::TestPlan& plan) {
+  v1::TestPlan load = plan;
+  load.clear_accept();
+  load.clear_limit();
+  if (load.until_steady_ns() == 0 && !RequiresSteady(load)) load.add_criteria("steady");
+  // Random arrivals are the default for the sake of the search; without a rate there is nothing to arrive.
+  if (!IsPaced(load) && load.workload().arrival() == v1::ARRIVAL_POISSON) {
+    load.mutable_workload()->set_arrival(v1::ARRIVAL_EVEN);
+  }
+  FillDefaults(load);
+  return load;
+}
+
+v1::TestPlan SearchPlanOf(const v1::TestPlan& plan) {
+  v1::TestPlan search = plan;
+  search.clear_accept();
+  search.clear_until_steady_ns();
+  search.clear_repeat();
+  search.set_duration_ns(plan.accept().search_step_ns());
+  const uint64_t block_size_bytes = plan.block_size_bytes_size() > 0 ? plan.block_size_bytes(0) : 0;
+  search.clear_criteria();
+  for (const std::string& text : plan.criteria()) {
+    if (SuitsSearch(text, block_size_bytes)) search.add_criteria(text);
+  }
+  if (plan.limit().over() != v1::LIMIT_OVER_QM) {
+    search.mutable_workload()->clear_rate_per_second();
+    for (v1::HostSpec& host : *search.mutable_hosts()) host.mutable_workload()->clear_rate_per_second();
+  }
+  FillDefaults(search);
+  return search;
+}
+
+std::vector<std::string> AcceptPlanProblems(const v1::TestPlan& plan) {
+  std::vector<std::string> problems;
+  const auto add = [&problems](const auto&... parts) { problems.push_back(absl::StrCat(parts...)); };
+  if (plan.has_ha()) add("ha and accept are both given: a plan is either a drill or an acceptance");
+  const auto& parts = plan.accept().parts();
+  if (std::set<int>(parts.begin(), parts.end()).size() != static_cast<size_t>(parts.size())) {
+    add("--parts (accept.parts): a part is listed twice; list each once");
+  }
+  if (plan.keep_files()) {
+    add("--keep-files (keep_files): an acceptance prepares and removes its files for each part; leave it out");
+  }
+  const bool load = HasPart(plan, v1::ACCEPT_PART_LOAD);
+  const bool limit = HasPart(plan, v1::ACCEPT_PART_LIMIT);
+  if (load && plan.criteria().empty()) {
+    add("--require (criteria) is missing: an acceptance needs a limit to accept by, such as p99<10ms");
+  } else if (limit && SearchPlanOf(plan).criteria().empty()) {
+    add("--require (criteria): the search for the limit needs a latency or stalls, such as p99<10ms; or leave limit "
+        "out "
+        "of --parts (accept.parts)");
+  }
+  if (load && plan.until_steady_ns() == 0 && plan.duration_ns() < kLeastSteadyNs) {
+    add("--duration (duration) ", FormatDuration(plan.duration_ns()),
+        " is too short to be steady: use 5s or more, or --until-steady (until_steady)");
+  }
+  const double random = RandomWritesPerSecond(LoadPlanOf(plan));
+  const double seconds = static_cast<double>(plan.duration_ns()) / static_cast<double>(kNsPerSecond);
+  if (load && problems.empty() && plan.until_steady_ns() == 0 && random > 0 && random * seconds < kLeastRandomWrites) {
+    add("--duration (duration) ", FormatDuration(plan.duration_ns()), " is too short for ",
+        absl::StrFormat("%.4g", random),
+        " writes/s in all that start at random: chance alone makes their rate unsteady; use ",
+        static_cast<int64_t>(std::ceil(kLeastRandomWrites / random)),
+        "s or more, --until-steady (until_steady), or --arrival even (workload.arrival)");
+  }
+  if (limit && plan.block_size_bytes_size() > 1) {
+    add("--bsize (block_size): the search for the limit takes one block size; accept each with a plan of its own, or "
+        "leave limit out of --parts (accept.parts)");
+  }
+  for (int host = 0; HasPart(plan, v1::ACCEPT_PART_FSCK) && host < plan.hosts_size(); ++host) {
+    const std::string dir = EffectiveWorkload(plan, host).dir();
+    if (dir == EffectiveWorkload(plan, 0).dir()) continue;
+    add("--dir (workload.dir) on ", plan.hosts(host).address(),
+        ": fsck checks one directory that all hosts share, and ", dir, " is not ", EffectiveWorkload(plan, 0).dir(),
+        "; leave fsck out of --parts (accept.parts)");
+    break;
+  }
+  return problems;
+}
+
+}  // namespace plimsoll

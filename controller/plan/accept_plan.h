@@ -1,0 +1,25 @@
+// What a plan with an `accept` section asks for: the plans of its parts.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plimsoll/v1/plan.pb.h"
+
+namespace plimsoll {
+
+// All of them take a plan that has its defaults.
+
+// Whether the plan has the part.
+bool HasPart(const v1::TestPlan& plan, v1::AcceptPart part);
+
+// What `plimsoll run` and `plimsoll limit` would be given for the part, with every default. Steadiness is a criterion
+// of the load, unless --until-steady or a criterion of the plan asks for it; the search takes those criteria that more
+// load can break.
+v1::TestPlan LoadPlanOf(const v1::TestPlan& plan);
+v1::TestPlan SearchPlanOf(const v1::TestPlan& plan);
+
+// What keeps the plan from being an acceptance, beyond the problems of its parts' plans; one line each.
+std::vector<std::string> AcceptPlanProblems(const v1::TestPlan& plan);
+
+}  // namespace plimsoll

@@ -1,0 +1,103 @@
+"""The page of `plimsoll accept` in a real browser, made from the record of an acceptance."""
+
+import json
+import pathlib
+
+import browser
+import harness
+
+GOLDEN = pathlib.Path(__file__).resolve().parents[1] / "golden" / "accept.json"
+HOSTILE = "</script><script>window.broken=1</script><img src=x onerror=window.broken=2> \u202e\x1b[31m"
+
+
+class AcceptPage(browser.BrowserTest):
+
+    def open(self, change=None, code=1):
+        """Opens the page of the record, changed by a function where one is given, and returns it."""
+        record = json.loads(GOLDEN.read_text())
+        if change is not None:
+            change(record)
+        (self.base / "accept.json").write_text(json.dumps(record))
+        self.plimsoll("report", self.base, code=code)
+        self.browser.open(self.base / "accept.html")
+        return json.loads((self.base / "accept.json").read_text())
+
+    def text(self, selector):
+        return self.browser.script("return document.querySelector(arguments[0]).innerText", selector)
+
+    def rows(self, section):
+        return self.browser.script(
+            "return [...document.querySelector('#' + arguments[0] + ' table').rows]"
+            ".map(row => [...row.cells].map(cell => cell.textContent));", section)[1:]
+
+    def test_the_page_shows_what_the_record_says(self):
+        record = self.open()
+        self.assertEqual(self.text("h1"), record["name"])
+        self.assertEqual(self.text("#verdict h2"), "FAIL")
+        self.assertIn(record["reasons"][0], self.text("#verdict"))
+        parts = self.rows("parts")
+        self.assertEqual(len(parts), len(record["runs"]))
+        for shown, run in zip(parts, record["runs"]):
+            self.assertEqual(shown[1].split()[1].lower(), run["outcome"])
+            self.assertEqual(shown[3], run["result"])
+        self.assertEqual(self.browser.script("return [...document.querySelectorAll('#parts a')].map(a => a.getAttribute('href'))")[:2],
+                         ["storage/storage.txt", "fsck-1/fsck.txt"])
+        spread = {(row[0], row[1]): row for row in self.rows("spread")}
+        self.assertEqual(spread["load", "p99, ms"], ["load", "p99, ms", "3.100", "14.200", "3.200", "162.4 %"])
+        self.assertIn(record["limits"][0], self.text("#limits"))
+        self.assertIn("p99<10ms, steady", self.text("#options"))
+        self.assertEqual([row[0] for row in self.rows("hosts")], ["alpha", "beta"])
+        for field in ("Tested by", "Accepted by", "Name", "Date", "Signature"):
+            self.assertIn(field, self.text("#signatures"))
+        self.assert_quiet()
+
+    def test_what_was_not_done_is_shown(self):
+
+        def cut(record):
+            last = record["runs"][-1]
+            last.update(began=False, complete=False, outcome="unspecified", directory="", result="", reasons=[])
+            record["cut_short"] = "interrupted"
+
+        self.open(cut)
+        self.assertIn("NOT DONE", self.rows("parts")[-1][1])
+        self.assertIn("Not done: limit, run 3: interrupted", self.text("#verdict"))
+        self.assert_quiet()
+
+    def test_a_record_without_results_leaves_no_hole(self):
+
+        def bare(record):
+            record["figures"] = []
+            record["hosts"] = []
+            record["limits"] = []
+            for run in record["runs"]:
+                run.update(began=False, complete=False, outcome="unspecified", directory="", result="", reasons=[], notes=[])
+
+        self.open(bare, code=3)
+        self.assertEqual(self.text("#verdict h2"), "INCONCLUSIVE")
+        self.assertEqual(self.browser.script("return document.getElementById('spread')"), None)
+        self.assert_quiet()
+
+    def test_hostile_text_stays_text(self):
+
+        def hostile(record):
+            record["name"] = HOSTILE
+            record["hosts"][0]["label"] = HOSTILE
+            record["runs"][1]["result"] = HOSTILE
+            record["runs"][5]["reasons"] = [HOSTILE]
+
+        self.open(hostile)
+        self.assertIsNone(self.browser.script("return window.broken === undefined ? null : window.broken"))
+        self.assertEqual(self.browser.script("return document.querySelectorAll('img, iframe').length"), 0)
+        self.assertNotRegex(self.text("body"), "[\x1b\u202e]")
+        self.assert_quiet()
+
+    def test_a_record_that_names_results_elsewhere_is_refused(self):
+        for directory in ("../load-1", "/etc", "load-2"):
+            record = json.loads(GOLDEN.read_text())
+            record["runs"][4]["directory"] = directory
+            (self.base / "accept.json").write_text(json.dumps(record))
+            self.assertIn("are not where an acceptance keeps them", self.plimsoll("report", self.base, code=2).err)
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,227 @@
+"""`plimsoll accept`: every part done and kept, a part that fails, storage that no log may lie on, and cut short."""
+
+import json
+import os
+import pathlib
+import signal
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "faultfs"))
+
+import faultfs  # noqa: E402
+import harness  # noqa: E402
+import schema  # noqa: E402
+
+# A search that ends soon.
+SEARCH = ("--search-step", "300ms", "--hold", "300ms", "--budget", "12s", "--tolerance", "30%")
+# A load that every machine carries, and that is steady on it.
+LOAD = ("--rate", "20", "--arrival", "even", "--duration", "5s", "--warmup", "200ms", "--require", "p50<5s")
+
+
+def setUpModule():
+    faultfs.own_mounts()
+
+
+class Accept(harness.PlimsollTest):
+
+    def setUp(self):
+        super().setUp()
+        self.out = self.base / "accepted"
+
+    def start_accept(self, *arguments):
+        return self.start_plimsoll("accept", "--file-size", "64k", "--num-files", "2", "--out", self.out, *arguments)
+
+    def accept(self, *arguments, code=0):
+        process = self.start_accept(*arguments)
+        process.finish(280)
+        return self.result_of(process, None, code)
+
+    def record(self):
+        return schema.parse((self.out / "accept.json").read_text(), "accept")
+
+    def runs(self):
+        return {(run["part"], run["run"]): run for run in self.record()["runs"]}
+
+    def made_again(self, code):
+        """The directory gives the same outputs again."""
+        kept = {name: (self.out / name).read_bytes() for name in ("accept.json", "accept.txt", "accept.html")}
+        for name in ("accept.txt", "accept.html"):
+            (self.out / name).unlink()
+        result = self.plimsoll("report", self.out, code=code)
+        for name, content in kept.items():
+            self.assertEqual((self.out / name).read_bytes(), content, name)
+        return result
+
+    def test_every_part_is_done_and_its_results_are_kept(self):
+        fs = faultfs.mounted(self)
+        agents = ",".join(self.agent(name, root=fs.mountpoint).address for name in ("alpha", "beta"))
+        fs.fault("write *.LOG delay_ms=2")
+        junit = self.base / "junit.xml"
+        # Both agents have one kernel: what happens between hosts is not tested, whatever else passes.
+        result = self.accept("--hosts", agents, "--dir", fs.mountpoint, *LOAD, *SEARCH, "--runs", "2", "--junit", junit, code=3)
+        runs = self.runs()
+        self.assertEqual(list(runs), [("storage", 1), ("fsck", 1), ("fsck", 2), ("load", 1), ("load", 2), ("limit", 1),
+                                      ("limit", 2)])
+        for name, run in runs.items():
+            self.assertTrue(run["began"] and run["complete"], (name, run, result))
+            self.assertTrue((self.out / run["directory"]).is_dir(), run)
+        self.assertEqual(runs["storage", 1]["outcome"], "pass", result)
+        for number in (1, 2):
+            self.assertEqual(runs["fsck", number]["outcome"], "inconclusive")
+            self.assertIn("share one kernel", runs["fsck", number]["reasons"][0])
+            self.assertTrue(json.loads((self.out / f"fsck-{number}" / "fsck.json").read_text())["checks"])
+            # A busy machine may leave a load or a search undecided; its report is there all the same.
+            for part in ("load", "limit"):
+                self.assertIn(runs[part, number]["outcome"], ("pass", "inconclusive"), result)
+                found = self.plimsoll("report", self.out / f"{part}-{number}", "--json",
+                                      code=0 if runs[part, number]["outcome"] == "pass" else 3)
+                self.assertEqual("limit" in json.loads(found.out), part == "limit")
+        figures = {(figure["part"], figure["name"]): figure for figure in self.record()["figures"]}
+        self.assertEqual(len(figures["load", "IO/s"]["values"]), 2)
+        self.assertIsNotNone(figures["load", "IO/s"]["spread_percent"])
+        self.assertTrue(result.out.startswith("Verdict   INCONCLUSIVE\n"), result)
+        self.assertRegex(result.err, r"plimsoll: storage check; fsck 2 times, some 10s each; load 2 times, 6s each; limit 2 times, at most 12s each\n")
+        self.assertRegex(result.err, r"plimsoll: at most 55s, and the time to write 256 KiB 4 times\n")
+        suite = xml.etree.ElementTree.parse(junit).getroot()
+        self.assertEqual((suite.get("tests"), suite.get("failures")), ("8", "0"))
+        self.assertGreaterEqual(int(suite.get("errors")), 2)
+        self.assertTrue((self.out / "accept.html").read_text().startswith("<!"))
+        self.made_again(3)
+        self.assertIn("<code>", self.plimsoll("report", self.out, "--print-only", "--summary", "md", code=3).out)
+        # It is no result of one run, and its plan no plan of a run.
+        self.assertIn("name one of them, such as load-1", self.plimsoll("compare", self.out, self.out, code=2).err)
+        self.assertIn("run it with `plimsoll accept`", self.plimsoll("run", self.out / "plan.yaml", code=2).err)
+        self.assert_nothing_left(fs.mountpoint)
+
+    def test_storage_that_passes_everything_is_accepted(self):
+        result = self.accept("--dir", self.dir, *LOAD, "--parts", "load", "--runs", "2")
+        self.assertEqual(self.record()["outcome"], "pass")
+        self.assertIn("The plan leaves out storage, fsck, limit.", " ".join(result.out.split()))
+        self.assertEqual([run["reasons"] for run in self.record()["runs"]], [[], []])
+        self.made_again(0)
+
+    def test_a_part_that_fails_does_not_keep_later_parts_from_being_done(self):
+        result = self.accept("--dir", self.dir, "--rate", "20", "--arrival", "even", "--duration", "5s", "--warmup", "0", "--require",
+                             "avg<1us", *SEARCH, "--parts", "load,limit", "--runs", "1", code=1)
+        runs = self.runs()
+        self.assertEqual(runs["load", 1]["outcome"], "fail")
+        self.assertIn("avg<1us FAIL", runs["load", 1]["reasons"][0])
+        self.assertTrue(runs["limit", 1]["began"], result)
+        self.assertTrue(result.out.startswith("Verdict   FAIL\n"), result)
+
+    def test_storage_that_no_log_may_lie_on_ends_it(self):
+        with tempfile.TemporaryDirectory(prefix="plimsoll-test-", dir="/dev/shm") as memory:
+            if "tmpfs" not in self.plimsoll("storage", memory).out:
+                raise unittest.SkipTest("/dev/shm is no tmpfs")
+            result = self.accept("--dir", memory, *LOAD, "--runs", "1", code=1)
+            self.assertEqual(os.listdir(memory), [], "nothing was written")
+        runs = self.runs()
+        self.assertEqual(runs["storage", 1]["outcome"], "fail")
+        self.assertIn("keeps data in memory", runs["storage", 1]["reasons"][0])
+        self.assertEqual([run["began"] for run in runs.values()], [True, False, False, False])
+        self.assertIn("Not done: fsck, run 1; load, run 1; limit, run 1: the storage check failed", " ".join(result.out.split()))
+        self.made_again(1)
+
+    def test_interrupted_it_keeps_what_it_measured_and_names_what_is_missing(self):
+        process = self.start_accept("--dir", self.dir, *LOAD, "--parts", "load,limit", "--runs", "2")
+        process.await_err(r"part 2 of 4: load, run 2")
+        harness.wait_until(lambda: (self.out / "load-2" / "journal").exists(), "the second load")
+        process.signal(signal.SIGINT)
+        process.finish()
+        result = self.result_of(process, None, code=3)
+        runs = self.runs()
+        self.assertEqual((runs["load", 1]["complete"], runs["load", 1]["outcome"]), (True, "pass"), result)
+        self.assertFalse(runs["load", 2]["complete"])
+        self.assertEqual(self.record()["cut_short"], "interrupted")
+        self.assertIn("Not done: limit, run 1; limit, run 2: interrupted", " ".join(result.out.split()))
+        self.plimsoll("report", self.out / "load-1")
+        self.made_again(3)
+        self.assert_nothing_left()
+
+    def test_a_killed_one_shows_what_there_is(self):
+        process = self.start_accept("--dir", self.dir, *LOAD, "--parts", "load", "--runs", "2")
+        process.await_err(r"part 2 of 2: load, run 2")
+        process.await_err(r"(?s)run 2.*^step 1/.*  [1-9][\d,.]* IO/s")
+        process.end()
+        self.assertFalse(self.record()["ended"])
+        result = self.plimsoll("report", self.out, code=3)
+        found = " ".join(result.out.split())
+        self.assertIn("The journal ends in step 1", found)
+        self.assertEqual([run["outcome"] for run in self.record()["runs"]], ["pass", "inconclusive"])
+        self.await_nothing_left()
+
+    def test_wrong_input_and_agents_that_are_not_there_leave_nothing(self):
+        for arguments, code, told in (
+            (("--dir", self.dir), 2, "--require (criteria) is missing"),
+            (("--dir", self.dir, "--require", "p99<1s", "--duration", "1s"), 2, "--until-steady"),
+            (("--dir", self.dir, "--require", "p99<1s", "--parts", "load,loda"), 2, "--parts: 'loda'"),
+            (("--dir", "/nowhere", "--require", "p99<1s"), 2, "/nowhere does not exist"),
+            (("--dir", self.dir, "--require", "p99<1s", "--hosts", "127.0.0.1:1"), 4, "127.0.0.1:1: connection refused"),
+        ):
+            with self.subTest(arguments):
+                result = self.accept(*arguments, code=code)
+                self.assertIn(told, result.err)
+                self.assertFalse(self.out.exists(), result)
+
+    def test_a_dry_run_says_how_long_it_takes_and_touches_nothing(self):
+        result = self.accept("--dir", self.dir, *LOAD, "--dry-run")
+        self.assertIn("\nat most 30m 46s, and the time to write 128 KiB 6 times\n", result.out)
+        self.assertFalse(self.out.exists())
+        self.assert_nothing_left()
+
+
+class Examples(harness.PlimsollTest):
+
+    def test_the_examples_are_plans(self):
+        for arguments in (("--accept",), ("--ready", "mi12"), ("--ready", "nfs"), ("--ready", "san")):
+            with self.subTest(arguments):
+                plan = self.base / "plan.yaml"
+                plan.write_text(self.plimsoll("plan", "example", *arguments).out)
+                self.assertIn(": good: ", self.plimsoll("plan", "check", plan).out)
+        self.plimsoll("plan", "example", "--ready", "tape", code=2)
+        self.plimsoll("plan", "example", "--accept", "--ready", "nfs", code=2)
+
+
+class UntilSteady(harness.PlimsollTest):
+
+    def test_rounds_end_when_the_last_five_are_steady(self):
+        fs = faultfs.mounted(self)
+        fs.fault("write *.LOG delay_ms=10")
+        result = self.run_plan("--until-steady=20s", "--duration", "500ms", "--bsize", "4k,8k", dir=fs.mountpoint)
+        steps = [step["block_size_bytes"] for step in result.report["steps"]]
+        self.assertEqual(steps, [4096, 8192] * (len(steps) // 2), "each round measures every step")
+        for size, name in ((4096, "4 KiB"), (8192, "8 KiB")):
+            self.assertGreaterEqual(steps.count(size), 5, result)
+            self.assertIn(f"{name}: steady after {steps.count(size)} rounds", " ".join(result.report["notes"]))
+        self.assertEqual(result.report["run"]["state"], "complete")
+        self.assertIn("round 5 of at most 40, 4 KiB", result.err)
+        again = self.plimsoll("report", result.results, "--json", code=result.code)
+        self.assertEqual(json.loads(again.out), result.report)
+
+    def test_what_is_not_steady_within_the_limit_is_inconclusive(self):
+        fs = faultfs.mounted(self)
+        fast = fs.fault("write *.LOG delay_ms=1")
+        process = self.start_run("--until-steady=5s", "--duration", "1s", "--require", "p50<10s", dir=fs.mountpoint)
+        process.await_err(r"round 2 of at most 5")
+        fast.release()
+        fs.fault("write *.LOG delay_ms=20")
+        process.finish()
+        result = self.result_of(process, process.results, code=3)
+        self.assertEqual(len(result.report["steps"]), 5)
+        self.assertRegex(" ".join(result.report["verdict"]["reasons"]),
+                         r"Not steady at 4 KiB after 5 rounds, the limit of --until-steady: IO/s of the last 5 within")
+
+    def test_without_a_value_it_takes_no_argument_for_one(self):
+        plan = self.base / "plan.yaml"
+        plan.write_text(f"workload: {{dir: {self.dir}}}\nduration: 2s\n")
+        result = self.plimsoll("run", "--until-steady", plan, "--dry-run")
+        self.assertIn("in at least 5 and at most 300 rounds until it is steady", result.out)
+        refused = self.plimsoll("run", "--until-steady=9s", plan, code=2)
+        self.assertIn("is too short for 5 rounds of 2s: use 10s or more", refused.err)
+
+
+if __name__ == "__main__":
+    harness.main()

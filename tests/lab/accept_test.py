@@ -1,0 +1,40 @@
+"""`plimsoll accept` on three hosts with kernels of their own and one NFS export: every part is done, whatever its verdict."""
+
+import json
+
+import lab_support
+import schema
+from lab_support import MQLOG, harness
+
+# Emulated hosts are slow.
+SLOW_S = 800
+
+
+class Accept(lab_support.LabTest):
+
+    def test_every_part_is_done_and_kept(self):
+        out = self.base / "accepted"
+        process = self.start_plimsoll(
+            "accept", "--hosts", self.addresses(*self.all_hosts()), "--dir", MQLOG, "--out", out, "--file-size", "1m", "--num-files",
+            "2", "--rate", "10", "--arrival", "even", "--duration", "5s", "--warmup", "500ms", "--require", "p50<5s", "--runs", "1",
+            "--search-step", "2s", "--hold", "2s", "--budget", "40s", "--tolerance", "30%", "--lease", "60s", wrap=lab_support.IN_LAB)
+        ended = process.finish(SLOW_S)
+        result = self.result_of(process, None, ended)
+        self.assertIn(ended, (0, 1, 3), result)
+        record = schema.parse((out / "accept.json").read_text(), "accept")
+        self.assertEqual([(run["part"], run["began"], run["complete"]) for run in record["runs"]],
+                         [(part, True, True) for part in ("storage", "fsck", "load", "limit")], result)
+        self.assertEqual([(host["label"], host["fs_type"]) for host in record["hosts"]],
+                         [(name, "nfs4") for name in self.all_hosts()])
+        fsck = next(run for run in record["runs"] if run["part"] == "fsck")
+        self.assertEqual(fsck["outcome"], "pass", "kernels of their own, and an export with locks")
+        self.assertTrue(any("do not prove what IBM requires" in limit for limit in record["limits"]), record["limits"])
+        codes = {"pass": 0, "fail": 1, "inconclusive": 3}
+        for run in record["runs"][2:]:
+            again = self.plimsoll("report", out / run["directory"], "--json", code=codes[run["outcome"]])
+            self.assertEqual(len(json.loads(again.out)["hosts"]), 3)
+        self.assertEqual(self.on("host1", f"ls {MQLOG}"), "", "nothing is left on the export")
+
+
+if __name__ == "__main__":
+    harness.main()

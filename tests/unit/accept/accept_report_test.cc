@@ -1,0 +1,247 @@
+// The verdict over the parts of an acceptance: nothing but whole parts that passed makes a PASS.
+#include "controller/accept/accept_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "controller/accept/accept_render.h"
+#include "tests/unit/accept/made_up_acceptance.h"
+
+namespace plimsoll {
+namespace {
+
+using ::plimsoll::testing::AcceptPlanOf;
+using ::plimsoll::testing::Checks;
+using ::plimsoll::testing::LoadReportOf;
+using ::plimsoll::testing::NextRun;
+using ::plimsoll::testing::NfsHosts;
+using ::plimsoll::testing::SearchReportOf;
+using ::plimsoll::testing::WholeAcceptance;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+// One run of a part alone, after `take`.
+template <typename Take>
+v1::AcceptRun TakenBy(const Take& take) {
+  v1::AcceptReport report = PlannedAcceptance(AcceptPlanOf());
+  v1::AcceptRun& run = NextRun(report);
+  take(run, report);
+  return run;
+}
+
+TEST(AcceptVerdict, PassesWhereEveryRunOfEveryPartIsWholeAndPassed) {
+  const v1::AcceptReport report = WholeAcceptance();
+  EXPECT_EQ(report.outcome(), v1::OUTCOME_PASS) << RenderAcceptText(report);
+  EXPECT_THAT(report.reasons(), IsEmpty());
+  EXPECT_EQ(report.runs_size(), 1 + 3 + 3 + 3);
+}
+
+// Each run spoils the verdict alone, whatever it is that it did not do.
+TEST(AcceptVerdict, NoRunThatIsNotWholeAndPassedLeavesAPass) {
+  const v1::AcceptReport whole = WholeAcceptance();
+  for (int i = 0; i < whole.runs_size(); ++i) {
+    const auto outcome = [&](const auto& spoil) {
+      v1::AcceptReport report = whole;
+      spoil(*report.mutable_runs(i));
+      JudgeAcceptance(report);
+      EXPECT_FALSE(report.reasons().empty()) << i;
+      return report.outcome();
+    };
+    EXPECT_EQ(outcome([](v1::AcceptRun& run) { run.set_outcome(v1::OUTCOME_INCONCLUSIVE); }), v1::OUTCOME_INCONCLUSIVE);
+    EXPECT_EQ(outcome([](v1::AcceptRun& run) { run.set_outcome(v1::OUTCOME_DONE); }), v1::OUTCOME_INCONCLUSIVE);
+    EXPECT_EQ(outcome([](v1::AcceptRun& run) { run.set_outcome(v1::OUTCOME_UNSPECIFIED); }), v1::OUTCOME_INCONCLUSIVE);
+    EXPECT_EQ(outcome([](v1::AcceptRun& run) { run.set_complete(false); }), v1::OUTCOME_INCONCLUSIVE);
+    EXPECT_EQ(outcome([](v1::AcceptRun& run) {
+                run.set_began(false);
+                run.set_complete(false);
+                run.clear_outcome();
+              }),
+              v1::OUTCOME_INCONCLUSIVE);
+    EXPECT_EQ(outcome([](v1::AcceptRun& run) { run.set_outcome(v1::OUTCOME_FAIL); }), v1::OUTCOME_FAIL);
+  }
+}
+
+TEST(AcceptVerdict, AFailureStandsWhateverIsMissingBesides) {
+  v1::AcceptReport report = WholeAcceptance({3.1, 14.2});
+  EXPECT_EQ(report.outcome(), v1::OUTCOME_FAIL);
+  EXPECT_THAT(report.reasons(), ElementsAre("load, run 2: FAIL: p99<10ms FAIL: 14.200 ms (step 1, beta/qm1)"));
+  v1::AcceptRun& last = *report.mutable_runs()->rbegin();
+  last.set_began(false);
+  last.set_complete(false);
+  last.clear_outcome();
+  report.set_cut_short("interrupted");
+  JudgeAcceptance(report);
+  EXPECT_EQ(report.outcome(), v1::OUTCOME_FAIL);
+  EXPECT_THAT(report.reasons(), Contains("Not done: limit, run 2: interrupted"));
+}
+
+TEST(AcceptVerdict, NothingDoneIsNoPass) {
+  v1::AcceptReport planned = PlannedAcceptance(AcceptPlanOf());
+  EXPECT_EQ(planned.outcome(), v1::OUTCOME_INCONCLUSIVE);
+  planned.clear_runs();
+  JudgeAcceptance(planned);
+  EXPECT_EQ(planned.outcome(), v1::OUTCOME_INCONCLUSIVE);
+}
+
+TEST(AcceptVerdict, PartsThatThePlanLeavesOutAreNamed) {
+  v1::TestPlan plan = AcceptPlanOf();
+  plan.mutable_accept()->clear_parts();
+  plan.mutable_accept()->add_parts(v1::ACCEPT_PART_LOAD);
+  v1::AcceptReport report = PlannedAcceptance(plan);
+  for (int i = 0; i < 3; ++i) TakeRun(LoadReportOf(3), NextRun(report), report);
+  JudgeAcceptance(report);
+  EXPECT_EQ(report.outcome(), v1::OUTCOME_PASS);
+  EXPECT_THAT(report.limits(), Contains("The plan leaves out storage, fsck, limit."));
+}
+
+TEST(AcceptStorage, AProblemFailsAndNamesItsHosts) {
+  const v1::AcceptRun run = TakenBy([](v1::AcceptRun& one, v1::AcceptReport& report) {
+    TakeStorage(NfsHosts("rw,vers=4.2,soft"), 4096, one, report);
+  });
+  EXPECT_EQ(run.outcome(), v1::OUTCOME_FAIL);
+  EXPECT_TRUE(run.complete());
+  EXPECT_THAT(run.reasons(), ElementsAre(AllOf(HasSubstr("alpha,beta: soft mount: "), HasSubstr("[nfs(5)]"))));
+}
+
+TEST(AcceptStorage, WarningsDoNotFail) {
+  const v1::AcceptRun run = TakenBy([](v1::AcceptRun& one, v1::AcceptReport& report) {
+    TakeStorage(NfsHosts("rw,vers=4.2,hard,wsize=4096"), 1 << 20, one, report);
+  });
+  EXPECT_EQ(run.outcome(), v1::OUTCOME_PASS);
+  EXPECT_THAT(run.notes(), Contains(HasSubstr("Warning: alpha,beta: wsize=4096 is below the largest write (1m)")));
+  EXPECT_EQ(run.result(), "nfs4 from filer7:/vol/mq: 0 problems, 1 warning");
+}
+
+TEST(AcceptChecks, TheQuickChecksPassAndTheVerdictNamesWhatTheyDoNotProve) {
+  v1::AcceptReport report = PlannedAcceptance(AcceptPlanOf());
+  v1::AcceptRun& run = NextRun(report);
+  TakeChecks(Checks(), run, report);
+  EXPECT_EQ(run.outcome(), v1::OUTCOME_PASS);
+  EXPECT_EQ(run.result(), "2 of 2 checks passed");
+  EXPECT_THAT(report.limits(), Contains(HasSubstr("do not prove what IBM requires")));
+}
+
+TEST(AcceptChecks, AFailedCheckFailsAndAnUndecidedOneDecidesNothing) {
+  const auto outcome = [](v1::CheckOutcome exclusive) {
+    return TakenBy([&](v1::AcceptRun& one, v1::AcceptReport& report) { TakeChecks(Checks(exclusive), one, report); })
+        .outcome();
+  };
+  EXPECT_EQ(outcome(v1::CHECK_OUTCOME_FAIL), v1::OUTCOME_FAIL);
+  EXPECT_EQ(outcome(v1::CHECK_OUTCOME_UNDECIDED), v1::OUTCOME_INCONCLUSIVE);
+  EXPECT_EQ(outcome(v1::CHECK_OUTCOME_NOT_TESTED), v1::OUTCOME_INCONCLUSIVE);
+}
+
+TEST(AcceptChecks, OneThatNoRequirementNeedsIsANote) {
+  v1::CheckReport checks = Checks();
+  v1::CheckResult& check = *checks.add_checks();
+  check.set_name("time.timestamps-against-host-clocks");
+  check.set_requirement(v1::CHECK_REQUIREMENT_NONE);
+  check.set_level(v1::CHECK_LEVEL_QUICK);
+  check.set_outcome(v1::CHECK_OUTCOME_FAIL);
+  check.set_reason("2 s apart");
+  const v1::AcceptRun run =
+      TakenBy([&](v1::AcceptRun& one, v1::AcceptReport& report) { TakeChecks(checks, one, report); });
+  EXPECT_EQ(run.outcome(), v1::OUTCOME_PASS);
+  EXPECT_THAT(run.reasons(), IsEmpty());
+  EXPECT_THAT(run.notes(), ElementsAre("time.timestamps-against-host-clocks: 2 s apart"));
+  EXPECT_EQ(run.result(), "2 of 3 checks passed");
+}
+
+TEST(AcceptChecks, OneHostOrOneKernelProvesNothingBetweenHosts) {
+  v1::CheckReport one_kernel = Checks();
+  for (v1::CheckHost& host : *one_kernel.mutable_hosts()) host.set_boot_id("same");
+  v1::CheckReport alone = Checks();
+  alone.mutable_hosts()->RemoveLast();
+  for (const v1::CheckReport& checks : {one_kernel, alone}) {
+    const v1::AcceptRun run =
+        TakenBy([&](v1::AcceptRun& one, v1::AcceptReport& report) { TakeChecks(checks, one, report); });
+    EXPECT_EQ(run.outcome(), v1::OUTCOME_INCONCLUSIVE);
+    EXPECT_THAT(run.reasons(), Contains(HasSubstr("nothing was tested between hosts")));
+  }
+}
+
+TEST(AcceptChecks, ChecksThatWereCutShortAreNotWhole) {
+  v1::CheckReport checks = Checks();
+  checks.add_notes("ended early: interrupted");
+  const v1::AcceptRun run =
+      TakenBy([&](v1::AcceptRun& one, v1::AcceptReport& report) { TakeChecks(checks, one, report); });
+  EXPECT_FALSE(run.complete());
+  EXPECT_EQ(run.outcome(), v1::OUTCOME_INCONCLUSIVE);
+}
+
+TEST(AcceptRuns, ARunThatDidNotEndHasNotPassed) {
+  v1::Report cut = LoadReportOf(3);
+  cut.mutable_run()->set_state(v1::RUN_STATE_INTERRUPTED);
+  cut.mutable_run()->set_state_reason("interrupted");
+  const v1::AcceptRun run = TakenBy([&](v1::AcceptRun& one, v1::AcceptReport& report) { TakeRun(cut, one, report); });
+  EXPECT_EQ(run.outcome(), v1::OUTCOME_INCONCLUSIVE);
+  EXPECT_FALSE(run.complete());
+  EXPECT_THAT(run.reasons(), Contains("interrupted"));
+}
+
+TEST(AcceptRuns, ALimitIsComparedWithTheLoad) {
+  const v1::AcceptRun run =
+      TakenBy([&](v1::AcceptRun& one, v1::AcceptReport& report) { TakeRun(SearchReportOf(500), one, report); });
+  EXPECT_EQ(run.result(), "500 writes/s per queue manager, held, 2.50 times the load");
+}
+
+TEST(AcceptSpread, IsTheRangeInPercentOfTheMeanAndLeavesOutThinPercentiles) {
+  const v1::AcceptReport report = WholeAcceptance({3, 4, 5});
+  std::vector<std::string> names;
+  for (const v1::AcceptFigure& figure : report.figures()) {
+    names.push_back(figure.name());
+    if (figure.name() != "p99") continue;
+    EXPECT_DOUBLE_EQ(figure.least(), 3);
+    EXPECT_DOUBLE_EQ(figure.most(), 5);
+    EXPECT_DOUBLE_EQ(figure.spread_percent(), 50);
+  }
+  EXPECT_THAT(names, ElementsAre("IO/s", "p50", "p99", "max", "limit", "maximum"));
+  const v1::AcceptReport once = WholeAcceptance({3});
+  for (const v1::AcceptFigure& figure : once.figures()) EXPECT_FALSE(figure.has_spread_percent());
+}
+
+TEST(AcceptJUnit, IsGreenWhereTheVerdictIsPassAndNowhereElse) {
+  const v1::AcceptReport whole = WholeAcceptance();
+  EXPECT_THAT(RenderAcceptJUnit(whole), HasSubstr("failures=\"0\" errors=\"0\""));
+  for (int i = 0; i < whole.runs_size(); ++i) {
+    v1::AcceptReport report = whole;
+    report.mutable_runs(i)->set_outcome(v1::OUTCOME_INCONCLUSIVE);
+    JudgeAcceptance(report);
+    EXPECT_THAT(RenderAcceptJUnit(report), HasSubstr("failures=\"0\" errors=\"1\""));
+    report.mutable_runs(i)->set_complete(false);
+    report.mutable_runs(i)->set_outcome(v1::OUTCOME_PASS);
+    JudgeAcceptance(report);
+    EXPECT_THAT(RenderAcceptJUnit(report), HasSubstr("errors=\"1\""));
+  }
+  v1::AcceptReport nothing;
+  JudgeAcceptance(nothing);
+  EXPECT_THAT(RenderAcceptJUnit(nothing), HasSubstr("errors=\"1\""));
+}
+
+TEST(AcceptText, StaysWithin80ColumnsAndNeutralisesWhatHostsSend) {
+  v1::AcceptReport report = WholeAcceptance();
+  report.mutable_hosts(0)->set_mount_options(std::string(300, 'x') + "\033[2J");
+  report.set_name("\033[31m" + std::string(200, 'y'));
+  const std::string text = RenderAcceptText(report);
+  EXPECT_THAT(text, Not(HasSubstr("\033")));
+  size_t widest = 0;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = text.find('\n', at);
+    // What has no blank, such as a path, stays whole.
+    const std::string line = text.substr(at, end - at);
+    if (line.find("xxxx") == std::string::npos && line.find("yyyy") == std::string::npos) {
+      widest = std::max(widest, line.size());
+    }
+    at = end + 1;
+  }
+  EXPECT_LE(widest, 84U) << text;  // dashes have three bytes
+}
+
+}  // namespace
+}  // namespace plimsoll

@@ -1,0 +1,187 @@
+// Plans of acceptances: what their parts are given, what is wrong with them, and those that come with the program.
+#include "controller/plan/accept_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "common/units.h"
+#include "controller/plan/plan_check.h"
+#include "controller/plan/plan_defaults.h"
+#include "controller/plan/plan_schema.h"
+#include "controller/plan/plan_yaml.h"
+#include "tests/unit/controller/read_plan.h"
+
+namespace plimsoll {
+namespace {
+
+using ::plimsoll::testing::IsOk;
+using ::plimsoll::testing::PlanOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+v1::TestPlan FilledPlan(const std::string& text) {
+  v1::TestPlan plan = PlanOf(text);
+  FillDefaults(plan);
+  return plan;
+}
+
+std::vector<std::string> AcceptProblems(const std::string& text) {
+  return PlanProblems(PlanOf(text));
+}
+
+constexpr char kLeastAcceptance[] = "workload: {dir: /x}\ncriteria: [p99<10ms]\naccept: {runs: 3}\n";
+
+TEST(AcceptPlan, DirectoryAndCriteriaAreAllThatItNeeds) {
+  EXPECT_THAT(AcceptProblems(kLeastAcceptance), IsEmpty());
+  const v1::TestPlan plan = FilledPlan(kLeastAcceptance);
+  EXPECT_THAT(plan.accept().parts(),
+              ElementsAre(v1::ACCEPT_PART_STORAGE, v1::ACCEPT_PART_FSCK, v1::ACCEPT_PART_LOAD, v1::ACCEPT_PART_LIMIT));
+  EXPECT_EQ(plan.limit().budget_ns(), 600 * kNsPerSecond);
+  const v1::TestPlan read = PlanOf(WritePlan(plan));
+  EXPECT_EQ(WritePlan(read), WritePlan(plan));
+}
+
+TEST(AcceptPlan, TheLoadMustBeSteady) {
+  const v1::TestPlan load = LoadPlanOf(FilledPlan(kLeastAcceptance));
+  EXPECT_FALSE(load.has_accept());
+  EXPECT_FALSE(load.has_limit());
+  EXPECT_THAT(load.criteria(), ElementsAre("p99<10ms", "steady"));
+  EXPECT_THAT(PlanProblems(load), IsEmpty());
+  // Required already, in one way or the other.
+  EXPECT_THAT(LoadPlanOf(FilledPlan("workload: {dir: /x}\ncriteria: [steady, p99<1s]\naccept: {}\n")).criteria(),
+              ElementsAre("steady", "p99<1s"));
+  EXPECT_THAT(
+      LoadPlanOf(FilledPlan("workload: {dir: /x}\ncriteria: [p99<1s]\nuntil_steady: 1m\naccept: {}\n")).criteria(),
+      ElementsAre("p99<1s"));
+  // That it is not steady, or is with one block size, is another criterion.
+  EXPECT_THAT(LoadPlanOf(FilledPlan("workload: {dir: /x}\ncriteria: [steady==no]\naccept: {}\n")).criteria(),
+              Contains("steady"));
+  EXPECT_THAT(LoadPlanOf(FilledPlan("workload: {dir: /x}\ncriteria: [steady@4k]\naccept: {}\n")).criteria(),
+              Contains("steady"));
+}
+
+TEST(AcceptPlan, TheSearchTakesWhatMoreLoadCanBreakAndChoosesTheRateItself) {
+  const v1::TestPlan search = SearchPlanOf(FilledPlan(
+      "workload: {dir: /x, rate: 50}\nhosts: [a, {address: b, workload: {rate: 70}}]\nduration: 5m\nrepeat: 2\n"
+      "until_steady: 1h\ncriteria: [p99<10ms, steady==no, iops>=10, stalls==0, hosts>=2]\n"
+      "accept: {search_step: 7s}\nlimit: {budget: 20m}\n"));
+  EXPECT_THAT(search.criteria(), ElementsAre("p99<10ms", "stalls==0"));
+  EXPECT_EQ(search.duration_ns(), 7 * kNsPerSecond);
+  EXPECT_EQ(search.limit().budget_ns(), 1200 * kNsPerSecond);
+  EXPECT_EQ(search.workload().arrival(), v1::ARRIVAL_POISSON);
+  for (int host = 0; host < 2; ++host) EXPECT_EQ(EffectiveWorkload(search, host).rate_per_second(), 0);
+  EXPECT_THAT(PlanProblems(search), IsEmpty());
+}
+
+TEST(AcceptPlan, ArrivalsAreRandomInLoadAndSearchUnlessThePlanSaysOtherwise) {
+  EXPECT_EQ(LoadPlanOf(FilledPlan("workload: {dir: /x, rate: 5}\naccept: {}\n")).workload().arrival(),
+            v1::ARRIVAL_POISSON);
+  EXPECT_EQ(LoadPlanOf(FilledPlan("workload: {dir: /x}\naccept: {}\n")).workload().arrival(), v1::ARRIVAL_EVEN);
+  const v1::TestPlan even = FilledPlan("workload: {dir: /x, rate: 5, arrival: even}\naccept: {}\n");
+  EXPECT_EQ(LoadPlanOf(even).workload().arrival(), v1::ARRIVAL_EVEN);
+  EXPECT_EQ(SearchPlanOf(even).workload().arrival(), v1::ARRIVAL_EVEN);
+}
+
+TEST(AcceptPlan, WhatCannotBeAcceptedIsNamedWithAWayOut) {
+  const std::string base = "workload: {dir: /x}\n";
+  EXPECT_THAT(AcceptProblems(base + "accept: {}\n"), ElementsAre(HasSubstr("--require (criteria) is missing")));
+  EXPECT_THAT(AcceptProblems(base + "criteria: [iops>=5]\naccept: {}\n"),
+              ElementsAre(HasSubstr("needs a latency or stalls")));
+  EXPECT_THAT(AcceptProblems(base + "criteria: [iops>=5]\naccept: {parts: [load]}\n"), IsEmpty());
+  EXPECT_THAT(AcceptProblems(base + "criteria: [p99<1s]\nduration: 3s\naccept: {}\n"),
+              ElementsAre("--duration (duration) 3s is too short to be steady: use 5s or more, or --until-steady "
+                          "(until_steady)"));
+  EXPECT_THAT(AcceptProblems(base + "criteria: [p99<1s]\nduration: 3s\nuntil_steady: 1m\naccept: {}\n"), IsEmpty());
+  EXPECT_THAT(AcceptProblems(base + "criteria: [p99<1s]\nblock_size: [4k, 8k]\naccept: {}\n"),
+              ElementsAre(HasSubstr("the search for the limit takes one block size")));
+  EXPECT_THAT(AcceptProblems(base + "criteria: [p99<1s]\naccept: {parts: [load, load]}\n"),
+              ElementsAre(HasSubstr("a part is listed twice")));
+  EXPECT_THAT(AcceptProblems(base + "criteria: [p99<1s]\nkeep_files: true\naccept: {}\n"),
+              ElementsAre(HasSubstr("--keep-files (keep_files)")));
+  EXPECT_THAT(AcceptProblems("workload: {dir: /x}\nhosts: [a, {address: b, workload: {dir: /y}}]\ncriteria: [p99<1s]\n"
+                             "accept: {}\n"),
+              ElementsAre(HasSubstr("--dir (workload.dir) on b:7461: fsck checks one directory")));
+  EXPECT_THAT(AcceptProblems(base + "criteria: [p99<1s]\nlimit: {budget: 20s}\naccept: {search_step: 10s}\n"),
+              ElementsAre(HasSubstr("a shorter --search-step (accept.search_step) or a shorter --hold")));
+  // What is wrong with the load itself.
+  EXPECT_THAT(AcceptProblems(base + "criteria: [p100<1s]\naccept: {}\n"), Contains(HasSubstr("--require (criteria)")));
+}
+
+// Where arrivals are random, so is the rate over a short time: the storage has no part in that.
+TEST(AcceptPlan, ALoadTooSmallToShowSteadinessIsNotAcceptedByChance) {
+  const auto problems = [](const std::string& workload) {
+    return AcceptProblems("workload: {dir: /x, " + workload + "}\nduration: 60s\ncriteria: [p99<1s]\naccept: {}\n");
+  };
+  EXPECT_THAT(problems("qm: 2, rate: 50"),
+              ElementsAre("--duration (duration) 1m is too short for 100 writes/s in all that start at random: chance "
+                          "alone makes their rate unsteady; use 88s or more, --until-steady (until_steady), or "
+                          "--arrival even (workload.arrival)"));
+  EXPECT_THAT(problems("qm: 2, rate: 100"), IsEmpty());
+  EXPECT_THAT(problems("qm: 2, rate: 50, arrival: even"), IsEmpty());
+  EXPECT_THAT(problems("qm: 2"), IsEmpty());
+}
+
+TEST(AcceptPlan, TheExampleReadsBackAndExplainsEveryKey) {
+  const std::string example = ExampleAcceptPlan();
+  EXPECT_THAT(PlanProblems(PlanOf(example)), IsEmpty());
+  EXPECT_TRUE(PlanOf(example).has_accept());
+  for (const auto* message : {v1::TestPlan::descriptor(), v1::LogWorkload::descriptor(), v1::AcceptPlan::descriptor(),
+                              v1::LimitPlan::descriptor()}) {
+    for (int i = 0; i < message->field_count(); ++i) {
+      const auto& field = *message->field(i);
+      const bool of_another_command =
+          RuleOf(field).section() && FieldKey(field) != "accept" && FieldKey(field) != "limit";
+      if (of_another_command) {
+        EXPECT_THAT(example, Not(HasSubstr("\n" + FieldKey(field) + ":")));
+        continue;
+      }
+      EXPECT_THAT(example, HasSubstr(FieldKey(field) + ":"));
+      EXPECT_THAT(example, HasSubstr("# " + RuleOf(field).help()));
+    }
+  }
+}
+
+TEST(AcceptPlan, TheReadyPlansCanBeRunAndNameTheSourcesOfTheirLimits) {
+  ASSERT_FALSE(ReadyAcceptPlans().empty());
+  for (const ReadyPlan& ready : ReadyAcceptPlans()) {
+    const auto plan = ReadPlan(ready.text, ready.name);
+    ASSERT_THAT(plan, IsOk());
+    EXPECT_TRUE(plan->has_accept()) << ready.name;
+    EXPECT_THAT(PlanProblems(*plan), IsEmpty()) << ready.name;
+    EXPECT_THAT(PlanNotes(*plan), IsEmpty()) << ready.name;
+    for (const char* source : {"etcd", "SNIA PTS 2.0.1", "mqio_v1", "unknown"}) {
+      EXPECT_THAT(ready.text, HasSubstr(source)) << ready.name;
+    }
+  }
+}
+
+TEST(UntilSteady, NeedsFiveRoundsAndNoOtherJudgeOfSteadiness) {
+  const std::string base = "workload: {dir: /x}\nduration: 10s\n";
+  EXPECT_THAT(AcceptProblems(base + "until_steady: 50s\n"), IsEmpty());
+  EXPECT_THAT(AcceptProblems(base + "until_steady: 49s\n"),
+              ElementsAre("--until-steady (until_steady) 49s is too short for 5 rounds of 10s: use 50s or more, or a "
+                          "shorter --duration (duration)"));
+  EXPECT_THAT(AcceptProblems(base + "until_steady: 1m\ncriteria: [steady]\n"),
+              ElementsAre(HasSubstr("requires steadiness over its rounds: leave one of them out")));
+  EXPECT_THAT(AcceptProblems(base + "until_steady: 1m\ncriteria: [p99<1s]\nlimit: {}\n"),
+              ElementsAre(HasSubstr("a search chooses its steps itself")));
+  EXPECT_THAT(AcceptProblems("workload: {dir: /x}\nduration: 100ms\nuntil_steady: 30d\n"),
+              ElementsAre(HasSubstr("a run has at most 10000 steps")));
+}
+
+TEST(UntilSteady, LimitsTheRoundsByTheirMeasuredTime) {
+  const v1::TestPlan plan = FilledPlan("workload: {dir: /x}\nblock_size: [4k, 8k]\nduration: 2s\nuntil_steady: 21s\n");
+  EXPECT_EQ(ExpandSteps(plan).size(), 2U);
+  EXPECT_EQ(MostRounds(plan), 10U);
+  const v1::TestPlan once = FilledPlan("workload: {dir: /x}\nblock_size: [4k, 8k]\n");
+  EXPECT_EQ(MostRounds(once), 1U);
+}
+
+}  // namespace
+}  // namespace plimsoll
