@@ -98,6 +98,11 @@ class Launch(ssh_hosts.SshTest):
         self.result_of(run, run.results, code=3)
         self.await_only_the_cached_agent()
 
+    def test_the_hosts_half_runs_in_bash_too(self):
+        self.boot(shell="mount --bind /bin/bash /usr/bin/dash")
+        self.over_ssh("--launch-clean")
+        self.await_only_the_cached_agent(cached=False)
+
     def test_a_host_with_a_port_of_its_own(self):
         self.hosts[0].boot((self.user / "key.pub").read_text(), config="Port 2222")
         known = self.user / "known_hosts"
@@ -221,6 +226,23 @@ class Failures(ssh_hosts.SshTest):
         self.assertIn("--launch ssh needs hosts", self.plimsoll("run", "--dir", self.dir, "--launch", "ssh", code=2).err)
         result = self.plimsoll("run", "--hosts", "unix:/run/s", "--dir", self.dir, *self.launch(), code=2)
         self.assertIn("unix:/run/s: --launch ssh takes names of hosts, not sockets", result.err)
+
+
+class JumpHost(ssh_hosts.SshTest):
+
+    size = 2
+
+    def test_a_host_behind_a_jump_host(self):
+        first, second = self.hosts
+        authorized = (self.user / "key.pub").read_text()
+        first.boot(authorized)
+        second.boot(authorized, config=f"AllowUsers root@{first.address}")
+        with open(self.user / "config", "a", encoding="utf-8") as config:
+            config.write("Host host2\n  ProxyJump host1\n")
+        result = self.run_plan("--hosts", "host2", *self.launch(), dir="/mnt", wrap=self.network.on_controller())
+        self.assertEqual([host["label"] for host in result.report["hosts"]], ["host2"])
+        self.await_nothing_runs()
+        self.assertEqual(first.files(), [])
 
 
 class Early(ssh_hosts.PairTest):
