@@ -336,7 +336,7 @@ void SshHost::Fail(HostFailure failure) {
 }
 
 SshEvidence SshHost::Evidence() const {
-  return {name_, errors_, how_ended_, connected_};
+  return {name_, errors_, connected_ ? "" : printed_, how_ended_, connected_};
 }
 
 std::string SshHost::LastWords() const {

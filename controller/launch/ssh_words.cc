@@ -24,6 +24,9 @@ std::string Destination(const std::string& name) {
 
 std::string WithEvidence(const SshEvidence& evidence, const std::string& words) {
   const std::string last = LastLine(evidence.errors);
+  if (last.empty() && !evidence.printed.empty()) {
+    return absl::StrCat(evidence.name, ": ", words, " (it printed: ", evidence.printed, ")");
+  }
   if (last.empty()) {
     return absl::StrCat(evidence.name, ": ", words,
                         evidence.ended.empty() ? "" : absl::StrCat(" (ssh ended with ", evidence.ended, ")"));

@@ -163,7 +163,7 @@ class Failures(ssh_hosts.SshTest):
 
     def test_a_command_that_is_forced(self):
         self.boot(config="ForceCommand /bin/echo 'maintenance'")
-        self.refused(r"host1: no POSIX shell answers there: ")
+        self.refused(r"host1: no POSIX shell answers there: .* \(it printed: maintenance\)$")
 
     def test_a_cache_in_which_programs_may_not_run(self):
         self.boot(shell="mkdir /root/.cache; mount -t tmpfs -o noexec none /root/.cache")
@@ -243,6 +243,24 @@ class JumpHost(ssh_hosts.SshTest):
         self.assertEqual([host["label"] for host in result.report["hosts"]], ["host2"])
         self.await_nothing_runs()
         self.assertEqual(first.files(), [])
+
+
+class Slow(ssh_hosts.PairTest):
+
+    def test_no_agent_starts_before_every_host_has_one_and_progress_says_who_is_awaited(self):
+        go_on = self.base / "go-on"
+        client = self.base / "ssh"
+        client.write_text(f'#!/bin/sh\ncase "$*" in *" host2 "*) while [ ! -e {go_on} ]; do sleep 0.05; done ;; esac\n'
+                          f'exec /usr/bin/ssh -F {self.user}/config "$@"\n')
+        client.chmod(0o755)
+        run = self.start_run("--hosts", self.names, "--launch", "ssh", "--ssh-command", client, "--launch-agent",
+                             self.agent_file(), dir="/mnt", wrap=self.network.on_controller())
+        run.await_err(r"^starting agents over ssh: 1 of 2 ready, 1 connecting$")
+        self.assertEqual(set(self.hosts[0].processes()), {"sh"})
+        go_on.touch()
+        result = self.result_of(run, run.results)
+        self.assertEqual([host["label"] for host in result.report["hosts"]], ["host1", "host2"])
+        self.await_only_the_cached_agent()
 
 
 class Early(ssh_hosts.PairTest):
