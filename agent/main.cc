@@ -54,6 +54,7 @@ namespace {
 // Exit codes of plimsoll-agent.
 constexpr int kExitOk = 0;
 constexpr int kExitWrongInput = 2;
+constexpr int kExitNoSession = 3;  // with --exit-with-stdin: none came in time
 constexpr int kExitCannotRun = 4;
 
 constexpr char kKeepLeftovers[] = "--keep-leftovers";
@@ -290,7 +291,7 @@ int Serve(const AgentFlags& flags, const ServerSetup& setup, const v1::AgentLimi
   server->reset();
   if (flags.child) RemoveSocket(flags.server.listen);
   spdlog::info("plimsoll-agent '{}' ends", name);
-  return kExitOk;
+  return end == End::kIdle ? kExitNoSession : kExitOk;
 }
 
 int Main(int argc, char** argv) {

@@ -32,10 +32,10 @@ constexpr int64_t kStartLimitNs = 45 * kNsPerSecond;
 constexpr size_t kMostErrors = 32 << 10;
 constexpr size_t kMostLine = 4 << 10;
 
-// Bytes that are there now; false where the pipe has ended.
+// Bytes that are there now, so many that others get their turn; false where the pipe has ended.
 bool ReadSome(int fd, std::string& text) {
   std::array<char, 16 << 10> buffer{};
-  while (true) {
+  for (int turn = 0; turn < 4; ++turn) {
     const ssize_t got = read(fd, buffer.data(), buffer.size());
     if (got > 0) {
       text.append(buffer.data(), static_cast<size_t>(got));
@@ -45,6 +45,7 @@ bool ReadSome(int fd, std::string& text) {
       return true;
     }
   }
+  return true;
 }
 
 // A program's exit code as a shell has it.
@@ -335,7 +336,7 @@ void SshHost::Fail(HostFailure failure) {
 }
 
 SshEvidence SshHost::Evidence() const {
-  return {name_, errors_, how_ended_, connected_};
+  return {name_, errors_, connected_ ? "" : printed_, how_ended_, connected_};
 }
 
 std::string SshHost::LastWords() const {

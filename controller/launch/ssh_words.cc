@@ -24,6 +24,9 @@ std::string Destination(const std::string& name) {
 
 std::string WithEvidence(const SshEvidence& evidence, const std::string& words) {
   const std::string last = LastLine(evidence.errors);
+  if (last.empty() && !evidence.printed.empty()) {
+    return absl::StrCat(evidence.name, ": ", words, " (it printed: ", evidence.printed, ")");
+  }
   if (last.empty()) {
     return absl::StrCat(evidence.name, ": ", words,
                         evidence.ended.empty() ? "" : absl::StrCat(" (ssh ended with ", evidence.ended, ")"));
@@ -52,7 +55,10 @@ constexpr std::array<Cause, 14> kCauses = {{
     {"No route to host", "cannot be reached: check the network and the host's name"},
     {"Network is unreachable", "cannot be reached: check the network and the host's name"},
     {"timed out", "does not answer: check the network and the host's name"},
-    {"Could not request local forwarding", "ssh cannot listen on the local socket"},
+    {"Could not request local forwarding",
+     "a LocalForward or RemoteForward of ~/.ssh/config is in the way: pass a configuration without it, --ssh-command "
+     "'ssh "
+     "-F FILE'"},
     {"Bad configuration option", "ssh does not know an option: OpenSSH 7.6 or newer is needed, on this machine"},
     {"Connection closed by",
      "the ssh server closed the connection: its log has the reason; with many hosts behind one jump host, raise "

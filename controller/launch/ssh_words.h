@@ -14,6 +14,8 @@ struct SshEvidence {
   std::string name;
   // Everything that ssh printed on its standard error, or the last part of it.
   std::string errors;
+  // The last line that something other than ssh printed before the host's shell answered.
+  std::string printed;
   // How ssh ended: "exit code 255"; empty: it runs.
   std::string ended;
   // The host's shell had answered: the connection stood.

@@ -69,6 +69,8 @@ cached() {
 copy() {
   made_it=$(mkdir -p "$home/$version" 2>&1) || fail write "$made_it"
   require_private
+  # What a host that crashed could not remove.
+  find "$home/$version" -name '.part-*' -mtime +1 -exec rm -f {} + 2>/dev/null
   # Hosts may share the directory, and process ids repeat.
   part=$home/$version/.part-${run##*/}
   tell need
@@ -124,6 +126,8 @@ main() {
     # Killed: the next one removes its files, and ends with its input.
     [ "$code" -le 128 ] || "$agent" "$@" </dev/null >/dev/null 2>&1
     tell ended "$code"
+    # No session came: the controller may be out of reach.
+    [ "$code" -ne 3 ] || exit 0
     # The line that was to end an agent that was killed may come first.
     IFS= read -r word || exit 0
     [ "$word" != end ] || IFS= read -r word || exit 0

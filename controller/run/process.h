@@ -50,7 +50,8 @@ std::string RuntimeDirectory();
 std::string ProgramBeside(const std::string& name);
 
 // A program with pipes at its three standard streams, in a process session of its own, so that Ctrl-C does not reach it
-// and it can ask nothing on the terminal. Our ends of the pipes do not block. One thread.
+// and it can ask nothing on the terminal. Our ends of the pipes do not block; SIGPIPE must be ignored where they are
+// written to. One thread.
 class PipedProcess {
  public:
   enum class Life {

@@ -84,7 +84,7 @@ class Agent(harness.PlimsollTest):
         # A session keeps it, and the while begins anew afterwards.
         self.run_plan("--hosts", f"unix:{self.base}/a.sock", "--duration", "2s")
         self.assertTrue(agent.running())
-        self.assertEqual(agent.finish(), 0, agent.err)
+        self.assertEqual(agent.finish(), 3, agent.err)
         self.assertFalse((self.base / "a.sock").exists())
 
     def test_a_busy_agent_ends_after_it_has_cleaned_up(self):

@@ -107,5 +107,25 @@ class Broken(ssh_hosts.PairTest):
             os.kill(pid, signal.SIGCONT)
 
 
+    def test_a_cable_that_is_pulled(self):
+        run = self.start_measuring("--on-host-loss", "abort")
+        self.network.unplug(2)
+        result = self.result_of(run, run.results, code=3)
+        self.assertEqual([host["label"] for host in result.report["hosts"] if "lost" in host], ["host2"])
+        self.assertRegex(result.err, r"(?m)^plimsoll: host2: the agent did not end in time: ")
+        # By itself: its files go with the lease, and it ends when no session comes.
+        self.await_nothing_left()
+        harness.wait_until(lambda: not self.hosts[1].processes(), "the end of what runs on host2", timeout_s=120)
+        self.network.plug_in(2)
+        self.await_only_the_cached_agent()
+
+    def test_a_host_whose_server_hangs(self):
+        self.hosts[1].stop()
+        run = self.start_over_ssh()
+        result = self.result_of(run, code=4)
+        self.assertRegex(result.err, r"(?m)^plimsoll: host2: does not answer: .* \(ssh: .*timed out.*\)$")
+        harness.wait_until(lambda: not self.hosts[0].processes(), "no process on host1")
+
+
 if __name__ == "__main__":
     harness.main()

@@ -98,6 +98,11 @@ class Launch(ssh_hosts.SshTest):
         self.result_of(run, run.results, code=3)
         self.await_only_the_cached_agent()
 
+    def test_the_hosts_half_runs_in_bash_too(self):
+        self.boot(shell="mount --bind /bin/bash /usr/bin/dash")
+        self.over_ssh("--launch-clean")
+        self.await_only_the_cached_agent(cached=False)
+
     def test_a_host_with_a_port_of_its_own(self):
         self.hosts[0].boot((self.user / "key.pub").read_text(), config="Port 2222")
         known = self.user / "known_hosts"
@@ -158,7 +163,7 @@ class Failures(ssh_hosts.SshTest):
 
     def test_a_command_that_is_forced(self):
         self.boot(config="ForceCommand /bin/echo 'maintenance'")
-        self.refused(r"host1: no POSIX shell answers there: ")
+        self.refused(r"host1: no POSIX shell answers there: .* \(it printed: maintenance\)$")
 
     def test_a_cache_in_which_programs_may_not_run(self):
         self.boot(shell="mkdir /root/.cache; mount -t tmpfs -o noexec none /root/.cache")
@@ -221,6 +226,41 @@ class Failures(ssh_hosts.SshTest):
         self.assertIn("--launch ssh needs hosts", self.plimsoll("run", "--dir", self.dir, "--launch", "ssh", code=2).err)
         result = self.plimsoll("run", "--hosts", "unix:/run/s", "--dir", self.dir, *self.launch(), code=2)
         self.assertIn("unix:/run/s: --launch ssh takes names of hosts, not sockets", result.err)
+
+
+class JumpHost(ssh_hosts.SshTest):
+
+    size = 2
+
+    def test_a_host_behind_a_jump_host(self):
+        first, second = self.hosts
+        authorized = (self.user / "key.pub").read_text()
+        first.boot(authorized)
+        second.boot(authorized, config=f"AllowUsers root@{first.address}")
+        with open(self.user / "config", "a", encoding="utf-8") as config:
+            config.write("Host host2\n  ProxyJump host1\n")
+        result = self.run_plan("--hosts", "host2", *self.launch(), dir="/mnt", wrap=self.network.on_controller())
+        self.assertEqual([host["label"] for host in result.report["hosts"]], ["host2"])
+        self.await_nothing_runs()
+        self.assertEqual(first.files(), [])
+
+
+class Slow(ssh_hosts.PairTest):
+
+    def test_no_agent_starts_before_every_host_has_one_and_progress_says_who_is_awaited(self):
+        go_on = self.base / "go-on"
+        client = self.base / "ssh"
+        client.write_text(f'#!/bin/sh\ncase "$*" in *" host2 "*) while [ ! -e {go_on} ]; do sleep 0.05; done ;; esac\n'
+                          f'exec /usr/bin/ssh -F {self.user}/config "$@"\n')
+        client.chmod(0o755)
+        run = self.start_run("--hosts", self.names, "--launch", "ssh", "--ssh-command", client, "--launch-agent",
+                             self.agent_file(), dir="/mnt", wrap=self.network.on_controller())
+        run.await_err(r"^starting agents over ssh: 1 of 2 ready, 1 connecting$")
+        self.assertEqual(set(self.hosts[0].processes()), {"sh"})
+        go_on.touch()
+        result = self.result_of(run, run.results)
+        self.assertEqual([host["label"] for host in result.report["hosts"]], ["host1", "host2"])
+        self.await_only_the_cached_agent()
 
 
 class Early(ssh_hosts.PairTest):

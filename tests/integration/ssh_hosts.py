@@ -7,6 +7,7 @@ import os
 import pathlib
 import re
 import shlex
+import signal
 import subprocess
 import unittest
 
@@ -106,6 +107,10 @@ class SshHost:
             if inside and name not in ("sshd", "") and harness.is_alive(process.name):
                 found.setdefault(name, []).append(int(process.name))
         return found
+
+    def stop(self):
+        """Its sshd hangs, until the end of the test."""
+        os.kill(self._sshd, signal.SIGSTOP)
 
     def sessions(self):
         """Ids of the sshd processes of its connections."""

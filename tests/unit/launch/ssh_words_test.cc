@@ -42,7 +42,7 @@ TEST(SshWords, EachOfSshsOwnErrorsHasItsWayOut) {
       {"command-line: line 0: Bad configuration option: remotecommand", "OpenSSH 7.6 or newer"},
   };
   for (const Case& each : cases) {
-    const HostFailure failure = SshFailure({"node1", each.errors, "exit code 255", false});
+    const HostFailure failure = SshFailure({"node1", each.errors, "", "exit code 255", false});
     EXPECT_EQ(failure.code, Exit::kCannotRun);
     EXPECT_THAT(failure.line, AllOf(StartsWith("node1: "), HasSubstr(each.words),
                                     EndsWith(" (ssh: " + LastLine(each.errors) + ")"), Not(HasSubstr("\n"))));
@@ -50,18 +50,19 @@ TEST(SshWords, EachOfSshsOwnErrorsHasItsWayOut) {
 }
 
 TEST(SshWords, AnErrorThatIsNotKnownIsShownAsItIs) {
-  EXPECT_EQ(SshFailure({"node1", "mux: strange\n", "exit code 255", false}).line,
+  EXPECT_EQ(SshFailure({"node1", "mux: strange\n", "", "exit code 255", false}).line,
             "node1: ssh could not connect (ssh: mux: strange)");
-  EXPECT_EQ(SshFailure({"node1", "", "signal 9", true}).line,
+  EXPECT_EQ(SshFailure({"node1", "", "", "signal 9", true}).line,
             "node1: ssh ended before the agent ran (ssh ended with signal 9)");
-  EXPECT_THAT(SshFailure({"node1", "This account is closed.\n", "exit code 1", false}).line,
-              StartsWith("node1: no POSIX shell answers there"));
+  EXPECT_THAT(
+      SshFailure({"node1", "", "This account is closed.", "exit code 1", false}).line,
+      AllOf(StartsWith("node1: no POSIX shell answers there"), EndsWith(" (it printed: This account is closed.)")));
 }
 
 TEST(SshWords, ThePortOfTheListIsInTheCommandsThatAreProposed) {
-  EXPECT_THAT(SshFailure({"node1:2222", "Host key verification failed.", "exit code 255", false}).line,
+  EXPECT_THAT(SshFailure({"node1:2222", "Host key verification failed.", "", "exit code 255", false}).line,
               HasSubstr("`ssh -p 2222 node1`"));
-  EXPECT_THAT(SshFailure({"[::1]", "Host key verification failed.", "exit code 255", false}).line,
+  EXPECT_THAT(SshFailure({"[::1]", "Host key verification failed.", "", "exit code 255", false}).line,
               HasSubstr("`ssh ::1`"));
 }
 
