@@ -45,6 +45,7 @@ void IntervalStats::Pending::Merge(const Pending& other) {
   if (other.sums.max_ns > sums.max_ns) {
     max_host = other.max_host;
     max_qm = other.max_qm;
+    max_name = other.max_name;
   }
   sums.Merge(other.sums);
   percentiles_unknown = percentiles_unknown || other.percentiles_unknown;
@@ -105,6 +106,8 @@ void IntervalStats::BeginStep(const v1::StepBegin& begin) {
   step_ = begin.step();
   duration_ns_ = duration_ns;
   block_size_bytes_ = spec->block_size_bytes();
+  const auto down = spec->has_down_host() ? hosts_.find(spec->down_host()) : hosts_.end();
+  down_host_ = down == hosts_.end() ? "" : down->second.label;
   frame_ns_ = std::clamp<int64_t>(run_.frame_interval_ns(), kNsPerMs, kNsPerSecond);
   next_row_ = 0;
   last_row_ = (duration_ns - 1) / interval_ns_;
@@ -153,6 +156,7 @@ void IntervalStats::AddFrame(const v1::Frame& frame, Host& host) {
     const bool known = frame.has_slowest();
     pending.max_host = known ? host.label : std::string();
     pending.max_qm = known ? frame.qm() : 0;
+    pending.max_name = known ? host.facts.QmName(frame.qm()) : "";
   }
   pending.Add(frame.latency(), pending_.size() <= kMaxHistograms);
   if (frame.closing() || (first_row == row && first * frame_ns_ / interval_ns_ == row)) return;
@@ -183,6 +187,7 @@ void IntervalStats::GiveRow(int64_t end_ns) {
   given.step = step_ + 1;
   given.steps = std::max(static_cast<uint32_t>(run_.steps_size()), step_ + 1);
   given.block_size_bytes = block_size_bytes_;
+  given.down_host = down_host_;
   given.end_ns = std::min(end_ns, duration_ns_);
   given.interval = row.sums;
   if (row.latency != nullptr && !row.percentiles_unknown) {
@@ -196,6 +201,7 @@ void IntervalStats::GiveRow(int64_t end_ns) {
   given.total = so_far_.sums;
   given.max_host = so_far_.max_host;
   given.max_qm = so_far_.max_qm;
+  given.max_name = so_far_.max_name;
   ++next_row_;
   ++rows_given_;
   on_row_(given);

@@ -33,7 +33,10 @@ struct IntervalRow {
   // From 1, of so many.
   uint32_t step = 0;
   uint32_t steps = 0;
+  // 0: the queue managers have different ones.
   uint64_t block_size_bytes = 0;
+  // In a placement, the host that is down; empty: none is.
+  std::string down_host = {};
   // The row ends so long after the measured start.
   int64_t end_ns = 0;
   IntervalSums interval;
@@ -46,6 +49,8 @@ struct IntervalRow {
   // Whose the largest latency is; empty if no frame reported it.
   std::string max_host;
   uint32_t max_qm = 0;
+  // In a placement, the queue manager's name; else empty.
+  std::string max_name = {};
   // The results of a host came slower than it wrote: writes of this row may belong to the one before or after it.
   bool blurred = false;
 };
@@ -82,6 +87,7 @@ class IntervalStats {
     bool percentiles_unknown = false;
     std::string max_host;
     uint32_t max_qm = 0;
+    std::string max_name;
     bool blurred = false;
 
     // `keep`: whether there is room for percentiles.
@@ -112,6 +118,7 @@ class IntervalStats {
   uint32_t step_ = 0;
   int64_t duration_ns_ = 0;
   uint64_t block_size_bytes_ = 0;
+  std::string down_host_;
   // Marks are frames' intervals.
   LowestMark passed_;
   // How far any data reach.

@@ -196,6 +196,7 @@ LiveHost LiveStep::Host(uint32_t number, const HostFacts& facts, int64_t shown, 
     if (oldest != nullptr && oldest->in_flight_since_ns() <= writer->in_flight_since_ns()) continue;
     oldest = writer;
     host.oldest_write_qm = qm;
+    host.oldest_write_name = facts.QmName(qm);
   }
   if (oldest == nullptr) return host;
   host.oldest_write_ns = std::max<int64_t>(oldest->last_cut_ns() - oldest->in_flight_since_ns(), 1);

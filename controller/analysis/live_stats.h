@@ -50,6 +50,8 @@ struct LiveHost {
   // How long its oldest write has been in flight, and whose it is; 0: none is, or none is known.
   int64_t oldest_write_ns = 0;
   uint32_t oldest_write_qm = 0;
+  // In a placement, its name; else empty.
+  std::string oldest_write_name = {};
   // No message came from it for so long; whoever makes the view sets it.
   int64_t silent_ns = 0;
 };

@@ -9,6 +9,7 @@
 #include "controller/export/formats.h"
 #include "controller/export/perfetto_trace.pb.h"
 #include "controller/render/plain_text.h"
+#include "controller/render/text.h"
 
 namespace plimsoll {
 namespace {
@@ -176,7 +177,9 @@ class TraceWriter {
     }
     for (uint32_t place = 0; place < tracks_.size(); ++place) {
       const IndexedWriter& writer = index_.writers()[place];
-      perfetto::TrackDescriptor& descriptor = NewTrack(tracks_[place], absl::StrCat("qm", writer.qm));
+      perfetto::TrackDescriptor& descriptor =
+          NewTrack(tracks_[place],
+                   SanitizeForTerminal(QmText(index_.report(), index_.hosts().at(writer.host).label, writer.qm)));
       descriptor.set_parent_uuid(host_tracks.at(writer.host));
       descriptor.set_sibling_order_rank(static_cast<int32_t>(writer.qm));
       PLIMSOLL_RETURN_IF_ERROR(PutPacket(packet_));

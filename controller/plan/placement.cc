@@ -60,10 +60,6 @@ class PlacementChecker {
       return problems_;
     }
     CheckWholePlan();
-    if (plan_.hosts_size() < 2) {
-      Add("placement: a standby needs a second host; the plan has ", plan_.hosts_size());
-      return problems_;
-    }
     for (int number = 0; number < plan_.placement_size(); ++number) CheckQueueManager(number);
     if (problems_.empty()) CheckHosts();
     CheckCriteria();
@@ -116,10 +112,11 @@ class PlacementChecker {
       Add(at, ".standby: ", name, " has its home on ", ShortAddress(qm.home()),
           " too; its standby must be another host");
     }
-    if (!qm.has_rate_per_second()) {
+    // Of an unknown home nobody knows the workload.
+    const std::optional<uint32_t> home = HostNumber(plan_, qm.home());
+    if (!qm.has_rate_per_second() && home.has_value()) {
       Add(at, ": ", name, " has no rate: give it one, or one for all as workload.rate");
     }
-    const std::optional<uint32_t> home = HostNumber(plan_, qm.home());
     if (home.has_value()) CheckBlock(qm, at, name, EffectiveWorkload(plan_, static_cast<int>(*home)));
   }
 
@@ -201,8 +198,11 @@ void FillPlacement(v1::TestPlan& plan) {
   }
   if (plan.hosts().empty()) {
     std::set<std::string> listed;
+    // What is no host is left to the check.
     const auto add = [&](const std::string& address) {
-      if (!address.empty() && listed.insert(address).second) plan.add_hosts()->set_address(address);
+      const auto hosts = ParseHostList(address);
+      if (!hosts.ok() || hosts->size() != 1 || !listed.insert(address).second) return;
+      plan.add_hosts()->set_address(address);
     };
     for (const v1::PlacedQueueManager& qm : plan.placement()) add(qm.home());
     for (const v1::PlacedQueueManager& qm : plan.placement()) add(qm.standby());

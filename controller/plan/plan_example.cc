@@ -221,7 +221,8 @@ every queue manager, because a queue manager waits only for its own writes, and 
 The largest limit is 1 h, where histograms end.
 
 **A target rate is a criterion.** If a queue manager has a `rate` and the plan has criteria, `rate_achieved>=99%` is added, which the
-report shows. A `rate_achieved` criterion of the plan replaces it, for its block size or for all of them. Writes due in the warm-up do
+report shows; with a `placement` also where the plan has none. A `rate_achieved` criterion of the plan replaces it, for its block size or
+for all of them. Writes due in the warm-up do
 not count: a backlog from the warm-up shows in the response times.
 
 **Percentiles and chance.** Among many queue managers some percentile lies above its limit by chance. A percentile fails where the

@@ -87,8 +87,10 @@ std::vector<std::string> IntervalLines::Add(const IntervalRow& row) {
   std::vector<std::string> lines;
   if (row.step != step_) {
     if (step_ != 0) lines.emplace_back();
-    lines.push_back(absl::StrCat("Step ", row.step, " of ", row.steps, "   ", FormatBlockSize(row.block_size_bytes),
-                                 "   writes of all hosts; service time in ms"));
+    lines.push_back(
+        absl::StrCat("Step ", row.step, " of ", row.steps, "   ", FormatBlockSize(row.block_size_bytes),
+                     row.down_host.empty() ? "" : absl::StrCat("   ", SanitizeForTerminal(row.down_host), " down"),
+                     "   writes of all hosts; service time in ms"));
     lines.push_back(absl::StrCat(
         PadRight(absl::StrCat("  every ", interval_ns_ / kNsPerSecond, " s"), kTimeColumn + kCountColumn),
         " | step so far", std::string(kTotalColumn + kMaxColumn + 2 * kMinColumn - 12, ' '), " | interval"));
@@ -105,7 +107,8 @@ std::vector<std::string> IntervalLines::Add(const IntervalRow& row) {
         absl::StrCat("** Warning ** new maximum: ", FixedMilliseconds(static_cast<double>(row.total.max_ns)),
                      " ms, was ", FixedMilliseconds(static_cast<double>(row.max_before_ns)), " ms");
     if (!row.max_host.empty()) {
-      const std::string qm = absl::StrCat("/qm", row.max_qm, ")");
+      const std::string qm = absl::StrCat(
+          "/", row.max_name.empty() ? absl::StrCat("qm", row.max_qm) : SanitizeForTerminal(row.max_name), ")");
       const size_t used = warning.size() + 2 + qm.size();
       const size_t left = used + kLeastName < kTextWidth ? kTextWidth - used : kLeastName;
       absl::StrAppend(&warning, " (", ShortenMiddle(SanitizeForTerminal(row.max_host), left, left / 2), qm);

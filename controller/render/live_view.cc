@@ -62,11 +62,20 @@ bool IsInTrouble(const LiveHost& host) {
   return host.lost || host.silent_ns >= kLongSilenceNs || host.oldest_write_ns >= kLongInFlightNs;
 }
 
+// Of a queue manager, in a column beside the age of its write.
+constexpr size_t kShortName = 7;
+
+// Whose write is the oldest one in flight.
+std::string QmOf(const LiveHost& host) {
+  return host.oldest_write_name.empty() ? absl::StrCat("qm", host.oldest_write_qm)
+                                        : SanitizeForTerminal(host.oldest_write_name);
+}
+
 std::string TroubleOf(const LiveHost& host) {
   const std::string label = SanitizeForTerminal(host.label);
   if (host.lost) return absl::StrCat(label, " lost");
   if (host.oldest_write_ns >= kLongInFlightNs) {
-    return absl::StrCat(label, "/qm", host.oldest_write_qm, " in one write for ", WholeSeconds(host.oldest_write_ns));
+    return absl::StrCat(label, "/", QmOf(host), " in one write for ", WholeSeconds(host.oldest_write_ns));
   }
   return absl::StrCat(label, " silent for ", WholeSeconds(host.silent_ns));
 }
@@ -366,7 +375,7 @@ std::vector<LiveDrawing::Column> LiveDrawing::Columns(size_t name) const {
                 : host.silent_ns >= kLongSilenceNs ? absl::StrCat("silent ", WholeSeconds(host.silent_ns))
                 : host.done                        ? std::string("done")
                 : host.oldest_write_qm != 0 && host.oldest_write_ns >= kLongInFlightNs
-                    ? absl::StrCat("qm", host.oldest_write_qm, " ", AgeText(host.oldest_write_ns))
+                    ? absl::StrCat(Shorten(QmOf(host), kShortName), " ", AgeText(host.oldest_write_ns))
                     : AgeText(host.oldest_write_ns);
        }}};
   // What goes first where there is no room for all.

@@ -221,7 +221,9 @@ std::optional<Failure> CheckSpace(const Hosts& hosts, const std::vector<v1::LogW
         who, ": ", shared ? absl::StrCat("the storage that they share (", storage.evidence, ")") : "the storage",
         " below ", DirectoryOf(*hosts[storage.hosts.front()]).path(), " has ", FormatSizeForPeople(free),
         " free, the run needs ", FormatSizeForPeople(needed), " (", FormatCount(needed), " bytes) and leaves ",
-        FormatSizeForPeople(kept), " free (--min-free): lower --qm, --num-files or --file-size, or free space"));
+        FormatSizeForPeople(kept),
+        " free (--min-free): prepare fewer queue managers (--qm, placement), lower --num-files or --file-size, or free "
+        "space"));
   }
   if (failure.lines.empty()) return std::nullopt;
   return failure;

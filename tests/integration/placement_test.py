@@ -36,7 +36,7 @@ class Placement(harness.PlimsollTest):
         lines = [f"workload: {{dir: {self.dir}, file_size: 64k, num_files: 2}}", f"duration: {DURATION_S}s", "warmup: 500ms",
                  "criteria: ['p50<10s', 'rate_achieved>=50%']", "placement:"]
         for name, (home, standby, block_bytes, rate) in QMS.items():
-            lines.append(changes.get(name) or
+            lines.append(changes[name] if name in changes else
                          f"  - {{qm: {name}, home: '{self.agents[home].address}', standby: '{self.agents[standby].address}', "
                          f"block_size: {block_bytes}, rate: {rate}}}")
         path = self.base / "plan.yaml"
@@ -117,6 +117,19 @@ class Placement(harness.PlimsollTest):
         self.assertRegex(placement["answer"], r"^Not known: \d of 4 steps decide")
         self.assertFalse(placement["steps"][0]["played"])
         self.assertIn("gamma", placement["steps"][0]["reason"])
+
+    def test_files_of_a_standby_count_in_the_space_and_in_the_caps_like_those_of_a_home(self):
+        self.agents["alpha"] = self.agent("delta", more=("--max-bytes", "300k"))
+        process, out = self.run_placement()
+        process.finish()
+        err = self.result_of(process, code=2).err
+        self.assertRegex(err, r"delta[^\n]* asks for 393,216 bytes of extents \(3 x 2 x 64k\): lower the number of queue "
+                              r"managers in placement, --num-files or --file-size, or start the agent with a larger --max-bytes")
+        self.assertFalse(out.exists())
+        dry = self.plimsoll("run", self.plan(ORDERS="", STOCK="", LEDGER=""), "--dry-run").out
+        self.assertIn("256 KiB would be written to prepare; 3 steps of 2s after 500ms of warm-up", dry)
+        self.assertIn("  step 2, ", dry)
+        self.assert_nothing_left()
 
     def test_the_check_of_a_plan_tells_what_will_run_and_its_errors_have_their_lines(self):
         plan = self.plan()

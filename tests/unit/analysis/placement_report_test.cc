@@ -263,6 +263,10 @@ TEST(PlacementReport, LinesOfAnIntervalDoNotWaitForWhoeverIsSilent) {
   }
   ASSERT_GE(rows.size(), 2U);
   EXPECT_EQ(rows[0].interval.writes, 350U);
+  EXPECT_EQ(rows[0].max_name, "PAYMENTS");
+  EXPECT_EQ(rows[0].down_host, "");
+  for (const v1::JournalRecord& record : journal) stats.Add(record);
+  EXPECT_EQ(rows.back().down_host, "gamma");
 }
 
 }  // namespace

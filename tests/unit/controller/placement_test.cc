@@ -163,7 +163,9 @@ TEST(Placement, WhatItStandsInPlaceOfIsRefused) {
               ElementsAre("placement: a search for the highest load has none; give each a plan of its own"));
   EXPECT_THAT(
       PlanProblems(PlanOf("workload: {dir: /a, rate: 1}\nhosts: a\nplacement: [{qm: A, home: a, standby: b}]\n")),
-      ElementsAre("placement: a standby needs a second host; the plan has 1"));
+      ElementsAre(StartsWith("placement[1].standby: 'b' is not one of hosts (a); name one")));
+  EXPECT_THAT(PlanProblems(PlanOf("workload: {dir: /a, rate: 1}\nplacement: [{qm: A, home: '{', standby: b}]\n")),
+              ElementsAre(StartsWith("placement[1].home: '{' is not a host: expected")));
 }
 
 TEST(Placement, AnErrorHasTheLineOfItsKeyOrOfItsQueueManager) {
