@@ -331,7 +331,7 @@ void TakeChecks(const v1::CheckReport& checks, v1::AcceptRun& run, v1::AcceptRep
     AddOnce(absl::StrCat(
                 "The quick checks of fsck do not prove what IBM requires of a file system for multi-instance queue "
                 "managers: ",
-                absl::StrJoin(unproved, ", "), ". `plimsoll fsck --level full` tests that."),
+                absl::StrJoin(unproved, ", "), ". plimsoll fsck --level full tests that."),
             *report.mutable_limits());
   }
 }

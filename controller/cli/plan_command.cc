@@ -147,7 +147,7 @@ void AddExample(CLI::App& plan, CommandLine& line) {
       ->type_name("NAME")
       ->check(CLI::IsMember(names))
       ->excludes(accept_flag);
-  example->footer("Examples:\n  plimsoll plan example > plan.yaml\n  plimsoll plan example --ready nfs > accept.yaml");
+  example->footer("Example:\n  plimsoll plan example > plan.yaml\n  plimsoll plan example --ready nfs > accept.yaml");
   example->callback([&line, accept, ready] {
     line.action = [&line, accept, ready] {
       const auto& plans = ReadyAcceptPlans();

@@ -83,7 +83,7 @@ plimsoll.page = (() => {
                                     plimsoll.section('limits', 'Limits of this verdict', sentences(report.limits)));
 
   const configuration = () => plimsoll.section(
-      'options', 'What was accepted',
+      'options', 'What was tested',
       el('dl', {class: 'options'},
          settings.map(([title, text]) => el('div', {}, el('dt', {}, title), el('dd', {class: 'words'}, text)))));
 
