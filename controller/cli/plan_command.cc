@@ -16,6 +16,7 @@
 #include "controller/mq/amqsrua.h"
 #include "controller/mq/mq_plan.h"
 #include "controller/mq/qm_ini.h"
+#include "controller/plan/accept_plan.h"
 #include "controller/plan/plan_check.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/plan/plan_yaml.h"
@@ -126,7 +127,8 @@ int CheckPlanFile(const std::string& path, const PlanFlags& flags, CommandLine& 
     return PrintErrors(line, status, Exit::kWrong);
   }
   FillDefaults(*plan);
-  line.out << path << ": good: " << (plan->has_accept() ? "an acceptance of " : "") << PlanInBrief(*plan) << '\n';
+  line.out << path << ": good: " << (plan->has_accept() ? "an acceptance of " : "")
+           << PlanInBrief(plan->has_accept() ? LoadPlanOf(*plan) : *plan) << '\n';
   for (const std::string& note : PlanNotes(*plan)) line.out << "note: " << note << '\n';
   return static_cast<int>(Exit::kOk);
 }
