@@ -158,6 +158,7 @@ std::string RenderAcceptText(const v1::AcceptReport& report) {
     for (std::string& line : UnderHeading(heading, SanitizeForTerminal(text))) lines.push_back(std::move(line));
   };
   for (const std::string& reason : report.reasons()) add("", reason);
+  add("", LeftOutText(report));
   lines.emplace_back();
   add("Name", report.name());
   add("Date", absl::StrCat(FormatDateTime(report.begin()),
@@ -182,6 +183,7 @@ std::string RenderAcceptText(const v1::AcceptReport& report) {
 
 std::string RenderAcceptMarkdown(const v1::AcceptReport& report, const std::string& results) {
   std::string out = absl::StrCat("### Plimsoll acceptance: ", OutcomeText(report.outcome()), "\n\n");
+  if (const std::string left_out = LeftOutText(report); !left_out.empty()) absl::StrAppend(&out, left_out, "\n\n");
   if (!report.name().empty()) absl::StrAppend(&out, MdCode(report.name()), "\n\n");
   for (const auto& [heading, value] : AcceptConfiguration(report)) {
     absl::StrAppend(&out, heading, ": ", MdText(value), "\n\n");

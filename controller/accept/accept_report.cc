@@ -377,6 +377,15 @@ void TakeFailure(const std::string& why, v1::AcceptRun& run) {
   run.add_reasons(why);
 }
 
+std::string LeftOutText(const v1::AcceptReport& report) {
+  std::vector<std::string> left_out;
+  for (const v1::AcceptPart part :
+       {v1::ACCEPT_PART_STORAGE, v1::ACCEPT_PART_FSCK, v1::ACCEPT_PART_LOAD, v1::ACCEPT_PART_LIMIT}) {
+    if (!HasPart(report.plan(), part)) left_out.push_back(PartName(part));
+  }
+  return left_out.empty() ? "" : absl::StrCat("The plan leaves out ", absl::StrJoin(left_out, ", "), ".");
+}
+
 void JudgeAcceptance(v1::AcceptReport& report) {
   const auto& runs = report.runs();
   const bool failed =
@@ -408,14 +417,7 @@ void JudgeAcceptance(v1::AcceptReport& report) {
                                                      : ": the acceptance was cut off"));
   }
 
-  std::vector<std::string> left_out;
-  for (const v1::AcceptPart part :
-       {v1::ACCEPT_PART_STORAGE, v1::ACCEPT_PART_FSCK, v1::ACCEPT_PART_LOAD, v1::ACCEPT_PART_LIMIT}) {
-    if (!HasPart(report.plan(), part)) left_out.push_back(PartName(part));
-  }
-  if (!left_out.empty()) {
-    AddOnce(absl::StrCat("The plan leaves out ", absl::StrJoin(left_out, ", "), "."), *report.mutable_limits());
-  }
+  if (const std::string left_out = LeftOutText(report); !left_out.empty()) AddOnce(left_out, *report.mutable_limits());
 
   for (v1::AcceptFigure& figure : *report.mutable_figures()) {
     if (figure.values().empty()) continue;

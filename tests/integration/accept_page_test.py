@@ -51,6 +51,19 @@ class AcceptPage(browser.BrowserTest):
             self.assertIn(field, self.text("#signatures"))
         self.assert_quiet()
 
+    def test_a_pass_stands_beside_what_the_plan_leaves_out(self):
+
+        def without_fsck(record):
+            record["plan"]["accept"]["parts"] = ["storage", "load", "limit"]
+            record["runs"] = [run for run in record["runs"] if run["part"] != "fsck"]
+            for run in record["runs"]:
+                run.update(outcome="pass", reasons=[])
+
+        self.open(without_fsck, code=0)
+        self.assertEqual(self.text("#verdict h2"), "PASS")
+        self.assertIn("The plan leaves out fsck.", self.text("#verdict"))
+        self.assert_quiet()
+
     def test_what_was_not_done_is_shown(self):
 
         def cut(record):
