@@ -22,7 +22,6 @@ namespace {
 using Lines = std::vector<std::string>;
 
 constexpr size_t kMostNotes = 20;
-constexpr size_t kVerdictWidth = 10;
 
 int64_t LengthNs(const v1::AcceptReport& report) {
   if (!report.has_begin() || !report.has_end()) return 0;
