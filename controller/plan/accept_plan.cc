@@ -1,11 +1,14 @@
 #include "controller/plan/accept_plan.h"
 
+#include <google/protobuf/descriptor.h>
+
 #include <algorithm>
 #include <cmath>
 #include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/field_rules.h"
 #include "common/units.h"
 #include "controller/plan/criteria.h"
 #include "controller/plan/plan_defaults.h"
@@ -112,7 +115,14 @@ v1::TestPlan LoadPlanOf(const v1::TestPlan& plan) {
 
 v1::TestPlan SearchPlanOf(const v1::TestPlan& plan) {
   v1::TestPlan search = plan;
-  search.clear_accept();
+  // Whatever other section there is belongs to the load.
+  const google::protobuf::Descriptor& type = *v1::TestPlan::descriptor();
+  for (int i = 0; i < type.field_count(); ++i) {
+    const google::protobuf::FieldDescriptor& field = *type.field(i);
+    if (RuleOf(field).section() && field.number() != v1::TestPlan::kLimitFieldNumber) {
+      search.GetReflection()->ClearField(&search, &field);
+    }
+  }
   search.clear_until_steady_ns();
   search.clear_repeat();
   search.set_duration_ns(plan.accept().search_step_ns());
