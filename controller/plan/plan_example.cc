@@ -97,9 +97,14 @@ std::string ExamplePlan() {
 std::string ExampleAcceptPlan() {
   ExampleWriter writer({v1::AcceptPlan::descriptor(), v1::LimitPlan::descriptor()});
   writer.Write(*v1::TestPlan::descriptor(), 0, false, false);
-  // Where there is a search, random arrivals are the default (FillDefaults).
-  return kAcceptHead + absl::StrReplaceAll(writer.text(), {{"--arrival: default even", "--arrival: default poisson"},
-                                                           {"  arrival: even\n", "  arrival: poisson\n"}});
+  const auto help = [](int number) { return RuleOf(*v1::TestPlan::descriptor()->FindFieldByNumber(number)).help(); };
+  // Where there is a search, random arrivals are the default (FillDefaults); and both sections are of this command.
+  return kAcceptHead + absl::StrReplaceAll(
+                           writer.text(),
+                           {{"--arrival: default even", "--arrival: default poisson"},
+                            {"  arrival: even\n", "  arrival: poisson\n"},
+                            {help(v1::TestPlan::kLimitFieldNumber), "How the highest load is searched (docs/limit.md)"},
+                            {help(v1::TestPlan::kAcceptFieldNumber), "What the acceptance does (docs/accept.md)"}});
 }
 
 namespace {

@@ -158,7 +158,9 @@ TEST(AcceptPlan, TheExampleReadsBackAndExplainsEveryKey) {
         continue;
       }
       EXPECT_THAT(example, HasSubstr(FieldKey(field) + ":"));
-      EXPECT_THAT(example, HasSubstr("# " + RuleOf(field).help()));
+      if (!RuleOf(field).section()) {
+        EXPECT_THAT(example, HasSubstr("# " + RuleOf(field).help()));
+      }
     }
   }
 }
