@@ -127,6 +127,18 @@ void AddSearchFigures(const v1::Report& found, const v1::AcceptRun& run, std::ve
   if (limit.maximum() > 0) AddFigure(run, "maximum", "writes/s per queue manager", limit.maximum(), report);
 }
 
+// The first host and step whose load generator may have been in the way.
+void AddBottleneck(const v1::Report& found, v1::AcceptRun& run) {
+  for (const v1::StepReport& step : found.steps()) {
+    for (const v1::HostLoadReport& load : step.load()) {
+      if (load.bottleneck().empty()) continue;
+      run.add_reasons(absl::StrCat("the load generator on ", load.host(), " may be CPU-bound (step ", step.number(),
+                                   "): ", load.bottleneck()));
+      return;
+    }
+  }
+}
+
 void AddHosts(const v1::Report& found, v1::AcceptReport& report) {
   if (!report.hosts().empty()) return;
   for (const v1::HostReport& host : found.hosts()) {
@@ -357,6 +369,8 @@ void TakeRun(const v1::Report& found, v1::AcceptRun& run, v1::AcceptReport& repo
   }
   for (const std::string& reason : verdict.reasons()) run.add_reasons(reason);
   if (!run.complete() && verdict.reasons().empty()) run.add_reasons(of.state_reason());
+  // What a reader has to weigh against it. A search has said so by itself.
+  if (run.outcome() != v1::OUTCOME_PASS && !found.has_limit()) AddBottleneck(found, run);
   if (!verdict.remark().empty()) run.add_notes(verdict.remark());
   for (const std::string& note : found.notes()) run.add_notes(note);
 
