@@ -14,6 +14,8 @@ std::string RenderAcceptPage(const v1::AcceptReport& report) {
   json.BeginObject();
   json.Key("report");
   WriteJson(report, json);
+  json.Key("left_out");
+  json.String(LeftOutText(report));
   json.Key("configuration");
   json.BeginArray();
   for (const auto& [name, value] : AcceptConfiguration(report)) {

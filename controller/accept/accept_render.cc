@@ -22,7 +22,6 @@ namespace {
 using Lines = std::vector<std::string>;
 
 constexpr size_t kMostNotes = 20;
-constexpr size_t kVerdictWidth = 10;
 
 int64_t LengthNs(const v1::AcceptReport& report) {
   if (!report.has_begin() || !report.has_end()) return 0;
@@ -158,6 +157,7 @@ std::string RenderAcceptText(const v1::AcceptReport& report) {
     for (std::string& line : UnderHeading(heading, SanitizeForTerminal(text))) lines.push_back(std::move(line));
   };
   for (const std::string& reason : report.reasons()) add("", reason);
+  add("", LeftOutText(report));
   lines.emplace_back();
   add("Name", report.name());
   add("Date", absl::StrCat(FormatDateTime(report.begin()),
@@ -182,6 +182,7 @@ std::string RenderAcceptText(const v1::AcceptReport& report) {
 
 std::string RenderAcceptMarkdown(const v1::AcceptReport& report, const std::string& results) {
   std::string out = absl::StrCat("### Plimsoll acceptance: ", OutcomeText(report.outcome()), "\n\n");
+  if (const std::string left_out = LeftOutText(report); !left_out.empty()) absl::StrAppend(&out, left_out, "\n\n");
   if (!report.name().empty()) absl::StrAppend(&out, MdCode(report.name()), "\n\n");
   for (const auto& [heading, value] : AcceptConfiguration(report)) {
     absl::StrAppend(&out, heading, ": ", MdText(value), "\n\n");

@@ -127,6 +127,18 @@ void AddSearchFigures(const v1::Report& found, const v1::AcceptRun& run, std::ve
   if (limit.maximum() > 0) AddFigure(run, "maximum", "writes/s per queue manager", limit.maximum(), report);
 }
 
+// The first host and step whose load generator may have been in the way.
+void AddBottleneck(const v1::Report& found, v1::AcceptRun& run) {
+  for (const v1::StepReport& step : found.steps()) {
+    for (const v1::HostLoadReport& load : step.load()) {
+      if (load.bottleneck().empty()) continue;
+      run.add_reasons(absl::StrCat("the load generator on ", load.host(), " may be CPU-bound (step ", step.number(),
+                                   "): ", load.bottleneck()));
+      return;
+    }
+  }
+}
+
 void AddHosts(const v1::Report& found, v1::AcceptReport& report) {
   if (!report.hosts().empty()) return;
   for (const v1::HostReport& host : found.hosts()) {
@@ -331,7 +343,7 @@ void TakeChecks(const v1::CheckReport& checks, v1::AcceptRun& run, v1::AcceptRep
     AddOnce(absl::StrCat(
                 "The quick checks of fsck do not prove what IBM requires of a file system for multi-instance queue "
                 "managers: ",
-                absl::StrJoin(unproved, ", "), ". `plimsoll fsck --level full` tests that."),
+                absl::StrJoin(unproved, ", "), ". plimsoll fsck --level full tests that."),
             *report.mutable_limits());
   }
 }
@@ -357,6 +369,8 @@ void TakeRun(const v1::Report& found, v1::AcceptRun& run, v1::AcceptReport& repo
   }
   for (const std::string& reason : verdict.reasons()) run.add_reasons(reason);
   if (!run.complete() && verdict.reasons().empty()) run.add_reasons(of.state_reason());
+  // What a reader has to weigh against it. A search has said so by itself.
+  if (run.outcome() != v1::OUTCOME_PASS && !found.has_limit()) AddBottleneck(found, run);
   if (!verdict.remark().empty()) run.add_notes(verdict.remark());
   for (const std::string& note : found.notes()) run.add_notes(note);
 
@@ -375,6 +389,15 @@ void TakeFailure(const std::string& why, v1::AcceptRun& run) {
   run.set_outcome(v1::OUTCOME_INCONCLUSIVE);
   run.set_result("could not be done");
   run.add_reasons(why);
+}
+
+std::string LeftOutText(const v1::AcceptReport& report) {
+  std::vector<std::string> left_out;
+  for (const v1::AcceptPart part :
+       {v1::ACCEPT_PART_STORAGE, v1::ACCEPT_PART_FSCK, v1::ACCEPT_PART_LOAD, v1::ACCEPT_PART_LIMIT}) {
+    if (!HasPart(report.plan(), part)) left_out.push_back(PartName(part));
+  }
+  return left_out.empty() ? "" : absl::StrCat("The plan leaves out ", absl::StrJoin(left_out, ", "), ".");
 }
 
 void JudgeAcceptance(v1::AcceptReport& report) {
@@ -408,14 +431,7 @@ void JudgeAcceptance(v1::AcceptReport& report) {
                                                      : ": the acceptance was cut off"));
   }
 
-  std::vector<std::string> left_out;
-  for (const v1::AcceptPart part :
-       {v1::ACCEPT_PART_STORAGE, v1::ACCEPT_PART_FSCK, v1::ACCEPT_PART_LOAD, v1::ACCEPT_PART_LIMIT}) {
-    if (!HasPart(report.plan(), part)) left_out.push_back(PartName(part));
-  }
-  if (!left_out.empty()) {
-    AddOnce(absl::StrCat("The plan leaves out ", absl::StrJoin(left_out, ", "), "."), *report.mutable_limits());
-  }
+  if (const std::string left_out = LeftOutText(report); !left_out.empty()) AddOnce(left_out, *report.mutable_limits());
 
   for (v1::AcceptFigure& figure : *report.mutable_figures()) {
     if (figure.values().empty()) continue;

@@ -51,7 +51,10 @@ void TakeFailure(const std::string& why, v1::AcceptRun& run);
 // INCONCLUSIVE. Sets its reasons and limits, and the spread of the figures. May be called again after each run.
 void JudgeAcceptance(v1::AcceptReport& report);
 
-// What was accepted, as names and values: the load, the search, the criteria.
+// "The plan leaves out fsck."; empty: it has all parts. Stands beside every verdict.
+std::string LeftOutText(const v1::AcceptReport& report);
+
+// What was tested, as names and values: the load, the search, the criteria.
 std::vector<std::pair<std::string, std::string>> AcceptConfiguration(const v1::AcceptReport& report);
 
 // Of the plan's load, in writes per second of a queue manager, the largest of all hosts; 0: none is set.

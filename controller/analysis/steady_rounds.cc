@@ -1,23 +1,20 @@
 #include "controller/analysis/steady_rounds.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/units.h"
 #include "controller/analysis/figures.h"
-#include "controller/plan/plan_check.h"
 
 namespace plimsoll {
 
-static_assert(kSteadyRounds == kSteadyFigures);
-
-SteadyRounds::SteadyRounds(const v1::TestPlan& plan) : most_rounds_(MostRounds(plan)) {
-  // The plan of a damaged journal may ask for none, or for any number of them.
-  const uint64_t steps = static_cast<uint64_t>(plan.block_size_bytes_size()) * plan.repeat();
-  if (steps == 0 || steps > kMaxSteps) return;
-  for (v1::LogStep& step : ExpandSteps(plan)) courses_.emplace_back().step = std::move(step);
+SteadyRounds::SteadyRounds(const google::protobuf::RepeatedPtrField<v1::LogStep>& steps, int64_t until_steady_ns) {
+  for (const v1::LogStep& step : steps) courses_.emplace_back().step = step;
+  // As in MostRounds (controller/plan/plan_defaults.h); steps of a damaged journal may have any length.
+  if (!courses_.empty() && courses_.front().step.duration_ns() > 0 && until_steady_ns > 0) {
+    most_rounds_ = static_cast<size_t>(until_steady_ns / courses_.front().step.duration_ns());
+  }
 }
 
 void SteadyRounds::OnStep(const v1::StepReport& report) {
@@ -32,8 +29,8 @@ void SteadyRounds::OnStep(const v1::StepReport& report) {
   course.iops.push_back(cluster->iops());
   last_text_ = absl::StrCat("step ", report.number(), ": round ", (steps_ - 1) / courses_.size() + 1, " of at most ",
                             most_rounds_, ", ", NameOf(course), absl::StrFormat(": %.4g IO/s", cluster->iops()));
-  if (course.iops.size() < kSteadyRounds) return;
-  const Steadiness now = JudgeSteady({course.iops.end() - kSteadyRounds, course.iops.end()});
+  if (course.iops.size() < kSteadyFigures) return;
+  const Steadiness now = JudgeSteady({course.iops.end() - kSteadyFigures, course.iops.end()});
   course.steady = now.steady;
   course.range_percent = now.range_percent;
   course.slope_percent = now.slope_percent;
@@ -58,8 +55,8 @@ std::string SteadyRounds::NameOf(const Course& course) const {
 }
 
 std::string SteadyRounds::Figures(const Course& course) {
-  return absl::StrFormat("IO/s of the last %u within %.1f %% of their mean (limit %.0f), slope %.1f %% (limit %.0f)",
-                         kSteadyRounds, course.range_percent, kSteadyRangePercent, course.slope_percent,
+  return absl::StrFormat("IO/s of the last %d within %.1f %% of their mean (limit %.0f), slope %.1f %% (limit %.0f)",
+                         kSteadyFigures, course.range_percent, kSteadyRangePercent, course.slope_percent,
                          kSteadySlopePercent);
 }
 
@@ -74,8 +71,8 @@ void SteadyRounds::Finish(std::vector<std::string>& notes, std::vector<std::stri
     }
     reasons.push_back(absl::StrCat(
         "Not steady at ", NameOf(course), after, rounds >= most_rounds_ ? ", the limit of --until-steady" : "",
-        rounds < kSteadyRounds ? absl::StrCat(": SNIA's rule needs ", kSteadyRounds, " rounds.")
-                               : absl::StrCat(": ", Figures(course), ".")));
+        rounds < kSteadyFigures ? absl::StrCat(": SNIA's rule needs ", kSteadyFigures, " rounds.")
+                                : absl::StrCat(": ", Figures(course), ".")));
   }
 }
 

@@ -7,21 +7,19 @@
 #include <string>
 #include <vector>
 
-#include "controller/plan/plan_defaults.h"
 #include "plimsoll/v1/log_step.pb.h"
-#include "plimsoll/v1/plan.pb.h"
 #include "plimsoll/v1/report.pb.h"
 
 namespace plimsoll {
 
 // A pure function of the steps' reports: given the same ones, it asks for the same steps, in a run as from its journal.
 // A round measures every step of the plan once; the first round is the plan's own. Rounds go on until SNIA's rule
-// (JudgeSteady) holds for IO/s of the last kSteadyRounds rounds of every step, or there were MostRounds. A step that
-// was cut short counts as none. Not thread-safe.
+// (JudgeSteady) holds for IO/s of the last kSteadyFigures rounds of every step, or there were as many as may be. A step
+// that was cut short counts as none. Not thread-safe.
 class SteadyRounds {
  public:
-  // The plan has its defaults, and --until-steady.
-  explicit SteadyRounds(const v1::TestPlan& plan);
+  // The steps of the plan, and for how long each may be measured (--until-steady).
+  SteadyRounds(const google::protobuf::RepeatedPtrField<v1::LogStep>& steps, int64_t until_steady_ns);
 
   // The report of each step, in order.
   void OnStep(const v1::StepReport& report);
@@ -49,7 +47,7 @@ class SteadyRounds {
   // "IO/s of the last 5 within 4.2 % of their mean (limit 20), slope 1.1 % (limit 10)"
   static std::string Figures(const Course& course);
 
-  const size_t most_rounds_;
+  size_t most_rounds_ = 1;
   std::vector<Course> courses_;
   // Steps that were measured, in whole or in part.
   size_t steps_ = 0;

@@ -372,7 +372,8 @@ void AddAcceptCommand(CLI::App& app, CommandLine& line) {
   CLI::Option* json = command->add_flag("--json", flags->view.json, "Print the report as JSON instead of text");
   command->add_flag("--quiet,-q", flags->quiet, "Print no progress on standard error");
   AddSummaryFlag(*command, flags->view.summary)->excludes(json);
-  AddJUnitFlag(*command, flags->view.junit);
+  AddJUnitFlag(*command, flags->view.junit)
+      ->description(WrapHelp("Write the verdict as JUnit XML, too: a test case for each run of each part"));
   AddAccessFlags(*command, flags->access);
   command
       ->add_flag("--dry-run", flags->dry_run,

@@ -16,6 +16,7 @@
 #include "controller/mq/amqsrua.h"
 #include "controller/mq/mq_plan.h"
 #include "controller/mq/qm_ini.h"
+#include "controller/plan/accept_plan.h"
 #include "controller/plan/placement.h"
 #include "controller/plan/plan_check.h"
 #include "controller/plan/plan_defaults.h"
@@ -129,7 +130,8 @@ int CheckPlanFile(const std::string& path, const PlanFlags& flags, CommandLine& 
     return PrintErrors(line, status, Exit::kWrong);
   }
   FillDefaults(*plan);
-  line.out << path << ": good: " << (plan->has_accept() ? "an acceptance of " : "") << PlanInBrief(*plan) << '\n';
+  line.out << path << ": good: " << (plan->has_accept() ? "an acceptance of " : "")
+           << PlanInBrief(plan->has_accept() ? LoadPlanOf(*plan) : *plan) << '\n';
   if (HasPlacement(*plan)) {
     for (const std::string& text : DescribePlacement(*plan)) line.out << SanitizeForTerminal(text) << '\n';
   }
@@ -153,7 +155,7 @@ void AddExample(CLI::App& plan, CommandLine& line) {
       ->type_name("NAME")
       ->check(CLI::IsMember(names))
       ->excludes(accept_flag);
-  example->footer("Examples:\n  plimsoll plan example > plan.yaml\n  plimsoll plan example --ready nfs > accept.yaml");
+  example->footer("Example:\n  plimsoll plan example > plan.yaml\n  plimsoll plan example --ready nfs > accept.yaml");
   const auto placement = std::make_shared<bool>(false);
   example->add_flag("--placement", *placement, "Print a plan that plays the failure of each host (docs/placement.md)")
       ->excludes(accept_flag);

@@ -27,6 +27,7 @@
 #include "common/status_macros.h"
 #include "common/text.h"
 #include "common/units.h"
+#include "controller/analysis/figures.h"
 #include "controller/analysis/judge.h"
 #include "controller/cli/command.h"
 #include "controller/cli/commands.h"
@@ -109,6 +110,9 @@ absl::StatusOr<v1::TestPlan> LoadRunPlan(const std::string& file, PlanFlags::Kin
 }
 
 namespace {
+
+// What a plan is checked for is what the analysis judges by.
+static_assert(kSteadyRounds == kSteadyFigures);
 
 // The plan as it runs: random arrivals need a seed, and the report names the one that was used.
 v1::TestPlan WithSeed(v1::TestPlan plan) {

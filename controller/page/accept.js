@@ -3,7 +3,7 @@
 
 plimsoll.page = (() => {
   const {el, format} = plimsoll;
-  const {report, configuration: settings} = plimsoll.readData();
+  const {report, left_out: leftOut, configuration: settings} = plimsoll.readData();
   const NS = 1e9;
   const VERDICTS = {
     pass: ['good', '\u2713', 'PASS'],
@@ -34,8 +34,10 @@ plimsoll.page = (() => {
         'section', {class: 'verdict ' + tone, id: 'verdict', 'aria-label': 'Verdict'},
         el('div', {class: 'outcome'}, el('span', {class: 'sign', 'aria-hidden': 'true'}, sign), el('h2', {}, word)),
         el('div', {class: 'because'},
-           report.reasons.length === 0 ? el('p', {}, 'Every part ran to its end and passed.') :
-                                         report.reasons.map((reason) => el('p', {}, plimsoll.breakable(reason)))));
+           report.outcome === 'pass' ? el('p', {}, 'Every run of every part of the plan ran to its end and passed.') :
+                                       null,
+           report.reasons.map((reason) => el('p', {}, plimsoll.breakable(reason))),
+           leftOut === '' ? null : el('p', {}, leftOut)));
   };
 
   // The best thing to look at of a run's results.
@@ -83,7 +85,7 @@ plimsoll.page = (() => {
                                     plimsoll.section('limits', 'Limits of this verdict', sentences(report.limits)));
 
   const configuration = () => plimsoll.section(
-      'options', 'What was accepted',
+      'options', 'What was tested',
       el('dl', {class: 'options'},
          settings.map(([title, text]) => el('div', {}, el('dt', {}, title), el('dd', {class: 'words'}, text)))));
 

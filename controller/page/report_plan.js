@@ -83,6 +83,10 @@ plimsoll.settings = (report) => {
     ['Duration', '--duration', plan.duration_ns && !drill ? format.length(plan.duration_ns) + ' per step' : ''],
     ['Warm-up', '--warmup', plan.warmup_ns > 0 && !drill ? format.length(plan.warmup_ns) : ''],
     ['Settling', '--settle', plan.settle_ns > 0 ? format.length(plan.settle_ns) : ''],
+    [
+      'Rounds until steady', '--until-steady',
+      plan.until_steady_ns > 0 ? 'at most ' + format.length(plan.until_steady_ns) : ''
+    ],
     ['Seed', '--seed', plan.seed !== undefined && plan.seed !== null ? String(plan.seed) : ''],
     ['Repetitions', '--repeat', plan.repeat > 1 ? format.count(plan.repeat) : ''],
     ['Writes', '--sync', workload(writes)],

@@ -1,11 +1,14 @@
 #include "controller/plan/accept_plan.h"
 
+#include <google/protobuf/descriptor.h>
+
 #include <algorithm>
 #include <cmath>
 #include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/field_rules.h"
 #include "common/units.h"
 #include "controller/plan/criteria.h"
 #include "controller/plan/plan_defaults.h"
@@ -29,6 +32,40 @@ double RandomWritesPerSecond(const v1::TestPlan& plan) {
     rate += workload.rate_per_second() * workload.qm();
   }
   return rate;
+}
+
+// Fewer writes beyond a percentile show nothing of it (docs/plan.md, "Percentiles and chance").
+constexpr double kWritesBeyond = 10;
+
+// The criterion's scope with the fewest writes per second; 0: a host of it has no rate, and writes as fast as possible.
+double LeastWritesPerSecond(const v1::TestPlan& plan, CriterionScope scope) {
+  double least = 0;
+  double all = 0;
+  for (int host = 0; host < std::max(1, plan.hosts_size()); ++host) {
+    const v1::LogWorkload workload = EffectiveWorkload(plan, host);
+    const double rate = workload.rate_per_second() * (scope == CriterionScope::kQm ? 1 : workload.qm());
+    if (rate <= 0) return 0;
+    least = host == 0 ? rate : std::min(least, rate);
+    all += rate;
+  }
+  return scope == CriterionScope::kQm || scope == CriterionScope::kHost ? least : all;
+}
+
+// Percentiles of the load that its steps are too short to show.
+void AddThinPercentiles(const v1::TestPlan& plan, std::vector<std::string>& problems) {
+  const double seconds = static_cast<double>(plan.duration_ns()) / static_cast<double>(kNsPerSecond);
+  for (const std::string& text : plan.criteria()) {
+    const absl::StatusOr<Criterion> criterion = ParseCriterion(text);
+    if (!criterion.ok() || criterion->metric != Metric::kPercentile) continue;
+    const double rate = LeastWritesPerSecond(plan, criterion->scope);
+    const double needed = kWritesBeyond / (1 - criterion->percentile / 100);
+    // Rounding decides nothing here: the report does.
+    if (rate <= 0 || rate * seconds > 0.99 * needed) continue;
+    problems.push_back(absl::StrFormat(
+        "--duration (duration) %s is too short for %s: %.0f writes at %.4g a second, and it needs %.0f; use %.0fs or "
+        "more",
+        FormatDuration(plan.duration_ns()), text, rate * seconds, rate, needed, std::ceil(1.02 * needed / rate)));
+  }
 }
 
 bool IsPaced(const v1::TestPlan& plan) {
@@ -78,7 +115,14 @@ v1::TestPlan LoadPlanOf(const v1::TestPlan& plan) {
 
 v1::TestPlan SearchPlanOf(const v1::TestPlan& plan) {
   v1::TestPlan search = plan;
-  search.clear_accept();
+  // Whatever other section there is belongs to the load.
+  const google::protobuf::Descriptor& type = *v1::TestPlan::descriptor();
+  for (int i = 0; i < type.field_count(); ++i) {
+    const google::protobuf::FieldDescriptor& field = *type.field(i);
+    if (RuleOf(field).section() && field.number() != v1::TestPlan::kLimitFieldNumber) {
+      search.GetReflection()->ClearField(&search, &field);
+    }
+  }
   search.clear_until_steady_ns();
   search.clear_repeat();
   search.set_duration_ns(plan.accept().search_step_ns());
@@ -128,6 +172,7 @@ std::vector<std::string> AcceptPlanProblems(const v1::TestPlan& plan) {
         static_cast<int64_t>(std::ceil(kLeastRandomWrites / random)),
         "s or more, --until-steady (until_steady), or --arrival even (workload.arrival)");
   }
+  if (load && problems.empty()) AddThinPercentiles(plan, problems);
   if (limit && plan.block_size_bytes_size() > 1) {
     add("--bsize (block_size): the search for the limit takes one block size; accept each with a plan of its own, or "
         "leave limit out of --parts (accept.parts)");

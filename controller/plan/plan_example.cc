@@ -135,9 +135,14 @@ placement:
 std::string ExampleAcceptPlan() {
   ExampleWriter writer({v1::AcceptPlan::descriptor(), v1::LimitPlan::descriptor()});
   writer.Write(*v1::TestPlan::descriptor(), 0, false, false);
-  // Where there is a search, random arrivals are the default (FillDefaults).
-  return kAcceptHead + absl::StrReplaceAll(writer.text(), {{"--arrival: default even", "--arrival: default poisson"},
-                                                           {"  arrival: even\n", "  arrival: poisson\n"}});
+  const auto help = [](int number) { return RuleOf(*v1::TestPlan::descriptor()->FindFieldByNumber(number)).help(); };
+  // Where there is a search, random arrivals are the default (FillDefaults); and both sections are of this command.
+  return kAcceptHead + absl::StrReplaceAll(
+                           writer.text(),
+                           {{"--arrival: default even", "--arrival: default poisson"},
+                            {"  arrival: even\n", "  arrival: poisson\n"},
+                            {help(v1::TestPlan::kLimitFieldNumber), "How the highest load is searched (docs/limit.md)"},
+                            {help(v1::TestPlan::kAcceptFieldNumber), "What the acceptance does (docs/accept.md)"}});
 }
 
 namespace {
@@ -224,6 +229,12 @@ The largest limit is 1 h, where histograms end.
 report shows; with a `placement` also where the plan has none. A `rate_achieved` criterion of the plan replaces it, for its block size or
 for all of them. Writes due in the warm-up do
 not count: a backlog from the warm-up shows in the response times.
+
+**A steady state.** `steady` judges five equal parts of one step. With `until_steady` the steps of the plan are measured in rounds, each
+of them once in a round, until IO/s of the last five rounds of every step are within 20 % of their mean and the line through them rises
+or falls by at most 10 % of it (SNIA PTS 2.0.1). All other criteria must hold in every round. If the rounds are not steady when each step was
+measured for as long as `until_steady` allows, the run is INCONCLUSIVE. With a `rate`, IO/s is what the schedule makes it: there
+`rate_achieved` and the latencies show what the storage does.
 
 **Percentiles and chance.** Among many queue managers some percentile lies above its limit by chance. A percentile fails where the
 writes beyond the limit are too many to be chance: binomial, at 1 % over all scopes and steps of the criterion, by

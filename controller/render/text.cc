@@ -230,6 +230,8 @@ std::vector<std::string> TextHeading(const v1::Report& report) {
   if (plan.warmup_ns() > 0) duration += absl::StrCat(", ", FormatLength(plan.warmup_ns()), " warm-up");
   if (plan.settle_ns() > 0)
     duration += absl::StrCat(", ", FormatLength(plan.settle_ns()), " to settle before the first");
+  if (plan.until_steady_ns() > 0)
+    duration += absl::StrCat(", in rounds until steady, at most ", FormatLength(plan.until_steady_ns()), " each");
   if (plan.repeat() > 1) duration += absl::StrCat(", all steps ", plan.repeat(), " times");
   TextOption("Duration", "--duration", duration, lines);
   const auto sync = [](const v1::HostReport& host) {

@@ -51,6 +51,19 @@ class AcceptPage(browser.BrowserTest):
             self.assertIn(field, self.text("#signatures"))
         self.assert_quiet()
 
+    def test_a_pass_stands_beside_what_the_plan_leaves_out(self):
+
+        def without_fsck(record):
+            record["plan"]["accept"]["parts"] = ["storage", "load", "limit"]
+            record["runs"] = [run for run in record["runs"] if run["part"] != "fsck"]
+            for run in record["runs"]:
+                run.update(outcome="pass", reasons=[])
+
+        self.open(without_fsck, code=0)
+        self.assertEqual(self.text("#verdict h2"), "PASS")
+        self.assertIn("The plan leaves out fsck.", self.text("#verdict"))
+        self.assert_quiet()
+
     def test_what_was_not_done_is_shown(self):
 
         def cut(record):
@@ -97,6 +110,23 @@ class AcceptPage(browser.BrowserTest):
             record["runs"][4]["directory"] = directory
             (self.base / "accept.json").write_text(json.dumps(record))
             self.assertIn("are not where an acceptance keeps them", self.plimsoll("report", self.base, code=2).err)
+
+    def test_what_is_no_record_is_refused_by_name(self):
+        record = json.loads(GOLDEN.read_text())
+        for text, told in (
+            ("{", "accept.json: is no JSON"),
+            ("{}", "accept.json: is not the record of an acceptance"),
+            (json.dumps({**record, "format": 2}), "has format 2; this version of plimsoll reads format 1"),
+            (json.dumps({**record, "runs": record["runs"][1:]}), "its runs are not those of its plan"),
+            (json.dumps({**record, "runs": [{**record["runs"][0], "began": False}] + record["runs"][1:]}),
+             "storage has a result and was not done"),
+            (json.dumps({**record, "plan": {}}), "it has no plan of an acceptance"),
+        ):
+            with self.subTest(told):
+                (self.base / "accept.json").write_text(text)
+                result = self.plimsoll("report", self.base, code=2)
+                self.assertIn(told, result.err)
+                self.assertEqual(len(result.errors), 1, result)
 
 
 if __name__ == "__main__":

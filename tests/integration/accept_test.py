@@ -141,6 +141,31 @@ class Accept(harness.PlimsollTest):
         self.made_again(3)
         self.assert_nothing_left()
 
+    def test_interrupted_in_the_checks_it_ends_there(self):
+        process = self.start_accept("--dir", self.dir, *LOAD, "--parts", "fsck,load", "--runs", "1")
+        process.await_err(r"(?m)^checking ")
+        process.signal(signal.SIGINT)
+        process.finish()
+        result = self.result_of(process, None, code=3)
+        runs = self.runs()
+        self.assertFalse(runs["fsck", 1]["complete"], result)
+        self.assertFalse(runs["load", 1]["began"], result)
+        self.assert_nothing_left()
+
+    def test_a_lost_host_leaves_no_pass_and_what_was_measured(self):
+        agent = self.agent("alpha")
+        process = self.start_accept("--hosts", agent.address, "--dir", self.dir, *LOAD, "--parts", "load", "--runs", "3",
+                                    "--lease", "1s")
+        process.await_err(r"part 2 of 3: load, run 2")
+        process.await_err(r"(?s)run 2.*^step 1/.*  [1-9][\d,.]* IO/s")
+        os.kill(agent.agent_pid, signal.SIGKILL)
+        process.finish()
+        self.result_of(process, None, code=3)
+        runs = self.runs()
+        self.assertEqual([run["outcome"] for run in runs.values()], ["pass", "inconclusive", "inconclusive"])
+        self.assertIn("alpha was lost", " ".join(runs["load", 2]["reasons"]))
+        self.assertIn("connection refused", " ".join(runs["load", 3]["reasons"]))
+
     def test_a_killed_one_shows_what_there_is(self):
         process = self.start_accept("--dir", self.dir, *LOAD, "--parts", "load", "--runs", "2")
         process.await_err(r"part 2 of 2: load, run 2")
@@ -160,6 +185,7 @@ class Accept(harness.PlimsollTest):
             (("--dir", self.dir, "--require", "p99<1s", "--parts", "load,loda"), 2, "--parts: 'loda'"),
             (("--dir", "/nowhere", "--require", "p99<1s"), 2, "/nowhere does not exist"),
             (("--dir", self.dir, "--require", "p99<1s", "--hosts", "127.0.0.1:1"), 4, "127.0.0.1:1: connection refused"),
+            (("--dir", self.dir, "--require", "p99<1s", "--hosts", "127.0.0.1:1", "--parts", "load"), 4, "connection refused"),
         ):
             with self.subTest(arguments):
                 result = self.accept(*arguments, code=code)

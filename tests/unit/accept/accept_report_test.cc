@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "controller/accept/accept_render.h"
@@ -183,6 +184,22 @@ TEST(AcceptRuns, ARunThatDidNotEndHasNotPassed) {
   EXPECT_EQ(run.outcome(), v1::OUTCOME_INCONCLUSIVE);
   EXPECT_FALSE(run.complete());
   EXPECT_THAT(run.reasons(), Contains("interrupted"));
+}
+
+// A failure stands, beside what may have caused it.
+TEST(AcceptRuns, ALoadGeneratorThatMayBeInTheWayIsNamedWhereALoadDoesNotPass) {
+  for (const double p99_ms : {3.0, 14.0}) {
+    v1::Report found = LoadReportOf(p99_ms);
+    v1::HostLoadReport& load = *found.mutable_steps(0)->add_load();
+    load.set_host("beta");
+    load.set_bottleneck("its writers waited 40 % of their time for a CPU");
+    const v1::AcceptRun run =
+        TakenBy([&](v1::AcceptRun& one, v1::AcceptReport& report) { TakeRun(found, one, report); });
+    EXPECT_EQ(run.outcome(), p99_ms < 10 ? v1::OUTCOME_PASS : v1::OUTCOME_FAIL);
+    const std::string reason =
+        "the load generator on beta may be CPU-bound (step 1): its writers waited 40 % of their time for a CPU";
+    EXPECT_EQ(std::count(run.reasons().begin(), run.reasons().end(), reason), p99_ms < 10 ? 0 : 1);
+  }
 }
 
 TEST(AcceptRuns, ALimitIsComparedWithTheLoad) {

@@ -8,8 +8,6 @@
 #include <vector>
 
 #include "common/units.h"
-#include "controller/analysis/analyzer.h"
-#include "controller/plan/plan_defaults.h"
 
 namespace plimsoll {
 namespace {
@@ -18,14 +16,15 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-v1::TestPlan SteadyPlan(const std::vector<uint64_t>& block_sizes, int most_rounds) {
-  v1::TestPlan plan;
-  plan.mutable_workload()->set_dir("/x");
-  for (const uint64_t size : block_sizes) plan.add_block_size_bytes(size);
-  plan.set_duration_ns(2 * kNsPerSecond);
-  plan.set_until_steady_ns(most_rounds * plan.duration_ns());
-  FillDefaults(plan);
-  return plan;
+// Rounds of steps of 2 s with these block sizes, at most so many.
+SteadyRounds RoundsOf(const std::vector<uint64_t>& block_sizes, int64_t most_rounds) {
+  google::protobuf::RepeatedPtrField<v1::LogStep> steps;
+  for (const uint64_t size : block_sizes) {
+    v1::LogStep& step = *steps.Add();
+    step.set_block_size_bytes(size);
+    step.set_duration_ns(2 * kNsPerSecond);
+  }
+  return {steps, most_rounds * 2 * kNsPerSecond};
 }
 
 v1::StepReport SteadyRound(uint32_t number, double iops) {
@@ -52,7 +51,7 @@ std::vector<uint64_t> AskedFor(SteadyRounds& rounds, const std::vector<double>& 
 }
 
 TEST(SteadyRounds, EndWhereTheLastFiveAreSteady) {
-  SteadyRounds rounds(SteadyPlan({4096}, 20));
+  SteadyRounds rounds = RoundsOf({4096}, 20);
   // The third one is out of the last five after the eighth.
   EXPECT_THAT(AskedFor(rounds, {100, 140, 200, 100, 101, 99, 100, 100}),
               ElementsAre(4096, 4096, 4096, 4096, 4096, 4096, 4096, 0));
@@ -65,7 +64,7 @@ TEST(SteadyRounds, EndWhereTheLastFiveAreSteady) {
 }
 
 TEST(SteadyRounds, EndAtTheirLimitAndSayWhatWasMissing) {
-  SteadyRounds rounds(SteadyPlan({4096}, 6));
+  SteadyRounds rounds = RoundsOf({4096}, 6);
   EXPECT_THAT(AskedFor(rounds, {100, 110, 120, 130, 140, 150}), ElementsAre(4096, 4096, 4096, 4096, 4096, 0));
   std::vector<std::string> notes;
   std::vector<std::string> reasons;
@@ -77,7 +76,7 @@ TEST(SteadyRounds, EndAtTheirLimitAndSayWhatWasMissing) {
 
 // A line can rise within the range: both halves of the rule count.
 TEST(SteadyRounds, ASlopeAloneIsNotSteady) {
-  SteadyRounds rounds(SteadyPlan({4096}, 5));
+  SteadyRounds rounds = RoundsOf({4096}, 5);
   AskedFor(rounds, {100, 104, 108, 112, 116});
   std::vector<std::string> notes;
   std::vector<std::string> reasons;
@@ -88,7 +87,7 @@ TEST(SteadyRounds, ASlopeAloneIsNotSteady) {
 
 // A round measures every step; they end together, with a whole round, when all are steady.
 TEST(SteadyRounds, EachStepOfThePlanHasToBeSteady) {
-  SteadyRounds rounds(SteadyPlan({4096, 8192}, 9));
+  SteadyRounds rounds = RoundsOf({4096, 8192}, 9);
   EXPECT_THAT(AskedFor(rounds, {100, 200, 100, 300, 100, 300, 100, 300, 100, 300, 100, 300}),
               ElementsAre(8192, 4096, 8192, 4096, 8192, 4096, 8192, 4096, 8192, 4096, 8192, 0));
   std::vector<std::string> notes;
@@ -100,7 +99,7 @@ TEST(SteadyRounds, EachStepOfThePlanHasToBeSteady) {
 
 // What was steady and is not any more does not count.
 TEST(SteadyRounds, TheLastRoundsCount) {
-  SteadyRounds rounds(SteadyPlan({4096, 8192}, 6));
+  SteadyRounds rounds = RoundsOf({4096, 8192}, 6);
   AskedFor(rounds, {100, 200, 100, 300, 100, 300, 100, 300, 100, 300, 400, 300});
   std::vector<std::string> notes;
   std::vector<std::string> reasons;
@@ -110,7 +109,7 @@ TEST(SteadyRounds, TheLastRoundsCount) {
 }
 
 TEST(SteadyRounds, ARoundThatWasCutShortCountsAsNone) {
-  SteadyRounds rounds(SteadyPlan({4096}, 9));
+  SteadyRounds rounds = RoundsOf({4096}, 9);
   AskedFor(rounds, {100, 100, 100, 100});
   v1::StepReport cut = SteadyRound(5, 100);
   cut.set_cut_short("interrupted");
@@ -123,7 +122,7 @@ TEST(SteadyRounds, ARoundThatWasCutShortCountsAsNone) {
 }
 
 TEST(SteadyRounds, WhatWasNeverMeasuredIsNotSteady) {
-  SteadyRounds rounds(SteadyPlan({4096, 8192}, 9));
+  SteadyRounds rounds = RoundsOf({4096, 8192}, 9);
   AskedFor(rounds, {100});
   std::vector<std::string> notes;
   std::vector<std::string> reasons;
@@ -133,10 +132,8 @@ TEST(SteadyRounds, WhatWasNeverMeasuredIsNotSteady) {
                                    "Not steady at 8 KiB after 0 rounds: SNIA's rule needs 5 rounds."));
 }
 
-TEST(SteadyRounds, APlanWithAnyNumberOfStepsTakesNoMemory) {
-  v1::TestPlan plan = SteadyPlan({4096}, 5);
-  plan.set_repeat(UINT32_MAX);
-  SteadyRounds rounds(plan);
+TEST(SteadyRounds, WithoutStepsNothingIsSteady) {
+  const SteadyRounds rounds = RoundsOf({}, 5);
   EXPECT_FALSE(rounds.NextStep().has_value());
   std::vector<std::string> notes;
   std::vector<std::string> reasons;
