@@ -70,7 +70,7 @@ constexpr std::array<Cause, 14> kCauses = {{
 std::string CauseOf(const SshEvidence& evidence) {
   for (const Cause& cause : kCauses) {
     if (!absl::StrContains(evidence.errors, cause.text)) continue;
-    const std::string words = cause.words;
+    std::string words = cause.words;
     const size_t place = words.find("{}");
     if (place == std::string::npos) return words;
     return absl::StrCat(words.substr(0, place), Destination(evidence.name), words.substr(place + 2));

@@ -170,6 +170,7 @@ absl::StatusOr<std::unique_ptr<PipedProcess>> PipedProcess::Start(const std::vec
   }
   std::vector<std::string> copy = arguments;
   std::vector<char*> argv;
+  argv.reserve(copy.size() + 1);
   for (std::string& argument : copy) argv.push_back(argument.data());
   argv.push_back(nullptr);
   const pid_t parent = getpid();
