@@ -80,7 +80,7 @@ class SingleHost(harness.PlimsollTest):
         self.assertIn("standard output could not be written", again.err)
 
     def test_a_sweep_measures_each_block_size_in_a_step_of_its_own(self):
-        report = self.run_plan("--bsize", "4k,16k,64k,128k", "--qm", "2").report
+        report = self.run_plan("--bsize", "4k,16k,64k,128k", "--qm", "2", "--duration", "1").report
         self.assertEqual([step["block_size_bytes"] for step in report["steps"]], [4096, 16384, 65536, 131072])
         for number, step in enumerate(report["steps"], start=1):
             self.assertEqual((step["number"], step["cut_short"]), (number, ""))
