@@ -13,6 +13,7 @@
 #include "common/units.h"
 #include "controller/analysis/judge.h"
 #include "controller/plan/accept_plan.h"
+#include "controller/plan/placement.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
@@ -452,21 +453,29 @@ void JudgeAcceptance(v1::AcceptReport& report) {
 std::vector<std::pair<std::string, std::string>> AcceptConfiguration(const v1::AcceptReport& report) {
   const v1::TestPlan& plan = report.plan();
   std::vector<std::string> sizes;
-  for (const uint64_t size : plan.block_size_bytes()) sizes.push_back(FormatSizeForPeople(size));
+  for (const uint64_t size : BlockSizesOf(plan)) sizes.push_back(FormatSizeForPeople(size));
   size_t queue_managers = 0;
-  for (int host = 0; host < std::max(1, plan.hosts_size()); ++host)
-    queue_managers += EffectiveWorkload(plan, host).qm();
-  const double rate = RateOfLoad(plan);
+  std::string pace;
+  if (HasPlacement(plan)) {
+    queue_managers = static_cast<size_t>(plan.placement_size());
+    double all = 0;
+    for (const v1::PlacedQueueManager& placed : plan.placement()) all += placed.rate_per_second();
+    pace = absl::StrCat(FormatRate(all), " writes/s in all, with all hosts up and with each one down");
+  } else {
+    for (int host = 0; host < std::max(1, plan.hosts_size()); ++host) {
+      queue_managers += EffectiveWorkload(plan, host).qm();
+    }
+    const double rate = RateOfLoad(plan);
+    pace = rate > 0 ? absl::StrCat(FormatRate(rate), " writes/s of each queue manager") : "as fast as possible";
+  }
   std::vector<std::pair<std::string, std::string>> lines;
-  lines.emplace_back("Load",
-                     absl::StrCat(Counted(static_cast<size_t>(std::max(1, plan.hosts_size())), "host"), ", ",
-                                  Counted(queue_managers, "queue manager"), ", ", absl::StrJoin(sizes, ", "), ", ",
-                                  rate > 0 ? absl::StrCat(FormatRate(rate), " writes/s of each queue manager")
-                                           : std::string("as fast as possible"),
-                                  ", ", FormatDuration(plan.duration_ns()),
-                                  plan.until_steady_ns() > 0 ? absl::StrCat(" a round until it is steady, at most ",
-                                                                            FormatDuration(plan.until_steady_ns()))
-                                                             : std::string()));
+  lines.emplace_back(
+      "Load", absl::StrCat(Counted(static_cast<size_t>(std::max(1, plan.hosts_size())), "host"), ", ",
+                           Counted(queue_managers, "queue manager"), ", ", absl::StrJoin(sizes, ", "), ", ", pace, ", ",
+                           FormatDuration(plan.duration_ns()),
+                           plan.until_steady_ns() > 0 ? absl::StrCat(" a round until it is steady, at most ",
+                                                                     FormatDuration(plan.until_steady_ns()))
+                                                      : std::string()));
   if (HasPart(plan, v1::ACCEPT_PART_LIMIT)) {
     const v1::LimitPlan& limit = plan.limit();
     lines.emplace_back("Search", absl::StrCat("at most ", FormatDuration(limit.budget_ns()), ", steps of ",

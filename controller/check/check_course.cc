@@ -120,7 +120,8 @@ Failure CheckCourse::NotShared() {
     if (unseen.empty()) continue;
     const v1::DirectoryDescription& directory = host->description->directories(0);
     failure.lines.push_back(absl::StrCat(host->label, ": ", options_.directory, " (", directory.fs_type(),
-                                         directory.fs_source().empty() ? "" : " from ", directory.fs_source(), ") does not show what ", absl::StrJoin(unseen, ", "),
+                                         directory.fs_source().empty() ? "" : " from ", directory.fs_source(),
+                                         ") does not show what ", absl::StrJoin(unseen, ", "),
                                          " made there: it is not one shared directory; nothing was checked"));
   }
   for (std::string& line : End()) failure.lines.push_back(std::move(line));

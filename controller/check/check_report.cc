@@ -173,8 +173,8 @@ std::string RenderCheckText(const v1::CheckReport& report) {
   }
   absl::StrAppend(&out, "\nHosts\n");
   for (const v1::CheckHost& host : report.hosts()) {
-    AddWrapped(absl::StrCat(host.label(), ": ", host.fs_type(), host.fs_source().empty() ? "" : " from ", host.fs_source(),
-                            " (", host.mount_options(), "), ", host.kernel()),
+    AddWrapped(absl::StrCat(host.label(), ": ", host.fs_type(), host.fs_source().empty() ? "" : " from ",
+                            host.fs_source(), " (", host.mount_options(), "), ", host.kernel()),
                2, out);
   }
   if (!report.notes().empty()) absl::StrAppend(&out, "\nNotes\n");

@@ -29,6 +29,7 @@
 #include "controller/cli/run_parts.h"
 #include "controller/cli/view_flags.h"
 #include "controller/plan/accept_plan.h"
+#include "controller/plan/placement.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/plan/plan_yaml.h"
 #include "controller/render/json.h"
@@ -96,7 +97,11 @@ std::vector<std::string> Outlook(const v1::TestPlan& plan) {
   }
   uint64_t bytes = 0;
   for (int host = 0; host < std::max(1, plan.hosts_size()); ++host) {
-    bytes += BytesOf(EffectiveWorkload(plan, host)).bytes;
+    v1::LogWorkload workload = EffectiveWorkload(plan, host);
+    if (HasPlacement(plan)) {
+      workload.set_qm(static_cast<uint32_t>(QueueManagersOf(plan, static_cast<uint32_t>(host)).size()));
+    }
+    bytes += BytesOf(workload).bytes;
   }
   std::vector<std::string> lines = {absl::StrCat(absl::StrJoin(parts, "; "))};
   lines.push_back(absl::StrCat("at most ", FormatWholeSeconds(most_ns),

@@ -11,6 +11,7 @@
 #include "common/field_rules.h"
 #include "common/units.h"
 #include "controller/plan/criteria.h"
+#include "controller/plan/placement.h"
 #include "controller/plan/plan_defaults.h"
 
 namespace plimsoll {
@@ -29,18 +30,28 @@ double RandomWritesPerSecond(const v1::TestPlan& plan) {
   for (int host = 0; host < std::max(1, plan.hosts_size()); ++host) {
     const v1::LogWorkload workload = EffectiveWorkload(plan, host);
     if (workload.arrival() != v1::ARRIVAL_POISSON) return 0;
-    rate += workload.rate_per_second() * workload.qm();
+    if (!HasPlacement(plan)) rate += workload.rate_per_second() * workload.qm();
   }
+  for (const v1::PlacedQueueManager& placed : plan.placement()) rate += placed.rate_per_second();
   return rate;
 }
 
 // Fewer writes beyond a percentile show nothing of it (docs/plan.md, "Percentiles and chance").
 constexpr double kWritesBeyond = 10;
 
-// The criterion's scope with the fewest writes per second; 0: a host of it has no rate, and writes as fast as possible.
+// The criterion's scope with the fewest writes per second; 0: a host of it has no rate, and writes as fast as possible,
+// or the scope is a host of a placement, whose rate is another in each step.
 double LeastWritesPerSecond(const v1::TestPlan& plan, CriterionScope scope) {
   double least = 0;
   double all = 0;
+  if (HasPlacement(plan)) {
+    if (scope == CriterionScope::kHost) return 0;
+    for (const v1::PlacedQueueManager& placed : plan.placement()) {
+      least = all == 0 ? placed.rate_per_second() : std::min(least, placed.rate_per_second());
+      all += placed.rate_per_second();
+    }
+    return scope == CriterionScope::kQm ? least : all;
+  }
   for (int host = 0; host < std::max(1, plan.hosts_size()); ++host) {
     const v1::LogWorkload workload = EffectiveWorkload(plan, host);
     const double rate = workload.rate_per_second() * (scope == CriterionScope::kQm ? 1 : workload.qm());
@@ -106,7 +117,7 @@ v1::TestPlan LoadPlanOf(const v1::TestPlan& plan) {
   load.clear_limit();
   if (load.until_steady_ns() == 0 && !RequiresSteady(load)) load.add_criteria("steady");
   // Random arrivals are the default for the sake of the search; without a rate there is nothing to arrive.
-  if (!IsPaced(load) && load.workload().arrival() == v1::ARRIVAL_POISSON) {
+  if (!HasPlacement(load) && !IsPaced(load) && load.workload().arrival() == v1::ARRIVAL_POISSON) {
     load.mutable_workload()->set_arrival(v1::ARRIVAL_EVEN);
   }
   FillDefaults(load);
@@ -143,6 +154,10 @@ std::vector<std::string> AcceptPlanProblems(const v1::TestPlan& plan) {
   std::vector<std::string> problems;
   const auto add = [&problems](const auto&... parts) { problems.push_back(absl::StrCat(parts...)); };
   if (plan.has_ha()) add("ha and accept are both given: a plan is either a drill or an acceptance");
+  if (HasPlacement(plan) && HasPart(plan, v1::ACCEPT_PART_LIMIT)) {
+    add("--parts (accept.parts): limit raises one rate on all hosts, which a placement does not have; leave it out: "
+        "storage,fsck,load");
+  }
   const auto& parts = plan.accept().parts();
   if (std::set<int>(parts.begin(), parts.end()).size() != static_cast<size_t>(parts.size())) {
     add("--parts (accept.parts): a part is listed twice; list each once");

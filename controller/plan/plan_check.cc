@@ -64,12 +64,12 @@ class Checker {
   std::vector<std::string> Run() {
     CheckRanges(plan_, "");
     CheckHosts();
-    if (problems_.empty() && HasPlacement(plan_)) {
-      for (const std::string& problem : PlacementProblems(plan_)) Add(problem);
-    }
     if (plan_.has_accept()) {
       if (problems_.empty()) CheckAccept();
       return problems_;
+    }
+    if (problems_.empty() && HasPlacement(plan_)) {
+      for (const std::string& problem : PlacementProblems(plan_)) Add(problem);
     }
     // Rules that tie values together mean little where a value alone is wrong.
     if (problems_.empty()) CheckSteps();

@@ -316,16 +316,15 @@ std::string Table(const Descriptor& message) {
 }  // namespace
 
 std::string PlanReference() {
-  return absl::StrCat(kReferenceHead, "\n## Keys of the plan\n", Table(*v1::TestPlan::descriptor()),
-                      "\n## Keys of `hosts`\n", kHosts, Table(*v1::HostSpec::descriptor()), "\n## Keys of `workload`\n",
-                      kWorkload, Table(*v1::LogWorkload::descriptor()), "\n## Keys of `ha`\n", kHa,
-                      Table(*v1::HaPlan::descriptor()), "\n## Keys of `commands` in `ha`\n",
-                      Table(*v1::HaFaultCommands::descriptor()), kHaOptions, "\n## Keys of `limit`\n", kLimit,
-                      Table(*v1::LimitPlan::descriptor()), "\n## Keys of `accept`\n", kAccept,
-                      Table(*v1::AcceptPlan::descriptor()), "\n## Keys of `placement`\n", kPlacement,
-                      Table(*v1::PlacedQueueManager::descriptor()), kCriteria, MetricTable(), kCriteriaRules,
-                      StallClassNames(), ".\n\n## Criteria of HA drills\n", kHaCriteriaRules, HaMetricTable(),
-                      "\n## Example\n\n```yaml\n", ExamplePlan(), "```\n");
+  return absl::StrCat(
+      kReferenceHead, "\n## Keys of the plan\n", Table(*v1::TestPlan::descriptor()), "\n## Keys of `hosts`\n", kHosts,
+      Table(*v1::HostSpec::descriptor()), "\n## Keys of `workload`\n", kWorkload, Table(*v1::LogWorkload::descriptor()),
+      "\n## Keys of `ha`\n", kHa, Table(*v1::HaPlan::descriptor()), "\n## Keys of `commands` in `ha`\n",
+      Table(*v1::HaFaultCommands::descriptor()), kHaOptions, "\n## Keys of `limit`\n", kLimit,
+      Table(*v1::LimitPlan::descriptor()), "\n## Keys of `accept`\n", kAccept, Table(*v1::AcceptPlan::descriptor()),
+      "\n## Keys of `placement`\n", kPlacement, Table(*v1::PlacedQueueManager::descriptor()), kCriteria, MetricTable(),
+      kCriteriaRules, StallClassNames(), ".\n\n## Criteria of HA drills\n", kHaCriteriaRules, HaMetricTable(),
+      "\n## Example\n\n```yaml\n", ExamplePlan(), "```\n");
 }
 
 }  // namespace plimsoll

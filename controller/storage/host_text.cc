@@ -18,8 +18,8 @@
 namespace plimsoll {
 namespace {
 
-// "nfs4 from filer:/mq, mounted on /mnt". Where the agent's root directory is no mount point, the kernel does not tell it what is
-// mounted above.
+// "nfs4 from filer:/mq, mounted on /mnt". Where the agent's root directory is no mount point, the kernel does not tell
+// it what is mounted above.
 std::string FileSystemText(const v1::DirectoryDescription& directory) {
   if (directory.mount_point().empty()) {
     return absl::StrCat(directory.fs_type(), "; its device and mount point are outside the agent's root directory");

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "controller/accept/accept_render.h"
 #include "tests/unit/accept/made_up_acceptance.h"
@@ -239,6 +240,21 @@ TEST(AcceptJUnit, IsGreenWhereTheVerdictIsPassAndNowhereElse) {
   v1::AcceptReport nothing;
   JudgeAcceptance(nothing);
   EXPECT_THAT(RenderAcceptJUnit(nothing), HasSubstr("errors=\"1\""));
+}
+
+TEST(AcceptText, ThePlacementIsNamedAsTheLoad) {
+  v1::AcceptReport report = WholeAcceptance();
+  for (const auto& [name, rate] : {std::pair("A", 200), std::pair("B", 150)}) {
+    v1::PlacedQueueManager& placed = *report.mutable_plan()->add_placement();
+    placed.set_qm(name);
+    placed.set_block_size_bytes(16384);
+    placed.set_rate_per_second(rate);
+  }
+  const auto lines = AcceptConfiguration(report);
+  EXPECT_EQ(lines.front().first, "Load");
+  EXPECT_THAT(lines.front().second,
+              HasSubstr("2 queue managers, 16 KiB, 350 writes/s in all, with all hosts up and with "
+                        "each one down"));
 }
 
 TEST(AcceptText, StaysWithin80ColumnsAndNeutralisesWhatHostsSend) {

@@ -47,6 +47,22 @@ TEST(AcceptPlan, DirectoryAndCriteriaAreAllThatItNeeds) {
   EXPECT_EQ(WritePlan(read), WritePlan(plan));
 }
 
+TEST(AcceptPlan, TheLoadOfAPlacementPlaysEveryHostsFailure) {
+  const std::string placed =
+      "hosts: [node1, node2]\nworkload: {dir: /x, arrival: poisson}\ncriteria: [p99<10ms]\n"
+      "placement:\n- {qm: A, home: node1, standby: node2, rate: 400}\n- {qm: B, home: node2, standby: node1, rate: "
+      "300}\n";
+  const std::string parts = "accept: {parts: [storage, fsck, load]}\n";
+  EXPECT_THAT(AcceptProblems(placed + "duration: 60s\n" + parts), IsEmpty());
+  const v1::TestPlan load = LoadPlanOf(FilledPlan(placed + "duration: 60s\n" + parts));
+  EXPECT_EQ(load.placement_size(), 2);
+  EXPECT_EQ(load.workload().arrival(), v1::ARRIVAL_POISSON);
+  EXPECT_EQ(ExpandSteps(load).size(), 3U) << "all hosts up, and each one down";
+  // 8,750 random writes of both queue managers together show whether a step is steady.
+  EXPECT_THAT(AcceptProblems(placed + "duration: 12s\n" + parts), ElementsAre(HasSubstr("use 13s or more")));
+  EXPECT_THAT(AcceptProblems(placed + "duration: 60s\naccept: {}\n"), ElementsAre(HasSubstr("leave it out")));
+}
+
 TEST(AcceptPlan, TheLoadMustBeSteady) {
   const v1::TestPlan load = LoadPlanOf(FilledPlan(kLeastAcceptance));
   EXPECT_FALSE(load.has_accept());
