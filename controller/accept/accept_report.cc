@@ -12,6 +12,7 @@
 #include "absl/strings/strip.h"
 #include "common/units.h"
 #include "controller/analysis/judge.h"
+#include "controller/check/catalog.h"
 #include "controller/plan/accept_plan.h"
 #include "controller/plan/placement.h"
 #include "controller/plan/plan_defaults.h"
@@ -151,19 +152,6 @@ void AddHosts(const v1::Report& found, v1::AcceptReport& report) {
     added.set_mount_options(SharedMountOptions(host.mount().mount_options()));
     added.set_kernel(host.kernel());
     added.set_version(host.version());
-  }
-}
-
-std::string RequirementWords(const v1::CheckRequirementResult& requirement) {
-  switch (requirement.requirement()) {
-    case v1::CHECK_REQUIREMENT_DATA_WRITE_INTEGRITY:
-      return "data write integrity";
-    case v1::CHECK_REQUIREMENT_EXCLUSIVE_ACCESS:
-      return "guaranteed exclusive access";
-    case v1::CHECK_REQUIREMENT_LOCKS_RELEASED_ON_FAILURE:
-      return "locks released on failure";
-    default:
-      return "";
   }
 }
 
@@ -338,7 +326,8 @@ void TakeChecks(const v1::CheckReport& checks, v1::AcceptRun& run, v1::AcceptRep
   for (const std::string& reason : open) run.add_reasons(reason);
   std::vector<std::string> unproved;
   for (const v1::CheckRequirementResult& requirement : checks.requirements()) {
-    if (requirement.verdict() == v1::CHECK_VERDICT_NOT_TESTED) unproved.push_back(RequirementWords(requirement));
+    if (requirement.verdict() == v1::CHECK_VERDICT_NOT_TESTED)
+      unproved.push_back(RequirementName(requirement.requirement()));
   }
   if (!unproved.empty()) {
     AddOnce(absl::StrCat(

@@ -44,7 +44,7 @@ class SshHost {
     kStarting,    // the agent, until it listens
     kForwarding,  // a first connection through ssh
     kUp,          // the agent serves
-    kEnding,      // it was told to end
+    kEnding,      // its end was requested
     kEnded        // ssh has ended, or never ran
   };
   static constexpr size_t kDescriptors = 4;

@@ -34,8 +34,9 @@ constexpr int64_t kKillLimitNs = 2 * kNsPerSecond;
 // "/65535.sock", within a socket's longest path and the temporary names of ssh.
 constexpr size_t kMostDirectory = 80;
 
-// Removes the directory of the sockets once its standard input ends. A client that is being ended may make its socket
-// just then: hence the second attempt.
+// Removes the directory of the sockets once its standard input ends. A client whose controller was killed may still
+// make its socket just then, and nobody is left to report the client's end: hence it looks again, a second later, and
+// once more.
 constexpr char kRemover[] =
     "read -r end; for again in 1 2 3; do rm -f \"$1\"/*.sock; rmdir \"$1\" 2>/dev/null && exit; sleep 1; done";
 
@@ -103,9 +104,7 @@ absl::StatusOr<std::unique_ptr<Launcher>> SshLauncher::Create(const LaunchOption
 absl::Status SshLauncher::PrepareDirectory() {
   std::string place = RuntimeDirectory();
   if (place.size() > kMostDirectory || !IsPlainPath(place)) place = "/tmp";
-  std::string directory = absl::StrCat(place, "/plimsoll-XXXXXX");
-  if (mkdtemp(directory.data()) == nullptr) return PosixError("mkdtemp", directory, errno);
-  directory_ = directory;
+  PLIMSOLL_ASSIGN_OR_RETURN(directory_, MakePrivateDirectory(place));
   PLIMSOLL_ASSIGN_OR_RETURN(
       remover_, PipedProcess::Start({"sh", "-c", kRemover, "sh", directory_}, PipedProcess::Life::kOutlives));
   return absl::OkStatus();

@@ -18,7 +18,7 @@ struct SshEvidence {
   std::string printed;
   // How ssh ended: "exit code 255"; empty: it runs.
   std::string ended;
-  // The host's shell had answered: the connection stood.
+  // The host's shell had answered: the connection was up.
   bool connected = false;
 };
 

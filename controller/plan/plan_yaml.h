@@ -56,7 +56,7 @@ std::string ExampleAcceptPlan();
 struct ReadyPlan {
   const char* name;
   const char* about;
-  const char* text;
+  std::string text;
 };
 const std::vector<ReadyPlan>& ReadyAcceptPlans();
 

@@ -72,6 +72,13 @@ void Interrupts::Watch() {
   }
 }
 
+absl::StatusOr<std::string> MakePrivateDirectory(const std::string& place) {
+  // mkdtemp(3) replaces the six X, and asks for just these.
+  std::string directory = absl::StrCat(place, "/plimsoll-XXXXXX");
+  if (mkdtemp(directory.data()) == nullptr) return PosixError("mkdtemp", directory, errno);
+  return directory;
+}
+
 std::string ProgramBeside(const std::string& name) {
   std::error_code error;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
@@ -218,11 +225,8 @@ void PipedProcess::Signal(int number) {
 absl::StatusOr<std::unique_ptr<ChildAgent>> ChildAgent::Start(const std::string& root,
                                                               const std::vector<std::string>& more) {
   auto child = std::unique_ptr<ChildAgent>(new ChildAgent);
-  // mkdtemp(3) replaces the six X by a name that nobody else has.
-  std::string directory = absl::StrCat(RuntimeDirectory(), "/plimsoll-XXXXXX");
-  if (mkdtemp(directory.data()) == nullptr) return PosixError("mkdtemp", directory, errno);
-  child->directory_ = directory;
-  child->address_ = absl::StrCat("unix:", directory, "/agent.sock");
+  PLIMSOLL_ASSIGN_OR_RETURN(child->directory_, MakePrivateDirectory(RuntimeDirectory()));
+  child->address_ = absl::StrCat("unix:", child->directory_, "/agent.sock");
 
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return PosixError("pipe", "", errno);

@@ -46,6 +46,10 @@ std::string HowItEnded(int wait_status);
 // user's there, or else /tmp.
 std::string RuntimeDirectory();
 
+// Makes a directory in `place` with a name that nobody else has, for this user alone (0700). Returns its path, or the
+// system's error.
+absl::StatusOr<std::string> MakePrivateDirectory(const std::string& place);
+
 // The path of a program that lies beside this one.
 std::string ProgramBeside(const std::string& name);
 

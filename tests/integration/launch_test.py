@@ -249,15 +249,16 @@ class Slow(ssh_hosts.PairTest):
 
     def test_no_agent_starts_before_every_host_has_one_and_progress_says_who_is_awaited(self):
         go_on = self.base / "go-on"
+        os.mkfifo(go_on)  # whoever opens it for reading waits for a writer
         client = self.base / "ssh"
-        client.write_text(f'#!/bin/sh\ncase "$*" in *" host2 "*) while [ ! -e {go_on} ]; do sleep 0.05; done ;; esac\n'
+        client.write_text(f'#!/bin/sh\ncase "$*" in *" host2 "*) : <{go_on} ;; esac\n'
                           f'exec /usr/bin/ssh -F {self.user}/config "$@"\n')
         client.chmod(0o755)
         run = self.start_run("--hosts", self.names, "--launch", "ssh", "--ssh-command", client, "--launch-agent",
                              self.agent_file(), dir="/mnt", wrap=self.network.on_controller())
         run.await_err(r"^starting agents over ssh: 1 of 2 ready, 1 connecting$")
         self.assertEqual(set(self.hosts[0].processes()), {"sh"})
-        go_on.touch()
+        go_on.write_text("")
         result = self.result_of(run, run.results)
         self.assertEqual([host["label"] for host in result.report["hosts"]], ["host1", "host2"])
         self.await_only_the_cached_agent()
