@@ -9,6 +9,8 @@
 #include <set>
 #include <string>
 
+#include "tests/random_seed.h"
+
 namespace plimsoll {
 namespace {
 
@@ -100,7 +102,7 @@ TEST(BlockSource, NoPageIsWrittenTwice) {
 
 // The page at each place of the extents, as the pool page that it came from, over three laps.
 TEST(PoolWalk, ThePageAtOnePlaceChangesFromLapToLap) {
-  const uint64_t seed = std::random_device()();
+  const uint64_t seed = testing::RandomSeed();
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
   for (int round = 0; round < 10'000; ++round) {

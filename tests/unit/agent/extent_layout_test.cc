@@ -6,12 +6,13 @@
 #include "agent/writer/log_files.h"
 #include "agent/writer/rate_schedule.h"
 #include "agent/writer/writer_tally.h"
+#include "tests/random_seed.h"
 
 namespace plimsoll {
 namespace {
 
 TEST(ExtentLayout, PlacesAreTheSameStepByStepAndByNumber) {
-  const uint64_t seed = std::random_device()();
+  const uint64_t seed = testing::RandomSeed();
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
   for (int round = 0; round < 1000; ++round) {
@@ -54,7 +55,7 @@ TEST(RateSchedule, IsExactAfterYears) {
 }
 
 TEST(RateSchedule, CountsExactlyTheWritesThatAreDueBefore) {
-  const uint64_t seed = std::random_device()();
+  const uint64_t seed = testing::RandomSeed();
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
   for (int round = 0; round < 20'000; ++round) {
@@ -117,7 +118,7 @@ TEST(StepTimes, TheLastIntervalEndsWithTheStep) {
 }
 
 TEST(StepTimes, EveryMomentLiesInTheIntervalThatItIsSaidToLieIn) {
-  const uint64_t seed = std::random_device()();
+  const uint64_t seed = testing::RandomSeed();
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
   for (int round = 0; round < 10'000; ++round) {

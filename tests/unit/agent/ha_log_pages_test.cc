@@ -14,6 +14,7 @@
 #include "agent/ha/log_reader.h"
 #include "agent/writer/block_source.h"
 #include "agent/writer/log_files.h"
+#include "tests/random_seed.h"
 
 namespace plimsoll {
 namespace {
@@ -319,7 +320,7 @@ TEST_F(LogPagesTest, FaultsBeyondTheFirstThousandAreCounted) {
 
 // Whatever is lost or torn, replay ends, ends at a block that is whole, and loses none that it reports as found.
 TEST_F(LogPagesTest, ReplayOfADamagedLogEndsAtAWholeBlock) {
-  const auto seed = std::random_device()();
+  const auto seed = testing::RandomSeed();
   SCOPED_TRACE(seed);
   std::mt19937 random(seed);
   const std::vector<std::byte> filled(log_);

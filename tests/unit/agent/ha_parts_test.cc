@@ -22,6 +22,7 @@
 #include "agent/host/sandbox.h"
 #include "agent/writer/file_env.h"
 #include "common/units.h"
+#include "tests/random_seed.h"
 #include "tests/status_matchers.h"
 #include "tests/unit/agent/host_test_util.h"
 
@@ -226,7 +227,7 @@ TEST(LedgerTest, AnEntryLeavesAtMostTwoMillisecondsAfterTheFirstCompletionThatIt
   const auto board = BoardMapping::Create(fd);
   ASSERT_THAT(board, IsOk());
   Ledger ledger(**board, reporter, 0);
-  const auto seed = std::random_device()();
+  const auto seed = testing::RandomSeed();
   SCOPED_TRACE(seed);
   std::mt19937 random(seed);
   constexpr int64_t kPromisedNs = 2 * kNsPerMs;

@@ -8,6 +8,7 @@
 #include "agent/writer/rate_schedule.h"
 #include "common/histogram.h"
 #include "common/units.h"
+#include "tests/random_seed.h"
 
 namespace plimsoll {
 namespace {
@@ -21,7 +22,7 @@ v1::Distribution OneByOne(const RateSchedule& schedule, uint64_t from, uint64_t 
 }
 
 TEST(NotIssuedAges, AreThoseOfTheWritesOneByOne) {
-  const uint64_t seed = std::random_device()();
+  const uint64_t seed = testing::RandomSeed();
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
   std::uniform_real_distribution<double> exponent(-3, 6);
@@ -46,7 +47,7 @@ TEST(NotIssuedAges, AreThoseOfTheWritesOneByOne) {
 }
 
 TEST(NotIssuedAges, OfRandomArrivalsAreThoseOfTheWritesOneByOne) {
-  const uint64_t seed = std::random_device()();
+  const uint64_t seed = testing::RandomSeed();
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
   for (int round = 0; round < 100; ++round) {

@@ -16,6 +16,7 @@
 #include "controller/render/json.h"
 #include "controller/render/mqldt.h"
 #include "controller/render/text.h"
+#include "tests/random_seed.h"
 #include "tests/unit/analysis/journal_builder.h"
 #include "tests/unit/analysis/random_numbers.h"
 
@@ -187,7 +188,7 @@ void ExpectFairnessIsAShare(const v1::StepReport& step) {
 }
 
 TEST(AnalysisProperty, FiguresAddUpAndEqualThoseOfTheRawSamples) {
-  const uint64_t seed = std::random_device()();
+  const uint64_t seed = testing::RandomSeed();
   SCOPED_TRACE(seed);
   Random random(seed);
   for (int round = 0; round < 60; ++round) {
@@ -279,7 +280,7 @@ void Mutate(google::protobuf::Message& message, Random& random) {
 }
 
 TEST(AnalysisProperty, DamagedRecordsNeverHarmNorAddWrites) {
-  const uint64_t seed = std::random_device()();
+  const uint64_t seed = testing::RandomSeed();
   SCOPED_TRACE(seed);
   Random random(seed);
   SimRun run;

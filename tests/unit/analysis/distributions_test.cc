@@ -9,6 +9,7 @@
 
 #include "common/units.h"
 #include "controller/analysis/figures.h"
+#include "tests/random_seed.h"
 
 namespace plimsoll {
 namespace {
@@ -53,7 +54,7 @@ TEST(Log32Buckets, EveryEdgeIsExact) {
 }
 
 TEST(Log32Buckets, HoldAnyValueAsTheLogarithmHasIt) {
-  const uint64_t seed = std::random_device()();
+  const uint64_t seed = testing::RandomSeed();
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
   for (int i = 0; i < 20'000; ++i) {
@@ -68,7 +69,7 @@ TEST(Log32Buckets, HoldAnyValueAsTheLogarithmHasIt) {
 }
 
 TEST(Distribution, HoldsEveryValueInItsBucket) {
-  const uint64_t seed = std::random_device()();
+  const uint64_t seed = testing::RandomSeed();
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
   for (int round = 0; round < 200; ++round) {

@@ -9,6 +9,7 @@
 
 #include "controller/render/interval_lines.h"
 #include "controller/render/plain_text.h"
+#include "tests/random_seed.h"
 #include "tests/unit/analysis/journal_builder.h"
 
 namespace plimsoll {
@@ -166,7 +167,7 @@ TEST(IntervalStats, AJournalThatEndsInAStepHasARowForTheRest) {
 }
 
 TEST(IntervalStats, RowsOfAnyRunAddUp) {
-  const uint64_t seed = std::random_device()();
+  const uint64_t seed = testing::RandomSeed();
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
   for (int round = 0; round < 60; ++round) {

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "common/units.h"
 #include "controller/render/plain_text.h"
+#include "tests/random_seed.h"
 
 namespace plimsoll {
 namespace {
@@ -238,7 +239,7 @@ LiveView RandomView(std::mt19937_64& random) {
 }
 
 TEST(LiveTableProperty, NoLineIsWiderThanTheWidthAndThereAreNoMoreThanTheHeight) {
-  const uint64_t seed = std::random_device()();
+  const uint64_t seed = testing::RandomSeed();
   SCOPED_TRACE(absl::StrCat("seed ", seed));
   std::mt19937_64 random(seed);
   for (int i = 0; i < 2'000; ++i) {

@@ -5,6 +5,8 @@
 
 #include <random>
 
+#include "tests/random_seed.h"
+
 namespace plimsoll {
 namespace {
 
@@ -74,7 +76,7 @@ TEST(SecondPercentiles, OldSecondsAreClosedWhenTooManyAreOpen) {
 
 // The table keeps buckets; what it tells must be what the histogram tells, from any distribution.
 TEST(SecondPercentiles, TheTableTellsWhatTheHistogramDoes) {
-  const uint64_t seed = std::random_device()();
+  const uint64_t seed = testing::RandomSeed();
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
   SecondTable table;

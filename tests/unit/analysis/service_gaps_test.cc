@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "controller/analysis/host_stalls.h"
+#include "tests/random_seed.h"
 
 namespace plimsoll {
 namespace {
@@ -74,7 +75,7 @@ TEST(ServiceGaps, AFrameThatContradictsItselfProvesNothing) {
 // Whatever the writes are: a span of time that holds no whole write lies in gaps that are known, or before the first
 // or after the last write, and is no longer than they say; as long as it is no shorter than what may be left out.
 TEST(ServiceGaps, NoSpanWithoutAWholeWriteIsMissing) {
-  const uint64_t seed = std::random_device()();
+  const uint64_t seed = testing::RandomSeed();
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
   const auto between = [&random](int64_t low, int64_t high) {

@@ -8,6 +8,7 @@
 
 #include "controller/analysis/stalls.h"
 #include "controller/analysis/timeline.h"
+#include "tests/random_seed.h"
 #include "tests/unit/analysis/random_numbers.h"
 
 namespace plimsoll {
@@ -60,7 +61,7 @@ Scene RandomHosts(Random& random, int64_t most_error_ns) {
 
 // Known pauses, far apart, of known writers: exactly they are found, with their class, within the clocks' errors.
 TEST(StallsProperty, NamesExactlyTheKnownPauses) {
-  const uint64_t seed = std::random_device()();
+  const uint64_t seed = testing::RandomSeed();
   SCOPED_TRACE(seed);
   Random random(seed);
   for (int round = 0; round < 2'000; ++round) {
@@ -126,7 +127,7 @@ TEST(StallsProperty, NamesExactlyTheKnownPauses) {
 
 // Whatever the clocks' errors: hosts are said to have stood together, or to have run, only where that is so.
 TEST(StallsProperty, NeverSaysWhatTheClocksLeaveOpen) {
-  const uint64_t seed = std::random_device()();
+  const uint64_t seed = testing::RandomSeed();
   SCOPED_TRACE(seed);
   Random random(seed);
   for (int round = 0; round < 10'000; ++round) {
@@ -198,7 +199,7 @@ bool SiblingRan(const Scene& scene, const Stall& stall, const std::set<uint32_t>
 
 // Any intervals, moments at the ends of what is allowed too: each is in one stall, and the classes fit who stood.
 TEST(StallsProperty, EveryIntervalIsInOneStall) {
-  const uint64_t seed = std::random_device()();
+  const uint64_t seed = testing::RandomSeed();
   SCOPED_TRACE(seed);
   Random random(seed);
   constexpr int64_t kMost = int64_t{1} << 61;

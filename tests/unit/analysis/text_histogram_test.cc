@@ -7,6 +7,7 @@
 #include "controller/analysis/figures.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
+#include "tests/random_seed.h"
 
 namespace plimsoll {
 namespace {
@@ -37,7 +38,7 @@ bool IsRound(uint64_t width) {
 }
 
 TEST(HistogramRows, AddUpWhateverTheValuesAre) {
-  const uint64_t seed = std::random_device()();
+  const uint64_t seed = testing::RandomSeed();
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
   for (int round = 0; round < 2'000; ++round) {

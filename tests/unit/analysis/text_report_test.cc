@@ -10,6 +10,7 @@
 #include "controller/render/csv.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
+#include "tests/random_seed.h"
 #include "tests/unit/analysis/journal_builder.h"
 
 namespace plimsoll {
@@ -177,7 +178,7 @@ TEST(TextReport, WithoutCriteriaARunCompletedAndAMissedRateIsInTheVerdict) {
 }
 
 TEST(BestAndWorst, AreByP99OfWhatCallersFeltAndOneWithoutAWriteIsTheWorst) {
-  const uint64_t seed = std::random_device()();
+  const uint64_t seed = testing::RandomSeed();
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
   for (int round = 0; round < 1'000; ++round) {

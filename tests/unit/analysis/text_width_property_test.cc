@@ -11,6 +11,7 @@
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
 #include "plimsoll/v1/report.pb.h"
+#include "tests/random_seed.h"
 
 namespace plimsoll {
 namespace {
@@ -185,7 +186,7 @@ class RandomReport {
 };
 
 TEST(TextReportProperty, NoLineIsWiderThanEightyColumnsNorCutAndTheVerdictIsFirst) {
-  const uint64_t seed = std::random_device()();
+  const uint64_t seed = testing::RandomSeed();
   for (uint64_t round = 0; round < 60; ++round) {
     SCOPED_TRACE(absl::StrCat("seed ", seed, " round ", round));
     const v1::Report report = RandomReport(seed + round).Make();

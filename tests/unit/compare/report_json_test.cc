@@ -11,6 +11,7 @@
 
 #include "controller/render/json.h"
 #include "google/protobuf/timestamp.pb.h"
+#include "tests/random_seed.h"
 
 namespace plimsoll {
 namespace {
@@ -92,7 +93,7 @@ void Fill(Message& message, Random& random) {
 }
 
 TEST(ReportJsonProperty, WhatWasRenderedIsReadBack) {
-  const uint64_t seed = std::random_device()();
+  const uint64_t seed = testing::RandomSeed();
   SCOPED_TRACE(seed);
   Random random(seed);
   for (int round = 0; round < 300; ++round) {

@@ -5,6 +5,7 @@
 
 #include <random>
 
+#include "tests/random_seed.h"
 #include "tests/unit/page/unpack.h"
 
 namespace plimsoll {
@@ -30,7 +31,7 @@ TEST(PackColumn, IsExactUpToItsBoundAndClampsBeyond) {
 }
 
 TEST(PackColumn, GivesBackRandomColumns) {
-  const unsigned seed = std::random_device()();
+  const unsigned seed = testing::RandomSeed();
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
   for (int round = 0; round < 1'000; ++round) {

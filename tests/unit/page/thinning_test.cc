@@ -5,6 +5,7 @@
 #include <random>
 
 #include "controller/page/packing.h"
+#include "tests/random_seed.h"
 
 namespace plimsoll {
 namespace {
@@ -35,7 +36,7 @@ TEST(ThinRows, TakesNothingForAMinimumWhereZeroIsNothing) {
 }
 
 TEST(ThinRows, OfRandomColumnsKeepsEveryExtremeAndStaysWithinItsLimit) {
-  const unsigned seed = std::random_device()();
+  const unsigned seed = testing::RandomSeed();
   SCOPED_TRACE(seed);
   std::mt19937 random(seed);
   for (int round = 0; round < 200; ++round) {

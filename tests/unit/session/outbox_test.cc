@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/histogram.h"
+#include "tests/random_seed.h"
 
 namespace plimsoll {
 namespace {
@@ -140,7 +141,7 @@ TEST(Outbox, KeepsMessagesInOrder) {
 }
 
 TEST(Outbox, LosesNothingButResolutionWhenItCoalesces) {
-  const uint64_t seed = std::random_device()();
+  const uint64_t seed = testing::RandomSeed();
   SCOPED_TRACE(::testing::Message() << "seed " << seed);
   std::mt19937_64 random(seed);
   Outbox box({.coalesce_above_bytes = 4'000, .drop_traces_above_bytes = 1'000'000});
