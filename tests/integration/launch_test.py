@@ -224,6 +224,17 @@ class Failures(ssh_hosts.SshTest):
                 self.assertEqual(len(result.errors), 1, result)
                 self.assertIn(expected, result.err)
         self.assertIn("--launch ssh needs hosts", self.plimsoll("run", "--dir", self.dir, "--launch", "ssh", code=2).err)
+        for command, expected in (
+            (["ha", "--pairs", "host1+host2", "--fault", "reboot", "--do", "reboot=true", "--allow-commands"],
+             "--fault reboot and poweroff end an agent that --launch ssh has started"),
+            (["fsck", self.dir, "--hosts", "host1,host2", "--level", "full", "--kill-host", "true", "--allow-commands"],
+             "--kill-host ends the agent that --launch ssh has started"),
+        ):
+            with self.subTest(command):
+                place = ["--dir", self.dir] if command[0] == "ha" else []
+                result = self.plimsoll(*command, *place, "--launch", "ssh", code=2)
+                self.assertEqual(len(result.errors), 1, result)
+                self.assertIn(expected, result.err)
         result = self.plimsoll("run", "--hosts", "unix:/run/s", "--dir", self.dir, *self.launch(), code=2)
         self.assertIn("unix:/run/s: --launch ssh takes names of hosts, not sockets", result.err)
 
