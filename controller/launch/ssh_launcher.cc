@@ -130,14 +130,14 @@ std::vector<HostFailure> SshLauncher::Launch(const std::vector<AgentPlace>& plac
         {place.address, Exit::kWrong, absl::StrCat(place.address, ": --launch ssh takes names of hosts, not sockets")});
   }
   if (!failures.empty()) return failures;
+  next_report_ = clock_.Now() + kReportNs;
+  // A host whose turn has not come when the user interrupts is not one to be ended.
   for (const AgentPlace& place : places) {
+    if (watch_.interrupts() > 0) return failures;
     hosts_.push_back(std::make_unique<SshHost>(setup_, clock_, place.address,
                                                absl::StrCat(directory_, "/", hosts_.size(), ".sock"),
                                                absl::StrCat("/tmp/plimsoll-", RandomName())));
-  }
-  next_report_ = clock_.Now() + kReportNs;
-  for (size_t i = 0; i < hosts_.size() && watch_.interrupts() == 0; ++i) {
-    hosts_[i]->Start(places[i].roots, arguments);
+    hosts_.back()->Start(place.roots, arguments);
     ServeOnce(0, -1);
   }
   if (!ServeUntil({State::kReady, State::kEnded}, 1)) return failures;

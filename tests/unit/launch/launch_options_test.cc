@@ -2,10 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "common/clock.h"
+#include "common/mutex.h"
+#include "common/units.h"
 #include "controller/launch/launcher.h"
 #include "tests/status_matchers.h"
 
@@ -27,6 +30,40 @@ LaunchOptions SshOptions(const std::string& command) {
   options.ssh_command = command;
   options.no_copy = true;
   return options;
+}
+
+// Runs that many times as fast as the system's, so that limits of a minute pass in seconds.
+class FastClock final : public Clock {
+ public:
+  MonotonicNs Now() const override { return begin_ + kFactor * (SystemClock::Read() - begin_); }
+  WallNs WallNow() const override { return SystemClock().WallNow(); }
+  void SleepUntil(MonotonicNs moment) const override { SystemClock().SleepUntil(ToSystem(moment)); }
+  bool WaitUntil(Mutex& mutex, CondVar& changed, MonotonicNs moment) const override
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    return SystemClock().WaitUntil(mutex, changed, ToSystem(moment));
+  }
+
+ private:
+  static constexpr int64_t kFactor = 20;
+  MonotonicNs ToSystem(MonotonicNs moment) const { return begin_ + (moment - begin_) / kFactor; }
+
+  const MonotonicNs begin_ = SystemClock::Read();
+};
+
+// An interrupt that comes only where a launch would hang for good, so that a test fails instead.
+class GivesUp {
+ public:
+  int operator()() const { return SystemClock::Read() - begin_ > 100 * kNsPerSecond ? 1 : 0; }
+
+ private:
+  const MonotonicNs begin_ = SystemClock::Read();
+};
+
+std::vector<std::string> LinesOf(const std::vector<HostFailure>& failures) {
+  std::vector<std::string> lines;
+  lines.reserve(failures.size());
+  for (const HostFailure& failure : failures) lines.push_back(failure.line);
+  return lines;
 }
 
 TEST(LaunchOptionsTest, WithoutSshNoneOfItsOptionsHasAMeaning) {
@@ -58,12 +95,9 @@ TEST(SshLauncherTest, AClientThatFailsIsNamedForEachHost) {
   const LaunchOptions options = SshOptions("sh -c 'echo no such luck >&2; exit 255'");
   auto launcher = MakeLauncher(options, clock, {nullptr, [] { return 0; }});
   ASSERT_THAT(launcher, IsOk());
-  std::vector<std::string> lines;
-  for (const HostFailure& failure : (*launcher)->Launch({{"node1:7461", {}}, {"node2:2222", {}}}, {})) {
-    lines.push_back(failure.line);
-  }
-  EXPECT_THAT(lines, ElementsAre("node1: ssh could not connect (ssh: no such luck)",
-                                 "node2:2222: ssh could not connect (ssh: no such luck)"));
+  EXPECT_THAT(LinesOf((*launcher)->Launch({{"node1:7461", {}}, {"node2:2222", {}}}, {})),
+              ElementsAre("node1: ssh could not connect (ssh: no such luck)",
+                          "node2:2222: ssh could not connect (ssh: no such luck)"));
   EXPECT_THAT((*launcher)->Names(), IsEmpty());
 }
 
@@ -75,6 +109,49 @@ TEST(SshLauncherTest, AnInterruptEndsTheLaunch) {
   ASSERT_THAT(launcher, IsOk());
   EXPECT_THAT((*launcher)->Launch({{"node1:7461", {}}}, {}), IsEmpty());
   EXPECT_THAT((*launcher)->Names(), IsEmpty());
+}
+
+TEST(SshLauncherTest, AHostThatHangsIsNamedThoughItsClientIgnoresTheEndOfItsInputAndSigterm) {
+  const FastClock clock;
+  // The client of node1 fails at once, as a host may; that of node2 hangs.
+  const LaunchOptions options =
+      SshOptions("sh -c 'case \"$*\" in *node1*) exit 255 ;; esac; trap \"\" TERM; while :; do sleep 1; done' sh");
+  auto launcher = MakeLauncher(options, clock, {nullptr, GivesUp()});
+  ASSERT_THAT(launcher, IsOk());
+  EXPECT_THAT(LinesOf((*launcher)->Launch({{"node1:7461", {}}, {"node2:7461", {}}}, {})),
+              ElementsAre("node1: ssh could not connect (ssh ended with exit code 255)",
+                          "node2: no answer over ssh within 1m: is the host, or a file system there, hung?"));
+  EXPECT_THAT((*launcher)->End({}), IsEmpty());
+}
+
+TEST(SshLauncherTest, AnAgentThatHangsAsItStartsIsNamedThoughItsClientIgnoresTheEndOfItsInput) {
+  const FastClock clock;
+  const LaunchOptions options = SshOptions("sh -c 'echo plimsoll-launch ready; while :; do sleep 1; done'");
+  auto launcher = MakeLauncher(options, clock, {nullptr, GivesUp()});
+  ASSERT_THAT(launcher, IsOk());
+  EXPECT_THAT(LinesOf((*launcher)->Launch({{"node1:7461", {}}}, {})),
+              ElementsAre("node1: its agent did not start within 45s: does a file system there hang?"));
+}
+
+TEST(SshLauncherTest, AnInterruptLeavesHostsThatWereNotContactedAlone) {
+  const SystemClock clock;
+  int asked = 0;
+  // After the first client, before the others.
+  auto launcher =
+      MakeLauncher(SshOptions("sh -c 'exec cat'"), clock, {nullptr, [&asked] { return ++asked > 1 ? 1 : 0; }});
+  ASSERT_THAT(launcher, IsOk());
+  EXPECT_THAT((*launcher)->Launch({{"node1:7461", {}}, {"node2:7461", {}}, {"node3:7461", {}}}, {}), IsEmpty());
+  EXPECT_THAT((*launcher)->End({}), IsEmpty());
+}
+
+TEST(SshLauncherTest, AnInterruptEndsAClientThatIgnoresIt) {
+  const SystemClock clock;
+  const LaunchOptions options = SshOptions("sh -c 'trap \"\" TERM; while :; do sleep 1; done'");
+  int asked = 0;
+  auto launcher = MakeLauncher(options, clock, {nullptr, [&asked] { return ++asked > 3 ? 1 : 0; }});
+  ASSERT_THAT(launcher, IsOk());
+  EXPECT_THAT((*launcher)->Launch({{"node1:7461", {}}}, {}), IsEmpty());
+  EXPECT_THAT((*launcher)->End({}), IsEmpty());
 }
 
 TEST(SshLauncherTest, ItsOptionsAreThoseThatAnotherCommandNeeds) {
