@@ -239,6 +239,45 @@ class Failures(ssh_hosts.SshTest):
         self.assertIn("unix:/run/s: --launch ssh takes names of hosts, not sockets", result.err)
 
 
+class Interrupted(harness.PlimsollTest):
+    """Ctrl-C, with clients of ssh that hang: no host is needed."""
+
+    def client(self):
+        """One that SIGTERM does not end; of host1 as if that were ready until the end of the input, of others silent."""
+        client = self.base / "client"
+        client.write_text(f"#!/bin/sh\ntrap '' TERM\ncase \"$*\" in *' host1 '*) echo plimsoll-launch ready; "
+                          f"cat >{self.base}/sent; : >{self.base}/ended ;; esac\nexec sleep 120\n")
+        client.chmod(0o755)
+        return ["--launch", "ssh", "--ssh-command", client, "--no-copy"]
+
+    def assert_host1_is_named(self, *command):
+        process = self.start_plimsoll(*command, *self.client(), "--dir", "/mnt")
+        process.await_err(r"1 of 2 ready")
+        process.signal(signal.SIGINT)
+        harness.wait_until((self.base / "ended").exists, "the end of the client's input")
+        process.signal(signal.SIGINT)
+        self.assertEqual(process.finish(), 3, process.err)
+        self.assertRegex(process.err, r"(?m)^plimsoll: interrupted: nothing was ")
+        self.assertRegex(process.err, r"(?m)^plimsoll: host1: the agent did not end in time: ")
+        self.assertNotIn("host2: the agent", process.err)
+
+    def test_a_host_on_which_something_may_run_is_named_though_the_run_never_began(self):
+        self.assert_host1_is_named("run", "--hosts", "host[1-2]")
+
+    def test_a_host_on_which_something_may_run_is_named_though_the_drill_never_began(self):
+        self.assert_host1_is_named("ha", "--pairs", "host1+host2")
+
+    def test_hosts_and_storage_end_their_agents(self):
+        for command in (["hosts"], ["storage", "/mnt"]):
+            with self.subTest(command):
+                process = self.start_plimsoll(*command, "--hosts", "host2", *self.client())
+                process.await_err(r"0 of 1 ready")
+                process.signal(signal.SIGINT)
+                self.assertEqual(process.finish(), 3, process.err)
+                self.assertEqual(process.err.splitlines()[-1], "plimsoll: interrupted while the agents were started")
+                harness.wait_until(lambda: not list(self.runtime.iterdir()), "no socket on this machine")
+
+
 class JumpHost(ssh_hosts.SshTest):
 
     size = 2
