@@ -50,9 +50,12 @@ bool ReadSome(int fd, std::string& text) {
   return true;
 }
 
-// A program's exit code as a shell has it.
-std::string ShellCodeInWords(int code) {
-  return code > 128 ? absl::StrCat("killed by signal ", code - 128) : absl::StrCat("with exit code ", code);
+// After "its agent ended": its exit code as a shell has it.
+std::string AgentsEndInWords(int code) {
+  // As agents have it (--session-wait).
+  constexpr int kNoSession = 3;
+  if (code == kNoSession) return ": no session came in time (exit code 3)";
+  return code > 128 ? absl::StrCat(", killed by signal ", code - 128) : absl::StrCat(", with exit code ", code);
 }
 
 }  // namespace
@@ -97,7 +100,8 @@ void SshHost::Start(const std::vector<std::string>& roots, const std::vector<std
   unsent_ += '\n';
 
   std::vector<std::string> command = setup_.command;
-  // Options that the user gave before these win. A user's own configuration may hold what an interactive session needs.
+  // A user's own configuration may hold what an interactive session needs. Of -o ssh takes the first, which is the
+  // user's; of the others the last, which are these.
   command.insert(command.end(), {"-T", "-S", "none", "-a", "-x"});
   for (const char* option : {"BatchMode=yes", "ExitOnForwardFailure=yes", "StreamLocalBindUnlink=yes",
                              "ClearAllForwardings=no", "RemoteCommand=none", "ConnectTimeout=15", "LogLevel=INFO"}) {
@@ -205,7 +209,7 @@ void SshHost::TakeLine(const std::string& line) {
     // The shell there waits for what Finish sends.
     if (state_ == State::kUp) Enter(State::kEnding);
     if (failure_.has_value()) return;
-    failure_ = {name_, Exit::kCannotRun, absl::StrCat(name_, ": its agent ended, ", ShellCodeInWords(code))};
+    failure_ = {name_, Exit::kCannotRun, absl::StrCat(name_, ": its agent ended", AgentsEndInWords(code))};
   }
 }
 

@@ -188,7 +188,7 @@ class Failures(ssh_hosts.SshTest):
         agent = bytearray(self.agent_file().read_bytes())
         agent[18:20] = EM_AARCH64.to_bytes(2, "little")
         self.agent_file().write_bytes(agent)
-        self.refused(r"host1: it is x86_64, the agent is for aarch64: ")
+        self.refused(r"host1: it is x86_64, the agent is for aarch64: build .* put it there as /root/.cache/plimsoll/[\d.]+/plimsoll-agent, ")
 
     def test_an_agent_that_does_not_run_there(self):
         self.boot(shell="mount --bind /dev/null \"$(ls /usr/lib/*/libgrpc++.so.1.*.* | head -n 1)\"")
@@ -203,6 +203,14 @@ class Failures(ssh_hosts.SshTest):
     def test_a_directory_that_the_host_does_not_have(self):
         self.boot()
         self.refused(r"--dir: /mnt/missing does not exist on host1$", dir="/mnt/missing", code=2)
+
+    def test_a_directory_that_is_a_file(self):
+        self.boot()
+        self.refused(r"--dir: /etc/passwd is no directory on host1$", dir="/etc/passwd", code=2)
+
+    def test_a_tmp_that_is_read_only(self):
+        self.boot(shell="mount -t tmpfs -o ro none /tmp")
+        self.refused(r"host1: cannot make a directory in /tmp for the agent's socket: .*\(mkdir: .*Read-only file system\)$")
 
     def test_an_ssh_that_is_not_there(self):
         result = self.plimsoll("hosts", "--hosts", "host1", "--launch", "ssh", "--ssh-command", "/missing/ssh -4", code=4)
@@ -306,7 +314,7 @@ class Slow(ssh_hosts.PairTest):
         client.chmod(0o755)
         run = self.start_run("--hosts", self.names, "--launch", "ssh", "--ssh-command", client, "--launch-agent",
                              self.agent_file(), dir="/mnt", wrap=self.network.on_controller())
-        run.await_err(r"^starting agents over ssh: 1 of 2 ready, 1 connecting$")
+        run.await_err(r"^starting agents over ssh: 1 of 2 ready, 1 connecting \(host2\)$")
         self.assertEqual(set(self.hosts[0].processes()), {"sh"})
         go_on.write_text("")
         result = self.result_of(run, run.results)

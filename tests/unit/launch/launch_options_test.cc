@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdint>
 #include <string>
@@ -17,6 +18,7 @@ namespace {
 
 using absl::StatusCode;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::IsEmpty;
 
 using testing::IsOk;
@@ -116,12 +118,17 @@ TEST(SshLauncherTest, AHostThatHangsIsNamedThoughItsClientIgnoresTheEndOfItsInpu
   // The client of node1 fails at once, as a host may; that of node2 hangs.
   const LaunchOptions options =
       SshOptions("sh -c 'case \"$*\" in *node1*) exit 255 ;; esac; trap \"\" TERM; while :; do sleep 1; done' sh");
-  auto launcher = MakeLauncher(options, clock, {nullptr, GivesUp()});
+  std::vector<std::string> said;
+  auto launcher = MakeLauncher(options, clock, {[&said](const std::string& line) { said.push_back(line); }, GivesUp()});
   ASSERT_THAT(launcher, IsOk());
   EXPECT_THAT(LinesOf((*launcher)->Launch({{"node1:7461", {}}, {"node2:7461", {}}}, {})),
               ElementsAre("node1: ssh could not connect (ssh ended with exit code 255)",
                           "node2: no answer over ssh within 1m: is the host, or a file system there, hung?"));
   EXPECT_THAT((*launcher)->End({}), IsEmpty());
+  const auto waits =
+      std::count(said.begin(), said.end(), "starting agents over ssh: 0 of 2 ready, 1 failed, 1 connecting (node2)");
+  EXPECT_GE(waits, 1);
+  EXPECT_LE(waits, 7) << "where nothing changes, every 10 s";
 }
 
 TEST(SshLauncherTest, AnAgentThatHangsAsItStartsIsNamedThoughItsClientIgnoresTheEndOfItsInput) {
@@ -145,7 +152,7 @@ TEST(SshLauncherTest, AnInterruptLeavesHostsThatWereNotContactedAlone) {
 }
 
 TEST(SshLauncherTest, AnInterruptEndsAClientThatIgnoresIt) {
-  const SystemClock clock;
+  const FastClock clock;
   const LaunchOptions options = SshOptions("sh -c 'trap \"\" TERM; while :; do sleep 1; done'");
   int asked = 0;
   auto launcher = MakeLauncher(options, clock, {nullptr, [&asked] { return ++asked > 3 ? 1 : 0; }});
@@ -160,7 +167,12 @@ TEST(SshLauncherTest, ItsOptionsAreThoseThatAnotherCommandNeeds) {
   options.cache = "/var/x";
   const auto launcher = MakeLauncher(options, clock, {nullptr, [] { return 0; }});
   ASSERT_THAT(launcher, IsOk());
-  EXPECT_EQ((*launcher)->Options(), " --launch ssh --ssh-command 'ssh -F '\\''my conf'\\''' --launch-cache /var/x");
+  EXPECT_EQ((*launcher)->Options(),
+            " --launch ssh --ssh-command 'ssh -F '\\''my conf'\\''' --launch-cache /var/x --no-copy");
+  options.clean = true;
+  const auto cleaner = MakeLauncher(options, clock, {nullptr, [] { return 0; }});
+  ASSERT_THAT(cleaner, IsOk());
+  EXPECT_THAT((*cleaner)->Options(), EndsWith(" --no-copy --launch-clean"));
 }
 
 }  // namespace
