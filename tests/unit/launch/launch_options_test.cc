@@ -1,14 +1,22 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
 #include <cstdint>
+#include <cstdio>
+#include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "common/clock.h"
 #include "common/mutex.h"
+#include "common/posix.h"
 #include "common/units.h"
 #include "controller/launch/launcher.h"
 #include "tests/status_matchers.h"
@@ -67,6 +75,71 @@ std::vector<std::string> LinesOf(const std::vector<HostFailure>& failures) {
   for (const HostFailure& failure : failures) lines.push_back(failure.line);
   return lines;
 }
+
+// Stands still until it is set.
+class SteppedClock final : public Clock {
+ public:
+  MonotonicNs Now() const override { return now_; }
+  WallNs WallNow() const override { return {now_.value}; }
+  void SleepUntil(MonotonicNs /*moment*/) const override {}
+  bool WaitUntil(Mutex& /*mutex*/, CondVar& /*changed*/, MonotonicNs /*moment*/) const override { return false; }
+
+  void Advance(int64_t duration_ns) { now_ = now_ + duration_ns; }
+
+ private:
+  MonotonicNs now_{kNsPerSecond};
+};
+
+// A host whose agent listens once it was told to start, for a client that is a shell script: the socket that ssh would
+// forward is this object's own.
+class ListeningHost {
+ public:
+  ListeningHost() = default;
+  ListeningHost(const ListeningHost&) = delete;
+  ListeningHost& operator=(const ListeningHost&) = delete;
+  ~ListeningHost() { std::remove(file_.c_str()); }
+
+  // The client: its agent ends with the next line of input, with exit code 3.
+  std::string Client() const {
+    return absl::StrCat(
+        "sh -c 'for a; do [ \"$before\" != -L ] || socket=${a%%:*}; before=$a; done; echo plimsoll-launch ready; "
+        "while read -r line && [ \"$line\" != go ]; do :; done; echo \"$socket\" >",
+        file_, ".new; mv ", file_, ".new ", file_,
+        "; while ! [ -S \"$socket\" ]; do sleep 0.02; done; echo listening; ",
+        "read -r line; echo plimsoll-launch ended 3; read -r line' sh");
+  }
+
+  // Whether the agent was told to start; it listens from then on.
+  bool Starts() {
+    std::string path;
+    if (listening_.valid() || !std::getline(std::ifstream(file_), path)) return listening_.valid();
+    listening_ = UniqueFd(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    // Under another name until it listens: the client goes on as soon as it finds it.
+    const std::string made = absl::StrCat(path, ".new.sock");
+    sockaddr_un where{};
+    where.sun_family = AF_UNIX;
+    made.copy(where.sun_path, sizeof(where.sun_path) - 1);
+    EXPECT_EQ(bind(listening_.get(), reinterpret_cast<const sockaddr*>(&where), sizeof(where)), 0);
+    EXPECT_EQ(listen(listening_.get(), 1), 0);
+    EXPECT_EQ(std::rename(made.c_str(), path.c_str()), 0);
+    return true;
+  }
+
+  // Whether a first connection has come.
+  bool Connected() {
+    if (!connection_.valid() && listening_.valid()) {
+      connection_ = UniqueFd(accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    }
+    return connection_.valid();
+  }
+
+  void Answer() const { EXPECT_EQ(write(connection_.get(), "x", 1), 1); }
+
+ private:
+  const std::string file_ = ::testing::TempDir() + "/launch-socket-" + std::to_string(getpid());
+  UniqueFd listening_;
+  UniqueFd connection_;
+};
 
 TEST(LaunchOptionsTest, WithoutSshNoneOfItsOptionsHasAMeaning) {
   EXPECT_THAT(CheckLaunchOptions({}), IsOk());
@@ -159,6 +232,41 @@ TEST(SshLauncherTest, AnInterruptEndsAClientThatIgnoresIt) {
   ASSERT_THAT(launcher, IsOk());
   EXPECT_THAT((*launcher)->Launch({{"node1:7461", {}}}, {}), IsEmpty());
   EXPECT_THAT((*launcher)->End({}), IsEmpty());
+}
+
+TEST(SshLauncherTest, AnAgentHasOneLimitUntilItsFirstConnectionWorks) {
+  SteppedClock clock;
+  ListeningHost host;
+  bool starts = false;
+  bool connected = false;
+  int ticks = 0;
+  const auto tick = [&, gives_up = GivesUp()] {
+    if (host.Starts() && !std::exchange(starts, true)) clock.Advance(40 * kNsPerSecond);
+    if (host.Connected() && !std::exchange(connected, true)) clock.Advance(6 * kNsPerSecond);
+    // Up to 54 s in all, for ssh to end in: less than 45 s after the connection.
+    if (connected && ++ticks <= 8) clock.Advance(kNsPerSecond);
+    return gives_up();
+  };
+  auto launcher = MakeLauncher(SshOptions(host.Client()), clock, {nullptr, tick});
+  ASSERT_THAT(launcher, IsOk());
+  EXPECT_THAT(LinesOf((*launcher)->Launch({{"node1:7461", {}}}, {})),
+              ElementsAre("node1: its agent did not start within 45s: does a file system there hang?"));
+}
+
+TEST(SshLauncherTest, AnAgentThatNoSessionCameToIsNamedWithThatReason) {
+  const SystemClock clock;
+  ListeningHost host;
+  bool answered = false;
+  const auto tick = [&, gives_up = GivesUp()] {
+    host.Starts();
+    if (host.Connected() && !std::exchange(answered, true)) host.Answer();
+    return gives_up();
+  };
+  auto launcher = MakeLauncher(SshOptions(host.Client()), clock, {nullptr, tick});
+  ASSERT_THAT(launcher, IsOk());
+  EXPECT_THAT((*launcher)->Launch({{"node1:7461", {}}}, {}), IsEmpty());
+  EXPECT_THAT((*launcher)->Names(), ElementsAre("node1"));
+  EXPECT_THAT((*launcher)->End({}), ElementsAre("node1: its agent ended: no session came in time (exit code 3)"));
 }
 
 TEST(SshLauncherTest, ItsOptionsAreThoseThatAnotherCommandNeeds) {
