@@ -233,17 +233,20 @@ class Acceptance {
     EventQueue events(*around_.clock);
     const Interrupts interrupts(events);
     AskedAgents agents(*around_.clock, events, line_.err);
-    if (const auto failure =
-            agents.Connect(agents_, flags_.access, EffectiveWorkload(plan_, 0).dir(), {"--keep-leftovers"});
+    std::vector<std::string> directories;
+    for (int host = 0; host < std::max(1, plan_.hosts_size()); ++host) {
+      directories.push_back(EffectiveWorkload(plan_, host).dir());
+    }
+    if (const auto failure = agents.Connect(agents_, flags_.access, directories, {kKeepLeftovers});
         failure.has_value()) {
       return Fail(*failure, run);
     }
+    // The others' places in the plan are not those in the fleet.
+    if (!agents.not_started().empty()) return Fail(AsFailure(agents.not_started()), run);
     Fleet& fleet = agents.fleet();
-    std::vector<std::vector<std::string>> directories;
-    for (size_t host = 0; host < fleet.size(); ++host) {
-      directories.push_back({EffectiveWorkload(plan_, static_cast<int>(host)).dir()});
-    }
-    fleet.DescribeAll(directories, kAskTimeoutNs);
+    std::vector<std::vector<std::string>> asked;
+    for (const std::string& directory : directories) asked.push_back({directory});
+    fleet.DescribeAll(asked, kAskTimeoutNs);
     if (events.interrupts() > 0) {
       report_.set_cut_short(kInterruptedText);
       TakeFailure(kInterruptedText, run);

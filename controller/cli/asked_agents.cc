@@ -83,12 +83,13 @@ AskedAgents::~AskedAgents() {
 }
 
 std::optional<Failure> AskedAgents::Connect(const AgentList& list, const AccessFlags& flags,
-                                            const std::string& directory, const std::vector<std::string>& arguments) {
+                                            const std::vector<std::string>& directories,
+                                            const std::vector<std::string>& arguments) {
   auto addresses = ReadAgentList(list);
   if (!addresses.ok()) return Failure{Exit::kWrong, {std::string(addresses.status().message())}};
   const auto access = LoadAccess(flags);
   if (!access.ok()) return Failure{Exit::kWrong, {std::string(access.status().message())}};
-  directory_ = directory;
+  directory_ = directories.front();
   auto launcher = LauncherFor(*access, !addresses->empty(), clock_, events_,
                               [this](const std::string& text) { err_ << text << std::endl; });
   if (!launcher.ok()) return Failure{Exit::kWrong, {std::string(launcher.status().message())}};
@@ -103,8 +104,10 @@ std::optional<Failure> AskedAgents::Connect(const AgentList& list, const AccessF
     addresses->emplace_back();
   }
   std::vector<AgentPlace> places;
-  for (const std::string& address : *addresses) {
-    places.push_back({address, directory_.empty() ? std::vector<std::string>{} : std::vector<std::string>{directory_}});
+  for (size_t i = 0; i < addresses->size(); ++i) {
+    const std::string& directory = directories.size() > 1 ? directories[i] : directory_;
+    places.push_back(
+        {(*addresses)[i], directory.empty() ? std::vector<std::string>{} : std::vector<std::string>{directory}});
   }
   not_started_ = launcher_->Launch(places, arguments);
   if (events_.interrupts() > 0) return Failure{Exit::kInconclusive, {"interrupted while the agents were started"}};

@@ -57,6 +57,10 @@ absl::StatusOr<std::unique_ptr<Launcher>> LauncherFor(const AgentAccess& access,
 
 // How long an agent may take to describe its host, or to answer a probe.
 inline constexpr int64_t kAskTimeoutNs = 10 * kNsPerSecond;
+// For an agent that is started and only asked: it does not remove what an earlier one left.
+inline constexpr char kKeepLeftovers[] = "--keep-leftovers";
+// Of a command that only asks.
+inline constexpr char kInterruptedAsking[] = "interrupted while the agents were asked";
 // Drift allowed for between a host's clock and the controller's, in ppm, where there is no plan to set it.
 inline constexpr double kAskedMaxSlewPpm = 500;
 
@@ -70,10 +74,12 @@ class AskedAgents {
   AskedAgents(const AskedAgents&) = delete;
   AskedAgents& operator=(const AskedAgents&) = delete;
 
-  // Agents that are named are reached as `flags` require. Without agents in `list`: makes `directory` absolute and
-  // starts an agent with that root. `arguments` are for agents that are started. Nothing is asked yet. Fails where
-  // there is nobody to ask; hosts whose agent did not start beside others that did are left out of the fleet.
-  std::optional<Failure> Connect(const AgentList& list, const AccessFlags& flags, const std::string& directory,
+  // Agents that are named are reached as `flags` require; the directory of each is in `directories`, in the order of
+  // the list, or the one there is for all. Without agents in `list`: makes the directory absolute and starts an agent
+  // with that root. `arguments` are for agents that are started. Nothing is asked yet. Fails where there is nobody to
+  // ask; hosts whose agent did not start beside others that did are left out of the fleet.
+  std::optional<Failure> Connect(const AgentList& list, const AccessFlags& flags,
+                                 const std::vector<std::string>& directories,
                                  const std::vector<std::string>& arguments = {});
   // Those hosts.
   const std::vector<HostFailure>& not_started() const { return not_started_; }
@@ -86,7 +92,7 @@ class AskedAgents {
   absl::StatusOr<v1::HostDescription> Ask(const std::string& address, int64_t timeout_ns) const;
 
   Fleet& fleet() { return *fleet_; }
-  // As the hosts are asked for it.
+  // As the hosts are asked for it; of several, the first.
   const std::string& directory() const { return directory_; }
 
  private:

@@ -105,7 +105,7 @@ class Clean {
  private:
   std::optional<Failure> Connect() {
     // Listing must not remove: by default a child cleans up when it starts.
-    if (auto failure = agents_.Connect(flags_.agents, flags_.access, flags_.directory, {"--keep-leftovers"});
+    if (auto failure = agents_.Connect(flags_.agents, flags_.access, {flags_.directory}, {kKeepLeftovers});
         failure.has_value()) {
       return failure;
     }

@@ -147,7 +147,7 @@ class Fsck {
 
  private:
   std::optional<Failure> Connect() {
-    if (auto failure = agents_.Connect(flags_.agents, flags_.access, flags_.directory); failure.has_value()) {
+    if (auto failure = agents_.Connect(flags_.agents, flags_.access, {flags_.directory}); failure.has_value()) {
       return failure;
     }
     Fleet& fleet = agents_.fleet();

@@ -103,10 +103,10 @@ class HaRun {
         progress_(stderr, isatty(STDERR_FILENO) != 0, flags.quiet) {}
 
   int Execute() {
-    if (const auto failure = Connect(); failure.has_value()) return PrintFailure(line_, *failure);
-    if (flags_.dry_run) return DryRun();
+    if (const auto failure = Connect(); failure.has_value()) return Ended(PrintFailure(line_, *failure));
+    if (flags_.dry_run) return Ended(DryRun());
     absl::StatusOr<OpenResults> opened = CreateResults(flags_.out, clock_.WallNow(), run_id_, plan_);
-    if (!opened.ok()) return PrintError(line_, opened.status(), Exit::kWrong);
+    if (!opened.ok()) return Ended(PrintError(line_, opened.status(), Exit::kWrong));
     ResultsDirectory& results = opened->directory;
     for (const std::string& warning : Warnings(fleet_->hosts())) progress_.Warn(warning);
     RunLog log(std::move(opened->journal), clock_);
@@ -149,7 +149,8 @@ class HaRun {
     });
     if (!launcher.ok()) return Failure{Exit::kWrong, {std::string(launcher.status().message())}};
     launcher_ = *std::move(launcher);
-    const std::vector<HostFailure> not_started = launcher_->Launch(places, {});
+    const std::vector<HostFailure> not_started = launcher_->Launch(
+        places, flags_.dry_run ? std::vector<std::string>{kKeepLeftovers} : std::vector<std::string>{});
     if (events_.interrupts() > 0) return Failure{Exit::kInconclusive, {"interrupted: nothing was done"}};
     if (!not_started.empty()) return AsFailure(not_started);
     fleet_ = std::make_unique<Fleet>(
@@ -206,11 +207,20 @@ class HaRun {
 
   // Those that were started for this drill.
   void EndAgents() {
+    if (launcher_ == nullptr) return;
     std::set<std::string> lost;
-    for (const auto& host : fleet_->hosts()) {
-      if (host->lost()) lost.insert(host->address);
+    if (fleet_ != nullptr) {
+      for (const auto& host : fleet_->hosts()) {
+        if (host->lost()) lost.insert(host->address);
+      }
     }
     for (const std::string& note : launcher_->End(lost)) progress_.Warn(note);
+  }
+
+  // Where there was no drill: the exit code, once a host on which something may still run has been named.
+  int Ended(int code) {
+    EndAgents();
+    return code;
   }
 
   // What removes the drill's files, one command for each directory.

@@ -1,4 +1,5 @@
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "controller/run/exit_code.h"
 #include "controller/run/fleet.h"
 #include "controller/run/preparation.h"
+#include "controller/run/process.h"
 #include "controller/storage/host_text.h"
 
 namespace plimsoll {
@@ -51,8 +53,12 @@ int HostsMain(const HostsFlags& flags, CommandLine& line) {
   }
   const SystemClock clock;
   EventQueue events(clock);
+  // What was started over ssh is ended; otherwise there is nothing to end, and Ctrl-C need not wait for an answer.
+  std::optional<Interrupts> interrupts;
+  if (flags.access.launch.ssh()) interrupts.emplace(events);
   AskedAgents agents(clock, events, line.err);
-  if (auto failure = agents.Connect(flags.agents, flags.access, flags.directory); failure.has_value()) {
+  if (auto failure = agents.Connect(flags.agents, flags.access, {flags.directory}, {kKeepLeftovers});
+      failure.has_value()) {
     return PrintFailure(line, *failure);
   }
   Fleet& fleet = agents.fleet();
@@ -60,6 +66,7 @@ int HostsMain(const HostsFlags& flags, CommandLine& line) {
       flags.directory.empty() ? std::vector<std::string>{} : std::vector<std::string>{flags.directory};
   fleet.DescribeAll(std::vector<std::vector<std::string>>(fleet.size(), directories), kAskTimeoutNs);
   fleet.ProbeAll(kProbes, kAskTimeoutNs);
+  if (events.interrupts() > 0) return PrintError(line, kInterruptedAsking, Exit::kInconclusive);
   LabelHosts(fleet.hosts());
   Exit code = Exit::kOk;
   for (const HostFailure& failure : agents.not_started()) {

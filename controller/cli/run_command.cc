@@ -144,10 +144,10 @@ class Run {
   }
 
   int Execute() {
-    if (auto failure = Connect(); failure.has_value()) return PrintFailure(line_, *failure);
-    if (flags_.dry_run) return DryRun();
+    if (auto failure = Connect(); failure.has_value()) return Ended(PrintFailure(line_, *failure));
+    if (flags_.dry_run) return Ended(DryRun());
     absl::StatusOr<OpenResults> opened = CreateResults(flags_.out, clock_.WallNow(), run_id_, plan_);
-    if (!opened.ok()) return PrintError(line_, opened.status(), Exit::kWrong);
+    if (!opened.ok()) return Ended(PrintError(line_, opened.status(), Exit::kWrong));
     ResultsDirectory& results = opened->directory;
     if (!flags_.repeated) {
       for (const std::string& warning : Warnings(fleet_->hosts())) progress_.Warn(warning);
@@ -204,7 +204,8 @@ class Run {
     });
     if (!launcher.ok()) return Failure{Exit::kWrong, {std::string(launcher.status().message())}};
     launcher_ = *std::move(launcher);
-    const std::vector<HostFailure> not_started = launcher_->Launch(places, {});
+    const std::vector<HostFailure> not_started = launcher_->Launch(
+        places, flags_.dry_run ? std::vector<std::string>{kKeepLeftovers} : std::vector<std::string>{});
     if (events_.interrupts() > 0) return Failure{Exit::kInconclusive, {"interrupted: nothing was measured"}};
     if (!not_started.empty()) return AsFailure(not_started);
     fleet_ = std::make_unique<Fleet>(
@@ -341,12 +342,20 @@ class Run {
 
   // Those that were started for this run; one whose host was lost may hang for as long as its storage does.
   void EndAgents() {
-    if (left_) return;
+    if (left_ || launcher_ == nullptr) return;
     std::set<std::string> lost;
-    for (const auto& host : fleet_->hosts()) {
-      if (host->lost()) lost.insert(host->address);
+    if (fleet_ != nullptr) {
+      for (const auto& host : fleet_->hosts()) {
+        if (host->lost()) lost.insert(host->address);
+      }
     }
     for (const std::string& note : launcher_->End(lost)) progress_.Warn(note);
+  }
+
+  // Where nothing was measured: the exit code, once a host on which something may still run has been named.
+  int Ended(int code) {
+    EndAgents();
+    return code;
   }
 
   // A child agent writes on this machine: the journal on the same file system would be measured too.

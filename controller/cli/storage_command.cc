@@ -1,4 +1,5 @@
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "controller/plan/host_list.h"
 #include "controller/run/exit_code.h"
 #include "controller/run/fleet.h"
+#include "controller/run/process.h"
 #include "controller/storage/host_text.h"
 
 namespace plimsoll {
@@ -34,14 +36,18 @@ int StorageMain(const StorageFlags& flags, CommandLine& line) {
   }
   const SystemClock clock;
   EventQueue events(clock);
+  // What was started over ssh is ended; otherwise there is nothing to end, and Ctrl-C need not wait for an answer.
+  std::optional<Interrupts> interrupts;
+  if (flags.access.launch.ssh()) interrupts.emplace(events);
   AskedAgents agents(clock, events, line.err);
-  if (auto failure = agents.Connect(flags.agents, flags.access, flags.directory, {"--keep-leftovers"});
+  if (auto failure = agents.Connect(flags.agents, flags.access, {flags.directory}, {kKeepLeftovers});
       failure.has_value()) {
     return PrintFailure(line, *failure);
   }
   // A directory on a server that does not answer makes its agent wait; the others are shown.
   Fleet& fleet = agents.fleet();
   fleet.DescribeAll(std::vector<std::vector<std::string>>(fleet.size(), {agents.directory()}), kAskTimeoutNs);
+  if (events.interrupts() > 0) return PrintError(line, kInterruptedAsking, Exit::kInconclusive);
   LabelHosts(fleet.hosts());
   std::vector<HostDirectory> hosts;
   for (const auto& host : fleet.hosts()) {

@@ -70,8 +70,8 @@ class Launcher {
   virtual std::string Target(const std::string& name) const = 0;
   // What a command for the same agents needs beside --hosts: " --launch ssh", or nothing.
   virtual std::string Options() const { return ""; }
-  // Ends what was started and waits until that is gone from the hosts, except from those of `lost`, by name, that do
-  // not answer. Returns what a person should know.
+  // Ends what was started and waits until that is gone from the hosts, within limits. Hosts of `lost`, by name, do not
+  // answer: a launcher need not wait for what may never end there. Returns what a person should know.
   virtual std::vector<std::string> End(const std::set<std::string>& /*lost*/) { return {}; }
 };
 

@@ -28,6 +28,8 @@ constexpr char kListening[] = "listening";
 constexpr int64_t kConnectLimitNs = 60 * kNsPerSecond;
 constexpr int64_t kCopyLimitNs = 60 * kNsPerSecond;
 constexpr int64_t kStartLimitNs = 45 * kNsPerSecond;
+// For ssh to end after a failure; after a signal as long again.
+constexpr int64_t kSshEndLimitNs = 2 * kNsPerSecond;
 // What is kept of ssh's standard error, and of a line.
 constexpr size_t kMostErrors = 32 << 10;
 constexpr size_t kMostLine = 4 << 10;
@@ -48,9 +50,12 @@ bool ReadSome(int fd, std::string& text) {
   return true;
 }
 
-// A program's exit code as a shell has it.
-std::string ShellCodeInWords(int code) {
-  return code > 128 ? absl::StrCat("killed by signal ", code - 128) : absl::StrCat("with exit code ", code);
+// After "its agent ended": its exit code as a shell has it.
+std::string AgentsEndInWords(int code) {
+  // As agents have it (--session-wait).
+  constexpr int kNoSession = 3;
+  if (code == kNoSession) return ": no session came in time (exit code 3)";
+  return code > 128 ? absl::StrCat(", killed by signal ", code - 128) : absl::StrCat(", with exit code ", code);
 }
 
 }  // namespace
@@ -95,7 +100,8 @@ void SshHost::Start(const std::vector<std::string>& roots, const std::vector<std
   unsent_ += '\n';
 
   std::vector<std::string> command = setup_.command;
-  // Options that the user gave before these win. A user's own configuration may hold what an interactive session needs.
+  // A user's own configuration may hold what an interactive session needs. Of -o ssh takes the first, which is the
+  // user's; of the others the last, which are these.
   command.insert(command.end(), {"-T", "-S", "none", "-a", "-x"});
   for (const char* option : {"BatchMode=yes", "ExitOnForwardFailure=yes", "StreamLocalBindUnlink=yes",
                              "ClearAllForwardings=no", "RemoteCommand=none", "ConnectTimeout=15", "LogLevel=INFO"}) {
@@ -116,7 +122,6 @@ void SshHost::Start(const std::vector<std::string>& roots, const std::vector<std
 }
 
 void SshHost::Enter(State state) {
-  state_ = state;
   const MonotonicNs now = clock_.Now();
   switch (state) {
     case State::kConnecting:
@@ -126,12 +131,16 @@ void SshHost::Enter(State state) {
       deadline_ = now + kCopyLimitNs;
       break;
     case State::kStarting:
-    case State::kForwarding:
       deadline_ = now + kStartLimitNs;
       break;
+    case State::kForwarding:
+      // What is left of the agent's time: agents that serve already wait for a session only so long.
+      break;
     default:
+      deadline_.reset();
       break;
   }
+  state_ = state;
 }
 
 SshHost::Descriptors SshHost::Wanted() const {
@@ -198,9 +207,9 @@ void SshHost::TakeLine(const std::string& line) {
     if (!absl::SimpleAtoi(words[1], &code) || (state_ == State::kEnding && code == 0)) return;
     if (state_ != State::kUp && state_ != State::kEnding) return Fail(AgentFailure(name_, code, printed_));
     // The shell there waits for what Finish sends.
-    state_ = State::kEnding;
+    if (state_ == State::kUp) Enter(State::kEnding);
     if (failure_.has_value()) return;
-    failure_ = {name_, Exit::kCannotRun, absl::StrCat(name_, ": its agent ended, ", ShellCodeInWords(code))};
+    failure_ = {name_, Exit::kCannotRun, absl::StrCat(name_, ": its agent ended", AgentsEndInWords(code))};
   }
 }
 
@@ -275,13 +284,15 @@ void SshHost::CheckEnd() {
   if (!failure_.has_value() && state_ != State::kEnding && state_ != State::kUp) failure_ = SshFailure(Evidence());
   ssh_.reset();
   first_connection_.Reset();
-  state_ = State::kEnded;
+  Enter(State::kEnded);
 }
 
 void SshHost::CheckTime() {
-  const bool limited = state_ == State::kConnecting || state_ == State::kCopying || state_ == State::kStarting ||
-                       state_ == State::kForwarding;
-  if (ssh_ == nullptr || !limited || clock_.Now() < deadline_) return;
+  if (ssh_ == nullptr || !deadline_.has_value() || clock_.Now() < *deadline_) return;
+  if (state_ == State::kEnding) {
+    Kill();
+    return;
+  }
   const bool starts = state_ == State::kStarting || state_ == State::kForwarding;
   const std::string words = starts ? absl::StrCat("its agent did not start within ", FormatDuration(kStartLimitNs),
                                                   ": does a file system there hang?")
@@ -294,7 +305,7 @@ void SshHost::End() {
   if (ssh_ == nullptr || state_ == State::kEnding || state_ == State::kEnded) return;
   const bool agent_runs = state_ == State::kStarting || state_ == State::kForwarding || state_ == State::kUp;
   const bool waits = state_ == State::kReady;
-  state_ = State::kEnding;
+  Enter(State::kEnding);
   if (agent_runs) {
     unsent_ += "end\n";
     Send();
@@ -316,20 +327,24 @@ void SshHost::Finish(bool remove) {
 void SshHost::Kill() {
   if (ssh_ == nullptr) return;
   // The end of its input is what ends the agent; a client that hangs does not pass it on.
-  copying_ = false;
-  unsent_.clear();
-  ssh_->CloseInput();
-  ssh_->Signal(SIGTERM);
+  CloseInput();
+  ssh_->Signal(std::exchange(next_signal_, SIGKILL));
+  deadline_ = clock_.Now() + kSshEndLimitNs;
 }
 
 void SshHost::Fail(HostFailure failure) {
   if (!failure_.has_value()) failure_ = std::move(failure);
   if (ssh_ == nullptr) {
-    state_ = State::kEnded;
+    Enter(State::kEnded);
     return;
   }
-  // The shell there cleans up and ends, and ssh with it.
-  state_ = State::kEnding;
+  // The shell there cleans up and ends, and ssh with it; where the host hangs, neither does.
+  Enter(State::kEnding);
+  CloseInput();
+  deadline_ = clock_.Now() + kSshEndLimitNs;
+}
+
+void SshHost::CloseInput() {
   copying_ = false;
   unsent_.clear();
   ssh_->CloseInput();

@@ -4,6 +4,7 @@
 #include <poll.h>
 
 #include <array>
+#include <csignal>
 #include <memory>
 #include <optional>
 #include <string>
@@ -69,7 +70,8 @@ class SshHost {
   void End();
   // After the agent's end: removes it from the host's cache where `remove`, and lets ssh end.
   void Finish(bool remove);
-  // Ends ssh now. What still runs on the host ends by itself.
+  // Ends ssh now: SIGTERM, and SIGKILL after a while or with the second call. What still runs on the host ends by
+  // itself.
   void Kill();
 
   State state() const { return state_; }
@@ -95,8 +97,10 @@ class SshHost {
   void ReadFirstByte();
   void CheckEnd();
   void CheckTime();
-  // ssh is not needed any more.
+  // ssh is not needed any more: it is killed if it does not end soon.
   void Fail(HostFailure failure);
+  // The end of ssh's input; what was not sent is not sent any more.
+  void CloseInput();
   SshEvidence Evidence() const;
 
   const SshSetup& setup_;
@@ -108,7 +112,10 @@ class SshHost {
   const std::string remote_directory_;
 
   State state_ = State::kConnecting;
-  MonotonicNs deadline_;
+  // Of the state; none: it has no limit, or the caller has one.
+  std::optional<MonotonicNs> deadline_;
+  // What Kill sends.
+  int next_signal_ = SIGTERM;
   std::unique_ptr<PipedProcess> ssh_;
   // To be sent: text, then the agent where it was asked for.
   std::string unsent_;

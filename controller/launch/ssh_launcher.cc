@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstddef>
 #include <cstdlib>
 #include <random>
 #include <utility>
@@ -27,6 +28,10 @@ namespace {
 // How often times and interrupts are looked at.
 constexpr int kTickMs = 50;
 constexpr int64_t kReportNs = kNsPerSecond;
+// Where nothing changes.
+constexpr int64_t kRepeatReportNs = 10 * kNsPerSecond;
+// Hosts that a line of progress names.
+constexpr size_t kMostNamed = 3;
 // For the agents to end and the hosts to clean up; an agent that hangs gives up after its own --stop-wait.
 constexpr int64_t kEndLimitNs = 20 * kNsPerSecond;
 // After which ssh has to go.
@@ -49,6 +54,13 @@ bool IsPlainPath(const std::string& path) {
 std::string RandomName() {
   std::random_device random;
   return absl::StrFormat("%08x%08x%08x", random(), random(), random());
+}
+
+// "node1, node2, node3 and 5 more"
+std::string SomeOf(const std::vector<std::string>& names) {
+  const size_t named = std::min(names.size(), kMostNamed);
+  const std::string text = absl::StrJoin(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(named), ", ");
+  return named == names.size() ? text : absl::StrCat(text, " and ", names.size() - named, " more");
 }
 
 // The agent to copy, or why there is none to copy.
@@ -130,14 +142,14 @@ std::vector<HostFailure> SshLauncher::Launch(const std::vector<AgentPlace>& plac
         {place.address, Exit::kWrong, absl::StrCat(place.address, ": --launch ssh takes names of hosts, not sockets")});
   }
   if (!failures.empty()) return failures;
+  next_report_ = clock_.Now() + kReportNs;
+  // A host whose turn has not come when the user interrupts is not one to be ended.
   for (const AgentPlace& place : places) {
+    if (watch_.interrupts() > 0) return failures;
     hosts_.push_back(std::make_unique<SshHost>(setup_, clock_, place.address,
                                                absl::StrCat(directory_, "/", hosts_.size(), ".sock"),
                                                absl::StrCat("/tmp/plimsoll-", RandomName())));
-  }
-  next_report_ = clock_.Now() + kReportNs;
-  for (size_t i = 0; i < hosts_.size() && watch_.interrupts() == 0; ++i) {
-    hosts_[i]->Start(places[i].roots, arguments);
+    hosts_.back()->Start(place.roots, arguments);
     ServeOnce(0, -1);
   }
   if (!ServeUntil({State::kReady, State::kEnded}, 1)) return failures;
@@ -182,22 +194,37 @@ bool SshLauncher::ServeUntil(const std::set<SshHost::State>& states, int interru
 void SshLauncher::Report(MonotonicNs now) {
   if (now < next_report_ || !watch_.say) return;
   next_report_ = now + kReportNs;
-  size_t connecting = 0;
+  using State = SshHost::State;
   size_t ready = 0;
+  size_t failed = 0;
+  std::vector<std::string> connecting;
+  std::vector<std::string> starting;
+  std::vector<std::string> copying;
   std::vector<size_t> copied;
   for (const auto& host : hosts_) {
-    connecting += host->state() == SshHost::State::kConnecting ? 1U : 0U;
-    ready += host->state() == SshHost::State::kReady || host->state() == SshHost::State::kUp ? 1U : 0U;
-    if (host->state() == SshHost::State::kCopying) copied.push_back(host->copied_bytes());
+    const State state = host->state();
+    ready += state == State::kReady || state == State::kUp ? 1U : 0U;
+    failed += host->failure().has_value() ? 1U : 0U;
+    if (state == State::kConnecting) connecting.push_back(host->name());
+    if (state == State::kStarting || state == State::kForwarding) starting.push_back(host->name());
+    if (state != State::kCopying) continue;
+    copying.push_back(host->name());
+    copied.push_back(host->copied_bytes());
   }
   if (ready == hosts_.size()) return;
   std::string line = absl::StrCat("starting agents over ssh: ", ready, " of ", hosts_.size(), " ready");
-  if (connecting > 0) absl::StrAppend(&line, ", ", connecting, " connecting");
-  if (!copied.empty()) {
-    absl::StrAppend(&line, ", copying to ", copied.size(), " (the slowest has ",
+  if (failed > 0) absl::StrAppend(&line, ", ", failed, " failed");
+  if (!connecting.empty()) absl::StrAppend(&line, ", ", connecting.size(), " connecting (", SomeOf(connecting), ")");
+  if (!starting.empty()) absl::StrAppend(&line, ", ", starting.size(), " starting (", SomeOf(starting), ")");
+  if (!copying.empty()) {
+    absl::StrAppend(&line, ", copying to ", copying.size(), " (", SomeOf(copying), "; the slowest has ",
                     FormatSizeForPeople(*std::min_element(copied.begin(), copied.end())), " of ",
                     FormatSizeForPeople(agent_->bytes.size()), ")");
   }
+  // Where lines are kept, the same again only shows that it still waits.
+  if (line == reported_ && now < repeat_report_) return;
+  reported_ = line;
+  repeat_report_ = now + kRepeatReportNs;
   watch_.say(line);
 }
 
@@ -235,9 +262,12 @@ std::string SshLauncher::Options() const {
   }
   if (!options_.agent_file.empty()) absl::StrAppend(&options, " --launch-agent ", ShellQuoted(options_.agent_file));
   if (!options_.cache.empty()) absl::StrAppend(&options, " --launch-cache ", ShellQuoted(options_.cache));
+  if (options_.no_copy) absl::StrAppend(&options, " --no-copy");
+  if (options_.clean) absl::StrAppend(&options, " --launch-clean");
   return options;
 }
 
+// A lost host may be back by now, so that it can be ended like the others: `lost` makes no difference.
 std::vector<std::string> SshLauncher::End(const std::set<std::string>& /*lost*/) {
   using State = SshHost::State;
   StopReading();

@@ -67,6 +67,9 @@ class SshLauncher final : public Launcher {
   std::thread reader_;
   UniqueFd stop_;
   MonotonicNs next_report_;
+  // The last line of progress, and when it is shown again if nothing has changed.
+  std::string reported_;
+  MonotonicNs repeat_report_;
 };
 
 }  // namespace plimsoll

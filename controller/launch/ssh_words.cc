@@ -1,5 +1,6 @@
 #include "controller/launch/ssh_words.h"
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -67,9 +68,42 @@ constexpr std::array<Cause, 14> kCauses = {{
     {"Broken pipe", "the connection broke"},
 }};
 
+// A line that ssh wrote itself; on its standard error are banners and what the host's shell prints, too.
+bool IsFromSsh(const std::string& line) {
+  constexpr std::array<const char*, 14> kBegins = {"ssh: ",
+                                                   "Connection closed by ",
+                                                   "Connection reset by ",
+                                                   "Connection timed out",
+                                                   "kex_exchange_identification: ",
+                                                   "ssh_exchange_identification: ",
+                                                   "client_loop: ",
+                                                   "channel ",
+                                                   "Received disconnect from ",
+                                                   "Disconnected from ",
+                                                   "Host key verification failed",
+                                                   "Could not request ",
+                                                   "@ ",
+                                                   "command-line"};
+  if (std::any_of(kBegins.begin(), kBegins.end(), [&](const char* begin) { return absl::StartsWith(line, begin); })) {
+    return true;
+  }
+  // "mqm@node1: Permission denied (publickey).", "/home/mqm/.ssh/config: line 3: Bad configuration option: x",
+  // "Connection to 10.0.0.1 port 22 timed out"
+  const size_t blank = line.find(' ');
+  return absl::StartsWith(line.substr(blank == std::string::npos ? 0 : blank), " Permission denied (") ||
+         absl::StrContains(line, ": Bad configuration option: ") ||
+         (absl::StartsWith(line, "Connection to ") && absl::StrContains(line, " port "));
+}
+
 std::string CauseOf(const SshEvidence& evidence) {
+  std::vector<std::string> lines = absl::StrSplit(evidence.errors, absl::ByAnyChar("\r\n"));
+  lines.erase(std::remove_if(lines.begin(), lines.end(), [](const std::string& line) { return !IsFromSsh(line); }),
+              lines.end());
   for (const Cause& cause : kCauses) {
-    if (!absl::StrContains(evidence.errors, cause.text)) continue;
+    if (std::none_of(lines.begin(), lines.end(),
+                     [&](const std::string& line) { return absl::StrContains(line, cause.text); })) {
+      continue;
+    }
     std::string words = cause.words;
     const size_t place = words.find("{}");
     if (place == std::string::npos) return words;
@@ -80,6 +114,24 @@ std::string CauseOf(const SshEvidence& evidence) {
 
 HostFailure Fails(const std::string& name, Exit code, const std::string& words) {
   return {name, code, absl::StrCat(name, ": ", words)};
+}
+
+// `text` is "/mnt/x: No such file or directory", with the system's words last.
+HostFailure DirectoryFailure(const std::string& name, const std::string& text) {
+  const size_t colon = text.rfind(": ");
+  const std::string path = text.substr(0, colon);
+  const std::string why = colon == std::string::npos ? "" : text.substr(colon + 2);
+  if (why == "No such file or directory") {
+    return {name, Exit::kWrong, absl::StrCat("--dir: ", path, " does not exist on ", name)};
+  }
+  if (why == "Not a directory")
+    return {name, Exit::kWrong, absl::StrCat("--dir: ", path, " is no directory on ", name)};
+  if (why == "Permission denied") {
+    return {name, Exit::kWrong,
+            absl::StrCat("--dir: ", path, " cannot be entered on ", name, " by the user of ssh (", why, ")")};
+  }
+  // A file system in trouble: the command line is not what is wrong.
+  return Fails(name, Exit::kCannotRun, absl::StrCat("--dir: ", path, " cannot be used (", why, ")"));
 }
 
 // "2026-11-23T10:00:00.000 error /x does not exist" without what a log puts first.
@@ -123,12 +175,19 @@ HostFailure ForwardingFailure(const SshEvidence& evidence) {
 HostFailure HostSideFailure(const std::string& name, const std::string& kind, const std::string& text,
                             const SshWays& ways) {
   const std::string found = text.empty() ? "" : absl::StrCat(" (", text, ")");
-  if (kind == "directory") return {name, Exit::kWrong, absl::StrCat("--dir: ", text, " does not exist on ", name)};
+  if (kind == "directory") return DirectoryFailure(name, text);
   if (kind == "system") return Fails(name, Exit::kCannotRun, absl::StrCat("it runs ", text, "; agents run on Linux"));
   if (kind == "machine") {
+    const std::vector<std::string> words = absl::StrSplit(text, absl::MaxSplits(' ', 1));
     return Fails(name, Exit::kCannotRun,
-                 absl::StrCat("it is ", text, ", the agent is for ", ways.machine,
-                              ": install an agent for it there, and run it without --launch ssh"));
+                 absl::StrCat("it is ", words[0], ", the agent is for ", ways.machine, ": build plimsoll-agent ",
+                              kVersion, " on that architecture, and put it there as ", words.back(), ", mode 0700"));
+  }
+  if (kind == "tmp") {
+    return Fails(name, Exit::kCannotRun,
+                 absl::StrCat("cannot make a directory in /tmp for the agent's socket: free some space there, or let "
+                              "this user write there",
+                              found));
   }
   if (kind == "missing") {
     return Fails(name, Exit::kCannotRun,

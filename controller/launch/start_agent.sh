@@ -60,6 +60,11 @@ require_private() {
   done
 }
 
+# A directory that this user can enter; what is wrong with it otherwise, in the system's words.
+usable() {
+  text=$(find "$1/." -prune 2>&1 >/dev/null) || fail directory "$1: ${text##*: }"
+}
+
 cached() {
   [ -f "$agent" ] || return 1
   require_private
@@ -102,7 +107,7 @@ main() {
   [ "$(uname -m)" = "$machine" ] || sum=
   if ! cached; then
     [ -n "$size" ] || fail missing "$agent"
-    [ -n "$sum" ] || fail machine "$(uname -m)"
+    [ -n "$sum" ] || fail machine "$(uname -m) $agent"
     copy
   fi
   runs=$("$agent" --version 2>&1 </dev/null) || {
@@ -110,11 +115,11 @@ main() {
     fail run "$runs"
   }
   [ "$runs" = "plimsoll-agent $version" ] || fail other "$runs"
-  text=$(mkdir "$run" 2>&1) || fail write "$text"
+  text=$(mkdir "$run" 2>&1) || fail tmp "$text"
   made=1
   before=
   for argument; do
-    [ "$before" != --root ] || [ -d "$argument" ] || fail directory "$argument"
+    [ "$before" != --root ] || usable "$argument"
     before=$argument
   done
   tell ready

@@ -51,6 +51,9 @@ class Clean(harness.PlimsollTest):
         run.finish()
         self.assertIn("Nothing was touched", self.clean().out)
         self.assertEqual(len(list(self.dir.rglob("*.LOG"))), 3)
+        dry = self.plimsoll("run", "--dir", self.dir, "--dry-run")
+        self.assertIn("Nothing was touched", dry.out)
+        self.assertEqual(len(list(self.dir.rglob("*.LOG"))), 3, "a dry run removes nothing")
         self.clean("--yes")
         self.assert_nothing_left()
 

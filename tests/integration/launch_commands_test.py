@@ -52,6 +52,45 @@ class Commands(ssh_hosts.SshTest):
         self.assertEqual(process.finish(), 0, process.err)
         self.await_only_the_cached_agent()
 
+    def test_what_only_shows_removes_no_leftovers(self):
+        run = self.start_over_ssh("--duration", "60", "--lease", "1s")
+        self.await_running(run)
+        for host in self.hosts:
+            (agent,) = host.processes()["plimsoll-agent"]
+            # Otherwise its shell would start it again, to clean up.
+            for pid in (*host.processes()["sh"], agent):
+                os.kill(pid, signal.SIGKILL)
+        self.result_of(run, run.results, code=3)
+        files = sorted(self.dir.rglob("*"))
+        self.assertEqual(len([path for path in files if path.suffix == ".LOG"]), 6)
+        for arguments in (["hosts", "--dir", "/mnt"], ["storage", "/mnt"], ["run", "--dir", "/mnt", "--dry-run"],
+                          ["limit", "--dir", "/mnt", "--require", "p99<1s", "--dry-run"]):
+            self.command(*arguments)
+            self.assertEqual(sorted(self.dir.rglob("*")), files, arguments)
+        self.plimsoll("ha", "--pairs", "host1+host2", *self.launch(), "--dir", "/mnt", "--dry-run",
+                      wrap=self.network.on_controller())
+        self.assertEqual(sorted(self.dir.rglob("*")), files)
+        self.command("clean", "--dir", "/mnt", "--yes")
+        self.assertEqual(list(self.dir.iterdir()), [])
+
+    def test_accept_asks_each_host_about_its_own_directory(self):
+        plan = self.base / "plan.yaml"
+        hosts = ""
+        for host in self.hosts:
+            (self.dir / host.name).mkdir()
+            hosts += f"  - address: {host.name}\n    workload:\n      dir: /mnt/{host.name}\n"
+        plan.write_text(f"hosts:\n{hosts}workload:\n  file_size: 256k\n  num_files: 3\n")
+        out = self.base / "accepted"
+        process = self.start_plimsoll("accept", plan, *self.launch(), "--parts", "storage", "--runs", "1", "--out", out,
+                                      wrap=self.network.on_controller())
+        # What the storage is decides the verdict.
+        self.assertIn(process.finish(), (0, 1, 3), process.err)
+        (storage,) = out.rglob("storage.json")
+        kept = json.loads(storage.read_text())
+        self.assertEqual([(each["host"], each["directory"]["path"]) for each in kept],
+                         [("host1", "/mnt/host1"), ("host2", "/mnt/host2")], process.err)
+        self.await_nothing_runs()
+
     def test_ab_starts_its_agents_for_each_side(self):
         result = self.plimsoll("ab", "--hosts", self.names, *self.launch(), "--dir", "/mnt", "--vary", "sync=dsync,none",
                                "--dry-run", wrap=self.network.on_controller())
@@ -106,6 +145,9 @@ class Drill(ssh_hosts.SshTest):
         return self.start_plimsoll("ha", "--pairs", "host1+host2", *self.launch(), *self.options, "--out", self.out, *arguments,
                                    wrap=self.network.on_controller())
 
+    def newest_write_ns(self):
+        return max((path.stat().st_mtime_ns for path in self.dir.rglob("*.LOG")), default=0)
+
     def test_a_drill_takes_over_and_leaves_nothing(self):
         process = self.start_drill("--rounds", "2")
         result = self.result_of(process, self.out, code=0)
@@ -118,12 +160,17 @@ class Drill(ssh_hosts.SshTest):
         agents = [host.agent_pid() for host in self.hosts]
         instances = [child for agent in agents for child in harness.children_of(agent)]
         self.assertNotEqual(instances, [])
+        clients = [pid for pid in harness.children_of(process.pid) if harness.comm_of(pid) == "ssh"]
+        self.assertEqual(len(clients), 2)
         process.signal(signal.SIGKILL)
         process.finish()
-        for client in harness.children_of(process.pid):
+        for client in clients:
             harness.wait_until(lambda client=client: not harness.is_alive(client), "the end of ssh")
         active = [pid for pid in instances if harness.is_alive(pid)]
         self.assertNotEqual(active, [], "instances end with their lease, not with ssh")
+        # They write on: a block that reaches an extent changes the time at which it was written.
+        before = self.newest_write_ns()
+        harness.wait_until(lambda: self.newest_write_ns() > before, "a write after the end of ssh")
         self.await_nothing_runs()
         for host in self.hosts:
             self.assertEqual(list(host.tmp.iterdir()), [])

@@ -188,7 +188,7 @@ class Failures(ssh_hosts.SshTest):
         agent = bytearray(self.agent_file().read_bytes())
         agent[18:20] = EM_AARCH64.to_bytes(2, "little")
         self.agent_file().write_bytes(agent)
-        self.refused(r"host1: it is x86_64, the agent is for aarch64: ")
+        self.refused(r"host1: it is x86_64, the agent is for aarch64: build .* put it there as /root/.cache/plimsoll/[\d.]+/plimsoll-agent, ")
 
     def test_an_agent_that_does_not_run_there(self):
         self.boot(shell="mount --bind /dev/null \"$(ls /usr/lib/*/libgrpc++.so.1.*.* | head -n 1)\"")
@@ -203,6 +203,14 @@ class Failures(ssh_hosts.SshTest):
     def test_a_directory_that_the_host_does_not_have(self):
         self.boot()
         self.refused(r"--dir: /mnt/missing does not exist on host1$", dir="/mnt/missing", code=2)
+
+    def test_a_directory_that_is_a_file(self):
+        self.boot()
+        self.refused(r"--dir: /etc/passwd is no directory on host1$", dir="/etc/passwd", code=2)
+
+    def test_a_tmp_that_is_read_only(self):
+        self.boot(shell="mount -t tmpfs -o ro none /tmp")
+        self.refused(r"host1: cannot make a directory in /tmp for the agent's socket: .*\(mkdir: .*Read-only file system\)$")
 
     def test_an_ssh_that_is_not_there(self):
         result = self.plimsoll("hosts", "--hosts", "host1", "--launch", "ssh", "--ssh-command", "/missing/ssh -4", code=4)
@@ -239,6 +247,45 @@ class Failures(ssh_hosts.SshTest):
         self.assertIn("unix:/run/s: --launch ssh takes names of hosts, not sockets", result.err)
 
 
+class Interrupted(harness.PlimsollTest):
+    """Ctrl-C, with clients of ssh that hang: no host is needed."""
+
+    def client(self):
+        """One that SIGTERM does not end; of host1 as if that were ready until the end of the input, of others silent."""
+        client = self.base / "client"
+        client.write_text(f"#!/bin/sh\ntrap '' TERM\ncase \"$*\" in *' host1 '*) echo plimsoll-launch ready; "
+                          f"cat >{self.base}/sent; : >{self.base}/ended ;; esac\nexec sleep 120\n")
+        client.chmod(0o755)
+        return ["--launch", "ssh", "--ssh-command", client, "--no-copy"]
+
+    def assert_host1_is_named(self, *command):
+        process = self.start_plimsoll(*command, *self.client(), "--dir", "/mnt")
+        process.await_err(r"1 of 2 ready")
+        process.signal(signal.SIGINT)
+        harness.wait_until((self.base / "ended").exists, "the end of the client's input")
+        process.signal(signal.SIGINT)
+        self.assertEqual(process.finish(), 3, process.err)
+        self.assertRegex(process.err, r"(?m)^plimsoll: interrupted: nothing was ")
+        self.assertRegex(process.err, r"(?m)^plimsoll: host1: the agent did not end in time: ")
+        self.assertNotIn("host2: the agent", process.err)
+
+    def test_a_host_on_which_something_may_run_is_named_though_the_run_never_began(self):
+        self.assert_host1_is_named("run", "--hosts", "host[1-2]")
+
+    def test_a_host_on_which_something_may_run_is_named_though_the_drill_never_began(self):
+        self.assert_host1_is_named("ha", "--pairs", "host1+host2")
+
+    def test_hosts_and_storage_end_their_agents(self):
+        for command in (["hosts"], ["storage", "/mnt"]):
+            with self.subTest(command):
+                process = self.start_plimsoll(*command, "--hosts", "host2", *self.client())
+                process.await_err(r"0 of 1 ready")
+                process.signal(signal.SIGINT)
+                self.assertEqual(process.finish(), 3, process.err)
+                self.assertEqual(process.err.splitlines()[-1], "plimsoll: interrupted while the agents were started")
+                harness.wait_until(lambda: not list(self.runtime.iterdir()), "no socket on this machine")
+
+
 class JumpHost(ssh_hosts.SshTest):
 
     size = 2
@@ -267,7 +314,7 @@ class Slow(ssh_hosts.PairTest):
         client.chmod(0o755)
         run = self.start_run("--hosts", self.names, "--launch", "ssh", "--ssh-command", client, "--launch-agent",
                              self.agent_file(), dir="/mnt", wrap=self.network.on_controller())
-        run.await_err(r"^starting agents over ssh: 1 of 2 ready, 1 connecting$")
+        run.await_err(r"^starting agents over ssh: 1 of 2 ready, 1 connecting \(host2\)$")
         self.assertEqual(set(self.hosts[0].processes()), {"sh"})
         go_on.write_text("")
         result = self.result_of(run, run.results)

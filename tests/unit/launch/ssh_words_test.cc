@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+
 namespace plimsoll {
 namespace {
 
@@ -75,13 +77,54 @@ TEST(SshWords, WhatTheHostReportsHasItsWayOut) {
   EXPECT_THAT(line("write", "dd: error writing '/home/x': Disk quota exceeded"), HasSubstr("no space"));
   EXPECT_THAT(line("write", "mkdir: cannot create directory: Permission denied"), HasSubstr("cannot be stored"));
   EXPECT_THAT(line("run", "sh: 1: /x/plimsoll-agent: Permission denied"), HasSubstr("noexec"));
-  EXPECT_THAT(line("machine", "aarch64"), HasSubstr("it is aarch64, the agent is for x86_64"));
+  EXPECT_THAT(
+      line("machine", "aarch64 /home/a b/plimsoll-agent"),
+      AllOf(HasSubstr("it is aarch64, the agent is for x86_64"), HasSubstr("as /home/a b/plimsoll-agent, mode")));
+  EXPECT_THAT(line("tmp", "mkdir: cannot create directory '/tmp/plimsoll-1': No space left on device"),
+              AllOf(HasSubstr("in /tmp"), HasSubstr("No space left"), Not(HasSubstr("--launch-cache"))));
   EXPECT_THAT(line("private", "/home/x"), HasSubstr("--launch-cache"));
   EXPECT_THAT(line("missing", "/home/x"), HasSubstr("leave out --no-copy"));
   EXPECT_THAT(line("else", "what"), HasSubstr("else (what)"));
-  const HostFailure missing = HostSideFailure("node1", "directory", "/mnt/x", ways);
+}
+
+TEST(SshWords, ADirectoryThatCannotBeUsedHasTheSystemsReason) {
+  const auto failure = [](const std::string& text) { return HostSideFailure("node1", "directory", text, {}); };
+  const HostFailure missing = failure("/mnt/x: No such file or directory");
   EXPECT_EQ(missing.code, Exit::kWrong);
   EXPECT_EQ(missing.line, "--dir: /mnt/x does not exist on node1");
+  EXPECT_EQ(failure("/mnt/x: y: Not a directory").line, "--dir: /mnt/x: y is no directory on node1");
+  EXPECT_EQ(failure("/mnt/x: Permission denied").line,
+            "--dir: /mnt/x cannot be entered on node1 by the user of ssh (Permission denied)");
+  const HostFailure stale = failure("/mnt/x: Stale file handle");
+  EXPECT_EQ(stale.code, Exit::kCannotRun);
+  EXPECT_EQ(stale.line, "node1: --dir: /mnt/x cannot be used (Stale file handle)");
+}
+
+TEST(SshWords, WhatABannerSaysIsNotSshsError) {
+  const auto line = [](const std::string& errors) {
+    return SshFailure({"node1", errors, "", "exit code 255", false}).line;
+  };
+  for (const char* banner : {"Idle sessions are timed out after an hour.", "Connection refused for strangers.",
+                             "If you read Permission denied (publickey), call the desk.", "Broken pipe in hall 3.",
+                             "Connection to this host is logged; it is timed out."}) {
+    EXPECT_THAT(line(absl::StrCat(banner, "\r\nmqm@node1: Permission denied (publickey).\r\n")),
+                HasSubstr("`ssh-copy-id node1`"))
+        << banner;
+    EXPECT_THAT(line(absl::StrCat(banner, "\r\nmux: strange\r\n")),
+                StartsWith("node1: ssh could not connect (ssh: mux"))
+        << banner;
+  }
+}
+
+TEST(SshWords, WhatAJumpHostCannotReachIsSshsError) {
+  EXPECT_THAT(SshFailure({"node1",
+                          "channel 0: open failed: connect failed: No route to host\r\nstdio forwarding failed\r\n"
+                          "kex_exchange_identification: Connection closed by remote host\r\n",
+                          "", "exit code 255", false})
+                  .line,
+              HasSubstr("cannot be reached"));
+  EXPECT_THAT(SshFailure({"node1", "Connection to 10.0.0.1 port 22 timed out\r\n", "", "exit code 255", false}).line,
+              HasSubstr("does not answer"));
 }
 
 TEST(SshWords, OfAnAgentThatIsLinkedDynamicallyTheWayOutIsThePortableOne) {
