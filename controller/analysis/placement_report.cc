@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -15,12 +16,15 @@
 #include "common/protocol.h"
 #include "common/units.h"
 #include "controller/analysis/judge.h"
+#include "controller/plan/criteria.h"
 
 namespace plimsoll {
 namespace {
 
 // Of the criteria that a step does not fulfil.
 constexpr size_t kMostReasons = 3;
+// What is required of the rates unless the plan requires less.
+constexpr double kWholeRatePercent = 99;
 // Whatever a damaged journal claims: a run's most steps, and names of moved queue managers in all of them.
 constexpr int kMostSteps = 10'000;
 constexpr int kMostMoved = 100'000;
@@ -62,8 +66,8 @@ class PlacementMaker {
                                         "."));
     } else if (every_one && undecided == 0 && report_.verdict().outcome() == v1::OUTCOME_PASS) {
       placement.set_outcome(v1::OUTCOME_PASS);
-      placement.set_answer(
-          absl::StrCat("Yes: with all hosts up, and with any one of the ", labels_.size(), " hosts down."));
+      placement.set_answer(absl::StrCat("Yes", ShareText(), ": with all hosts up, and with any one of the ",
+                                        labels_.size(), " hosts down."));
     } else {
       placement.set_outcome(v1::OUTCOME_INCONCLUSIVE);
       placement.set_answer(absl::StrCat(
@@ -73,6 +77,19 @@ class PlacementMaker {
   }
 
  private:
+  // The share of its rates that the load was required to reach, where the plan asks for less than plimsoll would.
+  std::string ShareText() const {
+    double share = 0;
+    bool any = false;
+    for (const v1::CriterionReport& report : report_.verdict().criteria()) {
+      const absl::StatusOr<Criterion> criterion = ParseCriterion(report.criterion());
+      if (!criterion.ok() || !IsLeastRate(*criterion)) continue;
+      any = true;
+      share = std::max(share, criterion->limit);
+    }
+    return !any || share >= kWholeRatePercent ? "" : absl::StrFormat(", at %g %% of its rates or more", share);
+  }
+
   static std::string Undecided(size_t count, int of) {
     return absl::StrCat(count, " of ", of, " steps ", count == 1 ? "decides" : "decide", " nothing");
   }

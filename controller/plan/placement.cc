@@ -169,6 +169,11 @@ class PlacementChecker {
         Add("--require (criteria): ", Quoted(text),
             " is about one block size; in a placement each queue manager has its own: leave it out");
       }
+      if (criterion->metric == Metric::kRateAchieved && criterion->block_size_bytes == 0 && !IsLeastRate(*criterion)) {
+        Add("--require (criteria): ", Quoted(text),
+            " does not demand the rate of each queue manager, as a placement must: leave it out for at least 99 %, or "
+            "name a least share of each, such as rate_achieved>=95%");
+      }
       if (criterion->metric == Metric::kFairness) {
         Add("--require (criteria): ", Quoted(text), ": the loads of a placement differ by plan: leave it out");
       }

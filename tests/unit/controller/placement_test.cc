@@ -168,6 +168,16 @@ TEST(Placement, WhatItStandsInPlaceOfIsRefused) {
               ElementsAre(StartsWith("placement[1].home: '{' is not a host: expected")));
 }
 
+TEST(Placement, ARateCriterionMayOnlyLowerTheShareThatEachQueueManagerMustReach) {
+  for (const char* criterion :
+       {"rate_achieved<=100%", "rate_achieved@cluster>=99%", "rate_achieved@host>=99%", "rate_achieved==100%"}) {
+    EXPECT_THAT(
+        ProblemsWith("duration: 5s", absl::StrCat("criteria: ['", criterion, "']")),
+        ElementsAre(HasSubstr(absl::StrCat("'", criterion, "' does not demand the rate of each queue manager"))));
+  }
+  EXPECT_THAT(ProblemsWith("duration: 5s", "criteria: ['rate_achieved>=50%', 'rate_achieved>99.5%']"), IsEmpty());
+}
+
 TEST(Placement, AnErrorHasTheLineOfItsKeyOrOfItsQueueManager) {
   std::string text = kPlan;
   text.replace(text.find("standby: node3"), 14, "standby: node2");
