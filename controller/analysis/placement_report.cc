@@ -120,7 +120,11 @@ class PlacementMaker {
     row.set_played(missing.empty());
     std::vector<std::string> reasons;
     row.set_outcome(OutcomeOf(step, missing.empty(), reasons));
-    if (reasons.size() > kMostReasons) reasons.resize(kMostReasons);
+    if (reasons.size() > kMostReasons) {
+      const size_t more = reasons.size() - kMostReasons;
+      reasons.resize(kMostReasons);
+      reasons.push_back(absl::StrCat("and ", more, more == 1 ? " more criterion" : " more criteria"));
+    }
     if (!missing.empty()) reasons.push_back(missing);
     if (row.outcome() != v1::OUTCOME_PASS) AddCauses(step, reasons);
     row.set_reason(absl::StrJoin(reasons, "; "));
@@ -128,6 +132,7 @@ class PlacementMaker {
 
   static void SetFigures(const v1::StepReport& step, v1::PlacementStepReport& row) {
     bool any = false;
+    bool thin = false;
     for (const v1::ScopeReport& scope : step.scopes()) {
       const v1::LatencyReport& felt = scope.has_rate() ? scope.rate().response() : scope.latency();
       if (scope.kind() == v1::SCOPE_KIND_CLUSTER) {
@@ -138,11 +143,16 @@ class PlacementMaker {
         *row.mutable_thin() = felt.thin();
       }
       if (scope.kind() != v1::SCOPE_KIND_HOST || felt.count() == 0) continue;
+      thin = thin || std::find(felt.thin().begin(), felt.thin().end(), "p99") != felt.thin().end();
       if (any && felt.p99_ns() <= row.worst_p99_ns()) continue;
       any = true;
       row.set_worst_host(scope.host());
       row.set_worst_p99_ns(felt.p99_ns());
     }
+    if (!thin) return;
+    // With a p99 of a few writes nobody knows which host's is the highest.
+    row.clear_worst_host();
+    row.clear_worst_p99_ns();
   }
 
   // Why the step shows less than the load of all queue managers for its whole time; empty: it shows it.
@@ -162,11 +172,12 @@ class PlacementMaker {
     return "";
   }
 
-  // What the criteria say of the step.
+  // What the criteria say of the step: first those that fail, then those that are undecided.
   v1::Outcome OutcomeOf(const v1::StepReport& step, bool whole, std::vector<std::string>& reasons) const {
     bool passed = false;
     bool failed = false;
     bool undecided = !whole;
+    std::vector<std::string> doubts;
     for (const v1::CriterionReport& criterion : report_.verdict().criteria()) {
       for (const v1::CriterionStepReport& result : criterion.steps()) {
         if (result.step() != step.number()) continue;
@@ -182,10 +193,11 @@ class PlacementMaker {
           undecided = true;
           // The row has the step's number.
           const std::string reason(absl::StripPrefix(result.reason(), absl::StrCat("step ", step.number(), ", ")));
-          reasons.push_back(absl::StrCat(criterion.criterion(), ": ", reason));
+          doubts.push_back(absl::StrCat(criterion.criterion(), ": ", reason));
         }
       }
     }
+    reasons.insert(reasons.end(), doubts.begin(), doubts.end());
     return failed ? v1::OUTCOME_FAIL : undecided || !passed ? v1::OUTCOME_INCONCLUSIVE : v1::OUTCOME_PASS;
   }
 
@@ -201,7 +213,6 @@ class PlacementMaker {
     for (const v1::HostLoadReport& load : step.load()) {
       if (load.bottleneck().empty()) continue;
       reasons.push_back(absl::StrCat("the load generator on ", load.host(), " may be CPU-bound: ", load.bottleneck()));
-      return;
     }
   }
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "controller/analysis/interval_stats.h"
 #include "tests/unit/analysis/journal_builder.h"
 
@@ -119,7 +120,14 @@ TEST(PlacementReport, ARateThatIsMissedWithOneHostDownFailsThatStepAloneWithoutA
   EXPECT_THAT(placement.steps(2).reason(), StartsWith("rate_achieved>=99%: "));
   EXPECT_THAT(placement.steps(2).reason(),
               HasSubstr("at alpha/STOCK; the schedule fell behind by up to 0.750 s, 0 writes not issued"));
-  EXPECT_EQ(placement.steps(2).worst_host(), "alpha");
+}
+
+TEST(PlacementReport, TheWorstHostIsNamedWhereEachHasWritesEnoughForItsP99) {
+  for (const int64_t seconds : {2, 21}) {
+    SimRun run = Placement(seconds * kNsPerSecond);
+    run.hosts[0].steps[2][1] = Steady(run.duration_ns, 3 * kNsPerMs, 2 * kNsPerMs);
+    EXPECT_EQ(Analyze(MakeJournal(run)).placement().steps(2).worst_host(), seconds == 2 ? "" : "alpha");
+  }
 }
 
 TEST(PlacementReport, ALatencyBeyondItsLimitWithOneHostDownNamesTheQueueManager) {
@@ -232,6 +240,30 @@ TEST(PlacementReport, AStallOnABusyHostFailsOnlyWhereItIsLongerThanItsWritersWai
     SimRun with_cpus = OnASlightlyBusyHost(criterion);
     with_cpus.hosts[0].sample = nullptr;
     EXPECT_EQ(OutcomeWith(with_cpus, OneLongWrite(200 * kNsPerMs)), v1::OUTCOME_FAIL) << criterion;
+  }
+}
+
+TEST(PlacementReport, WhatFailsComesFirstOfMoreReasonsThanAreShown) {
+  SimRun run = Placement();
+  // Too few writes for each of the first ones.
+  run.criteria = {"p99.99<1s", "p99.98<1s", "p99.97<1s"};
+  run.hosts[0].steps[2][1] = Steady(run.duration_ns, 8 * kNsPerMs);
+  const v1::Report report = Analyze(MakeJournal(run));
+  EXPECT_THAT(report.placement().steps(2).reason(), StartsWith("rate_achieved>=99%: 62"));
+  EXPECT_THAT(report.placement().steps(2).reason(), HasSubstr("; p99.98<1s: "));
+  EXPECT_THAT(report.placement().steps(2).reason(), HasSubstr("; and 1 more criterion"));
+  EXPECT_THAT(report.placement().steps(2).reason(), ::testing::Not(HasSubstr("p99.97")));
+}
+
+TEST(PlacementReport, EachHostThatMayBeCpuBoundIsNamed) {
+  SimRun run = OnABusyHost();
+  run.criteria = {"not_issued==0"};
+  run.hosts[2].sample = run.hosts[0].sample;
+  run.hosts[2].not_issued = 1;
+  const v1::Report report = Analyze(MakeJournal(run));
+  for (const char* host : {"alpha", "gamma"}) {
+    EXPECT_THAT(report.placement().steps(2).reason(),
+                HasSubstr(absl::StrCat("the load generator on ", host, " may be CPU-bound")));
   }
 }
 
