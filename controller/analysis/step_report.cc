@@ -417,9 +417,8 @@ bool StepReporter::AccountsForRows(const Named& name, const ScopeSums& sums) con
     run_.untold_rows_left -= untold;
     return true;
   }
-  const std::string who = name.qm > 0          ? absl::StrCat(name.host, "/qm", name.qm, ", ")
-                          : !name.host.empty() ? absl::StrCat(name.host, ", ")
-                                               : "";
+  const std::string place = FormatPlace(0, name.host, name.qm, 0, name.queue_manager);
+  const std::string who = place.empty() ? "" : absl::StrCat(place, ", ");
   run_.notes.Add("untold", absl::StrCat(who, StepName(), ": the per-second series is left out: no frame covers ",
                                         FormatCount(untold), " of its ", FormatCount(rows), " seconds."));
   return false;
