@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <unordered_map>
 #include <vector>
 
@@ -294,6 +295,26 @@ void HostLoad::BoundRetransmits(const v1::HostSample& sample) {
   add(last_.nfs().commit(), sample.nfs().commit());
 }
 
+void HostLoad::BoundCpuWait(const v1::HostSample& sample) {
+  if (sample.writer_cpu_wait_ns() < last_.writer_cpu_wait_ns()) {
+    whole_cpu_wait_ns_ = std::numeric_limits<double>::infinity();
+  } else {
+    whole_cpu_wait_ns_ += static_cast<double>(sample.writer_cpu_wait_ns() - last_.writer_cpu_wait_ns());
+  }
+  for (const v1::RecorderPause& pause : sample.pauses()) {
+    if (!IsSaneMoment(pause.begin_ns()) || !IsSaneMoment(pause.end_ns()) || pause.end_ns() <= pause.begin_ns())
+      continue;
+    whole_paused_ns_ += static_cast<double>(pause.end_ns() - pause.begin_ns());
+  }
+  if (sample.pauses_left_out() > 0) whole_paused_ns_ = std::numeric_limits<double>::infinity();
+}
+
+double HostLoad::MostCpuWaitNs(int64_t until_ns) const {
+  // What no sample covers may have been waiting altogether.
+  const auto unsampled_ns = static_cast<double>(std::max<int64_t>(until_ns - last_ns_, 0));
+  return whole_cpu_wait_ns_ + (whole_paused_ns_ + unsampled_ns) * std::max<uint32_t>(writers_, 1);
+}
+
 double HostLoad::CpuWaitPercent(uint64_t wait_ns, int64_t length_ns) const {
   return Percent(static_cast<double>(wait_ns), length_ns) / std::max<uint32_t>(writers_, 1);
 }
@@ -356,6 +377,7 @@ absl::Status HostLoad::Add(const v1::HostSample& sample, uint64_t& rows_left) {
   }
   begun_ = true;
   BoundRetransmits(sample);
+  BoundCpuWait(sample);
   // An interval with more than half in the warm-up counts as warm-up: samples come a little after each whole second.
   const bool counts = time_ns - measured_start_ns_ >= measured_start_ns_ - last_ns_;
   if (time_ns > measured_start_ns_) AddPauses(sample, counts);

@@ -113,6 +113,9 @@ class HostLoad {
   // A counter went back.
   bool went_back() const { return went_back_; }
   const RetransmitBounds& retransmits() const { return retransmits_; }
+  // For how long its writers may have waited for a CPU, or been suspended, from the step's start to a moment of the
+  // agent's clock, all of them taken together: an upper bound, infinite where nobody knows.
+  double MostCpuWaitNs(int64_t until_ns) const;
 
   // Everything but the host's name and the bottleneck.
   v1::HostLoadReport Make() const;
@@ -146,6 +149,7 @@ class HostLoad {
   Disk DiskRise(const v1::DiskCounters& now);
   Nfs NfsRise(const v1::NfsOperation& before, const v1::NfsOperation& now);
   void BoundRetransmits(const v1::HostSample& sample);
+  void BoundCpuWait(const v1::HostSample& sample);
   // A sample at the end of an interval that counts.
   void AddMeasured(const v1::HostSample& sample, uint64_t& rows_left);
   // `counts`: the interval that the sample ends does.
@@ -162,6 +166,9 @@ class HostLoad {
   int64_t sampled_ns_ = 0;
   uint64_t agent_cpu_ns_ = 0;
   uint64_t cpu_wait_ns_ = 0;
+  // From the step's start on; infinite once the counter went back.
+  double whole_cpu_wait_ns_ = 0;
+  double whole_paused_ns_ = 0;
   uint64_t late_max_ns_ = 0;
   uint64_t pauses_ = 0;
   uint64_t paused_ns_ = 0;

@@ -186,6 +186,7 @@ void IntervalStats::GiveRow(int64_t end_ns) {
   IntervalRow given;
   given.step = step_ + 1;
   given.steps = std::max(static_cast<uint32_t>(run_.steps_size()), step_ + 1);
+  given.round_steps = run_.plan().until_steady_ns() > 0 ? static_cast<uint32_t>(run_.steps_size()) : 0;
   given.block_size_bytes = block_size_bytes_;
   given.down_host = down_host_;
   given.end_ns = std::min(end_ns, duration_ns_);

@@ -33,6 +33,8 @@ struct IntervalRow {
   // From 1, of so many.
   uint32_t step = 0;
   uint32_t steps = 0;
+  // Steps of a round, where they go on until they are steady; else 0.
+  uint32_t round_steps = 0;
   // 0: the queue managers have different ones.
   uint64_t block_size_bytes = 0;
   // In a placement, the host that is down; empty: none is.

@@ -177,8 +177,9 @@ Judge::Judge(const v1::TestPlan& plan, uint32_t rules) {
     one.criterion = *std::move(criterion);
     if (one.criterion.metric != Metric::kRateAchieved) continue;
     if (one.criterion.block_size_bytes == 0) {
-      rate_is_demand_ = false;
-    } else {
+      // Without each queue manager's rate nobody knows whether the cluster carries its load.
+      if (plan.placement_size() == 0 || IsLeastRate(one.criterion)) rate_is_demand_ = false;
+    } else if (plan.placement_size() == 0) {
       rate_.left_out_block_sizes.push_back(one.criterion.block_size_bytes);
     }
   }

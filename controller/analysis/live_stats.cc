@@ -269,6 +269,7 @@ std::vector<LiveStall> LiveStep::Stalls(int64_t after_ns) const {
 
 void SetRun(const v1::RunBegin& run, LiveSnapshot& snapshot) {
   snapshot.steps = static_cast<uint32_t>(run.steps_size());
+  snapshot.round_steps = run.plan().until_steady_ns() > 0 ? snapshot.steps : 0;
   for (const v1::LogStep& step : run.steps()) {
     snapshot.repetitions = std::max(snapshot.repetitions, step.repetition() + 1);
   }
@@ -394,7 +395,8 @@ LiveSnapshot MakeLiveSnapshot(const v1::RunBegin& run, const StepStats& step, co
   snapshot.elapsed_ns = Clamp64(Int128{now_ns} - step.measured_start_ns());
   snapshot.duration_ns = shape.duration_ns;
   snapshot.warmup_ns = shape.warmup_ns;
-  for (int later = static_cast<int>(snapshot.step); later < run.steps_size(); ++later) {
+  // Of rounds nobody knows how many are left.
+  for (int later = static_cast<int>(snapshot.step); snapshot.round_steps == 0 && later < run.steps_size(); ++later) {
     const v1::LogStep& each = run.steps(later);
     snapshot.later_steps_ns = Clamp64(Int128{snapshot.later_steps_ns} + each.warmup_ns() + each.duration_ns());
   }

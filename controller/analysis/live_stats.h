@@ -85,6 +85,8 @@ struct LiveSnapshot {
   // From 1; 0: none runs.
   uint32_t step = 0;
   uint32_t steps = 0;
+  // Steps of a round, where they go on until they are steady; else 0.
+  uint32_t round_steps = 0;
   uint32_t repetition = 0;
   uint32_t repetitions = 0;
   // 0: the queue managers have different ones.

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/units.h"
+#include "controller/analysis/cpu_wait.h"
 
 namespace plimsoll {
 namespace {
@@ -117,11 +118,23 @@ BeyondLimit MakeBeyond(const Criterion& criterion, const ScopeFigures& figures) 
   if (small && !criterion.service_time && IsLimitedByHarness(figures.sums)) {
     beyond.certain = std::min(beyond.certain, CountBeyond(criterion, figures.sums.latency, step_ns));
   }
+  const double wait_ns = figures.sums.cpu_wait_ns;
+  if (wait_ns > 0) {
+    const Histogram& service = figures.sums.latency;
+    const uint64_t explained = CountExplained(criterion, service, wait_ns);
+    if (small) {
+      const uint64_t slow = CountBeyond(criterion, service, step_ns);
+      beyond.certain = std::min(beyond.certain, slow - std::min(slow, explained));
+    } else {
+      beyond.possible = std::max(beyond.possible, CountBeyond(criterion, service, step_ns) + explained);
+    }
+  }
   for (const int64_t age_ns : figures.sums.in_flight_ages_ns) {
     ++beyond.writes;
-    const bool fulfils = Fulfils(criterion, static_cast<double>(std::max<int64_t>(age_ns, 0)));
+    const auto known_ns = static_cast<double>(std::max<int64_t>(age_ns, 0));
+    const bool fulfils = Fulfils(criterion, known_ns);
     // It takes this long at least.
-    if (small && !fulfils) ++beyond.certain;
+    if (small && !Fulfils(criterion, std::max(known_ns - wait_ns, 0.0))) ++beyond.certain;
     if (small || !fulfils) ++beyond.possible;
   }
   return beyond;
@@ -140,7 +153,10 @@ void WidenByMissing(const ScopeFigures& figures, Reading& reading) {
   const auto elapsed_ns = static_cast<double>(sums.elapsed_ns);
   auto waited_ns = static_cast<double>(sums.counts.ring_full_wait_ns());
   // Whatever a writer did between its writes may have been waiting for a CPU.
-  if (sums.generator_bound) waited_ns = std::max(waited_ns, static_cast<double>(sums.between_ns));
+  // And in its writes it may have waited for one for as long as the host's writers did in all.
+  if (sums.generator_bound) {
+    waited_ns = std::max(waited_ns, static_cast<double>(sums.between_ns)) + sums.cpu_wait_ns;
+  }
   if (IsLimitedByHarness(sums) && elapsed_ns > waited_ns) {
     Widen(value, value * elapsed_ns / (elapsed_ns - waited_ns), HarnessText(sums), reading);
   } else if (sums.generator_bound) {
@@ -178,7 +194,7 @@ Reading ScopeLatency(const Criterion& criterion, const ScopeFigures& figures) {
       reading.doubt = kCoarseClock;
     } else if (!sums.in_flight_ages_ns.empty()) {
       reading.doubt = kInFlight;
-    } else if (sums.generator_bound && !criterion.service_time) {
+    } else if (sums.generator_bound) {
       reading.doubt = kCpuBound;
     }
     return reading;
@@ -209,8 +225,9 @@ Reading ScopeLatency(const Criterion& criterion, const ScopeFigures& figures) {
   if (const double step_ns = ClockStep(sums); step_ns > 0) {
     Widen(std::max(reading.least - step_ns, 0.0), reading.most + step_ns, kCoarseClock, reading);
   }
-  if (!criterion.service_time && sums.asked_iops > 0 && IsLimitedByHarness(sums)) {
-    Widen(value_of(sums.latency), reading.most, HarnessText(sums), reading);
+  const bool felt = !criterion.service_time && sums.asked_iops > 0;
+  if (IsLimitedByHarness(sums) && (felt || sums.cpu_wait_ns > 0)) {
+    Widen(LeastLatency(criterion, sums, value_of(sums.latency)), reading.most, HarnessText(sums), reading);
   }
   return reading;
 }
@@ -250,6 +267,8 @@ Reading ScopeWorstSecond(const Criterion& criterion, const ScopeFigures& figures
           absl::StrCat("of ", extremes.averaged_seconds, " seconds only averages are known"), reading);
   }
   if (figures.sums.missing_writes > 0) Widen(*reading.value, kNoBound, kDataMissing, reading);
+  // All of the waiting may have been in one second.
+  if (figures.sums.generator_bound) Widen(*reading.value, kNoBound, kCpuBound, reading);
   WidenByMissing(figures, reading);
   return reading;
 }
@@ -273,6 +292,8 @@ Reading ScopeRateAchieved(const Criterion& /*criterion*/, const ScopeFigures& fi
 Reading ScopeNotIssued(const Criterion& /*criterion*/, const ScopeFigures& figures) {
   Reading reading = At(figures);
   SetExact(static_cast<double>(figures.sums.not_issued), reading);
+  // What came too late because its writer waited for a CPU says nothing of the storage.
+  if (figures.sums.generator_bound) Widen(0, reading.most, kCpuBound, reading);
   if (figures.sums.not_issued_unknown) Widen(*reading.value, kNoBound, "a writer's own count is missing", reading);
   reading.lost_more = figures.sums.lost;
   return reading;
@@ -314,6 +335,10 @@ std::vector<Reading> Stalls(const Criterion& criterion, const StepFigures& figur
     const auto undetermined = static_cast<double>(CountOf(v1::STALL_CLASS_SINGLE_HOST, stalls));
     Widen(reading.least, reading.most + undetermined, kUndetermined, reading);
   }
+  if (figures.generator_bound) {
+    const StallsByCpuWait may_be = CountByCpuWait(criterion, figures.stalls, figures.cpu_wait_ns);
+    Widen(std::max(reading.least - may_be.none, 0.0), reading.most + may_be.more, kCpuBound, reading);
+  }
   WidenStalls(figures, reading);
   return {reading};
 }
@@ -327,6 +352,7 @@ std::vector<Reading> LongestStall(const Criterion& criterion, const StepFigures&
   bool open = false;
   int64_t shortest_listed_ns = INT64_MAX;
   double undetermined_ns = 0;
+  double longest_error_ns = 0;
   for (const v1::StallReport& stall : stalls.stalls()) {
     shortest_listed_ns = std::min(shortest_listed_ns, stall.length_ns());
     if (MayBe(stall.stall_class(), criterion.stall_class)) {
@@ -337,6 +363,7 @@ std::vector<Reading> LongestStall(const Criterion& criterion, const StepFigures&
     open = open || stall.open();
     const auto length_ns = static_cast<double>(stall.length_ns());
     const auto error_ns = static_cast<double>(stall.error_ns());
+    longest_error_ns = std::max(longest_error_ns, error_ns);
     reading.value = std::max(*reading.value, length_ns);
     reading.least = std::max(reading.least, length_ns - error_ns);
     reading.most = std::max(reading.most, length_ns + error_ns);
@@ -351,6 +378,10 @@ std::vector<Reading> LongestStall(const Criterion& criterion, const StepFigures&
   Widen(reading.least, static_cast<double>(std::max(stalls.threshold_ns(), stalls.largest_threshold_ns())),
         "shorter ones count as no stalls (--stall)", reading);
   if (open) Widen(reading.least, kNoBound, "a stall was still open when the data end", reading);
+  if (figures.generator_bound) {
+    const double least_ns = LeastLongestStall(criterion, figures.stalls) - longest_error_ns;
+    Widen(std::max(least_ns, 0.0), reading.most, kCpuBound, reading);
+  }
   WidenStalls(figures, reading);
   return {reading};
 }
@@ -371,16 +402,25 @@ std::vector<Reading> OfTrend(const StepFigures& figures, double value) {
   return {reading};
 }
 
+// The figure with the bounds that it has where writers waited for a CPU: what is not as it should be may be for that.
+std::vector<Reading> OfTrend(const StepFigures& figures, double value, double as_it_should_be) {
+  std::vector<Reading> readings = OfTrend(figures, value);
+  for (Reading& reading : readings) {
+    if (figures.generator_bound && reading.value) Widen(as_it_should_be, as_it_should_be, kCpuBound, reading);
+  }
+  return readings;
+}
+
 std::vector<Reading> Steady(const Criterion& /*criterion*/, const StepFigures& figures) {
-  return OfTrend(figures, figures.report.trend().steady() ? 1 : 0);
+  return OfTrend(figures, figures.report.trend().steady() ? 1 : 0, 1);
 }
 
 std::vector<Reading> DriftIops(const Criterion& /*criterion*/, const StepFigures& figures) {
-  return OfTrend(figures, figures.report.trend().iops_change_percent());
+  return OfTrend(figures, figures.report.trend().iops_change_percent(), 0);
 }
 
 std::vector<Reading> DriftLatency(const Criterion& /*criterion*/, const StepFigures& figures) {
-  return OfTrend(figures, figures.report.trend().avg_change_percent());
+  return OfTrend(figures, figures.report.trend().avg_change_percent(), 0);
 }
 
 std::vector<Reading> Fairness(const Criterion& criterion, const StepFigures& figures) {

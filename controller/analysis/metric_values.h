@@ -3,21 +3,19 @@
 
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "common/histogram.h"
+#include "controller/analysis/cpu_wait.h"
 #include "controller/analysis/scope_sums.h"
 #include "controller/analysis/second_series.h"
 #include "controller/plan/criteria.h"
 #include "plimsoll/v1/report.pb.h"
 
 namespace plimsoll {
-
-inline constexpr double kNoBound = std::numeric_limits<double>::infinity();
 
 // Writes beyond a criterion's limit, for percentiles.
 struct BeyondLimit {
@@ -82,6 +80,11 @@ struct StepFigures {
   bool data_missing = false;
   // By host; those whose kernels report NFS mounts.
   std::map<std::string, RetransmitFigures> retransmits = {};
+  // As ScopeSums has them, over all hosts.
+  bool generator_bound = false;
+  double cpu_wait_ns = 0;
+  // Of each stall; empty unless generator_bound.
+  std::vector<StallEvidence> stalls = {};
 };
 
 using ScopeGetter = Reading (*)(const Criterion& criterion, const ScopeFigures& figures);

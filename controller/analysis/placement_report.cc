@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -15,12 +16,15 @@
 #include "common/protocol.h"
 #include "common/units.h"
 #include "controller/analysis/judge.h"
+#include "controller/plan/criteria.h"
 
 namespace plimsoll {
 namespace {
 
 // Of the criteria that a step does not fulfil.
 constexpr size_t kMostReasons = 3;
+// What is required of the rates unless the plan requires less.
+constexpr double kWholeRatePercent = 99;
 // Whatever a damaged journal claims: a run's most steps, and names of moved queue managers in all of them.
 constexpr int kMostSteps = 10'000;
 constexpr int kMostMoved = 100'000;
@@ -62,8 +66,8 @@ class PlacementMaker {
                                         "."));
     } else if (every_one && undecided == 0 && report_.verdict().outcome() == v1::OUTCOME_PASS) {
       placement.set_outcome(v1::OUTCOME_PASS);
-      placement.set_answer(
-          absl::StrCat("Yes: with all hosts up, and with any one of the ", labels_.size(), " hosts down."));
+      placement.set_answer(absl::StrCat("Yes", ShareText(), ": with all hosts up, and with any one of the ",
+                                        labels_.size(), " hosts down."));
     } else {
       placement.set_outcome(v1::OUTCOME_INCONCLUSIVE);
       placement.set_answer(absl::StrCat(
@@ -73,6 +77,19 @@ class PlacementMaker {
   }
 
  private:
+  // The share of its rates that the load was required to reach, where the plan asks for less than plimsoll would.
+  std::string ShareText() const {
+    double share = 0;
+    bool any = false;
+    for (const v1::CriterionReport& report : report_.verdict().criteria()) {
+      const absl::StatusOr<Criterion> criterion = ParseCriterion(report.criterion());
+      if (!criterion.ok() || !IsLeastRate(*criterion)) continue;
+      any = true;
+      share = std::max(share, criterion->limit);
+    }
+    return !any || share >= kWholeRatePercent ? "" : absl::StrFormat(", at %g %% of its rates or more", share);
+  }
+
   static std::string Undecided(size_t count, int of) {
     return absl::StrCat(count, " of ", of, " steps ", count == 1 ? "decides" : "decide", " nothing");
   }
@@ -103,7 +120,11 @@ class PlacementMaker {
     row.set_played(missing.empty());
     std::vector<std::string> reasons;
     row.set_outcome(OutcomeOf(step, missing.empty(), reasons));
-    if (reasons.size() > kMostReasons) reasons.resize(kMostReasons);
+    if (reasons.size() > kMostReasons) {
+      const size_t more = reasons.size() - kMostReasons;
+      reasons.resize(kMostReasons);
+      reasons.push_back(absl::StrCat("and ", more, more == 1 ? " more criterion" : " more criteria"));
+    }
     if (!missing.empty()) reasons.push_back(missing);
     if (row.outcome() != v1::OUTCOME_PASS) AddCauses(step, reasons);
     row.set_reason(absl::StrJoin(reasons, "; "));
@@ -111,6 +132,7 @@ class PlacementMaker {
 
   static void SetFigures(const v1::StepReport& step, v1::PlacementStepReport& row) {
     bool any = false;
+    bool thin = false;
     for (const v1::ScopeReport& scope : step.scopes()) {
       const v1::LatencyReport& felt = scope.has_rate() ? scope.rate().response() : scope.latency();
       if (scope.kind() == v1::SCOPE_KIND_CLUSTER) {
@@ -121,11 +143,16 @@ class PlacementMaker {
         *row.mutable_thin() = felt.thin();
       }
       if (scope.kind() != v1::SCOPE_KIND_HOST || felt.count() == 0) continue;
+      thin = thin || std::find(felt.thin().begin(), felt.thin().end(), "p99") != felt.thin().end();
       if (any && felt.p99_ns() <= row.worst_p99_ns()) continue;
       any = true;
       row.set_worst_host(scope.host());
       row.set_worst_p99_ns(felt.p99_ns());
     }
+    if (!thin) return;
+    // With a p99 of a few writes nobody knows which host's is the highest.
+    row.clear_worst_host();
+    row.clear_worst_p99_ns();
   }
 
   // Why the step shows less than the load of all queue managers for its whole time; empty: it shows it.
@@ -145,11 +172,12 @@ class PlacementMaker {
     return "";
   }
 
-  // What the criteria say of the step.
+  // What the criteria say of the step: first those that fail, then those that are undecided.
   v1::Outcome OutcomeOf(const v1::StepReport& step, bool whole, std::vector<std::string>& reasons) const {
     bool passed = false;
     bool failed = false;
     bool undecided = !whole;
+    std::vector<std::string> doubts;
     for (const v1::CriterionReport& criterion : report_.verdict().criteria()) {
       for (const v1::CriterionStepReport& result : criterion.steps()) {
         if (result.step() != step.number()) continue;
@@ -165,10 +193,11 @@ class PlacementMaker {
           undecided = true;
           // The row has the step's number.
           const std::string reason(absl::StripPrefix(result.reason(), absl::StrCat("step ", step.number(), ", ")));
-          reasons.push_back(absl::StrCat(criterion.criterion(), ": ", reason));
+          doubts.push_back(absl::StrCat(criterion.criterion(), ": ", reason));
         }
       }
     }
+    reasons.insert(reasons.end(), doubts.begin(), doubts.end());
     return failed ? v1::OUTCOME_FAIL : undecided || !passed ? v1::OUTCOME_INCONCLUSIVE : v1::OUTCOME_PASS;
   }
 
@@ -184,7 +213,6 @@ class PlacementMaker {
     for (const v1::HostLoadReport& load : step.load()) {
       if (load.bottleneck().empty()) continue;
       reasons.push_back(absl::StrCat("the load generator on ", load.host(), " may be CPU-bound: ", load.bottleneck()));
-      return;
     }
   }
 

@@ -292,6 +292,7 @@ void ScopeSums::Merge(const ScopeSums& other) {
   missing_writes = SaturatingAdd(missing_writes, other.missing_writes);
   lost = lost || other.lost;
   generator_bound = generator_bound || other.generator_bound;
+  cpu_wait_ns += other.cpu_wait_ns;
   clock_step_ns = std::max(clock_step_ns, other.clock_step_ns);
   max_behind_writes = std::max(max_behind_writes, other.max_behind_writes);
   max_behind_ns = std::max(max_behind_ns, other.max_behind_ns);

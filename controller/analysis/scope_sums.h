@@ -161,6 +161,10 @@ struct ScopeSums {
   // In a placement: the load generator on its host, or on one of its hosts, may be CPU-bound. What its callers felt
   // shows nothing of the storage then, unless the writes themselves do.
   bool generator_bound = false;
+  // Where it may be: for how long the writers of those hosts may have waited for a CPU, in all; at most, and infinite
+  // where nobody knows. A write that waits for a CPU inside its system call is slow without the storage being so. Of a
+  // single writer nobody knows its part: the host's whole wait may have been its own.
+  double cpu_wait_ns = 0;
   // Largest step of the clocks that measured it.
   uint64_t clock_step_ns = 0;
 

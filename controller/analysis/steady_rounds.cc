@@ -55,16 +55,17 @@ std::string SteadyRounds::NameOf(const Course& course) const {
 }
 
 std::string SteadyRounds::Figures(const Course& course) {
-  return absl::StrFormat("IO/s of the last %d within %.1f %% of their mean (limit %.0f), slope %.1f %% (limit %.0f)",
-                         kSteadyFigures, course.range_percent, kSteadyRangePercent, course.slope_percent,
-                         kSteadySlopePercent);
+  return absl::StrFormat(
+      "IO/s of the last %d have a range of %.1f %% of their mean (limit %.0f) and a slope of %.1f %% (limit %.0f)",
+      kSteadyFigures, course.range_percent, kSteadyRangePercent, course.slope_percent, kSteadySlopePercent);
 }
 
 void SteadyRounds::Finish(std::vector<std::string>& notes, std::vector<std::string>& reasons) const {
   if (courses_.empty()) reasons.emplace_back("Not steady: the plan has no steps that a run can have.");
   for (const Course& course : courses_) {
     const size_t rounds = course.iops.size();
-    const std::string after = absl::StrCat(" after ", rounds, rounds == 1 ? " round" : " rounds");
+    const std::string after = absl::StrCat(" after ", rounds, rounds == 1 ? " round of " : " rounds of ",
+                                           FormatDuration(course.step.duration_ns()));
     if (course.steady) {
       notes.push_back(absl::StrCat(NameOf(course), ": steady", after, ": ", Figures(course), "."));
       continue;

@@ -44,7 +44,7 @@ class SteadyRounds {
 
   bool AllSteady() const;
   std::string NameOf(const Course& course) const;
-  // "IO/s of the last 5 within 4.2 % of their mean (limit 20), slope 1.1 % (limit 10)"
+  // "IO/s of the last 5 have a range of 4.2 % of their mean (limit 20) and a slope of 1.1 % (limit 10)"
   static std::string Figures(const Course& course);
 
   size_t most_rounds_ = 1;

@@ -67,10 +67,12 @@ constexpr int64_t kMostErrorNs = int64_t{1} << 59;
 
 class StallsOfStep {
  public:
-  StallsOfStep(StepStats& stats, const RunContext& run) : stats_(stats), run_(run) {}
+  StallsOfStep(StepStats& stats, const RunContext& run, const std::map<uint32_t, double>& cpu_waits)
+      : stats_(stats), run_(run), cpu_waits_(cpu_waits) {}
 
   void AddHost(uint32_t number, const HostFacts& facts, HostStep& part);
-  void Report(v1::StallsReport& report);
+  // Returns the evidence of each stall where a host is CPU-bound; else nothing.
+  std::vector<StallEvidence> Report(v1::StallsReport& report);
 
  private:
   void AddWriter(uint32_t number, uint32_t qm, const WriterStats& writer, HostStep& part, const CoveredTime& pauses);
@@ -85,13 +87,17 @@ class StallsOfStep {
   ServedTime MakeServedTime(uint32_t host, const ServiceGaps& known) const;
   // A moment of a host's clock within the bounds of stalls.h; nothing if no probe covers it.
   std::optional<MappedMoment> Map(uint32_t host, int64_t agent_ns) const;
+  StallEvidence EvidenceOf(const Stall& stall) const;
   void SetStall(const Stall& stall, v1::StallReport& report) const;
   void AddWriters(const Stall& stall, v1::StallReport& report) const;
   void AddNotes(const std::vector<Stall>& stalls);
 
   StepStats& stats_;
   const RunContext& run_;
+  const std::map<uint32_t, double>& cpu_waits_;
   std::map<uint32_t, StallHost> hosts_;
+  // What counted as a stall of a writer, by host and number.
+  std::map<std::pair<uint32_t, uint32_t>, int64_t> thresholds_ns_;
   std::vector<StalledInterval> intervals_;
   // Of the writers that were asked for.
   std::map<std::pair<uint32_t, uint32_t>, ServedTime> served_;
@@ -237,6 +243,7 @@ void StallsOfStep::AddWriter(uint32_t number, uint32_t qm, const WriterStats& wr
   const int64_t threshold_ns = StallThresholdNs(stats_.shape().stall_ns, median_ns);
   least_threshold_ns_ = std::min(least_threshold_ns_, threshold_ns);
   largest_threshold_ns_ = std::max(largest_threshold_ns_, threshold_ns);
+  if (cpu_waits_.contains(number)) thresholds_ns_[{number, qm}] = threshold_ns;
   HostStalls::Intervals reported = part.stalls().OfWriter(qm, threshold_ns, median_ns);
   if (!part.done() && !writer.closed()) {
     for (const WriterStallInterval& interval : OpenOnes(part.stalls().GrowingOf(qm), writer, threshold_ns)) {
@@ -308,6 +315,34 @@ void StallsOfStep::AddWriters(const Stall& stall, v1::StallReport& report) const
   report.set_writers_count(static_cast<uint32_t>(seen.size()));
 }
 
+StallEvidence StallsOfStep::EvidenceOf(const Stall& stall) const {
+  StallEvidence evidence;
+  evidence.stall_class = stall.stall_class;
+  bool bound = false;
+  bool unbound = false;
+  for (const size_t place : stall.intervals) {
+    const StalledInterval& interval = intervals_[place];
+    const auto wait = cpu_waits_.find(interval.host);
+    if (wait == cpu_waits_.end()) {
+      unbound = true;
+      evidence.least_length_ns =
+          std::max(evidence.least_length_ns, static_cast<double>(interval.end_ns - interval.begin_ns));
+      continue;
+    }
+    bound = true;
+    // Of writes that were not in flight, and of an unknown number of writes, nothing is known but that they were late.
+    if (interval.writes == 0) continue;
+    const auto writes = static_cast<double>(interval.writes);
+    const auto in_flight_ns = static_cast<double>(interval.in_flight_ns);
+    const auto threshold_ns = static_cast<double>(thresholds_ns_.at({interval.host, interval.qm}));
+    evidence.excess_ns += std::max(in_flight_ns - writes * threshold_ns, 0.0);
+    evidence.least_length_ns = std::max(evidence.least_length_ns, (in_flight_ns - wait->second) / writes);
+  }
+  if (unbound) evidence.excess_ns = kNoBound;
+  evidence.mixed = bound && unbound;
+  return evidence;
+}
+
 void StallsOfStep::SetStall(const Stall& stall, v1::StallReport& report) const {
   report.set_stall_class(stall.stall_class);
   report.set_storage(stall.storage);
@@ -344,7 +379,7 @@ void StallsOfStep::AddNotes(const std::vector<Stall>& stalls) {
   }
 }
 
-void StallsOfStep::Report(v1::StallsReport& report) {
+std::vector<StallEvidence> StallsOfStep::Report(v1::StallsReport& report) {
   report.set_threshold_ns(stats_.shape().stall_ns > 0 ? stats_.shape().stall_ns : kLeastStallNs);
   report.set_threshold_by_median(stats_.shape().stall_ns == 0);
   report.set_left_out(stats_.stall_budget().intervals_left_out + unmapped_);
@@ -378,21 +413,27 @@ void StallsOfStep::Report(v1::StallsReport& report) {
   std::sort(longest.begin(), longest.end());
   for (const size_t stall : longest) SetStall(stalls[stall], *report.add_stalls());
   AddNotes(stalls);
+  std::vector<StallEvidence> evidence;
+  if (cpu_waits_.empty()) return evidence;
+  evidence.reserve(stalls.size());
+  for (const Stall& stall : stalls) evidence.push_back(EvidenceOf(stall));
+  return evidence;
 }
 
 }  // namespace
 
-void AddStalls(StepStats& stats, const RunContext& run, v1::StepReport& report) {
+std::vector<StallEvidence> AddStalls(StepStats& stats, const RunContext& run,
+                                     const std::map<uint32_t, double>& cpu_waits, v1::StepReport& report) {
   const bool wanted = std::any_of(run.hosts.begin(), run.hosts.end(),
                                   [](const auto& host) { return host.second.joined.plan().log().stall_ns() > 0; });
-  if (!wanted) return;
-  StallsOfStep stalls(stats, run);
+  if (!wanted) return {};
+  StallsOfStep stalls(stats, run, cpu_waits);
   for (auto& [number, part] : stats.hosts()) {
     if (const auto facts = run.hosts.find(number); facts != run.hosts.end()) {
       stalls.AddHost(number, facts->second, part);
     }
   }
-  stalls.Report(*report.mutable_stalls());
+  return stalls.Report(*report.mutable_stalls());
 }
 
 void AddStartSkew(StepStats& stats, const RunContext& run, v1::StepReport& report) {

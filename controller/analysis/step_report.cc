@@ -84,6 +84,12 @@ bool StepReporter::IsGeneratorBound(uint32_t host, const HostFacts& facts) const
   return !BottleneckOf(load->second.Make(), 0).empty();
 }
 
+double StepReporter::CpuWaitOf(uint32_t host, const MeasuredPart& measured) const {
+  const auto load = stats_.loads().find(host);
+  if (load == stats_.loads().end() || !measured.start_ns) return kNoBound;
+  return load->second.MostCpuWaitNs(*measured.start_ns + measured.measured_ns);
+}
+
 ScopeSums StepReporter::AddWriters(uint32_t host, const HostFacts& facts, HostStep& part) {
   part.Finish();
   const MeasuredPart measured = MeasuredPartOf(host, facts, part);
@@ -93,6 +99,7 @@ ScopeSums StepReporter::AddWriters(uint32_t host, const HostFacts& facts, HostSt
   all.whole_ns = measured.measured_ns;
   all.lost = WasDropped(facts, part);
   all.generator_bound = IsGeneratorBound(host, facts);
+  const double cpu_wait_ns = all.generator_bound ? CpuWaitOf(host, measured) : 0;
   for (uint32_t qm = 1; qm <= part.writers().size(); ++qm) {
     const WriterStats* writer = part.writers()[qm - 1].get();
     if (writer == nullptr) {
@@ -111,6 +118,7 @@ ScopeSums StepReporter::AddWriters(uint32_t host, const HostFacts& facts, HostSt
     if (!part.done()) AddInFlight(host, facts, qm, *writer, sums);
     sums.lost = all.lost;
     sums.generator_bound = all.generator_bound;
+    sums.cpu_wait_ns = cpu_wait_ns;
     sums.clock_step_ns = facts.joined.description().clock_resolution_ns();
     if (any_rate_ && facts.rate_per_second(stats_.step(), qm) <= 0) sums.unscheduled.Merge(writer->latency());
     data_missing_ = data_missing_ || sums.missing_writes > 0;
@@ -119,6 +127,9 @@ ScopeSums StepReporter::AddWriters(uint32_t host, const HostFacts& facts, HostSt
              writer->block_size_bytes(), &part.percentiles().qm(qm));
     all.Merge(sums);
   }
+  // Each of the writers has the wait of them all.
+  all.cpu_wait_ns = cpu_wait_ns;
+  if (all.generator_bound) cpu_waits_[host] = cpu_wait_ns;
   if (measured.left_early) all.data_until_ns = part.done() ? measured.measured_ns : part.all_covered_ns();
   return all;
 }
@@ -191,7 +202,7 @@ v1::StepReport StepReporter::Make() {
   AddDistribution(everything, cluster);
   report_.set_measured_ns(cluster.measured_ns);
   AddSlowest(stats_, run_, report_);
-  AddStalls(stats_, run_, report_);
+  stall_evidence_ = AddStalls(stats_, run_, cpu_waits_, report_);
   AddSeconds(cluster);
   AddFairness();
   AddTrend(cluster);
@@ -215,6 +226,9 @@ void StepReporter::SetChanges() {
 void StepReporter::JudgeStep() {
   StepFigures figures{report_};
   figures.data_missing = data_missing_;
+  figures.generator_bound = !cpu_waits_.empty();
+  for (const auto& [number, wait_ns] : cpu_waits_) figures.cpu_wait_ns += wait_ns;
+  figures.stalls = std::move(stall_evidence_);
   for (const auto& [number, facts] : run_.hosts) {
     const auto part = stats_.hosts().find(number);
     if (part == stats_.hosts().end() || !stats_.IsArmed(number)) continue;
@@ -403,9 +417,8 @@ bool StepReporter::AccountsForRows(const Named& name, const ScopeSums& sums) con
     run_.untold_rows_left -= untold;
     return true;
   }
-  const std::string who = name.qm > 0          ? absl::StrCat(name.host, "/qm", name.qm, ", ")
-                          : !name.host.empty() ? absl::StrCat(name.host, ", ")
-                                               : "";
+  const std::string place = FormatPlace(0, name.host, name.qm, 0, name.queue_manager);
+  const std::string who = place.empty() ? "" : absl::StrCat(place, ", ");
   run_.notes.Add("untold", absl::StrCat(who, StepName(), ": the per-second series is left out: no frame covers ",
                                         FormatCount(untold), " of its ", FormatCount(rows), " seconds."));
   return false;

@@ -3,9 +3,12 @@
 
 #include <cstdint>
 #include <map>
+#include <string>
+#include <vector>
 
 #include "controller/analysis/host_facts.h"
 #include "controller/analysis/judge.h"
+#include "controller/analysis/metric_values.h"
 #include "controller/analysis/note_book.h"
 #include "controller/analysis/scope_sums.h"
 #include "controller/analysis/second_percentiles.h"
@@ -72,6 +75,8 @@ class StepReporter {
   MeasuredPart MeasuredPartOf(uint32_t host, const HostFacts& facts, const HostStep& part) const;
   // In a placement: the host's load generator may be CPU-bound. What it could not issue in time is not the storage's.
   bool IsGeneratorBound(uint32_t host, const HostFacts& facts) const;
+  // Of such a host: for how long its writers may have waited for a CPU, in all; at most.
+  double CpuWaitOf(uint32_t host, const MeasuredPart& measured) const;
   ScopeSums AddWriters(uint32_t host, const HostFacts& facts, HostStep& part);
   // `percentiles` is null where those of the scope's seconds are not known.
   // `block_size_bytes`: of each write of the scope; 0: they have different ones.
@@ -114,6 +119,10 @@ class StepReporter {
   bool cluster_rows_reported_ = true;
   // By number of the host: largest share of its time that a writer waited for its recorder, where that is too much.
   std::map<uint32_t, double> ring_wait_share_;
+  // By number of the host, of those whose load generator may be CPU-bound: CpuWaitOf.
+  std::map<uint32_t, double> cpu_waits_;
+  // Of each stall; empty where no host is CPU-bound.
+  std::vector<StallEvidence> stall_evidence_;
   bool distributions_missing_ = false;
   bool any_rate_ = false;
   bool data_missing_ = false;
@@ -128,7 +137,10 @@ void AddSlowest(StepStats& stats, const RunContext& run, v1::StepReport& report)
 
 // Adds the stall intervals that the hosts reported, mapped to the timeline and classified (stalls.h).
 // Nothing is added if no host was asked to report them. Called once for each step, after its last record.
-void AddStalls(StepStats& stats, const RunContext& run, v1::StepReport& report);
+// `cpu_waits`: by number of the host, of those whose load generator may be CPU-bound, for how long its writers may have
+// waited for a CPU. Where there are any, returns the evidence of each stall; else nothing.
+std::vector<StallEvidence> AddStalls(StepStats& stats, const RunContext& run,
+                                     const std::map<uint32_t, double>& cpu_waits, v1::StepReport& report);
 
 // Adds the start skew: latest minus earliest first write of a host, each counted from when it was scheduled. Nothing is
 // added where no host's is known.

@@ -20,7 +20,7 @@ plimsoll.placement = (() => {
   };
 
   const table = ({steps}) => plimsoll.table(
-      'Response times of all hosts; worst host: the one with the highest p99',
+      'Response times of all hosts; worst host: highest p99 (–: too few writes)',
       [
         {title: 'Hosts', head: true}, {title: 'Result', text: true}, {title: 'Step'},
         {title: 'Moved', text: true, help: 'Queue managers that write on their standby hosts'}, {title: 'Target IO/s'},

@@ -27,7 +27,8 @@ plimsoll.TERMS = {
       'one of n wrote',
   'SNIA\u2019s rule':
       'of the Storage Networking Industry Association\u2019s performance test specification: over five ' +
-      'equal periods IO/s stay within 20 % of their average, and the line fitted through them changes by at most 10 %',
+      'equal periods the range of IO/s is at most 20 % of their average, and the line fitted through them ' +
+      'changes by at most 10 %',
   'Start skew': 'time between the first and the last writer\u2019s first write',
   '\u00b1': 'bound of the clock error: the true value lies within it',
   'Extent': 'one preallocated file of a queue manager\u2019s log',

@@ -62,23 +62,6 @@ double LeastWritesPerSecond(const v1::TestPlan& plan, CriterionScope scope) {
   return scope == CriterionScope::kQm || scope == CriterionScope::kHost ? least : all;
 }
 
-// Percentiles of the load that its steps are too short to show.
-void AddThinPercentiles(const v1::TestPlan& plan, std::vector<std::string>& problems) {
-  const double seconds = static_cast<double>(plan.duration_ns()) / static_cast<double>(kNsPerSecond);
-  for (const std::string& text : plan.criteria()) {
-    const absl::StatusOr<Criterion> criterion = ParseCriterion(text);
-    if (!criterion.ok() || criterion->metric != Metric::kPercentile) continue;
-    const double rate = LeastWritesPerSecond(plan, criterion->scope);
-    const double needed = kWritesBeyond / (1 - criterion->percentile / 100);
-    // Rounding decides nothing here: the report does.
-    if (rate <= 0 || rate * seconds > 0.99 * needed) continue;
-    problems.push_back(absl::StrFormat(
-        "--duration (duration) %s is too short for %s: %.0f writes at %.4g a second, and it needs %.0f; use %.0fs or "
-        "more",
-        FormatDuration(plan.duration_ns()), text, rate * seconds, rate, needed, std::ceil(1.02 * needed / rate)));
-  }
-}
-
 bool IsPaced(const v1::TestPlan& plan) {
   for (int host = 0; host < std::max(1, plan.hosts_size()); ++host) {
     if (EffectiveWorkload(plan, host).rate_per_second() <= 0) return false;
@@ -105,6 +88,22 @@ bool RequiresSteady(const v1::TestPlan& plan) {
 }
 
 }  // namespace
+
+void AddThinPercentiles(const v1::TestPlan& plan, std::vector<std::string>& problems) {
+  const double seconds = static_cast<double>(plan.duration_ns()) / static_cast<double>(kNsPerSecond);
+  for (const std::string& text : plan.criteria()) {
+    const absl::StatusOr<Criterion> criterion = ParseCriterion(text);
+    if (!criterion.ok() || criterion->metric != Metric::kPercentile) continue;
+    const double rate = LeastWritesPerSecond(plan, criterion->scope);
+    const double needed = kWritesBeyond / (1 - criterion->percentile / 100);
+    // Rounding decides nothing here: the report does.
+    if (rate <= 0 || rate * seconds > 0.99 * needed) continue;
+    problems.push_back(absl::StrFormat(
+        "--duration (duration) %s is too short for %s: %.0f writes at %.4g a second, and it needs %.0f; use %.0fs or "
+        "more",
+        FormatDuration(plan.duration_ns()), text, rate * seconds, rate, needed, std::ceil(1.02 * needed / rate)));
+  }
+}
 
 bool HasPart(const v1::TestPlan& plan, v1::AcceptPart part) {
   const auto& parts = plan.accept().parts();
@@ -175,8 +174,8 @@ std::vector<std::string> AcceptPlanProblems(const v1::TestPlan& plan) {
         "of --parts (accept.parts)");
   }
   if (load && plan.until_steady_ns() == 0 && plan.duration_ns() < kLeastSteadyNs) {
-    add("--duration (duration) ", FormatDuration(plan.duration_ns()),
-        " is too short to be steady: use 5s or more, or --until-steady (until_steady)");
+    add("--duration (duration) ", FormatDuration(plan.duration_ns()), " is too short to be steady: use 5s or more",
+        HasPlacement(plan) ? "" : ", or --until-steady (until_steady)");
   }
   const double random = RandomWritesPerSecond(LoadPlanOf(plan));
   const double seconds = static_cast<double>(plan.duration_ns()) / static_cast<double>(kNsPerSecond);
@@ -184,8 +183,8 @@ std::vector<std::string> AcceptPlanProblems(const v1::TestPlan& plan) {
     add("--duration (duration) ", FormatDuration(plan.duration_ns()), " is too short for ",
         absl::StrFormat("%.4g", random),
         " writes/s in all that start at random: chance alone makes their rate unsteady; use ",
-        static_cast<int64_t>(std::ceil(kLeastRandomWrites / random)),
-        "s or more, --until-steady (until_steady), or --arrival even (workload.arrival)");
+        static_cast<int64_t>(std::ceil(kLeastRandomWrites / random)), "s or more",
+        HasPlacement(plan) ? "" : ", --until-steady (until_steady)", ", or --arrival even (workload.arrival)");
   }
   if (load && problems.empty()) AddThinPercentiles(plan, problems);
   if (limit && plan.block_size_bytes_size() > 1) {

@@ -19,6 +19,10 @@ bool HasPart(const v1::TestPlan& plan, v1::AcceptPart part);
 v1::TestPlan LoadPlanOf(const v1::TestPlan& plan);
 v1::TestPlan SearchPlanOf(const v1::TestPlan& plan);
 
+// Adds a line for each percentile among the criteria that the plan's steps are too short to show at its rates: it could
+// fail, but never pass.
+void AddThinPercentiles(const v1::TestPlan& plan, std::vector<std::string>& problems);
+
 // What keeps the plan from being an acceptance, beyond the problems of its parts' plans; one line each.
 std::vector<std::string> AcceptPlanProblems(const v1::TestPlan& plan);
 

@@ -480,6 +480,12 @@ std::string FormatCriterion(const Criterion& criterion) {
   return absl::StrCat(text, kComparisons[static_cast<size_t>(criterion.comparison)], FormatLimit(criterion));
 }
 
+bool IsLeastRate(const Criterion& criterion) {
+  return criterion.metric == Metric::kRateAchieved && criterion.scope == CriterionScope::kQm &&
+         criterion.block_size_bytes == 0 &&
+         (criterion.comparison == Comparison::kGreaterOrEqual || criterion.comparison == Comparison::kGreater);
+}
+
 bool WantsSmall(const Criterion& criterion) {
   return criterion.comparison == Comparison::kLess || criterion.comparison == Comparison::kLessOrEqual;
 }

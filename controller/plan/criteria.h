@@ -132,6 +132,10 @@ bool Fulfils(const Criterion& criterion, double value);
 // The limit is an upper one: small values fulfil the criterion.
 bool WantsSmall(const Criterion& criterion);
 
+// Whether the criterion is as strict a demand for the rates as the one that plimsoll adds, but for its limit: a least
+// share of every queue manager's rate, in every step. In a placement nothing else replaces that one.
+bool IsLeastRate(const Criterion& criterion);
+
 // The words that `stalls[...]` takes, for messages: "host_paused, all_hosts (or storage), ...".
 std::string StallClassNames();
 

@@ -1,6 +1,7 @@
 #include "controller/plan/placement.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <utility>
@@ -23,7 +24,7 @@ namespace {
 // MQ's own limit of a queue manager's name.
 constexpr size_t kMostNameLength = 48;
 constexpr uint32_t kMostQmsOfAHost = 4096;
-constexpr uint64_t kPlacedSectorBytes = 512;
+constexpr uint64_t kSectorBytes = 512;
 
 // Of the host with that address; nothing: the plan has none.
 std::optional<uint32_t> HostNumber(const v1::TestPlan& plan, const std::string& address) {
@@ -112,12 +113,11 @@ class PlacementChecker {
       Add(at, ".standby: ", name, " has its home on ", ShortAddress(qm.home()),
           " too; its standby must be another host");
     }
-    // Of an unknown home nobody knows the workload.
-    const std::optional<uint32_t> home = HostNumber(plan_, qm.home());
-    if (!qm.has_rate_per_second() && home.has_value()) {
+    if (!qm.has_rate_per_second() && HostNumber(plan_, qm.home()).has_value()) {
       Add(at, ": ", name, " has no rate: give it one, or one for all as workload.rate");
     }
-    if (home.has_value()) CheckBlock(qm, at, name, EffectiveWorkload(plan_, static_cast<int>(*home)));
+    CheckBlocks(qm, at, name);
+    CheckRate(qm, at, name);
   }
 
   void CheckHost(bool given, const std::string& address, const std::string& key, const std::string& name,
@@ -134,17 +134,29 @@ class PlacementChecker {
         "); name one of them, or list it there too");
   }
 
-  void CheckBlock(const v1::PlacedQueueManager& qm, const std::string& at, const std::string& name,
-                  const v1::LogWorkload& workload) {
-    const uint64_t block_bytes = qm.block_size_bytes();
-    if (block_bytes > workload.file_size_bytes()) {
-      Add(at, ".block_size: ", FormatSize(block_bytes), " of ", name, " is larger than an extent of ",
-          FormatSize(workload.file_size_bytes()), ": use a smaller one, or a larger --file-size (workload.file_size)");
+  // Its home and its standby may have workloads of their own.
+  void CheckBlocks(const v1::PlacedQueueManager& qm, const std::string& at, const std::string& name) {
+    std::set<std::string> seen;
+    for (const std::string& address : {qm.home(), qm.standby()}) {
+      const std::optional<uint32_t> host = HostNumber(plan_, address);
+      // Of an unknown host nobody knows the workload.
+      if (!host.has_value()) continue;
+      const auto number = static_cast<int>(*host);
+      const std::string where =
+          plan_.hosts(number).has_workload() ? absl::StrCat(" on ", ShortAddress(address)) : std::string();
+      for (const std::string& problem : BlockProblems(qm.block_size_bytes(), EffectiveWorkload(plan_, number), where)) {
+        if (!seen.insert(problem).second) continue;
+        Add(at, ".block_size: ", FormatSize(qm.block_size_bytes()), " of ", name, problem);
+      }
     }
-    if (workload.direct() == v1::DIRECT_MODE_ON && block_bytes % kPlacedSectorBytes != 0) {
-      Add(at, ".block_size: ", FormatSize(block_bytes), " of ", name, " is not a multiple of ", kPlacedSectorBytes,
-          ", which O_DIRECT needs");
-    }
+  }
+
+  void CheckRate(const v1::PlacedQueueManager& qm, const std::string& at, const std::string& name) {
+    const double seconds = static_cast<double>(plan_.duration_ns()) / static_cast<double>(kNsPerSecond);
+    if (qm.rate_per_second() <= 0 || qm.rate_per_second() * seconds >= 1) return;
+    Add(at, ".rate: ", absl::StrFormat("%g", qm.rate_per_second()), " writes/s of ", name,
+        " is less than one write in --duration (duration) ", FormatDuration(plan_.duration_ns()), ": use ",
+        static_cast<int64_t>(std::ceil(1 / qm.rate_per_second())), "s or more, or a higher rate");
   }
 
   void CheckHosts() {
@@ -168,6 +180,11 @@ class PlacementChecker {
       if (criterion->block_size_bytes != 0) {
         Add("--require (criteria): ", Quoted(text),
             " is about one block size; in a placement each queue manager has its own: leave it out");
+      }
+      if (criterion->metric == Metric::kRateAchieved && criterion->block_size_bytes == 0 && !IsLeastRate(*criterion)) {
+        Add("--require (criteria): ", Quoted(text),
+            " does not demand the rate of each queue manager, as a placement must: leave it out for at least 99 %, or "
+            "name a least share of each, such as rate_achieved>=95%");
       }
       if (criterion->metric == Metric::kFairness) {
         Add("--require (criteria): ", Quoted(text), ": the loads of a placement differ by plan: leave it out");
@@ -220,6 +237,21 @@ void FillPlacement(v1::TestPlan& plan) {
 
 std::vector<std::string> PlacementProblems(const v1::TestPlan& plan) {
   return PlacementChecker(plan).Run();
+}
+
+std::vector<std::string> BlockProblems(uint64_t block_bytes, const v1::LogWorkload& workload,
+                                       const std::string& where) {
+  std::vector<std::string> problems;
+  const std::string extent = FormatSize(workload.file_size_bytes());
+  if (block_bytes > workload.file_size_bytes()) {
+    problems.push_back(absl::StrCat(" is larger than an extent of ", extent, where, ": use at most ", extent,
+                                    ", or a larger --file-size (workload.file_size)"));
+  }
+  if (workload.direct() == v1::DIRECT_MODE_ON && block_bytes % kSectorBytes != 0) {
+    problems.push_back(absl::StrCat(where, " is not a multiple of ", kSectorBytes, ", which O_DIRECT needs: use ",
+                                    FormatSize((block_bytes / kSectorBytes + 1) * kSectorBytes), ", or --direct off"));
+  }
+  return problems;
 }
 
 std::vector<v1::LogQueueManager> QueueManagersOf(const v1::TestPlan& plan, uint32_t host) {

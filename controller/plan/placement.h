@@ -24,6 +24,10 @@ void FillPlacement(v1::TestPlan& plan);
 // is about: "placement[2].home: ...". Empty: nothing.
 std::vector<std::string> PlacementProblems(const v1::TestPlan& plan);
 
+// Why blocks of that size cannot be written with a workload, each as the end of a sentence that begins with the block's
+// key and size; `where`: the host that has the workload (" on node2"), or empty. Empty: they can.
+std::vector<std::string> BlockProblems(uint64_t block_bytes, const v1::LogWorkload& workload, const std::string& where);
+
 // The queue managers whose files a host prepares, in the order of the placement: those that are at home there, and
 // those whose standby it is. They are its writers, from number 1. `host` counts plan.hosts().
 std::vector<v1::LogQueueManager> QueueManagersOf(const v1::TestPlan& plan, uint32_t host);

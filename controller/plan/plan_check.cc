@@ -30,7 +30,8 @@ using Workload = v1::LogWorkload;
 using Plan = v1::TestPlan;
 
 constexpr uint64_t kExtentUnitBytes = 4096;
-constexpr uint64_t kSectorBytes = 512;
+// Of rounds until a step is steady: five shorter ones show nothing of a storage.
+constexpr int64_t kLeastRoundNs = kNsPerSecond;
 constexpr int kMaxCriteria = 1000;
 // Fewer steps bracket no limit.
 constexpr int64_t kLeastSearchSteps = 6;
@@ -87,6 +88,7 @@ class Checker {
     } else {
       CheckCriteria();
     }
+    if (HasPlacement(plan_) && problems_.empty()) AddThinPercentiles(plan_, problems_);
     if (plan_.has_limit() && problems_.empty()) CheckLimit();
     return problems_;
   }
@@ -140,22 +142,14 @@ class Checker {
     CheckArrival(workload, where);
     const uint64_t extent_bytes = workload.file_size_bytes();
     const std::string extent = WorkloadName(Workload::kFileSizeBytesFieldNumber);
-    const std::string direct_off = ", or --direct off";
     if (workload.direct() != v1::DIRECT_MODE_OFF && extent_bytes % kExtentUnitBytes != 0) {
       Add(extent, " ", FormatSize(extent_bytes), where, " is not a multiple of ", FormatSize(kExtentUnitBytes),
-          ": use ", FormatSize((extent_bytes / kExtentUnitBytes + 1) * kExtentUnitBytes), direct_off);
+          ": use ", FormatSize((extent_bytes / kExtentUnitBytes + 1) * kExtentUnitBytes), ", or --direct off");
     }
     for (const uint64_t block_bytes : plan_.block_size_bytes()) {
       if (HasPlacement(plan_)) break;  // its queue managers' are looked at with the placement
       const std::string block = absl::StrCat(PlanName(Plan::kBlockSizeBytesFieldNumber), " ", FormatSize(block_bytes));
-      if (block_bytes > extent_bytes) {
-        Add(block, " is larger than an extent of ", FormatSize(extent_bytes), where, ": use at most ",
-            FormatSize(extent_bytes), ", or a larger ", extent);
-      }
-      if (workload.direct() == v1::DIRECT_MODE_ON && block_bytes % kSectorBytes != 0) {
-        Add(block, where, " is not a multiple of ", kSectorBytes, ", which O_DIRECT needs: use ",
-            FormatSize((block_bytes / kSectorBytes + 1) * kSectorBytes), direct_off);
-      }
+      for (const std::string& problem : BlockProblems(block_bytes, workload, where)) Add(block, problem);
     }
     if (workload.rate_per_second() > 0 && workload.delay_ns() > 0) {
       Add(WorkloadName(Workload::kRatePerSecondFieldNumber), " and ", WorkloadName(Workload::kDelayNsFieldNumber),
@@ -209,16 +203,24 @@ class Checker {
     const std::string name = PlanName(Plan::kUntilSteadyNsFieldNumber);
     const std::string length = absl::StrCat(name, " ", FormatDuration(plan_.until_steady_ns()));
     if (plan_.has_limit()) return Add(name, ": a search chooses its steps itself; leave it out");
+    if (plan_.has_ha()) return Add(name, ": a drill has rounds of its own, of one fault each; leave it out");
+    if (HasPlacement(plan_)) {
+      return Add(name, ": the rates of a placement make its IO/s steady, whatever the storage does; leave it out");
+    }
+    if (plan_.duration_ns() < kLeastRoundNs) {
+      return Add(PlanName(Plan::kDurationNsFieldNumber), " ", FormatDuration(plan_.duration_ns()),
+                 " is too short for a round of ", name, ": use ", FormatDuration(kLeastRoundNs), " or more");
+    }
     const uint32_t rounds = MostRounds(plan_);
     if (rounds < kSteadyRounds) {
       return Add(length, " is too short for ", kSteadyRounds, " rounds of ", FormatDuration(plan_.duration_ns()),
                  ": use ", FormatDuration(kSteadyRounds * plan_.duration_ns()), " or more, or a shorter ",
                  PlanName(Plan::kDurationNsFieldNumber));
     }
-    const uint64_t steps = uint64_t{rounds} * static_cast<uint64_t>(plan_.block_size_bytes_size()) * plan_.repeat();
+    const uint64_t steps = uint64_t{rounds} * ExpandSteps(plan_).size();
     const int64_t step_ns = plan_.duration_ns() + plan_.warmup_ns();
     if (steps > kMaxSteps || step_ns > kMaxTotalNs / static_cast<int64_t>(steps)) {
-      return Add(length, " makes up to ", steps, " rounds of ", FormatDuration(step_ns), "; a run has at most ",
+      return Add(length, " makes up to ", steps, " steps of ", FormatDuration(step_ns), "; a run has at most ",
                  kMaxSteps, " steps and takes at most ", FormatDuration(kMaxTotalNs),
                  ": use a shorter one, or a longer ", PlanName(Plan::kDurationNsFieldNumber));
     }

@@ -227,13 +227,14 @@ The largest limit is 1 h, where histograms end.
 
 **A target rate is a criterion.** If a queue manager has a `rate` and the plan has criteria, `rate_achieved>=99%` is added, which the
 report shows; with a `placement` also where the plan has none. A `rate_achieved` criterion of the plan replaces it, for its block size or
-for all of them. Writes due in the warm-up do
-not count: a backlog from the warm-up shows in the response times.
+for all of them; with a `placement` only one for the least share of each queue manager, such as `rate_achieved>=95%`. Writes due in the
+warm-up do not count: a backlog from the warm-up shows in the response times.
 
 **A steady state.** `steady` judges five equal parts of one step. With `until_steady` the steps of the plan are measured in rounds, each
-of them once in a round, until IO/s of the last five rounds of every step are within 20 % of their mean and the line through them rises
-or falls by at most 10 % of it (SNIA PTS 2.0.1). All other criteria must hold in every round. If the rounds are not steady when each step was
-measured for as long as `until_steady` allows, the run is INCONCLUSIVE. With a `rate`, IO/s is what the schedule makes it: there
+of them once in a round, until the range of IO/s (largest less smallest) of the last five rounds of every step is at most 20 % of their
+mean, and the line through them rises or falls by at most 10 % of it (SNIA PTS 2.0.1). A round takes the step's `duration`, 1 s or more. All
+other criteria must hold in every round. If the rounds are not steady when each step was measured for as long as `until_steady` allows, the
+run is INCONCLUSIVE. With a `rate`, IO/s is what the schedule makes it: there
 `rate_achieved` and the latencies show what the storage does.
 
 **Percentiles and chance.** Among many queue managers some percentile lies above its limit by chance. A percentile fails where the

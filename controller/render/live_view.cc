@@ -95,9 +95,10 @@ std::string DownText(const LiveSnapshot& now) {
   return now.down_host.empty() ? "" : absl::StrCat(kGap, SanitizeForTerminal(now.down_host), " down");
 }
 
-// "step 1/2  4 KiB".
+// "step 1/2  4 KiB", "step 13, round 4  4 KiB".
 std::string StepText(const LiveSnapshot& now) {
-  return absl::StrCat("step ", now.step, "/", now.steps, kGap, FormatBlockSize(now.block_size_bytes), DownText(now));
+  return absl::StrCat("step ", FormatStepNumber(now.step, now.steps, now.round_steps, "/"), kGap,
+                      FormatBlockSize(now.block_size_bytes), DownText(now));
 }
 
 std::string Figures(const LiveFigures& figures) {
@@ -265,7 +266,7 @@ void LiveDrawing::AddHeader() {
     line.push_back({view_.phase.empty() ? "waiting" : SanitizeForTerminal(view_.phase), LiveStyle::kBold});
     return canvas_.Add(std::move(line));
   }
-  line.push_back({absl::StrCat("step ", now_.step, " of ", now_.steps), LiveStyle::kBold});
+  line.push_back({absl::StrCat("step ", FormatStepNumber(now_.step, now_.steps, now_.round_steps)), LiveStyle::kBold});
   line.push_back({absl::StrCat(kGap, FormatBlockSize(now_.block_size_bytes), DownText(now_)), LiveStyle::kBold});
   if (!view_.phase.empty()) {
     line.push_back({absl::StrCat(kGap, SanitizeForTerminal(view_.phase)), LiveStyle::kUnsure});

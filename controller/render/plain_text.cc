@@ -237,6 +237,11 @@ std::string FormatShortTime(int64_t time_ns) {
   return FormatFixed(value / 1e9, 3) + " s";
 }
 
+std::string FormatStepNumber(uint32_t step, uint32_t steps, uint32_t round_steps, const char* of) {
+  if (round_steps == 0 || step == 0) return absl::StrCat(step, of, steps);
+  return absl::StrCat(step, ", round ", (step - 1) / round_steps + 1);
+}
+
 std::string FormatDateTime(const google::protobuf::Timestamp& moment) {
   const std::string utc = FormatMoment(moment);
   return absl::StrCat(utc.substr(0, 10), " ", utc.substr(11, 8), " UTC");

@@ -52,7 +52,7 @@ std::vector<std::string> TextPlacement(const v1::Report& report) {
   std::vector<std::string> lines = {"Does the cluster carry its load with any one host down?"};
   AddIndented(placement.answer(), lines);
   for (const std::string& line : table.Lines()) lines.push_back(line);
-  AddIndented("Response times of all hosts in ms; worst host: the one with the highest p99", lines);
+  AddIndented("Response times of all hosts in ms; worst host: highest p99 (–: too few writes)", lines);
   lines.insert(lines.end(), below.begin(), below.end());
   return lines;
 }

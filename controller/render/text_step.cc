@@ -93,8 +93,13 @@ std::string Title(const v1::Report& report, const v1::StepReport& step) {
                              : uint64_t{repeat} * static_cast<uint32_t>(plan.block_size_bytes_size());
   std::set<uint32_t> qms;
   for (const v1::HostReport& host : report.hosts()) qms.insert(host.workload().qm());
-  std::string title = absl::StrCat("Step ", step.number(), " of ", std::max<uint64_t>(steps, step.number()), "   ",
-                                   FormatBlockSize(step.block_size_bytes()));
+  // Of rounds there are as many as it took.
+  const uint64_t round_steps = plan.until_steady_ns() > 0 ? steps : 0;
+  std::string title =
+      absl::StrCat("Step ",
+                   FormatStepNumber(step.number(), static_cast<uint32_t>(std::max<uint64_t>(steps, step.number())),
+                                    static_cast<uint32_t>(round_steps)),
+                   "   ", FormatBlockSize(step.block_size_bytes()));
   if (repeat > 1) title += absl::StrCat("   repetition ", step.repetition(), " of ", repeat);
   if (report.has_placement()) {
     return title + (step.has_down_host() ? absl::StrCat("   ", SanitizeForTerminal(step.down_host()), " down")

@@ -65,6 +65,7 @@ void Coordinator::Begin() {
     of.set_address(host->address);
     *of.mutable_description() = *host->description;
     *of.mutable_plan() = options_.host_plans[host->index];
+    for (const v1::LogQueueManager& qm : of.plan().log().queue_managers()) host->qm_names.push_back(qm.name());
     log_.Append(std::move(joined));
   }
   // No session is without a journal that tells of it.
@@ -301,7 +302,8 @@ std::optional<Failure> Coordinator::RunStep(uint32_t step) {
   }
   if (armed == ArmResult::kGiveUp) return Failure{Exit::kInconclusive, {MustStop()}};
 
-  options_.progress->StepStarts(step, static_cast<uint32_t>(steps_.size()), steps_[step], clock_.Now());
+  const auto round_steps = static_cast<uint32_t>(options_.plan.until_steady_ns() > 0 ? options_.steps.size() : 0);
+  options_.progress->StepStarts(step, static_cast<uint32_t>(steps_.size()), round_steps, steps_[step], clock_.Now());
   std::string cut_short;
   const bool stay = PumpUntil([&] {
     cut_short = MustStop();

@@ -56,6 +56,11 @@ std::string PlainName(const std::string& name) {
 
 }  // namespace
 
+std::string Host::WriterName(uint32_t qm) const {
+  const bool named = qm >= 1 && qm <= qm_names.size();
+  return absl::StrCat(label, "/", named ? qm_names[qm - 1] : absl::StrCat("qm", qm));
+}
+
 Fleet::Fleet(const std::vector<std::string>& addresses, double max_slew_ppm, const AgentClientFactory& make_client,
              const Clock& clock, EventQueue& events)
     : clock_(clock), events_(events) {

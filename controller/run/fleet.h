@@ -39,6 +39,11 @@ struct Host {
   std::string address;
   // Unique in the run; the agent's name unless two have the same.
   std::string label;
+  // In a placement, the names of its queue managers, by number; else empty.
+  std::vector<std::string> qm_names = {};
+  // "node1/qm2", or "node1/PAYMENTS" in a placement.
+  std::string WriterName(uint32_t qm) const;
+
   std::unique_ptr<AgentListener> listener;
   std::unique_ptr<AgentClient> client;
 

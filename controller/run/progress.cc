@@ -187,13 +187,15 @@ void Progress::Settling(MonotonicNs now, int64_t length_ns) {
   next_update_ = now;
 }
 
-void Progress::StepStarts(uint32_t step, uint32_t steps, const v1::LogStep& spec, MonotonicNs now) {
+void Progress::StepStarts(uint32_t step, uint32_t steps, uint32_t round_steps, const v1::LogStep& spec,
+                          MonotonicNs now) {
   phase_ = Phase::kRunning;
   std::vector<std::string> messages = std::move(view_.messages);
   view_ = {};
   view_.messages = std::move(messages);
   view_.now.step = step + 1;
   view_.now.steps = steps;
+  view_.now.round_steps = round_steps;
   view_.now.block_size_bytes = spec.block_size_bytes();
   seconds_printed_ = 0;
   settled_.clear();
@@ -220,7 +222,8 @@ void Progress::StepMeasured(MonotonicNs now, const std::vector<std::unique_ptr<H
 void Progress::StepEnds() {
   if (screen_.shown()) {
     phase_ = Phase::kBetween;
-    view_.phase = view_.now.step < view_.now.steps ? "ended, the next step follows" : "ended";
+    view_.phase =
+        view_.now.round_steps == 0 && view_.now.step < view_.now.steps ? "ended, the next step follows" : "ended";
     return;
   }
   Clear();
@@ -373,7 +376,7 @@ std::string Progress::InFlightText(MonotonicNs now, const std::vector<std::uniqu
     for (const v1::InFlight& write : host->in_flight) {
       const int64_t age_ns = host->clock.ToRemote(now.value) - write.since_ns();
       if (age_ns < kLongInFlightNs || ++writes > kWritesNamed) continue;
-      absl::StrAppend(&text, "  ", host->label, "/qm", write.qm(), " in one write for ", Seconds(age_ns));
+      absl::StrAppend(&text, "  ", host->WriterName(write.qm()), " in one write for ", Seconds(age_ns));
     }
   }
   if (writes > kWritesNamed) absl::StrAppend(&text, "  and ", writes - kWritesNamed, " more");

@@ -80,7 +80,8 @@ class Progress {
   void Preparing();
   // Waits for the storage; StepEnds ends it.
   void Settling(MonotonicNs now, int64_t length_ns);
-  void StepStarts(uint32_t step, uint32_t steps, const v1::LogStep& spec, MonotonicNs now);
+  // `round_steps`: steps of a round, where they go on until they are steady; else 0.
+  void StepStarts(uint32_t step, uint32_t steps, uint32_t round_steps, const v1::LogStep& spec, MonotonicNs now);
   void Draining(const std::string& reason);
   // All hosts have reported the end of the step: shows what is left to show of it.
   void StepMeasured(MonotonicNs now, const std::vector<std::unique_ptr<Host>>& hosts, LiveReader& live);

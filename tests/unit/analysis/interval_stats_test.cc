@@ -221,6 +221,16 @@ TEST(IntervalStats, ASecondBeginOfTheRunChangesNothing) {
   EXPECT_THAT(RowsOf(records, kNsPerSecond), SizeIs(3));
 }
 
+TEST(IntervalLines, OfRoundsTheNumberOfTheRoundIsShown) {
+  std::vector<v1::JournalRecord> records = MakeJournal(TwoHosts(2 * kNsPerSecond));
+  for (v1::JournalRecord& record : records) {
+    if (record.has_run_begin()) record.mutable_run_begin()->mutable_plan()->set_until_steady_ns(20 * kNsPerSecond);
+  }
+  const std::vector<IntervalRow> rows = RowsOf(records, kNsPerSecond);
+  ASSERT_FALSE(rows.empty());
+  EXPECT_THAT(IntervalLines(kNsPerSecond).Add(rows[0]).front(), ::testing::StartsWith("Step 1, round 1   4 KiB   "));
+}
+
 TEST(IntervalLines, HeadingsStandAboveEveryTenth) {
   SimRun run = TwoHosts(12 * kNsPerSecond);
   run.hosts[1].steps[0][0] = testing::ClosedLoop(run.duration_ns, 0, [](uint64_t, int64_t start_ns) {

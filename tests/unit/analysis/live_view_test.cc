@@ -89,6 +89,13 @@ TEST(LiveTable, ShowsHostsCriteriaAndStalls) {
                                 "  at      8.3 s     1.240 s         3 hosts: node2/qm1, node3/qm1 and 3 more"));
 }
 
+TEST(LiveTable, OfRoundsTheNumberOfTheRoundIsShownAndNoLastStep) {
+  LiveView view = ViewOf(1);
+  view.now.step = view.now.steps = 14;
+  view.now.round_steps = 4;
+  EXPECT_THAT(Plain(DrawLive(view, 80, 24))[0], HasSubstr("step 14, round 4  4 KiB"));
+}
+
 TEST(LiveTable, TheWarmUpIsLabelled) {
   LiveView view = ViewOf(1);
   view.now.elapsed_ns = -2 * kNsPerSecond;

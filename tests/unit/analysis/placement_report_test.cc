@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "controller/analysis/interval_stats.h"
 #include "tests/unit/analysis/journal_builder.h"
 
@@ -119,7 +120,14 @@ TEST(PlacementReport, ARateThatIsMissedWithOneHostDownFailsThatStepAloneWithoutA
   EXPECT_THAT(placement.steps(2).reason(), StartsWith("rate_achieved>=99%: "));
   EXPECT_THAT(placement.steps(2).reason(),
               HasSubstr("at alpha/STOCK; the schedule fell behind by up to 0.750 s, 0 writes not issued"));
-  EXPECT_EQ(placement.steps(2).worst_host(), "alpha");
+}
+
+TEST(PlacementReport, TheWorstHostIsNamedWhereEachHasWritesEnoughForItsP99) {
+  for (const int64_t seconds : {2, 21}) {
+    SimRun run = Placement(seconds * kNsPerSecond);
+    run.hosts[0].steps[2][1] = Steady(run.duration_ns, 3 * kNsPerMs, 2 * kNsPerMs);
+    EXPECT_EQ(Analyze(MakeJournal(run)).placement().steps(2).worst_host(), seconds == 2 ? "" : "alpha");
+  }
 }
 
 TEST(PlacementReport, ALatencyBeyondItsLimitWithOneHostDownNamesTheQueueManager) {
@@ -157,12 +165,128 @@ TEST(PlacementReport, WhatALoadGeneratorThatWaitsForACpuDidNotIssueIsNotHeldAgai
   EXPECT_THAT(step.reason(), HasSubstr("the load generator on alpha may be CPU-bound: its writers waited 25.0 %"));
 }
 
+// alpha's writers wait for a CPU for 250 ms in all, of a step of 2 s in which both of them write.
+SimRun OnASlightlyBusyHost(const std::string& criterion) {
+  SimRun run = Placement();
+  run.criteria = {criterion};
+  run.hosts[0].sample = [](uint32_t step, int64_t since_start_ns) {
+    v1::HostSample sample;
+    if (step == 2) sample.set_writer_cpu_wait_ns(static_cast<uint64_t>(since_start_ns) / 8);
+    return sample;
+  };
+  return run;
+}
+
+// The outcome of the plan's criterion in the third step, where STOCK's writes on the busy host are these.
+v1::Outcome OutcomeWith(SimRun run, const testing::SimWriter& writes) {
+  run.hosts[0].steps[2][1] = writes;
+  const v1::Report report = Analyze(MakeJournal(run));
+  for (const v1::CriterionStepReport& step : report.verdict().criteria(0).steps()) {
+    if (step.step() == 3) return step.outcome();
+  }
+  return v1::OUTCOME_UNSPECIFIED;
+}
+
+// 200 writes/s of 1 ms, but the one under way after 0.5 s takes so long.
+testing::SimWriter OneLongWrite(int64_t length_ns) {
+  const auto latency =
+      testing::WithStalls([](uint64_t, int64_t) { return kNsPerMs; }, {{500 * kNsPerMs, 500 * kNsPerMs + length_ns}});
+  return testing::ClosedLoop(2 * kNsPerSecond, 4 * kNsPerMs, latency);
+}
+
 TEST(PlacementReport, WritesThatAreSlowThemselvesFailWhateverTheLoadGeneratorDid) {
-  SimRun run = OnABusyHost();
-  run.hosts[0].steps[2][1] = Steady(run.duration_ns, 8 * kNsPerMs);
+  SimRun run = OnASlightlyBusyHost("p50<5ms");
+  run.hosts[0].steps[2][1] = Steady(run.duration_ns, 20 * kNsPerMs);
   const v1::Report report = Analyze(MakeJournal(run));
   EXPECT_EQ(report.placement().answer(), "No: not with beta down.");
-  EXPECT_THAT(report.placement().steps(2).reason(), StartsWith("p50<5ms: 8.0"));
+  EXPECT_THAT(report.placement().steps(2).reason(), StartsWith("p50<5ms: 20.0"));
+}
+
+TEST(PlacementReport, WritesThatMayHaveWaitedForACpuForAsLongAsTheyAreTooSlowDecideNothing) {
+  // 2 s of writes of 8 ms are 0.75 s too long; the writers waited for 1 s.
+  EXPECT_EQ(OutcomeWith(OnABusyHost(), Steady(2 * kNsPerSecond, 8 * kNsPerMs)), v1::OUTCOME_INCONCLUSIVE);
+  for (const char* criterion : {"max<40ms", "service_max<40ms", "max@host<40ms", "p99.8<40ms", "p99.8@host<40ms"}) {
+    EXPECT_EQ(OutcomeWith(OnASlightlyBusyHost(criterion), OneLongWrite(250 * kNsPerMs)), v1::OUTCOME_INCONCLUSIVE)
+        << criterion;
+  }
+  EXPECT_EQ(OutcomeWith(OnASlightlyBusyHost("max<40ms"), OneLongWrite(400 * kNsPerMs)), v1::OUTCOME_FAIL)
+      << "360 ms too long, of which 250 ms may be waiting";
+  EXPECT_EQ(OutcomeWith(OnASlightlyBusyHost("avg<5ms"), Steady(2 * kNsPerSecond, 20 * kNsPerMs)), v1::OUTCOME_FAIL);
+  EXPECT_EQ(OutcomeWith(OnASlightlyBusyHost("avg<5ms"), Steady(2 * kNsPerSecond, 5'500'000)), v1::OUTCOME_INCONCLUSIVE);
+}
+
+TEST(PlacementReport, ARateThatIsMissedForNoLongerThanWritersWaitedForACpuInTheirWritesDecidesNothing) {
+  // 5.5 ms each, where one is due every 5 ms.
+  EXPECT_EQ(OutcomeWith(OnASlightlyBusyHost("rate_achieved>=99%"), Steady(2 * kNsPerSecond, 5'500'000)),
+            v1::OUTCOME_INCONCLUSIVE);
+  EXPECT_EQ(OutcomeWith(OnASlightlyBusyHost("rate_achieved>=99%"), Steady(2 * kNsPerSecond, 20 * kNsPerMs)),
+            v1::OUTCOME_FAIL);
+}
+
+TEST(PlacementReport, WritesThatABusyHostDidNotIssueAreNotHeldAgainstTheStorage) {
+  for (const bool busy : {true, false}) {
+    SimRun run = OnASlightlyBusyHost("not_issued==0");
+    if (!busy) run.hosts[0].sample = nullptr;
+    run.hosts[0].not_issued = 3;
+    EXPECT_EQ(OutcomeWith(run, run.hosts[0].steps[2][1]), busy ? v1::OUTCOME_INCONCLUSIVE : v1::OUTCOME_FAIL);
+  }
+}
+
+TEST(PlacementReport, AStallOnABusyHostFailsOnlyWhereItIsLongerThanItsWritersWaitedForACpu) {
+  for (const char* criterion : {"stalls==0", "stalls[one_qm]==0", "longest_stall<150ms"}) {
+    EXPECT_EQ(OutcomeWith(OnASlightlyBusyHost(criterion), OneLongWrite(200 * kNsPerMs)), v1::OUTCOME_INCONCLUSIVE)
+        << criterion;
+    EXPECT_EQ(OutcomeWith(OnASlightlyBusyHost(criterion), OneLongWrite(500 * kNsPerMs)), v1::OUTCOME_FAIL) << criterion;
+    SimRun with_cpus = OnASlightlyBusyHost(criterion);
+    with_cpus.hosts[0].sample = nullptr;
+    EXPECT_EQ(OutcomeWith(with_cpus, OneLongWrite(200 * kNsPerMs)), v1::OUTCOME_FAIL) << criterion;
+  }
+}
+
+TEST(PlacementReport, WhatFailsComesFirstOfMoreReasonsThanAreShown) {
+  SimRun run = Placement();
+  // Too few writes for each of the first ones.
+  run.criteria = {"p99.99<1s", "p99.98<1s", "p99.97<1s"};
+  run.hosts[0].steps[2][1] = Steady(run.duration_ns, 8 * kNsPerMs);
+  const v1::Report report = Analyze(MakeJournal(run));
+  EXPECT_THAT(report.placement().steps(2).reason(), StartsWith("rate_achieved>=99%: 62"));
+  EXPECT_THAT(report.placement().steps(2).reason(), HasSubstr("; p99.98<1s: "));
+  EXPECT_THAT(report.placement().steps(2).reason(), HasSubstr("; and 1 more criterion"));
+  EXPECT_THAT(report.placement().steps(2).reason(), ::testing::Not(HasSubstr("p99.97")));
+}
+
+TEST(PlacementReport, EachHostThatMayBeCpuBoundIsNamed) {
+  SimRun run = OnABusyHost();
+  run.criteria = {"not_issued==0"};
+  run.hosts[2].sample = run.hosts[0].sample;
+  run.hosts[2].not_issued = 1;
+  const v1::Report report = Analyze(MakeJournal(run));
+  for (const char* host : {"alpha", "gamma"}) {
+    EXPECT_THAT(report.placement().steps(2).reason(),
+                HasSubstr(absl::StrCat("the load generator on ", host, " may be CPU-bound")));
+  }
+}
+
+TEST(PlacementReport, NoCriterionOfThePlanTakesAwayTheDemandForEachQueueManagersRate) {
+  for (const char* criterion : {"rate_achieved<=100%", "rate_achieved@cluster>=50%", "rate_achieved@16k>=1%"}) {
+    SimRun run = Placement();
+    run.criteria = {criterion};
+    run.hosts[0].steps[2][1] = Steady(run.duration_ns, 8 * kNsPerMs);
+    const v1::Report report = Analyze(MakeJournal(run));
+    EXPECT_EQ(report.verdict().outcome(), v1::OUTCOME_FAIL) << criterion;
+    EXPECT_EQ(report.placement().answer(), "No: not with beta down.") << criterion;
+    EXPECT_THAT(report.placement().steps(2).reason(), HasSubstr("rate_achieved>=99%: ")) << criterion;
+  }
+}
+
+TEST(PlacementReport, ALowerShareOfTheRatesIsInTheAnswer) {
+  SimRun run = Placement();
+  run.criteria = {"rate_achieved>=50%"};
+  run.hosts[0].steps[2][1] = Steady(run.duration_ns, 8 * kNsPerMs);
+  EXPECT_EQ(Analyze(MakeJournal(run)).placement().answer(),
+            "Yes, at 50 % of its rates or more: with all hosts up, and with any one of the 3 hosts down.");
+  run.hosts[0].steps[2][1] = Steady(run.duration_ns, 12 * kNsPerMs);
+  EXPECT_EQ(Analyze(MakeJournal(run)).placement().answer(), "No: not with beta down.");
 }
 
 TEST(PlacementReport, AFailureThatWasNotPlayedToItsEndLeavesTheAnswerOpen) {

@@ -59,8 +59,8 @@ TEST(SteadyRounds, EndWhereTheLastFiveAreSteady) {
   std::vector<std::string> reasons;
   rounds.Finish(notes, reasons);
   EXPECT_THAT(reasons, IsEmpty());
-  EXPECT_THAT(notes, ElementsAre("4 KiB: steady after 8 rounds: IO/s of the last 5 within 2.0 % of their "
-                                 "mean (limit 20), slope -0.4 % (limit 10)."));
+  EXPECT_THAT(notes, ElementsAre("4 KiB: steady after 8 rounds of 2s: IO/s of the last 5 have a range of 2.0 % of "
+                                 "their mean (limit 20) and a slope of -0.4 % (limit 10)."));
 }
 
 TEST(SteadyRounds, EndAtTheirLimitAndSayWhatWasMissing) {
@@ -71,7 +71,7 @@ TEST(SteadyRounds, EndAtTheirLimitAndSayWhatWasMissing) {
   rounds.Finish(notes, reasons);
   EXPECT_THAT(notes, IsEmpty());
   ASSERT_EQ(reasons.size(), 1U);
-  EXPECT_THAT(reasons[0], HasSubstr("Not steady at 4 KiB after 6 rounds, the limit of --until-steady: "));
+  EXPECT_THAT(reasons[0], HasSubstr("Not steady at 4 KiB after 6 rounds of 2s, the limit of --until-steady: "));
 }
 
 // A line can rise within the range: both halves of the rule count.
@@ -82,7 +82,8 @@ TEST(SteadyRounds, ASlopeAloneIsNotSteady) {
   std::vector<std::string> reasons;
   rounds.Finish(notes, reasons);
   ASSERT_EQ(reasons.size(), 1U);
-  EXPECT_THAT(reasons[0], HasSubstr("within 14.8 % of their mean (limit 20), slope 14.8 % (limit 10)."));
+  EXPECT_THAT(reasons[0],
+              HasSubstr("have a range of 14.8 % of their mean (limit 20) and a slope of 14.8 % (limit 10)."));
 }
 
 // A round measures every step; they end together, with a whole round, when all are steady.
@@ -104,8 +105,8 @@ TEST(SteadyRounds, TheLastRoundsCount) {
   std::vector<std::string> notes;
   std::vector<std::string> reasons;
   rounds.Finish(notes, reasons);
-  EXPECT_THAT(notes, ElementsAre(HasSubstr("8 KiB: steady after 6 rounds")));
-  EXPECT_THAT(reasons, ElementsAre(HasSubstr("Not steady at 4 KiB after 6 rounds, the limit of --until-steady")));
+  EXPECT_THAT(notes, ElementsAre(HasSubstr("8 KiB: steady after 6 rounds of 2s: ")));
+  EXPECT_THAT(reasons, ElementsAre(HasSubstr("Not steady at 4 KiB after 6 rounds of 2s, the limit of --until-steady")));
 }
 
 TEST(SteadyRounds, ARoundThatWasCutShortCountsAsNone) {
@@ -118,7 +119,7 @@ TEST(SteadyRounds, ARoundThatWasCutShortCountsAsNone) {
   std::vector<std::string> notes;
   std::vector<std::string> reasons;
   rounds.Finish(notes, reasons);
-  EXPECT_THAT(reasons, ElementsAre("Not steady at 4 KiB after 4 rounds: SNIA's rule needs 5 rounds."));
+  EXPECT_THAT(reasons, ElementsAre("Not steady at 4 KiB after 4 rounds of 2s: SNIA's rule needs 5 rounds."));
 }
 
 TEST(SteadyRounds, WhatWasNeverMeasuredIsNotSteady) {
@@ -128,8 +129,8 @@ TEST(SteadyRounds, WhatWasNeverMeasuredIsNotSteady) {
   std::vector<std::string> reasons;
   rounds.Finish(notes, reasons);
   EXPECT_THAT(notes, IsEmpty());
-  EXPECT_THAT(reasons, ElementsAre("Not steady at 4 KiB after 1 round: SNIA's rule needs 5 rounds.",
-                                   "Not steady at 8 KiB after 0 rounds: SNIA's rule needs 5 rounds."));
+  EXPECT_THAT(reasons, ElementsAre("Not steady at 4 KiB after 1 round of 2s: SNIA's rule needs 5 rounds.",
+                                   "Not steady at 8 KiB after 0 rounds of 2s: SNIA's rule needs 5 rounds."));
 }
 
 TEST(SteadyRounds, WithoutStepsNothingIsSteady) {

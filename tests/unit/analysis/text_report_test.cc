@@ -84,6 +84,16 @@ TEST(TextReport, TheVerdictComesFirstThenTheCriteriaByStepThenTheSummary) {
   }
 }
 
+TEST(TextReport, StepsOfRoundsAreNotCalledTheLast) {
+  v1::Report report = LargeReport(2);
+  report.mutable_plan()->set_until_steady_ns(60 * kNsPerSecond);
+  report.mutable_plan()->clear_block_size_bytes();
+  report.mutable_plan()->add_block_size_bytes(4096);
+  const std::string text = RenderText(report);
+  EXPECT_THAT(text, HasSubstr("\nStep 1, round 1   "));
+  EXPECT_THAT(text, HasSubstr("\nStep 3, round 3   "));
+}
+
 TEST(TextReport, EachStepHasTheCriterionsWorstValueAndItsPlace) {
   v1::Report report = LargeReport(2);
   report.mutable_verdict()->clear_criteria();

@@ -52,6 +52,16 @@ TEST(UntoldSeconds, AStepOfTenDaysWithoutAFrameHasNoSeries) {
                                                  "864,000 of its 864,000 seconds.")));
 }
 
+TEST(UntoldSeconds, AQueueManagerOfAPlacementIsNamed) {
+  std::vector<v1::JournalRecord> records = MakeJournal(testing::Placement());
+  for (v1::JournalRecord& record : records) {
+    if (!record.has_run_begin()) continue;
+    for (v1::LogStep& step : *record.mutable_run_begin()->mutable_steps()) step.set_duration_ns(200'000 * kNsPerSecond);
+  }
+  EXPECT_THAT(Analyze(records).notes(),
+              Contains(HasSubstr("alpha/PAYMENTS, step 1: the per-second series is left out")));
+}
+
 TEST(UntoldSeconds, ManyStepsShareWhatTheyMayHave) {
   const v1::Report report = Analyze(StepsWithoutFrames(100, 10'000 * kNsPerSecond));
   size_t rows = 0;

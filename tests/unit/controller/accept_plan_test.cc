@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "common/units.h"
 #include "controller/plan/plan_check.h"
 #include "controller/plan/plan_defaults.h"
@@ -205,8 +206,27 @@ TEST(UntilSteady, NeedsFiveRoundsAndNoOtherJudgeOfSteadiness) {
               ElementsAre(HasSubstr("requires steadiness over its rounds: leave one of them out")));
   EXPECT_THAT(AcceptProblems(base + "until_steady: 1m\ncriteria: [p99<1s]\nlimit: {}\n"),
               ElementsAre(HasSubstr("a search chooses its steps itself")));
-  EXPECT_THAT(AcceptProblems("workload: {dir: /x}\nduration: 100ms\nuntil_steady: 30d\n"),
-              ElementsAre(HasSubstr("a run has at most 10000 steps")));
+  EXPECT_THAT(
+      AcceptProblems("workload: {dir: /x}\nduration: 1s\nblock_size: [4k, 8k]\nrepeat: 2\nuntil_steady: 2501s\n"),
+      ElementsAre(HasSubstr("makes up to 10004 steps of 3s; a run has at most 10000 steps")));
+}
+
+TEST(UntilSteady, IsRefusedWhereRoundsShowNothing) {
+  // Half a second of writing in all would be steady by the rule.
+  for (const char* accept : {"", "criteria: [p99<1s]\naccept: {parts: [load]}\n"}) {
+    EXPECT_THAT(
+        AcceptProblems(absl::StrCat("workload: {dir: /x}\nduration: 100ms\nuntil_steady: 500ms\n", accept)),
+        ElementsAre("--duration (duration) 100ms is too short for a round of --until-steady (until_steady): use "
+                    "1s or more"));
+  }
+  const std::string placement =
+      "workload: {dir: /x, rate: 500}\nduration: 10s\nuntil_steady: 50s\nplacement: [{qm: A, home: a, standby: b}]\n";
+  for (const char* accept : {"", "criteria: [p99<1s]\naccept: {parts: [load]}\n"}) {
+    EXPECT_THAT(AcceptProblems(placement + accept), ElementsAre(HasSubstr("the rates of a placement make its IO/s")));
+  }
+  EXPECT_THAT(AcceptProblems("workload: {dir: /x}\nhosts: [a, b]\nduration: 10s\nuntil_steady: 50s\nha: {}\n"),
+              ElementsAre("--until-steady (until_steady): a drill has rounds of its own, of one fault each; leave it "
+                          "out"));
 }
 
 TEST(UntilSteady, LimitsTheRoundsByTheirMeasuredTime) {

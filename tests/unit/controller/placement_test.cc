@@ -149,6 +149,31 @@ TEST(Placement, EachErrorNamesItsQueueManagerAndTheWayOut) {
               ElementsAre("hosts: node4 is neither home nor standby of a queue manager in placement: leave it out"));
 }
 
+TEST(Placement, BlocksMustSuitBothOfAQueueManagersHosts) {
+  const std::string plan =
+      "hosts: [node1, {address: node2, workload: {file_size: 64k, direct: on}}]\n"
+      "workload: {dir: /san, file_size: 24m, rate: 50}\n"
+      "placement:\n"
+      "  - {qm: A, home: node1, standby: node2, block_size: 1m}\n"
+      "  - {qm: B, home: node1, standby: node2, block_size: 1000}\n"
+      "  - {qm: C, home: node2, standby: node1, block_size: 4k}\n";
+  EXPECT_THAT(PlanProblems(PlanOf(plan)),
+              ElementsAre("placement[1].block_size: 1m of A is larger than an extent of 64k on node2: use at most 64k, "
+                          "or a larger --file-size (workload.file_size)",
+                          "placement[2].block_size: 1000 of B on node2 is not a multiple of 512, which O_DIRECT needs: "
+                          "use 1k, or --direct off"));
+}
+
+TEST(Placement, StepsThatAreTooShortForTheirRatesAreRefused) {
+  EXPECT_THAT(ProblemsWith("rate: 12.5", "rate: 0.1"),
+              ElementsAre("placement[3].rate: 0.1 writes/s of A/B%C is less than one write in --duration (duration) "
+                          "5s: use 10s or more, or a higher rate"));
+  EXPECT_THAT(ProblemsWith("placement:", "criteria: [p50<1s, p99<1s]\nplacement:"),
+              ElementsAre("--duration (duration) 5s is too short for p99<1s: 62 writes at 12.5 a second, and it needs "
+                          "1000; use 82s or more"));
+  EXPECT_THAT(ProblemsWith("placement:", "criteria: [p50<1s, p99@cluster<1s]\nplacement:"), IsEmpty());
+}
+
 TEST(Placement, WhatItStandsInPlaceOfIsRefused) {
   EXPECT_THAT(ProblemsWith("rate: 50}", "rate: 50, qm: 2}"),
               ElementsAre("--qm (workload.qm): a placement lists the queue managers of each host; leave it out"));
@@ -166,6 +191,16 @@ TEST(Placement, WhatItStandsInPlaceOfIsRefused) {
       ElementsAre(StartsWith("placement[1].standby: 'b' is not one of hosts (a); name one")));
   EXPECT_THAT(PlanProblems(PlanOf("workload: {dir: /a, rate: 1}\nplacement: [{qm: A, home: '{', standby: b}]\n")),
               ElementsAre(StartsWith("placement[1].home: '{' is not a host: expected")));
+}
+
+TEST(Placement, ARateCriterionMayOnlyLowerTheShareThatEachQueueManagerMustReach) {
+  for (const char* criterion :
+       {"rate_achieved<=100%", "rate_achieved@cluster>=99%", "rate_achieved@host>=99%", "rate_achieved==100%"}) {
+    EXPECT_THAT(
+        ProblemsWith("duration: 5s", absl::StrCat("criteria: ['", criterion, "']")),
+        ElementsAre(HasSubstr(absl::StrCat("'", criterion, "' does not demand the rate of each queue manager"))));
+  }
+  EXPECT_THAT(ProblemsWith("duration: 5s", "criteria: ['rate_achieved>=50%', 'rate_achieved>99.5%']"), IsEmpty());
 }
 
 TEST(Placement, AnErrorHasTheLineOfItsKeyOrOfItsQueueManager) {

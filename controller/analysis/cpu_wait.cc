@@ -1,0 +1,104 @@
+#include "controller/analysis/cpu_wait.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace plimsoll {
+namespace {
+
+// The least that the longest write can have taken if the writes waited for a CPU for `wait_ns` in all.
+double LeastMax(const Histogram& writes, double wait_ns) {
+  if (writes.count() == 0 || wait_ns <= 0) return static_cast<double>(writes.max_ns());
+  double level_ns = 0;
+  double lowered = 0;
+  for (uint32_t index = HistogramLayout::IndexOf(std::min(writes.max_ns(), HistogramLayout::kMaxValueNs)) + 1;
+       index-- > 0;) {
+    const uint64_t count = writes.CountAt(index);
+    if (count == 0) continue;
+    const auto lowest_ns = static_cast<double>(HistogramLayout::LowestNs(index));
+    const double needed_ns = lowered * (level_ns - lowest_ns);
+    if (needed_ns >= wait_ns) break;
+    wait_ns -= needed_ns;
+    level_ns = lowest_ns;
+    lowered += static_cast<double>(count);
+  }
+  return std::max(level_ns - wait_ns / lowered, 0.0);
+}
+
+// Whether the stall is of the class that the criterion counts, where hosts of both kinds stalled perhaps of another.
+bool IsOfClass(const Criterion& criterion, const StallEvidence& stall) {
+  return criterion.stall_class == v1::STALL_CLASS_UNSPECIFIED || criterion.stall_class == stall.stall_class;
+}
+bool MayBeOfOthers(const Criterion& criterion, const StallEvidence& stall) {
+  return criterion.stall_class != v1::STALL_CLASS_UNSPECIFIED && stall.mixed;
+}
+
+}  // namespace
+
+uint64_t CountExplained(const Criterion& criterion, const Histogram& writes, double wait_ns) {
+  if (writes.count() == 0 || wait_ns <= 0) return 0;
+  const auto index_of = [](double ns) {
+    return HistogramLayout::IndexOf(
+        static_cast<uint64_t>(std::clamp(ns, 0.0, static_cast<double>(HistogramLayout::kMaxValueNs))));
+  };
+  const uint32_t last = index_of(static_cast<double>(writes.max_ns()));
+  uint64_t explained = 0;
+  for (uint32_t index = index_of(criterion.limit); index <= last; ++index) {
+    const uint64_t count = writes.CountAt(index);
+    if (count == 0) continue;
+    const double excess_ns = static_cast<double>(HistogramLayout::LowestNs(index)) - criterion.limit;
+    if (excess_ns > 0 && excess_ns * static_cast<double>(count) > wait_ns) {
+      return explained + static_cast<uint64_t>(wait_ns / excess_ns);
+    }
+    explained += count;
+    wait_ns -= std::max(excess_ns, 0.0) * static_cast<double>(count);
+  }
+  return explained;
+}
+
+double LeastLatency(const Criterion& criterion, const ScopeSums& sums, double value_ns) {
+  const double wait_ns = sums.cpu_wait_ns;
+  if (wait_ns <= 0) return value_ns;
+  if (criterion.metric == Metric::kMax) {
+    double least_ns = LeastMax(sums.latency, wait_ns);
+    for (const int64_t age_ns : sums.in_flight_ages_ns) {
+      least_ns = std::max(least_ns, static_cast<double>(age_ns) - wait_ns);
+    }
+    return least_ns;
+  }
+  if (criterion.metric == Metric::kAverage && sums.latency.count() > 0) {
+    return std::max(value_ns - wait_ns / static_cast<double>(sums.latency.count()), 0.0);
+  }
+  // No weighted average is below the fastest write.
+  return std::max(static_cast<double>(sums.latency.min_ns()) - wait_ns, 0.0);
+}
+
+StallsByCpuWait CountByCpuWait(const Criterion& criterion, const std::vector<StallEvidence>& stalls, double wait_ns) {
+  StallsByCpuWait counts;
+  std::vector<double> excesses_ns;
+  for (const StallEvidence& stall : stalls) {
+    if (IsOfClass(criterion, stall)) {
+      excesses_ns.push_back(MayBeOfOthers(criterion, stall) ? 0 : stall.excess_ns);
+    } else if (stall.mixed) {
+      ++counts.more;
+    }
+  }
+  std::sort(excesses_ns.begin(), excesses_ns.end());
+  for (const double excess_ns : excesses_ns) {
+    if (!std::isfinite(excess_ns) || excess_ns > wait_ns) break;
+    wait_ns -= excess_ns;
+    ++counts.none;
+  }
+  return counts;
+}
+
+double LeastLongestStall(const Criterion& criterion, const std::vector<StallEvidence>& stalls) {
+  double longest_ns = 0;
+  for (const StallEvidence& stall : stalls) {
+    if (!IsOfClass(criterion, stall) || MayBeOfOthers(criterion, stall)) continue;
+    longest_ns = std::max(longest_ns, stall.least_length_ns);
+  }
+  return longest_ns;
+}
+
+}  // namespace plimsoll
