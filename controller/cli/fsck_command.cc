@@ -24,6 +24,7 @@
 #include "controller/cli/asked_agents.h"
 #include "controller/cli/command.h"
 #include "controller/cli/commands.h"
+#include "controller/plan/accept_plan.h"
 #include "controller/plan/ha_plan.h"
 #include "controller/render/json.h"
 #include "controller/run/exit_code.h"
@@ -37,7 +38,6 @@ namespace {
 constexpr uint32_t kCheckReportFormat = 1;
 // Before the checks; while they run, clocks are asked all the time.
 constexpr int kFirstProbes = 20;
-constexpr size_t kMostHosts = 32;
 
 struct FsckFlags {
   AgentList agents;
@@ -151,8 +151,10 @@ class Fsck {
       return failure;
     }
     Fleet& fleet = agents_.fleet();
-    if (fleet.size() > kMostHosts) {
-      return Failure{Exit::kWrong, {absl::StrCat("at most ", kMostHosts, " hosts, not ", fleet.size())}};
+    if (fleet.size() > kMostCheckedHosts) {
+      return Failure{Exit::kWrong,
+                     {absl::StrCat("--hosts: fsck checks at most ", kMostCheckedHosts, " hosts at once, not ",
+                                   fleet.size(), "; name fewer")}};
     }
     fleet.DescribeAll(std::vector<std::vector<std::string>>(fleet.size(), {agents_.directory()}), kAskTimeoutNs);
     if (events_.interrupts() > 0) return Failure{Exit::kInconclusive, {"interrupted: nothing was checked"}};

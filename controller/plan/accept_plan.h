@@ -8,6 +8,9 @@
 
 namespace plimsoll {
 
+// Hosts that `plimsoll fsck` checks at once, at most.
+inline constexpr int kMostCheckedHosts = 32;
+
 // All of them take a plan that has its defaults.
 
 // Whether the plan has the part.
@@ -15,7 +18,7 @@ bool HasPart(const v1::TestPlan& plan, v1::AcceptPart part);
 
 // What `plimsoll run` and `plimsoll limit` would be given for the part, with every default. Steadiness is a criterion
 // of the load, unless --until-steady or a criterion of the plan asks for it; the search takes those criteria that more
-// load can break.
+// load can break. A host without a rate has nothing to arrive at random: its arrivals are even.
 v1::TestPlan LoadPlanOf(const v1::TestPlan& plan);
 v1::TestPlan SearchPlanOf(const v1::TestPlan& plan);
 

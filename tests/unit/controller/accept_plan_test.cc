@@ -104,6 +104,47 @@ TEST(AcceptPlan, ArrivalsAreRandomInLoadAndSearchUnlessThePlanSaysOtherwise) {
   EXPECT_EQ(SearchPlanOf(even).workload().arrival(), v1::ARRIVAL_EVEN);
 }
 
+// A host without a rate has nothing to arrive; it does not change how the writes of the others do.
+TEST(AcceptPlan, AHostWithoutARateLeavesTheArrivalsOfTheOthers) {
+  for (const char* text :
+       {"workload: {dir: /x, rate: 5, arrival: poisson}\nhosts: [a, {address: b, workload: {rate: 0}}]\n"
+        "criteria: [p99<1s]\nduration: 1h\naccept: {}\n",
+        "workload: {dir: /x, arrival: poisson}\nhosts: [{address: a, workload: {rate: 5}}, b]\n"
+        "criteria: [p99<1s]\nduration: 1h\naccept: {}\n"}) {
+    const v1::TestPlan load = LoadPlanOf(FilledPlan(text));
+    EXPECT_EQ(EffectiveWorkload(load, 0).arrival(), v1::ARRIVAL_POISSON) << text;
+    EXPECT_EQ(EffectiveWorkload(load, 1).arrival(), v1::ARRIVAL_EVEN) << text;
+    EXPECT_THAT(PlanProblems(load), IsEmpty()) << text;
+  }
+}
+
+TEST(AcceptPlan, WhatNeverReachesStorageIsRefusedOnEveryHost) {
+  const std::string rest = "criteria: [p99<1s]\naccept: {}\n";
+  EXPECT_THAT(AcceptProblems("workload: {dir: /x, sync: none}\nhosts: [a, b]\n" + rest),
+              ElementsAre("--sync (workload.sync) none measures memory, not storage; use dsync, as MQ's logger does"));
+  EXPECT_THAT(
+      AcceptProblems("workload: {dir: /x}\nhosts: [a, {address: b, workload: {sync: none}}]\n" + rest),
+      ElementsAre("--sync (workload.sync) none on b measures memory, not storage; use dsync, as MQ's logger does"));
+  EXPECT_THAT(
+      AcceptProblems("workload: {dir: /x, sync: none}\nhosts: [{address: a, workload: {sync: dsync}}]\n" + rest),
+      IsEmpty());
+  for (const char* synced : {"sync: fdatasync", "sync: sync", "direct: off"}) {
+    EXPECT_THAT(AcceptProblems("workload: {dir: /x, " + std::string(synced) + "}\n" + rest), IsEmpty());
+  }
+}
+
+TEST(AcceptPlan, MoreHostsThanFsckChecksAreNamedBeforehand) {
+  const auto problems = [](int hosts, const std::string& parts) {
+    return AcceptProblems("workload: {dir: /x}\nhosts: ['node[1-" + std::to_string(hosts) +
+                          "]']\ncriteria: [p99<1s]\naccept: {parts: [" + parts + "]}\n");
+  };
+  EXPECT_THAT(problems(33, "storage, fsck, load"),
+              ElementsAre("--parts (accept.parts): fsck checks at most 32 hosts, and there are 33; leave fsck out of "
+                          "--parts (accept.parts), and run `plimsoll fsck` on some of them"));
+  EXPECT_THAT(problems(32, "storage, fsck, load"), IsEmpty());
+  EXPECT_THAT(problems(33, "storage, load"), IsEmpty());
+}
+
 TEST(AcceptPlan, WhatCannotBeAcceptedIsNamedWithAWayOut) {
   const std::string base = "workload: {dir: /x}\n";
   EXPECT_THAT(AcceptProblems(base + "accept: {}\n"), ElementsAre(HasSubstr("--require (criteria) is missing")));
