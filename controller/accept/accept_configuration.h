@@ -37,6 +37,6 @@ double MostQueueManagers(const v1::TestPlan& plan);
 std::string UnlikeMqText(const v1::TestPlan& plan);
 
 // "1 host", "1,200 hosts".
-std::string Counted(size_t count, const std::string& noun);
+std::string CountText(size_t count, const std::string& noun);
 
 }  // namespace plimsoll

@@ -300,8 +300,8 @@ void TakeStorage(const std::vector<StorageHost>& hosts, uint64_t block_size_byte
     shown.resize(kMostShown);
     shown.push_back(absl::StrCat(more, " more"));
   }
-  run.set_result(absl::StrCat(absl::StrJoin(shown, "; "), ": ", Counted(counts[AdviceLevel::kProblem], "problem"), ", ",
-                              Counted(counts[AdviceLevel::kWarning], "warning")));
+  run.set_result(absl::StrCat(absl::StrJoin(shown, "; "), ": ", CountText(counts[AdviceLevel::kProblem], "problem"),
+                              ", ", CountText(counts[AdviceLevel::kWarning], "warning")));
   run.set_outcome(counts[AdviceLevel::kProblem] > 0 ? v1::OUTCOME_FAIL : v1::OUTCOME_PASS);
 }
 
@@ -344,7 +344,7 @@ void TakeChecks(const v1::CheckReport& checks, v1::AcceptRun& run, v1::AcceptRep
   if (const std::string untested = NotBetweenHosts(checks); !untested.empty()) open.insert(open.begin(), untested);
   if (required == 0) open.emplace_back("no required check was made");
   run.set_complete(!ended_early);
-  run.set_result(absl::StrCat(passed, " of ", Counted(required, "required check"), " passed"));
+  run.set_result(absl::StrCat(passed, " of ", CountText(required, "required check"), " passed"));
   if (checks.verdict() == v1::CHECK_VERDICT_FAIL) {
     run.set_outcome(v1::OUTCOME_FAIL);
   } else if (!open.empty() || ended_early) {

@@ -170,6 +170,11 @@ v1::TestPlan SearchPlanOf(const v1::TestPlan& plan) {
   return search;
 }
 
+uint64_t LargestWriteOf(const v1::TestPlan& plan) {
+  const std::vector<uint64_t> sizes = BlockSizesOf(plan);
+  return sizes.empty() ? 0 : *std::max_element(sizes.begin(), sizes.end());
+}
+
 std::vector<std::string> AcceptPlanProblems(const v1::TestPlan& plan) {
   std::vector<std::string> problems;
   const auto add = [&problems](const auto&... parts) { problems.push_back(absl::StrCat(parts...)); };

@@ -1,6 +1,7 @@
 // What a plan with an `accept` section asks for: the plans of its parts.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,9 @@ bool HasPart(const v1::TestPlan& plan, v1::AcceptPart part);
 // load can break. A host without a rate has nothing to arrive at random: its arrivals are even.
 v1::TestPlan LoadPlanOf(const v1::TestPlan& plan);
 v1::TestPlan SearchPlanOf(const v1::TestPlan& plan);
+
+// The largest write of load and search, in bytes; of a placement, that of its queue managers. 0: none is given.
+uint64_t LargestWriteOf(const v1::TestPlan& plan);
 
 // What keeps the plan from being an acceptance, beyond the problems of its parts' plans; one line each.
 std::vector<std::string> AcceptPlanProblems(const v1::TestPlan& plan);

@@ -1,6 +1,7 @@
 """`--launch ssh` when something ends before its time: ssh, its server, or the controller, in each state of a run. Nothing
 is left on any host."""
 
+import json
 import os
 import signal
 
@@ -83,6 +84,32 @@ class Broken(ssh_hosts.PairTest):
         self.await_nothing_runs()
         self.await_nothing_left()
         harness.wait_until(lambda: not list(self.runtime.iterdir()), "no socket on this machine")
+
+    def interrupted_acceptance(self, during):
+        """The runs of an acceptance that was interrupted while the agents of that part were started."""
+        out = self.base / "accepted"
+        process = self.start_plimsoll(
+            "accept", "--hosts", self.names, *self.launch(), "--dir", "/mnt", "--out", out, "--file-size", "64k", "--num-files",
+            "2", "--rate", "20", "--arrival", "even", "--duration", "5s", "--require", "p50<5s", "--parts", "storage,fsck,load",
+            "--runs", "1", wrap=self.network.on_controller())
+        process.await_err(f": {during}$")
+        self.await_clients(process)
+        process.signal(signal.SIGINT)
+        result = self.result_of(process, code=3)
+        record = json.loads((out / "accept.json").read_text())
+        self.assertEqual(record["cut_short"], "interrupted", result)
+        (reason,) = next(run for run in record["runs"] if run["began"] and not run["complete"])["reasons"]
+        self.assertIn("interrupted", reason)
+        self.assertNotIn("starting agents", reason)
+        self.await_nothing_runs()
+        self.await_nothing_left()
+        return {run["part"]: run["began"] for run in record["runs"]}
+
+    def test_an_acceptance_that_is_interrupted_while_agents_are_started_ends(self):
+        self.assertEqual(self.interrupted_acceptance("storage"), {"storage": True, "fsck": False, "load": False})
+
+    def test_an_acceptance_that_is_interrupted_while_agents_of_the_checks_are_started_ends(self):
+        self.assertEqual(self.interrupted_acceptance("fsck, run 1"), {"storage": True, "fsck": True, "load": False})
 
     def test_an_interrupted_run_reports_and_leaves_nothing(self):
         run = self.start_measuring()

@@ -63,6 +63,14 @@ TEST(AcceptPlan, TheLoadOfAPlacementPlaysEveryHostsFailure) {
   EXPECT_THAT(AcceptProblems(placed + "duration: 60s\naccept: {}\n"), ElementsAre(HasSubstr("leave it out")));
 }
 
+TEST(AcceptPlan, TheLargestWriteOfAPlacementIsThatOfItsQueueManagers) {
+  EXPECT_EQ(LargestWriteOf(FilledPlan("hosts: [node1, node2]\nworkload: {dir: /x}\nplacement:\n"
+                                      "- {qm: A, home: node1, standby: node2, rate: 4, block_size: 1m}\n"
+                                      "- {qm: B, home: node2, standby: node1, rate: 3, block_size: 64k}\n")),
+            uint64_t{1} << 20);
+  EXPECT_EQ(LargestWriteOf(FilledPlan("workload: {dir: /x}\nblock_size: [64k, 4k]\n")), uint64_t{64} << 10);
+}
+
 TEST(AcceptPlan, TheLoadMustBeSteady) {
   const v1::TestPlan load = LoadPlanOf(FilledPlan(kLeastAcceptance));
   EXPECT_FALSE(load.has_accept());
