@@ -111,6 +111,34 @@ class Broken(ssh_hosts.PairTest):
     def test_an_acceptance_that_is_interrupted_while_agents_of_the_checks_are_started_ends(self):
         self.assertEqual(self.interrupted_acceptance("fsck, run 1"), {"storage": True, "fsck": True, "load": False})
 
+    def start_acceptance_without_end(self, *arguments):
+        """With ssh clients that never get through: the controller has time to show how far it is."""
+        client = self.base / "slow-ssh"
+        client.write_text("#!/bin/sh\nexec sleep 600\n")
+        client.chmod(0o755)
+        return self.start_plimsoll(
+            "accept", "--hosts", self.names, "--launch", "ssh", "--ssh-command", client, "--launch-agent", self.agent_file(), "--dir",
+            "/mnt", "--rate", "20", "--arrival", "even", "--duration", "5s", "--require", "p50<5s", "--parts", "fsck,load",
+            "--runs", "1", *arguments, wrap=self.network.on_controller())
+
+    def test_a_quiet_acceptance_shows_no_progress_of_the_launch(self):
+        quiet = self.start_acceptance_without_end("--out", self.base / "quiet", "--quiet")
+        harness.wait_until(lambda: harness.children_of(quiet.pid), "the clients of the quiet one")
+        # One that began later has shown some.
+        self.start_acceptance_without_end("--out", self.base / "accepted").await_err("(?m)^starting agents over ssh: ")
+        self.assertEqual(quiet.err, "")
+
+    def test_an_acceptance_that_is_interrupted_while_it_shows_progress_of_the_launch_ends(self):
+        out = self.base / "accepted"
+        process = self.start_acceptance_without_end("--out", out)
+        process.await_err("(?m)^starting agents over ssh: ")
+        process.signal(signal.SIGINT)
+        result = self.result_of(process, code=3)
+        record = json.loads((out / "accept.json").read_text())
+        self.assertEqual([run["began"] for run in record["runs"]], [True, False], result)
+        self.assertEqual(record["runs"][0]["reasons"], ["interrupted while the agents were started"])
+        self.assertEqual(record["cut_short"], "interrupted")
+
     def test_an_interrupted_run_reports_and_leaves_nothing(self):
         run = self.start_measuring()
         run.signal(signal.SIGINT)
