@@ -1,6 +1,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "controller/accept/accept_configuration.h"
 #include "controller/accept/accept_render.h"
 #include "controller/accept/accept_report.h"
 #include "controller/page/assets.h"

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "common/text.h"
 #include "common/units.h"
+#include "controller/accept/accept_configuration.h"
 #include "controller/accept/accept_report.h"
 #include "controller/render/json.h"
 #include "controller/render/junit_xml.h"

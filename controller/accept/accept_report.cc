@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "common/units.h"
+#include "controller/accept/accept_configuration.h"
 #include "controller/analysis/judge.h"
 #include "controller/check/catalog.h"
 #include "controller/plan/accept_plan.h"
@@ -29,10 +30,6 @@ constexpr size_t kMostShown = 3;
 
 double Ms(double ns) {
   return ns / static_cast<double>(kNsPerMs);
-}
-
-std::string Counted(size_t count, const std::string& noun) {
-  return absl::StrCat(FormatCount(count), " ", noun, count == 1 ? "" : "s");
 }
 
 // At most kMostShown of them, in one line.
@@ -64,7 +61,7 @@ void AddFigure(const v1::AcceptRun& run, const std::string& name, const std::str
   one.set_value(value);
 }
 
-// What all steps of one block size felt like.
+// What all steps with the same block size and the same host down felt like.
 struct LoadFigures {
   double iops_sum = 0;
   size_t steps = 0;
@@ -73,17 +70,9 @@ struct LoadFigures {
   std::set<std::string> thin;
 };
 
-void AddLoadFigures(const v1::Report& found, const v1::AcceptRun& run, std::vector<std::string>& shown,
-                    v1::AcceptReport& report) {
-  // In the order of the steps.
-  std::vector<std::pair<uint64_t, LoadFigures>> by_block_size;
-  for (const v1::StepReport& step : found.steps()) {
-    const v1::ScopeReport* const cluster = ClusterOf(step);
-    if (cluster == nullptr || cluster->latency().count() == 0) continue;
-    auto at = std::find_if(by_block_size.begin(), by_block_size.end(),
-                           [&](const auto& one) { return one.first == step.block_size_bytes(); });
-    if (at == by_block_size.end()) at = by_block_size.insert(at, {step.block_size_bytes(), {}});
-    LoadFigures& figures = at->second;
+LoadFigures FiguresOf(const std::vector<const v1::ScopeReport*>& clusters) {
+  LoadFigures figures;
+  for (const v1::ScopeReport* const cluster : clusters) {
     figures.iops_sum += cluster->iops();
     ++figures.steps;
     const v1::LatencyReport& felt = FeltLatency(*cluster);
@@ -96,12 +85,48 @@ void AddLoadFigures(const v1::Report& found, const v1::AcceptRun& run, std::vect
     }
     for (const std::string& thin : felt.thin()) figures.thin.insert(thin == "p99_9" ? "p99.9" : thin);
   }
-  for (const auto& [block_size_bytes, figures] : by_block_size) {
-    const std::string block = FormatSizeForPeople(block_size_bytes);
-    const std::string at = by_block_size.size() > 1 ? absl::StrCat(" at ", block) : "";
+  return figures;
+}
+
+void AddLoadFigures(const v1::Report& found, const v1::AcceptRun& run, std::vector<std::string>& shown,
+                    v1::AcceptReport& report) {
+  struct AlikeSteps {
+    uint64_t block_size_bytes = 0;
+    std::string down_host;
+    std::vector<const v1::ScopeReport*> clusters;
+  };
+  // In the order of the steps.
+  std::vector<AlikeSteps> groups;
+  for (const v1::StepReport& step : found.steps()) {
+    const v1::ScopeReport* const cluster = ClusterOf(step);
+    if (cluster == nullptr || cluster->latency().count() == 0) continue;
+    auto at = std::find_if(groups.begin(), groups.end(), [&](const AlikeSteps& one) {
+      return one.block_size_bytes == step.block_size_bytes() && one.down_host == step.down_host();
+    });
+    if (at == groups.end()) at = groups.insert(at, {step.block_size_bytes(), step.down_host(), {}});
+    at->clusters.push_back(cluster);
+  }
+  const v1::TestPlan& plan = report.plan();
+  std::set<uint64_t> sizes;
+  for (AlikeSteps& group : groups) {
+    sizes.insert(group.block_size_bytes);
+    // Rounds before the storage was steady do not count.
+    const size_t counted = kSteadyRounds * std::max<size_t>(plan.repeat(), 1);
+    if (plan.until_steady_ns() > 0 && group.clusters.size() > counted) {
+      group.clusters.erase(group.clusters.begin(), group.clusters.end() - static_cast<ptrdiff_t>(counted));
+    }
+  }
+  for (const AlikeSteps& group : groups) {
+    const LoadFigures figures = FiguresOf(group.clusters);
+    const std::string block = FormatBlockSize(group.block_size_bytes);
+    const std::string hosts = !HasPlacement(plan)       ? ""
+                              : group.down_host.empty() ? "all hosts up"
+                                                        : absl::StrCat(group.down_host, " down");
+    const std::string at = absl::StrCat(sizes.size() > 1 ? absl::StrCat(" at ", block) : "",
+                                        hosts.empty() ? "" : absl::StrCat(", ", hosts));
     const double iops = figures.iops_sum / static_cast<double>(figures.steps);
     AddFigure(run, absl::StrCat("IO/s", at), "", iops, report);
-    std::string text = absl::StrCat(block, ": ", FormatRate(iops), " IO/s");
+    std::string text = absl::StrCat(block, hosts.empty() ? "" : ", ", hosts, ": ", FormatRate(iops), " IO/s");
     for (const char* name : {"p50", "p99", "p99.9", "max"}) {
       if (figures.thin.count(name) > 0) continue;
       const double value_ns = static_cast<double>(figures.latency_ns.at(name));
@@ -112,21 +137,32 @@ void AddLoadFigures(const v1::Report& found, const v1::AcceptRun& run, std::vect
   }
 }
 
-void AddSearchFigures(const v1::Report& found, const v1::AcceptRun& run, std::vector<std::string>& shown,
+void AddSearchFigures(const v1::Report& found, v1::AcceptRun& run, std::vector<std::string>& shown,
                       v1::AcceptReport& report) {
   const v1::LimitReport& limit = found.limit();
   const bool over_rate = limit.over() == v1::LIMIT_OVER_RATE;
   const std::string unit = over_rate ? "writes/s per queue manager" : "queue managers per host";
-  if (limit.limit() > 0) {
-    AddFigure(run, "limit", unit, limit.limit(), report);
-    const double rate = RateOfLoad(report.plan());
-    shown.push_back(
-        absl::StrCat(FormatRate(limit.limit()), " ", unit, limit.held() ? ", held" : ", not held",
-                     over_rate && rate > 0 ? absl::StrFormat(", %.2f times the load", limit.limit() / rate) : ""));
-  } else {
-    shown.emplace_back("no load was shown to meet the criteria");
-  }
+  const auto amount = [&](double load) { return over_rate ? FormatRate(load) : FormatFixed(load, 0); };
+  if (limit.limit() > 0) AddFigure(run, "limit", unit, limit.limit(), report);
   if (limit.maximum() > 0) AddFigure(run, "maximum", "writes/s per queue manager", limit.maximum(), report);
+  if (limit.limit() <= 0) {
+    shown.emplace_back("no load was shown to meet the criteria");
+    return;
+  }
+  const LoadRates rates = LoadRatesOf(report.plan());
+  const bool one_rate = over_rate && rates.unpaced.empty() && rates.least == rates.most;
+  shown.push_back(absl::StrCat(amount(limit.limit()), " ", unit, limit.held() ? ", held" : ", not held",
+                               one_rate ? absl::StrFormat(", %.2f times the load", limit.limit() / rates.most) : ""));
+  // What the search raises is the same on all hosts: it covers the load where it reaches that of each.
+  const double load = over_rate ? rates.most : MostQueueManagers(report.plan());
+  if (limit.limit() >= load) return;
+  const std::string exceeded =
+      limit.has_exceeded_at() && limit.exceeded_at() <= load
+          ? absl::StrCat("; the criteria were exceeded at ", amount(limit.exceeded_at()), " already")
+          : "";
+  run.add_reasons(absl::StrCat("the limit of ", amount(limit.limit()), " ", unit, " is below the load of ",
+                               over_rate ? RateText(rates) : absl::StrCat(amount(load), " queue managers"), exceeded));
+  if (run.outcome() == v1::OUTCOME_PASS) run.set_outcome(v1::OUTCOME_INCONCLUSIVE);
 }
 
 // The first host and step whose load generator may have been in the way.
@@ -203,14 +239,6 @@ std::string DirectoryOf(const v1::AcceptRun& run) {
   return run.part() == v1::ACCEPT_PART_STORAGE ? name : absl::StrCat(name, "-", run.run());
 }
 
-double RateOfLoad(const v1::TestPlan& plan) {
-  double rate = 0;
-  for (int host = 0; host < std::max(1, plan.hosts_size()); ++host) {
-    rate = std::max(rate, EffectiveWorkload(plan, host).rate_per_second());
-  }
-  return rate;
-}
-
 v1::AcceptReport PlannedAcceptance(const v1::TestPlan& plan) {
   v1::AcceptReport report;
   report.set_format(kReportFormat);
@@ -272,33 +300,34 @@ void TakeStorage(const std::vector<StorageHost>& hosts, uint64_t block_size_byte
     shown.resize(kMostShown);
     shown.push_back(absl::StrCat(more, " more"));
   }
-  run.set_result(absl::StrCat(absl::StrJoin(shown, "; "), ": ", Counted(counts[AdviceLevel::kProblem], "problem"), ", ",
-                              Counted(counts[AdviceLevel::kWarning], "warning")));
+  run.set_result(absl::StrCat(absl::StrJoin(shown, "; "), ": ", CountText(counts[AdviceLevel::kProblem], "problem"),
+                              ", ", CountText(counts[AdviceLevel::kWarning], "warning")));
   run.set_outcome(counts[AdviceLevel::kProblem] > 0 ? v1::OUTCOME_FAIL : v1::OUTCOME_PASS);
 }
 
 void TakeChecks(const v1::CheckReport& checks, v1::AcceptRun& run, v1::AcceptReport& report) {
   size_t passed = 0;
-  size_t of_level = 0;
+  size_t required = 0;
   std::vector<std::string> open;
   for (const v1::CheckResult& check : checks.checks()) {
     if (check.level() > checks.level()) continue;
-    ++of_level;
     const std::string because = absl::StrCat(check.name(), ": ", check.reason());
-    if (check.outcome() == v1::CHECK_OUTCOME_PASS) ++passed;
     // Good to know, and no requirement of a shared file system.
     if (check.requirement() == v1::CHECK_REQUIREMENT_NONE) {
       if (check.outcome() != v1::CHECK_OUTCOME_PASS) run.add_notes(because);
       continue;
     }
+    ++required;
     switch (check.outcome()) {
       case v1::CHECK_OUTCOME_PASS:
+        ++passed;
         break;
       case v1::CHECK_OUTCOME_FAIL:
         run.add_reasons(because);
         break;
       case v1::CHECK_OUTCOME_UNSUPPORTED:
         // One that is needed fails its requirement; another one does not count.
+        if (checks.verdict() != v1::CHECK_VERDICT_FAIL) --required;
         (checks.verdict() == v1::CHECK_VERDICT_FAIL ? *run.mutable_reasons() : *run.mutable_notes())
             .Add(absl::StrCat(check.name(), " is not supported: ", check.reason()));
         break;
@@ -313,9 +342,9 @@ void TakeChecks(const v1::CheckReport& checks, v1::AcceptRun& run, v1::AcceptRep
     run.add_notes(note);
   }
   if (const std::string untested = NotBetweenHosts(checks); !untested.empty()) open.insert(open.begin(), untested);
-  if (of_level == 0) open.emplace_back("no check was made");
+  if (required == 0) open.emplace_back("no required check was made");
   run.set_complete(!ended_early);
-  run.set_result(absl::StrCat(passed, " of ", Counted(of_level, "check"), " passed"));
+  run.set_result(absl::StrCat(passed, " of ", CountText(required, "required check"), " passed"));
   if (checks.verdict() == v1::CHECK_VERDICT_FAIL) {
     run.set_outcome(v1::OUTCOME_FAIL);
   } else if (!open.empty() || ended_early) {
@@ -370,7 +399,11 @@ void TakeRun(const v1::Report& found, v1::AcceptRun& run, v1::AcceptReport& repo
   } else {
     AddLoadFigures(found, run, shown, report);
   }
-  if (shown.size() > kMostShown) shown.resize(kMostShown);
+  if (shown.size() > kMostShown) {
+    const size_t more = shown.size() - kMostShown;
+    shown.resize(kMostShown);
+    shown.push_back(absl::StrCat("and ", more, " more"));
+  }
   run.set_result(shown.empty() ? "nothing was measured" : absl::StrJoin(shown, "; "));
 }
 
@@ -422,6 +455,8 @@ void JudgeAcceptance(v1::AcceptReport& report) {
   }
 
   if (const std::string left_out = LeftOutText(report); !left_out.empty()) AddOnce(left_out, *report.mutable_limits());
+  if (const std::string unlike = UnlikeMqText(report.plan()); !unlike.empty())
+    AddOnce(unlike, *report.mutable_limits());
 
   for (v1::AcceptFigure& figure : *report.mutable_figures()) {
     if (figure.values().empty()) continue;
@@ -437,43 +472,6 @@ void JudgeAcceptance(v1::AcceptReport& report) {
       figure.set_spread_percent(100 * (most->value() - least->value()) / (sum / figure.values_size()));
     }
   }
-}
-
-std::vector<std::pair<std::string, std::string>> AcceptConfiguration(const v1::AcceptReport& report) {
-  const v1::TestPlan& plan = report.plan();
-  std::vector<std::string> sizes;
-  for (const uint64_t size : BlockSizesOf(plan)) sizes.push_back(FormatSizeForPeople(size));
-  size_t queue_managers = 0;
-  std::string pace;
-  if (HasPlacement(plan)) {
-    queue_managers = static_cast<size_t>(plan.placement_size());
-    double all = 0;
-    for (const v1::PlacedQueueManager& placed : plan.placement()) all += placed.rate_per_second();
-    pace = absl::StrCat(FormatRate(all), " writes/s in all, with all hosts up and with each one down");
-  } else {
-    for (int host = 0; host < std::max(1, plan.hosts_size()); ++host) {
-      queue_managers += EffectiveWorkload(plan, host).qm();
-    }
-    const double rate = RateOfLoad(plan);
-    pace = rate > 0 ? absl::StrCat(FormatRate(rate), " writes/s of each queue manager") : "as fast as possible";
-  }
-  std::vector<std::pair<std::string, std::string>> lines;
-  lines.emplace_back(
-      "Load", absl::StrCat(Counted(static_cast<size_t>(std::max(1, plan.hosts_size())), "host"), ", ",
-                           Counted(queue_managers, "queue manager"), ", ", absl::StrJoin(sizes, ", "), ", ", pace, ", ",
-                           FormatDuration(plan.duration_ns()),
-                           plan.until_steady_ns() > 0 ? absl::StrCat(" a round until it is steady, at most ",
-                                                                     FormatDuration(plan.until_steady_ns()))
-                                                      : std::string()));
-  if (HasPart(plan, v1::ACCEPT_PART_LIMIT)) {
-    const v1::LimitPlan& limit = plan.limit();
-    lines.emplace_back("Search", absl::StrCat("at most ", FormatDuration(limit.budget_ns()), ", steps of ",
-                                              FormatDuration(plan.accept().search_step_ns()), ", held for ",
-                                              FormatDuration(limit.hold_ns())));
-  }
-  const v1::TestPlan load = LoadPlanOf(plan);
-  lines.emplace_back("Criteria", absl::StrJoin(load.criteria(), ", "));
-  return lines;
 }
 
 }  // namespace plimsoll

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "plimsoll/v1/accept_report.pb.h"
@@ -39,10 +38,11 @@ struct StorageHost {
 // FAIL where a log must not lie there like this (AdviceLevel::kProblem).
 void TakeStorage(const std::vector<StorageHost>& hosts, uint64_t block_size_bytes, v1::AcceptRun& run,
                  v1::AcceptReport& report);
-// PASS where every check of the level passed between hosts with kernels of their own. Requirements that the level
-// cannot prove are limits of the verdict, not reasons against it.
+// PASS where every required check of the level passed between hosts with kernels of their own; others become notes.
+// Requirements that the level cannot prove are limits of the verdict, not reasons against it.
 void TakeChecks(const v1::CheckReport& checks, v1::AcceptRun& run, v1::AcceptReport& report);
-// Of the load or a search: the verdict of its report.
+// Of the load or a search: the verdict of its report. A limit below the plan's load is no PASS: it does not show that
+// the storage carries the load, and only the load itself can show that it does not.
 void TakeRun(const v1::Report& found, v1::AcceptRun& run, v1::AcceptReport& report);
 // It began and has no report.
 void TakeFailure(const std::string& why, v1::AcceptRun& run);
@@ -53,11 +53,5 @@ void JudgeAcceptance(v1::AcceptReport& report);
 
 // "The plan leaves out fsck."; empty: it has all parts. Stands beside every verdict.
 std::string LeftOutText(const v1::AcceptReport& report);
-
-// What was tested, as names and values: the load, the search, the criteria.
-std::vector<std::pair<std::string, std::string>> AcceptConfiguration(const v1::AcceptReport& report);
-
-// Of the plan's load, in writes per second of a queue manager, the largest of all hosts; 0: none is set.
-double RateOfLoad(const v1::TestPlan& plan);
 
 }  // namespace plimsoll

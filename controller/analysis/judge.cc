@@ -85,7 +85,6 @@ namespace {
 
 // A storage whose percentile is exactly at its limit fails with at most this chance, over all tests of a criterion.
 constexpr double kChanceOfFalseFail = 0.01;
-constexpr char kRateCriterion[] = "rate_achieved>=99%";
 
 v1::ScopeKind KindOf(CriterionScope scope) {
   switch (scope) {
@@ -161,8 +160,8 @@ bool IsAboutRate(Metric metric) {
 }  // namespace
 
 Judge::Judge(const v1::TestPlan& plan, uint32_t rules) {
-  rate_.criterion = ParseCriterion(kRateCriterion).value();
-  rate_.text = kRateCriterion;
+  rate_.criterion = ParseCriterion(kAddedRateCriterion).value();
+  rate_.text = kAddedRateCriterion;
   rate_.added = true;
   // Whether a cluster carries its load is a question about the rates of the load.
   rate_is_demand_ = rules >= 1 && (plan.criteria_size() > 0 || plan.placement_size() > 0);

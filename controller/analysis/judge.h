@@ -17,6 +17,9 @@
 
 namespace plimsoll {
 
+// Added to the criteria of a plan with a target rate, unless a criterion of the plan is about it.
+inline constexpr char kAddedRateCriterion[] = "rate_achieved>=99%";
+
 // Chance that of `n` independent events, each of which happens with chance `share` in (0, 1), at least `count` happen.
 // Exact to some ten digits where `count` is above the expected number n x share, and 1 where it is not.
 double ChanceOfAtLeast(uint64_t count, uint64_t n, double share);

@@ -275,6 +275,7 @@ class Ab {
     AbRound measured;
     measured.order = order;
     std::vector<RunInput> runs(2);
+    bool interrupted = false;
     for (const char letter : order) {
       const size_t side = letter == 'A' ? 0 : 1;
       const std::string name = absl::StrFormat("round-%02d-%c", round, letter == 'A' ? 'a' : 'b');
@@ -286,7 +287,7 @@ class Ab {
                                                 : absl::StrCat("--between failed before ", where, ": ", failed, ".");
         return;
       }
-      if (IsInterruptPending()) {
+      if (interrupted || IsInterruptPending()) {
         cut_short_ = true;
         record_.ended = absl::StrCat("Interrupted before ", where, ".");
         return;
@@ -295,10 +296,12 @@ class Ab {
       how.out = (std::filesystem::path(path_) / name).string();
       how.quiet = flags_.quiet;
       how.repeated = round > 1;
+      PartEnd end;
+      how.end = &end;
       PartLine part(line_);
       code_ = RunPlan(sides_[side].plan, how, access_, part.line(), around_);
       absl::StatusOr<v1::Report> loaded = LoadReport(how.out);
-      const std::string trouble = loaded.ok() ? TroubleOf(*loaded) : part.FirstError();
+      const std::string trouble = loaded.ok() ? TroubleOf(*loaded) : end.ErrorText();
       if (!trouble.empty()) {
         cut_short_ = true;
         record_.ended = absl::StrCat("The rounds ended with ", where, ": ", trouble, ".");
@@ -306,10 +309,16 @@ class Ab {
       }
       code_ = 0;
       runs[side] = {how.out, *std::move(loaded)};
+      // It came too late to cut this run short: the next one does not begin.
+      interrupted = end.interrupted;
     }
     for (size_t side = 0; side < 2; ++side) inputs_[side].runs.push_back(std::move(runs[side]));
     record_.rounds.push_back(std::move(measured));
     LookAt(round);
+    if (interrupted && record_.ended.empty() && round < flags_.rounds) {
+      cut_short_ = true;
+      record_.ended = absl::StrCat("Interrupted after round ", round, ".");
+    }
   }
 
   // Why a run is no whole measurement of its side; "" where it is one.

@@ -64,23 +64,19 @@ google::protobuf::Timestamp Moment(WallNs now) {
   return moment;
 }
 
-uint64_t LargestBlock(const v1::TestPlan& plan) {
-  const auto& sizes = plan.block_size_bytes();
-  return sizes.empty() ? 0 : *std::max_element(sizes.begin(), sizes.end());
-}
-
-// "storage; fsck 3 times, some 10s each; load 3 times, ...", and what is written to prepare.
+// "storage check; fsck 3 times, about 10s each; load 3 times, ...", how long they take together, and what is written to
+// prepare. How long it takes to reach the hosts, to prepare and to clean up is not known.
 std::vector<std::string> Outlook(const v1::TestPlan& plan) {
   const uint32_t runs = plan.accept().runs();
-  int64_t most_ns = 0;
+  int64_t all_ns = 0;
   std::vector<std::string> parts;
   const auto add = [&](const char* part, const std::string& how_exact, int64_t each_ns) {
     parts.push_back(absl::StrCat(part, runs == 1 ? " once, " : absl::StrCat(" ", runs, " times, "), how_exact,
                                  FormatWholeSeconds(each_ns), runs == 1 ? "" : " each"));
-    most_ns += runs * each_ns;
+    all_ns += runs * each_ns;
   };
   if (HasPart(plan, v1::ACCEPT_PART_STORAGE)) parts.emplace_back("storage check");
-  if (HasPart(plan, v1::ACCEPT_PART_FSCK)) add("fsck", "some ", kQuickChecksNs);
+  if (HasPart(plan, v1::ACCEPT_PART_FSCK)) add("fsck", "about ", kQuickChecksNs);
   uint32_t fillings = 0;
   if (HasPart(plan, v1::ACCEPT_PART_LOAD)) {
     const v1::TestPlan load = LoadPlanOf(plan);
@@ -104,10 +100,14 @@ std::vector<std::string> Outlook(const v1::TestPlan& plan) {
     bytes += BytesOf(workload).bytes;
   }
   std::vector<std::string> lines = {absl::StrCat(absl::StrJoin(parts, "; "))};
-  lines.push_back(absl::StrCat("at most ", FormatWholeSeconds(most_ns),
+  lines.push_back(absl::StrCat("about ", FormatWholeSeconds(all_ns),
                                fillings == 0 ? ""
                                              : absl::StrCat(", and the time to write ", FormatSizeForPeople(bytes), " ",
                                                             fillings, fillings == 1 ? " time" : " times")));
+  if (HasPart(plan, v1::ACCEPT_PART_FSCK) && plan.hosts_size() < 2) {
+    lines.emplace_back(
+        "one host alone has nothing for fsck to test: the result will not be PASS; leave fsck out of --parts");
+  }
   return lines;
 }
 
@@ -149,14 +149,19 @@ class Acceptance {
       *run.mutable_begin() = Moment(around_.clock->WallNow());
       // Its record begins before it does: a killed acceptance shows what was under way.
       kept.Update(WriteAcceptRecord(*results, report_));
-      const int code = Do(run);
+      PartEnd end;
+      const int code = Do(run, end);
       if (code == static_cast<int>(Exit::kLeft)) return code;
       run.set_duration_ns(around_.clock->Now() - start);
       const bool nothing = code == static_cast<int>(Exit::kWrong) || code == static_cast<int>(Exit::kCannotRun);
       if (nothing && i == 0) return Discard(*results, code);
+      // What the part measured stands; nothing else begins.
+      if (end.interrupted && (!run.complete() || i + 1 < report_.runs_size())) {
+        report_.set_cut_short(kInterruptedText);
+      }
       JudgeAcceptance(report_);
       kept.Update(WriteAcceptRecord(*results, report_));
-      if (run.part() == v1::ACCEPT_PART_STORAGE && run.outcome() == v1::OUTCOME_FAIL) {
+      if (run.part() == v1::ACCEPT_PART_STORAGE && run.outcome() == v1::OUTCOME_FAIL && report_.cut_short().empty()) {
         report_.set_cut_short("the storage check failed");
       }
       if (!flags_.quiet) ShowResult(run);
@@ -192,16 +197,16 @@ class Acceptance {
   }
 
   // One run of a part, into its report. Returns the exit code that the part alone would have.
-  int Do(v1::AcceptRun& run) {
+  int Do(v1::AcceptRun& run, PartEnd& end) {
     switch (run.part()) {
       case v1::ACCEPT_PART_STORAGE:
-        return CheckStorage(run);
+        return CheckStorage(run, end);
       case v1::ACCEPT_PART_FSCK:
-        return CheckFiles(run);
+        return CheckFiles(run, end);
       case v1::ACCEPT_PART_LOAD:
-        return Measure(LoadPlanOf(plan_), run);
+        return Measure(LoadPlanOf(plan_), run, end);
       default:
-        return Measure(SearchPlanOf(plan_), run);
+        return Measure(SearchPlanOf(plan_), run, end);
     }
   }
 
@@ -229,10 +234,17 @@ class Acceptance {
     return static_cast<int>(failure.code);
   }
 
-  int CheckStorage(v1::AcceptRun& run) {
+  int CheckStorage(v1::AcceptRun& run, PartEnd& end) {
     EventQueue events(*around_.clock);
+    const int code = AskAboutStorage(events, run);
+    // Its agents have ended by now: an interrupt that came meanwhile counts, too.
+    end.interrupted = events.interrupts() > 0;
+    return code;
+  }
+
+  int AskAboutStorage(EventQueue& events, v1::AcceptRun& run) {
     const Interrupts interrupts(events);
-    AskedAgents agents(*around_.clock, events, line_.err);
+    AskedAgents agents(*around_.clock, events, line_.err, flags_.quiet);
     std::vector<std::string> directories;
     for (int host = 0; host < std::max(1, plan_.hosts_size()); ++host) {
       directories.push_back(EffectiveWorkload(plan_, host).dir());
@@ -248,12 +260,14 @@ class Acceptance {
     for (const std::string& directory : directories) asked.push_back({directory});
     fleet.DescribeAll(asked, kAskTimeoutNs);
     if (events.interrupts() > 0) {
-      report_.set_cut_short(kInterruptedText);
       TakeFailure(kInterruptedText, run);
       return static_cast<int>(Exit::kInconclusive);
     }
     LabelHosts(fleet.hosts());
     if (const auto failure = agents.CheckAnswers(); failure.has_value()) return Fail(*failure, run);
+    for (const v1::TestPlan& plan : MeasuringPlans()) {
+      if (const auto failure = CheckPlanCaps(fleet.hosts(), plan); failure.has_value()) return Fail(*failure, run);
+    }
     std::vector<StorageHost> hosts;
     std::vector<HostDirectory> shown;
     JsonWriter json;
@@ -269,14 +283,14 @@ class Acceptance {
       json.EndObject();
     }
     json.EndArray();
-    TakeStorage(hosts, LargestBlock(plan_), run, report_);
-    WritePart({{"storage.txt", absl::StrCat(absl::StrJoin(TextOfStorages(shown, LargestBlock(plan_)), "\n"), "\n")},
+    TakeStorage(hosts, LargestWriteOf(plan_), run, report_);
+    WritePart({{"storage.txt", absl::StrCat(absl::StrJoin(TextOfStorages(shown, LargestWriteOf(plan_)), "\n"), "\n")},
                {"storage.json", json.Take()}},
               run);
     return static_cast<int>(Exit::kOk);
   }
 
-  int CheckFiles(v1::AcceptRun& run) {
+  int CheckFiles(v1::AcceptRun& run, PartEnd& end) {
     PartLine part(line_);
     QuickChecks checks;
     checks.agents = agents_;
@@ -286,44 +300,48 @@ class Acceptance {
     checks.quiet = flags_.quiet;
     checks.finish = [&](const v1::CheckReport& found) {
       TakeChecks(found, run, report_);
-      for (const std::string& note : found.notes()) {
-        if (note == absl::StrCat("ended early: ", kInterruptedText)) report_.set_cut_short(kInterruptedText);
-      }
       WritePart(
           {{"fsck.txt", RenderCheckText(found)}, {"fsck.json", RenderJson(found)}, {"fsck.xml", RenderJUnit(found)}},
           run);
     };
-    const int code = RunQuickChecks(checks, part.line());
+    const int code = RunQuickChecks(checks, part.line(), end);
     if (run.outcome() == v1::OUTCOME_UNSPECIFIED) {
-      TakeFailure(part.FirstError(), run);
-      if (part.FirstError().find(kInterruptedText) == 0) report_.set_cut_short(kInterruptedText);
+      TakeFailure(end.ErrorText(), run);
       return code;
     }
     return static_cast<int>(Exit::kOk);
   }
 
-  int Measure(const v1::TestPlan& plan, v1::AcceptRun& run) {
+  // Those of load and search, as far as the acceptance has them.
+  std::vector<v1::TestPlan> MeasuringPlans() const {
+    std::vector<v1::TestPlan> plans;
+    if (HasPart(plan_, v1::ACCEPT_PART_LOAD)) plans.push_back(LoadPlanOf(plan_));
+    if (HasPart(plan_, v1::ACCEPT_PART_LIMIT)) plans.push_back(SearchPlanOf(plan_));
+    return plans;
+  }
+
+  int Measure(const v1::TestPlan& plan, v1::AcceptRun& run, PartEnd& end) {
     PlanRun how;
     how.out = PathOf(run);
     how.quiet = flags_.quiet;
     how.repeated = warned_;
     warned_ = true;
+    how.later = MeasuringPlans();
+    how.end = &end;
     PartLine part(line_);
     const int code = RunPlan(plan, how, access_, part.line(), around_);
     if (code == static_cast<int>(Exit::kLeft)) return code;
     const absl::StatusOr<v1::Report> found = LoadReport(how.out);
     if (!found.ok()) {
-      TakeFailure(part.FirstError(), run);
-      if (part.FirstError().find(kInterruptedText) == 0) report_.set_cut_short(kInterruptedText);
+      TakeFailure(end.ErrorText(), run);
       return code;
     }
     run.set_directory(DirectoryOf(run));
     TakeRun(*found, run, report_);
-    if (found->run().state() == v1::RUN_STATE_INTERRUPTED) report_.set_cut_short(kInterruptedText);
     // It measured, and could not keep what it reports.
     if (code == static_cast<int>(Exit::kInconclusive) && run.outcome() == v1::OUTCOME_PASS) {
       run.set_outcome(v1::OUTCOME_INCONCLUSIVE);
-      run.add_reasons(part.FirstError());
+      run.add_reasons(end.ErrorText());
     }
     return static_cast<int>(Exit::kOk);
   }
@@ -332,7 +350,8 @@ class Acceptance {
     PlanRun how;
     how.dry_run = true;
     how.quiet = true;
-    const int code = RunPlan(LoadPlanOf(plan_), how, access_, line_, around_);
+    how.later = MeasuringPlans();
+    const int code = RunPlan(how.later.empty() ? LoadPlanOf(plan_) : how.later.front(), how, access_, line_, around_);
     if (code != static_cast<int>(Exit::kOk)) return code;
     for (const std::string& text : Outlook(plan_)) line_.out << SanitizeForTerminal(text) << '\n';
     line_.out << std::flush;
@@ -388,7 +407,8 @@ void AddAcceptCommand(CLI::App& app, CommandLine& line) {
                  "Show hosts, directories, files, bytes and how long it takes; change nothing")
       ->excludes("--junit");
   command->footer(
-      "Exit codes: 0 every part passed; 1 a part FAILs; 3 a part is inconclusive or was not done.\n"
+      "Exit codes: 0 every part passed; 1 a part FAILs; 2 wrong input; 3 a part is inconclusive or was not done;\n"
+      "4 an agent could not be asked, and nothing was done.\n"
       "Examples:\n"
       "  plimsoll plan example --ready nfs > accept.yaml\n"
       "  plimsoll accept accept.yaml --hosts node[1-4] --dir /mnt/mqha --rate 200\n"

@@ -90,8 +90,9 @@ std::optional<Failure> AskedAgents::Connect(const AgentList& list, const AccessF
   const auto access = LoadAccess(flags);
   if (!access.ok()) return Failure{Exit::kWrong, {std::string(access.status().message())}};
   directory_ = directories.front();
-  auto launcher = LauncherFor(*access, !addresses->empty(), clock_, events_,
-                              [this](const std::string& text) { err_ << text << std::endl; });
+  auto launcher = LauncherFor(*access, !addresses->empty(), clock_, events_, [this](const std::string& text) {
+    if (!quiet_) err_ << text << std::endl;
+  });
   if (!launcher.ok()) return Failure{Exit::kWrong, {std::string(launcher.status().message())}};
   launcher_ = *std::move(launcher);
   if (addresses->empty()) {

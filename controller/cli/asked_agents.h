@@ -67,8 +67,9 @@ inline constexpr double kAskedMaxSlewPpm = 500;
 // Owns the fleet and what starts its agents. What is given outlives it. For one thread.
 class AskedAgents {
  public:
-  // Progress and warnings go to `err`.
-  AskedAgents(const Clock& clock, EventQueue& events, std::ostream& err) : clock_(clock), events_(events), err_(err) {}
+  // Progress and warnings go to `err`; only warnings where `quiet`.
+  AskedAgents(const Clock& clock, EventQueue& events, std::ostream& err, bool quiet = false)
+      : clock_(clock), events_(events), err_(err), quiet_(quiet) {}
   // Ends the agents that were started.
   ~AskedAgents();
   AskedAgents(const AskedAgents&) = delete;
@@ -99,6 +100,7 @@ class AskedAgents {
   const Clock& clock_;
   EventQueue& events_;
   std::ostream& err_;
+  const bool quiet_;
   std::string directory_;
   std::unique_ptr<Launcher> launcher_;
   std::vector<HostFailure> not_started_;

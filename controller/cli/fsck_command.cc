@@ -24,6 +24,7 @@
 #include "controller/cli/asked_agents.h"
 #include "controller/cli/command.h"
 #include "controller/cli/commands.h"
+#include "controller/plan/accept_plan.h"
 #include "controller/plan/ha_plan.h"
 #include "controller/render/json.h"
 #include "controller/run/exit_code.h"
@@ -37,7 +38,6 @@ namespace {
 constexpr uint32_t kCheckReportFormat = 1;
 // Before the checks; while they run, clocks are asked all the time.
 constexpr int kFirstProbes = 20;
-constexpr size_t kMostHosts = 32;
 
 struct FsckFlags {
   AgentList agents;
@@ -96,13 +96,20 @@ Exit ExitOf(const v1::CheckReport& report) {
 // One `plimsoll fsck`, in the order in which it goes.
 class Fsck {
  public:
-  // `finish` takes the report in place of standard output; empty: it is printed.
-  Fsck(const FsckFlags& flags, FaultCommands commands, int64_t lease_ns, CommandLine& line,
-       std::function<void(const v1::CheckReport&)> finish = {})
-      : flags_(flags), commands_(std::move(commands)), lease_ns_(lease_ns), line_(line), finish_(std::move(finish)) {}
+  // `finish` takes the report in place of standard output; empty: it is printed. `end`: of a part; null: there is none.
+  // `events` gets the interrupts.
+  Fsck(const FsckFlags& flags, FaultCommands commands, int64_t lease_ns, CommandLine& line, EventQueue& events,
+       std::function<void(const v1::CheckReport&)> finish = {}, PartEnd* end = nullptr)
+      : flags_(flags),
+        commands_(std::move(commands)),
+        lease_ns_(lease_ns),
+        line_(line),
+        finish_(std::move(finish)),
+        end_(end),
+        events_(events) {}
 
   int Execute() {
-    if (auto failure = Connect(); failure.has_value()) return PrintFailure(line_, *failure);
+    if (auto failure = Connect(); failure.has_value()) return Fail(*failure);
     const v1::CheckLevel level = LevelOf(flags_.level);
     CheckCourse course({.fleet = &agents_.fleet(),
                         .events = &events_,
@@ -119,7 +126,7 @@ class Fsck {
                         }});
     const WallNs begin = clock_.WallNow();
     const MonotonicNs begin_ns = clock_.Now();
-    if (auto failure = course.Begin(); failure.has_value()) return PrintFailure(line_, *failure);
+    if (auto failure = course.Begin(); failure.has_value()) return Fail(*failure);
     v1::CheckReport report;
     report.set_format(kCheckReportFormat);
     report.set_run_id(course.run_id());
@@ -146,13 +153,20 @@ class Fsck {
   }
 
  private:
+  int Fail(const Failure& failure) {
+    if (end_ != nullptr) end_->errors = failure.lines;
+    return PrintFailure(line_, failure);
+  }
+
   std::optional<Failure> Connect() {
     if (auto failure = agents_.Connect(flags_.agents, flags_.access, {flags_.directory}); failure.has_value()) {
       return failure;
     }
     Fleet& fleet = agents_.fleet();
-    if (fleet.size() > kMostHosts) {
-      return Failure{Exit::kWrong, {absl::StrCat("at most ", kMostHosts, " hosts, not ", fleet.size())}};
+    if (fleet.size() > kMostCheckedHosts) {
+      return Failure{Exit::kWrong,
+                     {absl::StrCat("--hosts: fsck checks at most ", kMostCheckedHosts, " hosts at once, not ",
+                                   fleet.size(), "; name fewer")}};
     }
     fleet.DescribeAll(std::vector<std::vector<std::string>>(fleet.size(), {agents_.directory()}), kAskTimeoutNs);
     if (events_.interrupts() > 0) return Failure{Exit::kInconclusive, {"interrupted: nothing was checked"}};
@@ -220,10 +234,11 @@ class Fsck {
   const int64_t lease_ns_;
   CommandLine& line_;
   const std::function<void(const v1::CheckReport&)> finish_;
+  PartEnd* const end_;
   const SystemClock clock_;
-  EventQueue events_{clock_};
+  EventQueue& events_;
   const Interrupts interrupts_{events_};
-  AskedAgents agents_{clock_, events_, line_.err};
+  AskedAgents agents_{clock_, events_, line_.err, flags_.quiet};
 };
 
 int FsckMain(const FsckFlags& flags, CommandLine& line) {
@@ -258,18 +273,25 @@ int FsckMain(const FsckFlags& flags, CommandLine& line) {
                       "agents as a service for it",
                       Exit::kWrong);
   }
-  return Fsck(flags, *std::move(commands), *lease_ns, line).Execute();
+  const SystemClock clock;
+  EventQueue events(clock);
+  return Fsck(flags, *std::move(commands), *lease_ns, line, events).Execute();
 }
 
 }  // namespace
 
-int RunQuickChecks(const QuickChecks& checks, CommandLine& line) {
+int RunQuickChecks(const QuickChecks& checks, CommandLine& line, PartEnd& end) {
   FsckFlags flags;
   flags.agents = checks.agents;
   flags.access = checks.access;
   flags.directory = checks.directory;
   flags.quiet = checks.quiet;
-  return Fsck(flags, {}, checks.lease_ns, line, checks.finish).Execute();
+  const SystemClock clock;
+  EventQueue events(clock);
+  const int code = Fsck(flags, {}, checks.lease_ns, line, events, checks.finish, &end).Execute();
+  // Its agents have ended by now: an interrupt that came meanwhile counts, too.
+  end.interrupted = events.interrupts() > 0;
+  return code;
 }
 
 void AddFsckCommand(CLI::App& app, CommandLine& line) {

@@ -7,6 +7,7 @@
 
 #include "controller/cli/asked_agents.h"
 #include "controller/cli/command.h"
+#include "controller/cli/run_parts.h"
 #include "plimsoll/v1/check_report.pb.h"
 
 namespace plimsoll {
@@ -17,13 +18,13 @@ struct QuickChecks {
   AccessFlags access;
   std::string directory;
   int64_t lease_ns = 0;
-  // Without the names of the checks on line.err.
+  // Without progress on line.err.
   bool quiet = false;
   // Called once, with the report; not where nothing was checked.
   std::function<void(const v1::CheckReport& report)> finish;
 };
 
-// What `plimsoll fsck` does; errors go to line.err. Returns its exit code.
-int RunQuickChecks(const QuickChecks& checks, CommandLine& line);
+// What `plimsoll fsck` does; errors go to line.err and to `end`. Returns its exit code.
+int RunQuickChecks(const QuickChecks& checks, CommandLine& line, PartEnd& end);
 
 }  // namespace plimsoll

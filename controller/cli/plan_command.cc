@@ -158,7 +158,8 @@ void AddExample(CLI::App& plan, CommandLine& line) {
   example->footer("Example:\n  plimsoll plan example > plan.yaml\n  plimsoll plan example --ready nfs > accept.yaml");
   const auto placement = std::make_shared<bool>(false);
   example->add_flag("--placement", *placement, "Print a plan that plays the failure of each host (docs/placement.md)")
-      ->excludes(accept_flag);
+      ->excludes(accept_flag)
+      ->excludes("--ready");
   example->callback([&line, accept, ready, placement] {
     line.action = [&line, accept, ready, placement] {
       const auto& plans = ReadyAcceptPlans();

@@ -72,6 +72,11 @@ void PlanFlags::AddFlags(const Descriptor& message, const std::string& group, CL
     const FieldDescriptor& field = *message.field(i);
     const v1::FieldRule& rule = RuleOf(field);
     if (rule.flag().empty() || (kind_ == Kind::kHa && rule.run_only())) continue;
+    // Each part of an acceptance removes its files.
+    if (kind_ == Kind::kAccept &&
+        &field == v1::TestPlan::descriptor()->FindFieldByNumber(v1::TestPlan::kKeepFilesFieldNumber)) {
+      continue;
+    }
     std::string names = "--" + rule.flag();
     for (const std::string& alias : rule.alias()) absl::StrAppend(&names, ",--", alias);
     const std::string summary = Summary(field);

@@ -24,6 +24,7 @@
 #include "common/clock.h"
 #include "common/command_line.h"
 #include "common/posix.h"
+#include "common/protocol.h"
 #include "common/status_macros.h"
 #include "common/text.h"
 #include "common/units.h"
@@ -127,11 +128,12 @@ v1::TestPlan WithSeed(v1::TestPlan plan) {
 // Everything that one run needs, in the order in which it comes into being.
 class Run {
  public:
-  // `request`: of a command that shows the run in its own way; null for `plimsoll run`.
+  // `events` gets the interrupts. `how`: of a part of something else; null for `plimsoll run`.
   Run(const RunFlags& flags, v1::TestPlan plan, AgentAccess access, CommandLine& line, const RunSurroundings& around,
-      const PlanRun* request = nullptr)
+      EventQueue& events, const PlanRun* how = nullptr)
       : flags_(flags),
-        request_(request),
+        how_(how),
+        request_(how != nullptr && how->finish ? how : nullptr),
         access_(std::move(access)),
         line_(line),
         make_client_(around.make_client),
@@ -139,15 +141,16 @@ class Run {
         plan_(WithSeed(std::move(plan))),
         steps_(ExpandSteps(plan_)),
         run_id_(NewRunId()),
+        events_(events),
         progress_(around.progress, IsScreen(around.progress), flags.quiet) {
     if (around.catches_signals) interrupts_.emplace(events_);
   }
 
   int Execute() {
-    if (auto failure = Connect(); failure.has_value()) return Ended(PrintFailure(line_, *failure));
+    if (auto failure = Connect(); failure.has_value()) return Ended(Fail(*failure));
     if (flags_.dry_run) return Ended(DryRun());
     absl::StatusOr<OpenResults> opened = CreateResults(flags_.out, clock_.WallNow(), run_id_, plan_);
-    if (!opened.ok()) return Ended(PrintError(line_, opened.status(), Exit::kWrong));
+    if (!opened.ok()) return Ended(Fail({Exit::kWrong, {std::string(opened.status().message())}}));
     ResultsDirectory& results = opened->directory;
     if (!flags_.repeated) {
       for (const std::string& warning : Warnings(fleet_->hosts())) progress_.Warn(warning);
@@ -185,12 +188,17 @@ class Run {
     }
     if (failure.has_value()) {
       results.Discard();
-      return PrintFailure(line_, *failure);
+      return Fail(*failure);
     }
     return Report(results, log);
   }
 
  private:
+  int Fail(const Failure& failure) {
+    if (how_ != nullptr && how_->end != nullptr) how_->end->errors = failure.lines;
+    return PrintFailure(line_, failure);
+  }
+
   std::optional<Failure> Connect() {
     std::vector<AgentPlace> places;
     std::vector<std::vector<std::string>> directories;
@@ -220,7 +228,10 @@ class Run {
     LabelHosts(fleet_->hosts());
     if (auto failure = CheckHosts(fleet_->hosts(), workloads_, BlockSizesOf(plan_)); failure.has_value())
       return failure;
-    if (auto failure = CheckCaps(fleet_->hosts(), workloads_, StepsAtMost()); failure.has_value()) return failure;
+    if (auto failure = CheckPlanCaps(fleet_->hosts(), plan_); failure.has_value()) return failure;
+    for (size_t i = 0; how_ != nullptr && i < how_->later.size(); ++i) {
+      if (auto failure = CheckPlanCaps(fleet_->hosts(), how_->later[i]); failure.has_value()) return failure;
+    }
     fleet_->FindQueueManagers(plan_.lease_ns());
     return std::nullopt;
   }
@@ -245,22 +256,6 @@ class Run {
     std::optional<Failure> failure = coordinator.Run();
     left_ = coordinator.left();
     return failure;
-  }
-
-  // What the agents' caps are compared with: a search takes as long as its budget, rounds as often as they may.
-  std::vector<v1::LogStep> StepsAtMost() const {
-    if (plan_.until_steady_ns() > 0) {
-      std::vector<v1::LogStep> all = steps_;
-      for (v1::LogStep& step : all) {
-        step.set_duration_ns(step.duration_ns() * MostRounds(plan_));
-        step.set_warmup_ns(step.warmup_ns() * MostRounds(plan_));
-      }
-      return all;
-    }
-    if (!plan_.has_limit()) return steps_;
-    v1::LogStep all = steps_.front();
-    all.set_duration_ns(plan_.limit().budget_ns());
-    return {all};
   }
 
   static std::string RoundsText(const v1::TestPlan& plan) {
@@ -291,7 +286,12 @@ class Run {
             ? RenderMarkdown(report, results.path())
             : absl::StrCat(RenderText(report, flags_.view.histogram_rows, flags_.view.detail()),
                            plan_.keep_files() ? KeptFiles() : "", "Results in ", results.path(), "\n");
-    return PrintReport(line_, text, report, results.path(), {log.journal_status(), written});
+    const std::vector<absl::Status> kept = {log.journal_status(), written};
+    for (const absl::Status& status : kept) {
+      if (status.ok() || how_ == nullptr || how_->end == nullptr) continue;
+      how_->end->errors.emplace_back(status.message());
+    }
+    return PrintReport(line_, text, report, results.path(), kept);
   }
 
   int DryRun() {
@@ -373,6 +373,8 @@ class Run {
   }
 
   const RunFlags& flags_;
+  const PlanRun* const how_;
+  // Of a command that shows the run in its own way; else null.
   const PlanRun* const request_;
   const AgentAccess access_;
   CommandLine& line_;
@@ -381,7 +383,7 @@ class Run {
   const v1::TestPlan plan_;
   const std::vector<v1::LogStep> steps_;
   const std::string run_id_;
-  EventQueue events_{clock_};
+  EventQueue& events_;
   std::optional<Interrupts> interrupts_;
   Progress progress_;
   std::unique_ptr<IntervalPrinter> intervals_;
@@ -411,10 +413,33 @@ int RunMain(RunFlags& flags, CommandLine& line, const RunSurroundings& around) {
       return PrintError(line, status, Exit::kWrong);
     }
   }
-  return Run(flags, *std::move(plan), *std::move(access), line, around).Execute();
+  EventQueue events(*around.clock);
+  return Run(flags, *std::move(plan), *std::move(access), line, around, events).Execute();
 }
 
 }  // namespace
+
+std::optional<Failure> CheckPlanCaps(const std::vector<std::unique_ptr<Host>>& hosts, const v1::TestPlan& plan) {
+  std::vector<v1::LogWorkload> workloads;
+  for (size_t i = 0; i < hosts.size(); ++i) workloads.push_back(EffectiveWorkload(plan, static_cast<int>(i)));
+  std::vector<v1::LogStep> steps = ExpandSteps(plan);
+  TimeInWords time;
+  if (plan.has_limit()) {
+    steps.resize(1);
+    steps.front().set_duration_ns(plan.limit().budget_ns());
+    time = {absl::StrCat("has a search that takes at most ", FormatDuration(plan.limit().budget_ns())), "--budget"};
+  } else if (plan.until_steady_ns() > 0) {
+    const uint32_t rounds = MostRounds(plan);
+    for (v1::LogStep& step : steps) {
+      step.set_duration_ns(step.duration_ns() * rounds);
+      step.set_warmup_ns(step.warmup_ns() * rounds);
+    }
+    time = {absl::StrCat("has rounds that take at most ", FormatDuration(TotalStepNs({steps.begin(), steps.end()})),
+                         " with warm-up"),
+            "--until-steady or --warmup"};
+  }
+  return CheckCaps(hosts, workloads, steps, time);
+}
 
 int RunPlan(const v1::TestPlan& plan, const PlanRun& how, const AgentAccess& access, CommandLine& line,
             const RunSurroundings& around) {
@@ -423,7 +448,11 @@ int RunPlan(const v1::TestPlan& plan, const PlanRun& how, const AgentAccess& acc
   flags.quiet = how.quiet;
   flags.repeated = how.repeated;
   flags.dry_run = how.dry_run;
-  return Run(flags, plan, access, line, around, how.finish ? &how : nullptr).Execute();
+  EventQueue events(*around.clock);
+  const int code = Run(flags, plan, access, line, around, events, &how).Execute();
+  // The run and its agents have ended: an interrupt that came too late to cut anything short counts, too.
+  if (how.end != nullptr) how.end->interrupted = events.interrupts() > 0;
+  return code;
 }
 
 RunSurroundings OwnSurroundings() {

@@ -5,7 +5,9 @@
 #include <cstdio>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -13,7 +15,10 @@
 #include "controller/cli/asked_agents.h"
 #include "controller/cli/command.h"
 #include "controller/cli/plan_flags.h"
+#include "controller/cli/run_parts.h"
 #include "controller/run/agent_client.h"
+#include "controller/run/exit_code.h"
+#include "controller/run/fleet.h"
 #include "plimsoll/v1/journal.pb.h"
 #include "plimsoll/v1/plan.pb.h"
 #include "plimsoll/v1/report.pb.h"
@@ -40,6 +45,10 @@ RunSurroundings OwnSurroundings();
 absl::StatusOr<v1::TestPlan> LoadRunPlan(const std::string& file, PlanFlags::Kind kind,
                                          const std::function<absl::Status(v1::TestPlan&)>& change);
 
+// Where the plan may take longer, or write more, than an agent was started to allow, a line for each such host: kWrong.
+// A search counts with its budget, rounds until steadiness with the time that they may take. After CheckHosts.
+std::optional<Failure> CheckPlanCaps(const std::vector<std::unique_ptr<Host>>& hosts, const v1::TestPlan& plan);
+
 // How a plan of LoadRunPlan is run as a part of something else.
 struct PlanRun {
   // Directory of the results; not there yet. Empty: the default one.
@@ -48,6 +57,11 @@ struct PlanRun {
   // Without the warnings that an earlier run of this plan has given.
   bool repeated = false;
   bool dry_run = false;
+  // Plans for the same agents that are run after this one: it is refused where an agent's caps do not allow one of
+  // them.
+  std::vector<v1::TestPlan> later;
+  // How it ended; null: nobody wants to know.
+  PartEnd* end = nullptr;
   // For a command that shows the run in its own way, all three; quiet is set, too, and nothing is printed of the
   // report. Called with every record that is kept.
   std::function<void(const v1::JournalRecord& record)> watch;

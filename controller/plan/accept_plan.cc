@@ -62,11 +62,34 @@ double LeastWritesPerSecond(const v1::TestPlan& plan, CriterionScope scope) {
   return scope == CriterionScope::kQm || scope == CriterionScope::kHost ? least : all;
 }
 
-bool IsPaced(const v1::TestPlan& plan) {
-  for (int host = 0; host < std::max(1, plan.hosts_size()); ++host) {
-    if (EffectiveWorkload(plan, host).rate_per_second() <= 0) return false;
+// Random arrivals are the default for the sake of the search; a host without a rate has nothing to arrive.
+void LeaveArrivalsToPacedHosts(v1::TestPlan& load) {
+  if (HasPlacement(load)) return;
+  for (int host = 0; host < load.hosts_size(); ++host) {
+    const v1::LogWorkload workload = EffectiveWorkload(load, host);
+    if (workload.rate_per_second() > 0 || workload.arrival() != v1::ARRIVAL_POISSON) continue;
+    load.mutable_hosts(host)->mutable_workload()->set_arrival(v1::ARRIVAL_EVEN);
   }
-  return true;
+  // Those that have a rate of their own keep what the plan gives to all.
+  if (load.workload().rate_per_second() > 0 || load.workload().arrival() != v1::ARRIVAL_POISSON) return;
+  for (int host = 0; host < load.hosts_size(); ++host) {
+    if (!load.hosts(host).workload().has_arrival()) {
+      load.mutable_hosts(host)->mutable_workload()->set_arrival(v1::ARRIVAL_POISSON);
+    }
+  }
+  load.mutable_workload()->set_arrival(v1::ARRIVAL_EVEN);
+}
+
+// What keeps a plan from showing anything about the storage.
+void AddUnsyncedHosts(const v1::TestPlan& plan, std::vector<std::string>& problems) {
+  for (int host = 0; host < std::max(1, plan.hosts_size()); ++host) {
+    if (EffectiveWorkload(plan, host).sync() != v1::SYNC_MODE_NONE) continue;
+    const bool own = host < plan.hosts_size() && plan.hosts(host).workload().has_sync();
+    problems.push_back(absl::StrCat("--sync (workload.sync) none",
+                                    own ? absl::StrCat(" on ", ShortAddress(plan.hosts(host).address())) : "",
+                                    " measures memory, not storage; use dsync, as MQ's logger does"));
+    if (!own) return;
+  }
 }
 
 // Whether more load can break it: what a search takes.
@@ -115,10 +138,7 @@ v1::TestPlan LoadPlanOf(const v1::TestPlan& plan) {
   load.clear_accept();
   load.clear_limit();
   if (load.until_steady_ns() == 0 && !RequiresSteady(load)) load.add_criteria("steady");
-  // Random arrivals are the default for the sake of the search; without a rate there is nothing to arrive.
-  if (!HasPlacement(load) && !IsPaced(load) && load.workload().arrival() == v1::ARRIVAL_POISSON) {
-    load.mutable_workload()->set_arrival(v1::ARRIVAL_EVEN);
-  }
+  LeaveArrivalsToPacedHosts(load);
   FillDefaults(load);
   return load;
 }
@@ -149,6 +169,11 @@ v1::TestPlan SearchPlanOf(const v1::TestPlan& plan) {
   return search;
 }
 
+uint64_t LargestWriteOf(const v1::TestPlan& plan) {
+  const std::vector<uint64_t> sizes = BlockSizesOf(plan);
+  return sizes.empty() ? 0 : *std::max_element(sizes.begin(), sizes.end());
+}
+
 std::vector<std::string> AcceptPlanProblems(const v1::TestPlan& plan) {
   std::vector<std::string> problems;
   const auto add = [&problems](const auto&... parts) { problems.push_back(absl::StrCat(parts...)); };
@@ -166,6 +191,11 @@ std::vector<std::string> AcceptPlanProblems(const v1::TestPlan& plan) {
   }
   const bool load = HasPart(plan, v1::ACCEPT_PART_LOAD);
   const bool limit = HasPart(plan, v1::ACCEPT_PART_LIMIT);
+  if (load || limit) AddUnsyncedHosts(plan, problems);
+  if (HasPart(plan, v1::ACCEPT_PART_FSCK) && plan.hosts_size() > kMostCheckedHosts) {
+    add("--parts (accept.parts): fsck checks at most ", kMostCheckedHosts, " hosts, and there are ", plan.hosts_size(),
+        "; leave fsck out of --parts (accept.parts), and run `plimsoll fsck` on some of them");
+  }
   if (load && plan.criteria().empty()) {
     add("--require (criteria) is missing: an acceptance needs a limit to accept by, such as p99<10ms");
   } else if (limit && SearchPlanOf(plan).criteria().empty()) {

@@ -1,12 +1,16 @@
 // What a plan with an `accept` section asks for: the plans of its parts.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "plimsoll/v1/plan.pb.h"
 
 namespace plimsoll {
+
+// Hosts that `plimsoll fsck` checks at once, at most.
+inline constexpr int kMostCheckedHosts = 32;
 
 // All of them take a plan that has its defaults.
 
@@ -15,13 +19,16 @@ bool HasPart(const v1::TestPlan& plan, v1::AcceptPart part);
 
 // What `plimsoll run` and `plimsoll limit` would be given for the part, with every default. Steadiness is a criterion
 // of the load, unless --until-steady or a criterion of the plan asks for it; the search takes those criteria that more
-// load can break.
+// load can break. A host without a rate has nothing to arrive at random: its arrivals are even.
 v1::TestPlan LoadPlanOf(const v1::TestPlan& plan);
 v1::TestPlan SearchPlanOf(const v1::TestPlan& plan);
 
 // Adds a line for each percentile among the criteria that the plan's steps are too short to show at its rates: it could
 // fail, but never pass.
 void AddThinPercentiles(const v1::TestPlan& plan, std::vector<std::string>& problems);
+
+// The largest write of load and search, in bytes; of a placement, that of its queue managers. 0: none is given.
+uint64_t LargestWriteOf(const v1::TestPlan& plan);
 
 // What keeps the plan from being an acceptance, beyond the problems of its parts' plans; one line each.
 std::vector<std::string> AcceptPlanProblems(const v1::TestPlan& plan);

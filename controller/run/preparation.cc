@@ -238,11 +238,16 @@ std::optional<Failure> CheckHosts(const Hosts& hosts, const std::vector<v1::LogW
 }
 
 std::optional<Failure> CheckCaps(const Hosts& hosts, const std::vector<v1::LogWorkload>& workloads,
-                                 const std::vector<v1::LogStep>& steps) {
+                                 const std::vector<v1::LogStep>& steps, const TimeInWords& time) {
   const google::protobuf::RepeatedPtrField<v1::LogStep> all(steps.begin(), steps.end());
   Failure failure{Exit::kWrong, {}};
   for (const auto& host : hosts) {
-    const absl::Status status = CheckDemand(host->description->limits(), LogDemand(workloads[host->index], all));
+    WorkDemand demand = LogDemand(workloads[host->index], all);
+    if (!time.asked.empty()) {
+      demand.duration_ns.asked = time.asked;
+      demand.duration_ns.lowered_by = time.lowered_by;
+    }
+    const absl::Status status = CheckDemand(host->description->limits(), demand);
     if (!status.ok()) failure.lines.push_back(absl::StrCat(Who(*host), ": ", std::string(status.message())));
   }
   if (failure.lines.empty()) return std::nullopt;

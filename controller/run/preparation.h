@@ -55,9 +55,17 @@ std::optional<Failure> CheckHosts(const std::vector<std::unique_ptr<Host>>& host
                                   const std::vector<v1::LogWorkload>& workloads,
                                   const std::vector<uint64_t>& block_sizes);
 
+// How errors speak of a time that no list of steps makes: "has a search of at most 10m", and what lowers it. Empty:
+// there is such a list.
+struct TimeInWords {
+  std::string asked;
+  std::string lowered_by;
+};
+
 // Where the plan asks for more than an agent was started to allow, a line for each such host: kWrong. After CheckHosts.
 std::optional<Failure> CheckCaps(const std::vector<std::unique_ptr<Host>>& hosts,
-                                 const std::vector<v1::LogWorkload>& workloads, const std::vector<v1::LogStep>& steps);
+                                 const std::vector<v1::LogWorkload>& workloads, const std::vector<v1::LogStep>& steps,
+                                 const TimeInWords& time = {});
 
 // Things to know that stop nothing: caveats of file systems, a queue manager that the run would disturb.
 std::vector<std::string> Warnings(const std::vector<std::unique_ptr<Host>>& hosts);

@@ -111,6 +111,23 @@ class Ab(harness.PlimsollTest):
         self.assertIn("Nothing was tested", " ".join(result.out.split()))
         self.assertEqual(list(self.dir.glob("*/*")), [])
 
+    def test_interrupted_while_files_are_removed_the_run_counts_and_no_other_begins(self):
+        filesystem = faultfs.mounted(self)
+        sides = [filesystem.mountpoint / name for name in ("a", "b")]
+        for side in sides:
+            side.mkdir()
+        removing = filesystem.fault("unlink *.LOG hang")
+        process = self.start_ab("--rounds", "8", vary=f"dir={sides[0]},{sides[1]}")
+        removing.await_waiting()
+        process.signal(signal.SIGINT)
+        harness.wait_until(lambda: not harness.has_pending(process.pid, signal.SIGINT), "the interrupt is taken")
+        removing.release()
+        process.finish()
+        result = self.result_of(process, None, code=3)
+        self.assertRegex(result.err, r"(?m)^plimsoll: Interrupted before .* in round 1\. No comparison was made; what was measured is in ")
+        self.assertEqual(len(list(self.out.glob("round-*/report.json"))), 1)
+        self.assertEqual([list(side.iterdir()) for side in sides], [[], []])
+
     def test_a_lost_host_ends_the_rounds(self):
         agent = self.agent("alpha")
         process = self.start_ab("--hosts", agent.address, "--rounds", "8", "--duration", "1", "--lease", "1s")

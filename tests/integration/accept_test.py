@@ -17,15 +17,20 @@ import schema  # noqa: E402
 
 # A search that ends soon.
 SEARCH = ("--search-step", "300ms", "--hold", "300ms", "--budget", "12s", "--tolerance", "30%")
-# A load that every machine carries, and that is steady on it.
+# A small load, whose files are kept where no disk makes it unsteady; a busy machine may do so all the same.
 LOAD = ("--rate", "20", "--arrival", "even", "--duration", "5s", "--warmup", "200ms", "--require", "p50<5s")
+
+
+# Exit code of the report of a part, and of an acceptance.
+CODES = {"pass": 0, "fail": 1, "inconclusive": 3}
 
 
 def setUpModule():
     faultfs.own_mounts()
 
 
-class Accept(harness.PlimsollTest):
+class AcceptTest(harness.PlimsollTest):
+    in_memory = True
 
     def setUp(self):
         super().setUp()
@@ -45,6 +50,13 @@ class Accept(harness.PlimsollTest):
     def runs(self):
         return {(run["part"], run["run"]): run for run in self.record()["runs"]}
 
+    def report_of(self, part, number):
+        """What `plimsoll report` prints of a run that was measured."""
+        process = self.start_plimsoll("report", self.out / f"{part}-{number}", "--json")
+        code = process.finish()
+        self.assertIn(code, CODES.values())
+        return self.result_of(process, None, code)
+
     def made_again(self, code):
         """The directory gives the same outputs again."""
         kept = {name: (self.out / name).read_bytes() for name in ("accept.json", "accept.txt", "accept.html")}
@@ -55,14 +67,21 @@ class Accept(harness.PlimsollTest):
             self.assertEqual((self.out / name).read_bytes(), content, name)
         return result
 
+
+class Accept(AcceptTest):
+
     def test_every_part_is_done_and_its_results_are_kept(self):
         fs = faultfs.mounted(self)
         agents = ",".join(self.agent(name, root=fs.mountpoint).address for name in ("alpha", "beta"))
         fs.fault("write *.LOG delay_ms=2")
         junit = self.base / "junit.xml"
         # Both agents have one kernel: what happens between hosts is not tested, whatever else passes.
-        result = self.accept("--hosts", agents, "--dir", fs.mountpoint, *LOAD, *SEARCH, "--runs", "2", "--junit", junit, code=3)
+        process = self.start_accept("--hosts", agents, "--dir", fs.mountpoint, *LOAD, *SEARCH, "--runs", "2", "--junit", junit)
+        code = process.finish(280)
+        result = self.result_of(process, None, code)
         runs = self.runs()
+        failed = sum(run["outcome"] == "fail" for run in runs.values())
+        self.assertEqual(code, 1 if failed else 3, result)
         self.assertEqual(list(runs), [("storage", 1), ("fsck", 1), ("fsck", 2), ("load", 1), ("load", 2), ("limit", 1),
                                       ("limit", 2)])
         for name, run in runs.items():
@@ -73,31 +92,36 @@ class Accept(harness.PlimsollTest):
             self.assertEqual(runs["fsck", number]["outcome"], "inconclusive")
             self.assertIn("share one kernel", runs["fsck", number]["reasons"][0])
             self.assertTrue(json.loads((self.out / f"fsck-{number}" / "fsck.json").read_text())["checks"])
-            # A busy machine may leave a load or a search undecided; its report is there all the same.
+            # On a busy machine a load is not steady, or undecided; its report is there all the same.
             for part in ("load", "limit"):
-                self.assertIn(runs[part, number]["outcome"], ("pass", "inconclusive"), result)
-                found = self.plimsoll("report", self.out / f"{part}-{number}", "--json",
-                                      code=0 if runs[part, number]["outcome"] == "pass" else 3)
-                self.assertEqual("limit" in json.loads(found.out), part == "limit")
+                if runs[part, number]["outcome"] != "pass":
+                    self.assertTrue(runs[part, number]["reasons"], result)
+                found = json.loads(self.report_of(part, number).out)
+                self.assertEqual("limit" in found, part == "limit")
+                # A limit below the load passes as a limit alone.
+                if part == "load":
+                    self.assertEqual(found["verdict"]["outcome"], runs[part, number]["outcome"])
         figures = {(figure["part"], figure["name"]): figure for figure in self.record()["figures"]}
         self.assertEqual(len(figures["load", "IO/s"]["values"]), 2)
         self.assertIsNotNone(figures["load", "IO/s"]["spread_percent"])
-        self.assertTrue(result.out.startswith("Verdict   INCONCLUSIVE\n"), result)
-        self.assertRegex(result.err, r"plimsoll: storage check; fsck 2 times, some 10s each; load 2 times, 6s each; limit 2 times, at most 12s each\n")
-        self.assertRegex(result.err, r"plimsoll: at most 55s, and the time to write 256 KiB 4 times\n")
+        self.assertTrue(result.out.startswith(f"Verdict   {'FAIL' if failed else 'INCONCLUSIVE'}\n"), result)
+        self.assertRegex(result.err, r"plimsoll: storage check; fsck 2 times, about 10s each; load 2 times, 6s each; limit 2 times, at most 12s each\n")
+        self.assertRegex(result.err, r"plimsoll: about 55s, and the time to write 256 KiB 4 times\n")
         suite = xml.etree.ElementTree.parse(junit).getroot()
-        self.assertEqual((suite.get("tests"), suite.get("failures")), ("8", "0"))
+        self.assertEqual((suite.get("tests"), suite.get("failures")), ("8", str(failed)))
         self.assertGreaterEqual(int(suite.get("errors")), 2)
         self.assertTrue((self.out / "accept.html").read_text().startswith("<!"))
-        self.made_again(3)
-        self.assertIn("<code>", self.plimsoll("report", self.out, "--print-only", "--summary", "md", code=3).out)
+        self.made_again(code)
+        self.assertIn("<code>", self.plimsoll("report", self.out, "--print-only", "--summary", "md", code=code).out)
         # It is no result of one run, and its plan no plan of a run.
         self.assertIn("name one of them, such as load-1", self.plimsoll("compare", self.out, self.out, code=2).err)
         self.assertIn("run it with `plimsoll accept`", self.plimsoll("run", self.out / "plan.yaml", code=2).err)
         self.assert_nothing_left(fs.mountpoint)
 
     def test_storage_that_passes_everything_is_accepted(self):
-        result = self.accept("--dir", self.dir, *LOAD, "--parts", "load", "--runs", "2")
+        # Its fifths are long enough to be alike on a busy machine, too, and a late write or two do not matter.
+        result = self.accept("--dir", self.dir, "--rate", "20", "--arrival", "even", "--duration", "10s", "--require", "p50<5s",
+                             "--require", "rate_achieved>=50%", "--parts", "load", "--runs", "2")
         self.assertEqual(self.record()["outcome"], "pass")
         self.assertIn("The plan leaves out storage, fsck, limit.", " ".join(result.out.split()))
         self.assertEqual([run["reasons"] for run in self.record()["runs"]], [[], []])
@@ -130,16 +154,36 @@ class Accept(harness.PlimsollTest):
         process.await_err(r"part 2 of 4: load, run 2")
         harness.wait_until(lambda: (self.out / "load-2" / "journal").exists(), "the second load")
         process.signal(signal.SIGINT)
-        process.finish()
-        result = self.result_of(process, None, code=3)
+        code = process.finish()
+        result = self.result_of(process, None, code)
         runs = self.runs()
-        self.assertEqual((runs["load", 1]["complete"], runs["load", 1]["outcome"]), (True, "pass"), result)
+        self.assertEqual(code, CODES[self.record()["outcome"]])
+        self.assertNotEqual(code, 0, result)
+        self.assertTrue(runs["load", 1]["complete"], result)
         self.assertFalse(runs["load", 2]["complete"])
         self.assertEqual(self.record()["cut_short"], "interrupted")
         self.assertIn("Not done: limit, run 1; limit, run 2: interrupted", " ".join(result.out.split()))
-        self.plimsoll("report", self.out / "load-1")
-        self.made_again(3)
+        self.report_of("load", 1)
+        self.made_again(code)
         self.assert_nothing_left()
+
+    def test_interrupted_while_files_are_removed_the_run_counts_and_nothing_else_begins(self):
+        fs = faultfs.mounted(self)
+        removing = fs.fault("unlink *.LOG hang")
+        process = self.start_accept("--dir", fs.mountpoint, *LOAD, "--require", "steady==no", "--parts", "load", "--runs", "2")
+        removing.await_waiting()
+        process.signal(signal.SIGINT)
+        harness.wait_until(lambda: not harness.has_pending(process.pid, signal.SIGINT), "the interrupt is taken")
+        removing.release()
+        process.finish()
+        # Steady or not, one of the criteria fails.
+        result = self.result_of(process, None, code=1)
+        first, second = self.record()["runs"]
+        self.assertEqual((first["complete"], first["outcome"]), (True, "fail"), result)
+        self.assertFalse(second["began"], result)
+        self.assertIn("Not done: load, run 2: interrupted", " ".join(result.out.split()))
+        self.made_again(1)
+        self.assert_nothing_left(fs.mountpoint)
 
     def test_interrupted_in_the_checks_it_ends_there(self):
         process = self.start_accept("--dir", self.dir, *LOAD, "--parts", "fsck,load", "--runs", "1")
@@ -160,11 +204,40 @@ class Accept(harness.PlimsollTest):
         process.await_err(r"(?s)run 2.*^step 1/.*  [1-9][\d,.]* IO/s")
         os.kill(agent.agent_pid, signal.SIGKILL)
         process.finish()
-        self.result_of(process, None, code=3)
+        self.result_of(process, None, CODES[self.record()["outcome"]])
         runs = self.runs()
-        self.assertEqual([run["outcome"] for run in runs.values()], ["pass", "inconclusive", "inconclusive"])
+        self.assertEqual([run["complete"] for run in runs.values()], [True, False, False])
+        self.assertEqual([run["outcome"] for run in runs.values()][1:], ["inconclusive", "inconclusive"])
         self.assertIn("alpha was lost", " ".join(runs["load", 2]["reasons"]))
         self.assertIn("connection refused", " ".join(runs["load", 3]["reasons"]))
+
+    def test_every_host_that_a_part_does_not_reach_is_named(self):
+        agents = [self.agent(name) for name in ("alpha", "beta")]
+        process = self.start_accept("--hosts", ",".join(agent.address for agent in agents), "--dir", self.dir, *LOAD, "--parts",
+                                    "load", "--runs", "2", "--lease", "1s")
+        process.await_err(r"(?s)run 1.*^step 1/.*  [1-9][\d,.]* IO/s")
+        for agent in agents:
+            os.kill(agent.agent_pid, signal.SIGKILL)
+        process.finish()
+        result = self.result_of(process, None, code=3)
+        (reason,) = self.runs()["load", 2]["reasons"]
+        for agent in agents:
+            self.assertIn(f"{agent.address}: connection refused", reason)
+            self.assertRegex(result.err, rf"(?m)^plimsoll: {agent.address}: connection refused")
+
+    def test_an_agent_that_does_not_allow_a_later_part_is_named_beforehand(self):
+        agent = self.agent("alpha", more=["--max-duration", "30s"])
+        told = (r"(?m)^plimsoll: alpha \(.*\): the agent's --max-duration is 30s, the plan has a search that takes at most 40s: "
+                r"lower --budget, or start the agent with a larger --max-duration$")
+        for arguments in (("--dry-run",), ("--parts", "storage,load,limit"), ("--parts", "load,limit")):
+            with self.subTest(arguments):
+                result = self.accept("--hosts", agent.address, "--dir", self.dir, *LOAD, "--search-step", "300ms", "--hold", "300ms",
+                                     "--budget", "40s", *arguments, code=2)
+                self.assertRegex(result.err, told)
+                self.assertFalse(self.out.exists())
+        self.assertNotIn("session of", agent.err)
+        self.assertIn("Nothing was touched", self.accept("--hosts", agent.address, "--dir", self.dir, *LOAD, "--budget", "40s",
+                                                         "--parts", "load", "--dry-run").out)
 
     def test_a_killed_one_shows_what_there_is(self):
         process = self.start_accept("--dir", self.dir, *LOAD, "--parts", "load", "--runs", "2")
@@ -172,10 +245,11 @@ class Accept(harness.PlimsollTest):
         process.await_err(r"(?s)run 2.*^step 1/.*  [1-9][\d,.]* IO/s")
         process.end()
         self.assertFalse(self.record()["ended"])
-        result = self.plimsoll("report", self.out, code=3)
+        code = CODES[self.record()["runs"][0]["outcome"]] or 3
+        result = self.plimsoll("report", self.out, code=code)
         found = " ".join(result.out.split())
         self.assertIn("The journal ends in step 1", found)
-        self.assertEqual([run["outcome"] for run in self.record()["runs"]], ["pass", "inconclusive"])
+        self.assertEqual([run["complete"] for run in self.record()["runs"]], [True, False])
         self.await_nothing_left()
 
     def test_wrong_input_and_agents_that_are_not_there_leave_nothing(self):
@@ -194,12 +268,19 @@ class Accept(harness.PlimsollTest):
 
     def test_a_dry_run_says_how_long_it_takes_and_touches_nothing(self):
         result = self.accept("--dir", self.dir, *LOAD, "--dry-run")
-        self.assertIn("\nat most 30m 46s, and the time to write 128 KiB 6 times\n", result.out)
+        self.assertIn("\nabout 30m 46s, and the time to write 128 KiB 6 times\n", result.out)
+        self.assertIn("one host alone has nothing for fsck to test", result.out)
         self.assertFalse(self.out.exists())
         self.assert_nothing_left()
 
 
 class Examples(harness.PlimsollTest):
+
+    def test_the_help_offers_what_an_acceptance_takes(self):
+        told = self.plimsoll("accept", "--help").out
+        self.assertNotIn("--keep-files", told)
+        self.assertRegex(told, r"Exit codes: 0 [^;]*; 1 [^;]*; 2 [^;]*; 3 [^;]*;\s+4 ")
+        self.plimsoll("accept", "--dir", self.dir, "--require", "p99<1s", "--keep-files", code=2)
 
     def test_the_examples_are_plans(self):
         for arguments in (("--accept",), ("--ready", "mi12"), ("--ready", "nfs"), ("--ready", "san")):
@@ -209,6 +290,7 @@ class Examples(harness.PlimsollTest):
                 self.assertIn(": good: ", self.plimsoll("plan", "check", plan).out)
         self.plimsoll("plan", "example", "--ready", "tape", code=2)
         self.plimsoll("plan", "example", "--accept", "--ready", "nfs", code=2)
+        self.plimsoll("plan", "example", "--placement", "--ready", "nfs", code=2)
 
 
 class UntilSteady(harness.PlimsollTest):

@@ -63,6 +63,13 @@ def children_of(pid):
     return [int(child) for children in of_threads(pid, "children").values() for child in children.split()]
 
 
+def has_pending(pid, number):
+    """Whether the process has a signal that none of its threads has taken."""
+    (pending,) = (line.split()[1] for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines()
+                  if line.startswith("ShdPnd:"))
+    return bool(int(pending, 16) >> (number - 1) & 1)
+
+
 def is_stopped(pid):
     """Whether every thread of the process is stopped, as by SIGSTOP."""
     states = of_threads(pid, "stat")

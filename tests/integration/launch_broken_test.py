@@ -1,6 +1,7 @@
 """`--launch ssh` when something ends before its time: ssh, its server, or the controller, in each state of a run. Nothing
 is left on any host."""
 
+import json
 import os
 import signal
 
@@ -83,6 +84,60 @@ class Broken(ssh_hosts.PairTest):
         self.await_nothing_runs()
         self.await_nothing_left()
         harness.wait_until(lambda: not list(self.runtime.iterdir()), "no socket on this machine")
+
+    def interrupted_acceptance(self, during):
+        """The runs of an acceptance that was interrupted while the agents of that part were started."""
+        out = self.base / "accepted"
+        process = self.start_plimsoll(
+            "accept", "--hosts", self.names, *self.launch(), "--dir", "/mnt", "--out", out, "--file-size", "64k", "--num-files",
+            "2", "--rate", "20", "--arrival", "even", "--duration", "5s", "--require", "p50<5s", "--parts", "storage,fsck,load",
+            "--runs", "1", wrap=self.network.on_controller())
+        process.await_err(f": {during}$")
+        self.await_clients(process)
+        process.signal(signal.SIGINT)
+        result = self.result_of(process, code=3)
+        record = json.loads((out / "accept.json").read_text())
+        self.assertEqual(record["cut_short"], "interrupted", result)
+        (reason,) = next(run for run in record["runs"] if run["began"] and not run["complete"])["reasons"]
+        self.assertIn("interrupted", reason)
+        self.assertNotIn("starting agents", reason)
+        self.await_nothing_runs()
+        self.await_nothing_left()
+        return {run["part"]: run["began"] for run in record["runs"]}
+
+    def test_an_acceptance_that_is_interrupted_while_agents_are_started_ends(self):
+        self.assertEqual(self.interrupted_acceptance("storage"), {"storage": True, "fsck": False, "load": False})
+
+    def test_an_acceptance_that_is_interrupted_while_agents_of_the_checks_are_started_ends(self):
+        self.assertEqual(self.interrupted_acceptance("fsck, run 1"), {"storage": True, "fsck": True, "load": False})
+
+    def start_acceptance_without_end(self, *arguments):
+        """With ssh clients that never get through: the controller has time to show how far it is."""
+        client = self.base / "slow-ssh"
+        client.write_text("#!/bin/sh\nexec sleep 600\n")
+        client.chmod(0o755)
+        return self.start_plimsoll(
+            "accept", "--hosts", self.names, "--launch", "ssh", "--ssh-command", client, "--launch-agent", self.agent_file(), "--dir",
+            "/mnt", "--rate", "20", "--arrival", "even", "--duration", "5s", "--require", "p50<5s", "--parts", "fsck,load",
+            "--runs", "1", *arguments, wrap=self.network.on_controller())
+
+    def test_a_quiet_acceptance_shows_no_progress_of_the_launch(self):
+        quiet = self.start_acceptance_without_end("--out", self.base / "quiet", "--quiet")
+        harness.wait_until(lambda: harness.children_of(quiet.pid), "the clients of the quiet one")
+        # One that began later has shown some.
+        self.start_acceptance_without_end("--out", self.base / "accepted").await_err("(?m)^starting agents over ssh: ")
+        self.assertEqual(quiet.err, "")
+
+    def test_an_acceptance_that_is_interrupted_while_it_shows_progress_of_the_launch_ends(self):
+        out = self.base / "accepted"
+        process = self.start_acceptance_without_end("--out", out)
+        process.await_err("(?m)^starting agents over ssh: ")
+        process.signal(signal.SIGINT)
+        result = self.result_of(process, code=3)
+        record = json.loads((out / "accept.json").read_text())
+        self.assertEqual([run["began"] for run in record["runs"]], [True, False], result)
+        self.assertEqual(record["runs"][0]["reasons"], ["interrupted while the agents were started"])
+        self.assertEqual(record["cut_short"], "interrupted")
 
     def test_an_interrupted_run_reports_and_leaves_nothing(self):
         run = self.start_measuring()

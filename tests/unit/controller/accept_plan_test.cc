@@ -64,6 +64,14 @@ TEST(AcceptPlan, TheLoadOfAPlacementPlaysEveryHostsFailure) {
   EXPECT_THAT(AcceptProblems(placed + "duration: 60s\naccept: {}\n"), ElementsAre(HasSubstr("leave it out")));
 }
 
+TEST(AcceptPlan, TheLargestWriteOfAPlacementIsThatOfItsQueueManagers) {
+  EXPECT_EQ(LargestWriteOf(FilledPlan("hosts: [node1, node2]\nworkload: {dir: /x}\nplacement:\n"
+                                      "- {qm: A, home: node1, standby: node2, rate: 4, block_size: 1m}\n"
+                                      "- {qm: B, home: node2, standby: node1, rate: 3, block_size: 64k}\n")),
+            uint64_t{1} << 20);
+  EXPECT_EQ(LargestWriteOf(FilledPlan("workload: {dir: /x}\nblock_size: [64k, 4k]\n")), uint64_t{64} << 10);
+}
+
 TEST(AcceptPlan, TheLoadMustBeSteady) {
   const v1::TestPlan load = LoadPlanOf(FilledPlan(kLeastAcceptance));
   EXPECT_FALSE(load.has_accept());
@@ -103,6 +111,47 @@ TEST(AcceptPlan, ArrivalsAreRandomInLoadAndSearchUnlessThePlanSaysOtherwise) {
   const v1::TestPlan even = FilledPlan("workload: {dir: /x, rate: 5, arrival: even}\naccept: {}\n");
   EXPECT_EQ(LoadPlanOf(even).workload().arrival(), v1::ARRIVAL_EVEN);
   EXPECT_EQ(SearchPlanOf(even).workload().arrival(), v1::ARRIVAL_EVEN);
+}
+
+// A host without a rate has nothing to arrive; it does not change how the writes of the others do.
+TEST(AcceptPlan, AHostWithoutARateLeavesTheArrivalsOfTheOthers) {
+  for (const char* text :
+       {"workload: {dir: /x, rate: 5, arrival: poisson}\nhosts: [a, {address: b, workload: {rate: 0}}]\n"
+        "criteria: [p99<1s]\nduration: 1h\naccept: {}\n",
+        "workload: {dir: /x, arrival: poisson}\nhosts: [{address: a, workload: {rate: 5}}, b]\n"
+        "criteria: [p99<1s]\nduration: 1h\naccept: {}\n"}) {
+    const v1::TestPlan load = LoadPlanOf(FilledPlan(text));
+    EXPECT_EQ(EffectiveWorkload(load, 0).arrival(), v1::ARRIVAL_POISSON) << text;
+    EXPECT_EQ(EffectiveWorkload(load, 1).arrival(), v1::ARRIVAL_EVEN) << text;
+    EXPECT_THAT(PlanProblems(load), IsEmpty()) << text;
+  }
+}
+
+TEST(AcceptPlan, WhatNeverReachesStorageIsRefusedOnEveryHost) {
+  const std::string rest = "criteria: [p99<1s]\naccept: {}\n";
+  EXPECT_THAT(AcceptProblems("workload: {dir: /x, sync: none}\nhosts: [a, b]\n" + rest),
+              ElementsAre("--sync (workload.sync) none measures memory, not storage; use dsync, as MQ's logger does"));
+  EXPECT_THAT(
+      AcceptProblems("workload: {dir: /x}\nhosts: [a, {address: b, workload: {sync: none}}]\n" + rest),
+      ElementsAre("--sync (workload.sync) none on b measures memory, not storage; use dsync, as MQ's logger does"));
+  EXPECT_THAT(
+      AcceptProblems("workload: {dir: /x, sync: none}\nhosts: [{address: a, workload: {sync: dsync}}]\n" + rest),
+      IsEmpty());
+  for (const char* synced : {"sync: fdatasync", "sync: sync", "direct: off"}) {
+    EXPECT_THAT(AcceptProblems("workload: {dir: /x, " + std::string(synced) + "}\n" + rest), IsEmpty());
+  }
+}
+
+TEST(AcceptPlan, MoreHostsThanFsckChecksAreNamedBeforehand) {
+  const auto problems = [](int hosts, const std::string& parts) {
+    return AcceptProblems("workload: {dir: /x}\nhosts: ['node[1-" + std::to_string(hosts) +
+                          "]']\ncriteria: [p99<1s]\naccept: {parts: [" + parts + "]}\n");
+  };
+  EXPECT_THAT(problems(33, "storage, fsck, load"),
+              ElementsAre("--parts (accept.parts): fsck checks at most 32 hosts, and there are 33; leave fsck out of "
+                          "--parts (accept.parts), and run `plimsoll fsck` on some of them"));
+  EXPECT_THAT(problems(32, "storage, fsck, load"), IsEmpty());
+  EXPECT_THAT(problems(33, "storage, load"), IsEmpty());
 }
 
 TEST(AcceptPlan, WhatCannotBeAcceptedIsNamedWithAWayOut) {

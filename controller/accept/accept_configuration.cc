@@ -1,0 +1,192 @@
+#include "controller/accept/accept_configuration.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/units.h"
+#include "controller/accept/accept_report.h"
+#include "controller/analysis/judge.h"
+#include "controller/plan/accept_plan.h"
+#include "controller/plan/criteria.h"
+#include "controller/plan/placement.h"
+#include "controller/plan/plan_defaults.h"
+#include "controller/render/plain_text.h"
+#include "controller/storage/host_text.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr char kAsFastAsPossible[] = "as fast as possible";
+
+int HostsOf(const v1::TestPlan& plan) {
+  return std::max(1, plan.hosts_size());
+}
+
+std::string AddressOf(const v1::TestPlan& plan, int host) {
+  return host < plan.hosts_size() ? ShortAddress(plan.hosts(host).address()) : "";
+}
+
+// What `text_of` has for each host: once where they are alike, else with the hosts in front.
+std::string OfHosts(const v1::TestPlan& plan, const std::function<std::string(const v1::LogWorkload&)>& text_of) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> groups;
+  for (int host = 0; host < HostsOf(plan); ++host) {
+    const std::string text = text_of(EffectiveWorkload(plan, host));
+    auto at = std::find_if(groups.begin(), groups.end(), [&](const auto& one) { return one.first == text; });
+    if (at == groups.end()) at = groups.insert(at, {text, {}});
+    at->second.push_back(AddressOf(plan, host));
+  }
+  if (groups.size() == 1) return groups.front().first;
+  std::vector<std::string> texts;
+  for (const auto& [text, hosts] : groups) texts.push_back(absl::StrCat(JoinHostNames(hosts), ": ", text));
+  return absl::StrJoin(texts, "; ");
+}
+
+std::string SyncText(v1::SyncMode sync) {
+  switch (sync) {
+    case v1::SYNC_MODE_DSYNC:
+      return "O_DSYNC";
+    case v1::SYNC_MODE_SYNC:
+      return "O_SYNC";
+    case v1::SYNC_MODE_FDATASYNC:
+      return "write and fdatasync";
+    default:
+      return "not synchronized";
+  }
+}
+
+std::string DirectText(v1::DirectMode direct) {
+  switch (direct) {
+    case v1::DIRECT_MODE_OFF:
+      return "without O_DIRECT";
+    case v1::DIRECT_MODE_ON:
+      return "O_DIRECT";
+    default:
+      return "O_DIRECT where the file system accepts it";
+  }
+}
+
+std::string WritePathOf(const v1::LogWorkload& workload) {
+  return absl::StrCat(SyncText(workload.sync()), ", ", DirectText(workload.direct()));
+}
+
+std::string WritesOf(const v1::LogWorkload& workload) {
+  std::string text = absl::StrCat(WritePathOf(workload), ", ", workload.num_files(),
+                                  workload.num_files() == 1 ? " extent" : " extents", " of ",
+                                  FormatSizeForPeople(workload.file_size_bytes()), " per queue manager");
+  if (workload.delay_ns() > 0)
+    absl::StrAppend(&text, ", ", FormatLength(workload.delay_ns()), " pause after each write");
+  if (workload.cpu_load() > 0) absl::StrAppend(&text, ", ", CountText(workload.cpu_load(), "busy thread"), " per host");
+  return text;
+}
+
+// Hosts, queue managers and sizes of their writes.
+std::string ExtentOf(const v1::TestPlan& plan) {
+  size_t queue_managers = HasPlacement(plan) ? static_cast<size_t>(plan.placement_size()) : 0;
+  for (int host = 0; !HasPlacement(plan) && host < HostsOf(plan); ++host) {
+    queue_managers += EffectiveWorkload(plan, host).qm();
+  }
+  std::vector<std::string> sizes;
+  for (const uint64_t size : BlockSizesOf(plan)) sizes.push_back(FormatSizeForPeople(size));
+  return absl::StrCat(CountText(static_cast<size_t>(HostsOf(plan)), "host"), ", ",
+                      CountText(queue_managers, "queue manager"), ", ", absl::StrJoin(sizes, ", "));
+}
+
+std::string PaceOf(const v1::TestPlan& plan) {
+  if (!HasPlacement(plan)) return RateText(LoadRatesOf(plan));
+  double all = 0;
+  for (const v1::PlacedQueueManager& placed : plan.placement()) all += placed.rate_per_second();
+  return absl::StrCat(FormatRate(all), " writes/s in all, with all hosts up and with each one down");
+}
+
+// The criteria of a part's plan as its report is judged; `paced`: some of its queue managers have a target rate.
+std::string JudgedBy(const v1::TestPlan& part, bool paced) {
+  std::vector<std::string> criteria(part.criteria().begin(), part.criteria().end());
+  const bool has_own = std::any_of(criteria.begin(), criteria.end(), [](const std::string& text) {
+    const absl::StatusOr<Criterion> criterion = ParseCriterion(text);
+    return criterion.ok() && criterion->metric == Metric::kRateAchieved && criterion->block_size_bytes == 0;
+  });
+  if (paced && !has_own) criteria.emplace_back(kAddedRateCriterion);
+  return absl::StrJoin(criteria, ", ");
+}
+
+}  // namespace
+
+std::string CountText(size_t count, const std::string& noun) {
+  return absl::StrCat(FormatCount(count), " ", noun, count == 1 ? "" : "s");
+}
+
+LoadRates LoadRatesOf(const v1::TestPlan& plan) {
+  LoadRates rates;
+  for (int host = 0; host < HostsOf(plan); ++host) {
+    const double rate = EffectiveWorkload(plan, host).rate_per_second();
+    if (rate <= 0) {
+      rates.unpaced.push_back(AddressOf(plan, host));
+      continue;
+    }
+    rates.least = rates.least > 0 ? std::min(rates.least, rate) : rate;
+    rates.most = std::max(rates.most, rate);
+  }
+  return rates;
+}
+
+std::string RateText(const LoadRates& rates) {
+  if (rates.most <= 0) return kAsFastAsPossible;
+  return absl::StrCat(
+      rates.least < rates.most ? absl::StrCat(FormatRate(rates.least), " to ") : "", FormatRate(rates.most),
+      " writes/s of each queue manager",
+      rates.unpaced.empty() ? "" : absl::StrCat(", ", kAsFastAsPossible, " on ", JoinHostNames(rates.unpaced)));
+}
+
+double MostQueueManagers(const v1::TestPlan& plan) {
+  uint32_t most = 0;
+  for (int host = 0; host < HostsOf(plan); ++host) most = std::max(most, EffectiveWorkload(plan, host).qm());
+  return most;
+}
+
+std::string UnlikeMqText(const v1::TestPlan& plan) {
+  if (!HasPart(plan, v1::ACCEPT_PART_LOAD) && !HasPart(plan, v1::ACCEPT_PART_LIMIT)) return "";
+  for (int host = 0; host < HostsOf(plan); ++host) {
+    const v1::LogWorkload workload = EffectiveWorkload(plan, host);
+    if (workload.sync() == v1::SYNC_MODE_DSYNC && workload.direct() != v1::DIRECT_MODE_OFF) continue;
+    return absl::StrCat("Not written as MQ's logger writes, with O_DSYNC and O_DIRECT: ", OfHosts(plan, WritePathOf),
+                        ".");
+  }
+  return "";
+}
+
+std::vector<std::pair<std::string, std::string>> AcceptConfiguration(const v1::AcceptReport& report) {
+  const v1::TestPlan& plan = report.plan();
+  const bool load = HasPart(plan, v1::ACCEPT_PART_LOAD);
+  const bool search = HasPart(plan, v1::ACCEPT_PART_LIMIT);
+  std::vector<std::pair<std::string, std::string>> lines;
+  std::vector<std::pair<std::string, std::string>> criteria;
+  if (load) {
+    lines.emplace_back("Load",
+                       absl::StrCat(ExtentOf(plan), ", ", PaceOf(plan), ", ", FormatDuration(plan.duration_ns()),
+                                    plan.until_steady_ns() > 0 ? absl::StrCat(" a round until it is steady, at most ",
+                                                                              FormatDuration(plan.until_steady_ns()))
+                                                               : std::string()));
+    criteria.emplace_back("load", JudgedBy(LoadPlanOf(plan), HasPlacement(plan) || LoadRatesOf(plan).most > 0));
+  }
+  if (search) {
+    const v1::LimitPlan& limit = plan.limit();
+    lines.emplace_back("Search", absl::StrCat(load ? "" : absl::StrCat(ExtentOf(plan), ", "), "at most ",
+                                              FormatDuration(limit.budget_ns()), ", steps of ",
+                                              FormatDuration(plan.accept().search_step_ns()), ", held for ",
+                                              FormatDuration(limit.hold_ns())));
+    criteria.emplace_back(
+        "limit", JudgedBy(SearchPlanOf(plan), limit.over() == v1::LIMIT_OVER_RATE || LoadRatesOf(plan).most > 0));
+  }
+  if (load || search) lines.emplace_back("Writes", OfHosts(plan, WritesOf));
+  std::vector<std::string> texts;
+  for (const auto& [part, text] : criteria) {
+    texts.push_back(criteria.size() > 1 ? absl::StrCat(part, ": ", text) : text);
+  }
+  if (!texts.empty()) lines.emplace_back("Criteria", absl::StrJoin(texts, "; "));
+  return lines;
+}
+
+}  // namespace plimsoll
