@@ -12,8 +12,8 @@ MOUNT = 'mount -t tmpfs -o "$2" none "$1" && shift 2 && exec "$@"'
 class FullDisk(harness.PlimsollTest):
 
     def mounted(self, options):
-        namespaces.need("--mount")
-        return ["unshare", "--mount", "sh", "-c", MOUNT, "sh", str(self.dir), options]
+        namespaces.need(*namespaces.own_mounts())
+        return ["unshare", *namespaces.own_mounts(), "sh", "-c", MOUNT, "sh", str(self.dir), options]
 
     def test_a_disk_too_small_is_refused_with_the_numbers_before_anything_is_written(self):
         result = self.run_plan("--file-size", "1m", "--num-files", "4", "--min-free", "0", wrap=self.mounted("size=4m"), code=2)

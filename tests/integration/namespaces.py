@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -39,6 +40,18 @@ def need(*unshare_options):
         raise unittest.SkipTest("namespaces need root")
     if not _works("unshare", *unshare_options, "true"):
         raise unittest.SkipTest(f"this machine refuses `unshare {' '.join(unshare_options)}`")
+
+
+def shares_mounts():
+    """Whether what is mounted here may be seen elsewhere. Those of network namespaces are shared by whoever makes the first."""
+    mounts = pathlib.Path("/proc/self/mountinfo").read_text().splitlines()
+    return any(" shared:" in mount and not mount.split()[4].startswith("/run/netns") for mount in mounts)
+
+
+def own_mounts():
+    """The options of unshare for mounts that nobody else sees. Where none is shared none is made private, which the kernel
+    refuses where the root directory is no mount point."""
+    return ["--mount"] if shares_mounts() else ["--mount", "--propagation", "unchanged"]
 
 
 def _ip(*arguments):

@@ -102,9 +102,9 @@ class Planted(harness.PlimsollTest):
         self.assert_nothing_left()
 
     def test_a_mount_over_each_directory(self):
-        namespaces.need("--mount")
-        agent = self.agent("alpha", wrap=["unshare", "--mount", "--propagation", "private"])
-        inside = ["nsenter", f"--target={agent.agent_pid}", "--mount"]
+        namespaces.need(*namespaces.own_mounts())
+        agent = self.agent("alpha", wrap=["unshare", *namespaces.own_mounts()])
+        inside = ["nsenter", f"--target={agent.agent_pid}", "--mount", "--root"]
         for below in ("alpha/qm1/active", "alpha/qm1", "alpha", "."):
             with self.subTest(below=below):
 

@@ -15,6 +15,7 @@ import tarfile
 import unittest
 
 import harness
+import namespaces
 
 BUILT = pathlib.Path(os.environ.get("PLIMSOLL_PORTABLE", pathlib.Path(__file__).resolve().parents[2] / "build" / "portable"))
 
@@ -159,9 +160,10 @@ class Rpm(harness.PlimsollTest):
             subprocess.run(["cpio", "--extract", "--make-directories", "--quiet"], input=unpacked, cwd=root, check=True)
         self.assertTrue((root / "etc/default/plimsoll-agent").exists())
         # As in a container: /proc is there.
-        process = self.start(harness.Process, ["unshare", "--mount", "sh", "-c", f'mount -t proc proc {root}/proc && exec "$@"', "sh",
-                                               "chroot", root, "/usr/bin/plimsoll", "run", "--dir", "/data", "--duration", "1",
-                                               "--warmup", "0", "--file-size", "256k", "--out", "/results"])
+        process = self.start(harness.Process, ["unshare", *namespaces.own_mounts(), "sh", "-c",
+                                               f'mount -t proc proc {root}/proc && exec "$@"', "sh", "chroot", root,
+                                               "/usr/bin/plimsoll", "run", "--dir", "/data", "--duration", "1", "--warmup", "0",
+                                               "--file-size", "256k", "--out", "/results"])
         self.result_of(process, root / "results")
         self.assert_nothing_left(root / "data")
 

@@ -86,7 +86,7 @@ class SshHost:
         (self.home / ".sshd/config").write_text(
             _SSHD_CONFIG.format(address=self.address, more=config))
         process = self._test.start(Sshd, [
-            *self._network.on_host(self.number), "unshare", "--mount", "--uts", "--pid", "--fork", "--kill-child",
+            *self._network.on_host(self.number), "unshare", *namespaces.own_mounts(), "--uts", "--pid", "--fork", "--kill-child",
             "--mount-proc", "sh", "-c", _BOOT, "sh", self.place, self.name, self._shared, shell
         ])
         process.await_err("Server listening")
@@ -143,7 +143,7 @@ class SshTest(harness.PlimsollTest):
         super().setUp()
         if not os.access(SSHD, os.X_OK):
             raise unittest.SkipTest("sshd (openssh-server) is not installed")
-        namespaces.need("--net", "--mount", "--uts", "--pid", "--fork")
+        namespaces.need("--net", *namespaces.own_mounts(), "--uts", "--pid", "--fork")
         self.network = namespaces.Network(self.size)
         self.addCleanup(self.network.remove)
         self.user = self.base / "user"

@@ -47,7 +47,7 @@ class Host:
                 place = hosts.test.base / f"disk-{number}"
                 place.mkdir()
             self.disk = hosts.test.start(harness.Process, [
-                "unshare", "--mount", "sh", "-c", MOUNT, "sh", place, DISK_BYTES
+                "unshare", *namespaces.own_mounts(), "sh", "-c", MOUNT, "sh", place, DISK_BYTES
             ])
             self.disk.await_err("^mounted$")
             if hosts.faulty:
@@ -121,7 +121,7 @@ class Hosts:
         try:
             self.network = namespaces.Network(len(NAMES))
             self.test.addCleanup(self.network.remove)
-            namespaces.need("--mount")
+            namespaces.need(*namespaces.own_mounts())
             self.mounts = True
             faultfs.need()
             self.faulty = os.path.exists(harness.binary("faultfs"))
