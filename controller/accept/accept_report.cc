@@ -150,7 +150,7 @@ void AddSearchFigures(const v1::Report& found, v1::AcceptRun& run, std::vector<s
     return;
   }
   const LoadRates rates = LoadRatesOf(report.plan());
-  const bool one_rate = over_rate && rates.unpaced.empty() && rates.least == rates.most;
+  const bool one_rate = over_rate && rates.most > 0 && rates.unpaced.empty() && rates.least == rates.most;
   shown.push_back(absl::StrCat(amount(limit.limit()), " ", unit, limit.held() ? ", held" : ", not held",
                                one_rate ? absl::StrFormat(", %.2f times the load", limit.limit() / rates.most) : ""));
   // What the search raises is the same on all hosts: it covers the load where it reaches that of each.

@@ -1,6 +1,6 @@
-// What the time for which writers waited for a CPU leaves certain of their latencies and stalls. A write that waits for
-// a CPU inside its system call takes longer without the storage being slower, and of how long the writers of a host
-// waited only the sum is known: whatever that sum can explain is not held against the storage.
+// Latencies and stalls of writers that had to wait for a CPU: what is certain of them. A write that waits for a CPU
+// inside its system call takes longer although the storage is no slower, and only the total wait of a host's writers is
+// known. Whatever that total can explain is not held against the storage.
 #pragma once
 
 #include <cstdint>
@@ -16,35 +16,35 @@ namespace plimsoll {
 
 inline constexpr double kNoBound = std::numeric_limits<double>::infinity();
 
-// Of the writes of at least the criterion's limit, a latency: as many as can have waited for a CPU for all of the time
-// by which they exceed it, if the writes waited for `wait_ns` in all.
+// How many of the writes that reach the criterion's latency limit may exceed it only because they waited for a CPU,
+// where all writes together waited for `wait_ns`; at most.
 uint64_t CountExplained(const Criterion& criterion, const Histogram& writes, double wait_ns);
 
-// The least that a figure of the scope's service times, `value_ns` as measured, can be without what its writers waited
-// for a CPU. Not for percentiles.
+// Lower bound of a figure of the scope's service times, measured as `value_ns`, had its writers never waited for a CPU.
+// Not for percentiles.
 double LeastLatency(const Criterion& criterion, const ScopeSums& sums, double value_ns);
 
-// What is left of a stall where the writers of hosts with a CPU-bound load generator may have waited for a CPU.
+// What is certain of a stall where writers of CPU-bound hosts took part.
 struct StallEvidence {
   v1::StallClass stall_class = v1::STALL_CLASS_UNSPECIFIED;
-  // It is no stall of the storage if its writers waited for a CPU for at least this long: how much longer its writes
-  // were in flight than what is no stall. Infinite: a host stalled that had CPUs enough.
+  // By how much its writes exceeded the stall threshold, in all. If their writers waited for a CPU for at least this
+  // long, it may have been no stall of the storage. Infinite where a host took part that had enough CPU.
   double excess_ns = 0;
-  // It lasted for at least this long, whatever the writers of such hosts waited for.
+  // Lower bound of its length, however long writers of such hosts waited for a CPU.
   double least_length_ns = 0;
-  // Hosts of both kinds stalled: it is a stall, of whichever class.
+  // CPU-bound and other hosts took part: it is a stall, but its class is uncertain.
   bool mixed = false;
 };
 
-// Of the stalls that a criterion counts: how many are none of the storage if the writers waited for `wait_ns` in all,
-// and how many of the others may be of the criterion's class.
+// The uncertainty of a count of stalls, where the writers waited for a CPU for `wait_ns` in all: how many of those that
+// a criterion counts may be none of the storage, and how many others may belong to its class.
 struct StallsByCpuWait {
   double none = 0;
   double more = 0;
 };
 StallsByCpuWait CountByCpuWait(const Criterion& criterion, const std::vector<StallEvidence>& stalls, double wait_ns);
 
-// How long the longest stall that the criterion counts was, at least.
+// Lower bound of the longest stall that the criterion counts.
 double LeastLongestStall(const Criterion& criterion, const std::vector<StallEvidence>& stalls);
 
 }  // namespace plimsoll
