@@ -326,7 +326,7 @@ void Instance::RunWatch() {
 }
 
 void Instance::WatchWriter() {
-  ledger_->Flush(MonotonicNowNs());
+  ledger_->Flush(MonotonicNowNs);
   if (!reported_first_write_ && board_.completed.load(std::memory_order_acquire) > 0) {
     reported_first_write_ = true;
     v1::HaEvent event;

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -92,10 +93,11 @@ v1::HaLedgerEntry MakeLedgerEntry(uint32_t epoch, uint64_t sent, const Completed
   return entry;
 }
 
-void Ledger::Flush(int64_t now_ns) {
+void Ledger::Flush(const std::function<int64_t()>& now) {
   const std::optional<CompletedWrite> last = LastCompleted(board_);
   if (!last.has_value() || last->sequence <= sent_) return;
-  reporter_.Send(MakeLedgerEntry(board_.epoch.load(std::memory_order_relaxed), sent_, *last, now_ns));
+  // The clock comes last: a write may complete at any moment, and the entry leaves after all that it names.
+  reporter_.Send(MakeLedgerEntry(board_.epoch.load(std::memory_order_relaxed), sent_, *last, now()));
   sent_ = last->sequence;
 }
 

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "agent/ha/instance_channel.h"
@@ -61,8 +62,8 @@ class Ledger {
   Ledger(const InstanceBoard& board, InstanceReporter& reporter, uint64_t last_sequence)
       : board_(board), reporter_(reporter), sent_(last_sequence) {}
 
-  // Sends what has completed since the call before. `now_ns`: MonotonicNowNs.
-  void Flush(int64_t now_ns);
+  // Sends what has completed since the call before. `now` is MonotonicNowNs.
+  void Flush(const std::function<int64_t()>& now);
 
  private:
   const InstanceBoard& board_;

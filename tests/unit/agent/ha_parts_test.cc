@@ -245,7 +245,7 @@ TEST(LedgerTest, AnEntryLeavesAtMostTwoMillisecondsAfterTheFirstCompletionThatIt
       moments.end_ns.store(next_completion_ns);
       (*board)->completed.store(completions.size());
     }
-    ledger.Flush(now_ns);
+    ledger.Flush([&] { return now_ns; });
     std::array<char, 4096> piece{};
     const ssize_t size = recv(far.get(), piece.data(), piece.size(), MSG_DONTWAIT);
     if (size > 0) messages.Append(piece.data(), static_cast<size_t>(size));
@@ -260,6 +260,42 @@ TEST(LedgerTest, AnEntryLeavesAtMostTwoMillisecondsAfterTheFirstCompletionThatIt
     }
     ASSERT_EQ(told, completions.size()) << "what has completed by a wake-up is told at it";
   }
+}
+
+TEST(LedgerTest, AnEntryLeavesAfterTheWritesThatItTellsOf) {
+  std::array<int, 2> pair{};
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()), 0);
+  const UniqueFd near(pair[0]);
+  const UniqueFd far(pair[1]);
+  MessageSender sender(near.get());
+  InstanceReporter reporter(sender, 1, 1);
+  UniqueFd fd;
+  const auto board = BoardMapping::Create(fd);
+  ASSERT_THAT(board, IsOk());
+  Ledger ledger(**board, reporter, 0);
+  uint64_t completed = 0;
+  const auto complete = [&](int64_t end_ns) {
+    InstanceBoard::Moments& moments = (*board)->moments[++completed % InstanceBoard::kMoments];
+    moments.start_ns.store(end_ns - 5'000);
+    moments.end_ns.store(end_ns);
+    (*board)->completed.store(completed);
+  };
+  complete(1'000'000);
+  // The writer goes on while the clock is read.
+  ledger.Flush([&] {
+    complete(2'000'145);
+    return int64_t{2'000'000};
+  });
+  std::array<char, 4096> piece{};
+  const ssize_t size = recv(far.get(), piece.data(), piece.size(), MSG_DONTWAIT);
+  ASSERT_GT(size, 0);
+  MessageReader messages;
+  messages.Append(piece.data(), static_cast<size_t>(size));
+  v1::AgentMessage message;
+  ASSERT_TRUE(messages.Next(message).value());
+  ASSERT_EQ(message.ha().ledger_size(), 1);
+  EXPECT_EQ(message.ha().ledger(0).last_end_ns(), 1'000'000);
+  EXPECT_EQ(message.ha().ledger(0).sent_ns(), 2'000'000);
 }
 
 // A directory that an agent shares, and another agent's sandbox over it.
