@@ -198,8 +198,7 @@ void Progress::StepStarts(uint32_t step, uint32_t steps, uint32_t round_steps, c
   view_.now.round_steps = round_steps;
   view_.now.block_size_bytes = spec.block_size_bytes();
   seconds_printed_ = 0;
-  settled_.clear();
-  settled_keys_.clear();
+  settled_ = SettledStalls();
   // Not at once: the first figures come with the first frames.
   next_update_ = now + (table_ ? kInPlacePeriodNs : kLinePeriodNs);
   next_waiting_line_ = now + kLinePeriodNs;
@@ -285,25 +284,33 @@ bool Progress::Read(MonotonicNs now, const std::vector<std::unique_ptr<Host>>& h
   return true;
 }
 
+bool SettledStalls::Take(const LiveStall& stall) {
+  const auto shown = [this](const auto& key) { return keys_.contains(key); };
+  if (std::all_of(stall.keys.begin(), stall.keys.end(), shown)) return false;
+  const size_t replaced = std::erase_if(latest_, [&](const LiveStall& part) {
+    return std::find_first_of(part.keys.begin(), part.keys.end(), stall.keys.begin(), stall.keys.end()) !=
+           part.keys.end();
+  });
+  count_ = count_ + 1 - replaced;
+  keys_.insert(stall.keys.begin(), stall.keys.end());
+  latest_.push_back(stall);
+  if (latest_.size() > kStallsKept) latest_.pop_front();
+  return true;
+}
+
 void Progress::SettleStalls(bool all) {
   view_.stalls.clear();
   for (LiveStall& stall : view_.now.stalls) {
     const bool over = all || (!stall.open && stall.end_ns + kSettledNs < view_.now.elapsed_ns);
-    const auto is_new = [this](const auto& key) { return !settled_keys_.contains(key); };
     if (!over) {
       view_.stalls.push_back(stall);
       continue;
     }
-    const bool unseen = std::all_of(stall.keys.begin(), stall.keys.end(), is_new);
-    settled_keys_.insert(stall.keys.begin(), stall.keys.end());
-    if (!unseen) continue;
-    ++view_.stalls_so_far;
-    if (ShowsLines()) Show(StallLine(stall));
-    settled_.push_back(std::move(stall));
-    if (settled_.size() > kStallsKept) settled_.pop_front();
+    if (settled_.Take(stall) && ShowsLines()) Show(StallLine(stall));
   }
   if (all) view_.now.stalls.clear();
-  view_.stalls.insert(view_.stalls.begin(), settled_.begin(), settled_.end());
+  view_.stalls_so_far = settled_.count();
+  view_.stalls.insert(view_.stalls.begin(), settled_.latest().begin(), settled_.latest().end());
 }
 
 void Progress::ShowRunning(MonotonicNs now) {

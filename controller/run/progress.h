@@ -58,6 +58,23 @@ bool TakesOutput(std::FILE* out);
 // Whether `out` is a terminal with cursor movement: not if TERM is unset or "dumb".
 bool IsScreen(std::FILE* out);
 
+// The stalls of a step that are over and were shown. One thread.
+class SettledStalls {
+ public:
+  // Takes a stall that is over. False where all of it was shown already. A host that was silent may add to a stall
+  // after it was shown: it is to be shown again then, and takes the place of what was shown of it.
+  bool Take(const LiveStall& stall);
+  // The latest of them, oldest first.
+  const std::deque<LiveStall>& latest() const { return latest_; }
+  // How many there were.
+  uint64_t count() const { return count_; }
+
+ private:
+  std::deque<LiveStall> latest_;
+  std::set<std::tuple<uint32_t, uint32_t, int64_t>> keys_;
+  uint64_t count_ = 0;
+};
+
 // On a terminal a table while steps run, and one line in place before and after; otherwise a line for each second of a
 // step and for each stall. Nothing but warnings where quiet. One thread.
 class Progress {
@@ -131,8 +148,7 @@ class Progress {
   // The step that runs.
   LiveView view_;
   size_t seconds_printed_ = 0;
-  std::deque<LiveStall> settled_;
-  std::set<std::tuple<uint32_t, uint32_t, int64_t>> settled_keys_;
+  SettledStalls settled_;
 };
 
 }  // namespace plimsoll

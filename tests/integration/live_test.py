@@ -236,7 +236,8 @@ class AsLines(harness.PlimsollTest):
         agents[1].signal(signal.SIGSTOP)
         run.await_err(r"^step 1/.*  beta silent for [3-9] s")
         agents[1].signal(signal.SIGCONT)
-        run.await_err(r"^stall at \d+\.\d s for \d\.\d{3} s: beta/qm1$")
+        # On a busy machine alpha may stall meanwhile.
+        run.await_err(r"^stall at \d+\.\d s for \d\.\d{3} s: (2 hosts, )?(alpha/qm1, )?beta/qm1(, alpha/qm1)?$")
         self.result_of(run, run.results)
 
 
