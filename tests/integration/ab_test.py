@@ -84,7 +84,7 @@ class Ab(harness.PlimsollTest):
         self.assertEqual(json.loads(again.out), comparison)
 
     def test_equal_sides_are_not_told_apart(self):
-        result = self.ab("--rounds", "6", "--min-effect", "50%", vary=self.delayed(a=4, b=4))
+        result = self.ab("--rounds", "6", "--min-effect", "50%", "--duration", "800ms", vary=self.delayed(a=4, b=4))
         for figure in FIGURES.split(","):
             self.assertIn(self.rows(self.comparison())[figure]["finding"], ("small", "not_clear"), result)
         self.assertEqual(self.comparison()["paired"]["complete_rounds"], 6)
