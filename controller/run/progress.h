@@ -61,8 +61,8 @@ bool IsScreen(std::FILE* out);
 // The stalls of a step that are over and were shown. One thread.
 class SettledStalls {
  public:
-  // Takes a stall that is over. False where all of it was shown already. A host that was silent may add to a stall
-  // after it was shown: it is to be shown again then, and takes the place of what was shown of it.
+  // Takes a stall that is over, and returns whether to show it: false if all of it has been shown. A host that was
+  // silent may extend a stall that has been shown; the extended stall replaces the shown one.
   bool Take(const LiveStall& stall);
   // The latest of them, oldest first.
   const std::deque<LiveStall>& latest() const { return latest_; }

@@ -114,6 +114,7 @@ class Broken(ssh_hosts.PairTest):
     def start_acceptance_without_end(self, *arguments):
         """With ssh clients that never get through: the controller has time to show how far it is."""
         client = self.base / "slow-ssh"
+        # As ssh to a host that hangs: it does nothing until the controller, or the end of the test, kills it.
         client.write_text("#!/bin/sh\nexec sleep 600\n")
         client.chmod(0o755)
         return self.start_plimsoll(

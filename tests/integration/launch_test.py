@@ -251,7 +251,8 @@ class Interrupted(harness.PlimsollTest):
     """Ctrl-C, with clients of ssh that hang: no host is needed."""
 
     def client(self):
-        """One that SIGTERM does not end; of host1 as if that were ready until the end of the input, of others silent."""
+        """One that SIGTERM does not end; of host1 as if that were ready until the end of the input, of others silent. It then does
+        nothing until the controller kills it."""
         client = self.base / "client"
         client.write_text(f"#!/bin/sh\ntrap '' TERM\ncase \"$*\" in *' host1 '*) echo plimsoll-launch ready; "
                           f"cat >{self.base}/sent; : >{self.base}/ended ;; esac\nexec sleep 120\n")

@@ -215,18 +215,47 @@ TEST(InstanceBoardTest, TheMomentsBelongToTheLastCompletedWrite) {
   writer.join();
 }
 
+class LedgerTest : public ::testing::Test {
+ protected:
+  // The next write of the instance.
+  void Complete(int64_t end_ns) {
+    InstanceBoard::Moments& moments = board_->moments[++completed_ % InstanceBoard::kMoments];
+    moments.start_ns.store(end_ns - 5'000);
+    moments.end_ns.store(end_ns);
+    board_->completed.store(completed_);
+  }
+  // The entries that have left the instance since the last call.
+  std::vector<v1::HaLedgerEntry> Received() {
+    std::array<char, 4096> piece{};
+    const ssize_t size = recv(sockets_[1].get(), piece.data(), piece.size(), MSG_DONTWAIT);
+    if (size > 0) messages_.Append(piece.data(), static_cast<size_t>(size));
+    std::vector<v1::HaLedgerEntry> entries;
+    v1::AgentMessage message;
+    while (messages_.Next(message).value()) {
+      EXPECT_EQ(message.ha().ledger_size(), 1);
+      entries.push_back(message.ha().ledger(0));
+    }
+    return entries;
+  }
+
+  static std::array<UniqueFd, 2> SocketPair() {
+    std::array<int, 2> pair{-1, -1};
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()), 0);
+    return {UniqueFd(pair[0]), UniqueFd(pair[1])};
+  }
+
+  const std::array<UniqueFd, 2> sockets_ = SocketPair();  // of the instance, and of its agent
+  MessageSender sender_{sockets_[0].get()};
+  MessageReader messages_;
+  InstanceReporter reporter_{sender_, 1, 1};
+  UniqueFd fd_;
+  const BoardMapping board_ = *BoardMapping::Create(fd_);
+  uint64_t completed_ = 0;
+  Ledger ledger_{*board_, reporter_, 0};
+};
+
 // The thread that flushes wakes every kTickNs by its own clock; writes complete in between, as often as they like.
-TEST(LedgerTest, AnEntryLeavesAtMostTwoMillisecondsAfterTheFirstCompletionThatItTellsOf) {
-  std::array<int, 2> pair{};
-  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()), 0);
-  const UniqueFd near(pair[0]);
-  const UniqueFd far(pair[1]);
-  MessageSender sender(near.get());
-  InstanceReporter reporter(sender, 1, 1);
-  UniqueFd fd;
-  const auto board = BoardMapping::Create(fd);
-  ASSERT_THAT(board, IsOk());
-  Ledger ledger(**board, reporter, 0);
+TEST_F(LedgerTest, AnEntryLeavesAtMostTwoMillisecondsAfterTheFirstCompletionThatItTellsOf) {
   const auto seed = testing::RandomSeed();
   SCOPED_TRACE(seed);
   std::mt19937 random(seed);
@@ -235,24 +264,14 @@ TEST(LedgerTest, AnEntryLeavesAtMostTwoMillisecondsAfterTheFirstCompletionThatIt
   int64_t next_completion_ns = 1'000;
   int64_t now_ns = 0;
   uint64_t told = 0;
-  MessageReader messages;
   for (int wake = 0; wake < 2'000; ++wake) {
     now_ns += Ledger::kTickNs;
     for (; next_completion_ns <= now_ns; next_completion_ns += 10'000 + static_cast<int64_t>(random() % 3'000'000)) {
       completions.push_back(next_completion_ns);
-      InstanceBoard::Moments& moments = (*board)->moments[completions.size() % InstanceBoard::kMoments];
-      moments.start_ns.store(next_completion_ns - 5'000);
-      moments.end_ns.store(next_completion_ns);
-      (*board)->completed.store(completions.size());
+      Complete(next_completion_ns);
     }
-    ledger.Flush([&] { return now_ns; });
-    std::array<char, 4096> piece{};
-    const ssize_t size = recv(far.get(), piece.data(), piece.size(), MSG_DONTWAIT);
-    if (size > 0) messages.Append(piece.data(), static_cast<size_t>(size));
-    v1::AgentMessage message;
-    while (messages.Next(message).value()) {
-      ASSERT_EQ(message.ha().ledger_size(), 1);
-      const v1::HaLedgerEntry& entry = message.ha().ledger(0);
+    ledger_.Flush([&] { return now_ns; });
+    for (const v1::HaLedgerEntry& entry : Received()) {
       EXPECT_EQ(entry.first_sequence(), told + 1);
       told = entry.last_sequence();
       EXPECT_LE(entry.sent_ns() - completions.at(entry.first_sequence() - 1), kPromisedNs);
@@ -262,40 +281,17 @@ TEST(LedgerTest, AnEntryLeavesAtMostTwoMillisecondsAfterTheFirstCompletionThatIt
   }
 }
 
-TEST(LedgerTest, AnEntryLeavesAfterTheWritesThatItTellsOf) {
-  std::array<int, 2> pair{};
-  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()), 0);
-  const UniqueFd near(pair[0]);
-  const UniqueFd far(pair[1]);
-  MessageSender sender(near.get());
-  InstanceReporter reporter(sender, 1, 1);
-  UniqueFd fd;
-  const auto board = BoardMapping::Create(fd);
-  ASSERT_THAT(board, IsOk());
-  Ledger ledger(**board, reporter, 0);
-  uint64_t completed = 0;
-  const auto complete = [&](int64_t end_ns) {
-    InstanceBoard::Moments& moments = (*board)->moments[++completed % InstanceBoard::kMoments];
-    moments.start_ns.store(end_ns - 5'000);
-    moments.end_ns.store(end_ns);
-    (*board)->completed.store(completed);
-  };
-  complete(1'000'000);
+TEST_F(LedgerTest, AnEntryLeavesAfterTheWritesThatItNames) {
+  Complete(1'000'000);
   // The writer goes on while the clock is read.
-  ledger.Flush([&] {
-    complete(2'000'145);
+  ledger_.Flush([&] {
+    Complete(2'000'145);
     return int64_t{2'000'000};
   });
-  std::array<char, 4096> piece{};
-  const ssize_t size = recv(far.get(), piece.data(), piece.size(), MSG_DONTWAIT);
-  ASSERT_GT(size, 0);
-  MessageReader messages;
-  messages.Append(piece.data(), static_cast<size_t>(size));
-  v1::AgentMessage message;
-  ASSERT_TRUE(messages.Next(message).value());
-  ASSERT_EQ(message.ha().ledger_size(), 1);
-  EXPECT_EQ(message.ha().ledger(0).last_end_ns(), 1'000'000);
-  EXPECT_EQ(message.ha().ledger(0).sent_ns(), 2'000'000);
+  const std::vector<v1::HaLedgerEntry> entries = Received();
+  ASSERT_EQ(entries.size(), 1U);
+  EXPECT_EQ(entries[0].last_end_ns(), 1'000'000);
+  EXPECT_EQ(entries[0].sent_ns(), 2'000'000);
 }
 
 // A directory that an agent shares, and another agent's sandbox over it.

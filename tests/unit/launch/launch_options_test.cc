@@ -76,6 +76,10 @@ std::vector<std::string> LinesOf(const std::vector<HostFailure>& failures) {
   return lines;
 }
 
+// Clients that hang, until the launcher kills them: a shell that only sleeps reads no input, and so does not notice its
+// end.
+constexpr char kHang[] = "while :; do sleep 1; done";
+
 // Stands still until it is set.
 class SteppedClock final : public Clock {
  public:
@@ -90,8 +94,8 @@ class SteppedClock final : public Clock {
   MonotonicNs now_{kNsPerSecond};
 };
 
-// A host whose agent listens once it was told to start, for a client that is a shell script: the socket that ssh would
-// forward is this object's own.
+// A host for a client that is a shell script. Its agent listens after the client has been ordered to start it; the
+// socket that ssh would forward belongs to this object.
 class ListeningHost {
  public:
   ListeningHost() = default;
@@ -99,7 +103,8 @@ class ListeningHost {
   ListeningHost& operator=(const ListeningHost&) = delete;
   ~ListeningHost() { std::remove(file_.c_str()); }
 
-  // The client: its agent ends with the next line of input, with exit code 3.
+  // The client: its agent ends with the next line of input, with exit code 3. It looks for the socket again and again,
+  // because a shell has no means to await one.
   std::string Client() const {
     return absl::StrCat(
         "sh -c 'for a; do [ \"$before\" != -L ] || socket=${a%%:*}; before=$a; done; echo plimsoll-launch ready; "
@@ -109,7 +114,7 @@ class ListeningHost {
         "read -r line; echo plimsoll-launch ended 3; read -r line' sh");
   }
 
-  // Whether the agent was told to start; it listens from then on.
+  // Whether the order to start the agent has come; from then on it listens.
   bool Starts() {
     std::string path;
     if (listening_.valid() || !std::getline(std::ifstream(file_), path)) return listening_.valid();
@@ -190,7 +195,7 @@ TEST(SshLauncherTest, AHostThatHangsIsNamedThoughItsClientIgnoresTheEndOfItsInpu
   const FastClock clock;
   // The client of node1 fails at once, as a host may; that of node2 hangs.
   const LaunchOptions options =
-      SshOptions("sh -c 'case \"$*\" in *node1*) exit 255 ;; esac; trap \"\" TERM; while :; do sleep 1; done' sh");
+      SshOptions(absl::StrCat("sh -c 'case \"$*\" in *node1*) exit 255 ;; esac; trap \"\" TERM; ", kHang, "' sh"));
   std::vector<std::string> said;
   auto launcher = MakeLauncher(options, clock, {[&said](const std::string& line) { said.push_back(line); }, GivesUp()});
   ASSERT_THAT(launcher, IsOk());
@@ -206,7 +211,7 @@ TEST(SshLauncherTest, AHostThatHangsIsNamedThoughItsClientIgnoresTheEndOfItsInpu
 
 TEST(SshLauncherTest, AnAgentThatHangsAsItStartsIsNamedThoughItsClientIgnoresTheEndOfItsInput) {
   const FastClock clock;
-  const LaunchOptions options = SshOptions("sh -c 'echo plimsoll-launch ready; while :; do sleep 1; done'");
+  const LaunchOptions options = SshOptions(absl::StrCat("sh -c 'echo plimsoll-launch ready; ", kHang, "'"));
   auto launcher = MakeLauncher(options, clock, {nullptr, GivesUp()});
   ASSERT_THAT(launcher, IsOk());
   EXPECT_THAT(LinesOf((*launcher)->Launch({{"node1:7461", {}}}, {})),
@@ -226,7 +231,7 @@ TEST(SshLauncherTest, AnInterruptLeavesHostsThatWereNotContactedAlone) {
 
 TEST(SshLauncherTest, AnInterruptEndsAClientThatIgnoresIt) {
   const FastClock clock;
-  const LaunchOptions options = SshOptions("sh -c 'trap \"\" TERM; while :; do sleep 1; done'");
+  const LaunchOptions options = SshOptions(absl::StrCat("sh -c 'trap \"\" TERM; ", kHang, "'"));
   int asked = 0;
   auto launcher = MakeLauncher(options, clock, {nullptr, [&asked] { return ++asked > 3 ? 1 : 0; }});
   ASSERT_THAT(launcher, IsOk());
