@@ -99,7 +99,7 @@ class Agent(harness.PlimsollTest):
     def test_an_agent_that_prepares_ends_after_it_has_cleaned_up(self):
         alpha = self.agent("alpha")
         run = self.start_run("--hosts", alpha.address, "--file-size", "1g", "--num-files", "3")
-        harness.wait_until(lambda: list(self.dir.rglob("*.LOG")), "the first extent")
+        harness.wait_until(lambda: harness.paths(self.dir, "**/*.LOG"), "the first extent")
         alpha.signal(signal.SIGTERM)
         self.assertEqual(alpha.finish(), 0)
         self.assert_nothing_left()

@@ -6,6 +6,7 @@ sleeps where there is something to wait for.
 
 import contextlib
 import datetime
+import glob
 import os
 import pathlib
 import re
@@ -44,6 +45,12 @@ def wait_until(condition, what, timeout_s=LONG_S):
         if time.monotonic() > deadline:
             raise AssertionError(f"after {timeout_s} s still not: {what}")
         time.sleep(0.005)
+
+
+def paths(directory, pattern="**/*"):
+    """Paths below `directory` that match, sorted. Unlike with pathlib's, others may make and remove files meanwhile."""
+    return sorted(pathlib.Path(directory, path)
+                  for path in glob.iglob(pattern, root_dir=directory, recursive=True, include_hidden=True))
 
 
 def of_threads(pid, file):

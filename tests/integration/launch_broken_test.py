@@ -13,7 +13,7 @@ class Broken(ssh_hosts.PairTest):
     def start_filling(self):
         """A run that fills its extents: hundreds of them."""
         run = self.start_over_ssh("--file-size", "1g", "--num-files", "3")
-        harness.wait_until(lambda: len(list(self.dir.glob("*/*/qm1/active/*.LOG"))) == 2, "extents of both")
+        harness.wait_until(lambda: len(harness.paths(self.dir, "*/*/qm1/active/*.LOG")) == 2, "extents of both")
         return run
 
     def test_a_client_killed_while_hosts_prepare(self):
@@ -41,8 +41,8 @@ class Broken(ssh_hosts.PairTest):
     def test_a_client_killed_while_hosts_end(self):
         run = self.start_over_ssh("--duration", "500ms", "--num-files", "500", "--file-size", "16k", "--qm", "4")
         client = self.await_clients(run)[1]
-        harness.wait_until(lambda: len(list(self.dir.glob("*/host2/*/active/*.LOG"))) == 2000, "all extents")
-        harness.wait_until(lambda: len(list(self.dir.glob("*/host2/*/active/*.LOG"))) < 2000, "the first that is removed")
+        harness.wait_until(lambda: len(harness.paths(self.dir, "*/host2/*/active/*.LOG")) == 2000, "all extents")
+        harness.wait_until(lambda: len(harness.paths(self.dir, "*/host2/*/active/*.LOG")) < 2000, "the first that is removed")
         os.kill(client, signal.SIGKILL)
         self.assertIn(run.finish(), (0, 3), run.err)
         self.await_only_the_cached_agent()

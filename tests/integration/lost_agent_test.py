@@ -79,7 +79,7 @@ class LostAgent(harness.PlimsollTest):
     def test_an_agent_lost_while_it_prepares_is_named_and_the_others_clean_up(self):
         run = self.start_run("--hosts", f"{self.alpha.address},{self.beta.address}", "--file-size", "1g", "--num-files",
                              "3")
-        harness.wait_until(lambda: len(list(self.dir.glob("*/*/qm1/active/*.LOG"))) == 2, "extents of both")
+        harness.wait_until(lambda: len(harness.paths(self.dir, "*/*/qm1/active/*.LOG")) == 2, "extents of both")
         self.beta.signal(signal.SIGKILL)
         result = self.result_of(run, code=4)
         self.assertRegex(result.errors[-2], rf"^plimsoll: beta \({self.beta.address}\) was lost while preparing$")

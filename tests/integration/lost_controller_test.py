@@ -43,7 +43,7 @@ class LostController(harness.PlimsollTest):
         alpha = self.agent("alpha")
         run = self.start_run("--hosts", alpha.address, "--file-size", "1g", "--num-files", "3")
         run.await_err("^preparing")
-        harness.wait_until(lambda: list(self.dir.rglob("*.LOG")), "the first extent")
+        harness.wait_until(lambda: harness.paths(self.dir, "**/*.LOG"), "the first extent")
         run.signal(signal.SIGKILL)
         run.finish()
         self.await_nothing_left()

@@ -125,7 +125,7 @@ class SshHost:
         """What is in its home and its /tmp that was not there at first."""
         at_first = {self.home / ".ssh", self.home / ".sshd"}
         return sorted(
-            str(path.relative_to(self.place)) for top in (self.home, self.tmp) for path in top.rglob("*")
+            str(path.relative_to(self.place)) for top in (self.home, self.tmp) for path in harness.paths(top)
             if path not in at_first and not at_first & set(path.parents))
 
     @property

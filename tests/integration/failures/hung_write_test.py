@@ -74,7 +74,7 @@ class HungWrite(harness.PlimsollTest):
         # Its process cannot go before the write returns; another agent can listen there all the same.
         self.assertTrue(alpha.running())
         second = harness.wait_until(lambda: self.try_agent(alpha.address), "an agent on the same address")
-        self.assertEqual([path.name for path in self.fs.backing.glob("*/*")], ["alpha"], "its owner is alive")
+        self.assertEqual([path.name for path in harness.paths(self.fs.backing, "*/*")], ["alpha"], "its owner is alive")
         second.signal(signal.SIGTERM)
         self.assertEqual(second.finish(), 0)
         harness.wait_until(lambda: not harness.is_alive(alpha.agent_pid), "the end of all of it but the thread that hangs")

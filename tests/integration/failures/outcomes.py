@@ -131,7 +131,7 @@ def _by_itself(scene):
 
 def _started_again(scene):
     scene.let_go()
-    harness.wait_until(lambda: [path.name for path in scene.fs.backing.glob("*/*")] == ["beta"], "alpha's files gone")
+    harness.wait_until(lambda: [path.name for path in harness.paths(scene.fs.backing, "*/*")] == ["beta"], "alpha's files gone")
     scene.restart_beta()
     scene.await_clean()
     scene.assert_takes_the_next_run(scene.alpha, scene.beta)
@@ -145,7 +145,7 @@ def _when_woken(scene):
 
 
 def _when_let_go(scene):
-    harness.wait_until(lambda: [path.name for path in scene.fs.backing.glob("*/*")] == ["beta"], "alpha's files gone")
+    harness.wait_until(lambda: [path.name for path in harness.paths(scene.fs.backing, "*/*")] == ["beta"], "alpha's files gone")
     if scene.network is not None:
         scene.restore_network()
     busy = scene.plimsoll("run", "--hosts", scene.beta.address, "--dir", scene.dir, "--out", scene.base / "busy", code=4,
