@@ -56,10 +56,11 @@ class Commands(ssh_hosts.SshTest):
         run = self.start_over_ssh("--duration", "60", "--lease", "1s")
         self.await_running(run)
         for host in self.hosts:
-            (agent,) = host.processes()["plimsoll-agent"]
-            # Otherwise its shell would start it again, to clean up.
-            for pid in (*host.processes()["sh"], agent):
-                os.kill(pid, signal.SIGKILL)
+            # All of them before any ends: the agent would clean up when its shell goes, and the shell would start it again.
+            pids = [host.agent_pid(), *host.processes()["sh"]]
+            for number in (signal.SIGSTOP, signal.SIGKILL):
+                for pid in pids:
+                    os.kill(pid, number)
         self.result_of(run, run.results, code=3)
         files = sorted(self.dir.rglob("*"))
         self.assertEqual(len([path for path in files if path.suffix == ".LOG"]), 6)
@@ -150,7 +151,11 @@ class Drill(ssh_hosts.SshTest):
 
     def test_a_drill_takes_over_and_leaves_nothing(self):
         process = self.start_drill("--rounds", "2")
-        result = self.result_of(process, self.out, code=0)
+        result = self.result_of(process, self.out, process.finish())
+        self.assertIn(result.code, (0, 3), result)
+        # On a busy machine a clock may be known less well than a takeover is long.
+        for reason in result.report["verdict"]["reasons"]:
+            self.assertIn("undetermined within the clock error", reason, result)
         self.assertEqual({one["outcome"] for each in result.report["ha"]["rounds"] for one in each["takeovers"]}, {"taken"})
         self.await_only_the_cached_agent()
 
