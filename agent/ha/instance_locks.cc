@@ -221,11 +221,14 @@ absl::Status LockVerification::Verify() {
   HeartbeatPage found;
   if (const absl::Status status = ReadHeartbeat(fd_, path_, found); !status.ok()) return status;
   PageStamp stamp;
-  if (ReadStamp(found.bytes, stamp) == StampState::kWhole && stamp.run_token == record_.run_token &&
-      !MayFollow(stamp)) {
+  const auto is_of_run = [this, &stamp](const HeartbeatPage& page) {
+    return ReadStamp(page.bytes, stamp) == StampState::kWhole && stamp.run_token == record_.run_token;
+  };
+  const auto another_wrote = [this, &stamp] {
     return absl::AbortedError(absl::StrCat(path_, ": an instance of epoch ", stamp.epoch, " on host ", stamp.host_index,
                                            " has written its heartbeat; this one's epoch is ", record_.epoch));
-  }
+  };
+  if (is_of_run(found) && !MayFollow(stamp)) return another_wrote();
   HeartbeatPage written;
   const uint64_t checksum = PayloadChecksum(std::span(written.bytes).subspan(kStampBytes));
   WriteStamp({record_.run_token, record_.host_index, record_.qm, record_.epoch, 1, count_}, checksum,
@@ -241,6 +244,7 @@ absl::Status LockVerification::Verify() {
   }
   if (const absl::Status status = ReadHeartbeat(fd_, path_, found); !status.ok()) return status;
   if (found.bytes == written.bytes) return absl::OkStatus();
+  if (is_of_run(found) && stamp.epoch > record_.epoch) return another_wrote();
   return absl::DataLossError(absl::StrCat(path_, ": the heartbeat record is not as it was just written"));
 }
 
