@@ -22,6 +22,9 @@ inline constexpr char kVersion[] = PLIMSOLL_VERSION;
 // Raised with every change after which an older peer would misunderstand; peers of another number are refused.
 inline constexpr uint32_t kProtocolVersion = 7;
 
+// Metadata of a call that opens a session: the token of the run beside whose session it is opened (agent_service.h).
+inline constexpr char kBesideKey[] = "plimsoll-beside-bin";
+
 // Port of an agent where an address names none.
 inline constexpr uint16_t kDefaultPort = 7461;
 

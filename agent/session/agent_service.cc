@@ -2,11 +2,14 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/protocol.h"
 
 namespace plimsoll {
@@ -165,29 +168,30 @@ AgentService::~AgentService() {
   while (describing_ > 0) changed_.Wait(mutex_);
 }
 
+std::vector<std::shared_ptr<plimsoll::Session>> AgentService::Serving() const {
+  std::vector<std::shared_ptr<plimsoll::Session>> serving;
+  std::copy_if(sessions_.begin(), sessions_.end(), std::back_inserter(serving),
+               [](const auto& session) { return !session->over(); });
+  return serving;
+}
+
+std::vector<std::shared_ptr<plimsoll::Session>> AgentService::StopServing() {
+  MutexLock lock(mutex_);
+  shut_down_ = true;
+  return sessions_;
+}
+
 void AgentService::Shutdown(const std::string& reason) {
-  std::shared_ptr<plimsoll::Session> session;
-  {
-    MutexLock lock(mutex_);
-    shut_down_ = true;
-    session = session_;
-  }
-  if (session != nullptr) session->Shutdown(reason);
+  for (const auto& session : StopServing()) session->Shutdown(reason);
 }
 
 void AgentService::Abandon(const std::string& reason) {
-  std::shared_ptr<plimsoll::Session> session;
-  {
-    MutexLock lock(mutex_);
-    shut_down_ = true;
-    session = session_;
-  }
-  if (session != nullptr) session->Break(reason);
+  for (const auto& session : StopServing()) session->Break(reason);
 }
 
 int64_t AgentService::CloseWhenIdle(int64_t limit_ns) {
   MutexLock lock(mutex_);
-  if (session_ != nullptr && !session_->over()) return limit_ns;
+  if (!Serving().empty()) return limit_ns;
   const int64_t left_ns = limit_ns - (options_.clock->Now() - idle_since_);
   if (left_ns > 0) return left_ns;
   shut_down_ = true;
@@ -196,12 +200,14 @@ int64_t AgentService::CloseWhenIdle(int64_t limit_ns) {
 
 int64_t AgentService::LeaseNs() {
   MutexLock lock(mutex_);
-  return session_ != nullptr && !session_->over() ? session_->lease_ns() : 0;
+  int64_t longest_ns = 0;
+  for (const auto& session : Serving()) longest_ns = std::max(longest_ns, session->lease_ns());
+  return longest_ns;
 }
 
 void AgentService::WaitForSession() {
   MutexLock lock(mutex_);
-  while (session_ != nullptr && !session_->over()) changed_.Wait(mutex_);
+  while (!Serving().empty()) changed_.Wait(mutex_);
 }
 
 std::string AgentService::WaitForEnd(int64_t patience_ns) {
@@ -209,18 +215,24 @@ std::string AgentService::WaitForEnd(int64_t patience_ns) {
   MonotonicNs progressed = options_.clock->Now();
   MutexLock lock(mutex_);
   while (true) {
-    const bool serving = session_ != nullptr && !session_->over();
-    if (!serving && describing_ == 0) return "";
-    const uint64_t now_at = serving ? session_->Progress() : static_cast<uint64_t>(describing_);
+    const auto serving = Serving();
+    if (serving.empty() && describing_ == 0) return "";
+    auto now_at = static_cast<uint64_t>(describing_);
+    for (const auto& session : serving) now_at += session->Progress();
     const MonotonicNs now = options_.clock->Now();
     if (now_at != progress) {
       progress = now_at;
       progressed = now;
     }
     if (now - progressed >= patience_ns) {
-      if (!serving) return "listing a directory does not return";
-      const std::string left = session_->Directory();
-      return absl::StrCat("busy with ", session_->Describe(), left.empty() ? "" : "; its files stay in ", left);
+      if (serving.empty()) return "listing a directory does not return";
+      std::vector<std::string> busy;
+      for (const auto& session : serving) {
+        const std::string left = session->Directory();
+        busy.push_back(
+            absl::StrCat("busy with ", session->Describe(), left.empty() ? "" : "; its files stay in ", left));
+      }
+      return absl::StrJoin(busy, "; ");
     }
     changed_.WaitFor(mutex_, kLookAtProgress);
   }
@@ -276,9 +288,9 @@ grpc::ServerUnaryReactor* AgentService::Describe(grpc::CallbackServerContext* co
       return reactor;
     }
     ++describing_;
-    if (session_ != nullptr && !session_->over()) {
-      *response->mutable_holder() = session_->holder();
-      hangs = session_->Hangs();
+    for (const auto& session : Serving()) {
+      if (!response->has_holder()) *response->mutable_holder() = session->holder();
+      hangs = hangs || session->Hangs();
     }
   }
   // The request lives as long as the call, which ends with Finish.
@@ -322,12 +334,14 @@ grpc::ServerBidiReactor<v1::ClockProbe, v1::ClockReply>* AgentService::SyncClock
 
 grpc::ServerUnaryReactor* AgentService::Renew(grpc::CallbackServerContext* context, const v1::RenewRequest* request,
                                               v1::RenewReply* /*response*/) {
-  std::shared_ptr<plimsoll::Session> session;
+  std::vector<std::shared_ptr<plimsoll::Session>> sessions;
   {
     MutexLock lock(mutex_);
-    session = session_;
+    sessions = sessions_;
   }
-  const bool renewed = session != nullptr && session->Renew(request->run_id(), request->run_token());
+  const bool renewed = std::any_of(sessions.begin(), sessions.end(), [request](const auto& session) {
+    return session->Renew(request->run_id(), request->run_token());
+  });
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   reactor->Finish(renewed ? grpc::Status::OK
                           : grpc::Status(grpc::StatusCode::NOT_FOUND, "this agent has no such run (any more)"));
@@ -342,13 +356,15 @@ grpc::ServerBidiReactor<v1::ControllerMessage, v1::AgentMessage>* AgentService::
   options.work = options_.work;
   options.clock = options_.clock;
   options.peer = context->peer();
-  options.limits = options_.limits;
   options.wake = [link] { Stream::Wake(*link); };
   options.finished = [this, link](const absl::Status& status) {
     Stream::FinishWhenSent(*link, status);
     SessionOver();
   };
-  std::shared_ptr<plimsoll::Session> previous;  // goes, with its thread, outside the lock
+  const auto beside = context->client_metadata().find(kBesideKey);
+  const std::string beside_token =
+      beside == context->client_metadata().end() ? "" : std::string(beside->second.data(), beside->second.size());
+  std::vector<std::shared_ptr<plimsoll::Session>> previous;  // go, with their threads, outside the lock
   std::shared_ptr<plimsoll::Session> session;
   {
     MutexLock lock(mutex_);
@@ -356,13 +372,16 @@ grpc::ServerBidiReactor<v1::ControllerMessage, v1::AgentMessage>* AgentService::
       return new Refusal<v1::ControllerMessage, v1::AgentMessage>(
           {grpc::StatusCode::UNAVAILABLE, "the agent shuts down"});
     }
-    if (session_ != nullptr && !session_->over()) {
+    const auto serving = Serving();
+    // Only who opened the other one knows its token.
+    if (!serving.empty() && !(serving.size() == 1 && serving.front()->IsOf(beside_token))) {
       return new Refusal<v1::ControllerMessage, v1::AgentMessage>(
-          {grpc::StatusCode::RESOURCE_EXHAUSTED, absl::StrCat("busy with ", session_->Describe())});
+          {grpc::StatusCode::RESOURCE_EXHAUSTED, absl::StrCat("busy with ", serving.front()->Describe())});
     }
-    previous = std::move(session_);
-    session_ = std::make_shared<plimsoll::Session>(std::move(options));
-    session = session_;
+    options.caps = serving.empty() ? std::make_shared<SessionCaps>(options_.limits) : serving.front()->caps();
+    session = std::make_shared<plimsoll::Session>(std::move(options));
+    previous = std::exchange(sessions_, serving);
+    sessions_.push_back(session);
   }
   if (!options_.insecure_warning.empty()) spdlog::warn("{}: {}", context->peer(), options_.insecure_warning);
   auto* stream = new Stream(link, session);

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "agent/session/session.h"
 #include "common/clock.h"
@@ -12,7 +13,7 @@
 
 namespace plimsoll {
 
-// Thread-safe. Holds at most one session at a time.
+// Thread-safe. Holds at most one session at a time, or two of one controller, which measures with them in turn.
 class AgentService final : public v1::Agent::CallbackService {
  public:
   struct Options {
@@ -32,7 +33,7 @@ class AgentService final : public v1::Agent::CallbackService {
   // Ends the session and waits for it, and for Describe calls under way.
   ~AgentService() override;
 
-  // Ends the running session, if any, and takes no further one. Returns at once.
+  // Ends the sessions, and takes no further one. Returns at once.
   void Shutdown(const std::string& reason);
   // The controller is gone for good: as Shutdown, but work that only its lease ends (Work::Abandon) continues until
   // then. Returns at once.
@@ -40,7 +41,7 @@ class AgentService final : public v1::Agent::CallbackService {
   // Takes no further session once there has been none for `limit_ns`, and returns 0; otherwise returns for how long at
   // least one may still come, in nanoseconds.
   int64_t CloseWhenIdle(int64_t limit_ns);
-  // Length of the lease of the session that runs; 0: there is none.
+  // Length of the longest lease of the sessions; 0: there is none.
   int64_t LeaseNs();
   // Waits until no session is left (each ends by itself when its stream or lease ends).
   void WaitForSession();
@@ -65,6 +66,9 @@ class AgentService final : public v1::Agent::CallbackService {
   void EndSearch();
   void EndOfDescribe();
   void SessionOver();
+  // Those that are not over.
+  std::vector<std::shared_ptr<plimsoll::Session>> Serving() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::vector<std::shared_ptr<plimsoll::Session>> StopServing();
 
   const Options options_;
   Mutex mutex_;
@@ -72,7 +76,7 @@ class AgentService final : public v1::Agent::CallbackService {
   bool shut_down_ ABSL_GUARDED_BY(mutex_) = false;
   int describing_ ABSL_GUARDED_BY(mutex_) = 0;
   bool searching_ ABSL_GUARDED_BY(mutex_) = false;
-  std::shared_ptr<plimsoll::Session> session_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::shared_ptr<plimsoll::Session>> sessions_ ABSL_GUARDED_BY(mutex_);
   // Since when there is no session, where there is none.
   MonotonicNs idle_since_ ABSL_GUARDED_BY(mutex_);
 };

@@ -17,50 +17,80 @@
 
 namespace plimsoll {
 
-void StepBudget::SetMax(int64_t max_ns) {
-  const MutexLock lock(mutex_);
-  max_ns_ = max_ns;
+namespace {
+
+// Adds what a session beside it has to what one asks for.
+void AddBeside(const WorkDemand::Amount& beside, const std::string& text, WorkDemand::Amount& amount) {
+  if (beside.value == 0) return;
+  amount.value += beside.value;
+  absl::StrAppend(&amount.asked, ", beside a session of the same controller with ", text);
 }
 
-absl::Status StepBudget::Allows(int64_t length_ns) const {
+}  // namespace
+
+absl::Status SessionCaps::Join(const void* session, const WorkDemand& demand) {
   const MutexLock lock(mutex_);
-  return Fits(length_ns);
+  WorkDemand together = demand;
+  for (const auto& [other, has] : demands_) {
+    AddBeside(has.bytes, absl::StrCat(FormatCount(has.bytes.value), " bytes"), together.bytes);
+    AddBeside(has.threads, absl::StrCat(has.threads.value), together.threads);
+    AddBeside(has.duration_ns, FormatDuration(static_cast<int64_t>(has.duration_ns.value)), together.duration_ns);
+  }
+  PLIMSOLL_RETURN_IF_ERROR(CheckDemand(limits_, together));
+  demands_[session] = demand;
+  return absl::OkStatus();
 }
 
-absl::Status StepBudget::Fits(int64_t length_ns) const {
-  if (max_ns_ > 0 && length_ns > max_ns_ - used_ns_) {
+void SessionCaps::Leave(const void* session) {
+  const MutexLock lock(mutex_);
+  demands_.erase(session);
+}
+
+absl::Status SessionCaps::AllowsStep(const void* session, int64_t length_ns) const {
+  const MutexLock lock(mutex_);
+  return Fits(session, length_ns);
+}
+
+absl::Status SessionCaps::Fits(const void* session, int64_t length_ns) const {
+  int64_t used_ns = used_ns_;
+  for (const auto& [other, step] : steps_) used_ns += other == session ? 0 : step.length_ns;
+  const int64_t max_ns = limits_.max_duration_ns();
+  if (max_ns > 0 && length_ns > max_ns - used_ns) {
     return absl::OutOfRangeError(
-        absl::StrCat("the agent's --max-duration is ", FormatDuration(max_ns_), ", this session's writers wrote for ",
-                     FormatDuration(used_ns_), ", and a step of ", FormatDuration(length_ns),
+        absl::StrCat("the agent's --max-duration is ", FormatDuration(max_ns), ", this session's writers wrote for ",
+                     FormatDuration(used_ns), ", and a step of ", FormatDuration(length_ns),
                      " does not fit: start the agent with a larger --max-duration, or begin another run"));
   }
   return absl::OkStatus();
 }
 
-absl::Status StepBudget::Begin(int64_t start_ns, int64_t length_ns) {
+absl::Status SessionCaps::BeginStep(const void* session, int64_t start_ns, int64_t length_ns) {
   const MutexLock lock(mutex_);
-  PLIMSOLL_RETURN_IF_ERROR(Fits(length_ns));
-  if (step_.has_value()) {
+  PLIMSOLL_RETURN_IF_ERROR(Fits(session, length_ns));
+  const auto [found, first] = steps_.try_emplace(session, Step{start_ns, length_ns, 1});
+  if (!first) {
     // Armed again before its start, or while it runs: the earlier start and the greater length count.
-    step_->start_ns = std::min(step_->start_ns, start_ns);
-    step_->length_ns = std::max(step_->length_ns, length_ns);
-    ++step_->armings;
-  } else {
-    step_ = Step{start_ns, length_ns, 1};
+    Step& step = found->second;
+    step.start_ns = std::min(step.start_ns, start_ns);
+    step.length_ns = std::max(step.length_ns, length_ns);
+    ++step.armings;
   }
   return absl::OkStatus();
 }
 
-void StepBudget::NotArmed() {
+void SessionCaps::StepNotArmed(const void* session) {
   const MutexLock lock(mutex_);
-  if (step_.has_value() && --step_->armings == 0) step_.reset();
+  const auto found = steps_.find(session);
+  if (found != steps_.end() && --found->second.armings == 0) steps_.erase(found);
 }
 
-void StepBudget::End(int64_t now_ns) {
+void SessionCaps::EndStep(const void* session, int64_t now_ns) {
   const MutexLock lock(mutex_);
-  if (!step_.has_value()) return;
-  used_ns_ += std::clamp<int64_t>(now_ns - std::min(step_->start_ns, now_ns), 0, step_->length_ns);
-  step_.reset();
+  const auto found = steps_.find(session);
+  if (found == steps_.end()) return;
+  const Step& step = found->second;
+  used_ns_ += std::clamp<int64_t>(now_ns - std::min(step.start_ns, now_ns), 0, step.length_ns);
+  steps_.erase(found);
 }
 
 namespace {
@@ -68,10 +98,15 @@ namespace {
 // A write that has been in flight for longer is reported with every Alive.
 constexpr int64_t kHangReportNs = kNsPerSecond;
 
+Session::Options WithCaps(Session::Options options) {
+  if (options.caps == nullptr) options.caps = std::make_shared<SessionCaps>(v1::AgentLimits());
+  return options;
+}
+
 }  // namespace
 
 Session::Session(Options options)
-    : options_(std::move(options)),
+    : options_(WithCaps(std::move(options))),
       opened_(options_.clock->Now()),
       lease_(opened_, options_.first_lease_ns),
       thread_([this] { Run(); }) {}
@@ -128,7 +163,7 @@ void Session::CarryOut(const v1::Command& command) {
   absl::Status status =
       work == nullptr ? absl::FailedPreconditionError("no work is active that could take a command") : absl::OkStatus();
   // A step that cannot be armed is refused before the work has it.
-  if (command.has_add_step()) status.Update(budget_.Allows(StepNs(command.add_step().spec())));
+  if (command.has_add_step()) status.Update(options_.caps->AllowsStep(this, StepNs(command.add_step().spec())));
   if (status.ok()) status = work->Do(command);
   v1::AgentMessage answer;
   v1::CommandDone& done = *answer.mutable_command_done();
@@ -243,6 +278,11 @@ std::string Session::Directory() const {
   return work_ == nullptr ? "" : work_->Directory();
 }
 
+bool Session::IsOf(const std::string& run_token) const {
+  MutexLock lock(mutex_);
+  return !run_token_.empty() && run_token_ == run_token && !broken_.has_value() && !over_;
+}
+
 bool Session::Renew(const std::string& run_id, const std::string& run_token) {
   {
     MutexLock lock(mutex_);
@@ -257,7 +297,7 @@ void Session::OnFrames(v1::FrameBatch frames) {
 }
 
 void Session::OnStepDone(v1::StepDone done) {
-  budget_.End(options_.clock->Now().value);
+  options_.caps->EndStep(this, options_.clock->Now().value);
   v1::AgentMessage message;
   *message.mutable_step_done() = std::move(done);
   Send(std::move(message));
@@ -326,6 +366,7 @@ void Session::Run() {
     SendFault(result);
   }
   StopAndCleanUp(result);
+  options_.caps->Leave(this);
   {
     MutexLock lock(mutex_);
     over_ = true;
@@ -369,10 +410,10 @@ absl::Status Session::Serve() {
 absl::Status Session::ArmWork(Work& work, const v1::Arm& arm) {
   SteppedWork* const stepped = work.stepped();
   if (stepped == nullptr) return absl::FailedPreconditionError("this kind of work has no steps to arm");
-  PLIMSOLL_RETURN_IF_ERROR(budget_.Begin(arm.start_ns(), stepped->StepNs(arm.step())));
+  PLIMSOLL_RETURN_IF_ERROR(options_.caps->BeginStep(this, arm.start_ns(), stepped->StepNs(arm.step())));
   v1::AgentMessage answer;
   *answer.mutable_armed() = stepped->Arm(arm);
-  if (answer.armed().late()) budget_.NotArmed();
+  if (answer.armed().late()) options_.caps->StepNotArmed(this);
   Send(std::move(answer));
   return absl::OkStatus();
 }
@@ -450,8 +491,7 @@ absl::Status Session::PrepareWork(const v1::Prepare& prepare) {
     return absl::UnimplementedError(
         absl::StrCat("this agent (", kVersion, ") does not support the requested kind of work"));
   }
-  PLIMSOLL_RETURN_IF_ERROR(CheckDemand(options_.limits, kind->second.demand_of(plan)));
-  budget_.SetMax(options_.limits.max_duration_ns());
+  PLIMSOLL_RETURN_IF_ERROR(options_.caps->Join(this, kind->second.demand_of(plan)));
   PLIMSOLL_ASSIGN_OR_RETURN(std::unique_ptr<Work> made, kind->second.make(plan, lease_.deadline_ns(), *this));
   std::shared_ptr<Work> work = std::move(made);
   std::optional<std::string> stop;

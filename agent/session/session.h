@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -58,23 +59,30 @@ class Lease {
   std::atomic<int64_t> deadline_ns_;
 };
 
-// The time that steps took, by this host's clock, against the agent's --max-duration. The plan's own sum is checked
-// before; this holds a controller to it that arms a step again and again. A write that outlives its step costs nothing:
-// no other starts meanwhile. Thread-safe.
-class StepBudget {
+// What the sessions of one controller use of the agent's caps, all of them together. Sessions are told apart by their
+// addresses. Thread-safe.
+class SessionCaps {
  public:
-  // 0: no cap. Before the first step.
-  void SetMax(int64_t max_ns);
+  explicit SessionCaps(const v1::AgentLimits& limits) : limits_(limits) {}
 
+  // A session wants this. OUT_OF_RANGE where that and what the others have exceed a cap.
+  absl::Status Join(const void* session, const WorkDemand& demand);
+  // Its files are gone, and its writers. The time of its steps stays used.
+  void Leave(const void* session);
+
+  // The time that steps took, by this host's clock, against --max-duration. The plan's own sum is checked by Join; this
+  // holds a controller to it that arms a step again and again. A write that outlives its step costs nothing: no other
+  // of its session starts meanwhile.
+  //
   // Before a step of `length_ns` is armed to start at `start_ns`. OUT_OF_RANGE where it could take the writers beyond
   // the cap.
-  absl::Status Begin(int64_t start_ns, int64_t length_ns);
+  absl::Status BeginStep(const void* session, int64_t start_ns, int64_t length_ns);
   // OUT_OF_RANGE where a step of `length_ns` could take the writers beyond the cap, if it began now.
-  absl::Status Allows(int64_t length_ns) const;
+  absl::Status AllowsStep(const void* session, int64_t length_ns) const;
   // It was not armed after all.
-  void NotArmed();
+  void StepNotArmed(const void* session);
   // Its writers have stopped.
-  void End(int64_t now_ns);
+  void EndStep(const void* session, int64_t now_ns);
 
  private:
   struct Step {
@@ -83,12 +91,14 @@ class StepBudget {
     int armings;  // that were tried and have not failed
   };
 
-  absl::Status Fits(int64_t length_ns) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status Fits(const void* session, int64_t length_ns) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  const v1::AgentLimits limits_;
   mutable Mutex mutex_;
-  int64_t max_ns_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t used_ns_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::optional<Step> step_ ABSL_GUARDED_BY(mutex_);
+  std::map<const void*, WorkDemand> demands_ ABSL_GUARDED_BY(mutex_);
+  // Those that are armed or run.
+  std::map<const void*, Step> steps_ ABSL_GUARDED_BY(mutex_);
 };
 
 // Takes the controller's messages, drives the work, keeps the lease, and cleans up on every path.
@@ -104,8 +114,8 @@ class Session final : public WorkSink {
     WorkKinds work;
     const Clock* clock = nullptr;
     std::string peer;
-    // What a plan may ask for at most.
-    v1::AgentLimits limits;
+    // What the plan may ask for, together with those of the sessions beside it. Null: there are no caps.
+    std::shared_ptr<SessionCaps> caps;
     // Until Prepare names the plan's lease.
     int64_t first_lease_ns = 10 * int64_t{1'000'000'000};
     // Something waits in the outbox. Any thread.
@@ -139,6 +149,9 @@ class Session final : public WorkSink {
   uint64_t Progress() const;
   // The directory that holds all that the session made; empty: it has made nothing.
   std::string Directory() const;
+  // Whether this is the session of the run with that token; false once it is over.
+  bool IsOf(const std::string& run_token) const;
+  const std::shared_ptr<SessionCaps>& caps() const { return options_.caps; }
   // Moves the lease as a message does. False where it has run out, or the session is another run's.
   bool Renew(const std::string& run_id, const std::string& run_token);
 
@@ -180,7 +193,6 @@ class Session final : public WorkSink {
   const MonotonicNs opened_;
   Lease lease_;
   Outbox outbox_;
-  StepBudget budget_;
   // The session's thread's alone.
   std::optional<v1::Prepared> prepared_;
 

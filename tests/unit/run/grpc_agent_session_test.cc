@@ -45,6 +45,37 @@ TEST_F(GrpcAgentClientTest, ASecondSessionIsToldWhoHoldsTheAgent) {
   second_inbox.AwaitMessage(v1::AgentMessage::kPrepared);
 }
 
+TEST_F(GrpcAgentClientTest, WhoKnowsTheTokenOfASessionMayOpenOneMoreBesideIt) {
+  const auto first = MakeGrpcAgentClient(address_, clock_, inbox_);
+  first->OpenSession();
+  Prepare(*first);
+  inbox_.AwaitMessage(v1::AgentMessage::kPrepared);
+  const std::string other_token = "fedcba9876543210";
+  Inbox guess_inbox;
+  const auto guess = MakeGrpcAgentClient(address_, clock_, guess_inbox, nullptr, other_token);
+  guess->OpenSession();
+  EXPECT_THAT(guess_inbox.AwaitClosed(), StatusIs(absl::StatusCode::kResourceExhausted, "run 7f3a21"));
+  Inbox beside_inbox;
+  const auto beside = MakeGrpcAgentClient(address_, clock_, beside_inbox, nullptr, kToken);
+  beside->OpenSession();
+  Prepare(*beside, 10 * kNsPerSecond, other_token);
+  beside_inbox.AwaitMessage(v1::AgentMessage::kPrepared);
+  Inbox third_inbox;
+  const auto third = MakeGrpcAgentClient(address_, clock_, third_inbox, nullptr, kToken);
+  third->OpenSession();
+  EXPECT_THAT(third_inbox.AwaitClosed(), StatusIs(absl::StatusCode::kResourceExhausted, "busy"));
+  // Each has its lease, and ends by itself; the agent is busy until both have.
+  first->Renew(Renewal(other_token), 5 * kNsPerSecond);
+  inbox_.AwaitRenewal();
+  first->Send(Release());
+  EXPECT_THAT(inbox_.AwaitClosed(), IsOk());
+  first->OpenSession();
+  EXPECT_THAT(inbox_.AwaitClosed(), StatusIs(absl::StatusCode::kResourceExhausted, "busy"));
+  service_->Shutdown("the agent was stopped");
+  beside_inbox.AwaitMessage(v1::AgentMessage::kReleased);
+  EXPECT_THAT(beside_inbox.AwaitClosed(), StatusIs(absl::StatusCode::kCancelled, "was stopped"));
+}
+
 TEST_F(GrpcAgentClientTest, AControllerThatGoesAwayLeavesNothingBehind) {
   {
     const auto client = MakeGrpcAgentClient(address_, clock_, inbox_);

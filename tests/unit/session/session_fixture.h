@@ -28,7 +28,7 @@ class SessionTest : public ::testing::Test {
         });
     options.clock = &clock_;
     options.peer = "test";
-    options.limits = limits_;
+    options.caps = std::make_shared<SessionCaps>(limits_);
     options.first_lease_ns = first_lease_ns;
     options.wake = [] {};
     options.finished = [this](const absl::Status& status) {
