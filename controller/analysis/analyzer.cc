@@ -408,6 +408,15 @@ v1::Report Analyzer::Finish() {
   return report;
 }
 
+v1::Report Analyzer::SoFar(size_t first_step) const {
+  v1::Report report;
+  SetRun(report);
+  if (run_) *report.mutable_plan() = run_->plan();
+  for (size_t i = first_step; i < reports_.size(); ++i) *report.add_steps() = reports_[i];
+  SetHosts(report);
+  return report;
+}
+
 NoteBook Analyzer::RunReasons(const v1::Report& report, bool mid_step) const {
   NoteBook reasons;
   if (!run_) {

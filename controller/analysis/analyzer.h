@@ -49,6 +49,9 @@ class Analyzer {
 
   // Once, after the last record.
   v1::Report Finish();
+  // The facts about run and hosts as far as they are known, without a verdict, and the reports of the steps that are
+  // over, from the one with index `first_step` on.
+  v1::Report SoFar(size_t first_step) const;
 
   // What there is to show of the step that runs, from the same figures as its report (live_stats.h). `now_ns` is a
   // moment of the timeline.

@@ -12,6 +12,8 @@ namespace {
 
 constexpr int kBurstProbes = 8;
 constexpr int64_t kShortestLeadNs = 50 * kNsPerMs;
+// How often a run asks whether it has its turn.
+constexpr int64_t kAskForTurnNs = 20 * kNsPerMs;
 
 std::vector<v1::LogWorkload> WorkloadsOf(const std::vector<v1::HostPlan>& plans) {
   std::vector<v1::LogWorkload> workloads;
@@ -263,12 +265,20 @@ void Coordinator::DisarmAll() {
 bool Coordinator::HasStep(uint32_t step) {
   const bool listed = step < steps_.size();
   if (step > 0 && (listed || options_.next_step)) AwaitReports(step);
+  AwaitTurn(step);
   if (listed || !options_.next_step || left() || !MustStop().empty()) return listed;
   const std::optional<v1::LogStep> next = options_.next_step();
   if (!next.has_value()) return false;
   steps_.push_back(*next);
   AddStep(step);
   return true;
+}
+
+void Coordinator::AwaitTurn(uint32_t step) {
+  if (!options_.may_begin) return;
+  // The terminal is the other run's now.
+  options_.progress->Clear();
+  while (!left() && MustStop().empty() && !options_.may_begin(step)) Pause(kAskForTurnNs);
 }
 
 void Coordinator::AddStep(uint32_t step) {
@@ -302,7 +312,8 @@ std::optional<Failure> Coordinator::RunStep(uint32_t step) {
   }
   if (armed == ArmResult::kGiveUp) return Failure{Exit::kInconclusive, {MustStop()}};
 
-  const auto round_steps = static_cast<uint32_t>(options_.plan.until_steady_ns() > 0 ? options_.steps.size() : 0);
+  const bool rounds = options_.plan.until_steady_ns() > 0 || options_.may_begin;
+  const auto round_steps = static_cast<uint32_t>(rounds ? options_.steps.size() : 0);
   options_.progress->StepStarts(step, static_cast<uint32_t>(steps_.size()), round_steps, steps_[step], clock_.Now());
   std::string cut_short;
   const bool stay = PumpUntil([&] {

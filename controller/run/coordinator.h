@@ -42,6 +42,9 @@ class Coordinator final : private SessionCourse {
     // The step after all those before, asked when the last one's report is made (RunLog::analyzer() has it); nothing:
     // the run is over. Empty: there are no steps but the listed ones.
     std::function<std::optional<v1::LogStep>()> next_step;
+    // Whether a step may begin, all before it being reported: another run may have its turn. Asked again and again
+    // until it may, or the run must end; sessions are kept meanwhile. Empty: it may.
+    std::function<bool(uint32_t step)> may_begin;
     Fleet* fleet = nullptr;
     EventQueue* events = nullptr;
     const Clock* clock = nullptr;
@@ -89,6 +92,8 @@ class Coordinator final : private SessionCourse {
   void Settle();
   // Handles events and timers until `pause_ns` from now, or until the run must end; sessions are kept.
   void Pause(int64_t pause_ns);
+  // Until the step may begin.
+  void AwaitTurn(uint32_t step);
   // The step with this number, where the run has it: one of the list, or one that is added now.
   bool HasStep(uint32_t step);
   // Gives the step to every ready host, and waits until each has taken it. A host that refuses it is lost.

@@ -91,6 +91,40 @@ TEST_F(CoordinatorTest, AHostWithoutAWriterInAStepTakesNoPartInItAndIsNotMissed)
   EXPECT_EQ(report.steps(1).down_host(), "alpha");
 }
 
+TEST_F(CoordinatorTest, AStepWaitsForItsTurnWhileTheSessionsAreKept) {
+  // Far longer than a lease.
+  constexpr int64_t kOthersTurnNs = 60 * kNsPerSecond;
+  std::vector<MonotonicNs> asked;
+  may_begin_ = [&](uint32_t step) {
+    if (asked.size() == step) asked.push_back(clock_.Now());
+    return clock_.Now() - asked.back() >= kOthersTurnNs;
+  };
+  next_step_ = [&](RunLog& log) -> std::optional<v1::LogStep> {
+    if (asked.size() > 2) return std::nullopt;
+    EXPECT_EQ(log.analyzer().SoFar(0).steps_size(), 1) << "the step before is reported";
+    EXPECT_EQ(log.analyzer().SoFar(1).steps_size(), 0);
+    EXPECT_EQ(log.analyzer().SoFar(0).hosts_size(), 2);
+    return ExpandSteps(plan_).front();
+  };
+  EXPECT_FALSE(Run().has_value());
+  EXPECT_THAT(diaries_[0], ElementsAre("open", "prepare", "arm 0", "add 1", "arm 1", "release"));
+  const auto begins = Records(v1::JournalRecord::kStepBegin);
+  ASSERT_EQ(begins.size(), 2U);
+  EXPECT_GE(begins[1].time_ns() - begins[0].time_ns(), kOthersTurnNs);
+  EXPECT_TRUE(Records(v1::JournalRecord::kHostLost).empty());
+}
+
+TEST_F(CoordinatorTest, AnInterruptEndsTheWaitForATurn) {
+  may_begin_ = [this](uint32_t /*step*/) {
+    events_.Interrupt();
+    return false;
+  };
+  const auto failure = Run();
+  ASSERT_TRUE(failure.has_value());
+  EXPECT_EQ(failure->code, Exit::kInconclusive);
+  EXPECT_THAT(diaries_[0], ElementsAre("open", "prepare", "release"));
+}
+
 TEST_F(CoordinatorTest, AHostThatRefusesAStepIsLost) {
   scripts_[1].refuses_steps = "nothing was prepared for blocks of 8k";
   next_step_ = [](RunLog& /*log*/) { return v1::LogStep(); };
