@@ -1,10 +1,12 @@
 // `plimsoll ab`: two configurations measured in turn, until the difference is known or the rounds are used up.
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <ostream>
 #include <random>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,14 +14,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
-#include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
 #include "common/clock.h"
 #include "common/command_line.h"
-#include "common/status_macros.h"
 #include "common/text.h"
 #include "common/units.h"
 #include "controller/cli/ab_record.h"
+#include "controller/cli/ab_sides.h"
 #include "controller/cli/command.h"
 #include "controller/cli/commands.h"
 #include "controller/cli/compare_flags.h"
@@ -27,13 +27,12 @@
 #include "controller/cli/plan_flags.h"
 #include "controller/cli/run_command.h"
 #include "controller/cli/run_parts.h"
+#include "controller/cli/turn_run.h"
 #include "controller/compare/compare_page.h"
 #include "controller/compare/compare_text.h"
 #include "controller/compare/paired_runs.h"
 #include "controller/plan/ha_plan.h"
-#include "controller/plan/placement.h"
 #include "controller/plan/plan_defaults.h"
-#include "controller/plan/plan_schema.h"
 #include "controller/render/json.h"
 #include "controller/run/command_runner.h"
 #include "controller/run/event_queue.h"
@@ -43,129 +42,10 @@
 namespace plimsoll {
 namespace {
 
-struct AbFlags {
-  std::vector<std::string> plans;
-  std::unique_ptr<PlanFlags> plan;
-  std::string vary;
-  uint32_t rounds = 8;
-  std::optional<uint64_t> order_seed;
-  std::string stop_on = "iops,avg,p50,p99";
-  bool all_rounds = false;
-  std::string between;
-  bool allow_commands = false;
-  std::string between_limit = "5m";
-  std::string out;
-  bool quiet = false;
-  bool dry_run = false;
-  AccessFlags access;
-  CompareFlags compare;
-};
+// How often the runs in turn are looked at.
+constexpr int64_t kLookAtRunsNs = 20 * kNsPerMs;
 
-struct AbSide {
-  std::string name;
-  v1::TestPlan plan;
-};
-
-// What --vary says: an option, and its two values.
-struct Vary {
-  const google::protobuf::FieldDescriptor* field = nullptr;
-  std::string option;
-  std::vector<std::string> values;
-};
-
-absl::StatusOr<Vary> ParseVary(const std::string& text) {
-  const auto wrong = [&text](const std::string& what) {
-    return absl::InvalidArgumentError(absl::StrCat("--vary \"", text, "\": ", what));
-  };
-  const size_t equals = text.find('=');
-  Vary vary;
-  vary.option = std::string(absl::StripPrefix(text.substr(0, equals), "--"));
-  if (equals != std::string::npos) vary.values = absl::StrSplit(text.substr(equals + 1), ',');
-  if (vary.values.size() != 2 || vary.values[0].empty() || vary.values[1].empty()) {
-    return wrong("expected an option of a plan and its two values, such as dir=/san,/nfs or sync=dsync,none");
-  }
-  if (vary.values[0] == vary.values[1]) return wrong("both values are the same");
-  vary.field = FindPlanOption(vary.option);
-  if (vary.field == nullptr) {
-    return wrong(absl::StrCat("--", vary.option, " is not an option of a plan; `plimsoll run --help` lists them"));
-  }
-  vary.option = RuleOf(*vary.field).flag();
-  if (vary.field->is_repeated()) {
-    return wrong(absl::StrCat("--", vary.option, " takes a list; write two plans, and pass both"));
-  }
-  return vary;
-}
-
-// The sides with their plans, checked: those of two plan files, or of one with --vary.
-absl::StatusOr<std::vector<AbSide>> LoadSides(const AbFlags& flags, StatedDifferences& differs) {
-  std::vector<AbSide> sides(2);
-  if (!flags.vary.empty()) {
-    if (flags.plans.size() > 1) return absl::InvalidArgumentError("--vary takes one plan, or none; two were given");
-    PLIMSOLL_ASSIGN_OR_RETURN(const Vary vary, ParseVary(flags.vary));
-    differs.insert(vary.option);
-    for (size_t i = 0; i < 2; ++i) {
-      PLIMSOLL_ASSIGN_OR_RETURN(sides[i].plan,
-                                LoadRunPlan(flags.plans.empty() ? "" : flags.plans[0], PlanFlags::Kind::kRun,
-                                            [&](v1::TestPlan& plan) -> absl::Status {
-                                              PLIMSOLL_RETURN_IF_ERROR(flags.plan->ApplyTo(plan));
-                                              return SetPlanOption(*vary.field, vary.values[i], plan);
-                                            }));
-      sides[i].name = vary.values[i];
-    }
-    const auto last = [](const AbSide& side) { return std::filesystem::path(side.name).filename().string(); };
-    if (sides[0].name.front() == '/' && last(sides[0]) != last(sides[1])) {
-      for (AbSide& side : sides) side.name = last(side);
-    }
-  } else {
-    if (flags.plans.size() != 2) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("ab needs two plans, or one with --vary OPTION=A,B; ", flags.plans.size(),
-                       flags.plans.size() == 1 ? " plan was given" : " plans were given"));
-    }
-    for (size_t i = 0; i < 2; ++i) {
-      PLIMSOLL_ASSIGN_OR_RETURN(sides[i].plan,
-                                LoadRunPlan(flags.plans[i], PlanFlags::Kind::kRun,
-                                            [&](v1::TestPlan& plan) { return flags.plan->ApplyTo(plan); }));
-      sides[i].name = std::filesystem::path(flags.plans[i]).stem().string();
-    }
-  }
-  for (const AbSide& side : sides) {
-    if (HasPlacement(side.plan)) {
-      return absl::InvalidArgumentError(
-          "ab takes no plan with a placement, whose steps have different hosts down: run it with `plimsoll run`");
-    }
-  }
-  const bool named = CheckSideName(sides[0].name).ok() && CheckSideName(sides[1].name).ok();
-  if (!named || sides[0].name == sides[1].name) {
-    sides[0].name = "A";
-    sides[1].name = "B";
-  }
-  return sides;
-}
-
-// What the plans alone make impossible to compare, before anything is measured: reports in which they ran.
-absl::Status CheckPlansComparable(const std::vector<AbSide>& sides, const StatedDifferences& differs) {
-  std::vector<SideInput> planned;
-  for (const AbSide& side : sides) {
-    v1::Report report;
-    for (int host = 0; host < std::max(1, side.plan.hosts_size()); ++host) {
-      *report.add_hosts()->mutable_workload() = EffectiveWorkload(side.plan, host);
-    }
-    for (const uint64_t size : side.plan.block_size_bytes()) {
-      v1::StepReport& step = *report.add_steps();
-      step.set_block_size_bytes(size);
-      v1::ScopeReport& cluster = *step.add_scopes();
-      cluster.set_kind(v1::SCOPE_KIND_CLUSTER);
-      cluster.set_measured_ns(1);
-      cluster.mutable_latency()->set_count(1);
-    }
-    planned.push_back({{{absl::StrCat("the plan of ", side.name), std::move(report)}}, side.name});
-  }
-  const absl::Status comparable = CheckComparable(planned, differs);
-  if (comparable.ok() || CommonBlockSizes(planned).empty()) return comparable;
-  return absl::FailedPreconditionError(
-      absl::StrCat(std::string(comparable.message()), "; where that is what you compare, name it with --differs"));
-}
+constexpr char kInterrupted[] = "interrupted";
 
 // A program to run before each side.
 class Between {
@@ -191,16 +71,16 @@ class Between {
     return between;
   }
 
-  // Runs it for that side of the round, numbered from 1. Returns why the side cannot be measured; "" where it can.
-  std::string Run(const AbSide& side, char letter, size_t round, const Clock& clock) const {
+  // Runs it for that side of the round, numbered from 1, while `interrupted` is false. Returns why the side cannot be
+  // measured; "" where it can.
+  std::string Run(const AbSide& side, char letter, size_t round, const Clock& clock, EventQueue& events,
+                  const std::function<bool()>& interrupted) const {
     if (arguments_.empty()) return "";
     std::vector<std::string> arguments = arguments_;
     for (std::string& argument : arguments) {
       argument = absl::StrReplaceAll(
           argument, {{"{side}", side.name}, {"{letter}", std::string(1, letter)}, {"{round}", absl::StrCat(round)}});
     }
-    EventQueue events(clock);
-    const Interrupts interrupts(events);
     const absl::StatusOr<std::unique_ptr<RunningCommand>> command = MakeCommandRunner()->Start(arguments);
     if (!command.ok()) return std::string(command.status().message());
     constexpr int64_t kPollNs = 20 * kNsPerMs;
@@ -208,9 +88,9 @@ class Between {
     while (clock.Now() < deadline) {
       if (const std::optional<std::string> ended = (*command)->Poll(); ended.has_value()) return *ended;
       events.WaitUntil(clock.Now() + kPollNs);
-      if (events.interrupts() > 0) {
+      if (interrupted()) {
         (*command)->Kill();
-        return "interrupted";
+        return kInterrupted;
       }
     }
     (*command)->Kill();
@@ -251,11 +131,10 @@ class Ab {
     if (!results.ok()) return PrintError(line_, results.status(), Exit::kWrong);
     path_ = results->path();
     if (const absl::Status kept = Keep(*results); !kept.ok()) return PrintError(line_, kept, Exit::kWrong);
-    const std::vector<std::string> order = DrawOrder(record_.order_seed, flags_.rounds);
-    for (size_t round = 1; round <= order.size() && record_.ended.empty(); ++round) {
-      MeasureRound(round, order[round - 1]);
-      if (record_.ended.empty() && round == order.size()) record_.ended = "All planned rounds were measured.";
-      if (const absl::Status kept = Keep(*results); !kept.ok()) PrintError(line_, kept, Exit::kInconclusive);
+    if (PreparesOnce()) {
+      MeasureInTurn(*results);
+    } else {
+      EachRound(*results, [this](size_t round, const std::string& order) { MeasureRound(round, order); });
     }
     return Report(*results);
   }
@@ -267,11 +146,185 @@ class Ab {
     if (!flags_.quiet) line_.err << "plimsoll: " << SanitizeForTerminal(text) << std::endl;
   }
 
-  // Both sides in the order; adds the round to the record where both were measured whole, and ends the rounds where one
-  // was not.
+  // Whether the files of both sides stay where they are from the first round to the last. Not where the command may
+  // need the file system for itself, nor where a run does more than to measure its steps.
+  bool PreparesOnce() const {
+    if (!flags_.toggle.empty()) return true;
+    if (flags_.anew || !flags_.between.empty()) return false;
+    return std::none_of(sides_.begin(), sides_.end(), [](const AbSide& side) {
+      bool busy_threads = false;
+      for (int host = 0; host < std::max(1, side.plan.hosts_size()); ++host) {
+        busy_threads = busy_threads || EffectiveWorkload(side.plan, host).cpu_load() > 0;
+      }
+      return busy_threads || side.plan.until_steady_ns() > 0;
+    });
+  }
+
+  // Calls `measure` for one round after the other until they end, and keeps the record.
+  void EachRound(const ResultsDirectory& results,
+                 const std::function<void(size_t round, const std::string& order)>& measure) {
+    const std::vector<std::string> order = DrawOrder(record_.order_seed, flags_.rounds);
+    for (size_t round = 1; round <= order.size() && record_.ended.empty(); ++round) {
+      Say(absl::StrCat("round ", round, " of ", flags_.rounds, ": ", sides_[order[round - 1] == "AB" ? 0 : 1].name,
+                       ", then ", sides_[order[round - 1] == "AB" ? 1 : 0].name));
+      measure(round, order[round - 1]);
+      if (record_.ended.empty() && round == order.size()) record_.ended = "All planned rounds were measured.";
+      if (const absl::Status kept = Keep(results); !kept.ok()) PrintError(line_, kept, Exit::kInconclusive);
+    }
+  }
+
+  void CutShort(const std::string& why) {
+    cut_short_ = true;
+    record_.ended = why;
+  }
+
+  std::string Where(size_t side, size_t round) const { return absl::StrCat(sides_[side].name, " in round ", round); }
+
+  // Runs the command; false where the side cannot be measured.
+  bool RunBetween(size_t side, size_t round, EventQueue& events, const std::function<bool()>& interrupted) {
+    const std::string failed =
+        between_.Run(sides_[side], side == 0 ? 'A' : 'B', round, *around_.clock, events, interrupted);
+    if (failed.empty()) return true;
+    CutShort(failed == kInterrupted ? absl::StrCat("Interrupted before ", Where(side, round), ".")
+                                    : absl::StrCat("--between failed before ", Where(side, round), ": ", failed, "."));
+    return false;
+  }
+
+  // Takes a round whose sides were both measured whole.
+  void AddRound(size_t round, AbRound measured, std::vector<RunInput> runs) {
+    for (size_t side = 0; side < 2; ++side) inputs_[side].runs.push_back(std::move(runs[side]));
+    record_.rounds.push_back(std::move(measured));
+    LookAt(round);
+  }
+
+  // Both sides as runs that keep their sessions, in turn; with --toggle as steps of one such run.
+  void MeasureInTurn(const ResultsDirectory& results) {
+    EventQueue events(*around_.clock);
+    std::optional<Interrupts> interrupts;
+    if (around_.catches_signals) interrupts.emplace(events);
+    TurnRuns runs;
+    if (!Prepare(runs, events)) return EndRuns(runs, events, 0);
+    EachRound(results, [&](size_t round, const std::string& order) {
+      if (!MeasureTurns(round, order, runs, events)) EndRuns(runs, events, round);
+    });
+    EndRuns(runs, events, 0);
+  }
+
+  using TurnRuns = std::vector<std::unique_ptr<TurnRun>>;
+
+  // Where the results of that side go, below the record's directory.
+  std::string RunName(size_t side) const { return !flags_.toggle.empty() ? "run" : side == 0 ? "a" : "b"; }
+
+  // Whether an agent has steps of both sides.
+  bool AgentsServeBoth() const {
+    if (!flags_.toggle.empty()) return true;
+    std::set<std::string> addresses;
+    for (const v1::HostSpec& host : sides_[0].plan.hosts()) addresses.insert(host.address());
+    return std::any_of(sides_[1].plan.hosts().begin(), sides_[1].plan.hosts().end(),
+                       [&addresses](const v1::HostSpec& host) { return addresses.contains(host.address()); });
+  }
+
+  // Has every run prepare, one after another. False where one could not.
+  bool Prepare(TurnRuns& runs, EventQueue& events) {
+    const size_t count = flags_.toggle.empty() ? 2 : 1;
+    for (size_t side = 0; side < count; ++side) {
+      TurnRun::Options options;
+      options.plan = sides_[side].plan;
+      options.out = (std::filesystem::path(path_) / RunName(side)).string();
+      options.quiet = flags_.quiet;
+      options.repeated = side > 0;
+      options.turns = (AgentsServeBoth() ? 2 : 1) * flags_.rounds;
+      options.beside = side > 0 ? runs.front().get() : nullptr;
+      options.access = access_;
+      options.around = around_;
+      runs.push_back(std::make_unique<TurnRun>(std::move(options)));
+      if (!AwaitTurn(runs, side, events)) return false;
+    }
+    return true;
+  }
+
+  // Until the condition holds; meanwhile every run gets the interrupts.
+  void Await(const TurnRuns& runs, EventQueue& events, const std::function<bool()>& condition) {
+    while (true) {
+      for (; forwarded_ < events.interrupts(); ++forwarded_) {
+        for (const auto& run : runs) run->Interrupt();
+      }
+      if (condition()) return;
+      events.WaitUntil(around_.clock->Now() + kLookAtRunsNs);
+    }
+  }
+
+  // Until that run waits for a turn; false where one of them has ended, which interrupts make them do.
+  bool AwaitTurn(const TurnRuns& runs, size_t side, EventQueue& events) {
+    const auto ended = [&runs] {
+      return std::any_of(runs.begin(), runs.end(), [](const auto& run) { return run->over(); });
+    };
+    Await(runs, events, [&] { return ended() || runs[side]->waiting(); });
+    return !ended();
+  }
+
+  // A round; false where the rounds end in it, and one of the runs may be why.
+  bool MeasureTurns(size_t round, const std::string& order, const TurnRuns& runs, EventQueue& events) {
+    AbRound measured;
+    measured.order = order;
+    std::vector<RunInput> inputs(2);
+    for (const char letter : order) {
+      const size_t side = letter == 'A' ? 0 : 1;
+      const size_t number = std::min(side, runs.size() - 1);
+      TurnRun& run = *runs[number];
+      if (!RunBetween(side, round, events, [&events] { return events.interrupts() > 0; })) return false;
+      if (!AwaitTurn(runs, number, events)) return false;
+      run.Grant();
+      if (!AwaitTurn(runs, number, events)) return false;
+      const AbPart part{RunName(number), run.first_step(), run.steps_per_turn()};
+      v1::Report report = run.LastTurn();
+      report.mutable_run()->set_state(v1::RUN_STATE_COMPLETE);
+      report.mutable_run()->clear_state_reason();
+      const std::string source = (std::filesystem::path(path_) / part.run).string();
+      std::string trouble = TroubleOf(report);
+      for (const v1::StepReport& step : report.steps()) {
+        if (trouble.empty()) trouble = step.cut_short();
+      }
+      if (!trouble.empty()) {
+        CutShort(absl::StrCat("The rounds ended with ", Where(side, round), ": ", trouble, "."));
+        return false;
+      }
+      inputs[side] = {absl::StrCat(source, " (round ", round, ")"), std::move(report)};
+      (side == 0 ? measured.first : measured.second) = part;
+    }
+    AddRound(round, std::move(measured), std::move(inputs));
+    return true;
+  }
+
+  // Waits until all runs have cleaned up and written their reports. Of one that ended by itself (in round `round`, or
+  // before the first: 0): why.
+  void EndRuns(TurnRuns& runs, EventQueue& events, size_t round) {
+    for (size_t i = 0; i < runs.size(); ++i) {
+      if (!runs[i]->over() || !record_.ended.empty()) continue;
+      runs[i]->Join();
+      const std::string out = (std::filesystem::path(path_) / RunName(i)).string();
+      const absl::StatusOr<v1::Report> report = LoadReport(out);
+      std::string trouble = report.ok() ? TroubleOf(*report) : "";
+      if (trouble.empty()) trouble = runs[i]->end().ErrorText();
+      const std::string where = flags_.toggle.empty() ? sides_[i].name : "the run";
+      code_ = runs[i]->code();
+      CutShort(forwarded_ > 0
+                   ? absl::StrCat("Interrupted ", round == 0 ? "before round 1" : absl::StrCat("in round ", round), ".")
+               : round == 0 ? absl::StrCat("The rounds could not begin with ", where, ": ", trouble, ".")
+                            : absl::StrCat("The rounds ended with ", where, " in round ", round, ": ", trouble, "."));
+    }
+    for (const auto& run : runs) run->Finish();
+    for (const auto& run : runs) {
+      Await(runs, events, [&run] { return run->over(); });
+      run->Join();
+      line_.err << run->errors() << std::flush;
+    }
+    runs.clear();
+  }
+
+  // Both sides in the order, each a run with a session of its own; adds the round to the record where both were
+  // measured whole, and ends the rounds where one was not.
   void MeasureRound(size_t round, const std::string& order) {
-    Say(absl::StrCat("round ", round, " of ", flags_.rounds, ": ", sides_[order == "AB" ? 0 : 1].name, ", then ",
-                     sides_[order == "AB" ? 1 : 0].name));
     AbRound measured;
     measured.order = order;
     std::vector<RunInput> runs(2);
@@ -279,17 +332,15 @@ class Ab {
     for (const char letter : order) {
       const size_t side = letter == 'A' ? 0 : 1;
       const std::string name = absl::StrFormat("round-%02d-%c", round, letter == 'A' ? 'a' : 'b');
-      (side == 0 ? measured.first : measured.second) = name;
-      const std::string where = absl::StrCat(sides_[side].name, " in round ", round);
-      if (const std::string failed = between_.Run(sides_[side], letter, round, *around_.clock); !failed.empty()) {
-        cut_short_ = true;
-        record_.ended = failed == "interrupted" ? absl::StrCat("Interrupted before ", where, ".")
-                                                : absl::StrCat("--between failed before ", where, ": ", failed, ".");
-        return;
+      (side == 0 ? measured.first : measured.second).run = name;
+      const std::string where = Where(side, round);
+      {
+        EventQueue events(*around_.clock);
+        const Interrupts interrupts(events);
+        if (!RunBetween(side, round, events, [&events] { return events.interrupts() > 0; })) return;
       }
       if (interrupted || IsInterruptPending()) {
-        cut_short_ = true;
-        record_.ended = absl::StrCat("Interrupted before ", where, ".");
+        CutShort(absl::StrCat("Interrupted before ", where, "."));
         return;
       }
       PlanRun how;
@@ -303,8 +354,7 @@ class Ab {
       absl::StatusOr<v1::Report> loaded = LoadReport(how.out);
       const std::string trouble = loaded.ok() ? TroubleOf(*loaded) : end.ErrorText();
       if (!trouble.empty()) {
-        cut_short_ = true;
-        record_.ended = absl::StrCat("The rounds ended with ", where, ": ", trouble, ".");
+        CutShort(absl::StrCat("The rounds ended with ", where, ": ", trouble, "."));
         return;
       }
       code_ = 0;
@@ -312,12 +362,9 @@ class Ab {
       // It came too late to cut this run short: the next one does not begin.
       interrupted = end.interrupted;
     }
-    for (size_t side = 0; side < 2; ++side) inputs_[side].runs.push_back(std::move(runs[side]));
-    record_.rounds.push_back(std::move(measured));
-    LookAt(round);
+    AddRound(round, std::move(measured), std::move(runs));
     if (interrupted && record_.ended.empty() && round < flags_.rounds) {
-      cut_short_ = true;
-      record_.ended = absl::StrCat("Interrupted after round ", round, ".");
+      CutShort(absl::StrCat("Interrupted after round ", round, "."));
     }
   }
 
@@ -339,10 +386,9 @@ class Ab {
         std::any_of(looks.begin(), looks.end(), [round](const plimsoll::Look& look) { return look.rounds == round; });
     const absl::StatusOr<v1::Comparison> comparison = Comparison();
     if (!comparison.ok()) {
-      cut_short_ = true;
       comparable_ = false;
       code_ = static_cast<int>(Exit::kWrong);
-      record_.ended = absl::StrCat("The sides cannot be compared: ", std::string(comparison.status().message()), ".");
+      CutShort(absl::StrCat("The sides cannot be compared: ", std::string(comparison.status().message()), "."));
       return;
     }
     for (const v1::BlockSizeComparison& block_size : comparison->block_sizes()) {
@@ -383,6 +429,8 @@ class Ab {
                  ? static_cast<int>(Exit::kInconclusive)
                  : code_;
     }
+    // What its verdict says of a run is known once it has ended.
+    if (absl::StatusOr<AbResults> ended = LoadAbDirectory(path_); ended.ok()) inputs_ = std::move(ended->sides);
     const absl::StatusOr<v1::Comparison> comparison = Comparison();
     if (!comparison.ok()) return PrintError(line_, comparison.status(), Exit::kWrong);
     absl::Status written = results.Restore();
@@ -409,9 +457,12 @@ class Ab {
       const int code = RunPlan(side.plan, how, access_, line_, around_);
       if (code != static_cast<int>(Exit::kOk)) return code;
     }
-    line_.out << "Up to " << flags_.rounds << " rounds of one run of " << SanitizeForTerminal(record_.names[0])
-              << " and one of " << SanitizeForTerminal(record_.names[1])
-              << ", each with files of its own; the order within a round is drawn." << std::endl;
+    line_.out << "Up to " << flags_.rounds << " rounds of " << SanitizeForTerminal(record_.names[0]) << " and "
+              << SanitizeForTerminal(record_.names[1]) << ", with "
+              << (!flags_.toggle.empty() ? "the same files"
+                  : PreparesOnce()       ? "files of their own for all rounds"
+                                         : "new files for each side of each round")
+              << "; the order within a round is drawn." << std::endl;
     return static_cast<int>(Exit::kOk);
   }
 
@@ -427,6 +478,8 @@ class Ab {
   std::string path_;
   // The complete rounds.
   std::vector<SideInput> inputs_;
+  // Interrupts that the runs in turn have.
+  int forwarded_ = 0;
   // Whether the rounds ended for another reason than that they were done.
   bool cut_short_ = false;
   // Whether what the runs report can be compared.
@@ -498,6 +551,8 @@ void AddAbCommand(CLI::App& app, CommandLine& line) {
       ->add_option("--order-seed", flags->order_seed,
                    WrapHelp("Seed of the order within the rounds (default: random; the result names it)"))
       ->type_name("NUMBER");
+  command->add_flag("--anew", flags->anew,
+                    WrapHelp("Prepare each side anew in each round, in a session of its own; with --between always"));
   command
       ->add_option("--between", flags->between,
                    WrapHelp("Command to run on this machine before each side of each round, without a shell; {side}, "
@@ -505,6 +560,11 @@ void AddAbCommand(CLI::App& app, CommandLine& line) {
       ->type_name("COMMAND");
   command->add_option("--between-limit", flags->between_limit, "Longest time that the command may take")
       ->capture_default_str()
+      ->type_name("TIME");
+  command
+      ->add_option("--toggle", flags->toggle,
+                   WrapHelp("With --between and one plan: switch sides within one run each time that so much was "
+                            "measured; the files stay"))
       ->type_name("TIME");
   command->add_flag("--allow-commands", flags->allow_commands, "Run the command of --between on this machine");
   flags->compare.AddTo(*command);
@@ -520,7 +580,8 @@ void AddAbCommand(CLI::App& app, CommandLine& line) {
       "  plimsoll ab san.yaml nfs.yaml --rounds 8\n"
       "  plimsoll ab --vary dir=/mnt/san,/mnt/nfs --hosts node[1-3] --bsize 4k,64k --duration 20\n"
       "  plimsoll ab plan.yaml --vary sync=dsync,fdatasync --fail-if-slower 10%\n"
-      "  plimsoll ab plan.yaml plan.yaml --names 64k,1m --between './remount {side}' --allow-commands");
+      "  plimsoll ab plan.yaml plan.yaml --names 64k,1m --between './remount {side}' --allow-commands\n"
+      "  plimsoll ab plan.yaml --names near,far --toggle 2s --between './delay {side}' --allow-commands");
   command->callback(
       [flags, &line, around] { line.action = [flags, &line, around] { return AbMain(*flags, line, around); }; });
 }

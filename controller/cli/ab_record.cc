@@ -1,5 +1,6 @@
 #include "controller/cli/ab_record.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -17,7 +18,9 @@ namespace plimsoll {
 namespace {
 
 constexpr char kRecordName[] = "ab.json";
-constexpr uint64_t kRecordFormat = 1;
+// The first format has no parts of runs: a reader of it would take each for the whole run.
+constexpr uint64_t kRunsFormat = 1;
+constexpr uint64_t kPartsFormat = 2;
 constexpr size_t kMostRecordBytes = 1 << 20;
 
 std::string RecordPath(const std::string& directory) {
@@ -29,6 +32,27 @@ void WriteTexts(const std::string& key, const std::vector<std::string>& texts, J
   json.BeginArray(/*one_line=*/true);
   for (const std::string& text : texts) json.String(text);
   json.EndArray();
+}
+
+void WritePart(const std::string& key, const AbPart& part, JsonWriter& json) {
+  json.Key(key);
+  json.String(part.run);
+  if (part.steps == 0) return;
+  json.Key(absl::StrCat(key, "_steps"));
+  json.BeginArray(/*one_line=*/true);
+  json.UInt(part.first_step);
+  json.UInt(part.steps);
+  json.EndArray();
+}
+
+AbPart ReadPart(const std::string& key, const nlohmann::json& round) {
+  AbPart part;
+  part.run = round.at(key).get<std::string>();
+  if (const auto steps = round.find(absl::StrCat(key, "_steps")); steps != round.end()) {
+    part.first_step = steps->at(0).get<uint32_t>();
+    part.steps = steps->at(1).get<uint32_t>();
+  }
+  return part;
 }
 
 // A directory of the record is one name: it leads nowhere else.
@@ -47,7 +71,9 @@ absl::Status CheckRecord(const AbRecord& record) {
   if (record.rounds.size() > record.planned_rounds) return wrong("it has more rounds than were planned");
   for (const AbRound& round : record.rounds) {
     if (round.order != "AB" && round.order != "BA") return wrong("an order is neither AB nor BA");
-    if (!IsPlainName(round.first) || !IsPlainName(round.second)) return wrong("a result is not a directory of it");
+    if (!IsPlainName(round.first.run) || !IsPlainName(round.second.run)) {
+      return wrong("a result is not a directory of it");
+    }
   }
   return absl::OkStatus();
 }
@@ -71,11 +97,24 @@ std::vector<std::string> DrawOrder(uint64_t seed, size_t rounds) {
   return order;
 }
 
+RunInput PartInput(const AbPart& part, size_t round, const std::string& source, const v1::Report& report) {
+  if (part.steps == 0) return {source, report};
+  RunInput input{absl::StrCat(source, " (round ", round, ")"), report};
+  input.report.clear_steps();
+  const uint64_t end = std::min(static_cast<uint64_t>(report.steps_size()), uint64_t{part.first_step} + part.steps);
+  for (uint64_t step = part.first_step; step < end; ++step) {
+    *input.report.add_steps() = report.steps(static_cast<int>(step));
+  }
+  return input;
+}
+
 std::string WriteAbRecord(const AbRecord& record) {
+  const bool parts = std::any_of(record.rounds.begin(), record.rounds.end(),
+                                 [](const AbRound& round) { return round.first.steps > 0; });
   JsonWriter json;
   json.BeginObject();
   json.Key("format");
-  json.UInt(kRecordFormat);
+  json.UInt(parts ? kPartsFormat : kRunsFormat);
   json.Key("version");
   json.String(kVersion);
   WriteTexts("names", record.names, json);
@@ -92,10 +131,8 @@ std::string WriteAbRecord(const AbRecord& record) {
     json.BeginObject();
     json.Key("order");
     json.String(round.order);
-    json.Key("a");
-    json.String(round.first);
-    json.Key("b");
-    json.String(round.second);
+    WritePart("a", round.first, json);
+    WritePart("b", round.second, json);
     json.EndObject();
   }
   json.EndArray();
@@ -109,9 +146,9 @@ absl::StatusOr<AbRecord> ReadAbRecord(const std::string& text) {
   AbRecord record;
   try {
     const nlohmann::json document = nlohmann::json::parse(text);
-    if (const auto format = document.at("format").get<uint64_t>(); format != kRecordFormat) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("it has format ", format, "; this version of plimsoll reads format ", kRecordFormat));
+    if (const auto format = document.at("format").get<uint64_t>(); format != kRunsFormat && format != kPartsFormat) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "it has format ", format, "; this version of plimsoll reads formats ", kRunsFormat, " and ", kPartsFormat));
     }
     record.names = document.at("names").get<std::vector<std::string>>();
     record.planned_rounds = document.at("planned_rounds").get<uint32_t>();
@@ -119,8 +156,7 @@ absl::StatusOr<AbRecord> ReadAbRecord(const std::string& text) {
     record.differs = document.at("differs").get<std::vector<std::string>>();
     record.min_effect = document.at("min_effect").get<std::string>();
     for (const nlohmann::json& round : document.at("rounds")) {
-      record.rounds.push_back(
-          {round.at("order").get<std::string>(), round.at("a").get<std::string>(), round.at("b").get<std::string>()});
+      record.rounds.push_back({round.at("order").get<std::string>(), ReadPart("a", round), ReadPart("b", round)});
     }
     record.ended = document.at("ended").get<std::string>();
   } catch (const nlohmann::json::exception&) {
@@ -147,12 +183,20 @@ absl::StatusOr<AbResults> LoadAbDirectory(const std::string& directory) {
     return absl::FailedPreconditionError(
         absl::StrCat(directory, ": no round is complete, there is nothing to compare"));
   }
+  // The run that was loaded last: the parts of one follow one another.
+  std::string loaded;
+  v1::Report report;
   for (size_t side = 0; side < 2; ++side) {
     results.sides[side].name = results.record.names[side];
+    size_t number = 0;
     for (const AbRound& round : results.record.rounds) {
-      const std::string source = (std::filesystem::path(directory) / (side == 0 ? round.first : round.second)).string();
-      PLIMSOLL_ASSIGN_OR_RETURN(v1::Report report, LoadReport(source));
-      results.sides[side].runs.push_back({source, std::move(report)});
+      const AbPart& part = side == 0 ? round.first : round.second;
+      const std::string source = (std::filesystem::path(directory) / part.run).string();
+      if (source != loaded) {
+        PLIMSOLL_ASSIGN_OR_RETURN(report, LoadReport(source));
+        loaded = source;
+      }
+      results.sides[side].runs.push_back(PartInput(part, ++number, source, report));
     }
   }
   return results;

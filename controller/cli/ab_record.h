@@ -11,13 +11,21 @@
 
 namespace plimsoll {
 
+// Where one side of a round was measured: a run of its own, or some steps of one.
+struct AbPart {
+  // Result directory, below the record's.
+  std::string run;
+  // Index of the first step, and how many there are; 0: all steps of the run.
+  uint32_t first_step = 0;
+  uint32_t steps = 0;
+};
+
 // A round whose sides were both measured whole.
 struct AbRound {
   // "AB" or "BA": which side came first.
   std::string order;
-  // Result directories of A and B, below the record's.
-  std::string first;
-  std::string second;
+  AbPart first;
+  AbPart second;
 };
 
 struct AbRecord {
@@ -32,6 +40,9 @@ struct AbRecord {
   // Why there are no more; "" while they are being measured.
   std::string ended;
 };
+
+// What the part of round `round` (from 1) has of the report of its run, whose results are in `source`.
+RunInput PartInput(const AbPart& part, size_t round, const std::string& source, const v1::Report& report);
 
 // How the rounds were made: what a comparison of them needs to know (CompareSettings::paired).
 v1::PairedDesign DesignOf(const AbRecord& record);

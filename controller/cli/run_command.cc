@@ -134,13 +134,14 @@ class Run {
       : flags_(flags),
         how_(how),
         request_(how != nullptr && how->finish ? how : nullptr),
+        turn_(how != nullptr ? how->turn : nullptr),
         access_(std::move(access)),
         line_(line),
         make_client_(around.make_client),
         clock_(*around.clock),
         plan_(WithSeed(std::move(plan))),
         steps_(ExpandSteps(plan_)),
-        run_id_(NewRunId()),
+        run_id_(turn_ != nullptr ? turn_->run_id : NewRunId()),
         events_(events),
         progress_(around.progress, IsScreen(around.progress), flags.quiet) {
     if (around.catches_signals) interrupts_.emplace(events_);
@@ -220,15 +221,22 @@ class Run {
         launcher_->Names(), plan_.max_slew_ppm(),
         [this](const std::string& address, AgentListener& listener) {
           return make_client_ ? make_client_(address, listener)
-                              : MakeGrpcAgentClient(launcher_->Target(address), clock_, listener, access_.trust);
+                              : MakeGrpcAgentClient(launcher_->Target(address), clock_, listener, access_.trust,
+                                                    turn_ != nullptr ? turn_->beside_token : "");
         },
         clock_, events_);
     fleet_->DescribeAll(directories, plan_.lease_ns());
     if (events_.interrupts() > 0) return Failure{Exit::kInconclusive, {"interrupted: nothing was measured"}};
     LabelHosts(fleet_->hosts());
+    for (auto& host : fleet_->hosts()) {
+      if (turn_ != nullptr && host->description.ok() && host->description->holder().run_id() == turn_->beside_id) {
+        host->description->clear_holder();
+      }
+    }
     if (auto failure = CheckHosts(fleet_->hosts(), workloads_, BlockSizesOf(plan_)); failure.has_value())
       return failure;
-    if (auto failure = CheckPlanCaps(fleet_->hosts(), plan_); failure.has_value()) return failure;
+    const uint32_t turns = turn_ != nullptr ? turn_->turns : 1;
+    if (auto failure = CheckPlanCaps(fleet_->hosts(), plan_, turns); failure.has_value()) return failure;
     for (size_t i = 0; how_ != nullptr && i < how_->later.size(); ++i) {
       if (auto failure = CheckPlanCaps(fleet_->hosts(), how_->later[i]); failure.has_value()) return failure;
     }
@@ -247,7 +255,11 @@ class Run {
     options.progress = &progress_;
     if (plan_.has_limit() || plan_.until_steady_ns() > 0)
       options.next_step = [this, &log] { return NextStep(log.analyzer()); };
-    const std::string token = NewRunToken();
+    if (turn_ != nullptr) {
+      options.next_step = turn_->next_step;
+      options.may_begin = [this, &log](uint32_t step) { return turn_->may_begin(step, log.analyzer()); };
+    }
+    const std::string token = turn_ != nullptr ? turn_->run_token : NewRunToken();
     for (const auto& host : fleet_->hosts()) {
       options.host_plans.push_back(
           MakeHostPlan(plan_, static_cast<int>(host->index), host->label, run_id_, token, kFrameIntervalNs));
@@ -376,6 +388,8 @@ class Run {
   const PlanRun* const how_;
   // Of a command that shows the run in its own way; else null.
   const PlanRun* const request_;
+  // Null: it takes no turns.
+  const RunInTurn* const turn_;
   const AgentAccess access_;
   CommandLine& line_;
   const AgentClientFactory make_client_;
@@ -419,7 +433,8 @@ int RunMain(RunFlags& flags, CommandLine& line, const RunSurroundings& around) {
 
 }  // namespace
 
-std::optional<Failure> CheckPlanCaps(const std::vector<std::unique_ptr<Host>>& hosts, const v1::TestPlan& plan) {
+std::optional<Failure> CheckPlanCaps(const std::vector<std::unique_ptr<Host>>& hosts, const v1::TestPlan& plan,
+                                     uint32_t turns) {
   std::vector<v1::LogWorkload> workloads;
   for (size_t i = 0; i < hosts.size(); ++i) workloads.push_back(EffectiveWorkload(plan, static_cast<int>(i)));
   std::vector<v1::LogStep> steps = ExpandSteps(plan);
@@ -428,15 +443,15 @@ std::optional<Failure> CheckPlanCaps(const std::vector<std::unique_ptr<Host>>& h
     steps.resize(1);
     steps.front().set_duration_ns(plan.limit().budget_ns());
     time = {absl::StrCat("has a search that takes at most ", FormatDuration(plan.limit().budget_ns())), "--budget"};
-  } else if (plan.until_steady_ns() > 0) {
-    const uint32_t rounds = MostRounds(plan);
+  } else if (plan.until_steady_ns() > 0 || turns > 1) {
+    const uint32_t rounds = plan.until_steady_ns() > 0 ? MostRounds(plan) : turns;
     for (v1::LogStep& step : steps) {
       step.set_duration_ns(step.duration_ns() * rounds);
       step.set_warmup_ns(step.warmup_ns() * rounds);
     }
     time = {absl::StrCat("has rounds that take at most ", FormatDuration(TotalStepNs({steps.begin(), steps.end()})),
                          " with warm-up"),
-            "--until-steady or --warmup"};
+            plan.until_steady_ns() > 0 ? "--until-steady or --warmup" : "--rounds, --duration or --warmup"};
   }
   return CheckCaps(hosts, workloads, steps, time);
 }
@@ -448,7 +463,8 @@ int RunPlan(const v1::TestPlan& plan, const PlanRun& how, const AgentAccess& acc
   flags.quiet = how.quiet;
   flags.repeated = how.repeated;
   flags.dry_run = how.dry_run;
-  EventQueue events(*around.clock);
+  EventQueue own(*around.clock);
+  EventQueue& events = how.turn != nullptr ? *how.turn->events : own;
   const int code = Run(flags, plan, access, line, around, events, &how).Execute();
   // The run and its agents have ended: an interrupt that came too late to cut anything short counts, too.
   if (how.end != nullptr) how.end->interrupted = events.interrupts() > 0;

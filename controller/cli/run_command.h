@@ -12,14 +12,17 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/clock.h"
+#include "controller/analysis/analyzer.h"
 #include "controller/cli/asked_agents.h"
 #include "controller/cli/command.h"
 #include "controller/cli/plan_flags.h"
 #include "controller/cli/run_parts.h"
 #include "controller/run/agent_client.h"
+#include "controller/run/event_queue.h"
 #include "controller/run/exit_code.h"
 #include "controller/run/fleet.h"
 #include "plimsoll/v1/journal.pb.h"
+#include "plimsoll/v1/log_step.pb.h"
 #include "plimsoll/v1/plan.pb.h"
 #include "plimsoll/v1/report.pb.h"
 
@@ -46,8 +49,26 @@ absl::StatusOr<v1::TestPlan> LoadRunPlan(const std::string& file, PlanFlags::Kin
                                          const std::function<absl::Status(v1::TestPlan&)>& change);
 
 // Where the plan may take longer, or write more, than an agent was started to allow, a line for each such host: kWrong.
-// A search counts with its budget, rounds until steadiness with the time that they may take. After CheckHosts.
-std::optional<Failure> CheckPlanCaps(const std::vector<std::unique_ptr<Host>>& hosts, const v1::TestPlan& plan);
+// A search counts with its budget, rounds until steadiness with the time that they may take, a run in turn with all its
+// turns. After CheckHosts.
+std::optional<Failure> CheckPlanCaps(const std::vector<std::unique_ptr<Host>>& hosts, const v1::TestPlan& plan,
+                                     uint32_t turns = 1);
+
+// How a run takes turns with others: it prepares once, and keeps its sessions between its turns.
+struct RunInTurn {
+  std::string run_id;
+  std::string run_token;
+  // The run whose session the same agents may hold already; empty: there is none.
+  std::string beside_id;
+  std::string beside_token;
+  // The most turns that it gets, over all runs that its agents may serve: what their caps must allow.
+  uint32_t turns = 1;
+  // Gets the interrupts; outlives the run.
+  EventQueue* events = nullptr;
+  // See Coordinator::Options. The steps before `step` are reported, and `analyzer` has them.
+  std::function<bool(uint32_t step, const Analyzer& analyzer)> may_begin;
+  std::function<std::optional<v1::LogStep>()> next_step;
+};
 
 // How a plan of LoadRunPlan is run as a part of something else.
 struct PlanRun {
@@ -62,6 +83,8 @@ struct PlanRun {
   std::vector<v1::TestPlan> later;
   // How it ended; null: nobody wants to know.
   PartEnd* end = nullptr;
+  // Null: it takes no turns. Outlives the run.
+  const RunInTurn* turn = nullptr;
   // For a command that shows the run in its own way, all three; quiet is set, too, and nothing is printed of the
   // report. Called with every record that is kept.
   std::function<void(const v1::JournalRecord& record)> watch;

@@ -420,8 +420,21 @@ std::vector<uint64_t> CommonBlockSizes(const std::vector<SideInput>& sides) {
 
 std::vector<std::string> RunTroubles(const std::vector<SideInput>& sides) {
   std::vector<std::string> troubles;
-  ForEachRun(sides,
-             [&troubles](const RunInput& run, const std::string& label) { AddRunWarnings(run, label, troubles); });
+  for (size_t side = 0; side < sides.size(); ++side) {
+    const std::vector<RunInput>& runs = sides[side].runs;
+    // Parts of one run share its troubles.
+    const bool parts = runs.size() > 1 && std::all_of(runs.begin(), runs.end(), [&runs](const RunInput& run) {
+                         return run.report.run().id() == runs.front().report.run().id();
+                       });
+    for (size_t run = 0; run < runs.size(); ++run) {
+      const std::string label = SideLabel(sides, side);
+      AddRunWarnings(runs[run], runs.size() == 1 || parts ? label : RunLabel(label, run + 1), troubles);
+    }
+    std::set<std::string> seen;
+    troubles.erase(std::remove_if(troubles.begin(), troubles.end(),
+                                  [&seen](const std::string& text) { return !seen.insert(text).second; }),
+                   troubles.end());
+  }
   return troubles;
 }
 

@@ -3,6 +3,7 @@
 import ctypes
 import os
 import pathlib
+import shlex
 import shutil
 import signal
 import socket
@@ -106,6 +107,12 @@ class FaultFs:
         if word != "ok":
             raise ValueError(f"{command}: {answer}")
         return rest
+
+    def in_shell(self, command):
+        """A line of shell that has the command carried out."""
+        ask = ("import socket, sys; control = socket.socket(socket.AF_UNIX); control.connect(sys.argv[1]); "
+               "control.sendall(sys.argv[2].encode() + b'\\n'); sys.exit(not control.makefile().readline().startswith('ok'))")
+        return shlex.join([sys.executable, "-c", ask, self._control, command])
 
     def fault(self, rule):
         """Adds a rule, as in tests/faultfs/README.md: `fault("write *.LOG after=3 error=EIO")`."""

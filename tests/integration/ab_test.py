@@ -41,6 +41,9 @@ class Ab(harness.PlimsollTest):
     def record(self):
         return json.loads((self.out / "ab.json").read_text())
 
+    def steps(self, run):
+        return json.loads((self.out / run / "report.json").read_text())["steps"]
+
     def rows(self, comparison):
         (pair,) = comparison["block_sizes"][0]["pairs"]
         return {row["figure"]: row for row in pair["rows"]}
@@ -70,21 +73,18 @@ class Ab(harness.PlimsollTest):
         self.assertEqual(design["order_seed"], 7)
         self.assertEqual(set(design["order"]), {"AB", "BA"})
         self.assertIn("ended after 7" if design["complete_rounds"] == 7 else "All planned", design["ended"])
-        self.assertEqual(len(list(self.out.glob("round-*"))), 2 * design["complete_rounds"])
         self.assertTrue((self.out / "compare.html").read_text().startswith("<!"))
         # In the order that was drawn.
         for number, order in enumerate(design["order"], 1):
-            begins = [
-                json.loads((self.out / f"round-{number:02}-{side}" / "report.json").read_text())["run"]["begin"]
-                for side in order.lower()
-            ]
+            begins = [self.steps(side)[number - 1]["start"] for side in order.lower()]
             self.assertEqual(begins, sorted(begins))
         # The directory gives the same comparison again.
         again = self.plimsoll("compare", self.out, "--json", "--fail-if-slower", "20%", "--gate", FIGURES, code=1)
         self.assertEqual(json.loads(again.out), comparison)
 
     def test_equal_sides_are_not_told_apart(self):
-        result = self.ab("--rounds", "6", "--min-effect", "50%", "--duration", "800ms", vary=self.delayed(a=4, b=4))
+        result = self.ab("--anew", "--rounds", "6", "--min-effect", "50%", "--duration", "800ms",
+                         vary=self.delayed(a=4, b=4))
         for figure in FIGURES.split(","):
             self.assertIn(self.rows(self.comparison())[figure]["finding"], ("small", "not_clear"), result)
         self.assertEqual(self.comparison()["paired"]["complete_rounds"], 6)
@@ -102,7 +102,6 @@ class Ab(harness.PlimsollTest):
     def test_an_interrupted_round_is_left_out_and_the_others_are_kept(self):
         process = self.start_ab("--rounds", "8", "--duration", "1")
         process.await_err(r"round 2 of 8")
-        harness.wait_until(lambda: len(list(self.out.glob("round-02-*/journal"))) == 2, "both sides of round 2")
         process.signal(signal.SIGINT)
         process.finish()
         result = self.result_of(process, None, code=3)
@@ -118,7 +117,7 @@ class Ab(harness.PlimsollTest):
         for side in sides:
             side.mkdir()
         removing = filesystem.fault("unlink *.LOG hang")
-        process = self.start_ab("--rounds", "8", vary=f"dir={sides[0]},{sides[1]}")
+        process = self.start_ab("--anew", "--rounds", "8", vary=f"dir={sides[0]},{sides[1]}")
         removing.await_waiting()
         process.signal(signal.SIGINT)
         harness.wait_until(lambda: not harness.has_pending(process.pid, signal.SIGINT), "the interrupt is taken")
@@ -132,14 +131,60 @@ class Ab(harness.PlimsollTest):
     def test_a_lost_host_ends_the_rounds(self):
         agent = self.agent("alpha")
         process = self.start_ab("--hosts", agent.address, "--rounds", "8", "--duration", "1", "--lease", "1s")
-        process.await_err(r"round 1: IO/s")
-        harness.wait_until(lambda: list(self.out.glob("round-02-*/journal")), "round 2")
+        process.await_err(r"round 2 of 8")
         os.kill(agent.agent_pid, signal.SIGKILL)
         process.finish()
         self.result_of(process, None, code=3)
         self.assertEqual(len(self.record()["rounds"]), 1)
         self.assertRegex(self.record()["ended"], "The rounds ended with .* in round 2: ")
         self.plimsoll("compare", self.out)
+
+    def test_each_side_is_prepared_once_and_others_find_the_agent_busy(self):
+        agent = self.agent("alpha")
+        process = self.start_ab("--hosts", agent.address, "--rounds", "6", "--duration", "500ms", "--bsize", "8k")
+        process.await_err(r"round 3 of 6")
+        refused = self.plimsoll("run", "--hosts", agent.address, "--dir", self.dir, code=4)
+        self.assertIn("the agent is busy: run ", refused.err)
+        process.finish()
+        result = self.result_of(process, None, code=0)
+        self.assertEqual(agent.err.count(": run "), 2, "sessions")
+        self.assertEqual([len(self.steps(side)) for side in "ab"], [12, 12])
+        self.assertEqual([step["repetition"] for step in self.steps("a")], [n for n in range(1, 7) for _ in range(2)])
+        self.assertEqual(self.record()["rounds"][2]["a_steps"], [4, 2])
+        again = self.plimsoll("compare", self.out, "--json")
+        self.assertEqual(json.loads(again.out), self.comparison(), result)
+        self.assertEqual(list(self.dir.glob("*/*")), [])
+        self.run_plan("--hosts", agent.address)
+
+    def test_agents_of_a_killed_controller_remove_the_files_of_both_sides(self):
+        agent = self.agent("alpha")
+        process = self.start_ab("--hosts", agent.address, "--duration", "60", "--lease", "1s")
+        process.await_err(r"round 1 of 8")
+        harness.wait_until(lambda: len(harness.paths(self.dir, "*/plimsoll-*")) == 2, "the files of both sides")
+        process.signal(signal.SIGKILL)
+        process.finish()
+        harness.wait_until(lambda: not harness.paths(self.dir, "*/plimsoll-*"), "no files")
+        self.run_plan("--hosts", agent.address)
+
+    def test_both_sides_together_keep_to_the_caps_of_an_agent(self):
+        agent = self.agent("alpha", more=["--max-bytes", "1m"])
+        result = self.ab("--hosts", agent.address, "--num-files", "3", code=2)
+        self.assertRegex(result.err, r"786,432 bytes of extents .*, beside a session of the same controller with 786,432 bytes.*--max-bytes")
+        self.assertEqual(list(self.dir.glob("*/*")), [])
+        self.ab("--hosts", agent.address, "--num-files", "3", "--rounds", "6", "--anew")
+
+    def test_both_sides_are_toggled_within_one_run(self):
+        filesystem = faultfs.mounted(self)
+        log = self.base / "log"
+        delay = self.between(f"echo $1 >> {log}; {filesystem.in_shell('clear')}\n"
+                             f"if [ $1 = A ]; then {filesystem.in_shell('add write *.LOG delay_ms=2')}\n"
+                             f"else {filesystem.in_shell('add write *.LOG delay_ms=20')}; fi")
+        result = self.ab("--dir", filesystem.mountpoint, "--names", "near,far", "--rounds", "7", "--toggle", "700ms",
+                         "--between", f"{delay} {{letter}}", "--allow-commands", vary="none")
+        self.assertEqual(len(self.steps("run")), 14)
+        self.assertEqual("".join(log.read_text().split()), "".join(self.comparison()["paired"]["order"]))
+        for figure in FIGURES.split(","):
+            self.assertEqual(self.rows(self.comparison())[figure]["finding"], "worse", result)
 
     def between(self, text):
         script = self.base / "between"
@@ -205,6 +250,9 @@ class Ab(harness.PlimsollTest):
             (("--stop-on", "max"), None, '--stop-on: "max" is not one of'),
             (("--differs", "speed"), None, '--differs: "speed" is not an option of a plan'),
             (("--names", "x"), None, "--names: 1 for 2 sides"),
+            (("--toggle", "2s"), None, "--toggle measures both sides in one run: it takes one plan, or none, and no --vary"),
+            (("--dir", self.dir, "--toggle", "2s"), "none", "--toggle needs --between"),
+            (("--dir", self.dir, "--toggle", "1ms"), "none", '--toggle: "1ms" is not a time from 500ms to 1h'),
         ):
             with self.subTest(message):
                 result = self.ab(*arguments, vary=vary, code=2)

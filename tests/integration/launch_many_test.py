@@ -32,7 +32,7 @@ class Pairs(ssh_hosts.SshTest):
 
     size = 2
 
-    def test_ab_starts_agents_for_each_side_of_each_round(self):
+    def test_ab_starts_agents_for_each_side(self):
         self.boot()
         result = self.plimsoll("ab", "--hosts", self.names, *self.launch(), "--dir", "/mnt", "--vary", "sync=dsync,none",
                                "--rounds", "6", "--duration", "300ms", "--warmup", "0", "--file-size", "256k", "--out",

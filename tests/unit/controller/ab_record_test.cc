@@ -22,7 +22,7 @@ AbRecord Sample() {
   record.order_seed = UINT64_MAX;
   record.differs = {"dir", "sync"};
   record.min_effect = "5%";
-  record.rounds = {{"AB", "round-01-a", "round-01-b"}, {"BA", "round-02-a", "round-02-b"}};
+  record.rounds = {{"AB", {"round-01-a"}, {"round-01-b"}}, {"BA", {"round-02-a"}, {"round-02-b"}}};
   record.ended = "All planned rounds were measured.";
   return record;
 }
@@ -36,10 +36,34 @@ TEST(AbRecord, IsReadBackAsItWasWritten) {
   EXPECT_EQ(read->rounds[1].order, "BA");
 }
 
+TEST(AbRecord, TellsWhichStepsOfARunAPartIs) {
+  AbRecord record = Sample();
+  record.rounds = {{"AB", {"run", 0, 2}, {"run", 2, 2}}, {"BA", {"run", 6, 2}, {"run", 4, 2}}};
+  const std::string text = WriteAbRecord(record);
+  EXPECT_THAT(text, HasSubstr("\"format\": 2")) << "who reads whole runs only must not take it";
+  const absl::StatusOr<AbRecord> read = ReadAbRecord(text);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(WriteAbRecord(*read), text);
+  v1::Report report;
+  for (uint32_t number = 1; number <= 8; ++number) report.add_steps()->set_number(number);
+  const RunInput part = PartInput(read->rounds[1].first, 2, "ab/run", report);
+  EXPECT_EQ(part.source, "ab/run (round 2)");
+  ASSERT_EQ(part.report.steps_size(), 2);
+  EXPECT_EQ(part.report.steps(0).number(), 7U);
+}
+
+TEST(AbRecord, APartThatItsRunDoesNotHaveIsEmpty) {
+  v1::Report report;
+  report.add_steps()->set_number(1);
+  for (const AbPart& part : {AbPart{"run", 1, 1}, AbPart{"run", UINT32_MAX, UINT32_MAX}}) {
+    EXPECT_EQ(PartInput(part, 1, "ab/run", report).report.steps_size(), 0);
+  }
+}
+
 TEST(AbRecord, LeadsNowhereElse) {
   for (const char* name : {"../round-01-a", "/etc", "..", ""}) {
     AbRecord record = Sample();
-    record.rounds[0].first = name;
+    record.rounds[0].first.run = name;
     EXPECT_THAT(std::string(ReadAbRecord(WriteAbRecord(record)).status().message()), HasSubstr("not a directory of it"))
         << name;
   }
@@ -48,7 +72,7 @@ TEST(AbRecord, LeadsNowhereElse) {
 TEST(AbRecord, RefusesWhatItCannotMean) {
   const std::string text = WriteAbRecord(Sample());
   for (const auto& [what, instead] : std::vector<std::pair<std::string, std::string>>{
-           {"\"format\": 1", "\"format\": 2"},
+           {"\"format\": 1", "\"format\": 3"},
            {"\"BA\"", "\"BB\""},
            {"\"planned_rounds\": 10", "\"planned_rounds\": 1"},
            {"\"planned_rounds\": 10", "\"planned_rounds\": 61"},

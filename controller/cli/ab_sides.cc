@@ -1,0 +1,153 @@
+#include "controller/cli/ab_sides.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "common/status_macros.h"
+#include "common/units.h"
+#include "controller/cli/run_command.h"
+#include "controller/plan/placement.h"
+#include "controller/plan/plan_defaults.h"
+#include "controller/plan/plan_schema.h"
+#include "plimsoll/v1/report.pb.h"
+
+namespace plimsoll {
+namespace {
+
+// Less shows the start of the writers more than what the command changed.
+constexpr int64_t kShortestToggleNs = 500 * kNsPerMs;
+// The warm-up is one part in so many of it, unless --warmup says otherwise.
+constexpr int64_t kWarmupShare = 10;
+
+// What --vary says: an option, and its two values.
+struct Vary {
+  const google::protobuf::FieldDescriptor* field = nullptr;
+  std::string option;
+  std::vector<std::string> values;
+};
+
+absl::StatusOr<Vary> ParseVary(const std::string& text) {
+  const auto wrong = [&text](const std::string& what) {
+    return absl::InvalidArgumentError(absl::StrCat("--vary \"", text, "\": ", what));
+  };
+  const size_t equals = text.find('=');
+  Vary vary;
+  vary.option = std::string(absl::StripPrefix(text.substr(0, equals), "--"));
+  if (equals != std::string::npos) vary.values = absl::StrSplit(text.substr(equals + 1), ',');
+  if (vary.values.size() != 2 || vary.values[0].empty() || vary.values[1].empty()) {
+    return wrong("expected an option of a plan and its two values, such as dir=/san,/nfs or sync=dsync,none");
+  }
+  if (vary.values[0] == vary.values[1]) return wrong("both values are the same");
+  vary.field = FindPlanOption(vary.option);
+  if (vary.field == nullptr) {
+    return wrong(absl::StrCat("--", vary.option, " is not an option of a plan; `plimsoll run --help` lists them"));
+  }
+  vary.option = RuleOf(*vary.field).flag();
+  if (vary.field->is_repeated()) {
+    return wrong(absl::StrCat("--", vary.option, " takes a list; write two plans, and pass both"));
+  }
+  return vary;
+}
+
+// The plan of --toggle, with steps of that length.
+absl::StatusOr<v1::TestPlan> LoadToggled(const AbFlags& flags) {
+  const absl::StatusOr<int64_t> toggle_ns = ParseDuration(flags.toggle);
+  if (!toggle_ns.ok() || *toggle_ns < kShortestToggleNs || *toggle_ns > 3600 * kNsPerSecond) {
+    return absl::InvalidArgumentError(absl::StrCat("--toggle: \"", flags.toggle, "\" is not a time from ",
+                                                   FormatDuration(kShortestToggleNs), " to 1h"));
+  }
+  if (flags.plans.size() > 1 || !flags.vary.empty()) {
+    return absl::InvalidArgumentError(
+        "--toggle measures both sides in one run: it takes one plan, or none, and no --vary");
+  }
+  if (flags.between.empty()) {
+    return absl::InvalidArgumentError("--toggle needs --between: the command makes the difference between the sides");
+  }
+  return LoadRunPlan(flags.plans.empty() ? "" : flags.plans[0], PlanFlags::Kind::kRun,
+                     [&](v1::TestPlan& plan) -> absl::Status {
+                       PLIMSOLL_RETURN_IF_ERROR(flags.plan->ApplyTo(plan));
+                       plan.set_duration_ns(*toggle_ns);
+                       if (!plan.has_warmup_ns()) plan.set_warmup_ns(*toggle_ns / kWarmupShare);
+                       return absl::OkStatus();
+                     });
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<AbSide>> LoadSides(const AbFlags& flags, StatedDifferences& differs) {
+  std::vector<AbSide> sides(2);
+  if (!flags.toggle.empty()) {
+    PLIMSOLL_ASSIGN_OR_RETURN(sides[0].plan, LoadToggled(flags));
+    sides[1].plan = sides[0].plan;
+  } else if (!flags.vary.empty()) {
+    if (flags.plans.size() > 1) return absl::InvalidArgumentError("--vary takes one plan, or none; two were given");
+    PLIMSOLL_ASSIGN_OR_RETURN(const Vary vary, ParseVary(flags.vary));
+    differs.insert(vary.option);
+    for (size_t i = 0; i < 2; ++i) {
+      PLIMSOLL_ASSIGN_OR_RETURN(sides[i].plan,
+                                LoadRunPlan(flags.plans.empty() ? "" : flags.plans[0], PlanFlags::Kind::kRun,
+                                            [&](v1::TestPlan& plan) -> absl::Status {
+                                              PLIMSOLL_RETURN_IF_ERROR(flags.plan->ApplyTo(plan));
+                                              return SetPlanOption(*vary.field, vary.values[i], plan);
+                                            }));
+      sides[i].name = vary.values[i];
+    }
+    const auto last = [](const AbSide& side) { return std::filesystem::path(side.name).filename().string(); };
+    if (sides[0].name.front() == '/' && last(sides[0]) != last(sides[1])) {
+      for (AbSide& side : sides) side.name = last(side);
+    }
+  } else {
+    if (flags.plans.size() != 2) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("ab needs two plans, or one with --vary OPTION=A,B; ", flags.plans.size(),
+                       flags.plans.size() == 1 ? " plan was given" : " plans were given"));
+    }
+    for (size_t i = 0; i < 2; ++i) {
+      PLIMSOLL_ASSIGN_OR_RETURN(sides[i].plan,
+                                LoadRunPlan(flags.plans[i], PlanFlags::Kind::kRun,
+                                            [&](v1::TestPlan& plan) { return flags.plan->ApplyTo(plan); }));
+      sides[i].name = std::filesystem::path(flags.plans[i]).stem().string();
+    }
+  }
+  for (const AbSide& side : sides) {
+    if (HasPlacement(side.plan)) {
+      return absl::InvalidArgumentError(
+          "ab takes no plan with a placement, whose steps have different hosts down: run it with `plimsoll run`");
+    }
+  }
+  const bool named = CheckSideName(sides[0].name).ok() && CheckSideName(sides[1].name).ok();
+  if (!named || sides[0].name == sides[1].name) {
+    sides[0].name = "A";
+    sides[1].name = "B";
+  }
+  return sides;
+}
+
+absl::Status CheckPlansComparable(const std::vector<AbSide>& sides, const StatedDifferences& differs) {
+  std::vector<SideInput> planned;
+  for (const AbSide& side : sides) {
+    v1::Report report;
+    for (int host = 0; host < std::max(1, side.plan.hosts_size()); ++host) {
+      *report.add_hosts()->mutable_workload() = EffectiveWorkload(side.plan, host);
+    }
+    for (const uint64_t size : side.plan.block_size_bytes()) {
+      v1::StepReport& step = *report.add_steps();
+      step.set_block_size_bytes(size);
+      v1::ScopeReport& cluster = *step.add_scopes();
+      cluster.set_kind(v1::SCOPE_KIND_CLUSTER);
+      cluster.set_measured_ns(1);
+      cluster.mutable_latency()->set_count(1);
+    }
+    planned.push_back({{{absl::StrCat("the plan of ", side.name), std::move(report)}}, side.name});
+  }
+  const absl::Status comparable = CheckComparable(planned, differs);
+  if (comparable.ok() || CommonBlockSizes(planned).empty()) return comparable;
+  return absl::FailedPreconditionError(
+      absl::StrCat(std::string(comparable.message()), "; where that is what you compare, name it with --differs"));
+}
+
+}  // namespace plimsoll
