@@ -307,7 +307,7 @@ class ExportTrouble(harness.PlimsollTest):
 
     def setUp(self):
         super().setUp()
-        # Some ten thousands of writes.
+        # Some ten thousands of writes; on a busy machine a thousand.
         process = self.start_run("--sync", "none", "--direct", "off", "--qm", "2")
         self.assertIn(process.finish(), (0, 3))
         self.results = process.results
@@ -329,7 +329,7 @@ class ExportTrouble(harness.PlimsollTest):
             with self.subTest(form=form):
                 path = self.base / name
                 result = self.plimsoll("export", self.results, "--format", form, "--output", path, code=2,
-                                       wrap=["prlimit", "--fsize=65536"])
+                                       wrap=["prlimit", "--fsize=8192"])
                 (line,) = result.errors
                 self.assertRegex(line, rf"^plimsoll: write {re.escape(str(path))}\S*: File too large")
                 self.assertFalse(path.exists())

@@ -97,6 +97,15 @@ class HaFaults : public DrillTest {
     faults_.reset();
   }
 
+  // Adds a rule, and waits until alpha's ledger has so many blocks more than those that may have been written before it.
+  void FaultWrites(const std::string& rule, uint64_t blocks) {
+    faults_->Fault(rule);
+    const int64_t since_ns = MonotonicNowNs();
+    const auto written_ns = [this] { return alpha_.sink.LedgerOf(1).back().last_end_ns(); };
+    while (written_ns() <= since_ns && !HasFailure()) alpha_.sink.AwaitWritten(1, alpha_.sink.LastWritten(1) + 1);
+    alpha_.sink.AwaitWritten(1, alpha_.sink.LastWritten(1) + blocks);
+  }
+
   std::string mountpoint_;
   std::unique_ptr<FaultFs> faults_;
 };
@@ -159,9 +168,7 @@ TEST_F(HaFaults, AWriteThatHangsEndsWithTheLease) {
 TEST_F(HaFaults, AcknowledgedWritesThatTheStorageDropsAreMissingAfterTheTakeover) {
   NEED_FAULTFS();
   StartPair();
-  faults_->Fault("write *.LOG drop");
-  const uint64_t before = alpha_.sink.LastWritten(1);
-  alpha_.sink.AwaitWritten(1, before + 10);
+  FaultWrites("write *.LOG drop", 10);
   ASSERT_THAT(alpha_.Kill(1), IsOk());
   const v1::HaEnded ended = alpha_.sink.AwaitEnded(1);
   faults_->Clear();
@@ -219,8 +226,7 @@ TEST_F(HaFaults, AnAcknowledgedPageThatTheStorageTearsIsNamed) {
   // Replay begins before it.
   plan_.mutable_ha()->set_checkpoint_ns(3600 * kNsPerSecond);
   StartPair();
-  faults_->Fault("write *.LOG count=1 torn=512");
-  alpha_.sink.AwaitWritten(1, alpha_.sink.LastWritten(1) + 20);
+  FaultWrites("write *.LOG count=1 torn=512", 20);
   ASSERT_THAT(alpha_.Kill(1), IsOk());
   const v1::HaReplayed replayed = beta_.sink.Await(2, v1::HaEvent::kReplayed).replayed();
   EXPECT_EQ(replayed.checkpoint_sequence(), 0U);
