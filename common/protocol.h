@@ -20,9 +20,9 @@ namespace plimsoll {
 inline constexpr char kVersion[] = PLIMSOLL_VERSION;
 
 // Raised with every change after which an older peer would misunderstand; peers of another number are refused.
-inline constexpr uint32_t kProtocolVersion = 7;
+inline constexpr uint32_t kProtocolVersion = 8;
 
-// Metadata of a call that opens a session: the token of the run beside whose session it is opened (agent_service.h).
+// Metadata of a call that opens a session: the key of the session beside which it is opened (Prepare.beside_key).
 inline constexpr char kBesideKey[] = "plimsoll-beside-bin";
 
 // Port of an agent where an address names none.

@@ -362,7 +362,7 @@ grpc::ServerBidiReactor<v1::ControllerMessage, v1::AgentMessage>* AgentService::
     SessionOver();
   };
   const auto beside = context->client_metadata().find(kBesideKey);
-  const std::string beside_token =
+  const std::string beside_key =
       beside == context->client_metadata().end() ? "" : std::string(beside->second.data(), beside->second.size());
   std::vector<std::shared_ptr<plimsoll::Session>> previous;  // go, with their threads, outside the lock
   std::shared_ptr<plimsoll::Session> session;
@@ -373,8 +373,7 @@ grpc::ServerBidiReactor<v1::ControllerMessage, v1::AgentMessage>* AgentService::
           {grpc::StatusCode::UNAVAILABLE, "the agent shuts down"});
     }
     const auto serving = Serving();
-    // Only who opened the other one knows its token.
-    if (!serving.empty() && !(serving.size() == 1 && serving.front()->IsOf(beside_token))) {
+    if (!serving.empty() && !(serving.size() == 1 && serving.front()->MayBeJoined(beside_key))) {
       return new Refusal<v1::ControllerMessage, v1::AgentMessage>(
           {grpc::StatusCode::RESOURCE_EXHAUSTED, absl::StrCat("busy with ", serving.front()->Describe())});
     }

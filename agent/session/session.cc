@@ -19,11 +19,11 @@ namespace plimsoll {
 
 namespace {
 
-// Adds what a session beside it has to what one asks for.
+// Adds what the other session has to what one asks for.
 void AddBeside(const WorkDemand::Amount& beside, const std::string& text, WorkDemand::Amount& amount) {
   if (beside.value == 0) return;
   amount.value += beside.value;
-  absl::StrAppend(&amount.asked, ", beside a session of the same controller with ", text);
+  absl::StrAppend(&amount.asked, " in addition to ", text, " of the same controller's other session");
 }
 
 }  // namespace
@@ -56,10 +56,10 @@ absl::Status SessionCaps::Fits(const void* session, int64_t length_ns) const {
   for (const auto& [other, step] : steps_) used_ns += other == session ? 0 : step.length_ns;
   const int64_t max_ns = limits_.max_duration_ns();
   if (max_ns > 0 && length_ns > max_ns - used_ns) {
-    return absl::OutOfRangeError(
-        absl::StrCat("the agent's --max-duration is ", FormatDuration(max_ns), ", this session's writers wrote for ",
-                     FormatDuration(used_ns), ", and a step of ", FormatDuration(length_ns),
-                     " does not fit: start the agent with a larger --max-duration, or begin another run"));
+    return absl::OutOfRangeError(absl::StrCat(
+        "the agent's --max-duration is ", FormatDuration(max_ns), ", the writers of this controller wrote for ",
+        FormatDuration(used_ns), ", and a step of ", FormatDuration(length_ns),
+        " does not fit: start the agent with a larger --max-duration, or begin another run"));
   }
   return absl::OkStatus();
 }
@@ -278,9 +278,9 @@ std::string Session::Directory() const {
   return work_ == nullptr ? "" : work_->Directory();
 }
 
-bool Session::IsOf(const std::string& run_token) const {
+bool Session::MayBeJoined(const std::string& beside_key) const {
   MutexLock lock(mutex_);
-  return !run_token_.empty() && run_token_ == run_token && !broken_.has_value() && !over_;
+  return !beside_key_.empty() && beside_key_ == beside_key && !broken_.has_value() && !over_;
 }
 
 bool Session::Renew(const std::string& run_id, const std::string& run_token) {
@@ -482,6 +482,7 @@ absl::Status Session::PrepareWork(const v1::Prepare& prepare) {
     MutexLock lock(mutex_);
     run_id_ = plan.run_id();
     run_token_ = plan.run_token();
+    beside_key_ = prepare.beside_key();
     SetPhase(kPreparing);
     keep_files_ = plan.keep_files();
   }

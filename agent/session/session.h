@@ -59,8 +59,8 @@ class Lease {
   std::atomic<int64_t> deadline_ns_;
 };
 
-// What the sessions of one controller use of the agent's caps, all of them together. Sessions are told apart by their
-// addresses. Thread-safe.
+// What the sessions that are held side by side use of the agent's caps, all of them together. A session is identified
+// by its address. Thread-safe.
 class SessionCaps {
  public:
   explicit SessionCaps(const v1::AgentLimits& limits) : limits_(limits) {}
@@ -149,8 +149,8 @@ class Session final : public WorkSink {
   uint64_t Progress() const;
   // The directory that holds all that the session made; empty: it has made nothing.
   std::string Directory() const;
-  // Whether this is the session of the run with that token; false once it is over.
-  bool IsOf(const std::string& run_token) const;
+  // Whether another session may be opened beside this one by whoever presents this key; false once it is ending.
+  bool MayBeJoined(const std::string& beside_key) const;
   const std::shared_ptr<SessionCaps>& caps() const { return options_.caps; }
   // Moves the lease as a message does. False where it has run out, or the session is another run's.
   bool Renew(const std::string& run_id, const std::string& run_token);
@@ -202,6 +202,7 @@ class Session final : public WorkSink {
   std::optional<std::string> broken_ ABSL_GUARDED_BY(mutex_);
   std::string run_id_ ABSL_GUARDED_BY(mutex_);
   std::string run_token_ ABSL_GUARDED_BY(mutex_);
+  std::string beside_key_ ABSL_GUARDED_BY(mutex_);
   std::string phase_ ABSL_GUARDED_BY(mutex_) = "idle";
   MonotonicNs phase_since_ ABSL_GUARDED_BY(mutex_);
   // Steps of the session itself, for Progress.

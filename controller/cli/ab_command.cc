@@ -13,13 +13,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_replace.h"
 #include "common/clock.h"
 #include "common/command_line.h"
 #include "common/text.h"
 #include "common/units.h"
 #include "controller/cli/ab_record.h"
 #include "controller/cli/ab_sides.h"
+#include "controller/cli/between.h"
 #include "controller/cli/command.h"
 #include "controller/cli/commands.h"
 #include "controller/cli/compare_flags.h"
@@ -31,10 +31,8 @@
 #include "controller/compare/compare_page.h"
 #include "controller/compare/compare_text.h"
 #include "controller/compare/paired_runs.h"
-#include "controller/plan/ha_plan.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/render/json.h"
-#include "controller/run/command_runner.h"
 #include "controller/run/event_queue.h"
 #include "controller/run/process.h"
 #include "controller/run/results.h"
@@ -44,63 +42,6 @@ namespace {
 
 // How often the runs in turn are looked at.
 constexpr int64_t kLookAtRunsNs = 20 * kNsPerMs;
-
-constexpr char kInterrupted[] = "interrupted";
-
-// A program to run before each side.
-class Between {
- public:
-  // INVALID_ARGUMENT where the command or the limit cannot be read, or commands are not allowed.
-  static absl::StatusOr<Between> Create(const AbFlags& flags) {
-    Between between;
-    if (flags.between.empty()) return between;
-    if (!flags.allow_commands) {
-      return absl::InvalidArgumentError("--between runs a command on this machine: read it, and give --allow-commands");
-    }
-    absl::StatusOr<std::vector<std::string>> arguments = SplitCommand(flags.between);
-    if (!arguments.ok()) {
-      return absl::InvalidArgumentError(absl::StrCat("--between: ", std::string(arguments.status().message())));
-    }
-    between.arguments_ = *std::move(arguments);
-    const absl::StatusOr<int64_t> limit_ns = ParseDuration(flags.between_limit);
-    if (!limit_ns.ok() || *limit_ns < kNsPerSecond || *limit_ns > 3600 * kNsPerSecond) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--between-limit: \"", flags.between_limit, "\" is not a time from 1s to 1h"));
-    }
-    between.limit_ns_ = *limit_ns;
-    return between;
-  }
-
-  // Runs it for that side of the round, numbered from 1, while `interrupted` is false. Returns why the side cannot be
-  // measured; "" where it can.
-  std::string Run(const AbSide& side, char letter, size_t round, const Clock& clock, EventQueue& events,
-                  const std::function<bool()>& interrupted) const {
-    if (arguments_.empty()) return "";
-    std::vector<std::string> arguments = arguments_;
-    for (std::string& argument : arguments) {
-      argument = absl::StrReplaceAll(
-          argument, {{"{side}", side.name}, {"{letter}", std::string(1, letter)}, {"{round}", absl::StrCat(round)}});
-    }
-    const absl::StatusOr<std::unique_ptr<RunningCommand>> command = MakeCommandRunner()->Start(arguments);
-    if (!command.ok()) return std::string(command.status().message());
-    constexpr int64_t kPollNs = 20 * kNsPerMs;
-    const MonotonicNs deadline = clock.Now() + limit_ns_;
-    while (clock.Now() < deadline) {
-      if (const std::optional<std::string> ended = (*command)->Poll(); ended.has_value()) return *ended;
-      events.WaitUntil(clock.Now() + kPollNs);
-      if (interrupted()) {
-        (*command)->Kill();
-        return kInterrupted;
-      }
-    }
-    (*command)->Kill();
-    return absl::StrCat("it did not end within ", FormatDuration(limit_ns_));
-  }
-
- private:
-  std::vector<std::string> arguments_;
-  int64_t limit_ns_ = 0;
-};
 
 class Ab {
  public:
@@ -147,17 +88,12 @@ class Ab {
   }
 
   // Whether the files of both sides stay where they are from the first round to the last. Not where the command may
-  // need the file system for itself, nor where a run does more than to measure its steps.
+  // need the file system for itself, nor where a run measures its steps more than once.
   bool PreparesOnce() const {
     if (!flags_.toggle.empty()) return true;
     if (flags_.anew || !flags_.between.empty()) return false;
-    return std::none_of(sides_.begin(), sides_.end(), [](const AbSide& side) {
-      bool busy_threads = false;
-      for (int host = 0; host < std::max(1, side.plan.hosts_size()); ++host) {
-        busy_threads = busy_threads || EffectiveWorkload(side.plan, host).cpu_load() > 0;
-      }
-      return busy_threads || side.plan.until_steady_ns() > 0;
-    });
+    return std::none_of(sides_.begin(), sides_.end(),
+                        [](const AbSide& side) { return side.plan.until_steady_ns() > 0 || side.plan.repeat() > 1; });
   }
 
   // Calls `measure` for one round after the other until they end, and keeps the record.
@@ -180,13 +116,15 @@ class Ab {
 
   std::string Where(size_t side, size_t round) const { return absl::StrCat(sides_[side].name, " in round ", round); }
 
-  // Runs the command; false where the side cannot be measured.
-  bool RunBetween(size_t side, size_t round, EventQueue& events, const std::function<bool()>& interrupted) {
-    const std::string failed =
-        between_.Run(sides_[side], side == 0 ? 'A' : 'B', round, *around_.clock, events, interrupted);
+  // Runs the command, until `stop` returns true; false where the side cannot be measured.
+  bool RunBetween(size_t side, size_t round, EventQueue& events, const std::function<bool()>& stop) {
+    const std::string failed = between_.Run(sides_[side], side == 0 ? 'A' : 'B', round, *around_.clock, events, stop);
     if (failed.empty()) return true;
-    CutShort(failed == kInterrupted ? absl::StrCat("Interrupted before ", Where(side, round), ".")
-                                    : absl::StrCat("--between failed before ", Where(side, round), ": ", failed, "."));
+    // Otherwise it was stopped because a run has ended, which knows why.
+    if (failed == Between::kStopped && events.interrupts() == 0) return false;
+    CutShort(failed == Between::kStopped
+                 ? absl::StrCat("Interrupted before ", Where(side, round), ".")
+                 : absl::StrCat("--between failed before ", Where(side, round), ": ", failed, "."));
     return false;
   }
 
@@ -215,13 +153,29 @@ class Ab {
   // Where the results of that side go, below the record's directory.
   std::string RunName(size_t side) const { return !flags_.toggle.empty() ? "run" : side == 0 ? "a" : "b"; }
 
+  // Time of the side's steps in a round.
+  int64_t StepsNs(size_t side) const {
+    const std::vector<v1::LogStep> steps = ExpandSteps(sides_[side].plan);
+    return TotalStepNs({steps.begin(), steps.end()});
+  }
+
+  // Its hosts, each with its directory.
+  std::set<std::pair<std::string, std::string>> PlacesOf(size_t side) const {
+    const v1::TestPlan& plan = sides_[side].plan;
+    std::set<std::pair<std::string, std::string>> places;
+    for (int host = 0; host < std::max(1, plan.hosts_size()); ++host) {
+      places.emplace(plan.hosts().empty() ? "" : plan.hosts(host).address(), EffectiveWorkload(plan, host).dir());
+    }
+    return places;
+  }
+
   // Whether an agent has steps of both sides.
   bool AgentsServeBoth() const {
-    if (!flags_.toggle.empty()) return true;
     std::set<std::string> addresses;
-    for (const v1::HostSpec& host : sides_[0].plan.hosts()) addresses.insert(host.address());
-    return std::any_of(sides_[1].plan.hosts().begin(), sides_[1].plan.hosts().end(),
-                       [&addresses](const v1::HostSpec& host) { return addresses.contains(host.address()); });
+    for (const auto& [address, dir] : PlacesOf(0)) addresses.insert(address);
+    const auto others = PlacesOf(1);
+    return std::any_of(others.begin(), others.end(),
+                       [&addresses](const auto& place) { return addresses.contains(place.first); });
   }
 
   // Has every run prepare, one after another. False where one could not.
@@ -232,8 +186,9 @@ class Ab {
       options.plan = sides_[side].plan;
       options.out = (std::filesystem::path(path_) / RunName(side)).string();
       options.quiet = flags_.quiet;
-      options.repeated = side > 0;
-      options.turns = (AgentsServeBoth() ? 2 : 1) * flags_.rounds;
+      options.repeated = side > 0 && PlacesOf(0) == PlacesOf(1);
+      options.turns = (count == 1 ? 2 : 1) * flags_.rounds;
+      if (count == 2 && AgentsServeBoth()) options.others_ns = flags_.rounds * StepsNs(1 - side);
       options.beside = side > 0 ? runs.front().get() : nullptr;
       options.access = access_;
       options.around = around_;
@@ -243,24 +198,23 @@ class Ab {
     return true;
   }
 
-  // Until the condition holds; meanwhile every run gets the interrupts.
-  void Await(const TurnRuns& runs, EventQueue& events, const std::function<bool()>& condition) {
-    while (true) {
-      for (; forwarded_ < events.interrupts(); ++forwarded_) {
-        for (const auto& run : runs) run->Interrupt();
-      }
-      if (condition()) return;
+  // Until that run waits for a turn; false where one of them has ended, which an interrupt makes them do.
+  bool AwaitTurn(const TurnRuns& runs, size_t side, EventQueue& events) {
+    while (!AnyOver(runs)) {
+      for (const auto& run : runs) PassOn(events.interrupts(), *run);
+      if (runs[side]->waiting()) return true;
       events.WaitUntil(around_.clock->Now() + kLookAtRunsNs);
     }
+    return false;
   }
 
-  // Until that run waits for a turn; false where one of them has ended, which interrupts make them do.
-  bool AwaitTurn(const TurnRuns& runs, size_t side, EventQueue& events) {
-    const auto ended = [&runs] {
-      return std::any_of(runs.begin(), runs.end(), [](const auto& run) { return run->over(); });
-    };
-    Await(runs, events, [&] { return ended() || runs[side]->waiting(); });
-    return !ended();
+  static bool AnyOver(const TurnRuns& runs) {
+    return std::any_of(runs.begin(), runs.end(), [](const auto& run) { return run->over(); });
+  }
+
+  // So that the run has had so many interrupts.
+  static void PassOn(int interrupts, TurnRun& run) {
+    while (run.interrupts() < interrupts) run.Interrupt();
   }
 
   // A round; false where the rounds end in it, and one of the runs may be why.
@@ -272,7 +226,7 @@ class Ab {
       const size_t side = letter == 'A' ? 0 : 1;
       const size_t number = std::min(side, runs.size() - 1);
       TurnRun& run = *runs[number];
-      if (!RunBetween(side, round, events, [&events] { return events.interrupts() > 0; })) return false;
+      if (!RunBetween(side, round, events, [&] { return events.interrupts() > 0 || AnyOver(runs); })) return false;
       if (!AwaitTurn(runs, number, events)) return false;
       run.Grant();
       if (!AwaitTurn(runs, number, events)) return false;
@@ -289,7 +243,7 @@ class Ab {
         CutShort(absl::StrCat("The rounds ended with ", Where(side, round), ": ", trouble, "."));
         return false;
       }
-      inputs[side] = {absl::StrCat(source, " (round ", round, ")"), std::move(report)};
+      inputs[side] = {source, std::move(report)};
       (side == 0 ? measured.first : measured.second) = part;
     }
     AddRound(round, std::move(measured), std::move(inputs));
@@ -297,29 +251,47 @@ class Ab {
   }
 
   // Waits until all runs have cleaned up and written their reports. Of one that ended by itself (in round `round`, or
-  // before the first: 0): why.
+  // before the first: 0): why. Does nothing where they have ended already.
   void EndRuns(TurnRuns& runs, EventQueue& events, size_t round) {
+    const int before = events.interrupts();
     for (size_t i = 0; i < runs.size(); ++i) {
       if (!runs[i]->over() || !record_.ended.empty()) continue;
       runs[i]->Join();
-      const std::string out = (std::filesystem::path(path_) / RunName(i)).string();
-      const absl::StatusOr<v1::Report> report = LoadReport(out);
-      std::string trouble = report.ok() ? TroubleOf(*report) : "";
+      const std::optional<v1::Report>& report = runs[i]->end().report;
+      std::string trouble = report.has_value() ? TroubleOf(*report) : "";
       if (trouble.empty()) trouble = runs[i]->end().ErrorText();
       const std::string where = flags_.toggle.empty() ? sides_[i].name : "the run";
       code_ = runs[i]->code();
-      CutShort(forwarded_ > 0
+      CutShort(before > 0
                    ? absl::StrCat("Interrupted ", round == 0 ? "before round 1" : absl::StrCat("in round ", round), ".")
-               : round == 0 ? absl::StrCat("The rounds could not begin with ", where, ": ", trouble, ".")
+               : round == 0 ? absl::StrCat("No round could begin: ", where, ": ", trouble, ".")
                             : absl::StrCat("The rounds ended with ", where, " in round ", round, ": ", trouble, "."));
     }
     for (const auto& run : runs) run->Finish();
-    for (const auto& run : runs) {
-      Await(runs, events, [&run] { return run->over(); });
-      run->Join();
-      line_.err << run->errors() << std::flush;
+    while (!std::all_of(runs.begin(), runs.end(), [](const auto& run) { return run->over(); })) {
+      for (const auto& run : runs) {
+        // The first Ctrl-C asks for the end, which has begun; the second one leaves at once.
+        if (run->interrupts() > 0 || events.interrupts() >= 2) PassOn(events.interrupts(), *run);
+      }
+      events.WaitUntil(around_.clock->Now() + kLookAtRunsNs);
     }
+    for (size_t side = 0; side < 2 && !runs.empty(); ++side) TakeEnd(*runs[std::min(side, runs.size() - 1)], side);
     runs.clear();
+  }
+
+  // What the run of that side reports in the end, with its verdict, in place of what was known turn by turn.
+  void TakeEnd(TurnRun& run, size_t side) {
+    run.Join();
+    const PartEnd& end = run.end();
+    if (end.report.has_value()) {
+      std::vector<AbPart> parts;
+      for (const AbRound& round : record_.rounds) parts.push_back(side == 0 ? round.first : round.second);
+      inputs_[side].runs = PartInputs(parts, (std::filesystem::path(path_) / RunName(side)).string(), *end.report);
+    }
+    // Of one that has measured, what could not be kept; of another its end is told already.
+    if (!end.report.has_value() || end.errors.empty() || (side == 1 && !flags_.toggle.empty())) return;
+    not_kept_ = true;
+    line_.err << run.errors() << std::flush;
   }
 
   // Both sides in the order, each a run with a session of its own; adds the round to the record where both were
@@ -338,6 +310,7 @@ class Ab {
         EventQueue events(*around_.clock);
         const Interrupts interrupts(events);
         if (!RunBetween(side, round, events, [&events] { return events.interrupts() > 0; })) return;
+        interrupted = interrupted || events.interrupts() > 0;
       }
       if (interrupted || IsInterruptPending()) {
         CutShort(absl::StrCat("Interrupted before ", where, "."));
@@ -429,8 +402,6 @@ class Ab {
                  ? static_cast<int>(Exit::kInconclusive)
                  : code_;
     }
-    // What its verdict says of a run is known once it has ended.
-    if (absl::StatusOr<AbResults> ended = LoadAbDirectory(path_); ended.ok()) inputs_ = std::move(ended->sides);
     const absl::StatusOr<v1::Comparison> comparison = Comparison();
     if (!comparison.ok()) return PrintError(line_, comparison.status(), Exit::kWrong);
     absl::Status written = results.Restore();
@@ -442,7 +413,7 @@ class Ab {
     if (!flags_.compare.json) line_.out << "Results in " << SanitizeForTerminal(path_) << std::endl;
     if (cut_short_) PrintError(line_, record_.ended, Exit::kInconclusive);
     if (!written.ok()) PrintError(line_, written, Exit::kInconclusive);
-    if ((cut_short_ || !written.ok()) && code == static_cast<int>(Exit::kOk)) {
+    if ((cut_short_ || not_kept_ || !written.ok()) && code == static_cast<int>(Exit::kOk)) {
       code = static_cast<int>(Exit::kInconclusive);
     }
     return code;
@@ -478,8 +449,8 @@ class Ab {
   std::string path_;
   // The complete rounds.
   std::vector<SideInput> inputs_;
-  // Interrupts that the runs in turn have.
-  int forwarded_ = 0;
+  // Whether results of a run in turn, such as its journal, could not be kept.
+  bool not_kept_ = false;
   // Whether the rounds ended for another reason than that they were done.
   bool cut_short_ = false;
   // Whether what the runs report can be compared.
@@ -552,7 +523,8 @@ void AddAbCommand(CLI::App& app, CommandLine& line) {
                    WrapHelp("Seed of the order within the rounds (default: random; the result names it)"))
       ->type_name("NUMBER");
   command->add_flag("--anew", flags->anew,
-                    WrapHelp("Prepare each side anew in each round, in a session of its own; with --between always"));
+                    WrapHelp("Prepare each side anew in each round, in a session of its own (always with --between, "
+                             "unless --toggle is given)"));
   command
       ->add_option("--between", flags->between,
                    WrapHelp("Command to run on this machine before each side of each round, without a shell; {side}, "
@@ -563,8 +535,8 @@ void AddAbCommand(CLI::App& app, CommandLine& line) {
       ->type_name("TIME");
   command
       ->add_option("--toggle", flags->toggle,
-                   WrapHelp("With --between and one plan: switch sides within one run each time that so much was "
-                            "measured; the files stay"))
+                   WrapHelp("With --between and one plan: switch sides within one run, with steps of this length in "
+                            "place of --duration; the files stay in place"))
       ->type_name("TIME");
   command->add_flag("--allow-commands", flags->allow_commands, "Run the command of --between on this machine");
   flags->compare.AddTo(*command);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <random>
 
@@ -55,6 +56,11 @@ AbPart ReadPart(const std::string& key, const nlohmann::json& round) {
   return part;
 }
 
+// Index behind the part's last step, of those that its run has.
+uint64_t EndOf(const AbPart& part, int steps) {
+  return std::min(static_cast<uint64_t>(steps), uint64_t{part.first_step} + part.steps);
+}
+
 // A directory of the record is one name: it leads nowhere else.
 bool IsPlainName(const std::string& name) {
   return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos;
@@ -71,6 +77,12 @@ absl::Status CheckRecord(const AbRecord& record) {
   if (record.rounds.size() > record.planned_rounds) return wrong("it has more rounds than were planned");
   for (const AbRound& round : record.rounds) {
     if (round.order != "AB" && round.order != "BA") return wrong("an order is neither AB nor BA");
+    for (const auto& [part, front] :
+         {std::pair(round.first, record.rounds.front().first), std::pair(round.second, record.rounds.front().second)}) {
+      if ((part.steps > 0) != (front.steps > 0) || (part.steps > 0 && part.run != front.run)) {
+        return wrong("its rounds are parts of different runs");
+      }
+    }
     if (!IsPlainName(round.first.run) || !IsPlainName(round.second.run)) {
       return wrong("a result is not a directory of it");
     }
@@ -97,15 +109,30 @@ std::vector<std::string> DrawOrder(uint64_t seed, size_t rounds) {
   return order;
 }
 
-RunInput PartInput(const AbPart& part, size_t round, const std::string& source, const v1::Report& report) {
-  if (part.steps == 0) return {source, report};
-  RunInput input{absl::StrCat(source, " (round ", round, ")"), report};
-  input.report.clear_steps();
-  const uint64_t end = std::min(static_cast<uint64_t>(report.steps_size()), uint64_t{part.first_step} + part.steps);
-  for (uint64_t step = part.first_step; step < end; ++step) {
-    *input.report.add_steps() = report.steps(static_cast<int>(step));
+std::vector<RunInput> PartInputs(const std::vector<AbPart>& parts, const std::string& source, v1::Report report) {
+  google::protobuf::RepeatedPtrField<v1::StepReport> steps;
+  steps.Swap(report.mutable_steps());
+  std::vector<RunInput> inputs;
+  for (const AbPart& part : parts) {
+    RunInput& input = inputs.emplace_back(RunInput{absl::StrCat(source, " (round ", inputs.size() + 1, ")"), report});
+    for (uint64_t i = part.first_step; i < EndOf(part, steps.size()); ++i) {
+      *input.report.add_steps() = steps.at(static_cast<int>(i));
+    }
   }
-  return input;
+  return inputs;
+}
+
+bool IsWhole(const AbPart& part, const v1::Report& report) {
+  if (uint64_t{part.first_step} + part.steps > EndOf(part, report.steps_size())) return false;
+  for (uint64_t i = part.first_step; i < EndOf(part, report.steps_size()); ++i) {
+    const v1::StepReport& step = report.steps(static_cast<int>(i));
+    const bool ends_early =
+        !step.cut_short().empty() || std::any_of(step.scopes().begin(), step.scopes().end(), [](const auto& scope) {
+          return scope.kind() == v1::SCOPE_KIND_CLUSTER && scope.has_data_until();
+        });
+    if (ends_early) return false;
+  }
+  return true;
 }
 
 std::string WriteAbRecord(const AbRecord& record) {
@@ -183,20 +210,44 @@ absl::StatusOr<AbResults> LoadAbDirectory(const std::string& directory) {
     return absl::FailedPreconditionError(
         absl::StrCat(directory, ": no round is complete, there is nothing to compare"));
   }
-  // The run that was loaded last: the parts of one follow one another.
-  std::string loaded;
-  v1::Report report;
+  // By run; the parts of one are cut from the same report.
+  std::map<std::string, v1::Report> reports;
+  const auto source_of = [&directory](const AbPart& part) {
+    return (std::filesystem::path(directory) / part.run).string();
+  };
+  std::vector<AbRound>& rounds = results.record.rounds;
+  for (size_t round = 0; round < rounds.size(); ++round) {
+    std::string cut;
+    for (const AbPart& part : {rounds[round].first, rounds[round].second}) {
+      if (part.steps == 0) continue;
+      const auto [found, added] = reports.try_emplace(source_of(part));
+      if (added) {
+        PLIMSOLL_ASSIGN_OR_RETURN(found->second, LoadReport(found->first));
+      }
+      if (!IsWhole(part, found->second)) cut = part.run;
+    }
+    if (cut.empty()) continue;
+    rounds.resize(round);
+    absl::StrAppend(&results.record.ended, results.record.ended.empty() ? "" : " ", "The journal of ", cut,
+                    " has not all of round ", round + 1, ": it and what follows are left out.");
+  }
+  if (rounds.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(directory, ": no round is complete in the journals, there is nothing to compare"));
+  }
   for (size_t side = 0; side < 2; ++side) {
     results.sides[side].name = results.record.names[side];
-    size_t number = 0;
-    for (const AbRound& round : results.record.rounds) {
-      const AbPart& part = side == 0 ? round.first : round.second;
-      const std::string source = (std::filesystem::path(directory) / part.run).string();
-      if (source != loaded) {
-        PLIMSOLL_ASSIGN_OR_RETURN(report, LoadReport(source));
-        loaded = source;
-      }
-      results.sides[side].runs.push_back(PartInput(part, ++number, source, report));
+    std::vector<AbPart> parts;
+    for (const AbRound& round : rounds) parts.push_back(side == 0 ? round.first : round.second);
+    if (parts.front().steps > 0) {
+      const std::string source = source_of(parts.front());
+      results.sides[side].runs = PartInputs(parts, source, reports.at(source));
+      continue;
+    }
+    for (const AbPart& part : parts) {
+      const std::string source = source_of(part);
+      PLIMSOLL_ASSIGN_OR_RETURN(v1::Report report, LoadReport(source));
+      results.sides[side].runs.push_back({source, std::move(report)});
     }
   }
   return results;

@@ -41,8 +41,11 @@ struct AbRecord {
   std::string ended;
 };
 
-// What the part of round `round` (from 1) has of the report of its run, whose results are in `source`.
-RunInput PartInput(const AbPart& part, size_t round, const std::string& source, const v1::Report& report);
+// By round, what the parts (of one side, or of both) have of the report of their run, whose results are in `source`.
+std::vector<RunInput> PartInputs(const std::vector<AbPart>& parts, const std::string& source, v1::Report report);
+
+// Whether the report has all steps of the part, each to its end.
+bool IsWhole(const AbPart& part, const v1::Report& report);
 
 // How the rounds were made: what a comparison of them needs to know (CompareSettings::paired).
 v1::PairedDesign DesignOf(const AbRecord& record);

@@ -18,7 +18,7 @@
 namespace plimsoll {
 namespace {
 
-// Less shows the start of the writers more than what the command changed.
+// In a shorter step the start of the writers would count for too much.
 constexpr int64_t kShortestToggleNs = 500 * kNsPerMs;
 // The warm-up is one part in so many of it, unless --warmup says otherwise.
 constexpr int64_t kWarmupShare = 10;
@@ -67,13 +67,18 @@ absl::StatusOr<v1::TestPlan> LoadToggled(const AbFlags& flags) {
   if (flags.between.empty()) {
     return absl::InvalidArgumentError("--toggle needs --between: the command makes the difference between the sides");
   }
-  return LoadRunPlan(flags.plans.empty() ? "" : flags.plans[0], PlanFlags::Kind::kRun,
-                     [&](v1::TestPlan& plan) -> absl::Status {
-                       PLIMSOLL_RETURN_IF_ERROR(flags.plan->ApplyTo(plan));
-                       plan.set_duration_ns(*toggle_ns);
-                       if (!plan.has_warmup_ns()) plan.set_warmup_ns(*toggle_ns / kWarmupShare);
-                       return absl::OkStatus();
-                     });
+  if (flags.anew) return absl::InvalidArgumentError("--toggle keeps the files in place: leave out --anew");
+  return LoadRunPlan(
+      flags.plans.empty() ? "" : flags.plans[0], PlanFlags::Kind::kRun, [&](v1::TestPlan& plan) -> absl::Status {
+        PLIMSOLL_RETURN_IF_ERROR(flags.plan->ApplyTo(plan));
+        if (plan.until_steady_ns() > 0 || plan.repeat() > 1) {
+          return absl::InvalidArgumentError(
+              "--toggle measures each step once a side and round: leave out --until-steady and --repeat");
+        }
+        plan.set_duration_ns(*toggle_ns);
+        if (!plan.has_warmup_ns()) plan.set_warmup_ns(*toggle_ns / kWarmupShare);
+        return absl::OkStatus();
+      });
 }
 
 }  // namespace

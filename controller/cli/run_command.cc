@@ -179,10 +179,15 @@ class Run {
     EndAgents();
     if (left_) {
       log.FlushFor(kNsPerSecond);
-      PrintError(line_,
-                 absl::StrCat("left at once; the agents stop and clean up within ", FormatDuration(plan_.lease_ns()),
-                              "; `plimsoll report ", results.path(), "` reports what there is"),
-                 Exit::kLeft);
+      const std::string left =
+          absl::StrCat("left at once; the agents stop and clean up within ", FormatDuration(plan_.lease_ns()),
+                       "; `plimsoll report ", results.path(), "` reports what there is");
+      // The errors of a run that takes turns are shown by who gives them, who does not get to it.
+      if (turn_ != nullptr) {
+        progress_.Warn(left);
+      } else {
+        PrintError(line_, left, Exit::kLeft);
+      }
       // Streams and threads are not waited for: leaving at once is what was asked for.
       line_.err.flush();
       _exit(static_cast<int>(Exit::kLeft));
@@ -222,21 +227,21 @@ class Run {
         [this](const std::string& address, AgentListener& listener) {
           return make_client_ ? make_client_(address, listener)
                               : MakeGrpcAgentClient(launcher_->Target(address), clock_, listener, access_.trust,
-                                                    turn_ != nullptr ? turn_->beside_token : "");
+                                                    turn_ != nullptr ? turn_->beside_key : "");
         },
         clock_, events_);
     fleet_->DescribeAll(directories, plan_.lease_ns());
     if (events_.interrupts() > 0) return Failure{Exit::kInconclusive, {"interrupted: nothing was measured"}};
     LabelHosts(fleet_->hosts());
     for (auto& host : fleet_->hosts()) {
-      if (turn_ != nullptr && host->description.ok() && host->description->holder().run_id() == turn_->beside_id) {
+      if (turn_ != nullptr && !turn_->beside_id.empty() && host->description.ok() &&
+          host->description->holder().run_id() == turn_->beside_id) {
         host->description->clear_holder();
       }
     }
     if (auto failure = CheckHosts(fleet_->hosts(), workloads_, BlockSizesOf(plan_)); failure.has_value())
       return failure;
-    const uint32_t turns = turn_ != nullptr ? turn_->turns : 1;
-    if (auto failure = CheckPlanCaps(fleet_->hosts(), plan_, turns); failure.has_value()) return failure;
+    if (auto failure = CheckPlanCaps(fleet_->hosts(), plan_, turn_); failure.has_value()) return failure;
     for (size_t i = 0; how_ != nullptr && i < how_->later.size(); ++i) {
       if (auto failure = CheckPlanCaps(fleet_->hosts(), how_->later[i]); failure.has_value()) return failure;
     }
@@ -257,9 +262,10 @@ class Run {
       options.next_step = [this, &log] { return NextStep(log.analyzer()); };
     if (turn_ != nullptr) {
       options.next_step = turn_->next_step;
-      options.may_begin = [this, &log](uint32_t step) { return turn_->may_begin(step, log.analyzer()); };
+      options.turn = [this, &log](uint32_t step) { return turn_->turn(step, log.analyzer()); };
+      options.beside_key = turn_->own_key;
     }
-    const std::string token = turn_ != nullptr ? turn_->run_token : NewRunToken();
+    const std::string token = NewRunToken();
     for (const auto& host : fleet_->hosts()) {
       options.host_plans.push_back(
           MakeHostPlan(plan_, static_cast<int>(host->index), host->label, run_id_, token, kFrameIntervalNs));
@@ -285,6 +291,7 @@ class Run {
 
   int Report(ResultsDirectory& results, RunLog& log) {
     const v1::Report report = log.analyzer().Finish();
+    if (how_ != nullptr && how_->end != nullptr) how_->end->report = report;
     absl::Status written = results.Restore();
     written.Update(WriteReportFiles(results, report));
     if (!flags_.csv_file.empty()) written.Update(WriteFile(flags_.csv_file, RenderMqldtCsv(report)));
@@ -433,8 +440,20 @@ int RunMain(RunFlags& flags, CommandLine& line, const RunSurroundings& around) {
 
 }  // namespace
 
+namespace {
+
+// Makes each step as long as so many of it.
+void Repeat(uint32_t times, std::vector<v1::LogStep>& steps) {
+  for (v1::LogStep& step : steps) {
+    step.set_duration_ns(step.duration_ns() * times);
+    step.set_warmup_ns(step.warmup_ns() * times);
+  }
+}
+
+}  // namespace
+
 std::optional<Failure> CheckPlanCaps(const std::vector<std::unique_ptr<Host>>& hosts, const v1::TestPlan& plan,
-                                     uint32_t turns) {
+                                     const RunInTurn* turn) {
   std::vector<v1::LogWorkload> workloads;
   for (size_t i = 0; i < hosts.size(); ++i) workloads.push_back(EffectiveWorkload(plan, static_cast<int>(i)));
   std::vector<v1::LogStep> steps = ExpandSteps(plan);
@@ -443,15 +462,17 @@ std::optional<Failure> CheckPlanCaps(const std::vector<std::unique_ptr<Host>>& h
     steps.resize(1);
     steps.front().set_duration_ns(plan.limit().budget_ns());
     time = {absl::StrCat("has a search that takes at most ", FormatDuration(plan.limit().budget_ns())), "--budget"};
-  } else if (plan.until_steady_ns() > 0 || turns > 1) {
-    const uint32_t rounds = plan.until_steady_ns() > 0 ? MostRounds(plan) : turns;
-    for (v1::LogStep& step : steps) {
-      step.set_duration_ns(step.duration_ns() * rounds);
-      step.set_warmup_ns(step.warmup_ns() * rounds);
-    }
+  } else if (plan.until_steady_ns() > 0) {
+    Repeat(MostRounds(plan), steps);
     time = {absl::StrCat("has rounds that take at most ", FormatDuration(TotalStepNs({steps.begin(), steps.end()})),
                          " with warm-up"),
-            plan.until_steady_ns() > 0 ? "--until-steady or --warmup" : "--rounds, --duration or --warmup"};
+            "--until-steady or --warmup"};
+  } else if (turn != nullptr) {
+    Repeat(turn->turns, steps);
+    steps.front().set_duration_ns(steps.front().duration_ns() + turn->others_ns);
+    time = {absl::StrCat("has rounds that take at most ", FormatDuration(TotalStepNs({steps.begin(), steps.end()})),
+                         " with warm-up, both sides together"),
+            "--rounds, the time of a step or --warmup"};
   }
   return CheckCaps(hosts, workloads, steps, time);
 }

@@ -18,6 +18,7 @@
 #include "controller/cli/plan_flags.h"
 #include "controller/cli/run_parts.h"
 #include "controller/run/agent_client.h"
+#include "controller/run/coordinator.h"
 #include "controller/run/event_queue.h"
 #include "controller/run/exit_code.h"
 #include "controller/run/fleet.h"
@@ -48,27 +49,30 @@ RunSurroundings OwnSurroundings();
 absl::StatusOr<v1::TestPlan> LoadRunPlan(const std::string& file, PlanFlags::Kind kind,
                                          const std::function<absl::Status(v1::TestPlan&)>& change);
 
-// Where the plan may take longer, or write more, than an agent was started to allow, a line for each such host: kWrong.
-// A search counts with its budget, rounds until steadiness with the time that they may take, a run in turn with all its
-// turns. After CheckHosts.
-std::optional<Failure> CheckPlanCaps(const std::vector<std::unique_ptr<Host>>& hosts, const v1::TestPlan& plan,
-                                     uint32_t turns = 1);
-
 // How a run takes turns with others: it prepares once, and keeps its sessions between its turns.
 struct RunInTurn {
   std::string run_id;
-  std::string run_token;
-  // The run whose session the same agents may hold already; empty: there is none.
+  // Prepare.beside_key of its sessions.
+  std::string own_key;
+  // The run whose session the same agents may hold already, and that session's key; empty: there is none.
   std::string beside_id;
-  std::string beside_token;
-  // The most turns that it gets, over all runs that its agents may serve: what their caps must allow.
+  std::string beside_key;
+  // The most turns that it gets, and the time that steps of others take meanwhile on the same agents: what their
+  // --max-duration must allow.
   uint32_t turns = 1;
+  int64_t others_ns = 0;
   // Gets the interrupts; outlives the run.
   EventQueue* events = nullptr;
   // See Coordinator::Options. The steps before `step` are reported, and `analyzer` has them.
-  std::function<bool(uint32_t step, const Analyzer& analyzer)> may_begin;
+  std::function<Coordinator::Turn(uint32_t step, const Analyzer& analyzer)> turn;
   std::function<std::optional<v1::LogStep>()> next_step;
 };
+
+// Where the plan may take longer, or write more, than an agent was started to allow, a line for each such host: kWrong.
+// A search counts with its budget, rounds until steadiness with the time that they may take, a run that takes turns
+// (null: it does not) with all of them and with the others' time. After CheckHosts.
+std::optional<Failure> CheckPlanCaps(const std::vector<std::unique_ptr<Host>>& hosts, const v1::TestPlan& plan,
+                                     const RunInTurn* turn = nullptr);
 
 // How a plan of LoadRunPlan is run as a part of something else.
 struct PlanRun {

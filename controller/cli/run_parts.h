@@ -1,12 +1,14 @@
 // Several runs as the parts of one command: what they print, how they ended, and interrupts between them.
 #pragma once
 
+#include <optional>
 #include <ostream>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "controller/cli/command.h"
+#include "plimsoll/v1/report.pb.h"
 
 namespace plimsoll {
 
@@ -16,6 +18,8 @@ struct PartEnd {
   bool interrupted = false;
   // Why it has no result, or what of it could not be kept; without line ends.
   std::vector<std::string> errors;
+  // What it reports, where it has measured anything.
+  std::optional<v1::Report> report;
 
   // All of them; "nothing was measured" where there is none.
   std::string ErrorText() const;

@@ -9,14 +9,15 @@ namespace plimsoll {
 TurnRun::TurnRun(Options options)
     : options_(std::move(options)), steps_(ExpandSteps(options_.plan)), events_(*options_.around.clock) {
   turn_.run_id = NewRunId();
-  turn_.run_token = NewRunToken();
+  turn_.own_key = NewRunToken();
   if (options_.beside != nullptr) {
     turn_.beside_id = options_.beside->turn_.run_id;
-    turn_.beside_token = options_.beside->turn_.run_token;
+    turn_.beside_key = options_.beside->turn_.own_key;
   }
   turn_.turns = options_.turns;
+  turn_.others_ns = options_.others_ns;
   turn_.events = &events_;
-  turn_.may_begin = [this](uint32_t step, const Analyzer& analyzer) { return MayBegin(step, analyzer); };
+  turn_.turn = [this](uint32_t step, const Analyzer& analyzer) { return TurnOf(step, analyzer); };
   turn_.next_step = [this] { return NextStep(); };
   thread_ = std::thread([this] { Run(); });
 }
@@ -67,28 +68,23 @@ v1::Report TurnRun::LastTurn() const {
 }
 
 void TurnRun::Finish() {
-  {
-    MutexLock lock(mutex_);
-    finished_ = true;
-    if (granted_steps_ > 0) return;
-  }
-  // The steps of the first turn are in its list, and without them it has not run.
-  Interrupt();
+  MutexLock lock(mutex_);
+  finished_ = true;
 }
 
-bool TurnRun::MayBegin(uint32_t step, const Analyzer& analyzer) {
+Coordinator::Turn TurnRun::TurnOf(uint32_t step, const Analyzer& analyzer) {
   MutexLock lock(mutex_);
   if (asked_step_ != step) {
     asked_step_ = step;
     if (step > 0 && step % steps_per_turn() == 0) last_turn_ = analyzer.SoFar(step - steps_per_turn());
   }
-  return step < granted_steps_ || (finished_ && granted_steps_ > 0);
+  if (step < granted_steps_) return Coordinator::Turn::kBegin;
+  return finished_ ? Coordinator::Turn::kNever : Coordinator::Turn::kWait;
 }
 
 std::optional<v1::LogStep> TurnRun::NextStep() const {
   MutexLock lock(mutex_);
   const uint32_t step = *asked_step_;
-  if (step >= granted_steps_) return std::nullopt;
   v1::LogStep next = steps_[step % steps_per_turn()];
   next.set_repetition(next.repetition() + step / steps_per_turn() * options_.plan.repeat());
   return next;

@@ -32,8 +32,9 @@ class TurnRun {
     bool quiet = false;
     // Without the warnings that another run of this plan has given.
     bool repeated = false;
-    // RunInTurn::turns.
+    // As in RunInTurn.
     uint32_t turns = 1;
+    int64_t others_ns = 0;
     // Another one whose sessions the same agents may hold already; it has prepared. Null: there is none.
     const TurnRun* beside = nullptr;
     AgentAccess access;
@@ -42,7 +43,7 @@ class TurnRun {
 
   // Begins to prepare. What the options refer to outlives the object.
   explicit TurnRun(Options options);
-  // After Finish or Interrupt: waits for its end.
+  // Waits for its end, which Finish or Interrupt brings about.
   ~TurnRun();
   TurnRun(const TurnRun&) = delete;
   TurnRun& operator=(const TurnRun&) = delete;
@@ -52,7 +53,7 @@ class TurnRun {
   // Whether it has ended, by itself or not.
   bool over() const;
 
-  // Has it measure its steps once more. Only while it waits.
+  // Its turn: it measures its steps once more. Only while it waits.
   void Grant();
   // What it reports of its last turn: facts and steps, no verdict. While it waits.
   v1::Report LastTurn() const;
@@ -60,21 +61,22 @@ class TurnRun {
   uint32_t first_step() const { return (turns_granted_ - 1) * steps_per_turn(); }
   uint32_t steps_per_turn() const { return static_cast<uint32_t>(steps_.size()); }
 
-  // It has had its last turn: it cleans up and writes its report.
+  // It has had its last turn: it cleans up, and writes its report where it has measured anything.
   void Finish();
-  // Ctrl-C.
+  // Ctrl-C: the first ends it early, the second leaves at once (RunPlan).
   void Interrupt() { events_.Interrupt(); }
+  int interrupts() const { return events_.interrupts(); }
   // Waits for its end.
   void Join();
 
-  // Once it has ended: the exit code, how it ended, and what it had to say on standard error.
+  // Once it has ended: the exit code, how it ended, and its errors as lines for standard error.
   int code() const { return code_; }
   const PartEnd& end() const { return end_; }
   std::string errors() const { return errors_.str(); }
 
  private:
   void Run();
-  bool MayBegin(uint32_t step, const Analyzer& analyzer);
+  Coordinator::Turn TurnOf(uint32_t step, const Analyzer& analyzer);
   std::optional<v1::LogStep> NextStep() const;
 
   const Options options_;

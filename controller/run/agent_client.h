@@ -60,10 +60,10 @@ using AgentClientFactory =
 
 // `address` is HOST:PORT, [V6]:PORT or unix:PATH. `clock` stamps the probes and outlives the client. A null `trust`
 // means no TLS. Where a Describe fails because one side does not trust the other, its status has the reason. The agent
-// may hold a session of the run with the token `beside` already (agent_service.h); empty: of none.
+// may hold a session with the key `beside_key` already (Prepare.beside_key); empty: it may hold none.
 std::unique_ptr<AgentClient> MakeGrpcAgentClient(const std::string& address, const Clock& clock,
                                                  AgentListener& listener,
                                                  std::shared_ptr<const AgentTrust> trust = nullptr,
-                                                 const std::string& beside = "");
+                                                 const std::string& beside_key = "");
 
 }  // namespace plimsoll

@@ -34,7 +34,8 @@ Coordinator::Coordinator(Options options)
                .clock = options_.clock,
                .course = this,
                .lease_ns = options_.plan.lease_ns(),
-               .hang_limit_ns = options_.plan.hang_limit_ns()}),
+               .hang_limit_ns = options_.plan.hang_limit_ns(),
+               .beside_key = options_.beside_key}),
       preparation_({.fleet = options_.fleet,
                     .driver = &driver_,
                     .plans = options_.host_plans,
@@ -94,6 +95,8 @@ std::optional<Failure> Coordinator::Run() {
     if (!cut_short.empty()) break;
   }
   if (left()) return failure;
+  if (options_.turn && !measured && !failure.has_value())
+    failure = Failure{Exit::kInconclusive, {"no step was measured"}};
   // It may have come while the next step was looked for.
   if (options_.next_step && cut_short.empty()) cut_short = MustStop();
   ReleaseAll();
@@ -265,7 +268,7 @@ void Coordinator::DisarmAll() {
 bool Coordinator::HasStep(uint32_t step) {
   const bool listed = step < steps_.size();
   if (step > 0 && (listed || options_.next_step)) AwaitReports(step);
-  AwaitTurn(step);
+  if (!AwaitTurn(step)) return false;
   if (listed || !options_.next_step || left() || !MustStop().empty()) return listed;
   const std::optional<v1::LogStep> next = options_.next_step();
   if (!next.has_value()) return false;
@@ -274,11 +277,13 @@ bool Coordinator::HasStep(uint32_t step) {
   return true;
 }
 
-void Coordinator::AwaitTurn(uint32_t step) {
-  if (!options_.may_begin) return;
+bool Coordinator::AwaitTurn(uint32_t step) {
+  if (!options_.turn) return true;
   // The terminal is the other run's now.
-  options_.progress->Clear();
-  while (!left() && MustStop().empty() && !options_.may_begin(step)) Pause(kAskForTurnNs);
+  options_.progress->Waiting();
+  Turn turn = Turn::kWait;
+  while (!left() && MustStop().empty() && (turn = options_.turn(step)) == Turn::kWait) Pause(kAskForTurnNs);
+  return turn != Turn::kNever;
 }
 
 void Coordinator::AddStep(uint32_t step) {
@@ -312,8 +317,7 @@ std::optional<Failure> Coordinator::RunStep(uint32_t step) {
   }
   if (armed == ArmResult::kGiveUp) return Failure{Exit::kInconclusive, {MustStop()}};
 
-  const bool rounds = options_.plan.until_steady_ns() > 0 || options_.may_begin;
-  const auto round_steps = static_cast<uint32_t>(rounds ? options_.steps.size() : 0);
+  const auto round_steps = static_cast<uint32_t>(options_.plan.until_steady_ns() > 0 ? options_.steps.size() : 0);
   options_.progress->StepStarts(step, static_cast<uint32_t>(steps_.size()), round_steps, steps_[step], clock_.Now());
   std::string cut_short;
   const bool stay = PumpUntil([&] {

@@ -33,6 +33,9 @@ inline constexpr int64_t kFrameIntervalNs = 250'000'000;
 // is done with it.
 class Coordinator final : private SessionCourse {
  public:
+  // kNever: the run has had its last turn, and ends as if it had no further step.
+  enum class Turn { kWait, kBegin, kNever };
+
   struct Options {
     // Checked, every default filled in.
     v1::TestPlan plan;
@@ -42,9 +45,11 @@ class Coordinator final : private SessionCourse {
     // The step after all those before, asked when the last one's report is made (RunLog::analyzer() has it); nothing:
     // the run is over. Empty: there are no steps but the listed ones.
     std::function<std::optional<v1::LogStep>()> next_step;
-    // Whether a step may begin, all before it being reported: another run may have its turn. Asked again and again
-    // until it may, or the run must end; sessions are kept meanwhile. Empty: it may.
-    std::function<bool(uint32_t step)> may_begin;
+    // Of a run that takes turns with another: whether the step may begin, all before it being reported. Asked again and
+    // again while the answer is kWait; sessions are kept meanwhile. Empty: every step begins at once.
+    std::function<Turn(uint32_t step)> turn;
+    // SessionDriver::Options::beside_key.
+    std::string beside_key;
     Fleet* fleet = nullptr;
     EventQueue* events = nullptr;
     const Clock* clock = nullptr;
@@ -92,8 +97,8 @@ class Coordinator final : private SessionCourse {
   void Settle();
   // Handles events and timers until `pause_ns` from now, or until the run must end; sessions are kept.
   void Pause(int64_t pause_ns);
-  // Until the step may begin.
-  void AwaitTurn(uint32_t step);
+  // Waits for the step's turn, or until the run must end; false where it gets none.
+  bool AwaitTurn(uint32_t step);
   // The step with this number, where the run has it: one of the list, or one that is added now.
   bool HasStep(uint32_t step);
   // Gives the step to every ready host, and waits until each has taken it. A host that refuses it is lost.

@@ -106,7 +106,7 @@ class SessionCall final : public grpc::ClientBidiReactor<v1::ControllerMessage, 
 
   // Starts a call and links it. `listener` and `calls` outlive it: it counts in `calls` until it is gone.
   static void Open(const std::shared_ptr<grpc::Channel>& channel, const std::shared_ptr<Link>& link,
-                   AgentListener& listener, CallCount& calls, const std::string& beside);
+                   AgentListener& listener, CallCount& calls, const std::string& beside_key);
   // Queues a message.
   static void Send(Link& link, v1::ControllerMessage message);
   // Reads on where the listener had enough.
@@ -149,12 +149,12 @@ constexpr char kSessionMethod[] = "/plimsoll.v1.Agent/Session";
 }  // namespace
 
 void SessionCall::Open(const std::shared_ptr<grpc::Channel>& channel, const std::shared_ptr<Link>& link,
-                       AgentListener& listener, CallCount& calls, const std::string& beside) {
+                       AgentListener& listener, CallCount& calls, const std::string& beside_key) {
   MutexLock lock(link->mutex);
   calls.Begin();
   auto* call = new SessionCall(link, listener, calls);
   link->call = call;
-  if (!beside.empty()) call->context_.AddMetadata(kBesideKey, beside);
+  if (!beside_key.empty()) call->context_.AddMetadata(kBesideKey, beside_key);
   call->stub_ = std::make_unique<Stub>(channel);
   call->stub_->PrepareBidiStreamingCall(&call->context_, kSessionMethod, {}, call);
   call->AddHold();  // messages are sent outside of reactions
@@ -456,12 +456,12 @@ class ProbeStream final : public grpc::ClientBidiReactor<v1::ClockProbe, v1::Clo
 class GrpcAgentClient final : public AgentClient {
  public:
   GrpcAgentClient(const std::string& address, const Clock& clock, AgentListener& listener,
-                  std::shared_ptr<const AgentTrust> trust, const std::string& beside)
+                  std::shared_ptr<const AgentTrust> trust, const std::string& beside_key)
       : address_(address),
         clock_(clock),
         listener_(listener),
         trust_(trust == nullptr ? std::make_shared<const AgentTrust>() : std::move(trust)),
-        beside_(beside) {
+        beside_key_(beside_key) {
     SilenceGrpc();
     channel_ = Connect();
     stub_ = v1::Agent::NewStub(channel_);
@@ -485,7 +485,7 @@ class GrpcAgentClient final : public AgentClient {
                         });
   }
   void Probe(int count) override { ProbeStream::Probe(*stub_, probe_link_, count, clock_, listener_, calls_); }
-  void OpenSession() override { SessionCall::Open(channel_, session_link_, listener_, calls_, beside_); }
+  void OpenSession() override { SessionCall::Open(channel_, session_link_, listener_, calls_, beside_key_); }
   void Send(v1::ControllerMessage message) override { SessionCall::Send(*session_link_, std::move(message)); }
   void ReadOn() override { SessionCall::ReadOn(*session_link_); }
   void CloseSession() override { SessionCall::Cancel(*session_link_); }
@@ -510,7 +510,7 @@ class GrpcAgentClient final : public AgentClient {
   const Clock& clock_;
   AgentListener& listener_;
   const std::shared_ptr<const AgentTrust> trust_;
-  const std::string beside_;
+  const std::string beside_key_;
   CallCount calls_;
   std::atomic<bool> renewing_{false};
   const std::shared_ptr<ProbeStream::Link> probe_link_ = std::make_shared<ProbeStream::Link>();
@@ -523,8 +523,8 @@ class GrpcAgentClient final : public AgentClient {
 
 std::unique_ptr<AgentClient> MakeGrpcAgentClient(const std::string& address, const Clock& clock,
                                                  AgentListener& listener, std::shared_ptr<const AgentTrust> trust,
-                                                 const std::string& beside) {
-  return std::make_unique<GrpcAgentClient>(address, clock, listener, std::move(trust), beside);
+                                                 const std::string& beside_key) {
+  return std::make_unique<GrpcAgentClient>(address, clock, listener, std::move(trust), beside_key);
 }
 
 }  // namespace plimsoll

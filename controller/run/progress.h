@@ -112,6 +112,11 @@ class Progress {
   void LeaveOutRunningLines() { running_lines_ = false; }
   // Takes the line in place, or the table, away.
   void Clear();
+  // The same, and shows nothing until the next step starts.
+  void Waiting() {
+    Clear();
+    phase_ = Phase::kIdle;
+  }
 
  private:
   enum class Phase { kIdle, kPreparing, kSettling, kRunning, kDraining, kBetween, kReleasing };

@@ -49,6 +49,7 @@ void SessionDriver::Open(Host& host, const v1::HostPlan& plan) {
   v1::ControllerMessage message;
   message.mutable_prepare()->set_protocol_version(kProtocolVersion);
   *message.mutable_prepare()->mutable_plan() = plan;
+  message.mutable_prepare()->set_beside_key(options_.beside_key);
   host.client->Send(std::move(message));
 }
 

@@ -55,6 +55,8 @@ class SessionDriver {
     SessionCourse* course = nullptr;
     int64_t lease_ns = 0;
     int64_t hang_limit_ns = 0;
+    // Prepare.beside_key of every session; empty: no other may be held beside it.
+    std::string beside_key = {};
   };
   using Condition = std::function<bool()>;
 

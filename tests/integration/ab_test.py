@@ -160,16 +160,62 @@ class Ab(harness.PlimsollTest):
         agent = self.agent("alpha")
         process = self.start_ab("--hosts", agent.address, "--duration", "60", "--lease", "1s")
         process.await_err(r"round 1 of 8")
-        harness.wait_until(lambda: len(harness.paths(self.dir, "*/plimsoll-*")) == 2, "the files of both sides")
+        self.assertEqual(len(harness.paths(self.dir, "*/plimsoll-*")), 2)
         process.signal(signal.SIGKILL)
         process.finish()
         harness.wait_until(lambda: not harness.paths(self.dir, "*/plimsoll-*"), "no files")
         self.run_plan("--hosts", agent.address)
 
+    def test_the_rounds_of_a_killed_controller_can_be_compared(self):
+        process = self.start_ab("--rounds", "20", "--all-rounds", "--lease", "1s")
+        process.await_err(r"round 8 of 20")
+        # The journals are flushed once a second.
+        process.await_err(r"round 11 of 20")
+        process.signal(signal.SIGKILL)
+        process.finish()
+        complete = len(self.record()["rounds"])
+        comparison = json.loads(self.plimsoll("compare", self.out, "--json").out)
+        self.assertGreaterEqual(comparison["paired"]["complete_rounds"], 6)
+        self.assertLessEqual(comparison["paired"]["complete_rounds"], complete)
+        self.assertEqual(len(self.rows(comparison)["iops"]["rounds"]["ratio"]), comparison["paired"]["complete_rounds"])
+        harness.wait_until(lambda: not harness.paths(self.dir, "*/plimsoll-*"), "no files")
+
+    def assert_interrupted_before_round_1(self, process):
+        process.signal(signal.SIGINT)
+        process.finish()
+        result = self.result_of(process, None, code=3)
+        self.assertRegex(result.err, r"(?m)^plimsoll: Interrupted before .*round 1\. No comparison was made$")
+        self.assertFalse(self.out.exists(), "nothing was measured")
+
+    def test_interrupted_while_the_second_side_prepares(self):
+        filesystem = faultfs.mounted(self)
+        for side in "ab":
+            (filesystem.mountpoint / side).mkdir()
+        filling = filesystem.fault("write *b/*.LOG delay_ms=50")
+        process = self.start_ab("--file-size", "1m", vary=f"dir={filesystem.mountpoint / 'a'},{filesystem.mountpoint / 'b'}")
+        filling.await_hits()
+        self.assert_interrupted_before_round_1(process)
+        harness.wait_until(lambda: not harness.paths(filesystem.mountpoint, "*/*"), "no files")
+
+    def test_interrupted_while_the_first_command_runs(self):
+        process = self.start_ab("--dir", self.dir, "--toggle", "1s", "--between", "sleep 600", "--allow-commands", vary="none")
+        harness.wait_until(lambda: any(harness.comm_of(pid) == "sleep" for pid in harness.children_of(process.pid)),
+                           "the command")
+        self.assert_interrupted_before_round_1(process)
+
+    def test_a_side_that_cannot_be_reached_is_named_before_anything_is_measured(self):
+        for name in "ab":
+            (self.base / f"{name}.yaml").write_text(
+                f"workload: {{dir: {self.dir / name}}}\n" + ("hosts: [{address: '127.0.0.1:1'}]\n" if name == "b" else ""))
+        result = self.ab(self.base / "a.yaml", self.base / "b.yaml", "--differs", "hosts", vary="none", code=4)
+        self.assertRegex(result.err, r"(?m)^plimsoll: No round could begin: b: 127\.0\.0\.1:1: connection refused")
+        self.assertFalse(self.out.exists())
+        self.assertEqual(list(self.dir.glob("*/*")), [])
+
     def test_both_sides_together_keep_to_the_caps_of_an_agent(self):
         agent = self.agent("alpha", more=["--max-bytes", "1m"])
         result = self.ab("--hosts", agent.address, "--num-files", "3", code=2)
-        self.assertRegex(result.err, r"786,432 bytes of extents .*, beside a session of the same controller with 786,432 bytes.*--max-bytes")
+        self.assertRegex(result.err, r"786,432 bytes of extents .* in addition to 786,432 bytes of the same controller's other session.*--max-bytes")
         self.assertEqual(list(self.dir.glob("*/*")), [])
         self.ab("--hosts", agent.address, "--num-files", "3", "--rounds", "6", "--anew")
 
@@ -180,8 +226,10 @@ class Ab(harness.PlimsollTest):
                              f"if [ $1 = A ]; then {filesystem.in_shell('add write *.LOG delay_ms=2')}\n"
                              f"else {filesystem.in_shell('add write *.LOG delay_ms=20')}; fi")
         result = self.ab("--dir", filesystem.mountpoint, "--names", "near,far", "--rounds", "7", "--toggle", "700ms",
-                         "--between", f"{delay} {{letter}}", "--allow-commands", vary="none")
-        self.assertEqual(len(self.steps("run")), 14)
+                         "--bsize", "8k", "--between", f"{delay} {{letter}}", "--allow-commands", vary="none")
+        steps = self.steps("run")
+        self.assertEqual([step["block_size_bytes"] for step in steps], 14 * [4096, 8192])
+        self.assertEqual({(step["duration_ns"], step["warmup_ns"]) for step in steps}, {(700_000_000, 0)})
         self.assertEqual("".join(log.read_text().split()), "".join(self.comparison()["paired"]["order"]))
         for figure in FIGURES.split(","):
             self.assertEqual(self.rows(self.comparison())[figure]["finding"], "worse", result)
@@ -252,6 +300,9 @@ class Ab(harness.PlimsollTest):
             (("--names", "x"), None, "--names: 1 for 2 sides"),
             (("--toggle", "2s"), None, "--toggle measures both sides in one run: it takes one plan, or none, and no --vary"),
             (("--dir", self.dir, "--toggle", "2s"), "none", "--toggle needs --between"),
+            (("--dir", self.dir, "--toggle", "2s", "--between", "true", "--allow-commands",
+              "--repeat", "2"), "none",
+             "--toggle measures each step once a side and round: leave out --until-steady and --repeat"),
             (("--dir", self.dir, "--toggle", "1ms"), "none", '--toggle: "1ms" is not a time from 500ms to 1h'),
         ):
             with self.subTest(message):

@@ -162,7 +162,7 @@ class Options(harness.PlimsollTest):
 class Plans(harness.PlimsollTest):
 
     def test_the_plan_among_the_results_runs_again_and_comes_out_the_same(self):
-        first = self.run_plan("--bsize", "4k,8k", "--qm", "2", "--name", "A: \"quoted\" title # no comment",
+        first = self.run_plan("--duration", "1", "--bsize", "4k,8k", "--qm", "2", "--name", "A: \"quoted\" title # no comment",
                               "--require", "max<1m")
         out = self.base / "again"
         process = self.start_plimsoll("run", first.results / "plan.yaml", "--out", out)

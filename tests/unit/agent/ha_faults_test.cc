@@ -97,7 +97,8 @@ class HaFaults : public DrillTest {
     faults_.reset();
   }
 
-  // Adds a rule, and waits until alpha's ledger has so many blocks more than those that may have been written before it.
+  // Adds a rule, and waits until alpha's ledger has so many blocks more than those that may have been written before
+  // it.
   void FaultWrites(const std::string& rule, uint64_t blocks) {
     faults_->Fault(rule);
     const int64_t since_ns = MonotonicNowNs();

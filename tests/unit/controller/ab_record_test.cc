@@ -46,17 +46,36 @@ TEST(AbRecord, TellsWhichStepsOfARunAPartIs) {
   EXPECT_EQ(WriteAbRecord(*read), text);
   v1::Report report;
   for (uint32_t number = 1; number <= 8; ++number) report.add_steps()->set_number(number);
-  const RunInput part = PartInput(read->rounds[1].first, 2, "ab/run", report);
-  EXPECT_EQ(part.source, "ab/run (round 2)");
-  ASSERT_EQ(part.report.steps_size(), 2);
-  EXPECT_EQ(part.report.steps(0).number(), 7U);
+  report.mutable_run()->set_id("7f3a21");
+  const std::vector<RunInput> parts = PartInputs({read->rounds[0].first, read->rounds[1].first}, "ab/run", report);
+  ASSERT_EQ(parts.size(), 2U);
+  EXPECT_EQ(parts[1].source, "ab/run (round 2)");
+  EXPECT_EQ(parts[1].report.run().id(), "7f3a21");
+  ASSERT_EQ(parts[1].report.steps_size(), 2);
+  EXPECT_EQ(parts[1].report.steps(0).number(), 7U);
+}
+
+TEST(AbRecord, APartIsWholeWhereAllItsStepsRanToTheirEnd) {
+  v1::Report report;
+  for (uint32_t number = 1; number <= 3; ++number) report.add_steps()->set_number(number);
+  EXPECT_TRUE(IsWhole({"run", 1, 2}, report));
+  EXPECT_FALSE(IsWhole({"run", 2, 2}, report));
+  v1::ScopeReport& cluster = *report.mutable_steps(2)->add_scopes();
+  cluster.set_kind(v1::SCOPE_KIND_CLUSTER);
+  EXPECT_TRUE(IsWhole({"run", 1, 2}, report));
+  cluster.mutable_data_until()->set_seconds(1);
+  EXPECT_FALSE(IsWhole({"run", 1, 2}, report)) << "as in a journal that ends within the step";
+  EXPECT_TRUE(IsWhole({"run", 0, 2}, report));
+  report.mutable_steps(1)->set_cut_short("interrupted");
+  EXPECT_FALSE(IsWhole({"run", 0, 2}, report));
 }
 
 TEST(AbRecord, APartThatItsRunDoesNotHaveIsEmpty) {
   v1::Report report;
   report.add_steps()->set_number(1);
   for (const AbPart& part : {AbPart{"run", 1, 1}, AbPart{"run", UINT32_MAX, UINT32_MAX}}) {
-    EXPECT_EQ(PartInput(part, 1, "ab/run", report).report.steps_size(), 0);
+    EXPECT_EQ(PartInputs({part}, "ab/run", report).front().report.steps_size(), 0);
+    EXPECT_FALSE(IsWhole(part, report));
   }
 }
 
@@ -74,6 +93,7 @@ TEST(AbRecord, RefusesWhatItCannotMean) {
   for (const auto& [what, instead] : std::vector<std::pair<std::string, std::string>>{
            {"\"format\": 1", "\"format\": 3"},
            {"\"BA\"", "\"BB\""},
+           {"\"round-02-a\"", "\"round-02-a\", \"a_steps\": [0, 1]"},
            {"\"planned_rounds\": 10", "\"planned_rounds\": 1"},
            {"\"planned_rounds\": 10", "\"planned_rounds\": 61"},
            {"\"planned_rounds\": 10", "\"planned_rounds\": \"10\""},

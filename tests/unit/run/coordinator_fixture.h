@@ -105,7 +105,7 @@ class CoordinatorTest : public ::testing::Test {
     options.plan = plan_;
     options.steps = ExpandSteps(plan_);
     if (next_step_) options.next_step = [this, &log] { return next_step_(log); };
-    options.may_begin = may_begin_;
+    options.turn = turn_;
     options.fleet = &fleet;
     options.events = &events_;
     options.clock = &clock_;
@@ -144,8 +144,8 @@ class CoordinatorTest : public ::testing::Test {
   bool left_ = false;
   // Steps beyond the plan's; none: there are no others.
   std::function<std::optional<v1::LogStep>(RunLog&)> next_step_;
-  // Whether a step may begin; none: it may.
-  std::function<bool(uint32_t step)> may_begin_;
+  // Of steps that wait for their turn; none: they do not.
+  std::function<Coordinator::Turn(uint32_t step)> turn_;
   // The journal's.
   Hang disk_;
   size_t most_waiting_bytes_ = RunLog::kMostWaitingBytes;

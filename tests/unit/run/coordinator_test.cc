@@ -95,12 +95,12 @@ TEST_F(CoordinatorTest, AStepWaitsForItsTurnWhileTheSessionsAreKept) {
   // Far longer than a lease.
   constexpr int64_t kOthersTurnNs = 60 * kNsPerSecond;
   std::vector<MonotonicNs> asked;
-  may_begin_ = [&](uint32_t step) {
+  turn_ = [&](uint32_t step) {
     if (asked.size() == step) asked.push_back(clock_.Now());
-    return clock_.Now() - asked.back() >= kOthersTurnNs;
+    if (step == 2) return Coordinator::Turn::kNever;
+    return clock_.Now() - asked.back() >= kOthersTurnNs ? Coordinator::Turn::kBegin : Coordinator::Turn::kWait;
   };
-  next_step_ = [&](RunLog& log) -> std::optional<v1::LogStep> {
-    if (asked.size() > 2) return std::nullopt;
+  next_step_ = [&](RunLog& log) {
     EXPECT_EQ(log.analyzer().SoFar(0).steps_size(), 1) << "the step before is reported";
     EXPECT_EQ(log.analyzer().SoFar(1).steps_size(), 0);
     EXPECT_EQ(log.analyzer().SoFar(0).hosts_size(), 2);
@@ -114,10 +114,18 @@ TEST_F(CoordinatorTest, AStepWaitsForItsTurnWhileTheSessionsAreKept) {
   EXPECT_TRUE(Records(v1::JournalRecord::kHostLost).empty());
 }
 
+TEST_F(CoordinatorTest, ARunThatNeverGetsATurnHasMeasuredNothingAndLeavesNothing) {
+  turn_ = [](uint32_t /*step*/) { return Coordinator::Turn::kNever; };
+  const auto failure = Run();
+  ASSERT_TRUE(failure.has_value());
+  EXPECT_EQ(failure->code, Exit::kInconclusive);
+  EXPECT_THAT(diaries_[0], ElementsAre("open", "prepare", "release"));
+}
+
 TEST_F(CoordinatorTest, AnInterruptEndsTheWaitForATurn) {
-  may_begin_ = [this](uint32_t /*step*/) {
-    events_.Interrupt();
-    return false;
+  turn_ = [this](uint32_t /*step*/) {
+    if (events_.interrupts() == 0) events_.Interrupt();
+    return Coordinator::Turn::kWait;
   };
   const auto failure = Run();
   ASSERT_TRUE(failure.has_value());

@@ -139,12 +139,14 @@ class GrpcAgentClientTest : public ::testing::Test {
   }
 
   // Sends what has the session prepared.
-  static void Prepare(AgentClient& client, int64_t lease_ns = 10 * kNsPerSecond, const std::string& token = kToken) {
+  static void Prepare(AgentClient& client, int64_t lease_ns = 10 * kNsPerSecond, const std::string& token = kToken,
+                      const std::string& beside_key = "") {
     v1::ControllerMessage message;
     message.mutable_prepare()->set_protocol_version(kProtocolVersion);
     message.mutable_prepare()->mutable_plan()->set_run_id("7f3a21");
     message.mutable_prepare()->mutable_plan()->set_lease_ns(lease_ns);
     message.mutable_prepare()->mutable_plan()->set_run_token(token);
+    message.mutable_prepare()->set_beside_key(beside_key);
     message.mutable_prepare()->mutable_plan()->mutable_log();
     client.Send(std::move(message));
     v1::ControllerMessage fill;

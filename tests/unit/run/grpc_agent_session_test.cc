@@ -45,23 +45,25 @@ TEST_F(GrpcAgentClientTest, ASecondSessionIsToldWhoHoldsTheAgent) {
   second_inbox.AwaitMessage(v1::AgentMessage::kPrepared);
 }
 
-TEST_F(GrpcAgentClientTest, WhoKnowsTheTokenOfASessionMayOpenOneMoreBesideIt) {
+TEST_F(GrpcAgentClientTest, OneMoreSessionIsHeldForWhoeverPresentsTheKeyOfTheFirst) {
+  const std::string key = "fedcba9876543210";
+  const std::string other_token = "00112233445566zz";
   const auto first = MakeGrpcAgentClient(address_, clock_, inbox_);
   first->OpenSession();
-  Prepare(*first);
+  Prepare(*first, 10 * kNsPerSecond, kToken, key);
   inbox_.AwaitMessage(v1::AgentMessage::kPrepared);
-  const std::string other_token = "fedcba9876543210";
   Inbox guess_inbox;
-  const auto guess = MakeGrpcAgentClient(address_, clock_, guess_inbox, nullptr, other_token);
+  // The token is in the journal and in the files.
+  const auto guess = MakeGrpcAgentClient(address_, clock_, guess_inbox, nullptr, kToken);
   guess->OpenSession();
   EXPECT_THAT(guess_inbox.AwaitClosed(), StatusIs(absl::StatusCode::kResourceExhausted, "run 7f3a21"));
   Inbox beside_inbox;
-  const auto beside = MakeGrpcAgentClient(address_, clock_, beside_inbox, nullptr, kToken);
+  const auto beside = MakeGrpcAgentClient(address_, clock_, beside_inbox, nullptr, key);
   beside->OpenSession();
   Prepare(*beside, 10 * kNsPerSecond, other_token);
   beside_inbox.AwaitMessage(v1::AgentMessage::kPrepared);
   Inbox third_inbox;
-  const auto third = MakeGrpcAgentClient(address_, clock_, third_inbox, nullptr, kToken);
+  const auto third = MakeGrpcAgentClient(address_, clock_, third_inbox, nullptr, key);
   third->OpenSession();
   EXPECT_THAT(third_inbox.AwaitClosed(), StatusIs(absl::StatusCode::kResourceExhausted, "busy"));
   // Each has its lease, and ends by itself; the agent is busy until both have.
@@ -74,6 +76,17 @@ TEST_F(GrpcAgentClientTest, WhoKnowsTheTokenOfASessionMayOpenOneMoreBesideIt) {
   service_->Shutdown("the agent was stopped");
   beside_inbox.AwaitMessage(v1::AgentMessage::kReleased);
   EXPECT_THAT(beside_inbox.AwaitClosed(), StatusIs(absl::StatusCode::kCancelled, "was stopped"));
+}
+
+TEST_F(GrpcAgentClientTest, WithoutAKeyNoSessionIsHeldBesideAnother) {
+  const auto first = MakeGrpcAgentClient(address_, clock_, inbox_);
+  first->OpenSession();
+  Prepare(*first);
+  inbox_.AwaitMessage(v1::AgentMessage::kPrepared);
+  Inbox other_inbox;
+  const auto other = MakeGrpcAgentClient(address_, clock_, other_inbox, nullptr, kToken);
+  other->OpenSession();
+  EXPECT_THAT(other_inbox.AwaitClosed(), StatusIs(absl::StatusCode::kResourceExhausted, "run 7f3a21"));
 }
 
 TEST_F(GrpcAgentClientTest, AControllerThatGoesAwayLeavesNothingBehind) {

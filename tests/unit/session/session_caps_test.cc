@@ -38,7 +38,7 @@ TEST_F(SessionCapsTest, TakesStepsUpToTheCapAndNotOneMore) {
   // Each lasts a little longer than its time: a last write, the way of a message. That is not writing.
   for (int64_t i = 0; i < 3; ++i) EXPECT_THAT(Run(i * 20 * kSecond, 10 * kSecond + 5), IsOk());
   EXPECT_THAT(Run(100 * kSecond, 1),
-              StatusIs(StatusCode::kOutOfRange, "--max-duration is 30s, this session's writers wrote for 30s"));
+              StatusIs(StatusCode::kOutOfRange, "--max-duration is 30s, the writers of this controller wrote for 30s"));
 }
 
 TEST_F(SessionCapsTest, AStepThatIsAddedIsHeldAgainstWhatIsLeft) {
@@ -97,9 +97,9 @@ WorkDemand Demand(uint64_t bytes, uint64_t threads, int64_t seconds) {
 TEST_F(SessionCapsTest, WhatSessionsAskForTogetherIsWithinTheCaps) {
   const int other = 0;
   EXPECT_THAT(caps_.Join(&session_, Demand(600, 2, 20)), IsOk());
-  EXPECT_THAT(
-      caps_.Join(&other, Demand(401, 1, 10)),
-      StatusIs(StatusCode::kOutOfRange, "asks for 401 bytes, beside a session of the same controller with 600 bytes"));
+  EXPECT_THAT(caps_.Join(&other, Demand(401, 1, 10)),
+              StatusIs(StatusCode::kOutOfRange,
+                       "asks for 401 bytes in addition to 600 bytes of the same controller's other session"));
   EXPECT_THAT(caps_.Join(&other, Demand(400, 2, 10)), StatusIs(StatusCode::kOutOfRange, "--max-writers"));
   EXPECT_THAT(caps_.Join(&other, Demand(400, 1, 11)), StatusIs(StatusCode::kOutOfRange, "--max-duration"));
   EXPECT_THAT(caps_.Join(&other, Demand(400, 1, 10)), IsOk());
