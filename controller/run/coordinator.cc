@@ -120,10 +120,6 @@ void Coordinator::Settle() {
   options_.progress->StepEnds();
 }
 
-void Coordinator::Pause(int64_t pause_ns) {
-  driver_.PumpFor(pause_ns, [this] { return !MustStop().empty(); });
-}
-
 std::string Coordinator::MustStop() const {
   if (driver_.interrupted()) return "interrupted";
   if (!trouble_) return "";
@@ -154,17 +150,15 @@ void Coordinator::AskClocks() {
     return !MustStop().empty() || clock_.Now() >= patience ||
            All([&](const Host& host) { return host.phase != Host::Phase::kReady || host.last_probed >= asked; });
   });
-  // Nobody is left out silently: a host whose clock is not known cannot be started with the others.
   for (auto& host : fleet_.hosts()) {
-    if (!left() && !driver_.interrupted() && host->phase == Host::Phase::kReady && host->last_probed < asked &&
-        clock_.Now() >= patience) {
-      Lose(*host, absl::StrCat("no answer to clock probes for ", FormatDuration(patience_ns)));
-    }
-  }
-  // Neither is one whose answers contradict themselves: its moments cannot be mapped, and its figures would be missed.
-  for (auto& host : fleet_.hosts()) {
-    if (!left() && !driver_.interrupted() && host->phase == Host::Phase::kReady && !host->fault.has_value() &&
-        host->last_probed >= asked && host->clock.empty()) {
+    if (left() || driver_.interrupted() || host->phase != Host::Phase::kReady) continue;
+    if (host->last_probed < asked) {
+      // Nobody is left out silently: a host whose clock is not known cannot be started with the others.
+      if (clock_.Now() >= patience) {
+        Lose(*host, absl::StrCat("no answer to clock probes for ", FormatDuration(patience_ns)));
+      }
+    } else if (!host->fault.has_value() && host->clock.empty()) {
+      // Neither is one whose moments cannot be mapped: its figures would be missed.
       Lose(*host, "its clock's answers contradict themselves");
     }
   }
@@ -185,7 +179,6 @@ Coordinator::ArmResult Coordinator::ArmAll(uint32_t step) {
   // Fresh probes keep the error of each host's start time small.
   AskClocks();
   if (left() || !MustStop().empty()) return ArmResult::kGiveUp;
-
   int64_t worst_round_trip_ns = 0;
   for (const auto& host : fleet_.hosts()) {
     if (host->phase == Host::Phase::kReady) {

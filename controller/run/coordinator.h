@@ -96,7 +96,9 @@ class Coordinator final : private SessionCourse {
   // The time that the plan gives the storage between preparing and the first step.
   void Settle();
   // Handles events and timers until `pause_ns` from now, or until the run must end; sessions are kept.
-  void Pause(int64_t pause_ns);
+  void Pause(int64_t pause_ns) {
+    driver_.PumpFor(pause_ns, [this] { return !MustStop().empty(); });
+  }
   // Waits for the step's turn, or until the run must end; false where it gets none.
   bool AwaitTurn(uint32_t step);
   // The step with this number, where the run has it: one of the list, or one that is added now.
