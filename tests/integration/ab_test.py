@@ -53,7 +53,8 @@ class Ab(harness.PlimsollTest):
         filesystem = faultfs.mounted(self)
         for name, delay_ms in delays_ms.items():
             (filesystem.mountpoint / name).mkdir()
-            filesystem.fault(f"write *{name}/*.LOG delay_ms={delay_ms}")
+            # Not what a run whose id ends with that letter writes.
+            filesystem.fault(f"write *{name}/plimsoll-*.LOG delay_ms={delay_ms}")
         return f"dir={filesystem.mountpoint / 'a'},{filesystem.mountpoint / 'b'}"
 
     def test_a_slower_side_is_found_and_named(self):
@@ -191,7 +192,7 @@ class Ab(harness.PlimsollTest):
         filesystem = faultfs.mounted(self)
         for side in "ab":
             (filesystem.mountpoint / side).mkdir()
-        filling = filesystem.fault("write *b/*.LOG delay_ms=50")
+        filling = filesystem.fault("write *b/plimsoll-*.LOG delay_ms=50")
         process = self.start_ab("--file-size", "1m", vary=f"dir={filesystem.mountpoint / 'a'},{filesystem.mountpoint / 'b'}")
         filling.await_hits()
         self.assert_interrupted_before_round_1(process)
