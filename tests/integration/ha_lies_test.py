@@ -66,18 +66,23 @@ class Lies(drills.DrillTest):
         self.assertEqual(taken["findings"]["lost"], 0)
 
     def test_a_crash_that_takes_writes_from_before_the_checkpoint_is_counted_in_full(self):
-        process = self.start_drill("--num-files", "2", "--checkpoint", "40ms", "--at", "2s", rounds=2)
-        self.await_waiting(process)
-        rule = self.fs.fault(f"write {LOGS} volatile=60")
-        report = self.finish_drill(process, 1)
-        self.assertEqual(len(rule.lost), 60)
-        found = report["ha"]["findings"]
-        # The last of them may have been in flight.
-        self.assertIn(found["missing"], (59, 60), report["text"])
-        self.assertEqual(found["lost"], found["missing"])
+        # A busy machine may make no checkpoint within the last 60 writes, three times as long as one is due.
+        for _ in range(5):
+            process = self.start_drill("--num-files", "2", "--checkpoint", "40ms", "--at", "2s", rounds=2)
+            self.await_waiting(process)
+            rule = self.fs.fault(f"write {LOGS} volatile=60")
+            report = self.finish_drill(process, 1)
+            self.assertEqual(len(rule.lost), 60)
+            found = report["ha"]["findings"]
+            # The last of them may have been in flight.
+            self.assertIn(found["missing"], (59, 60), report["text"])
+            self.assertEqual(found["lost"], found["missing"])
+            self.assert_fails(report, "lost==0", f"acknowledged writes that are lost: {found['missing']} missing")
+            by_replay = self.takeover(report)["findings"]["missing"]
+            if by_replay < found["missing"]:
+                break
         # What the replay missed was behind the checkpoint; what came before it was read back later.
-        self.assertLess(self.takeover(report)["findings"]["missing"], found["missing"])
-        self.assert_fails(report, "lost==0", f"acknowledged writes that are lost: {found['missing']} missing")
+        self.assertLess(by_replay, found["missing"])
 
     def test_a_page_torn_at_512_bytes_is_named(self):
         process = self.start_drill("--checkpoint", "60s")
