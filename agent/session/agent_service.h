@@ -68,6 +68,7 @@ class AgentService final : public v1::Agent::CallbackService {
   void SessionOver();
   // Those that are not over.
   std::vector<std::shared_ptr<plimsoll::Session>> Serving() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Takes no further session; returns those that there were.
   std::vector<std::shared_ptr<plimsoll::Session>> StopServing();
 
   const Options options_;

@@ -23,7 +23,6 @@
 #include "controller/cli/command.h"
 #include "controller/cli/commands.h"
 #include "controller/cli/compare_flags.h"
-#include "controller/cli/compare_input.h"
 #include "controller/cli/plan_flags.h"
 #include "controller/cli/run_command.h"
 #include "controller/cli/run_parts.h"
@@ -120,7 +119,7 @@ class Ab {
   bool RunBetween(size_t side, size_t round, EventQueue& events, const std::function<bool()>& stop) {
     const std::string failed = between_.Run(sides_[side], side == 0 ? 'A' : 'B', round, *around_.clock, events, stop);
     if (failed.empty()) return true;
-    // Otherwise it was stopped because a run has ended, which knows why.
+    // Otherwise it was stopped because a run has ended: EndRuns reports why.
     if (failed == Between::kStopped && events.interrupts() == 0) return false;
     CutShort(failed == Between::kStopped
                  ? absl::StrCat("Interrupted before ", Where(side, round), ".")
@@ -288,7 +287,7 @@ class Ab {
       for (const AbRound& round : record_.rounds) parts.push_back(side == 0 ? round.first : round.second);
       inputs_[side].runs = PartInputs(parts, (std::filesystem::path(path_) / RunName(side)).string(), *end.report);
     }
-    // Of one that has measured, what could not be kept; of another its end is told already.
+    // The errors of a run that measured nothing are in record_.ended already. With --toggle both sides share one run.
     if (!end.report.has_value() || end.errors.empty() || (side == 1 && !flags_.toggle.empty())) return;
     not_kept_ = true;
     line_.err << run.errors() << std::flush;
@@ -324,14 +323,14 @@ class Ab {
       how.end = &end;
       PartLine part(line_);
       code_ = RunPlan(sides_[side].plan, how, access_, part.line(), around_);
-      absl::StatusOr<v1::Report> loaded = LoadReport(how.out);
-      const std::string trouble = loaded.ok() ? TroubleOf(*loaded) : end.ErrorText();
+      const std::string trouble = end.report.has_value() ? TroubleOf(*end.report) : end.ErrorText();
       if (!trouble.empty()) {
         CutShort(absl::StrCat("The rounds ended with ", where, ": ", trouble, "."));
         return;
       }
       code_ = 0;
-      runs[side] = {how.out, *std::move(loaded)};
+      runs[side] = {how.out, *std::move(end.report)};
+      not_kept_ = not_kept_ || !end.errors.empty();
       // It came too late to cut this run short: the next one does not begin.
       interrupted = end.interrupted;
     }
@@ -449,7 +448,7 @@ class Ab {
   std::string path_;
   // The complete rounds.
   std::vector<SideInput> inputs_;
-  // Whether results of a run in turn, such as its journal, could not be kept.
+  // Whether results of a run, such as its journal, could not be kept.
   bool not_kept_ = false;
   // Whether the rounds ended for another reason than that they were done.
   bool cut_short_ = false;

@@ -21,7 +21,6 @@
 #include "controller/cli/asked_agents.h"
 #include "controller/cli/command.h"
 #include "controller/cli/commands.h"
-#include "controller/cli/compare_input.h"
 #include "controller/cli/fsck_command.h"
 #include "controller/cli/outputs.h"
 #include "controller/cli/plan_flags.h"
@@ -331,13 +330,12 @@ class Acceptance {
     PartLine part(line_);
     const int code = RunPlan(plan, how, access_, part.line(), around_);
     if (code == static_cast<int>(Exit::kLeft)) return code;
-    const absl::StatusOr<v1::Report> found = LoadReport(how.out);
-    if (!found.ok()) {
+    if (!end.report.has_value()) {
       TakeFailure(end.ErrorText(), run);
       return code;
     }
     run.set_directory(DirectoryOf(run));
-    TakeRun(*found, run, report_);
+    TakeRun(*end.report, run, report_);
     // It measured, and could not keep what it reports.
     if (code == static_cast<int>(Exit::kInconclusive) && run.outcome() == v1::OUTCOME_PASS) {
       run.set_outcome(v1::OUTCOME_INCONCLUSIVE);

@@ -438,10 +438,6 @@ int RunMain(RunFlags& flags, CommandLine& line, const RunSurroundings& around) {
   return Run(flags, *std::move(plan), *std::move(access), line, around, events).Execute();
 }
 
-}  // namespace
-
-namespace {
-
 // Makes each step as long as so many of it.
 void Repeat(uint32_t times, std::vector<v1::LogStep>& steps) {
   for (v1::LogStep& step : steps) {

@@ -57,7 +57,6 @@ bool TurnRun::over() const {
 }
 
 void TurnRun::Grant() {
-  ++turns_granted_;
   MutexLock lock(mutex_);
   granted_steps_ += steps_per_turn();
 }
@@ -86,7 +85,7 @@ std::optional<v1::LogStep> TurnRun::NextStep() const {
   MutexLock lock(mutex_);
   const uint32_t step = *asked_step_;
   v1::LogStep next = steps_[step % steps_per_turn()];
-  next.set_repetition(next.repetition() + step / steps_per_turn() * options_.plan.repeat());
+  next.set_repetition(step / steps_per_turn());
   return next;
 }
 

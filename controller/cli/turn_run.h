@@ -26,6 +26,7 @@ namespace plimsoll {
 class TurnRun {
  public:
   struct Options {
+    // Without --repeat and --until-steady.
     v1::TestPlan plan;
     // Directory of the results; not there yet.
     std::string out;
@@ -58,7 +59,10 @@ class TurnRun {
   // What it reports of its last turn: facts and steps, no verdict. While it waits.
   v1::Report LastTurn() const;
   // Index of the last turn's first step, and the number of its steps.
-  uint32_t first_step() const { return (turns_granted_ - 1) * steps_per_turn(); }
+  uint32_t first_step() const {
+    MutexLock lock(mutex_);
+    return granted_steps_ - steps_per_turn();
+  }
   uint32_t steps_per_turn() const { return static_cast<uint32_t>(steps_.size()); }
 
   // It has had its last turn: it cleans up, and writes its report where it has measured anything.
@@ -88,7 +92,6 @@ class TurnRun {
   std::ostringstream errors_;
   PartEnd end_;
   int code_ = 0;
-  uint32_t turns_granted_ = 0;
 
   mutable Mutex mutex_;
   // Steps that may begin.

@@ -252,7 +252,7 @@ void SshHost::Connect() {
   const std::string hello = absl::StrCat("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", std::string("\0\0\0\4\0\0\0\0\0", 9));
   if (!made.valid() || connect(made.get(), reinterpret_cast<const sockaddr*>(&where), sizeof(where)) != 0 ||
       send(made.get(), hello.data(), hello.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(hello.size())) {
-    // ssh may have been refused already, and has said why.
+    // ssh may have been refused already, and has printed why.
     ReadErrors();
     Fail(ForwardingFailure(Evidence()));
     return;

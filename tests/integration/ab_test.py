@@ -12,6 +12,8 @@ import faultfs  # noqa: E402
 import harness  # noqa: E402
 
 FIGURES = "iops,avg,p50"
+# A command that does not end by itself.
+ENDLESS = "tail -f /dev/null"
 
 
 class Ab(harness.PlimsollTest):
@@ -199,9 +201,8 @@ class Ab(harness.PlimsollTest):
         harness.wait_until(lambda: not harness.paths(filesystem.mountpoint, "*/*"), "no files")
 
     def test_interrupted_while_the_first_command_runs(self):
-        process = self.start_ab("--dir", self.dir, "--toggle", "1s", "--between", "sleep 600", "--allow-commands", vary="none")
-        harness.wait_until(lambda: any(harness.comm_of(pid) == "sleep" for pid in harness.children_of(process.pid)),
-                           "the command")
+        process = self.start_ab("--dir", self.dir, "--toggle", "1s", "--between", ENDLESS, "--allow-commands", vary="none")
+        self.await_command(process)
         self.assert_interrupted_before_round_1(process)
 
     def test_a_side_that_cannot_be_reached_is_named_before_anything_is_measured(self):
@@ -241,6 +242,10 @@ class Ab(harness.PlimsollTest):
         script.chmod(0o755)
         return script
 
+    def await_command(self, process):
+        harness.wait_until(lambda: any(harness.comm_of(pid) == "tail" for pid in harness.children_of(process.pid)),
+                           "the command")
+
     def test_a_command_runs_before_each_side(self):
         log = self.base / "log"
         script = self.between(f'echo "$1 $2 $3" >> {log}')
@@ -259,10 +264,9 @@ class Ab(harness.PlimsollTest):
         self.assertIn("--between failed before", result.err)
 
     def test_a_command_can_be_interrupted(self):
-        process = self.start_ab("--between", "sleep 600", "--allow-commands")
+        process = self.start_ab("--between", ENDLESS, "--allow-commands")
         process.await_err(r"round 1 of 8")
-        harness.wait_until(lambda: any(harness.comm_of(pid) == "sleep" for pid in harness.children_of(process.pid)),
-                           "the command")
+        self.await_command(process)
         process.signal(signal.SIGTERM)
         process.finish()
         result = self.result_of(process, None, code=3)

@@ -152,9 +152,10 @@ class Drill(ssh_hosts.SshTest):
     def test_a_drill_takes_over_and_leaves_nothing(self):
         process = self.start_drill("--rounds", "2")
         result = self.result_of(process, self.out, process.finish())
-        self.assertIn(result.code, (0, 3), result)
-        # On a busy machine a clock may be known less well than a takeover is long.
-        for reason in result.report["verdict"]["reasons"]:
+        # On a busy machine a clock's error may exceed the length of a takeover.
+        reasons = result.report["verdict"]["reasons"]
+        self.assertEqual(result.code, 3 if reasons else 0, result)
+        for reason in reasons:
             self.assertIn("undetermined within the clock error", reason, result)
         self.assertEqual({one["outcome"] for each in result.report["ha"]["rounds"] for one in each["takeovers"]}, {"taken"})
         self.await_only_the_cached_agent()

@@ -150,7 +150,7 @@ class OnATerminal(harness.PlimsollTest):
         agents[1].signal(signal.SIGSTOP)
         terminal.await_text(r"^all 3 hosts.*\nbeta .* silent [3-9] s$")
         agents[1].signal(signal.SIGCONT)
-        # It was silent for a little longer than it stood still.
+        # The silence began before the suspension, with the last message before it.
         terminal.await_text(r"^stalls  \d+ so far in this step\n(?:  at .*\n)*  at +\d+\.\d s +[2-9]\.\d{3} s +beta/qm1")
         # However late the table gets to it, the run is still on; nothing waits for its end.
         terminal.keys("C-c")

@@ -77,7 +77,7 @@ class Window:
 
 
 class Witness:
-    """Tells whether the machine itself stood still: a thread of this program on each processor, which wants it often."""
+    """Shows whether the machine itself stalled: a thread of this program on each processor, which wants it often."""
 
     def __init__(self):
         self._gaps_s = []
@@ -119,8 +119,8 @@ class StallsTest(harness.PlimsollTest):
 
     def run_with(self, pause, dir=None):
         """Runs both agents with two queue managers each, calls `pause` in the middle, and returns the result and what
-        `pause` returned. Again, where the machine stood still meanwhile, or the pause was long in beginning: that is a
-        stall too."""
+        `pause` returned. Repeats the run if the machine itself stalled, or if the pause took long to begin: either adds a
+        stall."""
         for _ in range(ATTEMPTS):
             with Witness() as witness:
                 run = self.start_run("--hosts", f"{self.alpha.address},{self.beta.address}", "--qm", "2", "--min-free", "0", "--duration", "3",
@@ -130,8 +130,8 @@ class StallsTest(harness.PlimsollTest):
                 result = self.result_of(run, run.results)
             if witness.longest_s < DISTURBED_S and window.beginning_s < SLOW_BEGINNING_S:
                 break
-            print(f"this machine stood still for {witness.longest_s:.2f} s, and the pause took {window.beginning_s:.2f} s to "
-                  "begin", flush=True)
+            print(f"this machine stalled for {witness.longest_s:.2f} s, and the pause took {window.beginning_s:.2f} s to begin",
+                  flush=True)
         return result, window
 
     def stalls_of(self, result):

@@ -36,7 +36,7 @@ TEST(AbRecord, IsReadBackAsItWasWritten) {
   EXPECT_EQ(read->rounds[1].order, "BA");
 }
 
-TEST(AbRecord, TellsWhichStepsOfARunAPartIs) {
+TEST(AbRecord, RecordsWhichStepsOfARunAPartIs) {
   AbRecord record = Sample();
   record.rounds = {{"AB", {"run", 0, 2}, {"run", 2, 2}}, {"BA", {"run", 6, 2}, {"run", 4, 2}}};
   const std::string text = WriteAbRecord(record);

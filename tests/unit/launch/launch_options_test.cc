@@ -76,9 +76,8 @@ std::vector<std::string> LinesOf(const std::vector<HostFailure>& failures) {
   return lines;
 }
 
-// Clients that hang, until the launcher kills them: a shell that only sleeps reads no input, and so does not notice its
-// end.
-constexpr char kHang[] = "while :; do sleep 1; done";
+// Clients that hang until the launcher kills them: they read no input, and so do not notice its end.
+constexpr char kHang[] = "exec tail -f /dev/null";
 
 // Stands still until it is set.
 class SteppedClock final : public Clock {

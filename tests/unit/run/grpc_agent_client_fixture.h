@@ -153,6 +153,13 @@ class GrpcAgentClientTest : public ::testing::Test {
     fill.mutable_fill();
     client.Send(std::move(fill));
   }
+  // How a session ends that another client opens with that key, for an agent that refuses it.
+  absl::Status StatusOfSession(const std::string& beside_key) {
+    Inbox inbox;
+    const auto client = MakeGrpcAgentClient(address_, clock_, inbox, nullptr, beside_key);
+    client->OpenSession();
+    return inbox.AwaitClosed();
+  }
   static v1::RenewRequest Renewal(const std::string& token) {
     v1::RenewRequest request;
     request.set_run_id("7f3a21");
