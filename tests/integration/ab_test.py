@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import shutil
 import signal
 import sys
 
@@ -25,15 +26,15 @@ class Ab(harness.PlimsollTest):
         for name in ("a", "b"):
             (self.dir / name).mkdir()
 
-    def start_ab(self, *arguments, vary=None):
+    def start_ab(self, *arguments, vary=None, wrap=()):
         vary = vary or f"dir={self.dir / 'a'},{self.dir / 'b'}"
         given = ("--vary", vary) if vary != "none" else ()
         stop_on = () if "--stop-on" in arguments else ("--stop-on", FIGURES)
         return self.start_plimsoll("ab", *harness.quick_defaults(arguments), "--bsize", "4k", "--out", self.out,
-                                   *stop_on, *given, *arguments)
+                                   *stop_on, *given, *arguments, wrap=wrap)
 
-    def ab(self, *arguments, code=0, vary=None):
-        process = self.start_ab(*arguments, vary=vary)
+    def ab(self, *arguments, code=0, vary=None, wrap=()):
+        process = self.start_ab(*arguments, vary=vary, wrap=wrap)
         process.finish()
         return self.result_of(process, None, code)
 
@@ -182,6 +183,17 @@ class Ab(harness.PlimsollTest):
         self.assertLessEqual(comparison["paired"]["complete_rounds"], complete)
         self.assertEqual(len(self.rows(comparison)["iops"]["rounds"]["ratio"]), comparison["paired"]["complete_rounds"])
         harness.wait_until(lambda: not harness.paths(self.dir, "*/plimsoll-*"), "no files")
+
+    def test_rounds_whose_journals_cannot_be_written_are_compared_all_the_same(self):
+        for mode in ((), ("--anew",)):
+            with self.subTest(mode=mode):
+                # Room for an extent, and for little of a journal.
+                result = self.ab("--rounds", "6", "--duration", "800ms", "--file-size", "4k", *mode, code=3,
+                                 wrap=["prlimit", "--fsize=4500"])
+                self.assertIn("6 complete rounds", result.out)
+                self.assertRegex(result.err, r"(?m)^plimsoll: write \S+/(a|round-01-a)/journal: File too large")
+                self.assertEqual(len(self.record()["rounds"]), 6)
+                shutil.rmtree(self.out)
 
     def assert_interrupted_before_round_1(self, process):
         process.signal(signal.SIGINT)
