@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+
+#include "controller/analysis/host_facts.h"
 
 namespace plimsoll {
 namespace {
@@ -34,6 +37,18 @@ bool MayBeOfOthers(const Criterion& criterion, const StallEvidence& stall) {
 }
 
 }  // namespace
+
+std::optional<double> CpuWaitToAllow(const StepStats& step, uint32_t host, const HostFacts& facts, uint32_t rules,
+                                     int64_t measured_ns) {
+  // A search looks at the generator itself, and names it as the limit.
+  const bool searched = step.step().purpose() != v1::STEP_PURPOSE_UNSPECIFIED;
+  if (facts.Placed(1) == nullptr && (rules < 2 || searched)) return std::nullopt;
+  const auto load = step.loads().find(host);
+  if (load == step.loads().end() || load->second.empty()) return std::nullopt;
+  if (BottleneckOf(load->second.Make(), 0).empty()) return std::nullopt;
+  const auto start_ns = step.HostMeasuredStartNs(host);
+  return start_ns ? load->second.MostCpuWaitNs(*start_ns + measured_ns) : kNoBound;
+}
 
 uint64_t CountExplained(const Criterion& criterion, const Histogram& writes, double wait_ns) {
   if (writes.count() == 0 || wait_ns <= 0) return 0;

@@ -5,16 +5,24 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "common/histogram.h"
 #include "controller/analysis/scope_sums.h"
+#include "controller/analysis/step_stats.h"
 #include "controller/plan/criteria.h"
 #include "plimsoll/v1/findings.pb.h"
 
 namespace plimsoll {
 
 inline constexpr double kNoBound = std::numeric_limits<double>::infinity();
+
+// For how long, at most, the host's writers may have waited for a CPU in the first `measured_ns` of the step, all
+// together, where its load generator may be CPU-bound and the verdict has to allow for that; nothing otherwise.
+// `rules`: RunBegin::verdict_rules.
+std::optional<double> CpuWaitToAllow(const StepStats& step, uint32_t host, const HostFacts& facts, uint32_t rules,
+                                     int64_t measured_ns);
 
 // How many of the writes that reach the criterion's latency limit may exceed it only because they waited for a CPU,
 // where all writes together waited for `wait_ns`; at most.

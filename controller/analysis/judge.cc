@@ -159,7 +159,7 @@ bool IsAboutRate(Metric metric) {
 
 }  // namespace
 
-Judge::Judge(const v1::TestPlan& plan, uint32_t rules) {
+Judge::Judge(const v1::TestPlan& plan, uint32_t rules) : rules_(rules) {
   rate_.criterion = ParseCriterion(kAddedRateCriterion).value();
   rate_.text = kAddedRateCriterion;
   rate_.added = true;

@@ -38,6 +38,9 @@ class Judge {
   // A criterion that cannot be read makes the verdict inconclusive. `rules` is RunBegin::verdict_rules.
   Judge(const v1::TestPlan& plan, uint32_t rules);
 
+  // RunBegin::verdict_rules.
+  uint32_t rules() const { return rules_; }
+
   // One scope of one step. `step` counts from 1.
   void Observe(uint32_t step, uint64_t block_size_bytes, const ScopeFigures& figures);
   // One step, after its scopes.
@@ -124,6 +127,7 @@ class Judge {
                                                 bool losses_accepted);
   static std::string NeedText(const Case& one, const Unsure& unsure);
 
+  uint32_t rules_;
   std::vector<Case> cases_;
   // Whether reaching the target rate is a criterion, and that criterion's case.
   bool rate_is_demand_ = false;

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/units.h"
+#include "controller/analysis/cpu_wait.h"
 #include "controller/analysis/figures.h"
 #include "controller/analysis/judge.h"
 #include "controller/analysis/scope_sums.h"
@@ -291,15 +292,22 @@ class ScopesSoFar {
       const HostFacts& facts = hosts_.at(number);
       ScopeSums host;
       host.whole_ns = INT64_MAX;
+      const std::optional<double> cpu_wait_ns =
+          CpuWaitToAllow(step_, number, facts, judge_.rules(), part.all_covered_ns());
+      cpu_bound_ = cpu_bound_ || cpu_wait_ns;
       for (uint32_t qm = 1; qm <= part.writers().size(); ++qm) {
         const WriterStats* writer = part.writers()[qm - 1].get();
         if (writer == nullptr || writer->covered_ns() <= 0) continue;
         ScopeSums sums = SumsOf(number, qm, *writer, part, facts);
         if (any_rate && facts.rate_per_second(step_.step(), qm) <= 0) sums.unscheduled.Merge(writer->latency());
+        sums.generator_bound = cpu_wait_ns.has_value();
+        sums.cpu_wait_ns = cpu_wait_ns.value_or(0);
         Show(v1::SCOPE_KIND_QM, facts.label(), qm, facts.storage, sums, facts.QmName(qm));
         host.Merge(sums);
       }
       if (host.measured_ns <= 0) continue;
+      // Each of the writers has the wait of them all.
+      host.cpu_wait_ns = cpu_wait_ns.value_or(0);
       Show(v1::SCOPE_KIND_HOST, facts.label(), 0, facts.storage, host);
       if (facts.storage != 0) storages[facts.storage].Merge(host);
       cluster.Merge(host);
@@ -308,6 +316,8 @@ class ScopesSoFar {
     for (const auto& [number, sums] : storages) Show(v1::SCOPE_KIND_STORAGE, "", 0, number, sums);
     Show(v1::SCOPE_KIND_CLUSTER, "", 0, 0, cluster);
   }
+  // The load generator of a host may be CPU-bound. After Observe.
+  bool cpu_bound() const { return cpu_bound_; }
 
  private:
   ScopeSums SumsOf(uint32_t host, uint32_t qm, const WriterStats& writer, const HostStep& part,
@@ -345,6 +355,7 @@ class ScopesSoFar {
   const StepStats& step_;
   const HostTable& hosts_;
   Judge& judge_;
+  bool cpu_bound_ = false;
 };
 
 LiveState StateOf(v1::Outcome outcome) {
@@ -353,8 +364,10 @@ LiveState StateOf(v1::Outcome outcome) {
                                        : LiveState::kUndecided;
 }
 
-// Stalls are counted from what is known of them; of which class they are is not.
-void AddStallsSoFar(const Criterion& criterion, const std::vector<LiveStall>& stalls, LiveCriterion& live) {
+// Stalls are counted from what is known of them; of which class they are is not. On a host without a CPU to spare, a
+// stall may be none of the storage.
+void AddStallsSoFar(const Criterion& criterion, const std::vector<LiveStall>& stalls, bool cpu_bound,
+                    LiveCriterion& live) {
   if (!WantsSmall(criterion) && criterion.limit != 0) return;
   if (criterion.stall_class != v1::STALL_CLASS_UNSPECIFIED) return;
   int64_t longest_ns = 0;
@@ -362,7 +375,8 @@ void AddStallsSoFar(const Criterion& criterion, const std::vector<LiveStall>& st
   const bool counts = criterion.metric == Metric::kStalls;
   const double value = counts ? static_cast<double>(stalls.size()) : static_cast<double>(longest_ns);
   const bool fulfilled = Fulfils(criterion, value);
-  if (live.state != LiveState::kFailing) live.state = fulfilled ? LiveState::kPassing : LiveState::kFailing;
+  const LiveState failing = cpu_bound ? LiveState::kUndecided : LiveState::kFailing;
+  if (live.state != LiveState::kFailing) live.state = fulfilled ? LiveState::kPassing : failing;
   live.value = FormatMetricValue(InfoOf(criterion.metric), value);
   live.place.clear();
 }
@@ -424,7 +438,12 @@ LiveSnapshot MakeLiveSnapshot(const v1::RunBegin& run, const StepStats& step, co
 std::vector<LiveCriterion> MakeLiveCriteria(const Judge& judge, const StepStats* step, const HostTable& hosts,
                                             const Timeline& timeline) {
   Judge so_far = judge;
-  if (step != nullptr) ScopesSoFar(*step, hosts, so_far).Observe();
+  bool cpu_bound = false;
+  if (step != nullptr) {
+    ScopesSoFar scopes(*step, hosts, so_far);
+    scopes.Observe();
+    cpu_bound = scopes.cpu_bound();
+  }
   std::vector<LiveCriterion> criteria;
   std::optional<std::vector<LiveStall>> stalls;
   for (const Judge::SoFar& each : so_far.CriteriaSoFar()) {
@@ -440,7 +459,7 @@ std::vector<LiveCriterion> MakeLiveCriteria(const Judge& judge, const StepStats*
     const Metric metric = each.criterion->metric;
     if (metric != Metric::kStalls && metric != Metric::kLongestStall) continue;
     if (!stalls) stalls = LiveStep(*step, hosts, timeline).Stalls(0);
-    AddStallsSoFar(*each.criterion, *stalls, live);
+    AddStallsSoFar(*each.criterion, *stalls, cpu_bound, live);
   }
   return criteria;
 }

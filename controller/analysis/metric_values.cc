@@ -281,9 +281,9 @@ Reading ScopeRateAchieved(const Criterion& /*criterion*/, const ScopeFigures& fi
   const auto due = static_cast<double>(sums.rate_due);
   const auto completed = static_cast<double>(sums.rate_completed);
   SetExact(100 * completed / due, reading);
+  WidenByMissing(figures, reading);
   Widen(reading.least, 100 * (completed + static_cast<double>(sums.rate_open)) / due,
         "the last write of a writer may have been due too late to complete: a longer step decides", reading);
-  WidenByMissing(figures, reading);
   reading.most = std::min(reading.most, 100.0);
   return reading;
 }
@@ -435,6 +435,7 @@ std::vector<Reading> Fairness(const Criterion& criterion, const StepFigures& fig
   if (figures.data_missing) return {Without({}, kDataMissing)};
   Reading reading;
   SetExact(value, reading);
+  if (figures.generator_bound) Widen(reading.least, 1, kCpuBound, reading);
   return {reading};
 }
 

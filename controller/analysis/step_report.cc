@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "controller/analysis/cpu_wait.h"
 #include "controller/analysis/figures.h"
 #include "controller/analysis/host_facts.h"
 
@@ -78,18 +79,6 @@ MeasuredPart StepReporter::MeasuredPartOf(uint32_t host, const HostFacts& facts,
   return measured;
 }
 
-bool StepReporter::IsGeneratorBound(uint32_t host, const HostFacts& facts) const {
-  const auto load = stats_.loads().find(host);
-  if (facts.Placed(1) == nullptr || load == stats_.loads().end() || load->second.empty()) return false;
-  return !BottleneckOf(load->second.Make(), 0).empty();
-}
-
-double StepReporter::CpuWaitOf(uint32_t host, const MeasuredPart& measured) const {
-  const auto load = stats_.loads().find(host);
-  if (load == stats_.loads().end() || !measured.start_ns) return kNoBound;
-  return load->second.MostCpuWaitNs(*measured.start_ns + measured.measured_ns);
-}
-
 ScopeSums StepReporter::AddWriters(uint32_t host, const HostFacts& facts, HostStep& part) {
   part.Finish();
   const MeasuredPart measured = MeasuredPartOf(host, facts, part);
@@ -98,8 +87,10 @@ ScopeSums StepReporter::AddWriters(uint32_t host, const HostFacts& facts, HostSt
   all.measured_ns = measured.measured_ns;
   all.whole_ns = measured.measured_ns;
   all.lost = WasDropped(facts, part);
-  all.generator_bound = IsGeneratorBound(host, facts);
-  const double cpu_wait_ns = all.generator_bound ? CpuWaitOf(host, measured) : 0;
+  const std::optional<double> allowed_ns =
+      CpuWaitToAllow(stats_, host, facts, run_.judge.rules(), measured.measured_ns);
+  all.generator_bound = allowed_ns.has_value();
+  const double cpu_wait_ns = allowed_ns.value_or(0);
   for (uint32_t qm = 1; qm <= part.writers().size(); ++qm) {
     const WriterStats* writer = part.writers()[qm - 1].get();
     if (writer == nullptr) {

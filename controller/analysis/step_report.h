@@ -73,10 +73,6 @@ class StepReporter {
   // Why they end there.
   std::string WhyEarly(const HostFacts& facts, const HostStep& part) const;
   MeasuredPart MeasuredPartOf(uint32_t host, const HostFacts& facts, const HostStep& part) const;
-  // In a placement: the host's load generator may be CPU-bound. What it could not issue in time is not the storage's.
-  bool IsGeneratorBound(uint32_t host, const HostFacts& facts) const;
-  // Of such a host: for how long its writers may have waited for a CPU, in all; at most.
-  double CpuWaitOf(uint32_t host, const MeasuredPart& measured) const;
   ScopeSums AddWriters(uint32_t host, const HostFacts& facts, HostStep& part);
   // `percentiles` is null where those of the scope's seconds are not known.
   // `block_size_bytes`: of each write of the scope; 0: they have different ones.
@@ -119,7 +115,7 @@ class StepReporter {
   bool cluster_rows_reported_ = true;
   // By number of the host: largest share of its time that a writer waited for its recorder, where that is too much.
   std::map<uint32_t, double> ring_wait_share_;
-  // By number of the host, of those whose load generator may be CPU-bound: CpuWaitOf.
+  // By number of the host, of those whose load generator may be CPU-bound: CpuWaitToAllow.
   std::map<uint32_t, double> cpu_waits_;
   // Of each stall; empty where no host is CPU-bound.
   std::vector<StallEvidence> stall_evidence_;

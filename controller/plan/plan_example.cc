@@ -247,6 +247,11 @@ of the missing part; the same applies where several seconds arrived as one avera
 column), the criterion is INCONCLUSIVE. A run that lost a host, or with a failed write on a host, is INCONCLUSIVE unless a criterion
 such as `hosts>=199` holds; a limit that the measured data exceed is still FAIL.
 
+**Waiting for a CPU decides nothing.** If a host's writers waited for a CPU for more than 5 % of the time, or its recorder ran more than
+50 ms late, that host may be too busy to measure the storage. A criterion then fails only by what waiting cannot explain: latencies by
+more than all writers of the host waited in all, throughput and rates by more than the waiting can have cost. Otherwise it is
+INCONCLUSIVE, and the way out is a run with idle CPUs.
+
 Classes of stalls for `stalls[class]` and `longest_stall[class]`: )";
 
 constexpr char kHaCriteriaRules[] = R"(

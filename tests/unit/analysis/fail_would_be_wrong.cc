@@ -77,6 +77,22 @@ std::vector<Scenario> FailWouldBeWrong() {
        [] { return SlowHarness({"iops>=1950"}); },
        unsure,
        {"the load generator was the bottleneck"}},
+      {"WritesThatAreTooSlowForLessThanTheirWritersWaitedForACpu",
+       [] { return Journal(ShortOfCpu({"p50<5ms"})); },
+       unsure,
+       {"p50<5ms: 8.000 ms h2/qm1 step 1, h2/qm1: the load generator may be CPU-bound"}},
+      {"ARateThatWritersMissedWhileTheyWaitedForACpu",
+       [] {
+         SimRun run = ShortOfCpu({"p50<50ms"});
+         for (SimHost& host : run.hosts) host.rate_per_second = 200;
+         return Journal(run);
+       },
+       unsure,
+       {"rate_achieved>=99%", "the load generator may be CPU-bound"}},
+      {"AnUnfairShareOfAHostShortOfCpus",
+       [] { return Journal(ShortOfCpu({"fairness@host>=0.9"})); },
+       unsure,
+       {"fairness@host>=0.9: ", "the load generator may be CPU-bound"}},
       {"StallsOfAnotherClass", [] { return Journal(Stalled(true, {"stalls[host_path]==0"})); }, pass, {"0 stalls"}},
       {"ThroughputOfTheStepAfterALoss",
        [] {

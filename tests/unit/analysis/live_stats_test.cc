@@ -178,6 +178,25 @@ TEST(LiveStats, CriteriaHaveTheStateThatTheFiguresSoFarGiveThem) {
   EXPECT_EQ(criteria[5].state, LiveState::kUndecided);
 }
 
+TEST(LiveStats, WhatWaitingForACpuMayExplainIsNotShownAsFailing) {
+  for (const bool busy : {true, false}) {
+    SimRun run = TwoHosts(3 * kNsPerSecond);
+    run.criteria = {"p50<900us", "longest_stall<150ms"};
+    HangFrom(kNsPerSecond, 1'200 * kNsPerMs, run.hosts[0].steps[0][0]);
+    if (busy) {
+      run.hosts[0].sample = [](uint32_t, int64_t since_start_ns) {
+        v1::HostSample sample;
+        sample.set_writer_cpu_wait_ns(static_cast<uint64_t>(since_start_ns) / 2);
+        return sample;
+      };
+      run.hosts[1].sample = run.hosts[0].sample;
+    }
+    for (const LiveCriterion& criterion : LiveRun(run, 2'500 * kNsPerMs).Criteria()) {
+      EXPECT_EQ(criterion.state, busy ? LiveState::kUndecided : LiveState::kFailing) << criterion.text;
+    }
+  }
+}
+
 TEST(LiveStats, LookingChangesNothingInTheReport) {
   SimRun run = TwoHosts(3 * kNsPerSecond);
   run.criteria = {"p99<10ms", "stalls==0", "iops>=1000"};

@@ -29,6 +29,22 @@ std::vector<Scenario> PassWouldBeWrong() {
        [] { return OverloadedOpenLoop({"not_issued==0", "service_p99<50ms"}); },
        fail,
        {"OUTCOME_FAIL not_issued==0: 64,828 writes", "OUTCOME_PASS service_p99<50ms: 0.264 ms"}},
+      {"WritesThatAreSlowerThanWaitingForACpuExplains",
+       [] {
+         SimRun run = ShortOfCpu({"p90<5ms"});
+         run.hosts[1].steps[0][0] = Steady(run.duration_ns, 20 * kMs);
+         return Journal(run);
+       },
+       fail,
+       {"OUTCOME_FAIL p90<5ms: 20.0", "h2/qm1"}},
+      {"WritesOnAHostShortOfCpusInAJournalOfAnOlderVersion",
+       [] {
+         SimRun run = ShortOfCpu({"p50<5ms"});
+         run.verdict_rules = 1;
+         return Journal(run);
+       },
+       fail,
+       {"OUTCOME_FAIL p50<5ms: 8.0", "h2/qm1"}},
       {"AMissedRateWithGoodServiceTimes",
        [] { return Journal(OpenLoop(200, {"p99<50ms"})); },
        fail,

@@ -55,6 +55,18 @@ SimRun OpenLoop(int64_t issued_per_second, std::vector<std::string> criteria) {
   return run;
 }
 
+SimRun ShortOfCpu(std::vector<std::string> criteria) {
+  SimRun run = Fleet(2, 1, 2 * kSecond, kMs, std::move(criteria));
+  SimHost& busy = run.hosts[1];
+  busy.steps[0][0] = Steady(run.duration_ns, 8 * kMs);
+  busy.sample = [](uint32_t, int64_t since_start_ns) {
+    v1::HostSample sample;
+    sample.set_writer_cpu_wait_ns(static_cast<uint64_t>(since_start_ns) / 2);
+    return sample;
+  };
+  return run;
+}
+
 Records WithRefusedFrame(const SimRun& run, int interval) {
   Records records = Journal(run);
   for (v1::JournalRecord& record : records) {

@@ -86,6 +86,9 @@ SimRun Stalled(bool all, std::vector<std::string> criteria);
 // Writes that take 1 ms in the first half of 10 s, and `later_ns` in the second.
 SimRun Slower(int64_t later_ns, std::vector<std::string> criteria);
 
+// Two hosts, 2 s: h1 writes in 1 ms, h2 in 8 ms; its writer waited for a CPU for half of the time.
+SimRun ShortOfCpu(std::vector<std::string> criteria);
+
 // The writers of h2 waited for their recorder a tenth of the time, which they would have written in.
 Records SlowHarness(std::vector<std::string> criteria);
 
