@@ -60,7 +60,7 @@ class JUnit(harness.PlimsollTest):
 
     def test_failed_inconclusive_and_absent_criteria_are_not_green(self):
         junit = self.base / "junit.xml"
-        self.run_plan("--require", "max<1ns", "--junit", junit, code=1)
+        self.run_plan("--require", harness.FAILS, "--junit", junit, code=1)
         self.assertEqual(self.counts(junit), (2, 1, 0, 0))
         self.run_plan("--require", "p99.99<10s", "--delay", "10ms", "--junit", junit, code=3)
         self.assertEqual(self.counts(junit), (2, 0, 1, 0))
@@ -88,7 +88,7 @@ class JUnit(harness.PlimsollTest):
     def test_hostile_names_stay_text(self):
         junit = self.base / "junit.xml"
         name = "</testcase>\"'&<b>]]>"
-        self.run_plan("--name", name, "--require", "max<1ns", "--junit", junit, code=1)
+        self.run_plan("--name", name, "--require", harness.FAILS, "--junit", junit, code=1)
         self.assertEqual(self.suite(junit).get("name"), f"plimsoll: {name}")
 
     def test_a_file_that_cannot_be_written_is_found_out_before_the_run(self):
@@ -103,9 +103,9 @@ class JUnit(harness.PlimsollTest):
 class Summary(harness.PlimsollTest):
 
     def test_the_summary_is_all_that_is_printed_and_report_makes_the_same(self):
-        result = self.run_plan("--bsize", "4k,8k", "--require", "max<1ns", "--summary", "md", code=1)
+        result = self.run_plan("--bsize", "4k,8k", "--require", harness.FAILS, "--summary", "md", code=1)
         self.assertTrue(result.out.startswith("### Plimsoll: FAIL\n\n"), result)
-        self.assertEqual(len(re.findall(r"(?m)^\| <code>max&#60;1ns</code> \| FAIL \| <code>\S+/qm1</code> \| [12] \| [48] KiB \| ",
+        self.assertEqual(len(re.findall(r"(?m)^\| <code>writes&#64;qm&#60;=1</code> \| FAIL \| <code>\S+/qm1</code> \| [12] \| [48] KiB \| ",
                                         result.out)), 2, result)
         self.assertIn(f"\nResults: <code>{result.results}</code>, run <code>{result.report['run']['id']}</code>\n",
                       html.unescape(result.out))

@@ -23,6 +23,8 @@ import schema
 
 # Far longer than anything takes that works, on a busy machine too.
 LONG_S = 60
+# A criterion that fails whatever storage and machine do: what a host without a CPU to spare may explain fails no other.
+FAILS = "writes@qm<=1"
 
 SKIPPED_EXIT_CODE = 77
 
@@ -299,7 +301,7 @@ class PlimsollTest(unittest.TestCase):
     def result_of(self, process, results=None, code=0):
         """What a process that has been waited for left behind."""
         result = Result(process.argv, process.finish(), process.out, process.err, results or self.base)
-        self.assertEqual(result.code, code, result)
+        self.assertIn(result.code, code if isinstance(code, tuple) else (code,), result)
         if results is not None and (results / "report.json").exists():
             invariants.check(result.report)
         return result
@@ -338,6 +340,12 @@ def moment_ns(utc):
     whole, _, fraction = utc.rstrip("Z").partition(".")
     seconds = datetime.datetime.fromisoformat(whole + "+00:00").timestamp()
     return int(seconds) * 1_000_000_000 + int(fraction.ljust(9, "0"))
+
+
+def failing(report):
+    """The outcomes that a criterion may have where it does not hold; that of the writers of a busy host may be undecided."""
+    busy = any(load["bottleneck"] for step in report["steps"] for load in step["load"])
+    return ("fail", "inconclusive") if busy else ("fail",)
 
 
 def cluster(step):

@@ -111,11 +111,11 @@ class OnATerminal(harness.PlimsollTest):
     def test_a_table_of_the_hosts_fits_every_size_and_makes_room_for_the_report(self):
         agents = [self.agent(f"node{number}") for number in range(1, 15)]
         terminal = self.run_on_terminal(agents, "--duration", "14", "--warmup", "2", "--bsize", "4k,16k", "--rate", "50",
-                                        "--require", "p99<10s", "--require", "max<1us", "--require", "steady",
+                                        "--require", "p99<10s", "--require", harness.FAILS, "--require", "steady",
                                         "--require", "stalls==0")
         screen = terminal.await_text(r"^step 1 of 2  4 KiB  warm-up 1 of 2 s[^$]*^all 14 hosts +[1-9]")
         # Criteria are looked at less often than figures; what fails stays so.
-        terminal.await_text(r"^  max<1us +failing")
+        terminal.await_text(rf"^  {harness.FAILS} +failing")
         # What only a drawing for that size has: how high its chart is, and which columns and hosts fit.
         for columns, rows, drawn in ((80, 24, r"^worst first +IO/s +MB/s[^$]*^and \d+ more hosts$"),
                                      (120, 40, r"^p99 of.*\n([ ▁▂▃▄▅▆▇█·]+\n){4}\n"),
@@ -133,7 +133,7 @@ class OnATerminal(harness.PlimsollTest):
                 continue
             text = "\n".join(screen)
             self.assertRegex(text, r"step ends in \d+ s, run in about \d+ s")
-            self.assertRegex(text, r"(?m)^  max<1us +failing +[\d.]+ ms  step 1, node")
+            self.assertRegex(text, rf"(?m)^  {harness.FAILS} +failing +[\d,]+ writes  step 1, node")
             self.assertRegex(text, r"(?m)^  steady +undecided")
             if rows >= 40:
                 self.assertEqual(len(hosts), 14, screen)
@@ -251,7 +251,7 @@ class Colour(harness.PlimsollTest):
         return process.out.splitlines()[0]
 
     def test_verdicts_and_errors_are_coloured_where_they_should_be(self):
-        run = self.run_plan("--duration", "1", "--require", "max<1us", code=1)
+        run = self.run_plan("--duration", "1", "--require", harness.FAILS, code=1)
         self.assertEqual(self.verdict(run.results), "Verdict   FAIL")
         self.assertEqual(self.verdict(run.results, "--color=always"), "Verdict   \x1b[31mFAIL\x1b[0m")
         self.assertEqual(self.verdict(run.results, "--color", "always", environment={"NO_COLOR": "1"}),
@@ -262,7 +262,7 @@ class Colour(harness.PlimsollTest):
         self.assertRegex(self.plimsoll("report", "--color=sometimes", run.results, code=2).err, "^plimsoll: .*auto")
 
     def test_a_terminal_gets_colour_unless_it_is_refused(self):
-        run = self.run_plan("--duration", "1", "--require", "max<1us", code=1)
+        run = self.run_plan("--duration", "1", "--require", harness.FAILS, code=1)
         for more, coloured in (((), True), (("NO_COLOR=1",), False), (("TERM=dumb",), False)):
             with self.subTest(more=more):
                 shown = subprocess.run(
