@@ -4,11 +4,13 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/units.h"
+#include "controller/compare/compare_words.h"
 #include "controller/compare/second_histograms.h"
 #include "controller/compare/step_data.h"
 #include "controller/page/assets.h"
@@ -182,6 +184,15 @@ std::string Title(const v1::Comparison& comparison) {
   return absl::StrCat(absl::StrJoin(labels, ", "), " against ", first);
 }
 
+void WriteTexts(const std::vector<std::pair<std::string, std::string>>& members, JsonWriter& json) {
+  json.BeginObject();
+  for (const auto& [key, text] : members) {
+    json.Key(key);
+    json.String(text);
+  }
+  json.EndObject();
+}
+
 }  // namespace
 
 std::string ComparePageData(const std::vector<SideInput>& sides, const v1::Comparison& comparison, int row_limit) {
@@ -194,6 +205,22 @@ std::string ComparePageData(const std::vector<SideInput>& sides, const v1::Compa
   WriteJson(comparison, json);
   json.Key("title");
   json.String(Title(comparison));
+  json.Key("figures");
+  json.BeginArray();
+  for (const ComparedFigure& one : ComparedFigures()) {
+    WriteTexts({{"key", EnumName(*v1::Figure_descriptor(), one.figure)},
+                {"name", one.name},
+                {"format", FigureFormatName(one.format)}},
+               json);
+  }
+  json.EndArray();
+  json.Key("findings");
+  json.BeginArray();
+  for (const NamedFinding& one : NamedFindings()) {
+    WriteTexts({{"key", EnumName(*v1::Finding_descriptor(), one.finding)}, {"name", one.name}, {"tone", one.tone}},
+               json);
+  }
+  json.EndArray();
   json.Key("block_sizes");
   json.BeginArray();
   for (const v1::BlockSizeComparison& block_size : comparison.block_sizes()) {

@@ -125,28 +125,13 @@ std::string PCell(const v1::ComparedRow& row) {
   return row.adjusted_p() < 0.001 ? "< 0.001" : FormatFixed(row.adjusted_p(), 3);
 }
 
-std::string FindingCell(v1::Finding finding) {
-  switch (finding) {
-    case v1::FINDING_BETTER:
-      return "better";
-    case v1::FINDING_WORSE:
-      return "worse";
-    case v1::FINDING_SMALL:
-      return "within minimum";
-    case v1::FINDING_NOT_CLEAR:
-      return "not significant";
-    default:
-      return kDash;
-  }
-}
-
-bool IsRate(v1::Figure figure) {
-  return figure == v1::FIGURE_IOPS || figure == v1::FIGURE_MB_PER_SECOND;
-}
-
 std::string FigureCell(const v1::ComparedRow& row, double value, int64_t unit_ns) {
-  if (row.figure() == v1::FIGURE_IOPS) return FormatRate(value);
-  return IsRate(row.figure()) ? FormatFixed(value, 2) : FormatLatency(value, unit_ns);
+  for (const ComparedFigure& one : ComparedFigures()) {
+    if (one.figure != row.figure()) continue;
+    if (one.format == FigureFormat::kRate) return FormatRate(value);
+    if (one.format == FigureFormat::kThroughput) return FormatFixed(value, 2);
+  }
+  return FormatLatency(value, unit_ns);
 }
 
 // "A 60 whole seconds worth 32 independent ones (autocorrelation 0.31)".
@@ -194,7 +179,7 @@ void AddPair(const v1::Comparison& comparison, const v1::BlockSizeComparison& bl
   for (const v1::ComparedRow& row : pair.rows()) {
     table.AddRow({FigureName(row.figure()), FigureCell(row, row.first(), unit_ns),
                   FigureCell(row, row.second(), unit_ns), RatioCell(row.ratio()), IntervalCell(row), PCell(row),
-                  FindingCell(row.finding())});
+                  FindingName(row.finding())});
   }
   const std::string title =
       absl::StrCat(FormatSizeForPeople(block_size.block_size_bytes()), "   ", pair.side(), " against ", first);

@@ -103,25 +103,37 @@ std::string Counted(uint64_t count, const std::string& noun) {
   return absl::StrCat(FormatCount(count), " ", noun, count == 1 ? "" : "s");
 }
 
+std::span<const ComparedFigure> ComparedFigures() {
+  static constexpr ComparedFigure kFigures[] = {
+      {v1::FIGURE_IOPS, "IO/s", FigureFormat::kRate},   {v1::FIGURE_MB_PER_SECOND, "MB/s", FigureFormat::kThroughput},
+      {v1::FIGURE_AVG, "mean", FigureFormat::kLatency}, {v1::FIGURE_P50, "p50", FigureFormat::kLatency},
+      {v1::FIGURE_P99, "p99", FigureFormat::kLatency},  {v1::FIGURE_P99_9, "p99.9", FigureFormat::kLatency},
+      {v1::FIGURE_MAX, "max", FigureFormat::kLatency},
+  };
+  return kFigures;
+}
+
+std::span<const NamedFinding> NamedFindings() {
+  static constexpr NamedFinding kFindings[] = {
+      {v1::FINDING_BETTER, "better", "better"},          {v1::FINDING_WORSE, "worse", "worse"},
+      {v1::FINDING_SMALL, "within minimum", "unclear"},  {v1::FINDING_NOT_CLEAR, "not significant", "unclear"},
+      {v1::FINDING_NOT_TESTED, "not tested", "unclear"},
+  };
+  return kFindings;
+}
+
 std::string FigureName(v1::Figure figure) {
-  switch (figure) {
-    case v1::FIGURE_IOPS:
-      return "IO/s";
-    case v1::FIGURE_MB_PER_SECOND:
-      return "MB/s";
-    case v1::FIGURE_AVG:
-      return "mean";
-    case v1::FIGURE_P50:
-      return "p50";
-    case v1::FIGURE_P99:
-      return "p99";
-    case v1::FIGURE_P99_9:
-      return "p99.9";
-    case v1::FIGURE_MAX:
-      return "max";
-    default:
-      return "";
+  for (const ComparedFigure& one : ComparedFigures()) {
+    if (one.figure == figure) return one.name;
   }
+  return "";
+}
+
+std::string FindingName(v1::Finding finding) {
+  for (const NamedFinding& one : NamedFindings()) {
+    if (one.finding == finding && finding != v1::FINDING_NOT_TESTED) return one.name;
+  }
+  return kDash;
 }
 
 std::string ChangeInWords(double ratio) {

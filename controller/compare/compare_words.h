@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "controller/compare/comparable.h"
 #include "controller/compare/compare.h"
+#include "controller/render/columns.h"
 #include "plimsoll/v1/compare.pb.h"
 
 namespace plimsoll {
@@ -14,8 +16,26 @@ namespace plimsoll {
 // "1 run", "1,234 runs".
 std::string Counted(uint64_t count, const std::string& noun);
 
-// "IO/s", "mean", "p99.9".
+// What is compared: how text and page call and spell it.
+struct ComparedFigure {
+  v1::Figure figure;
+  const char* name;
+  FigureFormat format;
+};
+std::span<const ComparedFigure> ComparedFigures();
+
+// What text and page call a finding, and the class of its colour on the page.
+struct NamedFinding {
+  v1::Finding finding;
+  const char* name;
+  const char* tone;
+};
+std::span<const NamedFinding> NamedFindings();
+
+// "IO/s", "mean", "p99.9"; empty where it is none of ComparedFigures.
 std::string FigureName(v1::Figure figure);
+// "within minimum"; a dash where nothing was tested.
+std::string FindingName(v1::Finding finding);
 
 // How far a ratio is from 1, in percent of the first side, without a sign: "12.5 %", "340 %"; above 10 times "12
 // times".

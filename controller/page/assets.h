@@ -17,6 +17,7 @@ extern const std::string_view kBaseCss;
 extern const std::string_view kBaseJs;
 extern const std::string_view kTermsJs;
 extern const std::string_view kFormatJs;
+extern const std::string_view kColumnsJs;
 extern const std::string_view kPackJs;
 extern const std::string_view kChartJs;
 extern const std::string_view kRangeJs;

@@ -5,25 +5,11 @@ plimsoll.comparison = (() => {
   const {format, percentiles} = plimsoll;
   const COLUMNS = ['writes', 'latency_sum_ns', 'latency_max_ns', 'p50_ns', 'p99_ns', 'p99_9_ns', 'second'];
 
-  // What is compared: how it is called and spelled.
-  const FIGURES = {
-    iops: {name: 'IO/s', text: format.rate},
-    mb_per_second: {name: 'MB/s', text: (value) => format.fixed(value, 2)},
-    avg: {name: 'mean', text: format.time},
-    p50: {name: 'p50', text: format.time},
-    p99: {name: 'p99', text: format.time},
-    p99_9: {name: 'p99.9', text: format.time},
-    max: {name: 'max', text: format.time},
-  };
-
-  // What a finding is called, and the class of its colour.
-  const FINDINGS = {
-    better: {name: 'better', tone: 'better'},
-    worse: {name: 'worse', tone: 'worse'},
-    small: {name: 'within minimum', tone: 'unclear'},
-    not_clear: {name: 'not significant', tone: 'unclear'},
-    not_tested: {name: 'not tested', tone: 'unclear'},
-  };
+  // What is compared, by its key: how it is called and spelled. And what a finding is called, and the class of its
+  // colour. Both are set by read.
+  const FIGURES = {};
+  const FINDINGS = {};
+  const TEXTS = {rate: format.rate, throughput: (value) => format.fixed(value, 2), latency: format.time};
 
   const finding = (row) => FINDINGS[row.finding] || FINDINGS.not_tested;
 
@@ -54,7 +40,9 @@ plimsoll.comparison = (() => {
       side.runs.length === 1 ? side.label : side.label + (side.label.length > 2 ? ' ' : '') + (at + 1);
 
   const read = () => {
-    const {comparison, title, block_sizes: packed} = plimsoll.readData();
+    const {comparison, title, figures, findings, block_sizes: packed} = plimsoll.readData();
+    for (const one of figures) FIGURES[one.key] = {name: one.name, text: TEXTS[one.format]};
+    for (const one of findings) FINDINGS[one.key] = one;
     const runs =
         comparison.sides.flatMap((side, number) => side.runs.map((run, at) => ({
                                                                    name: runLabel(side, at),

@@ -7,6 +7,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "controller/page/assets.h"
+#include "controller/render/columns.h"
 #include "controller/render/plain_text.h"
 
 namespace plimsoll {
@@ -38,8 +39,8 @@ std::vector<std::string_view> BaseStyles() {
 }
 
 std::vector<std::string_view> BaseScripts() {
-  return {assets::kDygraphMinJs, assets::kBaseJs,  assets::kTermsJs,       assets::kFormatJs,   assets::kPackJs,
-          assets::kChartJs,      assets::kRangeJs, assets::kPercentilesJs, assets::kWholePageJs};
+  return {assets::kDygraphMinJs, assets::kBaseJs,  assets::kTermsJs, assets::kFormatJs,      assets::kColumnsJs,
+          assets::kPackJs,       assets::kChartJs, assets::kRangeJs, assets::kPercentilesJs, assets::kWholePageJs};
 }
 
 std::string EscapeHtml(const std::string& text) {
@@ -108,7 +109,9 @@ std::string RenderHtmlPage(const HtmlPage& page) {
   }
   add("</head>\n<body>\n");
   add(page.body);
-  add("<script type=\"application/json\" id=\"data\">");
+  add("<script type=\"application/json\" id=\"columns\">");
+  add(JsonForScript(ColumnsJson()));
+  add("</script>\n<script type=\"application/json\" id=\"data\">");
   add(JsonForScript(page.data));
   add("</script>\n<!--\n");
   add(assets::kDygraphsLicenceTxt);

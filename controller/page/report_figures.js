@@ -5,19 +5,11 @@ plimsoll.figures = (step) => {
   const {el, format, model} = plimsoll;
   const unit = step.unit();
   const inUnit = (ns) => format.inUnit(ns, unit.ns);
-  const DASH = format.DASH;
-
-  const latencies = (latency) => {
-    const some = latency && latency.count > 0;
-    const percentile = (name) => model.percentile(latency, name, inUnit);
-    return [
-      some ? inUnit(latency.min_ns) : DASH, some ? inUnit(latency.avg_ns) : DASH, some ? inUnit(latency.wavg_ns) : DASH,
-      percentile('p50'), percentile('p90'), percentile('p99'), percentile('p99_9'), percentile('p99_99'),
-      some ? inUnit(latency.max_ns) : DASH
-    ];
-  };
   const head = [{title: 'Scope', head: true}, {title: 'QM', text: true}];
-  const latencyHead = ['min', 'avg', 'wavg', 'p50', 'p90', 'p99', 'p99.9', 'p99.99', 'max'].map((title) => ({title}));
+  const {columns} = plimsoll;
+  const responses = columns.of('rate', 'response');
+  const services = columns.of('throughput', 'latency');
+  const counts = columns.of('writes', 'time', 'bandwidth');
 
   // The scopes of the text report's tables, those of the whole first.
   const storages = step.storages.length > 1 ? step.storages : [];
@@ -31,50 +23,21 @@ plimsoll.figures = (step) => {
   const name = (scope) => (scope.kind === 'qm' ? scope.host : model.nameOf(scope)) + (scope.data_until ? ' *' : '');
   const qm = (scope) => (scope.kind === 'qm' ? String(scope.qm) : 'all');
 
-  const bandwidth = (scope, value) =>
-      (scope.bandwidth && scope.bandwidth.seconds > 0 ? format.fixed(value / 1e6, 2) : DASH);
-  const between = (scope) => {
-    const all = scope.latency.sum_ns + scope.time_between_writes_ns;
-    return all > 0 ? format.fixed(100 * scope.time_between_writes_ns / all, 2) : DASH;
-  };
-
+  const table = (caption, {heads, cells}, chosen) => plimsoll.table(
+      caption, [...head, ...heads], chosen.map((scope) => [name(scope), qm(scope), ...cells(scope, inUnit)]),
+      chosen.map(mark));
   const makeTables = (chosen) => {
-    const marks = chosen.map(mark);
     const tables = [];
     const paced = chosen.filter((scope) => scope.rate);
     if (paced.length > 0) {
-      tables.push(plimsoll.table(
-          'Response time in ' + unit.name + ', from the scheduled start',
-          [...head, {title: 'target rate', text: true}, {title: 'not issued'}, {title: 'lag'}, ...latencyHead],
-          paced.map(
-              (scope) =>
-                  [name(scope), qm(scope), scope.rate.held ? 'held' : 'missed', format.count(scope.rate.unserved),
-                   inUnit(scope.rate.max_behind_ns), ...latencies(scope.rate.response)]),
-          paced.map(mark)));
+      tables.push(table('Response time in ' + unit.name + ', from the scheduled start', responses, paced));
     }
-    tables.push(plimsoll.table(
-        'Service time of the write call in ' + unit.name + '; \u2013: too few writes for this percentile',
-        [...head, {title: 'IO/s'}, {title: 'MB/s'}, ...latencyHead],
-        chosen.map(
-            (scope) =>
-                [name(scope), qm(scope), format.rate(scope.iops), format.fixed(scope.mb_per_second, 2),
-                 ...latencies(scope.latency)]),
-        marks));
+    tables.push(table(
+        'Service time of the write call in ' + unit.name + '; \u2013: too few writes for this percentile', services,
+        chosen));
     tables.push(plimsoll.tableBehind(
         'Table: counts, and MB/s over whole seconds',
-        () => plimsoll.table(
-            'Counts, and MB/s over whole seconds',
-            [
-              ...head, {title: 'writes'}, {title: 'bytes'}, {title: 'idle %'}, {title: 'max MB/s'}, {title: 'min MB/s'},
-              {title: 'avg MB/s'}
-            ],
-            chosen.map(
-                (scope) =>
-                    [name(scope), qm(scope), format.count(scope.writes), format.count(scope.bytes), between(scope),
-                     bandwidth(scope, scope.bandwidth.max_bytes_per_second),
-                     bandwidth(scope, scope.bandwidth.min_bytes_per_second),
-                     bandwidth(scope, scope.bandwidth.avg_bytes_per_second)]),
-            marks)));
+        () => table('Counts, and MB/s over whole seconds', counts, chosen)));
     return tables;
   };
 

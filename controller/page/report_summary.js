@@ -189,25 +189,17 @@ plimsoll.summary = (() => {
   const sweep = (steps) => {
     const shown = steps.filter((step) => step.cluster !== null);
     if (shown.length < 2) return {element: null, charts: []};
-    const time = (latency, name) => model.percentile(latency, name, format.time);
+    const {columns} = plimsoll;
+    const services = columns.summary('throughput', 'latency');
+    const responses = columns.summary('throughput', 'response');
     const paced = shown.some((step) => step.cluster.rate);
-    const rows = shown.map((step) => {
-      const {cluster} = step;
-      const latency = felt(cluster);
-      return [
-        model.blockText(step.step.block_size_bytes), String(step.step.number), format.rate(cluster.iops),
-        format.fixed(cluster.mb_per_second, 2), latency.count > 0 ? format.time(latency.avg_ns) : format.DASH,
-        time(latency, 'p50'), time(latency, 'p99'), time(latency, 'p99_9'),
-        latency.count > 0 ? format.time(latency.max_ns) : format.DASH
-      ];
-    });
+    const rows = shown.map(
+        ({cluster, step}) =>
+            [model.blockText(step.block_size_bytes), String(step.number),
+             ...(cluster.rate ? responses : services).cells(cluster, format.time)]);
     const table = plimsoll.table(
         'Cluster, by block size; ' + (paced ? 'response' : 'service') + ' time',
-        [
-          {title: 'Block', head: true}, {title: 'Step'}, {title: 'IO/s'}, {title: 'MB/s'}, {title: 'avg'},
-          {title: 'p50'}, {title: 'p99'}, {title: 'p99.9'}, {title: 'max'}
-        ],
-        rows);
+        [{title: 'Block', head: true}, {title: 'Step'}, ...services.heads], rows);
     const sizes = [...new Set(shown.map((step) => step.step.block_size_bytes))].sort((a, b) => a - b);
     if (sizes.length < 2) return {element: plimsoll.section('sweep', 'All steps', table), charts: []};
     const charts = sweepCharts(shown, sizes);

@@ -105,11 +105,8 @@ plimsoll.timeCharts = (() => {
     });
   };
 
-  // Name, column, colour, and which percentile it is; the longest write is always known.
-  const PERCENTILES = [
-    ['p50', 'p50_ns', 'p50', 0.5], ['p99', 'p99_ns', 'p99', 0.99], ['p99.9', 'p99_9_ns', 'p999', 0.999],
-    ['max', 'latency_max_ns', 'max', null]
-  ];
+  // Colours of the latencies of each second.
+  const COLORS = {p50_ns: 'p50', p99_ns: 'p99', p99_9_ns: 'p999', latency_max_ns: 'max'};
 
   // Stalls, and with `heat` the distribution of each second, which is known for the cluster.
   const behind = (step, scope, heat) =>
@@ -121,9 +118,10 @@ plimsoll.timeCharts = (() => {
     // Writes that were in flight at the end belong to no second: they are not drawn.
     const rows = series === null ? [] : series.second.map((_, row) => row).filter((row) => !series.closing[row]);
     const lowest = scope !== null && scope.kind === 'cluster' ? plimsoll.heat.lowest(step) : null;
-    const value = (column, share, row) => {
-      const known = share === null || plimsoll.percentiles.isKnown(series.writes[row], share);
-      return known && series[column][row] > 0 ? series[column][row] : null;
+    // The longest write is always known.
+    const value = ({field, percent}, row) => {
+      const known = percent === 0 || plimsoll.percentiles.isKnown(series.writes[row], percent / 100);
+      return known && series[field][row] > 0 ? series[field][row] : null;
     };
     return new plimsoll.Chart({
       ...timeOptions(step, range),
@@ -131,12 +129,12 @@ plimsoll.timeCharts = (() => {
       nothing: 'No second was measured.',
       x: rows.map((row) => series.second[row] + series.length_s[row] / 2),
       xText: (x, at) => second(step, series.second[rows[at]], series.length_s[rows[at]]),
-      series: PERCENTILES.map(([name, column, color, share]) => ({
-                                name,
-                                color,
-                                dash: name === 'max' ? [2, 2] : null,
-                                values: rows.map((row) => value(column, share, row)),
-                              })),
+      series: plimsoll.columns.series.map((column) => ({
+                                            name: column.title,
+                                            color: COLORS[column.field],
+                                            dash: column.percent === 0 ? [2, 2] : null,
+                                            values: rows.map((row) => value(column, row)),
+                                          })),
       floor: lowest && rows.map((row) => (lowest.has(series.second[row]) ? lowest.get(series.second[row]) : null)),
       yTitle: 'service time of the writes of each second',
       yTick: format.shortTime,

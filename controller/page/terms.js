@@ -2,25 +2,8 @@
 'use strict';
 
 plimsoll.TERMS = {
-  // Figures.
+  // Figures; those of the tables come from the list of their columns (columns.js).
   'QM': 'queue manager: one writer with a log of its own',
-  'IO/s': 'writes completed per second of the measured time',
-  'MB/s': 'millions of bytes (10\u2076) written per second',
-  'min': 'the fastest write',
-  'avg': 'average',
-  'wavg':
-      'weighted average as xdisk has it, \u03a3n\u00b2t / \u03a3n\u00b2 over the histogram\u2019s buckets (n writes ' +
-      'of time t): close to the most common latency',
-  'p50': 'median: half of the writes were not slower',
-  'p90': '90 % of the writes were not slower',
-  'p99': '99 % of the writes were not slower',
-  'p99.9': '99.9 % of the writes were not slower',
-  'p99.99': '99.99 % of the writes were not slower',
-  'max': 'the slowest write',
-  'target rate': 'writes per second that --rate asks of each queue manager; missed below 99 % of it',
-  'not issued': 'writes that were overdue when the step ended; they count with their age',
-  'lag': 'the longest schedule lag of a writer',
-  'idle %': 'share of the time in which a writer had no write in flight',
   'stalls': 'times in which a write was in flight or overdue for longer than the threshold (--stall)',
   'Jain\u2019s index':
       '(\u03a3x)\u00b2 / (n\u03a3x\u00b2) of the writes per second: 1 if all wrote alike, 1/n if only ' +

@@ -5,21 +5,23 @@
 #include <charconv>
 #include <cmath>
 
-#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "absl/strings/strip.h"
 #include "common/units.h"
+#include "controller/render/columns.h"
 #include "controller/render/json.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
+#include "google/protobuf/reflection.h"
 
 namespace plimsoll {
 namespace {
+
+using google::protobuf::FieldDescriptor;
 
 struct ScopeRow {
   const v1::Report& report;
@@ -27,68 +29,48 @@ struct ScopeRow {
   const v1::ScopeReport& scope;
 };
 
-using LatencyOf = std::function<const v1::LatencyReport*(const ScopeRow&)>;
-
 std::string KindName(v1::ScopeKind kind) {
   return EnumName(*v1::ScopeKind_descriptor(), kind);
 }
 
-// A number of a report; empty where it is of another type.
-std::string NumberCell(const google::protobuf::Message& message, const google::protobuf::FieldDescriptor& field) {
-  using google::protobuf::FieldDescriptor;
-  const google::protobuf::Reflection& read = *message.GetReflection();
-  switch (field.cpp_type()) {
-    case FieldDescriptor::CPPTYPE_UINT32:
-      return CsvCell(uint64_t{read.GetUInt32(message, &field)});
-    case FieldDescriptor::CPPTYPE_UINT64:
-      return CsvCell(read.GetUInt64(message, &field));
-    case FieldDescriptor::CPPTYPE_INT64:
-      return CsvCell(read.GetInt64(message, &field));
-    case FieldDescriptor::CPPTYPE_DOUBLE:
-      return CsvCell(read.GetDouble(message, &field));
-    default:
-      return "";
-  }
-}
-
-bool IsNumber(const google::protobuf::FieldDescriptor& field) {
-  using google::protobuf::FieldDescriptor;
+bool IsNumber(const FieldDescriptor& field) {
   const FieldDescriptor::CppType type = field.cpp_type();
   return !field.is_repeated() && (type == FieldDescriptor::CPPTYPE_UINT32 || type == FieldDescriptor::CPPTYPE_UINT64 ||
                                   type == FieldDescriptor::CPPTYPE_INT64 || type == FieldDescriptor::CPPTYPE_DOUBLE);
 }
 
-// Every time of a LatencyReport, in the order of the proto; sum_ns is the last of those that were there first. A cell
-// is empty where there is no write, and of a percentile that is known only roughly.
-void AddLatencyColumns(const std::string& prefix, const LatencyOf& latency_of, CsvTable<ScopeRow>& table) {
-  constexpr char kNs[] = "_ns";
-  const auto add = [&](const google::protobuf::FieldDescriptor& field) {
-    const std::string percentile(absl::StripSuffix(field.name(), kNs));
-    table.Column(prefix + field.name(), [latency_of, percentile, &field](const ScopeRow& row) {
-      const v1::LatencyReport* latency = latency_of(row);
-      if (latency == nullptr || latency->count() == 0 || absl::c_linear_search(latency->thin(), percentile))
-        return std::string();
-      if (field.has_presence() && !latency->GetReflection()->HasField(*latency, &field)) return std::string();
-      return NumberCell(*latency, field);
-    });
-  };
-  const google::protobuf::Descriptor& type = *v1::LatencyReport::descriptor();
-  for (int i = 0; i < type.field_count(); ++i) {
-    const google::protobuf::FieldDescriptor& field = *type.field(i);
-    if (!IsNumber(field) || !absl::EndsWith(field.name(), kNs) || field.name() == "sum_ns") continue;
-    add(field);
-    if (field.name() == "max_ns") add(*type.FindFieldByName("sum_ns"));
+void AddFigure(const ColumnGroup& group, const std::string& name, const FieldDescriptor& field,
+               CsvTable<ScopeRow>& table) {
+  table.Column(name, [of = group.of, &field](const ScopeRow& row) {
+    const google::protobuf::Message* const message = of(row.scope);
+    return message == nullptr ? std::string() : CsvFigure(*message, field);
+  });
+}
+
+// The figures of the list.
+void AddGroup(const ColumnGroup& group, CsvTable<ScopeRow>& table) {
+  const google::protobuf::Descriptor& type = *group.type();
+  for (const FigureColumn& column : group.columns) {
+    const FieldDescriptor& field = *type.FindFieldByName(column.field);
+    AddFigure(group, column.csv_name != nullptr ? column.csv_name : absl::StrCat(group.csv_prefix, column.field), field,
+              table);
   }
 }
 
-// The numbers of a ScopeReport that have no column yet, in the order of the proto.
-void AddOtherColumns(CsvTable<ScopeRow>& table) {
-  const google::protobuf::Descriptor& type = *v1::ScopeReport::descriptor();
+// The numbers of the group's message, those alone that end with `suffix`, that have no column yet, in the order of the
+// proto.
+void AddOtherColumns(const ColumnGroup& group, const std::string& suffix, CsvTable<ScopeRow>& table) {
+  const google::protobuf::Descriptor& type = *group.type();
   for (int i = 0; i < type.field_count(); ++i) {
-    const google::protobuf::FieldDescriptor& field = *type.field(i);
-    if (!IsNumber(field) || table.Has(field.name())) continue;
-    table.Column(field.name(), [&field](const ScopeRow& row) { return NumberCell(row.scope, field); });
+    const FieldDescriptor& field = *type.field(i);
+    const std::string name = absl::StrCat(group.csv_prefix, field.name());
+    if (IsNumber(field) && absl::EndsWith(name, suffix) && !table.Has(name)) AddFigure(group, name, field, table);
   }
+}
+
+void AddLatencies(const ColumnGroup& group, CsvTable<ScopeRow>& table) {
+  AddGroup(group, table);
+  AddOtherColumns(group, "_ns", table);
 }
 
 void AddNameColumns(CsvTable<ScopeRow>& table) {
@@ -101,36 +83,6 @@ void AddNameColumns(CsvTable<ScopeRow>& table) {
   table.Column("host", [](const ScopeRow& row) { return CsvCell(row.scope.host()); });
   table.Column("qm", [](const ScopeRow& row) { return NonZeroCell(row.scope.qm()); });
   table.Column("storage", [](const ScopeRow& row) { return NonZeroCell(row.scope.storage()); });
-}
-
-void AddRateColumns(CsvTable<ScopeRow>& table) {
-  const auto add = [&table](const std::string& name, auto get) {
-    table.Column(name, [get](const ScopeRow& row) {
-      return row.scope.has_rate() ? CsvCell(get(row.scope.rate())) : std::string();
-    });
-  };
-  add("asked_iops", [](const v1::RateReport& rate) { return rate.asked_iops(); });
-  add("rate_held", [](const v1::RateReport& rate) { return std::string(rate.held() ? "true" : "false"); });
-  add("unserved", [](const v1::RateReport& rate) { return rate.unserved(); });
-  add("max_behind_writes", [](const v1::RateReport& rate) { return rate.max_behind_writes(); });
-  add("max_behind_ns", [](const v1::RateReport& rate) { return rate.max_behind_ns(); });
-  AddLatencyColumns(
-      "response_", [](const ScopeRow& row) { return row.scope.has_rate() ? &row.scope.rate().response() : nullptr; },
-      table);
-}
-
-void AddSecondColumns(CsvTable<ScopeRow>& table) {
-  const auto add = [&table](const std::string& name, auto get) {
-    table.Column(name, [get](const ScopeRow& row) {
-      const v1::BandwidthReport& bandwidth = row.scope.bandwidth();
-      return bandwidth.seconds() == 0 ? std::string() : CsvCell(get(bandwidth));
-    });
-  };
-  table.Column("whole_seconds", [](const ScopeRow& row) { return CsvCell(uint64_t{row.scope.bandwidth().seconds()}); });
-  add("max_bytes_per_second", [](const v1::BandwidthReport& b) { return b.max_bytes_per_second(); });
-  add("min_bytes_per_second", [](const v1::BandwidthReport& b) { return b.min_bytes_per_second(); });
-  add("avg_bytes_per_second", [](const v1::BandwidthReport& b) { return b.avg_bytes_per_second(); });
-  add("averaged_seconds", [](const v1::BandwidthReport& b) { return uint64_t{b.averaged_seconds()}; });
 }
 
 void AddSlowestColumns(CsvTable<ScopeRow>& table) {
@@ -154,34 +106,21 @@ void AddSlowestColumns(CsvTable<ScopeRow>& table) {
 
 CsvTable<ScopeRow> ScopeTable() {
   CsvTable<ScopeRow> table;
-  const auto add = [&table](const std::string& name, auto get) {
-    table.Column(name, [get](const ScopeRow& row) { return CsvCell(get(row.scope)); });
-  };
   AddNameColumns(table);
-  add("measured_ns", [](const v1::ScopeReport& scope) { return scope.measured_ns(); });
-  add("writes", [](const v1::ScopeReport& scope) { return scope.writes(); });
-  add("bytes", [](const v1::ScopeReport& scope) { return scope.bytes(); });
-  add("iops", [](const v1::ScopeReport& scope) { return scope.iops(); });
-  add("mb_per_second", [](const v1::ScopeReport& scope) { return scope.mb_per_second(); });
-  AddLatencyColumns("latency_", [](const ScopeRow& row) { return &row.scope.latency(); }, table);
-  add("time_between_writes_ns", [](const v1::ScopeReport& scope) { return scope.time_between_writes_ns(); });
-  add("accounted_percent", [](const v1::ScopeReport& scope) { return scope.accounted_percent(); });
-  AddSecondColumns(table);
+  AddGroup(kWriteColumns, table);
+  AddGroup(kThroughputColumns, table);
+  AddLatencies(kLatencyColumns, table);
+  AddGroup(kTimeColumns, table);
+  AddGroup(kBandwidthColumns, table);
   AddSlowestColumns(table);
-  AddRateColumns(table);
-  add("ring_full_waits", [](const v1::ScopeReport& scope) { return scope.ring_full_waits(); });
-  add("ring_full_wait_ns", [](const v1::ScopeReport& scope) { return scope.ring_full_wait_ns(); });
-  add("warmup_writes", [](const v1::ScopeReport& scope) { return scope.warmup_writes(); });
-  add("untraced_writes", [](const v1::ScopeReport& scope) { return scope.untraced_writes(); });
+  AddGroup(kRateColumns, table);
+  AddLatencies(kResponseColumns, table);
+  AddGroup(kRecorderColumns, table);
   table.Column("data_until_utc", [](const ScopeRow& row) {
     return row.scope.has_data_until() ? FormatMoment(row.scope.data_until()) : std::string();
   });
-  add("closing_writes", [](const v1::ScopeReport& scope) { return scope.closing().writes(); });
-  add("closing_bytes", [](const v1::ScopeReport& scope) { return scope.closing().bytes(); });
-  add("closing_latency_sum_ns", [](const v1::ScopeReport& scope) { return scope.closing().latency_sum_ns(); });
-  add("closing_latency_max_ns", [](const v1::ScopeReport& scope) { return scope.closing().latency_max_ns(); });
-  add("closing_length_ns", [](const v1::ScopeReport& scope) { return scope.closing().length_ns(); });
-  AddOtherColumns(table);
+  AddGroup(kClosingColumns, table);
+  AddOtherColumns(kWriteColumns, "", table);
   return table;
 }
 
@@ -250,8 +189,8 @@ std::string PerSecond(const SecondRow& row, double amount) {
   return CsvCell(amount * static_cast<double>(kNsPerSecond) / static_cast<double>(row.length_ns));
 }
 
-std::string Quantile(const google::protobuf::RepeatedField<uint64_t>& column, int row) {
-  const uint64_t value_ns = At(column, row);
+std::string Quantile(const google::protobuf::RepeatedFieldRef<uint64_t>& column, int row) {
+  const uint64_t value_ns = row < column.size() ? column.Get(row) : 0;
   return value_ns == 0 ? std::string() : CsvCell(value_ns);
 }
 
@@ -287,10 +226,12 @@ CsvTable<SecondRow> SecondColumns() {
     if (writes == 0) return std::string();
     return CsvCell(static_cast<double>(At(row.series.latency_sum_ns(), row.row)) / static_cast<double>(writes));
   });
-  table.Column("latency_p50_ns", [](const SecondRow& row) { return Quantile(row.series.p50_ns(), row.row); });
-  table.Column("latency_p99_ns", [](const SecondRow& row) { return Quantile(row.series.p99_ns(), row.row); });
-  table.Column("latency_p99_9_ns", [](const SecondRow& row) { return Quantile(row.series.p99_9_ns(), row.row); });
-  table.Column("latency_max_ns", [](const SecondRow& row) { return Quantile(row.series.latency_max_ns(), row.row); });
+  for (const SeriesColumn& column : SeriesLatencyColumns()) {
+    const FieldDescriptor& field = *v1::SeriesReport::descriptor()->FindFieldByName(column.field);
+    table.Column(column.csv_name, [&field](const SecondRow& row) {
+      return Quantile(row.series.GetReflection()->GetRepeatedFieldRef<uint64_t>(row.series, &field), row.row);
+    });
+  }
   return table;
 }
 

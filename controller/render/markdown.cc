@@ -8,6 +8,7 @@
 #include "common/text.h"
 #include "common/units.h"
 #include "controller/analysis/judge.h"
+#include "controller/render/columns.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
 
@@ -120,26 +121,18 @@ void AddMdFigures(const v1::Report& report, std::string& out) {
   const size_t all = steps.size();
   if (all > kMostTableRows) steps.resize(kMostTableRows);
   absl::StrAppend(&out, "\nAll hosts, ", paced ? "response" : "service", " time in ", unit.name, ":\n\n");
-  std::vector<std::string> headings = {"step", "block", "IO/s"};
-  if (paced) headings.emplace_back("target");
-  for (const char* heading : {"MB/s", "p50", "p99", "p99.9", "max", "stalls"}) headings.emplace_back(heading);
+  const FigureTable figures = FigureTable::Summary(paced);
+  std::vector<std::string> headings = {"step", "block"};
+  figures.AddHeadings(headings);
+  std::erase(headings, "|");
+  const auto target = static_cast<size_t>(std::find(headings.begin(), headings.end(), "target") - headings.begin());
+  headings.emplace_back("stalls");
   AddHeadings(headings, 0, out);
   for (const v1::StepReport* step : steps) {
     const v1::ScopeReport& cluster = *ClusterOf(*step);
-    const v1::LatencyReport& felt = FeltLatency(cluster);
-    std::vector<std::string> cells = {absl::StrCat(step->number()), FormatBlockSize(step->block_size_bytes()),
-                                      FormatRate(cluster.iops())};
-    if (paced) {
-      const bool missed = cluster.has_rate() && !cluster.rate().held();
-      cells.push_back(cluster.has_rate()
-                          ? absl::StrCat(FormatRate(cluster.rate().asked_iops()), missed ? " (missed)" : "")
-                          : kDash);
-    }
-    cells.push_back(FormatThroughput(cluster.mb_per_second()));
-    cells.push_back(PercentileCell(felt, "p50", felt.p50_ns(), unit));
-    cells.push_back(PercentileCell(felt, "p99", felt.p99_ns(), unit));
-    cells.push_back(PercentileCell(felt, "p99_9", felt.p99_9_ns(), unit));
-    cells.push_back(LatencyCell(felt, static_cast<double>(felt.max_ns()), unit));
+    std::vector<std::string> cells = {absl::StrCat(step->number()), FormatBlockSize(step->block_size_bytes())};
+    figures.AddCells(cluster, unit, cells);
+    if (cluster.has_rate() && !cluster.rate().held()) cells[target] += " (missed)";
     cells.push_back(step->has_stalls() ? FormatCount(step->stalls().count()) : kDash);
     AddMdRow(cells, out);
   }

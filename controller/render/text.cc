@@ -77,16 +77,6 @@ LatencyUnit UnitFor(const std::vector<const v1::StepReport*>& steps) {
   return {};
 }
 
-std::string PercentileCell(const v1::LatencyReport& latency, const char* name, uint64_t value_ns,
-                           const LatencyUnit& unit) {
-  if (latency.count() == 0 || absl::c_linear_search(latency.thin(), name)) return kDash;
-  return FormatLatency(static_cast<double>(value_ns), unit.unit_ns);
-}
-
-std::string LatencyCell(const v1::LatencyReport& latency, double value_ns, const LatencyUnit& unit) {
-  return latency.count() == 0 ? kDash : FormatLatency(value_ns, unit.unit_ns);
-}
-
 const TextSection* TextSectionOf(const v1::Report& report) {
   for (const TextSection* const section : {&HaTextSection(), &LimitTextSection(), &PlacementTextSection()}) {
     if (section->is_in(report)) return section;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "controller/render/columns.h"
 #include "plimsoll/v1/plan.pb.h"
 #include "plimsoll/v1/report.pb.h"
 
@@ -82,19 +83,8 @@ std::vector<const v1::ScopeReport*> BestAndWorst(std::vector<const v1::ScopeRepo
 // Whether a report has more hosts or queue managers than kMostRows.
 bool IsLarge(const v1::Report& report);
 
-// The unit of a table's latencies: microseconds where a cluster's median is below 100 of them and no figure of the
-// steps would need more columns than there are.
-struct LatencyUnit {
-  int64_t unit_ns = 1'000'000;
-  const char* name = "ms";
-};
+// The unit of the latencies of tables about these steps.
 LatencyUnit UnitFor(const std::vector<const v1::StepReport*>& steps);
-
-// A percentile of LatencyReport, or a dash where it is known only roughly.
-std::string PercentileCell(const v1::LatencyReport& latency, const char* name, uint64_t value_ns,
-                           const LatencyUnit& unit);
-// Another figure of it, or a dash where there is no write.
-std::string LatencyCell(const v1::LatencyReport& latency, double value_ns, const LatencyUnit& unit);
 
 struct TextSection {
   // Whether the report has it.

@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "common/stable_sort.h"
 #include "common/units.h"
+#include "controller/render/columns.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
 #include "controller/render/text_table.h"
@@ -85,17 +86,17 @@ std::vector<std::string> TextLimit(const v1::Report& report, TextDetail /*detail
   return lines;
 }
 
-std::string TimeCell(const v1::LimitLatency& latency, const char* name, uint64_t time_ns, const LatencyUnit& unit) {
-  const auto& thin = latency.thin();
-  if (latency.max_ns() == 0 || std::find(thin.begin(), thin.end(), name) != thin.end()) return kDash;
-  return FormatLatency(static_cast<double>(time_ns), unit.unit_ns);
+// The latencies of a summary.
+void AddHeadings(std::vector<std::string>& headings) {
+  for (const FigureColumn& column : kLatencyColumns.columns) {
+    if (column.IsIn(kTextSummary)) headings.emplace_back(column.heading);
+  }
 }
 
 void AddCells(const v1::LimitLatency& latency, const LatencyUnit& unit, std::vector<std::string>& cells) {
-  cells.push_back(TimeCell(latency, "p50", latency.p50_ns(), unit));
-  cells.push_back(TimeCell(latency, "p99", latency.p99_ns(), unit));
-  cells.push_back(TimeCell(latency, "p99_9", latency.p99_9_ns(), unit));
-  cells.push_back(TimeCell(latency, "max", latency.max_ns(), unit));
+  for (const FigureColumn& column : kLatencyColumns.columns) {
+    if (column.IsIn(kTextSummary)) cells.push_back(TextFigure(latency, column, unit));
+  }
 }
 
 std::vector<std::string> TextCurve(const v1::Report& report) {
@@ -105,8 +106,14 @@ std::vector<std::string> TextCurve(const v1::Report& report) {
   const LatencyUnit unit;
   const bool several = report.hosts_size() > 1;
   const std::string load = OverRate(limit) ? "rate/QM" : "QMs";
-  TextTable cluster({"step", load, "IO/s", "|", "p50", "p99", "p99.9", "max", "|", "criteria"}, 0, {});
-  TextTable worst({"step", load, "|", "p50", "p99", "p99.9", "max", "host"}, 0, {7});
+  std::vector<std::string> headings = {"step", load, "IO/s", "|"};
+  AddHeadings(headings);
+  headings.insert(headings.end(), {"|", "criteria"});
+  TextTable cluster(headings, 0, {});
+  headings = {"step", load, "|"};
+  AddHeadings(headings);
+  headings.emplace_back("host");
+  TextTable worst(headings, 0, {headings.size() - 1});
   for (const v1::LimitPoint* const point : points) {
     const bool is_limit = limit.limit() > 0 && point->load() == limit.limit();
     const bool is_knee = limit.knee() > 0 && point->load() == limit.knee();

@@ -6,6 +6,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "common/units.h"
+#include "controller/render/columns.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
 #include "controller/render/text_table.h"
@@ -109,56 +110,21 @@ std::string Title(const v1::Report& report, const v1::StepReport& step) {
   return title;
 }
 
-// avg to max; min, wavg and p99.99 are in the table of counts.
-void AddLatencyCells(const v1::LatencyReport& latency, const LatencyUnit& unit, std::vector<std::string>& cells) {
-  cells.push_back(LatencyCell(latency, latency.avg_ns(), unit));
-  cells.push_back(PercentileCell(latency, "p50", latency.p50_ns(), unit));
-  cells.push_back(PercentileCell(latency, "p90", latency.p90_ns(), unit));
-  cells.push_back(PercentileCell(latency, "p99", latency.p99_ns(), unit));
-  cells.push_back(PercentileCell(latency, "p99_9", latency.p99_9_ns(), unit));
-  cells.push_back(LatencyCell(latency, static_cast<double>(latency.max_ns()), unit));
-}
-
-// A table of all groups; `cells` makes a row, `mark` what stands behind it.
-template <typename Cells, typename Mark>
-TextTable TableOf(const std::vector<RowGroup>& groups, const std::vector<std::string>& headings, Cells cells,
-                  Mark mark) {
+// A table of all groups of rows; `mark` makes what stands behind a row.
+template <typename Mark>
+TextTable TableOf(const std::vector<RowGroup>& groups, const FigureTable& figures, const LatencyUnit& unit, Mark mark) {
+  std::vector<std::string> headings = {"host", "qm"};
+  figures.AddHeadings(headings);
   TextTable table(headings, 2);
   for (const RowGroup& group : groups) {
     if (!group.heading.empty()) table.AddLine(group.heading);
     for (const v1::ScopeReport* scope : group.rows) {
-      std::vector<std::string> row = {HostCell(*scope), QmCell(*scope)};
-      cells(*scope, row);
-      table.AddRow(row, mark(*scope));
+      std::vector<std::string> cells = {HostCell(*scope), QmCell(*scope)};
+      figures.AddCells(*scope, unit, cells);
+      table.AddRow(cells, mark(*scope));
     }
   }
   return table;
-}
-
-void AddCounts(const std::vector<RowGroup>& groups, const LatencyUnit& unit, std::vector<std::string>& lines) {
-  const TextTable counts = TableOf(
-      groups, {"host", "qm", "writes", "idle %", "|", "min", "wavg", "p99.99", "|", "max", "min", "avg"},
-      [&unit](const v1::ScopeReport& scope, std::vector<std::string>& cells) {
-        const v1::LatencyReport& latency = scope.latency();
-        const v1::BandwidthReport& bandwidth = scope.bandwidth();
-        const auto per_second = [&bandwidth](double bytes) {
-          return bandwidth.seconds() == 0 ? kDash : FormatThroughput(bytes / kBytesPerMegabyte);
-        };
-        // Of a host's writers together: their times add up.
-        const double time_ns =
-            static_cast<double>(latency.sum_ns()) + static_cast<double>(scope.time_between_writes_ns());
-        cells.push_back(FormatCount(scope.writes()));
-        cells.push_back(
-            time_ns <= 0 ? kDash : FormatFixed(100 * static_cast<double>(scope.time_between_writes_ns()) / time_ns, 2));
-        cells.push_back(LatencyCell(latency, static_cast<double>(latency.min_ns()), unit));
-        cells.push_back(LatencyCell(latency, latency.wavg_ns(), unit));
-        cells.push_back(PercentileCell(latency, "p99_99", latency.p99_99_ns(), unit));
-        cells.push_back(per_second(static_cast<double>(bandwidth.max_bytes_per_second())));
-        cells.push_back(per_second(static_cast<double>(bandwidth.min_bytes_per_second())));
-        cells.push_back(per_second(bandwidth.avg_bytes_per_second()));
-      },
-      MarkOf);
-  AddTable("", absl::StrCat("service time in ", unit.name, "; MB/s over whole seconds"), counts, lines);
 }
 
 void AddFigures(const v1::Report& report, const v1::StepReport& step, TextDetail detail, const LatencyUnit& unit,
@@ -168,34 +134,21 @@ void AddFigures(const v1::Report& report, const v1::StepReport& step, TextDetail
   if (HasTargetRate(step)) {
     lines.push_back(title);
     title = "  Service time, of the write call";
-    const TextTable responses = TableOf(
-        groups, {"host", "qm", "not issued", "lag", "|", "avg", "p50", "p90", "p99", "p99.9", "max"},
-        [&unit](const v1::ScopeReport& scope, std::vector<std::string>& cells) {
-          if (!scope.has_rate()) {
-            cells.insert(cells.end(), 8, kDash);
-            return;
-          }
-          cells.push_back(FormatCount(scope.rate().unserved()));
-          cells.push_back(FormatLatency(static_cast<double>(scope.rate().max_behind_ns()), unit.unit_ns));
-          AddLatencyCells(scope.rate().response(), unit, cells);
-        },
-        [](const v1::ScopeReport& scope) { return scope.has_rate() && !scope.rate().held() ? " !" : ""; });
+    const TextTable responses =
+        TableOf(groups, {{&kRateColumns, nullptr, &kResponseColumns}, kTextTable}, unit,
+                [](const v1::ScopeReport& scope) { return scope.has_rate() && !scope.rate().held() ? " !" : ""; });
     AddTable("  Response time, from the scheduled start; ! = target rate missed", absl::StrCat("in ", unit.name),
              responses, lines);
     lines.emplace_back();
   }
-  const TextTable services = TableOf(
-      groups, {"host", "qm", "IO/s", "MB/s", "|", "avg", "p50", "p90", "p99", "p99.9", "max"},
-      [&unit](const v1::ScopeReport& scope, std::vector<std::string>& cells) {
-        cells.push_back(FormatRate(scope.iops()));
-        cells.push_back(FormatThroughput(scope.mb_per_second()));
-        AddLatencyCells(scope.latency(), unit, cells);
-      },
-      MarkOf);
-  AddTable(title, absl::StrCat("service time in ", unit.name), services, lines);
+  const std::string service = absl::StrCat("service time in ", unit.name);
+  AddTable(title, service,
+           TableOf(groups, {{&kThroughputColumns, nullptr, &kLatencyColumns}, kTextTable}, unit, MarkOf), lines);
   if (groups.size() > 1) return;
   lines.emplace_back();
-  AddCounts(groups, unit, lines);
+  const FigureTable counts({&kWriteColumns, &kTimeColumns, nullptr, &kLatencyColumns, nullptr, &kBandwidthColumns},
+                           kTextCounts);
+  AddTable("", service + "; MB/s over whole seconds", TableOf(groups, counts, unit, MarkOf), lines);
 }
 
 void AddSlowest(const v1::Report& report, const v1::SlowestReport& slowest, std::vector<std::string>& lines) {

@@ -10,6 +10,7 @@
 #include "common/stable_sort.h"
 #include "common/units.h"
 #include "controller/analysis/judge.h"
+#include "controller/render/columns.h"
 #include "controller/render/json.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
@@ -62,17 +63,10 @@ std::string StallsCell(const v1::StepReport& step) {
 }
 
 // The cluster's row of the summary.
-void AddSummaryRow(const v1::StepReport& step, const v1::ScopeReport& cluster, bool paced, const LatencyUnit& unit,
-                   TextTable& table) {
-  const v1::LatencyReport& felt = FeltLatency(cluster);
+void AddSummaryRow(const v1::StepReport& step, const v1::ScopeReport& cluster, const FigureTable& figures,
+                   const LatencyUnit& unit, TextTable& table) {
   std::vector<std::string> cells = {absl::StrCat(step.number()), FormatBlockSize(step.block_size_bytes())};
-  cells.push_back(FormatRate(cluster.iops()));
-  if (paced) cells.push_back(cluster.has_rate() ? FormatRate(cluster.rate().asked_iops()) : kDash);
-  cells.push_back(FormatThroughput(cluster.mb_per_second()));
-  cells.push_back(PercentileCell(felt, "p50", felt.p50_ns(), unit));
-  cells.push_back(PercentileCell(felt, "p99", felt.p99_ns(), unit));
-  cells.push_back(PercentileCell(felt, "p99_9", felt.p99_9_ns(), unit));
-  cells.push_back(LatencyCell(felt, static_cast<double>(felt.max_ns()), unit));
+  figures.AddCells(cluster, unit, cells);
   cells.push_back(StallsCell(step));
   table.AddRow(cells, cluster.has_rate() && !cluster.rate().held() ? " !" : "");
 }
@@ -173,16 +167,17 @@ std::vector<std::string> TextSummary(const v1::Report& report, TextDetail detail
   }
   if (clusters.empty()) return {};
   const LatencyUnit unit = UnitFor(measured);
-  std::vector<std::string> headings = {"step", "block", "IO/s"};
-  if (paced) headings.insert(headings.end(), {"target"});
-  headings.insert(headings.end(), {"MB/s", "|", "p50", "p99", "p99.9", "max", "|", "stalls"});
+  const FigureTable figures = FigureTable::Summary(paced);
+  std::vector<std::string> headings = {"step", "block"};
+  figures.AddHeadings(headings);
+  headings.insert(headings.end(), {"|", "stalls"});
   TextTable table(headings, 0, {});
   const std::vector<const v1::ScopeReport*> shown = BestAndWorst(clusters);
   if (shown.size() < clusters.size()) {
     table.AddLine(absl::StrCat(kRowsOfAnEnd, " best and ", kRowsOfAnEnd, " worst of ", clusters.size(),
                                " steps, by p99; each is below"));
   }
-  for (const v1::ScopeReport* cluster : shown) AddSummaryRow(*steps[cluster], *cluster, paced, unit, table);
+  for (const v1::ScopeReport* cluster : shown) AddSummaryRow(*steps[cluster], *cluster, figures, unit, table);
   std::vector<std::string> lines = {absl::StrCat("Summary: all hosts, ", paced ? "response" : "service", " time in ",
                                                  unit.name, paced ? "; ! = target rate missed" : "")};
   AppendLines(table.Lines(), lines);

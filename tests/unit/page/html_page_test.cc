@@ -44,9 +44,9 @@ TEST(RenderHtmlPage, HoldsItsPartsOnceAndNothingElse) {
   EXPECT_THAT(html, HasSubstr("<style>p { color: red }</style>"));
   EXPECT_THAT(html, HasSubstr("<script>plimsoll.own = 1;</script>"));
   EXPECT_THAT(html, Not(HasSubstr("evil()</script>")));
-  // The data block, and a script element for each script.
-  EXPECT_EQ(Count(html, "<script"), static_cast<int>(BaseScripts().size()) + 2);
-  EXPECT_EQ(Count(html, "</script>"), static_cast<int>(BaseScripts().size()) + 2);
+  // The blocks of columns and data, and a script element for each script.
+  EXPECT_EQ(Count(html, "<script"), static_cast<int>(BaseScripts().size()) + 3);
+  EXPECT_EQ(Count(html, "</script>"), static_cast<int>(BaseScripts().size()) + 3);
 }
 
 TEST(RenderHtmlPage, AllowsItsOwnScriptsAndStylesByHashAndNothingElse) {

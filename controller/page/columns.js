@@ -1,0 +1,64 @@
+// The columns of the tables of figures, from the list that the text report and CSV are made of
+// (controller/render/columns.h): headings, what they mean, and where a figure is in the report.
+'use strict';
+
+plimsoll.columns = (() => {
+  const {format} = plimsoll;
+  const groups = JSON.parse(document.getElementById('columns').textContent);
+  for (const {title, help} of Object.values(groups).flat()) {
+    if (help) plimsoll.TERMS[title] = help;
+  }
+
+  const messageOf = (scope, path) =>
+      (path === '' ? scope : path.split('.').reduce((message, name) => message && message[name], scope));
+
+  // Not where nothing was measured, nor a percentile that is known only roughly.
+  const isKnown = (message, field) => {
+    if (!message) return false;
+    if ('thin' in message) return message.count > 0 && !message.thin.includes(field.replace(/_ns$/, ''));
+    return !('averaged_seconds' in message) || message.seconds > 0;
+  };
+
+  const idle = (scope) => {
+    const all = scope.latency.sum_ns + scope.time_between_writes_ns;
+    return all > 0 ? format.fixed(100 * scope.time_between_writes_ns / all, 2) : format.DASH;
+  };
+
+  // `time`: how a latency is spelled.
+  const cell = (column, scope, time) => {
+    const message = messageOf(scope, column.in);
+    if (!isKnown(message, column.field)) return format.DASH;
+    const value = message[column.field];
+    switch (column.format) {
+      case 'count':
+        return format.count(value);
+      case 'rate':
+        return format.rate(value);
+      case 'throughput':
+        return format.fixed(value, 2);
+      case 'megabytes':
+        return format.fixed(value / 1e6, 2);
+      case 'latency':
+        return time(value);
+      case 'idle':
+        return idle(message);
+      default:
+        return value ? 'held' : 'missed';
+    }
+  };
+
+  // Columns for plimsoll.table, and the cells of a scope's row.
+  const table = (columns) => ({
+    heads: columns.map((column) => ({title: column.title, text: column.format === 'held'})),
+    cells: (scope, time) => columns.map((column) => cell(column, scope, time)),
+  });
+
+  return {
+    // Those of a step's tables, by the names of their groups.
+    of: (...names) => table(names.flatMap((name) => groups[name].filter((column) => column.table))),
+    // Those of a table with a row for each step.
+    summary: (...names) => table(names.flatMap((name) => groups[name].filter((column) => column.summary))),
+    // Latencies by second: field, title and percent.
+    series: groups.series,
+  };
+})();
