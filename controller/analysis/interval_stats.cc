@@ -21,11 +21,7 @@ constexpr size_t kMaxHistograms = 256;
 }  // namespace
 
 void IntervalSums::Add(const v1::Distribution& latency) {
-  if (latency.count() == 0) return;
-  writes = SaturatingAdd(writes, latency.count());
-  latency_sum_ns += SumNs(latency);
-  min_ns = std::min(min_ns, latency.min_ns());
-  max_ns = std::max(max_ns, latency.max_ns());
+  if (latency.count() > 0) Merge({latency.count(), SumNs(latency), latency.min_ns(), latency.max_ns()});
 }
 
 void IntervalSums::Merge(const IntervalSums& other) {

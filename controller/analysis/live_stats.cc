@@ -283,9 +283,7 @@ class ScopesSoFar {
       : step_(step), hosts_(hosts), judge_(judge) {}
 
   void Observe() {
-    const bool any_rate = std::any_of(hosts_.begin(), hosts_.end(), [this](const auto& host) {
-      return host.second.rate_per_second(step_.step()) > 0;
-    });
+    const bool any_rate = step_.AnyRate(hosts_);
     ScopeSums cluster;
     std::map<uint32_t, ScopeSums> storages;
     for (const auto& [number, part] : step_.hosts()) {
@@ -298,8 +296,7 @@ class ScopesSoFar {
       for (uint32_t qm = 1; qm <= part.writers().size(); ++qm) {
         const WriterStats* writer = part.writers()[qm - 1].get();
         if (writer == nullptr || writer->covered_ns() <= 0) continue;
-        ScopeSums sums = SumsOf(number, qm, *writer, part, facts);
-        if (any_rate && facts.rate_per_second(step_.step(), qm) <= 0) sums.unscheduled.Merge(writer->latency());
+        ScopeSums sums = SumsOf(number, qm, *writer, part, facts, any_rate);
         sums.generator_bound = cpu_wait_ns.has_value();
         sums.cpu_wait_ns = cpu_wait_ns.value_or(0);
         Show(v1::SCOPE_KIND_QM, facts.label(), qm, facts.storage, sums, facts.QmName(qm));
@@ -320,20 +317,17 @@ class ScopesSoFar {
   bool cpu_bound() const { return cpu_bound_; }
 
  private:
-  ScopeSums SumsOf(uint32_t host, uint32_t qm, const WriterStats& writer, const HostStep& part,
-                   const HostFacts& facts) const {
+  ScopeSums SumsOf(uint32_t host, uint32_t qm, const WriterStats& writer, const HostStep& part, const HostFacts& facts,
+                   bool any_rate) const {
     MeasuredPart measured;
     measured.done = part.done();
     measured.measured_ns = writer.covered_ns();
     measured.start_ns = step_.HostMeasuredStartNs(host);
-    ScopeSums sums = SumsOfWriter(writer, host, qm, measured,
-                                  {facts.rate_per_second(step_.step(), qm), facts.random_arrivals(step_.step()),
-                                   step_.shape().block_size_bytes == 0});
+    ScopeSums sums = step_.SumsOf(host, facts, qm, writer, measured, any_rate);
     if (!part.done() && !writer.closed() && writer.in_flight_since_ns() != 0) {
       sums.in_flight_ages_ns.push_back(std::max<int64_t>(writer.last_cut_ns() - writer.in_flight_since_ns(), 0));
     }
     sums.lost = facts.lost.has_value();
-    sums.clock_step_ns = facts.joined.description().clock_resolution_ns();
     return sums;
   }
 

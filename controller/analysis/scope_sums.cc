@@ -33,10 +33,6 @@ absl::Status CheckSums(const v1::Distribution& values) {
   return absl::OkStatus();
 }
 
-WriteSums SumsOf(const v1::Distribution& latency) {
-  return {latency.count(), latency.sum_ns(), latency.max_ns()};
-}
-
 // Whether a moment can be used; 0 stands for none.
 bool SaneOrNone(int64_t moment_ns) {
   return moment_ns == 0 || IsSaneMoment(moment_ns);
@@ -63,6 +59,17 @@ uint64_t Magnitude(int64_t value) {
 }
 
 }  // namespace
+
+WriteSums WriteSumsOf(const v1::Distribution& latency) {
+  return {latency.count(), latency.sum_ns(), latency.max_ns()};
+}
+
+std::optional<WideRange> SecondsOf(const StepShape& shape, const v1::Frame& frame, int64_t first_interval) {
+  const int64_t first = shape.SecondOf(first_interval);
+  const int64_t last = shape.SecondOf(first_interval + std::max<int64_t>(frame.interval_count(), 1) - 1);
+  if (last >= kMaxSeriesSeconds) return std::nullopt;
+  return WideRange{static_cast<uint32_t>(first), static_cast<uint32_t>(last)};
+}
 
 absl::StatusOr<FramePart> WriterStats::PartOf(const v1::Frame& frame) const {
   const int64_t first = frame.first_interval();
@@ -146,7 +153,7 @@ absl::Status WriterStats::Add(const v1::Frame& frame, SumGuard& guard) {
     }
     if (!frame.slow().empty()) KeepSlow(frame);
   } else {
-    warmup_.Merge(SumsOf(latency));
+    warmup_.Merge(WriteSumsOf(latency));
     warmup_bytes_ += frame.bytes();
     counts_.set_warmup_writes(warmup_.writes);
   }
@@ -155,7 +162,7 @@ absl::Status WriterStats::Add(const v1::Frame& frame, SumGuard& guard) {
     first_phase_ns_ = frame.first_phase_ns();
   }
   if (part == FramePart::kMeasured) AddToSeries(frame);
-  if (part == FramePart::kClosing) closing_.Merge(SumsOf(latency));
+  if (part == FramePart::kClosing) closing_.Merge(WriteSumsOf(latency));
   in_flight_since_ns_ = frame.in_flight_since_ns();
   last_cut_ns_ = frame.cut_ns();
   started_ = true;
@@ -165,18 +172,15 @@ absl::Status WriterStats::Add(const v1::Frame& frame, SumGuard& guard) {
 }
 
 void WriterStats::AddToSeries(const v1::Frame& frame) {
-  const int64_t first = shape_.SecondOf(frame.first_interval());
-  const int64_t last = shape_.SecondOf(frame.first_interval() + std::max<int64_t>(frame.interval_count(), 1) - 1);
-  if (last >= kMaxSeriesSeconds) return;
-  const WriteSums sums = SumsOf(frame.latency());
-  if (first == last) {
-    if (sums.writes > 0) {
-      series_.Add(static_cast<uint32_t>(first), sums);
-    } else {
-      series_.AddSilent();
-    }
+  const std::optional<WideRange> seconds = SecondsOf(shape_, frame, frame.first_interval());
+  if (!seconds) return;
+  const WriteSums sums = WriteSumsOf(frame.latency());
+  if (seconds->first != seconds->last) {
+    series_.AddWide(seconds->first, seconds->last, sums);
+  } else if (sums.writes > 0) {
+    series_.Add(seconds->first, sums);
   } else {
-    series_.AddWide(static_cast<uint32_t>(first), static_cast<uint32_t>(last), sums);
+    series_.AddSilent();
   }
 }
 

@@ -19,6 +19,13 @@ namespace plimsoll {
 // Where a frame's writes belong.
 enum class FramePart { kWarmup, kMeasured, kClosing };
 
+// What a distribution from the wire adds to a second.
+WriteSums WriteSumsOf(const v1::Distribution& latency);
+
+// The seconds that a frame's intervals lie in, where the first of them is number `first_interval` of those that seconds
+// are counted from; nothing beyond kMaxSeriesSeconds.
+std::optional<WideRange> SecondsOf(const StepShape& shape, const v1::Frame& frame, int64_t first_interval);
+
 // Adds up one writer's frames of one step, which come in order. Not thread-safe.
 class WriterStats {
  public:

@@ -103,15 +103,11 @@ ScopeSums StepReporter::AddWriters(uint32_t host, const HostFacts& facts, HostSt
     }
     MeasuredPart own = measured;
     if (!part.done()) own.measured_ns = writer->covered_ns();
-    ScopeSums sums = SumsOfWriter(*writer, host, qm, own,
-                                  {facts.rate_per_second(stats_.step(), qm), facts.random_arrivals(stats_.step()),
-                                   stats_.shape().block_size_bytes == 0});
+    ScopeSums sums = stats_.SumsOf(host, facts, qm, *writer, own, any_rate_);
     if (!part.done()) AddInFlight(host, facts, qm, *writer, sums);
     sums.lost = all.lost;
     sums.generator_bound = all.generator_bound;
     sums.cpu_wait_ns = cpu_wait_ns;
-    sums.clock_step_ns = facts.joined.description().clock_resolution_ns();
-    if (any_rate_ && facts.rate_per_second(stats_.step(), qm) <= 0) sums.unscheduled.Merge(writer->latency());
     data_missing_ = data_missing_ || sums.missing_writes > 0;
     CheckWriter(host, facts, qm, *writer, sums);
     AddScope({v1::SCOPE_KIND_QM, facts.label(), qm, facts.storage, why, facts.QmName(qm)}, sums,
@@ -144,8 +140,7 @@ v1::StepReport StepReporter::Make() {
   };
   const bool any_done = any([](const HostFacts& /*facts*/, const HostStep& part) { return part.done(); });
   const bool any_stayed = any([this](const HostFacts& facts, const HostStep& part) { return !LeftEarly(facts, part); });
-  any_rate_ = std::any_of(run_.hosts.begin(), run_.hosts.end(),
-                          [this](const auto& host) { return host.second.rate_per_second(stats_.step()) > 0; });
+  any_rate_ = stats_.AnyRate(run_.hosts);
   std::map<uint32_t, ScopeSums> storages;
   ScopeSums cluster;
   std::set<uint32_t> absent_from;

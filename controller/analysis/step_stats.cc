@@ -41,31 +41,27 @@ absl::Status HostStep::AddFrame(const v1::Frame& frame, SumGuard& guard) {
   PLIMSOLL_ASSIGN_OR_RETURN(const FramePart part, writer->PartOf(frame));
   if (part == FramePart::kWarmup) AddWarmup(frame);
   if (part != FramePart::kMeasured || frame.latency().count() == 0) return absl::OkStatus();
-  const int64_t first = shape_.SecondOf(frame.first_interval());
-  const int64_t last = shape_.SecondOf(frame.first_interval() + std::max<int64_t>(frame.interval_count(), 1) - 1);
-  if (last >= kMaxSeriesSeconds) return absl::OkStatus();
-  if (first == last) {
-    percentiles_.Add(frame.qm(), static_cast<uint32_t>(first), frame.latency());
+  const std::optional<WideRange> seconds = SecondsOf(shape_, frame, frame.first_interval());
+  if (!seconds) return absl::OkStatus();
+  if (seconds->first == seconds->last) {
+    percentiles_.Add(frame.qm(), seconds->first, frame.latency());
   } else {
     // The series has one row for all of them, and its percentiles are not known.
-    percentiles_.Spoil(frame.qm(), static_cast<uint32_t>(first));
+    percentiles_.Spoil(frame.qm(), seconds->first);
   }
   return absl::OkStatus();
 }
 
 void HostStep::AddWarmup(const v1::Frame& frame) {
   if (frame.latency().count() == 0) return;
-  const int64_t begin = frame.first_interval() + shape_.warmup_intervals();
-  const int64_t first = shape_.SecondOf(begin);
-  const int64_t last = shape_.SecondOf(begin + std::max<int64_t>(frame.interval_count(), 1) - 1);
-  if (last >= kMaxSeriesSeconds) return;
-  const v1::Distribution& latency = frame.latency();
-  warmup_series_.Add(static_cast<uint32_t>(first), {latency.count(), latency.sum_ns(), latency.max_ns()});
-  warmup_bytes_.Add(static_cast<uint32_t>(first), {frame.bytes(), 0, 0});
-  if (first == last) {
-    warmup_.Add(frame.qm(), static_cast<uint32_t>(first), latency);
+  const std::optional<WideRange> seconds = SecondsOf(shape_, frame, frame.first_interval() + shape_.warmup_intervals());
+  if (!seconds) return;
+  warmup_series_.Add(seconds->first, WriteSumsOf(frame.latency()));
+  warmup_bytes_.Add(seconds->first, {frame.bytes(), 0, 0});
+  if (seconds->first == seconds->last) {
+    warmup_.Add(frame.qm(), seconds->first, frame.latency());
   } else {
-    warmup_.Spoil(frame.qm(), static_cast<uint32_t>(first));
+    warmup_.Spoil(frame.qm(), seconds->first);
   }
 }
 
@@ -133,6 +129,21 @@ std::optional<int64_t> HostStep::all_next_interval() const {
   }
   if (next == INT64_MAX) return std::nullopt;
   return next;
+}
+
+ScopeSums StepStats::SumsOf(uint32_t host, const HostFacts& facts, uint32_t qm, const WriterStats& writer,
+                            const MeasuredPart& measured, bool any_rate) const {
+  const double rate_per_second = facts.rate_per_second(step_, qm);
+  ScopeSums sums = SumsOfWriter(writer, host, qm, measured,
+                                {rate_per_second, facts.random_arrivals(step_), shape_.block_size_bytes == 0});
+  sums.clock_step_ns = facts.joined.description().clock_resolution_ns();
+  if (any_rate && rate_per_second <= 0) sums.unscheduled.Merge(writer.latency());
+  return sums;
+}
+
+bool StepStats::AnyRate(const HostTable& hosts) const {
+  return std::any_of(hosts.begin(), hosts.end(),
+                     [this](const auto& host) { return host.second.rate_per_second(step_) > 0; });
 }
 
 absl::Status StepStats::Begin(const v1::StepBegin& begin, const HostTable& hosts) {

@@ -113,6 +113,13 @@ class StepStats {
   // The host sends nothing more.
   void Leave(uint32_t host);
 
+  // What a writer of the host adds to every figure of the step, in its report and while it runs: `measured` is what is
+  // known of its time. `any_rate`: AnyRate. Losses and writes in flight are the caller's.
+  ScopeSums SumsOf(uint32_t host, const HostFacts& facts, uint32_t qm, const WriterStats& writer,
+                   const MeasuredPart& measured, bool any_rate) const;
+  // Whether some queue manager has a target rate in the step.
+  bool AnyRate(const HostTable& hosts) const;
+
   uint32_t index() const { return index_; }
   const v1::LogStep& step() const { return step_; }
   const StepShape& shape() const { return shape_; }

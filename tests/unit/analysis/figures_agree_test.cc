@@ -1,0 +1,138 @@
+// The figures of a step that a run shows while it is under way, its lines by interval, and its report are the same.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "controller/analysis/analyzer.h"
+#include "controller/analysis/interval_stats.h"
+#include "tests/random_seed.h"
+#include "tests/unit/analysis/journal_builder.h"
+
+namespace plimsoll {
+namespace {
+
+using testing::SimHost;
+using testing::SimRun;
+
+// Hosts with and without a target rate, writes of 0.2 to 60 ms, seconds that are not whole.
+SimRun RandomRun(std::mt19937_64& random) {
+  SimRun run;
+  run.duration_ns = static_cast<int64_t>(1'000 + random() % 4'000) * kNsPerMs;
+  run.warmup_ns = static_cast<int64_t>(random() % 3) * kNsPerSecond;
+  run.criteria = {"p50<1us",  "p99<1us",         "p99.9@qm<1us",  "max@host<1us",      "avg<1us",
+                  "wavg<1us", "service_p99<1us", "iops>=1000000", "mbps@host>=100000", "writes>=1000000000"};
+  for (uint64_t h = 0; h < 1 + random() % 3; ++h) {
+    SimHost& host = run.hosts.emplace_back();
+    host.label = "host" + std::to_string(h);
+    host.rate_per_second = random() % 2 == 0 ? 0 : 30;
+    host.steps.emplace_back();
+    for (uint64_t qm = 0; qm < 1 + random() % 3; ++qm) {
+      host.steps[0].push_back(testing::ClosedLoop(
+          run.duration_ns, 1'000,
+          [&random](uint64_t, int64_t) { return static_cast<int64_t>(200'000 + random() % 60'000'000); },
+          run.warmup_ns));
+    }
+  }
+  return run;
+}
+
+std::vector<IntervalRow> RowsOf(const std::vector<v1::JournalRecord>& records, int64_t interval_ns) {
+  std::vector<IntervalRow> rows;
+  IntervalStats stats(interval_ns, [&rows](const IntervalRow& row) { rows.push_back(row); });
+  for (const v1::JournalRecord& record : records) stats.Add(record);
+  stats.Finish();
+  return rows;
+}
+
+// The seconds of the measured part add up to the report.
+void ExpectLiveIsFinal(const LiveSnapshot& live, const v1::ScopeReport& cluster) {
+  uint64_t writes = 0;
+  uint64_t max_ns = cluster.closing().latency_max_ns();
+  double bytes = 0;
+  int64_t begin_ns = 0;
+  for (const LiveSecond& second : live.seconds) {
+    if (second.warmup) continue;
+    writes += second.cluster.writes;
+    max_ns = std::max(max_ns, second.cluster.max_ns);
+    const double seconds = static_cast<double>(second.end_ns - begin_ns) / static_cast<double>(kNsPerSecond);
+    bytes += second.cluster.mb_per_second * kBytesPerMegabyte * seconds;
+    begin_ns = second.end_ns;
+  }
+  EXPECT_EQ(begin_ns, cluster.measured_ns());
+  EXPECT_EQ(writes, cluster.writes());
+  EXPECT_EQ(std::llround(bytes), static_cast<int64_t>(cluster.bytes()));
+  EXPECT_EQ(max_ns, cluster.latency().max_ns());
+}
+
+// The rows of a second add up to the report, those that were in flight at the end included.
+void ExpectIntervalsAreFinal(const std::vector<IntervalRow>& rows, const LiveSnapshot& live,
+                             const v1::ScopeReport& cluster) {
+  IntervalSums sums;
+  for (const IntervalRow& row : rows) sums.Merge(row.interval);
+  EXPECT_EQ(sums.writes, cluster.latency().count());
+  EXPECT_EQ(sums.writes, cluster.writes() + cluster.closing().writes());
+  EXPECT_EQ(sums.latency_sum_ns, cluster.latency().sum_ns());
+  EXPECT_EQ(sums.min_ns, cluster.latency().min_ns());
+  EXPECT_EQ(sums.max_ns, cluster.latency().max_ns());
+  EXPECT_EQ(rows.back().total.writes, sums.writes);
+  // The last row has the closing writes besides.
+  const auto warmup = static_cast<size_t>(
+      std::count_if(live.seconds.begin(), live.seconds.end(), [](const LiveSecond& second) { return second.warmup; }));
+  ASSERT_EQ(live.seconds.size() - warmup, rows.size());
+  for (size_t i = 0; i + 1 < rows.size(); ++i) {
+    const LiveFigures& second = live.seconds[warmup + i].cluster;
+    EXPECT_EQ(second.writes, rows[i].interval.writes) << i;
+    EXPECT_EQ(second.p50_ns, rows[i].p50_ns) << i;
+    EXPECT_EQ(second.p99_ns, rows[i].p99_ns) << i;
+    EXPECT_EQ(second.max_ns, rows[i].interval.max_ns) << i;
+  }
+}
+
+TEST(FiguresAgree, OfTheLastLiveViewTheIntervalsAndTheReport) {
+  const uint64_t seed = testing::RandomSeed();
+  SCOPED_TRACE(seed);
+  std::mt19937_64 random(seed);
+  for (int round = 0; round < 40; ++round) {
+    SCOPED_TRACE(round);
+    const SimRun run = RandomRun(random);
+    const std::vector<v1::JournalRecord> records = testing::MakeJournal(run);
+    // All that came before the step's end was recorded.
+    Analyzer analyzer;
+    int64_t now_ns = 0;
+    for (const v1::JournalRecord& record : records) {
+      if (record.has_step_end()) break;
+      analyzer.Add(record);
+      now_ns = record.time_ns();
+    }
+    const LiveSnapshot live = analyzer.Live(now_ns, -1);
+    const std::vector<LiveCriterion> criteria = analyzer.LiveCriteria();
+
+    const v1::Report report = testing::Analyze(records);
+    const v1::ScopeReport& cluster = testing::Scope(report.steps(0), v1::SCOPE_KIND_CLUSTER);
+    ASSERT_GT(cluster.writes(), 0U);
+    ExpectLiveIsFinal(live, cluster);
+    ExpectIntervalsAreFinal(RowsOf(records, kNsPerSecond), live, cluster);
+
+    // One row as long as the step: percentiles of the merged histograms.
+    const std::vector<IntervalRow> whole = RowsOf(records, 60 * kNsPerSecond);
+    ASSERT_EQ(whole.size(), 1U);
+    EXPECT_EQ(whole[0].p50_ns, cluster.latency().p50_ns());
+    EXPECT_EQ(whole[0].p99_ns, cluster.latency().p99_ns());
+
+    // What the judge was shown of every scope: percentiles, means, rates and counts.
+    ASSERT_GE(criteria.size(), run.criteria.size());
+    ASSERT_EQ(criteria.size(), static_cast<size_t>(report.verdict().criteria_size()));
+    for (size_t i = 0; i < criteria.size(); ++i) {
+      const v1::CriterionReport& last = report.verdict().criteria(static_cast<int>(i));
+      EXPECT_EQ(criteria[i].text, last.criterion());
+      EXPECT_EQ(criteria[i].value, last.value_text()) << last.criterion();
+      EXPECT_NE(last.value_text(), "") << last.criterion();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace plimsoll
