@@ -14,7 +14,6 @@
 #include "controller/render/junit_xml.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
-#include "controller/render/text_table.h"
 #include "google/protobuf/util/time_util.h"
 
 namespace plimsoll {

@@ -11,7 +11,6 @@
 #include "controller/render/json.h"
 #include "controller/render/junit_xml.h"
 #include "controller/render/plain_text.h"
-#include "controller/render/text_table.h"
 
 namespace plimsoll {
 namespace {

@@ -15,7 +15,6 @@
 #include "controller/compare/step_data.h"
 #include "controller/page/assets.h"
 #include "controller/page/html_page.h"
-#include "controller/page/packing.h"
 #include "controller/render/json.h"
 
 namespace plimsoll {

@@ -17,7 +17,6 @@
 #include "controller/render/json.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
-#include "controller/render/text_table.h"
 
 namespace plimsoll {
 namespace {

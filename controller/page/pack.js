@@ -1,4 +1,4 @@
-// Reads the columns that controller/page/packing.h packs.
+// Reads the columns that controller/page/html_page.h packs.
 'use strict';
 
 // The whole numbers of a packed column: base64 of the differences from one to the next, the first from 0, each as an

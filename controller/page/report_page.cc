@@ -2,21 +2,142 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "common/units.h"
 #include "controller/page/assets.h"
 #include "controller/page/html_page.h"
-#include "controller/page/packing.h"
 #include "controller/render/json.h"
 #include "google/protobuf/util/field_mask_util.h"
 
 namespace plimsoll {
+namespace {
+
+// Names by number, in the order in which they come.
+class NameNumbers {
+ public:
+  int64_t Of(const std::string& name) {
+    const auto [found, added] = numbers_.emplace(name, static_cast<int64_t>(names_.size()));
+    if (added) names_.push_back(name);
+    return found->second;
+  }
+  const std::vector<std::string>& names() const { return names_; }
+
+ private:
+  std::map<std::string, int64_t> numbers_;
+  std::vector<std::string> names_;
+};
+
+int64_t Micros(bool known, int64_t ns) {
+  // Below 0 would be "none": clocks do not tell one moment from the other there.
+  return known ? std::max<int64_t>(ns / kNsPerUs, 0) : -1;
+}
+
+const v1::HaTakeoverReport* WorstOf(const v1::HaRoundReport& round) {
+  const auto rank = [](const v1::HaTakeoverReport& one) {
+    return std::pair(one.outcome() == v1::HA_TAKEOVER_OUTCOME_NONE || one.findings().lost() > 0, one.gap().ns());
+  };
+  const v1::HaTakeoverReport* worst = nullptr;
+  for (const v1::HaTakeoverReport& one : round.takeovers()) {
+    if (worst == nullptr || rank(*worst) < rank(one)) worst = &one;
+  }
+  return worst;
+}
+
+class TakeoverColumns {
+ public:
+  void Add(const v1::HaRoundReport& round, const v1::HaTakeoverReport& one) {
+    const auto add = [this](const char* name, int64_t value) { columns_[name].push_back(value); };
+    const auto time = [&add](const char* name, bool known, const v1::HaSpan& span) {
+      add(name, Micros(known, span.ns()));
+    };
+    add("round", round.number());
+    add("qm", one.qm());
+    add("fault", faults_.Of(EnumName(*v1::HaFaultKind_descriptor(), round.fault())));
+    add("outcome", outcomes_.Of(EnumName(*v1::HaTakeoverOutcome_descriptor(), one.outcome())));
+    add("old_host", hosts_.Of(one.old_host()));
+    add("new_host", hosts_.Of(one.new_host()));
+    add("doubtful", round.reasons().empty() ? 0 : 1);
+    add("lost", static_cast<int64_t>(std::min<uint64_t>(one.findings().lost(), kMaxPacked)));
+    time("gap", one.has_gap(), one.gap());
+    add("gap_error", Micros(one.has_gap(), one.gap().error_ns()));
+    time("free", one.has_to_free(), one.to_free());
+    time("granted", one.has_to_granted(), one.to_granted());
+    time("replayed", one.has_to_replayed(), one.to_replayed());
+    time("first_write", one.has_to_first_write(), one.to_first_write());
+    time("takeover", one.has_takeover(), one.takeover());
+    add("takeover_error", Micros(one.has_takeover(), one.takeover().error_ns()));
+  }
+
+  void Write(JsonWriter& json) const {
+    const auto names = [&json](const char* key, const NameNumbers& numbers) {
+      json.Key(key);
+      json.BeginArray();
+      for (const std::string& name : numbers.names()) json.String(name);
+      json.EndArray();
+    };
+    names("hosts", hosts_);
+    names("faults", faults_);
+    names("outcomes", outcomes_);
+    for (const auto& [name, column] : columns_) {
+      json.Key(name);
+      json.String(PackColumn(column));
+    }
+  }
+
+ private:
+  NameNumbers hosts_;
+  NameNumbers faults_;
+  NameNumbers outcomes_;
+  std::map<std::string, std::vector<int64_t>> columns_;
+};
+
+}  // namespace
+
+void WriteHaPageData(const v1::HaReport& report, int limit, JsonWriter& json) {
+  v1::HaReport bare;
+  *bare.mutable_queue_managers() = report.queue_managers();
+  *bare.mutable_phases() = report.phases();
+  *bare.mutable_findings() = report.findings();
+  bare.set_max_in_doubt_window_ns(report.max_in_doubt_window_ns());
+  bare.set_unfenced(report.unfenced());
+  int64_t count = 0;
+  for (const v1::HaRoundReport& round : report.rounds()) count += round.takeovers_size();
+  const bool worst = count > limit;
+  TakeoverColumns columns;
+  for (const v1::HaRoundReport& round : report.rounds()) {
+    if (worst) {
+      if (const v1::HaTakeoverReport* one = WorstOf(round); one != nullptr) columns.Add(round, *one);
+      continue;
+    }
+    for (const v1::HaTakeoverReport& one : round.takeovers()) columns.Add(round, one);
+  }
+  json.BeginObject();
+  json.Key("report");
+  WriteJson(bare, json);
+  json.Key("takeovers");
+  json.BeginObject();
+  json.Key("of");
+  json.Int(count);
+  json.Key("worst");
+  json.Bool(worst);
+  columns.Write(json);
+  json.EndObject();
+  json.Key("pictures");
+  json.BeginArray();
+  for (const v1::HaPicture& picture : report.pictures()) WriteJson(picture, json);
+  json.EndArray();
+  json.EndObject();
+}
+
 namespace {
 
 using Column = std::vector<int64_t>;

@@ -9,7 +9,7 @@
 
 namespace plimsoll {
 
-// How many rows the series of all steps may have together. Beyond that they are thinned (packing.h): those of the
+// How many rows the series of all steps may have together. Beyond that they are thinned (html_page.h): those of the
 // cluster, the storages and the hosts all to the same rows, so that they still add up; those of a QM, and the load of a
 // host, each to its own. Half of the common rows are chosen by the cluster's figures, half by the writes and the
 // longest writes of the storages and hosts, in longer intervals; where these are so many that not even one interval of
@@ -29,7 +29,7 @@ struct PageLimits {
 
 // {"report": the report as in report.json, but without the columns below, "steps": [{
 //   "series": [{kind, host, qm, storage, "of": rows before thinning, "irregular": [...] with "row" as here, and packed
-//     columns (packing.h) named as in report.json; "bytes" only where a row's bytes are not its writes times the
+//     columns (html_page.h) named as in report.json; "bytes" only where a row's bytes are not its writes times the
 //     block},
 //     ...] - without those of the only storage, which are the cluster's, and those of a host's only QM, which are the
 //     host's,
@@ -50,9 +50,9 @@ std::string RenderReportPage(const v1::Report& report);
 //   {"report": the section as in report.json, without rounds and pictures,
 //   "takeovers": {"of": how many there were, "worst": whether of each round only that with the longest gap is here,
 //   since
-//     there are more than `limit` of them, "hosts", "faults", "outcomes": names, and packed columns (packing.h), all in
-//     the order of the rounds: round, qm, fault, outcome, old_host, new_host (numbers of names, from 0), doubtful (1:
-//     the round proves nothing), lost, and in microseconds gap, gap_error, free, granted, replayed, first_write,
+//     there are more than `limit` of them, "hosts", "faults", "outcomes": names, and packed columns (html_page.h), all
+//     in the order of the rounds: round, qm, fault, outcome, old_host, new_host (numbers of names, from 0), doubtful
+//     (1: the round proves nothing), lost, and in microseconds gap, gap_error, free, granted, replayed, first_write,
 //     takeover, takeover_error
 //     (-1: there is none)},
 //   "pictures": as in report.json}.

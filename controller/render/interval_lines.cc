@@ -6,7 +6,6 @@
 #include "absl/strings/str_format.h"
 #include "common/units.h"
 #include "controller/render/plain_text.h"
-#include "controller/render/text_table.h"
 
 namespace plimsoll {
 namespace {

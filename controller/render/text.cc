@@ -4,17 +4,21 @@
 #include <cstdint>
 #include <limits>
 #include <set>
+#include <vector>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "common/stable_sort.h"
+#include "common/text.h"
 #include "common/units.h"
+#include "controller/analysis/judge.h"
+#include "controller/render/columns.h"
 #include "controller/render/json.h"
 #include "controller/render/plain_text.h"
-#include "controller/render/text_table.h"
 
 namespace plimsoll {
 namespace {
@@ -272,6 +276,194 @@ std::string RenderText(const v1::Report& report, uint32_t histogram_rows, TextDe
   append(TextHosts(report, detail));
   append(TextNotes(report, detail));
   return text;
+}
+
+// Plain text: everything that Markdown, HTML or a forge may take for more is a character reference.
+std::string MdText(const std::string& text) {
+  const std::string neutral = SanitizeForTerminal(text);
+  std::string escaped;
+  for (size_t i = 0; i < neutral.size(); ++i) {
+    const char c = neutral[i];
+    const auto byte = static_cast<unsigned char>(c);
+    // A colon that begins no address.
+    const bool before_blank = i + 1 == neutral.size() || neutral[i + 1] == ' ';
+    const bool plain = byte >= 0x80 || absl::ascii_isalnum(byte) || c == ' ' || c == '.' || c == ',' || c == '-' ||
+                       c == '/' || c == '(' || c == ')' || c == ';' || c == '%' || c == '=' ||
+                       (c == ':' && before_blank);
+    if (plain) {
+      escaped += c;
+    } else {
+      absl::StrAppend(&escaped, "&#", byte, ";");
+    }
+  }
+  return escaped;
+}
+
+// What others named. Forges look for no mentions in it.
+std::string MdCode(const std::string& text) {
+  return text.empty() ? std::string() : absl::StrCat("<code>", MdText(text), "</code>");
+}
+
+namespace {
+
+constexpr size_t kMostTableRows = 20;
+constexpr size_t kMostDoubts = 20;
+
+void AddMdRow(const std::vector<std::string>& cells, std::string& out) {
+  absl::StrAppend(&out, "| ", absl::StrJoin(cells, " | "), " |\n");
+}
+
+// Names are left-aligned, the rest right-aligned.
+void AddHeadings(const std::vector<std::string>& headings, size_t left, std::string& out) {
+  AddMdRow(headings, out);
+  std::vector<std::string> rules;
+  for (size_t i = 0; i < headings.size(); ++i) rules.emplace_back(i < left ? "---" : "---:");
+  AddMdRow(rules, out);
+}
+
+const v1::StepReport* StepByNumber(const v1::Report& report, uint32_t number) {
+  for (const v1::StepReport& step : report.steps()) {
+    if (step.number() == number) return &step;
+  }
+  return nullptr;
+}
+
+struct CriterionRow {
+  const v1::CriterionReport* criterion = nullptr;
+  // Null: it was held against no step.
+  const v1::CriterionStepReport* result = nullptr;
+
+  v1::Outcome outcome() const { return result == nullptr ? criterion->outcome() : result->outcome(); }
+};
+
+void AddCriteria(const v1::Report& report, std::string& out) {
+  std::vector<CriterionRow> rows;
+  for (const v1::CriterionReport& criterion : report.verdict().criteria()) {
+    for (const v1::CriterionStepReport& result : criterion.steps()) rows.push_back({&criterion, &result});
+    if (criterion.steps().empty()) rows.push_back({&criterion, nullptr});
+  }
+  if (rows.empty()) return;
+  const size_t all = rows.size();
+  if (all > kMostTableRows) {
+    const auto severity = [](const CriterionRow& row) {
+      return row.outcome() == v1::OUTCOME_FAIL ? 0 : row.outcome() == v1::OUTCOME_PASS ? 2 : 1;
+    };
+    StableSort(rows, [&](const CriterionRow& a, const CriterionRow& b) { return severity(a) < severity(b); });
+    rows.resize(kMostTableRows);
+  }
+  out += "\n";
+  AddHeadings({"criterion", "result", "where", "step", "block", "worst value"}, 3, out);
+  for (const CriterionRow& row : rows) {
+    const v1::CriterionStepReport* const result = row.result;
+    const v1::StepReport* const step = result == nullptr ? nullptr : StepByNumber(report, result->step());
+    const std::string& value_text = result == nullptr ? row.criterion->value_text() : result->value_text();
+    const std::string place =
+        result == nullptr ? ""
+                          : FormatPlace(0, result->host(), result->qm(), result->storage(), result->queue_manager());
+    AddMdRow({MdCode(row.criterion->criterion()), OutcomeText(row.outcome()), place.empty() ? "cluster" : MdCode(place),
+              step == nullptr ? "run" : absl::StrCat(step->number()),
+              step == nullptr ? kDash : FormatBlockSize(step->block_size_bytes()),
+              value_text.empty() ? kDash : MdText(value_text)},
+             out);
+  }
+  if (rows.size() < all) {
+    absl::StrAppend(&out, "\n", rows.size(), " of ", FormatCount(all),
+                    " results, those that failed or are undecided first.\n");
+  }
+}
+
+void AddMdFigures(const v1::Report& report, std::string& out) {
+  std::vector<const v1::StepReport*> steps;
+  bool paced = false;
+  for (const v1::StepReport& step : report.steps()) {
+    if (ClusterOf(step) == nullptr) continue;
+    steps.push_back(&step);
+    paced = paced || HasTargetRate(step);
+  }
+  if (steps.empty()) return;
+  const LatencyUnit unit = UnitFor(steps);
+  const size_t all = steps.size();
+  if (all > kMostTableRows) steps.resize(kMostTableRows);
+  absl::StrAppend(&out, "\nAll hosts, ", paced ? "response" : "service", " time in ", unit.name, ":\n\n");
+  const FigureTable figures = FigureTable::Summary(paced);
+  std::vector<std::string> headings = {"step", "block"};
+  figures.AddHeadings(headings);
+  std::erase(headings, "|");
+  const auto target = static_cast<size_t>(std::find(headings.begin(), headings.end(), "target") - headings.begin());
+  headings.emplace_back("stalls");
+  AddHeadings(headings, 0, out);
+  for (const v1::StepReport* step : steps) {
+    const v1::ScopeReport& cluster = *ClusterOf(*step);
+    std::vector<std::string> cells = {absl::StrCat(step->number()), FormatBlockSize(step->block_size_bytes())};
+    figures.AddCells(cluster, unit, cells);
+    if (cluster.has_rate() && !cluster.rate().held()) cells[target] += " (missed)";
+    cells.push_back(step->has_stalls() ? FormatCount(step->stalls().count()) : kDash);
+    AddMdRow(cells, out);
+  }
+  if (steps.size() < all) absl::StrAppend(&out, "\nThe first ", steps.size(), " of ", FormatCount(all), " steps.\n");
+}
+
+std::string StepsText(const char* what, const std::vector<std::string>& steps) {
+  const std::vector<std::string> shown(
+      steps.begin(), steps.begin() + static_cast<std::ptrdiff_t>(std::min(steps.size(), kMostTableRows)));
+  return absl::StrCat(what, steps.size() == 1 ? ": step " : ": steps ", absl::StrJoin(shown, ", "),
+                      shown.size() < steps.size() ? absl::StrCat(" and ", steps.size() - shown.size(), " more") : "");
+}
+
+void AddDoubts(const v1::Report& report, std::string& out) {
+  std::vector<std::string> doubts;
+  const v1::VerdictReport& verdict = report.verdict();
+  if (!verdict.remark().empty()) doubts.push_back(MdText(verdict.remark()));
+  for (const std::string& reason : verdict.reasons()) doubts.push_back(MdText(reason));
+  for (const v1::CriterionReport& criterion : verdict.criteria()) {
+    if (!criterion.reason().empty())
+      doubts.push_back(absl::StrCat(MdCode(criterion.criterion()), ": ", MdText(criterion.reason())));
+  }
+  std::vector<std::string> unsteady;
+  std::vector<std::string> bound;
+  for (const v1::StepReport& step : report.steps()) {
+    if (step.has_trend() && !step.trend().steady()) unsteady.push_back(absl::StrCat(step.number()));
+    if (std::any_of(step.load().begin(), step.load().end(),
+                    [](const v1::HostLoadReport& load) { return !load.bottleneck().empty(); })) {
+      bound.push_back(absl::StrCat(step.number()));
+    }
+  }
+  if (!unsteady.empty()) doubts.push_back(StepsText("Not steady", unsteady));
+  if (!bound.empty()) doubts.push_back(StepsText("The load generator may be CPU-bound", bound));
+  for (const std::string& note : report.notes()) doubts.push_back(MdText(note));
+  if (doubts.empty()) return;
+  out += "\nDoubtful, or to know:\n\n";
+  for (size_t i = 0; i < std::min(doubts.size(), kMostDoubts); ++i) absl::StrAppend(&out, "- ", doubts[i], "\n");
+  if (doubts.size() > kMostDoubts) {
+    absl::StrAppend(&out, "- ", FormatCount(doubts.size() - kMostDoubts), " more in the report\n");
+  }
+}
+
+}  // namespace
+
+std::string RenderMarkdown(const v1::Report& report, const std::string& results) {
+  const v1::RunReport& run = report.run();
+  std::string out = absl::StrCat("### Plimsoll: ", OutcomeText(report.verdict().outcome()), "\n\n");
+  if (!run.name().empty()) absl::StrAppend(&out, MdCode(run.name()), "\n\n");
+  absl::StrAppend(&out, FormatCount(run.hosts()), run.hosts() == 1 ? " host, " : " hosts, ",
+                  FormatCount(run.queue_managers()), run.queue_managers() == 1 ? " queue manager" : " queue managers");
+  if (run.has_begin()) absl::StrAppend(&out, ", ", FormatDateTime(run.begin()));
+  if (run.state() != v1::RUN_STATE_COMPLETE && !run.state_reason().empty()) {
+    absl::StrAppend(&out, "; not complete: ", MdText(run.state_reason()));
+  }
+  out += "\n";
+  if (report.has_limit() || report.has_placement()) {
+    out += "\n```text\n";
+    const TextSection& section = report.has_limit() ? LimitTextSection() : PlacementTextSection();
+    const auto parts = section.parts(report, TextDetail::kShort);
+    for (const std::string& line : parts.front()) out += line + "\n";
+    out += "```\n";
+  }
+  AddCriteria(report, out);
+  AddMdFigures(report, out);
+  AddDoubts(report, out);
+  if (!results.empty()) absl::StrAppend(&out, "\nResults: ", MdCode(results), ", run ", MdCode(run.id()), "\n");
+  return out;
 }
 
 }  // namespace plimsoll

@@ -12,7 +12,6 @@
 #include "absl/strings/str_join.h"
 #include "common/units.h"
 #include "controller/render/plain_text.h"
-#include "controller/render/text_table.h"
 #include "controller/storage/advice.h"
 
 namespace plimsoll {

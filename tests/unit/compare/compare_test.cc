@@ -14,7 +14,6 @@
 #include "controller/compare/report_json.h"
 #include "controller/render/json.h"
 #include "controller/render/plain_text.h"
-#include "controller/render/text_table.h"
 #include "tests/unit/compare/compare_fixture.h"
 
 namespace plimsoll {

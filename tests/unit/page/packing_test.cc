@@ -1,10 +1,9 @@
-#include "controller/page/packing.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <random>
 
+#include "controller/page/html_page.h"
 #include "tests/random_seed.h"
 #include "tests/unit/page/unpack.h"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <random>
 
-#include "controller/page/packing.h"
+#include "controller/page/html_page.h"
 #include "tests/random_seed.h"
 
 namespace plimsoll {

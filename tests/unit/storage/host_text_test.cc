@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "controller/render/plain_text.h"
-#include "controller/render/text_table.h"
 
 namespace plimsoll {
 namespace {

@@ -1,5 +1,8 @@
-// The text report's parts about a step's stalls and its slowest writes.
+// The text report's parts about the writes of a step: stalls, the slowest ones, and how latencies are distributed.
 #include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -8,7 +11,6 @@
 #include "common/units.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
-#include "controller/render/text_table.h"
 
 namespace plimsoll {
 namespace {
@@ -193,6 +195,193 @@ std::vector<std::string> TextSlowest(const v1::Report& report, const v1::StepRep
   }
   const std::vector<std::string> rows = table.Lines();
   lines.insert(lines.end(), rows.begin(), rows.end());
+  return lines;
+}
+
+namespace {
+
+__extension__ using Wide = unsigned __int128;
+
+// Values that all rows but the last hold, in percent.
+constexpr uint64_t kHeldPercent = 95;
+constexpr size_t kWidestBar = 50;
+// Above this value the narrowest rows that anybody wants are wider than any number of them.
+constexpr uint64_t kWidestRowNs = 10'000'000'000'000;
+
+// One bucket: values in [from, to).
+struct Bucket {
+  uint64_t from_ns = 0;
+  uint64_t to_ns = 0;
+  uint64_t count = 0;
+};
+
+// How wide the bucket of a DistributionReport is that begins there.
+uint64_t BucketWidthNs(uint64_t from_ns) {
+  const auto bits = static_cast<uint32_t>(64 - std::countl_zero(from_ns | 1));
+  return uint64_t{1} << (bits > 8 ? bits - 8 : 0);
+}
+
+std::vector<Bucket> BucketsOf(const v1::DistributionReport& distribution, const v1::LatencyReport& latency) {
+  std::vector<Bucket> buckets;
+  for (int i = 0; i < std::min(distribution.from_ns_size(), distribution.count_size()); ++i) {
+    const uint64_t from_ns = distribution.from_ns(i);
+    buckets.push_back({from_ns, from_ns + BucketWidthNs(from_ns), distribution.count(i)});
+  }
+  if (buckets.empty()) return buckets;
+  Bucket& first = buckets.front();
+  Bucket& last = buckets.back();
+  // The exact extremes; values beyond the histogram's end count in its last bucket.
+  if (latency.max_ns() >= last.from_ns && latency.max_ns() < last.to_ns) last.to_ns = latency.max_ns() + 1;
+  if (latency.min_ns() > first.from_ns && latency.min_ns() < first.to_ns) first.from_ns = latency.min_ns();
+  return buckets;
+}
+
+uint64_t Total(const std::vector<Bucket>& buckets) {
+  uint64_t total = 0;
+  for (const Bucket& bucket : buckets) total += bucket.count;
+  return total;
+}
+
+// How many values lie below `edge_ns`, to the nearest whole number; never falls as the edge rises.
+class Below {
+ public:
+  explicit Below(const std::vector<Bucket>& buckets) : buckets_(buckets) {}
+
+  // Edges rise from call to call.
+  uint64_t operator()(uint64_t edge_ns) {
+    for (; next_ < buckets_.size() && buckets_[next_].to_ns <= edge_ns; ++next_) below_ += buckets_[next_].count;
+    if (next_ == buckets_.size() || buckets_[next_].from_ns >= edge_ns) return below_;
+    const Bucket& bucket = buckets_[next_];
+    const uint64_t width_ns = bucket.to_ns - bucket.from_ns;
+    const Wide share = Wide{bucket.count} * (edge_ns - bucket.from_ns);
+    return below_ + static_cast<uint64_t>((share + width_ns / 2) / width_ns);
+  }
+
+ private:
+  const std::vector<Bucket>& buckets_;
+  size_t next_ = 0;
+  uint64_t below_ = 0;
+};
+
+// Rows are as narrow as the buckets that most values are in, not narrower: they would only show the buckets.
+uint64_t TellableWidthNs(const std::vector<Bucket>& buckets, uint64_t total) {
+  uint64_t below = 0;
+  for (const Bucket& bucket : buckets) {
+    below += bucket.count;
+    if (below >= total - total / 2) return BucketWidthNs(bucket.from_ns);
+  }
+  return 1;
+}
+
+uint64_t RowWidthNs(const std::vector<Bucket>& buckets, uint64_t total, uint32_t rows) {
+  const uint64_t tellable_ns = TellableWidthNs(buckets, total);
+  const auto wanted = static_cast<uint64_t>((Wide{total} * kHeldPercent + 99) / 100);
+  for (uint64_t power = 1; power < kWidestRowNs; power *= 10) {
+    for (const uint64_t width_ns : {power, 2 * power, 5 * power}) {
+      if (width_ns < tellable_ns) continue;
+      const uint64_t start_ns = buckets.front().from_ns / width_ns * width_ns;
+      if (Below(buckets)(start_ns + (rows - 1) * width_ns) >= wanted) return width_ns;
+    }
+  }
+  return kWidestRowNs;
+}
+
+struct Unit {
+  int64_t unit_ns = 1;
+  const char* name = "ns";
+};
+
+Unit UnitOf(uint64_t largest_ns) {
+  if (largest_ns < 10 * static_cast<uint64_t>(kNsPerUs)) return {1, "ns"};
+  if (largest_ns < 10 * static_cast<uint64_t>(kNsPerMs)) return {kNsPerUs, "us"};
+  if (largest_ns < 10 * static_cast<uint64_t>(kNsPerSecond)) return {kNsPerMs, "ms"};
+  return {kNsPerSecond, "s"};
+}
+
+// Decimals that tell multiples of the width apart.
+int DecimalsOf(uint64_t width_ns, const Unit& unit) {
+  int decimals = 0;
+  for (auto size = static_cast<uint64_t>(unit.unit_ns); size > width_ns && decimals < 9; size /= 10) ++decimals;
+  return decimals;
+}
+
+}  // namespace
+
+std::vector<HistogramRow> HistogramRows(const v1::DistributionReport& distribution, const v1::LatencyReport& latency,
+                                        uint32_t rows) {
+  const std::vector<Bucket> buckets = BucketsOf(distribution, latency);
+  const uint64_t total = Total(buckets);
+  if (total == 0) return {};
+  const uint64_t width_ns = RowWidthNs(buckets, total, std::clamp<uint32_t>(rows, 2, kMaxHistogramRows));
+  std::vector<HistogramRow> made;
+  Below below(buckets);
+  uint64_t before = 0;
+  uint64_t from_ns = buckets.front().from_ns / width_ns * width_ns;
+  while (made.size() + 1 < rows && before < total) {
+    const uint64_t now = below(from_ns + width_ns);
+    made.push_back({from_ns, from_ns + width_ns, now - before, false});
+    before = now;
+    from_ns += width_ns;
+  }
+  if (before < total) made.push_back({from_ns, std::max(latency.max_ns(), from_ns), total - before, true});
+  return made;
+}
+
+std::vector<std::string> TextHistogram(const v1::StepReport& step, uint32_t rows) {
+  const auto scope = std::find_if(step.scopes().begin(), step.scopes().end(),
+                                  [](const v1::ScopeReport& one) { return one.kind() == v1::SCOPE_KIND_CLUSTER; });
+  const auto distribution =
+      std::find_if(step.distributions().begin(), step.distributions().end(),
+                   [](const v1::DistributionReport& one) { return one.kind() == v1::SCOPE_KIND_CLUSTER; });
+  if (scope == step.scopes().end() || distribution == step.distributions().end()) return {};
+  const std::vector<HistogramRow> made = HistogramRows(*distribution, scope->latency(), rows);
+  if (made.empty()) return {};
+  const uint64_t width_ns = made.front().to_ns - made.front().from_ns;
+  const Unit unit = UnitOf(made.back().from_ns);
+  const int decimals = DecimalsOf(width_ns, unit);
+  const auto in_unit = [&](uint64_t value_ns) {
+    return FormatFixed(static_cast<double>(value_ns) / static_cast<double>(unit.unit_ns), decimals);
+  };
+  uint64_t total = 0;
+  uint64_t highest = 1;
+  for (const HistogramRow& row : made) {
+    total += row.count;
+    highest = std::max(highest, row.count);
+  }
+  std::vector<std::array<std::string, 4>> cells = {
+      {absl::StrCat("from ", unit.name), absl::StrCat("below ", unit.name), "writes", "%"}};
+  for (const HistogramRow& row : made) {
+    cells.push_back({in_unit(row.from_ns), row.tail ? "or more" : in_unit(row.to_ns), FormatCount(row.count),
+                     FormatFixed(100 * static_cast<double>(row.count) / static_cast<double>(total), 2)});
+  }
+  std::array<size_t, 4> widths{};
+  for (const auto& row : cells) {
+    for (size_t column = 0; column < row.size(); ++column) {
+      widths[column] = std::max(widths[column], DisplayWidth(row[column]));
+    }
+  }
+  std::vector<std::string> lines = {absl::StrCat("  Histogram of the cluster's ", FormatCount(total),
+                                                 " writes; each row is ", in_unit(width_ns), " ", unit.name, " wide")};
+  size_t front = 2;  // the bar's own gap
+  for (const size_t width : widths) front += 2 + width;
+  const size_t widest_bar = front + 1 < kTextWidth ? std::min(kWidestBar, kTextWidth - front) : 1;
+  for (size_t i = 0; i < cells.size(); ++i) {
+    std::string line;
+    for (size_t column = 0; column < widths.size(); ++column) line += "  " + PadLeft(cells[i][column], widths[column]);
+    if (i > 0) {
+      const HistogramRow& row = made[i - 1];
+      const auto bar = static_cast<size_t>(
+          std::ceil(static_cast<double>(widest_bar) * static_cast<double>(row.count) / static_cast<double>(highest)));
+      if (bar > 0) line += "  " + std::string(bar, '#');
+    }
+    lines.push_back(line);
+  }
+  if (made.back().tail) {
+    const std::string reach =
+        absl::StrCat("  all the rest, up to ", FormatShortTime(static_cast<int64_t>(made.back().to_ns)));
+    if (DisplayWidth(lines.back() + reach) > kTextWidth) lines.emplace_back();
+    lines.back() += reach;
+  }
   return lines;
 }
 
