@@ -37,6 +37,7 @@ there on one host only (tests/lab/README.md). What runs on the machine and wants
   scripts/lab up --hosts 3 --nfs
   scripts/lab run build/dev/bin/plimsoll hosts --hosts 10.77.1.[11-13] --dir /mnt/mqlog
   scripts/lab netem host1 500us --net storage     # what host1 sends on its storage card comes 0.5 ms later
+  scripts/lab netem host1 storage 500us           # and what the NFS server sends
   scripts/lab cut host1 --net storage
   scripts/lab down
 """
@@ -162,9 +163,9 @@ def _parser():
     execute.add_argument("words", nargs=argparse.REMAINDER, metavar="CMD")
     inside = commands.add_parser("run", help="run a program of this machine in the lab's network")
     inside.add_argument("words", nargs=argparse.REMAINDER, metavar="PROGRAM")
-    netem = commands.add_parser("netem", help="delay what a host sends, such as 500us; 0 ends it")
-    netem.add_argument("host")
-    netem.add_argument("delay")
+    netem = commands.add_parser("netem", help="delay what hosts send, by a time such as 500us; 0 ends it")
+    netem.add_argument("hosts", nargs="+", metavar="HOST")
+    netem.add_argument("delay", metavar="DELAY")
     cut = commands.add_parser("cut", help="cut a host off, silently")
     heal = commands.add_parser("heal", help="connect it again")
     for command, default in ((netem, "storage"), (cut, "both"), (heal, "both")):
@@ -212,10 +213,12 @@ def _change(lab, arguments):
     if command == "down":
         lab.down()
         return 0
-    machine = lab.machine(arguments.host)
+    machines = [lab.machine(host) for host in (arguments.hosts if command == "netem" else [arguments.host])]
+    machine = machines[0]
     nets = network.NETS if getattr(arguments, "net", "both") == "both" else (arguments.net,)
     if command == "netem":
-        lab.netem(machine, arguments.delay, nets)
+        for each in machines:
+            lab.netem(each, arguments.delay, nets)
     elif command == "drop-locks":
         lab.drop_locks(machine)
     elif command in ("cut", "heal"):

@@ -1,12 +1,11 @@
-"""The same log writes on a local disk, on NFS, and on NFS with a delay in the network, in a lab of one client and one server.
+"""What a millisecond of network delay costs log writes on NFS, in a lab of one client and one server.
 
-Checks that each millisecond that is added each way shows as two milliseconds a write, and makes the tables and pictures of
-docs/nfs.md.
+`plimsoll ab --toggle` measures NFS without and with the delay in turn, seconds apart: each millisecond each way must add two
+to p50 for each round trip. Runs on a local disk, on NFS and with delays give tables of p50 by block size. Both are in docs/nfs.md.
 """
 
 import argparse
 import datetime
-import math
 import pathlib
 import shutil
 import subprocess
@@ -14,19 +13,21 @@ import sys
 
 import study_pictures
 import study_tables
-import study_toggle
 from image import LabError, PROJECT, agent_binaries
 from study_figures import Figures
-from study_run import SETTINGS_FILE, Study, begin, lab, reopen
+from study_paired import LEAST_ROUNDS
+from study_run import Study, begin, lab
 
 PAGE = PROJECT / "docs" / "nfs.md"
 IMAGES = PROJECT / "docs" / "images"
 BLOCK_SIZES_KIB = "4,8,16,32,64,128,256"
+PAIRED = "1:4,16,64,128 4:4,64"
+MOST_ROUNDS = 60  # of plimsoll ab
 
 EPILOG = """\
 It needs what scripts/lab needs, and root. PLIMSOLL_BIN names the directory of the programs; without it the release build is
 made. Nothing else should run on the machine meanwhile. Exit code: 0 all checks pass, 1 one failed, 2 it could not be
-measured, 3 none failed, but the machine was too restless to tell.
+measured, 3 none failed, but one is inconclusive: the machine was too busy.
 """
 
 
@@ -37,79 +38,70 @@ def _numbers(text):
     return values
 
 
-def _growing(text):
-    values = _numbers(text)
-    if values != sorted(set(values)):
-        raise argparse.ArgumentTypeError(f"'{text}': each must be larger than the one before")
-    return values
-
-
-def _numbers_or_none(text):
-    return [] if text == "none" else _numbers(text)
+def _paired(text):
+    count, colon, sizes = text.partition(":")
+    if not colon or not count.isdigit() or int(count) < 1:
+        raise argparse.ArgumentTypeError(f"'{text}': a number of queue managers and block sizes in KiB, such as 1:4,64")
+    return int(count), _numbers(sizes)
 
 
 def _parser():
     parser = argparse.ArgumentParser(prog="scripts/nfs-study", description=__doc__, epilog=EPILOG,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=pathlib.Path, metavar="DIR", help="results (build/nfs-study/<UTC time>)")
+    parser.add_argument("--paired", type=_paired, nargs="+", default=[_paired(each) for each in PAIRED.split()], metavar="QM:LIST",
+                        help=f"queue managers, and block sizes in KiB to compare with and without the delay ({PAIRED})")
+    parser.add_argument("--paired-delays-us", type=_numbers, default=[1000], metavar="LIST", help="added each way there (1000)")
+    parser.add_argument("--paired-rounds", type=int, default=24, metavar="N",
+                        help=f"rounds of each comparison, {LEAST_ROUNDS} to {MOST_ROUNDS}; 0: only the tables (24)")
+    parser.add_argument("--rounds", type=int, default=2, metavar="N", help="times that the tables of p50 are measured (2)")
     parser.add_argument("--duration", type=float, default=2, metavar="S", help="of one step (2)")
-    parser.add_argument("--rounds", type=int, default=6, metavar="N", help="times that each delay is measured, 2 or more (6)")
     parser.add_argument("--bsize-kib", type=_numbers, default=_numbers(BLOCK_SIZES_KIB), metavar="LIST",
-                        help=f"block sizes in KiB ({BLOCK_SIZES_KIB})")
-    parser.add_argument("--qm", type=_numbers, default=[1, 4], metavar="LIST", help="queue managers (1,4)")
-    parser.add_argument("--delays-us", type=_numbers, default=[500, 1000], metavar="LIST", help="added each way (500,1000)")
-    parser.add_argument("--toggle-kib", type=_numbers_or_none, default=[4, 16, 64], metavar="LIST",
-                        help="block sizes of the steps in which delays come and go, or none (4,16,64)")
-    parser.add_argument("--toggle-delays-us", type=_growing, default=[1000, 3000], metavar="LIST",
-                        help="added each way there, the smallest first (1000,3000)")
-    parser.add_argument("--toggle-duration", type=float, default=240, metavar="S", help="of one of these steps (240)")
+                        help=f"block sizes of the tables in KiB ({BLOCK_SIZES_KIB})")
+    parser.add_argument("--qm", type=_numbers, default=[1, 4], metavar="LIST", help="queue managers of the tables (1,4)")
+    parser.add_argument("--delays-us", type=_numbers, default=[500, 1000], metavar="LIST",
+                        help="added each way in the tables (500,1000)")
     parser.add_argument("--update-docs", action="store_true", help="write the generated part of docs/nfs.md, and its pictures")
-    parser.add_argument("--toggle-again", action="store_true",
-                        help="of the study that is in --out measure only these steps, again, and keep all else")
     parser.add_argument("--from", dest="source", type=pathlib.Path, metavar="DIR",
                         help="measure nothing: take the results of an earlier study")
     return parser
 
 
 def _measure(arguments, out):
-    record = reopen(out) if arguments.toggle_again else begin(
-        out, [1024 * size for size in arguments.bsize_kib], arguments.qm, arguments.delays_us, arguments.duration)
+    record = begin(out, [1024 * size for size in arguments.bsize_kib], arguments.qm, arguments.delays_us, arguments.duration)
     study = Study(out, agent_binaries() / "plimsoll", record, say=lambda text: print(text, flush=True))
     lab("up", "--hosts", "1", "--nfs", "--pin", timeout_s=900)
     try:
-        if arguments.toggle_again:
-            study.forget_toggled()
-        else:
-            study.measure(arguments.rounds)
-        for size in arguments.toggle_kib:
-            study_toggle.measure(study, 1024 * size, arguments.toggle_delays_us, arguments.toggle_duration)
+        if arguments.paired_rounds > 0:
+            for delay_us in arguments.paired_delays_us:
+                for count, sizes_kib in arguments.paired:
+                    for size_kib in sizes_kib:
+                        study.paired(count, 1024 * size_kib, delay_us, arguments.paired_rounds)
+        study.measure(arguments.rounds)
     finally:
         lab("down")
 
 
 def _main():
     arguments = _parser().parse_args()
-    if arguments.rounds < 2:
-        raise LabError("--rounds: one round has no scatter, and so no error can be stated; 2 or more")
-    least_s = math.ceil(study_toggle.least_s(len(arguments.toggle_delays_us)))
-    if arguments.toggle_kib and arguments.toggle_duration < least_s:
-        raise LabError(f"--toggle-duration {arguments.toggle_duration:g}: the delays come and go too seldom to tell anything; "
-                       f"{least_s} or more")
+    if arguments.rounds < 1:
+        raise LabError(f"--rounds {arguments.rounds}: 1 or more")
+    if arguments.paired_rounds != 0 and not LEAST_ROUNDS <= arguments.paired_rounds <= MOST_ROUNDS:
+        raise LabError(f"--paired-rounds {arguments.paired_rounds}: {LEAST_ROUNDS} to {MOST_ROUNDS}, or 0 to leave them out; "
+                       "fewer have no interval")
     out = arguments.source or arguments.out
-    measured = out is not None and (out / SETTINGS_FILE).exists()
-    if arguments.source is None and measured != arguments.toggle_again:
-        raise LabError(f"--out {out}: there is a study already" if measured else "--toggle-again: --out names no study")
     if out is None:
         out = PROJECT / "build" / "nfs-study" / datetime.datetime.now(datetime.timezone.utc).strftime("%Y%m%dT%H%M%SZ")
     if arguments.source is None:
         _measure(arguments, out)
     figures = Figures(out)
     (out / "tables.md").write_text(study_tables.markdown(figures))
-    for name, picture in study_pictures.pictures(figures).items():
+    pictures = study_pictures.pictures(figures)
+    for name, picture in pictures.items():
         (out / name).write_text(picture)
     if arguments.update_docs:
         PAGE.write_text(study_tables.put_in(PAGE.read_text(), (out / "tables.md").read_text()))
-        for name in study_pictures.NAMES:
+        for name in pictures:
             shutil.copyfile(out / name, IMAGES / name)
     checks = figures.checks()
     for check in checks:

@@ -1,22 +1,15 @@
-"""The study's figures: what the runs say, how much later a write comes with a delay, and whether that is what it should be.
-
-A shift is taken within a round: p50 with the delay, less the mean of the measurements without it before and after (which have
-a delay too, see study_run.BASE_US). What it may be off by is stated by `RunsShift.error_ms`.
-"""
+"""The study's figures: what the runs and comparisons say, and whether that is what it should be."""
 
 import dataclasses
-import functools
 import json
 import math
 import pathlib
 import statistics
 
-import study_toggle
+import study_paired
+from image import LabError
+from study_paired import Estimate, Shift
 from study_run import SETTINGS_FILE
-from study_shift import CHANCE, RunsShift
-
-# report.json's percentiles are at most so much too high.
-RESOLUTION = 0.001
 
 
 @dataclasses.dataclass
@@ -34,21 +27,6 @@ class Check:
     text: str
 
 
-@functools.lru_cache
-def student_t(chance, freedom):
-    """The t that is exceeded, to either side, with this chance."""
-    def area(angle, steps=2000):
-        width = angle / steps
-        values = [math.cos(n * width) ** (freedom - 1) for n in range(steps + 1)]
-        return width / 3 * (values[0] + values[-1] + 4 * sum(values[1:-1:2]) + 2 * sum(values[2:-1:2]))
-
-    whole, low, high = area(math.pi / 2), 0.0, math.pi / 2
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if area(middle) / whole < 1 - chance else (low, middle)
-    return math.sqrt(freedom) * math.tan(low)
-
-
 def round_trips(block_bytes, wsize_bytes):
     """Of one write: a WRITE that is answered when it is stable; above wsize WRITEs side by side, and a COMMIT after them."""
     return 1 if block_bytes <= wsize_bytes else 2
@@ -60,6 +38,8 @@ class Figures:
     def __init__(self, out):
         self.out = pathlib.Path(out)
         self.study = json.loads((self.out / SETTINGS_FILE).read_text())
+        if "paired" not in self.study:
+            raise LabError(f"{self.out} is a study of another version: measure again")
         self.block_sizes = self.study["block_sizes_bytes"]
         self.delays_us = self.study["delays_us"]
         self.wsize_bytes = self.study["wsize_bytes"]
@@ -72,6 +52,7 @@ class Figures:
                 latency = scope["latency"]
                 self._cells[run["condition"], run["queue_managers"], step["block_size_bytes"]] = Cell(
                     latency["p50_ns"] / 1e6, latency["avg_ns"] / 1e6, scope["writes"], step["load"][0].get("nfs") or {})
+        self.shifts = [self._shift(paired) for paired in self.study["paired"]]
 
     def conditions(self, place, delay_us):
         return [each["number"] for each in self.study["conditions"] if (each["place"], each["delay_us"]) == (place, delay_us)]
@@ -93,54 +74,14 @@ class Figures:
         total = sum(each["operations"] for each in counts)
         return sum(each[field] * each["operations"] for each in counts) / total if total else None
 
-    def _differences(self, delay_us, value):
-        """Of each round: `value` of the delayed condition less the mean of those of its two neighbours without delay."""
-        bases = self.conditions("nfs", 0)
-        differences = []
-        for number in self.conditions("nfs", delay_us):
-            before = max(each for each in bases if each < number)
-            after = min(each for each in bases if each > number)
-            differences.append(value(number) - (value(before) + value(after)) / 2)
-        return differences
+    def _shift(self, paired):
+        def read(name):
+            return json.loads((self.out / paired["name"] / name).read_text())
 
-    def _scatter_ms(self, delay_us, queue_managers, block_bytes):
-        """Standard deviation of one round's shift, and its degrees of freedom.
-
-        Block sizes on the same side of wsize are taken together: what scatters is the machine.
-        """
-        alike = [size for size in self.block_sizes if (size <= self.wsize_bytes) == (block_bytes <= self.wsize_bytes)]
-        rounds = [self._differences(delay_us, lambda number, size=size: self._cells[number, queue_managers, size].p50_ms)
-                  for size in alike]
-        if len(rounds[0]) < 2:
-            return math.inf, 1
-        return math.sqrt(statistics.fmean(map(statistics.variance, rounds))), len(alike) * (len(rounds[0]) - 1)
-
-    def shift(self, delay_us, queue_managers, block_bytes):
-        def p50_ms(number):
-            return self._cells[number, queue_managers, block_bytes].p50_ms
-
-        pings = {each["number"]: statistics.fmean(each["ping_ms"]) for each in self.study["conditions"]}
-        differences = self._differences(delay_us, p50_ms)
-        deviation_ms, freedom = self._scatter_ms(delay_us, queue_managers, block_bytes)
-        scatter_ms = math.inf
-        if math.isfinite(deviation_ms):
-            scatter_ms = student_t(CHANCE, freedom) * deviation_ms / math.sqrt(len(differences))
-        trips = round_trips(block_bytes, self.wsize_bytes)
-        expected_ms = 2 * trips * delay_us / 1000
-        ping_ms = trips * statistics.fmean(self._differences(delay_us, pings.__getitem__))
-        # A write's packets need not be late by what a ping's are, but by something like it.
-        error_ms = (scatter_ms + RESOLUTION * self.p50_ms("nfs", delay_us, queue_managers, block_bytes) +
-                    abs(ping_ms - expected_ms))
-        return RunsShift(block_bytes, delay_us, trips, expected_ms, ping_ms, statistics.fmean(differences), error_ms,
-                         queue_managers)
-
-    def toggled_shifts(self):
-        """Of the steps in which the delay came and went."""
-        return [shift for step in self.study.get("toggled", [])
-                for shift in study_toggle.shifts_of(step, round_trips(step["block_size_bytes"], self.wsize_bytes))]
-
-    def shifts(self, queue_managers):
-        return [self.shift(delay_us, queue_managers, size) for delay_us in self.delays_us for size in self.block_sizes]
+        trips = round_trips(paired["block_size_bytes"], self.wsize_bytes)
+        p50_ms, ping_ms = study_paired.differences_ms(read("ab.json"), read("run/report.json"), paired["pings"])
+        return Shift(paired["queue_managers"], paired["block_size_bytes"], paired["delay_us"], trips, Estimate.of(p50_ms),
+                     Estimate.of(ping_ms).times(trips), study_paired.p50_row(read("compare.json")))
 
     def operations_a_write(self, queue_managers, block_bytes):
         """WRITEs and COMMITs that NFS made for one of our writes; over all runs, so to a few in flight when they were read."""
@@ -156,7 +97,7 @@ class Figures:
 
     def checks(self):
         """All that must hold."""
-        checks = []
+        checks = [Check(shift.verdict, str(shift)) for shift in self.shifts]
         for queue_managers in self.study["queue_managers"]:
             for size in self.block_sizes:
                 writes, commits, right = self.operations_a_write(queue_managers, size)
@@ -164,6 +105,4 @@ class Figures:
                 expected = "one WRITE, no COMMIT" if parts == 1 else f"{parts} WRITEs and a COMMIT"
                 checks.append(Check("PASS" if right else "FAIL", f"{size // 1024:>3} KiB, {queue_managers} QM: a write is "
                                     f"{expected}; counted {writes} WRITEs, {commits} COMMITs"))
-            checks += [Check(shift.verdict, str(shift)) for shift in self.shifts(queue_managers)]
-        checks += [Check(shift.verdict, str(shift)) for shift in self.toggled_shifts()]
         return checks

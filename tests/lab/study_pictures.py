@@ -3,7 +3,7 @@
 import math
 import statistics
 
-NAMES = ("nfs-latency.svg", "nfs-shift.svg")
+NAMES = ("nfs-delay.svg", "nfs-latency.svg")
 WIDTH, PANEL_HEIGHT, TOP, BOTTOM, LEFT, RIGHT = 760, 220, 46, 42, 52, 12
 
 # The colours are those of report.html.
@@ -37,8 +37,8 @@ def _mark(kind, x, y, color):
 class _Panel:
     """A chart over block sizes; milliseconds go up from `low`, 0 or below."""
 
-    def __init__(self, left, width, title, figures, low, high):
-        self._left, self._width, self._sizes = left, width, figures.block_sizes
+    def __init__(self, left, width, title, sizes, wsize_bytes, low, high):
+        self._left, self._width, self._sizes = left, width, sizes
         step = _round_above((high - low) / 5)
         self._low, self._high = step * math.floor(low / step), step * math.ceil(high / step)
         self.parts = [f'<text x="{left}" y="{TOP - 12}">{title}</text>']
@@ -52,7 +52,7 @@ class _Panel:
                               f'text-anchor="middle">{size // 1024}</text>')
         self.parts.append(f'<text class="soft" x="{left + width / 2}" y="{TOP + PANEL_HEIGHT + 36}" text-anchor="middle">'
                           "size of a write in KiB</text>")
-        below = [size for size in self._sizes if size <= figures.wsize_bytes]
+        below = [size for size in self._sizes if size <= wsize_bytes]
         if below and len(below) < len(self._sizes):
             x = (self.x(below[-1]) + self.x(self._sizes[len(below)])) / 2
             self.parts.append(f'<path class="wsize" d="M{x:.1f},{TOP}v{PANEL_HEIGHT}"/>'
@@ -106,9 +106,8 @@ def _name(delay_us):
     return f"NFS + {delay_us / 1000:g} ms each way" if delay_us else "NFS"
 
 
-def _panels(figures):
+def _panels(counts):
     """Queue managers, and where their panel lies."""
-    counts = figures.study["queue_managers"]
     width = (WIDTH - RIGHT - LEFT * len(counts)) / len(counts)
     return [(count, LEFT + n * (width + LEFT), width) for n, count in enumerate(counts)]
 
@@ -121,34 +120,40 @@ def latency(figures):
     columns = [("disk", 0, "local disk"), *(("nfs", delay_us, _name(delay_us)) for delay_us in (0, *figures.delays_us))]
     columns = [column for column in columns if figures.conditions(*column[:2])]
     parts = _legend([(n, text) for n, (_, _, text) in enumerate(columns)])
-    for count, left, width in _panels(figures):
+    for count, left, width in _panels(figures.study["queue_managers"]):
         lines = [{size: figures.p50_ms(place, delay_us, count, size) for size in figures.block_sizes}
                  for place, delay_us, _ in columns]
-        panel = _Panel(left, width, f"p50 in ms, {_panel_title(count)}", figures, 0, max(max(line.values()) for line in lines))
+        panel = _Panel(left, width, f"p50 in ms, {_panel_title(count)}", figures.block_sizes, figures.wsize_bytes, 0,
+                       max(max(line.values()) for line in lines))
         for color, line in enumerate(lines):
             panel.series(line, color)
         parts += panel.parts
     return _picture("p50 of a write by its size: local disk, NFS, NFS with a delay", parts)
 
 
-def shift(figures):
-    parts = _legend([(n + 2, _name(delay_us)) for n, delay_us in enumerate(figures.delays_us)])
+def delay(figures):
+    """The shifts of p50 by rounds; None without any."""
+    if not figures.shifts:
+        return None
+    delays_us = sorted({each.delay_us for each in figures.shifts})
+    parts = _legend([(n + 2, _name(delay_us)) for n, delay_us in enumerate(delays_us)])
     parts.append(f'<text class="soft" x="{WIDTH - RIGHT}" y="17" text-anchor="end">dashed: expected of the delay as set</text>')
-    for count, left, width in _panels(figures):
-        shifts = figures.shifts(count)
-        # An error that is out of all proportion leaves the picture, and not the shifts unreadable.
-        room_ms = min(max(each.error_ms for each in shifts), 2 * max(each.expected_ms for each in shifts))
-        panel = _Panel(left, width, f"shift of p50 in ms, {_panel_title(count)}", figures,
-                       min(0, *(each.ms - room_ms for each in shifts)), max(each.ms + room_ms for each in shifts))
+    for count, left, width in _panels(sorted({each.queue_managers for each in figures.shifts})):
+        shifts = [each for each in figures.shifts if each.queue_managers == count]
+        ends = [end for each in shifts for end in (0, each.expected_ms, each.p50.low_ms, each.p50.high_ms) if math.isfinite(end)]
+        panel = _Panel(left, width, f"shift of p50 in ms, {_panel_title(count)}", sorted({each.block_bytes for each in shifts}),
+                       figures.wsize_bytes, min(ends), max(ends))
         for each in shifts:
-            number = figures.delays_us.index(each.delay_us)
-            aside = 14 * (number - statistics.fmean(range(len(figures.delays_us))))
+            number = delays_us.index(each.delay_us)
+            aside = 14 * (number - statistics.fmean(range(len(delays_us))))
             panel.level(each.block_bytes, each.expected_ms, number + 2)
-            panel.bar(each.block_bytes, each.ms - each.error_ms, each.ms + each.error_ms, number + 2, aside)
-            panel.point(each.block_bytes, each.ms, number + 2, aside)
+            panel.bar(each.block_bytes, each.p50.low_ms, each.p50.high_ms, number + 2, aside)
+            panel.point(each.block_bytes, each.p50.ms, number + 2, aside)
         parts += panel.parts
     return _picture("Shift of p50 by a delay in the network, by the size of a write", parts)
 
 
 def pictures(figures):
-    return dict(zip(NAMES, (latency(figures), shift(figures))))
+    """By name, those that the figures give."""
+    made = dict(zip(NAMES, (delay(figures), latency(figures))))
+    return {name: picture for name, picture in made.items() if picture is not None}

@@ -1,6 +1,6 @@
-"""Measures the study's runs in the lab: places, delays, block sizes and queue managers, again and again in turn.
+"""Measures the study's runs in the lab: places, delays, block sizes and queue managers.
 
-What was measured is below a directory: one result of plimsoll a run, and `study.json`, which says what each of them is.
+What was measured is below a directory: a result of plimsoll for each run or comparison, and `study.json`, which has its settings.
 """
 
 import datetime
@@ -8,13 +8,14 @@ import json
 import os
 import pathlib
 import re
-import shutil
+import shlex
 import statistics
 import subprocess
+import time
 
 import network
 from image import LabError
-from lab import FIRST_NUMBER, MOUNT, SERVER, SERVER_NUMBER
+from lab import FIRST_NUMBER, Lab, MOUNT, SERVER, SERVER_NUMBER
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "lab"
 CLIENT = "host1"
@@ -26,9 +27,12 @@ DIRECTORIES = {"disk": "/mnt/disk", "bare": "/mnt/mqlog", "nfs": "/mnt/mqlog"}
 BASE_US = 1000
 WSIZE_BYTES = int(re.search(r"wsize=(\d+)", MOUNT).group(1))
 PINGS, PING_INTERVAL_S = 30, 0.02
+# Beside writes: a step has two or three such batches.
+BATCH_PINGS, BATCH_INTERVAL_S = 5, 0.1
+# Between two batches, so that the command that sets the delay gets its turn on the host's one channel.
+BATCH_PAUSE_S = 0.03
 WARMUP = "500ms"
 SETTINGS_FILE = "study.json"
-TOGGLED = "toggled-"  # what the names of the steps in which the delay comes and goes begin with
 
 
 def lab(*arguments, timeout_s=300):
@@ -49,13 +53,8 @@ def begin(out, block_sizes, queue_managers, delays_us, duration_s):
         "begun": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         "block_sizes_bytes": list(block_sizes), "queue_managers": list(queue_managers), "delays_us": list(delays_us),
         "base_us": BASE_US, "duration_s": duration_s, "warmup": WARMUP, "wsize_bytes": WSIZE_BYTES, "mount": MOUNT,
-        "processors": os.cpu_count(), "load_average": [], "conditions": [], "runs": [], "toggled": [],
+        "processors": os.cpu_count(), "load_average": [], "conditions": [], "runs": [], "paired": [],
     }
-
-
-def reopen(out):
-    """The record of the study that is in `out`."""
-    return json.loads((pathlib.Path(out) / SETTINGS_FILE).read_text())
 
 
 class Study:
@@ -64,17 +63,6 @@ class Study:
     def __init__(self, out, plimsoll, record, say=print):
         self.out, self._plimsoll, self._record, self.say = pathlib.Path(out), plimsoll, record, say
         self._rounds, self._netem = 0, None
-
-    @property
-    def delays_us(self):
-        return self._record["delays_us"]
-
-    def forget_toggled(self):
-        """As if no step had been measured in which the delay came and went."""
-        for place in self.out.glob(f"{TOGGLED}*"):
-            shutil.rmtree(place)
-        self._record["toggled"] = []
-        self._write()
 
     def measure(self, rounds):
         """So many rounds; before and after them the local disk, and NFS without netem."""
@@ -86,43 +74,62 @@ class Study:
         self._condition("disk", 0)
 
     def round(self):
-        """Each delay once, between two measurements without; the one at the end belongs to the next round too."""
-        if self._rounds == 0:
-            self._condition("nfs", 0)
+        """NFS without a delay and with each."""
         self._rounds += 1
         # Every other round goes the other way, so that what grows with time does not look like the larger delay's.
-        for delay_us in self.delays_us[::1 if self._rounds % 2 else -1]:
+        for delay_us in [0, *self._record["delays_us"]][::1 if self._rounds % 2 else -1]:
             self._condition("nfs", delay_us)
-        self._condition("nfs", 0)
 
-    def keep_toggled(self, measured):
-        """What study_toggle.measure has of one step in which the delay came and went."""
-        self._record["toggled"].append(measured)
+    def paired(self, queue_managers, block_bytes, delay_us, rounds):
+        """Rounds on NFS of one step without the delay and one with it, seconds apart; pings beside them."""
+        name = f"paired-{delay_us}us-{block_bytes // 1024}k-qm{queue_managers}"
+        self.say(f"measuring {name}")
+        between = f"{shlex.quote(str(SCRIPT))} netem {CLIENT} {SERVER} {{side}} --net storage"
+        argv = self._arguments("ab", name, DIRECTORIES["nfs"], queue_managers, [block_bytes]) + [
+            "--toggle", f"{self._record['duration_s']:g}s", "--rounds", str(rounds), "--all-rounds",
+            "--names", f"{BASE_US}us,{BASE_US + delay_us}us", "--between", between, "--allow-commands"]
+        pings = []
+        with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as run:
+            while run.poll() is None:
+                begin_s = time.time()
+                # The hosts are as busy as the writes make them: pings of a quiet minute would be late by less.
+                times_ms = self._ping(BATCH_PINGS, BATCH_INTERVAL_S)
+                pings.append([begin_s, time.time(), times_ms])
+                time.sleep(BATCH_PAUSE_S)
+            self._netem = None
+            if run.returncode != 0:
+                raise LabError(f"plimsoll ab ended with {run.returncode}: {run.stderr.read().strip()}")
+        self._record["paired"].append({"name": name, "queue_managers": queue_managers, "block_size_bytes": block_bytes,
+                                       "delay_us": delay_us, "rounds": rounds, "pings": pings})
+        self._record["load_average"].append(os.getloadavg()[0])
         self._write()
 
-    def netem(self, delay):
-        """On both ends' storage cards: what either sends comes so much later. "0": no netem; None: not known any more."""
-        if delay is not None and delay != self._netem:
-            for host in (CLIENT, SERVER):
-                lab("netem", host, delay, "--net", "storage")
+    def _set_netem(self, delay):
+        """On both ends' storage cards: what either sends comes so much later. "0": no netem."""
+        if delay != self._netem:
+            lab("netem", CLIENT, SERVER, delay, "--net", "storage")
         self._netem = delay
 
-    def ping_ms(self, pings=PINGS, interval_s=PING_INTERVAL_S):
-        """Median round trip between the storage cards: what the delay really is, told by another than plimsoll."""
+    @staticmethod
+    def _ping(pings, interval_s):
+        """Round trips between the storage cards, in ms: what the delay really is, measured by another than plimsoll."""
         server = network.address("storage", SERVER_NUMBER)
-        answers = lab("exec", CLIENT, f"ping -c {pings} -i {interval_s} {server}")
+        answers, _ = Lab().machine(CLIENT).execute(f"ping -c {pings} -i {interval_s} {server}")
         times = [float(each) for each in re.findall(r"time=([\d.]+) ms", answers)]
         if len(times) < pings / 2:
             raise LabError(f"{CLIENT} reached the server with {len(times)} of {pings} pings:\n{answers}")
-        return statistics.median(times)
+        return times
+
+    def _ping_ms(self):
+        return statistics.median(self._ping(PINGS, PING_INTERVAL_S))
 
     def _condition(self, place, delay_us):
-        self.netem(f"{BASE_US + delay_us}us" if place == "nfs" else "0")
+        self._set_netem(f"{BASE_US + delay_us}us" if place == "nfs" else "0")
         number = len(self._record["conditions"])
-        condition = {"number": number, "place": place, "delay_us": delay_us, "ping_ms": [self.ping_ms()]}
+        condition = {"number": number, "place": place, "delay_us": delay_us, "ping_ms": [self._ping_ms()]}
         for count in self._record["queue_managers"]:
             self._run(number, place, delay_us, count)
-        condition["ping_ms"].append(self.ping_ms())
+        condition["ping_ms"].append(self._ping_ms())
         self._record["conditions"].append(condition)
         self._record["load_average"].append(os.getloadavg()[0])
         self._write()
@@ -130,24 +137,21 @@ class Study:
     def _write(self):
         (self.out / SETTINGS_FILE).write_text(json.dumps(self._record, indent=1) + "\n")
 
-    def run_arguments(self, name, directory, queue_managers, block_sizes, duration_s):
-        """A run of plimsoll in the lab, whose results go below the study's directory."""
+    def _arguments(self, command, name, directory, queue_managers, block_sizes):
+        """Of plimsoll run or ab in the lab, with results below the study's directory."""
         return [str(each) for each in (
-            SCRIPT, "run", self._plimsoll, "run", "--quiet", "--hosts", network.address("control", FIRST_NUMBER), "--dir", directory,
-            "--qm", queue_managers, "--bsize", ",".join(map(str, block_sizes)), "--duration", duration_s, "--warmup", WARMUP,
-            "--file-size", "1m", "--num-files", 3, "--trace", "off", "--name", name, "--out", self.out / name)]
-
-    def check_run(self, code, errors, name):
-        # 3 is inconclusive: such a run is kept and shows in the scatter.
-        if code not in (0, 3) or not (self.out / name / "report.json").exists():
-            raise LabError(f"plimsoll ended with {code}: {errors.strip()}")
+            SCRIPT, "run", self._plimsoll, command, "--quiet", "--hosts", network.address("control", FIRST_NUMBER),
+            "--dir", directory, "--qm", queue_managers, "--bsize", ",".join(map(str, block_sizes)), "--file-size", "1m", "--num-files", 3,
+            "--trace", "off", "--name", name, "--out", self.out / name)]
 
     def _run(self, number, place, delay_us, queue_managers):
         name = f"{number:02}-{place}-{delay_us}us-qm{queue_managers}"
         self.say(f"measuring {name}")
-        argv = self.run_arguments(name, DIRECTORIES[place], queue_managers, self._record["block_sizes_bytes"],
-                                  self._record["duration_s"])
+        argv = self._arguments("run", name, DIRECTORIES[place], queue_managers, self._record["block_sizes_bytes"]) + [
+            "--duration", f"{self._record['duration_s']:g}", "--warmup", WARMUP]
         done = subprocess.run(argv, capture_output=True, text=True, check=False)
-        self.check_run(done.returncode, done.stderr, name)
+        # 3 is inconclusive: such a run is kept and shows in the scatter.
+        if done.returncode not in (0, 3) or not (self.out / name / "report.json").exists():
+            raise LabError(f"plimsoll ended with {done.returncode}: {done.stderr.strip()}")
         self._record["runs"].append({"name": name, "condition": number, "place": place, "delay_us": delay_us,
                                      "queue_managers": queue_managers})

@@ -1,9 +1,10 @@
 """The study's tables in Markdown, and their place in docs/nfs.md."""
 
 import datetime
+import math
 import statistics
 
-import study_shift
+import study_paired
 from image import LabError
 
 BEGIN, END = "<!-- Made by `scripts/nfs-study --update-docs`: begin -->", "<!-- end -->"
@@ -43,21 +44,25 @@ def _ms(value):
 
 def _measured(figures):
     study, host = figures.study, figures.environment["host"]
-    rounds = len(figures.conditions("nfs", figures.delays_us[0]))
+    rounds = len(figures.conditions("nfs", 0))
     load = statistics.fmean(study["load_average"])
     begun = datetime.datetime.fromisoformat(study["begun"])
-    options = {
-        "duration": f"{study['duration_s']:g}", "rounds": rounds, "qm": _list(study["queue_managers"]),
-        "bsize-kib": _list(size // 1024 for size in figures.block_sizes), "delays-us": _list(figures.delays_us)}
-    if study.get("toggled"):
-        options["toggle-kib"] = _list(step["block_size_bytes"] // 1024 for step in study["toggled"])
-        options["toggle-delays-us"] = _list(study["toggled"][0]["delays_us"])
-        options["toggle-duration"] = f"{study['toggled'][0]['duration_s']:g}"
-    command = " ".join(["scripts/nfs-study", *(f"--{name} {value}" for name, value in options.items()), "--update-docs"])
-    return (f"```\n{command}\n```\n\n"
-            f"Measured on {begun:%d %B %Y}: emulated hosts ({host['kernel']}) on a machine with {study['processors']} processors,\n"
-            f"whose load average was {load:.1f}, the emulators included. Each delay was measured in {rounds} rounds, NFS without\n"
-            f"delay {rounds + 1} times; mount options\n`{study['mount']}`.")
+    options = [*_paired_options(study["paired"]), ("rounds", rounds), ("duration", f"{study['duration_s']:g}"),
+               ("qm", _list(study["queue_managers"])), ("bsize-kib", _list(size // 1024 for size in figures.block_sizes)),
+               ("delays-us", _list(figures.delays_us))]
+    command = " ".join(["scripts/nfs-study", *(f"--{name} {value}" for name, value in options), "--update-docs"])
+    return (f"Measured on {begun:%d %B %Y}: emulated hosts ({host['kernel']}) on a machine with {study['processors']} processors,\n"
+            f"whose load average was {load:.1f}, the emulators included; mount options\n`{study['mount']}`.\n\n```\n{command}\n```")
+
+
+def _paired_options(paired):
+    if not paired:
+        return [("paired-rounds", 0)]
+    sizes, delays = {}, {each["delay_us"]: None for each in paired}
+    for each in paired:
+        sizes.setdefault(each["queue_managers"], {})[each["block_size_bytes"] // 1024] = None
+    return [("paired", " ".join(f"{count}:{_list(of_count)}" for count, of_count in sizes.items())),
+            ("paired-delays-us", _list(delays)), ("paired-rounds", paired[0]["rounds"])]
 
 
 def _list(values):
@@ -87,33 +92,30 @@ def _p50(figures, queue_managers):
             row.append(f"{statistics.fmean(values):.2f} ({min(values):.2f}–{max(values):.2f})")
         rows.append(row)
     return (f"**p50 of a write, {queue_managers_name(queue_managers)}**, in milliseconds: mean of the repeats "
-            "(least–most of them).\n\n" + _table(["block", *(condition_name(*column) for column in columns)], rows))
+            "(smallest–largest).\n\n" + _table(["block", *(condition_name(*column) for column in columns)], rows))
 
 
-def _shifts(figures, queue_managers):
-    rows = [[size_name(shift.block_bytes), delay_name(shift.delay_us), str(shift.round_trips), f"{shift.expected_ms:g}",
-             _ms(shift.ping_ms), f"**{shift.ms:.2f}**", f"± {shift.error_ms:.2f}", shift.verdict]
-            for shift in figures.shifts(queue_managers)]
-    more = "" if queue_managers == 1 else "; here it must not be more than the delay"
-    return (f"**Shift of p50, {queue_managers_name(queue_managers)}**, in milliseconds{more}.\n\n" +
-            _table(["block", "each way", "round trips", "as set", "by ping", "measured", "error", "check"], rows))
+def _finding(row):
+    """What `plimsoll ab` has on p50, in its own words."""
+    words = {"better": "better", "worse": "worse", "small": "within minimum", "not_clear": "not significant"}
+    ratio = f"{row['ratio']:.2f} ({row['low']:.2f} to {row['high']:.2f})" if "low" in row and "high" in row else "–"
+    return [ratio, words.get(row["finding"], "–")]
 
 
-def _toggled(figures):
-    rows = []
-    for shift in figures.toggled_shifts():
-        each_ms, low_ms, high_ms = shift.each_ms
-        rows.append([
-            size_name(shift.block_bytes), f"{delay_name(shift.from_us)} → {delay_name(shift.from_us + shift.delay_us)}",
-            str(shift.round_trips), f"{shift.expected_ms:g}", _ms(shift.ping_ms),
-            f"{shift.ping_low_ms:.2f} to {shift.ping_high_ms:.2f}", _ms(shift.ms), f"{shift.low_ms:.2f} to {shift.high_ms:.2f}",
-            f"**{each_ms:.2f}** ({low_ms:.2f} to {high_ms:.2f})", shift.verdict])
-    if not rows:
+def _shifts(figures):
+    if not figures.shifts:
         return ""
-    headings = ["block", "each way", "round trips", "as set", "by ping", "lies in", "measured", "lies in", "for each ms", "check"]
-    return ("**Shift of p50 within a step**, one queue manager, in milliseconds: the delays came and went every few seconds.\n"
-            f"Medians of the differences, where they lie but for a chance of {study_shift.CHANCE:.1%}, and what that is for each\n"
-            "millisecond that was added each way.\n\n" + _table(headings, rows))
+    rows = [[size_name(shift.block_bytes), str(shift.queue_managers), delay_name(shift.delay_us), str(shift.round_trips),
+             f"{shift.expected_ms:g}", str(shift.ping), _bold(shift.p50), *_finding(shift.comparison), shift.verdict]
+            for shift in figures.shifts]
+    return (f"**Shift of p50** in milliseconds: median of {figures.study['paired'][0]['rounds']} rounds and its "
+            f"{100 * (1 - study_paired.CHANCE):g} % interval;\nratio and finding by `plimsoll ab`, with a 95 % interval.\n\n" +
+            _table(["block", "QMs", "each way", "round trips", "as set", "by ping", "p50", "p50 ratio", "finding", "check"], rows))
+
+
+def _bold(estimate):
+    median, _, interval = str(estimate).partition(" ")
+    return f"**{median}** {interval}" if math.isfinite(estimate.high_ms) else str(estimate)
 
 
 def _kernel(figures, queue_managers):
@@ -128,7 +130,7 @@ def _kernel(figures, queue_managers):
             rows.append([size_name(size), delay_name(delay_us), f"{writes / commits:.1f} + 1" if commits else "1",
                          f"{ours:.2f}", of("write", "round_trip_ms"), of("write", "execute_ms"),
                          of("commit", "round_trip_ms"), of("commit", "execute_ms")])
-    return (f"**What the client's kernel says, {queue_managers_name(queue_managers)}**: means in milliseconds. "
+    return (f"**NFS client statistics, {queue_managers_name(queue_managers)}**: means in milliseconds. "
             "\"WRITEs + COMMITs\" are those\nof one of our writes, as counted.\n\n" +
             _table(["block", "each way", "WRITEs + COMMITs", "our mean", "WRITE rtt", "WRITE execute", "COMMIT rtt",
                     "COMMIT execute"], rows))
@@ -151,12 +153,10 @@ def _step(figures, queue_managers):
 def markdown(figures):
     """All that is generated of docs/nfs.md."""
     counts = figures.study["queue_managers"]
-    parts = [_measured(figures), _pings(figures)]
-    parts += [_p50(figures, count) for count in counts]
+    parts = [_shifts(figures)]
+    if figures.shifts:
+        parts.append("![Shift of p50 by block size, with its interval, beside the delay as set](images/nfs-delay.svg)")
+    parts += [_measured(figures), *(_p50(figures, count) for count in counts)]
     parts.append("![p50 by block size, on the local disk, on NFS and with each delay](images/nfs-latency.svg)")
-    parts.append(_toggled(figures))
-    parts += [_shifts(figures, count) for count in counts]
-    parts.append("![Shift of p50 by block size, with its error, beside the delay that was set](images/nfs-shift.svg)")
-    parts.append(_step(figures, counts[0]))
-    parts += [_kernel(figures, counts[0])]
+    parts += [_pings(figures), _step(figures, counts[0]), _kernel(figures, counts[0])]
     return "\n\n".join(part for part in parts if part) + "\n"
