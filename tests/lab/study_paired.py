@@ -1,13 +1,14 @@
 """How much a delay in the network shifts p50, from rounds of `plimsoll ab --toggle`, and whether that is what it should be.
 
-How fast an emulated host is changes from minute to minute with what else the machine's processors have to do, so that two runs
-show little of a millisecond. Two steps within seconds differ by the delay and by little else.
+The speed of an emulated host changes from minute to minute with the machine's other load, so that runs minutes apart cannot resolve
+a millisecond. Two steps within seconds differ by the delay and by little else.
 """
 
 import dataclasses
 import datetime
 import math
 import statistics
+from typing import Optional
 
 # How often the median of one shift may lie outside of its interval by chance alone. A study has some ten shifts.
 CHANCE = 0.001
@@ -55,7 +56,8 @@ def _span_s(step):
 
 def _p50_ms(step):
     (cluster,) = [scope for scope in step["scopes"] if scope["kind"] == "cluster"]
-    return cluster["latency"]["p50_ns"] / 1e6 if cluster["writes"] > 0 else None
+    p50_ns = cluster["latency"].get("p50_ns")
+    return p50_ns / 1e6 if p50_ns else None
 
 
 def _ping_ms(step, pings):
@@ -82,11 +84,10 @@ def differences_ms(ab, report, pings):
 
 
 def p50_row(comparison):
-    """What compare.json has on p50."""
+    """What compare.json has on p50; None where a step has too few writes for it."""
     (block_size,) = comparison["block_sizes"]
     (pair,) = block_size["pairs"]
-    (row,) = [row for row in pair["rows"] if row["figure"] == "p50"]
-    return row
+    return next((row for row in pair["rows"] if row["figure"] == "p50"), None)
 
 
 @dataclasses.dataclass
@@ -98,7 +99,7 @@ class Shift:
     round_trips: int
     p50: Estimate
     ping: Estimate
-    comparison: dict  # p50_row of plimsoll's own comparison
+    comparison: Optional[dict]  # p50_row of plimsoll's own comparison
 
     @property
     def expected_ms(self):

@@ -97,6 +97,8 @@ def _p50(figures, queue_managers):
 
 def _finding(row):
     """What `plimsoll ab` has on p50, in its own words."""
+    if row is None:
+        return ["–", "–"]
     words = {"better": "better", "worse": "worse", "small": "within minimum", "not_clear": "not significant"}
     ratio = f"{row['ratio']:.2f} ({row['low']:.2f} to {row['high']:.2f})" if "low" in row and "high" in row else "–"
     return [ratio, words.get(row["finding"], "–")]

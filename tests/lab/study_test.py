@@ -40,7 +40,7 @@ def _write(path, value):
     path.write_text(json.dumps(value))
 
 
-def _paired(directory, base_ms, late_ms, base_ping_ms, late_ping_ms, queue_managers=1, size=4096):
+def _paired(directory, base_ms, late_ms, base_ping_ms, late_ping_ms, queue_managers=1, size=4096, findings=("worse",)):
     """Rounds that nobody measured, 10 s each: one value a round; a ping of None is missing."""
     name = f"paired-{size}-{queue_managers}"
     steps, rounds, pings = [], [], []
@@ -59,8 +59,9 @@ def _paired(directory, base_ms, late_ms, base_ping_ms, late_ping_ms, queue_manag
         rounds.append(round_)
     _write(directory / name / "ab.json", {"rounds": rounds})
     _write(directory / name / "run" / "report.json", {"steps": steps})
-    row = {"figure": "p50", "ratio": 1.25, "low": 1.24, "high": 1.26, "finding": "worse"}
-    _write(directory / name / "compare.json", {"block_sizes": [{"pairs": [{"rows": [{"figure": "iops"}, row]}]}]})
+    rows = [{"figure": "iops"}]
+    rows += [{"figure": "p50", "ratio": 1.25, "low": 1.24, "high": 1.26, "finding": finding} for finding in findings]
+    _write(directory / name / "compare.json", {"block_sizes": [{"pairs": [{"rows": rows}]}]})
     return {"name": name, "queue_managers": queue_managers, "block_size_bytes": size, "delay_us": DELAY_US, "rounds": len(rounds),
             "pings": pings}
 
@@ -194,6 +195,12 @@ class Page(unittest.TestCase):
             self.assertIn(f"images/{name}", tables)
             marks = [each for each in ElementTree.fromstring(picture).iter() if "transform" in each.attrib]
             self.assertGreater(len(marks), points, "a mark for each block size, beside the legend's")
+
+    def test_a_comparison_without_p50_has_no_finding(self):
+        values = {f"{side}_{of}ms": (1.0,) * 12 for side in ("base", "late") for of in ("", "ping_")}
+        with tempfile.TemporaryDirectory() as place:
+            tables = study_tables.markdown(invented(pathlib.Path(place), **values, findings=()))
+        self.assertIn("| 0.00 (0.00 to 0.00) | **0.00** (0.00 to 0.00) | – | – | INCONCLUSIVE |", tables)
 
     def test_without_comparisons_there_are_the_tables(self):
         with tempfile.TemporaryDirectory() as place:
