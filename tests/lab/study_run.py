@@ -27,8 +27,8 @@ DIRECTORIES = {"disk": "/mnt/disk", "bare": "/mnt/mqlog", "nfs": "/mnt/mqlog"}
 BASE_US = 1000
 WSIZE_BYTES = int(re.search(r"wsize=(\d+)", MOUNT).group(1))
 PINGS, PING_INTERVAL_S = 30, 0.02
-# Beside writes: a step has two or three such batches.
-BATCH_PINGS, BATCH_INTERVAL_S = 5, 0.1
+# Beside writes, spread over about a quarter of a step: two batches or three lie wholly within it.
+BATCH_PINGS = 5
 # Between two batches, so that the command that sets the delay gets its turn on the host's one channel.
 BATCH_PAUSE_S = 0.03
 WARMUP = "500ms"
@@ -88,12 +88,12 @@ class Study:
         argv = self._arguments("ab", name, DIRECTORIES["nfs"], queue_managers, [block_bytes]) + [
             "--toggle", f"{self._record['duration_s']:g}s", "--rounds", str(rounds), "--all-rounds",
             "--names", f"{BASE_US}us,{BASE_US + delay_us}us", "--between", between, "--allow-commands"]
-        pings = []
+        pings, interval_s = [], self._record["duration_s"] / 4 / BATCH_PINGS
         with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as run:
             while run.poll() is None:
                 begin_s = time.time()
                 # The hosts are as busy as the writes make them: pings of a quiet minute would be late by less.
-                times_ms = self._ping(BATCH_PINGS, BATCH_INTERVAL_S)
+                times_ms = self._ping(BATCH_PINGS, interval_s)
                 pings.append([begin_s, time.time(), times_ms])
                 time.sleep(BATCH_PAUSE_S)
             self._netem = None
@@ -141,8 +141,8 @@ class Study:
         """Of plimsoll run or ab in the lab, with results below the study's directory."""
         return [str(each) for each in (
             SCRIPT, "run", self._plimsoll, command, "--quiet", "--hosts", network.address("control", FIRST_NUMBER),
-            "--dir", directory, "--qm", queue_managers, "--bsize", ",".join(map(str, block_sizes)), "--file-size", "1m", "--num-files", 3,
-            "--trace", "off", "--name", name, "--out", self.out / name)]
+            "--dir", directory, "--qm", queue_managers, "--bsize", ",".join(map(str, block_sizes)),
+            "--file-size", "1m", "--num-files", 3, "--trace", "off", "--name", name, "--out", self.out / name)]
 
     def _run(self, number, place, delay_us, queue_managers):
         name = f"{number:02}-{place}-{delay_us}us-qm{queue_managers}"
