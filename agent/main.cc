@@ -113,8 +113,10 @@ std::vector<std::string> CleanupCommand(const CLI::App& app, const AgentFlags& f
   const std::filesystem::path executable = std::filesystem::read_symlink("/proc/self/exe", error);
   if (error) return {};
   if (flags.child) {
-    return {(executable.parent_path() / "plimsoll").string(), "clean", "--dir", AbsolutePath(flags.roots.front()),
-            "--yes"};
+    std::vector<std::string> clean = {(executable.parent_path() / "plimsoll").string(), "clean"};
+    for (const std::string& root : flags.roots) clean.insert(clean.end(), {"--dir", AbsolutePath(root)});
+    clean.emplace_back("--yes");
+    return clean;
   }
   if (std::string unit = SystemdUnit(); !unit.empty()) return {"systemctl", "start", std::move(unit)};
   std::vector<std::string> command = {executable.string()};
@@ -227,7 +229,11 @@ int Serve(const AgentFlags& flags, const ServerSetup& setup, const v1::AgentLimi
   const UniqueFd signal_fd(signalfd(-1, &signals, SFD_CLOEXEC));
 
   const std::string name = flags.name.empty() ? HostName() : flags.name;
-  auto sandbox = Sandbox::Create(flags.roots, MakeAgentId(name, flags.roots));
+  // By root: an agent that a controller starts has the directories of its run, and one that cleans up after it may have
+  // one of them.
+  std::vector<std::string> root_ids;
+  for (const std::string& root : flags.roots) root_ids.push_back(MakeAgentId(name, {root}));
+  auto sandbox = Sandbox::Create(flags.roots, MakeAgentId(name, flags.roots), root_ids);
   if (!sandbox.ok()) {
     spdlog::error("{}", std::string(sandbox.status().message()));
     return kExitWrongInput;

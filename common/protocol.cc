@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <set>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -39,6 +40,26 @@ bool StartsKnownProgram(const v1::HostDescription& host) {
 }
 
 }  // namespace
+
+const std::string& DirOf(const v1::LogWorkload& workload, uint32_t writer) {
+  const bool own = writer >= 1 && writer <= static_cast<uint32_t>(workload.qm_dirs_size());
+  return own ? workload.qm_dirs(static_cast<int>(writer) - 1) : workload.dir();
+}
+
+std::vector<std::string> DirsOf(const v1::LogWorkload& workload) {
+  if (workload.qm_dirs().empty()) return {workload.dir()};
+  std::vector<std::string> dirs;
+  std::set<std::string> seen;
+  for (const std::string& dir : workload.qm_dirs()) {
+    if (seen.insert(dir).second) dirs.push_back(dir);
+  }
+  return dirs;
+}
+
+uint32_t WritersIn(const v1::LogWorkload& workload, const std::string& dir) {
+  if (workload.qm_dirs().empty()) return dir == workload.dir() ? workload.qm() : 0;
+  return static_cast<uint32_t>(std::count(workload.qm_dirs().begin(), workload.qm_dirs().end(), dir));
+}
 
 uint64_t ExtentBytes(const v1::LogWorkload& workload) {
   uint64_t bytes = uint64_t{workload.qm()} * workload.num_files();

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "google/protobuf/descriptor.h"
@@ -20,13 +21,16 @@ namespace plimsoll {
 inline constexpr char kVersion[] = PLIMSOLL_VERSION;
 
 // Raised with every change after which an older peer would misunderstand; peers of another number are refused.
-inline constexpr uint32_t kProtocolVersion = 8;
+inline constexpr uint32_t kProtocolVersion = 9;
 
 // Metadata of a call that opens a session: the key of the session beside which it is opened (Prepare.beside_key).
 inline constexpr char kBesideKey[] = "plimsoll-beside-bin";
 
 // Port of an agent where an address names none.
 inline constexpr uint16_t kDefaultPort = 7461;
+
+// Directories that an agent describes in one call, and in which the writers of a host write, at most.
+inline constexpr size_t kMaxDirectories = 64;
 
 // Hosts that a run has at most.
 inline constexpr size_t kMaxRunHosts = 4096;
@@ -76,6 +80,16 @@ inline uint32_t HostOf(const v1::LogQueueManager& qm, std::optional<uint32_t> do
 
 // Whether any writer of a host writes in a step; `host` is its number in the run.
 bool AnyWrites(const v1::LogWork& work, uint32_t host, const v1::LogStep& step);
+
+// Directory of a writer's log; `writer` from 1. A name, as the plan gives it.
+const std::string& DirOf(const v1::LogWorkload& workload, uint32_t writer);
+
+// The directories in which a host's writers write, each once, in the order of their first writers; the workload's `dir`
+// where they have none of their own. Never empty. Names that differ may yet be one directory.
+std::vector<std::string> DirsOf(const v1::LogWorkload& workload);
+
+// Writers that write in the directory.
+uint32_t WritersIn(const v1::LogWorkload& workload, const std::string& dir);
 
 // Bytes of the host's extents. What does not fit into 64 bits counts as the largest number.
 uint64_t ExtentBytes(const v1::LogWorkload& workload);

@@ -95,6 +95,9 @@ absl::StatusOr<HaSetup> MakeHaSetup(const v1::HostPlan& plan) {
   if (!v1::HaLockWait_IsValid(work.lock_wait()) || !v1::HaFence_IsValid(work.fence())) {
     return absl::InvalidArgumentError("lock_wait must be poll or block, fence extents or none");
   }
+  if (!work.workload().qm_dirs().empty()) {
+    return absl::InvalidArgumentError("qm_dirs: the queue managers of a drill write below one dir");
+  }
   HaSetup setup;
   PLIMSOLL_ASSIGN_OR_RETURN(setup.log, MakeWorkSetup(LogPlanOf(plan)));
   if (setup.log.sync == v1::SYNC_MODE_NONE) {

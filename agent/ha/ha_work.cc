@@ -43,9 +43,9 @@ absl::StatusOr<std::unique_ptr<HaWork>> HaWork::Create(const v1::HostPlan& plan,
   instances.set_frame_interval_ns(plan.frame_interval_ns());
   *instances.mutable_work() = plan.ha();
   // Instances get the roots as this process has resolved them, so the directories must lie below those.
-  PLIMSOLL_ASSIGN_OR_RETURN(setup.log.dir, sandbox.PathOf(setup.log.dir));
+  PLIMSOLL_ASSIGN_OR_RETURN(setup.log.dirs.front(), sandbox.PathOf(setup.log.dirs.front()));
   PLIMSOLL_ASSIGN_OR_RETURN(setup.data_dir, sandbox.PathOf(setup.data_dir));
-  instances.mutable_work()->mutable_workload()->set_dir(setup.log.dir);
+  instances.mutable_work()->mutable_workload()->set_dir(setup.log.dirs.front());
   instances.mutable_work()->set_data_dir(setup.data_dir);
   std::unique_ptr<HaWork> work(
       new HaWork(std::move(setup), std::move(instances), sandbox, lease_deadline_ns, sink, program));
@@ -88,9 +88,9 @@ HaWork::~HaWork() {
 }
 
 absl::Status HaWork::MakePlaces() {
-  PLIMSOLL_ASSIGN_OR_RETURN(Place log, MakePlace(setup_.log.dir));
+  PLIMSOLL_ASSIGN_OR_RETURN(Place log, MakePlace(setup_.log.dirs.front()));
   places_.push_back(std::move(log));
-  if (setup_.data_dir == setup_.log.dir) return absl::OkStatus();
+  if (setup_.data_dir == setup_.log.dirs.front()) return absl::OkStatus();
   PLIMSOLL_ASSIGN_OR_RETURN(Place data, MakePlace(setup_.data_dir));
   places_.push_back(std::move(data));
   if ((places_[0].made == nullptr) == (places_[1].made == nullptr)) return absl::OkStatus();
@@ -314,7 +314,7 @@ std::vector<v1::InFlight> HaWork::InFlight(int64_t min_age_ns) const {
     const BlockPlace at =
         setup_.ShapeOf(instance->qm()).layout().PlaceOf(instance->board().completed.load(std::memory_order_relaxed));
     add(instance->qm(), instance->board().in_flight_since_ns.load(std::memory_order_relaxed),
-        absl::StrCat(setup_.log.dir, "/plimsoll-", setup_.log.run_id, "/", queue_manager->home, "/",
+        absl::StrCat(setup_.log.dirs.front(), "/plimsoll-", setup_.log.run_id, "/", queue_manager->home, "/",
                      ExtentName(instance->qm(), setup_.log.file_prefix, at.extent)));
   }
   const size_t instances = in_flight.size();

@@ -290,7 +290,7 @@ std::string Instance::DescribeFailure() const {
 }
 
 void Instance::RunRecorder(const TallyParams& tally) {
-  HostCounters counters(files_.directory);
+  HostCounters counters(std::vector<std::string>{files_.directory});
   counters.Reset({getpid()});
   WriterState* const states[] = {&state_};
   StepRecorder::Hooks hooks;

@@ -98,7 +98,7 @@ absl::StatusOr<QmFiles> OpenQmFiles(const HaSetup& setup, uint32_t qm, const San
   if (queue_manager == nullptr) return absl::InvalidArgumentError(absl::StrCat("the plan has no qm", qm));
   const SharedDirectory::Owner owner{setup.log.run_id, setup.log.run_token, queue_manager->home};
   PLIMSOLL_ASSIGN_OR_RETURN(const std::unique_ptr<SharedDirectory> log,
-                            sandbox.OpenSharedDirectory(setup.log.dir, owner));
+                            sandbox.OpenSharedDirectory(setup.log.dirs.front(), owner));
   QmFiles files;
   files.directory = log->path();
   files.direct = setup.log.direct != v1::DIRECT_MODE_OFF;

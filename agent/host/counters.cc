@@ -4,9 +4,12 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include <algorithm>
 #include <ctime>
+#include <iterator>
 #include <map>
 #include <optional>
+#include <set>
 #include <sstream>
 #include <vector>
 
@@ -143,6 +146,38 @@ v1::NfsCounters NfsSince(const v1::NfsCounters& now, const v1::NfsCounters& then
   return nfs;
 }
 
+v1::DiskCounters SumOf(const std::vector<v1::DiskCounters>& disks) {
+  v1::DiskCounters sum = disks.front();
+  for (auto disk = std::next(disks.begin()); disk != disks.end(); ++disk) {
+    sum.set_device(absl::StrCat(sum.device(), ",", disk->device()));
+    sum.set_writes(sum.writes() + disk->writes());
+    sum.set_written_bytes(sum.written_bytes() + disk->written_bytes());
+    sum.set_write_time_ms(sum.write_time_ms() + disk->write_time_ms());
+    sum.set_in_flight(sum.in_flight() + disk->in_flight());
+    sum.set_busy_ms(std::max(sum.busy_ms(), disk->busy_ms()));
+    sum.set_flushes(sum.flushes() + disk->flushes());
+    sum.set_flush_time_ms(sum.flush_time_ms() + disk->flush_time_ms());
+  }
+  return sum;
+}
+
+v1::NfsCounters SumOf(const std::vector<v1::NfsCounters>& mounts) {
+  v1::NfsCounters sum = mounts.front();
+  const auto add = [](const v1::NfsOperation& one, v1::NfsOperation& to) {
+    to.set_operations(to.operations() + one.operations());
+    to.set_transmissions(to.transmissions() + one.transmissions());
+    to.set_timeouts(to.timeouts() + one.timeouts());
+    to.set_queue_ms(to.queue_ms() + one.queue_ms());
+    to.set_round_trip_ms(to.round_trip_ms() + one.round_trip_ms());
+    to.set_execute_ms(to.execute_ms() + one.execute_ms());
+  };
+  for (auto mount = std::next(mounts.begin()); mount != mounts.end(); ++mount) {
+    if (mount->has_write()) add(mount->write(), *sum.mutable_write());
+    if (mount->has_commit()) add(mount->commit(), *sum.mutable_commit());
+  }
+  return sum;
+}
+
 namespace {
 
 uint64_t ProcessCpuNs() {
@@ -158,48 +193,78 @@ std::optional<uint64_t> RunDelayNs(int tid) {
 }  // namespace
 
 struct HostCounters::State {
-  std::optional<BlockDevice> device;
-  // Mount point of the NFS mount; empty where it is none.
-  std::string nfs_mount_point;
+  // What lies below the directories, each once.
+  std::vector<BlockDevice> devices;
+  std::vector<std::string> nfs_mount_points;
 
-  // At Reset.
+  // At Reset; as many as there are devices and mounts, or none.
   uint64_t cpu_ns = 0;
-  std::optional<v1::DiskCounters> disk;
-  std::optional<v1::NfsCounters> nfs;
+  std::vector<v1::DiskCounters> disks;
+  std::vector<v1::NfsCounters> mounts;
   struct Delay {
     uint64_t first_ns = 0;
     uint64_t last_ns = 0;
   };
   std::map<int, Delay> delays;
 
-  std::optional<v1::DiskCounters> ReadDisk() const {
-    if (!device.has_value()) return std::nullopt;
-    const std::string text = ReadTextFile("/proc/diskstats");
-    auto counters = ParseDiskStats(text, device->number);
-    if (counters.has_value() && device->disk_number != device->number) {
-      // Flushes go to the whole disk, and the kernel counts them there only.
-      if (const auto disk_counters = ParseDiskStats(text, device->disk_number); disk_counters.has_value()) {
-        counters->set_flushes(disk_counters->flushes());
-        counters->set_flush_time_ms(disk_counters->flush_time_ms());
-      }
-    }
-    return counters;
+  void AddDevice(const BlockDevice& device) {
+    const auto same = [&device](const BlockDevice& known) { return known.number == device.number; };
+    if (std::none_of(devices.begin(), devices.end(), same)) devices.push_back(device);
   }
 
-  std::optional<v1::NfsCounters> ReadNfs() const {
-    if (nfs_mount_point.empty()) return std::nullopt;
-    return ParseMountStats(ReadTextFile("/proc/self/mountstats"), nfs_mount_point);
+  void AddNfsMount(const std::string& point) {
+    if (std::find(nfs_mount_points.begin(), nfs_mount_points.end(), point) == nfs_mount_points.end()) {
+      nfs_mount_points.push_back(point);
+    }
+  }
+
+  std::vector<v1::DiskCounters> ReadDisks() const {
+    std::vector<v1::DiskCounters> all;
+    if (devices.empty()) return all;
+    const std::string text = ReadTextFile("/proc/diskstats");
+    std::set<dev_t> disks_seen;
+    for (const BlockDevice& device : devices) {
+      auto counters = ParseDiskStats(text, device.number);
+      if (!counters.has_value()) return {};
+      if (device.disk_number != device.number) {
+        // Flushes go to the whole disk, and the kernel counts them there only.
+        if (const auto disk_counters = ParseDiskStats(text, device.disk_number); disk_counters.has_value()) {
+          counters->set_flushes(disk_counters->flushes());
+          counters->set_flush_time_ms(disk_counters->flush_time_ms());
+        }
+      }
+      // Two partitions of one disk have the same flushes.
+      if (!disks_seen.insert(device.disk_number).second) {
+        counters->set_flushes(0);
+        counters->set_flush_time_ms(0);
+      }
+      all.push_back(*std::move(counters));
+    }
+    return all;
+  }
+
+  std::vector<v1::NfsCounters> ReadMounts() const {
+    std::vector<v1::NfsCounters> all;
+    if (nfs_mount_points.empty()) return all;
+    const std::string text = ReadTextFile("/proc/self/mountstats");
+    for (const std::string& point : nfs_mount_points) {
+      auto counters = ParseMountStats(text, point);
+      if (!counters.has_value()) return {};
+      all.push_back(*std::move(counters));
+    }
+    return all;
   }
 };
 
-HostCounters::HostCounters(const std::string& directory) : state_(std::make_unique<State>()) {
-  const UniqueFd fd(open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  struct stat info{};
-  if (fd.valid() && fstat(fd.get(), &info) == 0) {
-    state_->device = FindBlockDevice(info.st_dev);
-    const std::vector<Mount> mounts = ParseMountInfo(ReadTextFile("/proc/self/mountinfo"));
+HostCounters::HostCounters(const std::vector<std::string>& directories) : state_(std::make_unique<State>()) {
+  const std::vector<Mount> mounts = ParseMountInfo(ReadTextFile("/proc/self/mountinfo"));
+  for (const std::string& directory : directories) {
+    const UniqueFd fd(open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    struct stat info{};
+    if (!fd.valid() || fstat(fd.get(), &info) != 0) continue;
+    if (const auto device = FindBlockDevice(info.st_dev); device.has_value()) state_->AddDevice(*device);
     const Mount* mount = FindMount(mounts, MountIdOf(fd.get()), info.st_dev, directory);
-    if (mount != nullptr && IsNfs(*mount)) state_->nfs_mount_point = mount->mount_point;
+    if (mount != nullptr && IsNfs(*mount)) state_->AddNfsMount(mount->mount_point);
   }
   Reset({});
 }
@@ -212,8 +277,8 @@ void HostCounters::Reset(const std::vector<int>& writer_tids) {
     const uint64_t delay_ns = RunDelayNs(tid).value_or(0);
     state_->delays[tid] = {delay_ns, delay_ns};
   }
-  state_->disk = state_->ReadDisk();
-  state_->nfs = state_->ReadNfs();
+  state_->disks = state_->ReadDisks();
+  state_->mounts = state_->ReadMounts();
   state_->cpu_ns = ProcessCpuNs();
 }
 
@@ -226,10 +291,16 @@ v1::HostSample HostCounters::Sample() const {
     wait_ns += delay.last_ns - delay.first_ns;
   }
   sample.set_writer_cpu_wait_ns(wait_ns);
-  const auto disk = state_->ReadDisk();
-  if (disk.has_value() && state_->disk.has_value()) *sample.mutable_disk() = DiskSince(*disk, *state_->disk);
-  const auto nfs = state_->ReadNfs();
-  if (nfs.has_value() && state_->nfs.has_value()) *sample.mutable_nfs() = NfsSince(*nfs, *state_->nfs);
+  std::vector<v1::DiskCounters> disks = state_->ReadDisks();
+  if (!disks.empty() && disks.size() == state_->disks.size()) {
+    for (size_t i = 0; i < disks.size(); ++i) disks[i] = DiskSince(disks[i], state_->disks[i]);
+    *sample.mutable_disk() = SumOf(disks);
+  }
+  std::vector<v1::NfsCounters> mounts = state_->ReadMounts();
+  if (!mounts.empty() && mounts.size() == state_->mounts.size()) {
+    for (size_t i = 0; i < mounts.size(); ++i) mounts[i] = NfsSince(mounts[i], state_->mounts[i]);
+    *sample.mutable_nfs() = SumOf(mounts);
+  }
   return sample;
 }
 

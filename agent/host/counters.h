@@ -31,13 +31,17 @@ std::optional<uint64_t> ParseRunDelayNs(const std::string& text);
 v1::DiskCounters DiskSince(const v1::DiskCounters& now, const v1::DiskCounters& then);
 v1::NfsCounters NfsSince(const v1::NfsCounters& now, const v1::NfsCounters& then);
 
-// Reads /proc/diskstats of the device below a directory, or /proc/self/mountstats of its NFS mount, and this process's
-// CPU time. Counters count from Reset. Not thread-safe.
+// The devices' counters added up, named "sda1,sdb1"; of busy_ms the largest. Of the mounts' likewise. At least one.
+v1::DiskCounters SumOf(const std::vector<v1::DiskCounters>& disks);
+v1::NfsCounters SumOf(const std::vector<v1::NfsCounters>& mounts);
+
+// Reads /proc/diskstats of the devices below directories, or /proc/self/mountstats of their NFS mounts, and this
+// process's CPU time. Counters count from Reset. Not thread-safe.
 class HostCounters {
  public:
-  // Finds out once what lies below `directory`; what is not known is left out of the samples. May hang with a hung file
-  // system; afterwards only /proc is read.
-  explicit HostCounters(const std::string& directory);
+  // Finds out once what lies below the directories; what is not known is left out of the samples: where one of several
+  // devices or mounts cannot be read, all of them. May hang with a hung file system; afterwards only /proc is read.
+  explicit HostCounters(const std::vector<std::string>& directories);
   ~HostCounters();
 
   // Starts counting anew. `writer_tids`: kernel thread ids of the writers, whose CPU waits are added up.

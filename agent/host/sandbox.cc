@@ -59,10 +59,10 @@ std::string HostName() {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Sandbox>> Sandbox::Create(const std::vector<std::string>& roots, std::string agent_id) {
+absl::StatusOr<std::unique_ptr<Sandbox>> Sandbox::Create(const std::vector<std::string>& roots, std::string agent_id,
+                                                         const std::vector<std::string>& root_ids) {
   if (roots.empty()) return absl::InvalidArgumentError("no --root was given: an agent writes only below its roots");
   std::unique_ptr<Sandbox> sandbox(new Sandbox());
-  sandbox->agent_id_ = std::move(agent_id);
   for (const std::string& root : roots) {
     if (root.empty() || root[0] != '/') {
       return absl::InvalidArgumentError(absl::StrCat("--root '", root, "' is not an absolute path"));
@@ -72,7 +72,9 @@ absl::StatusOr<std::unique_ptr<Sandbox>> Sandbox::Create(const std::vector<std::
     struct stat info{};
     if (stat(resolved.get(), &info) != 0) return PosixError("--root", root, errno);
     if (!S_ISDIR(info.st_mode)) return PosixError("--root", root, ENOTDIR);
-    sandbox->known_roots_.push_back({Normalized(root), resolved.get()});
+    const size_t number = sandbox->known_roots_.size();
+    sandbox->known_roots_.push_back(
+        {Normalized(root), resolved.get(), number < root_ids.size() ? root_ids[number] : agent_id});
     sandbox->roots_.emplace_back(resolved.get());
   }
   return sandbox;
@@ -89,7 +91,8 @@ absl::StatusOr<Sandbox::Place> Sandbox::Locate(const std::string& dir) const {
     if (root.resolved.size() < best.root.size()) continue;
     std::string remainder;
     if (!Below(root.resolved, path, remainder) && !Below(root.given, path, remainder)) continue;
-    best = {root.resolved, remainder, remainder.empty() ? root.resolved : Normalized(root.resolved + "/" + remainder)};
+    best = {root.resolved, remainder, remainder.empty() ? root.resolved : Normalized(root.resolved + "/" + remainder),
+            root.agent_id};
   }
   if (best.root.empty()) {
     return absl::PermissionDeniedError(
@@ -143,7 +146,8 @@ absl::StatusOr<std::unique_ptr<RunDirectory>> Sandbox::MakeRunDirectory(const st
   }
   PLIMSOLL_ASSIGN_OR_RETURN(const Place place, Locate(dir));
   PLIMSOLL_ASSIGN_OR_RETURN(UniqueFd fd, Open(place));
-  return RunDirectory::Create(std::move(fd), place.path, {agent_id_, run_id, run_token, host_label, false, shared});
+  return RunDirectory::Create(std::move(fd), place.path,
+                              {place.agent_id, run_id, run_token, host_label, false, shared});
 }
 
 absl::StatusOr<std::unique_ptr<SharedDirectory>> Sandbox::OpenSharedDirectory(const std::string& dir,
@@ -170,7 +174,7 @@ absl::StatusOr<UniqueFd> Sandbox::OpenRunFile(const std::string& dir, const RunF
 absl::StatusOr<std::vector<v1::RunDirectoryDescription>> Sandbox::ListRunDirectories(const std::string& dir) const {
   PLIMSOLL_ASSIGN_OR_RETURN(const Place place, Locate(dir));
   PLIMSOLL_ASSIGN_OR_RETURN(const UniqueFd fd, Open(place));
-  return plimsoll::ListRunDirectories(fd.get(), place.path, agent_id_);
+  return plimsoll::ListRunDirectories(fd.get(), place.path, place.agent_id);
 }
 
 absl::StatusOr<std::vector<v1::CleanedDirectory>> Sandbox::Clean(
@@ -180,15 +184,15 @@ absl::StatusOr<std::vector<v1::CleanedDirectory>> Sandbox::Clean(
   }
   PLIMSOLL_ASSIGN_OR_RETURN(const Place place, Locate(dir));
   PLIMSOLL_ASSIGN_OR_RETURN(const UniqueFd fd, Open(place));
-  return CleanRunDirectories({fd.get(), place.path}, run_id, {agent_id_, !run_id.empty(), may_continue});
+  return CleanRunDirectories({fd.get(), place.path}, run_id, {place.agent_id, !run_id.empty(), may_continue});
 }
 
 std::vector<std::string> Sandbox::RemoveLeftovers() const {
   std::vector<std::string> removed;
-  for (const std::string& root : roots_) {
-    const auto fd = Open({root, "", root});
+  for (const Root& root : known_roots_) {
+    const auto fd = Open({root.resolved, "", root.resolved});
     if (!fd.ok()) continue;
-    const std::vector<std::string> here = RemoveLeftoversBelow(fd->get(), root, agent_id_);
+    const std::vector<std::string> here = RemoveLeftoversBelow(fd->get(), root.resolved, root.agent_id);
     removed.insert(removed.end(), here.begin(), here.end());
   }
   return removed;

@@ -30,8 +30,9 @@ struct RunFile {
 class Sandbox {
  public:
   // `roots` must be absolute, exist and be directories; symbolic links in them are resolved here, once. `agent_id` (see
-  // MakeAgentId) goes into every marker.
-  static absl::StatusOr<std::unique_ptr<Sandbox>> Create(const std::vector<std::string>& roots, std::string agent_id);
+  // MakeAgentId) goes into every marker, or where the roots have ids of their own, the root's: as many as roots.
+  static absl::StatusOr<std::unique_ptr<Sandbox>> Create(const std::vector<std::string>& roots, std::string agent_id,
+                                                         const std::vector<std::string>& root_ids = {});
 
   // Resolved roots.
   const std::vector<std::string>& roots() const { return roots_; }
@@ -84,6 +85,7 @@ class Sandbox {
   struct Root {
     std::string given;
     std::string resolved;
+    std::string agent_id;
   };
   // Where a directory lies: below which root, by which way.
   struct Place {
@@ -91,6 +93,8 @@ class Sandbox {
     std::string remainder;
     // The two together.
     std::string path;
+    // The root's.
+    std::string agent_id = {};
   };
 
   Sandbox() = default;
@@ -99,7 +103,6 @@ class Sandbox {
 
   std::vector<Root> known_roots_;
   std::vector<std::string> roots_;
-  std::string agent_id_;
 };
 
 // An id that stays the same over restarts of an agent: 16 hexadecimal digits made from the machine's id, the agent's

@@ -17,8 +17,6 @@ namespace {
 
 // More at once would mean that the file system hangs, or that somebody floods the agent.
 constexpr int kMaxDescribing = 8;
-// Directories of one Describe: a plan has one for each host, and `clean` takes a few.
-constexpr int kMaxDirectories = 16;
 // How often a Describe that waits for another's search looks whether its caller is still there.
 constexpr std::chrono::milliseconds kLookAtCaller{50};
 // How often an agent that is stopping checks whether its session makes progress.
@@ -275,7 +273,7 @@ grpc::ServerUnaryReactor* AgentService::Describe(grpc::CallbackServerContext* co
                                   request->protocol_version(), ": install the same version on both")});
     return reactor;
   }
-  if (request->directories_size() > kMaxDirectories) {
+  if (static_cast<size_t>(request->directories_size()) > kMaxDirectories) {
     reactor->Finish({grpc::StatusCode::INVALID_ARGUMENT, absl::StrCat("asked for ", request->directories_size(),
                                                                       " directories, more than ", kMaxDirectories)});
     return reactor;

@@ -147,7 +147,7 @@ class Session final : public WorkSink {
   bool Hangs() const;
   // Changes whenever the session makes progress.
   uint64_t Progress() const;
-  // The directory that holds all that the session made; empty: it has made nothing.
+  // The directory that holds all that the session made, or several, for people; empty: it has made nothing.
   std::string Directory() const;
   // Whether another session may be opened beside this one by whoever presents this key; false once it is ending.
   bool MayBeJoined(const std::string& beside_key) const;

@@ -1,11 +1,16 @@
 #include "agent/writer/log_work.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <exception>
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "agent/writer/file_env.h"
 #include "agent/writer/worker_threads.h"
 #include "common/posix.h"
@@ -24,9 +29,30 @@ absl::StatusOr<std::unique_ptr<LogWork>> LogWork::Create(const v1::HostPlan& pla
                                                          const std::atomic<int64_t>& lease_deadline_ns,
                                                          WorkSink& sink) {
   PLIMSOLL_ASSIGN_OR_RETURN(WorkSetup setup, MakeWorkSetup(plan));
-  PLIMSOLL_ASSIGN_OR_RETURN(std::unique_ptr<RunDirectory> directory,
-                            sandbox.MakeRunDirectory(setup.dir, setup.run_id, setup.run_token, setup.host_label));
-  return std::unique_ptr<LogWork>(new LogWork(std::move(setup), std::move(directory), lease_deadline_ns, sink));
+  PLIMSOLL_ASSIGN_OR_RETURN(std::vector<Place> places, MakePlaces(setup, sandbox));
+  return std::unique_ptr<LogWork>(new LogWork(std::move(setup), std::move(places), lease_deadline_ns, sink));
+}
+
+absl::StatusOr<std::vector<LogWork::Place>> LogWork::MakePlaces(const WorkSetup& setup, const Sandbox& sandbox) {
+  std::vector<Place> places;
+  std::map<std::pair<dev_t, ino_t>, std::string> known;
+  for (const std::string& dir : setup.dirs) {
+    if (setup.dirs.size() > 1) {
+      PLIMSOLL_ASSIGN_OR_RETURN(const UniqueFd fd, sandbox.OpenDirectory(dir));
+      struct stat info{};
+      if (fstat(fd.get(), &info) != 0) return PosixError("fstat", dir, errno);
+      const auto [first, added] = known.emplace(std::pair(info.st_dev, info.st_ino), dir);
+      if (!added) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(dir, " is the same directory as ", first->second, ": give it one name in the plan"));
+      }
+    }
+    Place& place = places.emplace_back();
+    PLIMSOLL_ASSIGN_OR_RETURN(place.directory,
+                              sandbox.MakeRunDirectory(dir, setup.run_id, setup.run_token, setup.host_label));
+    place.ops = MakeSystemFileOps(*place.directory);
+  }
+  return places;
 }
 
 WorkKind LogWork::Kind(const Sandbox& sandbox) {
@@ -35,13 +61,9 @@ WorkKind LogWork::Kind(const Sandbox& sandbox) {
               -> absl::StatusOr<std::unique_ptr<Work>> { return Create(plan, sandbox, lease_deadline_ns, sink); }};
 }
 
-LogWork::LogWork(WorkSetup setup, std::unique_ptr<RunDirectory> directory,
-                 const std::atomic<int64_t>& lease_deadline_ns, WorkSink& sink)
-    : setup_(std::move(setup)),
-      directory_(std::move(directory)),
-      ops_(MakeSystemFileOps(*directory_)),
-      sink_(sink),
-      control_(lease_deadline_ns) {}
+LogWork::LogWork(WorkSetup setup, std::vector<Place> places, const std::atomic<int64_t>& lease_deadline_ns,
+                 WorkSink& sink)
+    : setup_(std::move(setup)), places_(std::move(places)), sink_(sink), control_(lease_deadline_ns) {}
 
 LogWork::~LogWork() {
   Stop("the session ended");
@@ -72,7 +94,7 @@ uint32_t LogWork::StartWriters() {
     for (uint32_t qm = 1; qm <= setup_.qm; ++qm) {
       writers_.push_back(std::make_unique<Writer>(
           qm, Writer::Surroundings{.setup = setup_,
-                                   .ops = *ops_,
+                                   .ops = *places_[setup_.dir_of_writer[qm - 1]].ops,
                                    .gate = gate_,
                                    .control = control_,
                                    .before_piece = [this] { return MayFill(); },
@@ -119,7 +141,9 @@ absl::Status LogWork::AwaitFilled(uint32_t writers, const std::function<void(uin
 }
 
 absl::Status LogWork::StartRecorder() {
-  counters_ = std::make_unique<HostCounters>(directory_->path());
+  std::vector<std::string> paths;
+  for (const Place& place : places_) paths.push_back(place.directory->path());
+  counters_ = std::make_unique<HostCounters>(paths);
   try {
     load_.Start(setup_.cpu_load);
     recorder_ = StartThread("recorder", [this] { RunRecorder(); });
@@ -149,38 +173,59 @@ void LogWork::OnPrepared(const absl::Status& status) {
 }
 
 absl::Status LogWork::AgreeOnDirect() {
-  std::string refused;
+  // Each directory's file system accepts it or does not.
+  std::vector<std::string> refused(places_.size());
   for (const auto& writer : writers_) {
-    if (refused.empty()) refused = writer->files().direct_refused();
+    std::string& reason = refused[setup_.dir_of_writer[writer->qm() - 1]];
+    if (reason.empty()) reason = writer->files().direct_refused();
   }
-  if (refused.empty()) return absl::OkStatus();
-  for (const auto& writer : writers_) PLIMSOLL_RETURN_IF_ERROR(writer->files().DropDirect(refused));
+  for (const auto& writer : writers_) {
+    const std::string& reason = refused[setup_.dir_of_writer[writer->qm() - 1]];
+    if (!reason.empty()) PLIMSOLL_RETURN_IF_ERROR(writer->files().DropDirect(reason));
+  }
   return absl::OkStatus();
 }
 
 absl::StatusOr<v1::Placed> LogWork::Look(const v1::Look& look) {
-  PLIMSOLL_ASSIGN_OR_RETURN(const std::vector<std::string> hosts,
-                            directory_->VisibleHosts({look.hosts().begin(), look.hosts().end()}));
-  seen_.insert(hosts.begin(), hosts.end());
-  PLIMSOLL_ASSIGN_OR_RETURN(const RunDirectory::Space space, directory_->MeasureSpace());
+  const std::vector<std::string> expected(look.hosts().begin(), look.hosts().end());
+  // The same figures for the first directory and for each further one.
+  const auto look_at = [&](Place& place, auto& placed) -> absl::Status {
+    PLIMSOLL_ASSIGN_OR_RETURN(const std::vector<std::string> hosts, place.directory->VisibleHosts(expected));
+    place.seen.insert(hosts.begin(), hosts.end());
+    PLIMSOLL_ASSIGN_OR_RETURN(const RunDirectory::Space space, place.directory->MeasureSpace());
+    for (const std::string& host : place.seen) placed.add_visible_hosts(host);
+    placed.set_total_bytes(space.total_bytes);
+    placed.set_free_bytes(space.free_bytes);
+    placed.set_min_free_bytes(MinFreeBytes(setup_.min_free_bytes, space.total_bytes));
+    return absl::OkStatus();
+  };
   v1::Placed placed;
-  for (const std::string& host : seen_) placed.add_visible_hosts(host);
-  placed.set_total_bytes(space.total_bytes);
-  placed.set_free_bytes(space.free_bytes);
-  placed.set_min_free_bytes(MinFreeBytes(setup_.min_free_bytes, space.total_bytes));
+  for (Place& place : places_) {
+    PLIMSOLL_RETURN_IF_ERROR(&place == &places_.front() ? look_at(place, placed) : look_at(place, *placed.add_more()));
+  }
   return placed;
 }
 
 absl::StatusOr<v1::Prepared> LogWork::DescribePrepared() {
+  const auto describe = [&](Place& place, auto& prepared) -> absl::Status {
+    prepared.set_directory(place.directory->path());
+    const auto number = static_cast<size_t>(&place - &places_.front());
+    const auto writer =
+        std::find_if(writers_.begin(), writers_.end(), [&](const auto& one) { return IsIn(number, one->qm()); });
+    const LogFiles& files = (*writer)->files();
+    prepared.set_direct(files.direct());
+    prepared.set_direct_refused(files.direct_refused());
+    prepared.set_open_flags(files.open_flags());
+    PLIMSOLL_ASSIGN_OR_RETURN(const std::vector<std::string> hosts, place.directory->VisibleHosts());
+    place.seen.insert(hosts.begin(), hosts.end());
+    for (const std::string& host : place.seen) prepared.add_visible_hosts(host);
+    return absl::OkStatus();
+  };
   v1::Prepared prepared;
-  prepared.set_directory(directory_->path());
-  LogFiles& files = writers_.front()->files();
-  prepared.set_direct(files.direct());
-  prepared.set_direct_refused(files.direct_refused());
-  prepared.set_open_flags(files.open_flags());
-  PLIMSOLL_ASSIGN_OR_RETURN(const std::vector<std::string> hosts, directory_->VisibleHosts());
-  seen_.insert(hosts.begin(), hosts.end());
-  for (const std::string& host : seen_) prepared.add_visible_hosts(host);
+  for (Place& place : places_) {
+    PLIMSOLL_RETURN_IF_ERROR(&place == &places_.front() ? describe(place, prepared)
+                                                        : describe(place, *prepared.add_more()));
+  }
   prepared.set_prepared_bytes(filled_bytes_.load(std::memory_order_relaxed));
   return prepared;
 }
@@ -278,20 +323,23 @@ std::vector<v1::InFlight> LogWork::InFlight(int64_t min_age_ns) const {
                                 : setup_.LoopOf(step, 0, writer->qm())
                                       .layout.PlaceOf(writer->state().writes.load(std::memory_order_relaxed))
                                       .extent;
-    entry.set_path(absl::StrCat(directory_->path(), "/", ExtentName(writer->qm(), setup_.file_prefix, extent)));
+    entry.set_path(places_[setup_.dir_of_writer[writer->qm() - 1]].ops->PathOf(
+        ExtentName(writer->qm(), setup_.file_prefix, extent)));
   }
   return in_flight;
 }
 
 uint64_t LogWork::Progress() const {
-  uint64_t progress = filled_bytes_.load(std::memory_order_relaxed) + directory_->removed_files();
+  uint64_t progress = filled_bytes_.load(std::memory_order_relaxed);
+  for (const Place& place : places_) progress += place.directory->removed_files();
   if (!writers_made_.load(std::memory_order_acquire)) return progress;
   for (const auto& writer : writers_) progress += writer->state().writes.load(std::memory_order_relaxed);
   return progress;
 }
 
 std::string LogWork::Directory() const {
-  return directory_->path();
+  return absl::StrJoin(places_, ", ",
+                       [](std::string* text, const Place& place) { absl::StrAppend(text, place.directory->path()); });
 }
 
 bool LogWork::WaitIdle(int64_t timeout_ns) {
@@ -308,16 +356,20 @@ bool LogWork::WaitIdle(int64_t timeout_ns) {
 v1::Released LogWork::Release(bool keep_files) {
   EndThreads();
   v1::Released released;
-  if (keep_files) {
-    directory_->Keep();
-    return released;
+  std::vector<std::string> left_behind;
+  for (const Place& place : places_) {
+    if (keep_files) {
+      place.directory->Keep();
+      continue;
+    }
+    const absl::StatusOr<uint64_t> removed = place.directory->Remove();
+    if (removed.ok()) {
+      released.set_removed_files(released.removed_files() + *removed);
+    } else {
+      left_behind.emplace_back(removed.status().message());
+    }
   }
-  const absl::StatusOr<uint64_t> removed = directory_->Remove();
-  if (removed.ok()) {
-    released.set_removed_files(*removed);
-  } else {
-    released.set_left_behind(std::string(removed.status().message()));
-  }
+  released.set_left_behind(absl::StrJoin(left_behind, "; "));
   return released;
 }
 

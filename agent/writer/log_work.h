@@ -1,4 +1,4 @@
-// One host's part of a run that writes logs: its directory, its extents, its writers and their recorder.
+// One host's part of a run that writes logs: its directories, its extents, its writers and their recorder.
 #pragma once
 
 #include <atomic>
@@ -32,9 +32,10 @@ namespace plimsoll {
 // atomic ones.
 class LogWork final : public SteppedWork {
  public:
-  // Checks the plan (INVALID_ARGUMENT, naming field and limit) and makes the run's directory. `lease_deadline_ns` is a
-  // moment of CLOCK_MONOTONIC: no write starts at or after it; the session moves it with every message. `sandbox`,
-  // `lease_deadline_ns` and `sink` must outlive the object.
+  // Checks the plan (INVALID_ARGUMENT, naming field and limit) and makes the run's directory in each directory of the
+  // plan; where one cannot be made, none remains. `lease_deadline_ns` is a moment of CLOCK_MONOTONIC: no write starts
+  // at or after it; the session moves it with every message. `sandbox`, `lease_deadline_ns` and `sink` must outlive the
+  // object.
   static absl::StatusOr<std::unique_ptr<LogWork>> Create(const v1::HostPlan& plan, const Sandbox& sandbox,
                                                          const std::atomic<int64_t>& lease_deadline_ns, WorkSink& sink);
   // How a session makes it. `sandbox` outlives the kind.
@@ -59,8 +60,19 @@ class LogWork final : public SteppedWork {
   // Where the object is in its life.
   enum class Phase : uint8_t { kNew, kPreparing, kReady, kArmed, kEnded };
 
-  LogWork(WorkSetup setup, std::unique_ptr<RunDirectory> directory, const std::atomic<int64_t>& lease_deadline_ns,
-          WorkSink& sink);
+  // The run's directory in one of the plan's.
+  struct Place {
+    std::unique_ptr<RunDirectory> directory;
+    std::unique_ptr<FileOps> ops;
+    // Hosts of the run that were seen there; the session's thread's alone.
+    std::set<std::string> seen = {};
+  };
+
+  LogWork(WorkSetup setup, std::vector<Place> places, const std::atomic<int64_t>& lease_deadline_ns, WorkSink& sink);
+
+  static absl::StatusOr<std::vector<Place>> MakePlaces(const WorkSetup& setup, const Sandbox& sandbox);
+  // Whether that writer, from 1, writes in that place.
+  bool IsIn(size_t place, uint32_t writer) const { return setup_.dir_of_writer[writer - 1] == place; }
 
   absl::Status MayFill() const;
   absl::Status Add(const v1::AddStep& add);
@@ -82,8 +94,8 @@ class LogWork final : public SteppedWork {
 
   // Only its steps change: they are added under the mutex, between steps.
   WorkSetup setup_;
-  const std::unique_ptr<RunDirectory> directory_;
-  const std::unique_ptr<FileOps> ops_;
+  // As setup_.dirs: at least one, and never more or fewer.
+  std::vector<Place> places_;
   WorkSink& sink_;
   StopControl control_;
   StartGate gate_;
@@ -91,8 +103,6 @@ class LogWork final : public SteppedWork {
   std::atomic<uint64_t> filled_bytes_{0};
   std::atomic<bool> give_up_{false};       // another writer failed to prepare, or Stop was called
   std::atomic<bool> writers_made_{false};  // writers_ changes no more
-
-  std::set<std::string> seen_;  // hosts of the run; the session's thread's alone
 
   mutable Mutex mutex_;
   CondVar changed_;

@@ -50,8 +50,22 @@ absl::Status CheckArrival(v1::Arrival arrival) {
 }
 
 absl::Status CheckWorkload(const v1::LogWorkload& workload) {
-  if (workload.dir().empty() || workload.dir().front() != '/') return Bad("dir must be an absolute path");
   PLIMSOLL_RETURN_IF_ERROR(CheckRanges(workload));
+  if (!workload.qm_dirs().empty() && static_cast<uint32_t>(workload.qm_dirs_size()) != workload.qm()) {
+    return Bad(absl::StrCat("qm_dirs must be as many as the queue managers, ", workload.qm(), "; they are ",
+                            workload.qm_dirs_size()));
+  }
+  const std::vector<std::string> dirs = DirsOf(workload);
+  if (dirs.size() > kMaxDirectories) {
+    return Bad(
+        absl::StrCat("qm_dirs: a host writes in at most ", kMaxDirectories, " directories; they are ", dirs.size()));
+  }
+  for (const std::string& dir : dirs) {
+    if (dir.empty() || dir.front() != '/') {
+      return Bad(workload.qm_dirs().empty() ? "dir must be an absolute path"
+                                            : absl::StrCat("qm_dirs: '", dir, "' must be an absolute path"));
+    }
+  }
   if (!IsPlainName(workload.file_prefix())) {
     return Bad("file_prefix must be 1 to 64 letters, digits, '.', '_' and '-', not beginning with '.'");
   }
@@ -176,8 +190,12 @@ absl::StatusOr<WorkSetup> MakeWorkSetup(const v1::HostPlan& plan) {
   setup.host_label = plan.host_label();
   setup.host_index = plan.host_index();
   setup.frame_interval_ns = plan.frame_interval_ns();
-  setup.dir = workload.dir();
+  setup.dirs = DirsOf(workload);
   setup.qm = workload.qm();
+  for (uint32_t writer = 1; writer <= setup.qm; ++writer) {
+    const auto at = std::find(setup.dirs.begin(), setup.dirs.end(), DirOf(workload, writer));
+    setup.dir_of_writer.push_back(static_cast<size_t>(at - setup.dirs.begin()));
+  }
   setup.file_size_bytes = workload.file_size_bytes();
   setup.num_files = workload.num_files();
   setup.file_prefix = workload.file_prefix();

@@ -38,7 +38,9 @@ struct WorkSetup {
   uint32_t host_index = 0;
   int64_t frame_interval_ns = 0;
 
-  std::string dir;
+  // Where its writers write, each directory once; at least one. And which of them each writer has.
+  std::vector<std::string> dirs;
+  std::vector<size_t> dir_of_writer;
   uint32_t qm = 0;  // writers
   uint64_t file_size_bytes = 0;
   uint32_t num_files = 0;

@@ -42,6 +42,11 @@ std::string ExampleValue(const FieldDescriptor& field) {
   return field.is_repeated() ? absl::StrCat("[", absl::StrJoin(values, ", "), "]") : values.front();
 }
 
+// Stands in place of another key, which the example has: it is shown as a comment.
+bool IsAlternative(const FieldDescriptor& field) {
+  return &field == v1::LogWorkload::descriptor()->FindFieldByNumber(v1::LogWorkload::kQmDirsFieldNumber);
+}
+
 class ExampleWriter {
  public:
   // `sections`: those to show; others belong to other commands.
@@ -73,7 +78,7 @@ class ExampleWriter {
       absl::StrAppend(&text_, margin, "#   ", flag.empty() ? "" : absl::StrCat("--", flag),
                       flag.empty() || summary.empty() ? "" : ": ", summary, "\n");
     }
-    absl::StrAppend(&text_, margin, dash ? "- " : "", FieldKey(field), ":");
+    absl::StrAppend(&text_, margin, dash ? "- " : "", IsAlternative(field) ? "# " : "", FieldKey(field), ":");
     if (KindOf(field) != ValueKind::kMessage) {
       absl::StrAppend(&text_, " ", ExampleValue(field), "\n");
     } else {

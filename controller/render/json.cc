@@ -191,6 +191,7 @@ void WriteJson(const Message& message, JsonWriter& json) {
   for (int i = 0; i < message.GetDescriptor()->field_count(); ++i) {
     const FieldDescriptor& field = *message.GetDescriptor()->field(i);
     if (field.is_repeated()) {
+      if (reflection.FieldSize(message, &field) == 0 && field.options().GetExtension(v1::omit_empty)) continue;
       json.Key(field.name());
       // Numbers stay on one line: a series is easier to read, and smaller, that way.
       const bool numbers =
@@ -283,7 +284,9 @@ class SchemaWriter {
     json_.Key("required");
     json_.BeginArray(true);
     for (int i = 0; i < type.field_count(); ++i) {
-      if (!type.field(i)->has_presence() || IsNullable(*type.field(i))) json_.String(type.field(i)->name());
+      const FieldDescriptor& field = *type.field(i);
+      if (field.options().GetExtension(v1::omit_empty)) continue;
+      if (!field.has_presence() || IsNullable(field)) json_.String(field.name());
     }
     json_.EndArray();
     json_.Key("properties");

@@ -156,8 +156,32 @@ TEST(NfsSince, SubtractsEveryCounter) {
   EXPECT_FALSE(NfsSince(*ParseMountStats(kMountStats, "/mnt/v3"), {}).has_commit());
 }
 
+TEST(SumOf, AddsUpDevicesAndNamesTheBusiestsTime) {
+  const v1::DiskCounters first = ParseDiskStats(kDiskStats, makedev(254, 0)).value();
+  const v1::DiskCounters second = ParseDiskStats(kDiskStats, makedev(254, 1)).value();
+  const v1::DiskCounters sum = SumOf(std::vector<v1::DiskCounters>{first, second});
+  EXPECT_EQ(sum.device(), "vda,vda1");
+  EXPECT_EQ(sum.writes(), first.writes() + second.writes());
+  EXPECT_EQ(sum.written_bytes(), first.written_bytes() + second.written_bytes());
+  EXPECT_EQ(sum.write_time_ms(), first.write_time_ms() + second.write_time_ms());
+  EXPECT_EQ(sum.busy_ms(), first.busy_ms()) << "a share of the time, of whichever is the busiest";
+}
+
+TEST(SumOf, AddsUpMountsAndKeepsOneAsItIs) {
+  v1::NfsCounters first;
+  first.mutable_write()->set_operations(10);
+  first.mutable_write()->set_transmissions(12);
+  v1::NfsCounters second = first;
+  second.mutable_commit()->set_operations(3);
+  EXPECT_EQ(SumOf(std::vector<v1::NfsCounters>{first}).SerializeAsString(), first.SerializeAsString());
+  const v1::NfsCounters sum = SumOf(std::vector<v1::NfsCounters>{first, second});
+  EXPECT_EQ(sum.write().operations(), 20U);
+  EXPECT_EQ(sum.write().transmissions(), 24U);
+  EXPECT_EQ(sum.commit().operations(), 3U);
+}
+
 TEST(HostCounters, CountsTheProcessesCpuTimeFromReset) {
-  HostCounters counters("/proc");
+  HostCounters counters(std::vector<std::string>{"/proc"});
   // Until the process has visibly used some.
   while (counters.Sample().agent_cpu_ns() < 5'000'000) {
   }
@@ -181,7 +205,7 @@ TEST(HostCounters, KeepsTheWaitsOfAWriterThatHasEnded) {
                 }
               });
               while (tid == 0) std::this_thread::yield();
-              HostCounters counters("/proc");
+              HostCounters counters(std::vector<std::string>{"/proc"});
               counters.Reset({tid});
               uint64_t waited_ns = 0;
               while (waited_ns == 0) waited_ns = counters.Sample().writer_cpu_wait_ns();
@@ -199,7 +223,7 @@ TEST(HostCounters, CountsTheWritesOfTheDeviceBelow) {
   struct stat info{};
   ASSERT_EQ(stat(temp.path().c_str(), &info), 0);
   if (!FindBlockDevice(info.st_dev).has_value()) GTEST_SKIP() << "SKIPPED: no block device below " << temp.path();
-  HostCounters counters(temp.path());
+  HostCounters counters(std::vector<std::string>{temp.path()});
   const UniqueFd file(open(temp.Sub("file").c_str(), O_RDWR | O_CREAT | O_DSYNC | O_CLOEXEC, 0600));
   const std::string block(65536, 'x');
   ASSERT_EQ(write(file.get(), block.data(), block.size()), static_cast<ssize_t>(block.size()));
@@ -212,7 +236,7 @@ TEST(HostCounters, CountsTheWritesOfTheDeviceBelow) {
 
 TEST(HostCounters, LeavesOutWhatItDoesNotKnow) {
   for (const char* directory : {"/proc", "/no such directory"}) {
-    const v1::HostSample sample = HostCounters(directory).Sample();
+    const v1::HostSample sample = HostCounters(std::vector<std::string>{directory}).Sample();
     EXPECT_FALSE(sample.has_disk());
     EXPECT_FALSE(sample.has_nfs());
     EXPECT_EQ(sample.writer_cpu_wait_ns(), 0U);

@@ -53,6 +53,24 @@ TEST_F(SandboxTest, AcceptsItsRootAndWhatLiesBelow) {
   EXPECT_THAT(sandbox->Check(root_ + "/a/../a/b"), IsOk());
 }
 
+TEST_F(SandboxTest, LeftoversOfARootAreThoseOfAnyAgentThatHasItWithTheSameId) {
+  const std::string second = temp_.MakeDirectory("second");
+  const auto both = Sandbox::Create({root_, second}, "", {"00000000000000aa", "00000000000000bb"});
+  ASSERT_THAT(both, IsOk());
+  ASSERT_THAT((*both)->MakeRunDirectory(second, "7f3a21", {}, "alpha").status(), IsOk());
+  auto kept = (*both)->MakeRunDirectory(second, "7f3a22", {}, "alpha");
+  ASSERT_THAT(kept, IsOk());
+  (*kept)->Keep();
+  kept->reset();
+  const auto go = [] { return absl::OkStatus(); };
+  const auto other = Sandbox::Create({second}, "00000000000000aa");
+  EXPECT_THAT((*other)->Clean(second, "7f3a22", go).status(), IsOk());
+  EXPECT_TRUE(fs::exists(second + "/plimsoll-7f3a22/alpha")) << "another root's id";
+  const auto one = Sandbox::Create({second}, "00000000000000bb");
+  EXPECT_THAT((*one)->Clean(second, "7f3a22", go).status(), IsOk());
+  EXPECT_FALSE(fs::exists(second + "/plimsoll-7f3a22"));
+}
+
 TEST_F(SandboxTest, NamesTheRootOptionForADirectoryOutside) {
   const auto sandbox = Make({root_});
   EXPECT_THAT(sandbox->Check(outside_), StatusIs(StatusCode::kPermissionDenied, "--root: " + root_));

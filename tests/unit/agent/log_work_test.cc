@@ -369,6 +369,82 @@ TEST_F(LogWorkTest, DirectThatWasAskedForAndRefusedIsAnError) {
   EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kInvalidArgument, "refuses O_DIRECT; use --direct auto or off"));
 }
 
+// Two directories, the second one a file system of its own that refuses O_DIRECT.
+class TwoDirectoriesTest : public LogWorkTest {
+ protected:
+  TwoDirectoriesTest() {
+    for (const std::string& dir : {first_, second_}) std::filesystem::create_directory(dir);
+    for (const std::string& dir : {second_, first_, second_}) workload().add_qm_dirs(dir);
+    workload().set_dir(second_);
+    workload().set_qm(3);
+  }
+  ~TwoDirectoriesTest() override {
+    work_.reset();
+    for (const std::string& dir : {first_, second_}) EXPECT_TRUE(std::filesystem::is_empty(dir)) << dir;
+    if (mounted_) umount2(second_.c_str(), MNT_DETACH);
+    for (const std::string& dir : {first_, second_}) std::filesystem::remove(dir);
+    mounted_ = false;
+  }
+
+  bool MountOverSecond() {
+    if (unshare(CLONE_NEWNS) != 0) return false;
+    if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return false;
+    mounted_ = mount("none", second_.c_str(), "ramfs", 0, "") == 0;
+    return mounted_;
+  }
+
+  const std::string first_ = root_ + "/first";
+  const std::string second_ = root_ + "/second";
+};
+
+TEST_F(TwoDirectoriesTest, EachWriterWritesInItsOwnAndEachFileSystemDecidesAboutODirect) {
+  if (!MountOverSecond()) GTEST_SKIP() << "needs the right to mount";
+  ASSERT_THAT(Create(), IsOk());
+  const auto prepared = Prepare();
+  ASSERT_THAT(prepared, IsOk());
+  EXPECT_EQ(prepared->directory(), second_ + "/plimsoll-0123abcd/alpha");
+  EXPECT_FALSE(prepared->direct());
+  EXPECT_THAT(prepared->direct_refused(), HasSubstr("Invalid argument (22)"));
+  ASSERT_EQ(prepared->more_size(), 1);
+  EXPECT_EQ(prepared->more(0).directory(), first_ + "/plimsoll-0123abcd/alpha");
+  EXPECT_TRUE(prepared->more(0).direct()) << prepared->more(0).direct_refused();
+  EXPECT_EQ(prepared->more(0).open_flags(), "O_RDWR|O_DSYNC|O_DIRECT");
+  for (const auto& [dir, qm] : {std::pair(second_, 1), std::pair(first_, 2), std::pair(second_, 3)}) {
+    for (const std::string& other : {first_, second_}) {
+      const std::string path = other + "/plimsoll-0123abcd/alpha/qm" + std::to_string(qm) + "/active/S0000001.LOG";
+      EXPECT_EQ(std::filesystem::exists(path), other == dir) << path;
+    }
+  }
+  const auto placed = work_->Look(v1::Look());
+  ASSERT_THAT(placed, IsOk());
+  ASSERT_EQ(placed->more_size(), 1);
+  EXPECT_EQ(placed->total_bytes(), 0U) << "a ramfs has no size";
+  EXPECT_GT(placed->more(0).total_bytes(), 0U);
+  ASSERT_FALSE(ArmIn(kSoon).late());
+  const v1::StepDone done = sink_.NextDone();
+  EXPECT_EQ(done.stopped(), "");
+  for (const v1::WriterTotals& writer : done.writers()) EXPECT_GT(writer.writes(), 0U);
+  EXPECT_EQ(work_->Release(false).removed_files(), 6);
+}
+
+TEST_F(TwoDirectoriesTest, WhereOneCannotBeMadeNoneRemains) {
+  for (const std::string& wrong : {root_ + "/missing", std::string("/"), first_ + "/../first/"}) {
+    workload().set_qm_dirs(2, wrong);
+    EXPECT_THAT(Create(), ::testing::Not(IsOk())) << wrong;
+    for (const std::string& dir : {first_, second_}) EXPECT_TRUE(std::filesystem::is_empty(dir)) << wrong;
+  }
+}
+
+TEST_F(TwoDirectoriesTest, KeptFilesStayInEach) {
+  CreateAndPrepare();
+  EXPECT_EQ(work_->Release(true).left_behind(), "");
+  work_.reset();
+  for (const std::string& dir : {first_, second_}) {
+    EXPECT_TRUE(std::filesystem::exists(dir + "/plimsoll-0123abcd/alpha/qm" + (dir == first_ ? "2" : "1")));
+    std::filesystem::remove_all(dir + "/plimsoll-0123abcd");
+  }
+}
+
 TEST_F(LogWorkTest, ASecondPreparingIsRefused) {
   CreateAndPrepare();
   EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kFailedPrecondition, "prepared already"));

@@ -173,6 +173,18 @@ TEST(WorkSetup, RefusesWhatIsWrongAndNamesIt) {
       {"does not know", [](auto& plan, auto&, auto&) { plan.clear_log(); }},
       {"no step", [](auto& plan, auto&, auto&) { plan.mutable_log()->clear_steps(); }},
       {"dir must be", [](auto&, auto& workload, auto&) { workload.set_dir("relative"); }},
+      {"qm_dirs must be as many as the queue managers, 2; they are 1",
+       [](auto&, auto& workload, auto&) { workload.add_qm_dirs("/a"); }},
+      {"qm_dirs: 'b' must be an absolute path",
+       [](auto&, auto& workload, auto&) {
+         workload.add_qm_dirs("/a");
+         workload.add_qm_dirs("b");
+       }},
+      {"qm_dirs: a host writes in at most 64 directories; they are 65",
+       [](auto&, auto& workload, auto&) {
+         workload.set_qm(65);
+         for (int qm = 0; qm < 65; ++qm) workload.add_qm_dirs("/" + std::to_string(qm));
+       }},
       {"qm must be from 1 to 4096; it is 0", [](auto&, auto& workload, auto&) { workload.set_qm(0); }},
       {"qm", [](auto&, auto& workload, auto&) { workload.set_qm(4097); }},
       {"file_size must be from 4k to 1t; it is 100",

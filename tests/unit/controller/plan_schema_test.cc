@@ -130,7 +130,7 @@ TEST(PlanSchema, FieldsThatTextCannotSayAreProblems) {
 TEST(PlanSchema, KeysAreNamesWithoutUnits) {
   EXPECT_THAT(FieldKeys(*v1::LogWorkload::descriptor()),
               ElementsAre("dir", "qm", "file_size", "num_files", "file_prefix", "sync", "direct", "delay", "rate",
-                          "cpu_load", "arrival", "min_free"));
+                          "cpu_load", "arrival", "min_free", "qm_dirs"));
   EXPECT_EQ(PlanField("block_size").name(), "block_size_bytes");
   EXPECT_EQ(PlanField("max_slew").name(), "max_slew_ppm");
   EXPECT_EQ(FindField(*v1::TestPlan::descriptor(), "block_size_bytes"), nullptr);

@@ -35,12 +35,12 @@ TEST_F(GrpcAgentClientTest, DescribesTheHostAndItsDirectories) {
 TEST_F(GrpcAgentClientTest, AsksForNoMoreThanSixteenDirectories) {
   const auto client = MakeGrpcAgentClient(address_, clock_, inbox_);
   v1::DescribeRequest request;
-  for (int i = 0; i < 16; ++i) request.add_directories("/mnt");
+  for (int i = 0; i < 64; ++i) request.add_directories("/mnt");
   client->Describe(request, 60 * kNsPerSecond);
   EXPECT_THAT(inbox_.AwaitDescription(), IsOk());
   request.add_directories("/mnt");
   client->Describe(request, 60 * kNsPerSecond);
-  EXPECT_THAT(inbox_.AwaitDescription(), StatusIs(absl::StatusCode::kInvalidArgument, "more than 16"));
+  EXPECT_THAT(inbox_.AwaitDescription(), StatusIs(absl::StatusCode::kInvalidArgument, "more than 64"));
 }
 
 TEST_F(GrpcAgentClientTest, ASearchEndsWithItsCallerAndTheNextOneWaitsForIt) {
