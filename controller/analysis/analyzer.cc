@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -524,12 +525,17 @@ v1::ClockReport Analyzer::ClockOf(const HostFacts& facts) const {
 
 void Analyzer::AddHostNotes(const v1::Report& report) {
   for (const v1::HostReport& host : report.hosts()) {
-    const v1::MountReport& mount = host.mount();
-    if (!mount.direct_refused().empty()) {
-      notes_.Add("direct", absl::StrCat(host.label(), ": O_DIRECT was refused (", mount.direct_refused(),
-                                        "); the writes went through the page cache."));
+    std::vector<v1::MountReport> mounts = {host.mount()};
+    mounts.insert(mounts.end(), host.more_mounts().begin(), host.more_mounts().end());
+    std::set<std::string> caveats;
+    for (const v1::MountReport& mount : mounts) {
+      if (!mount.direct_refused().empty()) {
+        notes_.Add("direct", absl::StrCat(host.label(), ": O_DIRECT was refused (", mount.direct_refused(),
+                                          "); the writes went through the page cache."));
+      }
+      if (mount.caveat().empty() || !caveats.insert(mount.caveat()).second) continue;
+      notes_.Add("caveat", absl::StrCat(host.label(), ": ", Sentence(mount.caveat())));
     }
-    if (!mount.caveat().empty()) notes_.Add("caveat", absl::StrCat(host.label(), ": ", Sentence(mount.caveat())));
     const v1::ClockReport& clock = host.clock();
     if (report.steps_size() > 0 && clock.probes() == 0) {
       notes_.Add("unmapped", absl::StrCat(host.label(), ": no clock probe was answered; its moments are not known."));
@@ -544,6 +550,12 @@ void Analyzer::AddHostNotes(const v1::Report& report) {
                                          "nothing here depends on it).",
                                          host.label(), static_cast<double>(difference_ns) / 1e9));
     }
+  }
+  const auto mixed = [](const auto& host) { return host.second.mixed_storage; };
+  if (hosts_.size() > 1 && std::any_of(hosts_.begin(), hosts_.end(), mixed)) {
+    notes_.Add("directories",
+               "Queue managers of a host have directories of their own: hosts that share any of these count as one "
+               "storage, with all of them, and stalls of one host are not compared with those of others.");
   }
   for (const auto& [number, facts] : hosts_) {
     const int64_t set_ns = timeline_.WallClockSetNs(number);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -19,11 +20,11 @@
 namespace plimsoll {
 namespace {
 
-// The description of the directory under test; an empty one if the host sent none.
-v1::DirectoryDescription DirectoryOf(const HostFacts& facts) {
+// The description of a directory under test; an empty one if the host sent none.
+v1::DirectoryDescription DirectoryOf(const HostFacts& facts, const std::string& dir) {
   const v1::HostDescription& host = facts.joined.description();
   for (const v1::DirectoryDescription& directory : host.directories()) {
-    if (directory.path() == facts.workload().dir()) return directory;
+    if (directory.path() == dir) return directory;
   }
   return host.directories_size() == 1 ? host.directories(0) : v1::DirectoryDescription();
 }
@@ -140,10 +141,46 @@ v1::HostReport MakeHostReport(const HostFacts& facts) {
   *report.mutable_queue_managers() = facts.joined.plan().log().queue_managers();
   report.set_storage(facts.storage);
 
-  CopySharedFields(DirectoryOf(facts), *report.mutable_mount());
+  const std::vector<std::string> dirs = DirsOf(facts.workload());
+  CopySharedFields(DirectoryOf(facts, dirs.front()), *report.mutable_mount());
   if (facts.prepared) CopySharedFields(*facts.prepared, *report.mutable_mount());
+  for (size_t number = 1; number < dirs.size(); ++number) {
+    v1::MountReport& mount = *report.add_more_mounts();
+    CopySharedFields(DirectoryOf(facts, dirs[number]), mount);
+    const auto more = static_cast<int>(number) - 1;
+    if (facts.prepared && more < facts.prepared->more_size()) CopySharedFields(facts.prepared->more(more), mount);
+    if (mount.directory().empty()) mount.set_directory(dirs[number]);
+  }
   return report;
 }
+
+namespace {
+
+// Labels of the hosts that a host saw in any of its directories.
+std::set<std::string> SeenHosts(const v1::Prepared& prepared) {
+  std::set<std::string> labels(prepared.visible_hosts().begin(), prepared.visible_hosts().end());
+  for (const v1::PreparedDirectory& more : prepared.more()) {
+    labels.insert(more.visible_hosts().begin(), more.visible_hosts().end());
+  }
+  return labels;
+}
+
+// Names what a host's further directories are, where that is not there yet.
+void AddMoreFileSystems(const HostFacts& facts, v1::StorageReport& storage) {
+  const std::vector<std::string> dirs = DirsOf(facts.workload());
+  const auto text = [](const std::string& type, const std::string& source) {
+    return source.empty() ? type : absl::StrCat(type, " from ", source);
+  };
+  std::set<std::string> known(storage.more_file_systems().begin(), storage.more_file_systems().end());
+  known.insert(text(storage.fs_type(), storage.fs_source()));
+  for (size_t number = 0; dirs.size() > 1 && number < dirs.size(); ++number) {
+    const v1::DirectoryDescription directory = DirectoryOf(facts, dirs[number]);
+    std::string name = text(directory.fs_type(), directory.fs_source());
+    if (!directory.fs_type().empty() && known.insert(name).second) storage.add_more_file_systems(std::move(name));
+  }
+}
+
+}  // namespace
 
 std::vector<v1::StorageReport> GroupStorages(HostTable& hosts) {
   std::vector<HostFacts*> prepared;
@@ -156,7 +193,7 @@ std::vector<v1::StorageReport> GroupStorages(HostTable& hosts) {
   }
   Groups groups(prepared.size());
   for (size_t place = 0; place < prepared.size(); ++place) {
-    for (const std::string& label : prepared[place]->prepared->visible_hosts()) {
+    for (const std::string& label : SeenHosts(*prepared[place]->prepared)) {
       if (const auto seen = places.find(label); seen != places.end()) groups.Join(place, seen->second);
     }
   }
@@ -167,13 +204,19 @@ std::vector<v1::StorageReport> GroupStorages(HostTable& hosts) {
     if (first == place) {
       v1::StorageReport& storage = storages.emplace_back();
       storage.set_number(static_cast<uint32_t>(storages.size()));
-      const v1::DirectoryDescription directory = DirectoryOf(facts);
+      const v1::DirectoryDescription directory = DirectoryOf(facts, facts.workload().dir());
       storage.set_fs_type(directory.fs_type());
       storage.set_fs_source(directory.fs_source());
     }
     facts.storage = first == place ? static_cast<uint32_t>(storages.size()) : prepared[first]->storage;
     storages[facts.storage - 1].add_hosts(facts.label());
+    AddMoreFileSystems(facts, storages[facts.storage - 1]);
   }
+  std::set<uint32_t> mixed;
+  for (const HostFacts* facts : prepared) {
+    if (DirsOf(facts->workload()).size() > 1) mixed.insert(facts->storage);
+  }
+  for (HostFacts* facts : prepared) facts->mixed_storage = mixed.count(facts->storage) > 0;
   return storages;
 }
 

@@ -31,6 +31,9 @@ struct HostFacts {
   std::vector<Fault> faults;
   // From 1; 0: not known.
   uint32_t storage = 0;
+  // A host of its storage writes in several directories: what one host shows of the storage may be of another file
+  // system than what the others show.
+  bool mixed_storage = false;
 
   const std::string& label() const { return joined.label(); }
   const v1::LogWorkload& workload() const {
@@ -72,8 +75,8 @@ using HostTable = std::map<uint32_t, HostFacts>;
 // The report's lines about a host, without its clock, its loss and its faults.
 v1::HostReport MakeHostReport(const HostFacts& facts);
 
-// Groups hosts that see one another's run directories, and sets each host's storage. Hosts that are not prepared have
-// none. Storages are numbered in the order of their first host.
+// Groups hosts that see one another's run directories in any of the directories in which they write, and sets each
+// host's storage. Hosts that are not prepared have none. Storages are numbered in the order of their first host.
 std::vector<v1::StorageReport> GroupStorages(HostTable& hosts);
 
 // Rows that the columns of all hosts of a report may take: 64 bytes each.

@@ -176,7 +176,8 @@ std::optional<int64_t> StallsOfStep::EndOf(uint32_t number, const HostStep& part
 
 void StallsOfStep::AddHost(uint32_t number, const HostFacts& facts, HostStep& part) {
   StallHost& host = hosts_[number];
-  host.storage = facts.storage;
+  // Alone where others may not be on the same file system.
+  host.storage = facts.mixed_storage ? 0 : facts.storage;
   host.qms = part.active_writers();
   host.last_qm = static_cast<uint32_t>(part.writers().size());
   const int64_t start_ns =

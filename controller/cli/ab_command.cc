@@ -158,12 +158,14 @@ class Ab {
     return TotalStepNs({steps.begin(), steps.end()});
   }
 
-  // Its hosts, each with its directory.
+  // Its hosts, each with its directories.
   std::set<std::pair<std::string, std::string>> PlacesOf(size_t side) const {
     const v1::TestPlan& plan = sides_[side].plan;
     std::set<std::pair<std::string, std::string>> places;
     for (int host = 0; host < std::max(1, plan.hosts_size()); ++host) {
-      places.emplace(plan.hosts().empty() ? "" : plan.hosts(host).address(), EffectiveWorkload(plan, host).dir());
+      for (const std::string& dir : DirsOf(EffectiveWorkload(plan, host))) {
+        places.emplace(plan.hosts().empty() ? "" : plan.hosts(host).address(), dir);
+      }
     }
     return places;
   }

@@ -83,6 +83,20 @@ absl::StatusOr<v1::TestPlan> LoadToggled(const AbFlags& flags) {
 
 }  // namespace
 
+namespace {
+
+// One value cannot stand in place of several.
+absl::Status CheckVariesOneDir(const google::protobuf::FieldDescriptor& field, const v1::TestPlan& plan) {
+  if (field.full_name() != "plimsoll.v1.LogWorkload.dir") return absl::OkStatus();
+  bool lists = !plan.workload().qm_dirs().empty();
+  for (const v1::HostSpec& host : plan.hosts()) lists = lists || !host.workload().qm_dirs().empty();
+  if (!lists) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "--vary dir: the plan has a directory for each queue manager (qm_dirs); write two plans, and pass both");
+}
+
+}  // namespace
+
 absl::StatusOr<std::vector<AbSide>> LoadSides(const AbFlags& flags, StatedDifferences& differs) {
   std::vector<AbSide> sides(2);
   if (!flags.toggle.empty()) {
@@ -97,6 +111,7 @@ absl::StatusOr<std::vector<AbSide>> LoadSides(const AbFlags& flags, StatedDiffer
                                 LoadRunPlan(flags.plans.empty() ? "" : flags.plans[0], PlanFlags::Kind::kRun,
                                             [&](v1::TestPlan& plan) -> absl::Status {
                                               PLIMSOLL_RETURN_IF_ERROR(flags.plan->ApplyTo(plan));
+                                              PLIMSOLL_RETURN_IF_ERROR(CheckVariesOneDir(*vary.field, plan));
                                               return SetPlanOption(*vary.field, vary.values[i], plan);
                                             }));
       sides[i].name = vary.values[i];

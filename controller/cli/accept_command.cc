@@ -96,7 +96,7 @@ std::vector<std::string> Outlook(const v1::TestPlan& plan) {
     if (HasPlacement(plan)) {
       workload.set_qm(static_cast<uint32_t>(QueueManagersOf(plan, static_cast<uint32_t>(host)).size()));
     }
-    bytes += BytesOf(workload).bytes;
+    bytes += ExtentBytes(workload);
   }
   std::vector<std::string> lines = {absl::StrCat(absl::StrJoin(parts, "; "))};
   lines.push_back(absl::StrCat("about ", FormatWholeSeconds(all_ns),

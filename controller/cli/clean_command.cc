@@ -4,6 +4,7 @@
 #include <ostream>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -29,7 +30,7 @@ constexpr int64_t kLeaseNs = 10 * kNsPerSecond;
 struct CleanFlags {
   AgentList agents;
   AccessFlags access;
-  std::string directory;
+  std::vector<std::string> directories;
   std::string run_id;
   bool yes = false;
 };
@@ -70,10 +71,11 @@ const char* Plural(size_t count) {
   return count == 1 ? "directory" : "directories";
 }
 
-// One `plimsoll clean`, in the order in which it goes.
+// One `plimsoll clean` of one directory, in the order in which it goes.
 class Clean {
  public:
-  Clean(const CleanFlags& flags, CommandLine& line) : flags_(flags), line_(line) {}
+  Clean(const CleanFlags& flags, std::string directory, CommandLine& line)
+      : flags_(flags), directory_(std::move(directory)), line_(line) {}
 
   int Execute() {
     if (auto failure = Connect(); failure.has_value()) return PrintFailure(line_, *failure);
@@ -105,7 +107,7 @@ class Clean {
  private:
   std::optional<Failure> Connect() {
     // Listing must not remove: by default a child cleans up when it starts.
-    if (auto failure = agents_.Connect(flags_.agents, flags_.access, {flags_.directory}, {kKeepLeftovers});
+    if (auto failure = agents_.Connect(flags_.agents, flags_.access, {directory_}, {kKeepLeftovers});
         failure.has_value()) {
       return failure;
     }
@@ -191,6 +193,7 @@ class Clean {
   }
 
   const CleanFlags& flags_;
+  const std::string directory_;
   CommandLine& line_;
   const SystemClock clock_;
   EventQueue events_{clock_};
@@ -205,7 +208,13 @@ int CleanMain(const CleanFlags& flags, CommandLine& line) {
         absl::StrCat("--run ", flags.run_id, " is no run id: lower-case hexadecimal digits, as in plimsoll-<run id>"),
         Exit::kWrong);
   }
-  return Clean(flags, line).Execute();
+  int worst = static_cast<int>(Exit::kOk);
+  for (const std::string& directory : flags.directories) {
+    const int code = Clean(flags, directory, line).Execute();
+    worst = std::max(worst, code);
+    if (code == static_cast<int>(Exit::kInconclusive)) break;
+  }
+  return worst;
 }
 
 }  // namespace
@@ -219,8 +228,11 @@ void AddCleanCommand(CLI::App& app, CommandLine& line) {
   command
       ->add_option("--hosts-file", flags->agents.hosts_file, "File with agents, one or more per line, # for comments")
       ->type_name("FILE");
-  command->add_option("--dir", flags->directory, "Directory of the runs, as the hosts see it")
+  command
+      ->add_option("--dir", flags->directories,
+                   "Directory of the runs, as the hosts see it; may be given several times")
       ->required()
+      ->allow_extra_args(false)
       ->type_name("DIR");
   command->add_option("--run", flags->run_id, "Remove this run only, including kept and shared files")->type_name("ID");
   command->add_flag("--yes", flags->yes, "Remove the leftovers; without it nothing is changed");

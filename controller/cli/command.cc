@@ -94,11 +94,11 @@ int PrintFailure(CommandLine& line, const Failure& failure) {
   return static_cast<int>(failure.code);
 }
 
-absl::Status LocalDirectoryError(const std::string& dir, std::error_code error) {
+absl::Status LocalDirectoryError(const std::string& dir, std::error_code error, const std::string& option) {
   if (error == std::errc::no_such_file_or_directory) {
-    return absl::NotFoundError(absl::StrCat("--dir: ", dir, " does not exist"));
+    return absl::NotFoundError(absl::StrCat(option, ": ", dir, " does not exist"));
   }
-  return PosixError("--dir", dir, error.value());
+  return PosixError(option, dir, error.value());
 }
 
 std::string WrapHelp(const std::string& text) {

@@ -47,7 +47,7 @@ int PrintErrors(CommandLine& line, const absl::Status& status, Exit exit);
 int PrintFailure(CommandLine& line, const Failure& failure);
 
 // Why a directory of this machine, given with --dir, cannot be used.
-absl::Status LocalDirectoryError(const std::string& dir, std::error_code error);
+absl::Status LocalDirectoryError(const std::string& dir, std::error_code error, const std::string& option = "--dir");
 
 // Breaks the description of an option between words, so that --help stays within 100 columns.
 std::string WrapHelp(const std::string& text);

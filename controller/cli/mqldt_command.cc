@@ -175,7 +175,7 @@ int Measure(const MqldtFlags& flags, CommandLine& line) {
     const absl::StatusOr<std::string> dir =
         options.qm == 1 ? AbsoluteDirectory(options.dir) : QmDirectory(options.dir, qm);
     if (!dir.ok()) return PrintError(line, dir.status(), Exit::kWrong);
-    absl::StatusOr<std::unique_ptr<ChildAgent>> agent = ChildAgent::Start(*dir, {"--name", absl::StrCat("qm", qm)});
+    absl::StatusOr<std::unique_ptr<ChildAgent>> agent = ChildAgent::Start({*dir}, {"--name", absl::StrCat("qm", qm)});
     if (!agent.ok()) return PrintError(line, agent.status(), Exit::kCannotRun);
     v1::HostSpec& host = *plan.add_hosts();
     host.set_address((*agent)->address());

@@ -135,6 +135,13 @@ int CheckPlanFile(const std::string& path, const PlanFlags& flags, CommandLine& 
   if (HasPlacement(*plan)) {
     for (const std::string& text : DescribePlacement(*plan)) line.out << SanitizeForTerminal(text) << '\n';
   }
+  for (int host = 0; !HasPlacement(*plan) && host < std::max(1, plan->hosts_size()); ++host) {
+    const std::vector<std::string> lines = DescribeQmDirs(EffectiveWorkload(*plan, host));
+    if (lines.empty()) continue;
+    line.out << SanitizeForTerminal(plan->hosts().empty() ? "this machine" : ShortAddress(plan->hosts(host).address()))
+             << ":\n";
+    for (const std::string& text : lines) line.out << SanitizeForTerminal(text) << '\n';
+  }
   for (const std::string& note : PlanNotes(*plan)) line.out << "note: " << note << '\n';
   return static_cast<int>(Exit::kOk);
 }

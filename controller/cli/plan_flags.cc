@@ -99,6 +99,10 @@ void PlanFlags::AddFlags(const Descriptor& message, const std::string& group, CL
 
 absl::Status PlanFlags::ApplyTo(v1::TestPlan& plan) const {
   if (kind_ != Kind::kHa) PLIMSOLL_RETURN_IF_ERROR(ApplyHosts(plan));
+  if (Given(v1::LogWorkload::kDirFieldNumber) && Given(v1::LogWorkload::kQmDirsFieldNumber)) {
+    return absl::InvalidArgumentError(
+        "--dir and --qm-dirs are both given: name one directory for all queue managers, or one for each");
+  }
   for (const Flag& flag : flags_) {
     if (flag.option->count() == 0) continue;
     const std::vector<std::string>& given = flag.option->results();
@@ -106,6 +110,11 @@ absl::Status PlanFlags::ApplyTo(v1::TestPlan& plan) const {
         SetPlanOption(*flag.field, flag.field->is_repeated() ? absl::StrJoin(given, ",") : given.back(), plan));
   }
   return absl::OkStatus();
+}
+
+bool PlanFlags::Given(int field_of_workload) const {
+  const FieldDescriptor* const field = v1::LogWorkload::descriptor()->FindFieldByNumber(field_of_workload);
+  return absl::c_any_of(flags_, [field](const Flag& flag) { return flag.field == field && flag.option->count() > 0; });
 }
 
 const FieldDescriptor* FindPlanOption(const std::string& name) {
@@ -118,6 +127,30 @@ const FieldDescriptor* FindPlanOption(const std::string& name) {
   }
   return nullptr;
 }
+
+namespace {
+
+// --dir stands in place of all directories that a plan has, --qm-dirs of the one. As many queue managers remain.
+void ReplaceDirectories(const FieldDescriptor& field, v1::TestPlan& plan) {
+  const auto replace = [&field](v1::LogWorkload& workload, bool own) {
+    if (field.number() == v1::LogWorkload::kDirFieldNumber && !workload.qm_dirs().empty()) {
+      if (!workload.has_qm()) workload.set_qm(static_cast<uint32_t>(workload.qm_dirs_size()));
+      workload.clear_qm_dirs();
+    } else if (field.number() == v1::LogWorkload::kQmDirsFieldNumber) {
+      workload.clear_dir();
+      // Those that were listed before were counted by the list.
+      if (own) workload.clear_qm();
+    }
+  };
+  replace(*plan.mutable_workload(), false);
+  for (v1::HostSpec& host : *plan.mutable_hosts()) {
+    if (host.has_workload()) replace(*host.mutable_workload(), true);
+  }
+  if (field.number() != v1::LogWorkload::kDirFieldNumber) return;
+  for (v1::PlacedQueueManager& qm : *plan.mutable_placement()) qm.clear_dir();
+}
+
+}  // namespace
 
 absl::Status SetPlanOption(const FieldDescriptor& field, const std::string& text, v1::TestPlan& plan) {
   const bool in_workload = field.containing_type() == v1::LogWorkload::descriptor();
@@ -140,6 +173,7 @@ absl::Status SetPlanOption(const FieldDescriptor& field, const std::string& text
     }
   }
   if (!in_workload) return absl::OkStatus();
+  ReplaceDirectories(field, plan);
   for (v1::HostSpec& host : *plan.mutable_hosts()) {
     if (!host.has_workload()) continue;
     v1::LogWorkload& own = *host.mutable_workload();

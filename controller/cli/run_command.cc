@@ -67,6 +67,23 @@ struct RunFlags {
   AccessFlags access;
 };
 
+// Where the agent is on this machine a directory may be named from here.
+absl::Status MakeDirectoriesAbsolute(v1::LogWorkload& workload) {
+  const auto make_absolute = [](const char* option, std::string& dir) -> absl::Status {
+    std::error_code error;
+    const std::filesystem::path absolute = std::filesystem::canonical(dir, error);
+    if (error) return LocalDirectoryError(dir, error, option);
+    if (!std::filesystem::is_directory(absolute)) {
+      return absl::InvalidArgumentError(absl::StrCat(option, " ", dir, " is no directory"));
+    }
+    dir = absolute.string();
+    return absl::OkStatus();
+  };
+  if (workload.has_dir()) PLIMSOLL_RETURN_IF_ERROR(make_absolute("--dir", *workload.mutable_dir()));
+  for (std::string& dir : *workload.mutable_qm_dirs()) PLIMSOLL_RETURN_IF_ERROR(make_absolute("--qm-dirs", dir));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<v1::TestPlan> LoadRunPlan(const std::string& file, PlanFlags::Kind kind,
@@ -94,16 +111,7 @@ absl::StatusOr<v1::TestPlan> LoadRunPlan(const std::string& file, PlanFlags::Kin
     return absl::InvalidArgumentError(
         absl::StrCat(file, " is the plan of a search for the highest load (limit): run it with `plimsoll limit`"));
   }
-  if (plan.hosts().empty() && plan.workload().has_dir()) {
-    // The agent is on this machine: a directory may be named from here.
-    std::error_code error;
-    const std::filesystem::path absolute = std::filesystem::canonical(plan.workload().dir(), error);
-    if (error) return LocalDirectoryError(plan.workload().dir(), error);
-    if (!std::filesystem::is_directory(absolute)) {
-      return absl::InvalidArgumentError(absl::StrCat("--dir ", plan.workload().dir(), " is no directory"));
-    }
-    plan.mutable_workload()->set_dir(absolute.string());
-  }
+  if (plan.hosts().empty()) PLIMSOLL_RETURN_IF_ERROR(MakeDirectoriesAbsolute(*plan.mutable_workload()));
   places.ForgetChanged(read, plan);
   FillDefaults(plan);
   PLIMSOLL_RETURN_IF_ERROR(CheckPlan(plan, places));
@@ -210,7 +218,7 @@ class Run {
     std::vector<std::vector<std::string>> directories;
     for (int i = 0; i < std::max(1, plan_.hosts_size()); ++i) {
       workloads_.push_back(EffectiveWorkload(plan_, i));
-      directories.push_back({workloads_.back().dir()});
+      directories.push_back(DirsOf(workloads_.back()));
       places.push_back({plan_.hosts().empty() ? "" : plan_.hosts(i).address(), directories.back()});
     }
     auto launcher = LauncherFor(access_, !plan_.hosts().empty(), clock_, events_, [this](const std::string& text) {
@@ -230,6 +238,7 @@ class Run {
                                                     turn_ != nullptr ? turn_->beside_key : "");
         },
         clock_, events_);
+    for (const auto& host : fleet_->hosts()) host->directories = directories[host->index].size();
     fleet_->DescribeAll(directories, plan_.lease_ns());
     if (events_.interrupts() > 0) return Failure{Exit::kInconclusive, {"interrupted: nothing was measured"}};
     LabelHosts(fleet_->hosts());
@@ -317,11 +326,12 @@ class Run {
     uint64_t total_bytes = 0;
     line_.out << absl::StrFormat("%-20s %-40s %4s %8s %12s\n", "host", "directory", "QMs", "files", "bytes");
     for (const auto& host : fleet_->hosts()) {
-      const HostBytes bytes = BytesOf(workloads_[host->index]);
-      total_bytes += bytes.bytes;
-      line_.out << absl::StrFormat("%-20s %-40s %4d %8s %12s\n", SanitizeForTerminal(host->label),
-                                   SanitizeForTerminal(bytes.directory), bytes.writers, FormatCount(bytes.files),
-                                   FormatSizeForPeople(bytes.bytes));
+      for (const HostBytes& bytes : BytesOf(workloads_[host->index])) {
+        total_bytes += bytes.bytes;
+        line_.out << absl::StrFormat("%-20s %-40s %4d %8s %12s\n", SanitizeForTerminal(host->label),
+                                     SanitizeForTerminal(bytes.directory), bytes.writers, FormatCount(bytes.files),
+                                     FormatSizeForPeople(bytes.bytes));
+      }
     }
     line_.out << "Each run makes and removes plimsoll-<run id>/<host>/qm<N>/active/ below these directories.\n"
               << FormatSizeForPeople(total_bytes) << " would be written to prepare; ";
@@ -344,7 +354,9 @@ class Run {
   // With --keep-files: where they are, and the command that removes them.
   std::string KeptFiles() const {
     std::map<std::string, std::vector<std::string>> hosts;
-    for (const auto& host : fleet_->hosts()) hosts[workloads_[host->index].dir()].push_back(host->address);
+    for (const auto& host : fleet_->hosts()) {
+      for (const std::string& dir : DirsOf(workloads_[host->index])) hosts[dir].push_back(host->address);
+    }
     std::string text;
     for (const auto& [dir, addresses] : hosts) {
       const std::string list =
@@ -382,11 +394,12 @@ class Run {
     struct stat ours{};
     struct stat theirs{};
     for (const v1::LogWorkload& workload : workloads_) {
-      if (stat(results.c_str(), &ours) == 0 && stat(workload.dir().c_str(), &theirs) == 0 &&
-          ours.st_dev == theirs.st_dev) {
-        progress_.Warn(absl::StrCat("the results (", results, ") lie on the file system under test (", workload.dir(),
-                                    "); --out names another place"));
-        return;
+      for (const std::string& dir : DirsOf(workload)) {
+        if (stat(results.c_str(), &ours) == 0 && stat(dir.c_str(), &theirs) == 0 && ours.st_dev == theirs.st_dev) {
+          progress_.Warn(absl::StrCat("the results (", results, ") lie on the file system under test (", dir,
+                                      "); --out names another place"));
+          return;
+        }
       }
     }
   }

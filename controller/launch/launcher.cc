@@ -28,7 +28,7 @@ class OneChild final : public Launcher {
  public:
   std::vector<HostFailure> Launch(const std::vector<AgentPlace>& places,
                                   const std::vector<std::string>& arguments) override {
-    auto child = ChildAgent::Start(places.front().roots.front(), arguments);
+    auto child = ChildAgent::Start(places.front().roots, arguments);
     if (!child.ok()) return {{"", Exit::kCannotRun, std::string(child.status().message())}};
     child_ = *std::move(child);
     return {};

@@ -78,7 +78,7 @@ class Launcher {
 // Agents that run already: `clock` and `watch` are not needed.
 std::unique_ptr<Launcher> NoLauncher();
 
-// One agent on this machine, as a child process; the place's address is not looked at, and there is one root.
+// One agent on this machine, as a child process; the place's address is not looked at, and there is a root at least.
 std::unique_ptr<Launcher> ChildLauncher();
 
 // As the options say, which CheckLaunchOptions has passed. INVALID_ARGUMENT names the option. `clock` outlives it.

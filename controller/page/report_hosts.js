@@ -99,18 +99,15 @@ plimsoll.hosts = (() => {
   const facts = (report) => {
     if (report.hosts.length === 0) return null;
     const rows = report.hosts.map((host) => {
-      const mount = host.mount || {};
       return [
         host.label, host.address, host.kernel,
         format.count(host.usable_cpus) + (host.usable_cpus === host.cpus ? '' : ' of ' + format.count(host.cpus)),
         format.amount(host.memory_bytes), host.version, host.clock ? host.clock.source : ''
       ];
     });
-    const mounts = report.hosts.map((host) => {
-      const mount = host.mount || {};
+    const mounts = report.hosts.flatMap((host) => plimsoll.model.mounts(host).map((mount) => {
       return [
-        host.label, host.storage > 0 ? String(host.storage) : format.DASH,
-        (host.workload && host.workload.dir) || mount.directory || '', mount.fs_type || format.DASH,
+        host.label, host.storage > 0 ? String(host.storage) : format.DASH, mount.dir, mount.fs_type || format.DASH,
         mount.remote || mount.fs_source || '', mount.mount_options || '',
         mount.direct             ? 'yes' :
             mount.direct_refused ? 'refused: ' + mount.direct_refused :
@@ -118,7 +115,7 @@ plimsoll.hosts = (() => {
         mount.total_bytes > 0 ? format.amount(mount.free_bytes) + ' of ' + format.amount(mount.total_bytes) :
                                 format.DASH
       ];
-    });
+    }));
     const troubles = [];
     for (const host of report.hosts) {
       if (host.lost) {
@@ -131,7 +128,9 @@ plimsoll.hosts = (() => {
             (fault.qm > 0 ? plimsoll.model.writerName(host.label, fault.qm) : host.label) + ' at ' +
             format.timeOfDay(fault.at) + ': ' + fault.message);
       }
-      if (host.mount && host.mount.caveat) troubles.push(host.label + ': ' + host.mount.caveat);
+      for (const caveat of new Set(plimsoll.model.mounts(host).map((mount) => mount.caveat))) {
+        if (caveat) troubles.push(host.label + ': ' + caveat);
+      }
     }
     return plimsoll.section(
         'hosts', 'Hosts and mounts', troubles.map((text) => el('p', {class: 'warning'}, text)),

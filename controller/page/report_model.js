@@ -139,5 +139,14 @@ plimsoll.model = (() => {
     return {report, ha: ha || null, steps: report.steps.map((step, at) => new Step(report, step, steps[at]))};
   };
 
-  return {read, nameOf, writerName, blockText, percentile, color, dash, NS_PER_S};
+  // A host's directories under test, each with its name in the plan: one, or where queue managers have directories of
+  // their own, each of them.
+  const mounts = (host) => {
+    const work = host.workload || {};
+    const dirs = [...new Set(work.qm_dirs || [])];
+    const known = [host.mount || {}, ...(host.more_mounts || [])];
+    return known.map((mount, i) => ({...mount, dir: dirs[i] || (i === 0 && work.dir) || mount.directory || ''}));
+  };
+
+  return {read, nameOf, writerName, mounts, blockText, percentile, color, dash, NS_PER_S};
 })();

@@ -18,13 +18,20 @@ plimsoll.settings = (report) => {
   const placedText = (qm) => qm.qm + ': ' + qm.home + ', standby ' + qm.standby + ', ' +
       format.size(qm.block_size_bytes) + ', ' + format.rate(qm.rate_per_second) + ' writes/s';
 
+  // What is true of all directories of a host, or of each.
+  const ofMounts = (host, get) => {
+    const mounts = plimsoll.model.mounts(host);
+    const different = new Set(mounts.map(get));
+    return different.size === 1 ? [...different][0] : mounts.map((mount) => mount.dir + ': ' + get(mount)).join('; ');
+  };
   const writes = (work, host) => {
-    const mount = host.mount || {};
     const parts = [
       work.sync,
-      mount.direct             ? 'O_DIRECT accepted' :
-          mount.direct_refused ? 'O_DIRECT refused: ' + mount.direct_refused :
-                                 'without O_DIRECT'
+      ofMounts(
+          host,
+          (mount) => mount.direct  ? 'O_DIRECT accepted' :
+              mount.direct_refused ? 'O_DIRECT refused: ' + mount.direct_refused :
+                                     'without O_DIRECT')
     ];
     const starts = {even: ', spread evenly', poisson: ', at random (Poisson)', aligned: ', all at once'};
     parts.push(
@@ -36,11 +43,11 @@ plimsoll.settings = (report) => {
     if (work.cpu_load > 0) parts.push(format.plural(work.cpu_load, 'busy thread') + ' per host');
     return parts.join(', ');
   };
-  const mount = (host) => {
-    const {fs_type: type, fs_source: source, remote, mount_options: options} = host.mount || {};
+  const mount = (host) => ofMounts(host, ({fs_type: type, fs_source: source, remote, mount_options: options}) => {
     return type ? type + ' from ' + (remote || source) + (options ? ', ' + plimsoll.sharedMountOptions(options) : '') :
                   '';
-  };
+  });
+  const listsDirs = report.hosts.some((host) => host.workload && (host.workload.qm_dirs || []).length > 0);
   const loss = {abort: 'stop the other hosts', continue: 'continue with the other hosts'};
 
   // What a drill has instead.
@@ -67,7 +74,13 @@ plimsoll.settings = (report) => {
     ...drillOptions,
     ['Write block size', '--bsize', placed.length > 0 ? '' : plan.block_size_bytes.map(format.size).join(', ')],
     ['Placement', '', placed.slice(0, 64).map(placedText).join('; ') + (placed.length > 64 ? '; …' : '')],
-    ['Directory', '--dir', workload((work) => work.dir || '')],
+    [
+      listsDirs ? 'Directories' : 'Directory',
+      !listsDirs            ? '--dir' :
+          placed.length > 0 ? '' :
+                              '--qm-dirs',
+      workload((work, host) => plimsoll.model.mounts(host).map((mount) => mount.dir).join(', '))
+    ],
     ['File system', '', common(mount)],
     [
       'Queue managers', '--qm',
@@ -90,7 +103,7 @@ plimsoll.settings = (report) => {
     ['Seed', '--seed', plan.seed !== undefined && plan.seed !== null ? String(plan.seed) : ''],
     ['Repetitions', '--repeat', plan.repeat > 1 ? format.count(plan.repeat) : ''],
     ['Writes', '--sync', workload(writes)],
-    ['Open flags', '', common((host) => (host.mount ? host.mount.open_flags : ''))],
+    ['Open flags', '', common((host) => ofMounts(host, (mount) => mount.open_flags || ''))],
     ['Criteria', '--require', plan.criteria.join(', ')],
     [
       'Stall threshold', '--stall',

@@ -150,14 +150,16 @@ plimsoll.sheet = (report, steps, ha) => {
 
   const storage = () => grouped(
       'Storage', alike((host) => {
-        const mount = host.mount || {};
-        const type = [mount.fs_type, mount.remote || mount.fs_source].filter((part) => part).join(' from ');
-        return [
-          (host.storage > 0 && report.storages.length > 1 ? 'storage ' + host.storage + ', ' : '') +
-              ((host.workload && host.workload.dir) || mount.directory || ''),
-          type, mount.mount_options ? plimsoll.sharedMountOptions(mount.mount_options) : ''
-        ].filter((part) => part)
-            .join('; ');
+        const storage = host.storage > 0 && report.storages.length > 1 ? 'storage ' + host.storage + ', ' : '';
+        return storage +
+            plimsoll.model.mounts(host)
+                .map((mount) => {
+                  const type = [mount.fs_type, mount.remote || mount.fs_source].filter((part) => part).join(' from ');
+                  return [mount.dir, type, mount.mount_options ? plimsoll.sharedMountOptions(mount.mount_options) : '']
+                      .filter((part) => part)
+                      .join('; ');
+                })
+                .join('; ');
       }),
       'kind of storage');
   const hosts = () => grouped(

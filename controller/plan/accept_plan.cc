@@ -221,6 +221,19 @@ std::vector<std::string> AcceptPlanProblems(const v1::TestPlan& plan) {
     add("--bsize (block_size): the search for the limit takes one block size; accept each with a plan of its own, or "
         "leave limit out of --parts (accept.parts)");
   }
+  constexpr char kOneDirectory[] =
+      ": an acceptance is of one directory that all queue managers use; accept each directory by itself, with --dir "
+      "(workload.dir)";
+  for (int number = 0; number < plan.placement_size(); ++number) {
+    if (!plan.placement(number).has_dir()) continue;
+    add("placement[", number + 1, "].dir", kOneDirectory);
+    break;
+  }
+  for (int host = 0; !HasPlacement(plan) && host < std::max(1, plan.hosts_size()); ++host) {
+    if (EffectiveWorkload(plan, host).qm_dirs().empty()) continue;
+    add("--qm-dirs (workload.qm_dirs)", kOneDirectory);
+    break;
+  }
   for (int host = 0; HasPart(plan, v1::ACCEPT_PART_FSCK) && host < plan.hosts_size(); ++host) {
     const std::string dir = EffectiveWorkload(plan, host).dir();
     if (dir == EffectiveWorkload(plan, 0).dir()) continue;

@@ -89,6 +89,13 @@ void CheckLog(const v1::TestPlan& plan, std::vector<std::string>& problems) {
   }
   for (int host = 0; host < plan.hosts_size(); ++host) {
     const v1::LogWorkload workload = EffectiveWorkload(plan, host);
+    if (!workload.qm_dirs().empty()) {
+      problems.emplace_back(
+          "--qm-dirs (workload.qm_dirs): a drill writes below one directory that both hosts of a pair share; give "
+          "--dir "
+          "(workload.dir), and run a drill for each directory");
+      return;
+    }
     if (workload.qm() != plan.workload().qm() || workload.file_size_bytes() != plan.workload().file_size_bytes() ||
         workload.num_files() != plan.workload().num_files()) {
       problems.push_back(absl::StrCat("hosts: ", plan.hosts(host).address(),

@@ -75,11 +75,19 @@ class PlacementChecker {
 
   // What the placement stands in place of.
   void CheckWholePlan() {
-    if (plan_.workload().has_qm()) {
+    if (plan_.workload().has_qm() && plan_.workload().qm_dirs().empty()) {
       Add("--qm (workload.qm): a placement lists the queue managers of each host; leave it out");
     }
+    bool lists_dirs = !plan_.workload().qm_dirs().empty();
     for (const v1::HostSpec& host : plan_.hosts()) {
-      if (!host.workload().has_qm()) continue;
+      lists_dirs = lists_dirs || !host.workload().qm_dirs().empty();
+    }
+    if (lists_dirs) {
+      Add("--qm-dirs (workload.qm_dirs): in a placement each queue manager names its own directory; give it there, as "
+          "placement.dir");
+    }
+    for (const v1::HostSpec& host : plan_.hosts()) {
+      if (!host.workload().has_qm() || !host.workload().qm_dirs().empty()) continue;
       Add("hosts: workload.qm on ", ShortAddress(host.address()),
           ": a placement lists the queue managers of each host; leave it out");
     }
@@ -116,6 +124,7 @@ class PlacementChecker {
     if (!qm.has_rate_per_second() && HostNumber(plan_, qm.home()).has_value()) {
       Add(at, ": ", name, " has no rate: give it one, or one for all as workload.rate");
     }
+    CheckDir(qm, at, name);
     CheckBlocks(qm, at, name);
     CheckRate(qm, at, name);
   }
@@ -132,6 +141,26 @@ class PlacementChecker {
     if (parsed->size() > 1) return Add(key, ": ", Quoted(address), " is more than one host; name one");
     Add(key, ": ", Quoted(ShortAddress(address)), " is not one of hosts (", HostNames(plan_),
         "); name one of them, or list it there too");
+  }
+
+  void CheckDir(const v1::PlacedQueueManager& qm, const std::string& at, const std::string& name) {
+    if (qm.has_dir()) {
+      if (qm.dir().empty() || qm.dir()[0] != '/') {
+        Add(at, ".dir: ", Quoted(qm.dir()), " of ", name, " is not absolute: begin it with '/'");
+      }
+      return;
+    }
+    // Where none has one, the plan's own is missed.
+    const auto has_dir = [](const v1::PlacedQueueManager& one) { return one.has_dir(); };
+    if (std::none_of(plan_.placement().begin(), plan_.placement().end(), has_dir)) return;
+    for (const std::string& address : {qm.home(), qm.standby()}) {
+      const std::optional<uint32_t> host = HostNumber(plan_, address);
+      if (!host.has_value() || plan_.workload().has_dir()) continue;
+      if (plan_.hosts(static_cast<int>(*host)).workload().has_dir()) continue;
+      Add(at, ": ", name, " has no directory on ", ShortAddress(address),
+          ": give it a dir, or one for all as --dir (workload.dir)");
+      return;
+    }
   }
 
   // Its home and its standby may have workloads of their own.
@@ -169,6 +198,10 @@ class PlacementChecker {
       if (qms > kMostQmsOfAHost) {
         Add("placement: ", address, " is home or standby of ", qms, " queue managers; a host has at most ",
             kMostQmsOfAHost);
+      }
+      if (const size_t dirs = DirsOf(EffectiveWorkload(plan_, host)).size(); dirs > kMaxDirectories) {
+        Add("placement: the queue managers of ", address, " have ", dirs,
+            " different directories; a host writes in at most ", kMaxDirectories);
       }
     }
   }
@@ -275,6 +308,19 @@ std::vector<v1::LogQueueManager> QueueManagersOf(const v1::TestPlan& plan, uint3
   return all;
 }
 
+void PlaceQueueManagers(const v1::TestPlan& plan, uint32_t host, v1::LogWorkload& workload) {
+  const std::vector<v1::LogQueueManager> here = QueueManagersOf(plan, host);
+  workload.set_qm(static_cast<uint32_t>(here.size()));
+  workload.clear_qm_dirs();
+  const auto placed = [&plan](const v1::LogQueueManager& qm) -> const v1::PlacedQueueManager& {
+    return plan.placement(static_cast<int>(qm.number()));
+  };
+  if (std::none_of(here.begin(), here.end(), [&](const auto& qm) { return placed(qm).has_dir(); })) return;
+  for (const v1::LogQueueManager& qm : here) {
+    workload.add_qm_dirs(placed(qm).has_dir() ? placed(qm).dir() : workload.dir());
+  }
+}
+
 std::vector<v1::LogStep> PlacementSteps(const v1::TestPlan& plan) {
   const std::vector<uint64_t> sizes = BlockSizesOf(plan);
   v1::LogStep step;
@@ -298,6 +344,18 @@ std::vector<uint64_t> BlockSizesOf(const v1::TestPlan& plan) {
 
 std::string ShortAddress(const std::string& address) {
   return std::string(absl::StripSuffix(address, absl::StrCat(":", kDefaultPort)));
+}
+
+std::vector<std::string> DescribeQmDirs(const v1::LogWorkload& workload) {
+  std::vector<std::string> lines;
+  if (workload.qm_dirs().empty()) return lines;
+  for (const std::string& dir : DirsOf(workload)) {
+    v1::LogWorkload part = workload;
+    part.set_qm(WritersIn(workload, dir));
+    lines.push_back(absl::StrCat("  ", dir, ": ", FormatSizeForPeople(ExtentBytes(part)), " for ", part.qm(),
+                                 part.qm() == 1 ? " queue manager" : " queue managers"));
+  }
+  return lines;
 }
 
 std::vector<std::string> DescribePlacement(const v1::TestPlan& plan) {
@@ -327,10 +385,12 @@ std::vector<std::string> DescribePlacement(const v1::TestPlan& plan) {
   for (uint32_t host = 0; host < qms.size(); ++host) {
     const auto home = std::count_if(qms[host].begin(), qms[host].end(),
                                     [host](const v1::LogQueueManager& qm) { return qm.home() == host; });
-    const uint64_t bytes = ExtentBytes(EffectiveWorkload(plan, static_cast<int>(host)));
+    const v1::LogWorkload workload = EffectiveWorkload(plan, static_cast<int>(host));
+    const uint64_t bytes = ExtentBytes(workload);
     total_bytes += bytes;
     lines.push_back(absl::StrCat("  ", name(host), ": ", FormatSizeForPeople(bytes), " for ", home, " at home and ",
                                  static_cast<int64_t>(qms[host].size()) - home, " on standby"));
+    for (const std::string& line : DescribeQmDirs(workload)) lines.push_back("  " + line);
   }
   lines.push_back(absl::StrCat("  in all: ", FormatSizeForPeople(total_bytes)));
   return lines;

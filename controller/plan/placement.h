@@ -32,6 +32,10 @@ std::vector<std::string> BlockProblems(uint64_t block_bytes, const v1::LogWorklo
 // those whose standby it is. They are its writers, from number 1. `host` counts plan.hosts().
 std::vector<v1::LogQueueManager> QueueManagersOf(const v1::TestPlan& plan, uint32_t host);
 
+// Gives a host's workload its queue managers: how many they are, and where one has a directory of its own, the
+// directory of each.
+void PlaceQueueManagers(const v1::TestPlan& plan, uint32_t host, v1::LogWorkload& workload);
+
 // Steps of one pass: all hosts up, then each host down. Of a checked plan with its defaults.
 std::vector<v1::LogStep> PlacementSteps(const v1::TestPlan& plan);
 
@@ -40,6 +44,9 @@ std::vector<uint64_t> BlockSizesOf(const v1::TestPlan& plan);
 
 // An address as people write it: without the default port.
 std::string ShortAddress(const std::string& address);
+
+// Where queue managers have directories of their own: what a host prepares in each of them, for people, a line each.
+std::vector<std::string> DescribeQmDirs(const v1::LogWorkload& workload);
 
 // What will run, for people: which queue managers write on which host in each step, and what each host prepares. Of a
 // checked plan with its defaults; lines without line ends.

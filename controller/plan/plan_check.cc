@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "common/protocol.h"
 #include "common/text.h"
 #include "common/units.h"
 #include "controller/plan/accept_plan.h"
@@ -75,6 +76,8 @@ class Checker {
     // Rules that tie values together mean little where a value alone is wrong.
     if (problems_.empty()) CheckSteps();
     if (problems_.empty() && plan_.until_steady_ns() > 0) CheckUntilSteady();
+    CheckDirOnce(plan_.workload(), "");
+    for (const v1::HostSpec& host : plan_.hosts()) CheckDirOnce(host.workload(), " on " + host.address());
     if (!problems_.empty()) return problems_;
     bool common_checked = false;
     for (int host = 0; host < std::max(1, plan_.hosts_size()); ++host) {
@@ -137,7 +140,7 @@ class Checker {
   }
 
   void CheckWorkload(const Workload& workload, const std::string& where) {
-    CheckDir(workload.dir(), where);
+    CheckDirs(workload, where);
     CheckPrefix(workload.file_prefix(), where);
     CheckArrival(workload, where);
     const uint64_t extent_bytes = workload.file_size_bytes();
@@ -163,6 +166,36 @@ class Checker {
     if (HasPlacement(plan_)) return;  // each of its queue managers has a rate
     Add(WorkloadName(Workload::kArrivalFieldNumber), " poisson", where, " needs a rate: give ",
         WorkloadName(Workload::kRatePerSecondFieldNumber), ", the average over time");
+  }
+
+  // Those that queue managers of a placement have are looked at with it.
+  void CheckDirs(const Workload& workload, const std::string& where) {
+    if (workload.qm_dirs().empty()) return CheckDir(workload.dir(), where);
+    if (HasPlacement(plan_)) {
+      // Of queue managers on another host, too.
+      if (plan_.workload().has_dir()) CheckDir(plan_.workload().dir(), "");
+      return;
+    }
+    const std::string name = WorkloadName(Workload::kQmDirsFieldNumber);
+    if (const size_t dirs = DirsOf(workload).size(); dirs > kMaxDirectories) {
+      return Add(name, where, ": ", dirs, " different directories; a host writes in at most ", kMaxDirectories);
+    }
+    if (static_cast<uint32_t>(workload.qm_dirs_size()) != workload.qm()) {
+      Add(name, where, " lists ", workload.qm_dirs_size(), workload.qm_dirs_size() == 1 ? " directory" : " directories",
+          ", and ", WorkloadName(Workload::kQmFieldNumber), " is ", workload.qm(),
+          ": list one for each queue manager, or leave qm out");
+    }
+    for (const std::string& dir : DirsOf(workload)) {
+      if (!dir.empty() && dir[0] == '/') continue;
+      Add(name, where, ": ", Quoted(dir), " is not absolute: begin it with '/'");
+    }
+  }
+
+  // Where both are given, one of them would be ignored.
+  void CheckDirOnce(const Workload& own, const std::string& where) {
+    if (!own.has_dir() || own.qm_dirs().empty()) return;
+    Add(WorkloadName(Workload::kQmDirsFieldNumber), " and ", WorkloadName(Workload::kDirFieldNumber), where,
+        " are both given: list a directory for each queue manager, or name one for all");
   }
 
   void CheckDir(const std::string& dir, const std::string& where) {
@@ -297,7 +330,9 @@ class Checker {
         return Add(WorkloadName(Workload::kDelayNsFieldNumber), ": a rate sets the pauses by itself, leave it out");
       }
     }
+    if (!over_rate && !plan_.workload().qm_dirs().empty()) AddQmDirsProblem("");
     for (const v1::HostSpec& host : plan_.hosts()) {
+      if (!over_rate && !host.workload().qm_dirs().empty()) AddQmDirsProblem(" on " + host.address());
       if (over_rate || !host.workload().has_qm() || host.workload().qm() == plan_.workload().qm()) continue;
       Add(WorkloadName(Workload::kQmFieldNumber), " on ", host.address(),
           ": a search over the number of queue managers ",
@@ -313,6 +348,12 @@ class Checker {
           ": use ", FormatDuration(least_ns), " or more, a shorter ", PlanName(Plan::kDurationNsFieldNumber),
           " or a shorter ", name(v1::LimitPlan::kHoldNsFieldNumber));
     }
+  }
+
+  void AddQmDirsProblem(const std::string& where) {
+    Add(WorkloadName(Workload::kQmDirsFieldNumber), where,
+        ": a search over the number of queue managers adds them to one directory; give --dir, or search with --over "
+        "rate");
   }
 
   const Plan& plan_;

@@ -84,9 +84,18 @@ void ClearWhatIsEqual(const v1::LogWorkload& common, v1::LogWorkload& own) {
   const Descriptor& type = *own.GetDescriptor();
   for (int i = 0; i < type.field_count(); ++i) {
     const FieldDescriptor& field = *type.field(i);
-    if (CountOf(field, own) == 0 || CountOf(field, common) == 0) continue;
-    if (FormatValue(field, own) == FormatValue(field, common)) own.GetReflection()->ClearField(&own, &field);
+    const int count = CountOf(field, own);
+    if (count == 0 || CountOf(field, common) != count) continue;
+    bool equal = true;
+    for (int n = 0; n < count; ++n) equal = equal && FormatValue(field, own, n) == FormatValue(field, common, n);
+    if (equal) own.GetReflection()->ClearField(&own, &field);
   }
+}
+
+// Directories of their own count the queue managers, where nothing else does.
+void CountQmDirs(v1::LogWorkload& workload) {
+  if (workload.qm_dirs().empty() || workload.has_qm()) return;
+  workload.set_qm(static_cast<uint32_t>(workload.qm_dirs_size()));
 }
 
 }  // namespace
@@ -104,12 +113,14 @@ void FillDefaults(v1::TestPlan& plan) {
   if (plan.has_limit()) FillLimitDefaults(plan);
   // A placement lists the queue managers itself.
   const bool gives_qm = plan.workload().has_qm();
+  CountQmDirs(*plan.mutable_workload());
   FillMessage(plan);
   if (HasPlacement(plan) && !gives_qm) plan.mutable_workload()->clear_qm();
   for (v1::HostSpec& host : *plan.mutable_hosts()) {
     const auto addresses = ParseHostList(host.address());
     if (addresses.ok() && addresses->size() == 1) host.set_address(addresses->front());
     if (!host.has_workload()) continue;
+    CountQmDirs(*host.mutable_workload());
     ClearWhatIsEqual(plan.workload(), *host.mutable_workload());
     if (host.workload().ByteSizeLong() == 0) host.clear_workload();
   }
@@ -118,11 +129,20 @@ void FillDefaults(v1::TestPlan& plan) {
 
 v1::LogWorkload EffectiveWorkload(const v1::TestPlan& plan, int host_index) {
   v1::LogWorkload workload = plan.workload();
-  if (host_index < plan.hosts_size()) workload.MergeFrom(plan.hosts(host_index).workload());
-  FillMessage(workload);
-  if (HasPlacement(plan)) {
-    workload.set_qm(static_cast<uint32_t>(QueueManagersOf(plan, static_cast<uint32_t>(host_index)).size()));
+  CountQmDirs(workload);
+  if (host_index < plan.hosts_size()) {
+    v1::LogWorkload own = plan.hosts(host_index).workload();
+    CountQmDirs(own);
+    // Of dir and qm_dirs the host's own stand in place of the plan's.
+    if (own.has_dir() || !own.qm_dirs().empty()) {
+      workload.clear_dir();
+      workload.clear_qm_dirs();
+    }
+    workload.MergeFrom(own);
   }
+  FillMessage(workload);
+  if (HasPlacement(plan)) PlaceQueueManagers(plan, static_cast<uint32_t>(host_index), workload);
+  if (!workload.qm_dirs().empty()) workload.set_dir(workload.qm_dirs(0));
   return workload;
 }
 

@@ -256,6 +256,12 @@ std::string FormatTimeOfDay(const google::protobuf::Timestamp& moment, const goo
   return date == FormatMoment(begin).substr(0, 10) ? time : absl::StrCat(date, " ", time);
 }
 
+std::vector<v1::MountReport> MountsOf(const v1::HostReport& host) {
+  std::vector<v1::MountReport> mounts = {host.mount()};
+  mounts.insert(mounts.end(), host.more_mounts().begin(), host.more_mounts().end());
+  return mounts;
+}
+
 std::string SharedMountOptions(const std::string& options) {
   std::vector<std::string> shared;
   for (std::string& option : std::vector<std::string>(absl::StrSplit(options, ','))) {

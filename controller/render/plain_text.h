@@ -9,6 +9,7 @@
 
 #include "common/text.h"
 #include "google/protobuf/timestamp.pb.h"
+#include "plimsoll/v1/report.pb.h"
 
 namespace plimsoll {
 
@@ -70,6 +71,9 @@ std::string FormatTimeOfDay(const google::protobuf::Timestamp& moment, const goo
 // `options` as /proc/mounts has them, without what is the client's own: NFS's clientaddr, which differs on every host
 // of one and the same export.
 std::string SharedMountOptions(const std::string& options);
+
+// The host's directories under test, of which most have one.
+std::vector<v1::MountReport> MountsOf(const v1::HostReport& host);
 
 // Widest line of a text report, in columns.
 inline constexpr size_t kTextWidth = 80;

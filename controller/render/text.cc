@@ -12,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "common/protocol.h"
 #include "common/stable_sort.h"
 #include "common/text.h"
 #include "common/units.h"
@@ -106,13 +107,32 @@ std::string Size(const v1::Report& report) {
   return absl::StrCat(plural(run.hosts(), "host"), ", ", plural(run.queue_managers(), "QM"));
 }
 
-// What is mounted below a host's directory, in a few words.
-std::string MountOf(const v1::HostReport& host) {
-  const v1::MountReport& mount = host.mount();
+// What is mounted below a directory, in a few words.
+std::string MountText(const v1::MountReport& mount) {
   if (mount.fs_type().empty()) return "";
   const std::string& source = mount.remote().empty() ? mount.fs_source() : mount.remote();
   return absl::StrCat(mount.fs_type(), source.empty() ? "" : " from ", source,
                       mount.mount_options().empty() ? "" : ", ", SharedMountOptions(mount.mount_options()));
+}
+
+// Where a host's queue managers have directories of their own, what is true of all of these, or what is true of each:
+// "/mnt/qm1: ext4 from /dev/sdb1".
+template <typename Get>
+std::string OfMounts(const v1::HostReport& host, Get get) {
+  const std::vector<std::string> dirs = DirsOf(host.workload());
+  const std::vector<v1::MountReport> mounts = MountsOf(host);
+  std::set<std::string> different;
+  for (const v1::MountReport& mount : mounts) different.insert(get(mount));
+  if (different.size() == 1) return *different.begin();
+  std::vector<std::string> each;
+  for (size_t i = 0; i < mounts.size() && i < dirs.size(); ++i) {
+    each.push_back(absl::StrCat(dirs[i], ": ", get(mounts[i])));
+  }
+  return absl::StrJoin(each, "; ");
+}
+
+std::string MountOf(const v1::HostReport& host) {
+  return OfMounts(host, MountText);
 }
 
 // A value that all hosts have, or `several`.
@@ -144,9 +164,11 @@ std::string Arrivals(const v1::LogWorkload& workload, const v1::TestPlan& plan) 
 
 std::string Writes(const v1::HostReport& host, const v1::TestPlan& plan) {
   const v1::LogWorkload& workload = host.workload();
-  std::string text = host.mount().direct()                    ? "O_DIRECT accepted"
-                     : !host.mount().direct_refused().empty() ? "O_DIRECT refused"
-                                                              : "without O_DIRECT";
+  std::string text = OfMounts(host, [](const v1::MountReport& mount) -> std::string {
+    return mount.direct()                    ? "O_DIRECT accepted"
+           : !mount.direct_refused().empty() ? "O_DIRECT refused"
+                                             : "without O_DIRECT";
+  });
   text += plan.placement_size() > 0 ? absl::StrCat(", each QM at its own rate", Arrivals(workload, plan))
           : workload.rate_per_second() > 0
               ? absl::StrCat(", ", workload.rate_per_second(), " writes/s per QM", Arrivals(workload, plan))
@@ -211,8 +233,14 @@ std::vector<std::string> TextHeading(const v1::Report& report) {
   for (const uint64_t size : plan.block_size_bytes()) sizes.push_back(FormatSize(size));
   if (plan.placement().empty()) TextOption("Write block size", "--bsize", absl::StrJoin(sizes, ", "), lines);
   const std::string differs = "differs between hosts; see Hosts";
-  const auto dir = [](const v1::HostReport& host) { return host.workload().dir(); };
-  TextOption("Directory", "--dir", Common(report, differs, dir), lines);
+  const auto dir = [](const v1::HostReport& host) { return absl::StrJoin(DirsOf(host.workload()), ", "); };
+  const bool lists_dirs = std::any_of(report.hosts().begin(), report.hosts().end(),
+                                      [](const auto& host) { return !host.workload().qm_dirs().empty(); });
+  if (!lists_dirs) {
+    TextOption("Directory", "--dir", Common(report, differs, dir), lines);
+  } else {
+    TextOption("Directories", plan.placement().empty() ? "--qm-dirs" : "", Common(report, differs, dir), lines);
+  }
   if (const std::string mount = Common(report, differs, MountOf); !mount.empty()) TextOption("", "", mount, lines);
   TextOption("Extents per QM", "--num-files",
              Common(report, differs, [](const v1::HostReport& host) { return Extents(host.workload()); }), lines);
@@ -233,7 +261,9 @@ std::vector<std::string> TextHeading(const v1::Report& report) {
   };
   TextOption("Writes", Common(report, "--sync", sync),
              Common(report, differs, [&plan](const v1::HostReport& host) { return Writes(host, plan); }), lines);
-  const auto flags = [](const v1::HostReport& host) { return host.mount().open_flags(); };
+  const auto flags = [](const v1::HostReport& host) {
+    return OfMounts(host, [](const v1::MountReport& mount) { return mount.open_flags(); });
+  };
   if (const std::string opened = Common(report, differs, flags); !opened.empty()) TextOption("", "", opened, lines);
   if (run.hosts() > 1) {
     const bool goes_on = plan.on_host_loss() == v1::HOST_LOSS_POLICY_CONTINUE;

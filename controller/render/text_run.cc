@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "common/protocol.h"
 #include "common/stable_sort.h"
 #include "common/units.h"
 #include "controller/analysis/judge.h"
@@ -221,13 +222,15 @@ std::map<std::string, int64_t> WorstStarts(const v1::Report& report) {
 
 // What an agent and its host are, apart from their names.
 std::string Describe(const v1::Report& report, const v1::HostReport& host) {
-  const v1::MountReport& mount = host.mount();
   std::string text = absl::StrCat("plimsoll-agent ", host.version(), ", ", host.kernel(), ", ", host.usable_cpus(),
                                   " CPUs, clock ", host.clock().source());
-  if (!mount.fs_type().empty()) {
+  const std::vector<std::string> dirs = DirsOf(host.workload());
+  const std::vector<v1::MountReport> mounts = MountsOf(host);
+  for (size_t i = 0; i < mounts.size() && i < dirs.size(); ++i) {
+    const v1::MountReport& mount = mounts[i];
+    if (mount.fs_type().empty()) continue;
     const std::string& source = mount.remote().empty() ? mount.fs_source() : mount.remote();
-    absl::StrAppend(&text, "; ", host.workload().dir(), " is ", mount.fs_type(), source.empty() ? "" : " from ",
-                    source);
+    absl::StrAppend(&text, "; ", dirs[i], " is ", mount.fs_type(), source.empty() ? "" : " from ", source);
   }
   if (host.storage() != 0 && report.storages_size() > 1) absl::StrAppend(&text, ", storage ", host.storage());
   return text;

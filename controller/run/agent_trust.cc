@@ -401,9 +401,10 @@ absl::Status ExplainConnectError(const std::string& address, const absl::Status&
   return {failure.code(), InWords(address, std::string(failure.message()))};
 }
 
-std::string DirectoryInWords(const std::string& label, const std::string& error) {
-  return absl::EndsWith(error, " does not exist") ? absl::StrCat("--dir: ", error, " on ", label)
-                                                  : absl::StrCat(label, ": --dir: ", error);
+std::string DirectoryInWords(const std::string& label, const std::string& error, const std::string& option) {
+  const std::string prefix = option.empty() ? "" : absl::StrCat(option, ": ");
+  return absl::EndsWith(error, " does not exist") ? absl::StrCat(prefix, error, " on ", label)
+                                                  : absl::StrCat(label, ": ", prefix, error);
 }
 
 std::string UnreachableInWords(const std::string& address, const absl::Status& failure) {

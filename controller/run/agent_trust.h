@@ -58,7 +58,8 @@ absl::Status ExplainConnectError(const std::string& address, const absl::Status&
 // without its port.
 std::string UnreachableInWords(const std::string& address, const absl::Status& failure);
 
-// The line of a host whose --dir cannot be used; `error` is the agent's text.
-std::string DirectoryInWords(const std::string& label, const std::string& error);
+// The line of a host whose --dir cannot be used; `error` is the agent's text. `option`: what gave the directory; empty
+// where that may have been one of several.
+std::string DirectoryInWords(const std::string& label, const std::string& error, const std::string& option = "--dir");
 
 }  // namespace plimsoll

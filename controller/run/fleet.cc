@@ -148,12 +148,16 @@ void Fleet::FindQueueManagers(int64_t timeout_ns) {
   std::vector<std::pair<Host*, v1::HostDescription>> before;
   for (auto& host : hosts_) {
     if (!host->description.ok() || host->description->directories().empty()) continue;
-    const v1::DirectoryDescription& directory = host->description->directories(0);
-    if (!asked.emplace(host->description->boot_id(), directory.device()).second) continue;
+    v1::DescribeRequest request;
+    bool unasked = false;
+    for (const v1::DirectoryDescription& directory : host->description->directories()) {
+      if (static_cast<size_t>(request.directories_size()) == host->directories) break;
+      unasked = asked.emplace(host->description->boot_id(), directory.device()).second || unasked;
+      request.add_directories(directory.path());
+    }
+    if (!unasked) continue;
     before.emplace_back(host.get(), *host->description);
     host->described = false;
-    v1::DescribeRequest request;
-    request.add_directories(directory.path());
     request.set_look_for_queue_managers(true);
     host->client->Describe(std::move(request), timeout_ns);
   }

@@ -49,6 +49,8 @@ struct Host {
 
   absl::StatusOr<v1::HostDescription> description = absl::UnknownError("not asked");
   bool described = false;
+  // In how many directories it writes: the first so many of its description.
+  size_t directories = 1;
   ClockFit clock{500};
   bool probing = false;
   MonotonicNs last_probed;          // when the newest of the probes that were answered was sent
@@ -100,8 +102,8 @@ class Fleet {
   size_t size() const { return hosts_.size(); }
   Host& host(size_t index) { return *hosts_[index]; }
 
-  // Looks for live queue managers on every file system of the hosts' first directories, asking one host for each
-  // that a kernel mounts. Waits at most `timeout_ns`; what is found goes into Host::description.
+  // Looks for live queue managers on every file system of the hosts' directories, asking one host for each that a
+  // kernel mounts, about all of its directories. Waits at most `timeout_ns`; what is found goes into Host::description.
   void FindQueueManagers(int64_t timeout_ns);
   // Asks every host for its facts, waiting at most `timeout_ns`. What failed is in Host::description.
   // Returns early on an interrupt.

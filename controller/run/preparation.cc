@@ -22,9 +22,16 @@ using Hosts = std::vector<std::unique_ptr<Host>>;
 // Room that is left alone on every storage beside what the run asks for: markers, directories, the file system's own.
 constexpr uint64_t kSpareBytes = uint64_t{1} << 20;
 
-const v1::DirectoryDescription& DirectoryOf(const Host& host) {
-  const bool described = host.description.ok() && !host.description->directories().empty();
-  return described ? host.description->directories(0) : v1::DirectoryDescription::default_instance();
+// In which it writes, as far as they are described; at least one.
+size_t DirectoriesOf(const Host& host) {
+  const auto described = host.description.ok() ? static_cast<size_t>(host.description->directories_size()) : 0;
+  return std::clamp<size_t>(described, 1, std::max<size_t>(host.directories, 1));
+}
+
+const v1::DirectoryDescription& DirectoryOf(const Host& host, size_t number = 0) {
+  const bool described = host.description.ok() && number < static_cast<size_t>(host.description->directories_size());
+  return described ? host.description->directories(static_cast<int>(number))
+                   : v1::DirectoryDescription::default_instance();
 }
 
 std::string Who(const Host& host) {
@@ -75,24 +82,27 @@ std::optional<Failure> CheckDirectories(const Hosts& hosts, const std::vector<v1
                                         const std::vector<uint64_t>& block_sizes) {
   Failure failure{Exit::kWrong, {}};
   for (const auto& host : hosts) {
-    const v1::DirectoryDescription& directory = DirectoryOf(*host);
-    if (!directory.error().empty()) {
-      failure.lines.push_back(DirectoryInWords(host->label, directory.error()));
-      continue;
-    }
     const v1::LogWorkload& workload = workloads[host->index];
-    if (workload.direct() == v1::DIRECT_MODE_OFF || directory.direct_offset_align() == 0) continue;
-    for (const uint64_t block : block_sizes) {
-      if (block % directory.direct_offset_align() == 0) continue;
-      failure.lines.push_back(absl::StrCat(host->label, ": --bsize ", FormatSize(block), " is not a multiple of the ",
-                                           directory.direct_offset_align(), "-byte block of ", directory.path(),
-                                           ", which O_DIRECT asks for: take a multiple, or --direct off"));
-    }
-    if (workload.file_size_bytes() % directory.direct_offset_align() != 0) {
-      failure.lines.push_back(absl::StrCat(host->label, ": --file-size ", FormatSize(workload.file_size_bytes()),
-                                           " is not a multiple of the ", directory.direct_offset_align(),
-                                           "-byte block of ", directory.path(),
-                                           ", which O_DIRECT asks for: take a multiple, or --direct off"));
+    for (size_t number = 0; number < DirectoriesOf(*host); ++number) {
+      const v1::DirectoryDescription& directory = DirectoryOf(*host, number);
+      if (!directory.error().empty()) {
+        failure.lines.push_back(
+            DirectoryInWords(host->label, directory.error(), workload.qm_dirs().empty() ? "--dir" : ""));
+        continue;
+      }
+      if (workload.direct() == v1::DIRECT_MODE_OFF || directory.direct_offset_align() == 0) continue;
+      for (const uint64_t block : block_sizes) {
+        if (block % directory.direct_offset_align() == 0) continue;
+        failure.lines.push_back(absl::StrCat(host->label, ": --bsize ", FormatSize(block), " is not a multiple of the ",
+                                             directory.direct_offset_align(), "-byte block of ", directory.path(),
+                                             ", which O_DIRECT asks for: take a multiple, or --direct off"));
+      }
+      if (workload.file_size_bytes() % directory.direct_offset_align() != 0) {
+        failure.lines.push_back(absl::StrCat(host->label, ": --file-size ", FormatSize(workload.file_size_bytes()),
+                                             " is not a multiple of the ", directory.direct_offset_align(),
+                                             "-byte block of ", directory.path(),
+                                             ", which O_DIRECT asks for: take a multiple, or --direct off"));
+      }
     }
   }
   if (failure.lines.empty()) return std::nullopt;
@@ -106,44 +116,75 @@ struct HostSpace {
   uint64_t min_free_bytes = 0;
 };
 
-HostSpace SpaceOf(const Host& host, const v1::LogWorkload& workload) {
-  if (host.placed.has_value() && host.placed->total_bytes() > 0) {
-    return {host.placed->total_bytes(), host.placed->free_bytes(), host.placed->min_free_bytes()};
-  }
-  const v1::DirectoryDescription& directory = DirectoryOf(host);
+// What a host last saw in one of its directories.
+struct PlaceSeen {
+  HostSpace space;
+  std::vector<std::string> hosts;
+};
+
+// Nothing before it has looked, or where it has not so many.
+std::optional<PlaceSeen> SeenBy(const Host& host, size_t number) {
+  if (!host.placed.has_value()) return std::nullopt;
+  const auto seen = [](const auto& placed) {
+    return PlaceSeen{{placed.total_bytes(), placed.free_bytes(), placed.min_free_bytes()},
+                     {placed.visible_hosts().begin(), placed.visible_hosts().end()}};
+  };
+  if (number == 0) return seen(*host.placed);
+  if (number > static_cast<size_t>(host.placed->more_size())) return std::nullopt;
+  return seen(host.placed->more(static_cast<int>(number) - 1));
+}
+
+HostSpace SpaceOf(const Host& host, size_t number, const v1::LogWorkload& workload) {
+  const std::optional<PlaceSeen> seen = SeenBy(host, number);
+  if (seen.has_value() && seen->space.total_bytes > 0) return seen->space;
+  const v1::DirectoryDescription& directory = DirectoryOf(host, number);
   const auto asked = workload.has_min_free_bytes() ? std::optional(workload.min_free_bytes()) : std::nullopt;
   // A file system that does not tell its size has no share to keep free.
   const bool known = asked.has_value() || directory.total_bytes() > 0;
   return {directory.total_bytes(), directory.free_bytes(), known ? MinFreeBytes(asked, directory.total_bytes()) : 0};
 }
 
-// What a host's directory can have in common with another's, and how messages name it.
-std::vector<std::pair<std::string, std::string>> SharingSigns(const Host& host) {
-  const v1::DirectoryDescription& directory = DirectoryOf(host);
-  std::vector<std::pair<std::string, std::string>> signs;
+// What a host's directory can have in common with another, and how messages name it.
+struct SharingSign {
+  std::string sign;
+  std::string evidence;
+  // Shows little: file systems of one size that are empty have it in common.
+  bool weak = false;
+};
+
+std::vector<SharingSign> SharingSigns(const Host& host, size_t number) {
+  const v1::DirectoryDescription& directory = DirectoryOf(host, number);
+  std::vector<SharingSign> signs;
   const std::string& boot_id = host.description.ok() ? host.description->boot_id() : host.label;
-  signs.emplace_back(absl::StrCat("device ", boot_id, " ", directory.device()), "one device of one kernel");
+  signs.push_back({absl::StrCat("device ", boot_id, " ", directory.device()), "one device of one kernel"});
   if (!directory.remote().empty()) {
-    signs.emplace_back(absl::StrCat("remote ", directory.remote()), absl::StrCat("both mount ", directory.remote()));
+    signs.push_back({absl::StrCat("remote ", directory.remote()), absl::StrCat("both mount ", directory.remote())});
   }
   if (!directory.remote_file_system().empty()) {
-    signs.emplace_back(absl::StrCat("file system ", directory.remote_file_system()), "one file system of one server");
+    signs.push_back({absl::StrCat("file system ", directory.remote_file_system()), "one file system of one server"});
   }
   for (const v1::BlockLayer& layer : directory.block_layers()) {
     if (layer.world_wide_name().empty()) continue;
-    signs.emplace_back(absl::StrCat("unit ", layer.world_wide_name()),
-                       absl::StrCat("one disk, ", layer.world_wide_name()));
+    signs.push_back(
+        {absl::StrCat("unit ", layer.world_wide_name()), absl::StrCat("one disk, ", layer.world_wide_name())});
   }
   // Measured at one time: a storage in use changes from the description to the look.
   const auto add_space = [&signs](const char* when, uint64_t total_bytes, uint64_t free_bytes) {
     if (total_bytes == 0) return;
-    signs.emplace_back(absl::StrCat(when, " ", total_bytes, " ", free_bytes), "equal size and free space");
+    signs.push_back({absl::StrCat(when, " ", total_bytes, " ", free_bytes), "equal size and free space", true});
   };
   add_space("described", directory.total_bytes(), directory.free_bytes());
-  if (host.placed.has_value()) {
-    add_space(host.placed->round() == 0 ? "placed" : "looked", host.placed->total_bytes(), host.placed->free_bytes());
+  if (const std::optional<PlaceSeen> seen = SeenBy(host, number); seen.has_value()) {
+    add_space(host.placed->round() == 0 ? "placed" : "looked", seen->space.total_bytes, seen->space.free_bytes);
   }
   return signs;
+}
+
+// Two directories of one host whose file systems lie on block devices of their own.
+bool HaveOwnDevices(const Host& host, size_t a, size_t b) {
+  const auto& first = DirectoryOf(host, a).block_layers();
+  const auto& second = DirectoryOf(host, b).block_layers();
+  return !first.empty() && !second.empty() && first.Get(0).name() != second.Get(0).name();
 }
 
 }  // namespace
@@ -154,51 +195,129 @@ std::string HolderInWords(const v1::SessionHolder& holder) {
   return absl::StrCat("run ", holder.run_id(), " of ", holder.peer());
 }
 
-HostBytes BytesOf(const v1::LogWorkload& workload) {
-  HostBytes bytes;
-  bytes.directory = workload.dir();
-  bytes.writers = workload.qm();
-  bytes.files = uint64_t{workload.qm()} * workload.num_files();
-  if (__builtin_mul_overflow(bytes.files, workload.file_size_bytes(), &bytes.bytes)) bytes.bytes = UINT64_MAX / 2;
-  return bytes;
+std::vector<HostBytes> BytesOf(const v1::LogWorkload& workload) {
+  std::vector<HostBytes> all;
+  for (const std::string& dir : DirsOf(workload)) {
+    HostBytes& bytes = all.emplace_back();
+    bytes.directory = dir;
+    bytes.writers = WritersIn(workload, dir);
+    bytes.files = uint64_t{bytes.writers} * workload.num_files();
+    if (__builtin_mul_overflow(bytes.files, workload.file_size_bytes(), &bytes.bytes)) bytes.bytes = UINT64_MAX / 2;
+  }
+  return all;
 }
 
+namespace {
+
+// Groups the directories of all hosts.
+class StorageFinder {
+ public:
+  explicit StorageFinder(const Hosts& hosts) : hosts_(hosts) {
+    for (const auto& host : hosts) {
+      first_of_.push_back(places_.size());
+      labels_.emplace(host->label, host->index);
+      for (size_t number = 0; number < DirectoriesOf(*host); ++number) places_.push_back({host->index, number});
+    }
+    groups_.emplace(places_.size());
+  }
+
+  std::vector<SharedStorage> Find() {
+    JoinBySigns();
+    for (size_t place = 0; place < places_.size(); ++place) JoinByLook(place);
+    std::map<size_t, std::set<std::string>> evidence_of;
+    for (const auto& [place, evidence] : joints_) evidence_of[groups_->Root(place)].insert(evidence);
+    std::vector<SharedStorage> storages;
+    std::map<size_t, size_t> number_of;
+    for (size_t place = 0; place < places_.size(); ++place) {
+      const size_t root = groups_->Root(place);
+      const auto [at, added] = number_of.emplace(root, storages.size());
+      if (added) storages.emplace_back().evidence = absl::StrJoin(evidence_of[root], "; ");
+      SharedStorage& storage = storages[at->second];
+      storage.places.push_back(places_[place]);
+      // Places are in the order of their hosts.
+      if (storage.hosts.empty() || storage.hosts.back() != places_[place].host) {
+        storage.hosts.push_back(places_[place].host);
+      }
+    }
+    return storages;
+  }
+
+ private:
+  void Join(size_t a, size_t b, const std::string& evidence) {
+    if (groups_->Root(a) == groups_->Root(b)) return;
+    groups_->Join(a, b);
+    joints_.emplace_back(a, evidence);
+  }
+
+  void JoinBySigns() {
+    std::map<std::string, std::vector<size_t>> with;
+    for (size_t place = 0; place < places_.size(); ++place) {
+      const auto& [host, number] = places_[place];
+      for (const SharingSign& sign : SharingSigns(*hosts_[host], number)) {
+        // Those that are joined to one here need not be known; more than one is known of weak signs alone.
+        std::vector<size_t>& known = with[sign.sign];
+        bool joined = false;
+        for (const size_t other : known) {
+          const bool own = sign.weak && places_[other].host == host &&
+                           HaveOwnDevices(*hosts_[host], places_[other].directory, number);
+          if (own) continue;
+          Join(other, place, sign.evidence);
+          joined = true;
+        }
+        if (!joined) known.push_back(place);
+      }
+    }
+  }
+
+  // Hosts whose run directories are seen from this one. A host makes its directory wherever it writes: which of those
+  // is seen shows by which of them sees this host's, and by their paths.
+  void JoinByLook(size_t place) {
+    const auto& [host, number] = places_[place];
+    const std::optional<PlaceSeen> seen = SeenBy(*hosts_[host], number);
+    if (!seen.has_value()) return;
+    for (const std::string& label : seen->hosts) {
+      const auto found = labels_.find(label);
+      if (found == labels_.end() || found->second == host) continue;
+      for (const size_t other : SeenPlaces(place, found->second)) {
+        Join(place, other, "they see one another's run directories");
+      }
+    }
+  }
+
+  std::vector<size_t> SeenPlaces(size_t place, size_t other_host) const {
+    const Host& own = *hosts_[places_[place].host];
+    const Host& other = *hosts_[other_host];
+    std::vector<size_t> all;
+    std::vector<size_t> mutual;
+    std::vector<size_t> same_path;
+    for (size_t number = 0; number < DirectoriesOf(other); ++number) {
+      all.push_back(first_of_[other_host] + number);
+      const std::optional<PlaceSeen> seen = SeenBy(other, number);
+      if (!seen.has_value() || std::find(seen->hosts.begin(), seen->hosts.end(), own.label) == seen->hosts.end()) {
+        continue;
+      }
+      mutual.push_back(all.back());
+      if (DirectoryOf(other, number).path() == DirectoryOf(own, places_[place].directory).path()) {
+        same_path.push_back(all.back());
+      }
+    }
+    return !same_path.empty() ? same_path : !mutual.empty() ? mutual : all;
+  }
+
+  const Hosts& hosts_;
+  std::vector<HostPlace> places_;
+  // By host: the place of its first directory.
+  std::vector<size_t> first_of_;
+  std::map<std::string, size_t> labels_;
+  std::optional<Groups> groups_;
+  // Places that share a storage with an earlier one, and why.
+  std::vector<std::pair<size_t, std::string>> joints_;
+};
+
+}  // namespace
+
 std::vector<SharedStorage> FindSharedStorage(const Hosts& hosts) {
-  Groups groups(hosts.size());
-  // Pairs that share a storage, and why.
-  std::vector<std::pair<size_t, std::string>> joints;
-  const auto join = [&groups, &joints](size_t a, size_t b, const std::string& evidence) {
-    if (groups.Root(a) == groups.Root(b)) return;
-    groups.Join(a, b);
-    joints.emplace_back(a, evidence);
-  };
-  std::map<std::string, size_t> first_with;
-  std::map<std::string, size_t> labels;
-  for (const auto& host : hosts) {
-    labels.emplace(host->label, host->index);
-    for (const auto& [sign, evidence] : SharingSigns(*host)) {
-      const auto [first, added] = first_with.emplace(sign, host->index);
-      if (!added) join(first->second, host->index, evidence);
-    }
-  }
-  for (const auto& host : hosts) {
-    if (!host->placed.has_value()) continue;
-    for (const std::string& label : host->placed->visible_hosts()) {
-      const auto seen = labels.find(label);
-      if (seen != labels.end()) join(host->index, seen->second, "they see one another's run directories");
-    }
-  }
-  std::map<size_t, std::set<std::string>> evidence_of;
-  for (const auto& [host, evidence] : joints) evidence_of[groups.Root(host)].insert(evidence);
-  std::vector<SharedStorage> storages;
-  std::map<size_t, size_t> place;
-  for (const auto& host : hosts) {
-    const size_t root = groups.Root(host->index);
-    const auto [at, added] = place.emplace(root, storages.size());
-    if (added) storages.push_back({{}, absl::StrJoin(evidence_of[root], "; ")});
-    storages[at->second].hosts.push_back(host->index);
-  }
-  return storages;
+  return StorageFinder(hosts).Find();
 }
 
 std::optional<Failure> CheckSpace(const Hosts& hosts, const std::vector<v1::LogWorkload>& workloads) {
@@ -207,21 +326,29 @@ std::optional<Failure> CheckSpace(const Hosts& hosts, const std::vector<v1::LogW
     uint64_t needed = 0;
     uint64_t free = UINT64_MAX;
     uint64_t kept = 0;
-    std::string who;
-    for (const size_t index : storage.hosts) {
-      needed = SaturatingAdd(needed, BytesOf(workloads[index]).bytes);
-      const HostSpace space = SpaceOf(*hosts[index], workloads[index]);
+    std::vector<std::string> who;
+    std::vector<std::string> paths;
+    for (const auto& [index, number] : storage.places) {
+      const std::vector<HostBytes> bytes = BytesOf(workloads[index]);
+      if (number < bytes.size()) needed = SaturatingAdd(needed, bytes[number].bytes);
+      const HostSpace space = SpaceOf(*hosts[index], number, workloads[index]);
       free = std::min(free, space.free_bytes);
       kept = std::max(kept, space.min_free_bytes);
-      absl::StrAppend(&who, who.empty() ? "" : ", ", hosts[index]->label);
+      if (who.empty() || who.back() != hosts[index]->label) who.push_back(hosts[index]->label);
+      const std::string& path = DirectoryOf(*hosts[index], number).path();
+      if (std::find(paths.begin(), paths.end(), path) == paths.end()) paths.push_back(path);
     }
     if (SaturatingAdd(needed, SaturatingAdd(kept, kSpareBytes)) <= free) continue;
-    const bool shared = storage.hosts.size() > 1;
+    const bool several = workloads[storage.hosts.front()].qm_dirs_size() > 0;
+    if (!several) paths.resize(1);
+    const std::string shared =
+        storage.hosts.size() > 1    ? absl::StrCat("the storage that they share (", storage.evidence, ")")
+        : storage.places.size() > 1 ? absl::StrCat("the storage of several directories (", storage.evidence, ")")
+                                    : std::string("the storage");
     failure.lines.push_back(absl::StrCat(
-        who, ": ", shared ? absl::StrCat("the storage that they share (", storage.evidence, ")") : "the storage",
-        " below ", DirectoryOf(*hosts[storage.hosts.front()]).path(), " has ", FormatSizeForPeople(free),
-        " free, the run needs ", FormatSizeForPeople(needed), " (", FormatCount(needed), " bytes) and leaves ",
-        FormatSizeForPeople(kept),
+        absl::StrJoin(who, ", "), ": ", shared, " below ", absl::StrJoin(paths, ", "), " has ",
+        FormatSizeForPeople(free), " free, the run needs ", FormatSizeForPeople(needed), " (", FormatCount(needed),
+        " bytes) and leaves ", FormatSizeForPeople(kept),
         " free (--min-free): prepare fewer queue managers (--qm, placement), lower --num-files or --file-size, or free "
         "space"));
   }
@@ -258,13 +385,17 @@ std::vector<std::string> Warnings(const Hosts& hosts) {
   std::vector<std::string> warnings;
   for (const auto& host : hosts) {
     if (!host->description.ok() || host->description->directories_size() == 0) continue;
-    const v1::DirectoryDescription& directory = DirectoryOf(*host);
-    if (!directory.caveat().empty()) {
-      warnings.push_back(absl::StrCat(Who(*host), ": ", directory.path(), ": ", directory.caveat()));
-    }
-    for (const std::string& sign : directory.queue_managers()) {
-      warnings.push_back(absl::StrCat(Who(*host), ": a queue manager seems to use this file system (", sign,
-                                      "): the run will slow it down"));
+    for (size_t number = 0; number < DirectoriesOf(*host); ++number) {
+      const v1::DirectoryDescription& directory = DirectoryOf(*host, number);
+      if (!directory.caveat().empty()) {
+        warnings.push_back(absl::StrCat(Who(*host), ": ", directory.path(), ": ", directory.caveat()));
+      }
+      for (const std::string& sign : directory.queue_managers()) {
+        const std::string text = absl::StrCat(Who(*host), ": a queue manager seems to use this file system (", sign,
+                                              "): the run will slow it down");
+        // Two directories of one file system have the same ones.
+        if (std::find(warnings.begin(), warnings.end(), text) == warnings.end()) warnings.push_back(text);
+      }
     }
   }
   return warnings;

@@ -21,26 +21,36 @@ namespace plimsoll {
 // Who holds an agent, from where: "run 7f3a21 of 127.0.0.1:4711".
 std::string HolderInWords(const v1::SessionHolder& holder);
 
-// What one host is about to write.
+// What one host is about to write into one directory.
 struct HostBytes {
   std::string directory;
   uint32_t writers = 0;
   uint64_t files = 0;
   uint64_t bytes = 0;
 };
-HostBytes BytesOf(const v1::LogWorkload& workload);
+// By directory, in the order of DirsOf.
+std::vector<HostBytes> BytesOf(const v1::LogWorkload& workload);
 
-// Hosts that fill one storage, as far as is known.
+// A directory of a host: the host's index, and the directory's number in its description.
+struct HostPlace {
+  size_t host = 0;
+  size_t directory = 0;
+  bool operator==(const HostPlace&) const = default;
+};
+
+// Directories that lie on one storage, as far as is known.
 struct SharedStorage {
-  std::vector<size_t> hosts;  // indices, in order
-  // Why they count as sharing it, for people; empty where there is one host.
+  std::vector<size_t> hosts;  // indices, in order, each once
+  std::vector<HostPlace> places;
+  // Why they count as sharing it, for people; empty where there is one directory.
   std::string evidence;
 };
 
-// Every host is in one group. Hosts share a storage where one of them sees the other's run directory (once they are
-// made), or their directories have one of these in common: device and kernel; server and export; server and file
-// system; world wide name of a disk; size and free space. No kind of file system is taken for shared, or for local:
-// what is not known to be shared and is would be filled by more than it can hold, so that a doubt counts as sharing.
+// Every directory of every host is in one group. Hosts share a storage where one of them sees the other's run directory
+// (once they are made), or their directories have one of these in common: device and kernel; server and export; server
+// and file system; world wide name of a disk; size and free space. No kind of file system is taken for shared, or for
+// local: what is not known to be shared and is would be filled by more than it can hold, so that a doubt counts as
+// sharing. Two file systems of one host that have block devices of their own are not in doubt by their size alone.
 std::vector<SharedStorage> FindSharedStorage(const std::vector<std::unique_ptr<Host>>& hosts);
 
 // Where the hosts of a storage together would fill it up to less than --min-free: a line for each such storage, kWrong.

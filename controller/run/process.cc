@@ -222,7 +222,7 @@ void PipedProcess::Signal(int number) {
   if (!ended_.has_value()) kill(pid_, number);
 }
 
-absl::StatusOr<std::unique_ptr<ChildAgent>> ChildAgent::Start(const std::string& root,
+absl::StatusOr<std::unique_ptr<ChildAgent>> ChildAgent::Start(const std::vector<std::string>& roots,
                                                               const std::vector<std::string>& more) {
   auto child = std::unique_ptr<ChildAgent>(new ChildAgent);
   PLIMSOLL_ASSIGN_OR_RETURN(child->directory_, MakePrivateDirectory(RuntimeDirectory()));
@@ -245,8 +245,8 @@ absl::StatusOr<std::unique_ptr<ChildAgent>> ChildAgent::Start(const std::string&
   posix_spawnattr_setflags(&setup.attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK);
 
   const std::string program = ProgramBeside("plimsoll-agent");
-  std::vector<std::string> arguments = {program,    "--child",       "--root",      root,
-                                        "--listen", child->address_, "--log-level", "error"};
+  std::vector<std::string> arguments = {program, "--child", "--listen", child->address_, "--log-level", "error"};
+  for (const std::string& root : roots) arguments.insert(arguments.end(), {"--root", root});
   arguments.insert(arguments.end(), more.begin(), more.end());
   std::vector<char*> argv;
   argv.reserve(arguments.size() + 1);

@@ -102,9 +102,9 @@ class PipedProcess {
 // soon as its session is over: it outlives a killed controller by its lease, and cleans up.
 class ChildAgent {
  public:
-  // Returns when it listens. `root` is the one directory below which it may write. The program is looked for beside
-  // this one (/proc/self/exe). `more` are further arguments for it.
-  static absl::StatusOr<std::unique_ptr<ChildAgent>> Start(const std::string& root,
+  // Returns when it listens. `roots` are the directories below which it may write, at least one. The program is looked
+  // for beside this one (/proc/self/exe). `more` are further arguments for it.
+  static absl::StatusOr<std::unique_ptr<ChildAgent>> Start(const std::vector<std::string>& roots,
                                                            const std::vector<std::string>& more = {});
   // Closes the pipe that holds the child and waits for its end.
   ~ChildAgent();

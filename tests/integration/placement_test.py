@@ -48,6 +48,34 @@ class Placement(harness.PlimsollTest):
         process = self.start_plimsoll("run", self.plan(duration_s), "--out", out)
         return process, out
 
+    def test_a_queue_manager_writes_in_its_own_directory_on_its_standby_host_too(self):
+        own = self.dir / "payments"
+        own.mkdir()
+        home, standby = self.agents["alpha"].address, self.agents["beta"].address
+        plan = self.plan(1, PAYMENTS=f"  - {{qm: PAYMENTS, home: '{home}', standby: '{standby}', block_size: 16384, rate: 100, "
+                         f"dir: {own}}}")
+        checked = self.plimsoll("plan", "check", plan).out
+        self.assertIn(f"    {own}: 128 KiB for 1 queue manager\n", checked)
+        out = self.base / "results"
+        process = self.start_plimsoll("run", plan, "--keep-files", "--out", out)
+        process.finish(120)
+        report = self.result_of(process, out).report
+        dirs = {host["label"]: host["workload"].get("qm_dirs") for host in report["hosts"]}
+        self.assertEqual(dirs, {"alpha": [str(own), str(self.dir), str(self.dir)], "beta": [str(own), str(self.dir), str(self.dir)],
+                                "gamma": None})
+        self.assertEqual({str(path.relative_to(own)).split("/", 1)[1] for path in harness.paths(own, "plimsoll-*/*/qm*")},
+                         {"alpha/qm1", "beta/qm1"}, "and no other queue manager's")
+        self.assertEqual({path.parent.name + "/" + path.name for path in harness.paths(self.dir, "plimsoll-*/*/qm*")},
+                         {"alpha/qm2", "alpha/qm3", "beta/qm2", "beta/qm3", "gamma/qm1", "gamma/qm2"})
+        # Step 2 has alpha down, and step 3 beta: each host has written there last while the other one could not.
+        begins = [harness.moment_ns(step["start"]) for step in report["steps"]]
+        (at_home,) = harness.paths(own, "plimsoll-*/alpha/qm1/active/*0000000.LOG")
+        (moved,) = harness.paths(own, "plimsoll-*/beta/qm1/active/*0000000.LOG")
+        self.assertTrue(begins[1] <= moved.stat().st_mtime_ns < begins[2], "the standby wrote there in its step, and no later")
+        self.assertGreaterEqual(at_home.stat().st_mtime_ns, begins[2])
+        self.assertIn("PAYMENTS", {scope["queue_manager"] for scope in harness.scopes(report["steps"][1], "qm")
+                                   if scope["host"] == "beta"})
+
     def writes(self, results):
         """Of the raw export: what each (step, host, number of the queue manager) wrote, as a list of sizes."""
         written = collections.defaultdict(list)

@@ -70,6 +70,46 @@ TEST(Placement, TakesWhatAQueueManagerLacksFromThePlan) {
   EXPECT_EQ(Filled(WritePlan(plan)).SerializeAsString(), plan.SerializeAsString()) << "as results keep it";
 }
 
+TEST(Placement, AQueueManagersOwnDirectoryIsTheSameOnItsHomeAndOnItsStandbyHost) {
+  std::string text = kPlan;
+  text.replace(text.find("rate: 400"), 9, "rate: 400, dir: /payments");
+  EXPECT_THAT(PlanProblems(PlanOf(text)), IsEmpty());
+  const v1::TestPlan plan = Filled(text);
+  const auto dirs_on = [&plan](int host) {
+    const v1::LogWorkload workload = MakeHostPlan(plan, host, "h", "a", "", 1).log().workload();
+    EXPECT_EQ(workload.dir(), workload.qm_dirs().empty() ? "/san" : workload.qm_dirs(0));
+    return std::vector<std::string>(workload.qm_dirs().begin(), workload.qm_dirs().end());
+  };
+  EXPECT_THAT(dirs_on(0), ElementsAre("/payments", "/san")) << "PAYMENTS, A/B%C";
+  EXPECT_THAT(dirs_on(1), ElementsAre("/payments", "/san", "/san")) << "PAYMENTS, ORDERS, A/B%C";
+  EXPECT_THAT(dirs_on(2), IsEmpty()) << "ORDERS alone, which has none of its own";
+  EXPECT_THAT(DescribePlacement(plan), ::testing::IsSupersetOf({"    /payments: 2 MiB for 1 queue manager",
+                                                                "    /san: 4 MiB for 2 queue managers"}));
+}
+
+TEST(Placement, ADirectoryThatIsWrongOrMissingIsRefusedByItsKey) {
+  EXPECT_THAT(ProblemsWith("rate: 400", "rate: 400, dir: payments"),
+              ElementsAre("placement[1].dir: 'payments' of PAYMENTS is not absolute: begin it with '/'"));
+  EXPECT_THAT(ProblemsWith("dir: /san, file_size: 1m", "file_size: 1m, qm_dirs: [/a, /b]"),
+              ::testing::Contains(HasSubstr("--qm-dirs (workload.qm_dirs): in a placement each queue manager names")));
+  std::string text = kPlan;
+  text.replace(text.find("dir: /san, "), 11, "");
+  text.replace(text.find("rate: 400"), 9, "rate: 400, dir: /payments");
+  EXPECT_THAT(PlanProblems(PlanOf(text)),
+              ElementsAre("placement[2]: ORDERS has no directory on node2: give it a dir, or one for all as --dir "
+                          "(workload.dir)",
+                          HasSubstr("placement[3]: A/B%C has no directory on node2")));
+}
+
+TEST(Placement, WhereEachHasADirectoryThePlanNeedsNone) {
+  std::string text = kPlan;
+  text.replace(text.find("dir: /san, "), 11, "");
+  for (const char* end : {"rate: 400}", "node3}", "rate: 12.5}"}) {
+    text.insert(text.find(end) + std::string(end).size() - 1, ", dir: /own");
+  }
+  EXPECT_THAT(PlanProblems(PlanOf(text)), IsEmpty());
+}
+
 TEST(Placement, WithoutHostsThoseThatItNamesAreTheHosts) {
   const v1::TestPlan plan = Filled(
       "workload: {dir: /san, rate: 1}\n"

@@ -105,6 +105,42 @@ TEST(PlanDefaults, APlanWithoutHostsHasOneWorkload) {
   EXPECT_EQ(EffectiveWorkload(plan, 0).qm(), 1U);
 }
 
+TEST(PlanDefaults, DirectoriesOfTheirOwnCountTheQueueManagers) {
+  v1::TestPlan plan;
+  plan.mutable_workload()->add_qm_dirs("/a");
+  plan.mutable_workload()->add_qm_dirs("/b");
+  EXPECT_EQ(EffectiveWorkload(plan, 0).qm(), 2U);
+  EXPECT_EQ(EffectiveWorkload(plan, 0).dir(), "/a") << "for what knows one directory";
+  FillDefaults(plan);
+  EXPECT_EQ(plan.workload().qm(), 2U);
+  EXPECT_FALSE(plan.workload().has_dir());
+  plan.mutable_workload()->set_qm(3);
+  EXPECT_EQ(EffectiveWorkload(plan, 0).qm(), 3U) << "what was given stays, for the check to see";
+}
+
+TEST(PlanDefaults, AHostsOwnDirectoriesStandInPlaceOfThePlans) {
+  v1::TestPlan plan = TwoHosts();
+  plan.mutable_workload()->clear_dir();
+  for (const char* dir : {"/a", "/b", "/c"}) plan.mutable_workload()->add_qm_dirs(dir);
+  v1::LogWorkload& own = *plan.mutable_hosts(1)->mutable_workload();
+  own.Clear();
+  own.add_qm_dirs("/a");
+  own.add_qm_dirs("/x");
+  FillDefaults(plan);
+  v1::TestPlan twice = plan;
+  FillDefaults(twice);
+  EXPECT_TRUE(MessageDifferencer::Equals(plan, twice));
+  EXPECT_EQ(EffectiveWorkload(plan, 0).qm(), 3U);
+  const v1::LogWorkload beta = EffectiveWorkload(plan, 1);
+  EXPECT_EQ(beta.qm(), 2U);
+  ASSERT_EQ(beta.qm_dirs_size(), 2);
+  EXPECT_EQ(beta.qm_dirs(1), "/x");
+  plan.mutable_hosts(1)->mutable_workload()->clear_qm_dirs();
+  plan.mutable_hosts(1)->mutable_workload()->set_dir("/one");
+  EXPECT_EQ(EffectiveWorkload(plan, 1).dir(), "/one");
+  EXPECT_EQ(EffectiveWorkload(plan, 1).qm_dirs_size(), 0);
+}
+
 TEST(PlanSteps, BlockSizesInTheirOrderTheWholeListRepeated) {
   v1::TestPlan plan;
   plan.add_block_size_bytes(16384);

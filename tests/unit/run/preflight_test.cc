@@ -130,5 +130,119 @@ TEST_F(PreflightTest, TheLatestMeasureOfTheSpaceCounts) {
   EXPECT_THAT(failure->lines, ElementsAre(HasSubstr("a: the storage below /mnt/mq has 6 GiB free")));
 }
 
+// Hosts that write in two directories each, on file systems of 10 and 8 GiB free.
+class TwoDirectoriesTest : public PreflightTest {
+ protected:
+  TwoDirectoriesTest() {
+    for (size_t i = 0; i < hosts_.size(); ++i) {
+      hosts_[i]->directories = 2;
+      v1::DirectoryDescription& second = *hosts_[i]->description->add_directories();
+      second.set_path("/mnt/mq2");
+      second.set_device(2);
+      second.set_total_bytes(50 * kGiB);
+      second.set_free_bytes(8 * kGiB + i);
+      workloads_[i].set_qm(2);
+      workloads_[i].set_min_free_bytes(0);
+      workloads_[i].add_qm_dirs("/mnt/mq");
+      workloads_[i].add_qm_dirs("/mnt/mq2");
+    }
+  }
+
+  v1::DirectoryDescription& Second(size_t host) { return *hosts_[host]->description->mutable_directories(1); }
+  std::vector<std::vector<HostPlace>> Places() const {
+    std::vector<std::vector<HostPlace>> groups;
+    for (const SharedStorage& storage : FindSharedStorage(hosts_)) groups.push_back(storage.places);
+    return groups;
+  }
+  // What a host saw of the others in its directories.
+  void Sees(size_t host, const std::vector<std::string>& first, const std::vector<std::string>& second) {
+    v1::Placed& placed = hosts_[host]->placed.emplace();
+    for (const std::string& label : first) placed.add_visible_hosts(label);
+    v1::PlacedDirectory& more = *placed.add_more();
+    for (const std::string& label : second) more.add_visible_hosts(label);
+  }
+};
+
+TEST_F(TwoDirectoriesTest, EachDirectoryIsAStorageOfItsOwn) {
+  EXPECT_EQ(Places().size(), 6U);
+  EXPECT_FALSE(CheckSpace(hosts_, workloads_).has_value());
+}
+
+TEST_F(TwoDirectoriesTest, TheOneThatIsTooSmallIsNamed) {
+  Second(1).set_free_bytes(3 * kGiB);
+  const auto failure = CheckSpace(hosts_, workloads_);
+  ASSERT_TRUE(failure.has_value());
+  EXPECT_THAT(failure->lines,
+              ElementsAre(HasSubstr("b: the storage below /mnt/mq2 has 3 GiB free, the run needs 4 GiB")));
+}
+
+TEST_F(TwoDirectoriesTest, DirectoriesOfOneDeviceAreSummed) {
+  for (size_t host = 0; host < 3; ++host) {
+    Second(host).set_device(1);
+    Directory(host).set_free_bytes(7 * kGiB + host);
+    Second(host).set_free_bytes(7 * kGiB + host);
+  }
+  const auto failure = CheckSpace(hosts_, workloads_);
+  ASSERT_TRUE(failure.has_value());
+  ASSERT_EQ(failure->lines.size(), 3U);
+  EXPECT_THAT(failure->lines[0], HasSubstr("a: the storage of several directories (one device of one kernel) below "
+                                           "/mnt/mq, /mnt/mq2 has 7 GiB free, the run needs 8 GiB"));
+}
+
+TEST_F(TwoDirectoriesTest, WritersThatShareADirectoryAreSummedThere) {
+  for (v1::LogWorkload& workload : workloads_) {
+    workload.set_qm(4);
+    workload.add_qm_dirs("/mnt/mq2");
+    workload.add_qm_dirs("/mnt/mq2");
+  }
+  const auto failure = CheckSpace(hosts_, workloads_);
+  ASSERT_TRUE(failure.has_value());
+  EXPECT_THAT(failure->lines[0], HasSubstr("a: the storage below /mnt/mq2 has 8 GiB free, the run needs 12 GiB"));
+}
+
+TEST_F(TwoDirectoriesTest, EqualSizesOfOneHostAreNoDoubtWhereEachHasABlockDevice) {
+  Second(0).set_total_bytes(100 * kGiB);
+  Second(0).set_free_bytes(10 * kGiB);
+  EXPECT_EQ(Places().size(), 5U) << "two file systems without devices may be one";
+  Directory(0).add_block_layers()->set_name("sda");
+  Second(0).add_block_layers()->set_name("sdb");
+  EXPECT_EQ(Places().size(), 6U);
+}
+
+TEST_F(TwoDirectoriesTest, SightJoinsTheDirectoriesThatAreSeenFromBothSides) {
+  Sees(0, {"a"}, {"a", "b"});
+  Sees(1, {"b"}, {"b", "a"});
+  EXPECT_THAT(Places(),
+              ElementsAre(ElementsAre(HostPlace{0, 0}), ElementsAre(HostPlace{0, 1}, HostPlace{1, 1}),
+                          ElementsAre(HostPlace{1, 0}), ElementsAre(HostPlace{2, 0}), ElementsAre(HostPlace{2, 1})));
+}
+
+TEST_F(TwoDirectoriesTest, WhereBothAreSeenThoseOfOnePathAreJoined) {
+  Sees(0, {"a", "b"}, {"a", "b"});
+  Sees(1, {"b", "a"}, {"b", "a"});
+  EXPECT_THAT(Places(),
+              ElementsAre(ElementsAre(HostPlace{0, 0}, HostPlace{1, 0}), ElementsAre(HostPlace{0, 1}, HostPlace{1, 1}),
+                          ElementsAre(HostPlace{2, 0}), ElementsAre(HostPlace{2, 1})));
+}
+
+TEST_F(TwoDirectoriesTest, WhereItIsNotKnownWhichOneIsSeenAllAreJoined) {
+  Sees(0, {"a", "b"}, {"a"});
+  EXPECT_EQ(Groups().front(), (std::vector<size_t>{0, 1}));
+  EXPECT_EQ(Places().front().size(), 3U);
+}
+
+TEST_F(TwoDirectoriesTest, ADirectoryThatCannotBeUsedIsAFailureAndCaveatsAreWarnedOf) {
+  Second(2).set_error("/mnt/mq2 does not exist");
+  Second(0).set_caveat("tmpfs keeps data in memory");
+  for (size_t host = 0; host < hosts_.size(); ++host) {
+    hosts_[host]->description->set_protocol_version(kProtocolVersion);
+    hosts_[host]->description->set_instance_id(hosts_[host]->label);
+  }
+  const auto failure = CheckHosts(hosts_, workloads_, {4096});
+  ASSERT_TRUE(failure.has_value());
+  EXPECT_THAT(failure->lines, ElementsAre(HasSubstr("/mnt/mq2 does not exist")));
+  EXPECT_THAT(Warnings(hosts_), ElementsAre(HasSubstr("/mnt/mq2: tmpfs keeps data in memory")));
+}
+
 }  // namespace
 }  // namespace plimsoll
