@@ -134,7 +134,7 @@ class PlanMaker {
     return problems.ToStatus();
   }
 
-  // A plan knows one log and one load for all queue managers of a host.
+  // A plan knows one size of log and one load for all queue managers of a host.
   void ChooseForAll() {
     const bool sizes_differ = std::any_of(logs_.begin(), logs_.end(), [&](const QmLog& log) {
       return log.file_pages != largest_->file_pages || log.primary_files != largest_->primary_files;
@@ -144,16 +144,6 @@ class PlanMaker {
           absl::StrCat("the queue managers' logs differ in size, and a plan has one size for all: chosen is "
                        "the largest, of ",
                        largest_->file));
-    }
-    if (logs_.size() > 1) {
-      std::vector<std::string> others;
-      for (const QmLog& log : logs_) {
-        if (&log != largest_) others.push_back(log.path);
-      }
-      plan_.notes.push_back(absl::StrCat("a plan has one directory for all queue managers of a host: chosen is ",
-                                         largest_->path, " of ", largest_->file, "; where ",
-                                         absl::StrJoin(others, ", "), others.size() == 1 ? " is" : " are",
-                                         " on other storage, make a plan for each storage"));
     }
     if (busiest_ == nullptr) {
       plan_.notes.emplace_back(
@@ -294,6 +284,26 @@ class PlanMaker {
     Say("- Secondary extents, which MQ makes when the primary ones are full, are not played.");
   }
 
+  void AddDirectories() {
+    if (logs_.size() == 1) {
+      Add(absl::StrCat("  ", Comment(absl::StrCat("LogPath of ", largest_->file, ":", largest_->path_line,
+                                                  ". The run makes and removes a directory of its own below it,"))));
+      Add("  # and opens nothing else there; a queue manager that runs on it is slowed down. --dir names new "
+          "storage.\n");
+      Add(absl::StrCat("  dir: ", YamlText(largest_->path), "\n"));
+      return;
+    }
+    Add("  # LogPath of each. The run makes and removes a directory of its own below each of them, and opens nothing "
+        "else\n");
+    Add("  # there; queue managers that run on them are slowed down. --qm-dirs names new storage, --dir one for "
+        "all.\n");
+    Add("  qm_dirs:\n");
+    for (const QmLog& log : logs_) {
+      Add(absl::StrCat("    ", Comment(absl::StrCat(log.file, ":", log.path_line))));
+      Add(absl::StrCat("    - ", YamlText(log.path), "\n"));
+    }
+  }
+
   void AddKeys() {
     std::string name = absl::StrCat("Load of ", CountOfThings(logs_.size(), "queue manager"));
     if (busiest_ != nullptr) {
@@ -306,10 +316,7 @@ class PlanMaker {
     Add(absl::StrCat("\nname: ", YamlText(name), "\n"));
     Add("\n# Agents; without them one on this machine is started for the run\n# hosts: [node1:7461]\n");
     Add("\nworkload:\n");
-    Add(absl::StrCat("  ", Comment(absl::StrCat("LogPath of ", largest_->file, ":", largest_->path_line,
-                                                ". The run makes and removes a directory of its own below it,"))));
-    Add("  # and opens nothing else there; a queue manager that runs on it is slowed down. --dir names new storage.\n");
-    Add(absl::StrCat("  dir: ", YamlText(largest_->path), "\n"));
+    AddDirectories();
     Add("  # One for each qm.ini\n");
     Add(absl::StrCat("  qm: ", logs_.size(), "\n"));
     Add("  # LogFilePages x 4096\n");

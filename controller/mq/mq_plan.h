@@ -27,9 +27,9 @@ uint64_t BlockSizeFor(int64_t average_bytes);
 // are undercut.
 double RateFor(const LogInterval& interval, uint64_t block_size_bytes);
 
-// One plan for all of `logs`, at least one. A plan has one load and one kind of log for all queue managers of a host:
-// the largest log and the busiest interval of all recordings are taken, with a note. INVALID_ARGUMENT, a line
-// each, where two queue managers have one LogPath or a plan cannot hold a value.
+// One plan for all of `logs`, at least one, with a queue manager in each LogPath. A plan has one load and one size of
+// log for all queue managers of a host: the largest log and the busiest interval of all recordings are taken, with a
+// note. INVALID_ARGUMENT, a line each, where two queue managers have one LogPath or a plan cannot hold a value.
 absl::StatusOr<MqPlan> MakeMqPlan(const std::vector<QmLog>& logs, const std::vector<LogRecording>& recordings);
 
 }  // namespace plimsoll

@@ -103,12 +103,12 @@ TEST(MqPlanTest, OfSeveralTheLargestIsChosenAndSaidSo) {
   const v1::TestPlan plan = Parsed(made);
   EXPECT_EQ(plan.workload().qm(), 2U);
   EXPECT_EQ(plan.workload().num_files(), 16U);
-  EXPECT_EQ(plan.workload().dir(), "/var/mqm/log/saturn!queue!manager");
+  EXPECT_FALSE(plan.workload().has_dir());
+  EXPECT_THAT(plan.workload().qm_dirs(), ElementsAre("/log/small", "/var/mqm/log/saturn!queue!manager"));
   EXPECT_NEAR(plan.workload().rate_per_second(), 9'660'836'864 / 10.001 / (74 * 4096), 0.001);
   EXPECT_THAT(
       made.notes,
       ElementsAre(HasSubstr("chosen is the largest, of QM2/qm.ini"),
-                  HasSubstr("where /log/small is on other storage, make a plan for each storage"),
                   "a plan has one load for all queue managers: chosen is the largest, of b.txt, for each of the 2 "
                   "queue managers"));
   for (const std::string& note : made.notes) EXPECT_THAT(made.yaml, HasSubstr(note));
