@@ -29,6 +29,13 @@ v1::DirectoryDescription DirectoryOf(const HostFacts& facts, const std::string& 
   return host.directories_size() == 1 ? host.directories(0) : v1::DirectoryDescription();
 }
 
+// Those in which the host writes; no more than a plan can have, whatever a journal holds.
+std::vector<std::string> DirsUnderTest(const HostFacts& facts) {
+  std::vector<std::string> dirs = DirsOf(facts.workload());
+  if (dirs.size() > kMaxDirectories) dirs.resize(kMaxDirectories);
+  return dirs;
+}
+
 // Sets those fields of `to` that `from` has under the same name and with the same type: what an agent reports of its
 // host is in the report as soon as both messages have it.
 void CopySharedFields(const google::protobuf::Message& from, google::protobuf::Message& to) {
@@ -141,7 +148,7 @@ v1::HostReport MakeHostReport(const HostFacts& facts) {
   *report.mutable_queue_managers() = facts.joined.plan().log().queue_managers();
   report.set_storage(facts.storage);
 
-  const std::vector<std::string> dirs = DirsOf(facts.workload());
+  const std::vector<std::string> dirs = DirsUnderTest(facts);
   CopySharedFields(DirectoryOf(facts, dirs.front()), *report.mutable_mount());
   if (facts.prepared) CopySharedFields(*facts.prepared, *report.mutable_mount());
   for (size_t number = 1; number < dirs.size(); ++number) {
@@ -167,7 +174,7 @@ std::set<std::string> SeenHosts(const v1::Prepared& prepared) {
 
 // Names what a host's further directories are, where that is not there yet.
 void AddMoreFileSystems(const HostFacts& facts, v1::StorageReport& storage) {
-  const std::vector<std::string> dirs = DirsOf(facts.workload());
+  const std::vector<std::string> dirs = DirsUnderTest(facts);
   const auto text = [](const std::string& type, const std::string& source) {
     return source.empty() ? type : absl::StrCat(type, " from ", source);
   };

@@ -57,6 +57,41 @@ TEST_F(StallReportTest, AStallOfAllHostsIsOneOnTheTimeline) {
   EXPECT_EQ(stall.writers(0).paused_ns(), 0);
 }
 
+TEST_F(StallReportTest, HostsThatWriteInSeveralDirectoriesShowNothingOfOneAnothersStorage) {
+  for (const size_t writer : {0U, 1U}) Stall(0, writer, {{1'000 * kMs, 1'700 * kMs}});
+  std::vector<v1::JournalRecord> records = MakeJournal(run_);
+  ASSERT_EQ(Analyze(records).steps(0).stalls().stalls(0).stall_class(), v1::STALL_CLASS_ONE_HOST) << "beta saw none";
+  for (v1::JournalRecord& record : records) {
+    if (record.has_host_joined()) {
+      v1::HostJoined& joined = *record.mutable_host_joined();
+      v1::LogWorkload& workload = *joined.mutable_plan()->mutable_log()->mutable_workload();
+      workload.set_dir("/mnt/mqlog");
+      workload.add_qm_dirs("/mnt/mqlog");
+      workload.add_qm_dirs("/mnt/second");
+      v1::DirectoryDescription& second = *joined.mutable_description()->add_directories();
+      second.set_path("/mnt/second");
+      second.set_fs_type("xfs");
+      second.set_fs_source("/dev/sdb1");
+    } else if (record.has_host_prepared()) {
+      v1::PreparedDirectory& more = *record.mutable_host_prepared()->mutable_prepared()->add_more();
+      more.set_directory("/mnt/second/plimsoll-7f3a21/host");
+      more.set_direct(true);
+    }
+  }
+  const v1::Report report = Analyze(records);
+  const v1::StallReport& stall = report.steps(0).stalls().stalls(0);
+  EXPECT_EQ(stall.stall_class(), v1::STALL_CLASS_SINGLE_HOST)
+      << "its path, or a file system that beta did not write on";
+  EXPECT_THAT(report.notes(),
+              ::testing::Contains(HasSubstr("stalls of one host are not compared with those of others")));
+  ASSERT_THAT(report.storages(), SizeIs(1));
+  EXPECT_THAT(report.storages(0).more_file_systems(), ElementsAre("xfs from /dev/sdb1"));
+  ASSERT_THAT(report.hosts(1).more_mounts(), SizeIs(1));
+  EXPECT_EQ(report.hosts(1).more_mounts(0).fs_type(), "xfs");
+  EXPECT_EQ(report.hosts(1).more_mounts(0).directory(), "/mnt/second/plimsoll-7f3a21/host");
+  EXPECT_TRUE(report.hosts(1).more_mounts(0).direct());
+}
+
 TEST_F(StallReportTest, AHostThatDidNotRunIsToldByItsPauses) {
   for (const size_t writer : {0U, 1U}) Stall(1, writer, {{1'000 * kMs, 1'700 * kMs}});
   run_.hosts[1].pauses = {{0, 1'002 * kMs, 1'300 * kMs}, {0, 1'301 * kMs, 1'699 * kMs}};
