@@ -25,8 +25,9 @@ class Directories(harness.PlimsollTest):
     def start_with(self, *arguments, dirs=None):
         self._results += 1
         out = self.base / f"results-{self._results}"
+        # Pauses, since in memory an agent writes faster than a busy machine records.
         process = self.start_plimsoll("run", *harness.quick_defaults(arguments), "--qm-dirs", dirs or self.both, "--out", out,
-                                      *arguments)
+                                      "--delay", "1ms", *arguments)
         process.results = out
         return process
 
