@@ -10,7 +10,7 @@
 #include "absl/strings/str_replace.h"
 #include "common/units.h"
 #include "controller/check/check_run.h"
-#include "controller/run/command_runner.h"
+#include "controller/run/process.h"
 
 namespace plimsoll {
 namespace {

@@ -1,7 +1,9 @@
 // What `plimsoll ab` is given: its options, and the plans of both sides.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,10 +11,12 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/clock.h"
 #include "controller/cli/asked_agents.h"
 #include "controller/cli/compare_flags.h"
 #include "controller/cli/plan_flags.h"
 #include "controller/compare/comparable.h"
+#include "controller/run/event_queue.h"
 #include "plimsoll/v1/plan.pb.h"
 
 namespace plimsoll {
@@ -48,5 +52,26 @@ absl::StatusOr<std::vector<AbSide>> LoadSides(const AbFlags& flags, StatedDiffer
 
 // FAILED_PRECONDITION where the plans alone make the sides impossible to compare, before anything is measured.
 absl::Status CheckPlansComparable(const std::vector<AbSide>& sides, const StatedDifferences& differs);
+
+// The command that `plimsoll ab` runs on this machine before each side of each round.
+
+// A program with its arguments; without --between there is none. Not thread-safe.
+class Between {
+ public:
+  // What Run returns where it was stopped.
+  static constexpr char kStopped[] = "stopped";
+
+  // INVALID_ARGUMENT where the command or the limit cannot be read, or commands are not allowed.
+  static absl::StatusOr<Between> Create(const AbFlags& flags);
+
+  // Runs it for that side of the round, numbered from 1, until it ends or `stop` returns true, which is asked again and
+  // again and whenever an interrupt comes to `events`. Returns why the side cannot be measured; "" where it can.
+  std::string Run(const AbSide& side, char letter, size_t round, const Clock& clock, EventQueue& events,
+                  const std::function<bool()>& stop) const;
+
+ private:
+  std::vector<std::string> arguments_;
+  int64_t limit_ns_ = 0;
+};
 
 }  // namespace plimsoll

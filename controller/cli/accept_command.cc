@@ -25,8 +25,6 @@
 #include "controller/cli/outputs.h"
 #include "controller/cli/plan_flags.h"
 #include "controller/cli/run_command.h"
-#include "controller/cli/run_parts.h"
-#include "controller/cli/view_flags.h"
 #include "controller/plan/accept_plan.h"
 #include "controller/plan/placement.h"
 #include "controller/plan/plan_defaults.h"
@@ -398,7 +396,7 @@ void AddAcceptCommand(CLI::App& app, CommandLine& line) {
   command->add_flag("--quiet,-q", flags->quiet, "Print no progress on standard error");
   AddSummaryFlag(*command, flags->view.summary)->excludes(json);
   AddJUnitFlag(*command, flags->view.junit)
-      ->description(WrapHelp("Write the verdict as JUnit XML, too: a test case for each run of each part"));
+      ->description(WrapHelp("Also write the verdict as JUnit XML: a test case for each run of each part"));
   AddAccessFlags(*command, flags->access);
   command
       ->add_flag("--dry-run", flags->dry_run,

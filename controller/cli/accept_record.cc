@@ -10,7 +10,7 @@
 #include "common/text.h"
 #include "controller/accept/accept_render.h"
 #include "controller/accept/accept_report.h"
-#include "controller/cli/compare_input.h"
+#include "controller/cli/compare_flags.h"
 #include "controller/compare/report_json.h"
 #include "controller/plan/host_list.h"
 #include "controller/plan/plan_defaults.h"

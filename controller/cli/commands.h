@@ -1,4 +1,4 @@
-// The commands of `plimsoll`: the one list. Each has a source of its own, with its help.
+// The commands of `plimsoll`: the one list. Each is in a source of its own name, with its help.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -26,6 +26,7 @@ void AddFsckCommand(CLI::App& app, CommandLine& line);
 // In mqldt's place: its options, its output.
 void AddMqldtCommand(CLI::App& app, CommandLine& line);
 void AddTlsCommand(CLI::App& app, CommandLine& line);
+// In the source of `hosts`, which asks agents in the same way.
 void AddStorageCommand(CLI::App& app, CommandLine& line);
 
 // In the order of --help.

@@ -8,7 +8,6 @@
 #include "controller/cli/ab_record.h"
 #include "controller/cli/commands.h"
 #include "controller/cli/compare_flags.h"
-#include "controller/cli/compare_input.h"
 #include "controller/compare/compare.h"
 #include "controller/compare/paired_runs.h"
 

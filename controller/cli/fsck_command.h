@@ -7,7 +7,7 @@
 
 #include "controller/cli/asked_agents.h"
 #include "controller/cli/command.h"
-#include "controller/cli/run_parts.h"
+#include "controller/cli/run_command.h"
 #include "plimsoll/v1/check_report.pb.h"
 
 namespace plimsoll {

@@ -11,6 +11,7 @@
 #include "common/units.h"
 #include "controller/cli/asked_agents.h"
 #include "controller/cli/commands.h"
+#include "controller/plan/host_list.h"
 #include "controller/run/agent_client.h"
 #include "controller/run/agent_trust.h"
 #include "controller/run/exit_code.h"
@@ -102,6 +103,71 @@ void AddHostsCommand(CLI::App& app, CommandLine& line) {
   AddAccessFlags(*command, flags->access);
   command->footer("Example:\n  plimsoll hosts --hosts node[1-4] --dir /mnt/mqlog");
   command->callback([flags, &line] { line.action = [flags, &line] { return HostsMain(*flags, line); }; });
+}
+
+namespace {
+
+struct StorageFlags {
+  AgentList agents;
+  AccessFlags access;
+  std::string directory;
+  // Busy queue managers write some hundred KiB at a time.
+  std::string block_size = "128k";
+};
+
+int StorageMain(const StorageFlags& flags, CommandLine& line) {
+  const absl::StatusOr<uint64_t> block_size_bytes = ParseSize(flags.block_size);
+  if (!block_size_bytes.ok() || *block_size_bytes == 0) {
+    return PrintError(line,
+                      absl::StrCat("--bsize ", flags.block_size, ": a size such as 128k, the largest write of the log"),
+                      Exit::kWrong);
+  }
+  const SystemClock clock;
+  EventQueue events(clock);
+  // What was started over ssh is ended; otherwise there is nothing to end, and Ctrl-C need not wait for an answer.
+  std::optional<Interrupts> interrupts;
+  if (flags.access.launch.ssh()) interrupts.emplace(events);
+  AskedAgents agents(clock, events, line.err);
+  if (auto failure = agents.Connect(flags.agents, flags.access, {flags.directory}, {kKeepLeftovers});
+      failure.has_value()) {
+    return PrintFailure(line, *failure);
+  }
+  // A directory on a server that does not answer makes its agent wait; the others are shown.
+  Fleet& fleet = agents.fleet();
+  fleet.DescribeAll(std::vector<std::vector<std::string>>(fleet.size(), {agents.directory()}), kAskTimeoutNs);
+  if (events.interrupts() > 0) return PrintError(line, kInterruptedAsking, Exit::kInconclusive);
+  LabelHosts(fleet.hosts());
+  std::vector<HostDirectory> hosts;
+  for (const auto& host : fleet.hosts()) {
+    if (host->description.ok()) hosts.push_back({host->label, host->description->directories(0)});
+  }
+  for (const std::string& text : TextOfStorages(hosts, *block_size_bytes)) line.out << text << '\n';
+  line.out.flush();
+  if (auto failure = agents.CheckAnswers(); failure.has_value()) return PrintFailure(line, *failure);
+  return static_cast<int>(Exit::kOk);
+}
+
+}  // namespace
+
+void AddStorageCommand(CLI::App& app, CommandLine& line) {
+  auto flags = std::make_shared<StorageFlags>();
+  CLI::App* command =
+      app.add_subcommand("storage", "Show the storage stack below a directory and its risks for a recovery log");
+  command->add_option("DIR", flags->directory, "The directory, as the hosts see it")->required()->type_name("");
+  command
+      ->add_option("--hosts", flags->agents.hosts, "Agents (if not given: this machine, with an agent started for it)")
+      ->type_name("LIST");
+  command
+      ->add_option("--hosts-file", flags->agents.hosts_file, "File with agents, one or more per line, # for comments")
+      ->type_name("FILE");
+  command->add_option("--bsize", flags->block_size, "Largest write that the log will make")
+      ->capture_default_str()
+      ->type_name("SIZE");
+  AddAccessFlags(*command, flags->access);
+  command->footer(
+      "It writes nothing and examines only the directory's file system.\n"
+      "Example:\n  plimsoll storage /mnt/mqlog --hosts node[1-4]");
+  command->callback([flags, &line] { line.action = [flags, &line] { return StorageMain(*flags, line); }; });
 }
 
 }  // namespace plimsoll

@@ -9,7 +9,6 @@
 #include "controller/cli/command.h"
 #include "controller/cli/commands.h"
 #include "controller/cli/outputs.h"
-#include "controller/cli/view_flags.h"
 #include "controller/render/json.h"
 #include "controller/render/text.h"
 #include "controller/run/exit_code.h"

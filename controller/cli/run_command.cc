@@ -1,5 +1,6 @@
 #include "controller/cli/run_command.h"
 
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -34,7 +35,6 @@
 #include "controller/cli/commands.h"
 #include "controller/cli/outputs.h"
 #include "controller/cli/plan_flags.h"
-#include "controller/cli/view_flags.h"
 #include "controller/plan/placement.h"
 #include "controller/plan/plan_check.h"
 #include "controller/plan/plan_defaults.h"
@@ -50,6 +50,18 @@
 #include "controller/run/results.h"
 
 namespace plimsoll {
+std::string PartEnd::ErrorText() const {
+  return errors.empty() ? "nothing was measured" : absl::StrJoin(errors, "; ");
+}
+
+bool IsInterruptPending() {
+  sigset_t pending;
+  sigemptyset(&pending);
+  sigpending(&pending);
+  return sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1 ||
+         sigismember(&pending, SIGHUP) == 1;
+}
+
 namespace {
 
 struct RunFlags {

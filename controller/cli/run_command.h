@@ -6,6 +6,8 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <ostream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -16,7 +18,6 @@
 #include "controller/cli/asked_agents.h"
 #include "controller/cli/command.h"
 #include "controller/cli/plan_flags.h"
-#include "controller/cli/run_parts.h"
 #include "controller/run/agent_client.h"
 #include "controller/run/coordinator.h"
 #include "controller/run/event_queue.h"
@@ -28,6 +29,39 @@
 #include "plimsoll/v1/report.pb.h"
 
 namespace plimsoll {
+
+// Several runs as the parts of one command: what they print, how they ended, and interrupts between them.
+
+// How a part ended, for the command that it is a part of.
+struct PartEnd {
+  // An interrupt came while it ran, whether it cut anything short or came too late for that: no other part may begin.
+  bool interrupted = false;
+  // Why it has no result, or what of it could not be kept; without line ends.
+  std::vector<std::string> errors;
+  // What it reports, where it has measured anything.
+  std::optional<v1::Report> report;
+
+  // All of them; "nothing was measured" where there is none.
+  std::string ErrorText() const;
+};
+
+// The command line of a part: its report is swallowed, what it prints on standard error goes on as it is. `line`
+// outlives it. Not thread-safe.
+class PartLine {
+ public:
+  explicit PartLine(const CommandLine& line) : line_{report_, line.err, {}, false, line.color_err} {}
+  PartLine(const PartLine&) = delete;
+  PartLine& operator=(const PartLine&) = delete;
+
+  CommandLine& line() { return line_; }
+
+ private:
+  std::ostringstream report_;
+  CommandLine line_;
+};
+
+// An interrupt that came where nothing was watching for one: Interrupts leaves the signals blocked.
+bool IsInterruptPending();
 
 // The world that a run takes place in.
 struct RunSurroundings {

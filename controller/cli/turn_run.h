@@ -15,7 +15,6 @@
 #include "controller/cli/asked_agents.h"
 #include "controller/cli/command.h"
 #include "controller/cli/run_command.h"
-#include "controller/cli/run_parts.h"
 #include "controller/run/event_queue.h"
 #include "plimsoll/v1/plan.pb.h"
 #include "plimsoll/v1/report.pb.h"

@@ -1,11 +1,11 @@
 // Parts of a command: what they print goes on as it is, and nothing of how they ended is lost.
-#include "controller/cli/run_parts.h"
-
 #include <gtest/gtest.h>
 
 #include <ostream>
 #include <sstream>
 #include <string>
+
+#include "controller/cli/run_command.h"
 
 namespace plimsoll {
 namespace {
