@@ -175,7 +175,7 @@ void Coordinator::AwaitReports(uint32_t step) {
   while (!left() && MustStop().empty() && !log_.AnalysedWithin(patience_ns)) Pause(patience_ns);
 }
 
-Coordinator::ArmResult Coordinator::ArmAll(uint32_t step) {
+Coordinator::ArmResult Coordinator::ArmAll(uint32_t step, int64_t lead_times) {
   // Fresh probes keep the error of each host's start time small.
   AskClocks();
   if (left() || !MustStop().empty()) return ArmResult::kGiveUp;
@@ -185,7 +185,7 @@ Coordinator::ArmResult Coordinator::ArmAll(uint32_t step) {
       worst_round_trip_ns = std::max(worst_round_trip_ns, host->worst_round_trip_ns);
     }
   }
-  const MonotonicNs start = clock_.Now() + std::max(kShortestLeadNs, 10 * worst_round_trip_ns);
+  const MonotonicNs start = clock_.Now() + lead_times * std::max(kShortestLeadNs, 10 * worst_round_trip_ns);
   v1::JournalRecord record;
   v1::StepBegin& begin = *record.mutable_step_begin();
   begin.set_step(step);
@@ -292,16 +292,16 @@ void Coordinator::AddStep(uint32_t step) {
 }
 
 std::optional<Failure> Coordinator::RunStep(uint32_t step) {
-  ArmResult armed = ArmAll(step);
-  if (armed == ArmResult::kLate) {
+  ArmResult armed = ArmAll(step, 1);
+  for (int64_t times = 4; armed == ArmResult::kLate && times <= kLongestLeadTimes; times *= 4) {
     log_.Note(absl::StrCat("step ", step + 1, ": a host got its start too late; all were armed again"));
-    armed = ArmAll(step);
+    armed = ArmAll(step, times);
   }
   if (armed == ArmResult::kLate) {
     Failure failure{Exit::kCannotRun, {}};
     for (const auto& host : fleet_.hosts()) {
       if (host->armed.has_value() && host->armed->late()) {
-        failure.lines.push_back(absl::StrCat(host->label, ": got its start too late twice (round trip ",
+        failure.lines.push_back(absl::StrCat(host->label, ": got its start too late four times (round trip ",
                                              FormatDuration(host->worst_round_trip_ns / kNsPerUs * kNsPerUs),
                                              "): is the host or the network overloaded?"));
       }

@@ -108,7 +108,10 @@ class Coordinator final : private SessionCourse {
   // One step, from the probes to the last StepDone. A failure where it could not be started.
   std::optional<Failure> RunStep(uint32_t step);
   enum class ArmResult { kArmed, kLate, kGiveUp };
-  ArmResult ArmAll(uint32_t step);
+  // With `lead_times` the usual time for the order to arrive: 1 first, up to kLongestLeadTimes where a host got it too
+  // late.
+  static constexpr int64_t kLongestLeadTimes = 64;
+  ArmResult ArmAll(uint32_t step, int64_t lead_times);
   void DisarmAll();
   // Until every host that ended the step by itself has said why, or is lost; at most for a lease.
   void AwaitReasons();

@@ -1,6 +1,4 @@
 // Commands of the user's own.
-#include "controller/run/command_runner.h"
-
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -10,6 +8,7 @@
 #include <thread>
 
 #include "common/posix.h"
+#include "controller/run/process.h"
 #include "tests/status_matchers.h"
 #include "tests/temp_directory.h"
 

@@ -175,12 +175,21 @@ TEST_F(CoordinatorTest, AStartIsFixedByProbesThatWereSentForItAndNotByOneThatWas
   EXPECT_EQ(begins[0].step_begin().start_ns() - begins[0].time_ns(), 50 * kNsPerMs) << "the shortest lead there is";
 }
 
-TEST_F(CoordinatorTest, GivesUpWhenAHostIsLateTwice) {
-  scripts_[1].late_arms = 2;
+TEST_F(CoordinatorTest, AHostThatIsLateAgainAndAgainGetsMoreTimeForEachStart) {
+  scripts_[1].late_arms = 3;
+  EXPECT_FALSE(Run().has_value());
+  const auto begins = Records(v1::JournalRecord::kStepBegin);
+  ASSERT_EQ(begins.size(), 1U);
+  EXPECT_EQ(begins[0].step_begin().start_ns() - begins[0].time_ns(), 64 * 50 * kNsPerMs);
+  EXPECT_EQ(Records(v1::JournalRecord::kNote).size(), 3U);
+}
+
+TEST_F(CoordinatorTest, GivesUpWhenAHostIsLateFourTimes) {
+  scripts_[1].late_arms = 4;
   const auto failure = Run();
   ASSERT_TRUE(failure.has_value());
   EXPECT_EQ(failure->code, Exit::kCannotRun);
-  EXPECT_THAT(failure->lines, ElementsAre(HasSubstr("beta: got its start too late twice")));
+  EXPECT_THAT(failure->lines, ElementsAre(HasSubstr("beta: got its start too late four times")));
   EXPECT_THAT(diaries_[0], Contains("release"));
 }
 
