@@ -154,7 +154,6 @@ v1::DiskCounters SumOf(const std::vector<v1::DiskCounters>& disks) {
     sum.set_written_bytes(sum.written_bytes() + disk->written_bytes());
     sum.set_write_time_ms(sum.write_time_ms() + disk->write_time_ms());
     sum.set_in_flight(sum.in_flight() + disk->in_flight());
-    sum.set_busy_ms(std::max(sum.busy_ms(), disk->busy_ms()));
     sum.set_flushes(sum.flushes() + disk->flushes());
     sum.set_flush_time_ms(sum.flush_time_ms() + disk->flush_time_ms());
   }
@@ -178,6 +177,16 @@ v1::NfsCounters SumOf(const std::vector<v1::NfsCounters>& mounts) {
   return sum;
 }
 
+uint64_t BusiestTime::Add(const std::vector<v1::DiskCounters>& since) {
+  last_ms_.resize(since.size(), 0);
+  uint64_t most_ms = 0;
+  for (size_t i = 0; i < since.size(); ++i) {
+    most_ms = std::max(most_ms, since[i].busy_ms() - std::min(last_ms_[i], since[i].busy_ms()));
+    last_ms_[i] = since[i].busy_ms();
+  }
+  return total_ms_ += most_ms;
+}
+
 namespace {
 
 uint64_t ProcessCpuNs() {
@@ -196,11 +205,14 @@ struct HostCounters::State {
   // What lies below the directories, each once.
   std::vector<BlockDevice> devices;
   std::vector<std::string> nfs_mount_points;
+  // Mounts of one file system of a server share their counters, and their device.
+  std::set<dev_t> nfs_devices;
 
   // At Reset; as many as there are devices and mounts, or none.
   uint64_t cpu_ns = 0;
   std::vector<v1::DiskCounters> disks;
   std::vector<v1::NfsCounters> mounts;
+  BusiestTime busiest;
   struct Delay {
     uint64_t first_ns = 0;
     uint64_t last_ns = 0;
@@ -212,10 +224,8 @@ struct HostCounters::State {
     if (std::none_of(devices.begin(), devices.end(), same)) devices.push_back(device);
   }
 
-  void AddNfsMount(const std::string& point) {
-    if (std::find(nfs_mount_points.begin(), nfs_mount_points.end(), point) == nfs_mount_points.end()) {
-      nfs_mount_points.push_back(point);
-    }
+  void AddNfsMount(const std::string& point, dev_t device) {
+    if (nfs_devices.insert(device).second) nfs_mount_points.push_back(point);
   }
 
   std::vector<v1::DiskCounters> ReadDisks() const {
@@ -264,7 +274,7 @@ HostCounters::HostCounters(const std::vector<std::string>& directories) : state_
     if (!fd.valid() || fstat(fd.get(), &info) != 0) continue;
     if (const auto device = FindBlockDevice(info.st_dev); device.has_value()) state_->AddDevice(*device);
     const Mount* mount = FindMount(mounts, MountIdOf(fd.get()), info.st_dev, directory);
-    if (mount != nullptr && IsNfs(*mount)) state_->AddNfsMount(mount->mount_point);
+    if (mount != nullptr && IsNfs(*mount)) state_->AddNfsMount(mount->mount_point, info.st_dev);
   }
   Reset({});
 }
@@ -279,6 +289,7 @@ void HostCounters::Reset(const std::vector<int>& writer_tids) {
   }
   state_->disks = state_->ReadDisks();
   state_->mounts = state_->ReadMounts();
+  state_->busiest = BusiestTime();
   state_->cpu_ns = ProcessCpuNs();
 }
 
@@ -295,6 +306,7 @@ v1::HostSample HostCounters::Sample() const {
   if (!disks.empty() && disks.size() == state_->disks.size()) {
     for (size_t i = 0; i < disks.size(); ++i) disks[i] = DiskSince(disks[i], state_->disks[i]);
     *sample.mutable_disk() = SumOf(disks);
+    sample.mutable_disk()->set_busy_ms(state_->busiest.Add(disks));
   }
   std::vector<v1::NfsCounters> mounts = state_->ReadMounts();
   if (!mounts.empty() && mounts.size() == state_->mounts.size()) {

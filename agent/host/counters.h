@@ -31,16 +31,29 @@ std::optional<uint64_t> ParseRunDelayNs(const std::string& text);
 v1::DiskCounters DiskSince(const v1::DiskCounters& now, const v1::DiskCounters& then);
 v1::NfsCounters NfsSince(const v1::NfsCounters& now, const v1::NfsCounters& then);
 
-// The devices' counters added up, named "sda1,sdb1"; of busy_ms the largest. Of the mounts' likewise. At least one.
+// The devices' counters added up, named "sda1,sdb1", but for busy_ms, which is the first one's; the mounts' likewise.
+// At least one.
 v1::DiskCounters SumOf(const std::vector<v1::DiskCounters>& disks);
 v1::NfsCounters SumOf(const std::vector<v1::NfsCounters>& mounts);
+
+// For how long a host's devices were busy: between any two samples the busiest of them. Not thread-safe.
+class BusiestTime {
+ public:
+  // The devices' counters since the same moment as in all calls, in the same order. Returns the total.
+  uint64_t Add(const std::vector<v1::DiskCounters>& since);
+
+ private:
+  std::vector<uint64_t> last_ms_;
+  uint64_t total_ms_ = 0;
+};
 
 // Reads /proc/diskstats of the devices below directories, or /proc/self/mountstats of their NFS mounts, and this
 // process's CPU time. Counters count from Reset. Not thread-safe.
 class HostCounters {
  public:
   // Finds out once what lies below the directories; what is not known is left out of the samples: where one of several
-  // devices or mounts cannot be read, all of them. May hang with a hung file system; afterwards only /proc is read.
+  // devices or mounts cannot be read, all of them. Of several devices busy_ms is as BusiestTime has it. May hang with a
+  // hung file system; afterwards only /proc is read.
   explicit HostCounters(const std::vector<std::string>& directories);
   ~HostCounters();
 

@@ -76,6 +76,12 @@ int64_t UnseenNs(const StallHost& host, const Stall& stall, int64_t shift_ns) {
   return to_ns - from_ns - seen_ns + host.paused.Within(seen_from_ns, seen_to_ns);
 }
 
+// Of a writer; 0 where all of the host's write in one.
+size_t DirectoryOf(const StallHost& host, uint32_t qm) {
+  const auto found = host.directory_of.find(qm);
+  return found == host.directory_of.end() ? 0 : found->second;
+}
+
 class Finder {
  public:
   Finder(const std::map<uint32_t, StallHost>& hosts, const std::vector<StalledInterval>& intervals,
@@ -258,9 +264,16 @@ void Finder::SetClass(Stall& stall) const {
 bool Finder::SiblingRan(uint32_t number, const std::set<uint32_t>& stalled, const Stall& stall) const {
   const StallHost& host = hosts_.at(number);
   if (host.left_out.Within(stall.begin_ns, stall.end_ns) > 0) return false;
+  // Directories of stalled writers in which none is known to have run.
+  std::set<size_t> without;
+  for (const uint32_t qm : stalled) without.insert(DirectoryOf(host, qm));
   for (uint32_t qm = 1; qm <= std::max(host.qms, host.last_qm); ++qm) {
-    if (!stalled.contains(qm) && WasServed(number, qm, stall, 0)) return true;
+    const size_t directory = DirectoryOf(host, qm);
+    if (!stalled.contains(qm) && without.contains(directory) && WasServed(number, qm, stall, 0)) {
+      without.erase(directory);
+    }
   }
+  if (without.empty()) return true;
   const int64_t length_ns = stall.end_ns - stall.begin_ns;
   if (host.between_writes_ns > length_ns / 2 || UnseenNs(host, stall, 0) > length_ns / 2) return false;
   // Those that stalled, and those of which it is not known. All go by one clock.
@@ -271,7 +284,11 @@ bool Finder::SiblingRan(uint32_t number, const std::set<uint32_t>& stalled, cons
     }
     return true;
   });
-  return silent.size() < host.qms;
+  if (host.directory_of.empty()) return silent.size() < host.qms;
+  for (const auto& [qm, directory] : host.directory_of) {
+    if (!silent.contains(qm)) without.erase(directory);
+  }
+  return without.empty();
 }
 
 Finder::Witness Finder::Ask(uint32_t number, const StallHost& host, const Stall& stall) const {

@@ -45,6 +45,8 @@ struct StallHost {
   // Its writers, and the highest of their numbers where some of the host's do not write; 0: `qms`.
   uint32_t qms = 1;
   uint32_t last_qm = 0;
+  // Where they write in several directories: the directory of each that writes, by its number. Empty: all in one.
+  std::map<uint32_t, size_t> directory_of = {};
   // When all of them are known to have run.
   int64_t from_ns = 0;
   int64_t to_ns = 0;
@@ -106,7 +108,8 @@ using ServedTimeOf = std::function<const ServedTime*(uint32_t host, uint32_t qm)
 // the clock errors are, had no gap in its service that overlaps the stall by half of the stall's shortest interval.
 // Writes to that storage then started and completed in every part of the stall of that length. This outweighs intervals
 // of the host that could not belong to the stall if the clocks were exact; if one of the others may belong to it, the
-// host stays unsure. A writer of an affected host likewise proves that not the whole host was affected.
+// host stays unsure. A writer of an affected host likewise proves that not the whole host was affected; where its
+// writers write in several directories, one that shares the directory, for each directory with a stalled one.
 std::vector<Stall> FindStalls(const std::map<uint32_t, StallHost>& hosts, const std::vector<StalledInterval>& intervals,
                               const ClockErrorAt& error_at, const ServedTimeOf& served_of = nullptr);
 

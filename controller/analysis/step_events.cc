@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/protocol.h"
 #include "common/stable_sort.h"
 #include "controller/analysis/stalls.h"
 #include "controller/analysis/step_report.h"
@@ -180,6 +181,11 @@ void StallsOfStep::AddHost(uint32_t number, const HostFacts& facts, HostStep& pa
   host.storage = facts.mixed_storage ? 0 : facts.storage;
   host.qms = part.active_writers();
   host.last_qm = static_cast<uint32_t>(part.writers().size());
+  const std::vector<std::string> dirs = DirsOf(facts.workload());
+  for (uint32_t qm = 1; dirs.size() > 1 && qm <= host.last_qm; ++qm) {
+    const auto dir = std::find(dirs.begin(), dirs.end(), DirOf(facts.workload(), qm));
+    if (part.Writes(qm)) host.directory_of[qm] = static_cast<size_t>(dir - dirs.begin());
+  }
   const int64_t start_ns =
       std::clamp(stats_.measured_start_ns() - stats_.shape().warmup_ns, -kMostMomentNs, kMostMomentNs);
   host.from_ns = start_ns;

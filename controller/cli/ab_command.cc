@@ -156,14 +156,12 @@ class Ab {
     return TotalStepNs({steps.begin(), steps.end()});
   }
 
-  // Its hosts, each with its directories.
+  // Its hosts, each with its directory.
   std::set<std::pair<std::string, std::string>> PlacesOf(size_t side) const {
     const v1::TestPlan& plan = sides_[side].plan;
     std::set<std::pair<std::string, std::string>> places;
     for (int host = 0; host < std::max(1, plan.hosts_size()); ++host) {
-      for (const std::string& dir : DirsOf(EffectiveWorkload(plan, host))) {
-        places.emplace(plan.hosts().empty() ? "" : plan.hosts(host).address(), dir);
-      }
+      places.emplace(plan.hosts().empty() ? "" : plan.hosts(host).address(), EffectiveWorkload(plan, host).dir());
     }
     return places;
   }

@@ -72,18 +72,10 @@ bool IsStated(const RunFact& fact, const StatedDifferences& stated) {
                      [&stated](const std::string& option) { return stated.count(option) > 0; });
 }
 
-// A scalar, or a list of texts, as the plan spells it; empty where it is not given.
+// A scalar as the plan spells it; empty where it is not given.
 std::string Spelled(const Message& message, const FieldDescriptor& field) {
   const Reflection& reflection = *message.GetReflection();
-  if (field.is_repeated()) {
-    if (field.cpp_type() != FieldDescriptor::CPPTYPE_STRING) return "";
-    std::vector<std::string> texts;
-    for (int n = 0; n < reflection.FieldSize(message, &field); ++n) {
-      texts.push_back(reflection.GetRepeatedString(message, &field, n));
-    }
-    return absl::StrJoin(texts, ",");
-  }
-  if (!reflection.HasField(message, &field)) return "";
+  if (field.is_repeated() || !reflection.HasField(message, &field)) return "";
   switch (field.cpp_type()) {
     case FieldDescriptor::CPPTYPE_UINT64:
       return absl::EndsWith(field.name(), "_bytes") ? FormatSize(reflection.GetUInt64(message, &field))
@@ -137,14 +129,6 @@ std::vector<RunFact> OptionFacts() {
   return facts;
 }
 
-// What is true of the host's directories, each value once.
-template <typename Get>
-std::string OfMounts(const v1::HostReport& host, Get get) {
-  std::set<std::string> values;
-  for (const v1::MountReport& mount : MountsOf(host)) values.insert(get(mount));
-  return absl::StrJoin(values, ", ");
-}
-
 std::string Sync(const v1::HostReport& host) {
   return host.workload().has_sync() ? EnumName(*v1::SyncMode_descriptor(), host.workload().sync()) : "dsync";
 }
@@ -161,11 +145,7 @@ const std::vector<RunFact>& DecisiveFacts() {
       SetBy({"sync"},
             OfHosts("how writes are made durable (--sync)", "a write that waits for less is not the same write", Sync)),
       SetBy({"direct"}, OfHosts("O_DIRECT in effect", "with the page cache in between it is not the same path",
-                                [](const v1::HostReport& host) {
-                                  return OfMounts(host, [](const v1::MountReport& mount) -> std::string {
-                                    return mount.direct() ? "yes" : "no";
-                                  });
-                                })),
+                                [](const v1::HostReport& host) { return host.mount().direct() ? "yes" : "no"; })),
       SetBy({"rate"}, OfHosts("pace", "in an open loop IO/s is the target, in a closed loop it is measured",
                               [](const v1::HostReport& host) {
                                 return host.workload().rate_per_second() > 0 ? "open loop (--rate)" : "closed loop";
@@ -207,20 +187,13 @@ const std::vector<RunFact>& AllFacts() {
     std::vector<RunFact> all = {
         OfHosts("storage", "",
                 [](const v1::HostReport& host) {
-                  return OfMounts(host, [](const v1::MountReport& mount) {
-                    return absl::StrCat(mount.fs_type(), mount.fs_type().empty() ? "" : " ",
-                                        mount.remote().empty() ? mount.fs_source() : mount.remote());
-                  });
+                  const v1::MountReport& mount = host.mount();
+                  return absl::StrCat(mount.fs_type(), mount.fs_type().empty() ? "" : " ",
+                                      mount.remote().empty() ? mount.fs_source() : mount.remote());
                 }),
         OfHosts("mount options", "",
-                [](const v1::HostReport& host) {
-                  return OfMounts(
-                      host, [](const v1::MountReport& mount) { return SharedMountOptions(mount.mount_options()); });
-                }),
-        OfHosts("open flags", "",
-                [](const v1::HostReport& host) {
-                  return OfMounts(host, [](const v1::MountReport& mount) { return mount.open_flags(); });
-                }),
+                [](const v1::HostReport& host) { return SharedMountOptions(host.mount().mount_options()); }),
+        OfHosts("open flags", "", [](const v1::HostReport& host) { return host.mount().open_flags(); }),
         OfRun("writers", "", Writers),
         OfHosts("hosts", "", [](const v1::HostReport& host) { return host.label(); }),
         OfHosts("kernel", "", [](const v1::HostReport& host) { return host.kernel(); }),
@@ -405,6 +378,13 @@ absl::Status CheckComparable(const std::vector<SideInput>& sides, const StatedDi
           absl::StrCat(run.source,
                        ": not comparable: it is a placement, whose steps have different hosts down; compare runs "
                        "(`plimsoll run`) without one")));
+    }
+    const auto several = [](const v1::HostReport& host) { return host.more_mounts_size() > 0; };
+    if (std::any_of(run.report.hosts().begin(), run.report.hosts().end(), several)) {
+      empty.Update(absl::FailedPreconditionError(absl::StrCat(
+          run.source,
+          ": not comparable: its queue managers wrote in several directories (--qm-dirs), where a fast one "
+          "hides what a slow one loses; compare runs with one --dir, for each directory by itself")));
     }
     if (BlockSizes(run.report).empty()) {
       empty.Update(absl::FailedPreconditionError(absl::StrCat(run.source, ": nothing was measured in this run")));

@@ -340,7 +340,6 @@ v1::ComparedRun Describe(const RunInput& run) {
   described.set_queue_managers(about.queue_managers());
   for (const v1::StorageReport& storage : run.report.storages()) {
     described.add_storages(absl::StrCat(storage.fs_type(), storage.fs_type().empty() ? "" : " ", storage.fs_source()));
-    for (const std::string& more : storage.more_file_systems()) described.add_storages(more);
   }
   return described;
 }

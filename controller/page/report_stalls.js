@@ -23,7 +23,7 @@ plimsoll.stalls = (() => {
     ],
     some_qms: [
       'some queue managers', 'stall-qms', 'level',
-      'several queue managers of a host stalled, not all: not the path, which they share'
+      'several queue managers of a host stalled, not all of the same directory: not the path, which they share'
     ],
     single_host: [
       'storage or path (undetermined)', 'stall-single', 'crossed',

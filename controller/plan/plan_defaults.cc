@@ -121,7 +121,10 @@ void FillDefaults(v1::TestPlan& plan) {
     if (addresses.ok() && addresses->size() == 1) host.set_address(addresses->front());
     if (!host.has_workload()) continue;
     CountQmDirs(*host.mutable_workload());
+    const uint32_t qm = host.workload().qm();
     ClearWhatIsEqual(plan.workload(), *host.mutable_workload());
+    // Without it, its directories would count anew.
+    if (!host.workload().qm_dirs().empty()) host.mutable_workload()->set_qm(qm);
     if (host.workload().ByteSizeLong() == 0) host.clear_workload();
   }
   if (HasPlacement(plan)) FillPlacement(plan);

@@ -125,7 +125,8 @@ class ChildAgent {
   std::string address_;
 };
 
-// One program that was started for a user's command: one that causes a fault, or one of --between. The destructor kills it where it still runs.
+// One program that was started for a user's command: one that causes a fault, or one of --between. The destructor kills
+// it where it still runs.
 class RunningCommand {
  public:
   virtual ~RunningCommand() = default;

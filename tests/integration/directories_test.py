@@ -196,15 +196,12 @@ class Directories(harness.PlimsollTest):
         dry = self.plimsoll("run", plan, "--dir", self.first, "--dry-run").out
         self.assertRegex(dry, rf"(?m){self.first} +3 +9 +2,304 KiB$")
 
-    def test_both_sides_of_ab_write_in_all_directories(self):
-        out = self.base / "ab"
-        process = self.start_plimsoll("ab", "--vary", "sync=dsync,fdatasync", "--qm-dirs", self.both, "--file-size", "256k",
-                                      "--duration", "200ms", "--warmup", "0", "--rounds", "6", "--out", out, "--quiet")
-        # What is found of two short sides is not this test's.
-        self.assertIn(process.finish(), (0, 3), process.err)
-        for side in ("a", "b"):
-            text = (out / side / "report.json").read_text()
-            self.assertIn(f'"{self.second}/plimsoll-', text)
+    def test_runs_with_several_directories_are_not_compared(self):
+        runs = [self.run_with().results for _ in range(2)]
+        (line,) = self.plimsoll("compare", *runs, code=2).errors
+        self.assertIn("not comparable: its queue managers wrote in several directories (--qm-dirs)", line)
+        (line,) = self.plimsoll("ab", "--vary", "sync=dsync,fdatasync", "--qm-dirs", self.both, code=2).errors
+        self.assertIn("measure each directory by itself, with --dir", line)
         self.assert_both_empty([self.first, self.second])
 
     def test_wrong_directories_of_a_plan_are_refused_with_their_line(self):
@@ -233,8 +230,6 @@ class Directories(harness.PlimsollTest):
     def test_options_that_contradict_one_another_are_refused_by_name(self):
         result = self.plimsoll("run", "--dir", self.first, "--qm-dirs", self.both, code=2)
         self.assertIn("--dir and --qm-dirs are both given", result.err)
-        result = self.plimsoll("ab", "--vary", f"dir={self.first},{self.second}", "--qm-dirs", self.both, code=2)
-        self.assertIn("--vary dir: the plan has a directory for each queue manager", result.err)
         result = self.plimsoll("run", "--qm-dirs", f"{self.first},{self.dir / 'missing'}", code=2)
         self.assertIn(f"--qm-dirs: {self.dir / 'missing'} does not exist", result.err)
 

@@ -21,7 +21,7 @@ from study_run import Study, begin, lab
 PAGE = PROJECT / "docs" / "nfs.md"
 IMAGES = PROJECT / "docs" / "images"
 BLOCK_SIZES_KIB = "4,8,16,32,64,128,256"
-PAIRED = "1:4,16,64,128 4:4,64"
+PAIRED = "1:4,16,64,128 4:4"
 MOST_ROUNDS = 60  # of plimsoll ab
 
 EPILOG = """\
@@ -52,10 +52,10 @@ def _parser():
     parser.add_argument("--paired", type=_paired, nargs="+", default=[_paired(each) for each in PAIRED.split()], metavar="QM:LIST",
                         help=f"queue managers, and block sizes in KiB to compare with and without the delay ({PAIRED})")
     parser.add_argument("--paired-delays-us", type=_numbers, default=[1000], metavar="LIST", help="added each way there (1000)")
-    parser.add_argument("--paired-rounds", type=int, default=24, metavar="N",
-                        help=f"rounds of each comparison, {LEAST_ROUNDS} to {MOST_ROUNDS}; 0: only the tables (24)")
+    parser.add_argument("--paired-rounds", type=int, default=32, metavar="N",
+                        help=f"rounds of each comparison, {LEAST_ROUNDS} to {MOST_ROUNDS}; 0: only the tables (32)")
     parser.add_argument("--rounds", type=int, default=2, metavar="N", help="times that the tables of p50 are measured (2)")
-    parser.add_argument("--duration", type=float, default=2, metavar="S", help="of one step (2)")
+    parser.add_argument("--duration", type=float, default=1, metavar="S", help="of one step (1)")
     parser.add_argument("--bsize-kib", type=_numbers, default=_numbers(BLOCK_SIZES_KIB), metavar="LIST",
                         help=f"block sizes of the tables in KiB ({BLOCK_SIZES_KIB})")
     parser.add_argument("--qm", type=_numbers, default=[1, 4], metavar="LIST", help="queue managers of the tables (1,4)")

@@ -156,7 +156,7 @@ TEST(NfsSince, SubtractsEveryCounter) {
   EXPECT_FALSE(NfsSince(*ParseMountStats(kMountStats, "/mnt/v3"), {}).has_commit());
 }
 
-TEST(SumOf, AddsUpDevicesAndNamesTheBusiestsTime) {
+TEST(SumOf, AddsUpDevicesButNotTheTimeThatEachWasBusy) {
   const v1::DiskCounters first = ParseDiskStats(kDiskStats, makedev(254, 0)).value();
   const v1::DiskCounters second = ParseDiskStats(kDiskStats, makedev(254, 1)).value();
   const v1::DiskCounters sum = SumOf(std::vector<v1::DiskCounters>{first, second});
@@ -164,7 +164,23 @@ TEST(SumOf, AddsUpDevicesAndNamesTheBusiestsTime) {
   EXPECT_EQ(sum.writes(), first.writes() + second.writes());
   EXPECT_EQ(sum.written_bytes(), first.written_bytes() + second.written_bytes());
   EXPECT_EQ(sum.write_time_ms(), first.write_time_ms() + second.write_time_ms());
-  EXPECT_EQ(sum.busy_ms(), first.busy_ms()) << "a share of the time, of whichever is the busiest";
+  EXPECT_EQ(sum.busy_ms(), first.busy_ms()) << "a share of the time";
+}
+
+TEST(BusiestTime, IsThatOfTheDeviceThatWasBusyInEachInterval) {
+  const auto at = [](uint64_t first_ms, uint64_t second_ms) {
+    std::vector<v1::DiskCounters> disks(2);
+    disks[0].set_busy_ms(first_ms);
+    disks[1].set_busy_ms(second_ms);
+    return disks;
+  };
+  BusiestTime busiest;
+  EXPECT_EQ(busiest.Add(at(900, 10)), 900U);
+  EXPECT_EQ(busiest.Add(at(910, 810)), 1700U) << "the second one, though it was busy for less in all";
+  EXPECT_EQ(busiest.Add(at(910, 810)), 1700U);
+  BusiestTime one;
+  one.Add({at(300, 0).front()});
+  EXPECT_EQ(one.Add({at(450, 0).front()}), 450U) << "of one device its own time";
 }
 
 TEST(SumOf, AddsUpMountsAndKeepsOneAsItIs) {

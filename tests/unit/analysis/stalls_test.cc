@@ -15,6 +15,18 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
+TEST_F(StallsTest, OnlyAWriterInTheSameDirectoryShowsThatTheWayToItWasOpen) {
+  StallHost& host = hosts_[3];
+  host.directory_of = {{1, 0}, {2, 1}};
+  Stood(3, 1, 1'000, 1'900);
+  EXPECT_EQ(FindOne().stall_class, v1::STALL_CLASS_SINGLE_HOST) << "the other writes on another storage, perhaps";
+  host.qms = 3;
+  host.directory_of = {{1, 0}, {2, 1}, {3, 0}};
+  EXPECT_EQ(FindOne().stall_class, v1::STALL_CLASS_ONE_QM);
+  Stood(3, 2, 1'000, 1'900);
+  EXPECT_EQ(FindOne().stall_class, v1::STALL_CLASS_SINGLE_HOST) << "all that write in the second directory";
+}
+
 TEST_F(StallsTest, WithoutAnIntervalThereIsNoStall) {
   EXPECT_THAT(Find(), IsEmpty());
 }
