@@ -150,6 +150,8 @@ struct SharingSign {
   std::string evidence;
   // Shows little: file systems of one size that are empty have it in common.
   bool weak = false;
+  // File systems of one host that surely have space of their own may have it in common.
+  bool of_disk = false;
 };
 
 std::vector<SharingSign> SharingSigns(const Host& host, size_t number) {
@@ -165,13 +167,13 @@ std::vector<SharingSign> SharingSigns(const Host& host, size_t number) {
   }
   for (const v1::BlockLayer& layer : directory.block_layers()) {
     if (layer.world_wide_name().empty()) continue;
-    signs.push_back(
-        {absl::StrCat("unit ", layer.world_wide_name()), absl::StrCat("one disk, ", layer.world_wide_name())});
+    signs.push_back({absl::StrCat("unit ", layer.world_wide_name()),
+                     absl::StrCat("one disk, ", layer.world_wide_name()), false, true});
   }
   // Measured at one time: a storage in use changes from the description to the look.
   const auto add_space = [&signs](const char* when, uint64_t total_bytes, uint64_t free_bytes) {
     if (total_bytes == 0) return;
-    signs.push_back({absl::StrCat(when, " ", total_bytes, " ", free_bytes), "equal size and free space", true});
+    signs.push_back({absl::StrCat(when, " ", total_bytes, " ", free_bytes), "equal size and free space", true, true});
   };
   add_space("described", directory.total_bytes(), directory.free_bytes());
   if (const std::optional<PlaceSeen> seen = SeenBy(host, number); seen.has_value()) {
@@ -180,11 +182,35 @@ std::vector<SharingSign> SharingSigns(const Host& host, size_t number) {
   return signs;
 }
 
-// Two directories of one host whose file systems lie on block devices of their own.
-bool HaveOwnDevices(const Host& host, size_t a, size_t b) {
-  const auto& first = DirectoryOf(host, a).block_layers();
-  const auto& second = DirectoryOf(host, b).block_layers();
-  return !first.empty() && !second.empty() && first.Get(0).name() != second.Get(0).name();
+// The host's devices of each world wide name in a storage stack.
+std::map<std::string, std::set<std::string>> UnitsOf(const v1::DirectoryDescription& directory) {
+  std::map<std::string, std::set<std::string>> units;
+  for (const v1::BlockLayer& layer : directory.block_layers()) {
+    if (!layer.world_wide_name().empty()) units[layer.world_wide_name()].insert(layer.name());
+  }
+  return units;
+}
+
+// Whether two directories of one host surely lie on file systems with space of their own: on block devices of their
+// own, also where these are partitions or volumes of one disk, or on two file systems in memory. All else is in doubt:
+// overlay and FUSE file systems, and datasets of ZFS, have devices of their own and share their space.
+bool HaveOwnSpace(const Host& host, size_t a, size_t b) {
+  const v1::DirectoryDescription& first = DirectoryOf(host, a);
+  const v1::DirectoryDescription& second = DirectoryOf(host, b);
+  if (first.device() == second.device() || !first.remote().empty() || !second.remote().empty()) return false;
+  if (first.fs_type() == "tmpfs" && second.fs_type() == "tmpfs") return true;
+  if (first.block_layers().empty() || second.block_layers().empty()) return false;
+  if (first.block_layers(0).name() == second.block_layers(0).name()) return false;
+  // Two devices of one name are two paths to one disk, which may be one file system.
+  const std::map<std::string, std::set<std::string>> others = UnitsOf(second);
+  for (const auto& [unit, devices] : UnitsOf(first)) {
+    const auto other = others.find(unit);
+    if (other == others.end()) continue;
+    const bool in_common = std::any_of(devices.begin(), devices.end(),
+                                       [&](const std::string& device) { return other->second.contains(device); });
+    if (!in_common) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -225,13 +251,20 @@ class StorageFinder {
     JoinBySigns();
     for (size_t place = 0; place < places_.size(); ++place) JoinByLook(place);
     std::map<size_t, std::set<std::string>> evidence_of;
-    for (const auto& [place, evidence] : joints_) evidence_of[groups_->Root(place)].insert(evidence);
+    std::set<size_t> known;
+    for (const Joint& joint : joints_) {
+      evidence_of[groups_->Root(joint.place)].insert(joint.evidence);
+      if (!joint.weak) known.insert(groups_->Root(joint.place));
+    }
     std::vector<SharedStorage> storages;
     std::map<size_t, size_t> number_of;
     for (size_t place = 0; place < places_.size(); ++place) {
       const size_t root = groups_->Root(place);
       const auto [at, added] = number_of.emplace(root, storages.size());
-      if (added) storages.emplace_back().evidence = absl::StrJoin(evidence_of[root], "; ");
+      if (added) {
+        storages.emplace_back().evidence = absl::StrJoin(evidence_of[root], "; ");
+        storages.back().guessed = evidence_of.contains(root) && !known.contains(root);
+      }
       SharedStorage& storage = storages[at->second];
       storage.places.push_back(places_[place]);
       // Places are in the order of their hosts.
@@ -243,30 +276,53 @@ class StorageFinder {
   }
 
  private:
-  void Join(size_t a, size_t b, const std::string& evidence) {
+  // Why a place shares a storage with an earlier one.
+  struct Joint {
+    size_t place = 0;
+    std::string evidence;
+    bool weak = false;
+  };
+  // Places that have a sign in common.
+  struct Holders {
+    // Of earlier hosts, one of each group.
+    std::vector<size_t> earlier;
+    // Of the host whose turn it is.
+    std::vector<size_t> here;
+  };
+
+  void Join(size_t a, size_t b, const std::string& evidence, bool weak = false) {
     if (groups_->Root(a) == groups_->Root(b)) return;
     groups_->Join(a, b);
-    joints_.emplace_back(a, evidence);
+    joints_.push_back({a, evidence, weak});
   }
 
+  // Two directories of one host with space of their own are joined by what neither disproves, on this host. By what
+  // they have in common with another host's directory both may be in its group: which of them it is on, if any, is not
+  // known.
   void JoinBySigns() {
-    std::map<std::string, std::vector<size_t>> with;
+    std::map<std::string, Holders> with;
     for (size_t place = 0; place < places_.size(); ++place) {
       const auto& [host, number] = places_[place];
       for (const SharingSign& sign : SharingSigns(*hosts_[host], number)) {
-        // Those that are joined to one here need not be known; more than one is known of weak signs alone.
-        std::vector<size_t>& known = with[sign.sign];
-        bool joined = false;
-        for (const size_t other : known) {
-          const bool own = sign.weak && places_[other].host == host &&
-                           HaveOwnDevices(*hosts_[host], places_[other].directory, number);
-          if (own) continue;
-          Join(other, place, sign.evidence);
-          joined = true;
+        Holders& holders = with[sign.sign];
+        if (!holders.here.empty() && places_[holders.here.front()].host != host) EndHost(holders);
+        for (const size_t other : holders.earlier) Join(other, place, sign.evidence, sign.weak);
+        for (const size_t other : holders.here) {
+          if (sign.of_disk && HaveOwnSpace(*hosts_[host], places_[other].directory, number)) continue;
+          Join(other, place, sign.evidence, sign.weak);
         }
-        if (!joined) known.push_back(place);
+        holders.here.push_back(place);
       }
     }
+  }
+
+  void EndHost(Holders& holders) {
+    for (const size_t place : holders.here) {
+      const bool there = std::any_of(holders.earlier.begin(), holders.earlier.end(),
+                                     [&](size_t other) { return groups_->Root(other) == groups_->Root(place); });
+      if (!there) holders.earlier.push_back(place);
+    }
+    holders.here.clear();
   }
 
   // Hosts whose run directories are seen from this one. A host makes its directory wherever it writes: which of those
@@ -310,8 +366,7 @@ class StorageFinder {
   std::vector<size_t> first_of_;
   std::map<std::string, size_t> labels_;
   std::optional<Groups> groups_;
-  // Places that share a storage with an earlier one, and why.
-  std::vector<std::pair<size_t, std::string>> joints_;
+  std::vector<Joint> joints_;
 };
 
 }  // namespace
@@ -320,17 +375,47 @@ std::vector<SharedStorage> FindSharedStorage(const Hosts& hosts) {
   return StorageFinder(hosts).Find();
 }
 
+namespace {
+
+// The most that one storage can be asked to hold by the directories of its group. Of a host's directories that have
+// space of their own one alone can be on it: the one that needs the most counts.
+uint64_t NeededOn(const SharedStorage& storage, const Hosts& hosts, const std::vector<v1::LogWorkload>& workloads) {
+  const std::vector<HostPlace>& places = storage.places;
+  uint64_t needed = 0;
+  for (size_t begin = 0, end = 0; begin < places.size(); begin = end) {
+    const size_t host = places[begin].host;
+    while (end < places.size() && places[end].host == host) ++end;
+    Groups groups(end - begin);
+    for (size_t a = begin; a < end; ++a) {
+      for (size_t b = a + 1; b < end; ++b) {
+        if (!HaveOwnSpace(*hosts[host], places[a].directory, places[b].directory)) groups.Join(a - begin, b - begin);
+      }
+    }
+    const std::vector<HostBytes> bytes = BytesOf(workloads[host]);
+    std::map<size_t, uint64_t> sums;
+    uint64_t most = 0;
+    for (size_t place = begin; place < end; ++place) {
+      if (places[place].directory >= bytes.size()) continue;
+      uint64_t& sum = sums[groups.Root(place - begin)];
+      sum = SaturatingAdd(sum, bytes[places[place].directory].bytes);
+      most = std::max(most, sum);
+    }
+    needed = SaturatingAdd(needed, most);
+  }
+  return needed;
+}
+
+}  // namespace
+
 std::optional<Failure> CheckSpace(const Hosts& hosts, const std::vector<v1::LogWorkload>& workloads) {
   Failure failure{Exit::kWrong, {}};
   for (const SharedStorage& storage : FindSharedStorage(hosts)) {
-    uint64_t needed = 0;
+    const uint64_t needed = NeededOn(storage, hosts, workloads);
     uint64_t free = UINT64_MAX;
     uint64_t kept = 0;
     std::vector<std::string> who;
     std::vector<std::string> paths;
     for (const auto& [index, number] : storage.places) {
-      const std::vector<HostBytes> bytes = BytesOf(workloads[index]);
-      if (number < bytes.size()) needed = SaturatingAdd(needed, bytes[number].bytes);
       const HostSpace space = SpaceOf(*hosts[index], number, workloads[index]);
       free = std::min(free, space.free_bytes);
       kept = std::max(kept, space.min_free_bytes);
@@ -350,7 +435,8 @@ std::optional<Failure> CheckSpace(const Hosts& hosts, const std::vector<v1::LogW
         FormatSizeForPeople(free), " free, the run needs ", FormatSizeForPeople(needed), " (", FormatCount(needed),
         " bytes) and leaves ", FormatSizeForPeople(kept),
         " free (--min-free): prepare fewer queue managers (--qm, placement), lower --num-files or --file-size, or free "
-        "space"));
+        "space",
+        storage.guessed ? "; if these are different file systems, create a file of another size on one of them" : ""));
   }
   if (failure.lines.empty()) return std::nullopt;
   return failure;

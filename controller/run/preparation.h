@@ -44,16 +44,23 @@ struct SharedStorage {
   std::vector<HostPlace> places;
   // Why they count as sharing it, for people; empty where there is one directory.
   std::string evidence;
+  // Equal size and free space are the only evidence.
+  bool guessed = false;
 };
 
 // Every directory of every host is in one group. Hosts share a storage where one of them sees the other's run directory
 // (once they are made), or their directories have one of these in common: device and kernel; server and export; server
 // and file system; world wide name of a disk; size and free space. No kind of file system is taken for shared, or for
 // local: what is not known to be shared and is would be filled by more than it can hold, so that a doubt counts as
-// sharing. Two file systems of one host that have block devices of their own are not in doubt by their size alone.
+// sharing. Two file systems of one host that surely have space of their own, on two block devices (of one disk, too) or
+// in memory, are not joined for their size or their disk; a directory of another host may join both, being on either.
+//
+// Sight decides nothing against a sign: hosts whose directories on one file system have different names do not see one
+// another's run directories.
 std::vector<SharedStorage> FindSharedStorage(const std::vector<std::unique_ptr<Host>>& hosts);
 
 // Where the hosts of a storage together would fill it up to less than --min-free: a line for each such storage, kWrong.
+// Of a host's directories in one group that have space of their own the one that needs the most counts.
 // Takes the free space from Host::placed where there is one, else from the description. Before anything is filled.
 std::optional<Failure> CheckSpace(const std::vector<std::unique_ptr<Host>>& hosts,
                                   const std::vector<v1::LogWorkload>& workloads);

@@ -209,6 +209,95 @@ TEST_F(TwoDirectoriesTest, EqualSizesOfOneHostAreNoDoubtWhereEachHasABlockDevice
   EXPECT_EQ(Places().size(), 6U);
 }
 
+// Each host has two block devices, and all file systems have one size and one free space.
+class EqualDisksTest : public TwoDirectoriesTest {
+ protected:
+  EqualDisksTest() {
+    for (size_t host = 0; host < hosts_.size(); ++host) {
+      Set(Directory(host), "sda");
+      Set(Second(host), "sdb");
+    }
+  }
+
+  static void Set(v1::DirectoryDescription& directory, const std::string& device) {
+    directory.add_block_layers()->set_name(device);
+    directory.set_total_bytes(100 * kGiB);
+    directory.set_free_bytes(13 * kGiB);
+  }
+};
+
+TEST_F(EqualDisksTest, OfAHostsOwnDisksOneAloneCanBeAnotherHosts) {
+  EXPECT_FALSE(CheckSpace(hosts_, workloads_).has_value()) << "4 GiB of each host fit, not all 24 GiB";
+  Second(1).mutable_block_layers()->Clear();
+  const auto failure = CheckSpace(hosts_, workloads_);
+  ASSERT_TRUE(failure.has_value()) << "whether b's two are one is not known";
+  EXPECT_THAT(failure->lines, ElementsAre(HasSubstr("has 13 GiB free, the run needs 16 GiB")));
+}
+
+TEST_F(EqualDisksTest, TheMostThatHostsCanHaveInCommonMustFit) {
+  // One directory of each host needs 8 GiB; with which of the others' it is one is not known.
+  workloads_[0].set_qm(3);
+  workloads_[0].add_qm_dirs("/mnt/mq");
+  workloads_[1].set_qm(3);
+  workloads_[1].add_qm_dirs("/mnt/mq2");
+  const auto failure = CheckSpace(hosts_, workloads_);
+  ASSERT_TRUE(failure.has_value());
+  EXPECT_THAT(failure->lines, ElementsAre(HasSubstr("has 13 GiB free, the run needs 20 GiB")));
+  EXPECT_THAT(failure->lines.front(), ::testing::EndsWith("; if these are different file systems, create a file of "
+                                                          "another size on one of them"));
+  Directory(0).set_remote("filer:/mq");
+  Directory(1).set_remote("filer:/mq");
+  const auto known = CheckSpace(hosts_, workloads_);
+  ASSERT_TRUE(known.has_value());
+  EXPECT_THAT(known->lines.front(), ::testing::Not(HasSubstr("of another size")));
+}
+
+TEST_F(EqualDisksTest, AHostsPartitionsOfOneDiskHaveSpaceOfTheirOwnAndPathsToOneDoNot) {
+  hosts_.resize(1);
+  workloads_.resize(1);
+  const auto lie_on = [this](v1::DirectoryDescription& directory, const std::string& device, const std::string& disk) {
+    directory.clear_block_layers();
+    directory.add_block_layers()->set_name(device);
+    v1::BlockLayer& layer = *directory.add_block_layers();
+    layer.set_name(disk);
+    layer.set_world_wide_name("naa.600a0b80");
+  };
+  lie_on(Directory(0), "dm-1", "sda");
+  lie_on(Second(0), "dm-2", "sda");
+  EXPECT_EQ(Places().size(), 2U);
+  lie_on(Second(0), "sdb1", "sdb");
+  EXPECT_EQ(Places().size(), 1U);
+  workloads_[0].set_file_size_bytes(7 * kGiB);
+  EXPECT_TRUE(CheckSpace(hosts_, workloads_).has_value()) << "14 of 13 GiB";
+}
+
+TEST_F(EqualDisksTest, AHostsFileSystemsInMemoryHaveSpaceOfTheirOwnUnlessTheyAreOne) {
+  hosts_.resize(1);
+  workloads_.resize(1);
+  for (v1::DirectoryDescription* directory : {&Directory(0), &Second(0)}) {
+    directory->clear_block_layers();
+    directory->set_fs_type("tmpfs");
+  }
+  EXPECT_EQ(Places().size(), 2U);
+  Second(0).set_fs_type("overlay");
+  EXPECT_EQ(Places().size(), 1U);
+  Second(0).set_fs_type("tmpfs");
+  Second(0).set_device(Directory(0).device());
+  EXPECT_EQ(Places().size(), 1U);
+}
+
+TEST_F(EqualDisksTest, WhatMayBeOneWithAnyOfTheDisksIsJoinedWithEach) {
+  hosts_.resize(1);
+  workloads_.resize(1);
+  v1::DirectoryDescription& third = *hosts_[0]->description->add_directories();
+  hosts_[0]->directories = 3;
+  third = Second(0);
+  third.set_device(3);
+  // Of the middle one nothing is known.
+  Second(0).clear_block_layers();
+  EXPECT_EQ(Places().size(), 1U);
+}
+
 TEST_F(TwoDirectoriesTest, SightJoinsTheDirectoriesThatAreSeenFromBothSides) {
   Sees(0, {"a"}, {"a", "b"});
   Sees(1, {"b"}, {"b", "a"});
