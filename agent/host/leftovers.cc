@@ -157,6 +157,18 @@ absl::Status RemoveMarkerAndDirectory(int parent_fd, const std::string& name, in
   return absl::OkStatus();
 }
 
+// `former_id` may be empty: then it is nobody's.
+bool IsOneOf(const std::string& id, const std::string& agent_id, const std::string& former_id) {
+  return id == agent_id || (!former_id.empty() && id == former_id);
+}
+
+// As ParseStagingName, of either id.
+std::optional<StagedHost> StagedByAny(const std::string& name, const std::string& agent_id,
+                                      const std::string& former_id) {
+  std::optional<StagedHost> staged = ParseStagingName(name, agent_id);
+  return staged.has_value() || former_id.empty() ? staged : ParseStagingName(name, former_id);
+}
+
 }  // namespace
 
 bool IsWriterDirectory(const std::string& name) {
@@ -168,7 +180,8 @@ absl::Status CheckRight(const OwnerMarker& marker, const RemovalRight& right, co
   if (marker.run_id != run_id || marker.host_label != host_label) {
     return absl::FailedPreconditionError("its marker belongs to another directory");
   }
-  if (marker.agent_id != right.agent_id && !(marker.shared && right.run_was_named)) {
+  const bool own = IsOneOf(marker.agent_id, right.agent_id, right.former_id);
+  if (!own && !(marker.shared && right.run_was_named)) {
     return absl::FailedPreconditionError("it belongs to another agent");
   }
   if (right.run_was_named) return absl::OkStatus();
@@ -212,7 +225,7 @@ absl::StatusOr<RemovedFiles> RemoveHostDirectory(const RunParent& parent, const 
 }
 
 absl::Status RemoveStaged(const RunParent& parent, const std::string& name, const RemovalRight& right) {
-  const std::optional<StagedHost> staged = ParseStagingName(name, right.agent_id);
+  const std::optional<StagedHost> staged = StagedByAny(name, right.agent_id, right.former_id);
   if (!staged.has_value()) return absl::InvalidArgumentError(absl::StrCat(name, " is no staging name of this agent"));
   const std::string path = absl::StrCat(parent.path == "/" ? "" : parent.path, "/", name);
   PLIMSOLL_ASSIGN_OR_RETURN(const UniqueFd host_fd,
@@ -244,7 +257,7 @@ struct Place {
 };
 
 // Where run directories stand below a root, by a bounded search.
-std::vector<Place> FindPlaces(int root_fd, const std::string& root, const std::string& agent_id) {
+std::vector<Place> FindPlaces(int root_fd, const std::string& root, const RemovalRight& right) {
   struct Level {
     std::string relative;
     int depth;
@@ -265,7 +278,7 @@ std::vector<Place> FindPlaces(int root_fd, const std::string& root, const std::s
     for (const DirectoryEntry& entry : *entries) {
       if (entry.kind != EntryKind::kDirectory) continue;
       if (entry.name[0] == '.') {
-        if (ParseStagingName(entry.name, agent_id).has_value()) place.staged.push_back(entry.name);
+        if (StagedByAny(entry.name, right.agent_id, right.former_id).has_value()) place.staged.push_back(entry.name);
       } else if (const std::string run_id = RunIdOf(entry.name); !run_id.empty()) {
         place.run_ids.push_back(run_id);
       } else if (level.depth + 1 < kMaxLeftoverDepth) {
@@ -302,10 +315,11 @@ bool RemoveOne(const RunParent& parent, const std::string& run_id, const std::st
 
 }  // namespace
 
-std::vector<std::string> RemoveLeftoversBelow(int root_fd, const std::string& root, const std::string& agent_id) {
+std::vector<std::string> RemoveLeftoversBelow(int root_fd, const std::string& root, const std::string& agent_id,
+                                              const std::string& former_id) {
   std::vector<std::string> removed;
-  const RemovalRight right{agent_id, false, {}};
-  for (const Place& place : FindPlaces(root_fd, root, agent_id)) {
+  const RemovalRight right{agent_id, false, {}, former_id};
+  for (const Place& place : FindPlaces(root_fd, root, right)) {
     const std::string path = absl::StrCat(root == "/" ? "" : root, place.relative.empty() ? "" : "/", place.relative);
     const auto fd = OpenBeneath(root_fd, place.relative, kOpenDirectory, MountRule::kMayCross, path);
     if (!fd.ok()) continue;
@@ -334,7 +348,7 @@ absl::StatusOr<std::vector<v1::CleanedDirectory>> CleanRunDirectories(const RunP
                                                                       const std::string& run_id,
                                                                       const RemovalRight& right) {
   PLIMSOLL_ASSIGN_OR_RETURN(const std::vector<v1::RunDirectoryDescription> listed,
-                            ListRunDirectories(parent.fd, parent.path, right.agent_id));
+                            ListRunDirectories(parent.fd, parent.path, right.agent_id, right.former_id));
   std::vector<v1::CleanedDirectory> cleaned;
   for (const v1::RunDirectoryDescription& entry : listed) {
     const bool named = !run_id.empty() && entry.run_id() == run_id;
@@ -350,7 +364,7 @@ absl::StatusOr<std::vector<v1::CleanedDirectory>> CleanRunDirectories(const RunP
     done.set_host_label(entry.host_label());
     done.set_path(entry.path());
     const std::string name = entry.path().substr(entry.path().rfind('/') + 1);
-    if (ParseStagingName(name, right.agent_id).has_value()) {
+    if (StagedByAny(name, right.agent_id, right.former_id).has_value()) {
       const absl::Status status = RemoveStaged(parent, name, right);
       if (!status.ok()) done.set_left(std::string(status.message()));
       continue;
@@ -401,7 +415,8 @@ int64_t AgeNs(int64_t written_s) {
   return std::max<int64_t>(SystemClock().WallNow().value - written_s * kNsPerSecond, 0);
 }
 
-void DescribeOwner(int host_fd, const std::string& agent_id, v1::RunDirectoryDescription& of) {
+void DescribeOwner(int host_fd, const std::string& agent_id, const std::string& former_id,
+                   v1::RunDirectoryDescription& of) {
   struct stat info{};
   if (fstat(host_fd, &info) == 0) of.set_age_ns(AgeNs(info.st_mtim.tv_sec));
   const auto view = LookAtMarker(host_fd, of.path());
@@ -415,8 +430,8 @@ void DescribeOwner(int host_fd, const std::string& agent_id, v1::RunDirectoryDes
     of.set_note("its marker belongs to another directory");
     return;
   }
-  of.set_owner(view->marker.agent_id == agent_id ? v1::RUN_DIRECTORY_OWNER_THIS_AGENT
-                                                 : v1::RUN_DIRECTORY_OWNER_OTHER_AGENT);
+  of.set_owner(IsOneOf(view->marker.agent_id, agent_id, former_id) ? v1::RUN_DIRECTORY_OWNER_THIS_AGENT
+                                                                   : v1::RUN_DIRECTORY_OWNER_OTHER_AGENT);
   of.set_in_use(view->in_use);
   of.set_kept(view->marker.kept);
   of.set_shared(view->marker.shared);
@@ -424,12 +439,12 @@ void DescribeOwner(int host_fd, const std::string& agent_id, v1::RunDirectoryDes
 }
 
 v1::RunDirectoryDescription DescribeHost(int fd, std::string path, const std::string& run_id, const std::string& label,
-                                         const std::string& agent_id) {
+                                         const std::string& agent_id, const std::string& former_id) {
   v1::RunDirectoryDescription of;
   of.set_run_id(run_id);
   of.set_host_label(label);
   of.set_path(std::move(path));
-  DescribeOwner(fd, agent_id, of);
+  DescribeOwner(fd, agent_id, former_id, of);
   CountFiles(fd, of.path(), of);
   return of;
 }
@@ -437,21 +452,22 @@ v1::RunDirectoryDescription DescribeHost(int fd, std::string path, const std::st
 }  // namespace
 
 absl::StatusOr<std::vector<v1::RunDirectoryDescription>> ListRunDirectories(int directory_fd, const std::string& path,
-                                                                            const std::string& agent_id) {
+                                                                            const std::string& agent_id,
+                                                                            const std::string& former_id) {
   const std::string base = path == "/" ? "" : path;
   PLIMSOLL_ASSIGN_OR_RETURN(const std::vector<DirectoryEntry> entries, ListDirectory(directory_fd, path));
   std::vector<v1::RunDirectoryDescription> found;
   for (const DirectoryEntry& entry : entries) {
     if (entry.kind != EntryKind::kDirectory || found.size() >= kMaxListedDirectories) continue;
     const std::string entry_path = absl::StrCat(base, "/", entry.name);
-    const std::optional<StagedHost> staged = ParseStagingName(entry.name, agent_id);
+    const std::optional<StagedHost> staged = StagedByAny(entry.name, agent_id, former_id);
     const std::string run_id = RunIdOf(entry.name);
     if (!staged.has_value() && run_id.empty()) continue;
     const auto fd = OpenBeneath(directory_fd, entry.name, kOpenDirectory, MountRule::kMustStay, entry_path);
     if (!fd.ok()) continue;
     if (staged.has_value()) {
       v1::RunDirectoryDescription of =
-          DescribeHost(fd->get(), entry_path, staged->run_id, staged->host_label, agent_id);
+          DescribeHost(fd->get(), entry_path, staged->run_id, staged->host_label, agent_id, former_id);
       // Its name tells whose it is, also where the marker is incomplete yet.
       of.set_owner(v1::RUN_DIRECTORY_OWNER_THIS_AGENT);
       of.clear_note();
@@ -464,7 +480,8 @@ absl::StatusOr<std::vector<v1::RunDirectoryDescription>> ListRunDirectories(int 
       if (host.kind != EntryKind::kDirectory || !IsPlainName(host.name)) continue;
       const std::string host_path = absl::StrCat(entry_path, "/", host.name);
       const auto host_fd = OpenBeneath(fd->get(), host.name, kOpenDirectory, MountRule::kMustStay, host_path);
-      if (host_fd.ok()) found.push_back(DescribeHost(host_fd->get(), host_path, run_id, host.name, agent_id));
+      if (host_fd.ok())
+        found.push_back(DescribeHost(host_fd->get(), host_path, run_id, host.name, agent_id, former_id));
     }
   }
   return found;

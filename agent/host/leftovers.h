@@ -21,6 +21,8 @@ struct RemovalRight {
   bool run_was_named = false;
   // Asked before each file: an error ends the removal. Empty: nobody is asked.
   std::function<absl::Status()> may_continue;
+  // What the same agent's id was in an earlier version, and counts as its own; empty: none.
+  std::string former_id = {};
 };
 
 // A directory that holds run directories. `fd` is open on it (O_PATH will do).
@@ -65,7 +67,9 @@ bool IsWriterDirectory(const std::string& name);
 //
 // Of a host directory only what a run makes goes, see RemoveHostDirectory. Anything else is left and logged. Returns
 // the paths of the host directories that are gone. `root` is the path, for paths and messages.
-std::vector<std::string> RemoveLeftoversBelow(int root_fd, const std::string& root, const std::string& agent_id);
+// `former_id` as in RemovalRight.
+std::vector<std::string> RemoveLeftoversBelow(int root_fd, const std::string& root, const std::string& agent_id,
+                                              const std::string& former_id = {});
 
 // Removes what `right` allows of the run directories that stand in `parent` itself: those of `run_id`, or all where
 // that is empty. One entry for each directory that is the remover's to take, with the reason where it stays; what is
@@ -76,9 +80,10 @@ absl::StatusOr<std::vector<v1::CleanedDirectory>> CleanRunDirectories(const RunP
 
 // One entry for each host's directory in the run directories that stand in `directory_fd` itself (not deeper), and for
 // what `agent_id` left under staging names; sorted by path. At most kMaxListedDirectories. No lock is taken, no link
-// followed, no mount entered. `path` is the directory's.
+// followed, no mount entered. `path` is the directory's; `former_id` as in RemovalRight.
 inline constexpr size_t kMaxListedDirectories = 1000;
 absl::StatusOr<std::vector<v1::RunDirectoryDescription>> ListRunDirectories(int directory_fd, const std::string& path,
-                                                                            const std::string& agent_id);
+                                                                            const std::string& agent_id,
+                                                                            const std::string& former_id = {});
 
 }  // namespace plimsoll

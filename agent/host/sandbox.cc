@@ -63,6 +63,7 @@ absl::StatusOr<std::unique_ptr<Sandbox>> Sandbox::Create(const std::vector<std::
                                                          const std::vector<std::string>& root_ids) {
   if (roots.empty()) return absl::InvalidArgumentError("no --root was given: an agent writes only below its roots");
   std::unique_ptr<Sandbox> sandbox(new Sandbox());
+  sandbox->agent_id_ = agent_id;
   for (const std::string& root : roots) {
     if (root.empty() || root[0] != '/') {
       return absl::InvalidArgumentError(absl::StrCat("--root '", root, "' is not an absolute path"));
@@ -174,7 +175,7 @@ absl::StatusOr<UniqueFd> Sandbox::OpenRunFile(const std::string& dir, const RunF
 absl::StatusOr<std::vector<v1::RunDirectoryDescription>> Sandbox::ListRunDirectories(const std::string& dir) const {
   PLIMSOLL_ASSIGN_OR_RETURN(const Place place, Locate(dir));
   PLIMSOLL_ASSIGN_OR_RETURN(const UniqueFd fd, Open(place));
-  return plimsoll::ListRunDirectories(fd.get(), place.path, place.agent_id);
+  return plimsoll::ListRunDirectories(fd.get(), place.path, place.agent_id, FormerId(place.agent_id));
 }
 
 absl::StatusOr<std::vector<v1::CleanedDirectory>> Sandbox::Clean(
@@ -184,7 +185,8 @@ absl::StatusOr<std::vector<v1::CleanedDirectory>> Sandbox::Clean(
   }
   PLIMSOLL_ASSIGN_OR_RETURN(const Place place, Locate(dir));
   PLIMSOLL_ASSIGN_OR_RETURN(const UniqueFd fd, Open(place));
-  return CleanRunDirectories({fd.get(), place.path}, run_id, {place.agent_id, !run_id.empty(), may_continue});
+  return CleanRunDirectories({fd.get(), place.path}, run_id,
+                             {place.agent_id, !run_id.empty(), may_continue, FormerId(place.agent_id)});
 }
 
 std::vector<std::string> Sandbox::RemoveLeftovers() const {
@@ -192,7 +194,8 @@ std::vector<std::string> Sandbox::RemoveLeftovers() const {
   for (const Root& root : known_roots_) {
     const auto fd = Open({root.resolved, "", root.resolved});
     if (!fd.ok()) continue;
-    const std::vector<std::string> here = RemoveLeftoversBelow(fd->get(), root.resolved, root.agent_id);
+    const std::vector<std::string> here =
+        RemoveLeftoversBelow(fd->get(), root.resolved, root.agent_id, FormerId(root.agent_id));
     removed.insert(removed.end(), here.begin(), here.end());
   }
   return removed;

@@ -30,7 +30,8 @@ struct RunFile {
 class Sandbox {
  public:
   // `roots` must be absolute, exist and be directories; symbolic links in them are resolved here, once. `agent_id` (see
-  // MakeAgentId) goes into every marker, or where the roots have ids of their own, the root's: as many as roots.
+  // MakeAgentId) goes into every marker, or where the roots have ids of their own, the root's: as many as roots. What
+  // carries `agent_id` is this agent's own then, too: an earlier version marked its directories so.
   static absl::StatusOr<std::unique_ptr<Sandbox>> Create(const std::vector<std::string>& roots, std::string agent_id,
                                                          const std::vector<std::string>& root_ids = {});
 
@@ -101,6 +102,10 @@ class Sandbox {
   absl::StatusOr<Place> Locate(const std::string& dir) const;
   static absl::StatusOr<UniqueFd> Open(const Place& place);
 
+  // The id of all roots, where each has its own; empty where `agent_id` is that already.
+  std::string FormerId(const std::string& of_root) const { return of_root == agent_id_ ? "" : agent_id_; }
+
+  std::string agent_id_;
   std::vector<Root> known_roots_;
   std::vector<std::string> roots_;
 };

@@ -7,6 +7,7 @@
 #include <iostream>
 
 #include "agent/host/beneath.h"
+#include "agent/host/run_ownership.h"
 #include "agent/host/sandbox.h"
 #include "tests/status_matchers.h"
 #include "tests/unit/agent/host_test_util.h"
@@ -69,6 +70,42 @@ TEST_F(SandboxTest, LeftoversOfARootAreThoseOfAnyAgentThatHasItWithTheSameId) {
   const auto one = Sandbox::Create({second}, "00000000000000bb");
   EXPECT_THAT((*one)->Clean(second, "7f3a22", go).status(), IsOk());
   EXPECT_FALSE(fs::exists(second + "/plimsoll-7f3a22"));
+}
+
+TEST_F(SandboxTest, LeftoversThatCarryTheIdOfAllRootsTogetherAreItsOwnToo) {
+  const std::string second = temp_.MakeDirectory("second");
+  const std::string all = "00000000000000cc";
+  const auto go = [] { return absl::OkStatus(); };
+  const auto leave = [&](const char* run_id) {
+    return InChild([&] {
+      const auto former = Sandbox::Create({root_, second}, all);
+      if (!former.ok()) return kBroken;
+      auto killed = (*former)->MakeRunDirectory(second, run_id, {}, "alpha");
+      if (!killed.ok()) return kBroken;
+      static_cast<void>(killed->release());
+      auto kept = (*former)->MakeRunDirectory(second, "7f3a22", {}, "alpha");
+      if (kept.ok()) (*kept)->Keep();
+      return kHeld;
+    });
+  };
+  ASSERT_EQ(leave("7f3a21"), kHeld);
+  const std::string staged = second + "/" + FormatStagingName({all, "7f3a23", {}, "alpha"}, 0);
+  fs::create_directory(staged);
+  const auto other = Sandbox::Create({root_, second}, "00000000000000dd", {"00000000000000aa", "00000000000000bb"});
+  ASSERT_THAT(other, IsOk());
+  EXPECT_THAT((*other)->RemoveLeftovers(), ::testing::IsEmpty()) << "with other roots";
+  const auto now = Sandbox::Create({root_, second}, all, {"00000000000000aa", "00000000000000bb"});
+  ASSERT_THAT(now, IsOk());
+  EXPECT_THAT((*now)->RemoveLeftovers(), ::testing::ElementsAre(second + "/plimsoll-7f3a21/alpha"));
+  EXPECT_FALSE(fs::exists(staged));
+  ASSERT_EQ(leave("7f3a24"), kHeld);
+  const auto listed = (*now)->ListRunDirectories(second);
+  ASSERT_THAT(listed, IsOk());
+  ASSERT_EQ(listed->size(), 2U) << "one that was kept, one whose agent was killed";
+  for (const auto& one : *listed) EXPECT_EQ(one.owner(), v1::RUN_DIRECTORY_OWNER_THIS_AGENT) << one.path();
+  EXPECT_THAT((*now)->Clean(second, "7f3a22", go).status(), IsOk());
+  EXPECT_THAT((*now)->Clean(second, "", go).status(), IsOk());
+  EXPECT_TRUE(fs::is_empty(second));
 }
 
 TEST_F(SandboxTest, NamesTheRootOptionForADirectoryOutside) {
