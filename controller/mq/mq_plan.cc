@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "common/protocol.h"
 #include "common/status_macros.h"
 #include "common/text.h"
 #include "common/units.h"
@@ -72,6 +73,7 @@ class PlanMaker {
   }
 
   absl::StatusOr<MqPlan> Make() {
+    PLIMSOLL_RETURN_IF_ERROR(CheckCount());
     PLIMSOLL_RETURN_IF_ERROR(CheckPaths());
     PLIMSOLL_RETURN_IF_ERROR(CheckLoad());
     ChooseForAll();
@@ -94,6 +96,14 @@ class PlanMaker {
   }
 
  private:
+  // Each has a directory of its own.
+  absl::Status CheckCount() const {
+    if (logs_.size() <= kMaxDirectories) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--qm-ini: ", logs_.size(), " queue managers, each with a LogPath of its own; a host writes in at most ",
+        kMaxDirectories, " directories: make several plans, each from at most ", kMaxDirectories, " qm.ini"));
+  }
+
   // Two queue managers cannot share a log: a file was given twice, or one was copied.
   absl::Status CheckPaths() const {
     std::map<std::string, const QmLog*> paths;

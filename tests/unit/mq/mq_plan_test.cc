@@ -123,6 +123,17 @@ TEST(MqPlanTest, TwoQueueManagersCannotHaveOneLog) {
             "of its own: give each qm.ini once");
 }
 
+TEST(MqPlanTest, MoreQueueManagersThanAHostHasDirectoriesAreSeveralPlans) {
+  std::vector<QmLog> logs;
+  for (int i = 0; i < 64; ++i) logs.push_back(Log("Log:\n   LogPath=/log/" + std::to_string(i) + "\n"));
+  EXPECT_EQ(Parsed(MakeMqPlan(logs, {}).value()).workload().qm(), 64U);
+  logs.push_back(Log("Log:\n   LogPath=/log/last\n"));
+  EXPECT_EQ(
+      std::string(MakeMqPlan(logs, {}).status().message()),
+      "--qm-ini: 65 queue managers, each with a LogPath of its own; a host writes in at most 64 directories: make "
+      "several plans, each from at most 64 qm.ini");
+}
+
 TEST(MqPlanTest, AWriteThatDoesNotFitAnExtentIsRefused) {
   const auto made =
       MakeMqPlan({Log("Log:\n   LogPath=/log\n   LogFilePages=64\n")}, {Recording(testing::kPublication)});
