@@ -16,7 +16,34 @@ plimsoll.settings = (report) => {
   // What a placement has instead of a number of queue managers.
   const placed = plan.placement || [];
   const placedText = (qm) => qm.qm + ': ' + qm.home + ', standby ' + qm.standby + ', ' +
-      format.size(qm.block_size_bytes) + ', ' + format.rate(qm.rate_per_second) + ' writes/s';
+      format.size(qm.block_size_bytes) + ', ' + format.rate(qm.rate_per_second) + ' writes/s' +
+      (qm.dir ? ', in ' + qm.dir : '');
+
+  // "qm1, qm3-qm8", as in the text report.
+  const writerNumbers = (writers) => {
+    const MOST_NAMED = 8;
+    const parts = [];
+    for (let begin = 0, end = 0; begin < writers.length; begin = end) {
+      while (end < writers.length && writers[end] - writers[begin] === end - begin) ++end;
+      if (end - begin === 2) end = begin + 1;
+      if (parts.length === MOST_NAMED) {
+        parts.push((writers.length - begin) + ' more');
+        break;
+      }
+      parts.push('qm' + writers[begin] + (end - begin > 1 ? '-qm' + writers[end - 1] : ''));
+    }
+    return parts.join(', ');
+  };
+  // A host's directories, with who writes in which; those of a placement are listed with their directories.
+  const directories = (work, host) => {
+    const dirs = work.qm_dirs || [];
+    if (dirs.length === 0 || placed.length > 0) {
+      return plimsoll.model.mounts(host).map((mount) => mount.dir).join(', ');
+    }
+    const writers = new Map();
+    dirs.forEach((dir, at) => writers.set(dir, [...(writers.get(dir) || []), at + 1]));
+    return [...writers].map(([dir, numbers]) => dir + ' (' + writerNumbers(numbers) + ')').join(', ');
+  };
 
   // What is true of all directories of a host, or of each.
   const ofMounts = (host, get) => {
@@ -79,7 +106,7 @@ plimsoll.settings = (report) => {
       !listsDirs            ? '--dir' :
           placed.length > 0 ? '' :
                               '--qm-dirs',
-      workload((work, host) => plimsoll.model.mounts(host).map((mount) => mount.dir).join(', '))
+      workload(directories)
     ],
     ['File system', '', common(mount)],
     [

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <set>
 #include <vector>
 
@@ -143,6 +144,39 @@ std::string Common(const v1::Report& report, const std::string& several, Get get
   return values.size() == 1 ? *values.begin() : values.empty() ? "" : several;
 }
 
+// "qm1, qm3-qm8": writers of a host, in order.
+std::string WriterNumbers(const std::vector<uint32_t>& writers) {
+  constexpr size_t kMostNamed = 8;
+  std::vector<std::string> parts;
+  for (size_t begin = 0, end = 0; begin < writers.size(); begin = end) {
+    while (end < writers.size() && writers[end] - writers[begin] == end - begin) ++end;
+    // Two are no range.
+    if (end - begin == 2) end = begin + 1;
+    if (parts.size() == kMostNamed) {
+      parts.push_back(absl::StrCat(writers.size() - begin, " more"));
+      break;
+    }
+    parts.push_back(absl::StrCat("qm", writers[begin]));
+    if (end - begin > 1) absl::StrAppend(&parts.back(), "-qm", writers[end - 1]);
+  }
+  return absl::StrJoin(parts, ", ");
+}
+
+// The directories in which a host writes; where its queue managers have directories of their own, with who writes in
+// which: "/mnt/q1 (qm1, qm3), /mnt/q2 (qm2)". Those of a placement are listed with their directories.
+std::string DirectoriesText(const v1::HostReport& host) {
+  const v1::LogWorkload& workload = host.workload();
+  if (workload.qm_dirs().empty() || !host.queue_managers().empty()) return absl::StrJoin(DirsOf(workload), ", ");
+  std::map<std::string, std::vector<uint32_t>> writers;
+  for (int i = 0; i < workload.qm_dirs_size(); ++i)
+    writers[workload.qm_dirs(i)].push_back(static_cast<uint32_t>(i) + 1);
+  std::vector<std::string> parts;
+  for (const std::string& dir : DirsOf(workload)) {
+    parts.push_back(absl::StrCat(dir, " (", WriterNumbers(writers[dir]), ")"));
+  }
+  return absl::StrJoin(parts, ", ");
+}
+
 std::string Extents(const v1::LogWorkload& workload) {
   return absl::StrCat(workload.num_files(), " x ", FormatSizeForPeople(workload.file_size_bytes()), "  (--file-size ",
                       FormatSize(workload.file_size_bytes()), ")");
@@ -233,13 +267,13 @@ std::vector<std::string> TextHeading(const v1::Report& report) {
   for (const uint64_t size : plan.block_size_bytes()) sizes.push_back(FormatSize(size));
   if (plan.placement().empty()) TextOption("Write block size", "--bsize", absl::StrJoin(sizes, ", "), lines);
   const std::string differs = "differs between hosts; see Hosts";
-  const auto dir = [](const v1::HostReport& host) { return absl::StrJoin(DirsOf(host.workload()), ", "); };
   const bool lists_dirs = std::any_of(report.hosts().begin(), report.hosts().end(),
                                       [](const auto& host) { return !host.workload().qm_dirs().empty(); });
   if (!lists_dirs) {
-    TextOption("Directory", "--dir", Common(report, differs, dir), lines);
+    TextOption("Directory", "--dir", Common(report, differs, DirectoriesText), lines);
   } else {
-    TextOption("Directories", plan.placement().empty() ? "--qm-dirs" : "", Common(report, differs, dir), lines);
+    TextOption("Directories", plan.placement().empty() ? "--qm-dirs" : "", Common(report, differs, DirectoriesText),
+               lines);
   }
   if (const std::string mount = Common(report, differs, MountOf); !mount.empty()) TextOption("", "", mount, lines);
   TextOption("Extents per QM", "--num-files",

@@ -432,8 +432,9 @@ void PlacementOptions(const v1::TestPlan& plan, std::vector<std::string>& lines)
   for (int i = 0; i < std::min(plan.placement_size(), kMostNamed); ++i) {
     const v1::PlacedQueueManager& qm = plan.placement(i);
     TextOption(label, "",
-               absl::StrFormat("%s: %s, standby %s; %s, %g writes/s", qm.qm(), qm.home(), qm.standby(),
-                               FormatSizeForPeople(qm.block_size_bytes()), qm.rate_per_second()),
+               absl::StrFormat("%s: %s, standby %s; %s, %g writes/s%s", qm.qm(), qm.home(), qm.standby(),
+                               FormatSizeForPeople(qm.block_size_bytes()), qm.rate_per_second(),
+                               qm.has_dir() ? absl::StrCat("; in ", qm.dir()) : std::string()),
                lines);
     label.clear();
   }

@@ -270,6 +270,22 @@ class PageLooks(pages.PageTest):
         self.changed("storages", protocols)
         self.assertEqual(self.browser.script(told), "differs between hosts; see Hosts and mounts")
 
+    def test_directories_are_shown_with_the_queue_managers_that_write_in_each(self):
+
+        def lists(report):
+            for host in report["hosts"]:
+                host["workload"]["qm_dirs"] = ["/q1", "/q2", "/q1", "/q1", "/q1"]
+
+        def placed(report):
+            report["plan"]["placement"][0]["dir"] = "/payments"
+
+        shown = ("return [...document.querySelectorAll('#options > dl > div')].find(e => e.textContent.startsWith(arguments[0]))"
+                 ".querySelector('dd').textContent")
+        self.changed("storages", lists)
+        self.assertEqual(self.browser.script(shown, "Directories").replace("\u200b", ""), "/q1 (qm1, qm3-qm5), /q2 (qm2)")
+        self.changed("placement", placed)
+        self.assertRegex(self.browser.script(shown, "Placement").replace("\u200b", ""), "^[^;]* writes/s, in /payments$")
+
     def test_the_run_id_is_shown_once(self):
 
         def unnamed(report):

@@ -59,7 +59,9 @@ class Placement(harness.PlimsollTest):
         out = self.base / "results"
         process = self.start_plimsoll("run", plan, "--keep-files", "--out", out)
         process.finish(120)
-        report = self.result_of(process, out).report
+        found = self.result_of(process, out)
+        self.assertRegex(" ".join(found.out.split()), rf"PAYMENTS: \S+, standby \S+; 16 KiB, 100 writes/s; in {own}")
+        report = found.report
         dirs = {host["label"]: host["workload"].get("qm_dirs") for host in report["hosts"]}
         self.assertEqual(dirs, {"alpha": [str(own), str(self.dir), str(self.dir)], "beta": [str(own), str(self.dir), str(self.dir)],
                                 "gamma": None})

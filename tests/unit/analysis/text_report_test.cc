@@ -6,6 +6,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "controller/render/csv.h"
 #include "controller/render/plain_text.h"
@@ -67,6 +68,29 @@ std::vector<std::string> HostRows(const std::string& text) {
     if (line.starts_with("  node") && cells.size() > 1 && cells[1] == "all") hosts.push_back(cells[0]);
   }
   return hosts;
+}
+
+TEST(TextReport, DirectoriesAreShownWithTheQueueManagersThatWriteInEach) {
+  v1::Report report = LargeReport(1);
+  v1::LogWorkload& workload = *report.mutable_hosts(0)->mutable_workload();
+  const auto shown = [&](const std::vector<std::string>& dirs) {
+    workload.mutable_qm_dirs()->Assign(dirs.begin(), dirs.end());
+    workload.set_qm(static_cast<uint32_t>(dirs.size()));
+    const std::vector<std::string> lines = TextHeading(report);
+    std::string text;
+    bool found = false;
+    for (const std::string& line : lines) {
+      found = (found && line.starts_with("     ")) || line.starts_with("  Directories");
+      if (found) absl::StrAppend(&text, line, " ");
+    }
+    return absl::StrJoin(absl::StrSplit(text, ' ', absl::SkipEmpty()), " ");
+  };
+  EXPECT_THAT(shown({"/q1", "/q2", "/q1"}), StartsWith("Directories --qm-dirs /q1 (qm1, qm3), /q2 (qm2)"));
+  EXPECT_THAT(shown({"/q1", "/q1", "/q1", "/q2", "/q2", "/q1"}),
+              StartsWith("Directories --qm-dirs /q1 (qm1-qm3, qm6), /q2 (qm4, qm5)"));
+  std::vector<std::string> many;
+  for (int i = 0; i < 20; ++i) many.insert(many.end(), {"/q1", "/q2"});
+  EXPECT_THAT(shown(many), HasSubstr("/q1 (qm1, qm3, qm5, qm7, qm9, qm11, qm13, qm15, 12 more), /q2 (qm2,"));
 }
 
 TEST(TextReport, TheVerdictComesFirstThenTheCriteriaByStepThenTheSummary) {
