@@ -91,8 +91,11 @@ absl::Status MakeDirectoriesAbsolute(v1::LogWorkload& workload) {
     dir = absolute.string();
     return absl::OkStatus();
   };
-  if (workload.has_dir()) PLIMSOLL_RETURN_IF_ERROR(make_absolute("--dir", *workload.mutable_dir()));
-  for (std::string& dir : *workload.mutable_qm_dirs()) PLIMSOLL_RETURN_IF_ERROR(make_absolute("--qm-dirs", dir));
+  if (!workload.dir().empty()) PLIMSOLL_RETURN_IF_ERROR(make_absolute("--dir", *workload.mutable_dir()));
+  for (std::string& dir : *workload.mutable_qm_dirs()) {
+    // The check of the plan names the empty one.
+    if (!dir.empty()) PLIMSOLL_RETURN_IF_ERROR(make_absolute("--qm-dirs", dir));
+  }
   return absl::OkStatus();
 }
 

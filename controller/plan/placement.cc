@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <set>
 #include <utility>
@@ -203,6 +204,9 @@ class PlacementChecker {
         Add("placement: the queue managers of ", address, " have ", dirs,
             " different directories; a host writes in at most ", kMaxDirectories);
       }
+      if (const std::string twice = SameDirectoryProblem(EffectiveWorkload(plan_, host)); !twice.empty()) {
+        Add("placement: on ", address, " ", twice);
+      }
     }
   }
 
@@ -285,6 +289,18 @@ std::vector<std::string> BlockProblems(uint64_t block_bytes, const v1::LogWorklo
                                     FormatSize((block_bytes / kSectorBytes + 1) * kSectorBytes), ", or --direct off"));
   }
   return problems;
+}
+
+std::string SameDirectoryProblem(const v1::LogWorkload& workload) {
+  std::map<std::string, std::string> known;
+  for (const std::string& dir : DirsOf(workload)) {
+    std::string path = std::filesystem::path(dir).lexically_normal().string();
+    while (path.size() > 1 && path.back() == '/') path.pop_back();
+    const auto [first, is_new] = known.emplace(path, dir);
+    if (is_new) continue;
+    return absl::StrCat(Quoted(dir), " is the same directory as ", Quoted(first->second), ": give it one name");
+  }
+  return "";
 }
 
 std::vector<v1::LogQueueManager> QueueManagersOf(const v1::TestPlan& plan, uint32_t host) {

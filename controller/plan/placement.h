@@ -28,6 +28,10 @@ std::vector<std::string> PlacementProblems(const v1::TestPlan& plan);
 // key and size; `where`: the host that has the workload (" on node2"), or empty. Empty: they can.
 std::vector<std::string> BlockProblems(uint64_t block_bytes, const v1::LogWorkload& workload, const std::string& where);
 
+// Where a workload names one directory in two ways, as "/a" and "/a/", a sentence about the first such two; links are
+// not looked at. Empty: each has one name.
+std::string SameDirectoryProblem(const v1::LogWorkload& workload);
+
 // The queue managers whose files a host prepares, in the order of the placement: those that are at home there, and
 // those whose standby it is. They are its writers, from number 1. `host` counts plan.hosts().
 std::vector<v1::LogQueueManager> QueueManagersOf(const v1::TestPlan& plan, uint32_t host);

@@ -79,6 +79,7 @@ class Checker {
     CheckDirOnce(plan_.workload(), "");
     for (const v1::HostSpec& host : plan_.hosts()) CheckDirOnce(host.workload(), " on " + host.address());
     if (!problems_.empty()) return problems_;
+    if (HasPlacement(plan_)) CheckPlacementDirs();
     bool common_checked = false;
     for (int host = 0; host < std::max(1, plan_.hosts_size()); ++host) {
       const bool own = host < plan_.hosts_size() && plan_.hosts(host).has_workload();
@@ -168,15 +169,23 @@ class Checker {
         WorkloadName(Workload::kRatePerSecondFieldNumber), ", the average over time");
   }
 
-  // Those that queue managers of a placement have are looked at with it.
-  void CheckDirs(const Workload& workload, const std::string& where) {
-    if (workload.qm_dirs().empty()) return CheckDir(workload.dir(), where);
-    if (HasPlacement(plan_)) {
-      // Of queue managers on another host, too.
-      if (plan_.workload().has_dir()) CheckDir(plan_.workload().dir(), "");
-      return;
+  // Those that queue managers of a placement have of their own are looked at with it.
+  void CheckPlacementDirs() {
+    if (plan_.workload().has_dir()) CheckDir(plan_.workload().dir(), "");
+    for (const v1::HostSpec& host : plan_.hosts()) {
+      if (host.workload().has_dir()) CheckDir(host.workload().dir(), absl::StrCat(" on ", host.address()));
     }
+  }
+
+  void CheckDirs(const Workload& workload, const std::string& where) {
+    // Of a placement's those that are given were looked at by their own keys.
+    if (HasPlacement(plan_) && !(workload.qm_dirs().empty() && workload.dir().empty())) return;
+    if (workload.qm_dirs().empty()) return CheckDir(workload.dir(), where);
     const std::string name = WorkloadName(Workload::kQmDirsFieldNumber);
+    for (int i = 0; i < workload.qm_dirs_size(); ++i) {
+      if (!workload.qm_dirs(i).empty()) continue;
+      return Add(name, where, ": entry ", i + 1, " is empty: name a directory for each queue manager");
+    }
     if (const size_t dirs = DirsOf(workload).size(); dirs > kMaxDirectories) {
       return Add(name, where, ": ", dirs, " different directories; a host writes in at most ", kMaxDirectories);
     }
@@ -186,9 +195,10 @@ class Checker {
           ": list one for each queue manager, or leave qm out");
     }
     for (const std::string& dir : DirsOf(workload)) {
-      if (!dir.empty() && dir[0] == '/') continue;
+      if (dir[0] == '/') continue;
       Add(name, where, ": ", Quoted(dir), " is not absolute: begin it with '/'");
     }
+    if (const std::string twice = SameDirectoryProblem(workload); !twice.empty()) Add(name, where, ": ", twice);
   }
 
   // Where both are given, one of them would be ignored.

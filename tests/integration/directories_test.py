@@ -71,7 +71,7 @@ class Directories(harness.PlimsollTest):
         writers = harness.scopes(run.report["steps"][0], "qm")
         self.assertEqual([scope["qm"] for scope in writers], [1, 2])
         self.assertTrue(all(scope["writes"] > 0 for scope in writers))
-        self.assertRegex(" ".join(run.out.split()), rf"Directories --qm-dirs {self.first}, ?{self.second}")
+        self.assertRegex(" ".join(run.out.split()), rf"Directories --qm-dirs {self.first} \(qm1\), {self.second} \(qm2\)")
         self.assertRegex(run.err, rf"{self.second}: .*memory")
         self.assert_both_empty(places)
 
@@ -79,6 +79,7 @@ class Directories(harness.PlimsollTest):
         run = self.run_with("--num-files", "1", dirs=f"{self.both},{self.first}")
         (host,) = run.report["hosts"]
         self.assertEqual((host["workload"]["qm"], len(host["more_mounts"])), (3, 1))
+        self.assertRegex(" ".join(run.out.split()), rf"--qm-dirs {self.first} \(qm1, qm3\), {self.second} \(qm2\)")
         self.assert_both_empty([self.first, self.second])
 
     def test_a_directory_that_cannot_be_used_is_refused_by_its_name_and_the_others_stay_empty(self):
@@ -103,6 +104,11 @@ class Directories(harness.PlimsollTest):
         (line,) = result.errors
         self.assertIn(f"the storage below {self.second} has 2 MiB free, the run needs 3 MiB", line)
         self.assertNotIn(str(self.first), line)
+        self.assert_both_empty(places)
+
+    def test_file_systems_of_equal_size_in_memory_are_not_taken_for_one(self):
+        agent, places = self.agent_on_mounts(first="size=4m", second="size=4m")
+        self.run_with("--hosts", agent.address, "--file-size", "1m", "--num-files", "2", "--min-free", "0")
         self.assert_both_empty(places)
 
     def test_directories_of_one_file_system_are_summed(self):
@@ -224,12 +230,23 @@ class Directories(harness.PlimsollTest):
         self.assertIn(f"{plan}:2: --qm-dirs (workload.qm_dirs): an acceptance is of one directory", line)
         (line,) = refused("  qm_dirs: [/a, /b]", "ha: {pairs: [node1+node2]}\n")
         self.assertIn(f"{plan}:2: --qm-dirs (workload.qm_dirs): a drill writes below one directory", line)
+        for name in ("/a/", "/a/.", "//a", "/a/../a"):
+            (line,) = refused(f"  qm_dirs: [/a, /b, {name}]")
+            self.assertEqual(line, f"plimsoll: {plan}:2: --qm-dirs (workload.qm_dirs): '{name}' is the same directory as '/a': give "
+                             "it one name")
+        (line,) = refused("  qm_dirs: [/a, '']")
+        self.assertEqual(line, f"plimsoll: {plan}:2: --qm-dirs (workload.qm_dirs): entry 2 is empty: name a directory for each queue "
+                         "manager")
         (line,) = refused("  qm_dirs: [" + ", ".join(f"/d{number}" for number in range(65)) + "]")
         self.assertIn("65 different directories; a host writes in at most 64", line)
 
     def test_options_that_contradict_one_another_are_refused_by_name(self):
         result = self.plimsoll("run", "--dir", self.first, "--qm-dirs", self.both, code=2)
         self.assertIn("--dir and --qm-dirs are both given", result.err)
+        for dirs, number in ((f"{self.first},", 2), ("", 1)):
+            result = self.plimsoll("run", "--qm-dirs", dirs, code=2)
+            self.assertEqual(result.errors, [f"plimsoll: --qm-dirs (workload.qm_dirs): entry {number} is empty: name a directory for "
+                                             "each queue manager"])
         result = self.plimsoll("run", "--qm-dirs", f"{self.first},{self.dir / 'missing'}", code=2)
         self.assertIn(f"--qm-dirs: {self.dir / 'missing'} does not exist", result.err)
 

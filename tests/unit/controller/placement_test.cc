@@ -101,6 +101,20 @@ TEST(Placement, ADirectoryThatIsWrongOrMissingIsRefusedByItsKey) {
                           HasSubstr("placement[3]: A/B%C has no directory on node2")));
 }
 
+TEST(Placement, AHostsOwnDirectoryIsRefusedByItsKeyAlsoWhereAQueueManagerHasOne) {
+  std::string text = kPlan;
+  text.replace(text.find("rate: 400"), 9, "rate: 400, dir: /payments");
+  text.replace(text.find("node[1-3]"), 9, "[node1, {address: node2, workload: {dir: san}}, node3]");
+  EXPECT_THAT(PlanProblems(PlanOf(text)),
+              ElementsAre("--dir (workload.dir) 'san' on node2:7461 is not absolute: begin it with '/'"));
+}
+
+TEST(Placement, OneDirectoryUnderTwoNamesIsRefused) {
+  EXPECT_THAT(ProblemsWith("rate: 400", "rate: 400, dir: /san/"),
+              ElementsAre("placement: on node1 '/san' is the same directory as '/san/': give it one name",
+                          HasSubstr("placement: on node2 ")));
+}
+
 TEST(Placement, WhereEachHasADirectoryThePlanNeedsNone) {
   std::string text = kPlan;
   text.replace(text.find("dir: /san, "), 11, "");
