@@ -111,6 +111,15 @@ class Directories(harness.PlimsollTest):
         self.run_with("--hosts", agent.address, "--file-size", "1m", "--num-files", "2", "--min-free", "0")
         self.assert_both_empty(places)
 
+    def test_of_two_hosts_with_equal_file_systems_one_of_each_may_be_one(self):
+        agents = [self.agent(name, wrap=self.mounted("size=6m", "size=6m")) for name in ("alpha", "beta")]
+        arguments = ["--hosts", ",".join(agent.address for agent in agents), "--file-size", "1m", "--min-free", "0", "--num-files"]
+        self.run_with(*arguments, "2")
+        (line,) = self.run_with(*arguments, "3", code=2).errors
+        self.assertIn("alpha, beta: the storage that they share (equal size and free space)", line)
+        self.assertIn("has 6 MiB free, the run needs 6 MiB", line)
+        self.assertTrue(line.endswith("if these are different file systems, create a file of another size on one of them"), line)
+
     def test_directories_of_one_file_system_are_summed(self):
         inside = self.first
         one, two = inside / "a", inside / "b"
