@@ -13,6 +13,8 @@ import faultfs  # noqa: E402
 import harness  # noqa: E402
 
 FIGURES = "iops,avg,p50"
+# Memory without a pause is faster than a busy machine can record.
+PACE = ("--delay", "200us")
 # A command that does not end by itself.
 ENDLESS = "tail -f /dev/null"
 
@@ -30,7 +32,7 @@ class Ab(harness.PlimsollTest):
         vary = vary or f"dir={self.dir / 'a'},{self.dir / 'b'}"
         given = ("--vary", vary) if vary != "none" else ()
         stop_on = () if "--stop-on" in arguments else ("--stop-on", FIGURES)
-        return self.start_plimsoll("ab", *harness.quick_defaults(arguments), "--bsize", "4k", "--out", self.out,
+        return self.start_plimsoll("ab", *harness.quick_defaults(arguments), *PACE, "--bsize", "4k", "--out", self.out,
                                    *stop_on, *given, *arguments, wrap=wrap)
 
     def ab(self, *arguments, code=0, vary=None, wrap=()):
@@ -158,7 +160,7 @@ class Ab(harness.PlimsollTest):
         again = self.plimsoll("compare", self.out, "--json")
         self.assertEqual(json.loads(again.out), self.comparison(), result)
         self.assertEqual(list(self.dir.glob("*/*")), [])
-        self.run_plan("--hosts", agent.address)
+        self.run_plan("--hosts", agent.address, *PACE)
 
     def test_agents_of_a_killed_controller_remove_the_files_of_both_sides(self):
         agent = self.agent("alpha")
@@ -168,7 +170,7 @@ class Ab(harness.PlimsollTest):
         process.signal(signal.SIGKILL)
         process.finish()
         harness.wait_until(lambda: not harness.paths(self.dir, "*/plimsoll-*"), "no files")
-        self.run_plan("--hosts", agent.address)
+        self.run_plan("--hosts", agent.address, *PACE)
 
     def test_the_rounds_of_a_killed_controller_can_be_compared(self):
         process = self.start_ab("--rounds", "20", "--all-rounds", "--lease", "1s")
