@@ -104,13 +104,13 @@ std::string Counted(uint64_t count, const std::string& noun) {
 }
 
 std::span<const ComparedFigure> ComparedFigures() {
-  static constexpr ComparedFigure kFigures[] = {
+  static constexpr ComparedFigure kComparedFigures[] = {
       {v1::FIGURE_IOPS, "IO/s", FigureFormat::kRate},   {v1::FIGURE_MB_PER_SECOND, "MB/s", FigureFormat::kThroughput},
       {v1::FIGURE_AVG, "mean", FigureFormat::kLatency}, {v1::FIGURE_P50, "p50", FigureFormat::kLatency},
       {v1::FIGURE_P99, "p99", FigureFormat::kLatency},  {v1::FIGURE_P99_9, "p99.9", FigureFormat::kLatency},
       {v1::FIGURE_MAX, "max", FigureFormat::kLatency},
   };
-  return kFigures;
+  return kComparedFigures;
 }
 
 std::span<const NamedFinding> NamedFindings() {

@@ -255,7 +255,7 @@ TEST_F(EqualDisksTest, TheMostThatHostsCanHaveInCommonMustFit) {
 TEST_F(EqualDisksTest, AHostsPartitionsOfOneDiskHaveSpaceOfTheirOwnAndPathsToOneDoNot) {
   hosts_.resize(1);
   workloads_.resize(1);
-  const auto lie_on = [this](v1::DirectoryDescription& directory, const std::string& device, const std::string& disk) {
+  const auto lie_on = [](v1::DirectoryDescription& directory, const std::string& device, const std::string& disk) {
     directory.clear_block_layers();
     directory.add_block_layers()->set_name(device);
     v1::BlockLayer& layer = *directory.add_block_layers();
