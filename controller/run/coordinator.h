@@ -28,9 +28,8 @@ inline constexpr int64_t kFrameIntervalNs = 250'000'000;
 //
 // Prepares every host (all make their directories before any fills), then for each step probes the clocks, arms all
 // hosts for one moment and waits for the last host's StepDone, then releases all. Steps that are not known beforehand
-// are sent to the agents one by one. A host is lost when its stream breaks
-// or nothing is heard of it for a lease; what it had sent stays. What is received goes to the log before anything else
-// is done with it.
+// are sent to the agents one by one. A host is lost when its stream breaks or nothing is heard of it for a lease; what
+// it had sent stays. What is received goes to the log before anything else is done with it.
 class Coordinator final : private SessionCourse {
  public:
   // kNever: the run has had its last turn, and ends as if it had no further step.
@@ -67,7 +66,7 @@ class Coordinator final : private SessionCourse {
  private:
   using Condition = SessionDriver::Condition;
 
-  // What the driver tells of the sessions.
+  // What the driver reports of the sessions.
   void OnMessage(Host& host, v1::AgentMessage& message) override;
   void OnProbes(Host& host, v1::ProbeBatch& probes) override;
   void OnClosed(Host& host, const absl::Status& status) override;
@@ -135,7 +134,7 @@ class Coordinator final : private SessionCourse {
   Preparation preparation_;
   int32_t step_ = -1;  // that runs; -1: none
   MonotonicNs step_end_;
-  // The running step, or one that was armed, has been told to stop.
+  // The running step, or one that was armed, was asked to stop.
   bool stopping_ = false;
   // A host was lost or has failed.
   bool trouble_ = false;
