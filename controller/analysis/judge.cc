@@ -437,6 +437,9 @@ v1::VerdictReport Judge::Finish(const std::vector<std::string>& reasons) const {
         verdict.set_remark(
             absl::StrCat("target rate missed: ", rate.value_text(), " of it in ",
                          FormatPlace(rate.step(), rate.host(), rate.qm(), rate.storage(), rate.queue_manager())));
+      } else if (rate.outcome() == v1::OUTCOME_INCONCLUSIVE && !rate.value_text().empty() &&
+                 !Fulfils(rate_.criterion, rate.value())) {
+        verdict.set_remark(absl::StrCat("achieved ", rate.value_text(), " of the target rate (", rate.reason(), ")"));
       }
     }
   }

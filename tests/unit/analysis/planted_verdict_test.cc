@@ -47,5 +47,14 @@ TEST(PlantedRemark, AMissedRateIsSaidWhereThereIsNoCriterion) {
   EXPECT_THAT(verdict.remark(), HasSubstr("target rate missed: 20.00 %"));
 }
 
+TEST(PlantedRemark, ARateThatAHostShortOfCpuMissedIsSaidWithItsCause) {
+  SimRun run = ShortOfCpu({});
+  for (SimHost& host : run.hosts) host.rate_per_second = 200;
+  const v1::VerdictReport verdict = Analyze(Journal(run)).verdict();
+  EXPECT_EQ(verdict.outcome(), v1::OUTCOME_DONE);
+  EXPECT_THAT(verdict.remark(), ::testing::MatchesRegex("achieved [0-9.]+ % of the target rate \\(step 1, h2/qm1: the "
+                                                        "load generator may be CPU-bound.*\\)"));
+}
+
 }  // namespace
 }  // namespace plimsoll::testing
