@@ -85,7 +85,7 @@ class HaFaults : public DrillTest {
     v1::HaWork& work = *plan_.mutable_ha();
     work.mutable_workload()->set_dir(root_);
     work.set_verify_ns(30 * kNsPerMs);
-    work.set_verify_timeout_ns(150 * kNsPerMs);
+    work.set_verify_timeout_ns(30 * kNsPerSecond);
   }
   ~HaFaults() override {
     if (faults_->mounted()) faults_->Clear();
@@ -136,6 +136,7 @@ TEST_F(HaFaults, AStaleHandleIsALostLock) {
 
 TEST_F(HaFaults, AVerificationThatDoesNotReturnEndsTheInstance) {
   NEED_FAULTFS();
+  plan_.mutable_ha()->set_verify_timeout_ns(150 * kNsPerMs);
   StartPair();
   faults_->Fault("write */data/active count=1 hang interruptible");
   const v1::HaLockLost lost = alpha_.sink.Await(1, v1::HaEvent::kLockLost).lock_lost();
