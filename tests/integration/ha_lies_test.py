@@ -120,9 +120,13 @@ class Lies(drills.DrillTest):
                     self.await_waiting(process)
                 self.fs.fault("lock * grant")
                 report = self.finish_drill(process, 1)
-                self.assert_fails(report, "split_brain==0", r"split_brain==0 FAIL 1\b", self.TWICE)
-                self.assertEqual(report["ha"]["findings"]["split_brain"], 1, report["text"])
-                self.assertEqual(report["ha"]["findings"]["missing"], 0, report["text"])
+                found = report["ha"]["findings"]
+                # A stopped instance may write late when it is resumed, which is counted, too.
+                late = found["late_writers"] if fault == "hang" else 0
+                self.assertIn(late, (0, 1), report["text"])
+                self.assert_fails(report, "split_brain==0", rf"split_brain==0 FAIL {1 + late}\b", self.TWICE)
+                self.assertEqual(found["split_brain"], 1 + late, report["text"])
+                self.assertEqual(found["missing"], 0, report["text"])
 
     def test_locks_that_each_host_keeps_to_itself_are_a_split_brain_from_the_start(self):
         self.fs.fault("lock * grant")
