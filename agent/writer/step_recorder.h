@@ -9,7 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "agent/writer/log_work.h"
+#include "agent/work/work.h"
+#include "agent/writer/writer_state.h"
 #include "agent/writer/writer_tally.h"
 #include "plimsoll/v1/agent.pb.h"
 
