@@ -5,8 +5,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "common/algorithm.h"
 #include "common/integers.h"
-#include "common/stable_sort.h"
 #include "common/status_macros.h"
 #include "common/units.h"
 #include "controller/analysis/figures.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "common/stable_sort.h"
+#include "common/algorithm.h"
 #include "controller/analysis/timeline.h"
 
 namespace plimsoll {

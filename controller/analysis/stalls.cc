@@ -4,8 +4,7 @@
 #include <set>
 #include <utility>
 
-#include "common/stable_sort.h"
-#include "controller/analysis/groups.h"
+#include "common/algorithm.h"
 
 namespace plimsoll {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/algorithm.h"
 #include "common/protocol.h"
-#include "common/stable_sort.h"
 #include "controller/analysis/stalls.h"
 #include "controller/analysis/step_report.h"
 

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <random>
 
-#include "common/stable_sort.h"
+#include "common/algorithm.h"
 
 namespace plimsoll {
 namespace {

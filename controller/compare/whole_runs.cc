@@ -6,7 +6,7 @@
 #include <limits>
 #include <numeric>
 
-#include "common/stable_sort.h"
+#include "common/algorithm.h"
 #include "controller/compare/block_bootstrap.h"
 
 namespace plimsoll {

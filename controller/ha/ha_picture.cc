@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/stable_sort.h"
+#include "common/algorithm.h"
 #include "common/units.h"
 
 namespace plimsoll {

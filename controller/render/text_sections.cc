@@ -11,7 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "common/stable_sort.h"
+#include "common/algorithm.h"
 #include "common/units.h"
 #include "controller/render/columns.h"
 #include "controller/render/json.h"

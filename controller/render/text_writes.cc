@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "common/stable_sort.h"
+#include "common/algorithm.h"
 #include "common/units.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"

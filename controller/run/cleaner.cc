@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-#include "common/stable_sort.h"
+#include "common/algorithm.h"
 #include "controller/run/session_driver.h"
 
 namespace plimsoll {

@@ -8,10 +8,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/algorithm.h"
 #include "common/integers.h"
 #include "common/protocol.h"
 #include "common/units.h"
-#include "controller/analysis/groups.h"
 #include "controller/run/agent_trust.h"
 
 namespace plimsoll {

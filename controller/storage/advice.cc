@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "common/stable_sort.h"
+#include "common/algorithm.h"
 #include "common/units.h"
 
 namespace plimsoll {

@@ -7,8 +7,8 @@
 #include <random>
 
 #include "agent/writer/writer_tally.h"
+#include "common/algorithm.h"
 #include "common/histogram.h"
-#include "common/stable_sort.h"
 #include "common/trace.h"
 #include "tests/random_seed.h"
 #include "tests/status_matchers.h"

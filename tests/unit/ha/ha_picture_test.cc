@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "common/stable_sort.h"
+#include "common/algorithm.h"
 #include "common/units.h"
 #include "controller/analysis/analyzer.h"
 #include "controller/ha/ha_tracks.h"

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/stable_sort.h"
+#include "common/algorithm.h"
 #include "common/units.h"
 #include "controller/analysis/analyzer.h"
 #include "controller/plan/plan_defaults.h"
