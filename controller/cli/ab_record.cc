@@ -10,7 +10,7 @@
 #include "common/protocol.h"
 #include "common/status_macros.h"
 #include "controller/cli/compare_flags.h"
-#include "controller/compare/paired_runs.h"
+#include "controller/compare/compare.h"
 #include "controller/plan/yaml_tree.h"
 #include "controller/render/json.h"
 

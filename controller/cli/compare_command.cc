@@ -9,7 +9,6 @@
 #include "controller/cli/commands.h"
 #include "controller/cli/compare_flags.h"
 #include "controller/compare/compare.h"
-#include "controller/compare/paired_runs.h"
 
 namespace plimsoll {
 namespace {

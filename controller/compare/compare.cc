@@ -11,10 +11,9 @@
 #include "absl/strings/str_split.h"
 #include "common/protocol.h"
 #include "common/units.h"
-#include "controller/compare/block_bootstrap.h"
 #include "controller/compare/compare_words.h"
-#include "controller/compare/paired_runs.h"
-#include "controller/compare/whole_runs.h"
+#include "controller/compare/run_statistics.h"
+#include "controller/compare/second_statistics.h"
 #include "controller/render/json.h"
 
 namespace plimsoll {

@@ -8,10 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "controller/compare/block_bootstrap.h"
 #include "controller/compare/comparable.h"
-#include "controller/compare/paired_rounds.h"
+#include "controller/compare/run_statistics.h"
+#include "controller/compare/second_statistics.h"
 #include "controller/compare/step_data.h"
 #include "plimsoll/v1/compare.pb.h"
 
@@ -54,6 +55,27 @@ inline constexpr size_t kMostBlockSizes = 100;
 // CheckComparable, of PairUp where runs are paired, and FAILED_PRECONDITION where more than kMostBlockSizes are common
 // to all runs.
 absl::StatusOr<v1::Comparison> Compare(const std::vector<SideInput>& sides, const CompareSettings& settings);
+
+// Runs that were measured in turn (paired_runs.cc): which of them form a round, after which rounds they are tested, and
+// when more rounds would add nothing. run_statistics.h has the statistics.
+
+// Takes each side's only run apart where its plan repeats block sizes (--repeat): the n-th step of every block size
+// makes the n-th run. Sides of several runs stay as they are. FAILED_PRECONDITION unless there are two sides with as
+// many runs then, kMostRounds at most.
+absl::Status PairUp(std::vector<SideInput>& sides);
+
+// `design` for that many complete rounds. Where it plans no looks, as for runs that are there already: one after all of
+// them.
+v1::PairedDesign CompleteDesign(v1::PairedDesign design, size_t rounds);
+
+// Looks of PlannedLooks as a design has them, and back.
+void SetLooks(const std::vector<Look>& looks, v1::PairedDesign& design);
+std::vector<Look> LooksOf(const v1::PairedDesign& design);
+
+// Whether more rounds would hardly say more: of each of these figures at each block size the difference is significant
+// and its interval beyond the minimum effect, or the interval is no wider than from the minimum effect below to the
+// minimum effect above; and where something is gated, the gate has its answer.
+bool IsDecided(const v1::Comparison& comparison, const std::vector<v1::Figure>& figures);
 
 // What a side measured at one block size.
 struct SideSteps {

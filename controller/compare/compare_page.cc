@@ -1,5 +1,4 @@
-#include "controller/compare/compare_page.h"
-
+// A comparison as one self-contained HTML file.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -10,8 +9,9 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/units.h"
+#include "controller/compare/compare_render.h"
 #include "controller/compare/compare_words.h"
-#include "controller/compare/second_histograms.h"
+#include "controller/compare/second_statistics.h"
 #include "controller/compare/step_data.h"
 #include "controller/page/assets.h"
 #include "controller/page/html_page.h"

@@ -1,5 +1,4 @@
-#include "controller/compare/compare_text.h"
-
+// A comparison as text and as CSV.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -12,6 +11,7 @@
 #include "absl/strings/str_replace.h"
 #include "common/units.h"
 #include "controller/compare/comparable.h"
+#include "controller/compare/compare_render.h"
 #include "controller/compare/compare_words.h"
 #include "controller/render/csv.h"
 #include "controller/render/json.h"

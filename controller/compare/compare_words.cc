@@ -12,9 +12,8 @@
 #include "absl/strings/str_join.h"
 #include "common/units.h"
 #include "controller/compare/compare.h"
-#include "controller/compare/paired_rounds.h"
+#include "controller/compare/run_statistics.h"
 #include "controller/compare/step_data.h"
-#include "controller/compare/whole_runs.h"
 #include "controller/render/plain_text.h"
 
 namespace plimsoll {

@@ -1,5 +1,4 @@
-#include "controller/compare/paired_runs.h"
-
+// Comparing runs that were measured in turn.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -7,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "controller/compare/compare.h"
 
 namespace plimsoll {
 

@@ -8,8 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "controller/compare/block_bootstrap.h"
-#include "controller/compare/second_histograms.h"
+#include "controller/compare/second_statistics.h"
 #include "plimsoll/v1/compare.pb.h"
 #include "plimsoll/v1/report.pb.h"
 

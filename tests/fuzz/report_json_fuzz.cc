@@ -7,8 +7,7 @@
 #include <string>
 
 #include "controller/compare/compare.h"
-#include "controller/compare/compare_page.h"
-#include "controller/compare/compare_text.h"
+#include "controller/compare/compare_render.h"
 #include "controller/compare/report_json.h"
 #include "controller/render/json.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "common/units.h"
-#include "controller/compare/compare_text.h"
+#include "controller/compare/compare_render.h"
 #include "tests/unit/compare/compare_fixture.h"
 
 namespace plimsoll {

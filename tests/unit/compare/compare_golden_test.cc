@@ -7,8 +7,7 @@
 #include <string>
 
 #include "controller/compare/compare.h"
-#include "controller/compare/compare_text.h"
-#include "controller/compare/paired_runs.h"
+#include "controller/compare/compare_render.h"
 #include "controller/render/json.h"
 #include "tests/golden_files.h"
 #include "tests/unit/compare/simulated_reports.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "controller/compare/whole_runs.h"
+#include "controller/compare/run_statistics.h"
 #include "tests/unit/compare/simulated_tables.h"
 
 namespace {

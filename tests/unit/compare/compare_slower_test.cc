@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "controller/compare/compare.h"
-#include "controller/compare/compare_text.h"
+#include "controller/compare/compare_render.h"
 #include "controller/compare/compare_words.h"
 #include "tests/unit/compare/compare_fixture.h"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "common/units.h"
-#include "controller/compare/compare_text.h"
+#include "controller/compare/compare_render.h"
 #include "controller/compare/report_json.h"
 #include "controller/render/json.h"
 #include "controller/render/plain_text.h"

@@ -7,8 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "controller/compare/compare.h"
-#include "controller/compare/compare_text.h"
-#include "controller/compare/paired_runs.h"
+#include "controller/compare/compare_render.h"
 #include "tests/unit/compare/compare_fixture.h"
 
 namespace plimsoll {

@@ -1,7 +1,5 @@
 // What the statistics of rounds promise: exact p-values and intervals of small cases, and how often they are wrong and
 // how often they find a difference, on simulated rounds with fixed seeds.
-#include "controller/compare/paired_rounds.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,7 +9,7 @@
 #include <random>
 #include <vector>
 
-#include "controller/compare/whole_runs.h"
+#include "controller/compare/run_statistics.h"
 
 namespace plimsoll {
 namespace {

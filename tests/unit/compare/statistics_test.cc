@@ -8,9 +8,8 @@
 #include <set>
 #include <vector>
 
-#include "controller/compare/block_bootstrap.h"
-#include "controller/compare/second_histograms.h"
-#include "controller/compare/whole_runs.h"
+#include "controller/compare/run_statistics.h"
+#include "controller/compare/second_statistics.h"
 
 namespace plimsoll {
 namespace {

@@ -1,5 +1,58 @@
-// Comparing two sides that were measured in turn, round by round: tests and intervals that hold whatever drifts, and
-// that may be looked at while rounds are still being measured.
+// Statistics of runs: pure functions of numbers. Sides of several runs each are compared with the runs as the
+// observations (TestRuns), or, where they were measured in turn, round by round (PairedPValues).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace plimsoll {
+
+// Chance that |t| with `degrees` > 0 degrees of freedom, not necessarily whole, is at least `t` >= 0: the regularised
+// incomplete beta function I_x(degrees / 2, 1 / 2) at x = degrees / (degrees + t^2), by Lentz's continued fraction
+// (NIST Digital Library of Mathematical Functions, 8.17.22).
+double TwoSidedT(double t, double degrees);
+
+// The t beyond which |t| lies with chance `share`, in (0, 1).
+double CriticalT(double share, double degrees);
+
+// Holm's step-down adjustment (Scandinavian Journal of Statistics 6, 1979): p-values that can each be held against one
+// limit, so that the chance that any of them falls below it without cause is at most that limit, however the tests
+// depend on one another. In the order of `p`, at most 1.
+std::vector<double> HolmAdjusted(const std::vector<double>& p);
+
+// The test by which a difference of two sides of runs is significant.
+enum class RunsMethod {
+  // Runs are drawn from each side's runs, studentised (Davison and Hinkley, Bootstrap Methods and their Application,
+  // 1997, 5.2.1).
+  kBootstrap,
+  // Welch's t-test: too few runs to draw from, for fewer than 6 runs have too few different samples.
+  kWelch,
+  // Student's t-test with one variance for both sides: a side of one or two runs says next to nothing of its own.
+  kStudent,
+};
+
+// With so many runs on each side, at least 3 in all.
+RunsMethod MethodForRuns(size_t first, size_t second);
+
+struct RunsTest {
+  // Mean of the second side's values less that of the first, and its standard error.
+  double difference = 0;
+  double error = 0;
+  // Two-sided p-value of no difference.
+  double p = 1;
+  // So far on both sides of the difference reaches the interval whose level was asked for.
+  double half_width = 0;
+};
+
+// Tests whether two sides differ. The values are one figure of each run, in logarithms mostly; each side has at least
+// one, and both together three. `level` is 0.05 for an interval of 95 %. The bootstrap takes `replicates` repetitions
+// with the generator of BlockResamples.
+RunsTest TestRuns(const std::vector<double>& first, const std::vector<double>& second, double level, size_t replicates,
+                  uint64_t seed);
+
+// Two sides that were measured in turn, round by round: tests and intervals that hold whatever drifts, and that may be
+// looked at while rounds are still being measured.
 //
 // A round measures each side once, in an order drawn by a fair coin. Where the sides do not differ, the coin alone
 // decides which of the round's two figures is called A's, so that the sign of each difference is a coin's: every
@@ -12,14 +65,6 @@
 // that is fixed beforehand (Slud and Wei, JASA 77, 1982; for randomisation tests Plamadeala and Rosenberger, Annals of
 // Statistics 40, 2012). The shares add up to 1, so that by Bonferroni's inequality all looks together keep the level,
 // whatever makes the rounds end after one.
-//
-// Pure functions of numbers.
-#pragma once
-
-#include <cstddef>
-#include <vector>
-
-namespace plimsoll {
 
 // With fewer rounds no order of signs is rarer than 5 %: two of 2^5 are 6.25 %.
 inline constexpr size_t kFewestRounds = 6;
