@@ -39,7 +39,7 @@
 #include "agent/host/storage_stack.h"
 #include "agent/server/agent_server.h"
 #include "agent/session/agent_service.h"
-#include "agent/work/clean_work.h"
+#include "agent/work/work.h"
 #include "agent/writer/log_work.h"
 #include "common/clock.h"
 #include "common/command_line.h"

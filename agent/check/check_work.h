@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "agent/check/process_table.h"
+#include "agent/check/check_process.h"
 #include "agent/host/sandbox.h"
 #include "agent/work/work.h"
 #include "common/mutex.h"

@@ -10,12 +10,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "agent/ha/checkpoint.h"
 #include "agent/ha/ha_setup.h"
 #include "agent/ha/instance_channel.h"
 #include "agent/ha/instance_locks.h"
-#include "agent/ha/instance_reporter.h"
-#include "agent/ha/log_reader.h"
+#include "agent/ha/log_upkeep.h"
 #include "agent/ha/qm_files.h"
 #include "agent/writer/block_source.h"
 #include "agent/writer/step_recorder.h"

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "agent/ha/instance.h"
-#include "agent/ha/instance_reporter.h"
+#include "agent/ha/instance_channel.h"
 #include "agent/writer/file_env.h"
 #include "common/posix.h"
 #include "common/status_macros.h"

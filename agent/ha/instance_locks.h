@@ -16,7 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "agent/ha/ha_setup.h"
-#include "agent/ha/instance_reporter.h"
+#include "agent/ha/instance_channel.h"
 #include "agent/ha/qm_files.h"
 #include "common/page_stamp.h"
 

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "agent/ha/checkpoint.h"
+#include "agent/ha/log_upkeep.h"
 #include "agent/host/run_directory.h"
 #include "agent/writer/block_source.h"
 #include "agent/writer/log_files.h"

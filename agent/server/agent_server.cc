@@ -14,8 +14,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "agent/server/peer.h"
 #include "agent/server/server_tls.h"
+#include "agent/server/sockets.h"
 #include "common/status_macros.h"
 
 namespace plimsoll {

@@ -9,9 +9,9 @@
 
 #include "absl/status/statusor.h"
 #include "agent/server/connection_gate.h"
-#include "agent/server/listener.h"
 #include "agent/server/refusals.h"
 #include "agent/server/server_tls.h"
+#include "agent/server/sockets.h"
 #include "common/clock.h"
 #include "common/tls.h"
 

@@ -18,7 +18,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "agent/server/peer.h"
+#include "agent/server/sockets.h"
 #include "common/units.h"
 
 namespace plimsoll {

@@ -18,9 +18,8 @@
 #include <utility>
 #include <vector>
 
-#include "agent/server/listener.h"
-#include "agent/server/peer.h"
 #include "agent/server/refusals.h"
+#include "agent/server/sockets.h"
 #include "common/clock.h"
 #include "common/mutex.h"
 #include "common/posix.h"

@@ -12,8 +12,8 @@
 #include <thread>
 #include <vector>
 
-#include "agent/server/peer.h"
 #include "agent/server/refusals.h"
+#include "agent/server/sockets.h"
 #include "common/clock.h"
 #include "common/mutex.h"
 #include "common/posix.h"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "agent/ha/log_pages.h"
-#include "agent/ha/log_reader.h"
+#include "agent/ha/log_upkeep.h"
 #include "agent/writer/block_source.h"
 #include "agent/writer/log_files.h"
 #include "tests/random_seed.h"

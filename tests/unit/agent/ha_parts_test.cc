@@ -13,11 +13,10 @@
 #include <thread>
 #include <vector>
 
-#include "agent/ha/checkpoint.h"
 #include "agent/ha/ha_setup.h"
 #include "agent/ha/instance_channel.h"
 #include "agent/ha/instance_locks.h"
-#include "agent/ha/instance_reporter.h"
+#include "agent/ha/log_upkeep.h"
 #include "agent/ha/qm_files.h"
 #include "agent/host/sandbox.h"
 #include "agent/writer/file_env.h"

@@ -9,7 +9,7 @@
 #include <random>
 #include <thread>
 
-#include "agent/server/listener.h"
+#include "agent/server/sockets.h"
 #include "common/units.h"
 #include "plimsoll/v1/agent.grpc.pb.h"
 #include "tests/status_matchers.h"

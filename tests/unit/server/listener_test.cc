@@ -1,7 +1,6 @@
-#include "agent/server/listener.h"
-
 #include <gtest/gtest.h>
 
+#include "agent/server/sockets.h"
 #include "tests/status_matchers.h"
 
 namespace plimsoll {

@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "agent/server/peer.h"
+#include "agent/server/sockets.h"
 #include "common/posix.h"
 #include "gmock/gmock.h"
 

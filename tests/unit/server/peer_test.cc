@@ -1,13 +1,11 @@
 // The owner of the other end of a connection, told by the kernel of the machine that runs the test.
-#include "agent/server/peer.h"
-
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "agent/server/listener.h"
+#include "agent/server/sockets.h"
 #include "common/posix.h"
 #include "tests/status_matchers.h"
 

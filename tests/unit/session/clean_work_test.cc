@@ -1,11 +1,10 @@
 // The work that only removes, as a session sees it.
-#include "agent/work/clean_work.h"
-
 #include <gtest/gtest.h>
 
 #include <limits>
 
 #include "agent/host/run_ownership.h"
+#include "agent/work/work.h"
 #include "tests/status_matchers.h"
 #include "tests/unit/agent/host_test_util.h"
 

@@ -1,4 +1,4 @@
-#include "agent/work/clean_work.h"
+#include "agent/work/work.h"
 
 #include <utility>
 
