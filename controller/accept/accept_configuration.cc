@@ -1,5 +1,4 @@
-#include "controller/accept/accept_configuration.h"
-
+// What the plan of an acceptance has its parts do, as people read it.
 #include <algorithm>
 #include <cstdint>
 #include <functional>

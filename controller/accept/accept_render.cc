@@ -1,5 +1,4 @@
-#include "controller/accept/accept_render.h"
-
+// The result of an acceptance as text, Markdown, JUnit XML and a page.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -9,7 +8,6 @@
 #include "absl/strings/str_join.h"
 #include "common/text.h"
 #include "common/units.h"
-#include "controller/accept/accept_configuration.h"
 #include "controller/accept/accept_report.h"
 #include "controller/page/assets.h"
 #include "controller/page/html_page.h"

@@ -1,8 +1,11 @@
-// From what the parts of an acceptance report to its verdict.
+// An acceptance: from what its parts report to its verdict, what the plan has them do, as people read it, and the
+// result as text, Markdown, JUnit XML and a page. Pure functions.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "plimsoll/v1/accept_report.pb.h"
@@ -53,5 +56,51 @@ void JudgeAcceptance(v1::AcceptReport& report);
 
 // "The plan leaves out fsck."; empty: it has all parts. Stands beside every verdict.
 std::string LeftOutText(const v1::AcceptReport& report);
+
+// What the plan has the parts do (accept_configuration.cc). All of these take a plan that has its defaults.
+
+// What was tested, as names and values: the load, how it writes, the search, the criteria of each. Of the parts that
+// the plan has.
+std::vector<std::pair<std::string, std::string>> AcceptConfiguration(const v1::AcceptReport& report);
+
+// Target rates of the hosts' queue managers, in writes per second. A placement has none of them.
+struct LoadRates {
+  // Of the hosts that have one; 0: none has.
+  double least = 0;
+  double most = 0;
+  // Addresses of those that write as fast as possible; "" for this machine.
+  std::vector<std::string> unpaced;
+};
+LoadRates LoadRatesOf(const v1::TestPlan& plan);
+// "20 to 200 writes/s of each queue manager, as fast as possible on node2".
+std::string RateText(const LoadRates& rates);
+
+// Queue managers of the host that has most.
+double MostQueueManagers(const v1::TestPlan& plan);
+
+// How load and search write where that is not as MQ's logger does (O_DSYNC and O_DIRECT), as a sentence; empty: they
+// do, or the plan has neither.
+std::string UnlikeMqText(const v1::TestPlan& plan);
+
+// "1 host", "1,200 hosts".
+std::string CountText(size_t count, const std::string& noun);
+
+// The result as people and programs read it (accept_render.cc).
+
+// At most 80 columns wide, UTF-8, without control characters but line breaks, whatever hosts and plans contain. The
+// verdict and why it is not PASS come first, then the parts, the spread of their figures, what limits the verdict,
+// notes, and the hosts.
+std::string RenderAcceptText(const v1::AcceptReport& report);
+
+// A short summary for a pull request. Texts from hosts and plans stand in <code>. `results`: the directory.
+std::string RenderAcceptMarkdown(const v1::AcceptReport& report, const std::string& results);
+
+// One test suite with a test case for each run of a part, of class "accept.load": a failure where it fails, an error
+// where it is inconclusive or was not done. The case "accept.conclusive" is an error where nothing was done. So the
+// suite is green where the verdict is PASS, and nowhere else.
+std::string RenderAcceptJUnit(const v1::AcceptReport& report);
+
+// One file of HTML, with lines for signatures, and links to the results of the parts beside it.
+std::string RenderAcceptPage(const v1::AcceptReport& report);
 
 }  // namespace plimsoll

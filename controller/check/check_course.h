@@ -11,7 +11,7 @@
 
 #include "common/clock.h"
 #include "controller/check/check_run.h"
-#include "controller/run/event_queue.h"
+#include "controller/run/agent_client.h"
 #include "controller/run/exit_code.h"
 #include "controller/run/fleet.h"
 #include "controller/run/session_driver.h"

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/units.h"
-#include "controller/check/catalog.h"
+#include "controller/check/checks.h"
 
 namespace plimsoll {
 namespace {

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/protocol.h"
 #include "common/status_macros.h"
-#include "controller/cli/compare_flags.h"
+#include "controller/cli/compare_command.h"
 #include "controller/compare/compare.h"
 #include "controller/plan/yaml_tree.h"
 #include "controller/render/json.h"

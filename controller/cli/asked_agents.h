@@ -16,7 +16,6 @@
 #include "common/units.h"
 #include "controller/launch/launcher.h"
 #include "controller/run/agent_client.h"
-#include "controller/run/event_queue.h"
 #include "controller/run/exit_code.h"
 #include "controller/run/fleet.h"
 

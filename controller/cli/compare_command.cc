@@ -1,16 +1,216 @@
+#include "controller/cli/compare_command.h"
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <fstream>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "common/status_macros.h"
+#include "common/text.h"
+#include "controller/analysis/analyzer.h"
 #include "controller/cli/ab_record.h"
 #include "controller/cli/commands.h"
-#include "controller/cli/compare_flags.h"
 #include "controller/compare/compare.h"
+#include "controller/compare/compare_render.h"
+#include "controller/compare/report_json.h"
+#include "controller/plan/yaml_tree.h"
+#include "controller/render/json.h"
+#include "controller/render/plain_text.h"
+#include "controller/run/results.h"
 
 namespace plimsoll {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Far more than the report of the largest run.
+constexpr size_t kMaxJsonBytes = size_t{256} << 20;
+
+absl::StatusOr<v1::Report> LoadJournal(const std::string& path) {
+  Analyzer analyzer;
+  PLIMSOLL_ASSIGN_OR_RETURN(
+      const std::string damage,
+      ReadWholeRecords(path, [&](const v1::JournalRecord& record, const RawRecord& /*raw*/) { analyzer.Add(record); }));
+  // The comparison warns of it.
+  if (!damage.empty()) analyzer.AddDamage(damage + ".");
+  return analyzer.Finish();
+}
+
+// A pipe would block, and a device may have no end.
+absl::Status CheckRegular(const std::string& path) {
+  std::error_code error;
+  if (fs::is_regular_file(path, error)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(path, " is not a regular file"));
+}
+
+absl::StatusOr<v1::Report> LoadJson(const std::string& path) {
+  PLIMSOLL_RETURN_IF_ERROR(CheckRegular(path));
+  PLIMSOLL_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path, kMaxJsonBytes));
+  absl::StatusOr<v1::Report> report = ParseReportJson(text);
+  if (!report.ok()) {
+    return absl::Status(report.status().code(), absl::StrCat(path, ": ", std::string(report.status().message())));
+  }
+  return report;
+}
+
+// A report.json begins with a brace, a journal does not.
+bool BeginsWithBrace(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  char first = '\0';
+  file >> first;
+  return file && first == '{';
+}
+
+}  // namespace
+
+absl::StatusOr<v1::Report> LoadReport(const std::string& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (!fs::exists(status)) return absl::NotFoundError(absl::StrCat(path, ": there is no such result"));
+  if (!fs::is_directory(status)) {
+    PLIMSOLL_RETURN_IF_ERROR(CheckRegular(path));
+    return absl::EndsWith(path, ".json") || BeginsWithBrace(path) ? LoadJson(path) : LoadJournal(path);
+  }
+  const std::string journal = absl::StrCat(path, absl::EndsWith(path, "/") ? "" : "/", "journal");
+  if (fs::exists(journal, error)) return LoadJournal(journal);
+  const std::string json = absl::StrCat(path, absl::EndsWith(path, "/") ? "" : "/", "report.json");
+  if (fs::exists(json, error)) return LoadJson(json);
+  if (IsAbDirectory(path)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": the rounds of `plimsoll ab`, not one run; `plimsoll compare ", path, "` compares them"));
+  }
+  if (fs::exists(absl::StrCat(path, absl::EndsWith(path, "/") ? "" : "/", "accept.json"), error)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": the parts of `plimsoll accept`, not one run; name one of them, such as load-1 below it"));
+  }
+  return absl::NotFoundError(absl::StrCat(path, ": holds neither a journal nor a report.json: no result of a run"));
+}
+
+absl::StatusOr<SideInput> LoadSide(const std::string& argument) {
+  std::vector<std::string> paths = {argument};
+  std::error_code error;
+  if (!fs::exists(argument, error)) paths = absl::StrSplit(argument, ',');
+  SideInput side;
+  for (const std::string& path : paths) {
+    if (path.empty()) return absl::InvalidArgumentError(absl::StrCat("\"", argument, "\": a result's name is empty"));
+    PLIMSOLL_ASSIGN_OR_RETURN(v1::Report report, LoadReport(path));
+    side.runs.push_back({path, std::move(report)});
+  }
+  return side;
+}
+
+absl::StatusOr<double> ParsePercent(const std::string& flag, const std::string& text) {
+  double percent = 0;
+  const std::string number(absl::StripSuffix(text, "%"));
+  if (!absl::SimpleAtod(number, &percent) || !(percent >= 0) || percent > 1000) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(flag, ": \"", text, "\" is not a percentage from 0 to 1000, such as 10%"));
+  }
+  return percent / 100;
+}
+
+absl::Status CheckSideName(const std::string& name) {
+  constexpr size_t kLongest = 24;
+  const bool printable = SanitizeForTerminal(name) == name && name.find('\n') == std::string::npos;
+  if (!name.empty() && printable && DisplayWidth(name) <= kLongest) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("\"", name, "\" is not a name of a side: 1 to ", kLongest, " printable characters"));
+}
+
+void CompareFlags::AddTo(CLI::App& command) {
+  command.add_option("--names", names, WrapHelp("Names of the sides, in their order, separated by commas"))
+      ->type_name("NAMES");
+  command
+      .add_option("--differs", differs,
+                  WrapHelp("Plan options that are meant to differ between the sides, such as sync,rate: they are "
+                           "listed, and neither refused nor warned about"))
+      ->type_name("OPTIONS");
+  command.add_option("--min-effect", min_effect, WrapHelp("Smallest difference that counts (default: 3%)"))
+      ->type_name("PERCENT");
+  command
+      .add_option("--fail-if-slower", fail_if_slower,
+                  WrapHelp("Exit with 1 if a gated figure is slower by more than this, with 0 if none is (95 % "
+                           "confidence), with 3 if undetermined"))
+      ->type_name("PERCENT");
+  command
+      .add_option("--gate", gate,
+                  WrapHelp("Figures that --fail-if-slower tests: iops, mb_per_second, avg, p50, p99, p99_9 "
+                           "(default: iops,avg,p50,p99)"))
+      ->type_name("FIGURES");
+  command.add_flag("--json", json, "Print the comparison as JSON instead of text");
+  command.add_option("--csv", csv, "Also write the tables as CSV")->type_name("FILE");
+  command.add_option("--html", html, "Also write an HTML page with charts")->type_name("FILE");
+}
+
+absl::StatusOr<CompareSettings> CompareFlags::Settings() const {
+  CompareSettings settings;
+  PLIMSOLL_ASSIGN_OR_RETURN(settings.min_effect, ParsePercent("--min-effect", min_effect));
+  if (!fail_if_slower.empty()) {
+    PLIMSOLL_ASSIGN_OR_RETURN(settings.fail_if_slower, ParsePercent("--fail-if-slower", fail_if_slower));
+  }
+  if (!gate.empty()) {
+    if (!settings.fail_if_slower) return absl::InvalidArgumentError("--gate needs --fail-if-slower");
+    absl::StatusOr<std::vector<v1::Figure>> figures = ParseGate(gate);
+    if (!figures.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat("--gate: ", std::string(figures.status().message())));
+    }
+    settings.gate = *std::move(figures);
+  }
+  if (!differs.empty()) {
+    absl::StatusOr<StatedDifferences> stated = ParseDiffers(differs);
+    if (!stated.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat("--differs: ", std::string(stated.status().message())));
+    }
+    settings.differs = *std::move(stated);
+  }
+  return settings;
+}
+
+absl::Status CompareFlags::NameSides(std::vector<SideInput>& sides) const {
+  if (names.empty()) return absl::OkStatus();
+  const std::vector<std::string> listed = absl::StrSplit(names, ',');
+  if (listed.size() != sides.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--names: ", listed.size(), " for ", sides.size(), " sides; give each side a name"));
+  }
+  for (size_t i = 0; i < sides.size(); ++i) {
+    if (const absl::Status good = CheckSideName(listed[i]); !good.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat("--names: ", std::string(good.message())));
+    }
+    if (std::count(listed.begin(), listed.end(), listed[i]) > 1) {
+      return absl::InvalidArgumentError(absl::StrCat("--names: \"", listed[i], "\" is there twice"));
+    }
+    sides[i].name = listed[i];
+  }
+  return absl::OkStatus();
+}
+
+int PrintComparison(const CompareFlags& flags, const std::vector<SideInput>& sides, const v1::Comparison& comparison,
+                    CommandLine& line) {
+  line.out << (flags.json ? RenderJson(comparison) : RenderCompareText(comparison)) << std::flush;
+  if (!line.out) return PrintError(line, "standard output could not be written", Exit::kWrong);
+  absl::Status written;
+  if (!flags.csv.empty()) written.Update(WriteFile(flags.csv, RenderCompareCsv(comparison)));
+  if (!flags.html.empty()) written.Update(WriteFile(flags.html, RenderComparePage(sides, comparison)));
+  if (!written.ok()) return PrintError(line, written, Exit::kWrong);
+  for (const std::string& slower : comparison.slower()) line.err << "plimsoll: " << SanitizeForTerminal(slower) << '\n';
+  for (const std::string& undecided : comparison.undecided()) {
+    line.err << "plimsoll: undecided: " << SanitizeForTerminal(undecided) << '\n';
+  }
+  if (!comparison.slower().empty()) return static_cast<int>(Exit::kFailed);
+  return static_cast<int>(comparison.undecided().empty() ? Exit::kOk : Exit::kInconclusive);
+}
+
 namespace {
 
 struct CompareCommandFlags {

@@ -23,7 +23,7 @@
 #include "controller/export/run_index.h"
 #include "controller/export/write_stream.h"
 #include "controller/run/exit_code.h"
-#include "controller/run/journal.h"
+#include "controller/run/results.h"
 
 namespace plimsoll {
 namespace {

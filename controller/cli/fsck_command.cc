@@ -1,5 +1,3 @@
-#include "controller/cli/fsck_command.h"
-
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -18,12 +16,12 @@
 #include "common/command_line.h"
 #include "common/text.h"
 #include "common/units.h"
-#include "controller/check/catalog.h"
 #include "controller/check/check_course.h"
-#include "controller/check/check_report.h"
+#include "controller/check/checks.h"
 #include "controller/cli/asked_agents.h"
 #include "controller/cli/command.h"
 #include "controller/cli/commands.h"
+#include "controller/cli/run_command.h"
 #include "controller/plan/accept_plan.h"
 #include "controller/plan/ha_plan.h"
 #include "controller/render/json.h"

@@ -5,14 +5,14 @@
 #include "absl/strings/str_cat.h"
 #include "controller/analysis/analyzer.h"
 #include "controller/analysis/judge.h"
-#include "controller/cli/accept_record.h"
+#include "controller/cli/accept_command.h"
 #include "controller/cli/command.h"
 #include "controller/cli/commands.h"
 #include "controller/cli/outputs.h"
 #include "controller/render/json.h"
 #include "controller/render/text.h"
 #include "controller/run/exit_code.h"
-#include "controller/run/journal.h"
+#include "controller/run/results.h"
 
 namespace plimsoll {
 namespace {

@@ -1,7 +1,8 @@
-// `plimsoll run`: the main job.
+// `plimsoll run`, the main job, and runs and checks as the parts of another command.
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <cstdio>
 #include <functional>
 #include <memory>
@@ -20,9 +21,9 @@
 #include "controller/cli/plan_flags.h"
 #include "controller/run/agent_client.h"
 #include "controller/run/coordinator.h"
-#include "controller/run/event_queue.h"
 #include "controller/run/exit_code.h"
 #include "controller/run/fleet.h"
+#include "plimsoll/v1/check_report.pb.h"
 #include "plimsoll/v1/journal.pb.h"
 #include "plimsoll/v1/log_step.pb.h"
 #include "plimsoll/v1/plan.pb.h"
@@ -137,6 +138,21 @@ struct PlanRun {
 // nothing was measured there is no directory. The second Ctrl-C ends the process.
 int RunPlan(const v1::TestPlan& plan, const PlanRun& how, const AgentAccess& access, CommandLine& line,
             const RunSurroundings& around);
+
+// The quick checks of a shared file system as a part of something else.
+struct QuickChecks {
+  AgentList agents;
+  AccessFlags access;
+  std::string directory;
+  int64_t lease_ns = 0;
+  // Without progress on line.err.
+  bool quiet = false;
+  // Called once, with the report; not where nothing was checked.
+  std::function<void(const v1::CheckReport& report)> finish;
+};
+
+// What `plimsoll fsck` does (fsck_command.cc); errors go to line.err and to `end`. Returns its exit code.
+int RunQuickChecks(const QuickChecks& checks, CommandLine& line, PartEnd& end);
 
 // AddRunCommand (commands.h) in another world than the machine's own.
 void AddRunCommand(CLI::App& app, CommandLine& line, const RunSurroundings& around);

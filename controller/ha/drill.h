@@ -14,7 +14,7 @@
 #include "common/clock.h"
 #include "common/units.h"
 #include "controller/plan/ha_plan.h"
-#include "controller/run/event_queue.h"
+#include "controller/run/agent_client.h"
 #include "controller/run/exit_code.h"
 #include "controller/run/fleet.h"
 #include "controller/run/preparation.h"

@@ -8,7 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "common/units.h"
 #include "controller/ha/log_check.h"
-#include "controller/plan/ha_criteria.h"
+#include "controller/plan/criteria.h"
 
 namespace plimsoll {
 namespace {

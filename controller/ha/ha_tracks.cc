@@ -1,6 +1,7 @@
-#include "controller/ha/ha_tracks.h"
-
+// What the instances of a drill did lately, for the pictures of its faults.
 #include <algorithm>
+
+#include "controller/ha/ha_picture.h"
 
 namespace plimsoll {
 namespace {

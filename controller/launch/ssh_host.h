@@ -1,4 +1,5 @@
-// One host of `--launch ssh`: its ssh client, and the agent at the other end.
+// One host of `--launch ssh`: its ssh client, the agent at the other end, and the program that is copied there to be
+// it.
 #pragma once
 
 #include <poll.h>
@@ -13,11 +14,25 @@
 #include "absl/status/statusor.h"
 #include "common/clock.h"
 #include "common/posix.h"
-#include "controller/launch/agent_file.h"
 #include "controller/launch/ssh_words.h"
 #include "controller/run/process.h"
 
 namespace plimsoll {
+
+struct AgentFile {
+  std::string path;
+  std::string bytes;
+  // SHA-256, in hexadecimal digits.
+  std::string sum;
+  // What it runs on, as `uname -m` prints it there.
+  std::string machine;
+  // Whether it needs the C library of the system where it runs.
+  bool dynamic = false;
+};
+
+// Reads a program. The system's error where it cannot be read; INVALID_ARGUMENT where it is no program for Linux (ELF,
+// 64 bits), or for a machine that Plimsoll does not know.
+absl::StatusOr<AgentFile> ReadAgentFile(const std::string& path);
 
 // start_agent.sh, as it was when this program was built (CMakeLists.txt).
 extern const char kStartAgentText[];

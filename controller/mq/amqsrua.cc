@@ -1,5 +1,4 @@
-#include "controller/mq/amqsrua.h"
-
+// What `amqsrua -m QM -c DISK -t Log` printed.
 #include <algorithm>
 #include <charconv>
 #include <set>
@@ -11,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/text.h"
 #include "common/units.h"
-#include "controller/mq/file_problems.h"
+#include "controller/mq/mq_files.h"
 
 namespace plimsoll {
 namespace {

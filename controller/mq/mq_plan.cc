@@ -11,7 +11,7 @@
 #include "common/status_macros.h"
 #include "common/text.h"
 #include "common/units.h"
-#include "controller/mq/file_problems.h"
+#include "controller/mq/mq_files.h"
 #include "controller/plan/plan_check.h"
 #include "controller/plan/plan_yaml.h"
 

@@ -5,8 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "controller/mq/amqsrua.h"
-#include "controller/mq/qm_ini.h"
+#include "controller/mq/mq_files.h"
 
 namespace plimsoll {
 

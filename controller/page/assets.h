@@ -44,7 +44,7 @@ extern const std::string_view kReportLimitJs;
 extern const std::string_view kReportPlacementJs;
 extern const std::string_view kReportJs;
 
-// The page of a comparison (controller/compare/compare_page.h).
+// The page of a comparison (controller/compare/compare_render.h).
 extern const std::string_view kCompareHtml;
 extern const std::string_view kCompareCss;
 extern const std::string_view kCompareModelJs;
@@ -52,7 +52,7 @@ extern const std::string_view kCompareSummaryJs;
 extern const std::string_view kCompareDetailJs;
 extern const std::string_view kCompareJs;
 
-// The page of an acceptance (controller/accept/accept_render.h).
+// The page of an acceptance (controller/accept/accept_report.h).
 extern const std::string_view kAcceptHtml;
 extern const std::string_view kAcceptCss;
 extern const std::string_view kAcceptJs;

@@ -1,4 +1,4 @@
-// What a plan with an `accept` section asks for: the plans of its parts.
+// What a plan with an `accept` section asks for, the plans of its parts; and such plans that come with the program.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace plimsoll {
 // Hosts that `plimsoll fsck` checks at once, at most.
 inline constexpr int kMostCheckedHosts = 32;
 
-// All of them take a plan that has its defaults.
+// All that take a plan take one that has its defaults.
 
 // Whether the plan has the part.
 bool HasPart(const v1::TestPlan& plan, v1::AcceptPart part);
@@ -32,5 +32,13 @@ uint64_t LargestWriteOf(const v1::TestPlan& plan);
 
 // What keeps the plan from being an acceptance, beyond the problems of its parts' plans; one line each.
 std::vector<std::string> AcceptPlanProblems(const v1::TestPlan& plan);
+
+// Plans for `plimsoll accept` that are ready but for hosts, directory and rate, by name, with a line about each.
+struct ReadyPlan {
+  const char* name;
+  const char* about;
+  std::string text;
+};
+const std::vector<ReadyPlan>& ReadyAcceptPlans();
 
 }  // namespace plimsoll

@@ -1,5 +1,4 @@
-#include "controller/plan/ha_criteria.h"
-
+// Criteria of HA drills.
 #include <array>
 #include <charconv>
 
@@ -7,6 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "common/units.h"
+#include "controller/plan/criteria.h"
 
 namespace plimsoll {
 namespace {

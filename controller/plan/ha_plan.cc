@@ -12,7 +12,7 @@
 #include "absl/strings/str_replace.h"
 #include "common/text.h"
 #include "common/units.h"
-#include "controller/plan/ha_criteria.h"
+#include "controller/plan/criteria.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/plan/plan_schema.h"
 

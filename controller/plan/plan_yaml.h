@@ -52,14 +52,6 @@ std::string ExamplePlacement();
 // The same of a plan for `plimsoll accept`, with its sections.
 std::string ExampleAcceptPlan();
 
-// Plans for `plimsoll accept` that are ready but for hosts, directory and rate, by name, with a line about each.
-struct ReadyPlan {
-  const char* name;
-  const char* about;
-  std::string text;
-};
-const std::vector<ReadyPlan>& ReadyAcceptPlans();
-
 // Markdown reference of every key and option, docs/plan.md.
 std::string PlanReference();
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "common/clock.h"
-#include "controller/run/event_queue.h"
+#include "controller/run/agent_client.h"
 #include "controller/run/exit_code.h"
 #include "controller/run/fleet.h"
 #include "controller/run/preparation.h"

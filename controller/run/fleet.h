@@ -11,7 +11,6 @@
 #include "common/clock_fit.h"
 #include "common/protocol.h"
 #include "controller/run/agent_client.h"
-#include "controller/run/event_queue.h"
 #include "controller/run/exit_code.h"
 #include "plimsoll/v1/plan.pb.h"
 

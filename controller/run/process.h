@@ -13,7 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/posix.h"
-#include "controller/run/event_queue.h"
+#include "controller/run/agent_client.h"
 
 namespace plimsoll {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "common/clock.h"
-#include "controller/run/event_queue.h"
+#include "controller/run/agent_client.h"
 #include "controller/run/fleet.h"
 #include "plimsoll/v1/agent.pb.h"
 

@@ -9,9 +9,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
-#include "controller/mq/amqsrua.h"
+#include "controller/mq/mq_files.h"
 #include "controller/mq/mq_plan.h"
-#include "controller/mq/qm_ini.h"
 #include "controller/plan/plan_check.h"
 #include "controller/plan/plan_yaml.h"
 

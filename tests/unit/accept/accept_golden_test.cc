@@ -3,7 +3,7 @@
 // After a wanted change: PLIMSOLL_UPDATE_GOLDEN=1 build/dev/bin/accept_golden_test, then look at the differences.
 #include <gtest/gtest.h>
 
-#include "controller/accept/accept_render.h"
+#include "controller/accept/accept_report.h"
 #include "controller/render/json.h"
 #include "tests/golden_files.h"
 #include "tests/unit/accept/made_up_acceptance.h"

@@ -9,8 +9,6 @@
 #include <utility>
 
 #include "common/units.h"
-#include "controller/accept/accept_configuration.h"
-#include "controller/accept/accept_render.h"
 #include "tests/unit/accept/made_up_acceptance.h"
 
 namespace plimsoll {

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_format.h"
 #include "common/units.h"
-#include "controller/check/check_report.h"
+#include "controller/check/checks.h"
 #include "controller/plan/plan_defaults.h"
 
 namespace plimsoll::testing {

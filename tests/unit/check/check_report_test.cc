@@ -1,11 +1,10 @@
 // The report of a check as text, JSON and JUnit XML.
-#include "controller/check/check_report.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
+#include "controller/check/checks.h"
 #include "controller/render/json.h"
 
 namespace plimsoll {

@@ -1,5 +1,7 @@
 // The checks against a model of a file system: an honest one passes them all, and each lie is found, by the check that
 // is there for it, and named.
+#include "controller/check/checks.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,8 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "controller/check/catalog.h"
-#include "controller/check/check_report.h"
 #include "tests/unit/check/simulated_field.h"
 
 namespace plimsoll {

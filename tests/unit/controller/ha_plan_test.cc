@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_join.h"
 #include "common/units.h"
-#include "controller/plan/ha_criteria.h"
+#include "controller/plan/criteria.h"
 #include "controller/plan/plan_check.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/plan/plan_yaml.h"

@@ -9,7 +9,7 @@
 #include "common/histogram.h"
 #include "common/trace.h"
 #include "common/units.h"
-#include "controller/run/journal.h"
+#include "controller/run/results.h"
 
 namespace plimsoll::testing {
 namespace {

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "common/trace.h"
-#include "controller/run/journal.h"
+#include "controller/run/results.h"
 #include "tests/status_matchers.h"
 
 namespace plimsoll::testing {

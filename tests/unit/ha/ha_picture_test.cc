@@ -13,7 +13,6 @@
 #include "common/algorithm.h"
 #include "common/units.h"
 #include "controller/analysis/analyzer.h"
-#include "controller/ha/ha_tracks.h"
 #include "tests/unit/ha/sim_drill.h"
 
 namespace plimsoll::testing {

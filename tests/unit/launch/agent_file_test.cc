@@ -1,5 +1,3 @@
-#include "controller/launch/agent_file.h"
-
 #include <elf.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,6 +9,7 @@
 #include <memory>
 #include <string>
 
+#include "controller/launch/ssh_host.h"
 #include "tests/status_matchers.h"
 
 namespace plimsoll {

@@ -1,5 +1,3 @@
-#include "controller/mq/amqsrua.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "controller/mq/mq_files.h"
 #include "tests/unit/mq/mq_samples.h"
 
 namespace plimsoll {

@@ -1,11 +1,10 @@
-#include "controller/mq/qm_ini.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <string>
 
+#include "controller/mq/mq_files.h"
 #include "tests/unit/mq/mq_samples.h"
 
 namespace plimsoll {

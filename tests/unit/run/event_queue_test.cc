@@ -1,11 +1,10 @@
-#include "controller/run/event_queue.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <thread>
 
 #include "common/units.h"
+#include "controller/run/agent_client.h"
 #include "tests/virtual_clock.h"
 
 namespace plimsoll {

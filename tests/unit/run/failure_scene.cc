@@ -20,7 +20,7 @@
 #include "controller/cli/command.h"
 #include "controller/cli/commands.h"
 #include "controller/cli/run_command.h"
-#include "controller/run/journal.h"
+#include "controller/run/results.h"
 
 namespace plimsoll::testing {
 namespace {

@@ -18,7 +18,7 @@
 #include "controller/render/json.h"
 #include "controller/render/mqldt.h"
 #include "controller/render/text.h"
-#include "controller/run/journal.h"
+#include "controller/run/results.h"
 #include "tests/report_sums.h"
 #include "tests/status_matchers.h"
 #include "tests/temp_directory.h"

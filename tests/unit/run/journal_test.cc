@@ -1,11 +1,10 @@
-#include "controller/run/journal.h"
-
 #include <gtest/gtest.h>
 
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 
+#include "controller/run/results.h"
 #include "tests/status_matchers.h"
 #include "tests/temp_directory.h"
 

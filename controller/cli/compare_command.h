@@ -1,4 +1,5 @@
-// The options that `plimsoll compare` and `plimsoll ab` share, and what both print.
+// `plimsoll compare`: what it shares with `plimsoll ab`: results by their directories or files, options, and what both
+// print.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -12,8 +13,6 @@
 #include "plimsoll/v1/compare.pb.h"
 
 namespace plimsoll {
-
-// What `plimsoll compare` is given: results by their directories or files.
 
 // The report of `path`: of a directory from its journal, or where that is missing from its report.json; of a file from
 // what it is, a report.json or a journal. NOT_FOUND where there is nothing; else the error says what is wrong with it.

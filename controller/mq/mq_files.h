@@ -1,4 +1,5 @@
-// What `amqsrua -m QM -c DISK -t Log` printed.
+// The two files that MQ gives us, the Log stanza of a qm.ini and what `amqsrua -m QM -c DISK -t Log` printed, and what
+// is wrong in them, one line each.
 #pragma once
 
 #include <array>
@@ -6,11 +7,68 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
 namespace plimsoll {
+
+// Collects "file:line: what; way out". Keeps the first ones and counts the rest.
+class FileProblems {
+ public:
+  explicit FileProblems(std::string file) : file_(std::move(file)) {}
+
+  // `line` counts from 1; 0: the file as a whole.
+  void Add(size_t line, std::string_view text);
+  bool empty() const { return problems_.empty(); }
+  // INVALID_ARGUMENT with a line for each problem, or OK.
+  absl::Status ToStatus() const;
+
+ private:
+  std::string file_;
+  std::vector<std::string> problems_;
+  size_t left_out_ = 0;
+};
+
+// Lines of a text without their ends (LF or CR LF), and without a byte order mark. The last one is there even where
+// nothing ends it.
+std::vector<std::string_view> LinesOf(std::string_view text);
+
+// Without blanks and tabs at both ends.
+std::string_view Trimmed(std::string_view text);
+
+// One queue manager's log, as its qm.ini describes it.
+struct QmLog {
+  std::string file;
+  // Of the stanza's heading.
+  size_t line = 0;
+  uint32_t primary_files = 3;
+  uint32_t secondary_files = 2;
+  // Pages of 4 KiB in an extent.
+  uint32_t file_pages = 4096;
+  // 0: MQ's own choice, 512 pages.
+  uint32_t buffer_pages = 0;
+  // "CIRCULAR", "LINEAR" or "REPLICATED"; empty: not given.
+  std::string type;
+  // Absolute, without slashes at the end.
+  std::string path;
+  size_t path_line = 0;
+  // "SingleWrite", "DoubleWrite" or "TripleWrite".
+  std::string write_integrity = "TripleWrite";
+  // Attributes that are not given and have MQ's default.
+  std::vector<std::string> defaulted;
+
+  uint64_t extent_bytes() const { return uint64_t{file_pages} * 4096; }
+  uint64_t log_bytes() const { return extent_bytes() * primary_files; }
+};
+
+// Reads the stanza; other stanzas are skipped. An attribute that is not known, is given twice or has a value that MQ
+// does not take is INVALID_ARGUMENT, and so is a file without the stanza or its LogPath; all of them, a line each:
+//   QM1/qm.ini:12: 'LogFilePage' is no attribute of the Log stanza that is known here; did you mean 'LogFilePages'?
+absl::StatusOr<QmLog> ReadQmIni(const std::string& text, const std::string& file_name);
 
 // Elements of DISK/Log, by MQ's number.
 enum class LogElement : size_t {
