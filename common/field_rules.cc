@@ -140,6 +140,11 @@ std::optional<FieldNumber> LargestOf(const FieldDescriptor& field) {
   return BoundOf(field, RuleOf(field).max());
 }
 
+uint32_t LargestOfWorkload(int number) {
+  const FieldDescriptor& field = *v1::LogWorkload::descriptor()->FindFieldByNumber(number);
+  return static_cast<uint32_t>(std::get<uint64_t>(LargestOf(field).value()));
+}
+
 absl::Status CheckRange(const FieldDescriptor& field, const FieldNumber& number) {
   if (InRange(field, number)) return absl::OkStatus();
   return absl::InvalidArgumentError(

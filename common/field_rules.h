@@ -42,6 +42,10 @@ bool InRange(const google::protobuf::FieldDescriptor& field, const FieldNumber& 
 // The largest number that the rule accepts; nothing where it has no upper bound.
 std::optional<FieldNumber> LargestOf(const google::protobuf::FieldDescriptor& field);
 
+// LargestOf a LogWorkload's field with that number, which has no sign and an upper bound: 4096 queue managers on a
+// host.
+uint32_t LargestOfWorkload(int number);
+
 // INVALID_ARGUMENT unless InRange: "qm must be from 1 to 4096; it is 0".
 absl::Status CheckRange(const google::protobuf::FieldDescriptor& field, const FieldNumber& number);
 

@@ -99,6 +99,11 @@ bool IsPlainName(std::string_view name) {
          std::all_of(name.begin(), name.end(), IsPlainNameChar);
 }
 
+bool IsRunId(std::string_view text) {
+  return !text.empty() && text.size() <= kMaxNameLength &&
+         text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
 bool HasControl(std::string_view text) {
   for (size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<uint8_t>(text[i]);

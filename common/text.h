@@ -18,6 +18,9 @@ bool IsPlainName(std::string_view name);
 // Whether a plain name may hold the character.
 bool IsPlainNameChar(char c);
 
+// Whether the text can be the id of a run: 1 to 64 lower-case hexadecimal digits.
+bool IsRunId(std::string_view text);
+
 // Whether the text holds a control character (line ends and tabs among them).
 bool HasControl(std::string_view text);
 

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "agent/host/sandbox.h"
+#include "common/field_rules.h"
 #include "common/status_macros.h"
 #include "common/text.h"
 #include "common/units.h"
@@ -17,7 +18,6 @@ namespace {
 constexpr int64_t kLongestInstanceNs = 7 * 86400 * kNsPerSecond;
 constexpr int64_t kLeastTimeNs = kNsPerMs;
 constexpr int64_t kMostTimeNs = 3600 * kNsPerSecond;
-constexpr uint32_t kMostQueueManagers = 4096;
 
 absl::StatusOr<int64_t> TimeOr(int64_t given_ns, int64_t default_ns, const std::string& name) {
   if (given_ns == 0) return default_ns;
@@ -50,11 +50,12 @@ v1::HostPlan LogPlanOf(const v1::HostPlan& plan) {
 
 absl::Status CheckQueueManagers(const v1::HaWork& work) {
   if (work.queue_managers().empty()) return absl::InvalidArgumentError("the plan has no queue manager");
+  const uint32_t most = LargestOfWorkload(v1::LogWorkload::kQmFieldNumber);
   std::set<uint32_t> numbers;
   for (const v1::HaQueueManager& queue_manager : work.queue_managers()) {
-    if (queue_manager.qm() < 1 || queue_manager.qm() > kMostQueueManagers) {
-      return absl::InvalidArgumentError(absl::StrCat("a queue manager's number must be from 1 to ", kMostQueueManagers,
-                                                     "; it is ", queue_manager.qm()));
+    if (queue_manager.qm() < 1 || queue_manager.qm() > most) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("a queue manager's number must be from 1 to ", most, "; it is ", queue_manager.qm()));
     }
     if (!numbers.insert(queue_manager.qm()).second) {
       return absl::InvalidArgumentError(

@@ -31,8 +31,6 @@ namespace {
 // The kernel asks to try again where a rename ran beside the look-up; this often in a row means that somebody means it.
 constexpr int kOpenAttempts = 100;
 
-constexpr size_t kMaxNameLength = 64;
-
 absl::Status OpenError(const std::string& path, int error_number) {
   absl::Status status = PosixError("open", path, error_number);
   const std::string text(status.message());
@@ -198,11 +196,6 @@ absl::StatusOr<UniqueFd> OpenRegular(int directory_fd, const std::string& name, 
   }
   if (!fd.valid()) return PosixError("open", path, errno);
   return fd;
-}
-
-bool IsRunId(const std::string& text) {
-  if (text.empty() || text.size() > kMaxNameLength) return false;
-  return std::all_of(text.begin(), text.end(), [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
 absl::StatusOr<std::vector<DirectoryEntry>> ListDirectory(int directory_fd, const std::string& path, size_t limit) {

@@ -37,9 +37,6 @@ std::optional<uint64_t> MountOfDescriptor(int fd);
 // at all: opening one may wait, or do something. Needs /proc.
 absl::StatusOr<UniqueFd> OpenRegular(int directory_fd, const std::string& name, int flags, const std::string& path);
 
-// 1 to 64 lower-case hexadecimal digits.
-bool IsRunId(const std::string& text);
-
 enum class EntryKind { kFile, kDirectory, kOther };
 
 struct DirectoryEntry {

@@ -61,7 +61,7 @@ uint64_t EndOf(const AbPart& part, int steps) {
 }
 
 // A directory of the record is one name: it leads nowhere else.
-bool IsPlainName(const std::string& name) {
+bool IsOneName(const std::string& name) {
   return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos;
 }
 
@@ -82,7 +82,7 @@ absl::Status CheckRecord(const AbRecord& record) {
         return wrong("its rounds are parts of different runs");
       }
     }
-    if (!IsPlainName(round.first.run) || !IsPlainName(round.second.run)) {
+    if (!IsOneName(round.first.run) || !IsOneName(round.second.run)) {
       return wrong("a result is not a directory of it");
     }
   }

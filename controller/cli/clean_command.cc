@@ -35,10 +35,6 @@ struct CleanFlags {
   bool yes = false;
 };
 
-bool IsRunId(const std::string& text) {
-  return !text.empty() && text.size() <= 64 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
-}
-
 // In whole units, the largest that gives a number: "3 d", "12 s".
 std::string AgeInWords(int64_t age_ns) {
   const int64_t seconds = age_ns / kNsPerSecond;

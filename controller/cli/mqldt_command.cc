@@ -20,6 +20,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "common/field_rules.h"
 #include "common/status_macros.h"
 #include "common/text.h"
 #include "common/units.h"
@@ -36,7 +37,6 @@ namespace {
 
 // mqldt's own limit.
 constexpr uint32_t kMostQms = 10;
-constexpr uint32_t kMostFiles = 511;
 // Buffers of an agent begin at a page.
 constexpr uint32_t kBufferAlignment = 4096;
 
@@ -231,7 +231,8 @@ std::string Banner(const std::string& title) {
 absl::Status ReadVariables(MqldtOptions& options) {
   PLIMSOLL_RETURN_IF_ERROR(
       ReadVariable<uint64_t>("MQLDT_FILESIZE", "67108864", 1, uint64_t{1} << 40U, options.file_size_bytes));
-  PLIMSOLL_RETURN_IF_ERROR(ReadVariable<uint32_t>("MQLDT_NUMFILES", "16", 1, kMostFiles, options.num_files));
+  PLIMSOLL_RETURN_IF_ERROR(ReadVariable<uint32_t>(
+      "MQLDT_NUMFILES", "16", 1, LargestOfWorkload(v1::LogWorkload::kNumFilesFieldNumber), options.num_files));
   PLIMSOLL_RETURN_IF_ERROR(ReadVariable<uint32_t>("MQLDT_DURATION", "60", 1, 86'400 * 365, options.duration_s));
   PLIMSOLL_RETURN_IF_ERROR(ReadVariable<uint32_t>("MQLDT_QM", "1", 1, kMostQms, options.qm));
   options.dir = Variable("MQLDT_DIRECTORY", "/var/mqldt");
@@ -292,7 +293,7 @@ void AddMqldtCommand(CLI::App& app, CommandLine& line) {
       ->type_name("BYTES")
       ->capture_default_str();
   command->add_option("--numFiles,-n", options.num_files, "Files of a queue manager (LogPrimaryFiles)")
-      ->check(CLI::Range(1U, kMostFiles))
+      ->check(CLI::Range(1U, LargestOfWorkload(v1::LogWorkload::kNumFilesFieldNumber)))
       ->type_name("N")
       ->capture_default_str();
   command->add_option("--duration,-t", options.duration_s, "Seconds for each block size")

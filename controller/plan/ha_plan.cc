@@ -10,6 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "common/field_rules.h"
+#include "common/page_stamp.h"
 #include "common/text.h"
 #include "common/units.h"
 #include "controller/plan/criteria.h"
@@ -19,8 +21,6 @@
 namespace plimsoll {
 namespace {
 
-constexpr uint64_t kPageBytes = 4096;
-constexpr uint32_t kMostHaQms = 4096;
 constexpr int64_t kHangMarginNs = kNsPerSecond;
 constexpr int64_t kTakeoverMarginNs = kNsPerSecond;
 
@@ -76,16 +76,17 @@ void CheckPairs(const v1::TestPlan& plan, std::vector<std::string>& problems) {
     if (seen.contains(host.address())) continue;
     problems.push_back(absl::StrCat("hosts: ", host.address(), " is in none of the pairs; add it, or leave it out"));
   }
-  if (uint64_t{plan.workload().qm()} * static_cast<uint64_t>(plan.ha().pairs_size()) > kMostHaQms) {
-    problems.push_back(absl::StrCat("--qm (workload.qm) times the pairs is more than ", kMostHaQms));
+  const uint32_t most = LargestOfWorkload(v1::LogWorkload::kQmFieldNumber);
+  if (uint64_t{plan.workload().qm()} * static_cast<uint64_t>(plan.ha().pairs_size()) > most) {
+    problems.push_back(absl::StrCat("--qm (workload.qm) times the pairs is more than ", most));
   }
 }
 
 void CheckLog(const v1::TestPlan& plan, std::vector<std::string>& problems) {
-  if (plan.block_size_bytes_size() != 1 || plan.block_size_bytes(0) % kPageBytes != 0 ||
+  if (plan.block_size_bytes_size() != 1 || plan.block_size_bytes(0) % kStampedPageBytes != 0 ||
       plan.block_size_bytes(0) == 0) {
     problems.push_back(absl::StrCat("--bsize (block_size): a drill writes blocks of one size, a multiple of ",
-                                    FormatSize(kPageBytes)));
+                                    FormatSize(kStampedPageBytes)));
   }
   for (int host = 0; host < plan.hosts_size(); ++host) {
     const v1::LogWorkload workload = EffectiveWorkload(plan, host);

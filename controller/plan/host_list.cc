@@ -36,10 +36,6 @@ absl::Status TooMany() {
   return absl::InvalidArgumentError(absl::StrCat("more than ", kMaxHosts, " hosts"));
 }
 
-bool IsNameLetter(char c) {
-  return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '-' || c == '_';
-}
-
 bool IsDigits(const std::string& text) {
   return !text.empty() && std::all_of(text.begin(), text.end(),
                                       [](char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); });
@@ -92,7 +88,7 @@ absl::StatusOr<std::string> ParseV6(const std::string& item) {
   in6_addr address{};
   std::array<char, INET6_ADDRSTRLEN> text{};
   const bool good_zone =
-      percent == std::string::npos || (zone.size() > 1 && std::all_of(zone.begin() + 1, zone.end(), IsNameLetter));
+      percent == std::string::npos || (zone.size() > 1 && std::all_of(zone.begin() + 1, zone.end(), IsPlainNameChar));
   if (!good_zone || inet_pton(AF_INET6, inside.substr(0, percent).c_str(), &address) != 1 ||
       inet_ntop(AF_INET6, &address, text.data(), text.size()) == nullptr) {
     return BadHost(item, "expected an IPv6 address in the brackets, such as [::1]:7461");
@@ -132,7 +128,7 @@ absl::StatusOr<std::vector<std::string>> ExpandName(const std::string& item, con
   size_t pos = 0;
   while (pos < name.size()) {
     if (name[pos] != '[') {
-      if (!IsNameLetter(name[pos])) return BadHost(item, "expected letters, digits, '.', '-' and '_'");
+      if (!IsPlainNameChar(name[pos])) return BadHost(item, "expected letters, digits, '.', '-' and '_'");
       for (std::string& so_far : names) so_far.push_back(name[pos]);
       ++pos;
       continue;

@@ -12,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "common/field_rules.h"
 #include "common/protocol.h"
 #include "common/text.h"
 #include "common/units.h"
@@ -24,7 +25,6 @@ namespace {
 
 // MQ's own limit of a queue manager's name.
 constexpr size_t kMostNameLength = 48;
-constexpr uint32_t kMostQmsOfAHost = 4096;
 constexpr uint64_t kSectorBytes = 512;
 
 // Of the host with that address; nothing: the plan has none.
@@ -196,9 +196,8 @@ class PlacementChecker {
       if (qms == 0) {
         Add("hosts: ", address, " is neither home nor standby of a queue manager in placement: leave it out");
       }
-      if (qms > kMostQmsOfAHost) {
-        Add("placement: ", address, " is home or standby of ", qms, " queue managers; a host has at most ",
-            kMostQmsOfAHost);
+      if (const uint32_t most = LargestOfWorkload(v1::LogWorkload::kQmFieldNumber); qms > most) {
+        Add("placement: ", address, " is home or standby of ", qms, " queue managers; a host has at most ", most);
       }
       if (const size_t dirs = DirsOf(EffectiveWorkload(plan_, host)).size(); dirs > kMaxDirectories) {
         Add("placement: the queue managers of ", address, " have ", dirs,

@@ -15,7 +15,6 @@
 #include <sstream>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
@@ -158,16 +157,13 @@ std::string BareRange(const std::string& text, int line) {
   const std::vector<std::string> lines = absl::StrSplit(text, '\n');
   if (line < 0 || static_cast<size_t>(line) >= lines.size()) return "";
   const std::string& of = lines[static_cast<size_t>(line)];
-  const auto of_name = [](char c) {
-    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '-' || c == '_';
-  };
   for (size_t open = of.find('['); open != std::string::npos; open = of.find('[', open + 1)) {
     size_t begin = open;
-    while (begin > 0 && of_name(of[begin - 1])) --begin;
+    while (begin > 0 && IsPlainNameChar(of[begin - 1])) --begin;
     const size_t close = of.find_first_not_of("0123456789-,", open + 1);
     if (begin == open || close == std::string::npos || of[close] != ']' || close == open + 1) continue;
     size_t end = close + 1;
-    while (end < of.size() && (of_name(of[end]) || of[end] == ':')) ++end;
+    while (end < of.size() && (IsPlainNameChar(of[end]) || of[end] == ':')) ++end;
     return of.substr(begin, end - begin);
   }
   return "";

@@ -9,6 +9,7 @@
 #include "agent/host/beneath.h"
 #include "agent/host/run_ownership.h"
 #include "agent/host/sandbox.h"
+#include "common/text.h"
 #include "tests/status_matchers.h"
 #include "tests/unit/agent/host_test_util.h"
 

@@ -41,6 +41,8 @@ TEST(FieldRules, BoundsAreIncludedInTheirFieldsUnit) {
   EXPECT_FALSE(InRange(delay, int64_t{-1}));
   EXPECT_EQ(LargestOf(delay), FieldNumber(3600 * kNsPerSecond));
   EXPECT_FALSE(LargestOf(WorkloadField(Workload::kFilePrefixFieldNumber)).has_value());
+  EXPECT_EQ(LargestOfWorkload(Workload::kQmFieldNumber), 4096U);
+  EXPECT_EQ(LargestOfWorkload(Workload::kNumFilesFieldNumber), 511U);
 }
 
 TEST(FieldRules, ZeroIsAcceptedBesideARangeThatLacksIt) {

@@ -34,6 +34,16 @@ TEST(Text, ControlCharactersAreFoundInEveryRange) {
   EXPECT_TRUE(HasControl("\xC2\x85"));
 }
 
+TEST(Text, RunIdsAreLowerCaseHexadecimalDigits) {
+  for (const std::string& good : {std::string("0"), std::string("7f3a21"), std::string(64, 'f')}) {
+    EXPECT_TRUE(IsRunId(good)) << good;
+  }
+  for (const std::string& bad : {std::string(), std::string("7F"), std::string("g"), std::string("a b"),
+                                 std::string("../a"), std::string(65, 'f')}) {
+    EXPECT_FALSE(IsRunId(bad)) << bad;
+  }
+}
+
 TEST(Text, QuotedTextStaysOnOneShortLine) {
   EXPECT_EQ(Quoted("4k"), "'4k'");
   EXPECT_EQ(Quoted("\xC3\xA4"), "'\xC3\xA4'");
