@@ -85,8 +85,9 @@ struct Event {
   std::variant<absl::StatusOr<v1::HostDescription>, v1::AgentMessage, SessionClosed, v1::ProbeBatch, Renewed> body;
 };
 
-// Push returns false when the queue is full, and OnRoom reports when there is room again: producers pause meanwhile, so
-// that the queue is bounded. Thread-safe; one thread takes.
+// Everything that happens to a run, in one order, for the one thread that runs it. Push returns false when the queue is
+// full, and OnRoom reports when there is room again: producers pause meanwhile, so that the queue is bounded.
+// Thread-safe; one thread takes.
 class EventQueue {
  public:
   static constexpr size_t kMostWaitingBytes = size_t{64} << 20;
