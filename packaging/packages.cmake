@@ -7,10 +7,10 @@ set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_COMPONENTS_ALL agent controller)
 
-set(agent_summary "Writes loads like those of IBM MQ's recovery log at a controller's word")
-set(agent_text "plimsoll-agent writes below the directories that it is given, and nowhere
-else, measures each write, and sends the figures to the controller. Installing
-it starts nothing: look at /etc/default/plimsoll-agent first.")
+set(agent_summary "Agent of Plimsoll, the storage benchmark for IBM MQ recovery logs")
+set(agent_text "plimsoll-agent writes log files below the directories in its configuration,
+and nowhere else, measures each write, and sends the figures to the controller.
+The service is not started: edit /etc/default/plimsoll-agent first.")
 set(controller_summary "Benchmarks shared storage for IBM MQ recovery logs, from many hosts at once")
 set(controller_text "plimsoll hands a test plan to agents on several hosts, puts the latencies that
 they measure on one timeline, and prints one report.")

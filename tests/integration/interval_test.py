@@ -1,6 +1,7 @@
 """What --interval and --histogram print agrees with the report of the same run."""
 
 import os
+import pathlib
 import re
 
 import harness
@@ -85,6 +86,23 @@ class Interval(harness.PlimsollTest):
         finer = self.plimsoll("report", run.results, "--interval", "1s", "--print-only")
         self.assert_rows_add_up(finer.out, run.report)
         self.assertEqual([len(rows) for rows in rows_by_step(finer.out)], [3, 3])
+
+    def test_the_sample_in_the_documentation_has_the_columns_of_the_program(self):
+        run = self.run_plan("--duration", "1", "--rate", "100", "--interval", "1")
+        sample = (pathlib.Path(__file__).resolve().parents[2] / "docs" / "report.md").read_text()
+
+        def heading(text):
+            """The two lines above the rows, whatever the length of an interval."""
+            first = re.search(r"(?m)^  every \d+ s *( \| step so far .*)\n(.*)$", text)
+            return first and first.groups()
+
+        self.assertIsNotNone(heading(run.err))
+        self.assertEqual(heading(sample), heading(run.err))
+        rows = [line for line in sample.splitlines() if ROW.match(line)]
+        self.assertGreaterEqual(len(rows), 2)
+        for row in rows:
+            self.assertEqual([at.end() for at in re.finditer(r"\S+", row)],
+                             [at.end() for at in re.finditer(r"in total|\S+", heading(sample)[1])])
 
     def test_an_interrupted_run_has_a_line_for_its_rest(self):
         process = self.start_run("--duration", "60", "--rate", "100", "--interval", "1")
