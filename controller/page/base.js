@@ -74,8 +74,9 @@ plimsoll.listed = (items, separator) => {
 // A table that can be scrolled sideways where it is too wide.
 //   columns: [{title, text: true for words, long: true where they may take several lines, head: true for the row's
 //   name, help: what the title means}], numbers are set right; titles that plimsoll.TERMS has explain themselves; rows:
-//   arrays of text or elements, as long as columns; marks: a class for a row, or nothing.
-plimsoll.table = (caption, columns, rows, marks = []) => {
+//   arrays of text or elements, as long as columns; marks: a class for a row, or nothing; notes: text below a row, across
+//   all columns, or nothing.
+plimsoll.table = (caption, columns, rows, marks = [], notes = []) => {
   const el = plimsoll.el;
   const head = el('tr', {}, columns.map((column) => {
     const help = column.help || plimsoll.TERMS[column.title];
@@ -95,6 +96,9 @@ plimsoll.table = (caption, columns, rows, marks = []) => {
       if (column.head) return el('th', {scope: 'row', class: words}, content);
       return el('td', {class: column.text ? words : null}, content);
     })));
+    if (notes[number]) {
+      body.append(el('tr', {class: 'note'}, el('td', {class: 'text', colspan: columns.length}, el('span', {}, notes[number]))));
+    }
   });
   // Focusable, so that the keyboard can scroll it.
   return el(

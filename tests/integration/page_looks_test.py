@@ -11,6 +11,8 @@ from pages import CHARTS
 
 WIDTHS = (390, 820, 1280)
 SCHEMES = (False, True)
+# As long as those of many sites, and different in the middle only.
+LONG_NAMES = [f"a-rather-long-storage-client-{number}.mq.example.com" for number in (1, 2, 3)]
 KEY_TAB = "\ue004"
 # Linear RGB as it looks to who lacks one kind of cone (Machado, Oliveira and Fernandes, 2009), and to others.
 SIGHTS = {
@@ -100,6 +102,16 @@ class PageLooks(pages.PageTest):
         page.write_text(text[:found.start(2)] + told + text[found.end(2):])
         self.browser.open(page)
 
+    def renamed(self, kind, names):
+        """Opens the page of a made-up report whose hosts have other names."""
+        report = self.sample(kind)
+        page = self.base / f"{kind}.html"
+        text = page.read_text()
+        for host, name in zip(report["hosts"], names, strict=True):
+            text = text.replace(f'"{host["label"]}"', f'"{name}"')
+        page.write_text(text)
+        self.browser.open(page)
+
     def compare(self, *sides):
         """Opens the page of a comparison of made-up reports: each side a list of (name, how much slower)."""
         paths = []
@@ -135,6 +147,29 @@ class PageLooks(pages.PageTest):
                 self.assertEqual(self.browser.script(CAPTIONS), [], where)
                 self.assertEqual(self.browser.script(OVERLAPS), [], where)
                 self.assert_quiet()
+
+    def test_the_reason_of_a_criterion_is_in_sight_below_its_row(self):
+        reason = "needs 1,000 writes beyond the percentile, has 120; measure for longer"
+
+        def undecided(report):
+            for criterion in report["verdict"]["criteria"]:
+                criterion.update(outcome="inconclusive", kind="host", host=LONG_NAMES[0], reason=reason, steps=[])
+
+        for width in WIDTHS:
+            self.browser.set_size(width, 900, mobile=width < 640)
+            self.changed("storages", undecided)
+            rows = self.browser.script(
+                "return [...document.querySelectorAll('#verdict tr')].map(e => e.getBoundingClientRect().height /"
+                " parseFloat(getComputedStyle(e.cells[0]).lineHeight))")
+            self.assertLess(max(rows), 4, (width, rows))
+            # Whole, without scrolling.
+            outside = self.browser.script(
+                "const place = document.querySelector('#verdict .scroll').getBoundingClientRect(); const range = document.createRange();"
+                "return [...document.querySelectorAll('#verdict td')].filter(e => e.textContent === arguments[0]).map(e => {"
+                "range.selectNodeContents(e); const b = range.getBoundingClientRect();"
+                "return b.left < place.left - 1 || b.right > place.right + 1; })", reason)
+            self.assertTrue(outside, width)
+            self.assertNotIn(True, outside, width)
 
     def test_the_table_of_a_placement_has_a_row_for_each_host_that_is_down(self):
         report = self.sample("placement")
