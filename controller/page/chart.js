@@ -21,6 +21,9 @@ plimsoll.THINNED_TOGETHER = {
       'the largest figures of the cluster, and those of the hosts\u2019 longest writes. timeline.csv has every second.',
 };
 
+// Characters of a name in a legend.
+plimsoll.CHIP_NAME = 32;
+
 plimsoll.Chart = class {
   // options:
   // - name: what the chart shows, for its table and for those who cannot see it
@@ -169,7 +172,8 @@ plimsoll.Chart = class {
   makeElement() {
     const {el} = plimsoll;
     const {options} = this;
-    this.chips = options.series.map((one, at) => this.makeChip(one, at));
+    const names = plimsoll.format.shortNames(options.series.map((one) => one.name), plimsoll.CHIP_NAME);
+    this.chips = options.series.map((one, at) => this.makeChip(one, at, names[at]));
     const buttons = [...this.chips.map((chip) => chip.button)];
     if (buttons.length > 3) {
       const all = (shown) => options.series.map(() => shown);
@@ -205,7 +209,7 @@ plimsoll.Chart = class {
     return el('div', {class: 'chart'}, drawn);
   }
 
-  makeChip(one, at) {
+  makeChip(one, at, name) {
     const {el} = plimsoll;
     const swatch = plimsoll.swatch(one, this.options.stacked);
     const value = el('span', {class: 'value'});
@@ -214,10 +218,10 @@ plimsoll.Chart = class {
           type: 'button',
           class: 'chip',
           'aria-pressed': String(this.visible[at]),
-          title: one.help,
+          title: [name === one.name ? '' : one.name, one.help].filter((part) => part).join(': ') || null,
           click: () => this.show(this.visible.map((shown, other) => (other === at ? !shown : shown))),
         },
-           swatch, el('span', {class: 'name'}, one.name), value);
+           swatch, el('span', {class: 'name'}, name), value);
     return {button, value};
   }
 
@@ -272,13 +276,14 @@ plimsoll.Chart = class {
       label.at = Math.min(label.at, floor);
       floor = label.at - row;
     }
+    const all = options.series.map((one) => one.name);
     // So many characters have room, roughly.
     const room = Math.floor((this.plot.clientWidth - x - 12) / (this.scale < 1 ? 9.4 : 6.9));
     for (const {text, y, at, color, names, wholes} of labels) {
       const [name, ...others] = names.length > 0 ? names : wholes;
       const more = others.length > 0 ? ' +' + others.length : '';
       const left = room - text.length - 1 - more.length;
-      const short = name.length > left ? name.slice(0, left - 1) + '\u2026' : name;
+      const short = plimsoll.format.shortNames(all, left)[all.indexOf(name)];
       const group =
           svg('g', {}, svg('circle', {cx: x, cy: y, r: 3}),
               svg('path', {d: 'M' + (x + 3) + ' ' + y + 'L' + (x + 9) + ' ' + at}),

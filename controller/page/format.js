@@ -124,6 +124,29 @@ plimsoll.format = (() => {
   // "1 host", "3 hosts".
   const plural = (number, what) => count(number) + ' ' + what + (number === 1 ? '' : 's');
 
+  // These names with at most `room` characters each, cut in the middle, or as near to it as leaves them different; numbered
+  // where nothing does. As in the text report (ShortenNames).
+  const shortNames = (names, room) => {
+    const all = names.map((name) => [...name]);
+    const different = new Set(names).size;
+    const kept = Math.max(room - 1, 1);
+    const cut = (tail) => all.map(
+        (name) => (name.length <= room ? name : [...name.slice(0, kept - tail), '\u2026', ...name.slice(name.length - tail)])
+                      .join(''));
+    const half = Math.floor(kept / 2);
+    for (let moved = 0; moved <= kept; ++moved) {
+      for (const tail of [half + moved, half - moved]) {
+        if (tail < 0 || tail > kept) continue;
+        const found = cut(tail);
+        if (new Set(found).size === different) return found;
+      }
+    }
+    return all.map((name, at) => {
+      const number = '\u2026#' + (at + 1);
+      return name.length <= room ? name.join('') : name.slice(0, Math.max(room - number.length, 0)).join('') + number;
+    });
+  };
+
   return {
     DASH,
     fixed,
@@ -141,5 +164,6 @@ plimsoll.format = (() => {
     dateTime,
     timeAfter,
     plural,
+    shortNames,
   };
 })();

@@ -36,10 +36,12 @@ plimsoll.hosts = (() => {
     });
     const base = row * hosts.length + 4;
     picture.append(svg('line', {x1: at(0), x2: at(0), y1: 0, y2: base, class: 'zero'}));
+    const names = format.shortNames(hosts.map((host) => host.host), room);
     hosts.forEach((host, number) => {
       const y = row * number + 12;
       const label = svg('text', {x: left - 10, y: y + 4, class: 'name'});
-      label.textContent = host.host.length > room ? host.host.slice(0, room - 1) + '\u2026' : host.host;
+      label.textContent = names[number];
+      label.append(svg('title', {}, host.host));
       const value = svg('text', {x: at(host.behind_ns + host.error_ns) + 8, y: y + 4, class: 'value'});
       value.textContent = format.time(host.behind_ns);
       picture.append(

@@ -171,6 +171,31 @@ class PageLooks(pages.PageTest):
             self.assertTrue(outside, width)
             self.assertNotIn(True, outside, width)
 
+    def test_long_names_of_hosts_stay_different_where_they_are_cut(self):
+        for width in (390, 1280):
+            self.browser.set_size(width, 900, mobile=width < 640)
+            self.renamed("search", LONG_NAMES)
+            for place, room in (("#throughput .chip .name", 32), ("#load .chip .name", 32), ("#clocks svg .name", 32),
+                                ("#distribution .ends text", 60)):
+                names = self.browser.script(
+                    "return [...document.querySelectorAll(arguments[0])].map(e => e.firstChild.data).filter(one => one.includes('a-'))",
+                    place)
+                if place.endswith("text") and width == 390:
+                    continue  # There is room for the figures alone.
+                self.assertEqual(len(set(names)), 3, (place, width, names))
+                for name in names:
+                    self.assertLess(len(name), room + 1, place)
+            # Nothing of a name that was shortened is cut, and the whole one is at hand.
+            cut = self.browser.script(
+                "return [...document.querySelectorAll('.chip .name')].filter(e => e.scrollWidth > e.clientWidth).map(e => e.textContent)")
+            self.assertEqual(cut, [], width)
+            self.assertEqual(self.browser.script("return [...document.querySelectorAll('#load .chip')].map(e => e.title)"), LONG_NAMES)
+        self.renamed("drill", [LONG_NAMES[0], LONG_NAMES[1]])
+        names = self.browser.script("return [...document.querySelectorAll('#round svg .host')].map(e => e.firstChild.data)")
+        self.assertGreaterEqual(len(set(names)), 2, names)
+        self.assertEqual([name for name in names if len(name) > 28], [])
+        self.assert_quiet()
+
     def test_the_table_of_a_placement_has_a_row_for_each_host_that_is_down(self):
         report = self.sample("placement")
         rows = self.browser.script("return [...document.querySelectorAll('#placement table tbody tr')].map(one => one.innerText)")
