@@ -31,6 +31,7 @@ plimsoll.Chart = class {
   // - series: [{name, values: as long as x, null where there is none, color: a token of base.css, dash: [on, off] or
   //   nothing, hidden, help, whole: true where it sums up others}]
   // - range: the plimsoll.Range that the chart shows, alone or with others
+  // - beyond: how far the axis goes beyond the end of the range, for what is drawn there
   // - yTitle; yTick(value) for the axis; yText(value) with its unit
   // - stacked, log, steps, points: true where areas are stacked, the axis is logarithmic, lines are steps, points drawn
   // - underlays: [draw(context, area, toX, toY)], behind the lines; null ones are left out
@@ -40,7 +41,7 @@ plimsoll.Chart = class {
   // - thinned: the remark on rows that are left out, null where there are none; remark: another one
   // - nothing: the text shown without rows; height in pixels
   constructor(options) {
-    this.options = {steps: false, points: false, stacked: false, log: false, height: 240, xWidth: 64, ...options};
+    this.options = {steps: false, points: false, stacked: false, log: false, height: 240, xWidth: 64, beyond: 0, ...options};
     this.visible = options.series.map((one) => !one.hidden);
     this.underlays = (options.underlays || []).filter((draw) => draw !== null);
     this.row = null;
@@ -56,7 +57,7 @@ plimsoll.Chart = class {
     this.graph = new Dygraph(this.plot, this.rows(), {
       labels: ['x', ...options.series.map((_, at) => 's' + at), ...(options.floor ? ['floor'] : [])],
       visibility: this.visibility(),
-      dateWindow: [...options.range.current],
+      dateWindow: this.window(options.range.current),
       stackedGraph: options.stacked,
       // What has no value before its first or after its last one adds nothing there.
       stackedGraphNaNFill: 'inside',
@@ -304,7 +305,13 @@ plimsoll.Chart = class {
     this.graph?.updateOptions({...this.look(), includeZero: !log, yRangePad: log ? 14 : 4});
   }
 
-  showRange([from, to]) {
+  // What the axis shows of a range.
+  window([from, to]) {
+    return [from, to + this.options.beyond];
+  }
+
+  showRange(range) {
+    const [from, to] = this.window(range);
     const [oldFrom, oldTo] = this.graph.xAxisRange();
     if (oldFrom !== from || oldTo !== to) this.graph.updateOptions({dateWindow: [from, to]});
   }
@@ -316,11 +323,12 @@ plimsoll.Chart = class {
   // The user has zoomed or moved this chart by the pointer: so shall the others.
   follow(graph) {
     const [from, to] = graph.xAxisRange();
-    const {range} = this.options;
-    if (from === range.current[0] && to === range.current[1]) return;
+    const {range, beyond} = this.options;
+    const [oldFrom, oldTo] = this.window(range.current);
+    if (from === oldFrom && to === oldTo) return;
     if (this.following) return;
     this.following = true;
-    range.set(from, to);
+    range.set(from, to - beyond);
     // What the range does not allow is taken back.
     this.showRange(range.current);
     this.following = false;
@@ -401,7 +409,7 @@ plimsoll.Chart = class {
         const area = graph.getArea();
         const perPixel = (context.pinch[1] - context.pinch[0]) / Math.max(right - left, 10);
         const from = context.pinch[0] - (left - area.x) * perPixel;
-        range.set(from, from + area.w * perPixel);
+        range.set(from, from + area.w * perPixel - this.options.beyond);
       },
       touchend: (event, graph, context) => {
         context.pinch = null;

@@ -18,6 +18,9 @@ plimsoll.load = (() => {
     ['NFS: retransmitted operations', 'nfs_retransmits', 1, format.count, 'per sample'],
   ];
 
+  // In seconds.
+  const HALF_A_SAMPLE = 0.5;
+
   const makeChart = (step, range, loads, [title, name, scale, text, axis]) => {
     const hosts = loads.filter((load) => name in load);
     const offsets = hosts.map((load) => load.offset_ms);
@@ -27,6 +30,8 @@ plimsoll.load = (() => {
       ...plimsoll.timeCharts.timeOptions(step, range),
       name: title + ' over time',
       x: x.map((at) => at / 1000),
+      // The last samples are at the very end, or just after it.
+      beyond: x.length === 0 ? 0 : Math.max(0, x[x.length - 1] / 1000 + HALF_A_SAMPLE - range.full[1]),
       nothing: 'No samples.',
       xText: (at) =>
           format.elapsed(at, 1) + (step.step.start ? ' (' + format.timeAfter(step.step.start, at) + ' UTC)' : ''),

@@ -196,6 +196,24 @@ class PageLooks(pages.PageTest):
         self.assertEqual([name for name in names if len(name) > 28], [])
         self.assert_quiet()
 
+    def test_the_last_sample_of_the_load_is_drawn_whole(self):
+        room = ("const chart = plimsoll.page.state.charts[3](); const area = chart.graph.getArea(); const x = chart.options.x;"
+                "return [area.x + area.w - chart.graph.toDomXCoord(x[x.length - 1]), chart.graph.xAxisRange()]")
+        for width in WIDTHS:
+            self.browser.set_size(width, 900, mobile=width < 640)
+            self.sample("search")
+            self.assertGreater(self.browser.script(room)[0], 3, width)
+        # The charts still zoom together, and the range is that of the step.
+        self.assertEqual(self.browser.script("return plimsoll.page.state.range.current"), [0, 20])
+        self.browser.script("plimsoll.page.state.charts[3]().graph.updateOptions({dateWindow: [5, 10]})")
+        _, (start, end) = self.browser.script(room)
+        self.assertEqual((start, end), (5, 10))
+        shown = self.browser.script("return plimsoll.page.state.range.current")
+        self.assertEqual(shown[0], 5)
+        self.assertAlmostEqual(shown[1], 9.5, delta=0.1)
+        self.assertEqual(self.browser.script("return plimsoll.page.charts()[0].graph.xAxisRange()"), shown)
+        self.assert_quiet()
+
     def test_the_table_of_a_placement_has_a_row_for_each_host_that_is_down(self):
         report = self.sample("placement")
         rows = self.browser.script("return [...document.querySelectorAll('#placement table tbody tr')].map(one => one.innerText)")
