@@ -41,7 +41,8 @@ plimsoll.Chart = class {
   // - thinned: the remark on rows that are left out, null where there are none; remark: another one
   // - nothing: the text shown without rows; height in pixels
   constructor(options) {
-    this.options = {steps: false, points: false, stacked: false, log: false, height: 240, xWidth: 64, beyond: 0, ...options};
+    this.options =
+        {steps: false, points: false, stacked: false, log: false, height: 240, xWidth: 64, beyond: 0, ...options};
     this.visible = options.series.map((one) => !one.hidden);
     this.underlays = (options.underlays || []).filter((draw) => draw !== null);
     this.row = null;

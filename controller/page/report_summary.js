@@ -49,7 +49,8 @@ plimsoll.summary = (() => {
       ];
     };
     const withReason = (result, step) => ({row: row(result, step), reason: result.reason});
-    if (criterion.steps.length === 0) return [withReason(criterion, criterion.step ? String(criterion.step) : format.DASH)];
+    if (criterion.steps.length === 0)
+      return [withReason(criterion, criterion.step ? String(criterion.step) : format.DASH)];
     return criterion.steps.map((result) => withReason(result, result.step ? String(result.step) : 'run'));
   };
 
@@ -196,7 +197,7 @@ plimsoll.summary = (() => {
     const rows = shown.map(
         ({cluster, step}) =>
             [model.blockText(step.block_size_bytes), String(step.number),
-             ...(cluster.rate ? responses : services).cells(cluster, format.time)]);
+             ...(cluster.rate ? responses : services).cells(cluster, (ns) => ns)]);
     const table = plimsoll.table(
         'Cluster, by block size; ' + (paced ? 'response' : 'service') + ' time',
         [{title: 'Block', head: true}, {title: 'Step'}, ...services.heads], rows);

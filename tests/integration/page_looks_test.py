@@ -214,6 +214,30 @@ class PageLooks(pages.PageTest):
         self.assertEqual(self.browser.script("return plimsoll.page.charts()[0].graph.xAxisRange()"), shown)
         self.assert_quiet()
 
+    def test_the_times_of_a_column_have_one_unit_which_is_in_the_heading(self):
+
+        def clocks(report):
+            for number, host in enumerate(report["hosts"]):
+                host["clock"].update(offset_ns=405 * 70**number, error_ns=896 * 30**number)
+
+        mixed = """
+            for (const one of document.querySelectorAll('details')) one.open = true;
+            return [...document.querySelectorAll('table')].filter(e => !e.closest('.chart, #sheet') && e.rows[0].cells[0].textContent !== 'Figure')
+                .flatMap(table => [...table.rows[0].cells].map((head, at) => {
+                  const units = new Set([...table.tBodies[0].rows].filter(row => row.cells.length > at)
+                      .map(row => row.cells[at].textContent.match(/^[^a-z]*[0-9] (ns|µs|ms|s)\\b/)).filter(found => found).map(found => found[1]));
+                  return [head.textContent, ...units];
+                })).filter(one => one.length > 2);"""
+        for kind in self.open_all():
+            self.assertEqual(self.browser.script(mixed), [], kind)
+        self.changed("search", clocks)
+        self.assertEqual(self.browser.script(mixed), [])
+        rows = self.browser.script(
+            "return [...document.querySelector('#clocks table').rows].map(row => [...row.cells].slice(0, 4).map(cell => cell.textContent))")
+        self.assertEqual(rows, [["Host", "Offset, µs", "Error, µs", "Drift, ppm"], ["alpha", "0.405", "0.896", "0.4"],
+                                ["beta", "28.350", "26.880", "0.7"], ["gamma", "1,984.5", "806.40", "1.0"]])
+        self.assert_quiet()
+
     def test_the_table_of_a_placement_has_a_row_for_each_host_that_is_down(self):
         report = self.sample("placement")
         rows = self.browser.script("return [...document.querySelectorAll('#placement table tbody tr')].map(one => one.innerText)")
