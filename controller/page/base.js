@@ -73,20 +73,25 @@ plimsoll.listed = (items, separator) => {
 
 // A table that can be scrolled sideways where it is too wide.
 //   columns: [{title, text: true for words, long: true where they may take several lines, head: true for the row's
-//   name, help: what the title means}], numbers are set right; titles that plimsoll.TERMS has explain themselves; rows:
-//   arrays of text or elements, as long as columns; marks: a class for a row, or nothing.
-plimsoll.table = (caption, columns, rows, marks = []) => {
-  const el = plimsoll.el;
+//   name, help: what the title means, time: of times a name; the columns with the same one have one unit, which is in
+//   their headings}], numbers are set right; titles that plimsoll.TERMS has explain themselves; rows: arrays of text or
+//   elements, as long as columns; marks: a class for a row, or nothing; notes: text below a row, across all columns, or
+//   nothing.
+plimsoll.table = (caption, columns, rows, marks = [], notes = []) => {
+  const {el} = plimsoll;
+  const units = plimsoll.unitsOf(columns, rows);
   const head = el('tr', {}, columns.map((column) => {
     const help = column.help || plimsoll.TERMS[column.title];
     return el(
         'th', {scope: 'col', class: column.text || column.head ? 'text' : null},
-        help ? plimsoll.term(column.title, help) : column.title);
+        help ? plimsoll.term(column.title, help) : column.title,
+        units.has(column.time) ? ', ' + units.get(column.time).name : null);
   }));
   const body = el('tbody');
   rows.forEach((row, number) => {
-    body.append(el('tr', {class: marks[number]}, row.map((cell, at) => {
+    body.append(el('tr', {class: marks[number]}, row.map((given, at) => {
       const column = columns[at];
+      const cell = column.time ? plimsoll.timeText(given, units.get(column.time)) : given;
       const isText = typeof cell === 'string';
       const long = isText ? cell.length > 20 : column.long;
       // Short words stay on one line, others break between words.
@@ -95,6 +100,10 @@ plimsoll.table = (caption, columns, rows, marks = []) => {
       if (column.head) return el('th', {scope: 'row', class: words}, content);
       return el('td', {class: column.text ? words : null}, content);
     })));
+    if (notes[number]) {
+      body.append(
+          el('tr', {class: 'note'}, el('td', {class: 'text', colspan: columns.length}, el('span', {}, notes[number]))));
+    }
   });
   // Focusable, so that the keyboard can scroll it.
   return el(
@@ -108,6 +117,30 @@ plimsoll.table = (caption, columns, rows, marks = []) => {
         'aria-label': caption
       },
       el('table', {}, el('caption', {}, el('span', {}, caption)), el('thead', {}, head), body));
+};
+
+// Of a table's columns of times, the unit of each group by its name; none where no time is known.
+plimsoll.unitsOf = (columns, rows) => {
+  const times = new Map();
+  columns.forEach(({time}, at) => {
+    if (!time) return;
+    const known =
+        rows.map((row) => row[at]).map((cell) => (cell !== null && typeof cell === 'object' ? cell.ns : cell));
+    times.set(time, [...(times.get(time) || []), ...known.filter((ns) => Number.isFinite(ns))]);
+  });
+  return new Map(
+      [...times].filter(([, all]) => all.length > 0).map(([name, all]) => [name, plimsoll.format.timeUnit(all)]));
+};
+
+// A cell of such a column: nanoseconds, or {ns, error: a bound in nanoseconds, note: words}; null where it is not
+// known.
+plimsoll.timeText = (cell, unit) => {
+  const {format} = plimsoll;
+  if (typeof cell === 'string') return cell;
+  const {ns, error, note} = cell !== null && typeof cell === 'object' ? cell : {ns: cell};
+  if (!Number.isFinite(ns)) return format.DASH;
+  const text = (time) => (unit.ns === 1 ? format.count(time) : format.inUnit(time, unit.ns));
+  return text(ns) + (error > 0 ? ' \u00b1 ' + text(error) : '') + (note ? ', ' + note : '');
 };
 
 // A table behind a chart: made when it is first opened, since it may have thousands of rows.

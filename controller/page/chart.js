@@ -21,6 +21,9 @@ plimsoll.THINNED_TOGETHER = {
       'the largest figures of the cluster, and those of the hosts\u2019 longest writes. timeline.csv has every second.',
 };
 
+// Characters of a name in a legend.
+plimsoll.CHIP_NAME = 32;
+
 plimsoll.Chart = class {
   // options:
   // - name: what the chart shows, for its table and for those who cannot see it
@@ -28,6 +31,7 @@ plimsoll.Chart = class {
   // - series: [{name, values: as long as x, null where there is none, color: a token of base.css, dash: [on, off] or
   //   nothing, hidden, help, whole: true where it sums up others}]
   // - range: the plimsoll.Range that the chart shows, alone or with others
+  // - beyond: how far the axis goes beyond the end of the range, for what is drawn there
   // - yTitle; yTick(value) for the axis; yText(value) with its unit
   // - stacked, log, steps, points: true where areas are stacked, the axis is logarithmic, lines are steps, points drawn
   // - underlays: [draw(context, area, toX, toY)], behind the lines; null ones are left out
@@ -37,7 +41,8 @@ plimsoll.Chart = class {
   // - thinned: the remark on rows that are left out, null where there are none; remark: another one
   // - nothing: the text shown without rows; height in pixels
   constructor(options) {
-    this.options = {steps: false, points: false, stacked: false, log: false, height: 240, xWidth: 64, ...options};
+    this.options =
+        {steps: false, points: false, stacked: false, log: false, height: 240, xWidth: 64, beyond: 0, ...options};
     this.visible = options.series.map((one) => !one.hidden);
     this.underlays = (options.underlays || []).filter((draw) => draw !== null);
     this.row = null;
@@ -53,7 +58,7 @@ plimsoll.Chart = class {
     this.graph = new Dygraph(this.plot, this.rows(), {
       labels: ['x', ...options.series.map((_, at) => 's' + at), ...(options.floor ? ['floor'] : [])],
       visibility: this.visibility(),
-      dateWindow: [...options.range.current],
+      dateWindow: this.window(options.range.current),
       stackedGraph: options.stacked,
       // What has no value before its first or after its last one adds nothing there.
       stackedGraphNaNFill: 'inside',
@@ -169,7 +174,8 @@ plimsoll.Chart = class {
   makeElement() {
     const {el} = plimsoll;
     const {options} = this;
-    this.chips = options.series.map((one, at) => this.makeChip(one, at));
+    const names = plimsoll.format.shortNames(options.series.map((one) => one.name), plimsoll.CHIP_NAME);
+    this.chips = options.series.map((one, at) => this.makeChip(one, at, names[at]));
     const buttons = [...this.chips.map((chip) => chip.button)];
     if (buttons.length > 3) {
       const all = (shown) => options.series.map(() => shown);
@@ -205,7 +211,7 @@ plimsoll.Chart = class {
     return el('div', {class: 'chart'}, drawn);
   }
 
-  makeChip(one, at) {
+  makeChip(one, at, name) {
     const {el} = plimsoll;
     const swatch = plimsoll.swatch(one, this.options.stacked);
     const value = el('span', {class: 'value'});
@@ -214,10 +220,10 @@ plimsoll.Chart = class {
           type: 'button',
           class: 'chip',
           'aria-pressed': String(this.visible[at]),
-          title: one.help,
+          title: [name === one.name ? '' : one.name, one.help].filter((part) => part).join(': ') || null,
           click: () => this.show(this.visible.map((shown, other) => (other === at ? !shown : shown))),
         },
-           swatch, el('span', {class: 'name'}, one.name), value);
+           swatch, el('span', {class: 'name'}, name), value);
     return {button, value};
   }
 
@@ -272,13 +278,14 @@ plimsoll.Chart = class {
       label.at = Math.min(label.at, floor);
       floor = label.at - row;
     }
+    const all = options.series.map((one) => one.name);
     // So many characters have room, roughly.
     const room = Math.floor((this.plot.clientWidth - x - 12) / (this.scale < 1 ? 9.4 : 6.9));
     for (const {text, y, at, color, names, wholes} of labels) {
       const [name, ...others] = names.length > 0 ? names : wholes;
       const more = others.length > 0 ? ' +' + others.length : '';
       const left = room - text.length - 1 - more.length;
-      const short = name.length > left ? name.slice(0, left - 1) + '\u2026' : name;
+      const short = plimsoll.format.shortNames(all, left)[all.indexOf(name)];
       const group =
           svg('g', {}, svg('circle', {cx: x, cy: y, r: 3}),
               svg('path', {d: 'M' + (x + 3) + ' ' + y + 'L' + (x + 9) + ' ' + at}),
@@ -299,7 +306,13 @@ plimsoll.Chart = class {
     this.graph?.updateOptions({...this.look(), includeZero: !log, yRangePad: log ? 14 : 4});
   }
 
-  showRange([from, to]) {
+  // What the axis shows of a range.
+  window([from, to]) {
+    return [from, to + this.options.beyond];
+  }
+
+  showRange(range) {
+    const [from, to] = this.window(range);
     const [oldFrom, oldTo] = this.graph.xAxisRange();
     if (oldFrom !== from || oldTo !== to) this.graph.updateOptions({dateWindow: [from, to]});
   }
@@ -311,11 +324,12 @@ plimsoll.Chart = class {
   // The user has zoomed or moved this chart by the pointer: so shall the others.
   follow(graph) {
     const [from, to] = graph.xAxisRange();
-    const {range} = this.options;
-    if (from === range.current[0] && to === range.current[1]) return;
+    const {range, beyond} = this.options;
+    const [oldFrom, oldTo] = this.window(range.current);
+    if (from === oldFrom && to === oldTo) return;
     if (this.following) return;
     this.following = true;
-    range.set(from, to);
+    range.set(from, to - beyond);
     // What the range does not allow is taken back.
     this.showRange(range.current);
     this.following = false;
@@ -396,7 +410,7 @@ plimsoll.Chart = class {
         const area = graph.getArea();
         const perPixel = (context.pinch[1] - context.pinch[0]) / Math.max(right - left, 10);
         const from = context.pinch[0] - (left - area.x) * perPixel;
-        range.set(from, from + area.w * perPixel);
+        range.set(from, from + area.w * perPixel - this.options.beyond);
       },
       touchend: (event, graph, context) => {
         context.pinch = null;

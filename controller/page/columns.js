@@ -24,7 +24,7 @@ plimsoll.columns = (() => {
     return all > 0 ? format.fixed(100 * scope.time_between_writes_ns / all, 2) : format.DASH;
   };
 
-  // `time`: how a latency is spelled.
+  // `time`: how a latency is spelled; for plimsoll.table, which has a unit for all, itself.
   const cell = (column, scope, time) => {
     const message = messageOf(scope, column.in);
     if (!isKnown(message, column.field)) return format.DASH;
@@ -49,7 +49,11 @@ plimsoll.columns = (() => {
 
   // Columns for plimsoll.table, and the cells of a scope's row.
   const table = (columns) => ({
-    heads: columns.map((column) => ({title: column.title, text: column.format === 'held'})),
+    heads: columns.map((column) => ({
+                         title: column.title,
+                         text: column.format === 'held',
+                         time: column.format === 'latency' ? 'latency' : null
+                       })),
     cells: (scope, time) => columns.map((column) => cell(column, scope, time)),
   });
 

@@ -31,6 +31,17 @@ plimsoll.format = (() => {
     return fixed(value, value < 100 ? 3 : value < 1000 ? 2 : value < 10000 ? 1 : 0);
   };
 
+  // The unit for times that are read beside one another, as {ns, name}: that of the longest, or the next smaller one
+  // where the shortest would be too small in it.
+  const timeUnit = (times) => {
+    const units = [[1, 'ns'], [1e3, 'µs'], [1e6, 'ms'], [1e9, 's']];
+    const sizes = times.map(Math.abs).filter((size) => size > 0);
+    const longest = Math.max(1, ...sizes);
+    let at = units.filter(([ns]) => ns <= longest).length - 1;
+    if (at > 0 && Math.min(...sizes) < 0.01 * units[at][0]) --at;
+    return {ns: units[at][0], name: units[at][1]};
+  };
+
   // A time in the unit that suits it: "4.0 µs", "1.204 ms", "-3.200 s".
   const time = (ns) => {
     if (ns === null || ns === undefined || !Number.isFinite(ns)) return DASH;
@@ -124,12 +135,36 @@ plimsoll.format = (() => {
   // "1 host", "3 hosts".
   const plural = (number, what) => count(number) + ' ' + what + (number === 1 ? '' : 's');
 
+  // These names with at most `room` characters each, cut in the middle, or as near to it as leaves them different;
+  // numbered where nothing does. As in the text report (ShortenNames).
+  const shortNames = (names, room) => {
+    const all = names.map((name) => [...name]);
+    const different = new Set(names).size;
+    const kept = Math.max(room - 1, 1);
+    const cut = (tail) => all.map((name) => (name.length <= room ? name : [
+                                              ...name.slice(0, kept - tail), '\u2026', ...name.slice(name.length - tail)
+                                            ]).join(''));
+    const half = Math.floor(kept / 2);
+    for (let moved = 0; moved <= kept; ++moved) {
+      for (const tail of [half + moved, half - moved]) {
+        if (tail < 0 || tail > kept) continue;
+        const found = cut(tail);
+        if (new Set(found).size === different) return found;
+      }
+    }
+    return all.map((name, at) => {
+      const number = '\u2026#' + (at + 1);
+      return name.length <= room ? name.join('') : name.slice(0, Math.max(room - number.length, 0)).join('') + number;
+    });
+  };
+
   return {
     DASH,
     fixed,
     count,
     rate,
     inUnit,
+    timeUnit,
     time,
     shortTime,
     shortCount,
@@ -141,5 +176,6 @@ plimsoll.format = (() => {
     dateTime,
     timeAfter,
     plural,
+    shortNames,
   };
 })();

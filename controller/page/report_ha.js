@@ -176,11 +176,9 @@ plimsoll.ha = (() => {
     return image;
   };
 
-  const span = (known) => {
-    if (!known) return format.DASH;
-    const wide = known.error_ns >= 1e6 && known.error_ns * 10 > Math.abs(known.ns);
-    return format.time(known.ns) + (wide ? ' \u00b1 ' + format.time(known.error_ns) : '');
-  };
+  // With its error, where that counts.
+  const span = (ns, error) => (ns === null ? null : {ns, error: error > 1e6 && error * 10 > Math.abs(ns) ? error : 0});
+  const spanOf = (known) => (known ? span(known.ns, known.error_ns) : null);
   const PHASE_NAMES = {
     gap: ['Gap', 'from the last acknowledged write of the old active instance to the first of the new one'],
     to_free: ['Fault to lock free', 'by an independent poller, which tries the lock every few milliseconds'],
@@ -200,35 +198,34 @@ plimsoll.ha = (() => {
     const table = plimsoll.table(
         'Takeovers over all rounds',
         [
-          {title: 'Time', head: true}, {title: 'Takeovers'}, {title: 'Min'}, {title: 'Median'}, {title: 'Max'},
-          ...ranks.map(([title]) => ({title}))
+          {title: 'Time', head: true}, {title: 'Takeovers'}, {title: 'Min', time: 'phase'},
+          {title: 'Median', time: 'phase'}, {title: 'Max', time: 'phase'},
+          ...ranks.map(([title]) => ({title, time: 'phase'}))
         ],
         report.phases.map((phase) => {
           const [name, help] = PHASE_NAMES[phase.phase] || [phase.phase, ''];
           return [
-            help ? plimsoll.term(name, help) : name, format.count(phase.count), span(phase.min), span(phase.median),
-            span(phase.max),
-            ...ranks.map(([, column]) => (phase[column] > 0 ? format.time(phase[column]) : format.DASH))
+            help ? plimsoll.term(name, help) : name, format.count(phase.count), spanOf(phase.min), spanOf(phase.median),
+            spanOf(phase.max), ...ranks.map(([, column]) => (phase[column] > 0 ? phase[column] : null))
           ];
         }));
     return table;
   };
 
-  const time = (ns) => (ns === null ? format.DASH : format.time(ns));
   const roundTable = (takeovers) => plimsoll.table(
       'Rounds; lock free and granted count from the fault, replayed from the grant, first write from the replay',
       [
         {title: 'Round', head: true}, {title: 'Fault', text: true}, {title: 'From', text: true},
-        {title: 'To', text: true}, {title: 'QM'}, {title: 'Result', text: true}, {title: 'Gap'}, {title: 'Lock free'},
-        {title: 'Granted'}, {title: 'Replayed'}, {title: 'First write'}, {title: 'Lost'}
+        {title: 'To', text: true}, {title: 'QM'}, {title: 'Result', text: true}, {title: 'Gap', time: 'gap'},
+        {title: 'Lock free', time: 'phase'}, {title: 'Granted', time: 'phase'}, {title: 'Replayed', time: 'phase'},
+        {title: 'First write', time: 'phase'}, {title: 'Lost'}
       ],
       takeovers.map(
           (one) =>
               [String(one.round), one.fault, one.oldHost, one.newHost, String(one.qm),
                (OUTCOMES[one.outcome] || one.outcome) + (one.doubtful ? '; inconclusive' : ''),
-               time(one.gap) +
-                   (one.gapError > 1e6 && one.gapError * 10 > one.gap ? ' \u00b1 ' + time(one.gapError) : ''),
-               time(one.free), time(one.granted), time(one.replayed), time(one.firstWrite), format.count(one.lost)]));
+               span(one.gap, one.gapError), one.free, one.granted, one.replayed, one.firstWrite,
+               format.count(one.lost)]));
 
   const logs = (report) => {
     const found = report.findings;
@@ -284,13 +281,12 @@ plimsoll.ha = (() => {
     rows.sort((a, b) => a[0] - b[0]);
     return plimsoll.table(
         'qm' + qm.qm + ': events; times count from the fault, and what extends beyond the picture is cut off',
-        [{title: 'At', head: true}, {title: 'What', text: true}, {title: 'Host', text: true}],
-        rows.map(([at, what, where]) => [format.time(at), what, where]));
+        [{title: 'At', head: true, time: 'at'}, {title: 'Event', text: true}, {title: 'Host', text: true}], rows);
   };
 
   const writesCells = (writes) =>
-      [format.count(writes.count), writes.count > 0 ? format.time(writes.sum_ns / writes.count) : format.DASH,
-       writes.count > 0 ? format.time(writes.max_ns) : format.DASH];
+      [format.count(writes.count), writes.count > 0 ? writes.sum_ns / writes.count : null,
+       writes.count > 0 ? writes.max_ns : null];
 
   const othersPart = (shown, width) => {
     const heading = el('h3', {}, 'Log writes of the other queue managers');
@@ -324,7 +320,8 @@ plimsoll.ha = (() => {
           'Service time of their log writes',
           [
             {title: 'Queue manager', head: true}, {title: 'Host', text: true}, {title: 'Writes before'},
-            {title: 'Mean'}, {title: 'Slowest'}, {title: 'Writes during'}, {title: 'Mean'}, {title: 'Slowest'}
+            {title: 'Mean', time: 'service'}, {title: 'Slowest', time: 'service'}, {title: 'Writes during'},
+            {title: 'Mean', time: 'service'}, {title: 'Slowest', time: 'service'}
           ],
           rows)
     ];

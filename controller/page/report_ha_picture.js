@@ -120,10 +120,10 @@ plimsoll.haPicture = (() => {
   };
 
   const drawLane = (lane, number, top, context) => {
-    const {scale, picture: shown, most, figure} = context;
+    const {scale, picture: shown, most, figure, names} = context;
     const group = svg('g', {class: 'lane host-' + (number + 1)});
     const text = (x, y, words, attributes = {}) => svg('text', {x, y, ...attributes}, words);
-    const name = svg('tspan', {class: 'host'}, lane.host.length > 28 ? lane.host.slice(0, 27) + '\u2026' : lane.host);
+    const name = titled(svg('tspan', {class: 'host'}, names[number]), lane.host);
     group.append(
         text(0, top + 13, name), text(0, top + 32, 'state', {class: 'row'}), text(0, top + 46, 'lock', {class: 'row'}),
         text(0, top + 66, 'writes', {class: 'row'}));
@@ -219,9 +219,9 @@ plimsoll.haPicture = (() => {
           svg('text', {x: at, y: 13, 'text-anchor': 'middle', class: 'gap-text'}, words));
     }
     const most = Math.max(1, ...qm.lanes.flatMap((lane) => lane.writes));
-    qm.lanes.forEach(
-        (lane, number) =>
-            image.append(drawLane(lane, number, TOP + LANE * number, {scale, picture: shown, most, figure})));
+    const names = format.shortNames(qm.lanes.map((lane) => lane.host), 28);
+    const context = {scale, picture: shown, most, figure, names};
+    qm.lanes.forEach((lane, number) => image.append(drawLane(lane, number, TOP + LANE * number, context)));
     if (commands > 0) {
       image.append(svg('text', {x: 0, y: bottom - 8, class: 'row'}, 'command'));
       for (const one of shown.commands) {

@@ -36,10 +36,12 @@ plimsoll.hosts = (() => {
     });
     const base = row * hosts.length + 4;
     picture.append(svg('line', {x1: at(0), x2: at(0), y1: 0, y2: base, class: 'zero'}));
+    const names = format.shortNames(hosts.map((host) => host.host), room);
     hosts.forEach((host, number) => {
       const y = row * number + 12;
       const label = svg('text', {x: left - 10, y: y + 4, class: 'name'});
-      label.textContent = host.host.length > room ? host.host.slice(0, room - 1) + '\u2026' : host.host;
+      label.textContent = names[number];
+      label.append(svg('title', {}, host.host));
       const value = svg('text', {x: at(host.behind_ns + host.error_ns) + 8, y: y + 4, class: 'value'});
       value.textContent = format.time(host.behind_ns);
       picture.append(
@@ -67,22 +69,25 @@ plimsoll.hosts = (() => {
       const known = clock.probes > 0;
       const start = starts.get(host.label);
       return [
-        host.label, known ? format.time(clock.offset_ns) : format.DASH,
-        known ? '\u00b1 ' + format.time(clock.error_ns) : format.DASH,
-        known ? format.fixed(clock.drift_ppm, 1) + ' ppm' : format.DASH,
-        known ? format.time(clock.min_round_trip_ns) : format.DASH, start ? format.time(start.behind_ns) : format.DASH,
-        start ? '\u00b1 ' + format.time(start.error_ns) : format.DASH,
-        known ? format.time(clock.wall_clock_difference_ns) : format.DASH, clock.time_synchronized ? 'yes' : 'no',
-        clock.steps.length > 0 ? format.count(clock.steps.length) : 'none'
+        host.label, known ? clock.offset_ns : null, known ? clock.error_ns : null,
+        known ? format.fixed(clock.drift_ppm, 1) : format.DASH, known ? clock.min_round_trip_ns : null,
+        start ? start.behind_ns : null, start ? start.error_ns : null, known ? clock.wall_clock_difference_ns : null,
+        clock.time_synchronized ? 'yes' : 'no', clock.steps.length > 0 ? format.count(clock.steps.length) : 'none'
       ];
     });
     const table = plimsoll.table(
         'Each host\u2019s clock against the controller\u2019s; true values lie within the error',
         [
-          {title: 'Host', head: true}, {title: 'Offset'}, {title: 'Error'}, {title: 'Drift'},
-          {title: 'Probe round trip', help: 'the shortest time from asking the host for its clock to the answer'},
-          {title: 'Start', help: 'when its last writer began, after the first writer of all hosts'}, {title: '\u00b1'},
-          {title: 'Wall clock', help: 'difference of the wall clocks; displayed, never used'},
+          {title: 'Host', head: true}, {title: 'Offset', time: 'offset'},
+          {title: 'Error', time: 'error', help: plimsoll.TERMS['\u00b1']},
+          {title: 'Drift, ppm', help: plimsoll.TERMS['Drift']}, {
+            title: 'Probe round trip',
+            time: 'trip',
+            help: 'the shortest time from asking the host for its clock to the answer'
+          },
+          {title: 'Start', time: 'start', help: 'when its last writer began, after the first writer of all hosts'},
+          {title: '\u00b1', time: 'start'},
+          {title: 'Wall clock', time: 'wall', help: 'difference of the wall clocks; displayed, never used'},
           {title: 'Time sync', help: 'whether the host\u2019s kernel reports a synchronized clock (NTP, PTP)'},
           {title: 'Steps'}
         ],

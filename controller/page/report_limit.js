@@ -142,14 +142,13 @@ plimsoll.limit = (() => {
       'Steps of the search',
       [
         {title: 'Step'}, {title: 'Purpose', text: true},
-        {title: overRate(limit) ? 'Rate per queue manager' : 'Queue managers'}, {title: 'IO/s'}, {title: 'p99'},
-        {title: 'Criteria', text: true}, {title: 'Decided by', text: true}
+        {title: overRate(limit) ? 'Rate per queue manager' : 'Queue managers'}, {title: 'IO/s'},
+        {title: 'p99', time: 'latency'}, {title: 'Criteria', text: true}, {title: 'Decided by', text: true}
       ],
       limit.points.map(
           (point) =>
               [String(point.step), point.purpose, point.load > 0 ? load(limit, point.load) : format.DASH,
-               format.rate(point.iops),
-               isKnown(point.cluster, 'p99_ns') ? format.time(point.cluster.p99_ns) : format.DASH,
+               format.rate(point.iops), isKnown(point.cluster, 'p99_ns') ? point.cluster.p99_ns : null,
                STATES[point.state] || 'undecided', [point.criterion, point.value].filter((one) => one).join(': ')]));
 
   // The parts of the page, and the chart to draw once they are in it.

@@ -18,6 +18,9 @@ plimsoll.load = (() => {
     ['NFS: retransmitted operations', 'nfs_retransmits', 1, format.count, 'per sample'],
   ];
 
+  // In seconds.
+  const HALF_A_SAMPLE = 0.5;
+
   const makeChart = (step, range, loads, [title, name, scale, text, axis]) => {
     const hosts = loads.filter((load) => name in load);
     const offsets = hosts.map((load) => load.offset_ms);
@@ -27,6 +30,8 @@ plimsoll.load = (() => {
       ...plimsoll.timeCharts.timeOptions(step, range),
       name: title + ' over time',
       x: x.map((at) => at / 1000),
+      // The last samples are at the very end, or just after it.
+      beyond: x.length === 0 ? 0 : Math.max(0, x[x.length - 1] / 1000 + HALF_A_SAMPLE - range.full[1]),
       nothing: 'No samples.',
       xText: (at) =>
           format.elapsed(at, 1) + (step.step.start ? ' (' + format.timeAfter(step.step.start, at) + ' UTC)' : ''),
@@ -54,21 +59,25 @@ plimsoll.load = (() => {
     // The host's average service time, shown beside the kernel's figures.
     const measured = (host) => {
       const latency = averages.get(host);
-      return latency && latency.count > 0 ? format.time(latency.avg_ns) : format.DASH;
+      return latency && latency.count > 0 ? latency.avg_ns : null;
     };
-    const measuredHead = {title: 'Measured avg', help: 'average service time of this host\u2019s writes'};
+    const measuredHead = {
+      title: 'Measured avg',
+      time: 'measured',
+      help: 'average service time of this host\u2019s writes'
+    };
     const list = [plimsoll.table(
         'Load generator',
         [
           {title: 'Host', head: true}, measuredHead,
           {title: 'Agent CPU', help: 'CPU time of the agent, in percent of one CPU'}, {title: 'CPU wait'},
-          {title: 'Max scheduling delay'}, {title: 'Suspensions'}, {title: 'Suspended'}
+          {title: 'Max scheduling delay', time: 'delay'}, {title: 'Suspensions'},
+          {title: 'Suspended', time: 'suspended'}
         ],
         loads.map(
             (load) =>
                 [load.host, measured(load.host), percent(load.agent_cpu_percent), percent(load.writer_cpu_wait_percent),
-                 format.time(load.recorder_late_max_ns), format.count(load.pauses),
-                 load.pauses > 0 ? format.time(load.paused_ns) : format.DASH]))];
+                 load.recorder_late_max_ns, format.count(load.pauses), load.pauses > 0 ? load.paused_ns : null]))];
     const disks = loads.filter((load) => load.disk);
     if (disks.length > 0) {
       list.push(plimsoll.table(

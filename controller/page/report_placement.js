@@ -12,8 +12,7 @@ plimsoll.placement = (() => {
     return names.length === 0 ? format.DASH :
                                 plimsoll.listed(more > 0 ? [...names, 'and ' + more + ' more'] : names, ',');
   };
-  const time = (step, name) =>
-      (step.max_ns > 0 && !step.thin.includes(name) ? format.time(step[name + '_ns']) : format.DASH);
+  const time = (step, name) => (step.max_ns > 0 && !step.thin.includes(name) ? step[name + '_ns'] : null);
   const result = (step) => {
     const [tone, sign, word] = plimsoll.summary.VERDICTS[step.outcome] || plimsoll.summary.VERDICTS.inconclusive;
     return el('span', {class: 'tag ' + tone}, sign + ' ' + word);
@@ -24,7 +23,8 @@ plimsoll.placement = (() => {
       [
         {title: 'Hosts', head: true}, {title: 'Result', text: true}, {title: 'Step'},
         {title: 'Moved', text: true, help: 'Queue managers that write on their standby hosts'}, {title: 'Target IO/s'},
-        {title: 'IO/s'}, {title: 'p50'}, {title: 'p99'}, {title: 'max'}, {title: 'Worst host', text: true}
+        {title: 'IO/s'}, {title: 'p50', time: 'latency'}, {title: 'p99', time: 'latency'},
+        {title: 'max', time: 'latency'}, {title: 'Worst host', text: true}
       ],
       steps.map(
           (step) =>

@@ -180,15 +180,15 @@ plimsoll.stalls = (() => {
           stalls.stalls.length < stalls.count ? 'The ' + stalls.stalls.length + ' longest stalls, by time' :
                                                 'Stalls, by time; an open one was not over at the end of the data',
           [
-            {title: 'Time in step', head: true}, {title: 'Time (UTC)'}, {title: 'Length'}, {title: '\u00b1'},
-            {title: 'Class', text: true}, {title: 'Stalled', text: true, long: true},
+            {title: 'Time in step', head: true}, {title: 'Time (UTC)'}, {title: 'Length', time: 'length'},
+            {title: '\u00b1', time: 'length'}, {title: 'Class', text: true}, {title: 'Stalled', text: true, long: true},
             {title: 'Unaffected', text: true, long: true}, {title: 'Longest', text: true, long: true}
           ],
           stalls.stalls.map(
               (stall) =>
                   [format.elapsed(stall.offset_ns / 1e9, 3), format.timeOfDay(stall.begin),
-                   format.time(stall.length_ns) + (stall.open ? ', open' : ''), format.time(stall.error_ns),
-                   known(stall.stall_class)[0], names(stall.hosts), names(stall.others), writers(stall)])));
+                   {ns: stall.length_ns, note: stall.open ? 'open' : ''}, stall.error_ns, known(stall.stall_class)[0],
+                   names(stall.hosts), names(stall.others), writers(stall)])));
     }
     if (stalls.left_out > 0)
       parts.push(
@@ -217,15 +217,15 @@ plimsoll.stalls = (() => {
         plimsoll.table(
             'Slowest first, by service time',
             [
-              {title: 'Latency', head: true}, {title: 'Host', text: true}, {title: 'QM'}, {title: 'Write'},
-              {title: 'Extent', text: true}, {title: 'Offset, bytes'}, {title: 'Time in step'}, {title: 'Time (UTC)'},
-              {title: '\u00b1'}
+              {title: 'Latency', head: true, time: 'latency'}, {title: 'Host', text: true}, {title: 'QM'},
+              {title: 'Write'}, {title: 'Extent', text: true}, {title: 'Offset, bytes'}, {title: 'Time in step'},
+              {title: 'Time (UTC)'}, {title: '\u00b1', time: 'latency'}
             ],
             slowest.map(
                 (write) =>
-                    [format.time(write.latency_ns), write.host, String(write.qm), '#' + format.count(write.number),
-                     extent(write), format.count(write.offset_bytes), offset(write), format.timeOfDay(write.start, 6),
-                     format.time(write.error_ns)])));
+                    [write.latency_ns, write.host, String(write.qm), '#' + format.count(write.number), extent(write),
+                     format.count(write.offset_bytes), offset(write), format.timeOfDay(write.start, 6),
+                     write.error_ns])));
   };
 
   return {CLASSES, shade, key, threshold, stallSection, slowSection};

@@ -38,19 +38,20 @@ plimsoll.summary = (() => {
     return result.kind === 'storage' ? 'storage ' + result.storage : 'cluster';
   };
 
-  // Rows of a criterion: its worst value in each step.
+  // Rows of a criterion: its worst value in each step, and the reason where it did not pass: [{row, reason}].
   const criterionRows = (criterion) => {
     const name = el('span', {}, el('code', {}, criterion.criterion), criterion.added ? ' (added: target rate)' : '');
     const row = (result, step) => {
       const [tone, sign, word] = VERDICTS[result.outcome] || VERDICTS.inconclusive;
       return [
         el('span', {class: 'tag ' + tone}, sign + ' ' + word), name.cloneNode(true), step,
-        result.value_text || format.DASH,
-        [result.value_text ? where(result) : '', result.reason].filter((one) => one).join('; ')
+        result.value_text || format.DASH, el('span', {class: 'whole'}, result.value_text ? where(result) : '')
       ];
     };
-    if (criterion.steps.length === 0) return [row(criterion, criterion.step ? String(criterion.step) : format.DASH)];
-    return criterion.steps.map((result) => row(result, result.step ? String(result.step) : 'run'));
+    const withReason = (result, step) => ({row: row(result, step), reason: result.reason});
+    if (criterion.steps.length === 0)
+      return [withReason(criterion, criterion.step ? String(criterion.step) : format.DASH)];
+    return criterion.steps.map((result) => withReason(result, result.step ? String(result.step) : 'run'));
   };
 
   // The lost hosts that the verdict's reasons do not name.
@@ -93,7 +94,7 @@ plimsoll.summary = (() => {
                                      {title: 'Result', text: true}, {title: 'Criterion', text: true}, {title: 'Step'},
                                      {title: 'Worst value', text: true}, {title: 'Where', text: true}
                                    ],
-                                   rows),
+                                   rows.map((one) => one.row), [], rows.map((one) => one.reason)),
            lines));
   };
 
@@ -196,7 +197,7 @@ plimsoll.summary = (() => {
     const rows = shown.map(
         ({cluster, step}) =>
             [model.blockText(step.block_size_bytes), String(step.number),
-             ...(cluster.rate ? responses : services).cells(cluster, format.time)]);
+             ...(cluster.rate ? responses : services).cells(cluster, (ns) => ns)]);
     const table = plimsoll.table(
         'Cluster, by block size; ' + (paced ? 'response' : 'service') + ' time',
         [{title: 'Block', head: true}, {title: 'Step'}, ...services.heads], rows);

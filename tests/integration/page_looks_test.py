@@ -11,6 +11,8 @@ from pages import CHARTS
 
 WIDTHS = (390, 820, 1280)
 SCHEMES = (False, True)
+# As long as those of many sites, and different in the middle only.
+LONG_NAMES = [f"a-rather-long-storage-client-{number}.mq.example.com" for number in (1, 2, 3)]
 KEY_TAB = "\ue004"
 # Linear RGB as it looks to who lacks one kind of cone (Machado, Oliveira and Fernandes, 2009), and to others.
 SIGHTS = {
@@ -100,6 +102,16 @@ class PageLooks(pages.PageTest):
         page.write_text(text[:found.start(2)] + told + text[found.end(2):])
         self.browser.open(page)
 
+    def renamed(self, kind, names):
+        """Opens the page of a made-up report whose hosts have other names."""
+        report = self.sample(kind)
+        page = self.base / f"{kind}.html"
+        text = page.read_text()
+        for host, name in zip(report["hosts"], names, strict=True):
+            text = text.replace(f'"{host["label"]}"', f'"{name}"')
+        page.write_text(text)
+        self.browser.open(page)
+
     def compare(self, *sides):
         """Opens the page of a comparison of made-up reports: each side a list of (name, how much slower)."""
         paths = []
@@ -135,6 +147,96 @@ class PageLooks(pages.PageTest):
                 self.assertEqual(self.browser.script(CAPTIONS), [], where)
                 self.assertEqual(self.browser.script(OVERLAPS), [], where)
                 self.assert_quiet()
+
+    def test_the_reason_of_a_criterion_is_in_sight_below_its_row(self):
+        reason = "needs 1,000 writes beyond the percentile, has 120; measure for longer"
+
+        def undecided(report):
+            for criterion in report["verdict"]["criteria"]:
+                criterion.update(outcome="inconclusive", kind="host", host=LONG_NAMES[0], reason=reason, steps=[])
+
+        for width in WIDTHS:
+            self.browser.set_size(width, 900, mobile=width < 640)
+            self.changed("storages", undecided)
+            rows = self.browser.script(
+                "return [...document.querySelectorAll('#verdict tr')].map(e => e.getBoundingClientRect().height /"
+                " parseFloat(getComputedStyle(e.cells[0]).lineHeight))")
+            self.assertLess(max(rows), 4, (width, rows))
+            # Whole, without scrolling.
+            outside = self.browser.script(
+                "const place = document.querySelector('#verdict .scroll').getBoundingClientRect(); const range = document.createRange();"
+                "return [...document.querySelectorAll('#verdict td')].filter(e => e.textContent === arguments[0]).map(e => {"
+                "range.selectNodeContents(e); const b = range.getBoundingClientRect();"
+                "return b.left < place.left - 1 || b.right > place.right + 1; })", reason)
+            self.assertTrue(outside, width)
+            self.assertNotIn(True, outside, width)
+
+    def test_long_names_of_hosts_stay_different_where_they_are_cut(self):
+        for width in (390, 1280):
+            self.browser.set_size(width, 900, mobile=width < 640)
+            self.renamed("search", LONG_NAMES)
+            for place, room in (("#throughput .chip .name", 32), ("#load .chip .name", 32), ("#clocks svg .name", 32),
+                                ("#distribution .ends text", 60)):
+                names = self.browser.script(
+                    "return [...document.querySelectorAll(arguments[0])].map(e => e.firstChild.data).filter(one => one.includes('a-'))",
+                    place)
+                if place.endswith("text") and width == 390:
+                    continue  # There is room for the figures alone.
+                self.assertEqual(len(set(names)), 3, (place, width, names))
+                for name in names:
+                    self.assertLess(len(name), room + 1, place)
+            # Nothing of a name that was shortened is cut, and the whole one is at hand.
+            cut = self.browser.script(
+                "return [...document.querySelectorAll('.chip .name')].filter(e => e.scrollWidth > e.clientWidth).map(e => e.textContent)")
+            self.assertEqual(cut, [], width)
+            self.assertEqual(self.browser.script("return [...document.querySelectorAll('#load .chip')].map(e => e.title)"), LONG_NAMES)
+        self.renamed("drill", [LONG_NAMES[0], LONG_NAMES[1]])
+        names = self.browser.script("return [...document.querySelectorAll('#round svg .host')].map(e => e.firstChild.data)")
+        self.assertGreaterEqual(len(set(names)), 2, names)
+        self.assertEqual([name for name in names if len(name) > 28], [])
+        self.assert_quiet()
+
+    def test_the_last_sample_of_the_load_is_drawn_whole(self):
+        room = ("const chart = plimsoll.page.state.charts[3](); const area = chart.graph.getArea(); const x = chart.options.x;"
+                "return [area.x + area.w - chart.graph.toDomXCoord(x[x.length - 1]), chart.graph.xAxisRange()]")
+        for width in WIDTHS:
+            self.browser.set_size(width, 900, mobile=width < 640)
+            self.sample("search")
+            self.assertGreater(self.browser.script(room)[0], 3, width)
+        # The charts still zoom together, and the range is that of the step.
+        self.assertEqual(self.browser.script("return plimsoll.page.state.range.current"), [0, 20])
+        self.browser.script("plimsoll.page.state.charts[3]().graph.updateOptions({dateWindow: [5, 10]})")
+        _, (start, end) = self.browser.script(room)
+        self.assertEqual((start, end), (5, 10))
+        shown = self.browser.script("return plimsoll.page.state.range.current")
+        self.assertEqual(shown[0], 5)
+        self.assertAlmostEqual(shown[1], 9.5, delta=0.1)
+        self.assertEqual(self.browser.script("return plimsoll.page.charts()[0].graph.xAxisRange()"), shown)
+        self.assert_quiet()
+
+    def test_the_times_of_a_column_have_one_unit_which_is_in_the_heading(self):
+
+        def clocks(report):
+            for number, host in enumerate(report["hosts"]):
+                host["clock"].update(offset_ns=405 * 70**number, error_ns=896 * 30**number)
+
+        mixed = """
+            for (const one of document.querySelectorAll('details')) one.open = true;
+            return [...document.querySelectorAll('table')].filter(e => !e.closest('.chart, #sheet') && e.rows[0].cells[0].textContent !== 'Figure')
+                .flatMap(table => [...table.rows[0].cells].map((head, at) => {
+                  const units = new Set([...table.tBodies[0].rows].filter(row => row.cells.length > at)
+                      .map(row => row.cells[at].textContent.match(/^[^a-z]*[0-9] (ns|µs|ms|s)\\b/)).filter(found => found).map(found => found[1]));
+                  return [head.textContent, ...units];
+                })).filter(one => one.length > 2);"""
+        for kind in self.open_all():
+            self.assertEqual(self.browser.script(mixed), [], kind)
+        self.changed("search", clocks)
+        self.assertEqual(self.browser.script(mixed), [])
+        rows = self.browser.script(
+            "return [...document.querySelector('#clocks table').rows].map(row => [...row.cells].slice(0, 4).map(cell => cell.textContent))")
+        self.assertEqual(rows, [["Host", "Offset, µs", "Error, µs", "Drift, ppm"], ["alpha", "0.405", "0.896", "0.4"],
+                                ["beta", "28.350", "26.880", "0.7"], ["gamma", "1,984.5", "806.40", "1.0"]])
+        self.assert_quiet()
 
     def test_the_table_of_a_placement_has_a_row_for_each_host_that_is_down(self):
         report = self.sample("placement")
