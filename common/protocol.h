@@ -41,6 +41,10 @@ inline uint64_t MinFreeBytes(std::optional<uint64_t> asked, uint64_t total_bytes
   constexpr uint64_t kLeastBytes = uint64_t{256} << 20;
   return asked.value_or(std::max(total_bytes / 20, kLeastBytes));
 }
+inline uint64_t MinFreeBytes(const v1::LogWorkload& workload, uint64_t total_bytes) {
+  return MinFreeBytes(workload.has_min_free_bytes() ? std::optional(workload.min_free_bytes()) : std::nullopt,
+                      total_bytes);
+}
 
 // "qm3 has been in one write to /mnt/mqlog/...": a long write as messages name it; since when, or for how long,
 // follows.

@@ -78,7 +78,7 @@ const HaSetup::QueueManager* HaSetup::Find(uint32_t qm) const {
 }
 
 LogShape HaSetup::ShapeOf(uint32_t qm) const {
-  return {log.run_token, qm, log.file_size_bytes, log.num_files, block_bytes()};
+  return {log.run_token, qm, log.workload.file_size_bytes(), log.workload.num_files(), block_bytes()};
 }
 
 absl::StatusOr<HaSetup> MakeHaSetup(const v1::HostPlan& plan) {
@@ -101,7 +101,7 @@ absl::StatusOr<HaSetup> MakeHaSetup(const v1::HostPlan& plan) {
   }
   HaSetup setup;
   PLIMSOLL_ASSIGN_OR_RETURN(setup.log, MakeWorkSetup(LogPlanOf(plan)));
-  if (setup.log.sync == v1::SYNC_MODE_NONE) {
+  if (setup.log.workload.sync() == v1::SYNC_MODE_NONE) {
     return absl::InvalidArgumentError("sync must not be none in a drill: a write that is not durable proves nothing");
   }
   setup.data_dir = work.data_dir().empty() ? work.workload().dir() : work.data_dir();

@@ -147,7 +147,7 @@ absl::StatusOr<v1::Placed> HaWork::Look(const v1::Look& look) {
   PLIMSOLL_ASSIGN_OR_RETURN(const RunDirectory::Space space, places_.front().made->MeasureSpace());
   placed.set_total_bytes(space.total_bytes);
   placed.set_free_bytes(space.free_bytes);
-  placed.set_min_free_bytes(MinFreeBytes(setup_.log.min_free_bytes, space.total_bytes));
+  placed.set_min_free_bytes(MinFreeBytes(setup_.log.workload, space.total_bytes));
   return placed;
 }
 
@@ -179,10 +179,10 @@ absl::StatusOr<v1::Prepared> HaWork::MakeFiles(const std::function<void(uint64_t
   for (const HaSetup::QueueManager& queue_manager : setup_.queue_managers) {
     if (queue_manager.home == setup_.log.host_label) own.push_back(queue_manager.qm);
   }
-  const uint64_t total_bytes = setup_.log.file_size_bytes * setup_.log.num_files * own.size();
+  const uint64_t total_bytes = setup_.log.workload.file_size_bytes() * setup_.log.workload.num_files() * own.size();
   v1::Prepared prepared;
   prepared.set_directory(places_.front().path);
-  prepared.set_direct(setup_.log.direct != v1::DIRECT_MODE_OFF);
+  prepared.set_direct(setup_.log.workload.direct() != v1::DIRECT_MODE_OFF);
   int64_t reported_ns = 0;
   for (const uint32_t qm : own) {
     filling_qm_.store(qm, std::memory_order_relaxed);
@@ -315,7 +315,7 @@ std::vector<v1::InFlight> HaWork::InFlight(int64_t min_age_ns) const {
         setup_.ShapeOf(instance->qm()).layout().PlaceOf(instance->board().completed.load(std::memory_order_relaxed));
     add(instance->qm(), instance->board().in_flight_since_ns.load(std::memory_order_relaxed),
         absl::StrCat(setup_.log.dirs.front(), "/plimsoll-", setup_.log.run_id, "/", queue_manager->home, "/",
-                     ExtentName(instance->qm(), setup_.log.file_prefix, at.extent)));
+                     ExtentName(instance->qm(), setup_.log.workload.file_prefix(), at.extent)));
   }
   const size_t instances = in_flight.size();
   add(filling_qm_.load(std::memory_order_relaxed), filling_since_ns_.load(std::memory_order_relaxed),

@@ -74,7 +74,7 @@ absl::StatusOr<MadeFiles> MakeQmFiles(const HaSetup& setup, uint32_t qm, RunDire
                                       const std::function<void(uint64_t)>& after) {
   const LogFilesOptions options = setup.log.FilesOf(qm);
   std::vector<uint64_t> sizes = options.block_bytes;
-  for (const uint64_t bytes : LogFiles::ChunkSizes(setup.log.file_size_bytes)) sizes.push_back(bytes);
+  for (const uint64_t bytes : LogFiles::ChunkSizes(setup.log.workload.file_size_bytes())) sizes.push_back(bytes);
   std::unique_ptr<BlockSource> source;
   try {
     source = std::make_unique<BlockSource>(BlockSource::Identity{setup.log.run_token, setup.log.host_index, qm}, sizes);
@@ -101,12 +101,12 @@ absl::StatusOr<QmFiles> OpenQmFiles(const HaSetup& setup, uint32_t qm, const San
                             sandbox.OpenSharedDirectory(setup.log.dirs.front(), owner));
   QmFiles files;
   files.directory = log->path();
-  files.direct = setup.log.direct != v1::DIRECT_MODE_OFF;
-  const int access = for_scan ? O_RDONLY : O_RDWR | SyncFlags(setup.log.sync);
-  for (uint32_t extent = 0; extent < setup.log.num_files; ++extent) {
+  files.direct = setup.log.workload.direct() != v1::DIRECT_MODE_OFF;
+  const int access = for_scan ? O_RDONLY : O_RDWR | SyncFlags(setup.log.workload.sync());
+  for (uint32_t extent = 0; extent < setup.log.workload.num_files(); ++extent) {
     PLIMSOLL_ASSIGN_OR_RETURN(QmFiles::File file,
-                              OpenLogFile(*log, ExtentName(qm, setup.log.file_prefix, extent), access, setup.log.direct,
-                                          files.direct, files.direct_refused));
+                              OpenLogFile(*log, ExtentName(qm, setup.log.workload.file_prefix(), extent), access,
+                                          setup.log.workload.direct(), files.direct, files.direct_refused));
     files.extents.push_back(std::move(file));
   }
   const int flags = fcntl(files.extents.front().fd.get(), F_GETFL);

@@ -72,10 +72,10 @@ std::vector<uint64_t> LogFiles::ChunkSizes(uint64_t file_size_bytes) {
 
 absl::Status LogFiles::Prepare(BlockSource& source, const std::function<absl::Status()>& before,
                                const std::function<void(uint64_t)>& after) {
-  direct_ = options_.direct != v1::DIRECT_MODE_OFF;
-  source.StartEpoch(0, std::min(options_.file_size_bytes, kChunkBytes), 1);
+  direct_ = options_.workload.direct() != v1::DIRECT_MODE_OFF;
+  source.StartEpoch(0, std::min(options_.workload.file_size_bytes(), kChunkBytes), 1);
   uint64_t sequence = 0;
-  for (uint32_t number = 0; number < options_.num_files; ++number) {
+  for (uint32_t number = 0; number < options_.workload.num_files(); ++number) {
     PLIMSOLL_RETURN_IF_ERROR(before());
     PLIMSOLL_RETURN_IF_ERROR(Open(number));
     PLIMSOLL_RETURN_IF_ERROR(Fill(extents_.back(), source, sequence, before, after));
@@ -84,14 +84,14 @@ absl::Status LogFiles::Prepare(BlockSource& source, const std::function<absl::St
 }
 
 absl::Status LogFiles::Open(uint32_t number) {
-  const std::string relative = ExtentName(options_.qm, options_.file_prefix, number);
-  const int flags = O_RDWR | SyncFlags(options_.sync);
+  const std::string relative = ExtentName(options_.qm, options_.workload.file_prefix(), number);
+  const int flags = O_RDWR | SyncFlags(options_.workload.sync());
   Extent extent;
   extent.path = ops_.PathOf(relative);
   absl::StatusOr<UniqueFd> fd = ops_.Create(relative, flags | (direct_ ? O_DIRECT : 0));
   // Before anything was written a refusal of O_DIRECT decides for all extents.
   if (direct_ && !wrote_direct_ && absl::IsInvalidArgument(fd.status())) {
-    if (options_.direct == v1::DIRECT_MODE_ON) {
+    if (options_.workload.direct() == v1::DIRECT_MODE_ON) {
       return absl::InvalidArgumentError(absl::StrCat("the file system refuses O_DIRECT; use --direct auto or off: ",
                                                      std::string(fd.status().message())));
     }
@@ -109,7 +109,7 @@ absl::Status LogFiles::Open(uint32_t number) {
 absl::Status LogFiles::CheckSpaceFor(const Extent& extent, uint64_t size_bytes) {
   PLIMSOLL_ASSIGN_OR_RETURN(const RunDirectory::Space space, ops_.MeasureSpace());
   if (space.total_bytes == 0) return absl::OkStatus();
-  const uint64_t min_free_bytes = MinFreeBytes(options_.min_free_bytes, space.total_bytes);
+  const uint64_t min_free_bytes = MinFreeBytes(options_.workload, space.total_bytes);
   if (space.free_bytes >= size_bytes && space.free_bytes - size_bytes >= min_free_bytes) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat(
       "filling ", extent.path, " stopped: its file system has ", FormatSizeForPeople(space.free_bytes), " free, and ",
@@ -126,25 +126,25 @@ absl::Status LogFiles::CheckAlignment(const Extent& extent) const {
                                                      "; use another --bsize, or --direct off"));
     }
   }
-  if (options_.file_size_bytes % align != 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("extent size ", FormatSize(options_.file_size_bytes), " is not a multiple of the ", align,
-                     " bytes that O_DIRECT asks for on ", extent.path, "; use another --file-size, or --direct off"));
+  if (options_.workload.file_size_bytes() % align != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "extent size ", FormatSize(options_.workload.file_size_bytes()), " is not a multiple of the ", align,
+        " bytes that O_DIRECT asks for on ", extent.path, "; use another --file-size, or --direct off"));
   }
   return absl::OkStatus();
 }
 
 absl::Status LogFiles::Fill(Extent& extent, BlockSource& source, uint64_t& sequence,
                             const std::function<absl::Status()>& before, const std::function<void(uint64_t)>& after) {
-  for (uint64_t offset = 0; offset < options_.file_size_bytes;) {
+  for (uint64_t offset = 0; offset < options_.workload.file_size_bytes();) {
     PLIMSOLL_RETURN_IF_ERROR(before());
-    const uint64_t size = std::min(kChunkBytes, options_.file_size_bytes - offset);
+    const uint64_t size = std::min(kChunkBytes, options_.workload.file_size_bytes() - offset);
     PLIMSOLL_RETURN_IF_ERROR(CheckSpaceFor(extent, size));
     PLIMSOLL_RETURN_IF_ERROR(WritePiece(extent, offset, source.NextOfSize(++sequence, size), size));
     offset += size;
     after(size);
   }
-  if (SyncFlags(options_.sync) != 0) return absl::OkStatus();
+  if (SyncFlags(options_.workload.sync()) != 0) return absl::OkStatus();
   // Nothing of the filling may be left for the measured writes to wait for.
   PLIMSOLL_RETURN_IF_ERROR(before());
   if (const int result = ops_.Sync(extent.fd.get()); result != 0) return PosixError("fsync", extent.path, -result);
@@ -153,7 +153,7 @@ absl::Status LogFiles::Fill(Extent& extent, BlockSource& source, uint64_t& seque
 
 absl::Status LogFiles::WritePiece(Extent& extent, uint64_t offset_bytes, const std::byte* data, uint64_t size_bytes) {
   int64_t written = ops_.Write(extent.fd.get(), offset_bytes, data, size_bytes);
-  if (written == -EINVAL && direct_ && !wrote_direct_ && options_.direct == v1::DIRECT_MODE_AUTO) {
+  if (written == -EINVAL && direct_ && !wrote_direct_ && options_.workload.direct() == v1::DIRECT_MODE_AUTO) {
     // Some file systems accept the flag and refuse the write.
     direct_refused_ = std::string(PosixError("pwritev2", extent.path, EINVAL).message());
     direct_ = false;
@@ -193,7 +193,7 @@ absl::Status LogFiles::DropDirect(const std::string& reason) {
 }
 
 absl::Status LogFiles::CheckFlags() {
-  const int wanted = O_RDWR | SyncFlags(options_.sync) | (direct_ ? O_DIRECT : 0);
+  const int wanted = O_RDWR | SyncFlags(options_.workload.sync()) | (direct_ ? O_DIRECT : 0);
   for (const Extent& extent : extents_) {
     const int flags = ops_.GetFlags(extent.fd.get());
     if (flags < 0) return PosixError("fcntl F_GETFL", extent.path, -flags);

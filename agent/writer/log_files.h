@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -86,15 +85,10 @@ std::unique_ptr<FileOps> MakeSystemFileOps(RunDirectory& directory);
 
 struct LogFilesOptions {
   uint32_t qm = 0;  // from 1; names the directory
-  std::string file_prefix;
-  uint64_t file_size_bytes = 0;
-  uint32_t num_files = 0;
-  v1::SyncMode sync = v1::SYNC_MODE_UNSPECIFIED;
-  v1::DirectMode direct = v1::DIRECT_MODE_UNSPECIFIED;
+  // Size, number and names of the extents, how they are opened, and the free space that filling leaves.
+  const v1::LogWorkload& workload;
   // Sizes of the writes to come, which O_DIRECT must accept.
   std::vector<uint64_t> block_bytes;
-  // Free space that filling leaves on the file system; none: the default (common/protocol.h).
-  std::optional<uint64_t> min_free_bytes;
 };
 
 // Extents "qm<N>/active/<prefix>0000000.LOG" and so on, open for writing. Not thread-safe.
@@ -103,7 +97,7 @@ class LogFiles {
   // Extents are filled in pieces of at most this size.
   static constexpr uint64_t kChunkBytes = uint64_t{1} << 20U;
 
-  // `ops` must outlive the object.
+  // `ops` and the workload must outlive the object.
   LogFiles(LogFilesOptions options, FileOps& ops) : options_(std::move(options)), ops_(ops) {}
 
   // Makes each extent and writes it full once, with stamped pages of epoch 0. Before each piece `before(start)` may end

@@ -88,10 +88,10 @@ absl::StatusOr<v1::Prepared> LogWork::Prepare(const std::function<void(uint64_t,
 }
 
 uint32_t LogWork::StartWriters() {
-  const bool spin = setup_.qm <= UsableCpus();
+  const bool spin = setup_.workload.qm() <= UsableCpus();
   uint32_t started = 0;
   try {
-    for (uint32_t qm = 1; qm <= setup_.qm; ++qm) {
+    for (uint32_t qm = 1; qm <= setup_.workload.qm(); ++qm) {
       writers_.push_back(std::make_unique<Writer>(
           qm, Writer::Surroundings{.setup = setup_,
                                    .ops = *places_[setup_.dir_of_writer[qm - 1]].ops,
@@ -103,7 +103,7 @@ uint32_t LogWork::StartWriters() {
                                    .spin = spin,
                                    // One writer alone goes where the kernel likes: agents that share a machine would
                                    // all take the first CPU.
-                                   .pin = spin && setup_.qm > 1}));
+                                   .pin = spin && setup_.workload.qm() > 1}));
     }
     // Release: InFlight's threads see the vector whole.
     writers_made_.store(true, std::memory_order_release);
@@ -145,7 +145,7 @@ absl::Status LogWork::StartRecorder() {
   for (const Place& place : places_) paths.push_back(place.directory->path());
   counters_ = std::make_unique<HostCounters>(paths);
   try {
-    load_.Start(setup_.cpu_load);
+    load_.Start(setup_.workload.cpu_load());
     recorder_ = StartThread("recorder", [this] { RunRecorder(); });
   } catch (const std::exception& error) {
     return absl::ResourceExhaustedError(absl::StrCat("no thread for the recorder or the CPU load: ", error.what()));
@@ -196,7 +196,7 @@ absl::StatusOr<v1::Placed> LogWork::Look(const v1::Look& look) {
     for (const std::string& host : place.seen) placed.add_visible_hosts(host);
     placed.set_total_bytes(space.total_bytes);
     placed.set_free_bytes(space.free_bytes);
-    placed.set_min_free_bytes(MinFreeBytes(setup_.min_free_bytes, space.total_bytes));
+    placed.set_min_free_bytes(MinFreeBytes(setup_.workload, space.total_bytes));
     return absl::OkStatus();
   };
   v1::Placed placed;
@@ -316,15 +316,15 @@ std::vector<v1::InFlight> LogWork::InFlight(int64_t min_age_ns) const {
     entry.set_since_ns(since_ns);
     entry.set_age_ns(now_ns - since_ns);
     const uint64_t filled_bytes = writer->filled_bytes();
-    entry.set_filling(filled_bytes < setup_.file_size_bytes * setup_.num_files);
+    entry.set_filling(filled_bytes < setup_.workload.file_size_bytes() * setup_.workload.num_files());
     // A write that lasts stands still, and so does the count of those before it.
     const uint32_t extent = entry.filling()
-                                ? static_cast<uint32_t>(filled_bytes / setup_.file_size_bytes)
+                                ? static_cast<uint32_t>(filled_bytes / setup_.workload.file_size_bytes())
                                 : setup_.LoopOf(step, 0, writer->qm())
                                       .layout.PlaceOf(writer->state().writes.load(std::memory_order_relaxed))
                                       .extent;
     entry.set_path(places_[setup_.dir_of_writer[writer->qm() - 1]].ops->PathOf(
-        ExtentName(writer->qm(), setup_.file_prefix, extent)));
+        ExtentName(writer->qm(), setup_.workload.file_prefix(), extent)));
   }
   return in_flight;
 }

@@ -157,9 +157,9 @@ WorkSetup::Step MakeStep(const WorkSetup& setup, uint32_t number, const v1::LogS
   return {step.block_size_bytes(),
           step.duration_ns(),
           step.warmup_ns(),
-          step.has_rate_per_second() ? step.rate_per_second() : setup.rate_per_second,
-          step.has_arrival() ? step.arrival() : setup.arrival,
-          step.qm() > 0 ? step.qm() : setup.qm,
+          step.has_rate_per_second() ? step.rate_per_second() : setup.workload.rate_per_second(),
+          step.has_arrival() ? step.arrival() : setup.workload.arrival(),
+          step.qm() > 0 ? step.qm() : setup.workload.qm(),
           setup.seed + (of_search ? number * kSeedStride : 0),
           DownHostOf(step)};
 }
@@ -191,23 +191,14 @@ absl::StatusOr<WorkSetup> MakeWorkSetup(const v1::HostPlan& plan) {
   setup.host_index = plan.host_index();
   setup.frame_interval_ns = plan.frame_interval_ns();
   setup.dirs = DirsOf(workload);
-  setup.qm = workload.qm();
-  for (uint32_t writer = 1; writer <= setup.qm; ++writer) {
+  for (uint32_t writer = 1; writer <= workload.qm(); ++writer) {
     const auto at = std::find(setup.dirs.begin(), setup.dirs.end(), DirOf(workload, writer));
     setup.dir_of_writer.push_back(static_cast<size_t>(at - setup.dirs.begin()));
   }
-  setup.file_size_bytes = workload.file_size_bytes();
-  setup.num_files = workload.num_files();
-  setup.file_prefix = workload.file_prefix();
-  setup.sync = workload.sync();
-  setup.direct = workload.direct();
-  setup.delay_ns = workload.delay_ns();
-  setup.rate_per_second = workload.rate_per_second();
-  setup.cpu_load = workload.cpu_load();
+  setup.workload = workload;
+  if (!workload.has_arrival()) setup.workload.set_arrival(v1::ARRIVAL_ALIGNED);
   setup.trace = plan.log().trace();
   setup.stall_ns = plan.log().stall_ns();
-  if (workload.has_min_free_bytes()) setup.min_free_bytes = workload.min_free_bytes();
-  if (workload.has_arrival()) setup.arrival = workload.arrival();
   setup.seed = plan.log().seed();
   setup.hosts = std::max(plan.log().hosts(), 1U);
   setup.steps.reserve(static_cast<size_t>(plan.log().steps_size()) + WorkSetup::kMostAddedSteps);
@@ -218,8 +209,9 @@ absl::StatusOr<WorkSetup> MakeWorkSetup(const v1::HostPlan& plan) {
 }
 
 absl::Status WorkSetup::Add(const v1::AddStep& add) {
-  PLIMSOLL_RETURN_IF_ERROR(CheckStep(add.spec(), !queue_managers.empty(), file_size_bytes, frame_interval_ns));
-  PLIMSOLL_RETURN_IF_ERROR(CheckLoad(add.spec(), qm, delay_ns));
+  PLIMSOLL_RETURN_IF_ERROR(
+      CheckStep(add.spec(), !queue_managers.empty(), workload.file_size_bytes(), frame_interval_ns));
+  PLIMSOLL_RETURN_IF_ERROR(CheckLoad(add.spec(), workload.qm(), workload.delay_ns()));
   const Step step = MakeStep(*this, add.step(), add.spec());
   const auto prepared = std::find_if(steps.begin(), steps.end(),
                                      [&step](const Step& known) { return known.block_bytes == step.block_bytes; });
@@ -249,7 +241,7 @@ bool WorkSetup::Writes(uint32_t step, uint32_t writer) const {
 }
 
 bool WorkSetup::AnyWrites(uint32_t step) const {
-  for (uint32_t writer = 1; writer <= qm; ++writer) {
+  for (uint32_t writer = 1; writer <= workload.qm(); ++writer) {
     if (Writes(step, writer)) return true;
   }
   return false;
@@ -281,11 +273,11 @@ std::optional<RateSchedule> WorkSetup::ScheduleOf(uint32_t step, int64_t start_n
 
 WriteLoopParams WorkSetup::LoopOf(uint32_t step, int64_t start_ns, uint32_t writer) const {
   return {.epoch = step + 1,
-          .layout = ExtentLayout(file_size_bytes, num_files, BlockBytesOf(step, writer)),
+          .layout = ExtentLayout(workload.file_size_bytes(), workload.num_files(), BlockBytesOf(step, writer)),
           .start_ns = start_ns,
           .end_ns = TimesOf(step, start_ns).end_ns(),
-          .delay_ns = delay_ns,
-          .sync_each_write = sync == v1::SYNC_MODE_FDATASYNC,
+          .delay_ns = workload.delay_ns(),
+          .sync_each_write = workload.sync() == v1::SYNC_MODE_FDATASYNC,
           .schedule = ScheduleOf(step, start_ns, writer)};
 }
 
@@ -297,21 +289,14 @@ TallyParams WorkSetup::TallyOf(uint32_t step, int64_t start_ns, uint32_t writer)
           .layout = loop.layout,
           .schedule = loop.schedule,
           .trace = trace,
-          .delay_ns = delay_ns,
+          .delay_ns = workload.delay_ns(),
           .stall_ns = stall_ns,
           // A writer that stalled for less than half of a stall was unaffected for more than half of it.
           .reported_from_ns = stall_ns / 2};
 }
 
 LogFilesOptions WorkSetup::FilesOf(uint32_t writer) const {
-  LogFilesOptions options{.qm = writer,
-                          .file_prefix = file_prefix,
-                          .file_size_bytes = file_size_bytes,
-                          .num_files = num_files,
-                          .sync = sync,
-                          .direct = direct,
-                          .block_bytes = {},
-                          .min_free_bytes = min_free_bytes};
+  LogFilesOptions options{.qm = writer, .workload = workload, .block_bytes = {}};
   for (uint32_t step = 0; step < steps.size(); ++step) {
     const auto& known = options.block_bytes;
     const uint64_t block_bytes = BlockBytesOf(step, writer);

@@ -41,19 +41,11 @@ struct WorkSetup {
   // Where its writers write, each directory once; at least one. And which of them each writer has.
   std::vector<std::string> dirs;
   std::vector<size_t> dir_of_writer;
-  uint32_t qm = 0;  // writers
-  uint64_t file_size_bytes = 0;
-  uint32_t num_files = 0;
-  std::string file_prefix;
-  v1::SyncMode sync = v1::SYNC_MODE_UNSPECIFIED;
-  v1::DirectMode direct = v1::DIRECT_MODE_UNSPECIFIED;
-  int64_t delay_ns = 0;
-  double rate_per_second = 0;  // 0: closed loop
-  uint32_t cpu_load = 0;
+  // The options as the plan has them, with an arrival in any case. A write loop has what it needs of them in its
+  // parameters before it starts (LoopOf, TallyOf).
+  v1::LogWorkload workload;
   bool trace = false;
   int64_t stall_ns = 0;  // 0: stalls are not reported
-  std::optional<uint64_t> min_free_bytes;
-  v1::Arrival arrival = v1::ARRIVAL_ALIGNED;
   uint32_t seed = 0;
   uint32_t hosts = 1;
   // By writer, where they have loads of their own: these stand in place of the steps' block sizes, rates and writers.
@@ -74,12 +66,13 @@ struct WorkSetup {
   // When a writer's writes are due in a step that starts at `start_ns`; none in a closed loop. `writer` from 1.
   std::optional<RateSchedule> ScheduleOf(uint32_t step, int64_t start_ns, uint32_t writer) const;
   // Bytes of all extents of the host.
-  uint64_t total_bytes() const { return file_size_bytes * num_files * qm; }
+  uint64_t total_bytes() const { return workload.file_size_bytes() * workload.num_files() * workload.qm(); }
 
   // The same step as each part sees it.
   StepTimes TimesOf(uint32_t step, int64_t start_ns) const;
   WriteLoopParams LoopOf(uint32_t step, int64_t start_ns, uint32_t writer) const;
   TallyParams TallyOf(uint32_t step, int64_t start_ns, uint32_t writer) const;
+  // They refer to the workload.
   LogFilesOptions FilesOf(uint32_t writer) const;
 };
 

@@ -42,7 +42,7 @@ void Writer::Join() {
 absl::Status Writer::Fill() {
   const WorkSetup& setup = around_.setup;
   std::vector<uint64_t> sizes = setup.FilesOf(qm_).block_bytes;
-  for (const uint64_t bytes : LogFiles::ChunkSizes(setup.file_size_bytes)) sizes.push_back(bytes);
+  for (const uint64_t bytes : LogFiles::ChunkSizes(setup.workload.file_size_bytes())) sizes.push_back(bytes);
   const BlockSource::Identity identity{setup.run_token, setup.host_index, qm_};
   try {
     source_ = std::make_unique<BlockSource>(identity, sizes);
@@ -78,7 +78,7 @@ void Writer::Run() {
   CpuPin pin;
   FileEnv env(fds, &pin);
   uint64_t arming = 0;
-  const uint64_t cpu = FirstCpuOf(static_cast<uint64_t>(getpid()), around_.setup.qm) + qm_ - 1;
+  const uint64_t cpu = FirstCpuOf(static_cast<uint64_t>(getpid()), around_.setup.workload.qm()) + qm_ - 1;
   if (around_.pin) pin.Hold(cpu);
   while (const std::optional<StartGate::Start> start = around_.gate.AwaitStart(arming, 0, around_.spin ? kSpinNs : 0)) {
     arming = start->arming;

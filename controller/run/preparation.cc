@@ -138,10 +138,9 @@ HostSpace SpaceOf(const Host& host, size_t number, const v1::LogWorkload& worklo
   const std::optional<PlaceSeen> seen = SeenBy(host, number);
   if (seen.has_value() && seen->space.total_bytes > 0) return seen->space;
   const v1::DirectoryDescription& directory = DirectoryOf(host, number);
-  const auto asked = workload.has_min_free_bytes() ? std::optional(workload.min_free_bytes()) : std::nullopt;
   // A file system that does not tell its size has no share to keep free.
-  const bool known = asked.has_value() || directory.total_bytes() > 0;
-  return {directory.total_bytes(), directory.free_bytes(), known ? MinFreeBytes(asked, directory.total_bytes()) : 0};
+  const bool known = workload.has_min_free_bytes() || directory.total_bytes() > 0;
+  return {directory.total_bytes(), directory.free_bytes(), known ? MinFreeBytes(workload, directory.total_bytes()) : 0};
 }
 
 // What a host's directory can have in common with another, and how messages name it.

@@ -85,21 +85,23 @@ class LogFilesTest : public ::testing::Test {
  protected:
   absl::Status Prepare() {
     std::vector<uint64_t> sizes = options_.block_bytes;
-    for (const uint64_t size : LogFiles::ChunkSizes(options_.file_size_bytes)) sizes.push_back(size);
+    for (const uint64_t size : LogFiles::ChunkSizes(workload_.file_size_bytes())) sizes.push_back(size);
     BlockSource source({{}, 0, options_.qm}, sizes);
     files_ = std::make_unique<LogFiles>(options_, ops_);
     return files_->Prepare(source, [this] { return before_; }, [this](uint64_t bytes) { told_bytes_ += bytes; });
   }
 
   FakeFileOps ops_;
-  LogFilesOptions options_{.qm = 3,
-                           .file_prefix = "S",
-                           .file_size_bytes = 2 * kMiB + 8192,
-                           .num_files = 2,
-                           .sync = v1::SYNC_MODE_DSYNC,
-                           .direct = v1::DIRECT_MODE_AUTO,
-                           .block_bytes = {4096},
-                           .min_free_bytes = std::nullopt};
+  v1::LogWorkload workload_ = [] {
+    v1::LogWorkload workload;
+    workload.set_file_prefix("S");
+    workload.set_file_size_bytes(2 * kMiB + 8192);
+    workload.set_num_files(2);
+    workload.set_sync(v1::SYNC_MODE_DSYNC);
+    workload.set_direct(v1::DIRECT_MODE_AUTO);
+    return workload;
+  }();
+  LogFilesOptions options_{.qm = 3, .workload = workload_, .block_bytes = {4096}};
   std::unique_ptr<LogFiles> files_;
   absl::Status before_;
   uint64_t told_bytes_ = 0;
@@ -127,7 +129,7 @@ TEST_F(LogFilesTest, FillsEveryExtentOnceInPiecesOfAtMostOneMebibyte) {
 TEST_F(LogFilesTest, SyncsOnceWhereTheFlagsDoNot) {
   for (const v1::SyncMode mode : {v1::SYNC_MODE_FDATASYNC, v1::SYNC_MODE_NONE}) {
     ops_ = {};
-    options_.sync = mode;
+    workload_.set_sync(mode);
     ASSERT_THAT(Prepare(), IsOk());
     EXPECT_EQ(ops_.syncs, 2);
     EXPECT_EQ(files_->open_flags(), "O_RDWR|O_DIRECT");
@@ -153,7 +155,7 @@ TEST_F(LogFilesTest, ARefusalOfDirectAtTheFirstWriteHoldsForAllExtents) {
 }
 
 TEST_F(LogFilesTest, DirectThatWasAskedForIsDirectOrAnError) {
-  options_.direct = v1::DIRECT_MODE_ON;
+  workload_.set_direct(v1::DIRECT_MODE_ON);
   ops_.refuse_direct_at_open = true;
   EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kInvalidArgument, "refuses O_DIRECT; use --direct auto or off"));
   ops_ = {};
@@ -162,7 +164,7 @@ TEST_F(LogFilesTest, DirectThatWasAskedForIsDirectOrAnError) {
 }
 
 TEST_F(LogFilesTest, DirectThatWasNotAskedForIsNotTried) {
-  options_.direct = v1::DIRECT_MODE_OFF;
+  workload_.set_direct(v1::DIRECT_MODE_OFF);
   ASSERT_THAT(Prepare(), IsOk());
   EXPECT_EQ(files_->open_flags(), "O_RDWR|O_DSYNC");
   EXPECT_EQ(files_->direct_refused(), "");
@@ -175,7 +177,7 @@ TEST_F(LogFilesTest, ABlockThatDirectWouldRefuseIsRefusedBeforeAnythingIsWritten
                                   "block size 6k is not a multiple of the 4096 bytes that O_DIRECT asks for"));
   EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kInvalidArgument, "--direct off"));
   EXPECT_THAT(ops_.written, IsEmpty());
-  options_.direct = v1::DIRECT_MODE_OFF;
+  workload_.set_direct(v1::DIRECT_MODE_OFF);
   EXPECT_THAT(Prepare(), IsOk());
 }
 
@@ -183,7 +185,7 @@ TEST_F(LogFilesTest, WhereTheKernelDoesNotTellTheAlignmentIsADisksSmallestBlock)
   options_.block_bytes = {1000};
   EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kInvalidArgument, "block size 1000 is not a multiple of the 512"));
   options_.block_bytes = {4096};
-  options_.file_size_bytes = 5000;
+  workload_.set_file_size_bytes(5000);
   EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kInvalidArgument, "extent size 5000 is not a multiple of the 512"));
 }
 
@@ -234,7 +236,7 @@ TEST(FlagsInWords, TellsSyncFromDsync) {
 }
 
 TEST_F(LogFilesTest, NoPieceIsWrittenThatWouldLeaveLessThanMustStayFree) {
-  options_.min_free_bytes = 5 * kMiB;
+  workload_.set_min_free_bytes(5 * kMiB);
   ops_.space = {100 * kMiB, 6 * kMiB};
   EXPECT_THAT(Prepare(), IsOk()) << "the space of this fake does not shrink";
   ops_.space.free_bytes = 6 * kMiB - 1;

@@ -22,7 +22,7 @@ absl::StatusOr<std::unique_ptr<Work>> SimulatedWork::Create(const v1::HostPlan& 
                                                             const std::atomic<int64_t>& lease_deadline_ns,
                                                             WorkSink& sink) {
   PLIMSOLL_ASSIGN_OR_RETURN(WorkSetup setup, MakeWorkSetup(plan));
-  if (setup.qm != 1) return absl::UnimplementedError("a simulated agent has one writer");
+  if (setup.workload.qm() != 1) return absl::UnimplementedError("a simulated agent has one writer");
   return std::make_unique<SimulatedWork>(std::move(setup), around, lease_deadline_ns, sink);
 }
 
@@ -74,7 +74,7 @@ absl::Status SimulatedWork::MayFill() const {
 
 absl::Status SimulatedWork::Fill() {
   std::vector<uint64_t> sizes = setup_.FilesOf(1).block_bytes;
-  for (const uint64_t bytes : LogFiles::ChunkSizes(setup_.file_size_bytes)) sizes.push_back(bytes);
+  for (const uint64_t bytes : LogFiles::ChunkSizes(setup_.workload.file_size_bytes())) sizes.push_back(bytes);
   source_ = std::make_unique<BlockSource>(BlockSource::Identity{setup_.run_token, setup_.host_index, 1}, sizes);
   const absl::Status filled = files_.Prepare(
       *source_,
@@ -196,9 +196,9 @@ std::vector<v1::InFlight> SimulatedWork::InFlight(int64_t min_age_ns) const {
   entry.set_since_ns(since_ns);
   entry.set_age_ns(now_ns - since_ns);
   entry.set_filling(filled_bytes_ < setup_.total_bytes());
-  const uint32_t extent = entry.filling() ? static_cast<uint32_t>(filled_bytes_ / setup_.file_size_bytes)
+  const uint32_t extent = entry.filling() ? static_cast<uint32_t>(filled_bytes_ / setup_.workload.file_size_bytes())
                                           : setup_.LoopOf(step_, 0, 1).layout.PlaceOf(state_.writes.load()).extent;
-  entry.set_path(around_.storage.PathOf(ExtentName(1, setup_.file_prefix, extent)));
+  entry.set_path(around_.storage.PathOf(ExtentName(1, setup_.workload.file_prefix(), extent)));
   return {entry};
 }
 
