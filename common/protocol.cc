@@ -89,6 +89,12 @@ bool AnyWrites(const v1::LogWork& work, uint32_t host, const v1::LogStep& step) 
   return work.queue_managers().empty() || std::any_of(work.queue_managers().begin(), work.queue_managers().end(), here);
 }
 
+void AddStartDelay(const v1::StartDelay& more, v1::StartDelay& sum) {
+  sum.set_max_ns(std::max(sum.max_ns(), more.max_ns()));
+  sum.set_sum_ns(sum.sum_ns() + more.sum_ns());
+  sum.set_late_writes(sum.late_writes() + more.late_writes());
+}
+
 std::string InFlightText(const v1::InFlight& write) {
   return absl::StrCat("qm", write.qm(), " has been ", write.filling() ? "filling " : "in one write to ", write.path());
 }

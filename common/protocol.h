@@ -46,6 +46,12 @@ inline uint64_t MinFreeBytes(const v1::LogWorkload& workload, uint64_t total_byt
                       total_bytes);
 }
 
+// Up to here a write counts as started in time (v1::StartDelay::late_writes).
+inline constexpr uint64_t kPromptStartNs = 100'000;
+
+// Adds the start delays of further writes.
+void AddStartDelay(const v1::StartDelay& more, v1::StartDelay& sum);
+
 // "qm3 has been in one write to /mnt/mqlog/...": a long write as messages name it; since when, or for how long,
 // follows.
 std::string InFlightText(const v1::InFlight& write);

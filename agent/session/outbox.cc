@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "agent/writer/writer_tally.h"
 #include "common/histogram.h"
+#include "common/protocol.h"
 
 namespace plimsoll {
 namespace {
@@ -70,6 +71,7 @@ void CoalesceFrame(v1::Frame&& later, bool keep_trace, v1::Frame& frame) {
   }
   MergeDistribution(later.latency(), *frame.mutable_latency());
   if (later.has_response()) MergeDistribution(later.response(), *frame.mutable_response());
+  if (later.has_start_delay()) AddStartDelay(later.start_delay(), *frame.mutable_start_delay());
   frame.set_bytes(frame.bytes() + later.bytes());
   frame.set_between_ns(frame.between_ns() + later.between_ns());
   if (frame.first_seq() == 0) {

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "agent/writer/rate_schedule.h"
+#include "common/protocol.h"
 
 namespace plimsoll {
 
@@ -117,6 +118,20 @@ void StallWatch::ReportGrowing(int64_t until_ns, const Pending& next, v1::Frame&
 
 using google::protobuf::RepeatedPtrField;
 
+namespace {
+
+// Of so many writes with that start delay each.
+v1::StartDelay StartDelayOf(int64_t delay_ns, uint64_t writes) {
+  v1::StartDelay delay;
+  if (delay_ns <= 0 || writes == 0) return delay;
+  delay.set_max_ns(static_cast<uint64_t>(delay_ns));
+  delay.set_sum_ns(delay.max_ns() * writes);
+  if (delay.max_ns() > kPromptStartNs) delay.set_late_writes(writes);
+  return delay;
+}
+
+}  // namespace
+
 WriterTally::WriterTally(const TallyParams& params, WriterState& state, const std::atomic<int64_t>& stop_trace_at_ns)
     : params_(params),
       state_(state),
@@ -189,10 +204,7 @@ void WriterTally::Take(const Sample& sample) {
   previous_end_ns_ = sample.end_ns();
 
   latency_.Record(sample.latency_ns);
-  if (params_.schedule) {
-    const int64_t response_ns = sample.end_ns() - due_ns;
-    response_.Record(static_cast<uint64_t>(std::max<int64_t>(response_ns, 0)));
-  }
+  if (params_.schedule) TakeResponse(sample, due_ns);
   if (first_seq_ == 0) {
     first_seq_ = seq;
     first_start_ns_ = sample.start_ns;
@@ -213,6 +225,13 @@ void WriterTally::Take(const Sample& sample) {
   }
 }
 
+void WriterTally::TakeResponse(const Sample& sample, int64_t due_ns) {
+  response_.Record(static_cast<uint64_t>(std::max<int64_t>(sample.end_ns() - due_ns, 0)));
+  // What a slow write makes later ones wait for is in both ends: only what the writer itself lost is between them.
+  prompt_end_ns_ = std::max(due_ns, prompt_end_ns_) + static_cast<int64_t>(sample.latency_ns);
+  AddStartDelay(StartDelayOf(sample.end_ns() - prompt_end_ns_, 1), start_delay_);
+}
+
 void WriterTally::SetSample(uint64_t seq, const Sample& sample, v1::WriteSample& reported) const {
   reported.set_seq(seq);
   reported.set_start_ns(sample.start_ns);
@@ -231,7 +250,10 @@ void WriterTally::Cut(int64_t now_ns, std::optional<int64_t> next_start_ns, Repe
   frame.set_closing(interval_ == params_.times.closing_interval());
   const uint64_t count = latency_.count();
   *frame.mutable_latency() = latency_.ToProto();
-  if (params_.schedule) *frame.mutable_response() = response_.ToProto();
+  if (params_.schedule) {
+    *frame.mutable_response() = response_.ToProto();
+    *frame.mutable_start_delay() = start_delay_;
+  }
   frame.set_bytes(count * params_.layout.block_bytes());
   frame.set_between_ns(between_ns_);
   if (count > 0) {
@@ -267,6 +289,7 @@ void WriterTally::OpenNext() {
   interval_end_ns_ = params_.times.EndOf(interval_);
   latency_.Clear();
   response_.Clear();
+  start_delay_.Clear();
   untraced_ = 0;
   between_ns_ = 0;
   first_seq_ = 0;
@@ -303,6 +326,9 @@ void WriterTally::SetNotIssued(int64_t measured_end_ns, v1::WriterTotals& totals
   totals.set_due(due_end - std::min(due_before, due_end));
   *totals.mutable_not_issued_age() = NotIssuedAges(schedule, first, due_end, measured_end_ns);
   totals.set_not_issued(totals.not_issued_age().count());
+  // The first of them would have been started then; the others wait for no longer on the generator's account.
+  const int64_t prompt_start_ns = std::max(schedule.DueAt(first), prompt_end_ns_);
+  *totals.mutable_start_delay() = StartDelayOf(measured_end_ns - prompt_start_ns, totals.not_issued());
 }
 
 }  // namespace plimsoll

@@ -234,6 +234,7 @@ class WriterTally {
  private:
   void Take(const Sample& sample);
   int64_t DueAt(uint64_t seq) const;
+  void TakeResponse(const Sample& sample, int64_t due_ns);
   // `next_start_ns`: when the write after those that were taken was started; 0: it was not; nothing: none follows.
   void Cut(int64_t now_ns, std::optional<int64_t> next_start_ns, google::protobuf::RepeatedPtrField<v1::Frame>& frames);
   void OpenNext();
@@ -252,12 +253,15 @@ class WriterTally {
   // Writes drained so far, and the end of the last of them.
   uint64_t taken_ = 0;
   int64_t previous_end_ns_ = 0;
+  // When the last of them would have ended if each had been started as soon as it was due and the one before it over.
+  int64_t prompt_end_ns_ = 0;
   uint64_t ring_full_waits_cut_ = 0;
   uint64_t ring_full_wait_cut_ns_ = 0;
 
   // The open frame.
   Histogram latency_;
   Histogram response_;
+  v1::StartDelay start_delay_;
   TraceEncoder trace_;
   uint64_t untraced_ = 0;
   int64_t between_ns_ = 0;

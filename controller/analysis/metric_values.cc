@@ -5,6 +5,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/protocol.h"
 #include "common/units.h"
 #include "controller/analysis/cpu_wait.h"
 
@@ -68,6 +70,11 @@ const char* HarnessText(const ScopeSums& sums) {
   return sums.generator_bound ? kCpuBound : kHarness;
 }
 
+std::string StartDelayText(const ScopeSums& sums) {
+  return absl::StrFormat("the load generator started writes up to %.3g ms late",
+                         static_cast<double>(sums.start_delay.max_ns()) / static_cast<double>(kNsPerMs));
+}
+
 // Writes of which the scope's latencies lack the value; UINT64_MAX: nobody knows how many.
 uint64_t MissingOf(const Criterion& criterion, const ScopeFigures& figures) {
   const ScopeSums& sums = figures.sums;
@@ -105,6 +112,19 @@ uint64_t CountBeyond(const Criterion& criterion, const Histogram& writes, double
   return writes.count() - (bucket_fulfils ? from_bucket : above);
 }
 
+// Of the response times beyond the limit, those that would be beyond it if no writer had started a write late; at
+// least.
+uint64_t CountBeyondDespiteDelay(const Criterion& criterion, const Histogram& writes, const ScopeSums& sums,
+                                 double step_ns) {
+  const v1::StartDelay& delay = sums.start_delay;
+  const auto beyond_by = [&](uint64_t delay_ns) {
+    return CountBeyond(criterion, writes, step_ns + static_cast<double>(delay_ns));
+  };
+  // Each of them was late by the maximum; or those that count as late were, and the others by less than that takes.
+  const uint64_t by_prompt = beyond_by(std::min(delay.max_ns(), kPromptStartNs));
+  return std::max(beyond_by(delay.max_ns()), by_prompt - std::min(by_prompt, delay.late_writes()));
+}
+
 BeyondLimit MakeBeyond(const Criterion& criterion, const ScopeFigures& figures) {
   const Histogram& writes = LatencyOf(criterion, figures);
   const bool small = WantsSmall(criterion);
@@ -117,6 +137,9 @@ BeyondLimit MakeBeyond(const Criterion& criterion, const ScopeFigures& figures) 
   beyond.possible = CountBeyond(criterion, writes, small ? -step_ns : step_ns);
   if (small && !criterion.service_time && IsLimitedByHarness(figures.sums)) {
     beyond.certain = std::min(beyond.certain, CountBeyond(criterion, figures.sums.latency, step_ns));
+  }
+  if (small && !criterion.service_time) {
+    beyond.certain = std::min(beyond.certain, CountBeyondDespiteDelay(criterion, writes, figures.sums, step_ns));
   }
   const double wait_ns = figures.sums.cpu_wait_ns;
   if (wait_ns > 0) {
@@ -194,8 +217,10 @@ Reading ScopeLatency(const Criterion& criterion, const ScopeFigures& figures) {
       reading.doubt = kCoarseClock;
     } else if (!sums.in_flight_ages_ns.empty()) {
       reading.doubt = kInFlight;
-    } else if (sums.generator_bound) {
-      reading.doubt = kCpuBound;
+    } else if (IsLimitedByHarness(sums)) {
+      reading.doubt = HarnessText(sums);
+    } else if (!criterion.service_time && sums.start_delay.max_ns() > 0) {
+      reading.doubt = StartDelayText(sums);
     }
     return reading;
   }
@@ -228,6 +253,17 @@ Reading ScopeLatency(const Criterion& criterion, const ScopeFigures& figures) {
   const bool felt = !criterion.service_time && sums.asked_iops > 0;
   if (IsLimitedByHarness(sums) && (felt || sums.cpu_wait_ns > 0)) {
     Widen(LeastLatency(criterion, sums, value_of(sums.latency)), reading.most, HarnessText(sums), reading);
+  }
+  if (!criterion.service_time && sums.start_delay.max_ns() > 0) {
+    auto delay_ns = static_cast<double>(sums.start_delay.max_ns());
+    double from_ns = reading.least;
+    if (criterion.metric == Metric::kAverage && writes.count() > 0) {
+      delay_ns = static_cast<double>(sums.start_delay.sum_ns()) / static_cast<double>(writes.count());
+    } else if (criterion.metric == Metric::kWeightedAverage) {
+      // No weighted average is below the fastest write.
+      from_ns = std::min(from_ns, static_cast<double>(writes.min_ns()));
+    }
+    Widen(std::max(from_ns - delay_ns, 0.0), reading.most, StartDelayText(sums), reading);
   }
   return reading;
 }

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/algorithm.h"
 #include "common/integers.h"
+#include "common/protocol.h"
 #include "common/status_macros.h"
 #include "common/units.h"
 #include "controller/analysis/figures.h"
@@ -29,6 +30,14 @@ absl::Status CheckSums(const v1::Distribution& values) {
   const auto sum = static_cast<Uint128>(SumNs(values));
   if (sum < count * values.min_ns() || sum > count * values.max_ns()) {
     return absl::InvalidArgumentError("a sum outside minimum and maximum times count");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckStartDelay(const v1::StartDelay& delay, uint64_t writes) {
+  if (delay.late_writes() > writes || delay.sum_ns() < delay.max_ns() ||
+      static_cast<Uint128>(delay.sum_ns()) > static_cast<Uint128>(delay.max_ns()) * writes) {
+    return absl::InvalidArgumentError("start delays that the writes cannot have");
   }
   return absl::OkStatus();
 }
@@ -103,6 +112,7 @@ absl::Status WriterStats::Check(const v1::Frame& frame) const {
   if (static_cast<Uint128>(writes) * shape_.block_size_bytes != frame.bytes()) {
     return absl::InvalidArgumentError("bytes that are not writes times block size");
   }
+  PLIMSOLL_RETURN_IF_ERROR(CheckStartDelay(frame.start_delay(), writes));
   if (frame.untraced_writes() > writes) return absl::InvalidArgumentError("more untraced writes than writes");
   for (const int64_t moment : {frame.first_start_ns(), frame.last_end_ns(), frame.in_flight_since_ns(), frame.cut_ns(),
                                frame.slowest().start_ns(), frame.first_phase_ns()}) {
@@ -124,7 +134,7 @@ absl::Status WriterStats::Add(const v1::Frame& frame, SumGuard& guard) {
   const v1::Distribution& latency = frame.latency();
   const bool measured = part != FramePart::kWarmup;
   if (!guard.Admit({latency.count(), static_cast<Uint128>(SumNs(latency)), frame.bytes(), Magnitude(frame.between_ns()),
-                    frame.ring_full_waits(), frame.ring_full_wait_ns()})) {
+                    frame.ring_full_waits(), frame.ring_full_wait_ns(), frame.start_delay().sum_ns()})) {
     return absl::InvalidArgumentError("sums beyond 63 bits");
   }
   // Into an empty histogram first, so that nothing is half added.
@@ -140,6 +150,7 @@ absl::Status WriterStats::Add(const v1::Frame& frame, SumGuard& guard) {
 
   if (measured) {
     response_.Merge(responses);
+    AddStartDelay(frame.start_delay(), start_delay_);
     measured_bytes_ += frame.bytes();
     between_ns_ += frame.between_ns();
     counts_.set_untraced_writes(counts_.untraced_writes() + frame.untraced_writes());
@@ -194,8 +205,11 @@ absl::Status WriterStats::SetTotals(const v1::WriterTotals& totals, SumGuard& gu
   }
   Histogram ages;
   PLIMSOLL_RETURN_IF_ERROR(ages.Merge(totals.not_issued_age()));
-  if (!guard.Admit({totals.not_issued(), totals.due()})) return absl::InvalidArgumentError("sums beyond 63 bits");
+  PLIMSOLL_RETURN_IF_ERROR(CheckStartDelay(totals.start_delay(), totals.not_issued()));
+  if (!guard.Admit({totals.not_issued(), totals.due(), totals.start_delay().sum_ns()}))
+    return absl::InvalidArgumentError("sums beyond 63 bits");
   response_.Merge(ages);
+  AddStartDelay(totals.start_delay(), start_delay_);
   totals_ = totals;
   return absl::OkStatus();
 }
@@ -265,6 +279,7 @@ void ScopeSums::Merge(const ScopeSums& other) {
   }
   latency.Merge(other.latency);
   response.Merge(other.response);
+  AddStartDelay(other.start_delay, start_delay);
   series.Merge(other.series);
   closing.Merge(other.closing);
   bytes += other.bytes;
@@ -323,6 +338,7 @@ ScopeSums SumsOfWriter(const WriterStats& writer, uint32_t host, uint32_t qm, co
   ScopeSums sums;
   sums.latency.Merge(writer.latency());
   sums.response.Merge(writer.response());
+  sums.start_delay = writer.start_delay();
   sums.series.Merge(writer.series());
   sums.closing = writer.closing();
   sums.bytes = sums.CompletedWrites() * writer.block_size_bytes();

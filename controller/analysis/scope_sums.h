@@ -46,6 +46,8 @@ class WriterStats {
   const Histogram& latency() const { return latency_; }
   // Empty without a rate. Writes that were not issued included.
   const Histogram& response() const { return response_; }
+  // Of the same writes.
+  const v1::StartDelay& start_delay() const { return start_delay_; }
   const SecondSeries& series() const { return series_; }
   // Writes that were in flight at the step's end.
   const WriteSums& closing() const { return closing_; }
@@ -90,6 +92,7 @@ class WriterStats {
   StepShape shape_;
   Histogram latency_;
   Histogram response_;
+  v1::StartDelay start_delay_;
   SecondSeries series_;
   WriteSums warmup_;
   WriteSums closing_;
@@ -117,6 +120,8 @@ struct ScopeSums {
   // Closing writes included.
   Histogram latency;
   Histogram response;
+  // How much of the response times the load generator caused.
+  v1::StartDelay start_delay;
   SecondSeries series;
   WriteSums closing;
   // Bytes of the writes that completed within the measured time, and of the closing ones.

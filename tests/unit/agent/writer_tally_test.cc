@@ -205,6 +205,54 @@ TEST_F(WriterTallyTest, ResponsesCountFromTheIntendedStart) {
   EXPECT_EQ(frames_[0].response().max_ns(), static_cast<uint64_t>(25 * kMs));
 }
 
+TEST_F(WriterTallyTest, AStartDelayIsWhatTheWriterItselfMadeAWriteLate) {
+  TallyParams params = Params();
+  params.schedule.emplace(kStartNs, 100.0);
+  WriterTally tally(params, state_, stop_trace_at_ns_);
+  Push(kStartNs, 25 * kMs);
+  Push(kStartNs + 25 * kMs, kMs);           // due at 10 ms: the write before it was in flight
+  Push(kStartNs + 26 * kMs + 50'000, kMs);  // due at 20 ms, started 50 us late
+  Push(kStartNs + 37 * kMs, 2 * kMs);       // due at 30 ms, 7 ms late
+  Push(kStartNs + 40 * kMs, kMs);           // in time again
+  tally.Poll(kStartNs + 255 * kMs, frames_);
+  ASSERT_THAT(frames_, SizeIs(1));
+  const v1::StartDelay& delay = frames_[0].start_delay();
+  EXPECT_EQ(delay.max_ns(), static_cast<uint64_t>(7 * kMs));
+  EXPECT_EQ(delay.sum_ns(), static_cast<uint64_t>(7 * kMs + 50'000));
+  EXPECT_EQ(delay.late_writes(), 1U);
+}
+
+TEST_F(WriterTallyTest, AStartDelayIsPassedOnToWritesThatWaitForTheLateOne) {
+  TallyParams params = Params();
+  params.schedule.emplace(kStartNs, 100.0);
+  WriterTally tally(params, state_, stop_trace_at_ns_);
+  Push(kStartNs + 5 * kMs, 9 * kMs);   // 5 ms late
+  Push(kStartNs + 14 * kMs, 9 * kMs);  // due at 10 ms: 4 ms late, for the one before it
+  tally.Poll(kStartNs + 255 * kMs, frames_);
+  ASSERT_THAT(frames_, SizeIs(1));
+  EXPECT_EQ(frames_[0].start_delay().sum_ns(), static_cast<uint64_t>(9 * kMs));
+  EXPECT_EQ(frames_[0].start_delay().late_writes(), 2U);
+  // The next frame begins anew.
+  tally.Poll(kStartNs + 505 * kMs, frames_);
+  EXPECT_EQ(frames_[1].start_delay().max_ns(), 0U);
+}
+
+TEST_F(WriterTallyTest, WritesThatWereNotIssuedKnowHowMuchOfTheirAgeIsTheWriters) {
+  TallyParams params = Params();
+  params.schedule.emplace(kStartNs, 10.0);
+  WriterTally tally(params, state_, stop_trace_at_ns_);
+  Push(kStartNs, 150 * kMs);
+  state_.writes = 1;
+  tally.Poll(kStartNs + 160 * kMs, frames_);
+  FinishAt(kStartNs + 1000 * kMs);
+  tally.Poll(kStartNs + 1000 * kMs, frames_);
+  // The second was due at 100 ms and could have been started at 150 ms.
+  const v1::WriterTotals totals = tally.Totals(kStartNs + 1000 * kMs);
+  EXPECT_EQ(totals.not_issued(), 9U);
+  EXPECT_EQ(totals.start_delay().max_ns(), static_cast<uint64_t>(850 * kMs));
+  EXPECT_EQ(totals.start_delay().late_writes(), 9U);
+}
+
 TEST_F(WriterTallyTest, WritesThatWereDueButNotStartedAreCountedWithTheirAge) {
   // Ten a second from the start; 300 ms of warm-up, so 3 to 12 are due in the measured second.
   TallyParams params = Params(300 * kMs);

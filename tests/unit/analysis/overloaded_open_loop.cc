@@ -52,6 +52,7 @@ Records Written(const OpenLoopRun& loop) {
       frames.set_time_ns(record.time_ns());
       frames.mutable_frames()->set_host(0);
       writer.env.latency = [&](size_t) { return loop.service_ns(writer.env.now_ns - start_ns); };
+      writer.env.in_sleep = [&] { writer.env.now_ns += loop.late_ns(writer.env.now_ns - start_ns); };
       writer.env.in_write = [&] { tally.Poll(writer.env.now_ns, *frames.mutable_frames()->mutable_frames()); };
       const WriteLoopParams params = setup.LoopOf(0, start_ns, 1);
       writer.Run(params);
@@ -69,6 +70,16 @@ Records OverloadedOpenLoop(std::vector<std::string> criteria) {
   run.rate_per_second = 20'000;
   run.duration_ns = 4 * kSecond;
   run.service_ns = [](int64_t) { return int64_t{263'650}; };
+  run.criteria = std::move(criteria);
+  return Written(run);
+}
+
+Records SometimesWithoutACpu(int64_t service_ns, std::vector<std::string> criteria) {
+  OpenLoopRun run;
+  run.rate_per_second = 20;
+  run.duration_ns = 20 * kSecond;
+  run.service_ns = [service_ns](int64_t) { return service_ns; };
+  run.late_ns = [](int64_t since_start_ns) { return std::max<int64_t>(18 * kMs - since_start_ns % (250 * kMs), 0); };
   run.criteria = std::move(criteria);
   return Written(run);
 }

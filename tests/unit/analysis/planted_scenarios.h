@@ -58,9 +58,14 @@ struct OpenLoopRun {
   int64_t duration_ns = 0;
   // Of a write that starts so long after the step's start.
   std::function<int64_t(int64_t since_start_ns)> service_ns;
+  // For how long a writer whose wait ends then has no CPU.
+  std::function<int64_t(int64_t since_start_ns)> late_ns = [](int64_t) { return int64_t{0}; };
   std::vector<std::string> criteria;
 };
 Records Written(const OpenLoopRun& run);
+// 20 writes/s for 20 s, each of `service_ns`; something else has the CPU for the first 18 ms of every quarter of a
+// second.
+Records SometimesWithoutACpu(int64_t service_ns, std::vector<std::string> criteria);
 // 20,000 writes/s on storage that serves 3,800/s, for 4 s.
 Records OverloadedOpenLoop(std::vector<std::string> criteria);
 // Storage that serves half of the target rate in a warm-up of one second, and a little more than it for 4 s afterwards.
