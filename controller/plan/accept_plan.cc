@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -102,6 +103,14 @@ bool SuitsSearch(const std::string& text, uint64_t block_size_bytes) {
   return WantsSmall(*criterion) || criterion->comparison == Comparison::kEqual;
 }
 
+// Queue managers that are at home on one host, at most.
+uint32_t MostAtHome(const v1::TestPlan& plan) {
+  std::map<std::string, uint32_t> at_home;
+  uint32_t most = 0;
+  for (const v1::PlacedQueueManager& placed : plan.placement()) most = std::max(most, ++at_home[placed.home()]);
+  return most;
+}
+
 bool RequiresSteady(const v1::TestPlan& plan) {
   return std::any_of(plan.criteria().begin(), plan.criteria().end(), [](const std::string& text) {
     const absl::StatusOr<Criterion> criterion = ParseCriterion(text);
@@ -156,7 +165,14 @@ v1::TestPlan SearchPlanOf(const v1::TestPlan& plan) {
   search.clear_until_steady_ns();
   search.clear_repeat();
   search.set_duration_ns(plan.accept().search_step_ns());
-  const uint64_t block_size_bytes = plan.block_size_bytes_size() > 0 ? plan.block_size_bytes(0) : 0;
+  if (HasPlacement(plan)) {
+    // One load for all: on each host as many queue managers as one has at home, at most, and the largest of their
+    // writes.
+    search.mutable_workload()->set_qm(MostAtHome(plan));
+    search.clear_block_size_bytes();
+    search.add_block_size_bytes(LargestWriteOf(plan));
+  }
+  const uint64_t block_size_bytes = search.block_size_bytes_size() > 0 ? search.block_size_bytes(0) : 0;
   search.clear_criteria();
   for (const std::string& text : plan.criteria()) {
     if (SuitsSearch(text, block_size_bytes)) search.add_criteria(text);
@@ -178,10 +194,6 @@ std::vector<std::string> AcceptPlanProblems(const v1::TestPlan& plan) {
   std::vector<std::string> problems;
   const auto add = [&problems](const auto&... parts) { problems.push_back(absl::StrCat(parts...)); };
   if (plan.has_ha()) add("ha and accept are both given: a plan is either a drill or an acceptance");
-  if (HasPlacement(plan) && HasPart(plan, v1::ACCEPT_PART_LIMIT)) {
-    add("--parts (accept.parts): limit raises one rate on all hosts, which a placement does not have; leave it out: "
-        "storage,fsck,load");
-  }
   const auto& parts = plan.accept().parts();
   if (std::set<int>(parts.begin(), parts.end()).size() != static_cast<size_t>(parts.size())) {
     add("--parts (accept.parts): a part is listed twice; list each once");
