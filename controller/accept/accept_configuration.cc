@@ -172,12 +172,14 @@ std::vector<std::pair<std::string, std::string>> AcceptConfiguration(const v1::A
   }
   if (search) {
     const v1::LimitPlan& limit = plan.limit();
-    lines.emplace_back("Search", absl::StrCat(load ? "" : absl::StrCat(ExtentOf(plan), ", "), "at most ",
+    const v1::TestPlan searched = SearchPlanOf(plan);
+    const bool as_load = load && !HasPlacement(plan);
+    lines.emplace_back("Search", absl::StrCat(as_load ? "" : absl::StrCat(ExtentOf(searched), ", "), "at most ",
                                               FormatDuration(limit.budget_ns()), ", steps of ",
                                               FormatDuration(plan.accept().search_step_ns()), ", held for ",
                                               FormatDuration(limit.hold_ns())));
-    criteria.emplace_back(
-        "limit", JudgedBy(SearchPlanOf(plan), limit.over() == v1::LIMIT_OVER_RATE || LoadRatesOf(plan).most > 0));
+    criteria.emplace_back("limit",
+                          JudgedBy(searched, limit.over() == v1::LIMIT_OVER_RATE || LoadRatesOf(searched).most > 0));
   }
   if (load || search) lines.emplace_back("Writes", OfHosts(plan, WritesOf));
   std::vector<std::string> texts;

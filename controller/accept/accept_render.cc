@@ -237,6 +237,13 @@ std::string RenderAcceptJUnit(const v1::AcceptReport& report) {
     if (!run.began()) why = {report.cut_short().empty() ? "the acceptance was cut off" : report.cut_short()};
     one.message = absl::StrCat(OutcomeOf(run), why.empty() ? "" : ": ", absl::StrJoin(why, "; "));
     if (!run.result().empty()) one.output = {run.result()};
+    const std::string name = absl::StrCat("accept.", PartName(run.part()), ".run ", run.run());
+    const auto place_of = [&name](uint32_t step) {
+      return JUnitPlace{step == 0 ? name : absl::StrCat(name, ".step ", step), 0};
+    };
+    for (const v1::CriterionReport& criterion : run.criteria()) {
+      AddCriterionCases(criterion, name, place_of, suite.cases);
+    }
   }
   JUnitCase& conclusive = suite.cases.emplace_back();
   conclusive.class_name = "accept";

@@ -149,12 +149,14 @@ void AddSearchFigures(const v1::Report& found, v1::AcceptRun& run, std::vector<s
     return;
   }
   const LoadRates rates = LoadRatesOf(report.plan());
-  const bool one_rate = over_rate && rates.most > 0 && rates.unpaced.empty() && rates.least == rates.most;
+  const bool one_rate =
+      !HasPlacement(report.plan()) && over_rate && rates.most > 0 && rates.unpaced.empty() && rates.least == rates.most;
   shown.push_back(absl::StrCat(amount(limit.limit()), " ", unit, limit.held() ? ", held" : ", not held",
                                one_rate ? absl::StrFormat(", %.2f times the load", limit.limit() / rates.most) : ""));
   // What the search raises is the same on all hosts: it covers the load where it reaches that of each.
   const double load = over_rate ? rates.most : MostQueueManagers(report.plan());
-  if (limit.limit() >= load) return;
+  // The queue managers of a placement have loads of their own, which the load measures.
+  if (HasPlacement(report.plan()) || limit.limit() >= load) return;
   const std::string exceeded =
       limit.has_exceeded_at() && limit.exceeded_at() <= load
           ? absl::StrCat("; the criteria were exceeded at ", amount(limit.exceeded_at()), " already")
@@ -374,6 +376,7 @@ void TakeRun(const v1::Report& found, v1::AcceptRun& run, v1::AcceptReport& repo
   const bool decided =
       verdict.outcome() == v1::OUTCOME_FAIL || (verdict.outcome() == v1::OUTCOME_PASS && run.complete());
   run.set_outcome(decided ? verdict.outcome() : v1::OUTCOME_INCONCLUSIVE);
+  *run.mutable_criteria() = verdict.criteria();
   for (const v1::CriterionReport& criterion : verdict.criteria()) {
     if (criterion.outcome() == v1::OUTCOME_PASS) continue;
     std::vector<std::string> parts;
@@ -454,6 +457,10 @@ void JudgeAcceptance(v1::AcceptReport& report) {
   }
 
   if (const std::string left_out = LeftOutText(report); !left_out.empty()) AddOnce(left_out, *report.mutable_limits());
+  const bool loaded = HasPart(report.plan(), v1::ACCEPT_PART_LOAD) || HasPart(report.plan(), v1::ACCEPT_PART_LIMIT);
+  if (loaded && report.plan().hosts_size() > 1 && !HasPlacement(report.plan())) {
+    AddOnce("No failure of a host was tested; a placement tests each (docs/placement.md).", *report.mutable_limits());
+  }
   if (const std::string unlike = UnlikeMqText(report.plan()); !unlike.empty())
     AddOnce(unlike, *report.mutable_limits());
 

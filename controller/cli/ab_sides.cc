@@ -49,6 +49,13 @@ absl::StatusOr<Vary> ParseVary(const std::string& text) {
     return wrong("expected an option of a plan and its two values, such as dir=/san,/nfs or sync=dsync,none");
   }
   if (vary.values[0] == vary.values[1]) return wrong("both values are the same");
+  const auto path_of = [](const std::string& value) {
+    const std::string path = std::filesystem::path(value).lexically_normal().string();
+    return path.size() > 1 ? std::string(absl::StripSuffix(path, "/")) : path;
+  };
+  if (vary.values[0].find('/') != std::string::npos && path_of(vary.values[0]) == path_of(vary.values[1])) {
+    return wrong("both values name the same directory");
+  }
   vary.field = FindPlanOption(vary.option);
   if (vary.field == nullptr) {
     return wrong(absl::StrCat("--", vary.option, " is not an option of a plan; `plimsoll run --help` lists them"));

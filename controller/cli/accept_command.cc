@@ -168,6 +168,19 @@ google::protobuf::Timestamp Moment(WallNs now) {
   return moment;
 }
 
+// What all hosts of a part's plan write to prepare.
+uint64_t PreparedBytes(const v1::TestPlan& plan) {
+  uint64_t bytes = 0;
+  for (int host = 0; host < std::max(1, plan.hosts_size()); ++host) {
+    v1::LogWorkload workload = EffectiveWorkload(plan, host);
+    if (HasPlacement(plan)) {
+      workload.set_qm(static_cast<uint32_t>(QueueManagersOf(plan, static_cast<uint32_t>(host)).size()));
+    }
+    bytes += ExtentBytes(workload);
+  }
+  return bytes;
+}
+
 // "storage check; fsck 3 times, about 10s each; load 3 times, ...", how long they take together, and what is written to
 // prepare. How long it takes to reach the hosts, to prepare and to clean up is not known.
 std::vector<std::string> Outlook(const v1::TestPlan& plan) {
@@ -181,7 +194,7 @@ std::vector<std::string> Outlook(const v1::TestPlan& plan) {
   };
   if (HasPart(plan, v1::ACCEPT_PART_STORAGE)) parts.emplace_back("storage check");
   if (HasPart(plan, v1::ACCEPT_PART_FSCK)) add("fsck", "about ", kQuickChecksNs);
-  uint32_t fillings = 0;
+  uint64_t bytes = 0;
   if (HasPart(plan, v1::ACCEPT_PART_LOAD)) {
     const v1::TestPlan load = LoadPlanOf(plan);
     int64_t load_ns = load.settle_ns();
@@ -189,25 +202,16 @@ std::vector<std::string> Outlook(const v1::TestPlan& plan) {
       load_ns += (step.duration_ns() + step.warmup_ns()) * MostRounds(load);
     }
     add("load", load.until_steady_ns() > 0 ? "at most " : "", load_ns);
-    fillings += runs;
+    bytes += runs * PreparedBytes(load);
   }
   if (HasPart(plan, v1::ACCEPT_PART_LIMIT)) {
     add("limit", "at most ", plan.limit().budget_ns() + plan.settle_ns());
-    fillings += runs;
-  }
-  uint64_t bytes = 0;
-  for (int host = 0; host < std::max(1, plan.hosts_size()); ++host) {
-    v1::LogWorkload workload = EffectiveWorkload(plan, host);
-    if (HasPlacement(plan)) {
-      workload.set_qm(static_cast<uint32_t>(QueueManagersOf(plan, static_cast<uint32_t>(host)).size()));
-    }
-    bytes += ExtentBytes(workload);
+    bytes += runs * PreparedBytes(SearchPlanOf(plan));
   }
   std::vector<std::string> lines = {absl::StrCat(absl::StrJoin(parts, "; "))};
-  lines.push_back(absl::StrCat("about ", FormatWholeSeconds(all_ns),
-                               fillings == 0 ? ""
-                                             : absl::StrCat(", and the time to write ", FormatSizeForPeople(bytes), " ",
-                                                            fillings, fillings == 1 ? " time" : " times")));
+  lines.push_back(absl::StrCat(
+      "about ", FormatWholeSeconds(all_ns),
+      bytes == 0 ? "" : absl::StrCat(", and the time to write ", FormatSizeForPeople(bytes), " of extents")));
   if (HasPart(plan, v1::ACCEPT_PART_FSCK) && plan.hosts_size() < 2) {
     lines.emplace_back(
         "one host alone has nothing for fsck to test: the result will not be PASS; leave fsck out of --parts");
@@ -503,7 +507,8 @@ void AddAcceptCommand(CLI::App& app, CommandLine& line) {
   command->add_flag("--quiet,-q", flags->quiet, "Print no progress on standard error");
   AddSummaryFlag(*command, flags->view.summary)->excludes(json);
   AddJUnitFlag(*command, flags->view.junit)
-      ->description(WrapHelp("Also write the verdict as JUnit XML: a test case for each run of each part"));
+      ->description(WrapHelp("Also write the verdict as JUnit XML: a test case for each run of each part, and for each "
+                             "criterion of its steps"));
   AddAccessFlags(*command, flags->access);
   command
       ->add_flag("--dry-run", flags->dry_run,

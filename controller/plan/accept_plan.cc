@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -104,6 +105,14 @@ bool SuitsSearch(const std::string& text, uint64_t block_size_bytes) {
   return WantsSmall(*criterion) || criterion->comparison == Comparison::kEqual;
 }
 
+// Queue managers that are at home on one host, at most.
+uint32_t MostAtHome(const v1::TestPlan& plan) {
+  std::map<std::string, uint32_t> at_home;
+  uint32_t most = 0;
+  for (const v1::PlacedQueueManager& placed : plan.placement()) most = std::max(most, ++at_home[placed.home()]);
+  return most;
+}
+
 bool RequiresSteady(const v1::TestPlan& plan) {
   return std::any_of(plan.criteria().begin(), plan.criteria().end(), [](const std::string& text) {
     const absl::StatusOr<Criterion> criterion = ParseCriterion(text);
@@ -158,7 +167,14 @@ v1::TestPlan SearchPlanOf(const v1::TestPlan& plan) {
   search.clear_until_steady_ns();
   search.clear_repeat();
   search.set_duration_ns(plan.accept().search_step_ns());
-  const uint64_t block_size_bytes = plan.block_size_bytes_size() > 0 ? plan.block_size_bytes(0) : 0;
+  if (HasPlacement(plan)) {
+    // One load for all: on each host as many queue managers as one has at home, at most, and the largest of their
+    // writes.
+    search.mutable_workload()->set_qm(MostAtHome(plan));
+    search.clear_block_size_bytes();
+    search.add_block_size_bytes(LargestWriteOf(plan));
+  }
+  const uint64_t block_size_bytes = search.block_size_bytes_size() > 0 ? search.block_size_bytes(0) : 0;
   search.clear_criteria();
   for (const std::string& text : plan.criteria()) {
     if (SuitsSearch(text, block_size_bytes)) search.add_criteria(text);
@@ -180,10 +196,6 @@ std::vector<std::string> AcceptPlanProblems(const v1::TestPlan& plan) {
   std::vector<std::string> problems;
   const auto add = [&problems](const auto&... parts) { problems.push_back(absl::StrCat(parts...)); };
   if (plan.has_ha()) add("ha and accept are both given: a plan is either a drill or an acceptance");
-  if (HasPlacement(plan) && HasPart(plan, v1::ACCEPT_PART_LIMIT)) {
-    add("--parts (accept.parts): limit raises one rate on all hosts, which a placement does not have; leave it out: "
-        "storage,fsck,load");
-  }
   const auto& parts = plan.accept().parts();
   if (std::set<int>(parts.begin(), parts.end()).size() != static_cast<size_t>(parts.size())) {
     add("--parts (accept.parts): a part is listed twice; list each once");
@@ -255,9 +267,10 @@ struct Storage {
   const char* name;
   const char* hosts;
   const char* dir;
+  // Lines of the workload and of the end of the plan that are about queue managers.
   const char* queue_managers;
-  const char* another_run = "";
-  const char* on_queue_managers = "";
+  const char* placement = "";
+  const char* replaced = "";
   const char* on_block_size = "";
   const char* on_settle = "";
   const char* on_limits;
@@ -270,12 +283,13 @@ std::string PlanFor(const Storage& storage) {
       storage.dir,
       R"( --rate 200
 #
-# To be replaced: hosts, dir, and the load (block_size and rate), which `plimsoll plan from-mq` reads from qm.ini and amqsrua.
+# Replace hosts, dir, )",
+      storage.replaced,
+      R"(and the load (block_size and rate), which `plimsoll plan from-mq` reads from qm.ini and amqsrua.
 )",
-      storage.another_run, "name: ", storage.name, "\nhosts: ", storage.hosts, "\n\nworkload:\n  dir: ", storage.dir,
-      "\n", storage.on_queue_managers, "  qm: ", storage.queue_managers,
-      R"(
-  # LogFilePages 16384 and LogPrimaryFiles 16, as in every run of IBM's performance lab (IBM MQ Performance Best Practices 1.0.1).
+      "name: ", storage.name, "\nhosts: ", storage.hosts, "\n\nworkload:\n  dir: ", storage.dir, "\n",
+      storage.queue_managers,
+      R"(  # LogFilePages 16384 and LogPrimaryFiles 16, as in every run of IBM's performance lab (IBM MQ Performance Best Practices 1.0.1).
   # That is 1 GiB for each queue manager.
   file_size: 64m
   num_files: 16
@@ -310,7 +324,8 @@ accept:
 limit:
   budget: 20m
   hold: 60s
-)");
+)",
+      storage.placement);
 }
 
 constexpr Storage kTwelve = {
@@ -318,12 +333,26 @@ constexpr Storage kTwelve = {
     .name = "12 multi-instance queue managers on 4 hosts",
     .hosts = "node[1-4]",
     .dir = "/mnt/mqha",
-    .queue_managers = "3",
-    .another_run =
-        R"(# Where any one host may fail, the other three have to carry its queue managers, too: accept that with a plan that names their
-# home and standby hosts (`plimsoll plan example --placement`) and leaves limit out.
+    .queue_managers = "",
+    .placement =
+        R"(
+# The load runs with all hosts up and then with each host down, its queue managers on their standby hosts. The search for the
+# limit runs with all hosts up and 3 queue managers on each, all with the same load.
+placement:
+  - {qm: QM01, home: node1, standby: node2}
+  - {qm: QM02, home: node1, standby: node3}
+  - {qm: QM03, home: node1, standby: node4}
+  - {qm: QM04, home: node2, standby: node3}
+  - {qm: QM05, home: node2, standby: node4}
+  - {qm: QM06, home: node2, standby: node1}
+  - {qm: QM07, home: node3, standby: node4}
+  - {qm: QM08, home: node3, standby: node1}
+  - {qm: QM09, home: node3, standby: node2}
+  - {qm: QM10, home: node4, standby: node1}
+  - {qm: QM11, home: node4, standby: node2}
+  - {qm: QM12, home: node4, standby: node3}
 )",
-    .on_queue_managers = "  # 12 queue managers, 3 active on each host.\n",
+    .replaced = "names and hosts of the queue managers, ",
     .on_settle = "# Arrays and filers write back what preparing left in their caches.\n",
     .on_limits = "# this size of 0.302 ms on a SAN (8 Gb FC) and 0.262 ms on NFS (10 Gb) (mqio_v1, tables 12 to 14).\n",
     .on_parts =
@@ -336,7 +365,7 @@ constexpr Storage kNfs = {
     .name = "NFS filer",
     .hosts = "node[1-2]",
     .dir = "/mnt/mqlog",
-    .queue_managers = "1",
+    .queue_managers = "  qm: 1\n",
     .on_block_size = "# At most the mount's wsize, or each write becomes several and a COMMIT.\n",
     .on_settle = "# A filer writes back what preparing left in its cache.\n",
     .on_limits =
@@ -350,7 +379,7 @@ constexpr Storage kSan = {
     .name = "SAN file system",
     .hosts = "node[1-2]",
     .dir = "/mnt/mqlog",
-    .queue_managers = "1",
+    .queue_managers = "  qm: 1\n",
     .on_settle = "# An array writes back what preparing left in its cache.\n",
     .on_limits =
         "# this size of 0.302 ms on a SAN (8 Gb FC) and 0.039 ms on disks behind a RAID cache (mqio_v1, tables 12 to "

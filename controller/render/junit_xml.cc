@@ -89,11 +89,12 @@ const v1::StepReport* ReportOfStep(const v1::Report& report, uint32_t number) {
   return nullptr;
 }
 
-std::string ClassOfStep(const v1::Report& report, uint32_t number) {
+JUnitPlace PlaceOfStep(const v1::Report& report, uint32_t number) {
   const v1::StepReport* const step = ReportOfStep(report, number);
-  if (step == nullptr) return number == 0 ? "run" : absl::StrCat("run.step ", number);
-  return absl::StrCat("run.step ", number, " (", FormatBlockSize(step->block_size_bytes()),
-                      step->has_down_host() ? absl::StrCat(", ", step->down_host(), " down") : "", ")");
+  if (step == nullptr) return {number == 0 ? "run" : absl::StrCat("run.step ", number), 0};
+  return {absl::StrCat("run.step ", number, " (", FormatBlockSize(step->block_size_bytes()),
+                       step->has_down_host() ? absl::StrCat(", ", step->down_host(), " down") : "", ")"),
+          step->measured_ns()};
 }
 
 // "worst 14.211 ms, beta/qm2".
@@ -117,15 +118,23 @@ void AddDrillCriterion(const v1::CriterionReport& criterion, std::vector<JUnitCa
   if (one.kind == JUnitCase::Kind::kPassed && !criterion.value_text().empty()) one.output = {criterion.value_text()};
 }
 
-void AddCriterion(const v1::Report& report, const v1::CriterionReport& criterion, std::vector<JUnitCase>& cases) {
+std::string WhyInconclusive(const v1::Report& report) {
+  std::vector<std::string> why(report.verdict().reasons().begin(), report.verdict().reasons().end());
+  if (why.empty() && !report.run().state_reason().empty()) why.push_back(report.run().state_reason());
+  return why.empty() ? "" : absl::StrCat(": ", absl::StrJoin(why, "; "));
+}
+
+}  // namespace
+
+void AddCriterionCases(const v1::CriterionReport& criterion, const std::string& whole_class,
+                       const std::function<JUnitPlace(uint32_t step)>& place_of, std::vector<JUnitCase>& cases) {
   const size_t begin = cases.size();
   for (const v1::CriterionStepReport& result : criterion.steps()) {
     JUnitCase& one = cases.emplace_back();
-    one.class_name = ClassOfStep(report, result.step());
+    const JUnitPlace place = place_of(result.step());
+    one.class_name = place.class_name;
+    one.duration_ns = place.duration_ns;
     one.name = criterion.criterion();
-    if (const v1::StepReport* const step = ReportOfStep(report, result.step()); step != nullptr) {
-      one.duration_ns = step->measured_ns();
-    }
     one.kind = KindOfOutcome(result.outcome());
     const std::string worst = WorstOf(result);
     std::vector<std::string> why;
@@ -141,20 +150,12 @@ void AddCriterion(const v1::Report& report, const v1::CriterionReport& criterion
   const bool looked_at = cases.size() > begin;
   if (looked_at && (criterion.outcome() == v1::OUTCOME_PASS || !IsGreen(cases, begin))) return;
   JUnitCase& whole = cases.emplace_back();
-  whole.class_name = "run";
+  whole.class_name = whole_class;
   whole.name = criterion.criterion();
   whole.kind = criterion.outcome() == v1::OUTCOME_FAIL ? JUnitCase::Kind::kFailure : JUnitCase::Kind::kError;
   whole.message = absl::StrCat(OutcomeText(criterion.outcome()), ": ",
                                !criterion.reason().empty() ? criterion.reason() : "no step was held against it");
 }
-
-std::string WhyInconclusive(const v1::Report& report) {
-  std::vector<std::string> why(report.verdict().reasons().begin(), report.verdict().reasons().end());
-  if (why.empty() && !report.run().state_reason().empty()) why.push_back(report.run().state_reason());
-  return why.empty() ? "" : absl::StrCat(": ", absl::StrJoin(why, "; "));
-}
-
-}  // namespace
 
 std::string RenderJUnitSuite(const JUnitSuite& suite) {
   const auto count = [&suite](JUnitCase::Kind kind) {
@@ -190,7 +191,7 @@ std::string RenderReportJUnit(const v1::Report& report) {
     if (report.has_ha()) {
       AddDrillCriterion(criterion, suite.cases);
     } else {
-      AddCriterion(report, criterion, suite.cases);
+      AddCriterionCases(criterion, "run", [&report](uint32_t step) { return PlaceOfStep(report, step); }, suite.cases);
     }
   }
 

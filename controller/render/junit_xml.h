@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,6 +32,15 @@ struct JUnitSuite {
   std::vector<std::pair<std::string, std::string>> properties;
   std::vector<JUnitCase> cases;
 };
+
+// A case for each step that the criterion was held against, and one of class `whole` where those do not show that it
+// did not pass. `place_of` gives a step's class and measured time.
+struct JUnitPlace {
+  std::string class_name;
+  int64_t duration_ns = 0;
+};
+void AddCriterionCases(const v1::CriterionReport& criterion, const std::string& whole,
+                       const std::function<JUnitPlace(uint32_t step)>& place_of, std::vector<JUnitCase>& cases);
 
 // Texts may hold anything: what XML cannot hold becomes U+FFFD.
 std::string RenderJUnitSuite(const JUnitSuite& suite);

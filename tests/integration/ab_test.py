@@ -313,6 +313,7 @@ class Ab(harness.PlimsollTest):
             (("--dir", self.dir), "speed=1,2", "--speed is not an option of a plan"),
             (("--dir", self.dir), "sync=dsync", "expected an option of a plan and its two values"),
             (("--dir", self.dir), "sync=dsync,sink", "sink"),
+            ((), f"dir={self.dir},{self.dir}/", "both values name the same directory"),
             (("--between", "true"), None, "--between runs a command on this machine: read it, and give --allow-commands"),
             (("--stop-on", "max"), None, '--stop-on: "max" is not one of'),
             (("--differs", "speed"), None, '--differs: "speed" is not an option of a plan'),

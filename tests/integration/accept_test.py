@@ -3,6 +3,8 @@
 import json
 import os
 import pathlib
+import re
+import shlex
 import signal
 import sys
 import tempfile
@@ -106,10 +108,14 @@ class Accept(AcceptTest):
         self.assertIsNotNone(figures["load", "IO/s"]["spread_percent"])
         self.assertTrue(result.out.startswith(f"Verdict   {'FAIL' if failed else 'INCONCLUSIVE'}\n"), result)
         self.assertRegex(result.err, r"plimsoll: storage check; fsck 2 times, about 10s each; load 2 times, 6s each; limit 2 times, at most 12s each\n")
-        self.assertRegex(result.err, r"plimsoll: about 55s, and the time to write 256 KiB 4 times\n")
+        self.assertRegex(result.err, r"plimsoll: about 55s, and the time to write 1 MiB of extents\n")
         suite = xml.etree.ElementTree.parse(junit).getroot()
-        self.assertEqual((suite.get("tests"), suite.get("failures")), ("8", str(failed)))
+        cases = {(case.get("classname"), case.get("name")): case for case in suite.iter("testcase")}
+        parts = [case for (name, _), case in cases.items() if name.count(".") <= 1]
+        self.assertEqual((len(parts), sum(case.find("failure") is not None for case in parts)), (8, failed))
         self.assertGreaterEqual(int(suite.get("errors")), 2)
+        for number in (1, 2):
+            self.assertIn((f"accept.load.run {number}.step 1", "rate_achieved>=99%"), cases)
         self.assertTrue((self.out / "accept.html").read_text().startswith("<!"))
         self.made_again(code)
         self.assertIn("<code>", self.plimsoll("report", self.out, "--print-only", "--summary", "md", code=code).out)
@@ -126,6 +132,18 @@ class Accept(AcceptTest):
         self.assertIn("The plan leaves out storage, fsck, limit.", " ".join(result.out.split()))
         self.assertEqual([run["reasons"] for run in self.record()["runs"]], [[], []])
         self.made_again(0)
+
+    def test_one_host_is_accepted_by_the_line_of_the_readme(self):
+        readme = (pathlib.Path(__file__).parents[2] / "README.md").read_text()
+        (line,) = re.findall(r"(?m)^plimsoll accept (--dir \S+ .*--parts \S+)", readme)
+        options = shlex.split(line)
+        options[options.index("--dir") + 1] = self.dir
+        options[options.index("--budget") + 1] = "20s"
+        result = self.accept(*options, "--duration", "5s", "--search-step", "1s", "--hold", "2s", code=(0, 1, 3))
+        runs = self.record()["runs"]
+        self.assertEqual([run["part"] for run in runs], ["storage", "load", "limit"])
+        for run in runs:
+            self.assertTrue(run["began"] and run["complete"], result)
 
     def test_a_part_that_fails_does_not_keep_later_parts_from_being_done(self):
         result = self.accept("--dir", self.dir, "--rate", "20", "--arrival", "even", "--duration", "5s", "--warmup", "0", "--require",
@@ -268,7 +286,7 @@ class Accept(AcceptTest):
 
     def test_a_dry_run_says_how_long_it_takes_and_touches_nothing(self):
         result = self.accept("--dir", self.dir, *LOAD, "--dry-run")
-        self.assertIn("\nabout 30m 46s, and the time to write 128 KiB 6 times\n", result.out)
+        self.assertIn("\nabout 30m 46s, and the time to write 768 KiB of extents\n", result.out)
         self.assertIn("one host alone has nothing for fsck to test", result.out)
         self.assertFalse(self.out.exists())
         self.assert_nothing_left()

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "common/units.h"
 #include "tests/unit/accept/made_up_acceptance.h"
 
@@ -333,6 +334,47 @@ TEST(AcceptSpread, IsTheRangeInPercentOfTheMeanAndLeavesOutThinPercentiles) {
   EXPECT_THAT(names, ElementsAre("IO/s", "p50", "p99", "max", "limit", "maximum"));
   const v1::AcceptReport once = WholeAcceptance({3});
   for (const v1::AcceptFigure& figure : once.figures()) EXPECT_FALSE(figure.has_spread_percent());
+}
+
+TEST(AcceptJUnit, EachCriterionOfEachStepIsACase) {
+  v1::AcceptReport report;
+  v1::AcceptRun& run = *report.add_runs();
+  run.set_part(v1::ACCEPT_PART_LOAD);
+  run.set_run(2);
+  run.set_began(true);
+  run.set_complete(true);
+  run.set_outcome(v1::OUTCOME_INCONCLUSIVE);
+  v1::CriterionReport& criterion = *run.add_criteria();
+  criterion.set_criterion("p99<10ms");
+  criterion.set_outcome(v1::OUTCOME_INCONCLUSIVE);
+  for (const v1::Outcome outcome : {v1::OUTCOME_PASS, v1::OUTCOME_INCONCLUSIVE}) {
+    v1::CriterionStepReport& step = *criterion.add_steps();
+    step.set_step(static_cast<uint32_t>(criterion.steps_size()));
+    step.set_outcome(outcome);
+  }
+  const std::string suite = RenderAcceptJUnit(report);
+  EXPECT_THAT(suite, HasSubstr("<testcase classname=\"accept.load.run 2.step 1\" name=\"p99&lt;10ms\" time=\"0.000\">\n"
+                               "  </testcase>"));
+  EXPECT_THAT(suite, HasSubstr("<testcase classname=\"accept.load.run 2.step 2\" name=\"p99&lt;10ms\" time=\"0.000\">\n"
+                               "    <error "));
+  EXPECT_THAT(suite, HasSubstr("failures=\"0\" errors=\"2\"")) << "the run and its second step";
+}
+
+TEST(AcceptReport, NamesThatNoFailureOfAHostWasTested) {
+  v1::TestPlan plan;
+  plan.add_hosts()->set_address("node1:7461");
+  plan.mutable_accept()->add_parts(v1::ACCEPT_PART_LOAD);
+  plan.mutable_accept()->set_runs(1);
+  const auto names_it = [](const v1::TestPlan& of) {
+    const v1::AcceptReport report = PlannedAcceptance(of);
+    return std::any_of(report.limits().begin(), report.limits().end(),
+                       [](const std::string& limit) { return absl::StrContains(limit, "No failure of a host"); });
+  };
+  EXPECT_FALSE(names_it(plan)) << "one host";
+  plan.add_hosts()->set_address("node2:7461");
+  EXPECT_TRUE(names_it(plan));
+  plan.add_placement()->set_home("node1:7461");
+  EXPECT_FALSE(names_it(plan));
 }
 
 TEST(AcceptJUnit, IsGreenWhereTheVerdictIsPassAndNowhereElse) {

@@ -61,7 +61,21 @@ TEST(AcceptPlan, TheLoadOfAPlacementPlaysEveryHostsFailure) {
   EXPECT_EQ(ExpandSteps(load).size(), 3U) << "all hosts up, and each one down";
   // 8,750 random writes of both queue managers together show whether a step is steady.
   EXPECT_THAT(AcceptProblems(placed + "duration: 12s\n" + parts), ElementsAre(HasSubstr("use 13s or more")));
-  EXPECT_THAT(AcceptProblems(placed + "duration: 60s\naccept: {}\n"), ElementsAre(HasSubstr("leave it out")));
+}
+
+TEST(AcceptPlan, TheSearchOfAPlacementHasOneLoadOnAllHosts) {
+  const std::string placed =
+      "hosts: [node1, node2]\nworkload: {dir: /x, rate: 100}\ncriteria: [p99<10ms]\nduration: 60s\naccept: {}\n"
+      "placement:\n- {qm: A, home: node1, standby: node2, block_size: 64k}\n- {qm: B, home: node2, standby: node1}\n"
+      "- {qm: C, home: node1, standby: node2}\n";
+  EXPECT_THAT(AcceptProblems(placed), IsEmpty());
+  const v1::TestPlan search = SearchPlanOf(FilledPlan(placed));
+  EXPECT_EQ(search.placement_size(), 0);
+  EXPECT_THAT(search.block_size_bytes(), ElementsAre(uint64_t{64} << 10));
+  for (const int host : {0, 1}) {
+    EXPECT_EQ(EffectiveWorkload(search, host).qm(), 2U) << "as many as node1 has at home";
+    EXPECT_EQ(EffectiveWorkload(search, host).rate_per_second(), 0) << "the search chooses it";
+  }
 }
 
 TEST(AcceptPlan, TheLargestWriteOfAPlacementIsThatOfItsQueueManagers) {
