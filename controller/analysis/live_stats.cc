@@ -23,6 +23,11 @@ constexpr int64_t kLateHostNs = 750 * kNsPerMs;
 constexpr int64_t kStallsShownNs = 60 * kNsPerSecond;
 constexpr size_t kMostIntervals = 2'000;
 constexpr size_t kMostNames = 16;
+// Rows of --interval, whatever a damaged journal claims: those that are given, those that wait, and those of them that
+// have percentiles, 50 KiB each.
+constexpr uint64_t kMaxRows = 1'000'000;
+constexpr size_t kMaxPending = 100'000;
+constexpr size_t kMaxHistograms = 256;
 
 // The seconds of a step as they are shown: those of the warm-up first.
 class LiveStep {
@@ -268,9 +273,26 @@ std::vector<LiveStall> LiveStep::Stalls(int64_t after_ns) const {
   return stalls;
 }
 
+// What a snapshot and a row of an interval say of the run.
+template <typename View>
+void SetSteps(const v1::RunBegin& run, View& view) {
+  view.steps = static_cast<uint32_t>(run.steps_size());
+  view.round_steps = run.plan().until_steady_ns() > 0 ? view.steps : 0;
+}
+
+// And of the step that runs.
+template <typename View>
+void SetStep(const v1::RunBegin& run, const StepStats& step, const HostTable& hosts, View& view) {
+  SetSteps(run, view);
+  view.step = step.index() + 1;
+  view.steps = std::max(view.steps, view.step);
+  view.block_size_bytes = step.shape().block_size_bytes;
+  const auto down = step.step().has_down_host() ? hosts.find(step.step().down_host()) : hosts.end();
+  if (down != hosts.end()) view.down_host = down->second.label();
+}
+
 void SetRun(const v1::RunBegin& run, LiveSnapshot& snapshot) {
-  snapshot.steps = static_cast<uint32_t>(run.steps_size());
-  snapshot.round_steps = run.plan().until_steady_ns() > 0 ? snapshot.steps : 0;
+  SetSteps(run, snapshot);
   for (const v1::LogStep& step : run.steps()) {
     snapshot.repetitions = std::max(snapshot.repetitions, step.repetition() + 1);
   }
@@ -392,14 +414,9 @@ LiveSnapshot MakeLiveSnapshot(const v1::RunBegin& run, const StepStats& step, co
                               const Timeline& timeline, int64_t now_ns, int64_t after_second) {
   LiveSnapshot snapshot;
   SetRun(run, snapshot);
-  snapshot.steps = std::max(snapshot.steps, step.index() + 1);
+  SetStep(run, step, hosts, snapshot);
   const StepShape& shape = step.shape();
-  snapshot.step = step.index() + 1;
   snapshot.repetition = step.step().repetition() + 1;
-  snapshot.block_size_bytes = shape.block_size_bytes;
-  if (const auto down = hosts.find(step.step().down_host()); step.step().has_down_host() && down != hosts.end()) {
-    snapshot.down_host = down->second.label();
-  }
   snapshot.elapsed_ns = Clamp64(Int128{now_ns} - step.measured_start_ns());
   snapshot.duration_ns = shape.duration_ns;
   snapshot.warmup_ns = shape.warmup_ns;
@@ -456,6 +473,123 @@ std::vector<LiveCriterion> MakeLiveCriteria(const Judge& judge, const StepStats*
     AddStallsSoFar(*each.criterion, *stalls, cpu_bound, live);
   }
   return criteria;
+}
+
+IntervalRows::IntervalRows(int64_t interval_ns, OnRow on_row) : interval_ns_(interval_ns), on_row_(std::move(on_row)) {}
+
+void IntervalRows::Pending::Add(const v1::Distribution& added, bool keep) {
+  sums.Merge({WriteSumsOf(added), added.min_ns()});
+  if (keep && latency == nullptr) latency = std::make_unique<Histogram>();
+  percentiles_unknown = percentiles_unknown || !keep || !latency->Merge(added).ok();
+}
+
+void IntervalRows::Pending::Merge(const Pending& other) {
+  if (other.sums.latency_max_ns > sums.latency_max_ns) {
+    max_host = other.max_host;
+    max_qm = other.max_qm;
+    max_name = other.max_name;
+  }
+  sums.Merge(other.sums);
+  percentiles_unknown = percentiles_unknown || other.percentiles_unknown;
+  if (other.latency != nullptr) {
+    if (latency == nullptr) latency = std::make_unique<Histogram>();
+    latency->Merge(*other.latency);
+  }
+  blurred = blurred || other.blurred;
+}
+
+void IntervalRows::Begin(const v1::RunBegin& run, const StepStats& step, const HostTable& hosts) {
+  head_ = {};
+  SetStep(run, step, hosts, head_);
+  next_row_ = 0;
+  pending_.clear();
+  so_far_ = {};
+}
+
+void IntervalRows::Add(const StepStats& step, const HostFacts& facts, const v1::Frame& frame) {
+  const int64_t first = frame.first_interval();
+  // Below 0 is the warm-up.
+  if (first < 0 || frame.latency().count() == 0) return;
+  const StepShape& shape = step.shape();
+  const int64_t last_row = LastRow(shape);
+  const int64_t seconds = interval_ns_ / kNsPerSecond;
+  const int64_t begin_row = shape.SecondOf(first) / seconds;
+  const int64_t end_row = shape.SecondOf(first + std::max<int64_t>(frame.interval_count(), 1) - 1) / seconds;
+  // A frame over several rows counts in its last one; so does, in the next row, one that comes too late.
+  const int64_t first_row = std::clamp(begin_row, std::min(next_row_, last_row), last_row);
+  const int64_t row = frame.closing() ? last_row : std::clamp(end_row, first_row, last_row);
+  Pending& pending = pending_[row];
+  if (frame.latency().max_ns() > pending.sums.latency_max_ns) {
+    const bool known = frame.has_slowest();
+    pending.max_host = known ? facts.label() : std::string();
+    pending.max_qm = known ? frame.qm() : 0;
+    pending.max_name = known ? facts.QmName(frame.qm()) : "";
+  }
+  pending.Add(frame.latency(), pending_.size() <= kMaxHistograms);
+  if (frame.closing() || (first_row == row && begin_row == row)) return;
+  for (int64_t shared = first_row; shared <= row && pending_.size() < kMaxPending; ++shared) {
+    pending_[shared].blurred = true;
+  }
+}
+
+int64_t IntervalRows::LastRow(const StepShape& shape) const {
+  return (shape.duration_ns - 1) / interval_ns_;
+}
+
+void IntervalRows::GivePassed(const StepStats& step) {
+  const int64_t passed_seconds = step.percentiles().passed_seconds();
+  if (passed_seconds == INT64_MAX) return;
+  // The last row waits for the step's end: writes are still in flight.
+  const int64_t row = passed_seconds / (interval_ns_ / kNsPerSecond);
+  GiveRowsBelow(std::min(row, LastRow(step.shape())), step.shape());
+}
+
+void IntervalRows::GiveRowsBelow(int64_t row, const StepShape& shape) {
+  while (next_row_ < row && rows_given_ < kMaxRows) {
+    GiveRow(std::min((next_row_ + 1) * interval_ns_, shape.duration_ns));
+  }
+  next_row_ = std::max(next_row_, row);
+}
+
+void IntervalRows::GiveRow(int64_t end_ns) {
+  Pending row;
+  // What is left from rows before counts here.
+  while (!pending_.empty() && pending_.begin()->first <= next_row_) {
+    row.Merge(pending_.begin()->second);
+    pending_.erase(pending_.begin());
+  }
+  IntervalRow given = head_;
+  given.end_ns = end_ns;
+  given.interval = row.sums;
+  if (row.latency != nullptr && !row.percentiles_unknown) {
+    given.p50_ns = row.latency->PercentileNs(50);
+    given.p99_ns = row.latency->PercentileNs(99);
+  }
+  given.blurred = row.blurred;
+  given.max_before_ns = so_far_.sums.latency_max_ns;
+  row.latency.reset();
+  so_far_.Merge(row);
+  given.total = so_far_.sums;
+  given.max_host = so_far_.max_host;
+  given.max_qm = so_far_.max_qm;
+  given.max_name = so_far_.max_name;
+  ++next_row_;
+  ++rows_given_;
+  on_row_(given);
+}
+
+void IntervalRows::End(const StepStats& step) {
+  const StepShape& shape = step.shape();
+  int64_t reached_ns = 0;
+  for (const auto& [host, part] : step.hosts()) reached_ns = std::max(reached_ns, part.covered_ns());
+  const int64_t final_row =
+      reached_ns >= shape.duration_ns ? LastRow(shape) : std::max((reached_ns - 1) / interval_ns_, next_row_);
+  GiveRowsBelow(final_row, shape);
+  // Where the data end with a row that was given, only writes in flight remain.
+  const bool complete = next_row_ * interval_ns_ >= reached_ns && pending_.empty();
+  if (complete || rows_given_ >= kMaxRows) return;
+  next_row_ = std::max(final_row, pending_.empty() ? 0 : pending_.rbegin()->first);
+  GiveRow(std::max(reached_ns, std::min(final_row * interval_ns_, shape.duration_ns)));
 }
 
 }  // namespace plimsoll

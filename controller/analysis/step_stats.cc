@@ -91,8 +91,7 @@ absl::Status HostStep::SetTotals(const v1::WriterTotals& totals, SumGuard& guard
 }
 
 uint32_t HostStep::ClosePassedSeconds() {
-  const int64_t passed = shape_.SecondOf(std::max<int64_t>(all_covered_ns() / shape_.interval_ns, 0));
-  const auto second = static_cast<uint32_t>(std::min(passed, kMaxSeriesSeconds));
+  const auto second = static_cast<uint32_t>(all_covered_ns() / kNsPerSecond);
   percentiles_.CloseBelow(second);
   return second;
 }

@@ -7,7 +7,6 @@
 #include <random>
 
 #include "controller/analysis/analyzer.h"
-#include "controller/analysis/interval_stats.h"
 #include "tests/random_seed.h"
 #include "tests/unit/analysis/journal_builder.h"
 
@@ -41,9 +40,10 @@ SimRun RandomRun(std::mt19937_64& random) {
 
 std::vector<IntervalRow> RowsOf(const std::vector<v1::JournalRecord>& records, int64_t interval_ns) {
   std::vector<IntervalRow> rows;
-  IntervalStats stats(interval_ns, [&rows](const IntervalRow& row) { rows.push_back(row); });
-  for (const v1::JournalRecord& record : records) stats.Add(record);
-  stats.Finish();
+  Analyzer analyzer;
+  analyzer.SetIntervalListener(interval_ns, [&rows](const IntervalRow& row) { rows.push_back(row); });
+  for (const v1::JournalRecord& record : records) analyzer.Add(record);
+  analyzer.Finish();
   return rows;
 }
 
@@ -75,8 +75,8 @@ void ExpectIntervalsAreFinal(const std::vector<IntervalRow>& rows, const LiveSna
   EXPECT_EQ(sums.writes, cluster.latency().count());
   EXPECT_EQ(sums.writes, cluster.writes() + cluster.closing().writes());
   EXPECT_EQ(sums.latency_sum_ns, cluster.latency().sum_ns());
-  EXPECT_EQ(sums.min_ns, cluster.latency().min_ns());
-  EXPECT_EQ(sums.max_ns, cluster.latency().max_ns());
+  EXPECT_EQ(sums.latency_min_ns, cluster.latency().min_ns());
+  EXPECT_EQ(sums.latency_max_ns, cluster.latency().max_ns());
   EXPECT_EQ(rows.back().total.writes, sums.writes);
   // The last row has the closing writes besides.
   const auto warmup = static_cast<size_t>(
@@ -87,7 +87,7 @@ void ExpectIntervalsAreFinal(const std::vector<IntervalRow>& rows, const LiveSna
     EXPECT_EQ(second.writes, rows[i].interval.writes) << i;
     EXPECT_EQ(second.p50_ns, rows[i].p50_ns) << i;
     EXPECT_EQ(second.p99_ns, rows[i].p99_ns) << i;
-    EXPECT_EQ(second.max_ns, rows[i].interval.max_ns) << i;
+    EXPECT_EQ(second.max_ns, rows[i].interval.latency_max_ns) << i;
   }
 }
 
