@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/units.h"
-#include "controller/analysis/cpu_wait.h"
 #include "controller/analysis/figures.h"
 #include "controller/analysis/judge.h"
 #include "controller/analysis/scope_sums.h"
@@ -299,77 +298,30 @@ void SetRun(const v1::RunBegin& run, LiveSnapshot& snapshot) {
 }
 
 // Shows the judge the scopes of the step as far as they were measured.
-class ScopesSoFar {
+class ScopesSoFar : public ScopeVisitor {
  public:
-  ScopesSoFar(const StepStats& step, const HostTable& hosts, Judge& judge)
-      : step_(step), hosts_(hosts), judge_(judge) {}
+  ScopesSoFar(const StepStats& step, Judge& judge) : step_(step), judge_(judge) {}
 
-  void Observe() {
-    const bool any_rate = step_.AnyRate(hosts_);
-    ScopeSums cluster;
-    std::map<uint32_t, ScopeSums> storages;
-    for (const auto& [number, part] : step_.hosts()) {
-      const HostFacts& facts = hosts_.at(number);
-      ScopeSums host;
-      host.whole_ns = INT64_MAX;
-      const std::optional<double> cpu_wait_ns =
-          CpuWaitToAllow(step_, number, facts, judge_.rules(), part.all_covered_ns());
-      cpu_bound_ = cpu_bound_ || cpu_wait_ns;
-      for (uint32_t qm = 1; qm <= part.writers().size(); ++qm) {
-        const WriterStats* writer = part.writers()[qm - 1].get();
-        if (writer == nullptr || writer->covered_ns() <= 0) continue;
-        ScopeSums sums = SumsOf(number, qm, *writer, part, facts, any_rate);
-        sums.generator_bound = cpu_wait_ns.has_value();
-        sums.cpu_wait_ns = cpu_wait_ns.value_or(0);
-        Show(v1::SCOPE_KIND_QM, facts.label(), qm, facts.storage, sums, facts.QmName(qm));
-        host.Merge(sums);
-      }
-      if (host.measured_ns <= 0) continue;
-      // Each of the writers has the wait of them all.
-      host.cpu_wait_ns = cpu_wait_ns.value_or(0);
-      Show(v1::SCOPE_KIND_HOST, facts.label(), 0, facts.storage, host);
-      if (facts.storage != 0) storages[facts.storage].Merge(host);
-      cluster.Merge(host);
-    }
-    if (cluster.measured_ns <= 0) return;
-    for (const auto& [number, sums] : storages) Show(v1::SCOPE_KIND_STORAGE, "", 0, number, sums);
-    Show(v1::SCOPE_KIND_CLUSTER, "", 0, 0, cluster);
+  void OnScope(const StepScope& place, const ScopeSums& sums) override {
+    cpu_bound_ = cpu_bound_ || sums.generator_bound;
+    // Nothing is known of it yet.
+    if (sums.measured_ns <= 0 || !judge_.LooksAt(place.kind, step_.shape().block_size_bytes)) return;
+    const SecondExtremes extremes = sums.series.Extremes(WholeSecondsIn(sums.whole_ns));
+    v1::ScopeReport scope = MakeScopeReport(sums, place.block_size_bytes, extremes);
+    scope.set_kind(place.kind);
+    if (place.facts != nullptr) scope.set_host(place.facts->label());
+    scope.set_qm(place.qm);
+    scope.set_storage(place.storage);
+    if (place.qm != 0) scope.set_queue_manager(place.facts->QmName(place.qm));
+    Histogram both;
+    judge_.Observe(step_.index() + 1, step_.shape().block_size_bytes,
+                   {scope, sums, FeltLatency(sums, both), extremes, false});
   }
-  // The load generator of a host may be CPU-bound. After Observe.
+  // The load generator of a host may be CPU-bound.
   bool cpu_bound() const { return cpu_bound_; }
 
  private:
-  ScopeSums SumsOf(uint32_t host, uint32_t qm, const WriterStats& writer, const HostStep& part, const HostFacts& facts,
-                   bool any_rate) const {
-    MeasuredPart measured;
-    measured.done = part.done();
-    measured.measured_ns = writer.covered_ns();
-    measured.start_ns = step_.HostMeasuredStartNs(host);
-    ScopeSums sums = step_.SumsOf(host, facts, qm, writer, measured, any_rate);
-    if (!part.done() && !writer.closed() && writer.in_flight_since_ns() != 0) {
-      sums.in_flight_ages_ns.push_back(std::max<int64_t>(writer.last_cut_ns() - writer.in_flight_since_ns(), 0));
-    }
-    sums.lost = facts.lost.has_value();
-    return sums;
-  }
-
-  void Show(v1::ScopeKind kind, const std::string& host, uint32_t qm, uint32_t storage, const ScopeSums& sums,
-            const std::string& queue_manager = "") {
-    const uint64_t block_size_bytes = step_.shape().block_size_bytes;
-    if (!judge_.LooksAt(kind, block_size_bytes)) return;
-    const SecondExtremes extremes = sums.series.Extremes(WholeSecondsIn(sums.whole_ns));
-    v1::ScopeReport scope = MakeScopeReport(sums, block_size_bytes, extremes);
-    scope.set_kind(kind);
-    scope.set_host(host);
-    scope.set_qm(qm);
-    scope.set_storage(storage);
-    if (!queue_manager.empty()) scope.set_queue_manager(queue_manager);
-    Histogram both;
-    judge_.Observe(step_.index() + 1, block_size_bytes, {scope, sums, FeltLatency(sums, both), extremes, false});
-  }
-
   const StepStats& step_;
-  const HostTable& hosts_;
   Judge& judge_;
   bool cpu_bound_ = false;
 };
@@ -451,8 +403,8 @@ std::vector<LiveCriterion> MakeLiveCriteria(const Judge& judge, const StepStats*
   Judge so_far = judge;
   bool cpu_bound = false;
   if (step != nullptr) {
-    ScopesSoFar scopes(*step, hosts, so_far);
-    scopes.Observe();
+    ScopesSoFar scopes(*step, so_far);
+    step->AddUp(hosts, judge.rules(), StepPhase::kUnderWay, scopes);
     cpu_bound = scopes.cpu_bound();
   }
   std::vector<LiveCriterion> criteria;
