@@ -88,11 +88,9 @@ class LiveStep {
 };
 
 int64_t LiveStep::Passed(const HostStep& part) const {
-  const std::optional<int64_t> next = part.all_next_interval();
   if (part.done() && part.stopped().empty()) return seconds();
-  if (!next) return 0;
-  if (*next < 0) return std::min(shape_.SecondOf(*next + shape_.warmup_intervals()), warmup_seconds_);
-  return warmup_seconds_ + part.all_covered_ns() / kNsPerSecond;
+  if (!part.all_next_interval()) return 0;
+  return std::min<int64_t>(part.passed_warmup_seconds(), warmup_seconds_) + part.passed_seconds();
 }
 
 bool LiveStep::IsComplete(int64_t number, int64_t now_ns) const {
@@ -110,10 +108,9 @@ bool LiveStep::IsComplete(int64_t number, int64_t now_ns) const {
 LiveFigures LiveStep::MakeFigures(const WriteSums& sums, uint64_t bytes, const SecondQuantiles& quantiles,
                                   int64_t number) const {
   LiveFigures figures;
-  const double seconds = static_cast<double>(LengthNs(number)) / static_cast<double>(kNsPerSecond);
   figures.writes = sums.writes;
-  figures.iops = static_cast<double>(sums.writes) / seconds;
-  figures.mb_per_second = static_cast<double>(bytes) / seconds / kBytesPerMegabyte;
+  figures.iops = PerSecond(sums.writes, LengthNs(number));
+  figures.mb_per_second = PerSecond(bytes, LengthNs(number)) / kBytesPerMegabyte;
   figures.p50_ns = quantiles.p50_ns;
   figures.p99_ns = quantiles.p99_ns;
   figures.max_ns = sums.latency_max_ns;

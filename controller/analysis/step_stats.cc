@@ -67,14 +67,13 @@ void HostStep::AddWarmup(const v1::Frame& frame) {
   }
 }
 
-uint32_t HostStep::ClosePassedWarmup() {
-  const int64_t next = all_next_interval().value_or(-shape_.warmup_intervals());
-  const int64_t passed = std::clamp<int64_t>(next + shape_.warmup_intervals(), 0, shape_.warmup_intervals());
+uint32_t HostStep::passed_warmup_seconds() const {
+  const int64_t intervals = shape_.warmup_intervals();
+  const int64_t next = all_next_interval().value_or(-intervals);
   // The last second of the warm-up may be a part of one.
-  const int64_t whole = next >= 0 ? kMaxSeriesSeconds : shape_.SecondOf(passed);
-  const auto second = static_cast<uint32_t>(std::min(whole, kMaxSeriesSeconds));
-  warmup_.CloseBelow(second);
-  return second;
+  const int64_t passed = next >= 0 ? shape_.SecondOf(intervals + kNsPerSecond / shape_.interval_ns - 1)
+                                   : shape_.SecondOf(next + intervals);
+  return static_cast<uint32_t>(std::clamp<int64_t>(passed, 0, kMaxSeriesSeconds));
 }
 
 void HostStep::NoteRefusal(uint32_t qm) {
@@ -90,12 +89,6 @@ absl::Status HostStep::SetTotals(const v1::WriterTotals& totals, SumGuard& guard
   WriterStats* writer = Writer(totals.qm());
   if (writer == nullptr) return NoWriter(totals.qm());
   return writer->SetTotals(totals, guard);
-}
-
-uint32_t HostStep::ClosePassedSeconds() {
-  const auto second = static_cast<uint32_t>(all_covered_ns() / kNsPerSecond);
-  percentiles_.CloseBelow(second);
-  return second;
 }
 
 void HostStep::SetDone(const std::string& stopped) {
@@ -306,8 +299,10 @@ HostStep& StepStats::Host(uint32_t host, const HostFacts& facts) {
 void StepStats::ClosePassedSeconds(uint32_t host) {
   const auto found = hosts_.find(host);
   if (found == hosts_.end()) return;
-  percentiles_.Pass(host, found->second.ClosePassedSeconds());
-  if (shape_.warmup_ns > 0) warmup_percentiles_.Pass(host, found->second.ClosePassedWarmup());
+  HostStep& part = found->second;
+  part.ClosePassedSeconds();
+  percentiles_.Pass(host, part.passed_seconds());
+  warmup_percentiles_.Pass(host, part.passed_warmup_seconds());
 }
 
 absl::Status StepStats::AddSample(uint32_t host, const HostFacts& facts, const v1::HostSample& sample,

@@ -40,10 +40,14 @@ class HostStep {
   void NoteRefusal(uint32_t qm);
   // INVALID_ARGUMENT: what is wrong with the sample, which changes nothing.
   absl::Status AddSample(const v1::HostSample& sample);
-  // Closes the seconds that all writers have passed, and returns the first that they have not.
-  uint32_t ClosePassedSeconds();
-  // The same for the seconds of the warm-up, counted from its begin.
-  uint32_t ClosePassedWarmup();
+  // How many seconds all writers have passed: of the measured part, and of the warm-up from its begin.
+  uint32_t passed_seconds() const { return static_cast<uint32_t>(all_covered_ns() / kNsPerSecond); }
+  uint32_t passed_warmup_seconds() const;
+  // Closes them.
+  void ClosePassedSeconds() {
+    percentiles_.CloseBelow(passed_seconds());
+    warmup_.CloseBelow(passed_warmup_seconds());
+  }
   void SetDone(const std::string& stopped);
   // Closes all seconds: nothing more comes.
   void Finish() {
