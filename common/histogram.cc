@@ -81,6 +81,14 @@ absl::Status CheckFigures(const v1::Distribution& wire, const Buckets& buckets) 
 
 }  // namespace
 
+uint64_t PercentileRank(uint64_t count, double percent) {
+  // In whole billionths: 99.9 % of 1000 values is rank 999, and in doubles would be a little more.
+  constexpr uint64_t kAll = 100'000'000'000;
+  const auto part = percent > 0 ? static_cast<uint64_t>(std::llround(std::min(percent, 100.0) * 1e9)) : 0;
+  const auto rank = static_cast<uint64_t>((Wide{count} * part + kAll - 1) / kAll);
+  return std::min(std::max<uint64_t>(rank, 1), count);
+}
+
 void Histogram::RecordN(uint64_t value_ns, uint64_t n) {
   if (n == 0) return;
   Counter(Layout::IndexOf(std::min(value_ns, Layout::kMaxValueNs))) += n;
@@ -139,11 +147,7 @@ void Histogram::Clear() {
 
 uint64_t Histogram::PercentileNs(double percent) const {
   if (count_ == 0) return 0;
-  // In whole billionths: 99.9 % of 1000 values is rank 999, and in doubles would be a little more.
-  constexpr uint64_t kAll = 100'000'000'000;
-  const auto part = percent > 0 ? static_cast<uint64_t>(std::llround(std::min(percent, 100.0) * 1e9)) : 0;
-  const auto wanted = static_cast<uint64_t>((Wide{count_} * part + kAll - 1) / kAll);
-  const uint64_t rank = std::clamp<uint64_t>(wanted, 1, count_);
+  const uint64_t rank = PercentileRank(count_, percent);
   const uint32_t last = HighIndex();
   uint64_t seen = 0;
   for (uint32_t i = LowIndex(); i <= last; ++i) {

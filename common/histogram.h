@@ -53,6 +53,10 @@ inline absl::uint128 SumNs(const v1::Distribution& wire) {
   return absl::MakeUint128(wire.sum_ns_high(), wire.sum_ns());
 }
 
+// Rank of a percentile among so many values in ascending order, by HdrHistogram's rule (nearest rank): the least that
+// is at least that share of them, from 1 on; 0 where there is none. `percent` in [0, 100], taken to nine decimals.
+uint64_t PercentileRank(uint64_t count, double percent);
+
 // Histogram with exact count, sum, minimum and maximum. Not thread-safe.
 //
 // Counters live in chunks of 8 KiB, one a power of two, made when they are first used (264 KiB where all are): a scope
@@ -90,8 +94,8 @@ class Histogram {
   uint64_t clamped() const { return clamped_; }
   double mean_ns() const { return count_ == 0 ? 0 : static_cast<double>(sum_ns_) / static_cast<double>(count_); }
 
-  // HdrHistogram's rule: nearest rank, highest value of its bucket, but never above the exact maximum (nor below the
-  // exact minimum). `percent` in [0, 100], taken to nine decimals. 0 where the histogram is empty.
+  // HdrHistogram's rule: highest value of the bucket of PercentileRank, but never above the exact maximum (nor below
+  // the exact minimum). 0 where the histogram is empty.
   uint64_t PercentileNs(double percent) const;
   // How many recorded values lie in buckets wholly above the bucket of `value_ns`.
   uint64_t CountAbove(uint64_t value_ns) const;

@@ -212,6 +212,7 @@ absl::Status Analyzer::OnStepBegin(const v1::StepBegin& begin) {
     SetStorages();
     step_ = std::make_unique<StepStats>(begin.step(), asked, shape, KeepsSeconds(shape));
     step_ended_ = false;
+    if (rows_) rows_->Begin(*run_, *step_, hosts_);
   }
   return step_->Begin(begin, hosts_);
 }
@@ -228,11 +229,13 @@ absl::Status Analyzer::OnFrames(const v1::HostFrames& frames) {
     if (!taken.ok()) {
       Refuse(absl::StrCat("a frame of ", hosts_.at(frames.host()).WriterName(frame.qm()), ", step ",
                           uint64_t{frame.step()} + 1, ": ", std::string(taken.message())));
-    } else if (on_frame_) {
-      on_frame_(frames.host(), frame);
+      continue;
     }
+    if (rows_) rows_->Add(*step_, hosts_.at(frames.host()), frame);
+    if (on_frame_) on_frame_(frames.host(), frame);
   }
   if (step_) step_->ClosePassedSeconds(frames.host());
+  if (step_ && rows_) rows_->GivePassed(*step_);
   if (frames.has_sample()) {
     const absl::Status taken = OnSample(frames.host(), frames.sample());
     if (!taken.ok()) {
@@ -262,6 +265,7 @@ absl::Status Analyzer::OnStepDone(const v1::HostStepDone& done) {
   }
   part.SetDone(done.done().stopped());
   step_->Leave(done.host());
+  if (rows_) rows_->GivePassed(*step_);
   return absl::OkStatus();
 }
 
@@ -271,7 +275,9 @@ absl::Status Analyzer::OnHostLost(const v1::HostLost& lost) {
   if (facts.lost) return absl::InvalidArgumentError("a host is lost for the second time");
   facts.lost = lost;
   facts.lost_at_ns = last_ns_;
-  if (step_) step_->Leave(lost.host());
+  if (!step_) return absl::OkStatus();
+  step_->Leave(lost.host());
+  if (rows_) rows_->GivePassed(*step_);
   return absl::OkStatus();
 }
 
@@ -287,6 +293,7 @@ absl::Status Analyzer::OnStepEnd(const v1::StepEnd& end) {
   PLIMSOLL_RETURN_IF_ERROR(CheckStep(end.step()));
   step_->End(end.cut_short());
   step_ended_ = true;
+  if (rows_) rows_->End(*step_);
   return absl::OkStatus();
 }
 
@@ -320,6 +327,7 @@ std::vector<LiveCriterion> Analyzer::LiveCriteria() const {
 
 void Analyzer::CloseStep() {
   if (!step_) return;
+  if (rows_) rows_->End(*step_);
   SetStorages();
   const RunContext context{timeline_,         hosts_,
                            *judge_,           notes_,

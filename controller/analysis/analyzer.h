@@ -67,6 +67,12 @@ class Analyzer {
   using StepListener = std::function<void(const v1::StepReport& report)>;
   void SetStepListener(StepListener listener) { on_step_ = std::move(listener); }
 
+  // Called with the rows of each step in intervals of that length, whole seconds, as soon as each is complete. Set
+  // before the first record. Nothing by default.
+  void SetIntervalListener(int64_t interval_ns, IntervalRows::OnRow listener) {
+    rows_.emplace(interval_ns, std::move(listener));
+  }
+
   // What to measure next, where the steps before decide it; nothing: the run has no further step.
   std::optional<v1::LogStep> NextStep() const {
     if (rounds_) return rounds_->NextStep();
@@ -159,6 +165,7 @@ class Analyzer {
   std::vector<MeasuredTime> measured_;
   FrameListener on_frame_;
   StepListener on_step_;
+  std::optional<IntervalRows> rows_;
 };
 
 }  // namespace plimsoll

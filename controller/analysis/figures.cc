@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_format.h"
 #include "common/units.h"
-#include "controller/analysis/timeline.h"
 
 namespace plimsoll {
 namespace {
@@ -17,10 +16,7 @@ constexpr uint64_t kNeededBeyond = 10;
 }  // namespace
 
 bool IsThin(uint64_t count, double percent) {
-  // In integers: 99.9 % of 10,000 is 9,990, which floating point may round up.
-  const auto millionths = static_cast<uint64_t>(std::llround(percent * 10'000));
-  const auto rank = (static_cast<Uint128>(count) * millionths + 999'999) / 1'000'000;
-  return count - static_cast<uint64_t>(rank) < kNeededBeyond;
+  return count - PercentileRank(count, percent) < kNeededBeyond;
 }
 
 v1::LatencyReport MakeLatencyReport(const Histogram& histogram) {

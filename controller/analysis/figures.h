@@ -9,13 +9,18 @@
 #include <vector>
 
 #include "common/histogram.h"
+#include "common/units.h"
 #include "controller/analysis/second_series.h"
 #include "plimsoll/v1/report.pb.h"
 
 namespace plimsoll {
 
-// Whether fewer than 10 of `count` values lie beyond the percentile's rank, so that it is known only roughly. `percent`
-// is taken to four decimals.
+// So many in a time of that length, above 0, by second.
+inline double PerSecond(uint64_t amount, int64_t length_ns) {
+  return static_cast<double>(amount) / (static_cast<double>(length_ns) / static_cast<double>(kNsPerSecond));
+}
+
+// Whether fewer than 10 of `count` values lie beyond the percentile's rank, so that it is known only roughly.
 bool IsThin(uint64_t count, double percent);
 
 // Every figure of a distribution.

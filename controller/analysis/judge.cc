@@ -10,7 +10,6 @@
 #include "absl/strings/str_format.h"
 #include "common/units.h"
 #include "controller/analysis/figures.h"
-#include "controller/analysis/timeline.h"
 #include "controller/plan/criteria.h"
 
 namespace plimsoll {
@@ -119,10 +118,8 @@ double AllowedShare(const Criterion& criterion) {
 
 // Whether the percentile of `writes` values, of which `beyond` do not fulfil the criterion, does not fulfil it.
 bool IsBeyond(const Criterion& criterion, uint64_t beyond, uint64_t writes) {
-  const auto millionths = static_cast<uint64_t>(std::llround(criterion.percentile * 10'000));
-  const auto rank = static_cast<uint64_t>((static_cast<Uint128>(writes) * millionths + 999'999) / 1'000'000);
-  return WantsSmall(criterion) ? beyond > writes - std::min(std::max<uint64_t>(rank, 1), writes)
-                               : beyond >= std::max<uint64_t>(rank, 1);
+  const uint64_t rank = PercentileRank(writes, criterion.percentile);
+  return WantsSmall(criterion) ? beyond > writes - rank : beyond >= std::max<uint64_t>(rank, 1);
 }
 
 // Least number of writes of which ten lie beyond the percentile.

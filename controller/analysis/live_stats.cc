@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/units.h"
-#include "controller/analysis/cpu_wait.h"
 #include "controller/analysis/figures.h"
 #include "controller/analysis/judge.h"
 #include "controller/analysis/scope_sums.h"
@@ -23,6 +22,11 @@ constexpr int64_t kLateHostNs = 750 * kNsPerMs;
 constexpr int64_t kStallsShownNs = 60 * kNsPerSecond;
 constexpr size_t kMostIntervals = 2'000;
 constexpr size_t kMostNames = 16;
+// Rows of --interval, whatever a damaged journal claims: those that are given, those that wait, and those of them that
+// have percentiles, 50 KiB each.
+constexpr uint64_t kMaxRows = 1'000'000;
+constexpr size_t kMaxPending = 100'000;
+constexpr size_t kMaxHistograms = 256;
 
 // The seconds of a step as they are shown: those of the warm-up first.
 class LiveStep {
@@ -84,11 +88,9 @@ class LiveStep {
 };
 
 int64_t LiveStep::Passed(const HostStep& part) const {
-  const std::optional<int64_t> next = part.all_next_interval();
   if (part.done() && part.stopped().empty()) return seconds();
-  if (!next) return 0;
-  if (*next < 0) return std::min(shape_.SecondOf(*next + shape_.warmup_intervals()), warmup_seconds_);
-  return warmup_seconds_ + part.all_covered_ns() / kNsPerSecond;
+  if (!part.all_next_interval()) return 0;
+  return std::min<int64_t>(part.passed_warmup_seconds(), warmup_seconds_) + part.passed_seconds();
 }
 
 bool LiveStep::IsComplete(int64_t number, int64_t now_ns) const {
@@ -106,10 +108,9 @@ bool LiveStep::IsComplete(int64_t number, int64_t now_ns) const {
 LiveFigures LiveStep::MakeFigures(const WriteSums& sums, uint64_t bytes, const SecondQuantiles& quantiles,
                                   int64_t number) const {
   LiveFigures figures;
-  const double seconds = static_cast<double>(LengthNs(number)) / static_cast<double>(kNsPerSecond);
   figures.writes = sums.writes;
-  figures.iops = static_cast<double>(sums.writes) / seconds;
-  figures.mb_per_second = static_cast<double>(bytes) / seconds / kBytesPerMegabyte;
+  figures.iops = PerSecond(sums.writes, LengthNs(number));
+  figures.mb_per_second = PerSecond(bytes, LengthNs(number)) / kBytesPerMegabyte;
   figures.p50_ns = quantiles.p50_ns;
   figures.p99_ns = quantiles.p99_ns;
   figures.max_ns = sums.latency_max_ns;
@@ -268,86 +269,56 @@ std::vector<LiveStall> LiveStep::Stalls(int64_t after_ns) const {
   return stalls;
 }
 
+// What a snapshot and a row of an interval say of the run.
+template <typename View>
+void SetSteps(const v1::RunBegin& run, View& view) {
+  view.steps = static_cast<uint32_t>(run.steps_size());
+  view.round_steps = run.plan().until_steady_ns() > 0 ? view.steps : 0;
+}
+
+// And of the step that runs.
+template <typename View>
+void SetStep(const v1::RunBegin& run, const StepStats& step, const HostTable& hosts, View& view) {
+  SetSteps(run, view);
+  view.step = step.index() + 1;
+  view.steps = std::max(view.steps, view.step);
+  view.block_size_bytes = step.shape().block_size_bytes;
+  const auto down = step.step().has_down_host() ? hosts.find(step.step().down_host()) : hosts.end();
+  if (down != hosts.end()) view.down_host = down->second.label();
+}
+
 void SetRun(const v1::RunBegin& run, LiveSnapshot& snapshot) {
-  snapshot.steps = static_cast<uint32_t>(run.steps_size());
-  snapshot.round_steps = run.plan().until_steady_ns() > 0 ? snapshot.steps : 0;
+  SetSteps(run, snapshot);
   for (const v1::LogStep& step : run.steps()) {
     snapshot.repetitions = std::max(snapshot.repetitions, step.repetition() + 1);
   }
 }
 
 // Shows the judge the scopes of the step as far as they were measured.
-class ScopesSoFar {
+class ScopesSoFar : public ScopeVisitor {
  public:
-  ScopesSoFar(const StepStats& step, const HostTable& hosts, Judge& judge)
-      : step_(step), hosts_(hosts), judge_(judge) {}
+  ScopesSoFar(const StepStats& step, Judge& judge) : step_(step), judge_(judge) {}
 
-  void Observe() {
-    const bool any_rate = step_.AnyRate(hosts_);
-    ScopeSums cluster;
-    std::map<uint32_t, ScopeSums> storages;
-    for (const auto& [number, part] : step_.hosts()) {
-      const HostFacts& facts = hosts_.at(number);
-      ScopeSums host;
-      host.whole_ns = INT64_MAX;
-      const std::optional<double> cpu_wait_ns =
-          CpuWaitToAllow(step_, number, facts, judge_.rules(), part.all_covered_ns());
-      cpu_bound_ = cpu_bound_ || cpu_wait_ns;
-      for (uint32_t qm = 1; qm <= part.writers().size(); ++qm) {
-        const WriterStats* writer = part.writers()[qm - 1].get();
-        if (writer == nullptr || writer->covered_ns() <= 0) continue;
-        ScopeSums sums = SumsOf(number, qm, *writer, part, facts, any_rate);
-        sums.generator_bound = cpu_wait_ns.has_value();
-        sums.cpu_wait_ns = cpu_wait_ns.value_or(0);
-        Show(v1::SCOPE_KIND_QM, facts.label(), qm, facts.storage, sums, facts.QmName(qm));
-        host.Merge(sums);
-      }
-      if (host.measured_ns <= 0) continue;
-      // Each of the writers has the wait of them all.
-      host.cpu_wait_ns = cpu_wait_ns.value_or(0);
-      Show(v1::SCOPE_KIND_HOST, facts.label(), 0, facts.storage, host);
-      if (facts.storage != 0) storages[facts.storage].Merge(host);
-      cluster.Merge(host);
-    }
-    if (cluster.measured_ns <= 0) return;
-    for (const auto& [number, sums] : storages) Show(v1::SCOPE_KIND_STORAGE, "", 0, number, sums);
-    Show(v1::SCOPE_KIND_CLUSTER, "", 0, 0, cluster);
+  void OnScope(const StepScope& place, const ScopeSums& sums) override {
+    cpu_bound_ = cpu_bound_ || sums.generator_bound;
+    // Nothing is known of it yet.
+    if (sums.measured_ns <= 0 || !judge_.LooksAt(place.kind, step_.shape().block_size_bytes)) return;
+    const SecondExtremes extremes = sums.series.Extremes(WholeSecondsIn(sums.whole_ns));
+    v1::ScopeReport scope = MakeScopeReport(sums, place.block_size_bytes, extremes);
+    scope.set_kind(place.kind);
+    if (place.facts != nullptr) scope.set_host(place.facts->label());
+    scope.set_qm(place.qm);
+    scope.set_storage(place.storage);
+    if (place.qm != 0) scope.set_queue_manager(place.facts->QmName(place.qm));
+    Histogram both;
+    judge_.Observe(step_.index() + 1, step_.shape().block_size_bytes,
+                   {scope, sums, FeltLatency(sums, both), extremes, false});
   }
-  // The load generator of a host may be CPU-bound. After Observe.
+  // The load generator of a host may be CPU-bound.
   bool cpu_bound() const { return cpu_bound_; }
 
  private:
-  ScopeSums SumsOf(uint32_t host, uint32_t qm, const WriterStats& writer, const HostStep& part, const HostFacts& facts,
-                   bool any_rate) const {
-    MeasuredPart measured;
-    measured.done = part.done();
-    measured.measured_ns = writer.covered_ns();
-    measured.start_ns = step_.HostMeasuredStartNs(host);
-    ScopeSums sums = step_.SumsOf(host, facts, qm, writer, measured, any_rate);
-    if (!part.done() && !writer.closed() && writer.in_flight_since_ns() != 0) {
-      sums.in_flight_ages_ns.push_back(std::max<int64_t>(writer.last_cut_ns() - writer.in_flight_since_ns(), 0));
-    }
-    sums.lost = facts.lost.has_value();
-    return sums;
-  }
-
-  void Show(v1::ScopeKind kind, const std::string& host, uint32_t qm, uint32_t storage, const ScopeSums& sums,
-            const std::string& queue_manager = "") {
-    const uint64_t block_size_bytes = step_.shape().block_size_bytes;
-    if (!judge_.LooksAt(kind, block_size_bytes)) return;
-    const SecondExtremes extremes = sums.series.Extremes(WholeSecondsIn(sums.whole_ns));
-    v1::ScopeReport scope = MakeScopeReport(sums, block_size_bytes, extremes);
-    scope.set_kind(kind);
-    scope.set_host(host);
-    scope.set_qm(qm);
-    scope.set_storage(storage);
-    if (!queue_manager.empty()) scope.set_queue_manager(queue_manager);
-    Histogram both;
-    judge_.Observe(step_.index() + 1, block_size_bytes, {scope, sums, FeltLatency(sums, both), extremes, false});
-  }
-
   const StepStats& step_;
-  const HostTable& hosts_;
   Judge& judge_;
   bool cpu_bound_ = false;
 };
@@ -392,14 +363,9 @@ LiveSnapshot MakeLiveSnapshot(const v1::RunBegin& run, const StepStats& step, co
                               const Timeline& timeline, int64_t now_ns, int64_t after_second) {
   LiveSnapshot snapshot;
   SetRun(run, snapshot);
-  snapshot.steps = std::max(snapshot.steps, step.index() + 1);
+  SetStep(run, step, hosts, snapshot);
   const StepShape& shape = step.shape();
-  snapshot.step = step.index() + 1;
   snapshot.repetition = step.step().repetition() + 1;
-  snapshot.block_size_bytes = shape.block_size_bytes;
-  if (const auto down = hosts.find(step.step().down_host()); step.step().has_down_host() && down != hosts.end()) {
-    snapshot.down_host = down->second.label();
-  }
   snapshot.elapsed_ns = Clamp64(Int128{now_ns} - step.measured_start_ns());
   snapshot.duration_ns = shape.duration_ns;
   snapshot.warmup_ns = shape.warmup_ns;
@@ -434,8 +400,8 @@ std::vector<LiveCriterion> MakeLiveCriteria(const Judge& judge, const StepStats*
   Judge so_far = judge;
   bool cpu_bound = false;
   if (step != nullptr) {
-    ScopesSoFar scopes(*step, hosts, so_far);
-    scopes.Observe();
+    ScopesSoFar scopes(*step, so_far);
+    step->AddUp(hosts, judge.rules(), StepPhase::kUnderWay, scopes);
     cpu_bound = scopes.cpu_bound();
   }
   std::vector<LiveCriterion> criteria;
@@ -456,6 +422,123 @@ std::vector<LiveCriterion> MakeLiveCriteria(const Judge& judge, const StepStats*
     AddStallsSoFar(*each.criterion, *stalls, cpu_bound, live);
   }
   return criteria;
+}
+
+IntervalRows::IntervalRows(int64_t interval_ns, OnRow on_row) : interval_ns_(interval_ns), on_row_(std::move(on_row)) {}
+
+void IntervalRows::Pending::Add(const v1::Distribution& added, bool keep) {
+  sums.Merge({WriteSumsOf(added), added.min_ns()});
+  if (keep && latency == nullptr) latency = std::make_unique<Histogram>();
+  percentiles_unknown = percentiles_unknown || !keep || !latency->Merge(added).ok();
+}
+
+void IntervalRows::Pending::Merge(const Pending& other) {
+  if (other.sums.latency_max_ns > sums.latency_max_ns) {
+    max_host = other.max_host;
+    max_qm = other.max_qm;
+    max_name = other.max_name;
+  }
+  sums.Merge(other.sums);
+  percentiles_unknown = percentiles_unknown || other.percentiles_unknown;
+  if (other.latency != nullptr) {
+    if (latency == nullptr) latency = std::make_unique<Histogram>();
+    latency->Merge(*other.latency);
+  }
+  blurred = blurred || other.blurred;
+}
+
+void IntervalRows::Begin(const v1::RunBegin& run, const StepStats& step, const HostTable& hosts) {
+  head_ = {};
+  SetStep(run, step, hosts, head_);
+  next_row_ = 0;
+  pending_.clear();
+  so_far_ = {};
+}
+
+void IntervalRows::Add(const StepStats& step, const HostFacts& facts, const v1::Frame& frame) {
+  const int64_t first = frame.first_interval();
+  // Below 0 is the warm-up.
+  if (first < 0 || frame.latency().count() == 0) return;
+  const StepShape& shape = step.shape();
+  const int64_t last_row = LastRow(shape);
+  const int64_t seconds = interval_ns_ / kNsPerSecond;
+  const int64_t begin_row = shape.SecondOf(first) / seconds;
+  const int64_t end_row = shape.SecondOf(first + std::max<int64_t>(frame.interval_count(), 1) - 1) / seconds;
+  // A frame over several rows counts in its last one; so does, in the next row, one that comes too late.
+  const int64_t first_row = std::clamp(begin_row, std::min(next_row_, last_row), last_row);
+  const int64_t row = frame.closing() ? last_row : std::clamp(end_row, first_row, last_row);
+  Pending& pending = pending_[row];
+  if (frame.latency().max_ns() > pending.sums.latency_max_ns) {
+    const bool known = frame.has_slowest();
+    pending.max_host = known ? facts.label() : std::string();
+    pending.max_qm = known ? frame.qm() : 0;
+    pending.max_name = known ? facts.QmName(frame.qm()) : "";
+  }
+  pending.Add(frame.latency(), pending_.size() <= kMaxHistograms);
+  if (frame.closing() || (first_row == row && begin_row == row)) return;
+  for (int64_t shared = first_row; shared <= row && pending_.size() < kMaxPending; ++shared) {
+    pending_[shared].blurred = true;
+  }
+}
+
+int64_t IntervalRows::LastRow(const StepShape& shape) const {
+  return (shape.duration_ns - 1) / interval_ns_;
+}
+
+void IntervalRows::GivePassed(const StepStats& step) {
+  const int64_t passed_seconds = step.percentiles().passed_seconds();
+  if (passed_seconds == INT64_MAX) return;
+  // The last row waits for the step's end: writes are still in flight.
+  const int64_t row = passed_seconds / (interval_ns_ / kNsPerSecond);
+  GiveRowsBelow(std::min(row, LastRow(step.shape())), step.shape());
+}
+
+void IntervalRows::GiveRowsBelow(int64_t row, const StepShape& shape) {
+  while (next_row_ < row && rows_given_ < kMaxRows) {
+    GiveRow(std::min((next_row_ + 1) * interval_ns_, shape.duration_ns));
+  }
+  next_row_ = std::max(next_row_, row);
+}
+
+void IntervalRows::GiveRow(int64_t end_ns) {
+  Pending row;
+  // What is left from rows before counts here.
+  while (!pending_.empty() && pending_.begin()->first <= next_row_) {
+    row.Merge(pending_.begin()->second);
+    pending_.erase(pending_.begin());
+  }
+  IntervalRow given = head_;
+  given.end_ns = end_ns;
+  given.interval = row.sums;
+  if (row.latency != nullptr && !row.percentiles_unknown) {
+    given.p50_ns = row.latency->PercentileNs(50);
+    given.p99_ns = row.latency->PercentileNs(99);
+  }
+  given.blurred = row.blurred;
+  given.max_before_ns = so_far_.sums.latency_max_ns;
+  row.latency.reset();
+  so_far_.Merge(row);
+  given.total = so_far_.sums;
+  given.max_host = so_far_.max_host;
+  given.max_qm = so_far_.max_qm;
+  given.max_name = so_far_.max_name;
+  ++next_row_;
+  ++rows_given_;
+  on_row_(given);
+}
+
+void IntervalRows::End(const StepStats& step) {
+  const StepShape& shape = step.shape();
+  int64_t reached_ns = 0;
+  for (const auto& [host, part] : step.hosts()) reached_ns = std::max(reached_ns, part.covered_ns());
+  const int64_t final_row =
+      reached_ns >= shape.duration_ns ? LastRow(shape) : std::max((reached_ns - 1) / interval_ns_, next_row_);
+  GiveRowsBelow(final_row, shape);
+  // Where the data end with a row that was given, only writes in flight remain.
+  const bool complete = next_row_ * interval_ns_ >= reached_ns && pending_.empty();
+  if (complete || rows_given_ >= kMaxRows) return;
+  next_row_ = std::max(final_row, pending_.empty() ? 0 : pending_.rbegin()->first);
+  GiveRow(std::max(reached_ns, std::min(final_row * interval_ns_, shape.duration_ns)));
 }
 
 }  // namespace plimsoll

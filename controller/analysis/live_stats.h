@@ -1,12 +1,20 @@
 // What a run shows while it is under way, read from the figures that its report is made of.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
+#include "common/histogram.h"
 #include "controller/analysis/host_facts.h"
+#include "controller/analysis/second_series.h"
+#include "plimsoll/v1/frame.pb.h"
 #include "plimsoll/v1/journal.pb.h"
 
 namespace plimsoll {
@@ -14,6 +22,7 @@ namespace plimsoll {
 class Judge;
 class StepStats;
 class Timeline;
+struct StepShape;
 
 // Writes of one second of a step: of a host, or of all of them. Latencies are service times.
 struct LiveFigures {
@@ -120,5 +129,102 @@ LiveSnapshot MakeLiveSnapshot(const v1::RunBegin& run, const StepStats& step, co
 // that only a whole step has (steadiness, drift, fairness, classes of stalls) leave their criterion undecided.
 std::vector<LiveCriterion> MakeLiveCriteria(const Judge& judge, const StepStats* step, const HostTable& hosts,
                                             const Timeline& timeline);
+
+// Exact figures of the writes of an interval, or of several.
+struct IntervalSums : WriteSums {
+  uint64_t latency_min_ns = UINT64_MAX;
+
+  void Merge(const IntervalSums& other) {
+    WriteSums::Merge(other);
+    latency_min_ns = std::min(latency_min_ns, other.latency_min_ns);
+  }
+  double avg_ns() const { return writes == 0 ? 0 : static_cast<double>(latency_sum_ns) / static_cast<double>(writes); }
+};
+
+// All hosts' writes in one interval of a step, and in the step so far.
+struct IntervalRow {
+  // From 1, of so many.
+  uint32_t step = 0;
+  uint32_t steps = 0;
+  // Steps of a round, where they go on until they are steady; else 0.
+  uint32_t round_steps = 0;
+  // 0: the queue managers have different ones.
+  uint64_t block_size_bytes = 0;
+  // In a placement, the host that is down; empty: none is.
+  std::string down_host = {};
+  // The row ends so long after the measured start.
+  int64_t end_ns = 0;
+  IntervalSums interval;
+  // Percentiles of the interval; 0: there is no write, or they are not known.
+  uint64_t p50_ns = 0;
+  uint64_t p99_ns = 0;
+  IntervalSums total;
+  // The largest latency of the rows before; 0: this is the step's first row with a write.
+  uint64_t max_before_ns = 0;
+  // Whose the largest latency is; empty if no frame reported it.
+  std::string max_host;
+  uint32_t max_qm = 0;
+  // In a placement, the queue manager's name; else empty.
+  std::string max_name = {};
+  // The results of a host came slower than it wrote: writes of this row may belong to the one before or after it.
+  bool blurred = false;
+};
+
+// The course of a step in intervals of a few seconds: the frames that are in the step's figures, in rows.
+//
+// The same records give the same rows, whether they come live or from a journal. Intervals are aligned to the step's
+// measured start; a row is given as soon as all hosts that still run have passed its end, and lost ones do not hold it
+// back. The last row of a step holds the writes that were in flight at its end, so that the rows add up to the step's
+// writes. Rows that are given number a million at most, whatever a journal claims. Not thread-safe.
+class IntervalRows {
+ public:
+  using OnRow = std::function<void(const IntervalRow&)>;
+
+  // `interval_ns`: whole seconds.
+  IntervalRows(int64_t interval_ns, OnRow on_row);
+
+  // Another step begins; the one before it has ended.
+  void Begin(const v1::RunBegin& run, const StepStats& step, const HostTable& hosts);
+  // A frame that the step has taken.
+  void Add(const StepStats& step, const HostFacts& facts, const v1::Frame& frame);
+  // Gives the rows that all hosts have passed.
+  void GivePassed(const StepStats& step);
+  // Gives what is left of the step. What comes after that has another row, at the next call.
+  void End(const StepStats& step);
+
+ private:
+  // One row that was not given yet, or all that were.
+  struct Pending {
+    IntervalSums sums;
+    // Null where there is no write, or where the percentiles are not known.
+    std::unique_ptr<Histogram> latency;
+    bool percentiles_unknown = false;
+    std::string max_host;
+    uint32_t max_qm = 0;
+    std::string max_name;
+    bool blurred = false;
+
+    // `keep`: whether there is room for percentiles.
+    void Add(const v1::Distribution& added, bool keep);
+    void Merge(const Pending& other);
+  };
+
+  // Number of the step's last row.
+  int64_t LastRow(const StepShape& shape) const;
+  void GiveRowsBelow(int64_t row, const StepShape& shape);
+  // The next one; what was left for rows before is in it.
+  void GiveRow(int64_t end_ns);
+
+  const int64_t interval_ns_;
+  const OnRow on_row_;
+  uint64_t rows_given_ = 0;
+
+  // Of the step: what all its rows say of it, and the number of the next one.
+  IntervalRow head_;
+  int64_t next_row_ = 0;
+  std::map<int64_t, Pending> pending_;
+  // All rows that were given.
+  Pending so_far_;
+};
 
 }  // namespace plimsoll

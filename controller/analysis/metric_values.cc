@@ -188,27 +188,49 @@ void WidenByMissing(const ScopeFigures& figures, Reading& reading) {
   reading.lost_more = sums.lost;
 }
 
+// The criterion's figure of latencies, which it is about.
+double LatencyFigure(const Criterion& criterion, const Histogram& latency) {
+  switch (criterion.metric) {
+    case Metric::kPercentile:
+      return static_cast<double>(latency.PercentileNs(criterion.percentile));
+    case Metric::kMin:
+      return static_cast<double>(latency.min_ns());
+    case Metric::kMax:
+      return static_cast<double>(latency.max_ns());
+    case Metric::kAverage:
+      return latency.mean_ns();
+    case Metric::kWeightedAverage:
+      return latency.WeightedMeanNs();
+    // No latencies.
+    case Metric::kWritesPerSecond:
+    case Metric::kBytesPerSecond:
+    case Metric::kMinWritesPerSecond:
+    case Metric::kMinBytesPerSecond:
+    case Metric::kWrites:
+    case Metric::kRateAchieved:
+    case Metric::kNotIssued:
+    case Metric::kStalls:
+    case Metric::kLongestStall:
+    case Metric::kSteady:
+    case Metric::kDriftIops:
+    case Metric::kDriftLatency:
+    case Metric::kFairness:
+    case Metric::kStartSkew:
+    case Metric::kClockError:
+    case Metric::kNfsRetransmits:
+    case Metric::kHosts:
+      break;
+  }
+  return 0;
+}
+
 // A percentile, or the least, the largest or a mean of the latencies: the criterion's metric determines which.
 Reading ScopeLatency(const Criterion& criterion, const ScopeFigures& figures) {
   Reading reading = At(figures);
   const ScopeSums& sums = figures.sums;
   const Histogram& writes = LatencyOf(criterion, figures);
   if (writes.count() == 0 && sums.in_flight_ages_ns.empty()) return Without(reading, "there was no write");
-  const auto value_of = [&criterion](const Histogram& of) {
-    switch (criterion.metric) {
-      case Metric::kPercentile:
-        return static_cast<double>(of.PercentileNs(criterion.percentile));
-      case Metric::kMin:
-        return static_cast<double>(of.min_ns());
-      case Metric::kAverage:
-        return of.mean_ns();
-      case Metric::kWeightedAverage:
-        return of.WeightedMeanNs();
-      default:
-        return static_cast<double>(of.max_ns());
-    }
-  };
-  SetExact(value_of(writes), reading);
+  SetExact(LatencyFigure(criterion, writes), reading);
   if (criterion.metric == Metric::kPercentile) {
     reading.beyond = MakeBeyond(criterion, figures);
     if (reading.beyond->missing > 0) {
@@ -252,7 +274,8 @@ Reading ScopeLatency(const Criterion& criterion, const ScopeFigures& figures) {
   }
   const bool felt = !criterion.service_time && sums.asked_iops > 0;
   if (IsLimitedByHarness(sums) && (felt || sums.cpu_wait_ns > 0)) {
-    Widen(LeastLatency(criterion, sums, value_of(sums.latency)), reading.most, HarnessText(sums), reading);
+    Widen(LeastLatency(criterion, sums, LatencyFigure(criterion, sums.latency)), reading.most, HarnessText(sums),
+          reading);
   }
   if (!criterion.service_time && sums.start_delay.max_ns() > 0) {
     auto delay_ns = static_cast<double>(sums.start_delay.max_ns());

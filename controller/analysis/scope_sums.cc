@@ -403,9 +403,8 @@ v1::ScopeReport MakeScopeReport(const ScopeSums& sums, uint64_t block_size_bytes
   report.set_bytes(mixed ? sums.bytes : writes * block_size_bytes);
   report.set_measured_ns(sums.measured_ns);
   if (sums.measured_ns > 0) {
-    const double seconds = static_cast<double>(sums.measured_ns) / static_cast<double>(kNsPerSecond);
-    report.set_iops(static_cast<double>(writes) / seconds);
-    report.set_mb_per_second(static_cast<double>(report.bytes()) / seconds / kBytesPerMegabyte);
+    report.set_iops(PerSecond(writes, sums.measured_ns));
+    report.set_mb_per_second(PerSecond(report.bytes(), sums.measured_ns) / kBytesPerMegabyte);
   }
   *report.mutable_latency() = MakeLatencyReport(sums.latency);
   report.set_fastest_number(sums.fastest_seq);

@@ -4,21 +4,19 @@
 #include <array>
 
 #include "common/algorithm.h"
-#include "controller/analysis/timeline.h"
 
 namespace plimsoll {
 namespace {
 
 using Layout = HistogramLayout;
 
-// In thousandths.
-constexpr std::array<uint64_t, 3> kQuantiles = {500, 990, 999};
+constexpr std::array<double, 3> kQuantiles = {50, 99, 99.9};
 
 uint32_t BucketOf(uint64_t value_ns) {
   return Layout::IndexOf(std::min(value_ns, Layout::kMaxValueNs));
 }
 
-// Buckets of all quantiles in one walk, by Histogram's rule: nearest rank. `latency` is not empty.
+// Buckets of all quantiles in one walk. `latency` is not empty.
 std::array<uint16_t, kQuantiles.size()> QuantileBuckets(const Histogram& latency) {
   std::array<uint16_t, kQuantiles.size()> buckets{};
   uint64_t seen = 0;
@@ -27,8 +25,7 @@ std::array<uint16_t, kQuantiles.size()> QuantileBuckets(const Histogram& latency
   for (uint32_t i = BucketOf(latency.min_ns()); i <= last && next < kQuantiles.size(); ++i) {
     seen += latency.CountAt(i);
     while (next < kQuantiles.size()) {
-      const auto rank = static_cast<uint64_t>((static_cast<Uint128>(latency.count()) * kQuantiles[next] + 999) / 1000);
-      if (seen < rank) break;
+      if (seen < PercentileRank(latency.count(), kQuantiles[next])) break;
       buckets[next++] = static_cast<uint16_t>(i);
     }
   }

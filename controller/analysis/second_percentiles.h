@@ -183,6 +183,9 @@ class StepPercentiles {
   // All hosts have.
   void Finish();
 
+  // All hosts that still run have passed the seconds below it; INT64_MAX: none runs.
+  int64_t passed_seconds() const { return passed_.lowest(); }
+
   const SecondTable& cluster() const { return cluster_.table(); }
   // The cluster's second, also while hosts have not passed it.
   SecondQuantiles ClusterSoFar(uint32_t second, uint64_t max_ns) const { return cluster_.SoFar(second, max_ns); }

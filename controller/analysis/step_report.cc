@@ -21,7 +21,7 @@ constexpr double kAccountedTolerancePercent = 1;
 // A clock whose smallest step is more than this share of the median cannot tell latencies apart.
 constexpr double kClockStepShare = 0.01;
 // A write that was in flight for longer when the data end is reported as missing.
-constexpr int64_t kTellMissingWriteNs = 1'000'000'000;
+constexpr int64_t kLongOpenWriteNs = 1'000'000'000;
 // Why a host's data end where nothing that is recorded ended them.
 constexpr char kJournalEnds[] = "the journal ends";
 
@@ -31,94 +31,55 @@ std::string StepReporter::StepName() const {
   return absl::StrCat("step ", stats_.index() + 1);
 }
 
-bool StepReporter::WasLostHere(const HostFacts& facts) const {
-  return facts.lost && facts.lost->step() == static_cast<int32_t>(stats_.index());
-}
-
-bool StepReporter::LeftEarly(const HostFacts& facts, const HostStep& part) const {
-  if (!part.done()) return true;
-  if (part.stopped().empty()) return false;
-  // A host that ended with the others gives the step's own reason, which the stop message carried.
-  return part.stopped() != stats_.cut_short() || WasLostHere(facts);
-}
-
-bool StepReporter::WasDropped(const HostFacts& facts, const HostStep& part) const {
-  if (!part.done()) return facts.lost.has_value();
-  const bool failed = std::any_of(facts.faults.begin(), facts.faults.end(), [this](const HostFacts::Fault& fault) {
-    return fault.fault.step() == static_cast<int32_t>(stats_.index());
-  });
-  return failed && LeftEarly(facts, part);
-}
-
 std::string StepReporter::WhyEarly(const HostFacts& facts, const HostStep& part) const {
   if (part.done()) return part.stopped();
-  if (WasLostHere(facts)) return facts.lost->reason();
+  if (stats_.WasLostHere(facts)) return facts.lost->reason();
   for (const HostFacts::Fault& fault : facts.faults) {
     if (fault.fault.step() == static_cast<int32_t>(stats_.index())) return fault.fault.fault().message();
   }
   return kJournalEnds;
 }
 
-MeasuredPart StepReporter::MeasuredPartOf(uint32_t host, const HostFacts& facts, const HostStep& part) const {
-  MeasuredPart measured;
-  measured.done = part.done();
-  measured.left_early = LeftEarly(facts, part);
-  measured.start_ns = stats_.HostMeasuredStartNs(host);
-  if (!part.done()) {
-    measured.measured_ns = part.covered_ns();
-  } else if (part.stopped().empty()) {
-    measured.measured_ns = stats_.shape().duration_ns;
-  } else {
-    for (const auto& writer : part.writers()) {
-      if (!writer || !measured.start_ns) continue;
-      measured.measured_ns = std::max(measured.measured_ns, writer->last_end_ns() - *measured.start_ns);
-    }
-    measured.measured_ns = std::min(measured.measured_ns, stats_.shape().duration_ns);
-    if (measured.measured_ns == 0) measured.measured_ns = part.covered_ns();
-  }
-  return measured;
+void StepReporter::OnSilentWriter(const HostFacts& facts, uint32_t qm) {
+  data_missing_ = true;
+  run_.reasons.Add("silent", absl::StrCat(facts.WriterName(qm), ", ", StepName(), ": nothing was reported."));
 }
 
-ScopeSums StepReporter::AddWriters(uint32_t host, const HostFacts& facts, HostStep& part) {
-  part.Finish();
-  const MeasuredPart measured = MeasuredPartOf(host, facts, part);
-  const std::string why = measured.left_early ? WhyEarly(facts, part) : "";
-  ScopeSums all;
-  all.measured_ns = measured.measured_ns;
-  all.whole_ns = measured.measured_ns;
-  all.lost = WasDropped(facts, part);
-  const std::optional<double> allowed_ns =
-      CpuWaitToAllow(stats_, host, facts, run_.judge.rules(), measured.measured_ns);
-  all.generator_bound = allowed_ns.has_value();
-  const double cpu_wait_ns = allowed_ns.value_or(0);
-  for (uint32_t qm = 1; qm <= part.writers().size(); ++qm) {
-    const WriterStats* writer = part.writers()[qm - 1].get();
-    if (writer == nullptr) {
-      if (part.done() && part.Writes(qm)) {
-        data_missing_ = true;
-        all.missing_writes = UINT64_MAX;
-        run_.reasons.Add("silent", absl::StrCat(facts.WriterName(qm), ", ", StepName(), ": nothing was reported."));
-      }
-      continue;
-    }
-    MeasuredPart own = measured;
-    if (!part.done()) own.measured_ns = writer->covered_ns();
-    ScopeSums sums = stats_.SumsOf(host, facts, qm, *writer, own, any_rate_);
-    if (!part.done()) AddInFlight(host, facts, qm, *writer, sums);
-    sums.lost = all.lost;
-    sums.generator_bound = all.generator_bound;
-    sums.cpu_wait_ns = cpu_wait_ns;
-    data_missing_ = data_missing_ || sums.missing_writes > 0;
-    CheckWriter(host, facts, qm, *writer, sums);
-    AddScope({v1::SCOPE_KIND_QM, facts.label(), qm, facts.storage, why, facts.QmName(qm)}, sums,
-             writer->block_size_bytes(), &part.percentiles().qm(qm));
-    all.Merge(sums);
+void StepReporter::OnAbsentHost(const HostFacts& facts) {
+  // One that was lost before has its own sentence.
+  NoteBook& book = facts.lost ? run_.notes : run_.loss_reasons;
+  book.Add("absent", absl::StrCat(facts.label(), " took no part in ", StepName(), "."));
+}
+
+void StepReporter::OnScope(const StepScope& scope, const ScopeSums& sums) {
+  Named name{scope.kind, scope.facts == nullptr ? "" : scope.facts->label(), scope.qm, scope.storage};
+  if (scope.left_early) name.why_early = WhyEarly(*scope.facts, *scope.part);
+  const SecondTable* percentiles = nullptr;
+  switch (scope.kind) {
+    case v1::SCOPE_KIND_QM:
+      AddInFlight(scope);
+      data_missing_ = data_missing_ || sums.missing_writes > 0;
+      CheckWriter(scope.host, *scope.facts, scope.qm, *scope.writer, sums);
+      name.queue_manager = scope.facts->QmName(scope.qm);
+      percentiles = &scope.part->percentiles().qm(scope.qm);
+      break;
+    case v1::SCOPE_KIND_HOST:
+      if (sums.generator_bound) cpu_waits_[scope.host] = sums.cpu_wait_ns;
+      if (scope.storage != 0) storages_.insert(scope.storage);
+      CheckHost(*scope.facts, sums);
+      AddDistribution(name, sums);
+      percentiles = &scope.part->percentiles().host();
+      break;
+    case v1::SCOPE_KIND_STORAGE:
+      percentiles = StoragePercentiles(scope.storage);
+      break;
+    default:
+      cluster_rows_reported_ = AccountsForRows(name, sums);
+      percentiles = &stats_.percentiles().cluster();
   }
-  // Each of the writers has the wait of them all.
-  all.cpu_wait_ns = cpu_wait_ns;
-  if (all.generator_bound) cpu_waits_[host] = cpu_wait_ns;
-  if (measured.left_early) all.data_until_ns = part.done() ? measured.measured_ns : part.all_covered_ns();
-  return all;
+  AddScope(name, sums, scope.block_size_bytes, percentiles);
+  const bool storage = scope.kind == v1::SCOPE_KIND_STORAGE && storages_.size() > 1;
+  if (storage || scope.kind == v1::SCOPE_KIND_CLUSTER) AddDistribution(name, sums);
 }
 
 v1::StepReport StepReporter::Make() {
@@ -134,58 +95,12 @@ v1::StepReport StepReporter::Make() {
   AddStartSkew(stats_, run_, report_);
   PlanSeries();
 
-  const auto any = [this](const auto& condition) {
-    return std::any_of(stats_.hosts().begin(), stats_.hosts().end(),
-                       [&](const auto& host) { return condition(run_.hosts.at(host.first), host.second); });
-  };
-  const bool any_done = any([](const HostFacts& /*facts*/, const HostStep& part) { return part.done(); });
-  const bool any_stayed = any([this](const HostFacts& facts, const HostStep& part) { return !LeftEarly(facts, part); });
-  any_rate_ = stats_.AnyRate(run_.hosts);
-  std::map<uint32_t, ScopeSums> storages;
-  ScopeSums cluster;
-  std::set<uint32_t> absent_from;
   for (const auto& [number, facts] : run_.hosts) {
-    const auto found = stats_.hosts().find(number);
-    if (found == stats_.hosts().end()) {
-      // A host that was armed and reported nothing has its row of zeros.
-      if (!stats_.IsArmed(number)) {
-        // It has nothing to write in the step, by plan.
-        if (facts.IsSilent(stats_.step()) && !facts.lost) continue;
-        // One that was lost before has its own sentence.
-        NoteBook& book = facts.lost ? run_.notes : run_.loss_reasons;
-        book.Add("absent", absl::StrCat(facts.label(), " took no part in ", StepName(), "."));
-        cluster.lost = true;
-        absent_from.insert(facts.storage);
-        continue;
-      }
-      stats_.Host(number, facts);
-    }
-    HostStep& part = stats_.hosts().at(number);
-    ScopeSums sums = AddWriters(number, facts, part);
-    CheckHost(facts, sums);
-    AddDistribution({v1::SCOPE_KIND_HOST, facts.label(), 0, facts.storage}, sums);
-    const std::string why = LeftEarly(facts, part) ? WhyEarly(facts, part) : "";
-    AddScope({v1::SCOPE_KIND_HOST, facts.label(), 0, facts.storage, why}, sums, shape.block_size_bytes,
-             &part.percentiles().host());
-    // A second that a lost host, or one that stopped by itself, did not live to see is a whole second of the others all
-    // the same.
-    const bool gone = any_stayed ? LeftEarly(facts, part) : any_done ? !part.done() : facts.lost.has_value();
-    if (gone) sums.whole_ns = INT64_MAX;
-    if (facts.storage != 0) storages[facts.storage].Merge(sums);
-    cluster.Merge(sums);
+    // A host that was armed and reported nothing has its row of zeros.
+    if (stats_.IsArmed(number)) stats_.Host(number, facts);
   }
-  stats_.percentiles().Finish();
-  for (auto& [number, sums] : storages) {
-    sums.whole_ns = std::min(sums.whole_ns, sums.measured_ns);
-    sums.lost = sums.lost || absent_from.contains(number);
-    AddScope({v1::SCOPE_KIND_STORAGE, "", 0, number}, sums, shape.block_size_bytes, StoragePercentiles(number));
-    if (storages.size() > 1) AddDistribution({v1::SCOPE_KIND_STORAGE, "", 0, number}, sums);
-  }
-  cluster.whole_ns = std::min(cluster.whole_ns, cluster.measured_ns);
-  const Named everything{v1::SCOPE_KIND_CLUSTER, "", 0, 0};
-  cluster_rows_reported_ = AccountsForRows(everything, cluster);
-  AddScope(everything, cluster, shape.block_size_bytes, &stats_.percentiles().cluster());
-  AddDistribution(everything, cluster);
+  stats_.Finish();
+  const ScopeSums cluster = stats_.AddUp(run_.hosts, run_.judge.rules(), StepPhase::kOver, *this);
   report_.set_measured_ns(cluster.measured_ns);
   AddSlowest(stats_, run_, report_);
   stall_evidence_ = AddStalls(stats_, run_, cpu_waits_, report_);
@@ -219,7 +134,7 @@ void StepReporter::JudgeStep() {
     const auto part = stats_.hosts().find(number);
     if (part == stats_.hosts().end() || !stats_.IsArmed(number)) continue;
     if (part->second.done()) {
-      figures.hosts_to_end += LeftEarly(facts, part->second) ? 0U : 1U;
+      figures.hosts_to_end += stats_.LeftEarly(facts, part->second, StepPhase::kOver) ? 0U : 1U;
     } else {
       figures.hosts_undecided += facts.lost ? 0U : 1U;
     }
@@ -243,7 +158,7 @@ RetransmitFigures StepReporter::RetransmitsOf(uint32_t host, const RetransmitBou
   // A host that left early has data to that moment alone, and is judged as one that was lost.
   const std::optional<int64_t> start_ns = stats_.HostMeasuredStartNs(host);
   const bool to_end = start_ns && bounds.until_ns - *start_ns >= stats_.shape().duration_ns;
-  if (!to_end && !LeftEarly(run_.hosts.at(host), stats_.hosts().at(host))) {
+  if (!to_end && !stats_.LeftEarly(run_.hosts.at(host), stats_.hosts().at(host), StepPhase::kOver)) {
     figures.most = kNoBound;
     figures.doubt = "no sample of the host covers them to the end of the step";
   }
@@ -276,37 +191,24 @@ void StepReporter::SetSlowest(const ScopeSums& sums, v1::ScopeReport& scope) con
   *scope.mutable_slowest() = MakeSlowestReport(run_, sums.slowest_host, sums.slowest_qm, *sums.slowest);
 }
 
-void StepReporter::AddInFlight(uint32_t host, const HostFacts& facts, uint32_t qm, const WriterStats& writer,
-                               ScopeSums& sums) {
-  if (writer.closed()) return;
-  int64_t since_ns = writer.in_flight_since_ns();
-  int64_t age_ns = writer.last_cut_ns() - since_ns;
-  std::string path;
-  // The agent's last report of it is newer than the last frame.
-  if (facts.lost && facts.lost->step() == static_cast<int32_t>(stats_.index())) {
-    for (const v1::InFlight& last : facts.lost->in_flight()) {
-      if (last.qm() != qm || last.filling() || last.since_ns() < writer.last_end_ns()) continue;
-      since_ns = last.since_ns();
-      age_ns = last.age_ns();
-      path = last.path();
-    }
-  }
-  if (since_ns == 0) return;
-  age_ns = std::max<int64_t>(age_ns, 0);
-  sums.in_flight_ages_ns.push_back(age_ns);
+void StepReporter::AddInFlight(const StepScope& scope) {
+  const HostFacts& facts = *scope.facts;
+  const std::optional<OpenWrite> write = stats_.OpenWriteOf(facts, *scope.part, scope.qm);
+  if (!write) return;
   v1::InFlightReport& in_flight = *report_.add_in_flight();
   in_flight.set_host(facts.label());
-  in_flight.set_qm(qm);
-  in_flight.set_age_ns(age_ns);
-  in_flight.set_path(path);
-  if (const auto moment = run_.timeline.ToTimeline(host, since_ns)) {
+  in_flight.set_qm(scope.qm);
+  in_flight.set_age_ns(write->age_ns);
+  in_flight.set_path(write->path);
+  if (const auto moment = run_.timeline.ToTimeline(scope.host, write->since_ns)) {
     *in_flight.mutable_since() = run_.timeline.ToUtc(moment->local_ns);
   }
-  if (age_ns < kTellMissingWriteNs) return;
+  if (write->age_ns < kLongOpenWriteNs) return;
   NoteBook& book = facts.lost ? run_.loss_reasons : run_.reasons;
-  book.Add("in flight", absl::StrFormat("%s, %s: the figures lack a write that had been in flight for %.1f s "
-                                        "when the host's last message arrived.",
-                                        facts.WriterName(qm), StepName(), static_cast<double>(age_ns) / 1e9));
+  book.Add("in flight",
+           absl::StrFormat("%s, %s: the figures lack a write that had been in flight for %.1f s "
+                           "when the host's last message arrived.",
+                           facts.WriterName(scope.qm), StepName(), static_cast<double>(write->age_ns) / 1e9));
 }
 
 void StepReporter::CheckWriter(uint32_t host, const HostFacts& facts, uint32_t qm, const WriterStats& writer,

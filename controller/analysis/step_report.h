@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -45,7 +46,7 @@ inline constexpr uint64_t kSeriesRows = 5'000'000;
 inline constexpr uint64_t kUntoldRows = 100'000;
 
 // Makes one step's report. Used once.
-class StepReporter {
+class StepReporter : private ScopeVisitor {
  public:
   StepReporter(StepStats& stats, const RunContext& run) : stats_(stats), run_(run) {}
 
@@ -64,16 +65,12 @@ class StepReporter {
     std::string queue_manager = {};
   };
 
-  bool WasLostHere(const HostFacts& facts) const;
-  // The host's data end before the step does for a reason of its own: it was lost, or its writers stopped without
-  // an order.
-  bool LeftEarly(const HostFacts& facts, const HostStep& part) const;
-  // It was lost in the step, or a write of it failed: the others went on without it.
-  bool WasDropped(const HostFacts& facts, const HostStep& part) const;
-  // Why they end there.
+  void OnScope(const StepScope& scope, const ScopeSums& sums) override;
+  void OnSilentWriter(const HostFacts& facts, uint32_t qm) override;
+  void OnAbsentHost(const HostFacts& facts) override;
+
+  // Why a host's data end before the step does.
   std::string WhyEarly(const HostFacts& facts, const HostStep& part) const;
-  MeasuredPart MeasuredPartOf(uint32_t host, const HostFacts& facts, const HostStep& part) const;
-  ScopeSums AddWriters(uint32_t host, const HostFacts& facts, HostStep& part);
   // `percentiles` is null where those of the scope's seconds are not known.
   // `block_size_bytes`: of each write of the scope; 0: they have different ones.
   void AddScope(const Named& name, const ScopeSums& sums, uint64_t block_size_bytes, const SecondTable* percentiles);
@@ -92,8 +89,8 @@ class StepReporter {
   void AddTrend(const ScopeSums& cluster);
   void AddLoad();
   void SetSlowest(const ScopeSums& sums, v1::ScopeReport& scope) const;
-  // Writes of which the end is not known. Their ages are in `sums` of the writer's.
-  void AddInFlight(uint32_t host, const HostFacts& facts, uint32_t qm, const WriterStats& writer, ScopeSums& sums);
+  // The writer's write of which the end is not known.
+  void AddInFlight(const StepScope& scope);
   // Notes and reasons that follow from one writer or one host.
   void CheckWriter(uint32_t host, const HostFacts& facts, uint32_t qm, const WriterStats& writer,
                    const ScopeSums& sums);
@@ -120,7 +117,8 @@ class StepReporter {
   // Of each stall; empty where no host is CPU-bound.
   std::vector<StallEvidence> stall_evidence_;
   bool distributions_missing_ = false;
-  bool any_rate_ = false;
+  // Those whose figures are reported.
+  std::set<uint32_t> storages_;
   bool data_missing_ = false;
 };
 

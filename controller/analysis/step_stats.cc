@@ -1,9 +1,11 @@
 #include "controller/analysis/step_stats.h"
 
 #include <algorithm>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
+#include "controller/analysis/cpu_wait.h"
 
 namespace plimsoll {
 
@@ -65,14 +67,13 @@ void HostStep::AddWarmup(const v1::Frame& frame) {
   }
 }
 
-uint32_t HostStep::ClosePassedWarmup() {
-  const int64_t next = all_next_interval().value_or(-shape_.warmup_intervals());
-  const int64_t passed = std::clamp<int64_t>(next + shape_.warmup_intervals(), 0, shape_.warmup_intervals());
+uint32_t HostStep::passed_warmup_seconds() const {
+  const int64_t intervals = shape_.warmup_intervals();
+  const int64_t next = all_next_interval().value_or(-intervals);
   // The last second of the warm-up may be a part of one.
-  const int64_t whole = next >= 0 ? kMaxSeriesSeconds : shape_.SecondOf(passed);
-  const auto second = static_cast<uint32_t>(std::min(whole, kMaxSeriesSeconds));
-  warmup_.CloseBelow(second);
-  return second;
+  const int64_t passed = next >= 0 ? shape_.SecondOf(intervals + kNsPerSecond / shape_.interval_ns - 1)
+                                   : shape_.SecondOf(next + intervals);
+  return static_cast<uint32_t>(std::clamp<int64_t>(passed, 0, kMaxSeriesSeconds));
 }
 
 void HostStep::NoteRefusal(uint32_t qm) {
@@ -88,13 +89,6 @@ absl::Status HostStep::SetTotals(const v1::WriterTotals& totals, SumGuard& guard
   WriterStats* writer = Writer(totals.qm());
   if (writer == nullptr) return NoWriter(totals.qm());
   return writer->SetTotals(totals, guard);
-}
-
-uint32_t HostStep::ClosePassedSeconds() {
-  const int64_t passed = shape_.SecondOf(std::max<int64_t>(all_covered_ns() / shape_.interval_ns, 0));
-  const auto second = static_cast<uint32_t>(std::min(passed, kMaxSeriesSeconds));
-  percentiles_.CloseBelow(second);
-  return second;
 }
 
 void HostStep::SetDone(const std::string& stopped) {
@@ -131,19 +125,151 @@ std::optional<int64_t> HostStep::all_next_interval() const {
   return next;
 }
 
-ScopeSums StepStats::SumsOf(uint32_t host, const HostFacts& facts, uint32_t qm, const WriterStats& writer,
-                            const MeasuredPart& measured, bool any_rate) const {
-  const double rate_per_second = facts.rate_per_second(step_, qm);
-  ScopeSums sums = SumsOfWriter(writer, host, qm, measured,
-                                {rate_per_second, facts.random_arrivals(step_), shape_.block_size_bytes == 0});
-  sums.clock_step_ns = facts.joined.description().clock_resolution_ns();
-  if (any_rate && rate_per_second <= 0) sums.unscheduled.Merge(writer.latency());
-  return sums;
+bool StepStats::WasLostHere(const HostFacts& facts) const {
+  return facts.lost && facts.lost->step() == static_cast<int32_t>(index_);
 }
 
-bool StepStats::AnyRate(const HostTable& hosts) const {
-  return std::any_of(hosts.begin(), hosts.end(),
-                     [this](const auto& host) { return host.second.rate_per_second(step_) > 0; });
+bool StepStats::Failed(const HostFacts& facts) const {
+  return std::any_of(facts.faults.begin(), facts.faults.end(), [this](const HostFacts::Fault& fault) {
+    return fault.fault.step() == static_cast<int32_t>(index_);
+  });
+}
+
+bool StepStats::LeftEarly(const HostFacts& facts, const HostStep& part, StepPhase phase) const {
+  if (!part.done()) return phase == StepPhase::kOver || facts.lost.has_value();
+  if (part.stopped().empty()) return false;
+  // A host that ended with the others gives the step's own reason, which the stop message carried.
+  return part.stopped() != cut_short_ || WasLostHere(facts);
+}
+
+MeasuredPart StepStats::MeasuredPartOf(uint32_t host, const HostFacts& facts, const HostStep& part,
+                                       StepPhase phase) const {
+  MeasuredPart measured;
+  measured.done = part.done();
+  measured.left_early = LeftEarly(facts, part, phase);
+  measured.start_ns = HostMeasuredStartNs(host);
+  if (!part.done()) {
+    measured.measured_ns = part.covered_ns();
+  } else if (part.stopped().empty()) {
+    measured.measured_ns = shape_.duration_ns;
+  } else {
+    for (const auto& writer : part.writers()) {
+      if (!writer || !measured.start_ns) continue;
+      measured.measured_ns = std::max(measured.measured_ns, writer->last_end_ns() - *measured.start_ns);
+    }
+    measured.measured_ns = std::min(measured.measured_ns, shape_.duration_ns);
+    if (measured.measured_ns == 0) measured.measured_ns = part.covered_ns();
+  }
+  return measured;
+}
+
+std::optional<OpenWrite> StepStats::OpenWriteOf(const HostFacts& facts, const HostStep& part, uint32_t qm) const {
+  const WriterStats& writer = *part.writers()[qm - 1];
+  if (part.done() || writer.closed()) return std::nullopt;
+  OpenWrite write{writer.in_flight_since_ns(), writer.last_cut_ns() - writer.in_flight_since_ns()};
+  // The agent's last report of it is newer than the last frame.
+  if (WasLostHere(facts)) {
+    for (const v1::InFlight& last : facts.lost->in_flight()) {
+      if (last.qm() != qm || last.filling() || last.since_ns() < writer.last_end_ns()) continue;
+      write = {last.since_ns(), last.age_ns(), last.path()};
+    }
+  }
+  if (write.since_ns == 0) return std::nullopt;
+  write.age_ns = std::max<int64_t>(write.age_ns, 0);
+  return write;
+}
+
+ScopeSums StepStats::AddUpHost(uint32_t host, const HostFacts& facts, const HostStep& part, uint32_t rules,
+                               StepPhase phase, bool any_rate, ScopeVisitor& visitor) const {
+  const MeasuredPart measured = MeasuredPartOf(host, facts, part, phase);
+  ScopeSums all;
+  all.measured_ns = measured.measured_ns;
+  all.whole_ns = measured.measured_ns;
+  // It was lost, or a write of it failed: the others went on without it.
+  all.lost = part.done() ? measured.left_early && Failed(facts) : facts.lost.has_value();
+  const std::optional<double> allowed_ns = CpuWaitToAllow(*this, host, facts, rules, measured.measured_ns);
+  all.generator_bound = allowed_ns.has_value();
+  for (uint32_t qm = 1; qm <= part.writers().size(); ++qm) {
+    const WriterStats* writer = part.writers()[qm - 1].get();
+    if (writer == nullptr) {
+      if (!part.done() || !part.Writes(qm)) continue;
+      all.missing_writes = UINT64_MAX;
+      visitor.OnSilentWriter(facts, qm);
+      continue;
+    }
+    MeasuredPart own = measured;
+    if (!part.done()) own.measured_ns = writer->covered_ns();
+    const double rate_per_second = facts.rate_per_second(step_, qm);
+    ScopeSums sums = SumsOfWriter(*writer, host, qm, own,
+                                  {rate_per_second, facts.random_arrivals(step_), shape_.block_size_bytes == 0});
+    sums.clock_step_ns = facts.joined.description().clock_resolution_ns();
+    if (any_rate && rate_per_second <= 0) sums.unscheduled.Merge(writer->latency());
+    if (const auto open = OpenWriteOf(facts, part, qm)) sums.in_flight_ages_ns.push_back(open->age_ns);
+    sums.lost = all.lost;
+    sums.generator_bound = all.generator_bound;
+    sums.cpu_wait_ns = allowed_ns.value_or(0);
+    visitor.OnScope({v1::SCOPE_KIND_QM, writer->block_size_bytes(), host, &facts, &part, qm, writer, facts.storage,
+                     measured.left_early},
+                    sums);
+    all.Merge(sums);
+  }
+  // Each of the writers has the wait of them all.
+  all.cpu_wait_ns = allowed_ns.value_or(0);
+  if (measured.left_early) all.data_until_ns = part.done() ? measured.measured_ns : part.all_covered_ns();
+  visitor.OnScope({v1::SCOPE_KIND_HOST, shape_.block_size_bytes, host, &facts, &part, 0, nullptr, facts.storage,
+                   measured.left_early},
+                  all);
+  return all;
+}
+
+ScopeSums StepStats::AddUp(const HostTable& hosts, uint32_t rules, StepPhase phase, ScopeVisitor& visitor) const {
+  const auto any = [this, &hosts](const auto& condition) {
+    return std::any_of(hosts_.begin(), hosts_.end(),
+                       [&](const auto& host) { return condition(hosts.at(host.first), host.second); });
+  };
+  const bool any_done = any([](const HostFacts& /*facts*/, const HostStep& part) { return part.done(); });
+  const bool any_stayed =
+      any([&](const HostFacts& facts, const HostStep& part) { return !LeftEarly(facts, part, phase); });
+  const bool any_rate = std::any_of(hosts.begin(), hosts.end(),
+                                    [this](const auto& host) { return host.second.rate_per_second(step_) > 0; });
+  std::map<uint32_t, ScopeSums> storages;
+  ScopeSums cluster;
+  const auto add = [&](const HostFacts& facts, const ScopeSums& sums) {
+    if (facts.storage != 0) storages[facts.storage].Merge(sums);
+    cluster.Merge(sums);
+  };
+  std::set<uint32_t> absent_from;
+  for (const auto& [number, facts] : hosts) {
+    const auto found = hosts_.find(number);
+    if (found != hosts_.end()) {
+      const HostStep& part = found->second;
+      ScopeSums sums = AddUpHost(number, facts, part, rules, phase, any_rate, visitor);
+      // A second that a lost host, or one that stopped by itself, did not live to see is a whole second of the others
+      // all the same.
+      const bool gone = any_stayed ? LeftEarly(facts, part, phase) : any_done ? !part.done() : facts.lost.has_value();
+      if (gone) sums.whole_ns = INT64_MAX;
+      add(facts, sums);
+    } else if (IsArmed(number)) {
+      // Its first frames are under way: not even the first second is whole.
+      ScopeSums nothing;
+      nothing.whole_ns = facts.lost ? INT64_MAX : 0;
+      nothing.lost = facts.lost.has_value();
+      add(facts, nothing);
+    } else if (facts.lost || !facts.IsSilent(step_)) {
+      visitor.OnAbsentHost(facts);
+      cluster.lost = true;
+      absent_from.insert(facts.storage);
+    }
+  }
+  for (auto& [number, sums] : storages) {
+    sums.whole_ns = std::min(sums.whole_ns, sums.measured_ns);
+    sums.lost = sums.lost || absent_from.contains(number);
+    visitor.OnScope({.kind = v1::SCOPE_KIND_STORAGE, .block_size_bytes = shape_.block_size_bytes, .storage = number},
+                    sums);
+  }
+  cluster.whole_ns = std::min(cluster.whole_ns, cluster.measured_ns);
+  visitor.OnScope({.kind = v1::SCOPE_KIND_CLUSTER, .block_size_bytes = shape_.block_size_bytes}, cluster);
+  return cluster;
 }
 
 absl::Status StepStats::Begin(const v1::StepBegin& begin, const HostTable& hosts) {
@@ -173,8 +299,10 @@ HostStep& StepStats::Host(uint32_t host, const HostFacts& facts) {
 void StepStats::ClosePassedSeconds(uint32_t host) {
   const auto found = hosts_.find(host);
   if (found == hosts_.end()) return;
-  percentiles_.Pass(host, found->second.ClosePassedSeconds());
-  if (shape_.warmup_ns > 0) warmup_percentiles_.Pass(host, found->second.ClosePassedWarmup());
+  HostStep& part = found->second;
+  part.ClosePassedSeconds();
+  percentiles_.Pass(host, part.passed_seconds());
+  warmup_percentiles_.Pass(host, part.passed_warmup_seconds());
 }
 
 absl::Status StepStats::AddSample(uint32_t host, const HostFacts& facts, const v1::HostSample& sample,
@@ -192,6 +320,11 @@ void StepStats::Leave(uint32_t host) {
   if (found != hosts_.end()) found->second.Finish();
   percentiles_.Leave(host);
   warmup_percentiles_.Leave(host);
+}
+
+void StepStats::Finish() {
+  for (auto& [number, part] : hosts_) part.Finish();
+  percentiles_.Finish();
 }
 
 std::optional<int64_t> StepStats::HostStartNs(uint32_t host) const {

@@ -40,10 +40,14 @@ class HostStep {
   void NoteRefusal(uint32_t qm);
   // INVALID_ARGUMENT: what is wrong with the sample, which changes nothing.
   absl::Status AddSample(const v1::HostSample& sample);
-  // Closes the seconds that all writers have passed, and returns the first that they have not.
-  uint32_t ClosePassedSeconds();
-  // The same for the seconds of the warm-up, counted from its begin.
-  uint32_t ClosePassedWarmup();
+  // How many seconds all writers have passed: of the measured part, and of the warm-up from its begin.
+  uint32_t passed_seconds() const { return static_cast<uint32_t>(all_covered_ns() / kNsPerSecond); }
+  uint32_t passed_warmup_seconds() const;
+  // Closes them.
+  void ClosePassedSeconds() {
+    percentiles_.CloseBelow(passed_seconds());
+    warmup_.CloseBelow(passed_warmup_seconds());
+  }
   void SetDone(const std::string& stopped);
   // Closes all seconds: nothing more comes.
   void Finish() {
@@ -93,6 +97,46 @@ class HostStep {
   std::string stopped_;
 };
 
+// A scope of a step whose figures were added up. Refers to the step.
+struct StepScope {
+  v1::ScopeKind kind = v1::SCOPE_KIND_CLUSTER;
+  // Of each of its writes; 0: they have different ones.
+  uint64_t block_size_bytes = 0;
+  // Of a writer or a host: the host's number, what is known of it, and its part.
+  uint32_t host = 0;
+  const HostFacts* facts = nullptr;
+  const HostStep* part = nullptr;
+  // Of a writer; else 0 and null.
+  uint32_t qm = 0;
+  const WriterStats* writer = nullptr;
+  // Of all but the cluster; 0: not known.
+  uint32_t storage = 0;
+  // Its data end before the step does, for a reason of its own: see LeftEarly.
+  bool left_early = false;
+};
+
+// What is found while a step's scopes are added up.
+class ScopeVisitor {
+ public:
+  virtual ~ScopeVisitor() = default;
+  // In this order: each host's writers, and then the host; storages; the cluster.
+  virtual void OnScope(const StepScope& scope, const ScopeSums& sums) = 0;
+  // The host reported the step's end, and nothing of a writer.
+  virtual void OnSilentWriter(const HostFacts& /*facts*/, uint32_t /*qm*/) {}
+  // The host took no part in the step, although the plan has it write.
+  virtual void OnAbsentHost(const HostFacts& /*facts*/) {}
+};
+
+// Whether a step is under way, or nothing more comes of it: hosts that did not report its end left it early then.
+enum class StepPhase { kUnderWay, kOver };
+
+// A write of which the end is not known: start and age in the host's clock, and its file where that is known.
+struct OpenWrite {
+  int64_t since_ns = 0;
+  int64_t age_ns = 0;
+  std::string path = {};
+};
+
 // One step. Not thread-safe.
 class StepStats {
  public:
@@ -112,13 +156,20 @@ class StepStats {
   absl::Status AddSample(uint32_t host, const HostFacts& facts, const v1::HostSample& sample, uint64_t& rows_left);
   // The host sends nothing more.
   void Leave(uint32_t host);
+  // Nothing more comes: closes all seconds.
+  void Finish();
 
-  // What a writer of the host adds to every figure of the step, in its report and while it runs: `measured` is what is
-  // known of its time. `any_rate`: AnyRate. Losses and writes in flight are the caller's.
-  ScopeSums SumsOf(uint32_t host, const HostFacts& facts, uint32_t qm, const WriterStats& writer,
-                   const MeasuredPart& measured, bool any_rate) const;
-  // Whether some queue manager has a target rate in the step.
-  bool AnyRate(const HostTable& hosts) const;
+  // Adds writers up to hosts, hosts to storages, and all of them to the cluster, whose sums it returns: the figures of
+  // the step's report, and of the step so far. `rules`: RunBegin::verdict_rules.
+  ScopeSums AddUp(const HostTable& hosts, uint32_t rules, StepPhase phase, ScopeVisitor& visitor) const;
+  // The write of the host's writer that was in flight when its data end; nothing where there is none.
+  std::optional<OpenWrite> OpenWriteOf(const HostFacts& facts, const HostStep& part, uint32_t qm) const;
+
+  // The host was lost in this step.
+  bool WasLostHere(const HostFacts& facts) const;
+  // The host's data end before the step does for a reason of its own: it was lost, or its writers stopped without
+  // an order.
+  bool LeftEarly(const HostFacts& facts, const HostStep& part, StepPhase phase) const;
 
   uint32_t index() const { return index_; }
   const v1::LogStep& step() const { return step_; }
@@ -142,6 +193,13 @@ class StepStats {
 
  private:
   std::optional<int64_t> HostStartNs(uint32_t host) const;
+  // A write of the host failed in the step.
+  bool Failed(const HostFacts& facts) const;
+  MeasuredPart MeasuredPartOf(uint32_t host, const HostFacts& facts, const HostStep& part, StepPhase phase) const;
+  // The sums of the host, after those of its writers.
+  // `any_rate`: some queue manager of the step has a target rate.
+  ScopeSums AddUpHost(uint32_t host, const HostFacts& facts, const HostStep& part, uint32_t rules, StepPhase phase,
+                      bool any_rate, ScopeVisitor& visitor) const;
 
   uint32_t index_;
   v1::LogStep step_;

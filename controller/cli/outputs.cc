@@ -143,9 +143,22 @@ absl::Status ViewFlags::Read() {
   return absl::OkStatus();
 }
 
-IntervalPrinter::IntervalPrinter(int64_t interval_ns, std::function<void(const std::string& line)> print)
-    : lines_(interval_ns), stats_(interval_ns, [this, print = std::move(print)](const IntervalRow& row) {
-        for (const std::string& line : lines_.Add(row)) print(line);
-      }) {}
+IntervalPrinter::IntervalPrinter(Analyzer& analyzer, int64_t interval_ns,
+                                 std::function<void(const std::string& line)> print)
+    : print_(std::move(print)), lines_(interval_ns) {
+  analyzer.SetIntervalListener(interval_ns, [this](const IntervalRow& row) {
+    MutexLock lock(mutex_);
+    for (std::string& line : lines_.Add(row)) made_.push_back(std::move(line));
+  });
+}
+
+void IntervalPrinter::Print() {
+  std::vector<std::string> made;
+  {
+    MutexLock lock(mutex_);
+    made.swap(made_);
+  }
+  for (const std::string& line : made) print_(line);
+}
 
 }  // namespace plimsoll

@@ -11,12 +11,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/clock.h"
-#include "controller/analysis/interval_stats.h"
+#include "common/mutex.h"
+#include "controller/analysis/analyzer.h"
 #include "controller/cli/command.h"
 #include "controller/render/interval_lines.h"
 #include "controller/render/text.h"
 #include "controller/run/results.h"
-#include "plimsoll/v1/journal.pb.h"
 #include "plimsoll/v1/plan.pb.h"
 #include "plimsoll/v1/report.pb.h"
 
@@ -80,19 +80,20 @@ struct ViewFlags {
   TextDetail detail() const { return full ? TextDetail::kFull : TextDetail::kShort; }
 };
 
-// From a run's records to the lines of --interval.
+// Prints the lines of --interval. The analysis makes them on its own thread; they are printed on the caller's.
 class IntervalPrinter {
  public:
-  // `print` takes one line, without its break.
-  IntervalPrinter(int64_t interval_ns, std::function<void(const std::string& line)> print);
+  // `analyzer` has taken no record, and takes none after the object's end. `print` takes one line, without its break.
+  IntervalPrinter(Analyzer& analyzer, int64_t interval_ns, std::function<void(const std::string& line)> print);
 
-  void Add(const v1::JournalRecord& record) { stats_.Add(record); }
-  // After the last record.
-  void Finish() { stats_.Finish(); }
+  // Prints the lines that were made since the last call.
+  void Print();
 
  private:
-  IntervalLines lines_;
-  IntervalStats stats_;
+  const std::function<void(const std::string& line)> print_;
+  Mutex mutex_;
+  IntervalLines lines_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::string> made_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace plimsoll

@@ -58,21 +58,21 @@ int ReportMain(ReportFlags& flags, CommandLine& line) {
   Analyzer analyzer;
   std::unique_ptr<IntervalPrinter> intervals;
   if (flags.view.interval_ns > 0) {
-    intervals = std::make_unique<IntervalPrinter>(flags.view.interval_ns,
+    intervals = std::make_unique<IntervalPrinter>(analyzer, flags.view.interval_ns,
                                                   [&line](const std::string& text) { line.out << text << "\n"; });
   }
   const absl::StatusOr<std::string> damage =
       ReadWholeRecords(*journal, [&](const v1::JournalRecord& record, const RawRecord& /*raw*/) {
         analyzer.Add(record);
-        if (intervals) intervals->Add(record);
+        if (intervals) intervals->Print();
       });
   if (!damage.ok()) return PrintError(line, damage.status(), Exit::kWrong);
   if (!damage->empty()) analyzer.AddDamage(absl::StrCat(*damage, "; the report covers what comes before it."));
+  const v1::Report report = analyzer.Finish();
   if (intervals) {
-    intervals->Finish();
+    intervals->Print();
     line.out << "\n";
   }
-  const v1::Report report = analyzer.Finish();
   line.out << (flags.json ? RenderJson(report)
                : !flags.view.summary.empty()
                    ? RenderMarkdown(report, flags.directory)

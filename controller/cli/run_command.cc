@@ -189,9 +189,9 @@ class Run {
       progress_.ShowTable(line_.color_err);
     } else {
       progress_.LeaveOutRunningLines();
-      intervals_ = std::make_unique<IntervalPrinter>(flags_.view.interval_ns,
+      intervals_ = std::make_unique<IntervalPrinter>(log.analyzer(), flags_.view.interval_ns,
                                                      [this](const std::string& text) { progress_.Line(text); });
-      log.Watch([this](const v1::JournalRecord& record) { intervals_->Add(record); });
+      log.Watch([this](const v1::JournalRecord& /*record*/) { intervals_->Print(); });
     }
     log.OnJournalLoss([this](const absl::Status& status) {
       progress_.Warn(absl::StrCat("the journal cannot be written any more: ", std::string(status.message()),
@@ -315,6 +315,7 @@ class Run {
 
   int Report(ResultsDirectory& results, RunLog& log) {
     const v1::Report report = log.analyzer().Finish();
+    if (intervals_) intervals_->Print();
     if (how_ != nullptr && how_->end != nullptr) how_->end->report = report;
     absl::Status written = results.Restore();
     written.Update(WriteReportFiles(results, report));

@@ -8,6 +8,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "common/histogram.h"
 #include "common/units.h"
 
 namespace plimsoll {
@@ -77,13 +78,13 @@ class AddedDistribution {
     return total_ > 0;
   }
 
-  // Highest value of the bucket that holds the share.
-  double Quantile(double share) const {
-    const double wanted = std::ceil(share * static_cast<double>(total_));
-    double below = 0;
+  // Highest value of the bucket that holds the percentile.
+  double PercentileNs(double percent) const {
+    const uint64_t rank = PercentileRank(total_, percent);
+    uint64_t below = 0;
     for (const auto& [from_ns, count] : counts_) {
-      below += static_cast<double>(count);
-      if (below < wanted) continue;
+      below += count;
+      if (below < rank) continue;
       return static_cast<double>(DistributionEndNs(from_ns));
     }
     return 0;
@@ -113,9 +114,9 @@ void SetPercentiles(const std::vector<const v1::StepReport*>& steps, v1::RunFigu
     for (const v1::StepReport* step : steps) {
       if (!added.Add(*step)) return;
     }
-    p50_ns = std::min(added.Quantile(0.5), figures.max_ns());
-    p99_ns = std::min(added.Quantile(0.99), figures.max_ns());
-    p99_9_ns = std::min(added.Quantile(0.999), figures.max_ns());
+    p50_ns = std::min(added.PercentileNs(50), figures.max_ns());
+    p99_ns = std::min(added.PercentileNs(99), figures.max_ns());
+    p99_9_ns = std::min(added.PercentileNs(99.9), figures.max_ns());
   }
   if (IsKnown(writes, 0.5) && p50_ns > 0) figures.set_p50_ns(p50_ns);
   if (IsKnown(writes, 0.99) && p99_ns > 0) figures.set_p99_ns(p99_ns);

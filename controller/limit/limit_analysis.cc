@@ -72,7 +72,20 @@ bool IsLatency(const Criterion& criterion) {
   return InfoOf(criterion.metric).has_service_time;
 }
 
-// The criterion's figure of a distribution; of percentiles the next one above that a report has.
+// The next percentile from `wanted` on that a report has.
+double PercentileOf(double wanted, const v1::LatencyReport& latency) {
+  const std::pair<double, uint64_t> known[] = {{50, latency.p50_ns()},
+                                               {90, latency.p90_ns()},
+                                               {99, latency.p99_ns()},
+                                               {99.9, latency.p99_9_ns()},
+                                               {99.99, latency.p99_99_ns()}};
+  for (const auto& [percentile, value_ns] : known) {
+    if (wanted <= percentile) return static_cast<double>(value_ns);
+  }
+  return static_cast<double>(latency.max_ns());
+}
+
+// The criterion's figure of a distribution, which it is about.
 double FigureOf(const Criterion& criterion, const v1::LatencyReport& latency) {
   switch (criterion.metric) {
     case Metric::kMin:
@@ -83,18 +96,29 @@ double FigureOf(const Criterion& criterion, const v1::LatencyReport& latency) {
       return latency.wavg_ns();
     case Metric::kMax:
       return static_cast<double>(latency.max_ns());
-    default:
+    case Metric::kPercentile:
+      return PercentileOf(criterion.percentile, latency);
+    // No latencies.
+    case Metric::kWritesPerSecond:
+    case Metric::kBytesPerSecond:
+    case Metric::kMinWritesPerSecond:
+    case Metric::kMinBytesPerSecond:
+    case Metric::kWrites:
+    case Metric::kRateAchieved:
+    case Metric::kNotIssued:
+    case Metric::kStalls:
+    case Metric::kLongestStall:
+    case Metric::kSteady:
+    case Metric::kDriftIops:
+    case Metric::kDriftLatency:
+    case Metric::kFairness:
+    case Metric::kStartSkew:
+    case Metric::kClockError:
+    case Metric::kNfsRetransmits:
+    case Metric::kHosts:
       break;
   }
-  const std::pair<double, uint64_t> known[] = {{50, latency.p50_ns()},
-                                               {90, latency.p90_ns()},
-                                               {99, latency.p99_ns()},
-                                               {99.9, latency.p99_9_ns()},
-                                               {99.99, latency.p99_99_ns()}};
-  for (const auto& [percentile, value_ns] : known) {
-    if (criterion.percentile <= percentile) return static_cast<double>(value_ns);
-  }
-  return static_cast<double>(latency.max_ns());
+  return 0;
 }
 
 }  // namespace

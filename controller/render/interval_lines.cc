@@ -46,8 +46,8 @@ std::string Latencies(const IntervalSums& sums) {
   const auto cell = [any](double time_ns, size_t width) {
     return Column(any ? FixedMilliseconds(time_ns, width - 1) : std::string(kDash), width);
   };
-  return absl::StrCat(cell(static_cast<double>(sums.max_ns), kMaxColumn),
-                      cell(static_cast<double>(sums.min_ns), kMinColumn), cell(sums.avg_ns(), kMinColumn));
+  return absl::StrCat(cell(static_cast<double>(sums.latency_max_ns), kMaxColumn),
+                      cell(static_cast<double>(sums.latency_min_ns), kMinColumn), cell(sums.avg_ns(), kMinColumn));
 }
 
 // Percentiles and maximum of an interval.
@@ -56,7 +56,7 @@ std::string IntervalLatencies(const IntervalRow& row) {
     return Column(time_ns > 0 ? FixedMilliseconds(static_cast<double>(time_ns), width - 1) : std::string(kDash), width);
   };
   return absl::StrCat(cell(row.p50_ns, kMinColumn), cell(row.p99_ns, kMinColumn),
-                      cell(row.interval.max_ns, kMaxColumn));
+                      cell(row.interval.latency_max_ns, kMaxColumn));
 }
 
 std::string IntervalHeadings() {
@@ -101,9 +101,9 @@ std::vector<std::string> IntervalLines::Add(const IntervalRow& row) {
   lines.push_back(absl::StrCat(Column(Seconds(row.end_ns), kTimeColumn), CountColumn(row.interval.writes, kCountColumn),
                                " |", CountColumn(row.total.writes, kTotalColumn), Latencies(row.total), " |",
                                IntervalLatencies(row), row.blurred ? "~" : ""));
-  if (row.max_before_ns > 0 && row.total.max_ns > row.max_before_ns) {
+  if (row.max_before_ns > 0 && row.total.latency_max_ns > row.max_before_ns) {
     std::string warning =
-        absl::StrCat("** Warning ** new maximum: ", FixedMilliseconds(static_cast<double>(row.total.max_ns)),
+        absl::StrCat("** Warning ** new maximum: ", FixedMilliseconds(static_cast<double>(row.total.latency_max_ns)),
                      " ms, was ", FixedMilliseconds(static_cast<double>(row.max_before_ns)), " ms");
     if (!row.max_host.empty()) {
       const std::string qm = absl::StrCat(

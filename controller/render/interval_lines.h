@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "controller/analysis/interval_stats.h"
+#include "controller/analysis/live_stats.h"
 
 namespace plimsoll {
 

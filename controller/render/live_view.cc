@@ -17,8 +17,7 @@
 namespace plimsoll {
 namespace {
 
-// A write in flight, or a silence, of this length is trouble.
-constexpr int64_t kLongInFlightNs = kNsPerSecond;
+// A silence of this length is trouble.
 constexpr int64_t kLongSilenceNs = 3 * kNsPerSecond;
 constexpr size_t kTroublesInLine = 3;
 constexpr size_t kLeastHostName = 6;
@@ -75,7 +74,7 @@ std::string TroubleOf(const LiveHost& host) {
   const std::string label = SanitizeForTerminal(host.label);
   if (host.lost) return absl::StrCat(label, " lost");
   if (host.oldest_write_ns >= kLongInFlightNs) {
-    return absl::StrCat(label, "/", QmOf(host), " in one write for ", WholeSeconds(host.oldest_write_ns));
+    return InOneWriteText(absl::StrCat(label, "/", QmOf(host)), host.oldest_write_ns);
   }
   return absl::StrCat(label, " silent for ", WholeSeconds(host.silent_ns));
 }
@@ -545,6 +544,10 @@ std::string EncodeLine(const LiveLine& line, bool color) {
     }
   }
   return text;
+}
+
+std::string InOneWriteText(const std::string& writer, int64_t age_ns) {
+  return absl::StrCat(writer, " in one write for ", WholeSeconds(age_ns));
 }
 
 std::vector<LiveLine> DrawLive(const LiveView& view, size_t width, size_t height) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "common/units.h"
 #include "controller/analysis/live_stats.h"
 
 namespace plimsoll {
@@ -38,6 +39,11 @@ struct LiveView {
   // What happens instead of measuring; empty: measuring.
   std::string phase;
 };
+
+// A write in flight for this long is shown.
+inline constexpr int64_t kLongInFlightNs = kNsPerSecond;
+// "node1/qm2 in one write for 12 s".
+std::string InOneWriteText(const std::string& writer, int64_t age_ns);
 
 // A pure function. No line is wider than `width` and there are no more than `height`: columns, rows and sections that
 // do not fit are left out, the least important first, and hosts that do not fit are counted.

@@ -74,8 +74,6 @@ constexpr int64_t kSettledNs = 700 * kNsPerMs;
 constexpr size_t kSecondsKept = 600;
 constexpr size_t kStallsKept = 50;
 constexpr size_t kMessagesKept = 20;
-// A write in flight for this long is shown.
-constexpr int64_t kLongInFlightNs = kNsPerSecond;
 constexpr size_t kWritesNamed = 3;
 
 std::string Seconds(int64_t ns) {
@@ -383,7 +381,7 @@ std::string Progress::InFlightText(MonotonicNs now, const std::vector<std::uniqu
     for (const v1::InFlight& write : host->in_flight) {
       const int64_t age_ns = host->clock.ToRemote(now.value) - write.since_ns();
       if (age_ns < kLongInFlightNs || ++writes > kWritesNamed) continue;
-      absl::StrAppend(&text, "  ", host->WriterName(write.qm()), " in one write for ", Seconds(age_ns));
+      absl::StrAppend(&text, "  ", InOneWriteText(host->WriterName(write.qm()), age_ns));
     }
   }
   if (writes > kWritesNamed) absl::StrAppend(&text, "  and ", writes - kWritesNamed, " more");

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -20,7 +21,6 @@
 #include "absl/strings/str_cat.h"
 #include "common/units.h"
 #include "controller/analysis/analyzer.h"
-#include "controller/analysis/interval_stats.h"
 #include "controller/analysis/live_stats.h"
 #include "controller/export/formats.h"
 #include "controller/page/report_page.h"
@@ -111,17 +111,26 @@ void TryOutputs(const v1::Report& report) {
 
 void TryIntervals(const std::vector<v1::JournalRecord>& records) {
   Analyzer live;
-  IntervalStats intervals(kNsPerSecond,
-                          [](const IntervalRow& row) { Require(row.end_ns >= 0, "a row before the start"); });
-  for (const v1::JournalRecord& record : records) {
-    live.Add(record);
-    intervals.Add(record);
-  }
+  std::map<uint32_t, uint64_t> writes;
+  uint64_t rows = 0;
+  live.SetIntervalListener(kNsPerSecond, [&](const IntervalRow& row) {
+    Require(row.end_ns >= 0, "a row before the start");
+    writes[row.step] += row.interval.writes;
+    ++rows;
+  });
+  for (const v1::JournalRecord& record : records) live.Add(record);
   const int64_t now_ns = records.empty() ? 0 : records.back().time_ns();
   const LiveSnapshot shown = live.Live(std::clamp<int64_t>(now_ns, 0, kMaxMomentNs), -1);
   Require(shown.seconds.size() <= 600, "more seconds than are shown");
   live.LiveCriteria();
-  intervals.Finish();
+  const v1::Report report = live.Finish();
+  for (const v1::StepReport& step : report.steps()) {
+    for (const v1::ScopeReport& scope : step.scopes()) {
+      if (scope.kind() != v1::SCOPE_KIND_CLUSTER) continue;
+      // There are no more rows than a million.
+      Require(rows == 1'000'000 || writes[step.number()] == scope.latency().count(), "rows that miss their step's sum");
+    }
+  }
 }
 
 template <typename Export>

@@ -7,7 +7,6 @@
 #include <random>
 
 #include "controller/analysis/analyzer.h"
-#include "controller/analysis/interval_stats.h"
 #include "tests/random_seed.h"
 #include "tests/unit/analysis/journal_builder.h"
 
@@ -41,9 +40,10 @@ SimRun RandomRun(std::mt19937_64& random) {
 
 std::vector<IntervalRow> RowsOf(const std::vector<v1::JournalRecord>& records, int64_t interval_ns) {
   std::vector<IntervalRow> rows;
-  IntervalStats stats(interval_ns, [&rows](const IntervalRow& row) { rows.push_back(row); });
-  for (const v1::JournalRecord& record : records) stats.Add(record);
-  stats.Finish();
+  Analyzer analyzer;
+  analyzer.SetIntervalListener(interval_ns, [&rows](const IntervalRow& row) { rows.push_back(row); });
+  for (const v1::JournalRecord& record : records) analyzer.Add(record);
+  analyzer.Finish();
   return rows;
 }
 
@@ -75,8 +75,8 @@ void ExpectIntervalsAreFinal(const std::vector<IntervalRow>& rows, const LiveSna
   EXPECT_EQ(sums.writes, cluster.latency().count());
   EXPECT_EQ(sums.writes, cluster.writes() + cluster.closing().writes());
   EXPECT_EQ(sums.latency_sum_ns, cluster.latency().sum_ns());
-  EXPECT_EQ(sums.min_ns, cluster.latency().min_ns());
-  EXPECT_EQ(sums.max_ns, cluster.latency().max_ns());
+  EXPECT_EQ(sums.latency_min_ns, cluster.latency().min_ns());
+  EXPECT_EQ(sums.latency_max_ns, cluster.latency().max_ns());
   EXPECT_EQ(rows.back().total.writes, sums.writes);
   // The last row has the closing writes besides.
   const auto warmup = static_cast<size_t>(
@@ -87,7 +87,7 @@ void ExpectIntervalsAreFinal(const std::vector<IntervalRow>& rows, const LiveSna
     EXPECT_EQ(second.writes, rows[i].interval.writes) << i;
     EXPECT_EQ(second.p50_ns, rows[i].p50_ns) << i;
     EXPECT_EQ(second.p99_ns, rows[i].p99_ns) << i;
-    EXPECT_EQ(second.max_ns, rows[i].interval.max_ns) << i;
+    EXPECT_EQ(second.max_ns, rows[i].interval.latency_max_ns) << i;
   }
 }
 
@@ -130,6 +130,50 @@ TEST(FiguresAgree, OfTheLastLiveViewTheIntervalsAndTheReport) {
       EXPECT_EQ(criteria[i].text, last.criterion());
       EXPECT_EQ(criteria[i].value, last.value_text()) << last.criterion();
       EXPECT_NE(last.value_text(), "") << last.criterion();
+    }
+  }
+}
+
+// The criteria so far are those of the report that the journal gave if it ended there, whatever was lost.
+TEST(FiguresAgree, OfTheCriteriaSoFarAndTheReportOfTheJournalUntilThen) {
+  const uint64_t seed = testing::RandomSeed();
+  SCOPED_TRACE(seed);
+  std::mt19937_64 random(seed);
+  for (int round = 0; round < 60; ++round) {
+    SCOPED_TRACE(round);
+    SimRun run = RandomRun(random);
+    run.warmup_ns = 0;
+    run.criteria.push_back("min_second_iops>=1000000");
+    run.criteria.push_back("min_second_mbps@host>=100000");
+    if (random() % 2 == 0) run.hosts.back().lost_after_ns = static_cast<int64_t>(500 + random() % 3'000) * kNsPerMs;
+    std::vector<v1::JournalRecord> records = testing::MakeJournal(run);
+    const auto lost = std::find_if(records.begin(), records.end(),
+                                   [](const v1::JournalRecord& record) { return record.has_host_lost(); });
+    // The builder reports losses at the step's end.
+    if (lost != records.end()) {
+      const auto begin =
+          std::find_if(records.begin(), lost, [](const v1::JournalRecord& record) { return record.has_frames(); });
+      std::rotate(begin + static_cast<int64_t>(random() % static_cast<uint64_t>(lost - begin)), lost, lost + 1);
+    }
+    const auto done = std::find_if(records.begin(), records.end(), [](const v1::JournalRecord& record) {
+      return record.has_step_done() || record.has_step_end();
+    });
+    ASSERT_NE(done, records.end());
+    // All hosts have reported something.
+    const int64_t least = 4 * static_cast<int64_t>(run.hosts.size());
+    const auto begin =
+        std::find_if(records.begin(), done, [](const v1::JournalRecord& record) { return record.has_frames(); });
+    if (done - begin <= least) continue;
+    records.erase(begin + least + static_cast<int64_t>(random() % static_cast<uint64_t>(done - begin - least)),
+                  records.end());
+    Analyzer analyzer;
+    for (const v1::JournalRecord& record : records) analyzer.Add(record);
+    const std::vector<LiveCriterion> criteria = analyzer.LiveCriteria();
+    const v1::Report report = testing::Analyze(records);
+    ASSERT_EQ(criteria.size(), static_cast<size_t>(report.verdict().criteria_size()));
+    for (size_t i = 0; i < criteria.size(); ++i) {
+      const v1::CriterionReport& last = report.verdict().criteria(static_cast<int>(i));
+      EXPECT_EQ(criteria[i].value, last.value_text()) << last.criterion();
     }
   }
 }

@@ -1,12 +1,13 @@
-#include "controller/analysis/interval_stats.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <optional>
 #include <random>
 
+#include "controller/analysis/analyzer.h"
 #include "controller/render/interval_lines.h"
 #include "controller/render/plain_text.h"
 #include "tests/random_seed.h"
@@ -35,9 +36,10 @@ SimRun TwoHosts(int64_t duration_ns) {
 
 std::vector<IntervalRow> RowsOf(const std::vector<v1::JournalRecord>& records, int64_t interval_ns) {
   std::vector<IntervalRow> rows;
-  IntervalStats stats(interval_ns, [&rows](const IntervalRow& row) { rows.push_back(row); });
-  for (const v1::JournalRecord& record : records) stats.Add(record);
-  stats.Finish();
+  Analyzer analyzer;
+  analyzer.SetIntervalListener(interval_ns, [&rows](const IntervalRow& row) { rows.push_back(row); });
+  for (const v1::JournalRecord& record : records) analyzer.Add(record);
+  analyzer.Finish();
   return rows;
 }
 
@@ -57,22 +59,22 @@ void ExpectRowsAddUp(const std::vector<IntervalRow>& rows, const v1::Report& rep
   std::map<uint32_t, IntervalSums> steps;
   for (const IntervalRow& row : rows) {
     IntervalSums& sums = steps[row.step];
-    EXPECT_EQ(row.max_before_ns, sums.max_ns);
+    EXPECT_EQ(row.max_before_ns, sums.latency_max_ns);
     sums.Merge(row.interval);
     EXPECT_EQ(row.total.writes, sums.writes);
     EXPECT_EQ(row.total.latency_sum_ns, sums.latency_sum_ns);
-    EXPECT_EQ(row.total.max_ns, sums.max_ns);
-    EXPECT_EQ(row.total.min_ns, sums.min_ns);
+    EXPECT_EQ(row.total.latency_max_ns, sums.latency_max_ns);
+    EXPECT_EQ(row.total.latency_min_ns, sums.latency_min_ns);
   }
   for (const v1::StepReport& step : report.steps()) {
     const v1::LatencyReport& latency = testing::Scope(step, v1::SCOPE_KIND_CLUSTER).latency();
     EXPECT_EQ(steps[step.number()].writes, latency.count());
     EXPECT_EQ(steps[step.number()].latency_sum_ns, latency.sum_ns());
-    EXPECT_EQ(steps[step.number()].max_ns, latency.max_ns());
+    EXPECT_EQ(steps[step.number()].latency_max_ns, latency.max_ns());
   }
 }
 
-TEST(IntervalStats, RowsAreAlignedToTheStepAndAddUp) {
+TEST(IntervalRows, RowsAreAlignedToTheStepAndAddUp) {
   SimRun run = TwoHosts(7'500 * kNsPerMs);
   run.block_sizes = {4096, 8192};
   run.warmup_ns = 500 * kNsPerMs;
@@ -89,24 +91,25 @@ TEST(IntervalStats, RowsAreAlignedToTheStepAndAddUp) {
   ExpectRowsAddUp(rows, testing::Analyze(testing::MakeJournal(run)));
 }
 
-TEST(IntervalStats, ARowIsThereAsSoonAsAllHostsHavePassedIt) {
+TEST(IntervalRows, ARowIsThereAsSoonAsAllHostsHavePassedIt) {
   std::optional<int64_t> first_row_at_ns;
   int64_t now_ns = 0;
   int64_t start_ns = 0;
-  IntervalStats stats(2 * kNsPerSecond, [&](const IntervalRow&) {
+  Analyzer analyzer;
+  analyzer.SetIntervalListener(2 * kNsPerSecond, [&](const IntervalRow&) {
     if (!first_row_at_ns) first_row_at_ns = now_ns - start_ns;
   });
   for (const v1::JournalRecord& record : testing::MakeJournal(TwoHosts(6 * kNsPerSecond))) {
     now_ns = record.time_ns();
     if (record.has_step_begin()) start_ns = record.step_begin().start_ns();
-    stats.Add(record);
+    analyzer.Add(record);
   }
   ASSERT_TRUE(first_row_at_ns.has_value());
   EXPECT_GE(*first_row_at_ns, 2 * kNsPerSecond);
   EXPECT_LT(*first_row_at_ns, 2'100 * kNsPerMs);
 }
 
-TEST(IntervalStats, ALostHostHoldsNobodyBackFromItsLossOn) {
+TEST(IntervalRows, ALostHostHoldsNobodyBackFromItsLossOn) {
   SimRun run = TwoHosts(6 * kNsPerSecond);
   run.hosts[1].lost_after_ns = 2'500 * kNsPerMs;
   // The builder tells of the loss at the end of the step: until then the host is waited for.
@@ -115,8 +118,9 @@ TEST(IntervalStats, ALostHostHoldsNobodyBackFromItsLossOn) {
                                  [](const v1::JournalRecord& record) { return record.has_host_lost(); });
   const std::vector<v1::JournalRecord> before(records.begin(), lost);
   std::vector<IntervalRow> rows;
-  IntervalStats stats(kNsPerSecond, [&rows](const IntervalRow& row) { rows.push_back(row); });
-  for (const v1::JournalRecord& record : before) stats.Add(record);
+  Analyzer analyzer;
+  analyzer.SetIntervalListener(kNsPerSecond, [&rows](const IntervalRow& row) { rows.push_back(row); });
+  for (const v1::JournalRecord& record : before) analyzer.Add(record);
   EXPECT_THAT(EndsMs(rows), ElementsAre(1'000, 2'000));
   // A loss that is told of in the middle of the step.
   std::rotate(records.begin() + static_cast<int64_t>(before.size()) / 2, lost, lost + 1);
@@ -124,7 +128,7 @@ TEST(IntervalStats, ALostHostHoldsNobodyBackFromItsLossOn) {
   EXPECT_THAT(EndsMs(RowsOf(records, kNsPerSecond)), ElementsAre(1'000, 2'000, 3'000, 4'000, 5'000, 6'000));
 }
 
-TEST(IntervalStats, IntervalsWithoutAWriteHaveTheirRow) {
+TEST(IntervalRows, IntervalsWithoutAWriteHaveTheirRow) {
   SimRun run = TwoHosts(5 * kNsPerSecond);
   for (SimHost& host : run.hosts) {
     for (testing::SimWriter& writer : host.steps[0]) {
@@ -141,7 +145,7 @@ TEST(IntervalStats, IntervalsWithoutAWriteHaveTheirRow) {
             "     3        0 |     1,504    3.999   1.999   2.667 |       –       –        –");
 }
 
-TEST(IntervalStats, CoalescedResultsBlurTheirRows) {
+TEST(IntervalRows, CoalescedResultsBlurTheirRows) {
   SimRun run = TwoHosts(4 * kNsPerSecond);
   run.hosts[0].coalesce = 6;
   const std::vector<IntervalRow> rows = RowsOf(run, kNsPerSecond);
@@ -152,7 +156,7 @@ TEST(IntervalStats, CoalescedResultsBlurTheirRows) {
   for (const IntervalRow& row : RowsOf(TwoHosts(4 * kNsPerSecond), kNsPerSecond)) EXPECT_FALSE(row.blurred);
 }
 
-TEST(IntervalStats, AJournalThatEndsInAStepHasARowForTheRest) {
+TEST(IntervalRows, AJournalThatEndsInAStepHasARowForTheRest) {
   std::vector<v1::JournalRecord> records = testing::MakeJournal(TwoHosts(30 * kNsPerSecond));
   int64_t start_ns = 0;
   for (const v1::JournalRecord& record : records) {
@@ -166,7 +170,7 @@ TEST(IntervalStats, AJournalThatEndsInAStepHasARowForTheRest) {
   ExpectRowsAddUp(rows, testing::Analyze(records));
 }
 
-TEST(IntervalStats, RowsOfAnyRunAddUp) {
+TEST(IntervalRows, RowsOfAnyRunAddUp) {
   const uint64_t seed = testing::RandomSeed();
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
@@ -194,7 +198,7 @@ TEST(IntervalStats, RowsOfAnyRunAddUp) {
   }
 }
 
-TEST(IntervalStats, DamagedRecordsMakeABoundedNumberOfRows) {
+TEST(IntervalRows, DamagedRecordsMakeABoundedNumberOfRows) {
   std::vector<v1::JournalRecord> records = testing::MakeJournal(TwoHosts(2 * kNsPerSecond));
   for (v1::JournalRecord& record : records) {
     if (record.has_run_begin()) record.mutable_run_begin()->mutable_steps(0)->set_duration_ns(int64_t{1} << 61);
@@ -205,14 +209,87 @@ TEST(IntervalStats, DamagedRecordsMakeABoundedNumberOfRows) {
       frame.mutable_latency()->set_count(UINT64_MAX);
     }
   }
-  uint64_t rows = 0;
-  IntervalStats stats(kNsPerSecond, [&rows](const IntervalRow&) { ++rows; });
-  for (const v1::JournalRecord& record : records) stats.Add(record);
-  stats.Finish();
-  EXPECT_LE(rows, 1'000'000U);
+  EXPECT_LE(RowsOf(records, kNsPerSecond).size(), 1'000'000U);
 }
 
-TEST(IntervalStats, ASecondBeginOfTheRunChangesNothing) {
+// A step as long as a journal can claim, in which all data but a little come at its end.
+TEST(IntervalRows, NoStepMakesMoreThanAMillionRows) {
+  std::vector<v1::JournalRecord> records = testing::MakeJournal(TwoHosts(2 * kNsPerSecond));
+  constexpr int64_t kDurationNs = 500'000'000 * kNsPerSecond;
+  for (v1::JournalRecord& record : records) {
+    if (record.has_run_begin()) record.mutable_run_begin()->mutable_steps(0)->set_duration_ns(kDurationNs);
+    if (!record.has_frames() || record.time_ns() < records.back().time_ns() - kNsPerSecond) continue;
+    for (v1::Frame& frame : *record.mutable_frames()->mutable_frames()) {
+      if (!frame.closing()) frame.set_first_interval(frame.first_interval() + 1'999'000'000);
+    }
+  }
+  Analyzer analyzer;
+  uint64_t rows = 0;
+  analyzer.SetIntervalListener(kNsPerSecond, [&rows](const IntervalRow&) { ++rows; });
+  for (const v1::JournalRecord& record : records) analyzer.Add(record);
+  analyzer.Finish();
+  EXPECT_EQ(rows, 1'000'000U);
+}
+
+// What the report refuses is in no row: figures that contradict each other, an interval for the second time, a frame
+// after the closing one, and one of a queue manager that the host does not have.
+TEST(IntervalRows, FramesThatTheReportRefusesAreInNoRow) {
+  const auto change_one = [](std::vector<v1::JournalRecord>& records, const auto& change) {
+    for (v1::JournalRecord& record : records) {
+      if (!record.has_frames()) continue;
+      for (v1::Frame& frame : *record.mutable_frames()->mutable_frames()) {
+        if (frame.first_interval() != 5 || frame.latency().count() == 0) continue;
+        change(*record.mutable_frames(), frame);
+        return;
+      }
+    }
+    FAIL() << "no frame to change";
+  };
+  const std::vector<v1::JournalRecord> whole = testing::MakeJournal(TwoHosts(4 * kNsPerSecond));
+  const uint64_t all = testing::Scope(testing::Analyze(whole).steps(0), v1::SCOPE_KIND_CLUSTER).latency().count();
+  const std::vector<std::pair<bool, std::function<void(v1::HostFrames&, v1::Frame&)>>> changes = {
+      {true, [](v1::HostFrames&, v1::Frame& frame) { frame.mutable_latency()->set_sum_ns(1); }},
+      {true, [](v1::HostFrames&, v1::Frame& frame) { frame.set_bytes(frame.bytes() + 1); }},
+      {true, [](v1::HostFrames&, v1::Frame& frame) { frame.set_qm(3); }},
+      {false, [](v1::HostFrames& frames, v1::Frame& frame) { *frames.add_frames() = v1::Frame(frame); }},
+      {false,
+       [](v1::HostFrames& frames, v1::Frame& frame) {
+         v1::Frame before = frame;
+         before.set_first_interval(1);
+         *frames.add_frames() = before;
+       }},
+  };
+  for (size_t i = 0; i < changes.size(); ++i) {
+    SCOPED_TRACE(i);
+    std::vector<v1::JournalRecord> records = whole;
+    change_one(records, changes[i].second);
+    const v1::Report report = testing::Analyze(records);
+    const uint64_t counted = testing::Scope(report.steps(0), v1::SCOPE_KIND_CLUSTER).latency().count();
+    EXPECT_EQ(counted < all, changes[i].first);
+    EXPECT_THAT(report.verdict().reasons(), ::testing::Contains(HasSubstr("Left out: a frame")));
+    for (const int64_t seconds : {1, 3}) ExpectRowsAddUp(RowsOf(records, seconds * kNsPerSecond), report);
+  }
+  // After the closing frame of its writer, and after the host's own end.
+  for (const bool after_end : {false, true}) {
+    std::vector<v1::JournalRecord> records = whole;
+    v1::JournalRecord late;
+    for (size_t i = 0; i < records.size(); ++i) {
+      if (!records[i].has_frames()) continue;
+      for (const v1::Frame& frame : records[i].frames().frames()) {
+        if (frame.first_interval() == 15 && late.record_case() == v1::JournalRecord::RECORD_NOT_SET) {
+          late = records[i];
+        }
+      }
+    }
+    const auto end = std::find_if(records.begin(), records.end(), [after_end](const v1::JournalRecord& record) {
+      return after_end ? record.has_step_end() : record.has_step_done();
+    });
+    records.insert(end, late);
+    ExpectRowsAddUp(RowsOf(records, kNsPerSecond), testing::Analyze(records));
+  }
+}
+
+TEST(IntervalRows, ASecondBeginOfTheRunChangesNothing) {
   const SimRun run = TwoHosts(3 * kNsPerSecond);
   std::vector<v1::JournalRecord> records = testing::MakeJournal(run);
   v1::JournalRecord again;
@@ -256,12 +333,12 @@ TEST(IntervalLines, LargeFiguresAndLongNamesStayWithinEightyColumns) {
   row.end_ns = 86'400 * kNsPerSecond;
   row.interval.writes = 99'999'999;
   row.total.writes = 999'999'999;
-  row.interval.max_ns = 9'999'000'000'000;
+  row.interval.latency_max_ns = 9'999'000'000'000;
   row.p50_ns = row.p99_ns = 98'765'432'100;
-  row.interval.min_ns = 98'765'432'100;
+  row.interval.latency_min_ns = 98'765'432'100;
   row.max_before_ns = 1'234'567'890;
-  row.total.max_ns = 9'999'000'000'000;
-  row.total.min_ns = 98'765'432'100;
+  row.total.latency_max_ns = 9'999'000'000'000;
+  row.total.latency_min_ns = 98'765'432'100;
   row.max_host = std::string(100, 'h');
   row.blurred = true;
   const std::vector<std::string> lines = IntervalLines(kNsPerSecond).Add(row);
@@ -273,7 +350,7 @@ TEST(IntervalLines, NamesFromElsewhereDoNotSteerTheTerminal) {
   IntervalRow row;
   row.interval.writes = row.total.writes = 1;
   row.max_before_ns = 1;
-  row.total.max_ns = 2;
+  row.total.latency_max_ns = 2;
   row.max_host = "\x1b[31mevil";
   EXPECT_THAT(IntervalLines(kNsPerSecond).Add(row).back(), HasSubstr("(\ufffd[31mevil/qm0)"));
 }

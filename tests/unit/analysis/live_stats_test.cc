@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "controller/analysis/analyzer.h"
 #include "tests/unit/analysis/journal_builder.h"
 
@@ -176,6 +178,68 @@ TEST(LiveStats, CriteriaHaveTheStateThatTheFiguresSoFarGiveThem) {
   EXPECT_EQ(criteria[3].state, LiveState::kFailing);
   EXPECT_EQ(criteria[4].state, LiveState::kPassing);
   EXPECT_EQ(criteria[5].state, LiveState::kUndecided);
+}
+
+// Seconds that a lost host did not live to see are whole seconds of the others, and the cluster's first second is whole
+// once each host has passed it.
+TEST(LiveStats, TheWorstSecondIsThatOfTheHostsThatStillRun) {
+  SimRun run = TwoHosts(kRunNs);
+  run.criteria = {"min_second_iops>=1000"};
+  run.hosts[1].lost_after_ns = 1'500 * kNsPerMs;
+  for (testing::SimWriter& writer : run.hosts[0].steps[0]) HangFrom(3 * kNsPerSecond, 4'200 * kNsPerMs, writer);
+  // The builder reports the loss at the step's end.
+  std::vector<v1::JournalRecord> records = testing::MakeJournal(run);
+  const auto lost = std::find_if(records.begin(), records.end(),
+                                 [](const v1::JournalRecord& record) { return record.has_host_lost(); });
+  ASSERT_NE(lost, records.end());
+  Analyzer analyzer;
+  int64_t start_ns = 0;
+  for (const v1::JournalRecord& record : records) {
+    if (record.has_step_begin()) start_ns = record.step_begin().start_ns();
+    if (start_ns != 0 && record.time_ns() > start_ns + 4'400 * kNsPerMs) break;
+    analyzer.Add(record);
+  }
+  // Of a host that may go on nobody knows the later seconds.
+  EXPECT_NE(analyzer.LiveCriteria()[0].value, "0.00 writes/s");
+  v1::JournalRecord loss = *lost;
+  loss.set_time_ns(start_ns + 4'400 * kNsPerMs);
+  analyzer.Add(loss);
+  EXPECT_EQ(analyzer.LiveCriteria()[0].value, "0.00 writes/s");
+
+  // At the start one host's frames come before the other's.
+  SimRun late = TwoHosts(kRunNs);
+  late.criteria = {"min_second_iops@cluster>=2500"};
+  Analyzer first;
+  for (const v1::JournalRecord& record : testing::MakeJournal(late)) {
+    if (record.has_step_begin()) start_ns = record.step_begin().start_ns();
+    if (record.has_frames() && record.frames().host() == 1) continue;
+    if (record.has_frames() && record.time_ns() > start_ns + 1'400 * kNsPerMs) break;
+    first.Add(record);
+  }
+  EXPECT_EQ(first.LiveCriteria()[0].state, LiveState::kUndecided);
+}
+
+// A host that ended the step, and reported nothing of a writer, leaves a criterion undecided that the report cannot
+// decide either.
+TEST(LiveStats, AWriterThatReportedNothingIsMissing) {
+  SimRun run = TwoHosts(2 * kNsPerSecond);
+  run.criteria = {"max@host<10ms"};
+  Analyzer analyzer;
+  std::vector<v1::JournalRecord> records = testing::MakeJournal(run);
+  for (v1::JournalRecord& record : records) {
+    if (record.has_step_end()) break;
+    const auto of_silent = [](const auto& item) { return item.qm() == 2; };
+    if (record.has_frames() && record.frames().host() == 1) {
+      auto& frames = *record.mutable_frames()->mutable_frames();
+      frames.erase(std::remove_if(frames.begin(), frames.end(), of_silent), frames.end());
+    }
+    if (record.has_step_done() && record.step_done().host() == 1) {
+      auto& writers = *record.mutable_step_done()->mutable_done()->mutable_writers();
+      writers.erase(std::remove_if(writers.begin(), writers.end(), of_silent), writers.end());
+    }
+    analyzer.Add(record);
+  }
+  EXPECT_EQ(analyzer.LiveCriteria()[0].state, LiveState::kUndecided);
 }
 
 TEST(LiveStats, WhatWaitingForACpuMayExplainIsNotShownAsFailing) {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "controller/analysis/interval_stats.h"
+#include "controller/analysis/analyzer.h"
 #include "tests/unit/analysis/journal_builder.h"
 
 namespace plimsoll {
@@ -378,18 +378,19 @@ TEST(PlacementReport, AStallWithAHostDownIsClassedByTheHostsThatWrite) {
 
 TEST(PlacementReport, LinesOfAnIntervalDoNotWaitForWhoeverIsSilent) {
   std::vector<IntervalRow> rows;
-  IntervalStats stats(kNsPerSecond, [&rows](const IntervalRow& row) { rows.push_back(row); });
+  Analyzer analyzer;
+  analyzer.SetIntervalListener(kNsPerSecond, [&rows](const IntervalRow& row) { rows.push_back(row); });
   std::vector<v1::JournalRecord> journal = MakeJournal(Placement(3 * kNsPerSecond));
   // Up to the third second of the first step.
-  for (const v1::JournalRecord& record : journal) {
-    if (record.has_step_end()) break;
-    stats.Add(record);
-  }
+  const auto end = std::find_if(journal.begin(), journal.end(),
+                                [](const v1::JournalRecord& record) { return record.has_step_end(); });
+  for (auto record = journal.begin(); record != end; ++record) analyzer.Add(*record);
   ASSERT_GE(rows.size(), 2U);
   EXPECT_EQ(rows[0].interval.writes, 350U);
   EXPECT_EQ(rows[0].max_name, "PAYMENTS");
   EXPECT_EQ(rows[0].down_host, "");
-  for (const v1::JournalRecord& record : journal) stats.Add(record);
+  for (auto record = end; record != journal.end(); ++record) analyzer.Add(*record);
+  analyzer.Finish();
   EXPECT_EQ(rows.back().down_host, "gamma");
 }
 

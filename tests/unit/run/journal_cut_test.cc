@@ -10,7 +10,6 @@
 
 #include "common/units.h"
 #include "controller/analysis/analyzer.h"
-#include "controller/analysis/interval_stats.h"
 #include "controller/analysis/live_stats.h"
 #include "controller/export/formats.h"
 #include "controller/page/report_page.h"
@@ -64,16 +63,13 @@ class JournalCutTest : public ::testing::Test {
     EXPECT_FALSE(RenderReportPage(report).empty());
     Analyzer live;
     uint64_t writes = 0;
-    IntervalStats intervals(kNsPerSecond, [&writes](const IntervalRow& row) { writes += row.interval.writes; });
-    for (const v1::JournalRecord& record : records_) {
-      live.Add(record);
-      intervals.Add(record);
-    }
-    intervals.Finish();
-    EXPECT_EQ(writes, sums_.writes());
+    live.SetIntervalListener(kNsPerSecond, [&writes](const IntervalRow& row) { writes += row.interval.writes; });
+    for (const v1::JournalRecord& record : records_) live.Add(record);
     const LiveSnapshot shown = live.Live(records_.empty() ? 0 : records_.back().time_ns(), -1);
     EXPECT_LE(shown.seconds.size(), 600);
     EXPECT_LE(live.LiveCriteria().size(), 100);
+    live.Finish();
+    EXPECT_EQ(writes, sums_.writes());
   }
 
   // Every export of the file.
