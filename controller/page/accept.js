@@ -34,7 +34,7 @@ plimsoll.page = (() => {
         'section', {class: 'verdict ' + tone, id: 'verdict', 'aria-label': 'Verdict'},
         el('div', {class: 'outcome'}, el('span', {class: 'sign', 'aria-hidden': 'true'}, sign), el('h2', {}, word)),
         el('div', {class: 'because'},
-           report.outcome === 'pass' ? el('p', {}, 'Every run of every part of the plan ran to its end and passed.') :
+           report.outcome === 'pass' ? el('p', {}, 'Every run of every part of the plan was completed and passed.') :
                                        null,
            report.reasons.map((reason) => el('p', {}, plimsoll.breakable(reason))),
            leftOut === '' ? null : el('p', {}, leftOut)));
@@ -52,8 +52,8 @@ plimsoll.page = (() => {
   const parts = () => plimsoll.section(
       'parts', 'Parts',
       plimsoll.table(
-          'Each run of each part, with a link to its own results',
-          [{title: 'Part', head: true}, {title: 'Result', text: true}, {title: 'Time'}, {title: 'Found', text: true}],
+          'The runs of each part, with links to their results',
+          [{title: 'Part', head: true}, {title: 'Result', text: true}, {title: 'Time'}, {title: 'Details', text: true}],
           report.runs.map((run) => [linked(run), result(run), run.began ? length(run.duration_ns) : '', run.result])));
 
   const number = (value) => (value < 100 ? format.fixed(value, 3) : format.rate(value));
@@ -64,7 +64,7 @@ plimsoll.page = (() => {
     return plimsoll.section(
         'spread', 'Spread',
         plimsoll.table(
-            'Figures by run. Spread: largest less smallest, in percent of the mean. Latencies are those of all hosts.',
+            'Figures by run. Spread: largest minus smallest, in percent of the mean. Latencies are those of all hosts together.',
             [
               {title: 'Part', head: true}, {title: 'Figure', text: true},
               ...numbers.map((run) => ({title: 'Run ' + run})), {title: 'Spread'}
@@ -122,6 +122,6 @@ plimsoll.page = (() => {
   document.getElementById('acceptance').replaceChildren(...content.filter((part) => part !== null));
   document.getElementById('foot').append(
       el('p', {class: 'soft'},
-         'The links lead to files beside this page. accept.json has everything that is shown here.'));
+         'The links open files in the directory of this page. accept.json has everything that is shown here.'));
   return {report};
 })();

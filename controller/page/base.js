@@ -71,15 +71,22 @@ plimsoll.listed = (items, separator) => {
   return el('span', {}, parts.slice(0, -1));
 };
 
+// Characters of a host's name in a table.
+plimsoll.CELL_NAME = 24;
+
 // A table that can be scrolled sideways where it is too wide.
 //   columns: [{title, text: true for words, long: true where they may take several lines, head: true for the row's
-//   name, help: what the title means, time: of times a name; the columns with the same one have one unit, which is in
-//   their headings}], numbers are set right; titles that plimsoll.TERMS has explain themselves; rows: arrays of text or
-//   elements, as long as columns; marks: a class for a row, or nothing; notes: text below a row, across all columns, or
-//   nothing.
+//   name, name: true for names of hosts, which are shortened, help: what the title means, time: of times a name; the
+//   columns with the same one have one unit, which is in their headings}], numbers are set right; titles that
+//   plimsoll.TERMS has explain themselves; rows: arrays of text or elements, as long as columns; marks: a class for a
+//   row, or nothing; notes: text below a row, across all columns, or nothing.
 plimsoll.table = (caption, columns, rows, marks = [], notes = []) => {
   const {el} = plimsoll;
   const units = plimsoll.unitsOf(columns, rows);
+  const names = new Map();
+  columns.forEach((column, at) => {
+    if (column.name) names.set(at, plimsoll.format.shortNames(rows.map((row) => row[at]), plimsoll.CELL_NAME));
+  });
   const head = el('tr', {}, columns.map((column) => {
     const help = column.help || plimsoll.TERMS[column.title];
     return el(
@@ -91,14 +98,18 @@ plimsoll.table = (caption, columns, rows, marks = [], notes = []) => {
   rows.forEach((row, number) => {
     body.append(el('tr', {class: marks[number]}, row.map((given, at) => {
       const column = columns[at];
-      const cell = column.time ? plimsoll.timeText(given, units.get(column.time)) : given;
+      const cell = column.time ? plimsoll.timeText(given, units.get(column.time)) :
+          column.name          ? names.get(at)[number] :
+                                 given;
       const isText = typeof cell === 'string';
-      const long = isText ? cell.length > 20 : column.long;
+      const long = isText ? cell.length > 20 && !column.name : column.long;
+      const title = cell === given || column.time ? null : given;
       // Short words stay on one line, others break between words.
       const words = long ? 'text long' : 'text';
-      const content = isText && long && (column.text || column.head) ? plimsoll.breakable(cell) : [cell];
-      if (column.head) return el('th', {scope: 'row', class: words}, content);
-      return el('td', {class: column.text ? words : null}, content);
+      const parts = isText && long && (column.text || column.head) ? plimsoll.breakable(cell) : [cell];
+      const content = long && column.text ? el('span', {}, parts) : parts;
+      if (column.head) return el('th', {scope: 'row', class: words, title}, content);
+      return el('td', {class: column.text ? words : null, title}, content);
     })));
     if (notes[number]) {
       body.append(

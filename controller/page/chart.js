@@ -10,16 +10,20 @@ Dygraph.PLUGINS = Dygraph.PLUGINS.filter((plugin) => plugin !== Dygraph.Plugins.
 
 // The remark where rows are left out: of series that have rows of their own, and of those that share them.
 plimsoll.THINNED =
-    'This long run is thinned: of each interval, the chart shows the seconds with the smallest and the ' +
-    'largest figures. timeline.csv has every second.';
+    'This long run is thinned: for each interval, the chart shows only the seconds with the smallest and the ' +
+    'largest values. timeline.csv has every second.';
 plimsoll.THINNED_TOGETHER = {
-  each: 'This long run is thinned: of each interval, the chart shows the seconds with the smallest and the largest ' +
-      'figures of the cluster, and of longer intervals those with the fewest, the most and the longest writes of each ' +
-      'storage and host. timeline.csv has every second.',
+  each: 'This long run is thinned: for each interval, the chart shows only the seconds with the smallest and the ' +
+      'largest values of the cluster and, for longer intervals, those with the fewest, the most and the slowest writes ' +
+      'of each storage and host. timeline.csv has every second.',
   longest:
-      'This long run of many hosts is thinned: of each interval, the chart shows the seconds with the smallest and ' +
-      'the largest figures of the cluster, and those of the hosts\u2019 longest writes. timeline.csv has every second.',
+      'This long run of many hosts is thinned: for each interval, the chart shows only the seconds with the smallest ' +
+      'and the largest values of the cluster, and those with the slowest writes of the hosts. timeline.csv has every ' +
+      'second.',
 };
+
+// Lines of so many points are drawn with dots.
+plimsoll.FEW_POINTS = 60;
 
 // Characters of a name in a legend.
 plimsoll.CHIP_NAME = 32;
@@ -65,7 +69,7 @@ plimsoll.Chart = class {
       includeZero: !options.log,
       stepPlot: options.steps,
       // Few points are seen as such.
-      drawPoints: options.points || (!options.stacked && options.x.length <= 60),
+      drawPoints: options.points || (!options.stacked && options.x.length <= plimsoll.FEW_POINTS),
       pointSize: 2.5,
       // A line goes on over rows that it has no value for, but not over one that is not a number.
       connectSeparatedPoints: true,
@@ -196,12 +200,12 @@ plimsoll.Chart = class {
           role: 'application',
           'aria-roledescription': 'chart',
           'aria-label': options.name +
-              '. Left and right read values, plus and minus zoom, shift with left and right moves, 0 shows all.',
+              '. Left and right arrow keys read values, plus and minus zoom, Shift with an arrow key moves, 0 shows all.',
           keydown: (event) => this.key(event),
           blur: () => options.range.leave(),
         },
            this.plot, this.cursor);
-    const drawn = options.x.length === 0 ? [el('p', {class: 'nothing'}, options.nothing || 'Nothing was measured.')] : [
+    const drawn = options.x.length === 0 ? [el('p', {class: 'nothing'}, options.nothing || 'No data.')] : [
       el('div', {class: 'legend', role: 'group', 'aria-label': 'Show or hide'}, buttons),
       el('div', {class: 'above'}, el('p', {}, options.yTitle), this.where), this.frame,
       options.thinned ? el('p', {class: 'remark'}, options.thinned) : null,
@@ -356,7 +360,7 @@ plimsoll.Chart = class {
     const {options} = this;
     const values = options.series.filter((_, at) => this.visible[at]).map((one) => {
       const value = one.values[this.row];
-      return one.name + ' ' + (value === null || value === undefined ? 'nothing' : options.yText(value));
+      return one.name + ' ' + (value === null || value === undefined ? 'no value' : options.yText(value));
     });
     plimsoll.announce(options.xText(options.x[this.row], this.row) + ': ' + values.join(', '));
   }

@@ -77,7 +77,7 @@ plimsoll.compareDetail = (() => {
     return el(
         'figure', {},
         el('figcaption', {class: 'soft'},
-           'Ratio ' + pair.side + ' / ' + first + ' with its 95 % interval; grey: the minimum effect of ' +
+           'Ratio ' + pair.side + ' / ' + first + ' with its 95 % interval; grey: below the minimum effect of ' +
                format.fixed(minEffect * 100, 1) + ' %'),
         picture);
   };
@@ -114,9 +114,9 @@ plimsoll.compareDetail = (() => {
     return plimsoll.section(
         'figures', 'Figures', parts,
         plimsoll.tableBehind(
-            'Table: how many seconds each run is worth',
+            'Table: independent seconds of each run',
             () => plimsoll.table(
-                'How many independent seconds each run is worth',
+                'Independent seconds of each run',
                 [
                   {title: 'Run', head: true}, {title: 'writes'}, {title: 'whole seconds'}, {title: 'autocorrelation'},
                   {title: 'block, s'}, {title: 'independent seconds'}
@@ -149,10 +149,10 @@ plimsoll.compareDetail = (() => {
       series: lines,
       log: log && !rate,
       height: 280,
-      yTitle: figure.name + (rate ? '' : ' of the writes of each second'),
+      yTitle: figure.name + (rate ? '' : ' of the writes in each second'),
       yTick: rate ? format.shortCount : format.shortTime,
       yText: (value) => figure.text(value) + (rate ? ' ' + figure.name : ''),
-      nothing: 'The reports do not have this by second.',
+      nothing: 'The reports do not have this figure by second.',
       thinned: block.runs.some((run) => run.thinned) ? plimsoll.THINNED : null,
     });
   };

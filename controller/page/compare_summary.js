@@ -31,15 +31,16 @@ plimsoll.compareSummary = (() => {
                                        const found = pair.rows.find((row) => row.figure === name);
                                        return found === undefined ? format.DASH : label(found);
                                      })]));
-    const table = plimsoll.table('Change of each figure from ' + comparison.sides[0].label, columns, rows);
+    const table = plimsoll.table('Change of each figure relative to ' + comparison.sides[0].label, columns, rows);
     table.classList.add('glance');
     return el(
         'div', {}, table,
         el('p', {class: 'remark'},
            'Better, worse: a significant difference of more than ' +
                format.fixed(comparison.options.min_effect_percent, 1) +
-               ' %. Within minimum: significant, but not more than that. Not significant: chance may explain it, which ' +
-               'does not mean that both are equal. For IO/s more is better, for latencies less.'));
+               ' %. Within minimum: a significant difference, but no more than that. Not significant: chance may explain ' +
+               'the difference, which does not prove that the sides are equal. For IO/s, more is better; for latencies, ' +
+               'less.'));
   };
 
   // Of sides measured in turn: each figure's ratio by round.
@@ -95,7 +96,7 @@ plimsoll.compareSummary = (() => {
   const sides = ({runs}) => plimsoll.section(
       'sides', 'Runs',
       plimsoll.table(
-          'The runs of each side, with their lines in the charts',
+          'Runs of each side, with their lines in the charts',
           [
             {title: 'Side', head: true}, {title: 'Result', text: true}, {title: 'Name', text: true},
             {title: 'Start', text: true}, {title: 'Hosts'}, {title: 'QMs'}, {title: 'Storage', text: true},
@@ -112,7 +113,7 @@ plimsoll.compareSummary = (() => {
     const content = found.length === 0 ?
         el('p', {}, 'None: storage, hosts, kernels, versions and options are the same.') :
         plimsoll.table(
-            'Settings and facts that are not the same on all sides',
+            'Settings and facts that differ between the sides',
             [{title: 'Setting', head: true}, ...compared.map((side) => ({title: side.label, text: true}))],
             found.map((one) => [one.what, ...one.values]));
     return plimsoll.section('differences', 'Configuration differences', content);

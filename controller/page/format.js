@@ -135,8 +135,9 @@ plimsoll.format = (() => {
   // "1 host", "3 hosts".
   const plural = (number, what) => count(number) + ' ' + what + (number === 1 ? '' : 's');
 
-  // These names with at most `room` characters each, cut in the middle, or as near to it as leaves them different;
-  // numbered where nothing does. As in the text report (ShortenNames).
+  // These names with at most `room` characters each, cut in the middle, or as near to it as leaves them different, as
+  // in the text report (ShortenNames). Where that is not enough, they begin shortly before their first difference;
+  // numbered where nothing helps.
   const shortNames = (names, room) => {
     const all = names.map((name) => [...name]);
     const different = new Set(names).size;
@@ -152,6 +153,15 @@ plimsoll.format = (() => {
         if (new Set(found).size === different) return found;
       }
     }
+    const long = all.filter((name) => name.length > room);
+    const shared = long[0].findIndex((letter, at) => long.some((name) => name[at] !== letter));
+    const from = Math.max(shared - 3, 1);
+    const found = all.map((name) => {
+      const end = from + Math.max(room - 2, 0);
+      return name.length <= room ? name.join('') :
+                                   '\u2026' + name.slice(from, end).join('') + (end < name.length ? '\u2026' : '');
+    });
+    if (new Set(found).size === different) return found;
     return all.map((name, at) => {
       const number = '\u2026#' + (at + 1);
       return name.length <= room ? name.join('') : name.slice(0, Math.max(room - number.length, 0)).join('') + number;

@@ -78,8 +78,8 @@ plimsoll.Range = class {
     const bar =
         el('div', {class: 'toolbar', role: 'group', 'aria-label': 'Zoom: ' + what},
            button('Zoom in', '+', () => this.zoom(0.5)), button('Zoom out', '\u2212', () => this.zoom(2)),
-           button('Move to the left', '\u25c2', () => this.pan(-0.5)),
-           button('Move to the right', '\u25b8', () => this.pan(0.5)), reset, text);
+           button('Move left', '\u25c2', () => this.pan(-0.5)), button('Move right', '\u25b8', () => this.pan(0.5)),
+           reset, text);
     this.outputs.add({text, reset});
     this.say();
     return bar;

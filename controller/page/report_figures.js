@@ -5,7 +5,7 @@ plimsoll.figures = (step) => {
   const {el, format, model} = plimsoll;
   const unit = step.unit();
   const inUnit = (ns) => format.inUnit(ns, unit.ns);
-  const head = [{title: 'Scope', head: true}, {title: 'QM', text: true}];
+  const head = [{title: 'Scope', head: true, name: true}, {title: 'QM', text: true}];
   const {columns} = plimsoll;
   const responses = columns.of('rate', 'response');
   const services = columns.of('throughput', 'latency');

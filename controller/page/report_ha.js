@@ -188,7 +188,7 @@ plimsoll.ha = (() => {
     to_replayed: ['Granted to replayed', 'reading the log since the last checkpoint'],
     to_first_write: ['Replayed to first write', 'until the first write of the new active instance was durable'],
     takeover: ['Takeover', 'from the fault to the first new durable write'],
-    own: ['Own share', 'from the grant to the first write, less the replay: what an instance adds'],
+    own: ['Own share', 'from the grant to the first write, minus the replay: what the instance itself adds'],
   };
 
   // Percentiles only where some phase has enough takeovers for them.
@@ -213,7 +213,7 @@ plimsoll.ha = (() => {
   };
 
   const roundTable = (takeovers) => plimsoll.table(
-      'Rounds; lock free and granted count from the fault, replayed from the grant, first write from the replay',
+      'Rounds; lock free and granted: since the fault; replayed: since the grant; first write: since the end of the replay',
       [
         {title: 'Round', head: true}, {title: 'Fault', text: true}, {title: 'From', text: true},
         {title: 'To', text: true}, {title: 'QM'}, {title: 'Result', text: true}, {title: 'Gap', time: 'gap'},
@@ -248,11 +248,11 @@ plimsoll.ha = (() => {
             ],
             rows),
         el('p', {class: 'remark'},
-           'Writes in flight at a fault were never acknowledged, so that none of them counts as lost: ' +
+           'Writes in flight at a fault were never acknowledged, so none of them counts as lost: ' +
                format.count(found.in_doubt_present) + ' in the log, ' + format.count(found.in_doubt_absent) +
-               ' not in it, ' + format.count(found.in_doubt_late) + ' landed later.'),
+               ' not in it, ' + format.count(found.in_doubt_late) + ' written later.'),
         report.max_in_doubt_window_ns > 0 ? el('p', {class: 'remark'},
-                                               'Completed writes reached the controller\u2019s ledger after at most ' +
+                                               'Completed writes were in the controller\u2019s ledger within ' +
                                                    format.time(report.max_in_doubt_window_ns) + '.') :
                                             null);
   };
@@ -280,7 +280,7 @@ plimsoll.ha = (() => {
     }
     rows.sort((a, b) => a[0] - b[0]);
     return plimsoll.table(
-        'qm' + qm.qm + ': events; times count from the fault, and what extends beyond the picture is cut off',
+        'qm' + qm.qm + ': events; times are relative to the fault, and cut off where the picture ends',
         [{title: 'At', head: true, time: 'at'}, {title: 'Event', text: true}, {title: 'Host', text: true}], rows);
   };
 
@@ -309,13 +309,13 @@ plimsoll.ha = (() => {
       heading,
       el('p', {class: 'soft'},
          'Pairs that this fault did not affect, in frames of ' + format.length(shown.frame_ns) +
-             ': a bar is the mean service time of a frame\u2019s writes, a dot the end of its slowest write, with a line ' +
-             'from that write\u2019s start. The axis is logarithmic. The shaded time lasts from the fault until the ' +
-             'affected queue managers wrote again.'),
+             ': each bar is the mean service time of the writes in a frame, each dot the end of the slowest one, with a ' +
+             'line from its start. The axis is logarithmic. The shaded period lasts from the fault until the affected ' +
+             'queue managers wrote again.'),
       haPicture.others(shown, 'Log writes of the other queue managers, round ' + shown.round, width),
       el('p', {class: 'remark'},
-         'Before: frames that ended before the fault. During: frames that overlap the shaded time' +
-             (shown.others_left_out > 0 ? '. Shown: those with the slowest writes during it.' : '.')),
+         'Before: frames that ended before the fault. During: frames that overlap the shaded period' +
+             (shown.others_left_out > 0 ? '. Shown: the queue managers with the slowest writes in it.' : '.')),
       plimsoll.table(
           'Service time of their log writes',
           [
@@ -333,8 +333,8 @@ plimsoll.ha = (() => {
              .map(
                  ([name, [word, help]]) =>
                      el('li', {}, el('span', {class: 'state-key ' + name, 'aria-hidden': 'true'}), word + ': ' + help)),
-         el('li', {}, el('span', {class: 'state-key lock-active', 'aria-hidden': 'true'}), 'holds the lock active'),
-         el('li', {}, el('span', {class: 'state-key lock-standby', 'aria-hidden': 'true'}), 'holds the lock standby'));
+         el('li', {}, el('span', {class: 'state-key lock-active', 'aria-hidden': 'true'}), 'holds the active lock'),
+         el('li', {}, el('span', {class: 'state-key lock-standby', 'aria-hidden': 'true'}), 'holds the standby lock'));
 
   // Makes the sections; `redraw` draws what depends on the width of the page, once they are in it.
   const sections = (ha) => {
@@ -386,14 +386,14 @@ plimsoll.ha = (() => {
       if (shown.queue_managers_left_out > 0) {
         parts.push(
             el('p', {class: 'remark'},
-               format.plural(shown.queue_managers_left_out, 'queue manager') + ' with shorter gaps not shown.'));
+               format.plural(shown.queue_managers_left_out, 'queue manager') + ' with shorter gaps: not shown.'));
       }
       parts.push(...othersPart(shown, wide));
       picturePlace.replaceChildren(
           el('p', {class: 'soft'},
              'Fault at ' + format.timeOfDay(shown.zero) + ' UTC. ' +
                  (shown.error_ns > 0 ? 'Clock error between hosts: \u00b1 ' + format.time(shown.error_ns) + '. ' : '') +
-                 'Writes: completed writes per ' + format.shortTime(shown.bin_ns) + '.'),
+                 'The row of writes shows completed writes per ' + format.shortTime(shown.bin_ns) + '.'),
           ...parts.filter((part) => part !== null));
     };
     const redraw = () => {
@@ -405,23 +405,24 @@ plimsoll.ha = (() => {
     const all = plimsoll.section(
         'takeovers', 'Takeovers',
         rounds.length === 0 ?
-            el('p', {class: 'nothing'}, 'No round began.') :
+            el('p', {class: 'nothing'}, 'No round started.') :
             el('div', {},
                el('p', {},
-                  'Each bar is a round' +
+                  'Each bar shows the gap in log writes of one round' +
                       (takeovers.length > rounds.length || ha.takeovers.worst ?
-                           ', by its queue manager with the longest gap' :
+                           ' (of the queue manager with the longest gap)' :
                            '') +
-                      ': the gap in log writes, from the last acknowledged write of the old active instance to the first of the new one. ' +
-                      'A flat bar is a round without a takeover; \u2717: acknowledged writes were lost, or a takeover happened during a hang; ' +
-                      '>: the lock was not released within the takeover limit; ?: the round is inconclusive.'),
+                      ', from the last acknowledged write of the old active instance to the first of the new one. ' +
+                      'A flat bar: no takeover. \u2717: acknowledged writes were lost, or a takeover happened during a hang. ' +
+                      '>: the lock was not released within the takeover limit. ?: the round is inconclusive.'),
                phaseKey(), stripPlace,
-               pictures.size > 0 ? el('p', {class: 'remark'},
-                                      'Rounds with a line below their bar are drawn in detail below' +
-                                          (pictures.size < rounds.length ?
-                                               ': those that failed or are inconclusive, and the longest gaps.' :
-                                               '.')) :
-                                   null),
+               pictures.size > 0 ?
+                   el('p', {class: 'remark'},
+                      'Rounds with a line below their bar are shown in detail below' +
+                          (pictures.size < rounds.length ?
+                               ': those that failed or are inconclusive, and those with the longest gaps.' :
+                               '.')) :
+                   null),
         ha.report.phases.length > 0 ? phaseTable(ha.report) : null,
         takeovers.length > 0 ? plimsoll.tableBehind('All rounds as a table', () => roundTable(takeovers)) : null);
     const detail = chosen === null ?

@@ -31,8 +31,7 @@ plimsoll.hosts = (() => {
       height,
       class: 'whiskers',
       role: 'img',
-      'aria-label':
-          'Start of each host after the first one, with the bound of the clock error; the table has the figures'
+      'aria-label': 'Start of each host after the first one, with the clock error; the table has the figures'
     });
     const base = row * hosts.length + 4;
     picture.append(svg('line', {x1: at(0), x2: at(0), y1: 0, y2: base, class: 'zero'}));
@@ -76,26 +75,28 @@ plimsoll.hosts = (() => {
       ];
     });
     const table = plimsoll.table(
-        'Each host\u2019s clock against the controller\u2019s; true values lie within the error',
+        'Each host\u2019s clock relative to the controller\u2019s; the true values are within the error',
         [
-          {title: 'Host', head: true}, {title: 'Offset', time: 'offset'},
+          {title: 'Host', head: true, name: true}, {title: 'Offset', time: 'offset'},
           {title: 'Error', time: 'error', help: plimsoll.TERMS['\u00b1']},
-          {title: 'Drift, ppm', help: plimsoll.TERMS['Drift']}, {
-            title: 'Probe round trip',
-            time: 'trip',
-            help: 'the shortest time from asking the host for its clock to the answer'
+          {title: 'Drift, ppm', help: plimsoll.TERMS['Drift']},
+          {title: 'Probe round trip', time: 'trip', help: 'shortest round trip of a clock probe'}, {
+            title: 'Start',
+            time: 'start',
+            help: 'start of the host\u2019s last writer after the first writer of all hosts'
           },
-          {title: 'Start', time: 'start', help: 'when its last writer began, after the first writer of all hosts'},
           {title: '\u00b1', time: 'start'},
-          {title: 'Wall clock', time: 'wall', help: 'difference of the wall clocks; displayed, never used'},
-          {title: 'Time sync', help: 'whether the host\u2019s kernel reports a synchronized clock (NTP, PTP)'},
+          {title: 'Wall clock', time: 'wall', help: 'difference of the wall clocks, for information only'}, {
+            title: 'Time sync',
+            help: 'whether the host\u2019s kernel reports that its clock is synchronised (NTP, PTP)'
+          },
           {title: 'Steps'}
         ],
         rows);
     const chart = step && step.step.start_skew && step.step.start_skew.hosts.length > 1 ?
         el('figure', {},
            el('figcaption', {class: 'soft'},
-              'Start of each host\u2019s last writer, after the first writer of all; the bar is the bound of the clock error'),
+              'Start of each host\u2019s last writer after the first writer of all hosts; bars show the clock error'),
            startChart(step.step.start_skew)) :
         null;
     return plimsoll.section('clocks', 'Clocks', chart, table);
@@ -126,7 +127,7 @@ plimsoll.hosts = (() => {
       if (host.lost) {
         troubles.push(
             host.label + ' was lost at ' + format.timeOfDay(host.lost.at) + ': ' + host.lost.reason +
-            (host.lost.data_until ? '; data end at ' + format.timeOfDay(host.lost.data_until) : ''));
+            (host.lost.data_until ? '; its data end at ' + format.timeOfDay(host.lost.data_until) : ''));
       }
       for (const fault of host.faults) {
         troubles.push(
@@ -149,7 +150,7 @@ plimsoll.hosts = (() => {
         plimsoll.table(
             'The directory under test on each host',
             [
-              {title: 'Host', head: true}, {title: 'Storage'}, {title: 'Directory', text: true},
+              {title: 'Host', head: true, name: true}, {title: 'Storage'}, {title: 'Directory', text: true},
               {title: 'Type', text: true}, {title: 'Source', text: true}, {title: 'Options', text: true},
               {title: 'O_DIRECT', text: true}, {title: 'Free'}
             ],

@@ -85,7 +85,7 @@ plimsoll.limit = (() => {
     return new plimsoll.Chart({
       name: 'Latency by load',
       x: points.map((point) => point.iops),
-      range: new plimsoll.Range(0, last * 1.02, format.rate, last / 20),
+      range: new plimsoll.Range(0, last * 1.02, (at) => (at === 0 ? '0' : format.rate(at)), last / 20),
       xTitle: 'Writes per second of all hosts',
       xText: text,
       xTicks: (from, to, pixels) => {
@@ -106,7 +106,7 @@ plimsoll.limit = (() => {
         limitAt === null ? null : line(limitAt, 'limit', 'bad', 0),
         kneeAt === null || kneeAt === limitAt ? null : line(kneeAt, 'knee', 'soft', 1),
       ],
-      yTitle: overRate(limit) ? 'response time, by writes/s of all hosts' : 'service time, by writes/s of all hosts',
+      yTitle: overRate(limit) ? 'response time' : 'service time',
       yTick: format.shortTime,
       yText: format.time,
     });
@@ -133,9 +133,10 @@ plimsoll.limit = (() => {
     if (limit.maximum > 0)
       add('Maximum', format.rate(limit.maximum) + ' writes/s per queue manager, without a target rate');
     if (limit.knee > 0)
-      add('Knee', load(limit, limit.knee) + ' ' + unit(limit) + ': most writes/s for their mean latency');
+      add('Knee', load(limit, limit.knee) + ' ' + unit(limit) + ': most writes/s relative to their mean latency');
     if (limit.ended) add('Ended', limit.ended);
-    return plimsoll.table('Limit', [{title: 'Figure', head: true}, {title: 'Value', text: true, long: true}], rows);
+    return plimsoll.table(
+        'Result of the search', [{title: 'Figure', head: true}, {title: 'Value', text: true, long: true}], rows);
   };
 
   const steps = (limit) => plimsoll.table(

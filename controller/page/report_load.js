@@ -18,6 +18,7 @@ plimsoll.load = (() => {
     ['NFS: retransmitted operations', 'nfs_retransmits', 1, format.count, 'per sample'],
   ];
 
+  const NS_PER_MS = 1e6;
   // In seconds.
   const HALF_A_SAMPLE = 0.5;
 
@@ -30,8 +31,10 @@ plimsoll.load = (() => {
       ...plimsoll.timeCharts.timeOptions(step, range),
       name: title + ' over time',
       x: x.map((at) => at / 1000),
-      // The last samples are at the very end, or just after it.
-      beyond: x.length === 0 ? 0 : Math.max(0, x[x.length - 1] / 1000 + HALF_A_SAMPLE - range.full[1]),
+      // The last samples are at the very end, or just after it, where their dots would be cut in half.
+      beyond: x.length === 0 || x.length > plimsoll.FEW_POINTS ?
+          0 :
+          Math.max(0, x[x.length - 1] / 1000 + HALF_A_SAMPLE - range.full[1]),
       nothing: 'No samples.',
       xText: (at) =>
           format.elapsed(at, 1) + (step.step.start ? ' (' + format.timeAfter(step.step.start, at) + ' UTC)' : ''),
@@ -52,7 +55,7 @@ plimsoll.load = (() => {
 
   const operation = (name, done) =>
       [name, format.count(done.operations), format.count(done.retransmits), format.count(done.timeouts),
-       milliseconds(done.queue_ms), milliseconds(done.round_trip_ms), milliseconds(done.execute_ms)];
+       done.queue_ms * NS_PER_MS, done.round_trip_ms * NS_PER_MS, done.execute_ms * NS_PER_MS];
 
   const tables = (loads, step) => {
     const averages = new Map(step.hosts.map((scope) => [scope.host, scope.latency]));
@@ -63,13 +66,13 @@ plimsoll.load = (() => {
     };
     const measuredHead = {
       title: 'Measured avg',
-      time: 'measured',
+      time: 'service',
       help: 'average service time of this host\u2019s writes'
     };
     const list = [plimsoll.table(
         'Load generator',
         [
-          {title: 'Host', head: true}, measuredHead,
+          {title: 'Host', head: true, name: true}, measuredHead,
           {title: 'Agent CPU', help: 'CPU time of the agent, in percent of one CPU'}, {title: 'CPU wait'},
           {title: 'Max scheduling delay', time: 'delay'}, {title: 'Suspensions'},
           {title: 'Suspended', time: 'suspended'}
@@ -81,16 +84,17 @@ plimsoll.load = (() => {
     const disks = loads.filter((load) => load.disk);
     if (disks.length > 0) {
       list.push(plimsoll.table(
-          'Block devices, by the kernel\u2019s statistics; other programs\u2019 I/O included',
+          'Block devices (kernel statistics, including the I/O of other programs)',
           [
-            {title: 'Host', head: true}, measuredHead, {title: 'Device', text: true}, {title: 'Writes'},
-            {title: 'Written'}, {title: 'Write time'}, {title: 'Flushes'}, {title: 'Flush time'}, {title: 'Busy'}
+            {title: 'Host', head: true, name: true}, measuredHead, {title: 'Device', text: true}, {title: 'Writes'},
+            {title: 'Written'}, {title: 'Write time', time: 'service'}, {title: 'Flushes'},
+            {title: 'Flush time', time: 'service'}, {title: 'Busy'}
           ],
           disks.map(
               ({host, disk}) =>
                   [host, measured(host), disk.device, format.count(disk.writes), format.amount(disk.written_bytes),
-                   disk.writes > 0 ? milliseconds(disk.write_ms) : format.DASH, format.count(disk.flushes),
-                   disk.flushes > 0 ? milliseconds(disk.flush_ms) : format.DASH, percent(disk.busy_percent)])));
+                   disk.writes > 0 ? disk.write_ms * NS_PER_MS : null, format.count(disk.flushes),
+                   disk.flushes > 0 ? disk.flush_ms * NS_PER_MS : null, percent(disk.busy_percent)])));
     }
     const mounts = loads.filter((load) => load.nfs);
     if (mounts.length > 0) {
@@ -99,11 +103,11 @@ plimsoll.load = (() => {
                                .filter(([, done]) => done)
                                .map(([name, done]) => [host, measured(host), ...operation(name, done)]));
       list.push(plimsoll.table(
-          'NFS, by the kernel\u2019s statistics',
+          'NFS (kernel statistics)',
           [
-            {title: 'Host', head: true}, measuredHead, {title: 'Operation', text: true}, {title: 'Count'},
-            {title: 'Retransmitted'}, {title: 'Timeouts'}, {title: 'Queue time'}, {title: 'Round trip'},
-            {title: 'Execute'}
+            {title: 'Host', head: true, name: true}, measuredHead, {title: 'Operation', text: true}, {title: 'Count'},
+            {title: 'Retransmitted'}, {title: 'Timeouts'}, {title: 'Queue time', time: 'service'},
+            {title: 'Round trip', time: 'service'}, {title: 'Execute', time: 'service'}
           ],
           rows));
     }

@@ -21,16 +21,16 @@ plimsoll.placement = (() => {
   const table = ({steps}) => plimsoll.table(
       'Response times of all hosts; worst host: highest p99 (–: too few writes)',
       [
-        {title: 'Hosts', head: true}, {title: 'Result', text: true}, {title: 'Step'},
-        {title: 'Moved', text: true, help: 'Queue managers that write on their standby hosts'}, {title: 'Target IO/s'},
+        {title: 'Hosts', head: true}, {title: 'Result', text: true}, {title: 'Step'}, {title: 'Target IO/s'},
         {title: 'IO/s'}, {title: 'p50', time: 'latency'}, {title: 'p99', time: 'latency'},
-        {title: 'max', time: 'latency'}, {title: 'Worst host', text: true}
+        {title: 'max', time: 'latency'}, {title: 'Worst host', text: true},
+        {title: 'Moved', text: true, long: true, help: 'queue managers that write on their standby hosts'}
       ],
       steps.map(
           (step) =>
-              [state(step), result(step), String(step.step), moved(step), format.rate(step.asked_iops),
+              [state(step), result(step), String(step.step), format.rate(step.asked_iops),
                step.max_ns > 0 ? format.rate(step.iops) : format.DASH, time(step, 'p50'), time(step, 'p99'),
-               time(step, 'max'), step.worst_host || format.DASH]));
+               time(step, 'max'), step.worst_host || format.DASH, moved(step)]));
 
   // Why a step is no PASS.
   const reasons = ({steps}) =>

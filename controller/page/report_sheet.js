@@ -56,7 +56,7 @@ plimsoll.sheet = (report, steps, ha) => {
     const figures =
         FIGURES.map(([name, get]) => [name, ...steps.map((step) => figure(step, get)), ...(runWide ? [''] : [])]);
     return plimsoll.table(
-        (criteria.length > 0 ? 'Criteria, with the worst value, and figures by step. ' : 'Figures by step. ') +
+        (criteria.length > 0 ? 'Criteria with their worst values, and figures by step. ' : 'Figures by step. ') +
             caption(),
         [
           {title: '', head: true}, ...steps.map((step) => ({
@@ -74,7 +74,7 @@ plimsoll.sheet = (report, steps, ha) => {
   const lists = () =>
       [criteria.length === 0 ? null :
                                plimsoll.table(
-                                   'Criteria, with the worst value of all steps',
+                                   'Criteria, each with its worst value of all steps',
                                    [
                                      {title: 'Criterion', head: true}, {title: 'Worst', text: true}, {title: 'Step'},
                                      {title: 'Where', text: true}
@@ -192,7 +192,7 @@ plimsoll.sheet = (report, steps, ha) => {
   const notes = () =>
       (report.notes.length === 0 ?
            null :
-           el('p', {class: 'soft'}, format.plural(report.notes.length, 'note') + ' on a later page.'));
+           el('p', {class: 'soft'}, format.plural(report.notes.length, 'note') + ': see the following pages.'));
 
   const results = steps.length === 0 ? ofRun() : steps.length > MOST.steps ? lists() : [matrix()];
   const content =

@@ -9,25 +9,27 @@ plimsoll.stalls = (() => {
   const CLASSES = {
     all_hosts: [
       'all hosts', 'stall-all', 'rising',
-      'every host of the storage stalled: the storage, or what all hosts share on the way to it'
+      'every host on the storage stalled: suspect the storage, or the part of the path that all hosts share'
     ],
     some_hosts: [
       'some hosts', 'stall-some', 'falling',
-      'several hosts stalled, at least one was unaffected: what those hosts share and the others do not'
+      'several hosts stalled, at least one did not: suspect what only the affected hosts share'
     ],
-    one_host:
-        ['one host', 'stall-one', 'upright', 'one host stalled, the others of its storage were unaffected: its path'],
+    one_host: [
+      'one host', 'stall-one', 'upright',
+      'one host stalled, the others on its storage did not: suspect its path to the storage'
+    ],
     one_qm: [
       'one queue manager', 'stall-qm', 'dotted',
-      'one queue manager of a host stalled: a file, a lock, or a thread without a CPU, not the path'
+      'one queue manager of a host stalled, the others did not: suspect a file, a lock or a lack of CPU, not the path'
     ],
     some_qms: [
       'some queue managers', 'stall-qms', 'level',
-      'several queue managers of a host stalled, not all of the same directory: not the path, which they share'
+      'several queue managers of a host stalled, but not all that write to the same directory: the path, which they share, is not the cause'
     ],
     single_host: [
       'storage or path (undetermined)', 'stall-single', 'crossed',
-      'one host stalled, and no other host of its storage has data to compare: both look the same; measure with two hosts'
+      'one host stalled, and no other host on its storage has data for comparison, so storage and path look alike: measure with two hosts'
     ],
     host_paused: ['host paused', 'stall-paused', 'plain', 'the agent was suspended: no evidence about the storage'],
     unspecified: ['unknown', 'stall-unknown', 'plain', ''],
@@ -164,7 +166,7 @@ plimsoll.stalls = (() => {
     const parts =
         [el('p', {},
             stalls.count === 0 ? 'No queue manager stalled. Threshold: ' + threshold(stalls) + '.' :
-                                 format.plural(stalls.count, 'stall') + ', made up of ' +
+                                 format.plural(stalls.count, 'stall') + ', consisting of ' +
                     format.plural(stalls.stretches, 'stall interval') +
                     ' of single queue managers. Threshold: ' + threshold(stalls) + '.')];
     if (stalls.classes.length > 0) {
@@ -178,7 +180,7 @@ plimsoll.stalls = (() => {
     if (stalls.stalls.length > 0) {
       parts.push(plimsoll.table(
           stalls.stalls.length < stalls.count ? 'The ' + stalls.stalls.length + ' longest stalls, by time' :
-                                                'Stalls, by time; an open one was not over at the end of the data',
+                                                'Stalls, by time; open: not over when the data end',
           [
             {title: 'Time in step', head: true}, {title: 'Time (UTC)'}, {title: 'Length', time: 'length'},
             {title: '\u00b1', time: 'length'}, {title: 'Class', text: true}, {title: 'Stalled', text: true, long: true},
@@ -217,7 +219,7 @@ plimsoll.stalls = (() => {
         plimsoll.table(
             'Slowest first, by service time',
             [
-              {title: 'Latency', head: true, time: 'latency'}, {title: 'Host', text: true}, {title: 'QM'},
+              {title: 'Latency', head: true, time: 'latency'}, {title: 'Host', text: true, name: true}, {title: 'QM'},
               {title: 'Write'}, {title: 'Extent', text: true}, {title: 'Offset, bytes'}, {title: 'Time in step'},
               {title: 'Time (UTC)'}, {title: '\u00b1', time: 'latency'}
             ],

@@ -40,7 +40,7 @@ plimsoll.summary = (() => {
 
   // Rows of a criterion: its worst value in each step, and the reason where it did not pass: [{row, reason}].
   const criterionRows = (criterion) => {
-    const name = el('span', {}, el('code', {}, criterion.criterion), criterion.added ? ' (added: target rate)' : '');
+    const name = el('code', {}, criterion.criterion);
     const row = (result, step) => {
       const [tone, sign, word] = VERDICTS[result.outcome] || VERDICTS.inconclusive;
       return [
@@ -48,7 +48,10 @@ plimsoll.summary = (() => {
         result.value_text || format.DASH, el('span', {class: 'whole'}, result.value_text ? where(result) : '')
       ];
     };
-    const withReason = (result, step) => ({row: row(result, step), reason: result.reason});
+    const withReason = (result, step) => ({
+      row: row(result, step),
+      reason: [criterion.added ? 'added for the target rate' : '', result.reason].filter((one) => one).join('; ')
+    });
     if (criterion.steps.length === 0)
       return [withReason(criterion, criterion.step ? String(criterion.step) : format.DASH)];
     return criterion.steps.map((result) => withReason(result, result.step ? String(result.step) : 'run'));
@@ -75,8 +78,9 @@ plimsoll.summary = (() => {
     }
     if (report.notes.length > 0) {
       lines.push(
-          el('p', {}, el('a', {href: '#notes'}, format.plural(report.notes.length, 'note')),
-             ': read before the figures.'));
+          el('p', {}, 'Read the ',
+             el('a', {href: '#notes'}, report.notes.length === 1 ? 'note' : report.notes.length + ' notes'),
+             ' before the figures.'));
     }
     const criteria = judged ? judged.criteria : [];
     const rows = criteria.flatMap(criterionRows);
@@ -122,7 +126,7 @@ plimsoll.summary = (() => {
             format.fixed(trend.slope_percent, 1) + ' % (limit 10 %)'
       ]);
       lines.push([
-        'First to last third',
+        'From the first to the last third',
         ': IO/s ' + signed(trend.iops_change_percent) + ', mean latency ' + signed(trend.avg_change_percent)
       ]);
     }
@@ -130,14 +134,15 @@ plimsoll.summary = (() => {
       const parts = [];
       if (fairness.hosts > 0) parts.push('hosts ' + format.fixed(fairness.hosts, 3));
       if (fairness.queue_managers > 0) parts.push('queue managers ' + format.fixed(fairness.queue_managers, 3));
-      if (parts.length > 0) lines.push(['Fairness', ' by Jain\u2019s index (1: all wrote alike): ' + parts.join(', ')]);
+      if (parts.length > 0)
+        lines.push(['Fairness', ' by Jain\u2019s index (1: all wrote equally): ' + parts.join(', ')]);
     }
     return lines;
   };
 
   const cards = (step) => {
     const {cluster, step: report} = step;
-    if (cluster === null) return el('p', {class: 'nothing'}, 'Nothing was measured in this step.');
+    if (cluster === null) return el('p', {class: 'nothing'}, 'No writes were measured in this step.');
     const {slowest, rate} = cluster;
     // What a caller experienced; without a target rate it is the service time.
     const latency = felt(cluster);

@@ -89,7 +89,7 @@ plimsoll.timeCharts = (() => {
     return new plimsoll.Chart({
       ...timeOptions(step, range),
       name: 'Throughput over time (' + unit + ')',
-      nothing: 'No second was measured.',
+      nothing: 'No data.',
       x: seconds.map((from, row) => from + lengths[row] / 2),
       xText: (x, row) => second(step, seconds[row], lengths[row]),
       series: lines,
@@ -126,7 +126,7 @@ plimsoll.timeCharts = (() => {
     return new plimsoll.Chart({
       ...timeOptions(step, range),
       name: 'Latency over time, ' + (scope === null ? 'cluster' : model.nameOf(scope)),
-      nothing: 'No second was measured.',
+      nothing: 'No data.',
       x: rows.map((row) => series.second[row] + series.length_s[row] / 2),
       xText: (x, at) => second(step, series.second[rows[at]], series.length_s[rows[at]]),
       series: plimsoll.columns.series.map((column) => ({
@@ -136,7 +136,7 @@ plimsoll.timeCharts = (() => {
                                             values: rows.map((row) => value(column, row)),
                                           })),
       floor: lowest && rows.map((row) => (lowest.has(series.second[row]) ? lowest.get(series.second[row]) : null)),
-      yTitle: 'service time of the writes of each second',
+      yTitle: 'service time of the writes in each second',
       yTick: format.shortTime,
       yText: format.time,
       log,
@@ -153,9 +153,8 @@ plimsoll.timeCharts = (() => {
     const closing = series.latency_max_ns.filter((_, row) => series.closing[row] && series.writes[row] > 0);
     const slowest = Math.max(0, ...closing);
     const shown = rows.reduce((most, row) => Math.max(most, series.latency_max_ns[row]), 0);
-    return slowest <= shown ?
-        null :
-        'Not drawn: the writes that were in flight when the step ended. The slowest of them took ' +
+    return slowest <= shown ? null :
+                              'Not shown: writes that were in flight when the step ended. The slowest of them took ' +
             format.time(slowest) + '.';
   };
 
@@ -239,17 +238,17 @@ plimsoll.timeCharts = (() => {
       chart().setUnderlays(behind(step, scope, heat));
       chart().setFloor(heat);
     }) : null;
-    const controls =
-        el('div', {class: 'controls'},
-           scopes.length > 1 ? picker('Of', scopes.map((one) => ({name: model.nameOf(one), value: one})), (value) => {
-             scope = value;
-             // The distribution of each second is known for the cluster alone.
-             if (heatSwitch !== null) heatSwitch.disabled = scope.kind !== 'cluster';
-             show();
-           }) : null, toggle('Log axis', log, (on) => {
-             log = on;
-             chart().setLog(on);
-           }), heatSwitch);
+    const controls = el(
+        'div', {class: 'controls'},
+        scopes.length > 1 ? picker('Scope', scopes.map((one) => ({name: model.nameOf(one), value: one})), (value) => {
+          scope = value;
+          // The distribution of each second is known for the cluster alone.
+          if (heatSwitch !== null) heatSwitch.disabled = scope.kind !== 'cluster';
+          show();
+        }) : null, toggle('Log axis', log, (on) => {
+          log = on;
+          chart().setLog(on);
+        }), heatSwitch);
     show();
     return {
       element: plimsoll.section('latency', 'Latency over time', controls, place, plimsoll.stalls.key(step)),

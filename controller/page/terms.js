@@ -3,62 +3,60 @@
 
 plimsoll.TERMS = {
   // Figures; those of the tables come from the list of their columns (columns.js).
-  'QM': 'queue manager: one writer with a log of its own',
+  'QM': 'queue manager: one writer with its own log',
   'stalls': 'times in which a write was in flight or overdue for longer than the threshold (--stall)',
   'Jain\u2019s index':
-      '(\u03a3x)\u00b2 / (n\u03a3x\u00b2) of the writes per second: 1 if all wrote alike, 1/n if only ' +
+      '(\u03a3x)\u00b2 / (n\u03a3x\u00b2) of the writes per second: 1 if all wrote equally, 1/n if only ' +
       'one of n wrote',
   'SNIA\u2019s rule':
-      'of the Storage Networking Industry Association\u2019s performance test specification: over five ' +
-      'equal periods the range of IO/s is at most 20 % of their average, and the line fitted through them ' +
-      'changes by at most 10 %',
-  'Start skew': 'time between the first and the last writer\u2019s first write',
-  '\u00b1': 'bound of the clock error: the true value lies within it',
+      'from the performance test specification of the Storage Networking Industry Association: over five ' +
+      'equal periods, the range of IO/s is at most 20 % of their average, and the fitted line changes by at ' +
+      'most 10 %',
+  'Start skew': 'time from the first write of the first writer to the first write of the last one',
+  '\u00b1': 'bound of the clock error: the true value is within it',
   'Extent': 'one preallocated file of a queue manager\u2019s log',
-  'Extents': 'the preallocated files of a queue manager\u2019s log, written in a circle',
+  'Extents': 'the preallocated files of a queue manager\u2019s log, written in a circular fashion',
   'O_DIRECT': 'writes bypass the kernel\u2019s page cache',
   'dsync': 'O_DSYNC: a write returns once its data are on stable storage',
   // Load and clocks.
-  'CPU wait':
-      'share of the time in which a writer was ready to run and had no CPU; part of it is in the latencies, and ' +
-      'it is not the storage\u2019s',
+  'CPU wait': 'share of the time in which a writer was ready to run but had no CPU; part of it is included in the ' +
+      'latencies, although the storage did not cause it',
   'Max scheduling delay':
-      'of the recorder, the agent\u2019s thread that collects the writers\u2019 results every few ' +
-      'milliseconds: how late the operating system let it run',
+      'longest time for which the operating system delayed the recorder, the agent\u2019s thread that collects ' +
+      'the writers\u2019 results every few milliseconds',
   'Suspended':
-      'time in which the recorder, the agent\u2019s thread that collects results, was due and did not run at all',
-  'Suspensions': 'how often the agent did not run for a while: a paused virtual machine, no CPU, a stopped process',
-  'Queue time': 'average time for which an NFS operation waited in the client to be sent',
-  'Round trip': 'average time from sending to the answer: network and server',
-  'Execute': 'average time of the whole NFS operation: queue time, round trip, and the client\u2019s own work',
-  'Retransmitted': 'NFS operations that were sent again',
+      'total time for which the recorder, the agent\u2019s thread that collects results, was due but did not run',
+  'Suspensions': 'how often the agent was suspended: a paused virtual machine, no CPU, a stopped process',
+  'Queue time': 'average time for which an NFS operation waited in the client before it was sent',
+  'Round trip': 'average time from sending an operation to its reply: network and server',
+  'Execute': 'average time of the whole NFS operation: queue time, round trip and processing in the client',
+  'Retransmitted': 'NFS operations that the client sent more than once',
   'Offset': 'the host\u2019s monotonic clock minus the controller\u2019s',
-  'Drift': 'how fast the host\u2019s clock gains on the controller\u2019s; 1 ppm is 1 \u00b5s a second',
-  'Steps': 'how often the clock was set while the run lasted',
+  'Drift': 'how much faster the host\u2019s clock runs than the controller\u2019s; 1 ppm is 1 \u00b5s per second',
+  'Steps': 'how often the clock was set during the run',
   // Statistics.
   'adjusted p':
-      'how often chance alone would produce such a difference somewhere in the whole comparison (Holm\u2019s ' +
+      'probability that chance alone would produce such a difference anywhere in the comparison (Holm\u2019s ' +
       'method)',
-  '95 % interval': 'the ratios that these runs do not contradict, for this row by itself',
+  '95 % interval': 'ratios that are compatible with these runs, for this row alone',
   'Holm':
       'Holm\u2019s method adjusts p-values for the number of tests, so that at most 5 of 100 comparisons of equal ' +
       'systems report any difference',
-  'studentised': 'divided by its own standard error, so that uneven scatter does not make the intervals too narrow',
-  'autocorrelation': 'how much a second resembles the one before it: 0 not at all, 1 completely',
-  'resampled':
-      'drawn again at random from what was measured (bootstrap), to see how much chance alone changes a figure',
-  'Welch\'s t-test': 'compares two averages whose scatter may differ',
-  'Student\'s t-test': 'compares two averages whose scatter is assumed to be the same',
-  'geometric mean': 'the n-th root of the product of n figures, which is fair to ratios',
-  'block, s': 'length of the runs of neighbouring seconds that are drawn together when seconds are resampled',
-  'independent seconds': 'so many seconds that do not depend on one another would show as much',
+  'studentised': 'divided by its own standard error, so that uneven variance does not make the intervals too narrow',
+  'autocorrelation': 'how much each second resembles the one before it: 0 not at all, 1 completely',
+  'resampled': 'drawn at random from what was measured (bootstrap), to see how much a figure varies by chance alone',
+  'Welch\'s t-test': 'compares two averages whose variances may differ',
+  'Student\'s t-test': 'compares two averages whose variances are assumed to be equal',
+  'geometric mean': 'the n-th root of the product of n figures, the proper average of ratios',
+  'block, s': 'how many consecutive seconds are drawn together when seconds are resampled',
+  'independent seconds': 'the number of uncorrelated seconds that would carry the same information',
   // Drills.
   'poller': 'an independent process that tries the lock every few milliseconds, to see when the storage releases it',
   'epoch': 'number of the active instance that wrote a page; each takeover raises it by one',
-  'checkpoint': 'up to here the log needs no replay',
-  'Torn': 'pages of which only a part is there',
-  'Misplaced': 'pages that lie where another one should',
-  'Overwritten': 'acknowledged pages that an older instance wrote over',
+  'checkpoint': 'the block up to which the log needs no replay',
+  'Torn': 'pages that were only partly written',
+  'Misplaced': 'pages found in the place of another page',
+  'Overwritten': 'acknowledged pages that an older instance overwrote',
   'Split brain': 'two instances held the lock, or wrote, at the same time',
 };
 

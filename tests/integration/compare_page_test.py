@@ -82,7 +82,7 @@ class ComparePage(browser.BrowserTest):
         choose = ("const s = document.querySelector('#seconds select'); s.selectedIndex = arguments[0];"
                   "s.dispatchEvent(new Event('change'));")
         self.browser.script(choose, 4)
-        self.assertIn("The reports do not have this by second.", self.text("#seconds"))
+        self.assertIn("The reports do not have this figure by second.", self.text("#seconds"))
         self.browser.script(choose, 2)
         self.assertEqual(self.browser.script(f"return {CHARTS}[0].options.name"), "mean over time")
         self.assertEqual(self.browser.script(f"return {CHARTS}[0].graph.xAxisRange()"), [15, 45])

@@ -178,19 +178,24 @@ class PageLooks(pages.PageTest):
             for place, room in (("#throughput .chip .name", 32), ("#load .chip .name", 32), ("#clocks svg .name", 32),
                                 ("#distribution .ends text", 60)):
                 names = self.browser.script(
-                    "return [...document.querySelectorAll(arguments[0])].map(e => e.firstChild.data).filter(one => one.includes('a-'))",
+                    "return [...document.querySelectorAll(arguments[0])].map(e => e.firstChild.data).filter(one => one.includes('-'))",
                     place)
                 if place.endswith("text") and width == 390:
                     continue  # There is room for the figures alone.
                 self.assertEqual(len(set(names)), 3, (place, width, names))
                 for name in names:
                     self.assertLess(len(name), room + 1, place)
+            heads = self.browser.script(
+                "return [...document.querySelectorAll('#clocks tbody th')].map(e => [e.textContent, e.title])")
+            self.assertEqual(len({shown for shown, _ in heads}), 3, heads)
+            self.assertEqual([whole for _, whole in heads], LONG_NAMES)
+            self.assertEqual([shown for shown, _ in heads if len(shown) > 24], [])
             # Nothing of a name that was shortened is cut, and the whole one is at hand.
             cut = self.browser.script(
                 "return [...document.querySelectorAll('.chip .name')].filter(e => e.scrollWidth > e.clientWidth).map(e => e.textContent)")
             self.assertEqual(cut, [], width)
             self.assertEqual(self.browser.script("return [...document.querySelectorAll('#load .chip')].map(e => e.title)"), LONG_NAMES)
-        self.renamed("drill", [LONG_NAMES[0], LONG_NAMES[1]])
+        self.renamed("drill", LONG_NAMES)
         names = self.browser.script("return [...document.querySelectorAll('#round svg .host')].map(e => e.firstChild.data)")
         self.assertGreaterEqual(len(set(names)), 2, names)
         self.assertEqual([name for name in names if len(name) > 28], [])
