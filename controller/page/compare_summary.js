@@ -39,7 +39,8 @@ plimsoll.compareSummary = (() => {
            'Better, worse: a significant difference of more than ' +
                format.fixed(comparison.options.min_effect_percent, 1) +
                ' %. Within minimum: significant, but not more than that. Not significant: chance may explain it, which ' +
-               'does not mean that both are equal. For IO/s more is better, for latencies less.'));
+               'does not mean that both are equal. Inconclusive: the difference may not come from the storage. ' +
+               'For IO/s more is better, for latencies less.'));
   };
 
   // Of sides measured in turn: each figure's ratio by round.
