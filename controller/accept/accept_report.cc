@@ -166,13 +166,25 @@ void AddSearchFigures(const v1::Report& found, v1::AcceptRun& run, std::vector<s
   if (run.outcome() == v1::OUTCOME_PASS) run.set_outcome(v1::OUTCOME_INCONCLUSIVE);
 }
 
-// The first host and step whose load generator may have been in the way.
+// Whether a queue manager of the host wrote without a target rate in the step.
+bool IsClosedLoop(const v1::StepReport& step, const std::string& host) {
+  return std::any_of(step.scopes().begin(), step.scopes().end(), [&host](const v1::ScopeReport& scope) {
+    const bool has_host = scope.kind() == v1::SCOPE_KIND_CLUSTER || scope.host() == host;
+    return has_host && scope.latency().count() > 0 && !scope.has_rate();
+  });
+}
+
+// The first host and step whose load generator may have been in the way. In a closed loop it then wrote less than it
+// should have: criteria that hold do not hold for the load that was to be accepted, and a PASS is INCONCLUSIVE.
 void AddBottleneck(const v1::Report& found, v1::AcceptRun& run) {
+  const bool passed = run.outcome() == v1::OUTCOME_PASS;
   for (const v1::StepReport& step : found.steps()) {
     for (const v1::HostLoadReport& load : step.load()) {
-      if (load.bottleneck().empty()) continue;
-      run.add_reasons(absl::StrCat("the load generator on ", load.host(), " may be CPU-bound (step ", step.number(),
-                                   "): ", load.bottleneck()));
+      if (load.bottleneck().empty() || (passed && !IsClosedLoop(step, load.host()))) continue;
+      run.add_reasons(absl::StrCat(
+          passed ? "the load may not have been reached: without a target rate, waiting for a CPU lowers it; " : "",
+          "the load generator on ", load.host(), " may be CPU-bound (step ", step.number(), "): ", load.bottleneck()));
+      if (passed) run.set_outcome(v1::OUTCOME_INCONCLUSIVE);
       return;
     }
   }
@@ -390,8 +402,8 @@ void TakeRun(const v1::Report& found, v1::AcceptRun& run, v1::AcceptReport& repo
   }
   for (const std::string& reason : verdict.reasons()) run.add_reasons(reason);
   if (!run.complete() && verdict.reasons().empty()) run.add_reasons(of.state_reason());
-  // What a reader has to weigh against it. A search has said so by itself.
-  if (run.outcome() != v1::OUTCOME_PASS && !found.has_limit()) AddBottleneck(found, run);
+  // A search has said so by itself.
+  if (!found.has_limit()) AddBottleneck(found, run);
   if (!verdict.remark().empty()) run.add_notes(verdict.remark());
   for (const std::string& note : found.notes()) run.add_notes(note);
 

@@ -6,8 +6,10 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -281,6 +283,63 @@ void AddRunWarnings(const RunInput& run, const std::string& label, std::vector<s
   }
 }
 
+// Parts of one run share its label, and its troubles.
+std::string LabelOfRun(const std::vector<SideInput>& sides, size_t side, size_t run) {
+  const std::vector<RunInput>& runs = sides[side].runs;
+  const bool parts = std::all_of(runs.begin(), runs.end(), [&runs](const RunInput& one) {
+    return one.report.run().id() == runs.front().report.run().id();
+  });
+  const std::string label = SideLabel(sides, side);
+  return runs.size() == 1 || parts ? label : RunLabel(label, run + 1);
+}
+
+// Calls `visit` with each step of the side that has the block size, and its run's number.
+template <typename Visit>
+void ForEachStep(const SideInput& side, uint64_t block_size_bytes, const Visit& visit) {
+  for (size_t run = 0; run < side.runs.size(); ++run) {
+    for (const v1::StepReport& step : side.runs[run].report.steps()) {
+      if (step.block_size_bytes() == block_size_bytes) visit(run, step);
+    }
+  }
+}
+
+// Whether the host was lost before the step ended.
+bool LacksHost(const v1::StepReport& step, const v1::HostReport& host) {
+  if (!host.has_lost()) return false;
+  if (host.lost().step() > 0) return step.number() >= host.lost().step();
+  // Between two steps.
+  const auto moment = [](const google::protobuf::Timestamp& at) { return std::pair(at.seconds(), at.nanos()); };
+  return moment(step.start()) >= moment(host.lost().at());
+}
+
+// For each side and block size the first step with a host whose load generator may be CPU-bound, and how many more
+// there are.
+void AddGeneratorWarnings(const std::vector<SideInput>& sides, std::vector<std::string>& warnings) {
+  const std::vector<uint64_t> sizes = CommonBlockSizes(sides);
+  for (size_t side = 0; side < sides.size(); ++side) {
+    for (const uint64_t size : sizes) {
+      std::string first;
+      size_t more = 0;
+      ForEachStep(sides[side], size, [&](size_t run, const v1::StepReport& step) {
+        for (const v1::HostLoadReport& load : step.load()) {
+          if (load.bottleneck().empty()) continue;
+          if (!first.empty()) {
+            ++more;
+            continue;
+          }
+          first = absl::StrCat(LabelOfRun(sides, side, run), ": step ", step.number(), " (", FormatSizeForPeople(size),
+                               "): the load generator on ", load.host(), " may be CPU-bound: ", load.bottleneck());
+        }
+      });
+      if (first.empty()) continue;
+      warnings.push_back(absl::StrCat(
+          first, more == 0
+                     ? ""
+                     : absl::StrCat(" (and ", more, more == 1 ? " more time" : " more times", " at this block size)")));
+    }
+  }
+}
+
 void AddSameRunWarnings(const std::vector<SideInput>& sides, std::vector<std::string>& warnings) {
   std::map<std::string, std::string> seen;
   ForEachRun(sides, [&](const RunInput& run, const std::string& label) {
@@ -429,14 +488,7 @@ std::vector<std::string> RunTroubles(const std::vector<SideInput>& sides) {
   std::vector<std::string> troubles;
   for (size_t side = 0; side < sides.size(); ++side) {
     const std::vector<RunInput>& runs = sides[side].runs;
-    // Parts of one run share its troubles.
-    const bool parts = runs.size() > 1 && std::all_of(runs.begin(), runs.end(), [&runs](const RunInput& run) {
-                         return run.report.run().id() == runs.front().report.run().id();
-                       });
-    for (size_t run = 0; run < runs.size(); ++run) {
-      const std::string label = SideLabel(sides, side);
-      AddRunWarnings(runs[run], runs.size() == 1 || parts ? label : RunLabel(label, run + 1), troubles);
-    }
+    for (size_t run = 0; run < runs.size(); ++run) AddRunWarnings(runs[run], LabelOfRun(sides, side, run), troubles);
     std::set<std::string> seen;
     troubles.erase(std::remove_if(troubles.begin(), troubles.end(),
                                   [&seen](const std::string& text) { return !seen.insert(text).second; }),
@@ -445,10 +497,28 @@ std::vector<std::string> RunTroubles(const std::vector<SideInput>& sides) {
   return troubles;
 }
 
+std::string DifferenceDoubt(const std::vector<SideInput>& sides, size_t side, uint64_t block_size_bytes) {
+  std::vector<std::string> doubts;
+  for (const size_t one : {size_t{0}, side}) {
+    bool bound = false;
+    bool lost = false;
+    ForEachStep(sides[one], block_size_bytes, [&](size_t run, const v1::StepReport& step) {
+      const auto& hosts = sides[one].runs[run].report.hosts();
+      bound = bound || absl::c_any_of(step.load(), [](const auto& load) { return !load.bottleneck().empty(); });
+      lost = lost || absl::c_any_of(hosts, [&step](const auto& host) { return LacksHost(step, host); });
+    });
+    const std::string label = SideLabel(sides, one);
+    if (bound) doubts.push_back(absl::StrCat("the load generator of ", label, " may be CPU-bound"));
+    if (lost) doubts.push_back(absl::StrCat(label, " lost a host"));
+  }
+  return absl::StrJoin(doubts, "; ");
+}
+
 std::vector<std::string> ComparisonWarnings(const std::vector<SideInput>& sides, const StatedDifferences& stated) {
   std::vector<std::string> warnings = RunTroubles(sides);
   AddSameRunWarnings(sides, warnings);
   AddLoadWarnings(sides, stated, warnings);
+  AddGeneratorWarnings(sides, warnings);
   return warnings;
 }
 

@@ -50,8 +50,13 @@ std::vector<uint64_t> CommonBlockSizes(const std::vector<SideInput>& sides);
 // Sentences about runs that are incomplete or inconclusive.
 std::vector<std::string> RunTroubles(const std::vector<SideInput>& sides);
 
+// Why a difference between the first side and this one at that block size may not come from the storage: in a step of
+// either, a host had a load generator that may be CPU-bound, or was lost. "" where nothing suggests it.
+std::string DifferenceDoubt(const std::vector<SideInput>& sides, size_t side, uint64_t block_size_bytes);
+
 // Sentences about what keeps the figures from being taken at their face: runs that are incomplete or inconclusive, the
-// same run on both sides, another load. None of what follows from a stated difference.
+// same run on both sides, another load, a load generator that may be CPU-bound. None of what follows from a stated
+// difference.
 std::vector<std::string> ComparisonWarnings(const std::vector<SideInput>& sides, const StatedDifferences& stated = {});
 
 // What differs, storage first: mounts, hosts, kernels, versions, and every option of the plan that shapes what is

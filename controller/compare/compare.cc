@@ -406,6 +406,7 @@ class Comparer {
     for (size_t i = 1; i < sides_.size(); ++i) {
       PairResult result = ComparePair(steps[0], steps[i], settings_, gate_replicates_, SeedFor(size, i));
       *block_size.add_pairs() = std::move(result.pair);
+      doubts_.push_back(DifferenceDoubt(sides_, i, size));
       half_widths_.push_back(std::move(result.half_width));
       gated_.push_back(std::move(result.gated));
       rounds_.insert(rounds_.end(), result.rounds.begin(), result.rounds.end());
@@ -426,10 +427,11 @@ class Comparer {
       if (row.counted()) row.set_adjusted_p(adjusted[next++]);
     });
     auto half_width = half_widths_.begin();
+    auto doubt = doubts_.begin();
     for (v1::BlockSizeComparison& block_size : *comparison_.mutable_block_sizes()) {
       int side = 0;
       for (v1::PairComparison& pair : *block_size.mutable_pairs()) {
-        JudgePair(pair);
+        JudgePair(*doubt++, pair);
         if (*half_width) {
           const double width = (*half_width)(kLevel / static_cast<double>(p.size()));
           pair.set_detectable_percent(100 * (std::exp(std::max(width, std::log1p(settings_.min_effect))) - 1));
@@ -447,15 +449,12 @@ class Comparer {
   // others, and the first into the third.
   void JudgeGate() {
     std::vector<double> p;
-    for (const std::vector<GatedRow>& pair : gated_) {
-      for (const GatedRow& gated : pair) {
-        if (gated.slower_p) p.push_back(*gated.slower_p);
-      }
-    }
     std::vector<RoundDifferences> rounds;
     for (const std::vector<GatedRow>& pair : gated_) {
       for (const GatedRow& gated : pair) {
-        if (gated.slower_p) rounds.push_back(gated.rounds);
+        if (!gated.slower_p) continue;
+        p.push_back(*gated.slower_p);
+        rounds.push_back(gated.rounds);
       }
     }
     const std::vector<double> adjusted =
@@ -487,7 +486,9 @@ class Comparer {
       return;
     }
     row->set_slower_p(*adjusted_p);
-    if (*adjusted_p < kLevel) {
+    if (row->finding() == v1::FINDING_INCONCLUSIVE) {
+      comparison_.add_undecided(absl::StrCat(where, name, " may not be that of the storage: ", row->reason()));
+    } else if (*adjusted_p < kLevel) {
       row->set_gate(v1::OUTCOME_FAIL);
       comparison_.add_slower(absl::StrCat(pair.side(), " is slower than ", SideLabel(sides_, 0), " at ",
                                           FormatSizeForPeople(block_size.block_size_bytes()), ": ", name,
@@ -505,7 +506,8 @@ class Comparer {
     }
   }
 
-  void JudgePair(v1::PairComparison& pair) {
+  // `doubt`: why a difference may not come from the storage; "": nothing suggests it.
+  void JudgePair(const std::string& doubt, v1::PairComparison& pair) {
     const v1::ComparedRow* iops = nullptr;
     for (v1::ComparedRow& row : *pair.mutable_rows()) {
       if (row.figure() == v1::FIGURE_IOPS) iops = &row;
@@ -515,6 +517,9 @@ class Comparer {
       } else if (row.counted()) {
         row.set_finding(FindingOf(row));
       }
+      if (doubt.empty() || row.finding() == v1::FINDING_NOT_TESTED) continue;
+      row.set_finding(v1::FINDING_INCONCLUSIVE);
+      row.set_reason(doubt);
     }
   }
 
@@ -545,6 +550,7 @@ class Comparer {
   // By block size and pair.
   std::vector<std::function<double(double)>> half_widths_;
   std::vector<std::vector<GatedRow>> gated_;
+  std::vector<std::string> doubts_;
   // Of runs in pairs, by row that counts.
   std::vector<RoundDifferences> rounds_;
 };

@@ -74,7 +74,7 @@ std::vector<Look> LooksOf(const v1::PairedDesign& design);
 
 // Whether more rounds would hardly say more: of each of these figures at each block size the difference is significant
 // and its interval beyond the minimum effect, or the interval is no wider than from the minimum effect below to the
-// minimum effect above; and where something is gated, the gate has its answer.
+// minimum effect above, and none is inconclusive; and where something is gated, the gate has its answer.
 bool IsDecided(const v1::Comparison& comparison, const std::vector<v1::Figure>& figures);
 
 // What a side measured at one block size.

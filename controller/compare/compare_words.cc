@@ -116,7 +116,7 @@ std::span<const NamedFinding> NamedFindings() {
   static constexpr NamedFinding kFindings[] = {
       {v1::FINDING_BETTER, "better", "better"},          {v1::FINDING_WORSE, "worse", "worse"},
       {v1::FINDING_SMALL, "within minimum", "unclear"},  {v1::FINDING_NOT_CLEAR, "not significant", "unclear"},
-      {v1::FINDING_NOT_TESTED, "not tested", "unclear"},
+      {v1::FINDING_NOT_TESTED, "not tested", "unclear"}, {v1::FINDING_INCONCLUSIVE, "inconclusive", "unclear"},
   };
   return kFindings;
 }
@@ -158,10 +158,12 @@ std::string Summary(const v1::PairComparison& pair, const NamedFigures& first, c
   std::vector<const v1::ComparedRow*> small;
   std::vector<const v1::ComparedRow*> not_clear;
   std::map<std::string, std::vector<const v1::ComparedRow*>> untested;
+  std::map<std::string, std::vector<const v1::ComparedRow*>> inconclusive;
   const v1::ComparedRow* rate = nullptr;
   for (const v1::ComparedRow& row : pair.rows()) {
     if (row.figure() == v1::FIGURE_MAX || row.figure() == v1::FIGURE_MB_PER_SECOND) continue;
     if (row.finding() == v1::FINDING_NOT_TESTED) untested[row.reason()].push_back(&row);
+    if (row.finding() == v1::FINDING_INCONCLUSIVE) inconclusive[row.reason()].push_back(&row);
     if (row.finding() == v1::FINDING_SMALL) small.push_back(&row);
     if (row.finding() == v1::FINDING_NOT_CLEAR) not_clear.push_back(&row);
     if (!IsClear(row)) continue;
@@ -199,7 +201,10 @@ std::string Summary(const v1::PairComparison& pair, const NamedFigures& first, c
   for (const auto& [reason, rows] : untested) {
     sentences.push_back(absl::StrCat("Not tested: ", Names(rows), " (", reason, ")."));
   }
-  if (!found && pair.has_detectable_percent()) {
+  for (const auto& [reason, rows] : inconclusive) {
+    sentences.push_back(absl::StrCat("Inconclusive: ", Names(rows), " (", reason, ")."));
+  }
+  if (!found && inconclusive.empty() && pair.has_detectable_percent()) {
     sentences.push_back(
         pair.detectable_percent() < 100
             ? absl::StrCat("Too noisy to detect less than about ", Percent(pair.detectable_percent()), " % in IO/s.")

@@ -80,6 +80,7 @@ bool IsDecided(const v1::Comparison& comparison, const std::vector<v1::Figure>& 
                                       [figure](const v1::ComparedRow& one) { return one.figure() == figure; });
         if (row == pair.rows().end() || !row->has_low() || !(row->low() > 0) || !std::isfinite(row->high()))
           return false;
+        if (row->finding() == v1::FINDING_INCONCLUSIVE) return false;
         const double low = std::log(row->low());
         const double high = std::log(row->high());
         const bool clear = row->finding() == v1::FINDING_BETTER || row->finding() == v1::FINDING_WORSE;

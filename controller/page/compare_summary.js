@@ -39,8 +39,8 @@ plimsoll.compareSummary = (() => {
            'Better, worse: a significant difference of more than ' +
                format.fixed(comparison.options.min_effect_percent, 1) +
                ' %. Within minimum: a significant difference, but no more than that. Not significant: chance may explain ' +
-               'the difference, which does not prove that the sides are equal. For IO/s, more is better; for latencies, ' +
-               'less.'));
+               'the difference, which does not prove that the sides are equal. Inconclusive: the difference may not come from the ' +
+               'storage. For IO/s, more is better; for latencies, less.'));
   };
 
   // Of sides measured in turn: each figure's ratio by round.

@@ -76,6 +76,14 @@ plimsoll.summary = (() => {
     for (const host of lostBesides(report, reasons)) {
       lines.push(el('p', {}, host.label + ' was lost at ' + format.timeOfDay(host.lost.at) + ': ' + host.lost.reason));
     }
+    const bound = report.steps.filter((step) => (step.load || []).some((load) => load.bottleneck));
+    if (judged && judged.outcome === 'pass' && !report.limit && bound.length > 0) {
+      lines.push(
+          el('p', {class: 'warning'},
+             'The load generator may be CPU-bound in ' +
+                 (bound.length === 1 ? 'step ' + bound[0].number : bound.length + ' steps') +
+                 '; the criteria hold for the load that was reached.'));
+    }
     if (report.notes.length > 0) {
       lines.push(
           el('p', {}, 'Read the ',

@@ -254,7 +254,10 @@ such as `hosts>=199` holds; a limit that the measured data exceed is still FAIL.
 **Waiting for a CPU decides nothing.** If a host's writers waited for a CPU for more than 5 % of the time, or its recorder ran more than
 50 ms late, that host may be too busy to measure the storage. A criterion then fails only by what waiting cannot explain: latencies by
 more than all writers of the host waited in all, throughput and rates by more than the waiting can have cost. Otherwise it is
-INCONCLUSIVE, and the way out is a run with idle CPUs.
+INCONCLUSIVE, and the way out is a run with idle CPUs. A PASS of `plimsoll run` stays: the criteria hold for the writes that were
+measured, whose latencies include the waiting. In a closed loop, without a target rate, there may have been fewer writes than the storage would
+have let through: the PASS is one for the load that was reached, which the line below the verdict says. `plimsoll accept` does not take it for
+the load to accept ([accept.md](accept.md)).
 
 Classes of stalls for `stalls[class]` and `longest_stall[class]`: )";
 

@@ -83,6 +83,22 @@ void AddSteps(const std::string& what, const std::vector<std::string>& steps, st
       named.size() < steps.size() ? absl::StrCat(" and ", steps.size() - named.size(), " more") : std::string()));
 }
 
+bool IsCpuBound(const v1::StepReport& step) {
+  return std::any_of(step.load().begin(), step.load().end(),
+                     [](const v1::HostLoadReport& load) { return !load.bottleneck().empty(); });
+}
+
+// What a PASS does not say; "": nothing. A search says so by itself.
+std::string CpuBoundWarning(const v1::Report& report) {
+  if (report.verdict().outcome() != v1::OUTCOME_PASS || report.has_limit()) return "";
+  const auto first = std::find_if(report.steps().begin(), report.steps().end(), IsCpuBound);
+  if (first == report.steps().end()) return "";
+  const auto steps = std::count_if(first, report.steps().end(), IsCpuBound);
+  return absl::StrCat("Warning: the load generator may be CPU-bound in ",
+                      steps == 1 ? absl::StrCat("step ", first->number()) : absl::StrCat(steps, " steps"),
+                      "; the criteria hold for the load that was reached");
+}
+
 }  // namespace
 
 std::string OutcomeText(v1::Outcome outcome) {
@@ -108,6 +124,9 @@ std::vector<std::string> TextVerdict(const v1::Report& report, TextDetail detail
   if (shown < reasons) {
     AppendLines(UnderHeading("", absl::StrCat("... and ", FormatCount(reasons - shown), " more reasons (--full)")),
                 lines);
+  }
+  if (const std::string warning = CpuBoundWarning(report); !warning.empty()) {
+    AppendLines(UnderHeading("", warning), lines);
   }
   return lines;
 }
@@ -158,10 +177,7 @@ std::vector<std::string> TextSummary(const v1::Report& report, TextDetail detail
     paced = paced || HasTargetRate(step);
     measured.push_back(&step);
     if (step.has_trend() && !step.trend().steady()) unsteady.push_back(absl::StrCat(step.number()));
-    if (std::any_of(step.load().begin(), step.load().end(),
-                    [](const v1::HostLoadReport& load) { return !load.bottleneck().empty(); })) {
-      bound.push_back(absl::StrCat(step.number()));
-    }
+    if (IsCpuBound(step)) bound.push_back(absl::StrCat(step.number()));
     if (cluster->has_slowest() && (slowest == nullptr || cluster->slowest().latency_ns() > slowest->latency_ns())) {
       slowest = &cluster->slowest();
       slowest_step = step.number();

@@ -145,6 +145,18 @@ class Accept(AcceptTest):
         for run in runs:
             self.assertTrue(run["began"] and run["complete"], result)
 
+    def test_a_closed_loop_that_is_short_of_cpu_is_not_accepted(self):
+        agent = self.agent("alpha", wrap=("taskset", "--cpu-list", str(min(os.sched_getaffinity(0)))))
+        process = self.start_accept("--hosts", agent.address, "--dir", self.dir, "--qm", "2", "--bsize", "256k", "--cpu-load", "4",
+                                    "--duration", "5s", "--warmup", "200ms", "--require", "p50<5s", "--parts", "load", "--runs", "1")
+        code = process.finish()
+        result = self.result_of(process, None, code)
+        (run,) = self.record()["runs"]
+        # What shares a CPU may not be steady, too.
+        self.assertIn(run["outcome"], ("inconclusive", "fail"), result)
+        self.assertRegex(" ".join(run["reasons"]), r"the load generator on alpha may be CPU-bound \(step 1\): its writers waited")
+        self.made_again(code)
+
     def test_a_part_that_fails_does_not_keep_later_parts_from_being_done(self):
         result = self.accept("--dir", self.dir, "--rate", "20", "--arrival", "even", "--duration", "5s", "--warmup", "0", "--require",
                              harness.FAILS, "--require", "avg<60s", *SEARCH, "--parts", "load,limit", "--runs", "1", code=1)

@@ -8,7 +8,8 @@ import browser
 import harness
 
 CHARTS = "plimsoll.page.charts()"
-FINDINGS = {"better": "better", "worse": "worse", "small": "within minimum", "not_clear": "not significant", "not_tested": "not tested"}
+FINDINGS = {"better": "better", "worse": "worse", "small": "within minimum", "not_clear": "not significant", "not_tested": "not tested",
+            "inconclusive": "inconclusive"}
 HOSTILE = "</script><script>window.broken=1</script><img src=x onerror=window.broken=2> \u202e\x1b[31m"
 
 
@@ -65,6 +66,19 @@ class ComparePage(browser.BrowserTest):
                 (series,) = report["steps"][number]["series"]
                 shown = self.browser.script(f"return {CHARTS}[0].options.series[arguments[0]].values", side)
                 self.assertEqual(shown, series["writes"])
+        self.assert_quiet()
+
+    def test_what_may_not_come_from_the_storage_is_inconclusive(self):
+
+        def short_of_cpu(report):
+            report["steps"][0].setdefault("load", []).append(
+                {"host": "alpha", "bottleneck": "its writers waited 31.0 % of their time for a CPU"})
+
+        self.compare(self.sample("a", 1, 1), self.sample("b", 1.2, 2, change=short_of_cpu))
+        shown = [row[6:] for row in self.rows("figures")[1:] if row[0] != "max"]
+        self.assertEqual(shown, len(shown) * [["inconclusive", "the load generator of B may be CPU-bound"]])
+        self.assertIn("B: step 1 (4 KiB): the load generator on alpha may be CPU-bound: its writers waited 31.0 %",
+                      self.text("#findings"))
         self.assert_quiet()
 
     def test_charts_draw_and_zoom_and_change_their_figure(self):

@@ -188,6 +188,44 @@ TEST(AcceptRuns, ARunThatDidNotEndHasNotPassed) {
   EXPECT_THAT(run.reasons(), Contains("interrupted"));
 }
 
+// A load of beta with a load generator that may be CPU-bound; `closed_loop`: without target rates.
+v1::Report CpuBoundLoad(bool closed_loop) {
+  v1::Report found = LoadReportOf(3);
+  v1::StepReport& step = *found.mutable_steps(0);
+  v1::ScopeReport beta = step.scopes(0);
+  beta.set_kind(v1::SCOPE_KIND_HOST);
+  beta.set_host("beta");
+  *step.add_scopes() = beta;
+  if (closed_loop) {
+    for (v1::ScopeReport& scope : *step.mutable_scopes()) scope.clear_rate();
+  }
+  v1::HostLoadReport& load = *step.add_load();
+  load.set_host("beta");
+  load.set_bottleneck("its writers waited 40 % of their time for a CPU");
+  return found;
+}
+
+TEST(AcceptRuns, ALoadInAClosedLoopWhoseGeneratorMayBeCpuBoundIsNoPass) {
+  const v1::AcceptRun run = TakenBy(
+      [](v1::AcceptRun& one, v1::AcceptReport& report) { TakeRun(CpuBoundLoad(/*closed_loop=*/true), one, report); });
+  EXPECT_EQ(run.outcome(), v1::OUTCOME_INCONCLUSIVE);
+  EXPECT_THAT(run.reasons(),
+              ElementsAre("the load may not have been reached: without a target rate, waiting for a CPU lowers it; the "
+                          "load generator on beta may be CPU-bound (step 1): its writers waited 40 % of their time for "
+                          "a CPU"));
+}
+
+TEST(AcceptRuns, ATargetRateThatWasMetWasReachedWhateverTheGenerator) {
+  const auto outcome = [](const v1::Report& found) {
+    return TakenBy([&](v1::AcceptRun& one, v1::AcceptReport& report) { TakeRun(found, one, report); }).outcome();
+  };
+  EXPECT_EQ(outcome(CpuBoundLoad(/*closed_loop=*/false)), v1::OUTCOME_PASS);
+  // Another host has a target rate; this one has none.
+  v1::Report mixed = CpuBoundLoad(/*closed_loop=*/false);
+  mixed.mutable_steps(0)->mutable_scopes(1)->clear_rate();
+  EXPECT_EQ(outcome(mixed), v1::OUTCOME_INCONCLUSIVE);
+}
+
 // A failure stands, beside what may have caused it.
 TEST(AcceptRuns, ALoadGeneratorThatMayBeInTheWayIsNamedWhereALoadDoesNotPass) {
   for (const double p99_ms : {3.0, 14.0}) {

@@ -85,6 +85,26 @@ TEST(TextLoad, AWarningNamesTheHost) {
               Contains(HasSubstr("  Warning: host1: the load generator may be CPU-bound: its recorder ran up")));
 }
 
+TEST(TextLoad, APassHasTheWarningRightBelowIt) {
+  v1::Report report;
+  report.mutable_run()->set_state(v1::RUN_STATE_COMPLETE);
+  report.mutable_verdict()->set_outcome(v1::OUTCOME_PASS);
+  for (uint32_t number = 1; number <= 3; ++number) {
+    *report.add_steps() = WithHosts(1);
+    report.mutable_steps()->rbegin()->set_number(number);
+  }
+  EXPECT_THAT(TextVerdict(report, TextDetail::kShort), ElementsAre("Verdict   PASS"));
+  report.mutable_steps(1)->mutable_load(0)->set_bottleneck("its recorder ran up to 73 ms late");
+  EXPECT_THAT(TextVerdict(report, TextDetail::kShort),
+              ElementsAre("Verdict   PASS", "          Warning: the load generator may be CPU-bound in step 2; the",
+                          "          criteria hold for the load that was reached"));
+  report.mutable_steps(2)->mutable_load(0)->set_bottleneck("its recorder ran up to 73 ms late");
+  EXPECT_THAT(TextVerdict(report, TextDetail::kShort), Contains(HasSubstr("may be CPU-bound in 2 steps; ")));
+  // A FAIL has its reasons with the criteria.
+  report.mutable_verdict()->set_outcome(v1::OUTCOME_FAIL);
+  EXPECT_THAT(TextVerdict(report, TextDetail::kShort), ElementsAre("Verdict   FAIL"));
+}
+
 TEST(TextLoad, OfManyHostsTheWorstFiguresAreShownWithTheirHostUnlessAllAreAskedFor) {
   v1::StepReport step = WithHosts(70);
   step.mutable_load(17)->set_writer_cpu_wait_percent(6.1);

@@ -104,6 +104,24 @@ TEST(Comparable, IncompleteRunsAreComparedWithAWarning) {
   EXPECT_THAT(RenderCompareText(comparison), HasSubstr("\nWARNING   B is INCONCLUSIVE"));
 }
 
+TEST(Comparable, ALoadGeneratorThatMayBeCpuBoundIsWarnedOfWithSideRunStepAndHost) {
+  std::vector<v1::Report> runs = {SteadyReport("a", {4'096, 65'536}, 20, {100'000}),
+                                  SteadyReport("b", {4'096, 65'536}, 20, {100'000})};
+  for (const char* host : {"alpha", "beta"}) {
+    v1::HostLoadReport& load = *runs[1].mutable_steps(1)->add_load();
+    load.set_host(host);
+    load.set_bottleneck("its recorder ran up to 73 ms late");
+  }
+  const v1::Report other = SteadyReport("c", {4'096, 65'536}, 20, {100'000});
+  EXPECT_THAT(
+      Strings(Compared({Side({other}), Side(runs)}).warnings()),
+      ElementsAre("B2: step 2 (64 KiB): the load generator on alpha may be CPU-bound: its recorder ran up to 73 "
+                  "ms late (and 1 more time at this block size)"));
+  // It has no part in a comparison of other block sizes.
+  const v1::Report small = SteadyReport("c", {4'096}, 20, {100'000});
+  EXPECT_THAT(Compared({Side({small}), Side(runs)}).warnings(), IsEmpty());
+}
+
 TEST(Comparable, AnotherLoadIsWarnedOf) {
   v1::Report second = Simulated(1, 2);
   second.mutable_run()->set_queue_managers(4);

@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <string>
+#include <vector>
 
+#include "absl/strings/str_replace.h"
 #include "tests/unit/compare/compare_fixture.h"
 
 namespace plimsoll {
@@ -151,6 +154,76 @@ TEST(CompareGate, AFigureThatIsNotKnownIsUndecided) {
   EXPECT_EQ(comparison.gate(), v1::OUTCOME_INCONCLUSIVE);
   EXPECT_THAT(Strings(comparison.undecided()),
               ::testing::Contains("B against A at 4 KiB: p99 was not tested: it is not known: too few writes"));
+}
+
+// What is planted in the report must keep its 4 KiB from deciding anything, on either side.
+template <typename Plant>
+void ExpectNoAnswer(const Plant& plant, const std::string& why) {
+  for (const double b_ns : {300'000.0, 1'000'000.0, 5'000'000.0}) {
+    for (const bool in_first : {true, false}) {
+      std::vector<SideInput> sides = {Side({AlikeRun("a", 1'000'000)}),
+                                      Side({AlikeRun("b", static_cast<uint64_t>(b_ns))})};
+      EXPECT_NE(Compared(sides, Gate(0.1)).gate(), v1::OUTCOME_INCONCLUSIVE) << "else this shows nothing";
+      plant(sides[in_first ? 0 : 1].runs.front().report);
+      const v1::Comparison comparison = Compared(sides, Gate(0.1));
+      EXPECT_EQ(comparison.gate(), v1::OUTCOME_INCONCLUSIVE) << comparison.DebugString();
+      EXPECT_THAT(Strings(comparison.slower()), ::testing::IsEmpty());
+      const std::string reason = absl::StrReplaceAll(why, {{"$", in_first ? "A" : "B"}});
+      EXPECT_THAT(Strings(comparison.undecided()),
+                  ::testing::Contains("B against A at 4 KiB: IO/s may not be that of the storage: " + reason));
+      const std::string words = comparison.block_sizes(0).pairs(0).summary();
+      EXPECT_THAT(words, ::testing::StartsWith("Inconclusive: IO/s, mean, p50"));
+      EXPECT_THAT(words, ::testing::HasSubstr(" (" + reason + ")."));
+      for (const v1::ComparedRow& row : comparison.block_sizes(0).pairs(0).rows()) {
+        if (row.figure() == v1::FIGURE_MAX) continue;
+        EXPECT_EQ(row.finding(), v1::FINDING_INCONCLUSIVE) << row.DebugString();
+        EXPECT_NE(row.gate(), v1::OUTCOME_PASS);
+        EXPECT_NE(row.gate(), v1::OUTCOME_FAIL);
+      }
+    }
+  }
+}
+
+void PlantBottleneck(v1::StepReport& step) {
+  v1::HostLoadReport& load = *step.add_load();
+  load.set_host("alpha");
+  load.set_bottleneck("its writers waited 83.4 % of their time for a CPU");
+}
+
+TEST(CompareGate, ASideWhoseLoadGeneratorMayBeCpuBoundNeverPassesNorFails) {
+  ExpectNoAnswer([](v1::Report& report) { PlantBottleneck(*report.mutable_steps(0)); },
+                 "the load generator of $ may be CPU-bound");
+}
+
+TEST(CompareGate, ASideThatLostAHostInTheStepNeverPassesNorFails) {
+  ExpectNoAnswer([](v1::Report& report) { report.mutable_hosts(0)->mutable_lost()->set_step(1); }, "$ lost a host");
+}
+
+TEST(CompareGate, BlockSizesOfOtherStepsStillDecide) {
+  const auto run = [](const std::string& id, uint64_t latency_ns) {
+    return testing::SteadyReport(id, {kBlock, 65'536}, 12,
+                                 std::vector<uint64_t>(1'000'000'000 / latency_ns, latency_ns));
+  };
+  v1::Report slower = run("b", 5'000'000);
+  PlantBottleneck(*slower.mutable_steps(1));
+  const v1::Comparison fails = Compared({Side({run("a", 1'000'000)}), Side({slower})}, Gate(0.1));
+  EXPECT_EQ(fails.gate(), v1::OUTCOME_FAIL);
+  EXPECT_THAT(Strings(fails.slower()), ::testing::Each(::testing::HasSubstr("B is slower than A at 4 KiB: ")));
+  EXPECT_THAT(Strings(fails.undecided()), ::testing::Each(::testing::HasSubstr("at 64 KiB: ")));
+  // A host that is lost is missing in all later steps, too.
+  v1::Report lost = run("b", 5'000'000);
+  lost.mutable_hosts(0)->mutable_lost()->set_step(2);
+  EXPECT_EQ(Compared({Side({run("a", 1'000'000)}), Side({lost})}, Gate(0.1)).gate(), v1::OUTCOME_FAIL);
+  lost.mutable_hosts(0)->mutable_lost()->set_step(1);
+  EXPECT_EQ(Compared({Side({run("a", 1'000'000)}), Side({lost})}, Gate(0.1)).gate(), v1::OUTCOME_INCONCLUSIVE);
+  // Between the steps, after the first.
+  lost.mutable_hosts(0)->mutable_lost()->set_step(0);
+  lost.mutable_steps(0)->mutable_start()->set_seconds(100);
+  lost.mutable_hosts(0)->mutable_lost()->mutable_at()->set_seconds(150);
+  lost.mutable_steps(1)->mutable_start()->set_seconds(200);
+  const v1::Comparison between = Compared({Side({run("a", 1'000'000)}), Side({lost})}, Gate(0.1));
+  EXPECT_EQ(between.gate(), v1::OUTCOME_FAIL);
+  EXPECT_EQ(between.block_sizes(1).pairs(0).rows(0).finding(), v1::FINDING_INCONCLUSIVE);
 }
 
 TEST(CompareGate, TakesItsFiguresByName) {

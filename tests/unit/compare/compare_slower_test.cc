@@ -71,6 +71,8 @@ TEST(CompareSlower, WhatCouldNotBeTestedIsNotToldToBeNoSlower) {
 
   v1::Report lost = Simulated(1, 2);
   lost.mutable_hosts(0)->mutable_lost()->set_reason("the session broke");
+  // After the last step.
+  lost.mutable_hosts(0)->mutable_lost()->mutable_at()->set_seconds(4'000'000'000);
   EXPECT_THAT(Strings(Compared({Side({Simulated(1, 1)}), Side({lost})}, settings).undecided()),
               ElementsAre("B lost host alpha"));
   v1::Report inconclusive = Simulated(1, 2);

@@ -99,6 +99,20 @@ TEST(PairedCompare, MoreRoundsAreNeededUntilTheIntervalIsBeyondTheMinimumOrNarro
   EXPECT_FALSE(IsDecided(Compared(Drifting(8, 1), settings), mean)) << "the gate has no answer";
 }
 
+TEST(PairedCompare, NothingIsDecidedWhereALoadGeneratorMayBeCpuBoundInARound) {
+  for (const size_t side : {size_t{0}, size_t{1}}) {
+    std::vector<SideInput> sides = Drifting(8, 1.3);
+    EXPECT_TRUE(IsDecided(Compared(sides, Paired()), {v1::FIGURE_AVG})) << "else this shows nothing";
+    v1::HostLoadReport& load = *sides[side].runs[3].report.mutable_steps(0)->add_load();
+    load.set_host("alpha");
+    load.set_bottleneck("its recorder ran up to 73 ms late");
+    const v1::Comparison comparison = Compared(sides, Paired());
+    EXPECT_FALSE(IsDecided(comparison, {v1::FIGURE_AVG}));
+    EXPECT_EQ(RowOf(comparison, v1::FIGURE_AVG).finding(), v1::FINDING_INCONCLUSIVE);
+    EXPECT_THAT(Strings(comparison.warnings()), Contains(HasSubstr(side == 0 ? "A4: step 1" : "B4: step 1")));
+  }
+}
+
 TEST(PairedCompare, StepsOfTwoRunsArePairedInTheirOrder) {
   std::vector<SideInput> sides = Drifting(8, 1.1);
   for (SideInput& side : sides) {
