@@ -16,8 +16,8 @@
 #include "agent/ha/log_upkeep.h"
 #include "agent/ha/qm_files.h"
 #include "agent/writer/block_source.h"
-#include "agent/writer/step_recorder.h"
 #include "agent/writer/writer_state.h"
+#include "agent/writer/writer_tally.h"
 
 namespace plimsoll {
 

@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "common/units.h"
+#include "controller/analysis/host_facts.h"
 #include "controller/analysis/judge.h"
 #include "controller/check/checks.h"
 #include "controller/plan/accept_plan.h"
@@ -190,17 +191,21 @@ void AddBottleneck(const v1::Report& found, v1::AcceptRun& run) {
   }
 }
 
+// Adds a host, with what `host` and `mount` have of it.
+void AddHost(const std::string& label, const std::string& dir, const google::protobuf::Message& host,
+             const google::protobuf::Message& mount, v1::AcceptReport& report) {
+  v1::AcceptHost& added = *report.add_hosts();
+  CopySharedFields(host, added);
+  CopySharedFields(mount, added);
+  added.set_label(label);
+  added.set_directory(dir);
+  added.set_mount_options(SharedMountOptions(added.mount_options()));
+}
+
 void AddHosts(const v1::Report& found, v1::AcceptReport& report) {
   if (!report.hosts().empty()) return;
   for (const v1::HostReport& host : found.hosts()) {
-    v1::AcceptHost& added = *report.add_hosts();
-    added.set_label(host.label());
-    added.set_directory(host.workload().dir());
-    added.set_fs_type(host.mount().fs_type());
-    added.set_fs_source(host.mount().fs_source());
-    added.set_mount_options(SharedMountOptions(host.mount().mount_options()));
-    added.set_kernel(host.kernel());
-    added.set_version(host.version());
+    AddHost(host.label(), host.workload().dir(), host, host.mount(), report);
   }
 }
 
@@ -279,14 +284,7 @@ void TakeStorage(const std::vector<StorageHost>& hosts, uint64_t block_size_byte
   std::vector<std::pair<StorageAdvice, std::vector<std::string>>> found;
   for (const StorageHost& host : hosts) {
     const v1::DirectoryDescription& directory = host.description.directories(0);
-    v1::AcceptHost& added = *report.add_hosts();
-    added.set_label(host.label);
-    added.set_directory(directory.path());
-    added.set_fs_type(directory.fs_type());
-    added.set_fs_source(directory.fs_source());
-    added.set_mount_options(SharedMountOptions(directory.mount_options()));
-    added.set_kernel(host.description.kernel());
-    added.set_version(host.description.version());
+    AddHost(host.label, directory.path(), host.description, directory, report);
     stacks.insert(absl::StrCat(directory.fs_type(), " from ", directory.fs_source()));
     for (StorageAdvice& advice : AdviseOnStorage(directory, block_size_bytes)) {
       auto same = std::find_if(found.begin(), found.end(), [&](const auto& one) {

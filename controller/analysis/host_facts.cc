@@ -36,42 +36,73 @@ std::vector<std::string> DirsUnderTest(const HostFacts& facts) {
   return dirs;
 }
 
-// Sets those fields of `to` that `from` has under the same name and with the same type: what an agent reports of its
-// host is in the report as soon as both messages have it.
+bool SameType(const google::protobuf::FieldDescriptor& a, const google::protobuf::FieldDescriptor& b) {
+  return a.type() == b.type() && a.is_repeated() == b.is_repeated() && a.enum_type() == b.enum_type() &&
+         a.message_type() == b.message_type();
+}
+
+}  // namespace
+
 void CopySharedFields(const google::protobuf::Message& from, google::protobuf::Message& to) {
   using google::protobuf::FieldDescriptor;
-  const google::protobuf::Reflection& read = *from.GetReflection();
-  const google::protobuf::Reflection& write = *to.GetReflection();
+  using google::protobuf::Reflection;
+  const Reflection& read = *from.GetReflection();
+  const Reflection& write = *to.GetReflection();
   const google::protobuf::Descriptor& type = *to.GetDescriptor();
   for (int i = 0; i < type.field_count(); ++i) {
     const FieldDescriptor* const target = type.field(i);
     const FieldDescriptor* const source = from.GetDescriptor()->FindFieldByName(target->name());
-    if (source == nullptr || source->is_repeated() || target->is_repeated() || source->type() != target->type())
-      continue;
+    if (source == nullptr || !SameType(*source, *target)) continue;
+    if (source->has_presence() && !read.HasField(from, source)) continue;
+    const auto copy = [&](auto get, auto set, auto get_one, auto add) {
+      if (!target->is_repeated()) return (write.*set)(&to, target, (read.*get)(from, source));
+      write.ClearField(&to, target);
+      for (int at = 0; at < read.FieldSize(from, source); ++at) {
+        (write.*add)(&to, target, (read.*get_one)(from, source, at));
+      }
+    };
     switch (target->cpp_type()) {
       case FieldDescriptor::CPPTYPE_STRING:
-        write.SetString(&to, target, read.GetString(from, source));
+        copy(&Reflection::GetString, &Reflection::SetString, &Reflection::GetRepeatedString, &Reflection::AddString);
         break;
       case FieldDescriptor::CPPTYPE_BOOL:
-        write.SetBool(&to, target, read.GetBool(from, source));
+        copy(&Reflection::GetBool, &Reflection::SetBool, &Reflection::GetRepeatedBool, &Reflection::AddBool);
+        break;
+      case FieldDescriptor::CPPTYPE_INT32:
+        copy(&Reflection::GetInt32, &Reflection::SetInt32, &Reflection::GetRepeatedInt32, &Reflection::AddInt32);
         break;
       case FieldDescriptor::CPPTYPE_UINT32:
-        write.SetUInt32(&to, target, read.GetUInt32(from, source));
-        break;
-      case FieldDescriptor::CPPTYPE_UINT64:
-        write.SetUInt64(&to, target, read.GetUInt64(from, source));
+        copy(&Reflection::GetUInt32, &Reflection::SetUInt32, &Reflection::GetRepeatedUInt32, &Reflection::AddUInt32);
         break;
       case FieldDescriptor::CPPTYPE_INT64:
-        write.SetInt64(&to, target, read.GetInt64(from, source));
+        copy(&Reflection::GetInt64, &Reflection::SetInt64, &Reflection::GetRepeatedInt64, &Reflection::AddInt64);
         break;
-      default:
-        // No fact of a host is of another type.
+      case FieldDescriptor::CPPTYPE_UINT64:
+        copy(&Reflection::GetUInt64, &Reflection::SetUInt64, &Reflection::GetRepeatedUInt64, &Reflection::AddUInt64);
+        break;
+      case FieldDescriptor::CPPTYPE_DOUBLE:
+        copy(&Reflection::GetDouble, &Reflection::SetDouble, &Reflection::GetRepeatedDouble, &Reflection::AddDouble);
+        break;
+      case FieldDescriptor::CPPTYPE_FLOAT:
+        copy(&Reflection::GetFloat, &Reflection::SetFloat, &Reflection::GetRepeatedFloat, &Reflection::AddFloat);
+        break;
+      case FieldDescriptor::CPPTYPE_ENUM:
+        copy(&Reflection::GetEnumValue, &Reflection::SetEnumValue, &Reflection::GetRepeatedEnumValue,
+             &Reflection::AddEnumValue);
+        break;
+      case FieldDescriptor::CPPTYPE_MESSAGE:
+        if (!target->is_repeated()) {
+          write.MutableMessage(&to, target)->CopyFrom(read.GetMessage(from, source));
+          break;
+        }
+        write.ClearField(&to, target);
+        for (int at = 0; at < read.FieldSize(from, source); ++at) {
+          write.AddMessage(&to, target)->CopyFrom(read.GetRepeatedMessage(from, source, at));
+        }
         break;
     }
   }
 }
-
-}  // namespace
 
 uint32_t HostFacts::qms() const {
   return std::clamp<uint32_t>(workload().qm(), 1, kMaxQms);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "google/protobuf/message.h"
 #include "plimsoll/v1/frame.pb.h"
 #include "plimsoll/v1/journal.pb.h"
 #include "plimsoll/v1/report.pb.h"
@@ -71,6 +72,10 @@ struct HostFacts {
 
 // By number of the host.
 using HostTable = std::map<uint32_t, HostFacts>;
+
+// Sets those fields of `to` that `from` has under the same name and with the same type: what an agent reports of its
+// host is in a report as soon as both messages have it.
+void CopySharedFields(const google::protobuf::Message& from, google::protobuf::Message& to);
 
 // The report's lines about a host, without its clock, its loss and its faults.
 v1::HostReport MakeHostReport(const HostFacts& facts);

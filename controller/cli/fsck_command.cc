@@ -16,6 +16,7 @@
 #include "common/command_line.h"
 #include "common/text.h"
 #include "common/units.h"
+#include "controller/analysis/host_facts.h"
 #include "controller/check/check_course.h"
 #include "controller/check/checks.h"
 #include "controller/cli/asked_agents.h"
@@ -187,13 +188,10 @@ class Fsck {
       const v1::HostDescription& description = *host->description;
       const v1::DirectoryDescription& directory = description.directories(0);
       v1::CheckHost& described = *report.add_hosts();
+      CopySharedFields(description, described);
+      CopySharedFields(directory, described);
       described.set_label(host->label);
       described.set_address(host->address);
-      described.set_boot_id(description.boot_id());
-      described.set_kernel(description.kernel());
-      described.set_fs_type(directory.fs_type());
-      described.set_fs_source(directory.fs_source());
-      described.set_mount_options(directory.mount_options());
     }
   }
 

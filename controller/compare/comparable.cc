@@ -1,7 +1,6 @@
 #include "controller/compare/comparable.h"
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <map>
 #include <set>
@@ -42,11 +41,6 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 using Values = std::set<std::string>;
-
-// Options that say nothing about how writes go.
-constexpr std::array<const char*, 11> kIrrelevant = {"name",     "block_size_bytes", "criteria",      "keep_files",
-                                                     "lease_ns", "on_host_loss",     "max_slew_ppm",  "file_prefix",
-                                                     "stall_ns", "hang_limit_ns",    "min_free_bytes"};
 
 // A fact of each host.
 RunFact OfHosts(std::string what, std::string why, std::function<std::string(const v1::HostReport&)> value) {
@@ -106,8 +100,8 @@ std::string Spelled(const Message& message, const FieldDescriptor& field) {
 std::vector<RunFact> OptionFacts() {
   std::vector<RunFact> facts;
   const auto relevant = [](const FieldDescriptor& field) {
-    return std::find(kIrrelevant.begin(), kIrrelevant.end(), field.name()) == kIrrelevant.end() &&
-           !field.options().GetExtension(v1::rule).flag().empty();
+    const v1::FieldRule& rule = field.options().GetExtension(v1::rule);
+    return !rule.unrelated_to_writes() && !rule.flag().empty();
   };
   const auto option = [](const FieldDescriptor& field) {
     return absl::StrCat("--", field.options().GetExtension(v1::rule).flag());

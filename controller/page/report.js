@@ -3,7 +3,7 @@
 
 plimsoll.page = (() => {
   const {el, format, model} = plimsoll;
-  const {report, ha, steps} = model.read();
+  const {report, configuration, ha, steps} = model.read();
   const main = document.getElementById('report');
 
   // What depends on the chosen step, between the parts about the run.
@@ -52,7 +52,7 @@ plimsoll.page = (() => {
 
   const build = () => {
     document.getElementById('top').append(plimsoll.summary.heading(report));
-    const sheet = plimsoll.sheet(report, steps, ha);
+    const sheet = plimsoll.sheet(report, configuration, steps, ha);
     const sweep = plimsoll.summary.sweep(steps);
     const drill = ha === null ? null : plimsoll.ha.sections(ha);
     const search = plimsoll.limit.sections(report);
@@ -61,7 +61,7 @@ plimsoll.page = (() => {
       el('nav', {class: 'parts', 'aria-label': 'Parts of this page'}, links), ...(drill === null ? [] : drill.elements),
       ...search.elements, ...plimsoll.placement.sections(report),
       steps.length === 0 ? null : el('div', {class: 'bar'}, chooser(), rangePlace), keyPlace, sweep.element,
-      plimsoll.planOptions(report), stepPlace, plimsoll.hosts.facts(report), plimsoll.hosts.notes(report)
+      plimsoll.planOptions(configuration), stepPlace, plimsoll.hosts.facts(report), plimsoll.hosts.notes(report)
     ];
     main.replaceChildren(...parts.filter((part) => part !== null));
     document.getElementById('foot').append(el(

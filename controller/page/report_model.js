@@ -132,11 +132,16 @@ plimsoll.model = (() => {
   const dash = (number) => [null, [6, 3], [2, 2], [8, 3, 2, 3]][Math.floor(number / 8) % 4];
 
   const read = () => {
-    const {report, steps, ha} = plimsoll.readData();
+    const {report, configuration, steps, ha} = plimsoll.readData();
     for (const host of report.hosts) {
       (host.queue_managers || []).forEach((qm, at) => names.set(host.label + '/' + (at + 1), qm.name));
     }
-    return {report, ha: ha || null, steps: report.steps.map((step, at) => new Step(report, step, steps[at]))};
+    return {
+      report,
+      configuration,
+      ha: ha || null,
+      steps: report.steps.map((step, at) => new Step(report, step, steps[at]))
+    };
   };
 
   // A host's directories under test, each with its name in the plan: one, or where queue managers have directories of

@@ -16,6 +16,7 @@
 #include "controller/page/assets.h"
 #include "controller/page/html_page.h"
 #include "controller/render/json.h"
+#include "controller/render/text.h"
 #include "google/protobuf/util/field_mask_util.h"
 
 namespace plimsoll {
@@ -209,6 +210,14 @@ class PageData {
     json_.BeginObject();
     json_.Key("report");
     WriteJson(WithoutColumns(), json_);
+    json_.Key("configuration");
+    json_.BeginArray();
+    for (const ConfigurationRow& row : ConfigurationRows(report_)) {
+      json_.BeginArray();
+      for (const std::string& text : {row.label, row.option, row.value}) json_.String(text);
+      json_.EndArray();
+    }
+    json_.EndArray();
     json_.Key("steps");
     json_.BeginArray();
     for (const v1::StepReport& step : report_.steps()) WriteStep(step);

@@ -27,7 +27,8 @@ struct PageLimits {
   int takeovers = 50'000;
 };
 
-// {"report": the report as in report.json, but without the columns below, "steps": [{
+// {"report": the report as in report.json, but without the columns below,
+// "configuration": [[label, option, value]], "steps": [{
 //   "series": [{kind, host, qm, storage, "of": rows before thinning, "irregular": [...] with "row" as here, and packed
 //     columns (html_page.h) named as in report.json; "bytes" only where a row's bytes are not its writes times the
 //     block},

@@ -3,7 +3,7 @@
 // It is on paper only, and always one page: long lists are cut and counted, and what is still too high is scaled.
 'use strict';
 
-plimsoll.sheet = (report, steps, ha) => {
+plimsoll.sheet = (report, rows, steps, ha) => {
   const {el, format, model, summary} = plimsoll;
   // Between the margins of A4 and of letter, in pixels.
   const PAPER = {width: 680, height: 920};
@@ -176,12 +176,9 @@ plimsoll.sheet = (report, steps, ha) => {
   const configuration = () =>
       el('div', {class: 'group'}, el('h3', {}, 'Configuration'),
          el('dl', {},
-            plimsoll.settings(report)
-                .filter(([title]) => !['File system', 'Directory', 'Criteria'].includes(title))
-                .map(
-                    ([title, flag, value]) =>
-                        el('div', {}, el('dt', {}, title, flag ? ' ' : '', flag ? el('code', {}, flag) : null),
-                           el('dd', {class: 'words'}, plimsoll.breakable(cut(value)))))));
+            plimsoll.settings(
+                rows.filter(([title]) => !['File system', 'Directory', 'Criteria'].includes(title)),
+                (value) => plimsoll.breakable(cut(value)))));
 
   const signatures = () =>
       el('div', {class: 'signatures'},

@@ -15,7 +15,7 @@ plimsoll.TERMS = {
   'Start skew': 'time from the first write of the first writer to the first write of the last one',
   '\u00b1': 'bound of the clock error: the true value is within it',
   'Extent': 'one preallocated file of a queue manager\u2019s log',
-  'Extents': 'the preallocated files of a queue manager\u2019s log, written in a circular fashion',
+  'Extents per QM': 'the preallocated files of a queue manager\u2019s log, written in a circular fashion',
   'O_DIRECT': 'writes bypass the kernel\u2019s page cache',
   'dsync': 'O_DSYNC: a write returns once its data are on stable storage',
   // Load and clocks.

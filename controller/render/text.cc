@@ -108,110 +108,6 @@ std::string Size(const v1::Report& report) {
   return absl::StrCat(plural(run.hosts(), "host"), ", ", plural(run.queue_managers(), "QM"));
 }
 
-// What is mounted below a directory, in a few words.
-std::string MountText(const v1::MountReport& mount) {
-  if (mount.fs_type().empty()) return "";
-  const std::string& source = mount.remote().empty() ? mount.fs_source() : mount.remote();
-  return absl::StrCat(mount.fs_type(), source.empty() ? "" : " from ", source,
-                      mount.mount_options().empty() ? "" : ", ", SharedMountOptions(mount.mount_options()));
-}
-
-// Where a host's queue managers have directories of their own, what is true of all of these, or what is true of each:
-// "/mnt/qm1: ext4 from /dev/sdb1".
-template <typename Get>
-std::string OfMounts(const v1::HostReport& host, Get get) {
-  const std::vector<std::string> dirs = DirsOf(host.workload());
-  const std::vector<v1::MountReport> mounts = MountsOf(host);
-  std::set<std::string> different;
-  for (const v1::MountReport& mount : mounts) different.insert(get(mount));
-  if (different.size() == 1) return *different.begin();
-  std::vector<std::string> each;
-  for (size_t i = 0; i < mounts.size() && i < dirs.size(); ++i) {
-    each.push_back(absl::StrCat(dirs[i], ": ", get(mounts[i])));
-  }
-  return absl::StrJoin(each, "; ");
-}
-
-std::string MountOf(const v1::HostReport& host) {
-  return OfMounts(host, MountText);
-}
-
-// A value that all hosts have, or `several`.
-template <typename Get>
-std::string Common(const v1::Report& report, const std::string& several, Get get) {
-  std::set<std::string> values;
-  for (const v1::HostReport& host : report.hosts()) values.insert(get(host));
-  return values.size() == 1 ? *values.begin() : values.empty() ? "" : several;
-}
-
-// "qm1, qm3-qm8": writers of a host, in order.
-std::string WriterNumbers(const std::vector<uint32_t>& writers) {
-  constexpr size_t kMostNamed = 8;
-  std::vector<std::string> parts;
-  for (size_t begin = 0, end = 0; begin < writers.size(); begin = end) {
-    while (end < writers.size() && writers[end] - writers[begin] == end - begin) ++end;
-    // Two are no range.
-    if (end - begin == 2) end = begin + 1;
-    if (parts.size() == kMostNamed) {
-      parts.push_back(absl::StrCat(writers.size() - begin, " more"));
-      break;
-    }
-    parts.push_back(absl::StrCat("qm", writers[begin]));
-    if (end - begin > 1) absl::StrAppend(&parts.back(), "-qm", writers[end - 1]);
-  }
-  return absl::StrJoin(parts, ", ");
-}
-
-// The directories in which a host writes; where its queue managers have directories of their own, with who writes in
-// which: "/mnt/q1 (qm1, qm3), /mnt/q2 (qm2)". Those of a placement are listed with their directories.
-std::string DirectoriesText(const v1::HostReport& host) {
-  const v1::LogWorkload& workload = host.workload();
-  if (workload.qm_dirs().empty() || !host.queue_managers().empty()) return absl::StrJoin(DirsOf(workload), ", ");
-  std::map<std::string, std::vector<uint32_t>> writers;
-  for (int i = 0; i < workload.qm_dirs_size(); ++i)
-    writers[workload.qm_dirs(i)].push_back(static_cast<uint32_t>(i) + 1);
-  std::vector<std::string> parts;
-  for (const std::string& dir : DirsOf(workload)) {
-    parts.push_back(absl::StrCat(dir, " (", WriterNumbers(writers[dir]), ")"));
-  }
-  return absl::StrJoin(parts, ", ");
-}
-
-std::string Extents(const v1::LogWorkload& workload) {
-  return absl::StrCat(workload.num_files(), " x ", FormatSizeForPeople(workload.file_size_bytes()), "  (--file-size ",
-                      FormatSize(workload.file_size_bytes()), ")");
-}
-
-// "; starts spread evenly"; empty for a run of a version that knew no other way.
-std::string Arrivals(const v1::LogWorkload& workload, const v1::TestPlan& plan) {
-  switch (workload.arrival()) {
-    case v1::ARRIVAL_EVEN:
-      return ", spread evenly";
-    case v1::ARRIVAL_POISSON:
-      return absl::StrCat(" at random (--seed ", plan.seed(), ")");
-    case v1::ARRIVAL_ALIGNED:
-      return ", all at once";
-    default:
-      return "";
-  }
-}
-
-std::string Writes(const v1::HostReport& host, const v1::TestPlan& plan) {
-  const v1::LogWorkload& workload = host.workload();
-  std::string text = OfMounts(host, [](const v1::MountReport& mount) -> std::string {
-    return mount.direct()                    ? "O_DIRECT accepted"
-           : !mount.direct_refused().empty() ? "O_DIRECT refused"
-                                             : "without O_DIRECT";
-  });
-  text += plan.placement_size() > 0 ? absl::StrCat(", each QM at its own rate", Arrivals(workload, plan))
-          : workload.rate_per_second() > 0
-              ? absl::StrCat(", ", workload.rate_per_second(), " writes/s per QM", Arrivals(workload, plan))
-              : std::string(", one in flight per QM");
-  if (workload.delay_ns() > 0) text += absl::StrCat(", ", FormatLength(workload.delay_ns()), " pause after each");
-  if (workload.cpu_load() > 0) text += absl::StrCat(", ", workload.cpu_load(), " busy threads per host");
-  return text;
-}
-
 // A sentence in lines; a number stays with its percent sign.
 std::vector<std::string> WrapSentence(const std::string& text, size_t width) {
   std::vector<std::string> lines;
@@ -221,16 +117,18 @@ std::vector<std::string> WrapSentence(const std::string& text, size_t width) {
   return lines;
 }
 
-}  // namespace
-
-void TextOption(const std::string& label, const std::string& flag, const std::string& value,
-                std::vector<std::string>& lines) {
-  std::string front = absl::StrCat("  ", PadRight(label, kLabelWidth), PadRight(flag, kFlagWidth));
-  for (const std::string& line : Wrap(SanitizeForTerminal(value), kTextWidth - front.size())) {
+// Lines of one row of the configuration, wrapped under its value.
+void AddRow(const ConfigurationRow& row, std::vector<std::string>& lines) {
+  const bool below = row.text == ConfigurationRow::Text::kBelow;
+  std::string front =
+      absl::StrCat("  ", PadRight(below ? "" : row.label, kLabelWidth), PadRight(row.option, kFlagWidth));
+  for (const std::string& line : Wrap(SanitizeForTerminal(row.value), kTextWidth - front.size())) {
     lines.push_back(front + line);
     front.assign(front.size(), ' ');
   }
 }
+
+}  // namespace
 
 void AddIndented(const std::string& text, std::vector<std::string>& lines) {
   for (const std::string& line : WrapSentence(text, kTextWidth - 2)) lines.push_back("  " + line);
@@ -262,47 +160,8 @@ std::vector<std::string> TextHeading(const v1::Report& report) {
     for (const std::string& line : UnderHeading("", run.name())) lines.push_back(line);
   }
   lines.emplace_back("Configuration");
-  const v1::TestPlan& plan = report.plan();
-  std::vector<std::string> sizes;
-  for (const uint64_t size : plan.block_size_bytes()) sizes.push_back(FormatSize(size));
-  if (plan.placement().empty()) TextOption("Write block size", "--bsize", absl::StrJoin(sizes, ", "), lines);
-  const std::string differs = "differs between hosts; see Hosts";
-  const bool lists_dirs = std::any_of(report.hosts().begin(), report.hosts().end(),
-                                      [](const auto& host) { return !host.workload().qm_dirs().empty(); });
-  if (!lists_dirs) {
-    TextOption("Directory", "--dir", Common(report, differs, DirectoriesText), lines);
-  } else {
-    TextOption("Directories", plan.placement().empty() ? "--qm-dirs" : "", Common(report, differs, DirectoriesText),
-               lines);
-  }
-  if (const std::string mount = Common(report, differs, MountOf); !mount.empty()) TextOption("", "", mount, lines);
-  TextOption("Extents per QM", "--num-files",
-             Common(report, differs, [](const v1::HostReport& host) { return Extents(host.workload()); }), lines);
-  if (const TextSection* const section = TextSectionOf(report); section != nullptr) {
-    section->options(plan, lines);
-    if (section->shows_step == nullptr) return lines;
-  }
-  std::string duration = absl::StrCat(FormatLength(plan.duration_ns()), " per step");
-  if (plan.warmup_ns() > 0) duration += absl::StrCat(", ", FormatLength(plan.warmup_ns()), " warm-up");
-  if (plan.settle_ns() > 0)
-    duration += absl::StrCat(", ", FormatLength(plan.settle_ns()), " to settle before the first");
-  if (plan.until_steady_ns() > 0)
-    duration += absl::StrCat(", in rounds until steady, at most ", FormatLength(plan.until_steady_ns()), " each");
-  if (plan.repeat() > 1) duration += absl::StrCat(", all steps ", plan.repeat(), " times");
-  TextOption("Duration", "--duration", duration, lines);
-  const auto sync = [](const v1::HostReport& host) {
-    return absl::StrCat("--sync ", EnumName(*v1::SyncMode_descriptor(), host.workload().sync()));
-  };
-  TextOption("Writes", Common(report, "--sync", sync),
-             Common(report, differs, [&plan](const v1::HostReport& host) { return Writes(host, plan); }), lines);
-  const auto flags = [](const v1::HostReport& host) {
-    return OfMounts(host, [](const v1::MountReport& mount) { return mount.open_flags(); });
-  };
-  if (const std::string opened = Common(report, differs, flags); !opened.empty()) TextOption("", "", opened, lines);
-  if (run.hosts() > 1) {
-    const bool goes_on = plan.on_host_loss() == v1::HOST_LOSS_POLICY_CONTINUE;
-    TextOption("If a host is lost", "--on-host-loss", goes_on ? "continue with the others" : "abort: stop the others",
-               lines);
+  for (const ConfigurationRow& row : ConfigurationRows(report)) {
+    if (row.text != ConfigurationRow::Text::kNone) AddRow(row, lines);
   }
   return lines;
 }

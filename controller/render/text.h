@@ -39,9 +39,6 @@ std::vector<std::string> TextSlowest(const v1::Report& report, const v1::StepRep
 // Parts of a step's: fairness and trend; the hosts' load.
 std::vector<std::string> TextEvenness(const v1::StepReport& step);
 std::vector<std::string> TextLoad(const v1::StepReport& step, TextDetail detail);
-// Lines of one option of the configuration, wrapped under its value.
-void TextOption(const std::string& label, const std::string& flag, const std::string& value,
-                std::vector<std::string>& lines);
 std::vector<std::string> TextClocks(const v1::Report& report, TextDetail detail);
 std::vector<std::string> TextHosts(const v1::Report& report, TextDetail detail);
 std::vector<std::string> TextNotes(const v1::Report& report, TextDetail detail);
@@ -86,11 +83,30 @@ bool IsLarge(const v1::Report& report);
 // The unit of the latencies of tables about these steps.
 LatencyUnit UnitFor(const std::vector<const v1::StepReport*>& steps);
 
+// What a run was told to do, in one respect: a row of the text report's configuration and of the page's.
+struct ConfigurationRow {
+  // Whether the text has it; the page has all rows.
+  enum class Text : uint8_t {
+    kRow,
+    // Without its label, below the row before.
+    kBelow,
+    kNone,
+  };
+  std::string label;
+  // The option that sets it; empty: there is none.
+  std::string option;
+  std::string value;
+  Text text = Text::kRow;
+};
+
+// All rows, in order; none without a value.
+std::vector<ConfigurationRow> ConfigurationRows(const v1::Report& report);
+
 struct TextSection {
   // Whether the report has it.
   bool (*is_in)(const v1::Report& report);
-  // Lines for the plan's section, behind those options that all runs have.
-  void (*options)(const v1::TestPlan& plan, std::vector<std::string>& lines);
+  // Rows for the plan's section of the configuration.
+  void (*options)(const v1::TestPlan& plan, std::vector<ConfigurationRow>& rows);
   // Its parts, in place of criteria and summary.
   std::vector<std::vector<std::string>> (*parts)(const v1::Report& report, TextDetail detail);
   // Whether a step is shown where not all are; null: there are no steps, nor their options.

@@ -181,26 +181,28 @@ std::vector<std::string> TextHaCriteria(const v1::Report& report) {
 }
 
 // What a drill did.
-void HaOptions(const v1::TestPlan& plan, std::vector<std::string>& lines) {
+void HaOptions(const v1::TestPlan& plan, std::vector<ConfigurationRow>& rows) {
   const v1::HaPlan& ha = plan.ha();
   const auto word = [](std::string* out, int fault) {
     absl::StrAppend(out, FaultName(static_cast<v1::HaFaultKind>(fault)));
   };
-  TextOption("Pairs", "--pairs", absl::StrJoin(ha.pairs(), ", "), lines);
-  if (!ha.data_dir().empty()) TextOption("Locks", "--data-dir", ha.data_dir(), lines);
-  TextOption("Faults", "--fault", absl::StrJoin(ha.faults(), ", ", word), lines);
-  TextOption("Rounds", "--rounds",
-             ha.has_at_ns()
-                 ? absl::StrCat(ha.rounds(), ", each ", FormatLength(ha.at_ns()), " after all pairs were ready")
-                 : absl::StrCat(ha.rounds(), ", each at a random moment within ", FormatLength(ha.window_ns()),
-                                " (--seed ", plan.seed(), ")"),
-             lines);
-  TextOption(
-      "Lock wait", "--lock-wait",
-      absl::StrCat(EnumName(*v1::HaLockWait_descriptor(), ha.lock_wait()), ", every ", FormatLength(ha.lock_poll_ns())),
-      lines);
-  TextOption("Fence", "--fence", EnumName(*v1::HaFence_descriptor(), ha.fence()), lines);
-  TextOption("Lease", "--lease", FormatLength(plan.lease_ns()), lines);
+  rows.push_back({"Pairs", "--pairs", absl::StrJoin(ha.pairs(), ", ")});
+  rows.push_back({"Locks", "--data-dir", ha.data_dir()});
+  rows.push_back({"Faults", "--fault", absl::StrJoin(ha.faults(), ", ", word)});
+  rows.push_back({"Rounds", "--rounds",
+                  ha.has_at_ns()
+                      ? absl::StrCat(ha.rounds(), ", each ", FormatLength(ha.at_ns()), " after all pairs were ready")
+                      : absl::StrCat(ha.rounds(), ", each at a random moment within ", FormatLength(ha.window_ns()),
+                                     " (--seed ", plan.seed(), ")")});
+  rows.push_back({"Lock wait", "--lock-wait",
+                  absl::StrCat(EnumName(*v1::HaLockWait_descriptor(), ha.lock_wait()), ", every ",
+                               FormatLength(ha.lock_poll_ns()))});
+  rows.push_back({"Fence", "--fence", EnumName(*v1::HaFence_descriptor(), ha.fence())});
+  rows.push_back({"Lease", "--lease", FormatLength(plan.lease_ns())});
+  if (ha.takeover_limit_ns() > 0) {
+    rows.push_back(
+        {"Takeover limit", "--takeover-limit", FormatLength(ha.takeover_limit_ns()), ConfigurationRow::Text::kNone});
+  }
 }
 
 std::vector<std::vector<std::string>> HaParts(const v1::Report& report, TextDetail detail) {
@@ -341,14 +343,17 @@ std::vector<std::string> TextCurve(const v1::Report& report) {
 }
 
 // How it searched.
-void LimitOptions(const v1::TestPlan& plan, std::vector<std::string>& lines) {
+void LimitOptions(const v1::TestPlan& plan, std::vector<ConfigurationRow>& rows) {
   const v1::LimitPlan& limit = plan.limit();
   const bool over_rate = limit.over() == v1::LIMIT_OVER_RATE;
-  TextOption("Search", "--over",
-             over_rate ? "rate: writes/s of each queue manager" : "qm: active queue managers of each host", lines);
-  if (over_rate) TextOption("", "--tolerance", absl::StrFormat("%g %%", limit.tolerance_percent()), lines);
-  TextOption("", "--budget", FormatLength(limit.budget_ns()), lines);
-  TextOption("", "--hold", FormatLength(limit.hold_ns()), lines);
+  constexpr auto kBelow = ConfigurationRow::Text::kBelow;
+  rows.push_back({"Search", "--over",
+                  over_rate ? "rate: writes/s of each queue manager" : "qm: active queue managers of each host"});
+  if (over_rate) {
+    rows.push_back({"Tolerance", "--tolerance", absl::StrFormat("%g %%", limit.tolerance_percent()), kBelow});
+  }
+  rows.push_back({"Time to search", "--budget", FormatLength(limit.budget_ns()), kBelow});
+  rows.push_back({"Time to hold the answer", "--hold", FormatLength(limit.hold_ns()), kBelow});
 }
 
 std::vector<std::vector<std::string>> LimitParts(const v1::Report& report, TextDetail detail) {
@@ -427,19 +432,19 @@ std::vector<std::string> TextPlacement(const v1::Report& report) {
   return lines;
 }
 
-void PlacementOptions(const v1::TestPlan& plan, std::vector<std::string>& lines) {
-  std::string label = "Placement";
+void PlacementOptions(const v1::TestPlan& plan, std::vector<ConfigurationRow>& rows) {
+  const auto add = [&rows](const std::string& value, bool first) {
+    rows.push_back({"Placement", "", value, first ? ConfigurationRow::Text::kRow : ConfigurationRow::Text::kBelow});
+  };
   for (int i = 0; i < std::min(plan.placement_size(), kMostNamed); ++i) {
     const v1::PlacedQueueManager& qm = plan.placement(i);
-    TextOption(label, "",
-               absl::StrFormat("%s: %s, standby %s; %s, %g writes/s%s", qm.qm(), qm.home(), qm.standby(),
-                               FormatSizeForPeople(qm.block_size_bytes()), qm.rate_per_second(),
-                               qm.has_dir() ? absl::StrCat("; in ", qm.dir()) : std::string()),
-               lines);
-    label.clear();
+    add(absl::StrFormat("%s: %s, standby %s; %s, %g writes/s%s", qm.qm(), qm.home(), qm.standby(),
+                        FormatSizeForPeople(qm.block_size_bytes()), qm.rate_per_second(),
+                        qm.has_dir() ? absl::StrCat("; in ", qm.dir()) : std::string()),
+        i == 0);
   }
   if (plan.placement_size() > kMostNamed) {
-    TextOption("", "", absl::StrCat("... and ", plan.placement_size() - kMostNamed, " more queue managers"), lines);
+    add(absl::StrCat("... and ", plan.placement_size() - kMostNamed, " more queue managers"), false);
   }
 }
 

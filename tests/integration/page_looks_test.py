@@ -92,12 +92,16 @@ class PageLooks(pages.PageTest):
 
     def changed(self, kind, change):
         """Opens the page of a made-up report whose report in the page's data a function has changed."""
+        self.changed_data(kind, lambda data: change(data["report"]))
+
+    def changed_data(self, kind, change):
+        """The same with all of the page's data."""
         self.sample(kind)
         page = self.base / f"{kind}.html"
         text = page.read_text()
         found = re.search(r'(<script type="application/json" id="data">)(.*?)(</script>)', text, re.DOTALL)
         data = json.loads(found.group(2))
-        change(data["report"])
+        change(data)
         told = json.dumps(data).replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
         page.write_text(text[:found.start(2)] + told + text[found.end(2):])
         self.browser.open(page)
@@ -360,38 +364,25 @@ class PageLooks(pages.PageTest):
             self.assertGreaterEqual(self.browser.script("return document.querySelectorAll('a.skip:not([hidden])').length"),
                                     0 if kind == "cutoff" else 2)
 
-    def test_client_addresses_make_no_difference_of_mounts(self):
+    def test_the_configuration_has_the_rows_of_the_text_report(self):
+        shown = ("return [...document.querySelectorAll('#options > dl > div')].map(row => [row.querySelector('dt').textContent,"
+                 " [...row.querySelectorAll('dd')].map(value => value.textContent)])")
+        rows = [["Directories", "--qm-dirs", "/q1 (qm1, qm3-qm5), /q2 (qm2)"], ["File system", "", "nfs4 from filer1:/mq"],
+                ["Placement", "", "PAYMENTS: alpha, in <b>/payments</b>"], ["Placement", "", "ORDERS: beta"]]
 
-        def addresses(report):
-            for number, host in enumerate(report["hosts"]):
-                host["mount"]["mount_options"] = f"rw,hard,clientaddr=10.0.0.{number},proto=tcp"
+        def configured(data):
+            data["configuration"] = rows
 
-        def protocols(report):
-            for number, host in enumerate(report["hosts"]):
-                host["mount"]["mount_options"] = f"rw,hard,timeo={number},proto=tcp"
-
-        told = ("return [...document.querySelectorAll('#options > dl > div')].find(e => e.textContent.startsWith('File system'))"
-                ".querySelector('dd').textContent")
-        self.changed("storages", addresses)
-        self.assertEqual(self.browser.script(told), "nfs4 from filer1:/mq, rw,hard,proto=tcp")
-        self.changed("storages", protocols)
-        self.assertEqual(self.browser.script(told), "differs between hosts; see Hosts and mounts")
-
-    def test_directories_are_shown_with_the_queue_managers_that_write_in_each(self):
-
-        def lists(report):
-            for host in report["hosts"]:
-                host["workload"]["qm_dirs"] = ["/q1", "/q2", "/q1", "/q1", "/q1"]
-
-        def placed(report):
-            report["plan"]["placement"][0]["dir"] = "/payments"
-
-        shown = ("return [...document.querySelectorAll('#options > dl > div')].find(e => e.textContent.startsWith(arguments[0]))"
-                 ".querySelector('dd').textContent")
-        self.changed("storages", lists)
-        self.assertEqual(self.browser.script(shown, "Directories").replace("\u200b", ""), "/q1 (qm1, qm3-qm5), /q2 (qm2)")
-        self.changed("placement", placed)
-        self.assertRegex(self.browser.script(shown, "Placement").replace("\u200b", ""), "^[^;]* writes/s, in /payments$")
+        self.changed_data("storages", configured)
+        self.assertEqual([[title, [value.replace("\u200b", "") for value in values]]
+                          for title, values in self.browser.script(shown)],
+                         [["Directories --qm-dirs", [rows[0][2]]], ["File system", [rows[1][2]]],
+                          ["Placement", [rows[2][2], rows[3][2]]]])
+        for kind in ("storages", "placement", "drill", "search", "hostile"):
+            self.sample(kind)
+            rows = self.browser.script("return plimsoll.readData().configuration")
+            self.assertEqual([value.replace("\u200b", "") for _, values in self.browser.script(shown) for value in values],
+                             [value.replace("\u200b", "") for _, _, value in rows])
 
     def test_the_run_id_is_shown_once(self):
 

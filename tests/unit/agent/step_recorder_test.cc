@@ -1,10 +1,9 @@
-#include "agent/writer/step_recorder.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cerrno>
 
+#include "agent/writer/writer_tally.h"
 #include "tests/unit/agent/step_moments.h"
 
 namespace plimsoll::testing {

@@ -6,6 +6,7 @@
 #include <random>
 #include <vector>
 
+#include "common/units.h"
 #include "controller/analysis/host_stalls.h"
 #include "tests/random_seed.h"
 
@@ -14,8 +15,6 @@ namespace {
 
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-
-constexpr int64_t kMs = 1'000'000;
 
 struct Write {
   int64_t start_ns;
@@ -39,32 +38,34 @@ v1::Frame FrameOf(const std::vector<Write>& writes) {
 
 TEST(ServiceGaps, OfOneWriteAFrameEverythingIsKnown) {
   ServiceGaps service;
-  service.Take(FrameOf({{1'000 * kMs, 1'200 * kMs}}));
+  service.Take(FrameOf({{1'000 * kNsPerMs, 1'200 * kNsPerMs}}));
   service.Take(FrameOf({}));
-  service.Take(FrameOf({{1'300 * kMs, 1'900 * kMs}}));
-  EXPECT_EQ(service.first_end_ns(), 1'200 * kMs);
-  EXPECT_EQ(service.last_start_ns(), 1'300 * kMs);
+  service.Take(FrameOf({{1'300 * kNsPerMs, 1'900 * kNsPerMs}}));
+  EXPECT_EQ(service.first_end_ns(), 1'200 * kNsPerMs);
+  EXPECT_EQ(service.last_start_ns(), 1'300 * kNsPerMs);
   ASSERT_THAT(service.gaps(), SizeIs(1));
-  EXPECT_EQ(service.gaps()[0].begin_ns, 1'000 * kMs);
-  EXPECT_EQ(service.gaps()[0].end_ns, 1'900 * kMs);
-  EXPECT_EQ(service.gaps()[0].longest_ns, 900 * kMs);
+  EXPECT_EQ(service.gaps()[0].begin_ns, 1'000 * kNsPerMs);
+  EXPECT_EQ(service.gaps()[0].end_ns, 1'900 * kNsPerMs);
+  EXPECT_EQ(service.gaps()[0].longest_ns, 900 * kNsPerMs);
 }
 
 TEST(ServiceGaps, OfManyWritesAFrameTheLongestBoundsTheGaps) {
   ServiceGaps service;
-  service.Take(FrameOf({{1'000 * kMs, 1'040 * kMs}, {1'050 * kMs, 1'090 * kMs}, {1'090 * kMs, 1'120 * kMs}}));
+  service.Take(FrameOf({{1'000 * kNsPerMs, 1'040 * kNsPerMs},
+                        {1'050 * kNsPerMs, 1'090 * kNsPerMs},
+                        {1'090 * kNsPerMs, 1'120 * kNsPerMs}}));
   ASSERT_THAT(service.gaps(), SizeIs(1));
-  EXPECT_EQ(service.gaps()[0].longest_ns, 90 * kMs) << "two writes of 40 ms, and 10 ms between writes";
-  EXPECT_EQ(service.first_end_ns(), 1'040 * kMs);
-  EXPECT_EQ(service.last_start_ns(), 1'080 * kMs);
+  EXPECT_EQ(service.gaps()[0].longest_ns, 90 * kNsPerMs) << "two writes of 40 ms, and 10 ms between writes";
+  EXPECT_EQ(service.first_end_ns(), 1'040 * kNsPerMs);
+  EXPECT_EQ(service.last_start_ns(), 1'080 * kNsPerMs);
 }
 
 TEST(ServiceGaps, AFrameThatContradictsItselfProvesNothing) {
   ServiceGaps service;
-  v1::Frame frame = FrameOf({{1'000 * kMs, 1'040 * kMs}, {1'050 * kMs, 1'090 * kMs}});
-  frame.set_last_end_ns(1'070 * kMs);  // more latency than time
+  v1::Frame frame = FrameOf({{1'000 * kNsPerMs, 1'040 * kNsPerMs}, {1'050 * kNsPerMs, 1'090 * kNsPerMs}});
+  frame.set_last_end_ns(1'070 * kNsPerMs);  // more latency than time
   service.Take(frame);
-  frame.set_last_end_ns(900 * kMs);
+  frame.set_last_end_ns(900 * kNsPerMs);
   service.Take(frame);
   frame.set_first_start_ns(0);
   service.Take(frame);
@@ -84,12 +85,12 @@ TEST(ServiceGaps, NoSpanWithoutAWholeWriteIsMissing) {
   for (int round = 0; round < 200; ++round) {
     ServiceGaps service;
     std::vector<Write> writes;
-    int64_t now_ns = 1'000 * kMs;
+    int64_t now_ns = 1'000 * kNsPerMs;
     const int64_t frames = between(1, round < 10 ? 2'000 : 40);
     for (int64_t n = 0; n < frames; ++n) {
       std::vector<Write> of_frame;
       for (int64_t i = between(0, 4); i > 0; --i) {
-        now_ns += between(0, 3) == 0 ? between(0, 300) * kMs : 0;
+        now_ns += between(0, 3) == 0 ? between(0, 300) * kNsPerMs : 0;
         const int64_t latency_ns = between(0, 3) == 0 ? between(1, 500'000'000) : between(1, 2'000'000);
         of_frame.push_back({now_ns, now_ns + latency_ns});
         now_ns += latency_ns;

@@ -93,6 +93,56 @@ TEST(TextReport, DirectoriesAreShownWithTheQueueManagersThatWriteInEach) {
   EXPECT_THAT(shown(many), HasSubstr("/q1 (qm1, qm3, qm5, qm7, qm9, qm11, qm13, qm15, 12 more), /q2 (qm2,"));
 }
 
+// The value of a row of the configuration; empty: there is none.
+std::string Configured(const v1::Report& report, const std::string& label) {
+  for (const ConfigurationRow& row : ConfigurationRows(report)) {
+    if (row.label == label) return row.value;
+  }
+  return "";
+}
+
+TEST(TextReport, ClientAddressesMakeNoDifferenceOfMounts) {
+  v1::Report report = LargeReport(3);
+  for (int i = 0; i < 3; ++i) {
+    v1::MountReport& mount = *report.mutable_hosts(i)->mutable_mount();
+    mount.set_fs_type("nfs4");
+    mount.set_remote("filer1:/mq");
+    mount.set_mount_options(absl::StrCat("rw,hard,clientaddr=10.0.0.", i, ",proto=tcp"));
+  }
+  EXPECT_EQ(Configured(report, "File system"), "nfs4 from filer1:/mq, rw,hard,proto=tcp");
+  report.mutable_hosts(2)->mutable_mount()->set_mount_options("rw,soft");
+  EXPECT_EQ(Configured(report, "File system"), "differs between hosts; see Hosts");
+}
+
+TEST(TextReport, APlacedQueueManagerIsShownWithItsDirectory) {
+  v1::Report report = LargeReport(2);
+  report.mutable_placement();
+  v1::PlacedQueueManager& placed = *report.mutable_plan()->add_placement();
+  placed.set_qm("PAYMENTS");
+  placed.set_home("alpha");
+  placed.set_standby("beta");
+  placed.set_block_size_bytes(4096);
+  placed.set_rate_per_second(100);
+  placed.set_dir("/payments");
+  EXPECT_EQ(Configured(report, "Placement"), "PAYMENTS: alpha, standby beta; 4 KiB, 100 writes/s; in /payments");
+  EXPECT_EQ(Configured(report, "Write block size"), "");
+}
+
+TEST(TextReport, TheTextLeavesOutRowsOfTheConfigurationThatThePageHas) {
+  v1::Report report = LargeReport(1);
+  report.mutable_plan()->set_seed(7);
+  const std::string text = absl::StrJoin(TextHeading(report), "\n");
+  for (const char* label : {"Criteria", "Stall threshold", "Seed", "Queue managers"}) {
+    EXPECT_NE(Configured(report, label), "") << label;
+    EXPECT_THAT(text, Not(HasSubstr(label)));
+  }
+  for (const ConfigurationRow& row : ConfigurationRows(report)) {
+    EXPECT_NE(row.label, "") << row.value;
+    if (row.text != ConfigurationRow::Text::kRow) continue;
+    EXPECT_THAT(text, HasSubstr(absl::StrCat("\n  ", row.label, " "))) << text;
+  }
+}
+
 TEST(TextReport, TheVerdictComesFirstThenTheCriteriaByStepThenTheSummary) {
   const std::string text = RenderText(LargeReport(2));
   const std::vector<std::string> lines = LinesOf(text);

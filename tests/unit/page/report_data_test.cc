@@ -2,10 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
+#include <vector>
 
 #include "controller/page/report_page.h"
 #include "controller/render/json.h"
+#include "controller/render/text.h"
 #include "google/protobuf/struct.pb.h"
 #include "google/protobuf/util/json_util.h"
 #include "google/protobuf/util/message_differencer.h"
@@ -110,6 +113,19 @@ TEST(ReportPageData, HoldsTheReportAsReportJsonHasIt) {
   google::protobuf::util::MessageDifferencer differencer;
   differencer.ReportDifferencesToString(&difference);
   EXPECT_TRUE(differencer.Compare(Parse(RenderJson(report)), Member(data, "report").struct_value())) << difference;
+}
+
+TEST(ReportPageData, HasTheRowsOfTheConfiguration) {
+  const v1::Report report = MakeReport({});
+  const Struct data = Parse(ReportPageData(report));
+  const auto& rows = Member(data, "configuration").list_value().values();
+  const std::vector<ConfigurationRow> expected = ConfigurationRows(report);
+  ASSERT_EQ(static_cast<size_t>(rows.size()), expected.size());
+  for (int i = 0; i < rows.size(); ++i) {
+    const auto text = [&](int part) { return rows[i].list_value().values(part).string_value(); };
+    const ConfigurationRow& row = expected[static_cast<size_t>(i)];
+    EXPECT_THAT((std::array{text(0), text(1), text(2)}), ElementsAre(row.label, row.option, row.value));
+  }
 }
 
 TEST(ReportPageData, LeavesOutSeriesThatWouldBeThoseOfALargerScope) {

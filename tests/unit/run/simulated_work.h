@@ -11,8 +11,8 @@
 
 #include "agent/work/work.h"
 #include "agent/writer/log_files.h"
-#include "agent/writer/step_recorder.h"
 #include "agent/writer/work_setup.h"
+#include "agent/writer/writer_tally.h"
 #include "tests/unit/run/simulated_storage.h"
 #include "tests/virtual_clock.h"
 

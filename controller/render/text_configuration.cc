@@ -1,0 +1,206 @@
+// The configuration of a run: one list for the text report and the page.
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/protocol.h"
+#include "common/units.h"
+#include "controller/render/json.h"
+#include "controller/render/plain_text.h"
+#include "controller/render/text.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr char kDiffers[] = "differs between hosts; see Hosts";
+
+// What is mounted below a directory, in a few words.
+std::string MountText(const v1::MountReport& mount) {
+  if (mount.fs_type().empty()) return "";
+  const std::string& source = mount.remote().empty() ? mount.fs_source() : mount.remote();
+  return absl::StrCat(mount.fs_type(), source.empty() ? "" : " from ", source,
+                      mount.mount_options().empty() ? "" : ", ", SharedMountOptions(mount.mount_options()));
+}
+
+// Where a host's queue managers have directories of their own, what is true of all of these, or what is true of each:
+// "/mnt/qm1: ext4 from /dev/sdb1".
+template <typename Get>
+std::string OfMounts(const v1::HostReport& host, Get get) {
+  const std::vector<std::string> dirs = DirsOf(host.workload());
+  const std::vector<v1::MountReport> mounts = MountsOf(host);
+  std::set<std::string> different;
+  for (const v1::MountReport& mount : mounts) different.insert(get(mount));
+  if (different.size() == 1) return *different.begin();
+  std::vector<std::string> each;
+  for (size_t i = 0; i < mounts.size() && i < dirs.size(); ++i) {
+    each.push_back(absl::StrCat(dirs[i], ": ", get(mounts[i])));
+  }
+  return absl::StrJoin(each, "; ");
+}
+
+std::string MountOf(const v1::HostReport& host) {
+  return OfMounts(host, MountText);
+}
+
+// A value that all hosts have, or `several`. A host of which it is not known is left out.
+template <typename Get>
+std::string Common(const v1::Report& report, const std::string& several, Get get) {
+  std::set<std::string> values;
+  for (const v1::HostReport& host : report.hosts()) {
+    if (std::string value = get(host); !value.empty()) values.insert(std::move(value));
+  }
+  return values.size() == 1 ? *values.begin() : values.empty() ? "" : several;
+}
+
+// "qm1, qm3-qm8": writers of a host, in order.
+std::string WriterNumbers(const std::vector<uint32_t>& writers) {
+  constexpr size_t kMostNamed = 8;
+  std::vector<std::string> parts;
+  for (size_t begin = 0, end = 0; begin < writers.size(); begin = end) {
+    while (end < writers.size() && writers[end] - writers[begin] == end - begin) ++end;
+    // Two are no range.
+    if (end - begin == 2) end = begin + 1;
+    if (parts.size() == kMostNamed) {
+      parts.push_back(absl::StrCat(writers.size() - begin, " more"));
+      break;
+    }
+    parts.push_back(absl::StrCat("qm", writers[begin]));
+    if (end - begin > 1) absl::StrAppend(&parts.back(), "-qm", writers[end - 1]);
+  }
+  return absl::StrJoin(parts, ", ");
+}
+
+// The directories in which a host writes; where its queue managers have directories of their own, with who writes in
+// which: "/mnt/q1 (qm1, qm3), /mnt/q2 (qm2)". Those of a placement are listed with their directories.
+std::string DirectoriesText(const v1::HostReport& host) {
+  const v1::LogWorkload& workload = host.workload();
+  if (workload.qm_dirs().empty() || !host.queue_managers().empty()) return absl::StrJoin(DirsOf(workload), ", ");
+  std::map<std::string, std::vector<uint32_t>> writers;
+  for (int i = 0; i < workload.qm_dirs_size(); ++i)
+    writers[workload.qm_dirs(i)].push_back(static_cast<uint32_t>(i) + 1);
+  std::vector<std::string> parts;
+  for (const std::string& dir : DirsOf(workload)) {
+    parts.push_back(absl::StrCat(dir, " (", WriterNumbers(writers[dir]), ")"));
+  }
+  return absl::StrJoin(parts, ", ");
+}
+
+std::string Extents(const v1::LogWorkload& workload) {
+  return absl::StrCat(workload.num_files(), " x ", FormatSizeForPeople(workload.file_size_bytes()), " (--file-size ",
+                      FormatSize(workload.file_size_bytes()), ")");
+}
+
+// "; starts spread evenly"; empty for a run of a version that knew no other way.
+std::string Arrivals(const v1::LogWorkload& workload, const v1::TestPlan& plan) {
+  switch (workload.arrival()) {
+    case v1::ARRIVAL_EVEN:
+      return ", spread evenly";
+    case v1::ARRIVAL_POISSON:
+      return absl::StrCat(" at random (--seed ", plan.seed(), ")");
+    case v1::ARRIVAL_ALIGNED:
+      return ", all at once";
+    default:
+      return "";
+  }
+}
+
+std::string Writes(const v1::HostReport& host, const v1::TestPlan& plan) {
+  const v1::LogWorkload& workload = host.workload();
+  std::string text = OfMounts(host, [](const v1::MountReport& mount) -> std::string {
+    return mount.direct()                    ? "O_DIRECT accepted"
+           : !mount.direct_refused().empty() ? "O_DIRECT refused"
+                                             : "without O_DIRECT";
+  });
+  text += plan.placement_size() > 0 ? absl::StrCat(", each QM at its own rate", Arrivals(workload, plan))
+          : workload.rate_per_second() > 0
+              ? absl::StrCat(", ", workload.rate_per_second(), " writes/s per QM", Arrivals(workload, plan))
+              : std::string(", one in flight per QM");
+  if (workload.delay_ns() > 0) text += absl::StrCat(", ", FormatLength(workload.delay_ns()), " pause after each");
+  if (workload.cpu_load() > 0) text += absl::StrCat(", ", workload.cpu_load(), " busy threads per host");
+  return text;
+}
+
+std::string SyncOption(const v1::HostReport& host) {
+  return absl::StrCat("--sync ", EnumName(*v1::SyncMode_descriptor(), host.workload().sync()));
+}
+
+std::string OpenFlags(const v1::HostReport& host) {
+  return OfMounts(host, [](const v1::MountReport& mount) { return mount.open_flags(); });
+}
+
+std::string QueueManagers(const v1::Report& report) {
+  if (report.plan().placement_size() > 0) {
+    return absl::StrCat(FormatCount(static_cast<uint64_t>(report.plan().placement_size())),
+                        ", each on a home and a standby host");
+  }
+  return Common(report, kDiffers, [&report](const v1::HostReport& host) {
+    return absl::StrCat(FormatCount(host.workload().qm()), report.has_ha() ? " per pair" : " per host");
+  });
+}
+
+std::string Steps(const v1::TestPlan& plan) {
+  std::string text = absl::StrCat(FormatLength(plan.duration_ns()), " per step");
+  if (plan.warmup_ns() > 0) absl::StrAppend(&text, ", ", FormatLength(plan.warmup_ns()), " warm-up");
+  if (plan.settle_ns() > 0) absl::StrAppend(&text, ", ", FormatLength(plan.settle_ns()), " to settle before the first");
+  if (plan.until_steady_ns() > 0) {
+    absl::StrAppend(&text, ", in rounds until steady, at most ", FormatLength(plan.until_steady_ns()), " each");
+  }
+  if (plan.repeat() > 1) absl::StrAppend(&text, ", all steps ", plan.repeat(), " times");
+  return text;
+}
+
+}  // namespace
+
+std::vector<ConfigurationRow> ConfigurationRows(const v1::Report& report) {
+  using Text = ConfigurationRow::Text;
+  const v1::TestPlan& plan = report.plan();
+  const TextSection* const section = TextSectionOf(report);
+  // An HA drill has none.
+  const bool steps = section == nullptr || section->shows_step != nullptr;
+  std::vector<ConfigurationRow> rows;
+  std::vector<std::string> sizes;
+  for (const uint64_t size : plan.block_size_bytes()) sizes.push_back(FormatSize(size));
+  if (plan.placement().empty()) rows.push_back({"Write block size", "--bsize", absl::StrJoin(sizes, ", ")});
+  const bool lists_dirs = std::any_of(report.hosts().begin(), report.hosts().end(),
+                                      [](const auto& host) { return !host.workload().qm_dirs().empty(); });
+  const std::string directories = Common(report, kDiffers, DirectoriesText);
+  if (!lists_dirs) {
+    rows.push_back({"Directory", "--dir", directories});
+  } else {
+    rows.push_back({"Directories", plan.placement().empty() ? "--qm-dirs" : "", directories});
+  }
+  rows.push_back({"File system", "", Common(report, kDiffers, MountOf), Text::kBelow});
+  rows.push_back({"Queue managers", "--qm", QueueManagers(report), Text::kNone});
+  rows.push_back({"Extents per QM", "--num-files",
+                  Common(report, kDiffers, [](const v1::HostReport& host) { return Extents(host.workload()); })});
+  if (section != nullptr) section->options(plan, rows);
+  if (steps) rows.push_back({"Duration", "--duration", Steps(plan)});
+  rows.push_back({"Writes", Common(report, "--sync", SyncOption),
+                  Common(report, kDiffers, [&plan](const v1::HostReport& host) { return Writes(host, plan); }),
+                  steps ? Text::kRow : Text::kNone});
+  rows.push_back({"Open flags", "", Common(report, kDiffers, OpenFlags), steps ? Text::kBelow : Text::kNone});
+  if (steps && report.run().hosts() > 1) {
+    const bool goes_on = plan.on_host_loss() == v1::HOST_LOSS_POLICY_CONTINUE;
+    rows.push_back(
+        {"If a host is lost", "--on-host-loss", goes_on ? "continue with the others" : "abort: stop the others"});
+  }
+  rows.push_back({"Criteria", "--require", absl::StrJoin(plan.criteria(), ", "), Text::kNone});
+  if (steps) {
+    rows.push_back({"Stall threshold", "--stall",
+                    plan.stall_ns() > 0 ? FormatLength(plan.stall_ns())
+                                        : "100 ms or 20\u00d7 the writer\u2019s median, whichever is greater",
+                    Text::kNone});
+    if (plan.lease_ns() > 0) rows.push_back({"Lease", "--lease", FormatLength(plan.lease_ns()), Text::kNone});
+  }
+  if (plan.has_seed()) rows.push_back({"Seed", "--seed", absl::StrCat(plan.seed()), Text::kNone});
+  std::erase_if(rows, [](const ConfigurationRow& row) { return row.value.empty(); });
+  return rows;
+}
+
+}  // namespace plimsoll
