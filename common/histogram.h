@@ -107,6 +107,14 @@ class Histogram {
     const std::vector<uint64_t>& chunk = chunks_[index / kChunk];
     return chunk.empty() ? 0 : chunk[index % kChunk];
   }
+  // Calls visit(lowest value, count) for every bucket that is not empty, in order.
+  template <typename Visit>
+  void ForEachBucket(Visit visit) const {
+    if (count_ == 0) return;
+    for (uint32_t i = LowIndex(); i <= HighIndex(); ++i) {
+      if (const uint64_t count = CountAt(i); count > 0) visit(Layout::LowestNs(i), count);
+    }
+  }
 
   // Sparse form for the wire and the journal.
   v1::Distribution ToProto() const;

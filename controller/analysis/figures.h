@@ -10,7 +10,7 @@
 
 #include "common/histogram.h"
 #include "common/units.h"
-#include "controller/analysis/second_series.h"
+#include "controller/analysis/seconds.h"
 #include "plimsoll/v1/report.pb.h"
 
 namespace plimsoll {
@@ -43,38 +43,6 @@ static_assert(DistributionFloorNs(127) == 127 && DistributionFloorNs(255) == 255
 
 // The buckets that hold a value, in order. Kind and name of the scope are the caller's.
 v1::DistributionReport MakeDistribution(const Histogram& latency);
-
-// Buckets of powers of 2^(1/32): b holds the values v with b <= 32 log2(v) < b + 1; 0 ns counts with 1 ns.
-class Log32Buckets {
- public:
-  // Above the bucket of 1 h, 1334.
-  static constexpr uint32_t kCount = 1344;
-
-  // Smallest value of a bucket, for `bucket` <= kCount: 2^(bucket/32), rounded up. Small buckets may share one.
-  static uint64_t FromNs(uint32_t bucket);
-  // `value_ns` <= 1 h.
-  static uint32_t Of(uint64_t value_ns);
-};
-
-// The distribution of each second of a scope, in buckets of Log32Buckets: some 1 KB a second. The buckets of the
-// histogram (0.1 % wide) are taken by their smallest value. Not thread-safe.
-class SecondDistributions {
- public:
-  // Once for each second, in any order.
-  void Add(uint32_t second, const Histogram& latency);
-  // Appends the second's row; one without buckets where nothing was added.
-  void Append(uint32_t second, v1::SecondDistributionsReport& report) const;
-
- private:
-  struct Row {
-    uint64_t begin = 0;
-    uint32_t buckets = 0;
-  };
-  BySecond<Row> rows_;
-  // Of all rows, one after the other.
-  std::vector<uint16_t> bucket_;
-  std::vector<uint64_t> count_;
-};
 
 // Jain's index of values that are not negative: (sum x)^2 / (n sum x^2). 0 where there are fewer than two, 1 where all
 // are 0.

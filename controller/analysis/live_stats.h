@@ -13,7 +13,7 @@
 
 #include "common/histogram.h"
 #include "controller/analysis/host_facts.h"
-#include "controller/analysis/second_series.h"
+#include "controller/analysis/seconds.h"
 #include "plimsoll/v1/frame.pb.h"
 #include "plimsoll/v1/journal.pb.h"
 

@@ -11,7 +11,7 @@
 #include "common/histogram.h"
 #include "controller/analysis/cpu_wait.h"
 #include "controller/analysis/scope_sums.h"
-#include "controller/analysis/second_series.h"
+#include "controller/analysis/seconds.h"
 #include "controller/plan/criteria.h"
 #include "plimsoll/v1/report.pb.h"
 

@@ -1,29 +1,54 @@
 // Collects sentences for a report's reader.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "common/units.h"
+
 namespace plimsoll {
 
 // The text with a full stop, unless it has an end of its own.
-std::string Sentence(const std::string& text);
+inline std::string Sentence(const std::string& text) {
+  const bool ended = !text.empty() && std::string(".!?").find(text.back()) != std::string::npos;
+  return ended ? text : text + ".";
+}
 
 // Of sentences of one kind the first three are kept and the others counted, so that a thousand writers with the same
 // trouble make four lines, and memory is bounded whatever a journal holds. Not thread-safe.
 class NoteBook {
  public:
   // `kind` is a constant of the code, never text from a journal.
-  void Add(const std::string& kind, const std::string& sentence);
+  void Add(const std::string& kind, const std::string& sentence) {
+    const auto [found, added] = kinds_.try_emplace(kind);
+    if (added) order_.push_back(kind);
+    Kind& notes = found->second;
+    if (notes.first.size() >= kKept) {
+      ++notes.more;
+    } else if (std::find(notes.first.begin(), notes.first.end(), sentence) == notes.first.end()) {
+      notes.first.push_back(sentence);
+    }
+  }
 
   // In the order in which each kind was first met.
-  std::vector<std::string> Sentences() const;
+  std::vector<std::string> Sentences() const {
+    std::vector<std::string> sentences;
+    for (const std::string& name : order_) {
+      const Kind& notes = kinds_.at(name);
+      sentences.insert(sentences.end(), notes.first.begin(), notes.first.end());
+      if (notes.more > 0) sentences.push_back(absl::StrCat("... and ", FormatCount(notes.more), " more like it."));
+    }
+    return sentences;
+  }
 
   bool empty() const { return order_.empty(); }
 
  private:
+  static constexpr size_t kKept = 3;
   struct Kind {
     std::vector<std::string> first;
     uint64_t more = 0;

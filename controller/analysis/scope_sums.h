@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/histogram.h"
-#include "controller/analysis/second_series.h"
+#include "controller/analysis/seconds.h"
 #include "controller/analysis/timeline.h"
 #include "plimsoll/v1/frame.pb.h"
 #include "plimsoll/v1/report.pb.h"

@@ -12,7 +12,7 @@
 #include "controller/analysis/metric_values.h"
 #include "controller/analysis/note_book.h"
 #include "controller/analysis/scope_sums.h"
-#include "controller/analysis/second_percentiles.h"
+#include "controller/analysis/seconds.h"
 #include "controller/analysis/step_stats.h"
 #include "controller/analysis/timeline.h"
 #include "plimsoll/v1/report.pb.h"

@@ -12,7 +12,7 @@
 #include "controller/analysis/host_facts.h"
 #include "controller/analysis/host_stalls.h"
 #include "controller/analysis/scope_sums.h"
-#include "controller/analysis/second_percentiles.h"
+#include "controller/analysis/seconds.h"
 #include "controller/analysis/timeline.h"
 #include "plimsoll/v1/agent.pb.h"
 #include "plimsoll/v1/journal.pb.h"

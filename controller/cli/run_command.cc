@@ -41,7 +41,6 @@
 #include "controller/plan/plan_yaml.h"
 #include "controller/render/csv.h"
 #include "controller/render/json.h"
-#include "controller/render/mqldt.h"
 #include "controller/render/text.h"
 #include "controller/run/agent_client.h"
 #include "controller/run/coordinator.h"

@@ -1,10 +1,9 @@
-#include "controller/render/interval_lines.h"
-
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/units.h"
+#include "controller/render/live_view.h"
 #include "controller/render/plain_text.h"
 
 namespace plimsoll {

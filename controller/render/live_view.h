@@ -1,4 +1,4 @@
-// What a person sees of a run that is under way: a table for a terminal, or lines.
+// What a person sees of a run that is under way: a table for a terminal, or lines, those of --interval too.
 #pragma once
 
 #include <cstddef>
@@ -55,5 +55,23 @@ std::string SecondLine(const LiveSnapshot& now, const LiveSecond& second);
 std::string WaitingLine(const LiveSnapshot& now);
 // "stall at 12.3 s for 1.240 s: alpha/qm1, beta/qm1".
 std::string StallLine(const LiveStall& stall);
+
+// Makes a line of every row, at most 80 columns wide unless figures grow beyond what any run reaches. A heading stands
+// above the first line of a step and above every tenth; where the largest latency of the step grows, a warning follows
+// with the old one and the new one. Not thread-safe.
+class IntervalLines {
+ public:
+  explicit IntervalLines(int64_t interval_ns) : interval_ns_(interval_ns) {}
+
+  // The lines that the row adds, without line breaks.
+  std::vector<std::string> Add(const IntervalRow& row);
+
+ private:
+  void AddHeading(std::vector<std::string>& lines) const;
+
+  int64_t interval_ns_;
+  uint32_t step_ = 0;
+  uint32_t lines_ = 0;
+};
 
 }  // namespace plimsoll

@@ -15,7 +15,6 @@
 #include "controller/analysis/live_stats.h"
 #include "controller/render/csv.h"
 #include "controller/render/json.h"
-#include "controller/render/mqldt.h"
 #include "controller/render/text.h"
 #include "tests/random_seed.h"
 #include "tests/unit/analysis/journal_builder.h"

@@ -8,7 +8,6 @@
 
 #include "controller/render/csv.h"
 #include "controller/render/json.h"
-#include "controller/render/mqldt.h"
 #include "controller/render/text.h"
 #include "tests/golden_files.h"
 #include "tests/unit/analysis/journal_builder.h"

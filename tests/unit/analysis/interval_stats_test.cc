@@ -8,7 +8,7 @@
 #include <random>
 
 #include "controller/analysis/analyzer.h"
-#include "controller/render/interval_lines.h"
+#include "controller/render/live_view.h"
 #include "controller/render/plain_text.h"
 #include "tests/random_seed.h"
 #include "tests/unit/analysis/journal_builder.h"

@@ -1,7 +1,5 @@
 // Whether a cluster carries its load with any one host down, and that a queue manager that is silent by plan is missed
 // nowhere.
-#include "controller/analysis/placement_report.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "controller/analysis/analyzer.h"
+#include "controller/analysis/whole_run.h"
 #include "tests/unit/analysis/journal_builder.h"
 
 namespace plimsoll {

@@ -1,10 +1,9 @@
-#include "controller/analysis/second_percentiles.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <random>
 
+#include "controller/analysis/seconds.h"
 #include "tests/random_seed.h"
 
 namespace plimsoll {

@@ -1,7 +1,7 @@
-#include "controller/analysis/second_series.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "controller/analysis/seconds.h"
 
 namespace plimsoll {
 namespace {

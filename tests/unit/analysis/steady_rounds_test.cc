@@ -1,6 +1,4 @@
 // Rounds of a step until they are steady: how many there are, and what a report shows of them.
-#include "controller/analysis/steady_rounds.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +6,7 @@
 #include <vector>
 
 #include "common/units.h"
+#include "controller/analysis/whole_run.h"
 
 namespace plimsoll {
 namespace {

@@ -15,7 +15,6 @@
 #include "controller/page/report_page.h"
 #include "controller/render/csv.h"
 #include "controller/render/json.h"
-#include "controller/render/mqldt.h"
 #include "controller/render/text.h"
 #include "controller/run/results.h"
 #include "tests/report_sums.h"

@@ -1,5 +1,8 @@
-// Rounds of a plan's steps until they are steady (--until-steady).
+// What follows from the steps of a run together: rounds of them until they are steady (--until-steady), and whether a
+// cluster carries its load with all hosts up and with any one host down.
 #pragma once
+
+#include <google/protobuf/repeated_field.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -53,5 +56,10 @@ class SteadyRounds {
   size_t steps_ = 0;
   std::string last_text_;
 };
+
+// The answer to a placement, from a report that has its steps and its verdict. `steps` are those of the plan: one that
+// was not played, or not to its end by all writers, decides nothing, and leaves no PASS. A pure function.
+v1::PlacementReport MakePlacementReport(const v1::Report& report,
+                                        const google::protobuf::RepeatedPtrField<v1::LogStep>& steps);
 
 }  // namespace plimsoll
