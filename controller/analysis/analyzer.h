@@ -13,6 +13,7 @@
 #include "controller/analysis/host_facts.h"
 #include "controller/analysis/judge.h"
 #include "controller/analysis/live_stats.h"
+#include "controller/analysis/figures.h"
 #include "controller/analysis/note_book.h"
 #include "controller/analysis/section_analysis.h"
 #include "controller/analysis/step_report.h"
