@@ -80,23 +80,20 @@ struct RunFlags {
 };
 
 // Where the agent is on this machine a directory may be named from here.
-absl::Status MakeDirectoriesAbsolute(v1::LogWorkload& workload) {
-  const auto make_absolute = [](const char* option, std::string& dir) -> absl::Status {
+void MakeDirectoriesAbsolute(v1::LogWorkload& workload, PlanPlaces& places) {
+  const auto make_absolute = [&places](const char* option, const char* key, std::string& dir) {
+    // The check of the plan names the empty one.
+    if (dir.empty()) return;
     std::error_code error;
     const std::filesystem::path absolute = std::filesystem::canonical(dir, error);
-    if (error) return LocalDirectoryError(dir, error, option);
+    if (error) return places.AddProblem(std::string(LocalDirectoryError(dir, error, option).message()), key);
     if (!std::filesystem::is_directory(absolute)) {
-      return absl::InvalidArgumentError(absl::StrCat(option, " ", dir, " is no directory"));
+      return places.AddProblem(absl::StrCat(option, ": ", dir, " is not a directory"), key);
     }
     dir = absolute.string();
-    return absl::OkStatus();
   };
-  if (!workload.dir().empty()) PLIMSOLL_RETURN_IF_ERROR(make_absolute("--dir", *workload.mutable_dir()));
-  for (std::string& dir : *workload.mutable_qm_dirs()) {
-    // The check of the plan names the empty one.
-    if (!dir.empty()) PLIMSOLL_RETURN_IF_ERROR(make_absolute("--qm-dirs", dir));
-  }
-  return absl::OkStatus();
+  if (workload.has_dir()) make_absolute("--dir", "workload.dir", *workload.mutable_dir());
+  for (std::string& dir : *workload.mutable_qm_dirs()) make_absolute("--qm-dirs", "workload.qm_dirs", dir);
 }
 
 }  // namespace
@@ -126,8 +123,10 @@ absl::StatusOr<v1::TestPlan> LoadRunPlan(const std::string& file, PlanFlags::Kin
     return absl::InvalidArgumentError(
         absl::StrCat(file, " is the plan of a search for the highest load (limit): run it with `plimsoll limit`"));
   }
-  if (plan.hosts().empty()) PLIMSOLL_RETURN_IF_ERROR(MakeDirectoriesAbsolute(*plan.mutable_workload()));
   places.ForgetChanged(read, plan);
+  if (plan.hosts().empty() && !places.IsUnreadable("hosts")) {
+    MakeDirectoriesAbsolute(*plan.mutable_workload(), places);
+  }
   FillDefaults(plan);
   PLIMSOLL_RETURN_IF_ERROR(CheckPlan(plan, places));
   return plan;

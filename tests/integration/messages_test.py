@@ -83,6 +83,14 @@ class Messages(harness.PlimsollTest):
             (["report", self.base / "none"], 2, f"{self.base}/none does not exist"),
         ])
 
+    def test_plans_that_are_none(self):
+        self.check([
+            (["run", self.base / "none.yaml"], 2, f"{self.base}/none.yaml does not exist; `plimsoll plan example` prints a plan"),
+            (["plan", "check", self.base / "none.yaml"], 2,
+             f"{self.base}/none.yaml does not exist; `plimsoll plan example` prints a plan"),
+            (["run", self.dir], 2, f"{self.dir} is a directory, not a plan; to measure it, use --dir {self.dir}"),
+        ])
+
     def test_directories_that_are_not_there(self):
         alpha = self.agent("alpha")
         code, lines = self.said("run", "--hosts", alpha.address, "--dir", self.dir / "none")
@@ -93,10 +101,23 @@ class Messages(harness.PlimsollTest):
         plan = self.base / "plan.yaml"
         plan.write_text("hosts: [node[1-3]]\n")
         self.check([(["run", plan], 2,
-                     f"{plan}:1:13: not YAML: end of sequence flow not found; in a list of YAML, quote it: \"node[1-3]\"")])
+                     f"{plan}:1:13: not YAML: a list is not closed: expected ']'; in a list of YAML, quote it: \"node[1-3]\"")])
         plan.write_text("workload:\n  qm: 0\n  file_size: 64q\nstall: 5min 3\n")
         code, lines = self.said("run", plan)
-        self.assertEqual((code, [line.split(": ")[0] for line in lines]), (2, [f"{plan}:{at}" for at in ("2:7", "3:14", "4:8")]))
+        self.assertEqual((code, [line.split(": ")[0] for line in lines[:3]]), (2, [f"{plan}:{at}" for at in ("2:7", "3:14", "4:8")]))
+        self.assertEqual([line.split(": ")[0] for line in lines[3:]], ["--dir (workload.dir) is missing"])
+        # Wrong values hide no errors of meaning, and what may follow from a wrong value is left out.
+        plan.write_text("hosts: [a, b]\nworkload:\n  dir: rel\n  qm: 0\n  file_size: 1q\nblock_size: 64m\ncriteria: [p99<10, speed>1]\n")
+        wrong = [rf"3: --dir \(workload.dir\) 'rel' is not absolute", "4:7: qm: '0' is out of range", "5:14: file_size: '1q' is not a",
+                 r"7: --require \(criteria\): 'p99<10' is not a criterion", r"7: --require \(criteria\): 'speed>1' is not a criterion"]
+        for command in (["run", plan], ["plan", "check", plan]):
+            code, lines = self.said(*command)
+            self.assertEqual((code, len(lines)), (2, len(wrong)), lines)
+            for line, pattern in zip(lines, wrong):
+                self.assertRegex(line, rf"^{plan}:{pattern}")
+        plan.write_text("hosts: a\ncriteria: [" + ", ".join(f"x{number}" for number in range(30)) + "]\n")
+        code, lines = self.said("plan", "check", plan)
+        self.assertEqual((code, len(lines), lines[-1]), (2, 21, f"{plan}: more errors follow; correct these first"))
         plan.write_text(f"workload:\n  dir: {self.dir}\n  file_size: 5000001\nwarmup: 1h30m\n")
         self.assertEqual(self.said("plan", "check", plan),
                          (2, [f"{plan}:3: --file-size (workload.file_size) 5000001 is not a multiple of 4k: use 4884k, "
