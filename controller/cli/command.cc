@@ -96,7 +96,7 @@ int PrintFailure(CommandLine& line, const Failure& failure) {
 
 absl::Status LocalDirectoryError(const std::string& dir, std::error_code error, const std::string& option) {
   if (error == std::errc::no_such_file_or_directory) {
-    return absl::NotFoundError(absl::StrCat(option, ": ", dir, " does not exist"));
+    return absl::NotFoundError(absl::StrCat(option, ": ", dir, " does not exist; create it or pass another ", option));
   }
   return PosixError(option, dir, error.value());
 }

@@ -46,7 +46,7 @@ int PrintErrors(CommandLine& line, const absl::Status& status, Exit exit);
 // PrintError for each line of a failure; returns its exit code.
 int PrintFailure(CommandLine& line, const Failure& failure);
 
-// Why a directory of this machine, given with --dir, cannot be used.
+// Why a directory of this machine, given as `option`, cannot be used.
 absl::Status LocalDirectoryError(const std::string& dir, std::error_code error, const std::string& option = "--dir");
 
 // Breaks the description of an option between words, so that --help stays within 100 columns.

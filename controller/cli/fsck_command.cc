@@ -43,6 +43,7 @@ struct FsckFlags {
   AgentList agents;
   AccessFlags access;
   std::string directory;
+  std::string directory_option = "DIR";
   std::string level = "quick";
   std::string lease = "10s";
   std::string junit;
@@ -238,7 +239,7 @@ class Fsck {
   const SystemClock clock_;
   EventQueue& events_;
   const Interrupts interrupts_{events_};
-  AskedAgents agents_{clock_, events_, line_.err, flags_.quiet};
+  AskedAgents agents_{clock_, events_, line_.err, flags_.quiet, flags_.directory_option};
 };
 
 int FsckMain(const FsckFlags& flags, CommandLine& line) {
@@ -285,6 +286,7 @@ int RunQuickChecks(const QuickChecks& checks, CommandLine& line, PartEnd& end) {
   flags.agents = checks.agents;
   flags.access = checks.access;
   flags.directory = checks.directory;
+  flags.directory_option = "--dir";
   flags.quiet = checks.quiet;
   const SystemClock clock;
   EventQueue events(clock);

@@ -403,8 +403,9 @@ absl::Status ExplainConnectError(const std::string& address, const absl::Status&
 
 std::string DirectoryInWords(const std::string& label, const std::string& error, const std::string& option) {
   const std::string prefix = option.empty() ? "" : absl::StrCat(option, ": ");
-  return absl::EndsWith(error, " does not exist") ? absl::StrCat(prefix, error, " on ", label)
-                                                  : absl::StrCat(label, ": ", prefix, error);
+  if (!absl::EndsWith(error, " does not exist")) return absl::StrCat(label, ": ", prefix, error);
+  return absl::StrCat(prefix, error, " on ", label, "; create it there or ",
+                      option.empty() ? "name another directory" : absl::StrCat("pass another ", option));
 }
 
 std::string UnreachableInWords(const std::string& address, const absl::Status& failure) {

@@ -157,7 +157,7 @@ class BadInput(harness.PlimsollTest):
     def test_a_directory_that_the_hosts_do_not_have(self):
         alpha = self.agent("alpha")
         self.assertRegex(self.run_refused("--hosts", alpha.address, dir=self.dir / "missing"),
-                         rf"^plimsoll: --dir: {self.dir}/missing does not exist on alpha$")
+                         rf"^plimsoll: --dir: {self.dir}/missing does not exist on alpha; create it there or pass another --dir$")
 
     def test_an_agent_that_may_not_write_there(self):
         if os.geteuid() != 0:

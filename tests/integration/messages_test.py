@@ -94,8 +94,15 @@ class Messages(harness.PlimsollTest):
     def test_directories_that_are_not_there(self):
         alpha = self.agent("alpha")
         code, lines = self.said("run", "--hosts", alpha.address, "--dir", self.dir / "none")
-        self.assertEqual((code, lines), (2, [f"--dir: {self.dir}/none does not exist on alpha"]))
-        self.assertEqual(self.said("run", "--dir", self.dir / "none"), (2, [f"--dir: {self.dir}/none does not exist"]))
+        self.assertEqual((code, lines), (2, [f"--dir: {self.dir}/none does not exist on alpha; create it there or pass another --dir"]))
+        self.check([
+            (["run", "--dir", self.dir / "none"], 2, f"--dir: {self.dir}/none does not exist; create it or pass another --dir"),
+            (["clean", "--dir", self.dir / "none"], 2, f"--dir: {self.dir}/none does not exist; create it or pass another --dir"),
+            (["storage", self.dir / "none"], 2, f"DIR: {self.dir}/none does not exist; create it or pass another DIR"),
+            (["fsck", self.dir / "none"], 2, f"DIR: {self.dir}/none does not exist; create it or pass another DIR"),
+            (["fsck", self.dir / "none", "--hosts", alpha.address], 2,
+             f"DIR: {self.dir}/none does not exist on alpha; create it there or pass another DIR"),
+        ])
 
     def test_all_mistakes_of_a_plan_at_once(self):
         plan = self.base / "plan.yaml"
