@@ -221,7 +221,7 @@ class Fsck {
   int Print(const v1::CheckReport& report) {
     line_.out << (flags_.json ? RenderJson(report) : PaintVerdicts(RenderCheckText(report), line_.color_out))
               << std::flush;
-    if (!line_.out) return PrintError(line_, "standard output could not be written", Exit::kWrong);
+    if (!WroteOutput(line_)) return static_cast<int>(Exit::kWrong);
     if (!flags_.junit.empty()) {
       if (const absl::Status written = WriteFile(flags_.junit, RenderJUnit(report)); !written.ok()) {
         return PrintError(line_, written, Exit::kWrong);

@@ -1,6 +1,8 @@
 """What the programs say of a wrong input: one line that names the thing and the way out. A row each."""
 
 import http.server
+import os
+import subprocess
 import threading
 
 import harness
@@ -43,6 +45,30 @@ class Messages(harness.PlimsollTest):
     def test_help_of_a_command_is_what_its_option_prints(self):
         for command in (["run"], ["plan", "check"], []):
             self.assertEqual(self.plimsoll("help", *command).out, self.plimsoll(*command, "--help").out)
+
+    def test_a_reader_that_goes_away_is_no_error_and_a_full_disk_is_one(self):
+        run = self.run_plan("--duration", "1")
+        plan = self.base / "plan.yaml"
+        plan.write_text(f"workload:\n  dir: {self.dir}\n")
+        # What each exits with where all is well.
+        commands = [["report", run.results, "--print-only"], ["report", run.results, "--json", "--print-only"],
+                    ["compare", run.results, run.results], ["plan", "example"], ["plan", "check", plan], ["storage", self.dir],
+                    ["clean", "--dir", self.dir], ["run", "--dir", self.dir, "--dry-run"], ["help"], ["run", "--help"]]
+        for command in commands:
+            with self.subTest(command=command):
+                argv = [harness.binary("plimsoll"), *map(str, command)]
+                well = subprocess.run(argv, env=self.environment, capture_output=True, text=True, check=False)
+                reading, writing = os.pipe()
+                os.close(reading)
+                gone = subprocess.run(argv, env=self.environment, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
+                os.close(writing)
+                self.assertEqual((gone.returncode, gone.stderr), (well.returncode, well.stderr))
+                with open("/dev/full", "w", encoding="ascii") as full:
+                    failed = subprocess.run(argv, env=self.environment, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+                self.assertEqual(failed.stderr.count("plimsoll: standard output could not be written\n"), 1, failed.stderr)
+                # A report's verdict stays what it is.
+                if command[0] != "report":
+                    self.assertEqual(failed.returncode, 2)
 
     def test_hosts_that_are_written_as_other_programs_write_them(self):
         self.check([
