@@ -20,7 +20,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/clock.h"
 #include "common/command_line.h"
@@ -42,6 +41,7 @@
 #include "controller/render/csv.h"
 #include "controller/render/json.h"
 #include "controller/render/mqldt.h"
+#include "controller/render/plain_text.h"
 #include "controller/render/text.h"
 #include "controller/run/agent_client.h"
 #include "controller/run/coordinator.h"
@@ -338,15 +338,15 @@ class Run {
 
   int DryRun() {
     uint64_t total_bytes = 0;
-    line_.out << absl::StrFormat("%-20s %-40s %4s %8s %12s\n", "host", "directory", "QMs", "files", "bytes");
+    std::vector<std::vector<std::string>> rows = {{"host", "directory", "QMs", "files", "bytes"}};
     for (const auto& host : fleet_->hosts()) {
       for (const HostBytes& bytes : BytesOf(workloads_[host->index])) {
         total_bytes += bytes.bytes;
-        line_.out << absl::StrFormat("%-20s %-40s %4d %8s %12s\n", SanitizeForTerminal(host->label),
-                                     SanitizeForTerminal(bytes.directory), bytes.writers, FormatCount(bytes.files),
-                                     FormatSizeForPeople(bytes.bytes));
+        rows.push_back({SanitizeForTerminal(host->label), SanitizeForTerminal(bytes.directory),
+                        absl::StrCat(bytes.writers), FormatCount(bytes.files), FormatSizeForPeople(bytes.bytes)});
       }
     }
+    for (const std::string& text : AlignColumns(rows, "llrrr")) line_.out << text << '\n';
     line_.out << "Each run makes and removes plimsoll-<run id>/<host>/qm<N>/active/ below these directories.\n"
               << FormatSizeForPeople(total_bytes) << " would be written to prepare; ";
     if (plan_.has_limit()) {

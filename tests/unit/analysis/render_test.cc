@@ -208,6 +208,13 @@ TEST(PlainText, ShortenedNamesAlwaysDiffer) {
   }
 }
 
+TEST(PlainText, ColumnsStayInTheirPlaceWithoutShorteningAnything) {
+  const std::string name(60, 'x');
+  EXPECT_THAT(AlignColumns({{"host", "n", "owner"}, {name, "7", "me"}, {"b", "1,000", ""}}, "lrl"),
+              ElementsAre("host" + std::string(56, ' ') + "      n  owner", name + "      7  me",
+                          "b" + std::string(59, ' ') + "  1,000"));
+}
+
 TEST(PlainText, WrapsBetweenWordsAndCutsWhatIsTooLong) {
   EXPECT_THAT(Wrap("one two three four", 10), ElementsAre("one two", "three four"));
   EXPECT_THAT(Wrap("abcdefghijklm no", 10), ElementsAre("abcdefghij", "klm no"));
