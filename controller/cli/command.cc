@@ -157,7 +157,7 @@ int ParseAndRun(CLI::App& app, const std::vector<std::string>& args, CommandLine
     }
     return PrintError(line, CommandLineError(app, error), Exit::kWrong);
   }
-  if (!line.action) return PrintError(line, "no command; see plimsoll --help", Exit::kWrong);
+  if (!line.action) return PrintError(line, absl::StrCat("no command; see ", HelpCommand(app)), Exit::kWrong);
   const int code = line.action();
   // Commands that have more to say about a full disk have said it.
   const bool unseen = code == static_cast<int>(Exit::kOk) && !line.output_failed && !WroteOutput(line);
@@ -187,8 +187,13 @@ std::vector<std::string> ColorFirst(const std::vector<std::string>& args) {
       rest.push_back(args[i]);
       continue;
     }
+    // The last word has no value; the parser's error names it.
+    if (alone && i + 1 == args.size()) {
+      rest.push_back(args[i]);
+      break;
+    }
     first.push_back(args[i]);
-    if (alone && i + 1 < args.size()) first.push_back(args[++i]);
+    if (alone) first.push_back(args[++i]);
   }
   first.insert(first.end(), rest.begin(), rest.end());
   return first;

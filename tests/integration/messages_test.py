@@ -40,6 +40,21 @@ class Messages(harness.PlimsollTest):
             (["hel"], 2, "unknown command 'hel'; did you mean help?"),
             (["help", "plan", "chek"], 2, "unknown command 'chek'; did you mean check?"),
             (["export", self.dir, "csv"], 2, "unexpected argument 'csv'"),
+            (["run", "--dir", self.dir, "--colour", "always"], 2, "unknown option '--colour'; did you mean --color?"),
+            (["--colour"], 2, "unknown option '--colour'; did you mean --color?"),
+            (["run", "--dir", self.dir, "--csv-file"], 2, "--csv-file needs a value: FILE"),
+            (["fsck", self.dir, "--level", "foo"], 2,
+             "--level: 'foo' is not a valid value: expected one of quick, standard, full"),
+            (["fsck", self.dir, "--level"], 2, "--level needs a value: one of quick, standard, full"),
+            (["mqldt", "--qm", "0"], 2, "--qm: '0' is out of range: expected a number from 1 to 10"),
+            (["plan", "check"], 2, "FILE is missing: the plan"),
+            (["report"], 2, "DIR is missing: directory of the results, or a journal"),
+            (["plan"], 2, "no command; see plimsoll plan --help"),
+            ([], 2, "no command; see plimsoll --help"),
+            (["report", self.dir, "--color"], 2, "--color needs a value: one of auto, always, never"),
+            (["report", self.dir, "--color", "often"], 2,
+             "--color: 'often' is not a valid value: expected one of auto, always, never"),
+            (["help", "run", "xyz"], 2, "unexpected argument 'xyz'; plimsoll run has no commands"),
         ])
 
     def test_help_of_a_command_is_what_its_option_prints(self):
