@@ -85,6 +85,28 @@ class Messages(harness.PlimsollTest):
                 if command[0] != "report":
                     self.assertEqual(failed.returncode, 2)
 
+    def test_the_agent(self):
+        for arguments, code, expected in (
+            (["--rooot", "d"], 2, "unknown option '--rooot'; did you mean --root?"),
+            (["--root", self.dir, "--lisen", "x"], 2, "unknown option '--lisen'; did you mean --listen?"),
+            ([], 2, "--root is required"),
+            (["--root"], 2, "--root needs a value: DIR"),
+            (["--root", self.dir, "--log-level", "loud"], 2,
+             "--log-level: 'loud' is not a valid value: expected one of debug, info, warn, error"),
+            (["--root", self.dir, "--max-writers", "0"], 2,
+             "--max-writers: '0' is out of range: expected a number from 1 to 100000"),
+        ):
+            with self.subTest(arguments=arguments):
+                ended = subprocess.run([harness.binary("plimsoll-agent"), *map(str, arguments)], cwd=self.base, check=False,
+                                       capture_output=True, text=True, timeout=harness.LONG_S)
+                self.assertEqual((ended.returncode, ended.stderr), (code, f"plimsoll-agent: {expected}\n"))
+        # The rest of its errors is in its log.
+        socket = f"unix:{self.base}/none/a.sock"
+        ended = subprocess.run([harness.binary("plimsoll-agent"), "--root", self.dir, "--listen", socket], check=False,
+                               capture_output=True, text=True, timeout=harness.LONG_S)
+        self.assertEqual(ended.returncode, 4)
+        self.assertIn(f" error cannot listen on {socket}: the directory of the socket does not exist (--listen)\n", ended.stderr)
+
     def test_hosts_that_are_written_as_other_programs_write_them(self):
         self.check([
             (["hosts", "--hosts", "http://node1"], 2, "'http://node1' is not a host: drop 'http://': write node1"),
