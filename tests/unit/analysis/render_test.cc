@@ -71,6 +71,13 @@ TEST(Text, LongNamesAreShortenedAndStillDiffer) {
   EXPECT_THAT(text, HasSubstr("#2"));
 }
 
+TEST(Text, TheNumberOfNotesHasThoseThatAreOnlyCounted) {
+  v1::Report report = ReportOf({"alpha"});
+  report.clear_notes();
+  for (const char* note : {"one.", "two.", "three.", "... and 1,002 more like it."}) report.add_notes(note);
+  EXPECT_THAT(RenderText(report), HasSubstr("\n  1,005 notes at the end\n"));
+}
+
 TEST(Text, LongNamesAreShortenedInTheMiddleWhereThatLeavesThemDifferent) {
   const std::string text = RenderText(ReportOf({"logger-of-the-first-datacentre-in-the-north-of-the-country-01",
                                                 "logger-of-the-first-datacentre-in-the-north-of-the-country-02"}));
