@@ -33,6 +33,74 @@ std::string ClosestHint(const std::string& word, const std::vector<std::string>&
   return closest.empty() ? "" : absl::StrCat("; did you mean ", closest, "?");
 }
 
+// The values of "TEXT:{a,b}"; empty where others may be given.
+std::vector<std::string> Values(const CLI::Option& option) {
+  const std::string type = option.get_type_name();
+  const size_t open = type.find('{');
+  const size_t close = type.rfind('}');
+  if (open == std::string::npos || close == std::string::npos || close < open) return {};
+  return absl::StrSplit(type.substr(open + 1, close - open - 1), ',');
+}
+
+std::string NeedsValue(const CLI::Option& option) {
+  const std::vector<std::string> values = Values(option);
+  const std::string type = option.get_type_name();
+  return absl::StrCat(option.get_name(), " needs a value",
+                      !values.empty()  ? absl::StrCat(": one of ", absl::StrJoin(values, ", "))
+                      : type == "TEXT" ? ""
+                                       : absl::StrCat(": ", type));
+}
+
+// The option of that name, of the command that the parser had reached or one around it; null where there is none.
+const CLI::Option* FindOption(const CLI::App& app, const std::string& name) {
+  for (const CLI::App* each = &Innermost(app); each != nullptr; each = each->get_parent()) {
+    for (const CLI::Option* option : each->get_options()) {
+      if (option->get_name() == name) return option;
+    }
+  }
+  return nullptr;
+}
+
+// The parser's words for what is wrong with one option, in ours; empty: they are others.
+std::string DescribeOption(const CLI::App& app, const std::string& words) {
+  constexpr char kRequired[] = " is required";
+  if (absl::EndsWith(words, kRequired)) {
+    const std::string name(absl::StripSuffix(words, kRequired));
+    const CLI::Option* option = FindOption(app, name);
+    if (option == nullptr || absl::StartsWith(name, "-")) return "";
+    std::string what = absl::StrReplaceAll(option->get_description(), {{"\n", " "}});
+    if (!what.empty()) what[0] = absl::ascii_tolower(static_cast<unsigned char>(what[0]));
+    return absl::StrCat(absl::AsciiStrToUpper(name), " is missing", what.empty() ? "" : ": ", what);
+  }
+  constexpr char kConvert[] = "Could not convert: ";
+  if (absl::StartsWith(words, kConvert)) {
+    const std::vector<std::string> parts =
+        absl::StrSplit(words.substr(sizeof(kConvert) - 1), absl::MaxSplits(" = ", 1));
+    return parts.size() < 2 ? "" : absl::StrCat(parts[0], ": ", Quoted(parts[1]), " is not a number");
+  }
+  const std::vector<std::string> parts = absl::StrSplit(words, absl::MaxSplits(": ", 1));
+  const CLI::Option* option = parts.size() < 2 ? nullptr : FindOption(app, parts[0]);
+  if (option == nullptr) return "";
+  const std::string& why = parts[1];
+  if (absl::EndsWith(why, " missing") && absl::StrContains(why, " required ")) return NeedsValue(*option);
+  if (const size_t end = why.rfind(" not in {"); end != std::string::npos) {
+    const std::string value = why.substr(0, end);
+    return absl::StrCat(parts[0], ": ", Quoted(value), " is not a valid value: expected one of ",
+                        absl::StrJoin(Values(*option), ", "), ClosestHint(value, Values(*option)));
+  }
+  constexpr char kValue[] = "Value ";
+  constexpr char kRange[] = " not in range ";
+  if (const size_t end = why.rfind(kRange); end != std::string::npos && absl::StartsWith(why, kValue)) {
+    const size_t begin = sizeof(kValue) - 1;
+    return absl::StrCat(parts[0], ": ", Quoted(why.substr(begin, end - begin)),
+                        " is out of range: expected a number from ", why.substr(end + sizeof(kRange) - 1));
+  }
+  constexpr char kAbove[] = "Number less or equal to 0: ";
+  if (!absl::StartsWith(why, kAbove)) return "";
+  return absl::StrCat(parts[0], ": ", Quoted(why.substr(sizeof(kAbove) - 1)),
+                      " is out of range: expected a number above 0");
+}
+
 // What is wrong with the arguments that no option took; empty where all were taken. `app` has parsed as far as it
 // could.
 std::string DescribeExtras(const CLI::App& app) {
@@ -47,9 +115,16 @@ std::string DescribeExtras(const CLI::App& app) {
                         : absl::StrCat("unexpected argument ", Quoted(extras.front()));
   }
   const std::string name = option->substr(0, option->find('='));
+  // Those of the commands around it may be anywhere on the line.
   std::vector<std::string> names;
-  for (const CLI::Option* known : command.get_options()) {
-    for (const std::string& long_name : known->get_lnames()) names.push_back("--" + long_name);
+  for (const CLI::App* each = &command; each != nullptr; each = each->get_parent()) {
+    for (const CLI::Option* known : each->get_options()) {
+      for (const std::string& long_name : known->get_lnames()) {
+        names.push_back("--" + long_name);
+        // It was the last word.
+        if (names.back() == name) return NeedsValue(*known);
+      }
+    }
   }
   return absl::StrCat("unknown option ", Quoted(name), ClosestHint(name, names));
 }
@@ -90,15 +165,6 @@ std::vector<std::string> Spellings(const CLI::Option& option) {
 
 bool TakesValue(const CLI::Option& option) {
   return option.get_items_expected_min() > 0;
-}
-
-// The values of "TEXT:{a,b}"; empty where others may be given.
-std::vector<std::string> Values(const CLI::Option& option) {
-  const std::string type = option.get_type_name();
-  const size_t open = type.find('{');
-  const size_t close = type.rfind('}');
-  if (open == std::string::npos || close == std::string::npos || close < open) return {};
-  return absl::StrSplit(type.substr(open + 1, close - open - 1), ',');
 }
 
 std::string Placeholder(const CLI::Option& option) {
@@ -328,6 +394,7 @@ std::string UnknownCommand(const CLI::App& app, const std::string& word) {
   for (const CLI::App* each : app.get_subcommands([](const CLI::App* /*each*/) { return true; })) {
     names.push_back(each->get_name());
   }
+  if (names.empty()) return absl::StrCat("unexpected argument ", Quoted(word), "; ", FullName(app), " has no commands");
   return absl::StrCat("unknown command ", Quoted(word), ClosestHint(word, names));
 }
 
@@ -336,7 +403,13 @@ std::string CommandLineError(const CLI::App& app, const CLI::ParseError& error) 
   const bool of_missing = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
   const std::string extras = of_extras || of_missing ? DescribeExtras(app) : "";
   if (!extras.empty()) return extras;
-  return of_extras ? "an argument too many" : error.what();
+  const std::string of_option = DescribeOption(app, error.what());
+  if (!of_option.empty()) return of_option;
+  return of_extras ? "too many arguments" : error.what();
+}
+
+std::string HelpCommand(const CLI::App& app) {
+  return FullName(Innermost(app)) + " --help";
 }
 
 void AddTlsFlags(CLI::App& app, TlsPaths& paths) {

@@ -13,8 +13,11 @@ namespace plimsoll {
 // before one that is missing, and the nearest one is suggested.
 std::string CommandLineError(const CLI::App& app, const CLI::ParseError& error);
 
-// That `app` has no command of this name, with the nearest one.
+// That `app` has no command of this name, with the nearest one, or none at all.
 std::string UnknownCommand(const CLI::App& app, const std::string& word);
+
+// How to get the help of the command that the parser had reached: "plimsoll plan --help".
+std::string HelpCommand(const CLI::App& app);
 
 // Adds --tls-ca, --tls-cert and --tls-key, which every program and command that uses the network has; they fill
 // `paths`, which must outlive the parsing. CheckTlsPaths checks them.

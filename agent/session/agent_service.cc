@@ -4,12 +4,15 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <iterator>
 #include <thread>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "common/protocol.h"
 
 namespace plimsoll {
@@ -65,6 +68,15 @@ class ClockReactor final : public grpc::ServerBidiReactor<v1::ClockProbe, v1::Cl
   v1::ClockProbe probe_;
   v1::ClockReply reply_;
 };
+
+// gRPC's "ipv4:127.0.0.1:4711" and "ipv6:%5B::1%5D:4711" as "127.0.0.1:4711" and "[::1]:4711".
+std::string PeerText(const std::string& peer) {
+  for (const char* family : {"ipv4:", "ipv6:"}) {
+    if (!absl::StartsWith(peer, family)) continue;
+    return absl::StrReplaceAll(peer.substr(std::strlen(family)), {{"%5B", "["}, {"%5D", "]"}, {"%25", "%"}});
+  }
+  return peer == "unix:" ? "a local socket" : peer;
+}
 
 }  // namespace
 
@@ -353,7 +365,7 @@ grpc::ServerBidiReactor<v1::ControllerMessage, v1::AgentMessage>* AgentService::
   plimsoll::Session::Options options;
   options.work = options_.work;
   options.clock = options_.clock;
-  options.peer = context->peer();
+  options.peer = PeerText(context->peer());
   options.wake = [link] { Stream::Wake(*link); };
   options.finished = [this, link](const absl::Status& status) {
     Stream::FinishWhenSent(*link, status);
@@ -380,7 +392,7 @@ grpc::ServerBidiReactor<v1::ControllerMessage, v1::AgentMessage>* AgentService::
     previous = std::exchange(sessions_, serving);
     sessions_.push_back(session);
   }
-  if (!options_.insecure_warning.empty()) spdlog::warn("{}: {}", context->peer(), options_.insecure_warning);
+  if (!options_.insecure_warning.empty()) spdlog::warn("{}: {}", PeerText(context->peer()), options_.insecure_warning);
   auto* stream = new Stream(link, session);
   stream->Start();
   return stream;

@@ -140,7 +140,7 @@ class Session final : public WorkSink {
   // How long it lasts without a message.
   int64_t lease_ns() const { return lease_.length_ns(); }
   v1::SessionHolder holder() const;
-  // For who asks while it is busy: "run 7f3a21 of ipv4:127.0.0.1:4711 for 12 s (running)", with the writes that have
+  // For who asks while it is busy: "run 7f3a21 of 127.0.0.1:4711 for 12 s (running)", with the writes that have
   // been in flight for more than a second.
   std::string Describe() const;
   // Whether a call to the storage seems not to return: who looks at the same storage may hang too.

@@ -139,9 +139,7 @@ int PrintAcceptance(const v1::AcceptReport& report, const std::string& path, con
     PrintError(line, kept, Exit::kInconclusive);
     if (code == static_cast<int>(Exit::kOk)) code = static_cast<int>(Exit::kInconclusive);
   }
-  if (!line.out) {
-    PrintError(line, absl::StrCat("standard output could not be written; the report is in ", path), Exit::kOk);
-  }
+  WroteOutput(line, absl::StrCat("; the report is in ", path));
   return code;
 }
 

@@ -99,7 +99,7 @@ std::optional<Failure> AskedAgents::Connect(const AgentList& list, const AccessF
     std::error_code error;
     const std::filesystem::path absolute = std::filesystem::canonical(directory_, error);
     if (error) {
-      return Failure{Exit::kWrong, {std::string(LocalDirectoryError(directory_, error).message())}};
+      return Failure{Exit::kWrong, {std::string(LocalDirectoryError(directory_, error, option_).message())}};
     }
     directory_ = absolute.string();
     addresses->emplace_back();
@@ -138,7 +138,7 @@ std::optional<Failure> AskedAgents::CheckAnswers() const {
     if (!host->description.ok()) {
       unreachable.lines.push_back(UnreachableInWords(host->address, host->description.status()));
     } else if (const std::string& error = host->description->directories(0).error(); !error.empty()) {
-      wrong.lines.push_back(DirectoryInWords(host->label, error));
+      wrong.lines.push_back(DirectoryInWords(host->label, error, option_));
     }
   }
   if (!unreachable.lines.empty()) return unreachable;

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -66,9 +67,11 @@ inline constexpr double kAskedMaxSlewPpm = 500;
 // Owns the fleet and what starts its agents. What is given outlives it. For one thread.
 class AskedAgents {
  public:
-  // Progress and warnings go to `err`; only warnings where `quiet`.
-  AskedAgents(const Clock& clock, EventQueue& events, std::ostream& err, bool quiet = false)
-      : clock_(clock), events_(events), err_(err), quiet_(quiet) {}
+  // Progress and warnings go to `err`; only warnings where `quiet`. `option` is what the command line calls the
+  // directory.
+  AskedAgents(const Clock& clock, EventQueue& events, std::ostream& err, bool quiet = false,
+              std::string option = "--dir")
+      : clock_(clock), events_(events), err_(err), quiet_(quiet), option_(std::move(option)) {}
   // Ends the agents that were started.
   ~AskedAgents();
   AskedAgents(const AskedAgents&) = delete;
@@ -100,6 +103,7 @@ class AskedAgents {
   EventQueue& events_;
   std::ostream& err_;
   const bool quiet_;
+  const std::string option_;
   std::string directory_;
   std::unique_ptr<Launcher> launcher_;
   std::vector<HostFailure> not_started_;

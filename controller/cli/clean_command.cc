@@ -16,6 +16,7 @@
 #include "controller/cli/asked_agents.h"
 #include "controller/cli/command.h"
 #include "controller/cli/commands.h"
+#include "controller/render/plain_text.h"
 #include "controller/run/cleaner.h"
 #include "controller/run/exit_code.h"
 #include "controller/run/fleet.h"
@@ -123,16 +124,15 @@ class Clean {
   }
 
   void Print(const std::vector<FoundRun>& found) {
-    line_.out << absl::StrFormat("%-16s %-10s %-16s %8s %7s %10s  %s\n", "agent", "run", "host", "age", "files", "size",
-                                 "owner");
+    std::vector<std::vector<std::string>> rows = {{"agent", "run", "host", "age", "files", "size", "owner"}};
     for (const FoundRun& run : found) {
       const v1::RunDirectoryDescription& directory = run.directory;
-      line_.out << SanitizeForTerminal(absl::StrFormat(
-                       "%-16s %-10s %-16s %8s %7s %10s  %s", agents_.fleet().host(run.host).label, directory.run_id(),
-                       directory.host_label(), AgeInWords(directory.age_ns()), FormatCount(directory.files()),
-                       FormatSizeForPeople(directory.bytes()), OwnerInWords(directory)))
-                << '\n';
+      rows.push_back({SanitizeForTerminal(agents_.fleet().host(run.host).label),
+                      SanitizeForTerminal(directory.run_id()), SanitizeForTerminal(directory.host_label()),
+                      AgeInWords(directory.age_ns()), FormatCount(directory.files()),
+                      FormatSizeForPeople(directory.bytes()), SanitizeForTerminal(OwnerInWords(directory))});
     }
+    for (const std::string& text : AlignColumns(rows, "lllrrrl")) line_.out << text << '\n';
   }
 
   int Announce(size_t removable, uint64_t bytes) const {

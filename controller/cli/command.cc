@@ -1,5 +1,6 @@
 #include "controller/cli/command.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -89,6 +90,17 @@ int PrintErrors(CommandLine& line, const absl::Status& status, Exit exit) {
   return static_cast<int>(exit);
 }
 
+bool WroteOutput(CommandLine& line, const std::string& more) {
+  line.out.flush();
+  if (line.out) return true;
+  // A pipe without a reader is in error; a full disk is not.
+  pollfd output{STDOUT_FILENO, 0, 0};
+  if (poll(&output, 1, 0) == 1 && (output.revents & (POLLERR | POLLHUP)) != 0) return true;
+  if (!line.output_failed) PrintError(line, absl::StrCat("standard output could not be written", more), Exit::kOk);
+  line.output_failed = true;
+  return false;
+}
+
 int PrintFailure(CommandLine& line, const Failure& failure) {
   for (const std::string& message : failure.lines) PrintError(line, message, failure.code);
   return static_cast<int>(failure.code);
@@ -96,7 +108,7 @@ int PrintFailure(CommandLine& line, const Failure& failure) {
 
 absl::Status LocalDirectoryError(const std::string& dir, std::error_code error, const std::string& option) {
   if (error == std::errc::no_such_file_or_directory) {
-    return absl::NotFoundError(absl::StrCat(option, ": ", dir, " does not exist"));
+    return absl::NotFoundError(absl::StrCat(option, ": ", dir, " does not exist; create it or pass another ", option));
   }
   return PosixError(option, dir, error.value());
 }
@@ -139,11 +151,17 @@ int ParseAndRun(CLI::App& app, const std::vector<std::string>& args, CommandLine
     app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
   } catch (const CLI::ParseError& error) {
     // Help and version are thrown as errors of code 0.
-    if (error.get_exit_code() == 0) return app.exit(error, line.out, line.err);
+    if (error.get_exit_code() == 0) {
+      app.exit(error, line.out, line.err);
+      return WroteOutput(line) ? static_cast<int>(Exit::kOk) : static_cast<int>(Exit::kWrong);
+    }
     return PrintError(line, CommandLineError(app, error), Exit::kWrong);
   }
-  if (!line.action) return PrintError(line, "no command; see plimsoll --help", Exit::kWrong);
-  return line.action();
+  if (!line.action) return PrintError(line, absl::StrCat("no command; see ", HelpCommand(app)), Exit::kWrong);
+  const int code = line.action();
+  // Commands that have more to say about a full disk have said it.
+  const bool unseen = code == static_cast<int>(Exit::kOk) && !line.output_failed && !WroteOutput(line);
+  return unseen ? static_cast<int>(Exit::kWrong) : code;
 }
 
 void AddColorOption(CLI::App& app, CommandLine& line) {
@@ -169,8 +187,13 @@ std::vector<std::string> ColorFirst(const std::vector<std::string>& args) {
       rest.push_back(args[i]);
       continue;
     }
+    // The last word has no value; the parser's error names it.
+    if (alone && i + 1 == args.size()) {
+      rest.push_back(args[i]);
+      break;
+    }
     first.push_back(args[i]);
-    if (alone && i + 1 < args.size()) first.push_back(args[++i]);
+    if (alone) first.push_back(args[++i]);
   }
   first.insert(first.end(), rest.begin(), rest.end());
   return first;

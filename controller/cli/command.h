@@ -32,6 +32,8 @@ struct CommandLine {
   // Whether colours go to standard output and standard error.
   bool color_out = false;
   bool color_err = false;
+  // Whether WroteOutput has reported a failure.
+  bool output_failed = false;
 };
 
 // Writes "plimsoll: <message>" as one line and returns the exit code.
@@ -43,10 +45,14 @@ int PrintError(CommandLine& line, const absl::Status& status, Exit exit);
 // The same for a status with several lines, such as the problems of a plan: PrintError for each of them.
 int PrintErrors(CommandLine& line, const absl::Status& status, Exit exit);
 
+// Flushes standard output; false where it took not everything, which is reported once, with what `more` adds. A reader
+// that went away, such as `| head`, has seen enough: nothing failed then.
+bool WroteOutput(CommandLine& line, const std::string& more = "");
+
 // PrintError for each line of a failure; returns its exit code.
 int PrintFailure(CommandLine& line, const Failure& failure);
 
-// Why a directory of this machine, given with --dir, cannot be used.
+// Why a directory of this machine, given as `option`, cannot be used.
 absl::Status LocalDirectoryError(const std::string& dir, std::error_code error, const std::string& option = "--dir");
 
 // Breaks the description of an option between words, so that --help stays within 100 columns.

@@ -198,7 +198,7 @@ absl::Status CompareFlags::NameSides(std::vector<SideInput>& sides) const {
 int PrintComparison(const CompareFlags& flags, const std::vector<SideInput>& sides, const v1::Comparison& comparison,
                     CommandLine& line) {
   line.out << (flags.json ? RenderJson(comparison) : RenderCompareText(comparison)) << std::flush;
-  if (!line.out) return PrintError(line, "standard output could not be written", Exit::kWrong);
+  if (!WroteOutput(line)) return static_cast<int>(Exit::kWrong);
   absl::Status written;
   if (!flags.csv.empty()) written.Update(WriteFile(flags.csv, RenderCompareCsv(comparison)));
   if (!flags.html.empty()) written.Update(WriteFile(flags.html, RenderComparePage(sides, comparison)));

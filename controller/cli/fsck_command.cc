@@ -42,6 +42,7 @@ struct FsckFlags {
   AgentList agents;
   AccessFlags access;
   std::string directory;
+  std::string directory_option = "DIR";
   std::string level = "quick";
   std::string lease = "10s";
   std::string junit;
@@ -216,7 +217,7 @@ class Fsck {
   int Print(const v1::CheckReport& report) {
     line_.out << (flags_.json ? RenderJson(report) : PaintVerdicts(RenderCheckText(report), line_.color_out))
               << std::flush;
-    if (!line_.out) return PrintError(line_, "standard output could not be written", Exit::kWrong);
+    if (!WroteOutput(line_)) return static_cast<int>(Exit::kWrong);
     if (!flags_.junit.empty()) {
       if (const absl::Status written = WriteFile(flags_.junit, RenderJUnit(report)); !written.ok()) {
         return PrintError(line_, written, Exit::kWrong);
@@ -234,7 +235,7 @@ class Fsck {
   const SystemClock clock_;
   EventQueue& events_;
   const Interrupts interrupts_{events_};
-  AskedAgents agents_{clock_, events_, line_.err, flags_.quiet};
+  AskedAgents agents_{clock_, events_, line_.err, flags_.quiet, flags_.directory_option};
 };
 
 int FsckMain(const FsckFlags& flags, CommandLine& line) {
@@ -281,6 +282,7 @@ int RunQuickChecks(const QuickChecks& checks, CommandLine& line, PartEnd& end) {
   flags.agents = checks.agents;
   flags.access = checks.access;
   flags.directory = checks.directory;
+  flags.directory_option = "--dir";
   flags.quiet = checks.quiet;
   const SystemClock clock;
   EventQueue events(clock);

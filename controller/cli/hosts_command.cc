@@ -127,7 +127,7 @@ int StorageMain(const StorageFlags& flags, CommandLine& line) {
   // What was started over ssh is ended; otherwise there is nothing to end, and Ctrl-C need not wait for an answer.
   std::optional<Interrupts> interrupts;
   if (flags.access.launch.ssh()) interrupts.emplace(events);
-  AskedAgents agents(clock, events, line.err);
+  AskedAgents agents(clock, events, line.err, false, "DIR");
   if (auto failure = agents.Connect(flags.agents, flags.access, {flags.directory}, {kKeepLeftovers});
       failure.has_value()) {
     return PrintFailure(line, *failure);

@@ -76,9 +76,7 @@ int PrintReport(CommandLine& line, const std::string& text, const v1::Report& re
     PrintError(line, status, Exit::kInconclusive);
     if (code == static_cast<int>(Exit::kOk)) code = static_cast<int>(Exit::kInconclusive);
   }
-  if (!line.out) {
-    PrintError(line, absl::StrCat("standard output could not be written; the report is in ", results_path), Exit::kOk);
-  }
+  WroteOutput(line, absl::StrCat("; the report is in ", results_path));
   return code;
 }
 

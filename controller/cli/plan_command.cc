@@ -69,7 +69,7 @@ int FromMqMain(const FromMqFlags& flags, CommandLine& line) {
   for (const std::string& note : plan->notes) line.err << "note: " << SanitizeForTerminal(note) << '\n';
   if (flags.out.empty()) {
     line.out << plan->yaml << std::flush;
-    if (!line.out) return PrintError(line, "standard output could not be written", Exit::kWrong);
+    if (!WroteOutput(line)) return static_cast<int>(Exit::kWrong);
     return static_cast<int>(Exit::kOk);
   }
   if (const absl::Status written = WriteFile(flags.out, plan->yaml); !written.ok()) {

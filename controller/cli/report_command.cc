@@ -78,7 +78,7 @@ int ReportMain(ReportFlags& flags, CommandLine& line) {
                    ? RenderMarkdown(report, flags.directory)
                    : PaintVerdicts(RenderText(report, flags.view.histogram_rows, flags.view.detail()), line.color_out))
            << std::flush;
-  if (!line.out) PrintError(line, "standard output could not be written", Exit::kInconclusive);
+  WroteOutput(line);
   if (!flags.print_only && !is_file) {
     const absl::StatusOr<ResultsDirectory> results = ResultsDirectory::Open(flags.directory);
     if (!results.ok()) return PrintError(line, results.status(), Exit::kWrong);

@@ -20,7 +20,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/clock.h"
 #include "common/command_line.h"
@@ -41,6 +40,7 @@
 #include "controller/plan/plan_yaml.h"
 #include "controller/render/csv.h"
 #include "controller/render/json.h"
+#include "controller/render/plain_text.h"
 #include "controller/render/text.h"
 #include "controller/run/agent_client.h"
 #include "controller/run/coordinator.h"
@@ -79,23 +79,20 @@ struct RunFlags {
 };
 
 // Where the agent is on this machine a directory may be named from here.
-absl::Status MakeDirectoriesAbsolute(v1::LogWorkload& workload) {
-  const auto make_absolute = [](const char* option, std::string& dir) -> absl::Status {
+void MakeDirectoriesAbsolute(v1::LogWorkload& workload, PlanPlaces& places) {
+  const auto make_absolute = [&places](const char* option, const char* key, std::string& dir) {
+    // The check of the plan names the empty one.
+    if (dir.empty()) return;
     std::error_code error;
     const std::filesystem::path absolute = std::filesystem::canonical(dir, error);
-    if (error) return LocalDirectoryError(dir, error, option);
+    if (error) return places.AddProblem(std::string(LocalDirectoryError(dir, error, option).message()), key);
     if (!std::filesystem::is_directory(absolute)) {
-      return absl::InvalidArgumentError(absl::StrCat(option, " ", dir, " is no directory"));
+      return places.AddProblem(absl::StrCat(option, ": ", dir, " is not a directory"), key);
     }
     dir = absolute.string();
-    return absl::OkStatus();
   };
-  if (!workload.dir().empty()) PLIMSOLL_RETURN_IF_ERROR(make_absolute("--dir", *workload.mutable_dir()));
-  for (std::string& dir : *workload.mutable_qm_dirs()) {
-    // The check of the plan names the empty one.
-    if (!dir.empty()) PLIMSOLL_RETURN_IF_ERROR(make_absolute("--qm-dirs", dir));
-  }
-  return absl::OkStatus();
+  if (workload.has_dir()) make_absolute("--dir", "workload.dir", *workload.mutable_dir());
+  for (std::string& dir : *workload.mutable_qm_dirs()) make_absolute("--qm-dirs", "workload.qm_dirs", dir);
 }
 
 }  // namespace
@@ -125,8 +122,10 @@ absl::StatusOr<v1::TestPlan> LoadRunPlan(const std::string& file, PlanFlags::Kin
     return absl::InvalidArgumentError(
         absl::StrCat(file, " is the plan of a search for the highest load (limit): run it with `plimsoll limit`"));
   }
-  if (plan.hosts().empty()) PLIMSOLL_RETURN_IF_ERROR(MakeDirectoriesAbsolute(*plan.mutable_workload()));
   places.ForgetChanged(read, plan);
+  if (plan.hosts().empty() && !places.IsUnreadable("hosts")) {
+    MakeDirectoriesAbsolute(*plan.mutable_workload(), places);
+  }
   FillDefaults(plan);
   PLIMSOLL_RETURN_IF_ERROR(CheckPlan(plan, places));
   return plan;
@@ -339,15 +338,15 @@ class Run {
 
   int DryRun() {
     uint64_t total_bytes = 0;
-    line_.out << absl::StrFormat("%-20s %-40s %4s %8s %12s\n", "host", "directory", "QMs", "files", "bytes");
+    std::vector<std::vector<std::string>> rows = {{"host", "directory", "QMs", "files", "bytes"}};
     for (const auto& host : fleet_->hosts()) {
       for (const HostBytes& bytes : BytesOf(workloads_[host->index])) {
         total_bytes += bytes.bytes;
-        line_.out << absl::StrFormat("%-20s %-40s %4d %8s %12s\n", SanitizeForTerminal(host->label),
-                                     SanitizeForTerminal(bytes.directory), bytes.writers, FormatCount(bytes.files),
-                                     FormatSizeForPeople(bytes.bytes));
+        rows.push_back({SanitizeForTerminal(host->label), SanitizeForTerminal(bytes.directory),
+                        absl::StrCat(bytes.writers), FormatCount(bytes.files), FormatSizeForPeople(bytes.bytes)});
       }
     }
+    for (const std::string& text : AlignColumns(rows, "llrrr")) line_.out << text << '\n';
     line_.out << "Each run makes and removes plimsoll-<run id>/<host>/qm<N>/active/ below these directories.\n"
               << FormatSizeForPeople(total_bytes) << " would be written to prepare; ";
     if (plan_.has_limit()) {

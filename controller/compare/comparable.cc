@@ -253,6 +253,16 @@ std::string SizesOf(const v1::Report& report) {
   return sizes.empty() ? "none" : absl::StrJoin(sizes, ",");
 }
 
+// The run's reasons, or that of the first criterion that is not decided; empty: there is none.
+std::string WhyInconclusive(const v1::VerdictReport& verdict) {
+  if (!verdict.reasons().empty()) return absl::StrJoin(verdict.reasons(), "; ");
+  for (const v1::CriterionReport& criterion : verdict.criteria()) {
+    if (criterion.outcome() != v1::OUTCOME_INCONCLUSIVE) continue;
+    return absl::StrCat(criterion.criterion(), criterion.reason().empty() ? "" : ": ", criterion.reason());
+  }
+  return "";
+}
+
 void AddRunWarnings(const RunInput& run, const std::string& label, std::vector<std::string>& warnings) {
   const v1::RunReport& about = run.report.run();
   if (about.state() != v1::RUN_STATE_COMPLETE) {
@@ -260,7 +270,8 @@ void AddRunWarnings(const RunInput& run, const std::string& label, std::vector<s
                                     about.state_reason().empty() ? "" : ": ", about.state_reason()));
   }
   if (run.report.verdict().outcome() == v1::OUTCOME_INCONCLUSIVE) {
-    warnings.push_back(absl::StrCat(label, " is INCONCLUSIVE: ", absl::StrJoin(run.report.verdict().reasons(), "; ")));
+    const std::string why = WhyInconclusive(run.report.verdict());
+    warnings.push_back(absl::StrCat(label, " is INCONCLUSIVE", why.empty() ? "" : ": ", why));
   }
   for (const v1::HostReport& host : run.report.hosts()) {
     if (host.has_lost()) {

@@ -122,10 +122,11 @@ HostFailure DirectoryFailure(const std::string& name, const std::string& text) {
   const std::string path = text.substr(0, colon);
   const std::string why = colon == std::string::npos ? "" : text.substr(colon + 2);
   if (why == "No such file or directory") {
-    return {name, Exit::kWrong, absl::StrCat("--dir: ", path, " does not exist on ", name)};
+    return {name, Exit::kWrong,
+            absl::StrCat("--dir: ", path, " does not exist on ", name, "; create it there or pass another --dir")};
   }
   if (why == "Not a directory")
-    return {name, Exit::kWrong, absl::StrCat("--dir: ", path, " is no directory on ", name)};
+    return {name, Exit::kWrong, absl::StrCat("--dir: ", path, " is not a directory on ", name)};
   if (why == "Permission denied") {
     return {name, Exit::kWrong,
             absl::StrCat("--dir: ", path, " cannot be entered on ", name, " by the user of ssh (", why, ")")};

@@ -210,9 +210,12 @@ std::vector<std::string> AcceptPlanProblems(const v1::TestPlan& plan) {
     add("--parts (accept.parts): fsck checks at most ", kMostCheckedHosts, " hosts, and there are ", plan.hosts_size(),
         "; leave fsck out of --parts (accept.parts), and run `plimsoll fsck` on some of them");
   }
+  // One that cannot be read is named by its own check.
+  const bool all_read = std::all_of(plan.criteria().begin(), plan.criteria().end(),
+                                    [](const std::string& text) { return ParseCriterion(text).ok(); });
   if (load && plan.criteria().empty()) {
     add("--require (criteria) is missing: an acceptance needs a limit to accept by, such as p99<10ms");
-  } else if (limit && SearchPlanOf(plan).criteria().empty()) {
+  } else if (limit && all_read && SearchPlanOf(plan).criteria().empty()) {
     add("--require (criteria): the search for the limit needs a latency or stalls, such as p99<10ms; or leave limit "
         "out "
         "of --parts (accept.parts)");

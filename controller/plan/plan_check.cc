@@ -34,6 +34,8 @@ constexpr uint64_t kExtentUnitBytes = 4096;
 // Of rounds until a step is steady: five shorter ones show nothing of a storage.
 constexpr int64_t kLeastRoundNs = kNsPerSecond;
 constexpr int kMaxCriteria = 1000;
+// More need not be found to report 20 of them.
+constexpr size_t kMostProblems = 1000;
 // Fewer steps bracket no limit.
 constexpr int64_t kLeastSearchSteps = 6;
 constexpr int64_t kMaxTotalNs = int64_t{3650} * 86'400 * kNsPerSecond;
@@ -65,42 +67,40 @@ class Checker {
 
   std::vector<std::string> Run() {
     CheckRanges(plan_, "");
+    // Rules that tie values together mean little where a value alone is wrong.
+    if (!problems_.empty()) return problems_;
     CheckHosts();
     if (plan_.has_accept()) {
-      if (problems_.empty()) CheckAccept();
+      CheckAccept();
       return problems_;
     }
-    if (problems_.empty() && HasPlacement(plan_)) {
-      for (const std::string& problem : PlacementProblems(plan_)) Add(problem);
+    const bool placed = HasPlacement(plan_);
+    const std::vector<std::string> of_placement = placed ? PlacementProblems(plan_) : std::vector<std::string>();
+    for (const std::string& problem : of_placement) Add(problem);
+    if (CheckSteps() && plan_.until_steady_ns() > 0) CheckUntilSteady();
+    bool dirs_once = CheckDirOnce(plan_.workload(), "");
+    for (const v1::HostSpec& host : plan_.hosts()) {
+      dirs_once = CheckDirOnce(host.workload(), " on " + host.address()) && dirs_once;
     }
-    // Rules that tie values together mean little where a value alone is wrong.
-    if (problems_.empty()) CheckSteps();
-    if (problems_.empty() && plan_.until_steady_ns() > 0) CheckUntilSteady();
-    CheckDirOnce(plan_.workload(), "");
-    for (const v1::HostSpec& host : plan_.hosts()) CheckDirOnce(host.workload(), " on " + host.address());
-    if (!problems_.empty()) return problems_;
-    if (HasPlacement(plan_)) CheckPlacementDirs();
-    bool common_checked = false;
-    for (int host = 0; host < std::max(1, plan_.hosts_size()); ++host) {
-      const bool own = host < plan_.hosts_size() && plan_.hosts(host).has_workload();
-      if (!own && common_checked) continue;
-      common_checked = common_checked || !own;
-      CheckWorkload(EffectiveWorkload(plan_, host), own ? absl::StrCat(" on ", plan_.hosts(host).address()) : "");
-    }
+    if (of_placement.empty() && dirs_once) CheckWorkloads();
     if (plan_.has_ha()) {
       for (const std::string& problem : HaPlanProblems(plan_)) Add(problem);
     } else {
       CheckCriteria();
     }
-    if (HasPlacement(plan_) && problems_.empty()) AddThinPercentiles(plan_, problems_);
-    if (plan_.has_limit() && problems_.empty()) CheckLimit();
+    if (placed && problems_.empty()) AddThinPercentiles(plan_, problems_);
+    if (plan_.has_limit() && !placed) CheckLimit();
     return problems_;
   }
 
  private:
   template <typename... Parts>
   void Add(const Parts&... parts) {
-    if (problems_.size() < kMaxPlanProblems) problems_.push_back(absl::StrCat(parts...));
+    if (problems_.size() < kMostProblems) problems_.push_back(absl::StrCat(parts...));
+  }
+
+  void AddNew(const std::string& problem) {
+    if (std::find(problems_.begin(), problems_.end(), problem) == problems_.end()) Add(problem);
   }
 
   // Each value by its own rule; a plan may come from elsewhere than from our readers.
@@ -137,6 +137,17 @@ class Checker {
                  !seen.insert(absl::StartsWith(address, "unix:") ? address : absl::AsciiStrToLower(address)).second) {
         Add("--hosts (hosts): ", address, " is listed twice; list every agent once");
       }
+    }
+  }
+
+  void CheckWorkloads() {
+    if (HasPlacement(plan_)) CheckPlacementDirs();
+    bool common_checked = false;
+    for (int host = 0; host < std::max(1, plan_.hosts_size()); ++host) {
+      const bool own = host < plan_.hosts_size() && plan_.hosts(host).has_workload();
+      if (!own && common_checked) continue;
+      common_checked = common_checked || !own;
+      CheckWorkload(EffectiveWorkload(plan_, host), own ? absl::StrCat(" on ", plan_.hosts(host).address()) : "");
     }
   }
 
@@ -202,10 +213,11 @@ class Checker {
   }
 
   // Where both are given, one of them would be ignored.
-  void CheckDirOnce(const Workload& own, const std::string& where) {
-    if (!own.has_dir() || own.qm_dirs().empty()) return;
+  bool CheckDirOnce(const Workload& own, const std::string& where) {
+    if (!own.has_dir() || own.qm_dirs().empty()) return true;
     Add(WorkloadName(Workload::kQmDirsFieldNumber), " and ", WorkloadName(Workload::kDirFieldNumber), where,
         " are both given: list a directory for each queue manager, or name one for all");
+    return false;
   }
 
   void CheckDir(const std::string& dir, const std::string& where) {
@@ -224,7 +236,8 @@ class Checker {
     }
   }
 
-  void CheckSteps() {
+  // Whether there are no more than a run may have.
+  bool CheckSteps() {
     const std::string blocks = PlanName(Plan::kBlockSizeBytesFieldNumber);
     const std::string repeat = PlanName(Plan::kRepeatFieldNumber);
     const bool placed = HasPlacement(plan_);
@@ -232,14 +245,17 @@ class Checker {
                                    : static_cast<uint64_t>(plan_.block_size_bytes_size())) *
                            plan_.repeat();
     if (steps > kMaxSteps) {
-      return Add(placed ? std::string("placement") : blocks, " and ", repeat, " make ", steps,
-                 " steps; a run has at most ", kMaxSteps);
+      Add(placed ? std::string("placement") : blocks, " and ", repeat, " make ", steps, " steps; a run has at most ",
+          kMaxSteps);
+      return false;
     }
     const int64_t step_ns = plan_.duration_ns() + plan_.warmup_ns();
     if (steps > 0 && step_ns > kMaxTotalNs / static_cast<int64_t>(steps)) {
       Add(PlanName(Plan::kDurationNsFieldNumber), " ", FormatDuration(step_ns), " with warm-up, ", steps,
           " times, is more than ", FormatDuration(kMaxTotalNs), ": use shorter or fewer steps");
+      return false;
     }
+    return true;
   }
 
   void CheckUntilSteady() {
@@ -277,17 +293,18 @@ class Checker {
 
   // The parts are checked as what they are: a run and a search.
   void CheckAccept() {
-    for (const std::string& problem : AcceptPlanProblems(plan_)) Add(problem);
-    if (!problems_.empty()) return;
+    const std::vector<std::string> of_accept = AcceptPlanProblems(plan_);
+    for (const std::string& problem : of_accept) Add(problem);
+    if (plan_.has_ha()) return;
     const v1::TestPlan load = LoadPlanOf(plan_);
-    problems_ = Checker(load).Run();
-    if (!HasPart(plan_, v1::ACCEPT_PART_LIMIT)) return;
+    for (const std::string& problem : Checker(load).Run()) AddNew(problem);
+    if (!of_accept.empty() || !HasPart(plan_, v1::ACCEPT_PART_LIMIT)) return;
     const v1::TestPlan search = SearchPlanOf(plan_);
     for (std::string problem : Checker(search).Run()) {
       problem = absl::StrReplaceAll(
           problem, {{PlanName(Plan::kDurationNsFieldNumber),
                      NameOf(*v1::AcceptPlan::descriptor(), v1::AcceptPlan::kSearchStepNsFieldNumber)}});
-      if (std::find(problems_.begin(), problems_.end(), problem) == problems_.end()) Add(problem);
+      AddNew(problem);
     }
   }
 
@@ -317,7 +334,9 @@ class Checker {
     if (plan_.has_ha()) Add("ha and limit are both given: a plan is either a drill or a search");
     if (plan_.criteria().empty()) Add(criteria, " is missing: a search needs a limit to search for, such as p99<5ms");
     for (const std::string& text : plan_.criteria()) {
-      const Criterion criterion = ParseCriterion(text).value();
+      const absl::StatusOr<Criterion> parsed = ParseCriterion(text);
+      if (!parsed.ok()) continue;  // CheckCriteria has named it
+      const Criterion& criterion = *parsed;
       if (!InfoOf(criterion.metric).has_service_time && !InfoOf(criterion.metric).has_stall_class) {
         Add(criteria, ": ", Quoted(text),
             " is nothing that more load breaks; a search takes latencies and stalls, such as p99<5ms or stalls==0");
@@ -384,8 +403,8 @@ std::vector<std::string> PlanProblems(const v1::TestPlan& plan) {
 }
 
 absl::Status CheckPlan(const v1::TestPlan& plan, const PlanPlaces& places) {
-  const std::vector<std::string> problems = PlanProblems(plan);
-  return problems.empty() ? absl::OkStatus() : absl::InvalidArgumentError(absl::StrJoin(places.Locate(problems), "\n"));
+  const std::vector<std::string> problems = places.Locate(PlanProblems(plan));
+  return problems.empty() ? absl::OkStatus() : absl::InvalidArgumentError(absl::StrJoin(problems, "\n"));
 }
 
 std::vector<std::string> PlanNotes(const v1::TestPlan& plan) {

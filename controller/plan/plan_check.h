@@ -13,15 +13,15 @@ namespace plimsoll {
 // Most steps of a run.
 inline constexpr size_t kMaxSteps = 10'000;
 
-// The most problems that are reported at once.
+// The most problems that are reported at once; a line more says that there are others.
 inline constexpr size_t kMaxPlanProblems = 20;
 
 // Everything that keeps the plan from being run, one line each, naming option and plan key, the limit and a way out.
 // Takes a plan with or without its defaults. Empty: it can be handed to agents. What only an agent can tell (space,
-// alignment, permissions) is not looked at.
+// alignment, permissions) is not looked at. At most 1,000.
 std::vector<std::string> PlanProblems(const v1::TestPlan& plan);
 
-// PlanProblems as INVALID_ARGUMENT, a line each, with the places of what was read from a file.
+// PlanProblems and those that a file's text has, as INVALID_ARGUMENT: PlanPlaces::Locate, a line each.
 absl::Status CheckPlan(const v1::TestPlan& plan, const PlanPlaces& places = {});
 
 // What is allowed and yet weakens the result, one line each.

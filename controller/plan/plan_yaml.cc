@@ -3,7 +3,9 @@
 #include <google/protobuf/descriptor.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -11,6 +13,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "common/stable_sort.h"
 #include "common/status_macros.h"
 #include "common/text.h"
 #include "controller/plan/host_list.h"
@@ -52,7 +56,61 @@ std::string KeyOf(const std::string& problem) {
   return problem.substr(0, problem.find_first_of(": "));
 }
 
+// The option of a key such as "workload.file_size": "--file-size"; empty where there is none.
+std::string OptionOf(const std::string& key) {
+  const google::protobuf::Descriptor* type = v1::TestPlan::descriptor();
+  const FieldDescriptor* field = nullptr;
+  for (const std::string& part : std::vector<std::string>(absl::StrSplit(key, '.'))) {
+    field = type == nullptr ? nullptr : FindField(*type, part);
+    if (field == nullptr) return "";
+    type = field->message_type();
+  }
+  return RuleOf(*field).flag().empty() ? "" : absl::StrCat("--", RuleOf(*field).flag());
+}
+
+// Whether the text names a key, a key below it, or an option, as a word.
+bool Names(const std::string& text, const std::string& word) {
+  const auto in_word = [](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' || c == '[';
+  };
+  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
+    const size_t end = at + word.size();
+    const bool begins = at == 0 || (!in_word(text[at - 1]) && text[at - 1] != '.');
+    if (begins && (end == text.size() || !in_word(text[end]))) return true;
+  }
+  return false;
+}
+
 }  // namespace
+
+void PlanPlaces::Keep(int line, const std::string& text) {
+  // A plan of a million mistakes need not be kept to report 20 of them.
+  constexpr size_t kMostKept = 1000;
+  if (problems_.size() < kMostKept) problems_.push_back({line, text});
+}
+
+void PlanPlaces::AddProblem(int line, const std::string& text, const std::string& key) {
+  Keep(line, text);
+  // Of a host only that something is wrong with one, and of a list's element, that something is with the list.
+  if (absl::StartsWith(key, "hosts.")) {
+    unreadable_.insert({"hosts", key.substr(std::string("hosts.").size())});
+  } else if (const size_t bracket = key.find('['); bracket != std::string::npos) {
+    unreadable_.insert({key.substr(0, bracket), key.substr(0, key.find(']') + 1)});
+  } else {
+    unreadable_.insert(key);
+  }
+}
+
+void PlanPlaces::AddProblem(const std::string& text, const std::string& key) {
+  const auto line = lines_.find(key);
+  if (line == lines_.end()) return AddProblem(0, text, key);
+  AddProblem(line->second, absl::StrCat(file_, ":", line->second, ": ", text), key);
+}
+
+void PlanPlaces::AddUnknownKey(int line, const std::string& text) {
+  Keep(line, text);
+  unknown_keys_ = true;
+}
 
 void PlanPlaces::ForgetChanged(const v1::TestPlan& read, const v1::TestPlan& now) {
   std::map<std::string, std::string> before;
@@ -60,15 +118,39 @@ void PlanPlaces::ForgetChanged(const v1::TestPlan& read, const v1::TestPlan& now
   CollectValues(read, "", before);
   CollectValues(now, "", after);
   for (const auto& [key, value] : after) {
-    if (before[key] != value) places_.erase(key);
+    if (before[key] != value) lines_.erase(key);
   }
 }
 
+bool PlanPlaces::IsUnreadable(const std::string& key) const {
+  return unreadable_.contains("") || unreadable_.contains(key) || (unknown_keys_ && !lines_.contains(key));
+}
+
+bool PlanPlaces::MayFollow(const std::string& problem) const {
+  if (IsUnreadable(KeyOf(problem))) return true;
+  return std::any_of(unreadable_.begin(), unreadable_.end(), [&problem](const std::string& key) {
+    const std::string option = OptionOf(key);
+    return Names(problem, key) || (!option.empty() && Names(problem, option));
+  });
+}
+
 std::vector<std::string> PlanPlaces::Locate(const std::vector<std::string>& problems) const {
-  std::vector<std::string> located;
+  std::vector<Problem> all = problems_;
   for (const std::string& problem : problems) {
-    const auto place = places_.find(KeyOf(problem));
-    located.push_back(place == places_.end() ? problem : absl::StrCat(place->second, ": ", problem));
+    if (MayFollow(problem)) continue;
+    const auto line = lines_.find(KeyOf(problem));
+    const int number = line == lines_.end() ? 0 : line->second;
+    all.push_back({number, number == 0 ? problem : absl::StrCat(file_, ":", number, ": ", problem)});
+  }
+  const auto place = [](const Problem& problem) { return std::pair(problem.line == 0, problem.line); };
+  StableSort(all, [&place](const Problem& a, const Problem& b) { return place(a) < place(b); });
+  std::vector<std::string> located;
+  for (const Problem& problem : all) {
+    if (located.size() == kMaxPlanProblems) {
+      located.push_back(absl::StrCat(file_, file_.empty() ? "" : ": ", "more errors follow; correct these first"));
+      break;
+    }
+    located.push_back(problem.text);
   }
   return located;
 }
@@ -234,61 +316,47 @@ std::string HomeOf(const std::string& word) {
 // Puts a tree into a plan.
 class PlanReader {
  public:
-  PlanReader(const std::string& file_name, PlanPlaces* places) : file_name_(file_name), places_(places) {}
+  PlanReader(const std::string& file_name, PlanPlaces& places) : file_name_(file_name), places_(places) {}
 
-  // What is wrong, one line each, at most kMaxPlanProblems; empty: nothing.
-  const std::vector<std::string>& problems() const { return problems_; }
-
-  // Reads on after a problem, to report all of them at once. `place` names the message for people.
-  void ReadMessage(const YamlNode& node, const std::string& place, Message& message) {
+  // Reads on after a problem, to report all of them at once. `place` names the message for people, `path` is its key,
+  // such as "workload" or "placement[2]"; empty: the plan's.
+  void ReadMessage(const YamlNode& node, const std::string& place, const std::string& path, Message& message) {
     if (node.kind != YamlNode::Kind::kMap) {
-      return Add(node, absl::StrCat("expected keys of ", place, " with their values, not ", KindWord(node.kind)));
+      return Add(node, path, absl::StrCat("expected keys of ", place, " with their values, not ", KindWord(node.kind)));
     }
     const Descriptor& type = *message.GetDescriptor();
     std::map<std::string, const YamlNode*> seen;
     for (size_t i = 0; i + 1 < node.items.size(); i += 2) {
       const YamlNode& key = node.items[i];
       if (key.kind != YamlNode::Kind::kText) {
-        Add(key, absl::StrCat("expected a key of ", place, ", not ", KindWord(key.kind)));
+        places_.AddUnknownKey(key.line,
+                              At(key, absl::StrCat("expected a key of ", place, ", not ", KindWord(key.kind))));
         continue;
       }
       const FieldDescriptor* field = FindField(type, key.text);
+      const std::string full = absl::StrCat(path, path.empty() ? "" : ".", key.text);
       if (field == nullptr) {
-        UnknownKey(key, place, type);
+        UnknownKey(key, place, path, type);
       } else if (const auto [first, is_new] = seen.emplace(key.text, &key); !is_new) {
-        Add(key, absl::StrCat("'", key.text, "' is given twice; first in line ", first->second->line));
+        Add(key, full, absl::StrCat("'", key.text, "' is given twice; first in line ", first->second->line));
       } else {
-        KeepPlace(key, type);
-        ReadField(key, node.items[i + 1], *field, message);
+        // A host's own workload is not the plan's.
+        if (!absl::StartsWith(full, "hosts.")) places_.Set(full, key.line);
+        ReadField(key, node.items[i + 1], full, *field, message);
       }
     }
   }
 
  private:
-  void Add(const YamlNode& node, const std::string& text) {
-    if (problems_.size() >= kMaxPlanProblems) return;
-    problems_.emplace_back(YamlError(file_name_, node.line, node.column, text).message());
+  std::string At(const YamlNode& node, const std::string& text) const {
+    return std::string(YamlError(file_name_, node.line, node.column, text).message());
   }
 
-  // Those of the plan, of its sections and of their lists, not of hosts.
-  void KeepPlace(const YamlNode& key, const Descriptor& type) {
-    if (places_ == nullptr) return;
-    const Descriptor& plan = *v1::TestPlan::descriptor();
-    std::string prefix;
-    if (&type == item_type_) {
-      prefix = absl::StrCat(item_, ".");
-    } else if (&type != &plan) {
-      for (int i = 0; i < plan.field_count(); ++i) {
-        const FieldDescriptor& field = *plan.field(i);
-        if (!field.is_repeated() && field.message_type() == &type) prefix = absl::StrCat(FieldKey(field), ".");
-      }
-      // A host's own workload is not the plan's.
-      if (prefix.empty() || in_list_) return;
-    }
-    places_->Set(absl::StrCat(prefix, key.text), absl::StrCat(file_name_, ":", key.line));
+  void Add(const YamlNode& node, const std::string& path, const std::string& text) {
+    places_.AddProblem(node.line, At(node, text), path);
   }
 
-  void UnknownKey(const YamlNode& key, const std::string& place, const Descriptor& type) {
+  void UnknownKey(const YamlNode& key, const std::string& place, const std::string& path, const Descriptor& type) {
     std::string text = absl::StrCat(Quoted(key.text), " is not a key of ", place, "; expected one of ",
                                     absl::StrJoin(FieldKeys(type), ", "));
     std::string meant = KeyOfFlag(type, key.text);
@@ -296,70 +364,70 @@ class PlanReader {
     if (meant.empty() && home.empty()) meant = ClosestWord(key.text, FieldKeys(type));
     if (!meant.empty()) {
       absl::StrAppend(&text, "; did you mean '", meant, "'?");
-    } else if (!home.empty()) {
-      absl::StrAppend(&text, "; ", home);
+      return Add(key, absl::StrCat(path, path.empty() ? "" : ".", meant), text);
     }
-    Add(key, text);
+    if (!home.empty()) absl::StrAppend(&text, "; ", home);
+    if (path == "hosts") return Add(key, path, text);
+    places_.AddUnknownKey(key.line, At(key, text));
   }
 
-  void ReadField(const YamlNode& key, const YamlNode& value, const FieldDescriptor& field, Message& message) {
+  void ReadField(const YamlNode& key, const YamlNode& value, const std::string& path, const FieldDescriptor& field,
+                 Message& message) {
     const bool empty_list = value.kind == YamlNode::Kind::kList && value.items.empty();
     if (value.kind == YamlNode::Kind::kNull || (empty_list && !RuleOf(field).default_value().empty())) {
-      return Add(key, absl::StrCat("'", key.text, "' has no value; expected ", ExpectedFor(field)));
+      return Add(key, path, absl::StrCat("'", key.text, "' has no value; expected ", ExpectedFor(field)));
     }
     if (field.message_type() == v1::HostSpec::descriptor()) {
       return ReadHosts(value, static_cast<v1::TestPlan&>(message));
     }
-    if (KindOf(field) == ValueKind::kMessage && field.is_repeated()) return ReadList(key, value, field, message);
+    if (KindOf(field) == ValueKind::kMessage && field.is_repeated()) return ReadList(key, value, path, field, message);
     if (KindOf(field) == ValueKind::kMessage) {
-      return ReadMessage(value, key.text, *message.GetReflection()->MutableMessage(&message, &field));
+      return ReadMessage(value, key.text, path, *message.GetReflection()->MutableMessage(&message, &field));
     }
     if (field.is_repeated() && value.kind == YamlNode::Kind::kList) {
       for (const YamlNode& item : value.items) {
-        if (!CheckText(item, field)) continue;
+        if (!CheckText(item, path, field)) continue;
         const absl::StatusOr<FieldValue> parsed = ParseValue(field, item.text);
         if (parsed.ok()) {
           StoreValue(field, *parsed, message);
         } else {
-          ValueError(item, field, parsed.status());
+          ValueError(item, path, field, parsed.status());
         }
       }
       return;
     }
-    if (!CheckText(value, field)) return;
+    if (!CheckText(value, path, field)) return;
     const absl::Status status = SetFromText(field, value.text, message);
-    if (!status.ok()) ValueError(value, field, status);
+    if (!status.ok()) ValueError(value, path, field, status);
   }
 
-  void ReadList(const YamlNode& key, const YamlNode& value, const FieldDescriptor& field, Message& message) {
+  void ReadList(const YamlNode& key, const YamlNode& value, const std::string& path, const FieldDescriptor& field,
+                Message& message) {
     if (value.kind != YamlNode::Kind::kList) {
-      return Add(value, absl::StrCat(key.text, ": expected a list, not ", KindWord(value.kind)));
+      return Add(value, path, absl::StrCat(key.text, ": expected a list, not ", KindWord(value.kind)));
     }
     for (const YamlNode& item : value.items) {
-      in_list_ = true;
-      item_type_ = field.message_type();
-      item_ = absl::StrCat(key.text, "[", CountOf(field, message) + 1, "]");
-      if (places_ != nullptr) places_->Set(item_, absl::StrCat(file_name_, ":", item.line));
-      ReadMessage(item, key.text, *message.GetReflection()->AddMessage(&message, &field));
-      item_type_ = nullptr;
-      in_list_ = false;
+      const std::string item_path = absl::StrCat(path, "[", CountOf(field, message) + 1, "]");
+      places_.Set(item_path, item.line);
+      ReadMessage(item, key.text, item_path, *message.GetReflection()->AddMessage(&message, &field));
     }
   }
 
-  bool CheckText(const YamlNode& node, const FieldDescriptor& field) {
+  bool CheckText(const YamlNode& node, const std::string& path, const FieldDescriptor& field) {
     if (node.kind == YamlNode::Kind::kText) return true;
-    Add(node, absl::StrCat(FieldKey(field), ": expected ", Expected(field), ", not ", KindWord(node.kind)));
+    Add(node, path, absl::StrCat(FieldKey(field), ": expected ", Expected(field), ", not ", KindWord(node.kind)));
     return false;
   }
 
-  void ValueError(const YamlNode& node, const FieldDescriptor& field, const absl::Status& status) {
-    Add(node, absl::StrCat(FieldKey(field), ": ", status.message()));
+  void ValueError(const YamlNode& node, const std::string& path, const FieldDescriptor& field,
+                  const absl::Status& status) {
+    Add(node, path, absl::StrCat(FieldKey(field), ": ", status.message()));
   }
 
   void ReadHosts(const YamlNode& node, v1::TestPlan& plan) {
     if (node.kind == YamlNode::Kind::kText) return AddHosts(node, node.text, v1::HostSpec(), plan);
     if (node.kind != YamlNode::Kind::kList) {
-      return Add(node, absl::StrCat("hosts: expected a list of hosts, not ", KindWord(node.kind)));
+      return Add(node, "hosts", absl::StrCat("hosts: expected a list of hosts, not ", KindWord(node.kind)));
     }
     for (const YamlNode& item : node.items) {
       if (item.kind == YamlNode::Kind::kText) {
@@ -367,15 +435,13 @@ class PlanReader {
         continue;
       }
       v1::HostSpec host;
-      const size_t problems = problems_.size();
-      in_list_ = true;
-      ReadMessage(item, "a host", host);
-      in_list_ = false;
+      const size_t problems = places_.problems();
+      ReadMessage(item, "a host", "hosts", host);
       if (host.has_address()) {
         AddHosts(item, host.address(), host, plan);
-      } else if (problems_.size() == problems) {
+      } else if (places_.problems() == problems) {
         // Where something is wrong with its keys, that may be the address.
-        Add(item, "a host without its address; expected the key 'address'");
+        Add(item, "hosts", "a host without its address; expected the key 'address'");
       }
     }
   }
@@ -383,9 +449,9 @@ class PlanReader {
   // Adds every host that `list` names, each with the rest of `host`.
   void AddHosts(const YamlNode& node, const std::string& list, const v1::HostSpec& host, v1::TestPlan& plan) {
     const absl::StatusOr<std::vector<std::string>> addresses = ParseHostList(list);
-    if (!addresses.ok()) return Add(node, absl::StrCat("hosts: ", addresses.status().message()));
+    if (!addresses.ok()) return Add(node, "hosts", absl::StrCat("hosts: ", addresses.status().message()));
     if (static_cast<size_t>(plan.hosts_size()) + addresses->size() > kMaxHosts) {
-      return Add(node, absl::StrCat("hosts: more than ", kMaxHosts, " hosts"));
+      return Add(node, "hosts", absl::StrCat("hosts: more than ", kMaxHosts, " hosts"));
     }
     for (const std::string& address : *addresses) {
       v1::HostSpec& added = *plan.add_hosts();
@@ -395,12 +461,7 @@ class PlanReader {
   }
 
   const std::string& file_name_;
-  PlanPlaces* const places_;
-  // Reading an element of a list: of which message, and which one, such as "placement[2]"; null and empty for hosts.
-  bool in_list_ = false;
-  const Descriptor* item_type_ = nullptr;
-  std::string item_;
-  std::vector<std::string> problems_;
+  PlanPlaces& places_;
 };
 
 }  // namespace
@@ -408,15 +469,26 @@ class PlanReader {
 absl::StatusOr<v1::TestPlan> ReadPlan(const std::string& text, const std::string& file_name, PlanPlaces* places) {
   PLIMSOLL_ASSIGN_OR_RETURN(const YamlNode root, ParseYaml(text, file_name));
   v1::TestPlan plan;
-  PlanReader reader(file_name, places);
-  reader.ReadMessage(root, "the plan", plan);
-  if (!reader.problems().empty()) return absl::InvalidArgumentError(absl::StrJoin(reader.problems(), "\n"));
+  PlanPlaces own;
+  PlanPlaces& used = places != nullptr ? *places : own;
+  used.SetFile(file_name);
+  PlanReader(file_name, used).ReadMessage(root, "the plan", "", plan);
+  if (own.problems() > 0) return absl::InvalidArgumentError(absl::StrJoin(own.Locate({}), "\n"));
   return plan;
 }
 
 absl::StatusOr<v1::TestPlan> ReadPlanFile(const std::string& path, PlanPlaces* places) {
-  PLIMSOLL_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path, kMaxYamlBytes));
-  return ReadPlan(text, path, places);
+  const absl::StatusOr<std::string> text = ReadTextFile(path, kMaxYamlBytes);
+  if (absl::IsNotFound(text.status())) {
+    return absl::NotFoundError(absl::StrCat(path, " does not exist; `plimsoll plan example` prints a plan"));
+  }
+  std::error_code error;
+  if (!text.ok() && std::filesystem::is_directory(path, error)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, " is a directory, not a plan; to measure it, use --dir ", path));
+  }
+  PLIMSOLL_RETURN_IF_ERROR(text.status());
+  return ReadPlan(*text, path, places);
 }
 
 }  // namespace plimsoll

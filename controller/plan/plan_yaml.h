@@ -1,7 +1,9 @@
 // A plan as YAML. Keys are the proto's field names without their units; values are written as on the command line.
 #pragma once
 
+#include <cstddef>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -10,30 +12,56 @@
 
 namespace plimsoll {
 
-// Lines of keys such as "workload.file_size" in a plan's text.
+// Lines of keys such as "workload.file_size" in a plan's text, and what is wrong with the text itself.
 class PlanPlaces {
  public:
-  // `place` is "plan.yaml:12".
-  void Set(const std::string& key, const std::string& place) { places_[key] = place; }
+  // `file` is "plan.yaml".
+  void SetFile(const std::string& file) { file_ = file; }
+  void Set(const std::string& key, int line) { lines_[key] = line; }
+  // Adds what is wrong in a line of the text. The value of `key` is not known then; "": that of no key is.
+  void AddProblem(int line, const std::string& text, const std::string& key);
+  // Adds what is wrong with the value of `key`, wherever it was given.
+  void AddProblem(const std::string& text, const std::string& key);
+  // Adds that a key is unknown: any key that is missing may be meant.
+  void AddUnknownKey(int line, const std::string& text);
   // Forgets the keys whose values options have changed since `read`.
   void ForgetChanged(const v1::TestPlan& read, const v1::TestPlan& now);
-  // The problems of PlanProblems, each with the place of the key that it names first, where that was written.
+  // Whether the text has a value for the key that could not be read, or may have one.
+  bool IsUnreadable(const std::string& key) const;
+  size_t problems() const { return problems_.size(); }
+  // The problems of the text and those of PlanProblems, these with the place of the key that they name first, where
+  // that was written; sorted by line, those without a place last. What may only follow from another problem is left
+  // out. At most 20, and then a line that says that there are more.
   std::vector<std::string> Locate(const std::vector<std::string>& problems) const;
 
  private:
-  std::map<std::string, std::string> places_;
+  struct Problem {
+    int line = 0;
+    std::string text;
+  };
+  void Keep(int line, const std::string& text);
+  // Whether what PlanProblems says may only follow from a problem of the text.
+  bool MayFollow(const std::string& problem) const;
+
+  std::string file_;
+  std::map<std::string, int> lines_;
+  std::vector<Problem> problems_;
+  std::set<std::string> unreadable_;
+  bool unknown_keys_ = false;
 };
 
 // Reads a plan: only what the text contains, no defaults. A list may be a YAML list or comma-separated text; `hosts`
-// may hold ranges (controller/plan/host_list.h), with or without a workload, and is expanded here. An unknown or
-// repeated key, a wrong type and a value out of its range are INVALID_ARGUMENT, all of them (up to 20), a line each;
-// text that is no YAML is the only one:
+// may hold ranges (controller/plan/host_list.h), with or without a workload, and is expanded here. Text that is not
+// YAML is INVALID_ARGUMENT, with the place:
+//   plan.yaml:12:5: not YAML: a list is not closed: expected ']'
+// An unknown or repeated key, a wrong type and a value out of its range go to `places`, which receives the lines of the
+// keys, too: the plan is what could be read, and CheckPlan reports all that is wrong with it. Without `places` they are
+// INVALID_ARGUMENT, a line each:
 //   plan.yaml:12:5: 'qmm' is not a key of workload; expected one of dir, qm, ...; did you mean 'qm'?
-// `places`, if given, receives the lines of the keys of the plan and its sections.
 absl::StatusOr<v1::TestPlan> ReadPlan(const std::string& text, const std::string& file_name,
                                       PlanPlaces* places = nullptr);
 
-// Reads the file at `path`. Beyond the errors of ReadPlan: the system's error for the file, with its path.
+// Reads the file at `path`. Beyond the errors of ReadPlan: a file that cannot be read, with its path.
 absl::StatusOr<v1::TestPlan> ReadPlanFile(const std::string& path, PlanPlaces* places = nullptr);
 
 // The plan with every default filled in, in the proto's order; ReadPlan reads it back to the same filled-in plan.

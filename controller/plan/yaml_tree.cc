@@ -169,6 +169,26 @@ std::string BareRange(const std::string& text, int line) {
   return "";
 }
 
+// The parser's words for what it cannot read, in those of a plan's author.
+std::string NotYaml(const std::string& words) {
+  static const std::pair<const char*, const char*> kCommon[] = {
+      {"end of sequence flow not found", "a list is not closed: expected ']'"},
+      {"end of map flow not found", "a map is not closed: expected '}'"},
+      {"illegal EOF in scalar", "a quote is not closed"},
+      {"unknown escape character", "an unknown escape after '\\': use single quotes"},
+      {"illegal tab", "a tab in the indentation: use blanks"},
+      {"the referenced anchor is not defined",
+       "aliases are not supported in a plan: write the value itself, or quote it"},
+      {"unknown token", "a character that no value begins with: quote the text"},
+      {"illegal map value", "':' is not expected here: check the indentation, or quote the text"},
+      {"illegal flow end", "a bracket that was not opened: remove it, or quote the text"},
+  };
+  for (const auto& [begin, text] : kCommon) {
+    if (absl::StartsWith(words, begin)) return absl::StrCat("not YAML: ", text);
+  }
+  return "not YAML: the line does not fit what is above it: check the indentation, or quote the text";
+}
+
 }  // namespace
 
 absl::Status YamlError(const std::string& file_name, int line, int column, const std::string& message) {
@@ -191,10 +211,10 @@ absl::StatusOr<YamlNode> ParseYaml(const std::string& text, const std::string& f
     const std::string range = known ? BareRange(content, error.mark.line) : "";
     const std::string hint = range.empty() ? "" : absl::StrCat("; in a list of YAML, quote it: \"", range, "\"");
     return YamlError(file_name, known ? error.mark.line + 1 : 1, known ? error.mark.column + 1 : 1,
-                     absl::StrCat("not YAML: ", error.msg, hint));
+                     absl::StrCat(NotYaml(error.msg), hint));
   } catch (const std::exception& error) {
     PLIMSOLL_RETURN_IF_ERROR(builder.status());
-    return YamlError(file_name, 1, 1, absl::StrCat("not YAML: ", error.what()));
+    return YamlError(file_name, 1, 1, NotYaml(error.what()));
   }
   PLIMSOLL_RETURN_IF_ERROR(builder.status());
   return builder.TakeRoot();

@@ -293,7 +293,7 @@ void LiveDrawing::AddBar() {
   if (now_.step != 0) {
     text = absl::StrCat("step ends in ", TimeLeft(whole_ns - done_ns));
     if (now_.later_steps_ns > 0) {
-      absl::StrAppend(&text, ", run in about ", TimeLeft(whole_ns - done_ns + now_.later_steps_ns));
+      absl::StrAppend(&text, ", run ends in about ", TimeLeft(whole_ns - done_ns + now_.later_steps_ns));
     }
   }
   LiveLine line;

@@ -138,6 +138,25 @@ std::vector<std::string> ShortenNames(const std::vector<std::string>& names, siz
   return shortened;
 }
 
+std::vector<std::string> AlignColumns(const std::vector<std::vector<std::string>>& rows, const std::string& align) {
+  std::vector<size_t> widths(align.size());
+  for (const std::vector<std::string>& row : rows) {
+    for (size_t column = 0; column < align.size(); ++column) {
+      widths[column] = std::max(widths[column], DisplayWidth(row[column]));
+    }
+  }
+  std::vector<std::string> lines;
+  for (const std::vector<std::string>& row : rows) {
+    std::string& line = lines.emplace_back();
+    for (size_t column = 0; column < align.size(); ++column) {
+      if (column > 0) line += "  ";
+      line += align[column] == 'r' ? PadLeft(row[column], widths[column]) : PadRight(row[column], widths[column]);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+  }
+  return lines;
+}
+
 std::string PadRight(const std::string& text, size_t width) {
   const size_t used = DisplayWidth(text);
   return used >= width ? text : text + std::string(width - used, ' ');

@@ -27,6 +27,10 @@ std::string ShortenMiddle(const std::string& text, size_t width, size_t tail);
 // as near to it as they differ; by their number where no cut leaves them different.
 std::vector<std::string> ShortenNames(const std::vector<std::string>& names, size_t width);
 
+// Rows of neutral text with their columns one below the other, two blanks between; `align` has an 'l' or an 'r' for
+// each column. Nothing is shortened: for what somebody copies, or checks before it is done.
+std::vector<std::string> AlignColumns(const std::vector<std::vector<std::string>>& rows, const std::string& align);
+
 // Puts blanks behind, or in front of, neutral text up to `width` columns.
 std::string PadRight(const std::string& text, size_t width);
 std::string PadLeft(const std::string& text, size_t width);

@@ -60,6 +60,23 @@ std::vector<const v1::CriterionStepReport*> ShownResults(const v1::CriterionRepo
   return shown;
 }
 
+// With those of which there is only "... and 2 more like it."
+size_t CountNotes(const v1::Report& report) {
+  size_t count = 0;
+  for (const std::string& note : report.notes()) {
+    constexpr char kMore[] = "... and ";
+    size_t more = 0;
+    if (absl::StartsWith(note, kMore) && absl::EndsWith(note, " more like it.")) {
+      for (size_t i = sizeof(kMore) - 1; i < note.size() && note[i] != ' '; ++i) {
+        if (absl::ascii_isdigit(static_cast<unsigned char>(note[i])))
+          more = 10 * more + static_cast<size_t>(note[i] - '0');
+      }
+    }
+    count += std::max<size_t>(more, 1);
+  }
+  return count;
+}
+
 std::string StallsCell(const v1::StepReport& step) {
   return step.has_stalls() ? FormatCount(step.stalls().count()) : kDash;
 }
@@ -211,8 +228,8 @@ std::vector<std::string> TextSummary(const v1::Report& report, TextDetail detail
   AddSteps("Not steady", unsteady, lines);
   AddSteps("The load generator may be CPU-bound", bound, lines);
   if (!report.notes().empty()) {
-    lines.push_back(absl::StrCat("  ", FormatCount(static_cast<uint64_t>(report.notes_size())),
-                                 report.notes_size() == 1 ? " note" : " notes", " at the end"));
+    const size_t notes = CountNotes(report);
+    lines.push_back(absl::StrCat("  ", FormatCount(notes), notes == 1 ? " note" : " notes", " at the end"));
   }
   if (detail == TextDetail::kShort && IsLarge(report)) {
     lines.emplace_back("  --full shows every host and queue manager; report.csv always has them");

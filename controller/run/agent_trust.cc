@@ -19,7 +19,9 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -51,6 +53,34 @@ std::string MissingSocket(const std::string& path) {
                       path);
 }
 
+// gRPC's words for a connection that ends; empty: the text is not among them.
+std::string EndInWords(const std::string& text) {
+  static const std::pair<const char*, const char*> kEnds[] = {
+      {"Connection reset by peer", "connection reset"},
+      {"Connection timed out", "connection timed out"},
+      {"keepalive watchdog timeout", "connection timed out"},
+      {"ping timeout", "connection timed out"},
+      {"Socket closed", "connection closed"},
+      {"Broken pipe", "connection closed"},
+      {"Stream removed", "connection lost"},
+      {"Endpoint read failed", "connection lost"},
+      {"Received RST_STREAM", "connection lost"},
+      {"Received GOAWAY", "connection lost"},
+      {"GOAWAY received", "connection lost"},
+      {"Transport closed", "connection closed"},
+      {"Network unreachable", "connection lost"},
+      {"No route to host", "connection lost: no route to the host"}};
+  std::string end = text;
+  // What was being called comes first where a system call failed.
+  for (const char* call : {"recvmsg:", "sendmsg:", "getsockopt(SO_ERROR):"}) {
+    end = std::string(absl::StripPrefix(std::string(end), call));
+  }
+  for (const auto& [begin, words] : kEnds) {
+    if (absl::StartsWith(std::string(absl::StripLeadingAsciiWhitespace(end)), begin)) return words;
+  }
+  return "";
+}
+
 std::string InWords(const std::string& address, const std::string& text) {
   const bool is_unix = absl::StartsWith(address, kUnixPrefix);
   if (absl::StrContains(text, "DNS resolution failed")) {
@@ -58,7 +88,10 @@ std::string InWords(const std::string& address, const std::string& text) {
     const bool unanswered = absl::StrContains(text, "Timeout") || absl::StrContains(text, "Could not contact");
     return unanswered ? "the name cannot be resolved: no DNS server answers" : kNameNotFound;
   }
-  if (!absl::StrContains(text, "failed to connect to all addresses")) return text;
+  if (!absl::StrContains(text, "failed to connect to all addresses")) {
+    const std::string end = EndInWords(text);
+    return end.empty() ? text : end;
+  }
   if (absl::StrContains(text, "Connection refused")) {
     return "connection refused: no agent is listening; start plimsoll-agent there";
   }
@@ -403,8 +436,9 @@ absl::Status ExplainConnectError(const std::string& address, const absl::Status&
 
 std::string DirectoryInWords(const std::string& label, const std::string& error, const std::string& option) {
   const std::string prefix = option.empty() ? "" : absl::StrCat(option, ": ");
-  return absl::EndsWith(error, " does not exist") ? absl::StrCat(prefix, error, " on ", label)
-                                                  : absl::StrCat(label, ": ", prefix, error);
+  if (!absl::EndsWith(error, " does not exist")) return absl::StrCat(label, ": ", prefix, error);
+  return absl::StrCat(prefix, error, " on ", label, "; create it there or ",
+                      option.empty() ? "name another directory" : absl::StrCat("pass another ", option));
 }
 
 std::string UnreachableInWords(const std::string& address, const absl::Status& failure) {

@@ -51,7 +51,8 @@ std::string DiagnoseHandshake(const std::string& address, const AgentTrust& trus
 
 // gRPC 1.51's error for a failed connection, reworded as the cause and what to do about it: "connection
 // refused: no agent is listening; start plimsoll-agent there". `address` is the agent's, "node1:7461" or
-// "unix:/run/a.sock". A text that is not known stays as it is. The code stays.
+// "unix:/run/a.sock". The same of a connection that ended: "connection reset". A text that is not known stays as it is.
+// The code stays.
 absl::Status ExplainConnectError(const std::string& address, const absl::Status& failure);
 
 // The line that reports it, "node1:7461: connection refused: ...". A name that cannot be resolved is printed

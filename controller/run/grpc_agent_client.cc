@@ -226,7 +226,7 @@ void SessionCall::OnDone(const grpc::Status& status) {
     MutexLock lock(link_->mutex);
     if (link_->call == this) link_->call = nullptr;
   }
-  listener_.OnSessionClosed(refused_.ok() ? FromGrpc(status) : refused_);
+  listener_.OnSessionClosed(refused_.ok() ? ExplainConnectError("", FromGrpc(status)) : refused_);
   delete this;
   calls.End();
 }

@@ -35,7 +35,7 @@ void TryPlan(const std::string& text) {
   const auto plan = ReadPlan(text, "plan.yaml");
   if (!plan.ok()) {
     const std::string message(plan.status().message());
-    Require(static_cast<size_t>(std::count(message.begin(), message.end(), '\n')) < kMaxPlanProblems,
+    Require(static_cast<size_t>(std::count(message.begin(), message.end(), '\n')) <= kMaxPlanProblems,
             "more problems than are reported at once", message);
     return;
   }

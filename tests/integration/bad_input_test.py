@@ -105,7 +105,7 @@ class BadInput(harness.PlimsollTest):
                     self.assertIn(word, line)
 
     def test_a_plan_that_is_not_there(self):
-        self.assertIn("No such file", self.refused("run", self.base / "missing.yaml"))
+        self.assertIn("missing.yaml does not exist; `plimsoll plan example` prints a plan", self.refused("run", self.base / "missing.yaml"))
 
     def test_a_directory_that_is_not_there(self):
         line = self.run_refused(dir=self.dir / "missing")
@@ -114,7 +114,7 @@ class BadInput(harness.PlimsollTest):
     def test_a_directory_that_is_a_file(self):
         path = self.dir / "file"
         path.write_text("")
-        self.assertRegex(self.run_refused(dir=path), f"--dir {path}.*(no|not a) directory")
+        self.assertRegex(self.run_refused(dir=path), f"--dir: {path} is not a directory$")
 
     def test_more_bytes_than_are_free_are_told_with_the_numbers(self):
         info = os.statvfs(self.dir)
@@ -157,7 +157,7 @@ class BadInput(harness.PlimsollTest):
     def test_a_directory_that_the_hosts_do_not_have(self):
         alpha = self.agent("alpha")
         self.assertRegex(self.run_refused("--hosts", alpha.address, dir=self.dir / "missing"),
-                         rf"^plimsoll: --dir: {self.dir}/missing does not exist on alpha$")
+                         rf"^plimsoll: --dir: {self.dir}/missing does not exist on alpha; create it there or pass another --dir$")
 
     def test_an_agent_that_may_not_write_there(self):
         if os.geteuid() != 0:

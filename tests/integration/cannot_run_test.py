@@ -48,7 +48,8 @@ class CannotRun(harness.PlimsollTest):
         run_id = directory.name.removeprefix("plimsoll-")
         (line,) = self.not_run("--hosts", alpha.address)
         self.assertRegex(line, rf"^plimsoll: {alpha.address}: the agent is busy: run {run_id} of \S+ holds it for \d+ s$")
-        self.assertIn(f"run {run_id} of ", self.plimsoll("hosts", "--hosts", alpha.address).out)
+        self.assertRegex(line, rf" run {run_id} of 127\.0\.0\.1:\d+ ")
+        self.assertIn(f"run {run_id} of 127.0.0.1:", self.plimsoll("hosts", "--hosts", alpha.address).out)
         # The one that holds it is not disturbed.
         self.assertTrue(first.running())
         first.signal(signal.SIGINT)

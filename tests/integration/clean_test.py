@@ -41,6 +41,19 @@ class Clean(harness.PlimsollTest):
                          f"No run has left anything in {self.dir}.\n")
         self.run_plan("--hosts", agent.address)
 
+    def test_long_names_keep_the_columns_in_their_place(self):
+        name = "a-rather-long-storage-client-name-01.example.co"
+        self.leave(name=name)
+        agents = [self.keeper(name), self.keeper("beta")]
+        runs = [self.leave()]
+        listed = self.clean("--hosts", ",".join(agent.address for agent in agents)).out.splitlines()
+        rows = [line for line in listed if "768 KiB" in line and "can be removed" not in line]
+        self.assertEqual(len(rows), 2, listed)
+        for row in rows:
+            self.assertEqual(row.index("768 KiB") + 7, listed[0].index("size") + 4, listed)
+            self.assertEqual(row.rindex(row.split("  ")[-1].strip()), listed[0].index("owner"), listed)
+        self.assertIn(runs[0], "".join(rows))
+
     def test_without_hosts_this_machine_is_cleaned(self):
         run = self.start_run("--duration", "60")
         self.await_running(run)

@@ -101,6 +101,17 @@ class Options(harness.PlimsollTest):
         self.assertEqual(sorted(self.base.rglob("*")), before)
         self.assertNotIn("session of", alpha.err)
 
+    def test_a_dry_run_keeps_its_columns_with_long_names(self):
+        names = ("a-rather-long-storage-client-name-01.example.co", "beta")
+        agents = [self.agent(name) for name in names]
+        out = self.plimsoll("run", "--hosts", ",".join(agent.address for agent in agents), "--dir", self.dir, "--dry-run",
+                            "--file-size", "1m", "--num-files", "4", "--qm", "2").out
+        heading, *rows = out.splitlines()[:3]
+        self.assertEqual([row.split()[0] for row in rows], list(names))
+        for row in rows:
+            self.assertEqual(row.index(str(self.dir)), heading.index("directory"), out)
+            self.assertEqual(len(row), len(heading), out)
+
     def test_repeat_runs_all_steps_again(self):
         report = self.run_plan("--repeat", "2", "--bsize", "4k,8k").report
         self.assertEqual([(step["repetition"], step["block_size_bytes"]) for step in report["steps"]],

@@ -202,7 +202,7 @@ class Failures(ssh_hosts.SshTest):
 
     def test_a_directory_that_the_host_does_not_have(self):
         self.boot()
-        self.refused(r"--dir: /mnt/missing does not exist on host1$", dir="/mnt/missing", code=2)
+        self.refused(r"--dir: /mnt/missing does not exist on host1; create it there or pass another --dir$", dir="/mnt/missing", code=2)
 
     def test_a_directory_that_is_a_file(self):
         self.boot()

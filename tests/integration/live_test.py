@@ -132,7 +132,7 @@ class OnATerminal(harness.PlimsollTest):
             if columns < 80:
                 continue
             text = "\n".join(screen)
-            self.assertRegex(text, r"step ends in \d+ s, run in about \d+ s")
+            self.assertRegex(text, r"step ends in \d+ s, run ends in about \d+ s")
             self.assertRegex(text, rf"(?m)^  {harness.FAILS} +failing +[\d,]+ writes  step 1, node")
             self.assertRegex(text, r"(?m)^  steady +undecided")
             if rows >= 40:

@@ -33,7 +33,9 @@ class LostAgent(harness.PlimsollTest):
             self.assertGreater(scope["writes"], 0, scope)
             self.assertEqual("data_until" in scope, scope["host"] == "beta")
         self.assertRegex(result.out, "(?m)beta.* lost")
-        self.assertRegex(result.err, "(?m)^plimsoll: host beta is lost: ")
+        self.assertRegex(result.err, "(?m)^plimsoll: host beta is lost: (the session broke: connection (closed|reset|lost)|lease expired: .*)$")
+        for text in (result.err, result.out, (result.results / "report.json").read_text()):
+            self.assertNotRegex(text, "Socket closed|Stream removed|by peer")
         return report
 
     def test_a_killed_agent_is_named_and_all_data_are_kept(self):

@@ -77,7 +77,7 @@ TEST(LiveTable, ShowsHostsCriteriaAndStalls) {
   const std::vector<std::string> lines = Plain(DrawLive(ViewOf(3), 80, 24));
   const std::string screen = absl::StrJoin(lines, "\n");
   EXPECT_EQ(lines[0], "step 2 of 3  4 KiB  measuring 12 of 30 s");
-  EXPECT_THAT(lines[1], HasSubstr("step ends in 18 s, run in about 53 s"));
+  EXPECT_THAT(lines[1], HasSubstr("step ends in 18 s, run ends in about 53 s"));
   EXPECT_THAT(screen, HasSubstr("\nall 3 hosts     4,000     16.38    0.400    1.000    9.000        0.3 ms\n"
                                 "node3           1,000      4.10    0.400    3.000    6.000        0.3 ms\n"
                                 "node2 "));

@@ -70,6 +70,13 @@ TEST(Text, LongNamesAreShortenedAndStillDiffer) {
   EXPECT_THAT(text, HasSubstr("#2"));
 }
 
+TEST(Text, TheNumberOfNotesHasThoseThatAreOnlyCounted) {
+  v1::Report report = ReportOf({"alpha"});
+  report.clear_notes();
+  for (const char* note : {"one.", "two.", "three.", "... and 1,002 more like it."}) report.add_notes(note);
+  EXPECT_THAT(RenderText(report), HasSubstr("\n  1,005 notes at the end\n"));
+}
+
 TEST(Text, LongNamesAreShortenedInTheMiddleWhereThatLeavesThemDifferent) {
   const std::string text = RenderText(ReportOf({"logger-of-the-first-datacentre-in-the-north-of-the-country-01",
                                                 "logger-of-the-first-datacentre-in-the-north-of-the-country-02"}));
@@ -205,6 +212,13 @@ TEST(PlainText, ShortenedNamesAlwaysDiffer) {
       for (const std::string& name : shortened) EXPECT_LE(DisplayWidth(name), width) << name;
     }
   }
+}
+
+TEST(PlainText, ColumnsStayInTheirPlaceWithoutShorteningAnything) {
+  const std::string name(60, 'x');
+  EXPECT_THAT(AlignColumns({{"host", "n", "owner"}, {name, "7", "me"}, {"b", "1,000", ""}}, "lrl"),
+              ElementsAre("host" + std::string(56, ' ') + "      n  owner", name + "      7  me",
+                          "b" + std::string(59, ' ') + "  1,000"));
 }
 
 TEST(PlainText, WrapsBetweenWordsAndCutsWhatIsTooLong) {

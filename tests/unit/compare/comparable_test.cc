@@ -122,6 +122,22 @@ TEST(Comparable, ALoadGeneratorThatMayBeCpuBoundIsWarnedOfWithSideRunStepAndHost
   EXPECT_THAT(Compared({Side({small}), Side(runs)}).warnings(), IsEmpty());
 }
 
+TEST(Comparable, ARunWhoseCriterionIsNotDecidedIsNamedWithIt) {
+  v1::Report second = Simulated(1, 2);
+  second.mutable_verdict()->set_outcome(v1::OUTCOME_INCONCLUSIVE);
+  EXPECT_THAT(Strings(Compared({Side({Simulated(1, 1)}), Side({second})}).warnings()),
+              ElementsAre("B is INCONCLUSIVE"));
+  v1::CriterionReport& passed = *second.mutable_verdict()->add_criteria();
+  passed.set_criterion("p50<10ms");
+  passed.set_outcome(v1::OUTCOME_PASS);
+  v1::CriterionReport& undecided = *second.mutable_verdict()->add_criteria();
+  undecided.set_criterion("p99.9<10ms");
+  undecided.set_outcome(v1::OUTCOME_INCONCLUSIVE);
+  undecided.set_reason("needs 10,000 writes, has 120");
+  EXPECT_THAT(Strings(Compared({Side({Simulated(1, 1)}), Side({second})}).warnings()),
+              ElementsAre("B is INCONCLUSIVE: p99.9<10ms: needs 10,000 writes, has 120"));
+}
+
 TEST(Comparable, AnotherLoadIsWarnedOf) {
   v1::Report second = Simulated(1, 2);
   second.mutable_run()->set_queue_managers(4);

@@ -287,9 +287,10 @@ TEST(UntilSteady, IsRefusedWhereRoundsShowNothing) {
   for (const char* accept : {"", "criteria: [p99<1s]\naccept: {parts: [load]}\n"}) {
     EXPECT_THAT(AcceptProblems(placement + accept), ElementsAre(HasSubstr("the rates of a placement make its IO/s")));
   }
-  EXPECT_THAT(AcceptProblems("workload: {dir: /x}\nhosts: [a, b]\nduration: 10s\nuntil_steady: 50s\nha: {}\n"),
-              ElementsAre("--until-steady (until_steady): a drill has rounds of its own, of one fault each; leave it "
-                          "out"));
+  EXPECT_THAT(
+      AcceptProblems("workload: {dir: /x}\nhosts: [a, b]\nduration: 10s\nuntil_steady: 50s\nha: {pairs: [a+b]}\n"),
+      ElementsAre("--until-steady (until_steady): a drill has rounds of its own, of one fault each; leave it "
+                  "out"));
 }
 
 TEST(UntilSteady, LimitsTheRoundsByTheirMeasuredTime) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "controller/plan/plan_yaml.h"
@@ -16,6 +17,7 @@ using ::plimsoll::testing::IsOk;
 using ::plimsoll::testing::PlanOf;
 using ::plimsoll::testing::StatusIs;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -137,8 +139,11 @@ TEST(PlanCheck, CriteriaAreReadAndFitTheSteps) {
 
 TEST(PlanCheck, TheNumberOfProblemsIsBounded) {
   v1::TestPlan plan = PlanOf("workload: {dir: /x}\n");
-  for (int i = 0; i < 100; ++i) plan.add_criteria("x");
-  EXPECT_THAT(PlanProblems(plan), SizeIs(20));
+  for (int i = 0; i < 1000; ++i) plan.add_criteria("x");
+  EXPECT_THAT(PlanProblems(plan), SizeIs(1000));
+  const std::string told(CheckPlan(plan).message());
+  EXPECT_EQ(std::count(told.begin(), told.end(), '\n'), 20);
+  EXPECT_THAT(told, EndsWith("\nmore errors follow; correct these first"));
 }
 
 TEST(PlanNotes, WritesWithoutSynchronisationAreNoted) {

@@ -93,7 +93,7 @@ TEST_F(PlanCommandTest, OptionsCompleteThePlan) {
 
 TEST_F(PlanCommandTest, AMissingFileIsBadInput) {
   EXPECT_EQ(Run({"plan", "check", dir_ + "/none.yaml"}), static_cast<int>(Exit::kWrong));
-  EXPECT_EQ(err_.str(), "plimsoll: open " + dir_ + "/none.yaml: No such file or directory (2)\n");
+  EXPECT_EQ(err_.str(), "plimsoll: " + dir_ + "/none.yaml does not exist; `plimsoll plan example` prints a plan\n");
   EXPECT_EQ(Run({"plan", "check"}), static_cast<int>(Exit::kWrong));
   EXPECT_EQ(Run({"plan"}), static_cast<int>(Exit::kWrong));
 }

@@ -91,8 +91,8 @@ TEST(SshWords, ADirectoryThatCannotBeUsedHasTheSystemsReason) {
   const auto failure = [](const std::string& text) { return HostSideFailure("node1", "directory", text, {}); };
   const HostFailure missing = failure("/mnt/x: No such file or directory");
   EXPECT_EQ(missing.code, Exit::kWrong);
-  EXPECT_EQ(missing.line, "--dir: /mnt/x does not exist on node1");
-  EXPECT_EQ(failure("/mnt/x: y: Not a directory").line, "--dir: /mnt/x: y is no directory on node1");
+  EXPECT_EQ(missing.line, "--dir: /mnt/x does not exist on node1; create it there or pass another --dir");
+  EXPECT_EQ(failure("/mnt/x: y: Not a directory").line, "--dir: /mnt/x: y is not a directory on node1");
   EXPECT_EQ(failure("/mnt/x: Permission denied").line,
             "--dir: /mnt/x cannot be entered on node1 by the user of ssh (Permission denied)");
   const HostFailure stale = failure("/mnt/x: Stale file handle");
