@@ -235,7 +235,7 @@ int Serve(const AgentFlags& flags, const ServerSetup& setup, const v1::AgentLimi
   for (const std::string& root : flags.roots) root_ids.push_back(MakeAgentId(name, {root}));
   auto sandbox = Sandbox::Create(flags.roots, MakeAgentId(name, flags.roots), root_ids);
   if (!sandbox.ok()) {
-    spdlog::error("{}", std::string(sandbox.status().message()));
+    std::fprintf(stderr, "plimsoll-agent: %s\n", SanitizeForTerminal(std::string(sandbox.status().message())).c_str());
     return kExitWrongInput;
   }
   if (!flags.keep_leftovers) {
@@ -369,6 +369,11 @@ int Main(int argc, char** argv) {
       return kExitWrongInput;
     }
     *length_ns = *read_ns;
+  }
+  // As --dir of a run, one may be named from here.
+  for (std::string& root : flags.roots) {
+    std::error_code error;
+    if (!root.empty() && root[0] != '/') root = (std::filesystem::current_path(error) / root).string();
   }
   flags.cleanup_command = CleanupCommand(app, flags);
   spdlog::set_default_logger(spdlog::stderr_logger_mt("agent"));

@@ -10,6 +10,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
@@ -91,14 +92,15 @@ std::string DescribeOption(const CLI::App& app, const std::string& words) {
   constexpr char kValue[] = "Value ";
   constexpr char kRange[] = " not in range ";
   if (const size_t end = why.rfind(kRange); end != std::string::npos && absl::StartsWith(why, kValue)) {
-    const size_t begin = sizeof(kValue) - 1;
-    return absl::StrCat(parts[0], ": ", Quoted(why.substr(begin, end - begin)),
-                        " is out of range: expected a number from ", why.substr(end + sizeof(kRange) - 1));
+    const std::string value = why.substr(sizeof(kValue) - 1, end - sizeof(kValue) + 1);
+    const std::string range = why.substr(end + sizeof(kRange) - 1);
+    double number = 0;
+    // CLI::PositiveNumber is the range up to the largest double.
+    return absl::StrCat(parts[0], ": ", Quoted(value),
+                        absl::SimpleAtod(value, &number) ? " is out of range" : " is not a number",
+                        ": expected a number ", range.size() > 100 ? "above 0" : absl::StrCat("from ", range));
   }
-  constexpr char kAbove[] = "Number less or equal to 0: ";
-  if (!absl::StartsWith(why, kAbove)) return "";
-  return absl::StrCat(parts[0], ": ", Quoted(why.substr(sizeof(kAbove) - 1)),
-                      " is out of range: expected a number above 0");
+  return "";
 }
 
 // What is wrong with the arguments that no option took; empty where all were taken. `app` has parsed as far as it

@@ -69,10 +69,14 @@ absl::StatusOr<std::unique_ptr<Sandbox>> Sandbox::Create(const std::vector<std::
       return absl::InvalidArgumentError(absl::StrCat("--root '", root, "' is not an absolute path"));
     }
     const std::unique_ptr<char, decltype(&std::free)> resolved(realpath(root.c_str(), nullptr), &std::free);
+    if (resolved == nullptr && errno == ENOENT) {
+      return absl::NotFoundError(absl::StrCat("--root: ", root, " does not exist; create it or pass another --root"));
+    }
     if (resolved == nullptr) return PosixError("--root", root, errno);
     struct stat info{};
     if (stat(resolved.get(), &info) != 0) return PosixError("--root", root, errno);
-    if (!S_ISDIR(info.st_mode)) return PosixError("--root", root, ENOTDIR);
+    if (!S_ISDIR(info.st_mode))
+      return absl::FailedPreconditionError(absl::StrCat("--root: ", root, " is not a directory"));
     const size_t number = sandbox->known_roots_.size();
     sandbox->known_roots_.push_back(
         {Normalized(root), resolved.get(), number < root_ids.size() ? root_ids[number] : agent_id});

@@ -124,17 +124,23 @@ std::string NamesText(const LiveStall& stall, size_t most) {
   return text;
 }
 
-// Lines of a given width.
+std::vector<std::string> LabelsOf(const LiveSnapshot& now) {
+  std::vector<std::string> labels;
+  for (const LiveHost& host : now.hosts) labels.push_back(SanitizeForTerminal(host.label));
+  return labels;
+}
+
+// Lines of a given width; the hosts' names in them still differ where they are cut.
 class Canvas {
  public:
-  explicit Canvas(size_t width) : width_(width) {}
+  Canvas(size_t width, std::vector<std::string> names) : width_(width), names_(std::move(names)) {}
 
   void Add(LiveLine line) {
     size_t left = width_;
     LiveLine clipped;
     for (LiveSpan& span : line) {
       if (left == 0) break;
-      if (DisplayWidth(span.text) > left) span.text = Shorten(span.text, left);
+      if (DisplayWidth(span.text) > left) span.text = ShortenNamesIn(span.text, names_, left);
       left -= std::min(left, DisplayWidth(span.text));
       clipped.push_back(std::move(span));
     }
@@ -148,6 +154,7 @@ class Canvas {
 
  private:
   const size_t width_;
+  const std::vector<std::string> names_;
   std::vector<LiveLine> lines_;
 };
 
@@ -173,7 +180,7 @@ struct Parts {
 class LiveDrawing {
  public:
   LiveDrawing(const LiveView& view, size_t width, size_t height)
-      : view_(view), now_(view.now), width_(width), height_(height), canvas_(width) {}
+      : view_(view), now_(view.now), width_(width), height_(height), canvas_(width, LabelsOf(view.now)) {}
 
   std::vector<LiveLine> Draw();
 
@@ -480,7 +487,8 @@ void LiveDrawing::AddCriteria() {
     const LiveCriterion& each = *order[i];
     canvas_.Add({{absl::StrCat(kGap, PadRight(Shorten(SanitizeForTerminal(each.text), name), name), kGap)},
                  {PadRight(StateText(each.state), 11), StyleOf(each.state)},
-                 {absl::StrCat(kGap, PadLeft(each.value, value), kGap, SanitizeForTerminal(each.place))}});
+                 {absl::StrCat(kGap, PadLeft(each.value, value), kGap)},
+                 {SanitizeForTerminal(each.place)}});
   }
 }
 
@@ -564,8 +572,8 @@ std::string SecondLine(const LiveSnapshot& now, const LiveSecond& second) {
                    length(second.warmup ? now.warmup_ns : now.duration_ns), kGap, FormatRate(all.iops), " IO/s", kGap,
                    FormatThroughput(all.mb_per_second), " MB/s", kGap, Figures(all), " ms");
   if (!second.worst_host.empty()) {
-    absl::StrAppend(&line, kGap, "worst ", Shorten(SanitizeForTerminal(second.worst_host), 24), ": p99 ",
-                    LatencyText(second.worst.p99_ns), " max ", LatencyText(second.worst.max_ns));
+    absl::StrAppend(&line, kGap, "worst ", ShortenNamesIn(SanitizeForTerminal(second.worst_host), LabelsOf(now), 24),
+                    ": p99 ", LatencyText(second.worst.p99_ns), " max ", LatencyText(second.worst.max_ns));
   }
   return absl::StrCat(line, Troubles(now));
 }

@@ -114,6 +114,33 @@ std::string ShortenMiddle(const std::string& text, size_t width, size_t tail) {
   return head + Tail(text, tail);
 }
 
+namespace {
+
+// The names from `before` columns before the place where those that are too wide begin to differ.
+std::vector<std::string> CutAround(const std::vector<std::string>& names, size_t width, size_t before) {
+  std::vector<std::string> wide;
+  for (const std::string& name : names) {
+    if (DisplayWidth(name) > width) wide.push_back(name);
+  }
+  size_t common = 0;
+  const auto same = [&](const std::string& name) { return common < name.size() && name[common] == wide[0][common]; };
+  while (!wide.empty() && std::all_of(wide.begin(), wide.end(), same)) ++common;
+  const size_t in_common = wide.empty() ? 0 : DisplayWidth(wide[0].substr(0, common));
+  const size_t begin = in_common > before ? in_common - before : 0;
+  std::vector<std::string> cut;
+  for (const std::string& name : names) {
+    if (DisplayWidth(name) <= width) {
+      cut.push_back(name);
+      continue;
+    }
+    const std::string rest = Tail(name, DisplayWidth(name) - std::min(begin, DisplayWidth(name)));
+    cut.push_back(begin == 0 ? Shorten(name, width) : kEllipsis + Shorten(rest, width - 1));
+  }
+  return cut;
+}
+
+}  // namespace
+
 std::vector<std::string> ShortenNames(const std::vector<std::string>& names, size_t width) {
   const size_t kept = width - 1;  // besides the ellipsis
   std::vector<std::string> shortened;
@@ -127,6 +154,11 @@ std::vector<std::string> ShortenNames(const std::vector<std::string>& names, siz
     if (kept / 2 + moved <= kept && cut(kept / 2 + moved)) return shortened;
     if (moved < kept / 2 && cut(kept / 2 - moved)) return shortened;
   }
+  // Around the place from which on they differ, with as much before it as leaves them different.
+  for (size_t before = kept / 2 + 1; before-- > 0;) {
+    shortened = CutAround(names, width, before);
+    if (AllDiffer(shortened)) return shortened;
+  }
   for (size_t i = 0; i < names.size(); ++i) {
     if (DisplayWidth(names[i]) <= width) {
       shortened[i] = names[i];
@@ -136,6 +168,30 @@ std::vector<std::string> ShortenNames(const std::vector<std::string>& names, siz
     shortened[i] = Shorten(names[i], width - std::min(number.size(), width - 1)) + number;
   }
   return shortened;
+}
+
+std::string ShortenNamesIn(const std::string& text, const std::vector<std::string>& names, size_t width) {
+  if (DisplayWidth(text) <= width) return text;
+  constexpr char kMark[] = "\x01";  // not in neutral text
+  // Of several, some are shown well rather than all of them badly.
+  constexpr size_t kLeastOfSeveral = 12;
+  constexpr size_t kLeast = 6;
+  std::vector<std::pair<std::string, std::string>> replaced;
+  for (const std::string& name : names) replaced.emplace_back(name.empty() ? kMark : name, kMark);
+  const std::string rest = absl::StrReplaceAll(text, replaced);
+  const auto count = static_cast<size_t>(std::count(rest.begin(), rest.end(), kMark[0]));
+  if (count == 0) return Shorten(text, width);
+  const size_t others = DisplayWidth(rest) - count * DisplayWidth(kMark);
+  const size_t room = width > others ? (width - others) / count : 0;
+  const std::vector<std::string> shortened = ShortenNames(names, std::max(room, count > 1 ? kLeastOfSeveral : kLeast));
+  for (size_t i = 0; i < names.size(); ++i) replaced[i].second = shortened[i];
+  return Shorten(absl::StrReplaceAll(text, replaced), width);
+}
+
+std::vector<std::string> HostNamesOf(const v1::Report& report) {
+  std::vector<std::string> names;
+  for (const v1::HostReport& host : report.hosts()) names.push_back(SanitizeForTerminal(host.label()));
+  return names;
 }
 
 std::vector<std::string> AlignColumns(const std::vector<std::vector<std::string>>& rows, const std::string& align) {

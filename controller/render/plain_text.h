@@ -24,8 +24,16 @@ std::string Shorten(const std::string& text, size_t width);
 std::string ShortenMiddle(const std::string& text, size_t width, size_t tail);
 
 // Shortens each of several different names to `width` columns (at least 6) so that they still differ: in the middle, or
-// as near to it as they differ; by their number where no cut leaves them different.
+// as near to it as they differ; at both ends, where they differ in the middle; by their number where no cut leaves them
+// different.
 std::vector<std::string> ShortenNames(const std::vector<std::string>& names, size_t width);
+
+// Shortens neutral text to `width` columns: first those of `names` that are in it, so that they still differ from the
+// others, then the end. For "node1/qm2" or "node1, node2".
+std::string ShortenNamesIn(const std::string& text, const std::vector<std::string>& names, size_t width);
+
+// The hosts' names as neutral text.
+std::vector<std::string> HostNamesOf(const v1::Report& report);
 
 // Rows of neutral text with their columns one below the other, two blanks between; `align` has an 'l' or an 'r' for
 // each column. Nothing is shortened: for what somebody copies, or checks before it is done.

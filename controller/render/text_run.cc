@@ -223,7 +223,7 @@ std::vector<std::string> TextSummary(const v1::Report& report, TextDetail detail
     if (slowest->has_start()) absl::StrAppend(&text, " at ", FormatTimeOfDay(slowest->start(), report.run().begin()));
     absl::StrAppend(&text, ", ", SanitizeForTerminal(slowest->host()), "/",
                     SanitizeForTerminal(QmText(report, slowest->host(), slowest->qm())));
-    lines.push_back(ShortenMiddle(text, kTextWidth, 8));
+    lines.push_back(ShortenNamesIn(text, HostNamesOf(report), kTextWidth));
   }
   AddSteps("Not steady", unsteady, lines);
   AddSteps("The load generator may be CPU-bound", bound, lines);

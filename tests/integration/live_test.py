@@ -6,9 +6,14 @@ import re
 import shlex
 import signal
 import subprocess
+import sys
 import unittest
 
 import harness
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "faultfs"))
+
+import faultfs  # noqa: E402
 
 FIGURES = r"p50 [\d.,]+  p99 [\d.,]+  max [\d.,]+ ms"
 SECOND = re.compile(rf"^step (\d+)/\d+  \S+ \S+  (warm-up )?(\S+) s/(\S+) s  ([\d.,]+) IO/s  [\d.,]+ MB/s  {FIGURES}", re.M)
@@ -222,13 +227,24 @@ class AsLines(harness.PlimsollTest):
                              series["writes"][:len(lines)])
 
     def test_a_line_stays_readable_with_twelve_hosts(self):
-        agents = [self.agent(f"storage-client-{number}.example.com") for number in range(1, 13)]
+        agents = [self.agent(f"a-rather-long-storage-client-{number:02}.example.com") for number in range(1, 13)]
         run = self.run_plan("--hosts", ",".join(agent.address for agent in agents), "--duration", "2", "--rate", "20")
         lines = [line for line in run.errors if line.startswith("step 1/")]
         self.assertTrue(lines)
         for line in lines:
-            self.assertRegex(line, r"  worst storage-client-\S+: p99 [\d.]+ max [\d.]+")
+            # The name is cut, and tells which host it is.
+            self.assertRegex(line, r"  worst \S*…\S*(0[1-9]|1[0-2])\S*: p99 [\d.]+ max [\d.]+")
             self.assertLess(len(line), 170, line)
+
+    def test_preparing_shows_how_far_it_is(self):
+        fs = faultfs.mounted(self)
+        agents = ",".join(self.agent(name, root=fs.mountpoint).address for name in ("alpha", "beta"))
+        fs.fault("write *beta/*.LOG delay_ms=150")
+        run = self.run_plan("--hosts", agents, "--file-size", "8m", "--duration", "1", dir=fs.mountpoint, code=(0, 3))
+        before = run.err[:run.err.index("step 1/")]
+        shown = re.findall(r"(?m)^preparing  (\S+) \S+ of 48 MiB \((\d+) %\)  slowest beta: (\d+) %$", before)
+        self.assertGreater(len(shown), 1, run.err)
+        self.assertTrue(any(0 < int(beta) < int(all_hosts) < 100 for _, all_hosts, beta in shown), shown)
 
     def test_a_stall_is_a_line_of_its_own(self):
         agents = [self.agent(name) for name in ("alpha", "beta")]

@@ -47,6 +47,10 @@ class Messages(harness.PlimsollTest):
              "--level: 'foo' is not a valid value: expected one of quick, standard, full"),
             (["fsck", self.dir, "--level"], 2, "--level needs a value: one of quick, standard, full"),
             (["mqldt", "--qm", "0"], 2, "--qm: '0' is out of range: expected a number from 1 to 10"),
+            (["export", self.dir, "--format", "csv", "--step", "x"], 2,
+             "--step: 'x' is not a number: expected a number above 0"),
+            (["export", self.dir, "--format", "csv", "--step", "0"], 2,
+             "--step: '0' is out of range: expected a number above 0"),
             (["plan", "check"], 2, "FILE is missing: the plan"),
             (["report"], 2, "DIR is missing: directory of the results, or a journal"),
             (["plan"], 2, "no command; see plimsoll plan --help"),
@@ -86,6 +90,7 @@ class Messages(harness.PlimsollTest):
                     self.assertEqual(failed.returncode, 2)
 
     def test_the_agent(self):
+        (self.base / "file").write_text("")
         for arguments, code, expected in (
             (["--rooot", "d"], 2, "unknown option '--rooot'; did you mean --root?"),
             (["--root", self.dir, "--lisen", "x"], 2, "unknown option '--lisen'; did you mean --listen?"),
@@ -95,6 +100,9 @@ class Messages(harness.PlimsollTest):
              "--log-level: 'loud' is not a valid value: expected one of debug, info, warn, error"),
             (["--root", self.dir, "--max-writers", "0"], 2,
              "--max-writers: '0' is out of range: expected a number from 1 to 100000"),
+            (["--root", self.base / "none"], 2, f"--root: {self.base}/none does not exist; create it or pass another --root"),
+            (["--root", "none"], 2, f"--root: {self.base}/none does not exist; create it or pass another --root"),
+            (["--root", "file"], 2, f"--root: {self.base}/file is not a directory"),
         ):
             with self.subTest(arguments=arguments):
                 ended = subprocess.run([harness.binary("plimsoll-agent"), *map(str, arguments)], cwd=self.base, check=False,
@@ -106,6 +114,11 @@ class Messages(harness.PlimsollTest):
                                capture_output=True, text=True, timeout=harness.LONG_S)
         self.assertEqual(ended.returncode, 4)
         self.assertIn(f" error cannot listen on {socket}: the directory of the socket does not exist (--listen)\n", ended.stderr)
+
+    def test_a_root_may_be_named_from_where_the_agent_is_started(self):
+        alpha = self.agent("alpha", root=self.dir.relative_to(self.base))
+        self.run_plan("--hosts", alpha.address)
+        self.assert_nothing_left()
 
     def test_hosts_that_are_written_as_other_programs_write_them(self):
         self.check([

@@ -14,7 +14,9 @@
 namespace plimsoll {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 using ::testing::Not;
@@ -87,6 +89,30 @@ TEST(LiveTable, ShowsHostsCriteriaAndStalls) {
                                 "  steady    undecided "));
   EXPECT_THAT(screen, HasSubstr("stalls  1 so far in this step\n"
                                 "  at      8.3 s     1.240 s         3 hosts: node2/qm1, node3/qm1 and 3 more"));
+}
+
+TEST(LiveTable, LongNamesThatDifferInTheMiddleStayDifferent) {
+  for (const size_t host : {0U, 1U, 2U}) {
+    LiveView view = ViewOf(3);
+    std::vector<std::string> names;
+    for (size_t i = 0; i < 3; ++i) {
+      names.push_back(absl::StrCat("a-rather-long-storage-client-name-0", i + 1, ".example.com"));
+      view.now.hosts[i].label = names[i];
+    }
+    const std::string number = absl::StrCat(host + 1, ".ex");
+    view.criteria[0].place = absl::StrCat("step 2, ", names[host], "/qm1");
+    view.stalls[0].names = {absl::StrCat(names[host], "/qm1")};
+    view.stalls[0].writers = 1;
+    view.stalls[0].hosts = 1;
+    view.seconds.back().worst_host = names[host];
+    EXPECT_THAT(SecondLine(view.now, view.seconds.back()), HasSubstr(number));
+    std::vector<std::string> shown;
+    for (const std::string& line : Plain(DrawLive(view, 60, 24))) {
+      if (line.rfind("  p99<10ms", 0) == 0 || line.rfind("  at ", 0) == 0) shown.push_back(line);
+    }
+    EXPECT_THAT(shown,
+                ElementsAre(AllOf(HasSubstr(number), EndsWith("/qm1")), AllOf(HasSubstr(number), EndsWith("/qm1"))));
+  }
 }
 
 TEST(LiveTable, OfRoundsTheNumberOfTheRoundIsShownAndNoLastStep) {

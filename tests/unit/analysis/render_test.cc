@@ -4,6 +4,7 @@
 #include <set>
 #include <sstream>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "common/units.h"
@@ -16,9 +17,11 @@
 namespace plimsoll {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::Each;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Le;
 using ::testing::Not;
@@ -66,8 +69,31 @@ TEST(Text, LongNamesAreShortenedAndStillDiffer) {
   const std::string text =
       RenderText(ReportOf({"node-with-a-very-long-common-name-0001.example.org-which-does-not-fit",
                            "node-with-a-very-long-common-name-0002.example.org-which-does-not-fit"}));
-  EXPECT_THAT(text, HasSubstr("#1"));
-  EXPECT_THAT(text, HasSubstr("#2"));
+  EXPECT_THAT(text, ContainsRegex("\n  [^ ]*\u2026[^ ]*0001[^ ]* +1 "));
+  EXPECT_THAT(text, ContainsRegex("\n  [^ ]*\u2026[^ ]*0002[^ ]* +1 "));
+}
+
+TEST(Text, NamesThatDifferInTheMiddleStayDifferentInEveryPart) {
+  std::vector<std::string> names;
+  for (int i = 1; i <= 3; ++i) names.push_back(absl::StrCat("a-rather-long-storage-client-name-0", i, ".example.com"));
+  for (int slowest = 0; slowest < 3; ++slowest) {
+    v1::Report report = ReportOf(names);
+    v1::StepReport& step = *report.mutable_steps(0);
+    step.mutable_slowest(0)->set_host(names[static_cast<size_t>(slowest)]);
+    step.mutable_slowest(0)->set_latency_ns(int64_t{900} * kNsPerSecond);
+    step.mutable_stalls()->set_count(1);
+    v1::StallReport& stall = *step.mutable_stalls()->add_stalls();
+    stall.set_stall_class(v1::STALL_CLASS_ONE_HOST);
+    stall.add_hosts(names[static_cast<size_t>(slowest)]);
+    const std::string text = RenderText(report, 0, TextDetail::kFull);
+    const std::string number = absl::StrCat(slowest + 1, "[.]ex");
+    EXPECT_THAT(text,
+                ContainsRegex(absl::StrCat("\n  Slowest write [^\n]*, [^\n]*\u2026[^\n]*", number, "[^\n]*/qm1\n")));
+    EXPECT_THAT(text, ContainsRegex(absl::StrCat("\n  [0-9:.]+ +[a-z :]+ [^ ]*\u2026[^ ]*", number)));
+    EXPECT_THAT(text.substr(text.find("\nClocks")),
+                ContainsRegex(absl::StrCat("\n  [^ ]*\u2026[^ ]*", number, "[^ ]* ")));
+    EXPECT_THAT(text, Not(HasSubstr("#1")));
+  }
 }
 
 TEST(Text, TheNumberOfNotesHasThoseThatAreOnlyCounted) {
@@ -212,6 +238,32 @@ TEST(PlainText, ShortenedNamesAlwaysDiffer) {
       for (const std::string& name : shortened) EXPECT_LE(DisplayWidth(name), width) << name;
     }
   }
+}
+
+TEST(PlainText, NamesThatDifferInTheMiddleKeepWhatDiffers) {
+  const std::vector<std::string> names = {"a-rather-long-storage-client-name-01.example.com",
+                                          "a-rather-long-storage-client-name-02.example.com",
+                                          "a-rather-long-storage-client-name-13.example.com"};
+  const std::vector<const char*> digits = {"1", "2", "3"};
+  for (size_t width = 6; width < 40; ++width) {
+    const std::vector<std::string> shortened = ShortenNames(names, width);
+    for (size_t i = 0; i < names.size(); ++i) {
+      EXPECT_LE(DisplayWidth(shortened[i]), width);
+      EXPECT_THAT(shortened[i], HasSubstr(digits[i]));
+      EXPECT_THAT(shortened[i], Not(HasSubstr("#")));
+    }
+  }
+  // Where they differ in two places, what is near the first is not enough.
+  EXPECT_THAT(ShortenNames({"a1-in-the-middle-b1-at-the-end-of-it", "a1-in-the-middle-b2-at-the-end-of-it",
+                            "a2-in-the-middle-b1-at-the-end-of-it"},
+                           8),
+              ElementsAre(EndsWith("#1"), EndsWith("#2"), EndsWith("#3")));
+  EXPECT_EQ(ShortenNamesIn("at " + names[1] + "/qm2", names, 24).substr(0, 3), "at ");
+  EXPECT_THAT(ShortenNamesIn("at " + names[1] + "/qm2", names, 24), AllOf(HasSubstr("2.ex"), EndsWith("/qm2")));
+  EXPECT_EQ(DisplayWidth(ShortenNamesIn("at " + names[1] + "/qm2", names, 24)), 24);
+  EXPECT_THAT(ShortenNamesIn(names[0] + ", " + names[2], names, 40), AllOf(HasSubstr("1.ex"), HasSubstr("3.ex")));
+  EXPECT_EQ(ShortenNamesIn("node1, node2", {"node1", "node2"}, 12), "node1, node2");
+  EXPECT_EQ(ShortenNamesIn("no name is in it", {"node1", "node2"}, 10), "no name i\u2026");
 }
 
 TEST(PlainText, ColumnsStayInTheirPlaceWithoutShorteningAnything) {

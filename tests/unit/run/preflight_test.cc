@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "common/units.h"
+#include "controller/run/agent_trust.h"
 #include "controller/run/preparation.h"
 
 namespace plimsoll {
@@ -53,6 +54,19 @@ TEST(HolderInWords, NamesTheRunOrSaysThatItHasNoNameYet) {
   EXPECT_EQ(HolderInWords(holder), "a session of 127.0.0.1:4711 that has just started");
   holder.set_run_id("7f3a21");
   EXPECT_EQ(HolderInWords(holder), "run 7f3a21 of 127.0.0.1:4711");
+}
+
+TEST(ExplainConnectError, SaysHowAConnectionEnded) {
+  const auto said = [](const char* text) {
+    return std::string(ExplainConnectError("", absl::UnavailableError(text)).message());
+  };
+  EXPECT_EQ(said("Socket closed"), "connection closed");
+  EXPECT_EQ(said("recvmsg:Connection reset by peer"), "connection reset");
+  EXPECT_EQ(said("Connection reset by peer"), "connection reset");
+  EXPECT_EQ(said("keepalive watchdog timeout"), "connection timed out");
+  EXPECT_EQ(said("Received RST_STREAM with error code 2"), "connection lost");
+  EXPECT_EQ(said("the agent shuts down"), "the agent shuts down");
+  EXPECT_EQ(said("pwritev2 /mnt/a: Connection reset by peer (104)"), "pwritev2 /mnt/a: Connection reset by peer (104)");
 }
 
 TEST_F(PreflightTest, HostsWithNothingInCommonHaveAStorageEach) {

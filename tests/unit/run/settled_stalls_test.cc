@@ -1,8 +1,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdint>
+#include <cstdio>
 #include <initializer_list>
+#include <memory>
+#include <string>
 #include <utility>
 
 #include "controller/run/progress.h"
@@ -42,6 +46,37 @@ TEST(SettledStalls, WhatASilentHostAddsIsShownInPlaceOfWhatWasKnownBefore) {
   EXPECT_TRUE(settled.Take(StallOf(50, 500, {{kBeta, 50}, {kAlpha, 100}, {kAlpha, 300}})));
   EXPECT_EQ(settled.count(), 2U);
   EXPECT_THAT(settled.latest(), ElementsAre(Field(&LiveStall::begin_ns, 900), Field(&LiveStall::begin_ns, 50)));
+}
+
+// What is shown off a terminal while the hosts have prepared so many of 4 MiB each.
+std::string ShownWhilePreparing(std::initializer_list<uint64_t> done_bytes) {
+  std::vector<std::unique_ptr<Host>> hosts;
+  for (const uint64_t done : done_bytes) {
+    hosts.push_back(std::make_unique<Host>());
+    hosts.back()->label = std::string(1, static_cast<char>('a' + static_cast<int>(hosts.size()) - 1));
+    hosts.back()->prepare_done_bytes = done;
+    hosts.back()->prepare_total_bytes = 4 << 20;
+  }
+  std::FILE* out = std::tmpfile();
+  {
+    Analyzer analyzer;
+    RecordSink sink([](const v1::JournalRecord& /*record*/) {}, [] {});
+    LiveReader live(analyzer, sink);
+    Progress progress(out, /*in_place=*/false, /*quiet=*/false);
+    progress.Preparing();
+    progress.Update(MonotonicNs{1}, hosts, live);
+  }
+  std::rewind(out);
+  std::array<char, 200> text{};
+  const size_t size = std::fread(text.data(), 1, text.size(), out);
+  std::fclose(out);
+  return {text.data(), size};
+}
+
+TEST(Progress, WhilePreparingItShowsHowFarAllHostsAreAndTheSlowest) {
+  EXPECT_EQ(ShownWhilePreparing({1 << 20}), "preparing  1,024 KiB of 4 MiB (25 %)\n");
+  EXPECT_EQ(ShownWhilePreparing({3 << 20, 1 << 20, 4 << 20}), "preparing  8 MiB of 12 MiB (67 %)  slowest b: 25 %\n");
+  EXPECT_EQ(ShownWhilePreparing({4 << 20, 4 << 20}), "preparing  8 MiB of 8 MiB (100 %)\n");
 }
 
 }  // namespace

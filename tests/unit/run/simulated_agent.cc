@@ -75,7 +75,7 @@ SimulatedAgent::SimulatedAgent(VirtualClock& world, Options options)
     : world_(world),
       options_(std::move(options)),
       // To each agent a connection of its own.
-      peer_(absl::StrCat("ipv4:10.9.0.1:4", options_.name.size(), options_.name.front() % 100)),
+      peer_(absl::StrCat("10.9.0.1:4", options_.name.size(), options_.name.front() % 100)),
       clock_(world, process_, options_.ahead_ns),
       session_clock_(world, process_, options_.ahead_ns),
       link_(world, options_.delay_ns),
@@ -228,7 +228,7 @@ void SimulatedAgent::Kill() {
       controller.listener->OnProbes(std::exchange(controller.probes, {}));
     }
     if (!std::exchange(controller.session_open, false)) return;
-    controller.listener->OnSessionClosed(absl::UnavailableError("Socket closed"));
+    controller.listener->OnSessionClosed(absl::UnavailableError("connection closed"));
   });
 }
 
