@@ -103,19 +103,36 @@ std::string Counted(uint64_t count, const std::string& noun) {
   return absl::StrCat(FormatCount(count), " ", noun, count == 1 ? "" : "s");
 }
 
-// "2 hosts, 8 queue managers, 4 steps, 45s of writing".
+// For how long a plan's steps write; of rounds and of a search at most.
+int64_t WritingNs(const v1::TestPlan& plan) {
+  if (plan.has_limit()) return plan.limit().budget_ns();
+  int64_t total_ns = 0;
+  for (const v1::LogStep& step : ExpandSteps(plan)) {
+    total_ns += (step.duration_ns() + step.warmup_ns()) * MostRounds(plan);
+  }
+  return total_ns;
+}
+
+// "2 hosts, 8 queue managers, 4 steps, 45s of writing", or of what has no list of steps "2 hosts, 8 queue managers, at
+// most 10m of writing".
 std::string PlanInBrief(const v1::TestPlan& plan) {
   uint64_t qms = 0;
   for (int host = 0; host < std::max(1, plan.hosts_size()); ++host) qms += EffectiveWorkload(plan, host).qm();
   // Each has its files on two hosts.
   if (HasPlacement(plan)) qms = static_cast<uint64_t>(plan.placement_size());
-  const std::vector<v1::LogStep> steps = ExpandSteps(plan);
-  int64_t total_ns = 0;
-  for (const v1::LogStep& step : steps) total_ns += (step.duration_ns() + step.warmup_ns()) * MostRounds(plan);
   const auto hosts = static_cast<uint64_t>(plan.hosts_size());
-  return absl::StrCat(hosts == 0 ? "this machine" : Counted(hosts, "host"), ", ", Counted(qms, "queue manager"), ", ",
-                      Counted(steps.size(), "step"), ", ", plan.until_steady_ns() > 0 ? "at most " : "",
-                      FormatDuration(total_ns), " of writing");
+  const std::string who =
+      absl::StrCat(hosts == 0 ? "this machine" : Counted(hosts, "host"), ", ", Counted(qms, "queue manager"), ", ");
+  if (plan.has_accept()) {
+    const bool load = HasPart(plan, v1::ACCEPT_PART_LOAD);
+    const bool limit = HasPart(plan, v1::ACCEPT_PART_LIMIT);
+    const int64_t run_ns = (load ? WritingNs(LoadPlanOf(plan)) : 0) + (limit ? WritingNs(SearchPlanOf(plan)) : 0);
+    const bool at_most = limit || plan.until_steady_ns() > 0;
+    return absl::StrCat(who, at_most ? "at most " : "", FormatDuration(plan.accept().runs() * run_ns), " of writing");
+  }
+  return absl::StrCat(who, plan.has_limit() ? "" : Counted(ExpandSteps(plan).size(), "step") + ", ",
+                      plan.has_limit() || plan.until_steady_ns() > 0 ? "at most " : "", FormatDuration(WritingNs(plan)),
+                      " of writing");
 }
 
 int CheckPlanFile(const std::string& path, const PlanFlags& flags, CommandLine& line) {

@@ -54,14 +54,39 @@ v1::CriterionReport InStep(const v1::CriterionReport& criterion, const v1::Crite
   return report;
 }
 
-// The first criterion with the worst outcome.
-const v1::CriterionReport* Decisive(const std::vector<v1::CriterionReport>& criteria) {
-  const auto rank = [](const v1::CriterionReport& one) {
-    return one.outcome() == v1::OUTCOME_FAIL ? 2 : one.outcome() == v1::OUTCOME_PASS ? 0 : 1;
-  };
-  const auto worst = std::max_element(criteria.begin(), criteria.end(),
-                                      [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
-  return worst == criteria.end() ? nullptr : &*worst;
+// The number of the first one of the worst outcomes, of at least one.
+size_t Decisive(const std::vector<v1::Outcome>& outcomes) {
+  const auto rank = [](v1::Outcome one) { return one == v1::OUTCOME_FAIL ? 2 : one == v1::OUTCOME_PASS ? 0 : 1; };
+  const auto worst =
+      std::max_element(outcomes.begin(), outcomes.end(), [&](auto a, auto b) { return rank(a) < rank(b); });
+  return static_cast<size_t>(worst - outcomes.begin());
+}
+
+std::vector<Criterion> ReadableCriteria(const v1::TestPlan& plan) {
+  std::vector<Criterion> criteria;
+  for (const std::string& text : plan.criteria()) {
+    absl::StatusOr<Criterion> criterion = ParseCriterion(text);
+    if (!criterion.ok()) continue;
+    // As the judge's reports name it.
+    criterion->text = text;
+    criteria.push_back(*std::move(criterion));
+  }
+  return criteria;
+}
+
+// A criterion about a percentile by its interval: what chance may have made is undecided.
+v1::Outcome BeyondChance(v1::Outcome outcome, const BeyondShare& share) {
+  const bool chance = (outcome == v1::OUTCOME_PASS && share.high > share.allowed) ||
+                      (outcome == v1::OUTCOME_FAIL && share.low <= share.allowed);
+  return chance ? v1::OUTCOME_INCONCLUSIVE : outcome;
+}
+
+void SetConfidence(const std::string& criterion, const BeyondShare& share, v1::LimitConfidence& confidence) {
+  confidence.set_criterion(criterion);
+  confidence.set_beyond_percent(100 * share.measured);
+  confidence.set_low_percent(100 * share.low);
+  confidence.set_high_percent(100 * share.high);
+  confidence.set_allowed_percent(100 * share.allowed);
 }
 
 double Milliseconds(uint64_t ns) {
@@ -72,21 +97,31 @@ bool IsLatency(const Criterion& criterion) {
   return InfoOf(criterion.metric).has_service_time;
 }
 
-// The next percentile from `wanted` on that a report has.
-double PercentileOf(double wanted, const v1::LatencyReport& latency) {
-  const std::pair<double, uint64_t> known[] = {{50, latency.p50_ns()},
-                                               {90, latency.p90_ns()},
-                                               {99, latency.p99_ns()},
-                                               {99.9, latency.p99_9_ns()},
-                                               {99.99, latency.p99_99_ns()}};
-  for (const auto& [percentile, value_ns] : known) {
-    if (wanted <= percentile) return static_cast<double>(value_ns);
+bool IsThin(const v1::LatencyReport& latency, const std::string& percentile) {
+  return std::find(latency.thin().begin(), latency.thin().end(), percentile) != latency.thin().end();
+}
+
+// The next percentile from `wanted` on that a report has; nothing where it has too few writes for that one.
+std::optional<double> PercentileOf(double wanted, const v1::LatencyReport& latency) {
+  struct Known {
+    double percentile;
+    const char* name;
+    uint64_t value_ns;
+  };
+  const Known known[] = {{50, "p50", latency.p50_ns()},
+                         {90, "p90", latency.p90_ns()},
+                         {99, "p99", latency.p99_ns()},
+                         {99.9, "p99_9", latency.p99_9_ns()},
+                         {99.99, "p99_99", latency.p99_99_ns()}};
+  for (const Known& one : known) {
+    if (wanted > one.percentile) continue;
+    return IsThin(latency, one.name) ? std::nullopt : std::optional(static_cast<double>(one.value_ns));
   }
   return static_cast<double>(latency.max_ns());
 }
 
-// The criterion's figure of a distribution, which it is about.
-double FigureOf(const Criterion& criterion, const v1::LatencyReport& latency) {
+// The criterion's figure of a distribution, which it is about. Nothing where a percentile has too few writes.
+std::optional<double> FigureOf(const Criterion& criterion, const v1::LatencyReport& latency) {
   switch (criterion.metric) {
     case Metric::kMin:
       return static_cast<double>(latency.min_ns());
@@ -118,19 +153,26 @@ double FigureOf(const Criterion& criterion, const v1::LatencyReport& latency) {
     case Metric::kHosts:
       break;
   }
-  return 0;
+  return std::nullopt;
 }
 
 }  // namespace
 
-LimitAnalysis::LimitAnalysis(const v1::TestPlan& plan) : plan_(plan) {}
+LimitAnalysis::LimitAnalysis(const v1::TestPlan& plan) : plan_(plan), criteria_(ReadableCriteria(plan)) {}
 
 LimitSearch::Options LimitAnalysis::SearchOptions() const {
   const v1::LimitPlan& limit = plan_.limit();
   LimitSearch::Options options;
   options.over = limit.over();
   options.most_load = plan_.workload().qm();
-  options.writers = writers_;
+  uint32_t writers = 0;
+  uint32_t fewest = UINT32_MAX;
+  for (const auto& [host, own] : writers_) {
+    writers += own;
+    fewest = std::min(fewest, own);
+  }
+  options.writers = writers;
+  options.host_writers = std::min(writers, fewest);
   options.tolerance = limit.tolerance_percent() / 100;
   options.budget_ns = limit.budget_ns();
   options.duration_ns = plan_.duration_ns();
@@ -140,10 +182,26 @@ LimitSearch::Options LimitAnalysis::SearchOptions() const {
 }
 
 absl::Status LimitAnalysis::Take(const v1::JournalRecord& record, const Timeline& /*timeline*/) {
-  if (record.has_host_joined()) writers_ += record.host_joined().plan().log().workload().qm();
+  if (record.has_host_joined()) {
+    writers_[record.host_joined().host()] = record.host_joined().plan().log().workload().qm();
+  }
   broken_ = broken_ || record.has_host_lost() || record.has_fault();
-  if (record.has_step_begin() && !begin_ns_) begin_ns_ = record.time_ns();
+  if (record.has_step_begin()) {
+    if (!begin_ns_) begin_ns_ = record.time_ns();
+    begun_ = record.step_begin().step();
+  }
+  if (record.has_frames()) {
+    const auto host = writers_.find(record.frames().host());
+    for (const v1::Frame& frame : record.frames().frames()) {
+      if (host == writers_.end() || frame.step() != begun_ || frame.qm() < 1 || frame.qm() > host->second) continue;
+      parts_.try_emplace(begun_, criteria_).first->second.Add(host->first, frame);
+    }
+  }
   return absl::OkStatus();
+}
+
+bool LimitAnalysis::IsClosedLoop() const {
+  return plan_.limit().over() == v1::LIMIT_OVER_QM && plan_.workload().rate_per_second() <= 0;
 }
 
 void LimitAnalysis::OnStep(const v1::StepReport& report, const std::vector<v1::CriterionReport>& criteria,
@@ -161,11 +219,14 @@ void LimitAnalysis::OnStep(const v1::StepReport& report, const std::vector<v1::C
 
   uint64_t writers = 0;
   const v1::ScopeReport* worst = nullptr;
+  std::vector<uint32_t> storages;
   for (const v1::ScopeReport& scope : report.scopes()) {
     if (scope.kind() == v1::SCOPE_KIND_QM) ++writers;
     if (scope.kind() == v1::SCOPE_KIND_HOST) {
       step.hosts.push_back({scope.host(), Felt(scope), scope.latency(), ""});
-      if (worst == nullptr || Felt(scope).p99_ns() > Felt(*worst).p99_ns()) worst = &scope;
+      storages.push_back(scope.storage());
+      const bool known = Felt(scope).count() > 0 && !IsThin(Felt(scope), "p99");
+      if (known && (worst == nullptr || Felt(scope).p99_ns() > Felt(*worst).p99_ns())) worst = &scope;
     }
     if (scope.kind() != v1::SCOPE_KIND_CLUSTER) continue;
     point.set_iops(scope.iops());
@@ -185,30 +246,50 @@ void LimitAnalysis::OnStep(const v1::StepReport& report, const std::vector<v1::C
       if (in_step.step() == report.number()) step.criteria.push_back(InStep(criterion, in_step));
     }
   }
-  const v1::CriterionReport* const decisive = Decisive(step.criteria);
-  point.set_state(v1::LIMIT_STATE_UNDECIDED);
-  if (decisive != nullptr) {
-    point.set_criterion(decisive->criterion());
-    point.set_value(decisive->value_text());
-    if (decisive->outcome() == v1::OUTCOME_FAIL && !MayBeABurst(step.criteria, report.duration_ns())) {
-      point.set_state(v1::LIMIT_STATE_EXCEEDS);
+  const auto parts = parts_.find(report.number() - 1);
+  std::vector<v1::Outcome> outcomes;
+  double nearest = -1;
+  for (const v1::CriterionReport& criterion : step.criteria) {
+    outcomes.push_back(criterion.outcome());
+    const std::optional<BeyondShare> share =
+        parts == parts_.end() ? std::nullopt
+                              : parts->second.ShareOf(criterion.criterion(), report.measured_ns(), storages);
+    if (!share) continue;
+    if (report.purpose() != v1::STEP_PURPOSE_HOLD || criterion.outcome() == v1::OUTCOME_FAIL) {
+      outcomes.back() = BeyondChance(criterion.outcome(), *share);
     }
-    const bool whole = report.cut_short().empty() && report.measured_ns() >= report.duration_ns();
-    if (decisive->outcome() == v1::OUTCOME_PASS && whole) point.set_state(v1::LIMIT_STATE_MEETS);
+    if (share->high / share->allowed <= nearest) continue;
+    nearest = share->high / share->allowed;
+    SetConfidence(criterion.criterion(), *share, *point.mutable_confidence());
   }
+  parts_.erase(parts_.begin(), parts_.lower_bound(report.number()));
+  if (!step.criteria.empty()) {
+    const v1::CriterionReport& decisive = step.criteria[Decisive(outcomes)];
+    point.set_criterion(decisive.criterion());
+    point.set_value(decisive.value_text());
+  }
+  point.set_state(StateOf(report, outcomes, step.criteria));
   search_->Add({report.purpose(), point.load(), point.state(), report.duration_ns(),
                 writers == 0 ? 0 : point.iops() / static_cast<double>(writers), point.cluster().avg_ns(),
                 static_cast<double>(point.cluster().p50_ns())},
                now_ns - begin_ns_.value_or(now_ns));
+  // What a probe shows does not depend on it.
+  const bool decides = report.purpose() != v1::STEP_PURPOSE_PROBE && report.purpose() != v1::STEP_PURPOSE_MAXIMUM;
+  if (decides && !search_->recovered(steps_.size() - 1)) point.set_not_recovered(true);
 }
 
-bool LimitAnalysis::MayBeABurst(const std::vector<v1::CriterionReport>& criteria, int64_t duration_ns) const {
-  return duration_ns < kBurstSteps * plan_.duration_ns() && std::all_of(
-                                                                criteria.begin(), criteria.end(),
-                                                                [](const v1::CriterionReport& one) {
-                                                                  return one.outcome() != v1::OUTCOME_FAIL ||
-                                                                         (one.added() && one.value() >= kBurstPercent);
-                                                                });
+v1::LimitState LimitAnalysis::StateOf(const v1::StepReport& report, const std::vector<v1::Outcome>& outcomes,
+                                      const std::vector<v1::CriterionReport>& criteria) const {
+  bool meets = !outcomes.empty() && report.cut_short().empty() && report.measured_ns() >= report.duration_ns();
+  bool exceeds = false;
+  for (size_t i = 0; i < outcomes.size(); ++i) {
+    meets = meets && outcomes[i] == v1::OUTCOME_PASS;
+    // Only because of a burst at the step's end, perhaps.
+    const bool burst = criteria[i].added() && criteria[i].value() >= kBurstPercent &&
+                       report.duration_ns() < kBurstSteps * plan_.duration_ns();
+    exceeds = exceeds || (outcomes[i] == v1::OUTCOME_FAIL && !burst);
+  }
+  return exceeds ? v1::LIMIT_STATE_EXCEEDS : meets ? v1::LIMIT_STATE_MEETS : v1::LIMIT_STATE_UNDECIDED;
 }
 
 std::optional<v1::LogStep> LimitAnalysis::NextStep() const {
@@ -263,24 +344,42 @@ const LimitAnalysis::Step* LimitAnalysis::Exceeding() const {
   return found == steps_.rend() ? nullptr : &*found;
 }
 
+const LimitAnalysis::Step* LimitAnalysis::GeneratorBound() const {
+  const auto is_bound = [](const Step& step) {
+    return std::any_of(step.hosts.begin(), step.hosts.end(),
+                       [](const HostFact& host) { return !host.bottleneck.empty(); });
+  };
+  const Step* const exceeding = Exceeding();
+  if (exceeding != nullptr && is_bound(*exceeding)) return exceeding;
+  // A rate that was reached all the same, was. In a closed loop a writer that waits for a CPU writes less than it
+  // could, so that the storage is not shown to bear the load.
+  if (!IsClosedLoop()) return nullptr;
+  const LimitBounds bounds = search_->bounds();
+  if (bounds.meets > 0 && is_bound(steps_[bounds.meets_result])) return &steps_[bounds.meets_result];
+  if (exceeding != nullptr) return nullptr;
+  const auto found = std::find_if(steps_.begin(), steps_.end(), is_bound);
+  return found == steps_.end() ? nullptr : &*found;
+}
+
 void LimitAnalysis::SetCause(v1::LimitReport& limit) const {
-  const Step* const step = Exceeding();
+  const Step* const bound = GeneratorBound();
+  const Step* const step = bound != nullptr ? bound : Exceeding();
   if (step == nullptr) {
     limit.set_cause_text(limit.limit() > 0 ? "no higher load was shown to exceed the criteria" : "");
     return;
   }
-  const std::string at = absl::StrCat("at ", LoadText(step->point.load()), " (step ", step->point.step(), ") ");
-  std::vector<HostFact> hosts = step->hosts;
-  const auto slow =
-      std::find_if(hosts.begin(), hosts.end(), [](const HostFact& host) { return !host.bottleneck.empty(); });
-  if (slow != hosts.end()) {
-    limit.set_cause(v1::LIMIT_CAUSE_LOAD_GENERATOR);
-    limit.set_host(slow->label);
-    limit.set_cause_text(absl::StrCat(at, "the load generator on ", slow->label,
-                                      " may be CPU-bound: ", slow->bottleneck, "; the storage may carry more"));
+  const std::string at = absl::StrCat("at ", step->point.load() > 0 ? LoadText(step->point.load()) : "no target rate",
+                                      " (step ", step->point.step(), ") ");
+  if (bound == nullptr) {
+    CompareHosts(*step, at, limit);
     return;
   }
-  CompareHosts(*step, at, limit);
+  const HostFact& slow = *std::find_if(step->hosts.begin(), step->hosts.end(),
+                                       [](const HostFact& host) { return !host.bottleneck.empty(); });
+  limit.set_cause(v1::LIMIT_CAUSE_LOAD_GENERATOR);
+  limit.set_host(slow.label);
+  limit.set_cause_text(absl::StrCat(at, "the load generator on ", slow.label, " may be CPU-bound: ", slow.bottleneck,
+                                    "; the storage may carry more"));
 }
 
 void LimitAnalysis::CompareHosts(const Step& step, const std::string& at, v1::LimitReport& limit) const {
@@ -307,7 +406,13 @@ void LimitAnalysis::CompareHosts(const Step& step, const std::string& at, v1::Li
   };
   std::vector<Figure> figures;
   for (const HostFact& host : step.hosts) {
-    figures.push_back({host.label, FigureOf(criterion, criterion.service_time ? host.service : host.felt)});
+    const std::optional<double> figure = FigureOf(criterion, criterion.service_time ? host.service : host.felt);
+    if (!figure) {
+      limit.set_cause(v1::LIMIT_CAUSE_UNDETERMINED);
+      limit.set_cause_text(absl::StrCat("storage or path: ", at, host.label, " had too few writes for ", name));
+      return;
+    }
+    figures.push_back({host.label, *figure});
   }
   StableSort(figures, [](const Figure& a, const Figure& b) { return a.value_ns > b.value_ns; });
   const double worst_ns = figures[0].value_ns;
@@ -353,6 +458,15 @@ void LimitAnalysis::AddReasons(const v1::LimitReport& limit, std::vector<std::st
                           : absl::StrCat(limit.ended(), "."));
   } else if (limit.limit() == 0 && !limit.ended().empty()) {
     reasons.push_back(absl::StrCat(limit.ended(), "; lower loads were not measured."));
+  }
+  std::vector<const Step*> decisive;
+  if (limit.limit() > 0) decisive.push_back(&steps_[search_->bounds().meets_result]);
+  if (exceeding != nullptr) decisive.push_back(exceeding);
+  for (const Step* const step : decisive) {
+    if (!step->point.not_recovered()) continue;
+    reasons.push_back(absl::StrCat("Step ", step->point.step(), ", at ", LoadText(step->point.load()),
+                                   ", was measured although the storage had not recovered from the load before it: the "
+                                   "low-rate probe was not back at its baseline."));
   }
   for (const Step& step : steps_) {
     if (step.point.purpose() == v1::STEP_PURPOSE_CURVE && step.point.state() == v1::LIMIT_STATE_EXCEEDS &&

@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "controller/analysis/section_analysis.h"
 #include "controller/limit/limit_search.h"
+#include "controller/limit/step_parts.h"
 #include "plimsoll/v1/plan.pb.h"
 
 namespace plimsoll {
@@ -41,27 +43,38 @@ class LimitAnalysis final : public SectionAnalysis {
   // A step, beside what the search has of it.
   struct Step {
     v1::LimitPoint point;
-    // Each criterion in this step.
+    // Each criterion in this step, as in any run.
     std::vector<v1::CriterionReport> criteria;
     std::vector<HostFact> hosts;
   };
 
   LimitSearch::Options SearchOptions() const;
-  // The criteria fail, but only because of a burst at the step's end, perhaps.
-  bool MayBeABurst(const std::vector<v1::CriterionReport>& criteria, int64_t duration_ns) const;
+  // What all criteria say of a step, each by its outcome.
+  v1::LimitState StateOf(const v1::StepReport& report, const std::vector<v1::Outcome>& outcomes,
+                         const std::vector<v1::CriterionReport>& criteria) const;
+  // Queue managers have no target rate.
+  bool IsClosedLoop() const;
   // "12.5 writes/s per queue manager", "3 queue managers per host".
   std::string LoadText(double load) const;
   // The lowest load that exceeds the criteria; null: none does.
   const Step* Exceeding() const;
   void SetCause(v1::LimitReport& limit) const;
+  // A step in which a load generator may have been CPU-bound, so that it says nothing of its load; null: there is none.
+  const Step* GeneratorBound() const;
   // The same where no load generator is in the way: whether all hosts of a step are affected, or which.
   void CompareHosts(const Step& step, const std::string& at, v1::LimitReport& limit) const;
   void AddReasons(const v1::LimitReport& limit, std::vector<std::string>& reasons) const;
 
   const v1::TestPlan plan_;
-  uint32_t writers_ = 0;
+  // Criteria of the plan that can be read.
+  const std::vector<Criterion> criteria_;
+  // Queue managers of each host, by its number.
+  std::map<uint32_t, uint32_t> writers_;
   // A host was lost or failed: what follows would be measured with less load.
   bool broken_ = false;
+  // The step that began last, from 0, and what came of it and of those whose reports are not made yet.
+  uint32_t begun_ = 0;
+  std::map<uint32_t, StepParts> parts_;
   // When the first step began.
   std::optional<int64_t> begin_ns_;
   // Made when the hosts are known.

@@ -24,6 +24,8 @@ constexpr size_t kMostBaselineProbes = 5;
 // The storage is back when a probe is at most so many times its baseline.
 constexpr double kRecoveredFactor = 1.25;
 constexpr size_t kMostProbes = 10;
+// And at most so many times what the probe before the first overload showed: one at another rate.
+constexpr double kBeforeFactor = 2;
 // How often an undecided load is measured again, each time for twice as long.
 constexpr int kMostExtensions = 3;
 // Below this share of the maximum no load is searched.
@@ -38,6 +40,10 @@ constexpr double kCurveShares[] = {0.1, 0.5, 0.7, 0.8, 0.9, 0.95};
 constexpr double kNearShare = 0.025;
 // Around the knee a gap that is wider than this share of the answer gets a point.
 constexpr double kKneeGapShare = 0.1;
+// Writes of the host with the fewest that a point of the curve is measured for, if the budget allows it: its p99 needs
+// 1,000. And how many times as long as others such a point may be.
+constexpr double kCurveWrites = 1100;
+constexpr double kMostCurveSteps = 8;
 // All numbers of queue managers are shown up to here.
 constexpr double kMostListedQms = 16;
 
@@ -134,7 +140,41 @@ bool LimitSearch::held() const {
   return known.meets > 0 && results_[known.meets_result].purpose == v1::STEP_PURPOSE_HOLD;
 }
 
-std::optional<LimitStep> LimitSearch::Probe() const {
+LimitSearch::Recovery LimitSearch::RecoveryAfter(size_t results) const {
+  // Medians of the probe before any overload, of those between the first one and the second, and since the last one.
+  double before = 0;
+  std::vector<double> first;
+  std::vector<double> since;
+  size_t overloads = 0;
+  for (size_t i = 0; i < results; ++i) {
+    const LimitResult& result = results_[i];
+    if (Overloads(result)) {
+      since.clear();
+      ++overloads;
+    } else if (result.purpose == v1::STEP_PURPOSE_PROBE) {
+      if (overloads == 0) before = result.median_ns;
+      if (overloads == 1) first.push_back(result.median_ns);
+      since.push_back(result.median_ns);
+    }
+  }
+  if (overloads == 0) return Recovery::kDone;
+  const double most = before > 0 ? kBeforeFactor * before : INFINITY;
+  bool done = false;
+  if (overloads == 1) {
+    const bool settled = first.size() >= 2 && first.back() >= kSettledShare * first[first.size() - 2];
+    done = (settled || first.size() >= kMostBaselineProbes) && first.back() <= most;
+  } else if (first.empty()) {
+    // No budget was left for a baseline.
+    done = !since.empty() && since.back() <= most;
+  } else {
+    const double baseline = *std::min_element(first.begin(), first.end());
+    done = !since.empty() && since.back() <= std::min(kRecoveredFactor * baseline, most);
+  }
+  if (done) return Recovery::kDone;
+  return since.size() >= kMostProbes ? Recovery::kInVain : Recovery::kProbe;
+}
+
+LimitStep LimitSearch::ProbeStep() const {
   LimitStep probe{v1::STEP_PURPOSE_PROBE, 1, std::min(kProbeNs, options_.duration_ns)};
   if (over_rate()) {
     probe.load = Round(std::max(kProbeShare * maximum(), 0.001));
@@ -142,29 +182,11 @@ std::optional<LimitStep> LimitSearch::Probe() const {
     probe.duration_ns = std::max(probe.duration_ns,
                                  static_cast<int64_t>(std::min(needed_ns, static_cast<double>(options_.duration_ns))));
   }
-  // Those since the last overload, and the first ones of all.
-  std::vector<double> since;
-  std::vector<double> first;
-  size_t overloads = 0;
-  for (const LimitResult& result : results_) {
-    if (Overloads(result)) {
-      since.clear();
-      ++overloads;
-    } else if (result.purpose == v1::STEP_PURPOSE_PROBE) {
-      since.push_back(result.median_ns);
-      if (overloads == 1) first.push_back(result.median_ns);
-    }
-  }
-  if (overloads == 1) {
-    const bool settled = first.size() >= 2 && first.back() >= kSettledShare * first[first.size() - 2];
-    if (settled || first.size() >= kMostBaselineProbes) return std::nullopt;
-    return probe;
-  }
-  if (first.empty()) return std::nullopt;
-  const double baseline = *std::min_element(first.begin(), first.end());
-  const bool recovered = !since.empty() && since.back() <= kRecoveredFactor * baseline;
-  if (recovered || since.size() >= kMostProbes) return std::nullopt;
   return probe;
+}
+
+std::optional<LimitStep> LimitSearch::Probe() const {
+  return RecoveryAfter(results_.size()) == Recovery::kProbe ? std::optional(ProbeStep()) : std::nullopt;
 }
 
 std::optional<LimitStep> LimitSearch::Extension() const {
@@ -251,23 +273,37 @@ std::vector<size_t> LimitSearch::curve() const {
   return results;
 }
 
+LimitStep LimitSearch::CurveStep(double load) const {
+  LimitStep step{v1::STEP_PURPOSE_CURVE, load, options_.duration_ns};
+  if (!over_rate()) return step;
+  const double seconds = kCurveWrites / (load * std::max(options_.host_writers, 1.0));
+  const double longest = kMostCurveSteps * static_cast<double>(options_.duration_ns);
+  LimitStep longer = step;
+  longer.duration_ns = std::max(step.duration_ns, static_cast<int64_t>(std::min(seconds * kNsPerSecond, longest)));
+  return Affords(longer, 0) ? longer : step;
+}
+
 std::optional<LimitStep> LimitSearch::CurvePoint() const {
   const double meets = bounds().meets;
   if (meets <= 0) return std::nullopt;
   const std::vector<size_t> points = curve();
   const auto measured = [&](double load, double near) {
-    return std::any_of(points.begin(), points.end(),
-                       [&](size_t i) { return std::abs(results_[i].load - load) <= near; });
+    return std::any_of(points.begin(), points.end(), [&](size_t i) {
+      if (std::abs(results_[i].load - load) > near) return false;
+      // One of the search that is too short for p99 serves where the budget has no room for a longer one.
+      return results_[i].purpose == v1::STEP_PURPOSE_CURVE ||
+             results_[i].duration_ns >= CurveStep(results_[i].load).duration_ns;
+    });
   };
   if (!over_rate()) {
     for (double qms = 1; qms <= options_.most_load; qms = qms < kMostListedQms ? qms + 1 : std::ceil(qms * 1.25)) {
-      if (!measured(qms, 0.5)) return LimitStep{v1::STEP_PURPOSE_CURVE, qms, options_.duration_ns};
+      if (!measured(qms, 0.5)) return CurveStep(qms);
     }
     return std::nullopt;
   }
   for (const double share : kCurveShares) {
     const double load = Round(share * meets);
-    if (!measured(load, kNearShare * meets)) return LimitStep{v1::STEP_PURPOSE_CURVE, load, options_.duration_ns};
+    if (!measured(load, kNearShare * meets)) return CurveStep(load);
   }
   const auto at = std::find_if(points.begin(), points.end(),
                                [load = knee(), this](size_t i) { return SameLoad(results_[i].load, load); });
@@ -277,16 +313,19 @@ std::optional<LimitStep> LimitSearch::CurvePoint() const {
     if (neighbour == points.end()) continue;
     const double load = results_[*neighbour].load;
     if (load > meets || std::abs(load - knee) <= 2 * kKneeGapShare * meets) continue;
-    return LimitStep{v1::STEP_PURPOSE_CURVE, Round((load + knee) / 2), options_.duration_ns};
+    return CurveStep(Round((load + knee) / 2));
   }
   return std::nullopt;
 }
 
 std::optional<LimitStep> LimitSearch::Next() const {
-  if (results_.empty()) return LimitStep{v1::STEP_PURPOSE_MAXIMUM, 0, options_.duration_ns};
+  if (std::none_of(results_.begin(), results_.end(),
+                   [](const LimitResult& result) { return result.purpose == v1::STEP_PURPOSE_MAXIMUM; })) {
+    return LimitStep{v1::STEP_PURPOSE_MAXIMUM, 0, options_.duration_ns};
+  }
   if (maximum() <= 0) return std::nullopt;
-  // What the answer's hold takes is kept for it as soon as there may be an answer.
-  const int64_t reserve_ns = held() ? 0 : CostNs(Hold());
+  // What the answer's hold takes, and a probe before it, is kept for them as soon as there is an answer.
+  const int64_t reserve_ns = bounds().meets == 0 || held() ? 0 : CostNs(Hold()) + CostNs(ProbeStep());
   const std::optional<LimitStep> probe = Probe();
   std::optional<LimitStep> next = Extension();
   if (!next) {

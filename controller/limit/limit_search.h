@@ -47,18 +47,20 @@ struct LimitBounds {
   double undecided = 0;
 };
 
-// A pure function of the results and their times: given the same ones, it asks for the same steps. It begins with the
-// uncontrolled maximum; then a low-rate probe finds the baseline, to which the storage has to return after each
-// overload; a bracket and bisection follow, and the answer is held for longer. Undecided loads are measured again, for
-// twice as long each time. Last comes what the load-latency curve lacks. Not thread-safe.
+// A pure function of the results and their times: given the same ones, it asks for the same steps. The plan's own first
+// step is a probe at a low rate; the search goes on with the uncontrolled maximum; then probes find the baseline, to
+// which the storage has to return after each overload; a bracket and bisection follow, and the answer is held for
+// longer. Undecided loads are measured again, for twice as long each time. Last comes what the load-latency curve
+// lacks. Not thread-safe.
 class LimitSearch {
  public:
   struct Options {
     v1::LimitOver over = v1::LIMIT_OVER_RATE;
     // Largest load, of queue managers.
     double most_load = 0;
-    // Queue managers of all hosts.
+    // Queue managers of all hosts, and of the host with the fewest.
     double writers = 1;
+    double host_writers = 1;
     // Width of the bracket at which the search ends, as a share of its lower end.
     double tolerance = 0.05;
     int64_t budget_ns = 0;
@@ -78,6 +80,8 @@ class LimitSearch {
   LimitBounds bounds() const;
   // The load in `bounds().meets` was held.
   bool held() const;
+  // Whether the storage was back at its baseline when the step with that result began, as far as a probe can show.
+  bool recovered(size_t result) const { return RecoveryAfter(result) == Recovery::kDone; }
   // Writes per second of each queue manager where nothing holds them back; 0: not known.
   double maximum() const;
   // Load of the curve with the most writes per second for their mean response time (Kleinrock's power); 0: the curve
@@ -90,6 +94,9 @@ class LimitSearch {
   const std::vector<LimitResult>& results() const { return results_; }
 
  private:
+  // After an overload: the storage is back at its baseline, probes have to show it, or they were made in vain.
+  enum class Recovery { kDone, kProbe, kInVain };
+
   bool over_rate() const { return options_.over == v1::LIMIT_OVER_RATE; }
   // What a step takes, with its warm-up and what comes between steps.
   int64_t CostNs(const LimitStep& step) const;
@@ -101,10 +108,14 @@ class LimitSearch {
   const LimitResult* LastOf(double load) const;
   // How often the load has been measured and stayed undecided.
   int UndecidedCount(double load) const;
+  // After the first so many results.
+  Recovery RecoveryAfter(size_t results) const;
+  LimitStep ProbeStep() const;
   std::optional<LimitStep> Probe() const;
   std::optional<LimitStep> Extension() const;
   std::optional<double> NextLoad() const;
   std::optional<LimitStep> CurvePoint() const;
+  LimitStep CurveStep(double load) const;
   LimitStep Hold() const;
 
   const Options options_;

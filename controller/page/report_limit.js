@@ -24,10 +24,17 @@ plimsoll.limit = (() => {
   const isKnown = (latency, member) =>
       latency && latency.max_ns > 0 && !latency.thin.includes(member.replace('_ns', ''));
 
-  // The curve's points, with rising throughput: a load beyond the limit may carry no more than one within it.
-  const pointsOf = (limit) => limit.points.filter((point) => point.curve && point.iops > 0)
-                                  .sort((a, b) => a.iops - b.iops)
-                                  .filter((point, at, all) => at === 0 || point.iops > all[at - 1].iops);
+  const pointsOf = (limit) =>
+      limit.points.filter((point) => point.curve && point.iops > 0).sort((a, b) => a.load - b.load);
+
+  const isExceeded = (point) => point.state === 'exceeds';
+
+  // Where a point is: by the writes per second that were offered, or by the queue managers. What was written may be less
+  // than at a lower load.
+  const placeOf = (limit, hosts) => {
+    const writers = hosts.reduce((sum, host) => sum + host.workload.qm, 0);
+    return (load) => (overRate(limit) ? load * writers : load);
+  };
 
   // An upright line with a word, at a load's throughput.
   const line = (x, word, color, row) => (context, area, toX) => {
@@ -37,7 +44,7 @@ plimsoll.limit = (() => {
     context.strokeStyle = plimsoll.token(color);
     context.fillStyle = plimsoll.token(color);
     context.lineWidth = 1.5;
-    context.setLineDash(word === 'limit' ? [] : [5, 4]);
+    context.setLineDash(word.startsWith('limit') ? [] : [5, 4]);
     context.beginPath();
     context.moveTo(at, area.y);
     context.lineTo(at, area.y + area.h);
@@ -49,44 +56,83 @@ plimsoll.limit = (() => {
     context.restore();
   };
 
-  const iopsAt = (points, value) => {
-    const found = points.find((point) => point.load === value);
-    return found ? found.iops : null;
+  // A cross at each figure of the loads that exceed the criteria.
+  const crosses = (points, toPlace) => (context, area, toX, toY) => {
+    context.save();
+    context.strokeStyle = plimsoll.token('bad');
+    context.lineWidth = 1.5;
+    context.beginPath();
+    for (const point of points.filter(isExceeded)) {
+      const x = toX(toPlace(point.load));
+      if (x < area.x || x > area.x + area.w) continue;
+      for (const [, member] of FIGURES) {
+        if (!isKnown(point.cluster, member)) continue;
+        const y = toY(point.cluster[member]);
+        context.moveTo(x - 5, y - 5);
+        context.lineTo(x + 5, y + 5);
+        context.moveTo(x - 5, y + 5);
+        context.lineTo(x + 5, y - 5);
+      }
+    }
+    context.stroke();
+    context.restore();
+  };
+
+  // Positions and points, with a row without a point (null) where the line ends: between loads that exceed the criteria
+  // and others.
+  const rowsOf = (points, toPlace) => {
+    const rows = [];
+    points.forEach((point, at) => {
+      const x = toPlace(point.load);
+      if (at > 0 && isExceeded(point) !== isExceeded(points[at - 1])) rows.push({x: x * (1 - 1e-6), point: null});
+      rows.push({x, point});
+    });
+    return rows;
   };
 
   const curve = (limit, hosts) => {
     const points = pointsOf(limit);
     if (points.length === 0) return null;
-    const values = (latencies, member) =>
-        latencies.map((latency) => (isKnown(latency, member) ? latency[member] : null));
+    const toPlace = placeOf(limit, hosts);
+    const rows = rowsOf(points, toPlace);
+    // Not a number: the line ends there.
+    const values = (scope, member) =>
+        rows.map(({point}) => (point === null ? NaN : isKnown(point[scope], member) ? point[scope][member] : null));
     const series = FIGURES.map(([name, member, color, dash]) => ({
                                  name: 'all hosts, ' + name,
-                                 values: values(points.map((point) => point.cluster), member),
+                                 values: values('cluster', member),
                                  color,
                                  dash,
                                  whole: true,
                                }));
-    if (hosts > 1) {
-      series.push({
-        name: 'worst host, p99',
-        values: values(points.map((point) => point.worst), 'p99_ns'),
-        color: 's4',
-        dash: [4, 2],
-        help: 'The host with the highest p99 at each load',
-      });
+    if (hosts.length > 1) {
+      for (const [name, member, , dash] of FIGURES) {
+        series.push({
+          name: 'worst host, ' + name,
+          values: values('worst', member),
+          color: 's4',
+          dash: dash || [4, 2],
+          hidden: member !== 'p99_ns',
+          help: 'The host with the highest p99 at each load',
+        });
+      }
     }
-    const last = points[points.length - 1].iops;
-    const limitAt = limit.limit > 0 ? iopsAt(points, limit.limit) : null;
-    const kneeAt = limit.knee > 0 ? iopsAt(points, limit.knee) : null;
-    const text = (x) => {
-      const point = points.find((one) => one.iops === x);
-      return format.rate(x) + ' writes/s' + (point ? ', ' + load(limit, point.load) + ' ' + unit(limit) : '');
+    const last = toPlace(points[points.length - 1].load);
+    const placeIn = (load) => (load > 0 && points.some((point) => point.load === load) ? toPlace(load) : null);
+    const limitAt = placeIn(limit.limit);
+    const kneeAt = placeIn(limit.knee);
+    const both = limitAt !== null && limitAt === kneeAt;
+    const text = (x, row) => {
+      const {point} = rows[row];
+      if (point === null) return 'between loads that meet and exceed the criteria';
+      return load(limit, point.load) + ' ' + unit(limit) + ', ' + format.rate(point.iops) + ' writes/s of all hosts, ' +
+          (isExceeded(point) ? 'criteria exceeded' : 'criteria ' + (STATES[point.state] || 'undecided'));
     };
     return new plimsoll.Chart({
       name: 'Latency by load',
-      x: points.map((point) => point.iops),
+      x: rows.map((row) => row.x),
       range: new plimsoll.Range(0, last * 1.02, (at) => (at === 0 ? '0' : format.rate(at)), last / 20),
-      xTitle: 'Writes per second of all hosts',
+      xTitle: overRate(limit) ? 'Writes per second offered, of all hosts' : 'Queue managers per host',
       xText: text,
       xTicks: (from, to, pixels) => {
         const most = Math.max(2, Math.floor(pixels / 80));
@@ -99,16 +145,20 @@ plimsoll.limit = (() => {
         return ticks;
       },
       series,
+      tableRows: new Set(rows.map((_, row) => row).filter((row) => rows[row].point !== null)),
       points: true,
       log: true,
       height: 320,
       underlays: [
-        limitAt === null ? null : line(limitAt, 'limit', 'bad', 0),
-        kneeAt === null || kneeAt === limitAt ? null : line(kneeAt, 'knee', 'soft', 1),
+        limitAt === null ? null : line(limitAt, both ? 'limit, knee' : 'limit', 'bad', 0),
+        kneeAt === null || both ? null : line(kneeAt, 'knee', 'soft', 1),
+        points.some(isExceeded) ? crosses(points, toPlace) : null,
       ],
-      yTitle: overRate(limit) ? 'response time' : 'service time',
+      remark: points.some(isExceeded) ? 'Crosses: loads that exceed the criteria; they are no part of the line.' : null,
+      yTitle: overRate(limit) ? 'response time, by writes/s offered to all hosts' :
+                                'service time, by queue managers per host',
       yTick: format.shortTime,
-      yText: format.time,
+      yText: (value) => (Number.isNaN(value) ? format.DASH : format.time(value)),
     });
   };
 
@@ -139,24 +189,34 @@ plimsoll.limit = (() => {
         'Result of the search', [{title: 'Figure', head: true}, {title: 'Value', text: true, long: true}], rows);
   };
 
+  // "0.62 % (0.41 to 0.93 %, 1 % may be)": what was measured, and its confidence interval.
+  const share = (confidence) => {
+    if (!confidence) return format.DASH;
+    const number = (percent) => String(Number(percent.toPrecision(2)));
+    return number(confidence.beyond_percent) + ' % (' + number(confidence.low_percent) + ' to ' +
+        number(confidence.high_percent) + ' %, ' + number(confidence.allowed_percent) + ' % may be)';
+  };
+
   const steps = (limit) => plimsoll.table(
       'Steps of the search',
       [
         {title: 'Step'}, {title: 'Purpose', text: true},
         {title: overRate(limit) ? 'Rate per queue manager' : 'Queue managers'}, {title: 'IO/s'},
-        {title: 'p99', time: 'latency'}, {title: 'Criteria', text: true}, {title: 'Decided by', text: true}
+        {title: 'p99', time: 'latency'}, {title: 'Criteria', text: true}, {title: 'Decided by', text: true},
+          {title: 'Writes beyond the limit', text: true}
       ],
       limit.points.map(
           (point) =>
               [String(point.step), point.purpose, point.load > 0 ? load(limit, point.load) : format.DASH,
                format.rate(point.iops), isKnown(point.cluster, 'p99_ns') ? point.cluster.p99_ns : null,
-               STATES[point.state] || 'undecided', [point.criterion, point.value].filter((one) => one).join(': ')]));
+               (STATES[point.state] || 'undecided') + (point.not_recovered ? ', storage not recovered' : ''),
+               [point.criterion, point.value].filter((one) => one).join(': '), share(point.confidence)]));
 
   // The parts of the page, and the chart to draw once they are in it.
   const sections = (report) => {
     const {limit} = report;
     if (!limit) return {elements: [], charts: []};
-    const chart = curve(limit, report.hosts.length);
+    const chart = curve(limit, report.hosts);
     const parts = [facts(limit)];
     if (chart !== null) {
       parts.push(el('div', {class: 'controls'}, chart.options.range.toolbar('load')), chart.element);

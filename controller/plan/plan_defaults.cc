@@ -29,6 +29,28 @@ constexpr int64_t kHaSpareLeaseNs = 30 * kNsPerSecond;
 constexpr int64_t kHaRestoreNs = 300 * kNsPerSecond;
 constexpr int64_t kHaSpareRestoreNs = 60 * kNsPerSecond;
 
+// A search's first step: writes per second of all hosts, but at least 1 and at most 10 of each queue manager, and time.
+constexpr double kFirstProbeWrites = 100;
+constexpr double kMostFirstProbeRate = 10;
+constexpr int64_t kFirstProbeNs = 2 * kNsPerSecond;
+
+// What the storage takes for a write before a search has loaded it.
+v1::LogStep FirstProbe(const v1::TestPlan& plan) {
+  double writers = 0;
+  for (int host = 0; host < std::max(1, plan.hosts_size()); ++host) writers += EffectiveWorkload(plan, host).qm();
+  v1::LogStep step;
+  step.set_block_size_bytes(plan.block_size_bytes(0));
+  step.set_duration_ns(std::min(plan.duration_ns(), kFirstProbeNs));
+  step.set_warmup_ns(plan.warmup_ns());
+  step.set_purpose(v1::STEP_PURPOSE_PROBE);
+  if (plan.limit().over() == v1::LIMIT_OVER_RATE) {
+    step.set_rate_per_second(std::clamp(kFirstProbeWrites / std::max(writers, 1.0), 1.0, kMostFirstProbeRate));
+  } else {
+    step.set_qm(1);
+  }
+  return step;
+}
+
 // Lists of messages get none: each of their elements stands for itself.
 void FillMessage(Message& message) {
   const Descriptor& type = *message.GetDescriptor();
@@ -151,15 +173,7 @@ v1::LogWorkload EffectiveWorkload(const v1::TestPlan& plan, int host_index) {
 
 std::vector<v1::LogStep> ExpandSteps(const v1::TestPlan& plan) {
   std::vector<v1::LogStep> steps;
-  if (plan.has_limit()) {
-    v1::LogStep& step = steps.emplace_back();
-    step.set_block_size_bytes(plan.block_size_bytes(0));
-    step.set_duration_ns(plan.duration_ns());
-    step.set_warmup_ns(plan.warmup_ns());
-    step.set_purpose(v1::STEP_PURPOSE_MAXIMUM);
-    if (plan.limit().over() == v1::LIMIT_OVER_RATE) step.set_rate_per_second(0);
-    return steps;
-  }
+  if (plan.has_limit()) return {FirstProbe(plan)};
   for (uint32_t repetition = 0; repetition < plan.repeat(); ++repetition) {
     if (HasPlacement(plan)) {
       for (v1::LogStep& step : PlacementSteps(plan)) steps.emplace_back(std::move(step)).set_repetition(repetition);

@@ -299,6 +299,17 @@ std::string RenderCurveCsv(const v1::Report& report) {
   };
   add("cluster", [](const v1::LimitPoint& point) -> const v1::LimitLatency& { return point.cluster(); });
   add("worst_host", [](const v1::LimitPoint& point) -> const v1::LimitLatency& { return point.worst(); });
+  table.Column("recovered", [](const v1::LimitPoint& point) { return CsvCell(point.not_recovered() ? "no" : "yes"); });
+  table.Column("limit", [](const v1::LimitPoint& point) { return CsvCell(point.confidence().criterion()); });
+  const auto percent = [&table](const char* name, double (*get)(const v1::LimitConfidence&)) {
+    table.Column(name, [get](const v1::LimitPoint& point) {
+      return point.has_confidence() ? CsvCell(get(point.confidence())) : std::string();
+    });
+  };
+  percent("beyond_percent", [](const v1::LimitConfidence& one) { return one.beyond_percent(); });
+  percent("beyond_low_percent", [](const v1::LimitConfidence& one) { return one.low_percent(); });
+  percent("beyond_high_percent", [](const v1::LimitConfidence& one) { return one.high_percent(); });
+  percent("beyond_allowed_percent", [](const v1::LimitConfidence& one) { return one.allowed_percent(); });
   std::string csv = table.Heading();
   for (const v1::LimitPoint* const point : LimitCurve(report.limit())) csv += table.Line(*point);
   return csv;

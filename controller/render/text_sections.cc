@@ -302,6 +302,31 @@ void AddCells(const v1::LimitLatency& latency, const LatencyUnit& unit, std::vec
   }
 }
 
+// How sure the figures are by which criteria about percentiles are decided.
+void AddConfidence(const v1::LimitReport& limit, const std::vector<const v1::LimitPoint*>& points,
+                   std::vector<std::string>& lines) {
+  TextTable table({"step", OverRate(limit) ? "rate/QM" : "QMs", "|", "measured", "from", "to", "may be", "|", "limit"},
+                  0, {8});
+  bool any = false;
+  for (const v1::LimitPoint* const point : points) {
+    if (!point->has_confidence()) continue;
+    any = true;
+    const v1::LimitConfidence& confidence = point->confidence();
+    std::vector<std::string> cells = {absl::StrCat(point->step()), LoadCell(limit, point->load())};
+    for (const double percent : {confidence.beyond_percent(), confidence.low_percent(), confidence.high_percent(),
+                                 confidence.allowed_percent()}) {
+      cells.push_back(absl::StrFormat("%.3g", percent));
+    }
+    cells.push_back(SanitizeForTerminal(confidence.criterion()));
+    table.AddRow(cells, "");
+  }
+  if (!any) return;
+  lines.emplace_back("");
+  lines.emplace_back("Writes beyond a criterion's limit, where most are, with their confidence");
+  lines.emplace_back("interval, in percent");
+  for (const std::string& line : table.Lines()) lines.push_back(line);
+}
+
 std::vector<std::string> TextCurve(const v1::Report& report) {
   const v1::LimitReport& limit = report.limit();
   const std::vector<const v1::LimitPoint*> points = LimitCurve(limit);
@@ -317,14 +342,19 @@ std::vector<std::string> TextCurve(const v1::Report& report) {
   AddHeadings(headings);
   headings.emplace_back("host");
   TextTable worst(headings, 0, {headings.size() - 1});
+  bool not_recovered = false;
   for (const v1::LimitPoint* const point : points) {
     const bool is_limit = limit.limit() > 0 && point->load() == limit.limit();
     const bool is_knee = limit.knee() > 0 && point->load() == limit.knee();
-    const std::string mark = is_limit ? "  <- limit" : is_knee ? "  <- knee" : "";
+    const std::string mark = is_limit && is_knee ? "  <- limit, knee"
+                             : is_limit          ? "  <- limit"
+                             : is_knee           ? "  <- knee"
+                                                 : "";
     std::vector<std::string> cells = {absl::StrCat(point->step()), LoadCell(limit, point->load()),
                                       FormatRate(point->iops())};
     AddCells(point->cluster(), unit, cells);
-    cells.emplace_back(StateCell(point->state()));
+    cells.push_back(absl::StrCat(StateCell(point->state()), point->not_recovered() ? "*" : ""));
+    not_recovered = not_recovered || point->not_recovered();
     cluster.AddRow(cells, mark);
     cells = {absl::StrCat(point->step()), LoadCell(limit, point->load())};
     AddCells(point->worst(), unit, cells);
@@ -335,6 +365,8 @@ std::vector<std::string> TextCurve(const v1::Report& report) {
   std::vector<std::string> lines = {
       absl::StrCat("Load-latency curve: all hosts, ", paced ? "response" : "service", " time in ", unit.name)};
   for (const std::string& line : cluster.Lines()) lines.push_back(line);
+  if (not_recovered) lines.emplace_back("* measured although the storage had not recovered from the load before it");
+  AddConfidence(limit, points, lines);
   if (!several) return lines;
   lines.emplace_back("");
   lines.push_back("The same of the host with the highest p99");

@@ -89,9 +89,10 @@ void AddTable(const std::string& title, const std::string& right, const TextTabl
 std::string Title(const v1::Report& report, const v1::StepReport& step) {
   const v1::TestPlan& plan = report.plan();
   const uint32_t repeat = std::max<uint32_t>(plan.repeat(), 1);
-  const uint64_t steps = report.has_placement()
-                             ? static_cast<uint64_t>(report.placement().steps_size())
-                             : uint64_t{repeat} * static_cast<uint32_t>(plan.block_size_bytes_size());
+  // A search has as many as it took.
+  const uint64_t steps = report.has_placement() ? static_cast<uint64_t>(report.placement().steps_size())
+                         : report.has_limit()   ? static_cast<uint64_t>(report.steps_size())
+                                              : uint64_t{repeat} * static_cast<uint32_t>(plan.block_size_bytes_size());
   std::set<uint32_t> qms;
   for (const v1::HostReport& host : report.hosts()) qms.insert(host.workload().qm());
   // Of rounds there are as many as it took.

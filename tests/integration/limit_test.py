@@ -3,12 +3,14 @@
 import csv
 import io
 import pathlib
+import signal
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "faultfs"))
 
 import faultfs  # noqa: E402
 import harness
+import schema
 
 # Long enough for what the programs themselves need not to matter.
 SERVICE_S = 0.010
@@ -45,7 +47,7 @@ class Limit(harness.PlimsollTest):
         self.assertLess(limit["maximum"], 1.02 * CAPACITY)
         self.assertLess(limit["limit"], CAPACITY, "no server does more than it can")
         purposes = [point["purpose"] for point in limit["points"]]
-        self.assertEqual(purposes[:3], ["maximum", "probe", "probe"])
+        self.assertEqual(purposes[:4], ["probe", "maximum", "probe", "probe"])
         self.assertEqual(found.out.splitlines()[0].split()[0], "Verdict")
         self.assertRegex(found.out, r"(?m)^Limit +\w")
         self.assertLessEqual(max(map(len, found.out.splitlines()[:-1])), 80)
@@ -82,6 +84,25 @@ class Limit(harness.PlimsollTest):
         refused = self.plimsoll("run", found.results / "plan.yaml", code=2)
         self.assertIn("run it with `plimsoll limit`", refused.err)
         self.assert_nothing_left(fs.mountpoint)
+
+    def test_a_killed_search_is_reported_from_its_journal(self):
+        fs = faultfs.mounted(self)
+        fs.fault("write *.LOG serve_us=2000")
+        agent = self.agent("alpha", root=fs.mountpoint).address
+        out = self.base / "killed"
+        search = self.start_plimsoll("limit", "--file-size", "64k", "--num-files", "2", "--out", out, "--hosts", agent,
+                                     "--dir", fs.mountpoint, "--require", "p90<20ms", "--duration", "1s", "--warmup",
+                                     "100ms", "--hold", "2s", "--budget", "100s", "--lease", "1s")
+        search.await_err(r"step \d+, search: ")
+        search.signal(signal.SIGKILL)
+        search.finish()
+        self.plimsoll("report", out, code=3)
+        report = schema.parse((out / "report.json").read_text())
+        self.assertEqual(report["verdict"]["outcome"], "inconclusive")
+        purposes = [point["purpose"] for point in report["limit"]["points"]]
+        self.assertEqual(purposes[:3], ["probe", "maximum", "probe"])
+        self.assertIn("search", purposes)
+        self.await_nothing_left(fs.mountpoint)
 
     def test_queue_managers_are_searched_one_by_one(self):
         fs = faultfs.mounted(self)

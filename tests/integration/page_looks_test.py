@@ -263,15 +263,22 @@ class PageLooks(pages.PageTest):
         chart = self.browser.script(
             "const chart = plimsoll.page.state.sweep.find(one => one.options.name === 'Latency by load');"
             "return {x: chart.options.x, names: chart.options.series.map(one => one.name), underlays: chart.underlays.length,"
-            " p999: chart.options.series[2].values, text: document.getElementById('limit').innerText};")
-        points = sorted(report["limit"]["points"], key=lambda point: point["iops"])
-        self.assertEqual(chart["x"], [point["iops"] for point in points])
-        self.assertEqual(chart["names"], ["all hosts, p50", "all hosts, p99", "all hosts, p99.9", "all hosts, max",
-                                          "worst host, p99"])
-        self.assertEqual(chart["underlays"], 2, "the limit and the knee")
-        self.assertEqual(chart["p999"], [None] + [point["cluster"]["p99_9_ns"] for point in points[1:]])
+            " p999: chart.options.series[2].values.map(one => Number.isNaN(one) ? 'end' : one),"
+            " visible: chart.visible, text: document.getElementById('limit').innerText};")
+        points = sorted(report["limit"]["points"], key=lambda point: point["load"])
+        # By what was offered: a load that wrote less than lower ones is beyond the limit all the same, and the line ends
+        # between the two.
+        offered = [round(6 * point["load"], 2) for point in points]
+        self.assertEqual([round(x, 2) for x in chart["x"]], offered[:7] + [offered[7]] + offered[7:])
+        self.assertLess(chart["x"][7], chart["x"][8])
+        figures = ["p50", "p99", "p99.9", "max"]
+        self.assertEqual(chart["names"], [f"{who}, {figure}" for who in ("all hosts", "worst host") for figure in figures])
+        self.assertEqual(chart["visible"], [True] * 4 + [False, True, False, False])
+        self.assertEqual(chart["underlays"], 2, "the limit, which is the knee, and crosses at what exceeds the criteria")
+        values = [point["cluster"]["p99_9_ns"] for point in points]
+        self.assertEqual(chart["p999"], [None] + values[1:7] + ["end"] + values[7:])
         for text in ("480 writes/s per queue manager, 2,880 writes/s of all hosts, held", "from 480 to 503 writes/s",
-                     "the storage: at 503.1", "384 writes/s per queue manager: most"):
+                     "the storage: at 503.1", "480 writes/s per queue manager: most"):
             self.assertIn(text, chart["text"])
         # The table behind the chart has all points, and so has the one of the steps.
         self.browser.script("for (const one of document.querySelectorAll('#limit details')) one.open = true")
@@ -279,6 +286,9 @@ class PageLooks(pages.PageTest):
                            "the tables behind the chart")
         rows = self.browser.script("return [...document.querySelectorAll('#limit table')].map(one => one.tBodies[0].rows.length)")
         self.assertEqual(rows[1:], [len(points), len(points)])
+        steps = self.browser.script("return [...document.querySelectorAll('#limit table')].at(-1).innerText")
+        self.assertIn("0.6 % (0.53 to 0.96 %, 1 % may be)", steps)
+        self.assertIn("exceeded, storage not recovered", steps)
         self.assert_quiet()
 
     def test_tables_that_are_too_wide_show_that_they_scroll(self):

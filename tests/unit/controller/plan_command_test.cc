@@ -91,6 +91,15 @@ TEST_F(PlanCommandTest, OptionsCompleteThePlan) {
   EXPECT_THAT(err_.str(), HasSubstr("plimsoll: --qm: '0' is out of range"));
 }
 
+TEST_F(PlanCommandTest, WhatChoosesItsStepsItselfIsSummedUpByItsTime) {
+  const std::string plan = "workload: {dir: /x}\ncriteria: [p99<1ms]\n";
+  EXPECT_EQ(Check(plan + "limit: {budget: 5m}\n"), static_cast<int>(Exit::kOk));
+  EXPECT_THAT(out_.str(), HasSubstr("1 queue manager, at most 5m of writing\n"));
+  EXPECT_EQ(Check(plan + "limit: {budget: 5m}\naccept: {runs: 3, parts: [load, limit]}\n"), static_cast<int>(Exit::kOk))
+      << err_.str();
+  EXPECT_THAT(out_.str(), HasSubstr("1 queue manager, at most 936s of writing\n"));
+}
+
 TEST_F(PlanCommandTest, AMissingFileIsBadInput) {
   EXPECT_EQ(Run({"plan", "check", dir_ + "/none.yaml"}), static_cast<int>(Exit::kWrong));
   EXPECT_EQ(err_.str(), "plimsoll: " + dir_ + "/none.yaml does not exist; `plimsoll plan example` prints a plan\n");

@@ -77,6 +77,109 @@ TEST(LimitReport, APlantedLimitOfTheLoadGeneratorIsInconclusiveAndNamed) {
   EXPECT_THAT(Text(report), HasSubstr("Limit     at least "));
 }
 
+// Of queue managers that each wait for all others: n x 300 us.
+SimulatedSearch OverQueueManagers(const std::string& criterion) {
+  SimulatedSearch search = ThreeHosts();
+  search.plan = SearchPlan(criterion);
+  search.plan.mutable_workload()->set_qm(6);
+  search.plan.mutable_workload()->clear_arrival();
+  search.plan.mutable_limit()->set_over(v1::LIMIT_OVER_QM);
+  FillDefaults(search.plan);
+  search.queue.writers = 6;
+  return search;
+}
+
+void PlantBottleneck(v1::StepReport& report) {
+  v1::HostLoadReport& load = *report.add_load();
+  load.set_host("node1");
+  load.set_bottleneck("its writers waited 69.7 % of their time for a CPU");
+}
+
+TEST(LimitReport, QueueManagersThatWaitForACpuShowNoLoadThatTheStorageBears) {
+  // Nothing exceeds the criterion; the second one is met at the answer alone by queue managers that waited.
+  for (const char* const criterion : {"p50<1s", "p50<1ms"}) {
+    SimulatedSearch search = OverQueueManagers(criterion);
+    const bool nothing_exceeds = std::string(criterion) == "p50<1s";
+    search.plant = [nothing_exceeds](v1::StepReport& report) {
+      if (nothing_exceeds || report.purpose() == v1::STEP_PURPOSE_HOLD) PlantBottleneck(report);
+    };
+    const v1::Report report = RunSearch(search);
+    EXPECT_EQ(report.limit().limit(), nothing_exceeds ? 6 : 3);
+    EXPECT_EQ(report.verdict().outcome(), v1::OUTCOME_INCONCLUSIVE) << criterion;
+    EXPECT_EQ(report.limit().cause(), v1::LIMIT_CAUSE_LOAD_GENERATOR) << report.limit().cause_text();
+    EXPECT_EQ(report.limit().host(), "node1");
+    EXPECT_THAT(Text(report), HasSubstr("Limit     at least "));
+  }
+}
+
+TEST(LimitReport, ARateThatIsReachedIsReachedWhateverItsHostWaitedFor) {
+  SimulatedSearch search = ThreeHosts();
+  search.plant = [](v1::StepReport& report) {
+    if (report.purpose() == v1::STEP_PURPOSE_HOLD) PlantBottleneck(report);
+  };
+  EXPECT_EQ(RunSearch(search).verdict().outcome(), v1::OUTCOME_PASS);
+}
+
+TEST(LimitReport, AnAnswerInTheWakeOfAnOverloadIsInconclusiveAndMarked) {
+  SimulatedSearch search = ThreeHosts();
+  // From the first overload of the search on, low rates are slow.
+  search.plant = [](v1::StepReport& report) {
+    if (report.purpose() != v1::STEP_PURPOSE_PROBE || report.number() < 6) return;
+    for (v1::ScopeReport& scope : *report.mutable_scopes()) {
+      if (scope.has_rate()) scope.mutable_rate()->mutable_response()->set_p50_ns(90'000'000);
+    }
+  };
+  const v1::Report report = RunSearch(search);
+  EXPECT_TRUE(report.limit().held());
+  EXPECT_EQ(report.verdict().outcome(), v1::OUTCOME_INCONCLUSIVE);
+  ASSERT_FALSE(report.verdict().reasons().empty());
+  EXPECT_THAT(report.verdict().reasons(0), HasSubstr("although the storage had not recovered"));
+  EXPECT_THAT(Text(report), AllOf(HasSubstr("met*"), HasSubstr("* measured although the storage had not recovered")));
+  EXPECT_THAT(RenderCurveCsv(report), ContainsRegex(",no,p99<2ms,"));
+}
+
+TEST(LimitReport, APercentileOfTooFewWritesNamesNoHost) {
+  SimulatedSearch search = ThreeHosts();
+  search.plant = [](v1::StepReport& report) {
+    for (v1::ScopeReport& scope : *report.mutable_scopes()) {
+      if (scope.kind() == v1::SCOPE_KIND_HOST && scope.has_rate()) {
+        scope.mutable_rate()->mutable_response()->add_thin("p99");
+      }
+    }
+  };
+  const v1::Report report = RunSearch(search);
+  EXPECT_EQ(report.limit().cause(), v1::LIMIT_CAUSE_UNDETERMINED);
+  EXPECT_THAT(report.limit().cause_text(), HasSubstr("too few writes for p99"));
+  for (const v1::LimitPoint* const point : LimitCurve(report.limit())) EXPECT_EQ(point->worst_host(), "");
+}
+
+TEST(LimitReport, ALoadMeetsAndExceedsTheCriteriaOnlyBeyondChance) {
+  const v1::Report report = RunSearch(ThreeHosts());
+  int undecided = 0;
+  for (const v1::LimitPoint& point : report.limit().points()) {
+    if (point.purpose() != v1::STEP_PURPOSE_SEARCH) continue;
+    ASSERT_TRUE(point.has_confidence());
+    const v1::LimitConfidence& confidence = point.confidence();
+    EXPECT_EQ(confidence.criterion(), "p99<2ms");
+    EXPECT_NEAR(confidence.allowed_percent(), 1, 1e-9);
+    EXPECT_LE(confidence.low_percent(), confidence.beyond_percent());
+    EXPECT_GE(confidence.high_percent(), confidence.beyond_percent());
+    if (point.state() == v1::LIMIT_STATE_MEETS) EXPECT_LE(confidence.high_percent(), confidence.allowed_percent());
+    if (point.state() == v1::LIMIT_STATE_UNDECIDED) ++undecided;
+  }
+  EXPECT_GE(undecided, 1);
+  EXPECT_THAT(Text(report), HasSubstr("Writes beyond a criterion's limit, where most are"));
+  EXPECT_THAT(
+      RenderCurveCsv(report),
+      HasSubstr(",recovered,limit,beyond_percent,beyond_low_percent,beyond_high_percent,beyond_allowed_percent\n"));
+}
+
+TEST(LimitReport, TheLimitAndTheKneeMayBeOneLoad) {
+  v1::Report report = RunSearch(ThreeHosts());
+  report.mutable_limit()->set_knee(report.limit().limit());
+  EXPECT_THAT(Text(report), HasSubstr("<- limit, knee"));
+}
+
 TEST(LimitReport, OneHostThatIsSlowByItselfIsItsPath) {
   SimulatedSearch search = ThreeHosts();
   search.plant = [](v1::StepReport& report) {
@@ -144,15 +247,7 @@ TEST(LimitReport, TheCurveRisesFromATenthToTheLimitInCsvToo) {
 }
 
 TEST(LimitReport, QueueManagersAreALoadToo) {
-  SimulatedSearch search = ThreeHosts();
-  search.plan = SearchPlan("p50<1ms");
-  search.plan.mutable_workload()->set_qm(6);
-  search.plan.mutable_workload()->clear_arrival();
-  search.plan.mutable_limit()->set_over(v1::LIMIT_OVER_QM);
-  FillDefaults(search.plan);
-  // Each waits for all others: n x 300 us.
-  search.queue.writers = 6;
-  const v1::Report report = RunSearch(search);
+  const v1::Report report = RunSearch(OverQueueManagers("p50<1ms"));
   EXPECT_EQ(report.limit().limit(), 3);
   EXPECT_EQ(report.limit().exceeded_at(), 4);
   EXPECT_THAT(Text(report), HasSubstr("Limit     3 queue managers per host"));

@@ -32,6 +32,7 @@ LimitSearch::Options Options() {
   return {.over = v1::LIMIT_OVER_RATE,
           .most_load = 8,
           .writers = 4,
+          .host_writers = 1,
           .tolerance = 0.05,
           .budget_ns = 3600 * kSecond,
           .duration_ns = 10 * kSecond,
@@ -39,10 +40,14 @@ LimitSearch::Options Options() {
           .hold_ns = 60 * kSecond};
 }
 
-// Takes the search to its end; the steps in their order.
+// Takes the search to its end; the steps in their order, after the plan's own first one.
 std::vector<LimitStep> Search(LimitSearch& search, const Storage& storage, int64_t warmup_ns = kSecond) {
   std::vector<LimitStep> steps;
-  int64_t now_ns = 0;
+  const LimitStep first{v1::STEP_PURPOSE_PROBE, 10, 2 * kSecond};
+  const double first_ns = storage.mean_ns(first);
+  int64_t now_ns = first.duration_ns + warmup_ns;
+  search.Add({first.purpose, first.load, v1::LIMIT_STATE_UNDECIDED, first.duration_ns, first.load, first_ns, first_ns},
+             now_ns);
   while (const std::optional<LimitStep> next = search.Next()) {
     steps.push_back(*next);
     now_ns += next->duration_ns + warmup_ns;
@@ -132,6 +137,51 @@ TEST(LimitSearch, AStorageThatNeverRecoversDoesNotHoldTheSearchUpForEver) {
   };
   EXPECT_LT(Search(search, storage).size(), 150U);
   EXPECT_TRUE(search.held());
+  EXPECT_FALSE(search.recovered(search.bounds().meets_result)) << "probes were made in vain";
+}
+
+TEST(LimitSearch, WhatTheStorageShowsAfterTheMaximumIsNoBaselineUntilItIsBack) {
+  for (const int slow : {7, 1000}) {
+    LimitSearch search(Options());
+    Storage storage = UpTo(400);
+    int slow_probes = 0;
+    storage.mean_ns = [&](const LimitStep& step) {
+      if (step.purpose == v1::STEP_PURPOSE_MAXIMUM) slow_probes = slow;
+      return step.purpose == v1::STEP_PURPOSE_PROBE && slow_probes-- > 0 ? 9e6 : 1e6;
+    };
+    const std::vector<LimitStep> steps = Search(search, storage);
+    const auto searched = std::find_if(steps.begin(), steps.end(),
+                                       [](const LimitStep& step) { return step.purpose == v1::STEP_PURPOSE_SEARCH; });
+    // The maximum, and the probes after it.
+    EXPECT_EQ(searched - steps.begin(), slow == 7 ? 1 + 8 : 1 + 10);
+    // The plan's own first step comes before those.
+    EXPECT_EQ(search.recovered(static_cast<size_t>(searched - steps.begin()) + 1), slow == 7);
+  }
+}
+
+TEST(LimitSearch, AStepForWhoseProbesTheBudgetHadNoRoomIsKnown) {
+  LimitSearch search(Options());
+  search.Add({v1::STEP_PURPOSE_MAXIMUM, 0, v1::LIMIT_STATE_UNDECIDED, 10 * kSecond, 1000, 1e6, 1e6}, 10 * kSecond);
+  search.Add({v1::STEP_PURPOSE_SEARCH, 500, v1::LIMIT_STATE_MEETS, 10 * kSecond, 500, 1e6, 1e6}, 20 * kSecond);
+  EXPECT_FALSE(search.recovered(1));
+}
+
+TEST(LimitSearch, TheHoldsTimeIsKeptOnlyOnceThereIsSomethingToHold) {
+  LimitSearch::Options options = Options();
+  options.budget_ns = 110 * kSecond;
+  LimitSearch search(options);
+  const std::vector<LimitStep> steps = Search(search, UpTo(10));
+  EXPECT_GE(Count(steps, v1::STEP_PURPOSE_SEARCH), 4U);
+}
+
+TEST(LimitSearch, PointsOfTheCurveAreAsLongAsTheirP99Needs) {
+  LimitSearch search(Options());
+  const std::vector<LimitStep> steps = Search(search, UpTo(480));
+  EXPECT_GE(Count(steps, v1::STEP_PURPOSE_CURVE), 1U);
+  for (const LimitStep& step : steps) {
+    if (step.purpose != v1::STEP_PURPOSE_CURVE) continue;
+    EXPECT_GE(static_cast<double>(step.duration_ns), std::min(80.0, 1000 / step.load) * kSecond) << step.load;
+  }
 }
 
 TEST(LimitSearch, MeasuresAnUndecidedLoadAgainForTwiceAsLongEachTime) {

@@ -107,8 +107,40 @@ ScopeSums SumsOf(const SimulatedWriter& writer, double rate_per_second, int64_t 
   return sums;
 }
 
+// A writer's step as frames, in so many equal parts.
+v1::JournalRecord FramesOf(const SimulatedWriter& writer, uint32_t host, uint32_t qm, uint32_t step, bool paced) {
+  constexpr size_t kFrames = 40;
+  v1::JournalRecord record;
+  record.mutable_frames()->set_host(host);
+  for (size_t part = 0; part < kFrames; ++part) {
+    const size_t count = writer.response_ns.size();
+    std::map<uint32_t, uint64_t> buckets;
+    uint64_t max_ns = 0;
+    for (size_t i = part * count / kFrames; i < (part + 1) * count / kFrames; ++i) {
+      const auto value_ns = static_cast<uint64_t>(writer.response_ns[i]);
+      ++buckets[HistogramLayout::IndexOf(value_ns)];
+      max_ns = std::max(max_ns, value_ns);
+    }
+    v1::Frame& frame = *record.mutable_frames()->add_frames();
+    frame.set_step(step);
+    frame.set_qm(qm);
+    frame.set_first_interval(static_cast<int32_t>(part));
+    frame.set_interval_count(1);
+    v1::Distribution& latency = paced ? *frame.mutable_response() : *frame.mutable_latency();
+    latency.set_max_ns(max_ns);
+    uint32_t last = 0;
+    for (const auto& [index, writes] : buckets) {
+      latency.mutable_histogram()->add_index_delta(index - last);
+      latency.mutable_histogram()->add_count(writes);
+      last = index;
+    }
+  }
+  return record;
+}
+
 // One step's report, and what the judge makes of it.
-v1::StepReport RunStep(const SimulatedSearch& search, const v1::LogStep& step, uint32_t number, Judge& judge) {
+v1::StepReport RunStep(const SimulatedSearch& search, const v1::LogStep& step, uint32_t number, Judge& judge,
+                       LimitAnalysis& analysis) {
   v1::StepReport report;
   report.set_number(number);
   report.set_block_size_bytes(step.block_size_bytes());
@@ -118,7 +150,6 @@ v1::StepReport RunStep(const SimulatedSearch& search, const v1::LogStep& step, u
   if (step.has_rate_per_second()) report.set_rate_per_second(step.rate_per_second());
   if (step.qm() > 0) report.set_queue_managers(step.qm());
   SimulatedQueue queue = search.queue;
-  // Where queue managers are the load, they all are on one host.
   if (step.qm() > 0) queue.writers = step.qm();
   const auto results =
       RunQueue(queue, step.rate_per_second(), step.warmup_ns(), step.duration_ns(), search.seed * 1000 + number);
@@ -136,6 +167,13 @@ v1::StepReport RunStep(const SimulatedSearch& search, const v1::LogStep& step, u
       judge.Observe(number, step.block_size_bytes(), {scope, sums, FeltLatency(sums, both), extremes});
     }
     cluster.Merge(sums);
+    // Where queue managers are the load, they all are on one host.
+    const auto writer = static_cast<uint32_t>(i);
+    analysis
+        .Take(FramesOf(results[i], step.qm() > 0 ? 0 : writer, step.qm() > 0 ? writer + 1 : 1, number - 1,
+                       step.rate_per_second() > 0),
+              Timeline())
+        .IgnoreError();
   }
   v1::ScopeReport& scope = *report.add_scopes();
   scope = MakeScopeReport(cluster, step.block_size_bytes(), extremes);
@@ -166,6 +204,7 @@ v1::Report RunSearch(const SimulatedSearch& search) {
   const bool over_rate = search.plan.limit().over() == v1::LIMIT_OVER_RATE;
   for (uint32_t host = 0; host < (over_rate ? search.queue.writers : 1); ++host) {
     v1::JournalRecord record;
+    record.mutable_host_joined()->set_host(host);
     *record.mutable_host_joined()->mutable_plan()->mutable_log()->mutable_workload() = search.plan.workload();
     analysis.Take(record, timeline).IgnoreError();
   }
@@ -179,7 +218,7 @@ v1::Report RunSearch(const SimulatedSearch& search) {
     record.set_time_ns(now_ns);
     record.mutable_step_begin()->set_step(number - 1);
     analysis.Take(record, timeline).IgnoreError();
-    const v1::StepReport& made = *report.add_steps() = RunStep(search, *step, number, judge);
+    const v1::StepReport& made = *report.add_steps() = RunStep(search, *step, number, judge, analysis);
     now_ns += step->warmup_ns() + step->duration_ns();
     std::vector<v1::CriterionReport> criteria;
     for (Judge::SoFar& each : judge.CriteriaSoFar()) criteria.push_back(std::move(each.report));

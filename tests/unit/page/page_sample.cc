@@ -92,7 +92,8 @@ v1::Report PlainReport() {
   return testing::MakeReport(made_up);
 }
 
-// A search for the highest load: a curve whose latencies rise towards the limit, and two points beyond it.
+// A search for the highest load: a curve whose latencies rise towards the limit, which is the knee too, and two points
+// beyond it, of which one wrote less than half of what the limit did.
 v1::Report SearchReport() {
   testing::MadeUp made_up;
   made_up.seconds = 20;
@@ -106,7 +107,7 @@ v1::Report SearchReport() {
   limit.set_step(1);
   limit.set_iops(480 * 6);
   limit.set_maximum(702);
-  limit.set_knee(384);
+  limit.set_knee(480);
   limit.set_cause(v1::LIMIT_CAUSE_STORAGE);
   limit.set_cause_text(
       "at 503.1 writes/s per queue manager (step 14) all 3 hosts are affected, p99 from 5.310 ms to 6.020 ms");
@@ -118,7 +119,14 @@ v1::Report SearchReport() {
     point.set_load(load);
     point.set_state(load > 480 ? v1::LIMIT_STATE_EXCEEDS : v1::LIMIT_STATE_MEETS);
     point.set_criterion("p99<5ms");
-    point.set_iops(6 * load);
+    point.set_iops(load == 561 ? 1'210 : 6 * load);
+    v1::LimitConfidence& confidence = *point.mutable_confidence();
+    confidence.set_criterion("p99<5ms");
+    confidence.set_beyond_percent(load / 800);
+    confidence.set_low_percent(load > 480 ? 1.1 : load / 900);
+    confidence.set_high_percent(load > 480 ? 9 : load / 500);
+    confidence.set_allowed_percent(1);
+    if (load == 561) point.set_not_recovered(true);
     point.set_curve(true);
     for (v1::LimitLatency* const latency : {point.mutable_cluster(), point.mutable_worst()}) {
       const double more = latency == &point.worst() ? 1.3 : 1;

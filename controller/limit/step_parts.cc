@@ -1,0 +1,160 @@
+#include "controller/limit/step_parts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <string>
+
+#include "common/histogram.h"
+#include "common/units.h"
+
+namespace plimsoll {
+namespace {
+
+// More parts than this are made half as many, of twice the length.
+constexpr size_t kMostParts = 40;
+// With which each bound may be wrong.
+constexpr double kChance = 0.01;
+
+// Beyond which a standard normal value lies with that chance, below 1/2.
+double NormalQuantile(double chance) {
+  double low = 0;
+  double high = 40;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = (low + high) / 2;
+    (std::erfc(middle / std::sqrt(2.0)) / 2 > chance ? low : high) = middle;
+  }
+  return high;
+}
+
+// The same of Student's t, by the first terms of its expansion (Abramowitz and Stegun 26.7.5).
+double StudentQuantile(double chance, double degrees) {
+  const double z = NormalQuantile(chance);
+  const double z3 = z * z * z;
+  return z + (z3 + z) / (4 * degrees) + (5 * z3 * z * z + 16 * z3 + 3 * z) / (96 * degrees * degrees);
+}
+
+}  // namespace
+
+void StepParts::Series::Fold() {
+  for (size_t i = 0; i < parts_.size(); i += 2) {
+    Part both = parts_[i];
+    if (i + 1 < parts_.size()) {
+      both.writes += parts_[i + 1].writes;
+      both.beyond += parts_[i + 1].beyond;
+    }
+    parts_[i / 2] = both;
+  }
+  parts_.resize((parts_.size() + 1) / 2);
+  intervals_ *= 2;
+}
+
+void StepParts::Series::Add(int64_t interval, const Part& part) {
+  while (interval / intervals_ >= static_cast<int64_t>(kMostParts)) Fold();
+  const auto at = static_cast<size_t>(interval / intervals_);
+  if (at >= parts_.size()) parts_.resize(at + 1);
+  parts_[at].writes += part.writes;
+  parts_[at].beyond += part.beyond;
+}
+
+void StepParts::Series::Merge(Series other) {
+  while (intervals_ < other.intervals_) Fold();
+  while (other.intervals_ < intervals_) other.Fold();
+  if (parts_.size() < other.parts_.size()) parts_.resize(other.parts_.size());
+  for (size_t i = 0; i < other.parts_.size(); ++i) {
+    parts_[i].writes += other.parts_[i].writes;
+    parts_[i].beyond += other.parts_[i].beyond;
+  }
+}
+
+StepParts::StepParts(const std::vector<Criterion>& criteria) {
+  for (const Criterion& criterion : criteria) {
+    if (criterion.metric == Metric::kPercentile && WantsSmall(criterion)) cases_.push_back({criterion, {}, false});
+  }
+}
+
+void StepParts::Add(uint32_t host, const v1::Frame& frame) {
+  if (frame.first_interval() < 0) return;
+  for (Case& one : cases_) {
+    const bool paced = frame.has_response() && !one.criterion.service_time;
+    const v1::Distribution& latency = paced ? frame.response() : frame.latency();
+    const v1::SparseHistogram& histogram = latency.histogram();
+    Part part;
+    uint64_t index = 0;
+    for (int i = 0; i < std::min(histogram.index_delta_size(), histogram.count_size()); ++i) {
+      index += histogram.index_delta(i);
+      if (index >= HistogramLayout::kBuckets) break;
+      const auto count = static_cast<double>(histogram.count(i));
+      const uint64_t highest_ns = std::min(HistogramLayout::HighestNs(static_cast<uint32_t>(index)), latency.max_ns());
+      part.writes += count;
+      if (!Fulfils(one.criterion, static_cast<double>(highest_ns))) part.beyond += count;
+    }
+    one.paced = one.paced || paced;
+    one.writers[{host, frame.qm()}].Add(frame.first_interval(), part);
+  }
+}
+
+BeyondShare StepParts::ShareIn(const Case& one, const std::vector<Part>& parts, int64_t measured_ns, size_t places) {
+  BeyondShare share;
+  double writes = 0;
+  double beyond = 0;
+  for (const Part& part : parts) {
+    writes += part.writes;
+    beyond += part.beyond;
+  }
+  if (writes <= 0) return share;
+  const double p = beyond / writes;
+  share.measured = p;
+  // Where writes have scheduled starts, one beyond the limit delays those that are due in as long a time.
+  const double rate = writes / static_cast<double>(std::max<int64_t>(measured_ns, 1));
+  double burst = one.paced ? 1 + rate * one.criterion.limit : 1;
+  const auto count = static_cast<double>(parts.size());
+  double degrees = INFINITY;
+  if (parts.size() >= 2 && beyond > 0 && beyond < writes) {
+    double squares = 0;
+    for (const Part& part : parts) squares += (part.beyond - p * part.writes) * (part.beyond - p * part.writes);
+    burst = std::max(burst, count / (count - 1) * squares / (p * (1 - p) * writes));
+    degrees = count - 1;
+  }
+  const double n = writes / burst;
+  const auto bound = [&](double chance, double sign) {
+    const double z = StudentQuantile(chance, degrees);
+    const double root = std::sqrt(p * (1 - p) / n + z * z / (4 * n * n));
+    return std::clamp((p + z * z / (2 * n) + sign * z * root) / (1 + z * z / n), 0.0, 1.0);
+  };
+  share.low = bound(kChance / static_cast<double>(places), -1);
+  share.high = bound(kChance, 1);
+  return share;
+}
+
+std::optional<BeyondShare> StepParts::ShareOf(const std::string& criterion, int64_t measured_ns,
+                                              const std::vector<uint32_t>& storages) const {
+  const auto found =
+      std::find_if(cases_.begin(), cases_.end(), [&](const Case& one) { return one.criterion.text == criterion; });
+  if (found == cases_.end()) return std::nullopt;
+  std::map<uint32_t, uint32_t> storage_of;
+  for (const auto& [writer, series] : found->writers) {
+    const size_t known = storage_of.size();
+    storage_of.try_emplace(writer.first, known < storages.size() ? storages[known] : 0);
+  }
+  std::map<std::pair<uint32_t, uint32_t>, Series> places;
+  for (const auto& [writer, series] : found->writers) {
+    std::pair<uint32_t, uint32_t> place = writer;
+    if (found->criterion.scope == CriterionScope::kHost) place = {writer.first, 0};
+    if (found->criterion.scope == CriterionScope::kStorage) place = {storage_of[writer.first], 0};
+    if (found->criterion.scope == CriterionScope::kCluster) place = {0, 0};
+    places[place].Merge(series);
+  }
+  std::optional<BeyondShare> worst;
+  for (const auto& [place, series] : places) {
+    const BeyondShare share = ShareIn(*found, series.parts(), measured_ns, places.size());
+    if (!worst) worst = share;
+    worst->measured = std::max(worst->measured, share.measured);
+    worst->low = std::max(worst->low, share.low);
+    worst->high = std::max(worst->high, share.high);
+  }
+  if (worst) worst->allowed = 1 - found->criterion.percentile / 100;
+  return worst;
+}
+
+}  // namespace plimsoll
