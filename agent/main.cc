@@ -301,11 +301,11 @@ int Serve(const AgentFlags& flags, const ServerSetup& setup, const v1::AgentLimi
 }
 
 int Main(int argc, char** argv) {
-  CLI::App app("Writes on this host what a plimsoll controller requests.", "plimsoll-agent");
+  CLI::App app("Writes log files on this host on behalf of a plimsoll controller.", "plimsoll-agent");
   app.footer("Example:\n  plimsoll-agent --root /mnt/mqlog --listen 127.0.0.1:7461");
   AgentFlags flags;
   app.set_version_flag("--version", absl::StrCat("plimsoll-agent ", kVersion));
-  app.add_option("--root", flags.roots, "Directory that the agent may write below; may be given several times")
+  app.add_option("--root", flags.roots, "Directory below which the agent may write; repeat for several")
       ->required()
       ->type_name("DIR");
   app.add_option("--listen", flags.server.listen, "Address to listen on: HOST:PORT, [V6]:PORT or unix:PATH")
@@ -315,18 +315,18 @@ int Main(int argc, char** argv) {
   app.add_option("--max-bytes", flags.max_bytes, "Refuse plans with more bytes of extents (default: no cap)")
       ->type_name("SIZE");
   app.add_option("--max-writers", flags.max_writers,
-                 "Refuse plans with more writers plus busy threads (default: no cap)")
+                 "Refuse plans with more writers and --cpu-load threads in total (default: no cap)")
       ->check(CLI::Range(1U, 100'000U))
       ->type_name("N");
   app.add_option("--max-duration", flags.max_duration,
-                 "Refuse plans whose steps take longer, and stop then (default: no cap)")
+                 "Refuse plans whose steps take longer in total, and stop a run at that limit (default: no cap)")
       ->type_name("TIME");
   app.add_flag(kKeepLeftovers, flags.keep_leftovers,
                "Keep the leftovers of a previous agent with this name and these roots");
   AddTlsFlags(app, flags.server.tls);
   app.add_option("--allow", flags.server.allow,
-                 "Certificate name of a controller that may use this agent; may be given several times (default: "
-                 "every controller of the CA)")
+                 "Certificate name of a controller that may use this agent; repeat for several (default: any "
+                 "certificate of the CA)")
       ->type_size(1)
       ->expected(1)
       ->take_all()
@@ -337,14 +337,14 @@ int Main(int argc, char** argv) {
   app.add_option("--log-level", flags.log_level, "debug, info, warn or error")
       ->capture_default_str()
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}));
-  app.add_option("--stop-wait", flags.stop_wait,
-                 "How long to wait, on SIGTERM, for a call to the storage that does not return")
+  app.add_option("--stop-wait", flags.stop_wait, "On SIGTERM, time to wait for a storage call that does not return")
       ->capture_default_str()
       ->type_name("TIME");
   app.add_flag(kExitWithStdin, flags.exit_with_stdin,
-               "Print 'listening' on standard output, and end, after cleaning up, with standard input or a line\n"
-               "there: for an agent that a program starts over ssh");
-  app.add_option(kSessionWait, flags.session_wait, "With --exit-with-stdin: end after this long without a session, too")
+               "Print 'listening' on standard output; clean up and exit at the end of standard input or at a line\non "
+               "it (for agents started over ssh)");
+  app.add_option(kSessionWait, flags.session_wait,
+                 "With --exit-with-stdin: also exit after this long without a session")
       ->capture_default_str()
       ->type_name("TIME");
   app.add_flag("--child", flags.child, "End with the process at standard input, after the session")->group("");

@@ -406,7 +406,7 @@ double ClockFit::DriftPpm() const {
   const Kept& first = *begin;
   const auto count = static_cast<size_t>(kept_.end() - begin);
   if (kept_.back().sent_ns - first.sent_ns < kNsPerSecond) return 0;
-  // A few hundred tell as much as all.
+  // A few hundred show as much as all.
   const size_t stride = std::max<size_t>(1, count / 256);
   double sum_w = 0;
   double sum_x = 0;

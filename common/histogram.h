@@ -100,7 +100,7 @@ class Histogram {
   // How many recorded values lie in buckets wholly above the bucket of `value_ns`.
   uint64_t CountAbove(uint64_t value_ns) const;
   // xdisk's weighted average: sum of n^2 t over sum of n^2, n the count of a bucket and t its middle, clamped to the
-  // exact extremes. Tells the most likely latency. 0 where the histogram is empty.
+  // exact extremes. Close to the most likely latency. 0 where the histogram is empty.
   double WeightedMeanNs() const;
   // Count of one bucket of HistogramLayout.
   uint64_t CountAt(uint32_t index) const {

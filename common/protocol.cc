@@ -243,8 +243,8 @@ std::string CleanupCommandLine(const v1::HostDescription& host) {
 std::string CleanupAdvice(const std::string& label, const v1::HostDescription& host) {
   const std::string command = CleanupCommandLine(host);
   if (command.empty()) return "";
-  return absl::StrCat("if the agent of ", label, " was killed, its files are still there; to remove them, run on ",
-                      label, ": ", command);
+  return absl::StrCat("if the agent on ", label, " was killed, its files remain; to remove them, run this on ", label,
+                      ": ", command);
 }
 
 }  // namespace plimsoll

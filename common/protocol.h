@@ -74,8 +74,8 @@ struct WorkDemand {
   Amount duration_ns;
 };
 
-// OUT_OF_RANGE where the work asks for more than a cap allows: option, cap, what is asked for, the way out. The agent
-// asks before it touches anything, the controller before it opens a session.
+// OUT_OF_RANGE where the work asks for more than a cap allows: option, cap, the value in the plan, the way out. The
+// agent asks before it touches anything, the controller before it opens a session.
 absl::Status CheckDemand(const v1::AgentLimits& limits, const WorkDemand& demand);
 
 // The host that is down in a step, by its number in the run; nothing: none is.

@@ -249,7 +249,7 @@ std::string AlternativeName(const std::string& name) {
 absl::StatusOr<std::unique_ptr<CertificateAuthority>> CertificateAuthority::Create(int64_t now_s, int days) {
   KeyPtr key(EVP_EC_gen("P-256"));
   if (key == nullptr) return Failed("make a key");
-  // A name of its own, so that a message can tell one CA from another.
+  // A name of its own, so that a message can distinguish one CA from another.
   std::array<unsigned char, 4> tag{};
   if (RAND_bytes(tag.data(), tag.size()) != 1) return Failed("make a name");
   std::string name = "Plimsoll CA ";
@@ -322,7 +322,7 @@ absl::StatusOr<std::string> ReadPem(const std::string& option, const std::string
   if (!file.valid()) return PosixError(option, path, errno);
   struct stat facts{};
   if (fstat(file.get(), &facts) != 0) return PosixError(option, path, errno);
-  if (!S_ISREG(facts.st_mode)) return Wrong(option, path, "it is no regular file");
+  if (!S_ISREG(facts.st_mode)) return Wrong(option, path, "it is not a regular file");
   if (secret && (facts.st_mode & S_IRWXO) != 0) {
     return Wrong(option, path, "everybody on this host may use this key: chmod 600 makes it its owner's alone");
   }

@@ -56,7 +56,7 @@ absl::Status BadDuration(const std::string& text) {
 }
 
 absl::Status TooLong(const std::string& text) {
-  return absl::InvalidArgumentError(absl::StrCat("'", text, "' is too long a time: 146 years is the most"));
+  return absl::InvalidArgumentError(absl::StrCat("'", text, "' is too long: the maximum is 146 years"));
 }
 
 // Value of `suffix` in the table; 0 where it is not there.

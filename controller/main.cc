@@ -26,7 +26,7 @@ int main(int argc, char** argv) {
   plimsoll::AddHelpCommand(app);
   app.footer(
       "Exit codes: 0 ran and every criterion passed, 1 a criterion failed, 2 wrong input, 3 inconclusive,\n"
-      "4 could not run, 130 left after a second Ctrl-C. Each command has --help with an example.");
+      "4 could not run, 130 exited after a second Ctrl-C. Each command has --help with an example.");
   // Not an option for users: how the build makes manual pages and completion.
   if (argc == 3 && std::string(argv[1]) == plimsoll::kManualOption) {
     const absl::Status written = plimsoll::WriteManual(app, argv[2]);

@@ -142,7 +142,7 @@ absl::Status CheckOperations::Dispatch(const v1::CheckCommand& command, v1::Chec
     case v1::CheckCommand::kPingPong:
       return PingPong(command.ping_pong(), answer);
     default:
-      return absl::UnimplementedError("this agent knows no such operation");
+      return absl::UnimplementedError("this agent does not support this operation");
   }
 }
 
@@ -431,7 +431,7 @@ absl::Status CheckOperations::TakeLock(const v1::CheckLock& lock, v1::CheckAnswe
       break;
     }
     default:
-      return absl::UnimplementedError("this agent knows no such lock");
+      return absl::UnimplementedError("this agent does not support this lock type");
   }
   answer.set_granted(outcome == Lock::kGranted);
   return absl::OkStatus();

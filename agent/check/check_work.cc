@@ -177,7 +177,7 @@ std::shared_ptr<ProcessTable> CheckWork::processes() const {
 }
 
 absl::Status CheckWork::Do(const v1::Command& command) {
-  if (!command.has_check()) return absl::UnimplementedError("a check takes no such command");
+  if (!command.has_check()) return absl::UnimplementedError("a check does not support this command");
   const std::shared_ptr<ProcessTable> table = processes();
   if (table == nullptr) return absl::FailedPreconditionError("the check is not prepared");
   return table->Do(command.id(), command.check());

@@ -62,7 +62,7 @@ absl::Status CheckQueueManagers(const v1::HaWork& work) {
           absl::StrCat("the plan has two queue managers with number ", queue_manager.qm()));
     }
     if (!IsPlainName(queue_manager.home())) {
-      return absl::InvalidArgumentError(absl::StrCat("home '", queue_manager.home(), "' is no host label"));
+      return absl::InvalidArgumentError(absl::StrCat("home '", queue_manager.home(), "' is not a host label"));
     }
   }
   return absl::OkStatus();

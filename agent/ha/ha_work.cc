@@ -42,7 +42,7 @@ absl::StatusOr<std::unique_ptr<HaWork>> HaWork::Create(const v1::HostPlan& plan,
   instances.set_host_index(plan.host_index());
   instances.set_frame_interval_ns(plan.frame_interval_ns());
   *instances.mutable_work() = plan.ha();
-  // Instances get the roots as this process has resolved them, so the directories must lie below those.
+  // Instances get the roots as this process has resolved them, so the directories must be inside those.
   PLIMSOLL_ASSIGN_OR_RETURN(setup.log.dirs.front(), sandbox.PathOf(setup.log.dirs.front()));
   PLIMSOLL_ASSIGN_OR_RETURN(setup.data_dir, sandbox.PathOf(setup.data_dir));
   instances.mutable_work()->mutable_workload()->set_dir(setup.log.dirs.front());
@@ -152,7 +152,7 @@ absl::StatusOr<v1::Placed> HaWork::Look(const v1::Look& look) {
 }
 
 absl::Status HaWork::MayFill() const {
-  if (give_up_.load(std::memory_order_relaxed)) return absl::CancelledError("stopped while preparing");
+  if (cancelled_.load(std::memory_order_relaxed)) return absl::CancelledError("stopped while preparing");
   if (MonotonicNowNs() >= lease_deadline_ns_.load(std::memory_order_relaxed)) {
     return absl::DeadlineExceededError("the lease expired while preparing: no message from the controller");
   }
@@ -255,7 +255,7 @@ absl::Status HaWork::Enqueue(const v1::HaCommand& command) {
     case v1::HaCommand::kFinish:
       break;
     default:
-      return absl::UnimplementedError("this agent knows no such command of a drill");
+      return absl::UnimplementedError("this agent does not support this drill command");
   }
   commands_.push_back(command);
   Wake();
@@ -278,16 +278,16 @@ absl::Status HaWork::CheckRunning(uint32_t number) const {
 
 void HaWork::Stop(const std::string& /*reason*/) {
   const MutexLock lock(mutex_);
-  give_up_.store(true, std::memory_order_relaxed);
+  cancelled_.store(true, std::memory_order_relaxed);
   phase_ = Phase::kEnded;
   commands_.emplace_back().mutable_finish();
   Wake();
 }
 
 void HaWork::Abandon(const std::string& /*reason*/) {
-  // What is being filled is given up; instances are the lease's.
+  // Filling is cancelled; instances end with the lease.
   const MutexLock lock(mutex_);
-  give_up_.store(true, std::memory_order_relaxed);
+  cancelled_.store(true, std::memory_order_relaxed);
   phase_ = Phase::kEnded;
 }
 
@@ -464,21 +464,21 @@ void HaWork::StartInstance(const v1::HaStart& start, bool scan) {
   {
     // A stop came between the command and now.
     const MutexLock lock(mutex_);
-    if (phase_ == Phase::kEnded) give_up_.store(true, std::memory_order_relaxed);
+    if (phase_ == Phase::kEnded) cancelled_.store(true, std::memory_order_relaxed);
   }
   absl::StatusOr<std::unique_ptr<InstanceHandle>> instance = absl::CancelledError("the drill is over");
-  if (!give_up_.load(std::memory_order_relaxed)) {
+  if (!cancelled_.load(std::memory_order_relaxed)) {
     v1::HaInstanceSetup setup = instance_setup_;
     *setup.mutable_start() = start;
     setup.set_scan(scan);
     instance = InstanceHandle::Start(program_, std::move(setup), lease_deadline_ns_.load(std::memory_order_relaxed));
   }
-  if (!instance.ok()) return TellNotStarted(start, instance.status());
+  if (!instance.ok()) return ReportNotStarted(start, instance.status());
   const MutexLock lock(mutex_);
   instances_.push_back(*std::move(instance));
 }
 
-void HaWork::TellNotStarted(const v1::HaStart& start, const absl::Status& status) {
+void HaWork::ReportNotStarted(const v1::HaStart& start, const absl::Status& status) {
   std::vector<v1::AgentMessage> messages(1);
   v1::HaEvent& event = *messages.front().mutable_ha()->add_events();
   event.set_instance(start.instance());

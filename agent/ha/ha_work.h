@@ -88,7 +88,7 @@ class HaWork final : public Work {
   void AwaitNews() const;
   void CarryOut(const v1::HaCommand& command);
   void StartInstance(const v1::HaStart& start, bool scan);
-  void TellNotStarted(const v1::HaStart& start, const absl::Status& status);
+  void ReportNotStarted(const v1::HaStart& start, const absl::Status& status);
   void LookAtInstances();
   void PassOn(std::vector<v1::AgentMessage> messages);
   void OnEnded(uint32_t number);
@@ -105,7 +105,7 @@ class HaWork final : public Work {
   std::set<std::string> seen_;  // hosts of the run; the session's thread's alone
   UniqueFd wake_fd_;
 
-  std::atomic<bool> give_up_{false};
+  std::atomic<bool> cancelled_{false};
   std::atomic<uint64_t> filled_bytes_{0};
   std::atomic<int64_t> filling_since_ns_{0};
   std::atomic<uint32_t> filling_qm_{0};

@@ -91,8 +91,8 @@ class MessageSender {
 
   // Blocks while the peer does not read.
   absl::Status Send(const google::protobuf::MessageLite& message);
-  // Gives up where another thread is sending, or the peer does not read, for `timeout_ns` each: for a process that is
-  // about to end.
+  // Stops waiting where another thread is sending, or the peer does not read, for `timeout_ns` each: for a process that
+  // is about to end.
   absl::Status SendWithin(const google::protobuf::MessageLite& message, int64_t timeout_ns);
 
  private:

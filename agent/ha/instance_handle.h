@@ -43,7 +43,7 @@ class InstanceHandle {
   void Signal(v1::HaSignalled::Signal signal, std::vector<v1::AgentMessage>& messages);
   // SIGKILL was sent.
   bool killed() const { return killed_; }
-  // Whether a stop has been asked for and not been messages.
+  // Whether a stop was sent whose events are not in `messages` yet.
   bool stopping() const { return stop_began_ns_ != 0; }
 
   // Takes what the instance has sent, without waiting, and what became of it: the messages to pass on. After the last

@@ -76,7 +76,7 @@ bool LockCourse::Try(v1::HaLock lock, const QmFiles::File& file, bool& reported_
   const int64_t at_ns = MonotonicNowNs();
   if (!granted.ok()) reporter_.Exit(v1::HaEnded::REASON_FAILED, std::string(granted.status().message()));
   if (*granted) {
-    TellGranted(lock, asked_ns, at_ns);
+    ReportGranted(lock, asked_ns, at_ns);
   } else if (!reported_denied) {
     reported_denied = true;
     v1::HaEvent event;
@@ -88,7 +88,7 @@ bool LockCourse::Try(v1::HaLock lock, const QmFiles::File& file, bool& reported_
   return *granted;
 }
 
-void LockCourse::TellGranted(v1::HaLock lock, int64_t asked_ns, int64_t at_ns) {
+void LockCourse::ReportGranted(v1::HaLock lock, int64_t asked_ns, int64_t at_ns) {
   if (lock == v1::HA_LOCK_ACTIVE) has_active_.store(true, std::memory_order_relaxed);
   v1::HaEvent event;
   event.set_at_ns(at_ns);
@@ -123,7 +123,7 @@ void LockCourse::BecomeActive() {
       SleepUntilNs(MonotonicNowNs() + kSoonNs);
     }
   }
-  TellGranted(v1::HA_LOCK_EXTENTS, asked_ns, MonotonicNowNs());
+  ReportGranted(v1::HA_LOCK_EXTENTS, asked_ns, MonotonicNowNs());
 }
 
 bool LockCourse::TryAtOnce() {
@@ -134,7 +134,7 @@ bool LockCourse::TryAtOnce() {
   // An attempt on `active` all the same: its refusal is what people look for.
   const bool active = Try(v1::HA_LOCK_ACTIVE, files_.active, reported_active_denied_);
   if (active && *granted) {
-    TellGranted(v1::HA_LOCK_POLL, asked_ns, at_ns);
+    ReportGranted(v1::HA_LOCK_POLL, asked_ns, at_ns);
     return true;
   }
   // The two are held by different instances for a moment: one that takes over has `poll` first.
@@ -162,7 +162,7 @@ void LockCourse::WaitAsStandby() {
     const absl::Status status = WaitForLock(files_.active.fd.get(), files_.active.path);
     const int64_t at_ns = MonotonicNowNs();
     if (!status.ok()) reporter_.Exit(v1::HaEnded::REASON_FAILED, std::string(status.message()));
-    TellGranted(v1::HA_LOCK_ACTIVE, asked_ns, at_ns);
+    ReportGranted(v1::HA_LOCK_ACTIVE, asked_ns, at_ns);
   } else {
     int64_t next_ns = MonotonicNowNs();
     do {
@@ -235,7 +235,7 @@ absl::Status LockVerification::Verify() {
              written.bytes.data());
   // Reading may have taken until after the lease, as where the host was frozen meanwhile.
   if (MonotonicNowNs() >= lease_deadline_ns_.load(std::memory_order_relaxed)) {
-    return absl::DeadlineExceededError("the lease is over");
+    return absl::DeadlineExceededError("the lease has expired");
   }
   const ssize_t size = pwrite(fd_, written.bytes.data(), written.bytes.size(), kHeartbeatOffset);
   if (size < 0) return PosixError("pwrite", path_, errno);

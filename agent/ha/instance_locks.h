@@ -2,7 +2,7 @@
 // them.
 //
 // They are fcntl's locks on whole files, as MQ takes them: they belong to the process, and go with it. Only instances
-// take them, which are processes of their own: closing any descriptor of a file gives up all locks that the process has
+// take them, which are processes of their own: closing any descriptor of a file releases all locks that the process has
 // on it.
 #pragma once
 
@@ -31,7 +31,7 @@ absl::Status UnlockFile(int fd, const std::string& path);
 // The active instance holds `poll`, `active` and `master`, taken in this order, and with HA_FENCE_EXTENTS its extents:
 // whoever finds `active` held finds `poll` held, too. An instance that finds either held is the standby: it locks
 // `standby` and waits for `active`, in the way of the plan, while a poller of its own tries `poll`, so that the moment
-// at which the storage gives up the locks is known apart from how the instance waits. `poll` stays with the poller's
+// at which the storage releases the locks is known apart from how the instance waits. `poll` stays with the poller's
 // process, which becomes active.
 class LockCourse {
  public:
@@ -50,7 +50,7 @@ class LockCourse {
  private:
   // One attempt, reported where it succeeds, and where it is the first that fails.
   bool Try(v1::HaLock lock, const QmFiles::File& file, bool& reported_denied);
-  void TellGranted(v1::HaLock lock, int64_t asked_ns, int64_t at_ns);
+  void ReportGranted(v1::HaLock lock, int64_t asked_ns, int64_t at_ns);
   bool TryAtOnce();
   void WaitAsStandby();
   void Await(v1::HaLock lock, const QmFiles::File& file);
@@ -88,8 +88,8 @@ class LockVerification {
   LockVerification(int fd, std::string path, const Record& record, int64_t timeout_ns,
                    const std::atomic<int64_t>& lease_deadline_ns);
 
-  // One verification. DEADLINE_EXCEEDED: the lease is over, and nothing was written. With any other error the lock is
-  // lost: a call failed, another record was read than was written, or another instance of this or a later epoch has
+  // One verification. DEADLINE_EXCEEDED: the lease has expired, and nothing was written. With any other error the lock
+  // is lost: a call failed, another record was read than was written, or another instance of this or a later epoch has
   // written its own (ABORTED).
   absl::Status Verify();
 

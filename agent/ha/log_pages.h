@@ -59,7 +59,7 @@ class LogFaults {
   static constexpr int kMostBlocks = 1'000;
 
   explicit LogFaults(const LogShape& shape) : shape_(shape) {}
-  // A block that is faulty in itself. `sequence`: what its place was asked for; 0: not known.
+  // A block that is faulty in itself. `sequence`: the block expected in its place; 0: not known.
   void AddFaulty(uint64_t place, uint64_t sequence, const BlockFinding& finding);
   // A place that holds a whole block, but not this one: MISSING or EPOCH_REVERSED.
   void AddWrong(v1::HaFaultyBlock::Kind kind, uint64_t sequence, const BlockFinding& finding);
@@ -77,8 +77,8 @@ class LogFaults {
 // Block n continues the log where its place holds a whole block with that number, of an epoch that is not below that of
 // the block before. Where one does not, the log has ended before it, unless a later block continues it: then what is
 // between is faulty or missing, for a block is written only when the one before it is durable. So a bounded number of
-// blocks is looked at behind the end. A block of a lower epoch behind the end is no fault: a takeover that found less
-// of the log than there is leaves such.
+// blocks is looked at behind the end. A block of a lower epoch behind the end is not a fault: a takeover that found
+// less of the log than there is leaves such.
 class LogReplay {
  public:
   static constexpr uint64_t kLookAheadBlocks = 256;

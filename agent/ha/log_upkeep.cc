@@ -94,7 +94,7 @@ Checkpointer::~Checkpointer() {
 
 absl::Status Checkpointer::Write(const CheckpointRecord& record) {
   if (MonotonicNowNs() >= board_.lease_deadline_ns.load(std::memory_order_relaxed)) {
-    return absl::DeadlineExceededError("the lease is over");
+    return absl::DeadlineExceededError("the lease has expired");
   }
   return file_.Write(record);
 }

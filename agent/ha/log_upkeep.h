@@ -113,7 +113,7 @@ class Checkpointer {
   std::thread thread_;
 };
 
-// Reads ahead within an extent, as the places are asked for in their order. Without O_DIRECT it drops what the host has
+// Reads ahead within an extent, as the places are read in their order. Without O_DIRECT it drops what the host has
 // cached first, as far as the kernel does so. Not thread-safe.
 class LogReader {
  public:

@@ -55,7 +55,7 @@ EntryKind KindOf(int directory_fd, const dirent& entry) {
     default:
       return EntryKind::kOther;
   }
-  // Not every file system tells the type with the name.
+  // Not every file system returns the type with the name.
   struct stat info{};
   if (fstatat(directory_fd, entry.d_name, &info, AT_SYMLINK_NOFOLLOW) != 0) return EntryKind::kOther;
   if (S_ISREG(info.st_mode)) return EntryKind::kFile;
@@ -97,7 +97,7 @@ int Reach(int directory_fd, const std::string& name, WalkedPlace& place) {
 }
 
 // openat2's promises without it: one component at a time, none of them "..", and no symbolic link or other mount where
-// the next begins. What a directory is bound to lies on another mount of the same device, so mounts are told apart by
+// the next begins. The target of a bind mount is on another mount of the same device, so mounts are distinguished by
 // their ids. The result, or minus an errno.
 int WalkBeneath(int directory_fd, const std::string& relative, int flags, MountRule mounts, mode_t mode) {
   if (!relative.empty() && relative.front() == '/') return -EXDEV;
@@ -187,7 +187,7 @@ absl::StatusOr<UniqueFd> OpenRegular(int directory_fd, const std::string& name, 
                             OpenBeneath(directory_fd, name, O_PATH | O_NOFOLLOW, MountRule::kMustStay, path));
   struct stat info{};
   if (fstat(place.get(), &info) != 0) return PosixError("fstat", path, errno);
-  if (!S_ISREG(info.st_mode)) return absl::FailedPreconditionError(absl::StrCat(path, " is no regular file"));
+  if (!S_ISREG(info.st_mode)) return absl::FailedPreconditionError(absl::StrCat(path, " is not a regular file"));
   // By way of the descriptor: whatever has the name now, this is what was looked at. Without O_NONBLOCK the kernel
   // waits (/proc/sys/fs/lease-break-time) for whoever holds a lease on the file, which its owner can take at will.
   UniqueFd fd(open(absl::StrCat("/proc/self/fd/", place.get()).c_str(), flags | O_NONBLOCK | O_CLOEXEC));

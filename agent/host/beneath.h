@@ -1,4 +1,4 @@
-// Opening what lies below a directory, so that nothing planted there leads out.
+// Opens files below a directory, so that nothing planted there leads out of it.
 #pragma once
 
 #include <fcntl.h>
@@ -50,7 +50,7 @@ absl::StatusOr<std::vector<DirectoryEntry>> ListDirectory(int directory_fd, cons
                                                           size_t limit = SIZE_MAX);
 
 // The error of `operation` on `path`. Where root was denied on NFS it names root_squash, the usual reason.
-// `directory_fd` tells the file system.
+// `directory_fd` identifies the file system.
 absl::Status DirectoryError(const std::string& operation, const std::string& path, int error_number, int directory_fd);
 
 // The pure part of DirectoryError: adds what is known of a denial.

@@ -202,7 +202,7 @@ std::optional<uint64_t> RunDelayNs(int tid) {
 }  // namespace
 
 struct HostCounters::State {
-  // What lies below the directories, each once.
+  // The devices and mounts of the directories, each once.
   std::vector<BlockDevice> devices;
   std::vector<std::string> nfs_mount_points;
   // Mounts of one file system of a server share their counters, and their device.

@@ -1,4 +1,5 @@
-// The kernel's counters beside our own latencies: they tell network from server and harness from storage.
+// The kernel's counters beside the measured latencies: they separate network from server, and load generator from
+// storage.
 #pragma once
 
 #include <sys/types.h>
@@ -14,7 +15,7 @@
 namespace plimsoll {
 
 // One device's line of /proc/diskstats, counters since boot. Nothing where the device is not there. Kernels before 5.5
-// tell no flushes: 0.
+// do not report flushes: 0.
 std::optional<v1::DiskCounters> ParseDiskStats(const std::string& text, dev_t device);
 
 // WRITE and COMMIT of the NFS mount on `mount_point` in /proc/self/mountstats, counters since it was mounted; of
@@ -51,7 +52,7 @@ class BusiestTime {
 // process's CPU time. Counters count from Reset. Not thread-safe.
 class HostCounters {
  public:
-  // Finds out once what lies below the directories; what is not known is left out of the samples: where one of several
+  // Finds the storage stack of the directories once; what is not known is left out of the samples: where one of several
   // devices or mounts cannot be read, all of them. Of several devices busy_ms is as BusiestTime has it. May hang with a
   // hung file system; afterwards only /proc is read.
   explicit HostCounters(const std::vector<std::string>& directories);

@@ -40,7 +40,7 @@ constexpr size_t kMaxFound = 10;
 // Every run has a directory of this name and its id in hexadecimal digits.
 constexpr char kRunDirectory[] = "/plimsoll-";
 
-// Whether a path lies below a run's directory: extents of a run, or what an interrupted one left.
+// Whether a path is inside a run's directory: extents of a run, or what an interrupted one left.
 bool IsOwnRun(const std::string& path) {
   for (size_t at = path.find(kRunDirectory); at != std::string::npos; at = path.find(kRunDirectory, at + 1)) {
     const size_t id = at + sizeof(kRunDirectory) - 1;
@@ -135,7 +135,7 @@ uint64_t ClockPairCostNs() {
 }
 
 // The step in which the clock counts: the greatest common divisor of the differences seen. (The smallest difference
-// alone would be the cost of a read.) A clock that stands still over all reads (some 20 ms of them) has none: 0.
+// alone would be the cost of a read.) A clock that does not advance over all reads (some 20 ms of them) has none: 0.
 uint64_t ClockStepNs() {
   constexpr int kReads = 1000;
   constexpr int kMaxReads = 1'000'000;
@@ -170,7 +170,7 @@ void DescribeAlignment(int fd, dev_t device, v1::DirectoryDescription& descripti
     description.set_direct_offset_align(info.stx_dio_offset_align);
     return;
   }
-  // Most file systems tell it for files only, and there is none yet. The device's logical block always suffices.
+  // Most file systems report it for files only, and there is none yet. The device's logical block always suffices.
   if (const auto block_device = FindBlockDevice(device); block_device.has_value()) {
     description.set_direct_memory_align(block_device->logical_block_bytes);
     description.set_direct_offset_align(block_device->logical_block_bytes);

@@ -1,4 +1,4 @@
-// What an agent can tell about its host.
+// The facts that an agent reports about its host.
 #pragma once
 
 #include <functional>
@@ -21,7 +21,7 @@ std::vector<std::string> FindQueueManagers(const std::string& directory, const s
 // Whether a path's last part is a control file or an extent as MQ names them: "amqhlctl.lfh", "S0000001.LOG".
 bool IsQueueManagerLog(const std::string& path);
 
-// The host's facts and each asked directory's. Fields that the kernel does not tell stay empty; `holder` is the
+// The host's facts and each asked directory's. Fields that the kernel does not report stay empty; `holder` is the
 // caller's to fill. Takes some microseconds, but hangs with a hung file system: call it on a thread that may hang.
 // Stops early, with less in the answer, once `cancelled` says that nobody waits for it any more.
 v1::HostDescription DescribeHost(const std::string& name, const std::string& instance_id, const Sandbox& sandbox,

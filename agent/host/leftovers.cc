@@ -226,11 +226,12 @@ absl::StatusOr<RemovedFiles> RemoveHostDirectory(const RunParent& parent, const 
 
 absl::Status RemoveStaged(const RunParent& parent, const std::string& name, const RemovalRight& right) {
   const std::optional<StagedHost> staged = StagedByAny(name, right.agent_id, right.former_id);
-  if (!staged.has_value()) return absl::InvalidArgumentError(absl::StrCat(name, " is no staging name of this agent"));
+  if (!staged.has_value())
+    return absl::InvalidArgumentError(absl::StrCat(name, " is not a staging name of this agent"));
   const std::string path = absl::StrCat(parent.path == "/" ? "" : parent.path, "/", name);
   PLIMSOLL_ASSIGN_OR_RETURN(const UniqueFd host_fd,
                             OpenBeneath(parent.fd, name, kOpenDirectory, MountRule::kMustStay, path));
-  // The marker may be missing, or not be whole: then the name alone tells whose it is. Who lives holds its lock.
+  // The marker may be missing, or not be whole: then the name alone identifies the owner. A live owner holds its lock.
   UniqueFd marker;
   absl::StatusOr<UniqueFd> opened = OpenRegular(host_fd.get(), kOwnerMarkerName, O_RDWR, path);
   if (opened.ok()) {
@@ -354,8 +355,8 @@ absl::StatusOr<std::vector<v1::CleanedDirectory>> CleanRunDirectories(const RunP
     const bool named = !run_id.empty() && entry.run_id() == run_id;
     if (!run_id.empty() && !named) continue;
     const bool own = entry.owner() == v1::RUN_DIRECTORY_OWNER_THIS_AGENT;
-    // What is nobody's to take here is another's to tell of; what stays for good reasons is worth a word only where it
-    // was asked for.
+    // What nobody here may remove is for others to report; what is kept on purpose is reported only where its run was
+    // named.
     if (!own && !(named && entry.shared())) continue;
     if (!named && (entry.kept() || entry.shared() || entry.in_use())) continue;
     if (right.may_continue) PLIMSOLL_RETURN_IF_ERROR(right.may_continue());
@@ -468,7 +469,7 @@ absl::StatusOr<std::vector<v1::RunDirectoryDescription>> ListRunDirectories(int 
     if (staged.has_value()) {
       v1::RunDirectoryDescription of =
           DescribeHost(fd->get(), entry_path, staged->run_id, staged->host_label, agent_id, former_id);
-      // Its name tells whose it is, also where the marker is incomplete yet.
+      // Its name identifies the owner, even while the marker is incomplete.
       of.set_owner(v1::RUN_DIRECTORY_OWNER_THIS_AGENT);
       of.clear_note();
       found.push_back(std::move(of));

@@ -17,7 +17,7 @@ namespace plimsoll {
 struct RemovalRight {
   // Whose directories: those whose marker carries this id.
   std::string agent_id;
-  // Somebody asked for this very run by its id: what was to be kept, and what hosts share, goes too.
+  // The run was named by its id: files that were kept, and those that hosts share, are removed too.
   bool run_was_named = false;
   // Asked before each file: an error ends the removal. Empty: nobody is asked.
   std::function<absl::Status()> may_continue;
@@ -71,15 +71,15 @@ bool IsWriterDirectory(const std::string& name);
 std::vector<std::string> RemoveLeftoversBelow(int root_fd, const std::string& root, const std::string& agent_id,
                                               const std::string& former_id = {});
 
-// Removes what `right` allows of the run directories that stand in `parent` itself: those of `run_id`, or all where
-// that is empty. One entry for each directory that is the remover's to take, with the reason where it stays; what is
-// kept, shared or in use is told of where its run was named.
+// Removes what `right` allows of the run directories in `parent` itself: those of `run_id`, or all where that is empty.
+// One entry for each directory that is the remover's to take, with the reason where it stays; what is kept, shared or
+// in use is reported only where its run was named.
 absl::StatusOr<std::vector<v1::CleanedDirectory>> CleanRunDirectories(const RunParent& parent,
                                                                       const std::string& run_id,
                                                                       const RemovalRight& right);
 
-// One entry for each host's directory in the run directories that stand in `directory_fd` itself (not deeper), and for
-// what `agent_id` left under staging names; sorted by path. At most kMaxListedDirectories. No lock is taken, no link
+// One entry for each host's directory in the run directories in `directory_fd` itself (not deeper), and for what
+// `agent_id` left under staging names; sorted by path. At most kMaxListedDirectories. No lock is taken, no link
 // followed, no mount entered. `path` is the directory's; `former_id` as in RemovalRight.
 inline constexpr size_t kMaxListedDirectories = 1000;
 absl::StatusOr<std::vector<v1::RunDirectoryDescription>> ListRunDirectories(int directory_fd, const std::string& path,

@@ -200,7 +200,8 @@ absl::StatusOr<UniqueFd> RunDirectory::CreateFile(const std::string& relative, i
   if ((flags & O_DIRECT) != 0 && absl::IsInvalidArgument(file.status())) unlinkat(directory_fd, file_name.c_str(), 0);
   PLIMSOLL_RETURN_IF_ERROR(file.status());
   const std::optional<FileId> id = IdOf(file->get(), "");
-  if (!id.has_value()) return absl::FailedPreconditionError(absl::StrCat(path, " was made, and is no file"));
+  if (!id.has_value())
+    return absl::FailedPreconditionError(absl::StrCat(path, " was created, and is not a regular file"));
   const MutexLock lock(mutex_);
   files_[relative] = *id;
   return file;
@@ -243,7 +244,7 @@ std::optional<RunDirectory::FileId> RunDirectory::IdOf(int fd, const char* name)
   if (statx(fd, name, flags, STATX_TYPE | STATX_INO | STATX_BTIME, &info) != 0 || !S_ISREG(info.stx_mode)) {
     return std::nullopt;
   }
-  // An inode's number is given again, soon; not with the same time of birth, where the file system tells that.
+  // An inode's number is given again, soon; not with the same time of birth, where the file system records that.
   const bool born = (info.stx_mask & STATX_BTIME) != 0;
   return FileId{makedev(info.stx_dev_major, info.stx_dev_minor), info.stx_ino, born ? info.stx_btime.tv_sec : 0,
                 born ? info.stx_btime.tv_nsec : 0};
@@ -300,7 +301,7 @@ void RunDirectory::RemoveDirectories(absl::Status& first) {
     first.Update(status);
     if (status.ok() || absl::IsNotFound(status)) it = directories_.erase(it);
   }
-  // The marker goes when nothing of ours is left; until then it tells a later agent whose the rest is.
+  // The marker goes when nothing of ours is left; until then it shows a later agent who owns the rest.
   if (files_.empty()) RemoveHostDirectory(first);
 }
 
@@ -345,7 +346,7 @@ void RunDirectory::RemoveHostDirectory(absl::Status& first) {
   if (place_ != Place::kStaged) return;
   const absl::Status run_removed = RemoveRunDirectory(parent_fd_.get(), owner_.run_id, run_path_);
   first.Update(run_removed);
-  // As long as the run's directory is in the way of something, what is staged tells whose it is.
+  // As long as the run's directory is in the way of something, the staged name identifies the owner.
   if (!run_removed.ok()) return;
   RemoveMarker(first);
   const absl::Status status = RemoveEmptyDirectory(parent_fd_.get(), staged_name_, path_);
@@ -486,7 +487,7 @@ absl::StatusOr<std::unique_ptr<SharedDirectory>> SharedDirectory::Open(int paren
     return absl::InvalidArgumentError(absl::StrCat("run id '", owner.run_id, "' is not 1 to 64 lower-case hex digits"));
   }
   if (!IsPlainName(owner.host_label)) {
-    return absl::InvalidArgumentError(absl::StrCat("host label '", owner.host_label, "' is no plain name"));
+    return absl::InvalidArgumentError(absl::StrCat("host label '", owner.host_label, "' is not a plain name"));
   }
   const std::string run_name = RunDirectoryName(owner.run_id);
   const std::string run_path = absl::StrCat(parent_path == "/" ? "" : parent_path, "/", run_name);

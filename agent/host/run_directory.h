@@ -27,7 +27,7 @@ namespace plimsoll {
 //
 // Everything below it is opened relative to its descriptor with openat2(RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
 // RESOLVE_NO_XDEV), so that nothing planted there leads out. The marker `.plimsoll-owner` holds the agent's id and the
-// run's token and is locked as long as this object lives. The directory never stands there without it (see
+// run's token and is locked as long as this object lives. The directory never exists without it (see
 // agent/host/run_ownership.h). Not thread-safe, but for CreateFile, which may be called by several threads at once for
 // different files.
 class RunDirectory {
@@ -48,7 +48,7 @@ class RunDirectory {
 
   // Makes `relative` ("qm1/active/S0000000.LOG"), its directories too, and opens it with
   // `flags | O_CREAT | O_EXCL | O_CLOEXEC`: a file that exists is never opened (ALREADY_EXISTS). INVALID_ARGUMENT where
-  // a part of it is no plain name, PERMISSION_DENIED where a link or a mount is in the way, NOT_FOUND where somebody
+  // a part of it is not a plain name, PERMISSION_DENIED where a link or a mount is in the way, NOT_FOUND where somebody
   // has removed the directory. Errors name the whole path.
   absl::StatusOr<UniqueFd> CreateFile(const std::string& relative, int flags);
 
@@ -56,14 +56,14 @@ class RunDirectory {
   // where it is there and is empty or carries the run's token, and does not miss it where it is not.
   void ExpectFile(const std::string& relative);
 
-  // Labels of the hosts whose directories stand in this run's directory, this host's own included; sorted.
+  // Labels of the hosts whose directories are in this run's directory, this host's own included; sorted.
   //
   // The list is the server's, not the one that a network file system's client has cached: the directory's attributes
   // are fetched first, so that a change that others made drops what is cached of it. Hosts of `expected` that the list
   // lacks are looked up by name, which no cache can answer wrongly the first time.
   absl::StatusOr<std::vector<std::string>> VisibleHosts(const std::vector<std::string>& expected = {}) const;
 
-  // Of the file system below it. total_bytes is 0 where the file system does not tell.
+  // Of the file system that it is on. total_bytes is 0 where the file system does not report it.
   struct Space {
     uint64_t total_bytes = 0;
     uint64_t free_bytes = 0;  // for this process's user
@@ -113,7 +113,7 @@ class RunDirectory {
   // The file that the name, not followed, is in the directory; of `fd` itself where it is empty. None where it is no
   // regular file.
   static std::optional<FileId> IdOf(int fd, const char* name);
-  // Whether the name is still the file that CreateFile made; where the inode differs the stamp in it tells.
+  // Whether the name is still the file that CreateFile made; where the inode differs, the stamp in the file decides.
   bool IsOurs(int directory_fd, const std::string& name, const FileId& id) const;
   // Takes away what remains; the first failure is in `first`.
   uint64_t RemoveFiles(absl::Status& first);
@@ -154,7 +154,7 @@ class RunDirectory {
 // INVALID_ARGUMENT where the file system refuses the flags, or a part of the name is not plain. Errors name the whole
 // path.
 //
-// Opens the file once, and closes no descriptor of a file that it returns: a close would give up the process's fcntl
+// Opens the file once, and closes no descriptor of a file that it returns: a close would release the process's fcntl
 // locks on it.
 absl::StatusOr<UniqueFd> OpenFileOfRun(int directory_fd, const std::string& directory_path, const std::string& relative,
                                        const std::array<uint8_t, 16>& run_token, int flags);

@@ -23,8 +23,8 @@ struct OwnerMarker {
   std::string host_label;
   // The files are to stay although no agent lives that owns them.
   bool kept = false;
-  // Several hosts use it: no agent takes it for a leftover of its own, and only who names the run removes it. Told in
-  // the marker where it is so; markers without a word of it are one host's.
+  // Several hosts use it: no agent takes it for a leftover of its own, and only who names the run removes it. The
+  // marker has this field only where it is set; markers without it are one host's.
   bool shared = false;
   bool operator==(const OwnerMarker&) const = default;
 };
@@ -32,7 +32,7 @@ struct OwnerMarker {
 // A first line with the format's name and version, then a line a field: its name, a space, its value.
 std::string FormatOwnerMarker(const OwnerMarker& marker);
 
-// INVALID_ARGUMENT where the text is no whole marker of this version.
+// INVALID_ARGUMENT where the text is not a complete marker of this version.
 absl::StatusOr<OwnerMarker> ParseOwnerMarker(const std::string& text);
 
 enum class LockOutcome { kLocked, kHeldByAnother, kNotSupported };
@@ -50,19 +50,19 @@ std::string MarkerPath(const std::string& host_path);
 // Reads the marker that `fd` is open on.
 absl::StatusOr<OwnerMarker> ReadMarker(int fd, const std::string& path);
 
-// Reads a marker without taking its lock; `in_use` tells whether another holds it. NOT_FOUND where there is none,
-// FAILED_PRECONDITION where it is no regular file, INVALID_ARGUMENT where it is not whole.
+// Reads a marker without taking its lock; `in_use` is whether another process holds it. NOT_FOUND where there is none,
+// FAILED_PRECONDITION where it is not a regular file, INVALID_ARGUMENT where it is incomplete.
 struct MarkerView {
   OwnerMarker marker;
   bool in_use = false;
-  int64_t written_s = 0;  // wall clock, as the file system tells it
+  int64_t written_s = 0;  // wall clock, as the file system reports it
 };
 absl::StatusOr<MarkerView> LookAtMarker(int host_fd, const std::string& host_path);
 
-// How a host's directory comes and goes without ever standing there unmarked.
+// How a host's directory is created and removed without ever being there unmarked.
 //
 // Making a directory and marking it are two steps, and an agent may be killed between any two. So the directory is
-// made, marked and locked under a hidden name that tells its owner, `.plimsoll-<agent id>-<run id>-<host label>~<n>`
+// made, marked and locked under a hidden name that contains its owner, `.plimsoll-<agent id>-<run id>-<host label>~<n>`
 // beside the run's directory, and only then renamed to `plimsoll-<run id>/<host label>`. It goes the same way back.
 // Whatever a killed agent leaves thus carries its id, and its successor can remove it.
 
@@ -75,7 +75,7 @@ struct StagedHost {
   std::string run_id;
   std::string host_label;
 };
-// What a staging name of `agent_id` stands for; nothing where the name is none, or another agent's.
+// The directory that a staging name of `agent_id` belongs to; nothing where the name is none, or another agent's.
 std::optional<StagedHost> ParseStagingName(const std::string& name, const std::string& agent_id);
 
 // "plimsoll-<run id>".
@@ -91,11 +91,11 @@ absl::Status RenameToFree(int from_fd, const std::string& from, int to_fd, const
 bool IsSameFile(int directory_fd, const std::string& name, int fd);
 
 // Removes `plimsoll-<run id>` where it is empty: the last host to go does. Not an error where it is not empty or not
-// there, or is no directory any more.
+// there, or is not a directory any more.
 absl::Status RemoveRunDirectory(int parent_fd, const std::string& run_id, const std::string& run_path);
 
-// Renames the host's directory, of which `host_fd` is open, to a staging name in `parent_fd`, and tells that in
-// `staged`. FAILED_PRECONDITION where something else stands in its place.
+// Renames the host's directory, of which `host_fd` is open, to a staging name in `parent_fd`, and returns that in
+// `staged`. FAILED_PRECONDITION where something else is in its place.
 absl::Status Withdraw(int parent_fd, int run_fd, int host_fd, const OwnerMarker& owner, const std::string& host_path,
                       std::string& staged);
 

@@ -146,8 +146,9 @@ absl::StatusOr<std::unique_ptr<RunDirectory>> Sandbox::MakeRunDirectory(const st
     return absl::InvalidArgumentError(absl::StrCat("run id '", run_id, "' is not 1 to 64 lower-case hex digits"));
   }
   if (!IsPlainName(host_label)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "host label '", host_label, "' is no plain name: letters, digits, '.', '_' and '-', at most 64, no '.' first"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("host label '", host_label,
+                     "' is not a plain name: letters, digits, '.', '_' and '-', at most 64, no '.' first"));
   }
   PLIMSOLL_ASSIGN_OR_RETURN(const Place place, Locate(dir));
   PLIMSOLL_ASSIGN_OR_RETURN(UniqueFd fd, Open(place));

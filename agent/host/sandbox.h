@@ -40,15 +40,15 @@ class Sandbox {
 
   // Whether the agent could make a run directory in `dir` now. PERMISSION_DENIED outside the roots (naming --root) and
   // where the directory cannot be written (as root on NFS: naming root_squash), NOT_FOUND, FAILED_PRECONDITION where it
-  // is no directory, INVALID_ARGUMENT where it is not absolute.
+  // is not a directory, INVALID_ARGUMENT where it is not absolute.
   absl::Status Check(const std::string& dir) const;
 
   // Opens `dir` with O_PATH, for looking at it; errors as of Check, but for those of writing. `dir` may begin with a
   // root as it was given or as it was resolved; below the root, symbolic links are refused, mounts are not.
   absl::StatusOr<UniqueFd> OpenDirectory(const std::string& dir) const;
 
-  // The path of `dir` with its root as that was resolved, without looking at it; errors as of Check for what the text
-  // tells.
+  // The path of `dir` with its root as that was resolved, without looking at it; errors as of Check, as far as the text
+  // shows them.
   absl::StatusOr<std::string> PathOf(const std::string& dir) const;
 
   // Makes the run's directory. `dir` as in OpenDirectory; `run_id` (lower-case hexadecimal digits) and `host_label` (a

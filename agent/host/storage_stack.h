@@ -12,7 +12,7 @@
 
 namespace plimsoll {
 
-// Text of a small file of /proc or /sys; empty where it cannot be read, which stands for "the kernel does not tell".
+// Text of a small file of /proc or /sys; empty where it cannot be read, which means "not known".
 std::string ReadTextFile(const std::string& path);
 
 // The same without white space around it.
@@ -77,12 +77,13 @@ struct BlockDevice {
   uint32_t logical_block_bytes = 0;
 };
 
-// The block device of a device number (st_dev). Nothing where it is no block device's: network file systems, and those
-// that number their volumes themselves (btrfs, overlay, tmpfs). `sys_dev_block` is "/sys/dev/block", but for tests.
+// The block device of a device number (st_dev). Nothing where it does not belong to a block device: network file
+// systems, and those that number their volumes themselves (btrfs, overlay, tmpfs). `sys_dev_block` is "/sys/dev/block",
+// but for tests.
 std::optional<BlockDevice> FindBlockDevice(dev_t number, const std::string& sys_dev_block = "/sys/dev/block");
 
 // Layers from the top down: a partition, a volume or a multipath device, then what it is made of, each device once.
-// Empty where `number` is no block device's. `sys` is "/sys", but for tests.
+// Empty where `number` does not belong to a block device. `sys` is "/sys", but for tests.
 std::vector<v1::BlockLayer> DescribeBlockStack(dev_t number, const std::string& sys = "/sys");
 
 // The device that a file system which numbers its volumes itself (btrfs) names as what is mounted, such as "/dev/sda1";

@@ -67,10 +67,10 @@ absl::StatusOr<ServerSetup> PrepareServer(const ServerOptions& options) {
     return absl::InvalidArgumentError("--allow names certificates: it needs --tls-ca, --tls-cert and --tls-key");
   }
   if (setup.exposed() && !options.insecure) {
-    return absl::InvalidArgumentError(absl::StrCat("--listen ", options.listen,
-                                                   ": anyone who reaches this address could write below the roots; "
-                                                   "give --tls-ca, --tls-cert and --tls-key, listen "
-                                                   "on loopback or unix:PATH, or spell out --insecure"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--listen ", options.listen,
+                     ": anyone who can reach this address could write below the roots; pass --tls-ca, --tls-cert and "
+                     "--tls-key, listen on loopback or unix:PATH, or pass --insecure"));
   }
   if (setup.tls()) {
     PLIMSOLL_ASSIGN_OR_RETURN(setup.identity, ReadTlsIdentity(options.tls));
@@ -108,26 +108,26 @@ absl::StatusOr<std::unique_ptr<AgentServer>> AgentServer::Start(const ServerSetu
                             server->MakeCredentials(setup, clock));
   server->slots_ = std::make_unique<ConnectionSlots>(service, credentials, server->refusals_, kHandshakeTimeoutMs);
 
-  ConnectionGate::Options door;
-  door.limits = FittingLimits();
-  door.tls = setup.tls();
-  door.refusals = server->refusals_;
-  door.clock = &clock;
+  ConnectionGate::Options gate;
+  gate.limits = FittingLimits();
+  gate.tls = setup.tls();
+  gate.refusals = server->refusals_;
+  gate.clock = &clock;
   AgentServer* raw = server.get();
-  door.let_in = [raw, tls = setup.tls()](const Peer& peer, UniqueFd socket, std::shared_ptr<std::atomic<bool>> serves) {
+  gate.let_in = [raw, tls = setup.tls()](const Peer& peer, UniqueFd socket, std::shared_ptr<std::atomic<bool>> serves) {
     std::optional<HandshakeWatch> watch;
     if (tls) watch.emplace(peer, raw->refusals_, kHandshakeTimeoutMs);
     raw->slots_->Take(peer, std::move(socket), std::move(serves));
   };
   if (!setup.tls() && setup.address.local()) {
-    door.uids = TrustedUids();
-    if (door.uids.count(geteuid()) == 0) {
+    gate.uids = TrustedUids();
+    if (gate.uids.count(geteuid()) == 0) {
       spdlog::warn(
-          "this agent's own user (uid {}) stands for every user that its user namespace does not map: it serves "
-          "root of the namespace alone",
+          "uid {} is the overflow uid of this user namespace, which any unmapped user has: this agent serves only root "
+          "of the namespace",
           geteuid());
     }
-    door.not_trusted =
+    gate.not_trusted =
         absl::StrCat("not trusted: without TLS this agent serves root and its own user (uid ", geteuid(), ") alone");
   }
   const int64_t now_s = std::time(nullptr);
@@ -135,7 +135,7 @@ absl::StatusOr<std::unique_ptr<AgentServer>> AgentServer::Start(const ServerSetu
     spdlog::warn("--tls-cert {} expired on {}: controllers will refuse it", setup.options.tls.cert,
                  FormatDay(setup.identity.certificate.not_after_s));
   }
-  server->gate_ = std::make_unique<ConnectionGate>(std::move(listener), std::move(door));
+  server->gate_ = std::make_unique<ConnectionGate>(std::move(listener), std::move(gate));
   return server;
 }
 

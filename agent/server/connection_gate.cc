@@ -42,7 +42,7 @@ constexpr unsigned char kSettings = 4;
 constexpr unsigned char kGoAway = 7;
 constexpr unsigned char kEndStreamAndHeaders = 5;
 // A client's greeting and first call are some hundred bytes.
-constexpr size_t kMaxHeardBytes = 64 << 10;
+constexpr size_t kMaxRefusedBytes = 64 << 10;
 constexpr int64_t kMaxTimeNs = 5 * kNsPerSecond;
 
 std::string BigEndian(uint32_t value, int bytes) {
@@ -157,22 +157,22 @@ void ConnectionSlots::Take(const Peer& peer, UniqueFd socket, std::shared_ptr<st
   slot->acceptor->HandleNewConnection(&connection);
 }
 
-SpokenRefusal::SpokenRefusal(UniqueFd socket, std::string sentence, MonotonicNs now)
+RefusalResponse::RefusalResponse(UniqueFd socket, std::string sentence, MonotonicNs now)
     : socket_(std::move(socket)), sentence_(std::move(sentence)), since_(now), skip_(kPreface.size()) {
   Send(Frame(kSettings, 0, 0, ""));
 }
 
-bool SpokenRefusal::Over(MonotonicNs now) const {
+bool RefusalResponse::Over(MonotonicNs now) const {
   return now - since_ >= kMaxTimeNs;
 }
 
-bool SpokenRefusal::Send(const std::string& bytes) {
+bool RefusalResponse::Send(const std::string& bytes) {
   // Far less than a socket's buffer holds.
   return send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT) ==
          static_cast<ssize_t>(bytes.size());
 }
 
-bool SpokenRefusal::Take(unsigned char byte) {
+bool RefusalResponse::Take(unsigned char byte) {
   if (skip_ > 0) {
     --skip_;
     return true;
@@ -195,15 +195,15 @@ bool SpokenRefusal::Take(unsigned char byte) {
   return sent;
 }
 
-bool SpokenRefusal::Hear() {
+bool RefusalResponse::Receive() {
   std::array<unsigned char, 4096> piece{};
   while (true) {
     const ssize_t got = recv(socket_.get(), piece.data(), piece.size(), MSG_DONTWAIT);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return errno == EAGAIN;
     if (got == 0) return false;
-    heard_ += static_cast<size_t>(got);
-    if (heard_ > kMaxHeardBytes) return false;
+    read_bytes_ += static_cast<size_t>(got);
+    if (read_bytes_ > kMaxRefusedBytes) return false;
     for (ssize_t i = 0; i < got; ++i) {
       if (!Take(piece[static_cast<size_t>(i)])) return false;
     }
@@ -256,7 +256,7 @@ void ConnectionGate::Run() {
       if (listening) {
         Accept(descriptor);
       } else {
-        HearOut(descriptor);
+        ReadRefused(descriptor);
       }
     }
     DropOldSilent();
@@ -323,7 +323,7 @@ void ConnectionGate::DropOldSilent() {
       turned_away_.end());
 }
 
-void ConnectionGate::HearOut(int descriptor) {
+void ConnectionGate::ReadRefused(int descriptor) {
   const auto known =
       std::find_if(open_.begin(), open_.end(), [&](const Open& each) { return each.descriptor == descriptor; });
   if (known != open_.end() && SocketIdentity(descriptor) == known->identity) {
@@ -333,7 +333,7 @@ void ConnectionGate::HearOut(int descriptor) {
   const auto refusal = std::find_if(turned_away_.begin(), turned_away_.end(),
                                     [&](const auto& each) { return each->descriptor() == descriptor; });
   if (refusal != turned_away_.end()) {
-    if (!(*refusal)->Hear()) turned_away_.erase(refusal);
+    if (!(*refusal)->Receive()) turned_away_.erase(refusal);
     return;
   }
   const auto found =
@@ -437,11 +437,12 @@ bool ConnectionGate::CheckUser(Silent& silent) {
 void ConnectionGate::TurnAway(Silent silent) {
   // Beyond so many, a connection is closed without a word.
   if (turned_away_.size() >= options_.limits.turned_away) return;
-  auto refusal = std::make_unique<SpokenRefusal>(std::move(silent.socket), options_.not_trusted, options_.clock->Now());
+  auto refusal =
+      std::make_unique<RefusalResponse>(std::move(silent.socket), options_.not_trusted, options_.clock->Now());
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.fd = refusal->descriptor();
-  if (!refusal->Hear() || epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, refusal->descriptor(), &event) != 0) return;
+  if (!refusal->Receive() || epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, refusal->descriptor(), &event) != 0) return;
   turned_away_.push_back(std::move(refusal));
 }
 

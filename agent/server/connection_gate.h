@@ -104,26 +104,26 @@ class ConnectionSlots {
 
 // One connection. Greets with HTTP/2's first frame, waits for the first call, answers it with PERMISSION_DENIED and one
 // sentence, and then only waits for the other side to close. Holds some hundred bytes, whatever comes.
-class SpokenRefusal {
+class RefusalResponse {
  public:
   // `sentence` is plain ASCII without '%'. `now` begins the time after which Over is true in any case.
-  SpokenRefusal(UniqueFd socket, std::string sentence, MonotonicNs now);
+  RefusalResponse(UniqueFd socket, std::string sentence, MonotonicNs now);
 
   int descriptor() const { return socket_.get(); }
   // Reads what is there and continues. False: it is over.
-  bool Hear();
+  bool Receive();
   // Whether it took too long.
   bool Over(MonotonicNs now) const;
 
  private:
-  // Takes a byte of the client's; returns false when the connection is no good.
+  // Takes a byte of the client's; returns false when the connection is refused.
   bool Take(unsigned char byte);
   bool Send(const std::string& bytes);
 
   UniqueFd socket_;
   const std::string sentence_;
   const MonotonicNs since_;
-  size_t heard_ = 0;
+  size_t read_bytes_ = 0;
   // Bytes to pass over: the client's preface, then each frame's payload.
   size_t skip_;
   std::array<unsigned char, 9> header_{};
@@ -199,7 +199,7 @@ class ConnectionGate {
   void Run();
   void Accept(int listening);
   void HandleNoDescriptor(int listening, int error_number);
-  void HearOut(int descriptor);
+  void ReadRefused(int descriptor);
   // Whether the user may come in; otherwise the connection has been turned away.
   bool CheckUser(Silent& silent);
   bool CheckRoom(const Silent& silent);
@@ -217,11 +217,11 @@ class ConnectionGate {
   const Options options_;
   const UniqueFd epoll_;
   const UniqueFd stop_;
-  // Given up for a moment to tell a peer that no descriptor is left.
+  // Closed for a moment, to send a peer the reason when no descriptor is left.
   UniqueFd reserve_;
   std::deque<Silent> silent_;
   std::vector<Open> open_;
-  std::vector<std::unique_ptr<SpokenRefusal>> turned_away_;
+  std::vector<std::unique_ptr<RefusalResponse>> turned_away_;
   std::thread thread_;  // last: it uses all of the above
 };
 

@@ -92,8 +92,8 @@ void ReloadingIdentity::Look() {
   if (!status.ok()) {
     const std::string complaint = absl::StrCat(
         "the TLS files have changed and are not good; the ones before stay in use: ", std::string(status.message()));
-    // Once for each thing that is wrong, not twice a second. Files are often replaced one after the other: what is
-    // wrong only once is not reported.
+    // Once for each thing that is wrong, not twice a second. Files are often replaced one by one: what is wrong only
+    // once is not reported.
     if (complaint == complaint_) return;
     complaint_ = complaint;
     log_(Level::kWarning, complaint);

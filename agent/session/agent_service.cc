@@ -37,7 +37,7 @@ class Refusal final : public grpc::ServerBidiReactor<Request, Response> {
   void OnDone() override { delete this; }
 };
 
-// Answers probes one after another, each stamped as soon as it has been read.
+// Answers probes in turn, each stamped as soon as it has been read.
 class ClockReactor final : public grpc::ServerBidiReactor<v1::ClockProbe, v1::ClockReply> {
  public:
   explicit ClockReactor(const Clock& clock) : clock_(clock) { StartRead(&probe_); }

@@ -53,7 +53,7 @@ void KeepSlowest(google::protobuf::RepeatedPtrField<v1::WriteSample>& writes) {
 }
 
 void MergeStalls(v1::Frame& later, v1::Frame& frame) {
-  // Once one was left out all later ones are: those that are kept tell until when nothing is missing.
+  // Once one was left out all later ones are: those that are kept show until when nothing is missing.
   const int most = frame.stalls_left_out() > 0 ? 0 : static_cast<int>(StallWatch::kMostStalls);
   const uint64_t left_out = MoveAll(*later.mutable_stalls(), *frame.mutable_stalls(), most);
   frame.set_stalls_left_out(frame.stalls_left_out() + left_out + later.stalls_left_out());

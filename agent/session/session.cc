@@ -388,7 +388,7 @@ absl::Status Session::Serve() {
     if (message.has_fill()) {
       PLIMSOLL_RETURN_IF_ERROR(FillWork(*work));
     } else if (!prepared_.has_value() && message.has_look()) {
-      PLIMSOLL_RETURN_IF_ERROR(TellPlace(*work, message.look()));
+      PLIMSOLL_RETURN_IF_ERROR(ReportPlace(*work, message.look()));
     } else if (!prepared_.has_value() && message.has_stop()) {
       return absl::CancelledError("stopped while preparing");
     } else if (!prepared_.has_value() && message.has_arm()) {
@@ -506,10 +506,10 @@ absl::Status Session::PrepareWork(const v1::Prepare& prepare) {
     work->Stop(*stop);  // it came while there was nothing to stop yet
     return absl::CancelledError("stopped while preparing");
   }
-  return TellPlace(*work, v1::Look());
+  return ReportPlace(*work, v1::Look());
 }
 
-absl::Status Session::TellPlace(Work& work, const v1::Look& look) {
+absl::Status Session::ReportPlace(Work& work, const v1::Look& look) {
   v1::AgentMessage message;
   PLIMSOLL_ASSIGN_OR_RETURN(*message.mutable_placed(), work.Look(look));
   message.mutable_placed()->set_round(look.round());

@@ -1,4 +1,4 @@
-// One controller's hold on the agent, without the transport.
+// One controller's session on the agent, without the transport.
 #pragma once
 
 #include <atomic>
@@ -22,13 +22,13 @@
 
 namespace plimsoll {
 
-// A deadline that every message moves, and that never moves again once it has passed: a process that was frozen and
-// woken finds old messages in its socket, and they must not revive what has expired. Thread-safe.
+// A deadline that every message extends until it has passed: a process that resumes after a suspension finds old
+// messages in its socket, and they must not revive an expired lease. Thread-safe.
 class Lease {
  public:
   Lease(MonotonicNs now, int64_t length_ns) : length_ns_(length_ns), deadline_ns_(now.value + length_ns) {}
 
-  // A message came. Returns false, and moves nothing, where the lease had run out.
+  // Extends the lease for a message that arrived. Returns false, and changes nothing, if the lease has expired.
   bool Renew(MonotonicNs now) {
     int64_t deadline = deadline_ns_.load(std::memory_order_relaxed);
     // A compare-and-swap, so that a late renewal cannot undo another thread's.
@@ -50,7 +50,7 @@ class Lease {
   }
 
   int64_t length_ns() const { return length_ns_.load(std::memory_order_relaxed); }
-  // What writers compare the start of each write with. Relaxed: the value is independent of others.
+  // Writers compare the start of each write with it. Relaxed: the value is independent of others.
   const std::atomic<int64_t>& deadline_ns() const { return deadline_ns_; }
   bool Expired(MonotonicNs now) const { return now.value >= deadline_ns_.load(std::memory_order_relaxed); }
 
@@ -59,29 +59,27 @@ class Lease {
   std::atomic<int64_t> deadline_ns_;
 };
 
-// What the sessions that are held side by side use of the agent's caps, all of them together. A session is identified
-// by its address. Thread-safe.
+// What all open sessions together use of the agent's caps. A session is identified by its address. Thread-safe.
 class SessionCaps {
  public:
   explicit SessionCaps(const v1::AgentLimits& limits) : limits_(limits) {}
 
-  // A session wants this. OUT_OF_RANGE where that and what the others have exceed a cap.
+  // Reserves `demand` for a session. OUT_OF_RANGE if this and the other sessions' demands exceed a cap.
   absl::Status Join(const void* session, const WorkDemand& demand);
-  // Its files are gone, and its writers. The time of its steps stays used.
+  // Called when the session's writers and files are gone. The time of its steps stays used.
   void Leave(const void* session);
 
-  // The time that steps took, by this host's clock, against --max-duration. The plan's own sum is checked by Join; this
-  // holds a controller to it that arms a step again and again. A write that outlives its step costs nothing: no other
-  // of its session starts meanwhile.
+  // The time that steps took, by this host's clock, against --max-duration. Join checks the plan's own sum; this also
+  // limits a controller that arms a step repeatedly. A write that outlives its step is not counted: no other write of
+  // its session starts meanwhile.
   //
-  // Before a step of `length_ns` is armed to start at `start_ns`. OUT_OF_RANGE where it could take the writers beyond
-  // the cap.
+  // Called before a step of `length_ns` is armed to start at `start_ns`. OUT_OF_RANGE if it could exceed the cap.
   absl::Status BeginStep(const void* session, int64_t start_ns, int64_t length_ns);
-  // OUT_OF_RANGE where a step of `length_ns` could take the writers beyond the cap, if it began now.
+  // OUT_OF_RANGE if a step of `length_ns` that began now could exceed the cap.
   absl::Status AllowsStep(const void* session, int64_t length_ns) const;
-  // It was not armed after all.
+  // Undoes BeginStep: the step was not armed.
   void StepNotArmed(const void* session);
-  // Its writers have stopped.
+  // Called when the step's writers have stopped.
   void EndStep(const void* session, int64_t now_ns);
 
  private:
@@ -97,16 +95,16 @@ class SessionCaps {
   mutable Mutex mutex_;
   int64_t used_ns_ ABSL_GUARDED_BY(mutex_) = 0;
   std::map<const void*, WorkDemand> demands_ ABSL_GUARDED_BY(mutex_);
-  // Those that are armed or run.
+  // Steps that are armed or running.
   std::map<const void*, Step> steps_ ABSL_GUARDED_BY(mutex_);
 };
 
 // Takes the controller's messages, drives the work, keeps the lease, and cleans up on every path.
 //
-// A thread of its own does what may block (preparing, arming, releasing); heartbeats, stops and the lease are served on
-// the transport's threads, so that a hung file system never makes the agent deaf. It ends after Release, when the
-// stream breaks, when the lease runs out, or when the work could not be made; then it stops the writers, waits for the
-// last write however long that takes, and removes the files.
+// Its own thread does what may block (preparing, arming, releasing); heartbeats, stops and the lease are served on the
+// transport's threads, so that the agent responds even while a file system hangs. The session ends after Release, when
+// the stream breaks, when the lease expires, or when the work could not be created; then it stops the writers, waits
+// for the last write however long that takes, and removes the files.
 class Session final : public WorkSink {
  public:
   struct Options {
@@ -114,45 +112,47 @@ class Session final : public WorkSink {
     WorkKinds work;
     const Clock* clock = nullptr;
     std::string peer;
-    // What the plan may ask for, together with those of the sessions beside it. Null: there are no caps.
+    // The agent's caps, shared with concurrent sessions. Null: there are no caps.
     std::shared_ptr<SessionCaps> caps;
-    // Until Prepare names the plan's lease.
+    // Length of the lease until Prepare sets the plan's.
     int64_t first_lease_ns = 10 * int64_t{1'000'000'000};
-    // Something waits in the outbox. Any thread.
+    // Called when something waits in the outbox. Any thread.
     std::function<void()> wake;
-    // The session is over and everything is clean; the outbox may still hold messages. Session's thread, once.
+    // Called once, on the session's thread, when the session has ended and cleaned up; the outbox may still hold
+    // messages.
     std::function<void(absl::Status)> finished;
   };
 
   explicit Session(Options options);
-  // Breaks the session where it still runs, and waits for its end.
+  // Breaks the session if it is still running, and waits for its end.
   ~Session() override;
 
   // A message from the controller. Any thread, in the order of arrival.
   void Deliver(v1::ControllerMessage message);
-  // The stream is gone: the session ends. Work that only the lease ends (Work::Abandon) continues until then.
+  // The stream is gone: the session ends. Work that only the lease ends (Work::Abandon) continues until the lease
+  // expires.
   void Break(const std::string& reason);
   // The agent shuts down: as Break, and all work stops.
   void Shutdown(const std::string& reason);
   bool over() const;
 
   Outbox& outbox() { return outbox_; }
-  // How long it lasts without a message.
+  // Length of the lease.
   int64_t lease_ns() const { return lease_.length_ns(); }
   v1::SessionHolder holder() const;
-  // For who asks while it is busy: "run 7f3a21 of 127.0.0.1:4711 for 12 s (running)", with the writes that have
-  // been in flight for more than a second.
+  // For other controllers while the agent is busy: "run 7f3a21 of 127.0.0.1:4711 for 12 s (running)", with the writes
+  // that have been in flight for more than a second.
   std::string Describe() const;
-  // Whether a call to the storage seems not to return: who looks at the same storage may hang too.
+  // Whether a call to the storage seems not to return: other calls to the same storage may hang, too.
   bool Hangs() const;
   // Changes whenever the session makes progress.
   uint64_t Progress() const;
-  // The directory that holds all that the session made, or several, for people; empty: it has made nothing.
+  // The directory, or directories, of everything that the session created, for messages; empty: it created nothing.
   std::string Directory() const;
   // Whether another session may be opened beside this one by whoever presents this key; false once it is ending.
   bool MayBeJoined(const std::string& beside_key) const;
   const std::shared_ptr<SessionCaps>& caps() const { return options_.caps; }
-  // Moves the lease as a message does. False where it has run out, or the session is another run's.
+  // Renews the lease as a message does. False if it has expired, or the session belongs to another run.
   bool Renew(const std::string& run_id, const std::string& run_token);
 
   void OnFrames(v1::FrameBatch frames) override;
@@ -167,14 +167,14 @@ class Session final : public WorkSink {
   static constexpr char kCleaningUp[] = "cleaning up";
 
   void Run();
-  // The session's course until it ends; the status goes to the controller.
+  // Runs the session until it ends; the status goes to the controller.
   absl::Status Serve();
   absl::Status PrepareWork(const v1::Prepare& prepare);
-  // Tells what the work sees of the run's other hosts and of the space.
-  absl::Status TellPlace(Work& work, const v1::Look& look);
+  // Reports what the work sees of the run's other hosts and of the free space.
+  absl::Status ReportPlace(Work& work, const v1::Look& look);
   // Fills, and reports that it is prepared; once.
   absl::Status FillWork(Work& work);
-  // Arms the work, where it goes in steps and the step is within what --max-duration leaves.
+  // Arms the work, if it runs in steps and the step fits within the rest of --max-duration.
   absl::Status ArmWork(Work& work, const v1::Arm& arm);
   // Has the work carry the command out, and answers. Transport's thread.
   void CarryOut(const v1::Command& command);
@@ -193,7 +193,7 @@ class Session final : public WorkSink {
   const MonotonicNs opened_;
   Lease lease_;
   Outbox outbox_;
-  // The session's thread's alone.
+  // Used only by the session's thread.
   std::optional<v1::Prepared> prepared_;
 
   mutable Mutex mutex_;

@@ -39,7 +39,7 @@ class Work {
   virtual ~Work() = default;
 
   // What the host sees of the run's other hosts, and of the space, before it fills anything. Work that fills nothing
-  // has nothing to tell.
+  // reports nothing.
   virtual absl::StatusOr<v1::Placed> Look(const v1::Look& /*look*/) { return v1::Placed(); }
 
   // Makes what the work needs (log work: extents, filled by every writer at the same time), or does it all where there
@@ -50,7 +50,7 @@ class Work {
   // Takes an order and returns soon; its outcome goes to the sink. UNIMPLEMENTED where this kind of work
   // has no such command. One call at a time, also while Prepare or Arm is under way. Any thread.
   virtual absl::Status Do(const v1::Command& /*command*/) {
-    return absl::UnimplementedError("this kind of work takes no such command");
+    return absl::UnimplementedError("this kind of work does not support this command");
   }
 
   // The same object where it goes in steps; null where it does not.

@@ -72,7 +72,7 @@ class BlockSource {
   // the largest of them and 1.1 MiB; making it, some milliseconds for each 16 MiB. Throws std::bad_alloc.
   BlockSource(const Identity& identity, std::span<const uint64_t> block_bytes);
 
-  // Blocks of `block_bytes`, one of the sizes given to the constructor, are asked for next; a lap of the extents has
+  // The next blocks are of `block_bytes`, one of the sizes given to the constructor; a lap of the extents has
   // `blocks_per_lap`. A page that is smaller than a stamp (the end of an odd block) carries none.
   void StartEpoch(uint32_t epoch, uint64_t block_bytes, uint64_t blocks_per_lap);
 

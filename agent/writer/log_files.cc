@@ -19,7 +19,7 @@
 namespace plimsoll {
 namespace {
 
-// The smallest logical block of any disk: what O_DIRECT asks for at least where the kernel does not tell.
+// The smallest logical block of any disk: the least that O_DIRECT requires where the kernel does not report it.
 constexpr uint32_t kLeastDirectAlignBytes = 512;
 
 absl::Status WriteError(const std::string& path, uint64_t offset_bytes, int error_number) {
@@ -122,14 +122,14 @@ absl::Status LogFiles::CheckAlignment(const Extent& extent) const {
   for (const uint64_t bytes : options_.block_bytes) {
     if (bytes % align != 0) {
       return absl::InvalidArgumentError(absl::StrCat("block size ", FormatSize(bytes), " is not a multiple of the ",
-                                                     align, " bytes that O_DIRECT asks for on ", extent.path,
+                                                     align, " bytes that O_DIRECT requires on ", extent.path,
                                                      "; use another --bsize, or --direct off"));
     }
   }
   if (options_.workload.file_size_bytes() % align != 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         "extent size ", FormatSize(options_.workload.file_size_bytes()), " is not a multiple of the ", align,
-        " bytes that O_DIRECT asks for on ", extent.path, "; use another --file-size, or --direct off"));
+        " bytes that O_DIRECT requires on ", extent.path, "; use another --file-size, or --direct off"));
   }
   return absl::OkStatus();
 }

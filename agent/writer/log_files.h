@@ -76,7 +76,7 @@ class FileOps {
   virtual int SetFlags(int fd, int flags) = 0;
   // Alignment of offsets that O_DIRECT requires, as statx reports it; 0: not reported.
   virtual uint32_t DirectAlignBytes(int fd) = 0;
-  // Size and free space of the file system; total_bytes 0 where it does not tell.
+  // Size and free space of the file system; total_bytes is 0 where it does not report it.
   virtual absl::StatusOr<RunDirectory::Space> MeasureSpace() = 0;
 };
 
@@ -106,7 +106,7 @@ class LogFiles {
   // Nor is a piece written that would leave less than min_free_bytes (RESOURCE_EXHAUSTED): others may use up the space
   // while extents are filled. Writers check each for itself, so that together they may miss it by a piece each.
   //
-  // Errors name the path, and where space is short, what to do. INVALID_ARGUMENT where O_DIRECT is asked for and
+  // Errors name the path, and where space is short, what to do. INVALID_ARGUMENT where O_DIRECT is requested and
   // refused, or does not go with a size. What was made stays for the caller to remove.
   absl::Status Prepare(BlockSource& source, const std::function<absl::Status()>& before,
                        const std::function<void(uint64_t)>& after);

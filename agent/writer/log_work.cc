@@ -206,7 +206,7 @@ uint32_t LogWork::StartWriters() {
 void LogWork::OnNoThread(const std::string& what, const std::string& why) {
   const MutexLock lock(mutex_);
   prepare_error_ = absl::ResourceExhaustedError(absl::StrCat("no thread or no memory for ", what, ": ", why));
-  give_up_.store(true, std::memory_order_relaxed);
+  cancelled_.store(true, std::memory_order_relaxed);
 }
 
 absl::Status LogWork::AwaitFilled(uint32_t writers, const std::function<void(uint64_t, uint64_t)>& progress) {
@@ -240,7 +240,7 @@ absl::Status LogWork::StartRecorder() {
 }
 
 absl::Status LogWork::MayFill() const {
-  if (give_up_.load(std::memory_order_relaxed)) return absl::CancelledError("stopped while preparing");
+  if (cancelled_.load(std::memory_order_relaxed)) return absl::CancelledError("stopped while preparing");
   if (MonotonicNowNs() >= control_.lease_deadline_ns()) {
     return absl::DeadlineExceededError("lease expired while preparing: no message from the controller");
   }
@@ -253,7 +253,7 @@ void LogWork::OnPrepared(const absl::Status& status) {
   // The first error is the cause; the others follow from it.
   if (!status.ok() && prepare_error_.ok()) {
     prepare_error_ = status;
-    give_up_.store(true, std::memory_order_relaxed);
+    cancelled_.store(true, std::memory_order_relaxed);
   }
   changed_.NotifyAll();
 }
@@ -350,7 +350,7 @@ v1::Armed LogWork::Arm(const v1::Arm& arm) {
 
 void LogWork::Stop(const std::string& reason) {
   const MutexLock lock(mutex_);
-  if (phase_ == Phase::kNew || phase_ == Phase::kPreparing) give_up_.store(true, std::memory_order_relaxed);
+  if (phase_ == Phase::kNew || phase_ == Phase::kPreparing) cancelled_.store(true, std::memory_order_relaxed);
   if (phase_ != Phase::kArmed) return;
   if (stop_reason_.empty()) stop_reason_ = reason;
   control_.StopAt(MonotonicNowNs());
@@ -403,7 +403,7 @@ std::vector<v1::InFlight> LogWork::InFlight(int64_t min_age_ns) const {
     entry.set_age_ns(now_ns - since_ns);
     const uint64_t filled_bytes = writer->filled_bytes();
     entry.set_filling(filled_bytes < setup_.workload.file_size_bytes() * setup_.workload.num_files());
-    // A write that lasts stands still, and so does the count of those before it.
+    // While a write is in flight its start does not change, nor does the count of writes before it.
     const uint32_t extent = entry.filling()
                                 ? static_cast<uint32_t>(filled_bytes / setup_.workload.file_size_bytes())
                                 : setup_.LoopOf(step, 0, writer->qm())

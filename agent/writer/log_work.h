@@ -27,7 +27,7 @@
 
 namespace plimsoll {
 
-// One writer: the thread that plays a queue manager's logger.
+// One writer: the thread that writes as a queue manager's logger does.
 //
 // Owns the thread, the extents, the pool and the ring. The thread fills the extents, then goes through the start gate
 // again and again until it is closed. It touches extents and pool, nobody else does while it lives.
@@ -163,7 +163,7 @@ class LogWork final : public SteppedWork {
   StartGate gate_;
   std::atomic<int64_t> stop_trace_at_ns_{StopControl::kNever};
   std::atomic<uint64_t> filled_bytes_{0};
-  std::atomic<bool> give_up_{false};       // another writer failed to prepare, or Stop was called
+  std::atomic<bool> cancelled_{false};     // another writer failed to prepare, or Stop was called
   std::atomic<bool> writers_made_{false};  // writers_ changes no more
 
   mutable Mutex mutex_;

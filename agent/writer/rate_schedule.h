@@ -21,8 +21,8 @@ namespace plimsoll {
 // from the top, O(log n), finds the same answer in whatever order it is asked. Counts up to 512 are shared out exactly,
 // larger ones by the normal distribution, which differs from the binomial by less than 1 / count.
 //
-// The last walk is kept: asking for arrivals one after another takes two halvings each on average, some 50 ns, without
-// a lock or an allocation. So it is not thread-safe; copies are independent of one another and give the same answers.
+// The last walk is kept: querying arrivals in order takes two halvings each on average, some 50 ns, without a lock or
+// an allocation. So it is not thread-safe; copies are independent of one another and give the same answers.
 class PoissonArrivals {
  public:
   struct Key {

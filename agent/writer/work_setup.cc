@@ -103,7 +103,7 @@ absl::Status CheckBlock(uint64_t block, uint64_t file_size_bytes) {
   return absl::OkStatus();
 }
 
-// The queue managers of a placement that this host plays: `workload.qm` of them, each at home here or on standby.
+// The queue managers of a placement that this host simulates: `workload.qm` of them, each at home here or on standby.
 absl::Status CheckQueueManagers(const v1::HostPlan& plan) {
   const v1::LogWork& work = plan.log();
   if (work.queue_managers().empty()) return absl::OkStatus();

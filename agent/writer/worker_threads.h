@@ -48,7 +48,7 @@ std::thread StartThread(const std::string& name, Body body) {
 }
 
 // Number of the first CPU for a process whose `threads` threads are held on one each: processes that share a machine,
-// and were started one after the other, begin where the one before ends.
+// and were started in turn, begin where the previous one ends.
 constexpr uint64_t FirstCpuOf(uint64_t process, uint64_t threads) {
   return process * threads;
 }
@@ -110,7 +110,7 @@ class StartGate {
  public:
   // A start nearer than this cannot be promised: threads must be woken and be given a CPU first.
   static constexpr int64_t kLeastLeadNs = 2'000'000;
-  // A start further away is no start: a day.
+  // A start further away than this, a day, is refused.
   static constexpr int64_t kMostLeadNs = 86'400 * int64_t{1'000'000'000};
 
   struct Start {

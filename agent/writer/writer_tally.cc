@@ -75,7 +75,7 @@ void StallWatch::Close() {
   in_flight_since_ns_ = 0;
 }
 
-void StallWatch::Set(const StallInterval& found, v1::StalledStretch& stall) {
+void StallWatch::Set(const StallInterval& found, v1::StalledInterval& stall) {
   stall.set_begin_ns(found.begin_ns);
   stall.set_end_ns(found.end_ns);
   stall.set_first_seq(found.first_seq);
@@ -173,7 +173,8 @@ void WriterTally::CutWhatIsLeft(int64_t now_ns, RepeatedPtrField<v1::Frame>& fra
   // A step that was stopped ends with the interval in which its writer noticed.
   const int32_t last = std::min(params_.times.IntervalOf(state_.finished_ns), closing - 1);
   while (interval_ <= last) Cut(now_ns, std::nullopt, frames);
-  // Regular intervals beyond the stop, and the closing one, only where a write completed in them or a stall is to tell.
+  // Regular intervals beyond the stop, and the closing one, only where a write completed in them or there is a stall to
+  // report.
   if (latency_.count() > 0 || stalls_.unreported()) Cut(now_ns, std::nullopt, frames);
   done_ = true;
 }
@@ -351,7 +352,7 @@ struct StepRecorder::Writer {
   const uint32_t qm;
   WriterState& state;
   WriterTally tally;
-  bool failure_told = false;
+  bool failure_reported = false;
 };
 
 StepRecorder::StepRecorder(std::span<const TallyParams> params, std::span<WriterState* const> states,
@@ -405,8 +406,8 @@ int64_t StepRecorder::Poll(int64_t now_ns, int64_t late_ns) {
 void StepRecorder::ReportFailures() {
   for (const auto& writer : writers_) {
     // Acquire: what the writer publishes about its end was stored before.
-    if (writer->failure_told || !writer->state.finished.load(std::memory_order_acquire)) continue;
-    writer->failure_told = true;
+    if (writer->failure_reported || !writer->state.finished.load(std::memory_order_acquire)) continue;
+    writer->failure_reported = true;
     if (writer->state.end != LoopEnd::kFailed) continue;
     v1::Fault fault = hooks_.describe_failure(writer->qm, writer->state.failure);
     if (failed_.empty()) failed_ = absl::StrCat("qm", writer->qm, ": ", fault.message());

@@ -115,11 +115,11 @@ class SlowestWrites {
   int64_t floor_ns_ = -1;
 };
 
-// Sees one writer's writes in their order and finds the stall intervals (v1::StalledStretch): from the moment at which
+// Sees one writer's writes in their order and finds the stall intervals (v1::StalledInterval): from the moment at which
 // a write was due to its end, where it was in flight, or late to start, for `stall_ns`. On a schedule the writes that a
 // stall made late were due before it was over: they overlap, and are one stall interval with it. Without one a write is
-// due when the one before it is over: slow ones in a row touch, and are reported one by one, so that who knows the
-// writer's median can still tell those that are slow from those that are usual.
+// due when the one before it is over: successive slow writes touch, and are reported one by one, so that the analysis,
+// which knows the writer's median, can still separate slow writes from usual ones.
 //
 // Two compares for a write that is neither slow nor late. Not thread-safe.
 class StallWatch {
@@ -165,7 +165,7 @@ class StallWatch {
     int64_t longest_ns = 0;
   };
 
-  static void Set(const StallInterval& found, v1::StalledStretch& stall);
+  static void Set(const StallInterval& found, v1::StalledInterval& stall);
   void TakeLate(uint64_t seq, const Sample& sample, int64_t due_ns);
   void Close();
 
@@ -204,7 +204,7 @@ struct TallyParams {
 //
 // When may interval k of a writer be cut? When no write that ended before the interval's end B can still turn up. A
 // writer can be preempted, for any length of time, after it has read the clock for a write's end and before it has
-// published the sample. So the clock alone does not tell. The cut is allowed where
+// published the sample. So the clock alone does not decide. The cut is allowed where
 //  (a) a sample that ends at or after B was drained: ends do not go back; or
 //  (b) the clock shows B + kVisibilityNs or later, and after that the writer's mark is "idle" or "in flight", and the
 //      ring was drained after the mark was read. For a write that is missing from the ring, the store of kReturned had

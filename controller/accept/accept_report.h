@@ -45,8 +45,8 @@ void TakeStorage(const std::vector<StorageHost>& hosts, uint64_t block_size_byte
 // Requirements that the level cannot prove are limits of the verdict, not reasons against it.
 void TakeChecks(const v1::CheckReport& checks, v1::AcceptRun& run, v1::AcceptReport& report);
 // Of the load or a search: the verdict of its report. A load in a closed loop whose load generator may be CPU-bound is
-// no PASS: the storage may not have got the load that was to be accepted. A limit below the plan's load is no PASS: it
-// does not show that the storage carries the load, and only the load itself can show that it does not.
+// no PASS: the storage may not have got the load that was to be accepted. A limit below the plan's load is not a PASS:
+// it does not show that the storage carries the load, and only the load itself can show that it does not.
 void TakeRun(const v1::Report& found, v1::AcceptRun& run, v1::AcceptReport& report);
 // It began and has no report.
 void TakeFailure(const std::string& why, v1::AcceptRun& run);

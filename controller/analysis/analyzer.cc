@@ -132,7 +132,7 @@ absl::Status Analyzer::Take(const v1::JournalRecord& record) {
     case v1::JournalRecord::kStepEnd:
       return OnStepEnd(record.step_end());
     case v1::JournalRecord::kHa:
-      if (!IsDrill()) return absl::InvalidArgumentError("the run is no drill");
+      if (!IsDrill()) return absl::InvalidArgumentError("the run is not a drill");
       if (record.ha().has_host_away()) timeline_.MayHaveRestarted(record.ha().host_away().host());
       return absl::OkStatus();
     case v1::JournalRecord::kNote:
@@ -329,11 +329,16 @@ void Analyzer::CloseStep() {
   if (!step_) return;
   if (rows_) rows_->End(*step_);
   SetStorages();
-  const RunContext context{timeline_,         hosts_,
-                           *judge_,           notes_,
-                           reasons_,          loss_reasons_,
-                           series_rows_,      series_rows_left_,
-                           untold_rows_left_, distribution_buckets_left_};
+  const RunContext context{timeline_,
+                           hosts_,
+                           *judge_,
+                           notes_,
+                           reasons_,
+                           loss_reasons_,
+                           series_rows_,
+                           series_rows_left_,
+                           unreported_rows_left_,
+                           distribution_buckets_left_};
   reports_.push_back(StepReporter(*step_, context).Make());
   const int64_t start_ns = step_->measured_start_ns();
   measured_.push_back({start_ns, start_ns + reports_.back().measured_ns()});

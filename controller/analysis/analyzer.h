@@ -1,4 +1,4 @@
-// From the journal of a run to its report.
+// Makes the report of a run from its journal.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "controller/analysis/figures.h"
 #include "controller/analysis/host_facts.h"
 #include "controller/analysis/judge.h"
 #include "controller/analysis/live_stats.h"
-#include "controller/analysis/figures.h"
 #include "controller/analysis/note_book.h"
 #include "controller/analysis/section_analysis.h"
 #include "controller/analysis/step_report.h"
@@ -25,14 +25,14 @@
 
 namespace plimsoll {
 
-// Takes the records in their order, once, and makes the report. A pure function: the same records give the same report.
+// Takes the records of a journal once, in order, and makes the report. Pure: the same records give the same report.
 //
-// Memory holds the histograms of the step that is running (some 30 KiB a writer) and, of the whole run, the per-second
-// sums and percentiles; within bounds of their own, the cluster's distribution of each second (some 1 KB,
-// figures.h), intervals of stalls and pauses of agents (100,000 and a million a step, host_stalls.h) and rows of
-// the hosts' load (64 bytes, host_facts.h). Never the frames. Any beginning of a journal gives a report that shows
-// where it ends. A record that contradicts itself or what came before is left out, named in the verdict's reasons, and
-// makes the result inconclusive; it never spoils a sum. Not thread-safe.
+// Memory holds the histograms of the running step (some 30 KiB a writer) and, for the whole run, the per-second sums
+// and percentiles. It also holds, each with its own limit, the cluster's distribution of each second (some 1 KB,
+// figures.h), stall intervals and pauses of agents (100,000 and a million a step, host_stalls.h) and rows of the hosts'
+// load (64 bytes, host_facts.h), but never the frames. Any prefix of a journal gives a report that shows where it ends.
+// A record that contradicts itself or an earlier one is left out, is named in the verdict's reasons, and makes the
+// result inconclusive; it never corrupts a sum. Not thread-safe.
 class Analyzer {
  public:
   // `series_rows`: the most rows that all per-second series may take together; those of single QMs are left out first.
@@ -41,30 +41,30 @@ class Analyzer {
   Analyzer(const Analyzer&) = delete;
   Analyzer& operator=(const Analyzer&) = delete;
 
-  // Returns whether it was taken; of frames and samples each is taken or left out by itself.
+  // Returns whether the record was taken; its frames and samples are taken or left out one by one.
   bool Add(const v1::JournalRecord& record);
 
-  // What the journal's reader found wrong, as a sentence ("The journal is cut off at byte 4,711."). The result is
-  // inconclusive.
+  // Adds damage that the journal's reader found, as a sentence ("The journal is cut off at byte 4,711."), which makes
+  // the result inconclusive.
   void AddDamage(const std::string& sentence);
 
   // Once, after the last record.
   v1::Report Finish();
-  // The facts about run and hosts as far as they are known, without a verdict, and the reports of the steps that are
-  // over, from the one with index `first_step` on.
+  // The facts about run and hosts known so far, without a verdict, and the reports of the completed steps from index
+  // `first_step` on.
   v1::Report SoFar(size_t first_step) const;
 
-  // What there is to show of the step that runs, from the same figures as its report (live_stats.h). `now_ns` is a
-  // moment of the timeline.
+  // The running step's figures for the live display, the same as in its report (live_stats.h). `now_ns` is a moment of
+  // the timeline.
   LiveSnapshot Live(int64_t now_ns, int64_t after_second) const;
-  // The criteria by what was measured so far. Costs some 0.2 ms a scope that they look at.
+  // The state of each criterion so far. Costs some 0.2 ms for each scope that a criterion tests.
   std::vector<LiveCriterion> LiveCriteria() const;
 
-  // Called with every frame that goes into the report, once it is in it, in the records' order. Nothing by default.
+  // Called with every frame after it went into the report, in the records' order. Default: none.
   using FrameListener = std::function<void(uint32_t host, const v1::Frame& frame)>;
   void SetFrameListener(FrameListener listener) { on_frame_ = std::move(listener); }
 
-  // Called with the report of each step, once it is made. Nothing by default.
+  // Called with the report of each step when it is made. Default: none.
   using StepListener = std::function<void(const v1::StepReport& report)>;
   void SetStepListener(StepListener listener) { on_step_ = std::move(listener); }
 
@@ -74,22 +74,22 @@ class Analyzer {
     rows_.emplace(interval_ns, std::move(listener));
   }
 
-  // What to measure next, where the steps before decide it; nothing: the run has no further step.
+  // What to measure next, where earlier steps decide it; nothing: the run has no further step.
   std::optional<v1::LogStep> NextStep() const {
     if (rounds_) return rounds_->NextStep();
     return section_ ? section_->NextStep() : std::nullopt;
   }
 
-  // What the last step has shown, where it decides about the next one; mostly empty.
+  // What the last step showed, where that decides the next one; mostly empty.
   std::string LastStepText() const {
     if (rounds_) return rounds_->last_text();
     return section_ ? section_->LastStepText() : "";
   }
 
-  // Of the steps that are over, in order; none after Finish.
+  // Reports of the completed steps, in order; none after Finish.
   const std::vector<v1::StepReport>& reports() const { return reports_; }
 
-  // The clocks as far as they are known: all of them after Finish.
+  // The clocks known so far; all of them after Finish.
   const Timeline& timeline() const { return timeline_; }
 
  private:
@@ -108,9 +108,9 @@ class Analyzer {
 
   // Whether the run is of a kind that has no steps.
   bool IsDrill() const { return section_ && !section_->HasSteps(); }
-  // The host of that number, or NOT_FOUND.
+  // NOT_FOUND unless there is a host of that number.
   absl::Status CheckHost(uint32_t host) const;
-  // The running step, if it is that one.
+  // An error unless `step` is the running step.
   absl::Status CheckStep(uint32_t step) const;
   // Sets the storage of every host.
   void SetStorages();
@@ -126,7 +126,7 @@ class Analyzer {
   void SetLoss(const HostFacts& facts, const v1::Report& report, v1::HostReport& host) const;
   // The clock's figures, with the largest error while steps ran.
   v1::ClockReport ClockOf(const HostFacts& facts) const;
-  // Why the run as a whole cannot carry a PASS: how it ended, what failed.
+  // Why the run as a whole does not support a PASS: how it ended, what failed.
   NoteBook RunReasons(const v1::Report& report, bool mid_step) const;
   void AddHostNotes(const v1::Report& report);
 
@@ -137,7 +137,7 @@ class Analyzer {
   std::optional<v1::RunEnd> run_end_;
   Timeline timeline_;
   HostTable hosts_;
-  // The storages of hosts_ are those of all that was prepared.
+  // hosts_ has the storages of all prepared hosts.
   bool storages_set_ = false;
   std::unique_ptr<Judge> judge_;
   // Null for a log run.
@@ -150,13 +150,13 @@ class Analyzer {
   NoteBook loss_reasons_;
   const uint64_t series_rows_;
   uint64_t series_rows_left_ = series_rows_;
-  uint64_t untold_rows_left_ = kUntoldRows;
+  uint64_t unreported_rows_left_ = kUnreportedRows;
   int64_t distribution_seconds_left_ = kDistributionSeconds;
   uint64_t distribution_buckets_left_ = kDistributionBuckets;
   uint64_t load_rows_left_ = kLoadRows;
   std::unique_ptr<StepStats> step_;
   bool step_ended_ = false;
-  // Steps before it are over.
+  // Earlier steps are over.
   uint32_t least_step_ = 0;
   std::vector<v1::StepReport> reports_;
   struct MeasuredTime {

@@ -260,7 +260,7 @@ std::vector<v1::StorageReport> GroupStorages(HostTable& hosts) {
 
 namespace {
 
-// From here on the harness's own share of the latencies is worth a warning.
+// From here on the load generator's share of the latencies is worth a warning.
 constexpr double kCpuWaitPercent = 5;
 constexpr uint64_t kLateNs = 50 * kNsPerMs;
 
@@ -281,7 +281,7 @@ double BusyPercent(uint64_t busy_ms, int64_t length_ns) {
   return std::min(Percent(static_cast<double>(busy_ms) * static_cast<double>(kNsPerMs), length_ns), 100.0);
 }
 
-// Appends to a column of rows of which some had nothing to tell.
+// Appends to a column in which some rows have no value.
 template <typename T>
 void Push(google::protobuf::RepeatedField<T>& column, int row, T value) {
   column.Resize(row, 0);

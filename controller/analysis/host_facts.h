@@ -51,7 +51,7 @@ struct HostFacts {
   double rate_per_second(const v1::LogStep& step) const;
   // The lowest rate of those that write.
   double least_rate_per_second(const v1::LogStep& step) const;
-  // In a placement, the queue manager that a writer plays; else null.
+  // In a placement, the queue manager that a writer simulates; else null.
   const v1::LogQueueManager* Placed(uint32_t qm) const;
   // Its name in a placement; empty: it has none. And "node1/PAYMENTS", or "node1/qm2".
   std::string QmName(uint32_t qm) const;
@@ -87,7 +87,7 @@ std::vector<v1::StorageReport> GroupStorages(HostTable& hosts);
 // Rows that the columns of all hosts of a report may take: 64 bytes each.
 inline constexpr uint64_t kLoadRows = 500'000;
 
-// NFS WRITE and COMMIT calls that a kernel sent again in the measured time, as far as samples tell them apart.
+// NFS WRITE and COMMIT calls that a kernel retransmitted in the measured time, as far as samples separate them.
 struct RetransmitBounds {
   uint64_t least = 0;
   // UINT64_MAX: nobody knows.

@@ -101,7 +101,7 @@ bool IsSaneStallInterval(int64_t begin_ns, int64_t end_ns) {
   return IsSaneMoment(begin_ns) && IsSaneMoment(end_ns) && begin_ns < end_ns;
 }
 
-WriterStallInterval FromProto(const v1::StalledStretch& reported) {
+WriterStallInterval FromProto(const v1::StalledInterval& reported) {
   WriterStallInterval interval;
   interval.begin_ns = reported.begin_ns();
   interval.end_ns = reported.end_ns();
@@ -113,7 +113,7 @@ WriterStallInterval FromProto(const v1::StalledStretch& reported) {
   return interval;
 }
 
-absl::Status CheckStallInterval(const v1::StalledStretch& stall, int64_t last_end_ns) {
+absl::Status CheckStallInterval(const v1::StalledInterval& stall, int64_t last_end_ns) {
   if (!IsSaneStallInterval(stall.begin_ns(), stall.end_ns()))
     return absl::InvalidArgumentError("a stall at a time that no clock shows");
   if (stall.begin_ns() < last_end_ns) return absl::InvalidArgumentError("stalls of one writer that overlap");
@@ -139,7 +139,7 @@ bool JoinRow(const WriterStallInterval& interval, WriterStallInterval* last) {
 absl::Status HostStalls::Check(const v1::Frame& frame) const {
   const auto writer = writers_.find(frame.qm());
   int64_t last_end_ns = writer == writers_.end() ? 0 : writer->second.last_end_ns;
-  for (const v1::StalledStretch& stall : frame.stalls()) {
+  for (const v1::StalledInterval& stall : frame.stalls()) {
     PLIMSOLL_RETURN_IF_ERROR(CheckStallInterval(stall, last_end_ns));
     last_end_ns = stall.end_ns();
   }
@@ -215,7 +215,7 @@ void HostStalls::Take(const v1::Frame& frame, int64_t median_ns, uint64_t writes
   const auto known = writers_.find(frame.qm());
   if (!has_stalls && known == writers_.end()) return;
   Writer& writer = known == writers_.end() ? writers_[frame.qm()] : known->second;
-  for (const v1::StalledStretch& stall : frame.stalls()) {
+  for (const v1::StalledInterval& stall : frame.stalls()) {
     WriterStallInterval interval = FromProto(stall);
     writer.last_end_ns = interval.end_ns;
     if (!IsHardlyUnusual(interval, median_ns, writes)) {

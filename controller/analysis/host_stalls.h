@@ -124,7 +124,7 @@ struct WriterStallInterval {
   int64_t longest_ns = 0;
   // Still open when the data end.
   bool open = false;
-  // Writes one after the other that are all usual for the writer, though each is as long as a stall of the plan.
+  // A run of slow writes: all usual for the writer, though each is as long as the plan's stall threshold.
   bool in_a_row = false;
   int64_t length_ns() const { return end_ns - begin_ns; }
 };

@@ -48,8 +48,8 @@ class Judge {
   // The run, after its steps; everything but notes and verdict is set.
   void ObserveRun(const v1::Report& report);
 
-  // A criterion asks for a number of hosts, and holds: that others were lost, or failed, is no reason against a PASS.
-  // After ObserveRun.
+  // A criterion asks for a number of hosts, and holds: that others were lost, or failed, does not prevent a PASS. After
+  // ObserveRun.
   bool AcceptsLosses() const;
 
   // Whether a criterion looks at scopes of that kind in a step with that block size.

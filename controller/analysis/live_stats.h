@@ -110,7 +110,7 @@ struct LiveSnapshot {
   int64_t later_steps_ns = 0;
   // In the order of the plan.
   std::vector<LiveHost> hosts;
-  // The seconds that are complete now and come after the one that was asked for, the last 600 of them.
+  // The complete seconds after the given one, the last 600 of them.
   std::vector<LiveSecond> seconds;
   // Those of the last minute, in the order of time.
   std::vector<LiveStall> stalls;

@@ -49,10 +49,10 @@ void Widen(double least, double most, const std::string& why, Reading& reading) 
 
 constexpr char kInFlight[] = "a write was still in flight when the data end";
 constexpr char kCoarseClock[] = "the clock is too coarse for this limit";
-constexpr char kHarness[] = "the load generator was the bottleneck";
+constexpr char kGeneratorBound[] = "the load generator was the bottleneck";
 constexpr char kCpuBound[] = "the load generator may be CPU-bound";
-// A writer that waited longer than this share of the time for its recorder measured the harness.
-constexpr double kHarnessShare = 0.001;
+// A writer that waited longer than this share of the time for its recorder measured the load generator.
+constexpr double kGeneratorShare = 0.001;
 
 Reading At(const ScopeFigures& figures) {
   Reading reading = ReadingAt(figures.scope);
@@ -61,13 +61,13 @@ Reading At(const ScopeFigures& figures) {
   return reading;
 }
 
-bool IsLimitedByHarness(const ScopeSums& sums) {
+bool IsGeneratorBound(const ScopeSums& sums) {
   if (sums.generator_bound) return true;
-  return static_cast<double>(sums.counts.ring_full_wait_ns()) > kHarnessShare * static_cast<double>(sums.elapsed_ns);
+  return static_cast<double>(sums.counts.ring_full_wait_ns()) > kGeneratorShare * static_cast<double>(sums.elapsed_ns);
 }
 
-const char* HarnessText(const ScopeSums& sums) {
-  return sums.generator_bound ? kCpuBound : kHarness;
+const char* GeneratorText(const ScopeSums& sums) {
+  return sums.generator_bound ? kCpuBound : kGeneratorBound;
 }
 
 std::string StartDelayText(const ScopeSums& sums) {
@@ -135,7 +135,7 @@ BeyondLimit MakeBeyond(const Criterion& criterion, const ScopeFigures& figures) 
   beyond.missing = MissingOf(criterion, figures);
   beyond.certain = CountBeyond(criterion, writes, small ? step_ns : -step_ns);
   beyond.possible = CountBeyond(criterion, writes, small ? -step_ns : step_ns);
-  if (small && !criterion.service_time && IsLimitedByHarness(figures.sums)) {
+  if (small && !criterion.service_time && IsGeneratorBound(figures.sums)) {
     beyond.certain = std::min(beyond.certain, CountBeyond(criterion, figures.sums.latency, step_ns));
   }
   if (small && !criterion.service_time) {
@@ -180,10 +180,10 @@ void WidenByMissing(const ScopeFigures& figures, Reading& reading) {
   if (sums.generator_bound) {
     waited_ns = std::max(waited_ns, static_cast<double>(sums.between_ns)) + sums.cpu_wait_ns;
   }
-  if (IsLimitedByHarness(sums) && elapsed_ns > waited_ns) {
-    Widen(value, value * elapsed_ns / (elapsed_ns - waited_ns), HarnessText(sums), reading);
+  if (IsGeneratorBound(sums) && elapsed_ns > waited_ns) {
+    Widen(value, value * elapsed_ns / (elapsed_ns - waited_ns), GeneratorText(sums), reading);
   } else if (sums.generator_bound) {
-    Widen(value, kNoBound, HarnessText(sums), reading);
+    Widen(value, kNoBound, GeneratorText(sums), reading);
   }
   reading.lost_more = sums.lost;
 }
@@ -239,8 +239,8 @@ Reading ScopeLatency(const Criterion& criterion, const ScopeFigures& figures) {
       reading.doubt = kCoarseClock;
     } else if (!sums.in_flight_ages_ns.empty()) {
       reading.doubt = kInFlight;
-    } else if (IsLimitedByHarness(sums)) {
-      reading.doubt = HarnessText(sums);
+    } else if (IsGeneratorBound(sums)) {
+      reading.doubt = GeneratorText(sums);
     } else if (!criterion.service_time && sums.start_delay.max_ns() > 0) {
       reading.doubt = StartDelayText(sums);
     }
@@ -273,8 +273,8 @@ Reading ScopeLatency(const Criterion& criterion, const ScopeFigures& figures) {
     Widen(std::max(reading.least - step_ns, 0.0), reading.most + step_ns, kCoarseClock, reading);
   }
   const bool felt = !criterion.service_time && sums.asked_iops > 0;
-  if (IsLimitedByHarness(sums) && (felt || sums.cpu_wait_ns > 0)) {
-    Widen(LeastLatency(criterion, sums, LatencyFigure(criterion, sums.latency)), reading.most, HarnessText(sums),
+  if (IsGeneratorBound(sums) && (felt || sums.cpu_wait_ns > 0)) {
+    Widen(LeastLatency(criterion, sums, LatencyFigure(criterion, sums.latency)), reading.most, GeneratorText(sums),
           reading);
   }
   if (!criterion.service_time && sums.start_delay.max_ns() > 0) {
@@ -342,7 +342,7 @@ Reading ScopeRateAchieved(const Criterion& /*criterion*/, const ScopeFigures& fi
   SetExact(100 * completed / due, reading);
   WidenByMissing(figures, reading);
   Widen(reading.least, 100 * (completed + static_cast<double>(sums.rate_open)) / due,
-        "the last write of a writer may have been due too late to complete: a longer step decides", reading);
+        "a writer's last write may have been due too late to complete; use a longer step", reading);
   reading.most = std::min(reading.most, 100.0);
   return reading;
 }
@@ -430,10 +430,10 @@ std::vector<Reading> LongestStall(const Criterion& criterion, const StepFigures&
   if (reading.least < reading.most) reading.doubt = "undetermined within the clock error";
   // The list holds the longest of all classes.
   if (!listed && StallsOf(criterion, stalls) > 0) {
-    Widen(0, static_cast<double>(shortest_listed_ns), "none of its class is among those that are listed", reading);
+    Widen(0, static_cast<double>(shortest_listed_ns), "no listed stall is of this class", reading);
   }
   Widen(reading.least, undetermined_ns, kUndetermined, reading);
-  // What is shorter is no stall, and so not known.
+  // What is shorter is not a stall, and so not known.
   Widen(reading.least, static_cast<double>(std::max(stalls.threshold_ns(), stalls.largest_threshold_ns())),
         "shorter ones count as no stalls (--stall)", reading);
   if (open) Widen(reading.least, kNoBound, "a stall was still open when the data end", reading);

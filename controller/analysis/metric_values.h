@@ -20,7 +20,7 @@ namespace plimsoll {
 // Writes beyond a criterion's limit, for percentiles.
 struct BeyondLimit {
   // Writes, and those of them that lie beyond the limit for certain, and perhaps: in flight still, or nearer to it than
-  // the clock can tell.
+  // the clock can resolve.
   uint64_t writes = 0;
   uint64_t certain = 0;
   uint64_t possible = 0;

@@ -157,7 +157,7 @@ absl::Status WriterStats::Add(const v1::Frame& frame, SumGuard& guard) {
     counts_.set_ring_full_waits(counts_.ring_full_waits() + frame.ring_full_waits());
     counts_.set_ring_full_wait_ns(counts_.ring_full_wait_ns() + frame.ring_full_wait_ns());
     last_end_ns_ = std::max(last_end_ns_, frame.last_end_ns());
-    // A sample that is not the frame's maximum is no use; the figures do not depend on it.
+    // A sample that is not the frame's maximum is of no use; the figures do not depend on it.
     if (latency.count() > 0 && frame.has_slowest() && frame.slowest().latency_ns() == latency.max_ns() &&
         (!slowest_ || slowest_->latency_ns() < latency.max_ns())) {
       slowest_ = frame.slowest();
@@ -377,7 +377,7 @@ ScopeSums SumsOfWriter(const WriterStats& writer, uint32_t host, uint32_t qm, co
     sums.not_issued_unknown = !writer.totals();
     double due = rate_per_second * static_cast<double>(measured.measured_ns) / static_cast<double>(kNsPerSecond);
     if (writer.totals() && writer.totals()->has_due()) {
-      // What was due in the warm-up and is caught up with, or carried on, is no part of it.
+      // Writes that were due in the warm-up and are caught up with, or carried on, do not belong to it.
       due = static_cast<double>(writer.totals()->due());
     } else if (asked.random_arrivals) {
       // How many were due is known from the writer alone; without its word, what chance takes from the average is

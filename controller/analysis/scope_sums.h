@@ -204,7 +204,7 @@ struct MeasuredPart {
   std::optional<int64_t> start_ns;
 };
 
-// What a writer was asked for.
+// A writer's target.
 struct AskedLoad {
   double rate_per_second = 0;  // 0: a closed loop
   // Arrivals are random, the rate is an average.

@@ -128,8 +128,8 @@ namespace {
 
 using Edges = std::array<uint64_t, Log32Buckets::kCount + 1>;
 
-// No 2^(b/32) below 2^42 but the powers of two themselves comes closer to a whole number than a long double can tell (a
-// test looks at each of them with whole numbers alone), so that rounding up is exact.
+// No 2^(b/32) below 2^42 but the powers of two themselves comes closer to a whole number than a long double can resolve
+// (a test looks at each of them with whole numbers alone), so that rounding up is exact.
 Edges MakeEdges() {
   Edges edges{};
   for (uint32_t b = 0; b < edges.size(); ++b) {

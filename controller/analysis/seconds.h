@@ -158,12 +158,12 @@ class SecondDistributions {
     uint32_t buckets = 0;
   };
   BySecond<Row> rows_;
-  // Of all rows, one after the other.
+  // Of all rows, concatenated.
   std::vector<uint16_t> bucket_;
   std::vector<uint64_t> count_;
 };
 
-// Marks that hosts pass one after the other, and the one that all of them have passed. A host that passes a mark costs
+// Marks that each host passes in order, and the last one that all of them have passed. A host that passes a mark costs
 // the logarithm of the number of hosts. Not thread-safe.
 class LowestMark {
  public:

@@ -65,7 +65,7 @@ bool MayBeTogether(const StalledInterval& a, const StalledInterval& own) {
   return Overlap(a, b, std::clamp(least_ns, -shift_ns, shift_ns)) >= needed_ns;
 }
 
-// How much of the stall the host's data do not tell of, where the stall is longer by a shift on either side.
+// How much of the stall the host's data do not cover, where the stall is longer by a shift on either side.
 int64_t UnseenNs(const StallHost& host, const Stall& stall, int64_t shift_ns) {
   const int64_t from_ns = stall.begin_ns - shift_ns;
   const int64_t to_ns = stall.end_ns + shift_ns;
@@ -92,7 +92,7 @@ class Finder {
  private:
   using Places = std::vector<size_t>;
   // Whether a host without a stall was seen to be unaffected.
-  enum class Witness : uint8_t { kRan, kCannotTell, kUnsure };
+  enum class Witness : uint8_t { kUnaffected, kUnknown, kUnsure };
 
   // All intervals of a host in the order in which they begin.
   struct OfHost {
@@ -242,7 +242,7 @@ void Finder::SetClass(Stall& stall) const {
     for (const uint32_t number : storage->second) {
       if (std::binary_search(stall.hosts.begin(), stall.hosts.end(), number)) continue;
       const Witness witness = Ask(number, hosts_.at(number), stall);
-      if (witness == Witness::kRan) stall.others.push_back(number);
+      if (witness == Witness::kUnaffected) stall.others.push_back(number);
       if (witness == Witness::kUnsure) stall.unsure = true;
     }
   }
@@ -292,7 +292,7 @@ bool Finder::SiblingRan(uint32_t number, const std::set<uint32_t>& stalled, cons
 
 Finder::Witness Finder::Ask(uint32_t number, const StallHost& host, const Stall& stall) const {
   if (host.left_out.Within(stall.begin_ns - stall.error_ns, stall.end_ns + stall.error_ns) > 0) {
-    return Witness::kCannotTell;
+    return Witness::kUnknown;
   }
   const int64_t length_ns = stall.end_ns - stall.begin_ns;
   const int64_t shift_ns = stall.error_ns + error_at_(number, stall.begin_ns);
@@ -300,17 +300,17 @@ Finder::Witness Finder::Ask(uint32_t number, const StallHost& host, const Stall&
   const bool unseen = UnseenNs(host, stall, 0) > length_ns / 2;
   const bool seen_surely = UnseenNs(host, stall, shift_ns) <= length_ns / 2;
   const Witness intervals = AskStallIntervals(number, stall, false);
-  if (!idle && !unseen && seen_surely && intervals == Witness::kRan) return Witness::kRan;
+  if (!idle && !unseen && seen_surely && intervals == Witness::kUnaffected) return Witness::kUnaffected;
   if (AnyWasServed(number, host, stall)) return AskStallIntervals(number, stall, true);
-  if (idle || unseen) return Witness::kCannotTell;
+  if (idle || unseen) return Witness::kUnknown;
   // Wherever the stall was within the clocks' errors, no more of it than this was not seen.
-  return intervals == Witness::kRan ? Witness::kUnsure : intervals;
+  return intervals == Witness::kUnaffected ? Witness::kUnsure : intervals;
 }
 
 Finder::Witness Finder::AskStallIntervals(uint32_t number, const Stall& stall, bool served) const {
   const auto found = of_hosts_.find(number);
-  if (found == of_hosts_.end()) return Witness::kRan;
-  Witness witness = Witness::kRan;
+  if (found == of_hosts_.end()) return Witness::kUnaffected;
+  Witness witness = Witness::kUnaffected;
   ForEachNear(number, stall, stall.error_ns + found->second.error_ns, [&](const StalledInterval& own) {
     for (const size_t place : stall.intervals) {
       const StalledInterval& stalled = intervals_[place];
@@ -320,7 +320,7 @@ Finder::Witness Finder::AskStallIntervals(uint32_t number, const Stall& stall, b
       const bool never = !own.counts || IsPaused(own) || IsRow(own) != IsRow(stalled);
       if (never && served) continue;
       const bool seems = IsRow(own) && !IsRow(stalled) ? Overlap(stalled, own, 0) > 0 : SeemTogether(stalled, own);
-      witness = never && seems ? Witness::kCannotTell : Witness::kUnsure;
+      witness = never && seems ? Witness::kUnknown : Witness::kUnsure;
       return false;
     }
     return true;

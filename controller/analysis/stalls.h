@@ -34,11 +34,11 @@ struct StalledInterval {
   bool counts = true;
   // Of how many writes it is made; 0: not known.
   uint64_t writes = 0;
-  // Usual writes one after the other, of which the longest took this; 0: it is no row.
+  // A run of slow writes whose longest took this; 0: not a run of slow writes.
   int64_t row_of_ns = 0;
 };
 
-// A host that ran in the step.
+// A host that took part in the step.
 struct StallHost {
   // From 1; 0: not known, and not shared with any other host.
   uint32_t storage = 0;

@@ -100,7 +100,7 @@ class StallsOfStep {
   // What counted as a stall of a writer, by host and number.
   std::map<std::pair<uint32_t, uint32_t>, int64_t> thresholds_ns_;
   std::vector<StalledInterval> intervals_;
-  // Of the writers that were asked for.
+  // Of the requested writers.
   std::map<std::pair<uint32_t, uint32_t>, ServedTime> served_;
   // What counted as a stall, over the writers that reported something.
   int64_t least_threshold_ns_ = INT64_MAX;

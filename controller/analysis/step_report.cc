@@ -14,11 +14,11 @@
 namespace plimsoll {
 namespace {
 
-// A writer that waited longer than this share of the time for its recorder measured the harness.
+// A writer that waited longer than this share of the time for its recorder measured the load generator.
 constexpr double kRingWaitShare = 0.001;
 // Time in writes and between them must add up to the time that passed, within this.
 constexpr double kAccountedTolerancePercent = 1;
-// A clock whose smallest step is more than this share of the median cannot tell latencies apart.
+// A clock whose smallest step is more than this share of the median cannot resolve latencies.
 constexpr double kClockStepShare = 0.01;
 // A write that was in flight for longer when the data end is reported as missing.
 constexpr int64_t kLongOpenWriteNs = 1'000'000'000;
@@ -151,7 +151,7 @@ RetransmitFigures StepReporter::RetransmitsOf(uint32_t host, const RetransmitBou
   figures.least = static_cast<double>(bounds.least);
   figures.most = bounds.most == UINT64_MAX ? kNoBound : static_cast<double>(bounds.most);
   if (bounds.went_back) {
-    figures.doubt = "a counter of the host's kernel went back";
+    figures.doubt = "a kernel counter of the host decreased";
   } else if (bounds.least != bounds.most) {
     figures.doubt = "calls were retransmitted between two samples of the host, the first of them in the warm-up";
   }
@@ -205,10 +205,11 @@ void StepReporter::AddInFlight(const StepScope& scope) {
   }
   if (write->age_ns < kLongOpenWriteNs) return;
   NoteBook& book = facts.lost ? run_.loss_reasons : run_.reasons;
-  book.Add("in flight",
-           absl::StrFormat("%s, %s: the figures lack a write that had been in flight for %.1f s "
-                           "when the host's last message arrived.",
-                           facts.WriterName(scope.qm), StepName(), static_cast<double>(write->age_ns) / 1e9));
+  book.Add(
+      "in flight",
+      absl::StrFormat(
+          "%s, %s: the figures do not include a write that had been in flight for %.1f s at the host's last message.",
+          facts.WriterName(scope.qm), StepName(), static_cast<double>(write->age_ns) / 1e9));
 }
 
 void StepReporter::CheckWriter(uint32_t host, const HostFacts& facts, uint32_t qm, const WriterStats& writer,
@@ -286,8 +287,8 @@ void StepReporter::PlanSeries() {
   if (!series_of_qms_) {
     const char* missing = !series_of_cluster_ ? "" : !series_of_hosts_ ? " of single hosts and QMs" : " of single QMs";
     run_.notes.Add("series",
-                   absl::StrCat(StepName(), ": the per-second series", missing, " are left out: with more than ",
-                                FormatCount(run_.series_rows), " rows nobody could read the report."));
+                   absl::StrCat(StepName(), ": the per-second series", missing,
+                                " are left out: they would have more than ", FormatCount(run_.series_rows), " rows."));
   }
   run_.series_rows_left -=
       (series_of_cluster_ ? cluster_rows : 0) + (series_of_hosts_ ? host_rows : 0) + (series_of_qms_ ? qm_rows : 0);
@@ -300,15 +301,15 @@ void StepReporter::PlanSeries() {
 
 bool StepReporter::AccountsForRows(const Named& name, const ScopeSums& sums) const {
   const uint64_t rows = sums.series.RowCount(RowsFor(sums));
-  const uint64_t untold = rows - std::min(rows, sums.series.frames());
-  if (untold <= run_.untold_rows_left) {
-    run_.untold_rows_left -= untold;
+  const uint64_t unreported = rows - std::min(rows, sums.series.frames());
+  if (unreported <= run_.unreported_rows_left) {
+    run_.unreported_rows_left -= unreported;
     return true;
   }
   const std::string place = FormatPlace(0, name.host, name.qm, 0, name.queue_manager);
   const std::string who = place.empty() ? "" : absl::StrCat(place, ", ");
-  run_.notes.Add("untold", absl::StrCat(who, StepName(), ": the per-second series is left out: no frame covers ",
-                                        FormatCount(untold), " of its ", FormatCount(rows), " seconds."));
+  run_.notes.Add("unreported", absl::StrCat(who, StepName(), ": the per-second series is left out: no frame covers ",
+                                            FormatCount(unreported), " of its ", FormatCount(rows), " seconds."));
   return false;
 }
 
@@ -427,7 +428,7 @@ void StepReporter::AddFairness() {
     if (scope.kind() == v1::SCOPE_KIND_HOST) hosts.push_back(scope.iops());
     if (scope.kind() == v1::SCOPE_KIND_QM) qms.push_back(scope.iops());
   }
-  // Queue managers of a placement have loads of their own: that they differ is no unfairness.
+  // Queue managers of a placement have loads of their own: a difference between them is not unfair.
   const bool placed = std::any_of(run_.hosts.begin(), run_.hosts.end(),
                                   [](const auto& host) { return host.second.Placed(1) != nullptr; });
   if (qms.size() < 2 || placed) return;
@@ -466,8 +467,9 @@ void StepReporter::AddLoad() {
     rows_missing = rows_missing || load.rows_missing();
   }
   if (rows_missing) {
-    run_.notes.Add("load", absl::StrCat(StepName(), ": the load's columns end before the step does: with more than ",
-                                        FormatCount(kLoadRows), " rows nobody could read the report."));
+    run_.notes.Add("load",
+                   absl::StrCat(StepName(), ": the load's columns end before the step does: they would have more than ",
+                                FormatCount(kLoadRows), " rows."));
   }
 }
 

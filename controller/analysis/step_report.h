@@ -33,8 +33,8 @@ struct RunContext {
   // Rows that the series of all steps may take together, and that are left of them.
   uint64_t series_rows;
   uint64_t& series_rows_left;
-  // Rows of seconds without any frame that the series of all steps may still take; see kUntoldRows.
-  uint64_t& untold_rows_left;
+  // Rows of seconds without any frame that the series of all steps may still take; see kUnreportedRows.
+  uint64_t& unreported_rows_left;
   // Buckets that distributions may still take; see kDistributionBuckets.
   uint64_t& distribution_buckets_left;
 };
@@ -43,7 +43,7 @@ struct RunContext {
 inline constexpr uint64_t kSeriesRows = 5'000'000;
 // A row of a series has at least one frame of its second, so that a report grows with its journal and not
 // with the step's length that the journal claims. Where frames are missing there may be so many rows of zeros more.
-inline constexpr uint64_t kUntoldRows = 100'000;
+inline constexpr uint64_t kUnreportedRows = 100'000;
 
 // Makes one step's report. Used once.
 class StepReporter : private ScopeVisitor {
@@ -96,8 +96,8 @@ class StepReporter : private ScopeVisitor {
                    const ScopeSums& sums);
   void CheckHost(const HostFacts& facts, const ScopeSums& sums);
   void PlanSeries();
-  // Whether frames, and else what is left of kUntoldRows, account for the rows of the scope's series; notes it where
-  // they do not.
+  // Whether frames, and else what is left of kUnreportedRows, account for the rows of the scope's series; notes it
+  // where they do not.
   bool AccountsForRows(const Named& name, const ScopeSums& sums) const;
   uint32_t RowsFor(const ScopeSums& sums) const;
   std::string StepName() const;

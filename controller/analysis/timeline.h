@@ -122,7 +122,7 @@ class Timeline {
   // Bound of the error of the host's offset at a moment of the timeline; nothing without probes.
   std::optional<int64_t> ErrorAt(uint32_t host, int64_t timeline_ns) const;
 
-  // What the probes tell of the host's clock at `timeline_ns`. error_ns is the bound there.
+  // What the probes show of the host's clock at `timeline_ns`. error_ns is the bound there.
   v1::ClockReport MakeClockReport(uint32_t host, int64_t timeline_ns) const;
   // By how much the host's wall clock was set to and fro while it was probed, beside what reading two clocks one after
   // the other takes.

@@ -181,7 +181,7 @@ class PlacementMaker {
     row.set_outcome(v1::OUTCOME_INCONCLUSIVE);
     const auto found = steps_.find(row.step());
     if (found == steps_.end()) {
-      row.set_reason("not played");
+      row.set_reason("did not run");
       return;
     }
     const v1::StepReport& step = *found->second;

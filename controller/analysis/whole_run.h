@@ -58,7 +58,7 @@ class SteadyRounds {
 };
 
 // The answer to a placement, from a report that has its steps and its verdict. `steps` are those of the plan: one that
-// was not played, or not to its end by all writers, decides nothing, and leaves no PASS. A pure function.
+// did not run, or not to its end by all writers, decides nothing, and prevents a PASS. A pure function.
 v1::PlacementReport MakePlacementReport(const v1::Report& report,
                                         const google::protobuf::RepeatedPtrField<v1::LogStep>& steps);
 

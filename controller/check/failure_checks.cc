@@ -78,11 +78,11 @@ void RestartServer(CheckRun& run, const CheckedProcess& witness, const std::func
   const double gap_s = static_cast<double>(killed.longest_gap_ns()) / kNsPerSecond;
   if (killed.longest_gap_ns() < kOutageNs) {
     run.Undecided(
-        absl::StrFormat("--restart-server restarted nothing that writes need: the longest gap between %d "
+        absl::StrFormat("--restart-server restarted nothing that writes depend on: the longest gap between %d "
                         "writes beside it was %.3f s",
                         killed.acknowledged(), gap_s));
   }
-  run.Note(absl::StrFormat("writes were away for %.1f s while the server restarted", gap_s));
+  run.Note(absl::StrFormat("writes stalled for %.1f s while the server restarted", gap_s));
 }
 
 // Opens the file of a writer after the restart. Its name was made durable and its first page written synchronously, and

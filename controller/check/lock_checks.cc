@@ -83,21 +83,21 @@ void MustNotConflict(CheckRun& run, const CheckedProcess& process, uint64_t star
 }
 
 // How a holder gives its lock up.
-enum class GiveUp { kUnlock, kDie };
+enum class ReleaseBy { kUnlock, kDie };
 
-// `waiter` waits for the lock of `holder`, who gives it up: it must be granted, soon, and not before. Returns how late,
-// at most.
+// `waiter` waits for the lock of `holder`, which releases it: it must be granted, soon, and not before. Returns how
+// late, at most.
 int64_t HandOver(CheckRun& run, const CheckedProcess& holder, const CheckedProcess& waiter, Kind::Kind kind,
-                 GiveUp give_up) {
+                 ReleaseBy by) {
   run.MustGet(holder);
   run.MustBeRefused(waiter, holder);
   const uint64_t waiting =
       run.Send(waiter, LockCommand(kind, kPollNs, kReleaseLimitNs), kReleaseLimitNs + CheckRun::kCallNs);
   if (!run.over()) run.field().Pause(kSettleNs);
-  const v1::CheckAnswer given = give_up == GiveUp::kDie ? run.Kill(holder) : run.Lock(holder, Kind::KIND_UNLOCK);
+  const v1::CheckAnswer given = by == ReleaseBy::kDie ? run.Kill(holder) : run.Lock(holder, Kind::KIND_UNLOCK);
   const v1::CheckAnswer granted = run.Await(waiter, waiting);
   if (run.over() || granted.code() != 0) return 0;
-  const std::string what = give_up == GiveUp::kDie ? "was killed" : "unlocked";
+  const std::string what = by == ReleaseBy::kDie ? "was killed" : "unlocked";
   if (!granted.granted()) {
     run.Fail(absl::StrCat("never released: ", run.label(waiter.host), " was not granted the lock within ",
                           FormatDuration(kReleaseLimitNs), " after ", run.label(holder.host), "'s holder ", what));
@@ -115,20 +115,20 @@ int64_t HandOver(CheckRun& run, const CheckedProcess& holder, const CheckedProce
 }
 
 // Every host waits once for its neighbour.
-void CheckWait(CheckRun& run, Kind::Kind kind, std::vector<GiveUp> ways) {
-  for (const GiveUp give_up : ways) {
+void CheckWait(CheckRun& run, Kind::Kind kind, std::vector<ReleaseBy> ways) {
+  for (const ReleaseBy by : ways) {
     int64_t latest_ns = 0;
     for (size_t host = 0; host < run.hosts() && !run.over(); ++host) {
       const CheckedProcess waiter = run.Start(host);
       const CheckedProcess holder = run.Start(run.Other(host));
       run.Open(waiter, 0, CheckRun::How::kBuffered);
       run.Open(holder, 0, CheckRun::How::kBuffered);
-      latest_ns = std::max(latest_ns, HandOver(run, holder, waiter, kind, give_up));
+      latest_ns = std::max(latest_ns, HandOver(run, holder, waiter, kind, by));
       run.Kill(waiter);
-      if (give_up == GiveUp::kUnlock) run.Kill(holder);
+      if (by == ReleaseBy::kUnlock) run.Kill(holder);
     }
     run.Note(absl::StrCat("granted at most ", Seconds(latest_ns), " after the holder ",
-                          give_up == GiveUp::kDie ? "was killed" : "unlocked"));
+                          by == ReleaseBy::kDie ? "was killed" : "unlocked"));
     if (kind == Kind::KIND_WAIT && latest_ns > kNsPerSecond) {
       run.Note("a queue manager that waits in F_SETLKW takes over as late; one that polls does not");
     }
@@ -253,15 +253,15 @@ void CheckLockByteRanges(CheckRun& run) {
 }
 
 void CheckLockReleasedAtProcessDeath(CheckRun& run) {
-  CheckWait(run, Kind::KIND_POLL, {GiveUp::kDie});
+  CheckWait(run, Kind::KIND_POLL, {ReleaseBy::kDie});
 }
 
 void CheckLockWaitPoll(CheckRun& run) {
-  CheckWait(run, Kind::KIND_POLL, {GiveUp::kUnlock});
+  CheckWait(run, Kind::KIND_POLL, {ReleaseBy::kUnlock});
 }
 
 void CheckLockWaitBlocking(CheckRun& run) {
-  CheckWait(run, Kind::KIND_WAIT, {GiveUp::kUnlock, GiveUp::kDie});
+  CheckWait(run, Kind::KIND_WAIT, {ReleaseBy::kUnlock, ReleaseBy::kDie});
 }
 
 void CheckLockStorm(CheckRun& run) {

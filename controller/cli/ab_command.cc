@@ -173,7 +173,7 @@ class Ab {
                        [&addresses](const auto& place) { return addresses.contains(place.first); });
   }
 
-  // Has every run prepare, one after another. False where one could not.
+  // Has every run prepare, in turn. False where one could not.
   bool Prepare(TurnRuns& runs, EventQueue& events) {
     const size_t count = flags_.toggle.empty() ? 2 : 1;
     for (size_t side = 0; side < count; ++side) {
@@ -336,7 +336,7 @@ class Ab {
     }
   }
 
-  // Why a run is no whole measurement of its side; "" where it is one.
+  // Why a run is not a complete measurement of its side; "" where it is.
   static std::string TroubleOf(const v1::Report& report) {
     if (report.run().state() != v1::RUN_STATE_COMPLETE) {
       return report.run().state_reason().empty() ? "it was cut short" : report.run().state_reason();
@@ -503,13 +503,13 @@ void AddAbCommand(CLI::App& app, CommandLine& line) {
       ->type_name("OPTION=A,B");
   command
       ->add_option("--rounds", flags->rounds,
-                   WrapHelp("Most rounds, from 6 to 60; each measures both sides once, in an order drawn at random"))
+                   WrapHelp("Maximum number of rounds, from 6 to 60; each measures both sides once, in random order"))
       ->capture_default_str()
       ->type_name("COUNT");
   command
       ->add_option("--stop-on", flags->stop_on,
-                   WrapHelp("Figures that must all be decided for the rounds to end early: the interval is beyond "
-                            "--min-effect, or as narrow as it"))
+                   WrapHelp("Figures that must all be decided before the rounds may end early: their 95 % interval "
+                            "lies beyond --min-effect, or is no wider than it"))
       ->capture_default_str()
       ->type_name("FIGURES");
   command->add_flag("--all-rounds", flags->all_rounds, "Measure all rounds, even if the figures are decided earlier");
@@ -517,15 +517,16 @@ void AddAbCommand(CLI::App& app, CommandLine& line) {
       ->add_option("--order-seed", flags->order_seed,
                    WrapHelp("Seed of the order within the rounds (default: random; the result names it)"))
       ->type_name("NUMBER");
-  command->add_flag("--anew", flags->anew,
-                    WrapHelp("Prepare each side anew in each round, in a session of its own (always with --between, "
-                             "unless --toggle is given)"));
+  command->add_flag(
+      "--anew", flags->anew,
+      WrapHelp(
+          "Prepare each side again in each round, in its own session (implied by --between unless --toggle is given)"));
   command
       ->add_option("--between", flags->between,
                    WrapHelp("Command to run on this machine before each side of each round, without a shell; {side}, "
                             "{letter} and {round} are replaced"))
       ->type_name("COMMAND");
-  command->add_option("--between-limit", flags->between_limit, "Longest time that the command may take")
+  command->add_option("--between-limit", flags->between_limit, "Time limit for that command")
       ->capture_default_str()
       ->type_name("TIME");
   command

@@ -186,7 +186,7 @@ absl::StatusOr<AbRecord> ReadAbRecord(const std::string& text) {
     }
     record.ended = document.at("ended").get<std::string>();
   } catch (const nlohmann::json::exception&) {
-    return absl::InvalidArgumentError("it is no record of `plimsoll ab`");
+    return absl::InvalidArgumentError("it is not a record of `plimsoll ab`");
   }
   PLIMSOLL_RETURN_IF_ERROR(CheckRecord(record));
   return record;

@@ -54,7 +54,7 @@ v1::PairedDesign DesignOf(const AbRecord& record);
 std::vector<std::string> DrawOrder(uint64_t seed, size_t rounds);
 
 std::string WriteAbRecord(const AbRecord& record);
-// INVALID_ARGUMENT where it is no such record.
+// INVALID_ARGUMENT where it is not such a record.
 absl::StatusOr<AbRecord> ReadAbRecord(const std::string& text);
 
 // Whether the directory holds a record.

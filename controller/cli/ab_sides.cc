@@ -187,7 +187,7 @@ absl::StatusOr<Between> Between::Create(const AbFlags& flags) {
   Between between;
   if (flags.between.empty()) return between;
   if (!flags.allow_commands) {
-    return absl::InvalidArgumentError("--between runs a command on this machine: read it, and give --allow-commands");
+    return absl::InvalidArgumentError("--between runs a command on this machine: read it, and pass --allow-commands");
   }
   absl::StatusOr<std::vector<std::string>> arguments = SplitCommand(flags.between);
   if (!arguments.ok()) {

@@ -493,7 +493,7 @@ void AddAcceptCommand(CLI::App& app, CommandLine& line) {
   const RunSurroundings around = OwnSurroundings();
   auto flags = std::make_shared<AcceptFlags>();
   CLI::App* command =
-      app.add_subcommand("accept", "Decide whether storage may go live: storage, fsck, load and limit, one verdict");
+      app.add_subcommand("accept", "Run a storage acceptance test (storage, fsck, load, limit) with one verdict");
   command->add_option("PLAN", flags->plan_file,
                       WrapHelp("Plan in YAML (see `plimsoll plan example --accept`); options override it"));
   flags->plan = std::make_unique<PlanFlags>(*command, PlanFlags::Kind::kAccept);
@@ -513,8 +513,8 @@ void AddAcceptCommand(CLI::App& app, CommandLine& line) {
                  "Show hosts, directories, files, bytes and how long it takes; change nothing")
       ->excludes("--junit");
   command->footer(
-      "Exit codes: 0 every part passed; 1 a part FAILs; 2 wrong input; 3 a part is inconclusive or was not done;\n"
-      "4 an agent could not be asked, and nothing was done.\n"
+      "Exit codes: 0 every part passed; 1 a part FAILs; 2 wrong input; 3 a part is inconclusive or did not run;\n"
+      "4 an agent could not be reached, and nothing ran.\n"
       "Examples:\n"
       "  plimsoll plan example --ready nfs > accept.yaml\n"
       "  plimsoll accept accept.yaml --hosts node[1-4] --dir /mnt/mqha --rate 200\n"

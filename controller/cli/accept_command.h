@@ -15,7 +15,7 @@ namespace plimsoll {
 bool IsAcceptDirectory(const std::string& directory);
 
 // The record, judged again; a run that was under way when the acceptance was cut off has what its journal shows.
-// INVALID_ARGUMENT where it is no such record.
+// INVALID_ARGUMENT where it is not such a record.
 absl::StatusOr<v1::AcceptReport> LoadAcceptDirectory(const std::string& directory);
 
 // How it is shown.

@@ -40,18 +40,17 @@ void AddAccessFlags(CLI::App& app, AccessFlags& flags) {
   const auto add = [&app](const char* name, std::string& value, const std::string& help, const char* type) {
     return app.add_option(name, value, WrapHelp(help))->type_name(type)->group("Agents");
   };
-  add("--launch", launch.how, "How agents come to the hosts: none (they run there), or ssh", "HOW")
+  add("--launch", launch.how, "How agents are started: none (they already run on the hosts), or ssh", "HOW")
       ->capture_default_str()
       ->check(CLI::IsMember({"none", "ssh"}));
-  add("--ssh-command", launch.ssh_command, "OpenSSH client and options for it, split at blanks outside quotes",
-      "COMMAND")
+  add("--ssh-command", launch.ssh_command, "OpenSSH client with its options; quotes group words", "COMMAND")
       ->capture_default_str();
   add("--launch-agent", launch.agent_file,
-      "Agent to copy to hosts that have none of this version (default: the plimsoll-agent beside this program)",
-      "FILE");
+      "Agent program to copy to hosts without this version (default: the plimsoll-agent beside this program)", "FILE");
   add("--launch-cache", launch.cache,
-      "Directory on the hosts that keeps it (default: plimsoll in $XDG_CACHE_HOME or ~/.cache)", "DIR");
-  app.add_flag("--no-copy", launch.no_copy, "Copy no agent: every host must have one in its cache")->group("Agents");
+      "Directory on the hosts in which the copy is cached (default: plimsoll in $XDG_CACHE_HOME or ~/.cache)", "DIR");
+  app.add_flag("--no-copy", launch.no_copy, "Do not copy the agent: every host must have it in its cache")
+      ->group("Agents");
   app.add_flag("--launch-clean", launch.clean, "Remove the agent from the hosts' caches at the end")->group("Agents");
 }
 

@@ -95,7 +95,7 @@ class AskedAgents {
   absl::StatusOr<v1::HostDescription> Ask(const std::string& address, int64_t timeout_ns) const;
 
   Fleet& fleet() { return *fleet_; }
-  // As the hosts are asked for it; of several, the first.
+  // In the order of the hosts; of several, the first.
   const std::string& directory() const { return directory_; }
 
  private:

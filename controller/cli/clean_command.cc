@@ -142,15 +142,14 @@ class Clean {
       return static_cast<int>(Exit::kOk);
     }
     if (flags_.yes && !flags_.run_id.empty()) {
-      return PrintError(
-          line_,
-          absl::StrCat("nothing of run ", flags_.run_id,
-                       " can be removed here: what is in use belongs to its run, and another agent's needs "
-                       "that agent (its --name and --root)"),
-          Exit::kWrong);
+      return PrintError(line_,
+                        absl::StrCat("nothing of run ", flags_.run_id,
+                                     " can be removed here: a directory in use belongs to its run, and one of another "
+                                     "agent needs that agent (its --name and --root)"),
+                        Exit::kWrong);
     }
-    line_.out << "Nothing here can be removed: what is in use belongs to its run, what was kept or is shared "
-                 "needs --run ID,\nand another agent's needs that agent (its --name and --root).\n";
+    line_.out << "Nothing here can be removed: a directory in use belongs to its run, a kept or shared one needs --run "
+                 "ID,\nand one of another agent needs that agent (its --name and --root).\n";
     return static_cast<int>(Exit::kOk);
   }
 
@@ -199,10 +198,10 @@ class Clean {
 
 int CleanMain(const CleanFlags& flags, CommandLine& line) {
   if (!flags.run_id.empty() && !IsRunId(flags.run_id)) {
-    return PrintError(
-        line,
-        absl::StrCat("--run ", flags.run_id, " is no run id: lower-case hexadecimal digits, as in plimsoll-<run id>"),
-        Exit::kWrong);
+    return PrintError(line,
+                      absl::StrCat("--run ", flags.run_id,
+                                   " is not a run id: lower-case hexadecimal digits, as in plimsoll-<run id>"),
+                      Exit::kWrong);
   }
   int worst = static_cast<int>(Exit::kOk);
   for (const std::string& directory : flags.directories) {
@@ -224,9 +223,7 @@ void AddCleanCommand(CLI::App& app, CommandLine& line) {
   command
       ->add_option("--hosts-file", flags->agents.hosts_file, "File with agents, one or more per line, # for comments")
       ->type_name("FILE");
-  command
-      ->add_option("--dir", flags->directories,
-                   "Directory of the runs, as the hosts see it; may be given several times")
+  command->add_option("--dir", flags->directories, "Directory of the runs, as the hosts see it; repeat for several")
       ->required()
       ->allow_extra_args(false)
       ->type_name("DIR");

@@ -169,7 +169,7 @@ void AddColorOption(CLI::App& app, CommandLine& line) {
   app.add_option_function<std::string>(
          kColorOption, [&line](const std::string& when) { SetColors(when, line); },
          "Colour verdicts, errors and the live table: auto (on a terminal, unless\n"
-         "NO_COLOR is set), always or never; may stand anywhere on the line")
+         "NO_COLOR is set), always or never; accepted anywhere on the command line")
       ->type_name("WHEN")
       ->check(CLI::IsMember({"auto", "always", "never"}));
 }

@@ -76,7 +76,7 @@ bool BeginsWithBrace(const std::string& path) {
 absl::StatusOr<v1::Report> LoadReport(const std::string& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
-  if (!fs::exists(status)) return absl::NotFoundError(absl::StrCat(path, ": there is no such result"));
+  if (!fs::exists(status)) return absl::NotFoundError(absl::StrCat(path, " does not exist"));
   if (!fs::is_directory(status)) {
     PLIMSOLL_RETURN_IF_ERROR(CheckRegular(path));
     return absl::EndsWith(path, ".json") || BeginsWithBrace(path) ? LoadJson(path) : LoadJournal(path);
@@ -133,7 +133,7 @@ void CompareFlags::AddTo(CLI::App& command) {
   command
       .add_option("--differs", differs,
                   WrapHelp("Plan options that are meant to differ between the sides, such as sync,rate: they are "
-                           "listed, and neither refused nor warned about"))
+                           "listed, without refusal or warning"))
       ->type_name("OPTIONS");
   command.add_option("--min-effect", min_effect, WrapHelp("Smallest difference that counts (default: 3%)"))
       ->type_name("PERCENT");
@@ -271,8 +271,8 @@ void AddCompareCommand(CLI::App& app, CommandLine& line) {
                             "itself is compared round by round"))
       ->required();
   command->add_flag("--paired", flags->paired,
-                    WrapHelp("The n-th runs of two sides were measured in turn and belong together; of one run a side, "
-                             "the n-th steps of each block size (--repeat)"));
+                    WrapHelp("Compare the n-th run of one side with the n-th of the other; with one run per side, the "
+                             "n-th step of each block size (--repeat)"));
   flags->compare.AddTo(*command);
   command->footer(
       "Examples:\n"

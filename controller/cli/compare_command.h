@@ -49,7 +49,7 @@ struct CompareFlags {
 // Whether the text can name a side: 1 to 24 characters, none of them a control character. INVALID_ARGUMENT else.
 absl::Status CheckSideName(const std::string& name);
 
-// Prints the comparison and writes the files that were asked for. Returns the exit code: that of the gate.
+// Prints the comparison and writes the files that the options name. Returns the exit code: that of the gate.
 int PrintComparison(const CompareFlags& flags, const std::vector<SideInput>& sides, const v1::Comparison& comparison,
                     CommandLine& line);
 

@@ -83,7 +83,7 @@ std::string OutputHelp() {
     if (format.default_name != nullptr) absl::StrAppend(&defaults, "; DIR/", format.default_name);
   }
   return absl::StrCat("File to write, - for standard output; for ", directories,
-                      " the directory to make (if not given: ", defaults, ")");
+                      " the directory to create (if not given: ", defaults, ")");
 }
 
 const ExportFormat* FindFormat(const std::string& name) {
@@ -104,7 +104,9 @@ absl::StatusOr<std::string> PathOf(const ExportFlags& flags, const ExportFormat&
   }
   if (!flags.output.empty()) return flags.output;
   if (format.default_name == nullptr) return std::string();
-  if (is_file) return absl::InvalidArgumentError(absl::StrCat("name the output of ", format.name, " with --output"));
+  if (is_file)
+    return absl::InvalidArgumentError(
+        absl::StrCat(format.name, " needs --output: a journal by itself has no directory for it"));
   return absl::StrCat(flags.directory, "/", format.default_name);
 }
 
@@ -134,7 +136,7 @@ void PrintNotes(const RunIndex& index, const ExportFormat& format, const WriteFi
   }
   if (untraced > 0) {
     note(absl::StrCat(FormatCount(untraced), " of ", FormatCount(untraced + writes),
-                      " writes are in no trace and not here (--trace, --trace-limit)."));
+                      " writes were not traced and are not exported (--trace, --trace-limit)."));
   }
   if (const uint64_t dropped = DroppedWrites(index, filter); dropped > 0) {
     note(absl::StrCat(
@@ -214,7 +216,7 @@ void AddExportCommand(CLI::App& app, CommandLine& line) {
   command->add_option("DIR", flags->directory, "Directory of the results, or a journal")->required();
   command->add_option("--format", flags->format, WrapHelp(FormatsHelp()))->required();
   command->add_option("--output", flags->output, WrapHelp(OutputHelp()));
-  command->add_option("--step", flags->step, "Export this step only, from 1")->check(CLI::PositiveNumber);
+  command->add_option("--step", flags->step, "Export this step only (the first is 1)")->check(CLI::PositiveNumber);
   command->add_flag("--warmup", flags->warmup, "Include the warm-up's writes, marked as such");
   command->footer(
       "Example:\n  plimsoll export plimsoll-results/20261120T192011Z-7f3a21 --format csv --output writes.csv");

@@ -258,7 +258,8 @@ int FsckMain(const FsckFlags& flags, CommandLine& line) {
     const auto named =
         std::find_if(catalog.begin(), catalog.end(), [&](const auto& entry) { return entry.name == name; });
     if (named == catalog.end()) {
-      return PrintError(line, absl::StrCat("--only: there is no check ", name), Exit::kWrong);
+      return PrintError(line, absl::StrCat("--only: unknown check '", name, "'; docs/fsck.md lists the checks"),
+                        Exit::kWrong);
     }
     if (named->level > LevelOf(flags.level)) {
       return PrintError(line, absl::StrCat("--only: ", name, " needs --level ", LevelName(named->level)), Exit::kWrong);
@@ -298,7 +299,7 @@ void AddFsckCommand(CLI::App& app, CommandLine& line) {
   command->add_option("DIR", flags->directory, "The shared directory, as the hosts see it")->required()->type_name("");
   command
       ->add_option("--hosts", flags->agents.hosts,
-                   "Agents, at least two (if not given: this machine, which tests little)")
+                   "Agents, at least two (default: this machine alone, which tests nothing between hosts)")
       ->type_name("LIST");
   command
       ->add_option("--hosts-file", flags->agents.hosts_file, "File with agents, one or more per line, # for comments")
@@ -330,7 +331,7 @@ void AddFsckCommand(CLI::App& app, CommandLine& line) {
   command->footer(
       "One verdict per requirement: data write integrity, guaranteed exclusive access, locks released on\n"
       "failure. Exit codes: 0 all PASS; 1 one FAILs; 2 wrong input, or the hosts do not share DIR; 3 not\n"
-      "decided, or not all tested; 4 an agent could not be asked.\n"
+      "decided, or not all tested; 4 an agent could not be reached.\n"
       "Example:\n  plimsoll fsck /mnt/mqha --hosts node[1-2]");
   command->callback([flags, &line] { line.action = [flags, &line] { return FsckMain(*flags, line); }; });
 }

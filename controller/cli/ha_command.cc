@@ -82,7 +82,7 @@ absl::StatusOr<v1::TestPlan> LoadDrill(const HaFlags& flags) {
                                     [](int fault) { return NeedsCommands(static_cast<v1::HaFaultKind>(fault)); });
   if (commands && !flags.allow_commands) {
     return absl::InvalidArgumentError(
-        "the faults run commands on this machine (--do, --undo, ha.commands): read them, and give --allow-commands");
+        "the faults run commands on this machine (--do, --undo, ha.commands): read them, and pass --allow-commands");
   }
   if (!plan.has_seed()) plan.set_seed(std::random_device()());
   return plan;
@@ -117,7 +117,7 @@ class HaRun {
     if (left_) {
       log.FlushFor(kNsPerSecond);
       PrintError(line_,
-                 absl::StrCat("left at once; the instances end within ", FormatDuration(plan_.lease_ns()),
+                 absl::StrCat("exited at once; the instances end within ", FormatDuration(plan_.lease_ns()),
                               ", and a fault that was caused may not be undone; `plimsoll report ", results.path(),
                               "` reports what there is, ", CleanCommands(), " removes the files"),
                  Exit::kLeft);
@@ -322,7 +322,7 @@ int HaMain(const HaFlags& flags, CommandLine& line) {
 
 void AddHaCommand(CLI::App& app, CommandLine& line) {
   auto flags = std::make_shared<HaFlags>();
-  CLI::App* command = app.add_subcommand("ha", "Drill takeovers of HA pairs: writes lost, length of the gap");
+  CLI::App* command = app.add_subcommand("ha", "Drill takeovers of HA pairs: lost writes, length of the outage");
   command->add_option("PLAN", flags->plan_file, "Plan in YAML with an `ha` section; options override it");
   flags->plan = std::make_unique<PlanFlags>(*command, PlanFlags::Kind::kHa);
   command->add_option("--out", flags->out, "Directory for the results (default: plimsoll-results/<UTC time>-<run id>)")

@@ -258,7 +258,7 @@ int MeasureByVariables(MqldtFlags flags, CommandLine& line) {
   }
   int code = 0;
   for (options.qm = 1; options.qm <= most && code == 0; ++options.qm) {
-    // Alone it has the directory itself where a sweep over block sizes is asked for, too.
+    // Alone it has the directory itself even for a sweep over block sizes.
     code = Measure(flags, line);
   }
   line.out << Banner("CSV Results ") << std::ifstream(options.csv_file).rdbuf() << std::flush;
@@ -276,17 +276,17 @@ int MqldtMain(const MqldtFlags& flags, bool by_variables, CommandLine& line) {
 }  // namespace
 
 void AddMqldtCommand(CLI::App& app, CommandLine& line) {
-  CLI::App* command = app.add_subcommand("mqldt", "Take mqldt's options and print what it prints");
+  CLI::App* command = app.add_subcommand("mqldt", "Accept mqldt's options and print mqldt's output");
   auto flags = std::make_shared<MqldtFlags>();
   MqldtOptions& options = flags->options;
   command->add_option("--bsize,-b", options.block_sizes, "Block sizes, each with K: 16K or 16K,32K")->type_name("LIST");
   command
       ->add_option("--dir,-d", options.dir,
                    WrapHelp("Directory on the storage; with several queue managers their numbers are appended, and "
-                            "directories that are missing are made"))
+                            "missing directories are created"))
       ->type_name("DIR")
       ->capture_default_str();
-  command->add_option("--filePrefix,-f", options.file_prefix, "First part of a file's name")
+  command->add_option("--filePrefix,-f", options.file_prefix, "Prefix of the files' names")
       ->type_name("TEXT")
       ->capture_default_str();
   command->add_option("--fileSize,-s", options.file_size_bytes, "Size of a file in bytes (LogFilePages x 4096)")
@@ -301,7 +301,7 @@ void AddMqldtCommand(CLI::App& app, CommandLine& line) {
       ->type_name("SECONDS")
       ->capture_default_str();
   command->add_option("--csvFile,-c", options.csv_file, "Also write mqldt's CSV to this file")->type_name("FILE");
-  command->add_option("--qm,-q", options.qm, "Queue managers, each in a directory of its own")
+  command->add_option("--qm,-q", options.qm, "Queue managers, each in its own directory")
       ->check(CLI::Range(1U, kMostQms))
       ->type_name("N")
       ->capture_default_str();
@@ -311,15 +311,17 @@ void AddMqldtCommand(CLI::App& app, CommandLine& line) {
   command->add_option("--alignment,-a", options.alignment_bytes, "Alignment of the buffers: 0, or up to 4096 bytes")
       ->check(CLI::Range(0U, kBufferAlignment))
       ->type_name("BYTES");
-  command->add_option("--backgroundThreads,-p", options.background_threads, "Threads that keep a CPU busy meanwhile")
+  command
+      ->add_option("--backgroundThreads,-p", options.background_threads,
+                   "Threads that each keep a CPU busy during the run")
       ->check(CLI::Range(0U, 1024U))
       ->type_name("N")
       ->capture_default_str();
   command->add_option("--out", flags->out, "Directory for the results (default: plimsoll-results/<UTC time>-<run id>)")
       ->type_name("DIR");
   command->footer(
-      "Without options the MQLDT_* variables of mqldt's container apply, where one is set. docs/mqldt.md lists what\n"
-      "differs from mqldt.\n"
+      "Without options, the MQLDT_* variables of mqldt's container apply if any is set. docs/mqldt.md lists "
+      "the\ndifferences from mqldt.\n"
       "Examples:\n"
       "  plimsoll mqldt --dir=/mnt/mqlog --bsize=16K,64K --fileSize=67108864 --numFiles=16 --duration=40\n"
       "  plimsoll mqldt -d /mnt/mqlog/qm -b 128K -q 3 -c san.csv");

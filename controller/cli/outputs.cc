@@ -110,10 +110,8 @@ void ViewFlags::AddTo(CLI::App& command, const std::string& where) {
   // A flag, so that the value can only stand behind "=" and no argument is taken for it.
   command.add_flag(absl::StrCat("--histogram{", kHistogramRows, "}"), histogram_text,
                    WrapHelp("Show the latencies of each step as a histogram of this many rows (--histogram=60)"));
-  command.add_flag(
-      "--full", full,
-      WrapHelp("Show every host and queue manager where there are more than 8 (default: the 3 best and the "
-               "3 worst)"));
+  command.add_flag("--full", full,
+                   WrapHelp("Show every host and queue manager (default: the 3 best and the 3 worst of more than 8)"));
   AddSummaryFlag(command, summary)->excludes("--histogram")->excludes("--full");
   AddJUnitFlag(command, junit);
 }

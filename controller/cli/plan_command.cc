@@ -83,14 +83,13 @@ int FromMqMain(const FromMqFlags& flags, CommandLine& line) {
 void AddFromMqCommand(CLI::App& plan, CommandLine& line) {
   CLI::App* command = plan.add_subcommand("from-mq", "Make a plan from qm.ini and the output of amqsrua");
   auto flags = std::make_shared<FromMqFlags>();
-  command->add_option("--qm-ini", flags->qm_ini, "qm.ini of each queue manager; several may be given")
+  command->add_option("--qm-ini", flags->qm_ini, "qm.ini of each queue manager; repeat for several")
       ->type_name("FILE")
       ->required();
   command
-      ->add_option(
-          "--amqsrua", flags->amqsrua,
-          WrapHelp("What `amqsrua -m QM -c DISK -t Log` printed under load: its busiest interval gives block size and "
-                   "rate; several may be given"))
+      ->add_option("--amqsrua", flags->amqsrua,
+                   WrapHelp("Output of `amqsrua -m QM -c DISK -t Log` under load: its busiest interval gives block "
+                            "size and rate; repeat for several"))
       ->type_name("FILE");
   command->add_option("--out", flags->out, "Write the plan to this file instead of standard output")->type_name("FILE");
   command->footer(
@@ -180,7 +179,9 @@ void AddExample(CLI::App& plan, CommandLine& line) {
       ->excludes(accept_flag);
   example->footer("Example:\n  plimsoll plan example > plan.yaml\n  plimsoll plan example --ready nfs > accept.yaml");
   const auto placement = std::make_shared<bool>(false);
-  example->add_flag("--placement", *placement, "Print a plan that plays the failure of each host (docs/placement.md)")
+  example
+      ->add_flag("--placement", *placement,
+                 "Print a plan that measures with each host down in turn (docs/placement.md)")
       ->excludes(accept_flag)
       ->excludes("--ready");
   example->callback([&line, accept, ready, placement] {

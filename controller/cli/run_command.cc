@@ -195,13 +195,13 @@ class Run {
       progress_.Warn(absl::StrCat("the journal cannot be written any more: ", std::string(status.message()),
                                   "; measuring continues, and the report is made from memory"));
     });
-    std::optional<Failure> failure = Conduct(log);
+    std::optional<Failure> failure = Coordinate(log);
     progress_.Clear();
     EndAgents();
     if (left_) {
       log.FlushFor(kNsPerSecond);
       const std::string left =
-          absl::StrCat("left at once; the agents stop and clean up within ", FormatDuration(plan_.lease_ns()),
+          absl::StrCat("exited at once; the agents stop and clean up within ", FormatDuration(plan_.lease_ns()),
                        "; `plimsoll report ", results.path(), "` reports what there is");
       // The errors of a run that takes turns are shown by who gives them, who does not get to it.
       if (turn_ != nullptr) {
@@ -209,7 +209,7 @@ class Run {
       } else {
         PrintError(line_, left, Exit::kLeft);
       }
-      // Streams and threads are not waited for: leaving at once is what was asked for.
+      // Streams and threads are not waited for: a second Ctrl-C means exit at once.
       line_.err.flush();
       _exit(static_cast<int>(Exit::kLeft));
     }
@@ -271,7 +271,7 @@ class Run {
     return std::nullopt;
   }
 
-  std::optional<Failure> Conduct(RunLog& log) {
+  std::optional<Failure> Coordinate(RunLog& log) {
     Coordinator::Options options;
     options.plan = plan_;
     options.steps = steps_;
@@ -410,8 +410,8 @@ class Run {
     for (const v1::LogWorkload& workload : workloads_) {
       for (const std::string& dir : DirsOf(workload)) {
         if (stat(results.c_str(), &ours) == 0 && stat(dir.c_str(), &theirs) == 0 && ours.st_dev == theirs.st_dev) {
-          progress_.Warn(absl::StrCat("the results (", results, ") lie on the file system under test (", dir,
-                                      "); --out names another place"));
+          progress_.Warn(absl::StrCat("the results (", results, ") are on the file system under test (", dir,
+                                      "); put them elsewhere with --out"));
           return;
         }
       }

@@ -135,7 +135,7 @@ struct PlanRun {
 };
 
 // What `plimsoll run` does with the plan: the report goes to line.out, errors to line.err. Returns the exit code. Where
-// nothing was measured there is no directory. The second Ctrl-C ends the process.
+// nothing was measured there is not a directory. The second Ctrl-C ends the process.
 int RunPlan(const v1::TestPlan& plan, const PlanRun& how, const AgentAccess& access, CommandLine& line,
             const RunSurroundings& around);
 

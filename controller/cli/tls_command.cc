@@ -91,10 +91,10 @@ absl::StatusOr<std::unique_ptr<TlsDirectory>> TlsDirectory::Open(const std::stri
   if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return PosixError("make", path, errno);
   struct stat facts{};
   if (stat(path.c_str(), &facts) != 0) return PosixError("open", path, errno);
-  if (!S_ISDIR(facts.st_mode)) return absl::InvalidArgumentError(absl::StrCat(path, " is no directory"));
+  if (!S_ISDIR(facts.st_mode)) return absl::InvalidArgumentError(absl::StrCat(path, " is not a directory"));
   if ((facts.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
     return absl::InvalidArgumentError(
-        absl::StrCat(path, " is open to others, and keys are to lie in it: chmod 700 closes it"));
+        absl::StrCat(path, " is accessible to other users, and will hold private keys: chmod 700 it"));
   }
   return std::unique_ptr<TlsDirectory>(new TlsDirectory(path));
 }
@@ -113,7 +113,7 @@ absl::StatusOr<bool> TlsDirectory::HasPair(const std::string& stem) {
   if (has_certificate != has_key) {
     return absl::InvalidArgumentError(absl::StrCat(has_certificate ? certificate : key, " exists without ",
                                                    has_certificate ? key : certificate,
-                                                   ": restore the one or move the other away"));
+                                                   ": restore the missing file or move the other one away"));
   }
   if (has_certificate) {
     kept_.push_back(certificate);
@@ -203,11 +203,11 @@ absl::StatusOr<std::string> ControllerName(const std::string& given) {
 
 void PrintResult(const TlsDirectory& directory, const std::vector<std::string>& hosts, const std::string& controller,
                  std::ostream& out) {
-  for (const std::string& file : directory.kept()) out << "left as it is: " << file << '\n';
-  for (const std::string& file : directory.made()) out << "made " << file << '\n';
+  for (const std::string& file : directory.kept()) out << "unchanged: " << file << '\n';
+  for (const std::string& file : directory.made()) out << "created " << file << '\n';
   const std::string& dir = directory.path();
   if (!hosts.empty()) {
-    out << "\nCopy to each host, where its agent's user alone can read the key:\n";
+    out << "\nCopy to each host; only the agent's user may be able to read the key:\n";
     for (const std::string& host : hosts) {
       const std::string stem = TlsDirectory::FileStem(host);
       out << "  " << host << ": " << dir << "/ca.crt " << dir << '/' << stem << ".crt " << dir << '/' << stem
@@ -227,8 +227,7 @@ void PrintResult(const TlsDirectory& directory, const std::vector<std::string>& 
   }
   const std::string stem = TlsDirectory::FileStem(controller);
   out << " --dir DIR --tls-ca " << dir << "/ca.crt --tls-cert " << dir << '/' << stem << ".crt --tls-key " << dir << '/'
-      << stem << ".key\n\nKeep " << dir
-      << "/ca.key where nobody else gets at it: whoever has it can make a controller.\n";
+      << stem << ".key\n\nKeep " << dir << "/ca.key private: anyone who has it can issue controller certificates.\n";
 }
 
 int Init(const InitFlags& flags, CommandLine& line) {

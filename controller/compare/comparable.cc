@@ -96,7 +96,7 @@ std::string Spelled(const Message& message, const FieldDescriptor& field) {
   }
 }
 
-// The plan's own options, and those of each host's workload as it was told.
+// The plan's own options, and those of each host's workload as it was sent.
 std::vector<RunFact> OptionFacts() {
   std::vector<RunFact> facts;
   const auto relevant = [](const FieldDescriptor& field) {

@@ -1,5 +1,5 @@
-// Whether runs can be compared at all, and in what they differ besides their figures: where they wrote, from which
-// hosts, with which options.
+// Whether runs can be compared at all, and their configuration differences: where they wrote, from which hosts, with
+// which options.
 #pragma once
 
 #include <set>
@@ -36,12 +36,12 @@ std::string RunLabel(const std::string& side, size_t number);
 // Options of the plan that sides may differ in, by their names on the command line without the dashes.
 using StatedDifferences = std::set<std::string>;
 
-// "sync,rate" as options. INVALID_ARGUMENT for what is no option of a plan.
+// "sync,rate" as options. INVALID_ARGUMENT for a name that is not an option of a plan.
 absl::StatusOr<StatedDifferences> ParseDiffers(const std::string& names);
 
 // FAILED_PRECONDITION with the reason where figures of the sides, or of the runs within a side, do not measure the same
-// thing: no block size in common, writes made durable in different ways, O_DIRECT in effect or not, writes on schedule
-// against one after another. What follows from a stated difference may differ between sides, not within one.
+// thing: no block size in common, writes made durable in different ways, O_DIRECT in effect or not, open against closed
+// loop. What follows from a stated difference may differ between sides, not within one.
 absl::Status CheckComparable(const std::vector<SideInput>& sides, const StatedDifferences& stated = {});
 
 // Block sizes that every run measured, in ascending order.

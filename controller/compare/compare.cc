@@ -347,7 +347,7 @@ class Comparer {
  public:
   Comparer(const std::vector<SideInput>& sides, const CompareSettings& settings)
       : sides_(sides), settings_(settings), gate_replicates_(settings.replicates) {
-    // The smallest p-value, adjusted for all tests that there can be, shall be half of the level at most.
+    // The smallest p-value, adjusted for all tests that there can be, must be at most half of the level.
     constexpr size_t kTestsOfAPair = 5;
     const size_t tests = CommonBlockSizes(sides).size() * (sides.size() - 1) * kTestsOfAPair;
     const auto wanted = static_cast<size_t>(2 * static_cast<double>(tests) / kLevel);

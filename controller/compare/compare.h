@@ -125,9 +125,9 @@ PairResult ComparePair(const SideSteps& first, const SideSteps& second, const Co
 
 // Fewer seconds than this are no basis for an interval.
 inline constexpr size_t kFewestSeconds = 10;
-// With fewer independent seconds than this a longer run is asked for.
+// With fewer independent seconds than this a longer run is requested.
 inline constexpr double kEnoughEffectiveSeconds = 12;
-// Where seconds depend on one another more than this, it is always told how long a run would be needed.
+// Where seconds depend on one another more than this, the comparison always reports how long a run would have to be.
 inline constexpr double kPromisedAutocorrelation = 0.5;
 // So many independent seconds is what the method's promises are made for: 60 s at that autocorrelation.
 inline constexpr double kPromisedEffectiveSeconds = 20;

@@ -154,8 +154,8 @@ std::string SideName(const v1::ComparedSide& side, const NameOf& name_of) {
   return absl::StrCat(absl::StrJoin(names, ", "), " and ", more, " more");
 }
 
-// "NFS (B) against SAN (A)": by the sides' names, the runs' names, or their directories, where these tell the sides
-// apart; else "B against A".
+// "NFS (B) against SAN (A)": by the sides' names, the runs' names, or their directories, where these distinguish the
+// sides; else "B against A".
 std::string Title(const v1::Comparison& comparison) {
   std::vector<std::string> labels;
   const auto& sides = comparison.sides();

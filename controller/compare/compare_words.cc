@@ -225,17 +225,15 @@ std::string LooksInWords(const v1::PairedDesign& design) {
 
 std::vector<std::string> PairedMethodInWords(const v1::Comparison& comparison) {
   const v1::CompareOptions& options = comparison.options();
-  return {
-      absl::StrCat(
-          "Paired: each figure's ratio was taken within each round. Had the sides been equal, the order within "
-          "a round would have decided the sign of its difference: the figures were compared with what all "
-          "other signs would have given (randomisation test), after ",
-          LooksInWords(comparison.paired()), "."),
-      absl::StrCat("A difference is significant where chance alone would produce one among all ", comparison.tests(),
-                   " figures and at all of these tests in fewer than ", Percent(options.level_percent()),
-                   " of 100 comparisons (step-down maxT). It counts where it is larger than the minimum effect of ",
-                   Percent(options.min_effect_percent()),
-                   " %. Intervals are 95 % intervals, for each row by itself, over all of these tests.")};
+  return {absl::StrCat("Paired: each figure's ratio was taken within each round. If the sides were equal, only the "
+                       "random order would decide which side is slower in a round; the figures were compared with "
+                       "those of all other orders (randomisation test), after ",
+                       LooksInWords(comparison.paired()), "."),
+          absl::StrCat("A difference is significant if chance alone would produce any among the ", comparison.tests(),
+                       " figures and at all of these tests in fewer than ", Percent(options.level_percent()),
+                       " of 100 comparisons (step-down maxT). It counts if it exceeds the minimum effect of ",
+                       Percent(options.min_effect_percent()),
+                       " %. Each row has its own 95 % interval, valid over all of these tests.")};
 }
 
 std::vector<std::string> PairedLimitsInWords(const v1::Comparison& comparison) {
@@ -243,9 +241,8 @@ std::vector<std::string> PairedLimitsInWords(const v1::Comparison& comparison) {
   std::vector<std::string> limits;
   if (design.order().empty()) {
     limits.push_back(
-        "The order within the rounds is not known here: the tests are exact where it was drawn at random. Where one "
-        "side "
-        "always came first, what that alone changes counts as a difference.");
+        "The order within the rounds is not recorded: the tests assume that it was random. If one side always came "
+        "first, the effect of the order counts as a difference.");
   }
   const size_t first_test = std::max<size_t>(kFewestRounds, design.looks().empty() ? 0 : design.looks(0).rounds());
   if (design.complete_rounds() < first_test) {
@@ -253,9 +250,8 @@ std::vector<std::string> PairedLimitsInWords(const v1::Comparison& comparison) {
                                   ", the first test is after ", first_test, "."));
   } else {
     limits.push_back(
-        "The intervals assume that the ratio of the sides is the same in all rounds. They cover what changes from "
-        "round "
-        "to round, not what was the same in all of them, such as a neighbour's load.");
+        "The intervals assume that the ratio of the sides is the same in all rounds. They cover variation between "
+        "rounds, not conditions that were the same in all rounds, such as another system's load.");
   }
   return limits;
 }
@@ -287,16 +283,15 @@ std::vector<std::string> MethodInWords(const v1::Comparison& comparison) {
             ? absl::StrCat("Bootstrap: whole runs were resampled ", FormatCount(options.replicates()),
                            " times; differences are studentised.")
         : runs == RunsMethod::kWelch
-            ? "Whole runs were compared by Welch's t-test on logarithms, since there are too few to resample."
-            : "Whole runs were compared by Student's t-test on logarithms, since there are too few to resample; all "
-              "sides "
-              "are assumed to vary alike from run to run.");
+            ? "Whole runs were compared by Welch's t-test on logarithms, because there are too few to resample."
+            : "Whole runs were compared by Student's t-test on logarithms, because there are too few to resample; all "
+              "sides are assumed to have the same variance.");
   }
-  method.push_back(absl::StrCat("A difference is significant where chance alone would produce one among all ",
+  method.push_back(absl::StrCat("A difference is significant if chance alone would produce any among the ",
                                 comparison.tests(), " tests in fewer than ", Percent(options.level_percent()),
-                                " of 100 comparisons (Holm). It counts where it is larger than the minimum effect of ",
+                                " of 100 comparisons (Holm's method). It counts if it exceeds the minimum effect of ",
                                 Percent(options.min_effect_percent()),
-                                " %. Intervals are 95 % intervals, for each row by itself."));
+                                " %. Each row has its own 95 % interval. docs/compare.md explains the terms."));
   return method;
 }
 
@@ -352,7 +347,8 @@ std::vector<std::string> LimitsInWords(const std::vector<SideInput>& sides, cons
     std::vector<std::string> sizes;
     sizes.reserve(left_out.size());
     for (const uint64_t size : left_out) sizes.push_back(FormatSizeForPeople(size));
-    limits.push_back(absl::StrCat("Not compared, since not every run measured it: ", absl::StrJoin(sizes, ", "), "."));
+    limits.push_back(
+        absl::StrCat("Not compared, because not every run measured them: ", absl::StrJoin(sizes, ", "), "."));
   }
   const double finest = 1.0 / (comparison.options().replicates() + 1.0);
   if (!single.empty() && finest * comparison.tests() >= kLevel) {

@@ -247,7 +247,7 @@ absl::Status ParseDocument(const std::string& text, json& document) {
   try {
     document = json::parse(text);
   } catch (const json::exception& error) {
-    return absl::InvalidArgumentError(absl::StrCat("is no JSON: ", Trimmed(error.what())));
+    return absl::InvalidArgumentError(absl::StrCat("is not JSON: ", Trimmed(error.what())));
   }
   return absl::OkStatus();
 }
@@ -269,7 +269,7 @@ absl::StatusOr<v1::Report> ParseReportJson(const std::string& text) {
   json document;
   PLIMSOLL_RETURN_IF_ERROR(ParseDocument(text, document));
   if (!HasFormat(document) || !document.contains("run") || !document.contains("steps")) {
-    return absl::InvalidArgumentError("is no report of a run (report.json)");
+    return absl::InvalidArgumentError("is not the report of a run (report.json)");
   }
   PLIMSOLL_RETURN_IF_ERROR(CheckFormat(document, kFormat));
   v1::Report report;

@@ -12,10 +12,10 @@ namespace plimsoll {
 
 // The report in `text`, the content of a report.json: the inverse of RenderJson, so that RenderJson of it is `text`
 // again. Members that this version does not know are passed over, and those that are missing keep their defaults, so
-// that reports of other versions with the same format can be read. INVALID_ARGUMENT where it is no JSON (saying where),
-// no report, or a member is not what report.proto says (naming it); FAILED_PRECONDITION where its format is newer than
-// this version reads; RESOURCE_EXHAUSTED where it has more objects than its size justifies: memory grows with the text,
-// not with what the text says.
+// that reports of other versions with the same format can be read. INVALID_ARGUMENT where it is not JSON (saying
+// where), not a report, or a member is not as in report.proto (naming it); FAILED_PRECONDITION where its format is
+// newer than this version reads; RESOURCE_EXHAUSTED where it has more objects than its size justifies: memory grows
+// with the text, not with what the text says.
 absl::StatusOr<v1::Report> ParseReportJson(const std::string& text);
 
 // The same for another message that RenderJson has made: its `format` must be `format`. `what` names it in

@@ -41,7 +41,7 @@ struct RunsTest {
   double error = 0;
   // Two-sided p-value of no difference.
   double p = 1;
-  // So far on both sides of the difference reaches the interval whose level was asked for.
+  // Half the width of the difference's interval at the requested level.
   double half_width = 0;
 };
 

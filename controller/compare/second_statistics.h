@@ -26,7 +26,7 @@ double Autocorrelation(const std::vector<double>& values);
 // independent ones: 1 + 2 sum over k < count of (1 - k / count) phi^k.
 double VarianceInflation(double phi, size_t count);
 
-// How many independent values tell as much about the mean as `count` neighbouring ones.
+// How many independent values determine the mean as well as `count` neighbouring ones.
 double EffectiveCount(double phi, size_t count);
 
 // The least count whose EffectiveCount reaches `effective`.
@@ -88,12 +88,12 @@ class RatioBootstrap {
   // The figure in its scale.
   double value() const { return value_; }
   // Variance of value(): that of the circular block means (Künsch, Annals of Statistics 17, 1989), made larger by what
-  // blocks of this length cannot see of an AR(1) process with this autocorrelation. Where the observations tell
-  // no more than kFewestEffective independent ones would, nobody knows how much they depend on one another, and the
-  // figure counts as no better known than that of a single one.
+  // blocks of this length cannot see of an AR(1) process with this autocorrelation. Where the observations are worth no
+  // more than kFewestEffective independent ones, nobody knows how much they depend on one another, and the figure
+  // counts as no better known than that of a single one.
   double variance() const { return variance_; }
   size_t replicates() const { return deviation_.size(); }
-  // The replicate's value less value(), and the variance of it as its own blocks tell it (Davison and Hinkley,
+  // The replicate's value less value(), and its variance as estimated from its own blocks (Davison and Hinkley,
   // Bootstrap Methods and their Application, 1997, 8.2.3).
   double deviation(size_t replicate) const { return deviation_[replicate]; }
   double variance(size_t replicate) const { return replicate_variance_[replicate]; }
@@ -193,7 +193,7 @@ struct PercentileTest {
 // Tests the percentile `share` (0.99) without guessing how dense writes are around it: with the second side's times
 // divided by a supposed ratio, the two sides' shares of writes below the percentile of both together must be alike but
 // for chance (an interval of a percentile from that of its share: Woodruff, JASA 47, 1952). Chance is what the block
-// bootstrap makes of the seconds' shares. `ratio` is the sides' exact ratio; the coarse histograms tell only how far
+// bootstrap makes of the seconds' shares. `ratio` is the sides' exact ratio; the coarse histograms show only how far
 // chance can shift it. `level` is 0.05 for an interval of 95 %.
 PercentileTest TestPercentile(const PercentileSide& first, const PercentileSide& second, double share, double ratio,
                               double level);

@@ -1,4 +1,4 @@
-// What a report tells of one block size, made ready for comparing.
+// The figures of one block size from a report, ready for comparing.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace plimsoll {
 
-// Longer runs are looked at in groups of seconds: so many observations tell the autocorrelation well enough.
+// Longer runs are looked at in groups of seconds: this many observations determine the autocorrelation well enough.
 inline constexpr size_t kMaxObservations = 3'600;
 
 // The seconds of all steps of one block size, as observations of one second, or of several where there are many.
@@ -27,7 +27,7 @@ struct SecondsData {
   // Writes over observations, and time in writes over writes, by observation.
   RatioSeries rate;
   RatioSeries mean;
-  // The same by second where several make an observation; what seconds have to do with one another is told by these.
+  // The same by second where several make an observation; these show how much seconds depend on one another.
   RatioSeries rate_by_second;
   RatioSeries mean_by_second;
   // By observation, too; none, with the reason, where the seconds' distributions are not known.

@@ -407,7 +407,7 @@ class Made {
   absl::Status MakeDirectory(int results) {
     struct stat facts{};
     if (results < 0 && stat(path_.c_str(), &facts) == 0 && !S_ISDIR(facts.st_mode)) {
-      return absl::InvalidArgumentError(path_ + " is no directory");
+      return absl::InvalidArgumentError(path_ + " is not a directory");
     }
     if (results < 0) {
       PLIMSOLL_ASSIGN_OR_RETURN(directory_, MakeDirectories(AT_FDCWD, path_, Links::kFollow));

@@ -36,9 +36,9 @@ absl::StatusOr<uint64_t> ExportCsv(const RunIndex& index, const WriteFilter& fil
                                    Output& output);
 
 // Makes `directory` (it must not be there, or be empty) and in it one completion latency log for each writer, named
-// <host>_qm<n>_clat.<number of the writer in the run>.log: the number alone makes names differ, on file systems that do
-// not tell upper from lower case too. A line: end of the write in ms since the start of the first step that is
-// exported, latency in ns, 1 (a write), block size, offset as if the extents lay one behind the other (0 where the
+// <host>_qm<n>_clat.<number of the writer in the run>.log: the number alone makes names differ, also on file systems
+// that do not distinguish upper from lower case. A line: end of the write in ms since the start of the first step that
+// is exported, latency in ns, 1 (a write), block size, offset as if the extents lay one behind the other (0 where the
 // write's number is not known), 0 (no priority). Returns how many writes. What was made is removed where an error comes
 // back. With `results`, a descriptor of the directory above, the last component of `directory` is a name that the
 // program chose: it is made there, and refused where it is a symbolic link.

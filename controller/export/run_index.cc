@@ -201,7 +201,7 @@ absl::Status RunIndex::Load() {
   PLIMSOLL_RETURN_IF_ERROR(damage.status());
   report_ = analyzer_.Finish();
   if (!damage->empty()) {
-    damage_ = absl::StrCat(*damage, "; the export holds what comes before it");
+    damage_ = absl::StrCat(*damage, "; the export ends there");
   } else if (report_.run().state() == v1::RUN_STATE_CUT_OFF) {
     damage_ = absl::StrCat(journal_path_, ": ", report_.run().state_reason(), "; the export holds what is there");
   }
@@ -310,7 +310,7 @@ absl::Status RunIndex::ForEachFrame(
   absl::Status status;
   analyzer.SetFrameListener([&](uint32_t host, const v1::Frame& frame) {
     const auto place = places_.find({host, frame.qm()});
-    // A journal that has grown meanwhile may tell of more.
+    // A journal that has grown meanwhile may contain more.
     if (!status.ok() || place == places_.end() || !steps_.contains(frame.step())) return;
     status = visit(static_cast<uint32_t>(place->second), frame);
   });

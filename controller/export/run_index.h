@@ -135,7 +135,7 @@ struct UntracedWrites {
 };
 
 // The report of a run, its clocks, and where each writer's traces lie in the journal. A frame that the report leaves
-// out is left out here too, so that both tell of the same writes. Every block is unpacked once and compared with its
+// out is left out here too, so that both cover the same writes. Every block is unpacked once and compared with its
 // frame's figures: what is exported later is known to add up.
 //
 // Memory: what the report takes, and six to ten bytes for each trace block (one block a writer and 250 ms). It does not
@@ -163,7 +163,7 @@ class RunIndex {
   const std::string& damage() const { return damage_; }
   // Sentences about blocks that are left out because they contradict their frames, and about numbers not known.
   std::vector<std::string> problems() const { return problems_.Sentences(); }
-  // Whether a frame had to be left out whole, since the journal does not tell how its step began.
+  // Whether a whole frame had to be left out, because the journal does not show how its step began.
   bool frames_left_out() const { return frames_left_out_; }
   // Whether a block had to be left out.
   bool contradicted() const { return contradicted_; }

@@ -1,4 +1,4 @@
-// Every traced write of a run, one after another, on the timeline.
+// Every traced write of a run, in order, on the timeline.
 #pragma once
 
 #include <array>

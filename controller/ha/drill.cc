@@ -527,7 +527,7 @@ void Drill::SetAway(Host& host, const std::string& reason) {
   v1::HaHostAway& away = *record.mutable_ha()->mutable_host_away();
   away.set_host(static_cast<uint32_t>(host.index));
   away.set_reason(reason);
-  away.set_last_heard_ns(host.last_heard.value);
+  away.set_last_heard_ns(host.last_message.value);
   log_.Append(std::move(record));
   options_.say(absl::StrCat(host.label, " is away: ", reason));
 }
@@ -538,7 +538,7 @@ void Drill::OnPreparedAgain(Host& host) {
   for (auto& [number, instance] : instances_) {
     if (instance.host != host.index || instance.ended) continue;
     instance.ended = true;
-    instance.end_text = "its host was away";
+    instance.end_text = "its host was unreachable";
   }
   v1::JournalRecord record;
   record.mutable_ha()->mutable_host_back()->set_host(static_cast<uint32_t>(host.index));
@@ -620,7 +620,7 @@ void Drill::OnEvents(Host& host, const v1::HaEvents& events) {
   };
   for (const v1::HaLedgerEntry& entry : events.ledger()) {
     Instance* instance = find(entry.instance());
-    if (instance != nullptr && !entry.recovered()) instance->last_write = host.last_heard;
+    if (instance != nullptr && !entry.recovered()) instance->last_write = host.last_message;
   }
   for (const v1::HaEvent& event : events.events()) {
     Instance* instance = find(event.instance());
@@ -630,7 +630,7 @@ void Drill::OnEvents(Host& host, const v1::HaEvents& events) {
       instance->granted = instance->granted || event.lock_granted().lock() == v1::HA_LOCK_ACTIVE;
     } else if (event.has_first_write()) {
       instance->writes = true;
-      instance->last_write = host.last_heard;
+      instance->last_write = host.last_message;
     } else if (event.has_scanned()) {
       instance->scanned = true;
     } else if (event.has_ended()) {

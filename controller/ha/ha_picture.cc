@@ -377,9 +377,10 @@ void HaPictures::TakeOfDrill(const v1::HaRecord& record, int64_t now_ns, const H
       return;
     case v1::HaRecord::kHostAway: {
       // Its last message came before the record.
-      const int64_t heard_ns = record.host_away().last_heard_ns();
+      const int64_t last_message_ns = record.host_away().last_heard_ns();
       if (away_.size() < kMostPictureAways) {
-        away_.push_back({record.host_away().host(), heard_ns > 0 ? std::min(heard_ns, now_ns) : now_ns, std::nullopt});
+        away_.push_back({record.host_away().host(), last_message_ns > 0 ? std::min(last_message_ns, now_ns) : now_ns,
+                         std::nullopt});
       }
       return;
     }

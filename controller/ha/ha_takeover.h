@@ -63,7 +63,7 @@ HaBefore AcknowledgedBefore(const Timeline& timeline, const HaInstanceFacts& old
 // all of it.
 HaReadings ReadBackBefore(const Timeline& timeline, const HaInstanceFacts& old, const HaInstanceFacts* next);
 
-// What two instances that were granted the lock one after the other did to each other.
+// What two successive holders of the lock did to each other.
 struct HaSuccession {
   // The grant came before the old one can have given the lock up.
   bool both_held = false;

@@ -92,7 +92,7 @@ void HaTracks::TakeEvents(uint32_t host, const v1::HaEvents& events) {
     if (!IsHeld(track->qm)) track->writes.Trim(entry.last_end_ns() - kKeptNs);
   }
   for (const v1::HaEvent& event : events.events()) {
-    // What it did came before; a scan is no instance that is drawn.
+    // What it did came before; a scan is not drawn as an instance.
     if (!IsTrackMoment(event.at_ns()) || event.has_scanned()) continue;
     HaTrack* const track = Get(host, event.instance(), event.qm());
     if (track != nullptr) TakeEvent(*track, event);

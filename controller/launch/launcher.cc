@@ -83,7 +83,7 @@ constexpr int64_t kReportNs = kNsPerSecond;
 constexpr int64_t kRepeatReportNs = 10 * kNsPerSecond;
 // Hosts that a line of progress names.
 constexpr size_t kMostNamed = 3;
-// For the agents to end and the hosts to clean up; an agent that hangs gives up after its own --stop-wait.
+// For the agents to end and the hosts to clean up; an agent that hangs exits after its own --stop-wait.
 constexpr int64_t kEndLimitNs = 20 * kNsPerSecond;
 // After which ssh has to go.
 constexpr int64_t kKillLimitNs = 2 * kNsPerSecond;

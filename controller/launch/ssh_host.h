@@ -30,8 +30,8 @@ struct AgentFile {
   bool dynamic = false;
 };
 
-// Reads a program. The system's error where it cannot be read; INVALID_ARGUMENT where it is no program for Linux (ELF,
-// 64 bits), or for a machine that Plimsoll does not know.
+// Reads a program. The system's error where it cannot be read; INVALID_ARGUMENT where it is not a program for Linux
+// (ELF, 64 bits), or for an unknown machine.
 absl::StatusOr<AgentFile> ReadAgentFile(const std::string& path);
 
 // start_agent.sh, as it was when this program was built (CMakeLists.txt).
@@ -132,7 +132,7 @@ class SshHost {
   // What Kill sends.
   int next_signal_ = SIGTERM;
   std::unique_ptr<PipedProcess> ssh_;
-  // To be sent: text, then the agent where it was asked for.
+  // To be sent: text, then the agent where the host requested it.
   std::string unsent_;
   size_t copied_ = 0;
   bool copying_ = false;

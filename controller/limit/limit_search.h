@@ -71,7 +71,7 @@ class LimitSearch {
 
   explicit LimitSearch(const Options& options) : options_(options) {}
 
-  // The result of the step that Next asked for. `elapsed_ns`: since the first step began.
+  // The result of the step that Next chose. `elapsed_ns`: since the first step began.
   void Add(const LimitResult& result, int64_t elapsed_ns);
 
   // What to measure now; nothing: the search is over.

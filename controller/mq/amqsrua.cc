@@ -139,7 +139,7 @@ int PartOf(std::string_view digits, size_t at) {
   return (digits[at] - '0') * 10 + digits[at + 1] - '0';
 }
 
-// "20171004" and "13560170" as "2017-10-04 13:56:01.70"; empty where they are no moment.
+// "20171004" and "13560170" as "2017-10-04 13:56:01.70"; empty where they are not a date and time.
 std::string FormatPut(std::string_view date, std::string_view time) {
   if (date.size() != 8 || time.size() != 8 || !AreDigits(date) || !AreDigits(time)) return "";
   const int month = PartOf(date, 4);
@@ -270,7 +270,7 @@ class AmqsruaReader {
             absl::StrCat("line ", number, ": ", Quoted(name), " is not known here and was left out"));
       return;
     }
-    if (first) problems_.Add(number, absl::StrCat(Quoted(name), " is no element of DISK/Log; ", kHowMade));
+    if (first) problems_.Add(number, absl::StrCat(Quoted(name), " is not an element of DISK/Log; ", kHowMade));
   }
 
   std::optional<int64_t> ReadValue(size_t number, const ElementText& element, std::string_view text) {
@@ -381,7 +381,7 @@ class AmqsruaReader {
       problems_.Add(
           recording_.busiest.line,
           "the busiest interval has no 'Log - write size', which MQ publishes since 9.0.4, so its rate of writes "
-          "is not known: leave out --amqsrua, and give --bsize and --rate to `plimsoll run`");
+          "is not known: leave out --amqsrua, and pass --bsize and --rate to `plimsoll run`");
     }
   }
 

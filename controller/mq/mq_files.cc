@@ -57,7 +57,7 @@ std::vector<std::string> AttributeNames() {
   return names;
 }
 
-// "Log" of "Log:"; empty where the line is no heading of a stanza.
+// "Log" of "Log:"; empty where the line is not the heading of a stanza.
 std::string_view StanzaName(std::string_view line) {
   if (line.empty() || line.back() != ':' || line.find('=') != std::string_view::npos) return {};
   return Trimmed(line.substr(0, line.size() - 1));
@@ -73,7 +73,7 @@ class QmIniReader {
 
   absl::StatusOr<QmLog> Read(const std::string& text) {
     if (text.find('\0') != std::string::npos) {
-      problems_.Add(0, "is not a text file; give the queue manager's qm.ini");
+      problems_.Add(0, "is not a text file; pass the queue manager's qm.ini");
       return problems_.ToStatus();
     }
     size_t number = 0;
@@ -115,7 +115,7 @@ class QmIniReader {
     const size_t equals = line.find('=');
     if (equals == std::string_view::npos) {
       return problems_.Add(number,
-                           absl::StrCat(Quoted(line), " is no attribute; expected NAME=VALUE in the Log stanza"));
+                           absl::StrCat(Quoted(line), " is not an attribute: expected NAME=VALUE in the Log stanza"));
     }
     const std::string name(Trimmed(line.substr(0, equals)));
     const std::string value(Trimmed(line.substr(equals + 1)));
@@ -131,7 +131,7 @@ class QmIniReader {
       if (name == attribute.name) return ReadWord(number, attribute, value);
     }
     const std::string closest = ClosestWord(name, AttributeNames());
-    problems_.Add(number, absl::StrCat(Quoted(name), " is no attribute of the Log stanza that is known here; ",
+    problems_.Add(number, absl::StrCat(Quoted(name), " is not a known attribute of the Log stanza; ",
                                        closest.empty() ? "without it the file can be read"
                                                        : absl::StrCat("did you mean '", closest, "'?")));
   }
@@ -164,7 +164,7 @@ class QmIniReader {
     }
     if (value.size() > kMaxTextBytes) {
       return problems_.Add(number, absl::StrCat(kLogPath, " ", Quoted(value), " is longer than the ", kMaxTextBytes,
-                                                " bytes that a plan can hold: give a shorter one"));
+                                                " bytes that a plan can hold: use a shorter one"));
     }
     if (FindInvalidUtf8(value) != std::string_view::npos || HasControl(value)) {
       return problems_.Add(number, absl::StrCat(kLogPath, " ", Quoted(value),
@@ -181,9 +181,9 @@ class QmIniReader {
 
   void ReportMissingStanza() {
     problems_.Add(0, log_defaults_
-                         ? "has no Log stanza, but LogDefaults, which is of mqs.ini; give the queue manager's "
+                         ? "has no Log stanza, but LogDefaults, which belongs to mqs.ini; pass the queue manager's "
                            "own qm.ini"
-                         : "has no Log stanza ('Log:' on a line of its own); give the queue manager's qm.ini");
+                         : "has no Log stanza ('Log:' on its own line); pass the queue manager's qm.ini");
   }
 
   void Finish() {

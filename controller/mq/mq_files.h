@@ -67,7 +67,7 @@ struct QmLog {
 
 // Reads the stanza; other stanzas are skipped. An attribute that is not known, is given twice or has a value that MQ
 // does not take is INVALID_ARGUMENT, and so is a file without the stanza or its LogPath; all of them, a line each:
-//   QM1/qm.ini:12: 'LogFilePage' is no attribute of the Log stanza that is known here; did you mean 'LogFilePages'?
+//   QM1/qm.ini:12: 'LogFilePage' is not a known attribute of the Log stanza; did you mean 'LogFilePages'?
 absl::StatusOr<QmLog> ReadQmIni(const std::string& text, const std::string& file_name);
 
 // Elements of DISK/Log, by MQ's number.
@@ -128,7 +128,7 @@ struct LogRecording {
 // computed, and one that contradicts its count is an error. Publications that cannot be judged (other classes, shorter
 // than 10 ms) and elements that later versions may add are left out with a note. Anything else, and a file in which MQ
 // wrote nothing, is INVALID_ARGUMENT, a line each:
-//   log.txt:7: 'User CPU time percentage' is no element of DISK/Log; make the file with 'amqsrua -m QM -c DISK -t Log'
+//   log.txt:7: 'User CPU time percentage' is not an element of DISK/Log; make the file with 'amqsrua -m QM ...'
 absl::StatusOr<LogRecording> ReadAmqsrua(const std::string& text, const std::string& file_name);
 
 }  // namespace plimsoll

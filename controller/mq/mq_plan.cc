@@ -19,7 +19,7 @@ namespace plimsoll {
 namespace {
 
 constexpr uint64_t kPageBytes = 4096;
-// Less than this is no load, and would be written as a rate of 0, which asks for as much as possible.
+// Less than this is not a load, and would be written as a rate of 0, which asks for as much as possible.
 constexpr double kLeastWritesPerSecond = 0.01;
 constexpr double kMostWritesPerSecond = 1e6;
 constexpr uint64_t kLargestLogBuffer = 4096 * kPageBytes;
@@ -135,7 +135,7 @@ class PlanMaker {
       problems.Add(
           busiest_->busiest.line,
           absl::StrCat("writes of ", FormatSize(block_bytes_), " are larger than an extent of ", largest_->file, ", ",
-                       FormatSize(largest_->extent_bytes()), ": give the files of one queue manager"));
+                       FormatSize(largest_->extent_bytes()), ": pass the files of one queue manager"));
     } else if (rate_ < kLeastWritesPerSecond) {
       problems.Add(busiest_->busiest.line,
                    "MQ wrote less than once in 100 s in the busiest interval: record a time with load, "
@@ -268,7 +268,7 @@ class PlanMaker {
 
   void AddUnknown() {
     Add("\n");
-    Say("Not known, or not played:");
+    Say("Not known, or not simulated:");
     if (busiest_ != nullptr) {
       Say("- When writes start within an interval: amqsrua publishes means. They start at random here (arrival: "
           "poisson). MQ has");
@@ -283,7 +283,7 @@ class PlanMaker {
       Say("  so each write is one write here.");
     }
     if (any([](const QmLog& log) { return log.write_integrity == "DoubleWrite"; })) {
-      Say("- What DoubleWrite writes besides is not known, so it is not played.");
+      Say("- What DoubleWrite writes besides is not known, so it is not simulated.");
     }
     if (any([](const QmLog& log) { return log.type == "LINEAR"; })) {
       Say("- Linear logging makes new extents, or reuses old ones; here a fixed set is written in turn.");
@@ -291,7 +291,7 @@ class PlanMaker {
     if (any([](const QmLog& log) { return log.type == "REPLICATED"; })) {
       Say("- Native HA (REPLICATED) sends the log to two other instances; here the local log alone is written.");
     }
-    Say("- Secondary extents, which MQ makes when the primary ones are full, are not played.");
+    Say("- Secondary extents, which MQ makes when the primary ones are full, are not simulated.");
   }
 
   void AddDirectories() {

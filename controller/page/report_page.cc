@@ -38,7 +38,7 @@ class NameNumbers {
 };
 
 int64_t Micros(bool known, int64_t ns) {
-  // Below 0 would be "none": clocks do not tell one moment from the other there.
+  // Below 0 would be "none": clocks cannot separate the moments there.
   return known ? std::max<int64_t>(ns / kNsPerUs, 0) : -1;
 }
 

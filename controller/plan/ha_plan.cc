@@ -64,7 +64,8 @@ void CheckPairs(const v1::TestPlan& plan, std::vector<std::string>& problems) {
   for (const std::string& pair : plan.ha().pairs()) {
     const std::vector<std::string> hosts = PairHosts(pair);
     if (hosts.size() != 2 || hosts[0].empty() || hosts[1].empty()) {
-      problems.push_back(absl::StrCat("--pairs (ha.pairs): ", Quoted(pair), " is no pair of hosts: write node1+node2"));
+      problems.push_back(
+          absl::StrCat("--pairs (ha.pairs): ", Quoted(pair), " is not a pair of hosts: write node1+node2"));
       continue;
     }
     for (const std::string& host : hosts) {
@@ -153,19 +154,20 @@ void CheckCommands(const v1::HaPlan& plan, std::vector<std::string>& problems) {
       problems.push_back(absl::StrCat("ha.commands: ", word, " is given twice"));
     }
     if (commands.do_().empty() || commands.do_(0).empty()) {
-      problems.push_back(absl::StrCat("ha.commands: ", word, " has no 'do': give program and arguments as a list"));
+      problems.push_back(absl::StrCat("ha.commands: ", word, " has no 'do': list the program and its arguments"));
     }
     for (const auto* list : {&commands.do_(), &commands.undo()}) {
       if (list->empty() || !absl::StrContains(list->Get(0), " ")) continue;
-      problems.push_back(absl::StrCat("ha.commands: ", Quoted(list->Get(0)),
-                                      " is no program: there is no shell, give program and arguments as a list"));
+      problems.push_back(
+          absl::StrCat("ha.commands: ", Quoted(list->Get(0)),
+                       " is not a program: commands run without a shell; list the program and its arguments"));
     }
   }
   for (const int fault : plan.faults()) {
     const auto kind = static_cast<v1::HaFaultKind>(fault);
     if (!NeedsCommands(kind) || given.contains(kind)) continue;
     problems.push_back(absl::StrCat("--fault (ha.faults) ", WordOf(kind),
-                                    " needs commands: give them in ha.commands of a plan, or as options:",
+                                    " needs commands: set them in ha.commands of a plan, or pass options:",
                                     OptionsFor(kind), " --allow-commands (docs/ha.md)"));
   }
 }

@@ -58,7 +58,7 @@ class PlacementChecker {
   std::vector<std::string> Run() {
     if (plan_.has_ha() || plan_.has_limit()) {
       Add("placement: ", plan_.has_ha() ? "an HA drill" : "a search for the highest load",
-          " has none; give each a plan of its own");
+          " has none; give each its own plan");
       return problems_;
     }
     CheckWholePlan();
@@ -110,7 +110,7 @@ class PlacementChecker {
     if (!qm.has_qm()) {
       Add(at, ": a queue manager without its name; expected the key 'qm'");
     } else if (!IsQmName(qm.qm())) {
-      Add(at, ".qm: ", Quoted(qm.qm()), " is no name of a queue manager: use 1 to ", kMostNameLength,
+      Add(at, ".qm: ", Quoted(qm.qm()), " is not a queue manager name: use 1 to ", kMostNameLength,
           " of A-Z a-z 0-9 . _ - / %");
     } else if (const auto [first, is_new] = names_.emplace(qm.qm(), number + 1); !is_new) {
       Add(at, ".qm: ", qm.qm(), " is there already, as number ", first->second,
@@ -251,7 +251,7 @@ void FillPlacement(v1::TestPlan& plan) {
   }
   if (plan.hosts().empty()) {
     std::set<std::string> listed;
-    // What is no host is left to the check.
+    // What is not a host is left to the check.
     const auto add = [&](const std::string& address) {
       const auto hosts = ParseHostList(address);
       if (!hosts.ok() || hosts->size() != 1 || !listed.insert(address).second) return;

@@ -322,7 +322,7 @@ class Checker {
       const auto& blocks = plan_.block_size_bytes();
       const uint64_t wanted_bytes = criterion->block_size_bytes;
       if (wanted_bytes != 0 && std::find(blocks.begin(), blocks.end(), wanted_bytes) == blocks.end()) {
-        Add(name, ": ", Quoted(text), " is about blocks of ", FormatSize(wanted_bytes), ", which ",
+        Add(name, ": ", Quoted(text), " applies to blocks of ", FormatSize(wanted_bytes), ", which ",
             PlanName(Plan::kBlockSizeBytesFieldNumber), " does not list");
       }
     }
@@ -339,9 +339,9 @@ class Checker {
       const Criterion& criterion = *parsed;
       if (!InfoOf(criterion.metric).has_service_time && !InfoOf(criterion.metric).has_stall_class) {
         Add(criteria, ": ", Quoted(text),
-            " is nothing that more load breaks; a search takes latencies and stalls, such as p99<5ms or stalls==0");
+            " does not get worse with load; a search takes latencies and stalls, such as p99<5ms or stalls==0");
       } else if (!WantsSmall(criterion) && criterion.comparison != Comparison::kEqual) {
-        Add(criteria, ": ", Quoted(text), " holds the better the more load there is: turn it round");
+        Add(criteria, ": ", Quoted(text), " is easier to meet under more load: reverse the comparison");
       }
     }
     if (plan_.block_size_bytes_size() > 1) {
@@ -381,7 +381,7 @@ class Checker {
 
   void AddQmDirsProblem(const std::string& where) {
     Add(WorkloadName(Workload::kQmDirsFieldNumber), where,
-        ": a search over the number of queue managers adds them to one directory; give --dir, or search with --over "
+        ": a search over the number of queue managers adds them to one directory; pass --dir, or search with --over "
         "rate");
   }
 

@@ -17,8 +17,8 @@ inline constexpr size_t kMaxSteps = 10'000;
 inline constexpr size_t kMaxPlanProblems = 20;
 
 // Everything that keeps the plan from being run, one line each, naming option and plan key, the limit and a way out.
-// Takes a plan with or without its defaults. Empty: it can be handed to agents. What only an agent can tell (space,
-// alignment, permissions) is not looked at. At most 1,000.
+// Takes a plan with or without its defaults. Empty: it can be handed to agents. What only an agent knows (space,
+// alignment, permissions) is not checked. At most 1,000.
 std::vector<std::string> PlanProblems(const v1::TestPlan& plan);
 
 // PlanProblems and those that a file's text has, as INVALID_ARGUMENT: PlanPlaces::Locate, a line each.

@@ -19,7 +19,7 @@ namespace plimsoll {
 // search.
 void FillDefaults(v1::TestPlan& plan);
 
-// The addresses that a pair of a drill names, with their ports: "node1+node2". Two, unless it is no pair.
+// The addresses that a pair of a drill names, with their ports: "node1+node2". Two, unless it is not a pair.
 std::vector<std::string> PairHosts(const std::string& pair);
 
 // What a host writes: the plan's workload, defaults included, with the host's own values over it. Takes any plan.

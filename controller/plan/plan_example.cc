@@ -201,7 +201,7 @@ arrivals are `poisson` where they are not given. It takes one block size, no `ra
 
 constexpr char kPlacement[] = R"(
 Queue managers with a home and a standby host ([placement.md](placement.md)); `plimsoll plan example --placement` prints such a plan.
-Each element is a map of these keys. It stands in place of `qm`, and of a step for each block size; `hosts` may be left out. Every
+Each element is a map of these keys. It replaces `qm`, and the step for each block size; `hosts` may be left out. Every
 queue manager needs a rate, which is a criterion of its own; other criteria are for all block sizes, and `hosts` and `fairness` are none.
 )";
 

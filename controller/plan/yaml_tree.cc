@@ -59,7 +59,7 @@ class TreeBuilder : public YAML::EventHandler {
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override { Add(YamlNode::Kind::kNull, mark, "", anchor); }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t /*anchor*/) override {
-    Fail(mark, "an alias; a plan has none, write the value itself");
+    Fail(mark, "aliases are not supported in a plan; write the value itself");
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
@@ -96,9 +96,9 @@ class TreeBuilder : public YAML::EventHandler {
 
   // Null after an error.
   YamlNode* Add(YamlNode::Kind kind, const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) {
-    if (anchor != 0) Fail(mark, "an anchor; a plan has none, write the value where it is used");
+    if (anchor != 0) Fail(mark, "anchors are not supported in a plan; write the value where it is used");
     // "?" and "!" are the parser's tags for plain and quoted text.
-    if (!tag.empty() && tag != "?" && tag != "!") Fail(mark, "a tag; a plan has none, write the value alone");
+    if (!tag.empty() && tag != "?" && tag != "!") Fail(mark, "tags are not supported in a plan; write the value alone");
     if (++nodes_ > kMaxYamlNodes) Fail(mark, absl::StrCat("more than ", kMaxYamlNodes, " values"));
     if (!status_.ok()) return nullptr;
     YamlNode* node = &root_;

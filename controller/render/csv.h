@@ -14,10 +14,10 @@
 
 namespace plimsoll {
 
-// Quoted where RFC 4180 asks for it; control characters and what is not UTF-8 become U+FFFD. A text that is no number
-// and begins with =, +, - or @ gets an apostrophe in front: no spreadsheet takes it for a formula.
+// Quoted where RFC 4180 asks for it; control characters and what is not UTF-8 become U+FFFD. A text that is not a
+// number and begins with =, +, - or @ gets an apostrophe in front: no spreadsheet takes it for a formula.
 std::string CsvCell(const std::string& text);
-// The shortest spelling that reads back the same; empty where it is no finite number.
+// The shortest spelling that reads back the same; empty where it is not a finite number.
 std::string CsvCell(double value);
 std::string CsvCell(uint64_t value);
 std::string CsvCell(int64_t value);

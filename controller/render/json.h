@@ -30,7 +30,7 @@ class JsonWriter {
   void Bool(bool value) { Value(value ? "true" : "false"); }
   void Int(int64_t value) { Value(std::to_string(value)); }
   void UInt(uint64_t value) { Value(std::to_string(value)); }
-  // The shortest spelling that reads back the same; null where it is no finite number, which JSON cannot say.
+  // The shortest spelling that reads back the same; null where it is not a finite number, which JSON does not have.
   void Double(double value);
 
   // The text; indented, with a line break at its end.

@@ -154,7 +154,7 @@ void AddCriterionCases(const v1::CriterionReport& criterion, const std::string& 
   whole.name = criterion.criterion();
   whole.kind = criterion.outcome() == v1::OUTCOME_FAIL ? JUnitCase::Kind::kFailure : JUnitCase::Kind::kError;
   whole.message = absl::StrCat(OutcomeText(criterion.outcome()), ": ",
-                               !criterion.reason().empty() ? criterion.reason() : "no step was held against it");
+                               !criterion.reason().empty() ? criterion.reason() : "no step was tested against it");
 }
 
 std::string RenderJUnitSuite(const JUnitSuite& suite) {
@@ -201,7 +201,7 @@ std::string RenderReportJUnit(const v1::Report& report) {
   if (verdict.criteria().empty()) {
     conclusive.kind = JUnitCase::Kind::kError;
     conclusive.message =
-        absl::StrCat("no criteria: the plan requires nothing, so nothing has passed; give criteria or --require",
+        absl::StrCat("no criteria: the plan requires nothing, so nothing has passed; add criteria or pass --require",
                      verdict.outcome() == v1::OUTCOME_DONE ? "" : WhyInconclusive(report));
   } else if (!verdict.reasons().empty() || (verdict.outcome() != v1::OUTCOME_PASS && IsGreen(suite.cases, 0))) {
     conclusive.kind = JUnitCase::Kind::kError;

@@ -355,7 +355,7 @@ void AddDoubts(const v1::Report& report, std::string& out) {
   if (!bound.empty()) doubts.push_back(StepsText("The load generator may be CPU-bound", bound));
   for (const std::string& note : report.notes()) doubts.push_back(MdText(note));
   if (doubts.empty()) return;
-  out += "\nDoubtful, or to know:\n\n";
+  out += "\nCaveats and notes:\n\n";
   for (size_t i = 0; i < std::min(doubts.size(), kMostDoubts); ++i) absl::StrAppend(&out, "- ", doubts[i], "\n");
   if (doubts.size() > kMostDoubts) {
     absl::StrAppend(&out, "- ", FormatCount(doubts.size() - kMostDoubts), " more in the report\n");

@@ -54,7 +54,7 @@ std::string ExtentName(const v1::Report& report, const std::string& host, uint32
 // `text` behind a heading of ten columns, wrapped; the heading is on the first line only.
 std::vector<std::string> UnderHeading(const std::string& heading, const std::string& text);
 
-// More hosts, queue managers or steps than this are shown by their best and their worst, unless all are asked for.
+// More hosts, queue managers or steps than this are shown by their best and their worst, unless --full is given.
 inline constexpr size_t kMostRows = 8;
 // So many of the best, and so many of the worst.
 inline constexpr size_t kRowsOfAnEnd = 3;
@@ -138,9 +138,9 @@ struct HistogramRow {
 };
 
 // At most `rows` (2 or more) rows of one round width (1, 2 or 5 times a power of ten) from the smallest value on, the
-// narrowest that hold 95 % of the values in all but the last row and that the buckets can tell apart; what is above is
-// the tail. A bucket that lies in two rows is shared out in proportion, so that the counts are whole and add up
-// exactly. `latency` narrows the outermost buckets; empty where there is no value.
+// narrowest that hold 95 % of the values in all but the last row and that the buckets can resolve; what is above is the
+// tail. A bucket that lies in two rows is shared out in proportion, so that the counts are whole and add up exactly.
+// `latency` narrows the outermost buckets; empty where there is no value.
 std::vector<HistogramRow> HistogramRows(const v1::DistributionReport& distribution, const v1::LatencyReport& latency,
                                         uint32_t rows);
 
@@ -148,8 +148,8 @@ std::vector<HistogramRow> HistogramRows(const v1::DistributionReport& distributi
 std::vector<std::string> TextHistogram(const v1::StepReport& step, uint32_t rows);
 
 // The verdict, the criteria step by step, the figures of each step, what was doubtful, and where the results are; each
-// table has at most 20 rows, those that failed or are undecided first. Texts from hosts and plans stand in <code> and
-// can neither be links, mentions nor markup. `results`: the directory; empty: not shown.
+// table has at most 20 rows, those that failed or are undecided first. Texts from hosts and plans are in <code> and can
+// neither be links, mentions nor markup. `results`: the directory; empty: not shown.
 std::string RenderMarkdown(const v1::Report& report, const std::string& results);
 
 // Text in Markdown that neither Markdown, HTML nor a forge takes for more than text; and in <code>, where forges look

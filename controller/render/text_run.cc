@@ -281,9 +281,8 @@ std::string Loss(const v1::Report& report, const v1::HostReport& host) {
 // What removes the files of a killed agent: the command on lines of its own, so that a shell takes it as it is copied.
 std::vector<std::string> Cleanup(const v1::HostReport& host) {
   if (host.lost().cleanup_command().empty()) return {};
-  std::vector<std::string> lines =
-      UnderHeading("", absl::StrCat("if the agent of ", host.label(),
-                                    " was killed, its files are still there; to remove them, run on it:"));
+  std::vector<std::string> lines = UnderHeading(
+      "", absl::StrCat("if the agent on ", host.label(), " was killed, its files remain; to remove them, run there:"));
   for (std::string& line :
        WrapCommand(SanitizeForTerminal(host.lost().cleanup_command()), kTextWidth - kCommandIndent)) {
     lines.push_back(std::string(kCommandIndent, ' ') + line);
@@ -357,7 +356,7 @@ std::vector<std::string> TextHosts(const v1::Report& report, TextDetail detail) 
     AppendLines(UnderHeading(heading(), absl::StrCat(Count(count, "host"), ": ", description)), lines);
   }
   if (shown > kMostRows) {
-    AppendLines(UnderHeading("", absl::StrCat("... and ", shown - kMostRows, " other sorts of hosts (--full)")), lines);
+    AppendLines(UnderHeading("", absl::StrCat("... and ", shown - kMostRows, " other kinds of hosts (--full)")), lines);
   }
   size_t lost = 0;
   for (const v1::HostReport& host : report.hosts()) {

@@ -99,7 +99,7 @@ std::vector<std::string> TextHaRounds(const v1::Report& report, TextDetail detai
   AddIndented(
       "gap: last acknowledged write of the old active instance to the first of the new one; free, grant: since the "
       "fault; replay: since the grant; first: first durable write, since the replay" +
-          std::string(doubtful.empty() ? "" : "; ?: the round proves nothing, see the verdict"),
+          std::string(doubtful.empty() ? "" : "; ?: inconclusive round, see the verdict"),
       lines);
   return lines;
 }
@@ -125,7 +125,7 @@ std::vector<std::string> TextHaPhases(const v1::Report& report) {
 std::vector<std::string> TextHaLogs(const v1::Report& report) {
   const v1::HaReport& ha = report.ha();
   TextTable table({"qm", "acknowledged", "|", "missing", "torn", "misplaced", "overwritten", "split brain"}, 1);
-  // Those of one pair come one after the other.
+  // Those of one pair are adjacent.
   std::vector<std::pair<std::string, std::string>> pairs;
   for (const v1::HaQueueManagerReport& qm : ha.queue_managers()) {
     const v1::HaFindings& found = qm.findings();
@@ -142,13 +142,13 @@ std::vector<std::string> TextHaLogs(const v1::Report& report) {
          FormatCount(found.misplaced()), FormatCount(found.overwritten()), FormatCount(found.split_brain())},
         qm.scanned() ? "" : " not scanned");
   }
-  std::vector<std::string> lines = {"Logs: acknowledged writes, and what is wrong with them"};
+  std::vector<std::string> lines = {"Logs: acknowledged writes and defects"};
   AppendAll(table.Lines(), lines);
   for (const auto& [qms, hosts] : pairs) {
     if (!hosts.empty()) AddIndented(SanitizeForTerminal(absl::StrCat(qms, " on ", hosts)), lines);
   }
   const v1::HaFindings& found = ha.findings();
-  AddIndented(absl::StrCat("Writes in flight at a fault, acknowledged to nobody and never counted as lost: ",
+  AddIndented(absl::StrCat("Writes in flight at a fault (never acknowledged, so never counted as lost): ",
                            FormatCount(found.in_doubt_present()), " in the log, ", FormatCount(found.in_doubt_absent()),
                            " not in it, ", FormatCount(found.in_doubt_late()), " landed later"),
               lines);

@@ -14,7 +14,7 @@
 namespace plimsoll {
 namespace {
 
-// Where data end in the middle of a step nearly every writer has a write in flight; only long ones tell something.
+// Where data end in the middle of a step nearly every writer has a write in flight; only long ones are worth reporting.
 constexpr int64_t kShownInFlightNs = 100 * kNsPerMs;
 constexpr int kMaxInFlight = 20;
 

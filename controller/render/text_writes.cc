@@ -160,8 +160,8 @@ std::vector<std::string> TextStalls(const v1::Report& report, const v1::StepRepo
     lines.insert(lines.end(), rows.begin(), rows.end());
     if (several) {
       AddIndented(
-          "writes: the most in one writer's stall interval: late ones of a fixed rate, or, with --stall, a run of slow "
-          "writes that usually take as long.",
+          "writes: the largest number of writes in one writer's stall interval (overdue writes of a fixed rate or, "
+          "with --stall, a run of slow writes).",
           lines);
     }
     if (stalls.count() > longest.size()) {
@@ -169,14 +169,15 @@ std::vector<std::string> TextStalls(const v1::Report& report, const v1::StepRepo
                                "; report.json has up to 100 of them."),
                   lines);
     } else if (long_names) {
-      AddIndented("report.json names all that were affected.", lines);
+      AddIndented("report.json lists all affected queue managers.", lines);
     }
   }
   if (stalls.left_out() > 0) {
-    AddIndented(absl::StrCat(FormatCount(stalls.left_out()),
-                             " possible stall intervals are in none of these figures: too many to report or to "
-                             "analyze, or no clock probe covers them."),
-                lines);
+    AddIndented(
+        absl::StrCat(
+            FormatCount(stalls.left_out()),
+            " possible stall intervals are not counted: too many to report or analyse, or no clock probe covers them."),
+        lines);
   }
   return lines;
 }
@@ -246,7 +247,7 @@ uint64_t Total(const std::vector<Bucket>& buckets) {
   return total;
 }
 
-// How many values lie below `edge_ns`, to the nearest whole number; never falls as the edge rises.
+// How many values are less than `edge_ns`, to the nearest whole number; never falls as the edge rises.
 class Below {
  public:
   explicit Below(const std::vector<Bucket>& buckets) : buckets_(buckets) {}
@@ -268,7 +269,7 @@ class Below {
 };
 
 // Rows are as narrow as the buckets that most values are in, not narrower: they would only show the buckets.
-uint64_t TellableWidthNs(const std::vector<Bucket>& buckets, uint64_t total) {
+uint64_t ResolvableWidthNs(const std::vector<Bucket>& buckets, uint64_t total) {
   uint64_t below = 0;
   for (const Bucket& bucket : buckets) {
     below += bucket.count;
@@ -278,11 +279,11 @@ uint64_t TellableWidthNs(const std::vector<Bucket>& buckets, uint64_t total) {
 }
 
 uint64_t RowWidthNs(const std::vector<Bucket>& buckets, uint64_t total, uint32_t rows) {
-  const uint64_t tellable_ns = TellableWidthNs(buckets, total);
+  const uint64_t resolvable_ns = ResolvableWidthNs(buckets, total);
   const auto wanted = static_cast<uint64_t>((Wide{total} * kHeldPercent + 99) / 100);
   for (uint64_t power = 1; power < kWidestRowNs; power *= 10) {
     for (const uint64_t width_ns : {power, 2 * power, 5 * power}) {
-      if (width_ns < tellable_ns) continue;
+      if (width_ns < resolvable_ns) continue;
       const uint64_t start_ns = buckets.front().from_ns / width_ns * width_ns;
       if (Below(buckets)(start_ns + (rows - 1) * width_ns) >= wanted) return width_ns;
     }
@@ -302,7 +303,7 @@ Unit UnitOf(uint64_t largest_ns) {
   return {kNsPerSecond, "s"};
 }
 
-// Decimals that tell multiples of the width apart.
+// Decimals that distinguish multiples of the width.
 int DecimalsOf(uint64_t width_ns, const Unit& unit) {
   int decimals = 0;
   for (auto size = static_cast<uint64_t>(unit.unit_ns); size > width_ns && decimals < 9; size /= 10) ++decimals;
@@ -382,7 +383,7 @@ std::vector<std::string> TextHistogram(const v1::StepReport& step, uint32_t rows
   }
   if (made.back().tail) {
     const std::string reach =
-        absl::StrCat("  all the rest, up to ", FormatShortTime(static_cast<int64_t>(made.back().to_ns)));
+        absl::StrCat("  everything above, up to ", FormatShortTime(static_cast<int64_t>(made.back().to_ns)));
     if (DisplayWidth(lines.back() + reach) > kTextWidth) lines.emplace_back();
     lines.back() += reach;
   }

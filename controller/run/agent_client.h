@@ -45,7 +45,7 @@ class AgentClient {
 
   // Asks for the host's facts, waiting for the agent for at most `timeout_ns`. The protocol version is filled in here.
   virtual void Describe(v1::DescribeRequest request, int64_t timeout_ns) = 0;
-  // Exchanges `count` probes one after another.
+  // Exchanges `count` probes in turn.
   virtual void Probe(int count) = 0;
   // Opens the session's stream. The agent ends it, after Release or on an error.
   virtual void OpenSession() = 0;

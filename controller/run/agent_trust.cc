@@ -180,7 +180,7 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-constexpr char kUseTls[] = "not trusted: the agent requires TLS; give --tls-ca, --tls-cert and --tls-key";
+constexpr char kUseTls[] = "not trusted: the agent requires TLS; pass --tls-ca, --tls-cert and --tls-key";
 constexpr char kNoTls[] =
     "not trusted: the agent has no TLS; start it with --tls-ca, --tls-cert and --tls-key, or leave them out "
     "here";

@@ -37,8 +37,7 @@ class AgentTrust {
 
   bool with_tls_ = false;
   TlsIdentity identity_;
-  // Made when first asked for: gRPC's threads must not be there before a command has blocked the signals that it waits
-  // for.
+  // Made at the first use: gRPC's threads must not be there before a command has blocked the signals that it waits for.
   mutable Mutex mutex_;
   mutable std::shared_ptr<grpc::ChannelCredentials> tls_ ABSL_GUARDED_BY(mutex_);
 };

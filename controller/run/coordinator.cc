@@ -71,7 +71,7 @@ void Coordinator::Begin() {
     for (const v1::LogQueueManager& qm : of.plan().log().queue_managers()) host->qm_names.push_back(qm.name());
     log_.Append(std::move(joined));
   }
-  // No session is without a journal that tells of it.
+  // Every session is in the journal before it begins.
   log_.Flush();
 }
 
@@ -159,7 +159,7 @@ void Coordinator::AskClocks() {
       }
     } else if (!host->fault.has_value() && host->clock.empty()) {
       // Neither is one whose moments cannot be mapped: its figures would be missed.
-      Lose(*host, "its clock's answers contradict themselves");
+      Lose(*host, "its clock readings contradict each other");
     }
   }
 }
@@ -178,7 +178,7 @@ void Coordinator::AwaitReports(uint32_t step) {
 Coordinator::ArmResult Coordinator::ArmAll(uint32_t step, int64_t lead_times) {
   // Fresh probes keep the error of each host's start time small.
   AskClocks();
-  if (left() || !MustStop().empty()) return ArmResult::kGiveUp;
+  if (left() || !MustStop().empty()) return ArmResult::kMustStop;
   int64_t worst_round_trip_ns = 0;
   for (const auto& host : fleet_.hosts()) {
     if (host->phase == Host::Phase::kReady) {
@@ -215,13 +215,13 @@ Coordinator::ArmResult Coordinator::ArmAll(uint32_t step, int64_t lead_times) {
     return !MustStop().empty() ||
            All([](const Host& host) { return host.phase != Host::Phase::kArmed || host.armed.has_value(); });
   });
-  if (left()) return ArmResult::kGiveUp;
+  if (left()) return ArmResult::kMustStop;
   const bool all_in_time = All([](const Host& host) {
     return host.phase != Host::Phase::kArmed || (host.armed.has_value() && !host.armed->late());
   });
   if (!MustStop().empty() || !all_in_time) {
     DisarmAll();
-    return MustStop().empty() ? ArmResult::kLate : ArmResult::kGiveUp;
+    return MustStop().empty() ? ArmResult::kLate : ArmResult::kMustStop;
   }
   step_ = static_cast<int32_t>(step);
   step_end_ = start + steps_[step].warmup_ns() + steps_[step].duration_ns();
@@ -294,7 +294,7 @@ void Coordinator::AddStep(uint32_t step) {
 std::optional<Failure> Coordinator::RunStep(uint32_t step) {
   ArmResult armed = ArmAll(step, 1);
   for (int64_t times = 4; armed == ArmResult::kLate && times <= kLongestLeadTimes; times *= 4) {
-    log_.Note(absl::StrCat("step ", step + 1, ": a host got its start too late; all were armed again"));
+    log_.Note(absl::StrCat("step ", step + 1, ": a host received its start time too late; all hosts were armed again"));
     armed = ArmAll(step, times);
   }
   if (armed == ArmResult::kLate) {
@@ -308,7 +308,7 @@ std::optional<Failure> Coordinator::RunStep(uint32_t step) {
     }
     return failure;
   }
-  if (armed == ArmResult::kGiveUp) return Failure{Exit::kInconclusive, {MustStop()}};
+  if (armed == ArmResult::kMustStop) return Failure{Exit::kInconclusive, {MustStop()}};
 
   const auto round_steps = static_cast<uint32_t>(options_.plan.until_steady_ns() > 0 ? options_.steps.size() : 0);
   options_.progress->StepStarts(step, static_cast<uint32_t>(steps_.size()), round_steps, steps_[step], clock_.Now());

@@ -24,11 +24,11 @@ namespace plimsoll {
 // Length of a frame interval; divides a second.
 inline constexpr int64_t kFrameIntervalNs = 250'000'000;
 
-// One thread, the driver's: it waits for events and handles them one after another, so no state of a run needs a lock.
+// One thread, the driver's: it waits for events and handles them in order, so no state of a run needs a lock.
 //
 // Prepares every host (all make their directories before any fills), then for each step probes the clocks, arms all
 // hosts for one moment and waits for the last host's StepDone, then releases all. Steps that are not known beforehand
-// are sent to the agents one by one. A host is lost when its stream breaks or nothing is heard of it for a lease; what
+// are sent to the agents one by one. A host is lost when its stream breaks or its lease expires without a message; what
 // it had sent stays. What is received goes to the log before anything else is done with it.
 class Coordinator final : private SessionCourse {
  public:
@@ -106,7 +106,7 @@ class Coordinator final : private SessionCourse {
   void AddStep(uint32_t step);
   // One step, from the probes to the last StepDone. A failure where it could not be started.
   std::optional<Failure> RunStep(uint32_t step);
-  enum class ArmResult { kArmed, kLate, kGiveUp };
+  enum class ArmResult { kArmed, kLate, kMustStop };
   // With `lead_times` the usual time for the order to arrive: 1 first, up to kLongestLeadTimes where a host got it too
   // late.
   static constexpr int64_t kLongestLeadTimes = 64;

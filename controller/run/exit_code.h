@@ -10,7 +10,7 @@ enum class Exit : int {
   kOk = 0,            // ran, and every criterion passed
   kFailed = 1,        // a criterion failed
   kWrong = 2,         // wrong in itself, or against what the agents report
-  kInconclusive = 3,  // a host was lost, the run was interrupted, the harness was the bottleneck
+  kInconclusive = 3,  // a host was lost, the run was interrupted, the load generator was the bottleneck
   kCannotRun = 4,     // an agent is unreachable, busy, of another version
   kLeft = 130,        // left at once after a second Ctrl-C
 };

@@ -57,10 +57,10 @@ struct Host {
   int64_t wall_difference_ns = 0;   // the host's wall clock minus ours, at the last probe
 
   Phase phase = Phase::kKnown;
-  MonotonicNs last_heard;
+  MonotonicNs last_message;
   // The last heartbeat that the agent is known to have received. What it sends may arrive while what is sent to it does
   // not.
-  uint64_t heard_heartbeat = 0;
+  uint64_t answered_heartbeat = 0;
   // When the controller began to wait for it, where it does; when it last reported progress, and how far it was.
   std::optional<MonotonicNs> awaited_since;
   MonotonicNs last_progress;
@@ -71,7 +71,7 @@ struct Host {
   uint64_t prepare_total_bytes = 0;
   std::optional<v1::Armed> armed;
   bool step_done = false;
-  // Why its writers ended the step before its time; empty: they did not.
+  // Why its writers ended the step early; empty: they did not.
   std::string step_stopped;
   // The first fault that it reported; its writers have stopped.
   std::optional<v1::Fault> fault;

@@ -53,7 +53,7 @@ std::optional<Failure> CheckReachable(const Hosts& hosts) {
     } else if (host->description->has_holder()) {
       const v1::SessionHolder& holder = host->description->holder();
       failure.lines.push_back(absl::StrCat(host->address, ": the agent is busy: ", HolderInWords(holder),
-                                           " holds it for ", holder.age_ns() / static_cast<uint64_t>(kNsPerSecond),
+                                           " has held it for ", holder.age_ns() / static_cast<uint64_t>(kNsPerSecond),
                                            " s", HangOf(holder)));
     } else if (host->description->protocol_version() != kProtocolVersion) {
       failure.lines.push_back(absl::StrCat(host->address, ": the agent is version ", host->description->version(),
@@ -95,13 +95,13 @@ std::optional<Failure> CheckDirectories(const Hosts& hosts, const std::vector<v1
         if (block % directory.direct_offset_align() == 0) continue;
         failure.lines.push_back(absl::StrCat(host->label, ": --bsize ", FormatSize(block), " is not a multiple of the ",
                                              directory.direct_offset_align(), "-byte block of ", directory.path(),
-                                             ", which O_DIRECT asks for: take a multiple, or --direct off"));
+                                             ", which O_DIRECT requires; use a multiple, or --direct off"));
       }
       if (workload.file_size_bytes() % directory.direct_offset_align() != 0) {
         failure.lines.push_back(absl::StrCat(host->label, ": --file-size ", FormatSize(workload.file_size_bytes()),
                                              " is not a multiple of the ", directory.direct_offset_align(),
                                              "-byte block of ", directory.path(),
-                                             ", which O_DIRECT asks for: take a multiple, or --direct off"));
+                                             ", which O_DIRECT requires; use a multiple, or --direct off"));
       }
     }
   }
@@ -138,7 +138,7 @@ HostSpace SpaceOf(const Host& host, size_t number, const v1::LogWorkload& worklo
   const std::optional<PlaceSeen> seen = SeenBy(host, number);
   if (seen.has_value() && seen->space.total_bytes > 0) return seen->space;
   const v1::DirectoryDescription& directory = DirectoryOf(host, number);
-  // A file system that does not tell its size has no share to keep free.
+  // A file system that does not report its size has no share to keep free.
   const bool known = workload.has_min_free_bytes() || directory.total_bytes() > 0;
   return {directory.total_bytes(), directory.free_bytes(), known ? MinFreeBytes(workload, directory.total_bytes()) : 0};
 }

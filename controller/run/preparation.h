@@ -66,7 +66,7 @@ std::optional<Failure> CheckSpace(const std::vector<std::unique_ptr<Host>>& host
                                   const std::vector<v1::LogWorkload>& workloads);
 
 // The first kind of trouble found, with a line for each host that has it; none where the run may start. `workloads[i]`
-// is what host i shall do, `block_sizes` the plan's. Agents that cannot be reached, are busy or of another version:
+// is what host i does, `block_sizes` the plan's. Agents that cannot be reached, are busy or of another version:
 // kCannotRun; all else: kWrong.
 std::optional<Failure> CheckHosts(const std::vector<std::unique_ptr<Host>>& hosts,
                                   const std::vector<v1::LogWorkload>& workloads,

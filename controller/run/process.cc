@@ -161,7 +161,7 @@ absl::Status MakePipe(UniqueFd& read_end, UniqueFd& write_end) {
 
 absl::StatusOr<std::unique_ptr<PipedProcess>> PipedProcess::Start(const std::vector<std::string>& arguments,
                                                                   Life life) {
-  if (arguments.empty()) return absl::InvalidArgumentError("no program is named");
+  if (arguments.empty()) return absl::InvalidArgumentError("no program given");
   auto process = std::unique_ptr<PipedProcess>(new PipedProcess);
   UniqueFd child_input;
   UniqueFd child_output;
@@ -329,7 +329,7 @@ class ChildProcess final : public RunningCommand {
 class ProcessRunner final : public CommandRunner {
  public:
   absl::StatusOr<std::unique_ptr<RunningCommand>> Start(const std::vector<std::string>& arguments) override {
-    if (arguments.empty()) return absl::InvalidArgumentError("no program is named");
+    if (arguments.empty()) return absl::InvalidArgumentError("no program given");
     std::vector<std::string> copy = arguments;
     std::vector<char*> argv;
     for (std::string& argument : copy) argv.push_back(argument.data());

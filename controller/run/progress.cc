@@ -275,7 +275,7 @@ bool Progress::Read(MonotonicNs now, const std::vector<std::unique_ptr<Host>>& h
   }
   for (size_t i = 0; i < std::min(hosts.size(), view_.now.hosts.size()); ++i) {
     LiveHost& host = view_.now.hosts[i];
-    if (!host.lost && !host.done) host.silent_ns = std::max<int64_t>(now - hosts[i]->last_heard, 0);
+    if (!host.lost && !host.done) host.silent_ns = std::max<int64_t>(now - hosts[i]->last_message, 0);
   }
   if (table_) view_.criteria = live.Criteria();
   SettleStalls(/*all=*/false);

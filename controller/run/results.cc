@@ -186,9 +186,9 @@ absl::StatusOr<JournalEnd> ReadRawJournal(
     if (header_bytes < raw.size()) return end;
     const RecordHeader header = ParseHeader(raw.data());
     if (header.format > kJournalFormat) {
-      return absl::FailedPreconditionError(absl::StrCat(path, ": record ", end.records + 1, " has format ",
-                                                        header.format, ", this plimsoll knows up to ", kJournalFormat,
-                                                        ": use the version that wrote it, or a newer one"));
+      return absl::FailedPreconditionError(absl::StrCat(
+          path, ": record ", end.records + 1, " has format ", header.format, "; this version reads formats up to ",
+          kJournalFormat, "; use the version that wrote it, or a newer one"));
     }
     if (header.length > kMaxRecordBytes || header.format == 0 || header.reserved != 0) {
       return absl::DataLossError(
@@ -227,7 +227,7 @@ absl::Status JournalParts::Read(uint64_t offset, size_t size, std::string& part)
     const ssize_t n = pread(fd_.get(), part.data() + done, size - done, static_cast<off_t>(offset + done));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return PosixError("read", path_, errno);
-    if (n == 0) return absl::DataLossError(absl::StrCat(path_, " has become shorter while it was read"));
+    if (n == 0) return absl::DataLossError(absl::StrCat(path_, " shrank while it was being read"));
     done += static_cast<size_t>(n);
   }
   return absl::OkStatus();
@@ -436,7 +436,7 @@ absl::StatusOr<ResultsDirectory> ResultsDirectory::Make(const std::string& path,
 absl::StatusOr<ResultsDirectory> ResultsDirectory::Create(const std::string& path) {
   struct stat facts{};
   if (stat(path.c_str(), &facts) == 0 && !S_ISDIR(facts.st_mode)) {
-    return absl::InvalidArgumentError(absl::StrCat("--out ", path, " is there and is no directory"));
+    return absl::InvalidArgumentError(absl::StrCat("--out ", path, " exists and is not a directory"));
   }
   return Make(path, Links::kFollow);
 }

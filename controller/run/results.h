@@ -61,7 +61,7 @@ struct JournalEnd {
 };
 
 // Calls `visit` with every whole record, in order. A cut-off end is not an error (see JournalEnd). DATA_LOSS where a
-// checksum is wrong in the middle, INVALID_ARGUMENT where the file is no journal, FAILED_PRECONDITION where a newer
+// checksum is wrong in the middle, INVALID_ARGUMENT where the file is not a journal, FAILED_PRECONDITION where a newer
 // version wrote it. Memory: one record at a time, at most 64 MiB.
 absl::StatusOr<JournalEnd> ReadJournal(const std::string& path,
                                        const std::function<void(const v1::JournalRecord&)>& visit);
@@ -108,8 +108,8 @@ class JournalParts {
 // the file stays in it even when the directory's path leads elsewhere meanwhile. Not thread-safe.
 class FileWriter {
  public:
-  // A path that the user spelled out: symbolic links are followed and stay. What is no regular file (a pipe, a device),
-  // and a file that is the program's standard output or error, is written to at once. A file keeps its mode.
+  // A path that the user spelled out: symbolic links are followed and stay. What is not a regular file (a pipe, a
+  // device), and a file that is the program's standard output or error, is written to at once. A file keeps its mode.
   static absl::StatusOr<FileWriter> ToPath(const std::string& path);
   // A name that the program chose, in a directory that outlives this call: a symbolic link of that name is replaced,
   // never followed. `path` is for error messages.

@@ -42,9 +42,9 @@ void SessionDriver::Open(Host& host, const v1::HostPlan& plan) {
   renewals_[host.index].set_run_id(plan.run_id());
   renewals_[host.index].set_run_token(plan.run_token());
   host.phase = Host::Phase::kPlacing;
-  host.last_heard = now;
+  host.last_message = now;
   host.last_progress = now;
-  host.heard_heartbeat = heartbeat_id_;
+  host.answered_heartbeat = heartbeat_id_;
   host.client->OpenSession();
   v1::ControllerMessage message;
   message.mutable_prepare()->set_protocol_version(kProtocolVersion);
@@ -90,9 +90,9 @@ void SessionDriver::TakeEvents() {
     const MonotonicNs now = clock_.Now();
     // No message or progress was seen, because nobody was read from.
     for (auto& host : fleet_.hosts()) {
-      host->last_heard = std::max(host->last_heard, now);
+      host->last_message = std::max(host->last_message, now);
       host->last_progress = std::max(host->last_progress, now);
-      host->heard_heartbeat = heartbeat_id_;
+      host->answered_heartbeat = heartbeat_id_;
     }
     course_.Note(absl::StrCat("what the hosts sent was not read for ",
                               FormatDuration((now - *unread_since_) / kNsPerMs * kNsPerMs),
@@ -118,7 +118,7 @@ void SessionDriver::AllowForOwnStandstill(MonotonicNs now) {
   // The hosts' messages from meanwhile are still unread; if their leases expired, they report it.
   course_.Note(
       absl::StrCat("the controller itself was suspended for ", FormatDuration((now - before) / kNsPerMs * kNsPerMs)));
-  for (auto& host : fleet_.hosts()) host->last_heard = std::max(host->last_heard, now);
+  for (auto& host : fleet_.hosts()) host->last_message = std::max(host->last_message, now);
 }
 
 void SessionDriver::RunTimers(MonotonicNs now) {
@@ -129,7 +129,7 @@ void SessionDriver::RunTimers(MonotonicNs now) {
     next_heartbeat_ = now + heartbeat_period_ns_;
     if (!unread_since_.has_value()) {
       RenewDeafHosts();
-      GiveUpHungHosts(now);
+      LoseHungHosts(now);
     }
     SendHeartbeats();
   }
@@ -168,10 +168,10 @@ void SessionDriver::LoseSilentHosts(MonotonicNs now) {
   for (auto& host : fleet_.hosts()) {
     if (!host->in_session()) continue;
     // Events were taken just before: silence is the host's, unless this process itself was suspended for as long.
-    if (now - host->last_heard >= options_.lease_ns) {
+    if (now - host->last_message >= options_.lease_ns) {
       Lose(*host, absl::StrCat("lease expired: no message for ", FormatDuration(options_.lease_ns)));
     } else {
-      longest_silent = std::min(longest_silent, host->last_heard);
+      longest_silent = std::min(longest_silent, host->last_message);
     }
   }
   // A host that sends something meanwhile is silent later: none can have been silent for a lease before that.
@@ -181,12 +181,12 @@ void SessionDriver::LoseSilentHosts(MonotonicNs now) {
 void SessionDriver::RenewDeafHosts() {
   for (auto& host : fleet_.hosts()) {
     // Each heartbeat is answered: two that were not are more than a message that took its time.
-    if (!host->in_session() || heartbeat_id_ - host->heard_heartbeat < 2) continue;
+    if (!host->in_session() || heartbeat_id_ - host->answered_heartbeat < 2) continue;
     host->client->Renew(renewals_[host->index], options_.lease_ns);
   }
 }
 
-void SessionDriver::GiveUpHungHosts(MonotonicNs now) {
+void SessionDriver::LoseHungHosts(MonotonicNs now) {
   for (auto& host : fleet_.hosts()) {
     const std::string awaited = host->in_session() ? course_.Awaited(*host, now) : "";
     if (awaited.empty()) {
@@ -225,13 +225,13 @@ bool SessionDriver::ShowsProgress(Host& host, const v1::AgentMessage& message) {
 void SessionDriver::Handle(Event& event) {
   Host& host = fleet_.host(event.host);
   if (std::holds_alternative<Renewed>(event.body)) {
-    host.last_heard = std::max(host.last_heard, event.time);
-    host.heard_heartbeat = heartbeat_id_;
+    host.last_message = std::max(host.last_message, event.time);
+    host.answered_heartbeat = heartbeat_id_;
   } else if (auto* message = std::get_if<v1::AgentMessage>(&event.body)) {
-    host.last_heard = std::max(host.last_heard, event.time);
+    host.last_message = std::max(host.last_message, event.time);
     if (ShowsProgress(host, *message)) host.last_progress = std::max(host.last_progress, event.time);
     if (message->has_alive()) {
-      host.heard_heartbeat = std::max(host.heard_heartbeat, message->alive().id());
+      host.answered_heartbeat = std::max(host.answered_heartbeat, message->alive().id());
       host.in_flight.assign(message->alive().in_flight().begin(), message->alive().in_flight().end());
     } else if (message->has_prepare_progress()) {
       host.prepare_done_bytes = message->prepare_progress().done_bytes();

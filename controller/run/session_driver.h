@@ -42,10 +42,9 @@ class SessionCourse {
   static constexpr MonotonicNs kNever{INT64_MAX};
 };
 
-// One thread: it waits for events and handles them one after another. Each host's lease is kept by heartbeats and,
-// where its connection is cut for a moment, by Renew over a new one; a host that sends nothing for a lease is lost; so
-// is one that makes no progress for the hang limit while the course waits for it. The hosts' clocks are asked all the
-// while.
+// One thread: it waits for events and handles them in order. Each host's lease is kept by heartbeats and, where its
+// connection is cut for a moment, by Renew over a new one; a host that sends nothing for a lease is lost; so is one
+// that makes no progress for the hang limit while the course waits for it. The hosts' clocks are asked all the while.
 class SessionDriver {
  public:
   struct Options {
@@ -98,7 +97,7 @@ class SessionDriver {
   // Keeps the leases of hosts that do not answer over their connection, over new ones.
   void RenewDeafHosts();
   // Loses hosts that have made no progress for the hang limit while the course waits for them.
-  void GiveUpHungHosts(MonotonicNs now);
+  void LoseHungHosts(MonotonicNs now);
   // Whether the message shows progress since the one before.
   static bool ShowsProgress(Host& host, const v1::AgentMessage& message);
 

@@ -95,9 +95,8 @@ class Adviser {
     uint64_t wsize_bytes = 0;
     if (absl::SimpleAtoi(Value("wsize"), &wsize_bytes) && wsize_bytes < block_size_bytes_) {
       Warning(absl::StrCat("wsize=", wsize_bytes, " is below the largest write (", FormatSize(block_size_bytes_), ")"),
-              "a larger write is sent as several and a COMMIT, one more round trip; raise wsize (the server has a "
-              "limit of its "
-              "own), or expect the step",
+              "a larger write is sent as several and a COMMIT, one more round trip; raise wsize (the server also "
+              "limits it), or expect higher latency above that size",
               kPlimsoll);
     }
     if (Has("noac") || Value("actimeo") == "0") {
@@ -105,7 +104,7 @@ class Adviser {
            "every file access asks the server for attributes; a log does not need that", kNfsManual);
     }
     if (directory_.exports().empty()) {
-      Hint("whether the export is sync is unknown here",
+      Hint("the client cannot see whether the export is sync",
            "an async export acknowledges writes that it can lose: on the server, `exportfs -v` must show sync",
            kExportsManual);
     }
@@ -124,7 +123,7 @@ class Adviser {
       Warning(absl::StrCat(type, " writes each block to a new place"),
               "a circular log, overwritten in place, becomes slower and fragmented", "btrfs(5), zfsprops(7)");
     } else if (!directory_.caveat().empty() && !NoBarrier()) {
-      Warning(directory_.caveat(), "it decides what an acknowledged write is worth", "mount(8)");
+      Warning(directory_.caveat(), "whether an acknowledged write is safe depends on it", "mount(8)");
     }
     if (NoBarrier()) {
       Problem("mounted without barriers", "a power cut can lose acknowledged writes; mount without that option",
@@ -156,9 +155,8 @@ class Adviser {
     }
     if (layer.write_cache() == "write back") {
       Hint(absl::StrCat(name, " has a volatile write cache"),
-           layer.forced_unit_access()
-               ? "each synchronous write waits until it is past the cache (FUA)"
-               : "each synchronous write is followed by a flush of the cache, a command of its own",
+           layer.forced_unit_access() ? "each synchronous write waits until it is past the cache (FUA)"
+                                      : "each synchronous write is followed by a separate cache flush",
            kKernelCache);
     }
     if (layer.rotational() && layer.kind() == v1::BlockLayer::KIND_DISK && !IsVirtual(layer)) {

@@ -1,4 +1,4 @@
-// What is wrong, or worth knowing, about the storage below a directory that shall hold a recovery log.
+// What is wrong, or worth knowing, about the storage of a directory that is meant for a recovery log.
 #pragma once
 
 #include <cstdint>

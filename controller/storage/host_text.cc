@@ -17,8 +17,8 @@
 namespace plimsoll {
 namespace {
 
-// "nfs4 from filer:/mq, mounted on /mnt". Where the agent's root directory is no mount point, the kernel does not tell
-// it what is mounted above.
+// "nfs4 from filer:/mq, mounted on /mnt". Where the agent's root directory is not a mount point, the kernel does not
+// show it what is mounted above.
 std::string FileSystemText(const v1::DirectoryDescription& directory) {
   if (directory.mount_point().empty()) {
     return absl::StrCat(directory.fs_type(), "; its device and mount point are outside the agent's root directory");
@@ -267,7 +267,7 @@ std::string FreeSpace(const std::vector<std::string>& names,
 std::vector<std::string> TextOfHosts(const std::vector<AskedHost>& hosts) {
   std::vector<std::string> lines;
   if (hosts.empty()) return lines;
-  lines.emplace_back("Clocks against this host's; sync: bound of the wall clock's error, - if it is not synchronised");
+  lines.emplace_back("Clock offsets from this host; sync: error bound of the wall clock, - if it is not synchronised");
   TextTable table({"host", "address", "RTT us", "offset s", "+/- us", "wall ms", "sync us"}, 2, {0, 1});
   for (const AskedHost& host : hosts) {
     const v1::HostDescription& facts = host.description;

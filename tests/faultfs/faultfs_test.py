@@ -125,7 +125,7 @@ class Errors(FaultFsTest):
                 rule.release()
                 self.assertEqual(os.pwrite(fd, b"x", 0), 1)
 
-    def test_other_operations_fail_too_where_they_are_told_to(self):
+    def test_other_operations_fail_too_where_a_rule_catches_them(self):
         fd = self.open()
         directory = self.fs.mountpoint / "d"
         directory.mkdir()

@@ -81,7 +81,7 @@ void Rebase(v1::Frame& frame, int64_t start_ns) {
   frame.set_cut_ns(Rebased(frame.cut_ns(), start_ns));
   if (frame.has_slowest()) frame.mutable_slowest()->set_start_ns(Rebased(frame.slowest().start_ns(), start_ns));
   for (v1::WriteSample& slow : *frame.mutable_slow()) slow.set_start_ns(Rebased(slow.start_ns(), start_ns));
-  for (v1::StalledStretch& stall : *frame.mutable_stalls()) {
+  for (v1::StalledInterval& stall : *frame.mutable_stalls()) {
     stall.set_begin_ns(Rebased(stall.begin_ns(), start_ns));
     stall.set_end_ns(Rebased(stall.end_ns(), start_ns));
   }
@@ -267,8 +267,8 @@ std::string ReportAgain(const std::string& path) {
   return analyzer.Finish().DebugString();
 }
 
-std::optional<Failure> Conduct(const Script& script, Fleet& fleet, EventQueue& events, const Clock& clock, RunLog& log,
-                               std::FILE* nowhere) {
+std::optional<Failure> Coordinate(const Script& script, Fleet& fleet, EventQueue& events, const Clock& clock,
+                                  RunLog& log, std::FILE* nowhere) {
   Progress progress(nowhere, /*in_place=*/false, /*quiet=*/false);
   Coordinator::Options options;
   options.plan = MakePlan(script);
@@ -313,7 +313,7 @@ void TryRun(const uint8_t* data, size_t size) {
   log.analyzer().SetFrameListener(
       [&analysed](uint32_t host, const v1::Frame& frame) { analysed.emplace_back(host, frame); });
 
-  const std::optional<Failure> failure = Conduct(script, fleet, events, clock, log, nowhere);
+  const std::optional<Failure> failure = Coordinate(script, fleet, events, clock, log, nowhere);
   log.Flush();
   log.analyzer();  // waits for it
   for (const auto& [host, frame] : analysed) {

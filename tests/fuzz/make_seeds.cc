@@ -95,7 +95,7 @@ void CountFromStart(v1::Frame& frame, int64_t start_ns) {
   frame.set_cut_ns(frame.cut_ns() - start_ns);
   frame.mutable_slowest()->set_start_ns(frame.slowest().start_ns() - start_ns);
   for (v1::WriteSample& slow : *frame.mutable_slow()) slow.set_start_ns(slow.start_ns() - start_ns);
-  for (v1::StalledStretch& stall : *frame.mutable_stalls()) {
+  for (v1::StalledInterval& stall : *frame.mutable_stalls()) {
     stall.set_begin_ns(stall.begin_ns() - start_ns);
     stall.set_end_ns(stall.end_ns() - start_ns);
   }

@@ -122,7 +122,7 @@ struct Sums {
 // Follows what the agent says, and fails where it may not say so.
 class Listener {
  public:
-  void Hear(const v1::AgentMessage& message) {
+  void Receive(const v1::AgentMessage& message) {
     switch (message.message_case()) {
       case v1::AgentMessage::kPrepareProgress:
         Require(!prepared_ && !released_, "progress of what is prepared");
@@ -148,11 +148,11 @@ class Listener {
         return;
       case v1::AgentMessage::kFrames:
         Require(prepared_ && !released_, "frames of what is not prepared");
-        for (const v1::Frame& frame : message.frames().frames()) HearFrame(frame);
+        for (const v1::Frame& frame : message.frames().frames()) ReceiveFrame(frame);
         return;
       case v1::AgentMessage::kStepDone:
         Require(prepared_ && !released_, "the end of a step that was not prepared");
-        HearDone(message.step_done());
+        ReceiveDone(message.step_done());
         return;
       case v1::AgentMessage::kFault:
         Require(!message.fault().message().empty(), "a fault without a word");
@@ -185,7 +185,7 @@ class Listener {
   bool at_rest() const { return !pending_; }
 
  private:
-  void HearFrame(const v1::Frame& frame) {
+  void ReceiveFrame(const v1::Frame& frame) {
     Histogram histogram;
     Require(histogram.Merge(frame.latency()).ok(), "a distribution that is none", [&] { return frame.DebugString(); });
     std::vector<TracedWrite> writes;
@@ -201,7 +201,7 @@ class Listener {
     sums.latency_max_ns = std::max(sums.latency_max_ns, frame.latency().max_ns());
   }
 
-  void HearDone(const v1::StepDone& done) {
+  void ReceiveDone(const v1::StepDone& done) {
     ++steps_done_;
     pending_ = false;
     for (const v1::WriterTotals& totals : done.writers()) {
@@ -285,7 +285,7 @@ class Talk {
       while (!end_.has_value()) changed_.Wait(mutex_);
     }
     Require(session_->over(), "a session that has finished and is not over");
-    HearAll();
+    ReceiveAll();
     listener_.Finish();
     Require(session_->Describe().find('\n') == std::string::npos, "a description of several lines");
     session_.reset();
@@ -299,8 +299,8 @@ class Talk {
     changed_.NotifyAll();
   }
 
-  void HearAll() {
-    while (const auto message = session_->outbox().Pop()) listener_.Hear(*message);
+  void ReceiveAll() {
+    while (const auto message = session_->outbox().Pop()) listener_.Receive(*message);
   }
 
   // Hears what is said until the condition holds, the session is over, or it takes too long to matter.
@@ -308,7 +308,7 @@ class Talk {
   void Await(const Condition& condition) {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::nanoseconds(kPatienceNs);
     while (true) {
-      HearAll();
+      ReceiveAll();
       if (condition()) return;
       MutexLock lock(mutex_);
       if (end_.has_value()) return;

@@ -113,7 +113,7 @@ class Ab(harness.PlimsollTest):
         again = self.plimsoll("compare", self.out, "--json", "--fail-if-slower", "20%", "--gate", FIGURES, code=result.code)
         self.assertEqual(json.loads(again.out), comparison)
 
-    def test_equal_sides_are_not_told_apart(self):
+    def test_equal_sides_are_not_distinguished(self):
         result = self.ab("--anew", "--rounds", "6", "--min-effect", "50%", "--duration", "800ms",
                          vary=self.delayed(a=4, b=4))
         for figure in FIGURES.split(","):
@@ -355,7 +355,7 @@ class Ab(harness.PlimsollTest):
             (("--dir", self.dir), "sync=dsync", "expected an option of a plan and its two values"),
             (("--dir", self.dir), "sync=dsync,sink", "sink"),
             ((), f"dir={self.dir},{self.dir}/", "both values name the same directory"),
-            (("--between", "true"), None, "--between runs a command on this machine: read it, and give --allow-commands"),
+            (("--between", "true"), None, "--between runs a command on this machine: read it, and pass --allow-commands"),
             (("--stop-on", "max"), None, '--stop-on: "max" is not one of'),
             (("--differs", "speed"), None, '--differs: "speed" is not an option of a plan'),
             (("--names", "x"), None, "--names: 1 for 2 sides"),

@@ -114,7 +114,7 @@ class AcceptPage(browser.BrowserTest):
     def test_what_is_no_record_is_refused_by_name(self):
         record = json.loads(GOLDEN.read_text())
         for text, told in (
-            ("{", "accept.json: is no JSON"),
+            ("{", "accept.json: is not JSON"),
             ("{}", "accept.json: is not the record of an acceptance"),
             (json.dumps({**record, "format": 2}), "has format 2; this version of plimsoll reads format 1"),
             (json.dumps({**record, "runs": record["runs"][1:]}), "its runs are not those of its plan"),

@@ -31,7 +31,7 @@ class Agent(harness.PlimsollTest):
         self.assertIn("--frobnicate", self.refused("--root", self.dir, "--frobnicate"))
         self.assertIn("--log-level", self.refused("--root", self.dir, "--log-level", "loud"))
 
-    def test_an_address_that_is_taken_is_told(self):
+    def test_an_address_that_is_taken_is_reported(self):
         with socket.create_server(("127.0.0.1", 0)) as taken:
             address = f"127.0.0.1:{taken.getsockname()[1]}"
             process = self.start(harness.Process,

@@ -116,7 +116,7 @@ class BadInput(harness.PlimsollTest):
         path.write_text("")
         self.assertRegex(self.run_refused(dir=path), f"--dir: {path} is not a directory$")
 
-    def test_more_bytes_than_are_free_are_told_with_the_numbers(self):
+    def test_more_bytes_than_are_free_are_reported_with_the_numbers(self):
         info = os.statvfs(self.dir)
         size = (info.f_bavail * info.f_frsize * 2) // 3 // 4096 * 4096
         line = self.run_refused("--qm", "2", "--num-files", "1", "--file-size", str(size), "--min-free", "0")

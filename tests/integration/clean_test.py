@@ -145,7 +145,7 @@ class Clean(harness.PlimsollTest):
 
     def test_wrong_input_is_refused(self):
         agent = self.agent("alpha")
-        self.assertIn("--run ../x is no run id", self.clean("--hosts", agent.address, "--run", "../x", code=2).err)
+        self.assertIn("--run ../x is not a run id", self.clean("--hosts", agent.address, "--run", "../x", code=2).err)
         self.assertIn("no directory of run 0f", self.clean("--hosts", agent.address, "--run", "0f", code=2).err)
         outside = self.plimsoll("clean", "--hosts", agent.address, "--dir", "/", code=2)
         self.assertRegex(outside.err, "^plimsoll: alpha: --dir: / is outside the directories of the agent's --root")

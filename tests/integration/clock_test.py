@@ -39,7 +39,7 @@ class Clock(harness.PlimsollTest):
                 self.assertEqual(series["second"][:2], [0, 1])
                 self.assertTrue(all(writes > 0 for writes in series["writes"][:2]), series)
 
-    def test_hosts_tells_the_offset(self):
+    def test_hosts_shows_the_offset(self):
         lines = self.plimsoll("hosts", "--hosts", self.hosts).out
         self.assertRegex(lines, r"(?m)^  near +\S+ +[\d.]+ +(-?0\.0\d+) +[\d.]+ ")
         self.assertRegex(lines, r"(?m)^  far +\S+ +[\d.]+ +(99999\.9|100000\.0)\d+ +[\d.]+ ")

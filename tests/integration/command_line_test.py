@@ -117,7 +117,7 @@ class Options(harness.PlimsollTest):
         self.assertEqual([(step["repetition"], step["block_size_bytes"]) for step in report["steps"]],
                          [(1, 4096), (1, 8192), (2, 4096), (2, 8192)])
 
-    def test_a_rate_is_kept_and_response_times_are_told(self):
+    def test_a_rate_is_kept_and_response_times_are_reported(self):
         result = self.run_plan("--rate", "50", "--sync", "none", "--direct", "off", "--bsize", "64k", "--duration", "2")
         scope = harness.cluster(result.report["steps"][0])
         rate = scope["rate"]
@@ -127,7 +127,7 @@ class Options(harness.PlimsollTest):
         # A response begins when the write was due, so it takes no less than the write.
         self.assertGreaterEqual(rate["response"]["sum_ns"], scope["latency"]["sum_ns"])
 
-    def test_a_rate_that_cannot_be_kept_is_told(self):
+    def test_a_rate_that_cannot_be_kept_is_reported(self):
         result = self.run_plan("--rate", "1000000", "--duration", "500ms")
         rate = harness.cluster(result.report["steps"][0])["rate"]
         self.assertFalse(rate["held"])

@@ -167,11 +167,11 @@ class Compare(harness.PlimsollTest):
         self.refused("pace: closed loop in ", first.results, self.run_plan("--bsize", "4k", "--rate", "50").results)
 
         self.refused("two results at least", first.results)
-        self.refused("there is no such result", first.results, self.base / "nowhere")
-        self.refused("there is no such result", first.results, f"{first.results},{self.base}/nowhere")
+        self.refused("does not exist", first.results, self.base / "nowhere")
+        self.refused("does not exist", first.results, f"{first.results},{self.base}/nowhere")
         self.refused("holds neither a journal nor a report.json", first.results, self.dir)
         other = self.base / "other.json"
-        for text, message in (("{", "is no JSON"), ('{"jobs": []}', "is no report of a run"),
+        for text, message in (("{", "is not JSON"), ('{"jobs": []}', "is not the report of a run"),
                               ('{"format": 9, "run": {}, "steps": []}', "has format 9; this version")):
             other.write_text(text)
             self.refused(message, first.results, other)

@@ -194,7 +194,7 @@ class Directories(harness.PlimsollTest):
         elsewhere.mkdir()
         self.addCleanup(elsewhere.rmdir)
         run = self.run_with(dirs=f"{elsewhere},{self.second}")
-        self.assertIn(f"lie on the file system under test ({self.second})", run.err)
+        self.assertIn(f"are on the file system under test ({self.second})", run.err)
         self.assertNotIn(f"under test ({elsewhere})", run.err)
         self.assert_both_empty([elsewhere, self.second])
 

@@ -324,7 +324,7 @@ class ExportTrouble(harness.PlimsollTest):
             process = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
         self.assertEqual((process.returncode, process.stderr), (3, "plimsoll: standard output could not be written\n"))
 
-    def test_a_full_disk_is_told_with_the_files_name_and_leaves_nothing(self):
+    def test_a_full_disk_is_reported_with_the_files_name_and_leaves_nothing(self):
         for form, name in (("csv", "out"), ("perfetto", "out"), ("fio-log", "out")):
             with self.subTest(form=form):
                 path = self.base / name
@@ -340,7 +340,7 @@ class ExportTrouble(harness.PlimsollTest):
         cut = self.base / "journal"
         cut.write_bytes(journal[:len(journal) * 2 // 3])
         result = self.plimsoll("export", cut, "--format", "csv", code=3)
-        self.assertRegex(result.err, r"is cut off at byte [\d,]+; the export holds what comes before it")
+        self.assertRegex(result.err, r"is cut off at byte [\d,]+; the export ends there")
         report = self.plimsoll("report", "--json", "--print-only", cut, code=3)
         scopes = json.loads(report.out)["steps"][0]["scopes"]
         self.assertEqual(len(result.out.splitlines()) - 1, scopes[-1]["latency"]["count"])

@@ -78,7 +78,7 @@ class Fsck(harness.PlimsollTest):
         self.assertRegex(text, r"omitted at this level: lock\.storm")
         self.assertRegex(text, r"(?m)^  lock\.exclusive +pass +\d+\.\d s$")
 
-    def test_one_host_alone_is_told_what_it_did_not_test(self):
+    def test_one_host_alone_reports_what_it_did_not_test(self):
         result = self.plimsoll("fsck", self.dir, "--json", code=3)
         report = schema.parse(result.out, "fsck")
         self.assertEqual({check["reason"] for check in report["checks"] if check["name"] == "lock.exclusive"},
@@ -145,7 +145,7 @@ class Fsck(harness.PlimsollTest):
         for found in self.full(agents, ["data.dsync-survives-server-restart", "lock.after-server-restart"],
                                "--restart-server", "true"):
             self.assertEqual(found["outcome"], "undecided")
-            self.assertRegex(found["reason"], r"^--restart-server restarted nothing that writes need: the longest gap between "
+            self.assertRegex(found["reason"], r"^--restart-server restarted nothing that writes depend on: the longest gap between "
                                               r"\d+ writes beside it was 0\.\d+ s")
         (found,) = self.full(agents, ["lock.after-server-restart"], "--restart-server", "false")
         self.assertEqual((found["outcome"], found["reason"]), ("undecided", "--restart-server: false failed: exit code 1"))
@@ -173,7 +173,7 @@ class Fsck(harness.PlimsollTest):
         self.assertIn("--level full", self.fsck(agents, "--allow-commands", "--kill-host", f"touch {made}", code=2).err)
         self.assertIn("a quote is not closed", self.fsck(agents, "--level", "full", "--allow-commands", "--kill-host", f"touch '{made}",
                                                          code=2).err)
-        self.assertIn("there is no check x", self.fsck(agents, "--only", "x", code=2).err)
+        self.assertIn("unknown check 'x'", self.fsck(agents, "--only", "x", code=2).err)
         self.assertIn("lock.storm needs --level standard", self.fsck(agents, "--only", "lock.storm", code=2).err)
         self.assertFalse(made.exists())
 

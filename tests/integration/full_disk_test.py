@@ -46,7 +46,7 @@ class FullDisk(harness.PlimsollTest):
         agent = self.agent("alpha", wrap=self.mounted(options))
         return agent, pathlib.Path(f"/proc/{agent.agent_pid}/root{self.dir}")
 
-    def test_a_disk_that_fills_up_while_preparing_is_told_and_everything_is_given_back(self):
+    def test_a_disk_that_fills_up_while_preparing_is_reported_and_everything_is_given_back(self):
         # Two files and their directories find room, the third does not: the free bytes do not tell.
         agent, inside = self.agent_on("size=64m,nr_inodes=9")
         result = self.run_plan("--hosts", agent.address, "--num-files", "8", "--min-free", "0", code=2)
@@ -54,7 +54,7 @@ class FullDisk(harness.PlimsollTest):
         self.assert_nothing_left(inside)
         self.assertFalse(result.results.exists())
 
-    def test_a_limit_on_the_size_of_files_is_told_and_everything_is_given_back(self):
+    def test_a_limit_on_the_size_of_files_is_reported_and_everything_is_given_back(self):
         agent = self.agent("alpha", wrap=["prlimit", "--fsize=524288"])
         result = self.run_plan("--hosts", agent.address, "--file-size", "1m", code=2)
         self.assertRegex(result.errors[-1], r"^plimsoll: alpha: .*S0000000.LOG.*File too large")

@@ -30,8 +30,8 @@ class Refused(drills.DrillTest):
         one, two = self.agents
         self.refused(r"--pairs \(ha\.pairs\): \S+ is listed twice; a host belongs to one pair", "--pairs", f"{one}+{one}")
         self.refused(r"--pairs \(ha\.pairs\): \S+ is listed twice", "--pairs", f"{one}+{two},{two}+{one}")
-        self.refused(r"is no pair of hosts: write node1\+node2", "--pairs", one)
-        self.refused(r"is no pair of hosts: write node1\+node2", "--pairs", f"{one}+{two}+127.0.0.1:1")
+        self.refused(r"is not a pair of hosts: write node1\+node2", "--pairs", one)
+        self.refused(r"is not a pair of hosts: write node1\+node2", "--pairs", f"{one}+{two}+127.0.0.1:1")
         self.refused(r"127\.0\.0\.1:1\b", "--pairs", f"{one}+127.0.0.1:1", code=4)
 
     def test_hosts_that_do_not_share_the_directory(self):

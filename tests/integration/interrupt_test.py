@@ -54,7 +54,7 @@ class Interrupt(harness.PlimsollTest):
         result = self.result_of(run, code=130)
         self.assertRegex(
             result.errors[-1],
-            rf"^plimsoll: left at once; the agents stop and clean up within 10 ?s; "
+            rf"^plimsoll: exited at once; the agents stop and clean up within 10 ?s; "
             rf"`plimsoll report {run.results}` reports what there is$")
         alpha.signal(signal.SIGCONT)
         self.await_nothing_left()

@@ -10,7 +10,7 @@ import schema
 ROW = re.compile(r"^ *([\d.]+) +([\d,]+) \| +([\d,]+) +([\d.,]+) +([\d.,]+) +([\d.,]+) \| +(\S+) +(\S+) +(\S+?)~?$")
 # Of the interval: median, p99, maximum.
 P50, P99, MAX = 7, 8, 9
-BAR = re.compile(r"^ +([\d.,]+)  +([\d.,]+|or more)  +([\d,]+)  +([\d.]+)(?:  (#+))?(?:  all the rest, up to .*)?$")
+BAR = re.compile(r"^ +([\d.,]+)  +([\d.,]+|or more)  +([\d,]+)  +([\d.]+)(?:  (#+))?(?:  everything above, up to .*)?$")
 
 
 def number(text):

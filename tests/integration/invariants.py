@@ -188,13 +188,13 @@ def _check_stalls(check, step):
             check.that(0 <= writer["paused_ns"] <= writer["length_ns"], where, "times", stall)
 
 
-def check(report, tells_stalls=True):
-    """Raises an AssertionError that names all that does not hold. `tells_stalls`: false for journals of agents that did
+def check(report, reports_stalls=True):
+    """Raises an AssertionError that names all that does not hold. `reports_stalls`: false for journals of agents that did
     not tell of stalls and slow writes yet."""
     collected = _Check()
     for step in report["steps"]:
         _check_step(collected, report, step)
-        if tells_stalls:
+        if reports_stalls:
             _check_stalls(collected, step)
     if collected.broken:
         raise AssertionError("the report contradicts itself:\n" + "\n".join(collected.broken[:20]))

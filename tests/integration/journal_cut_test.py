@@ -50,7 +50,7 @@ class JournalCut(harness.PlimsollTest):
         self.assertGreater(writes[-1], 0)
         self.assertLessEqual(writes[-1], sum(harness.cluster(step)["writes"] for step in whole["steps"]))
 
-    def test_a_damaged_byte_ends_the_report_there_and_is_told(self):
+    def test_a_damaged_byte_ends_the_report_there_and_is_reported(self):
         for offset in sorted(self.random.randrange(MAGIC_BYTES, len(self.journal)) for _ in range(CUTS)):
             flipped = self.journal[offset] ^ (1 << self.random.randrange(8))
             with self.subTest(offset=offset, of=len(self.journal), flipped=flipped):

@@ -206,7 +206,7 @@ class Failures(ssh_hosts.SshTest):
 
     def test_a_directory_that_is_a_file(self):
         self.boot()
-        self.refused(r"--dir: /etc/passwd is no directory on host1$", dir="/etc/passwd", code=2)
+        self.refused(r"--dir: /etc/passwd is not a directory on host1$", dir="/etc/passwd", code=2)
 
     def test_a_tmp_that_is_read_only(self):
         self.boot(shell="mount -t tmpfs -o ro none /tmp")

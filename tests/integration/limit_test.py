@@ -121,7 +121,7 @@ class Limit(harness.PlimsollTest):
     def test_wrong_plans_are_refused_with_a_way_out(self):
         for arguments, told in (
             ((), "--require (criteria) is missing"),
-            (("--require", "iops>=100"), "is nothing that more load breaks"),
+            (("--require", "iops>=100"), "does not get worse with load"),
             (("--require", "p99<5ms", "--rate", "10"), "a search over the rate chooses it itself"),
             (("--require", "p99<5ms", "--bsize", "4k,8k"), "a search takes one block size"),
             (("--require", "p99<5ms", "--budget", "30s"), "is too short for 6 steps"),

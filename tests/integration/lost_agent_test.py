@@ -53,14 +53,14 @@ class LostAgent(harness.PlimsollTest):
         self.await_running(run)
         gamma.signal(signal.SIGKILL)
         result = self.result_of(run, run.results, code=3)
-        (command,) = re.findall(r"(?m)^plimsoll: if the agent of gamma was killed, .* run on gamma: (.*)$", result.err)
+        (command,) = re.findall(r"(?m)^plimsoll: if the agent on gamma was killed, .* run on gamma: (.*)$", result.err)
         self.assertEqual(command, result.report["hosts"][0]["lost"]["cleanup_command"])
         self.assertIn(f" --root '{blank}' ", command)
         self.assertIn(" --max-writers 9", command)
         self.assertNotIn("--keep-leftovers", command)
         self.assertNotEqual(list(blank.glob("*")), [])
         # As the report shows it, over several lines.
-        shown = result.out[result.out.index("run on it:"):].splitlines()[1:]
+        shown = result.out[result.out.index("run there:"):].splitlines()[1:]
         count = sum(1 for _ in itertools.takewhile(lambda line: line.endswith("\\"), shown)) + 1
         again = self.start(harness.Agent, ["sh", "-c", "exec " + "\n".join(shown[:count]).strip()], cwd="/")
         again.await_listening()
@@ -85,7 +85,7 @@ class LostAgent(harness.PlimsollTest):
         self.beta.signal(signal.SIGKILL)
         result = self.result_of(run, code=4)
         self.assertRegex(result.errors[-2], rf"^plimsoll: beta \({self.beta.address}\) was lost while preparing$")
-        self.assertRegex(result.errors[-1], r"^plimsoll: if the agent of beta was killed, .*/plimsoll-agent .*--name beta")
+        self.assertRegex(result.errors[-1], r"^plimsoll: if the agent on beta was killed, .*/plimsoll-agent .*--name beta")
         self.assertFalse(run.results.exists())
         self.assertEqual([path.name for path in self.dir.glob("*/*")], ["beta"])
 
@@ -126,7 +126,7 @@ class LostAgent(harness.PlimsollTest):
         text = pathlib.Path(f"/proc/{agent.agent_pid}/io").read_text()
         return int(text.split("wchar: ")[1].split()[0])
 
-    def test_an_agent_that_is_told_to_end_stops_its_run_and_cleans_up(self):
+    def test_an_agent_that_is_terminated_stops_its_run_and_cleans_up(self):
         run = self.start_both("--on-host-loss", "abort")
         self.beta.signal(signal.SIGTERM)
         self.assertEqual(self.beta.finish(), 0)

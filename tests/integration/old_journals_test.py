@@ -43,7 +43,7 @@ class OldJournals(harness.PlimsollTest):
                 process = self.start_plimsoll("report", "--json", "--print-only", place)
                 code = process.finish()
                 told = schema.parse(process.out)
-                invariants.check(told, tells_stalls=place.name != "format1-protocol1")
+                invariants.check(told, reports_stalls=place.name != "format1-protocol1")
                 if os.environ.get("PLIMSOLL_UPDATE_GOLDEN"):
                     (place / "report.json").write_text(process.out)
                 expected = json.loads((place / "report.json").read_text())
@@ -67,12 +67,11 @@ class OldJournals(harness.PlimsollTest):
         before = (results / "report.json").read_text()
         result = self.plimsoll("report", results, code=2)
         (line,) = result.errors
-        self.assertRegex(line, rf"^plimsoll: {results}/journal: record \d+ has format 3, this plimsoll knows up to 2: use "
-                               "the version that wrote it, or a newer one$")
+        self.assertRegex(line, rf"^plimsoll: {results}/journal: record \d+ has format 3; this version reads formats up to 2; use the version that wrote it, or a newer one$")
         self.assertEqual((results / "report.json").read_text(), before)
         self.assertEqual(self.plimsoll("export", results, "--format", "csv", code=2).errors, [line])
 
-    def test_a_record_of_a_kind_that_is_not_known_is_left_out_and_told(self):
+    def test_a_record_of_a_kind_that_is_not_known_is_left_out_and_reported(self):
         # Field 2047, length-delimited, empty.
         results = self.journal_with(record(b"\xfa\x7f\x00", 2))
         result = self.plimsoll("report", "--json", "--print-only", results, code=3)

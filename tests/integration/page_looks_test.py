@@ -255,7 +255,7 @@ class PageLooks(pages.PageTest):
         self.assertRegex(rows[2], "^beta down\\s+\\S+ FAIL")
         text = self.browser.script("return document.getElementById('placement').innerText")
         self.assertIn(report["placement"]["answer"], text)
-        self.assertIn("Step 4, gamma down: not played", text)
+        self.assertIn("Step 4, gamma down: did not run", text)
         self.assertIn("beta/PAYMENTS.OF.beta.1", self.browser.script("return document.body.textContent"))
 
     def test_the_curve_of_a_search_has_its_limit_and_knee_and_every_point(self):

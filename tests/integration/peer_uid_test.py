@@ -181,7 +181,7 @@ class PeerUid(harness.PlimsollTest):
     def test_an_unmapped_user_is_not_taken_for_every_other_one(self):
         # It runs as the overflow user id, as which it sees nobody, daemon and the real root as well.
         agent = self.agent_in_user_namespace(DAEMON, "")
-        agent.await_err(r"this agent's own user \(uid 65534\) stands for every user that its user namespace does not map")
+        agent.await_err(r"uid 65534 is the overflow uid of this user namespace")
         for uid in (NOBODY, DAEMON, 0):
             with self.subTest(uid):
                 process = self.hosts(agent, uid)
@@ -194,11 +194,11 @@ class PeerUid(harness.PlimsollTest):
         self.lets_in(agent, NOBODY)
         self.lets_in(agent, 0)
         self.keeps_out(agent, DAEMON, NOBODY)
-        self.assertNotIn("stands for every user", agent.err)
+        self.assertNotIn("is the overflow uid", agent.err)
 
     def test_the_overflow_user_is_nobody_where_one_is_left_out(self):
         agent = self.agent_in_user_namespace(0, f"0 0 {NOBODY + 1}", NOBODY)
-        agent.await_err("stands for every user that its user namespace does not map")
+        agent.await_err("is the overflow uid of this user namespace")
         self.lets_in(agent, 0)
         process = self.hosts(agent, NOBODY)
         self.assertEqual(process.finish(), 4, process.err)

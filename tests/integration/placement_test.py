@@ -1,4 +1,4 @@
-"""A placement: queue managers on three hosts, and the failure of each host played with its standbys."""
+"""A placement: queue managers on three hosts, and the failure of each host, with its standbys."""
 
 import collections
 import csv
@@ -162,7 +162,7 @@ class Placement(harness.PlimsollTest):
         self.assertIn("  step 2, ", dry)
         self.assert_nothing_left()
 
-    def test_the_check_of_a_plan_tells_what_will_run_and_its_errors_have_their_lines(self):
+    def test_the_check_of_a_plan_reports_what_will_run_and_its_errors_have_their_lines(self):
         plan = self.plan()
         out = self.plimsoll("plan", "check", plan).out
         self.assertIn("3 hosts, 4 queue managers, 4 steps, 10s of writing", out)

@@ -70,7 +70,7 @@ class SingleHost(harness.PlimsollTest):
         shown = re.sub(r"\r\x1b\[K", "\r", text[left + len("\x1b[?1049l"):])
         self.assertEqual(shown.rpartition("\r")[2], "", "a line is left behind")
 
-    def test_standard_output_that_takes_nothing_is_told(self):
+    def test_standard_output_that_takes_nothing_is_reported(self):
         full = ["sh", "-c", 'exec "$@" >/dev/full', "sh"]
         result = self.run_plan(wrap=full)
         self.assertEqual(result.errors[-1],

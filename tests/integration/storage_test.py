@@ -45,7 +45,7 @@ class Storage(harness.PlimsollTest):
         with tempfile.TemporaryDirectory(prefix="plimsoll-test-", dir="/dev/shm") as directory:
             self.assertRegex(self.plimsoll("storage", directory).out, r"PROBLEM +tmpfs keeps data in memory: .*\[tmpfs\(5\)\]")
 
-    def test_what_cannot_be_told_names_the_cause(self):
+    def test_what_cannot_be_shown_names_the_cause(self):
         missing = self.dir / "missing"
         self.assertRegex(self.plimsoll("storage", missing, code=2).err, rf"^plimsoll: .*{missing} does not exist")
         self.assertRegex(self.plimsoll("storage", self.dir, "--bsize", "64q", code=2).err, r"^plimsoll: --bsize 64q: a size")

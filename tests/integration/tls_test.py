@@ -133,7 +133,7 @@ class Trust(TlsTest):
         self.run_plan("--hosts", alpha.address, *self.good.forge("Night.Example"))
 
     def test_a_controller_without_tls_at_an_agent_with_it(self):
-        self.refused(self.tls_agent(), [], "the agent requires TLS; give --tls-ca, --tls-cert and --tls-key",
+        self.refused(self.tls_agent(), [], "the agent requires TLS; pass --tls-ca, --tls-cert and --tls-key",
                      "it connected without TLS, and this agent requires TLS")
 
     def test_a_controller_with_tls_at_an_agent_without_it(self):
@@ -276,20 +276,20 @@ class Options(harness.PlimsollTest):
         self.assertEqual(stat.S_IMODE(place.stat().st_mode), 0o700)
         for file in files:
             self.assertEqual(stat.S_IMODE(file.stat().st_mode), 0o600 if file.suffix == ".key" else 0o644)
-            self.assertIn(f"made {file}\n", first.out)
+            self.assertIn(f"created {file}\n", first.out)
         self.assertIn("plimsoll-agent --root DIR --listen alpha:7461", first.out)
         self.assertIn("plimsoll run --hosts alpha,10.0.0.1,[::1] ", first.out)
         before = {file: file.read_bytes() for file in files}
         second = self.plimsoll("tls", "init", place, "--hosts", "alpha,beta", "--controller", "ops")
-        self.assertIn(f"left as it is: {place}/alpha.key\n", second.out)
-        self.assertIn(f"made {place}/beta.crt\n", second.out)
+        self.assertIn(f"unchanged: {place}/alpha.key\n", second.out)
+        self.assertIn(f"created {place}/beta.crt\n", second.out)
         self.assertEqual({file: file.read_bytes() for file in files}, before)
 
     def test_tls_init_refuses_what_it_cannot_do_well(self):
         open_place = self.base / "open"
         open_place.mkdir(mode=0o755)
         cases = [
-            ([open_place, "--hosts", "a"], "open to others"),
+            ([open_place, "--hosts", "a"], "accessible to other users"),
             ([self.base / "x", "--hosts", "a,ca"], "names that differ"),
             ([self.base / "x", "--hosts", "a", "--controller", "a"], "names that differ"),
             ([self.base / "x", "--hosts", "unix:/run/a"], "Unix socket"),

@@ -48,17 +48,17 @@ class Figures(lab_support.LabTest):
         """What `plimsoll storage` says, in one line each but for the breaks that it makes."""
         return " ".join(self.lab_plimsoll("storage", directory, "--hosts", self.addresses("host1"), *arguments).out.split())
 
-    def test_storage_tells_the_mount_of_the_lab(self):
+    def test_storage_shows_the_mount_of_the_lab(self):
         text = self.storage(lab_support.MQLOG, "--bsize", "64k")
         for words in ("file system nfs4 from 10.77.2.1:/, mounted on /mnt/mqlog", "NFS version 4.2", "server 10.77.2.1",
                       "export /", "retry hard, timeo=600", "sizes wsize=65536, rsize=65536", "locks local_lock=none"):
             self.assertIn(words, text)
         self.assertNotRegex(text, "PROBLEM|warning")
-        self.assertRegex(text, r"hint whether the export is sync is unknown here: .* must show sync \[exports\(5\)\]")
+        self.assertRegex(text, r"hint the client cannot see whether the export is sync: .* must show sync \[exports\(5\)\]")
         self.assertRegex(self.storage(lab_support.MQLOG),
                          r"warning wsize=65536 is below the largest write \(128k\): .*\[docs/nfs\.md\]")
 
-    def test_storage_tells_what_is_wrong_with_a_mount(self):
+    def test_storage_reports_what_is_wrong_with_a_mount(self):
         self.on("host1", "mkdir -p /mnt/soft && "
                 f"mount -t nfs4 -o {OPTIONS},addr=10.77.2.1,clientaddr=10.77.2.11 10.77.2.1:/ /mnt/soft")
         self.addCleanup(self.on, "host1", "umount /mnt/soft")

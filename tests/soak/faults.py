@@ -56,7 +56,7 @@ class AgentKilled(AgentFault):
         self.agent.signal(signal.SIGKILL)
 
 
-class AgentTold(AgentFault):
+class AgentTerminated(AgentFault):
     name = "SIGTERM"
     codes = (4,)
 
@@ -215,7 +215,7 @@ class FailingWrites(DiskFault):
         self.rule = f"error={choice.choice(('EIO', 'ESTALE', 'EROFS', 'EDQUOT', 'ENOSPC'))}"
 
 
-KINDS = [AgentKilled, AgentTold, AgentFrozen, ControllerKilled, ControllerFrozen, Interrupted, InterruptedTwice,
+KINDS = [AgentKilled, AgentTerminated, AgentFrozen, ControllerKilled, ControllerFrozen, Interrupted, InterruptedTwice,
          Unplugged, OneWay, DiskFull, SlowWrites, HungWrites, FailingWrites]
 
 

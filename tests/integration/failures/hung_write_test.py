@@ -62,7 +62,7 @@ class HungWrite(harness.PlimsollTest):
         self.assertEqual(second["host"], "alpha")
         self.assertGreater(second["writes"], 0)
 
-    def test_an_agent_that_is_told_to_end_says_what_it_leaves_and_gives_its_address_back(self):
+    def test_an_agent_that_is_terminated_says_what_it_leaves_and_gives_its_address_back(self):
         alpha = self.agent("alpha", more=["--stop-wait", "1s"])
         hang = self.hang()
         run = self.start_hanging("--hosts", alpha.address)

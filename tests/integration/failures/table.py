@@ -279,8 +279,7 @@ FAULTS = [
               "armed": NO_WRITE,
               **{state: Cell(("plimsoll: host beta is lost: no progress for 2s (--hang-limit) while waiting "
                               "for the step's last writes; qm1 has been in one write to .../beta/qm1/active/S...LOG since ",
-                              "In flight when the data end: beta/qm1, since ", "the figures lack a write that had been in "
-                              "flight for "), 3, REPORT, WHEN_LET_GO, HANG_LIMIT) for state in ("running", "draining")},
+                              "In flight when the data end: beta/qm1, since ", "the figures do not include a write that had been in flight for "), 3, REPORT, WHEN_LET_GO, HANG_LIMIT) for state in ("running", "draining")},
           }, lease_s=3, by_hand=True),
     Fault("removal-hangs", "hang", "Closing and removing the files hangs",
           "When the run is over, the first close of beta does not return.", faults.hang_removal, {

@@ -226,7 +226,7 @@ TEST_F(CheckWorkTest, ACallThatDoesNotReturnIsAnsweredForAndItsProcessCanBeKille
   EXPECT_THAT(alpha_.work->InFlight(0), ::testing::IsEmpty());
 }
 
-TEST_F(CheckWorkTest, AKilledStreamTellsWhatWasAcknowledgedAndThatIsThere) {
+TEST_F(CheckWorkTest, AKilledStreamReportsWhatWasAcknowledgedAndThatIsThere) {
   beta_.Start(1);
   EXPECT_EQ(beta_.Open(1, "alpha", 1, true).code(), 0);
   v1::CheckCommand command;
@@ -293,14 +293,14 @@ TEST_F(CheckWorkTest, OpensOnlyRegularFilesWithOneNameThatCarryTheToken) {
   EXPECT_THAT(beta_.Open(1, "alpha", 1).message(), HasSubstr("does not carry the run's token"));
   fs::remove(file);
   fs::create_symlink(temp_.Sub("kept"), file);
-  EXPECT_THAT(beta_.Open(1, "alpha", 1).message(), HasSubstr("is no regular file"));
+  EXPECT_THAT(beta_.Open(1, "alpha", 1).message(), HasSubstr("is not a regular file"));
   fs::remove(file);
   EXPECT_EQ(beta_.Open(1, "alpha", 1).code(), static_cast<int>(StatusCode::kNotFound));
   fs::rename(temp_.Sub("kept"), file);
   EXPECT_EQ(beta_.Open(1, "..", 1).code(), static_cast<int>(StatusCode::kInvalidArgument));
 }
 
-TEST_F(CheckWorkTest, AFileThatLostItsFirstPageIsToldFromOneOfSomebodyElse) {
+TEST_F(CheckWorkTest, AFileThatLostItsFirstPageIsDistinguishedFromOneOfSomebodyElse) {
   beta_.Start(1);
   const std::string file = FileOf("alpha", 1);
   for (const std::string& left : {std::string(8192, '\0'), std::string()}) {
@@ -337,7 +337,7 @@ TEST_F(CheckWorkTest, TakesNoMoreProcessesThanWereAskedForAndNoOtherCommand) {
   EXPECT_EQ(alpha_.Ask(4, start).code(), static_cast<int>(StatusCode::kResourceExhausted));
   v1::Command command;
   command.mutable_stop_trace();
-  EXPECT_THAT(alpha_.work->Do(command), StatusIs(StatusCode::kUnimplemented, "no such command"));
+  EXPECT_THAT(alpha_.work->Do(command), StatusIs(StatusCode::kUnimplemented, "does not support this command"));
   EXPECT_EQ(alpha_.Read(9, 1).code(), static_cast<int>(StatusCode::kNotFound));
 }
 

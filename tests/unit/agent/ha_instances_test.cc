@@ -270,7 +270,7 @@ TEST_F(HaInstances, ALogThatIsFullAtTheTakeoverGoesOn) {
   beta_.sink.AwaitWritten(2, 32);
 }
 
-TEST_F(HaInstances, AScanTellsOfEveryEpochAndOfAPageThatIsTorn) {
+TEST_F(HaInstances, AScanReportsEveryEpochAndOfAPageThatIsTorn) {
   StartPair();
   ASSERT_THAT(alpha_.End(1), IsOk());
   const uint64_t first = alpha_.sink.AwaitEnded(1).last_sequence();

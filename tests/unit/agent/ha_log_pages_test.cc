@@ -227,7 +227,7 @@ TEST_F(LogPagesTest, AnOldEpochsBlockAmongNewOnesIsReversed) {
   EXPECT_EQ(replay.faults().blocks(0).found_host_index(), 1U);
 }
 
-TEST_F(LogPagesTest, AScanTellsWhoWroteWhatWhere) {
+TEST_F(LogPagesTest, AScanReportsWhoWroteWhatWhere) {
   Write(1, 1, 10);
   Write(2, 11, 18, 2);
   Write(1, 17, 17);  // late

@@ -254,7 +254,7 @@ class LedgerTest : public ::testing::Test {
 };
 
 // The thread that flushes wakes every kTickNs by its own clock; writes complete in between, as often as they like.
-TEST_F(LedgerTest, AnEntryLeavesAtMostTwoMillisecondsAfterTheFirstCompletionThatItTellsOf) {
+TEST_F(LedgerTest, AnEntryLeavesAtMostTwoMillisecondsAfterTheFirstCompletionThatItReports) {
   const auto seed = testing::RandomSeed();
   SCOPED_TRACE(seed);
   std::mt19937 random(seed);
@@ -362,7 +362,7 @@ TEST_F(SharedFileTest, ADirectoryOfAnotherRunOrOfOneHostAloneIsNotOpened) {
   EXPECT_TRUE(absl::IsNotFound(opener_->OpenSharedDirectory(root_, {"abc", kToken, "gamma"}).status()));
 }
 
-TEST_F(SharedFileTest, AStartRemovesItNeverAndAnyAgentThatIsToldTheRunDoes) {
+TEST_F(SharedFileTest, AStartRemovesItNeverAndAnyAgentThatIsGivenTheRunDoes) {
   Make("qm1/active/checkpoint", ExtentPage(kToken));
   Make("qm1/data/active", ExtentPage(kToken));
   Make("qm1/data/master", ExtentPage(kToken));

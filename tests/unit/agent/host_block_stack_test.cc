@@ -99,7 +99,7 @@ TEST_F(BlockStackTest, ADiskAloneHasNoOtherPath) {
   EXPECT_THAT(layers[0].other_paths(), IsEmpty());
 }
 
-TEST_F(BlockStackTest, DevicesThatNameOneAnotherAreEachToldOnce) {
+TEST_F(BlockStackTest, DevicesThatNameOneAnotherAreEachReportedOnce) {
   Below("sdc", "dm-2");
   Below("dm-2", "sdc");
   EXPECT_EQ(DescribeBlockStack(makedev(8, 32), sys_.path()).size(), 6U);

@@ -33,7 +33,7 @@ v1::HostDescription Describe(const std::vector<std::string>& roots, const std::v
   return sandbox.ok() ? DescribeHost("alpha", "i-1", **sandbox, request, [] { return false; }) : v1::HostDescription();
 }
 
-TEST(DescribeHost, TellsWhatTheAgentAndItsHostAre) {
+TEST(DescribeHost, ReportsWhatTheAgentAndItsHostAre) {
   const TempDirectory temp;
   const v1::HostDescription host = Describe({temp.path()}, {});
   EXPECT_EQ(host.version(), kVersion);
@@ -112,7 +112,7 @@ TEST(DescribeHost, SaysWhyADirectoryCannotBeUsedAndNothingMore) {
   EXPECT_EQ(host.directories(1).error_code(), static_cast<int>(absl::StatusCode::kNotFound));
 }
 
-TEST(DescribeHost, WarnsOfMemoryAndTellsAReadOnlyMount) {
+TEST(DescribeHost, WarnsOfMemoryAndReportsAReadOnlyMount) {
   const TempDirectory temp;
   const std::string mount_point = temp.MakeDirectory("shm");
   const int result = InChild([&] {

@@ -85,7 +85,7 @@ TEST(FindMount, FindsTheMountOfAnOpenDirectoryOfThisMachine) {
   EXPECT_EQ(MountIdOf(-1), 0U);
 }
 
-TEST(Mount, TellsRemoteFromLocal) {
+TEST(Mount, DistinguishesRemoteFromLocal) {
   const std::vector<Mount> mounts = ParseMountInfo(kMountInfo);
   EXPECT_EQ(RemoteOf(At(mounts, "/mnt/mq")), "filer:/mq");
   EXPECT_EQ(RemoteOf(At(mounts, "/mnt/mq/v3")), "filer:/v3");

@@ -40,7 +40,7 @@ class QueueManagersTest : public ::testing::Test {
   testing::TempDirectory directory_;
 };
 
-TEST(QueueManagerLog, IsToldByItsName) {
+TEST(QueueManagerLog, IsRecognisedByItsName) {
   EXPECT_TRUE(IsQueueManagerLog("/mnt/mq/QM1/active/S0000012.LOG"));
   EXPECT_TRUE(IsQueueManagerLog("/mnt/mq/QM1/amqhlctl.lfh"));
   EXPECT_FALSE(IsQueueManagerLog("/mnt/mq/QM1/active/S000001.LOG"));

@@ -164,7 +164,7 @@ TEST_F(SandboxTest, RefusesARootThatBecameALink) {
   EXPECT_THAT(sandbox->Check(root_), StatusIs(StatusCode::kPermissionDenied, "symbolic link"));
 }
 
-TEST_F(SandboxTest, TellsMissingFromNoDirectory) {
+TEST_F(SandboxTest, DistinguishesMissingFromNoDirectory) {
   const auto sandbox = Make({root_});
   testing::WriteText(root_ + "/file", "x");
   EXPECT_THAT(sandbox->Check(root_ + "/missing"), StatusIs(StatusCode::kNotFound, root_ + "/missing"));
@@ -249,7 +249,7 @@ TEST_F(SandboxTest, AcceptsAMountBelowTheRootButNoneBelowTheRunDirectory) {
   EXPECT_EQ(result, kHeld);
 }
 
-TEST(MakeAgentId, IsStableAndTellsNamesAndRootsApart) {
+TEST(MakeAgentId, IsStableAndDistinguishesNamesAndRoots) {
   const std::string id = MakeAgentId("alpha", {"/a", "/b"});
   EXPECT_EQ(id.size(), 16U);
   EXPECT_TRUE(IsRunId(id));

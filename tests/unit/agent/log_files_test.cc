@@ -88,7 +88,7 @@ class LogFilesTest : public ::testing::Test {
     for (const uint64_t size : LogFiles::ChunkSizes(workload_.file_size_bytes())) sizes.push_back(size);
     BlockSource source({{}, 0, options_.qm}, sizes);
     files_ = std::make_unique<LogFiles>(options_, ops_);
-    return files_->Prepare(source, [this] { return before_; }, [this](uint64_t bytes) { told_bytes_ += bytes; });
+    return files_->Prepare(source, [this] { return before_; }, [this](uint64_t bytes) { reported_bytes_ += bytes; });
   }
 
   FakeFileOps ops_;
@@ -104,7 +104,7 @@ class LogFilesTest : public ::testing::Test {
   LogFilesOptions options_{.qm = 3, .workload = workload_, .block_bytes = {4096}};
   std::unique_ptr<LogFiles> files_;
   absl::Status before_;
-  uint64_t told_bytes_ = 0;
+  uint64_t reported_bytes_ = 0;
 };
 
 TEST_F(LogFilesTest, FillsEveryExtentOnceInPiecesOfAtMostOneMebibyte) {
@@ -118,7 +118,7 @@ TEST_F(LogFilesTest, FillsEveryExtentOnceInPiecesOfAtMostOneMebibyte) {
     EXPECT_TRUE(ops_.written[i].direct);
     total += ops_.written[i].size_bytes;
   }
-  EXPECT_EQ(told_bytes_, total);
+  EXPECT_EQ(reported_bytes_, total);
   EXPECT_EQ(files_->open_flags(), "O_RDWR|O_DSYNC|O_DIRECT");
   EXPECT_EQ(files_->path(1), "/run/qm3/active/S0000001.LOG");
   EXPECT_EQ(files_->size(), 2U);
@@ -174,14 +174,14 @@ TEST_F(LogFilesTest, ABlockThatDirectWouldRefuseIsRefusedBeforeAnythingIsWritten
   ops_.align_bytes = 4096;
   options_.block_bytes = {8192, 6144};
   EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kInvalidArgument,
-                                  "block size 6k is not a multiple of the 4096 bytes that O_DIRECT asks for"));
+                                  "block size 6k is not a multiple of the 4096 bytes that O_DIRECT requires"));
   EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kInvalidArgument, "--direct off"));
   EXPECT_THAT(ops_.written, IsEmpty());
   workload_.set_direct(v1::DIRECT_MODE_OFF);
   EXPECT_THAT(Prepare(), IsOk());
 }
 
-TEST_F(LogFilesTest, WhereTheKernelDoesNotTellTheAlignmentIsADisksSmallestBlock) {
+TEST_F(LogFilesTest, WhereTheKernelDoesNotReportTheAlignmentIsADisksSmallestBlock) {
   options_.block_bytes = {1000};
   EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kInvalidArgument, "block size 1000 is not a multiple of the 512"));
   options_.block_bytes = {4096};
@@ -229,7 +229,7 @@ TEST_F(LogFilesTest, DropsDirectWhereAnotherWriterHasToDoWithoutIt) {
   EXPECT_EQ(files_->open_flags(), "O_RDWR|O_DSYNC");
 }
 
-TEST(FlagsInWords, TellsSyncFromDsync) {
+TEST(FlagsInWords, DistinguishesSyncFromDsync) {
   EXPECT_EQ(FlagsInWords(O_RDWR | O_SYNC | O_CLOEXEC), "O_RDWR|O_SYNC");
   EXPECT_EQ(FlagsInWords(O_RDWR | O_DSYNC | O_DIRECT), "O_RDWR|O_DSYNC|O_DIRECT");
   EXPECT_EQ(FlagsInWords(O_RDONLY), "O_RDONLY");

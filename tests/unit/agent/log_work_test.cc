@@ -45,7 +45,7 @@ TEST_F(LogWorkTest, PreparesExtentsOfTheAskedSizeAndRemovesThem) {
   EXPECT_FALSE(std::filesystem::exists(ExtentPath(1, 0)));
 }
 
-TEST_F(LogWorkTest, LeavesTheFilesWhereItIsToldTo) {
+TEST_F(LogWorkTest, LeavesTheFilesOnRequest) {
   CreateAndPrepare();
   EXPECT_EQ(work_->Release(true).removed_files(), 0);
   work_.reset();
@@ -277,7 +277,7 @@ TEST_F(LogWorkTest, AFileThatMayNotGrowIsAClearError) {
   EXPECT_THAT(std::string(prepared.status().message()), HasSubstr("use a smaller --file-size"));
 }
 
-TEST_F(LogWorkTest, AFailingWriteStopsAllWritersAndIsToldWithItsPlace) {
+TEST_F(LogWorkTest, AFailingWriteStopsAllWritersAndIsReportedWithItsPlace) {
   std::signal(SIGXFSZ, SIG_IGN);
   step().set_duration_ns(kHour);
   CreateAndPrepare();
@@ -450,7 +450,7 @@ TEST_F(LogWorkTest, ASecondPreparingIsRefused) {
   EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kFailedPrecondition, "prepared already"));
 }
 
-TEST_F(LogWorkTest, TellsNoWriteInFlightWhileNobodyWrites) {
+TEST_F(LogWorkTest, ReportsNoWriteInFlightWhileNobodyWrites) {
   CreateAndPrepare();
   EXPECT_THAT(work_->InFlight(0), IsEmpty());
 }

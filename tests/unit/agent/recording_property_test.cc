@@ -107,22 +107,22 @@ void Check(const Scenario& run, const FakeWriter& writer, const std::vector<Samp
 }
 
 // The intervals in which the writer stood, by their definition.
-std::vector<v1::StalledStretch> Intervals(const Scenario& run, const FakeWriter& writer,
-                                          const std::vector<Sample>& truth) {
-  std::vector<v1::StalledStretch> intervals;
+std::vector<v1::StalledInterval> Intervals(const Scenario& run, const FakeWriter& writer,
+                                           const std::vector<Sample>& truth) {
+  std::vector<v1::StalledInterval> intervals;
   const int64_t stall_ns = run.tally.stall_ns;
   if (stall_ns == 0) return intervals;
-  const auto add = [&](int64_t begin_ns, int64_t end_ns, uint64_t seq, int64_t stood_ns) {
+  const auto add = [&](int64_t begin_ns, int64_t end_ns, uint64_t seq, int64_t stalled_ns) {
     // Those of a closed loop only touch, and stand alone.
     if (!intervals.empty() && begin_ns < intervals.back().end_ns()) {
       intervals.back().set_end_ns(std::max(intervals.back().end_ns(), end_ns));
-      intervals.back().set_longest_ns(std::max(intervals.back().longest_ns(), stood_ns));
+      intervals.back().set_longest_ns(std::max(intervals.back().longest_ns(), stalled_ns));
     } else {
-      v1::StalledStretch& interval = intervals.emplace_back();
+      v1::StalledInterval& interval = intervals.emplace_back();
       interval.set_begin_ns(begin_ns);
       interval.set_end_ns(end_ns);
       interval.set_first_seq(seq);
-      interval.set_longest_ns(stood_ns);
+      interval.set_longest_ns(stalled_ns);
     }
   };
   const auto due_at = [&](size_t index) {
@@ -131,13 +131,13 @@ std::vector<v1::StalledStretch> Intervals(const Scenario& run, const FakeWriter&
   };
   for (size_t i = 0; i < truth.size(); ++i) {
     const int64_t due_ns = due_at(i);
-    const int64_t stood_ns = std::max(static_cast<int64_t>(truth[i].latency_ns), truth[i].start_ns - due_ns);
-    if (stood_ns >= stall_ns) add(due_ns, truth[i].end_ns(), i + 1, stood_ns);
+    const int64_t stalled_ns = std::max(static_cast<int64_t>(truth[i].latency_ns), truth[i].start_ns - due_ns);
+    if (stalled_ns >= stall_ns) add(due_ns, truth[i].end_ns(), i + 1, stalled_ns);
   }
   const int64_t until_ns = std::min(writer.state.finished_ns, run.tally.times.end_ns());
   const int64_t left_ns = until_ns - due_at(truth.size());
   if (left_ns >= stall_ns) add(due_at(truth.size()), until_ns, 0, left_ns);
-  for (v1::StalledStretch& interval : intervals) {
+  for (v1::StalledInterval& interval : intervals) {
     for (const Sample& write : truth) {
       if (write.end_ns() <= interval.begin_ns() || write.start_ns >= interval.end_ns()) continue;
       interval.set_in_flight_ns(interval.in_flight_ns() + std::min(write.end_ns(), interval.end_ns()) -
@@ -173,18 +173,18 @@ int64_t SeemsToStandUntil(int64_t end_ns, const Scenario& run, const std::vector
 
 // What frames tell of intervals that were not over is the beginning of what was told of them when they were; and where
 // one had certainly been one for long it is told.
-void CheckGrowing(const Scenario& run, const FakeWriter& writer, const std::vector<v1::StalledStretch>& wanted,
+void CheckGrowing(const Scenario& run, const FakeWriter& writer, const std::vector<v1::StalledInterval>& wanted,
                   const std::vector<Sample>& truth, const Interruptions& interruptions,
                   const RepeatedPtrField<v1::Frame>& frames) {
   for (const v1::Frame& frame : frames) {
     const int64_t end_ns = run.tally.times.EndOf(frame.first_interval());
-    const v1::StalledStretch& growing = frame.growing_stall();
-    const auto across = std::find_if(wanted.begin(), wanted.end(), [&](const v1::StalledStretch& interval) {
+    const v1::StalledInterval& growing = frame.growing_stall();
+    const auto across = std::find_if(wanted.begin(), wanted.end(), [&](const v1::StalledInterval& interval) {
       return interval.begin_ns() < end_ns && interval.end_ns() >= end_ns;
     });
     if (frame.has_growing_stall()) {
       ASSERT_FALSE(frame.closing());
-      const auto same = std::find_if(wanted.begin(), wanted.end(), [&](const v1::StalledStretch& interval) {
+      const auto same = std::find_if(wanted.begin(), wanted.end(), [&](const v1::StalledInterval& interval) {
         return interval.begin_ns() == growing.begin_ns();
       });
       ASSERT_GE(growing.longest_ns(), run.tally.stall_ns);
@@ -211,14 +211,14 @@ void CheckGrowing(const Scenario& run, const FakeWriter& writer, const std::vect
 
 void CheckStalls(const Scenario& run, const FakeWriter& writer, const std::vector<Sample>& truth,
                  const Interruptions& interruptions, const RepeatedPtrField<v1::Frame>& frames) {
-  std::vector<v1::StalledStretch> told;
+  std::vector<v1::StalledInterval> told;
   for (const v1::Frame& frame : frames) {
-    for (const v1::StalledStretch& interval : frame.stalls()) {
+    for (const v1::StalledInterval& interval : frame.stalls()) {
       ASSERT_LE(interval.end_ns(), frame.cut_ns());
       told.push_back(interval);
     }
   }
-  const std::vector<v1::StalledStretch> wanted = Intervals(run, writer, truth);
+  const std::vector<v1::StalledInterval> wanted = Intervals(run, writer, truth);
   ASSERT_EQ(told.size(), wanted.size());
   for (size_t i = 0; i < told.size(); ++i) {
     ASSERT_EQ(told[i].begin_ns(), wanted[i].begin_ns());

@@ -112,7 +112,7 @@ TEST_F(StepRecorderTest, SamplesTheHostOnceASecondAndAtTheEnd) {
   EXPECT_TRUE(recorder_->done());
 }
 
-TEST_F(StepRecorderTest, TellsWhenItDidNotRunItself) {
+TEST_F(StepRecorderTest, ReportsWhenItDidNotRunItself) {
   recorder_->Poll(kStartNs + 4 * kMs, 0);
   recorder_->Poll(kStartNs + 60 * kMs, 50 * kMs - 1);  // a little too short to tell
   recorder_->Poll(kStartNs + 114 * kMs, 50 * kMs);
@@ -134,7 +134,7 @@ TEST_F(StepRecorderTest, TellsWhenItDidNotRunItself) {
   EXPECT_EQ(sink_.batches.back().sample().pauses_size(), 1);
 }
 
-TEST_F(StepRecorderTest, WhatTheLastSecondCostIsToldAtTheEndWhateverItIs) {
+TEST_F(StepRecorderTest, WhatTheLastSecondCostIsReportedAtTheEndWhateverItIs) {
   recorder_->Poll(kStartNs + 950 * kMs, 0);
   ASSERT_FALSE(recorder_->done());
   recorder_->Poll(kStartNs + 1'001 * kMs, 0);
@@ -148,7 +148,7 @@ TEST_F(StepRecorderTest, WhatTheLastSecondCostIsToldAtTheEndWhateverItIs) {
   EXPECT_EQ(sink_.batches.back().sample().pauses_size(), 0);
 }
 
-TEST_F(StepRecorderTest, FromFiftyMillisecondsOnAPauseIsToldHoweverLongAStallIs) {
+TEST_F(StepRecorderTest, FromFiftyMillisecondsOnAPauseIsReportedHoweverLongAStallIs) {
   MakeRecorder(3'000 * kMs);
   recorder_->Poll(kStartNs + 4 * kMs, 0);
   recorder_->Poll(kStartNs + 60 * kMs, 50 * kMs - 1);
@@ -176,7 +176,7 @@ TEST_F(StepRecorderTest, AHungWriterKeepsTheStepOpenAndNothingElse) {
   EXPECT_EQ(recorder_->Finish("").stopped(), "");
 }
 
-TEST_F(StepRecorderTest, AFailureIsToldOnceAndNamesTheReason) {
+TEST_F(StepRecorderTest, AFailureIsReportedOnceAndNamesTheReason) {
   states_[1]->failure = {WriteFailure::Kind::kWrite, EIO, 0, 0, 4096, 0};
   control_.StopAt(kStartNs + 300 * kMs);
   Finish(1, kStartNs + 300 * kMs, LoopEnd::kFailed);

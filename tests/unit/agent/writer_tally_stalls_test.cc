@@ -17,11 +17,11 @@ using ::testing::SizeIs;
 class WriterTallyStallsTest : public WriterTallyTest {};
 
 // Begin, end, first number, writes and time in flight, all in ms from the start.
-using Stood = std::array<int64_t, 5>;
+using StalledFor = std::array<int64_t, 5>;
 
-std::vector<Stood> StallsOf(const v1::Frame& frame) {
-  std::vector<Stood> stalls;
-  for (const v1::StalledStretch& stall : frame.stalls()) {
+std::vector<StalledFor> StallsOf(const v1::Frame& frame) {
+  std::vector<StalledFor> stalls;
+  for (const v1::StalledInterval& stall : frame.stalls()) {
     stalls.push_back({(stall.begin_ns() - kStartNs) / kMs, (stall.end_ns() - kStartNs) / kMs,
                       static_cast<int64_t>(stall.first_seq()), static_cast<int64_t>(stall.writes()),
                       stall.in_flight_ns() / kMs});
@@ -29,7 +29,7 @@ std::vector<Stood> StallsOf(const v1::Frame& frame) {
   return stalls;
 }
 
-TEST_F(WriterTallyStallsTest, TellsOfAWriteThatWasInFlightForLongInTheFrameInWhichItEnds) {
+TEST_F(WriterTallyStallsTest, ReportsAWriteThatWasInFlightForLongInTheFrameInWhichItEnds) {
   TallyParams params = Params();
   params.stall_ns = 100 * kMs;
   WriterTally tally(params, state_, stop_trace_at_ns_);
@@ -43,11 +43,11 @@ TEST_F(WriterTallyStallsTest, TellsOfAWriteThatWasInFlightForLongInTheFrameInWhi
   EXPECT_THAT(StallsOf(frames_[0]), IsEmpty());
   EXPECT_THAT(StallsOf(frames_[1]), IsEmpty());
   // It was due when the write before it had ended; and number 4 was in flight when the step ended.
-  EXPECT_THAT(StallsOf(frames_[2]), ElementsAre(Stood{100, 500, 3, 1, 398}));
-  EXPECT_THAT(StallsOf(frames_[3]), ElementsAre(Stood{501, 1000, 0, 0, 0}));
+  EXPECT_THAT(StallsOf(frames_[2]), ElementsAre(StalledFor{100, 500, 3, 1, 398}));
+  EXPECT_THAT(StallsOf(frames_[3]), ElementsAre(StalledFor{501, 1000, 0, 0, 0}));
 }
 
-TEST_F(WriterTallyStallsTest, TellsOfAWriteThatWasDueAndDidNotStart) {
+TEST_F(WriterTallyStallsTest, ReportsAWriteThatWasDueAndDidNotStart) {
   TallyParams params = Params();
   params.stall_ns = 100 * kMs;
   params.delay_ns = 30 * kMs;
@@ -58,8 +58,8 @@ TEST_F(WriterTallyStallsTest, TellsOfAWriteThatWasDueAndDidNotStart) {
   FinishAt(kStartNs + 450 * kMs);        // was stopped, 10 ms after it was due
   tally.Poll(kStartNs + 1001 * kMs, frames_);
   ASSERT_THAT(frames_, SizeIs(2));
-  EXPECT_THAT(StallsOf(frames_[0]), ElementsAre(Stood{0, 110, 1, 1, 10}));
-  EXPECT_THAT(StallsOf(frames_[1]), ElementsAre(Stood{279, 410, 3, 1, 10}));
+  EXPECT_THAT(StallsOf(frames_[0]), ElementsAre(StalledFor{0, 110, 1, 1, 10}));
+  EXPECT_THAT(StallsOf(frames_[1]), ElementsAre(StalledFor{279, 410, 3, 1, 10}));
 }
 
 TEST_F(WriterTallyStallsTest, WritesThatAStallMadeLateBelongToIt) {
@@ -78,16 +78,16 @@ TEST_F(WriterTallyStallsTest, WritesThatAStallMadeLateBelongToIt) {
   Push(kStartNs + 254 * kMs, kMs);  // 4 ms late
   tally.Poll(kStartNs + 501 * kMs, frames_);
   ASSERT_THAT(frames_, SizeIs(2));
-  EXPECT_THAT(StallsOf(frames_[1]), ElementsAre(Stood{0, 253, 1, 4, 233}));
+  EXPECT_THAT(StallsOf(frames_[1]), ElementsAre(StalledFor{0, 253, 1, 4, 233}));
 }
 
-Stood GrowingOf(const v1::Frame& frame) {
+StalledFor GrowingOf(const v1::Frame& frame) {
   v1::Frame alone;
   *alone.add_stalls() = frame.growing_stall();
   return StallsOf(alone).front();
 }
 
-TEST_F(WriterTallyStallsTest, EachFrameTellsHowFarTheIntervalHasComeThatIsNotOver) {
+TEST_F(WriterTallyStallsTest, EachFrameReportsHowFarTheIntervalHasComeThatIsNotOver) {
   TallyParams params = Params();
   params.stall_ns = 100 * kMs;
   params.schedule.emplace(kStartNs, 20.0);  // every 50 ms
@@ -96,7 +96,7 @@ TEST_F(WriterTallyStallsTest, EachFrameTellsHowFarTheIntervalHasComeThatIsNotOve
   Push(kStartNs + 230 * kMs, kMs);  // 180 ms late
   tally.Poll(kStartNs + 251 * kMs, frames_);
   // Number 3, due at 100 ms, is 150 ms late when the interval ends, and number 2 is part of it.
-  EXPECT_EQ(GrowingOf(frames_[0]), (Stood{0, 250, 1, 2, 231}));
+  EXPECT_EQ(GrowingOf(frames_[0]), (StalledFor{0, 250, 1, 2, 231}));
   EXPECT_EQ(frames_[0].growing_stall().longest_ns(), 230 * kMs);
   for (int64_t due = 100, at = 251; due < 450; due += 50, ++at) Push(kStartNs + at * kMs, kMs);
   // Caught up: number 7, due at 300 ms, came before its time, and the one that is due at 450 ms is in flight.
@@ -106,8 +106,8 @@ TEST_F(WriterTallyStallsTest, EachFrameTellsHowFarTheIntervalHasComeThatIsNotOve
   EXPECT_FALSE(frames_[1].has_growing_stall());
   // It hangs.
   tally.Poll(kStartNs + 1001 * kMs, frames_);
-  EXPECT_EQ(GrowingOf(frames_[2]), (Stood{450, 750, 10, 1, 300}));
-  EXPECT_EQ(GrowingOf(frames_[3]), (Stood{450, 1000, 10, 1, 550}));
+  EXPECT_EQ(GrowingOf(frames_[2]), (StalledFor{450, 750, 10, 1, 300}));
+  EXPECT_EQ(GrowingOf(frames_[3]), (StalledFor{450, 1000, 10, 1, 550}));
 }
 
 TEST_F(WriterTallyStallsTest, AWriteThatIsDueAndNotStartedGrowsToo) {
@@ -117,16 +117,16 @@ TEST_F(WriterTallyStallsTest, AWriteThatIsDueAndNotStartedGrowsToo) {
   WriterTally tally(params, state_, stop_trace_at_ns_);
   Push(kStartNs, 50 * kMs);
   tally.Poll(kStartNs + 501 * kMs, frames_);
-  EXPECT_EQ(GrowingOf(frames_[0]), (Stood{70, 250, 0, 0, 0}));
-  EXPECT_EQ(GrowingOf(frames_[1]), (Stood{70, 500, 0, 0, 0}));
+  EXPECT_EQ(GrowingOf(frames_[0]), (StalledFor{70, 250, 0, 0, 0}));
+  EXPECT_EQ(GrowingOf(frames_[1]), (StalledFor{70, 500, 0, 0, 0}));
   Push(kStartNs + 600 * kMs, kMs);
   FinishAt(kStartNs + 1000 * kMs);
   tally.Poll(kStartNs + 1001 * kMs, frames_);
-  EXPECT_THAT(StallsOf(frames_[2]), ElementsAre(Stood{70, 601, 2, 1, 1}));
+  EXPECT_THAT(StallsOf(frames_[2]), ElementsAre(StalledFor{70, 601, 2, 1, 1}));
   EXPECT_FALSE(frames_[2].has_growing_stall());
 }
 
-TEST_F(WriterTallyStallsTest, TellsFromALowerLimitOnWhatMayKeepItsHostFromVouching) {
+TEST_F(WriterTallyStallsTest, ReportsFromALowerLimitOnWhatMayKeepItsHostFromVouching) {
   TallyParams params = Params();
   params.stall_ns = 100 * kMs;
   params.reported_from_ns = 50 * kMs;
@@ -135,10 +135,10 @@ TEST_F(WriterTallyStallsTest, TellsFromALowerLimitOnWhatMayKeepItsHostFromVouchi
   Push(kStartNs + 49 * kMs, 99 * kMs);
   FinishAt(kStartNs + 148 * kMs);
   tally.Poll(kStartNs + 1001 * kMs, frames_);
-  EXPECT_THAT(StallsOf(frames_[0]), ElementsAre(Stood{49, 148, 2, 1, 99}));
+  EXPECT_THAT(StallsOf(frames_[0]), ElementsAre(StalledFor{49, 148, 2, 1, 99}));
 }
 
-TEST_F(WriterTallyStallsTest, AFrameTellsOfNoMoreThanAThousandIntervalsAndCountsTheRest) {
+TEST_F(WriterTallyStallsTest, AFrameReportsNoMoreThanAThousandIntervalsAndCountsTheRest) {
   TallyParams params = Params();
   params.stall_ns = kMs / 10;
   WriterTally tally(params, state_, stop_trace_at_ns_);
@@ -160,14 +160,14 @@ TEST_F(WriterTallyStallsTest, TheStepsLastWriteWasInFlightForNoLongerThanTheInte
   Push(kStartNs + 955 * kMs, 60 * kMs);  // 95 ms late, and 15 ms beyond the end; the next was due at 870 ms
   FinishAt(kStartNs + 1015 * kMs);
   tally.Poll(kStartNs + 1100 * kMs, frames_);
-  std::vector<Stood> stalls;
+  std::vector<StalledFor> stalls;
   for (const v1::Frame& frame : frames_) {
-    for (const Stood& stood : StallsOf(frame)) stalls.push_back(stood);
+    for (const StalledFor& stood : StallsOf(frame)) stalls.push_back(stood);
   }
-  EXPECT_THAT(stalls, ElementsAre(Stood{850, 1000, 86, 2, 150}));
+  EXPECT_THAT(stalls, ElementsAre(StalledFor{850, 1000, 86, 2, 150}));
 }
 
-TEST_F(WriterTallyStallsTest, TellsOfAStallThatTheEndFinds) {
+TEST_F(WriterTallyStallsTest, ReportsAStallThatTheEndFinds) {
   TallyParams params = Params();
   params.stall_ns = 100 * kMs;
   params.schedule.emplace(kStartNs, 20.0);
@@ -180,10 +180,10 @@ TEST_F(WriterTallyStallsTest, TellsOfAStallThatTheEndFinds) {
   FinishAt(kStartNs + 1510 * kMs);
   tally.Poll(kStartNs + 1511 * kMs, frames_);
   ASSERT_THAT(frames_, SizeIs(5));
-  EXPECT_THAT(StallsOf(frames_[4]), ElementsAre(Stood{0, 1510, 1, 1, 1500}));
+  EXPECT_THAT(StallsOf(frames_[4]), ElementsAre(StalledFor{0, 1510, 1, 1, 1500}));
 }
 
-TEST_F(WriterTallyStallsTest, TellsHowLongAWriteThatFailedHadTaken) {
+TEST_F(WriterTallyStallsTest, ReportsHowLongAWriteThatFailedHadTaken) {
   TallyParams params = Params();
   params.stall_ns = 100 * kMs;
   WriterTally tally(params, state_, stop_trace_at_ns_);
@@ -193,10 +193,10 @@ TEST_F(WriterTallyStallsTest, TellsHowLongAWriteThatFailedHadTaken) {
   FinishAt(kStartNs + 300 * kMs);
   tally.Poll(kStartNs + 301 * kMs, frames_);
   ASSERT_THAT(frames_, SizeIs(2));
-  EXPECT_THAT(StallsOf(frames_[1]), ElementsAre(Stood{20, 300, 2, 1, 279}));
+  EXPECT_THAT(StallsOf(frames_[1]), ElementsAre(StalledFor{20, 300, 2, 1, 279}));
 }
 
-TEST_F(WriterTallyStallsTest, WithoutAThresholdNoStallIsTold) {
+TEST_F(WriterTallyStallsTest, WithoutAThresholdNoStallIsReported) {
   WriterTally tally(Params(), state_, stop_trace_at_ns_);
   Push(kStartNs + 100 * kMs, 500 * kMs);
   FinishAt(kStartNs + 1000 * kMs);

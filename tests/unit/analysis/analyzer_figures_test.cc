@@ -280,16 +280,17 @@ TEST(AnalyzerFigures, SeriesThatAreTooLongAreLeftOutThoseOfSingleQmsFirstAndSaid
 
   EXPECT_THAT(KindsOfSeries(kAll - 1, notes), UnorderedElementsAre(v1::SCOPE_KIND_CLUSTER, v1::SCOPE_KIND_STORAGE,
                                                                    v1::SCOPE_KIND_HOST, v1::SCOPE_KIND_HOST));
-  EXPECT_THAT(notes, Contains("step 1: the per-second series of single QMs are left out: with more than 23 rows nobody "
-                              "could read the report."));
+  EXPECT_THAT(notes,
+              Contains("step 1: the per-second series of single QMs are left out: they would have more than 23 rows."));
 
   EXPECT_THAT(KindsOfSeries(kHostsAndStorages - 1, notes), ElementsAre(v1::SCOPE_KIND_CLUSTER));
-  EXPECT_THAT(notes, Contains("step 1: the per-second series of single hosts and QMs are left out: with more than 14 "
-                              "rows nobody could read the report."));
+  EXPECT_THAT(
+      notes,
+      Contains(
+          "step 1: the per-second series of single hosts and QMs are left out: they would have more than 14 rows."));
 
   EXPECT_THAT(KindsOfSeries(kCluster - 1, notes), IsEmpty());
-  EXPECT_THAT(notes, Contains("step 1: the per-second series are left out: with more than 2 rows nobody could read the "
-                              "report."));
+  EXPECT_THAT(notes, Contains("step 1: the per-second series are left out: they would have more than 2 rows."));
 }
 
 }  // namespace

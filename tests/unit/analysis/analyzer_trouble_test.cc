@@ -225,8 +225,9 @@ std::vector<v1::JournalRecord> HungWrite(const std::vector<std::string>& criteri
 
 TEST(AnalyzerTrouble, AWriteThatHangsUntilItsHostIsGivenUpIsShownWithItsFileAndMissed) {
   const v1::Report report = Analyze(HungWrite({}));
-  EXPECT_THAT(report.verdict().reasons(),
-              Contains(HasSubstr("beta/qm1, step 1: the figures lack a write that had been in flight for 75.0 s")));
+  EXPECT_THAT(
+      report.verdict().reasons(),
+      Contains(HasSubstr("beta/qm1, step 1: the figures do not include a write that had been in flight for 75.0 s")));
   EXPECT_EQ(report.verdict().outcome(), v1::OUTCOME_INCONCLUSIVE);
   const auto& writes = report.steps(0).in_flight();
   const auto hung = std::find_if(writes.begin(), writes.end(),

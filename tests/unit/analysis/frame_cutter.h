@@ -100,15 +100,15 @@ class FrameCutter {
     const int64_t due_ns = due_ns_;
     due_ns_ = write.end_ns();
     if (run_.stall_ns == 0) return;
-    const int64_t stood_ns = std::max(write.latency_ns, write.start_ns - due_ns);
-    if (stood_ns < run_.stall_ns / 2) return;
-    v1::StalledStretch& stall = *frame.add_stalls();
+    const int64_t stalled_ns = std::max(write.latency_ns, write.start_ns - due_ns);
+    if (stalled_ns < run_.stall_ns / 2) return;
+    v1::StalledInterval& stall = *frame.add_stalls();
     stall.set_begin_ns(agent_start_ns_ + due_ns);
     stall.set_end_ns(agent_start_ns_ + write.end_ns());
     stall.set_first_seq(next_ + 1);
     stall.set_writes(1);
     stall.set_in_flight_ns(write.latency_ns);
-    stall.set_longest_ns(stood_ns);
+    stall.set_longest_ns(stalled_ns);
   }
 
   const SimRun& run_;

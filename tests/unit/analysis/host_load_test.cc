@@ -53,7 +53,7 @@ TEST_F(HostLoadTest, CpuIsInPercentOfOneAndWaitsAreInPercentOfTheWritersTime) {
   EXPECT_EQ(load.disk_write_ms_size(), 0);
 }
 
-TEST_F(HostLoadTest, TheWarmupIsLeftOutAsFarAsASampleTellsItApart) {
+TEST_F(HostLoadTest, TheWarmupIsLeftOutAsFarAsASampleSeparatesIt) {
   const v1::HostLoadReport load =
       Of({Cpu(kNsPerSecond, 900, 0), Cpu(2 * kNsPerSecond, 1'800, 0), Cpu(3 * kNsPerSecond, 1'900, 0)},
          kNsPerSecond * 5 / 2);

@@ -22,7 +22,7 @@ constexpr int64_t kMs = kNsPerMs;
 v1::Frame FrameWithStall(int64_t begin_ms, int64_t end_ms) {
   v1::Frame frame;
   frame.set_qm(1);
-  v1::StalledStretch& stall = *frame.add_stalls();
+  v1::StalledInterval& stall = *frame.add_stalls();
   stall.set_begin_ns(begin_ms * kMs);
   stall.set_end_ns(end_ms * kMs);
   stall.set_writes(1);

@@ -186,7 +186,7 @@ class JournalMaker {
     }
     const int64_t intervals = (run_.duration_ns + run_.interval_ns - 1) / run_.interval_ns;
     std::vector<int64_t> sampled_seconds(run_.hosts.size());
-    std::vector<int64_t> pauses_told_ns(run_.hosts.size(), -run_.warmup_ns - run_.interval_ns);
+    std::vector<int64_t> reported_pauses_ns(run_.hosts.size(), -run_.warmup_ns - run_.interval_ns);
     for (int64_t k = FloorDivide(-run_.warmup_ns, run_.interval_ns); k < intervals; ++k) {
       now_ns_ = measured_ns + (k + 1) * run_.interval_ns + 5 * kNsPerMs;
       for (uint32_t number = 0; number < run_.hosts.size(); ++number) {
@@ -215,7 +215,7 @@ class JournalMaker {
         // Pauses come with the next sample; a host that tells nothing of its kernel has samples for them alone.
         if (sampled || !host.sample) {
           const int64_t until_ns = (k + 1) * run_.interval_ns;
-          AddPauses(step, number, measured_ns, std::exchange(pauses_told_ns[number], until_ns), until_ns, frames);
+          AddPauses(step, number, measured_ns, std::exchange(reported_pauses_ns[number], until_ns), until_ns, frames);
         }
       }
       if ((k + 1) * run_.interval_ns % kNsPerSecond == 0) AddProbes(now_ns_);

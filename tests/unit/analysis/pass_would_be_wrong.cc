@@ -82,7 +82,7 @@ std::vector<Scenario> PassWouldBeWrong() {
          return Journal(run);
        },
        unsure,
-       {"h2/qm1", "a longer step decides"}},
+       {"h2/qm1", "use a longer step"}},
       {"AStallThatMayHaveBeenTheStorages",
        [] {
          SimRun run = Stalled(true, {"stalls[storage]==0"});
@@ -257,7 +257,7 @@ std::vector<Scenario> PassWouldBeWrong() {
        },
        unsure,
        {"The journal ends before the run does"}},
-      {"ASlowHarness", [] { return SlowHarness({"max<10ms"}); }, unsure, {"the load generator was the bottleneck"}},
+      {"ASlowGenerator", [] { return SlowGenerator({"max<10ms"}); }, unsure, {"the load generator was the bottleneck"}},
       {"ThroughputThatFalls", [] { return Journal(Slower(2 * kMs, {"drift_iops>=-10%"})); }, fail, {"-49."}},
       {"LatencyThatRises", [] { return Journal(Slower(2 * kMs, {"drift_latency<=10%"})); }, fail, {"+10"}},
       {"ThroughputThatIsNotSteady", [] { return Journal(Slower(2 * kMs, {"steady"})); }, fail, {"no", "steady"}},
@@ -305,7 +305,7 @@ std::vector<Scenario> PassWouldBeWrong() {
                                 {"nfs_retransmits<=600"}));
        },
        unsure,
-       {"h2: a counter of the host's kernel went back"}},
+       {"h2: a kernel counter of the host decreased"}},
       {"RetransmitsThatMayBeOfTheWarmUpOrNot",
        [] {
          SimRun run = OverNfs(1, [](int, int64_t second) { return second >= 2 ? 3U : 0U; }, {"nfs_retransmits==0"});
@@ -350,11 +350,11 @@ std::vector<Scenario> PassWouldBeWrong() {
        },
        fail,
        {"OUTCOME_FAIL rate_achieved>=99%: 50.", "h2/qm1"}},
-      {"AMissedRateInAJournalThatDoesNotTellHowWritersStart",
+      {"AMissedRateInAJournalThatDoesNotShowHowWritersStart",
        [] { return Journal(OpenLoop(980, {"service_p99<50ms"})); },
        fail,
        {"OUTCOME_FAIL rate_achieved>=99%: 98.00 %", "h2/qm1"}},
-      {"AStartSkewInAJournalThatDoesNotTellHowWritersStart",
+      {"AStartSkewInAJournalThatDoesNotShowHowWritersStart",
        [] {
          SimRun run = Fleet(2, 1, 2 * kSecond, kMs, {"start_skew<10ms", "rate_achieved>=1%"});
          for (SimHost& host : run.hosts) host.rate_per_second = 500;

@@ -305,7 +305,7 @@ TEST(PlacementReport, AFailureThatWasNotPlayedToItsEndLeavesTheAnswerOpen) {
   EXPECT_EQ(report.placement().outcome(), v1::OUTCOME_INCONCLUSIVE);
   EXPECT_EQ(report.placement().answer(), "Not known: 1 of 4 steps decides nothing.");
   ASSERT_EQ(report.placement().steps_size(), 4);
-  EXPECT_EQ(report.placement().steps(3).reason(), "not played");
+  EXPECT_EQ(report.placement().steps(3).reason(), "did not run");
   EXPECT_EQ(report.placement().steps(3).down_host(), "gamma");
   EXPECT_FALSE(report.placement().steps(3).played());
 }

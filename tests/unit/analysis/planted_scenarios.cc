@@ -171,7 +171,7 @@ SimRun Slower(int64_t later_ns, std::vector<std::string> criteria) {
   return run;
 }
 
-Records SlowHarness(std::vector<std::string> criteria) {
+Records SlowGenerator(std::vector<std::string> criteria) {
   SimRun run = Fleet(2, 1, 2 * kSecond, kMs, std::move(criteria));
   run.hosts[1].steps[0][0] = Steady(run.duration_ns, kMs, 111'000);
   return Edited(run, [](v1::JournalRecord& record) {

@@ -95,7 +95,7 @@ SimRun Slower(int64_t later_ns, std::vector<std::string> criteria);
 SimRun ShortOfCpu(std::vector<std::string> criteria);
 
 // The writers of h2 waited for their recorder a tenth of the time, which they would have written in.
-Records SlowHarness(std::vector<std::string> criteria);
+Records SlowGenerator(std::vector<std::string> criteria);
 
 // h2's frames cover eight intervals each: two seconds.
 SimRun Averaged(std::vector<std::string> criteria);

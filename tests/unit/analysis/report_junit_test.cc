@@ -111,8 +111,8 @@ TEST(ReportJUnit, WithoutCriteriaNothingIsGreenAndTheSuiteSaysSo) {
   ASSERT_EQ(report.verdict().outcome(), v1::OUTCOME_DONE);
   const std::string xml = RenderReportJUnit(report);
   EXPECT_THAT(xml, HasSubstr("tests=\"1\" failures=\"0\" errors=\"1\""));
-  EXPECT_THAT(xml, HasSubstr("<error message=\"no criteria: the plan requires nothing, so nothing has passed; give "
-                             "criteria or --require\"/>"));
+  EXPECT_THAT(xml, HasSubstr("<error message=\"no criteria: the plan requires nothing, so nothing has passed; add "
+                             "criteria or pass --require\"/>"));
 }
 
 TEST(ReportJUnit, WhatWasNotHeldAgainstAnyStepIsNotGreen) {
@@ -120,7 +120,7 @@ TEST(ReportJUnit, WhatWasNotHeldAgainstAnyStepIsNotGreen) {
   for (const v1::Outcome outcome : {v1::OUTCOME_INCONCLUSIVE, v1::OUTCOME_PASS, v1::OUTCOME_UNSPECIFIED}) {
     report.mutable_verdict()->mutable_criteria(0)->clear_steps();
     report.mutable_verdict()->mutable_criteria(0)->set_outcome(outcome);
-    EXPECT_THAT(RenderReportJUnit(report), HasSubstr("no step was held against it\"/>"));
+    EXPECT_THAT(RenderReportJUnit(report), HasSubstr("no step was tested against it\"/>"));
   }
 }
 
@@ -171,7 +171,7 @@ TEST(Markdown, DoubtsAreListed) {
   report.mutable_verdict()->add_reasons("host beta was lost");
   report.add_notes("a note");
   const std::string md = RenderMarkdown(report, "");
-  EXPECT_THAT(md, HasSubstr("\nDoubtful, or to know:\n\n- host beta was lost\n- <code>p99.99&#60;1s</code>: "));
+  EXPECT_THAT(md, HasSubstr("\nCaveats and notes:\n\n- host beta was lost\n- <code>p99.99&#60;1s</code>: "));
   EXPECT_THAT(md, HasSubstr("\n- a note\n"));
   EXPECT_THAT(md, Not(HasSubstr("Results:")));
   EXPECT_THAT(RenderMarkdown(Judged({}), "x"), ::testing::StartsWith("### Plimsoll: COMPLETED (no criteria)\n"));

@@ -74,7 +74,7 @@ TEST(SecondPercentiles, OldSecondsAreClosedWhenTooManyAreOpen) {
 }
 
 // The table keeps buckets; what it tells must be what the histogram tells, from any distribution.
-TEST(SecondPercentiles, TheTableTellsWhatTheHistogramDoes) {
+TEST(SecondPercentiles, TheTableReportsWhatTheHistogramDoes) {
   const uint64_t seed = testing::RandomSeed();
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);

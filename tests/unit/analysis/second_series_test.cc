@@ -67,7 +67,7 @@ TEST(SecondSeries, AWideRangeThatReachesBeyondTheWholeSecondsIsSharedOut) {
   EXPECT_EQ(extremes.min_writes, 10);
 }
 
-TEST(SecondSeries, CountsItsRowsAndTheFramesThatToldOfThem) {
+TEST(SecondSeries, CountsItsRowsAndTheFramesThatReportedThem) {
   SecondSeries series;
   EXPECT_EQ(series.RowCount(5), 5);
   series.Add(0, Writes(10));

@@ -92,7 +92,7 @@ TEST_F(StallReportTest, HostsThatWriteInSeveralDirectoriesShowNothingOfOneAnothe
   EXPECT_TRUE(report.hosts(1).more_mounts(0).direct());
 }
 
-TEST_F(StallReportTest, AHostThatDidNotRunIsToldByItsPauses) {
+TEST_F(StallReportTest, AHostThatDidNotRunIsRecognisedByItsPauses) {
   for (const size_t writer : {0U, 1U}) Stall(1, writer, {{1'000 * kMs, 1'700 * kMs}});
   run_.hosts[1].pauses = {{0, 1'002 * kMs, 1'300 * kMs}, {0, 1'301 * kMs, 1'699 * kMs}};
   const v1::StepReport step = Step();
@@ -182,7 +182,7 @@ TEST_F(StallReportTest, AMillisecondTooLittleForTheThresholdOfThePlanIsNoSignOfH
   EXPECT_EQ(step.stalls().stalls(0).stall_class(), v1::STALL_CLASS_SINGLE_HOST);
 }
 
-TEST_F(StallReportTest, TheThresholdsThatWereUsedAreTold) {
+TEST_F(StallReportTest, TheThresholdsThatWereUsedAreReported) {
   run_.hosts[0].steps[0][1] = Writer({{1'000 * kMs, 1'200 * kMs}}, 31 * kMs);
   const v1::Report report = Report();
   const v1::StallsReport& stalls = report.steps(0).stalls();
@@ -217,7 +217,7 @@ TEST_F(StallReportTest, AWriteThatIsInFlightWhenTheDataEndIsAnOpenStall) {
   EXPECT_THAT(stall.hosts(), ElementsAre("beta"));
 }
 
-TEST_F(StallReportTest, ALostHostNeitherStoodNorRanAfterwards) {
+TEST_F(StallReportTest, ALostHostWasNeitherStalledNorUnaffectedAfterwards) {
   run_.hosts[1].lost_after_ns = 1'000 * kMs;
   for (const size_t writer : {0U, 1U}) Stall(0, writer, {{1'500 * kMs, 1'900 * kMs}});
   const v1::StepReport step = Step();
@@ -315,7 +315,7 @@ TEST_F(StallReportTest, RecordsThatContradictThemselvesAreLeftOut) {
       {"a stall at a time", [](v1::Frame& frame) { frame.mutable_stalls(0)->set_begin_ns(-5); }},
       {"a stall at a time", [](v1::Frame& frame) { frame.mutable_stalls(0)->set_end_ns(INT64_MAX); }},
       {"a stall at a time", [](v1::Frame& frame) { std::swap(*frame.mutable_stalls(0), *frame.add_stalls()); }},
-      {"overlap", [](v1::Frame& frame) { *frame.add_stalls() = v1::StalledStretch(frame.stalls(0)); }},
+      {"overlap", [](v1::Frame& frame) { *frame.add_stalls() = v1::StalledInterval(frame.stalls(0)); }},
       {"in flight for longer", [](v1::Frame& frame) { frame.mutable_stalls(0)->set_in_flight_ns(INT64_MAX); }},
       {"in flight for longer", [](v1::Frame& frame) { frame.mutable_stalls(0)->set_in_flight_ns(-1); }},
       {"none of the frame's", [](v1::Frame& frame) { frame.mutable_slow(0)->set_seq(1); }},

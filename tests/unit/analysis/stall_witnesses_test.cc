@@ -14,9 +14,9 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 TEST_F(StallsTest, APausedHostCannotVouchForTheStorage) {
-  BothStood(0, 1000, 1700);
-  BothStood(1, 1000, 1700);
-  for (const uint32_t qm : {1U, 2U}) Stood(2, qm, 1000, 1700).paused_ns = 690 * kMs;
+  BothStalled(0, 1000, 1700);
+  BothStalled(1, 1000, 1700);
+  for (const uint32_t qm : {1U, 2U}) StalledFor(2, qm, 1000, 1700).paused_ns = 690 * kMs;
   Paused(2, 1003, 1695);
   const std::vector<Stall> stalls = Find();
   ASSERT_THAT(stalls, SizeIs(2));
@@ -28,7 +28,7 @@ TEST_F(StallsTest, APausedHostCannotVouchForTheStorage) {
 }
 
 TEST_F(StallsTest, APauseThatCoversLittleOfTheStallDoesNotKeepAHostFromVouching) {
-  BothStood(0, 1000, 1700);
+  BothStalled(0, 1000, 1700);
   Paused(1, 900, 1200);
   EXPECT_THAT(FindOne().others, ElementsAre(1, 2));
   Paused(1, 900, 1400);
@@ -36,7 +36,7 @@ TEST_F(StallsTest, APauseThatCoversLittleOfTheStallDoesNotKeepAHostFromVouching)
 }
 
 TEST_F(StallsTest, WithNobodyLeftToVouchNothingIsSaidOfTheStorage) {
-  BothStood(0, 1000, 1700);
+  BothStalled(0, 1000, 1700);
   Paused(1, 900, 1800);
   hosts_[2].to_ns = 1100 * kMs;  // it was lost
   const Stall stall = FindOne();
@@ -45,8 +45,8 @@ TEST_F(StallsTest, WithNobodyLeftToVouchNothingIsSaidOfTheStorage) {
 }
 
 TEST_F(StallsTest, AHostThatWasLostOrHadNotBegunIsNotRunning) {
-  BothStood(0, 1000, 1700);
-  BothStood(1, 1000, 1700);
+  BothStalled(0, 1000, 1700);
+  BothStalled(1, 1000, 1700);
   hosts_[2].to_ns = 1100 * kMs;
   EXPECT_EQ(FindOne().stall_class, v1::STALL_CLASS_ALL_HOSTS);
   hosts_[2].to_ns = 10'000 * kMs;
@@ -57,15 +57,15 @@ TEST_F(StallsTest, AHostThatWasLostOrHadNotBegunIsNotRunning) {
 }
 
 TEST_F(StallsTest, AHostThatHadNothingToWriteCannotVouch) {
-  BothStood(0, 1000, 1700);
+  BothStalled(0, 1000, 1700);
   hosts_[1].between_writes_ns = 500 * kMs;
   hosts_[2].between_writes_ns = 350 * kMs;
   EXPECT_THAT(FindOne().others, ElementsAre(2));
 }
 
 TEST_F(StallsTest, AnIntervalThatIsTooShortToCountKeepsItsHostFromVouching) {
-  BothStood(0, 1000, 1700);
-  Stood(1, 1, 1000, 1290).counts = false;
+  BothStalled(0, 1000, 1700);
+  StalledFor(1, 1, 1000, 1290).counts = false;
   const Stall stall = FindOne();
   EXPECT_EQ(stall.stall_class, v1::STALL_CLASS_ONE_HOST);
   EXPECT_THAT(stall.others, ElementsAre(2));
@@ -73,7 +73,7 @@ TEST_F(StallsTest, AnIntervalThatIsTooShortToCountKeepsItsHostFromVouching) {
 }
 
 TEST_F(StallsTest, AHostOfWhichAnIntervalIsMissingMeanwhileCannotVouch) {
-  BothStood(0, 1000, 1700);
+  BothStalled(0, 1000, 1700);
   hosts_[1].left_out = CoveredTime({{1690 * kMs, 1800 * kMs}});
   hosts_[2].left_out = CoveredTime({{1800 * kMs, 9000 * kMs}});
   EXPECT_THAT(FindOne().others, ElementsAre(2));
@@ -83,8 +83,8 @@ TEST_F(StallsTest, AHostOfWhichAnIntervalIsMissingMeanwhileCannotVouch) {
 }
 
 TEST_F(StallsTest, AHostWithWritesInEveryPartOfTheStallVouchesInSpiteOfShortIntervals) {
-  BothStood(0, 1000, 6000);
-  for (const uint32_t host : {1U, 2U}) Stood(host, 1, 1500, 2100).counts = false;
+  BothStalled(0, 1000, 6000);
+  for (const uint32_t host : {1U, 2U}) StalledFor(host, 1, 1500, 2100).counts = false;
   EXPECT_EQ(FindOne().stall_class, v1::STALL_CLASS_SINGLE_HOST);
   const auto proves = [this](int64_t longest_ms, int64_t last_ms, int64_t least_ms = 100) {
     constexpr int64_t kFar = int64_t{1} << 61;
@@ -113,7 +113,7 @@ TEST_F(StallsTest, AHostWithWritesInEveryPartOfTheStallVouchesInSpiteOfShortInte
 
 TEST_F(StallsTest, WhatTheClocksAllowOfAPauseKeepsAHostFromVouching) {
   error_ns_ = 400 * kMs;
-  BothStood(0, 5000, 5700);
+  BothStalled(0, 5000, 5700);
   Paused(1, 5900, 6500);
   const Stall stall = FindOne();
   EXPECT_THAT(stall.others, ElementsAre(2));

@@ -30,7 +30,7 @@ class StallsTest : public ::testing::Test {
     }
   }
   // Writer `qm` of a host stood, times in ms.
-  StalledInterval& Stood(uint32_t host, uint32_t qm, int64_t begin_ms, int64_t end_ms) {
+  StalledInterval& StalledFor(uint32_t host, uint32_t qm, int64_t begin_ms, int64_t end_ms) {
     StalledInterval& interval = intervals_.emplace_back();
     interval.host = host;
     interval.qm = qm;
@@ -39,9 +39,9 @@ class StallsTest : public ::testing::Test {
     interval.error_ns = error_ns_;
     return interval;
   }
-  void BothStood(uint32_t host, int64_t begin_ms, int64_t end_ms) {
-    Stood(host, 1, begin_ms, end_ms);
-    Stood(host, 2, begin_ms, end_ms);
+  void BothStalled(uint32_t host, int64_t begin_ms, int64_t end_ms) {
+    StalledFor(host, 1, begin_ms, end_ms);
+    StalledFor(host, 2, begin_ms, end_ms);
   }
   void Paused(uint32_t host, int64_t begin_ms, int64_t end_ms) {
     hosts_[host].paused = CoveredTime({{begin_ms * kMs, end_ms * kMs}});

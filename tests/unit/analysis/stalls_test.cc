@@ -18,12 +18,12 @@ using ::testing::SizeIs;
 TEST_F(StallsTest, OnlyAWriterInTheSameDirectoryShowsThatTheWayToItWasOpen) {
   StallHost& host = hosts_[3];
   host.directory_of = {{1, 0}, {2, 1}};
-  Stood(3, 1, 1'000, 1'900);
+  StalledFor(3, 1, 1'000, 1'900);
   EXPECT_EQ(FindOne().stall_class, v1::STALL_CLASS_SINGLE_HOST) << "the other writes on another storage, perhaps";
   host.qms = 3;
   host.directory_of = {{1, 0}, {2, 1}, {3, 0}};
   EXPECT_EQ(FindOne().stall_class, v1::STALL_CLASS_ONE_QM);
-  Stood(3, 2, 1'000, 1'900);
+  StalledFor(3, 2, 1'000, 1'900);
   EXPECT_EQ(FindOne().stall_class, v1::STALL_CLASS_SINGLE_HOST) << "all that write in the second directory";
 }
 
@@ -32,9 +32,9 @@ TEST_F(StallsTest, WithoutAnIntervalThereIsNoStall) {
 }
 
 TEST_F(StallsTest, AllHostsOfAStorageMeanTheStorage) {
-  BothStood(0, 1000, 1700);
-  BothStood(1, 1002, 1701);
-  BothStood(2, 999, 1710);
+  BothStalled(0, 1000, 1700);
+  BothStalled(1, 1002, 1701);
+  BothStalled(2, 999, 1710);
   const Stall stall = FindOne();
   EXPECT_EQ(stall.stall_class, v1::STALL_CLASS_ALL_HOSTS);
   EXPECT_EQ(stall.storage, 1U);
@@ -49,8 +49,8 @@ TEST_F(StallsTest, AllHostsOfAStorageMeanTheStorage) {
 }
 
 TEST_F(StallsTest, SomeHostsAreNamedAndSoAreTheOthers) {
-  BothStood(0, 1000, 1700);
-  Stood(2, 1, 1000, 1700);
+  BothStalled(0, 1000, 1700);
+  StalledFor(2, 1, 1000, 1700);
   const Stall stall = FindOne();
   EXPECT_EQ(stall.stall_class, v1::STALL_CLASS_SOME_HOSTS);
   EXPECT_THAT(stall.hosts, ElementsAre(0, 2));
@@ -58,20 +58,20 @@ TEST_F(StallsTest, SomeHostsAreNamedAndSoAreTheOthers) {
 }
 
 TEST_F(StallsTest, OneHostWithAllItsWritersMeansItsPath) {
-  BothStood(1, 1000, 1700);
+  BothStalled(1, 1000, 1700);
   const Stall stall = FindOne();
   EXPECT_EQ(stall.stall_class, v1::STALL_CLASS_ONE_HOST);
   EXPECT_THAT(stall.hosts, ElementsAre(1));
   EXPECT_THAT(stall.others, ElementsAre(0, 2));
 }
 
-TEST_F(StallsTest, OneOrSomeWritersOfAHostAreToldApart) {
+TEST_F(StallsTest, OneOrSomeWritersOfAHostAreDistinguished) {
   hosts_[1].qms = 3;
-  Stood(1, 2, 1000, 1700);
+  StalledFor(1, 2, 1000, 1700);
   EXPECT_EQ(FindOne().stall_class, v1::STALL_CLASS_ONE_QM);
-  Stood(1, 3, 1000, 1700);
+  StalledFor(1, 3, 1000, 1700);
   EXPECT_EQ(FindOne().stall_class, v1::STALL_CLASS_SOME_QMS);
-  Stood(1, 1, 1000, 1700);
+  StalledFor(1, 1, 1000, 1700);
   EXPECT_EQ(FindOne().stall_class, v1::STALL_CLASS_ONE_HOST);
 }
 
@@ -79,8 +79,8 @@ TEST_F(StallsTest, AWriterThatStoodALittleTooShortIsNotTakenToHaveRun) {
   for (const auto& [host, whole] :
        {std::pair(1U, v1::STALL_CLASS_ONE_HOST), std::pair(3U, v1::STALL_CLASS_SINGLE_HOST)}) {
     intervals_.clear();
-    Stood(host, 1, 1000, 1110);
-    Stood(host, 2, 1000, 1110).counts = false;
+    StalledFor(host, 1, 1000, 1110);
+    StalledFor(host, 2, 1000, 1110).counts = false;
     EXPECT_EQ(FindOne().stall_class, whole);
     // A third one that ran tells that it is not the path.
     hosts_[host].qms = 3;
@@ -94,7 +94,7 @@ TEST_F(StallsTest, AWriterThatStoodALittleTooShortIsNotTakenToHaveRun) {
 }
 
 TEST_F(StallsTest, AWriterWithNothingToWriteIsNotTakenToHaveRun) {
-  Stood(3, 1, 1000, 1600);
+  StalledFor(3, 1, 1000, 1600);
   hosts_[3].between_writes_ns = 1'000 * kMs;
   EXPECT_EQ(FindOne().stall_class, v1::STALL_CLASS_SINGLE_HOST);
   hosts_[3].between_writes_ns = 300 * kMs;
@@ -105,10 +105,10 @@ TEST_F(StallsTest, AWriterWithNothingToWriteIsNotTakenToHaveRun) {
 }
 
 TEST_F(StallsTest, AWriterOfAPausedHostIsNotTakenToHaveRun) {
-  Stood(3, 1, 1000, 1600).paused_ns = 200 * kMs;
+  StalledFor(3, 1, 1000, 1600).paused_ns = 200 * kMs;
   Paused(3, 1000, 1200);
   EXPECT_EQ(FindOne().stall_class, v1::STALL_CLASS_ONE_QM);
-  Stood(3, 2, 1000, 1300).paused_ns = 200 * kMs;
+  StalledFor(3, 2, 1000, 1300).paused_ns = 200 * kMs;
   for (const Stall& stall : Find()) {
     if (stall.stall_class == v1::STALL_CLASS_HOST_PAUSED) continue;
     EXPECT_EQ(stall.stall_class, v1::STALL_CLASS_SINGLE_HOST) << "the other one stood, if for another reason";
@@ -117,8 +117,8 @@ TEST_F(StallsTest, AWriterOfAPausedHostIsNotTakenToHaveRun) {
 
 TEST_F(StallsTest, ARowOfUsualWritesDoesNotMakeTheStallOfAnotherHostItsOwn) {
   // Alpha's writes always take 25 ms, as long as a stall of the plan, for ten seconds; beta's path stands for two.
-  for (const uint32_t qm : {1U, 2U}) Stood(0, qm, 0, 10'000).row_of_ns = 25 * kMs;
-  BothStood(1, 5000, 7000);
+  for (const uint32_t qm : {1U, 2U}) StalledFor(0, qm, 0, 10'000).row_of_ns = 25 * kMs;
+  BothStalled(1, 5000, 7000);
   const std::vector<Stall> stalls = Find();
   ASSERT_THAT(stalls, SizeIs(2));
   EXPECT_EQ(stalls[0].stall_class, v1::STALL_CLASS_ONE_HOST);
@@ -131,8 +131,8 @@ TEST_F(StallsTest, ARowOfUsualWritesDoesNotMakeTheStallOfAnotherHostItsOwn) {
 }
 
 TEST_F(StallsTest, ARowCannotVouchWhereOneOfItsWritesTakesHalfOfTheStall) {
-  for (const uint32_t qm : {1U, 2U}) Stood(0, qm, 0, 10'000).row_of_ns = 1'000 * kMs;
-  BothStood(1, 5000, 7000);
+  for (const uint32_t qm : {1U, 2U}) StalledFor(0, qm, 0, 10'000).row_of_ns = 1'000 * kMs;
+  BothStalled(1, 5000, 7000);
   const std::vector<Stall> stalls = Find();
   ASSERT_THAT(stalls, SizeIs(2));
   EXPECT_THAT(stalls[1].hosts, ElementsAre(1));
@@ -142,14 +142,14 @@ TEST_F(StallsTest, ARowCannotVouchWhereOneOfItsWritesTakesHalfOfTheStall) {
 
 TEST_F(StallsTest, RowsBelongTogetherWhereTheyOverlapByHalfOfTheLongerOne) {
   error_ns_ = 0;
-  for (const uint32_t host : {0U, 1U, 2U}) Stood(host, 1, 0, host == 2 ? 5'000 : 10'000).row_of_ns = 25 * kMs;
+  for (const uint32_t host : {0U, 1U, 2U}) StalledFor(host, 1, 0, host == 2 ? 5'000 : 10'000).row_of_ns = 25 * kMs;
   EXPECT_THAT(FindOne().hosts, ElementsAre(0, 1, 2));
   intervals_.back().end_ns -= 1;
   EXPECT_THAT(Find(), SizeIs(2));
 }
 
-TEST_F(StallsTest, WithOneHostTheStorageCannotBeToldFromThePath) {
-  BothStood(3, 1000, 1700);
+TEST_F(StallsTest, WithOneHostTheStorageCannotBeDistinguishedFromThePath) {
+  BothStalled(3, 1000, 1700);
   const Stall stall = FindOne();
   EXPECT_EQ(stall.stall_class, v1::STALL_CLASS_SINGLE_HOST);
   EXPECT_EQ(stall.storage, 2U);
@@ -159,8 +159,8 @@ TEST_F(StallsTest, WithOneHostTheStorageCannotBeToldFromThePath) {
 
 TEST_F(StallsTest, HostsWithoutAKnownStorageStandForThemselves) {
   for (auto& [number, host] : hosts_) host.storage = 0;
-  BothStood(0, 1000, 1700);
-  BothStood(1, 1000, 1700);
+  BothStalled(0, 1000, 1700);
+  BothStalled(1, 1000, 1700);
   const std::vector<Stall> stalls = Find();
   ASSERT_THAT(stalls, SizeIs(2));
   for (const Stall& stall : stalls) {
@@ -171,7 +171,7 @@ TEST_F(StallsTest, HostsWithoutAKnownStorageStandForThemselves) {
 }
 
 TEST_F(StallsTest, StoragesStandApart) {
-  for (const uint32_t host : {0U, 1U, 2U, 3U}) BothStood(host, 1000, 1700);
+  for (const uint32_t host : {0U, 1U, 2U, 3U}) BothStalled(host, 1000, 1700);
   const std::vector<Stall> stalls = Find();
   ASSERT_THAT(stalls, SizeIs(2));
   EXPECT_NE(stalls[0].storage, stalls[1].storage);
@@ -179,26 +179,26 @@ TEST_F(StallsTest, StoragesStandApart) {
 
 TEST_F(StallsTest, WhatOverlapsByHalfOfTheShorterOneBelongsTogether) {
   error_ns_ = 0;
-  BothStood(0, 1000, 2000);
-  BothStood(1, 1800, 2200);  // half of it
+  BothStalled(0, 1000, 2000);
+  BothStalled(1, 1800, 2200);  // half of it
   EXPECT_THAT(FindOne().hosts, ElementsAre(0, 1));
   intervals_.resize(2);
-  BothStood(1, 1801, 2201);  // a little less
+  BothStalled(1, 1801, 2201);  // a little less
   EXPECT_THAT(Find(), SizeIs(2));
 }
 
 TEST_F(StallsTest, WhatIsConnectedThroughAnotherBelongsTogether) {
-  Stood(0, 1, 1000, 1500);
-  Stood(1, 1, 1200, 1900);
-  Stood(2, 1, 1500, 2000);
+  StalledFor(0, 1, 1000, 1500);
+  StalledFor(1, 1, 1200, 1900);
+  StalledFor(2, 1, 1500, 2000);
   const Stall stall = FindOne();
   EXPECT_THAT(stall.hosts, ElementsAre(0, 1, 2));
   EXPECT_EQ(stall.end_ns - stall.begin_ns, 1000 * kMs);
 }
 
 TEST_F(StallsTest, OneAfterTheOtherAreTwo) {
-  BothStood(0, 1000, 1300);
-  BothStood(0, 1300, 1600);
+  BothStalled(0, 1000, 1300);
+  BothStalled(0, 1300, 1600);
   const std::vector<Stall> stalls = Find();
   ASSERT_THAT(stalls, SizeIs(2));
   EXPECT_EQ(stalls[0].begin_ns, 1000 * kMs);
@@ -206,7 +206,7 @@ TEST_F(StallsTest, OneAfterTheOtherAreTwo) {
 }
 
 TEST_F(StallsTest, AnAgentThatDidNotRunSaysNothingOfTheStorage) {
-  for (const uint32_t qm : {1U, 2U}) Stood(0, qm, 1000, 1700).paused_ns = 350 * kMs;
+  for (const uint32_t qm : {1U, 2U}) StalledFor(0, qm, 1000, 1700).paused_ns = 350 * kMs;
   Paused(0, 1000, 1350);
   const Stall stall = FindOne();
   EXPECT_EQ(stall.stall_class, v1::STALL_CLASS_HOST_PAUSED);
@@ -215,13 +215,13 @@ TEST_F(StallsTest, AnAgentThatDidNotRunSaysNothingOfTheStorage) {
 }
 
 TEST_F(StallsTest, APauseOfLessThanHalfIsNotTheCause) {
-  for (const uint32_t qm : {1U, 2U}) Stood(0, qm, 1000, 1700).paused_ns = 350 * kMs - 1;
+  for (const uint32_t qm : {1U, 2U}) StalledFor(0, qm, 1000, 1700).paused_ns = 350 * kMs - 1;
   EXPECT_EQ(FindOne().stall_class, v1::STALL_CLASS_ONE_HOST);
 }
 
 TEST_F(StallsTest, PausedHostsAreStallsOfTheirOwnEachForItself) {
   for (const uint32_t host : {0U, 1U}) {
-    for (const uint32_t qm : {1U, 2U}) Stood(host, qm, 1000, 1700).paused_ns = 690 * kMs;
+    for (const uint32_t qm : {1U, 2U}) StalledFor(host, qm, 1000, 1700).paused_ns = 690 * kMs;
     Paused(host, 1003, 1695);
   }
   const std::vector<Stall> stalls = Find();
@@ -233,16 +233,16 @@ TEST_F(StallsTest, PausedHostsAreStallsOfTheirOwnEachForItself) {
 }
 
 TEST_F(StallsTest, AnOpenIntervalMakesAnOpenStall) {
-  BothStood(0, 1000, 1700);
-  Stood(1, 1, 1000, 2000).open = true;
+  BothStalled(0, 1000, 1700);
+  StalledFor(1, 1, 1000, 2000).open = true;
   EXPECT_TRUE(FindOne().open);
 }
 
 TEST_F(StallsTest, WhatClocksLeaveOpenIsNotGuessed) {
   // On the timeline they fall together, but each clock may be wrong by more than they last.
   error_ns_ = 800 * kMs;
-  BothStood(0, 5000, 5700);
-  BothStood(1, 5000, 5700);
+  BothStalled(0, 5000, 5700);
+  BothStalled(1, 5000, 5700);
   const std::vector<Stall> stalls = Find();
   ASSERT_THAT(stalls, SizeIs(2));
   for (const Stall& stall : stalls) {
@@ -259,10 +259,10 @@ TEST_F(StallsTest, WhatClocksLeaveOpenIsNotGuessed) {
   }
 }
 
-TEST_F(StallsTest, StallsFarEnoughApartAreToldApartByPoorClocksToo) {
+TEST_F(StallsTest, StallsFarEnoughApartAreDistinguishedByPoorClocksToo) {
   error_ns_ = 200 * kMs;
-  BothStood(0, 1000, 1700);
-  BothStood(1, 3000, 3700);
+  BothStalled(0, 1000, 1700);
+  BothStalled(1, 3000, 3700);
   for (const Stall& stall : Find()) {
     EXPECT_EQ(stall.stall_class, v1::STALL_CLASS_ONE_HOST);
     EXPECT_THAT(stall.others, SizeIs(2));
@@ -272,14 +272,14 @@ TEST_F(StallsTest, StallsFarEnoughApartAreToldApartByPoorClocksToo) {
 
 TEST_F(StallsTest, WritersOfOneHostShareTheirClockHoweverPoorItIs) {
   error_ns_ = 5000 * kMs;
-  BothStood(3, 5000, 5300);
+  BothStalled(3, 5000, 5300);
   EXPECT_THAT(FindOne().intervals, SizeIs(2));
 }
 
 TEST_F(StallsTest, AShortStallWithinALongOneIsCertainWhereTheErrorLeavesItThere) {
   error_ns_ = 200 * kMs;
-  BothStood(0, 1000, 3000);
-  BothStood(1, 1500, 1800);  // may have been from 1100 to 2200
+  BothStalled(0, 1000, 3000);
+  BothStalled(1, 1500, 1800);  // may have been from 1100 to 2200
   EXPECT_THAT(FindOne().hosts, ElementsAre(0, 1));
 }
 

@@ -137,7 +137,7 @@ TEST(TextHistogram, ShowsCountPercentAndBar) {
                   HasSubstr("      410       420"), HasSubstr("      420       430"), HasSubstr("      430       440"),
                   HasSubstr("      440       450"), HasSubstr("      450       460"), HasSubstr("      460       470"),
                   HasSubstr("      470       480"), HasSubstr("      480       490"), HasSubstr("      490       500"),
-                  "      500   or more      10   1.32  #####  all the rest, up to 14.000 ms"));
+                  "      500   or more      10   1.32  #####  everything above, up to 14.000 ms"));
   for (const std::string& line : lines) EXPECT_LE(DisplayWidth(line), 80) << line;
 }
 

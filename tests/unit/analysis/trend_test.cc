@@ -44,7 +44,7 @@ TEST(Jain, IsOneWhereAllHaveTheSameAndOneNthWhereOneHasAll) {
   EXPECT_EQ(JainIndex({}), 0);
 }
 
-TEST(Trend, FewerThanFiveSecondsTellNothing) {
+TEST(Trend, FewerThanFiveSecondsShowNothing) {
   EXPECT_FALSE(MakeTrend(Of({1, 2, 3, 4})).has_value());
   EXPECT_TRUE(MakeTrend(Of({1, 2, 3, 4, 5})).has_value());
 }

@@ -42,7 +42,7 @@ TEST(CleanupCommand, IsAdviceWhereThereIsOne) {
   EXPECT_EQ(CleanupAdvice("node1", host), "");
   host.add_cleanup_command("/usr/bin/plimsoll-agent");
   EXPECT_EQ(CleanupAdvice("node1", host),
-            "if the agent of node1 was killed, its files are still there; to remove them, run on node1: "
+            "if the agent on node1 was killed, its files remain; to remove them, run this on node1: "
             "/usr/bin/plimsoll-agent");
 }
 

@@ -203,7 +203,7 @@ TEST(ClockFit, FollowsTheTruthMoreCloselyThanItPromises) {
   }
 }
 
-TEST(ClockFit, TellsTheDriftOfALastingClock) {
+TEST(ClockFit, ReportsTheDriftOfALastingClock) {
   for (const double ppm : {-480.0, -20.0, 0.0, 37.5, 480.0}) {
     constexpr uint64_t kSeed = 7;
     std::mt19937_64 random(kSeed);
@@ -216,7 +216,7 @@ TEST(ClockFit, TellsTheDriftOfALastingClock) {
   }
 }
 
-TEST(ClockFit, TellsNoDriftOfLessThanASecond) {
+TEST(ClockFit, ReportsNoDriftOfLessThanASecond) {
   ClockFit fit(500);
   for (int64_t i = 0; i < 10; ++i) fit.Add(Exchange(i * 90 * kMs, i * 1'000));
   EXPECT_EQ(fit.DriftPpm(), 0);

@@ -49,7 +49,7 @@ TEST(CondVar, WakesWhoWaitsAndHoldsTheMutexAgain) {
   other.join();
 }
 
-TEST(CondVar, TellsThatTheDeadlinePassed) {
+TEST(CondVar, ReportsThatTheDeadlinePassed) {
   Shared shared;
   const MutexLock lock(shared.mutex);
   EXPECT_FALSE(shared.changed.WaitUntil(shared.mutex, std::chrono::steady_clock::time_point()));

@@ -73,7 +73,7 @@ TEST_P(PageStampOfSize, NoticesEveryFlippedBit) {
 
 INSTANTIATE_TEST_SUITE_P(Sizes, PageStampOfSize, ::testing::Values(512, 1024, 2048, 4096));
 
-TEST(PageStamp, TellsAPageWhoseLaterSectorsAreOlder) {
+TEST(PageStamp, ReportsAPageWhoseLaterSectorsAreOlder) {
   std::mt19937_64 random(1);
   PageStamp stamp = SomeStamp(random);
   const Page older = StampedPage(stamp, kStampedPageBytes, random);
@@ -88,7 +88,7 @@ TEST(PageStamp, TellsAPageWhoseLaterSectorsAreOlder) {
   }
 }
 
-TEST(PageStamp, TellsAPayloadUnderTheStampOfAnotherPage) {
+TEST(PageStamp, ReportsAPayloadUnderTheStampOfAnotherPage) {
   std::mt19937_64 random(2);
   const PageStamp stamp = SomeStamp(random);
   const Page first = StampedPage(stamp, 4096, random);

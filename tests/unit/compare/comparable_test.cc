@@ -86,7 +86,8 @@ TEST(Comparable, BlockSizesThatOnlyOneSideMeasuredAreLeftOutAndNamed) {
   const v1::Comparison comparison = Compared({Side({SteadyReport("a", {4'096, 8'192}, 20, {100'000})}),
                                               Side({SteadyReport("b", {4'096, 65'536}, 20, {100'000})})});
   ASSERT_EQ(comparison.block_sizes_size(), 1);
-  EXPECT_THAT(Strings(comparison.limits()), Contains("Not compared, since not every run measured it: 8 KiB, 64 KiB."));
+  EXPECT_THAT(Strings(comparison.limits()),
+              Contains("Not compared, because not every run measured them: 8 KiB, 64 KiB."));
 }
 
 TEST(Comparable, IncompleteRunsAreComparedWithAWarning) {
@@ -148,7 +149,7 @@ TEST(Comparable, AnotherLoadIsWarnedOf) {
                   "more writers mean more IO/s and longer latencies on the same storage"));
 }
 
-TEST(Comparable, ARunThatDoesNotTellHowItsWritersStartedStartedThemAtOnce) {
+TEST(Comparable, ARunThatDoesNotShowHowItsWritersStartedStartedThemAtOnce) {
   v1::Report first = Simulated(1, 1);
   first.mutable_hosts(0)->mutable_workload()->set_rate_per_second(100);
   v1::Report second = Simulated(1, 2);

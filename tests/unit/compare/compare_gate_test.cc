@@ -71,7 +71,7 @@ TEST(CompareGate, OfASideThatIsJustAsSlowAsAllowedIsSeldomWrong) {
   EXPECT_LE(three.fail, 11);
 }
 
-TEST(CompareGate, TellsWhatIsFarFromTheLimit) {
+TEST(CompareGate, ReportsWhatIsFarFromTheLimit) {
   EXPECT_GE(Ask(1.0, 50, {kBlock, 65'536}, 20261128).pass, 45);
   EXPECT_GE(Ask(0.8, 50, {kBlock, 65'536}, 20261129).pass, 45);
   EXPECT_EQ(Ask(1.25, 50, {kBlock, 65'536}, 20261130).fail, 50);

@@ -55,7 +55,7 @@ TEST(CompareSlower, LowerRatesCountAsMuchAsLongerTimes) {
               ElementsAre("B is slower than A at 4 KiB: IO/s lower by 70 %"));
 }
 
-TEST(CompareSlower, WhatCouldNotBeTestedIsNotToldToBeNoSlower) {
+TEST(CompareSlower, WhatCouldNotBeTestedIsNotReportedAsNoSlower) {
   CompareSettings settings = Quick();
   settings.fail_if_slower = 0.1;
   v1::Report first = Simulated(1, 1);

@@ -167,7 +167,7 @@ TEST(Compare, WhereSecondsDependMoreThanPromisedTheNeededLengthIsAlwaysNamed) {
   settings.replicates = 99;
   settings.percentile_intervals = false;
   int told = 0;
-  int untold = 0;
+  int unreported = 0;
   for (uint64_t seed = 0; seed < 30; ++seed) {
     const v1::Comparison comparison =
         Compared({Side({Simulated(1, 2 * seed, 0.55)}), Side({Simulated(1, 2 * seed + 1, 0.55)})}, settings);
@@ -180,11 +180,11 @@ TEST(Compare, WhereSecondsDependMoreThanPromisedTheNeededLengthIsAlwaysNamed) {
         EXPECT_GE(pair.needed_seconds(), 58U) << "60 s are right for 0.5";
         EXPECT_THAT(pair.summary(), HasSubstr(absl::StrCat(pair.needed_seconds(), " s per side")));
       }
-      ++(phi > 0.5 ? told : untold);
+      ++(phi > 0.5 ? told : unreported);
     }
   }
   EXPECT_GT(told, 10);
-  EXPECT_GT(untold, 5);
+  EXPECT_GT(unreported, 5);
   // Long enough.
   const v1::Comparison longer =
       Compared({Side({Simulated(1, 1, 0.7, 600)}), Side({Simulated(1, 2, 0.7, 600)})}, settings);
@@ -294,7 +294,7 @@ TEST(Compare, SeveralRunsASideAreComparedAsWhole) {
                                                   Not(Contains(HasSubstr("repeatability was not tested")))));
 }
 
-TEST(Compare, RunsThatScatterAsMuchAsTheyDifferAreNotToldApart) {
+TEST(Compare, RunsThatScatterAsMuchAsTheyDifferAreNotDistinguished) {
   const v1::Comparison comparison =
       Compared({Side({Simulated(1, 1), Simulated(1.3, 2)}), Side({Simulated(1.2, 3), Simulated(1.5, 4)})});
   const v1::PairComparison& pair = comparison.block_sizes(0).pairs(0);

@@ -117,16 +117,16 @@ constexpr char kLeast[] = R"({"format": 1, "run": {}, "steps": []})";
 
 TEST(ReportJson, FilesThatAreNoReportsAreRefusedInOneSentence) {
   EXPECT_EQ(ErrorOf(kLeast), "no error");
-  EXPECT_THAT(ErrorOf(""), HasSubstr("is no JSON: parse error at line 1, column 1"));
-  EXPECT_THAT(ErrorOf("{\"format\": 1,\n}"), HasSubstr("is no JSON: parse error at line 2"));
-  EXPECT_THAT(ErrorOf("\xff"), HasSubstr("is no JSON"));
-  EXPECT_EQ(ErrorOf("[]"), "is no report of a run (report.json)");
-  EXPECT_EQ(ErrorOf("17"), "is no report of a run (report.json)");
-  EXPECT_EQ(ErrorOf(R"({"fio version": "fio-3.33", "jobs": []})"), "is no report of a run (report.json)");
-  EXPECT_EQ(ErrorOf(R"({"format": "1", "run": {}, "steps": []})"), "is no report of a run (report.json)");
+  EXPECT_THAT(ErrorOf(""), HasSubstr("is not JSON: parse error at line 1, column 1"));
+  EXPECT_THAT(ErrorOf("{\"format\": 1,\n}"), HasSubstr("is not JSON: parse error at line 2"));
+  EXPECT_THAT(ErrorOf("\xff"), HasSubstr("is not JSON"));
+  EXPECT_EQ(ErrorOf("[]"), "is not the report of a run (report.json)");
+  EXPECT_EQ(ErrorOf("17"), "is not the report of a run (report.json)");
+  EXPECT_EQ(ErrorOf(R"({"fio version": "fio-3.33", "jobs": []})"), "is not the report of a run (report.json)");
+  EXPECT_EQ(ErrorOf(R"({"format": "1", "run": {}, "steps": []})"), "is not the report of a run (report.json)");
 }
 
-TEST(ReportJson, NewerFormatsAreToldFromBrokenOnes) {
+TEST(ReportJson, NewerFormatsAreDistinguishedFromBrokenOnes) {
   const absl::StatusOr<v1::Report> report = ParseReportJson(R"({"format": 2, "run": 1, "steps": {}})");
   EXPECT_EQ(report.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(report.status().message(), "has format 2; this version of plimsoll reads format 1");

@@ -64,7 +64,7 @@ TEST_F(CommandTest, NothingChosenIsBadInput) {
   EXPECT_EQ(err_.str(), "plimsoll: no command; see plimsoll --help\n");
 }
 
-TEST_F(CommandTest, AnUnknownCommandOrOptionIsToldInOneLineWithTheClosest) {
+TEST_F(CommandTest, AnUnknownCommandOrOptionIsReportedInOneLineWithTheClosest) {
   EXPECT_EQ(Run({"gi"}), static_cast<int>(Exit::kWrong));
   EXPECT_EQ(Run({"go", "--fileSiz", "3"}), static_cast<int>(Exit::kWrong));
   EXPECT_EQ(Run({"go", "--unheard=1"}), static_cast<int>(Exit::kWrong));

@@ -81,7 +81,7 @@ TEST(HaPlan, WhatCannotBeADrillIsRefusedWithAWayOut) {
   };
   EXPECT_EQ(problem("pairs: [a+b]"), "");
   EXPECT_THAT(problem("rounds: 3"), HasSubstr("--pairs (ha.pairs) is missing"));
-  EXPECT_THAT(problem("pairs: [a]"), HasSubstr("is no pair of hosts"));
+  EXPECT_THAT(problem("pairs: [a]"), HasSubstr("is not a pair of hosts"));
   EXPECT_THAT(problem("pairs: [a+b, b+c]"), HasSubstr("b:7461 is listed twice"));
   EXPECT_THAT(problem("pairs: [a+b]", "hosts: [a, c]\n"), HasSubstr("c:7461 is in none of the pairs"));
   EXPECT_THAT(problem("pairs: [a+b]", "lease: 60s\n"),
@@ -94,7 +94,7 @@ TEST(HaPlan, WhatCannotBeADrillIsRefusedWithAWayOut) {
                     HasSubstr("--undo 'freeze=virsh resume {host}'")));
   EXPECT_THAT(problem("pairs: [a+b], commands: [{fault: kill, do: [x]}]"), HasSubstr("kill takes no commands"));
   EXPECT_THAT(problem("pairs: [a+b], faults: [cut], commands: [{fault: cut, do: \"virsh suspend x\"}]"),
-              HasSubstr("there is no shell"));
+              HasSubstr("without a shell"));
   EXPECT_THAT(problem("pairs: [a+b]", "criteria: [p99<10ms]\n"), HasSubstr("is not a criterion of an HA drill"));
 }
 

@@ -194,7 +194,7 @@ TEST(Placement, EachErrorNamesItsQueueManagerAndTheWayOut) {
   EXPECT_THAT(ProblemsWith("qm: ORDERS, ", ""),
               ElementsAre("placement[2]: a queue manager without its name; expected the key 'qm'"));
   EXPECT_THAT(ProblemsWith("qm: ORDERS", "qm: 'TWO WORDS'"),
-              ElementsAre(StartsWith("placement[2].qm: 'TWO WORDS' is no name of a queue manager: use 1 to 48 of")));
+              ElementsAre(StartsWith("placement[2].qm: 'TWO WORDS' is not a queue manager name: use 1 to 48 of")));
   EXPECT_THAT(ProblemsWith(", rate: 50}", "}"),
               ElementsAre("placement[2]: ORDERS has no rate: give it one, or one for all as workload.rate"));
   EXPECT_THAT(ProblemsWith("block_size: 16k", "block_size: 2m"),
@@ -239,7 +239,7 @@ TEST(Placement, WhatItStandsInPlaceOfIsRefused) {
               ElementsAre(HasSubstr("'p99@4k<5ms' is about one block size"), HasSubstr("'hosts>=2': a placement is"),
                           HasSubstr("'fairness>=0.9': the loads of a placement differ by plan")));
   EXPECT_THAT(ProblemsWith("duration: 5s", "criteria: ['p99<5ms']\nlimit: {over: rate}"),
-              ElementsAre("placement: a search for the highest load has none; give each a plan of its own"));
+              ElementsAre("placement: a search for the highest load has none; give each its own plan"));
   EXPECT_THAT(
       PlanProblems(PlanOf("workload: {dir: /a, rate: 1}\nhosts: a\nplacement: [{qm: A, home: a, standby: b}]\n")),
       ElementsAre(StartsWith("placement[1].standby: 'b' is not one of hosts (a); name one")));

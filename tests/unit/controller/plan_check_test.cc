@@ -130,11 +130,12 @@ TEST(PlanCheck, StepsAreBoundedInNumberAndTime) {
 
 TEST(PlanCheck, CriteriaAreReadAndFitTheSteps) {
   EXPECT_THAT(Problems("workload: {dir: /x}\ncriteria: p99<10ms, max@host<1s, iops@4k>=1\n"), IsEmpty());
-  EXPECT_THAT(Problems("workload: {dir: /x}\ncriteria: [p99<10, p99@64k<1ms]\n"),
-              ElementsAre("--require (criteria): 'p99<10' is not a criterion: expected a time with its unit, such as "
-                          "10ms, not '10'",
-                          "--require (criteria): 'p99@64k<1ms' is about blocks of 64k, which --bsize (block_size) does "
-                          "not list"));
+  EXPECT_THAT(
+      Problems("workload: {dir: /x}\ncriteria: [p99<10, p99@64k<1ms]\n"),
+      ElementsAre("--require (criteria): 'p99<10' is not a criterion: expected a time with its unit, such as "
+                  "10ms, not '10'",
+                  "--require (criteria): 'p99@64k<1ms' applies to blocks of 64k, which --bsize (block_size) does "
+                  "not list"));
 }
 
 TEST(PlanCheck, TheNumberOfProblemsIsBounded) {

@@ -77,7 +77,7 @@ TEST_F(PlanCommandTest, EveryProblemIsALineOfItsOwn) {
                             "pauses by itself, leave one of them out\n");
 }
 
-TEST_F(PlanCommandTest, AMistakeInTheTextIsToldWithItsPlace) {
+TEST_F(PlanCommandTest, AMistakeInTheTextIsReportedWithItsPlace) {
   EXPECT_EQ(Check("workload:\n  dir: /x\n  qm: 0\n"), static_cast<int>(Exit::kWrong));
   EXPECT_EQ(err_.str(),
             "plimsoll: " + path_ + ":3:7: qm: '0' is out of range: expected a whole number from 1 to 4096\n");

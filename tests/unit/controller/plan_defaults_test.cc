@@ -180,7 +180,7 @@ TEST(HostPlan, HoldsEverythingThatTheAgentNeeds) {
   EXPECT_EQ(host.log().steps(0).block_size_bytes(), 4096U);
 }
 
-TEST(HostPlan, TellsWhatArrivalsDependOn) {
+TEST(HostPlan, ReportsWhatArrivalsDependOn) {
   v1::TestPlan plan = TwoHosts();
   plan.set_seed(77);
   FillDefaults(plan);
@@ -192,7 +192,7 @@ TEST(HostPlan, TellsWhatArrivalsDependOn) {
   EXPECT_EQ(MakeHostPlan(plan, 0, "alpha", "7f3a21", "", 250'000'000).log().hosts(), 1U) << "this machine";
 }
 
-TEST(HostPlan, AgentsTellOfStallsFromWhatThePlanSaysOr100Milliseconds) {
+TEST(HostPlan, AgentsReportStallsFromWhatThePlanSaysOr100Milliseconds) {
   v1::TestPlan plan = TwoHosts();
   FillDefaults(plan);
   EXPECT_FALSE(plan.has_stall_ns()) << "not given stays not given: the writers' medians count then";

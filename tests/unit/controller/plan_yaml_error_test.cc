@@ -68,7 +68,7 @@ TEST(PlanYamlErrors, AKeyThatIsAnOptionOrBelongsElsewhereIsLedToItsPlace) {
                                                               "did you mean 'address'?"));
 }
 
-TEST(PlanYamlErrors, KeysAreToldWhereTheyStand) {
+TEST(PlanYamlErrors, KeysAreReportedWhereTheyStand) {
   ExpectMistakes({
       {"storage: x\n", "1:1: 'storage' is not a key of the plan; expected one of name, hosts, workload, "},
       {"duration: 4\nname: x\nduration: 5\n", "3:1: 'duration' is given twice; first in line 1"},
@@ -81,7 +81,7 @@ TEST(PlanYamlErrors, KeysAreToldWhereTheyStand) {
   });
 }
 
-TEST(PlanYamlErrors, AllMistakesAreToldAtOnceUpToTwenty) {
+TEST(PlanYamlErrors, AllMistakesAreReportedAtOnceUpToTwenty) {
   EXPECT_EQ(MessageFor("nam: x\nduration: 4q\nhosts: [http://a, b]\nworkload:\n  qm: 0\n  dir: [x]\n  qm: 1\n"),
             absl::StrCat("plan.yaml:1:1: 'nam' is not a key of the plan; expected one of ",
                          absl::StrJoin(FieldKeys(*v1::TestPlan::descriptor()), ", "),
@@ -149,7 +149,7 @@ TEST(PlanYamlErrors, ARangeInAListIsToBeQuoted) {
   EXPECT_THAT(MessageFor("hosts: [a, [1-3]\n"), Not(HasSubstr("quote")));
 }
 
-TEST(PlanYamlErrors, WhatACheckFindsIsToldWithItsLineUnlessAnOptionSetIt) {
+TEST(PlanYamlErrors, WhatACheckFindsIsReportedWithItsLineUnlessAnOptionSetIt) {
   PlanPlaces places;
   const auto plan = ReadPlan("duration: 1h\nmax_slew: 20\nworkload:\n  file_size: 5000k\n", "plan.yaml", &places);
   ASSERT_TRUE(plan.ok());
@@ -164,7 +164,7 @@ TEST(PlanYamlErrors, WhatACheckFindsIsToldWithItsLineUnlessAnOptionSetIt) {
               ElementsAre("--file-size (workload.file_size) 6000 is wrong"));
 }
 
-TEST(PlanYamlErrors, ValuesAreToldWhereTheyStand) {
+TEST(PlanYamlErrors, ValuesAreReportedWhereTheyStand) {
   ExpectMistakes({
       {"workload:\n  file_size: 64q\n", "2:14: file_size: '64q' is not a size: expected a size from 4k to 1t, such as"},
       {"workload:\n  qm:   0\n", "2:9: qm: '0' is out of range: expected a whole number from 1 to 4096"},
@@ -180,7 +180,7 @@ TEST(PlanYamlErrors, ValuesAreToldWhereTheyStand) {
   });
 }
 
-TEST(PlanYamlErrors, WrongTypesAreToldWithWhatIsExpected) {
+TEST(PlanYamlErrors, WrongTypesAreReportedWithWhatIsExpected) {
   ExpectMistakes({
       {"duration: [4]\n", "1:11: duration: expected a time from 100ms to 3650d, not a list"},
       {"workload:\n  qm:\n    a: 1\n", "3:5: qm: expected a whole number from 1 to 4096, not a map"},
@@ -200,7 +200,7 @@ TEST(PlanYamlErrors, WrongTypesAreToldWithWhatIsExpected) {
   });
 }
 
-TEST(PlanYamlErrors, HostsAreToldWhereTheyStand) {
+TEST(PlanYamlErrors, HostsAreReportedWhereTheyStand) {
   ExpectMistakes({
       {"hosts: {a: b}\n", "1:8: hosts: expected a list of hosts, not a map"},
       {"hosts: node[1-\n", "1:8: hosts: 'node[1-' is not a host: expected ']' after the range"},
@@ -213,7 +213,7 @@ TEST(PlanYamlErrors, HostsAreToldWhereTheyStand) {
   });
 }
 
-TEST(PlanYamlErrors, WhatIsNoYamlIsToldWhereItBreaks) {
+TEST(PlanYamlErrors, WhatIsNoYamlIsReportedWhereItBreaks) {
   ExpectMistakes({
       {"block_size: [4k\n", "2:1: not YAML: a list is not closed: expected ']'"},
       {"name: \"x\n", "1:7: a quote that is not closed"},
@@ -235,11 +235,11 @@ TEST(PlanYamlErrors, WhatIsNoYamlIsToldWhereItBreaks) {
 
 TEST(PlanYamlErrors, AnchorsAliasesAndTagsAreRefused) {
   ExpectMistakes({
-      {"name: &a x\n", "1:7: an anchor; a plan has none"},
-      {"workload: &w {qm: 1}\nname: x\n", "1:11: an anchor; a plan has none"},
+      {"name: &a x\n", "1:7: anchors are not supported in a plan"},
+      {"workload: &w {qm: 1}\nname: x\n", "1:11: anchors are not supported in a plan"},
       {"name: *a\n", "1:7: not YAML: aliases are not supported in a plan"},
-      {"name: !!str x\n", "1:7: a tag; a plan has none"},
-      {"workload: !x {qm: 1}\n", "1:11: a tag; a plan has none"},
+      {"name: !!str x\n", "1:7: tags are not supported in a plan"},
+      {"workload: !x {qm: 1}\n", "1:11: tags are not supported in a plan"},
   });
 }
 
@@ -260,7 +260,7 @@ TEST(PlanYamlErrors, AnAliasBombEndsAtItsFirstAnchor) {
     const std::string before(1, static_cast<char>(c - 1));
     absl::StrAppend(&bomb, std::string(1, c), ": &", std::string(1, c), " [*", before, ", *", before, "]\n");
   }
-  ExpectMistakes({{bomb, "1:4: an anchor; a plan has none"}});
+  ExpectMistakes({{bomb, "1:4: anchors are not supported in a plan"}});
 }
 
 TEST(PlanYamlErrors, AFileThatCannotBeReadIsNamed) {

@@ -40,7 +40,7 @@ testing::SimRun TwoWrites(const std::string& label) {
   return run;
 }
 
-TEST_F(CsvExportTest, TellsEachWriteInOneLine) {
+TEST_F(CsvExportTest, ReportsEachWriteInOneLine) {
   const testing::SimRun run = TwoWrites("alpha");
   std::vector<v1::JournalRecord> records = testing::MakeJournal(run);
   std::mt19937_64 random(1);

@@ -95,7 +95,7 @@ TEST_F(ExportCommandTest, TakesAJournalInsteadOfADirectory) {
   EXPECT_GT(out_.str().size(), 1'000U);
 }
 
-TEST_F(ExportCommandTest, ACutOffJournalGivesWhatIsWholeAndIsTold) {
+TEST_F(ExportCommandTest, ACutOffJournalGivesWhatIsWholeAndIsReported) {
   Write();
   fs::resize_file(directory_.Sub("journal"), fs::file_size(directory_.Sub("journal")) / 2);
   for (const char* format : {"csv", "hlog", "fio-json"}) {
@@ -116,7 +116,7 @@ TEST_F(ExportCommandTest, UntracedWritesAreCountedAndNoFault) {
   }
   Write();
   EXPECT_EQ(Run({"--format", "csv"}), static_cast<int>(Exit::kOk));
-  EXPECT_THAT(err_.str(), HasSubstr("writes are in no trace and not here"));
+  EXPECT_THAT(err_.str(), HasSubstr("writes were not traced and are not exported"));
   EXPECT_EQ(out_.str(), "timeline_ns,utc,host,qm,step,seq,latency_ns,bytes,error_ns\r\n");
   EXPECT_EQ(Run({"--format", "hlog"}), static_cast<int>(Exit::kOk));
   EXPECT_EQ(err_.str(), "") << "it needs no traces";
@@ -148,7 +148,7 @@ TEST_F(ExportCommandTest, DroppedTracesMakeTheExportInconclusive) {
   fs::remove(directory_.Sub("journal"));
   Write();
   EXPECT_EQ(Run({"--format", "csv"}), static_cast<int>(Exit::kOk));
-  EXPECT_THAT(err_.str(), HasSubstr("are in no trace and not here"));
+  EXPECT_THAT(err_.str(), HasSubstr("were not traced and are not exported"));
   // So was a run without traces.
   plan.set_trace(v1::TOGGLE_OFF);
   plan.set_trace_limit_bytes(1 << 30);
@@ -168,7 +168,7 @@ TEST_F(ExportCommandTest, TheJournalIsNotReplaced) {
   }
 }
 
-TEST_F(ExportCommandTest, AStepWhoseBeginningIsRefusedIsLeftOutAndTold) {
+TEST_F(ExportCommandTest, AStepWhoseBeginningIsRefusedIsLeftOutAndReported) {
   for (v1::JournalRecord& record : records_) {
     if (record.has_step_begin() && record.step_begin().step() == 1) record.mutable_step_begin()->set_start_ns(-1);
   }
@@ -203,7 +203,7 @@ TEST_F(ExportCommandTest, AStepThatIsRefusedForTheSecondTimeChangesNothing) {
   EXPECT_LT(first_ms, 1'000U) << "times are from the first step's start";
 }
 
-TEST_F(ExportCommandTest, AnOutputThatGoesAwayIsTold) {
+TEST_F(ExportCommandTest, AnOutputThatGoesAwayIsReported) {
   Write();
   out_.setstate(std::ios::badbit);
   EXPECT_EQ(Run({"--format", "csv"}), static_cast<int>(Exit::kInconclusive));

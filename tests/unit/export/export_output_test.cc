@@ -151,7 +151,7 @@ TEST(FileOutput, WhereNothingCanBeIsRefused) {
   EXPECT_FALSE(OpenFileOutput(directory.path()).ok());
 }
 
-TEST(StreamOutput, TellsWhereItCannotBeWritten) {
+TEST(StreamOutput, ReportsWhereItCannotBeWritten) {
   std::ostringstream stream;
   auto output = MakeStreamOutput(stream);
   EXPECT_THAT(output->Append("text"), IsOk());

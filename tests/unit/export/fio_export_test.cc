@@ -83,7 +83,7 @@ TEST_F(FioExportTest, ALogHasOneLineAWriteAndOneFileAWriter) {
   EXPECT_EQ(std::distance(fs::directory_iterator(directory_.Sub("logs")), {}), 2);
 }
 
-TEST_F(FioExportTest, OffsetsAreThoseThatTheReportTells) {
+TEST_F(FioExportTest, OffsetsAreThoseOfTheReport) {
   std::mt19937_64 random(61);
   testing::SimRun run = testing::TwoHosts(random);
   run.block_sizes = {4096, 65536};
@@ -132,7 +132,7 @@ TEST_F(FioExportTest, LogsGoIntoAnEmptyDirectoryOnly) {
   fs::create_directories(directory_.Sub("made/empty"));
   EXPECT_THAT(Logs(directory_.Sub("made/empty")), IsOk());
   EXPECT_THAT(Logs(directory_.Sub("made/empty")), StatusIs(absl::StatusCode::kInvalidArgument, "is not empty"));
-  EXPECT_THAT(Logs(directory_.Sub("journal")), StatusIs(absl::StatusCode::kInvalidArgument, "is no directory"));
+  EXPECT_THAT(Logs(directory_.Sub("journal")), StatusIs(absl::StatusCode::kInvalidArgument, "is not a directory"));
 }
 
 TEST_F(FioExportTest, LogsThatCannotBeWrittenAreRemovedAgain) {

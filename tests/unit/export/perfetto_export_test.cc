@@ -107,7 +107,7 @@ TEST_F(PerfettoExportTest, EverySliceEndsOnATrackThatIsThereInTheOrderOfTime) {
   EXPECT_EQ(names, std::vector<std::string>({"alpha", "beta", "alpha/qm1", "alpha/qm2", "beta/qm1"}));
 }
 
-TEST_F(PerfettoExportTest, TellsEachWritesStepLatencyAndNumber) {
+TEST_F(PerfettoExportTest, ReportsEachWritesStepLatencyAndNumber) {
   std::mt19937_64 random(52);
   const testing::SimRun run = testing::TwoHosts(random);
   const perfetto::Trace trace = Export(run, {1, false});

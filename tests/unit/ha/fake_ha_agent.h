@@ -108,33 +108,33 @@ class FakeHaAgent final : public AgentClient {
     if (!open_ || host_.frozen) return;
     switch (message.message_case()) {
       case v1::ControllerMessage::kPrepare:
-        return Tell([](v1::AgentMessage& m) { m.mutable_placed(); });
+        return Answer([](v1::AgentMessage& m) { m.mutable_placed(); });
       case v1::ControllerMessage::kLook:
-        return Tell([&](v1::AgentMessage& m) {
+        return Answer([&](v1::AgentMessage& m) {
           m.mutable_placed()->set_round(message.look().round());
           for (const std::string& label : message.look().hosts()) {
             if (label == host_.name || !host_.sees_nobody) m.mutable_placed()->add_visible_hosts(label);
           }
         });
       case v1::ControllerMessage::kFill:
-        return Tell([](v1::AgentMessage& m) { m.mutable_prepared(); });
+        return Answer([](v1::AgentMessage& m) { m.mutable_prepared(); });
       case v1::ControllerMessage::kHeartbeat:
-        Tell([&](v1::AgentMessage& m) { m.mutable_alive()->set_id(message.heartbeat().id()); });
+        Answer([&](v1::AgentMessage& m) { m.mutable_alive()->set_id(message.heartbeat().id()); });
         return Work();
       case v1::ControllerMessage::kCommand:
         if (host_.refuses_to_start && message.command().ha().has_start()) {
-          return Tell([&](v1::AgentMessage& m) {
+          return Answer([&](v1::AgentMessage& m) {
             m.mutable_command_done()->set_id(message.command().id());
             m.mutable_command_done()->set_code(static_cast<int32_t>(absl::StatusCode::kInvalidArgument));
             m.mutable_command_done()->set_message("the plan has no qm1");
           });
         }
         Carry(message.command().ha());
-        return Tell([&](v1::AgentMessage& m) { m.mutable_command_done()->set_id(message.command().id()); });
+        return Answer([&](v1::AgentMessage& m) { m.mutable_command_done()->set_id(message.command().id()); });
       case v1::ControllerMessage::kRelease:
         host_.diary.emplace_back("release");
         instances_.clear();
-        Tell([](v1::AgentMessage& m) { m.mutable_released(); });
+        Answer([](v1::AgentMessage& m) { m.mutable_released(); });
         open_ = false;
         return listener_.OnSessionClosed(absl::OkStatus());
       default:
@@ -155,14 +155,14 @@ class FakeHaAgent final : public AgentClient {
   int64_t Now() const { return clock_.Now().value + host_.clock_offset_ns; }
 
   template <typename Fill>
-  void Tell(const Fill& fill) {
+  void Answer(const Fill& fill) {
     v1::AgentMessage message;
     fill(message);
     listener_.OnMessage(std::move(message));
   }
   template <typename Fill>
   void Event(uint32_t number, uint32_t qm, const Fill& fill) {
-    Tell([&](v1::AgentMessage& m) {
+    Answer([&](v1::AgentMessage& m) {
       v1::HaEvent& event = *m.mutable_ha()->add_events();
       event.set_instance(number);
       event.set_qm(qm);
@@ -252,7 +252,7 @@ class FakeHaAgent final : public AgentClient {
     if (storage_.hangs) return;
     const uint64_t sequence = ++storage_.last[instance.qm];
     last_[number] = sequence;
-    Tell([&](v1::AgentMessage& m) {
+    Answer([&](v1::AgentMessage& m) {
       v1::HaLedgerEntry& entry = *m.mutable_ha()->add_ledger();
       entry.set_instance(number);
       entry.set_qm(instance.qm);

@@ -64,18 +64,18 @@ TEST(HaClocks, AHostThatDoesNotComeBackIsReportedByTheClockThatItHad) {
 
 TEST(HaClocks, AHostThatWasFrozenGoesOnWithItsClockWhateverThatDid) {
   // The clock of a virtual machine may stop while it is suspended; other clocks continue.
-  for (const int64_t stood_ns : {int64_t{0}, 60 * kNsPerSecond}) {
+  for (const int64_t stalled_ns : {int64_t{0}, 60 * kNsPerSecond}) {
     Timeline timeline;
     timeline.Begin(0, 0, 500);
     AddHostProbes(timeline, 100 * kNsPerSecond, 120 * kNsPerSecond, 90 * kNsPerSecond);
     timeline.MayHaveRestarted(0);
-    AddHostProbes(timeline, 180 * kNsPerSecond, 200 * kNsPerSecond, 90 * kNsPerSecond + stood_ns);
-    EXPECT_EQ(timeline.ClockOf(0), 0U) << stood_ns;
+    AddHostProbes(timeline, 180 * kNsPerSecond, 200 * kNsPerSecond, 90 * kNsPerSecond + stalled_ns);
+    EXPECT_EQ(timeline.ClockOf(0), 0U) << stalled_ns;
     // The instance that was frozen completes its write right after: its moment is known, or known to be unknown.
     const int64_t resumed_ns = 181 * kNsPerSecond;
-    const auto moment = timeline.ToTimeline(0, resumed_ns - 90 * kNsPerSecond - stood_ns);
+    const auto moment = timeline.ToTimeline(0, resumed_ns - 90 * kNsPerSecond - stalled_ns);
     ASSERT_TRUE(moment.has_value());
-    EXPECT_LE(std::abs(moment->local_ns - resumed_ns), moment->error_ns) << stood_ns;
+    EXPECT_LE(std::abs(moment->local_ns - resumed_ns), moment->error_ns) << stalled_ns;
   }
 }
 

@@ -105,22 +105,22 @@ v1::Report AnalyzeFreeze(bool stands, int64_t probe_ns, int64_t late_by_ns) {
   }
   const int64_t granted_ns = fault_ns + drill.takeover_ns;
   const int64_t resumed_ns = granted_ns + 500 * kNsPerMs;
-  const int64_t stood_ns = stands ? resumed_ns - fault_ns : 0;
+  const int64_t stalled_ns = stands ? resumed_ns - fault_ns : 0;
   Analyzer analyzer;
   for (v1::JournalRecord record : records) {
     if (record.has_probes() && record.probes().host() == 0) {
       v1::ProbeResult& probe = *record.mutable_probes()->mutable_probes(0);
       if (probe.sent_ns() >= fault_ns && probe.sent_ns() < granted_ns + probe_ns) continue;
       if (probe.sent_ns() > resumed_ns) {
-        probe.set_agent_received_ns(probe.agent_received_ns() - stood_ns);
-        probe.set_agent_sent_ns(probe.agent_sent_ns() - stood_ns);
+        probe.set_agent_received_ns(probe.agent_received_ns() - stalled_ns);
+        probe.set_agent_sent_ns(probe.agent_sent_ns() - stalled_ns);
       }
     }
     if (record.ha().events().host() == 0 && record.ha().events().events().ledger_size() > 0) {
       v1::HaLedgerEntry& entry = *record.mutable_ha()->mutable_events()->mutable_events()->mutable_ledger(0);
       if (entry.last_start_ns() > resumed_ns) {
-        entry.set_last_start_ns(entry.last_start_ns() - stood_ns);
-        entry.set_last_end_ns(entry.last_end_ns() - stood_ns);
+        entry.set_last_start_ns(entry.last_start_ns() - stalled_ns);
+        entry.set_last_end_ns(entry.last_end_ns() - stalled_ns);
       }
     }
     analyzer.Add(record);
@@ -128,7 +128,7 @@ v1::Report AnalyzeFreeze(bool stands, int64_t probe_ns, int64_t late_by_ns) {
   return analyzer.Finish();
 }
 
-TEST(HaLateWrite, IsProvedByItsStartWhereAProbeAfterTheResumeTellsTheClock) {
+TEST(HaLateWrite, IsProvedByItsStartWhereAProbeAfterTheResumeShowsTheClock) {
   for (const bool stands : {false, true}) {
     const v1::Report report = AnalyzeFreeze(stands, 520 * kNsPerMs, 4 * kNsPerSecond);
     EXPECT_EQ(report.verdict().outcome(), v1::OUTCOME_FAIL) << stands;
@@ -139,7 +139,7 @@ TEST(HaLateWrite, IsProvedByItsStartWhereAProbeAfterTheResumeTellsTheClock) {
 
 // Neither before the first probe since the resume, nor until the clock has made up for the time: it may have shown the
 // same before the grant.
-TEST(HaLateWrite, IsNotProvedWhereTheClockStoodStillAndMayHaveShownTheMomentBefore) {
+TEST(HaLateWrite, IsNotProvedWhereTheClockStoppedAndMayHaveShownTheMomentBefore) {
   EXPECT_EQ(AnalyzeFreeze(true, 520 * kNsPerMs, 800 * kNsPerMs).verdict().outcome(), v1::OUTCOME_INCONCLUSIVE);
   const v1::Report stood = AnalyzeFreeze(true, 900 * kNsPerMs, 800 * kNsPerMs);
   EXPECT_EQ(stood.verdict().outcome(), v1::OUTCOME_INCONCLUSIVE);

@@ -200,7 +200,7 @@ TEST(LimitReport, OneHostThatIsSlowByItselfIsItsPath) {
   EXPECT_EQ(report.limit().host(), "node3");
 }
 
-TEST(LimitReport, OneHostAloneCannotTellTheStorageFromItsPath) {
+TEST(LimitReport, OneHostAloneCannotDistinguishTheStorageFromItsPath) {
   SimulatedSearch search = ThreeHosts();
   search.queue.writers = 1;
   const v1::Report report = RunSearch(search);

@@ -149,7 +149,7 @@ TEST(Amqsrua, OtherClassesAreRefusedOnceByName) {
       "Publication received PutDate:20171004 PutTime:13560170 Interval:10.000 seconds\nUser CPU time percentage "
       "0.01%\n\n";
   EXPECT_EQ(ReadError(cpu + cpu),
-            "log.txt:2: 'User CPU time percentage' is no element of DISK/Log; make the file with 'amqsrua -m QM -c "
+            "log.txt:2: 'User CPU time percentage' is not an element of DISK/Log; make the file with 'amqsrua -m QM -c "
             "DISK -t Log'");
 }
 

@@ -139,7 +139,7 @@ TEST(MqPlanTest, AWriteThatDoesNotFitAnExtentIsRefused) {
       MakeMqPlan({Log("Log:\n   LogPath=/log\n   LogFilePages=64\n")}, {Recording(testing::kPublication)});
   EXPECT_EQ(
       std::string(made.status().message()),
-      "log.txt:1: writes of 296k are larger than an extent of QM1/qm.ini, 256k: give the files of one queue manager");
+      "log.txt:1: writes of 296k are larger than an extent of QM1/qm.ini, 256k: pass the files of one queue manager");
 }
 
 TEST(MqPlanTest, ALoadThatNoQueueManagerHasIsRefused) {

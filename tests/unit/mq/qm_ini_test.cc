@@ -82,16 +82,14 @@ TEST(QmIni, OtherStanzasAreLeftAloneWhateverTheyHold) {
 }
 
 TEST(QmIni, WhatIsNotKnownIsRefusedByName) {
-  EXPECT_EQ(
-      IniError(With("LogFilePage=64")),
-      "QM1/qm.ini:3: 'LogFilePage' is no attribute of the Log stanza that is known here; did you mean 'LogFilePages'?");
-  EXPECT_EQ(
-      IniError(With("Colour=red")),
-      "QM1/qm.ini:3: 'Colour' is no attribute of the Log stanza that is known here; without it the file can be read");
+  EXPECT_EQ(IniError(With("LogFilePage=64")),
+            "QM1/qm.ini:3: 'LogFilePage' is not a known attribute of the Log stanza; did you mean 'LogFilePages'?");
+  EXPECT_EQ(IniError(With("Colour=red")),
+            "QM1/qm.ini:3: 'Colour' is not a known attribute of the Log stanza; without it the file can be read");
   EXPECT_EQ(IniError(With("LogType=ROUND")),
             "QM1/qm.ini:3: LogType 'ROUND' is not known here; expected CIRCULAR, LINEAR, REPLICATED");
   EXPECT_EQ(IniError(With("LogPrimaryFiles")),
-            "QM1/qm.ini:3: 'LogPrimaryFiles' is no attribute; expected NAME=VALUE in the Log stanza");
+            "QM1/qm.ini:3: 'LogPrimaryFiles' is not an attribute: expected NAME=VALUE in the Log stanza");
 }
 
 TEST(QmIni, NumbersHaveTheBoundsOfAixAndLinux) {
@@ -128,11 +126,11 @@ TEST(QmIni, WhatIsGivenTwiceIsRefused) {
 }
 
 TEST(QmIni, AWrongFileIsOneLine) {
-  EXPECT_EQ(IniError(""),
-            "QM1/qm.ini: has no Log stanza ('Log:' on a line of its own); give the queue manager's qm.ini");
-  EXPECT_EQ(IniError("AllQueueManagers:\n   DefaultPrefix=/var/mqm\nLogDefaults:\n   LogDefaultPath=/var/mqm/log\n"),
-            "QM1/qm.ini: has no Log stanza, but LogDefaults, which is of mqs.ini; give the queue manager's own qm.ini");
-  EXPECT_EQ(IniError(std::string("Log:\n\0\n", 7)), "QM1/qm.ini: is not a text file; give the queue manager's qm.ini");
+  EXPECT_EQ(IniError(""), "QM1/qm.ini: has no Log stanza ('Log:' on its own line); pass the queue manager's qm.ini");
+  EXPECT_EQ(
+      IniError("AllQueueManagers:\n   DefaultPrefix=/var/mqm\nLogDefaults:\n   LogDefaultPath=/var/mqm/log\n"),
+      "QM1/qm.ini: has no Log stanza, but LogDefaults, which belongs to mqs.ini; pass the queue manager's own qm.ini");
+  EXPECT_EQ(IniError(std::string("Log:\n\0\n", 7)), "QM1/qm.ini: is not a text file; pass the queue manager's qm.ini");
   EXPECT_THAT(IniError("Log: LogPath=/x\n"), HasSubstr("QM1/qm.ini:1: nothing may follow 'Log:' on its line"));
 }
 

@@ -179,7 +179,7 @@ v1::Report PlacedReport() {
       moved.set_host("alpha");
     }
     if (down == "gamma") {
-      step.set_reason("not played");
+      step.set_reason("did not run");
       continue;
     }
     step.set_played(true);

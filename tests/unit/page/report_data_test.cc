@@ -287,7 +287,7 @@ TEST(ReportPageData, KeepsIrregularRowsWithTheirNewNumbers) {
   }
 }
 
-TEST(ReportPageData, TellsBytesOnlyWhereBlocksAndWritesDoNot) {
+TEST(ReportPageData, ReportsBytesOnlyWhereBlocksAndWritesDoNot) {
   v1::Report report = MakeReport({});
   EXPECT_EQ(Member(*Series(Parse(ReportPageData(report)), "cluster"), "bytes").kind_case(), Value::KIND_NOT_SET);
   for (v1::SeriesReport& series : *report.mutable_steps(0)->mutable_series()) series.set_bytes(7, 12'345);

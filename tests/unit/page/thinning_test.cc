@@ -25,7 +25,7 @@ TEST(ThinRows, KeepsTheSmallestAndLargestOfEachInterval) {
   EXPECT_THAT(ThinRows({column}, 10, 4, {}), ElementsAre(0, 1, 2, 5, 7, 9));
 }
 
-TEST(ThinRows, KeepsWhatItIsTold) {
+TEST(ThinRows, KeepsWhatItMust) {
   const ThinColumn column{{3, 9, 2, 4, 5, 1, 1, 8, 2, 2}, false};
   EXPECT_THAT(ThinRows({column}, 10, 4, {3}), Contains(3));
 }

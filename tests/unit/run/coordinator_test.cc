@@ -143,7 +143,7 @@ TEST_F(CoordinatorTest, AHostThatRefusesAStepIsLost) {
   EXPECT_EQ(lost[0].host_lost().reason(), "the agent refused a step: nothing was prepared for blocks of 8k");
 }
 
-TEST_F(CoordinatorTest, TellsEachHostTheCommonStartInItsOwnClock) {
+TEST_F(CoordinatorTest, ReportsEachHostTheCommonStartInItsOwnClock) {
   EXPECT_FALSE(Run().has_value());
   const auto begins = Records(v1::JournalRecord::kStepBegin);
   ASSERT_EQ(begins.size(), 1U);

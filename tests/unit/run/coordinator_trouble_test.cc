@@ -82,7 +82,7 @@ TEST_F(CoordinatorTest, AHostWhoseClockContradictsItselfIsLostAndNotLeftOutSilen
   const auto lost = Records(v1::JournalRecord::kHostLost);
   ASSERT_EQ(lost.size(), 1U);
   EXPECT_EQ(lost[0].host_lost().host(), 1U);
-  EXPECT_THAT(lost[0].host_lost().reason(), HasSubstr("its clock's answers contradict themselves"));
+  EXPECT_THAT(lost[0].host_lost().reason(), HasSubstr("its clock readings contradict each other"));
   EXPECT_THAT(diaries_[0], Contains("arm 0"));
   EXPECT_THAT(diaries_[1], Not(Contains("arm 0")));
 }

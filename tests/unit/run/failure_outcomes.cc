@@ -44,7 +44,7 @@ void ExpectNothing(FailureScene& scene) {
 }
 
 // Until when a host's data reach and why they end there: said of the step, and, of a lost host, of the host too.
-void ExpectEndIsTold(const v1::Report& report, const v1::HostReport& host, bool ended_early) {
+void ExpectEndIsReported(const v1::Report& report, const v1::HostReport& host, bool ended_early) {
   const v1::ScopeReport* scope = FindScope(report.steps(0), v1::SCOPE_KIND_HOST, host.label());
   ASSERT_NE(scope, nullptr) << host.label();
   EXPECT_EQ(scope->has_data_until(), ended_early) << host.label();
@@ -64,7 +64,7 @@ void ExpectReport(FailureScene& scene) {
     // alpha had told all of the step where it was over.
     const bool early =
         scene.row().state == "running" ? host.has_lost() || host.faults_size() > 0 : host.label() == "beta";
-    ExpectEndIsTold(report, host, early);
+    ExpectEndIsReported(report, host, early);
   }
 }
 
@@ -82,7 +82,7 @@ void ExpectMeasured(FailureScene& scene) {
   EXPECT_EQ(report.verdict().outcome(), v1::OUTCOME_INCONCLUSIVE);
   for (const v1::HostReport& host : report.hosts()) {
     EXPECT_GT(FindScope(report.steps(0), v1::SCOPE_KIND_HOST, host.label())->writes(), 0U);
-    ExpectEndIsTold(report, host, false);
+    ExpectEndIsReported(report, host, false);
   }
 }
 
@@ -94,7 +94,7 @@ void ExpectWhole(FailureScene& scene) {
   for (const v1::HostReport& host : report.hosts()) {
     EXPECT_FALSE(host.has_lost()) << host.label();
     EXPECT_EQ(FindScope(report.steps(0), v1::SCOPE_KIND_HOST, host.label())->untraced_writes(), 0U);
-    ExpectEndIsTold(report, host, false);
+    ExpectEndIsReported(report, host, false);
   }
 }
 
@@ -148,19 +148,19 @@ void ExpectLease(FailureScene& scene) {
                     std::max(course.reads_alpha_ns, course.reads_beta_ns) + 100 * course.gap_ns);
     return;
   }
-  MonotonicNs was_heard = scene.beta_was_heard_at();
-  if (!scene.alpha().link().up()) was_heard = std::max(was_heard, scene.alpha_was_heard_at());
+  MonotonicNs last_message = scene.beta_last_message_at();
+  if (!scene.alpha().link().up()) last_message = std::max(last_message, scene.alpha_last_message_at());
   // The controller counts from what it has heard, the agent from what it has: whichever finds out first.
-  const MonotonicNs silent = was_heard + lease_ns;
-  const MonotonicNs expired = scene.beta_heard_at() + lease_ns;
+  const MonotonicNs silent = last_message + lease_ns;
+  const MonotonicNs expired = scene.beta_last_received_at() + lease_ns;
   const MonotonicNs told = scene.ended_at() >= silent ? silent : expired;
   ExpectSoonAfter(scene, scene.ended_at(), told, "from the lease's end to the run's");
 }
 
 void ExpectLeaseAgain(FailureScene& scene) {
   ASSERT_TRUE(scene.resumed_at().has_value());
-  EXPECT_GE(scene.beta_was_heard_at(), *scene.resumed_at());
-  ExpectSoonAfter(scene, scene.ended_at(), scene.beta_was_heard_at() + scene.row().lease_ns,
+  EXPECT_GE(scene.beta_last_message_at(), *scene.resumed_at());
+  ExpectSoonAfter(scene, scene.ended_at(), scene.beta_last_message_at() + scene.row().lease_ns,
                   "from the lease's end to the run's");
 }
 

@@ -188,9 +188,9 @@ void FailureScene::Play(const Fault& inject) {
     code_.reset();
   }
   ended_ = world_.Now();
-  beta_was_heard_ = beta_.last_was_heard();
-  beta_heard_ = beta_.last_heard();
-  alpha_was_heard_ = alpha_.last_was_heard();
+  beta_last_message_ = beta_.last_sent_received();
+  beta_last_received_ = beta_.last_message();
+  alpha_last_message_ = alpha_.last_sent_received();
   beta_progressed_ = beta_.last_progress();
   results_ = err.str() + out.str();
 }

@@ -88,9 +88,9 @@ class FailureScene {
   // When every extent of both was filled.
   std::optional<MonotonicNs> prepared_at() const { return prepared_; }
   // The last message of beta that the controller heard during the run, and of the controller that beta heard.
-  MonotonicNs beta_was_heard_at() const { return beta_was_heard_; }
-  MonotonicNs beta_heard_at() const { return beta_heard_; }
-  MonotonicNs alpha_was_heard_at() const { return alpha_was_heard_; }
+  MonotonicNs beta_last_message_at() const { return beta_last_message_; }
+  MonotonicNs beta_last_received_at() const { return beta_last_received_; }
+  MonotonicNs alpha_last_message_at() const { return alpha_last_message_; }
   MonotonicNs beta_progressed_at() const { return beta_progressed_; }
   // The report that the journal gives; and the damage or cut, empty where it is whole.
   v1::Report JournalReport(std::string* damage = nullptr) const;
@@ -127,9 +127,9 @@ class FailureScene {
   std::optional<MonotonicNs> resumed_;
   MonotonicNs let_go_;
   MonotonicNs ended_;
-  MonotonicNs beta_was_heard_;
-  MonotonicNs beta_heard_;
-  MonotonicNs alpha_was_heard_;
+  MonotonicNs beta_last_message_;
+  MonotonicNs beta_last_received_;
+  MonotonicNs alpha_last_message_;
   MonotonicNs beta_progressed_;
   std::optional<int> code_;
 };

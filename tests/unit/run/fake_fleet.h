@@ -154,7 +154,7 @@ class FakeAgent final : public AgentClient {
       case v1::ControllerMessage::kRelease:
         diary_.emplace_back("release");
         if (script_.hang == FakeScript::Hang::kReleasing) return;
-        Tell([](v1::AgentMessage& m) { m.mutable_released(); });
+        Answer([](v1::AgentMessage& m) { m.mutable_released(); });
         return EndSession(absl::OkStatus());
       case v1::ControllerMessage::kCommand:
         if (message.command().has_add_step()) {
@@ -162,7 +162,7 @@ class FakeAgent final : public AgentClient {
         } else {
           diary_.emplace_back("stop trace");
         }
-        return Tell([&](v1::AgentMessage& m) {
+        return Answer([&](v1::AgentMessage& m) {
           m.mutable_command_done()->set_id(message.command().id());
           if (!message.command().has_add_step() || script_.refuses_steps.empty()) return;
           m.mutable_command_done()->set_code(static_cast<int32_t>(absl::StatusCode::kInvalidArgument));
@@ -170,10 +170,10 @@ class FakeAgent final : public AgentClient {
         });
       case v1::ControllerMessage::kHeartbeat:
         script_.on_heartbeat();
-        if (fault_due_) Tell([&](v1::AgentMessage& m) { m.mutable_fault()->set_message(script_.ends_early); });
+        if (fault_due_) Answer([&](v1::AgentMessage& m) { m.mutable_fault()->set_message(script_.ends_early); });
         fault_due_ = false;
         if (script_.prepares_after_heartbeats > 0 && --script_.prepares_after_heartbeats == 0) Prepare();
-        if (script_.deaf) return Tell([](v1::AgentMessage& m) { m.mutable_prepare_progress(); });
+        if (script_.deaf) return Answer([](v1::AgentMessage& m) { m.mutable_prepare_progress(); });
         return Answer(message.heartbeat().id());
       case v1::ControllerMessage::MESSAGE_NOT_SET:
         return;
@@ -182,7 +182,7 @@ class FakeAgent final : public AgentClient {
 
  private:
   template <typename Fill>
-  void Tell(const Fill& fill) {
+  void Answer(const Fill& fill) {
     v1::AgentMessage message;
     fill(message);
     Give(std::move(message));
@@ -218,7 +218,7 @@ class FakeAgent final : public AgentClient {
   }
 
   void Answer(uint64_t id) {
-    Tell([&](v1::AgentMessage& m) {
+    Answer([&](v1::AgentMessage& m) {
       m.mutable_alive()->set_id(id);
       if (script_.gets_on) m.mutable_alive()->set_progress(++progress_);
       if (script_.hang == FakeScript::Hang::kNever) return;
@@ -234,7 +234,7 @@ class FakeAgent final : public AgentClient {
 
   void Prepare() {
     if (!script_.prepare_fault.ok()) {
-      Tell([&](v1::AgentMessage& m) {
+      Answer([&](v1::AgentMessage& m) {
         m.mutable_fault()->set_code(static_cast<int32_t>(script_.prepare_fault.code()));
         m.mutable_fault()->set_message(std::string(script_.prepare_fault.message()));
       });
@@ -244,7 +244,7 @@ class FakeAgent final : public AgentClient {
   }
 
   void Place(uint32_t round) {
-    Tell([&](v1::AgentMessage& m) {
+    Answer([&](v1::AgentMessage& m) {
       m.mutable_placed()->set_round(round);
       m.mutable_placed()->set_total_bytes(script_.total_bytes);
       m.mutable_placed()->set_free_bytes(script_.free_bytes);
@@ -257,7 +257,7 @@ class FakeAgent final : public AgentClient {
 
   void Fill() {
     if (script_.hang == FakeScript::Hang::kPreparing) return;
-    Tell([&](v1::AgentMessage& m) {
+    Answer([&](v1::AgentMessage& m) {
       m.mutable_prepared()->set_directory("/fake");
       for (const std::string& label : script_.visible_hosts) m.mutable_prepared()->add_visible_hosts(label);
     });
@@ -269,7 +269,7 @@ class FakeAgent final : public AgentClient {
     armed_start_ns_ = arm.start_ns();
     step_ = arm.step();
     armed_ = !late;
-    Tell([&](v1::AgentMessage& m) {
+    Answer([&](v1::AgentMessage& m) {
       m.mutable_armed()->set_step(arm.step());
       m.mutable_armed()->set_start_ns(arm.start_ns());
       m.mutable_armed()->set_late(late);
@@ -312,7 +312,7 @@ class FakeAgent final : public AgentClient {
   void FinishStep(const std::string& stopped) {
     if (!armed_) return;
     armed_ = false;
-    Tell([&](v1::AgentMessage& m) {
+    Answer([&](v1::AgentMessage& m) {
       v1::StepDone& done = *m.mutable_step_done();
       done.set_step(step_);
       done.set_stopped(stopped);

@@ -26,7 +26,7 @@ TEST_F(GrpcAgentClientTest, RunsASessionFromPrepareToRelease) {
   EXPECT_THAT(inbox_.AwaitClosed(), IsOk());
 }
 
-TEST_F(GrpcAgentClientTest, ASecondSessionIsToldWhoHoldsTheAgent) {
+TEST_F(GrpcAgentClientTest, ASecondSessionLearnsWhoHoldsTheAgent) {
   const auto first = MakeGrpcAgentClient(address_, clock_, inbox_);
   first->OpenSession();
   Prepare(*first);

@@ -57,7 +57,7 @@ TEST_F(JournalTest, GivesBackEveryRecordInOrder) {
   for (size_t i = 0; i < times_.size(); ++i) EXPECT_EQ(times_[i], static_cast<int64_t>(i));
 }
 
-TEST_F(JournalTest, TellsWhereEachRecordLiesSoThatPartsCanBeReadAgain) {
+TEST_F(JournalTest, ReportsWhereEachRecordLiesSoThatPartsCanBeReadAgain) {
   Write(100);
   const auto parts = JournalParts::Open(path_);
   ASSERT_THAT(parts, IsOk());
@@ -72,7 +72,7 @@ TEST_F(JournalTest, TellsWhereEachRecordLiesSoThatPartsCanBeReadAgain) {
   ASSERT_THAT(end, IsOk());
   EXPECT_EQ(records, 100);
   std::string beyond;
-  EXPECT_THAT(parts->Read(end->bytes - 1, 2, beyond), StatusIs(absl::StatusCode::kDataLoss, "shorter"));
+  EXPECT_THAT(parts->Read(end->bytes - 1, 2, beyond), StatusIs(absl::StatusCode::kDataLoss, "shrank"));
   EXPECT_FALSE(JournalParts::Open(path_ + "x").ok());
 }
 

@@ -104,7 +104,7 @@ TEST_F(PreflightTest, EqualSizeAndFreeSpaceAreShared) {
   EXPECT_EQ(Groups().size(), 3U);
 }
 
-TEST_F(PreflightTest, FileSystemsThatTellNoSizeAreNotEqual) {
+TEST_F(PreflightTest, FileSystemsThatReportNoSizeAreNotEqual) {
   for (size_t host = 0; host < 3; ++host) {
     Directory(host).set_total_bytes(0);
     Directory(host).set_free_bytes(0);

@@ -57,10 +57,10 @@ class SimulatedAgent::Client final : public AgentClient {
                      [&agent = agent_, controller = controller_, request] {
                        if (agent.killed_ || agent.session_ == nullptr || !agent.link_.up()) return;
                        if (!agent.session_->Renew(request.run_id(), request.run_token())) return;
-                       agent.last_heard_ = agent.world_.Now();
+                       agent.last_message_ = agent.world_.Now();
                        agent.world_.Changed();
                        agent.Arrive(controller, [&agent](Controller& to) {
-                         agent.last_was_heard_ = agent.world_.Now();
+                         agent.last_sent_received_ = agent.world_.Now();
                          to.listener->OnRenewed();
                        });
                      });
@@ -140,13 +140,13 @@ void SimulatedAgent::Open() {
     // The last that the session's thread does.
     world_.LeaveWorld();
   };
-  last_heard_ = world_.Now();
+  last_message_ = world_.Now();
   session_ = std::make_unique<Session>(std::move(options));
   world_.AwaitNewThread();
 }
 
 void SimulatedAgent::Deliver(v1::ControllerMessage message) {
-  last_heard_ = world_.Now();
+  last_message_ = world_.Now();
   if (message.has_prepare()) plan_ = message.prepare().plan();
   if (message.has_arm()) {
     const v1::LogStep& step = plan_.log().steps(static_cast<int>(message.arm().step()));
@@ -170,7 +170,7 @@ void SimulatedAgent::SendAll() {
     const size_t bytes = message->ByteSizeLong() + kHeaderBytes;
     ToController(bytes, [this, message = *std::move(message)](Controller& controller) {
       if (!controller.session_open) return;
-      last_was_heard_ = world_.Now();
+      last_sent_received_ = world_.Now();
       controller.listener->OnMessage(message);
     });
   }

@@ -63,8 +63,8 @@ class SimulatedAgent {
   bool released() const { return released_; }
   bool killed() const { return killed_; }
   // What its lease counts from, and what the controller's idea of it counts from: the last message that arrived.
-  MonotonicNs last_heard() const { return last_heard_; }
-  MonotonicNs last_was_heard() const { return last_was_heard_; }
+  MonotonicNs last_message() const { return last_message_; }
+  MonotonicNs last_sent_received() const { return last_sent_received_; }
   // When its work last made progress.
   MonotonicNs last_progress() const { return last_progress_; }
   // When the last step that it was armed for is over, in the world's time; none: it was not armed.
@@ -113,8 +113,8 @@ class SimulatedAgent {
   bool end_sent_ = false;
   bool killed_ = false;
   bool released_ = false;
-  MonotonicNs last_heard_;
-  MonotonicNs last_was_heard_;
+  MonotonicNs last_message_;
+  MonotonicNs last_sent_received_;
   MonotonicNs last_progress_;
   uint64_t seen_progress_ = 0;
   v1::HostPlan plan_;

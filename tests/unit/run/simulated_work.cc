@@ -65,7 +65,7 @@ absl::StatusOr<v1::Prepared> SimulatedWork::Prepare(const std::function<void(uin
 }
 
 absl::Status SimulatedWork::MayFill() const {
-  if (give_up_) return absl::CancelledError("stopped while preparing");
+  if (cancelled_) return absl::CancelledError("stopped while preparing");
   if (around_.clock.Now().value >= control_.lease_deadline_ns()) {
     return absl::DeadlineExceededError("lease expired while preparing: no message from the controller");
   }
@@ -163,7 +163,7 @@ void SimulatedWork::FinishStep() {
 }
 
 void SimulatedWork::Stop(const std::string& reason) {
-  if (phase_ == Phase::kNew || phase_ == Phase::kPreparing) give_up_ = true;
+  if (phase_ == Phase::kNew || phase_ == Phase::kPreparing) cancelled_ = true;
   if (phase_ != Phase::kArmed) return;
   if (stop_reason_.empty()) stop_reason_ = reason;
   control_.StopAt(around_.clock.Now().value);

@@ -93,7 +93,7 @@ class SimulatedWork final : public SteppedWork {
   bool filled_ = false;
   absl::Status fill_status_;
   uint64_t filled_bytes_ = 0;
-  bool give_up_ = false;
+  bool cancelled_ = false;
   uint32_t step_ = 0;
   int64_t start_ns_ = 0;
   bool begun_ = false;

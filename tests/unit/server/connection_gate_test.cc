@@ -19,7 +19,7 @@ namespace {
 
 using testing::IsOk;
 
-TEST(SpokenRefusal, IsUnderstoodByAGrpcClient) {
+TEST(RefusalResponse, IsUnderstoodByAGrpcClient) {
   const auto listener = Listener::Open(*ResolveListenAddress("127.0.0.1:0"));
   ASSERT_THAT(listener, IsOk());
   // Longer than one byte of HPACK can say.
@@ -27,11 +27,11 @@ TEST(SpokenRefusal, IsUnderstoodByAGrpcClient) {
   std::thread server([&] {
     pollfd wait{(*listener)->sockets()[0].get(), POLLIN, 0};
     poll(&wait, 1, 60'000);
-    SpokenRefusal refusal(UniqueFd(accept(wait.fd, nullptr, nullptr)), sentence, {});
+    RefusalResponse refusal(UniqueFd(accept(wait.fd, nullptr, nullptr)), sentence, {});
     do {
       wait = {refusal.descriptor(), POLLIN, 0};
       poll(&wait, 1, 60'000);
-    } while (refusal.Hear());
+    } while (refusal.Receive());
   });
   const auto stub = v1::Agent::NewStub(grpc::CreateChannel((*listener)->name(), grpc::InsecureChannelCredentials()));
   {
@@ -44,14 +44,14 @@ TEST(SpokenRefusal, IsUnderstoodByAGrpcClient) {
   server.join();
 }
 
-TEST(SpokenRefusal, EndsWhenItHasHeardEnoughWhateverThatWas) {
+TEST(RefusalResponse, EndsWhenItHasHeardEnoughWhateverThatWas) {
   std::mt19937 random(7);  // any bytes will do
   std::array<int, 2> ends{};
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends.data()), 0);
   const UniqueFd peer(ends[0]);
-  SpokenRefusal refusal(UniqueFd(ends[1]), "no", {});
+  RefusalResponse refusal(UniqueFd(ends[1]), "no", {});
   size_t said = 0;
-  while (refusal.Hear()) {
+  while (refusal.Receive()) {
     std::array<char, 1024> noise{};
     for (char& byte : noise) byte = static_cast<char>(random() & 0xffU);
     if (send(peer.get(), noise.data(), noise.size(), MSG_NOSIGNAL) > 0) said += noise.size();

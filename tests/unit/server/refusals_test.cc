@@ -37,7 +37,7 @@ class RefusalsTest : public ::testing::Test {
   Refusals refusals_{clock_, [this](const std::string& line) { lines_.push_back(line); }};
 };
 
-TEST_F(RefusalsTest, TellsTheFirstAtOnceAndSumsTheRest) {
+TEST_F(RefusalsTest, ReportsTheFirstAtOnceAndSumsTheRest) {
   for (int i = 0; i < 7; ++i) refusals_.Add("10.0.0.5", absl::StrCat("10.0.0.5:", 4000 + i), "no certificate");
   EXPECT_THAT(Take(), ElementsAre("refused 10.0.0.5:4000: no certificate"));
   Pass(Refusals::kPeriodNs - 1);

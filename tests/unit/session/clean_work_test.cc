@@ -41,7 +41,7 @@ class CleanWorkTest : public ::testing::Test {
   std::atomic<int64_t> deadline_ns_{std::numeric_limits<int64_t>::max()};
 };
 
-TEST_F(CleanWorkTest, RemovesInPrepareAndTellsWhatWent) {
+TEST_F(CleanWorkTest, RemovesInPrepareAndReportsWhatWent) {
   const auto prepared = Make()->Prepare([](uint64_t, uint64_t) {});
   ASSERT_THAT(prepared, IsOk());
   ASSERT_EQ(prepared->cleaned_size(), 1);

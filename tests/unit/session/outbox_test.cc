@@ -234,7 +234,7 @@ TEST(Outbox, KeepsSlowWritesStallsAndPausesWhenItCoalesces) {
     ++messages;
     for (const v1::Frame& frame : message->frames().frames()) {
       for (const v1::WriteSample& write : frame.slow()) slow.push_back(write.seq());
-      for (const v1::StalledStretch& stall : frame.stalls()) stalls.push_back(stall.begin_ns());
+      for (const v1::StalledInterval& stall : frame.stalls()) stalls.push_back(stall.begin_ns());
     }
     for (const v1::RecorderPause& pause : message->frames().sample().pauses()) pauses.push_back(pause.begin_ns());
     late_ns = std::max(late_ns, message->frames().sample().recorder_late_max_ns());
@@ -260,7 +260,7 @@ TEST(Outbox, StaysWithinItsBoundHoweverLongNobodyReads) {
     frame.set_interval_count(1);
     for (uint64_t i = 0; i < 10; ++i) frame.add_slow()->set_latency_ns(i + 1);
     for (int64_t i = 0; i < kStalls; ++i) {
-      v1::StalledStretch& stall = *frame.add_stalls();
+      v1::StalledInterval& stall = *frame.add_stalls();
       stall.set_begin_ns(int64_t{1} << 60);
       stall.set_end_ns((int64_t{1} << 60) + 1'000'000);
       stall.set_writes(1);
@@ -321,7 +321,7 @@ TEST(Outbox, FramesAreMergedBehindWhatOnlySaysThatTheAgentLives) {
   EXPECT_EQ(box.Pop()->frames().frames(0).first_interval(), 2);
 }
 
-TEST(Outbox, OfIntervalsThatAreNotOverTheLastToldCounts) {
+TEST(Outbox, OfIntervalsThatAreNotOverTheLastReportedCounts) {
   for (const int32_t intervals : {2, 3}) {
     std::mt19937_64 random(8);
     Outbox box({.coalesce_above_bytes = 0, .drop_traces_above_bytes = 1'000'000});

@@ -11,9 +11,9 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-class StallToldTest : public StallReportTest {};
+class StallDataTest : public StallReportTest {};
 
-TEST_F(StallToldTest, AnIntervalWhoseTimeNoProbeTellsIsCountedAsLeftOut) {
+TEST_F(StallDataTest, AnIntervalWhoseTimeNoProbeCoversIsCountedAsLeftOut) {
   Stall(1, 0, {{1'000 * kMs, 1'200 * kMs}});
   std::vector<v1::JournalRecord> records = MakeJournal(run_);
   std::erase_if(records,
@@ -36,7 +36,7 @@ std::vector<v1::Frame*> FramesOf(std::vector<v1::JournalRecord>& records, uint32
 }
 
 void SetGrowing(v1::Frame& frame, int64_t from_end_ns, int64_t to_end_ns) {
-  v1::StalledStretch& growing = *frame.mutable_growing_stall();
+  v1::StalledInterval& growing = *frame.mutable_growing_stall();
   growing.set_begin_ns(frame.cut_ns() - from_end_ns);
   growing.set_end_ns(frame.cut_ns() - to_end_ns);
   growing.set_first_seq(77);
@@ -45,7 +45,7 @@ void SetGrowing(v1::Frame& frame, int64_t from_end_ns, int64_t to_end_ns) {
   growing.set_in_flight_ns(300 * kMs);
 }
 
-TEST_F(StallToldTest, AnIntervalThatWasNotOverWhenTheDataEndIsOpen) {
+TEST_F(StallDataTest, AnIntervalThatWasNotOverWhenTheDataEndIsOpen) {
   run_.hosts[1].lost_after_ns = 2'000 * kMs;
   std::vector<v1::JournalRecord> records = MakeJournal(run_);
   const std::vector<v1::Frame*> frames = FramesOf(records, 1, 2);
@@ -71,7 +71,7 @@ TEST_F(StallToldTest, AnIntervalThatWasNotOverWhenTheDataEndIsOpen) {
   EXPECT_EQ(both.stalls().stalls(0).stall_class(), v1::STALL_CLASS_ALL_HOSTS);
 }
 
-TEST_F(StallToldTest, AWriteInFlightGoesOnWithTheIntervalThatIsNotOver) {
+TEST_F(StallDataTest, AWriteInFlightGoesOnWithTheIntervalThatIsNotOver) {
   Stall(1, 0, {{1'200 * kMs, 60 * kNsPerSecond}});
   run_.hosts[1].lost_after_ns = 2'000 * kMs;
   std::vector<v1::JournalRecord> records = MakeJournal(run_);
@@ -82,13 +82,13 @@ TEST_F(StallToldTest, AWriteInFlightGoesOnWithTheIntervalThatIsNotOver) {
   EXPECT_EQ(step.stalls().stalls(0).length_ns(), 1'000 * kMs);
 }
 
-TEST_F(StallToldTest, OnceTheStepIsDoneNothingIsOpen) {
+TEST_F(StallDataTest, OnceTheStepIsDoneNothingIsOpen) {
   std::vector<v1::JournalRecord> records = MakeJournal(run_);
   SetGrowing(*FramesOf(records, 1, 2).back(), 900 * kMs, 100 * kMs);
   EXPECT_EQ(Analyze(records).steps(0).stalls().count(), 0U);
 }
 
-TEST_F(StallToldTest, AHostThatWasLostInTheWarmUpDoesNotVouchForTheRestOfIt) {
+TEST_F(StallDataTest, AHostThatWasLostInTheWarmUpDoesNotVouchForTheRestOfIt) {
   run_.warmup_ns = 4'000 * kMs;
   for (const size_t host : {0U, 1U}) {
     for (const size_t writer : {0U, 1U}) Stall(host, writer, {});
@@ -102,7 +102,7 @@ TEST_F(StallToldTest, AHostThatWasLostInTheWarmUpDoesNotVouchForTheRestOfIt) {
   EXPECT_THAT(step.stalls().stalls(0).others(), IsEmpty());
 }
 
-TEST_F(StallToldTest, AHostOfWhichIntervalsAreMissingDoesNotVouchFromThereOn) {
+TEST_F(StallDataTest, AHostOfWhichIntervalsAreMissingDoesNotVouchFromThereOn) {
   for (const size_t writer : {0U, 1U}) Stall(0, writer, {{400 * kMs, 700 * kMs}, {2'000 * kMs, 2'400 * kMs}});
   Stall(1, 0, {{1'000 * kMs, 1'060 * kMs}});
   std::vector<v1::JournalRecord> records = MakeJournal(run_);

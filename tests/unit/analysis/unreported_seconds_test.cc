@@ -40,7 +40,7 @@ std::vector<v1::JournalRecord> StepsWithoutFrames(int steps, int64_t duration_ns
   return records;
 }
 
-TEST(UntoldSeconds, AStepOfTenDaysWithoutAFrameHasNoSeries) {
+TEST(UnreportedSeconds, AStepOfTenDaysWithoutAFrameHasNoSeries) {
   const v1::Report report = Analyze(StepsWithoutFrames(3, kMaxSeriesSeconds * kNsPerSecond));
   ASSERT_EQ(report.steps_size(), 3);
   for (const v1::StepReport& step : report.steps()) {
@@ -52,7 +52,7 @@ TEST(UntoldSeconds, AStepOfTenDaysWithoutAFrameHasNoSeries) {
                                                  "864,000 of its 864,000 seconds.")));
 }
 
-TEST(UntoldSeconds, AQueueManagerOfAPlacementIsNamed) {
+TEST(UnreportedSeconds, AQueueManagerOfAPlacementIsNamed) {
   std::vector<v1::JournalRecord> records = MakeJournal(testing::Placement());
   for (v1::JournalRecord& record : records) {
     if (!record.has_run_begin()) continue;
@@ -62,7 +62,7 @@ TEST(UntoldSeconds, AQueueManagerOfAPlacementIsNamed) {
               Contains(HasSubstr("alpha/PAYMENTS, step 1: the per-second series is left out")));
 }
 
-TEST(UntoldSeconds, ManyStepsShareWhatTheyMayHave) {
+TEST(UnreportedSeconds, ManyStepsShareWhatTheyMayHave) {
   const v1::Report report = Analyze(StepsWithoutFrames(100, 10'000 * kNsPerSecond));
   size_t rows = 0;
   for (const v1::StepReport& step : report.steps()) {
@@ -71,14 +71,14 @@ TEST(UntoldSeconds, ManyStepsShareWhatTheyMayHave) {
   EXPECT_EQ(rows, 100'000);
 }
 
-TEST(UntoldSeconds, AMinuteWithoutAFrameIsAMinuteOfZeros) {
+TEST(UnreportedSeconds, AMinuteWithoutAFrameIsAMinuteOfZeros) {
   const v1::Report report = Analyze(StepsWithoutFrames(1, 60 * kNsPerSecond));
   ASSERT_GT(report.steps(0).series_size(), 0);
   for (const v1::SeriesReport& series : report.steps(0).series()) EXPECT_EQ(series.second_size(), 60);
 }
 
-// Nothing of a run that tells of all its seconds counts as untold, stalled or coalesced.
-TEST(UntoldSeconds, SecondsWithoutAWriteAreToldOf) {
+// Nothing of a run that tells of all its seconds counts as unreported, stalled or coalesced.
+TEST(UnreportedSeconds, SecondsWithoutAWriteAreReported) {
   for (const uint32_t coalesce : {1U, 12U}) {
     SimRun run;
     run.duration_ns = 2'000 * kNsPerSecond;
@@ -89,7 +89,7 @@ TEST(UntoldSeconds, SecondsWithoutAWriteAreToldOf) {
     host.steps = {std::vector(60, Steady(kNsPerMs, kNsPerMs))};
     run.hosts = {host};
     const v1::Report report = Analyze(MakeJournal(run));
-    // Of the writers, the host, its storage and the cluster: more rows than may be untold.
+    // Of the writers, the host, its storage and the cluster: more rows than may be unreported.
     EXPECT_EQ(report.steps(0).series_size(), 63) << coalesce;
     for (const std::string& note : report.notes()) EXPECT_THAT(note, ::testing::Not(HasSubstr("left out")));
   }
