@@ -4,6 +4,8 @@
 #include <cmath>
 #include <optional>
 
+#include "absl/strings/str_format.h"
+#include "common/units.h"
 #include "controller/analysis/host_facts.h"
 
 namespace plimsoll {
@@ -86,6 +88,11 @@ double LeastLatency(const Criterion& criterion, const ScopeSums& sums, double va
   }
   // No weighted average is below the fastest write.
   return std::max(static_cast<double>(sums.latency.min_ns()) - wait_ns, 0.0);
+}
+
+std::string StartDelayText(const ScopeSums& sums) {
+  return absl::StrFormat("the load generator started writes up to %.3g ms late",
+                         static_cast<double>(sums.start_delay.max_ns()) / static_cast<double>(kNsPerMs));
 }
 
 StallsByCpuWait CountByCpuWait(const Criterion& criterion, const std::vector<StallEvidence>& stalls, double wait_ns) {

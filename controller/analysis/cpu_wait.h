@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "common/histogram.h"
@@ -31,6 +32,9 @@ uint64_t CountExplained(const Criterion& criterion, const Histogram& writes, dou
 // Lower bound of a figure of the scope's service times, measured as `value_ns`, had its writers never waited for a CPU.
 // Not for percentiles.
 double LeastLatency(const Criterion& criterion, const ScopeSums& sums, double value_ns);
+
+// Why a response time that a start delay explains is not held against the storage; a half-sentence.
+std::string StartDelayText(const ScopeSums& sums);
 
 // What is certain of a stall where writers of CPU-bound hosts took part.
 struct StallEvidence {

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "common/protocol.h"
 #include "common/units.h"
 #include "controller/analysis/cpu_wait.h"
@@ -68,11 +67,6 @@ bool IsGeneratorBound(const ScopeSums& sums) {
 
 const char* GeneratorText(const ScopeSums& sums) {
   return sums.generator_bound ? kCpuBound : kGeneratorBound;
-}
-
-std::string StartDelayText(const ScopeSums& sums) {
-  return absl::StrFormat("the load generator started writes up to %.3g ms late",
-                         static_cast<double>(sums.start_delay.max_ns()) / static_cast<double>(kNsPerMs));
 }
 
 // Writes of which the scope's latencies lack the value; UINT64_MAX: nobody knows how many.

@@ -1,4 +1,4 @@
-// `plimsoll accept`: the parts of an acceptance one after another, one verdict over them, and what is kept of it.
+// `plimsoll accept`: the parts of an acceptance in turn, one verdict over them, and what is kept of it.
 #include "controller/cli/accept_command.h"
 
 #include <algorithm>

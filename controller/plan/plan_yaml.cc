@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "common/stable_sort.h"
+#include "common/algorithm.h"
 #include "common/status_macros.h"
 #include "common/text.h"
 #include "controller/plan/host_list.h"

@@ -83,7 +83,7 @@ bool IsLarge(const v1::Report& report);
 // The unit of the latencies of tables about these steps.
 LatencyUnit UnitFor(const std::vector<const v1::StepReport*>& steps);
 
-// What a run was told to do, in one respect: a row of the text report's configuration and of the page's.
+// One setting of a run: a row of the text report's configuration and of the page's.
 struct ConfigurationRow {
   // Whether the text has it; the page has all rows.
   enum class Text : uint8_t {
