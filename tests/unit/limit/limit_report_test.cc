@@ -164,7 +164,9 @@ TEST(LimitReport, ALoadMeetsAndExceedsTheCriteriaOnlyBeyondChance) {
     EXPECT_NEAR(confidence.allowed_percent(), 1, 1e-9);
     EXPECT_LE(confidence.low_percent(), confidence.beyond_percent());
     EXPECT_GE(confidence.high_percent(), confidence.beyond_percent());
-    if (point.state() == v1::LIMIT_STATE_MEETS) EXPECT_LE(confidence.high_percent(), confidence.allowed_percent());
+    if (point.state() == v1::LIMIT_STATE_MEETS) {
+      EXPECT_LE(confidence.high_percent(), confidence.allowed_percent());
+    }
     if (point.state() == v1::LIMIT_STATE_UNDECIDED) ++undecided;
   }
   EXPECT_GE(undecided, 1);
