@@ -146,7 +146,7 @@ int CheckPlanFile(const std::string& path, const PlanFlags& flags, CommandLine& 
   }
   FillDefaults(*plan);
   line.out << path << ": good: " << (plan->has_accept() ? "an acceptance of " : "")
-           << PlanInBrief(plan->has_accept() ? LoadPlanOf(*plan) : *plan) << '\n';
+           << PlanInBrief(*plan) << '\n';
   if (HasPlacement(*plan)) {
     for (const std::string& text : DescribePlacement(*plan)) line.out << SanitizeForTerminal(text) << '\n';
   }

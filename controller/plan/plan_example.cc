@@ -259,6 +259,10 @@ measured, whose latencies include the waiting. In a closed loop, without a targe
 have let through: the PASS is one for the load that was reached, which the line below the verdict says. `plimsoll accept` does not take it for
 the load to accept ([accept.md](accept.md)).
 
+**Late starts decide nothing either.** With a target rate, the part of a response time by which the writer itself started late, although
+no write of it was in flight, is its start delay. A response time fails a criterion only if it exceeds the limit without its start delay,
+however short the delays are; otherwise the criterion is INCONCLUSIVE, and the reason names the longest delay.
+
 Classes of stalls for `stalls[class]` and `longest_stall[class]`: )";
 
 constexpr char kHaCriteriaRules[] = R"(

@@ -134,7 +134,8 @@ std::vector<std::string> CutAround(const std::vector<std::string>& names, size_t
       continue;
     }
     const std::string rest = Tail(name, DisplayWidth(name) - std::min(begin, DisplayWidth(name)));
-    cut.push_back(begin == 0 ? Shorten(name, width) : kEllipsis + Shorten(rest, width - 1));
+    // The end stays, as of names that are cut in the middle: a line that ends with an ellipsis is cut itself.
+    cut.push_back(begin == 0 ? ShortenMiddle(name, width, 1) : kEllipsis + ShortenMiddle(rest, width - 1, 1));
   }
   return cut;
 }
@@ -353,8 +354,9 @@ constexpr char kRule[] = "|";
 
 }  // namespace
 
-TextTable::TextTable(std::vector<std::string> headings, size_t left, std::vector<size_t> names)
-    : headings_(std::move(headings)), left_(left), names_(std::move(names)) {}
+TextTable::TextTable(std::vector<std::string> headings, size_t left, std::vector<size_t> names,
+                     std::vector<std::string> known)
+    : headings_(std::move(headings)), left_(left), names_(std::move(names)), known_(std::move(known)) {}
 
 void TextTable::AddRow(const std::vector<std::string>& cells, const std::string& mark) {
   Row row;
@@ -421,7 +423,15 @@ void TextTable::ShortenColumn(size_t column, size_t width, std::vector<Row>& row
     if (row.cells.empty()) continue;
     if (index.try_emplace(row.cells[column], names.size()).second) names.push_back(row.cells[column]);
   }
-  const std::vector<std::string> shortened = ShortenNames(names, std::max(width, kNarrowestName));
+  const size_t room = std::max(width, kNarrowestName);
+  std::vector<std::string> shortened;
+  for (const std::string& name : names) {
+    const bool knows = std::any_of(known_.begin(), known_.end(), [&name](const std::string& known) {
+      return !known.empty() && name.find(known) != std::string::npos;
+    });
+    if (knows) shortened.push_back(ShortenNamesIn(name, known_, room));
+  }
+  if (shortened.size() < names.size()) shortened = ShortenNames(names, room);
   for (Row& row : rows) {
     if (!row.cells.empty()) row.cells[column] = shortened[index.at(row.cells[column])];
   }

@@ -96,8 +96,10 @@ inline constexpr size_t kTextWidth = 80;
 class TextTable {
  public:
   // Headings; "|" is a rule in every row. The first `left` columns are left-aligned, all others right-aligned; `names`
-  // are those that may be shortened.
-  explicit TextTable(std::vector<std::string> headings, size_t left = 1, std::vector<size_t> names = {0});
+  // are those that may be shortened. Cells that hold some of the `known` names are shortened there, so that these still
+  // differ from one another, whichever of them the table shows.
+  explicit TextTable(std::vector<std::string> headings, size_t left = 1, std::vector<size_t> names = {0},
+                     std::vector<std::string> known = {});
 
   // As many cells as there are headings, those of rules left out. `mark` is put behind the row ("*").
   void AddRow(const std::vector<std::string>& cells, const std::string& mark = "");
@@ -125,6 +127,7 @@ class TextTable {
   std::vector<std::string> headings_;
   size_t left_;
   std::vector<size_t> names_;
+  std::vector<std::string> known_;
   std::vector<Row> rows_;
 };
 

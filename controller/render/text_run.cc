@@ -217,13 +217,17 @@ std::vector<std::string> TextSummary(const v1::Report& report, TextDetail detail
                                                  unit.name, paced ? "; ! = target rate missed" : "")};
   AppendLines(table.Lines(), lines);
   if (slowest != nullptr) {
-    std::string text = absl::StrCat(
+    const std::string text = absl::StrCat(
         "  Slowest write (service time): ", FormatLatency(static_cast<double>(slowest->latency_ns()), kNsPerMs),
         " ms in step ", slowest_step);
-    if (slowest->has_start()) absl::StrAppend(&text, " at ", FormatTimeOfDay(slowest->start(), report.run().begin()));
-    absl::StrAppend(&text, ", ", SanitizeForTerminal(slowest->host()), "/",
-                    SanitizeForTerminal(QmText(report, slowest->host(), slowest->qm())));
-    lines.push_back(ShortenNamesIn(text, HostNamesOf(report), kTextWidth));
+    const std::string moment =
+        slowest->has_start() ? absl::StrCat(" at ", FormatTimeOfDay(slowest->start(), report.run().begin())) : "";
+    const std::string where =
+        SanitizeForTerminal(absl::StrCat(slowest->host(), "/", QmText(report, slowest->host(), slowest->qm())));
+    // A long name takes the room of the moment, which the step has, too.
+    const bool fits = DisplayWidth(text) + DisplayWidth(moment) + 2 + DisplayWidth(where) <= kTextWidth;
+    lines.push_back(
+        ShortenNamesIn(absl::StrCat(text, fits ? moment : "", ", ", where), HostNamesOf(report), kTextWidth));
   }
   AddSteps("Not steady", unsteady, lines);
   AddSteps("The load generator may be CPU-bound", bound, lines);

@@ -18,7 +18,6 @@ namespace {
 constexpr size_t kStallsShown = 10;
 // Columns for the names of the affected.
 constexpr size_t kWhoWidth = 26;
-constexpr size_t kWriterWidth = 20;
 // What a class shows about the cause, for the administrators of hosts and storage.
 const char* Meaning(v1::StallClass stall_class) {
   switch (stall_class) {
@@ -140,14 +139,17 @@ std::vector<std::string> TextStalls(const v1::Report& report, const v1::StepRepo
                                      [](const v1::StallReport* stall) { return MostWrites(*stall) > 1; });
     std::vector<std::string> headings = {"began", "class", "affected", "|", "length ms", "error ms"};
     if (several) headings.insert(headings.end() - 1, "writes");
-    TextTable table(headings, 3, {2});
     const std::vector<std::string> host_names = HostNamesOf(report);
+    TextTable table(headings, 3, {2}, host_names);
     bool long_names = false;
     for (const v1::StallReport* stall : longest) {
       const std::string who = SanitizeForTerminal(Who(report, *stall));
       long_names = long_names || DisplayWidth(who) > kWhoWidth;
+      // One name has whatever room there is.
+      const bool one_host = stall->hosts_size() == 1;
       std::vector<std::string> cells = {FormatTimeOfDay(stall->begin(), report.run().begin()),
-                                        ShortMeaning(stall->stall_class()), ShortenNamesIn(who, host_names, kWhoWidth),
+                                        ShortMeaning(stall->stall_class()),
+                                        one_host ? who : ShortenNamesIn(who, host_names, kWhoWidth),
                                         FormatLatency(static_cast<double>(stall->length_ns()), kNsPerMs),
                                         FormatLatency(static_cast<double>(stall->error_ns()), kNsPerMs)};
       if (several) {
@@ -185,14 +187,12 @@ std::vector<std::string> TextStalls(const v1::Report& report, const v1::StepRepo
 std::vector<std::string> TextSlowest(const v1::Report& report, const v1::StepReport& step) {
   if (step.slowest().empty()) return {};
   std::vector<std::string> lines = {"  Slowest writes, by service time"};
-  TextTable table({"QM", "extent", "began", "|", "ms", "number", "offset", "error ms"}, 3, {0, 1});
-  const std::vector<std::string> host_names = HostNamesOf(report);
+  TextTable table({"QM", "extent", "began", "|", "ms", "number", "offset", "error ms"}, 3, {0, 1}, HostNamesOf(report));
   for (const v1::SlowestReport& write : step.slowest()) {
     const std::string extent = ExtentName(report, write.host(), write.extent());
     const bool mapped = write.has_start();
-    const std::string writer =
-        SanitizeForTerminal(absl::StrCat(write.host(), "/", QmText(report, write.host(), write.qm())));
-    table.AddRow({ShortenNamesIn(writer, host_names, kWriterWidth), Shorten(SanitizeForTerminal(extent), 20),
+    table.AddRow({SanitizeForTerminal(absl::StrCat(write.host(), "/", QmText(report, write.host(), write.qm()))),
+                  Shorten(SanitizeForTerminal(extent), 20),
                   mapped ? FormatTimeOfDay(write.start(), report.run().begin()) : kDash,
                   FormatLatency(static_cast<double>(write.latency_ns()), kNsPerMs), FormatCount(write.number()),
                   FormatCount(write.offset_bytes()),

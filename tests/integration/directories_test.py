@@ -151,7 +151,7 @@ class Directories(harness.PlimsollTest):
         process.finish()
         for directory in (self.first, self.second):
             self.assertTrue(harness.paths(directory, "plimsoll-*/alpha/**/*.LOG"), "this tests nothing")
-        self.assertRegex(" ".join(process.out.split()), rf"to remove them, run on it: .*{self.first} .*{self.second}")
+        self.assertRegex(" ".join(process.out.split()), rf"to remove them, run there: .*{self.first} .*{self.second}")
         self.agent("alpha", root=self.first, more=more)
         self.assert_both_empty([self.first, self.second])
 

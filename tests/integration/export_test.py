@@ -178,7 +178,7 @@ class Export(harness.PlimsollTest):
         process = self.start_plimsoll("export", result.results, "--format", "csv")
         self.assertEqual(process.finish(), 0)
         writes = harness.cluster(result.report["steps"][0])["latency"]["count"]
-        self.assertRegex(process.err, rf"^plimsoll: {writes:,} of {writes:,} writes are in no trace")
+        self.assertRegex(process.err, rf"^plimsoll: {writes:,} of {writes:,} writes were not traced and are not exported")
         self.assertEqual(len(process.out.splitlines()), 1)
 
     def test_fio_reads_the_logs(self):

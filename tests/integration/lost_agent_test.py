@@ -53,7 +53,7 @@ class LostAgent(harness.PlimsollTest):
         self.await_running(run)
         gamma.signal(signal.SIGKILL)
         result = self.result_of(run, run.results, code=3)
-        (command,) = re.findall(r"(?m)^plimsoll: if the agent on gamma was killed, .* run on gamma: (.*)$", result.err)
+        (command,) = re.findall(r"(?m)^plimsoll: if the agent on gamma was killed, .* run this on gamma: (.*)$", result.err)
         self.assertEqual(command, result.report["hosts"][0]["lost"]["cleanup_command"])
         self.assertIn(f" --root '{blank}' ", command)
         self.assertIn(" --max-writers 9", command)

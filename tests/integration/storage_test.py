@@ -51,7 +51,7 @@ class Storage(harness.PlimsollTest):
         self.assertRegex(self.plimsoll("storage", self.dir, "--bsize", "64q", code=2).err, r"^plimsoll: --bsize 64q: a size")
         self.assertRegex(self.plimsoll("storage", self.dir, "--hosts", "127.0.0.1:1", code=4).err, r"^plimsoll: 127.0.0.1:1: connection refused")
         agent = self.agent("alpha")
-        self.assertRegex(self.plimsoll("storage", "/proc", "--hosts", agent.address, code=2).err, r"^plimsoll: alpha: --dir: ")
+        self.assertRegex(self.plimsoll("storage", "/proc", "--hosts", agent.address, code=2).err, r"^plimsoll: alpha: DIR: ")
 
 
 if __name__ == "__main__":

@@ -95,9 +95,10 @@ TEST(TextLoad, APassHasTheWarningRightBelowIt) {
   }
   EXPECT_THAT(TextVerdict(report, TextDetail::kShort), ElementsAre("Verdict   PASS"));
   report.mutable_steps(1)->mutable_load(0)->set_bottleneck("its recorder ran up to 73 ms late");
-  EXPECT_THAT(TextVerdict(report, TextDetail::kShort),
-              ElementsAre("Verdict   PASS", "          Warning: the load generator may be CPU-bound in step 2; the",
-                          "          criteria hold for the load that was reached"));
+  EXPECT_THAT(
+      TextVerdict(report, TextDetail::kShort),
+      ElementsAre("Verdict   PASS", "          Warning: the load generator may be CPU-bound in step 2; the criteria",
+                  "          hold for the load that was reached"));
   report.mutable_steps(2)->mutable_load(0)->set_bottleneck("its recorder ran up to 73 ms late");
   EXPECT_THAT(TextVerdict(report, TextDetail::kShort), Contains(HasSubstr("may be CPU-bound in 2 steps; ")));
   // A FAIL has its reasons with the criteria.

@@ -173,7 +173,7 @@ TEST(LimitReport, ALoadMeetsAndExceedsTheCriteriaOnlyBeyondChance) {
   EXPECT_THAT(Text(report), HasSubstr("Writes beyond a criterion's limit, where most are"));
   EXPECT_THAT(
       RenderCurveCsv(report),
-      HasSubstr(",recovered,limit,beyond_percent,beyond_low_percent,beyond_high_percent,beyond_allowed_percent\n"));
+      HasSubstr(",recovered,limit,beyond_percent,beyond_low_percent,beyond_high_percent,beyond_allowed_percent\r\n"));
 }
 
 TEST(LimitReport, TheLimitAndTheKneeMayBeOneLoad) {

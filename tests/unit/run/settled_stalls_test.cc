@@ -74,7 +74,7 @@ std::string ShownWhilePreparing(std::initializer_list<uint64_t> done_bytes) {
 }
 
 TEST(Progress, WhilePreparingItShowsHowFarAllHostsAreAndTheSlowest) {
-  EXPECT_EQ(ShownWhilePreparing({1 << 20}), "preparing  1,024 KiB of 4 MiB (25 %)\n");
+  EXPECT_EQ(ShownWhilePreparing({1 << 20}), "preparing  1 MiB of 4 MiB (25 %)\n");
   EXPECT_EQ(ShownWhilePreparing({3 << 20, 1 << 20, 4 << 20}), "preparing  8 MiB of 12 MiB (67 %)  slowest b: 25 %\n");
   EXPECT_EQ(ShownWhilePreparing({4 << 20, 4 << 20}), "preparing  8 MiB of 8 MiB (100 %)\n");
 }
