@@ -138,7 +138,7 @@ class Accept(AcceptTest):
         (line,) = re.findall(r"(?m)^plimsoll accept (--dir \S+ .*--parts \S+)", readme)
         options = shlex.split(line)
         options[options.index("--dir") + 1] = self.dir
-        options[options.index("--budget") + 1] = "20s"
+        options[options.index("--budget") + 1] = "30s"
         result = self.accept(*options, "--duration", "5s", "--search-step", "1s", "--hold", "2s", code=(0, 1, 3))
         runs = self.record()["runs"]
         self.assertEqual([run["part"] for run in runs], ["storage", "load", "limit"])
@@ -147,7 +147,7 @@ class Accept(AcceptTest):
 
     def test_a_closed_loop_that_is_short_of_cpu_is_not_accepted(self):
         agent = self.agent("alpha", wrap=("taskset", "--cpu-list", str(min(os.sched_getaffinity(0)))))
-        process = self.start_accept("--hosts", agent.address, "--dir", self.dir, "--qm", "2", "--bsize", "256k", "--cpu-load", "4",
+        process = self.start_accept("--hosts", agent.address, "--dir", self.dir, "--qm", "2", "--bsize", "32k", "--cpu-load", "4",
                                     "--duration", "5s", "--warmup", "200ms", "--require", "p50<5s", "--parts", "load", "--runs", "1")
         code = process.finish()
         result = self.result_of(process, None, code)
