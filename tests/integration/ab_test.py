@@ -126,7 +126,7 @@ class Ab(harness.PlimsollTest):
         self.assertEqual([side["label"] for side in paired["sides"]], ["one", "two"])
         self.assertEqual(paired["paired"]["looks"], [{"rounds": 6, "share": 1}])
         self.assertEqual(self.rows(paired)["avg"]["p"], self.rows(self.comparison())["avg"]["p"])
-        self.assertIn("The order within the rounds is not known here", " ".join(paired["limits"]))
+        self.assertIn("The order within the rounds is not recorded", " ".join(paired["limits"]))
         refused = self.plimsoll("compare", "--paired", sides[0], sides[1].rpartition(",")[0], code=2)
         self.assertIn("pairs need as many runs of one side as of the other: 6 of A and 5 of B", refused.err)
 
