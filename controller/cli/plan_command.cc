@@ -145,8 +145,7 @@ int CheckPlanFile(const std::string& path, const PlanFlags& flags, CommandLine& 
     return PrintErrors(line, status, Exit::kWrong);
   }
   FillDefaults(*plan);
-  line.out << path << ": good: " << (plan->has_accept() ? "an acceptance of " : "")
-           << PlanInBrief(*plan) << '\n';
+  line.out << path << ": good: " << (plan->has_accept() ? "an acceptance of " : "") << PlanInBrief(*plan) << '\n';
   if (HasPlacement(*plan)) {
     for (const std::string& text : DescribePlacement(*plan)) line.out << SanitizeForTerminal(text) << '\n';
   }

@@ -29,8 +29,8 @@ plimsoll.limit = (() => {
 
   const isExceeded = (point) => point.state === 'exceeds';
 
-  // Where a point is: by the writes per second that were offered, or by the queue managers. What was written may be less
-  // than at a lower load.
+  // Where a point is: by the writes per second that were offered, or by the queue managers. What was written may be
+  // less than at a lower load.
   const placeOf = (limit, hosts) => {
     const writers = hosts.reduce((sum, host) => sum + host.workload.qm, 0);
     return (load) => (overRate(limit) ? load * writers : load);
@@ -96,8 +96,11 @@ plimsoll.limit = (() => {
     const toPlace = placeOf(limit, hosts);
     const rows = rowsOf(points, toPlace);
     // Not a number: the line ends there.
-    const values = (scope, member) =>
-        rows.map(({point}) => (point === null ? NaN : isKnown(point[scope], member) ? point[scope][member] : null));
+    const values = (scope, member) => rows.map(
+        ({point}) =>
+            (point === null                    ? NaN :
+                 isKnown(point[scope], member) ? point[scope][member] :
+                                                 null));
     const series = FIGURES.map(([name, member, color, dash]) => ({
                                  name: 'all hosts, ' + name,
                                  values: values('cluster', member),
@@ -203,7 +206,7 @@ plimsoll.limit = (() => {
         {title: 'Step'}, {title: 'Purpose', text: true},
         {title: overRate(limit) ? 'Rate per queue manager' : 'Queue managers'}, {title: 'IO/s'},
         {title: 'p99', time: 'latency'}, {title: 'Criteria', text: true}, {title: 'Decided by', text: true},
-          {title: 'Writes beyond the limit', text: true}
+        {title: 'Writes beyond the limit', text: true}
       ],
       limit.points.map(
           (point) =>
