@@ -137,7 +137,7 @@ class Accept(AcceptTest):
         readme = (pathlib.Path(__file__).parents[2] / "README.md").read_text()
         (line,) = re.findall(r"(?m)^plimsoll accept (--dir \S+ .*--parts \S+)", readme)
         options = shlex.split(line)
-        options[options.index("--dir") + 1] = self.dir
+        options[options.index("--dir") + 1] = faultfs.mounted(self).mountpoint
         options[options.index("--budget") + 1] = "30s"
         result = self.accept(*options, "--duration", "5s", "--search-step", "1s", "--hold", "2s", code=(0, 1, 3))
         runs = self.record()["runs"]
