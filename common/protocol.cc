@@ -91,7 +91,6 @@ bool AnyWrites(const v1::LogWork& work, uint32_t host, const v1::LogStep& step) 
 
 void AddStartDelay(const v1::StartDelay& more, v1::StartDelay& sum) {
   sum.set_max_ns(std::max(sum.max_ns(), more.max_ns()));
-  sum.set_sum_ns(sum.sum_ns() + more.sum_ns());
   sum.set_late_writes(sum.late_writes() + more.late_writes());
 }
 

@@ -128,7 +128,6 @@ v1::StartDelay StartDelayOf(int64_t delay_ns, uint64_t writes) {
   v1::StartDelay delay;
   if (delay_ns <= 0 || writes == 0) return delay;
   delay.set_max_ns(static_cast<uint64_t>(delay_ns));
-  delay.set_sum_ns(delay.max_ns() * writes);
   if (delay.max_ns() > kPromptStartNs) delay.set_late_writes(writes);
   return delay;
 }
@@ -331,7 +330,12 @@ void WriterTally::SetNotIssued(int64_t measured_end_ns, v1::WriterTotals& totals
   *totals.mutable_not_issued_age() = NotIssuedAges(schedule, first, due_end, measured_end_ns);
   totals.set_not_issued(totals.not_issued_age().count());
   // The first of them would have been started then; the others wait for no longer on the generator's account.
-  const int64_t prompt_start_ns = std::max(schedule.DueAt(first), prompt_end_ns_);
+  int64_t prompt_start_ns = std::max(schedule.DueAt(first), prompt_end_ns_);
+  if (state_.end == LoopEnd::kFailed && state_.failure.start_ns != 0) {
+    // Until the write that failed was over, they waited for the storage.
+    prompt_start_ns =
+        std::max(schedule.DueAt(totals.writes()), prompt_end_ns_) + state_.finished_ns - state_.failure.start_ns;
+  }
   *totals.mutable_start_delay() = StartDelayOf(measured_end_ns - prompt_start_ns, totals.not_issued());
 }
 

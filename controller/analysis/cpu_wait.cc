@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "absl/strings/str_format.h"
+#include "common/protocol.h"
 #include "common/units.h"
 #include "controller/analysis/host_facts.h"
 
@@ -88,6 +89,28 @@ double LeastLatency(const Criterion& criterion, const ScopeSums& sums, double va
   }
   // No weighted average is below the fastest write.
   return std::max(static_cast<double>(sums.latency.min_ns()) - wait_ns, 0.0);
+}
+
+double LeastResponse(const Criterion& criterion, const ScopeSums& sums, const Histogram& responses, double least_ns,
+                     double service_ns) {
+  auto delay_ns = static_cast<double>(sums.start_delay.max_ns());
+  double floor_ns = service_ns;
+  if (criterion.metric == Metric::kMax) {
+    for (const int64_t age_ns : sums.in_flight_ages_ns) floor_ns = std::max(floor_ns, static_cast<double>(age_ns));
+  } else if (criterion.metric == Metric::kAverage && responses.count() > 0) {
+    const auto all = static_cast<double>(responses.count());
+    const double late = std::min(static_cast<double>(sums.start_delay.late_writes()), all);
+    delay_ns = (late * delay_ns + (all - late) * std::min(delay_ns, static_cast<double>(kPromptStartNs))) / all;
+    // Writes that were not issued have no service time.
+    floor_ns *= std::min(static_cast<double>(sums.latency.count()) / all, 1.0);
+  } else if (criterion.metric == Metric::kWeightedAverage) {
+    // No weighted average is below the fastest write.
+    least_ns = std::min(least_ns, static_cast<double>(responses.min_ns()));
+    floor_ns = 0;
+  }
+  // A write that waited for a CPU inside its system call proves nothing either.
+  if (sums.cpu_wait_ns > 0) floor_ns = 0;
+  return std::max({least_ns - delay_ns, floor_ns, 0.0});
 }
 
 std::string StartDelayText(const ScopeSums& sums) {

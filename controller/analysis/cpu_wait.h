@@ -33,6 +33,12 @@ uint64_t CountExplained(const Criterion& criterion, const Histogram& writes, dou
 // Not for percentiles.
 double LeastLatency(const Criterion& criterion, const ScopeSums& sums, double value_ns);
 
+// Lower bound of a figure of the scope's response times, which is at least `least_ns`, had no writer started a write
+// late. `service_ns` is the same figure of the service times: no response time is below its write's. Not for
+// percentiles.
+double LeastResponse(const Criterion& criterion, const ScopeSums& sums, const Histogram& responses, double least_ns,
+                     double service_ns);
+
 // Why a response time that a start delay explains is not held against the storage; a half-sentence.
 std::string StartDelayText(const ScopeSums& sums);
 

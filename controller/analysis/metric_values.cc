@@ -116,7 +116,9 @@ uint64_t CountBeyondDespiteDelay(const Criterion& criterion, const Histogram& wr
   };
   // Each of them was late by the maximum; or those that count as late were, and the others by less than that takes.
   const uint64_t by_prompt = beyond_by(std::min(delay.max_ns(), kPromptStartNs));
-  return std::max(beyond_by(delay.max_ns()), by_prompt - std::min(by_prompt, delay.late_writes()));
+  // And no response time is below the service time.
+  return std::max({beyond_by(delay.max_ns()), by_prompt - std::min(by_prompt, delay.late_writes()),
+                   CountBeyond(criterion, sums.latency, step_ns)});
 }
 
 BeyondLimit MakeBeyond(const Criterion& criterion, const ScopeFigures& figures) {
@@ -235,7 +237,8 @@ Reading ScopeLatency(const Criterion& criterion, const ScopeFigures& figures) {
       reading.doubt = kInFlight;
     } else if (IsGeneratorBound(sums)) {
       reading.doubt = GeneratorText(sums);
-    } else if (!criterion.service_time && sums.start_delay.max_ns() > 0) {
+    } else if (WantsSmall(criterion) && !criterion.service_time &&
+               CountBeyondDespiteDelay(criterion, writes, sums, 0) < CountBeyond(criterion, writes, 0)) {
       reading.doubt = StartDelayText(sums);
     }
     return reading;
@@ -272,15 +275,9 @@ Reading ScopeLatency(const Criterion& criterion, const ScopeFigures& figures) {
           reading);
   }
   if (!criterion.service_time && sums.start_delay.max_ns() > 0) {
-    auto delay_ns = static_cast<double>(sums.start_delay.max_ns());
-    double from_ns = reading.least;
-    if (criterion.metric == Metric::kAverage && writes.count() > 0) {
-      delay_ns = static_cast<double>(sums.start_delay.sum_ns()) / static_cast<double>(writes.count());
-    } else if (criterion.metric == Metric::kWeightedAverage) {
-      // No weighted average is below the fastest write.
-      from_ns = std::min(from_ns, static_cast<double>(writes.min_ns()));
-    }
-    Widen(std::max(from_ns - delay_ns, 0.0), reading.most, StartDelayText(sums), reading);
+    const double service_ns = LatencyFigure(criterion, sums.latency);
+    Widen(LeastResponse(criterion, sums, writes, reading.least, service_ns), reading.most, StartDelayText(sums),
+          reading);
   }
   return reading;
 }

@@ -35,8 +35,7 @@ absl::Status CheckSums(const v1::Distribution& values) {
 }
 
 absl::Status CheckStartDelay(const v1::StartDelay& delay, uint64_t writes) {
-  if (delay.late_writes() > writes || delay.sum_ns() < delay.max_ns() ||
-      static_cast<Uint128>(delay.sum_ns()) > static_cast<Uint128>(delay.max_ns()) * writes) {
+  if (delay.late_writes() > writes || (delay.late_writes() > 0 && delay.max_ns() <= kPromptStartNs)) {
     return absl::InvalidArgumentError("start delays that the writes cannot have");
   }
   return absl::OkStatus();
@@ -134,7 +133,7 @@ absl::Status WriterStats::Add(const v1::Frame& frame, SumGuard& guard) {
   const v1::Distribution& latency = frame.latency();
   const bool measured = part != FramePart::kWarmup;
   if (!guard.Admit({latency.count(), static_cast<Uint128>(SumNs(latency)), frame.bytes(), Magnitude(frame.between_ns()),
-                    frame.ring_full_waits(), frame.ring_full_wait_ns(), frame.start_delay().sum_ns()})) {
+                    frame.ring_full_waits(), frame.ring_full_wait_ns()})) {
     return absl::InvalidArgumentError("sums beyond 63 bits");
   }
   // Into an empty histogram first, so that nothing is half added.
@@ -206,8 +205,7 @@ absl::Status WriterStats::SetTotals(const v1::WriterTotals& totals, SumGuard& gu
   Histogram ages;
   PLIMSOLL_RETURN_IF_ERROR(ages.Merge(totals.not_issued_age()));
   PLIMSOLL_RETURN_IF_ERROR(CheckStartDelay(totals.start_delay(), totals.not_issued()));
-  if (!guard.Admit({totals.not_issued(), totals.due(), totals.start_delay().sum_ns()}))
-    return absl::InvalidArgumentError("sums beyond 63 bits");
+  if (!guard.Admit({totals.not_issued(), totals.due()})) return absl::InvalidArgumentError("sums beyond 63 bits");
   response_.Merge(ages);
   AddStartDelay(totals.start_delay(), start_delay_);
   totals_ = totals;

@@ -189,6 +189,9 @@ absl::Status LimitAnalysis::Take(const v1::JournalRecord& record, const Timeline
   if (record.has_step_begin()) {
     if (!begin_ns_) begin_ns_ = record.time_ns();
     begun_ = record.step_begin().step();
+    // A step's report is made before the next one begins: more than two are in no journal that we wrote.
+    parts_.erase(parts_.begin(), parts_.lower_bound(std::max(begun_, 1U) - 1));
+    parts_.erase(parts_.upper_bound(begun_), parts_.end());
   }
   if (record.has_frames()) {
     const auto host = writers_.find(record.frames().host());

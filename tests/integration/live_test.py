@@ -139,7 +139,9 @@ class OnATerminal(harness.PlimsollTest):
             text = "\n".join(screen)
             self.assertRegex(text, r"step ends in \d+ s, run ends in about \d+ s")
             self.assertRegex(text, rf"(?m)^  {harness.FAILS} +failing +[\d,]+ writes  step 1, node")
-            self.assertRegex(text, r"(?m)^  steady +undecided")
+            # A stall of the disk, of which nobody is sure, has rows of its own.
+            if rows >= 40 or not re.search(r"(?m)^stalls  ", text):
+                self.assertRegex(text, r"(?m)^  steady +undecided")
             if rows >= 40:
                 self.assertEqual(len(hosts), 14, screen)
                 self.assertRegex(text, "[▁▂▃▄▅▆▇█]{3}")

@@ -29,6 +29,18 @@ std::vector<Scenario> PassWouldBeWrong() {
        [] { return SometimesWithoutACpu(12 * kMs, {"p90<5ms"}); },
        fail,
        {"OUTCOME_FAIL p90<5ms: 30.0"}},
+      {"SlowWritesOfAWriterThatStartsAllALittleLateAndOneVeryLate",
+       [] {
+         OpenLoopRun run;
+         run.rate_per_second = 20;
+         run.duration_ns = 20 * kSecond;
+         run.service_ns = [](int64_t) { return 20 * kMs; };
+         run.late_ns = [](int64_t since_start_ns) { return since_start_ns == 5 * kSecond ? 30 * kMs : 150'000; };
+         run.criteria = {"p90<10ms", "max<15ms"};
+         return Written(run);
+       },
+       fail,
+       {"OUTCOME_FAIL p90<10ms: 20.1", "OUTCOME_FAIL max<15ms: 50.0"}},
       {"WritesNotIssuedOfARateOf20000OnStorageThatServes3800",
        [] { return OverloadedOpenLoop({"not_issued==0", "service_p99<50ms"}); },
        fail,
