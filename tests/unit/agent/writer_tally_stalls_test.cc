@@ -162,7 +162,7 @@ TEST_F(WriterTallyStallsTest, TheStepsLastWriteWasInFlightForNoLongerThanTheInte
   tally.Poll(kStartNs + 1100 * kMs, frames_);
   std::vector<StalledFor> stalls;
   for (const v1::Frame& frame : frames_) {
-    for (const StalledFor& stood : StallsOf(frame)) stalls.push_back(stood);
+    for (const StalledFor& stalled : StallsOf(frame)) stalls.push_back(stalled);
   }
   EXPECT_THAT(stalls, ElementsAre(StalledFor{850, 1000, 86, 2, 150}));
 }
