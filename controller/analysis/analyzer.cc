@@ -231,6 +231,7 @@ absl::Status Analyzer::OnFrames(const v1::HostFrames& frames) {
                           uint64_t{frame.step()} + 1, ": ", std::string(taken.message())));
       continue;
     }
+    if (section_) section_->OnFrame(frames.host(), frame);
     if (rows_) rows_->Add(*step_, hosts_.at(frames.host()), frame);
     if (on_frame_) on_frame_(frames.host(), frame);
   }

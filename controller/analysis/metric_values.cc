@@ -171,8 +171,7 @@ void WidenByMissing(const ScopeFigures& figures, Reading& reading) {
   }
   const auto elapsed_ns = static_cast<double>(sums.elapsed_ns);
   auto waited_ns = static_cast<double>(sums.counts.ring_full_wait_ns());
-  // Whatever a writer did between its writes may have been waiting for a CPU.
-  // And in its writes it may have waited for one for as long as the host's writers did in all.
+  // Between its writes a writer may have waited for a CPU all the time, in them for as long as the host's did in all.
   if (sums.generator_bound) {
     waited_ns = std::max(waited_ns, static_cast<double>(sums.between_ns)) + sums.cpu_wait_ns;
   }
@@ -332,7 +331,10 @@ Reading ScopeRateAchieved(const Criterion& /*criterion*/, const ScopeFigures& fi
   const auto completed = static_cast<double>(sums.rate_completed);
   SetExact(100 * completed / due, reading);
   WidenByMissing(figures, reading);
-  Widen(reading.least, 100 * (completed + static_cast<double>(sums.rate_open)) / due,
+  const double could = completed + static_cast<double>(sums.rate_open);
+  const auto late = static_cast<double>(sums.not_issued_by_delay);
+  if (late > 0) Widen(reading.least, 100 * (could + late) / due, StartDelayText(sums), reading);
+  Widen(reading.least, 100 * could / due,
         "a writer's last write may have been due too late to complete; use a longer step", reading);
   reading.most = std::min(reading.most, 100.0);
   return reading;
@@ -344,6 +346,8 @@ Reading ScopeNotIssued(const Criterion& /*criterion*/, const ScopeFigures& figur
   SetExact(static_cast<double>(figures.sums.not_issued), reading);
   // What came too late because its writer waited for a CPU says nothing of the storage.
   if (figures.sums.generator_bound) Widen(0, reading.most, kCpuBound, reading);
+  const auto late = static_cast<double>(figures.sums.not_issued_by_delay);
+  Widen(*reading.value - late, reading.most, StartDelayText(figures.sums), reading);
   if (figures.sums.not_issued_unknown) Widen(*reading.value, kNoBound, "a writer's own count is missing", reading);
   reading.lost_more = figures.sums.lost;
   return reading;

@@ -301,6 +301,7 @@ void ScopeSums::Merge(const ScopeSums& other) {
   asked_iops += other.asked_iops;
   rate_held = rate_held && other.rate_held;
   not_issued += other.not_issued;
+  not_issued_by_delay += other.not_issued_by_delay;
   not_issued_unknown = not_issued_unknown || other.not_issued_unknown;
   rate_due += other.rate_due;
   rate_completed += other.rate_completed;
@@ -369,6 +370,14 @@ ScopeSums SumsOfWriter(const WriterStats& writer, uint32_t host, uint32_t qm, co
     sums.asked_iops = rate_per_second;
     if (writer.totals()) {
       sums.not_issued = writer.totals()->not_issued();
+      // The first of them when its turn came, and each other one when the write before it, taken as an average one,
+      // would have ended.
+      if (const uint64_t delay_ns = writer.totals()->start_delay().max_ns(); delay_ns > 0) {
+        const double average_ns = static_cast<double>(writer.latency().sum_ns()) /
+                                  static_cast<double>(std::max<uint64_t>(writer.latency().count(), 1));
+        const double could = 1 + static_cast<double>(delay_ns) / std::max(average_ns, 1.0);
+        sums.not_issued_by_delay = static_cast<uint64_t>(std::min(static_cast<double>(sums.not_issued), could));
+      }
       sums.max_behind_writes = writer.totals()->max_behind_writes();
       sums.max_behind_ns = writer.totals()->max_behind_ns();
     }

@@ -154,6 +154,8 @@ struct ScopeSums {
   double asked_iops = 0;
   bool rate_held = true;
   uint64_t not_issued = 0;
+  // How many of them a load generator that starts every write in time could have issued.
+  uint64_t not_issued_by_delay = 0;
   // A writer's own count, and with it the number of its writes that were not issued, is missing.
   bool not_issued_unknown = false;
   // Writes that were due by the target rate in the measured time, and those of them that completed in it.

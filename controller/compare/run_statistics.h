@@ -8,14 +8,6 @@
 
 namespace plimsoll {
 
-// Chance that |t| with `degrees` > 0 degrees of freedom, not necessarily whole, is at least `t` >= 0: the regularised
-// incomplete beta function I_x(degrees / 2, 1 / 2) at x = degrees / (degrees + t^2), by Lentz's continued fraction
-// (NIST Digital Library of Mathematical Functions, 8.17.22).
-double TwoSidedT(double t, double degrees);
-
-// The t beyond which |t| lies with chance `share`, in (0, 1).
-double CriticalT(double share, double degrees);
-
 // Holm's step-down adjustment (Scandinavian Journal of Statistics 6, 1979): p-values that can each be held against one
 // limit, so that the chance that any of them falls below it without cause is at most that limit, however the tests
 // depend on one another. In the order of `p`, at most 1.

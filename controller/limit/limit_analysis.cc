@@ -158,7 +158,8 @@ std::optional<double> FigureOf(const Criterion& criterion, const v1::LatencyRepo
 
 }  // namespace
 
-LimitAnalysis::LimitAnalysis(const v1::TestPlan& plan) : plan_(plan), criteria_(ReadableCriteria(plan)) {}
+LimitAnalysis::LimitAnalysis(const v1::TestPlan& plan)
+    : plan_(plan), criteria_(ReadableCriteria(plan)), parts_(criteria_) {}
 
 LimitSearch::Options LimitAnalysis::SearchOptions() const {
   const v1::LimitPlan& limit = plan_.limit();
@@ -167,9 +168,9 @@ LimitSearch::Options LimitAnalysis::SearchOptions() const {
   options.most_load = plan_.workload().qm();
   uint32_t writers = 0;
   uint32_t fewest = UINT32_MAX;
-  for (const auto& [host, own] : writers_) {
-    writers += own;
-    fewest = std::min(fewest, own);
+  for (const auto& [number, host] : hosts_) {
+    writers += host.writers;
+    fewest = std::min(fewest, host.writers);
   }
   options.writers = writers;
   options.host_writers = std::min(writers, fewest);
@@ -183,24 +184,16 @@ LimitSearch::Options LimitAnalysis::SearchOptions() const {
 
 absl::Status LimitAnalysis::Take(const v1::JournalRecord& record, const Timeline& /*timeline*/) {
   if (record.has_host_joined()) {
-    writers_[record.host_joined().host()] = record.host_joined().plan().log().workload().qm();
+    const v1::HostJoined& joined = record.host_joined();
+    hosts_.try_emplace(joined.host(), Host{joined.label(), joined.plan().log().workload().qm()});
   }
   broken_ = broken_ || record.has_host_lost() || record.has_fault();
-  if (record.has_step_begin()) {
-    if (!begin_ns_) begin_ns_ = record.time_ns();
-    begun_ = record.step_begin().step();
-    // A step's report is made before the next one begins: more than two are in no journal that we wrote.
-    parts_.erase(parts_.begin(), parts_.lower_bound(std::max(begun_, 1U) - 1));
-    parts_.erase(parts_.upper_bound(begun_), parts_.end());
-  }
-  if (record.has_frames()) {
-    const auto host = writers_.find(record.frames().host());
-    for (const v1::Frame& frame : record.frames().frames()) {
-      if (host == writers_.end() || frame.step() != begun_ || frame.qm() < 1 || frame.qm() > host->second) continue;
-      parts_.try_emplace(begun_, criteria_).first->second.Add(host->first, frame);
-    }
-  }
+  if (record.has_step_begin() && !begin_ns_) begin_ns_ = record.time_ns();
   return absl::OkStatus();
+}
+
+void LimitAnalysis::OnFrame(uint32_t host, const v1::Frame& frame) {
+  parts_.Add(host, frame);
 }
 
 bool LimitAnalysis::IsClosedLoop() const {
@@ -222,12 +215,12 @@ void LimitAnalysis::OnStep(const v1::StepReport& report, const std::vector<v1::C
 
   uint64_t writers = 0;
   const v1::ScopeReport* worst = nullptr;
-  std::vector<uint32_t> storages;
+  std::map<std::string, uint32_t> storages_by_label;
   for (const v1::ScopeReport& scope : report.scopes()) {
     if (scope.kind() == v1::SCOPE_KIND_QM) ++writers;
     if (scope.kind() == v1::SCOPE_KIND_HOST) {
       step.hosts.push_back({scope.host(), Felt(scope), scope.latency(), ""});
-      storages.push_back(scope.storage());
+      storages_by_label[scope.host()] = scope.storage();
       const bool known = Felt(scope).count() > 0 && !IsThin(Felt(scope), "p99");
       if (known && (worst == nullptr || Felt(scope).p99_ns() > Felt(*worst).p99_ns())) worst = &scope;
     }
@@ -249,14 +242,13 @@ void LimitAnalysis::OnStep(const v1::StepReport& report, const std::vector<v1::C
       if (in_step.step() == report.number()) step.criteria.push_back(InStep(criterion, in_step));
     }
   }
-  const auto parts = parts_.find(report.number() - 1);
+  std::map<uint32_t, uint32_t> storages;
+  for (const auto& [number, host] : hosts_) storages[number] = storages_by_label[host.label];
   std::vector<v1::Outcome> outcomes;
   double nearest = -1;
   for (const v1::CriterionReport& criterion : step.criteria) {
     outcomes.push_back(criterion.outcome());
-    const std::optional<BeyondShare> share =
-        parts == parts_.end() ? std::nullopt
-                              : parts->second.ShareOf(criterion.criterion(), report.measured_ns(), storages);
+    const std::optional<BeyondShare> share = parts_.ShareOf(criterion.criterion(), report.measured_ns(), storages);
     if (!share) continue;
     if (report.purpose() != v1::STEP_PURPOSE_HOLD || criterion.outcome() == v1::OUTCOME_FAIL) {
       outcomes.back() = BeyondChance(criterion.outcome(), *share);
@@ -265,7 +257,7 @@ void LimitAnalysis::OnStep(const v1::StepReport& report, const std::vector<v1::C
     nearest = share->high / share->allowed;
     SetConfidence(criterion.criterion(), *share, *point.mutable_confidence());
   }
-  parts_.erase(parts_.begin(), parts_.lower_bound(report.number()));
+  parts_ = StepParts(criteria_);
   if (!step.criteria.empty()) {
     const v1::CriterionReport& decisive = step.criteria[Decisive(outcomes)];
     point.set_criterion(decisive.criterion());

@@ -23,6 +23,7 @@ class LimitAnalysis final : public SectionAnalysis {
 
   absl::Status Take(const v1::JournalRecord& record, const Timeline& timeline) override;
   bool HasSteps() const override { return true; }
+  void OnFrame(uint32_t host, const v1::Frame& frame) override;
   void OnStep(const v1::StepReport& report, const std::vector<v1::CriterionReport>& criteria, int64_t now_ns) override;
   std::optional<v1::LogStep> NextStep() const override;
   std::string LastStepText() const override;
@@ -31,6 +32,11 @@ class LimitAnalysis final : public SectionAnalysis {
   v1::VerdictReport Judge(const std::vector<std::string>& reasons) const override;
 
  private:
+  struct Host {
+    std::string label;
+    // Queue managers.
+    uint32_t writers = 0;
+  };
   // A host in a step.
   struct HostFact {
     std::string label;
@@ -68,13 +74,12 @@ class LimitAnalysis final : public SectionAnalysis {
   const v1::TestPlan plan_;
   // Criteria of the plan that can be read.
   const std::vector<Criterion> criteria_;
-  // Queue managers of each host, by its number.
-  std::map<uint32_t, uint32_t> writers_;
+  // By number.
+  std::map<uint32_t, Host> hosts_;
   // A host was lost or failed: what follows would be measured with less load.
   bool broken_ = false;
-  // The step that began last, from 0, and what came of it and of those whose reports are not made yet.
-  uint32_t begun_ = 0;
-  std::map<uint32_t, StepParts> parts_;
+  // Of the running step.
+  StepParts parts_;
   // When the first step began.
   std::optional<int64_t> begin_ns_;
   // Made when the hosts are known.

@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 #include <string>
 
 #include "common/histogram.h"
-#include "common/units.h"
+#include "common/student_t.h"
 
 namespace plimsoll {
 namespace {
@@ -16,23 +15,9 @@ constexpr size_t kMostParts = 40;
 // With which each bound may be wrong.
 constexpr double kChance = 0.01;
 
-// Beyond which a standard normal value lies with that chance, below 1/2.
-double NormalQuantile(double chance) {
-  double low = 0;
-  double high = 40;
-  for (int i = 0; i < 60; ++i) {
-    const double middle = (low + high) / 2;
-    (std::erfc(middle / std::sqrt(2.0)) / 2 > chance ? low : high) = middle;
-  }
-  return high;
-}
-
-// The same of Student's t, by the first terms of its expansion (Abramowitz and Stegun 26.7.5).
-double StudentQuantile(double chance, double degrees) {
-  const double z = NormalQuantile(chance);
-  const double z3 = z * z * z;
-  return z + (z3 + z) / (4 * degrees) + (5 * z3 * z * z + 16 * z3 + 3 * z) / (96 * degrees * degrees);
-}
+// Student's t has so many degrees of freedom where no parts show how much writes depend on one another: the normal
+// distribution.
+constexpr double kManyDegrees = 1e6;
 
 }  // namespace
 
@@ -109,7 +94,7 @@ BeyondShare StepParts::ShareIn(const Case& one, const std::vector<Part>& parts, 
   const double rate = writes / static_cast<double>(std::max<int64_t>(measured_ns, 1));
   double burst = one.paced ? 1 + rate * one.criterion.limit : 1;
   const auto count = static_cast<double>(parts.size());
-  double degrees = INFINITY;
+  double degrees = kManyDegrees;
   if (parts.size() >= 2 && beyond > 0 && beyond < writes) {
     double squares = 0;
     for (const Part& part : parts) squares += (part.beyond - p * part.writes) * (part.beyond - p * part.writes);
@@ -118,7 +103,7 @@ BeyondShare StepParts::ShareIn(const Case& one, const std::vector<Part>& parts, 
   }
   const double n = writes / burst;
   const auto bound = [&](double chance, double sign) {
-    const double z = StudentQuantile(chance, degrees);
+    const double z = CriticalT(2 * chance, degrees);
     const double root = std::sqrt(p * (1 - p) / n + z * z / (4 * n * n));
     return std::clamp((p + z * z / (2 * n) + sign * z * root) / (1 + z * z / n), 0.0, 1.0);
   };
@@ -128,20 +113,18 @@ BeyondShare StepParts::ShareIn(const Case& one, const std::vector<Part>& parts, 
 }
 
 std::optional<BeyondShare> StepParts::ShareOf(const std::string& criterion, int64_t measured_ns,
-                                              const std::vector<uint32_t>& storages) const {
+                                              const std::map<uint32_t, uint32_t>& storages) const {
   const auto found =
       std::find_if(cases_.begin(), cases_.end(), [&](const Case& one) { return one.criterion.text == criterion; });
   if (found == cases_.end()) return std::nullopt;
-  std::map<uint32_t, uint32_t> storage_of;
-  for (const auto& [writer, series] : found->writers) {
-    const size_t known = storage_of.size();
-    storage_of.try_emplace(writer.first, known < storages.size() ? storages[known] : 0);
-  }
   std::map<std::pair<uint32_t, uint32_t>, Series> places;
   for (const auto& [writer, series] : found->writers) {
     std::pair<uint32_t, uint32_t> place = writer;
     if (found->criterion.scope == CriterionScope::kHost) place = {writer.first, 0};
-    if (found->criterion.scope == CriterionScope::kStorage) place = {storage_of[writer.first], 0};
+    if (found->criterion.scope == CriterionScope::kStorage) {
+      const auto storage = storages.find(writer.first);
+      place = {storage == storages.end() ? 0 : storage->second, 0};
+    }
     if (found->criterion.scope == CriterionScope::kCluster) place = {0, 0};
     places[place].Merge(series);
   }

@@ -37,9 +37,9 @@ class StepParts {
   void Add(uint32_t host, const v1::Frame& frame);
 
   // Of a criterion by its text, over `measured_ns`; nothing where the criterion is none of a percentile, or nothing was
-  // measured. `storages`: that of each host that sent frames, in the order of their numbers.
+  // measured. `storages`: that of each host, by its number.
   std::optional<BeyondShare> ShareOf(const std::string& criterion, int64_t measured_ns,
-                                     const std::vector<uint32_t>& storages) const;
+                                     const std::map<uint32_t, uint32_t>& storages) const;
 
  private:
   struct Part {

@@ -86,7 +86,8 @@ class Ab(harness.PlimsollTest):
 
     def test_a_slower_side_is_found_and_named(self):
         result = self.ab("--names", "san,nfs", "--order-seed", "7", "--fail-if-slower", "20%", "--gate", FIGURES,
-                         "--rounds", "10", "--duration", "800ms", vary=self.delayed(a=2, b=20), code=(1, 3))
+                         "--rounds", "10", "--duration", "800ms", vary=self.delayed(a=2, b=20), code=(1, 3),
+                         wrap=harness.ahead())
         comparison = self.comparison()
         for figure in FIGURES.split(","):
             self.assertEqual(self.finding(figure, result), "worse", result)
@@ -282,7 +283,8 @@ class Ab(harness.PlimsollTest):
                              f"if [ $1 = A ]; then {filesystem.in_shell('add write *.LOG delay_ms=2')}\n"
                              f"else {filesystem.in_shell('add write *.LOG delay_ms=20')}; fi")
         result = self.ab("--dir", filesystem.mountpoint, "--names", "near,far", "--rounds", "7", "--toggle", "700ms",
-                         "--bsize", "8k", "--between", f"{delay} {{letter}}", "--allow-commands", vary="none")
+                         "--bsize", "8k", "--between", f"{delay} {{letter}}", "--allow-commands", vary="none",
+                         wrap=harness.ahead())
         steps = self.steps("run")
         self.assertEqual([step["block_size_bytes"] for step in steps], 14 * [4096, 8192])
         self.assertEqual({(step["duration_ns"], step["warmup_ns"]) for step in steps}, {(700_000_000, 0)})

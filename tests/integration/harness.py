@@ -6,6 +6,7 @@ sleeps where there is something to wait for.
 
 import contextlib
 import datetime
+import functools
 import glob
 import os
 import pathlib
@@ -35,6 +36,14 @@ def binary(name):
     if not directory:
         raise RuntimeError("PLIMSOLL_BIN names no directory: it must hold plimsoll and plimsoll-agent")
     return os.path.join(directory, name)
+
+
+@functools.cache
+def ahead():
+    """What is put before a command so that its threads run before all that the machine is busy with besides; nothing where
+    that is not allowed."""
+    first = ("chrt", "--fifo", "1")
+    return first if subprocess.run([*first, "true"], stderr=subprocess.DEVNULL, check=False, timeout=LONG_S).returncode == 0 else ()
 
 
 def wait_until(condition, what, timeout_s=LONG_S):
@@ -79,10 +88,11 @@ def has_pending(pid, number):
     return bool(int(pending, 16) >> (number - 1) & 1)
 
 
-def is_stopped(pid):
-    """Whether every thread of the process is stopped, as by SIGSTOP."""
+def is_stopped(pid, but_for_calls=False):
+    """Whether every thread of the process is stopped, as by SIGSTOP; or will be when its call to the kernel returns."""
     states = of_threads(pid, "stat")
-    return bool(states) and all(text.rpartition(")")[2].split()[0] in "TZX" for text in states.values())
+    stopped = "TZXD" if but_for_calls else "TZX"
+    return bool(states) and all(text.rpartition(")")[2].split()[0] in stopped for text in states.values())
 
 
 def is_alive(pid):

@@ -35,7 +35,7 @@ class Limit(harness.PlimsollTest):
 
     def test_two_agents_on_one_server_find_its_limit_and_the_journal_gives_it_again(self):
         fs = faultfs.mounted(self)
-        agents = [self.agent(name, root=fs.mountpoint).address for name in ("alpha", "beta")]
+        agents = [self.agent(name, root=fs.mountpoint, wrap=harness.ahead()).address for name in ("alpha", "beta")]
         fs.fault(f"write *.LOG serve_us={int(SERVICE_S * 1e6)}")
         found = self.limit("--hosts", ",".join(agents), "--dir", fs.mountpoint, "--require", "p75<50ms", "--duration", "4s",
                            "--warmup", "500ms", "--hold", "6s", "--tolerance", "15%", "--budget", "200s", "--seed", "7",
@@ -107,7 +107,7 @@ class Limit(harness.PlimsollTest):
     def test_queue_managers_are_searched_one_by_one(self):
         fs = faultfs.mounted(self)
         fs.fault("write *.LOG serve_us=10000")
-        agent = self.agent("alpha", root=fs.mountpoint).address
+        agent = self.agent("alpha", root=fs.mountpoint, wrap=harness.ahead()).address
         # Four writers wait for one another: 40 ms; two do not take as long.
         result = self.limit("--hosts", agent, "--dir", fs.mountpoint, "--over", "qm", "--qm", "4", "--require",
                             "p50<35ms", "--duration", "1s", "--warmup", "100ms", "--hold", "1s", "--budget", "60s",

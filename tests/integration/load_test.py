@@ -31,16 +31,18 @@ class Load(harness.PlimsollTest):
         # nor hide one.
         self.environment.update(MALLOC_ARENA_MAX="1", MALLOC_MMAP_THRESHOLD_="8192", MALLOC_TRIM_THRESHOLD_="0")
         alpha = self.agent("alpha")
-        warm = None
+        warm, sessions_with_writes = None, 0
         for number in range(1, SESSIONS + 1):
             run = self.start_run("--hosts", alpha.address, "--qm", "4", "--duration", "100ms", "--file-size", "64k")
             self.assertIn(run.finish(), (0, 3), run.err)
             report = self.result_of(run, run.results, run.finish()).report
             self.assertEqual(report["run"]["state"], "complete", f"session {number}")
-            self.assertGreater(harness.cluster(report["steps"][0])["writes"], 0)
+            sessions_with_writes += harness.cluster(report["steps"][0])["writes"] > 0
             self.assert_nothing_left()
             if number == WARM:
                 warm = self.holds(alpha)
+        # A busy machine may have no CPU for an agent in a tenth of a second.
+        self.assertGreater(sessions_with_writes, 0.8 * SESSIONS)
         print(f"after {WARM} sessions: {warm}; after {SESSIONS}: {self.holds(alpha)}", flush=True)
         descriptors, threads, _, resident_kib = warm
         # The last connection may still be closing; gRPC's other threads come and go.

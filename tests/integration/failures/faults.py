@@ -21,7 +21,8 @@ def kill_beta(scene):
 def freeze_beta(scene):
     scene.beta.signal(signal.SIGSTOP)
     scene.wake = lambda: scene.beta.signal(signal.SIGCONT)
-    # The thread in the kernel ends its call, and stops then.
+    # A thread in the kernel ends its call, and stops then; the others must not go on with what it did.
+    harness.wait_until(lambda: harness.is_stopped(scene.beta.agent_pid, but_for_calls=True), "beta to stop")
     scene.let_beta_go()
 
 

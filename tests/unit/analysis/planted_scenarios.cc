@@ -84,6 +84,17 @@ Records Edited(const SimRun& run, const std::function<void(v1::JournalRecord&)>&
   return records;
 }
 
+Records NotIssuedByAStartDelay(int64_t issued_per_second, int64_t delay_ns, std::vector<std::string> criteria) {
+  return Edited(OpenLoop(issued_per_second, std::move(criteria)), [delay_ns](v1::JournalRecord& record) {
+    if (!record.has_step_done()) return;
+    for (v1::WriterTotals& totals : *record.mutable_step_done()->mutable_done()->mutable_writers()) {
+      if (totals.not_issued() == 0) continue;
+      totals.mutable_start_delay()->set_max_ns(static_cast<uint64_t>(delay_ns));
+      totals.mutable_start_delay()->set_late_writes(totals.not_issued());
+    }
+  });
+}
+
 Records Without(const SimRun& run, const std::function<bool(const v1::JournalRecord&)>& drop) {
   Records records = Journal(run);
   records.erase(std::remove_if(records.begin(), records.end(), drop), records.end());

@@ -49,6 +49,10 @@ SimWriter OneIn(uint64_t every, int64_t duration_ns, uint64_t first = 1);
 // rest.
 SimRun OpenLoop(int64_t issued_per_second, std::vector<std::string> criteria);
 
+// The second host falls behind its rate of 1,000 writes/s, and its load generator says by how much it started them
+// late.
+Records NotIssuedByAStartDelay(int64_t issued_per_second, int64_t delay_ns, std::vector<std::string> criteria);
+
 // One queue manager with a target rate, on storage that serves one write after another: written by the agent's own
 // write loop, and counted by its own recorder.
 struct OpenLoopRun {

@@ -8,6 +8,7 @@
 #include <set>
 #include <vector>
 
+#include "common/student_t.h"
 #include "controller/compare/run_statistics.h"
 #include "controller/compare/second_statistics.h"
 

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <cstddef>
+#include <functional>
 #include <optional>
+#include <queue>
 #include <random>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/units.h"
@@ -31,22 +34,29 @@ std::vector<SimulatedWriter> RunQueue(const SimulatedQueue& queue, double rate_p
   const auto schedule = [&](Writer& writer) {
     writer.due_ns = rate_per_second > 0 ? writer.due_ns + interval(random) : writer.free_ns;
   };
-  for (Writer& writer : writers) schedule(writer);
+  // Whose write is issued next comes first.
+  using Issue = std::pair<double, size_t>;
+  std::priority_queue<Issue, std::vector<Issue>, std::greater<>> issues;
+  const auto issue = [&](size_t number) {
+    Writer& writer = writers[number];
+    schedule(writer);
+    issues.emplace(std::max(writer.due_ns, writer.free_ns), number);
+  };
+  for (size_t i = 0; i < writers.size(); ++i) issue(i);
   double server_free_ns = 0;
   while (true) {
-    const auto issued = [](const Writer& writer) { return std::max(writer.due_ns, writer.free_ns); };
-    const auto next = std::min_element(writers.begin(), writers.end(),
-                                       [&](const Writer& a, const Writer& b) { return issued(a) < issued(b); });
-    const double issued_ns = issued(*next);
+    const auto [issued_ns, number] = issues.top();
+    issues.pop();
     if (issued_ns >= end_ns) return results;
+    Writer& writer = writers[number];
     server_free_ns = std::max(server_free_ns, issued_ns) + static_cast<double>(queue.service_ns);
-    next->free_ns = server_free_ns;
-    SimulatedWriter& result = results[static_cast<size_t>(next - writers.begin())];
-    if (next->due_ns >= static_cast<double>(warmup_ns) && next->due_ns < end_ns) {
-      result.response_ns.push_back(std::llround(server_free_ns - next->due_ns));
+    writer.free_ns = server_free_ns;
+    SimulatedWriter& result = results[number];
+    if (writer.due_ns >= static_cast<double>(warmup_ns) && writer.due_ns < end_ns) {
+      result.response_ns.push_back(std::llround(server_free_ns - writer.due_ns));
       if (server_free_ns > end_ns) ++result.late;
     }
-    schedule(*next);
+    issue(number);
   }
 }
 
@@ -108,34 +118,33 @@ ScopeSums SumsOf(const SimulatedWriter& writer, double rate_per_second, int64_t 
 }
 
 // A writer's step as frames, in so many equal parts.
-v1::JournalRecord FramesOf(const SimulatedWriter& writer, uint32_t host, uint32_t qm, uint32_t step, bool paced) {
+std::vector<v1::Frame> FramesOf(const SimulatedWriter& writer, uint32_t qm, uint32_t step, bool paced) {
   constexpr size_t kFrames = 40;
-  v1::JournalRecord record;
-  record.mutable_frames()->set_host(host);
+  std::vector<v1::Frame> frames;
   for (size_t part = 0; part < kFrames; ++part) {
     const size_t count = writer.response_ns.size();
-    std::map<uint32_t, uint64_t> buckets;
-    uint64_t max_ns = 0;
-    for (size_t i = part * count / kFrames; i < (part + 1) * count / kFrames; ++i) {
-      const auto value_ns = static_cast<uint64_t>(writer.response_ns[i]);
-      ++buckets[HistogramLayout::IndexOf(value_ns)];
-      max_ns = std::max(max_ns, value_ns);
-    }
-    v1::Frame& frame = *record.mutable_frames()->add_frames();
+    const auto from = writer.response_ns.begin() + static_cast<ptrdiff_t>(part * count / kFrames);
+    const auto to = writer.response_ns.begin() + static_cast<ptrdiff_t>((part + 1) * count / kFrames);
+    std::vector<uint32_t> buckets;
+    for (auto one = from; one != to; ++one) buckets.push_back(HistogramLayout::IndexOf(static_cast<uint64_t>(*one)));
+    std::sort(buckets.begin(), buckets.end());
+    v1::Frame& frame = frames.emplace_back();
     frame.set_step(step);
     frame.set_qm(qm);
     frame.set_first_interval(static_cast<int32_t>(part));
     frame.set_interval_count(1);
     v1::Distribution& latency = paced ? *frame.mutable_response() : *frame.mutable_latency();
-    latency.set_max_ns(max_ns);
+    if (from != to) latency.set_max_ns(static_cast<uint64_t>(*std::max_element(from, to)));
     uint32_t last = 0;
-    for (const auto& [index, writes] : buckets) {
-      latency.mutable_histogram()->add_index_delta(index - last);
-      latency.mutable_histogram()->add_count(writes);
-      last = index;
+    for (auto bucket = buckets.begin(); bucket != buckets.end();) {
+      const auto next = std::upper_bound(bucket, buckets.end(), *bucket);
+      latency.mutable_histogram()->add_index_delta(*bucket - last);
+      latency.mutable_histogram()->add_count(static_cast<uint64_t>(next - bucket));
+      last = *bucket;
+      bucket = next;
     }
   }
-  return record;
+  return frames;
 }
 
 // One step's report, and what the judge makes of it.
@@ -169,11 +178,11 @@ v1::StepReport RunStep(const SimulatedSearch& search, const v1::LogStep& step, u
     cluster.Merge(sums);
     // Where queue managers are the load, they all are on one host.
     const auto writer = static_cast<uint32_t>(i);
-    analysis
-        .Take(FramesOf(results[i], step.qm() > 0 ? 0 : writer, step.qm() > 0 ? writer + 1 : 1, number - 1,
-                       step.rate_per_second() > 0),
-              Timeline())
-        .IgnoreError();
+    const bool one_host = step.qm() > 0;
+    for (const v1::Frame& frame :
+         FramesOf(results[i], one_host ? writer + 1 : 1, number - 1, step.rate_per_second() > 0)) {
+      analysis.OnFrame(one_host ? 0 : writer, frame);
+    }
   }
   v1::ScopeReport& scope = *report.add_scopes();
   scope = MakeScopeReport(cluster, step.block_size_bytes(), extremes);
@@ -205,6 +214,7 @@ v1::Report RunSearch(const SimulatedSearch& search) {
   for (uint32_t host = 0; host < (over_rate ? search.queue.writers : 1); ++host) {
     v1::JournalRecord record;
     record.mutable_host_joined()->set_host(host);
+    record.mutable_host_joined()->set_label(absl::StrCat("node", host + 1));
     *record.mutable_host_joined()->mutable_plan()->mutable_log()->mutable_workload() = search.plan.workload();
     analysis.Take(record, timeline).IgnoreError();
   }
