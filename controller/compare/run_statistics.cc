@@ -13,6 +13,7 @@
 #include "controller/compare/second_statistics.h"
 
 namespace plimsoll {
+
 std::vector<double> HolmAdjusted(const std::vector<double>& p) {
   std::vector<size_t> order(p.size());
   std::iota(order.begin(), order.end(), size_t{0});
