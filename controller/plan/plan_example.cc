@@ -261,7 +261,8 @@ the load to accept ([accept.md](accept.md)).
 
 **Late starts decide nothing either.** With a target rate, the part of a response time by which the writer itself started late, although
 no write of it was in flight, is its start delay. A response time fails a criterion only if it exceeds the limit without its start delay,
-however short the delays are; otherwise the criterion is INCONCLUSIVE, and the reason names the longest delay.
+however short the delays are. `rate_achieved` and `not_issued` fail only by more writes than the writer could have issued in the time it
+lost that way. Otherwise the criterion is INCONCLUSIVE, and the reason names the longest delay.
 
 Classes of stalls for `stalls[class]` and `longest_stall[class]`: )";
 
