@@ -142,7 +142,9 @@ class HaRun {
       if (!plan_.ha().data_dir().empty()) directories.back().push_back(plan_.ha().data_dir());
       places.push_back({plan_.hosts(host).address(), directories.back()});
     }
-    auto launcher = LauncherFor(access_, true, clock_, events_, [this](const std::string& text) {
+    AgentAccess access = access_;
+    if (!plan_.ha().data_dir().empty()) access.launch.directory_option.clear();
+    auto launcher = LauncherFor(access, true, clock_, events_, [this](const std::string& text) {
       if (!flags_.quiet) progress_.Line(text);
     });
     if (!launcher.ok()) return Failure{Exit::kWrong, {std::string(launcher.status().message())}};
