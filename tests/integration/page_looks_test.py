@@ -404,6 +404,16 @@ class PageLooks(pages.PageTest):
             told = self.browser.script("return document.body.innerText")
             self.assertEqual(told.count("7f3a21"), 1)
 
+    def test_notes_that_are_only_counted_are_in_the_number_of_notes(self):
+
+        def more(report):
+            report["notes"] = ["one.", "two.", "three.", "... and 1,002 more like it."]
+
+        self.changed("storages", more)
+        self.assertIn("Read the 1,005 notes", self.browser.script("return document.getElementById('verdict').textContent"))
+        self.assertIn("1,005 notes:", self.browser.script("return document.getElementById('sheet').textContent"))
+        self.assert_quiet()
+
     def test_the_first_printed_page_is_the_sheet_that_is_filed(self):
 
         def heavy(report):
