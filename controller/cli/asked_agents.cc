@@ -38,7 +38,7 @@ void AddAccessFlags(CLI::App& app, AccessFlags& flags) {
   AddTlsFlags(app, flags.tls);
   LaunchOptions& launch = flags.launch;
   const auto add = [&app](const char* name, std::string& value, const std::string& help, const char* type) {
-    return app.add_option(name, value, WrapHelp(help))->type_name(type)->group("Agents");
+    return app.add_option(name, value, help)->type_name(type)->group("Agents");
   };
   add("--launch", launch.how, "How agents are started: none (they already run on the hosts), or ssh", "HOW")
       ->capture_default_str()
