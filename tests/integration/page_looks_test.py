@@ -287,7 +287,7 @@ class PageLooks(pages.PageTest):
         rows = self.browser.script("return [...document.querySelectorAll('#limit table')].map(one => one.tBodies[0].rows.length)")
         self.assertEqual(rows[1:], [len(points), len(points)])
         steps = self.browser.script("return [...document.querySelectorAll('#limit table')].at(-1).innerText")
-        self.assertIn("0.6 % (0.53 to 0.96 %, 1 % may be)", steps)
+        self.assertIn("0.6 % (0.53 to 0.96 %, 1 % allowed)", steps)
         self.assertIn("exceeded, storage not recovered", steps)
         self.assert_quiet()
 
