@@ -302,6 +302,7 @@ int Serve(const AgentFlags& flags, const ServerSetup& setup, const v1::AgentLimi
 
 int Main(int argc, char** argv) {
   CLI::App app("Writes log files on this host on behalf of a plimsoll controller.", "plimsoll-agent");
+  WrapHelp(app);
   app.footer("Example:\n  plimsoll-agent --root /mnt/mqlog --listen 127.0.0.1:7461");
   AgentFlags flags;
   app.set_version_flag("--version", absl::StrCat("plimsoll-agent ", kVersion));
@@ -341,7 +342,7 @@ int Main(int argc, char** argv) {
       ->capture_default_str()
       ->type_name("TIME");
   app.add_flag(kExitWithStdin, flags.exit_with_stdin,
-               "Print 'listening' on standard output; clean up and exit at the end of standard input or at a line\non "
+               "Print 'listening' on standard output; clean up and exit at the end of standard input or at a line on "
                "it (for agents started over ssh)");
   app.add_option(kSessionWait, flags.session_wait,
                  "With --exit-with-stdin: also exit after this long without a session")

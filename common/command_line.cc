@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <memory>
+#include <sstream>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -21,6 +23,35 @@
 
 namespace plimsoll {
 namespace {
+
+// The column in which CLI11 starts descriptions, and how wide they may be.
+constexpr size_t kHelpColumn = 30;
+constexpr size_t kHelpWidth = 100 - kHelpColumn;
+
+std::string Wrap(const std::string& text) {
+  std::string wrapped;
+  size_t column = 0;
+  for (const std::string& word : std::vector<std::string>(absl::StrSplit(text, ' '))) {
+    const bool fits = column + 1 + word.size() <= kHelpWidth;
+    if (column > 0) wrapped += fits ? ' ' : '\n';
+    column = (column > 0 && fits ? column + 1 : 0) + word.size();
+    wrapped += word;
+  }
+  return wrapped;
+}
+
+class WrappingFormatter : public CLI::Formatter {
+ public:
+  WrappingFormatter() { column_width(kHelpColumn); }
+
+  std::string make_option_desc(const CLI::Option* option) const override { return Wrap(option->get_description()); }
+
+  std::string make_subcommand(const CLI::App* command) const override {
+    std::ostringstream text;
+    CLI::detail::format_help(text, command->get_name(), Wrap(command->get_description()), kHelpColumn);
+    return text.str();
+  }
+};
 
 // The command that the parser had reached.
 const CLI::App& Innermost(const CLI::App& app) {
@@ -69,7 +100,7 @@ std::string DescribeOption(const CLI::App& app, const std::string& words) {
     const std::string name(absl::StripSuffix(words, kRequired));
     const CLI::Option* option = FindOption(app, name);
     if (option == nullptr || absl::StartsWith(name, "-")) return "";
-    std::string what = absl::StrReplaceAll(option->get_description(), {{"\n", " "}});
+    std::string what = option->get_description();
     if (!what.empty()) what[0] = absl::ascii_tolower(static_cast<unsigned char>(what[0]));
     return absl::StrCat(absl::AsciiStrToUpper(name), " is missing", what.empty() ? "" : ": ", what);
   }
@@ -152,11 +183,6 @@ std::string FullName(const CLI::App& app, const char* separator = " ") {
   return parent == nullptr ? app.get_name() : absl::StrCat(FullName(*parent, separator), separator, app.get_name());
 }
 
-// Without the line breaks that --help has.
-std::string OneLine(const std::string& text) {
-  return absl::StrReplaceAll(text, {{"\n", " "}});
-}
-
 // Spellings on the command line: -q, --quiet.
 std::vector<std::string> Spellings(const CLI::Option& option) {
   std::vector<std::string> spellings;
@@ -191,7 +217,7 @@ std::string OptionPage(const CLI::Option& option, const std::string& name) {
   if (TakesValue(option) && !value.empty() && (absl::StartsWith(name, "-") || value != "TEXT")) {
     absl::StrAppend(&heading, " \\fI", Roff(value), "\\fR");
   }
-  std::string text = OneLine(option.get_description());
+  std::string text = option.get_description();
   const std::string standard = option.get_default_str();
   if (!standard.empty()) absl::StrAppend(&text, " (default: ", standard, ")");
   if (option.get_required()) absl::StrAppend(&text, " (required)");
@@ -221,7 +247,7 @@ std::string ManPage(CLI::App& app) {
   const std::string name = FullName(app, "-");
   std::string page = absl::StrCat(".TH ", absl::AsciiStrToUpper(Roff(name)), " 1 \"\" \"plimsoll ", kVersion,
                                   "\" \"User Commands\"\n.nh\n.ad l\n");
-  std::string purpose = OneLine(app.get_description());
+  std::string purpose = app.get_description();
   if (absl::EndsWith(purpose, ".")) purpose.pop_back();
   if (purpose.size() > 1 && absl::ascii_islower(static_cast<unsigned char>(purpose[1]))) {
     purpose[0] = absl::ascii_tolower(static_cast<unsigned char>(purpose[0]));
@@ -254,8 +280,7 @@ std::string ManPage(CLI::App& app) {
   if (const Apps commands = Commands(app); !commands.empty()) {
     page += ".SH COMMANDS\n";
     for (const CLI::App* each : commands) {
-      absl::StrAppend(&page, ".TP\n\\fB", Roff(each->get_name()), "\\fR\n", Roff(OneLine(each->get_description())),
-                      "\n");
+      absl::StrAppend(&page, ".TP\n\\fB", Roff(each->get_name()), "\\fR\n", Roff(each->get_description()), "\n");
       others.push_back(FullName(*each, "-"));
     }
   }
@@ -340,7 +365,7 @@ complete -F )",
 
 // Text within single quotes, in brackets or before a colon.
 std::string Zsh(const std::string& text) {
-  return absl::StrReplaceAll(OneLine(text), {{"'", "'\\''"}, {"[", "\\["}, {"]", "\\]"}, {":", "\\:"}});
+  return absl::StrReplaceAll(text, {{"'", "'\\''"}, {"[", "\\["}, {"]", "\\]"}, {":", "\\:"}});
 }
 
 std::string ZshAction(const CLI::Option& option) {
@@ -412,6 +437,10 @@ std::string CommandLineError(const CLI::App& app, const CLI::ParseError& error) 
 
 std::string HelpCommand(const CLI::App& app) {
   return FullName(Innermost(app)) + " --help";
+}
+
+void WrapHelp(CLI::App& app) {
+  app.formatter(std::make_shared<WrappingFormatter>());
 }
 
 void AddTlsFlags(CLI::App& app, TlsPaths& paths) {

@@ -19,6 +19,10 @@ std::string UnknownCommand(const CLI::App& app, const std::string& word);
 // How to get the help of the command that the parser had reached: "plimsoll plan --help".
 std::string HelpCommand(const CLI::App& app);
 
+// Makes --help break the descriptions of options and commands between words, so that its lines stay within 100 columns:
+// for `app` and for the commands that are added to it afterwards.
+void WrapHelp(CLI::App& app);
+
 // Adds --tls-ca, --tls-cert and --tls-key, which every program and command that uses the network has; they fill
 // `paths`, which must outlive the parsing. CheckTlsPaths checks them.
 void AddTlsFlags(CLI::App& app, TlsPaths& paths);

@@ -19,13 +19,14 @@ int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);
   plimsoll::RaiseDescriptorLimit();
   CLI::App app("Benchmarks shared storage for IBM MQ recovery logs, from many hosts at once.", "plimsoll");
+  plimsoll::WrapHelp(app);
   app.set_version_flag("--version", absl::StrCat("plimsoll ", plimsoll::kVersion));
   plimsoll::CommandLine line{std::cout, std::cerr, {}};
   plimsoll::AddColorOption(app, line);
   for (const auto add_command : plimsoll::kCommands) add_command(app, line);
   plimsoll::AddHelpCommand(app);
   app.footer(
-      "Exit codes: 0 ran and every criterion passed, 1 a criterion failed, 2 wrong input, 3 inconclusive,\n"
+      "Exit codes: 0 ran and every criterion passed, 1 a criterion failed, 2 invalid input, 3 inconclusive,\n"
       "4 could not run, 130 exited after a second Ctrl-C. Each command has --help with an example.");
   // Not an option for users: how the build makes manual pages and completion.
   if (argc == 3 && std::string(argv[1]) == plimsoll::kManualOption) {

@@ -1,5 +1,5 @@
-// What becomes of the writers' samples: one writer's go into frames, each write in the interval in which it completed;
-// the frames of all writers leave together.
+// Turns the writers' samples into frames: each write is counted in the interval in which it completed. The frames of
+// all writers are sent together.
 #pragma once
 
 #include <algorithm>
@@ -26,8 +26,8 @@
 
 namespace plimsoll {
 
-// Moments of the host's CLOCK_MONOTONIC. Interval k covers [measured start + k x interval, the same of k + 1); the last
-// regular one ends with the step; numbers below 0 are warm-up.
+// A step's moments, in the host's CLOCK_MONOTONIC. Interval k begins k intervals after the measured start and ends
+// where interval k + 1 begins; the last regular one ends with the step. Numbers below 0 are warm-up.
 class StepTimes {
  public:
   // Durations are >= 0, `interval_ns` > 0.
@@ -37,7 +37,7 @@ class StepTimes {
         end_ns_(start_ns + warmup_ns + duration_ns),
         interval_ns_(interval_ns) {}
 
-  // Every writer's start.
+  // When every writer starts.
   int64_t start_ns() const { return start_ns_; }
   // End of the warm-up.
   int64_t measured_start_ns() const { return measured_start_ns_; }
@@ -45,7 +45,7 @@ class StepTimes {
   int64_t end_ns() const { return end_ns_; }
   int64_t interval_ns() const { return interval_ns_; }
 
-  // Number of the interval that holds a moment; one past the last for the step's end and all that follows.
+  // Number of the interval that contains a moment; closing_interval() from the step's end on.
   int32_t IntervalOf(int64_t moment_ns) const {
     if (moment_ns >= end_ns_) return closing_interval();
     const int64_t since_ns = moment_ns - measured_start_ns_;
@@ -57,7 +57,7 @@ class StepTimes {
   int32_t closing_interval() const {
     return static_cast<int32_t>((end_ns_ - measured_start_ns_ + interval_ns_ - 1) / interval_ns_);
   }
-  // The moment at which a regular interval ends.
+  // When a regular interval ends.
   int64_t EndOf(int32_t interval) const {
     return std::min(measured_start_ns_ + (int64_t{interval} + 1) * interval_ns_, end_ns_);
   }
@@ -69,8 +69,8 @@ class StepTimes {
   int64_t interval_ns_;
 };
 
-// The ten slowest of all that were offered; of equal ones the earlier. Allocates nothing; one compare for a write that
-// is not among them. Not thread-safe.
+// Keeps the ten slowest of the writes that were offered; of equally slow ones, the earlier. Allocates nothing, and
+// costs one comparison for a write that is not among them. Not thread-safe.
 class SlowestWrites {
  public:
   static constexpr size_t kKept = 10;
@@ -80,13 +80,13 @@ class SlowestWrites {
     Sample sample;
   };
 
-  // Writes come in the order of their numbers.
+  // Writes must be offered in the order of their sequence numbers.
   void Offer(uint64_t seq, const Sample& sample) {
     if (static_cast<int64_t>(sample.latency_ns) > floor_ns_) [[unlikely]]
       Insert({seq, sample});
   }
 
-  // Calls `use(const Entry&)` for those with numbers from `seq` on, in the order of their numbers.
+  // Calls `use(const Entry&)` for those with sequence numbers from `seq` on, in that order.
   template <typename Use>
   void ForEachFrom(uint64_t seq, Use&& use) const {
     std::array<Entry, kKept> found;
@@ -111,26 +111,26 @@ class SlowestWrites {
   // The slowest first.
   std::array<Entry, kKept> entries_;
   size_t count_ = 0;
-  // What a write must exceed; below zero while there is room.
+  // The latency that a write must exceed to be kept; negative while there is room.
   int64_t floor_ns_ = -1;
 };
 
-// Sees one writer's writes in their order and finds the stall intervals (v1::StalledInterval): from the moment at which
-// a write was due to its end, where it was in flight, or late to start, for `stall_ns`. On a schedule the writes that a
-// stall made late were due before it was over: they overlap, and are one stall interval with it. Without one a write is
-// due when the one before it is over: successive slow writes touch, and are reported one by one, so that the analysis,
-// which knows the writer's median, can still separate slow writes from usual ones.
+// Finds the stall intervals (v1::StalledInterval) of one writer. If a write was in flight for `stall_ns` or longer, or
+// started that late, its stall interval reaches from when it was due to its end. In an open loop, the writes that a
+// stall delayed were due before it ended: they overlap it and belong to the same stall interval. In a closed loop, a
+// write is due when the one before it ends: successive slow writes do not overlap and are reported one by one, so that
+// the analysis, which knows the writer's median, can separate unusually slow writes from normal ones.
 //
-// Two compares for a write that is neither slow nor late. Not thread-safe.
+// Costs two comparisons for a write that is neither slow nor late. Not thread-safe.
 class StallWatch {
  public:
-  // A frame reports no more stall intervals; those beyond are counted.
+  // A frame reports at most this many stall intervals; any others are only counted.
   static constexpr size_t kMostStalls = 1'000;
 
-  // `stall_ns` 0: finds nothing. `interval_ns`: of a frame, for which room is made in advance.
+  // `stall_ns` 0: finds nothing. `interval_ns`: the length of a frame, for which memory is reserved.
   StallWatch(int64_t stall_ns, const std::optional<RateSchedule>& schedule, int64_t interval_ns);
 
-  // A completed write, its number from 1, and when it was due.
+  // Takes the next completed write; `seq` counts from 1.
   void Take(uint64_t seq, const Sample& sample, int64_t due_ns) {
     if (sample.end_ns() - due_ns < stall_ns_ && !growing_) [[likely]] {
       previous_end_ns_ = sample.end_ns();
@@ -139,20 +139,20 @@ class StallWatch {
     TakeLate(seq, sample, due_ns);
   }
 
-  // No write follows; one was due at `due_ns`, and was not started by `until_ns`.
+  // Ends the series of writes. The next write was due at `due_ns`, and had not started by `until_ns`.
   void Finish(int64_t due_ns, int64_t until_ns);
 
-  // Adds the stall intervals that are known to be over, and were so by `until_ns`, to the frame, and forgets them.
+  // Moves the stall intervals that are known to have ended by `until_ns` to the frame.
   void Report(int64_t until_ns, v1::Frame& frame);
-  // A write that was not over at `until_ns`: its number, when it was due, and when it was started; 0: it was not.
+  // A write that had not completed at `until_ns`. `start_ns` 0: it had not started.
   struct Pending {
     uint64_t seq = 0;
     int64_t due_ns = 0;
     int64_t start_ns = 0;
   };
-  // Adds the stall interval that is not over, as far as it had come by `until_ns`, to the frame.
+  // Adds the stall interval that has not ended to the frame, up to `until_ns`.
   void ReportGrowing(int64_t until_ns, const Pending& next, v1::Frame& frame) const;
-  // Whether there is a stall interval that was not reported.
+  // Whether there are stall intervals that have not been reported.
   bool unreported() const { return growing_ || !over_.empty() || left_out_ > 0; }
 
  private:
@@ -172,7 +172,8 @@ class StallWatch {
   int64_t stall_ns_;
   std::optional<RateSchedule> schedule_;
   int64_t previous_end_ns_ = 0;
-  // The stall interval that later writes may overlap, and what came after its end but may turn out to lie in it.
+  // The stall interval that later writes may overlap, and the writes since its end, which may turn out to be part of
+  // it.
   bool growing_ = false;
   StallInterval open_;
   uint64_t writes_since_ = 0;
@@ -181,7 +182,7 @@ class StallWatch {
   uint64_t left_out_ = 0;
 };
 
-// What the tally of one writer in one step goes by.
+// Parameters of one writer's tally in one step.
 struct TallyParams {
   uint32_t step = 0;
   uint32_t qm = 0;
@@ -193,48 +194,48 @@ struct TallyParams {
   bool trace = false;
   // Pause after each write, where there is no schedule.
   int64_t delay_ns = 0;
-  // What may be a stall, and from which length on a stall interval is reported; 0: from stall_ns on, and
-  // none where that is 0 too.
+  // How long a write must be overdue or in flight to count as a stall, and the shortest stall interval that is
+  // reported; 0: stall_ns, or if that is 0 too, none is reported.
   int64_t stall_ns = 0;
   int64_t reported_from_ns = 0;
 };
 
-// Not thread-safe: the recorder's. One frame is open at a time, since a writer's samples come in the order of their
-// ends.
+// Assembles one writer's samples into frames. Used by the recorder's thread alone; not thread-safe. One frame is open
+// at a time, since a writer's samples arrive in the order in which the writes ended.
 //
-// When may interval k of a writer be cut? When no write that ended before the interval's end B can still turn up. A
-// writer can be preempted, for any length of time, after it has read the clock for a write's end and before it has
-// published the sample. So the clock alone does not decide. The cut is allowed where
-//  (a) a sample that ends at or after B was drained: ends do not go back; or
-//  (b) the clock shows B + kVisibilityNs or later, and after that the writer's mark is "idle" or "in flight", and the
-//      ring was drained after the mark was read. For a write that is missing from the ring, the store of kReturned had
-//      not reached us when we read the mark, and the writer reads the clock for its end after that store. A store
-//      reaches every CPU within microseconds, however soon after it the thread is preempted, so that end is later than
-//      the mark was read minus kVisibilityNs, hence not before B; or
-//  (c) the writer has left its loop: nothing comes any more.
-// A writer that hangs in its system call is "in flight": its empty frames go out in time. One that shows kReturned is
-// about to publish: its frame waits for it, the other writers' do not.
+// An interval of a writer may be cut when no write that ended before the interval's end B can still arrive. The clock
+// alone does not show this: a writer can be preempted, for any length of time, between reading the clock for a write's
+// end and publishing the sample. The cut is allowed if
+//  (a) a sample that ends at or after B was drained: the ends of later writes are no earlier; or
+//  (b) the clock showed B + kVisibilityNs or later, then the writer's mark was "idle" or "in flight", and then the ring
+//      was drained. If a write is missing from the ring, its store of kReturned was not yet visible when the mark was
+//      read, and the writer reads the clock for the write's end after that store. A store becomes visible to every CPU
+//      within microseconds, even if the thread is preempted right after it. So the write ended later than
+//      kVisibilityNs before the mark was read, hence not before B; or
+//  (c) the writer has left its loop: no more samples follow.
+// A writer that hangs in its system call is "in flight", and its empty frames are sent on time. A writer that shows
+// kReturned is about to publish: its own frame waits for that, those of the other writers do not.
 class WriterTally {
  public:
-  // Some hundred times what a store takes to reach another CPU.
+  // Several hundred times as long as a store takes to reach another CPU.
   static constexpr int64_t kVisibilityNs = 1'000'000;
 
   // `state` and `stop_trace_at_ns` must outlive the object.
   WriterTally(const TallyParams& params, WriterState& state, const std::atomic<int64_t>& stop_trace_at_ns);
 
-  // Drains the ring and appends the frames that are complete to `frames`. `now_ns` was read before the call.
+  // Drains the ring and appends complete frames to `frames`. `now_ns` must have been read before the call.
   void Poll(int64_t now_ns, google::protobuf::RepeatedPtrField<v1::Frame>& frames);
 
   // The writer has left its loop and all of its frames are cut.
   bool done() const { return done_; }
-  // The interval that is open.
+  // Number of the open interval.
   int32_t open_interval() const { return interval_; }
   // Whether the open interval is over but cannot be cut yet.
   bool overdue(int64_t now_ns) const {
     return !done_ && interval_ < params_.times.closing_interval() && now_ns >= interval_end_ns_ + kVisibilityNs;
   }
 
-  // The writer's own count, once done. `measured_end_ns`: end of the measured time, earlier than asked where the step
+  // The writer's own counts, once done. `measured_end_ns`: end of the measured time, earlier than planned if the step
   // was stopped.
   v1::WriterTotals Totals(int64_t measured_end_ns) const;
 
@@ -242,7 +243,7 @@ class WriterTally {
   void Take(const Sample& sample);
   int64_t DueAt(uint64_t seq) const;
   void TakeResponse(const Sample& sample, int64_t due_ns);
-  // `next_start_ns`: when the write after those that were taken was started; 0: it was not; nothing: none follows.
+  // `next_start_ns`: when the write after the last one taken started; 0: it has not started; nothing: none follows.
   void Cut(int64_t now_ns, std::optional<int64_t> next_start_ns, google::protobuf::RepeatedPtrField<v1::Frame>& frames);
   void OpenNext();
   void CutWhatIsLeft(int64_t now_ns, google::protobuf::RepeatedPtrField<v1::Frame>& frames);
@@ -260,7 +261,7 @@ class WriterTally {
   // Writes drained so far, and the end of the last of them.
   uint64_t taken_ = 0;
   int64_t previous_end_ns_ = 0;
-  // When the last of them would have ended if each had been started as soon as it was due and the one before it over.
+  // When the last of them would have ended if each had started as soon as it was due and the one before it had ended.
   int64_t prompt_end_ns_ = 0;
   uint64_t ring_full_waits_cut_ = 0;
   uint64_t ring_full_wait_cut_ns_ = 0;
@@ -284,16 +285,16 @@ class WriterTally {
   StallWatch stalls_;
 };
 
-// Gathers one step of one host: polls every writer's tally and hands on what is complete.
+// Records one step of one host: polls every writer's tally and passes complete frames on.
 //
-// Has no thread and no clock of its own: the recorder's thread polls it, tests poll it with made-up moments. Not
+// It has no thread or clock of its own: the recorder's thread polls it; tests poll it with simulated times. Not
 // thread-safe.
 //
-// Frames of one cut leave together, as soon as the last writer's is there, or kPatienceNs after the first: one that
-// hangs between its clock and its ring holds nobody back for longer.
+// The frames of one cut are sent together, as soon as the last writer's frame is complete, or kPatienceNs after the
+// first: a writer that is preempted before it publishes delays the other frames no longer than that.
 class StepRecorder {
  public:
-  // Rings hold four times what a million writes a second bring in this time.
+  // Interval between polls. Rings have room for four times as many samples as a million writes per second make in it.
   static constexpr int64_t kTickNs = 4'000'000;
   static constexpr int64_t kPatienceNs = 20'000'000;
 
@@ -310,25 +311,25 @@ class StepRecorder {
                const std::atomic<int64_t>& stop_trace_at_ns, Hooks hooks, WorkSink& sink);
   ~StepRecorder();
 
-  // Takes what the writers have published by `now_ns`, and gives the sink what is complete. `late_ns`: how much
-  // later than it had asked the caller was woken. Returns when to poll again.
+  // Drains what the writers have published by `now_ns`, and sends complete frames to the sink. `late_ns`: how much
+  // later than requested the caller was woken. Returns when to poll again.
   int64_t Poll(int64_t now_ns, int64_t late_ns);
 
-  // Every writer has left its loop and all frames have left.
+  // Every writer has left its loop and all frames are sent.
   bool done() const { return done_; }
 
-  // The step's last message, once done. `reason`: why somebody asked for a stop; writers that failed, or found the
-  // lease run out, name the reason themselves.
+  // The step's last message, once done. `reason`: why a stop was requested; writers that failed, or found the lease
+  // expired, set the reason themselves.
   v1::StepDone Finish(const std::string& reason) const;
 
  private:
   struct Writer;
 
   void ReportFailures();
-  // Whether frames of a cut are there while others are still to come.
+  // Whether some frames of a cut are complete and others are not.
   bool IncompleteCut() const;
   void Send(int64_t now_ns);
-  // The kernel's figures and the recorder's own lateness, since the sample before.
+  // Kernel statistics and the recorder's scheduling delay since the previous sample.
   void AddSample(int64_t now_ns);
 
   const StepTimes times_;
@@ -342,7 +343,7 @@ class StepRecorder {
   int64_t next_sample_ns_ = 0;
   int64_t last_sample_ns_ = 0;
   uint64_t late_max_ns_ = 0;
-  // A wake-up that is later than this is reported; 0: none is.
+  // Wake-ups that are later than this are reported; 0: none.
   const int64_t reported_late_ns_;
   google::protobuf::RepeatedPtrField<v1::RecorderPause> pauses_;
   std::string failed_;

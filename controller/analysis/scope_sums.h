@@ -1,4 +1,4 @@
-// Figures of a scope: what one writer did in one step, and those of several scopes added up.
+// The figures of a scope: of one writer in one step, or the sum over several scopes.
 #pragma once
 
 #include <cstdint>
@@ -16,72 +16,72 @@
 
 namespace plimsoll {
 
-// Where a frame's writes belong.
+// The part of a step to which a frame's writes belong.
 enum class FramePart { kWarmup, kMeasured, kClosing };
 
-// What a distribution from the wire adds to a second.
+// What a received distribution adds to the sums of a second.
 WriteSums WriteSumsOf(const v1::Distribution& latency);
 
-// The seconds that a frame's intervals lie in, where the first of them is number `first_interval` of those that seconds
-// are counted from; nothing beyond kMaxSeriesSeconds.
+// The seconds that a frame's intervals fall into, if its first interval is number `first_interval`, counted from second
+// 0. Nothing if they reach beyond kMaxSeriesSeconds.
 std::optional<WideRange> SecondsOf(const StepShape& shape, const v1::Frame& frame, int64_t first_interval);
 
-// Adds up one writer's frames of one step, which come in order. Not thread-safe.
+// Sums up one writer's frames of one step. Frames must arrive in order. Not thread-safe.
 class WriterStats {
  public:
   explicit WriterStats(const StepShape& shape) : shape_(shape) {}
 
-  // INVALID_ARGUMENT, and nothing is changed, where the frame contradicts itself, the step or the frames before it.
+  // INVALID_ARGUMENT if the frame contradicts itself, the step or earlier frames; nothing changes then.
   absl::Status Add(const v1::Frame& frame, SumGuard& guard);
-  // INVALID_ARGUMENT, and nothing is changed, where the totals contradict themselves or came before.
+  // INVALID_ARGUMENT if the totals contradict themselves or were set before; nothing changes then.
   absl::Status SetTotals(const v1::WriterTotals& totals, SumGuard& guard);
 
-  // Something that the agent sent of this writer could not be taken.
+  // Records that a message of the agent about this writer was refused.
   void NoteRefusal() { refused_ = true; }
 
-  // Where the frame's writes belong; INVALID_ARGUMENT where its intervals are none of the step's.
+  // The part of the step to which the frame belongs; INVALID_ARGUMENT if its intervals are outside the step.
   absl::StatusOr<FramePart> PartOf(const v1::Frame& frame) const;
 
-  // The step's measured part, closing frames included.
+  // Service times of the measured part, including closing writes.
   const Histogram& latency() const { return latency_; }
-  // Empty without a rate. Writes that were not issued included.
+  // Response times of the same writes and of those that were not issued; empty without a target rate.
   const Histogram& response() const { return response_; }
-  // Of the same writes.
+  // Start delays of the writes in response().
   const v1::StartDelay& start_delay() const { return start_delay_; }
   const SecondSeries& series() const { return series_; }
   // Writes that were in flight at the step's end.
   const WriteSums& closing() const { return closing_; }
   int64_t between_ns() const { return between_ns_; }
-  // Those numbers of a scope that just add up (ScopeSums::counts).
+  // Plain counts, as in ScopeSums::counts.
   const v1::ScopeReport& counts() const { return counts_; }
-  // Of each of its writes.
+  // Every write of the writer has this size.
   uint64_t block_size_bytes() const { return shape_.block_size_bytes; }
-  // Slowest measured write; absent if there was none or no frame reported it.
+  // The slowest measured write; absent if there is none or no frame reported it.
   const std::optional<v1::WriteSample>& slowest() const { return slowest_; }
-  // Number of the fastest measured write; 0: there was none, or its frame does not name it.
+  // Sequence number of the fastest measured write; 0: none, or its frame does not name it.
   uint64_t fastest_seq() const { return fastest_seq_; }
-  // The ten slowest of the measured part, as far as frames reported them; the slowest first, of equal ones the earlier.
+  // The ten slowest measured writes that frames reported, slowest first; ties keep the earlier write first.
   const std::vector<v1::WriteSample>& slow() const { return slow_; }
-  // End of the last measured write, agent's clock; 0: none.
+  // End of the last measured write, in the agent's clock; 0: none.
   int64_t last_end_ns() const { return last_end_ns_; }
-  // Start of the writer's very first write, agent's clock; 0: not known.
+  // Start of the writer's first write, warm-up included, in the agent's clock; 0: unknown.
   int64_t first_start_ns() const;
-  // How long after the step's start that write was scheduled; nothing if the frame with it is missing.
+  // How long after the step's start that write was scheduled; nothing if its frame is missing.
   const std::optional<int64_t>& first_phase_ns() const { return first_phase_ns_; }
-  // Start of the write in flight when the last frame was cut, and that cut; 0: none.
+  // Start of the write that was in flight when the last frame was cut, and the moment of that cut; 0: none.
   int64_t in_flight_since_ns() const { return in_flight_since_ns_; }
   int64_t last_cut_ns() const { return last_cut_ns_; }
   bool closed() const { return closed_; }
-  // It reported something.
+  // Whether a frame has been added.
   bool started() const { return started_; }
-  // The interval after the last one that is known.
+  // Number of the interval after the last one that was added.
   int64_t next_interval() const { return next_interval_; }
   int64_t covered_ns() const { return shape_.CoveredNs(next_interval_); }
-  // What the writer counted itself; absent until it is reported.
+  // The writer's own counts; absent until they arrive.
   const std::optional<v1::WriterTotals>& totals() const { return totals_; }
-  // How many measured writes the frames may lack; UINT64_MAX: nobody knows. `done`: the writer's own count is due.
+  // How many writes the frames may lack; UINT64_MAX: unknown. `done`: the writer's own counts should have arrived.
   uint64_t MissingWrites(bool done) const;
-  // How frames and the writer's own count differ, for people; empty where they agree or nothing can be compared.
+  // How the frames differ from the writer's own counts, as text; empty if they agree or cannot be compared.
   std::string Disagreement() const;
 
  private:
@@ -115,101 +115,102 @@ class WriterStats {
   std::optional<v1::WriterTotals> totals_;
 };
 
-// Everything here adds up, so that a host is the sum of its writers, and the cluster the sum of its hosts, exactly.
+// Everything here can be merged, so that a host is exactly the sum of its writers, and the cluster that of its hosts.
 struct ScopeSums {
-  // Closing writes included.
+  // Service times, including those of closing writes.
   Histogram latency;
   Histogram response;
-  // How much of the response times the load generator caused.
+  // The part of the response times that the load generator caused.
   v1::StartDelay start_delay;
   SecondSeries series;
   WriteSums closing;
-  // Bytes of the writes that completed within the measured time, and of the closing ones.
+  // Bytes of the writes that completed within the measured time, and of the closing writes.
   uint64_t bytes = 0;
   uint64_t closing_bytes = 0;
-  // Bytes in place of writes, where the step's queue managers have different block sizes; else empty.
+  // A series of bytes instead of writes, if the step's queue managers have different block sizes; otherwise empty.
   SecondSeries byte_series;
-  // How long the longest closing write outlasted the step.
+  // How long after the step's end the last closing write completed.
   int64_t closing_length_ns = 0;
-  // Longest and, among those scopes that were not lost, shortest time that was measured.
+  // The longest measured time, and the shortest of those scopes that were not lost.
   int64_t measured_ns = 0;
   int64_t whole_ns = INT64_MAX;
-  // Until when the data reach, from the measured start; nothing where they reach the step's end.
+  // How far the data reach, from the measured start; nothing if they reach the step's end.
   std::optional<int64_t> data_until_ns;
-  // How long writes had been in flight, at least, of which nothing more is known.
+  // Writes whose end is unknown: how long each was in flight, at least.
   std::vector<int64_t> in_flight_ages_ns;
-  // Sum over writers: time from the measured start to the last write or the step's end, and the part between writes.
+  // Sums over writers: the time from the measured start to the end of the step or of the last write, and the part of it
+  // between writes.
   Int128 elapsed_ns = 0;
   Int128 between_ns = 0;
-  // Numbers that the report has as they are, and that just add up: warmup_writes, untraced_writes, ring_full_waits,
-  // ring_full_wait_ns. A number that is set here needs no other line in this file.
+  // Plain counts, which the report takes as they are: warmup_writes, untraced_writes, ring_full_waits and
+  // ring_full_wait_ns. Merge adds up every field that is set here.
   v1::ScopeReport counts;
-  // Slowest write and whose it is.
+  // The slowest write, and its writer.
   std::optional<v1::WriteSample> slowest;
   uint32_t slowest_host = 0;
   uint32_t slowest_qm = 0;
-  // Number of the fastest write in its writer's step; 0: not known.
+  // Sequence number of the fastest write, within its writer's step; 0: unknown.
   uint64_t fastest_seq = 0;
-  // Of writers with a rate.
+  // The following, down to max_behind_ns, are of writers with a target rate only.
   double asked_iops = 0;
   bool rate_held = true;
   uint64_t not_issued = 0;
   // How many of them a load generator that starts every write in time could have issued.
   uint64_t not_issued_by_delay = 0;
-  // A writer's own count, and with it the number of its writes that were not issued, is missing.
+  // A writer's own counts are missing, and with them how many of its writes were not issued.
   bool not_issued_unknown = false;
-  // Writes that were due by the target rate in the measured time, and those of them that completed in it.
+  // Writes that the target rate made due within the measured time, and how many of them completed within it.
   uint64_t rate_due = 0;
   uint64_t rate_completed = 0;
-  // Writers whose last due write did not complete, which one write more or less may be a matter of.
+  // Writers that completed fewer writes than were due: each may lack one merely because of when that one was due.
   uint64_t rate_open = 0;
   uint64_t max_behind_writes = 0;
   uint64_t max_behind_ns = 0;
 
-  // Latencies of writers without a rate, where others have one: what their callers felt.
+  // Service times of writers without a target rate, if other writers have one: what their callers experienced.
   Histogram unscheduled;
-  // Measured writes of which nothing came, or could be taken; UINT64_MAX: nobody knows how many.
+  // Writes that no accepted frame reported; UINT64_MAX: unknown how many.
   uint64_t missing_writes = 0;
-  // A host of it was lost or failed in the step.
+  // A host of the scope was lost or failed in the step.
   bool lost = false;
-  // In a placement: the load generator on its host, or on one of its hosts, may be CPU-bound. What its callers felt
-  // shows nothing of the storage then, unless the writes themselves do.
+  // In a placement: the load generator on a host of the scope may be CPU-bound. What callers experienced then shows
+  // nothing about the storage, unless the service times themselves do.
   bool generator_bound = false;
-  // Where it may be: for how long the writers of those hosts may have waited for a CPU, in all; at most, and infinite
-  // where nobody knows. A write that waits for a CPU inside its system call is slow without the storage being so. Of a
-  // single writer nobody knows its part: the host's whole wait may have been its own.
+  // In that case, the longest time for which the writers of those hosts can have waited for a CPU, in total; infinite
+  // if unknown. A write that waits for a CPU inside its system call is slow even if the storage is fast. A single
+  // writer's share is unknown: the whole wait of its host may have been its own.
   double cpu_wait_ns = 0;
-  // Largest step of the clocks that measured it.
+  // Largest step (resolution) of the clocks that measured the scope.
   uint64_t clock_step_ns = 0;
 
   void Merge(const ScopeSums& other);
 
-  // Those within the measured time.
+  // Writes that completed within the measured time.
   uint64_t CompletedWrites() const { return latency.count() - closing.writes; }
 
-  // Time in writes plus time between them, in percent of the time that passed.
+  // Time in writes plus time between them, in percent of the elapsed time.
   double AccountedPercent() const;
 };
 
-// What callers felt: response times of writers with a rate, service times of the others. `both` is a place for the sum
-// of the two, which the result may refer to.
+// What callers experienced: response times of writers with a target rate, service times of the others. The result may
+// refer to `both`, which holds the merged histogram if there are writers of both kinds.
 const Histogram& FeltLatency(const ScopeSums& sums, Histogram& both);
 
-// What is known of the time for which a writer's host was measured.
+// For how long a writer's host was measured, as far as is known.
 struct MeasuredPart {
   int64_t measured_ns = 0;
   // The host reported that the step is over.
   bool done = false;
-  // The host's data end before the step does, for a reason of its own.
+  // The host's data end before the step does, for a reason that concerns this host alone.
   bool left_early = false;
-  // Start of the measured part in the host's clock; nothing where it is not known.
+  // Start of the measured part, in the host's clock; nothing if unknown.
   std::optional<int64_t> start_ns;
 };
 
 // A writer's target.
 struct AskedLoad {
   double rate_per_second = 0;  // 0: a closed loop
-  // Arrivals are random, the rate is an average.
+  // Arrivals are random, so the rate holds only on average.
   bool random_arrivals = false;
   // The step's queue managers have different block sizes.
   bool mixed_blocks = false;
@@ -219,8 +220,8 @@ struct AskedLoad {
 ScopeSums SumsOfWriter(const WriterStats& writer, uint32_t host, uint32_t qm, const MeasuredPart& measured,
                        const AskedLoad& asked);
 
-// A row of the report, without what needs the timeline: the slowest write, and until when the data reach.
-// `block_size_bytes` is that of each write of the scope; 0: they have different ones.
+// A row of the report, except what needs the timeline: the slowest write, and how far the data reach.
+// `block_size_bytes` is the size of every write of the scope; 0: sizes differ.
 v1::ScopeReport MakeScopeReport(const ScopeSums& sums, uint64_t block_size_bytes, const SecondExtremes& extremes);
 
 }  // namespace plimsoll

@@ -494,45 +494,42 @@ void AddAbCommand(CLI::App& app, CommandLine& line) {
   const RunSurroundings around = OwnSurroundings();
   auto flags = std::make_shared<AbFlags>();
   CLI::App* command = app.add_subcommand("ab", "Measure two configurations in turn, and compare them round by round");
-  command->add_option("PLAN", flags->plans,
-                      WrapHelp("Two plans in YAML, A and B, or one with --vary; options override both"));
+  command->add_option("PLAN", flags->plans, "Two plans in YAML, A and B, or one with --vary; options override both");
   command
-      ->add_option(
-          "--vary", flags->vary,
-          WrapHelp("Plan option in which the sides differ, and its two values: dir=/san,/nfs, sync=dsync,none"))
+      ->add_option("--vary", flags->vary,
+                   "Plan option in which the sides differ, and its two values: dir=/san,/nfs, sync=dsync,none")
       ->type_name("OPTION=A,B");
   command
       ->add_option("--rounds", flags->rounds,
-                   WrapHelp("Maximum number of rounds, from 6 to 60; each measures both sides once, in random order"))
+                   "Maximum number of rounds, from 6 to 60; each measures both sides once, in random order")
       ->capture_default_str()
       ->type_name("COUNT");
   command
       ->add_option("--stop-on", flags->stop_on,
-                   WrapHelp("Figures that must all be decided before the rounds may end early: their 95 % interval "
-                            "lies beyond --min-effect, or is no wider than it"))
+                   "Figures that must all be decided before the rounds may end early: their 95 % interval "
+                   "lies beyond --min-effect, or is no wider than it")
       ->capture_default_str()
       ->type_name("FIGURES");
   command->add_flag("--all-rounds", flags->all_rounds, "Measure all rounds, even if the figures are decided earlier");
   command
       ->add_option("--order-seed", flags->order_seed,
-                   WrapHelp("Seed of the order within the rounds (default: random; the result names it)"))
+                   "Seed of the order within the rounds (default: random; the result names it)")
       ->type_name("NUMBER");
   command->add_flag(
       "--anew", flags->anew,
-      WrapHelp(
-          "Prepare each side again in each round, in its own session (implied by --between unless --toggle is given)"));
+      "Prepare each side again in each round, in its own session (implied by --between unless --toggle is given)");
   command
       ->add_option("--between", flags->between,
-                   WrapHelp("Command to run on this machine before each side of each round, without a shell; {side}, "
-                            "{letter} and {round} are replaced"))
+                   "Command to run on this machine before each side of each round, without a shell; {side}, "
+                   "{letter} and {round} are replaced")
       ->type_name("COMMAND");
   command->add_option("--between-limit", flags->between_limit, "Time limit for that command")
       ->capture_default_str()
       ->type_name("TIME");
   command
       ->add_option("--toggle", flags->toggle,
-                   WrapHelp("With --between and one plan: switch sides within one run, with steps of this length in "
-                            "place of --duration; the files stay in place"))
+                   "With --between and one plan: switch sides within one run, with steps of this length in "
+                   "place of --duration; the files stay in place")
       ->type_name("TIME");
   command->add_flag("--allow-commands", flags->allow_commands, "Run the command of --between on this machine");
   flags->compare.AddTo(*command);

@@ -493,32 +493,32 @@ void AddAcceptCommand(CLI::App& app, CommandLine& line) {
   const RunSurroundings around = OwnSurroundings();
   auto flags = std::make_shared<AcceptFlags>();
   CLI::App* command =
-      app.add_subcommand("accept", "Run a storage acceptance test (storage, fsck, load, limit) with one verdict");
+      app.add_subcommand("accept", "Run an acceptance test (storage, fsck, load, limit) with one verdict");
   command->add_option("PLAN", flags->plan_file,
-                      WrapHelp("Plan in YAML (see `plimsoll plan example --accept`); options override it"));
+                      "Plan in YAML (see `plimsoll plan example --accept`); options override it");
   flags->plan = std::make_unique<PlanFlags>(*command, PlanFlags::Kind::kAccept);
   command
       ->add_option("--out", flags->out,
-                   WrapHelp("Directory for the results of all parts (default: plimsoll-results/<UTC time>-<id>)"))
+                   "Directory for the results of all parts (default: plimsoll-results/<UTC time>-<id>)")
       ->type_name("DIR");
   CLI::Option* json = command->add_flag("--json", flags->view.json, "Print the report as JSON instead of text");
   command->add_flag("--quiet,-q", flags->quiet, "Print no progress on standard error");
   AddSummaryFlag(*command, flags->view.summary)->excludes(json);
   AddJUnitFlag(*command, flags->view.junit)
-      ->description(WrapHelp("Also write the verdict as JUnit XML: a test case for each run of each part, and for each "
-                             "criterion of its steps"));
+      ->description(
+          "Also write the verdict as JUnit XML: a test case for each run of each part, and for each "
+          "criterion of its steps");
   AddAccessFlags(*command, flags->access);
-  command
-      ->add_flag("--dry-run", flags->dry_run,
-                 "Show hosts, directories, files, bytes and how long it takes; change nothing")
+  command->add_flag("--dry-run", flags->dry_run, "Show hosts, directories, files, bytes and duration; change nothing")
       ->excludes("--junit");
   command->footer(
-      "Exit codes: 0 every part passed; 1 a part FAILs; 2 wrong input; 3 a part is inconclusive or did not run;\n"
-      "4 an agent could not be reached, and nothing ran.\n"
+      "Exit codes: 0 every part passed; 1 a part FAILs; 2 invalid input; 3 a part is inconclusive or did\n"
+      "not run; 4 an agent could not be reached, and nothing ran.\n"
       "Examples:\n"
       "  plimsoll plan example --ready nfs > accept.yaml\n"
       "  plimsoll accept accept.yaml --hosts node[1-4] --dir /mnt/mqha --rate 200\n"
-      "  plimsoll accept --dir /mnt/mqlog --require 'p99<10ms' --runs 1 --budget 3m --parts storage,load,limit");
+      "  plimsoll accept --dir /mnt/mqlog --require 'p99<10ms' --runs 1 --budget 3m \\\n"
+      "    --parts storage,load,limit");
   command->callback(
       [flags, &line, around] { line.action = [flags, &line, around] { return AcceptMain(*flags, line, around); }; });
 }

@@ -38,7 +38,7 @@ void AddAccessFlags(CLI::App& app, AccessFlags& flags) {
   AddTlsFlags(app, flags.tls);
   LaunchOptions& launch = flags.launch;
   const auto add = [&app](const char* name, std::string& value, const std::string& help, const char* type) {
-    return app.add_option(name, value, WrapHelp(help))->type_name(type)->group("Agents");
+    return app.add_option(name, value, help)->type_name(type)->group("Agents");
   };
   add("--launch", launch.how, "How agents are started: none (they already run on the hosts), or ssh", "HOW")
       ->capture_default_str()
@@ -86,8 +86,9 @@ std::optional<Failure> AskedAgents::Connect(const AgentList& list, const AccessF
                                             const std::vector<std::string>& arguments) {
   auto addresses = ReadAgentList(list);
   if (!addresses.ok()) return Failure{Exit::kWrong, {std::string(addresses.status().message())}};
-  const auto access = LoadAccess(flags);
+  auto access = LoadAccess(flags);
   if (!access.ok()) return Failure{Exit::kWrong, {std::string(access.status().message())}};
+  access->launch.directory_option = option_;
   directory_ = directories.front();
   auto launcher = LauncherFor(*access, !addresses->empty(), clock_, events_, [this](const std::string& text) {
     if (!quiet_) err_ << text << std::endl;

@@ -233,7 +233,7 @@ void AddCleanCommand(CLI::App& app, CommandLine& line) {
   command->footer(
       "Each agent removes only its own directories that are not in use; shared directories only with "
       "--run.\n"
-      "Exit codes: 0 listed or removed; 2 wrong input, or nothing of --run can be removed;\n"
+      "Exit codes: 0 listed or removed; 2 invalid input, or nothing of that run can be removed;\n"
       "3 interrupted; 4 an agent did not answer, or something was not removed.\n"
       "Example:\n  plimsoll clean --hosts node[1-4] --dir /mnt/mqlog --yes");
   command->callback([flags, &line] { line.action = [flags, &line] { return CleanMain(*flags, line); }; });

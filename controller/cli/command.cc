@@ -22,8 +22,6 @@
 namespace plimsoll {
 namespace {
 
-// 100 columns less the 30 in which the parser prints an option's names.
-constexpr size_t kHelpWidth = 70;
 constexpr char kHelp[] = "help";
 
 constexpr char kColorOption[] = "--color";
@@ -113,18 +111,6 @@ absl::Status LocalDirectoryError(const std::string& dir, std::error_code error, 
   return PosixError(option, dir, error.value());
 }
 
-std::string WrapHelp(const std::string& text) {
-  std::string wrapped;
-  size_t column = 0;
-  for (const std::string& word : std::vector<std::string>(absl::StrSplit(text, ' '))) {
-    const bool fits = column + 1 + word.size() <= kHelpWidth;
-    if (column > 0) wrapped += fits ? ' ' : '\n';
-    column = (column > 0 && fits ? column + 1 : 0) + word.size();
-    wrapped += word;
-  }
-  return wrapped;
-}
-
 void AddHelpCommand(CLI::App& app) {
   // ParseAndRun takes it before the parser, which would take the command's name for the command.
   app.add_subcommand(kHelp, "Show the help of a command")->footer("Example:\n  plimsoll help run");
@@ -168,8 +154,8 @@ void AddColorOption(CLI::App& app, CommandLine& line) {
   SetColors("auto", line);
   app.add_option_function<std::string>(
          kColorOption, [&line](const std::string& when) { SetColors(when, line); },
-         "Colour verdicts, errors and the live table: auto (on a terminal, unless\n"
-         "NO_COLOR is set), always or never; accepted anywhere on the command line")
+         "Colour verdicts, errors and the live table: auto (on a terminal, unless NO_COLOR is set), always or never; "
+         "accepted anywhere on the command line")
       ->type_name("WHEN")
       ->check(CLI::IsMember({"auto", "always", "never"}));
 }

@@ -55,9 +55,6 @@ int PrintFailure(CommandLine& line, const Failure& failure);
 // Why a directory of this machine, given as `option`, cannot be used.
 absl::Status LocalDirectoryError(const std::string& dir, std::error_code error, const std::string& option = "--dir");
 
-// Breaks the description of an option between words, so that --help stays within 100 columns.
-std::string WrapHelp(const std::string& text);
-
 // `plimsoll help [command ...]`: what the command's --help prints.
 void AddHelpCommand(CLI::App& app);
 

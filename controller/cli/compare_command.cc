@@ -128,24 +128,22 @@ absl::Status CheckSideName(const std::string& name) {
 }
 
 void CompareFlags::AddTo(CLI::App& command) {
-  command.add_option("--names", names, WrapHelp("Names of the sides, in their order, separated by commas"))
-      ->type_name("NAMES");
+  command.add_option("--names", names, "Names of the sides, in their order, separated by commas")->type_name("NAMES");
   command
       .add_option("--differs", differs,
-                  WrapHelp("Plan options that are meant to differ between the sides, such as sync,rate: they are "
-                           "listed, without refusal or warning"))
+                  "Plan options that are meant to differ between the sides, such as sync,rate: "
+                  "these are listed, but neither refused nor warned about")
       ->type_name("OPTIONS");
-  command.add_option("--min-effect", min_effect, WrapHelp("Smallest difference that counts (default: 3%)"))
-      ->type_name("PERCENT");
+  command.add_option("--min-effect", min_effect, "Smallest difference that counts (default: 3%)")->type_name("PERCENT");
   command
       .add_option("--fail-if-slower", fail_if_slower,
-                  WrapHelp("Exit with 1 if a gated figure is slower by more than this, with 0 if none is (95 % "
-                           "confidence), with 3 if undetermined"))
+                  "Exit with 1 if a gated figure is slower by more than this, with 0 if none is (95 % "
+                  "confidence), with 3 if undetermined")
       ->type_name("PERCENT");
   command
       .add_option("--gate", gate,
-                  WrapHelp("Figures that --fail-if-slower tests: iops, mb_per_second, avg, p50, p99, p99_9 "
-                           "(default: iops,avg,p50,p99)"))
+                  "Figures that --fail-if-slower tests: iops, mb_per_second, avg, p50, p99, p99_9 "
+                  "(default: iops,avg,p50,p99)")
       ->type_name("FIGURES");
   command.add_flag("--json", json, "Print the comparison as JSON instead of text");
   command.add_option("--csv", csv, "Also write the tables as CSV")->type_name("FILE");
@@ -266,13 +264,13 @@ void AddCompareCommand(CLI::App& app, CommandLine& line) {
   CLI::App* command = app.add_subcommand("compare", "Compare results, with significance tests");
   command
       ->add_option("RESULT", flags->results,
-                   WrapHelp("Result directories, or their report.json; each is compared with the first. Repeated runs "
-                            "of one configuration, separated by commas, form one side. A directory of `plimsoll ab` by "
-                            "itself is compared round by round"))
+                   "Result directories, or their report.json; each is compared with the first. Repeated runs "
+                   "of one configuration, separated by commas, form one side. A `plimsoll ab` directory given "
+                   "alone is compared round by round")
       ->required();
   command->add_flag("--paired", flags->paired,
-                    WrapHelp("Compare the n-th run of one side with the n-th of the other; with one run per side, the "
-                             "n-th step of each block size (--repeat)"));
+                    "Compare the n-th run of one side with the n-th of the other; with one run per side, the "
+                    "n-th step of each block size (--repeat)");
   flags->compare.AddTo(*command);
   command->footer(
       "Examples:\n"

@@ -214,8 +214,8 @@ void AddExportCommand(CLI::App& app, CommandLine& line) {
   auto flags = std::make_shared<ExportFlags>();
   CLI::App* command = app.add_subcommand("export", "Export every write of a run for other tools");
   command->add_option("DIR", flags->directory, "Directory of the results, or a journal")->required();
-  command->add_option("--format", flags->format, WrapHelp(FormatsHelp()))->required();
-  command->add_option("--output", flags->output, WrapHelp(OutputHelp()));
+  command->add_option("--format", flags->format, FormatsHelp())->required();
+  command->add_option("--output", flags->output, OutputHelp());
   command->add_option("--step", flags->step, "Export this step only (the first is 1)")->check(CLI::PositiveNumber);
   command->add_flag("--warmup", flags->warmup, "Include the warm-up's writes, marked as such");
   command->footer(

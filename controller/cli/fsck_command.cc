@@ -308,30 +308,28 @@ void AddFsckCommand(CLI::App& app, CommandLine& line) {
       ->capture_default_str()
       ->check(CLI::IsMember({"quick", "standard", "full"}));
   command->add_option("--only", flags->only, "Run only these checks")->type_name("CHECKS");
-  command
-      ->add_option("--lease", flags->lease,
-                   WrapHelp("An agent that receives no message for this long ends and cleans up"))
+  command->add_option("--lease", flags->lease, "An agent that receives no message for this long ends and cleans up")
       ->capture_default_str()
       ->type_name("TIME");
   command->add_flag("--allow-commands", flags->allow_commands,
                     "Run the commands of the next three options, on this machine");
   command
       ->add_option("--kill-host", flags->kill_host,
-                   WrapHelp("Command that powers off the last host at once; {host} is its label"))
+                   "Command that powers off the last host at once; {host} is its label")
       ->type_name("COMMAND");
   command->add_option("--restore-host", flags->restore_host, "Command that starts that host and its agent again")
       ->type_name("COMMAND");
   command
       ->add_option("--restart-server", flags->restart_server,
-                   WrapHelp("Command that resets the storage server, losing its memory, and restarts it"))
+                   "Command that resets the storage server, so that it loses its memory and restarts")
       ->type_name("COMMAND");
   command->add_flag("--json", flags->json, "Print the report as JSON instead of text");
   command->add_option("--junit", flags->junit, "Also write the report as JUnit XML")->type_name("FILE");
   AddAccessFlags(*command, flags->access);
   command->footer(
       "One verdict per requirement: data write integrity, guaranteed exclusive access, locks released on\n"
-      "failure. Exit codes: 0 all PASS; 1 one FAILs; 2 wrong input, or the hosts do not share DIR; 3 not\n"
-      "decided, or not all tested; 4 an agent could not be reached.\n"
+      "failure. Exit codes: 0 all PASS; 1 one FAILs; 2 invalid input, or the hosts do not share DIR; 3\n"
+      "not decided, or not all tested; 4 an agent could not be reached.\n"
       "Example:\n  plimsoll fsck /mnt/mqha --hosts node[1-2]");
   command->callback([flags, &line] { line.action = [flags, &line] { return FsckMain(*flags, line); }; });
 }

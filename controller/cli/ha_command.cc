@@ -142,7 +142,9 @@ class HaRun {
       if (!plan_.ha().data_dir().empty()) directories.back().push_back(plan_.ha().data_dir());
       places.push_back({plan_.hosts(host).address(), directories.back()});
     }
-    auto launcher = LauncherFor(access_, true, clock_, events_, [this](const std::string& text) {
+    AgentAccess access = access_;
+    if (!plan_.ha().data_dir().empty()) access.launch.directory_option.clear();
+    auto launcher = LauncherFor(access, true, clock_, events_, [this](const std::string& text) {
       if (!flags_.quiet) progress_.Line(text);
     });
     if (!launcher.ok()) return Failure{Exit::kWrong, {std::string(launcher.status().message())}};
@@ -322,17 +324,17 @@ int HaMain(const HaFlags& flags, CommandLine& line) {
 
 void AddHaCommand(CLI::App& app, CommandLine& line) {
   auto flags = std::make_shared<HaFlags>();
-  CLI::App* command = app.add_subcommand("ha", "Drill takeovers of HA pairs: lost writes, length of the outage");
+  CLI::App* command = app.add_subcommand("ha", "Run takeover drills on HA pairs: lost writes, length of the outage");
   command->add_option("PLAN", flags->plan_file, "Plan in YAML with an `ha` section; options override it");
   flags->plan = std::make_unique<PlanFlags>(*command, PlanFlags::Kind::kHa);
-  command->add_option("--out", flags->out, "Directory for the results (default: plimsoll-results/<UTC time>-<run id>)")
+  command->add_option("--out", flags->out, "Directory for the results (default: plimsoll-results/<UTC time>-<id>)")
       ->type_name("DIR");
   // Each takes one value, so that it does not swallow what follows it.
   const auto add_commands = [command](const char* name, std::vector<std::string>& texts, const char* help) {
     command->add_option(name, texts, help)->type_name("FAULT=COMMAND")->type_size(1)->expected(1)->take_all();
   };
-  add_commands("--do", flags->dos, "Cause a fault with this command, split at blanks outside quotes");
-  add_commands("--undo", flags->undos, "End the fault with this command; {host} is the victim, no shell");
+  add_commands("--do", flags->dos, "Command that causes a fault; {host} is the victim");
+  add_commands("--undo", flags->undos, "Command that ends the fault; both run without a shell; quotes group words");
   command->add_flag("--allow-commands", flags->allow_commands, "Run the fault commands on this machine");
   CLI::Option* json = command->add_flag("--json", flags->json, "Print the report as JSON instead of text");
   AddSummaryFlag(*command, flags->summary)->excludes(json);
@@ -343,7 +345,7 @@ void AddHaCommand(CLI::App& app, CommandLine& line) {
       ->excludes(junit);
   command->footer(
       "Example:\n"
-      "  plimsoll ha --pairs node1+node2,node3+node4 --dir /mnt/mqlog --qm 3 --rounds 10 --fault kill,freeze \\\n"
+      "  plimsoll ha --pairs node1+node2,node3+node4 --dir /mnt/mqlog --rounds 10 --fault kill,freeze \\\n"
       "    --do 'freeze=virsh suspend {host}' --undo 'freeze=virsh resume {host}' --allow-commands");
   command->callback([flags, &line] { line.action = [flags, &line] { return HaMain(*flags, line); }; });
 }

@@ -152,7 +152,7 @@ int StorageMain(const StorageFlags& flags, CommandLine& line) {
 void AddStorageCommand(CLI::App& app, CommandLine& line) {
   auto flags = std::make_shared<StorageFlags>();
   CLI::App* command =
-      app.add_subcommand("storage", "Show the storage stack below a directory and its risks for a recovery log");
+      app.add_subcommand("storage", "Show a directory's storage stack and its risks for a recovery log");
   command->add_option("DIR", flags->directory, "The directory, as the hosts see it")->required()->type_name("");
   command
       ->add_option("--hosts", flags->agents.hosts, "Agents (if not given: this machine, with an agent started for it)")
@@ -165,7 +165,7 @@ void AddStorageCommand(CLI::App& app, CommandLine& line) {
       ->type_name("SIZE");
   AddAccessFlags(*command, flags->access);
   command->footer(
-      "It writes nothing and examines only the directory's file system.\n"
+      "The command writes nothing and examines only the directory's file system.\n"
       "Example:\n  plimsoll storage /mnt/mqlog --hosts node[1-4]");
   command->callback([flags, &line] { line.action = [flags, &line] { return StorageMain(*flags, line); }; });
 }

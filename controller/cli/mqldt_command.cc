@@ -282,8 +282,8 @@ void AddMqldtCommand(CLI::App& app, CommandLine& line) {
   command->add_option("--bsize,-b", options.block_sizes, "Block sizes, each with K: 16K or 16K,32K")->type_name("LIST");
   command
       ->add_option("--dir,-d", options.dir,
-                   WrapHelp("Directory on the storage; with several queue managers their numbers are appended, and "
-                            "missing directories are created"))
+                   "Directory on the storage; with several queue managers their numbers are appended, and "
+                   "missing directories are created")
       ->type_name("DIR")
       ->capture_default_str();
   command->add_option("--filePrefix,-f", options.file_prefix, "Prefix of the files' names")
@@ -317,11 +317,11 @@ void AddMqldtCommand(CLI::App& app, CommandLine& line) {
       ->check(CLI::Range(0U, 1024U))
       ->type_name("N")
       ->capture_default_str();
-  command->add_option("--out", flags->out, "Directory for the results (default: plimsoll-results/<UTC time>-<run id>)")
+  command->add_option("--out", flags->out, "Directory for the results (default: plimsoll-results/<UTC time>-<id>)")
       ->type_name("DIR");
   command->footer(
-      "Without options, the MQLDT_* variables of mqldt's container apply if any is set. docs/mqldt.md lists "
-      "the\ndifferences from mqldt.\n"
+      "Without options, the MQLDT_* variables of mqldt's container apply if any is set. docs/mqldt.md\n"
+      "lists the differences from mqldt.\n"
       "Examples:\n"
       "  plimsoll mqldt --dir=/mnt/mqlog --bsize=16K,64K --fileSize=67108864 --numFiles=16 --duration=40\n"
       "  plimsoll mqldt -d /mnt/mqlog/qm -b 128K -q 3 -c san.csv");

@@ -89,29 +89,27 @@ constexpr int64_t kMaxIntervalNs = 86'400 * kNsPerSecond;
 
 CLI::Option* AddSummaryFlag(CLI::App& command, std::string& summary) {
   return command
-      .add_option("--summary", summary,
-                  WrapHelp("Print a short summary instead of the report: md (Markdown, for pull requests)"))
+      .add_option("--summary", summary, "Print a short summary instead of the report: md (Markdown, for pull requests)")
       ->type_name("FORMAT")
       ->check(CLI::IsMember({"md"}));
 }
 
 CLI::Option* AddJUnitFlag(CLI::App& command, std::string& junit) {
   return command
-      .add_option("--junit", junit,
-                  WrapHelp("Also write the verdict as JUnit XML: a test case for each criterion and step"))
+      .add_option("--junit", junit, "Also write the verdict as JUnit XML: a test case for each criterion and step")
       ->type_name("FILE");
 }
 
 void ViewFlags::AddTo(CLI::App& command, const std::string& where) {
   command
       .add_option("--interval", interval_text,
-                  WrapHelp(absl::StrCat("Print a line per interval (whole seconds), over all hosts, ", where)))
+                  absl::StrCat("Print the figures of all hosts once per interval (whole seconds), ", where))
       ->type_name("TIME");
   // A flag, so that the value can only stand behind "=" and no argument is taken for it.
   command.add_flag(absl::StrCat("--histogram{", kHistogramRows, "}"), histogram_text,
-                   WrapHelp("Show the latencies of each step as a histogram of this many rows (--histogram=60)"));
+                   "Show the latencies of each step as a histogram of this many rows (--histogram=60)");
   command.add_flag("--full", full,
-                   WrapHelp("Show every host and queue manager (default: the 3 best and the 3 worst of more than 8)"));
+                   "Show every host and queue manager (default: the 3 best and the 3 worst of more than 8)");
   AddSummaryFlag(command, summary)->excludes("--histogram")->excludes("--full");
   AddJUnitFlag(command, junit);
 }

@@ -88,8 +88,8 @@ void AddFromMqCommand(CLI::App& plan, CommandLine& line) {
       ->required();
   command
       ->add_option("--amqsrua", flags->amqsrua,
-                   WrapHelp("Output of `amqsrua -m QM -c DISK -t Log` under load: its busiest interval gives block "
-                            "size and rate; repeat for several"))
+                   "Output of `amqsrua -m QM -c DISK -t Log` under load: its busiest interval gives block "
+                   "size and rate; repeat for several")
       ->type_name("FILE");
   command->add_option("--out", flags->out, "Write the plan to this file instead of standard output")->type_name("FILE");
   command->footer(
@@ -172,10 +172,7 @@ void AddExample(CLI::App& plan, CommandLine& line) {
     absl::StrAppend(&about, names.empty() ? " " : "; ", plan_of.name, ": ", plan_of.about);
     names.emplace_back(plan_of.name);
   }
-  example->add_option("--ready", *ready, WrapHelp(about))
-      ->type_name("NAME")
-      ->check(CLI::IsMember(names))
-      ->excludes(accept_flag);
+  example->add_option("--ready", *ready, about)->type_name("NAME")->check(CLI::IsMember(names))->excludes(accept_flag);
   example->footer("Example:\n  plimsoll plan example > plan.yaml\n  plimsoll plan example --ready nfs > accept.yaml");
   const auto placement = std::make_shared<bool>(false);
   example

@@ -25,8 +25,7 @@ constexpr size_t kMaxHostsFileBytes = 1 << 20;
 // An option whose values are kept as text. May repeat where `repeats`; takes one value each time, so that it does not
 // swallow what follows it.
 CLI::Option* AddTextOption(CLI::App& app, const std::string& names, const std::string& help, bool repeats) {
-  CLI::Option* option =
-      app.add_option(names, CLI::callback_t([](const CLI::results_t&) { return true; }), WrapHelp(help));
+  CLI::Option* option = app.add_option(names, CLI::callback_t([](const CLI::results_t&) { return true; }), help);
   option->type_size(1)->expected(1);
   if (repeats) option->take_all();
   return option;
@@ -83,12 +82,10 @@ void PlanFlags::AddFlags(const Descriptor& message, const std::string& group, CL
     const std::string help = summary.empty() ? rule.help() : absl::StrCat(rule.help(), " (", summary, ")");
     CLI::Option* option = nullptr;
     if (KindOf(field) == ValueKind::kBool) {
-      const std::string wrapped = WrapHelp(rule.help());
-      option = app.add_flag(names, wrapped);
+      option = app.add_flag(names, rule.help());
     } else if (!rule.bare_flag().empty()) {
       // A flag, so that the value can only stand behind "=" and no argument is taken for it.
-      option =
-          app.add_flag(absl::StrCat(names, "{", rule.bare_flag(), "}"), flag_values_.emplace_back(), WrapHelp(help));
+      option = app.add_flag(absl::StrCat(names, "{", rule.bare_flag(), "}"), flag_values_.emplace_back(), help);
     } else {
       option = AddTextOption(app, names, help, field.is_repeated())->type_name(rule.metavar());
     }

@@ -234,7 +234,12 @@ class Run {
       directories.push_back(DirsOf(workloads_.back()));
       places.push_back({plan_.hosts().empty() ? "" : plan_.hosts(i).address(), directories.back()});
     }
-    auto launcher = LauncherFor(access_, !plan_.hosts().empty(), clock_, events_, [this](const std::string& text) {
+    AgentAccess access = access_;
+    if (std::any_of(workloads_.begin(), workloads_.end(),
+                    [](const v1::LogWorkload& workload) { return !workload.qm_dirs().empty(); })) {
+      access.launch.directory_option.clear();
+    }
+    auto launcher = LauncherFor(access, !plan_.hosts().empty(), clock_, events_, [this](const std::string& text) {
       if (!flags_.quiet) progress_.Line(text);
     });
     if (!launcher.ok()) return Failure{Exit::kWrong, {std::string(launcher.status().message())}};
@@ -534,13 +539,13 @@ void AddFlags(CLI::App* command, const std::shared_ptr<RunFlags>& flags, Command
               const RunSurroundings& around) {
   command->add_option("PLAN", flags->plan_file, "Plan in YAML (see `plimsoll plan example`); options override it");
   flags->plan = std::make_unique<PlanFlags>(*command, flags->kind);
-  command->add_option("--out", flags->out, "Directory for the results (default: plimsoll-results/<UTC time>-<run id>)")
+  command->add_option("--out", flags->out, "Directory for the results (default: plimsoll-results/<UTC time>-<id>)")
       ->type_name("DIR");
   command->add_option("--csv-file,--csvFile", flags->csv_file, "Also write mqldt's CSV columns to this file")
       ->type_name("FILE");
   CLI::Option* json = command->add_flag("--json", flags->json, "Print the report as JSON instead of text");
   command->add_flag("--quiet,-q", flags->quiet, "Print no progress on standard error");
-  flags->view.AddTo(*command, "on standard error in place of the progress");
+  flags->view.AddTo(*command, "on standard error instead of the progress");
   json->excludes("--histogram")->excludes("--full")->excludes("--summary");
   AddAccessFlags(*command, flags->access);
   command->add_flag("--dry-run", flags->dry_run, "Show hosts, directories, files and bytes; change nothing")

@@ -200,6 +200,7 @@ absl::StatusOr<std::unique_ptr<Launcher>> SshLauncher::Create(const LaunchOption
   }
   setup.command = *std::move(command);
   setup.cache = options.cache;
+  setup.ways.directory_option = options.directory_option;
   if (!options.no_copy) {
     absl::StatusOr<AgentFile> agent = FindAgent(options, setup.ways.no_agent);
     if (agent.ok()) {

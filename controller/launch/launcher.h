@@ -30,6 +30,8 @@ struct LaunchOptions {
   bool no_copy = false;
   // --launch-clean: the agents are removed from the hosts' caches at the end.
   bool clean = false;
+  // What gave the directories, for messages; empty: one of several options.
+  std::string directory_option = "--dir";
 
   bool ssh() const { return how == "ssh"; }
 };

@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/protocol.h"
+#include "controller/run/agent_trust.h"
 
 namespace plimsoll {
 namespace {
@@ -117,22 +118,20 @@ HostFailure Fails(const std::string& name, Exit code, const std::string& words) 
 }
 
 // `text` is "/mnt/x: No such file or directory", with the system's words last.
-HostFailure DirectoryFailure(const std::string& name, const std::string& text) {
+HostFailure DirectoryFailure(const std::string& name, const std::string& text, const std::string& option) {
   const size_t colon = text.rfind(": ");
   const std::string path = text.substr(0, colon);
   const std::string why = colon == std::string::npos ? "" : text.substr(colon + 2);
   if (why == "No such file or directory") {
-    return {name, Exit::kWrong,
-            absl::StrCat("--dir: ", path, " does not exist on ", name, "; create it there or pass another --dir")};
+    return {name, Exit::kWrong, DirectoryInWords(name, absl::StrCat(path, " does not exist"), option)};
   }
-  if (why == "Not a directory")
-    return {name, Exit::kWrong, absl::StrCat("--dir: ", path, " is not a directory on ", name)};
+  const std::string where = absl::StrCat(option, option.empty() ? "" : ": ", path);
+  if (why == "Not a directory") return {name, Exit::kWrong, absl::StrCat(where, " is not a directory on ", name)};
   if (why == "Permission denied") {
-    return {name, Exit::kWrong,
-            absl::StrCat("--dir: ", path, " cannot be entered on ", name, " by the user of ssh (", why, ")")};
+    return {name, Exit::kWrong, absl::StrCat(where, " cannot be entered on ", name, " by the user of ssh (", why, ")")};
   }
   // A file system in trouble: the command line is not what is wrong.
-  return Fails(name, Exit::kCannotRun, absl::StrCat("--dir: ", path, " cannot be used (", why, ")"));
+  return Fails(name, Exit::kCannotRun, absl::StrCat(where, " cannot be used (", why, ")"));
 }
 
 // "2026-11-23T10:00:00.000 error /x does not exist" without what a log puts first.
@@ -176,7 +175,7 @@ HostFailure ForwardingFailure(const SshEvidence& evidence) {
 HostFailure HostSideFailure(const std::string& name, const std::string& kind, const std::string& text,
                             const SshWays& ways) {
   const std::string found = text.empty() ? "" : absl::StrCat(" (", text, ")");
-  if (kind == "directory") return DirectoryFailure(name, text);
+  if (kind == "directory") return DirectoryFailure(name, text, ways.directory_option);
   if (kind == "system") return Fails(name, Exit::kCannotRun, absl::StrCat("it runs ", text, "; agents run on Linux"));
   if (kind == "machine") {
     const std::vector<std::string> words = absl::StrSplit(text, absl::MaxSplits(' ', 1));

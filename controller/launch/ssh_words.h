@@ -30,6 +30,8 @@ struct SshWays {
   std::string no_agent;
   // The agent that would be copied needs the C library of its host.
   bool dynamic = false;
+  // LaunchOptions.directory_option.
+  std::string directory_option = "--dir";
 };
 
 struct HostFailure {

@@ -1,4 +1,4 @@
-// Decides what a search for the highest load measures next, and what is known of the limit.
+// Decides what a search for the highest load measures next, and derives what is known about the limit.
 #pragma once
 
 #include <cstddef>
@@ -17,48 +17,48 @@ struct LimitResult {
   // 0: as fast as possible.
   double load = 0;
   v1::LimitState state = v1::LIMIT_STATE_UNDECIDED;
-  // Measured length.
+  // Measured time.
   int64_t duration_ns = 0;
   // Writes per second of each queue manager on average.
   double rate = 0;
-  // Mean and median response time of all hosts.
+  // Mean and median response time over all hosts.
   double mean_ns = 0;
   double median_ns = 0;
 };
 
-// What to measure.
+// A step to measure.
 struct LimitStep {
   v1::StepPurpose purpose = v1::STEP_PURPOSE_UNSPECIFIED;
   double load = 0;
   int64_t duration_ns = 0;
 };
 
-// What is known of the limit.
+// What is known about the limit.
 struct LimitBounds {
-  // Highest load that meets the criteria, below any that was shown not to; 0: none.
+  // Highest load that meets the criteria and is below every load that was shown to exceed them; 0: none.
   double meets = 0;
-  // Its result, by number.
+  // Index of its result.
   size_t meets_result = 0;
   // Lowest load that was shown to exceed them.
   std::optional<double> exceeds;
-  // Lowest load above `meets` that does not meet them for certain: `exceeds`, or one that stayed undecided.
+  // Lowest load above `meets` that is not certain to meet them: `exceeds`, or one that remained undecided.
   std::optional<double> above;
-  // Highest load below `exceeds` that stayed undecided; `meets` where there is none above it.
+  // Highest load below `exceeds` that remained undecided; `meets` if there is none above it.
   double undecided = 0;
 };
 
-// A pure function of the results and their times: given the same ones, it asks for the same steps. The plan's own first
-// step is a probe at a low rate; the search goes on with the uncontrolled maximum; then probes find the baseline, to
-// which the storage has to return after each overload; a bracket and bisection follow, and the answer is held for
-// longer. Undecided loads are measured again, for twice as long each time. Last comes what the load-latency curve
-// lacks. Not thread-safe.
+// A pure function of the results and their times: the same results lead to the same steps. The plan's first step is a
+// probe at a low rate. The search then measures the maximum without a target rate, and probes for the baseline to which
+// the storage must return after each overload. It brackets the limit, bisects the bracket, and holds the answer for
+// longer. Undecided loads are measured again, each time for twice as long. Points that the load-latency curve still
+// lacks come last. Not thread-safe.
 class LimitSearch {
  public:
   struct Options {
     v1::LimitOver over = v1::LIMIT_OVER_RATE;
-    // Largest load, of queue managers.
+    // Highest load of a search over queue managers.
     double most_load = 0;
-    // Queue managers of all hosts, and of the host with the fewest.
+    // Queue managers on all hosts, and on the host with the fewest.
     double writers = 1;
     double host_writers = 1;
     // Width of the bracket at which the search ends, as a share of its lower end.
@@ -71,44 +71,45 @@ class LimitSearch {
 
   explicit LimitSearch(const Options& options) : options_(options) {}
 
-  // The result of the step that Next chose. `elapsed_ns`: since the first step began.
+  // Adds the result of the step that Next returned. `elapsed_ns`: time since the first step began.
   void Add(const LimitResult& result, int64_t elapsed_ns);
 
-  // What to measure now; nothing: the search is over.
+  // The step to measure next; nothing: the search is over.
   std::optional<LimitStep> Next() const;
 
   LimitBounds bounds() const;
-  // The load in `bounds().meets` was held.
+  // Whether the load `bounds().meets` was held.
   bool held() const;
-  // Whether the storage was back at its baseline when the step with that result began, as far as a probe can show.
+  // Whether the storage was back at its baseline when the step of that result began, as far as a probe can show.
   bool recovered(size_t result) const { return RecoveryAfter(result) == Recovery::kDone; }
-  // Writes per second of each queue manager where nothing holds them back; 0: not known.
+  // Writes per second of each queue manager without a target rate; 0: unknown.
   double maximum() const;
-  // Load of the curve with the most writes per second for their mean response time (Kleinrock's power); 0: the curve
-  // has fewer than three.
+  // The load of the curve with the highest ratio of writes per second to mean response time (Kleinrock's power); 0: the
+  // curve has fewer than three points.
   double knee() const;
-  // Why the search ended, or would end now, before it was done; empty: it is done, or goes on.
+  // Why the search ended early, or would end now; empty: it is complete, or continues.
   std::string ended() const;
-  // The last result of each load that the curve shows, by number, with rising load.
+  // Indexes of the last result of each load on the curve, in order of load.
   std::vector<size_t> curve() const;
   const std::vector<LimitResult>& results() const { return results_; }
 
  private:
-  // After an overload: the storage is back at its baseline, probes have to show it, or they were made in vain.
+  // After an overload: the storage is back at its baseline, probes must still show it, or they failed to show it.
   enum class Recovery { kDone, kProbe, kInVain };
 
   bool over_rate() const { return options_.over == v1::LIMIT_OVER_RATE; }
-  // What a step takes, with its warm-up and what comes between steps.
+  // How long a step takes, with its warm-up and the time between steps.
   int64_t CostNs(const LimitStep& step) const;
   bool Affords(const LimitStep& step, int64_t reserve_ns) const;
-  // Whether the result is one of those that bracket the limit; and the last one of its load.
+  // Whether the result is one of those that bracket the limit.
   bool Decides(const LimitResult& result) const;
+  // Whether it is one of them, and the last one of its load.
   bool IsLast(const LimitResult& result) const;
-  // The last result of the load among searched and held ones; null: there is none.
+  // The last such result of the load; null: none.
   const LimitResult* LastOf(double load) const;
-  // How often the load has been measured and stayed undecided.
+  // How often the load has been measured and remained undecided.
   int UndecidedCount(double load) const;
-  // After the first so many results.
+  // The state of recovery after the first `results` results.
   Recovery RecoveryAfter(size_t results) const;
   LimitStep ProbeStep() const;
   std::optional<LimitStep> Probe() const;

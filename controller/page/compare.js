@@ -42,10 +42,10 @@ plimsoll.page = (() => {
       summary.limits(data), summary.method(data)
     ];
     main.replaceChildren(...parts.filter((part) => part !== null));
-    document.getElementById('foot').append(el(
-        'p', {class: 'soft'},
-        'MB is 10\u2076 bytes. Latency is the time of the write call. Figures of several runs are their ',
-        plimsoll.term('geometric mean'), '. Point at a dotted word, or move the focus to it, to see what it means.'));
+    document.getElementById('foot').append(
+        el('p', {class: 'soft'},
+           'MB is 10\u2076 bytes. Latency is the time of the write call. Figures of several runs are their ',
+           plimsoll.term('geometric mean'), '. Point at a dotted word, or focus it, to see what it means.'));
     for (const chart of sweep.charts) chart.draw();
     showBlock(data.blocks[0]);
   };

@@ -68,7 +68,7 @@ plimsoll.page = (() => {
         'p', {class: 'soft'},
         'MB is 10\u2076 bytes. Latency is the time of the write call, unless it is labelled response time. Times of ' +
             'day are UTC, by the controller\u2019s clock. \u2013: not known, or too few writes for this percentile. ' +
-            'Point at a dotted word, or move the focus to it, to see what it means.'));
+            'Point at a dotted word, or focus it, to see what it means.'));
     state.sweep = [...search.charts, ...sweep.charts];
     for (const chart of state.sweep) chart.draw();
     if (drill !== null) drill.redraw();

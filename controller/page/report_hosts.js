@@ -31,7 +31,8 @@ plimsoll.hosts = (() => {
       height,
       class: 'whiskers',
       role: 'img',
-      'aria-label': 'Start of each host after the first one, with the clock error; the table has the figures'
+      'aria-label':
+          'How long after the step\u2019s first write each host started, with the clock error; the table has the figures'
     });
     const base = row * hosts.length + 4;
     picture.append(svg('line', {x1: at(0), x2: at(0), y1: 0, y2: base, class: 'zero'}));
@@ -83,7 +84,7 @@ plimsoll.hosts = (() => {
           {title: 'Probe round trip', time: 'trip', help: 'shortest round trip of a clock probe'}, {
             title: 'Start',
             time: 'start',
-            help: 'start of the host\u2019s last writer after the first writer of all hosts'
+            help: 'how long after the step\u2019s first write this host\u2019s last writer started'
           },
           {title: '\u00b1', time: 'start'},
           {title: 'Wall clock', time: 'wall', help: 'difference of the wall clocks, for information only'}, {
@@ -96,7 +97,7 @@ plimsoll.hosts = (() => {
     const chart = step && step.step.start_skew && step.step.start_skew.hosts.length > 1 ?
         el('figure', {},
            el('figcaption', {class: 'soft'},
-              'Start of each host\u2019s last writer after the first writer of all hosts; bars show the clock error'),
+              'How long after the step\u2019s first write each host\u2019s last writer started; bars show the clock error'),
            startChart(step.step.start_skew)) :
         null;
     return plimsoll.section('clocks', 'Clocks', chart, table);

@@ -157,7 +157,8 @@ plimsoll.limit = (() => {
         kneeAt === null || both ? null : line(kneeAt, 'knee', 'soft', 1),
         points.some(isExceeded) ? crosses(points, toPlace) : null,
       ],
-      remark: points.some(isExceeded) ? 'Crosses: loads that exceed the criteria; they are no part of the line.' : null,
+      remark: points.some(isExceeded) ? 'Crosses: loads that exceed the criteria; they are not part of the line.' :
+                                        null,
       yTitle: overRate(limit) ? 'response time, by writes/s offered to all hosts' :
                                 'service time, by queue managers per host',
       yTick: format.shortTime,
@@ -192,12 +193,12 @@ plimsoll.limit = (() => {
         'Result of the search', [{title: 'Figure', head: true}, {title: 'Value', text: true, long: true}], rows);
   };
 
-  // "0.62 % (0.41 to 0.93 %, 1 % may be)": what was measured, and its confidence interval.
+  // "0.62 % (0.41 to 0.93 %, 1 % allowed)": what was measured, and its confidence interval.
   const share = (confidence) => {
     if (!confidence) return format.DASH;
     const number = (percent) => String(Number(percent.toPrecision(2)));
     return number(confidence.beyond_percent) + ' % (' + number(confidence.low_percent) + ' to ' +
-        number(confidence.high_percent) + ' %, ' + number(confidence.allowed_percent) + ' % may be)';
+        number(confidence.high_percent) + ' %, ' + number(confidence.allowed_percent) + ' % allowed)';
   };
 
   const steps = (limit) => plimsoll.table(

@@ -153,5 +153,11 @@ plimsoll.model = (() => {
     return known.map((mount, i) => ({...mount, dir: dirs[i] || (i === 0 && work.dir) || mount.directory || ''}));
   };
 
-  return {read, nameOf, writerName, mounts, blockText, percentile, color, dash, NS_PER_S};
+  // How many notes there are, with those that a note "... and 1,234 more like it." stands for.
+  const noteCount = (report) => report.notes.reduce((count, note) => {
+    const more = note.match(/^\.\.\. and ([\d,]+) more like it\.$/);
+    return count + (more === null ? 1 : Number(more[1].replaceAll(',', '')));
+  }, 0);
+
+  return {read, nameOf, writerName, mounts, blockText, percentile, color, dash, noteCount, NS_PER_S};
 })();

@@ -189,7 +189,7 @@ plimsoll.sheet = (report, rows, steps, ha) => {
   const notes = () =>
       (report.notes.length === 0 ?
            null :
-           el('p', {class: 'soft'}, format.plural(report.notes.length, 'note') + ': see the following pages.'));
+           el('p', {class: 'soft'}, format.plural(model.noteCount(report), 'note') + ': see the following pages.'));
 
   const results = steps.length === 0 ? ofRun() : steps.length > MOST.steps ? lists() : [matrix()];
   const content =

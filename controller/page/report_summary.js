@@ -84,10 +84,10 @@ plimsoll.summary = (() => {
                  (bound.length === 1 ? 'step ' + bound[0].number : bound.length + ' steps') +
                  '; the criteria hold for the load that was reached.'));
     }
-    if (report.notes.length > 0) {
+    const notes = model.noteCount(report);
+    if (notes > 0) {
       lines.push(
-          el('p', {}, 'Read the ',
-             el('a', {href: '#notes'}, report.notes.length === 1 ? 'note' : report.notes.length + ' notes'),
+          el('p', {}, 'Read the ', el('a', {href: '#notes'}, notes === 1 ? 'note' : format.count(notes) + ' notes'),
              ' before the figures.'));
     }
     const criteria = judged ? judged.criteria : [];

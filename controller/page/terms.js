@@ -4,7 +4,7 @@
 plimsoll.TERMS = {
   // Figures; those of the tables come from the list of their columns (columns.js).
   'QM': 'queue manager: one writer with its own log',
-  'stalls': 'times in which a write was in flight or overdue for longer than the threshold (--stall)',
+  'stalls': 'periods in which a write was in flight or overdue for longer than the threshold (--stall)',
   'Jain\u2019s index':
       '(\u03a3x)\u00b2 / (n\u03a3x\u00b2) of the writes per second: 1 if all wrote equally, 1/n if only ' +
       'one of n wrote',
@@ -13,7 +13,7 @@ plimsoll.TERMS = {
       'equal periods, the range of IO/s is at most 20 % of their average, and the fitted line changes by at ' +
       'most 10 %',
   'Start skew': 'time from the first write of the first writer to the first write of the last one',
-  '\u00b1': 'bound of the clock error: the true value is within it',
+  '\u00b1': 'bound on the clock error: the true value is within it',
   'Extent': 'one preallocated file of a queue manager\u2019s log',
   'Extents per QM': 'the preallocated files of a queue manager\u2019s log, written in a circular fashion',
   'O_DIRECT': 'writes bypass the kernel\u2019s page cache',

@@ -34,13 +34,17 @@ constexpr FigureColumn kLatencyFigures[] = {
     {"min_ns", "min", FigureFormat::kLatency, kTextCounts | kPageTable, "the fastest write"},
     {"avg_ns", "avg", FigureFormat::kLatency, kTables | kPageSummary, "average"},
     {"wavg_ns", "wavg", FigureFormat::kLatency, kTextCounts | kPageTable,
-     "weighted average as xdisk has it, \u03a3n\u00b2t / \u03a3n\u00b2 over the histogram\u2019s buckets (n writes of "
+     "weighted average as xdisk computes it, \u03a3n\u00b2t / \u03a3n\u00b2 over the histogram\u2019s buckets (n "
+     "writes of "
      "time t): close to the most common latency"},
-    {"p50_ns", "p50", FigureFormat::kLatency, kTables | kSummaries, "median: half of the writes were not slower"},
-    {"p90_ns", "p90", FigureFormat::kLatency, kTables, "90 % of the writes were not slower"},
-    {"p99_ns", "p99", FigureFormat::kLatency, kTables | kSummaries, "99 % of the writes were not slower"},
-    {"p99_9_ns", "p99.9", FigureFormat::kLatency, kTables | kSummaries, "99.9 % of the writes were not slower"},
-    {"p99_99_ns", "p99.99", FigureFormat::kLatency, kTextCounts | kPageTable, "99.99 % of the writes were not slower"},
+    {"p50_ns", "p50", FigureFormat::kLatency, kTables | kSummaries,
+     "median: half of the writes took no longer than this"},
+    {"p90_ns", "p90", FigureFormat::kLatency, kTables, "90 % of the writes took no longer than this"},
+    {"p99_ns", "p99", FigureFormat::kLatency, kTables | kSummaries, "99 % of the writes took no longer than this"},
+    {"p99_9_ns", "p99.9", FigureFormat::kLatency, kTables | kSummaries,
+     "99.9 % of the writes took no longer than this"},
+    {"p99_99_ns", "p99.99", FigureFormat::kLatency, kTextCounts | kPageTable,
+     "99.99 % of the writes took no longer than this"},
     {"max_ns", "max", FigureFormat::kLatency, kTables | kSummaries, "the slowest write"},
     {"sum_ns"},
 };
@@ -65,10 +69,10 @@ constexpr FigureColumn kRateFigures[] = {
      .heading = "target rate",
      .format = FigureFormat::kHeld,
      .tables = kPageTable,
-     .help = "writes per second that --rate asks of each queue manager; missed below 99 % of it",
+     .help = "writes per second that --rate sets for each queue manager; missed below 99 % of it",
      .csv_name = "rate_held"},
     {"unserved", "not issued", FigureFormat::kCount, kTables,
-     "writes that were overdue when the step ended; they count with their age"},
+     "writes that were overdue when the step ended; their age then counts as their response time"},
     {"max_behind_writes"},
     {"max_behind_ns", "lag", FigureFormat::kLatency, kTables, "the longest schedule lag of a writer"},
 };

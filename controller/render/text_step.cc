@@ -298,7 +298,7 @@ void AddDisks(const Loads& loads, const Averages& averages, std::vector<std::str
   }
   if (!any) return;
   lines.emplace_back();
-  lines.emplace_back("  Block device, as the kernel counts it; times of one operation in ms");
+  lines.emplace_back("  Block device, from kernel statistics; times per operation in ms");
   AddTable(table, lines);
 }
 
@@ -322,7 +322,7 @@ void AddNfs(const Loads& loads, const Averages& averages, std::vector<std::strin
   }
   if (!any) return;
   lines.emplace_back();
-  lines.emplace_back("  NFS, as the kernel counts it; times of one operation in ms");
+  lines.emplace_back("  NFS, from kernel statistics; times per operation in ms");
   AddTable(table, lines);
 }
 

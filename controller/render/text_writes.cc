@@ -128,7 +128,7 @@ std::vector<std::string> TextStalls(const v1::Report& report, const v1::StepRepo
   std::vector<std::string> lines;
   const std::string what = absl::StrCat("in flight or overdue for ", Threshold(stalls));
   if (stalls.count() == 0 && stalls.left_out() == 0) {
-    AddIndented(absl::StrCat("No stall: no write ", what), lines);
+    AddIndented(absl::StrCat("No stalls: no write was ", what), lines);
   } else if (stalls.count() == 0) {
     AddIndented(absl::StrCat("Stalls: none known of a write ", what), lines);
   } else {
@@ -162,8 +162,9 @@ std::vector<std::string> TextStalls(const v1::Report& report, const v1::StepRepo
     lines.insert(lines.end(), rows.begin(), rows.end());
     if (several) {
       AddIndented(
-          "writes: the largest number of writes in one writer's stall interval (overdue writes of a fixed rate or, "
-          "with --stall, a run of slow writes).",
+          "writes: the most writes in one writer's stall interval (with --rate, writes that were overdue; with "
+          "--stall, "
+          "a run of slow writes).",
           lines);
     }
     if (stalls.count() > longest.size()) {

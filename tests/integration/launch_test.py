@@ -204,6 +204,14 @@ class Failures(ssh_hosts.SshTest):
         self.boot()
         self.refused(r"--dir: /mnt/missing does not exist on host1; create it there or pass another --dir$", dir="/mnt/missing", code=2)
 
+    def test_a_missing_directory_is_named_as_the_command_line_names_it(self):
+        self.boot()
+        for command in ("storage", "fsck"):
+            errors = self.command(command, "/mnt/missing", code=2).err
+            self.assertRegex(errors, r"(?m)^plimsoll: DIR: /mnt/missing does not exist on host1; create it there or pass another DIR$")
+        errors = self.command("run", "--qm-dirs", "/mnt,/mnt/missing", "--dry-run", code=2).err
+        self.assertRegex(errors, r"(?m)^plimsoll: /mnt/missing does not exist on host1; create it there or name another directory$")
+
     def test_a_directory_that_is_a_file(self):
         self.boot()
         self.refused(r"--dir: /etc/passwd is not a directory on host1$", dir="/etc/passwd", code=2)

@@ -60,6 +60,11 @@ class Manual(harness.PlimsollTest):
                 self.assertEqual(sorted(listed), sorted(expected))
                 self.assertIn("--help", listed)
 
+    def test_no_line_of_help_is_longer_than_100_columns(self):
+        for command in self.all_commands():
+            lines = self.help_of(*command).splitlines()
+            self.assertEqual([line for line in lines if len(line) > 100], [], command)
+
     def test_pages_are_good_roff(self):
         if shutil.which("groff") is None:
             raise unittest.SkipTest("groff is not installed")

@@ -287,7 +287,7 @@ class PageLooks(pages.PageTest):
         rows = self.browser.script("return [...document.querySelectorAll('#limit table')].map(one => one.tBodies[0].rows.length)")
         self.assertEqual(rows[1:], [len(points), len(points)])
         steps = self.browser.script("return [...document.querySelectorAll('#limit table')].at(-1).innerText")
-        self.assertIn("0.6 % (0.53 to 0.96 %, 1 % may be)", steps)
+        self.assertIn("0.6 % (0.53 to 0.96 %, 1 % allowed)", steps)
         self.assertIn("exceeded, storage not recovered", steps)
         self.assert_quiet()
 
@@ -403,6 +403,16 @@ class PageLooks(pages.PageTest):
             self.changed("storages", change)
             told = self.browser.script("return document.body.innerText")
             self.assertEqual(told.count("7f3a21"), 1)
+
+    def test_notes_that_are_only_counted_are_in_the_number_of_notes(self):
+
+        def more(report):
+            report["notes"] = ["one.", "two.", "three.", "... and 1,002 more like it."]
+
+        self.changed("storages", more)
+        self.assertIn("Read the 1,005 notes", self.browser.script("return document.getElementById('verdict').textContent"))
+        self.assertIn("1,005 notes:", self.browser.script("return document.getElementById('sheet').textContent"))
+        self.assert_quiet()
 
     def test_the_first_printed_page_is_the_sheet_that_is_filed(self):
 

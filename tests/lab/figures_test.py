@@ -20,7 +20,7 @@ class Figures(lab_support.LabTest):
         run = self.start_lab_run(["host1"], "--duration", "5", *arguments)
         run.finish(180)
         result = self.result_of(run, run.results)
-        self.assertIn("NFS, as the kernel counts it; times of one operation in ms", result.out)
+        self.assertIn("NFS, from kernel statistics; times per operation in ms", result.out)
         return [(harness.cluster(step), step["load"][0]["nfs"]) for step in result.report["steps"]]
 
     def assert_beside_ours(self, scope, operation):

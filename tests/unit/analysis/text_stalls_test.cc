@@ -48,8 +48,9 @@ class TextStallsTest : public ::testing::Test {
 };
 
 TEST_F(TextStallsTest, TheThresholdsThatWereUsedAreNamed) {
-  EXPECT_THAT(Text(),
-              HasSubstr("No stall: no write in flight or overdue for 100 ms (or 20x median, whichever is greater)"));
+  EXPECT_THAT(
+      Text(),
+      HasSubstr("No stalls: no write was in flight or overdue for 100 ms (or 20x median, whichever is greater)"));
   SetUsed(100 * kNsPerMs, 615 * kNsPerMs);
   EXPECT_THAT(Text(),
               HasSubstr("for 100.000 ms to 615.000 ms (100 ms or 20x the writer's median, whichever is greater)"));
@@ -72,7 +73,7 @@ TEST_F(TextStallsTest, HowManyWritesAnIntervalHoldsIsShownWhereItIsMoreThanOne) 
   EXPECT_THAT(Text(), Not(HasSubstr("writes")));
   AddStall(10'000);
   EXPECT_THAT(Text(), HasSubstr("60,000 10,000 0.000"));
-  EXPECT_THAT(Text(), HasSubstr("writes: the largest number of writes in one writer"));
+  EXPECT_THAT(Text(), HasSubstr("writes: the most writes in one writer"));
 }
 
 }  // namespace

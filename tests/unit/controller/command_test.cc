@@ -7,9 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "common/command_line.h"
+
 namespace plimsoll {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -122,11 +125,20 @@ TEST(PaintVerdicts, PaintsTheVerdictAndTheResultsOfCriteriaAlone) {
       "  PASSING    \033[33mINCONCLUSIVE\033[0m\n\nNotes\n  FAIL stays\n");
 }
 
-TEST(WrapHelp, BreaksBetweenWordsWithinTheWidth) {
-  EXPECT_EQ(WrapHelp("short"), "short");
+TEST(WrapHelp, BreaksDescriptionsBetweenWordsWithinTheWidth) {
+  CLI::App app("Goes", "plimsoll");
+  WrapHelp(app);
   const std::string word(30, 'x');
-  EXPECT_EQ(WrapHelp(word + " " + word + " " + word), word + " " + word + "\n" + word);
-  EXPECT_EQ(WrapHelp(std::string(90, 'x')), std::string(90, 'x'));
+  const std::string three = word + " " + word + " " + word;
+  const std::string wide(90, 'x');
+  app.add_flag("--three", three);
+  app.add_flag("--long", wide);
+  app.add_subcommand("go", three)->add_flag("--fast", three);
+  const std::string wrapped = word + " " + word + "\n" + std::string(30, ' ') + word + "\n";
+  EXPECT_THAT(app.help(), AllOf(HasSubstr("  --three                     " + wrapped),
+                                HasSubstr("  --long                      " + wide + "\n"),
+                                HasSubstr("  go                          " + wrapped)));
+  EXPECT_THAT(app.get_subcommand("go")->help(), HasSubstr("  --fast                      " + wrapped));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/command_line.h"
 #include "controller/plan/plan_schema.h"
 #include "controller/plan/plan_yaml.h"
 #include "tests/status_matchers.h"
@@ -75,6 +76,7 @@ TEST(PlanFlags, EveryFlagAndAliasOfTheRulesIsAnOption) {
 
 TEST(PlanFlags, HelpShowsMeaningDefaultAndLimitsWithin100Columns) {
   CLI::App app;
+  WrapHelp(app);
   const PlanFlags flags(app);
   const std::string help = app.help();
   EXPECT_THAT(help, HasSubstr("--file-size,--fileSize SIZE"));

@@ -88,7 +88,8 @@ TEST(SshWords, WhatTheHostReportsHasItsWayOut) {
 }
 
 TEST(SshWords, ADirectoryThatCannotBeUsedHasTheSystemsReason) {
-  const auto failure = [](const std::string& text) { return HostSideFailure("node1", "directory", text, {}); };
+  SshWays ways;
+  const auto failure = [&ways](const std::string& text) { return HostSideFailure("node1", "directory", text, ways); };
   const HostFailure missing = failure("/mnt/x: No such file or directory");
   EXPECT_EQ(missing.code, Exit::kWrong);
   EXPECT_EQ(missing.line, "--dir: /mnt/x does not exist on node1; create it there or pass another --dir");
@@ -98,6 +99,13 @@ TEST(SshWords, ADirectoryThatCannotBeUsedHasTheSystemsReason) {
   const HostFailure stale = failure("/mnt/x: Stale file handle");
   EXPECT_EQ(stale.code, Exit::kCannotRun);
   EXPECT_EQ(stale.line, "node1: --dir: /mnt/x cannot be used (Stale file handle)");
+  ways.directory_option = "DIR";
+  EXPECT_EQ(failure("/mnt/x: No such file or directory").line,
+            "DIR: /mnt/x does not exist on node1; create it there or pass another DIR");
+  ways.directory_option = "";
+  EXPECT_EQ(failure("/mnt/x: No such file or directory").line,
+            "/mnt/x does not exist on node1; create it there or name another directory");
+  EXPECT_EQ(failure("/mnt/x: Not a directory").line, "/mnt/x is not a directory on node1");
 }
 
 TEST(SshWords, WhatABannerSaysIsNotSshsError) {
