@@ -158,7 +158,8 @@ std::optional<double> FigureOf(const Criterion& criterion, const v1::LatencyRepo
 
 }  // namespace
 
-LimitAnalysis::LimitAnalysis(const v1::TestPlan& plan) : plan_(plan), criteria_(ReadableCriteria(plan)) {}
+LimitAnalysis::LimitAnalysis(const v1::TestPlan& plan, uint32_t rules)
+    : plan_(plan), by_interval_(rules >= 3), criteria_(ReadableCriteria(plan)) {}
 
 LimitSearch::Options LimitAnalysis::SearchOptions() const {
   const v1::LimitPlan& limit = plan_.limit();
@@ -193,7 +194,7 @@ absl::Status LimitAnalysis::Take(const v1::JournalRecord& record, const Timeline
     parts_.erase(parts_.begin(), parts_.lower_bound(std::max(begun_, 1U) - 1));
     parts_.erase(parts_.upper_bound(begun_), parts_.end());
   }
-  if (record.has_frames()) {
+  if (by_interval_ && record.has_frames()) {
     const auto host = writers_.find(record.frames().host());
     for (const v1::Frame& frame : record.frames().frames()) {
       if (host == writers_.end() || frame.step() != begun_ || frame.qm() < 1 || frame.qm() > host->second) continue;
