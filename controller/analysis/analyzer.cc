@@ -18,10 +18,10 @@
 namespace plimsoll {
 namespace {
 
-// The analysis of the section that the plan has; null for a log run.
-std::unique_ptr<SectionAnalysis> MakeSectionAnalysis(const v1::TestPlan& plan) {
+// The analysis of the section that the plan has; null for a log run. `rules`: RunBegin::verdict_rules.
+std::unique_ptr<SectionAnalysis> MakeSectionAnalysis(const v1::TestPlan& plan, uint32_t rules) {
   if (plan.has_ha()) return std::make_unique<HaAnalysis>(plan);
-  if (plan.has_limit()) return std::make_unique<LimitAnalysis>(plan);
+  if (plan.has_limit()) return std::make_unique<LimitAnalysis>(plan, rules);
   return nullptr;
 }
 
@@ -155,7 +155,7 @@ absl::Status Analyzer::OnRunBegin(const v1::RunBegin& begin) {
   run_ = begin;
   timeline_.Begin(begin_ns_, begin.wall_clock_ns(), begin.plan().max_slew_ppm());
   judge_ = std::make_unique<Judge>(begin.plan(), begin.verdict_rules());
-  section_ = MakeSectionAnalysis(begin.plan());
+  section_ = MakeSectionAnalysis(begin.plan(), begin.verdict_rules());
   // A section has rounds of its own, or none.
   if (begin.plan().until_steady_ns() > 0 && !section_) rounds_.emplace(begin.steps(), begin.plan().until_steady_ns());
   const int64_t interval_ns = begin.frame_interval_ns();

@@ -158,8 +158,8 @@ std::optional<double> FigureOf(const Criterion& criterion, const v1::LatencyRepo
 
 }  // namespace
 
-LimitAnalysis::LimitAnalysis(const v1::TestPlan& plan)
-    : plan_(plan), criteria_(ReadableCriteria(plan)), parts_(criteria_) {}
+LimitAnalysis::LimitAnalysis(const v1::TestPlan& plan, uint32_t rules)
+    : plan_(plan), by_interval_(rules >= 3), criteria_(ReadableCriteria(plan)), parts_(criteria_) {}
 
 LimitSearch::Options LimitAnalysis::SearchOptions() const {
   const v1::LimitPlan& limit = plan_.limit();
@@ -193,7 +193,7 @@ absl::Status LimitAnalysis::Take(const v1::JournalRecord& record, const Timeline
 }
 
 void LimitAnalysis::OnFrame(uint32_t host, const v1::Frame& frame) {
-  parts_.Add(host, frame);
+  if (by_interval_) parts_.Add(host, frame);
 }
 
 bool LimitAnalysis::IsClosedLoop() const {

@@ -19,7 +19,8 @@ namespace plimsoll {
 // what a run measures, and a report shows the same search again.
 class LimitAnalysis final : public SectionAnalysis {
  public:
-  explicit LimitAnalysis(const v1::TestPlan& plan);
+  // `rules`: RunBegin::verdict_rules.
+  LimitAnalysis(const v1::TestPlan& plan, uint32_t rules);
 
   absl::Status Take(const v1::JournalRecord& record, const Timeline& timeline) override;
   bool HasSteps() const override { return true; }
@@ -72,6 +73,8 @@ class LimitAnalysis final : public SectionAnalysis {
   void AddReasons(const v1::LimitReport& limit, std::vector<std::string>& reasons) const;
 
   const v1::TestPlan plan_;
+  // Percentiles are judged by their confidence intervals.
+  const bool by_interval_;
   // Criteria of the plan that can be read.
   const std::vector<Criterion> criteria_;
   // By number.

@@ -8,6 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/histogram.h"
 #include "common/text.h"
 #include "common/units.h"
 #include "controller/mq/mq_files.h"
@@ -21,6 +22,10 @@ constexpr std::string_view kHeading = "publication received";
 constexpr int64_t kShortestMs = 10;
 constexpr int64_t kMsPerSecond = 1000;
 constexpr int64_t kLongestSeconds = int64_t{100} * 366 * 86'400;
+// No criterion about a latency has a higher limit.
+constexpr int64_t kLongestMeanNs = HistogramLayout::kMaxValueNs;
+// A single write may wait for storage that is away.
+constexpr int64_t kLongestWriteNs = kLongestSeconds * kNsPerSecond;
 // Names that notes mention.
 constexpr size_t kMostNames = 20;
 
@@ -258,6 +263,10 @@ class AmqsruaReader {
                                                   "; a line 'Publication received ...' is missing between"));
       }
       now_.values[i] = ReadValue(number, kElements[i], Trimmed(lower.substr(name.size())));
+      if (kElements[i].unit == Unit::kMicroseconds && now_.values[i].has_value()) {
+        const bool mean = i == static_cast<size_t>(LogElement::kWriteLatency);
+        CheckTime(number, name, *now_.values[i], mean ? kLongestMeanNs : kLongestWriteNs);
+      }
       // A value that cannot be read is reported once.
       if (!now_.values[i].has_value()) now_.values[i] = 0;
       return;
@@ -312,6 +321,12 @@ class AmqsruaReader {
     if (value.has_value() && good && text.empty()) return negative ? -*value : *value;
     AddBadValue(number, element, whole);
     return std::nullopt;
+  }
+
+  void CheckTime(size_t number, std::string_view name, int64_t value_us, int64_t longest_ns) {
+    if (value_us <= longest_ns / kNsPerUs) return;
+    problems_.Add(number, absl::StrCat("'", std::string(name), "': ", value_us, " uSec are more than ",
+                                       FormatDuration(longest_ns), ": the file is damaged, record it again"));
   }
 
   // `text`: what stands behind the count.

@@ -58,7 +58,7 @@ void Coordinator::Begin() {
   begin.set_wall_clock_ns(clock_.WallNow().value);
   begin.set_frame_interval_ns(kFrameIntervalNs);
   for (const v1::LogStep& step : options_.steps) *begin.add_steps() = step;
-  begin.set_verdict_rules(2);
+  begin.set_verdict_rules(3);
   log_.Append(std::move(record));
   for (auto& host : fleet_.hosts()) {
     v1::JournalRecord joined;

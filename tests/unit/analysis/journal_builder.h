@@ -78,7 +78,7 @@ struct SimRun {
   std::vector<std::string> criteria;
   std::string cut_short;
   // RunBegin::verdict_rules.
-  uint32_t verdict_rules = 2;
+  uint32_t verdict_rules = 3;
   // What may be a stall: agents tell from half of it on; 0: of none. With the plan saying so, or saying nothing.
   int64_t stall_ns = 100 * kNsPerMs;
   bool stall_given = false;

@@ -176,6 +176,24 @@ TEST(LimitReport, ALoadMeetsAndExceedsTheCriteriaOnlyBeyondChance) {
       HasSubstr(",recovered,limit,beyond_percent,beyond_low_percent,beyond_high_percent,beyond_allowed_percent\r\n"));
 }
 
+TEST(LimitReport, AJournalOfAnOlderVersionIsJudgedWithoutIntervals) {
+  SimulatedSearch search = ThreeHosts();
+  const v1::Report now = RunSearch(search);
+  search.verdict_rules = 2;
+  const v1::Report older = RunSearch(search);
+  EXPECT_EQ(older.verdict().outcome(), v1::OUTCOME_PASS);
+  for (const v1::LimitPoint& point : older.limit().points()) EXPECT_FALSE(point.has_confidence());
+  // Both measure the same until a load is met or exceeded that the interval leaves undecided.
+  int same = 0;
+  while (same < std::min(now.limit().points_size(), older.limit().points_size()) &&
+         now.limit().points(same).state() == older.limit().points(same).state()) {
+    ++same;
+  }
+  ASSERT_LT(same, std::min(now.limit().points_size(), older.limit().points_size()));
+  EXPECT_EQ(now.limit().points(same).load(), older.limit().points(same).load());
+  EXPECT_EQ(now.limit().points(same).state(), v1::LIMIT_STATE_UNDECIDED);
+}
+
 TEST(LimitReport, TheLimitAndTheKneeMayBeOneLoad) {
   v1::Report report = RunSearch(ThreeHosts());
   report.mutable_limit()->set_knee(report.limit().limit());

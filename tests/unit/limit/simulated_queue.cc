@@ -206,8 +206,8 @@ v1::TestPlan SearchPlan(const std::string& criterion) {
 }
 
 v1::Report RunSearch(const SimulatedSearch& search) {
-  LimitAnalysis analysis(search.plan);
-  Judge judge(search.plan, 1);
+  LimitAnalysis analysis(search.plan, search.verdict_rules);
+  Judge judge(search.plan, search.verdict_rules);
   int64_t now_ns = kNsPerSecond;
   const Timeline timeline;
   const bool over_rate = search.plan.limit().over() == v1::LIMIT_OVER_RATE;

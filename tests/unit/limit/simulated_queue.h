@@ -42,6 +42,8 @@ struct SimulatedSearch {
   v1::TestPlan plan;
   SimulatedQueue queue;
   uint64_t seed = 1;
+  // RunBegin::verdict_rules.
+  uint32_t verdict_rules = 3;
   // Changes a step's report before it is judged: what was planted.
   std::function<void(v1::StepReport&)> plant = [](v1::StepReport& /*report*/) {};
 };

@@ -172,6 +172,23 @@ TEST(Amqsrua, AValueThatIsNotAsPrintedIsRefused) {
               HasSubstr("log.txt:3: 'log - Write Size' is given twice in the publication of line 1"));
 }
 
+TEST(Amqsrua, ATimeThatNoWriteTakesIsRefused) {
+  const std::string mean = "Log - write latency ";
+  const std::string slowest = "Log - slowest write since restart ";
+  EXPECT_EQ(
+      ReadError(Publication(5'000, 10, mean + "9223372036854775807 uSec\n")),
+      "log.txt:4: 'log - write latency': 9223372036854775807 uSec are more than 1h: the file is damaged, record it "
+      "again");
+  EXPECT_THAT(ReadError(Publication(5'000, 10, mean + "3600000001 uSec\n")), HasSubstr("are more than 1h: "));
+  EXPECT_THAT(ReadError(Publication(5'000, 10, slowest + "9223372036854775807 uSec\n")),
+              HasSubstr("log.txt:4: 'log - slowest write since restart': 9223372036854775807 uSec are more than "));
+  // Storage may be away for longer than an hour.
+  const LogRecording recording =
+      Read(Publication(5'000, 10, mean + "3600000000 uSec\n" + slowest + "86400000000 uSec\n"));
+  EXPECT_EQ(recording.busiest.value(LogElement::kWriteLatency), 3'600'000'000);
+  EXPECT_EQ(recording.busiest.value(LogElement::kSlowestWrite), 86'400'000'000);
+}
+
 TEST(Amqsrua, AWrongFileIsOneLine) {
   EXPECT_EQ(ReadError(""),
             "log.txt: holds no line 'Publication received ...'; make the file with 'amqsrua -m QM -c DISK -t Log'");

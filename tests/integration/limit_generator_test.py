@@ -1,0 +1,56 @@
+"""`plimsoll limit` with an agent that has too little CPU: the load generator is the limit, and the answer a lower bound."""
+
+import os
+
+import harness
+
+
+class LimitOfTheLoadGenerator(harness.PlimsollTest):
+
+    # Writers that never wait for a disk.
+    in_memory = True
+
+    def limit(self, *arguments):
+        """Searches with an agent whose only CPU is busy otherwise; returns what the report has of the limit."""
+        agent = self.agent("alpha", wrap=("taskset", "--cpu-list", str(min(os.sched_getaffinity(0)))))
+        out = self.base / "results"
+        # Blocks so large that the recorder, which shares that CPU, keeps up.
+        process = self.start_plimsoll("limit", "--hosts", agent.address, "--dir", self.dir, "--out", out, "--bsize", "256k",
+                                      "--file-size", "256k", "--num-files", "2", "--cpu-load", "2", "--over", "qm",
+                                      "--duration", "500ms", "--warmup", "100ms", "--hold", "1s", *arguments)
+        process.finish(120)
+        result = self.result_of(process, out, code=3)
+        limit = result.report["limit"]
+        self.assertEqual((limit["cause"], limit["host"]), ("load_generator", "alpha"), result)
+        cause = r"at \S.* the load generator on alpha may be CPU-bound: its writers waited \d+\.\d % of their time for a CPU"
+        self.assertRegex(limit["cause_text"], f"^{cause}")
+        verdict = result.report["verdict"]
+        self.assertEqual(verdict["outcome"], "inconclusive")
+        bound = "the result is a lower bound; " if limit["limit"] > 0 else ""
+        reason = f"The limit is the load generator, not the storage: {bound}{cause}"
+        self.assertRegex(verdict["reasons"][0], f"^{reason}")
+        # Sentences may be broken anywhere between two words.
+        text = " ".join(result.out.split())
+        self.assertRegex(text, f"^Verdict INCONCLUSIVE.* {reason}")
+        self.assertIn("Limit at least " if bound else "Limit no load was shown to meet the criteria", text)
+        self.assertRegex(text, f"Cause the load generator: {cause}")
+        self.assert_nothing_left()
+        return limit
+
+    def test_queue_managers_that_wait_for_a_cpu_give_a_lower_bound(self):
+        limit = self.limit("--qm", "2", "--require", "p50<10s", "--budget", "15s")
+        # Whatever they waited for, both wrote: no load exceeds the criterion.
+        self.assertEqual((limit["limit"], limit["held"]), (2, True))
+        self.assertNotIn("exceeded_at", limit)
+
+    def test_a_rate_that_is_missed_for_want_of_a_cpu_is_no_limit_of_the_storage(self):
+        # All of them would write 67 GB/s, which no single CPU does.
+        limit = self.limit("--qm", "64", "--rate", "4000", "--require", "p50<50ms", "--budget", "20s")
+        (maximum,) = [point for point in limit["points"] if point["purpose"] == "maximum"]
+        self.assertEqual((maximum["load"], maximum["state"], maximum["criterion"]), (64, "exceeds", "rate_achieved>=99%"))
+        # Judged by its interval, as every load of a search.
+        self.assertIn("confidence", maximum)
+
+
+if __name__ == "__main__":
+    harness.main()
