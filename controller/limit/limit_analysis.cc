@@ -324,7 +324,9 @@ std::string LimitAnalysis::LastStepText() const {
 
 std::string LimitAnalysis::LoadText(double load) const {
   return plan_.limit().over() == v1::LIMIT_OVER_RATE
-             ? absl::StrFormat("%.4g writes/s per queue manager", load)
+             ? absl::StrCat(load < 10'000 ? absl::StrFormat("%.4g", load)
+                                          : FormatCount(static_cast<uint64_t>(std::llround(load))),
+                            " writes/s per queue manager")
              : absl::StrFormat("%.0f queue manager%s per host", load, load == 1 ? "" : "s");
 }
 
@@ -346,10 +348,16 @@ const LimitAnalysis::Step* LimitAnalysis::GeneratorBound() const {
   };
   const Step* const exceeding = Exceeding();
   if (exceeding != nullptr && is_bound(*exceeding)) return exceeding;
-  // A rate that was reached all the same, was. In a closed loop a writer that waits for a CPU writes less than it
-  // could, so that the storage is not shown to bear the load.
-  if (!IsClosedLoop()) return nullptr;
   const LimitBounds bounds = search_->bounds();
+  if (!IsClosedLoop()) {
+    // A rate that was reached all the same, was; but higher ones may be undecided because of it.
+    const auto undecided = std::find_if(steps_.begin(), steps_.end(), [&](const Step& step) {
+      return step.point.state() == v1::LIMIT_STATE_UNDECIDED && step.point.load() > bounds.meets && is_bound(step);
+    });
+    return exceeding != nullptr || undecided == steps_.end() ? nullptr : &*undecided;
+  }
+  // In a closed loop a writer that waits for a CPU writes less than it could, so that the storage is not shown to bear
+  // the load.
   if (bounds.meets > 0 && is_bound(steps_[bounds.meets_result])) return &steps_[bounds.meets_result];
   if (exceeding != nullptr) return nullptr;
   const auto found = std::find_if(steps_.begin(), steps_.end(), is_bound);

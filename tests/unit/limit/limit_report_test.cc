@@ -77,6 +77,28 @@ TEST(LimitReport, APlantedLimitOfTheLoadGeneratorIsInconclusiveAndNamed) {
   EXPECT_THAT(Text(report), HasSubstr("Limit     at least "));
 }
 
+void PlantBottleneck(v1::StepReport& report) {
+  v1::HostLoadReport& load = *report.add_load();
+  load.set_host("node1");
+  load.set_bottleneck("its writers waited 69.7 % of their time for a CPU");
+}
+
+TEST(LimitReport, LoadsThatTheLoadGeneratorKeptUndecidedAreItsLimit) {
+  SimulatedSearch search = ThreeHosts();
+  search.plan.mutable_limit()->set_budget_ns(400 * kNsPerSecond);
+  // Its steps end early.
+  search.plant = [](v1::StepReport& report) {
+    if (report.purpose() != v1::STEP_PURPOSE_SEARCH) return;
+    report.set_measured_ns(report.duration_ns() / 2);
+    PlantBottleneck(report);
+  };
+  const v1::Report report = RunSearch(search);
+  EXPECT_EQ(report.verdict().outcome(), v1::OUTCOME_INCONCLUSIVE);
+  EXPECT_FALSE(report.limit().has_exceeded_at());
+  EXPECT_EQ(report.limit().cause(), v1::LIMIT_CAUSE_LOAD_GENERATOR) << report.limit().cause_text();
+  EXPECT_EQ(report.limit().host(), "node1");
+}
+
 // Of queue managers that each wait for all others: n x 300 us.
 SimulatedSearch OverQueueManagers(const std::string& criterion) {
   SimulatedSearch search = ThreeHosts();
@@ -87,12 +109,6 @@ SimulatedSearch OverQueueManagers(const std::string& criterion) {
   FillDefaults(search.plan);
   search.queue.writers = 6;
   return search;
-}
-
-void PlantBottleneck(v1::StepReport& report) {
-  v1::HostLoadReport& load = *report.add_load();
-  load.set_host("node1");
-  load.set_bottleneck("its writers waited 69.7 % of their time for a CPU");
 }
 
 TEST(LimitReport, QueueManagersThatWaitForACpuShowNoLoadThatTheStorageBears) {
