@@ -329,7 +329,8 @@ class UntilSteady(harness.PlimsollTest):
         fs = faultfs.mounted(self)
         # Most of a write's time is the file system's own, whatever else the machine does; and there are rounds enough.
         fs.fault("write *.LOG delay_ms=50")
-        result = self.run_plan("--until-steady=60s", "--duration", "1s", "--bsize", "4k,8k", dir=fs.mountpoint)
+        result = self.run_plan("--until-steady=60s", "--duration", "1s", "--bsize", "4k,8k", dir=fs.mountpoint,
+                               wrap=harness.ahead())
         steps = [step["block_size_bytes"] for step in result.report["steps"]]
         self.assertEqual(steps, [4096, 8192] * (len(steps) // 2), "each round measures every step")
         for size, name in ((4096, "4 KiB"), (8192, "8 KiB")):

@@ -68,6 +68,8 @@ class Commands:
 class DrillTest(harness.PlimsollTest):
     """Two agents, alpha and beta, or pairs of them, on one fault file system, or on the disk."""
 
+    # Takeovers show what the storage does, not how long an instance waits for a CPU.
+    agents_ahead = True
     # Of the agents; two and two are a pair.
     labels = ("alpha", "beta")
     lies = True
@@ -85,17 +87,13 @@ class DrillTest(harness.PlimsollTest):
         self.fs = faultfs.FaultFs(self, self.below, self.dir) if self.lies else None
         self.agents = {}
         for name in self.labels:
-            agent = self.start_agent(name)
+            agent = self.agent(name, more=self.agent_options.get(name, ()))
             self.agents[agent.address] = agent
         self.names = dict(zip(self.agents, self.labels))
         addresses = list(self.agents)
         self.pairs = ["+".join(pair) for pair in zip(addresses[::2], addresses[1::2])]
         self.commands = Commands(self, lambda *words: getattr(self, f"{words[1]}_{words[0]}")(words[2]))
         self._fences = []
-
-    def start_agent(self, name, **more):
-        # Takeovers show what the storage does, not how long an instance waits for a CPU.
-        return self.agent(name, wrap=harness.ahead(), more=self.agent_options.get(name, ()), **more)
 
     # What commands do to the host that has this address.
 
@@ -133,7 +131,7 @@ class DrillTest(harness.PlimsollTest):
 
     def poweroff_undo(self, address):
         name = self.names[address]
-        self.agents[address] = self.start_agent(name, listen=address)
+        self.agents[address] = self.agent(name, listen=address, more=self.agent_options.get(name, ()))
 
     def start_drill(self, *more, faults=("kill",), rounds=1, by_options=False):
         """Starts a drill with small, quick defaults; pairs of option and value override them. Commands are in the plan, or options."""

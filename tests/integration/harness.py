@@ -258,6 +258,8 @@ class PlimsollTest(unittest.TestCase):
     maxDiff = 4000
     # On the disk, or (True) in memory, where writes take microseconds.
     in_memory = False
+    # Whether agents run before all else (ahead): where their writers wait, for a rate or for storage, and leave CPUs to others.
+    agents_ahead = False
 
     def setUp(self):
         place = "/dev/shm" if self.in_memory and os.access("/dev/shm", os.W_OK) else None
@@ -281,7 +283,7 @@ class PlimsollTest(unittest.TestCase):
     def agent(self, name, root=None, listen="127.0.0.1:0", wrap=(), more=()):
         """Starts an agent and waits until it listens. `wrap` is put before its command line."""
         return self.start(Agent, [
-            *wrap, binary("plimsoll-agent"), "--name", name, "--root", root or self.dir, "--listen", listen, *more
+            *wrap, *(ahead() if self.agents_ahead else ()), binary("plimsoll-agent"), "--name", name, "--root", root or self.dir, "--listen", listen, *more
         ]).await_listening()
 
     def start_plimsoll(self, *arguments, wrap=()):

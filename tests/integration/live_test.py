@@ -88,6 +88,7 @@ class Terminal:
 
 
 class OnATerminal(harness.PlimsollTest):
+    agents_ahead = True
 
     def setUp(self):
         super().setUp()
@@ -212,6 +213,7 @@ class OnATerminal(harness.PlimsollTest):
 
 
 class AsLines(harness.PlimsollTest):
+    agents_ahead = True
 
     def test_every_second_has_its_line_the_warm_up_and_the_last_one_too(self):
         agents = [self.agent(name) for name in ("alpha", "beta")]

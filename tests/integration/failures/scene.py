@@ -23,6 +23,8 @@ SLACK_S = 25
 class Scene(harness.PlimsollTest):
     """One row of the table as a test: `runTest` is given by the row."""
 
+    agents_ahead = True
+
     def __init__(self, row):
         super().__init__("runTest")
         self.row = row
@@ -53,8 +55,8 @@ class Scene(harness.PlimsollTest):
             self.on_controller = self.network.on_controller()
             listen = [f"{address}:7461" for address in self.network.hosts]
         more = ["--insecure"] if self.network else []
-        self.alpha = self.agent("alpha", listen=listen[0], wrap=[*on_alpha, *harness.ahead()], more=more)
-        self.beta = self.agent("beta", listen=listen[1], wrap=[*on_beta, *harness.ahead(), *self.row.fault.beta_wrap(self)],
+        self.alpha = self.agent("alpha", listen=listen[0], wrap=on_alpha, more=more)
+        self.beta = self.agent("beta", listen=listen[1], wrap=[*on_beta, *self.row.fault.beta_wrap(self)],
                                more=[*more, "--stop-wait", "1s"])
         self.alpha_address, self.beta_address = self.alpha.address, self.beta.address
         if self.row.state == "armed":

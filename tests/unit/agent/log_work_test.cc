@@ -399,6 +399,8 @@ class TwoDirectoriesTest : public LogWorkTest {
 
 TEST_F(TwoDirectoriesTest, EachWriterWritesInItsOwnAndEachFileSystemDecidesAboutODirect) {
   if (!MountOverSecond()) GTEST_SKIP() << "needs the right to mount";
+  // Long enough for a busy machine to let each writer write.
+  step().set_duration_ns(2 * kNsPerSecond);
   ASSERT_THAT(Create(), IsOk());
   const auto prepared = Prepare();
   ASSERT_THAT(prepared, IsOk());
