@@ -157,8 +157,7 @@ plimsoll.limit = (() => {
         kneeAt === null || both ? null : line(kneeAt, 'knee', 'soft', 1),
         points.some(isExceeded) ? crosses(points, toPlace) : null,
       ],
-      remark: points.some(isExceeded) ? 'Crosses: loads that exceed the criteria; they are not part of the line.' :
-                                        null,
+      remark: points.some(isExceeded) ? 'Crosses: loads that exceed the criteria.' : null,
       yTitle: overRate(limit) ? 'response time, by writes/s offered to all hosts' :
                                 'service time, by queue managers per host',
       yTick: format.shortTime,
