@@ -57,8 +57,8 @@ class Limit(harness.PlimsollTest):
         else:
             # Where nothing was held, its loads were undecided for so long that the budget ended.
             self.assertIn("hold" if limit["held"] else "--budget (200s) ended before the answer was held", purposes + [limit["ended"]])
-            # Half of what the server can do does not make three writes of four wait for four others.
-            self.assertGreater(limit["limit"], 0.5 * CAPACITY)
+            # Half of what the server can do, which is where the search begins, does not make one write of four wait for four others.
+            self.assertGreater(limit["limit"], 0.45 * CAPACITY)
             # On a busy machine loads above the answer stay undecided until the budget ends.
             if "exceeded_at" in limit:
                 self.assertGreater(limit["exceeded_at"], limit["limit"])
