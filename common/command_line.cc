@@ -314,12 +314,13 @@ std::string BashCompletion(CLI::App& app) {
       const std::vector<std::string> more = Spellings(*option);
       spellings.insert(spellings.end(), more.begin(), more.end());
       if (!TakesValue(*option)) continue;
-      std::vector<std::string> patterns;
-      for (const std::string& spelling : more) patterns.push_back(absl::StrCat("'", name, " ", spelling, "'"));
+      const std::string patterns = absl::StrJoin(more, "|", [&](std::string* text, const std::string& spelling) {
+        absl::StrAppend(text, "'", name, " ", spelling, "'");
+      });
       const std::string kind = IsPath(*option)
                                    ? absl::StrCat("kind=", option->get_type_name())
                                    : absl::StrCat("kind=WORD words='", absl::StrJoin(Values(*option), " "), "'");
-      absl::StrAppend(&values, "    ", absl::StrJoin(patterns, "|"), ") ", kind, " ;;\n");
+      absl::StrAppend(&values, "    ", patterns, ") ", kind, " ;;\n");
     }
     absl::StrAppend(&options, "    '", name, "') options='", absl::StrJoin(spellings, " "), "' ;;\n");
   });
@@ -428,9 +429,9 @@ std::string UnknownCommand(const CLI::App& app, const std::string& word) {
 std::string CommandLineError(const CLI::App& app, const CLI::ParseError& error) {
   const bool of_extras = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
   const bool of_missing = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
-  const std::string extras = of_extras || of_missing ? DescribeExtras(app) : "";
+  std::string extras = of_extras || of_missing ? DescribeExtras(app) : "";
   if (!extras.empty()) return extras;
-  const std::string of_option = DescribeOption(app, error.what());
+  std::string of_option = DescribeOption(app, error.what());
   if (!of_option.empty()) return of_option;
   return of_extras ? "too many arguments" : error.what();
 }
