@@ -327,6 +327,7 @@ void Instance::WriteLog() {
   tally.step = order_.start().instance();
   tally.first_block = last_sequence_;
   std::vector<int> fds;
+  fds.reserve(files_.extents.size());
   for (const QmFiles::File& extent : files_.extents) fds.push_back(extent.fd.get());
 
   v1::HaEvent event;

@@ -228,6 +228,7 @@ absl::Status LogWork::AwaitFilled(uint32_t writers, const std::function<void(uin
 
 absl::Status LogWork::StartRecorder() {
   std::vector<std::string> paths;
+  paths.reserve(places_.size());
   for (const Place& place : places_) paths.push_back(place.directory->path());
   counters_ = std::make_unique<HostCounters>(paths);
   try {

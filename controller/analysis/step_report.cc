@@ -52,7 +52,8 @@ void StepReporter::OnAbsentHost(const HostFacts& facts) {
 }
 
 void StepReporter::OnScope(const StepScope& scope, const ScopeSums& sums) {
-  Named name{scope.kind, scope.facts == nullptr ? "" : scope.facts->label(), scope.qm, scope.storage};
+  const bool of_host = scope.kind == v1::SCOPE_KIND_QM || scope.kind == v1::SCOPE_KIND_HOST;
+  Named name{scope.kind, of_host ? scope.facts->label() : "", scope.qm, scope.storage};
   if (scope.left_early) name.why_early = WhyEarly(*scope.facts, *scope.part);
   const SecondTable* percentiles = nullptr;
   switch (scope.kind) {

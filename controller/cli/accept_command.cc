@@ -363,6 +363,7 @@ class Acceptance {
     if (!agents.not_started().empty()) return Fail(AsFailure(agents.not_started()), run);
     Fleet& fleet = agents.fleet();
     std::vector<std::vector<std::string>> asked;
+    asked.reserve(directories.size());
     for (const std::string& directory : directories) asked.push_back({directory});
     fleet.DescribeAll(asked, kAskTimeoutNs);
     if (events.interrupts() > 0) {

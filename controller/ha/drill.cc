@@ -25,6 +25,7 @@ std::string FaultWord(v1::HaFaultKind fault) {
 
 std::vector<v1::LogWorkload> FilledWorkloads(const v1::TestPlan& plan) {
   std::vector<v1::LogWorkload> workloads;
+  workloads.reserve(static_cast<size_t>(plan.hosts_size()));
   for (size_t host = 0; host < static_cast<size_t>(plan.hosts_size()); ++host) {
     workloads.push_back(HaFilledWorkload(plan, host));
   }
@@ -732,6 +733,7 @@ void Drill::Kill(const Instance& instance) {
 std::string Drill::RunCommand(uint32_t round, bool undo, const std::vector<std::string>& arguments,
                               const std::string& address) {
   std::vector<std::string> filled;
+  filled.reserve(arguments.size());
   for (const std::string& argument : arguments) filled.push_back(FillHost(argument, address));
   v1::JournalRecord record;
   v1::HaFaultCommand& begun = *record.mutable_ha()->mutable_fault_command();

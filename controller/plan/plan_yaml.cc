@@ -65,7 +65,7 @@ std::string OptionOf(const std::string& key) {
     if (field == nullptr) return "";
     type = field->message_type();
   }
-  return RuleOf(*field).flag().empty() ? "" : absl::StrCat("--", RuleOf(*field).flag());
+  return field == nullptr || RuleOf(*field).flag().empty() ? "" : absl::StrCat("--", RuleOf(*field).flag());
 }
 
 // Whether the text names a key, a key below it, or an option, as a word.

@@ -178,6 +178,7 @@ std::string ShortenNamesIn(const std::string& text, const std::vector<std::strin
   constexpr size_t kLeastOfSeveral = 12;
   constexpr size_t kLeast = 6;
   std::vector<std::pair<std::string, std::string>> replaced;
+  replaced.reserve(names.size());
   for (const std::string& name : names) replaced.emplace_back(name.empty() ? kMark : name, kMark);
   const std::string rest = absl::StrReplaceAll(text, replaced);
   const auto count = static_cast<size_t>(std::count(rest.begin(), rest.end(), kMark[0]));

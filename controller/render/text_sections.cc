@@ -34,7 +34,7 @@ std::string SecondsCell(bool known, const v1::HaSpan& span) {
 
 // The same, with the error where it is more than a tenth.
 std::string SpanCell(const v1::HaSpan& span) {
-  const std::string text = SecondsCell(true, span);
+  std::string text = SecondsCell(true, span);
   if (span.error_ns() * 10 <= std::max(span.ns(), -span.ns()) || span.error_ns() < kNsPerMs) return text;
   return absl::StrCat(text, "\u00b1", FormatFixed(static_cast<double>(span.error_ns()) / 1e9, 3));
 }

@@ -366,17 +366,18 @@ absl::StatusOr<HeldDirectory> MakeDirectories(int where, const std::string& path
     const char* name = component.c_str();
     const int no_links = links == Links::kRefuse ? O_NOFOLLOW : 0;
     UniqueFd next(openat(held.fd.get(), name, flags | no_links));
+    int why = errno;
     held.parent.Reset();
-    if (!next.valid() && errno == ENOENT) {
+    if (!next.valid() && why == ENOENT) {
       const bool made = mkdirat(held.fd.get(), name, kDirectoryMode) == 0;
       if (!made && errno != EEXIST) return PosixError("mkdir", path, errno);
       // It has just been made, here or by another run: a link that has its name now was put there by somebody else.
       next = UniqueFd(openat(held.fd.get(), name, flags | O_NOFOLLOW));
+      why = errno;
       if (made && next.valid()) held.parent = std::move(held.fd);
       held.name = component.string();
     }
     if (!next.valid()) {
-      const int why = errno;
       struct stat facts{};
       if (why == ENOTDIR && fstatat(held.fd.get(), name, &facts, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(facts.st_mode)) {
         return absl::FailedPreconditionError(
