@@ -119,7 +119,7 @@ class Interrupted(drills.DrillTest):
                 self.assert_clean()
 
     def test_while_a_host_is_frozen_it_is_thawed_again(self):
-        process = self.start_drill(faults=("freeze",))
+        process = self.start_drill("--at", "1s", faults=("freeze",))
         self.await_waiting(process)
         # Nobody takes over: the drill would wait for its limit.
         for name in ("active", "poll"):

@@ -134,11 +134,11 @@ class Lies(drills.DrillTest):
         self.assertEqual(report["ha"]["rounds"], [], report["text"])
 
     def refuse_locks(self):
-        """The storage keeps the locks of the active instance, whoever asks."""
+        """The storage keeps the locks of the active instance, whoever asks. Both rules must be there before the fault."""
         return [self.fs.fault(f"lock */{name} error=EAGAIN") for name in ("active", "poll")]
 
     def test_a_lock_that_is_released_late_fails_the_takeover_time(self):
-        process = self.start_drill("--require", "takeover_max<1s")
+        process = self.start_drill("--require", "takeover_max<1s", "--at", "1s")
         self.await_waiting(process)
         held = self.refuse_locks()
         process.await_err(r"round 1 of 1: kill")
@@ -158,7 +158,7 @@ class Lies(drills.DrillTest):
         self.assertRegex(criterion["reason"], "^round 1: the lock of qm1 was released late")
 
     def test_a_lock_that_is_never_released_is_named(self):
-        process = self.start_drill("--require", "takeover_max<1s", "--takeover-limit", "1s")
+        process = self.start_drill("--require", "takeover_max<1s", "--takeover-limit", "1s", "--at", "1s")
         self.await_waiting(process)
         self.refuse_locks()
         report = self.finish_drill(process, 1)
