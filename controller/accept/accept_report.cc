@@ -286,11 +286,11 @@ void TakeStorage(const std::vector<StorageHost>& hosts, uint64_t block_size_byte
     const v1::DirectoryDescription& directory = host.description.directories(0);
     AddHost(host.label, directory.path(), host.description, directory, report);
     stacks.insert(absl::StrCat(directory.fs_type(), " from ", directory.fs_source()));
-    for (StorageAdvice& advice : AdviseOnStorage(directory, block_size_bytes)) {
+    for (const StorageAdvice& advice : AdviseOnStorage(directory, block_size_bytes)) {
       auto same = std::find_if(found.begin(), found.end(), [&](const auto& one) {
         return one.first.level == advice.level && one.first.what == advice.what;
       });
-      if (same == found.end()) same = found.insert(same, {std::move(advice), {}});
+      if (same == found.end()) same = found.insert(same, {advice, {}});
       same->second.push_back(host.label);
     }
   }

@@ -483,6 +483,7 @@ void Repeat(uint32_t times, std::vector<v1::LogStep>& steps) {
 std::optional<Failure> CheckPlanCaps(const std::vector<std::unique_ptr<Host>>& hosts, const v1::TestPlan& plan,
                                      const RunInTurn* turn) {
   std::vector<v1::LogWorkload> workloads;
+  workloads.reserve(hosts.size());
   for (size_t i = 0; i < hosts.size(); ++i) workloads.push_back(EffectiveWorkload(plan, static_cast<int>(i)));
   std::vector<v1::LogStep> steps = ExpandSteps(plan);
   TimeInWords time;

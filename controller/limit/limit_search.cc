@@ -269,6 +269,7 @@ std::vector<size_t> LimitSearch::curve() const {
     if (Decides(result) || result.purpose == v1::STEP_PURPOSE_CURVE) last[result.load] = i;
   }
   std::vector<size_t> results;
+  results.reserve(last.size());
   for (const auto& [load, result] : last) results.push_back(result);
   return results;
 }
@@ -296,8 +297,10 @@ std::optional<LimitStep> LimitSearch::CurvePoint() const {
     });
   };
   if (!over_rate()) {
-    for (double qms = 1; qms <= options_.most_load; qms = qms < kMostListedQms ? qms + 1 : std::ceil(qms * 1.25)) {
+    double qms = 1;
+    while (qms <= options_.most_load) {
       if (!measured(qms, 0.5)) return CurveStep(qms);
+      qms = qms < kMostListedQms ? qms + 1 : std::ceil(qms * 1.25);
     }
     return std::nullopt;
   }
