@@ -181,6 +181,12 @@ class DrillTest(harness.PlimsollTest):
         for agent in self.agents.values():
             harness.wait_until(lambda agent=agent: not instances_of(agent), "no instance is left")
 
+    def refuse_locks(self, process):
+        """Makes the storage keep the locks of the active instance, whoever asks, before the first fault comes."""
+        rules = [self.fs.fault(f"lock */{name} error=EAGAIN") for name in ("active", "poll")]
+        self.assertNotRegex(process.err, r"(?m)^round 1 of ", "the fault came before the rules")
+        return rules
+
     def await_waiting(self, process):
         """Waits until the drill has an active instance, and a standby one that waits for its lock."""
         process.await_err(r"^starting the active instances")

@@ -119,11 +119,10 @@ class Interrupted(drills.DrillTest):
                 self.assert_clean()
 
     def test_while_a_host_is_frozen_it_is_thawed_again(self):
-        process = self.start_drill("--at", "1s", faults=("freeze",))
+        process = self.start_drill("--at", "2s", faults=("freeze",))
         self.await_waiting(process)
         # Nobody takes over: the drill would wait for its limit.
-        for name in ("active", "poll"):
-            self.fs.fault(f"lock */{name} error=EAGAIN")
+        self.refuse_locks(process)
         self.on_frozen = lambda: process.signal(signal.SIGINT)
         self.assertEqual(process.finish(), 3, process.err)
         self.assertEqual(self.commands.failures, [])

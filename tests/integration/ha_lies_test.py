@@ -133,14 +133,10 @@ class Lies(drills.DrillTest):
         self.assert_fails(report, "split_brain==0", r"split_brain==0 FAIL 1\b", self.TWICE)
         self.assertEqual(report["ha"]["rounds"], [], report["text"])
 
-    def refuse_locks(self):
-        """The storage keeps the locks of the active instance, whoever asks. Both rules must be there before the fault."""
-        return [self.fs.fault(f"lock */{name} error=EAGAIN") for name in ("active", "poll")]
-
     def test_a_lock_that_is_released_late_fails_the_takeover_time(self):
-        process = self.start_drill("--require", "takeover_max<1s", "--at", "1s")
+        process = self.start_drill("--require", "takeover_max<1s", "--at", "2s")
         self.await_waiting(process)
-        held = self.refuse_locks()
+        held = self.refuse_locks(process)
         process.await_err(r"round 1 of 1: kill")
         time.sleep(2)  # That long the storage keeps the lock.
         for rule in held:
@@ -158,9 +154,9 @@ class Lies(drills.DrillTest):
         self.assertRegex(criterion["reason"], "^round 1: the lock of qm1 was released late")
 
     def test_a_lock_that_is_never_released_is_named(self):
-        process = self.start_drill("--require", "takeover_max<1s", "--takeover-limit", "1s", "--at", "1s")
+        process = self.start_drill("--require", "takeover_max<1s", "--takeover-limit", "1s", "--at", "2s")
         self.await_waiting(process)
-        self.refuse_locks()
+        self.refuse_locks(process)
         report = self.finish_drill(process, 1)
         self.assert_fails(report, "takeover_max<1s", r"takeover_max<1s FAIL over [1-9][\d.]* m?s",
                           r"takeover_max<1s: round 1: the lock of qm1 was never released within 1s")

@@ -11,6 +11,7 @@ import glob
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -43,7 +44,10 @@ def ahead():
     """What is put before a command so that its threads run before all that the machine is busy with besides; nothing where
     that is not allowed."""
     first = ("chrt", "--fifo", "1")
-    return first if subprocess.run([*first, "true"], stderr=subprocess.DEVNULL, check=False, timeout=LONG_S).returncode == 0 else ()
+    if shutil.which(first[0]) is None:
+        return ()
+    allowed = subprocess.run([*first, "true"], stderr=subprocess.DEVNULL, check=False, timeout=LONG_S).returncode == 0
+    return first if allowed else ()
 
 
 def wait_until(condition, what, timeout_s=LONG_S):
@@ -282,8 +286,9 @@ class PlimsollTest(unittest.TestCase):
 
     def agent(self, name, root=None, listen="127.0.0.1:0", wrap=(), more=()):
         """Starts an agent and waits until it listens. `wrap` is put before its command line."""
+        first = ahead() if self.agents_ahead else ()
         return self.start(Agent, [
-            *wrap, *(ahead() if self.agents_ahead else ()), binary("plimsoll-agent"), "--name", name, "--root", root or self.dir, "--listen", listen, *more
+            *wrap, *first, binary("plimsoll-agent"), "--name", name, "--root", root or self.dir, "--listen", listen, *more
         ]).await_listening()
 
     def start_plimsoll(self, *arguments, wrap=()):

@@ -24,6 +24,8 @@ def setUpModule():
 
 class Limit(harness.PlimsollTest):
     agents_ahead = True
+    # Below the server's times, nothing may stall as a disk does.
+    in_memory = True
 
     def limit(self, *arguments, code=0):
         self._results += 1
@@ -39,15 +41,13 @@ class Limit(harness.PlimsollTest):
         agents = [self.agent(name, root=fs.mountpoint).address for name in ("alpha", "beta")]
         fs.fault(f"write *.LOG serve_us={int(SERVICE_S * 1e6)}")
         found = self.limit("--hosts", ",".join(agents), "--dir", fs.mountpoint, "--require", "p75<25ms", "--duration", "4s",
-                           "--warmup", "500ms", "--hold", "6s", "--tolerance", "20%", "--budget", "200s", "--seed", "7",
+                           "--warmup", "500ms", "--hold", "6s", "--tolerance", "15%", "--budget", "200s", "--seed", "7",
                            code=(0, 3))
         limit = found.report["limit"]
         # A machine that has no time for the agents is told from the server, and named: the answer is a lower bound then.
         bound = limit.get("cause") == "load_generator"
-        # So is a disk below that stalls in a step.
-        unsteady = any(text in reason for reason in found.report["verdict"].get("reasons", [])
-                       for text in ("the storage is not steady", "the storage had not recovered"))
-        self.assertEqual(found.code, 3 if bound or unsteady or not limit["held"] else 0, found)
+        self.assertFalse(bound and harness.ahead(), found)
+        self.assertEqual(found.code, 3 if bound else 0, found)
         self.assertLess(limit["maximum"], 1.02 * CAPACITY)
         self.assertLess(limit["limit"], CAPACITY, "no server does more than it can")
         purposes = [point["purpose"] for point in limit["points"]]
@@ -58,11 +58,11 @@ class Limit(harness.PlimsollTest):
         if bound:
             self.assertRegex(found.report["verdict"]["reasons"][0], "load generator on (alpha|beta) may be CPU-bound")
         else:
-            # Where nothing was held, its loads were undecided for so long that the budget ended.
-            self.assertIn("hold" if limit["held"] else "--budget (200s) ended before the answer was held", purposes + [limit["ended"]])
-            # Half of what the server can do, which is where the search begins, does not make one write of four wait for four others.
-            self.assertGreater(limit["limit"], 0.45 * CAPACITY)
-            # On a busy machine loads above the answer stay undecided until the budget ends.
+            self.assertTrue(limit["held"], found)
+            self.assertIn("hold", purposes)
+            # Half of what the server can do does not make one write of four wait for four others.
+            self.assertGreater(limit["limit"], 0.5 * CAPACITY)
+            # Loads above the answer may stay undecided until the budget ends.
             if "exceeded_at" in limit:
                 self.assertGreater(limit["exceeded_at"], limit["limit"])
                 self.assertEqual(limit["cause"], "storage")

@@ -89,6 +89,8 @@ class Terminal:
 
 class OnATerminal(harness.PlimsollTest):
     agents_ahead = True
+    # Where nothing stalls as a disk does: only the stalls that a test makes are on the screen.
+    in_memory = True
 
     def setUp(self):
         super().setUp()
@@ -140,9 +142,7 @@ class OnATerminal(harness.PlimsollTest):
             text = "\n".join(screen)
             self.assertRegex(text, r"step ends in \d+ s, run ends in about \d+ s")
             self.assertRegex(text, rf"(?m)^  {harness.FAILS} +failing +[\d,]+ writes  step 1, node")
-            # A stall of the disk, of which nobody is sure, has rows of its own.
-            if rows >= 40 or not re.search(r"(?m)^stalls  ", text):
-                self.assertRegex(text, r"(?m)^  steady +undecided")
+            self.assertRegex(text, r"(?m)^  steady +undecided")
             if rows >= 40:
                 self.assertEqual(len(hosts), 14, screen)
                 self.assertRegex(text, "[▁▂▃▄▅▆▇█]{3}")
@@ -158,9 +158,8 @@ class OnATerminal(harness.PlimsollTest):
         agents[1].signal(signal.SIGSTOP)
         terminal.await_text(r"^all 3 hosts.*\nbeta .* silent [3-9] s$")
         agents[1].signal(signal.SIGCONT)
-        # The silence began before the suspension, with the last message before it. The disk may stall meanwhile, for all.
-        terminal.await_text(r"^stalls  \d+ so far in this step\n(?:  at .*\n)*  at +\d+\.\d s +[2-9]\.\d{3} s +"
-                            r"(?:[23] hosts: .*)?beta/qm1")
+        # The silence began before the suspension, with the last message before it.
+        terminal.await_text(r"^stalls  \d+ so far in this step\n(?:  at .*\n)*  at +\d+\.\d s +[2-9]\.\d{3} s +beta/qm1")
         # However late the table gets to it, the run is still on; nothing waits for its end.
         terminal.keys("C-c")
         terminal.await_text(r"^exit code 3$")
@@ -215,6 +214,7 @@ class OnATerminal(harness.PlimsollTest):
 
 class AsLines(harness.PlimsollTest):
     agents_ahead = True
+    in_memory = True
 
     def test_every_second_has_its_line_the_warm_up_and_the_last_one_too(self):
         agents = [self.agent(name) for name in ("alpha", "beta")]

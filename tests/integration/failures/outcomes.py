@@ -6,8 +6,6 @@ from typing import Callable
 
 import harness
 
-SLACK_S = 25
-
 
 @dataclasses.dataclass(frozen=True)
 class Kept:

@@ -425,6 +425,7 @@ TEST_F(TwoDirectoriesTest, EachWriterWritesInItsOwnAndEachFileSystemDecidesAbout
   ASSERT_FALSE(ArmIn(kSoon).late());
   const v1::StepDone done = sink_.NextDone();
   EXPECT_EQ(done.stopped(), "");
+  EXPECT_EQ(done.writers_size(), 3);
   for (const v1::WriterTotals& writer : done.writers()) EXPECT_GT(writer.writes(), 0U);
   EXPECT_EQ(work_->Release(false).removed_files(), 6);
 }

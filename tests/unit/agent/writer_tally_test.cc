@@ -226,10 +226,10 @@ TEST_F(WriterTallyTest, AStartDelayIsPassedOnToWritesThatWaitForTheLateOne) {
   params.schedule.emplace(kStartNs, 100.0);
   WriterTally tally(params, state_, stop_trace_at_ns_);
   Push(kStartNs + 5 * kMs, 9 * kMs);   // 5 ms late
-  Push(kStartNs + 14 * kMs, 9 * kMs);  // due at 10 ms: 4 ms late, for the one before it
+  Push(kStartNs + 16 * kMs, 9 * kMs);  // due at 10 ms: 4 ms for the one before it, and 2 ms late by itself
   tally.Poll(kStartNs + 255 * kMs, frames_);
   ASSERT_THAT(frames_, SizeIs(1));
-  EXPECT_EQ(frames_[0].start_delay().max_ns(), static_cast<uint64_t>(5 * kMs));
+  EXPECT_EQ(frames_[0].start_delay().max_ns(), static_cast<uint64_t>(6 * kMs));
   EXPECT_EQ(frames_[0].start_delay().late_writes(), 2U);
   // The next frame begins anew.
   tally.Poll(kStartNs + 505 * kMs, frames_);

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <map>
 #include <string>
+#include <tuple>
 
 #include "common/units.h"
 #include "controller/plan/plan_defaults.h"
@@ -49,8 +50,8 @@ class LimitSimulation : public ::testing::TestWithParam<Case> {
     search.queue = {one.writers, one.service_ns};
     search.plan = plan;
     // Computed once for all tests of a case.
-    static std::map<uint32_t, double> truths;
-    const auto [known, fresh] = truths.try_emplace(one.writers);
+    static std::map<std::tuple<uint32_t, int64_t, int64_t>, double> truths;
+    const auto [known, fresh] = truths.try_emplace({one.writers, one.service_ns, one.limit_ns});
     if (fresh) known->second = RateAt(search.queue, 0.01, one.limit_ns);
     const double truth = known->second;
     Found all;
