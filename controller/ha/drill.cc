@@ -5,23 +5,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "common/protocol.h"
 #include "common/units.h"
-#include "controller/plan/plan_schema.h"
-#include "controller/render/json.h"
-#include "controller/run/coordinator.h"
+#include "controller/run/run_records.h"
 
 namespace plimsoll {
 namespace {
 
-constexpr int kLastProbes = 8;
 constexpr int64_t kTryAgainNs = kNsPerSecond;
 constexpr int64_t kPollCommandNs = 20 * kNsPerMs;
-
-std::string FaultWord(v1::HaFaultKind fault) {
-  const auto* value = v1::HaFaultKind_descriptor()->FindValueByNumber(fault);
-  return value == nullptr ? "fault" : EnumWord(*value);
-}
 
 std::vector<v1::LogWorkload> FilledWorkloads(const v1::TestPlan& plan) {
   std::vector<v1::LogWorkload> workloads;
@@ -30,12 +21,6 @@ std::vector<v1::LogWorkload> FilledWorkloads(const v1::TestPlan& plan) {
     workloads.push_back(HaFilledWorkload(plan, host));
   }
   return workloads;
-}
-
-std::string EndText(const v1::HaEnded& ended) {
-  if (!ended.message().empty()) return ended.message();
-  if (ended.signal() != 0) return absl::StrCat("signal ", ended.signal());
-  return EnumName(*v1::HaEnded::Reason_descriptor(), ended.reason());
 }
 
 }  // namespace
@@ -55,6 +40,7 @@ Drill::Drill(Options options)
                     .driver = &driver_,
                     .plans = options_.host_plans,
                     .workloads = FilledWorkloads(options_.plan)}),
+      instances_(options_.fleet, &driver_, options_.log),
       pairs_(HaPairs(options_.plan)),
       random_(options_.plan.seed()) {
   for (size_t pair = 0; pair < pairs_.size(); ++pair) {
@@ -62,31 +48,8 @@ Drill::Drill(Options options)
   }
 }
 
-void Drill::Begin() {
-  v1::JournalRecord record;
-  v1::RunBegin& begin = *record.mutable_run_begin();
-  begin.set_run_id(options_.host_plans.front().run_id());
-  begin.set_version(kVersion);
-  *begin.mutable_plan() = options_.plan;
-  begin.set_wall_clock_ns(clock_.WallNow().value);
-  begin.set_frame_interval_ns(kFrameIntervalNs);
-  begin.set_verdict_rules(1);
-  log_.Append(std::move(record));
-  for (auto& host : fleet_.hosts()) {
-    v1::JournalRecord joined;
-    v1::HostJoined& of = *joined.mutable_host_joined();
-    of.set_host(static_cast<uint32_t>(host->index));
-    of.set_label(host->label);
-    of.set_address(host->address);
-    *of.mutable_description() = *host->description;
-    *of.mutable_plan() = options_.host_plans[host->index];
-    log_.Append(std::move(joined));
-  }
-  log_.Flush();
-}
-
 std::optional<Failure> Drill::Run() {
-  Begin();
+  AppendRunBegin(options_.plan, options_.host_plans, {}, clock_, fleet_, log_);
   options_.progress->Preparing();
   std::optional<Failure> failure = preparation_.Run();
   options_.progress->StepEnds();
@@ -113,7 +76,7 @@ std::optional<Failure> Drill::Run() {
   if (left()) return failure;
   ReleaseAll();
   if (left()) return failure;
-  AppendEnd();
+  AppendRunEnd(driver_.interrupted() ? "interrupted" : cut_short_, fleet_, log_);
   return failure;
 }
 
@@ -137,7 +100,7 @@ std::optional<Failure> Drill::CheckPairs() const {
 
 std::string Drill::StartAll() {
   options_.say("starting the active instances");
-  for (QueueManager& qm : queue_managers_) qm.active = Start(qm.number, pairs_[qm.pair].first);
+  for (QueueManager& qm : queue_managers_) qm.active = instances_.Start(qm.number, pairs_[qm.pair].first);
   const auto all_write = [this] {
     return std::all_of(queue_managers_.begin(), queue_managers_.end(),
                        [](const QueueManager& qm) { return qm.active->writes || qm.active->ended; });
@@ -145,13 +108,13 @@ std::string Drill::StartAll() {
   AwaitFor(options_.plan.hang_limit_ns(), all_write);
   if (std::string must = MustEnd(); !must.empty()) return must;
   for (const QueueManager& qm : queue_managers_) {
-    if (qm.active->ended) return absl::StrCat(NameOf(*qm.active), " ended: ", qm.active->end_text);
+    if (qm.active->ended) return absl::StrCat(instances_.NameOf(*qm.active), " ended: ", qm.active->end_text);
     if (!qm.active->writes) {
-      return absl::StrCat(NameOf(*qm.active), " did not become active within ",
+      return absl::StrCat(instances_.NameOf(*qm.active), " did not become active within ",
                           FormatDuration(options_.plan.hang_limit_ns()));
     }
   }
-  for (QueueManager& qm : queue_managers_) qm.standby = Start(qm.number, pairs_[qm.pair].second);
+  for (QueueManager& qm : queue_managers_) qm.standby = instances_.Start(qm.number, pairs_[qm.pair].second);
   return AwaitReady();
 }
 
@@ -177,11 +140,11 @@ std::string Drill::WhyUnready() const {
   for (const QueueManager& qm : queue_managers_) {
     for (const Instance* instance : {qm.active, qm.standby}) {
       if (instance != nullptr && instance->ended) {
-        return absl::StrCat(NameOf(*instance), " ended: ", instance->end_text);
+        return absl::StrCat(instances_.NameOf(*instance), " ended: ", instance->end_text);
       }
     }
     if (qm.standby != nullptr && qm.standby->granted) {
-      return absl::StrCat(NameOf(*qm.standby), " was granted the lock of ", NameOf(*qm.active));
+      return absl::StrCat(instances_.NameOf(*qm.standby), " was granted the lock of ", instances_.NameOf(*qm.active));
     }
   }
   return "";
@@ -232,7 +195,7 @@ std::string Drill::RunRound(uint32_t round) {
     one.set_standby(qm->standby->number);
   }
   log_.Append(std::move(record));
-  options_.say(absl::StrCat("round ", round, " of ", ha.rounds(), ": ", FaultWord(fault), " on ", host.label));
+  options_.say(absl::StrCat("round ", round, " of ", ha.rounds(), ": ", HaFaultWord(fault), " on ", host.label));
   if (NeedsCommands(fault)) victim_ = host.index;
   std::string problem = CauseFault(round, fault, victims);
   v1::JournalRecord ended;
@@ -262,9 +225,9 @@ std::string Drill::CauseFault(uint32_t round, v1::HaFaultKind fault, const std::
   if (!NeedsCommands(fault)) {
     for (const QueueManager* qm : victims) {
       if (fault == v1::HA_FAULT_KIND_SWITCH) {
-        End(*qm->active);
+        instances_.End(*qm->active);
       } else {
-        Kill(*qm->active);
+        instances_.Kill(*qm->active);
       }
     }
     AwaitFor(TakeoverWaitNs(ha), all_taken);
@@ -293,22 +256,11 @@ std::string Drill::CauseFault(uint32_t round, v1::HaFaultKind fault, const std::
 }
 
 std::string Drill::RunHang(const std::vector<QueueManager*>& victims) {
-  const auto each = [&](bool resume) {
-    for (const QueueManager* qm : victims) {
-      v1::HaCommand order;
-      if (resume) {
-        order.mutable_resume()->set_instance(qm->active->number);
-      } else {
-        order.mutable_hang()->set_instance(qm->active->number);
-      }
-      Order(qm->active->host, std::move(order));
-    }
-  };
-  each(false);
+  for (const QueueManager* qm : victims) instances_.Hang(*qm->active);
   AwaitFor(HangNs(options_.plan.ha()), [&] {
     return std::any_of(victims.begin(), victims.end(), [](const QueueManager* qm) { return qm->standby->granted; });
   });
-  each(true);
+  for (const QueueManager* qm : victims) instances_.Resume(*qm->active);
   const MonotonicNs resumed = clock_.Now();
   const bool goes_on = AwaitFor(options_.plan.ha().takeover_limit_ns(), [&] {
     return std::all_of(victims.begin(), victims.end(), [&](const QueueManager* qm) {
@@ -318,7 +270,7 @@ std::string Drill::RunHang(const std::vector<QueueManager*>& victims) {
   if (!goes_on && MustEnd().empty()) return "an instance did not write again after SIGCONT";
   for (const QueueManager* qm : victims) {
     if (qm->active->ended && !qm->standby->granted) {
-      return absl::StrCat(NameOf(*qm->active), " ended after SIGCONT: ", qm->active->end_text);
+      return absl::StrCat(instances_.NameOf(*qm->active), " ended after SIGCONT: ", qm->active->end_text);
     }
   }
   return "";
@@ -331,7 +283,7 @@ std::string Drill::Restore(v1::HaFaultKind fault, const std::vector<QueueManager
     const size_t host = *victim_;
     // A machine that starts takes as long as that takes; its agent's earlier session ends with its lease.
     const int64_t limit_ns = options_.plan.ha().restore_limit_ns();
-    if (!AwaitFor(limit_ns, [&] { return IsThere(host); })) {
+    if (!AwaitFor(limit_ns, [&] { return instances_.IsThere(host); })) {
       return MustEnd().empty() ? absl::StrCat(fleet_.host(host).label, " did not return within ",
                                               FormatDuration(limit_ns), " (--restore-limit)")
                                : MustEnd();
@@ -343,17 +295,17 @@ std::string Drill::Restore(v1::HaFaultKind fault, const std::vector<QueueManager
       qm->active = std::exchange(qm->standby, nullptr);
       // An active instance that lost its lock finds out by its verification.
       const int64_t patience_ns = by_command ? 2 * options_.plan.ha().verify_ns() + kEndLimitNs : kEndLimitNs;
-      if (!AwaitFor(patience_ns, [&] { return old->ended; })) Kill(*old);
+      if (!AwaitFor(patience_ns, [&] { return old->ended; })) instances_.Kill(*old);
       if (!AwaitFor(kEndLimitNs, [&] { return old->ended; })) {
-        return MustEnd().empty() ? absl::StrCat(NameOf(*old), " did not end") : MustEnd();
+        return MustEnd().empty() ? absl::StrCat(instances_.NameOf(*old), " did not end") : MustEnd();
       }
-      qm->standby = Start(qm->number, Partner(*qm, qm->active->host));
+      qm->standby = instances_.Start(qm->number, Partner(*qm, qm->active->host));
       continue;
     }
-    if (qm->standby->ended) return absl::StrCat(NameOf(*qm->standby), " ended: ", qm->standby->end_text);
-    if (!qm->active->ended && IsThere(qm->active->host)) continue;
+    if (qm->standby->ended) return absl::StrCat(instances_.NameOf(*qm->standby), " ended: ", qm->standby->end_text);
+    if (!qm->active->ended && instances_.IsThere(qm->active->host)) continue;
     if (qm->standby->granted) {
-      return absl::StrCat(NameOf(*qm->standby), " got the lock and wrote nothing within ",
+      return absl::StrCat(instances_.NameOf(*qm->standby), " got the lock and wrote nothing within ",
                           FormatDuration(options_.plan.ha().takeover_limit_ns()));
     }
     return absl::StrCat("the lock of qm", qm->number, " was not taken over within ",
@@ -367,11 +319,11 @@ std::string Drill::Restore(v1::HaFaultKind fault, const std::vector<QueueManager
 void Drill::EndAll() {
   const auto end = [this](Instance* QueueManager::* which) {
     for (const QueueManager& qm : queue_managers_) {
-      if (qm.*which != nullptr && !(qm.*which)->ended) End(*(qm.*which));
+      if (qm.*which != nullptr && !(qm.*which)->ended) instances_.End(*(qm.*which));
     }
     const auto over = [this, which] {
       return std::all_of(queue_managers_.begin(), queue_managers_.end(), [&](const QueueManager& qm) {
-        return qm.*which == nullptr || (qm.*which)->ended || !IsThere((qm.*which)->host);
+        return qm.*which == nullptr || (qm.*which)->ended || !instances_.IsThere((qm.*which)->host);
       });
     };
     // Not AwaitFor: it would not wait once the drill must end.
@@ -384,42 +336,26 @@ void Drill::EndAll() {
   if (!left()) end(&QueueManager::active);
   if (left()) return;
   // Whatever is still there goes now.
-  for (auto& host : fleet_.hosts()) {
-    v1::HaCommand order;
-    order.mutable_finish();
-    Order(host->index, std::move(order));
-  }
-  driver_.PumpFor(kEndLimitNs, [this] {
-    return std::all_of(instances_.begin(), instances_.end(),
-                       [this](const auto& one) { return one.second.ended || !IsThere(one.second.host); });
-  });
+  for (const auto& host : fleet_.hosts()) instances_.Finish(host->index);
+  driver_.PumpFor(kEndLimitNs, [this] { return instances_.AllOver(); });
 }
 
 void Drill::ScanAll() {
   options_.say("scanning the logs");
   scanning_ = true;
-  std::vector<Instance*> scans;
+  std::vector<const Instance*> scans;
   for (const QueueManager& qm : queue_managers_) {
     const Instance* last = qm.active;
     if (last == nullptr) continue;
     // The other host's caches know nothing of the last writes.
     const size_t other = Partner(qm, last->host);
-    const size_t host = IsThere(other) ? other : last->host;
-    if (!IsThere(host)) continue;
-    const uint32_t number = static_cast<uint32_t>(instances_.size()) + 1;
-    Instance& scan = instances_[number];
-    scan.number = number;
-    scan.qm = qm.number;
-    scan.host = host;
-    scans.push_back(&scan);
-    v1::HaCommand order;
-    order.mutable_scan()->set_instance(number);
-    order.mutable_scan()->set_qm(qm.number);
-    Order(host, std::move(order));
+    const size_t host = instances_.IsThere(other) ? other : last->host;
+    if (!instances_.IsThere(host)) continue;
+    scans.push_back(instances_.Scan(qm.number, host));
   }
   driver_.PumpUntil([&] {
     return driver_.interrupted() || std::all_of(scans.begin(), scans.end(), [this](const Instance* scan) {
-             return scan->ended || !IsThere(scan->host);
+             return scan->ended || !instances_.IsThere(scan->host);
            });
   });
   scanning_ = false;
@@ -430,16 +366,7 @@ void Drill::ReleaseAll() {
   away_.clear();
   for (auto& host : fleet_.hosts()) {
     if (host->lost() || host->phase == Host::Phase::kGone || host->phase == Host::Phase::kKnown) continue;
-    if (host->phase == Host::Phase::kFilling) {
-      v1::ControllerMessage stop;
-      stop.mutable_stop()->set_reason("timed out");
-      host->client->Send(std::move(stop));
-    }
-    host->phase = Host::Phase::kReleasing;
-    SessionDriver::Probe(*host, kLastProbes);
-    v1::ControllerMessage message;
-    message.mutable_release()->set_keep_files(options_.plan.keep_files());
-    host->client->Send(std::move(message));
+    SessionDriver::Release(*host, options_.plan.keep_files());
   }
   options_.progress->Releasing();
   driver_.PumpUntil([this] {
@@ -449,19 +376,6 @@ void Drill::ReleaseAll() {
   });
   driver_.Close();
   options_.progress->StepEnds();
-}
-
-void Drill::AppendEnd() {
-  v1::JournalRecord record;
-  v1::RunEnd& end = *record.mutable_run_end();
-  end.set_cut_short(driver_.interrupted() ? "interrupted" : cut_short_);
-  for (auto& host : fleet_.hosts()) {
-    if (host->released.has_value() && !host->released->left_behind().empty()) {
-      end.add_left_behind(absl::StrCat(host->label, ": ", host->released->left_behind()));
-    }
-  }
-  log_.Append(std::move(record));
-  log_.Flush();
 }
 
 std::vector<size_t> Drill::AbsentHosts() const {
@@ -506,14 +420,7 @@ std::string Drill::Awaited(const Host& host, MonotonicNs /*now*/) const {
     default:
       break;
   }
-  const bool scans = scanning_ && std::any_of(instances_.begin(), instances_.end(), [&](const auto& one) {
-                       return one.second.host == host.index && !one.second.ended;
-                     });
-  return scans ? "its logs were scanned" : "";
-}
-
-bool Drill::IsThere(size_t host) const {
-  return fleet_.host(host).phase == Host::Phase::kReady;
+  return scanning_ && instances_.AnyOn(host.index) ? "its logs were scanned" : "";
 }
 
 bool Drill::MayBeAway(const Host& host) const {
@@ -535,12 +442,7 @@ void Drill::SetAway(Host& host, const std::string& reason) {
 
 void Drill::OnPreparedAgain(Host& host) {
   away_.erase(host.index);
-  // Its earlier session is over, and with that session's lease its instances.
-  for (auto& [number, instance] : instances_) {
-    if (instance.host != host.index || instance.ended) continue;
-    instance.ended = true;
-    instance.end_text = "its host was unreachable";
-  }
+  instances_.OnSessionOver(host);
   v1::JournalRecord record;
   record.mutable_ha()->mutable_host_back()->set_host(static_cast<uint32_t>(host.index));
   log_.Append(std::move(record));
@@ -579,7 +481,7 @@ void Drill::OnMessage(Host& host, v1::AgentMessage& message) {
       record.mutable_ha()->mutable_events()->set_host(index);
       *record.mutable_ha()->mutable_events()->mutable_events() = events;
       log_.Append(std::move(record));
-      return OnEvents(host, events);
+      return instances_.OnEvents(host, events);
     }
     case v1::AgentMessage::kFrames:
       record.mutable_frames()->set_host(index);
@@ -604,7 +506,7 @@ void Drill::OnMessage(Host& host, v1::AgentMessage& message) {
     case v1::AgentMessage::kCommandDone:
       if (message.command_done().code() != 0) {
         log_.Note(absl::StrCat(host.label, ": did not carry out an order: ", message.command_done().message()));
-        OnRefused(host, message.command_done());
+        instances_.OnRefused(host, message.command_done());
       }
       record.mutable_host_command_done()->set_host(index);
       *record.mutable_host_command_done()->mutable_done() = std::move(*message.mutable_command_done());
@@ -612,41 +514,6 @@ void Drill::OnMessage(Host& host, v1::AgentMessage& message) {
     default:
       return;  // the driver's, or of another kind of work
   }
-}
-
-void Drill::OnEvents(Host& host, const v1::HaEvents& events) {
-  const auto find = [&](uint32_t number) -> Instance* {
-    const auto found = instances_.find(number);
-    return found == instances_.end() || found->second.host != host.index ? nullptr : &found->second;
-  };
-  for (const v1::HaLedgerEntry& entry : events.ledger()) {
-    Instance* instance = find(entry.instance());
-    if (instance != nullptr && !entry.recovered()) instance->last_write = host.last_message;
-  }
-  for (const v1::HaEvent& event : events.events()) {
-    Instance* instance = find(event.instance());
-    if (instance == nullptr) continue;
-    if (event.has_lock_granted()) {
-      instance->waits = instance->waits || event.lock_granted().lock() == v1::HA_LOCK_STANDBY;
-      instance->granted = instance->granted || event.lock_granted().lock() == v1::HA_LOCK_ACTIVE;
-    } else if (event.has_first_write()) {
-      instance->writes = true;
-      instance->last_write = host.last_message;
-    } else if (event.has_scanned()) {
-      instance->scanned = true;
-    } else if (event.has_ended()) {
-      instance->ended = true;
-      instance->end_text = EndText(event.ended());
-    }
-  }
-}
-
-void Drill::OnRefused(const Host& host, const v1::CommandDone& done) {
-  const auto start = starts_.find({host.index, done.id()});
-  if (start == starts_.end()) return;
-  Instance& instance = instances_.at(start->second);
-  instance.ended = true;
-  instance.end_text = done.message();
 }
 
 void Drill::OnClosed(Host& host, const absl::Status& status) {
@@ -680,54 +547,9 @@ bool Drill::AwaitFor(int64_t limit_ns, const std::function<bool()>& condition) {
   return condition();
 }
 
-std::string Drill::NameOf(const Instance& instance) const {
-  return absl::StrCat("instance ", instance.number, " of qm", instance.qm, " on ",
-                      options_.fleet->host(instance.host).label);
-}
-
 size_t Drill::Partner(const QueueManager& qm, size_t host) const {
   const HaPair& pair = pairs_[qm.pair];
   return host == pair.first ? pair.second : pair.first;
-}
-
-Drill::Instance* Drill::Start(uint32_t qm, size_t host) {
-  const uint32_t number = static_cast<uint32_t>(instances_.size()) + 1;
-  Instance& instance = instances_[number];
-  instance.number = number;
-  instance.qm = qm;
-  instance.host = host;
-  v1::HaCommand order;
-  order.mutable_start()->set_instance(number);
-  order.mutable_start()->set_qm(qm);
-  Order(host, std::move(order));
-  return &instance;
-}
-
-void Drill::Order(size_t host, v1::HaCommand order) {
-  if (!IsThere(host)) return;
-  v1::Command command;
-  *command.mutable_ha() = std::move(order);
-  command.set_id(driver_.next_command_id());
-  // In the journal first: nothing can come of an order before the moment that it has there.
-  v1::JournalRecord record;
-  record.mutable_host_command()->set_host(static_cast<uint32_t>(host));
-  *record.mutable_host_command()->mutable_command() = command;
-  log_.Append(std::move(record));
-  if (command.ha().has_start()) starts_[{host, command.id()}] = command.ha().start().instance();
-  if (command.ha().has_scan()) starts_[{host, command.id()}] = command.ha().scan().instance();
-  driver_.SendCommand(fleet_.host(host), std::move(command));
-}
-
-void Drill::End(const Instance& instance) {
-  v1::HaCommand order;
-  order.mutable_end()->set_instance(instance.number);
-  Order(instance.host, std::move(order));
-}
-
-void Drill::Kill(const Instance& instance) {
-  v1::HaCommand order;
-  order.mutable_kill()->set_instance(instance.number);
-  Order(instance.host, std::move(order));
 }
 
 std::string Drill::RunCommand(uint32_t round, bool undo, const std::vector<std::string>& arguments,
@@ -756,7 +578,8 @@ std::string Drill::RunCommand(uint32_t round, bool undo, const std::vector<std::
     }
     if (!ended.has_value()) (*running)->Kill();
     exit_code = (*running)->exit_code();
-    error = ended.value_or(absl::StrCat("killed after ", FormatDuration(limit_ns), " (--command-limit)"));
+    error = ended.value_or(left() ? "killed: interrupted"
+                                  : absl::StrCat("killed after ", FormatDuration(limit_ns), " (--command-limit)"));
   }
   if (!error.empty()) error = absl::StrCat(absl::StrJoin(filled, " "), ": ", error);
   v1::JournalRecord done;

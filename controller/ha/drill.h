@@ -3,16 +3,15 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <optional>
 #include <random>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "common/clock.h"
 #include "common/units.h"
+#include "controller/ha/drill_instances.h"
 #include "controller/plan/ha_plan.h"
 #include "controller/run/agent_client.h"
 #include "controller/run/exit_code.h"
@@ -59,19 +58,7 @@ class Drill final : private SessionCourse {
   std::vector<size_t> AbsentHosts() const;
 
  private:
-  // An instance, as far as its host reported it.
-  struct Instance {
-    uint32_t number = 0;
-    uint32_t qm = 0;
-    size_t host = 0;
-    bool waits = false;    // has the lock `standby`
-    bool granted = false;  // has, or had, the lock `active`
-    bool writes = false;   // its first write is durable
-    bool scanned = false;
-    bool ended = false;
-    std::string end_text;
-    MonotonicNs last_write;  // when its last ledger entry came
-  };
+  using Instance = DrillInstances::Instance;
   struct QueueManager {
     uint32_t number = 0;
     size_t pair = 0;
@@ -93,16 +80,11 @@ class Drill final : private SessionCourse {
   MonotonicNs next_update() const override;
   void Update(MonotonicNs now) override;
 
-  void OnEvents(Host& host, const v1::HaEvents& events);
   void OnPreparedAgain(Host& host);
-  // A host did not take an order: the instance that it was to start is none.
-  void OnRefused(const Host& host, const v1::CommandDone& done);
   // Contact with the host is lost, and the fault of the round accounts for that.
   bool MayBeAway(const Host& host) const;
   void SetAway(Host& host, const std::string& reason);
-  bool IsThere(size_t host) const;
 
-  void Begin();
   // Both hosts of each pair see what the other one made.
   std::optional<Failure> CheckPairs() const;
   // Every active instance, then every standby one. Empty: all are there; else what is wrong.
@@ -128,22 +110,15 @@ class Drill final : private SessionCourse {
   void EndAll();
   void ScanAll();
   void ReleaseAll();
-  void AppendEnd();
 
   // Runs a command to its end, with {host} filled in. Empty: it succeeded.
   std::string RunCommand(uint32_t round, bool undo, const std::vector<std::string>& arguments,
                          const std::string& address);
 
-  Instance* Start(uint32_t qm, size_t host);
-  // Sends an order; nothing where the host is not in session.
-  void Order(size_t host, v1::HaCommand order);
-  void End(const Instance& instance);
-  void Kill(const Instance& instance);
   // Until the condition holds, at most for so long; false: it does not hold. Ends early when the drill must end.
   bool AwaitFor(int64_t limit_ns, const std::function<bool()>& condition);
   // Why the drill must end now; empty: it need not.
   std::string MustEnd() const;
-  std::string NameOf(const Instance& instance) const;
   size_t Partner(const QueueManager& qm, size_t host) const;
 
   const Options options_;
@@ -152,11 +127,9 @@ class Drill final : private SessionCourse {
   RunLog& log_;
   SessionDriver driver_;
   Preparation preparation_;
+  DrillInstances instances_;
   const std::vector<HaPair> pairs_;
   std::mt19937_64 random_;
-  std::map<uint32_t, Instance> instances_;
-  // Orders that start an instance or a scan, by host and number of the command.
-  std::map<std::pair<size_t, uint64_t>, uint32_t> starts_;
   std::vector<QueueManager> queue_managers_;
   // The round's victim, which a command may take away.
   std::optional<size_t> victim_;

@@ -28,11 +28,6 @@ constexpr std::array<v1::HaFaultKind, 6> kCommandFaults = {
     v1::HA_FAULT_KIND_FREEZE,         v1::HA_FAULT_KIND_CUT,      v1::HA_FAULT_KIND_REBOOT, v1::HA_FAULT_KIND_POWEROFF,
     v1::HA_FAULT_KIND_SERVER_RESTART, v1::HA_FAULT_KIND_LOCK_LOSS};
 
-std::string WordOf(v1::HaFaultKind fault) {
-  const auto* value = v1::HaFaultKind_descriptor()->FindValueByNumber(fault);
-  return value == nullptr ? "?" : EnumWord(*value);
-}
-
 // A command to show how one is given; empty: the fault needs none of that kind.
 std::string ExampleOf(v1::HaFaultKind fault, bool undo) {
   switch (fault) {
@@ -43,7 +38,7 @@ std::string ExampleOf(v1::HaFaultKind fault, bool undo) {
     case v1::HA_FAULT_KIND_REBOOT:
       return undo ? "" : "virsh reset {host}";
     default:
-      return absl::StrCat("./", WordOf(fault), undo ? "-undo" : "", " {host}");
+      return absl::StrCat("./", HaFaultWord(fault), undo ? "-undo" : "", " {host}");
   }
 }
 
@@ -51,7 +46,8 @@ std::string OptionsFor(v1::HaFaultKind fault) {
   std::string options;
   for (const bool undo : {false, true}) {
     const std::string command = ExampleOf(fault, undo);
-    if (!command.empty()) absl::StrAppend(&options, undo ? " --undo '" : " --do '", WordOf(fault), "=", command, "'");
+    if (!command.empty())
+      absl::StrAppend(&options, undo ? " --undo '" : " --do '", HaFaultWord(fault), "=", command, "'");
   }
   return options;
 }
@@ -146,7 +142,7 @@ void CheckTimes(const v1::TestPlan& plan, std::vector<std::string>& problems) {
 void CheckCommands(const v1::HaPlan& plan, std::vector<std::string>& problems) {
   std::set<v1::HaFaultKind> given;
   for (const v1::HaFaultCommands& commands : plan.commands()) {
-    const std::string word = WordOf(commands.fault());
+    const std::string word = HaFaultWord(commands.fault());
     if (!NeedsCommands(commands.fault())) {
       problems.push_back(absl::StrCat("ha.commands: ", word, " takes no commands: the agents do it"));
     }
@@ -166,7 +162,7 @@ void CheckCommands(const v1::HaPlan& plan, std::vector<std::string>& problems) {
   for (const int fault : plan.faults()) {
     const auto kind = static_cast<v1::HaFaultKind>(fault);
     if (!NeedsCommands(kind) || given.contains(kind)) continue;
-    problems.push_back(absl::StrCat("--fault (ha.faults) ", WordOf(kind),
+    problems.push_back(absl::StrCat("--fault (ha.faults) ", HaFaultWord(kind),
                                     " needs commands: set them in ha.commands of a plan, or pass options:",
                                     OptionsFor(kind), " --allow-commands (docs/ha.md)"));
   }
@@ -185,6 +181,11 @@ std::vector<HaPair> HaPairs(const v1::TestPlan& plan) {
         {numbers.at(hosts.at(0)), numbers.at(hosts.at(1)), static_cast<uint32_t>(pairs.size()) * qms + 1, qms});
   }
   return pairs;
+}
+
+std::string HaFaultWord(v1::HaFaultKind fault) {
+  const auto* value = v1::HaFaultKind_descriptor()->FindValueByNumber(fault);
+  return value == nullptr ? "?" : EnumWord(*value);
 }
 
 bool NeedsCommands(v1::HaFaultKind fault) {
@@ -229,15 +230,15 @@ absl::Status SetCommand(const std::string& text, bool undo, v1::HaPlan& plan) {
   const std::string word = text.substr(0, equals);
   const v1::HaFaultKind* found = nullptr;
   for (const v1::HaFaultKind& kind : kCommandFaults) {
-    if (word == WordOf(kind)) found = &kind;
+    if (word == HaFaultWord(kind)) found = &kind;
   }
   if (equals == std::string::npos || found == nullptr) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("expected FAULT=COMMAND, such as ",
-                     undo ? "'freeze=virsh resume {host}'" : "'freeze=virsh suspend {host}'", ", with one of ",
-                     absl::StrJoin(kCommandFaults, ", ",
-                                   [](std::string* out, v1::HaFaultKind kind) { absl::StrAppend(out, WordOf(kind)); }),
-                     "; not ", Quoted(text)));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "expected FAULT=COMMAND, such as ", undo ? "'freeze=virsh resume {host}'" : "'freeze=virsh suspend {host}'",
+        ", with one of ",
+        absl::StrJoin(kCommandFaults, ", ",
+                      [](std::string* out, v1::HaFaultKind kind) { absl::StrAppend(out, HaFaultWord(kind)); }),
+        "; not ", Quoted(text)));
   }
   auto words = SplitCommand(text.substr(equals + 1));
   if (!words.ok()) return words.status();

@@ -24,6 +24,9 @@ struct HaPair {
 // In the order of the plan, which HaPlanProblems has passed.
 std::vector<HaPair> HaPairs(const v1::TestPlan& plan);
 
+// As a plan spells it: "server-restart".
+std::string HaFaultWord(v1::HaFaultKind fault);
+
 // Whether the fault is caused by commands on the controller, not by orders to the agents.
 bool NeedsCommands(v1::HaFaultKind fault);
 

@@ -10,7 +10,6 @@
 namespace plimsoll {
 namespace {
 
-constexpr int kBurstProbes = 8;
 constexpr int64_t kShortestLeadNs = 50 * kNsPerMs;
 // How often a run asks whether it has its turn.
 constexpr int64_t kAskForTurnNs = 20 * kNsPerMs;
@@ -49,34 +48,13 @@ void Coordinator::Send(Host& host, v1::ControllerMessage message) {
   host.client->Send(std::move(message));
 }
 
-void Coordinator::Begin() {
-  v1::JournalRecord record;
-  v1::RunBegin& begin = *record.mutable_run_begin();
-  begin.set_run_id(options_.host_plans.front().run_id());
-  begin.set_version(kVersion);
-  *begin.mutable_plan() = options_.plan;
-  begin.set_wall_clock_ns(clock_.WallNow().value);
-  begin.set_frame_interval_ns(kFrameIntervalNs);
-  for (const v1::LogStep& step : options_.steps) *begin.add_steps() = step;
-  begin.set_verdict_rules(3);
-  log_.Append(std::move(record));
-  for (auto& host : fleet_.hosts()) {
-    v1::JournalRecord joined;
-    v1::HostJoined& of = *joined.mutable_host_joined();
-    of.set_host(static_cast<uint32_t>(host->index));
-    of.set_label(host->label);
-    of.set_address(host->address);
-    *of.mutable_description() = *host->description;
-    *of.mutable_plan() = options_.host_plans[host->index];
-    for (const v1::LogQueueManager& qm : of.plan().log().queue_managers()) host->qm_names.push_back(qm.name());
-    log_.Append(std::move(joined));
-  }
-  // Every session is in the journal before it begins.
-  log_.Flush();
-}
-
 std::optional<Failure> Coordinator::Run() {
-  Begin();
+  AppendRunBegin(options_.plan, options_.host_plans, options_.steps, clock_, fleet_, log_);
+  for (auto& host : fleet_.hosts()) {
+    for (const v1::LogQueueManager& qm : options_.host_plans[host->index].log().queue_managers()) {
+      host->qm_names.push_back(qm.name());
+    }
+  }
   options_.progress->Preparing();
   std::optional<Failure> failure = preparation_.Run();
   if (!failure.has_value()) Settle();
@@ -100,16 +78,7 @@ std::optional<Failure> Coordinator::Run() {
   // It may have come while the next step was looked for.
   if (options_.next_step && cut_short.empty()) cut_short = MustStop();
   ReleaseAll();
-  v1::JournalRecord record;
-  v1::RunEnd& end = *record.mutable_run_end();
-  end.set_cut_short(cut_short);
-  for (auto& host : fleet_.hosts()) {
-    if (host->released.has_value() && !host->released->left_behind().empty()) {
-      end.add_left_behind(absl::StrCat(host->label, ": ", host->released->left_behind()));
-    }
-  }
-  log_.Append(std::move(record));
-  log_.Flush();
+  AppendRunEnd(cut_short, fleet_, log_);
   return failure;
 }
 
@@ -141,10 +110,10 @@ void Coordinator::AskClocks() {
   const MonotonicNs asked = clock_.Now();
   for (auto& host : fleet_.hosts()) {
     if (host->phase != Host::Phase::kReady) continue;
-    SessionDriver::Probe(*host, kBurstProbes);
+    SessionDriver::Probe(*host, SessionDriver::kBurstProbes);
   }
   // Each of the exchanges, which follow one another, may take as long as a host may be silent.
-  const int64_t patience_ns = kBurstProbes * options_.plan.lease_ns();
+  const int64_t patience_ns = SessionDriver::kBurstProbes * options_.plan.lease_ns();
   const MonotonicNs patience = asked + patience_ns;
   PumpUntil([&] {
     return !MustStop().empty() || clock_.Now() >= patience ||
@@ -363,17 +332,7 @@ void Coordinator::StopAll(const std::string& reason) {
 void Coordinator::ReleaseAll() {
   for (auto& host : fleet_.hosts()) {
     if (host->lost() || host->phase == Host::Phase::kGone) continue;
-    if (host->phase == Host::Phase::kFilling) {
-      v1::ControllerMessage stop;
-      stop.mutable_stop()->set_reason("timed out");
-      Send(*host, std::move(stop));
-    }
-    host->phase = Host::Phase::kReleasing;
-    // A last burst pins the clocks at the end of the run.
-    SessionDriver::Probe(*host, kBurstProbes);
-    v1::ControllerMessage message;
-    message.mutable_release()->set_keep_files(options_.plan.keep_files());
-    Send(*host, std::move(message));
+    SessionDriver::Release(*host, options_.plan.keep_files());
   }
   options_.progress->Releasing();
   PumpUntil([this] { return All([](const Host& host) { return host.lost() || host.phase == Host::Phase::kGone; }); });

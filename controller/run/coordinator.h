@@ -16,13 +16,11 @@
 #include "controller/run/preparation.h"
 #include "controller/run/progress.h"
 #include "controller/run/run_log.h"
+#include "controller/run/run_records.h"
 #include "controller/run/session_driver.h"
 #include "plimsoll/v1/plan.pb.h"
 
 namespace plimsoll {
-
-// Length of a frame interval; divides a second.
-inline constexpr int64_t kFrameIntervalNs = 250'000'000;
 
 // One thread, the driver's: it waits for events and handles them in order, so no state of a run needs a lock.
 //
@@ -87,7 +85,6 @@ class Coordinator final : private SessionCourse {
   void OnCommandDone(Host& host, const v1::CommandDone& done);
   void LogFrames(Host& host, v1::FrameBatch& frames);
 
-  void Begin();
   // Asks every ready host's clock, and loses those that do not answer.
   void AskClocks();
   // Until the reports of the steps before `step` are made.

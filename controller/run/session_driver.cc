@@ -147,6 +147,19 @@ void SessionDriver::Probe(Host& host, int probes) {
   host.client->Probe(probes);
 }
 
+void SessionDriver::Release(Host& host, bool keep_files) {
+  if (host.phase == Host::Phase::kFilling) {
+    v1::ControllerMessage stop;
+    stop.mutable_stop()->set_reason("timed out");
+    host.client->Send(std::move(stop));
+  }
+  host.phase = Host::Phase::kReleasing;
+  Probe(host, kBurstProbes);
+  v1::ControllerMessage message;
+  message.mutable_release()->set_keep_files(keep_files);
+  host.client->Send(std::move(message));
+}
+
 uint64_t SessionDriver::SendCommand(Host& host, v1::Command command) {
   v1::ControllerMessage message;
   *message.mutable_command() = std::move(command);

@@ -59,6 +59,9 @@ class SessionDriver {
   };
   using Condition = std::function<bool()>;
 
+  // Probes of a burst, which pins a clock at one moment.
+  static constexpr int kBurstProbes = 8;
+
   explicit SessionDriver(Options options);
 
   // Opens the session of the host with this plan, whose lease is the driver's.
@@ -73,6 +76,9 @@ class SessionDriver {
   void Lose(Host& host, const std::string& reason);
   // Exchanges `probes` probes with the host's clock.
   static void Probe(Host& host, int probes);
+  // Takes leave of the host: it stops filling, answers a last burst of probes, which pins its clock at the end of the
+  // run, and releases what it holds.
+  static void Release(Host& host, bool keep_files);
   // Sends a command, and returns the number that its CommandDone will carry.
   uint64_t SendCommand(Host& host, v1::Command command);
   // The number that the next command will carry.

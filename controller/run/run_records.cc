@@ -1,0 +1,50 @@
+#include "controller/run/run_records.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/protocol.h"
+#include "plimsoll/v1/journal.pb.h"
+
+namespace plimsoll {
+
+void AppendRunBegin(const v1::TestPlan& plan, const std::vector<v1::HostPlan>& host_plans,
+                    const std::vector<v1::LogStep>& steps, const Clock& clock, Fleet& fleet, RunLog& log) {
+  v1::JournalRecord record;
+  v1::RunBegin& begin = *record.mutable_run_begin();
+  begin.set_run_id(host_plans.front().run_id());
+  begin.set_version(kVersion);
+  *begin.mutable_plan() = plan;
+  begin.set_wall_clock_ns(clock.WallNow().value);
+  begin.set_frame_interval_ns(kFrameIntervalNs);
+  for (const v1::LogStep& step : steps) *begin.add_steps() = step;
+  begin.set_verdict_rules(kVerdictRules);
+  log.Append(std::move(record));
+  for (const auto& host : fleet.hosts()) {
+    v1::JournalRecord joined;
+    v1::HostJoined& of = *joined.mutable_host_joined();
+    of.set_host(static_cast<uint32_t>(host->index));
+    of.set_label(host->label);
+    of.set_address(host->address);
+    *of.mutable_description() = *host->description;
+    *of.mutable_plan() = host_plans[host->index];
+    log.Append(std::move(joined));
+  }
+  // Every session is in the journal before it begins.
+  log.Flush();
+}
+
+void AppendRunEnd(const std::string& cut_short, Fleet& fleet, RunLog& log) {
+  v1::JournalRecord record;
+  v1::RunEnd& end = *record.mutable_run_end();
+  end.set_cut_short(cut_short);
+  for (const auto& host : fleet.hosts()) {
+    if (host->released.has_value() && !host->released->left_behind().empty()) {
+      end.add_left_behind(absl::StrCat(host->label, ": ", host->released->left_behind()));
+    }
+  }
+  log.Append(std::move(record));
+  log.Flush();
+}
+
+}  // namespace plimsoll

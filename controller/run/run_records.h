@@ -1,0 +1,29 @@
+// The records with which a journal begins and ends, whatever kind of run it is of.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "controller/run/fleet.h"
+#include "controller/run/run_log.h"
+#include "plimsoll/v1/plan.pb.h"
+
+namespace plimsoll {
+
+// Length of a frame interval; divides a second.
+inline constexpr int64_t kFrameIntervalNs = 250'000'000;
+// RunBegin::verdict_rules of runs that begin now.
+inline constexpr uint32_t kVerdictRules = 3;
+
+// The run and its hosts; on disk when it returns. `host_plans`: by host. `steps`: those that the plan has from the
+// start.
+void AppendRunBegin(const v1::TestPlan& plan, const std::vector<v1::HostPlan>& host_plans,
+                    const std::vector<v1::LogStep>& steps, const Clock& clock, Fleet& fleet, RunLog& log);
+
+// The end, with what the hosts left behind; on disk when it returns. `cut_short`: why it ended early; empty: it did
+// not.
+void AppendRunEnd(const std::string& cut_short, Fleet& fleet, RunLog& log);
+
+}  // namespace plimsoll
