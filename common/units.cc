@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <ctime>
 #include <limits>
 
@@ -189,6 +190,25 @@ std::string FormatCount(uint64_t count) {
     digits.insert(pos, 1, ',');
   }
   return digits;
+}
+
+std::string FormatFixed(double value, int decimals) {
+  if (!std::isfinite(value)) return kDash;
+  std::string digits = absl::StrFormat("%.*f", decimals, value);
+  // Minus nothing is nothing.
+  if (digits.find_first_not_of("-0.") == std::string::npos && digits[0] == '-') digits.erase(0, 1);
+  const size_t first = digits[0] == '-' ? 1 : 0;
+  size_t pos = digits.find('.');
+  if (pos == std::string::npos) pos = digits.size();
+  for (; pos > first + 3;) {
+    pos -= 3;
+    digits.insert(pos, 1, ',');
+  }
+  return digits;
+}
+
+std::string FormatRate(double per_second) {
+  return FormatFixed(per_second, per_second < 100 ? 2 : 0);
 }
 
 std::string FormatUtc(int64_t utc_ns) {

@@ -35,6 +35,12 @@ std::string FormatDuration(int64_t duration_ns);
 std::string FormatLength(int64_t length_ns);
 // 1234567 is "1,234,567".
 std::string FormatCount(uint64_t count);
+// Shown in place of a figure that is not known well enough.
+inline constexpr char kDash[] = "\u2013";
+// 1234567.891 with two decimals is "1,234,567.89"; kDash where it is not finite.
+std::string FormatFixed(double value, int decimals);
+// Writes per second: whole from 100 on, with two decimals below.
+std::string FormatRate(double per_second);
 // RFC 3339 in UTC with nine digits of the second: "2026-11-20T19:20:11.000000042Z".
 std::string FormatUtc(int64_t utc_ns);
 

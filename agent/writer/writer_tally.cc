@@ -121,19 +121,6 @@ void StallWatch::ReportGrowing(int64_t until_ns, const Pending& next, v1::Frame&
 
 using google::protobuf::RepeatedPtrField;
 
-namespace {
-
-// Of so many writes with that start delay each.
-v1::StartDelay StartDelayOf(int64_t delay_ns, uint64_t writes) {
-  v1::StartDelay delay;
-  if (delay_ns <= 0 || writes == 0) return delay;
-  delay.set_max_ns(static_cast<uint64_t>(delay_ns));
-  if (delay.max_ns() > kPromptStartNs) delay.set_late_writes(writes);
-  return delay;
-}
-
-}  // namespace
-
 WriterTally::WriterTally(const TallyParams& params, WriterState& state, const std::atomic<int64_t>& stop_trace_at_ns)
     : params_(params),
       state_(state),
@@ -232,7 +219,9 @@ void WriterTally::TakeResponse(const Sample& sample, int64_t due_ns) {
   response_.Record(static_cast<uint64_t>(std::max<int64_t>(sample.end_ns() - due_ns, 0)));
   // What a slow write makes later ones wait for is in both ends: only what the writer itself lost is between them.
   prompt_end_ns_ = std::max(due_ns, prompt_end_ns_) + static_cast<int64_t>(sample.latency_ns);
-  AddStartDelay(StartDelayOf(sample.end_ns() - prompt_end_ns_, 1), start_delay_);
+  const auto delay_ns = static_cast<uint64_t>(std::max<int64_t>(sample.end_ns() - prompt_end_ns_, 0));
+  max_start_delay_ns_ = std::max(max_start_delay_ns_, delay_ns);
+  if (delay_ns > kPromptStartNs) ++late_writes_;
 }
 
 void WriterTally::SetSample(uint64_t seq, const Sample& sample, v1::WriteSample& reported) const {
@@ -255,7 +244,8 @@ void WriterTally::Cut(int64_t now_ns, std::optional<int64_t> next_start_ns, Repe
   *frame.mutable_latency() = latency_.ToProto();
   if (params_.schedule) {
     *frame.mutable_response() = response_.ToProto();
-    *frame.mutable_start_delay() = start_delay_;
+    frame.mutable_start_delay()->set_max_ns(max_start_delay_ns_);
+    frame.mutable_start_delay()->set_late_writes(late_writes_);
   }
   frame.set_bytes(count * params_.layout.block_bytes());
   frame.set_between_ns(between_ns_);
@@ -292,7 +282,8 @@ void WriterTally::OpenNext() {
   interval_end_ns_ = params_.times.EndOf(interval_);
   latency_.Clear();
   response_.Clear();
-  start_delay_.Clear();
+  max_start_delay_ns_ = 0;
+  late_writes_ = 0;
   untraced_ = 0;
   between_ns_ = 0;
   first_seq_ = 0;
@@ -336,7 +327,10 @@ void WriterTally::SetNotIssued(int64_t measured_end_ns, v1::WriterTotals& totals
     prompt_start_ns =
         std::max(schedule.DueAt(totals.writes()), prompt_end_ns_) + state_.finished_ns - state_.failure.start_ns;
   }
-  *totals.mutable_start_delay() = StartDelayOf(measured_end_ns - prompt_start_ns, totals.not_issued());
+  v1::StartDelay& delay = *totals.mutable_start_delay();
+  if (totals.not_issued() == 0) return;
+  delay.set_max_ns(static_cast<uint64_t>(std::max<int64_t>(measured_end_ns - prompt_start_ns, 0)));
+  if (delay.max_ns() > kPromptStartNs) delay.set_late_writes(totals.not_issued());
 }
 
 namespace {

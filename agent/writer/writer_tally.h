@@ -269,7 +269,8 @@ class WriterTally {
   // The open frame.
   Histogram latency_;
   Histogram response_;
-  v1::StartDelay start_delay_;
+  uint64_t max_start_delay_ns_ = 0;
+  uint64_t late_writes_ = 0;
   TraceEncoder trace_;
   uint64_t untraced_ = 0;
   int64_t between_ns_ = 0;

@@ -76,7 +76,6 @@ uint64_t CountExplained(const Criterion& criterion, const Histogram& writes, dou
 
 double LeastLatency(const Criterion& criterion, const ScopeSums& sums, double value_ns) {
   const double wait_ns = sums.cpu_wait_ns;
-  if (wait_ns <= 0) return value_ns;
   if (criterion.metric == Metric::kMax) {
     double least_ns = LeastMax(sums.latency, wait_ns);
     for (const int64_t age_ns : sums.in_flight_ages_ns) {
@@ -84,6 +83,7 @@ double LeastLatency(const Criterion& criterion, const ScopeSums& sums, double va
     }
     return least_ns;
   }
+  if (wait_ns <= 0) return value_ns;
   if (criterion.metric == Metric::kAverage && sums.latency.count() > 0) {
     return std::max(value_ns - wait_ns / static_cast<double>(sums.latency.count()), 0.0);
   }
@@ -92,12 +92,10 @@ double LeastLatency(const Criterion& criterion, const ScopeSums& sums, double va
 }
 
 double LeastResponse(const Criterion& criterion, const ScopeSums& sums, const Histogram& responses, double least_ns,
-                     double service_ns) {
+                     double least_service_ns) {
   auto delay_ns = static_cast<double>(sums.start_delay.max_ns());
-  double floor_ns = service_ns;
-  if (criterion.metric == Metric::kMax) {
-    for (const int64_t age_ns : sums.in_flight_ages_ns) floor_ns = std::max(floor_ns, static_cast<double>(age_ns));
-  } else if (criterion.metric == Metric::kAverage && responses.count() > 0) {
+  double floor_ns = least_service_ns;
+  if (criterion.metric == Metric::kAverage && responses.count() > 0) {
     const auto all = static_cast<double>(responses.count());
     const double late = std::min(static_cast<double>(sums.start_delay.late_writes()), all);
     delay_ns = (late * delay_ns + (all - late) * std::min(delay_ns, static_cast<double>(kPromptStartNs))) / all;
@@ -108,13 +106,11 @@ double LeastResponse(const Criterion& criterion, const ScopeSums& sums, const Hi
     least_ns = std::min(least_ns, static_cast<double>(responses.min_ns()));
     floor_ns = 0;
   }
-  // A write that waited for a CPU inside its system call proves nothing either.
-  if (sums.cpu_wait_ns > 0) floor_ns = 0;
   return std::max({least_ns - delay_ns, floor_ns, 0.0});
 }
 
 std::string StartDelayText(const ScopeSums& sums) {
-  return absl::StrFormat("the load generator started writes up to %.3g ms late",
+  return absl::StrFormat("the load generator started writes up to %.3f ms late",
                          static_cast<double>(sums.start_delay.max_ns()) / static_cast<double>(kNsPerMs));
 }
 

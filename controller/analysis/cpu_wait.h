@@ -1,6 +1,7 @@
 // Latencies and stalls of writers that had to wait for a CPU: what is certain of them. A write that waits for a CPU
 // inside its system call takes longer although the storage is no slower, and only the total wait of a host's writers is
-// known. Whatever that total can explain is not held against the storage.
+// known. Whatever that total can explain is not held against the storage; nor, of a response time, is what its writer
+// lost by starting a write late.
 #pragma once
 
 #include <cstdint>
@@ -30,14 +31,13 @@ std::optional<double> CpuWaitToAllow(const StepStats& step, uint32_t host, const
 uint64_t CountExplained(const Criterion& criterion, const Histogram& writes, double wait_ns);
 
 // Lower bound of a figure of the scope's service times, measured as `value_ns`, had its writers never waited for a CPU.
-// Not for percentiles.
+// A maximum counts the writes in flight. Not for percentiles.
 double LeastLatency(const Criterion& criterion, const ScopeSums& sums, double value_ns);
 
 // Lower bound of a figure of the scope's response times, which is at least `least_ns`, had no writer started a write
-// late. `service_ns` is the same figure of the service times: no response time is below its write's. Not for
-// percentiles.
+// late. `least_service_ns` is that of the service times: no response time is below its write's. Not for percentiles.
 double LeastResponse(const Criterion& criterion, const ScopeSums& sums, const Histogram& responses, double least_ns,
-                     double service_ns);
+                     double least_service_ns);
 
 // Why a response time that a start delay explains is not held against the storage; a half-sentence.
 std::string StartDelayText(const ScopeSums& sums);

@@ -236,8 +236,7 @@ Reading ScopeLatency(const Criterion& criterion, const ScopeFigures& figures) {
       reading.doubt = kInFlight;
     } else if (IsGeneratorBound(sums)) {
       reading.doubt = GeneratorText(sums);
-    } else if (WantsSmall(criterion) && !criterion.service_time &&
-               CountBeyondDespiteDelay(criterion, writes, sums, 0) < CountBeyond(criterion, writes, 0)) {
+    } else if (reading.beyond->certain < reading.beyond->possible) {
       reading.doubt = StartDelayText(sums);
     }
     return reading;
@@ -265,17 +264,17 @@ Reading ScopeLatency(const Criterion& criterion, const ScopeFigures& figures) {
     // What is missing can only raise a maximum, and lower a minimum.
     Widen(is_max ? reading.least : 0, is_min ? reading.most : kNoBound, kDataMissing, reading);
   }
-  if (const double step_ns = ClockStep(sums); step_ns > 0) {
+  const double step_ns = ClockStep(sums);
+  if (step_ns > 0) {
     Widen(std::max(reading.least - step_ns, 0.0), reading.most + step_ns, kCoarseClock, reading);
   }
-  const bool felt = !criterion.service_time && sums.asked_iops > 0;
-  if (IsGeneratorBound(sums) && (felt || sums.cpu_wait_ns > 0)) {
-    Widen(LeastLatency(criterion, sums, LatencyFigure(criterion, sums.latency)), reading.most, GeneratorText(sums),
-          reading);
+  const double least_service_ns =
+      std::max(LeastLatency(criterion, sums, LatencyFigure(criterion, sums.latency)) - step_ns, 0.0);
+  if (IsGeneratorBound(sums) && (sums.cpu_wait_ns > 0 || (!criterion.service_time && sums.asked_iops > 0))) {
+    Widen(least_service_ns, reading.most, GeneratorText(sums), reading);
   }
   if (!criterion.service_time && sums.start_delay.max_ns() > 0) {
-    const double service_ns = LatencyFigure(criterion, sums.latency);
-    Widen(LeastResponse(criterion, sums, writes, reading.least, service_ns), reading.most, StartDelayText(sums),
+    Widen(LeastResponse(criterion, sums, writes, reading.least, least_service_ns), reading.most, StartDelayText(sums),
           reading);
   }
   return reading;
@@ -331,11 +330,12 @@ Reading ScopeRateAchieved(const Criterion& /*criterion*/, const ScopeFigures& fi
   const auto completed = static_cast<double>(sums.rate_completed);
   SetExact(100 * completed / due, reading);
   WidenByMissing(figures, reading);
-  const double could = completed + static_cast<double>(sums.rate_open);
-  const auto late = static_cast<double>(sums.not_issued_by_delay);
-  if (late > 0) Widen(reading.least, 100 * (could + late) / due, StartDelayText(sums), reading);
+  const double could = completed + static_cast<double>(sums.rate_open + sums.not_issued_by_delay);
   Widen(reading.least, 100 * could / due,
-        "a writer's last write may have been due too late to complete; use a longer step", reading);
+        sums.not_issued_by_delay > sums.rate_open
+            ? StartDelayText(sums)
+            : "a writer's last write may have been due too late to complete; use a longer step",
+        reading);
   reading.most = std::min(reading.most, 100.0);
   return reading;
 }

@@ -35,7 +35,7 @@ absl::Status CheckSums(const v1::Distribution& values) {
 }
 
 absl::Status CheckStartDelay(const v1::StartDelay& delay, uint64_t writes) {
-  if (delay.late_writes() > writes || (delay.late_writes() > 0 && delay.max_ns() <= kPromptStartNs)) {
+  if (delay.late_writes() > writes || (delay.late_writes() > 0) != (delay.max_ns() > kPromptStartNs)) {
     return absl::InvalidArgumentError("start delays that the writes cannot have");
   }
   return absl::OkStatus();

@@ -40,7 +40,7 @@ void SteadyRounds::OnStep(const v1::StepReport& report) {
   if (cluster == report.scopes().end() || !whole) return;
   course.iops.push_back(cluster->iops());
   last_text_ = absl::StrCat("step ", report.number(), ": round ", (steps_ - 1) / courses_.size() + 1, " of at most ",
-                            most_rounds_, ", ", NameOf(course), absl::StrFormat(": %.4g IO/s", cluster->iops()));
+                            most_rounds_, ", ", NameOf(course), ": ", FormatRate(cluster->iops()), " IO/s");
   if (course.iops.size() < kSteadyFigures) return;
   const Steadiness now = JudgeSteady({course.iops.end() - kSteadyFigures, course.iops.end()});
   course.steady = now.steady;

@@ -317,28 +317,28 @@ std::string LimitAnalysis::LastStepText() const {
                                                                        : "undecided";
   return absl::StrCat(
       "step ", point.step(), ", ", purpose, ": ", point.load() > 0 ? LoadText(point.load()) : "no target rate",
-      absl::StrFormat(", %.4g writes/s of all hosts, mean %.3f ms, p99 %.3f ms", point.iops(),
+      absl::StrFormat(", %s writes/s of all hosts, mean %.3f ms, p99 %.3f ms", FormatRate(point.iops()),
                       point.cluster().avg_ns() / static_cast<double>(kNsPerMs), Milliseconds(point.cluster().p99_ns())),
       decides ? absl::StrCat(": ", state) : "");
 }
 
 std::string LimitAnalysis::LoadText(double load) const {
   return plan_.limit().over() == v1::LIMIT_OVER_RATE
-             ? absl::StrCat(load < 10'000 ? absl::StrFormat("%.4g", load)
-                                          : FormatCount(static_cast<uint64_t>(std::llround(load))),
-                            " writes/s per queue manager")
+             ? absl::StrCat(FormatRate(load), " writes/s per queue manager")
              : absl::StrFormat("%.0f queue manager%s per host", load, load == 1 ? "" : "s");
+}
+
+const LimitAnalysis::Step* LimitAnalysis::LastOf(double load, v1::LimitState state) const {
+  const auto found = std::find_if(steps_.rbegin(), steps_.rend(), [load, state](const Step& step) {
+    return step.point.state() == state && step.point.purpose() != v1::STEP_PURPOSE_CURVE &&
+           step.point.purpose() != v1::STEP_PURPOSE_PROBE && std::abs(step.point.load() - load) <= 1e-9 * load;
+  });
+  return found == steps_.rend() ? nullptr : &*found;
 }
 
 const LimitAnalysis::Step* LimitAnalysis::Exceeding() const {
   if (!search_ || !search_->bounds().exceeds) return nullptr;
-  const double load = *search_->bounds().exceeds;
-  // The last one of that load.
-  const auto found = std::find_if(steps_.rbegin(), steps_.rend(), [load](const Step& step) {
-    return step.point.state() == v1::LIMIT_STATE_EXCEEDS && step.point.purpose() != v1::STEP_PURPOSE_CURVE &&
-           std::abs(step.point.load() - load) <= 1e-9 * load;
-  });
-  return found == steps_.rend() ? nullptr : &*found;
+  return LastOf(*search_->bounds().exceeds, v1::LIMIT_STATE_EXCEEDS);
 }
 
 const LimitAnalysis::Step* LimitAnalysis::GeneratorBound() const {
@@ -350,11 +350,10 @@ const LimitAnalysis::Step* LimitAnalysis::GeneratorBound() const {
   if (exceeding != nullptr && is_bound(*exceeding)) return exceeding;
   const LimitBounds bounds = search_->bounds();
   if (!IsClosedLoop()) {
-    // A rate that was reached all the same, was; but higher ones may be undecided because of it.
-    const auto undecided = std::find_if(steps_.begin(), steps_.end(), [&](const Step& step) {
-      return step.point.state() == v1::LIMIT_STATE_UNDECIDED && step.point.load() > bounds.meets && is_bound(step);
-    });
-    return exceeding != nullptr || undecided == steps_.end() ? nullptr : &*undecided;
+    // A rate that was reached all the same, was; but the next higher one may be undecided because of it.
+    if (exceeding != nullptr || !bounds.above) return nullptr;
+    const Step* const undecided = LastOf(*bounds.above, v1::LIMIT_STATE_UNDECIDED);
+    return undecided != nullptr && is_bound(*undecided) ? undecided : nullptr;
   }
   // In a closed loop a writer that waits for a CPU writes less than it could, so that the storage is not shown to bear
   // the load.

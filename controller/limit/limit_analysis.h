@@ -61,9 +61,11 @@ class LimitAnalysis final : public SectionAnalysis {
                          const std::vector<v1::CriterionReport>& criteria) const;
   // Queue managers have no target rate.
   bool IsClosedLoop() const;
-  // "12.5 writes/s per queue manager", "3 queue managers per host".
+  // "12.50 writes/s per queue manager", "3 queue managers per host".
   std::string LoadText(double load) const;
-  // The lowest load that exceeds the criteria; null: none does.
+  // The last step at that load that decides it and has that state; null: there is none.
+  const Step* LastOf(double load, v1::LimitState state) const;
+  // At the lowest load that exceeds the criteria; null: none does.
   const Step* Exceeding() const;
   void SetCause(v1::LimitReport& limit) const;
   // A step in which a load generator may have been CPU-bound, so that it says nothing of its load; null: there is none.

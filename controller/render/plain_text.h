@@ -51,15 +51,6 @@ std::vector<std::string> Wrap(const std::string& text, size_t width);
 // reads it back as it was. An argument in quotes stays whole.
 std::vector<std::string> WrapCommand(const std::string& command, size_t width);
 
-// Shown in place of a figure that is not known well enough.
-inline constexpr char kDash[] = "\u2013";
-
-// 1234567.891 with two decimals is "1,234,567.89".
-std::string FormatFixed(double value, int decimals);
-
-// Writes per second: whole from 100 on, with two decimals below.
-std::string FormatRate(double per_second);
-
 // Megabytes per second, with about five digits.
 std::string FormatThroughput(double mb_per_second);
 

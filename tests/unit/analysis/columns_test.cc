@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "common/units.h"
 #include "controller/render/csv.h"
 #include "controller/render/plain_text.h"
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/protocol.h"
 
 namespace plimsoll::testing {
 
@@ -90,7 +91,9 @@ Records NotIssuedByAStartDelay(int64_t issued_per_second, int64_t delay_ns, std:
     for (v1::WriterTotals& totals : *record.mutable_step_done()->mutable_done()->mutable_writers()) {
       if (totals.not_issued() == 0) continue;
       totals.mutable_start_delay()->set_max_ns(static_cast<uint64_t>(delay_ns));
-      totals.mutable_start_delay()->set_late_writes(totals.not_issued());
+      if (totals.start_delay().max_ns() > kPromptStartNs) {
+        totals.mutable_start_delay()->set_late_writes(totals.not_issued());
+      }
     }
   });
 }

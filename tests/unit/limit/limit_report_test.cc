@@ -99,6 +99,21 @@ TEST(LimitReport, LoadsThatTheLoadGeneratorKeptUndecidedAreItsLimit) {
   EXPECT_EQ(report.limit().host(), "node1");
 }
 
+TEST(LimitReport, AProbeWhoseLoadGeneratorWasBusyIsNotTheCauseOfUndecidedLoads) {
+  SimulatedSearch search = ThreeHosts();
+  search.plan.mutable_limit()->set_budget_ns(400 * kNsPerSecond);
+  // Its steps end early.
+  search.plant = [](v1::StepReport& report) {
+    if (report.purpose() == v1::STEP_PURPOSE_MAXIMUM) return;
+    report.set_measured_ns(report.duration_ns() / 2);
+    if (report.purpose() == v1::STEP_PURPOSE_PROBE) PlantBottleneck(report);
+  };
+  const v1::Report report = RunSearch(search);
+  EXPECT_EQ(report.verdict().outcome(), v1::OUTCOME_INCONCLUSIVE);
+  EXPECT_FALSE(report.limit().has_exceeded_at());
+  EXPECT_NE(report.limit().cause(), v1::LIMIT_CAUSE_LOAD_GENERATOR) << report.limit().cause_text();
+}
+
 // Of queue managers that each wait for all others: n x 300 us.
 SimulatedSearch OverQueueManagers(const std::string& criterion) {
   SimulatedSearch search = ThreeHosts();
