@@ -96,6 +96,12 @@ class Ha(harness.PlimsollTest):
                 for directory in (log, data):
                     self.assert_nothing_left(directory)
 
+    def test_a_missing_data_directory_is_not_taken_for_that_of_the_logs(self):
+        missing = self.dir / "missing"
+        refused = self.plimsoll(*self.arguments("--data-dir", missing), code=2)
+        self.assertIn(f"plimsoll: {missing} does not exist on ", refused.err)
+        self.assertNotIn("--dir", refused.err)
+
     def test_commands_run_without_a_shell_and_only_where_they_are_allowed(self):
         script = self.base / "plan.yaml"
         # A command that changes nothing: the active instance goes on, which is all that this fault asks for.
