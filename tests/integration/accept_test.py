@@ -270,7 +270,9 @@ class Accept(AcceptTest):
                                                          "--parts", "load", "--dry-run").out)
 
     def test_a_killed_one_shows_what_there_is(self):
-        process = self.start_accept("--dir", self.dir, *LOAD, "--parts", "load", "--runs", "2")
+        # Long enough to be killed in the midst by a test that waits for a CPU.
+        load = ("10s" if word == "5s" else word for word in LOAD)
+        process = self.start_accept("--dir", self.dir, *load, "--parts", "load", "--runs", "2")
         process.await_err(r"part 2 of 2: load, run 2")
         process.await_err(r"(?s)run 2.*^step 1/.*  [1-9][\d,.]* IO/s")
         process.end()

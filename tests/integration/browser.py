@@ -43,12 +43,9 @@ class Browser:
 
     def __init__(self, width=1280, height=900):
         self._profile = tempfile.mkdtemp(prefix="plimsoll-browser-")
-        # A group of its own, so that the browser ends with its driver in any case.
-        self._driver = subprocess.Popen(["chromedriver", "--port=0"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                        stderr=subprocess.DEVNULL, text=True, start_new_session=True)
         self._session = None
         try:
-            self._base = f"http://127.0.0.1:{self._await_port()}"
+            self._base = f"http://127.0.0.1:{self._start_driver()}"
             options = {
                 "binary": shutil.which("chromium"),
                 "args": [*FLAGS, f"--user-data-dir={self._profile}", f"--window-size={width},{height}"],
@@ -62,11 +59,18 @@ class Browser:
             self.close()
             raise
 
-    def _await_port(self):
-        for line in self._driver.stdout:
-            match = re.search(r"started successfully on port (\d+)", line)
-            if match:
-                return match.group(1)
+    def _start_driver(self):
+        """Returns its port. A driver that draws a port which is taken, for one of the two kinds of addresses, ends."""
+        for _ in range(3):
+            # A group of its own, so that the browser ends with its driver in any case.
+            self._driver = subprocess.Popen(["chromedriver", "--port=0"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                            stderr=subprocess.DEVNULL, text=True, start_new_session=True)
+            for line in self._driver.stdout:
+                match = re.search(r"started successfully on port (\d+)", line)
+                if match:
+                    return match.group(1)
+            self._driver.stdout.close()
+            self._driver.wait()
         raise BrowserError("chromedriver did not start")
 
     def close(self):

@@ -114,9 +114,11 @@ class Broken(ssh_hosts.PairTest):
     def start_acceptance_without_end(self, *arguments):
         """With ssh clients that never get through: the controller has time to show how far it is."""
         client = self.base / "slow-ssh"
-        # As ssh to a host that hangs: it does nothing until the controller, or the end of the test, kills it.
-        client.write_text("#!/bin/sh\nexec sleep 600\n")
-        client.chmod(0o755)
+        # As ssh to a host that hangs: it does nothing until the controller, or the end of the test, kills it. What is being
+        # started cannot be written.
+        if not client.exists():
+            client.write_text("#!/bin/sh\nexec sleep 600\n")
+            client.chmod(0o755)
         return self.start_plimsoll(
             "accept", "--hosts", self.names, "--launch", "ssh", "--ssh-command", client, "--launch-agent", self.agent_file(), "--dir",
             "/mnt", "--rate", "20", "--arrival", "even", "--duration", "5s", "--require", "p50<5s", "--parts", "fsck,load",
@@ -148,10 +150,13 @@ class Broken(ssh_hosts.PairTest):
 
     def test_a_run_that_is_left_at_once_leaves_nothing(self):
         run = self.start_measuring()
-        os.kill(self.hosts[1].agent_pid(), signal.SIGSTOP)
+        agent_pid = self.hosts[1].agent_pid()
+        os.kill(agent_pid, signal.SIGSTOP)
         self.addCleanup(self.resume, self.hosts[1])
+        # While its main thread has no CPU, the others go on.
+        harness.wait_until(lambda: harness.is_stopped(agent_pid, but_for_calls=True), "a suspended agent")
         run.signal(signal.SIGINT)
-        run.await_err("interrupt")
+        run.await_err("^stopping .interrupted.")
         run.signal(signal.SIGINT)
         self.assertEqual(run.finish(), 130, run.err)
         self.resume(self.hosts[1])

@@ -111,7 +111,7 @@ class Fault:
     narrow: int = 0
     results_on_faultfs: bool = False
     lease_s: int = 1
-    hang_limit_s: int = 2
+    hang_limit_s: int = 30
     options: tuple = ()
     load: tuple = ("--rate", "40")
     duration_s: float = 0
@@ -217,11 +217,11 @@ FAULTS = [
     Fault("cut-short", "network", "The host is cut off for less than the lease",
           "beta's cable is pulled for 1.5 s, with a lease of 3 s.", faults.unplug_for(1.5),
           everywhere(Cell(("COMPLETED (no criteria)",), 0, WHOLE, BY_ITSELF, OWN_LENGTH)), network=True, lease_s=3,
-          hang_limit_s=30, duration_s=5),
+          duration_s=5),
     Fault("drop-short", "network", "Packets are dropped for less than the lease",
           "A filter drops everything from and to beta for 1.5 s, with a lease of 3 s.", faults.drop_for(1.5),
           everywhere(Cell(("COMPLETED (no criteria)",), 0, WHOLE, BY_ITSELF, OWN_LENGTH)), network=True, lease_s=3,
-          hang_limit_s=30, duration_s=5),
+          duration_s=5),
     Fault("controller-killed", "controller", "The controller is killed", "`kill -9` of `plimsoll run`.",
           faults.kill_controller,
           {**everywhere(Cell((KILLED_SEES,), None, JOURNAL, BY_ITSELF, AT_ONCE)),
@@ -248,12 +248,12 @@ FAULTS = [
           everywhere(Cell(("plimsoll: the journal cannot be written any more: write .../journal: No space left on device "
                            "(28); measuring continues", "plimsoll: write .../journal: No space left on device (28)",
                            "the journal is incomplete"), 3, PRINTED, BY_ITSELF, OWN_LENGTH)),
-          results_on_faultfs=True, hang_limit_s=30, lease_s=3),
+          results_on_faultfs=True, lease_s=3),
     Fault("results-gone", "controller", "The results directory is removed while the run goes on",
           "Somebody removes the whole directory.", faults.remove_results,
           everywhere(Cell(("plimsoll: the journal cannot be written any more: write .../journal: No such file or directory "
                            "(2); measuring continues", "the journal is incomplete"), 3, REMADE, BY_ITSELF, OWN_LENGTH)),
-          hang_limit_s=30, lease_s=3),
+          lease_s=3),
     *write_errors(),
     Fault("directory-removed", "storage", "The directory is removed under the writers",
           "Somebody removes beta's directory below `--dir`.", faults.remove_directory, {
@@ -261,7 +261,7 @@ FAULTS = [
               **{state: Cell(("Not removed: beta: .../beta was removed while it was in use",
                               "COMPLETED (no criteria)"), 0, WHOLE,
                              BY_ITSELF, OWN_LENGTH) for state in ("ready", "armed", "running", "draining")},
-          }, hang_limit_s=30, lease_s=3),
+          }, lease_s=3),
     Fault("hang-returns", "hang", "A write hangs, and returns",
           "A write of beta takes more than a second, and less than `--hang-limit`.", faults.hang_for_a_while, {
               "preparing": Cell(("COMPLETED (no criteria)",), 0, WHOLE, BY_ITSELF, OWN_LENGTH),
@@ -280,14 +280,14 @@ FAULTS = [
               **{state: Cell(("plimsoll: host beta is lost: no progress for 2s (--hang-limit) while waiting "
                               "for the step's last writes; qm1 has been in one write to .../beta/qm1/active/S...LOG since ",
                               "In flight when the data end: beta/qm1, since ", "the figures do not include a write that had been in flight for "), 3, REPORT, WHEN_LET_GO, HANG_LIMIT) for state in ("running", "draining")},
-          }, lease_s=3, by_hand=True),
+          }, hang_limit_s=2, lease_s=3, by_hand=True),
     Fault("removal-hangs", "hang", "Closing and removing the files hangs",
           "When the run is over, the first close of beta does not return.", faults.hang_removal, {
               **{state: NotApplicable("nothing is removed in this state") for state in STATES[:3]},
               "running": Cell(("plimsoll: host beta is lost: no progress for 2s (--hang-limit) while its "
                                "files were removed",), 3, MEASURED, WHEN_LET_GO, HANG_LIMIT),
               "draining": NotApplicable("as in running"),
-          }, lease_s=3),
+          }, hang_limit_s=2, lease_s=3),
     Fault("wall-clock", "clock", "The wall clock of a host jumps", "beta's wall clock is set a day ahead.",
           faults.jump_wall_clock,
           {
@@ -296,7 +296,7 @@ FAULTS = [
               # It may not be asked for its clock any more.
               "draining": Cell(("COMPLETED (no criteria)",), 0, WHOLE, BY_ITSELF, OWN_LENGTH),
           },
-          beta_wrap=faults.with_false_wall_clock, hang_limit_s=30, lease_s=3),
+          beta_wrap=faults.with_false_wall_clock, lease_s=3),
     Fault("slow-stream", "network", "The path back is slower than the writers",
           "What beta sends passes at 5 kB/s, connection by connection: it writes traces three times as fast.",
           lambda scene: None, {
