@@ -32,6 +32,7 @@
 #include "controller/render/json.h"
 #include "controller/render/text.h"
 #include "controller/run/agent_client.h"
+#include "controller/run/agent_trust.h"
 #include "controller/run/cleaner.h"
 #include "controller/run/coordinator.h"
 #include "controller/run/preparation.h"
@@ -169,7 +170,7 @@ class HaRun {
     for (const auto& host : fleet_->hosts()) {
       for (const v1::DirectoryDescription& directory : host->description->directories()) {
         if (directory.path() == plan_.ha().data_dir() && !directory.error().empty()) {
-          missing.lines.push_back(absl::StrCat(host->label, ": --data-dir: ", directory.error()));
+          missing.lines.push_back(DirectoryInWords(host->label, directory.error(), "--data-dir"));
         }
       }
     }

@@ -86,9 +86,8 @@ std::optional<Failure> CheckDirectories(const Hosts& hosts, const std::vector<v1
     for (size_t number = 0; number < DirectoriesOf(*host); ++number) {
       const v1::DirectoryDescription& directory = DirectoryOf(*host, number);
       if (!directory.error().empty()) {
-        // Of several, another option may have named it.
-        const bool one = workload.qm_dirs().empty() && DirectoriesOf(*host) == 1;
-        failure.lines.push_back(DirectoryInWords(host->label, directory.error(), one ? "--dir" : ""));
+        failure.lines.push_back(
+            DirectoryInWords(host->label, directory.error(), workload.qm_dirs().empty() ? "--dir" : ""));
         continue;
       }
       if (workload.direct() == v1::DIRECT_MODE_OFF || directory.direct_offset_align() == 0) continue;

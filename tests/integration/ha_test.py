@@ -96,11 +96,12 @@ class Ha(harness.PlimsollTest):
                 for directory in (log, data):
                     self.assert_nothing_left(directory)
 
-    def test_a_missing_data_directory_is_not_taken_for_that_of_the_logs(self):
+    def test_a_missing_data_directory_is_named_with_the_way_out(self):
         missing = self.dir / "missing"
         refused = self.plimsoll(*self.arguments("--data-dir", missing), code=2)
-        self.assertIn(f"plimsoll: {missing} does not exist on ", refused.err)
-        self.assertNotIn("--dir", refused.err)
+        self.assertEqual(refused.errors, [
+            f"plimsoll: --data-dir: {missing} does not exist on {host}; create it there or pass another --data-dir"
+            for host in ("alpha", "beta")])
 
     def test_commands_run_without_a_shell_and_only_where_they_are_allowed(self):
         script = self.base / "plan.yaml"
