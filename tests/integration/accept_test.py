@@ -200,13 +200,12 @@ class Accept(AcceptTest):
     def test_interrupted_while_files_are_removed_the_run_counts_and_nothing_else_begins(self):
         fs = faultfs.mounted(self)
         removing = fs.fault("unlink *.LOG hang")
-        process = self.start_accept("--dir", fs.mountpoint, *LOAD, "--require", "steady==no", "--parts", "load", "--runs", "2")
+        process = self.start_accept("--dir", fs.mountpoint, *LOAD, "--require", harness.FAILS, "--parts", "load", "--runs", "2")
         removing.await_waiting()
         process.signal(signal.SIGINT)
         harness.wait_until(lambda: not harness.has_pending(process.pid, signal.SIGINT), "the interrupt is taken")
         removing.release()
         process.finish()
-        # Steady or not, one of the criteria fails.
         result = self.result_of(process, None, code=1)
         first, second = self.record()["runs"]
         self.assertEqual((first["complete"], first["outcome"]), (True, "fail"), result)
