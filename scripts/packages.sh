@@ -40,7 +40,7 @@ install_missing() {
 }
 
 # run_tests PRESET [ARGUMENT...]: ctest with that preset. Tests of the programs wait more than they compute, so four for each
-# processor run at once; two of those under a sanitizer, which compute more. ctest counts as passed what was skipped: each is
+# processor run at once; two of all others, which compute more. ctest counts as passed what was skipped: each is
 # listed, with its reason, as `skipped: ...`, in PLIMSOLL_SKIPPED_LOG too, and their number is in plimsoll_skipped.
 run_tests() {
   local status=0 directory=dev per_processor=2 skipped

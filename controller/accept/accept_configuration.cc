@@ -12,7 +12,6 @@
 #include "controller/plan/criteria.h"
 #include "controller/plan/placement.h"
 #include "controller/plan/plan_defaults.h"
-#include "controller/render/plain_text.h"
 #include "controller/storage/host_text.h"
 
 namespace plimsoll {

@@ -34,10 +34,10 @@
 #include "controller/run/agent_client.h"
 #include "controller/run/agent_trust.h"
 #include "controller/run/cleaner.h"
-#include "controller/run/coordinator.h"
 #include "controller/run/preparation.h"
 #include "controller/run/process.h"
 #include "controller/run/results.h"
+#include "controller/run/run_records.h"
 
 namespace plimsoll {
 namespace {

@@ -47,6 +47,7 @@
 #include "controller/run/preparation.h"
 #include "controller/run/process.h"
 #include "controller/run/results.h"
+#include "controller/run/run_records.h"
 
 namespace plimsoll {
 std::string PartEnd::ErrorText() const {

@@ -14,7 +14,6 @@
 #include "controller/compare/compare.h"
 #include "controller/compare/run_statistics.h"
 #include "controller/compare/step_data.h"
-#include "controller/render/plain_text.h"
 
 namespace plimsoll {
 namespace {

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -41,7 +40,7 @@ class DrillInstances {
   Instance* Scan(uint32_t qm, size_t host);
   void End(const Instance& instance);
   void Kill(const Instance& instance);
-  // Stops its process, and lets it go on.
+  // Suspends its process, and resumes it.
   void Hang(const Instance& instance);
   void Resume(const Instance& instance);
   // Ends whatever is still there on the host.

@@ -61,7 +61,7 @@ class LimitAnalysis final : public SectionAnalysis {
                          const std::vector<v1::CriterionReport>& criteria) const;
   // Queue managers have no target rate.
   bool IsClosedLoop() const;
-  // "12.50 writes/s per queue manager", "3 queue managers per host".
+  // "12.5 writes/s per queue manager", "3 queue managers per host".
   std::string LoadText(double load) const;
   // The last step at that load that decides it and has that state; null: there is none.
   const Step* LastOf(double load, v1::LimitState state) const;

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/protocol.h"
 #include "common/units.h"
+#include "controller/run/run_records.h"
 
 namespace plimsoll {
 namespace {

@@ -16,7 +16,6 @@
 #include "controller/run/preparation.h"
 #include "controller/run/progress.h"
 #include "controller/run/run_log.h"
-#include "controller/run/run_records.h"
 #include "controller/run/session_driver.h"
 #include "plimsoll/v1/plan.pb.h"
 

@@ -17,12 +17,12 @@ inline constexpr int64_t kFrameIntervalNs = 250'000'000;
 // RunBegin::verdict_rules of runs that begin now.
 inline constexpr uint32_t kVerdictRules = 3;
 
-// The run and its hosts; on disk when it returns. `host_plans`: by host. `steps`: those that the plan has from the
+// The run and its hosts; written out when it returns. `host_plans`: by host. `steps`: those that the plan has from the
 // start.
 void AppendRunBegin(const v1::TestPlan& plan, const std::vector<v1::HostPlan>& host_plans,
                     const std::vector<v1::LogStep>& steps, const Clock& clock, Fleet& fleet, RunLog& log);
 
-// The end, with what the hosts left behind; on disk when it returns. `cut_short`: why it ended early; empty: it did
+// The end, with what the hosts left behind; written out when it returns. `cut_short`: why it ended early; empty: it did
 // not.
 void AppendRunEnd(const std::string& cut_short, Fleet& fleet, RunLog& log);
 

@@ -76,7 +76,7 @@ class SessionDriver {
   void Lose(Host& host, const std::string& reason);
   // Exchanges `probes` probes with the host's clock.
   static void Probe(Host& host, int probes);
-  // Takes leave of the host: it stops filling, answers a last burst of probes, which pins its clock at the end of the
+  // Ends the host's part: it stops filling, answers a last burst of probes, which pins its clock at the end of the
   // run, and releases what it holds.
   static void Release(Host& host, bool keep_files);
   // Sends a command, and returns the number that its CommandDone will carry.

@@ -25,6 +25,7 @@
 #include "controller/plan/plan_defaults.h"
 #include "controller/render/text.h"
 #include "controller/run/coordinator.h"
+#include "controller/run/run_records.h"
 #include "tests/fuzz/fuzz_support.h"
 #include "tests/report_sums.h"
 #include "tests/temp_directory.h"

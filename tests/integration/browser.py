@@ -44,6 +44,7 @@ class Browser:
     def __init__(self, width=1280, height=900):
         self._profile = tempfile.mkdtemp(prefix="plimsoll-browser-")
         self._session = None
+        self._driver = None
         try:
             self._base = f"http://127.0.0.1:{self._start_driver()}"
             options = {
@@ -71,6 +72,7 @@ class Browser:
                     return match.group(1)
             self._driver.stdout.close()
             self._driver.wait()
+            self._driver = None
         raise BrowserError("chromedriver did not start")
 
     def close(self):
@@ -79,12 +81,13 @@ class Browser:
                 self._call("DELETE", f"/session/{self._session}")
             except (OSError, BrowserError):
                 pass  # It is ended below.
-        try:
-            os.killpg(self._driver.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-        self._driver.wait(START_S)
-        self._driver.stdout.close()
+        if self._driver is not None:
+            try:
+                os.killpg(self._driver.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+            self._driver.wait(START_S)
+            self._driver.stdout.close()
         shutil.rmtree(self._profile, ignore_errors=True)
 
     def _call(self, method, path, body=None):

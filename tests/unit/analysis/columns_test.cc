@@ -12,7 +12,6 @@
 #include "absl/strings/str_split.h"
 #include "common/units.h"
 #include "controller/render/csv.h"
-#include "controller/render/plain_text.h"
 
 namespace plimsoll {
 namespace {

@@ -17,7 +17,7 @@
 #include "common/units.h"
 #include "controller/plan/plan_check.h"
 #include "controller/plan/plan_defaults.h"
-#include "controller/run/coordinator.h"
+#include "controller/run/run_records.h"
 #include "tests/unit/ha/fake_ha_agent.h"
 #include "tests/virtual_clock.h"
 

@@ -18,6 +18,7 @@
 #include "common/units.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/run/coordinator.h"
+#include "controller/run/run_records.h"
 #include "tests/status_matchers.h"
 #include "tests/temp_directory.h"
 #include "tests/unit/run/fake_fleet.h"
