@@ -17,55 +17,50 @@ std::string EndText(const v1::HaEnded& ended) {
 
 }  // namespace
 
-DrillInstances::Instance& DrillInstances::Add(uint32_t qm, size_t host) {
+template <typename T>
+DrillInstances::Instance* DrillInstances::Add(uint32_t qm, size_t host, T* (v1::HaCommand::*kind)()) {
   const uint32_t number = static_cast<uint32_t>(instances_.size()) + 1;
   Instance& instance = instances_[number];
   instance.number = number;
   instance.qm = qm;
   instance.host = host;
-  return instance;
+  v1::HaCommand order;
+  T& add = *(order.*kind)();
+  add.set_instance(number);
+  add.set_qm(qm);
+  Order(host, std::move(order));
+  return &instance;
+}
+
+template <typename T>
+void DrillInstances::Send(const Instance& instance, T* (v1::HaCommand::*kind)()) {
+  v1::HaCommand order;
+  (order.*kind)()->set_instance(instance.number);
+  Order(instance.host, std::move(order));
 }
 
 DrillInstances::Instance* DrillInstances::Start(uint32_t qm, size_t host) {
-  Instance& instance = Add(qm, host);
-  v1::HaCommand order;
-  order.mutable_start()->set_instance(instance.number);
-  order.mutable_start()->set_qm(qm);
-  Order(host, std::move(order));
-  return &instance;
+  return Add(qm, host, &v1::HaCommand::mutable_start);
 }
 
 DrillInstances::Instance* DrillInstances::Scan(uint32_t qm, size_t host) {
-  Instance& instance = Add(qm, host);
-  v1::HaCommand order;
-  order.mutable_scan()->set_instance(instance.number);
-  order.mutable_scan()->set_qm(qm);
-  Order(host, std::move(order));
-  return &instance;
+  return Add(qm, host, &v1::HaCommand::mutable_scan);
 }
 
 void DrillInstances::End(const Instance& instance) {
-  v1::HaCommand order;
-  order.mutable_end()->set_instance(instance.number);
-  Order(instance.host, std::move(order));
+  Send(instance, &v1::HaCommand::mutable_end);
 }
 
 void DrillInstances::Kill(const Instance& instance) {
-  v1::HaCommand order;
-  order.mutable_kill()->set_instance(instance.number);
-  Order(instance.host, std::move(order));
+  Send(instance, &v1::HaCommand::mutable_kill);
 }
 
 void DrillInstances::Hang(const Instance& instance) {
-  v1::HaCommand order;
-  order.mutable_hang()->set_instance(instance.number);
-  Order(instance.host, std::move(order));
+  Send(instance, &v1::HaCommand::mutable_hang);
 }
 
 void DrillInstances::Resume(const Instance& instance) {
-  v1::HaCommand order;
-  order.mutable_resume()->set_instance(instance.number);
-  Order(instance.host, std::move(order));
+  Send(instance, &v1::HaCommand::mutable_resume);
 }
 
 void DrillInstances::Finish(size_t host) {

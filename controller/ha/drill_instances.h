@@ -62,7 +62,11 @@ class DrillInstances {
   std::string NameOf(const Instance& instance) const;
 
  private:
-  Instance& Add(uint32_t qm, size_t host);
+  // `kind` makes the order, which names the instance.
+  template <typename T>
+  Instance* Add(uint32_t qm, size_t host, T* (v1::HaCommand::*kind)());
+  template <typename T>
+  void Send(const Instance& instance, T* (v1::HaCommand::*kind)());
   void Order(size_t host, v1::HaCommand order);
 
   Fleet& fleet_;

@@ -114,10 +114,10 @@ class Broken(ssh_hosts.PairTest):
     def start_acceptance_without_end(self, *arguments):
         """With ssh clients that never get through: the controller has time to show how far it is."""
         client = self.base / "slow-ssh"
-        # As ssh to a host that hangs: it does nothing until the controller, or the end of the test, kills it. What is being
-        # started cannot be written.
+        # As ssh to a host that hangs: it does nothing until the controller, or the end of the test, kills it. One acceptance
+        # may be starting it while another begins: it cannot be written then.
         if not client.exists():
-            client.write_text("#!/bin/sh\nexec sleep 600\n")
+            client.write_text("#!/bin/sh\nexec tail -f /dev/null\n")
             client.chmod(0o755)
         return self.start_plimsoll(
             "accept", "--hosts", self.names, "--launch", "ssh", "--ssh-command", client, "--launch-agent", self.agent_file(), "--dir",
