@@ -41,6 +41,25 @@ std::vector<Scenario> PassWouldBeWrong() {
        },
        fail,
        {"OUTCOME_FAIL p90<10ms: 20.1", "OUTCOME_FAIL max<15ms: 50.0"}},
+      {"AWriteThatNeitherALateStartNorWaitingForACpuExplains",
+       [] {
+         SimRun run = ShortOfCpu({"max<670ms"});
+         for (SimHost& host : run.hosts) host.rate_per_second = 10;
+         run.hosts[0].steps[0][0] = ClosedLoop(run.duration_ns, 99 * kMs, [](uint64_t, int64_t) { return kMs; });
+         run.hosts[1].steps[0][0] = ClosedLoop(run.duration_ns, 130 * kMs, [](uint64_t, int64_t start_ns) {
+           return start_ns > 200 * kMs ? 1'700 * kMs : kMs;
+         });
+         return Edited(run, [](v1::JournalRecord& record) {
+           if (!record.has_frames() || record.frames().host() != 1) return;
+           for (v1::Frame& frame : *record.mutable_frames()->mutable_frames()) {
+             if (frame.response().count() == 0) continue;
+             frame.mutable_start_delay()->set_max_ns(static_cast<uint64_t>(60 * kMs));
+             frame.mutable_start_delay()->set_late_writes(1);
+           }
+         });
+       },
+       fail,
+       {"OUTCOME_FAIL max<670ms: 1"}},
       {"WritesNotIssuedOfARateOf20000OnStorageThatServes3800",
        [] { return OverloadedOpenLoop({"not_issued==0", "service_p99<50ms"}); },
        fail,
