@@ -211,6 +211,10 @@ std::string FormatRate(double per_second) {
   return FormatFixed(per_second, per_second < 100 ? 2 : 0);
 }
 
+std::string FormatTargetRate(double per_second) {
+  return per_second < 10'000 ? absl::StrFormat("%.6g", per_second) : FormatFixed(per_second, 0);
+}
+
 std::string FormatUtc(int64_t utc_ns) {
   int64_t seconds = utc_ns / kNsPerSecond;
   int64_t ns = utc_ns % kNsPerSecond;

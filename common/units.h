@@ -41,6 +41,8 @@ inline constexpr char kDash[] = "\u2013";
 std::string FormatFixed(double value, int decimals);
 // Writes per second: whole from 100 on, with two decimals below.
 std::string FormatRate(double per_second);
+// A rate that was given: "12.5", "2500", "1,000,000".
+std::string FormatTargetRate(double per_second);
 // RFC 3339 in UTC with nine digits of the second: "2026-11-20T19:20:11.000000042Z".
 std::string FormatUtc(int64_t utc_ns);
 

@@ -238,9 +238,9 @@ void StepReporter::CheckWriter(uint32_t host, const HostFacts& facts, uint32_t q
   }
   if (sums.asked_iops > 0 && !sums.rate_held) {
     run_.notes.Add("rate",
-                   absl::StrFormat("%starget rate missed: %.6g writes/s; %s writes not issued at the end, backlog "
+                   absl::StrFormat("%starget rate missed: %s writes/s; %s writes not issued at the end, backlog "
                                    "of up to %.3f s.",
-                                   who, sums.asked_iops, FormatCount(sums.not_issued),
+                                   who, FormatTargetRate(sums.asked_iops), FormatCount(sums.not_issued),
                                    static_cast<double>(sums.max_behind_ns) / 1e9));
   }
   if (sums.latency.clamped() > 0) {

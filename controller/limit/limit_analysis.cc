@@ -324,8 +324,7 @@ std::string LimitAnalysis::LastStepText() const {
 
 std::string LimitAnalysis::LoadText(double load) const {
   return plan_.limit().over() == v1::LIMIT_OVER_RATE
-             ? absl::StrCat(load < 10'000 ? absl::StrFormat("%.4g", load) : FormatRate(load),
-                            " writes/s per queue manager")
+             ? absl::StrCat(FormatTargetRate(load), " writes/s per queue manager")
              : absl::StrFormat("%.0f queue manager%s per host", load, load == 1 ? "" : "s");
 }
 

@@ -470,8 +470,8 @@ void PlacementOptions(const v1::TestPlan& plan, std::vector<ConfigurationRow>& r
   };
   for (int i = 0; i < std::min(plan.placement_size(), kMostNamed); ++i) {
     const v1::PlacedQueueManager& qm = plan.placement(i);
-    add(absl::StrFormat("%s: %s, standby %s; %s, %g writes/s%s", qm.qm(), qm.home(), qm.standby(),
-                        FormatSizeForPeople(qm.block_size_bytes()), qm.rate_per_second(),
+    add(absl::StrFormat("%s: %s, standby %s; %s, %s writes/s%s", qm.qm(), qm.home(), qm.standby(),
+                        FormatSizeForPeople(qm.block_size_bytes()), FormatTargetRate(qm.rate_per_second()),
                         qm.has_dir() ? absl::StrCat("; in ", qm.dir()) : std::string()),
         i == 0);
   }
