@@ -17,6 +17,8 @@ import unittest
 import harness
 import namespaces
 import perfetto_trace
+from journal_bytes import payloads
+from protobuf_wire import fields, packed
 
 HDR_JAR = "/usr/share/java/hdrhistogram.jar"
 AHEAD_S = 100_000
@@ -43,10 +45,31 @@ def need_program(name):
     return path
 
 
-class Export(harness.PlimsollTest):
-    # A clock that is asked in time is known the better when a step starts.
-    agents_ahead = True
+def local_starts(journal):
+    """When each host was told to start a step, and when its first write started: {step: {host: (told, first)}}, each in
+    the nanoseconds of the host's own clock. By the numbers of proto/plimsoll/v1: journal, agent (StepDone), frame
+    (WriterTotals)."""
+    names, told, found = {}, {}, collections.defaultdict(dict)
+    for record in payloads(journal):
+        for kind, value in fields(record):
+            if kind == 3:  # HostJoined
+                joined = dict(fields(value))
+                names[joined.get(1, 0)] = joined[2].decode()
+            elif kind == 6:  # StepBegin
+                begin = dict(fields(value))
+                told[begin.get(1, 0)] = packed(begin[3])
+            elif kind == 8:  # HostStepDone
+                done = dict(fields(value))
+                host = done.get(1, 0)
+                step = dict(fields(done[2])).get(1, 0)
+                writers = [dict(fields(writer)) for number, writer in fields(done[2]) if number == 2]
+                first_ns = min((writer[6] for writer in writers if 6 in writer), default=None)
+                if first_ns is not None:
+                    found[step + 1][names[host]] = (told[step][host], first_ns)
+    return found
 
+
+class Export(harness.PlimsollTest):
     def export(self, result, form, *arguments, code=0):
         return self.plimsoll("export", result.results, "--format", form, *arguments, code=code).out
 
@@ -61,8 +84,25 @@ class Export(harness.PlimsollTest):
         agents = [self.agent(name) for name in ("alpha", "beta")]
         return self.run_plan("--hosts", ",".join(agent.address for agent in agents), "--qm", "2", *arguments)
 
+    def own_starts(self, result):
+        """When each host started to measure, exported: {step: {host: (ns since 1970, error)}}.
+
+        A host is told to start by what was known of its clock then. The export knows the clocks of the whole run, and
+        may find that the host started a little earlier or later than all were meant to."""
+        first_rows = {}
+        for row in self.rows(result, "--warmup"):
+            first_rows.setdefault((row["step"], row["host"]), row)
+        starts = collections.defaultdict(dict)
+        warmups = {step["number"]: step["warmup_ns"] for step in result.report["steps"]}
+        for step, hosts in local_starts(result.results / "journal").items():
+            for host, (told_ns, first_ns) in hosts.items():
+                row = first_rows[step, host]
+                starts[step][host] = (utc_ns(row["utc"]) - (first_ns - told_ns) + warmups[step], row["error_ns"])
+        return starts
+
     def check_agrees(self, result, rows):
         """Every scope of the report is made of the rows that belong to it."""
+        starts = self.own_starts(result)
         self.assertEqual([row["timeline_ns"] for row in rows], sorted(row["timeline_ns"] for row in rows))
         seen = collections.defaultdict(int)
         storages = {host["label"]: host["storage"] for host in result.report["hosts"]}
@@ -73,7 +113,7 @@ class Export(harness.PlimsollTest):
                 mine = [row for row in of_step if scope["host"] in ("", row["host"])
                         and scope["qm"] in (0, row["qm"]) and scope["storage"] in (0, storages[row["host"]])]
                 self.check_scope(scope, mine)
-                self.check_throughput(step, scope, mine)
+                self.check_throughput(step, scope, mine, starts[step["number"]])
             for row in of_step:
                 writer = (step["number"], row["host"], row["qm"])
                 self.assertGreater(row["seq"], seen[writer], "numbers rise")
@@ -101,13 +141,14 @@ class Export(harness.PlimsollTest):
         apart_s = abs(float(row["utc"][17:-1]) - float(slowest["start"][17:-1]))
         self.assertLessEqual(apart_s * 1e9, row["error_ns"] + slowest["error_ns"])
 
-    def check_throughput(self, step, scope, rows):
-        """Writes that ended in time make the rates; the others are the closing ones. Clocks leave some open."""
+    def check_throughput(self, step, scope, rows, starts):
+        """Writes that ended in time, by their host's start, make the rates; the others are the closing ones. What is not
+        known of a clock leaves some open."""
         if not rows:
             self.assertEqual((scope["iops"], scope["closing"]["writes"]), (0, 0), scope["kind"])
             return
-        late_ns = [utc_ns(row["utc"]) + row["latency_ns"] - utc_ns(step["start"]) - scope["measured_ns"] for row in rows]
-        error_ns = max(row["error_ns"] for row in rows) + max(host["error_ns"] for host in step["start_skew"]["hosts"])
+        late_ns = [utc_ns(row["utc"]) + row["latency_ns"] - starts[row["host"]][0] - scope["measured_ns"] for row in rows]
+        error_ns = max(row["error_ns"] + starts[row["host"]][1] for row in rows)
         self.assertLessEqual(sum(late > error_ns for late in late_ns), scope["closing"]["writes"], scope["kind"])
         self.assertGreaterEqual(sum(late >= -error_ns for late in late_ns), scope["closing"]["writes"], scope["kind"])
         self.assertEqual(scope["writes"], len(rows) - scope["closing"]["writes"])
@@ -121,16 +162,17 @@ class Export(harness.PlimsollTest):
         rows = self.rows(result)
         self.check_agrees(result, rows)
         (step,) = result.report["steps"]
-        # Write n of a step, from 1 and with the warm-up, is due (n - 1) / rate after the step's start.
+        starts = self.own_starts(result)[1]
+        # Write n of a step, from 1 and with the warm-up, is due (n - 1) / rate after its host's start.
         due_ns = [number * 1_000_000_000 // rate - warmup_ns for number in range(rate * (warmup_ns + duration_ns) // 1_000_000_000)]
         responses = {}
         for host, qm in {(row["host"], row["qm"]) for row in rows}:
             mine = [row for row in rows if (row["host"], row["qm"]) == (host, qm)]
-            served = [utc_ns(row["utc"]) + row["latency_ns"] - utc_ns(step["start"]) - due_ns[row["seq"] - 1] for row in mine]
+            served = [utc_ns(row["utc"]) + row["latency_ns"] - starts[host][0] - due_ns[row["seq"] - 1] for row in mine]
             # What was due in the measured time and never started is as old as it was at its end.
             unserved = [duration_ns - due for due in due_ns[mine[-1]["seq"]:] if due >= 0]
             responses[(host, qm)] = (served, unserved)
-        error_ns = max(row["error_ns"] for row in rows) + max(host["error_ns"] for host in step["start_skew"]["hosts"])
+        error_ns = max(row["error_ns"] for row in rows) + max(error_ns for _, error_ns in starts.values())
         storages = {host["label"]: host["storage"] for host in result.report["hosts"]}
         self.assertEqual({scope["kind"] for scope in step["scopes"]}, {"qm", "host", "storage", "cluster"})
         for scope in step["scopes"]:
