@@ -96,7 +96,7 @@ std::string PaceOf(const v1::TestPlan& plan) {
   if (!HasPlacement(plan)) return RateText(LoadRatesOf(plan));
   double all = 0;
   for (const v1::PlacedQueueManager& placed : plan.placement()) all += placed.rate_per_second();
-  return absl::StrCat(FormatRate(all), " writes/s in all, with all hosts up and with each one down");
+  return absl::StrCat(FormatTargetRate(all), " writes/s in all, with all hosts up and with each one down");
 }
 
 // The criteria of a part's plan as its report is judged; `paced`: some of its queue managers have a target rate.
@@ -133,7 +133,7 @@ LoadRates LoadRatesOf(const v1::TestPlan& plan) {
 std::string RateText(const LoadRates& rates) {
   if (rates.most <= 0) return kAsFastAsPossible;
   return absl::StrCat(
-      rates.least < rates.most ? absl::StrCat(FormatRate(rates.least), " to ") : "", FormatRate(rates.most),
+      rates.least < rates.most ? absl::StrCat(FormatTargetRate(rates.least), " to ") : "", FormatTargetRate(rates.most),
       " writes/s of each queue manager",
       rates.unpaced.empty() ? "" : absl::StrCat(", ", kAsFastAsPossible, " on ", JoinHostNames(rates.unpaced)));
 }

@@ -142,7 +142,7 @@ void AddSearchFigures(const v1::Report& found, v1::AcceptRun& run, std::vector<s
   const v1::LimitReport& limit = found.limit();
   const bool over_rate = limit.over() == v1::LIMIT_OVER_RATE;
   const std::string unit = over_rate ? "writes/s per queue manager" : "queue managers per host";
-  const auto amount = [&](double load) { return over_rate ? FormatRate(load) : FormatFixed(load, 0); };
+  const auto amount = [&](double load) { return over_rate ? FormatTargetRate(load) : FormatFixed(load, 0); };
   if (limit.limit() > 0) AddFigure(run, "limit", unit, limit.limit(), report);
   if (limit.maximum() > 0) AddFigure(run, "maximum", "writes/s per queue manager", limit.maximum(), report);
   if (limit.limit() <= 0) {

@@ -25,6 +25,10 @@ plimsoll.format = (() => {
   // Writes per second: whole from 100 on, with two decimals below.
   const rate = (perSecond) => fixed(perSecond, perSecond < 100 ? 2 : 0);
 
+  // A rate that was given: "12.5", "503.1", "1,000,000".
+  const targetRate = (perSecond) =>
+      (perSecond < 10000 ? String(Number(perSecond.toPrecision(6))) : fixed(perSecond, 0));
+
   // A latency in a unit of so many nanoseconds, with about five digits: "0.912", "14.211", "120.41", "71,902".
   const inUnit = (ns, unitNs) => {
     const value = ns / unitNs;
@@ -173,6 +177,7 @@ plimsoll.format = (() => {
     fixed,
     count,
     rate,
+    targetRate,
     inUnit,
     timeUnit,
     time,

@@ -19,7 +19,7 @@ plimsoll.limit = (() => {
 
   const overRate = (limit) => limit.over === 'rate';
   const unit = (limit) => (overRate(limit) ? 'writes/s per queue manager' : 'queue managers per host');
-  const load = (limit, value) => (overRate(limit) ? format.rate(value) : format.count(value));
+  const load = (limit, value) => (overRate(limit) ? format.targetRate(value) : format.count(value));
 
   const isKnown = (latency, member) =>
       latency && latency.max_ns > 0 && !latency.thin.includes(member.replace('_ns', ''));

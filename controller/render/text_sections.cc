@@ -222,9 +222,9 @@ bool OverRate(const v1::LimitReport& limit) {
   return limit.over() == v1::LIMIT_OVER_RATE;
 }
 
-// "480", "12.35"; a number of queue managers is whole.
+// "480", "503.1": the rate as it was set, with every digit; a number of queue managers is whole.
 std::string LoadCell(const v1::LimitReport& limit, double load) {
-  return OverRate(limit) ? FormatRate(load) : absl::StrFormat("%.0f", load);
+  return OverRate(limit) ? FormatTargetRate(load) : absl::StrFormat("%.0f", load);
 }
 
 const char* CauseName(v1::LimitCause cause) {

@@ -277,7 +277,7 @@ class PageLooks(pages.PageTest):
         self.assertEqual(chart["underlays"], 2, "the limit, which is the knee, and crosses at what exceeds the criteria")
         values = [point["cluster"]["p99_9_ns"] for point in points]
         self.assertEqual(chart["p999"], [None] + values[1:7] + ["end"] + values[7:])
-        for text in ("480 writes/s per queue manager, 2,880 writes/s of all hosts, held", "from 480 to 503 writes/s",
+        for text in ("480 writes/s per queue manager, 2,880 writes/s of all hosts, held", "from 480 to 503.1 writes/s",
                      "the storage: at 503.1", "480 writes/s per queue manager: most"):
             self.assertIn(text, chart["text"])
         # The table behind the chart has all points, and so has the one of the steps.

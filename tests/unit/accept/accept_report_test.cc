@@ -272,9 +272,9 @@ TEST(AcceptRuns, ALimitBelowTheLoadIsNoPass) {
   v1::Report found = SearchReportOf(50);
   v1::AcceptRun run = TakenWith(kAsItIs, found);
   EXPECT_EQ(run.outcome(), v1::OUTCOME_INCONCLUSIVE);
-  EXPECT_THAT(run.reasons(), ElementsAre("the limit of 50.00 writes/s per queue manager is below the load of 200 "
+  EXPECT_THAT(run.reasons(), ElementsAre("the limit of 50 writes/s per queue manager is below the load of 200 "
                                          "writes/s of each queue manager"));
-  EXPECT_EQ(run.result(), "50.00 writes/s per queue manager, held, 0.25 times the load");
+  EXPECT_EQ(run.result(), "50 writes/s per queue manager, held, 0.25 times the load");
   found.mutable_limit()->set_exceeded_at(60);
   EXPECT_THAT(TakenWith(kAsItIs, found).reasons(),
               ElementsAre(HasSubstr("each queue manager; the criteria were exceeded at 60.00 already")));
