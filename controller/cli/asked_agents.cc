@@ -88,7 +88,6 @@ std::optional<Failure> AskedAgents::Connect(const AgentList& list, const AccessF
   if (!addresses.ok()) return Failure{Exit::kWrong, {std::string(addresses.status().message())}};
   auto access = LoadAccess(flags);
   if (!access.ok()) return Failure{Exit::kWrong, {std::string(access.status().message())}};
-  access->launch.directory_option = option_;
   directory_ = directories.front();
   auto launcher = LauncherFor(*access, !addresses->empty(), clock_, events_, [this](const std::string& text) {
     if (!quiet_) err_ << text << std::endl;
@@ -107,8 +106,8 @@ std::optional<Failure> AskedAgents::Connect(const AgentList& list, const AccessF
   std::vector<AgentPlace> places;
   for (size_t i = 0; i < addresses->size(); ++i) {
     const std::string& directory = directories.size() > 1 ? directories[i] : directory_;
-    places.push_back(
-        {(*addresses)[i], directory.empty() ? std::vector<std::string>{} : std::vector<std::string>{directory}});
+    places.push_back({(*addresses)[i], {}});
+    if (!directory.empty()) places.back().roots.push_back({directory, option_});
   }
   not_started_ = launcher_->Launch(places, arguments);
   if (events_.interrupts() > 0) return Failure{Exit::kInconclusive, {"interrupted while the agents were started"}};

@@ -140,12 +140,13 @@ class HaRun {
     for (int host = 0; host < plan_.hosts_size(); ++host) {
       workloads.push_back(HaFilledWorkload(plan_, static_cast<size_t>(host)));
       directories.push_back({workloads.back().dir()});
-      if (!plan_.ha().data_dir().empty()) directories.back().push_back(plan_.ha().data_dir());
-      places.push_back({plan_.hosts(host).address(), directories.back()});
+      places.push_back({plan_.hosts(host).address(), {{workloads.back().dir()}}});
+      if (!plan_.ha().data_dir().empty()) {
+        directories.back().push_back(plan_.ha().data_dir());
+        places.back().roots.push_back({plan_.ha().data_dir(), "--data-dir"});
+      }
     }
-    AgentAccess access = access_;
-    if (!plan_.ha().data_dir().empty()) access.launch.directory_option.clear();
-    auto launcher = LauncherFor(access, true, clock_, events_, [this](const std::string& text) {
+    auto launcher = LauncherFor(access_, true, clock_, events_, [this](const std::string& text) {
       if (!flags_.quiet) progress_.Line(text);
     });
     if (!launcher.ok()) return Failure{Exit::kWrong, {std::string(launcher.status().message())}};

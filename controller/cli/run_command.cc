@@ -233,14 +233,12 @@ class Run {
     for (int i = 0; i < std::max(1, plan_.hosts_size()); ++i) {
       workloads_.push_back(EffectiveWorkload(plan_, i));
       directories.push_back(DirsOf(workloads_.back()));
-      places.push_back({plan_.hosts().empty() ? "" : plan_.hosts(i).address(), directories.back()});
+      places.push_back({plan_.hosts().empty() ? "" : plan_.hosts(i).address(), {}});
+      for (const std::string& directory : directories.back()) {
+        places.back().roots.push_back({directory, DirectoryOption(workloads_.back())});
+      }
     }
-    AgentAccess access = access_;
-    if (std::any_of(workloads_.begin(), workloads_.end(),
-                    [](const v1::LogWorkload& workload) { return !workload.qm_dirs().empty(); })) {
-      access.launch.directory_option.clear();
-    }
-    auto launcher = LauncherFor(access, !plan_.hosts().empty(), clock_, events_, [this](const std::string& text) {
+    auto launcher = LauncherFor(access_, !plan_.hosts().empty(), clock_, events_, [this](const std::string& text) {
       if (!flags_.quiet) progress_.Line(text);
     });
     if (!launcher.ok()) return Failure{Exit::kWrong, {std::string(launcher.status().message())}};

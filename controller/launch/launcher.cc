@@ -55,7 +55,9 @@ class OneChild final : public Launcher {
  public:
   std::vector<HostFailure> Launch(const std::vector<AgentPlace>& places,
                                   const std::vector<std::string>& arguments) override {
-    auto child = ChildAgent::Start(places.front().roots, arguments);
+    std::vector<std::string> roots;
+    for (const AgentRoot& root : places.front().roots) roots.push_back(root.path);
+    auto child = ChildAgent::Start(roots, arguments);
     if (!child.ok()) return {{"", Exit::kCannotRun, std::string(child.status().message())}};
     child_ = *std::move(child);
     return {};
@@ -200,7 +202,6 @@ absl::StatusOr<std::unique_ptr<Launcher>> SshLauncher::Create(const LaunchOption
   }
   setup.command = *std::move(command);
   setup.cache = options.cache;
-  setup.ways.directory_option = options.directory_option;
   if (!options.no_copy) {
     absl::StatusOr<AgentFile> agent = FindAgent(options, setup.ways.no_agent);
     if (agent.ok()) {

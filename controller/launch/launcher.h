@@ -30,8 +30,6 @@ struct LaunchOptions {
   bool no_copy = false;
   // --launch-clean: the agents are removed from the hosts' caches at the end.
   bool clean = false;
-  // What gave the directories, for messages; empty: one of several options.
-  std::string directory_option = "--dir";
 
   bool ssh() const { return how == "ssh"; }
 };
@@ -43,8 +41,8 @@ absl::Status CheckLaunchOptions(const LaunchOptions& options);
 struct AgentPlace {
   // Of a host list, "node1:7461".
   std::string address;
-  // Directories below which it may write; none: it is only asked.
-  std::vector<std::string> roots;
+  // None: it is only asked.
+  std::vector<AgentRoot> roots;
 };
 
 // The agents of one command, from Launch to End. One thread.

@@ -145,12 +145,12 @@ SshHost::SshHost(const SshSetup& setup, const Clock& clock, const std::string& a
   }
 }
 
-void SshHost::Start(const std::vector<std::string>& roots, const std::vector<std::string>& more) {
+void SshHost::Start(const std::vector<AgentRoot>& roots, const std::vector<std::string>& more) {
   std::vector<std::string> agent = {"--exit-with-stdin", "--listen",
                                     absl::StrCat("unix:", remote_directory_, "/agent.sock"), "--log-level", "error"};
-  for (const std::string& root : roots.empty() ? std::vector<std::string>{remote_directory_} : roots) {
-    agent.insert(agent.end(), {"--root", root});
-  }
+  roots_ = roots;
+  for (const AgentRoot& root : roots_) agent.insert(agent.end(), {"--root", root.path});
+  if (roots_.empty()) agent.insert(agent.end(), {"--root", remote_directory_});
   agent.insert(agent.end(), more.begin(), more.end());
   const auto set = [this](const char* name, const std::string& value) {
     absl::StrAppend(&unsent_, name, "=", ShellQuoted(value), "\n");
@@ -266,7 +266,7 @@ void SshHost::TakeLine(const std::string& line) {
   } else if (words[0] == "ready" && (state_ == State::kConnecting || state_ == State::kCopying)) {
     Enter(State::kReady);
   } else if (words[0] == "fail" && words.size() > 1) {
-    Fail(HostSideFailure(name_, words[1], words.size() > 2 ? words[2] : "", setup_.ways));
+    Fail(HostSideFailure(name_, words[1], words.size() > 2 ? words[2] : "", setup_.ways, roots_));
   } else if (words[0] == "ended" && words.size() > 1) {
     agent_ended_ = true;
     int code = 0;

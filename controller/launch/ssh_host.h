@@ -72,7 +72,7 @@ class SshHost {
           std::string remote_directory);
 
   // Starts ssh; the agent will have these arguments. `roots` that the host does not have are a failure.
-  void Start(const std::vector<std::string>& roots, const std::vector<std::string>& more);
+  void Start(const std::vector<AgentRoot>& roots, const std::vector<std::string>& more);
 
   // What to wait for; -1 for nothing.
   Descriptors Wanted() const;
@@ -125,6 +125,7 @@ class SshHost {
   std::string port_;
   const std::string local_socket_;
   const std::string remote_directory_;
+  std::vector<AgentRoot> roots_;
 
   State state_ = State::kConnecting;
   // Of the state; none: it has no limit, or the caller has one.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -118,9 +117,12 @@ HostFailure Fails(const std::string& name, Exit code, const std::string& words) 
 }
 
 // `text` is "/mnt/x: No such file or directory", with the system's words last.
-HostFailure DirectoryFailure(const std::string& name, const std::string& text, const std::string& option) {
+HostFailure DirectoryFailure(const std::string& name, const std::string& text, const std::vector<AgentRoot>& roots) {
   const size_t colon = text.rfind(": ");
   const std::string path = text.substr(0, colon);
+  const auto root =
+      std::find_if(roots.begin(), roots.end(), [&path](const AgentRoot& each) { return each.path == path; });
+  const std::string option = root == roots.end() ? "" : root->option;
   const std::string why = colon == std::string::npos ? "" : text.substr(colon + 2);
   if (why == "No such file or directory") {
     return {name, Exit::kWrong, DirectoryInWords(name, absl::StrCat(path, " does not exist"), option)};
@@ -173,9 +175,9 @@ HostFailure ForwardingFailure(const SshEvidence& evidence) {
 }
 
 HostFailure HostSideFailure(const std::string& name, const std::string& kind, const std::string& text,
-                            const SshWays& ways) {
+                            const SshWays& ways, const std::vector<AgentRoot>& roots) {
   const std::string found = text.empty() ? "" : absl::StrCat(" (", text, ")");
-  if (kind == "directory") return DirectoryFailure(name, text, ways.directory_option);
+  if (kind == "directory") return DirectoryFailure(name, text, roots);
   if (kind == "system") return Fails(name, Exit::kCannotRun, absl::StrCat("it runs ", text, "; agents run on Linux"));
   if (kind == "machine") {
     const std::vector<std::string> words = absl::StrSplit(text, absl::MaxSplits(' ', 1));

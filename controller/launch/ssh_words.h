@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "controller/run/exit_code.h"
 
@@ -30,8 +31,13 @@ struct SshWays {
   std::string no_agent;
   // The agent that would be copied needs the C library of its host.
   bool dynamic = false;
-  // LaunchOptions.directory_option.
-  std::string directory_option = "--dir";
+};
+
+// A directory below which an agent may write.
+struct AgentRoot {
+  std::string path;
+  // What gave it, for messages; empty: one of several options, or a plan.
+  std::string option = "--dir";
 };
 
 struct HostFailure {
@@ -52,9 +58,9 @@ HostFailure SshFailure(const SshEvidence& evidence);
 // ssh refused to forward the agent's socket.
 HostFailure ForwardingFailure(const SshEvidence& evidence);
 
-// start_agent.sh printed "fail KIND TEXT".
+// start_agent.sh printed "fail KIND TEXT"; the agent would have had those roots.
 HostFailure HostSideFailure(const std::string& name, const std::string& kind, const std::string& text,
-                            const SshWays& ways);
+                            const SshWays& ways, const std::vector<AgentRoot>& roots);
 
 // The agent ended with that exit code before it listened; `printed` is the last that it printed.
 HostFailure AgentFailure(const std::string& name, int exit_code, const std::string& printed);

@@ -86,8 +86,7 @@ std::optional<Failure> CheckDirectories(const Hosts& hosts, const std::vector<v1
     for (size_t number = 0; number < DirectoriesOf(*host); ++number) {
       const v1::DirectoryDescription& directory = DirectoryOf(*host, number);
       if (!directory.error().empty()) {
-        failure.lines.push_back(
-            DirectoryInWords(host->label, directory.error(), workload.qm_dirs().empty() ? "--dir" : ""));
+        failure.lines.push_back(DirectoryInWords(host->label, directory.error(), DirectoryOption(workload)));
         continue;
       }
       if (workload.direct() == v1::DIRECT_MODE_OFF || directory.direct_offset_align() == 0) continue;
@@ -230,6 +229,10 @@ std::vector<HostBytes> BytesOf(const v1::LogWorkload& workload) {
     if (__builtin_mul_overflow(bytes.files, workload.file_size_bytes(), &bytes.bytes)) bytes.bytes = UINT64_MAX / 2;
   }
   return all;
+}
+
+std::string DirectoryOption(const v1::LogWorkload& workload) {
+  return workload.qm_dirs().empty() ? "--dir" : "";
 }
 
 namespace {

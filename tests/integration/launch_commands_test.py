@@ -68,8 +68,12 @@ class Commands(ssh_hosts.SshTest):
                           ["limit", "--dir", "/mnt", "--require", "p99<1s", "--dry-run"]):
             self.command(*arguments)
             self.assertEqual(sorted(self.dir.rglob("*")), files, arguments)
-        self.plimsoll("ha", "--pairs", "host1+host2", *self.launch(), "--dir", "/mnt", "--dry-run",
-                      wrap=self.network.on_controller())
+        drill = ["ha", "--pairs", "host1+host2", *self.launch(), "--dir", "/mnt", "--dry-run"]
+        self.plimsoll(*drill, wrap=self.network.on_controller())
+        refused = self.plimsoll(*drill, "--data-dir", "/mnt/missing", code=2, wrap=self.network.on_controller())
+        for host in self.hosts:
+            self.assertIn(f"plimsoll: --data-dir: /mnt/missing does not exist on {host.name}; create it there or pass another "
+                          "--data-dir", refused.errors)
         self.assertEqual(sorted(self.dir.rglob("*")), files)
         self.command("clean", "--dir", "/mnt", "--yes")
         self.assertEqual(list(self.dir.iterdir()), [])

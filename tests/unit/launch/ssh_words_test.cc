@@ -71,7 +71,7 @@ TEST(SshWords, ThePortOfTheListIsInTheCommandsThatAreProposed) {
 TEST(SshWords, WhatTheHostReportsHasItsWayOut) {
   const SshWays ways{"x86_64", "", false};
   const auto line = [&](const std::string& kind, const std::string& text) {
-    return HostSideFailure("node1", kind, text, ways).line;
+    return HostSideFailure("node1", kind, text, ways, {}).line;
   };
   EXPECT_THAT(line("write", "dd: error writing '/home/x': No space left on device"), HasSubstr("no space"));
   EXPECT_THAT(line("write", "dd: error writing '/home/x': Disk quota exceeded"), HasSubstr("no space"));
@@ -88,8 +88,10 @@ TEST(SshWords, WhatTheHostReportsHasItsWayOut) {
 }
 
 TEST(SshWords, ADirectoryThatCannotBeUsedHasTheSystemsReason) {
-  SshWays ways;
-  const auto failure = [&ways](const std::string& text) { return HostSideFailure("node1", "directory", text, ways); };
+  const auto failure = [](const std::string& text) {
+    return HostSideFailure("node1", "directory", text, {},
+                           {{"/mnt/x"}, {"/mnt/x: y"}, {"/data", "--data-dir"}, {"/a", ""}});
+  };
   const HostFailure missing = failure("/mnt/x: No such file or directory");
   EXPECT_EQ(missing.code, Exit::kWrong);
   EXPECT_EQ(missing.line, "--dir: /mnt/x does not exist on node1; create it there or pass another --dir");
@@ -99,13 +101,11 @@ TEST(SshWords, ADirectoryThatCannotBeUsedHasTheSystemsReason) {
   const HostFailure stale = failure("/mnt/x: Stale file handle");
   EXPECT_EQ(stale.code, Exit::kCannotRun);
   EXPECT_EQ(stale.line, "node1: --dir: /mnt/x cannot be used (Stale file handle)");
-  ways.directory_option = "DIR";
-  EXPECT_EQ(failure("/mnt/x: No such file or directory").line,
-            "DIR: /mnt/x does not exist on node1; create it there or pass another DIR");
-  ways.directory_option = "";
-  EXPECT_EQ(failure("/mnt/x: No such file or directory").line,
-            "/mnt/x does not exist on node1; create it there or name another directory");
-  EXPECT_EQ(failure("/mnt/x: Not a directory").line, "/mnt/x is not a directory on node1");
+  EXPECT_EQ(failure("/data: No such file or directory").line,
+            "--data-dir: /data does not exist on node1; create it there or pass another --data-dir");
+  EXPECT_EQ(failure("/a: No such file or directory").line,
+            "/a does not exist on node1; create it there or name another directory");
+  EXPECT_EQ(failure("/a: Not a directory").line, "/a is not a directory on node1");
 }
 
 TEST(SshWords, WhatABannerSaysIsNotSshsError) {
