@@ -15,6 +15,7 @@
 #include "controller/plan/plan_defaults.h"
 #include "controller/plan/plan_schema.h"
 #include "controller/plan/plan_yaml.h"
+#include "tests/random_seed.h"
 #include "tests/status_matchers.h"
 
 namespace plimsoll {
@@ -153,7 +154,7 @@ class PlanMaker {
 };
 
 TEST(PlanYamlProperty, ARandomPlanReadsBackAsItWasWritten) {
-  const uint64_t seed = std::random_device{}();
+  const uint64_t seed = testing::RandomSeed();
   RecordProperty("seed", std::to_string(seed));
   SCOPED_TRACE(absl::StrCat("seed ", seed));
   PlanMaker maker(seed);
@@ -172,7 +173,7 @@ TEST(PlanYamlProperty, ARandomPlanReadsBackAsItWasWritten) {
 }
 
 TEST(PlanYamlProperty, EveryValueReadsBackFromItsText) {
-  const uint64_t seed = std::random_device{}();
+  const uint64_t seed = testing::RandomSeed();
   RecordProperty("seed", std::to_string(seed));
   SCOPED_TRACE(absl::StrCat("seed ", seed));
   PlanMaker maker(seed);

@@ -3,7 +3,7 @@
 // Of the product, the whole of `plimsoll run` takes part, from its arguments to its exit code: preflight, Coordinator,
 // RunLog, journal, analysis, report files and what is printed, with the agents' Session, Lease, Outbox, StepBudget,
 // LogFiles, write loop and recorder. Of each row are checked the lines seen, the exit code, what was kept, that the
-// agents end and release what they made, and, to the round trip, how long it took.
+// agents end and release what they made, and how long it took, to two round trips and a write.
 //
 // Only the rows with real processes (tests/integration/failures) show: files that are left on disk or removed, and the
 // agent's own look at them ("is gone", what a next run finds), that an agent takes the next run or refuses it, gRPC's

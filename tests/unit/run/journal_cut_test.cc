@@ -15,6 +15,7 @@
 #include "controller/page/report_page.h"
 #include "controller/render/csv.h"
 #include "controller/render/json.h"
+#include "controller/render/junit_xml.h"
 #include "controller/render/text.h"
 #include "controller/run/results.h"
 #include "tests/report_sums.h"
@@ -60,6 +61,8 @@ class JournalCutTest : public ::testing::Test {
     EXPECT_FALSE(RenderTimelineCsv(report).empty());
     EXPECT_FALSE(RenderMqldtCsv(report).empty());
     EXPECT_FALSE(RenderReportPage(report).empty());
+    EXPECT_FALSE(RenderReportJUnit(report).empty());
+    EXPECT_FALSE(RenderMarkdown(report, "results").empty());
     Analyzer live;
     uint64_t writes = 0;
     live.SetIntervalListener(kNsPerSecond, [&writes](const IntervalRow& row) { writes += row.interval.writes; });
