@@ -178,7 +178,7 @@ class Ab(harness.PlimsollTest):
 
     def test_a_lost_host_ends_the_rounds(self):
         agent = self.agent("alpha")
-        process = self.start_ab("--hosts", agent.address, "--rounds", "8", "--duration", "1", "--lease", "1s")
+        process = self.start_ab("--hosts", agent.address, "--rounds", "8", "--duration", "1")
         process.await_err(r"round 2 of 8")
         os.kill(agent.agent_pid, signal.SIGKILL)
         process.finish()
@@ -206,7 +206,7 @@ class Ab(harness.PlimsollTest):
 
     def test_agents_of_a_killed_controller_remove_the_files_of_both_sides(self):
         agent = self.agent("alpha")
-        process = self.start_ab("--hosts", agent.address, "--duration", "60", "--lease", "1s")
+        process = self.start_ab("--hosts", agent.address, "--duration", "60", "--lease", "3s")
         process.await_err(r"round 1 of 8")
         self.assertEqual(len(harness.paths(self.dir, "*/plimsoll-*")), 2)
         process.signal(signal.SIGKILL)
@@ -215,7 +215,7 @@ class Ab(harness.PlimsollTest):
         self.run_plan("--hosts", agent.address, *PACE)
 
     def test_the_rounds_of_a_killed_controller_can_be_compared(self):
-        process = self.start_ab("--rounds", "20", "--all-rounds", "--lease", "1s")
+        process = self.start_ab("--rounds", "20", "--all-rounds", "--lease", "3s")
         process.await_err(r"round 8 of 20")
         # The journals are flushed once a second.
         process.await_err(r"round 11 of 20")
@@ -239,8 +239,12 @@ class Ab(harness.PlimsollTest):
                 self.assertEqual(len(self.record()["rounds"]), 6)
                 shutil.rmtree(self.out)
 
-    def assert_interrupted_before_round_1(self, process):
+    def assert_interrupted_before_round_1(self, process, held=None):
+        """`held`: what the storage holds until the interrupt has been received."""
         process.signal(signal.SIGINT)
+        if held is not None:
+            process.await_err(r"^removing the files")
+            held.release()
         process.finish()
         result = self.result_of(process, None, code=3)
         self.assertRegex(result.err, r"(?m)^plimsoll: Interrupted before .*round 1\. No comparison was made$")
@@ -250,10 +254,10 @@ class Ab(harness.PlimsollTest):
         filesystem = faultfs.mounted(self)
         for side in "ab":
             (filesystem.mountpoint / side).mkdir()
-        filling = filesystem.fault("write *b/plimsoll-*.LOG delay_ms=50")
+        filling = filesystem.fault("write *b/plimsoll-*.LOG hang")
         process = self.start_ab("--file-size", "1m", vary=f"dir={filesystem.mountpoint / 'a'},{filesystem.mountpoint / 'b'}")
-        filling.await_hits()
-        self.assert_interrupted_before_round_1(process)
+        filling.await_waiting()
+        self.assert_interrupted_before_round_1(process, held=filling)
         harness.wait_until(lambda: not harness.paths(filesystem.mountpoint, "*/*"), "no files")
 
     def test_interrupted_while_the_first_command_runs(self):

@@ -228,7 +228,7 @@ class Accept(AcceptTest):
     def test_a_lost_host_leaves_no_pass_and_what_was_measured(self):
         agent = self.agent("alpha")
         process = self.start_accept("--hosts", agent.address, "--dir", self.dir, *LOAD, "--parts", "load", "--runs", "3",
-                                    "--lease", "1s")
+                                    "--lease", "3s")
         process.await_err(r"part 2 of 3: load, run 2")
         process.await_err(r"(?s)run 2.*^step 1/.*  [1-9][\d,.]* IO/s")
         os.kill(agent.agent_pid, signal.SIGKILL)
@@ -243,7 +243,7 @@ class Accept(AcceptTest):
     def test_every_host_that_a_part_does_not_reach_is_named(self):
         agents = [self.agent(name) for name in ("alpha", "beta")]
         process = self.start_accept("--hosts", ",".join(agent.address for agent in agents), "--dir", self.dir, *LOAD, "--parts",
-                                    "load", "--runs", "2", "--lease", "1s")
+                                    "load", "--runs", "2", "--lease", "3s")
         process.await_err(r"(?s)run 1.*^step 1/.*  [1-9][\d,.]* IO/s")
         for agent in agents:
             os.kill(agent.agent_pid, signal.SIGKILL)

@@ -64,7 +64,7 @@ class CannotRun(harness.PlimsollTest):
             self.assertTrue(line.startswith(f"plimsoll: {address}: "), line)
 
     def test_a_name_that_is_nobodys(self):
-        (line,) = self.not_run("--hosts", "no-such-host.invalid", "--lease", "2s")
+        (line,) = self.not_run("--hosts", "no-such-host.invalid", "--lease", "20s")
         self.assertTrue(line.startswith("plimsoll: no-such-host.invalid: name not found"), line)
 
     def test_a_run_without_hosts_names_the_agent_program_that_is_not_beside_it(self):

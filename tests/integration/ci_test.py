@@ -16,6 +16,9 @@ OUTCOMES = ("failure", "error", "skipped")
 
 class JUnit(harness.PlimsollTest):
 
+    in_memory = True
+    runs_ahead = True
+
     def suite(self, path):
         """The suite of the file, checked against what GitLab and Jenkins read of one."""
         suite = xml.etree.ElementTree.parse(path).getroot()
@@ -101,6 +104,9 @@ class JUnit(harness.PlimsollTest):
 
 
 class Summary(harness.PlimsollTest):
+
+    in_memory = True
+    runs_ahead = True
 
     def test_the_summary_is_all_that_is_printed_and_report_makes_the_same(self):
         result = self.run_plan("--bsize", "4k,8k", "--require", harness.FAILS, "--summary", "md", code=1)

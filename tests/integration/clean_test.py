@@ -11,7 +11,7 @@ class Clean(harness.PlimsollTest):
         """A run whose agent is killed in its step. Returns the run's id; its directory stays."""
         before = set(self.dir.iterdir())
         agent = self.agent(name)
-        run = self.start_run("--hosts", agent.address, "--duration", "60", "--lease", "1s", *arguments)
+        run = self.start_run("--hosts", agent.address, "--duration", "60", *arguments)
         self.await_running(run)
         (made,) = set(self.dir.iterdir()) - before
         agent.signal(signal.SIGKILL)

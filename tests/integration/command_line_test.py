@@ -49,7 +49,7 @@ class Hosts(harness.PlimsollTest):
         for name in names:
             self.agent(name, listen=f"unix:{self.base}/{name}.sock")
         hosts = ",".join(f"unix:{self.base}/{name}.sock" for name in names)
-        report = self.run_plan("--hosts", hosts, "--duration", "500ms", "--file-size", "16k").report
+        report = self.run_plan("--hosts", hosts, "--duration", "3", "--file-size", "16k").report
         self.assertEqual([host["label"] for host in report["hosts"]], names)
         self.assertEqual(report["storages"][0]["hosts"], names)
         for scope in harness.scopes(report["steps"][0], "host"):
@@ -139,7 +139,7 @@ class Options(harness.PlimsollTest):
         self.assertIn("target rate missed: 1,000,000 writes/s", " ".join(result.out.split()))
 
     def test_many_queue_managers_are_all_shown_where_that_is_asked_for(self):
-        result = self.run_plan("--qm", "9", "--bsize", "4k")
+        result = self.run_plan("--qm", "9", "--bsize", "4k", "--duration", "2")
         label = result.report["hosts"][0]["label"]
 
         def shown(text):
@@ -155,10 +155,10 @@ class Options(harness.PlimsollTest):
         self.plimsoll("report", result.results, "--json", "--full", code=2)
 
     def test_warm_up_writes_are_counted_apart(self):
-        report = self.run_plan("--warmup", "500ms", "--duration", "500ms", "--qm", "2").report
+        report = self.run_plan("--warmup", "2s", "--duration", "500ms", "--qm", "2").report
         (step,) = report["steps"]
         self.assertEqual((step["warmup_ns"], step["duration_ns"], step["measured_ns"]),
-                         (500_000_000, 500_000_000, 500_000_000))
+                         (2_000_000_000, 500_000_000, 500_000_000))
         for scope in harness.scopes(step, "qm"):
             self.assertGreater(scope["warmup_writes"], 0)
 

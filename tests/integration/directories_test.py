@@ -52,7 +52,7 @@ class Directories(harness.PlimsollTest):
 
     def test_each_queue_manager_writes_in_its_own_directory_and_nothing_stays_in_any(self):
         agent, places = self.agent_on_mounts()
-        process = self.start_with("--hosts", agent.address, "--duration", "2s", "--min-free", "0", "--num-files", "2")
+        process = self.start_with("--hosts", agent.address, "--duration", "6s", "--min-free", "0", "--num-files", "2")
         self.await_running(process)
         found = [[str(path.relative_to(place)).split("/", 2)[2] for path in harness.paths(place, "plimsoll-*/alpha/**/*.LOG")]
                  for place in places]
@@ -157,7 +157,7 @@ class Directories(harness.PlimsollTest):
 
     def test_a_lost_lease_and_an_interrupt_empty_every_directory(self):
         agent = self.agent("alpha")
-        process = self.start_with("--hosts", agent.address, "--duration", "30s", "--lease", "1s")
+        process = self.start_with("--hosts", agent.address, "--duration", "30s", "--lease", "3s")
         self.await_running(process)
         process.signal(signal.SIGKILL)
         for directory in (self.first, self.second):

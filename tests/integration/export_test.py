@@ -70,6 +70,8 @@ def local_starts(journal):
 
 
 class Export(harness.PlimsollTest):
+    # Each writer writes in each second.
+    agents_ahead = True
     def export(self, result, form, *arguments, code=0):
         return self.plimsoll("export", result.results, "--format", form, *arguments, code=code).out
 
@@ -228,7 +230,7 @@ class Export(harness.PlimsollTest):
     def test_fio_reads_the_logs(self):
         fio2gnuplot = need_program("fio2gnuplot")
         # Each writer writes more than once in that time, which the tool takes for granted.
-        result = self.run_two_hosts("--bsize", "64k", "--duration", "2")
+        result = self.run_two_hosts("--bsize", "64k", "--duration", "4")
         self.export(result, "fio-log")
         logs = sorted((result.results / "fio-log").iterdir())
         self.assertEqual([log.name for log in logs], ["alpha_qm1_clat.1.log", "alpha_qm2_clat.2.log",

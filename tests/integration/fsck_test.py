@@ -123,8 +123,8 @@ class Fsck(harness.PlimsollTest):
         mounted = faultfs.mounted(self)
         agents = [self.agent(name, root=mounted.mountpoint) for name in ("alpha", "beta")]
         # The thirteenth check: its write hangs for longer than the lease, and its agent answers all the while.
-        hang = mounted.fault("write *S0000024.LOG after=2 count=1 hang_ms=4000 interruptible")
-        process = self.start_fsck(agents, "--json", "--lease", "2s", "--only", "time.timestamps-against-host-clocks",
+        hang = mounted.fault("write *S0000024.LOG after=2 count=1 hang_ms=6000 interruptible")
+        process = self.start_fsck(agents, "--json", "--lease", "4s", "--only", "time.timestamps-against-host-clocks",
                                   dir=mounted.mountpoint)
         hang.await_hits()
         process.finish()
@@ -189,7 +189,7 @@ class Fsck(harness.PlimsollTest):
 
     def test_a_killed_agent_leaves_no_process_and_its_successor_no_file(self):
         agents = self.pair()
-        process = self.start_fsck(agents, "--lease", "1s")
+        process = self.start_fsck(agents, "--lease", "3s")
         pids = self.await_checking(process, agents)
         agents[0].signal(signal.SIGKILL)
         harness.wait_until(lambda: not any(harness.is_alive(pid) for pid in pids), "the processes of the check ended")
@@ -200,7 +200,7 @@ class Fsck(harness.PlimsollTest):
 
     def test_a_killed_controller_leaves_no_process_and_no_file(self):
         agents = self.pair()
-        process = self.start_fsck(agents, "--lease", "1s")
+        process = self.start_fsck(agents, "--lease", "3s")
         pids = self.await_checking(process, agents)
         process.signal(signal.SIGKILL)
         process.finish()
@@ -209,7 +209,7 @@ class Fsck(harness.PlimsollTest):
 
     def test_a_frozen_agent_leaves_no_lock_behind_its_lease(self):
         agents = self.pair()
-        process = self.start_fsck(agents, "--lease", "1s")
+        process = self.start_fsck(agents, "--lease", "3s")
         pids = self.await_checking(process, agents)
         agents[0].signal(signal.SIGSTOP)
         harness.wait_until(lambda: not any(harness.is_alive(pid) for pid in pids), "the processes of the check ended")

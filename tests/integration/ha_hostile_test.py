@@ -119,7 +119,7 @@ class Interrupted(drills.DrillTest):
                 self.assert_clean()
 
     def test_while_a_host_is_frozen_it_is_thawed_again(self):
-        process = self.start_drill("--at", "2s", faults=("freeze",))
+        process = self.start_drill("--at", "5s", faults=("freeze",))
         self.await_waiting(process)
         # Nobody takes over: the drill would wait for its limit.
         self.refuse_locks(process)
@@ -130,14 +130,14 @@ class Interrupted(drills.DrillTest):
         self.assert_clean()
 
     def test_while_the_logs_are_scanned(self):
-        process = self.start_drill()
+        process = self.start_drill("--at", "3s")
         self.await_waiting(process)
         # What the standby instance reads when it takes over passes; what a later one reads does not.
         for agent in self.agents.values():
             for pid in drills.instances_of(agent):
                 self.fs.fault(f"read {LOGS} pid={pid} delay_ms=1")
         self.fs.fault(f"read {LOGS} hang interruptible").await_waiting()
-        self.assertRegex(process.err, r"(?m)^scanning the logs$")
+        process.await_err(r"^scanning the logs")
         process.signal(signal.SIGINT)
         self.assertEqual(process.finish(), 3, process.err)
         self.assert_clean()
@@ -149,7 +149,7 @@ class Gone(drills.DrillTest):
     lies = False
 
     def test_a_second_interrupt_leaves_at_once_and_the_instances_end_with_the_lease(self):
-        process = self.start_drill("--takeover-limit", "1s", "--lease", "3s", "--window", "30s")
+        process = self.start_drill("--takeover-limit", "1s", "--lease", "10s", "--window", "30s")
         self.await_waiting(process)
         one, two = self.agents
         # So that the drill cannot end in order.

@@ -15,6 +15,7 @@ def setUpModule():
 
 class Lies(drills.DrillTest):
 
+    in_memory = True
     fences = False
     TWICE = "qm1: instance 2 on beta was granted the lock that instance 1 on alpha held"
 
@@ -33,7 +34,7 @@ class Lies(drills.DrillTest):
         return one
 
     def test_acknowledged_writes_dropped_at_a_kill_are_lost_by_their_number(self):
-        process = self.start_drill("--checkpoint", "60s")
+        process = self.start_drill("--checkpoint", "60s", "--file-size", "2m", "--rate", "100", "--at", "3s")
         self.await_waiting(process)
         rule = self.fs.fault(f"write {LOGS} volatile=5")
         report = self.finish_drill(process, 1)
@@ -68,7 +69,7 @@ class Lies(drills.DrillTest):
     def test_a_crash_that_takes_writes_from_before_the_checkpoint_is_counted_in_full(self):
         # A busy machine may make no checkpoint within the last 60 writes, three times as long as one is due.
         for _ in range(5):
-            process = self.start_drill("--num-files", "2", "--checkpoint", "40ms", "--at", "2s", rounds=2)
+            process = self.start_drill("--num-files", "2", "--checkpoint", "40ms", "--at", "3s", rounds=2)
             self.await_waiting(process)
             rule = self.fs.fault(f"write {LOGS} volatile=60")
             report = self.finish_drill(process, 1)
@@ -85,7 +86,7 @@ class Lies(drills.DrillTest):
         self.assertLess(by_replay, found["missing"])
 
     def test_a_page_torn_at_512_bytes_is_named(self):
-        process = self.start_drill("--checkpoint", "60s")
+        process = self.start_drill("--checkpoint", "60s", "--file-size", "2m", "--rate", "100", "--at", "3s")
         self.await_waiting(process)
         torn = self.fs.fault(f"write {LOGS} after=10 count=1 torn=512")
         torn.await_hits()
@@ -95,7 +96,7 @@ class Lies(drills.DrillTest):
         self.assertEqual(report["ha"]["findings"]["missing"], 0)
 
     def test_a_zombie_whose_writes_land_is_a_split_brain(self):
-        report = self.drill("--verify", "2s", faults=("freeze",), code=1, by_options=True)
+        report = self.drill("--verify", "5s", faults=("freeze",), code=1, by_options=True)
         self.assert_fails(report, "split_brain==0", r"split_brain==0 FAIL 1\b",
                           "late write: qm1: instance 2 on beta was granted the lock, and instance 1 on alpha wrote after that")
         found = report["ha"]["findings"]
@@ -134,7 +135,7 @@ class Lies(drills.DrillTest):
         self.assertEqual(report["ha"]["rounds"], [], report["text"])
 
     def test_a_lock_that_is_released_late_fails_the_takeover_time(self):
-        process = self.start_drill("--require", "takeover_max<1s", "--at", "2s")
+        process = self.start_drill("--require", "takeover_max<1s", "--at", "5s")
         self.await_waiting(process)
         held = self.refuse_locks(process)
         process.await_err(r"round 1 of 1: kill")
@@ -154,7 +155,7 @@ class Lies(drills.DrillTest):
         self.assertRegex(criterion["reason"], "^round 1: the lock of qm1 was released late")
 
     def test_a_lock_that_is_never_released_is_named(self):
-        process = self.start_drill("--require", "takeover_max<1s", "--takeover-limit", "1s", "--at", "2s")
+        process = self.start_drill("--require", "takeover_max<1s", "--takeover-limit", "1s", "--at", "5s")
         self.await_waiting(process)
         self.refuse_locks(process)
         report = self.finish_drill(process, 1)

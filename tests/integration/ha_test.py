@@ -16,6 +16,10 @@ def instances_of(agent):
 
 class Ha(harness.PlimsollTest):
 
+    # Takeovers show what drills do, not how long a busy disk or CPU takes.
+    in_memory = True
+    agents_ahead = True
+
     def setUp(self):
         super().setUp()
         self.agents = [self.agent(name) for name in ("alpha", "beta")]
@@ -31,7 +35,7 @@ class Ha(harness.PlimsollTest):
         return ["ha", *(word for option in options.items() for word in option)]
 
     def start_ha(self, *more):
-        return self.start_plimsoll(*self.arguments(*more))
+        return self.start_plimsoll(*self.arguments(*more), wrap=harness.ahead())
 
     def ha(self, *more, code=0):
         process = self.start_ha(*more)

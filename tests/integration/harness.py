@@ -264,6 +264,9 @@ class PlimsollTest(unittest.TestCase):
     in_memory = False
     # Whether agents run before all else (ahead): where their writers wait, for a rate or for storage, and leave CPUs to others.
     agents_ahead = False
+    # Whether runs (start_run, run_plan) write in every short step, however busy the machine is: they and an agent of their own
+    # run before all else, and pause where they have no pace of their own. With in_memory: of tests about what a run reports.
+    runs_ahead = False
 
     def setUp(self):
         place = "/dev/shm" if self.in_memory and os.access("/dev/shm", os.W_OK) else None
@@ -304,6 +307,9 @@ class PlimsollTest(unittest.TestCase):
         """Starts `plimsoll run` on the test's directory with small, quick defaults; arguments override them."""
         self._results += 1
         out = self.base / f"results-{self._results}"
+        if self.runs_ahead:
+            arguments = arguments if {"--delay", "--rate"} & set(map(str, arguments)) else ("--delay", "1ms", *arguments)
+            wrap = (*wrap, *ahead())
         process = self.start_plimsoll("run", *quick_defaults(arguments), "--dir", dir or self.dir, "--out", out,
                                       *arguments, wrap=wrap)
         process.results = out

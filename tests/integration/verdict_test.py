@@ -7,6 +7,9 @@ import harness
 
 class Verdict(harness.PlimsollTest):
 
+    in_memory = True
+    runs_ahead = True
+
     def test_without_a_criterion_nothing_passes(self):
         result = self.run_plan()
         self.assertEqual(result.report["verdict"]["outcome"], "done")

@@ -69,7 +69,7 @@ class Scene(harness.PlimsollTest):
             self.out = self.results_fs.mountpoint / "results"
 
     def by_link_proxy(self, address, *arguments):
-        proxy = self.start(harness.Process, [*self.on_controller, sys.executable, "-B", HERE / "link_proxy.py", address,
+        proxy = self.start(harness.Process, [*self.on_controller, *harness.ahead(), sys.executable, "-B", HERE / "link_proxy.py", address,
                                              *arguments])
         return "127.0.0.1:" + harness.wait_until(lambda: proxy.out.strip(), "the port of a link proxy")
 
@@ -78,7 +78,8 @@ class Scene(harness.PlimsollTest):
 
     def start_the_run(self):
         self.run_process = self.start_plimsoll("run", "--hosts", f"{self.alpha_address},{self.beta_address}", "--dir", self.dir,
-                                               "--out", self.out, *self.row.arguments(), wrap=self.on_controller)
+                                               "--out", self.out, *self.row.arguments(),
+                                               wrap=[*self.on_controller, *harness.ahead()])
         return self.run_process
 
     # The states.

@@ -162,7 +162,7 @@ TEST(LaunchOptionsTest, WithoutSshNoneOfItsOptionsHasAMeaning) {
 
 TEST(NoLauncherTest, TheAgentsAreTheHostsThatWereNamed) {
   const auto launcher = NoLauncher();
-  EXPECT_THAT(launcher->Launch({{"node1:7461", {"/mnt"}}, {"unix:/run/a", {"/mnt"}}}, {}), IsEmpty());
+  EXPECT_THAT(launcher->Launch({{"node1:7461", {{"/mnt"}}}, {"unix:/run/a", {{"/mnt"}}}}, {}), IsEmpty());
   EXPECT_THAT(launcher->Names(), ElementsAre("node1:7461", "unix:/run/a"));
   EXPECT_EQ(launcher->Target("node1:7461"), "node1:7461");
   EXPECT_EQ(launcher->Options(), "");

@@ -136,7 +136,7 @@ TEST(SshWords, WhatAJumpHostCannotReachIsSshsError) {
 }
 
 TEST(SshWords, OfAnAgentThatIsLinkedDynamicallyTheWayOutIsThePortableOne) {
-  const auto run = [](const SshWays& ways) { return HostSideFailure("node1", "run", "not found", ways).line; };
+  const auto run = [](const SshWays& ways) { return HostSideFailure("node1", "run", "not found", ways, {}).line; };
   EXPECT_THAT(run({"x86_64", "", true}), HasSubstr("scripts/portable"));
   EXPECT_THAT(run({"x86_64", "", false}), Not(HasSubstr("scripts/portable")));
 }
