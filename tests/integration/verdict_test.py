@@ -51,8 +51,12 @@ class Verdict(harness.PlimsollTest):
         self.assertRegex(criterion["reason"], "needs 100,000 writes, has [0-9,]+; a duration of [0-9,]+ s would be enough")
         self.assertRegex(result.out, r"\AVerdict +INCONCLUSIVE\n")
 
+
+class Rates(harness.PlimsollTest):
+    """On the disk: memory may take a million writes in a second."""
+
     def test_a_target_rate_that_the_storage_cannot_serve_fails_although_each_write_is_fast(self):
-        # A million writes a second with a system call each is beyond any storage.
+        # A million writes a second with a system call each is beyond any disk.
         result = self.run_plan("--rate", "1000000", "--require", "service_p50<10s", code=(1, 3))
         given, added = result.report["verdict"]["criteria"]
         self.assertEqual((given["outcome"], given["added"]), ("pass", False))
