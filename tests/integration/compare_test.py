@@ -50,7 +50,8 @@ class Compare(harness.PlimsollTest):
         runs = []
         for name in ("first", "second"):
             (self.dir / name).mkdir()
-            runs.append(self.start_run("--delay", "200us", "--bsize", "4k,16k", "--duration", "11", dir=self.dir / name, wrap=harness.ahead()))
+            runs.append(self.start_run("--delay", "200us", "--bsize", "4k,16k", "--duration", "11", dir=self.dir / name,
+                                       wrap=harness.ahead()))
         first, second = (self.result_of(run, run.results) for run in runs)
         out = self.base / "tables.csv"
         result = self.compare(first.results, second.results, "--json", "--csv", out)
