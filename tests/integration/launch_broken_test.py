@@ -31,15 +31,15 @@ class Broken(ssh_hosts.PairTest):
         self.assertRegex(result.err, r"(?m)^plimsoll: host2: ssh ended with exit code 255: .*; its agent ends with it$")
 
     def test_the_others_go_on(self):
-        run = self.start_over_ssh("--duration", "4", "--lease", "2s")
+        run = self.start_over_ssh("--duration", "10")
         self.await_running(run)
         os.kill(self.await_clients(run)[1], signal.SIGKILL)
         report = self.assert_host2_was_lost(run).report
         (step,) = report["steps"]
-        self.assertEqual((step["cut_short"], step["measured_ns"]), ("", 4_000_000_000))
+        self.assertEqual((step["cut_short"], step["measured_ns"]), ("", 10_000_000_000))
 
     def test_a_client_killed_while_hosts_end(self):
-        run = self.start_over_ssh("--duration", "500ms", "--num-files", "500", "--file-size", "16k", "--qm", "4")
+        run = self.start_over_ssh("--duration", "4", "--num-files", "500", "--file-size", "16k", "--qm", "4")
         client = self.await_clients(run)[1]
         harness.wait_until(lambda: len(harness.paths(self.dir, "*/host2/*/active/*.LOG")) == 2000, "all extents")
         harness.wait_until(lambda: len(harness.paths(self.dir, "*/host2/*/active/*.LOG")) < 2000, "the first that is removed")

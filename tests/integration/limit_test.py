@@ -98,7 +98,7 @@ class Limit(harness.PlimsollTest):
         out = self.base / "killed"
         search = self.start_plimsoll("limit", "--file-size", "64k", "--num-files", "2", "--out", out, "--hosts", agent,
                                      "--dir", fs.mountpoint, "--require", "p90<20ms", "--duration", "1s", "--warmup",
-                                     "100ms", "--hold", "2s", "--budget", "100s", "--lease", "1s")
+                                     "100ms", "--hold", "2s", "--budget", "100s", "--lease", "10s")
         search.await_err(r"step \d+, search: ")
         search.signal(signal.SIGKILL)
         search.finish()

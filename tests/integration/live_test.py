@@ -102,8 +102,8 @@ class OnATerminal(harness.PlimsollTest):
     def run_on_terminal(self, agents, *arguments, size=(80, 24)):
         self._results += 1
         return Terminal(self, [
-            harness.binary("plimsoll"), "run", "--hosts", ",".join(agent.address for agent in agents), "--dir", self.dir,
-            "--file-size", "256k", "--out", self.base / f"out-{self._results}", *arguments
+            *harness.ahead(), harness.binary("plimsoll"), "run", "--hosts", ",".join(agent.address for agent in agents),
+            "--dir", self.dir, "--file-size", "256k", "--out", self.base / f"out-{self._results}", *arguments
         ], *size)
 
     def assert_restored(self, terminal):
@@ -118,10 +118,10 @@ class OnATerminal(harness.PlimsollTest):
 
     def test_a_table_of_the_hosts_fits_every_size_and_makes_room_for_the_report(self):
         agents = [self.agent(f"node{number}") for number in range(1, 15)]
-        terminal = self.run_on_terminal(agents, "--duration", "14", "--warmup", "2", "--bsize", "4k,16k", "--rate", "50",
+        terminal = self.run_on_terminal(agents, "--duration", "25", "--warmup", "6", "--bsize", "4k,16k", "--rate", "50",
                                         "--require", "p99<10s", "--require", harness.FAILS, "--require", "steady",
                                         "--require", "stalls==0")
-        screen = terminal.await_text(r"^step 1 of 2  4 KiB  warm-up 1 of 2 s[^$]*^all 14 hosts +[1-9]")
+        screen = terminal.await_text(r"^step 1 of 2  4 KiB  warm-up [1-5] of 6 s[^$]*^all 14 hosts +[1-9]")
         # Criteria are looked at less often than figures; what fails stays so.
         terminal.await_text(rf"^  {harness.FAILS} +failing")
         # What only a drawing for that size has: how high its chart is, and which columns and hosts fit.
@@ -131,7 +131,7 @@ class OnATerminal(harness.PlimsollTest):
                                      (40, 10, r"^worst first +IO/s +p99 ms +max ms$"),
                                      (80, 24, r"^worst first +IO/s +MB/s[^$]*^and \d+ more hosts$")):
             terminal.resize(columns, rows)
-            screen = terminal.await_text(r"\Astep 1 of 2  4 KiB  measuring [1-9]\d* of 14 s[^$]*" + drawn)
+            screen = terminal.await_text(r"\Astep 1 of 2  4 KiB  measuring [1-9]\d* of 25 s[^$]*" + drawn)
             self.assertLessEqual(len(screen), rows)
             self.assertTrue(all(len(line) <= columns for line in screen), screen)
             hosts = [line for line in screen if line.startswith("node")]
@@ -175,7 +175,7 @@ class OnATerminal(harness.PlimsollTest):
 
     def test_a_terminal_that_takes_no_output_costs_no_lease(self):
         agents = [self.agent(name) for name in ("alpha", "beta")]
-        terminal = self.run_on_terminal(agents, "--duration", "6", "--warmup", "0", "--rate", "100", "--lease", "2s")
+        terminal = self.run_on_terminal(agents, "--duration", "10", "--warmup", "0", "--rate", "100", "--lease", "2s")
         terminal.await_text(r"^all 2 hosts +[1-9]")
         terminal.keys("C-s")
         self.await_nothing_left()
@@ -196,7 +196,7 @@ class OnATerminal(harness.PlimsollTest):
         for sent, expected in (("ABRT", "134"), ("QUIT", "131")):
             with self.subTest(signal=sent):
                 terminal = self.run_on_terminal([agent], "--duration", "60", "--warmup", "0", "--rate", "100",
-                                                "--lease", "2s")
+                                                "--lease", "20s")
                 terminal.await_text(r"^alpha +[1-9]")
                 pane = int(terminal.flag("pane_pid"))
                 (controller,) = harness.children_of(pane)
@@ -219,7 +219,7 @@ class AsLines(harness.PlimsollTest):
     def test_every_second_has_its_line_the_warm_up_and_the_last_one_too(self):
         agents = [self.agent(name) for name in ("alpha", "beta")]
         run = self.run_plan("--hosts", ",".join(agent.address for agent in agents), "--duration", "3", "--warmup", "2",
-                            "--bsize", "4k,16k", "--rate", "200")
+                            "--bsize", "4k,16k", "--rate", "200", wrap=harness.ahead())
         shown = [(match.group(1), bool(match.group(2)), match.group(3)) for match in SECOND.finditer(run.err)]
         of_a_step = [(True, "1"), (True, "2"), (False, "1"), (False, "2"), (False, "3")]
         self.assertEqual(shown, [(step, *second) for step in ("1", "2") for second in of_a_step], run.err)
@@ -233,8 +233,9 @@ class AsLines(harness.PlimsollTest):
 
     def test_a_line_stays_readable_with_twelve_hosts(self):
         agents = [self.agent(f"a-rather-long-storage-client-{number:02}.example.com") for number in range(1, 13)]
-        run = self.run_plan("--hosts", ",".join(agent.address for agent in agents), "--duration", "2", "--rate", "20")
-        lines = [line for line in run.errors if line.startswith("step 1/")]
+        run = self.run_plan("--hosts", ",".join(agent.address for agent in agents), "--duration", "2", "--rate", "20",
+                            wrap=harness.ahead())
+        lines = [line for line in run.errors if SECOND.match(line)]
         self.assertTrue(lines)
         for line in lines:
             # The name is cut, and tells which host it is.
@@ -245,7 +246,8 @@ class AsLines(harness.PlimsollTest):
         fs = faultfs.mounted(self)
         agents = ",".join(self.agent(name, root=fs.mountpoint).address for name in ("alpha", "beta"))
         fs.fault("write *beta/*.LOG delay_ms=150")
-        run = self.run_plan("--hosts", agents, "--file-size", "8m", "--duration", "1", dir=fs.mountpoint, code=(0, 3))
+        run = self.run_plan("--hosts", agents, "--file-size", "8m", "--duration", "1", dir=fs.mountpoint, code=(0, 3),
+                            wrap=harness.ahead())
         before = run.err[:run.err.index("step 1/")]
         shown = re.findall(r"(?m)^preparing  (\S+) \S+ of 48 MiB \((\d+) %\)  slowest beta: (\d+) %$", before)
         self.assertGreater(len(shown), 1, run.err)
@@ -253,7 +255,8 @@ class AsLines(harness.PlimsollTest):
 
     def test_a_stall_is_a_line_of_its_own(self):
         agents = [self.agent(name) for name in ("alpha", "beta")]
-        run = self.start_run("--hosts", ",".join(agent.address for agent in agents), "--duration", "6", "--rate", "100")
+        run = self.start_run("--hosts", ",".join(agent.address for agent in agents), "--duration", "15", "--rate", "100",
+                             wrap=harness.ahead())
         self.await_running(run)
         agents[1].signal(signal.SIGSTOP)
         run.await_err(r"^step 1/.*  beta silent for [3-9] s")
@@ -264,6 +267,8 @@ class AsLines(harness.PlimsollTest):
 
 
 class Colour(harness.PlimsollTest):
+    in_memory = True
+    runs_ahead = True
 
     def verdict(self, *arguments, environment=None):
         process = self.start(harness.Process, [harness.binary("plimsoll"), "report", "--print-only", *arguments],

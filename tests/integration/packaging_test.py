@@ -107,7 +107,7 @@ class SystemCallFilter(harness.PlimsollTest):
     def leftovers(self, action):
         """An agent is killed in a run; the next one removes what it left, one more lists it first."""
         agent = self.filtered_agent(action)
-        run = self.start_run("--hosts", agent.address, "--duration", "60", "--lease", "1s")
+        run = self.start_run("--hosts", agent.address, "--duration", "60")
         self.await_running(run)
         agent.signal(signal.SIGKILL)
         agent.finish()

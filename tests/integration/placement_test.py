@@ -26,6 +26,7 @@ def host_of(name, down):
 class Placement(harness.PlimsollTest):
 
     in_memory = True
+    agents_ahead = True
 
     def setUp(self):
         super().setUp()

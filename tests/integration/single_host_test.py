@@ -25,9 +25,8 @@ class SingleHost(harness.PlimsollTest):
 
     def test_the_child_agent_ends_with_its_run(self):
         run = self.start_run("--duration", "3")
-        self.await_running(run)
-        (child,) = harness.children_of(run.pid)
-        self.assertEqual(harness.comm_of(child), "plimsoll-agent")
+        (child,) = harness.wait_until(
+            lambda: [pid for pid in harness.children_of(run.pid) if harness.comm_of(pid) == "plimsoll-agent"], "the child agent")
         self.result_of(run, run.results)
         self.assertFalse(harness.is_alive(child))
 

@@ -230,7 +230,7 @@ class PairTest(SshTest):
         return harness.wait_until(look, "a client for each host")
 
     def start_measuring(self, *arguments):
-        run = self.start_over_ssh("--duration", "60", "--lease", "2s", *arguments)
+        run = self.start_over_ssh("--duration", "60", *arguments)
         self.await_running(run)
         return run
 

@@ -32,8 +32,8 @@ class SystemCalls(harness.PlimsollTest):
     def trace(self, *arguments):
         """Runs one step under strace. Returns (report, all calls of the writer, those from its first block on)."""
         output = self.base / "strace"
-        agent = self.agent("alpha", wrap=system_calls.options(output))
-        report = self.run_plan("--hosts", agent.address, "--bsize", "96k", "--num-files", "2", "--duration", "1",
+        agent = self.agent("alpha", wrap=[*harness.ahead(), *system_calls.options(output)])
+        report = self.run_plan("--hosts", agent.address, "--bsize", "96k", "--num-files", "2", "--duration", "3",
                                *arguments).report
         agent.signal(signal.SIGTERM)
         self.assertEqual(agent.finish(), 0)
@@ -86,8 +86,8 @@ class SystemCalls(harness.PlimsollTest):
         if len(os.sched_getaffinity(0)) < 2:
             raise unittest.SkipTest("one CPU is nothing to choose from")
         output = self.base / "strace"
-        agent = self.agent("alpha", wrap=system_calls.options(output))
-        self.run_plan("--hosts", agent.address, "--bsize", "96k", "--num-files", "2", "--duration", "1", "--qm", "2")
+        agent = self.agent("alpha", wrap=[*harness.ahead(), *system_calls.options(output)])
+        self.run_plan("--hosts", agent.address, "--bsize", "96k", "--num-files", "2", "--duration", "3", "--qm", "2")
         agent.signal(signal.SIGTERM)
         self.assertEqual(agent.finish(), 0)
         held = []

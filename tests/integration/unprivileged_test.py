@@ -55,7 +55,7 @@ class Unprivileged(harness.PlimsollTest):
 
     def test_the_lease_of_a_killed_controller(self):
         agent = self.agent_as_user("alpha")
-        run = self.start_run("--hosts", agent.address, "--duration", "60", "--lease", "1s", wrap=AS_USER)
+        run = self.start_run("--hosts", agent.address, "--duration", "60", wrap=AS_USER)
         self.await_running(run)
         run.signal(signal.SIGKILL)
         run.finish()
@@ -64,7 +64,7 @@ class Unprivileged(harness.PlimsollTest):
 
     def test_leftovers_of_a_killed_agent(self):
         agent = self.agent_as_user("alpha")
-        run = self.start_run("--hosts", agent.address, "--duration", "60", "--lease", "1s", wrap=AS_USER)
+        run = self.start_run("--hosts", agent.address, "--duration", "60", wrap=AS_USER)
         self.await_running(run)
         agent.signal(signal.SIGKILL)
         agent.finish()

@@ -136,7 +136,7 @@ TEST_F(HaFaults, AStaleHandleIsALostLock) {
 
 TEST_F(HaFaults, AVerificationThatDoesNotReturnEndsTheInstance) {
   NEED_FAULTFS();
-  plan_.mutable_ha()->set_verify_timeout_ns(150 * kNsPerMs);
+  plan_.mutable_ha()->set_verify_timeout_ns(3 * kNsPerSecond);
   StartPair();
   faults_->Fault("write */data/active count=1 hang interruptible");
   const v1::HaLockLost lost = alpha_.sink.Await(1, v1::HaEvent::kLockLost).lock_lost();
@@ -160,7 +160,7 @@ TEST_F(HaFaults, AWriteThatHangsEndsWithTheLease) {
   StartPair();
   faults_->Fault("write *.LOG count=1 hang interruptible");
   const uint64_t written = alpha_.sink.LastWritten(1);
-  alpha_.lease_deadline_ns.store(MonotonicNowNs() + 100 * kNsPerMs);
+  alpha_.lease_deadline_ns.store(MonotonicNowNs() + 3 * kNsPerSecond);
   const v1::HaEnded ended = alpha_.sink.AwaitEnded(1);
   EXPECT_EQ(ended.reason(), v1::HaEnded::REASON_LEASE);
   EXPECT_GE(ended.last_sequence(), written);

@@ -110,7 +110,7 @@ TEST_F(GrpcAgentClientTest, AnAgentThatShutsDownEndsItsSession) {
 }
 
 TEST_F(GrpcAgentClientTest, ARenewalKeepsTheLeaseOfASilentController) {
-  constexpr int64_t kLeaseNs = 500 * kNsPerMs;
+  constexpr int64_t kLeaseNs = 3 * kNsPerSecond;
   const auto client = MakeGrpcAgentClient(address_, clock_, inbox_);
   client->OpenSession();
   Prepare(*client, kLeaseNs);
