@@ -24,7 +24,7 @@ class Cluster(harness.PlimsollTest):
         return self.run_plan("--hosts", "10.77.0.[1-4]", *arguments, wrap=self.network.on_controller(), code=code)
 
     def test_four_hosts_that_share_a_directory_give_one_report(self):
-        result = self.run_cluster("--bsize", "4k,64k", "--qm", "2", "--duration", "3")
+        result = self.run_cluster("--bsize", "4k,64k", "--qm", "2", "--duration", "2")
         report = result.report
         self.assertEqual([host["label"] for host in report["hosts"]], NAMES)
         self.assertEqual([host["address"] for host in report["hosts"]], [f"10.77.0.{n}:7461" for n in (1, 2, 3, 4)])

@@ -23,6 +23,8 @@ from protobuf_wire import fields, packed
 HDR_JAR = "/usr/share/java/hdrhistogram.jar"
 AHEAD_S = 100_000
 MIB = 1 << 20
+# The default of --max-slew.
+MAX_SLEW = 500e-6
 
 
 def bucket(value_ns):
@@ -45,33 +47,42 @@ def need_program(name):
     return path
 
 
-def local_starts(journal):
-    """When each host was told to start a step, and when its first write started: {step: {host: (told, first)}}, each in
-    the nanoseconds of the host's own clock. By the numbers of proto/plimsoll/v1: journal, agent (StepDone), frame
-    (WriterTotals)."""
-    names, told, found = {}, {}, collections.defaultdict(dict)
+# Of a host in a step, in nanoseconds of the host's clock: its start, and the start of its first write; and how far the start
+# may be from that of the step by what the controller knew of the clock.
+Start = collections.namedtuple("Start", "start_ns first_write_ns off_ns")
+
+
+def starts_of(journal):
+    """{step: {host: Start}}, by the numbers of proto/plimsoll/v1: journal, agent (StepDone), frame (WriterTotals)."""
+    names, begins, probes, starts = {}, {}, collections.defaultdict(list), collections.defaultdict(dict)
     for record in payloads(journal):
         for kind, value in fields(record):
+            message = dict(fields(value)) if kind != 1 else {}
             if kind == 3:  # HostJoined
-                joined = dict(fields(value))
-                names[joined.get(1, 0)] = joined[2].decode()
+                names[message.get(1, 0)] = message[2].decode()
+            elif kind == 4:  # ProbeBatch
+                probes[message.get(1, 0)] += [dict(fields(probe)) for number, probe in fields(value) if number == 2]
             elif kind == 6:  # StepBegin
-                begin = dict(fields(value))
-                told[begin.get(1, 0)] = packed(begin[3])
+                begins[message.get(1, 0)] = (message[2], packed(message[3]),
+                                             {host: off_ns(seen, message[2]) for host, seen in probes.items()})
             elif kind == 8:  # HostStepDone
-                done = dict(fields(value))
-                host = done.get(1, 0)
-                step = dict(fields(done[2])).get(1, 0)
-                writers = [dict(fields(writer)) for number, writer in fields(done[2]) if number == 2]
-                first_ns = min((writer[6] for writer in writers if 6 in writer), default=None)
-                if first_ns is not None:
-                    found[step + 1][names[host]] = (told[step][host], first_ns)
-    return found
+                host, done = message.get(1, 0), message[2]
+                step = dict(fields(done)).get(1, 0)
+                firsts = [dict(fields(writer)).get(6) for number, writer in fields(done) if number == 2]
+                if any(firsts):
+                    starts[step + 1][names[host]] = Start(begins[step][1][host], min(filter(None, firsts)), begins[step][2][host])
+    return starts
+
+
+def off_ns(probes, at_ns):
+    """How far two clocks that both agree with the probes may be apart at a moment of the controller's clock."""
+    return min(probe[4] - probe[1] - (probe[3] - probe[2]) + 2 * MAX_SLEW * abs(at_ns - probe[4]) for probe in probes)
 
 
 class Export(harness.PlimsollTest):
     # Each writer writes in each second.
     agents_ahead = True
+
     def export(self, result, form, *arguments, code=0):
         return self.plimsoll("export", result.results, "--format", form, *arguments, code=code).out
 
@@ -89,17 +100,20 @@ class Export(harness.PlimsollTest):
     def own_starts(self, result):
         """When each host started to measure, exported: {step: {host: (ns since 1970, error)}}.
 
-        A host is told to start by what was known of its clock then. The export knows the clocks of the whole run, and
-        may find that the host started a little earlier or later than all were meant to."""
+        Its start was computed from what was known of its clock then. The export knows the clock better, from the probes of
+        the whole run."""
         first_rows = {}
         for row in self.rows(result, "--warmup"):
             first_rows.setdefault((row["step"], row["host"]), row)
         starts = collections.defaultdict(dict)
-        warmups = {step["number"]: step["warmup_ns"] for step in result.report["steps"]}
-        for step, hosts in local_starts(result.results / "journal").items():
-            for host, (told_ns, first_ns) in hosts.items():
-                row = first_rows[step, host]
-                starts[step][host] = (utc_ns(row["utc"]) - (first_ns - told_ns) + warmups[step], row["error_ns"])
+        steps = {step["number"]: step for step in result.report["steps"]}
+        for number, hosts in starts_of(result.results / "journal").items():
+            step = steps[number]
+            for host, start in hosts.items():
+                row = first_rows[number, host]
+                own_ns = utc_ns(row["utc"]) - (start.first_write_ns - start.start_ns) + step["warmup_ns"]
+                self.assertLessEqual(abs(own_ns - utc_ns(step["start"])), start.off_ns + row["error_ns"], (number, host))
+                starts[number][host] = (own_ns, row["error_ns"])
         return starts
 
     def check_agrees(self, result, rows):
@@ -144,8 +158,8 @@ class Export(harness.PlimsollTest):
         self.assertLessEqual(apart_s * 1e9, row["error_ns"] + slowest["error_ns"])
 
     def check_throughput(self, step, scope, rows, starts):
-        """Writes that ended in time, by their host's start, make the rates; the others are the closing ones. What is not
-        known of a clock leaves some open."""
+        """Writes that ended in time, by their host's start, make the rates; the others are the closing ones. Clocks leave
+        some open."""
         if not rows:
             self.assertEqual((scope["iops"], scope["closing"]["writes"]), (0, 0), scope["kind"])
             return

@@ -25,8 +25,9 @@ class SingleHost(harness.PlimsollTest):
 
     def test_the_child_agent_ends_with_its_run(self):
         run = self.start_run("--duration", "3")
-        (child,) = harness.wait_until(
-            lambda: [pid for pid in harness.children_of(run.pid) if harness.comm_of(pid) == "plimsoll-agent"], "the child agent")
+        harness.wait_until(lambda: [harness.comm_of(pid) for pid in harness.children_of(run.pid)] == ["plimsoll-agent"],
+                           "one child, the agent")
+        (child,) = harness.children_of(run.pid)
         self.result_of(run, run.results)
         self.assertFalse(harness.is_alive(child))
 

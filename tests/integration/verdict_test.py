@@ -69,15 +69,16 @@ class Rates(harness.PlimsollTest):
 
     def test_a_percentile_is_that_of_response_times_and_fails_although_each_write_is_fast(self):
         # What is due by the end of two seconds, and far beyond any disk, waits for most of it.
-        result = self.run_plan("--rate", "1000000", "--duration", "2", "--require", "p99<50ms", "--require",
+        result = self.run_plan("--rate", "1000000", "--duration", "2", "--require", "p99<200ms", "--require",
                                "service_p50<50ms", code=(1, 3))
         response, service, _ = result.report["verdict"]["criteria"]
         self.assertIn(response["outcome"], harness.failing(result.report))
         self.assertEqual(service["outcome"], "pass")
-        self.assertGreater(response["value"], 50_000_000)
+        self.assertGreater(response["value"], 200_000_000)
 
     def test_latencies_are_response_times_where_there_is_a_target_rate(self):
-        result = self.run_plan("--rate", "1000000", "--duration", "2", "--require", "max<1ns", "--require", "service_max<1ns", code=(1, 3))
+        result = self.run_plan("--rate", "1000000", "--duration", "2", "--require", "max<1ns", "--require", "service_max<1ns",
+                               code=(1, 3))
         response, service, _ = result.report["verdict"]["criteria"]
         (step,) = result.report["steps"]
         (qm,) = harness.scopes(step, "qm")
