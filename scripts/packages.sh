@@ -39,14 +39,15 @@ install_missing() {
     "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install --no-install-recommends -y -q "${missing[@]}" >&2
 }
 
-# run_tests PRESET [ARGUMENT...]: ctest with that preset. Tests of the programs wait more than they compute, so four for each
-# processor run at once; two of all others, which compute more. ctest counts as passed what was skipped: each is
+# run_tests PRESET [ARGUMENT...]: ctest with that preset. Tests of the programs wait more than they compute, so five for each
+# processor run at once, four of the slow ones; two of all others, which compute more. ctest counts as passed what was skipped: each is
 # listed, with its reason, as `skipped: ...`, in PLIMSOLL_SKIPPED_LOG too, and their number is in plimsoll_skipped.
 run_tests() {
   local status=0 directory=dev per_processor=2 skipped
   case "$1" in
     asan | tsan) directory=$1 ;;
-    dev | slow) per_processor=4 ;;
+    dev) per_processor=5 ;;
+    slow) per_processor=4 ;;
   esac
   ctest --preset "$1" -j "$((per_processor * $(nproc)))" "${@:2}" || status=$?
   skipped=$(sed -nE '/ listed below:$/d; s/ \([0-9]+ ms\)$//; s/^(\[  SKIPPED \]|NOT TESTED:) /skipped: /p' \

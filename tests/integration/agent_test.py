@@ -79,9 +79,9 @@ class Agent(harness.PlimsollTest):
             self.result_of(run, run.results, code=3)
 
     def test_an_agent_without_a_session_ends_after_a_while(self):
-        agent, _ = self.start_with_stdin("--session-wait", "5s")
+        agent, _ = self.start_with_stdin("--session-wait", "3s")
         # A session keeps it, and the while begins anew afterwards.
-        self.run_plan("--hosts", f"unix:{self.base}/a.sock", "--duration", "6s")
+        self.run_plan("--hosts", f"unix:{self.base}/a.sock", "--duration", "4s")
         self.assertTrue(agent.running())
         self.assertEqual(agent.finish(), 3, agent.err)
         self.assertFalse((self.base / "a.sock").exists())

@@ -49,7 +49,7 @@ class Hosts(harness.PlimsollTest):
         for name in names:
             self.agent(name, listen=f"unix:{self.base}/{name}.sock")
         hosts = ",".join(f"unix:{self.base}/{name}.sock" for name in names)
-        report = self.run_plan("--hosts", hosts, "--duration", "3", "--file-size", "16k").report
+        report = self.run_plan("--hosts", hosts, "--duration", "2", "--file-size", "16k").report
         self.assertEqual([host["label"] for host in report["hosts"]], names)
         self.assertEqual(report["storages"][0]["hosts"], names)
         for scope in harness.scopes(report["steps"][0], "host"):

@@ -135,7 +135,7 @@ class Lies(drills.DrillTest):
         self.assertEqual(report["ha"]["rounds"], [], report["text"])
 
     def test_a_lock_that_is_released_late_fails_the_takeover_time(self):
-        process = self.start_drill("--require", "takeover_max<1s", "--at", "5s")
+        process = self.start_drill("--require", "takeover_max<1s", "--at", "3s")
         self.await_waiting(process)
         held = self.refuse_locks(process)
         process.await_err(r"round 1 of 1: kill")
@@ -155,7 +155,7 @@ class Lies(drills.DrillTest):
         self.assertRegex(criterion["reason"], "^round 1: the lock of qm1 was released late")
 
     def test_a_lock_that_is_never_released_is_named(self):
-        process = self.start_drill("--require", "takeover_max<1s", "--takeover-limit", "1s", "--at", "5s")
+        process = self.start_drill("--require", "takeover_max<1s", "--takeover-limit", "1s", "--at", "3s")
         self.await_waiting(process)
         self.refuse_locks(process)
         report = self.finish_drill(process, 1)

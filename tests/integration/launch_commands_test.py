@@ -127,7 +127,7 @@ class Readme(ssh_hosts.SshTest):
         self.assertEqual([command.split()[1] for command in commands], ["hosts", "storage", "run"])
         environment = {**self.environment, "PATH": f"{tools}:{os.environ['PATH']}"}
         for command in commands:
-            command = command.replace("--duration 60", "--duration 10").replace("p99<10ms", "p99<60s")
+            command = command.replace("--duration 60", "--duration 5").replace("p99<10ms", "p99<60s")
             process = self.start(harness.Process, [*self.network.on_controller(), "sh", "-c", command], env=environment)
             self.assertEqual(process.finish(), 0, f"{command}\n{process.err}")
         self.assertIn("PASS", process.out)

@@ -33,7 +33,7 @@ class SystemCalls(harness.PlimsollTest):
         """Runs one step under strace. Returns (report, all calls of the writer, those from its first block on)."""
         output = self.base / "strace"
         agent = self.agent("alpha", wrap=[*harness.ahead(), *system_calls.options(output)])
-        report = self.run_plan("--hosts", agent.address, "--bsize", "96k", "--num-files", "2", "--duration", "3",
+        report = self.run_plan("--hosts", agent.address, "--bsize", "96k", "--num-files", "2", "--duration", "1",
                                *arguments).report
         agent.signal(signal.SIGTERM)
         self.assertEqual(agent.finish(), 0)
@@ -87,7 +87,7 @@ class SystemCalls(harness.PlimsollTest):
             raise unittest.SkipTest("one CPU is nothing to choose from")
         output = self.base / "strace"
         agent = self.agent("alpha", wrap=[*harness.ahead(), *system_calls.options(output)])
-        self.run_plan("--hosts", agent.address, "--bsize", "96k", "--num-files", "2", "--duration", "3", "--qm", "2")
+        self.run_plan("--hosts", agent.address, "--bsize", "96k", "--num-files", "2", "--duration", "1", "--qm", "2")
         agent.signal(signal.SIGTERM)
         self.assertEqual(agent.finish(), 0)
         held = []
