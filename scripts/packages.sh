@@ -40,8 +40,9 @@ install_missing() {
 }
 
 # run_tests PRESET [ARGUMENT...]: ctest with that preset. Tests of the programs wait more than they compute, so five for each
-# processor run at once, four of the slow ones; two of all others, which compute more. ctest counts as passed what was skipped: each is
-# listed, with its reason, as `skipped: ...`, in PLIMSOLL_SKIPPED_LOG too, and their number is in plimsoll_skipped.
+# processor run at once, four of the slow ones; two of all others, which compute more. ctest counts as passed what was
+# skipped: each is listed, with its reason, as `skipped: ...`, in PLIMSOLL_SKIPPED_LOG too, and their number is in
+# plimsoll_skipped.
 run_tests() {
   local status=0 directory=dev per_processor=2 skipped
   case "$1" in
