@@ -96,6 +96,11 @@ Value Small(Value value, Value limit) {
   return value > limit ? value % limit + 1 : value;
 }
 
+void MakeSmall(v1::LogStep& step) {
+  step.set_duration_ns(Small<int64_t>(step.duration_ns(), 5 * kNsPerMs));
+  step.set_warmup_ns(Small<int64_t>(step.warmup_ns(), 3 * kNsPerMs));
+}
+
 void MakeSmall(v1::HostPlan& plan) {
   v1::LogWorkload& workload = *plan.mutable_log()->mutable_workload();
   workload.set_qm(Small(workload.qm(), 3U));
@@ -105,8 +110,7 @@ void MakeSmall(v1::HostPlan& plan) {
   workload.set_delay_ns(std::min<int64_t>(workload.delay_ns(), kNsPerMs));
   while (plan.log().steps_size() > 4) plan.mutable_log()->mutable_steps()->RemoveLast();
   for (v1::LogStep& step : *plan.mutable_log()->mutable_steps()) {
-    step.set_duration_ns(Small<int64_t>(step.duration_ns(), 5 * kNsPerMs));
-    step.set_warmup_ns(Small<int64_t>(step.warmup_ns(), 3 * kNsPerMs));
+    MakeSmall(step);
     if (step.block_size_bytes() > workload.file_size_bytes()) step.set_block_size_bytes(workload.file_size_bytes());
   }
 }
@@ -122,6 +126,9 @@ struct Sums {
 // Follows what the agent says, and fails where it may not say so.
 class Listener {
  public:
+  // Before a command is sent.
+  void Expect(const v1::Command& command) { ++commands_[command.id()]; }
+
   void Receive(const v1::AgentMessage& message) {
     switch (message.message_case()) {
       case v1::AgentMessage::kPrepareProgress:
@@ -169,6 +176,16 @@ class Listener {
         Require(states.contains(message.alive().state()), "no state", [&] { return message.alive().state(); });
         return;
       }
+      case v1::AgentMessage::kCommandDone: {
+        const v1::CommandDone& done = message.command_done();
+        Require(commands_[done.id()] > 0, "an answer to no command", [&] { return done.DebugString(); });
+        --commands_[done.id()];
+        Require(done.code() == 0 || !done.message().empty(), "a refusal without a reason");
+        return;
+      }
+      case v1::AgentMessage::kHa:
+      case v1::AgentMessage::kCheckAnswer:
+        Fail("a message of another kind of work");
       case v1::AgentMessage::MESSAGE_NOT_SET:
         Fail("an empty message");
     }
@@ -216,6 +233,7 @@ class Listener {
   bool prepared_ = false;
   bool released_ = false;
   uint64_t done_bytes_ = 0;
+  std::map<uint64_t, int> commands_;  // Those without an answer, by their id.
   int answers_ = 0;
   int armed_ = 0;
   bool pending_ = false;
@@ -261,6 +279,12 @@ class Talk {
         ++started_soon_;
       }
       ++arms_;
+    }
+    if (message.has_command()) {
+      if (message.command().has_add_step()) {
+        MakeSmall(*message.mutable_command()->mutable_add_step()->mutable_spec());
+      }
+      listener_.Expect(message.command());
     }
     may_keep_ |= message.release().keep_files() || message.prepare().plan().keep_files();
     const bool prepare = message.has_prepare();
