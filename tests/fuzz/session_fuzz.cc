@@ -123,10 +123,10 @@ struct Sums {
   uint64_t latency_max_ns = 0;
 };
 
-// Follows what the agent says, and fails where it may not say so.
+// Follows the agent's messages, and fails at one that the protocol does not allow.
 class Listener {
  public:
-  // Before a command is sent.
+  // Call it before a command is sent: it allows one answer.
   void Expect(const v1::Command& command) { ++commands_[command.id()]; }
 
   void Receive(const v1::AgentMessage& message) {
@@ -198,7 +198,7 @@ class Listener {
 
   bool prepared() const { return prepared_; }
   int answers() const { return answers_; }
-  // No step is armed of which the end was not told.
+  // No step is armed whose end was not reported.
   bool at_rest() const { return !pending_; }
 
  private:
@@ -327,7 +327,7 @@ class Talk {
     while (const auto message = session_->outbox().Pop()) listener_.Receive(*message);
   }
 
-  // Hears what is said until the condition holds, the session is over, or it takes too long to matter.
+  // Receives messages until the condition holds, the session is over, or it takes too long to matter.
   template <typename Condition>
   void Await(const Condition& condition) {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::nanoseconds(kPatienceNs);

@@ -86,8 +86,8 @@ class Words(unittest.TestCase):
 
     def test_each_phrase_of_the_file_is_found(self):
         phrases = ("who stood", "hosts that ran", "three writes in a row", "a stretch of slow writes", "told from chance",
-                   "what lies under a directory", "given up", "nothing gets on", "nothing heard", "due and not started",
-                   "unserved", "behind its schedule", "rate not held", "what was asked for", "writes one after another", "intended start", "between %",
+                   "what lies under a directory", "given up", "nothing gets on", "nothing heard", "due and not started", "unserved", "behind its schedule",
+                   "rate not held", "what was asked for", "writes one after another", "intended start", "between %",
                    "our avg", "what the kernel says", "late max", "the harness may have been the bottleneck", "20 medians",
                    "where that is more", "cannot tell storage from path", "resent", "no criterion given",
                    "ended before its time", "writes lie beyond it", "in what else they differ", "waiting hard", "not told",
