@@ -104,6 +104,13 @@ function(plimsoll_test name)
   if(PLIMSOLL_PRECOMPILE)
     set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
   endif()
+  # What the thread sanitizer can find something in is built by itself.
+  if("threads" IN_LIST ARG_LABELS)
+    if(NOT TARGET threaded_tests)
+      add_custom_target(threaded_tests)
+    endif()
+    add_dependencies(threaded_tests ${name})
+  endif()
   add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} COST ${ARG_COST}
     FAIL_REGULAR_EXPRESSION "Running 0 tests|==========. 0 tests")

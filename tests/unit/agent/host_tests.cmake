@@ -2,7 +2,7 @@ plimsoll_test(host_test
   SRCS host_block_stack_test.cc host_clean_test.cc host_counters_test.cc host_describe_test.cc host_leftovers_test.cc host_mounts_test.cc host_planted_test.cc
     host_queue_managers_test.cc host_run_directory_test.cc host_sandbox_test.cc
   DEPS plimsoll::agent_host
-  LABELS unit)
+  LABELS unit threads)
 
 # The sandbox's promises on kernels before Linux 5.6, and in containers whose filter does not know these calls.
 add_test(NAME host_test.older_kernel

@@ -4,5 +4,5 @@ plimsoll_test(writer_property_test SRCS block_source_test.cc extent_layout_test.
 plimsoll_test(write_path_test
   SRCS cpu_pin_test.cc log_files_test.cc ring_test.cc start_gate_test.cc step_recorder_test.cc work_setup_test.cc write_loop_test.cc
     writer_tally_stalls_test.cc writer_tally_test.cc
-  DEPS plimsoll::agent_writer LABELS unit)
-plimsoll_test(log_work_test SRCS log_run_test.cc log_work_test.cc DEPS plimsoll::agent_writer LABELS unit)
+  DEPS plimsoll::agent_writer LABELS unit threads)
+plimsoll_test(log_work_test SRCS log_run_test.cc log_work_test.cc DEPS plimsoll::agent_writer LABELS unit threads)
