@@ -8,6 +8,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/status_macros.h"
 #include "common/text.h"
 #include "common/units.h"
 #include "controller/cli/command.h"
@@ -33,6 +35,8 @@ constexpr size_t kMostAmqsruaBytes = size_t{512} << 20U;
 struct FromMqFlags {
   std::vector<std::string> qm_ini;
   std::vector<std::string> amqsrua;
+  std::string dir;
+  std::vector<std::string> qm_dirs;
   std::string out;
 };
 
@@ -59,12 +63,28 @@ auto ReadEach(const std::vector<std::string>& paths, size_t most_bytes, const Re
   return each;
 }
 
+// The directories that the command line names, as `plimsoll run` takes them.
+absl::StatusOr<MqPlaces> ReadPlaces(const FromMqFlags& flags) {
+  v1::TestPlan plan;
+  if (!flags.dir.empty() && !flags.qm_dirs.empty()) {
+    return absl::InvalidArgumentError(
+        "--dir and --qm-dirs are both given: name one directory for all queue managers, or one for each");
+  }
+  if (!flags.dir.empty()) PLIMSOLL_RETURN_IF_ERROR(SetPlanOption(*FindPlanOption("dir"), flags.dir, plan));
+  if (!flags.qm_dirs.empty()) {
+    PLIMSOLL_RETURN_IF_ERROR(SetPlanOption(*FindPlanOption("qm-dirs"), absl::StrJoin(flags.qm_dirs, ","), plan));
+  }
+  return MqPlaces{plan.workload().dir(), {plan.workload().qm_dirs().begin(), plan.workload().qm_dirs().end()}};
+}
+
 int FromMqMain(const FromMqFlags& flags, CommandLine& line) {
+  const absl::StatusOr<MqPlaces> places = ReadPlaces(flags);
+  if (!places.ok()) return PrintError(line, places.status(), Exit::kWrong);
   bool good = true;
   const std::vector<QmLog> logs = ReadEach(flags.qm_ini, kMostIniBytes, ReadQmIni, line, good);
   const std::vector<LogRecording> recordings = ReadEach(flags.amqsrua, kMostAmqsruaBytes, ReadAmqsrua, line, good);
   if (!good) return static_cast<int>(Exit::kWrong);
-  const absl::StatusOr<MqPlan> plan = MakeMqPlan(logs, recordings);
+  const absl::StatusOr<MqPlan> plan = MakeMqPlan(logs, recordings, *places);
   if (!plan.ok()) return PrintErrors(line, plan.status(), Exit::kWrong);
   for (const std::string& note : plan->notes) line.err << "note: " << SanitizeForTerminal(note) << '\n';
   if (flags.out.empty()) {
@@ -91,6 +111,14 @@ void AddFromMqCommand(CLI::App& plan, CommandLine& line) {
                    "Output of `amqsrua -m QM -c DISK -t Log` under load: its busiest interval gives block "
                    "size and rate; repeat for several")
       ->type_name("FILE");
+  command
+      ->add_option("--dir", flags->dir,
+                   "Directory for all queue managers, in place of each LogPath, which then may be missing")
+      ->type_name("DIR");
+  command->add_option("--qm-dirs", flags->qm_dirs, "Directory for each queue manager, in the order of --qm-ini")
+      ->type_name("LIST")
+      ->expected(1)
+      ->take_all();
   command->add_option("--out", flags->out, "Write the plan to this file instead of standard output")->type_name("FILE");
   command->footer(
       "The plan's comments name the source of each value, and what is unknown (docs/from-mq.md).\n"

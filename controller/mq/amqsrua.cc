@@ -1,6 +1,7 @@
 // What `amqsrua -m QM -c DISK -t Log` printed.
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -8,16 +9,21 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "common/histogram.h"
 #include "common/text.h"
 #include "common/units.h"
 #include "controller/mq/mq_files.h"
+#include "controller/mq/mq_text.h"
 
 namespace plimsoll {
 namespace {
 
 constexpr char kHowMade[] = "make the file with 'amqsrua -m QM -c DISK -t Log'";
 constexpr std::string_view kHeading = "publication received";
+// How far a printed rate may be from its count; it is printed besides, and the count decides.
+constexpr double kRateTolerance = 0.01;
 // amqsrua itself gives no rates below it.
 constexpr int64_t kShortestMs = 10;
 constexpr int64_t kMsPerSecond = 1000;
@@ -75,23 +81,23 @@ const char* FormOf(Unit unit) {
   return "a whole number";
 }
 
-// Takes a whole number of at least 0 from the front of the text.
-std::optional<int64_t> TakeNumber(std::string_view& text, int base = 10) {
-  int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base);
-  if (error != std::errc() || number < 0) return std::nullopt;
-  text.remove_prefix(static_cast<size_t>(end - text.data()));
-  return number;
+// Whether a plan or its comments hold the element's value.
+bool IsNeeded(LogElement element) {
+  switch (element) {
+    case LogElement::kPhysicalBytesWritten:
+    case LogElement::kLogicalBytesWritten:
+    case LogElement::kWriteLatency:
+    case LogElement::kWriteSize:
+    case LogElement::kSlowestWrite:
+    case LogElement::kSlowestWriteTime:
+      return true;
+    default:
+      return false;
+  }
 }
 
-bool TakeText(std::string_view& text, std::string_view wanted) {
-  if (text.substr(0, wanted.size()) != wanted) return false;
-  text.remove_prefix(wanted.size());
-  return true;
-}
-
-// The text must be lower case. A number with `decimals` digits behind the point, in units of the last one; the point
-// may be missing with its digits.
+// A number with `decimals` digits behind the point, or the comma of other locales, in units of the last one; both may
+// be missing with the digits.
 std::optional<int64_t> TakeDecimal(std::string_view& text, int decimals) {
   std::optional<int64_t> whole = TakeNumber(text);
   if (!whole.has_value()) return std::nullopt;
@@ -99,9 +105,9 @@ std::optional<int64_t> TakeDecimal(std::string_view& text, int decimals) {
   for (int i = 0; i < decimals; ++i) scale *= 10;
   if (*whole > INT64_MAX / scale - 1) return std::nullopt;
   int64_t value = *whole * scale;
-  if (!TakeText(text, ".")) return value;
+  if (!TakeText(text, ".") && !TakeText(text, ",")) return value;
   for (int i = 0; i < decimals; ++i) {
-    if (text.empty() || !absl::ascii_isdigit(static_cast<unsigned char>(text.front()))) return std::nullopt;
+    if (text.empty() || !IsDigit(text.front())) return std::nullopt;
     scale /= 10;
     value += (text.front() - '0') * scale;
     text.remove_prefix(1);
@@ -133,10 +139,7 @@ std::optional<int64_t> ParseInterval(std::string_view text) {
 }
 
 bool AreDigits(std::string_view text) {
-  for (const char c : text) {
-    if (!absl::ascii_isdigit(static_cast<unsigned char>(c))) return false;
-  }
-  return true;
+  return std::all_of(text.begin(), text.end(), IsDigit);
 }
 
 // The value between two digits positions of a moment.
@@ -165,9 +168,35 @@ std::string_view Behind(std::string_view line, std::string_view label, bool to_e
   return to_end ? line : line.substr(0, line.find(' '));
 }
 
-// Names without the values behind them, for notes: up to the first digit, '<' or the end.
+// Names without the values behind them, for notes: up to the first digit, '<' or the end; the line where that is
+// nothing.
 std::string NameIn(std::string_view line) {
-  return std::string(Trimmed(line.substr(0, line.find_first_of("0123456789<"))));
+  const std::string_view name = Trimmed(line.substr(0, line.find_first_of("0123456789<")));
+  return std::string(name.empty() ? line : name);
+}
+
+// The element whose name the text, in lower case, begins with.
+std::optional<size_t> ElementAt(std::string_view text) {
+  for (size_t i = 0; i < kLogElements; ++i) {
+    const std::string_view name = kElements[i].name;
+    if (text.substr(0, name.size()) != name) continue;
+    if (text.size() == name.size() || std::string_view(" :=").find(text[name.size()]) != std::string_view::npos)
+      return i;
+  }
+  return std::nullopt;
+}
+
+// Where headings and elements begin in a line, in lower case: usually one, at its front. A page may have lost the ends
+// of lines, and a log collector writes in front of them.
+std::vector<size_t> MarksIn(std::string_view line) {
+  std::vector<size_t> marks;
+  for (const std::string_view mark : {kHeading, std::string_view("log - "), std::string_view("log file system - ")}) {
+    for (size_t at = line.find(mark); at != std::string_view::npos; at = line.find(mark, at + 1)) {
+      if (mark == kHeading || ElementAt(line.substr(at)).has_value()) marks.push_back(at);
+    }
+  }
+  std::sort(marks.begin(), marks.end());
+  return marks;
 }
 
 // "1 publication of 12", "3 publications of 12".
@@ -179,14 +208,15 @@ class AmqsruaReader {
  public:
   explicit AmqsruaReader(const std::string& file_name) : problems_(file_name) { recording_.file = file_name; }
 
-  absl::StatusOr<LogRecording> Read(const std::string& text) {
+  absl::StatusOr<LogRecording> Read(const std::string& bytes) {
+    const std::string text = DecodeText(bytes);
     if (text.find('\0') != std::string::npos) {
       problems_.Add(0, absl::StrCat("is not a text file; ", kHowMade));
       return problems_.ToStatus();
     }
     std::vector<std::string_view> lines = LinesOf(text);
-    // Digits of its value may be missing.
-    const bool cut = !text.empty() && text.back() != '\n' && !lines.empty();
+    // Digits of its value may be missing, unless a unit follows them.
+    const bool cut = !text.empty() && text.back() != '\n' && !lines.empty() && !HasUnit(lines.back());
     if (cut) lines.pop_back();
     for (size_t i = 0; i < lines.size(); ++i) ReadLine(i + 1, lines[i]);
     EndPublication();
@@ -203,28 +233,69 @@ class AmqsruaReader {
     kIn,
     // In a publication whose lines are left out.
     kSkipping,
+    // Behind a heading without an interval, which may be on the next line.
+    kAwaitingInterval,
   };
 
-  void ReadLine(size_t number, std::string_view line) {
-    line = Trimmed(line);
+  static bool HasUnit(std::string_view line) {
+    const std::string lower = absl::AsciiStrToLower(std::string(Trimmed(line)));
+    return absl::EndsWith(lower, "%") || absl::EndsWith(lower, "/sec") || absl::EndsWith(lower, "usec");
+  }
+
+  void ReadLine(size_t number, std::string_view raw) {
+    const std::string line = OneBlankEach(PlainLine(raw));
     if (line.empty()) return;
-    const std::string lower = absl::AsciiStrToLower(std::string(line));
-    if (std::string_view(lower).substr(0, kHeading.size()) == kHeading) return BeginPublication(number, lower);
+    const std::string lower = absl::AsciiStrToLower(line);
+    const std::vector<size_t> marks = MarksIn(lower);
+    const std::string_view front = std::string_view(line).substr(0, marks.empty() ? line.size() : marks.front());
+    for (size_t i = 0; i < marks.size(); ++i) {
+      const size_t length = (i + 1 < marks.size() ? marks[i + 1] : line.size()) - marks[i];
+      const std::string_view part = Trimmed(std::string_view(line).substr(marks[i], length));
+      const std::string_view lower_part = Trimmed(std::string_view(lower).substr(marks[i], length));
+      if (lower_part.substr(0, kHeading.size()) == kHeading) {
+        BeginPublication(number, lower_part);
+        words_in_front_ = WordsIn(front);
+      } else if (i == 0 && words_in_front_ == 0 && HasWord(front)) {
+        // An object's name is in front of the elements of other classes.
+        return ReadOther(number, line, lower);
+      } else {
+        ReadElement(number, part, lower_part);
+      }
+    }
+    if (!marks.empty()) return;
+    const std::string_view rest = WithoutWords(line, words_in_front_);
+    if (HasWord(rest)) ReadOther(number, rest, std::string_view(lower).substr(line.size() - rest.size()));
+  }
+
+  // What is neither a heading nor an element.
+  void ReadOther(size_t number, std::string_view line, std::string_view lower) {
     if (state_ == State::kBefore) {
       ++lines_before_;
-      return;
+      return first_lines_.Add(number, line);
     }
-    if (absl::StartsWith(lower, "unrecognised resource usage message")) {
+    constexpr std::string_view kInterval = "interval:";
+    if (state_ == State::kAwaitingInterval && lower.substr(0, kInterval.size()) == kInterval) {
+      return ReadInterval(number, Trimmed(lower.substr(kInterval.size())));
+    }
+    if (absl::StartsWith(std::string(lower), "unrecognised resource usage message")) {
       ++unrecognised_;
       state_ = State::kSkipping;
       return;
     }
-    if (state_ == State::kSkipping) return;
-    if (absl::StartsWith(lower, "parameter(")) {
+    if (state_ != State::kIn) return;
+    if (absl::StartsWith(std::string(lower), "parameter(")) {
       ++parameters_;
       return;
     }
-    ReadElement(number, line, lower);
+    const std::string name = NameIn(line);
+    const bool first = names_.size() < kMostNames && names_.insert(name).second;
+    if (absl::StartsWith(std::string(lower), "log ")) {
+      if (first)
+        recording_.notes.push_back(
+            absl::StrCat("line ", number, ": ", Quoted(name), " is not known here and was left out"));
+      return;
+    }
+    if (first) problems_.Add(number, absl::StrCat(Quoted(name), " is not an element of DISK/Log; ", kHowMade));
   }
 
   void BeginPublication(size_t number, std::string_view line) {
@@ -239,10 +310,12 @@ class AmqsruaReader {
                            absl::StrCat(Quoted(line), " has no PutDate:YYYYMMDD and PutTime:HHMMSSTH; ", kHowMade));
     }
     const std::string_view interval = Behind(line, "interval:", true);
-    if (interval.empty()) {
-      ++without_interval_;
-      return;
-    }
+    if (!interval.empty()) return ReadInterval(number, interval);
+    state_ = State::kAwaitingInterval;
+  }
+
+  void ReadInterval(size_t number, std::string_view interval) {
+    state_ = State::kSkipping;
     const std::optional<int64_t> length_ms = ParseInterval(interval);
     if (!length_ms.has_value()) {
       return problems_.Add(number, absl::StrCat("the interval ", Quoted(interval),
@@ -253,45 +326,44 @@ class AmqsruaReader {
     state_ = State::kIn;
   }
 
+  // Both begin with the element's name.
   void ReadElement(size_t number, std::string_view line, std::string_view lower) {
-    for (size_t i = 0; i < kLogElements; ++i) {
-      const std::string_view name = kElements[i].name;
-      if (lower.substr(0, name.size()) != name || (lower.size() > name.size() && lower[name.size()] != ' ')) continue;
-      if (now_.values[i].has_value()) {
-        return problems_.Add(number, absl::StrCat("'", std::string(line.substr(0, name.size())),
-                                                  "' is given twice in the publication of line ", now_.line,
-                                                  "; a line 'Publication received ...' is missing between"));
-      }
-      now_.values[i] = ReadValue(number, kElements[i], Trimmed(lower.substr(name.size())));
-      if (kElements[i].unit == Unit::kMicroseconds && now_.values[i].has_value()) {
-        const bool mean = i == static_cast<size_t>(LogElement::kWriteLatency);
-        CheckTime(number, name, *now_.values[i], mean ? kLongestMeanNs : kLongestWriteNs);
-      }
-      // A value that cannot be read is reported once.
-      if (!now_.values[i].has_value()) now_.values[i] = 0;
-      return;
+    if (state_ == State::kBefore) {
+      ++lines_before_;
+      return first_lines_.Add(number, line);
     }
-    const std::string name = NameIn(line);
-    const bool first = names_.size() < kMostNames && names_.insert(name).second;
-    if (absl::StartsWith(std::string(lower), "log ")) {
-      if (first)
-        recording_.notes.push_back(
-            absl::StrCat("line ", number, ": ", Quoted(name), " is not known here and was left out"));
-      return;
+    if (state_ != State::kIn) return;
+    const size_t i = ElementAt(lower).value_or(0);
+    const std::string_view name = kElements[i].name;
+    if (now_.values[i].has_value()) {
+      return problems_.Add(number, absl::StrCat("'", std::string(line.substr(0, name.size())),
+                                                "' is given twice in the publication of line ", now_.line,
+                                                "; a line 'Publication received ...' is missing between"));
     }
-    if (first) problems_.Add(number, absl::StrCat(Quoted(name), " is not an element of DISK/Log; ", kHowMade));
+    std::string_view value = lower.substr(name.size());
+    while (!value.empty() && (value.front() == ' ' || value.front() == ':' || value.front() == '='))
+      value.remove_prefix(1);
+    const auto element = static_cast<LogElement>(i);
+    now_.values[i] = ReadValue(number, element, value);
+    if (kElements[i].unit == Unit::kMicroseconds && now_.values[i].has_value()) {
+      CheckTime(number, name, *now_.values[i], element == LogElement::kWriteLatency ? kLongestMeanNs : kLongestWriteNs);
+    }
+    // A value that cannot be read is reported once.
+    if (!now_.values[i].has_value()) now_.values[i] = 0;
   }
 
-  std::optional<int64_t> ReadValue(size_t number, const ElementText& element, std::string_view text) {
+  std::optional<int64_t> ReadValue(size_t number, LogElement of, std::string_view text) {
+    const ElementText& element = kElements[static_cast<size_t>(of)];
     const std::string_view whole = text;
     std::optional<int64_t> value;
-    bool good = false;
+    bool good = true;
     // Of no use here: whatever MQ means by it.
     const bool may_be_negative = element.unit == Unit::kPercent || element.unit == Unit::kMegabytes;
     const bool negative = may_be_negative && TakeText(text, "-");
     switch (element.unit) {
       case Unit::kPercent:
         value = TakeDecimal(text, 2);
+        text = Trimmed(text);
         good = TakeText(text, "%");
         break;
       case Unit::kLsn:
@@ -305,21 +377,19 @@ class AmqsruaReader {
         } else {
           text = whole;
           value = TakeNumber(text);
-          good = true;
         }
         break;
       default:
-        value = TakeNumber(text);
-        good = true;
-        if (element.unit == Unit::kMicroseconds) good = TakeText(text, " usec");
+        value = TakeGroupedNumber(text);
+        if (element.unit == Unit::kDelta && !text.empty()) return ReadRate(number, of, value, whole, Trimmed(text));
+        text = Trimmed(text);
+        if (element.unit == Unit::kMicroseconds) good = TakeText(text, "usec") || TakeText(text, "us");
         // Versions of MQ differ in whether these are in MB.
         if (element.unit == Unit::kMegabytes) TakeText(text, "mb");
-        if (element.unit == Unit::kDelta && !text.empty())
-          return ReadRate(number, element, value, whole, Trimmed(text));
         break;
     }
     if (value.has_value() && good && text.empty()) return negative ? -*value : *value;
-    AddBadValue(number, element, whole);
+    AddBadValue(number, of, whole);
     return std::nullopt;
   }
 
@@ -330,30 +400,44 @@ class AmqsruaReader {
   }
 
   // `text`: what stands behind the count.
-  std::optional<int64_t> ReadRate(size_t number, const ElementText& element, std::optional<int64_t> count,
-                                  std::string_view whole, std::string_view text) {
-    const std::optional<int64_t> rate = TakeNumber(text);
-    if (!count.has_value() || !rate.has_value() || text != "/sec") {
-      AddBadValue(number, element, whole);
+  std::optional<int64_t> ReadRate(size_t number, LogElement of, std::optional<int64_t> count, std::string_view whole,
+                                  std::string_view text) {
+    const std::optional<int64_t> rate = TakeGroupedNumber(text);
+    text = Trimmed(text);
+    if (!count.has_value() || !rate.has_value() || (text != "/sec" && text != "/s")) {
+      AddBadValue(number, of, whole);
       return std::nullopt;
     }
     // The interval is printed in whole milliseconds, the rate as a whole number.
     const auto length_ms = static_cast<double>(now_.length_ms);
+    const auto shown = static_cast<double>(*rate);
     const double low = static_cast<double>(*count) * kMsPerSecond / (length_ms + 1);
     const double high = static_cast<double>(*count) * kMsPerSecond / std::max(length_ms - 1, 0.5);
-    if (static_cast<double>(*rate) < low - 1 || static_cast<double>(*rate) > high + 1) {
-      problems_.Add(number, absl::StrCat("'", std::string(element.name), "': ", *rate, "/sec does not fit ", *count,
-                                         " in ", FormatDuration(now_.length_ms * kNsPerMs), "; ", kHowMade));
+    if (shown >= low - 1 && shown <= high + 1) return count;
+    if (shown < low * (1 - kRateTolerance) - 1 || shown > high * (1 + kRateTolerance) + 1) {
+      problems_.Add(number, absl::StrCat("'", std::string(kElements[static_cast<size_t>(of)].name), "': ", *rate,
+                                         "/sec does not fit ", *count, " in ",
+                                         FormatDuration(now_.length_ms * kNsPerMs), "; ", kHowMade));
+      return count;
     }
+    ++rounded_rates_;
+    largest_rounding_ =
+        std::max(largest_rounding_, std::abs(shown * length_ms / kMsPerSecond / static_cast<double>(*count) - 1));
     return count;
   }
 
-  void AddBadValue(size_t number, const ElementText& element, std::string_view text) {
-    problems_.Add(number, absl::StrCat("'", std::string(element.name), "' has ", Quoted(text), "; expected ",
-                                       FormOf(element.unit)));
+  void AddBadValue(size_t number, LogElement of, std::string_view text) {
+    const ElementText& element = kElements[static_cast<size_t>(of)];
+    const std::string what = absl::StrCat("'", std::string(element.name), "' has ", Quoted(text));
+    if (IsNeeded(of)) return problems_.Add(number, absl::StrCat(what, "; expected ", FormOf(element.unit)));
+    if (names_.size() < kMostNames && names_.insert(std::string(element.name)).second) {
+      recording_.notes.push_back(
+          absl::StrCat("line ", number, ": ", what, ", which cannot be read, and no plan needs it: left out"));
+    }
   }
 
   void EndPublication() {
+    if (state_ == State::kAwaitingInterval) ++without_interval_;
     if (state_ != State::kIn) return;
     if (now_.length_ms < kShortestMs) {
       ++too_short_;
@@ -382,22 +466,36 @@ class AmqsruaReader {
     note(too_short_, "of less than 10 ms left out");
     note(without_bytes_, "without 'Log - physical bytes written' counted as idle");
     note(without_size_, "with writes, but without 'Log - write size'");
+    if (rounded_rates_ > 0) {
+      recording_.notes.push_back(absl::StrCat(
+          FormatCount(rounded_rates_), rounded_rates_ == 1 ? " printed rate differs" : " printed rates differ",
+          " from count and interval by up to ", absl::StrFormat("%.3f", largest_rounding_ * 100),
+          " %: taken for rounding; the plan follows from count and interval"));
+    }
     if (parameters_ > 0) {
       recording_.notes.push_back(
           absl::StrCat(FormatCount(parameters_), " values that amqsrua itself did not recognise left out"));
     }
     if (!problems_.empty()) return;
-    if (all == 0) return problems_.Add(0, absl::StrCat("holds no line 'Publication received ...'; ", kHowMade));
+    if (all == 0)
+      return problems_.Add(0,
+                           absl::StrCat("holds no line 'Publication received ...'; ", kHowMade, first_lines_.Text()));
     if (recording_.with_writes == 0) {
       return problems_.Add(0, absl::StrCat("holds no interval in which MQ wrote to its log (", OfPublications(all, all),
-                                           "): record a time with load, or leave out --amqsrua"));
+                                           "): record a time with load, or leave out --amqsrua", Notes()));
     }
     if (recording_.busiest.WritesPerSecond() <= 0) {
       problems_.Add(
           recording_.busiest.line,
-          "the busiest interval has no 'Log - write size', which MQ publishes since 9.0.4, so its rate of writes "
-          "is not known: leave out --amqsrua, and pass --bsize and --rate to `plimsoll run`");
+          absl::StrCat("the busiest interval has no 'Log - write size', which MQ publishes since 9.0.4, so its rate of "
+                       "writes is not known: leave out --amqsrua, and pass --bsize and --rate to `plimsoll run`",
+                       Notes()));
     }
+  }
+
+  // What was left out, for the message of a file in which nothing is left.
+  std::string Notes() const {
+    return recording_.notes.empty() ? "" : absl::StrCat("; ", absl::StrJoin(recording_.notes, "; "));
   }
 
   FileProblems problems_;
@@ -405,6 +503,9 @@ class AmqsruaReader {
   LogInterval now_;
   State state_ = State::kBefore;
   std::set<std::string> names_;
+  FirstLines first_lines_;
+  // Of a time stamp or a container's name in front of the heading, and so of each line behind it.
+  size_t words_in_front_ = 0;
   uint64_t lines_before_ = 0;
   uint64_t unrecognised_ = 0;
   uint64_t parameters_ = 0;
@@ -412,6 +513,8 @@ class AmqsruaReader {
   uint64_t too_short_ = 0;
   uint64_t without_bytes_ = 0;
   uint64_t without_size_ = 0;
+  uint64_t rounded_rates_ = 0;
+  double largest_rounding_ = 0;
 };
 
 }  // namespace

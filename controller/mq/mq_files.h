@@ -1,5 +1,4 @@
-// The two files that MQ gives us, the Log stanza of a qm.ini and what `amqsrua -m QM -c DISK -t Log` printed, and what
-// is wrong in them, one line each.
+// The two files that MQ gives us: the Log stanza of a qm.ini, and what `amqsrua -m QM -c DISK -t Log` printed.
 #pragma once
 
 #include <array>
@@ -7,38 +6,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
 namespace plimsoll {
-
-// Collects "file:line: what; way out". Keeps the first ones and counts the rest.
-class FileProblems {
- public:
-  explicit FileProblems(std::string file) : file_(std::move(file)) {}
-
-  // `line` counts from 1; 0: the file as a whole.
-  void Add(size_t line, std::string_view text);
-  bool empty() const { return problems_.empty(); }
-  // INVALID_ARGUMENT with a line for each problem, or OK.
-  absl::Status ToStatus() const;
-
- private:
-  std::string file_;
-  std::vector<std::string> problems_;
-  size_t left_out_ = 0;
-};
-
-// Lines of a text without their ends (LF or CR LF), and without a byte order mark. The last one is there even where
-// nothing ends it.
-std::vector<std::string_view> LinesOf(std::string_view text);
-
-// Without blanks and tabs at both ends.
-std::string_view Trimmed(std::string_view text);
 
 // One queue manager's log, as its qm.ini describes it.
 struct QmLog {
@@ -53,20 +25,25 @@ struct QmLog {
   uint32_t buffer_pages = 0;
   // "CIRCULAR", "LINEAR" or "REPLICATED"; empty: not given.
   std::string type;
-  // Absolute, without slashes at the end.
+  // Absolute, without slashes at the end; empty: the file has none that a plan can name, and `no_path` says why.
   std::string path;
   size_t path_line = 0;
+  std::string no_path;
   // "SingleWrite", "DoubleWrite" or "TripleWrite".
   std::string write_integrity = "TripleWrite";
   // Attributes that are not given and have MQ's default.
   std::vector<std::string> defaulted;
+  // How lines were read of which it is not known how MQ reads them, a sentence each.
+  std::vector<std::string> notes;
 
   uint64_t extent_bytes() const { return uint64_t{file_pages} * 4096; }
   uint64_t log_bytes() const { return extent_bytes() * primary_files; }
 };
 
-// Reads the stanza; other stanzas are skipped. An attribute that is not known, is given twice or has a value that MQ
-// does not take is INVALID_ARGUMENT, and so is a file without the stanza or its LogPath; all of them, a line each:
+// Reads the stanza, also of a part of a qm.ini, and of one within a ConfigMap, a mail or a page; other stanzas are
+// skipped. What begins with '#' or ';', also behind a value or a heading, is a remark. An attribute that is not known,
+// is given twice or has a value that MQ does not take is INVALID_ARGUMENT, and so is a file without the stanza; all of
+// them, a line each:
 //   QM1/qm.ini:12: 'LogFilePage' is not a known attribute of the Log stanza; did you mean 'LogFilePages'?
 absl::StatusOr<QmLog> ReadQmIni(const std::string& text, const std::string& file_name);
 
@@ -124,10 +101,11 @@ struct LogRecording {
   std::vector<std::string> notes;
 };
 
-// Reads all publications. Names of elements in either case; an interval of any length; a rate that is left out is
-// computed, and one that contradicts its count is an error. Publications that cannot be judged (other classes, shorter
-// than 10 ms) and elements that later versions may add are left out with a note. Anything else, and a file in which MQ
-// wrote nothing, is INVALID_ARGUMENT, a line each:
+// Reads all publications. Names of elements in either case; an interval of any length; digits in groups; a time stamp
+// in front of each line, or several elements on one. A rate that is left out is computed, one that differs from its
+// count by up to 1 % is noted, and one that contradicts it is an error. Publications that cannot be judged (other
+// classes, shorter than 10 ms), elements that later versions may add and values that no plan needs are left out with a
+// note. Anything else, and a file in which MQ wrote nothing, is INVALID_ARGUMENT, a line each:
 //   log.txt:7: 'User CPU time percentage' is not an element of DISK/Log; make the file with 'amqsrua -m QM ...'
 absl::StatusOr<LogRecording> ReadAmqsrua(const std::string& text, const std::string& file_name);
 

@@ -12,6 +12,7 @@
 #include "common/text.h"
 #include "common/units.h"
 #include "controller/mq/mq_files.h"
+#include "controller/mq/mq_text.h"
 #include "controller/plan/plan_check.h"
 #include "controller/plan/plan_yaml.h"
 
@@ -56,8 +57,8 @@ std::string PlaceOfInterval(const LogRecording& recording, const LogInterval& in
 
 class PlanMaker {
  public:
-  PlanMaker(const std::vector<QmLog>& logs, const std::vector<LogRecording>& recordings)
-      : logs_(logs), recordings_(recordings), largest_(&logs.front()) {
+  PlanMaker(const std::vector<QmLog>& logs, const std::vector<LogRecording>& recordings, const MqPlaces& places)
+      : logs_(logs), recordings_(recordings), places_(places), largest_(&logs.front()) {
     for (const QmLog& log : logs) {
       if (log.log_bytes() > largest_->log_bytes()) largest_ = &log;
     }
@@ -73,17 +74,18 @@ class PlanMaker {
   }
 
   absl::StatusOr<MqPlan> Make() {
-    PLIMSOLL_RETURN_IF_ERROR(CheckCount());
-    PLIMSOLL_RETURN_IF_ERROR(CheckPaths());
+    PLIMSOLL_RETURN_IF_ERROR(CheckPlaces());
     PLIMSOLL_RETURN_IF_ERROR(CheckLoad());
+    AddLogNotes();
     ChooseForAll();
     AddHead();
     AddQueueManagers();
     AddLoad();
     AddUnknown();
     AddKeys();
-    // What is handed out runs.
-    PLIMSOLL_ASSIGN_OR_RETURN(const v1::TestPlan plan, ReadPlan(plan_.yaml, "plan"));
+    // What is handed out runs, with a directory.
+    PLIMSOLL_ASSIGN_OR_RETURN(v1::TestPlan plan, ReadPlan(plan_.yaml, "plan"));
+    if (!HasDirectories()) plan.mutable_workload()->set_dir("/");
     PLIMSOLL_RETURN_IF_ERROR(CheckPlan(plan, PlanPlaces()));
     plan_.brief = absl::StrCat(CountOfThings(logs_.size(), "queue manager"), ", ",
                                CountOfThings(largest_->primary_files, "extent"), " of ",
@@ -96,16 +98,34 @@ class PlanMaker {
   }
 
  private:
-  // Each has a directory of its own.
-  absl::Status CheckCount() const {
-    if (logs_.size() <= kMaxDirectories) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--qm-ini: ", logs_.size(), " queue managers, each with a LogPath of its own; a host writes in at most ",
-        kMaxDirectories, " directories: make several plans, each from at most ", kMaxDirectories, " qm.ini"));
+  // Whether the logs' own directories are those of the plan.
+  bool UsesLogPaths() const {
+    return places_.dir.empty() && places_.qm_dirs.empty() &&
+           std::none_of(logs_.begin(), logs_.end(), [](const QmLog& log) { return log.path.empty(); });
+  }
+  bool HasDirectories() const { return UsesLogPaths() || !places_.dir.empty() || !places_.qm_dirs.empty(); }
+
+  absl::Status CheckPlaces() const {
+    if (!places_.qm_dirs.empty() && places_.qm_dirs.size() != logs_.size()) {
+      return absl::InvalidArgumentError(absl::StrCat("--qm-dirs lists ", CountOfDirectories(places_.qm_dirs.size()),
+                                                     " for ", logs_.size(),
+                                                     " --qm-ini: list one for each, in their order"));
+    }
+    return UsesLogPaths() ? CheckPaths() : absl::OkStatus();
   }
 
-  // Two queue managers cannot share a log: a file was given twice, or one was copied.
+  static std::string CountOfDirectories(size_t count) {
+    return absl::StrCat(count, count == 1 ? " directory" : " directories");
+  }
+
   absl::Status CheckPaths() const {
+    if (logs_.size() > kMaxDirectories) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--qm-ini: ", logs_.size(), " queue managers, each with a LogPath of its own; a host writes in ",
+                       "at most ", kMaxDirectories, " directories: make several plans, each from at most ",
+                       kMaxDirectories, " qm.ini, or pass --dir"));
+    }
+    // Two queue managers of a host cannot share a log: a file was given twice, or one was copied.
     std::map<std::string, const QmLog*> paths;
     for (const QmLog& log : logs_) {
       const auto [first, added] = paths.emplace(log.path, &log);
@@ -113,7 +133,8 @@ class PlanMaker {
       FileProblems problems(log.file);
       problems.Add(log.path_line, absl::StrCat("LogPath ", log.path, " is also that of ", first->second->file, ":",
                                                first->second->path_line,
-                                               "; each queue manager has a log of its own: give each qm.ini once"));
+                                               "; each queue manager of a host has a log of its own: give each qm.ini "
+                                               "once, or pass --dir or --qm-dirs"));
       return problems.ToStatus();
     }
     return absl::OkStatus();
@@ -142,6 +163,16 @@ class PlanMaker {
                    "or leave out --amqsrua");
     }
     return problems.ToStatus();
+  }
+
+  void AddLogNotes() {
+    for (const QmLog& log : logs_) {
+      for (const std::string& note : log.notes) plan_.notes.push_back(absl::StrCat(log.file, ": ", note));
+      if (log.no_path.empty() || HasDirectories()) continue;
+      plan_.notes.push_back(
+          absl::StrCat(log.file, ": ", log.no_path,
+                       ": the plan has no directory; pass --dir or --qm-dirs here or to `plimsoll run`"));
+    }
   }
 
   // A plan knows one size of log and one load for all queue managers of a host.
@@ -186,10 +217,10 @@ class PlanMaker {
     Add("\n");
     Say("Queue managers, from the Log stanza of each qm.ini:");
     for (const QmLog& log : logs_) {
-      Say(absl::StrCat("- ", log.file, ":", log.line, ": ", log.path, ", ", log.primary_files, " primary and ",
-                       log.secondary_files, " secondary extents of ", FormatCount(log.file_pages), " pages (",
-                       FormatSizeForPeople(log.extent_bytes()), "), ", log.type.empty() ? "type not given" : log.type,
-                       ", ", log.write_integrity));
+      Say(absl::StrCat("- ", log.file, ":", log.line, ": ", log.path.empty() ? "no usable LogPath" : log.path, ", ",
+                       log.primary_files, " primary and ", log.secondary_files, " secondary extents of ",
+                       FormatCount(log.file_pages), " pages (", FormatSizeForPeople(log.extent_bytes()), "), ",
+                       log.type.empty() ? "type not given" : log.type, ", ", log.write_integrity));
       if (!log.defaulted.empty()) {
         Say(absl::StrCat("  not given, so MQ's default",
                          log.type.empty() ? " (that of LogType is not known here, and does not matter)" : "", ": ",
@@ -295,6 +326,18 @@ class PlanMaker {
   }
 
   void AddDirectories() {
+    if (!HasDirectories()) {
+      Add("  # The directory under test is given to `plimsoll run`: --dir, or --qm-dirs with one for each queue "
+          "manager\n");
+      return;
+    }
+    if (!UsesLogPaths()) {
+      Add("  # As given to `plimsoll plan from-mq`\n");
+      if (places_.qm_dirs.empty()) return Add(absl::StrCat("  dir: ", YamlText(places_.dir), "\n"));
+      Add("  qm_dirs:\n");
+      for (const std::string& dir : places_.qm_dirs) Add(absl::StrCat("    - ", YamlText(dir), "\n"));
+      return;
+    }
     if (logs_.size() == 1) {
       Add(absl::StrCat("  ", Comment(absl::StrCat("LogPath of ", largest_->file, ":", largest_->path_line,
                                                   ". The run makes and removes a directory of its own below it,"))));
@@ -342,6 +385,7 @@ class PlanMaker {
 
   const std::vector<QmLog>& logs_;
   const std::vector<LogRecording>& recordings_;
+  const MqPlaces& places_;
   const QmLog* largest_;
   const LogRecording* busiest_ = nullptr;
   uint64_t block_bytes_ = 0;
@@ -360,8 +404,9 @@ double RateFor(const LogInterval& interval, uint64_t block_size_bytes) {
   return std::max(interval.WritesPerSecond(), interval.BytesPerSecond() / static_cast<double>(block_size_bytes));
 }
 
-absl::StatusOr<MqPlan> MakeMqPlan(const std::vector<QmLog>& logs, const std::vector<LogRecording>& recordings) {
-  return PlanMaker(logs, recordings).Make();
+absl::StatusOr<MqPlan> MakeMqPlan(const std::vector<QmLog>& logs, const std::vector<LogRecording>& recordings,
+                                  const MqPlaces& places) {
+  return PlanMaker(logs, recordings, places).Make();
 }
 
 }  // namespace plimsoll

@@ -26,9 +26,19 @@ uint64_t BlockSizeFor(int64_t average_bytes);
 // are undercut.
 double RateFor(const LogInterval& interval, uint64_t block_size_bytes);
 
-// One plan for all of `logs`, at least one, with a queue manager in each LogPath. A plan has one load and one size of
-// log for all queue managers of a host: the largest log and the busiest interval of all recordings are taken, with a
-// note. INVALID_ARGUMENT, a line each, where two queue managers have one LogPath or a plan cannot hold a value.
-absl::StatusOr<MqPlan> MakeMqPlan(const std::vector<QmLog>& logs, const std::vector<LogRecording>& recordings);
+// Directories in place of the logs' own; both empty: none.
+struct MqPlaces {
+  // For all queue managers.
+  std::string dir;
+  // For each, in the order of the logs.
+  std::vector<std::string> qm_dirs;
+};
+
+// One plan for all of `logs`, at least one, with a queue manager in each LogPath, or where `places` has it; where a log
+// has no LogPath that a plan can name, the plan has no directory, with a note. A plan has one load and one size of log
+// for all queue managers of a host: the largest log and the busiest interval of all recordings are taken, with a note.
+// INVALID_ARGUMENT, a line each, where two queue managers have one LogPath or a plan cannot hold a value.
+absl::StatusOr<MqPlan> MakeMqPlan(const std::vector<QmLog>& logs, const std::vector<LogRecording>& recordings,
+                                  const MqPlaces& places = {});
 
 }  // namespace plimsoll

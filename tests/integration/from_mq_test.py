@@ -99,14 +99,46 @@ class FromMq(harness.PlimsollTest):
             self.assert_nothing_left(path)
 
     def test_every_error_of_every_file_is_a_line_with_its_place(self):
-        ini = self.file("bad.ini", "Log:\n   LogPath=log\n   LogFilePage=64\n")
+        ini = self.file("bad.ini", "Log:\n   LogPrimaryFiles=1\n   LogFilePage=64\n")
         log = self.file("cpu.txt", AMQSRUA + "User CPU time percentage 0.01%\n")
         result = self.plimsoll("plan", "from-mq", "--qm-ini", ini, "--qm-ini", "none.ini", "--amqsrua", log, code=2)
         self.assertEqual(result.out, "")
         self.assertEqual(len(result.errors), 4, result)
-        for line, begin in zip(result.errors, (f"{ini}:2: LogPath", f"{ini}:3: 'LogFilePage'", "open none.ini:",
+        for line, begin in zip(result.errors, (f"{ini}:2: LogPrimaryFiles", f"{ini}:3: 'LogFilePage'", "open none.ini:",
                                                f"{log}:11: 'User CPU time percentage'")):
             self.assertTrue(line.startswith(f"plimsoll: {begin}"), line)
+
+    def test_a_fragment_without_a_directory_runs_in_the_one_that_the_run_names(self):
+        fragment = self.file("fragment.ini", "> Log:   # from the ConfigMap\n>    LogFilePages=64 ; 256 KiB\n>    LogPrimaryFiles=3\n")
+        plan = self.base / "plan.yaml"
+        result = self.plimsoll("plan", "from-mq", "--qm-ini", fragment, "--amqsrua", self.file("log.txt", AMQSRUA), "--out", plan)
+        self.assertEqual(len(result.errors), 2, result)
+        self.assertRegex(result.err, r"note: \S+fragment.ini: lines 1, 2: what stands behind a value or a heading was taken as a remark")
+        self.assertRegex(result.err, r"note: \S+fragment.ini: the Log stanza has no LogPath, .*: the plan has no directory; pass --dir")
+        self.assertNotIn("dir", yaml.safe_load(plan.read_text())["workload"])
+        self.assertIn("--dir", self.plimsoll("plan", "check", plan, code=2).err)
+        out = self.base / "out"
+        process = self.start_plimsoll("run", plan, "--dir", self.dir, "--duration", "1", "--warmup", "0", "--out", out)
+        process.finish()
+        workload = self.result_of(process, out).report["hosts"][0]["workload"]
+        self.assertEqual((workload["dir"], workload["file_size_bytes"], workload["num_files"]), (str(self.dir), 262144, 3))
+        self.assert_nothing_left()
+
+    def test_directories_on_the_command_line_replace_each_log_path(self):
+        windows = self.file("win.ini", "Log:\r\n   LogPath=C:\\MQ\\log\\QM1\\\r\n   LogFilePages=64\r\n")
+        two = ("plan", "from-mq", "--qm-ini", windows, "--qm-ini", windows)
+        made = self.plimsoll(*two, "--dir", self.dir)
+        self.assertNotIn("LogPath", made.err)
+        workload = yaml.safe_load(made.out)["workload"]
+        self.assertEqual((workload["dir"], workload["qm"]), (str(self.dir), 2))
+        made = self.plimsoll(*two, "--qm-dirs", f"{self.dir}/a,{self.dir}/b")
+        self.assertEqual(yaml.safe_load(made.out)["workload"]["qm_dirs"], [f"{self.dir}/a", f"{self.dir}/b"])
+        for arguments, error in ((("--qm-dirs", "/a"), "--qm-dirs lists 1 directory for 2 --qm-ini"),
+                                 (("--dir", "/a", "--qm-dirs", "/a,/b"), "--dir and --qm-dirs are both given"),
+                                 (("--dir", "a"), "is not absolute")):
+            wrong = self.plimsoll(*two, *arguments, code=2)
+            self.assertEqual(len(wrong.errors), 1, wrong)
+            self.assertIn(error, wrong.err)
 
     def test_the_files_are_asked_for(self):
         self.assertRegex(self.plimsoll("plan", "from-mq", code=2).err, r"^plimsoll: .*--qm-ini.*\n$")

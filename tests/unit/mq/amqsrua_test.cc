@@ -162,7 +162,7 @@ TEST(Amqsrua, AValueThatIsNotAsPrintedIsRefused) {
   for (const char* line :
        {"Log - physical bytes written", "Log - physical bytes written -5", "Log - physical bytes written 50 5",
         "Log - write size 99999999999999999999", "Log - write size 1.5", "Log - write size 5 6",
-        "Log - current primary space in use 5", "Log - disk written log sequence number <0:0"}) {
+        "Log - slowest write since restart 5 hours", "Log - physical bytes written 401 408 000 40 140 800/sec"}) {
     EXPECT_THAT(ReadError(head + line + "\n"), HasSubstr("log.txt:2: 'log - ")) << line;
   }
   EXPECT_EQ(ReadError(head + "Log - physical bytes written 1000 500/sec\n"),

@@ -119,8 +119,7 @@ TEST(MqPlanTest, TwoQueueManagersCannotHaveOneLog) {
   const auto made = MakeMqPlan({Log(testing::kQmIni, "QM1/qm.ini"), Log(testing::kQmIni, "QM2/qm.ini")}, {});
   EXPECT_EQ(std::string(made.status().message()),
             "QM2/qm.ini:15: LogPath /var/mqm/log/saturn!queue!manager is also that of QM1/qm.ini:15; each queue "
-            "manager has a log "
-            "of its own: give each qm.ini once");
+            "manager of a host has a log of its own: give each qm.ini once, or pass --dir or --qm-dirs");
 }
 
 TEST(MqPlanTest, MoreQueueManagersThanAHostHasDirectoriesAreSeveralPlans) {
@@ -131,7 +130,43 @@ TEST(MqPlanTest, MoreQueueManagersThanAHostHasDirectoriesAreSeveralPlans) {
   EXPECT_EQ(
       std::string(MakeMqPlan(logs, {}).status().message()),
       "--qm-ini: 65 queue managers, each with a LogPath of its own; a host writes in at most 64 directories: make "
-      "several plans, each from at most 64 qm.ini");
+      "several plans, each from at most 64 qm.ini, or pass --dir");
+  EXPECT_EQ(Parsed(MakeMqPlan(logs, {}, {"/mnt/new", {}}).value()).workload().qm(), 65U);
+}
+
+constexpr char kFragment[] = "Log:\n   LogPrimaryFiles=90\n   LogSecondaryFiles=240\n   LogFilePages=65535\n";
+
+TEST(MqPlanTest, AFragmentWithoutALogPathMakesAPlanThatLacksItsDirectoryAlone) {
+  const MqPlan made = MakeMqPlan({Log(kFragment, "qm.ini")}, {}).value();
+  EXPECT_THAT(made.notes, ::testing::Contains("qm.ini: the Log stanza has no LogPath, and its default is not known "
+                                              "here: the plan has no directory; pass --dir or --qm-dirs here or to "
+                                              "`plimsoll run`"));
+  v1::TestPlan plan = ReadPlan(made.yaml, "plan.yaml").value();
+  EXPECT_FALSE(plan.workload().has_dir());
+  EXPECT_EQ(plan.workload().file_size_bytes(), 65'535U * 4096);
+  EXPECT_EQ(plan.workload().num_files(), 90U);
+  EXPECT_EQ(plan.workload().qm(), 1U);
+  EXPECT_THAT(made.yaml, HasSubstr("90 primary and 240 secondary extents"));
+  plan.mutable_workload()->set_dir("/mnt/new");
+  EXPECT_THAT(PlanProblems(plan), ElementsAre());
+}
+
+TEST(MqPlanTest, DirectoriesThatAreGivenStandInPlaceOfEachLogPath) {
+  const QmLog windows = Log("Log:\n   LogPath=C:\\MQ\\log\n", "win.ini");
+  const QmLog linux_log = Log(testing::kQmIni, "QM2/qm.ini");
+  const MqPlan one = MakeMqPlan({windows, linux_log, linux_log}, {}, {"/mnt/new", {}}).value();
+  EXPECT_EQ(Parsed(one).workload().dir(), "/mnt/new");
+  EXPECT_EQ(Parsed(one).workload().qm(), 3U);
+  for (const std::string& note : one.notes) EXPECT_THAT(note, ::testing::Not(HasSubstr("LogPath")));
+  const MqPlan each = MakeMqPlan({windows, linux_log}, {}, {"", {"/mnt/a", "/mnt/b"}}).value();
+  EXPECT_THAT(Parsed(each).workload().qm_dirs(), ElementsAre("/mnt/a", "/mnt/b"));
+  EXPECT_EQ(std::string(MakeMqPlan({windows, linux_log}, {}, {"", {"/mnt/a"}}).status().message()),
+            "--qm-dirs lists 1 directory for 2 --qm-ini: list one for each, in their order");
+  EXPECT_THAT(std::string(MakeMqPlan({windows}, {}, {"new", {}}).status().message()), HasSubstr("is not absolute"));
+  // One without a path: none has a directory, and each queue manager remains.
+  const MqPlan none = MakeMqPlan({windows, linux_log}, {}).value();
+  EXPECT_EQ(ReadPlan(none.yaml, "plan.yaml").value().workload().qm(), 2U);
+  EXPECT_THAT(none.notes, ::testing::Contains(HasSubstr("win.ini: line 2: LogPath 'C:\\MQ\\log' is not absolute")));
 }
 
 TEST(MqPlanTest, AWriteThatDoesNotFitAnExtentIsRefused) {
