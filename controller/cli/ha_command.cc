@@ -51,6 +51,7 @@ struct HaFlags {
   // Format of the summary in place of the text; empty: none.
   std::string summary;
   bool json = false;
+  bool full = false;
   bool quiet = false;
   bool dry_run = false;
   bool allow_commands = false;
@@ -266,10 +267,11 @@ class HaRun {
     written.Update(WriteReportFiles(results, report));
     // Green only where the exit code is.
     if (written.ok() && log.journal_status().ok()) written.Update(WriteJUnit(flags_.junit, report));
-    const std::string text = flags_.json ? RenderJson(report)
-                             : !flags_.summary.empty()
-                                 ? RenderMarkdown(report, results.path())
-                                 : absl::StrCat(RenderText(report), "Results in ", results.path(), "\n");
+    ViewFlags view;
+    view.full = flags_.full;
+    const std::string text = flags_.json               ? RenderJson(report)
+                             : !flags_.summary.empty() ? RenderMarkdown(report, results.path())
+                                                       : ReportText(report, view, {results.path()});
     return PrintReport(line_, text, report, results.path(), {log.journal_status(), written});
   }
 
@@ -340,6 +342,7 @@ void AddHaCommand(CLI::App& app, CommandLine& line) {
   command->add_flag("--allow-commands", flags->allow_commands, "Run the fault commands on this machine");
   CLI::Option* json = command->add_flag("--json", flags->json, "Print the report as JSON instead of text");
   AddSummaryFlag(*command, flags->summary)->excludes(json);
+  AddFullFlag(*command, flags->full)->excludes(json)->excludes("--summary");
   CLI::Option* junit = AddJUnitFlag(*command, flags->junit);
   command->add_flag("--quiet,-q", flags->quiet, "Print no progress on standard error");
   AddAccessFlags(*command, flags->access);

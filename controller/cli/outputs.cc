@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/posix.h"
 #include "common/status_macros.h"
 #include "common/units.h"
@@ -67,6 +68,24 @@ absl::StatusOr<OpenResults> CreateResults(const std::string& out, WallNs now, co
   return OpenResults{*std::move(directory), std::move(journal)};
 }
 
+std::string ReportText(const v1::Report& report, const ViewFlags& view, const ReportPlace& place,
+                       const std::vector<std::string>& kept_files) {
+  if (!view.full && view.histogram_rows == 0) return RenderBrief(report, place, kept_files);
+  if (view.full) {
+    std::string text = RenderText(report, view.histogram_rows) + "\n";
+    for (const std::string& kept : kept_files) absl::StrAppend(&text, kept, "\n");
+    return text + ResultsLine(report, place);
+  }
+  std::string text = RenderBrief(report, place, kept_files);
+  std::string histograms;
+  for (const v1::StepReport& step : report.steps()) {
+    absl::StrAppend(&histograms, "Step ", step.number(), "\n",
+                    absl::StrJoin(TextHistogram(step, view.histogram_rows), "\n"), "\n\n");
+  }
+  // The verdict and the results stay the last line.
+  return text.insert(text.size() - ResultsLine(report, place).size(), histograms);
+}
+
 int PrintReport(CommandLine& line, const std::string& text, const v1::Report& report, const std::string& results_path,
                 const std::vector<absl::Status>& kept) {
   line.out << PaintVerdicts(text, line.color_out) << std::flush;
@@ -94,6 +113,11 @@ CLI::Option* AddSummaryFlag(CLI::App& command, std::string& summary) {
       ->check(CLI::IsMember({"md"}));
 }
 
+CLI::Option* AddFullFlag(CLI::App& command, bool& full) {
+  return command.add_flag("--full", full,
+                          "Print everything, as report.txt has it (default: what matters most, in at most 40 lines)");
+}
+
 CLI::Option* AddJUnitFlag(CLI::App& command, std::string& junit) {
   return command
       .add_option("--junit", junit, "Also write the verdict as JUnit XML: a test case for each criterion and step")
@@ -108,8 +132,7 @@ void ViewFlags::AddTo(CLI::App& command, const std::string& where) {
   // A flag, so that the value can only stand behind "=" and no argument is taken for it.
   command.add_flag(absl::StrCat("--histogram{", kHistogramRows, "}"), histogram_text,
                    "Show the latencies of each step as a histogram of this many rows (--histogram=60)");
-  command.add_flag("--full", full,
-                   "Show every host and queue manager (default: the 3 best and the 3 worst of more than 8)");
+  AddFullFlag(command, full);
   AddSummaryFlag(command, summary)->excludes("--histogram")->excludes("--full");
   AddJUnitFlag(command, junit);
 }

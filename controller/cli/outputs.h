@@ -55,6 +55,8 @@ int PrintReport(CommandLine& line, const std::string& text, const v1::Report& re
 
 // Adds --summary; the text is "md" or empty after parsing. `summary` must outlive the command.
 CLI::Option* AddSummaryFlag(CLI::App& command, std::string& summary);
+// Adds --full. `full` must outlive the command.
+CLI::Option* AddFullFlag(CLI::App& command, bool& full);
 // Adds --junit, the file of the JUnit XML. `junit` must outlive the command.
 CLI::Option* AddJUnitFlag(CLI::App& command, std::string& junit);
 
@@ -76,9 +78,12 @@ struct ViewFlags {
   std::string summary;
   // File of the JUnit XML; empty: none.
   std::string junit;
-
-  TextDetail detail() const { return full ? TextDetail::kFull : TextDetail::kShort; }
 };
+
+// The report as the options ask for it: RenderBrief; with --histogram the histogram of each step before its last line;
+// with --full everything. Ends with ResultsLine.
+std::string ReportText(const v1::Report& report, const ViewFlags& view, const ReportPlace& place,
+                       const std::vector<std::string>& kept_files = {});
 
 // Prints the lines of --interval. The analysis makes them on its own thread; they are printed on the caller's.
 class IntervalPrinter {

@@ -76,7 +76,7 @@ int ReportMain(ReportFlags& flags, CommandLine& line) {
   line.out << (flags.json ? RenderJson(report)
                : !flags.view.summary.empty()
                    ? RenderMarkdown(report, flags.directory)
-                   : PaintVerdicts(RenderText(report, flags.view.histogram_rows, flags.view.detail()), line.color_out))
+                   : PaintVerdicts(ReportText(report, flags.view, {flags.directory, is_file}), line.color_out))
            << std::flush;
   WroteOutput(line);
   if (!flags.print_only && !is_file) {

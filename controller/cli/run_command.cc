@@ -21,6 +21,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "common/clock.h"
 #include "common/command_line.h"
 #include "common/posix.h"
@@ -330,8 +331,8 @@ class Run {
         : flags_.json       ? RenderJson(report)
         : !flags_.view.summary.empty()
             ? RenderMarkdown(report, results.path())
-            : absl::StrCat(RenderText(report, flags_.view.histogram_rows, flags_.view.detail()),
-                           plan_.keep_files() ? KeptFiles() : "", "Results in ", results.path(), "\n");
+            : ReportText(report, flags_.view, {results.path()},
+                         absl::StrSplit(plan_.keep_files() ? KeptFiles() : "", '\n', absl::SkipEmpty()));
     const std::vector<absl::Status> kept = {log.journal_status(), written};
     for (const absl::Status& status : kept) {
       if (status.ok() || how_ == nullptr || how_->end == nullptr) continue;

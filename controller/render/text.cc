@@ -63,10 +63,6 @@ std::vector<const v1::ScopeReport*> BestAndWorst(std::vector<const v1::ScopeRepo
   return scopes;
 }
 
-bool IsLarge(const v1::Report& report) {
-  return static_cast<size_t>(report.hosts_size()) > kMostRows || report.run().queue_managers() > kMostRows;
-}
-
 LatencyUnit UnitFor(const std::vector<const v1::StepReport*>& steps) {
   bool fast = false;
   for (const v1::StepReport* step : steps) {
@@ -166,38 +162,31 @@ std::vector<std::string> TextHeading(const v1::Report& report) {
   return lines;
 }
 
-std::string RenderText(const v1::Report& report, uint32_t histogram_rows, TextDetail detail) {
+std::string RenderText(const v1::Report& report, uint32_t histogram_rows) {
   std::string text;
   const auto append = [&text](const std::vector<std::string>& lines) {
     if (lines.empty()) return;
     if (!text.empty()) text += '\n';
     for (const std::string& line : lines) text += line + '\n';
   };
-  append(TextVerdict(report, detail));
+  append(TextVerdict(report, TextDetail::kFull));
   const TextSection* const section = TextSectionOf(report);
   if (section != nullptr) {
-    for (const std::vector<std::string>& lines : section->parts(report, detail)) append(lines);
+    for (const std::vector<std::string>& lines : section->parts(report)) append(lines);
   } else {
-    append(TextCriteria(report, detail));
-    append(TextSummary(report, detail));
+    append(TextCriteria(report));
+    append(TextSummary(report, TextDetail::kFull));
   }
   append(TextHeading(report));
-  const bool brief = detail == TextDetail::kShort && IsLarge(report);
   for (const v1::StepReport& step : report.steps()) {
-    const bool chosen = section != nullptr && section->shows_step != nullptr && detail == TextDetail::kShort;
-    if (chosen && !section->shows_step(report, step)) continue;
-    append(TextStep(report, step, detail));
-    if (brief) {
-      for (const std::string& line : TextStalls(report, step)) text += line + '\n';
-    } else {
-      append(TextStalls(report, step));
-      append(TextSlowest(report, step));
-    }
+    append(TextStep(report, step));
+    append(TextStalls(report, step));
+    append(TextSlowest(report, step));
     if (histogram_rows > 0) append(TextHistogram(step, histogram_rows));
   }
-  append(TextClocks(report, detail));
-  append(TextHosts(report, detail));
-  append(TextNotes(report, detail));
+  append(TextClocks(report));
+  append(TextHosts(report));
+  append(TextNotes(report));
   return text;
 }
 
@@ -378,7 +367,7 @@ std::string RenderMarkdown(const v1::Report& report, const std::string& results)
   if (report.has_limit() || report.has_placement()) {
     out += "\n```text\n";
     const TextSection& section = report.has_limit() ? LimitTextSection() : PlacementTextSection();
-    const auto parts = section.parts(report, TextDetail::kShort);
+    const auto parts = section.parts(report);
     for (const std::string& line : parts.front()) out += line + "\n";
     out += "```\n";
   }

@@ -13,48 +13,69 @@
 
 namespace plimsoll {
 
-// How much of a report with many hosts, queue managers or steps is shown.
+// How much of the verdict's reasons, and of the summary, is shown.
 enum class TextDetail {
-  // The best and the worst of them, and the totals.
+  // What fits on a screen with the rest of RenderBrief.
   kShort,
   // All.
   kFull,
 };
 
-// At most 80 columns wide, UTF-8, without colour or control characters but line breaks, whatever hosts and plans
-// contain. The verdict comes first, then its criteria and a summary of at most 15 lines, then everything else.
-// `histogram_rows`: each step is followed by the cluster's histogram of at most so many rows; 0: by none.
-std::string RenderText(const v1::Report& report, uint32_t histogram_rows = 0, TextDetail detail = TextDetail::kShort);
+// All of the report. At most 80 columns wide, UTF-8, without colour or control characters but line breaks, whatever
+// hosts and plans contain. The verdict comes first, then its criteria and a summary of at most 15 lines, then
+// everything else. `histogram_rows`: each step is followed by the cluster's histogram of at most so many rows; 0: by
+// none.
+std::string RenderText(const v1::Report& report, uint32_t histogram_rows = 0);
+
+// Where a report's files are.
+struct ReportPlace {
+  std::string path;
+  // It was read from a journal that is in no directory of results.
+  bool is_journal = false;
+};
+
+// Lines of RenderBrief at most.
+inline constexpr size_t kBriefLines = 40;
+
+// The report as commands print it: the verdict and its cause, the criteria that did not pass before others, the summary
+// or the answer, what must not be missed, and where the rest is; the last line is ResultsLine. However many hosts,
+// steps, stalls and notes there are, at most kBriefLines lines. `kept_files`: lines about files that stay on the hosts.
+std::string RenderBrief(const v1::Report& report, const ReportPlace& place,
+                        const std::vector<std::string>& kept_files = {});
+// "PASS   Results in plimsoll-results/20261120T192011Z-7f3a21", with its line break.
+std::string ResultsLine(const v1::Report& report, const ReportPlace& place);
 
 // Its parts, as lines; empty where there is nothing to show.
 std::vector<std::string> TextVerdict(const v1::Report& report, TextDetail detail);
-std::vector<std::string> TextCriteria(const v1::Report& report, TextDetail detail);
+std::vector<std::string> TextCriteria(const v1::Report& report);
 std::vector<std::string> TextSummary(const v1::Report& report, TextDetail detail);
 // The run and its configuration.
 std::vector<std::string> TextHeading(const v1::Report& report);
 // One step, its stalls and its slowest writes.
-std::vector<std::string> TextStep(const v1::Report& report, const v1::StepReport& step, TextDetail detail);
+std::vector<std::string> TextStep(const v1::Report& report, const v1::StepReport& step);
 std::vector<std::string> TextStalls(const v1::Report& report, const v1::StepReport& step);
 std::vector<std::string> TextSlowest(const v1::Report& report, const v1::StepReport& step);
 // Parts of a step's: fairness and trend; the hosts' load.
 std::vector<std::string> TextEvenness(const v1::StepReport& step);
-std::vector<std::string> TextLoad(const v1::StepReport& step, TextDetail detail);
-std::vector<std::string> TextClocks(const v1::Report& report, TextDetail detail);
-std::vector<std::string> TextHosts(const v1::Report& report, TextDetail detail);
-std::vector<std::string> TextNotes(const v1::Report& report, TextDetail detail);
+std::vector<std::string> TextLoad(const v1::StepReport& step);
+std::vector<std::string> TextClocks(const v1::Report& report);
+std::vector<std::string> TextHosts(const v1::Report& report);
+std::vector<std::string> TextNotes(const v1::Report& report);
 
 // "PASS", "FAIL", "INCONCLUSIVE", or "COMPLETED (no criteria)".
 std::string OutcomeText(v1::Outcome outcome);
 
 // Adds `text`, which may come from elsewhere, wrapped and indented by two columns.
 void AddIndented(const std::string& text, std::vector<std::string>& lines);
+// What a class of stalls shows about the cause: "all hosts: the storage".
+const char* StallClassName(v1::StallClass stall_class);
 // File of an extent of a host, by its number.
 std::string ExtentName(const v1::Report& report, const std::string& host, uint32_t extent);
 
 // `text` behind a heading of ten columns, wrapped; the heading is on the first line only.
 std::vector<std::string> UnderHeading(const std::string& heading, const std::string& text);
 
-// More hosts, queue managers or steps than this are shown by their best and their worst, unless --full is given.
+// More steps than this are shown by their best and their worst in a summary.
 inline constexpr size_t kMostRows = 8;
 // So many of the best, and so many of the worst.
 inline constexpr size_t kRowsOfAnEnd = 3;
@@ -76,9 +97,6 @@ const v1::ScopeReport* ClusterOf(const v1::StepReport& step);
 // Those with the lowest and those with the highest p99 of what callers felt, from best to worst; one without a write is
 // the worst. All of them, as they are, where they are at most kMostRows.
 std::vector<const v1::ScopeReport*> BestAndWorst(std::vector<const v1::ScopeReport*> scopes);
-
-// Whether a report has more hosts or queue managers than kMostRows.
-bool IsLarge(const v1::Report& report);
 
 // The unit of the latencies of tables about these steps.
 LatencyUnit UnitFor(const std::vector<const v1::StepReport*>& steps);
@@ -108,13 +126,23 @@ struct TextSection {
   // Rows for the plan's section of the configuration.
   void (*options)(const v1::TestPlan& plan, std::vector<ConfigurationRow>& rows);
   // Its parts, in place of criteria and summary.
-  std::vector<std::vector<std::string>> (*parts)(const v1::Report& report, TextDetail detail);
-  // Whether a step is shown where not all are; null: there are no steps, nor their options.
-  bool (*shows_step)(const v1::Report& report, const v1::StepReport& step) = nullptr;
+  std::vector<std::vector<std::string>> (*parts)(const v1::Report& report);
+  // What RenderBrief shows between criteria and warnings: the answer first, then tables with so many rows at most,
+  // those that matter most.
+  std::vector<std::vector<std::string>> (*brief)(const v1::Report& report, size_t rows);
+  // Whether it has steps, and their options.
+  bool has_steps = false;
 };
 
 // The points of the load-latency curve, with rising load.
 std::vector<const v1::LimitPoint*> LimitCurve(const v1::LimitReport& limit);
+
+// What matters most, `most` of each, in their order. Rounds: those that are doubtful, failed or lost something, then
+// those with the longest gap. Points of the curve: those with the loads that are nearest to the answer. Steps of a
+// placement: those that are no PASS, then those with the longest p99.
+std::vector<const v1::HaRoundReport*> WorstRounds(const v1::HaReport& ha, size_t most);
+std::vector<const v1::LimitPoint*> NearestPoints(const v1::LimitReport& limit, size_t most);
+std::vector<const v1::PlacementStepReport*> WorstSteps(const v1::PlacementReport& placement, size_t most);
 
 // Of an HA drill.
 const TextSection& HaTextSection();

@@ -162,7 +162,7 @@ std::vector<ConfigurationRow> ConfigurationRows(const v1::Report& report) {
   const v1::TestPlan& plan = report.plan();
   const TextSection* const section = TextSectionOf(report);
   // An HA drill has none.
-  const bool steps = section == nullptr || section->shows_step != nullptr;
+  const bool steps = section == nullptr || section->has_steps;
   std::vector<ConfigurationRow> rows;
   std::vector<std::string> sizes;
   for (const uint64_t size : plan.block_size_bytes()) sizes.push_back(FormatSize(size));

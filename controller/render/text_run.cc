@@ -41,26 +41,6 @@ std::string PlaceOf(const v1::CriterionStepReport& result) {
   return result.kind() == v1::SCOPE_KIND_STORAGE ? absl::StrCat("storage ", result.storage()) : "cluster";
 }
 
-// Failed before undecided before passed.
-int Severity(v1::Outcome outcome) {
-  return outcome == v1::OUTCOME_FAIL ? 0 : outcome == v1::OUTCOME_PASS ? 2 : 1;
-}
-
-// Which results of a criterion to show: those that matter most, in the order of the steps.
-std::vector<const v1::CriterionStepReport*> ShownResults(const v1::CriterionReport& criterion, TextDetail detail) {
-  std::vector<const v1::CriterionStepReport*> shown;
-  for (const v1::CriterionStepReport& result : criterion.steps()) shown.push_back(&result);
-  if (detail == TextDetail::kFull || shown.size() <= kMostRows) return shown;
-  StableSort(shown, [&criterion](const v1::CriterionStepReport* a, const v1::CriterionStepReport* b) {
-    if (Severity(a->outcome()) != Severity(b->outcome())) return Severity(a->outcome()) < Severity(b->outcome());
-    return (a->step() == criterion.step()) > (b->step() == criterion.step());
-  });
-  shown.resize(kMostRows);
-  StableSort(shown,
-             [](const v1::CriterionStepReport* a, const v1::CriterionStepReport* b) { return a->step() < b->step(); });
-  return shown;
-}
-
 // With those of which there is only "... and 2 more like it."
 size_t CountNotes(const v1::Report& report) {
   size_t count = 0;
@@ -140,7 +120,7 @@ std::vector<std::string> TextVerdict(const v1::Report& report, TextDetail detail
   const size_t shown = detail == TextDetail::kFull ? reasons : std::min(reasons, kMostReasons);
   for (size_t i = 0; i < shown; ++i) AppendLines(UnderHeading("", verdict.reasons(static_cast<int>(i))), lines);
   if (shown < reasons) {
-    AppendLines(UnderHeading("", absl::StrCat("... and ", FormatCount(reasons - shown), " more reasons (--full)")),
+    AppendLines(UnderHeading("", absl::StrCat("... and ", FormatCount(reasons - shown), " more reasons (report.txt)")),
                 lines);
   }
   if (const std::string warning = CpuBoundWarning(report); !warning.empty()) {
@@ -149,26 +129,21 @@ std::vector<std::string> TextVerdict(const v1::Report& report, TextDetail detail
   return lines;
 }
 
-std::vector<std::string> TextCriteria(const v1::Report& report, TextDetail detail) {
+std::vector<std::string> TextCriteria(const v1::Report& report) {
   if (report.verdict().criteria().empty()) return {};
   TextTable table({"criterion", "result", "step", "block", "|", "worst value", "where"}, 2, {0, 6});
   std::vector<std::string> below;
   for (const v1::CriterionReport& criterion : report.verdict().criteria()) {
     const std::string name = SanitizeForTerminal(criterion.criterion());
-    const std::vector<const v1::CriterionStepReport*> shown = ShownResults(criterion, detail);
-    for (const v1::CriterionStepReport* result : shown) {
+    for (const v1::CriterionStepReport& shown : criterion.steps()) {
+      const v1::CriterionStepReport* const result = &shown;
       const v1::StepReport* step = StepOf(report, result->step());
       table.AddRow({name, OutcomeText(result->outcome()), result->step() == 0 ? "run" : absl::StrCat(result->step()),
                     step == nullptr ? kDash : FormatBlockSize(step->block_size_bytes()),
                     result->value_text().empty() ? kDash : result->value_text(),
                     SanitizeForTerminal(PlaceOf(*result))});
     }
-    if (shown.empty()) table.AddRow({name, OutcomeText(criterion.outcome()), kDash, kDash, kDash, ""});
-    if (shown.size() < static_cast<size_t>(criterion.steps_size())) {
-      AddIndented(absl::StrCat(criterion.criterion(), ": ", shown.size(), " of ", criterion.steps_size(),
-                               " steps, those that failed or are undecided first; --full shows all"),
-                  below);
-    }
+    if (criterion.steps().empty()) table.AddRow({name, OutcomeText(criterion.outcome()), kDash, kDash, kDash, ""});
     if (criterion.added()) AddIndented(absl::StrCat(criterion.criterion(), ": added for the target rate"), below);
     if (!criterion.reason().empty()) AddIndented(absl::StrCat(criterion.criterion(), ": ", criterion.reason()), below);
   }
@@ -211,7 +186,7 @@ std::vector<std::string> TextSummary(const v1::Report& report, TextDetail detail
   const std::vector<const v1::ScopeReport*> shown = BestAndWorst(clusters);
   if (shown.size() < clusters.size()) {
     table.AddLine(absl::StrCat(kRowsOfAnEnd, " best and ", kRowsOfAnEnd, " worst of ", clusters.size(),
-                               " steps, by p99; each is below"));
+                               " steps, by p99", detail == TextDetail::kFull ? "; each is below" : ""));
   }
   for (const v1::ScopeReport* cluster : shown) AddSummaryRow(*steps[cluster], *cluster, figures, unit, table);
   std::vector<std::string> lines = {absl::StrCat("Summary: all hosts, ", paced ? "response" : "service", " time in ",
@@ -231,13 +206,12 @@ std::vector<std::string> TextSummary(const v1::Report& report, TextDetail detail
         ShortenNamesIn(absl::StrCat(text, fits ? moment : "", ", ", where), HostNamesOf(report), kTextWidth));
   }
   AddSteps("Not steady", unsteady, lines);
+  // Without detail, warnings and notes follow.
+  if (detail == TextDetail::kShort) return lines;
   AddSteps("The load generator may be CPU-bound", bound, lines);
   if (!report.notes().empty()) {
     const size_t notes = CountNotes(report);
     lines.push_back(absl::StrCat("  ", FormatCount(notes), notes == 1 ? " note" : " notes", " at the end"));
-  }
-  if (detail == TextDetail::kShort && IsLarge(report)) {
-    lines.emplace_back("  --full shows every host and queue manager; report.csv always has them");
   }
   return lines;
 }
@@ -295,97 +269,45 @@ std::vector<std::string> Cleanup(const v1::HostReport& host) {
   return lines;
 }
 
-std::string Count(size_t count, const char* noun) {
-  return absl::StrCat(FormatCount(count), " ", noun, count == 1 ? "" : "s");
-}
-
 }  // namespace
 
-std::vector<std::string> TextClocks(const v1::Report& report, TextDetail detail) {
+std::vector<std::string> TextClocks(const v1::Report& report) {
   if (report.hosts().empty() || report.steps().empty()) return {};
-  std::vector<const v1::HostReport*> shown;
-  for (const v1::HostReport& host : report.hosts()) shown.push_back(&host);
-  const bool brief = detail == TextDetail::kShort && shown.size() > kMostRows;
-  if (brief) {
-    // A clock that is not known at all is the worst.
-    const auto error_ns = [](const v1::HostReport& host) {
-      return host.clock().probes() > 0 ? host.clock().error_ns() : std::numeric_limits<int64_t>::max();
-    };
-    StableSort(shown, [&](const v1::HostReport* a, const v1::HostReport* b) { return error_ns(*a) < error_ns(*b); });
-    const auto end = static_cast<std::ptrdiff_t>(kRowsOfAnEnd);
-    shown.erase(shown.begin() + end, shown.end() - end);
-  }
   TextTable table({"host", "offset error", "start skew", "round trip", "drift ppm", "wall clock", "time sync"});
   const std::map<std::string, int64_t> starts = WorstStarts(report);
-  for (const v1::HostReport* host : shown) {
-    const v1::ClockReport& clock = host->clock();
-    const auto start = starts.find(host->label());
+  for (const v1::HostReport& host : report.hosts()) {
+    const v1::ClockReport& clock = host.clock();
+    const auto start = starts.find(host.label());
     const bool known = clock.probes() > 0;
     const auto in = [](int64_t time_ns, int64_t unit_ns) {
       return FormatLatency(static_cast<double>(time_ns), unit_ns);
     };
     table.AddRow(
-        {SanitizeForTerminal(host->label()), known ? in(clock.error_ns(), kNsPerUs) : kDash,
+        {SanitizeForTerminal(host.label()), known ? in(clock.error_ns(), kNsPerUs) : kDash,
          start == starts.end() ? kDash : in(start->second, kNsPerUs),
          known ? in(clock.min_round_trip_ns(), kNsPerUs) : kDash, known ? FormatFixed(clock.drift_ppm(), 1) : kDash,
          known ? in(clock.wall_clock_difference_ns(), kNsPerMs) : kDash, clock.time_synchronized() ? "yes" : "no"});
   }
   std::vector<std::string> lines = {"Clocks; offset error (+/-), skew and round trip in us, wall clock in ms"};
-  if (brief) {
-    lines.push_back(absl::StrCat("  ", kRowsOfAnEnd, " best and ", kRowsOfAnEnd, " worst of ",
-                                 Count(static_cast<size_t>(report.hosts_size()), "host"), ", by offset error"));
-  }
   AppendLines(table.Lines(), lines);
   return lines;
 }
 
-std::vector<std::string> TextHosts(const v1::Report& report, TextDetail detail) {
+std::vector<std::string> TextHosts(const v1::Report& report) {
   std::vector<std::string> lines;
-  const auto heading = [&lines] { return std::string(lines.empty() ? "Hosts" : ""); };
-  if (detail == TextDetail::kFull || static_cast<size_t>(report.hosts_size()) <= kMostRows) {
-    for (const v1::HostReport& host : report.hosts()) {
-      AppendLines(
-          UnderHeading(heading(), absl::StrCat(host.label(), " at ", host.address(), ": ", Describe(report, host))),
-          lines);
-      if (host.has_lost()) AppendLines(UnderHeading("", Loss(report, host)), lines);
-      AppendLines(Cleanup(host), lines);
-    }
-    return lines;
-  }
-  // Alike hosts are listed once, and lost ones by name.
-  std::map<std::string, size_t> alike;
-  for (const v1::HostReport& host : report.hosts()) ++alike[Describe(report, host)];
-  size_t shown = 0;
-  for (const auto& [description, count] : alike) {
-    if (++shown > kMostRows) continue;
-    AppendLines(UnderHeading(heading(), absl::StrCat(Count(count, "host"), ": ", description)), lines);
-  }
-  if (shown > kMostRows) {
-    AppendLines(UnderHeading("", absl::StrCat("... and ", shown - kMostRows, " other kinds of hosts (--full)")), lines);
-  }
-  size_t lost = 0;
   for (const v1::HostReport& host : report.hosts()) {
-    if (!host.has_lost() || ++lost > kMostRows) continue;
-    AppendLines(UnderHeading("", absl::StrCat(host.label(), ": ", Loss(report, host))), lines);
-    AppendLines(Cleanup(host), lines);
-  }
-  if (lost > kMostRows) {
-    AppendLines(UnderHeading("", absl::StrCat("... and ", Count(lost - kMostRows, "lost host"), " more (--full)")),
+    const std::string heading = lines.empty() ? "Hosts" : "";
+    AppendLines(UnderHeading(heading, absl::StrCat(host.label(), " at ", host.address(), ": ", Describe(report, host))),
                 lines);
+    if (host.has_lost()) AppendLines(UnderHeading("", Loss(report, host)), lines);
+    AppendLines(Cleanup(host), lines);
   }
   return lines;
 }
 
-std::vector<std::string> TextNotes(const v1::Report& report, TextDetail detail) {
+std::vector<std::string> TextNotes(const v1::Report& report) {
   std::vector<std::string> lines;
-  const auto notes = static_cast<size_t>(report.notes_size());
-  const bool brief = detail == TextDetail::kShort && IsLarge(report);
-  const size_t shown = brief ? std::min(notes, kMostRows) : notes;
-  for (size_t i = 0; i < shown; ++i) {
-    AppendLines(UnderHeading(i == 0 ? "Notes" : "", report.notes(static_cast<int>(i))), lines);
-  }
-  if (shown < notes)
-    AppendLines(UnderHeading("", absl::StrCat("... and ", Count(notes - shown, "more note"), " (--full)")), lines);
+  for (const std::string& note : report.notes()) AppendLines(UnderHeading(lines.empty() ? "Notes" : "", note), lines);
   return lines;
 }
 

@@ -1,6 +1,7 @@
 // What the text report shows of kinds of run with a section of their own: an HA drill, a search for the highest load,
 // a placement.
 #include <algorithm>
+#include <cstdint>
 #include <set>
 #include <string>
 #include <utility>
@@ -20,8 +21,6 @@
 
 namespace plimsoll {
 namespace {
-
-constexpr size_t kMostRounds = 40;
 
 void AppendAll(const std::vector<std::string>& more, std::vector<std::string>& lines) {
   lines.insert(lines.end(), more.begin(), more.end());
@@ -58,7 +57,8 @@ const char* OutcomeCell(v1::HaTakeoverOutcome outcome) {
   }
 }
 
-std::vector<std::string> TextHaRounds(const v1::Report& report, TextDetail detail) {
+// `most`: rounds.
+std::vector<std::string> TextHaRounds(const v1::Report& report, size_t most) {
   const v1::HaReport& ha = report.ha();
   // What is lost has a column where something is: with the longest fault's name the line has no room for both.
   const auto& all = ha.rounds();
@@ -70,11 +70,10 @@ std::vector<std::string> TextHaRounds(const v1::Report& report, TextDetail detai
                                        "gap", "free",  "grant", "replay", "first"};
   if (lost) headings.emplace_back("lost");
   TextTable table(headings, 3, {1, 2});
-  const int rounds = ha.rounds_size();
-  const int shown = detail == TextDetail::kFull ? rounds : std::min(rounds, static_cast<int>(kMostRounds));
+  const std::vector<const v1::HaRoundReport*> shown = WorstRounds(ha, most);
   std::set<uint64_t> doubtful;
-  for (int i = 0; i < shown; ++i) {
-    const v1::HaRoundReport& round = ha.rounds(i);
+  for (const v1::HaRoundReport* const one_round : shown) {
+    const v1::HaRoundReport& round = *one_round;
     for (const v1::HaTakeoverReport& one : round.takeovers()) {
       // What all queue managers of a round have alike is named once.
       const bool first = &one == &round.takeovers(0);
@@ -95,7 +94,10 @@ std::vector<std::string> TextHaRounds(const v1::Report& report, TextDetail detai
   }
   std::vector<std::string> lines = {"Rounds, times in seconds"};
   AppendAll(table.Lines(), lines);
-  if (shown < rounds) AddIndented(absl::StrCat("... and ", rounds - shown, " more rounds (--full)"), lines);
+  const size_t rounds = static_cast<size_t>(ha.rounds_size());
+  if (shown.size() < rounds) {
+    AddIndented(absl::StrCat("... and ", rounds - shown.size(), " more rounds (report.txt)"), lines);
+  }
   AddIndented(
       "gap: last acknowledged write of the old active instance to the first of the new one; free, grant: since the "
       "fault; replay: since the grant; first: first durable write, since the replay" +
@@ -205,14 +207,19 @@ void HaOptions(const v1::TestPlan& plan, std::vector<ConfigurationRow>& rows) {
   }
 }
 
-std::vector<std::vector<std::string>> HaParts(const v1::Report& report, TextDetail detail) {
-  return {TextHaCriteria(report), TextHaRounds(report, detail), TextHaPhases(report), TextHaLogs(report)};
+std::vector<std::vector<std::string>> HaParts(const v1::Report& report) {
+  return {TextHaCriteria(report), TextHaRounds(report, SIZE_MAX), TextHaPhases(report), TextHaLogs(report)};
+}
+
+std::vector<std::vector<std::string>> HaBrief(const v1::Report& report, size_t rows) {
+  return {TextHaRounds(report, rows), TextHaPhases(report), TextHaLogs(report)};
 }
 
 }  // namespace
 
 const TextSection& HaTextSection() {
-  static constexpr TextSection kSection{[](const v1::Report& report) { return report.has_ha(); }, HaOptions, HaParts};
+  static constexpr TextSection kSection{[](const v1::Report& report) { return report.has_ha(); }, HaOptions, HaParts,
+                                        HaBrief};
   return kSection;
 }
 
@@ -253,7 +260,7 @@ const char* StateCell(v1::LimitState state) {
   }
 }
 
-std::vector<std::string> TextLimit(const v1::Report& report, TextDetail /*detail*/) {
+std::vector<std::string> TextLimit(const v1::Report& report) {
   const v1::LimitReport& limit = report.limit();
   std::vector<std::string> lines;
   const auto add = [&lines](const std::string& heading, const std::string& text) {
@@ -327,9 +334,10 @@ void AddConfidence(const v1::LimitReport& limit, const std::vector<const v1::Lim
   for (const std::string& line : table.Lines()) lines.push_back(line);
 }
 
-std::vector<std::string> TextCurve(const v1::Report& report) {
+// `most`: points of the curve; all of it has the hosts and the confidence, too.
+std::vector<std::string> TextCurve(const v1::Report& report, size_t most = SIZE_MAX) {
   const v1::LimitReport& limit = report.limit();
-  const std::vector<const v1::LimitPoint*> points = LimitCurve(limit);
+  const std::vector<const v1::LimitPoint*> points = NearestPoints(limit, most);
   if (points.empty()) return {};
   const LatencyUnit unit;
   const bool several = report.hosts_size() > 1;
@@ -366,6 +374,9 @@ std::vector<std::string> TextCurve(const v1::Report& report) {
       absl::StrCat("Load-latency curve: all hosts, ", paced ? "response" : "service", " time in ", unit.name)};
   for (const std::string& line : cluster.Lines()) lines.push_back(line);
   if (not_recovered) lines.emplace_back("* measured although the storage had not recovered from the load before it");
+  const size_t left_out = LimitCurve(limit).size() - points.size();
+  if (left_out > 0) lines.push_back(absl::StrCat("  ... and ", left_out, " more loads (report.txt)"));
+  if (most < SIZE_MAX) return lines;
   AddConfidence(limit, points, lines);
   if (!several) return lines;
   lines.emplace_back("");
@@ -388,19 +399,12 @@ void LimitOptions(const v1::TestPlan& plan, std::vector<ConfigurationRow>& rows)
   rows.push_back({"Time to hold the answer", "--hold", FormatLength(limit.hold_ns()), kBelow});
 }
 
-std::vector<std::vector<std::string>> LimitParts(const v1::Report& report, TextDetail detail) {
-  return {TextLimit(report, detail), TextCriteria(report, detail), TextCurve(report)};
+std::vector<std::vector<std::string>> LimitParts(const v1::Report& report) {
+  return {TextLimit(report), TextCriteria(report), TextCurve(report)};
 }
 
-// The answer, and the lowest load beyond it.
-bool ShowsStep(const v1::Report& report, const v1::StepReport& step) {
-  const v1::LimitReport& limit = report.limit();
-  if (step.number() == limit.step()) return true;
-  return limit.has_exceeded_at() &&
-         std::any_of(limit.points().begin(), limit.points().end(), [&](const v1::LimitPoint& point) {
-           return point.step() == step.number() && point.load() == limit.exceeded_at() &&
-                  point.state() == v1::LIMIT_STATE_EXCEEDS;
-         });
+std::vector<std::vector<std::string>> LimitBrief(const v1::Report& report, size_t rows) {
+  return {TextLimit(report), TextCurve(report, rows)};
 }
 
 }  // namespace
@@ -416,7 +420,7 @@ std::vector<const v1::LimitPoint*> LimitCurve(const v1::LimitReport& limit) {
 
 const TextSection& LimitTextSection() {
   static constexpr TextSection kSection{[](const v1::Report& report) { return report.has_limit(); }, LimitOptions,
-                                        LimitParts, ShowsStep};
+                                        LimitParts, LimitBrief, true};
   return kSection;
 }
 
@@ -439,12 +443,15 @@ std::string MovedText(const v1::PlacementStepReport& step) {
   return absl::StrJoin(moved, ", ");
 }
 
-std::vector<std::string> TextPlacement(const v1::Report& report) {
+// `most`: steps.
+std::vector<std::string> TextPlacement(const v1::Report& report, size_t most = SIZE_MAX) {
   const v1::PlacementReport& placement = report.placement();
   TextTable table({"step", "down", "moved", "target", "IO/s", "|", "p50", "p99", "max", "|", "worst host", "result"}, 2,
                   {1, 8});
   std::vector<std::string> below;
-  for (const v1::PlacementStepReport& step : placement.steps()) {
+  const std::vector<const v1::PlacementStepReport*> shown = WorstSteps(placement, most);
+  for (const v1::PlacementStepReport* const shown_step : shown) {
+    const v1::PlacementStepReport& step = *shown_step;
     const bool measured = step.max_ns() > 0;
     table.AddRow({absl::StrCat(step.step()), step.down_host().empty() ? "none" : SanitizeForTerminal(step.down_host()),
                   FormatCount(static_cast<uint64_t>(step.moved_size())), FormatRate(step.asked_iops()),
@@ -460,6 +467,8 @@ std::vector<std::string> TextPlacement(const v1::Report& report) {
   AddIndented(placement.answer(), lines);
   for (const std::string& line : table.Lines()) lines.push_back(line);
   AddIndented("Response times of all hosts in ms; worst host: highest p99 (–: too few writes)", lines);
+  const size_t left_out = static_cast<size_t>(placement.steps_size()) - shown.size();
+  if (left_out > 0) lines.push_back(absl::StrCat("  ... and ", left_out, " more steps (report.txt)"));
   lines.insert(lines.end(), below.begin(), below.end());
   return lines;
 }
@@ -480,8 +489,12 @@ void PlacementOptions(const v1::TestPlan& plan, std::vector<ConfigurationRow>& r
   }
 }
 
-std::vector<std::vector<std::string>> PlacementParts(const v1::Report& report, TextDetail detail) {
-  return {TextPlacement(report), TextCriteria(report, detail), TextSummary(report, detail)};
+std::vector<std::vector<std::string>> PlacementParts(const v1::Report& report) {
+  return {TextPlacement(report), TextCriteria(report), TextSummary(report, TextDetail::kFull)};
+}
+
+std::vector<std::vector<std::string>> PlacementBrief(const v1::Report& report, size_t rows) {
+  return {TextPlacement(report, rows)};
 }
 
 }  // namespace
@@ -495,9 +508,8 @@ std::string QmText(const v1::Report& report, const std::string& host, uint32_t q
 }
 
 const TextSection& PlacementTextSection() {
-  static constexpr TextSection kSection{
-      [](const v1::Report& report) { return report.has_placement(); }, PlacementOptions, PlacementParts,
-      [](const v1::Report& /*report*/, const v1::StepReport& /*step*/) { return true; }};
+  static constexpr TextSection kSection{[](const v1::Report& report) { return report.has_placement(); },
+                                        PlacementOptions, PlacementParts, PlacementBrief, true};
   return kSection;
 }
 

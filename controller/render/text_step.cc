@@ -29,44 +29,21 @@ std::string QmCell(const v1::ScopeReport& scope) {
   return scope.qm() == 0 ? "all" : absl::StrCat(scope.qm());
 }
 
-// Rows of a step's tables: those of some scopes, under a line that names them unless they are all.
-struct RowGroup {
-  std::string heading;
-  std::vector<const v1::ScopeReport*> rows;
-};
-
-RowGroup GroupOf(const std::vector<const v1::ScopeReport*>& scopes, const char* noun, const v1::StepReport& step) {
-  RowGroup group{"", BestAndWorst(scopes)};
-  if (group.rows.size() < scopes.size()) {
-    group.heading = absl::StrCat(kRowsOfAnEnd, " best and ", kRowsOfAnEnd, " worst of ", scopes.size(), " ", noun,
-                                 ", by p99 of the ", FeltName(step));
-  }
-  return group;
-}
-
 // Which rows a step shows: a storage that is the cluster or one host, and a host with one QM, would only repeat a row.
-std::vector<RowGroup> RowsOf(const v1::StepReport& step, TextDetail detail) {
+std::vector<const v1::ScopeReport*> RowsOf(const v1::StepReport& step) {
   std::map<std::string, int> qms_of;
   std::map<uint32_t, int> hosts_of;
   for (const v1::ScopeReport& scope : step.scopes()) {
     if (scope.kind() == v1::SCOPE_KIND_QM) ++qms_of[scope.host()];
     if (scope.kind() == v1::SCOPE_KIND_HOST) ++hosts_of[scope.storage()];
   }
-  RowGroup all;
-  RowGroup totals;
-  std::vector<const v1::ScopeReport*> qms;
-  std::vector<const v1::ScopeReport*> hosts;
+  std::vector<const v1::ScopeReport*> rows;
   for (const v1::ScopeReport& scope : step.scopes()) {
     if (scope.kind() == v1::SCOPE_KIND_STORAGE && (hosts_of.size() < 2 || hosts_of[scope.storage()] < 2)) continue;
     if (scope.kind() == v1::SCOPE_KIND_HOST && qms_of[scope.host()] == 1) continue;
-    all.rows.push_back(&scope);
-    (scope.kind() == v1::SCOPE_KIND_QM     ? qms
-     : scope.kind() == v1::SCOPE_KIND_HOST ? hosts
-                                           : totals.rows)
-        .push_back(&scope);
+    rows.push_back(&scope);
   }
-  if (detail == TextDetail::kFull || (qms.size() <= kMostRows && hosts.size() <= kMostRows)) return {all};
-  return {GroupOf(qms, "queue managers", step), GroupOf(hosts, "hosts", step), totals};
+  return rows;
 }
 
 std::string MarkOf(const v1::ScopeReport& scope) {
@@ -111,45 +88,42 @@ std::string Title(const v1::Report& report, const v1::StepReport& step) {
   return title;
 }
 
-// A table of all groups of rows; `mark` makes what stands behind a row.
+// A table of the rows; `mark` makes what stands behind a row.
 template <typename Mark>
-TextTable TableOf(const std::vector<RowGroup>& groups, const FigureTable& figures, const LatencyUnit& unit, Mark mark) {
+TextTable TableOf(const std::vector<const v1::ScopeReport*>& rows, const FigureTable& figures, const LatencyUnit& unit,
+                  Mark mark) {
   std::vector<std::string> headings = {"host", "qm"};
   figures.AddHeadings(headings);
   TextTable table(headings, 2);
-  for (const RowGroup& group : groups) {
-    if (!group.heading.empty()) table.AddLine(group.heading);
-    for (const v1::ScopeReport* scope : group.rows) {
-      std::vector<std::string> cells = {HostCell(*scope), QmCell(*scope)};
-      figures.AddCells(*scope, unit, cells);
-      table.AddRow(cells, mark(*scope));
-    }
+  for (const v1::ScopeReport* scope : rows) {
+    std::vector<std::string> cells = {HostCell(*scope), QmCell(*scope)};
+    figures.AddCells(*scope, unit, cells);
+    table.AddRow(cells, mark(*scope));
   }
   return table;
 }
 
-void AddFigures(const v1::Report& report, const v1::StepReport& step, TextDetail detail, const LatencyUnit& unit,
+void AddFigures(const v1::Report& report, const v1::StepReport& step, const LatencyUnit& unit,
                 std::vector<std::string>& lines) {
-  const std::vector<RowGroup> groups = RowsOf(step, detail);
+  const std::vector<const v1::ScopeReport*> rows = RowsOf(step);
   std::string title = Title(report, step);
   if (HasTargetRate(step)) {
     lines.push_back(title);
     title = "  Service time, of the write call";
     const TextTable responses =
-        TableOf(groups, {{&kRateColumns, nullptr, &kResponseColumns}, kTextTable}, unit,
+        TableOf(rows, {{&kRateColumns, nullptr, &kResponseColumns}, kTextTable}, unit,
                 [](const v1::ScopeReport& scope) { return scope.has_rate() && !scope.rate().held() ? " !" : ""; });
     AddTable("  Response time, from the scheduled start; ! = target rate missed", absl::StrCat("in ", unit.name),
              responses, lines);
     lines.emplace_back();
   }
   const std::string service = absl::StrCat("service time in ", unit.name);
-  AddTable(title, service,
-           TableOf(groups, {{&kThroughputColumns, nullptr, &kLatencyColumns}, kTextTable}, unit, MarkOf), lines);
-  if (groups.size() > 1) return;
+  AddTable(title, service, TableOf(rows, {{&kThroughputColumns, nullptr, &kLatencyColumns}, kTextTable}, unit, MarkOf),
+           lines);
   lines.emplace_back();
   const FigureTable counts({&kWriteColumns, &kTimeColumns, nullptr, &kLatencyColumns, nullptr, &kBandwidthColumns},
                            kTextCounts);
-  AddTable("", service + "; MB/s over whole seconds", TableOf(groups, counts, unit, MarkOf), lines);
+  AddTable("", service + "; MB/s over whole seconds", TableOf(rows, counts, unit, MarkOf), lines);
 }
 
 void AddSlowest(const v1::Report& report, const v1::SlowestReport& slowest, std::vector<std::string>& lines) {
@@ -189,35 +163,27 @@ void AddEnds(const v1::Report& report, const v1::StepReport& step, std::vector<s
 
 }  // namespace
 
-std::vector<std::string> TextStep(const v1::Report& report, const v1::StepReport& step, TextDetail detail) {
+std::vector<std::string> TextStep(const v1::Report& report, const v1::StepReport& step) {
   std::vector<std::string> lines;
   const v1::ScopeReport* cluster = ClusterOf(step);
-  AddFigures(report, step, detail, UnitFor({&step}), lines);
+  AddFigures(report, step, UnitFor({&step}), lines);
   lines.emplace_back();
   AddEnds(report, step, lines);
   if (cluster == nullptr) return lines;
-  const bool brief = detail == TextDetail::kShort && IsLarge(report);
-  const v1::BandwidthReport& bandwidth = cluster->bandwidth();
-  std::string totals =
-      absl::StrCat("Cluster: ", FormatCount(cluster->writes()), " writes, ", FormatCount(cluster->bytes()), " bytes");
-  if (brief && bandwidth.seconds() > 0) {
-    absl::StrAppend(&totals, "; MB/s over 1 s: ",
-                    FormatThroughput(static_cast<double>(bandwidth.min_bytes_per_second()) / kBytesPerMegabyte), " to ",
-                    FormatThroughput(static_cast<double>(bandwidth.max_bytes_per_second()) / kBytesPerMegabyte));
-  }
-  AddIndented(totals, lines);
+  AddIndented(
+      absl::StrCat("Cluster: ", FormatCount(cluster->writes()), " writes, ", FormatCount(cluster->bytes()), " bytes"),
+      lines);
   if (cluster->has_slowest() && step.slowest().empty()) AddSlowest(report, cluster->slowest(), lines);
   const auto writers =
       absl::c_count_if(step.scopes(), [](const v1::ScopeReport& scope) { return scope.kind() == v1::SCOPE_KIND_QM; });
-  // In short form the clocks' table has each host's.
-  if (step.has_start_skew() && writers > 1 && !brief) {
+  if (step.has_start_skew() && writers > 1) {
     const int64_t error_ns = step.start_skew().error_ns();
     AddIndented(absl::StrCat("Start skew: ", FormatShortTime(step.start_skew().skew_ns()),
                              error_ns == 0 ? "" : absl::StrCat(" +/- ", FormatShortTime(error_ns))),
                 lines);
   }
   for (const std::string& line : TextEvenness(step)) lines.push_back(line);
-  for (const std::string& line : TextLoad(step, detail)) lines.push_back(line);
+  for (const std::string& line : TextLoad(step)) lines.push_back(line);
   return lines;
 }
 
@@ -326,41 +292,6 @@ void AddNfs(const Loads& loads, const Averages& averages, std::vector<std::strin
   AddTable(table, lines);
 }
 
-// The worst value of all hosts and who had it: "6.10 % (beta)".
-template <typename Get, typename Format>
-std::string Worst(const Loads& loads, Get get, Format format) {
-  const auto worst =
-      std::max_element(loads.begin(), loads.end(), [&get](const auto* a, const auto* b) { return get(*a) < get(*b); });
-  return absl::StrCat(format(get(**worst)), " (", (*worst)->host(), ")");
-}
-
-// What many hosts have in common: the worst of each.
-void AddWorst(const Loads& loads, std::vector<std::string>& lines) {
-  const auto percent = [](double value) { return absl::StrCat(FormatFixed(value, 2), " %"); };
-  const auto time = [](double time_ms) { return absl::StrCat(Milliseconds(time_ms), " ms"); };
-  std::string text = absl::StrCat(
-      "Load, worst of ", loads.size(), " hosts: CPU wait ",
-      Worst(
-          loads, [](const v1::HostLoadReport& load) { return load.writer_cpu_wait_percent(); }, percent),
-      ", agent CPU ",
-      Worst(
-          loads, [](const v1::HostLoadReport& load) { return load.agent_cpu_percent(); }, percent),
-      ", scheduling delay ",
-      Worst(
-          loads, [](const v1::HostLoadReport& load) { return static_cast<double>(load.recorder_late_max_ns()) / 1e6; },
-          time));
-  if (std::any_of(loads.begin(), loads.end(), [](const auto* load) { return load->has_disk(); })) {
-    absl::StrAppend(&text, ", device write ",
-                    Worst(loads, [](const v1::HostLoadReport& load) { return load.disk().write_ms(); }, time));
-  }
-  if (std::any_of(loads.begin(), loads.end(), [](const auto* load) { return load->has_nfs(); })) {
-    absl::StrAppend(
-        &text, ", NFS WRITE rtt ",
-        Worst(loads, [](const v1::HostLoadReport& load) { return load.nfs().write().round_trip_ms(); }, time));
-  }
-  AddIndented(text, lines);
-}
-
 }  // namespace
 
 std::vector<std::string> TextEvenness(const v1::StepReport& step) {
@@ -388,29 +319,19 @@ std::vector<std::string> TextEvenness(const v1::StepReport& step) {
   return lines;
 }
 
-std::vector<std::string> TextLoad(const v1::StepReport& step, TextDetail detail) {
+std::vector<std::string> TextLoad(const v1::StepReport& step) {
   if (step.load().empty()) return {};
   Loads loads;
   for (const v1::HostLoadReport& load : step.load()) loads.push_back(&load);
-  std::vector<std::string> lines;
-  if (detail == TextDetail::kShort && loads.size() > kMostRows) {
-    AddWorst(loads, lines);
-  } else {
-    lines = {"", "  Load: host and device statistics; times in ms"};
-    const Averages averages = AveragesOf(step);
-    AddAgents(loads, averages, lines);
-    AddDisks(loads, averages, lines);
-    AddNfs(loads, averages, lines);
-  }
-  size_t warnings = 0;
+  std::vector<std::string> lines = {"", "  Load: host and device statistics; times in ms"};
+  const Averages averages = AveragesOf(step);
+  AddAgents(loads, averages, lines);
+  AddDisks(loads, averages, lines);
+  AddNfs(loads, averages, lines);
   for (const v1::HostLoadReport& load : step.load()) {
     if (load.bottleneck().empty()) continue;
-    if (++warnings > kMostRows && detail == TextDetail::kShort) continue;
     AddIndented(absl::StrCat("Warning: ", load.host(), ": the load generator may be CPU-bound: ", load.bottleneck()),
                 lines);
-  }
-  if (warnings > kMostRows && detail == TextDetail::kShort) {
-    AddIndented(absl::StrCat("... and ", warnings - kMostRows, " more warnings (--full)"), lines);
   }
   return lines;
 }

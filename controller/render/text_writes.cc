@@ -13,13 +13,8 @@
 #include "controller/render/text.h"
 
 namespace plimsoll {
-namespace {
 
-constexpr size_t kStallsShown = 10;
-// Columns for the names of the affected.
-constexpr size_t kWhoWidth = 26;
-// What a class shows about the cause, for the administrators of hosts and storage.
-const char* Meaning(v1::StallClass stall_class) {
+const char* StallClassName(v1::StallClass stall_class) {
   switch (stall_class) {
     case v1::STALL_CLASS_HOST_PAUSED:
       return "host paused";
@@ -40,6 +35,11 @@ const char* Meaning(v1::StallClass stall_class) {
   }
 }
 
+namespace {
+
+constexpr size_t kStallsShown = 10;
+// Columns for the names of the affected.
+constexpr size_t kWhoWidth = 26;
 // The class alone, for a column.
 const char* ShortMeaning(v1::StallClass stall_class) {
   switch (stall_class) {
@@ -56,7 +56,7 @@ const char* ShortMeaning(v1::StallClass stall_class) {
     case v1::STALL_CLASS_SOME_QMS:
       return "some QMs";
     default:
-      return Meaning(stall_class);
+      return StallClassName(stall_class);
   }
 }
 
@@ -103,7 +103,7 @@ uint64_t MostWrites(const v1::StallReport& stall) {
 std::string Counts(const v1::StallsReport& stalls) {
   std::vector<std::string> parts;
   for (const v1::StallCount& count : stalls.classes()) {
-    parts.push_back(absl::StrCat(FormatCount(count.count()), " x ", Meaning(count.stall_class())));
+    parts.push_back(absl::StrCat(FormatCount(count.count()), " x ", StallClassName(count.stall_class())));
   }
   return absl::StrJoin(parts, "; ");
 }

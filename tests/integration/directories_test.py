@@ -27,7 +27,7 @@ class Directories(harness.PlimsollTest):
         out = self.base / f"results-{self._results}"
         # Pauses, since in memory an agent writes faster than a busy machine records.
         process = self.start_plimsoll("run", *harness.quick_defaults(arguments), "--qm-dirs", dirs or self.both, "--out", out,
-                                      "--delay", "1ms", *arguments)
+                                      "--delay", "1ms", "--full", *arguments)
         process.results = out
         return process
 

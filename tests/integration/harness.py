@@ -304,14 +304,16 @@ class PlimsollTest(unittest.TestCase):
         return self.result_of(process, None, code)
 
     def start_run(self, *arguments, wrap=(), dir=None):
-        """Starts `plimsoll run` on the test's directory with small, quick defaults; arguments override them."""
+        """Starts `plimsoll run` on the test's directory with small, quick defaults; arguments override them. Prints all of the
+        report (--full), not only what fits on a screen."""
         self._results += 1
         out = self.base / f"results-{self._results}"
         if self.runs_ahead:
             arguments = arguments if {"--delay", "--rate"} & set(map(str, arguments)) else ("--delay", "1ms", *arguments)
             wrap = (*wrap, *ahead())
+        other = {"--json", "--summary", "--full"} & {str(argument).split("=")[0] for argument in arguments}
         process = self.start_plimsoll("run", *quick_defaults(arguments), "--dir", dir or self.dir, "--out", out,
-                                      *arguments, wrap=wrap)
+                                      *([] if other else ["--full"]), *arguments, wrap=wrap)
         process.results = out
         return process
 

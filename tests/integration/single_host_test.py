@@ -17,9 +17,12 @@ class SingleHost(harness.PlimsollTest):
     def test_a_run_gives_its_report_and_leaves_only_its_results(self):
         result = self.run_plan("--bsize", "4k")
         self.assertEqual(sorted(path.name for path in result.results.iterdir()), OUTPUTS)
-        printed, _, last_line = result.out.rstrip("\n").rpartition("\n")
-        self.assertEqual(last_line, f"Results in {result.results}")
+        printed, _, last_line = result.out.rstrip("\n").rpartition("\n\n")
+        self.assertEqual(last_line, f"COMPLETED (no criteria)   Results in {result.results}")
         self.assertEqual(printed + "\n", (result.results / "report.txt").read_text())
+        brief = self.plimsoll("report", result.results).out.splitlines()
+        self.assertLessEqual(len(brief), 40, brief)
+        self.assertEqual(brief[-1], last_line)
         self.assert_nothing_left()
         self.assertEqual(list(self.runtime.iterdir()), [], "the child agent's socket is left")
 
@@ -37,8 +40,8 @@ class SingleHost(harness.PlimsollTest):
         copy = self.base / "copy"
         copy.mkdir()
         shutil.copy(result.results / "journal", copy)
-        printed = self.plimsoll("report", copy).out
-        self.assertEqual(printed.encode(), first["report.txt"])
+        printed = self.plimsoll("report", "--full", copy).out
+        self.assertEqual(printed.rpartition("\nCOMPLETED ")[0].encode(), first["report.txt"])
         for name in MADE_AGAIN:
             self.assertEqual((copy / name).read_bytes(), first[name], name)
         self.assertEqual(self.plimsoll("report", "--json", "--print-only", copy).out.encode(), first["report.json"])

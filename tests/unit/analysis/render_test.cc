@@ -88,7 +88,7 @@ TEST(Text, NamesThatDifferInTheMiddleStayDifferentInEveryPart) {
     v1::StallReport& stall = *step.mutable_stalls()->add_stalls();
     stall.set_stall_class(v1::STALL_CLASS_ONE_HOST);
     stall.add_hosts(names[static_cast<size_t>(slowest)]);
-    const std::string text = RenderText(report, 0, TextDetail::kFull);
+    const std::string text = RenderText(report);
     const std::string number = absl::StrCat(slowest + 1, "[.]ex");
     EXPECT_THAT(text, ContainsRegex(absl::StrCat("\n  Slowest write [^\n]*, [^\n]*", number, "[^\n]*/qm1\n")));
     EXPECT_THAT(text, ContainsRegex(absl::StrCat("\n  [-0-9:. ]+ one host +[^ ]*", number)));

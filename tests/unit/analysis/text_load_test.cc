@@ -42,7 +42,7 @@ v1::StepReport WithHosts(int hosts) {
 
 TEST(TextLoad, NothingIsSaidWhereNothingIsKnown) {
   EXPECT_THAT(TextEvenness(v1::StepReport()), IsEmpty());
-  EXPECT_THAT(TextLoad(v1::StepReport(), TextDetail::kFull), IsEmpty());
+  EXPECT_THAT(TextLoad(v1::StepReport()), IsEmpty());
 }
 
 TEST(TextLoad, OneHostHasNoFairnessOverHosts) {
@@ -66,13 +66,13 @@ TEST(TextLoad, AChangeFromNothingIsADash) {
 
 TEST(TextLoad, ColumnsOfWhatNobodyHasAreNotThere) {
   v1::StepReport step = WithHosts(1);
-  const std::vector<std::string> lines = TextLoad(step, TextDetail::kShort);
+  const std::vector<std::string> lines = TextLoad(step);
   ASSERT_THAT(lines, SizeIs(4));
   EXPECT_THAT(TextCells(lines[3]), ElementsAre("host0", "1.235", "|", "12.3", "0.00", "0.000"));
   step.mutable_load(0)->mutable_disk()->set_device("sda");
   step.mutable_load(0)->mutable_disk()->set_writes(7);
   step.mutable_load(0)->mutable_disk()->set_write_ms(0.5);
-  const std::vector<std::string> more = TextLoad(step, TextDetail::kShort);
+  const std::vector<std::string> more = TextLoad(step);
   ASSERT_THAT(more, SizeIs(8));
   EXPECT_EQ(more[3], lines[3]);
   EXPECT_THAT(TextCells(more[7]), ElementsAre("host0", "1.235", "|", "sda", "0.500", "\u2013", "0.0"));
@@ -81,7 +81,7 @@ TEST(TextLoad, ColumnsOfWhatNobodyHasAreNotThere) {
 TEST(TextLoad, AWarningNamesTheHost) {
   v1::StepReport step = WithHosts(2);
   step.mutable_load(1)->set_bottleneck("its recorder ran up to 73 ms late");
-  EXPECT_THAT(TextLoad(step, TextDetail::kShort),
+  EXPECT_THAT(TextLoad(step),
               Contains(HasSubstr("  Warning: host1: the load generator may be CPU-bound: its recorder ran up")));
 }
 
@@ -106,18 +106,6 @@ TEST(TextLoad, APassHasTheWarningRightBelowIt) {
   EXPECT_THAT(TextVerdict(report, TextDetail::kShort), ElementsAre("Verdict   FAIL"));
 }
 
-TEST(TextLoad, OfManyHostsTheWorstFiguresAreShownWithTheirHostUnlessAllAreAskedFor) {
-  v1::StepReport step = WithHosts(70);
-  step.mutable_load(17)->set_writer_cpu_wait_percent(6.1);
-  step.mutable_load(69)->set_recorder_late_max_ns(72'000'000);
-  step.mutable_load(3)->mutable_nfs()->mutable_write()->set_round_trip_ms(19.5);
-  EXPECT_THAT(TextLoad(step, TextDetail::kShort),
-              ElementsAre("  Load, worst of 70 hosts: CPU wait 6.10 % (host17), agent CPU 12.34 % (host0),",
-                          "  scheduling delay 72.000 ms (host69), NFS WRITE rtt 19.500 ms (host3)"));
-  // One of them has NFS: a table of its own.
-  EXPECT_THAT(TextLoad(step, TextDetail::kFull), SizeIs(3 + 70 + 4));
-}
-
 TEST(TextLoad, NoLineIsTooWideAndNothingSteersTheTerminal) {
   v1::StepReport step = WithHosts(3);
   for (v1::HostLoadReport& load : *step.mutable_load()) {
@@ -135,7 +123,7 @@ TEST(TextLoad, NoLineIsTooWideAndNothingSteersTheTerminal) {
     load.mutable_nfs()->mutable_commit()->set_operations(UINT64_MAX);
   }
   step.mutable_trend()->set_first_iops(1e18);
-  for (const std::vector<std::string>& lines : {TextLoad(step, TextDetail::kShort), TextEvenness(step)}) {
+  for (const std::vector<std::string>& lines : {TextLoad(step), TextEvenness(step)}) {
     EXPECT_THAT(lines, Each(Not(HasSubstr("\x1b"))));
     for (const std::string& line : lines) EXPECT_THAT(DisplayWidth(line), Le(size_t{80})) << line;
   }

@@ -30,7 +30,7 @@ SimulatedSearch ThreeHosts() {
 
 std::string Text(const v1::Report& report) {
   std::string text;
-  for (const std::vector<std::string>& part : LimitTextSection().parts(report, TextDetail::kShort)) {
+  for (const std::vector<std::string>& part : LimitTextSection().parts(report)) {
     for (const std::string& line : part) text += line + "\n";
   }
   return text;
