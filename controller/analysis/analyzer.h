@@ -86,6 +86,9 @@ class Analyzer {
     return section_ ? section_->LastStepText() : "";
   }
 
+  // What the last round of a drill showed; empty where there was none.
+  std::string LastRoundText() const { return section_ ? section_->LastRoundText(timeline_) : ""; }
+
   // Reports of the completed steps, in order; none after Finish.
   const std::vector<v1::StepReport>& reports() const { return reports_; }
 

@@ -86,8 +86,8 @@ absl::StatusOr<v1::Report> LoadReport(const std::string& path) {
   const std::string json = absl::StrCat(path, absl::EndsWith(path, "/") ? "" : "/", "report.json");
   if (fs::exists(json, error)) return LoadJson(json);
   if (IsAbDirectory(path)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": the rounds of `plimsoll ab`, not one run; `plimsoll compare ", path, "` compares them"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, ": the rounds of `plimsoll ab`, not one run; `plimsoll compare ", ShellQuoted(path), "` compares them"));
   }
   if (fs::exists(absl::StrCat(path, absl::EndsWith(path, "/") ? "" : "/", "accept.json"), error)) {
     return absl::InvalidArgumentError(

@@ -25,6 +25,7 @@
 #include "controller/cli/outputs.h"
 #include "controller/cli/plan_flags.h"
 #include "controller/ha/drill.h"
+#include "controller/ha/ha_analysis.h"
 #include "controller/plan/ha_plan.h"
 #include "controller/plan/plan_check.h"
 #include "controller/plan/plan_defaults.h"
@@ -109,6 +110,9 @@ class HaRun {
     if (!opened.ok()) return Ended(PrintError(line_, opened.status(), Exit::kWrong));
     ResultsDirectory& results = opened->directory;
     for (const std::string& warning : Warnings(fleet_->hosts())) progress_.Warn(warning);
+    if (const std::string shared = SharedKernels(); !shared.empty() && !plan_.ha().one_kernel()) {
+      progress_.Warn(shared);
+    }
     RunLog log(std::move(opened->journal), clock_);
     log.OnJournalLoss([this](const absl::Status& status) {
       progress_.Warn(absl::StrCat("the journal cannot be written any more: ", std::string(status.message()),
@@ -118,11 +122,12 @@ class HaRun {
     progress_.Clear();
     if (left_) {
       log.FlushFor(kNsPerSecond);
-      PrintError(line_,
-                 absl::StrCat("exited at once; the instances end within ", FormatDuration(plan_.lease_ns()),
-                              ", and a fault that was caused may not be undone; `plimsoll report ", results.path(),
-                              "` reports what there is, ", CleanCommands(), " removes the files"),
-                 Exit::kLeft);
+      PrintError(
+          line_,
+          absl::StrCat("exited at once; the instances end within ", FormatDuration(plan_.lease_ns()),
+                       ", and a fault that was caused may not be undone; `plimsoll report ",
+                       ShellQuoted(results.path()), "` reports what there is, ", CleanCommands(), " removes the files"),
+          Exit::kLeft);
       line_.err.flush();
       _exit(static_cast<int>(Exit::kLeft));
     }
@@ -233,8 +238,9 @@ class HaRun {
     std::vector<std::string> commands;
     for (const std::string& dir : {plan_.workload().dir(), plan_.ha().data_dir()}) {
       if (dir.empty()) continue;
-      commands.push_back(absl::StrCat("`plimsoll clean --run ", run_id_, " --hosts ", absl::StrJoin(addresses, ","),
-                                      launcher_->Options(), " --dir ", dir, " --yes`"));
+      commands.push_back(absl::StrCat("`plimsoll clean --run ", run_id_, " --hosts ",
+                                      ShellQuoted(absl::StrJoin(addresses, ",")), launcher_->Options(), " --dir ",
+                                      ShellQuoted(dir), " --yes`"));
     }
     return absl::StrJoin(commands, " and ");
   }
@@ -275,6 +281,21 @@ class HaRun {
     return PrintReport(line_, text, report, results.path(), {log.journal_status(), written});
   }
 
+  // Pairs whose agents have, or may have, one kernel, and what that means; empty: there are none.
+  std::string SharedKernels() const {
+    std::vector<std::string> shared;
+    for (const HaPair& pair : HaPairs(plan_)) {
+      const Host& first = fleet_->host(pair.first);
+      const Host& second = fleet_->host(pair.second);
+      const std::string text =
+          OneKernelText({first.label, first.description->boot_id()}, {second.label, second.description->boot_id()});
+      if (!text.empty()) shared.push_back(text);
+    }
+    if (shared.empty()) return "";
+    return absl::StrCat(absl::StrJoin(shared, "; "), ": locks between hosts are not tested",
+                        plan_.ha().one_kernel() ? "" : "; without --one-kernel the drill does not PASS");
+  }
+
   int DryRun() {
     for (const HaPair& pair : HaPairs(plan_)) {
       line_.out << SanitizeForTerminal(absl::StrCat(fleet_->host(pair.first).label, " + ",
@@ -284,6 +305,10 @@ class HaRun {
     for (const v1::HaFaultCommands& commands : plan_.ha().commands()) {
       line_.out << SanitizeForTerminal(absl::StrCat("do:   ", absl::StrJoin(commands.do_(), " "))) << "\n";
       line_.out << SanitizeForTerminal(absl::StrCat("undo: ", absl::StrJoin(commands.undo(), " "))) << "\n";
+    }
+    for (const std::string& text : DescribeDrill(plan_)) line_.out << SanitizeForTerminal(text) << "\n";
+    if (const std::string shared = SharedKernels(); !shared.empty()) {
+      line_.out << SanitizeForTerminal(shared) << "\n";
     }
     line_.out << plan_.ha().rounds() << " rounds. Nothing was touched." << std::endl;
     return static_cast<int>(Exit::kOk);
@@ -346,7 +371,8 @@ void AddHaCommand(CLI::App& app, CommandLine& line) {
   CLI::Option* junit = AddJUnitFlag(*command, flags->junit);
   command->add_flag("--quiet,-q", flags->quiet, "Print no progress on standard error");
   AddAccessFlags(*command, flags->access);
-  command->add_flag("--dry-run", flags->dry_run, "Show pairs, queue managers and commands; change nothing")
+  command
+      ->add_flag("--dry-run", flags->dry_run, "Show pairs, directory, bytes, faults, commands and time; change nothing")
       ->excludes(junit);
   command->footer(
       "Example:\n"

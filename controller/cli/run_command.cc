@@ -204,7 +204,7 @@ class Run {
       log.FlushFor(kNsPerSecond);
       const std::string left =
           absl::StrCat("exited at once; the agents stop and clean up within ", FormatDuration(plan_.lease_ns()),
-                       "; `plimsoll report ", results.path(), "` reports what there is");
+                       "; `plimsoll report ", ShellQuoted(results.path()), "` reports what there is");
       // The errors of a run that takes turns are shown by who gives them, who does not get to it.
       if (turn_ != nullptr) {
         progress_.Warn(left);
@@ -379,12 +379,14 @@ class Run {
     std::string text;
     for (const auto& [dir, addresses] : hosts) {
       const std::string list =
-          plan_.hosts().empty() ? "" : absl::StrCat(" --hosts ", absl::StrJoin(addresses, ","), launcher_->Options());
+          plan_.hosts().empty()
+              ? ""
+              : absl::StrCat(" --hosts ", ShellQuoted(absl::StrJoin(addresses, ",")), launcher_->Options());
       absl::StrAppend(
           &text, SanitizeForTerminal(absl::StrCat("Files kept in ", dir == "/" ? "" : dir, "/plimsoll-", run_id_, "/")),
           "\n",
-          SanitizeForTerminal(
-              absl::StrCat("Remove them with: plimsoll clean", list, " --dir ", dir, " --run ", run_id_, " --yes")),
+          SanitizeForTerminal(absl::StrCat("Remove them with: plimsoll clean", list, " --dir ", ShellQuoted(dir),
+                                           " --run ", run_id_, " --yes")),
           "\n");
     }
     return text;

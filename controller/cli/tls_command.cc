@@ -226,8 +226,10 @@ void PrintResult(const TlsDirectory& directory, const std::vector<std::string>& 
     out << (i > 0 ? "," : "") << (v6 ? "[" : "") << hosts[i] << (v6 ? "]" : "");
   }
   const std::string stem = TlsDirectory::FileStem(controller);
-  out << " --dir DIR --tls-ca " << dir << "/ca.crt --tls-cert " << dir << '/' << stem << ".crt --tls-key " << dir << '/'
-      << stem << ".key\n\nKeep " << dir << "/ca.key private: anyone who has it can issue controller certificates.\n";
+  out << " --dir DIR --tls-ca " << ShellQuoted(dir + "/ca.crt") << " --tls-cert "
+      << ShellQuoted(absl::StrCat(dir, "/", stem, ".crt")) << " --tls-key "
+      << ShellQuoted(absl::StrCat(dir, "/", stem, ".key")) << "\n\nKeep " << dir
+      << "/ca.key private: anyone who has it can issue controller certificates.\n";
 }
 
 int Init(const InitFlags& flags, CommandLine& line) {

@@ -13,6 +13,8 @@ namespace {
 
 constexpr int64_t kTryAgainNs = kNsPerSecond;
 constexpr int64_t kPollCommandNs = 20 * kNsPerMs;
+// So long the analysis is waited for to show what a round has found.
+constexpr int64_t kShowRoundNs = 200 * kNsPerMs;
 
 std::vector<v1::LogWorkload> FilledWorkloads(const v1::TestPlan& plan) {
   std::vector<v1::LogWorkload> workloads;
@@ -206,6 +208,7 @@ std::string Drill::RunRound(uint32_t round) {
   // A command that failed makes its round inconclusive, and leaves the others as they are.
   problem = Restore(fault, victims);
   victim_.reset();
+  if (log_.AnalysedWithin(kShowRoundNs)) options_.say(log_.analyzer().LastRoundText());
   return problem;
 }
 

@@ -13,12 +13,6 @@
 namespace plimsoll {
 namespace {
 
-// "88 ms", "13.578 s".
-std::string TakeoverTime(int64_t takeover_ns) {
-  if (takeover_ns < kNsPerSecond) return FormatLength(takeover_ns / kNsPerMs * kNsPerMs);
-  return absl::StrFormat("%.3f s", static_cast<double>(takeover_ns / kNsPerMs) / 1e3);
-}
-
 constexpr size_t kLeastFor90 = 100;
 constexpr size_t kLeastFor99 = 1'000;
 
@@ -51,6 +45,7 @@ void AddFindings(const v1::HaFindings& more, v1::HaFindings& sum) {
   sum.set_in_doubt_present(sum.in_doubt_present() + more.in_doubt_present());
   sum.set_in_doubt_late(sum.in_doubt_late() + more.in_doubt_late());
   sum.set_released_late(sum.released_late() + more.released_late());
+  sum.set_overwritten_in_flight(sum.overwritten_in_flight() + more.overwritten_in_flight());
 }
 
 HaLogShape ShapeOf(const v1::TestPlan& plan) {
@@ -62,26 +57,18 @@ HaLogShape ShapeOf(const v1::TestPlan& plan) {
 }
 
 // Nearest rank of sorted values.
-int64_t RankOf(const std::vector<int64_t>& sorted, size_t percent) {
+const v1::HaSpan& RankOf(const std::vector<v1::HaSpan>& sorted, size_t percent) {
   const size_t rank = (sorted.size() * percent + 99) / 100;
   return sorted[std::clamp<size_t>(rank, 1, sorted.size()) - 1];
 }
 
-bool Timed(const v1::HaSpan& a, const v1::HaSpan& b) {
-  return std::pair(a.ns(), a.error_ns()) < std::pair(b.ns(), b.error_ns());
-}
-
-v1::Outcome OutcomeOf(const HaCriterion& criterion, int64_t low, int64_t high) {
-  if (criterion.comparison == HaComparison::kEqual) {
-    if (low == high && low == criterion.limit) return v1::OUTCOME_PASS;
-    return criterion.limit < low || criterion.limit > high ? v1::OUTCOME_FAIL : v1::OUTCOME_INCONCLUSIVE;
-  }
-  const bool low_holds = Fulfils(criterion, low);
-  if (low_holds != Fulfils(criterion, high)) return v1::OUTCOME_INCONCLUSIVE;
-  return low_holds ? v1::OUTCOME_PASS : v1::OUTCOME_FAIL;
-}
-
 }  // namespace
+
+std::string OneKernelText(const HaKernel& first, const HaKernel& second) {
+  const bool known = !first.boot_id.empty() && !second.boot_id.empty();
+  if (known && first.boot_id != second.boot_id) return "";
+  return absl::StrCat(first.label, " and ", second.label, known ? " share" : " may share", " one kernel");
+}
 
 HaAnalysis::HaAnalysis(const v1::TestPlan& plan) : plan_(plan) {
   for (const std::string& text : plan.criteria()) {
@@ -102,9 +89,23 @@ absl::Status HaAnalysis::Take(const v1::JournalRecord& record, const Timeline& t
     const auto end = MomentOf(timeline, timeline.ClockOf(record.ha().events().host()), entry.last_end_ns());
     if (end.has_value()) max_window_ns_ = std::max(max_window_ns_, record.time_ns() - end->low_ns);
   }
+  if (record.has_host_joined()) {
+    boot_ids_.emplace(record.host_joined().host(), record.host_joined().description().boot_id());
+  }
   const absl::Status taken = facts_.Take(record, timeline);
-  pictures_.Take(record, facts_, timeline);
+  // A round is over when the next one begins: its old active instances have ended by then, and all that they did is
+  // known.
+  if (facts_.rounds().size() > 1) JudgeRounds(timeline, facts_.rounds().size() - 1);
+  pictures_.Take(record, facts_);
   return taken;
+}
+
+void HaAnalysis::JudgeRounds(const Timeline& timeline, size_t rounds) {
+  while (judged_rounds_.size() < rounds) {
+    const HaRoundFacts& round = facts_.rounds()[judged_rounds_.size()];
+    judged_rounds_.push_back(JudgeRound(timeline, round, known_));
+    pictures_.Close(round, judged_rounds_.back(), facts_, timeline);
+  }
 }
 
 void HaAnalysis::Finish(const Timeline& timeline, const std::function<std::string(uint32_t)>& label_of,
@@ -112,7 +113,10 @@ void HaAnalysis::Finish(const Timeline& timeline, const std::function<std::strin
   v1::HaReport& ha = *report.mutable_ha();
   ha.set_unfenced(plan_.ha().fence() == v1::HA_FENCE_NONE);
   ha.set_max_in_doubt_window_ns(max_window_ns_);
-  for (const HaRoundFacts& round : facts_.rounds()) FinishRound(timeline, round, label_of, ha, reasons);
+  JudgeRounds(timeline, facts_.rounds().size());
+  for (size_t i = 0; i < judged_rounds_.size(); ++i) {
+    FinishRound(timeline, facts_.rounds()[i], judged_rounds_[i], label_of, ha, reasons);
+  }
   if (facts_.rounds().empty()) {
     reasons.emplace_back("No round began.");
   } else if (facts_.rounds().size() < plan_.ha().rounds()) {
@@ -127,17 +131,20 @@ void HaAnalysis::Finish(const Timeline& timeline, const std::function<std::strin
   for (const v1::HaQueueManagerReport& qm : ha.queue_managers()) AddFindings(qm.findings(), total_);
   *ha.mutable_findings() = total_;
   AddPhases(ha);
-  pictures_.Finish(facts_, timeline, ha);
+  pictures_.Finish(ha);
+  if (!facts_.rounds().empty()) shared_kernels_ = SharedKernels(label_of);
+  if (!shared_kernels_.empty() && !plan_.ha().one_kernel()) {
+    reasons.push_back(absl::StrCat(
+        shared_kernels_, ": locks between hosts were not tested; --one-kernel judges a trial on one kernel."));
+  }
 }
 
-void HaAnalysis::FinishRound(const Timeline& timeline, const HaRoundFacts& round,
-                             const std::function<std::string(uint32_t)>& label_of, v1::HaReport& report,
-                             std::vector<std::string>& reasons) {
-  v1::HaRoundReport& line = *report.add_rounds();
+HaJudgedRound HaAnalysis::JudgeRound(const Timeline& timeline, const HaRoundFacts& round,
+                                     std::map<uint32_t, std::set<uint64_t>>& known) const {
+  HaJudgedRound judged;
+  v1::HaRoundReport& line = judged.report;
   line.set_number(round.begin.round());
   line.set_fault(round.begin.fault());
-  *line.mutable_begin() = timeline.ToUtc(round.begin_ns);
-  line.set_host(label_of(round.begin.host()));
   for (const std::string& error : round.command_errors) line.add_reasons(error);
   if (round.end.has_value() && !round.end->cut_short().empty()) {
     line.set_cut_short(round.end->cut_short());
@@ -145,46 +152,71 @@ void HaAnalysis::FinishRound(const Timeline& timeline, const HaRoundFacts& round
   }
   const int64_t hang_ns = plan_.ha().server_lease_ns() + 2 * plan_.ha().lock_poll_ns();
   for (const v1::HaRoundQueueManager& qm : round.begin.queue_managers()) {
-    HaJudgedTakeover judged = JudgeTakeover(timeline, facts_, round, qm, hang_ns, known_[qm.qm()]);
+    HaJudgedTakeover one = JudgeTakeover(timeline, facts_, round, qm, hang_ns, known[qm.qm()]);
+    v1::HaFindings& findings = *one.report.mutable_findings();
+    if (one.report.outcome() == v1::HA_TAKEOVER_OUTCOME_NONE) findings.set_not_released(1);
+    // A lock that was released, but later than the criteria allow a takeover to take.
+    const v1::HaSpan& free = one.report.to_free();
+    if (one.report.has_to_free() && free.ns() - free.error_ns() > release_limit_ns_) findings.set_released_late(1);
+    if (one.succession.has_value()) {
+      findings.set_late_writers(one.succession->late_writer ? 1 : 0);
+      const bool fenced = plan_.ha().fence() != v1::HA_FENCE_NONE;
+      findings.set_split_brain(one.succession->both_held || (one.succession->late_writer && fenced) ? 1 : 0);
+    }
+    for (const std::string& reason : one.reasons) line.add_reasons(absl::StrCat("qm", qm.qm(), ": ", reason));
+    *line.add_takeovers() = one.report;
+    judged.takeovers.push_back(std::move(one));
+  }
+  return judged;
+}
+
+void HaAnalysis::FinishRound(const Timeline& timeline, const HaRoundFacts& round, const HaJudgedRound& judged,
+                             const std::function<std::string(uint32_t)>& label_of, v1::HaReport& report,
+                             std::vector<std::string>& reasons) {
+  v1::HaRoundReport& line = *report.add_rounds();
+  line = judged.report;
+  *line.mutable_begin() = timeline.ToUtc(round.begin_ns);
+  line.set_host(label_of(round.begin.host()));
+  for (int i = 0; i < line.takeovers_size(); ++i) {
+    v1::HaTakeoverReport& takeover = *line.mutable_takeovers(i);
+    const v1::HaRoundQueueManager& qm = round.begin.queue_managers(i);
+    const HaJudgedTakeover& one = judged.takeovers[static_cast<size_t>(i)];
     for (const auto& [number, host] : {std::pair(qm.active(), true), std::pair(qm.standby(), false)}) {
       const HaInstanceFacts* instance = facts_.Find(number);
       if (instance == nullptr) continue;
-      *(host ? judged.report.mutable_old_host() : judged.report.mutable_new_host()) = label_of(instance->host);
+      *(host ? takeover.mutable_old_host() : takeover.mutable_new_host()) = label_of(instance->host);
     }
-    if (judged.report.outcome() == v1::HA_TAKEOVER_OUTCOME_NONE) {
-      judged.report.mutable_findings()->set_not_released(1);
+    const std::string lock = absl::StrCat("round ", line.number(), ": the lock of qm", qm.qm());
+    if (takeover.findings().not_released() > 0) {
       // Of a round that was cut short, for as long as it went on.
       const int64_t limit_ns = plan_.ha().takeover_limit_ns();
-      const int64_t waited_ns = judged.at_least_ns < limit_ns ? judged.at_least_ns / kNsPerMs * kNsPerMs : limit_ns;
-      not_released_.push_back(absl::StrCat("round ", line.number(), ": the lock of qm", qm.qm(),
-                                           " was never released within ", FormatDuration(waited_ns)));
+      const int64_t waited_ns = one.at_least_ns < limit_ns ? one.at_least_ns / kNsPerMs * kNsPerMs : limit_ns;
+      not_released_.push_back(absl::StrCat(lock, " was never released within ", FormatDuration(waited_ns)));
       for (const char* phase : {"takeover", "gap", "to_granted"}) {
-        phases_[phase].at_least_ns.push_back(judged.at_least_ns);
+        phases_[phase].at_least_ns.push_back(one.at_least_ns);
       }
     }
-    for (const std::string& reason : judged.reasons) line.add_reasons(absl::StrCat("qm", qm.qm(), ": ", reason));
-    if (judged.report.outcome() == v1::HA_TAKEOVER_OUTCOME_TAKEN) {
+    if (takeover.findings().released_late() > 0) {
+      released_late_.push_back(absl::StrCat(
+          lock, " was released late: ", absl::StrFormat("%.3f s", static_cast<double>(takeover.to_free().ns()) / 1e9),
+          " after the fault, limit ", FormatDuration(release_limit_ns_)));
+    }
+    if (takeover.outcome() == v1::HA_TAKEOVER_OUTCOME_TAKEN) {
       for (const PhaseName& phase : kPhaseNames) {
-        if ((judged.report.*phase.has)()) phases_[phase.name].spans.push_back((judged.report.*phase.get)());
+        if ((takeover.*phase.has)()) phases_[phase.name].spans.push_back((takeover.*phase.get)());
       }
     }
-    NoteLateRelease(line.number(), judged.report);
-    AddFindings(judged.report.findings(), found_[qm.qm()]);
-    if (judged.report.new_instance() != 0) judged_[qm.active()] = qm.standby();
-    *line.add_takeovers() = std::move(judged.report);
+    if (one.succession.has_value()) taken_in_[{qm.active(), qm.standby()}] = {report.rounds_size() - 1, i};
+    const auto doubt = [&](const std::string& text, std::string& first) {
+      if (!text.empty() && first.empty()) first = absl::StrCat("round ", line.number(), ": qm", qm.qm(), ": ", text);
+    };
+    doubt(one.log_doubt, log_doubt_);
+    if (one.succession.has_value()) doubt(one.succession->unknown, holder_doubt_);
+    AddFindings(takeover.findings(), found_[qm.qm()]);
   }
   for (const std::string& reason : line.reasons()) {
     reasons.push_back(absl::StrCat("Round ", line.number(), ": ", reason, "."));
   }
-}
-
-void HaAnalysis::NoteLateRelease(uint32_t round, v1::HaTakeoverReport& takeover) {
-  const v1::HaSpan& free = takeover.to_free();
-  if (!takeover.has_to_free() || free.ns() - free.error_ns() <= release_limit_ns_) return;
-  takeover.mutable_findings()->set_released_late(1);
-  released_late_.push_back(absl::StrCat("round ", round, ": the lock of qm", takeover.qm(), " was released late: ",
-                                        absl::StrFormat("%.3f s", static_cast<double>(free.ns()) / 1e9),
-                                        " after the fault, limit ", FormatDuration(release_limit_ns_)));
 }
 
 void HaAnalysis::FinishQueueManager(const Timeline& timeline, uint32_t qm,
@@ -196,6 +228,12 @@ void HaAnalysis::FinishQueueManager(const Timeline& timeline, uint32_t qm,
   findings = found_[qm];
   const bool fenced = !report.unfenced();
   const auto doubt = [&](const std::string& text) { reasons.push_back(absl::StrCat("qm", qm, ": ", text, ".")); };
+  const auto doubt_first = [&](const std::string& text, std::string& first) {
+    doubt(text);
+    if (first.empty()) first = absl::StrCat("qm", qm, ": ", text);
+  };
+  const auto log_doubt = [&](const std::string& text) { doubt_first(text, log_doubt_); };
+  const auto holder_doubt = [&](const std::string& text) { doubt_first(text, holder_doubt_); };
 
   std::vector<HaAcknowledged> acknowledged;
   const HaInstanceFacts* before = nullptr;
@@ -208,13 +246,22 @@ void HaAnalysis::FinishQueueManager(const Timeline& timeline, uint32_t qm,
     if (std::find(line.hosts().begin(), line.hosts().end(), host) == line.hosts().end()) line.add_hosts(host);
     line.set_active_instances(line.active_instances() + 1);
     if (before != nullptr) {
-      const HaSuccession succession = JudgeSuccession(timeline, facts_, *before, *active);
-      if (!succession.unknown.empty()) doubt(succession.unknown);
-      if (succession.late_writer) findings.set_late_writers(findings.late_writers() + 1);
-      late = late || succession.late_writer;
-      if (succession.both_held || (succession.late_writer && fenced)) {
-        findings.set_split_brain(findings.split_brain() + 1);
+      const auto place = taken_in_.find({before->number, active->number});
+      const HaJudgedTakeover* takeover = nullptr;
+      if (place != taken_in_.end()) {
+        takeover = &judged_rounds_[static_cast<size_t>(place->second.round)]
+                        .takeovers[static_cast<size_t>(place->second.takeover)];
       }
+      const HaSuccession succession =
+          takeover != nullptr ? *takeover->succession : JudgeSuccession(timeline, facts_, *before, *active);
+      if (takeover == nullptr) {
+        if (!succession.unknown.empty()) holder_doubt(succession.unknown);
+        if (succession.late_writer) findings.set_late_writers(findings.late_writers() + 1);
+        if (succession.both_held || (succession.late_writer && fenced)) {
+          findings.set_split_brain(findings.split_brain() + 1);
+        }
+      }
+      late = late || succession.late_writer;
       const std::string who = absl::StrCat("qm", qm, ": instance ", active->number, " on ", host);
       const std::string old = absl::StrCat("instance ", before->number, " on ", label_of(before->host));
       if (succession.both_held) {
@@ -225,11 +272,11 @@ void HaAnalysis::FinishQueueManager(const Timeline& timeline, uint32_t qm,
       }
       // What the old one wrote later was acknowledged to nobody who could still rely on it.
       acknowledged.back().last = acknowledged.back().last_before_next =
-          AcknowledgedBefore(timeline, *before, *active).last_sequence;
+          takeover != nullptr ? takeover->report.acknowledged()
+                              : AcknowledgedBefore(timeline, *before, *active).last_sequence;
       if (active->replayed.has_value()) {
         acknowledged.back().next_replayed = active->replayed->event.last_sequence();
-        const auto takeover = judged_.find(before->number);
-        if (takeover != judged_.end() && takeover->second == active->number) judged.push_back(acknowledged.size() - 1);
+        if (takeover != nullptr) judged.push_back(acknowledged.size() - 1);
       }
       readings.Append(ReadBackBefore(timeline, *before, active));
     }
@@ -238,7 +285,7 @@ void HaAnalysis::FinishQueueManager(const Timeline& timeline, uint32_t qm,
     const bool begins = ledger.entries == 0 ? !active->first_write.has_value()
                                             : active->writing.has_value() &&
                                                   ledger.first_sequence == active->writing->event.first_sequence();
-    if (ledger.broken || !begins) doubt(absl::StrCat("the ledger of instance ", active->number, " has a hole"));
+    if (ledger.broken || !begins) log_doubt(absl::StrCat("the ledger of instance ", active->number, " has a hole"));
     uint64_t last = ledger.last_sequence;
     if (ledger.entries > 0 && active->ended.has_value()) {
       last = std::max(last, active->ended->event.last_sequence());
@@ -247,7 +294,7 @@ void HaAnalysis::FinishQueueManager(const Timeline& timeline, uint32_t qm,
     if (ledger.entries > 0) line.set_acknowledged(line.acknowledged() + last - ledger.first_sequence + 1);
     before = active;
   }
-  if (line.acknowledged() == 0) doubt("no write was acknowledged");
+  if (line.acknowledged() == 0) log_doubt("no write was acknowledged");
   if (before != nullptr && EndedByItself(*before)) {
     const std::string& message = before->ended->event.message();
     doubt(absl::StrCat("instance ", before->number, " ended by itself", message.empty() ? "" : ": ", message));
@@ -258,14 +305,14 @@ void HaAnalysis::FinishQueueManager(const Timeline& timeline, uint32_t qm,
   if (before != nullptr) readings.Append(ReadBackBefore(timeline, *before, nullptr));
   HaLogFindings log;
   if (reads_back) log = CheckReadBack(readings, acknowledged, ShapeOf(plan_), known_[qm]);
-  if (!log.unknown.empty()) doubt(log.unknown);
+  if (!log.unknown.empty()) log_doubt(log.unknown);
   const HaInstanceFacts* scan = facts_.ScanOf(qm);
   line.set_scanned(scan != nullptr);
   if (scan == nullptr) {
-    doubt("its log was not scanned at the end");
+    log_doubt("its log was not scanned at the end");
   } else {
     const HaLogFindings left = CheckScan(scan->scanned->event, acknowledged, ShapeOf(plan_), known_[qm]);
-    if (!left.unknown.empty()) doubt(left.unknown);
+    if (!left.unknown.empty()) log_doubt(left.unknown);
     log.Add(left);
   }
   findings.set_missing(findings.missing() + log.missing);
@@ -273,7 +320,7 @@ void HaAnalysis::FinishQueueManager(const Timeline& timeline, uint32_t qm,
   findings.set_misplaced(findings.misplaced() + log.misplaced);
   findings.set_overwritten(findings.overwritten() + log.overwritten);
   findings.set_order_broken(findings.order_broken() + log.order_broken);
-  findings.set_lost(findings.lost() + log.missing + log.torn + log.misplaced + (fenced ? log.overwritten : 0));
+  findings.set_lost(findings.lost() + log.missing + log.torn + log.misplaced + log.overwritten);
   findings.set_in_doubt_late(findings.in_doubt_late() + log.in_doubt_late);
   if (log.late > 0 && !late) {
     late_writers_.push_back(absl::StrCat("late write: qm", qm, ": the log held ", FormatCount(log.late),
@@ -281,11 +328,61 @@ void HaAnalysis::FinishQueueManager(const Timeline& timeline, uint32_t qm,
     findings.set_late_writers(findings.late_writers() + 1);
     if (fenced) findings.set_split_brain(findings.split_brain() + 1);
   }
-  if (log.in_doubt_over_acknowledged > 0) {
-    doubt(
-        "the write in flight at a fault landed after the takeover, over a block that the new active instance had "
-        "acknowledged");
+  for (const auto& [epoch, overwrites] : log.overwritten_by) {
+    findings.set_overwritten_in_flight(findings.overwritten_in_flight() + overwrites.in_flight);
   }
+  NoteOverwrites(qm, log, label_of, report);
+}
+
+void HaAnalysis::NoteOverwrites(uint32_t qm, const HaLogFindings& log,
+                                const std::function<std::string(uint32_t)>& label_of, v1::HaReport& report) {
+  const std::vector<const HaInstanceFacts*> actives = facts_.Actives(qm);
+  // The instance of an epoch, and the one that was active after it; null where there is none.
+  const auto of_epoch = [&actives](uint32_t epoch) -> std::pair<const HaInstanceFacts*, const HaInstanceFacts*> {
+    for (size_t i = 0; i < actives.size(); ++i) {
+      if (actives[i]->ledger.epoch == epoch) return {actives[i], i + 1 < actives.size() ? actives[i + 1] : nullptr};
+    }
+    return {nullptr, nullptr};
+  };
+  const auto name = [&label_of](const HaInstanceFacts& instance) {
+    return absl::StrCat("instance ", instance.number, " on ", label_of(instance.host));
+  };
+  for (const auto& [epoch, overwrites] : log.overwritten_by) {
+    const auto [old, next] = of_epoch(epoch);
+    const HaInstanceFacts* const victim = of_epoch(overwrites.first_epoch).first;
+    if (old == nullptr || next == nullptr || victim == nullptr) continue;
+    std::string where = absl::StrCat("qm", qm);
+    if (const auto place = taken_in_.find({old->number, next->number}); place != taken_in_.end()) {
+      v1::HaRoundReport& round = *report.mutable_rounds(place->second.round);
+      where = absl::StrCat("round ", round.number(), ", ", where);
+      v1::HaFindings& findings = *round.mutable_takeovers(place->second.takeover)->mutable_findings();
+      findings.set_lost(findings.lost() + overwrites.blocks);
+      findings.set_overwritten(findings.overwritten() + overwrites.blocks);
+      findings.set_overwritten_in_flight(findings.overwritten_in_flight() + overwrites.in_flight);
+    }
+    overwrites_.push_back(absl::StrCat(
+        where, ": ", name(*old), " overwrote ",
+        overwrites.blocks == 1
+            ? absl::StrCat("block ", overwrites.first_sequence)
+            : absl::StrCat(FormatCount(overwrites.blocks), " blocks from block ", overwrites.first_sequence, " on"),
+        ", which ", name(*victim), " had acknowledged"));
+  }
+}
+
+std::string HaAnalysis::SharedKernels(const std::function<std::string(uint32_t)>& label_of) const {
+  constexpr size_t kMostShown = 3;
+  std::map<uint32_t, std::set<uint32_t>> hosts;
+  for (const auto& [number, instance] : facts_.instances()) hosts[instance.qm].insert(instance.host);
+  const auto kernel_of = [&](uint32_t host) {
+    const auto found = boot_ids_.find(host);
+    return HaKernel{label_of(host), found == boot_ids_.end() ? "" : found->second};
+  };
+  std::set<std::string> shared;
+  for (const auto& [qm, pair] : hosts) {
+    const std::string text = OneKernelText(kernel_of(*pair.begin()), kernel_of(*pair.rbegin()));
+    if (pair.size() > 1 && !text.empty() && shared.size() < kMostShown) shared.insert(text);
+  }
+  return absl::StrJoin(shared, "; ");
 }
 
 void HaAnalysis::KnowLostTails(const std::vector<HaAcknowledged>& acknowledged, const std::vector<size_t>& judged,
@@ -310,155 +407,22 @@ void HaAnalysis::AddPhases(v1::HaReport& report) const {
     const auto found = phases_.find(name.name);
     if (found == phases_.end() || found->second.spans.empty()) continue;
     std::vector<v1::HaSpan> spans = found->second.spans;
-    std::sort(spans.begin(), spans.end(), Timed);
+    std::sort(spans.begin(), spans.end(), IsShorter);
     v1::HaPhaseReport& line = *report.add_phases();
     line.set_phase(name.name);
     line.set_count(spans.size());
     *line.mutable_min() = spans.front();
     *line.mutable_median() = spans[(spans.size() - 1) / 2];
     *line.mutable_max() = spans.back();
-    std::vector<int64_t> sorted;
-    for (const v1::HaSpan& span : spans) sorted.push_back(span.ns());
-    if (sorted.size() >= kLeastFor90) line.set_p90_ns(RankOf(sorted, 90));
-    if (sorted.size() >= kLeastFor99) line.set_p99_ns(RankOf(sorted, 99));
-  }
-}
-
-bool HaAnalysis::PhaseValue(const std::string& name, bool median, Bounds& value) const {
-  const auto found = phases_.find(name);
-  if (found == phases_.end()) return false;
-  std::vector<int64_t> lows = found->second.at_least_ns;
-  std::vector<int64_t> highs(found->second.at_least_ns.size(), INT64_MAX);
-  for (const v1::HaSpan& span : found->second.spans) {
-    lows.push_back(span.ns() - span.error_ns());
-    highs.push_back(span.ns() + span.error_ns());
-  }
-  if (lows.empty()) return false;
-  std::sort(lows.begin(), lows.end());
-  std::sort(highs.begin(), highs.end());
-  const size_t at = median ? (lows.size() - 1) / 2 : lows.size() - 1;
-  value = {lows[at], highs[at]};
-  return true;
-}
-
-std::string HaAnalysis::ProofOf(int metric) const {
-  constexpr size_t kMostProofs = 3;
-  std::vector<std::string> proofs;
-  switch (static_cast<HaMetric>(metric)) {
-    case HaMetric::kLost:
-      for (const auto& [count, name] : {std::pair(total_.missing(), "missing"), std::pair(total_.torn(), "torn"),
-                                        std::pair(total_.misplaced(), "misplaced"),
-                                        std::pair(plan_.ha().fence() == v1::HA_FENCE_NONE ? 0 : total_.overwritten(),
-                                                  "overwritten by an old active instance")}) {
-        if (count > 0) proofs.push_back(absl::StrCat(FormatCount(count), " ", name));
-      }
-      return proofs.empty() ? "" : absl::StrCat("acknowledged writes that are lost: ", absl::StrJoin(proofs, ", "));
-    case HaMetric::kSplitBrain:
-      proofs = split_brains_;
-      proofs.insert(proofs.end(), late_writers_.begin(), late_writers_.end());
-      break;
-    case HaMetric::kLateWriters:
-      proofs = late_writers_;
-      break;
-    case HaMetric::kNotReleased:
-    case HaMetric::kTakeoverMax:
-    case HaMetric::kTakeoverMedian:
-    case HaMetric::kGapMax:
-    case HaMetric::kGapMedian:
-    case HaMetric::kGrantMax:
-      proofs = not_released_;
-      proofs.insert(proofs.end(), released_late_.begin(), released_late_.end());
-      break;
-    default:
-      return "";
-  }
-  const size_t more = proofs.size() - std::min(proofs.size(), kMostProofs);
-  proofs.resize(proofs.size() - more);
-  return absl::StrCat(absl::StrJoin(proofs, "; "), more > 0 ? absl::StrCat("; and ", more, " more") : "");
-}
-
-bool HaAnalysis::ValueOf(int metric, Bounds& value) const {
-  const auto count = [&value](uint64_t number) {
-    value.low = value.high = static_cast<int64_t>(std::min<uint64_t>(number, INT64_MAX));
-    return true;
-  };
-  switch (static_cast<HaMetric>(metric)) {
-    case HaMetric::kLost:
-      return count(total_.lost());
-    case HaMetric::kTorn:
-      return count(total_.torn());
-    case HaMetric::kMisplaced:
-      return count(total_.misplaced());
-    case HaMetric::kOverwritten:
-      return count(total_.overwritten());
-    case HaMetric::kOrderBroken:
-      return count(total_.order_broken());
-    case HaMetric::kSplitBrain:
-      return count(total_.split_brain());
-    case HaMetric::kLateWriters:
-      return count(total_.late_writers());
-    case HaMetric::kNotReleased:
-      return count(total_.not_released());
-    case HaMetric::kTakeoverMax:
-      return PhaseValue("takeover", false, value);
-    case HaMetric::kTakeoverMedian:
-      return PhaseValue("takeover", true, value);
-    case HaMetric::kGapMax:
-      return PhaseValue("gap", false, value);
-    case HaMetric::kGapMedian:
-      return PhaseValue("gap", true, value);
-    case HaMetric::kGrantMax:
-      return PhaseValue("to_granted", false, value);
-    case HaMetric::kReplayMax:
-      return PhaseValue("to_replayed", false, value);
-    case HaMetric::kOwnMax:
-      return PhaseValue("own", false, value);
-  }
-  return false;
-}
-
-v1::VerdictReport HaAnalysis::Judge(const std::vector<std::string>& reasons) const {
-  v1::VerdictReport verdict;
-  bool failed = false;
-  bool undecided = !reasons.empty();
-  for (const std::string& text : plan_.criteria()) {
-    v1::CriterionReport& line = *verdict.add_criteria();
-    line.set_criterion(text);
-    const absl::StatusOr<HaCriterion> criterion = ParseHaCriterion(text);
-    Bounds value;
-    if (!criterion.ok()) {
-      line.set_outcome(v1::OUTCOME_INCONCLUSIVE);
-      line.set_reason(std::string(criterion.status().message()));
-    } else if (!ValueOf(static_cast<int>(criterion->metric), value)) {
-      line.set_outcome(v1::OUTCOME_INCONCLUSIVE);
-      line.set_reason(InfoOf(criterion->metric).missing);
-    } else {
-      const bool is_time = InfoOf(criterion->metric).is_time;
-      const bool open = value.high == INT64_MAX;
-      const int64_t shown = open ? value.low : value.low + (value.high - value.low) / 2;
-      line.set_outcome(OutcomeOf(*criterion, value.low, value.high));
-      line.set_value(static_cast<double>(shown));
-      line.set_value_text(is_time ? absl::StrCat(open ? "over " : "", TakeoverTime(shown))
-                                  : FormatCount(static_cast<uint64_t>(shown)));
-      if (line.outcome() == v1::OUTCOME_FAIL) line.set_reason(ProofOf(static_cast<int>(criterion->metric)));
-      if (line.outcome() == v1::OUTCOME_INCONCLUSIVE) {
-        line.set_reason(open ? "a takeover was not waited for long enough"
-                             : "it lies within the clocks' error of the limit");
-      }
+    if (spans.size() >= kLeastFor90) {
+      line.set_p90_ns(RankOf(spans, 90).ns());
+      line.set_p90_error_ns(RankOf(spans, 90).error_ns());
     }
-    failed = failed || line.outcome() == v1::OUTCOME_FAIL;
-    undecided = undecided || line.outcome() == v1::OUTCOME_INCONCLUSIVE;
+    if (spans.size() >= kLeastFor99) {
+      line.set_p99_ns(RankOf(spans, 99).ns());
+      line.set_p99_error_ns(RankOf(spans, 99).error_ns());
+    }
   }
-  for (const std::string& reason : reasons) verdict.add_reasons(reason);
-  verdict.set_outcome(failed                     ? v1::OUTCOME_FAIL
-                      : undecided                ? v1::OUTCOME_INCONCLUSIVE
-                      : plan_.criteria().empty() ? v1::OUTCOME_DONE
-                                                 : v1::OUTCOME_PASS);
-  if (plan_.ha().fence() == v1::HA_FENCE_NONE && total_.late_writers() > 0) {
-    verdict.set_remark(absl::StrCat("unfenced writer: ", total_.late_writers(),
-                                    " old active instances wrote after the takeover (--fence none)"));
-  }
-  return verdict;
 }
 
 }  // namespace plimsoll

@@ -312,12 +312,6 @@ constexpr int64_t kWatchNs = kMostAfterPictureNs + kNsPerSecond;
 constexpr size_t kMostPictureCommands = 8;
 constexpr size_t kMostPictureAways = 1'000;
 
-bool HasFailed(const v1::HaTakeoverReport& report) {
-  const v1::HaFindings& found = report.findings();
-  return found.lost() > 0 || found.order_broken() > 0 || report.outcome() == v1::HA_TAKEOVER_OUTCOME_NONE ||
-         report.outcome() == v1::HA_TAKEOVER_OUTCOME_UNWANTED;
-}
-
 }  // namespace
 
 v1::HaPicture DrawHaPicture(const HaScene& scene, const HaTracks& tracks, const HaFacts& facts,
@@ -325,11 +319,9 @@ v1::HaPicture DrawHaPicture(const HaScene& scene, const HaTracks& tracks, const 
   return Painter(scene, tracks, facts, timeline, labels).Draw();
 }
 
-void HaPictures::Take(const v1::JournalRecord& record, const HaFacts& facts, const Timeline& timeline) {
+void HaPictures::Take(const v1::JournalRecord& record, const HaFacts& facts) {
   const int64_t now_ns = record.time_ns();
-  if (scene_.has_value() && scene_->round.end.has_value() && now_ns > scene_->round.end_ns + kWatchNs) {
-    Close(facts, timeline);
-  }
+  if (scene_.has_value() && scene_->round.end.has_value() && now_ns > scene_->round.end_ns + kWatchNs) EndWatch();
   last_ns_ = std::max(last_ns_, now_ns);
   switch (record.record_case()) {
     case v1::JournalRecord::kRunBegin: {
@@ -344,7 +336,6 @@ void HaPictures::Take(const v1::JournalRecord& record, const HaFacts& facts, con
       for (const v1::Frame& frame : record.frames().frames()) tracks_.TakeFrame(record.frames().host(), frame);
       return;
     case v1::JournalRecord::kHa:
-      if (record.ha().has_round_begin()) Close(facts, timeline);
       return TakeOfDrill(record.ha(), now_ns, facts);
     default:
       return;
@@ -357,7 +348,9 @@ void HaPictures::TakeOfDrill(const v1::HaRecord& record, int64_t now_ns, const H
       return tracks_.TakeEvents(record.events().host(), record.events().events());
     case v1::HaRecord::kRoundBegin: {
       // One that the facts refused has no picture.
-      if (facts.rounds().empty() || facts.rounds().back().begin.round() != record.round_begin().round()) return;
+      if (scene_.has_value() || facts.rounds().empty() ||
+          facts.rounds().back().begin.round() != record.round_begin().round())
+        return;
       scene_.emplace();
       scene_->round = facts.rounds().back();
       std::vector<uint32_t> qms;
@@ -414,46 +407,52 @@ HaPictures::Kept* HaPictures::PlaceFor(const Kept& one) {
   return IsBefore(one, *last) ? last : nullptr;
 }
 
-void HaPictures::Close(const HaFacts& facts, const Timeline& timeline) {
-  if (!scene_.has_value()) return;
-  const std::vector<HaRoundFacts>& rounds = facts.rounds();
-  const auto round = std::find_if(rounds.rbegin(), rounds.rend(), [this](const HaRoundFacts& other) {
-    return other.begin.round() == scene_->round.begin.round();
-  });
-  if (round != rounds.rend()) scene_->round = *round;
-  Kept one;
-  one.fault = scene_->round.begin.fault();
-  one.round = scene_->round.begin.round();
-  const auto worsen = [&one](Rank rank) { one.rank = std::min(one.rank, rank); };
-  if (!scene_->round.end.has_value() || !scene_->round.end->cut_short().empty()) worsen(Rank::kUndecided);
-  if (!scene_->round.command_errors.empty()) worsen(Rank::kUndecided);
-  for (const v1::HaRoundQueueManager& qm : scene_->round.begin.queue_managers()) {
-    HaJudgedTakeover judged = JudgeTakeover(timeline, facts, scene_->round, qm, 0, known_[qm.qm()]);
-    const HaInstanceFacts* const old = facts.Find(qm.active());
-    const HaInstanceFacts* const next = facts.Find(qm.standby());
-    if (old != nullptr && next != nullptr && judged.report.new_instance() != 0) {
-      const HaSuccession succession = JudgeSuccession(timeline, facts, *old, *next);
-      if (succession.both_held || succession.late_writer) worsen(Rank::kFailed);
-      if (!succession.unknown.empty()) worsen(Rank::kUndecided);
-    }
-    if (HasFailed(judged.report)) worsen(Rank::kFailed);
-    if (!judged.reasons.empty()) worsen(Rank::kUndecided);
-    one.gap_ns = std::max(one.gap_ns, judged.report.gap().ns());
-    scene_->judged.push_back(std::move(judged));
-  }
-  if (Kept* const place = PlaceFor(one); place != nullptr) {
-    scene_->known_until_ns = last_ns_;
-    scene_->away = away_;
-    one.picture = DrawHaPicture(*scene_, tracks_, facts, timeline, labels_);
-    *place = std::move(one);
-  }
-  scene_.reset();
+HaPictures::Rank HaPictures::RankOf(const v1::HaRoundReport& round) {
+  const auto failed = [](const v1::HaTakeoverReport& one) {
+    const v1::HaFindings& found = one.findings();
+    return found.lost() + found.order_broken() + found.split_brain() + found.late_writers() + found.not_released() +
+                   found.released_late() >
+               0 ||
+           one.outcome() == v1::HA_TAKEOVER_OUTCOME_UNWANTED;
+  };
+  if (std::any_of(round.takeovers().begin(), round.takeovers().end(), failed)) return Rank::kFailed;
+  return round.reasons().empty() ? Rank::kPlain : Rank::kUndecided;
+}
+
+void HaPictures::EndWatch() {
+  if (scene_->tracks.has_value()) return;
+  scene_->known_until_ns = last_ns_;
+  scene_->away = away_;
+  scene_->tracks = tracks_;
   tracks_.Drop();
   std::erase_if(away_, [](const HaScene::Away& away) { return away.to_ns.has_value(); });
 }
 
-void HaPictures::Finish(const HaFacts& facts, const Timeline& timeline, v1::HaReport& report) {
-  Close(facts, timeline);
+void HaPictures::Close(const HaRoundFacts& round, const HaJudgedRound& judged, const HaFacts& facts,
+                       const Timeline& timeline) {
+  if (!scene_.has_value()) return;
+  EndWatch();
+  scene_->round = round;
+  scene_->judged = judged.takeovers;
+  Kept one;
+  one.fault = round.begin.fault();
+  one.round = round.begin.round();
+  one.rank = RankOf(judged.report);
+  for (const v1::HaTakeoverReport& takeover : judged.report.takeovers()) {
+    one.gap_ns = std::max(one.gap_ns, takeover.gap().ns());
+  }
+  if (Kept* const place = PlaceFor(one); place != nullptr) {
+    one.picture = DrawHaPicture(*scene_, *scene_->tracks, facts, timeline, labels_);
+    *place = std::move(one);
+  }
+  scene_.reset();
+}
+
+void HaPictures::Finish(v1::HaReport& report) {
+  // What the logs showed after the drill counts for the round in which it happened.
+  std::map<uint32_t, Rank> ranks;
+  for (const v1::HaRoundReport& round : report.rounds()) ranks[round.number()] = RankOf(round);
+  for (Kept& one : kept_) one.rank = ranks[one.round];
   std::sort(kept_.begin(), kept_.end(), IsBefore);
   // Those that failed or prove nothing, the longest gap of each kind of fault, then the longest gaps.
   std::set<v1::HaFaultKind> seen;

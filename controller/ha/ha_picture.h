@@ -150,6 +150,8 @@ struct HaScene {
   // Of each queue manager of the round, in its order.
   std::vector<HaJudgedTakeover> judged;
   std::vector<Away> away;
+  // What its instances did, where the round's judgement came later than what may be shown.
+  std::optional<HaTracks> tracks;
   // Nothing is known of what came later.
   int64_t known_until_ns = 0;
 };
@@ -158,18 +160,21 @@ struct HaScene {
 v1::HaPicture DrawHaPicture(const HaScene& scene, const HaTracks& tracks, const HaFacts& facts,
                             const Timeline& timeline, const std::map<uint32_t, std::string>& labels);
 
-// Takes the records of a drill in their order, and draws a round once the next one begins or some seconds after it
-// ended. Judges nothing: what contradicts itself is left out. Memory is bounded by the pictures that may be shown and
-// by what HaTracks holds. Not thread-safe.
+// Takes the records of a drill in their order, and draws a round when it is judged. Judges nothing: what contradicts
+// itself is left out. Memory is bounded by the pictures that may be shown and by what HaTracks holds. Not thread-safe.
 class HaPictures {
  public:
   static constexpr size_t kMost = 20;
 
-  // Every record of the journal; `facts` and `timeline` know it and those before it.
-  void Take(const v1::JournalRecord& record, const HaFacts& facts, const Timeline& timeline);
+  // Every record of the journal; `facts` knows it and those before it.
+  void Take(const v1::JournalRecord& record, const HaFacts& facts);
 
-  // Once, after the last record: adds the pictures to the report, in the order of the rounds.
-  void Finish(const HaFacts& facts, const Timeline& timeline, v1::HaReport& report);
+  // Draws the round that is on or has just ended, if its picture may be shown: before the first record after the one
+  // by which it was judged.
+  void Close(const HaRoundFacts& round, const HaJudgedRound& judged, const HaFacts& facts, const Timeline& timeline);
+
+  // Once, after the last record, with the report's rounds: adds the pictures to it, in the order of the rounds.
+  void Finish(v1::HaReport& report);
 
  private:
   // Which pictures are shown first.
@@ -183,9 +188,10 @@ class HaPictures {
   };
 
   static bool IsBefore(const Kept& a, const Kept& b);
+  static Rank RankOf(const v1::HaRoundReport& round);
   void TakeOfDrill(const v1::HaRecord& record, int64_t now_ns, const HaFacts& facts);
-  // Draws the round that is on or has just ended, if there is one and its picture may be shown.
-  void Close(const HaFacts& facts, const Timeline& timeline);
+  // What the instances did until now is all that is shown of the round.
+  void EndWatch();
   // Where the picture goes; null: others come before it.
   Kept* PlaceFor(const Kept& one);
 
@@ -194,8 +200,6 @@ class HaPictures {
   std::vector<HaScene::Away> away_;
   // The round that is on, or has just ended.
   std::optional<HaScene> scene_;
-  // Of each queue manager, blocks that earlier replays found to be wrong.
-  std::map<uint32_t, std::set<uint64_t>> known_;
   std::vector<Kept> kept_;
   int64_t last_ns_ = 0;
 };

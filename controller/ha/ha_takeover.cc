@@ -328,7 +328,13 @@ HaJudgedTakeover JudgeTakeover(const Timeline& timeline, const HaFacts& facts, c
   }
   // Nobody times a takeover that must not be.
   if (report.outcome() == v1::HA_TAKEOVER_OUTCOME_TAKEN) SetPhases(timeline, round, *old, *next, before, judged);
+  if (old->active.has_value()) {
+    judged.succession = JudgeSuccession(timeline, facts, *old, *next);
+    if (!judged.succession->unknown.empty()) judged.reasons.push_back(judged.succession->unknown);
+  }
+  const size_t others = judged.reasons.size();
   SetLog(*old, *next, before, known, judged);
+  if (judged.reasons.size() > others) judged.log_doubt = judged.reasons[others];
   if (!next->first_write.has_value()) judged.reasons.emplace_back("the new active instance wrote nothing");
   return judged;
 }

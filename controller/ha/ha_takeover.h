@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "controller/analysis/timeline.h"
@@ -43,6 +44,10 @@ inline v1::HaSpan ExactSpan(int64_t from_ns, int64_t to_ns) {
   v1::HaSpan span;
   span.set_ns(to_ns - from_ns);
   return span;
+}
+
+inline bool IsShorter(const v1::HaSpan& a, const v1::HaSpan& b) {
+  return std::pair(a.ns(), a.error_ns()) < std::pair(b.ns(), b.error_ns());
 }
 
 // What a fault must lead to.
@@ -90,9 +95,21 @@ struct HaTakeoverMoments {
 struct HaJudgedTakeover {
   v1::HaTakeoverReport report;
   HaTakeoverMoments moments;
+  // What the two instances did to each other; absent where the lock did not go from one to the other.
+  std::optional<HaSuccession> succession;
   // None happened in time: it would have taken longer than this. 0: one did, or none had to.
   int64_t at_least_ns = 0;
   std::vector<std::string> reasons;
+  // The first of the reasons for which writes may be lost without being found so; empty: there is none.
+  std::string log_doubt;
+};
+
+// A round, judged once: the report, the verdict, the pictures and the line of progress all show this.
+struct HaJudgedRound {
+  // Without the hosts' labels.
+  v1::HaRoundReport report;
+  // Of each queue manager of the round, in its order.
+  std::vector<HaJudgedTakeover> takeovers;
 };
 
 // Whether it ended without an order and without being killed. An order may still have been on its way.

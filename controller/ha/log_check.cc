@@ -56,17 +56,15 @@ bool IsLate(const HaAcknowledged& old, uint64_t sequence) {
   return old.next_replayed != UINT64_MAX && sequence > std::max(old.last_before_next, old.next_replayed);
 }
 
-// A late block lies where an acknowledged one should, if `over_acknowledged`.
-void CountLate(const HaAcknowledged& old, uint64_t sequence, bool over_acknowledged, HaLogFindings& findings) {
+// A late block; `over`: the acknowledged one that should be in its place, if any.
+void CountLate(const HaAcknowledged& old, uint64_t sequence, const Expected& over, HaLogFindings& findings) {
   // One write was under way: behind what was acknowledged, or, where its acknowledgement came with a later one or not
   // at all, behind what the replay found.
-  if (sequence == std::max(old.last_before_next, old.next_replayed) + 1) {
-    ++findings.in_doubt_late;
-    if (over_acknowledged) ++findings.in_doubt_over_acknowledged;
-    return;
-  }
-  ++findings.late;
-  if (over_acknowledged) ++findings.overwritten;
+  const bool in_flight = sequence == std::max(old.last_before_next, old.next_replayed) + 1;
+  ++(in_flight ? findings.in_doubt_late : findings.late);
+  if (over.by == nullptr) return;
+  ++findings.overwritten;
+  findings.overwritten_by[old.epoch].Add({1, in_flight ? 1U : 0U, over.sequence, over.by->epoch});
 }
 
 class ReadBackCheck {
@@ -115,7 +113,7 @@ class ReadBackCheck {
         if (ExpectedOf(sequence) != &one || !known_.insert(sequence).second) continue;
         const HaAcknowledged* old = OfEpoch(acknowledged_, run.epoch);
         if (old != nullptr && IsLate(*old, sequence)) {
-          CountLate(*old, sequence, true, findings_);
+          CountLate(*old, sequence, {sequence, &one}, findings_);
         } else {
           CountFaulty(v1::HaFaultyBlock::KIND_MISSING, findings_);
         }
@@ -131,7 +129,7 @@ class ReadBackCheck {
     const bool in_place = wrong.found_sequence % shape_.lap_blocks == wrong.sequence % shape_.lap_blocks;
     if (in_place && old != nullptr && old->epoch <= expected->epoch && IsLate(*old, wrong.found_sequence)) {
       known_.insert(wrong.sequence);
-      return CountLate(*old, wrong.found_sequence, true, findings_);
+      return CountLate(*old, wrong.found_sequence, {wrong.sequence, expected}, findings_);
     }
     // A later lap's: it was read back before that, by another instance, or not at all.
     if (in_place && wrong.found_sequence > wrong.sequence) return;
@@ -236,7 +234,7 @@ class Scan {
     const Expected expected = ExpectedAt(place);
     const HaAcknowledged* found = OfEpoch(acknowledged_, epoch);
     if (expected.by == nullptr) {
-      if (found != nullptr && IsLate(*found, sequence)) CountLate(*found, sequence, false, findings_);
+      if (found != nullptr && IsLate(*found, sequence)) CountLate(*found, sequence, {}, findings_);
       return;
     }
     if (epoch == expected.by->epoch && sequence == expected.sequence) {
@@ -247,7 +245,7 @@ class Scan {
     if (epoch >= expected.by->epoch && sequence > expected.sequence) return;
     if (known_.contains(expected.sequence)) return;
     if (found != nullptr && epoch < expected.by->epoch && IsLate(*found, sequence)) {
-      return CountLate(*found, sequence, true, findings_);
+      return CountLate(*found, sequence, expected, findings_);
     }
     ++findings_.missing;
     missing_.push_back(expected.sequence);
@@ -269,7 +267,7 @@ class Scan {
     if (known_.contains(expected.sequence)) return;
     const HaAcknowledged* old = OfEpoch(acknowledged_, found.found_epoch());
     if (old != nullptr && old->epoch < expected.by->epoch && IsLate(*old, found.found_sequence())) {
-      return CountLate(*old, found.found_sequence(), true, findings_);
+      return CountLate(*old, found.found_sequence(), expected, findings_);
     }
     CountFaulty(found.kind(), findings_);
   }
@@ -308,6 +306,15 @@ HaLogFindings CheckReplay(const v1::HaReplayed& replayed, uint64_t last, std::se
   return findings;
 }
 
+void HaOverwrites::Add(const HaOverwrites& more) {
+  if (blocks == 0 || more.first_sequence < first_sequence) {
+    first_sequence = more.first_sequence;
+    first_epoch = more.first_epoch;
+  }
+  blocks += more.blocks;
+  in_flight += more.in_flight;
+}
+
 void HaLogFindings::Add(const HaLogFindings& more) {
   missing += more.missing;
   torn += more.torn;
@@ -316,7 +323,7 @@ void HaLogFindings::Add(const HaLogFindings& more) {
   order_broken += more.order_broken;
   late += more.late;
   in_doubt_late += more.in_doubt_late;
-  in_doubt_over_acknowledged += more.in_doubt_over_acknowledged;
+  for (const auto& [epoch, overwrites] : more.overwritten_by) overwritten_by[epoch].Add(overwrites);
 }
 
 void HaReadings::Append(const HaReadings& more) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -52,20 +53,32 @@ struct HaReadings {
   void Append(const HaReadings& more);
 };
 
+// Acknowledged blocks that one old active instance overwrote after it had been replaced.
+struct HaOverwrites {
+  uint64_t blocks = 0;
+  // Of these, by the write that was in flight at the fault: at most one.
+  uint64_t in_flight = 0;
+  // The first of them, and the epoch that had acknowledged it.
+  uint64_t first_sequence = 0;
+  uint32_t first_epoch = 0;
+
+  void Add(const HaOverwrites& more);
+};
+
 // What is wrong with acknowledged blocks. A block counts once.
 struct HaLogFindings {
   uint64_t missing = 0;
   uint64_t torn = 0;
   uint64_t misplaced = 0;
-  // By an older epoch, after the newer one had acknowledged the block.
+  // By an older epoch, after the newer one had acknowledged the block; and by which.
   uint64_t overwritten = 0;
+  std::map<uint32_t, HaOverwrites> overwritten_by;
   uint64_t order_broken = 0;
   // Blocks of an older epoch beyond what the replay had reported, which the write in flight at the fault does not
   // account for. Those that overwrote acknowledged blocks are counted, too.
   uint64_t late = 0;
-  // The write in flight landed after the replay; and did so over an acknowledged block, which it may have overwritten.
+  // The write in flight landed after the replay. The acknowledged block that it destroyed, if any, is overwritten.
   uint64_t in_doubt_late = 0;
-  uint64_t in_doubt_over_acknowledged = 0;
   // Why not all could be known; empty: it could.
   std::string unknown;
 

@@ -143,15 +143,15 @@ plimsoll.unitsOf = (columns, rows) => {
       [...times].filter(([, all]) => all.length > 0).map(([name, all]) => [name, plimsoll.format.timeUnit(all)]));
 };
 
-// A cell of such a column: nanoseconds, or {ns, error: a bound in nanoseconds, note: words}; null where it is not
-// known.
+// A cell of such a column: nanoseconds, or {ns, error: a bound in nanoseconds, most: it is not longer, note: words};
+// null where it is not known.
 plimsoll.timeText = (cell, unit) => {
   const {format} = plimsoll;
   if (typeof cell === 'string') return cell;
-  const {ns, error, note} = cell !== null && typeof cell === 'object' ? cell : {ns: cell};
+  const {ns, error, most, note} = cell !== null && typeof cell === 'object' ? cell : {ns: cell};
   if (!Number.isFinite(ns)) return format.DASH;
   const text = (time) => (unit.ns === 1 ? format.count(time) : format.inUnit(time, unit.ns));
-  return text(ns) + (error > 0 ? ' \u00b1 ' + text(error) : '') + (note ? ', ' + note : '');
+  return (most ? '\u2264 ' : '') + text(ns) + (error > 0 ? ' \u00b1 ' + text(error) : '') + (note ? ', ' + note : '');
 };
 
 // A table behind a chart: made when it is first opened, since it may have thousands of rows.

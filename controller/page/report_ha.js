@@ -6,8 +6,8 @@ plimsoll.ha = (() => {
   const {svg, PHASES} = haPicture;
   const NONE = -1;
   const COLUMNS = [
-    'round', 'qm', 'fault', 'outcome', 'old_host', 'new_host', 'doubtful', 'lost', 'gap', 'gap_error', 'free',
-    'granted', 'replayed', 'first_write', 'takeover', 'takeover_error'
+    'round', 'qm', 'fault', 'outcome', 'old_host', 'new_host', 'doubtful', 'lost', 'split_brain', 'released_late',
+    'gap', 'gap_error', 'free', 'free_error', 'granted', 'granted_error', 'replayed', 'first_write', 'takeover'
   ];
   const OUTCOMES = {
     taken: 'taken over',
@@ -31,21 +31,24 @@ plimsoll.ha = (() => {
                                newHost: packed.hosts[columns.new_host[row]],
                                doubtful: columns.doubtful[row] === 1,
                                lost: columns.lost[row],
+                               splitBrain: columns.split_brain[row] === 1,
+                               releasedLate: columns.released_late[row] === 1,
                                gap: time('gap', row),
                                gapError: time('gap_error', row),
                                free: time('free', row),
+                               freeError: time('free_error', row),
                                granted: time('granted', row),
+                               grantedError: time('granted_error', row),
                                replayed: time('replayed', row),
                                firstWrite: time('first_write', row),
                                takeover: time('takeover', row),
                              }));
   };
 
-  // What speaks against a takeover, the worst first: [whether it applies, sign, class]. A lock that was not released in
-  // time fails what the criteria say of it, which the verdict knows.
+  // What speaks against a takeover, the worst first, as the verdict has it: [whether it applies, sign, class].
   const SIGNS = [
-    [(one) => one.lost > 0 || one.outcome === 'unwanted', '\u2717', 'bad'],
-    [(one) => one.outcome === 'none', '>', 'bad'],
+    [(one) => one.lost > 0 || one.splitBrain || one.outcome === 'unwanted', '\u2717', 'bad'],
+    [(one) => one.outcome === 'none' || one.releasedLate, '>', 'bad'],
     [(one) => one.doubtful, '?', 'warn'],
     [() => true, '', ''],
   ];
@@ -93,9 +96,22 @@ plimsoll.ha = (() => {
     ];
   };
 
+  // With its error, where that counts; a bound where the time may be nothing.
+  const span = (ns, error) => {
+    if (ns === null) return null;
+    if (error > 0 && error >= ns) return {ns: Math.max(ns + error, 0), most: true};
+    return {ns, error: error > 1e6 && error * 10 > ns ? error : 0};
+  };
+  const spanOf = (known) => (known ? span(known.ns, known.error_ns) : null);
+
+  const gapText = (one) => {
+    const gap = span(one.gap, one.gapError);
+    return gap === null ? '' : ', gap ' + (gap.most ? '\u2264 ' : '') + format.time(gap.ns);
+  };
+
   const describe = (one) => 'Round ' + one.round + ', ' + one.fault + ', qm' + one.qm + ', ' + one.oldHost +
-      ' \u2192 ' + one.newHost + ': ' + (OUTCOMES[one.outcome] || one.outcome) +
-      (one.gap === null ? '' : ', gap ' + format.time(one.gap)) + (one.doubtful ? '; inconclusive round' : '');
+      ' \u2192 ' + one.newHost + ': ' + (OUTCOMES[one.outcome] || one.outcome) + gapText(one) +
+      (one.doubtful ? '; inconclusive round' : '');
 
   const GUTTER = 58;
   const HIGH = 130;
@@ -176,9 +192,6 @@ plimsoll.ha = (() => {
     return image;
   };
 
-  // With its error, where that counts.
-  const span = (ns, error) => (ns === null ? null : {ns, error: error > 1e6 && error * 10 > Math.abs(ns) ? error : 0});
-  const spanOf = (known) => (known ? span(known.ns, known.error_ns) : null);
   const PHASE_NAMES = {
     gap: ['Gap', 'from the last acknowledged write of the old active instance to the first of the new one'],
     to_free: ['Fault to lock free', 'by an independent poller, which tries the lock every few milliseconds'],
@@ -193,8 +206,8 @@ plimsoll.ha = (() => {
 
   // Percentiles only where some phase has enough takeovers for them.
   const phaseTable = (report) => {
-    const ranks =
-        [['p90', 'p90_ns'], ['p99', 'p99_ns']].filter(([, column]) => report.phases.some((phase) => phase[column] > 0));
+    const ranks = [['p90', 'p90_ns', 'p90_error_ns'], ['p99', 'p99_ns', 'p99_error_ns']].filter(
+        ([, ns]) => report.phases.some((phase) => phase[ns] !== 0));
     const table = plimsoll.table(
         'Takeovers over all rounds',
         [
@@ -206,7 +219,7 @@ plimsoll.ha = (() => {
           const [name, help] = PHASE_NAMES[phase.phase] || [phase.phase, ''];
           return [
             help ? plimsoll.term(name, help) : name, format.count(phase.count), spanOf(phase.min), spanOf(phase.median),
-            spanOf(phase.max), ...ranks.map(([, column]) => (phase[column] > 0 ? phase[column] : null))
+            spanOf(phase.max), ...ranks.map(([, ns, error]) => (phase[ns] === 0 ? null : span(phase[ns], phase[error])))
           ];
         }));
     return table;
@@ -224,8 +237,8 @@ plimsoll.ha = (() => {
           (one) =>
               [String(one.round), one.fault, one.oldHost, one.newHost, String(one.qm),
                (OUTCOMES[one.outcome] || one.outcome) + (one.doubtful ? '; inconclusive' : ''),
-               span(one.gap, one.gapError), one.free, one.granted, one.replayed, one.firstWrite,
-               format.count(one.lost)]));
+               span(one.gap, one.gapError), span(one.free, one.freeError), span(one.granted, one.grantedError),
+               one.replayed, one.firstWrite, format.count(one.lost)]));
 
   const logs = (report) => {
     const found = report.findings;
@@ -250,7 +263,10 @@ plimsoll.ha = (() => {
         el('p', {class: 'remark'},
            'Writes in flight at a fault were never acknowledged, so none of them counts as lost: ' +
                format.count(found.in_doubt_present) + ' in the log, ' + format.count(found.in_doubt_absent) +
-               ' not in it, ' + format.count(found.in_doubt_late) + ' written later.'),
+               ' not in it, ' + format.count(found.in_doubt_late) + ' written later' +
+               (found.overwritten_in_flight > 0 ?
+                    ', over ' + format.plural(found.overwritten_in_flight, 'acknowledged block') + ', now lost.' :
+                    '.')),
         report.max_in_doubt_window_ns > 0 ? el('p', {class: 'remark'},
                                                'Completed writes were in the controller\u2019s ledger within ' +
                                                    format.time(report.max_in_doubt_window_ns) + '.') :
@@ -350,8 +366,7 @@ plimsoll.ha = (() => {
       const found = rounds.find((one) => one.round === round);
       if (found === undefined) return 'Round ' + round;
       const one = found.worst;
-      return 'Round ' + round + ': ' + one.fault + ' on ' + one.oldHost +
-          (one.gap === null ? '' : ', gap ' + format.time(one.gap)) + ' ' + SIGNS[signOf(one)][1];
+      return 'Round ' + round + ': ' + one.fault + ' on ' + one.oldHost + gapText(one) + ' ' + SIGNS[signOf(one)][1];
     };
     const select =
         el('select', {id: 'round-chooser', change: () => show(Number(select.value))},
@@ -413,8 +428,8 @@ plimsoll.ha = (() => {
                            ' (of the queue manager with the longest gap)' :
                            '') +
                       ', from the last acknowledged write of the old active instance to the first of the new one. ' +
-                      'A flat bar: no takeover. \u2717: acknowledged writes were lost, or a takeover happened during a hang. ' +
-                      '>: the lock was not released within the takeover limit. ?: the round is inconclusive.'),
+                      'A flat bar: no takeover. \u2717: acknowledged writes were lost, or two instances held the lock. ' +
+                      '>: the lock was not released in time. ?: the round is inconclusive.'),
                phaseKey(), stripPlace,
                pictures.size > 0 ?
                    el('p', {class: 'remark'},

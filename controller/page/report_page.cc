@@ -38,13 +38,15 @@ class NameNumbers {
 };
 
 int64_t Micros(bool known, int64_t ns) {
-  // Below 0 would be "none": clocks cannot separate the moments there.
-  return known ? std::max<int64_t>(ns / kNsPerUs, 0) : -1;
+  return known ? ns / kNsPerUs : -1;
 }
 
 const v1::HaTakeoverReport* WorstOf(const v1::HaRoundReport& round) {
   const auto rank = [](const v1::HaTakeoverReport& one) {
-    return std::pair(one.outcome() == v1::HA_TAKEOVER_OUTCOME_NONE || one.findings().lost() > 0, one.gap().ns());
+    const v1::HaFindings& found = one.findings();
+    const bool failed =
+        one.outcome() == v1::HA_TAKEOVER_OUTCOME_NONE || found.lost() + found.split_brain() + found.released_late() > 0;
+    return std::pair(failed, one.gap().ns());
   };
   const v1::HaTakeoverReport* worst = nullptr;
   for (const v1::HaTakeoverReport& one : round.takeovers()) {
@@ -56,9 +58,13 @@ const v1::HaTakeoverReport* WorstOf(const v1::HaRoundReport& round) {
 class TakeoverColumns {
  public:
   void Add(const v1::HaRoundReport& round, const v1::HaTakeoverReport& one) {
-    const auto add = [this](const char* name, int64_t value) { columns_[name].push_back(value); };
-    const auto time = [&add](const char* name, bool known, const v1::HaSpan& span) {
-      add(name, Micros(known, span.ns()));
+    const auto add = [this](const std::string& name, int64_t value) { columns_[name].push_back(value); };
+    // No phase is shorter than nothing: what the clocks' error leaves of it.
+    const auto time = [&add](const std::string& name, bool known, const v1::HaSpan& span) {
+      const int64_t low_ns = std::max<int64_t>(span.ns() - span.error_ns(), 0);
+      const int64_t high_ns = std::max<int64_t>(span.ns() + span.error_ns(), 0);
+      add(name, Micros(known, low_ns + (high_ns - low_ns) / 2));
+      add(absl::StrCat(name, "_error"), Micros(known, (high_ns - low_ns) / 2));
     };
     add("round", round.number());
     add("qm", one.qm());
@@ -68,14 +74,14 @@ class TakeoverColumns {
     add("new_host", hosts_.Of(one.new_host()));
     add("doubtful", round.reasons().empty() ? 0 : 1);
     add("lost", static_cast<int64_t>(std::min<uint64_t>(one.findings().lost(), kMaxPacked)));
+    add("split_brain", one.findings().split_brain() > 0 ? 1 : 0);
+    add("released_late", one.findings().released_late() > 0 ? 1 : 0);
     time("gap", one.has_gap(), one.gap());
-    add("gap_error", Micros(one.has_gap(), one.gap().error_ns()));
     time("free", one.has_to_free(), one.to_free());
     time("granted", one.has_to_granted(), one.to_granted());
     time("replayed", one.has_to_replayed(), one.to_replayed());
     time("first_write", one.has_to_first_write(), one.to_first_write());
     time("takeover", one.has_takeover(), one.takeover());
-    add("takeover_error", Micros(one.has_takeover(), one.takeover().error_ns()));
   }
 
   void Write(JsonWriter& json) const {
@@ -534,8 +540,11 @@ std::string ReportPageData(const v1::Report& report, const PageLimits& limits) {
 std::string RenderReportPage(const v1::Report& report) {
   const v1::RunReport& run = report.run();
   HtmlPage page;
-  page.title = absl::StrCat(VerdictWord(report), run.name().empty() ? absl::StrCat("run ", run.id()) : run.name(),
-                            " \u2013 Plimsoll");
+  page.title = absl::StrCat(VerdictWord(report),
+                            report.has_ha()      ? "HA drill "
+                            : run.name().empty() ? "run "
+                                                 : "",
+                            run.name().empty() ? run.id() : run.name(), " \u2013 Plimsoll");
   page.body = assets::kReportHtml;
   page.styles = {assets::kReportCss};
   page.scripts = {

@@ -118,13 +118,15 @@ plimsoll.sheet = (report, rows, steps, ha) => {
       ...(report.run.state !== 'complete' ?
               [report.run.state.replace(/_/g, ' ') + (report.run.state_reason ? ', ' + report.run.state_reason : '')] :
               []),
-      ...(judged && judged.remark ? [judged.remark] : []), ...(judged ? judged.reasons : []),
+      ...(judged && judged.remark ? [judged.remark] : []), ...(judged && judged.warnings ? judged.warnings : []),
+      ...(judged ? judged.reasons : []),
       ...summary.lostBesides(report, judged ? judged.reasons : [])
           .map((host) => host.label + ' was lost: ' + host.lost.reason)
     ];
     return el(
         'div', {class: 'judgement ' + tone},
-        el('p', {class: 'word'}, sign + ' ' + word, judged && judged.outcome === 'done' ? ' (no criteria)' : ''),
+        el('p', {class: 'word'}, sign + ' ' + word, judged && judged.outcome === 'done' ? ' (no criteria)' : '',
+           judged && judged.scope ? ' ' + judged.scope : ''),
         el('div', {class: 'words'}, reasons.slice(0, MOST.reasons).map((reason) => el('p', {}, cut(reason))),
            reasons.length > MOST.reasons ? el('p', {}, more(reasons.length, MOST.reasons, 'reason')) : null));
   };

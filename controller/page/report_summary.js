@@ -22,13 +22,14 @@ plimsoll.summary = (() => {
 
   const heading = (report) => {
     const {run} = report;
+    const kind = report.plan && report.plan.ha ? 'HA drill ' : run.name ? '' : 'Run ';
     // A run without a name is called by its id, which then is not repeated.
     const facts = run.id === '' ?
         [run.state_reason] :
         [run.name ? 'Run ' + run.id : '', format.dateTime(run.begin), size(report), 'plimsoll ' + run.version];
     return el(
         'div', {class: 'wide heading'}, plimsoll.brand(),
-        el('h1', {}, run.name || (run.id === '' ? 'No run' : 'Run ' + run.id)),
+        el('h1', {}, run.id === '' ? run.name || 'No run' : kind + (run.name || run.id)),
         el('ul', {class: 'facts'}, facts.filter((fact) => fact).map((fact) => el('li', {}, fact))));
   };
 
@@ -84,6 +85,7 @@ plimsoll.summary = (() => {
                  (bound.length === 1 ? 'step ' + bound[0].number : bound.length + ' steps') +
                  '; the criteria hold for the load that was reached.'));
     }
+    for (const warning of (judged && judged.warnings) || []) lines.push(el('p', {class: 'warning'}, warning));
     const notes = model.noteCount(report);
     if (notes > 0) {
       lines.push(
@@ -97,7 +99,8 @@ plimsoll.summary = (() => {
         'section', {class: 'verdict ' + tone, id: 'verdict', 'aria-labelledby': 'verdict-title'},
         el('div', {class: 'outcome'}, el('span', {class: 'sign', 'aria-hidden': 'true'}, sign),
            el('h2', {id: 'verdict-title'}, el('span', {class: 'unseen'}, 'Verdict: '), word),
-           judged && judged.outcome === 'done' ? el('span', {class: 'soft'}, ' (no criteria)') : null),
+           judged && judged.outcome === 'done' ? el('span', {class: 'soft'}, ' (no criteria)') : null,
+           judged && judged.scope ? el('span', {}, ' ' + judged.scope) : null),
         el('div', {class: 'because'},
            rows.length === 0 ? null :
                                plimsoll.table(

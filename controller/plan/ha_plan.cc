@@ -272,6 +272,45 @@ int64_t TakeoverWaitNs(const v1::HaPlan& plan) {
   return plan.takeover_limit_ns() + kTakeoverMarginNs;
 }
 
+std::vector<std::string> DescribeDrill(const v1::TestPlan& plan) {
+  const v1::HaPlan& ha = plan.ha();
+  const v1::LogWorkload& workload = plan.workload();
+  const uint64_t log_bytes = workload.file_size_bytes() * workload.num_files();
+  const uint64_t logs = uint64_t{workload.qm()} * static_cast<uint64_t>(ha.pairs_size());
+  std::vector<std::string> words;
+  int64_t hangs_ns = 0;
+  int64_t most_ns = 0;
+  for (uint32_t round = 0; round < ha.rounds(); ++round) {
+    const auto fault = static_cast<v1::HaFaultKind>(
+        ha.faults(static_cast<int>(round / static_cast<uint32_t>(ha.pairs_size())) % ha.faults_size()));
+    if (fault == v1::HA_FAULT_KIND_HANG) hangs_ns += HangNs(ha);
+    most_ns += fault == v1::HA_FAULT_KIND_HANG ? HangNs(ha) + ha.takeover_limit_ns() : TakeoverWaitNs(ha);
+    // `do`, `undo`, and the host's return.
+    if (NeedsCommands(fault)) most_ns += 2 * ha.command_limit_ns() + ha.restore_limit_ns();
+  }
+  for (const int fault : ha.faults()) words.push_back(HaFaultWord(static_cast<v1::HaFaultKind>(fault)));
+  const int64_t rounds = ha.rounds();
+  const int64_t before_ns = rounds * (ha.has_at_ns() ? ha.at_ns() : ha.window_ns() / 2);
+  return {
+      absl::StrCat("Directory  ", workload.dir(),
+                   ha.data_dir().empty() ? ", for logs and locks" : absl::StrCat(", locks in ", ha.data_dir())),
+      absl::StrCat(
+          "Bytes      ", FormatSizeForPeople(logs * log_bytes), ": ", logs, logs == 1 ? " log of " : " logs of ",
+          workload.num_files(), " extents of ", FormatSizeForPeople(workload.file_size_bytes()),
+          ", written again and again in blocks of ", FormatSizeForPeople(plan.block_size_bytes(0)),
+          workload.rate_per_second() > 0
+              ? absl::StrCat(", ", FormatTargetRate(workload.rate_per_second()), " a second for each queue manager")
+              : ""),
+      absl::StrCat("Faults     ", absl::StrJoin(words, ", "), ", each ",
+                   ha.has_at_ns() ? absl::StrCat(FormatLength(ha.at_ns()), " after all pairs are ready")
+                                  : absl::StrCat("at a random moment within ", FormatLength(ha.window_ns()))),
+      absl::StrCat("Time       about ", FormatLength(before_ns + hangs_ns), " and the takeovers, each at most ",
+                   FormatLength(ha.takeover_limit_ns()), "; at most ",
+                   FormatLength(most_ns + rounds * (ha.has_at_ns() ? ha.at_ns() : ha.window_ns())),
+                   " in all, with filling, starting and scanning on top"),
+  };
+}
+
 std::vector<std::string> HaPlanProblems(const v1::TestPlan& plan) {
   std::vector<std::string> problems;
   CheckPairs(plan, problems);

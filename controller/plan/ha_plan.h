@@ -51,6 +51,9 @@ int64_t HangNs(const v1::HaPlan& plan);
 // certain, whatever the clocks' errors.
 int64_t TakeoverWaitNs(const v1::HaPlan& plan);
 
+// What a checked drill does, one line each: where it writes, how much, its faults, and how long it takes.
+std::vector<std::string> DescribeDrill(const v1::TestPlan& plan);
+
 // What keeps a plan with its defaults from being a drill, one line each. Empty: nothing.
 std::vector<std::string> HaPlanProblems(const v1::TestPlan& plan);
 

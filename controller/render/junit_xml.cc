@@ -185,7 +185,8 @@ std::string RenderReportJUnit(const v1::Report& report) {
       google::protobuf::util::TimeUtil::DurationToNanoseconds(report.run().end() - report.run().begin());
   if (report.run().has_begin()) suite.timestamp = FormatMoment(report.run().begin()).substr(0, 19);
   suite.properties = {
-      {"verdict", OutcomeText(verdict.outcome())}, {"run", report.run().id()}, {"version", report.run().version()}};
+      {"verdict", OutcomeText(verdict)}, {"run", report.run().id()}, {"version", report.run().version()}};
+  for (const std::string& warning : verdict.warnings()) suite.properties.emplace_back("warning", warning);
   for (const v1::HostReport& host : report.hosts()) suite.properties.emplace_back("host", host.label());
   for (const v1::CriterionReport& criterion : verdict.criteria()) {
     if (report.has_ha()) {

@@ -326,6 +326,7 @@ void AddDoubts(const v1::Report& report, std::string& out) {
   std::vector<std::string> doubts;
   const v1::VerdictReport& verdict = report.verdict();
   if (!verdict.remark().empty()) doubts.push_back(MdText(verdict.remark()));
+  for (const std::string& warning : verdict.warnings()) doubts.push_back(absl::StrCat("Warning: ", MdText(warning)));
   for (const std::string& reason : verdict.reasons()) doubts.push_back(MdText(reason));
   for (const v1::CriterionReport& criterion : verdict.criteria()) {
     if (!criterion.reason().empty())
@@ -355,7 +356,7 @@ void AddDoubts(const v1::Report& report, std::string& out) {
 
 std::string RenderMarkdown(const v1::Report& report, const std::string& results) {
   const v1::RunReport& run = report.run();
-  std::string out = absl::StrCat("### Plimsoll: ", OutcomeText(report.verdict().outcome()), "\n\n");
+  std::string out = absl::StrCat("### Plimsoll: ", OutcomeText(report.verdict()), "\n\n");
   if (!run.name().empty()) absl::StrAppend(&out, MdCode(run.name()), "\n\n");
   absl::StrAppend(&out, FormatCount(run.hosts()), run.hosts() == 1 ? " host, " : " hosts, ",
                   FormatCount(run.queue_managers()), run.queue_managers() == 1 ? " queue manager" : " queue managers");

@@ -230,8 +230,9 @@ std::vector<const v1::HaRoundReport*> WorstRounds(const v1::HaReport& ha, size_t
     bool bad = !round.reasons().empty();
     int64_t gap_ns = 0;
     for (const v1::HaTakeoverReport& one : round.takeovers()) {
-      bad = bad || one.findings().lost() > 0 || one.outcome() == v1::HA_TAKEOVER_OUTCOME_NONE ||
-            one.outcome() == v1::HA_TAKEOVER_OUTCOME_UNWANTED;
+      const v1::HaFindings& found = one.findings();
+      bad = bad || found.lost() + found.split_brain() + found.not_released() + found.released_late() > 0 ||
+            one.outcome() == v1::HA_TAKEOVER_OUTCOME_NONE || one.outcome() == v1::HA_TAKEOVER_OUTCOME_UNWANTED;
       gap_ns = std::max(gap_ns, one.gap().ns());
     }
     return std::pair(bad, gap_ns);
@@ -268,8 +269,8 @@ std::vector<const v1::PlacementStepReport*> WorstSteps(const v1::PlacementReport
 }
 
 std::string ResultsLine(const v1::Report& report, const ReportPlace& place) {
-  return absl::StrCat(OutcomeText(report.verdict().outcome()), "   ",
-                      place.is_journal ? "From the journal " : "Results in ", SanitizeForTerminal(place.path), "\n");
+  return absl::StrCat(OutcomeText(report.verdict()), "   ", place.is_journal ? "From the journal " : "Results in ",
+                      SanitizeForTerminal(place.path), "\n");
 }
 
 std::string RenderBrief(const v1::Report& report, const ReportPlace& place,

@@ -104,10 +104,14 @@ std::string OutcomeText(v1::Outcome outcome) {
   return absl::AsciiStrToUpper(EnumName(*v1::Outcome_descriptor(), outcome));
 }
 
+std::string OutcomeText(const v1::VerdictReport& verdict) {
+  return absl::StrCat(OutcomeText(verdict.outcome()), verdict.scope().empty() ? "" : " ", verdict.scope());
+}
+
 std::vector<std::string> TextVerdict(const v1::Report& report, TextDetail detail) {
   const v1::VerdictReport& verdict = report.verdict();
   const v1::RunReport& run = report.run();
-  std::string outcome = OutcomeText(verdict.outcome());
+  std::string outcome = OutcomeText(verdict);
   if (!verdict.remark().empty()) absl::StrAppend(&outcome, ", ", verdict.remark());
   std::vector<std::string> lines = UnderHeading("Verdict", outcome);
   if (run.state() != v1::RUN_STATE_COMPLETE && !run.id().empty()) {
@@ -122,6 +126,9 @@ std::vector<std::string> TextVerdict(const v1::Report& report, TextDetail detail
   if (shown < reasons) {
     AppendLines(UnderHeading("", absl::StrCat("... and ", FormatCount(reasons - shown), " more reasons (report.txt)")),
                 lines);
+  }
+  for (const std::string& warning : verdict.warnings()) {
+    AppendLines(UnderHeading("", absl::StrCat("Warning: ", warning)), lines);
   }
   if (const std::string warning = CpuBoundWarning(report); !warning.empty()) {
     AppendLines(UnderHeading("", warning), lines);

@@ -26,16 +26,32 @@ void AppendAll(const std::vector<std::string>& more, std::vector<std::string>& l
   lines.insert(lines.end(), more.begin(), more.end());
 }
 
-// In seconds.
+// Within its error the time may be nothing; no phase of a takeover is less than that.
+bool MayBeZero(const v1::HaSpan& span) {
+  return span.ns() - span.error_ns() < 0;
+}
+
+// In seconds; as a bound where nothing else is known.
 std::string SecondsCell(bool known, const v1::HaSpan& span) {
-  return known ? FormatFixed(static_cast<double>(span.ns()) / 1e9, 3) : std::string(kDash);
+  if (!known) return kDash;
+  if (!MayBeZero(span)) return FormatFixed(static_cast<double>(span.ns()) / 1e9, 3);
+  const int64_t most_ns = std::max<int64_t>(span.ns() + span.error_ns(), 0);
+  return absl::StrCat("\u2264", FormatFixed(static_cast<double>((most_ns + kNsPerMs - 1) / kNsPerMs) / 1e3, 3));
 }
 
 // The same, with the error where it is more than a tenth.
 std::string SpanCell(const v1::HaSpan& span) {
   std::string text = SecondsCell(true, span);
-  if (span.error_ns() * 10 <= std::max(span.ns(), -span.ns()) || span.error_ns() < kNsPerMs) return text;
+  if (span.error_ns() * 10 <= span.ns() || span.error_ns() < kNsPerMs || MayBeZero(span)) return text;
   return absl::StrCat(text, "\u00b1", FormatFixed(static_cast<double>(span.error_ns()) / 1e9, 3));
+}
+
+// A percentile, where there are enough takeovers for it.
+std::string RankCell(int64_t ns, int64_t error_ns) {
+  v1::HaSpan span;
+  span.set_ns(ns);
+  span.set_error_ns(error_ns);
+  return ns == 0 ? std::string(kDash) : SpanCell(span);
 }
 
 std::string FaultName(v1::HaFaultKind fault) {
@@ -111,9 +127,8 @@ std::vector<std::string> TextHaPhases(const v1::Report& report) {
   TextTable table({"phase", "takeovers", "|", "min", "median", "max", "p90", "p99"});
   for (const v1::HaPhaseReport& phase : report.ha().phases()) {
     table.AddRow({absl::StrReplaceAll(phase.phase(), {{"_", " "}}), FormatCount(phase.count()), SpanCell(phase.min()),
-                  SpanCell(phase.median()), SpanCell(phase.max()),
-                  phase.p90_ns() == 0 ? kDash : FormatFixed(static_cast<double>(phase.p90_ns()) / 1e9, 3),
-                  phase.p99_ns() == 0 ? kDash : FormatFixed(static_cast<double>(phase.p99_ns()) / 1e9, 3)});
+                  SpanCell(phase.median()), SpanCell(phase.max()), RankCell(phase.p90_ns(), phase.p90_error_ns()),
+                  RankCell(phase.p99_ns(), phase.p99_error_ns())});
   }
   std::vector<std::string> lines = {"Takeovers over all rounds, times in seconds"};
   AppendAll(table.Lines(), lines);
@@ -154,6 +169,11 @@ std::vector<std::string> TextHaLogs(const v1::Report& report) {
                            FormatCount(found.in_doubt_present()), " in the log, ", FormatCount(found.in_doubt_absent()),
                            " not in it, ", FormatCount(found.in_doubt_late()), " landed later"),
               lines);
+  if (found.overwritten_in_flight() > 0) {
+    AddIndented(absl::StrCat("Acknowledged blocks that those which landed later destroyed: ",
+                             FormatCount(found.overwritten_in_flight()), ", which are lost"),
+                lines);
+  }
   if (ha.max_in_doubt_window_ns() > 0) {
     AddIndented(absl::StrCat("A write was in the controller's ledger at most ",
                              FormatShortTime(ha.max_in_doubt_window_ns()), " after its completion"),
@@ -200,6 +220,9 @@ void HaOptions(const v1::TestPlan& plan, std::vector<ConfigurationRow>& rows) {
                   absl::StrCat(EnumName(*v1::HaLockWait_descriptor(), ha.lock_wait()), ", every ",
                                FormatLength(ha.lock_poll_ns()))});
   rows.push_back({"Fence", "--fence", EnumName(*v1::HaFence_descriptor(), ha.fence())});
+  if (ha.one_kernel()) {
+    rows.push_back({"Kernels", "--one-kernel", "judged on one kernel, too", ConfigurationRow::Text::kNone});
+  }
   rows.push_back({"Lease", "--lease", FormatLength(plan.lease_ns())});
   if (ha.takeover_limit_ns() > 0) {
     rows.push_back(

@@ -1,5 +1,6 @@
 """`plimsoll clean`: shows what runs left, removes what may go, and nothing else."""
 
+import re
 import signal
 
 import harness
@@ -101,6 +102,17 @@ class Clean(harness.PlimsollTest):
         self.assertEqual(len(list(self.dir.rglob("*.LOG"))), 6)
         self.clean("--hosts", agent.address, "--yes", "--run", first)
         self.assertEqual([path.name for path in self.dir.iterdir()], [f"plimsoll-{second}"])
+
+    def test_the_command_that_removes_what_was_kept_works_as_it_is_printed_whatever_the_directory_is_called(self):
+        agent = self.agent("alpha")
+        odd = self.dir / "it's $(touch said); touch said #log"
+        odd.mkdir()
+        kept = self.run_plan("--hosts", agent.address, "--keep-files", dir=odd)
+        (command,) = re.findall(r"(?m)^Remove them with: plimsoll (.*)$", kept.out)
+        process = self.start(harness.Process, ["sh", "-c", f"cd {self.base} && {harness.binary('plimsoll')} {command}"])
+        self.assertEqual(process.finish(), 0, process.err)
+        self.assertEqual(list(odd.iterdir()), [])
+        self.assertFalse((self.base / "said").exists())
 
     def test_another_agents_is_listed_and_never_removed(self):
         run_id = self.leave()

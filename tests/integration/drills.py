@@ -77,6 +77,8 @@ class DrillTest(harness.PlimsollTest):
     fences = True
     # So long the storage hears nothing of such a host before it gives its locks up: more than the clocks' error.
     server_lease_s = 0
+    # All agents of a test share this machine's kernel.
+    kernel = ("--one-kernel",)
     # More options of the agents, by name.
     agent_options = {}
 
@@ -154,7 +156,7 @@ class DrillTest(harness.PlimsollTest):
                    "--free-poll": "10ms", "--checkpoint": "200ms", "--verify": "1s", "--server-lease": "1s",
                    "--takeover-limit": "20s", "--out": out, "--seed": "7"}
         options.update(zip(more[::2], more[1::2]))
-        process = self.start_plimsoll("ha", plan, "--full", "--allow-commands", *asked,
+        process = self.start_plimsoll("ha", plan, "--full", "--allow-commands", *self.kernel, *asked,
                                       *(str(word) for option in options.items() for word in option), wrap=harness.ahead())
         process.results = out
         return process

@@ -1,6 +1,8 @@
 """`plimsoll ha` with two real agents on one machine: instances die, take over, and nothing is lost or left behind."""
 
 import json
+import re
+import shlex
 import signal
 import sys
 from xml.etree import ElementTree
@@ -32,7 +34,7 @@ class Ha(harness.PlimsollTest):
                    "--lock-poll": "100ms", "--free-poll": "10ms", "--checkpoint": "200ms", "--server-lease": "1s",
                    "--takeover-limit": "20s", "--rate": "200", "--seed": "7"}
         options.update(zip(more[::2], more[1::2]))
-        return ["ha", *(word for option in options.items() for word in option)]
+        return ["ha", "--one-kernel", *(word for option in options.items() for word in option)]
 
     def start_ha(self, *more):
         return self.start_plimsoll(*self.arguments(*more), wrap=harness.ahead())
@@ -63,7 +65,10 @@ class Ha(harness.PlimsollTest):
         takeovers.assert_little_is_added(self, report, lock_poll_ns=100_000_000)
         self.assertEqual([qm["scanned"] for qm in report["ha"]["queue_managers"]], [True, True])
         self.assertEqual(report["ha"]["findings"]["lost"], 0)
-        self.assertTrue(result.out.startswith("Verdict   PASS"), result.out)
+        self.assertTrue(result.out.startswith("Verdict   PASS on one kernel; locks between hosts not tested\n"), result.out)
+        self.assertIn("Warning: the PASS rests on locks on the log's extents (--fence extents)", " ".join(result.out.split()))
+        # Each round shows its gap as soon as it is over.
+        self.assertEqual(len(re.findall(r"(?m)^round [1-6]: (gap (at most )?[\d.]+ m?s|no takeover)", result.err)), 6, result.err)
         self.assert_nothing_left()
         self.assert_none_runs()
         # Everything again from the journal alone.
@@ -75,6 +80,40 @@ class Ha(harness.PlimsollTest):
                           ("run", "conclusive")])
         self.assertFalse([one for kind in ("failure", "error", "skipped") for one in suite.iter(kind)])
         self.assertEqual((self.base / "again.xml").read_text(), junit.read_text())
+
+    def test_agents_of_one_kernel_give_no_pass_unless_that_is_asked_for(self):
+        drill = [word for word in self.arguments("--rounds", "1") if word != "--one-kernel"]
+        result = self.plimsoll(*drill, code=3)
+        shared = "alpha and beta share one kernel: locks between hosts"
+        self.assertTrue(result.out.startswith("Verdict   INCONCLUSIVE"), result.out)
+        self.assertIn(f"{shared} were not tested; --one-kernel judges a trial on one kernel.", " ".join(result.out.split()))
+        self.assertIn(f"{shared} are not tested; without --one-kernel the drill does not PASS", " ".join(result.err.split()))
+        self.assertEqual(self.plimsoll("report", self.out, code=3).out, result.out)
+
+    def test_a_dry_run_shows_directory_bytes_faults_and_time_and_changes_nothing(self):
+        before = sorted(self.dir.rglob("*"))
+        text = self.plimsoll(*self.arguments("--fault", "switch,hang", "--rounds", "4", "--qm", "2"), "--dry-run").out
+        self.assertIn(f"alpha + beta: qm1 to qm2\nDirectory  {self.dir}, for logs and locks\n", text)
+        self.assertIn("\nBytes      1.5 MiB: 2 logs of 3 extents of 256 KiB, written again and again in blocks of 4 KiB, "
+                      "200 a second for each queue manager\n", text)
+        self.assertIn("\nFaults     switch, hang, each at a random moment within 300 ms\n", text)
+        # Two hangs of 2.2 s, and half of each window.
+        self.assertIn("\nTime       about 5 s and the takeovers, each at most 20 s; at most ", text)
+        self.assertIn("alpha and beta share one kernel", text)
+        self.assertEqual(sorted(self.dir.rglob("*")), before)
+        self.assertFalse(self.out.exists())
+
+    def test_commands_to_paste_quote_the_directory(self):
+        odd = self.dir / "it's a; $(touch here) log"
+        odd.mkdir()
+        process = self.start_ha("--dir", odd, "--rounds", "1000", "--window", "2s")
+        process.await_err(r"round 1 of")
+        process.signal(signal.SIGINT)
+        process.signal(signal.SIGINT)
+        self.assertEqual(process.finish(60), 130, process.err)
+        (command,) = re.findall(r"`(plimsoll clean .*? --yes)`", process.err)
+        words = shlex.split(command)
+        self.assertEqual(words[words.index("--dir") + 1], str(odd))
 
     def test_locks_are_in_the_data_directory_and_logs_in_theirs_and_neither_keeps_anything(self):
         log, data = self.dir / "log", self.dir / "data"
@@ -123,7 +162,7 @@ ha:
         refused = self.plimsoll("ha", script, "--out", self.base / "refused", code=2)
         self.assertIn("--allow-commands", refused.err)
         self.assertIn("plimsoll ha", self.plimsoll("run", script, "--out", self.base / "run", code=2).err)
-        self.plimsoll("ha", script, "--out", self.base / "results", "--allow-commands", "--window", "0s")
+        self.plimsoll("ha", script, "--one-kernel", "--out", self.base / "results", "--allow-commands", "--window", "0s")
         self.assertEqual((self.base / "said").read_text(), "127.0.0.1 $(id)", "no shell has seen it")
         self.assert_nothing_left()
 
@@ -176,6 +215,10 @@ ha:
         process.signal(signal.SIGINT)
         self.assertEqual(process.finish(), 3, process.err)
         self.assertIn("INTERRUPTED", process.out)
+        # The logs were not scanned: whether something is lost is not known.
+        criteria = json.loads((self.out / "report.json").read_text())["verdict"]["criteria"]
+        self.assertEqual([(one["outcome"], one["value_text"]) for one in criteria if one["criterion"] == "lost==0"],
+                         [("inconclusive", "")])
         self.assert_nothing_left()
         self.assert_none_runs()
 

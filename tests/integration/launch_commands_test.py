@@ -147,7 +147,8 @@ class Drill(ssh_hosts.SshTest):
 
     def start_drill(self, *arguments):
         self.out = self.base / "drill"
-        return self.start_plimsoll("ha", "--pairs", "host1+host2", *self.launch(), *self.options, "--out", self.out, *arguments,
+        return self.start_plimsoll("ha", "--one-kernel", "--pairs", "host1+host2", *self.launch(), *self.options, "--out", self.out,
+                                   *arguments,
                                    wrap=self.network.on_controller())
 
     def newest_write_ns(self):

@@ -177,6 +177,7 @@ TEST_F(DrillTest, RolesAlternateOverKillsAndEveryLogIsScanned) {
   EXPECT_EQ(report_.ha().rounds(0).takeovers(0).outcome(), v1::HA_TAKEOVER_OUTCOME_TAKEN);
   EXPECT_TRUE(report_.ha().queue_managers(0).scanned());
   EXPECT_TRUE(report_.ha().queue_managers(1).scanned());
+  for (const char* round : {"\nround 1: gap ", "\nround 2: gap "}) EXPECT_THAT(said_, HasSubstr(round));
   for (const FakeHaHost& host : hosts_) EXPECT_EQ(host.diary.back(), "release");
 }
 

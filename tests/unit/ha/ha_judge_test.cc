@@ -10,6 +10,7 @@
 #include "common/units.h"
 #include "controller/analysis/analyzer.h"
 #include "controller/render/text.h"
+#include "tests/unit/ha/drill_verdict.h"
 #include "tests/unit/ha/sim_drill.h"
 
 namespace plimsoll::testing {
@@ -18,17 +19,6 @@ namespace {
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-std::string Reasons(const v1::Report& report) {
-  return absl::StrJoin(report.verdict().reasons(), "\n");
-}
-
-v1::Outcome OutcomeOf(const v1::Report& report, const std::string& criterion) {
-  for (const v1::CriterionReport& line : report.verdict().criteria()) {
-    if (line.criterion() == criterion) return line.outcome();
-  }
-  return v1::OUTCOME_UNSPECIFIED;
-}
 
 TEST(HaJudge, HonestStoragePassesWithEveryPhaseMeasured) {
   const v1::Report report = AnalyzeDrill({});
@@ -64,15 +54,38 @@ TEST(HaJudge, TheWriteInFlightIsNeverAFault) {
   }
 }
 
-// It destroys a block that the new active instance acknowledged, and nobody can say that the storage did wrong.
-TEST(HaJudge, AWriteInFlightThatLandsLateOverAnAcknowledgedBlockIsInconclusive) {
-  SimDrill drill;
-  drill.in_flight = InFlight::kLate;
-  const v1::Report report = AnalyzeDrill(drill);
-  EXPECT_EQ(report.verdict().outcome(), v1::OUTCOME_INCONCLUSIVE);
-  EXPECT_EQ(report.ha().findings().in_doubt_late(), 1U);
-  EXPECT_EQ(report.ha().findings().lost(), 0U);
-  EXPECT_THAT(Reasons(report), HasSubstr("landed after the takeover"));
+// The write itself was acknowledged to nobody. The block that it destroyed was, by the new active instance.
+TEST(HaJudge, ABlockThatAWriteInFlightDestroyedAfterTheTakeoverIsLost) {
+  for (const v1::HaFence fence : {v1::HA_FENCE_EXTENTS, v1::HA_FENCE_NONE}) {
+    SimDrill drill;
+    drill.fault = v1::HA_FAULT_KIND_FREEZE;
+    drill.fence = fence;
+    drill.in_flight = InFlight::kLate;
+    const v1::Report report = AnalyzeDrill(drill);
+    EXPECT_EQ(report.verdict().outcome(), v1::OUTCOME_FAIL) << Reasons(report);
+    EXPECT_EQ(OutcomeOf(report, "lost==0"), v1::OUTCOME_FAIL);
+    EXPECT_EQ(OutcomeOf(report, "split_brain==0"), v1::OUTCOME_PASS);
+    const v1::HaFindings& found = report.ha().findings();
+    EXPECT_EQ(found.lost(), 1U);
+    EXPECT_EQ(found.overwritten(), 1U);
+    EXPECT_EQ(found.overwritten_in_flight(), 1U);
+    EXPECT_EQ(found.in_doubt_late(), 1U) << "it stays in doubt";
+    EXPECT_EQ(found.late_writers(), 0U);
+    EXPECT_EQ(report.ha().rounds(2).takeovers(0).findings().lost(), 1U) << "the round shows what it cost";
+    EXPECT_EQ(report.ha().rounds(1).takeovers(0).findings().lost(), 0U);
+    EXPECT_THAT(
+        Text(report),
+        HasSubstr("acknowledged writes that are lost: 1 overwritten by an old active instance (1 of them by the "
+                  "write that was in flight at the fault and landed after the takeover)"));
+    EXPECT_THAT(Text(report),
+                HasSubstr("round 3, qm1: instance 3 on alpha overwrote block 256, which instance 4 on beta "
+                          "had acknowledged"));
+    EXPECT_THAT(
+        Text(report),
+        HasSubstr(fence == v1::HA_FENCE_NONE
+                      ? "; locks on the extents (--fence extents) let the storage refuse such a write"
+                      : "; its extents were locked (--fence extents), and the storage or the host released the locks"));
+  }
 }
 
 TEST(HaJudge, StorageThatDropsTheLastAcknowledgedWritesFailsByTheirNumber) {
@@ -218,18 +231,32 @@ TEST(HaJudge, WritesThatWereDroppedBeforeAShortTakeoverCountInFull) {
   }
 }
 
-TEST(HaJudge, WithoutAFenceALateWriteIsReportedAndDecidesNothing) {
+TEST(HaJudge, WithoutAFenceALateWriteIsReportedAndDecidesNothingWhereItDestroysNothing) {
+  SimDrill drill;
+  drill.fault = v1::HA_FAULT_KIND_FREEZE;
+  drill.fence = v1::HA_FENCE_NONE;
+  drill.late_by_ns = 5 * kNsPerSecond;
+  const v1::Report report = AnalyzeDrill(drill);
+  EXPECT_EQ(report.verdict().outcome(), v1::OUTCOME_PASS) << Reasons(report);
+  EXPECT_THAT(report.verdict().remark(), HasSubstr("unfenced writer"));
+  EXPECT_EQ(report.ha().findings().late_writers(), 1U);
+  EXPECT_THAT(RenderText(report), HasSubstr("Unfenced writer"));
+}
+
+TEST(HaJudge, WithoutAFenceAnAcknowledgedBlockThatALateWriteDestroysIsLost) {
   SimDrill drill;
   drill.fault = v1::HA_FAULT_KIND_FREEZE;
   drill.fence = v1::HA_FENCE_NONE;
   drill.late_by_ns = 5 * kNsPerSecond;
   drill.late_behind = 2;
   const v1::Report report = AnalyzeDrill(drill);
-  EXPECT_EQ(report.verdict().outcome(), v1::OUTCOME_PASS) << Reasons(report);
-  EXPECT_THAT(report.verdict().remark(), HasSubstr("unfenced writer"));
-  EXPECT_EQ(report.ha().findings().late_writers(), 1U);
+  EXPECT_EQ(report.verdict().outcome(), v1::OUTCOME_FAIL) << Reasons(report);
+  EXPECT_EQ(OutcomeOf(report, "split_brain==0"), v1::OUTCOME_PASS) << "without a fence the storage keeps nobody out";
+  EXPECT_EQ(OutcomeOf(report, "lost==0"), v1::OUTCOME_FAIL);
   EXPECT_EQ(report.ha().findings().overwritten(), 1U);
-  EXPECT_THAT(RenderText(report), HasSubstr("Unfenced writer"));
+  EXPECT_EQ(report.ha().findings().overwritten_in_flight(), 0U);
+  EXPECT_THAT(Text(report), HasSubstr("1 overwritten by an old active instance: round 3, qm1: instance 3 on alpha"));
+  EXPECT_THAT(Text(report), HasSubstr("locks on the extents (--fence extents) let the storage refuse such a write"));
 }
 
 TEST(HaJudge, AWriteThatTheClocksCannotPlaceIsInconclusive) {

@@ -215,6 +215,29 @@ TEST(HaPictures, OfManyRoundsTheWorstAreShownAndThoseThatFailedFirst) {
   EXPECT_LT(static_cast<size_t>(longer), HaPictures::kMost) << "none with a longer gap is left out";
 }
 
+// What the verdict makes of a round decides, not what a picture would by itself.
+TEST(HaPictures, ARoundThatProvesNothingByTheVerdictIsShown) {
+  SimDrill drill;
+  drill.rounds = 40;
+  drill.writes = 2;
+  drill.fault = v1::HA_FAULT_KIND_HANG;
+  drill.short_hang_round = 35;
+  const v1::Report report = AnalyzeDrill(drill);
+  ASSERT_FALSE(report.ha().rounds(34).reasons().empty());
+  const auto& shown = report.ha().pictures();
+  EXPECT_TRUE(std::any_of(shown.begin(), shown.end(), [](const auto& picture) { return picture.round() == 35; }));
+}
+
+// A block is found to be lost by the final scan only, long after its round.
+TEST(HaPictures, ARoundThatLostABlockByTheFinalScanIsShownFirst) {
+  SimDrill drill;
+  drill.rounds = 18;
+  drill.in_flight = InFlight::kLate;
+  const v1::Report report = AnalyzeDrill(drill);
+  ASSERT_EQ(report.ha().rounds(17).takeovers(0).findings().lost(), 1U);
+  EXPECT_EQ(report.ha().pictures().rbegin()->round(), 18U);
+}
+
 TEST(HaPictures, AJournalThatEndsInARoundHasThePictureOfWhatIsThere) {
   std::vector<v1::JournalRecord> records = MakeDrillJournal({});
   const auto end = std::find_if(records.begin(), records.end(),

@@ -141,7 +141,8 @@ TEST_F(CheckReadBackTest, ABlockOfAnOldEpochBeyondItsReplayIsLate) {
   // The write in flight itself is in doubt.
   found = Check(All({{11, v1::HaFaultyBlock::KIND_MISSING, 1, 41}}));
   EXPECT_EQ(found.late, 0U);
-  EXPECT_EQ(found.in_doubt_over_acknowledged, 1U);
+  EXPECT_EQ(found.in_doubt_late, 1U);
+  EXPECT_EQ(found.overwritten_by[1].in_flight, 1U) << "the block that it destroyed is not";
 }
 
 TEST_F(CheckReadBackTest, ABlockOfAnOldEpochThatALaterOneHadWrittenAgainIsMissing) {
@@ -188,7 +189,19 @@ TEST(CheckScan, TheWriteInFlightThatLandsLateIsInDoubt) {
   const HaLogFindings found = CheckScan(scanned, TwoEpochs(10), kShape, {});
   EXPECT_EQ(found.late, 0U);
   EXPECT_EQ(found.in_doubt_late, 1U);
-  EXPECT_EQ(found.in_doubt_over_acknowledged, 1U);
+}
+
+TEST(CheckScan, TheAcknowledgedBlockThatTheWriteInFlightDestroyedIsOverwritten) {
+  v1::HaScanned scanned = Scanned(1, 2, 11);
+  scanned.mutable_ranges(10)->set_epoch(1);
+  HaLogFindings found = CheckScan(scanned, TwoEpochs(10), kShape, {});
+  EXPECT_EQ(found.overwritten, 1U);
+  EXPECT_EQ(found.overwritten_by[1].blocks, 1U);
+  EXPECT_EQ(found.overwritten_by[1].in_flight, 1U);
+  EXPECT_EQ(found.overwritten_by[1].first_sequence, 11U);
+  EXPECT_EQ(found.overwritten_by[1].first_epoch, 2U);
+  // Counted once: it was read back before.
+  EXPECT_EQ(CheckScan(scanned, TwoEpochs(10), kShape, {11}).overwritten, 0U);
 }
 
 // Its entry in the ledger comes with those of later writes, or not at all: what the replay found was complete.
@@ -197,7 +210,7 @@ TEST(CheckScan, TheWriteInFlightIsTheOneBehindTheReplayWhereTheLedgerEndsSooner)
   scanned.mutable_ranges(12)->set_epoch(1);
   const HaLogFindings found = CheckScan(scanned, TwoEpochs(12), kShape, {});
   EXPECT_EQ(found.late, 0U);
-  EXPECT_EQ(found.overwritten, 0U);
+  EXPECT_EQ(found.overwritten_by.at(1).in_flight, 1U);
   EXPECT_EQ(found.in_doubt_late, 1U);
 }
 

@@ -27,6 +27,8 @@ v1::TestPlan PlanOf(const SimDrill& drill) {
   plan.mutable_ha()->add_faults(drill.fault);
   for (const v1::HaFaultKind fault : drill.faults) plan.mutable_ha()->add_faults(fault);
   plan.mutable_ha()->set_fence(drill.fence);
+  plan.mutable_ha()->set_one_kernel(drill.one_kernel);
+  plan.mutable_criteria()->Assign(drill.criteria.begin(), drill.criteria.end());
   plan.set_seed(1);
   FillDefaults(plan);
   return plan;
@@ -123,6 +125,7 @@ class Maker {
       v1::HostJoined& joined = *Add(kBeginNs).mutable_host_joined();
       joined.set_host(host);
       joined.set_label(host == 0 ? "alpha" : "beta");
+      joined.mutable_description()->set_boot_id(drill_.boot_ids.at(host));
       joined.mutable_plan()->mutable_ha();
     }
     for (uint32_t instance = 1; instance <= drill_.rounds + 2; ++instance) {
@@ -286,6 +289,7 @@ class Maker {
     const bool in_hang = last && drill_.granted_in_hang;
     if (hang) Signal(active, v1::HaSignalled::SIGNAL_STOP, fault_ns);
     if (kept) {
+      Event(standby, now_ns_).mutable_started();
       Advance(kNsPerSecond);
     } else if (!(last && drill_.never_released) && (!hang || lies || in_hang)) {
       const int64_t granted_ns = lies ? fault_ns - drill_.granted_early_ns : fault_ns + drill_.takeover_ns;
@@ -307,7 +311,7 @@ class Maker {
       if (late && drill_.late_behind > 0) Put(old_epoch, doubtful + drill_.late_behind);
     } else {
       Event(standby, now_ns_).mutable_started();
-      Advance(hang ? drill_.hang_ns : 61 * kNsPerSecond);
+      Advance(!hang ? 61 * kNsPerSecond : number == drill_.short_hang_round ? kNsPerSecond : drill_.hang_ns);
     }
     if (hang) {
       v1::HostCommand& command = *Add(now_ns_).mutable_host_command();

@@ -82,6 +82,13 @@ struct SimDrill {
   int64_t free_before_grant_ns = 10'000'000;
   // An instance had to open its small files without O_DIRECT.
   bool direct_refused = false;
+  // Boot ids of the kernels of alpha and beta.
+  std::vector<std::string> boot_ids = {"kernel of alpha", "kernel of beta"};
+  bool one_kernel = false;
+  // In place of the default ones.
+  std::vector<std::string> criteria;
+  // In this round the hang ends after a second.
+  uint32_t short_hang_round = 0;
 };
 
 // The records, in order: two hosts whose clocks are far apart, one queue manager, a log of 30 blocks.
