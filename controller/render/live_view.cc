@@ -418,7 +418,7 @@ std::vector<LiveHost> LiveDrawing::WorstFirst() const {
 void LiveDrawing::AddHosts() {
   const std::vector<LiveHost> hosts = WorstFirst();
   const size_t shown = hosts.size() <= parts_.hosts ? hosts.size() : parts_.hosts - 1;
-  const std::string all_name = absl::StrCat("all ", hosts.size(), " hosts");
+  const std::string all_name = hosts.size() == 2 ? "both hosts" : absl::StrCat("all ", hosts.size(), " hosts");
   std::vector<std::string> names;
   size_t widest = std::max(DisplayWidth(all_name), size_t{8});
   for (size_t i = 0; i < shown; ++i) {
