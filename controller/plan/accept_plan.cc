@@ -39,32 +39,6 @@ double RandomWritesPerSecond(const v1::TestPlan& plan) {
   return rate;
 }
 
-// Fewer writes beyond a percentile show nothing of it (docs/plan.md, "Percentiles and chance").
-constexpr double kWritesBeyond = 10;
-
-// The criterion's scope with the fewest writes per second; 0: a host of it has no rate, and writes as fast as possible,
-// or the scope is a host of a placement, whose rate is another in each step.
-double LeastWritesPerSecond(const v1::TestPlan& plan, CriterionScope scope) {
-  double least = 0;
-  double all = 0;
-  if (HasPlacement(plan)) {
-    if (scope == CriterionScope::kHost) return 0;
-    for (const v1::PlacedQueueManager& placed : plan.placement()) {
-      least = all == 0 ? placed.rate_per_second() : std::min(least, placed.rate_per_second());
-      all += placed.rate_per_second();
-    }
-    return scope == CriterionScope::kQm ? least : all;
-  }
-  for (int host = 0; host < std::max(1, plan.hosts_size()); ++host) {
-    const v1::LogWorkload workload = EffectiveWorkload(plan, host);
-    const double rate = workload.rate_per_second() * (scope == CriterionScope::kQm ? 1 : workload.qm());
-    if (rate <= 0) return 0;
-    least = host == 0 ? rate : std::min(least, rate);
-    all += rate;
-  }
-  return scope == CriterionScope::kQm || scope == CriterionScope::kHost ? least : all;
-}
-
 // Random arrivals are the default for the sake of the search; a host without a rate has nothing to arrive.
 void LeaveArrivalsToPacedHosts(v1::TestPlan& load) {
   if (HasPlacement(load)) return;
@@ -122,22 +96,6 @@ bool RequiresSteady(const v1::TestPlan& plan) {
 }
 
 }  // namespace
-
-void AddThinPercentiles(const v1::TestPlan& plan, std::vector<std::string>& problems) {
-  const double seconds = static_cast<double>(plan.duration_ns()) / static_cast<double>(kNsPerSecond);
-  for (const std::string& text : plan.criteria()) {
-    const absl::StatusOr<Criterion> criterion = ParseCriterion(text);
-    if (!criterion.ok() || criterion->metric != Metric::kPercentile) continue;
-    const double rate = LeastWritesPerSecond(plan, criterion->scope);
-    const double needed = kWritesBeyond / (1 - criterion->percentile / 100);
-    // Rounding decides nothing here: the report does.
-    if (rate <= 0 || rate * seconds > 0.99 * needed) continue;
-    problems.push_back(absl::StrFormat(
-        "--duration (duration) %s is too short for %s: %.0f writes at %.4g a second, and it needs %.0f; use %.0fs or "
-        "more",
-        FormatDuration(plan.duration_ns()), text, rate * seconds, rate, needed, std::ceil(1.02 * needed / rate)));
-  }
-}
 
 bool HasPart(const v1::TestPlan& plan, v1::AcceptPart part) {
   const auto& parts = plan.accept().parts();
@@ -210,9 +168,11 @@ std::vector<std::string> AcceptPlanProblems(const v1::TestPlan& plan) {
     add("--parts (accept.parts): fsck checks at most ", kMostCheckedHosts, " hosts, and there are ", plan.hosts_size(),
         "; leave fsck out of --parts (accept.parts), and run `plimsoll fsck` on some of them");
   }
-  // One that cannot be read is named by its own check.
-  const bool all_read = std::all_of(plan.criteria().begin(), plan.criteria().end(),
-                                    [](const std::string& text) { return ParseCriterion(text).ok(); });
+  // One that cannot be read, or bounds the wrong side, is named by its own check.
+  const bool all_read = std::all_of(plan.criteria().begin(), plan.criteria().end(), [](const std::string& text) {
+    const absl::StatusOr<Criterion> criterion = ParseCriterion(text);
+    return criterion.ok() && !IsReversed(*criterion);
+  });
   if (load && plan.criteria().empty()) {
     add("--require (criteria) is missing: an acceptance needs a limit to accept by, such as p99<10ms");
   } else if (limit && all_read && SearchPlanOf(plan).criteria().empty()) {
@@ -233,7 +193,6 @@ std::vector<std::string> AcceptPlanProblems(const v1::TestPlan& plan) {
         static_cast<int64_t>(std::ceil(kLeastRandomWrites / random)), "s or more",
         HasPlacement(plan) ? "" : ", --until-steady (until_steady)", ", or --arrival even (workload.arrival)");
   }
-  if (load && problems.empty()) AddThinPercentiles(plan, problems);
   if (limit && plan.block_size_bytes_size() > 1) {
     add("--bsize (block_size): the search for the limit takes one block size; accept each with a plan of its own, or "
         "leave limit out of --parts (accept.parts)");

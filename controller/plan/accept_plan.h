@@ -25,10 +25,6 @@ bool HasPart(const v1::TestPlan& plan, v1::AcceptPart part);
 v1::TestPlan LoadPlanOf(const v1::TestPlan& plan);
 v1::TestPlan SearchPlanOf(const v1::TestPlan& plan);
 
-// Adds a line for each percentile among the criteria that the plan's steps are too short to show at its rates: it could
-// fail, but never pass.
-void AddThinPercentiles(const v1::TestPlan& plan, std::vector<std::string>& problems);
-
 // The largest write of load and search, in bytes; of a placement, that of its queue managers. 0: none is given.
 uint64_t LargestWriteOf(const v1::TestPlan& plan);
 

@@ -296,6 +296,10 @@ absl::Status SetMetric(const std::string& text, std::string name, Criterion& cri
 }
 
 absl::Status SetWhere(const std::string& text, const std::string& word, Criterion& criterion, bool& has_scope) {
+  if (InfoOf(criterion.metric).has_stall_class && ClassOf(word)) {
+    if (criterion.stall_class != v1::STALL_CLASS_UNSPECIFIED) return Bad(text, "expected one class of stalls, not two");
+    return SetStallClass(text, word, criterion);
+  }
   for (const CriterionScope scope :
        {CriterionScope::kCluster, CriterionScope::kStorage, CriterionScope::kHost, CriterionScope::kQm}) {
     if (word != ScopeName(scope)) continue;
@@ -403,9 +407,20 @@ std::string FormatLimit(const Criterion& criterion) {
   return FormatNumber(criterion.limit);
 }
 
-// Where the comparison begins, and what it is; nothing where there is none.
+constexpr char kUsual = ':';
+
+// What kUsual stands for.
+Comparison UsualComparison(const Criterion& criterion) {
+  const MetricInfo& info = InfoOf(criterion.metric);
+  if (info.unit == MetricUnit::kYesNo) return Comparison::kEqual;
+  if (info.better == Better::kHigher) return Comparison::kGreaterOrEqual;
+  if (criterion.limit == 0 && !info.has_service_time) return Comparison::kEqual;
+  return info.unit == MetricUnit::kNanoseconds ? Comparison::kLess : Comparison::kLessOrEqual;
+}
+
+// Where the comparison begins, and what it is; nothing where there is none, and where it is the usual one.
 std::optional<Comparison> FindComparison(const std::string& text, size_t& begin) {
-  begin = text.find_first_of("<>=");
+  begin = text.find_first_of("<>=:");
   if (begin == std::string::npos) return std::nullopt;
   const bool or_equal = begin + 1 < text.size() && text[begin + 1] == '=';
   if (text[begin] == '<') return or_equal ? Comparison::kLessOrEqual : Comparison::kLess;
@@ -449,10 +464,11 @@ absl::StatusOr<Criterion> ParseCriterion(const std::string& text) {
       lower += "==yes";
     }
   }
-  if (!comparison) {
-    return Bad(criterion.text, "expected a metric, one of < <= > >= ==, and a limit, such as p99<10ms");
+  const bool usual = sign < lower.size() && lower[sign] == kUsual;
+  if (!comparison && !usual) {
+    return Bad(criterion.text,
+               "expected a metric, one of < <= > >= == or :, and a limit, such as p99<10ms or p99:10ms");
   }
-  criterion.comparison = *comparison;
   const std::vector<std::string> words = absl::StrSplit(lower.substr(0, sign), '@');
   PLIMSOLL_RETURN_IF_ERROR(SetMetric(criterion.text, Trim(words[0]), criterion));
   criterion.scope = InfoOf(criterion.metric).scopes.front();
@@ -460,8 +476,13 @@ absl::StatusOr<Criterion> ParseCriterion(const std::string& text) {
   for (size_t i = 1; i < words.size(); ++i) {
     PLIMSOLL_RETURN_IF_ERROR(SetWhere(criterion.text, Trim(words[i]), criterion, has_scope));
   }
-  const size_t length = std::string(kComparisons[static_cast<size_t>(*comparison)]).size();
+  criterion.comparison = comparison ? *comparison : UsualComparison(criterion);
+  const size_t length = comparison ? std::string(kComparisons[static_cast<size_t>(*comparison)]).size() : 1;
   PLIMSOLL_ASSIGN_OR_RETURN(criterion.limit, ParseLimit(criterion.text, Trim(lower.substr(sign + length)), criterion));
+  if (usual) criterion.comparison = UsualComparison(criterion);
+  const bool class_without_brackets =
+      criterion.stall_class != v1::STALL_CLASS_UNSPECIFIED && lower.find('[') == std::string::npos;
+  if (usual || class_without_brackets) criterion.text = FormatCriterion(criterion);
   return criterion;
 }
 
@@ -484,6 +505,23 @@ bool IsLeastRate(const Criterion& criterion) {
   return criterion.metric == Metric::kRateAchieved && criterion.scope == CriterionScope::kQm &&
          criterion.block_size_bytes == 0 &&
          (criterion.comparison == Comparison::kGreaterOrEqual || criterion.comparison == Comparison::kGreater);
+}
+
+bool IsReversed(const Criterion& criterion) {
+  const MetricInfo& info = InfoOf(criterion.metric);
+  const bool either = info.unit == MetricUnit::kSignedPercent || info.metric == Metric::kWrites;
+  if (criterion.comparison == Comparison::kEqual || either) return false;
+  return WantsSmall(criterion) != (info.better == Better::kLower);
+}
+
+Criterion Reversed(Criterion criterion) {
+  // In their order: < <= > >=.
+  constexpr int kApart = 2;
+  const int number = static_cast<int>(criterion.comparison);
+  if (criterion.comparison == Comparison::kEqual) return criterion;
+  criterion.comparison = static_cast<Comparison>(number < kApart ? number + kApart : number - kApart);
+  criterion.text = FormatCriterion(criterion);
+  return criterion;
 }
 
 bool WantsSmall(const Criterion& criterion) {

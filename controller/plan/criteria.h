@@ -2,13 +2,17 @@
 //
 //   criterion  = metric [ "[" stall class "]" ] { "@" where } comparison limit
 //   metric     = a name of the list below; for a latency also "service_" and the name
-//   where      = "cluster" | "storage" | "host" | "qm" | a block size
-//   comparison = "<" | "<=" | ">" | ">=" | "=="
+//   where      = "cluster" | "storage" | "host" | "qm" | a block size | a stall class
+//   comparison = "<" | "<=" | ">" | ">=" | "==" | ":"
 //   limit      = what the metric's unit asks for: a time with its unit, a number, a number of percent, yes or no
 //
 // A criterion must hold in every step, or, where a block size is named, in every step with that block size; and there
 // for all writers taken together (@cluster), for each storage, for each host or for each queue manager. The metric
 // determines which of them is meant where the criterion names none.
+//
+// ":" is the comparison that is usual for the metric, in a spelling that no shell takes for its own: "<" for latencies
+// and other times, "<=" for other metrics whose lower values are better, "==" in place of these two where the limit is
+// 0 and the metric is not a latency, ">=" where higher values are better. "@" and a class is the class in brackets.
 //
 // The one list of metrics is here; parser, help and docs/plan.md are made from it, and the analysis has one getter for
 // each entry (controller/analysis/metric_values.h). HA drills have criteria of their own, at the end (ha_criteria.cc).
@@ -115,7 +119,7 @@ struct Criterion {
   Comparison comparison = Comparison::kLess;
   // In the metric's unit.
   double limit = 0;
-  // As it was written, without blanks around it.
+  // As it was written, without blanks around it; by FormatCriterion where that was without shell characters.
   std::string text;
 };
 
@@ -132,6 +136,13 @@ bool Fulfils(const Criterion& criterion, double value);
 // The limit is an upper one: small values fulfil the criterion.
 bool WantsSmall(const Criterion& criterion);
 
+// Whether the criterion bounds its metric on the wrong side: p99>10ms. A change, and the number of writes, may be
+// bounded on either side.
+bool IsReversed(const Criterion& criterion);
+
+// The criterion with the opposite comparison: p99<10ms.
+Criterion Reversed(Criterion criterion);
+
 // Whether the criterion is as strict a demand for the rates as the one that plimsoll adds, but for its limit: a least
 // share of every queue manager's rate, in every step. In a placement nothing else replaces that one.
 bool IsLeastRate(const Criterion& criterion);
@@ -143,8 +154,10 @@ std::string StallClassNames();
 // the judgement (controller/ha) are made from it.
 //
 //   criterion  = metric comparison limit
-//   comparison = "<" | "<=" | ">" | ">=" | "=="
+//   comparison = "<" | "<=" | ">" | ">=" | "==" | ":", as above
 //   limit      = a time with its unit, or a number
+//
+// Of all of them lower values are better.
 
 enum class HaMetric {
   kLost,
@@ -185,7 +198,7 @@ struct HaCriterion {
   HaComparison comparison = HaComparison::kEqual;
   // Nanoseconds, or a count.
   int64_t limit = 0;
-  // As it was written, without blanks around it.
+  // As it was written, without blanks around it; with the comparison that ":" stands for.
   std::string text;
 };
 

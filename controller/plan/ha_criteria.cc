@@ -16,10 +16,11 @@ constexpr int64_t kMostHaTimeNs = 24 * 3'600 * kNsPerSecond;
 constexpr char kNoScan[] = "a queue manager's log was not replayed or not scanned at the end";
 constexpr char kNoTakeover[] = "there was no takeover";
 // Longer comparisons first.
-constexpr std::array<const char*, 5> kHaComparisons = {"<=", ">=", "==", "<", ">"};
-constexpr std::array<HaComparison, 5> kHaComparisonOf = {HaComparison::kLessOrEqual, HaComparison::kGreaterOrEqual,
-                                                         HaComparison::kEqual, HaComparison::kLess,
-                                                         HaComparison::kGreater};
+constexpr std::array<const char*, 6> kHaComparisons = {"<=", ">=", "==", "<", ">", ":"};
+// For ":", the last one, that of a time.
+constexpr std::array<HaComparison, 6> kHaComparisonOf = {HaComparison::kLessOrEqual, HaComparison::kGreaterOrEqual,
+                                                         HaComparison::kEqual,       HaComparison::kLess,
+                                                         HaComparison::kGreater,     HaComparison::kLess};
 
 std::vector<HaMetricInfo> MakeHaMetrics() {
   return {
@@ -80,6 +81,12 @@ absl::StatusOr<int64_t> ParseHaLimit(const HaMetricInfo& info, const std::string
   return count;
 }
 
+// Puts the usual comparison in place of ":".
+void SpellOut(const HaMetricInfo& info, const std::string& limit, HaCriterion& criterion) {
+  if (!info.is_time) criterion.comparison = criterion.limit == 0 ? HaComparison::kEqual : HaComparison::kLessOrEqual;
+  criterion.text = absl::StrCat(info.name, info.is_time ? "<" : criterion.limit == 0 ? "==" : "<=", limit);
+}
+
 }  // namespace
 
 const std::vector<HaMetricInfo>& HaMetrics() {
@@ -99,7 +106,7 @@ absl::StatusOr<HaCriterion> ParseHaCriterion(const std::string& text) {
                         absl::StrCat("it is longer than ", kLongestHaCriterion, " letters"));
   }
   const std::string lower = absl::AsciiStrToLower(criterion.text);
-  const size_t sign = lower.find_first_of("<>=");
+  const size_t sign = lower.find_first_of("<>=:");
   size_t kind = 0;
   while (kind < kHaComparisons.size() &&
          (sign == std::string::npos || lower.rfind(kHaComparisons[kind], sign) != sign)) {
@@ -107,7 +114,8 @@ absl::StatusOr<HaCriterion> ParseHaCriterion(const std::string& text) {
   }
   if (kind == kHaComparisons.size()) {
     return BadCriterion(criterion.text,
-                        "expected a metric, one of < <= > >= ==, and a limit, such as takeover_max<60s");
+                        "expected a metric, one of < <= > >= == or :, and a limit, such as takeover_max<60s or "
+                        "takeover_max:60s");
   }
   criterion.comparison = kHaComparisonOf[kind];
   const std::string name = TrimText(lower.substr(0, sign));
@@ -119,6 +127,7 @@ absl::StatusOr<HaCriterion> ParseHaCriterion(const std::string& text) {
       if (!value.ok()) return value.status();
       criterion.metric = info.metric;
       criterion.limit = *value;
+      if (std::string(kHaComparisons[kind]) == ":") SpellOut(info, limit, criterion);
       return criterion;
     }
     absl::StrAppend(&names, names.empty() ? "" : ", ", info.name);

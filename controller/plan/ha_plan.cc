@@ -14,7 +14,7 @@
 #include "common/page_stamp.h"
 #include "common/text.h"
 #include "common/units.h"
-#include "controller/plan/criteria.h"
+#include "controller/plan/criteria_check.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/plan/plan_schema.h"
 
@@ -317,11 +317,7 @@ std::vector<std::string> HaPlanProblems(const v1::TestPlan& plan) {
   CheckLog(plan, problems);
   CheckTimes(plan, problems);
   CheckCommands(plan.ha(), problems);
-  for (const std::string& text : plan.criteria()) {
-    const auto criterion = ParseHaCriterion(text);
-    if (!criterion.ok())
-      problems.push_back(absl::StrCat("--require (criteria): ", std::string(criterion.status().message())));
-  }
+  for (std::string& problem : HaCriteriaProblems(plan)) problems.push_back(std::move(problem));
   return problems;
 }
 

@@ -217,7 +217,8 @@ class PlacementChecker {
         Add("--require (criteria): ", Quoted(text),
             " is about one block size; in a placement each queue manager has its own: leave it out");
       }
-      if (criterion->metric == Metric::kRateAchieved && criterion->block_size_bytes == 0 && !IsLeastRate(*criterion)) {
+      if (criterion->metric == Metric::kRateAchieved && criterion->block_size_bytes == 0 && !IsLeastRate(*criterion) &&
+          !IsReversed(*criterion)) {
         Add("--require (criteria): ", Quoted(text),
             " does not demand the rate of each queue manager, as a placement must: leave it out for at least 99 %, or "
             "name a least share of each, such as rate_achieved>=95%");

@@ -5,10 +5,15 @@
 #include <string>
 #include <vector>
 
+#include "common/units.h"
 #include "plimsoll/v1/agent.pb.h"
 #include "plimsoll/v1/plan.pb.h"
 
 namespace plimsoll {
+
+// From here on agents report stalls if the plan sets no threshold; the analysis then leaves those out that are usual
+// for their writer.
+inline constexpr int64_t kUsualStallNs = 100 * kNsPerMs;
 
 // Sets every field that has a default and was not given. The workload's defaults go to the plan's workload; a host
 // keeps only what differs from it. Addresses get their port. Filling in twice changes nothing.
@@ -18,6 +23,9 @@ namespace plimsoll {
 // listed. A search over the rate has random arrivals by default. An acceptance has a
 // search.
 void FillDefaults(v1::TestPlan& plan);
+
+// Whether one of the drill's faults makes a standby take over.
+bool AnyTakeover(const v1::HaPlan& plan);
 
 // The addresses that a pair of a drill names, with their ports: "node1+node2". Two, unless it is not a pair.
 std::vector<std::string> PairHosts(const std::string& pair);

@@ -219,8 +219,13 @@ constexpr char kCriteria[] = R"(
 )";
 
 constexpr char kCriteriaRules[] = R"(
-The comparison is `<`, `<=`, `>`, `>=` or `==`. A criterion must hold in every step, or, with a block size as in
-`p99@64k<20ms`, in every step with that block size. It must hold for all writers taken together (`@cluster`), for each storage
+The comparison is `<`, `<=`, `>`, `>=` or `==`, or `:`, which no shell takes for its own: `p99:10ms` is `p99<10ms`, `iops:2000`
+is `iops>=2000`, `stalls:0` is `stalls==0`. It stands for `>=` where higher values are better; where lower ones are, for `<` before a
+time, otherwise for `<=`, and for `==` before 0, except for latencies. `stalls@host_path:0` is `stalls[host_path]==0`. A bound on the
+wrong side, such as `p99>10ms`, is refused; so is a criterion that no run of the plan could show to be met, such as `steady` in 3 s or
+`hosts>=5` of one host, and a percentile for which `rate` or `delay` allow too few writes.
+
+A criterion must hold in every step, or, with a block size as in `p99@64k<20ms`, in every step with that block size. It must hold for all writers taken together (`@cluster`), for each storage
 (`@storage`: the hosts that see each other's files), for each host (`@host`) or for each queue manager (`@qm`); the default is the
 bold one in the table. A scope and a block size can be combined: `p99@host@64k<20ms`.
 
@@ -267,8 +272,8 @@ lost that way. Otherwise the criterion is INCONCLUSIVE, and the reason names the
 Classes of stalls for `stalls[class]` and `longest_stall[class]`: )";
 
 constexpr char kHaCriteriaRules[] = R"(
-`metric comparison limit`, such as `takeover_max<30s`; it must hold over the whole drill. A time is known within the error of two
-clocks: if that error could change the result, the criterion is INCONCLUSIVE.
+`metric comparison limit`, such as `takeover_max<30s` or `takeover_max:30s`; it must hold over the whole drill. Lower values are better,
+and a lower bound is refused. A time is known within the error of two clocks: if that error could change the result, the criterion is INCONCLUSIVE.
 
 )";
 
@@ -309,7 +314,6 @@ std::string ValueWord(const FieldDescriptor& field) {
 std::string Row(const FieldDescriptor& field) {
   const v1::FieldRule& rule = RuleOf(field);
   std::vector<std::string> options;
-  // One whose value may be left out takes it behind "=" only.
   if (!rule.flag().empty()) {
     options.push_back(Code(absl::StrCat("--", rule.flag(), rule.bare_flag().empty() ? "" : "[=TIME]")));
   }

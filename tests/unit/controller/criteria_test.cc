@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "tests/status_matchers.h"
 
 namespace plimsoll {
@@ -120,6 +122,88 @@ TEST(Criteria, ClassesOfStallsHaveTheWordsThatPeopleUse) {
   EXPECT_EQ(Read("stalls<3").stall_class, v1::STALL_CLASS_UNSPECIFIED);
 }
 
+// Every name that a criterion can begin with, a limit that suits it, and the comparison that is usual for it.
+std::vector<std::tuple<std::string, std::string, std::string>> UsualSpellings() {
+  std::vector<std::tuple<std::string, std::string, std::string>> all;
+  for (const MetricInfo& info : Metrics()) {
+    const std::string limit = info.unit == MetricUnit::kNanoseconds                                          ? "10ms"
+                              : info.unit == MetricUnit::kYesNo                                              ? "yes"
+                              : info.unit == MetricUnit::kRatio                                              ? "0.9"
+                              : info.unit == MetricUnit::kPercent || info.unit == MetricUnit::kSignedPercent ? "9%"
+                                                                                                             : "7";
+    const std::string sign = info.unit == MetricUnit::kYesNo         ? "=="
+                             : info.better == Better::kHigher        ? ">="
+                             : info.unit == MetricUnit::kNanoseconds ? "<"
+                                                                     : "<=";
+    const std::string name = info.metric == Metric::kPercentile ? "p99.9" : info.name;
+    all.emplace_back(name, sign, limit);
+    if (info.has_service_time) all.emplace_back("service_" + name, sign, limit);
+  }
+  return all;
+}
+
+TEST(Criteria, AColonStandsForTheUsualComparisonOfEveryMetricInEveryScope) {
+  for (const auto& [name, sign, limit] : UsualSpellings()) {
+    for (const CriterionScope scope : InfoOf(Read(name + sign + limit).metric).scopes) {
+      for (const std::string where : {"", "@64k"}) {
+        const std::string metric = name + "@" + ScopeName(scope) + where;
+        const Criterion old_form = Read(metric + sign + limit);
+        const Criterion criterion = Read(metric + ":" + limit);
+        EXPECT_EQ(criterion.text, FormatCriterion(old_form));
+        EXPECT_EQ(FormatCriterion(criterion), FormatCriterion(old_form));
+        EXPECT_FALSE(IsReversed(criterion)) << metric;
+      }
+    }
+  }
+  EXPECT_EQ(Read(" P99 : 10ms").text, "p99<10ms");
+  EXPECT_EQ(Read("stalls:0").text, "stalls==0");
+  EXPECT_EQ(Read("not_issued@host:0").text, "not_issued@host==0");
+}
+
+TEST(Criteria, AClassOfStallsNeedsNoBrackets) {
+  for (const char* metric : {"stalls", "longest_stall"}) {
+    for (const char* stall_class : {"host_paused", "storage", "host_path", "one_qm", "storage_or_path"}) {
+      const std::string limit = metric == std::string("stalls") ? "<=3" : "<1s";
+      const std::string usual = metric == std::string("stalls") ? ":3" : ":1s";
+      const Criterion old_form = Read(absl::StrCat(metric, "[", stall_class, "]@4k", limit));
+      EXPECT_EQ(Read(absl::StrCat(metric, "@", stall_class, "@4k", usual)).text, FormatCriterion(old_form));
+      EXPECT_EQ(Read(absl::StrCat(metric, "@", stall_class, "@4k", limit)).text, FormatCriterion(old_form));
+    }
+  }
+  EXPECT_THAT(ParseCriterion("stalls[one_host]@storage:0"),
+              StatusIs(kInvalid, "expected one class of stalls, not two"));
+  EXPECT_THAT(ParseCriterion("p99@one_host:1ms"), StatusIs(kInvalid, "not '@one_host'"));
+}
+
+TEST(Criteria, ABoundOnTheWrongSideIsKnownForEveryMetricButChangesAndWrites) {
+  for (const auto& [name, sign, limit] : UsualSpellings()) {
+    const Criterion criterion = Read(name + sign + limit);
+    const MetricUnit unit = InfoOf(criterion.metric).unit;
+    EXPECT_FALSE(IsReversed(criterion));
+    if (unit == MetricUnit::kYesNo) continue;
+    for (const std::string& wrong :
+         sign == ">=" ? std::vector<std::string>{"<", "<="} : std::vector<std::string>{">", ">="}) {
+      const Criterion reversed = Read(name + wrong + limit);
+      EXPECT_EQ(IsReversed(reversed), unit != MetricUnit::kSignedPercent && name != "writes") << reversed.text;
+      EXPECT_FALSE(IsReversed(Reversed(reversed))) << reversed.text;
+      EXPECT_EQ(Reversed(Reversed(reversed)).text, FormatCriterion(reversed));
+    }
+  }
+  EXPECT_EQ(Reversed(Read("p99@host>=10ms")).text, "p99@host<=10ms");
+}
+
+TEST(HaCriteria, AColonStandsForTheUsualComparison) {
+  for (const HaMetricInfo& info : HaMetrics()) {
+    const auto criterion = ParseHaCriterion(absl::StrCat(info.name, info.is_time ? ":60s" : ":0"));
+    ASSERT_THAT(criterion, IsOk());
+    EXPECT_EQ(criterion->text, absl::StrCat(info.name, info.is_time ? "<60s" : "==0"));
+    EXPECT_EQ(criterion->comparison, info.is_time ? HaComparison::kLess : HaComparison::kEqual);
+  }
+  const auto late = ParseHaCriterion("late_writers : 2");
+  ASSERT_THAT(late, IsOk());
+  EXPECT_EQ(late->text, "late_writers<=2");
+}
+
 TEST(Criteria, EveryMetricIsListedOnceInTheOrderOfTheEnumeration) {
   for (size_t i = 0; i < Metrics().size(); ++i) {
     EXPECT_EQ(static_cast<size_t>(Metrics()[i].metric), i);
@@ -130,7 +214,9 @@ TEST(Criteria, EveryMetricIsListedOnceInTheOrderOfTheEnumeration) {
 
 TEST(Criteria, WhatIsWrongIsNamedWithWhatIsExpected) {
   const std::vector<std::pair<std::string, std::string>> cases = {
-      {"", "'' is not a criterion: expected a metric, one of < <= > >= ==, and a limit, such as p99<10ms"},
+      {"",
+       "'' is not a criterion: expected a metric, one of < <= > >= == or :, and a limit, such as p99<10ms "
+       "or p99:10ms"},
       {"p99", "'p99' is not a criterion: expected a metric, one of < <= > >="},
       {"p99=10ms", "expected a metric, one of < <= > >="},
       {"<10ms", "expected pN (such as p99.9), min, max"},

@@ -248,12 +248,13 @@ TEST(Placement, WhatItStandsInPlaceOfIsRefused) {
 }
 
 TEST(Placement, ARateCriterionMayOnlyLowerTheShareThatEachQueueManagerMustReach) {
-  for (const char* criterion :
-       {"rate_achieved<=100%", "rate_achieved@cluster>=99%", "rate_achieved@host>=99%", "rate_achieved==100%"}) {
+  for (const char* criterion : {"rate_achieved@cluster>=99%", "rate_achieved@host>=99%", "rate_achieved==100%"}) {
     EXPECT_THAT(
         ProblemsWith("duration: 5s", absl::StrCat("criteria: ['", criterion, "']")),
         ElementsAre(HasSubstr(absl::StrCat("'", criterion, "' does not demand the rate of each queue manager"))));
   }
+  EXPECT_THAT(ProblemsWith("duration: 5s", "criteria: ['rate_achieved<=100%']"),
+              ElementsAre(HasSubstr("did you mean 'rate_achieved>=100%'?")));
   EXPECT_THAT(ProblemsWith("duration: 5s", "criteria: ['rate_achieved>=50%', 'rate_achieved>99.5%']"), IsEmpty());
 }
 

@@ -124,8 +124,11 @@ TEST(PlanCheck, StepsAreBoundedInNumberAndTime) {
               ElementsAre("--bsize (block_size) and --repeat (repeat) make 11000 steps; a run has at most 10000"));
   EXPECT_THAT(
       Problems("workload: {dir: /x}\nrepeat: 1000\nduration: 3650d\nwarmup: 0s\n"),
-      ElementsAre("--duration (duration) 3650d with warm-up, 1000 times, is more than 3650d: use shorter or fewer "
-                  "steps"));
+      ElementsAre("--duration (duration): 1000 steps of 3650d with warm-up; a run takes at most 3650d: use shorter or "
+                  "fewer steps"));
+  EXPECT_THAT(Problems("workload: {dir: /x}\nduration: 3650d\nwarmup: 1h\n"),
+              ElementsAre("--duration (duration): 1 step of 87601h with warm-up; a run takes at most 87600h: use "
+                          "shorter or fewer steps"));
 }
 
 TEST(PlanCheck, CriteriaAreReadAndFitTheSteps) {

@@ -1,0 +1,245 @@
+#include "controller/plan/criteria_check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "common/text.h"
+#include "common/units.h"
+#include "controller/plan/criteria.h"
+#include "controller/plan/placement.h"
+#include "controller/plan/plan_defaults.h"
+
+namespace plimsoll {
+namespace {
+
+// A trend needs five whole seconds (MakeTrend), a worst second one.
+constexpr int64_t kLeastTrendNs = 5 * kNsPerSecond;
+// Fewer writes beyond a percentile show nothing of it (docs/plan.md, "Percentiles and chance").
+constexpr double kWritesBeyond = 10;
+constexpr char kDuration[] = "--duration (duration)";
+constexpr char kRequire[] = "--require (criteria)";
+
+std::string WrongSide(const std::string& text, const std::string& meant, bool lower_is_better) {
+  return absl::StrCat(kRequire, ": ", Quoted(text),
+                      lower_is_better ? " is a lower bound, and lower" : " is an upper bound, and higher",
+                      " values are better: did you mean ", Quoted(meant), "?");
+}
+
+// The most writes per second that the workload's rate or delay lets one queue manager make; 0: neither bounds them.
+double MostWritesPerSecond(const v1::LogWorkload& workload) {
+  if (workload.rate_per_second() > 0) return workload.rate_per_second();
+  if (workload.delay_ns() > 0) return static_cast<double>(kNsPerSecond) / static_cast<double>(workload.delay_ns());
+  return 0;
+}
+
+// The criterion with an upper bound, where it has a lower one; else nothing.
+std::string UpperBound(const HaCriterion& criterion) {
+  const bool strict = criterion.comparison == HaComparison::kGreater;
+  if (!strict && criterion.comparison != HaComparison::kGreaterOrEqual) return "";
+  return absl::StrReplaceAll(criterion.text, {{">", "<"}});
+}
+
+class CriteriaChecker {
+ public:
+  explicit CriteriaChecker(const v1::TestPlan& plan) : plan_(plan), step_ns_(plan.duration_ns()) {
+    // The queue managers of a placement have rates of their own.
+    for (int host = 0; !HasPlacement(plan) && host < std::max(1, plan.hosts_size()); ++host) {
+      workloads_.push_back(EffectiveWorkload(plan, host));
+    }
+    // The answer of a search is measured for longer.
+    if (plan.has_limit()) step_ns_ = std::max(step_ns_, plan.limit().hold_ns());
+  }
+
+  // Why no run of the plan could show that the criterion is met; empty: one could.
+  std::string Undecidable(const Criterion& criterion) const {
+    switch (criterion.metric) {
+      case Metric::kPercentile:
+        return ThinPercentile(criterion);
+      case Metric::kMinWritesPerSecond:
+      case Metric::kMinBytesPerSecond:
+        return TooShort(criterion, kNsPerSecond);
+      case Metric::kSteady:
+        if (step_ns_ >= kLeastTrendNs) return "";
+        return absl::StrCat(kDuration, " ", FormatDuration(step_ns_), " is too short to be steady: use ",
+                            FormatDuration(kLeastTrendNs), " or more",
+                            HasPlacement(plan_) ? "" : ", or --until-steady (until_steady)");
+      case Metric::kDriftIops:
+      case Metric::kDriftLatency:
+        return TooShort(criterion, kLeastTrendNs);
+      case Metric::kRateAchieved:
+      case Metric::kNotIssued:
+        return WithoutRate(criterion);
+      case Metric::kLongestStall:
+        return BelowStall(criterion);
+      case Metric::kFairness:
+        return AmongOne(criterion);
+      case Metric::kHosts:
+        return MoreHosts(criterion);
+      // What these need, only the run shows.
+      case Metric::kMin:
+      case Metric::kMax:
+      case Metric::kAverage:
+      case Metric::kWeightedAverage:
+      case Metric::kWritesPerSecond:
+      case Metric::kBytesPerSecond:
+      case Metric::kWrites:
+      case Metric::kStalls:
+      case Metric::kStartSkew:
+      case Metric::kClockError:
+      case Metric::kNfsRetransmits:
+        break;
+    }
+    return "";
+  }
+
+ private:
+  // The most writes per second of that scope of the criterion which makes the fewest, as far as they are bounded: each
+  // scope must meet the criterion. 0: nothing bounds them, or the scope is a host of a placement, whose load is another
+  // in each step.
+  double LeastWritesPerSecond(CriterionScope scope) const {
+    const bool of_each = scope == CriterionScope::kQm || scope == CriterionScope::kHost;
+    std::vector<double> rates;
+    for (const v1::LogWorkload& workload : workloads_) {
+      rates.push_back(MostWritesPerSecond(workload) * (scope == CriterionScope::kQm ? 1 : workload.qm()));
+    }
+    if (HasPlacement(plan_) && scope == CriterionScope::kHost) return 0;
+    for (const v1::PlacedQueueManager& placed : plan_.placement()) rates.push_back(placed.rate_per_second());
+    double least = 0;
+    double all = 0;
+    for (const double rate : rates) {
+      if (rate <= 0 && !of_each) return 0;
+      if (rate > 0) least = least == 0 ? rate : std::min(least, rate);
+      all += rate;
+    }
+    return of_each ? least : all;
+  }
+
+  bool ArrivesAtRandom() const {
+    return plan_.workload().arrival() == v1::ARRIVAL_POISSON ||
+           std::any_of(plan_.hosts().begin(), plan_.hosts().end(),
+                       [](const v1::HostSpec& host) { return host.workload().arrival() == v1::ARRIVAL_POISSON; });
+  }
+
+  std::string ThinPercentile(const Criterion& criterion) const {
+    const double rate = LeastWritesPerSecond(criterion.scope);
+    const double needed = kWritesBeyond / (1 - criterion.percentile / 100);
+    const double seconds = static_cast<double>(step_ns_) / static_cast<double>(kNsPerSecond);
+    const double writes = rate * seconds;
+    // Rounding decides nothing here, nor does chance: the report does.
+    const double by_chance = ArrivesAtRandom() ? 3 * std::sqrt(writes) : 0;
+    if (rate <= 0 || std::max(writes + 1, writes / 0.99) + by_chance >= needed) return "";
+    return absl::StrFormat(
+        "%s %s is too short for %s: %.0f writes at %.4g a second, and it needs %.0f; use %.0fs or more", kDuration,
+        FormatDuration(step_ns_), criterion.text, writes, rate, needed, std::ceil(1.02 * needed / rate));
+  }
+
+  std::string TooShort(const Criterion& criterion, int64_t least_ns) const {
+    if (step_ns_ >= least_ns) return "";
+    return absl::StrCat(kDuration, " ", FormatDuration(step_ns_), " is too short for ", criterion.text, ": use ",
+                        FormatDuration(least_ns), " or more");
+  }
+
+  std::string WithoutRate(const Criterion& criterion) const {
+    if (HasPlacement(plan_)) return "";
+    for (const v1::LogWorkload& workload : workloads_) {
+      if (workload.rate_per_second() > 0) return "";
+    }
+    return absl::StrCat(kRequire, ": ", Quoted(criterion.text),
+                        " is about a target rate, and there is none: give --rate (workload.rate)");
+  }
+
+  // Stalls are as long as --stall at least: without one, the longest may still have been that long.
+  std::string BelowStall(const Criterion& criterion) const {
+    const int64_t stall_ns = plan_.has_stall_ns() ? plan_.stall_ns() : kUsualStallNs;
+    if (criterion.comparison == Comparison::kGreater || criterion.comparison == Comparison::kGreaterOrEqual ||
+        Fulfils(criterion, static_cast<double>(stall_ns))) {
+      return "";
+    }
+    return absl::StrCat(kRequire, ": ", Quoted(criterion.text), ": of stalls below ", FormatDuration(stall_ns),
+                        " (--stall) no length is known; require stalls==0, or use a longer limit",
+                        plan_.has_stall_ns() ? "" : ", or --stall");
+  }
+
+  std::string AmongOne(const Criterion& criterion) const {
+    if (HasPlacement(plan_)) return "";  // which refuses it
+    uint64_t qms = 0;
+    for (const v1::LogWorkload& workload : workloads_) qms += workload.qm();
+    const bool of_hosts = criterion.scope == CriterionScope::kHost;
+    if ((of_hosts ? workloads_.size() : qms) > 1) return "";
+    return absl::StrCat(kRequire, ": ", Quoted(criterion.text), " compares ", of_hosts ? "hosts" : "queue managers",
+                        ", and there is one: leave it out, or give ",
+                        of_hosts ? "more --hosts" : "more --qm (workload.qm) or --hosts");
+  }
+
+  std::string MoreHosts(const Criterion& criterion) const {
+    const auto hosts = static_cast<double>(workloads_.size());
+    if (HasPlacement(plan_)) return "";  // which refuses it
+    if (Fulfils(criterion, hosts) || criterion.limit < hosts) return "";
+    return absl::StrCat(kRequire, ": ", Quoted(criterion.text), " asks for more hosts than there are (",
+                        workloads_.size(), "): lower it, or give more --hosts");
+  }
+
+  const v1::TestPlan& plan_;
+  // Measured time of the longest step.
+  int64_t step_ns_;
+  std::vector<v1::LogWorkload> workloads_;
+};
+
+}  // namespace
+
+std::vector<std::string> CriteriaProblems(const v1::TestPlan& plan) {
+  std::vector<std::string> problems;
+  for (const std::string& text : plan.criteria()) {
+    const absl::StatusOr<Criterion> criterion = ParseCriterion(text);
+    if (!criterion.ok()) {
+      problems.push_back(absl::StrCat(kRequire, ": ", std::string(criterion.status().message())));
+      continue;
+    }
+    const auto& blocks = plan.block_size_bytes();
+    const uint64_t wanted_bytes = criterion->block_size_bytes;
+    if (wanted_bytes != 0 && std::find(blocks.begin(), blocks.end(), wanted_bytes) == blocks.end()) {
+      problems.push_back(absl::StrCat(kRequire, ": ", Quoted(text), " applies to blocks of ", FormatSize(wanted_bytes),
+                                      ", which --bsize (block_size) does not list"));
+    }
+    if (!IsReversed(*criterion)) continue;
+    problems.push_back(WrongSide(text, Reversed(*criterion).text, InfoOf(criterion->metric).better == Better::kLower));
+  }
+  return problems;
+}
+
+std::vector<std::string> UndecidableCriteria(const v1::TestPlan& plan) {
+  std::vector<std::string> problems;
+  const CriteriaChecker checker(plan);
+  for (const std::string& text : plan.criteria()) {
+    const absl::StatusOr<Criterion> criterion = ParseCriterion(text);
+    if (!criterion.ok() || IsReversed(*criterion)) continue;
+    std::string problem = checker.Undecidable(*criterion);
+    if (!problem.empty()) problems.push_back(std::move(problem));
+  }
+  return problems;
+}
+
+std::vector<std::string> HaCriteriaProblems(const v1::TestPlan& plan) {
+  std::vector<std::string> problems;
+  const bool any_takeover = AnyTakeover(plan.ha());
+  for (const std::string& text : plan.criteria()) {
+    const absl::StatusOr<HaCriterion> criterion = ParseHaCriterion(text);
+    if (!criterion.ok()) {
+      problems.push_back(absl::StrCat(kRequire, ": ", std::string(criterion.status().message())));
+    } else if (const std::string meant = UpperBound(*criterion); !meant.empty()) {
+      problems.push_back(WrongSide(text, meant, true));
+    } else if (InfoOf(criterion->metric).is_time && !any_takeover) {
+      problems.push_back(absl::StrCat(kRequire, ": ", Quoted(text),
+                                      " is about takeovers, and none of the faults makes a standby take over: leave it "
+                                      "out, or add another --fault (ha.faults), such as kill"));
+    }
+  }
+  return problems;
+}
+
+}  // namespace plimsoll

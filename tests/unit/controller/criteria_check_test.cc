@@ -1,0 +1,163 @@
+#include "controller/plan/criteria_check.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "controller/plan/criteria.h"
+#include "controller/plan/plan_check.h"
+#include "controller/plan/plan_defaults.h"
+#include "tests/unit/controller/read_plan.h"
+
+namespace plimsoll {
+namespace {
+
+using ::plimsoll::testing::PlanOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// Problems of a plan with the criterion, and what else it has.
+std::vector<std::string> With(const std::string& criterion, const std::string& rest = "",
+                              const std::string& workload = "") {
+  return PlanProblems(PlanOf("workload: {dir: /x" + workload + "}\ncriteria: ['" + criterion + "']\n" + rest));
+}
+
+TEST(CriteriaCheck, ABoundOnTheWrongSideIsRefusedWithTheQuestionWhatWasMeant) {
+  EXPECT_THAT(With("p99>10ms"), ElementsAre("--require (criteria): 'p99>10ms' is a lower bound, and lower values are "
+                                            "better: did you mean 'p99<10ms'?"));
+  EXPECT_THAT(With("iops@host<=2000"), ElementsAre("--require (criteria): 'iops@host<=2000' is an upper bound, and "
+                                                   "higher values are better: did you mean 'iops@host>=2000'?"));
+  for (const char* criterion : {"max>=1s", "service_p50>1ms", "stalls>0", "longest_stall>200ms", "hosts<1",
+                                "rate_achieved<99%", "not_issued>=1", "clock_error>1ms", "fairness<0.9"}) {
+    EXPECT_THAT(With(criterion, "hosts: [a, b]\n", ", rate: 100"), ElementsAre(HasSubstr("did you mean"))) << criterion;
+    EXPECT_THAT(With(criterion, "hosts: [a, b]\naccept: {parts: [load]}\n", ", rate: 1000"),
+                ElementsAre(HasSubstr("did you mean")))
+        << criterion;
+  }
+  EXPECT_THAT(With("p99>10ms", "limit: {}\n"), ElementsAre(HasSubstr("did you mean 'p99<10ms'?")));
+  EXPECT_THAT(With("p99>10ms", "accept: {}\n"), ElementsAre(HasSubstr("did you mean 'p99<10ms'?")));
+  // These may be bounded on either side.
+  for (const char* criterion :
+       {"writes<=1", "drift_iops<=5%", "drift_iops>=-5%", "drift_latency>=-5%", "drift_latency<5%"}) {
+    EXPECT_THAT(With(criterion), IsEmpty()) << criterion;
+  }
+}
+
+TEST(CriteriaCheck, APercentileNeedsTenWritesBeyondIt) {
+  EXPECT_THAT(With("p99.99<10ms", "duration: 3s\n", ", rate: 10"),
+              ElementsAre("--duration (duration) 3s is too short for p99.99<10ms: 30 writes at 10 a second, and it "
+                          "needs 100000; use 10200s or more"));
+  EXPECT_THAT(With("service_p99.99@cluster<10ms", "duration: 3s\n", ", rate: 10"), ElementsAre(HasSubstr("30 writes")));
+  // A pause bounds the writes of a closed loop.
+  EXPECT_THAT(With("p99<10ms", "duration: 3s\n", ", delay: 100ms"), ElementsAre(HasSubstr("30 writes at 10 a second")));
+  EXPECT_THAT(With("p99<10ms", "duration: 3s\n"), IsEmpty()) << "a closed loop writes as fast as the storage allows";
+  // 20 writes are enough for the median; 19 in the time, and one at its beginning.
+  EXPECT_THAT(With("p50<10ms", "duration: 19s\n", ", rate: 1"), IsEmpty());
+  EXPECT_THAT(With("p50<10ms", "duration: 18s\n", ", rate: 1"), ElementsAre(HasSubstr("it needs 20")));
+  EXPECT_THAT(With("p50<10ms", "duration: 18s\n", ", rate: 1, arrival: poisson"), IsEmpty()) << "chance may make it 20";
+}
+
+TEST(CriteriaCheck, WhereTheScopesDifferTheOneWithTheFewestWritesDecides) {
+  const std::string hosts = "duration: 10s\nhosts: [a, {address: b, workload: {rate: 10}}]\n";
+  EXPECT_THAT(With("p99<10ms", hosts, ", rate: 1000"), ElementsAre(HasSubstr("100 writes at 10 a second")));
+  EXPECT_THAT(With("p99@host<10ms", hosts), ElementsAre(HasSubstr("100 writes at 10 a second")))
+      << "b must meet it, too, however much a writes";
+  EXPECT_THAT(With("p99@cluster<10ms", hosts), IsEmpty()) << "a writes as fast as it can";
+  EXPECT_THAT(With("p99@cluster<10ms", hosts, ", rate: 1000"), IsEmpty());
+  EXPECT_THAT(With("p99@host<10ms", hosts, ", qm: 10"), IsEmpty());
+}
+
+TEST(CriteriaCheck, AFigureThatNeedsSecondsIsRefusedWhereTheStepHasFewer) {
+  EXPECT_THAT(With("steady", "duration: 3s\n"),
+              ElementsAre("--duration (duration) 3s is too short to be steady: use 5s "
+                          "or more, or --until-steady (until_steady)"));
+  EXPECT_THAT(With("steady==no", "duration: 4999ms\n"), ElementsAre(HasSubstr("too short to be steady")));
+  EXPECT_THAT(With("drift_iops>=-10%", "duration: 3s\n"),
+              ElementsAre("--duration (duration) 3s is too short for drift_iops>=-10%: use 5s or more"));
+  EXPECT_THAT(With("min_second_iops>=1", "duration: 500ms\n"), ElementsAre(HasSubstr("use 1s or more")));
+  for (const char* criterion : {"steady", "drift_latency<5%", "min_second_mbps>=1"}) {
+    EXPECT_THAT(With(criterion, "duration: 5s\n"), IsEmpty()) << criterion;
+  }
+}
+
+TEST(CriteriaCheck, WhatThePlanHasNotEnoughOfIsRefused) {
+  EXPECT_THAT(With("hosts>=5"), ElementsAre("--require (criteria): 'hosts>=5' asks for more hosts than there are (1): "
+                                            "lower it, or give more --hosts"));
+  EXPECT_THAT(With("hosts>2", "hosts: [a, b]\n"), ElementsAre(HasSubstr("there are (2)")));
+  EXPECT_THAT(With("hosts==3", "hosts: [a, b]\n"), ElementsAre(HasSubstr("there are (2)")));
+  for (const char* criterion : {"hosts>=2", "hosts>1", "hosts==1", "hosts==2"}) {
+    EXPECT_THAT(With(criterion, "hosts: [a, b]\n"), IsEmpty()) << criterion;
+  }
+  EXPECT_THAT(With("fairness>=0.9"), ElementsAre(HasSubstr("compares queue managers, and there is one")));
+  EXPECT_THAT(With("fairness@host>=0.9", "", ", qm: 4"), ElementsAre(HasSubstr("compares hosts, and there is one")));
+  EXPECT_THAT(With("fairness>=0.9", "", ", qm: 2"), IsEmpty());
+  EXPECT_THAT(With("fairness@host>=0.9", "hosts: [a, b]\n"), IsEmpty());
+  for (const char* criterion : {"rate_achieved>=95%", "not_issued==0"}) {
+    EXPECT_THAT(With(criterion), ElementsAre(HasSubstr("is about a target rate, and there is none"))) << criterion;
+    EXPECT_THAT(With(criterion, "hosts: [a, {address: b, workload: {rate: 5}}]\n"), IsEmpty()) << criterion;
+  }
+}
+
+TEST(CriteriaCheck, AStallMustBeLongEnoughToBeOne) {
+  EXPECT_THAT(With("longest_stall<50ms"),
+              ElementsAre("--require (criteria): 'longest_stall<50ms': of stalls below 100ms (--stall) no length is "
+                          "known; require stalls==0, or use a longer limit, or --stall"));
+  EXPECT_THAT(With("longest_stall==0s"), ElementsAre(HasSubstr("require stalls==0")));
+  EXPECT_THAT(With("longest_stall<500ms", "stall: 1s\n"), ElementsAre(HasSubstr("of stalls below 1s (--stall)")));
+  EXPECT_THAT(With("longest_stall<50ms", "stall: 20ms\n"), IsEmpty());
+  EXPECT_THAT(With("longest_stall<=100ms"), IsEmpty());
+}
+
+TEST(CriteriaCheck, ACriterionAboutTakeoversNeedsAFaultThatCausesOne) {
+  const auto drill = [](const std::string& criterion, const std::string& faults) {
+    return PlanProblems(
+        PlanOf("workload: {dir: /x}\nha: {pairs: [a+b], faults: [" + faults + "]}\ncriteria: ['" + criterion + "']\n"));
+  };
+  for (const HaMetricInfo& info : HaMetrics()) {
+    const std::string criterion = std::string(info.name) + (info.is_time ? "<60s" : "==0");
+    EXPECT_THAT(drill(criterion, "kill"), IsEmpty()) << criterion;
+    EXPECT_EQ(drill(criterion, "hang").empty(), !info.is_time) << criterion;
+  }
+  EXPECT_THAT(drill("takeover_max<60s", "hang"),
+              ElementsAre(HasSubstr("none of the faults makes a standby take over")));
+  EXPECT_THAT(drill("takeover_max<60s", "hang, kill"), IsEmpty());
+  EXPECT_THAT(drill("takeover_max>60s", "kill"), ElementsAre(HasSubstr("did you mean 'takeover_max<60s'?")));
+  EXPECT_THAT(drill("lost>=1", "kill"), ElementsAre(HasSubstr("did you mean 'lost<=1'?")));
+}
+
+TEST(CriteriaCheck, TheAnswerOfASearchIsMeasuredForItsHold) {
+  const std::string search = "duration: 3s\nlimit: {over: qm, hold: 60s, budget: 30m}\n";
+  EXPECT_THAT(With("p99<10ms", search, ", qm: 4, rate: 20"), IsEmpty());
+  EXPECT_THAT(With("p99.9<10ms", search, ", qm: 4, rate: 20"),
+              ElementsAre(HasSubstr("1m is too short for p99.9<10ms")));
+  EXPECT_THAT(With("p99.9<10ms", "duration: 3s\nlimit: {}\n"), IsEmpty()) << "its rates are not known beforehand";
+}
+
+TEST(CriteriaCheck, CriteriaOfEveryMetricAreTakenWhereThePlanHasWhatTheyNeed) {
+  std::string all = "workload: {dir: /x, qm: 2, rate: 1000}\nhosts: [a, b]\nduration: 5m\ncriteria: [";
+  for (const MetricInfo& info : Metrics()) {
+    const std::string name = info.metric == Metric::kPercentile ? "p99" : info.name;
+    all += name +
+           (info.unit == MetricUnit::kNanoseconds ? ":500ms"
+            : info.unit == MetricUnit::kYesNo     ? ":yes"
+            : info.unit == MetricUnit::kRatio     ? ":0.5"
+                                                  : ":2") +
+           ", ";
+  }
+  EXPECT_THAT(PlanProblems(PlanOf(all + "]\n")), IsEmpty());
+}
+
+TEST(CriteriaCheck, TheUsualComparisonIsSpelledOutInThePlanAsRun) {
+  v1::TestPlan plan = PlanOf("workload: {dir: /x}\ncriteria: [p99:10ms, 'stalls@storage:0', 'Max < 1s', nonsense:1]\n");
+  FillDefaults(plan);
+  EXPECT_THAT(plan.criteria(), ElementsAre("p99<10ms", "stalls[all_hosts]==0", "Max < 1s", "nonsense:1"));
+  v1::TestPlan drill = PlanOf("workload: {dir: /x}\nha: {pairs: [a+b]}\ncriteria: [takeover_max:60s]\n");
+  FillDefaults(drill);
+  EXPECT_THAT(drill.criteria(), ElementsAre("takeover_max<60s"));
+}
+
+}  // namespace
+}  // namespace plimsoll
