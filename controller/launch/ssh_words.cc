@@ -201,6 +201,12 @@ HostFailure HostSideFailure(const std::string& name, const std::string& kind, co
                  absl::StrCat("the cache directory ", text,
                               " belongs to another user, or others may write there: pass another --launch-cache"));
   }
+  if (kind == "above") {
+    return Fails(name, Exit::kCannotRun,
+                 absl::StrCat(text,
+                              ", above the cache directory, belongs to another user, or others may write there and "
+                              "could replace what is below it: pass another --launch-cache"));
+  }
   if (kind == "sum") {
     return Fails(
         name, Exit::kCannotRun,

@@ -4,7 +4,7 @@
 #   sum       the SHA-256 of the agent that the controller has, in hexadecimal digits; empty where it has none
 #   size      its bytes; empty where none may be copied
 #   machine   what it runs on, as `uname -m` prints it
-#   cache     the directory that keeps it; empty: the user's own
+#   cache     the directory that keeps it; empty: the user's own. Nobody else may change it, nor what is above it
 #   run       the directory to make for the agent's socket
 # and a line after it that calls `main` with the agent's arguments. Nothing may be sent before this asks for it: sh reads ahead.
 #
@@ -39,7 +39,7 @@ tidy() {
 } 2>/dev/null
 
 clean() {
-  rm -f "$agent"
+  rm -f ./plimsoll-agent
   rmdir "$home/$version" "$home"
 } 2>/dev/null
 
@@ -49,14 +49,29 @@ sum_of() {
   printf '%s\n' "${line%% *}"
 }
 
-# Whether a directory is this user's, and nobody else may write there.
+# Whether a directory or file is this user's, and nobody else may write there.
 private() {
-  [ -n "$(find "$1/." -prune -type d -user "$(id -u)" ! -perm -020 ! -perm -002 2>/dev/null)" ]
+  [ -n "$(find "$1" -prune -user "$(id -u)" ! -perm -020 ! -perm -002 2>/dev/null)" ]
 }
 
-require_private() {
-  for directory in "$home" "$home/$version"; do
-    private "$directory" || fail private "$directory"
+# Whether nobody but this user and the system can put something else in the place of what is in a directory.
+steady() {
+  [ -n "$(find "$1" -prune \( -user 0 -o -user "$system" -o -user "$(id -u)" \) \
+    \( ! -perm -020 ! -perm -002 -o -perm -1000 \) 2>/dev/null)" ]
+}
+
+# Goes into the agent's directory, to stay: what is checked, copied, hashed and started there is one file, whatever the path leads
+# to meanwhile.
+enter() {
+  cd -P "$home/$version" 2>/dev/null || return 1
+  here=$(pwd -P) || return 1
+  private . || fail private "$here"
+  above=..
+  while [ "$here" != / ]; do
+    here=${here%/*}
+    here=${here:-/}
+    steady "$above" || fail above "$here"
+    above=$above/..
   done
 }
 
@@ -65,19 +80,19 @@ usable() {
   text=$(find "$1/." -prune 2>&1 >/dev/null) || fail directory "$1: ${text##*: }"
 }
 
+# Whether the directory, entered, has the agent.
 cached() {
-  [ -f "$agent" ] || return 1
-  require_private
-  [ -z "$sum" ] || [ "$(sum_of "$agent")" = "$sum" ]
+  [ -f ./plimsoll-agent ] && [ ! -L ./plimsoll-agent ] && private ./plimsoll-agent || return 1
+  [ -z "$sum" ] || [ "$(sum_of ./plimsoll-agent)" = "$sum" ]
 }
 
 copy() {
   made_it=$(mkdir -p "$home/$version" 2>&1) || fail write "$made_it"
-  require_private
+  enter || fail write "$home/$version"
   # What a host that crashed could not remove.
-  find "$home/$version" -name '.part-*' -mtime +1 -exec rm -f {} + 2>/dev/null
+  find . -name '.part-*' -mtime +1 -exec rm -f {} + 2>/dev/null
   # Hosts may share the directory, and process ids repeat.
-  part=$home/$version/.part-${run##*/}
+  part=./.part-${run##*/}
   tell need
   # head takes no more than the agent. dd, the last of the two, reports what it could not write.
   written=$({ head -c "$size" | dd of="$part" bs=65536 conv=fsync; } 2>&1) ||
@@ -85,7 +100,7 @@ copy() {
   [ "$(sum_of "$part")" = "$sum" ] || fail sum "$part"
   chmod 0700 "$part"
   # Another host that shares the directory may run it already: it is replaced only where it is another one.
-  ln "$part" "$agent" 2>/dev/null || cached || mv -f "$part" "$agent" || fail write "$agent"
+  ln "$part" ./plimsoll-agent 2>/dev/null || cached || mv -f "$part" ./plimsoll-agent || fail write "$agent"
   rm -f "$part"
   part=
   copied=1
@@ -105,12 +120,14 @@ main() {
   agent=$home/$version/plimsoll-agent
   # One for another machine: what was put there by hand will do.
   [ "$(uname -m)" = "$machine" ] || sum=
-  if ! cached; then
+  # Whose / is: root, or who stands for it where the users of a container are not those of the host.
+  system=$(ls -nd / | { read -r _ _ owner _; printf '%s' "$owner"; })
+  if ! { enter && cached; }; then
     [ -n "$size" ] || fail missing "$agent"
     [ -n "$sum" ] || fail machine "$(uname -m) $agent"
     copy
   fi
-  runs=$("$agent" --version 2>&1 </dev/null) || {
+  runs=$(./plimsoll-agent --version 2>&1 </dev/null) || {
     [ -z "$copied" ] || clean
     fail run "$runs"
   }
@@ -126,10 +143,10 @@ main() {
   IFS= read -r word || exit 0
   if [ "$word" = go ]; then
     umask "$mask"
-    "$agent" "$@" 2>&1
+    ./plimsoll-agent "$@" 2>&1
     code=$?
     # Killed: the next one removes its files, and ends with its input.
-    [ "$code" -le 128 ] || "$agent" "$@" </dev/null >/dev/null 2>&1
+    [ "$code" -le 128 ] || ./plimsoll-agent "$@" </dev/null >/dev/null 2>&1
     tell ended "$code"
     # No session came: the controller may be out of reach.
     [ "$code" -ne 3 ] || exit 0

@@ -181,7 +181,7 @@ class Failures(ssh_hosts.SshTest):
         (self.hosts[0].home / ".cache/plimsoll").mkdir(parents=True)
         (self.hosts[0].home / ".cache/plimsoll").chmod(0o777)
         self.boot()
-        self.refused(r"host1: the cache directory /root/.cache/plimsoll belongs to another user, or others may write there")
+        self.refused(r"host1: /root/.cache/plimsoll, above the cache directory, belongs to another user, or others may write there")
 
     def test_an_agent_for_another_machine(self):
         self.boot()

@@ -83,6 +83,7 @@ TEST(SshWords, WhatTheHostReportsHasItsWayOut) {
   EXPECT_THAT(line("tmp", "mkdir: cannot create directory '/tmp/plimsoll-1': No space left on device"),
               AllOf(HasSubstr("in /tmp"), HasSubstr("No space left"), Not(HasSubstr("--launch-cache"))));
   EXPECT_THAT(line("private", "/home/x"), HasSubstr("--launch-cache"));
+  EXPECT_THAT(line("above", "/home"), HasSubstr("/home, above the cache directory, belongs to another user"));
   EXPECT_THAT(line("missing", "/home/x"), HasSubstr("leave out --no-copy"));
   EXPECT_THAT(line("else", "what"), HasSubstr("else (what)"));
 }
