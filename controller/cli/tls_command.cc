@@ -23,7 +23,6 @@
 #include "common/tls.h"
 #include "controller/cli/commands.h"
 #include "controller/plan/host_list.h"
-#include "controller/plan/yaml_tree.h"
 
 namespace plimsoll {
 namespace {
@@ -32,8 +31,10 @@ constexpr size_t kMaxPemBytes = 1 << 16;
 constexpr mode_t kSecret = 0600;
 constexpr mode_t kPublic = 0644;
 
-absl::Status WriteNew(const std::string& path, const std::string& text, mode_t mode) {
-  const UniqueFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, kSecret));
+// In an open directory; `path` is for people.
+absl::Status WriteNew(int directory, const std::string& name, const std::string& path, const std::string& text,
+                      mode_t mode) {
+  const UniqueFd file(openat(directory, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, kSecret));
   if (!file.valid()) return PosixError("create", path, errno);
   size_t done = 0;
   while (done < text.size()) {
@@ -41,7 +42,7 @@ absl::Status WriteNew(const std::string& path, const std::string& text, mode_t m
     if (put < 0 && errno == EINTR) continue;
     if (put <= 0) {
       const int error = put < 0 ? errno : ENOSPC;
-      unlink(path.c_str());
+      unlinkat(directory, name.c_str(), 0);
       return PosixError("write", path, error);
     }
     done += static_cast<size_t>(put);
@@ -50,15 +51,28 @@ absl::Status WriteNew(const std::string& path, const std::string& text, mode_t m
   return absl::OkStatus();
 }
 
-bool Exists(const std::string& path) {
+// A file of this user that nobody else may write, in an open directory; `path` is for people.
+absl::StatusOr<std::string> ReadOwn(int directory, const std::string& name, const std::string& path) {
+  const UniqueFd file(openat(directory, name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat facts{};
-  return lstat(path.c_str(), &facts) == 0;
+  if (!file.valid() || fstat(file.get(), &facts) != 0) return PosixError("open", path, errno);
+  if (!S_ISREG(facts.st_mode) || facts.st_uid != geteuid() || (facts.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, " is not a file of this user alone: move it away if another user may have put it there"));
+  }
+  std::string text(kMaxPemBytes + 1, '\0');
+  const ssize_t got = read(file.get(), text.data(), text.size());
+  if (got < 0) return PosixError("read", path, errno);
+  if (static_cast<size_t>(got) > kMaxPemBytes) return absl::InvalidArgumentError(absl::StrCat(path, " is too large"));
+  text.resize(static_cast<size_t>(got));
+  return text;
 }
 
-// A directory that is its owner's alone. Files are made for their owner alone, and none is ever written over.
+// A directory that is this user's alone, held open: whatever becomes of its path, files are read and made in this one.
+// They are made for their owner alone, and none is ever written over.
 class TlsDirectory {
  public:
-  // Makes the directory where there is none. Errors name it: it is open to others, or not to be made.
+  // Makes the directory where there is none. Errors name it: it is another user's, open to others, or not to be made.
   static absl::StatusOr<std::unique_ptr<TlsDirectory>> Open(const std::string& path);
 
   // Loads the CA, or makes one that is valid for `days`.
@@ -74,14 +88,19 @@ class TlsDirectory {
   const std::vector<std::string>& kept() const { return kept_; }
 
  private:
-  explicit TlsDirectory(std::string path) : path_(std::move(path)) {}
+  TlsDirectory(std::string path, UniqueFd directory) : path_(std::move(path)), directory_(std::move(directory)) {}
 
   std::string PathOf(const std::string& file) const { return path_ + "/" + file; }
+  bool Exists(const std::string& file) const {
+    struct stat facts{};
+    return fstatat(directory_.get(), file.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0;
+  }
   // Whether both files are there; one without the other is an error.
   absl::StatusOr<bool> HasPair(const std::string& stem);
   absl::Status WritePair(const std::string& stem, const KeyAndCertificate& pair);
 
   const std::string path_;
+  const UniqueFd directory_;
   std::unique_ptr<CertificateAuthority> authority_;
   std::vector<std::string> made_;
   std::vector<std::string> kept_;
@@ -89,14 +108,23 @@ class TlsDirectory {
 
 absl::StatusOr<std::unique_ptr<TlsDirectory>> TlsDirectory::Open(const std::string& path) {
   if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return PosixError("make", path, errno);
+  UniqueFd directory(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   struct stat facts{};
-  if (stat(path.c_str(), &facts) != 0) return PosixError("open", path, errno);
-  if (!S_ISDIR(facts.st_mode)) return absl::InvalidArgumentError(absl::StrCat(path, " is not a directory"));
+  if (!directory.valid() && errno == ENOTDIR) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " is not a directory"));
+  }
+  if (!directory.valid() || fstat(directory.get(), &facts) != 0) return PosixError("open", path, errno);
+  if (facts.st_uid != geteuid()) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " belongs to another user (", facts.st_uid,
+                                                   "), who has or may put a CA of their own there: name a directory "
+                                                   "of this user (",
+                                                   geteuid(), "), or run as that one"));
+  }
   if ((facts.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, " is accessible to other users, and will hold private keys: chmod 700 it"));
   }
-  return std::unique_ptr<TlsDirectory>(new TlsDirectory(path));
+  return std::unique_ptr<TlsDirectory>(new TlsDirectory(path, std::move(directory)));
 }
 
 std::string TlsDirectory::FileStem(const std::string& name) {
@@ -108,8 +136,8 @@ std::string TlsDirectory::FileStem(const std::string& name) {
 absl::StatusOr<bool> TlsDirectory::HasPair(const std::string& stem) {
   const std::string certificate = PathOf(stem + ".crt");
   const std::string key = PathOf(stem + ".key");
-  const bool has_certificate = Exists(certificate);
-  const bool has_key = Exists(key);
+  const bool has_certificate = Exists(stem + ".crt");
+  const bool has_key = Exists(stem + ".key");
   if (has_certificate != has_key) {
     return absl::InvalidArgumentError(absl::StrCat(has_certificate ? certificate : key, " exists without ",
                                                    has_certificate ? key : certificate,
@@ -123,9 +151,12 @@ absl::StatusOr<bool> TlsDirectory::HasPair(const std::string& stem) {
 }
 
 absl::Status TlsDirectory::WritePair(const std::string& stem, const KeyAndCertificate& pair) {
-  PLIMSOLL_RETURN_IF_ERROR(WriteNew(PathOf(stem + ".key"), pair.key_pem, kSecret));
-  if (const absl::Status status = WriteNew(PathOf(stem + ".crt"), pair.cert_pem, kPublic); !status.ok()) {
-    unlink(PathOf(stem + ".key").c_str());  // just made here
+  const auto write = [&](const std::string& name, const std::string& text, mode_t mode) {
+    return WriteNew(directory_.get(), name, PathOf(name), text, mode);
+  };
+  PLIMSOLL_RETURN_IF_ERROR(write(stem + ".key", pair.key_pem, kSecret));
+  if (const absl::Status status = write(stem + ".crt", pair.cert_pem, kPublic); !status.ok()) {
+    unlinkat(directory_.get(), (stem + ".key").c_str(), 0);  // just made here
     return status;
   }
   made_.push_back(PathOf(stem + ".crt"));
@@ -140,8 +171,8 @@ absl::Status TlsDirectory::OpenAuthority(int64_t now_s, int days) {
     return WritePair("ca", authority_->pem());
   }
   KeyAndCertificate pem;
-  PLIMSOLL_ASSIGN_OR_RETURN(pem.cert_pem, ReadTextFile(PathOf("ca.crt"), kMaxPemBytes));
-  PLIMSOLL_ASSIGN_OR_RETURN(pem.key_pem, ReadTextFile(PathOf("ca.key"), kMaxPemBytes));
+  PLIMSOLL_ASSIGN_OR_RETURN(pem.cert_pem, ReadOwn(directory_.get(), "ca.crt", PathOf("ca.crt")));
+  PLIMSOLL_ASSIGN_OR_RETURN(pem.key_pem, ReadOwn(directory_.get(), "ca.key", PathOf("ca.key")));
   auto loaded = CertificateAuthority::Load(pem, now_s);
   if (!loaded.ok()) {
     return {loaded.status().code(),

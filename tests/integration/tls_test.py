@@ -7,6 +7,7 @@ import signal
 import socket
 import ssl
 import stat
+import unittest
 import warnings
 
 import harness
@@ -302,6 +303,28 @@ class Options(harness.PlimsollTest):
         self.plimsoll("tls", "init", self.base / "y", "--hosts", "a")
         (self.base / "y" / "a.key").unlink()
         self.assertIn("a.crt exists without", self.refused("tls", "init", self.base / "y", "--hosts", "a", program="plimsoll"))
+
+    def test_tls_init_issues_from_no_ca_of_another_user(self):
+        if os.geteuid() != 0:
+            raise unittest.SkipTest("giving files to another user needs root")
+        place = self.base / "theirs"
+        self.plimsoll("tls", "init", place, "--hosts", "a")
+        arguments = ("tls", "init", place, "--hosts", "a,b")
+        os.chown(place, 65534, 65534)
+        self.assertIn("belongs to another user (65534)", self.refused(*arguments, program="plimsoll"))
+        os.chown(place, 0, 0)
+        # Planted while the directory was open to others.
+        for name in ("ca.crt", "ca.key"):
+            os.chown(place / name, 65534, 65534)
+            self.assertIn(f"{name} is not a file of this user alone", self.refused(*arguments, program="plimsoll"))
+            os.chown(place / name, 0, 0)
+        (place / "ca.key").rename(self.base / "ca.key")
+        (place / "ca.key").symlink_to(self.base / "ca.key")
+        self.assertIn("ca.key: ", self.refused(*arguments, program="plimsoll"))
+        self.assertFalse((place / "b.crt").exists())
+        (self.base / "ca.key").rename(place / "ca.key")
+        self.plimsoll(*arguments)
+        self.assertTrue((place / "b.crt").exists())
 
 
 if __name__ == "__main__":
