@@ -104,16 +104,6 @@ bool IsRunId(std::string_view text) {
          text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-bool HasControl(std::string_view text) {
-  for (size_t i = 0; i < text.size(); ++i) {
-    const auto byte = static_cast<uint8_t>(text[i]);
-    if (byte < 0x20 || byte == 0x7F) return true;
-    // U+0080 to U+009F.
-    if (byte == 0xC2 && i + 1 < text.size() && static_cast<uint8_t>(text[i + 1]) < 0xA0) return true;
-  }
-  return false;
-}
-
 std::string Quoted(std::string_view text) {
   const bool cut = text.size() > kShownLength;
   std::string shown(text.substr(0, kShownLength));
@@ -165,13 +155,28 @@ struct CodePointRange {
   uint32_t last;
 };
 
-constexpr std::array<CodePointRange, 7> kControl = {{{0x00, 0x1F},
-                                                     {0x7F, 0x9F},
-                                                     {0x200E, 0x200F},
-                                                     {0x2028, 0x202E},
-                                                     {0x2066, 0x2069},
-                                                     {0xFEFF, 0xFEFF},
-                                                     {0xE0000, 0xE007F}}};
+// C0, DEL and C1, the separators of lines and paragraphs, and all that Unicode calls default ignorable: what has no
+// width, and what turns the direction of text.
+constexpr std::array<CodePointRange, 18> kControl = {{
+    {0x00, 0x1F},
+    {0x7F, 0x9F},
+    {0xAD, 0xAD},
+    {0x34F, 0x34F},
+    {0x61C, 0x61C},
+    {0x115F, 0x1160},
+    {0x17B4, 0x17B5},
+    {0x180B, 0x180F},
+    {0x200B, 0x200F},
+    {0x2028, 0x202E},
+    {0x2060, 0x206F},
+    {0x3164, 0x3164},
+    {0xFE00, 0xFE0F},
+    {0xFEFF, 0xFEFF},
+    {0xFFA0, 0xFFA0},
+    {0xFFF0, 0xFFFB},
+    {0x1BCA0, 0x1BCA3},
+    {0x1D173, 0x1D17A},
+}};
 
 }  // namespace
 
@@ -211,9 +216,20 @@ void AppendUtf8(uint32_t code_point, std::string& text) {
 }
 
 bool IsControl(uint32_t code_point) {
+  if (code_point >= 0xE0000 && code_point <= 0xE0FFF) return true;
   return std::any_of(kControl.begin(), kControl.end(), [code_point](const CodePointRange& range) {
     return code_point >= range.first && code_point <= range.last;
   });
+}
+
+bool HasControl(std::string_view text) {
+  const std::string characters(text);
+  for (size_t pos = 0; pos < characters.size();) {
+    const CodePoint point = DecodeUtf8(characters, pos);
+    if (IsControl(point.value)) return true;
+    pos += point.bytes;
+  }
+  return false;
 }
 
 std::string SanitizeForTerminal(const std::string& text) {

@@ -7,11 +7,11 @@
 // Everything that scripts share, by name. Nothing else is global.
 const plimsoll = {};
 
-// The page's JSON. Characters that steer instead of showing, such as those that turn the direction of text, become
+// The page's JSON. Characters that do not show, such as those that turn the direction of text, become
 // U+FFFD, as in the text report.
 plimsoll.readData = () => {
   const steering =
-      /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\u{e0000}-\u{e007f}]/gu;
+      /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028\u2029\ufff0-\ufffb\p{Default_Ignorable_Code_Point}]/gu;
   return JSON.parse(
       document.getElementById('data').textContent,
       (key, value) => (typeof value === 'string' ? value.replace(steering, '\ufffd') : value));

@@ -267,7 +267,7 @@ absl::StatusOr<FieldValue> ParseBool(const FieldDescriptor& field, const std::st
 absl::StatusOr<FieldValue> ParseText(const FieldDescriptor& field, const std::string& text) {
   if (text.size() > kMaxTextBytes) return BadValue(field, text, "is too long");
   if (FindInvalidUtf8(text) != std::string::npos) return BadValue(field, text, "is not UTF-8");
-  if (HasControl(text)) return BadValue(field, text, "holds a control character");
+  if (HasControl(text)) return BadValue(field, text, "holds a character that does not show");
   return FieldValue(text);
 }
 

@@ -131,16 +131,30 @@ CsvTable<ScopeRow> ScopeTable() {
   return table;
 }
 
+// Whether the first character that is not blank begins a formula. Some programs drop blanks first, some take the wide
+// forms of East Asian text for the plain ones. Unprintable characters are U+FFFD by now.
+bool BeginsLikeFormula(const std::string& text) {
+  constexpr std::array<uint32_t, 8> kBegins = {'=', '+', '-', '@', 0xFF1D, 0xFF0B, 0xFF0D, 0xFF20};
+  for (size_t pos = 0; pos < text.size();) {
+    const CodePoint point = DecodeUtf8(text, pos);
+    pos += point.bytes;
+    const bool blank = point.value == ' ' || point.value == 0xA0 || point.value == 0x1680 ||
+                       (point.value >= 0x2000 && point.value <= 0x200A) || point.value == 0x202F ||
+                       point.value == 0x205F || point.value == 0x3000 || point.value == 0xFFFD;
+    if (!blank) return std::find(kBegins.begin(), kBegins.end(), point.value) != kBegins.end();
+  }
+  return false;
+}
+
 }  // namespace
 
 std::string CsvCell(const std::string& text) {
   std::string neutral = SanitizeForTerminal(text);
   // A spreadsheet takes such a cell for a formula; an apostrophe makes it text.
   double number = 0;
-  if (!neutral.empty() && absl::StrContains("=+-@", neutral.substr(0, 1)) && !absl::SimpleAtod(neutral, &number)) {
-    neutral.insert(0, 1, '\'');
-  }
-  if (neutral.find_first_of(",\"") == std::string::npos) return neutral;
+  if (BeginsLikeFormula(neutral) && !absl::SimpleAtod(neutral, &number)) neutral.insert(0, 1, '\'');
+  // A semicolon or a tab separates cells where a comma is in numbers.
+  if (neutral.find_first_of(",;\"") == std::string::npos) return neutral;
   return absl::StrCat("\"", absl::StrReplaceAll(neutral, {{"\"", "\"\""}}), "\"");
 }
 

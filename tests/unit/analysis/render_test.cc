@@ -421,6 +421,15 @@ TEST(CsvCell, IsNoFormulaForASpreadsheet) {
   EXPECT_EQ(CsvCell(std::string("@SUM(A1)")), "'@SUM(A1)");
   EXPECT_EQ(CsvCell(std::string("+1+cmd")), "'+1+cmd");
   EXPECT_EQ(CsvCell(std::string("-node")), "'-node");
+  // Behind blanks, and in the wide forms.
+  for (const char* text : {" =1+cmd", "\u00A0=1+cmd", "\u2003 @SUM(A1)", "\u3000-1+cmd", "\uFF1D1+cmd", " \uFF20x"}) {
+    EXPECT_EQ(CsvCell(std::string(text)), std::string("'") + text);
+  }
+  // Tabs, line ends and what has no width are visible characters by then.
+  EXPECT_EQ(CsvCell(std::string("\t=1+cmd")), "'\uFFFD=1+cmd");
+  EXPECT_EQ(CsvCell(std::string("\r\n\u200B=1+cmd")), "'\uFFFD\uFFFD\uFFFD=1+cmd");
+  EXPECT_EQ(CsvCell(std::string(" node =1")), " node =1");
+  EXPECT_EQ(CsvCell(std::string("a;=1+cmd")), "\"a;=1+cmd\"") << "a semicolon separates cells in some countries";
   EXPECT_EQ(CsvCell(std::string("-12.5")), "-12.5") << "a number";
   EXPECT_EQ(CsvCell(int64_t{-12}), "-12");
   EXPECT_EQ(CsvCell(std::string("alpha=1")), "alpha=1");

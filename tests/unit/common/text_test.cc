@@ -34,6 +34,21 @@ TEST(Text, ControlCharactersAreFoundInEveryRange) {
   EXPECT_TRUE(HasControl("\xC2\x85"));
 }
 
+TEST(Text, CharactersThatDoNotShowAreReplacedAndFound) {
+  // A zero-width space and joiner, a soft hyphen, a word joiner, a byte order mark, an override of direction, a
+  // variation selector, a Hangul filler, a tag.
+  for (const char* hidden :
+       {"\u200B", "\u200D", "\u00AD", "\u2060", "\uFEFF", "\u202E", "\uFE0F", "\u3164", "\U000E0041"}) {
+    const std::string text = std::string("node") + hidden + "1";
+    EXPECT_TRUE(HasControl(text)) << hidden;
+    EXPECT_EQ(SanitizeForTerminal(text), "node\uFFFD1");
+  }
+  for (const char* shown : {"é", "\u00A0", "日本", "→", "\U0001F600"}) {
+    EXPECT_FALSE(HasControl(shown)) << shown;
+    EXPECT_EQ(SanitizeForTerminal(shown), shown);
+  }
+}
+
 TEST(Text, RunIdsAreLowerCaseHexadecimalDigits) {
   for (const std::string& good : {std::string("0"), std::string("7f3a21"), std::string(64, 'f')}) {
     EXPECT_TRUE(IsRunId(good)) << good;
