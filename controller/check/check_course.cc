@@ -7,9 +7,9 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 #include "common/units.h"
 #include "controller/check/check_run.h"
+#include "controller/plan/ha_plan.h"
 #include "controller/run/process.h"
 
 namespace plimsoll {
@@ -231,7 +231,8 @@ void CheckCourse::Pause(int64_t duration_ns) {
 
 absl::Status CheckCourse::Provoke(Fault fault, size_t host) {
   std::vector<std::string> arguments = options_.commands.at(fault);
-  for (std::string& argument : arguments) absl::StrReplaceAll({{"{host}", fleet_.host(host).label}}, &argument);
+  // As the operator calls the host: its agent's name for it is the agent's choice.
+  for (std::string& argument : arguments) argument = FillHost(argument, fleet_.host(host).address);
   const auto command = MakeCommandRunner()->Start(arguments);
   if (!command.ok()) return command.status();
   const int64_t deadline_ns = NowNs() + kCommandLimitNs;

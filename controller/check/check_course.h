@@ -33,7 +33,7 @@ class CheckCourse final : public CheckField, private SessionCourse {
     uint32_t files = 0;
     uint32_t processes = 0;
     // Program and arguments that provoke a failure; those that are missing are provoked by nothing. "{host}" stands for
-    // the label.
+    // the host as the operator spelled it, without the port (FillHost).
     std::map<Fault, std::vector<std::string>> commands;
     // Asks the agent at an address what it is, waiting so long at most.
     std::function<absl::StatusOr<v1::HostDescription>(const std::string& address, int64_t timeout_ns)> describe;

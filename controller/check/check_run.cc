@@ -121,11 +121,12 @@ void CheckRun::Close(const CheckedProcess& process, uint32_t which) {
   Ask(process, std::move(command));
 }
 
-v1::CheckAnswer CheckRun::Lock(const CheckedProcess& process, v1::CheckLock::Kind kind, uint64_t start,
-                               uint64_t length) {
+v1::CheckAnswer CheckRun::Lock(const CheckedProcess& process, v1::CheckLock::Kind kind, uint64_t start, uint64_t length,
+                               bool shared) {
   v1::CheckCommand command;
   v1::CheckLock& lock = *command.mutable_lock();
   lock.set_kind(kind);
+  lock.set_shared(shared);
   lock.set_start(start);
   lock.set_length(length);
   return Ask(process, std::move(command));

@@ -112,8 +112,8 @@ class CheckRun {
   v1::CheckAnswer Open(const CheckedProcess& process, size_t owner, How how, uint32_t which = 0);
   void Close(const CheckedProcess& process, uint32_t which = 0);
   // Locks on handle 0.
-  v1::CheckAnswer Lock(const CheckedProcess& process, v1::CheckLock::Kind kind, uint64_t start = 0,
-                       uint64_t length = 1);
+  v1::CheckAnswer Lock(const CheckedProcess& process, v1::CheckLock::Kind kind, uint64_t start = 0, uint64_t length = 1,
+                       bool shared = false);
   void Unlock(const CheckedProcess& process, uint64_t start = 0, uint64_t length = 1);
   // Of handle `which`: `count` pages from `first` on, every `stride`-th.
   v1::CheckAnswer Write(const CheckedProcess& process, uint64_t sequence, uint32_t first, uint32_t count,

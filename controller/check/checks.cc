@@ -41,6 +41,12 @@ std::vector<CatalogEntry> MakeCatalog() {
        .proves = "locks of ranges conflict between hosts exactly where the ranges overlap",
        .needed = true,
        .run = CheckLockByteRanges},
+      {.name = "lock.shared",
+       .requirement = kExclusive,
+       .level = kQuick,
+       .proves = "shared locks of hosts go together; an exclusive one goes with no other, whichever came first",
+       .needed = true,
+       .run = CheckLockShared},
       {.name = "lock.released-at-process-death",
        .requirement = kReleased,
        .level = kQuick,
@@ -439,6 +445,17 @@ std::string RenderJUnit(const v1::CheckReport& report) {
     one.kind = KindOf(check);
     one.message = check.reason();
     one.output.assign(check.evidence().begin(), check.evidence().end());
+  }
+  for (const v1::CheckRequirementResult& requirement : report.requirements()) {
+    JUnitCase& one = suite.cases.emplace_back();
+    one.class_name = "fsck.requirement";
+    one.name = EnumName(*v1::CheckRequirement_descriptor(), requirement.requirement());
+    one.kind = requirement.verdict() == v1::CHECK_VERDICT_PASS   ? JUnitCase::Kind::kPassed
+               : requirement.verdict() == v1::CHECK_VERDICT_FAIL ? JUnitCase::Kind::kFailure
+                                                                 : JUnitCase::Kind::kError;
+    if (one.kind != JUnitCase::Kind::kPassed) {
+      one.message = absl::StrCat(VerdictName(requirement.verdict()), ": ", absl::StrJoin(requirement.reasons(), "; "));
+    }
   }
   return RenderJUnitSuite(suite);
 }

@@ -17,6 +17,7 @@ namespace plimsoll {
 // See the catalog for what each proves.
 void CheckLockExclusive(CheckRun& run);
 void CheckLockByteRanges(CheckRun& run);
+void CheckLockShared(CheckRun& run);
 void CheckLockReleasedAtProcessDeath(CheckRun& run);
 void CheckLockWaitPoll(CheckRun& run);
 void CheckLockWaitBlocking(CheckRun& run);

@@ -82,6 +82,29 @@ void MustNotConflict(CheckRun& run, const CheckedProcess& process, uint64_t star
   }
 }
 
+const char* Mode(bool shared) {
+  return shared ? "shared" : "exclusive";
+}
+
+// What `asker` gets beside the lock of `holder`, and what F_GETLK reports to it, where each is shared or exclusive:
+// only two shared ones go together.
+void MustAgree(CheckRun& run, const CheckedProcess& asker, bool asked_shared, const CheckedProcess& holder,
+               bool held_shared) {
+  const std::string beside =
+      absl::StrCat(" ", Mode(asked_shared), " lock beside the ", Mode(held_shared), " one of ", run.label(holder.host));
+  const bool together = asked_shared && held_shared;
+  const v1::CheckAnswer seen = run.Lock(asker, Kind::KIND_TEST, 0, 1, asked_shared);
+  if (seen.code() == 0 && seen.granted() != together) {
+    run.Fail(absl::StrCat(together ? "seen in the way" : "not seen", ": F_GETLK on ", run.label(asker.host), ", for a",
+                          asked_shared ? "" : "n", beside));
+  }
+  const v1::CheckAnswer got = run.Lock(asker, Kind::KIND_TRY, 0, 1, asked_shared);
+  if (got.code() == 0 && got.granted() != together) {
+    run.Fail(absl::StrCat(together ? "refused: " : "granted twice: ", run.label(asker.host),
+                          together ? " was refused its" : " was granted its", beside));
+  }
+}
+
 // How a holder gives its lock up.
 enum class ReleaseBy { kUnlock, kDie };
 
@@ -250,6 +273,31 @@ void CheckLockByteRanges(CheckRun& run) {
   MustNotConflict(run, b, kFarthest, 1);
   run.MustBeRefused(a, b, kFarthest, 1);
   run.Note("ranges that touch do not conflict, ranges that overlap in one byte do; up to the largest offset");
+}
+
+void CheckLockShared(CheckRun& run) {
+  const std::vector<CheckedProcess> processes = run.StartAll();
+  for (const CheckedProcess& process : processes) run.Open(process, 0, CheckRun::How::kBuffered);
+  const auto hold = [&run](const CheckedProcess& process, bool shared) {
+    const v1::CheckAnswer answer = run.Lock(process, Kind::KIND_TRY, 0, 1, shared);
+    if (answer.code() == 0 && !answer.granted()) {
+      run.Undecided(absl::StrCat(run.label(process.host), " was refused a lock that nobody held"));
+    }
+  };
+  for (const CheckedProcess& holder : processes) {
+    const CheckedProcess& asker = processes[run.Other(holder.host)];
+    hold(holder, true);
+    MustAgree(run, asker, /*asked_shared=*/false, holder, /*held_shared=*/true);
+    MustAgree(run, asker, /*asked_shared=*/true, holder, /*held_shared=*/true);
+    // The one of two that stays still counts.
+    run.Unlock(holder);
+    MustAgree(run, holder, /*asked_shared=*/false, asker, /*held_shared=*/true);
+    run.Unlock(asker);
+    hold(holder, false);
+    MustAgree(run, asker, /*asked_shared=*/true, holder, /*held_shared=*/false);
+    run.Unlock(holder);
+  }
+  run.Note("two hosts hold a shared lock at once; beside it an exclusive one is refused, and the other way round");
 }
 
 void CheckLockReleasedAtProcessDeath(CheckRun& run) {

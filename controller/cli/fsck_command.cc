@@ -22,6 +22,7 @@
 #include "controller/cli/asked_agents.h"
 #include "controller/cli/command.h"
 #include "controller/cli/commands.h"
+#include "controller/cli/outputs.h"
 #include "controller/cli/run_command.h"
 #include "controller/plan/accept_plan.h"
 #include "controller/plan/ha_plan.h"
@@ -271,6 +272,9 @@ int FsckMain(const FsckFlags& flags, CommandLine& line) {
                       "agents as a service for it",
                       Exit::kWrong);
   }
+  if (const absl::Status status = WriteUnfinishedJUnit(flags.junit); !status.ok()) {
+    return PrintError(line, status, Exit::kWrong);
+  }
   const SystemClock clock;
   EventQueue events(clock);
   return Fsck(flags, *std::move(commands), *lease_ns, line, events).Execute();
@@ -315,7 +319,7 @@ void AddFsckCommand(CLI::App& app, CommandLine& line) {
                     "Run the commands of the next three options, on this machine");
   command
       ->add_option("--kill-host", flags->kill_host,
-                   "Command that powers off the last host at once; {host} is its label")
+                   "Command that powers off the last host at once; {host} is its name in --hosts")
       ->type_name("COMMAND");
   command->add_option("--restore-host", flags->restore_host, "Command that starts that host and its agent again")
       ->type_name("COMMAND");

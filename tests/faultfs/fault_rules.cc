@@ -33,9 +33,10 @@ constexpr std::array<std::pair<const char*, int>, 12> kErrors = {{{"EIO", EIO},
                                                                   {"ETIMEDOUT", ETIMEDOUT},
                                                                   {"EFBIG", EFBIG}}};
 
-constexpr std::array<const char*, 18> kOperations = {
-    "*",    "getattr", "mkdir",  "unlink", "rmdir", "rename",  "truncate", "open",      "create",
-    "read", "write",   "statfs", "flush",  "fsync", "readdir", "lock",     "fallocate", "release"};
+constexpr std::array<const char*, 20> kOperations = {"*",      "getattr",     "mkdir",          "unlink",    "rmdir",
+                                                     "rename", "truncate",    "open",           "create",    "read",
+                                                     "write",  "statfs",      "flush",          "fsync",     "readdir",
+                                                     "lock",   "lock_shared", "lock_exclusive", "fallocate", "release"};
 
 absl::StatusOr<int64_t> Number(const std::string& word, const std::string& value) {
   int64_t number = 0;

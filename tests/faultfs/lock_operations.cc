@@ -21,7 +21,10 @@ RangeLock ToRange(const struct flock& asked, const fuse_file_info& info) {
 }
 
 int TakeLock(LockTable& table, const OpenFile& file, const RangeLock& lock, bool wait) {
-  const FaultRules::Verdict fault = Ask("lock", file.path);
+  FaultRules::Verdict fault = Ask("lock", file.path);
+  if (!fault.grant && fault.error_number == 0) {
+    fault = Ask(lock.exclusive ? "lock_exclusive" : "lock_shared", file.path);
+  }
   if (fault.grant) return 0;
   if (fault.error_number != 0) return -fault.error_number;
   if (table.Take(file.identity, lock, wait, [] { return fuse_interrupted() != 0; })) return 0;

@@ -13,7 +13,7 @@ import namespaces  # noqa: E402
 import schema  # noqa: E402
 
 QUICK = {
-    "lock.exclusive", "lock.byte-ranges", "lock.released-at-process-death", "lock.wait-poll", "lock.wait-blocking",
+    "lock.exclusive", "lock.byte-ranges", "lock.shared", "lock.released-at-process-death", "lock.wait-poll", "lock.wait-blocking",
     "data.concurrent-writes", "data.visible-after-close", "data.visible-after-lock-handover", "data.rename-atomic",
     "data.dsync-survives-writer-death", "data.order-two-files", "data.direct-buffered-agree",
     "time.timestamps-against-host-clocks"
@@ -62,10 +62,13 @@ class Fsck(harness.PlimsollTest):
 
         suite = xml.etree.ElementTree.parse(junit).getroot()
         cases = {case.get("name"): case for case in suite.iter("testcase")}
-        self.assertEqual(set(cases), set(outcomes))
+        requirements = {each["requirement"] for each in report["requirements"]}
+        self.assertEqual(set(cases), set(outcomes) | requirements)
         self.assertEqual({name for name, case in cases.items() if case.find("skipped") is not None},
                          {name for name, outcome in outcomes.items() if outcome in ("not_tested", "unsupported")})
-        self.assertEqual((suite.get("failures"), suite.get("errors")), ("0", "0"))
+        # What was not tested is not green.
+        self.assertEqual({name for name, case in cases.items() if case.find("error") is not None}, requirements)
+        self.assertEqual((suite.get("failures"), suite.get("errors")), ("0", "3"))
         self.assert_nothing_left()
         # The agents are free, and clean.
         self.assertEqual([pid for agent in agents for pid in check_processes(agent)], [])
@@ -111,19 +114,42 @@ class Fsck(harness.PlimsollTest):
     def test_writes_that_are_acknowledged_and_dropped_fail_and_are_named(self):
         mounted = faultfs.mounted(self)
         agents = [self.agent(name, root=mounted.mountpoint) for name in ("alpha", "beta")]
-        # Of all checks, for none of the others may fail. Two files of data.dsync-survives-writer-death: the tenth check.
-        mounted.fault("write *S0000018.LOG after=20 drop")
+        # Of all checks, for none of the others may fail. Two files of data.dsync-survives-writer-death: the eleventh check.
+        mounted.fault("write *S0000020.LOG after=20 drop")
         report = schema.parse(self.fsck(agents, "--json", code=1, dir=mounted.mountpoint).out, "fsck")
         reasons = {check["name"]: check["reason"] for check in report["checks"] if check["outcome"] == "fail"}
         self.assertEqual(set(reasons), {"data.dsync-survives-writer-death"})
         self.assertRegex(reasons["data.dsync-survives-writer-death"], "^acknowledged write lost: alpha read page")
         self.assertEqual([each["verdict"] for each in report["requirements"]], ["fail", "not_tested", "not_tested"])
 
+    def lied_about_shared_locks(self, rule):
+        """What lock.shared, the third check, finds where the storage follows this rule."""
+        mounted = faultfs.mounted(self)
+        agents = [self.agent(name, root=mounted.mountpoint) for name in ("alpha", "beta")]
+        mounted.fault(rule)
+        report = schema.parse(self.fsck(agents, "--json", "--only", "lock.shared", code=1, dir=mounted.mountpoint).out, "fsck")
+        (found,) = [check for check in report["checks"] if check["outcome"] == "fail"]
+        self.assertEqual(found["name"], "lock.shared")
+        return found["reason"]
+
+    def test_an_exclusive_lock_beside_a_shared_one_fails_and_is_named(self):
+        self.assertEqual(self.lied_about_shared_locks("lock_exclusive *S0000004.LOG grant"),
+                         "granted twice: beta was granted its exclusive lock beside the shared one of alpha")
+
+    def test_a_shared_lock_that_is_refused_beside_a_shared_one_fails_and_is_named(self):
+        self.assertEqual(self.lied_about_shared_locks("lock_shared *S0000004.LOG after=1 error=EAGAIN"),
+                         "refused: beta was refused its shared lock beside the shared one of alpha")
+
+    def test_a_shared_lock_beside_an_exclusive_one_fails_and_is_named(self):
+        # The third shared lock that is asked for.
+        self.assertEqual(self.lied_about_shared_locks("lock_shared *S0000004.LOG after=2 grant"),
+                         "granted twice: beta was granted its shared lock beside the exclusive one of alpha")
+
     def test_a_call_that_hangs_ends_neither_agent_and_is_undecided(self):
         mounted = faultfs.mounted(self)
         agents = [self.agent(name, root=mounted.mountpoint) for name in ("alpha", "beta")]
-        # The thirteenth check: its write hangs for longer than the lease, and its agent answers all the while.
-        hang = mounted.fault("write *S0000024.LOG after=2 count=1 hang_ms=6000 interruptible")
+        # The fourteenth check: its write hangs for longer than the lease, and its agent answers all the while.
+        hang = mounted.fault("write *S0000026.LOG after=2 count=1 hang_ms=6000 interruptible")
         process = self.start_fsck(agents, "--json", "--lease", "4s", "--only", "time.timestamps-against-host-clocks",
                                   dir=mounted.mountpoint)
         hang.await_hits()
@@ -164,6 +190,19 @@ class Fsck(harness.PlimsollTest):
         self.assertEqual((found["name"], found["outcome"]), ("lock.released-at-host-death", "undecided"))
         self.assertEqual(found["reason"], "--kill-host did not kill beta: its kernel is the one from before")
         self.await_nothing_left()
+
+    def test_a_command_names_the_host_as_the_operator_did_and_not_as_its_agent_does(self):
+        for number, name in enumerate(("filer1", "-rf")):
+            alpha, beta = self.agent("alpha"), self.agent(name, listen="127.0.0.2:0")
+            seen = self.base / f"seen-{number}"
+            process = self.start_fsck([alpha, beta], "--json", "--level", "full", "--allow-commands", "--only",
+                                      "lock.released-at-host-death", "--kill-host",
+                                      f"sh -c 'echo $* >{seen}; kill -9 {beta.agent_pid}' sh {{host}} at {{address}}",
+                                      "--restore-host", "true")
+            self.assertTrue(beta.ended_within(harness.LONG_S))
+            self.agent(name, listen=beta.address)
+            self.result_of(process, None, 3)
+            self.assertEqual(seen.read_text(), f"127.0.0.2 at {beta.address}\n")
 
     def test_commands_run_only_where_they_are_allowed(self):
         agents = self.pair()

@@ -62,9 +62,28 @@ TEST(CheckReportTest, TheTextHasVerdictsFirstAndNamesWhatTheLevelOmits) {
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
 }
 
+TEST(CheckReportTest, TheJUnitSuiteIsGreenWhereTheVerdictIsPassAndNowhereElse) {
+  v1::CheckReport report;
+  for (int i = v1::CheckRequirement_MIN; i <= v1::CheckRequirement_MAX; ++i) {
+    const auto requirement = static_cast<v1::CheckRequirement>(i);
+    if (requirement == v1::CHECK_REQUIREMENT_UNSPECIFIED || requirement == v1::CHECK_REQUIREMENT_NONE) continue;
+    v1::CheckRequirementResult& result = *report.add_requirements();
+    result.set_requirement(requirement);
+    result.set_verdict(v1::CHECK_VERDICT_PASS);
+  }
+  EXPECT_THAT(RenderJUnit(report), HasSubstr("tests=\"3\" failures=\"0\" errors=\"0\" skipped=\"0\""));
+  report.mutable_requirements(1)->set_verdict(v1::CHECK_VERDICT_NOT_TESTED);
+  report.mutable_requirements(1)->add_reasons("lock.released-at-host-death: needs --level full");
+  EXPECT_THAT(RenderJUnit(report), HasSubstr("tests=\"3\" failures=\"0\" errors=\"1\" skipped=\"0\""));
+  EXPECT_THAT(RenderJUnit(report),
+              HasSubstr("<error message=\"NOT TESTED: lock.released-at-host-death: needs --level full\"/>"));
+  report.mutable_requirements(1)->set_verdict(v1::CHECK_VERDICT_FAIL);
+  EXPECT_THAT(RenderJUnit(report), HasSubstr("tests=\"3\" failures=\"1\" errors=\"0\" skipped=\"0\""));
+}
+
 TEST(CheckReportTest, JUnitSkipsWhatWasNotTestedAndHasAnErrorForWhatIsUndecided) {
   const std::string xml = RenderJUnit(Sample());
-  EXPECT_THAT(xml, HasSubstr("tests=\"6\" failures=\"2\" errors=\"1\" skipped=\"2\" time=\"5.000\""));
+  EXPECT_THAT(xml, HasSubstr("tests=\"9\" failures=\"4\" errors=\"2\" skipped=\"2\" time=\"5.000\""));
   EXPECT_THAT(xml, HasSubstr("<testcase classname=\"fsck.exclusive_access\" name=\"lock.exclusive\" time=\"1.250\">\n"
                              "    <failure message=\"granted twice: &quot;beta&quot; &amp; alpha\"/>"));
   EXPECT_THAT(xml, HasSubstr("<error message=\"no answer\"/>"));

@@ -104,11 +104,15 @@ v1::CheckAnswer SimulatedField::Await(uint64_t sent) {
   return answers_[sent];
 }
 
-bool SimulatedField::Conflicts(uint32_t process, const FileName& file, uint64_t start, uint64_t end) const {
+bool SimulatedField::Conflicts(uint32_t process, const FileName& file, uint64_t start, uint64_t end,
+                               bool shared) const {
   const auto held = locks_.find(file);
   if (held == locks_.end()) return false;
   return std::any_of(held->second.begin(), held->second.end(), [&](const Lock& lock) {
     if (lock.process == process) return false;
+    if (lock.shared && shared && !lies_.shared_is_exclusive) return false;
+    if (lock.shared && !shared && lies_.shared_blocks_nothing) return false;
+    if (!lock.shared && shared && lies_.exclusive_lets_shared) return false;
     const auto holder = processes_.find(lock.process);
     const size_t host = processes_.at(process).host;
     if (lies_.locks_local && holder != processes_.end() && holder->second.host != host) return false;
@@ -119,12 +123,13 @@ bool SimulatedField::Conflicts(uint32_t process, const FileName& file, uint64_t 
 void SimulatedField::Unlock(uint32_t process, const FileName& file, uint64_t start, uint64_t end) {
   std::vector<Lock> stay;
   for (const Lock& lock : locks_[file]) {
+    if (lock.shared && lies_.shared_go_at_once) continue;
     if (lock.process != process || lock.end <= start || end <= lock.start) {
       stay.push_back(lock);
       continue;
     }
-    if (lock.start < start) stay.push_back({process, lock.start, start});
-    if (end < lock.end) stay.push_back({process, end, lock.end});
+    if (lock.start < start) stay.push_back({process, lock.start, start, lock.shared});
+    if (end < lock.end) stay.push_back({process, end, lock.end, lock.shared});
   }
   locks_[file] = stay;
 }
@@ -143,9 +148,10 @@ void SimulatedField::TakeLock(size_t host, const v1::CheckCommand& command, v1::
     answer.set_granted(true);
     return;
   }
-  const bool conflicts = Conflicts(command.process(), file, lock.start(), end);
+  const bool conflicts = Conflicts(command.process(), file, lock.start(), end, lock.shared());
   if (lock.kind() == v1::CheckLock::KIND_TEST) {
-    answer.set_granted(!conflicts || lies_.test_is_blind);
+    const bool in_the_way = lies_.shared_is_seen_in_the_way && lock.shared() && !locks_[file].empty();
+    answer.set_granted((!conflicts && !in_the_way) || lies_.test_is_blind);
     return;
   }
   ++lock_attempts_;
@@ -158,7 +164,7 @@ void SimulatedField::TakeLock(size_t host, const v1::CheckCommand& command, v1::
   answer.set_granted(!conflicts || lied);
   if (!answer.granted()) return;
   Unlock(command.process(), file, lock.start(), end);
-  locks_[file].push_back({command.process(), lock.start(), end});
+  locks_[file].push_back({command.process(), lock.start(), end, lock.shared()});
   if (!lies_.cache_is_stale_after_lock) caches_.erase({host, file});
 }
 

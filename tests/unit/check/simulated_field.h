@@ -29,6 +29,13 @@ struct Lies {
   // The same, and only the times show it.
   bool contended_overlap = false;
   bool ranges_are_whole_files = false;
+  // Shared locks: count as exclusive ones; are in nobody's way; are granted beside an exclusive one; F_GETLK takes them
+  // for exclusive ones; the unlock of one ends them all.
+  bool shared_is_exclusive = false;
+  bool shared_blocks_nothing = false;
+  bool exclusive_lets_shared = false;
+  bool shared_is_seen_in_the_way = false;
+  bool shared_go_at_once = false;
   int64_t hears_late_ns = 0;
   // fcntl fails with it; 0: it does not.
   int lock_error = 0;
@@ -101,6 +108,7 @@ class SimulatedField final : public CheckField {
     uint32_t process = 0;
     uint64_t start = 0;
     uint64_t end = 0;  // first byte behind
+    bool shared = false;
   };
   struct Handle {
     FileName file;
@@ -122,7 +130,7 @@ class SimulatedField final : public CheckField {
   // Carries the command out; nothing where it waits.
   std::optional<v1::CheckAnswer> Carry(size_t host, const v1::CheckCommand& command);
   void TakeLock(size_t host, const v1::CheckCommand& command, v1::CheckAnswer& answer);
-  bool Conflicts(uint32_t process, const FileName& file, uint64_t start, uint64_t end) const;
+  bool Conflicts(uint32_t process, const FileName& file, uint64_t start, uint64_t end, bool shared) const;
   void Unlock(uint32_t process, const FileName& file, uint64_t start, uint64_t end);
   void Kill(uint32_t number, v1::CheckAnswer& answer);
   void PutStream(const Process& process, uint32_t number, const v1::CheckStream& stream, uint64_t last);
