@@ -64,6 +64,20 @@ std::string OwnerInWords(const v1::RunDirectoryDescription& directory) {
   return words;
 }
 
+// Why `plimsoll clean --yes` leaves a directory that it may not remove, and what removes it; empty where it was kept on
+// purpose, and its run is not `named`.
+std::string WhyItStays(const v1::RunDirectoryDescription& directory, bool named) {
+  if (directory.kept() && !named) return "";
+  if (directory.in_use()) return "is in use: it belongs to a run that is still active";
+  if (directory.owner() == v1::RUN_DIRECTORY_OWNER_UNKNOWN) {
+    return absl::StrCat("has no owner that is known (", directory.note(), "): remove it by hand");
+  }
+  if (directory.shared()) return "is shared by the hosts of its run: name that run with --run";
+  return absl::StrCat(
+      "belongs to the agent of ", directory.host_label(),
+      ": run `plimsoll clean` with that agent in --hosts, started with the --name and --root that it had");
+}
+
 const char* Plural(size_t count) {
   return count == 1 ? "directory" : "directories";
 }
@@ -78,13 +92,15 @@ class Clean {
     if (auto failure = Connect(); failure.has_value()) return PrintFailure(line_, *failure);
     const std::vector<FoundRun> found = Chosen();
     if (found.empty()) {
-      if (!flags_.run_id.empty()) {
+      if (!flags_.run_id.empty() && !flags_.yes) {
         return PrintError(line_,
                           absl::StrCat("no directory of run ", flags_.run_id, " exists in ", agents_.directory(),
                                        ": plimsoll clean without --run lists what is there"),
                           Exit::kWrong);
       }
-      line_.out << "No run has left anything in " << agents_.directory() << ".\n";
+      line_.out << (flags_.run_id.empty() ? "No run has left anything in "
+                                          : absl::StrCat("No directory of run ", flags_.run_id, " is in "))
+                << agents_.directory() << ".\n";
       return static_cast<int>(Exit::kOk);
     }
     Print(found);
@@ -92,14 +108,23 @@ class Clean {
     size_t removable = 0;
     uint64_t bytes = 0;
     for (const FoundRun& run : found) {
-      if (!MayClean(run.directory, flags_.run_id)) continue;
+      if (!MayClean(run.directory, flags_.run_id)) {
+        const std::string why = WhyItStays(run.directory, !flags_.run_id.empty());
+        if (!why.empty()) staying_.push_back(absl::StrCat(run.directory.path(), " ", why));
+        continue;
+      }
       ++removable;
       bytes += run.directory.bytes();
       if (hosts.empty() || hosts.back() != run.host) hosts.push_back(run.host);
     }
-    if (!flags_.yes || removable == 0) return Announce(removable, bytes);
-    return Remove(hosts);
+    if (!flags_.yes) return Announce(removable, bytes);
+    for (const std::string& text : staying_) PrintError(line_, text, Exit::kInconclusive);
+    Exit code = staying_.empty() ? Exit::kOk : Exit::kInconclusive;
+    if (removable > 0) code = std::max(code, Remove(hosts));
+    if (removable == 0 && staying_.empty()) line_.out << "Nothing was removed: what is kept needs --run ID.\n";
+    return static_cast<int>(code);
   }
+  bool interrupted() const { return events_.interrupts() > 0; }
 
  private:
   std::optional<Failure> Connect() {
@@ -141,19 +166,12 @@ class Clean {
                                    Plural(removable), FormatSizeForPeople(bytes));
       return static_cast<int>(Exit::kOk);
     }
-    if (flags_.yes && !flags_.run_id.empty()) {
-      return PrintError(line_,
-                        absl::StrCat("nothing of run ", flags_.run_id,
-                                     " can be removed here: a directory in use belongs to its run, and one of another "
-                                     "agent needs that agent (its --name and --root)"),
-                        Exit::kWrong);
-    }
     line_.out << "Nothing here can be removed: a directory in use belongs to its run, a kept or shared one needs --run "
                  "ID,\nand one of another agent needs that agent (its --name and --root).\n";
     return static_cast<int>(Exit::kOk);
   }
 
-  int Remove(const std::vector<size_t>& hosts) {
+  Exit Remove(const std::vector<size_t>& hosts) {
     const std::vector<CleanAnswer> answers =
         CleanHosts(agents_.fleet(), hosts, agents_.directory(), flags_.run_id, NewRunId(), kLeaseNs, clock_, events_);
     // Two agents that remove a shared directory at once may each find the other at it.
@@ -175,16 +193,15 @@ class Clean {
           continue;
         }
         if (removed.contains(cleaned.path())) continue;
-        code = Exit::kCannotRun;
+        code = std::max(code, Exit::kInconclusive);
         PrintError(line_, absl::StrCat(label, ": ", cleaned.path(), " remains: ", cleaned.left()), code);
       }
       if (!answers[i].status.ok()) {
-        code = absl::IsCancelled(answers[i].status) ? Exit::kInconclusive : Exit::kCannotRun;
+        code = std::max(code, absl::IsCancelled(answers[i].status) ? Exit::kInconclusive : Exit::kCannotRun);
         PrintError(line_, absl::StrCat(label, ": ", std::string(answers[i].status.message())), code);
       }
     }
-    line_.out.flush();
-    return static_cast<int>(code);
+    return code;
   }
 
   const CleanFlags& flags_;
@@ -194,6 +211,8 @@ class Clean {
   EventQueue events_{clock_};
   const Interrupts interrupts_{events_};
   AskedAgents agents_{clock_, events_, line_.err};
+  // What stays, and why.
+  std::vector<std::string> staying_;
 };
 
 int CleanMain(const CleanFlags& flags, CommandLine& line) {
@@ -205,9 +224,9 @@ int CleanMain(const CleanFlags& flags, CommandLine& line) {
   }
   int worst = static_cast<int>(Exit::kOk);
   for (const std::string& directory : flags.directories) {
-    const int code = Clean(flags, directory, line).Execute();
-    worst = std::max(worst, code);
-    if (code == static_cast<int>(Exit::kInconclusive)) break;
+    Clean clean(flags, directory, line);
+    worst = std::max(worst, clean.Execute());
+    if (clean.interrupted()) break;
   }
   return worst;
 }
@@ -233,8 +252,8 @@ void AddCleanCommand(CLI::App& app, CommandLine& line) {
   command->footer(
       "Each agent removes only its own directories that are not in use; shared directories only with "
       "--run.\n"
-      "Exit codes: 0 listed or removed; 2 invalid input, or nothing of that run can be removed;\n"
-      "3 interrupted; 4 an agent did not answer, or something was not removed.\n"
+      "Exit codes: 0 listed, or with --yes nothing is left but what is kept on purpose; 2 invalid input;\n"
+      "3 something could not be removed, or interrupted; 4 an agent did not answer.\n"
       "Example:\n  plimsoll clean --hosts node[1-4] --dir /mnt/mqlog --yes");
   command->callback([flags, &line] { line.action = [flags, &line] { return CleanMain(*flags, line); }; });
 }

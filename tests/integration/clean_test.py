@@ -40,6 +40,7 @@ class Clean(harness.PlimsollTest):
         self.assert_nothing_left()
         self.assertEqual(self.clean("--hosts", agent.address, "--yes").out,
                          f"No run has left anything in {self.dir}.\n")
+        self.assertIn("No directory of run", self.clean("--hosts", agent.address, "--yes", "--run", run_id).out)
         self.run_plan("--hosts", agent.address)
 
     def test_long_names_keep_the_columns_in_their_place(self):
@@ -80,8 +81,9 @@ class Clean(harness.PlimsollTest):
         # An agent of the same name and roots: the same owner.
         twin = self.keeper()
         self.assertRegex(self.clean("--hosts", twin.address).out, rf"(?m)^alpha +{run_id} .* this agent, in use$")
-        self.clean("--hosts", twin.address, "--yes")
-        self.clean("--hosts", twin.address, "--yes", "--run", run_id, code=2)
+        for more in ((), ("--run", run_id)):
+            result = self.clean("--hosts", twin.address, "--yes", *more, code=3)
+            self.assertEqual(result.errors, [f"plimsoll: {directory}/alpha is in use: it belongs to a run that is still active"])
         self.assertEqual(len(list(directory.rglob("*.LOG"))), 3)
         self.assertTrue(run.running())
         run.signal(signal.SIGINT)
@@ -117,9 +119,13 @@ class Clean(harness.PlimsollTest):
     def test_another_agents_is_listed_and_never_removed(self):
         run_id = self.leave()
         beta = self.keeper("beta")
-        listed = self.clean("--hosts", beta.address, "--yes")
-        self.assertRegex(listed.out, rf"(?m)^beta +{run_id} +alpha .* another agent$")
-        self.clean("--hosts", beta.address, "--yes", "--run", run_id, code=2)
+        self.assertRegex(self.clean("--hosts", beta.address).out, rf"(?m)^beta +{run_id} +alpha .* another agent$")
+        for more in ((), ("--run", run_id)):
+            result = self.clean("--hosts", beta.address, "--yes", *more, code=3)
+            self.assertEqual(result.errors, [
+                f"plimsoll: {self.dir}/plimsoll-{run_id}/alpha belongs to the agent of alpha: run `plimsoll clean` with that agent "
+                "in --hosts, started with the --name and --root that it had"
+            ])
         self.assertEqual(len(list(self.dir.rglob("*.LOG"))), 3)
         # Several agents see one storage: it is its owner who tells of it, and who removes it.
         alpha = self.keeper("alpha")
@@ -129,6 +135,14 @@ class Clean(harness.PlimsollTest):
         self.clean("--hosts", f"{beta.address},{alpha.address}", "--yes")
         self.assert_nothing_left()
 
+    def test_what_can_be_removed_is_even_where_the_rest_stays(self):
+        mine, theirs = self.leave(), self.leave(name="gamma")
+        agent = self.keeper()
+        result = self.clean("--hosts", agent.address, "--yes", code=3)
+        self.assertIn(f"alpha: removed {self.dir}/plimsoll-{mine}/alpha", result.out)
+        self.assertEqual([path.name for path in self.dir.iterdir()], [f"plimsoll-{theirs}"])
+        self.assertRegex(result.errors[0], "/gamma belongs to the agent of gamma: ")
+
     def test_what_no_run_made_stays_and_is_named(self):
         run_id = self.leave()
         notes = self.dir / f"plimsoll-{run_id}" / "alpha" / "qm1" / "active" / "notes.txt"
@@ -136,7 +150,7 @@ class Clean(harness.PlimsollTest):
         log = notes.with_name("S0000009.LOG")
         log.write_text("a queue manager's log" * 1000)
         agent = self.keeper()
-        result = self.clean("--hosts", agent.address, "--yes", code=4)
+        result = self.clean("--hosts", agent.address, "--yes", code=3)
         self.assertRegex(result.errors[0], rf"^plimsoll: alpha: .* remains: {log} was not written by this run; it is left")
         self.assertEqual(notes.read_text(), "precious")
         self.assertEqual(sorted(path.name for path in notes.parent.iterdir()), ["S0000009.LOG", "notes.txt"])
