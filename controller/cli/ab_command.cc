@@ -429,6 +429,11 @@ class Ab {
                   : PreparesOnce()       ? "files of their own for all rounds"
                                          : "new files for each side of each round")
               << "; the order within a round is drawn." << std::endl;
+    if (!flags_.between.empty()) {
+      line_.out << SanitizeForTerminal(
+                       absl::StrCat("Between rounds, with --allow-commands, on this machine: ", flags_.between))
+                << std::endl;
+    }
     return static_cast<int>(Exit::kOk);
   }
 

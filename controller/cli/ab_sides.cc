@@ -186,7 +186,7 @@ absl::Status CheckPlansComparable(const std::vector<AbSide>& sides, const Stated
 absl::StatusOr<Between> Between::Create(const AbFlags& flags) {
   Between between;
   if (flags.between.empty()) return between;
-  if (!flags.allow_commands) {
+  if (!flags.allow_commands && !flags.dry_run) {
     return absl::InvalidArgumentError("--between runs a command on this machine: read it, and pass --allow-commands");
   }
   absl::StatusOr<std::vector<std::string>> arguments = SplitCommand(flags.between);

@@ -18,6 +18,7 @@
 #include "controller/mq/mq_files.h"
 #include "controller/mq/mq_plan.h"
 #include "controller/plan/accept_plan.h"
+#include "controller/plan/ha_plan.h"
 #include "controller/plan/placement.h"
 #include "controller/plan/plan_check.h"
 #include "controller/plan/plan_defaults.h"
@@ -184,6 +185,7 @@ int CheckPlanFile(const std::string& path, const PlanFlags& flags, CommandLine& 
              << ":\n";
     for (const std::string& text : lines) line.out << SanitizeForTerminal(text) << '\n';
   }
+  for (const std::string& text : DescribeCommands(plan->ha())) line.out << SanitizeForTerminal(text) << '\n';
   for (const std::string& note : PlanNotes(*plan)) line.out << "note: " << note << '\n';
   return static_cast<int>(Exit::kOk);
 }

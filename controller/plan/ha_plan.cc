@@ -255,10 +255,27 @@ absl::Status SetCommand(const std::string& text, bool undo, v1::HaPlan& plan) {
   return absl::OkStatus();
 }
 
+std::vector<std::string> DescribeCommands(const v1::HaPlan& plan) {
+  const auto in_words = [](const google::protobuf::RepeatedPtrField<std::string>& arguments) {
+    return absl::StrJoin(arguments, " ", [](std::string* line, const std::string& argument) {
+      absl::StrAppend(line, ShellQuoted(argument));
+    });
+  };
+  std::vector<std::string> lines;
+  for (const v1::HaFaultCommands& commands : plan.commands()) {
+    lines.push_back(absl::StrCat(
+        HaFaultWord(commands.fault()), ": runs on this machine, with --allow-commands: ", in_words(commands.do_()),
+        commands.undo().empty() ? "" : absl::StrCat("; undone by: ", in_words(commands.undo()))));
+  }
+  return lines;
+}
+
 std::string FillHost(const std::string& argument, const std::string& address) {
   std::string host = address;
   if (!absl::StartsWith(address, "unix:")) {
-    host = address.substr(0, address.rfind(':'));
+    // A name of --launch ssh has no port, unless it is not ssh's own.
+    const size_t colon = address.rfind(':');
+    if (colon != std::string::npos && address.find(']', colon) == std::string::npos) host.resize(colon);
     if (host.size() > 1 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
   }
   return absl::StrReplaceAll(argument, {{"{host}", host}, {"{address}", address}});

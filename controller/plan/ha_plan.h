@@ -41,6 +41,10 @@ absl::StatusOr<std::vector<std::string>> SplitCommand(const std::string& text);
 // where there is no such fault.
 absl::Status SetCommand(const std::string& text, bool undo, v1::HaPlan& plan);
 
+// The commands of a plan's faults, a line each, for people to read before they allow them: "freeze: runs on this
+// machine, with --allow-commands: virsh suspend '{host}'; undone by: virsh resume '{host}'".
+std::vector<std::string> DescribeCommands(const v1::HaPlan& plan);
+
 // `argument` with {host} and {address} replaced by the host at `address` ("node1:7461").
 std::string FillHost(const std::string& argument, const std::string& address);
 

@@ -142,6 +142,8 @@ TEST(HaPlan, TheHostIsFilledIntoArgumentsThatStayWhole) {
   EXPECT_EQ(FillHost("root@{host}", "node1:7461"), "root@node1");
   EXPECT_EQ(FillHost("{host};{address}", "[fd00::1]:7461"), "fd00::1;[fd00::1]:7461");
   EXPECT_EQ(FillHost("{host}", "unix:/run/a b"), "unix:/run/a b");
+  EXPECT_EQ(FillHost("{host}", "node1"), "node1");
+  EXPECT_EQ(FillHost("{host}", "[fd00::1]"), "fd00::1");
 }
 
 TEST(HaPlan, OnlyTheFirstHostOfAPairFillsLogs) {

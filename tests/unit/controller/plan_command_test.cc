@@ -57,6 +57,24 @@ TEST_F(PlanCommandTest, TheExampleIsGood) {
   EXPECT_EQ(out_.str(), path_ + ": good: 1 host, 1 queue manager, 1 step, 12s of writing\n");
 }
 
+TEST_F(PlanCommandTest, TheCommandsOfADrillAreShownBeforeAnybodyAllowsThem) {
+  EXPECT_EQ(Check("workload: {dir: /mnt/log}\n"
+                  "ha:\n"
+                  "  pairs: [node1+node2]\n"
+                  "  faults: [freeze]\n"
+                  "  commands: [{fault: freeze, do: [sh, -c, 'reboot; sleep 1'], undo: [virsh, resume, '{host}']}]\n"),
+            static_cast<int>(Exit::kOk))
+      << err_.str();
+  EXPECT_THAT(out_.str(),
+              HasSubstr("\nfreeze: runs on this machine, with --allow-commands: sh -c 'reboot; sleep 1'; undone by: "
+                        "virsh resume '{host}'\n"));
+}
+
+TEST_F(PlanCommandTest, NamesHoldNoCharacterThatDoesNotShow) {
+  EXPECT_EQ(Check("workload: {dir: \"/mnt/mq\\u200Blog\"}\n"), static_cast<int>(Exit::kWrong));
+  EXPECT_THAT(err_.str(), HasSubstr("holds a character that does not show"));
+}
+
 TEST_F(PlanCommandTest, AGoodPlanIsSummedUpAndItsWeaknessesNoted) {
   EXPECT_EQ(
       Check("workload: {dir: /x, qm: 2, sync: none}\nblock_size: 4k,8k\nhosts: [a, {address: b, workload: {qm: 5}}]\n"),
