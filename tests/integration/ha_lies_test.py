@@ -1,7 +1,5 @@
 """The judge of HA drills on storage that lies while the drill runs: each lie is FAIL, and named in text and JSON."""
 
-import os
-import signal
 import time
 
 import drills
@@ -165,43 +163,6 @@ class Lies(drills.DrillTest):
                           r"takeover_max<1s: round 1: the lock of qm1 was never released within 1s")
         self.assertEqual(self.takeover(report)["outcome"], "none")
         self.assertEqual(report["ha"]["findings"]["not_released"], 1)
-
-
-
-class WriteInFlight(drills.DrillTest):
-    """A write that the storage still holds when the host freezes, and does once another instance has written its block."""
-
-    in_memory = True
-
-    def freeze_do(self, address):
-        (pid,) = drills.instances_of(self.agents[address])
-        self._held = self.fs.fault(f"write {LOGS} pid={pid} count=1 hang")
-        self._held.await_waiting()
-        self.agents[address].signal(signal.SIGSTOP)
-        os.kill(pid, signal.SIGSTOP)
-        self.fs.fault(f"write * pid={pid} error=ESTALE")
-        self.fs.expire(pid)
-
-    def freeze_undo(self, address):
-        self._held.release()
-        super().freeze_undo(address)
-
-    def test_an_acknowledged_block_that_it_destroys_is_lost_whatever_the_fence(self):
-        for fence, prevented in (("none", r"locks on the extents \(--fence extents\) let the storage refuse such a write"),
-                                 ("extents", "the storage or the host released the locks before the write was over")):
-            with self.subTest(fence):
-                report = self.drill("--fence", fence, faults=("freeze",), code=1)
-                text = " ".join(report["text"].split())
-                self.assertRegex(text, r"\AVerdict FAIL\b")
-                self.assertRegex(text, r"lost==0 FAIL 1 ")
-                self.assertRegex(text, r"1 overwritten by an old active instance \(1 of them by the write that was in flight at "
-                                       r"the fault and landed after the takeover\): round 1, qm1: instance 1 on alpha overwrote "
-                                       rf"block \d+, which instance 2 on beta had acknowledged; .*{prevented}")
-                found = report["ha"]["findings"]
-                self.assertEqual((found["lost"], found["overwritten"], found["overwritten_in_flight"], found["late_writers"],
-                                  found["split_brain"]), (1, 1, 1, 0, 0), report["text"])
-                (taken,) = report["ha"]["rounds"][0]["takeovers"]
-                self.assertEqual(taken["findings"]["lost"], 1)
 
 
 if __name__ == "__main__":
