@@ -70,6 +70,7 @@ struct AgentFlags {
   std::string max_bytes;
   uint32_t max_writers = 0;
   std::string max_duration;
+  uint64_t max_files = 0;
   bool keep_leftovers = false;
   bool child = false;
   bool exit_with_stdin = false;
@@ -106,39 +107,13 @@ std::string AbsolutePath(const std::string& path) {
   return error ? path : absolute.lexically_normal().string();
 }
 
-// HostDescription.cleanup_command: how to start this agent again, as `app` has parsed it. A child of a controller
-// cannot be started by a person; the next one that `plimsoll clean` starts there removes the same.
-std::vector<std::string> CleanupCommand(const CLI::App& app, const AgentFlags& flags) {
-  std::error_code error;
-  const std::filesystem::path executable = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (error) return {};
-  if (flags.child) {
-    std::vector<std::string> clean = {(executable.parent_path() / "plimsoll").string(), "clean"};
-    for (const std::string& root : flags.roots) clean.insert(clean.end(), {"--dir", AbsolutePath(root)});
-    clean.emplace_back("--yes");
-    return clean;
-  }
+// HostDescription.cleanup_command: what starts an agent that removes what this one leaves.
+std::vector<std::string> CleanupCommand(const AgentFlags& flags) {
   if (std::string unit = SystemdUnit(); !unit.empty()) return {"systemctl", "start", std::move(unit)};
-  std::vector<std::string> command = {executable.string()};
-  for (const CLI::Option* option : app.get_options([](const CLI::Option* each) { return each->count() > 0; })) {
-    const std::string name = "--" + option->get_lnames().front();
-    if (name == kKeepLeftovers || name == kExitWithStdin || name == kSessionWait) continue;
-    // What its controller chose for itself; the directory of the socket goes with it.
-    if (flags.exit_with_stdin && (name == "--listen" || name == "--log-level")) continue;
-    if (option->get_items_expected_max() == 0) {
-      command.push_back(name);
-      continue;
-    }
-    const bool path = option->get_type_name() == "DIR" || option->get_type_name() == "FILE";
-    for (const std::string& value : option->results()) {
-      command.push_back(name);
-      if (absl::StartsWith(value, kUnixScheme)) {
-        command.push_back(absl::StrCat(kUnixScheme, AbsolutePath(value.substr(5))));
-      } else {
-        command.push_back(path ? AbsolutePath(value) : value);
-      }
-    }
-  }
+  std::error_code error;
+  std::vector<std::string> command = {std::filesystem::read_symlink("/proc/self/exe", error).string(), "--name",
+                                      flags.name.empty() ? HostName() : flags.name};
+  for (const std::string& root : flags.roots) command.insert(command.end(), {"--root", AbsolutePath(root)});
   return command;
 }
 
@@ -192,6 +167,7 @@ class SanitizedMessage final : public spdlog::custom_flag_formatter {
 absl::StatusOr<v1::AgentLimits> Limits(const AgentFlags& flags) {
   v1::AgentLimits limits;
   limits.set_max_writers(flags.max_writers);
+  limits.set_max_files(flags.max_files);
   if (!flags.max_bytes.empty()) {
     const auto bytes = ParseSize(flags.max_bytes);
     if (!bytes.ok())
@@ -315,6 +291,9 @@ int Main(int argc, char** argv) {
   app.add_option("--name", flags.name, "This host's name in reports (default: the host name)")->type_name("NAME");
   app.add_option("--max-bytes", flags.max_bytes, "Refuse plans with more bytes of extents (default: no cap)")
       ->type_name("SIZE");
+  app.add_option("--max-files", flags.max_files, "Refuse plans with more extents (default: no cap)")
+      ->check(CLI::Range(uint64_t{1}, uint64_t{1'000'000'000}))
+      ->type_name("N");
   app.add_option("--max-writers", flags.max_writers,
                  "Refuse plans with more writers and --cpu-load threads in total (default: no cap)")
       ->check(CLI::Range(1U, 100'000U))
@@ -376,7 +355,7 @@ int Main(int argc, char** argv) {
     std::error_code error;
     if (!root.empty() && root[0] != '/') root = (std::filesystem::current_path(error) / root).string();
   }
-  flags.cleanup_command = CleanupCommand(app, flags);
+  flags.cleanup_command = CleanupCommand(flags);
   spdlog::set_default_logger(spdlog::stderr_logger_mt("agent"));
   auto formatter = std::make_unique<spdlog::pattern_formatter>();
   formatter->add_flag<SanitizedMessage>('*').set_pattern("%Y-%m-%dT%H:%M:%S.%e %^%l%$ %*");

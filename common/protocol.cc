@@ -29,14 +29,33 @@ absl::Status CheckAmount(const WorkDemand::Amount& amount, uint64_t cap, const s
 // Longer ones come from no agent that a person started.
 constexpr size_t kMaxLength = 4096;
 
-bool StartsKnownProgram(const v1::HostDescription& host) {
-  const std::string& program = host.cleanup_command(0);
-  const std::string first = host.cleanup_command_size() > 1 ? host.cleanup_command(1) : "";
-  if (program == "systemctl") {
-    return host.cleanup_command_size() == 3 && first == "start" && absl::EndsWith(host.cleanup_command(2), ".service");
+// Where nobody waits for it, it removes what it left before, and ends.
+constexpr char kAgentThatEnds[] = " --listen 127.0.0.1:0 --exit-with-stdin </dev/null";
+constexpr char kAgentUnit[] = "plimsoll-agent.service";
+
+// The directories of a host's part of a plan, as the plan gives them.
+std::vector<std::string> DirsOfPlan(const v1::HostPlan& plan) {
+  if (plan.has_check()) return {plan.check().dir()};
+  if (!plan.has_ha()) return DirsOf(plan.log().workload());
+  std::vector<std::string> dirs = DirsOf(plan.ha().workload());
+  if (!plan.ha().data_dir().empty()) dirs.push_back(plan.ha().data_dir());
+  return dirs;
+}
+
+// Roots that the agent reports it was started with, those that are one of the directories or above one. The root of all
+// is none: whoever pastes it would have an agent that may write anywhere.
+std::vector<std::string> RootsAbove(const std::vector<std::string>& dirs, const v1::HostDescription& host) {
+  std::vector<std::string> roots;
+  for (int i = 0; i + 1 < host.cleanup_command_size(); ++i) {
+    if (host.cleanup_command(i) != "--root") continue;
+    std::string root = host.cleanup_command(i + 1);
+    while (!root.empty() && root.back() == '/') root.pop_back();
+    const bool above = std::any_of(dirs.begin(), dirs.end(), [&root](const std::string& dir) {
+      return absl::StartsWith(absl::StrCat(dir, "/"), absl::StrCat(root, "/"));
+    });
+    if (!root.empty() && above && std::count(roots.begin(), roots.end(), root) == 0) roots.push_back(std::move(root));
   }
-  if (!absl::StartsWith(program, "/")) return false;
-  return absl::EndsWith(program, "/plimsoll-agent") || (absl::EndsWith(program, "/plimsoll") && first == "clean");
+  return roots;
 }
 
 }  // namespace
@@ -59,6 +78,20 @@ std::vector<std::string> DirsOf(const v1::LogWorkload& workload) {
 uint32_t WritersIn(const v1::LogWorkload& workload, const std::string& dir) {
   if (workload.qm_dirs().empty()) return dir == workload.dir() ? workload.qm() : 0;
   return static_cast<uint32_t>(std::count(workload.qm_dirs().begin(), workload.qm_dirs().end(), dir));
+}
+
+uint64_t FilesIn(const v1::LogWorkload& workload, const std::string& dir) {
+  // The run's and the host's directory and its marker; each queue manager's directory, and `active` in it.
+  constexpr uint64_t kOfHost = 3;
+  constexpr uint64_t kOfWriter = 2;
+  return kOfHost + uint64_t{WritersIn(workload, dir)} * (uint64_t{workload.num_files()} + kOfWriter);
+}
+
+absl::Status CheckFreeFiles(const std::string& where, uint64_t total, uint64_t free, uint64_t needed, uint64_t kept) {
+  if (total == 0 || (free >= needed && free - needed >= kept)) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      where, " has room for ", FormatCount(free), " more files (inodes), the run makes ", FormatCount(needed),
+      " and leaves ", FormatCount(kept), " free: lower --num-files or the number of queue managers, or remove files"));
 }
 
 uint64_t ExtentBytes(const v1::LogWorkload& workload) {
@@ -100,6 +133,7 @@ std::string InFlightText(const v1::InFlight& write) {
 
 absl::Status CheckDemand(const v1::AgentLimits& limits, const WorkDemand& demand) {
   absl::Status status = CheckAmount(demand.bytes, limits.max_bytes(), "--max-bytes", FormatSize(limits.max_bytes()));
+  status.Update(CheckAmount(demand.files, limits.max_files(), "--max-files", absl::StrCat(limits.max_files())));
   status.Update(CheckAmount(demand.threads, limits.max_writers(), "--max-writers", absl::StrCat(limits.max_writers())));
   status.Update(CheckAmount(demand.duration_ns, static_cast<uint64_t>(limits.max_duration_ns()), "--max-duration",
                             FormatDuration(limits.max_duration_ns())));
@@ -116,6 +150,10 @@ WorkDemand LogDemand(const v1::LogWorkload& workload, const google::protobuf::Re
       std::any_of(steps.begin(), steps.end(), [](const v1::LogStep& step) { return step.has_down_host(); });
   const std::string qms = placed ? "the number of queue managers in placement" : "--qm";
   demand.bytes.lowered_by = absl::StrCat(qms, ", --num-files or --file-size");
+  demand.files.value = uint64_t{workload.qm()} * workload.num_files();
+  demand.files.asked = absl::StrCat("asks for ", FormatCount(demand.files.value), " extents (", workload.qm(), " x ",
+                                    workload.num_files(), ")");
+  demand.files.lowered_by = absl::StrCat(qms, " or --num-files");
   demand.threads.value = uint64_t{workload.qm()} + workload.cpu_load();
   demand.threads.asked = absl::StrCat("asks for ", demand.threads.value, " (", workload.qm(), " writers and ",
                                       workload.cpu_load(), " busy threads)");
@@ -188,6 +226,7 @@ class CostEstimate {
   }
 
   bool exceeded() const { return exceeded_; }
+  uint64_t left() const { return budget_; }
 
  private:
   bool AddDelimited(const FieldDescriptor* field, std::string_view bytes, int depth) {
@@ -222,27 +261,45 @@ class CostEstimate {
 
 }  // namespace
 
-absl::Status CheckParseBudget(const Descriptor& type, std::string_view bytes, uint64_t budget) {
+absl::StatusOr<uint64_t> ParseCost(const Descriptor& type, std::string_view bytes, uint64_t budget) {
   CostEstimate estimate(budget);
-  if (estimate.Add(type, bytes, 0) || !estimate.exceeded()) return absl::OkStatus();
+  if (estimate.Add(type, bytes, 0) || !estimate.exceeded()) return budget - estimate.left();
   return absl::ResourceExhaustedError(
       absl::StrCat("a message of ", bytes.size(), " bytes would take more than ", budget >> 20, " MiB of memory"));
 }
 
-std::string CleanupCommandLine(const v1::HostDescription& host) {
-  if (host.cleanup_command_size() == 0 || !StartsKnownProgram(host)) return "";
+std::string CleanupCommandLine(const v1::HostJoined& host) {
+  const v1::HostDescription& agent = host.description();
+  const std::vector<std::string> dirs = DirsOfPlan(host.plan());
   std::string line;
-  for (const std::string& argument : host.cleanup_command()) {
-    absl::StrAppend(&line, line.empty() ? "" : " ", ShellQuoted(argument));
-    if (line.size() > kMaxLength) return "";
+  if (host.launch() != v1::AGENT_LAUNCH_UNSPECIFIED) {
+    line = "plimsoll clean";
+    if (host.launch() == v1::AGENT_LAUNCH_SSH) {
+      absl::StrAppend(&line, " --hosts ", ShellQuoted(host.address()), " --launch ssh");
+    }
+    for (const std::string& dir : dirs) absl::StrAppend(&line, " --dir ", ShellQuoted(dir));
+    absl::StrAppend(&line, " --run ", ShellQuoted(host.plan().run_id()), " --yes");
+  } else if (agent.cleanup_command_size() == 3 && agent.cleanup_command(0) == "systemctl") {
+    if (agent.cleanup_command(2) != kAgentUnit) return "";
+    line = absl::StrCat("systemctl start ", kAgentUnit);
+  } else {
+    const std::vector<std::string> roots = RootsAbove(dirs, agent);
+    if (roots.empty() || agent.name().empty()) return "";
+    line = absl::StrCat("plimsoll-agent --name=", ShellQuoted(agent.name()));
+    for (const std::string& root : roots) absl::StrAppend(&line, " --root ", ShellQuoted(root));
+    line += kAgentThatEnds;
   }
-  return SanitizeForTerminal(line);
+  // A name or a directory with a character that is not shown would not be the one that is meant.
+  return line.size() > kMaxLength || SanitizeForTerminal(line) != line ? "" : line;
 }
 
-std::string CleanupAdvice(const std::string& label, const v1::HostDescription& host) {
+std::string CleanupAdvice(const v1::HostJoined& host) {
   const std::string command = CleanupCommandLine(host);
-  if (command.empty()) return "";
-  return absl::StrCat("if the agent on ", label, " was killed, its files remain; to remove them, run this on ", label,
+  const std::string killed = absl::StrCat("if the agent on ", host.label(), " was killed, its files remain; ");
+  if (command.empty()) {
+    return absl::StrCat(killed, "to remove them, start it there again with the --name and --root that it had");
+  }
+  return absl::StrCat(killed, "to remove them, run this on ", CleanupRunsHere(command) ? "this machine" : host.label(),
                       ": ", command);
 }
 

@@ -12,8 +12,10 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "google/protobuf/descriptor.h"
 #include "plimsoll/v1/agent.pb.h"
+#include "plimsoll/v1/journal.pb.h"
 
 namespace plimsoll {
 
@@ -46,6 +48,14 @@ inline uint64_t MinFreeBytes(const v1::LogWorkload& workload, uint64_t total_byt
                       total_bytes);
 }
 
+// Files (inodes) that stay free on a file system with room for `total_files`: 5 %, or none with --min-free 0.
+inline uint64_t MinFreeFiles(const v1::LogWorkload& workload, uint64_t total_files) {
+  return workload.has_min_free_bytes() && workload.min_free_bytes() == 0 ? 0 : total_files / 20;
+}
+
+// RESOURCE_EXHAUSTED where `needed` more files would leave fewer than `kept` of the `free` ones; `total` 0: not known.
+absl::Status CheckFreeFiles(const std::string& where, uint64_t total, uint64_t free, uint64_t needed, uint64_t kept);
+
 // Up to here a write counts as started in time (v1::StartDelay::late_writes).
 inline constexpr uint64_t kPromptStartNs = 100'000;
 
@@ -68,6 +78,8 @@ struct WorkDemand {
   };
   // Bytes of all files together.
   Amount bytes;
+  // Extents, or what else it makes in their place.
+  Amount files;
   // Threads that write, and those that keep a CPU busy.
   Amount threads;
   // Time of writing together, in nanoseconds.
@@ -101,6 +113,9 @@ std::vector<std::string> DirsOf(const v1::LogWorkload& workload);
 // Writers that write in the directory.
 uint32_t WritersIn(const v1::LogWorkload& workload, const std::string& dir);
 
+// Files and directories that a host makes in the directory.
+uint64_t FilesIn(const v1::LogWorkload& workload, const std::string& dir);
+
 // Bytes of the host's extents. What does not fit into 64 bits counts as the largest number.
 uint64_t ExtentBytes(const v1::LogWorkload& workload);
 
@@ -116,18 +131,28 @@ WorkDemand LogDemand(const v1::LogWorkload& workload, const google::protobuf::Re
 // stays below it.
 inline constexpr uint64_t kParseBudgetBytes = uint64_t{512} << 20;
 
-// RESOURCE_EXHAUSTED where parsing `bytes` as a message of `type` would take more than `budget` bytes of memory, by an
-// estimate that is made without parsing: time in proportion to the bytes, no memory. Bytes that are no such message are
-// left to the parser to refuse.
-absl::Status CheckParseBudget(const google::protobuf::Descriptor& type, std::string_view bytes,
-                              uint64_t budget = kParseBudgetBytes);
+// Bytes of memory that parsing `bytes` as a message of `type` takes at most, by an estimate that is made without
+// parsing: time in proportion to the bytes, no memory. RESOURCE_EXHAUSTED beyond `budget`. Bytes that
+// are no such message are left to the parser to refuse.
+absl::StatusOr<uint64_t> ParseCost(const google::protobuf::Descriptor& type, std::string_view bytes,
+                                   uint64_t budget = kParseBudgetBytes);
+inline absl::Status CheckParseBudget(const google::protobuf::Descriptor& type, std::string_view bytes,
+                                     uint64_t budget = kParseBudgetBytes) {
+  return ParseCost(type, bytes, budget).status();
+}
 
-// HostDescription.cleanup_command as one line for a POSIX shell, without what controls a terminal. Empty where the
-// agent sent none, and where what it sent starts another program than plimsoll-agent, `plimsoll clean` or `systemctl
-// start`: somebody may paste it into a root shell.
-std::string CleanupCommandLine(const v1::HostDescription& host);
+// The command that removes what an agent of this run left when it was killed, as one line for a POSIX shell. Made of
+// parts that cannot be anything else: the programs plimsoll-agent, plimsoll and systemctl without a path, the run's own
+// directories and those above them, the unit plimsoll-agent.service. Somebody may paste it into a root shell, and of
+// what the agent reports only its name and its roots are in it. Empty where such a command would not be the right one.
+std::string CleanupCommandLine(const v1::HostJoined& host);
 
-// What to do about the files of a lost host, as a clause; empty without such a command.
-std::string CleanupAdvice(const std::string& label, const v1::HostDescription& host);
+// Whether that is run on the controller's machine; else on the host.
+inline bool CleanupRunsHere(const std::string& command_line) {
+  return command_line.rfind("plimsoll ", 0) == 0;
+}
+
+// What to do about the files of a lost host, as a clause.
+std::string CleanupAdvice(const v1::HostJoined& host);
 
 }  // namespace plimsoll

@@ -31,10 +31,12 @@ WorkDemand CheckDemandOf(const v1::HostPlan& plan) {
   const v1::CheckWork& check = plan.check();
   WorkDemand demand;
   demand.bytes.value = (uint64_t{check.files()} + 1) * FileBytes(check);
-  demand.bytes.asked = absl::StrCat(FormatSize(demand.bytes.value), " bytes of files for the check");
+  demand.bytes.asked = absl::StrCat("asks for ", FormatSize(demand.bytes.value), " bytes of files for the check");
   demand.bytes.lowered_by = "--level";
+  demand.files.value = uint64_t{check.files()} + 1;
+  demand.files.asked = absl::StrCat("asks for ", demand.files.value, " files for the check");
   demand.threads.value = check.processes();
-  demand.threads.asked = absl::StrCat(check.processes(), " processes for the check");
+  demand.threads.asked = absl::StrCat("asks for ", check.processes(), " processes for the check");
   demand.threads.lowered_by = "--level";
   return demand;
 }

@@ -143,6 +143,9 @@ WorkDemand HaDemand(const v1::HostPlan& plan) {
   demand.bytes.asked = absl::StrCat("asks for ", FormatCount(demand.bytes.value), " bytes of extents (", homes, " x ",
                                     made.num_files(), " x ", FormatSize(made.file_size_bytes()), ")");
   demand.bytes.lowered_by = "--qm, --num-files or --file-size";
+  demand.files.value = uint64_t{homes} * made.num_files();
+  demand.files.asked = absl::StrCat("asks for ", FormatCount(demand.files.value), " extents");
+  demand.files.lowered_by = "--qm or --num-files";
   demand.threads.value = static_cast<uint64_t>(work.queue_managers_size());
   demand.threads.asked = absl::StrCat("asks for ", demand.threads.value, " writers");
   demand.threads.lowered_by = "--qm";

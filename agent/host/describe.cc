@@ -194,6 +194,8 @@ v1::DirectoryDescription DescribeDirectory(const Sandbox& sandbox, const std::st
   if (fstatvfs(fd->get(), &space) == 0) {
     description.set_total_bytes(uint64_t{space.f_blocks} * space.f_frsize);
     description.set_free_bytes(uint64_t{space.f_bavail} * space.f_frsize);
+    description.set_total_files(space.f_files);
+    description.set_free_files(space.f_favail);
   }
   const std::vector<Mount> mounts = ParseMountInfo(ReadTextFile("/proc/self/mountinfo"));
   const Mount* const listed = FindMount(mounts, MountIdOf(fd->get()), info.st_dev, path);

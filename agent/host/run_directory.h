@@ -67,6 +67,9 @@ class RunDirectory {
   struct Space {
     uint64_t total_bytes = 0;
     uint64_t free_bytes = 0;  // for this process's user
+    // Inodes; 0: it reports none.
+    uint64_t total_files = 0;
+    uint64_t free_files = 0;
   };
   absl::StatusOr<Space> MeasureSpace() const;
 

@@ -33,6 +33,7 @@ absl::Status SessionCaps::Join(const void* session, const WorkDemand& demand) {
   WorkDemand together = demand;
   for (const auto& [other, has] : demands_) {
     AddBeside(has.bytes, absl::StrCat(FormatCount(has.bytes.value), " bytes"), together.bytes);
+    AddBeside(has.files, FormatCount(has.files.value), together.files);
     AddBeside(has.threads, absl::StrCat(has.threads.value), together.threads);
     AddBeside(has.duration_ns, FormatDuration(static_cast<int64_t>(has.duration_ns.value)), together.duration_ns);
   }
@@ -350,12 +351,19 @@ absl::StatusOr<v1::ControllerMessage> Session::NextMessage() {
       return absl::DeadlineExceededError(
           absl::StrCat("lease expired: no message from the controller for ", FormatDuration(lease_.length_ns())));
     }
+    if (work_deadline_.has_value() && options_.clock->Now() >= *work_deadline_) {
+      return absl::OutOfRangeError(absl::StrCat("the agent's --max-duration is ",
+                                                FormatDuration(options_.caps->max_duration_ns()),
+                                                ", and the check is not done: ask for less (--level, --only), or start "
+                                                "the agent with a larger --max-duration"));
+    }
     if (!inbox_.empty()) {
       v1::ControllerMessage message = std::move(inbox_.front());
       inbox_.pop_front();
       return message;
     }
-    options_.clock->WaitUntil(mutex_, changed_, {lease_.deadline_ns().load(std::memory_order_relaxed)});
+    const MonotonicNs lease_end{lease_.deadline_ns().load(std::memory_order_relaxed)};
+    options_.clock->WaitUntil(mutex_, changed_, std::min(lease_end, work_deadline_.value_or(lease_end)));
   }
 }
 
@@ -492,9 +500,13 @@ absl::Status Session::PrepareWork(const v1::Prepare& prepare) {
     return absl::UnimplementedError(
         absl::StrCat("this agent (", kVersion, ") does not support the requested kind of work"));
   }
-  PLIMSOLL_RETURN_IF_ERROR(options_.caps->Join(this, kind->second.demand_of(plan)));
+  const WorkDemand demand = kind->second.demand_of(plan);
+  PLIMSOLL_RETURN_IF_ERROR(options_.caps->Join(this, demand));
   PLIMSOLL_ASSIGN_OR_RETURN(std::unique_ptr<Work> made, kind->second.make(plan, lease_.deadline_ns(), *this));
   std::shared_ptr<Work> work = std::move(made);
+  if (options_.caps->max_duration_ns() > 0 && work->stepped() == nullptr && demand.threads.value > 0) {
+    work_deadline_ = options_.clock->Now() + options_.caps->max_duration_ns();
+  }
   std::optional<std::string> stop;
   {
     MutexLock lock(mutex_);

@@ -77,6 +77,8 @@ class SessionCaps {
   absl::Status BeginStep(const void* session, int64_t start_ns, int64_t length_ns);
   // OUT_OF_RANGE if a step of `length_ns` that began now could exceed the cap.
   absl::Status AllowsStep(const void* session, int64_t length_ns) const;
+  // The cap; 0: there is none.
+  int64_t max_duration_ns() const { return limits_.max_duration_ns(); }
   // Undoes BeginStep: the step was not armed.
   void StepNotArmed(const void* session);
   // Called when the step's writers have stopped.
@@ -195,6 +197,8 @@ class Session final : public WorkSink {
   Outbox outbox_;
   // Used only by the session's thread.
   std::optional<v1::Prepared> prepared_;
+  // Of work that writes without steps, such as a check: when --max-duration is used up.
+  std::optional<MonotonicNs> work_deadline_;
 
   mutable Mutex mutex_;
   CondVar changed_;

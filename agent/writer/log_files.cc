@@ -108,6 +108,8 @@ absl::Status LogFiles::Open(uint32_t number) {
 
 absl::Status LogFiles::CheckSpaceFor(const Extent& extent, uint64_t size_bytes) {
   PLIMSOLL_ASSIGN_OR_RETURN(const RunDirectory::Space space, ops_.MeasureSpace());
+  PLIMSOLL_RETURN_IF_ERROR(CheckFreeFiles(extent.path, space.total_files, space.free_files, 0,
+                                          MinFreeFiles(options_.workload, space.total_files)));
   if (space.total_bytes == 0) return absl::OkStatus();
   const uint64_t min_free_bytes = MinFreeBytes(options_.workload, space.total_bytes);
   if (space.free_bytes >= size_bytes && space.free_bytes - size_bytes >= min_free_bytes) return absl::OkStatus();

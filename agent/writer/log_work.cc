@@ -280,6 +280,12 @@ absl::StatusOr<v1::Placed> LogWork::Look(const v1::Look& look) {
     PLIMSOLL_ASSIGN_OR_RETURN(const std::vector<std::string> hosts, place.directory->VisibleHosts(expected));
     place.seen.insert(hosts.begin(), hosts.end());
     PLIMSOLL_ASSIGN_OR_RETURN(const RunDirectory::Space space, place.directory->MeasureSpace());
+    // What FilesIn counts for the host itself is made by now.
+    constexpr uint64_t kMadeFiles = 3;
+    const std::string& dir = setup_.dirs[static_cast<size_t>(&place - &places_.front())];
+    PLIMSOLL_RETURN_IF_ERROR(CheckFreeFiles(place.directory->path(), space.total_files, space.free_files,
+                                            FilesIn(setup_.workload, dir) - kMadeFiles,
+                                            MinFreeFiles(setup_.workload, space.total_files)));
     for (const std::string& host : place.seen) placed.add_visible_hosts(host);
     placed.set_total_bytes(space.total_bytes);
     placed.set_free_bytes(space.free_bytes);

@@ -504,7 +504,7 @@ void Analyzer::SetLoss(const HostFacts& facts, const v1::Report& report, v1::Hos
   v1::LossReport& loss = *host.mutable_lost();
   *loss.mutable_at() = timeline_.ToUtc(facts.lost_at_ns);
   loss.set_reason(facts.lost->reason());
-  if (std::string command = CleanupCommandLine(facts.joined.description()); !command.empty()) {
+  if (std::string command = CleanupCommandLine(facts.joined); !command.empty()) {
     loss.set_cleanup_command(std::move(command));
   }
   if (facts.lost->step() < 0) return;

@@ -83,9 +83,10 @@ absl::StatusOr<v1::TestPlan> LoadDrill(const HaFlags& flags) {
   const auto& faults = plan.ha().faults();
   const bool commands = std::any_of(faults.begin(), faults.end(),
                                     [](int fault) { return NeedsCommands(static_cast<v1::HaFaultKind>(fault)); });
-  if (commands && !flags.allow_commands) {
+  if (commands && !flags.allow_commands && !flags.dry_run) {
     return absl::InvalidArgumentError(
-        "the faults run commands on this machine (--do, --undo, ha.commands): read them, and pass --allow-commands");
+        "the faults run commands on this machine (--do, --undo, ha.commands): read them (--dry-run shows "
+        "them), and pass --allow-commands");
   }
   if (!plan.has_seed()) plan.set_seed(std::random_device()());
   return plan;
@@ -167,6 +168,9 @@ class HaRun {
           return MakeGrpcAgentClient(launcher_->Target(address), clock_, listener, access_.trust);
         },
         clock_, events_);
+    for (const auto& host : fleet_->hosts()) {
+      if (access_.launch.ssh()) host->launch = v1::AGENT_LAUNCH_SSH;
+    }
     fleet_->DescribeAll(directories, std::min(plan_.lease_ns(), 10 * kNsPerSecond));
     if (events_.interrupts() > 0) return Failure{Exit::kInconclusive, {"interrupted: nothing was done"}};
     LabelHosts(fleet_->hosts());
@@ -302,10 +306,7 @@ class HaRun {
                                                     fleet_->host(pair.second).label, ": qm", pair.first_qm))
                 << (pair.qms > 1 ? absl::StrCat(" to qm", pair.first_qm + pair.qms - 1) : "") << "\n";
     }
-    for (const v1::HaFaultCommands& commands : plan_.ha().commands()) {
-      line_.out << SanitizeForTerminal(absl::StrCat("do:   ", absl::StrJoin(commands.do_(), " "))) << "\n";
-      line_.out << SanitizeForTerminal(absl::StrCat("undo: ", absl::StrJoin(commands.undo(), " "))) << "\n";
-    }
+    for (const std::string& text : DescribeCommands(plan_.ha())) line_.out << SanitizeForTerminal(text) << '\n';
     for (const std::string& text : DescribeDrill(plan_)) line_.out << SanitizeForTerminal(text) << "\n";
     if (const std::string shared = SharedKernels(); !shared.empty()) {
       line_.out << SanitizeForTerminal(shared) << "\n";

@@ -256,7 +256,11 @@ class Run {
                                                     turn_ != nullptr ? turn_->beside_key : "");
         },
         clock_, events_);
-    for (const auto& host : fleet_->hosts()) host->directories = directories[host->index].size();
+    const bool child = plan_.hosts().empty();
+    for (const auto& host : fleet_->hosts()) {
+      host->directories = directories[host->index].size();
+      if (child || access_.launch.ssh()) host->launch = child ? v1::AGENT_LAUNCH_CHILD : v1::AGENT_LAUNCH_SSH;
+    }
     fleet_->DescribeAll(directories, plan_.lease_ns());
     if (events_.interrupts() > 0) return Failure{Exit::kInconclusive, {"interrupted: nothing was measured"}};
     LabelHosts(fleet_->hosts());

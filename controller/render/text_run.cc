@@ -268,7 +268,8 @@ std::string Loss(const v1::Report& report, const v1::HostReport& host) {
 std::vector<std::string> Cleanup(const v1::HostReport& host) {
   if (host.lost().cleanup_command().empty()) return {};
   std::vector<std::string> lines = UnderHeading(
-      "", absl::StrCat("if the agent on ", host.label(), " was killed, its files remain; to remove them, run there:"));
+      "", absl::StrCat("if the agent on ", host.label(), " was killed, its files remain; to remove them, run ",
+                       CleanupRunsHere(host.lost().cleanup_command()) ? "on the controller's machine:" : "there:"));
   for (std::string& line :
        WrapCommand(SanitizeForTerminal(host.lost().cleanup_command()), kTextWidth - kCommandIndent)) {
     lines.push_back(std::string(kCommandIndent, ' ') + line);

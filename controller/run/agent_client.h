@@ -29,6 +29,8 @@ class AgentListener {
   virtual void OnDescribed(absl::StatusOr<v1::HostDescription> description) = 0;
   // False: enough is waiting. Nothing more is read from the session's stream until AgentClient::ReadOn.
   virtual bool OnMessage(v1::AgentMessage message) = 0;
+  // False: enough is waiting. A large message is not parsed before AgentClient::ReadOn.
+  virtual bool HasRoom() { return true; }
   // The session's stream ended; nothing of it comes after this.
   virtual void OnSessionClosed(absl::Status status) = 0;
   // The agent answered a Renew.
@@ -96,7 +98,8 @@ class EventQueue {
   explicit EventQueue(const Clock& clock, size_t most_waiting_bytes = kMostWaitingBytes)
       : clock_(clock), most_waiting_bytes_(most_waiting_bytes) {}
 
-  // `bytes`: what the event counts. False where as much is waiting as should be: it is taken all the same.
+  // `bytes`: the memory that the event counts until the Take after the one that returned it. False where as much is
+  // waiting as should be: it is taken all the same.
   bool Push(Event event, size_t bytes = 0) {
     MutexLock lock(mutex_);
     events_.push_back(std::move(event));
@@ -105,6 +108,12 @@ class EventQueue {
     if (waiting_bytes_ < most_waiting_bytes_) return true;
     was_full_ = true;
     return false;
+  }
+  // Whether less is waiting than should be at most.
+  bool HasRoom() {
+    MutexLock lock(mutex_);
+    was_full_ = was_full_ || waiting_bytes_ >= most_waiting_bytes_;
+    return waiting_bytes_ < most_waiting_bytes_;
   }
   // Calls `room` on the thread that takes, once there is room after Push has returned false. Null: nothing is called.
   void OnRoom(std::function<void()> room) {
@@ -126,19 +135,20 @@ class EventQueue {
   // All that is there, waiting for the first at most until the moment; empty where nothing came, or where an interrupt
   // came that no earlier call returned for.
   std::vector<Event> TakeUntil(MonotonicNs deadline) {
-    std::vector<Event> taken;
     std::function<void()> room;
     {
+      // What was taken before is gone by now.
       MutexLock lock(mutex_);
-      while (events_.empty() && interrupts_ == seen_interrupts_ && clock_.WaitUntil(mutex_, changed_, deadline)) {
-      }
-      seen_interrupts_ = interrupts_;
-      taken = std::exchange(events_, {});
-      waiting_bytes_ = 0;
-      if (std::exchange(was_full_, false)) room = room_;
+      waiting_bytes_ -= std::exchange(taken_bytes_, 0);
+      if (waiting_bytes_ < most_waiting_bytes_ && std::exchange(was_full_, false)) room = room_;
     }
     if (room) room();
-    return taken;
+    MutexLock lock(mutex_);
+    while (events_.empty() && interrupts_ == seen_interrupts_ && clock_.WaitUntil(mutex_, changed_, deadline)) {
+    }
+    seen_interrupts_ = interrupts_;
+    taken_bytes_ = waiting_bytes_;
+    return std::exchange(events_, {});
   }
 
   // Takes nothing; waits until the moment, or until an interrupt comes that no earlier call returned for.
@@ -155,7 +165,9 @@ class EventQueue {
   mutable Mutex mutex_;
   CondVar changed_;
   std::vector<Event> events_ ABSL_GUARDED_BY(mutex_);
+  // Of what is waiting, and of what the last Take has returned.
   size_t waiting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  size_t taken_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   bool was_full_ ABSL_GUARDED_BY(mutex_) = false;
   std::function<void()> room_ ABSL_GUARDED_BY(mutex_);
   int interrupts_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -554,7 +554,7 @@ void Coordinator::OnLost(Host& host, const std::string& reason) {
   record.mutable_host_lost()->mutable_in_flight()->Assign(host.in_flight.begin(), host.in_flight.end());
   log_.Append(std::move(record));
   options_.progress->Warn(absl::StrCat("host ", host.label, " is lost: ", reason));
-  if (const std::string advice = host.CleanupAdvice(); !advice.empty()) options_.progress->Warn(advice);
+  options_.progress->Warn(CleanupAdvice(host.Joined(options_.host_plans[host.index])));
 }
 
 }  // namespace plimsoll

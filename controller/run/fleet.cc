@@ -22,9 +22,10 @@ class QueueingListener final : public AgentListener {
     Push(description.ok() ? std::move(description) : Plain(description.status()));
   }
   bool OnMessage(v1::AgentMessage message) override {
-    const size_t bytes = message.ByteSizeLong();
+    const size_t bytes = message.SpaceUsedLong();
     return Push(std::move(message), bytes);
   }
+  bool HasRoom() override { return events_.HasRoom(); }
   void OnSessionClosed(absl::Status status) override { Push(SessionClosed{Plain(status)}); }
   void OnProbes(v1::ProbeBatch probes) override { Push(std::move(probes)); }
   void OnRenewed() override { Push(Renewed{}); }
@@ -59,6 +60,17 @@ std::string PlainName(const std::string& name) {
 std::string Host::WriterName(uint32_t qm) const {
   const bool named = qm >= 1 && qm <= qm_names.size();
   return absl::StrCat(label, "/", named ? qm_names[qm - 1] : absl::StrCat("qm", qm));
+}
+
+v1::HostJoined Host::Joined(const v1::HostPlan& plan) const {
+  v1::HostJoined joined;
+  joined.set_host(static_cast<uint32_t>(index));
+  joined.set_label(label);
+  joined.set_address(address);
+  if (description.ok()) *joined.mutable_description() = *description;
+  *joined.mutable_plan() = plan;
+  joined.set_launch(launch);
+  return joined;
 }
 
 Fleet::Fleet(const std::vector<std::string>& addresses, double max_slew_ppm, const AgentClientFactory& make_client,

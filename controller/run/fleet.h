@@ -38,6 +38,7 @@ struct Host {
   std::string address;
   // Unique in the run; the agent's name unless two have the same.
   std::string label;
+  v1::AgentLaunch launch = v1::AGENT_LAUNCH_UNSPECIFIED;
   // In a placement, the names of its queue managers, by number; else empty.
   std::vector<std::string> qm_names = {};
   // "node1/qm2", or "node1/PAYMENTS" in a placement.
@@ -79,10 +80,8 @@ struct Host {
   std::vector<v1::InFlight> in_flight;  // long ones, as of the last Alive
 
   bool lost() const { return phase == Phase::kLost; }
-  // What removes its files if its agent was killed; empty where that is not known.
-  std::string CleanupAdvice() const {
-    return description.ok() ? plimsoll::CleanupAdvice(label, *description) : std::string();
-  }
+  // As the journal has it, with its part of the plan.
+  v1::HostJoined Joined(const v1::HostPlan& plan) const;
   // Its session is open, as far as is known.
   bool in_session() const { return phase != Phase::kKnown && phase != Phase::kGone && phase != Phase::kLost; }
 };

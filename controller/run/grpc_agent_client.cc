@@ -1,3 +1,4 @@
+#include <google/protobuf/io/coded_stream.h>
 #include <grpc/support/log.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
@@ -9,6 +10,7 @@
 #include <cstdlib>
 #include <deque>
 #include <memory>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -45,20 +47,36 @@ void SilenceGrpc() {
 
 }  // namespace
 
-// Parses what an agent sent, after a look at what that would cost. gRPC's own parsing looks at the bytes alone.
-template <typename Message>
-absl::Status ParseReceived(const grpc::ByteBuffer& received, uint64_t budget, Message& message) {
-  grpc::Slice bytes;
-  if (!received.Valid() || !received.DumpToSingleSlice(&bytes).ok()) {
+// Memory that a message of a session may take that holds anything but frames. And beyond which a message is large.
+constexpr uint64_t kOtherBudgetBytes = uint64_t{32} << 20;
+constexpr uint64_t kLargeBytes = uint64_t{1} << 20;
+
+// What an agent sent, before it is parsed. gRPC's own parsing looks at the bytes alone, not at what they become.
+class Received {
+ public:
+  static absl::StatusOr<Received> Read(const grpc::ByteBuffer& buffer) {
+    Received received;
+    if (buffer.Valid() && buffer.DumpToSingleSlice(&received.slice_).ok()) return received;
     return absl::InternalError("the agent's message cannot be read");
   }
-  PLIMSOLL_RETURN_IF_ERROR(
-      CheckParseBudget(*Message::descriptor(), {reinterpret_cast<const char*>(bytes.begin()), bytes.size()}, budget));
-  if (!message.ParseFromArray(bytes.begin(), static_cast<int>(bytes.size()))) {
+  std::string_view bytes() const { return {reinterpret_cast<const char*>(slice_.begin()), slice_.size()}; }
+
+  // Whether an AgentMessage holds frames and nothing else.
+  bool HoldsFramesAlone() const {
+    google::protobuf::io::CodedInputStream input(slice_.begin(), static_cast<int>(slice_.size()));
+    uint32_t length = 0;
+    return input.ReadTag() >> 3 == v1::AgentMessage::kFramesFieldNumber && input.ReadVarint32(&length) &&
+           length == slice_.size() - static_cast<size_t>(input.CurrentPosition());
+  }
+
+  absl::Status Parse(google::protobuf::Message& message) const {
+    if (message.ParseFromArray(slice_.begin(), static_cast<int>(slice_.size()))) return absl::OkStatus();
     return absl::InternalError("the agent's message is damaged");
   }
-  return absl::OkStatus();
-}
+
+ private:
+  grpc::Slice slice_;
+};
 
 // A status of gRPC as ours; the codes are the same.
 inline absl::Status FromGrpc(const grpc::Status& status) {
@@ -123,9 +141,12 @@ class SessionCall final : public grpc::ClientBidiReactor<v1::ControllerMessage, 
 
   SessionCall(std::shared_ptr<Link> link, AgentListener& listener, CallCount& calls);
 
-  // Both under link_->mutex.
+  // All under link_->mutex.
   void SendNext();
   void LetGo();
+  // Gives `incoming_` to the listener and reads on, where the listener has room.
+  void TakeIn();
+  absl::Status Deliver(const Received& received);
 
   const std::shared_ptr<Link> link_;
   AgentListener& listener_;
@@ -138,8 +159,9 @@ class SessionCall final : public grpc::ClientBidiReactor<v1::ControllerMessage, 
   std::deque<v1::ControllerMessage> outgoing_;
   bool writing_ = false;
   bool let_go_ = false;
-  // No read is under way: the listener had enough.
+  // No read is under way: the listener had enough. And what was read last is not parsed yet.
   bool held_ = false;
+  bool unparsed_ = false;
 };
 
 namespace {
@@ -173,7 +195,11 @@ void SessionCall::ReadOn(Link& link) {
   MutexLock lock(link.mutex);
   if (link.call == nullptr || !link.call->held_ || link.call->let_go_) return;
   link.call->held_ = false;
-  link.call->StartRead(&link.call->incoming_);
+  if (std::exchange(link.call->unparsed_, false)) {
+    link.call->TakeIn();
+  } else {
+    link.call->StartRead(&link.call->incoming_);
+  }
 }
 
 void SessionCall::Cancel(Link& link) {
@@ -186,27 +212,44 @@ void SessionCall::Cancel(Link& link) {
 }
 
 void SessionCall::OnReadDone(bool ok) {
-  if (!ok) {
-    MutexLock lock(link_->mutex);
+  // The lock is held so that a ReadOn that comes at once finds that reading has ended.
+  MutexLock lock(link_->mutex);
+  if (ok) {
+    TakeIn();
+  } else {
     LetGo();
-    return;
   }
-  v1::AgentMessage message;
-  if (absl::Status status = ParseReceived(incoming_, kParseBudgetBytes, message); !status.ok()) {
+}
+
+void SessionCall::TakeIn() {
+  // Of large messages one at a time is parsed, of all sessions, and only where what is waiting leaves room for it.
+  static Mutex one_large;
+  const auto take = [this]() -> absl::Status {
+    PLIMSOLL_ASSIGN_OR_RETURN(const Received received, Received::Read(incoming_));
+    PLIMSOLL_ASSIGN_OR_RETURN(const uint64_t cost,
+                              ParseCost(*v1::AgentMessage::descriptor(), received.bytes(),
+                                        received.HoldsFramesAlone() ? kParseBudgetBytes : kOtherBudgetBytes));
+    if (cost <= kLargeBytes) return Deliver(received);
+    MutexLock lock(one_large);
+    unparsed_ = !let_go_ && !listener_.HasRoom();
+    held_ = unparsed_;
+    return held_ || let_go_ ? absl::OkStatus() : Deliver(received);
+  };
+  if (absl::Status status = take(); !status.ok()) {
     refused_ = std::move(status);
     context_.TryCancel();
-    MutexLock lock(link_->mutex);
     LetGo();
-    return;
+  } else if (!held_) {
+    StartRead(&incoming_);
   }
+}
+
+absl::Status SessionCall::Deliver(const Received& received) {
+  v1::AgentMessage message;
+  PLIMSOLL_RETURN_IF_ERROR(received.Parse(message));
   incoming_.Clear();
-  {
-    // The lock is held so that a ReadOn that comes at once finds that reading has ended.
-    MutexLock lock(link_->mutex);
-    held_ = !listener_.OnMessage(std::move(message)) && !let_go_;
-    if (held_) return;
-  }
-  StartRead(&incoming_);
+  held_ = !listener_.OnMessage(std::move(message)) && !let_go_;
+  return absl::OkStatus();
 }
 
 void SessionCall::OnWriteDone(bool ok) {
@@ -252,7 +295,7 @@ namespace {
 constexpr int kMaxMessageBytes = 64 << 20;
 // A description has some hundred directories at most.
 constexpr size_t kMaxDescriptionBytes = size_t{8} << 20;
-constexpr uint64_t kDescriptionBudgetBytes = uint64_t{64} << 20;
+constexpr uint64_t kDescriptionBudgetBytes = uint64_t{32} << 20;
 
 constexpr char kDescribeMethod[] = "/plimsoll.v1.Agent/Describe";
 
@@ -261,8 +304,10 @@ absl::StatusOr<v1::HostDescription> ParseDescription(const grpc::ByteBuffer& rec
     return absl::ResourceExhaustedError(
         absl::StrCat("its description has ", received.Length(), " bytes, more than ", kMaxDescriptionBytes));
   }
+  PLIMSOLL_ASSIGN_OR_RETURN(const Received bytes, Received::Read(received));
   v1::HostDescription description;
-  PLIMSOLL_RETURN_IF_ERROR(ParseReceived(received, kDescriptionBudgetBytes, description));
+  PLIMSOLL_RETURN_IF_ERROR(CheckParseBudget(*description.descriptor(), bytes.bytes(), kDescriptionBudgetBytes));
+  PLIMSOLL_RETURN_IF_ERROR(bytes.Parse(description));
   return description;
 }
 

@@ -89,6 +89,10 @@ std::optional<Failure> CheckDirectories(const Hosts& hosts, const std::vector<v1
         failure.lines.push_back(DirectoryInWords(host->label, directory.error(), DirectoryOption(workload)));
         continue;
       }
+      const absl::Status fits = CheckFreeFiles(
+          absl::StrCat(host->label, ": ", directory.path()), directory.total_files(), directory.free_files(),
+          FilesIn(workload, directory.path()), MinFreeFiles(workload, directory.total_files()));
+      if (!fits.ok()) failure.lines.emplace_back(fits.message());
       if (workload.direct() == v1::DIRECT_MODE_OFF || directory.direct_offset_align() == 0) continue;
       for (const uint64_t block : block_sizes) {
         if (block % directory.direct_offset_align() == 0) continue;
@@ -579,7 +583,7 @@ std::optional<Failure> Preparation::FailureSoFar() const {
       if (!IsWrongInput(host->fault->code())) failure.code = Exit::kCannotRun;
     } else if (host->lost()) {
       failure.lines.push_back(absl::StrCat(host->label, " (", host->address, ") was lost while preparing"));
-      if (const std::string advice = host->CleanupAdvice(); !advice.empty()) failure.lines.push_back(advice);
+      failure.lines.push_back(CleanupAdvice(host->Joined(options_.plans[host->index])));
       failure.code = Exit::kCannotRun;
     }
   }

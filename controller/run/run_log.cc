@@ -91,7 +91,7 @@ RunLog::RunLog(std::unique_ptr<JournalWriter> journal, const Clock& clock, size_
 void RunLog::Append(v1::JournalRecord record) {
   record.set_time_ns(clock_.Now().value);
   const auto shared = std::make_shared<const v1::JournalRecord>(std::move(record));
-  const size_t bytes = shared->ByteSizeLong();
+  const size_t bytes = shared->SpaceUsedLong();
   if (journal_sink_ != nullptr) journal_sink_->Give(shared, bytes);
   analysis_->Give(shared, bytes);
   if (watch_) watch_(*shared);

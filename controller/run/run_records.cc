@@ -22,12 +22,7 @@ void AppendRunBegin(const v1::TestPlan& plan, const std::vector<v1::HostPlan>& h
   log.Append(std::move(record));
   for (const auto& host : fleet.hosts()) {
     v1::JournalRecord joined;
-    v1::HostJoined& of = *joined.mutable_host_joined();
-    of.set_host(static_cast<uint32_t>(host->index));
-    of.set_label(host->label);
-    of.set_address(host->address);
-    *of.mutable_description() = *host->description;
-    *of.mutable_plan() = host_plans[host->index];
+    *joined.mutable_host_joined() = host->Joined(host_plans[host->index]);
     log.Append(std::move(joined));
   }
   // Every session is in the journal before it begins.

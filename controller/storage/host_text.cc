@@ -103,6 +103,7 @@ std::string Tenths(int64_t ns) {
 std::string LimitsInWords(const v1::AgentLimits& limits) {
   std::string words;
   if (limits.max_bytes() > 0) absl::StrAppend(&words, " --max-bytes ", FormatSize(limits.max_bytes()));
+  if (limits.max_files() > 0) absl::StrAppend(&words, " --max-files ", limits.max_files());
   if (limits.max_writers() > 0) absl::StrAppend(&words, " --max-writers ", limits.max_writers());
   if (limits.max_duration_ns() > 0) {
     absl::StrAppend(&words, " --max-duration ", FormatDuration(limits.max_duration_ns()));

@@ -49,12 +49,24 @@ class FullDisk(harness.PlimsollTest):
         return agent, pathlib.Path(f"/proc/{agent.agent_pid}/root{self.dir}")
 
     def test_a_disk_that_fills_up_while_preparing_is_reported_and_everything_is_given_back(self):
-        # Two files and their directories find room, the third does not: the free bytes do not tell.
-        agent, inside = self.agent_on("size=64m,nr_inodes=9")
-        result = self.run_plan("--hosts", agent.address, "--num-files", "8", "--min-free", "0", code=2)
+        # Each directory alone finds room for its files: neither the free bytes nor the free inodes tell.
+        agent, inside = self.agent_on("size=64m,nr_inodes=20")
+        for name in ("a", "b"):
+            (inside / name).mkdir()
+        arguments = ["--qm", "2", "--num-files", "8", "--min-free", "0"]
+        result = self.plimsoll("run", *harness.quick_defaults(arguments), *arguments, "--hosts", agent.address, "--qm-dirs",
+                               f"{self.dir}/a,{self.dir}/b", "--out", self.base / "results", code=2)
         self.assertRegex(result.errors[-1], r"^plimsoll: alpha: .*No space left on device")
-        self.assert_nothing_left(inside)
-        self.assertFalse(result.results.exists())
+        self.assertEqual([str(path.relative_to(inside)) for path in sorted(inside.rglob("*"))], ["a", "b"])
+        self.assertFalse((self.base / "results").exists())
+
+    def test_too_many_files_for_the_inodes_are_refused_before_anything_is_written(self):
+        arguments = ["--num-files", "8", "--min-free", "0"]
+        for options in (["--dry-run"], []):
+            result = self.run_plan(*arguments, *options, wrap=self.mounted("size=64m,nr_inodes=12"), code=2)
+            self.assertRegex(result.errors[0], r": .* has room for 11 more files \(inodes\), the run makes 13 and leaves 0 free: "
+                             "lower --num-files")
+        self.run_plan(*arguments, *PAUSES, wrap=self.mounted("size=64m,nr_inodes=15"))
 
     def test_a_limit_on_the_size_of_files_is_reported_and_everything_is_given_back(self):
         agent = self.agent("alpha", wrap=["prlimit", "--fsize=524288"])

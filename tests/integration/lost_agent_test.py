@@ -55,17 +55,20 @@ class LostAgent(harness.PlimsollTest):
         result = self.result_of(run, run.results, code=3)
         (command,) = re.findall(r"(?m)^plimsoll: if the agent on gamma was killed, .* run this on gamma: (.*)$", result.err)
         self.assertEqual(command, result.report["hosts"][0]["lost"]["cleanup_command"])
-        self.assertIn(f" --root '{blank}' ", command)
-        self.assertIn(" --max-writers 9", command)
-        self.assertNotIn("--keep-leftovers", command)
+        self.assertEqual(command, f"plimsoll-agent --name=gamma --root '{blank}' --listen 127.0.0.1:0 --exit-with-stdin </dev/null")
         self.assertNotEqual(list(blank.glob("*")), [])
         # As the report shows it, over several lines.
         shown = result.out[result.out.index("run there:"):].splitlines()[1:]
         count = sum(1 for _ in itertools.takewhile(lambda line: line.endswith("\\"), shown)) + 1
-        again = self.start(harness.Agent, ["sh", "-c", "exec " + "\n".join(shown[:count]).strip()], cwd="/")
-        again.await_listening()
+        self.paste("\n".join(shown[:count]).strip())
         self.assertEqual(list(blank.glob("*")), [])
-        again.end()
+
+    def paste(self, command):
+        """Runs the command as a shell does in which the programs are found, and waits for its end."""
+        path = f"{os.path.dirname(harness.binary('plimsoll'))}:{os.environ['PATH']}"
+        ended = subprocess.run(["sh", "-c", command], env={**os.environ, "PATH": path}, check=False, capture_output=True, text=True,
+                               timeout=harness.LONG_S)
+        self.assertEqual(ended.returncode, 0, f"{command}\n{ended.stderr}")
 
     def test_the_files_of_an_agent_that_its_controller_had_started_go_with_the_command_that_is_printed(self):
         run = self.start_run("--duration", "60")
@@ -75,7 +78,8 @@ class LostAgent(harness.PlimsollTest):
         result = self.result_of(run, run.results, code=3)
         command = result.report["hosts"][0]["lost"]["cleanup_command"]
         self.assertNotEqual(list(self.dir.glob("*")), [])
-        self.assertEqual(subprocess.run(command, shell=True, check=False, capture_output=True).returncode, 0, command)
+        self.assertRegex(command, f"^plimsoll clean --dir {re.escape(str(self.dir))} --run [0-9a-f]+ --yes$")
+        self.paste(command)
         self.assert_nothing_left()
 
     def test_an_agent_lost_while_it_prepares_is_named_and_the_others_clean_up(self):
@@ -85,7 +89,7 @@ class LostAgent(harness.PlimsollTest):
         self.beta.signal(signal.SIGKILL)
         result = self.result_of(run, code=4)
         self.assertRegex(result.errors[-2], rf"^plimsoll: beta \({self.beta.address}\) was lost while preparing$")
-        self.assertRegex(result.errors[-1], r"^plimsoll: if the agent on beta was killed, .*/plimsoll-agent .*--name beta")
+        self.assertRegex(result.errors[-1], r"^plimsoll: if the agent on beta was killed, .* plimsoll-agent --name=beta --root ")
         self.assertFalse(run.results.exists())
         self.assertEqual([path.name for path in self.dir.glob("*/*")], ["beta"])
 

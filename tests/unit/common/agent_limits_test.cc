@@ -50,11 +50,33 @@ TEST_F(AgentLimitsTest, APlanOfExactlyTheCapsIsAllowedAndOneMoreOfAnythingIsNot)
   limits_.set_max_bytes((6 << 20) - 1);
   EXPECT_THAT(Check(), StatusIs(StatusCode::kOutOfRange, "--max-bytes is 6291455, the plan asks for 6,291,456 bytes"));
   limits_.set_max_bytes(0);
+  limits_.set_max_files(6);
+  EXPECT_THAT(Check(), IsOk());
+  limits_.set_max_files(5);
+  EXPECT_THAT(Check(), StatusIs(StatusCode::kOutOfRange,
+                                "--max-files is 5, the plan asks for 6 extents (2 x 3): "
+                                "lower --qm or --num-files"));
+  limits_.set_max_files(0);
   limits_.set_max_writers(2);
   EXPECT_THAT(Check(), StatusIs(StatusCode::kOutOfRange, "--max-writers is 2, the plan asks for 3"));
   limits_.set_max_writers(0);
   limits_.set_max_duration_ns(30 * kNsPerSecond - 1);
   EXPECT_THAT(Check(), StatusIs(StatusCode::kOutOfRange, "the plan has 2 steps that take 30s with warm-up"));
+}
+
+TEST_F(AgentLimitsTest, FilesThatWouldNotLeaveTheirShareOfInodesFreeAreRefused) {
+  // 3 for the host, and for each of 2 queue managers 3 extents and 2 directories.
+  workload_.set_dir("/a");
+  EXPECT_EQ(FilesIn(workload_, "/a"), 13U);
+  EXPECT_EQ(MinFreeFiles(workload_, 1000), 50U);
+  EXPECT_THAT(CheckFreeFiles("node1: /a", 1000, 63, 13, 50), IsOk());
+  EXPECT_THAT(CheckFreeFiles("node1: /a", 1000, 62, 13, 50),
+              StatusIs(StatusCode::kResourceExhausted,
+                       "node1: /a has room for 62 more files (inodes), the run makes 13 and leaves 50 free"));
+  EXPECT_THAT(CheckFreeFiles("node1: /a", 1000, 12, 13, 0), StatusIs(StatusCode::kResourceExhausted, "12 more files"));
+  EXPECT_THAT(CheckFreeFiles("node1: /a", 0, 0, 13, 0), IsOk()) << "a file system that counts none";
+  workload_.set_min_free_bytes(0);
+  EXPECT_EQ(MinFreeFiles(workload_, 1000), 0U);
 }
 
 TEST_F(AgentLimitsTest, WhatDoesNotFitIntoANumberIsBeyondEveryCap) {

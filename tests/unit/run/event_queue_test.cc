@@ -57,13 +57,32 @@ TEST_F(EventQueueTest, SaysWhenEnoughIsWaitingAndOnceWhenThereIsRoomAgain) {
   events.OnRoom([&rooms] { ++rooms; });
   EXPECT_TRUE(events.Push({0, clock_.Now(), Renewed{}}, 99));
   EXPECT_THAT(events.TakeUntil(begin_), SizeIs(1));
+  EXPECT_THAT(events.TakeUntil(begin_), IsEmpty()) << "the one is handled";
   EXPECT_EQ(rooms, 0);
   EXPECT_TRUE(events.Push({0, clock_.Now(), Renewed{}}, 60));
   EXPECT_FALSE(events.Push({0, clock_.Now(), Renewed{}}, 60));
   EXPECT_FALSE(events.Push({0, clock_.Now(), Renewed{}}));
   EXPECT_THAT(events.TakeUntil(begin_), SizeIs(3)) << "what was given is kept";
+  EXPECT_EQ(rooms, 0) << "the three are not handled yet";
+  EXPECT_FALSE(events.HasRoom());
+  EXPECT_THAT(events.TakeUntil(begin_), IsEmpty());
   EXPECT_EQ(rooms, 1);
+  EXPECT_TRUE(events.HasRoom());
   EXPECT_TRUE(events.Push({0, clock_.Now(), Renewed{}}, 60));
+}
+
+TEST_F(EventQueueTest, WhoFoundNoRoomIsCalledOnceThereIsSome) {
+  EventQueue events(clock_, /*most_waiting_bytes=*/100);
+  int rooms = 0;
+  events.OnRoom([&rooms] { ++rooms; });
+  EXPECT_TRUE(events.Push({0, clock_.Now(), Renewed{}}, 99));
+  EXPECT_TRUE(events.HasRoom());
+  EXPECT_FALSE(events.Push({0, clock_.Now(), Renewed{}}, 1));
+  EXPECT_FALSE(events.HasRoom());
+  EXPECT_THAT(events.TakeUntil(begin_), SizeIs(2));
+  events.Push({0, clock_.Now(), Renewed{}});
+  EXPECT_THAT(events.TakeUntil(begin_), SizeIs(1));
+  EXPECT_EQ(rooms, 1);
 }
 
 TEST_F(EventQueueTest, WhatIsThereIsTakenAtOnceAndInOrder) {

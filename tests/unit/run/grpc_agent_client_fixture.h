@@ -35,6 +35,11 @@ class Inbox final : public AgentListener {
     With([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { messages_.push_back(std::move(message)); });
     return !has_enough;
   }
+  bool HasRoom() override {
+    const bool has_room = has_room_;
+    if (!has_room) With([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { refusals_.push_back(true); });
+    return has_room;
+  }
   void OnSessionClosed(absl::Status status) override {
     With([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { closed_.push_back(std::move(status)); });
   }
@@ -46,6 +51,9 @@ class Inbox final : public AgentListener {
     With([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { renewals_.push_back(true); });
   }
 
+  // Whether the inbox has room for a large message from now on, and its next answer that it has none.
+  void HaveRoom(bool has_room) { has_room_ = has_room; }
+  void AwaitNoRoom() { Await(refusals_); }
   // From now on the inbox has enough after each message.
   void HaveEnough(bool has_enough) { has_enough_ = has_enough; }
   size_t messages() {
@@ -81,6 +89,7 @@ class Inbox final : public AgentListener {
   }
 
   std::atomic<bool> has_enough_{false};
+  std::atomic<bool> has_room_{true};
   Mutex mutex_;
   CondVar changed_;
   std::deque<absl::StatusOr<v1::HostDescription>> descriptions_;
@@ -88,6 +97,36 @@ class Inbox final : public AgentListener {
   std::deque<absl::Status> closed_;
   std::deque<v1::ProbeBatch> probes_;
   std::deque<bool> renewals_;
+  std::deque<bool> refusals_;
+};
+
+// An agent that sends one message, and then waits for the end of the session.
+class OneMessageAgent final : public v1::Agent::Service {
+ public:
+  explicit OneMessageAgent(v1::AgentMessage message) : message_(std::move(message)) {
+    grpc::ServerBuilder builder;
+    int port = 0;
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+    builder.RegisterService(this);
+    server_ = builder.BuildAndStart();
+    address_ = absl::StrCat("127.0.0.1:", port);
+  }
+  ~OneMessageAgent() override { server_->Shutdown(std::chrono::system_clock::now()); }
+  const std::string& address() const { return address_; }
+
+  grpc::Status Session(grpc::ServerContext* /*context*/,
+                       grpc::ServerReaderWriter<v1::AgentMessage, v1::ControllerMessage>* stream) override {
+    stream->Write(message_);
+    v1::ControllerMessage ignored;
+    while (stream->Read(&ignored)) {
+    }
+    return grpc::Status::OK;
+  }
+
+ private:
+  const v1::AgentMessage message_;
+  std::string address_;
+  std::unique_ptr<grpc::Server> server_;
 };
 
 // One agent's service, and the inbox of one client of it.

@@ -121,7 +121,7 @@ TEST_F(GrpcAgentClientTest, ADescriptionThatWouldTakeTooMuchMemoryIsNotParsed) {
   empty_directories_ = 600'000;  // two bytes each
   client->Describe({}, 60 * kNsPerSecond);
   EXPECT_THAT(inbox_.AwaitDescription(),
-              StatusIs(absl::StatusCode::kResourceExhausted, "bytes would take more than 64 MiB of memory"));
+              StatusIs(absl::StatusCode::kResourceExhausted, "bytes would take more than 32 MiB of memory"));
   empty_directories_ = 1'000;
   client->Describe({}, 60 * kNsPerSecond);
   EXPECT_THAT(inbox_.AwaitDescription(), IsOk());

@@ -157,6 +157,46 @@ TEST_F(GrpcAgentClientTest, AListenerThatHasEnoughIsGivenNothingUntilItReadsOn) 
   EXPECT_THAT(inbox_.AwaitClosed(), IsOk());
 }
 
+TEST_F(GrpcAgentClientTest, ALargeMessageIsNotParsedBeforeThereIsRoomForIt) {
+  v1::AgentMessage message;
+  for (int i = 0; i < 20'000; ++i) message.mutable_frames()->add_frames();
+  OneMessageAgent agent(message);
+  const auto client = MakeGrpcAgentClient(agent.address(), clock_, inbox_);
+  inbox_.HaveRoom(false);
+  client->OpenSession();
+  inbox_.AwaitNoRoom();
+  client->ReadOn();
+  inbox_.AwaitNoRoom();
+  EXPECT_EQ(inbox_.messages(), 0U);
+  inbox_.HaveRoom(true);
+  client->ReadOn();
+  EXPECT_EQ(inbox_.AwaitMessage(v1::AgentMessage::kFrames).frames().frames_size(), 20'000);
+}
+
+TEST_F(GrpcAgentClientTest, AClientEndsWhileALargeMessageWaits) {
+  v1::AgentMessage message;
+  for (int i = 0; i < 20'000; ++i) message.mutable_frames()->add_frames();
+  OneMessageAgent agent(message);
+  auto client = MakeGrpcAgentClient(agent.address(), clock_, inbox_);
+  inbox_.HaveRoom(false);
+  client->OpenSession();
+  inbox_.AwaitNoRoom();
+  client.reset();
+  inbox_.AwaitClosed().IgnoreError();
+  EXPECT_EQ(inbox_.messages(), 0U);
+}
+
+TEST_F(GrpcAgentClientTest, OnlyFramesMayTakeMuchMemory) {
+  v1::AgentMessage message;
+  for (int i = 0; i < 600'000; ++i) message.mutable_alive()->add_in_flight();
+  OneMessageAgent agent(message);
+  const auto client = MakeGrpcAgentClient(agent.address(), clock_, inbox_);
+  client->OpenSession();
+  EXPECT_THAT(inbox_.AwaitClosed(),
+              StatusIs(absl::StatusCode::kResourceExhausted, "bytes would take more than 32 MiB of memory"));
+  EXPECT_EQ(inbox_.messages(), 0U);
+}
+
 TEST_F(GrpcAgentClientTest, AClientEndsWhileItsListenerHasEnough) {
   auto client = MakeGrpcAgentClient(address_, clock_, inbox_);
   client->OpenSession();
