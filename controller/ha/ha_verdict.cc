@@ -242,7 +242,9 @@ std::string HaAnalysis::LastRoundText(const Timeline& timeline) const {
   for (const v1::HaTakeoverReport& one : round.report.takeovers()) {
     lost += one.findings().lost();
     if (one.outcome() == v1::HA_TAKEOVER_OUTCOME_KEPT) others.insert("no takeover");
-    if (one.outcome() == v1::HA_TAKEOVER_OUTCOME_NONE) others.insert("a lock was not released");
+    if (one.outcome() == v1::HA_TAKEOVER_OUTCOME_NONE) {
+      others.insert(round.report.cut_short().empty() ? "a lock was not released" : "no takeover yet");
+    }
     if (one.outcome() == v1::HA_TAKEOVER_OUTCOME_UNWANTED) others.insert("a lock was granted twice");
     if (one.outcome() == v1::HA_TAKEOVER_OUTCOME_UNKNOWN) others.insert("the outcome is not known");
     if (!one.has_gap()) continue;

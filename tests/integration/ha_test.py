@@ -34,7 +34,8 @@ class Ha(harness.PlimsollTest):
                    "--lock-poll": "100ms", "--free-poll": "10ms", "--checkpoint": "200ms", "--server-lease": "1s",
                    "--takeover-limit": "20s", "--rate": "200", "--seed": "7"}
         options.update(zip(more[::2], more[1::2]))
-        return ["ha", "--one-kernel", *(word for option in options.items() for word in option)]
+        flags = more[len(more) // 2 * 2:]
+        return ["ha", "--one-kernel", *(word for option in options.items() for word in option), *flags]
 
     def start_ha(self, *more):
         return self.start_plimsoll(*self.arguments(*more), wrap=harness.ahead())
@@ -108,9 +109,16 @@ class Ha(harness.PlimsollTest):
         odd.mkdir()
         process = self.start_ha("--dir", odd, "--rounds", "1000", "--window", "2s")
         process.await_err(r"round 1 of")
+        # What does not answer keeps the drill from ending in order.
+        for agent in self.agents:
+            agent.signal(signal.SIGSTOP)
         process.signal(signal.SIGINT)
+        process.await_err(r"(?m)^ending the instances")
         process.signal(signal.SIGINT)
-        self.assertEqual(process.finish(60), 130, process.err)
+        code = process.finish(60)
+        for agent in self.agents:
+            agent.signal(signal.SIGCONT)
+        self.assertEqual(code, 130, process.err)
         (command,) = re.findall(r"`(plimsoll clean .*? --yes)`", process.err)
         words = shlex.split(command)
         self.assertEqual(words[words.index("--dir") + 1], str(odd))
