@@ -334,8 +334,14 @@ int Main(int argc, char** argv) {
     if (!written.ok()) std::fprintf(stderr, "plimsoll-agent: %s\n", std::string(written.message()).c_str());
     return written.ok() ? kExitOk : kExitCannotRun;
   }
+  const absl::StatusOr<std::vector<std::string>> words = PrepareWords(app, {argv + 1, argv + argc});
+  if (!words.ok()) {
+    std::fprintf(stderr, "plimsoll-agent: %s\n", SanitizeForTerminal(std::string(words.status().message())).c_str());
+    return kExitWrongInput;
+  }
   try {
-    app.parse(argc, argv);
+    // The parser takes its arguments from the back.
+    app.parse(std::vector<std::string>(words->rbegin(), words->rend()));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
     std::fprintf(stderr, "plimsoll-agent: %s\n", SanitizeForTerminal(CommandLineError(app, error)).c_str());

@@ -4,7 +4,9 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <system_error>
 #include <utility>
@@ -21,6 +23,7 @@
 #include "common/posix.h"
 #include "common/protocol.h"
 #include "common/text.h"
+#include "common/units.h"
 
 namespace plimsoll {
 namespace {
@@ -41,11 +44,26 @@ std::string Wrap(const std::string& text) {
   return wrapped;
 }
 
+// The option's description, with the options that it excludes.
+std::string Description(const CLI::Option& option) {
+  std::vector<std::string> excluded;
+  for (const CLI::Option* other : option.get_excludes()) excluded.push_back(other->get_name());
+  std::sort(excluded.begin(), excluded.end());
+  return absl::StrCat(option.get_description(), excluded.empty() ? "" : " (not with ", absl::StrJoin(excluded, ", "),
+                      excluded.empty() ? "" : ")");
+}
+
 class WrappingFormatter : public CLI::Formatter {
  public:
   WrappingFormatter() { column_width(kHelpColumn); }
 
-  std::string make_option_desc(const CLI::Option* option) const override { return Wrap(option->get_description()); }
+  std::string make_option_desc(const CLI::Option* option) const override { return Wrap(Description(*option)); }
+
+  // Without the excluded options, which stand in the description.
+  std::string make_option_opts(const CLI::Option* option) const override {
+    const std::string text = CLI::Formatter::make_option_opts(option);
+    return text.substr(0, text.find(absl::StrCat(" ", get_label("Excludes"), ":")));
+  }
 
   std::string make_subcommand(const CLI::App* command) const override {
     std::ostringstream text;
@@ -75,10 +93,10 @@ std::vector<std::string> Values(const CLI::Option& option) {
   return absl::StrSplit(type.substr(open + 1, close - open - 1), ',');
 }
 
-std::string NeedsValue(const CLI::Option& option) {
+std::string NeedsValue(const CLI::Option& option, const std::string& name) {
   const std::vector<std::string> values = Values(option);
   const std::string type = option.get_type_name();
-  return absl::StrCat(option.get_name(), " needs a value",
+  return absl::StrCat(name, " needs a value",
                       !values.empty()  ? absl::StrCat(": one of ", absl::StrJoin(values, ", "))
                       : type == "TEXT" ? ""
                                        : absl::StrCat(": ", type));
@@ -94,6 +112,50 @@ const CLI::Option* FindOption(const CLI::App& app, const std::string& name) {
   return nullptr;
 }
 
+bool TakesValue(const CLI::Option& option) {
+  return option.get_items_expected_min() > 0;
+}
+
+// Whether it may be there once only.
+bool TakesOneValue(const CLI::Option& option) {
+  return TakesValue(option) && option.get_items_expected_max() == 1 &&
+         option.get_multi_option_policy() == CLI::MultiOptionPolicy::Throw;
+}
+
+// An option as a word gives it: --name, --name=value, -n or -nvalue.
+struct GivenOption {
+  // Null: no option is of that name.
+  const CLI::Option* option = nullptr;
+  std::string name;
+  // Nothing: the word has none.
+  std::optional<std::string> value;
+};
+
+// Of the command, or one around it.
+GivenOption FindGiven(const CLI::App& command, const std::string& word) {
+  GivenOption given;
+  const bool is_long = absl::StartsWith(word, "--");
+  if (word.size() < 2 || word[0] != '-') return given;
+  given.name = is_long ? word.substr(0, word.find('=')) : word.substr(0, 2);
+  for (const CLI::App* each = &command; each != nullptr && given.option == nullptr; each = each->get_parent()) {
+    for (const CLI::Option* option : each->get_options()) {
+      if (is_long ? option->check_lname(given.name.substr(2)) : option->check_sname(given.name.substr(1))) {
+        given.option = option;
+      }
+    }
+  }
+  if (given.option == nullptr || word.size() == given.name.size()) return given;
+  if (is_long || TakesValue(*given.option)) given.value = word.substr(given.name.size() + (is_long ? 1 : 0));
+  return given;
+}
+
+std::string GivenTwice(const CLI::Option& option, const std::string& first, const std::string& second) {
+  const char* const way_out =
+      option.get_type_name() == "LIST" ? "list all values in one, separated by commas" : "give it once";
+  return first == second ? absl::StrCat(first, " was given twice: ", way_out)
+                         : absl::StrCat(first, " and ", second, " are one option: ", way_out);
+}
+
 // The parser's words for what is wrong with one option, in ours; empty: they are others.
 std::string DescribeOption(const CLI::App& app, const std::string& words) {
   constexpr char kRequired[] = " is required";
@@ -105,6 +167,11 @@ std::string DescribeOption(const CLI::App& app, const std::string& words) {
     if (!what.empty()) what[0] = absl::ascii_tolower(static_cast<unsigned char>(what[0]));
     return absl::StrCat(absl::AsciiStrToUpper(name), " is missing", what.empty() ? "" : ": ", what);
   }
+  constexpr char kExcludes[] = " excludes ";
+  if (const size_t at = words.find(kExcludes); at != std::string::npos && FindOption(app, words.substr(0, at))) {
+    return absl::StrCat(words.substr(0, at), " and ", words.substr(at + sizeof(kExcludes) - 1),
+                        " exclude each other: leave one of them out");
+  }
   constexpr char kConvert[] = "Could not convert: ";
   if (absl::StartsWith(words, kConvert)) {
     const std::vector<std::string> parts =
@@ -115,7 +182,7 @@ std::string DescribeOption(const CLI::App& app, const std::string& words) {
   const CLI::Option* option = parts.size() < 2 ? nullptr : FindOption(app, parts[0]);
   if (option == nullptr) return "";
   const std::string& why = parts[1];
-  if (absl::EndsWith(why, " missing") && absl::StrContains(why, " required ")) return NeedsValue(*option);
+  if (absl::EndsWith(why, " missing") && absl::StrContains(why, " required ")) return NeedsValue(*option, parts[0]);
   if (const size_t end = why.rfind(" not in {"); end != std::string::npos) {
     const std::string value = why.substr(0, end);
     return absl::StrCat(parts[0], ": ", Quoted(value), " is not a valid value: expected one of ",
@@ -156,7 +223,7 @@ std::string DescribeExtras(const CLI::App& app) {
       for (const std::string& long_name : known->get_lnames()) {
         names.push_back("--" + long_name);
         // It was the last word.
-        if (names.back() == name) return NeedsValue(*known);
+        if (names.back() == name) return NeedsValue(*known, name);
       }
     }
   }
@@ -192,10 +259,6 @@ std::vector<std::string> Spellings(const CLI::Option& option) {
   return spellings;
 }
 
-bool TakesValue(const CLI::Option& option) {
-  return option.get_items_expected_min() > 0;
-}
-
 std::string Placeholder(const CLI::Option& option) {
   const std::string type = option.get_type_name();
   return type.find('{') == std::string::npos ? type : absl::StrJoin(Values(option), "|");
@@ -218,7 +281,7 @@ std::string OptionPage(const CLI::Option& option, const std::string& name) {
   if (TakesValue(option) && !value.empty() && (absl::StartsWith(name, "-") || value != "TEXT")) {
     absl::StrAppend(&heading, " \\fI", Roff(value), "\\fR");
   }
-  std::string text = option.get_description();
+  std::string text = Description(option);
   const std::string standard = option.get_default_str();
   if (!standard.empty()) absl::StrAppend(&text, " (default: ", standard, ")");
   if (option.get_required()) absl::StrAppend(&text, " (required)");
@@ -425,6 +488,38 @@ std::string UnknownCommand(const CLI::App& app, const std::string& word) {
   }
   if (names.empty()) return absl::StrCat("unexpected argument ", Quoted(word), "; ", FullName(app), " has no commands");
   return absl::StrCat("unknown command ", Quoted(word), ClosestHint(word, names));
+}
+
+absl::StatusOr<std::vector<std::string>> PrepareWords(const CLI::App& app, std::vector<std::string> words) {
+  const CLI::App* command = &app;
+  std::map<const CLI::Option*, std::string> given;
+  for (size_t i = 0; i < words.size() && words[i] != "--"; ++i) {
+    if (!absl::StartsWith(words[i], "-")) {
+      const auto named = command->get_subcommands([&](const CLI::App* each) { return each->get_name() == words[i]; });
+      if (!named.empty()) command = named.front();
+      continue;
+    }
+    const GivenOption found = FindGiven(*command, words[i]);
+    if (found.option == nullptr) continue;
+    const CLI::Option& option = *found.option;
+    const bool follows = i + 1 < words.size();
+    // A number, with or without a unit: not the name of a plan.
+    if (!option.get_fnames().empty() && !found.value && follows && ParseDuration(words[i + 1]).ok()) {
+      absl::StrAppend(&words[i], "=", words[i + 1]);
+      words.erase(words.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+    }
+    // At the end of the line the parser's own error names it.
+    const bool lacks = found.value ? found.value->empty()
+                                   : TakesValue(option) && follows &&
+                                         (words[i + 1].empty() || FindGiven(*command, words[i + 1]).option != nullptr);
+    if (lacks) return absl::InvalidArgumentError(NeedsValue(option, found.name));
+    if (!option.get_fnames().empty() || TakesOneValue(option)) {
+      const auto [first, added] = given.emplace(&option, found.name);
+      if (!added) return absl::InvalidArgumentError(GivenTwice(option, first->second, found.name));
+    }
+    if (!found.value && TakesValue(option)) ++i;
+  }
+  return words;
 }
 
 std::string CommandLineError(const CLI::App& app, const CLI::ParseError& error) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <ostream>
 #include <random>
@@ -111,6 +112,16 @@ absl::Status LocalDirectoryError(const std::string& dir, std::error_code error, 
   return PosixError(option, dir, error.value());
 }
 
+absl::StatusOr<std::string> LocalDirectory(const std::string& dir, const std::string& option) {
+  std::error_code error;
+  const std::filesystem::path absolute = std::filesystem::canonical(dir, error);
+  if (error) return LocalDirectoryError(dir, error, option);
+  if (!std::filesystem::is_directory(absolute, error)) {
+    return absl::InvalidArgumentError(absl::StrCat(option, ": ", dir, " is not a directory; pass another ", option));
+  }
+  return absolute.string();
+}
+
 void AddHelpCommand(CLI::App& app) {
   // ParseAndRun takes it before the parser, which would take the command's name for the command.
   app.add_subcommand(kHelp, "Show the help of a command")->footer("Example:\n  plimsoll help run");
@@ -132,9 +143,11 @@ int ParseAndRun(CLI::App& app, const std::vector<std::string>& args, CommandLine
     }
     words.emplace_back("--help");
   }
+  absl::StatusOr<std::vector<std::string>> prepared = PrepareWords(app, std::move(words));
+  if (!prepared.ok()) return PrintError(line, prepared.status(), Exit::kWrong);
   try {
     // The parser takes its arguments from the back.
-    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
+    app.parse(std::vector<std::string>(prepared->rbegin(), prepared->rend()));
   } catch (const CLI::ParseError& error) {
     // Help and version are thrown as errors of code 0.
     if (error.get_exit_code() == 0) {

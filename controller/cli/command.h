@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "controller/run/exit_code.h"
 
 namespace plimsoll {
@@ -54,6 +55,10 @@ int PrintFailure(CommandLine& line, const Failure& failure);
 
 // Why a directory of this machine, given as `option`, cannot be used.
 absl::Status LocalDirectoryError(const std::string& dir, std::error_code error, const std::string& option = "--dir");
+
+// The absolute path of a directory of this machine, given as `option`, without links: as an agent, which may run
+// elsewhere, sees it. An error where there is no such directory.
+absl::StatusOr<std::string> LocalDirectory(const std::string& dir, const std::string& option = "--dir");
 
 // `plimsoll help [command ...]`: what the command's --help prints.
 void AddHelpCommand(CLI::App& app);

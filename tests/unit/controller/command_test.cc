@@ -109,6 +109,66 @@ TEST_F(CommandTest, ColorMayStandAnywhereOnTheLine) {
   EXPECT_EQ(ParseAndRun(app, {"go", "--color"}, line), static_cast<int>(Exit::kWrong));
 }
 
+// A command `go` with options of every kind.
+class PrepareWordsTest : public ::testing::Test {
+ protected:
+  PrepareWordsTest() {
+    CLI::App* go = app_.add_subcommand("go", "Go");
+    go->add_option("PLAN", plan_, "Plan");
+    go->add_option("--dir,-d", dir_, "Directory")->type_name("DIR");
+    go->add_option("--hosts", hosts_, "Hosts")->type_name("LIST");
+    go->add_option("--file-size,--fileSize", size_, "Size");
+    go->add_option("--require", criteria_, "Criteria")->type_size(1)->expected(1)->take_all();
+    go->add_flag("--until-steady{10m}", steady_, "Rounds");
+    go->add_flag("--quiet,-q");
+  }
+
+  std::string Error(const std::vector<std::string>& words) {
+    const auto prepared = PrepareWords(app_, words);
+    return prepared.ok() ? "" : std::string(prepared.status().message());
+  }
+
+  CLI::App app_{"Goes", "plimsoll"};
+  std::string plan_;
+  std::string dir_;
+  std::string hosts_;
+  std::string size_;
+  std::string steady_;
+  std::vector<std::string> criteria_;
+};
+
+TEST_F(PrepareWordsTest, AValueThatMayBeLeftOutCanFollowABlank) {
+  const auto words = [this](const std::vector<std::string>& given) { return PrepareWords(app_, given).value(); };
+  EXPECT_THAT(words({"go", "--until-steady", "90s", "-q"}), ElementsAre("go", "--until-steady=90s", "-q"));
+  EXPECT_THAT(words({"go", "--until-steady", "1.5h"}), ElementsAre("go", "--until-steady=1.5h"));
+  for (const std::vector<std::string>& same : {std::vector<std::string>{"go", "--until-steady", "10m.yaml"},
+                                               {"go", "--until-steady", "plan.yaml"},
+                                               {"go", "--until-steady=5m", "plan.yaml"},
+                                               {"go", "--until-steady"},
+                                               {"go", "--until-steady", "--quiet"},
+                                               {"go", "--", "--until-steady", "10m"}}) {
+    EXPECT_EQ(words(same), same);
+  }
+}
+
+TEST_F(PrepareWordsTest, AnOptionThatIsThereTwiceIsNamedAsItWasSpelled) {
+  EXPECT_EQ(Error({"go", "-d", "/x", "--dir=/y"}), "-d and --dir are one option: give it once");
+  EXPECT_EQ(Error({"go", "--file-size", "1m", "--fileSize", "2m"}),
+            "--file-size and --fileSize are one option: give it once");
+  EXPECT_EQ(Error({"go", "--hosts", "a", "--hosts", "b"}),
+            "--hosts was given twice: list all values in one, separated by commas");
+  EXPECT_EQ(Error({"go", "--until-steady", "--until-steady", "5m"}), "--until-steady was given twice: give it once");
+  EXPECT_EQ(Error({"go", "--require", "a", "--require", "b", "-q", "-q"}), "");
+}
+
+TEST_F(PrepareWordsTest, AValueIsNotTakenForAnOption) {
+  EXPECT_EQ(Error({"go", "--dir", "--hosts", "node1"}), "--dir needs a value: DIR");
+  EXPECT_EQ(Error({"go", "-d", "-q"}), "-d needs a value: DIR");
+  EXPECT_EQ(Error({"go", "--dir", "-x", "--hosts", "--other"}), "");
+  EXPECT_EQ(Error({"go", "--dir", "dir", "--", "--dir", "--hosts"}), "");
+  EXPECT_EQ(Error({"go", "-d/x", "-q"}), "");
+}
+
 TEST(ColorFirst, LeavesWhatFollowsTwoDashesAlone) {
   EXPECT_THAT(ColorFirst({"go", "--", "--color", "always"}), ElementsAre("go", "--", "--color", "always"));
 }
