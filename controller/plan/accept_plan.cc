@@ -87,6 +87,32 @@ uint32_t MostAtHome(const v1::TestPlan& plan) {
   return most;
 }
 
+// Whether load or search leave a writer to write as fast as possible: one that hangs then writes nothing meanwhile, and
+// its percentiles hardly show it.
+bool HasClosedLoop(const v1::TestPlan& plan) {
+  const bool load = HasPart(plan, v1::ACCEPT_PART_LOAD);
+  const bool search = HasPart(plan, v1::ACCEPT_PART_LIMIT) && plan.limit().over() == v1::LIMIT_OVER_QM;
+  for (int host = 0; (load || search) && !HasPlacement(plan) && host < std::max(1, plan.hosts_size()); ++host) {
+    if (EffectiveWorkload(plan, host).rate_per_second() <= 0) return true;
+  }
+  return false;
+}
+
+// Whether each step has a criterion that a single long write fails.
+bool LimitsStalls(const v1::TestPlan& plan) {
+  const auto limits = [&plan](uint64_t size) {
+    return std::any_of(plan.criteria().begin(), plan.criteria().end(), [size](const std::string& text) {
+      const absl::StatusOr<Criterion> criterion = ParseCriterion(text);
+      if (!criterion.ok() || (criterion->block_size_bytes != 0 && criterion->block_size_bytes != size)) return false;
+      if (!WantsSmall(*criterion) && criterion->comparison != Comparison::kEqual) return false;
+      const bool stalls = criterion->metric == Metric::kStalls || criterion->metric == Metric::kLongestStall;
+      return (stalls && criterion->stall_class == v1::STALL_CLASS_UNSPECIFIED) || criterion->metric == Metric::kMax;
+    });
+  };
+  const std::vector<uint64_t> sizes = BlockSizesOf(plan);
+  return std::all_of(sizes.begin(), sizes.end(), limits);
+}
+
 bool RequiresSteady(const v1::TestPlan& plan) {
   return std::any_of(plan.criteria().begin(), plan.criteria().end(), [](const std::string& text) {
     const absl::StatusOr<Criterion> criterion = ParseCriterion(text);
@@ -179,6 +205,11 @@ std::vector<std::string> AcceptPlanProblems(const v1::TestPlan& plan) {
     add("--require (criteria): the search for the limit needs a latency or stalls, such as p99<10ms; or leave limit "
         "out "
         "of --parts (accept.parts)");
+  } else if (all_read && HasClosedLoop(plan) && !LimitsStalls(plan)) {
+    add("--require (criteria): without --rate (workload.rate), percentiles hardly show a queue manager that hangs, as "
+        "it "
+        "writes nothing meanwhile; add a limit for its longest write or for stalls, such as max<500ms or stalls==0, or "
+        "set the rate");
   }
   if (load && plan.until_steady_ns() == 0 && plan.duration_ns() < kLeastSteadyNs) {
     add("--duration (duration) ", FormatDuration(plan.duration_ns()), " is too short to be steady: use 5s or more",

@@ -145,6 +145,8 @@ std::string ExampleAcceptPlan() {
                            writer.text(),
                            {{"--arrival: default even", "--arrival: default poisson"},
                             {"  arrival: even\n", "  arrival: poisson\n"},
+                            // Without a rate, an acceptance needs a limit for stalls, too.
+                            {"criteria: [\"p99<10ms\"]", "criteria: [\"p99<10ms\", \"max<500ms\"]"},
                             {help(v1::TestPlan::kLimitFieldNumber), "How the highest load is searched (docs/limit.md)"},
                             {help(v1::TestPlan::kAcceptFieldNumber), "What the acceptance does (docs/accept.md)"}});
 }
@@ -207,8 +209,8 @@ queue manager needs a rate, which is a criterion of its own; other criteria are 
 
 constexpr char kAccept[] = R"(
 An acceptance of storage, for `plimsoll accept` ([accept.md](accept.md)). The load is the plan's own; the search is that of `limit`, with
-steps of `search_step`. Arrivals are `poisson` where they are not given. It needs criteria. `plimsoll plan example --accept` prints such a
-plan with every key explained; `--ready NAME` prints one for a kind of storage, with limits and their sources.
+steps of `search_step`. Arrivals are `poisson` where they are not given. It needs criteria; where a host has no rate, one of them on `max`,
+`stalls` or `longest_stall`. `plimsoll plan example --accept` prints such a plan with every key explained; `--ready NAME` prints one for a kind of storage, with limits and their sources.
 )";
 
 constexpr char kCriteria[] = R"(

@@ -234,7 +234,7 @@ class Directories(harness.PlimsollTest):
         self.assertIn(f"{plan}:3: --qm-dirs (workload.qm_dirs) and --dir (workload.dir) are both given", line)
         (line,) = refused("  qm_dirs: [/a, /b]", "criteria: [p99<1s]\nlimit: {over: qm}\n")
         self.assertIn(f"{plan}:2: --qm-dirs (workload.qm_dirs): a search over the number of queue managers", line)
-        (line,) = refused("  qm_dirs: [/a, /b]", "criteria: [p99<1s]\naccept: {}\nduration: 60s\n")
+        (line,) = refused("  qm_dirs: [/a, /b]", "criteria: [p99<1s, max<1s]\naccept: {}\nduration: 60s\n")
         self.assertIn(f"{plan}:2: --qm-dirs (workload.qm_dirs): an acceptance is of one directory", line)
         (line,) = refused("  qm_dirs: [/a, /b]", "ha: {pairs: [node1+node2]}\n")
         self.assertIn(f"{plan}:2: --qm-dirs (workload.qm_dirs): a drill writes below one directory", line)

@@ -36,7 +36,7 @@ std::vector<std::string> AcceptProblems(const std::string& text) {
   return PlanProblems(PlanOf(text));
 }
 
-constexpr char kLeastAcceptance[] = "workload: {dir: /x}\ncriteria: [p99<10ms]\naccept: {runs: 3}\n";
+constexpr char kLeastAcceptance[] = "workload: {dir: /x}\ncriteria: [p99<10ms, max<1s]\naccept: {runs: 3}\n";
 
 TEST(AcceptPlan, DirectoryAndCriteriaAreAllThatItNeeds) {
   EXPECT_THAT(AcceptProblems(kLeastAcceptance), IsEmpty());
@@ -90,7 +90,7 @@ TEST(AcceptPlan, TheLoadMustBeSteady) {
   const v1::TestPlan load = LoadPlanOf(FilledPlan(kLeastAcceptance));
   EXPECT_FALSE(load.has_accept());
   EXPECT_FALSE(load.has_limit());
-  EXPECT_THAT(load.criteria(), ElementsAre("p99<10ms", "steady"));
+  EXPECT_THAT(load.criteria(), ElementsAre("p99<10ms", "max<1s", "steady"));
   EXPECT_THAT(PlanProblems(load), IsEmpty());
   // Required already, in one way or the other.
   EXPECT_THAT(LoadPlanOf(FilledPlan("workload: {dir: /x}\ncriteria: [steady, p99<1s]\naccept: {}\n")).criteria(),
@@ -131,9 +131,9 @@ TEST(AcceptPlan, ArrivalsAreRandomInLoadAndSearchUnlessThePlanSaysOtherwise) {
 TEST(AcceptPlan, AHostWithoutARateLeavesTheArrivalsOfTheOthers) {
   for (const char* text :
        {"workload: {dir: /x, rate: 5, arrival: poisson}\nhosts: [a, {address: b, workload: {rate: 0}}]\n"
-        "criteria: [p99<1s]\nduration: 1h\naccept: {}\n",
+        "criteria: [p99<1s, max<1s]\nduration: 1h\naccept: {}\n",
         "workload: {dir: /x, arrival: poisson}\nhosts: [{address: a, workload: {rate: 5}}, b]\n"
-        "criteria: [p99<1s]\nduration: 1h\naccept: {}\n"}) {
+        "criteria: [p99<1s, max<1s]\nduration: 1h\naccept: {}\n"}) {
     const v1::TestPlan load = LoadPlanOf(FilledPlan(text));
     EXPECT_EQ(EffectiveWorkload(load, 0).arrival(), v1::ARRIVAL_POISSON) << text;
     EXPECT_EQ(EffectiveWorkload(load, 1).arrival(), v1::ARRIVAL_EVEN) << text;
@@ -142,7 +142,7 @@ TEST(AcceptPlan, AHostWithoutARateLeavesTheArrivalsOfTheOthers) {
 }
 
 TEST(AcceptPlan, WhatNeverReachesStorageIsRefusedOnEveryHost) {
-  const std::string rest = "criteria: [p99<1s]\naccept: {}\n";
+  const std::string rest = "criteria: [p99<1s, max<1s]\naccept: {}\n";
   EXPECT_THAT(AcceptProblems("workload: {dir: /x, sync: none}\nhosts: [a, b]\n" + rest),
               ElementsAre("--sync (workload.sync) none measures memory, not storage; use dsync, as MQ's logger does"));
   EXPECT_THAT(
@@ -159,7 +159,7 @@ TEST(AcceptPlan, WhatNeverReachesStorageIsRefusedOnEveryHost) {
 TEST(AcceptPlan, MoreHostsThanFsckChecksAreNamedBeforehand) {
   const auto problems = [](int hosts, const std::string& parts) {
     return AcceptProblems("workload: {dir: /x}\nhosts: ['node[1-" + std::to_string(hosts) +
-                          "]']\ncriteria: [p99<1s]\naccept: {parts: [" + parts + "]}\n");
+                          "]']\ncriteria: [p99<1s, max<1s]\naccept: {parts: [" + parts + "]}\n");
   };
   EXPECT_THAT(problems(33, "storage, fsck, load"),
               ElementsAre("--parts (accept.parts): fsck checks at most 32 hosts, and there are 33; leave fsck out of "
@@ -173,21 +173,23 @@ TEST(AcceptPlan, WhatCannotBeAcceptedIsNamedWithAWayOut) {
   EXPECT_THAT(AcceptProblems(base + "accept: {}\n"), ElementsAre(HasSubstr("--require (criteria) is missing")));
   EXPECT_THAT(AcceptProblems(base + "criteria: [iops>=5]\naccept: {}\n"),
               ElementsAre(HasSubstr("needs a latency or stalls")));
-  EXPECT_THAT(AcceptProblems(base + "criteria: [iops>=5]\naccept: {parts: [load]}\n"), IsEmpty());
-  EXPECT_THAT(AcceptProblems(base + "criteria: [p99<1s]\nduration: 3s\naccept: {}\n"),
+  EXPECT_THAT(AcceptProblems(base + "criteria: [iops>=5, max<1s]\naccept: {parts: [load]}\n"), IsEmpty());
+  EXPECT_THAT(AcceptProblems(base + "criteria: [p99<1s, max<1s]\nduration: 3s\naccept: {}\n"),
               ElementsAre("--duration (duration) 3s is too short to be steady: use 5s or more, or --until-steady "
                           "(until_steady)"));
-  EXPECT_THAT(AcceptProblems(base + "criteria: [p99<1s]\nduration: 3s\nuntil_steady: 1m\naccept: {}\n"), IsEmpty());
-  EXPECT_THAT(AcceptProblems(base + "criteria: [p99<1s]\nblock_size: [4k, 8k]\naccept: {}\n"),
+  EXPECT_THAT(AcceptProblems(base + "criteria: [p99<1s, max<1s]\nduration: 3s\nuntil_steady: 1m\naccept: {}\n"),
+              IsEmpty());
+  EXPECT_THAT(AcceptProblems(base + "criteria: [p99<1s, max<1s]\nblock_size: [4k, 8k]\naccept: {}\n"),
               ElementsAre(HasSubstr("the search for the limit takes one block size")));
-  EXPECT_THAT(AcceptProblems(base + "criteria: [p99<1s]\naccept: {parts: [load, load]}\n"),
+  EXPECT_THAT(AcceptProblems(base + "criteria: [p99<1s, max<1s]\naccept: {parts: [load, load]}\n"),
               ElementsAre(HasSubstr("a part is listed twice")));
-  EXPECT_THAT(AcceptProblems(base + "criteria: [p99<1s]\nkeep_files: true\naccept: {}\n"),
+  EXPECT_THAT(AcceptProblems(base + "criteria: [p99<1s, max<1s]\nkeep_files: true\naccept: {}\n"),
               ElementsAre(HasSubstr("--keep-files (keep_files)")));
-  EXPECT_THAT(AcceptProblems("workload: {dir: /x}\nhosts: [a, {address: b, workload: {dir: /y}}]\ncriteria: [p99<1s]\n"
-                             "accept: {}\n"),
-              ElementsAre(HasSubstr("--dir (workload.dir) on b:7461: fsck checks one directory")));
-  EXPECT_THAT(AcceptProblems(base + "criteria: [p99<1s]\nlimit: {budget: 20s}\naccept: {search_step: 10s}\n"),
+  EXPECT_THAT(
+      AcceptProblems("workload: {dir: /x}\nhosts: [a, {address: b, workload: {dir: /y}}]\ncriteria: [p99<1s, max<1s]\n"
+                     "accept: {}\n"),
+      ElementsAre(HasSubstr("--dir (workload.dir) on b:7461: fsck checks one directory")));
+  EXPECT_THAT(AcceptProblems(base + "criteria: [p99<1s, max<1s]\nlimit: {budget: 20s}\naccept: {search_step: 10s}\n"),
               ElementsAre(HasSubstr("a shorter --search-step (accept.search_step) or a shorter --hold")));
   // What is wrong with the load itself.
   EXPECT_THAT(AcceptProblems(base + "criteria: [p100<1s]\naccept: {}\n"), Contains(HasSubstr("--require (criteria)")));
@@ -196,7 +198,8 @@ TEST(AcceptPlan, WhatCannotBeAcceptedIsNamedWithAWayOut) {
 // Where arrivals are random, so is the rate over a short time: the storage has no part in that.
 TEST(AcceptPlan, ALoadTooSmallToShowSteadinessIsNotAcceptedByChance) {
   const auto problems = [](const std::string& workload) {
-    return AcceptProblems("workload: {dir: /x, " + workload + "}\nduration: 60s\ncriteria: [p99<1s]\naccept: {}\n");
+    return AcceptProblems("workload: {dir: /x, " + workload +
+                          "}\nduration: 60s\ncriteria: [p99<1s, max<1s]\naccept: {}\n");
   };
   EXPECT_THAT(problems("qm: 2, rate: 50"),
               ElementsAre("--duration (duration) 1m is too short for 100 writes/s in all that start at random: chance "
@@ -219,8 +222,34 @@ TEST(AcceptPlan, APercentileThatTheLoadIsTooShortToShowIsNamedBeforehand) {
   EXPECT_THAT(problems("p99@cluster<1s", "hosts: [a, b]\n"), IsEmpty());
   EXPECT_THAT(problems("p90<1s", ""), IsEmpty());
   EXPECT_THAT(problems("max<1s", ""), IsEmpty());
-  EXPECT_THAT(AcceptProblems("workload: {dir: /x}\ncriteria: [p99.99<1s]\naccept: {}\n"), IsEmpty())
+  EXPECT_THAT(AcceptProblems("workload: {dir: /x}\ncriteria: [p99.99<1s, max<1s]\naccept: {}\n"), IsEmpty())
       << "how much is written without a rate is not known beforehand";
+}
+
+// A queue manager that hangs for most of a step writes nothing meanwhile: its p99 stays that of the writes around it.
+TEST(AcceptPlan, AClosedLoopNeedsACriterionThatAHangFails) {
+  const auto problems = [](const std::string& workload, const std::string& criteria, const std::string& rest = "") {
+    return AcceptProblems("workload: {dir: /x" + workload + "}\nduration: 60s\ncriteria: [" + criteria + "]\n" +
+                          (rest.empty() ? "accept: {}\n" : rest));
+  };
+  const auto is_refused = ElementsAre(
+      "--require (criteria): without --rate (workload.rate), percentiles hardly show a queue manager that hangs, as it "
+      "writes nothing meanwhile; add a limit for its longest write or for stalls, such as max<500ms or stalls==0, or "
+      "set the rate");
+  for (const char* blind :
+       {"p99<10ms", "p99.9<10ms, avg<2ms, iops>=100", "p99<10ms, stalls[host_paused]==0", "max@8k<1s, p99<1s"}) {
+    EXPECT_THAT(problems("", blind), is_refused) << blind;
+  }
+  for (const char* sees : {"p99<10ms, max<1s", "stalls==0", "p99<10ms, longest_stall<1s", "service_max@cluster<1s"}) {
+    EXPECT_THAT(problems("", sees), IsEmpty()) << sees;
+  }
+  EXPECT_THAT(problems(", rate: 200", "p99<10ms"), IsEmpty()) << "its p99 is of response times";
+  EXPECT_THAT(problems(", rate: 200", "p99<10ms", "hosts: [a, {address: b, workload: {rate: 0}}]\naccept: {}\n"),
+              is_refused);
+  // The search chooses rates, unless it is over queue managers.
+  EXPECT_THAT(problems("", "p99<10ms", "accept: {parts: [limit]}\n"), IsEmpty());
+  EXPECT_THAT(problems("", "p99<10ms", "accept: {parts: [limit]}\nlimit: {over: qm}\n"), is_refused);
+  EXPECT_THAT(problems("", "p99<10ms", "accept: {parts: [storage, fsck]}\n"), IsEmpty());
 }
 
 TEST(AcceptPlan, TheExampleReadsBackAndExplainsEveryKey) {
@@ -253,6 +282,7 @@ TEST(AcceptPlan, TheReadyPlansCanBeRunAndNameTheSourcesOfTheirLimits) {
     EXPECT_TRUE(plan->has_accept()) << ready.name;
     EXPECT_THAT(PlanProblems(*plan), IsEmpty()) << ready.name;
     EXPECT_THAT(PlanNotes(*plan), IsEmpty()) << ready.name;
+    EXPECT_THAT(plan->criteria(), Contains("max<500ms")) << "also where the rate is removed";
     for (const char* source : {"etcd", "SNIA PTS 2.0.1", "mqio_v1", "unknown"}) {
       EXPECT_THAT(ready.text, HasSubstr(source)) << ready.name;
     }
@@ -267,7 +297,7 @@ TEST(UntilSteady, NeedsFiveRoundsAndNoOtherJudgeOfSteadiness) {
                           "shorter --duration (duration)"));
   EXPECT_THAT(AcceptProblems(base + "until_steady: 1m\ncriteria: [steady]\n"),
               ElementsAre(HasSubstr("requires steadiness over its rounds: leave one of them out")));
-  EXPECT_THAT(AcceptProblems(base + "until_steady: 1m\ncriteria: [p99<1s]\nlimit: {}\n"),
+  EXPECT_THAT(AcceptProblems(base + "until_steady: 1m\ncriteria: [p99<1s, max<1s]\nlimit: {}\n"),
               ElementsAre(HasSubstr("a search chooses its steps itself")));
   EXPECT_THAT(
       AcceptProblems("workload: {dir: /x}\nduration: 1s\nblock_size: [4k, 8k]\nrepeat: 2\nuntil_steady: 2501s\n"),
@@ -276,7 +306,7 @@ TEST(UntilSteady, NeedsFiveRoundsAndNoOtherJudgeOfSteadiness) {
 
 TEST(UntilSteady, IsRefusedWhereRoundsShowNothing) {
   // Half a second of writing in all would be steady by the rule.
-  for (const char* accept : {"", "criteria: [p99<1s]\naccept: {parts: [load]}\n"}) {
+  for (const char* accept : {"", "criteria: [p99<1s, max<1s]\naccept: {parts: [load]}\n"}) {
     EXPECT_THAT(
         AcceptProblems(absl::StrCat("workload: {dir: /x}\nduration: 100ms\nuntil_steady: 500ms\n", accept)),
         ElementsAre("--duration (duration) 100ms is too short for a round of --until-steady (until_steady): use "
@@ -284,7 +314,7 @@ TEST(UntilSteady, IsRefusedWhereRoundsShowNothing) {
   }
   const std::string placement =
       "workload: {dir: /x, rate: 500}\nduration: 10s\nuntil_steady: 50s\nplacement: [{qm: A, home: a, standby: b}]\n";
-  for (const char* accept : {"", "criteria: [p99<1s]\naccept: {parts: [load]}\n"}) {
+  for (const char* accept : {"", "criteria: [p99<1s, max<1s]\naccept: {parts: [load]}\n"}) {
     EXPECT_THAT(AcceptProblems(placement + accept), ElementsAre(HasSubstr("the rates of a placement make its IO/s")));
   }
   EXPECT_THAT(
