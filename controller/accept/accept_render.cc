@@ -30,7 +30,12 @@ int64_t LengthNs(const v1::AcceptReport& report) {
 }
 
 std::string OutcomeOf(const v1::AcceptRun& run) {
-  return run.began() ? OutcomeText(run.outcome()) : "NOT DONE";
+  return run.began() ? OutcomeText(run.outcome()) : "DID NOT RUN";
+}
+
+// What the run found, in a line. Of results that differ from the record nothing is shown.
+std::string FoundBy(const v1::AcceptRun& run) {
+  return run.differs().empty() ? run.result() : "its results are not those that were recorded";
 }
 
 // Three decimals below 100, as latencies have them; two, or none, above.
@@ -55,12 +60,12 @@ Lines ValueCells(const v1::AcceptFigure& figure, uint32_t runs) {
   return cells;
 }
 
-// A list item of any length, indented by two.
-void AddItem(const std::string& text, Lines& lines) {
-  std::string start = "  ";
-  for (const std::string& line : Wrap(SanitizeForTerminal(text), kTextWidth - 4)) {
+// A list item of any length; `start` stands before its first line, as many blanks and `hang` more before the others.
+void AddItem(const std::string& text, Lines& lines, std::string start = "  ", size_t hang = 2) {
+  const size_t indent = start.size() + hang;
+  for (const std::string& line : Wrap(SanitizeForTerminal(text), kTextWidth - indent)) {
     lines.push_back(start + line);
-    start = "    ";
+    start = std::string(indent, ' ');
   }
 }
 
@@ -81,7 +86,7 @@ void AddParts(const v1::AcceptReport& report, Lines& lines) {
     const std::string head = absl::StrCat("  ", PadRight(RunName(run), width), "  ", PadRight(OutcomeOf(run), 12), "  ",
                                           PadLeft(time, 7), "  ");
     std::string start = head;
-    const Lines found = Wrap(SanitizeForTerminal(run.result()), kTextWidth - head.size());
+    const Lines found = Wrap(SanitizeForTerminal(FoundBy(run)), kTextWidth - head.size());
     if (found.empty()) lines.push_back(head.substr(0, head.find_last_not_of(' ') + 1));
     for (const std::string& line : found) {
       lines.push_back(start + line);
@@ -157,7 +162,7 @@ std::string RenderAcceptText(const v1::AcceptReport& report) {
     if (text.empty()) return;
     for (std::string& line : UnderHeading(heading, SanitizeForTerminal(text))) lines.push_back(std::move(line));
   };
-  for (const std::string& reason : report.reasons()) add("", reason);
+  for (const std::string& reason : report.reasons()) AddItem(reason, lines, std::string(10, ' ') + "- ", 0);
   add("", LeftOutText(report));
   lines.emplace_back();
   add("Name", report.name());
@@ -192,7 +197,7 @@ std::string RenderAcceptMarkdown(const v1::AcceptReport& report, const std::stri
   AddRow({"---", "---", "---:", "---"}, out);
   for (const v1::AcceptRun& run : report.runs()) {
     AddRow({RunName(run), OutcomeOf(run), run.began() ? FormatWholeSeconds(run.duration_ns()) : kDash,
-            MdCode(run.result())},
+            MdCode(FoundBy(run))},
            out);
   }
   if (!report.figures().empty()) {
@@ -233,10 +238,11 @@ std::string RenderAcceptJUnit(const v1::AcceptReport& report) {
     one.kind = passed                              ? JUnitCase::Kind::kPassed
                : run.outcome() == v1::OUTCOME_FAIL ? JUnitCase::Kind::kFailure
                                                    : JUnitCase::Kind::kError;
-    Lines why(run.reasons().begin(), run.reasons().end());
+    Lines why(run.differs().begin(), run.differs().end());
+    why.insert(why.end(), run.reasons().begin(), run.reasons().end());
     if (!run.began()) why = {report.cut_short().empty() ? "the acceptance was cut off" : report.cut_short()};
     one.message = absl::StrCat(OutcomeOf(run), why.empty() ? "" : ": ", absl::StrJoin(why, "; "));
-    if (!run.result().empty()) one.output = {run.result()};
+    if (const std::string found = FoundBy(run); !found.empty()) one.output = {found};
     const std::string name = absl::StrCat("accept.", PartName(run.part()), ".run ", run.run());
     const auto place_of = [&name](uint32_t step) {
       return JUnitPlace{step == 0 ? name : absl::StrCat(name, ".step ", step), 0};
@@ -278,7 +284,7 @@ std::string RenderAcceptPage(const v1::AcceptReport& report) {
   json.EndArray();
   json.EndObject();
   HtmlPage page;
-  page.title = absl::StrCat(report.name().empty() ? "Acceptance" : report.name(), " \u2013 Plimsoll");
+  page.title = absl::StrCat("Acceptance test", report.name().empty() ? "" : ": ", report.name(), " \u2013 Plimsoll");
   page.body = assets::kAcceptHtml;
   page.styles = {assets::kReportCss, assets::kAcceptCss};
   page.scripts = {assets::kAcceptJs};

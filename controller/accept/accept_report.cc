@@ -32,14 +32,13 @@ double Ms(double ns) {
   return ns / static_cast<double>(kNsPerMs);
 }
 
-// At most kMostShown of them, in one line.
-std::string Shown(const google::protobuf::RepeatedPtrField<std::string>& reasons) {
-  std::vector<std::string> shown;
-  for (int i = 0; i < std::min<int>(reasons.size(), kMostShown); ++i) {
-    shown.emplace_back(absl::StripSuffix(reasons.Get(i), "."));
-  }
-  const size_t more = static_cast<size_t>(reasons.size()) - shown.size();
-  return absl::StrCat(absl::StrJoin(shown, "; "), more > 0 ? absl::StrCat("; and ", more, " more") : "");
+// Why the run did not pass, in a sentence.
+std::string WhyOf(const v1::AcceptRun& run) {
+  if (!run.differs().empty()) return absl::StrJoin(run.differs(), "; ");
+  if (run.reasons().empty()) return run.result();
+  const size_t more = static_cast<size_t>(run.reasons_size()) - 1;
+  return absl::StrCat(absl::StripSuffix(run.reasons(0), "."),
+                      more > 0 ? absl::StrCat(" (and ", CountText(more, "more reason"), ")") : "");
 }
 
 // Once, in the order in which they come.
@@ -352,10 +351,14 @@ void TakeChecks(const v1::CheckReport& checks, v1::AcceptRun& run, v1::AcceptRep
     ended_early = ended_early || absl::StartsWith(note, "ended early");
     run.add_notes(note);
   }
-  if (const std::string untested = NotBetweenHosts(checks); !untested.empty()) open.insert(open.begin(), untested);
+  const std::string untested = NotBetweenHosts(checks);
+  if (!untested.empty()) open.insert(open.begin(), untested);
   if (required == 0) open.emplace_back("no required check was made");
   run.set_complete(!ended_early);
-  run.set_result(absl::StrCat(passed, " of ", CountText(required, "required check"), " passed"));
+  run.set_result(absl::StrCat(passed, " of ", CountText(required, "required check"), " passed",
+                              untested.empty()          ? ""
+                              : checks.hosts_size() < 2 ? ", on one host: nothing was tested between hosts"
+                                                        : ", on one kernel: nothing was tested between hosts"));
   if (checks.verdict() == v1::CHECK_VERDICT_FAIL) {
     run.set_outcome(v1::OUTCOME_FAIL);
   } else if (!open.empty() || ended_early) {
@@ -387,6 +390,11 @@ void TakeRun(const v1::Report& found, v1::AcceptRun& run, v1::AcceptReport& repo
       verdict.outcome() == v1::OUTCOME_FAIL || (verdict.outcome() == v1::OUTCOME_PASS && run.complete());
   run.set_outcome(decided ? verdict.outcome() : v1::OUTCOME_INCONCLUSIVE);
   *run.mutable_criteria() = verdict.criteria();
+  // What decides comes first: where no criterion could fail the run, that is why it is inconclusive.
+  const auto add_reasons = [&] {
+    for (const std::string& reason : verdict.reasons()) run.add_reasons(reason);
+  };
+  if (run.outcome() == v1::OUTCOME_INCONCLUSIVE) add_reasons();
   for (const v1::CriterionReport& criterion : verdict.criteria()) {
     if (criterion.outcome() == v1::OUTCOME_PASS) continue;
     std::vector<std::string> parts;
@@ -398,7 +406,7 @@ void TakeRun(const v1::Report& found, v1::AcceptRun& run, v1::AcceptReport& repo
     run.add_reasons(absl::StrCat(criterion.criterion(), " ", OutcomeText(criterion.outcome()),
                                  parts.empty() ? "" : ": ", absl::StrJoin(parts, "; ")));
   }
-  for (const std::string& reason : verdict.reasons()) run.add_reasons(reason);
+  if (run.outcome() != v1::OUTCOME_INCONCLUSIVE) add_reasons();
   if (!run.complete() && verdict.reasons().empty()) run.add_reasons(of.state_reason());
   // A search has said so by itself.
   if (!found.has_limit()) AddBottleneck(found, run);
@@ -426,6 +434,11 @@ void TakeFailure(const std::string& why, v1::AcceptRun& run) {
   run.add_reasons(why);
 }
 
+void TakeDifference(const std::string& what, v1::AcceptRun& run) {
+  run.set_outcome(v1::OUTCOME_INCONCLUSIVE);
+  run.add_differs(what);
+}
+
 std::string LeftOutText(const v1::AcceptReport& report) {
   std::vector<std::string> left_out;
   for (const v1::AcceptPart part :
@@ -439,20 +452,21 @@ void JudgeAcceptance(v1::AcceptReport& report) {
   const auto& runs = report.runs();
   const bool failed =
       std::any_of(runs.begin(), runs.end(), [](const v1::AcceptRun& run) { return run.outcome() == v1::OUTCOME_FAIL; });
-  const bool passed = !runs.empty() && std::all_of(runs.begin(), runs.end(), [](const v1::AcceptRun& run) {
-    return run.complete() && run.outcome() == v1::OUTCOME_PASS;
-  });
+  const bool passed =
+      !runs.empty() && report.altered().empty() && std::all_of(runs.begin(), runs.end(), [](const v1::AcceptRun& run) {
+        return run.complete() && run.outcome() == v1::OUTCOME_PASS;
+      });
   report.set_outcome(failed ? v1::OUTCOME_FAIL : passed ? v1::OUTCOME_PASS : v1::OUTCOME_INCONCLUSIVE);
 
   report.clear_reasons();
   std::vector<std::string> missing;
   // Those that fail first.
   for (const bool fails : {true, false}) {
+    if (!fails) report.mutable_reasons()->MergeFrom(report.altered());
     for (const v1::AcceptRun& run : runs) {
       if (!run.began() || (run.outcome() == v1::OUTCOME_FAIL) != fails) continue;
       if (run.complete() && run.outcome() == v1::OUTCOME_PASS) continue;
-      report.add_reasons(absl::StrCat(RunName(run), ": ", OutcomeText(run.outcome()), ": ",
-                                      run.reasons().empty() ? run.result() : Shown(run.reasons())));
+      report.add_reasons(absl::StrCat(RunName(run), ": ", OutcomeText(run.outcome()), ": ", WhyOf(run)));
     }
   }
   for (const v1::AcceptRun& run : runs) {
@@ -460,7 +474,7 @@ void JudgeAcceptance(v1::AcceptReport& report) {
   }
   if (!missing.empty()) {
     const std::string& why = report.cut_short();
-    report.add_reasons(absl::StrCat("Not done: ", absl::StrJoin(missing, "; "),
+    report.add_reasons(absl::StrCat("Did not run: ", absl::StrJoin(missing, "; "),
                                     !why.empty()     ? absl::StrCat(": ", why)
                                     : report.ended() ? ""
                                                      : ": the acceptance was cut off"));

@@ -51,8 +51,12 @@ void TakeRun(const v1::Report& found, v1::AcceptRun& run, v1::AcceptReport& repo
 // It began and has no report.
 void TakeFailure(const std::string& why, v1::AcceptRun& run);
 
-// Sets the verdict from the runs: FAIL where one fails; else PASS where all of them are complete and passed; else
-// INCONCLUSIVE. Sets its reasons and limits, and the spread of the figures. May be called again after each run.
+// The results of the run, which has ended, are not those that were recorded: it is INCONCLUSIVE.
+void TakeDifference(const std::string& what, v1::AcceptRun& run);
+
+// Sets the verdict from the runs: FAIL where one fails; else PASS where all of them are complete and passed, and
+// nothing of the results was altered; else INCONCLUSIVE. Sets its reasons and limits, and the spread of the figures.
+// May be called again after each run.
 void JudgeAcceptance(v1::AcceptReport& report);
 
 // "The plan leaves out fsck."; empty: it has all parts. Stands beside every verdict.

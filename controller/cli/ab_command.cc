@@ -400,6 +400,8 @@ class Ab {
     const absl::StatusOr<v1::Comparison> comparison = Comparison();
     if (!comparison.ok()) return PrintError(line_, comparison.status(), Exit::kWrong);
     absl::Status written = results.Restore();
+    SealRuns(path_, record_);
+    written.Update(Keep(results));
     written.Update(results.Write("compare.txt", RenderCompareText(*comparison)));
     written.Update(results.Write("compare.json", RenderJson(*comparison)));
     written.Update(results.Write("compare.csv", RenderCompareCsv(*comparison)));

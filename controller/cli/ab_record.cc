@@ -5,14 +5,17 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <set>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/protocol.h"
 #include "common/status_macros.h"
 #include "controller/cli/compare_command.h"
 #include "controller/compare/compare.h"
 #include "controller/plan/yaml_tree.h"
 #include "controller/render/json.h"
+#include "controller/run/sha256.h"
 
 namespace plimsoll {
 namespace {
@@ -87,6 +90,33 @@ absl::Status CheckRecord(const AbRecord& record) {
     }
   }
   return absl::OkStatus();
+}
+
+// What was sealed and is not so any more. Of a record without seals nothing is known.
+absl::Status CheckSeals(const std::string& directory, const std::string& text, const AbRecord& record) {
+  const bool sealed = !record.seals.empty() || text.find(absl::StrCat("\"", kRecordSeal, "\"")) != std::string::npos;
+  if (!sealed) return absl::OkStatus();
+  std::vector<std::string> differs;
+  if (!IsSealIntact(text)) differs.emplace_back("ab.json was changed: its SHA-256 is not the one in it");
+  std::set<std::string> seen;
+  for (const AbRound& round : record.rounds) {
+    for (const AbPart& part : {round.first, round.second}) {
+      if (!seen.insert(part.run).second) continue;
+      const absl::StatusOr<std::string> digest = Sha256Below(directory, part.run, "journal");
+      const auto seal = record.seals.find(part.run);
+      if (!digest.ok()) {
+        differs.emplace_back(digest.status().message());
+      } else if (seal == record.seals.end()) {
+        differs.push_back(absl::StrCat("ab.json has no SHA-256 of ", part.run, "/journal"));
+      } else if (seal->second != *digest) {
+        differs.push_back(
+            absl::StrCat(part.run, "/journal was changed or replaced: its SHA-256 is not the one in ab.json"));
+      }
+    }
+  }
+  if (differs.empty()) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(
+      directory, ": INCONCLUSIVE: these are not the results that were measured: ", absl::StrJoin(differs, "; ")));
 }
 
 }  // namespace
@@ -164,8 +194,19 @@ std::string WriteAbRecord(const AbRecord& record) {
   json.EndArray();
   json.Key("ended");
   json.String(record.ended);
+  if (!record.seals.empty()) {
+    json.Key("seals");
+    json.BeginObject();
+    for (const auto& [run, digest] : record.seals) {
+      json.Key(run);
+      json.String(digest);
+    }
+    json.EndObject();
+    json.Key(kRecordSeal);
+    json.String("");
+  }
   json.EndObject();
-  return json.Take();
+  return record.seals.empty() ? json.Take() : SealRecord(json.Take());
 }
 
 absl::StatusOr<AbRecord> ReadAbRecord(const std::string& text) {
@@ -185,11 +226,24 @@ absl::StatusOr<AbRecord> ReadAbRecord(const std::string& text) {
       record.rounds.push_back({round.at("order").get<std::string>(), ReadPart("a", round), ReadPart("b", round)});
     }
     record.ended = document.at("ended").get<std::string>();
+    if (const auto seals = document.find("seals"); seals != document.end()) {
+      record.seals = seals->get<std::map<std::string, std::string>>();
+    }
   } catch (const nlohmann::json::exception&) {
     return absl::InvalidArgumentError("it is not a record of `plimsoll ab`");
   }
   PLIMSOLL_RETURN_IF_ERROR(CheckRecord(record));
   return record;
+}
+
+void SealRuns(const std::string& directory, AbRecord& record) {
+  for (const AbRound& round : record.rounds) {
+    for (const AbPart& part : {round.first, round.second}) {
+      if (record.seals.contains(part.run)) continue;
+      const absl::StatusOr<std::string> digest = Sha256Below(directory, part.run, "journal");
+      if (digest.ok()) record.seals[part.run] = *digest;
+    }
+  }
 }
 
 bool IsAbDirectory(const std::string& directory) {
@@ -204,6 +258,7 @@ absl::StatusOr<AbResults> LoadAbDirectory(const std::string& directory) {
   if (!record.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": ", std::string(record.status().message())));
   }
+  PLIMSOLL_RETURN_IF_ERROR(CheckSeals(directory, text, *record));
   AbResults results{*std::move(record), std::vector<SideInput>(2)};
   if (results.record.rounds.empty()) {
     return absl::FailedPreconditionError(

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,9 @@ struct AbRecord {
   std::vector<AbRound> rounds;
   // Why there are no more; "" while they are being measured.
   std::string ended;
+  // SHA-256 of the journal of each run, by its directory. Empty while they are being measured, and in records of a
+  // version that sealed nothing.
+  std::map<std::string, std::string> seals;
 };
 
 // By round, what the parts (of one side, or of both) have of the report of their run, whose results are in `source`.
@@ -53,6 +57,10 @@ v1::PairedDesign DesignOf(const AbRecord& record);
 // Which side comes first in each of the rounds: a fair coin for each, from the seed.
 std::vector<std::string> DrawOrder(uint64_t seed, size_t rounds);
 
+// Seals the runs of the rounds, in `directory`; one whose journal cannot be read gets no seal.
+void SealRuns(const std::string& directory, AbRecord& record);
+
+// With a seal of its own where the runs have theirs.
 std::string WriteAbRecord(const AbRecord& record);
 // INVALID_ARGUMENT where it is not such a record.
 absl::StatusOr<AbRecord> ReadAbRecord(const std::string& text);
@@ -60,7 +68,8 @@ absl::StatusOr<AbRecord> ReadAbRecord(const std::string& text);
 // Whether the directory holds a record.
 bool IsAbDirectory(const std::string& directory);
 
-// The record of a directory, and the reports of its complete rounds as two named sides.
+// The record of a directory, and the reports of its complete rounds as two named sides. DATA_LOSS where the record or a
+// journal is missing or not as it was sealed: nothing can be concluded from it.
 struct AbResults {
   AbRecord record;
   std::vector<SideInput> sides;

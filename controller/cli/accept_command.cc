@@ -1,8 +1,7 @@
-// `plimsoll accept`: the parts of an acceptance in turn, one verdict over them, and what is kept of it.
-#include "controller/cli/accept_command.h"
-
+// `plimsoll accept`: the parts of an acceptance in turn, and one verdict over them.
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <ostream>
@@ -21,6 +20,7 @@
 #include "common/units.h"
 #include "controller/accept/accept_report.h"
 #include "controller/check/checks.h"
+#include "controller/cli/accept_record.h"
 #include "controller/cli/asked_agents.h"
 #include "controller/cli/command.h"
 #include "controller/cli/commands.h"
@@ -44,105 +44,6 @@
 #include "controller/storage/host_text.h"
 
 namespace plimsoll {
-namespace {
-
-constexpr char kAcceptRecordName[] = "accept.json";
-constexpr uint64_t kAcceptRecordFormat = 1;
-constexpr size_t kMostAcceptBytes = size_t{64} << 20;
-
-std::string AcceptRecordPath(const std::string& directory) {
-  return (std::filesystem::path(directory) / kAcceptRecordName).string();
-}
-
-// That the record names the runs of its plan, once each, with the directories that they have.
-absl::Status CheckRuns(const v1::AcceptReport& report) {
-  const auto wrong = [](const std::string& what) { return absl::InvalidArgumentError(what); };
-  if (!report.plan().has_accept()) return wrong("it has no plan of an acceptance");
-  // What later versions refuse in a plan does not make an old record unreadable.
-  constexpr uint32_t kMostRunsOfPart = 20;
-  if (report.plan().accept().runs() > kMostRunsOfPart || static_cast<size_t>(report.plan().hosts_size()) > kMaxHosts) {
-    return wrong("no plan has so many runs or hosts");
-  }
-  v1::TestPlan plan = report.plan();
-  FillDefaults(plan);
-  const v1::AcceptReport planned = PlannedAcceptance(plan);
-  if (planned.runs_size() != report.runs_size()) return wrong("its runs are not those of its plan");
-  for (int i = 0; i < planned.runs_size(); ++i) {
-    const v1::AcceptRun& run = report.runs(i);
-    if (run.part() != planned.runs(i).part() || run.run() != planned.runs(i).run()) {
-      return wrong("its runs are not those of its plan");
-    }
-    if (!run.directory().empty() && run.directory() != DirectoryOf(run)) {
-      return wrong(absl::StrCat("the results of ", RunName(run), " are not where an acceptance keeps them"));
-    }
-    if (!run.began() && (run.complete() || run.outcome() != v1::OUTCOME_UNSPECIFIED)) {
-      return wrong(absl::StrCat(RunName(run), " has a result and was not done"));
-    }
-  }
-  return absl::OkStatus();
-}
-
-}  // namespace
-
-bool IsAcceptDirectory(const std::string& directory) {
-  std::error_code error;
-  return std::filesystem::is_regular_file(AcceptRecordPath(directory), error);
-}
-
-absl::StatusOr<v1::AcceptReport> LoadAcceptDirectory(const std::string& directory) {
-  const std::string path = AcceptRecordPath(directory);
-  PLIMSOLL_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path, kMostAcceptBytes));
-  v1::AcceptReport report;
-  absl::Status read = ParseJson(text, kAcceptRecordFormat, "the record of an acceptance (accept.json)", report);
-  if (read.ok()) read = CheckRuns(report);
-  if (!read.ok()) return absl::Status(read.code(), absl::StrCat(path, ": ", std::string(read.message())));
-  for (v1::AcceptRun& run : *report.mutable_runs()) {
-    // Under way when the acceptance was cut off.
-    if (!run.began() || run.outcome() != v1::OUTCOME_UNSPECIFIED) continue;
-    const absl::StatusOr<v1::Report> found = LoadReport((std::filesystem::path(directory) / DirectoryOf(run)).string());
-    if (found.ok()) {
-      run.set_directory(DirectoryOf(run));
-      TakeRun(*found, run, report);
-    } else {
-      TakeFailure("the acceptance was cut off", run);
-    }
-  }
-  JudgeAcceptance(report);
-  return report;
-}
-
-absl::Status WriteAcceptRecord(const ResultsDirectory& results, const v1::AcceptReport& report) {
-  return results.Write(kAcceptRecordName, RenderJson(report));
-}
-
-absl::Status WriteAcceptFiles(const ResultsDirectory& results, const v1::AcceptReport& report) {
-  absl::Status first = WriteAcceptRecord(results, report);
-  first.Update(results.Write("accept.txt", RenderAcceptText(report)));
-  first.Update(results.Write("accept.html", RenderAcceptPage(report)));
-  return first;
-}
-
-int PrintAcceptance(const v1::AcceptReport& report, const std::string& path, const AcceptView& view,
-                    const absl::Status& written, CommandLine& line) {
-  absl::Status kept = written;
-  // Green only where the exit code is.
-  if (kept.ok() && !view.junit.empty()) kept.Update(WriteFile(view.junit, RenderAcceptJUnit(report)));
-  line.out << (view.json               ? RenderJson(report)
-               : !view.summary.empty() ? RenderAcceptMarkdown(report, path)
-                                       : absl::StrCat(PaintVerdicts(RenderAcceptText(report), line.color_out),
-                                                      "\nResults in ", SanitizeForTerminal(path), "\n"))
-           << std::flush;
-  int code = report.outcome() == v1::OUTCOME_PASS   ? static_cast<int>(Exit::kOk)
-             : report.outcome() == v1::OUTCOME_FAIL ? static_cast<int>(Exit::kFailed)
-                                                    : static_cast<int>(Exit::kInconclusive);
-  if (!kept.ok()) {
-    PrintError(line, kept, Exit::kInconclusive);
-    if (code == static_cast<int>(Exit::kOk)) code = static_cast<int>(Exit::kInconclusive);
-  }
-  WroteOutput(line, absl::StrCat("; the report is in ", path));
-  return code;
-}
-
 namespace {
 
 // What the quick checks take on fast storage (docs/fsck.md).
@@ -179,31 +80,47 @@ uint64_t PreparedBytes(const v1::TestPlan& plan) {
   return bytes;
 }
 
+// How long one run of the part takes by the plan, at most; without reaching the hosts, preparing and cleaning up.
+int64_t PlannedNs(const v1::TestPlan& plan, v1::AcceptPart part) {
+  switch (part) {
+    case v1::ACCEPT_PART_FSCK:
+      return kQuickChecksNs;
+    case v1::ACCEPT_PART_LOAD: {
+      const v1::TestPlan load = LoadPlanOf(plan);
+      int64_t load_ns = load.settle_ns();
+      for (const v1::LogStep& step : ExpandSteps(load)) {
+        load_ns += (step.duration_ns() + step.warmup_ns()) * MostRounds(load);
+      }
+      return load_ns;
+    }
+    case v1::ACCEPT_PART_LIMIT:
+      return plan.limit().budget_ns() + plan.settle_ns();
+    default:
+      return 0;
+  }
+}
+
 // "storage check; fsck 3 times, about 10s each; load 3 times, ...", how long they take together, and what is written to
 // prepare. How long it takes to reach the hosts, to prepare and to clean up is not known.
 std::vector<std::string> Outlook(const v1::TestPlan& plan) {
   const uint32_t runs = plan.accept().runs();
   int64_t all_ns = 0;
+  uint64_t bytes = 0;
   std::vector<std::string> parts;
-  const auto add = [&](const char* part, const std::string& how_exact, int64_t each_ns) {
-    parts.push_back(absl::StrCat(part, runs == 1 ? " once, " : absl::StrCat(" ", runs, " times, "), how_exact,
+  const auto add = [&](v1::AcceptPart part, const std::string& how_exact) {
+    const int64_t each_ns = PlannedNs(plan, part);
+    parts.push_back(absl::StrCat(PartName(part), runs == 1 ? " once, " : absl::StrCat(" ", runs, " times, "), how_exact,
                                  FormatWholeSeconds(each_ns), runs == 1 ? "" : " each"));
     all_ns += runs * each_ns;
   };
   if (HasPart(plan, v1::ACCEPT_PART_STORAGE)) parts.emplace_back("storage check");
-  if (HasPart(plan, v1::ACCEPT_PART_FSCK)) add("fsck", "about ", kQuickChecksNs);
-  uint64_t bytes = 0;
+  if (HasPart(plan, v1::ACCEPT_PART_FSCK)) add(v1::ACCEPT_PART_FSCK, "about ");
   if (HasPart(plan, v1::ACCEPT_PART_LOAD)) {
-    const v1::TestPlan load = LoadPlanOf(plan);
-    int64_t load_ns = load.settle_ns();
-    for (const v1::LogStep& step : ExpandSteps(load)) {
-      load_ns += (step.duration_ns() + step.warmup_ns()) * MostRounds(load);
-    }
-    add("load", load.until_steady_ns() > 0 ? "at most " : "", load_ns);
-    bytes += runs * PreparedBytes(load);
+    add(v1::ACCEPT_PART_LOAD, plan.until_steady_ns() > 0 ? "at most " : "");
+    bytes += runs * PreparedBytes(LoadPlanOf(plan));
   }
   if (HasPart(plan, v1::ACCEPT_PART_LIMIT)) {
-    add("limit", "at most ", plan.limit().budget_ns() + plan.settle_ns());
+    add(v1::ACCEPT_PART_LIMIT, "at most ");
     bytes += runs * PreparedBytes(SearchPlanOf(plan));
   }
   std::vector<std::string> lines = {absl::StrCat(absl::StrJoin(parts, "; "))};
@@ -232,6 +149,7 @@ class Acceptance {
     report_ = PlannedAcceptance(plan_);
     report_.set_id(NewRunId());
     report_.set_version(kVersion);
+    report_.set_record_sha256(kRenewedSeal);
     const WallNs begin = around_.clock->WallNow();
     *report_.mutable_begin() = Moment(begin);
     absl::StatusOr<ResultsDirectory> results = flags_.out.empty() ? ResultsDirectory::CreateDefault(begin, report_.id())
@@ -249,8 +167,9 @@ class Acceptance {
         report_.set_cut_short(kInterruptedText);
         break;
       }
-      Say(absl::StrCat("part ", i + 1, " of ", report_.runs_size(), ": ", RunName(run)));
       const MonotonicNs start = around_.clock->Now();
+      whole_ = [this, i, start] { return Standing(i, around_.clock->Now() - start); };
+      Say(whole_());
       run.set_began(true);
       *run.mutable_begin() = Moment(around_.clock->WallNow());
       // Its record begins before it does: a killed acceptance shows what was under way.
@@ -259,6 +178,7 @@ class Acceptance {
       const int code = Do(run, end);
       if (code == static_cast<int>(Exit::kLeft)) return code;
       run.set_duration_ns(around_.clock->Now() - start);
+      SealRun(path_, end.report.has_value() ? end.report->run().id() : "", run);
       const bool nothing = code == static_cast<int>(Exit::kWrong) || code == static_cast<int>(Exit::kCannotRun);
       if (nothing && i == 0) return Discard(*results, code);
       // What the part measured stands; nothing else begins.
@@ -283,6 +203,22 @@ class Acceptance {
  private:
   void Say(const std::string& text) const {
     if (!flags_.quiet) line_.err << "plimsoll: " << SanitizeForTerminal(text) << std::endl;
+  }
+
+  // "part 3 of 8: load, run 2, about 12m 30s left", so long after that part began. A part that has run takes as long
+  // again; another one as long as planned.
+  std::string Standing(int current, int64_t elapsed_ns) const {
+    int64_t left_ns = 0;
+    for (int i = current; i < report_.runs_size(); ++i) {
+      int64_t each_ns = PlannedNs(plan_, report_.runs(i).part());
+      for (int before = 0; before < current; ++before) {
+        const v1::AcceptRun& done = report_.runs(before);
+        if (done.part() == report_.runs(i).part() && done.complete()) each_ns = done.duration_ns();
+      }
+      left_ns += i == current ? std::max<int64_t>(each_ns - elapsed_ns, 0) : each_ns;
+    }
+    return absl::StrCat("part ", current + 1, " of ", report_.runs_size(), ": ", RunName(report_.runs(current)),
+                        ", about ", FormatWholeSeconds(left_ns), " left");
   }
 
   void ShowResult(const v1::AcceptRun& run) const {
@@ -434,6 +370,7 @@ class Acceptance {
     how.repeated = warned_;
     warned_ = true;
     how.later = MeasuringPlans();
+    how.whole = whole_;
     how.end = &end;
     PartLine part(line_);
     const int code = RunPlan(plan, how, access_, part.line(), around_);
@@ -472,6 +409,8 @@ class Acceptance {
   AgentList agents_;
   v1::AcceptReport report_;
   std::string path_;
+  // Where the acceptance stands.
+  std::function<std::string()> whole_;
   // A part has given the plan's warnings.
   bool warned_ = false;
 };
@@ -518,8 +457,8 @@ void AddAcceptCommand(CLI::App& app, CommandLine& line) {
       "Examples:\n"
       "  plimsoll plan example --ready nfs > accept.yaml\n"
       "  plimsoll accept accept.yaml --hosts node[1-4] --dir /mnt/mqha --rate 200\n"
-      "  plimsoll accept --dir /mnt/mqlog --require 'p99<10ms' --runs 1 --budget 3m \\\n"
-      "    --parts storage,load,limit");
+      "  plimsoll accept --dir /mnt/mqlog --require 'p99<10ms' --require 'max<500ms' --runs 1 \\\n"
+      "    --budget 3m --parts storage,load,limit");
   command->callback(
       [flags, &line, around] { line.action = [flags, &line, around] { return AcceptMain(*flags, line, around); }; });
 }

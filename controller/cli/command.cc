@@ -43,7 +43,7 @@ void SetColors(const std::string& when, CommandLine& line) {
 // The first verdict of the line that is between blanks, in its colour.
 void PaintFirst(std::string& line) {
   static const std::vector<std::pair<std::string, const char*>> kWords = {
-      {"PASS", kGreen}, {"FAIL", kRed}, {"INCONCLUSIVE", kYellow}, {"NOT TESTED", kYellow}, {"NOT DONE", kYellow}};
+      {"PASS", kGreen}, {"FAIL", kRed}, {"INCONCLUSIVE", kYellow}, {"NOT TESTED", kYellow}, {"DID NOT RUN", kYellow}};
   size_t first = std::string::npos;
   const std::pair<std::string, const char*>* found = nullptr;
   for (const auto& word : kWords) {

@@ -248,7 +248,9 @@ int CompareMain(CompareCommandFlags& flags, const CLI::App& command, CommandLine
   absl::StatusOr<CompareSettings> settings = flags.compare.Settings();
   if (!settings.ok()) return PrintError(line, settings.status(), Exit::kWrong);
   absl::StatusOr<std::vector<SideInput>> sides = LoadSides(flags, command, *settings);
-  if (!sides.ok()) return PrintError(line, sides.status(), Exit::kWrong);
+  if (!sides.ok()) {
+    return PrintError(line, sides.status(), absl::IsDataLoss(sides.status()) ? Exit::kInconclusive : Exit::kWrong);
+  }
   if (const absl::Status named = flags.compare.NameSides(*sides); !named.ok()) {
     return PrintError(line, named, Exit::kWrong);
   }

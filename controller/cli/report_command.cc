@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "controller/analysis/analyzer.h"
 #include "controller/analysis/judge.h"
-#include "controller/cli/accept_command.h"
+#include "controller/cli/accept_record.h"
 #include "controller/cli/command.h"
 #include "controller/cli/commands.h"
 #include "controller/cli/outputs.h"

@@ -168,6 +168,7 @@ class Run {
         events_(events),
         progress_(around.progress, IsScreen(around.progress), flags.quiet) {
     if (around.catches_signals) interrupts_.emplace(events_);
+    if (how != nullptr) progress_.ShowWhole(how->whole);
   }
 
   int Execute() {

@@ -120,6 +120,8 @@ struct PlanRun {
   // Plans for the same agents that are run after this one: it is refused where an agent's caps do not allow one of
   // them.
   std::vector<v1::TestPlan> later;
+  // Where it stands in the whole, as a terminal shows it meanwhile; empty: it runs alone.
+  std::function<std::string()> whole;
   // How it ended; null: nobody wants to know.
   PartEnd* end = nullptr;
   // Null: it takes no turns. Outlives the run.

@@ -1,7 +1,6 @@
 #include "controller/launch/ssh_host.h"
 
 #include <elf.h>
-#include <openssl/evp.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -28,6 +27,7 @@
 #include "common/protocol.h"
 #include "common/text.h"
 #include "common/units.h"
+#include "controller/run/sha256.h"
 
 namespace plimsoll {
 namespace {
@@ -45,13 +45,6 @@ bool ReadAt(const std::string& bytes, uint64_t offset, Header& header) {
   if (offset > bytes.size() || bytes.size() - offset < sizeof(header)) return false;
   std::memcpy(&header, bytes.data() + offset, sizeof(header));
   return true;
-}
-
-std::string Sha256(const std::string& bytes) {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned length = 0;
-  EVP_Digest(bytes.data(), bytes.size(), digest.data(), &length, EVP_sha256(), nullptr);
-  return absl::BytesToHexString(std::string(reinterpret_cast<const char*>(digest.data()), length));
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ plimsoll.page = (() => {
 
   const heading = () =>
       el('div', {class: 'wide heading'}, plimsoll.brand(),
-         el('h1', {}, report.name === '' ? 'Acceptance of storage' : plimsoll.breakable(report.name)),
+         el('h1', {}, plimsoll.breakable('Acceptance test' + (report.name === '' ? '' : ': ' + report.name))),
          el('ul', {class: 'facts'}, el('li', {}, format.dateTime(report.begin)),
             el('li', {}, format.plural(report.hosts.length, 'host')), el('li', {}, 'acceptance ' + report.id),
             el('li', {}, 'plimsoll ' + report.version)));
@@ -36,7 +36,7 @@ plimsoll.page = (() => {
         el('div', {class: 'because'},
            report.outcome === 'pass' ? el('p', {}, 'Every run of every part of the plan was completed and passed.') :
                                        null,
-           report.reasons.map((reason) => el('p', {}, plimsoll.breakable(reason))),
+           report.reasons.length === 0 ? null : sentences(report.reasons),
            leftOut === '' ? null : el('p', {}, leftOut)));
   };
 
@@ -45,16 +45,17 @@ plimsoll.page = (() => {
   const linked = (run) =>
       (run.directory !== '' ? el('a', {href: run.directory + '/' + PAGES[run.part]}, nameOf(run)) : nameOf(run));
   const result = (run) => {
-    if (!run.began) return el('span', {class: 'tag warn'}, '? NOT DONE');
+    if (!run.began) return el('span', {class: 'tag warn'}, '? DID NOT RUN');
     const [tone, sign, word] = verdict(run.outcome);
     return el('span', {class: 'tag ' + tone}, sign + ' ' + word);
   };
+  const found = (run) => (run.differs === undefined ? run.result : 'its results are not those that were recorded');
   const parts = () => plimsoll.section(
       'parts', 'Parts',
       plimsoll.table(
           'The runs of each part, with links to their results',
           [{title: 'Part', head: true}, {title: 'Result', text: true}, {title: 'Time'}, {title: 'Details', text: true}],
-          report.runs.map((run) => [linked(run), result(run), run.began ? length(run.duration_ns) : '', run.result])));
+          report.runs.map((run) => [linked(run), result(run), run.began ? length(run.duration_ns) : '', found(run)])));
 
   const number = (value) => (value < 100 ? format.fixed(value, 3) : format.rate(value));
   const spread = () => {

@@ -332,14 +332,16 @@ void Progress::ShowRunning(MonotonicNs now) {
 void Progress::DrawTable() {
   const ScreenSize size = screen_.Size();
   std::vector<std::string> lines;
-  for (const LiveLine& line : DrawLive(view_, size.columns, size.rows)) lines.push_back(EncodeLine(line, color_));
+  if (whole_ && size.rows > 1) lines.push_back(Shorten(SanitizeForTerminal(whole_()), size.columns));
+  for (const LiveLine& line : DrawLive(view_, size.columns, size.rows - lines.size()))
+    lines.push_back(EncodeLine(line, color_));
   if (line_shown_) Clear();
   screen_.Draw(lines);
 }
 
 void Progress::Show(const std::string& text) {
   if (quiet_) return;
-  const std::string line = SanitizeForTerminal(text);
+  const std::string line = SanitizeForTerminal(in_place_ && whole_ ? absl::StrCat(whole_(), ": ", text) : text);
   if (in_place_) {
     const size_t columns = screen_.Size().columns;
     std::fprintf(out_, "\r\033[K%s", Shorten(line, columns > 1 ? columns - 1 : 1).c_str());

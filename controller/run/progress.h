@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <cstdio>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "common/clock.h"
@@ -90,6 +92,9 @@ class Progress {
     color_ = color;
   }
 
+  // On a terminal, above everything else: where a run stands in the whole that it is a part of.
+  void ShowWhole(std::function<std::string()> whole) { whole_ = std::move(whole); }
+
   // When Update wants to be called next.
   MonotonicNs next_update() const { return next_update_; }
   void Update(MonotonicNs now, const std::vector<std::unique_ptr<Host>>& hosts, LiveReader& live);
@@ -139,6 +144,7 @@ class Progress {
   bool color_ = false;
   bool line_shown_ = false;
   bool running_lines_ = true;
+  std::function<std::string()> whole_;
   Phase phase_ = Phase::kIdle;
   std::string drain_reason_;
   int64_t settle_length_ns_ = 0;

@@ -203,6 +203,13 @@ class Ab(harness.PlimsollTest):
         self.assertEqual(json.loads(again.out), self.comparison(), result)
         self.assertEqual(list(self.dir.glob("*/*")), [])
         self.run_plan("--hosts", agent.address, *PACE)
+        # Nothing is concluded from results that are not those that were measured.
+        shutil.copy(self.out / "a" / "journal", self.out / "b" / "journal")
+        self.assertIn("b/journal was changed or replaced", self.plimsoll("compare", self.out, code=3).err)
+        shutil.rmtree(self.out / "b")
+        told = self.plimsoll("compare", self.out, code=3)
+        self.assertIn("INCONCLUSIVE: these are not the results that were measured: b is missing", told.err)
+        self.assertEqual(told.out, "")
 
     def test_agents_of_a_killed_controller_remove_the_files_of_both_sides(self):
         agent = self.agent("alpha")

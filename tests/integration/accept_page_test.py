@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import re
 
 import browser
 import harness
@@ -12,15 +13,21 @@ HOSTILE = "</script><script>window.broken=1</script><img src=x onerror=window.br
 
 class AcceptPage(browser.BrowserTest):
 
-    def open(self, change=None, code=1):
-        """Opens the page of the record, changed by a function where one is given, and returns it."""
+    def open(self, change=None, alone=False):
+        """Opens the page of the record, changed by a function where one is given, and returns it. The program takes no verdict
+        from a record `alone`, whose parts are not there: else its page has what the record says."""
         record = json.loads(GOLDEN.read_text())
         if change is not None:
             change(record)
         (self.base / "accept.json").write_text(json.dumps(record))
-        self.plimsoll("report", self.base, code=code)
-        self.browser.open(self.base / "accept.html")
-        return json.loads((self.base / "accept.json").read_text())
+        self.plimsoll("report", self.base, code=3)
+        page = self.base / "accept.html"
+        if not alone:
+            before, data, after = re.fullmatch(r"(.*<script[^>]* id=\"data\"[^>]*>)(.*?)(</script>.*)", page.read_text(), re.DOTALL).groups()
+            text = json.dumps({**json.loads(data), "report": record}).replace("<", "\\u003c")
+            page.write_text(before + text + after)
+        self.browser.open(page)
+        return record if not alone else json.loads((self.base / "accept.json").read_text())
 
     def text(self, selector):
         return self.browser.script("return document.querySelector(arguments[0]).innerText", selector)
@@ -32,9 +39,11 @@ class AcceptPage(browser.BrowserTest):
 
     def test_the_page_shows_what_the_record_says(self):
         record = self.open()
-        self.assertEqual(self.text("h1"), record["name"])
+        self.assertEqual(self.text("h1"), "Acceptance test: " + record["name"])
+        self.assertEqual(self.browser.script("return document.title"), f"Acceptance test: {record['name']} \u2013 Plimsoll")
         self.assertEqual(self.text("#verdict h2"), "FAIL")
-        self.assertIn(record["reasons"][0], self.text("#verdict"))
+        self.assertEqual(self.browser.script("return [...document.querySelectorAll('#verdict li')].map(item => item.textContent)"),
+                         record["reasons"])
         parts = self.rows("parts")
         self.assertEqual(len(parts), len(record["runs"]))
         for shown, run in zip(parts, record["runs"]):
@@ -58,8 +67,9 @@ class AcceptPage(browser.BrowserTest):
             record["runs"] = [run for run in record["runs"] if run["part"] != "fsck"]
             for run in record["runs"]:
                 run.update(outcome="pass", reasons=[])
+            record.update(outcome="pass", reasons=[])
 
-        self.open(without_fsck, code=0)
+        self.open(without_fsck)
         self.assertEqual(self.text("#verdict h2"), "PASS")
         self.assertIn("The plan leaves out fsck.", self.text("#verdict"))
         self.assert_quiet()
@@ -70,10 +80,11 @@ class AcceptPage(browser.BrowserTest):
             last = record["runs"][-1]
             last.update(began=False, complete=False, outcome="unspecified", directory="", result="", reasons=[])
             record["cut_short"] = "interrupted"
+            record["reasons"].append("Did not run: limit, run 3: interrupted")
 
         self.open(cut)
-        self.assertIn("NOT DONE", self.rows("parts")[-1][1])
-        self.assertIn("Not done: limit, run 3: interrupted", self.text("#verdict"))
+        self.assertIn("DID NOT RUN", self.rows("parts")[-1][1])
+        self.assertIn("Did not run: limit, run 3: interrupted", self.text("#verdict"))
         self.assert_quiet()
 
     def test_a_record_without_results_leaves_no_hole(self):
@@ -85,9 +96,17 @@ class AcceptPage(browser.BrowserTest):
             for run in record["runs"]:
                 run.update(began=False, complete=False, outcome="unspecified", directory="", result="", reasons=[], notes=[])
 
-        self.open(bare, code=3)
+        self.open(bare, alone=True)
         self.assertEqual(self.text("#verdict h2"), "INCONCLUSIVE")
         self.assertEqual(self.browser.script("return document.getElementById('spread')"), None)
+        self.assert_quiet()
+
+    def test_parts_that_are_not_there_are_named(self):
+        record = self.open(alone=True)
+        self.assertEqual(self.text("#verdict h2"), "INCONCLUSIVE")
+        self.assertIn("load, run 1: INCONCLUSIVE: load-1 is missing", self.text("#verdict"))
+        self.assertEqual({row[3] for row in self.rows("parts")}, {"its results are not those that were recorded"})
+        self.assertEqual(record["outcome"], "inconclusive")
         self.assert_quiet()
 
     def test_hostile_text_stays_text(self):
@@ -98,7 +117,7 @@ class AcceptPage(browser.BrowserTest):
             record["runs"][1]["result"] = HOSTILE
             record["runs"][5]["reasons"] = [HOSTILE]
 
-        self.open(hostile)
+        self.open(hostile, alone=True)
         self.assertIsNone(self.browser.script("return window.broken === undefined ? null : window.broken"))
         self.assertEqual(self.browser.script("return document.querySelectorAll('img, iframe').length"), 0)
         self.assertNotRegex(self.text("body"), "[\x1b\u202e]")

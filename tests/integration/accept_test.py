@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import shlex
+import shutil
 import signal
 import sys
 import tempfile
@@ -25,6 +26,12 @@ LOAD = ("--rate", "20", "--arrival", "even", "--duration", "5s", "--warmup", "20
 
 # Exit code of the report of a part, and of an acceptance.
 CODES = {"pass": 0, "fail": 1, "inconclusive": 3}
+
+
+def flip(part):
+    journal = bytearray((part / "journal").read_bytes())
+    journal[len(journal) // 2] ^= 1
+    (part / "journal").write_bytes(journal)
 
 
 def setUpModule():
@@ -131,7 +138,33 @@ class Accept(AcceptTest):
         self.assertEqual(self.record()["outcome"], "pass")
         self.assertIn("The plan leaves out storage, fsck, limit.", " ".join(result.out.split()))
         self.assertEqual([run["reasons"] for run in self.record()["runs"]], [[], []])
+        self.assertRegex(result.err, r"plimsoll: part 1 of 2: load, run 1, about 2\d+s left\n")
+        self.assertRegex(result.err, r"plimsoll: part 2 of 2: load, run 2, about 1\ds left\n")
         self.made_again(0)
+        # Whoever it is that reports it: what was accepted is what is there.
+        self.spoiled("load-2", "load-2 is missing", lambda part: shutil.rmtree(part))
+        self.spoiled("load-1", r"load-1/journal was changed or replaced: it is of run \w{6}, not of run \w{6}",
+                     lambda part: shutil.copy(self.out / "load-2" / "journal", part / "journal"))
+        self.spoiled("load-1", r"load-1/journal was changed or replaced: its SHA-256 is not the recorded one", flip)
+        self.spoiled("accept.json", "accept.json was changed after the acceptance wrote it",
+                     lambda record: record.write_text(record.read_text().replace('"p50<5s"', '"p50<1s"')))
+
+    def spoiled(self, name, told, change):
+        """What `change` makes of the part is INCONCLUSIVE in every output, until it is undone."""
+        kept = self.base / "kept"
+        shutil.copytree(self.out, kept)
+        change(self.out / name)
+        junit = self.base / "junit.xml"
+        result = self.plimsoll("report", self.out, "--junit", junit, code=3)
+        self.assertRegex(" ".join(result.out.split()), "Verdict INCONCLUSIVE - .*" + told)
+        self.assertRegex(junit.read_text(), told)
+        self.assertNotIn('errors="0"', junit.read_text())
+        self.assertEqual(self.record()["outcome"], "inconclusive")
+        self.assertRegex((self.out / "accept.html").read_text(), told)
+        self.assertRegex(self.plimsoll("report", self.out, "--summary", "md", code=3).out, "INCONCLUSIVE")
+        shutil.rmtree(self.out)
+        shutil.move(kept, self.out)
+        self.assertIn("Verdict   PASS", self.plimsoll("report", self.out, code=0).out)
 
     def test_one_host_is_accepted_by_the_line_of_the_readme(self):
         readme = (pathlib.Path(__file__).parents[2] / "README.md").read_text()
@@ -148,7 +181,7 @@ class Accept(AcceptTest):
     def test_a_closed_loop_that_is_short_of_cpu_is_not_accepted(self):
         agent = self.agent("alpha", wrap=("taskset", "--cpu-list", str(min(os.sched_getaffinity(0)))))
         process = self.start_accept("--hosts", agent.address, "--dir", self.dir, "--qm", "2", "--bsize", "32k", "--cpu-load", "4",
-                                    "--duration", "5s", "--warmup", "200ms", "--require", "p50<5s", "--parts", "load", "--runs", "1")
+                                    "--duration", "5s", "--warmup", "200ms", "--require", "p50<5s", "--require", "max<60s", "--parts", "load", "--runs", "1")
         code = process.finish()
         result = self.result_of(process, None, code)
         (run,) = self.record()["runs"]
@@ -176,7 +209,7 @@ class Accept(AcceptTest):
         self.assertEqual(runs["storage", 1]["outcome"], "fail")
         self.assertIn("keeps data in memory", runs["storage", 1]["reasons"][0])
         self.assertEqual([run["began"] for run in runs.values()], [True, False, False, False])
-        self.assertIn("Not done: fsck, run 1; load, run 1; limit, run 1: the storage check failed", " ".join(result.out.split()))
+        self.assertIn("Did not run: fsck, run 1; load, run 1; limit, run 1: the storage check failed", " ".join(result.out.split()))
         self.made_again(1)
 
     def test_interrupted_it_keeps_what_it_measured_and_names_what_is_missing(self):
@@ -192,7 +225,7 @@ class Accept(AcceptTest):
         self.assertTrue(runs["load", 1]["complete"], result)
         self.assertFalse(runs["load", 2]["complete"])
         self.assertEqual(self.record()["cut_short"], "interrupted")
-        self.assertIn("Not done: limit, run 1; limit, run 2: interrupted", " ".join(result.out.split()))
+        self.assertIn("Did not run: limit, run 1; limit, run 2: interrupted", " ".join(result.out.split()))
         self.report_of("load", 1)
         self.made_again(code)
         self.assert_nothing_left()
@@ -210,7 +243,7 @@ class Accept(AcceptTest):
         first, second = self.record()["runs"]
         self.assertEqual((first["complete"], first["outcome"]), (True, "fail"), result)
         self.assertFalse(second["began"], result)
-        self.assertIn("Not done: load, run 2: interrupted", " ".join(result.out.split()))
+        self.assertIn("Did not run: load, run 2: interrupted", " ".join(result.out.split()))
         self.made_again(1)
         self.assert_nothing_left(fs.mountpoint)
 
@@ -289,8 +322,10 @@ class Accept(AcceptTest):
             (("--dir", self.dir, "--require", "p99<1s", "--duration", "1s"), 2, "--until-steady"),
             (("--dir", self.dir, "--require", "p99<1s", "--parts", "load,loda"), 2, "--parts: 'loda'"),
             (("--dir", "/nowhere", "--require", "p99<1s"), 2, "/nowhere does not exist"),
-            (("--dir", self.dir, "--require", "p99<1s", "--hosts", "127.0.0.1:1"), 4, "127.0.0.1:1: connection refused"),
-            (("--dir", self.dir, "--require", "p99<1s", "--hosts", "127.0.0.1:1", "--parts", "load"), 4, "connection refused"),
+            (("--dir", self.dir, "--require", "p99<10ms"), 2, "such as max<500ms or stalls==0, or set the rate"),
+            (("--dir", self.dir, "--require", "p99<10ms", "--dry-run"), 2, "such as max<500ms or stalls==0, or set the rate"),
+            (("--dir", self.dir, "--require", "max<1s", "--hosts", "127.0.0.1:1"), 4, "127.0.0.1:1: connection refused"),
+            (("--dir", self.dir, "--require", "max<1s", "--hosts", "127.0.0.1:1", "--parts", "load"), 4, "connection refused"),
         ):
             with self.subTest(arguments):
                 result = self.accept(*arguments, code=code)

@@ -106,6 +106,19 @@ class OnATerminal(harness.PlimsollTest):
             "--dir", self.dir, "--file-size", "256k", "--out", self.base / f"out-{self._results}", *arguments
         ], *size)
 
+    def test_an_acceptance_shows_the_whole_above_the_part_that_is_under_way(self):
+        terminal = Terminal(self, [
+            harness.binary("plimsoll"), "accept", "--dir", self.dir, "--file-size", "64k", "--num-files", "2", "--rate", "20",
+            "--arrival", "even", "--duration", "8s", "--warmup", "0", "--require", "p50<5s", "--parts", "load", "--runs", "2",
+            "--out", self.base / "accepted"
+        ], 80, 24)
+        for number in (1, 2):
+            lines = terminal.await_text(rf"\Apart {number} of 2: load, run {number}, about \d+s left\n")
+            self.assertEqual(terminal.flag("alternate_on"), "1")
+            self.assertLessEqual(len(lines), 24)
+        terminal.await_text(r"^exit code \d$")
+        self.assert_restored(terminal)
+
     def assert_restored(self, terminal):
         self.assertEqual(terminal.flag("alternate_on"), "0")
         self.assertEqual(terminal.flag("cursor_flag"), "1")

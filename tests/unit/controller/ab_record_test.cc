@@ -5,10 +5,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_replace.h"
+#include "tests/temp_directory.h"
 
 namespace plimsoll {
 namespace {
@@ -116,6 +121,69 @@ TEST(AbRecord, GivesTheDesignItsLooksAndItsOrder) {
   AbRecord killed = Sample();
   killed.ended.clear();
   EXPECT_EQ(DesignOf(killed).ended(), "The rounds were cut off.");
+}
+
+namespace fs = std::filesystem;
+
+// The rounds of a directory, sealed: their journals are those of an acceptance.
+class SealedAbTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const fs::path runs = fs::path(PLIMSOLL_SOURCE_DIR) / "tests/data/acceptance";
+    AbRecord record = Sample();
+    for (const char* round : {"round-01", "round-02"}) {
+      for (const auto& [side, run] : {std::pair("-a", "load-1"), std::pair("-b", "load-2")}) {
+        fs::copy(runs / run, path() / (std::string(round) + side));
+      }
+    }
+    SealRuns(path().string(), record);
+    WriteRecord(WriteAbRecord(record));
+  }
+
+  fs::path path() const { return directory_.path(); }
+  void WriteRecord(const std::string& text) const { std::ofstream(path() / "ab.json") << text; }
+  std::string Record() const {
+    std::ifstream file(path() / "ab.json");
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  absl::Status Load() const { return LoadAbDirectory(path().string()).status(); }
+
+ private:
+  testing::TempDirectory directory_;
+};
+
+TEST_F(SealedAbTest, IsReadWhereNothingWasChanged) {
+  EXPECT_TRUE(Load().ok()) << Load();
+  const absl::StatusOr<AbRecord> read = ReadAbRecord(Record());
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(read->seals.size(), 4U);
+  EXPECT_EQ(WriteAbRecord(*read), Record());
+}
+
+TEST_F(SealedAbTest, NoSideIsComparedThatIsMissingOrNotTheOneThatWasMeasured) {
+  fs::copy_file(path() / "round-01-b/journal", path() / "round-02-a/journal", fs::copy_options::overwrite_existing);
+  EXPECT_EQ(Load().code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(Load().message()),
+              HasSubstr("INCONCLUSIVE: these are not the results that were measured: round-02-a/journal was changed or "
+                        "replaced"));
+  fs::remove_all(path() / "round-01-b");
+  EXPECT_THAT(std::string(Load().message()), HasSubstr("round-01-b is missing; round-02-a/journal was"));
+  // A report in place of the journal is no evidence.
+  fs::remove(path() / "round-01-a/journal");
+  std::ofstream(path() / "round-01-a/report.json") << "{\"format\": 1, \"run\": {}, \"steps\": []}";
+  EXPECT_THAT(std::string(Load().message()), HasSubstr("round-01-a/journal is missing"));
+}
+
+TEST_F(SealedAbTest, ARecordThatWasChangedIsNotCompared) {
+  for (const auto& [what, instead] : std::vector<std::pair<std::string, std::string>>{
+           {"\"5%\"", "\"9%\""}, {"\"BA\"", "\"AB\""}, {"\"seals\"", "\"seats\""}}) {
+    const std::string text = Record();
+    WriteRecord(absl::StrReplaceAll(text, {{what, instead}}));
+    EXPECT_EQ(Load().code(), absl::StatusCode::kDataLoss) << what;
+    EXPECT_THAT(std::string(Load().message()), HasSubstr("ab.json was changed")) << what;
+    WriteRecord(text);
+  }
+  EXPECT_TRUE(Load().ok());
 }
 
 TEST(DrawOrder, IsAFairCoinForEachRoundAndTheSameForASeed) {

@@ -236,10 +236,12 @@ TEST(AcceptPlan, AClosedLoopNeedsACriterionThatAHangFails) {
       "--require (criteria): without --rate (workload.rate), percentiles hardly show a queue manager that hangs, as it "
       "writes nothing meanwhile; add a limit for its longest write or for stalls, such as max<500ms or stalls==0, or "
       "set the rate");
-  for (const char* blind :
-       {"p99<10ms", "p99.9<10ms, avg<2ms, iops>=100", "p99<10ms, stalls[host_paused]==0", "max@8k<1s, p99<1s"}) {
+  for (const char* blind : {"p99<10ms", "p99.9<10ms, avg<2ms, iops>=100", "p99<10ms, 'stalls[host_paused]==0'"}) {
     EXPECT_THAT(problems("", blind), is_refused) << blind;
   }
+  const std::string two_sizes = "block_size: [4k, 8k]\naccept: {parts: [load]}\n";
+  EXPECT_THAT(problems("", "max@8k<1s, p99<1s", two_sizes), is_refused) << "4k has none";
+  EXPECT_THAT(problems("", "max@8k<1s, max@4k<2s", two_sizes), IsEmpty());
   for (const char* sees : {"p99<10ms, max<1s", "stalls==0", "p99<10ms, longest_stall<1s", "service_max@cluster<1s"}) {
     EXPECT_THAT(problems("", sees), IsEmpty()) << sees;
   }

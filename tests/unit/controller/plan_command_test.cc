@@ -110,7 +110,7 @@ TEST_F(PlanCommandTest, OptionsCompleteThePlan) {
 }
 
 TEST_F(PlanCommandTest, WhatChoosesItsStepsItselfIsSummedUpByItsTime) {
-  const std::string plan = "workload: {dir: /x}\ncriteria: [p99<1ms]\n";
+  const std::string plan = "workload: {dir: /x}\ncriteria: [p99<1ms, max<1s]\n";
   EXPECT_EQ(Check(plan + "limit: {budget: 5m}\n"), static_cast<int>(Exit::kOk));
   EXPECT_THAT(out_.str(), HasSubstr("1 queue manager, at most 5m of writing\n"));
   EXPECT_EQ(Check(plan + "limit: {budget: 5m}\naccept: {runs: 3, parts: [load, limit]}\n"), static_cast<int>(Exit::kOk))

@@ -1,4 +1,8 @@
 // What `plimsoll accept` keeps in its directory beside the results of its parts: `accept.json`, and what is made of it.
+//
+// A run of a part is sealed when it ends: with its outcome, and the SHA-256 of the file that the outcome follows from.
+// Read back, no verdict is taken from accept.json: each run is derived again from that file, and one whose file is
+// missing, has another digest or gives another outcome is INCONCLUSIVE.
 #pragma once
 
 #include <string>
@@ -11,12 +15,20 @@
 
 namespace plimsoll {
 
+// Value of an acceptance's record_sha256 for which WriteAcceptRecord writes a seal anew; any other stays as it is.
+inline constexpr char kRenewedSeal[] = "renewed";
+
 // Whether the directory holds the record of an acceptance.
 bool IsAcceptDirectory(const std::string& directory);
 
-// The record, judged again; a run that was under way when the acceptance was cut off has what its journal shows.
-// INVALID_ARGUMENT where it is not such a record.
+// The acceptance of the directory, derived again. A run that was under way when the acceptance was cut off has what its
+// journal shows. Storage and fsck of a version that sealed nothing keep their result, with a note. INVALID_ARGUMENT
+// where accept.json is not such a record.
 absl::StatusOr<v1::AcceptReport> LoadAcceptDirectory(const std::string& directory);
+
+// Seals the run with its outcome and its results, where it has any. `run_id`: of its journal, or empty. Makes the run
+// INCONCLUSIVE where its results cannot be read.
+void SealRun(const std::string& directory, const std::string& run_id, v1::AcceptRun& run);
 
 // How it is shown.
 struct AcceptView {

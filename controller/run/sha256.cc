@@ -1,0 +1,102 @@
+#include "controller/run/sha256.h"
+
+#include <fcntl.h>
+#include <openssl/evp.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <memory>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "common/posix.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr size_t kDigits = 64;
+constexpr size_t kReadBytes = size_t{1} << 20;
+
+class Sha256Sum {
+ public:
+  Sha256Sum() : context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) {
+    EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr);
+  }
+
+  void Add(const void* data, size_t size) { EVP_DigestUpdate(context_.get(), data, size); }
+  std::string Take() {
+    std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+    unsigned length = 0;
+    EVP_DigestFinal_ex(context_.get(), digest.data(), &length);
+    return absl::BytesToHexString(std::string(reinterpret_cast<const char*>(digest.data()), length));
+  }
+
+ private:
+  std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> context_;
+};
+
+// Where the seal's value begins; npos: the text has no seal. A quote within a value has a backslash before it, so that
+// only a member has this form.
+size_t SealStart(const std::string& text) {
+  const std::string member = absl::StrCat("\"", kRecordSeal, "\": \"");
+  const size_t at = text.rfind(member);
+  return at == std::string::npos ? at : at + member.size();
+}
+
+}  // namespace
+
+std::string Sha256(std::string_view bytes) {
+  Sha256Sum sum;
+  sum.Add(bytes.data(), bytes.size());
+  return sum.Take();
+}
+
+absl::StatusOr<std::string> Sha256Below(const std::string& directory, const std::string& part,
+                                        const std::string& name) {
+  std::string path = part;
+  const auto failed = [&path](int error) -> absl::Status {
+    if (error == ENOENT) return absl::NotFoundError(absl::StrCat(path, " is missing"));
+    if (error == ELOOP) return absl::FailedPreconditionError(absl::StrCat(path, " is a symbolic link"));
+    return PosixError("open", path, error);
+  };
+  const UniqueFd above(open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!above.valid()) return PosixError("open", directory, errno);
+  struct stat info{};
+  if (fstatat(above.get(), part.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return failed(errno);
+  if (S_ISLNK(info.st_mode)) return failed(ELOOP);
+  const UniqueFd inside(openat(above.get(), part.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!inside.valid()) return failed(errno);
+  absl::StrAppend(&path, "/", name);
+  // A pipe has no writer to wait for.
+  const UniqueFd fd(openat(inside.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (!fd.valid()) return failed(errno);
+  if (fstat(fd.get(), &info) != 0) return PosixError("fstat", path, errno);
+  if (!S_ISREG(info.st_mode)) return absl::FailedPreconditionError(absl::StrCat(path, " is not a regular file"));
+  Sha256Sum sum;
+  std::vector<char> buffer(kReadBytes);
+  while (true) {
+    const ssize_t got = read(fd.get(), buffer.data(), buffer.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return PosixError("read", path, errno);
+    if (got == 0) return sum.Take();
+    sum.Add(buffer.data(), static_cast<size_t>(got));
+  }
+}
+
+std::string SealRecord(std::string text) {
+  const std::string seal = Sha256(text);
+  return text.insert(SealStart(text), seal);
+}
+
+bool IsSealIntact(const std::string& text) {
+  const size_t start = SealStart(text);
+  if (start == std::string::npos || text.size() < start + kDigits) return false;
+  std::string unsealed = text;
+  unsealed.erase(start, kDigits);
+  return text.compare(start, kDigits, Sha256(unsealed)) == 0;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,27 @@
+// SHA-256 as hexadecimal digits, of bytes and of files: what shows that results are not those that were recorded. It
+// shows damage, not forgery: whoever changes a file can also change the digest beside it.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+
+namespace plimsoll {
+
+std::string Sha256(std::string_view bytes);
+
+// Of the file `name` in the directory `part` of `directory`. NOT_FOUND where either is missing; FAILED_PRECONDITION
+// where either is a symbolic link, or not a directory and a regular file. Errors name them as they are below
+// `directory`.
+absl::StatusOr<std::string> Sha256Below(const std::string& directory, const std::string& part, const std::string& name);
+
+// A record in JSON seals itself: its member "record_sha256" holds the SHA-256 of its text with that value empty.
+inline constexpr char kRecordSeal[] = "record_sha256";
+
+// The text, whose seal is empty, with its seal.
+std::string SealRecord(std::string text);
+// Whether the text is as SealRecord made it.
+bool IsSealIntact(const std::string& text);
+
+}  // namespace plimsoll

@@ -1,0 +1,135 @@
+// The verdict over the parts of an acceptance: nothing but whole parts that passed makes a PASS.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "controller/accept/accept_report.h"
+#include "tests/unit/accept/made_up_acceptance.h"
+
+namespace plimsoll {
+namespace {
+
+using ::plimsoll::testing::AcceptPlanOf;
+using ::plimsoll::testing::LoadReportOf;
+using ::plimsoll::testing::NextRun;
+using ::plimsoll::testing::WholeAcceptance;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+TEST(AcceptVerdict, PassesWhereEveryRunOfEveryPartIsWholeAndPassed) {
+  const v1::AcceptReport report = WholeAcceptance();
+  EXPECT_EQ(report.outcome(), v1::OUTCOME_PASS) << RenderAcceptText(report);
+  EXPECT_THAT(report.reasons(), IsEmpty());
+  EXPECT_EQ(report.runs_size(), 1 + 3 + 3 + 3);
+}
+
+// Each run spoils the verdict alone, whatever it is that it did not do.
+TEST(AcceptVerdict, NoRunThatIsNotWholeAndPassedLeavesAPass) {
+  const v1::AcceptReport whole = WholeAcceptance();
+  for (int i = 0; i < whole.runs_size(); ++i) {
+    const auto outcome = [&](const auto& spoil) {
+      v1::AcceptReport report = whole;
+      spoil(*report.mutable_runs(i));
+      JudgeAcceptance(report);
+      EXPECT_FALSE(report.reasons().empty()) << i;
+      return report.outcome();
+    };
+    EXPECT_EQ(outcome([](v1::AcceptRun& run) { run.set_outcome(v1::OUTCOME_INCONCLUSIVE); }), v1::OUTCOME_INCONCLUSIVE);
+    EXPECT_EQ(outcome([](v1::AcceptRun& run) { run.set_outcome(v1::OUTCOME_DONE); }), v1::OUTCOME_INCONCLUSIVE);
+    EXPECT_EQ(outcome([](v1::AcceptRun& run) { run.set_outcome(v1::OUTCOME_UNSPECIFIED); }), v1::OUTCOME_INCONCLUSIVE);
+    EXPECT_EQ(outcome([](v1::AcceptRun& run) { run.set_complete(false); }), v1::OUTCOME_INCONCLUSIVE);
+    EXPECT_EQ(outcome([](v1::AcceptRun& run) {
+                run.set_began(false);
+                run.set_complete(false);
+                run.clear_outcome();
+              }),
+              v1::OUTCOME_INCONCLUSIVE);
+    EXPECT_EQ(outcome([](v1::AcceptRun& run) { run.set_outcome(v1::OUTCOME_FAIL); }), v1::OUTCOME_FAIL);
+  }
+}
+
+TEST(AcceptVerdict, AFailureStandsWhateverIsMissingBesides) {
+  v1::AcceptReport report = WholeAcceptance({3.1, 14.2});
+  EXPECT_EQ(report.outcome(), v1::OUTCOME_FAIL);
+  EXPECT_THAT(report.reasons(), ElementsAre("load, run 2: FAIL: p99<10ms FAIL: 14.200 ms (step 1, beta/qm1)"));
+  v1::AcceptRun& last = *report.mutable_runs()->rbegin();
+  last.set_began(false);
+  last.set_complete(false);
+  last.clear_outcome();
+  report.set_cut_short("interrupted");
+  JudgeAcceptance(report);
+  EXPECT_EQ(report.outcome(), v1::OUTCOME_FAIL);
+  EXPECT_THAT(report.reasons(), Contains("Did not run: limit, run 2: interrupted"));
+}
+
+TEST(AcceptVerdict, ResultsThatDifferFromTheRecordLeaveNoPassAndAreNamedEverywhere) {
+  for (const bool of_a_run : {true, false}) {
+    v1::AcceptReport report = WholeAcceptance();
+    if (of_a_run) {
+      TakeDifference("load-1 is missing", *report.mutable_runs(4));
+    } else {
+      report.add_altered("load-1 is missing");
+    }
+    JudgeAcceptance(report);
+    EXPECT_EQ(report.outcome(), v1::OUTCOME_INCONCLUSIVE);
+    EXPECT_THAT(report.reasons(),
+                ElementsAre(of_a_run ? "load, run 1: INCONCLUSIVE: load-1 is missing" : "load-1 is missing"));
+    EXPECT_THAT(RenderAcceptText(report), HasSubstr("load-1 is missing"));
+    EXPECT_THAT(RenderAcceptMarkdown(report, ""), HasSubstr("load-1 is missing"));
+    EXPECT_THAT(RenderAcceptJUnit(report), HasSubstr("load-1 is missing"));
+    EXPECT_THAT(RenderAcceptJUnit(report), HasSubstr("errors=\"1\""));
+    EXPECT_THAT(RenderAcceptPage(report), HasSubstr("load-1 is missing"));
+  }
+  v1::AcceptReport failed = WholeAcceptance({3.1, 14.2, 3.2});
+  failed.add_altered("load-9 is not one of the parts");
+  JudgeAcceptance(failed);
+  EXPECT_EQ(failed.outcome(), v1::OUTCOME_FAIL) << "what failed has failed";
+}
+
+TEST(AcceptVerdict, EachReasonIsOneSentenceAndAnItemOfAList) {
+  v1::AcceptReport report = WholeAcceptance();
+  v1::AcceptRun& run = *report.mutable_runs()->rbegin();
+  run.set_outcome(v1::OUTCOME_INCONCLUSIVE);
+  for (const char* reason : {"The limit is the load generator, not the storage.", "second", "third"})
+    run.add_reasons(reason);
+  JudgeAcceptance(report);
+  EXPECT_THAT(report.reasons(),
+              ElementsAre("limit, run 3: INCONCLUSIVE: The limit is the load generator, not the storage "
+                          "(and 2 more reasons)"));
+  EXPECT_THAT(RenderAcceptText(report), HasSubstr("Verdict   INCONCLUSIVE\n"
+                                                  "          - limit, run 3: INCONCLUSIVE: The limit is the load\n"
+                                                  "            generator, "));
+}
+
+TEST(AcceptVerdict, WhatMakesARunInconclusiveComesBeforeACriterionThatItExceeded) {
+  v1::Report found = LoadReportOf(14);
+  found.mutable_verdict()->set_outcome(v1::OUTCOME_INCONCLUSIVE);
+  found.mutable_verdict()->add_reasons("beta was suspended for 1.5 s");
+  v1::AcceptReport report = PlannedAcceptance(AcceptPlanOf());
+  v1::AcceptRun& run = NextRun(report);
+  TakeRun(found, run, report);
+  EXPECT_THAT(run.reasons(), ElementsAre("beta was suspended for 1.5 s", HasSubstr("p99<10ms FAIL")));
+}
+
+TEST(AcceptVerdict, NothingDoneIsNoPass) {
+  v1::AcceptReport planned = PlannedAcceptance(AcceptPlanOf());
+  EXPECT_EQ(planned.outcome(), v1::OUTCOME_INCONCLUSIVE);
+  planned.clear_runs();
+  JudgeAcceptance(planned);
+  EXPECT_EQ(planned.outcome(), v1::OUTCOME_INCONCLUSIVE);
+}
+
+TEST(AcceptVerdict, PartsThatThePlanLeavesOutAreNamed) {
+  v1::TestPlan plan = AcceptPlanOf();
+  plan.mutable_accept()->clear_parts();
+  plan.mutable_accept()->add_parts(v1::ACCEPT_PART_LOAD);
+  v1::AcceptReport report = PlannedAcceptance(plan);
+  for (int i = 0; i < 3; ++i) TakeRun(LoadReportOf(3), NextRun(report), report);
+  JudgeAcceptance(report);
+  EXPECT_EQ(report.outcome(), v1::OUTCOME_PASS);
+  EXPECT_THAT(report.limits(), Contains("The plan leaves out storage, fsck, limit."));
+}
+
+}  // namespace
+}  // namespace plimsoll
