@@ -11,6 +11,7 @@
 #include <memory>
 #include <ostream>
 #include <sstream>
+#include <streambuf>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/field_rules.h"
@@ -39,11 +41,114 @@ namespace {
 constexpr uint32_t kMostQms = 10;
 // Buffers of an agent begin at a page.
 constexpr uint32_t kBufferAlignment = 4096;
+constexpr uint64_t kLeastFile = 4096;
+constexpr uint64_t kLargestFile = uint64_t{1} << 40U;
+constexpr uint64_t kLargestBlockKib = uint64_t{64} << 10U;
+constexpr size_t kMostBlockSizes = 10'000;
+constexpr uint64_t kLongestDelayUs = uint64_t{3600} * 1'000'000;
+constexpr int64_t kLongestRunS = int64_t{3650} * 86'400;
+
+// Files consist of pages of so many bytes.
+constexpr uint64_t kFilePage = 4096;
 
 struct MqldtFlags {
   MqldtOptions options;
   std::string out;
+  // Whether the variables of mqldt's container set the options.
+  bool by_variables = false;
 };
+
+// A message about a plan in mqldt's words: with the names of its options, or of its container's variables, and without
+// ways out that it does not have.
+std::string InMqldtWords(const std::string& message, bool by_variables) {
+  const std::string options = absl::StrReplaceAll(message, {{"--file-size (workload.file_size)", "--fileSize"},
+                                                            {"--file-size", "--fileSize"},
+                                                            {"--num-files (workload.num_files)", "--numFiles"},
+                                                            {"--num-files", "--numFiles"},
+                                                            {"--file-prefix (workload.file_prefix)", "--filePrefix"},
+                                                            {"--cpu-load (workload.cpu_load)", "--backgroundThreads"},
+                                                            {"--cpu-load", "--backgroundThreads"},
+                                                            {"--bsize (block_size)", "--bsize"},
+                                                            {"--duration (duration)", "--duration"},
+                                                            {"--delay (workload.delay)", "--delay"},
+                                                            {"--dir (workload.dir)", "--dir"},
+                                                            {" and --repeat (repeat) make ", " makes "},
+                                                            {" (--qm, placement)", " (--qm)"},
+                                                            {", or --direct off", ""},
+                                                            {" (--min-free)", ""},
+                                                            {" (--timeout)", ""}});
+  if (!by_variables) return options;
+  return absl::StrReplaceAll(options, {{"--fileSize", "MQLDT_FILESIZE"},
+                                       {"--numFiles", "MQLDT_NUMFILES"},
+                                       {"--duration", "MQLDT_DURATION"},
+                                       {"--bsize", "MQLDT_BLOCKSIZE"},
+                                       {"--qm", "MQLDT_QM"},
+                                       {"--dir", "MQLDT_DIRECTORY"},
+                                       {"--csvFile", "MQLDT_CSVFILE"}});
+}
+
+// Passes each line on in mqldt's words, once it is complete.
+class MqldtWords : public std::streambuf {
+ public:
+  MqldtWords(std::ostream& target, bool by_variables) : target_(target), by_variables_(by_variables) {}
+  ~MqldtWords() override { Pass(); }
+  MqldtWords(const MqldtWords&) = delete;
+  MqldtWords& operator=(const MqldtWords&) = delete;
+
+ protected:
+  int_type overflow(int_type character) override {
+    if (traits_type::eq_int_type(character, traits_type::eof())) return traits_type::not_eof(character);
+    line_ += traits_type::to_char_type(character);
+    if (line_.back() == '\n') Pass();
+    return character;
+  }
+
+ private:
+  void Pass() {
+    target_ << InMqldtWords(line_, by_variables_) << std::flush;
+    line_.clear();
+  }
+
+  std::ostream& target_;
+  const bool by_variables_;
+  std::string line_;
+};
+
+// A whole number in mqldt's own units; `unit` such as "bytes". Takes no sign: the parser would wrap it.
+CLI::Validator WholeNumber(uint64_t least, uint64_t most, const std::string& unit) {
+  return {[least, most, unit](std::string& text) -> std::string {
+            uint64_t value = 0;
+            const bool digits = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+              return absl::ascii_isdigit(static_cast<unsigned char>(c));
+            });
+            if (digits && absl::SimpleAtoi(text, &value) && value >= least && value <= most) return "";
+            const absl::StatusOr<uint64_t> size = ParseSize(text);
+            const bool in_range = unit == "bytes" && size.ok() && *size >= least && *size <= most;
+            return absl::StrCat(Quoted(text), " is not a whole number of ", unit, " from ", least, " to ", most,
+                                in_range ? absl::StrCat(": write ", *size) : "");
+          },
+          ""};
+}
+
+// What mqldt's options rule out together.
+absl::Status CheckOptions(const MqldtOptions& options, const std::vector<uint64_t>& block_sizes) {
+  const uint64_t largest = *std::max_element(block_sizes.begin(), block_sizes.end());
+  const uint64_t rounded = options.file_size_bytes / kFilePage * kFilePage;
+  if (largest > rounded) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--fileSize ", options.file_size_bytes,
+                     rounded == options.file_size_bytes ? "" : absl::StrCat(", rounded down to ", rounded, ","),
+                     " is less than the largest block size, ", largest >> 10U, "K: use --fileSize ",
+                     (largest + kFilePage - 1) / kFilePage * kFilePage, " or more"));
+  }
+  const uint64_t most_s = static_cast<uint64_t>(kLongestRunS) / block_sizes.size();
+  if (options.duration_s > most_s) {
+    return absl::InvalidArgumentError(absl::StrCat("--duration ", options.duration_s, " for each of ",
+                                                   block_sizes.size(), " block sizes is more than ", kLongestRunS,
+                                                   " seconds in all: use ", most_s, " or less"));
+  }
+  return absl::OkStatus();
+}
 
 // The block sizes of --bsize. As with mqldt each ends in k or K.
 absl::StatusOr<std::vector<uint64_t>> BlockSizes(const std::string& list) {
@@ -52,11 +157,16 @@ absl::StatusOr<std::vector<uint64_t>> BlockSizes(const std::string& list) {
     uint64_t kib = 0;
     absl::string_view digits = item;
     if (!absl::ConsumeSuffix(&digits, "k") && !absl::ConsumeSuffix(&digits, "K")) digits = "";
-    if (!absl::SimpleAtoi(digits, &kib) || kib == 0 || kib > (uint64_t{1} << 20U)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--bsize: '", std::string(item), "' is not a block size: write 16K, or several as 16K,32K"));
+    if (!absl::SimpleAtoi(digits, &kib) || kib == 0 || kib > kLargestBlockKib) {
+      return absl::InvalidArgumentError(absl::StrCat("--bsize: '", std::string(item),
+                                                     "' is not a block size from 1K to ", kLargestBlockKib,
+                                                     "K: write 16K, or several as 16K,32K"));
     }
     sizes.push_back(kib << 10U);
+  }
+  if (sizes.size() > kMostBlockSizes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--bsize: ", sizes.size(), " block sizes; a run has at most ", kMostBlockSizes));
   }
   return sizes;
 }
@@ -149,11 +259,22 @@ absl::Status KeepCsv(const MqldtOptions& options, const v1::Report& report) {
   return file ? absl::OkStatus() : PosixError("--csvFile", options.csv_file, errno);
 }
 
-// One run of mqldt.
-int Measure(const MqldtFlags& flags, CommandLine& line) {
-  const MqldtOptions& options = flags.options;
+// One run of mqldt. `shown` takes what mqldt itself shows; its errors take what can go wrong.
+int Measure(const MqldtFlags& flags, CommandLine& shown) {
+  MqldtWords words(shown.err, flags.by_variables);
+  std::ostream errors(&words);
+  CommandLine line{shown.out, errors, {}, shown.color_out, shown.color_err, shown.output_failed};
+  MqldtOptions options = flags.options;
   const absl::StatusOr<std::vector<uint64_t>> block_sizes = BlockSizes(options.block_sizes);
   if (!block_sizes.ok()) return PrintError(line, block_sizes.status(), Exit::kWrong);
+  if (const absl::Status status = CheckOptions(options, *block_sizes); !status.ok()) {
+    return PrintError(line, status, Exit::kWrong);
+  }
+  if (const uint64_t odd = options.file_size_bytes % kFilePage; odd != 0) {
+    options.file_size_bytes -= odd;
+    line.err << "plimsoll: --fileSize " << options.file_size_bytes + odd << " is not a multiple of " << kFilePage
+             << ": the files have " << options.file_size_bytes << " bytes" << std::endl;
+  }
   if (!options.csv_file.empty()) {
     if (const absl::Status status = CheckWritable("--csvFile", options.csv_file); !status.ok()) {
       return PrintError(line, status, Exit::kWrong);
@@ -185,7 +306,7 @@ int Measure(const MqldtFlags& flags, CommandLine& line) {
   }
   FillDefaults(plan);
 
-  MqldtView view(options, line);
+  MqldtView view(options, shown);
   const absl::StatusOr<AgentAccess> access = LoadAccess({});
   if (!access.ok()) return PrintError(line, access.status(), Exit::kWrong);
   PlanRun how;
@@ -230,7 +351,7 @@ std::string Banner(const std::string& title) {
 // What mqldt's container does with its variables: one sweep over block sizes, or 1, 2 ... MQLDT_QM queue managers.
 absl::Status ReadVariables(MqldtOptions& options) {
   PLIMSOLL_RETURN_IF_ERROR(
-      ReadVariable<uint64_t>("MQLDT_FILESIZE", "67108864", 1, uint64_t{1} << 40U, options.file_size_bytes));
+      ReadVariable<uint64_t>("MQLDT_FILESIZE", "67108864", kLeastFile, kLargestFile, options.file_size_bytes));
   PLIMSOLL_RETURN_IF_ERROR(ReadVariable<uint32_t>(
       "MQLDT_NUMFILES", "16", 1, LargestOfWorkload(v1::LogWorkload::kNumFilesFieldNumber), options.num_files));
   PLIMSOLL_RETURN_IF_ERROR(ReadVariable<uint32_t>("MQLDT_DURATION", "60", 1, 86'400 * 365, options.duration_s));
@@ -242,6 +363,7 @@ absl::Status ReadVariables(MqldtOptions& options) {
 }
 
 int MeasureByVariables(MqldtFlags flags, CommandLine& line) {
+  flags.by_variables = true;
   MqldtOptions& options = flags.options;
   if (const absl::Status status = ReadVariables(options); !status.ok()) return PrintError(line, status, Exit::kWrong);
   const std::time_t now = std::time(nullptr);
@@ -290,6 +412,7 @@ void AddMqldtCommand(CLI::App& app, CommandLine& line) {
       ->type_name("TEXT")
       ->capture_default_str();
   command->add_option("--fileSize,-s", options.file_size_bytes, "Size of a file in bytes (LogFilePages x 4096)")
+      ->check(WholeNumber(kLeastFile, kLargestFile, "bytes"))
       ->type_name("BYTES")
       ->capture_default_str();
   command->add_option("--numFiles,-n", options.num_files, "Files of a queue manager (LogPrimaryFiles)")
@@ -306,6 +429,7 @@ void AddMqldtCommand(CLI::App& app, CommandLine& line) {
       ->type_name("N")
       ->capture_default_str();
   command->add_option("--delay,-z", options.delay_us, "Pause after each write in microseconds")
+      ->check(WholeNumber(0, kLongestDelayUs, "microseconds"))
       ->type_name("US")
       ->capture_default_str();
   command->add_option("--alignment,-a", options.alignment_bytes, "Alignment of the buffers: 0, or up to 4096 bytes")

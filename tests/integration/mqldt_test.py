@@ -161,7 +161,7 @@ class Mqldt(harness.PlimsollTest):
     def test_wrong_input_is_one_line_that_names_it(self):
         for arguments, error in (
             ((), r"--bsize is missing: --bsize=16K, or several as --bsize=16K,32K"),
-            (("--bsize=16",), r"--bsize: '16' is not a block size: write 16K, or several as 16K,32K"),
+            (("--bsize=16",), r"--bsize: '16' is not a block size from 1K to 65536K: write 16K, or several as 16K,32K"),
             (("-b", "4K", "-d", self.base / "none"), rf".*{re.escape(str(self.base))}/none.*"),
             (("-b", "4K", "-t", "0"), r"--duration: .*"),
             (("-b", "4K", "-n", "600"), r"--numFiles: .*511.*"),
@@ -176,6 +176,71 @@ class Mqldt(harness.PlimsollTest):
                 self.assertEqual(len(result.errors), 1, result)
         bad = self.mqldt(code=2, environment={"MQLDT_QM": "many"})
         self.assertEqual(bad.errors, ["plimsoll: MQLDT_QM: 'many' is not a whole number from 1 to 10"])
+
+    def test_a_size_of_any_number_of_bytes_is_rounded_down_with_a_remark(self):
+        result = self.mqldt("-d", self.dir, "-b", "4K", "--fileSize=671088", "--numFiles=2", "--duration=1")
+        self.assertIn("plimsoll: --fileSize 671088 is not a multiple of 4096: the files have 667648 bytes\n", result.err)
+        self.assertEqual(self.report_of(result)["hosts"][0]["workload"]["file_size_bytes"], 667648)
+
+    def test_every_error_about_the_plan_is_in_mqldts_own_words_and_its_way_out_is_accepted(self):
+        known = set(re.findall(r"--[A-Za-z]+", self.plimsoll("mqldt", "--help").out))
+        small = ("-d", self.dir, "-s", "8192", "-n", "2")
+        # Of each field of the plan that an option of mqldt's sets what is below its least and above its largest value, what is not one,
+        # and what the options rule out together.
+        for arguments, error in (
+            ((*small, "-b", "4K", "-s", "100"), "--fileSize: '100' is not a whole number of bytes from 4096 to 1099511627776"),
+            ((*small, "-b", "4K", "-s", "0"), "--fileSize: '0' is"),
+            ((*small, "-b", "4K", "-s", "-5"), "--fileSize: '-5' is"),
+            ((*small, "-b", "4K", "-s", "9999999999999"), "--fileSize: '9999999999999' is"),
+            ((*small, "-b", "4K", "-s", "99999999999999999999"), "--fileSize: '99999999999999999999' is"),
+            ((*small, "-b", "4K", "-s", "32k"), "--fileSize: '32k' is not a whole number of bytes from 4096 to 1099511627776: write 32768"),
+            ((*small, "-b", "16K"), "--fileSize 8192 is less than the largest block size, 16K: use --fileSize 16384 or more"),
+            ((*small, "-b", "6K", "-s", "8191"), "--fileSize 8191, rounded down to 4096, is less than the largest block size, 6K: use"),
+            ((*small, "-b", "0K"), "--bsize: '0K' is not a block size from 1K to 65536K"),
+            ((*small, "-b", "65537K"), "--bsize: '65537K' is"),
+            ((*small, "-b", "4K,,8K"), "--bsize: '' is"),
+            ((*small, "-b", ",".join(["4K"] * 10_001)), "--bsize: 10001 block sizes; a run has at most 10000"),
+            ((*small, "-b", "4K,8K", "-t", "31536000", "-b", ",".join(["4K"] * 11)), "--duration 31536000 for each of 11 block sizes"),
+            ((*small, "-b", "4K", "-t", "0"), "--duration: '0' is"),
+            ((*small, "-b", "4K", "-t", "31536001"), "--duration: '31536001' is"),
+            ((*small, "-b", "4K", "-n", "0"), "--numFiles: '0' is"),
+            ((*small, "-b", "4K", "-n", "512"), "--numFiles: '512' is"),
+            ((*small, "-b", "4K", "-z", "3600000001"), "--delay: '3600000001' is not a whole number of microseconds from 0 to 3600000000"),
+            ((*small, "-b", "4K", "-z", "-1"), "--delay: '-1' is"),
+            ((*small, "-b", "4K", "-z", "5ms"), "--delay: '5ms' is"),
+            ((*small, "-b", "4K", "-p", "1025"), "--backgroundThreads: '1025' is"),
+            ((*small, "-b", "4K", "-f", "a/b"), "--filePrefix 'a/b' is not a plain name"),
+            ((*small, "-b", "4K", "-f", "-a"), "--filePrefix"),
+            ((*small, "-b", "4K", "-f", "x" * 65), "--filePrefix"),
+            ((*small, "-b", "4K", "-q", "0"), "--qm: '0' is"),
+            ((*small, "-b", "4K", "-s", str(1 << 40), "-n", "511"), "qm1: the storage below"),
+        ):
+            with self.subTest(arguments=[str(argument)[:20] for argument in arguments]):
+                arguments = self.last_of_each(arguments)
+                process = self.start(harness.Process, [harness.binary("plimsoll"), "mqldt", *map(str, arguments)], env=self.environment)
+                self.assertIn(process.finish(), (2, 3, 4), process.err)
+                told = "\n".join(line for line in process.err.splitlines() if line.startswith("plimsoll: "))
+                self.assertTrue(told.startswith(f"plimsoll: {error}"), told)
+                self.assertLessEqual(set(re.findall(r"--[A-Za-z][A-Za-z-]*", told)), known, told)
+                self.assertNotRegex(told, r"workload\.|block_size|placement")
+                for value in re.findall(r"(?:use --fileSize|write) (\d+)\b", told):
+                    self.mqldt(*self.last_of_each((*arguments, "-s", value, "-t", "1")))
+
+    @staticmethod
+    def last_of_each(arguments):
+        """Of an option that is there twice the last one."""
+        values = dict(zip(arguments[::2], arguments[1::2], strict=True))
+        return [word for pair in values.items() for word in pair]
+
+    def test_errors_name_the_variables_of_the_container_where_these_were_given(self):
+        for variables, error in (
+            ({"MQLDT_FILESIZE": "5000", "MQLDT_QM": "2", "MQLDT_BLOCKSIZE": "8K"},
+             "MQLDT_FILESIZE 5000, rounded down to 4096, is less than the largest block size, 8K: use MQLDT_FILESIZE 8192 or more"),
+            ({"MQLDT_FILESIZE": "8192"}, "MQLDT_FILESIZE 8192 is less than the largest block size, 1024K: use MQLDT_FILESIZE 1048576 or more"),
+            ({"MQLDT_FILESIZE": "100"}, "MQLDT_FILESIZE: '100' is not a whole number from 4096 to 1099511627776"),
+        ):
+            result = self.mqldt(code=2, environment={"MQLDT_DIRECTORY": str(self.dir), **variables})
+            self.assertEqual(result.errors, [f"plimsoll: {error}"])
 
 
 if __name__ == "__main__":
