@@ -177,10 +177,7 @@ absl::Status CheckPlansComparable(const std::vector<AbSide>& sides, const Stated
     }
     planned.push_back({{{absl::StrCat("the plan of ", side.name), std::move(report)}}, side.name});
   }
-  absl::Status comparable = CheckComparable(planned, differs);
-  if (comparable.ok() || CommonBlockSizes(planned).empty()) return comparable;
-  return absl::FailedPreconditionError(
-      absl::StrCat(std::string(comparable.message()), "; where that is what you compare, name it with --differs"));
+  return CheckComparable(planned, differs);
 }
 
 absl::StatusOr<Between> Between::Create(const AbFlags& flags) {

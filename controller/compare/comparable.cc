@@ -231,20 +231,20 @@ std::set<std::string> FactOf(const SideInput& side, const RunFact& fact) {
   return values;
 }
 
-// Refuses where a fact of one run is not that of the first run.
-absl::Status SameEverywhere(const std::vector<SideInput>& sides, const RunFact& fact) {
+// In which of the runs a fact is not that of the first run, and why that matters; empty where it is the same
+// everywhere.
+std::string DifferenceIn(const std::vector<SideInput>& sides, const RunFact& fact) {
   const RunInput& first = sides.front().runs.front();
   const std::set<std::string> wanted = fact.values(first.report);
   for (const SideInput& side : sides) {
     for (const RunInput& run : side.runs) {
       const std::set<std::string> values = fact.values(run.report);
       if (values == wanted) continue;
-      return absl::FailedPreconditionError(absl::StrCat("not comparable: ", fact.what, ": ", Joined(wanted), " in ",
-                                                        first.source, ", ", Joined(values), " in ", run.source, "; ",
-                                                        fact.why));
+      return absl::StrCat(fact.what, ": ", Joined(wanted), " in ", first.source, ", ", Joined(values), " in ",
+                          run.source, "; ", fact.why);
     }
   }
-  return absl::OkStatus();
+  return "";
 }
 
 std::string SizesOf(const v1::Report& report) {
@@ -431,6 +431,12 @@ absl::Status CheckComparable(const std::vector<SideInput>& sides, const StatedDi
   if (!too_many.ok()) return too_many;
   absl::Status empty;
   ForEachRun(sides, [&empty](const RunInput& run, const std::string& /*label*/) {
+    if (run.report.has_ha()) {
+      empty.Update(absl::FailedPreconditionError(
+          absl::StrCat(run.source,
+                       ": not comparable: it is an HA drill, which has no steps; compare runs (`plimsoll "
+                       "run`)")));
+    }
     if (run.report.has_limit()) {
       empty.Update(absl::FailedPreconditionError(
           absl::StrCat(run.source,
@@ -460,19 +466,27 @@ absl::Status CheckComparable(const std::vector<SideInput>& sides, const StatedDi
     ForEachRun(sides, [&parts](const RunInput& run, const std::string& /*label*/) {
       parts.push_back(absl::StrCat(SizesOf(run.report), " in ", run.source));
     });
-    return absl::FailedPreconditionError(
-        absl::StrCat("not comparable: no block size was measured in all runs: ", absl::StrJoin(parts, ", ")));
+    return absl::FailedPreconditionError(absl::StrCat("not comparable: no block size was measured in all runs: ",
+                                                      absl::StrJoin(parts, ", "), "; measure all with one --bsize"));
   }
+  std::vector<std::string> refused;
+  std::set<std::string> options;
   for (const RunFact& fact : DecisiveFacts()) {
-    if (!IsStated(fact, stated)) {
-      if (const absl::Status same = SameEverywhere(sides, fact); !same.ok()) return same;
-      continue;
-    }
     for (const SideInput& side : sides) {
-      if (const absl::Status same = SameEverywhere({side}, fact); !same.ok()) return same;
+      if (const std::string within = DifferenceIn({side}, fact); !within.empty()) {
+        return absl::FailedPreconditionError(
+            absl::StrCat("not comparable: ", within, "; runs of one side are alike: make them sides of their own"));
+      }
     }
+    const std::string between = IsStated(fact, stated) ? "" : DifferenceIn(sides, fact);
+    if (between.empty()) continue;
+    refused.push_back(between);
+    options.insert(fact.options.begin(), fact.options.end());
   }
-  return absl::OkStatus();
+  if (refused.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("not comparable: ", absl::StrJoin(refused, "; "),
+                                                    "; if that is what you compare, pass --differs ",
+                                                    absl::StrJoin(options, ",")));
 }
 
 std::vector<uint64_t> CommonBlockSizes(const std::vector<SideInput>& sides) {

@@ -355,7 +355,7 @@ class Ab(harness.PlimsollTest):
             (self.base / f"{name}.yaml").write_text(f"workload: {{dir: {self.dir}, sync: {sync}}}\n")
         plans = (self.base / "san.yaml", self.base / "nfs.yaml")
         result = self.ab(*plans, vary="none", code=2)
-        self.assertIn("name it with --differs", result.err)
+        self.assertIn("if that is what you compare, pass --differs", result.err)
         result = self.ab(*plans, "--differs", "sync", "--dry-run", vary="none")
         self.assertRegex(result.out, r"(?s)^san:\n.*\nnfs:\n.*Up to 8 rounds")
         self.assertFalse(self.out.exists())

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -56,18 +57,56 @@ TEST(Comparable, WhatDoesNotMeasureTheSameIsRefused) {
   v1::Report other = report;
   other.mutable_hosts(0)->mutable_workload()->set_sync(v1::SYNC_MODE_NONE);
   const std::string id = report.run().id();
-  EXPECT_EQ(Refusal(report, other),
-            absl::StrCat("not comparable: how writes are made durable (--sync): dsync in run-", id, ", none in run-",
-                         id, "; a write that waits for less is not the same write"));
+  EXPECT_EQ(
+      Refusal(report, other),
+      absl::StrCat("not comparable: how writes are made durable (--sync): dsync in run-", id, ", none in run-", id,
+                   "; a write that waits for less is not the same write; if that is what you compare, pass "
+                   "--differs sync"));
   other = report;
   other.mutable_hosts(0)->mutable_mount()->set_direct(false);
   EXPECT_THAT(Refusal(report, other), HasSubstr("O_DIRECT in effect: yes in "));
   other = report;
   other.mutable_hosts(0)->mutable_workload()->set_rate_per_second(100);
   EXPECT_THAT(Refusal(report, other), HasSubstr("pace: closed loop in "));
-  EXPECT_EQ(Refusal(SteadyReport("a", {4'096}, 20, {100'000}), SteadyReport("b", {8'192, 65'536}, 20, {100'000})),
-            "not comparable: no block size was measured in all runs: 4k in run-a, 8k,64k in run-b");
+  EXPECT_EQ(
+      Refusal(SteadyReport("a", {4'096}, 20, {100'000}), SteadyReport("b", {8'192, 65'536}, 20, {100'000})),
+      "not comparable: no block size was measured in all runs: 4k in run-a, 8k,64k in run-b; measure all with one "
+      "--bsize");
   EXPECT_THAT(Refusal(report, SteadyReport("b", {}, 0, {})), HasSubstr("nothing was measured in this run"));
+}
+
+TEST(Comparable, EachRefusalNamesTheOptionThatAllowsIt) {
+  const v1::Report report = Simulated(1, 1);
+  const auto changed = [&report](const std::function<void(v1::HostReport&)>& change) {
+    v1::Report other = report;
+    change(*other.mutable_hosts(0));
+    return other;
+  };
+  const std::vector<v1::Report> others = {
+      changed([](v1::HostReport& host) { host.mutable_workload()->set_sync(v1::SYNC_MODE_NONE); }),
+      changed([](v1::HostReport& host) { host.mutable_mount()->set_direct(false); }),
+      changed([](v1::HostReport& host) { host.mutable_workload()->set_rate_per_second(100); })};
+  std::vector<std::string> allowed;
+  for (const v1::Report& other : others) {
+    const std::string refusal = Refusal(report, other);
+    const size_t at = refusal.find("--differs ");
+    ASSERT_NE(at, std::string::npos) << refusal;
+    allowed.push_back(refusal.substr(at + 10));
+    CompareSettings settings = Quick();
+    settings.differs = ParseDiffers(allowed.back()).value();
+    EXPECT_TRUE(Compare({Side({report}), Side({other})}, settings).ok()) << refusal;
+    // Within a side it allows nothing, and is not named.
+    const absl::StatusOr<v1::Comparison> mixed = Compare({Side({report, other}), Side({report})}, settings);
+    EXPECT_THAT(std::string(mixed.status().message()), HasSubstr("make them sides of their own"));
+  }
+  EXPECT_THAT(allowed, ElementsAre("sync", "direct", "rate"));
+  // Of several all are named at once.
+  v1::Report all = others[0];
+  all.mutable_hosts(0)->mutable_workload()->set_rate_per_second(100);
+  EXPECT_THAT(Refusal(report, all), ::testing::EndsWith("pass --differs rate,sync"));
+  v1::Report drill = report;
+  drill.mutable_ha();
+  EXPECT_THAT(Refusal(report, drill), HasSubstr("not comparable: it is an HA drill"));
 }
 
 TEST(Comparable, MoreStepsThanARunCanHaveAreRefused) {
