@@ -73,6 +73,20 @@ bool BeginsWithBrace(const std::string& path) {
 
 }  // namespace
 
+absl::Status CheckOneRun(const std::string& path) {
+  if (IsAbDirectory(path)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": the rounds of `plimsoll ab`, not one run; `plimsoll compare ", ShellQuoted(path),
+                     "` compares them, and each run is in a directory below it"));
+  }
+  std::error_code error;
+  if (fs::exists(absl::StrCat(path, absl::EndsWith(path, "/") ? "" : "/", "accept.json"), error)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": the parts of `plimsoll accept`, not one run; name one of them, such as load-1 below it"));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<v1::Report> LoadReport(const std::string& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
@@ -85,14 +99,7 @@ absl::StatusOr<v1::Report> LoadReport(const std::string& path) {
   if (fs::exists(journal, error)) return LoadJournal(journal);
   const std::string json = absl::StrCat(path, absl::EndsWith(path, "/") ? "" : "/", "report.json");
   if (fs::exists(json, error)) return LoadJson(json);
-  if (IsAbDirectory(path)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        path, ": the rounds of `plimsoll ab`, not one run; `plimsoll compare ", ShellQuoted(path), "` compares them"));
-  }
-  if (fs::exists(absl::StrCat(path, absl::EndsWith(path, "/") ? "" : "/", "accept.json"), error)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": the parts of `plimsoll accept`, not one run; name one of them, such as load-1 below it"));
-  }
+  PLIMSOLL_RETURN_IF_ERROR(CheckOneRun(path));
   return absl::NotFoundError(absl::StrCat(path, ": holds neither a journal nor a report.json: no result of a run"));
 }
 

@@ -14,6 +14,9 @@
 
 namespace plimsoll {
 
+// INVALID_ARGUMENT where the directory holds several runs, of `plimsoll ab` or `plimsoll accept`.
+absl::Status CheckOneRun(const std::string& path);
+
 // The report of `path`: of a directory from its journal, or where that is missing from its report.json; of a file from
 // what it is, a report.json or a journal. NOT_FOUND where there is nothing; else the error says what is wrong with it.
 absl::StatusOr<v1::Report> LoadReport(const std::string& path);

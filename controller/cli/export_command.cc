@@ -18,6 +18,7 @@
 #include "common/text.h"
 #include "common/units.h"
 #include "controller/cli/commands.h"
+#include "controller/cli/compare_command.h"
 #include "controller/export/formats.h"
 #include "controller/export/output.h"
 #include "controller/export/run_index.h"
@@ -36,7 +37,22 @@ struct ExportFlags {
   std::string output;
   uint32_t step = 0;
   bool warmup = false;
+  bool unix_epoch = false;
 };
+
+// Why the run has nothing that a format could hold; OK where a step of it began.
+absl::Status CheckHasSteps(const std::string& directory, const RunIndex& index) {
+  if (index.report().has_ha()) {
+    return absl::InvalidArgumentError(absl::StrCat(directory,
+                                                   ": an HA drill, whose instances write no steps: there are no writes "
+                                                   "to export; `plimsoll report` shows its events"));
+  }
+  if (!index.steps().empty()) return absl::OkStatus();
+  const std::string& why = index.report().run().state_reason();
+  return absl::InvalidArgumentError(absl::StrCat(directory, ": a run of which no step began",
+                                                 why.empty() ? "" : absl::StrCat(" (", why, ")"),
+                                                 ": there are no writes to export"));
+}
 
 // Opens the output where the format is one stream, and runs the export. `path` is empty for standard output; `results`
 // is the directory that holds its last component `name`, where the program chose that, else no descriptor.
@@ -125,6 +141,9 @@ void PrintNotes(const RunIndex& index, const ExportFormat& format, const WriteFi
                 uint64_t moved, CommandLine& line) {
   const auto note = [&line](const std::string& text) { line.err << "plimsoll: " << SanitizeForTerminal(text) << '\n'; };
   if (!index.damage().empty()) note(absl::StrCat(index.damage(), "."));
+  if (const std::string remark = format.remark == nullptr ? "" : format.remark(index, filter); !remark.empty()) {
+    note(remark);
+  }
   if (format.needs_traces || index.frames_left_out()) {
     for (const std::string& problem : index.problems()) note(problem);
   }
@@ -172,6 +191,11 @@ int ExportMain(const ExportFlags& flags, CommandLine& line) {
     return PrintError(line, absl::StrCat(format->name, " holds the measured part only: --warmup cannot be in it"),
                       Exit::kWrong);
   }
+  if (flags.unix_epoch && !format->has_unix_epoch) {
+    return PrintError(line, absl::StrCat("--log-unix-epoch is for fio-log: ", format->name, " has times of its own"),
+                      Exit::kWrong);
+  }
+  if (const absl::Status one = CheckOneRun(flags.directory); !one.ok()) return PrintError(line, one, Exit::kWrong);
   const absl::StatusOr<std::string> journal = FindJournal(flags.directory);
   if (!journal.ok()) return PrintError(line, journal.status(), Exit::kWrong);
   const bool is_file = *journal == flags.directory;
@@ -179,6 +203,9 @@ int ExportMain(const ExportFlags& flags, CommandLine& line) {
   if (!path.ok()) return PrintError(line, path.status(), Exit::kWrong);
   const absl::StatusOr<std::unique_ptr<RunIndex>> index = RunIndex::Read(*journal);
   if (!index.ok()) return PrintError(line, index.status(), Exit::kWrong);
+  if (const absl::Status steps = CheckHasSteps(flags.directory, **index); !steps.ok()) {
+    return PrintError(line, steps, Exit::kWrong);
+  }
 
   WriteFilter filter;
   filter.warmup = flags.warmup;
@@ -196,6 +223,7 @@ int ExportMain(const ExportFlags& flags, CommandLine& line) {
   const absl::StatusOr<std::unique_ptr<WriteStream>> writes = WriteStream::Open(**index, filter);
   if (!writes.ok()) return PrintError(line, writes.status(), Exit::kWrong);
   ExportTask task{**index, filter, **writes};
+  task.unix_epoch = flags.unix_epoch;
   const absl::StatusOr<uint64_t> done =
       RunExport(*format, task, *path, results, results.valid() ? format->default_name : "", line.out);
   // As with other tools, whose reader has had enough of them.
@@ -218,6 +246,8 @@ void AddExportCommand(CLI::App& app, CommandLine& line) {
   command->add_option("--output", flags->output, OutputHelp());
   command->add_option("--step", flags->step, "Export this step only (the first is 1)")->check(CLI::PositiveNumber);
   command->add_flag("--warmup", flags->warmup, "Include the warm-up's writes, marked as such");
+  command->add_flag("--log-unix-epoch", flags->unix_epoch,
+                    "Of fio-log: times in ms since 1970 instead of since the first step, as fio's option of that name");
   command->footer(
       "Example:\n  plimsoll export plimsoll-results/20261120T192011Z-7f3a21 --format csv --output writes.csv");
   command->callback([flags, &line] { line.action = [flags, &line] { return ExportMain(*flags, line); }; });

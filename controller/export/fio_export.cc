@@ -87,6 +87,8 @@ struct FioJob {
   // Its per-second figures; null: not known.
   const v1::SeriesReport* series = nullptr;
   const Histogram& latency;
+  // Whether the step, and the run, ended as planned on the host, or on all of them: no write failed.
+  bool completed = true;
 };
 
 constexpr double kBytesPerKib = 1024;
@@ -175,9 +177,10 @@ double Deviation(const std::vector<double>& values) {
   return std::sqrt(squares / static_cast<double>(values.size() - 1));
 }
 
-// Bandwidth (KiB/s) and writes per second over whole seconds.
+// Bandwidth (KiB/s) and writes per second over whole seconds; nothing where the step had none.
 void PutSeconds(JsonWriter& json, const FioJob& job) {
   const v1::BandwidthReport& bandwidth = job.scope.bandwidth();
+  if (bandwidth.seconds() == 0) return;
   const uint64_t block_bytes = BlockBytesOf(job);
   const auto block = static_cast<double>(block_bytes);
   const auto samples = uint64_t{bandwidth.seconds()};
@@ -185,7 +188,6 @@ void PutSeconds(JsonWriter& json, const FioJob& job) {
   const double deviation = Deviation(writes);
   Put(json, "bw_min", static_cast<uint64_t>(static_cast<double>(bandwidth.min_bytes_per_second()) / kBytesPerKib));
   Put(json, "bw_max", static_cast<uint64_t>(static_cast<double>(bandwidth.max_bytes_per_second()) / kBytesPerKib));
-  Put(json, "bw_agg", 100.0);
   Put(json, "bw_mean", bandwidth.avg_bytes_per_second() / kBytesPerKib);
   Put(json, "bw_dev", (block > 0 ? deviation * block : Deviation(WholeSeconds(job, true))) / kBytesPerKib);
   Put(json, "bw_samples", samples);
@@ -217,8 +219,6 @@ void PutWrites(JsonWriter& json, const FioJob& job) {
   Put(json, "runtime", static_cast<uint64_t>(std::max<int64_t>(scope.measured_ns(), 0) / kNsPerMs));
   Put(json, "total_ios", scope.writes());
   Put(json, "short_ios", uint64_t{0});
-  Put(json, "drop_ios", uint64_t{0});
-  PutNoLatency(json, "slat_ns");
   PutLatency(json, "clat_ns", job);
   PutLatency(json, "lat_ns", job);
   PutSeconds(json, job);
@@ -271,7 +271,7 @@ void WriteFioJob(const FioJob& job, JsonWriter& json) {
   json.BeginObject();
   Put(json, "jobname", job.name);
   Put(json, "groupid", uint64_t{job.step.number()} - 1);
-  Put(json, "error", uint64_t{0});
+  if (job.completed) Put(json, "error", uint64_t{0});
   Put(json, "elapsed",
       static_cast<uint64_t>(std::max<int64_t>(job.step.measured_ns() + job.step.warmup_ns(), 0) / kNsPerSecond));
   json.Key("job options");
@@ -285,11 +285,6 @@ void WriteFioJob(const FioJob& job, JsonWriter& json) {
   PutNothing(json, "read");
   PutWrites(json, job);
   PutNothing(json, "trim");
-  json.Key("sync");
-  json.BeginObject();
-  Put(json, "total_ios", uint64_t{0});
-  PutNoLatency(json, "lat_ns");
-  json.EndObject();
   Put(json, "job_runtime", static_cast<uint64_t>(std::max<int64_t>(job.scope.measured_ns(), 0) / kNsPerMs));
   PutShares(json, job.latency);
   json.EndObject();
@@ -314,7 +309,13 @@ class FioJson {
     EndStep();
     json_.EndArray();
     json_.EndObject();
-    PLIMSOLL_RETURN_IF_ERROR(output_.Append(json_.Take()));
+    // fio's client mode has its jobs under another name, where its readers look for them.
+    std::string text = json_.Take();
+    constexpr std::string_view kJobs = "\"jobs\": ";
+    const size_t begin = text.find(kJobs) + kJobs.size();
+    const size_t end = text.rfind(']') + 1;
+    text.insert(end, absl::StrCat(",\n  \"client_stats\": ", text.substr(begin, end - begin)));
+    PLIMSOLL_RETURN_IF_ERROR(output_.Append(text));
     return writes_;
   }
 
@@ -345,7 +346,7 @@ class FioJson {
       }
       for (const v1::ScopeReport& scope : step.scopes()) {
         if (scope.kind() != v1::SCOPE_KIND_CLUSTER) continue;
-        WriteFioJob({"All clients", "", step, scope, SeriesOf(step, scope), all}, json_);
+        WriteFioJob({"All clients", "", step, scope, SeriesOf(step, scope), all, Completed(step, "")}, json_);
       }
     }
     latencies_.clear();
@@ -359,10 +360,19 @@ class FioJson {
       if (writer.qm == scope.qm() && index_.hosts().at(writer.host).label == scope.host()) latency = &histogram;
     }
     WriteFioJob({absl::StrCat(scope.host(), "/", QmText(index_.report(), scope.host(), scope.qm())), scope.host(), step,
-                 scope, SeriesOf(step, scope), *latency},
+                 scope, SeriesOf(step, scope), *latency, Completed(step, scope.host())},
                 json_);
     all.Merge(*latency);
     writes_ += scope.latency().count();
+  }
+
+  // `host`: its label; empty: of all hosts.
+  bool Completed(const v1::StepReport& step, const std::string& host) const {
+    const auto& hosts = index_.report().hosts();
+    if (index_.report().run().state() != v1::RUN_STATE_COMPLETE) return false;
+    return step.cut_short().empty() && std::none_of(hosts.begin(), hosts.end(), [&](const v1::HostReport& each) {
+             return each.has_lost() && (host.empty() || each.label() == host);
+           });
   }
 
   static const v1::SeriesReport* SeriesOf(const v1::StepReport& step, const v1::ScopeReport& scope) {
@@ -444,7 +454,12 @@ uint64_t OffsetOf(const v1::LogWorkload& workload, uint64_t block_bytes, uint64_
   return slot / per_extent * workload.file_size_bytes() + slot % per_extent * block_bytes;
 }
 
-int64_t BaseNs(const RunIndex& index, const WriteFilter& filter) {
+// The moment of the timeline that the logs have as 0.
+int64_t BaseNs(const RunIndex& index, const WriteFilter& filter, bool unix_epoch) {
+  if (unix_epoch) {
+    const google::protobuf::Timestamp begin = index.timeline().ToUtc(index.begin_ns());
+    return index.begin_ns() - begin.seconds() * kNsPerSecond - begin.nanos();
+  }
   if (filter.step) return index.steps().at(*filter.step).begin.start_ns();
   return index.steps().empty() ? index.begin_ns() : index.steps().begin()->second.begin.start_ns();
 }
@@ -467,18 +482,22 @@ class LogLine {
 }  // namespace
 
 absl::StatusOr<uint64_t> ExportFioLogs(const RunIndex& index, const WriteFilter& filter, WriteStream& writes,
-                                       const std::string& directory, int results) {
+                                       const std::string& directory, int results, bool unix_epoch) {
   Made made(directory);
   PLIMSOLL_RETURN_IF_ERROR(made.MakeDirectory(results));
-  const int64_t base_ns = BaseNs(index, filter);
+  const int64_t base_ns = BaseNs(index, filter, unix_epoch);
   uint64_t lines = 0;
   LogLine line;
   for (uint32_t place = 0; place < index.writers().size(); ++place) {
     const IndexedWriter& writer = index.writers()[place];
     const IndexedHost& host = index.hosts().at(writer.host);
-    PLIMSOLL_ASSIGN_OR_RETURN(
-        const std::unique_ptr<Output> output,
-        made.AddFile(absl::StrCat(SafeName(host.label), "_qm", writer.qm, "_clat.", place + 1, ".log")));
+    std::vector<std::unique_ptr<Output>> outputs;
+    for (const char* kind : {"clat", "lat"}) {
+      PLIMSOLL_ASSIGN_OR_RETURN(
+          std::unique_ptr<Output> output,
+          made.AddFile(absl::StrCat(SafeName(host.label), "_qm", writer.qm, "_", kind, ".", place + 1, ".log")));
+      outputs.push_back(std::move(output));
+    }
     PLIMSOLL_RETURN_IF_ERROR(writes.ForWriter(place, [&](const ExportedWrite& write) {
       const uint64_t block_bytes = index.BlockBytesOf(writer, write.step);
       const int64_t end_ns = write.start_ns + static_cast<int64_t>(write.latency_ns) - base_ns;
@@ -488,9 +507,11 @@ absl::StatusOr<uint64_t> ExportFioLogs(const RunIndex& index, const WriteFilter&
       line.Add(block_bytes, ", ");
       line.Add(OffsetOf(host.workload, block_bytes, write.seq), ", 0\n");
       ++lines;
-      return output->Append(line.text());
+      absl::Status written;
+      for (const auto& output : outputs) written.Update(output->Append(line.text()));
+      return written;
     }));
-    PLIMSOLL_RETURN_IF_ERROR(output->Finish());
+    for (const auto& output : outputs) PLIMSOLL_RETURN_IF_ERROR(output->Finish());
   }
   made.Keep();
   return lines;

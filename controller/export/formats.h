@@ -37,13 +37,15 @@ absl::StatusOr<uint64_t> ExportCsv(const RunIndex& index, const WriteFilter& fil
 
 // Makes `directory` (it must not be there, or be empty) and in it one completion latency log for each writer, named
 // <host>_qm<n>_clat.<number of the writer in the run>.log: the number alone makes names differ, also on file systems
-// that do not distinguish upper from lower case. A line: end of the write in ms since the start of the first step that
-// is exported, latency in ns, 1 (a write), block size, offset as if the extents lay one behind the other (0 where the
-// write's number is not known), 0 (no priority). Returns how many writes. What was made is removed where an error comes
-// back. With `results`, a descriptor of the directory above, the last component of `directory` is a name that the
-// program chose: it is made there, and refused where it is a symbolic link.
+// that do not distinguish upper from lower case. A second log, _lat, has the same lines: a write is submitted and
+// completed by one call, and some tools look for the one, some for the other. A line: end of the write in ms since the
+// start of the first step that is exported, or with `unix_epoch` since 1970, latency in ns, 1 (a write), block size,
+// offset as if the extents lay one behind the other (0 where the write's number is not known), 0 (no priority). Returns
+// how many writes. What was made is removed where an error is returned. With `results`, a descriptor of the directory
+// above, the last component of `directory` is a name that the program chose: it is made there, and refused where it is
+// a symbolic link.
 absl::StatusOr<uint64_t> ExportFioLogs(const RunIndex& index, const WriteFilter& filter, WriteStream& writes,
-                                       const std::string& directory, int results = -1);
+                                       const std::string& directory, int results = -1, bool unix_epoch = false);
 
 // An interval log of version 1.3, one line a second for all writers together and one for each writer; values in ns. It
 // is made from the frames' histograms, bucket for bucket, and needs no traces: untraced writes are in it too.
@@ -53,6 +55,8 @@ absl::StatusOr<uint64_t> ExportFioLogs(const RunIndex& index, const WriteFilter&
 // writes that were in flight at a step's end have lines of their own, from there to the end of the longest of them.
 // Returns how many writes the lines of all writers hold.
 absl::StatusOr<uint64_t> ExportHlog(const RunIndex& index, const WriteFilter& filter, Output& output);
+// What a reader of an interval log without any line of no tag must pass; empty where there are such lines.
+std::string HlogRemark(const RunIndex& index, const WriteFilter& filter);
 
 // A trace (perfetto_trace.proto) for ui.perfetto.dev: each host as a process, below it a track a queue manager, on that
 // a slice a write, named by step and block size ("step 1: 4 KiB", "warm-up 1: 4 KiB"), with its number in the step, its
@@ -64,7 +68,8 @@ absl::StatusOr<uint64_t> ExportPerfetto(const RunIndex& index, WriteStream& writ
 // One job for each step and writer ("alpha/qm1"), behind those of a step one for all of them ("All clients", as fio's
 // own client has it); groupid is the step's number from 0. Figures are the report's; bins and standard deviation come
 // from the frames' histograms. Both clat_ns and lat_ns are the time of the system call. The warm-up is in none of it.
-// Returns how many writes the jobs of single writers hold.
+// What is not measured has no key. The jobs are there twice: as `jobs`, and as `client_stats`, where fio's client has
+// them. Returns how many writes the jobs of single writers hold.
 absl::StatusOr<uint64_t> ExportFioJson(const RunIndex& index, const WriteFilter& filter, Output& output);
 
 // What is exported, and where to.
@@ -77,6 +82,8 @@ struct ExportTask {
   // The directory to make, of those that are several files; see ExportFioLogs.
   std::string directory = {};
   int results = -1;
+  // Times since 1970, of formats that have them.
+  bool unix_epoch = false;
 };
 
 // One format; what prints help and what runs an export both read it here.
@@ -93,6 +100,10 @@ struct ExportFormat {
   bool has_warmup;
   // Returns how many writes it wrote.
   absl::StatusOr<uint64_t> (*run)(const ExportTask& task);
+  // Whether its times can be of the UNIX epoch.
+  bool has_unix_epoch = false;
+  // What its readers must know, as a sentence; null: nothing.
+  std::string (*remark)(const RunIndex& index, const WriteFilter& filter) = nullptr;
 };
 
 inline constexpr ExportFormat kExportFormats[] = {
@@ -100,10 +111,11 @@ inline constexpr ExportFormat kExportFormats[] = {
      [](const ExportTask& task) { return ExportCsv(task.index, task.filter, task.writes, *task.output); }},
     {"fio-log", "fio's latency logs", "fio-log", true, true, true,
      [](const ExportTask& task) {
-       return ExportFioLogs(task.index, task.filter, task.writes, task.directory, task.results);
-     }},
+       return ExportFioLogs(task.index, task.filter, task.writes, task.directory, task.results, task.unix_epoch);
+     },
+     true},
     {"hlog", "HdrHistogram interval log", nullptr, false, false, true,
-     [](const ExportTask& task) { return ExportHlog(task.index, task.filter, *task.output); }},
+     [](const ExportTask& task) { return ExportHlog(task.index, task.filter, *task.output); }, false, HlogRemark},
     {"perfetto", "for ui.perfetto.dev", "trace.perfetto-trace", false, true, true,
      [](const ExportTask& task) { return ExportPerfetto(task.index, task.writes, *task.output); }},
     {"fio-json", "fio's json+", nullptr, false, false, false,

@@ -274,10 +274,15 @@ std::string Seconds(int64_t ns) {
   return absl::StrFormat("%.3f", static_cast<double>(ns) / static_cast<double>(kNsPerSecond));
 }
 
+// Whether lines have the tag of their step.
+bool HasSteps(const RunIndex& index, const WriteFilter& filter) {
+  return !filter.step && index.steps().size() > 1;
+}
+
 class HlogWriter {
  public:
   HlogWriter(const RunIndex& index, const WriteFilter& filter, Output& output)
-      : index_(index), filter_(filter), output_(output), several_steps_(!filter.step && index.steps().size() > 1) {
+      : index_(index), filter_(filter), output_(output), several_steps_(HasSteps(index, filter)) {
     for (const IndexedWriter& writer : index.writers()) {
       // Not cut: names of different hosts stay different.
       tags_.push_back(absl::StrCat(SafeName(index.hosts().at(writer.host).label, SIZE_MAX), "/qm", writer.qm));
@@ -376,6 +381,16 @@ class HlogWriter {
 };
 
 }  // namespace
+
+std::string HlogRemark(const RunIndex& index, const WriteFilter& filter) {
+  if (!HasSteps(index, filter)) return "";
+  const uint32_t first = index.steps().begin()->first + 1;
+  return absl::StrCat("each line has the tag of its step, step", first, " to step", index.steps().rbegin()->first + 1,
+                      ", and of a single writer step", first,
+                      "/HOST/qmN: HistogramLogProcessor needs one of them, such "
+                      "as -tag step",
+                      first, ", or export one step with --step ", first, ".");
+}
 
 absl::StatusOr<uint64_t> ExportHlog(const RunIndex& index, const WriteFilter& filter, Output& output) {
   return HlogWriter(index, filter, output).Write();

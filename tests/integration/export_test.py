@@ -247,8 +247,12 @@ class Export(harness.PlimsollTest):
         result = self.run_two_hosts("--bsize", "64k", "--duration", "4")
         self.export(result, "fio-log")
         logs = sorted((result.results / "fio-log").iterdir())
-        self.assertEqual([log.name for log in logs], ["alpha_qm1_clat.1.log", "alpha_qm2_clat.2.log",
-                                                      "beta_qm1_clat.3.log", "beta_qm2_clat.4.log"])
+        self.assertEqual([log.name for log in logs], [f"{name}_{kind}.{number}.log" for number, name in
+                                                      enumerate(("alpha_qm1", "alpha_qm2", "beta_qm1", "beta_qm2"), 1)
+                                                      for kind in ("clat", "lat")])
+        for clat, lat in zip(logs[::2], logs[1::2]):
+            self.assertEqual(clat.read_bytes(), lat.read_bytes())
+        logs = logs[::2]
         rows = self.rows(result)
         values = []
         for number, log in enumerate(logs):
@@ -339,12 +343,16 @@ class Export(harness.PlimsollTest):
         result = self.run_two_hosts("--bsize", "4k,64k", "--duration", "2")
         path = self.base / "fio.json"
         self.export(result, "fio-json", "--output", path)
-        jobs = json.loads(path.read_text())["jobs"]
+        document = json.loads(path.read_text())
+        jobs = document["jobs"]
+        self.assertEqual(document["client_stats"], jobs)
         scopes = [(step, scope) for step in result.report["steps"] for scope in step["scopes"]
                   if scope["kind"] in ("qm", "cluster")]
         self.assertEqual(len(jobs), len(scopes))
         for job, (step, scope) in zip(jobs, scopes):
             write, latency = job["write"], scope["latency"]
+            self.assertNotIn("sync", job)
+            self.assertNotIn("slat_ns", write)
             self.assertEqual((job["groupid"], write["total_ios"], write["io_bytes"], write["iops"]),
                              (step["number"] - 1, scope["writes"], scope["bytes"], scope["iops"]))
             for kind in ("clat_ns", "lat_ns"):
@@ -360,6 +368,74 @@ class Export(harness.PlimsollTest):
             lines = (self.base / f"fio_job{number}.csv").read_text().splitlines()
             column = lines[0].split(", ").index("write_clat_ns_cumulative")
             self.assertEqual(int(lines[-1].split(", ")[column]), job["write"]["clat_ns"]["N"])
+
+
+class ExportPage(harness.PlimsollTest):
+    """The commands of docs/export.md, with the consumers that they name."""
+    agents_ahead = True
+
+    def setUp(self):
+        super().setUp()
+        agents = [self.agent(name) for name in ("alpha", "beta")]
+        hosts = ("--hosts", ",".join(agent.address for agent in agents), "--qm", "2", "--duration", "2")
+        self.results = {"one step": self.run_plan(*hosts, "--bsize", "4k"), "several steps": self.run_plan(*hosts, "--bsize", "4k,64k")}
+        page = pathlib.Path(__file__).resolve().parents[2] / "docs" / "export.md"
+        blocks = re.findall(r"^```\n(.*?)^```$", page.read_text(), re.M | re.S)
+        commands = "".join(blocks).replace(" |\n", " | ").splitlines()
+        self.commands = [command for command in commands if re.match(r"plimsoll|cd|java", command)]
+        self.assertEqual(len(self.commands), len(commands), "a line that is not a command")
+
+    def run_command(self, command, result, code=0):
+        """What a command of the page prints; later ones find the files of earlier ones."""
+        place = self.base / result.results.name
+        place.mkdir(exist_ok=True)
+        environment = {**self.environment, "PATH": f"{os.path.dirname(harness.binary('plimsoll'))}:{os.environ['PATH']}"}
+        shell = subprocess.run(["bash", "-o", "pipefail", "-c", re.sub(r"\bDIR\b", str(result.results), command)], cwd=place,
+                               env=environment, capture_output=True, text=True, check=False, timeout=harness.LONG_S)
+        self.assertEqual(shell.returncode, code, (command, shell.stdout[-2000:], shell.stderr[-2000:]))
+        return place, shell
+
+    def test_each_command_does_what_the_page_says(self):
+        for program in ("fio_generate_plots", "gnuplot", "fio2gnuplot", "fio_jsonplus_clat2csv", "java"):
+            need_program(program)
+        if not os.path.exists(HDR_JAR):
+            self.skipTest(f"{HDR_JAR} is not installed")
+        writers = ["alpha/qm1", "alpha/qm2", "beta/qm1", "beta/qm2"]
+        for kind, result in self.results.items():
+            steps = result.report["steps"]
+            count = sum(harness.cluster(step)["latency"]["count"] for step in steps)
+            checked = collections.Counter()
+            for command in self.commands:
+                other = re.search(r"# (one step|several steps)$", command)
+                if other and other.group(1) != kind:
+                    continue
+                with self.subTest(kind=kind, command=command):
+                    tool = re.search(r"fio_generate_plots|fio2gnuplot|HistogramLogProcessor|--format \S+", command).group()
+                    place, shell = self.run_command(command, result, code=1 if tool == "fio_generate_plots" else 0)
+                    checked[tool] += 1
+                    if tool == "fio_generate_plots":
+                        self.assertIn("No log files found", shell.stdout)
+                        picture = (place / "logs" / "my run-lat.svg").read_text()
+                        self.assertEqual(len(re.findall(r'id="gnuplot_plot_\d+"', picture)), len(writers))
+                    elif tool == "fio2gnuplot":
+                        self.assertEqual(len(list((place / "logs" / "plots").glob("*.png"))) > 0, True, shell.stdout)
+                    elif tool == "HistogramLogProcessor":
+                        wanted = harness.cluster(steps[1])["latency"]["count"] if "step2" in command else count
+                        if "alpha/qm1" in command:
+                            wanted = harness.scopes(steps[0], "qm")[0]["latency"]["count"]
+                        (total,) = re.findall(r"Total count += +(\d+)", shell.stdout)
+                        self.assertEqual(int(total), wanted)
+                    elif tool == "--format hlog":
+                        self.assertEqual("-tag step1" in shell.stderr, kind == "several steps", shell.stderr)
+                    elif tool == "--format fio-json":
+                        self.assertEqual(len(list(place.glob("run_job*.csv"))), (len(writers) + 1) * len(steps))
+                    elif tool == "--format csv":
+                        rows = [line.split() for line in shell.stdout.splitlines()]
+                        self.assertEqual(sorted(row[0] for row in rows), writers)
+                        self.assertEqual(sum(int(row[1]) for row in rows), count)
+            self.assertEqual(checked, {"--format csv": 1, "--format fio-log": 1, "fio_generate_plots": 1, "fio2gnuplot": 1,
+                                       "--format hlog": 1, "--format fio-json": 1,
+                                       "HistogramLogProcessor": 2 if kind == "one step" else 1})
 
 
 class ExportTrouble(harness.PlimsollTest):

@@ -52,7 +52,7 @@ TEST_F(ExportCommandTest, WritesEveryFormatAndSaysWhere) {
     out_.str("");
     EXPECT_EQ(Run({"--format", format}), static_cast<int>(Exit::kOk)) << format << err_.str();
     EXPECT_GT(out_.str().size(), 1'000U) << format;
-    EXPECT_EQ(err_.str(), "");
+    EXPECT_EQ(err_.str().empty(), format != std::string("hlog")) << err_.str();
     const std::string file = directory_.Sub(std::string("out.") + format);
     EXPECT_EQ(Run({"--format", format, "--output", file}), static_cast<int>(Exit::kOk));
     EXPECT_EQ(fs::file_size(file), out_.str().size()) << format;
@@ -62,6 +62,48 @@ TEST_F(ExportCommandTest, WritesEveryFormatAndSaysWhere) {
   EXPECT_TRUE(fs::exists(directory_.Sub("fio-log/alpha_qm1_clat.1.log")));
   EXPECT_EQ(Run({"--format", "perfetto"}), static_cast<int>(Exit::kOk));
   EXPECT_GT(fs::file_size(directory_.Sub("trace.perfetto-trace")), 1'000U);
+}
+
+TEST_F(ExportCommandTest, AnIntervalLogOfSeveralStepsNamesItsTags) {
+  Write();
+  EXPECT_EQ(Run({"--format", "hlog"}), static_cast<int>(Exit::kOk));
+  EXPECT_EQ(err_.str(),
+            "plimsoll: each line has the tag of its step, step1 to step2, and of a single writer step1/HOST/qmN: "
+            "HistogramLogProcessor needs one of them, such as -tag step1, or export one step with --step 1.\n");
+  EXPECT_EQ(Run({"--format", "hlog", "--step", "2"}), static_cast<int>(Exit::kOk));
+  EXPECT_EQ(err_.str(), "") << "its lines of all writers have no tag";
+}
+
+TEST_F(ExportCommandTest, TimesOfTheUnixEpochAreForFiosLogs) {
+  Write();
+  for (const char* format : {"csv", "hlog", "perfetto", "fio-json"}) {
+    EXPECT_EQ(Run({"--format", format, "--log-unix-epoch"}), static_cast<int>(Exit::kWrong)) << format;
+    EXPECT_THAT(err_.str(), HasSubstr("--log-unix-epoch is for fio-log")) << format;
+  }
+  EXPECT_EQ(Run({"--format", "fio-log", "--log-unix-epoch"}), static_cast<int>(Exit::kOk));
+}
+
+TEST_F(ExportCommandTest, ARunWithoutWritesToExportIsRefusedInEachFormatWithItsKind) {
+  const auto expect_refused = [this](const std::string& why) {
+    for (const char* format : {"csv", "fio-log", "hlog", "perfetto", "fio-json"}) {
+      EXPECT_EQ(Run({"--format", format}), static_cast<int>(Exit::kWrong)) << format;
+      EXPECT_THAT(err_.str(), HasSubstr(why)) << format;
+      EXPECT_EQ(out_.str(), "") << format;
+    }
+    EXPECT_FALSE(fs::exists(directory_.Sub("fio-log")));
+    EXPECT_FALSE(fs::exists(directory_.Sub("trace.perfetto-trace")));
+    fs::remove(directory_.Sub("journal"));
+  };
+  std::erase_if(records_, [](const v1::JournalRecord& record) {
+    return record.has_step_begin() || record.has_frames() || record.has_step_done() || record.has_step_end();
+  });
+  Write();
+  expect_refused(": a run of which no step began");
+  records_.front().mutable_run_begin()->mutable_plan()->mutable_ha();
+  Write();
+  expect_refused(": an HA drill, whose instances write no steps: there are no writes to export");
+  std::ofstream(directory_.Sub("accept.json")) << "{}";
+  expect_refused(": the parts of `plimsoll accept`, not one run; name one of them, such as load-1 below it");
 }
 
 TEST_F(ExportCommandTest, AnUnknownFormatIsRefusedWithTheListOfThem) {
@@ -118,7 +160,7 @@ TEST_F(ExportCommandTest, UntracedWritesAreCountedAndNoFault) {
   EXPECT_EQ(Run({"--format", "csv"}), static_cast<int>(Exit::kOk));
   EXPECT_THAT(err_.str(), HasSubstr("writes were not traced and are not exported"));
   EXPECT_EQ(out_.str(), "timeline_ns,utc,host,qm,step,seq,latency_ns,bytes,error_ns\r\n");
-  EXPECT_EQ(Run({"--format", "hlog"}), static_cast<int>(Exit::kOk));
+  EXPECT_EQ(Run({"--format", "hlog", "--step", "1"}), static_cast<int>(Exit::kOk));
   EXPECT_EQ(err_.str(), "") << "it needs no traces";
 }
 

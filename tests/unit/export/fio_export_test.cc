@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <google/protobuf/struct.pb.h>
 #include <google/protobuf/util/json_util.h>
+#include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -34,10 +35,10 @@ class FioExportTest : public ::testing::Test {
     ASSERT_THAT(index, IsOk());
     index_ = std::move(index).value();
   }
-  absl::StatusOr<uint64_t> Logs(const std::string& to, const WriteFilter& filter = {}) {
+  absl::StatusOr<uint64_t> Logs(const std::string& to, const WriteFilter& filter = {}, bool unix_epoch = false) {
     auto stream = WriteStream::Open(*index_, filter);
     EXPECT_THAT(stream, IsOk());
-    return ExportFioLogs(*index_, filter, **stream, to);
+    return ExportFioLogs(*index_, filter, **stream, to, -1, unix_epoch);
   }
   static std::vector<std::vector<uint64_t>> ReadLog(const std::string& path) {
     std::vector<std::vector<uint64_t>> rows;
@@ -80,7 +81,24 @@ TEST_F(FioExportTest, ALogHasOneLineAWriteAndOneFileAWriter) {
   const auto second = ReadLog(directory_.Sub("logs/alpha_qm2_clat.2.log"));
   ASSERT_EQ(second.size(), 1U);
   EXPECT_THAT(second[0], ::testing::ElementsAre(::testing::Gt(1'000), 7, 1, 4096, 0, 0));
-  EXPECT_EQ(std::distance(fs::directory_iterator(directory_.Sub("logs")), {}), 2);
+  EXPECT_EQ(std::distance(fs::directory_iterator(directory_.Sub("logs")), {}), 4);
+  EXPECT_EQ(ReadLog(directory_.Sub("logs/alpha_qm1_lat.1.log")), rows) << "one call submits and completes a write";
+}
+
+TEST_F(FioExportTest, TimesCanBeThoseOfTheUnixEpoch) {
+  std::mt19937_64 random(66);
+  Index(testing::TwoHosts(random));
+  ASSERT_THAT(Logs(directory_.Sub("relative")), IsOk());
+  ASSERT_THAT(Logs(directory_.Sub("epoch"), {}, true), IsOk());
+  const auto relative = ReadLog(directory_.Sub("relative/alpha_qm1_clat.1.log"));
+  const auto epoch = ReadLog(directory_.Sub("epoch/alpha_qm1_clat.1.log"));
+  ASSERT_EQ(relative.size(), epoch.size());
+  const google::protobuf::Timestamp start = index_->timeline().ToUtc(index_->steps().begin()->second.begin.start_ns());
+  const double start_ms = static_cast<double>(start.seconds()) * 1e3 + start.nanos() / 1e6;
+  for (size_t i = 0; i < epoch.size(); ++i) {
+    EXPECT_NEAR(static_cast<double>(epoch[i][0]), start_ms + static_cast<double>(relative[i][0]), 2);
+    EXPECT_EQ(epoch[i][1], relative[i][1]);
+  }
 }
 
 TEST_F(FioExportTest, OffsetsAreThoseOfTheReport) {
@@ -122,7 +140,7 @@ TEST_F(FioExportTest, NamesOfLogsNeverCollide) {
     names.insert(name);
     EXPECT_GT(ReadLog(file.path().string()).size(), 0U);
   }
-  EXPECT_EQ(names.size(), run.hosts.size());
+  EXPECT_EQ(names.size(), 2 * run.hosts.size());
 }
 
 TEST_F(FioExportTest, LogsGoIntoAnEmptyDirectoryOnly) {
@@ -201,6 +219,47 @@ TEST_F(FioExportTest, JsonHoldsTheReportsFigures) {
     }
   }
   EXPECT_EQ(Json({1, false}).fields().at("jobs").list_value().values_size(), 4);
+}
+
+TEST_F(FioExportTest, WhatIsNotMeasuredHasNoKey) {
+  testing::SimRun run;
+  run.hosts.push_back({"alpha", 0, {{{{0, 100'000}, {300'000, 100'000}}}}, {}, 0, {}, 1});
+  run.duration_ns = 500'000'000;
+  Index(run);
+  const Struct json = Json();
+  for (const Value& each : json.fields().at("jobs").list_value().values()) {
+    const Struct& job = each.struct_value();
+    EXPECT_FALSE(job.fields().contains("sync"));
+    EXPECT_TRUE(job.fields().contains("error"));
+    const Struct& write = Part(job, "write");
+    EXPECT_GT(Number(Part(write, "clat_ns"), "N"), 0);
+    for (const char* key : {"slat_ns", "drop_ios", "bw_agg"}) EXPECT_FALSE(write.fields().contains(key)) << key;
+    // The step had no whole second.
+    for (const char* key : {"bw_min", "bw_mean", "iops_min", "iops_mean", "bw_samples"}) {
+      EXPECT_FALSE(write.fields().contains(key)) << key;
+    }
+  }
+}
+
+TEST_F(FioExportTest, AJobWhoseStepEndedEarlyClaimsNoSuccess) {
+  testing::SimRun run;
+  run.hosts.push_back({"alpha", 0, {{testing::Steady(run.duration_ns, 1'000'000)}}, {}, 0, {}, 1});
+  std::vector<v1::JournalRecord> records = testing::MakeJournal(run);
+  std::erase_if(records, [](const v1::JournalRecord& record) { return record.has_step_end() || record.has_run_end(); });
+  testing::WriteJournal(directory_.Sub("journal"), records);
+  index_ = RunIndex::Read(directory_.Sub("journal")).value();
+  const Struct json = Json();
+  for (const Value& job : json.fields().at("jobs").list_value().values()) {
+    EXPECT_FALSE(job.struct_value().fields().contains("error"));
+  }
+}
+
+TEST_F(FioExportTest, ReadersOfFiosClientModeFindTheJobsToo) {
+  std::mt19937_64 random(67);
+  Index(testing::TwoHosts(random));
+  const Struct json = Json();
+  EXPECT_TRUE(
+      google::protobuf::util::MessageDifferencer::Equals(json.fields().at("client_stats"), json.fields().at("jobs")));
 }
 
 TEST_F(FioExportTest, ABucketThatReachesALimitIsNotBelowIt) {
