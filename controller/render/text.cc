@@ -116,8 +116,9 @@ std::vector<std::string> WrapSentence(const std::string& text, size_t width) {
 // Lines of one row of the configuration, wrapped under its value.
 void AddRow(const ConfigurationRow& row, std::vector<std::string>& lines) {
   const bool below = row.text == ConfigurationRow::Text::kBelow;
-  std::string front =
-      absl::StrCat("  ", PadRight(below ? "" : row.label, kLabelWidth), PadRight(row.option, kFlagWidth));
+  // At least one blank, however long the option.
+  std::string front = absl::StrCat("  ", PadRight(below ? "" : row.label, kLabelWidth),
+                                   PadRight(row.option, std::max(kFlagWidth, row.option.size() + 1)));
   for (const std::string& line : Wrap(SanitizeForTerminal(row.value), kTextWidth - front.size())) {
     lines.push_back(front + line);
     front.assign(front.size(), ' ');
