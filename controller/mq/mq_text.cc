@@ -99,10 +99,8 @@ std::string FromUtf16(std::string_view bytes, bool big_endian) {
 }
 
 bool IsAscii(std::string_view text) {
-  for (const char c : text) {
-    if (!absl::ascii_isascii(static_cast<unsigned char>(c))) return false;
-  }
-  return true;
+  return std::all_of(text.begin(), text.end(),
+                     [](char c) { return absl::ascii_isascii(static_cast<unsigned char>(c)); });
 }
 
 }  // namespace
