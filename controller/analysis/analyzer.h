@@ -88,6 +88,10 @@ class Analyzer {
 
   // What the last round of a drill showed; empty where there was none.
   std::string LastRoundText() const { return section_ ? section_->LastRoundText(timeline_) : ""; }
+  // As SectionAnalysis::NextStepOutlook.
+  std::optional<SectionAnalysis::Outlook> NextStepOutlook() const {
+    return section_ ? section_->NextStepOutlook() : std::nullopt;
+  }
 
   // Reports of the completed steps, in order; none after Finish.
   const std::vector<v1::StepReport>& reports() const { return reports_; }

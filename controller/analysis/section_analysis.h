@@ -35,6 +35,13 @@ class SectionAnalysis {
 
   // What the last step has shown, as a line of progress; empty: nothing.
   virtual std::string LastStepText() const { return ""; }
+  // Of steps that are chosen: what the next one is, with what is known by now, and how much of the run's time is left
+  // before it.
+  struct Outlook {
+    std::string text;
+    int64_t left_ns = 0;
+  };
+  virtual std::optional<Outlook> NextStepOutlook() const { return std::nullopt; }
 
   // What the last round of a drill has shown so far, as a line of progress; empty: nothing.
   virtual std::string LastRoundText(const Timeline& /*timeline*/) const { return ""; }

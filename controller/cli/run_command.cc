@@ -318,6 +318,7 @@ class Run {
   std::optional<v1::LogStep> NextStep(const Analyzer& analyzer) {
     const std::string last = analyzer.LastStepText();
     if (!flags_.quiet && !last.empty()) progress_.Line(SanitizeForTerminal(last));
+    if (const auto outlook = analyzer.NextStepOutlook()) progress_.ShowOutlook(outlook->text, outlook->left_ns);
     return analyzer.NextStep();
   }
 

@@ -162,6 +162,7 @@ class Canvas {
 struct Parts {
   size_t blanks = 1;
   size_t bar = 1;
+  size_t outlook = 0;
   size_t chart = 0;
   size_t hosts = 0;
   size_t criteria = 0;
@@ -172,15 +173,22 @@ struct Parts {
 
   size_t Total() const {
     const auto list = [this](size_t rows) { return rows == 0 ? 0 : blanks + 1 + rows; };
-    return 1 + bar + list(chart) + (hosts == 0 ? 0 : list(hosts) + (all_row ? 1 : 0)) + list(criteria) + list(stalls) +
-           (messages == 0 ? 0 : blanks + messages) + (footer == 0 ? 0 : blanks + footer);
+    return 1 + bar + outlook + list(chart) + (hosts == 0 ? 0 : list(hosts) + (all_row ? 1 : 0)) + list(criteria) +
+           list(stalls) + (messages == 0 ? 0 : blanks + messages) + (footer == 0 ? 0 : blanks + footer);
   }
 };
 
 class LiveDrawing {
  public:
   LiveDrawing(const LiveView& view, size_t width, size_t height)
-      : view_(view), now_(view.now), width_(width), height_(height), canvas_(width, LabelsOf(view.now)) {}
+      : view_(view), now_(view.now), width_(width), height_(height), canvas_(width, LabelsOf(view.now)) {
+    // Nothing of them is cut.
+    for (const std::string& message : view.messages) {
+      for (std::string& line : Wrap(SanitizeForTerminal(message), std::max<size_t>(width, 10))) {
+        messages_.push_back(std::move(line));
+      }
+    }
+  }
 
   std::vector<LiveLine> Draw();
 
@@ -208,6 +216,8 @@ class LiveDrawing {
   const size_t height_;
   Canvas canvas_;
   Parts parts_;
+  // Lines of the messages.
+  std::vector<std::string> messages_;
 };
 
 Parts LiveDrawing::Divide() const {
@@ -216,7 +226,8 @@ Parts LiveDrawing::Divide() const {
   parts.hosts = now_.hosts.size();
   parts.criteria = view_.criteria.size();
   parts.stalls = std::min<size_t>(view_.stalls.size(), height_ >= 50 ? 12 : height_ >= 35 ? 8 : 5);
-  parts.messages = std::min<size_t>(view_.messages.size(), height_ >= 35 ? 6 : 3);
+  parts.messages = std::min<size_t>(messages_.size(), height_ >= 35 ? 6 : 4);
+  parts.outlook = view_.outlook.empty() ? 0 : 1;
   parts.chart = height_ >= 50 ? 6 : height_ >= 35 ? 4 : height_ >= 24 ? 2 : 1;
   const auto shrink = [&](size_t& part, size_t least) {
     while (parts.Total() > height_ && part > least) --part;
@@ -239,6 +250,7 @@ Parts LiveDrawing::Divide() const {
   shrink(parts.stalls, 0);
   shrink(parts.messages, 0);
   shrink(parts.criteria, 0);
+  shrink(parts.outlook, 0);
   shrink(parts.bar, 0);
   shrink(parts.hosts, 0);
   return parts;
@@ -249,6 +261,7 @@ std::vector<LiveLine> LiveDrawing::Draw() {
   parts_ = Divide();
   AddHeader();
   if (parts_.bar > 0) AddBar();
+  if (parts_.outlook > 0) canvas_.Add({{SanitizeForTerminal(view_.outlook), LiveStyle::kBold}});
   const auto part = [this](size_t rows, void (LiveDrawing::*add)()) {
     if (rows == 0) return;
     if (parts_.blanks > 0) canvas_.Blank();
@@ -302,6 +315,7 @@ void LiveDrawing::AddBar() {
     if (now_.later_steps_ns > 0) {
       absl::StrAppend(&text, ", run ends in about ", TimeLeft(whole_ns - done_ns + now_.later_steps_ns));
     }
+    if (!view_.outlook.empty()) absl::StrAppend(&text, ", ", BudgetText(view_.left_ns - done_ns));
   }
   LiveLine line;
   if (now_.step != 0 && width_ >= DisplayWidth(text) + 2 + kLeastBar) {
@@ -508,13 +522,16 @@ void LiveDrawing::AddStalls() {
 }
 
 void LiveDrawing::AddMessages() {
-  const size_t first = view_.messages.size() - parts_.messages;
-  for (size_t i = first; i < view_.messages.size(); ++i) {
-    canvas_.Add({{SanitizeForTerminal(view_.messages[i]), LiveStyle::kUnsure}});
+  for (size_t i = messages_.size() - parts_.messages; i < messages_.size(); ++i) {
+    canvas_.Add({{messages_[i], LiveStyle::kUnsure}});
   }
 }
 
 }  // namespace
+
+std::string BudgetText(int64_t left_ns) {
+  return absl::StrCat(TimeLeft(left_ns), " of the budget left");
+}
 
 size_t LineWidth(const LiveLine& line) {
   size_t width = 0;
@@ -523,28 +540,11 @@ size_t LineWidth(const LiveLine& line) {
 }
 
 std::string EncodeLine(const LiveLine& line, bool color) {
+  // By style.
+  static constexpr std::array<const char*, 6> kCodes = {"", "\033[1m", "\033[2m", "\033[32m", "\033[33m", "\033[31m"};
   std::string text;
   for (const LiveSpan& span : line) {
-    const char* code = "";
-    switch (span.style) {
-      case LiveStyle::kPlain:
-        break;
-      case LiveStyle::kBold:
-        code = "\033[1m";
-        break;
-      case LiveStyle::kDim:
-        code = "\033[2m";
-        break;
-      case LiveStyle::kGood:
-        code = "\033[32m";
-        break;
-      case LiveStyle::kUnsure:
-        code = "\033[33m";
-        break;
-      case LiveStyle::kBad:
-        code = "\033[31m";
-        break;
-    }
+    const char* const code = kCodes[static_cast<size_t>(span.style)];
     if (!color || *code == '\0') {
       text += span.text;
     } else {

@@ -38,12 +38,19 @@ struct LiveView {
   std::vector<std::string> messages;
   // What happens instead of measuring; empty: measuring.
   std::string phase;
+  // Of a step that was chosen: what it is, with what was known before it, and the time that was left then; empty: the
+  // plan has the step.
+  std::string outlook;
+  int64_t left_ns = 0;
 };
 
 // A write in flight for this long is shown.
 inline constexpr int64_t kLongInFlightNs = kNsPerSecond;
 // "node1/qm2 in one write for 12 s".
 std::string InOneWriteText(const std::string& writer, int64_t age_ns);
+
+// "4 min 10 s of the budget left".
+std::string BudgetText(int64_t left_ns);
 
 // A pure function. No line is wider than `width` and there are no more than `height`: columns, rows and sections that
 // do not fit are left out, the least important first, and hosts that do not fit are counted.

@@ -191,6 +191,8 @@ void Progress::StepStarts(uint32_t step, uint32_t steps, uint32_t round_steps, c
   std::vector<std::string> messages = std::move(view_.messages);
   view_ = {};
   view_.messages = std::move(messages);
+  view_.outlook = std::exchange(outlook_, "");
+  view_.left_ns = left_ns_;
   view_.now.step = step + 1;
   view_.now.steps = steps;
   view_.now.round_steps = round_steps;
@@ -247,6 +249,12 @@ void Progress::Line(const std::string& line) {
   Clear();
   std::fprintf(out_, "%s\n", line.c_str());
   std::fflush(out_);
+}
+
+void Progress::ShowOutlook(const std::string& text, int64_t left_ns) {
+  outlook_ = text;
+  left_ns_ = left_ns;
+  if (!table_ && !quiet_) Line(SanitizeForTerminal(absl::StrCat("next, ", text, "; ", BudgetText(left_ns))));
 }
 
 void Progress::Clear() {

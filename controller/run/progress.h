@@ -113,6 +113,9 @@ class Progress {
   void Warn(const std::string& line);
   // The same as it is, without the program's name.
   void Line(const std::string& line);
+  // What the next step is, and how much of the run's time is left before it: beside the table while the step runs, or a
+  // line.
+  void ShowOutlook(const std::string& text, int64_t left_ns);
   // While a step runs, no line per second: somebody else shows its progress. One in place stays.
   void LeaveOutRunningLines() { running_lines_ = false; }
   // Takes the line in place, or the table, away.
@@ -147,6 +150,8 @@ class Progress {
   std::function<std::string()> whole_;
   Phase phase_ = Phase::kIdle;
   std::string drain_reason_;
+  std::string outlook_;
+  int64_t left_ns_ = 0;
   int64_t settle_length_ns_ = 0;
   MonotonicNs settle_start_;
   MonotonicNs next_update_;

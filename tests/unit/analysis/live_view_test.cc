@@ -182,6 +182,23 @@ TEST(LiveTable, TextFromAgentsDoesNotSteerTheTerminal) {
   }
 }
 
+TEST(LiveTable, OfASearchTheLoadTheBracketTheBudgetAndTheOutcomeOfEachStepAreUncut) {
+  LiveView view = ViewOf(12);
+  view.now.later_steps_ns = 0;
+  view.outlook = "search: 1,730 writes/s per queue manager; limit from 1,538 to 1,923";
+  view.left_ns = 300 * kNsPerSecond;
+  view.messages = {"step 6, search: 1,538 writes/s per queue manager: met (p99<10ms: 8.412 ms)",
+                   "step 8, search: 1,923 writes/s per queue manager: exceeded (service_p99@cluster<10ms: 12.410 ms)"};
+  for (const size_t height : {size_t{24}, size_t{50}}) {
+    const std::string screen = Screen(view, 80, height);
+    EXPECT_THAT(screen, HasSubstr("\nsearch: 1,730 writes/s per queue manager; limit from 1,538 to 1,923\n"));
+    EXPECT_THAT(screen, HasSubstr("step ends in 18 s, 4 min 43 s of the budget left"));
+    EXPECT_THAT(screen, HasSubstr("1,538 writes/s per queue manager: met (p99<10ms: 8.412 ms)"));
+    EXPECT_THAT(screen, HasSubstr("1,923 writes/s per queue manager: exceeded"));
+    EXPECT_THAT(screen, HasSubstr("12.410 ms)"));
+  }
+}
+
 TEST(LiveTable, ColourIsAroundWholeSpansOnly) {
   const LiveLine line = {{"a ", LiveStyle::kPlain}, {"failing", LiveStyle::kBad}};
   EXPECT_EQ(EncodeLine(line, true), "a \033[31mfailing\033[0m");
@@ -268,6 +285,7 @@ LiveView RandomView(std::mt19937_64& random) {
   }
   for (uint64_t i = below(10); i > 0; --i) view.messages.push_back(text());
   if (below(3) == 0) view.phase = text();
+  if (below(3) == 0) view.outlook = text();
   return view;
 }
 
