@@ -25,9 +25,11 @@ plimsoll.format = (() => {
   // Writes per second: whole from 100 on, with two decimals below.
   const rate = (perSecond) => fixed(perSecond, perSecond < 100 ? 2 : 0);
 
-  // A rate that was given: "12.5", "503.1", "1,000,000".
+  // A rate that was given: "12.5", "503.1", "1,538", "1,000,000".
   const targetRate = (perSecond) =>
-      (perSecond < 10000 ? String(Number(perSecond.toPrecision(6))) : fixed(perSecond, 0));
+      (perSecond < 1000      ? String(Number(perSecond.toPrecision(6))) :
+           perSecond < 10000 ? fixed(perSecond, (String(Number(perSecond.toPrecision(6))).split('.')[1] || '').length) :
+                               fixed(perSecond, 0));
 
   // A latency in a unit of so many nanoseconds, with about five digits: "0.912", "14.211", "120.41", "71,902".
   const inUnit = (ns, unitNs) => {

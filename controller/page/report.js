@@ -11,6 +11,8 @@ plimsoll.page = (() => {
   const stepPlace = el('div', {id: 'step'});
   const rangePlace = el('div', {class: 'range-place'});
   const state = {step: null, range: null, charts: []};
+  // Shown before another one is chosen: the answer of a search.
+  const first = steps.find((step) => report.limit && step.step.number === report.limit.step) || steps[0];
 
   // Every chart that is on the page now.
   const charts = () => plimsoll.chartsNow(state.charts);
@@ -46,7 +48,7 @@ plimsoll.page = (() => {
     if (steps.length < 2) return null;
     const select =
         el('select', {id: 'step-chooser', change: () => showStep(steps[select.selectedIndex])},
-           steps.map((step) => el('option', {}, step.title())));
+           steps.map((step) => el('option', step === first ? {selected: ''} : {}, step.title())));
     return el('label', {class: 'pick'}, 'Step', select);
   };
 
@@ -74,7 +76,7 @@ plimsoll.page = (() => {
     if (drill !== null) drill.redraw();
     Object.assign(state, {drill, sheet});
     if (steps.length > 0)
-      showStep(steps[0]);
+      showStep(first);
     else
       nav();
   };

@@ -29,12 +29,15 @@ plimsoll.limit = (() => {
 
   const isExceeded = (point) => point.state === 'exceeds';
 
-  // Where a point is: by the writes per second that were offered, or by the queue managers. What was written may be
-  // less than at a lower load.
-  const placeOf = (limit, hosts) => {
-    const writers = hosts.reduce((sum, host) => sum + host.workload.qm, 0);
-    return (load) => (overRate(limit) ? load * writers : load);
-  };
+  // The limit of each criterion about a latency, in nanoseconds: [text, limit].
+  const UNITS = {ns: 1, us: 1e3, '\u00b5s': 1e3, ms: 1e6, s: 1e9, m: 6e10};
+  const limitsOf = (criteria) =>
+      (criteria || [])
+          .map(
+              (text) =>
+                  [text, /^\s*(?:service_)?(?:p[\d.]+|min|max|w?avg)[^<:]*[<:]=?\s*([\d.]+)\s*(\S+)\s*$/i.exec(text)])
+          .filter(([, found]) => found && found[2].toLowerCase() in UNITS)
+          .map(([text, found]) => [text, Number(found[1]) * UNITS[found[2].toLowerCase()]]);
 
   // An upright line with a word, at a load's throughput.
   const line = (x, word, color, row) => (context, area, toX) => {
@@ -57,13 +60,13 @@ plimsoll.limit = (() => {
   };
 
   // A cross at each figure of the loads that exceed the criteria.
-  const crosses = (points, toPlace) => (context, area, toX, toY) => {
+  const crosses = (points) => (context, area, toX, toY) => {
     context.save();
     context.strokeStyle = plimsoll.token('bad');
     context.lineWidth = 1.5;
     context.beginPath();
     for (const point of points.filter(isExceeded)) {
-      const x = toX(toPlace(point.load));
+      const x = toX(point.load);
       if (x < area.x || x > area.x + area.w) continue;
       for (const [, member] of FIGURES) {
         if (!isKnown(point.cluster, member)) continue;
@@ -80,21 +83,20 @@ plimsoll.limit = (() => {
 
   // Positions and points, with a row without a point (null) where the line ends: between loads that exceed the criteria
   // and others.
-  const rowsOf = (points, toPlace) => {
+  const rowsOf = (points) => {
     const rows = [];
     points.forEach((point, at) => {
-      const x = toPlace(point.load);
+      const x = point.load;
       if (at > 0 && isExceeded(point) !== isExceeded(points[at - 1])) rows.push({x: x * (1 - 1e-6), point: null});
       rows.push({x, point});
     });
     return rows;
   };
 
-  const curve = (limit, hosts) => {
+  const curve = (limit, hosts, criteria) => {
     const points = pointsOf(limit);
     if (points.length === 0) return null;
-    const toPlace = placeOf(limit, hosts);
-    const rows = rowsOf(points, toPlace);
+    const rows = rowsOf(points);
     // Not a number: the line ends there.
     const values = (scope, member) => rows.map(
         ({point}) =>
@@ -120,8 +122,11 @@ plimsoll.limit = (() => {
         });
       }
     }
-    const last = toPlace(points[points.length - 1].load);
-    const placeIn = (load) => (load > 0 && points.some((point) => point.load === load) ? toPlace(load) : null);
+    for (const [text, ns] of limitsOf(criteria)) {
+      series.push({name: 'limit of ' + text, values: rows.map(() => ns), color: 'bad', dash: [5, 4]});
+    }
+    const last = points[points.length - 1].load;
+    const placeIn = (load) => (load > 0 && points.some((point) => point.load === load) ? load : null);
     const limitAt = placeIn(limit.limit);
     const kneeAt = placeIn(limit.knee);
     const both = limitAt !== null && limitAt === kneeAt;
@@ -135,7 +140,7 @@ plimsoll.limit = (() => {
       name: 'Latency by load',
       x: rows.map((row) => row.x),
       range: new plimsoll.Range(0, last * 1.02, (at) => (at === 0 ? '0' : format.rate(at)), last / 20),
-      xTitle: overRate(limit) ? 'Writes per second offered, of all hosts' : 'Queue managers per host',
+      xTitle: overRate(limit) ? 'Writes per second offered, of each queue manager' : 'Queue managers per host',
       xText: text,
       xTicks: (from, to, pixels) => {
         const most = Math.max(2, Math.floor(pixels / 80));
@@ -155,17 +160,17 @@ plimsoll.limit = (() => {
       underlays: [
         limitAt === null ? null : line(limitAt, both ? 'limit, knee' : 'limit', 'bad', 0),
         kneeAt === null || both ? null : line(kneeAt, 'knee', 'soft', 1),
-        points.some(isExceeded) ? crosses(points, toPlace) : null,
+        points.some(isExceeded) ? crosses(points) : null,
       ],
       remark: points.some(isExceeded) ? 'Crosses: loads that exceed the criteria.' : null,
-      yTitle: overRate(limit) ? 'response time, by writes/s offered to all hosts' :
+      yTitle: overRate(limit) ? 'response time, by writes/s per queue manager' :
                                 'service time, by queue managers per host',
       yTick: format.shortTime,
       yText: (value) => (Number.isNaN(value) ? format.DASH : format.time(value)),
     });
   };
 
-  const facts = (limit) => {
+  const facts = (limit, reasons) => {
     const rows = [];
     const add = (name, value) => rows.push([name, value]);
     const bound = limit.cause === 'load_generator' ? 'at least ' : '';
@@ -178,10 +183,16 @@ plimsoll.limit = (() => {
           limit.exceeded_at === undefined ?
               'from ' + load(limit, limit.limit) + '; no load above was shown to exceed the criteria' :
               (limit.limit > 0 ? 'from ' + load(limit, limit.limit) + ' to ' : 'below ') +
-                  load(limit, limit.exceeded_at) + ' ' + unit(limit));
+                  load(limit, limit.exceeded_at) + ' ' + unit(limit) +
+                  (limit.limit > 0 ? '; ' + load(limit, limit.limit) + ' meets the criteria, ' +
+                           load(limit, limit.exceeded_at) + ' exceeds them' :
+                                     ', which exceeds the criteria'));
     }
     if (limit.cause in CAUSES || limit.cause_text) {
-      add('Cause', [CAUSES[limit.cause] || 'not reached', limit.cause_text].filter((one) => one).join(': '));
+      // What the verdict has given as its reason is not repeated.
+      const told = limit.cause_text && reasons.some((reason) => reason.includes(limit.cause_text));
+      add('Cause',
+          [CAUSES[limit.cause] || 'not reached', told ? '' : limit.cause_text].filter((one) => one).join(': '));
     }
     if (limit.maximum > 0)
       add('Maximum', format.rate(limit.maximum) + ' writes/s per queue manager, without a target rate');
@@ -195,6 +206,10 @@ plimsoll.limit = (() => {
   // "0.62 % (0.41 to 0.93 %, 1 % allowed)": what was measured, and its confidence interval.
   const share = (confidence) => {
     if (!confidence) return format.DASH;
+    if (confidence.average_ns !== undefined) {
+      return format.time(confidence.average_ns) + ' (' + format.time(confidence.low_ns) + ' to ' +
+          format.time(confidence.high_ns) + ', ' + format.time(confidence.allowed_ns) + ' allowed)';
+    }
     const number = (percent) => String(Number(percent.toPrecision(2)));
     return number(confidence.beyond_percent) + ' % (' + number(confidence.low_percent) + ' to ' +
         number(confidence.high_percent) + ' %, ' + number(confidence.allowed_percent) + ' % allowed)';
@@ -206,7 +221,7 @@ plimsoll.limit = (() => {
         {title: 'Step'}, {title: 'Purpose', text: true},
         {title: overRate(limit) ? 'Rate per queue manager' : 'Queue managers'}, {title: 'IO/s'},
         {title: 'p99', time: 'latency'}, {title: 'Criteria', text: true}, {title: 'Decided by', text: true},
-        {title: 'Writes beyond the limit', text: true}
+        {title: 'Writes beyond the limit, or the average', text: true}
       ],
       limit.points.map(
           (point) =>
@@ -219,8 +234,8 @@ plimsoll.limit = (() => {
   const sections = (report) => {
     const {limit} = report;
     if (!limit) return {elements: [], charts: []};
-    const chart = curve(limit, report.hosts);
-    const parts = [facts(limit)];
+    const chart = curve(limit, report.hosts, report.plan.criteria);
+    const parts = [facts(limit, report.verdict ? report.verdict.reasons : [])];
     if (chart !== null) {
       parts.push(el('div', {class: 'controls'}, chart.options.range.toolbar('load')), chart.element);
     }

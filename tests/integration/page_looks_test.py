@@ -263,21 +263,23 @@ class PageLooks(pages.PageTest):
         chart = self.browser.script(
             "const chart = plimsoll.page.state.sweep.find(one => one.options.name === 'Latency by load');"
             "return {x: chart.options.x, names: chart.options.series.map(one => one.name), underlays: chart.underlays.length,"
-            " p999: chart.options.series[2].values.map(one => Number.isNaN(one) ? 'end' : one),"
+            " allowed: chart.options.series.at(-1).values, p999: chart.options.series[2].values.map(one => Number.isNaN(one) ? 'end' : one),"
             " visible: chart.visible, text: document.getElementById('limit').innerText};")
         points = sorted(report["limit"]["points"], key=lambda point: point["load"])
         # By what was offered: a load that wrote less than lower ones is beyond the limit all the same, and the line ends
         # between the two.
-        offered = [round(6 * point["load"], 2) for point in points]
+        offered = [round(point["load"], 2) for point in points]
         self.assertEqual([round(x, 2) for x in chart["x"]], offered[:7] + [offered[7]] + offered[7:])
         self.assertLess(chart["x"][7], chart["x"][8])
         figures = ["p50", "p99", "p99.9", "max"]
-        self.assertEqual(chart["names"], [f"{who}, {figure}" for who in ("all hosts", "worst host") for figure in figures])
-        self.assertEqual(chart["visible"], [True] * 4 + [False, True, False, False])
+        names = [f"{who}, {figure}" for who in ("all hosts", "worst host") for figure in figures]
+        self.assertEqual(chart["names"], names + ["limit of p99<5ms"])
+        self.assertEqual(chart["visible"], [True] * 4 + [False, True, False, False] + [True])
+        self.assertEqual(set(chart["allowed"]), {5_000_000})
         self.assertEqual(chart["underlays"], 2, "the limit, which is the knee, and crosses at what exceeds the criteria")
         values = [point["cluster"]["p99_9_ns"] for point in points]
         self.assertEqual(chart["p999"], [None] + values[1:7] + ["end"] + values[7:])
-        for text in ("480 writes/s per queue manager, 2,880 writes/s of all hosts, held", "from 480 to 503.1 writes/s",
+        for text in ("480 writes/s per queue manager, 2,880 writes/s of all hosts, held", "from 480 to 503.1 writes/s per queue manager; 480 meets the criteria, 503.1 exceeds them",
                      "the storage: at 503.1", "480 writes/s per queue manager: most"):
             self.assertIn(text, chart["text"])
         # The table behind the chart has all points, and so has the one of the steps.

@@ -100,6 +100,8 @@ v1::Report SearchReport() {
   v1::Report report = testing::MakeReport(made_up);
   v1::LimitReport& limit = *report.mutable_limit();
   report.mutable_plan()->mutable_limit()->set_over(v1::LIMIT_OVER_RATE);
+  report.mutable_plan()->clear_criteria();
+  report.mutable_plan()->add_criteria("p99<5ms");
   limit.set_over(v1::LIMIT_OVER_RATE);
   limit.set_limit(480);
   limit.set_exceeded_at(503.1);
