@@ -212,7 +212,10 @@ std::string FormatRate(double per_second) {
 }
 
 std::string FormatTargetRate(double per_second) {
-  return per_second < 10'000 ? absl::StrFormat("%.6g", per_second) : FormatFixed(per_second, 0);
+  const std::string digits = absl::StrFormat("%.6g", per_second);
+  const size_t point = digits.find('.');
+  const bool all = per_second < 10'000 && point != std::string::npos;
+  return per_second < 1000 ? digits : FormatFixed(per_second, all ? static_cast<int>(digits.size() - point - 1) : 0);
 }
 
 std::string FormatUtc(int64_t utc_ns) {

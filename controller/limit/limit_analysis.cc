@@ -6,8 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
-#include "common/algorithm.h"
 #include "common/units.h"
 #include "controller/plan/criteria.h"
 
@@ -18,8 +16,8 @@ namespace {
 // the last one may be open still. One that is so many times as long as others counts.
 constexpr double kBurstPercent = 95;
 constexpr int64_t kBurstSteps = 4;
-// Hosts whose latency is within this factor of the worst one are affected like it.
-constexpr double kAlikeFactor = 2;
+// An idle host starts no write later than this after it was due.
+constexpr uint64_t kLateStartNs = kNsPerMs;
 
 // What callers felt: response times where there is a rate.
 const v1::LatencyReport& Felt(const v1::ScopeReport& scope) {
@@ -55,11 +53,14 @@ v1::CriterionReport InStep(const v1::CriterionReport& criterion, const v1::Crite
 }
 
 // The number of the first one of the worst outcomes, of at least one.
-size_t Decisive(const std::vector<v1::Outcome>& outcomes) {
-  const auto rank = [](v1::Outcome one) { return one == v1::OUTCOME_FAIL ? 2 : one == v1::OUTCOME_PASS ? 0 : 1; };
-  const auto worst =
-      std::max_element(outcomes.begin(), outcomes.end(), [&](auto a, auto b) { return rank(a) < rank(b); });
-  return static_cast<size_t>(worst - outcomes.begin());
+template <typename Judged>
+size_t Decisive(const std::vector<Judged>& judged) {
+  const auto rank = [](const Judged& one) {
+    return one.outcome == v1::OUTCOME_FAIL ? 2 : one.outcome == v1::OUTCOME_PASS ? 0 : 1;
+  };
+  const auto worst = std::max_element(judged.begin(), judged.end(),
+                                      [&](const Judged& a, const Judged& b) { return rank(a) < rank(b); });
+  return static_cast<size_t>(worst - judged.begin());
 }
 
 std::vector<Criterion> ReadableCriteria(const v1::TestPlan& plan) {
@@ -74,92 +75,46 @@ std::vector<Criterion> ReadableCriteria(const v1::TestPlan& plan) {
   return criteria;
 }
 
-// A criterion about a percentile by its interval: what chance may have made is undecided.
-v1::Outcome BeyondChance(v1::Outcome outcome, const BeyondShare& share) {
-  const bool chance = (outcome == v1::OUTCOME_PASS && share.high > share.allowed) ||
-                      (outcome == v1::OUTCOME_FAIL && share.low <= share.allowed);
+// A criterion by its figure's interval: what chance may have made is undecided.
+v1::Outcome BeyondChance(v1::Outcome outcome, const StepFigure& figure) {
+  const bool chance = (outcome == v1::OUTCOME_PASS && figure.high > figure.allowed) ||
+                      (outcome == v1::OUTCOME_FAIL && figure.low <= figure.allowed);
   return chance ? v1::OUTCOME_INCONCLUSIVE : outcome;
 }
 
-void SetConfidence(const std::string& criterion, const BeyondShare& share, v1::LimitConfidence& confidence) {
+void SetConfidence(const std::string& criterion, const StepFigure& figure, v1::LimitConfidence& confidence) {
+  confidence.Clear();
   confidence.set_criterion(criterion);
-  confidence.set_beyond_percent(100 * share.measured);
-  confidence.set_low_percent(100 * share.low);
-  confidence.set_high_percent(100 * share.high);
-  confidence.set_allowed_percent(100 * share.allowed);
+  if (figure.is_average) {
+    confidence.set_average_ns(figure.measured);
+    confidence.set_low_ns(figure.low);
+    confidence.set_high_ns(figure.high);
+    confidence.set_allowed_ns(figure.allowed);
+    return;
+  }
+  confidence.set_beyond_percent(100 * figure.measured);
+  confidence.set_low_percent(100 * figure.low);
+  confidence.set_high_percent(100 * figure.high);
+  confidence.set_allowed_percent(100 * figure.allowed);
+}
+
+const char* PurposeName(v1::StepPurpose purpose) {
+  return purpose == v1::STEP_PURPOSE_MAXIMUM ? "maximum"
+         : purpose == v1::STEP_PURPOSE_PROBE ? "probe"
+         : purpose == v1::STEP_PURPOSE_HOLD  ? "hold"
+         : purpose == v1::STEP_PURPOSE_CURVE ? "curve"
+         : purpose == v1::STEP_PURPOSE_CHECK ? "check"
+                                             : "search";
 }
 
 double Milliseconds(uint64_t ns) {
   return static_cast<double>(ns) / static_cast<double>(kNsPerMs);
 }
 
-bool IsLatency(const Criterion& criterion) {
-  return InfoOf(criterion.metric).has_service_time;
-}
-
-bool IsThin(const v1::LatencyReport& latency, const std::string& percentile) {
-  return std::find(latency.thin().begin(), latency.thin().end(), percentile) != latency.thin().end();
-}
-
-// The next percentile from `wanted` on that a report has; nothing where it has too few writes for that one.
-std::optional<double> PercentileOf(double wanted, const v1::LatencyReport& latency) {
-  struct Known {
-    double percentile;
-    const char* name;
-    uint64_t value_ns;
-  };
-  const Known known[] = {{50, "p50", latency.p50_ns()},
-                         {90, "p90", latency.p90_ns()},
-                         {99, "p99", latency.p99_ns()},
-                         {99.9, "p99_9", latency.p99_9_ns()},
-                         {99.99, "p99_99", latency.p99_99_ns()}};
-  for (const Known& one : known) {
-    if (wanted > one.percentile) continue;
-    return IsThin(latency, one.name) ? std::nullopt : std::optional(static_cast<double>(one.value_ns));
-  }
-  return static_cast<double>(latency.max_ns());
-}
-
-// The criterion's figure of a distribution, which it is about. Nothing where a percentile has too few writes.
-std::optional<double> FigureOf(const Criterion& criterion, const v1::LatencyReport& latency) {
-  switch (criterion.metric) {
-    case Metric::kMin:
-      return static_cast<double>(latency.min_ns());
-    case Metric::kAverage:
-      return latency.avg_ns();
-    case Metric::kWeightedAverage:
-      return latency.wavg_ns();
-    case Metric::kMax:
-      return static_cast<double>(latency.max_ns());
-    case Metric::kPercentile:
-      return PercentileOf(criterion.percentile, latency);
-    // No latencies.
-    case Metric::kWritesPerSecond:
-    case Metric::kBytesPerSecond:
-    case Metric::kMinWritesPerSecond:
-    case Metric::kMinBytesPerSecond:
-    case Metric::kWrites:
-    case Metric::kRateAchieved:
-    case Metric::kNotIssued:
-    case Metric::kStalls:
-    case Metric::kLongestStall:
-    case Metric::kSteady:
-    case Metric::kDriftIops:
-    case Metric::kDriftLatency:
-    case Metric::kFairness:
-    case Metric::kStartSkew:
-    case Metric::kClockError:
-    case Metric::kNfsRetransmits:
-    case Metric::kHosts:
-      break;
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 LimitAnalysis::LimitAnalysis(const v1::TestPlan& plan, uint32_t rules)
-    : plan_(plan), by_interval_(rules >= 3), criteria_(ReadableCriteria(plan)), parts_(criteria_) {}
+    : plan_(plan), rules_(rules), criteria_(ReadableCriteria(plan)), parts_(criteria_, rules >= 4) {}
 
 LimitSearch::Options LimitAnalysis::SearchOptions() const {
   const v1::LimitPlan& limit = plan_.limit();
@@ -179,6 +134,7 @@ LimitSearch::Options LimitAnalysis::SearchOptions() const {
   options.duration_ns = plan_.duration_ns();
   options.warmup_ns = plan_.warmup_ns();
   options.hold_ns = limit.hold_ns();
+  options.checks = rules_ >= 4;
   return options;
 }
 
@@ -193,7 +149,9 @@ absl::Status LimitAnalysis::Take(const v1::JournalRecord& record, const Timeline
 }
 
 void LimitAnalysis::OnFrame(uint32_t host, const v1::Frame& frame) {
-  if (by_interval_) parts_.Add(host, frame);
+  if (rules_ >= 3) parts_.Add(host, frame);
+  uint64_t& delay_ns = start_delays_ns_[host];
+  if (frame.first_interval() >= 0) delay_ns = std::max(delay_ns, frame.start_delay().max_ns());
 }
 
 bool LimitAnalysis::IsClosedLoop() const {
@@ -221,7 +179,8 @@ void LimitAnalysis::OnStep(const v1::StepReport& report, const std::vector<v1::C
     if (scope.kind() == v1::SCOPE_KIND_HOST) {
       step.hosts.push_back({scope.host(), Felt(scope), scope.latency(), ""});
       storages_by_label[scope.host()] = scope.storage();
-      const bool known = Felt(scope).count() > 0 && !IsThin(Felt(scope), "p99");
+      const auto& thin = Felt(scope).thin();
+      const bool known = Felt(scope).count() > 0 && std::count(thin.begin(), thin.end(), "p99") == 0;
       if (known && (worst == nullptr || Felt(scope).p99_ns() > Felt(*worst).p99_ns())) worst = &scope;
     }
     if (scope.kind() != v1::SCOPE_KIND_CLUSTER) continue;
@@ -244,45 +203,82 @@ void LimitAnalysis::OnStep(const v1::StepReport& report, const std::vector<v1::C
   }
   std::map<uint32_t, uint32_t> storages;
   for (const auto& [number, host] : hosts_) storages[number] = storages_by_label[host.label];
-  std::vector<v1::Outcome> outcomes;
+  std::vector<Judged> judged;
   double nearest = -1;
+  bool beyond_in_doubt = false;
   for (const v1::CriterionReport& criterion : step.criteria) {
-    outcomes.push_back(criterion.outcome());
-    const std::optional<BeyondShare> share = parts_.ShareOf(criterion.criterion(), report.measured_ns(), storages);
-    if (!share) continue;
-    if (report.purpose() != v1::STEP_PURPOSE_HOLD || criterion.outcome() == v1::OUTCOME_FAIL) {
-      outcomes.back() = BeyondChance(criterion.outcome(), *share);
+    v1::Outcome outcome = criterion.outcome();
+    const std::optional<StepFigure> figure = parts_.FigureOf(criterion.criterion(), report.measured_ns(), storages);
+    beyond_in_doubt = beyond_in_doubt || (outcome == v1::OUTCOME_INCONCLUSIVE &&
+                                          (figure ? figure->low > figure->allowed : !criterion.reason().empty()));
+    const bool hold = report.purpose() == v1::STEP_PURPOSE_HOLD;
+    if (figure && (!hold || outcome == v1::OUTCOME_FAIL || figure->is_average)) {
+      outcome = BeyondChance(outcome, *figure);
     }
-    if (share->high / share->allowed <= nearest) continue;
-    nearest = share->high / share->allowed;
-    SetConfidence(criterion.criterion(), *share, *point.mutable_confidence());
+    judged.push_back({outcome, figure.has_value()});
+    if (!figure || figure->high / figure->allowed <= nearest) continue;
+    nearest = figure->high / figure->allowed;
+    SetConfidence(criterion.criterion(), *figure, *point.mutable_confidence());
   }
-  parts_ = StepParts(criteria_);
+  if (beyond_in_doubt && rules_ >= 4) NameLateStarts(step);
+  parts_ = StepParts(criteria_, rules_ >= 4);
+  start_delays_ns_.clear();
   if (!step.criteria.empty()) {
-    const v1::CriterionReport& decisive = step.criteria[Decisive(outcomes)];
+    const v1::CriterionReport& decisive = step.criteria[Decisive(judged)];
     point.set_criterion(decisive.criterion());
     point.set_value(decisive.value_text());
   }
-  point.set_state(StateOf(report, outcomes, step.criteria));
+  point.set_state(StateOf(report, judged, step));
   search_->Add({report.purpose(), point.load(), point.state(), report.duration_ns(),
                 writers == 0 ? 0 : point.iops() / static_cast<double>(writers), point.cluster().avg_ns(),
-                static_cast<double>(point.cluster().p50_ns())},
+                static_cast<double>(point.cluster().p50_ns()), IsGeneratorBound(step)},
                now_ns - begin_ns_.value_or(now_ns));
   // What a probe shows does not depend on it.
   const bool decides = report.purpose() != v1::STEP_PURPOSE_PROBE && report.purpose() != v1::STEP_PURPOSE_MAXIMUM;
   if (decides && !search_->recovered(steps_.size() - 1)) point.set_not_recovered(true);
 }
 
-v1::LimitState LimitAnalysis::StateOf(const v1::StepReport& report, const std::vector<v1::Outcome>& outcomes,
-                                      const std::vector<v1::CriterionReport>& criteria) const {
-  bool meets = !outcomes.empty() && report.cut_short().empty() && report.measured_ns() >= report.duration_ns();
+bool LimitAnalysis::IsGeneratorBound(const Step& step) {
+  return std::any_of(step.hosts.begin(), step.hosts.end(),
+                     [](const HostFact& host) { return !host.bottleneck.empty(); });
+}
+
+void LimitAnalysis::NameLateStarts(Step& step) const {
+  for (const auto& [number, delay_ns] : start_delays_ns_) {
+    const auto host = hosts_.find(number);
+    for (HostFact& fact : step.hosts) {
+      if (host == hosts_.end() || fact.label != host->second.label || delay_ns < kLateStartNs) continue;
+      if (fact.bottleneck.empty()) {
+        fact.bottleneck = absl::StrFormat("its writers started writes up to %.1f ms late", Milliseconds(delay_ns));
+      }
+    }
+  }
+}
+
+const LimitAnalysis::Step* LimitAnalysis::BeforeAt(const Step& step) const {
+  const auto found = std::find_if(steps_.rbegin(), steps_.rend(), [&step](const Step& other) {
+    return &other != &step && other.point.purpose() != v1::STEP_PURPOSE_PROBE && step.point.load() > 0 &&
+           std::abs(other.point.load() - step.point.load()) <= 1e-9 * step.point.load();
+  });
+  return found == steps_.rend() ? nullptr : &*found;
+}
+
+v1::LimitState LimitAnalysis::StateOf(const v1::StepReport& report, const std::vector<Judged>& judged,
+                                      Step& step) const {
+  bool meets = !judged.empty() && report.cut_short().empty() && report.measured_ns() >= report.duration_ns();
   bool exceeds = false;
-  for (size_t i = 0; i < outcomes.size(); ++i) {
-    meets = meets && outcomes[i] == v1::OUTCOME_PASS;
+  for (size_t i = 0; i < judged.size(); ++i) {
+    meets = meets && judged[i].outcome == v1::OUTCOME_PASS;
     // Only because of a burst at the step's end, perhaps.
-    const bool burst = criteria[i].added() && criteria[i].value() >= kBurstPercent &&
+    const bool burst = step.criteria[i].added() && step.criteria[i].value() >= kBurstPercent &&
                        report.duration_ns() < kBurstSteps * plan_.duration_ns();
-    exceeds = exceeds || (outcomes[i] == v1::OUTCOME_FAIL && !burst);
+    if (judged[i].outcome != v1::OUTCOME_FAIL || burst) continue;
+    (judged[i].bounded || rules_ < 4 ? exceeds : step.failed_once) = true;
+  }
+  // A single event decides nothing: two steps in succession must agree.
+  if (const Step* const before = BeforeAt(step); before != nullptr && before->failed_once) {
+    exceeds = exceeds || step.failed_once;
+    meets = false;
   }
   return exceeds ? v1::LIMIT_STATE_EXCEEDS : meets ? v1::LIMIT_STATE_MEETS : v1::LIMIT_STATE_UNDECIDED;
 }
@@ -306,32 +302,47 @@ std::optional<v1::LogStep> LimitAnalysis::NextStep() const {
 std::string LimitAnalysis::LastStepText() const {
   if (steps_.empty()) return "";
   const v1::LimitPoint& point = steps_.back().point;
-  const bool decides = point.purpose() != v1::STEP_PURPOSE_PROBE && point.load() > 0;
-  const char* const purpose = point.purpose() == v1::STEP_PURPOSE_MAXIMUM ? "maximum"
-                              : point.purpose() == v1::STEP_PURPOSE_PROBE ? "probe"
-                              : point.purpose() == v1::STEP_PURPOSE_HOLD  ? "hold"
-                              : point.purpose() == v1::STEP_PURPOSE_CURVE ? "curve"
-                                                                          : "search";
-  const char* const state = point.state() == v1::LIMIT_STATE_MEETS     ? "criteria met"
-                            : point.state() == v1::LIMIT_STATE_EXCEEDS ? "criteria exceeded"
-                                                                       : "undecided";
-  return absl::StrCat(
-      "step ", point.step(), ", ", purpose, ": ", point.load() > 0 ? LoadText(point.load()) : "no target rate",
-      absl::StrFormat(", %s writes/s of all hosts, mean %.3f ms, p99 %.3f ms", FormatRate(point.iops()),
-                      point.cluster().avg_ns() / static_cast<double>(kNsPerMs), Milliseconds(point.cluster().p99_ns())),
-      decides ? absl::StrCat(": ", state) : "");
+  const std::string step = absl::StrCat("step ", point.step(), ", ", PurposeName(point.purpose()), ": ");
+  if (point.purpose() == v1::STEP_PURPOSE_PROBE || point.load() == 0) {
+    return absl::StrCat(step, point.load() > 0 ? LoadText(point.load()) : "no target rate",
+                        absl::StrFormat(": %s writes/s of all hosts, p50 %.3f ms", FormatRate(point.iops()),
+                                        Milliseconds(point.cluster().p50_ns())));
+  }
+  const char* const state = point.state() == v1::LIMIT_STATE_MEETS     ? ": met"
+                            : point.state() == v1::LIMIT_STATE_EXCEEDS ? ": exceeded"
+                                                                       : ": undecided";
+  return absl::StrCat(step, LoadText(point.load()), state,
+                      point.criterion().empty() ? "" : absl::StrCat(" (", point.criterion(), ": ", point.value(), ")"));
+}
+
+std::optional<LimitAnalysis::Outlook> LimitAnalysis::NextStepOutlook() const {
+  const std::optional<LimitStep> next = search_ && !broken_ ? search_->Next() : std::nullopt;
+  if (!next) return std::nullopt;
+  const LimitBounds known = search_->bounds();
+  const std::string limit =
+      known.meets == 0 && !known.exceeds ? ""
+      : !known.exceeds                   ? absl::StrCat("; limit from ", AmountText(known.meets))
+      : known.meets == 0                 ? absl::StrCat("; limit below ", AmountText(*known.exceeds))
+                         : absl::StrCat("; limit from ", AmountText(known.meets), " to ", AmountText(*known.exceeds));
+  return Outlook{
+      absl::StrCat(PurposeName(next->purpose), ": ", next->load > 0 ? LoadText(next->load) : "no target rate", limit),
+      search_->left_ns()};
+}
+
+std::string LimitAnalysis::AmountText(double load) const {
+  return plan_.limit().over() == v1::LIMIT_OVER_RATE ? FormatTargetRate(load) : FormatFixed(load, 0);
 }
 
 std::string LimitAnalysis::LoadText(double load) const {
-  return plan_.limit().over() == v1::LIMIT_OVER_RATE
-             ? absl::StrCat(FormatTargetRate(load), " writes/s per queue manager")
-             : absl::StrFormat("%.0f queue manager%s per host", load, load == 1 ? "" : "s");
+  return absl::StrCat(AmountText(load), plan_.limit().over() == v1::LIMIT_OVER_RATE ? " writes/s per queue manager"
+                                        : load == 1                                 ? " queue manager per host"
+                                                                                    : " queue managers per host");
 }
 
 const LimitAnalysis::Step* LimitAnalysis::LastOf(double load, v1::LimitState state) const {
   const auto found = std::find_if(steps_.rbegin(), steps_.rend(), [load, state](const Step& step) {
-    return step.point.state() == state && step.point.purpose() != v1::STEP_PURPOSE_CURVE &&
-           step.point.purpose() != v1::STEP_PURPOSE_PROBE && std::abs(step.point.load() - load) <= 1e-9 * load;
+    return step.point.state() == state && step.point.purpose() != v1::STEP_PURPOSE_PROBE &&
+           std::abs(step.point.load() - load) <= 1e-9 * load;
   });
   return found == steps_.rend() ? nullptr : &*found;
 }
@@ -341,103 +352,23 @@ const LimitAnalysis::Step* LimitAnalysis::Exceeding() const {
   return LastOf(*search_->bounds().exceeds, v1::LIMIT_STATE_EXCEEDS);
 }
 
-const LimitAnalysis::Step* LimitAnalysis::GeneratorBound() const {
-  const auto is_bound = [](const Step& step) {
-    return std::any_of(step.hosts.begin(), step.hosts.end(),
-                       [](const HostFact& host) { return !host.bottleneck.empty(); });
+std::string LimitAnalysis::ContradictionText(const LimitSearch::Contradiction& changed) const {
+  const Step& first = steps_[changed.first];
+  const Step& second = steps_[changed.second];
+  const auto text = [](const Step& step) {
+    return step.point.state() == v1::LIMIT_STATE_MEETS
+               ? absl::StrCat("met the criteria in step ", step.point.step())
+               : absl::StrCat("exceeded them in step ", step.point.step(), " (", step.point.criterion(), ": ",
+                              step.point.value(), ")");
   };
-  const Step* const exceeding = Exceeding();
-  if (exceeding != nullptr && is_bound(*exceeding)) return exceeding;
-  const LimitBounds bounds = search_->bounds();
-  if (!IsClosedLoop()) {
-    // A rate that was reached all the same, was; but the next higher one may be undecided because of it.
-    if (exceeding != nullptr || !bounds.above) return nullptr;
-    const Step* const undecided = LastOf(*bounds.above, v1::LIMIT_STATE_UNDECIDED);
-    return undecided != nullptr && is_bound(*undecided) ? undecided : nullptr;
-  }
-  // In a closed loop a writer that waits for a CPU writes less than it could, so that the storage is not shown to bear
-  // the load.
-  if (bounds.meets > 0 && is_bound(steps_[bounds.meets_result])) return &steps_[bounds.meets_result];
-  if (exceeding != nullptr) return nullptr;
-  const auto found = std::find_if(steps_.begin(), steps_.end(), is_bound);
-  return found == steps_.end() ? nullptr : &*found;
-}
-
-void LimitAnalysis::SetCause(v1::LimitReport& limit) const {
-  const Step* const bound = GeneratorBound();
-  const Step* const step = bound != nullptr ? bound : Exceeding();
-  if (step == nullptr) {
-    limit.set_cause_text(limit.limit() > 0 ? "no higher load was shown to exceed the criteria" : "");
-    return;
-  }
-  const std::string at = absl::StrCat("at ", step->point.load() > 0 ? LoadText(step->point.load()) : "no target rate",
-                                      " (step ", step->point.step(), ") ");
-  if (bound == nullptr) {
-    CompareHosts(*step, at, limit);
-    return;
-  }
-  const HostFact& slow = *std::find_if(step->hosts.begin(), step->hosts.end(),
-                                       [](const HostFact& host) { return !host.bottleneck.empty(); });
-  limit.set_cause(v1::LIMIT_CAUSE_LOAD_GENERATOR);
-  limit.set_host(slow.label);
-  limit.set_cause_text(absl::StrCat(at, "the load generator on ", slow.label, " may be CPU-bound: ", slow.bottleneck,
-                                    "; the storage may carry more"));
-}
-
-void LimitAnalysis::CompareHosts(const Step& step, const std::string& at, v1::LimitReport& limit) const {
-  if (step.hosts.size() < 2) {
-    limit.set_cause(v1::LIMIT_CAUSE_UNDETERMINED);
-    limit.set_cause_text("the storage or this host's path to it: one host alone cannot show which");
-    return;
-  }
-  // By the criterion that the load exceeds, or else the plan's first one about a latency; without any, by p99.
-  std::vector<std::string> texts = {step.point.criterion()};
-  texts.insert(texts.end(), plan_.criteria().begin(), plan_.criteria().end());
-  Criterion criterion = ParseCriterion("p99<1h").value();
-  std::string name = "p99";
-  for (const std::string& text : texts) {
-    absl::StatusOr<Criterion> parsed = ParseCriterion(text);
-    if (!parsed.ok() || !IsLatency(*parsed)) continue;
-    criterion = *std::move(parsed);
-    name = text.substr(0, text.find_first_of("@<>="));
-    break;
-  }
-  struct Figure {
-    std::string label;
-    double value_ns = 0;
-  };
-  std::vector<Figure> figures;
-  for (const HostFact& host : step.hosts) {
-    const std::optional<double> figure = FigureOf(criterion, criterion.service_time ? host.service : host.felt);
-    if (!figure) {
-      limit.set_cause(v1::LIMIT_CAUSE_UNDETERMINED);
-      limit.set_cause_text(absl::StrCat("storage or path: ", at, host.label, " had too few writes for ", name));
-      return;
-    }
-    figures.push_back({host.label, *figure});
-  }
-  StableSort(figures, [](const Figure& a, const Figure& b) { return a.value_ns > b.value_ns; });
-  const double worst_ns = figures[0].value_ns;
-  const auto alike = static_cast<size_t>(std::count_if(figures.begin(), figures.end(), [&](const Figure& host) {
-    return host.value_ns * kAlikeFactor >= worst_ns || !Fulfils(criterion, host.value_ns);
-  }));
-  const auto text = [](double value_ns) {
-    return absl::StrFormat("%.3f ms", value_ns / static_cast<double>(kNsPerMs));
-  };
-  if (alike == figures.size()) {
-    limit.set_cause(v1::LIMIT_CAUSE_STORAGE);
-    limit.set_cause_text(absl::StrCat(at, "all ", figures.size(), " hosts are affected, ", name, " from ",
-                                      text(figures.back().value_ns), " to ", text(worst_ns)));
-  } else if (alike == 1) {
-    limit.set_cause(v1::LIMIT_CAUSE_HOST_PATH);
-    limit.set_host(figures[0].label);
-    limit.set_cause_text(absl::StrCat(at, figures[0].label, " has a ", name, " of ", text(worst_ns),
-                                      ", the other hosts at most ", text(figures[1].value_ns)));
-  } else {
-    limit.set_cause(v1::LIMIT_CAUSE_UNDETERMINED);
-    limit.set_cause_text(absl::StrCat("storage or path: ", at, alike, " of ", figures.size(), " hosts are affected, ",
-                                      name, " of at least ", text(figures[alike - 1].value_ns)));
-  }
+  const bool bound = IsGeneratorBound(first) || IsGeneratorBound(second);
+  const bool same = std::abs(first.point.load() - second.point.load()) <= 1e-9 * first.point.load();
+  const Step& meets = first.point.state() == v1::LIMIT_STATE_MEETS ? first : second;
+  const Step& exceeds = &meets == &first ? second : first;
+  return absl::StrCat("The storage ", bound ? "or the load generator " : "", "changed between steps ",
+                      first.point.step(), " and ", second.point.step(), ": ", LoadText(meets.point.load()), " ",
+                      text(meets), same ? "" : absl::StrCat(", ", LoadText(exceeds.point.load())), same ? " and " : " ",
+                      text(exceeds), ".");
 }
 
 void LimitAnalysis::AddReasons(const v1::LimitReport& limit, std::vector<std::string>& reasons) const {
@@ -450,6 +381,8 @@ void LimitAnalysis::AddReasons(const v1::LimitReport& limit, std::vector<std::st
                                    limit.limit() > 0 ? ": the result is a lower bound; " : ": ", limit.cause_text(),
                                    "."));
   }
+  // What follows from it is not worth a sentence.
+  if (const auto changed = search_->contradiction()) return reasons.push_back(ContradictionText(*changed));
   if (limit.limit() > 0 && !limit.held()) {
     reasons.push_back(limit.ended().empty() ? "The answer was not held." : absl::StrCat(limit.ended(), "."));
   }
@@ -471,7 +404,7 @@ void LimitAnalysis::AddReasons(const v1::LimitReport& limit, std::vector<std::st
                                    "low-rate probe was not back at its baseline."));
   }
   for (const Step& step : steps_) {
-    if (step.point.purpose() == v1::STEP_PURPOSE_CURVE && step.point.state() == v1::LIMIT_STATE_EXCEEDS &&
+    if (rules_ < 4 && step.point.purpose() == v1::STEP_PURPOSE_CURVE && step.point.state() == v1::LIMIT_STATE_EXCEEDS &&
         step.point.load() < limit.limit()) {
       reasons.push_back(absl::StrCat("Step ", step.point.step(), " exceeds the criteria (", step.point.criterion(),
                                      ": ", step.point.value(), ") at ", LoadText(step.point.load()),

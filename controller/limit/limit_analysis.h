@@ -28,6 +28,7 @@ class LimitAnalysis final : public SectionAnalysis {
   void OnStep(const v1::StepReport& report, const std::vector<v1::CriterionReport>& criteria, int64_t now_ns) override;
   std::optional<v1::LogStep> NextStep() const override;
   std::string LastStepText() const override;
+  std::optional<Outlook> NextStepOutlook() const override;
   void Finish(const Timeline& timeline, const std::function<std::string(uint32_t host)>& label_of, v1::Report& report,
               std::vector<std::string>& reasons) override;
   v1::VerdictReport Judge(const std::vector<std::string>& reasons) const override;
@@ -53,16 +54,31 @@ class LimitAnalysis final : public SectionAnalysis {
     // Each criterion in this step, as in any run.
     std::vector<v1::CriterionReport> criteria;
     std::vector<HostFact> hosts;
+    // It failed a criterion whose figures have no bounds of chance.
+    bool failed_once = false;
   };
 
   LimitSearch::Options SearchOptions() const;
-  // What all criteria say of a step, each by its outcome.
-  v1::LimitState StateOf(const v1::StepReport& report, const std::vector<v1::Outcome>& outcomes,
-                         const std::vector<v1::CriterionReport>& criteria) const;
+  // A criterion's result in a step.
+  struct Judged {
+    v1::Outcome outcome = v1::OUTCOME_INCONCLUSIVE;
+    // Its figure has bounds of chance.
+    bool bounded = false;
+  };
+  // What all criteria say of a step, each by its result. Sets Step::failed_once.
+  v1::LimitState StateOf(const v1::StepReport& report, const std::vector<Judged>& judged, Step& step) const;
+  // Names the hosts whose writers started writes late, where that leaves undecided what was beyond a limit.
+  void NameLateStarts(Step& step) const;
+  // The load generator of a host of the step may have been in the way.
+  static bool IsGeneratorBound(const Step& step);
+  // The last step before this one that measured the same load; null: there is none.
+  const Step* BeforeAt(const Step& step) const;
   // Queue managers have no target rate.
   bool IsClosedLoop() const;
   // "12.5 writes/s per queue manager", "3 queue managers per host".
   std::string LoadText(double load) const;
+  // The same without its unit.
+  std::string AmountText(double load) const;
   // The last step at that load that decides it and has that state; null: there is none.
   const Step* LastOf(double load, v1::LimitState state) const;
   // At the lowest load that exceeds the criteria; null: none does.
@@ -72,11 +88,12 @@ class LimitAnalysis final : public SectionAnalysis {
   const Step* GeneratorBound() const;
   // The same where no load generator is in the way: whether all hosts of a step are affected, or which.
   void CompareHosts(const Step& step, const std::string& at, v1::LimitReport& limit) const;
+  std::string ContradictionText(const LimitSearch::Contradiction& changed) const;
   void AddReasons(const v1::LimitReport& limit, std::vector<std::string>& reasons) const;
 
   const v1::TestPlan plan_;
-  // Percentiles are judged by their confidence intervals.
-  const bool by_interval_;
+  // RunBegin::verdict_rules.
+  const uint32_t rules_;
   // Criteria of the plan that can be read.
   const std::vector<Criterion> criteria_;
   // By number.
@@ -85,6 +102,8 @@ class LimitAnalysis final : public SectionAnalysis {
   bool broken_ = false;
   // Of the running step.
   StepParts parts_;
+  // The most by which each host's writers started a write late.
+  std::map<uint32_t, uint64_t> start_delays_ns_;
   // When the first step began.
   std::optional<int64_t> begin_ns_;
   // Made when the hosts are known.

@@ -68,7 +68,11 @@ double Round(double load) {
 bool LimitSearch::Decides(const LimitResult& result) const {
   // As fast as possible is one of the loads where the number of queue managers is searched.
   return result.purpose == v1::STEP_PURPOSE_SEARCH || result.purpose == v1::STEP_PURPOSE_HOLD ||
-         (!over_rate() && result.purpose == v1::STEP_PURPOSE_MAXIMUM);
+         result.purpose == v1::STEP_PURPOSE_CHECK || (!over_rate() && result.purpose == v1::STEP_PURPOSE_MAXIMUM);
+}
+
+bool LimitSearch::IsOnCurve(const LimitResult& result) const {
+  return Decides(result) || result.purpose == v1::STEP_PURPOSE_CURVE;
 }
 
 bool LimitSearch::IsLast(const LimitResult& result) const {
@@ -124,6 +128,12 @@ LimitBounds LimitSearch::bounds() const {
     bounds.meets = result.load;
     bounds.meets_result = i;
   }
+  for (const LimitResult& result : results_) {
+    const bool above = options_.checks && result.load > bounds.meets;
+    if (above && result.purpose == v1::STEP_PURPOSE_CURVE && result.state == v1::LIMIT_STATE_EXCEEDS) {
+      lower(bounds.exceeds, result.load);
+    }
+  }
   bounds.above = bounds.exceeds;
   bounds.undecided = bounds.meets;
   for (const LimitResult& result : results_) {
@@ -138,6 +148,25 @@ LimitBounds LimitSearch::bounds() const {
 bool LimitSearch::held() const {
   const LimitBounds known = bounds();
   return known.meets > 0 && results_[known.meets_result].purpose == v1::STEP_PURPOSE_HOLD;
+}
+
+std::optional<LimitSearch::Contradiction> LimitSearch::contradiction() const {
+  std::optional<Contradiction> nearest;
+  if (!options_.checks) return nearest;
+  for (size_t i = 0; i < results_.size(); ++i) {
+    const LimitResult& meets = results_[i];
+    if (!IsOnCurve(meets) || meets.state != v1::LIMIT_STATE_MEETS) continue;
+    for (size_t j = 0; j < results_.size(); ++j) {
+      const LimitResult& exceeds = results_[j];
+      if (!IsOnCurve(exceeds) || exceeds.state != v1::LIMIT_STATE_EXCEEDS) continue;
+      // What a short step carries need not last for --hold.
+      const bool longer = exceeds.purpose == v1::STEP_PURPOSE_HOLD && meets.purpose != v1::STEP_PURPOSE_HOLD;
+      if (longer || (exceeds.load > meets.load && !SameLoad(exceeds.load, meets.load))) continue;
+      const Contradiction pair{std::min(i, j), std::max(i, j)};
+      if (!nearest || pair.second - pair.first < nearest->second - nearest->first) nearest = pair;
+    }
+  }
+  return nearest;
 }
 
 LimitSearch::Recovery LimitSearch::RecoveryAfter(size_t results) const {
@@ -198,7 +227,11 @@ std::optional<LimitStep> LimitSearch::Extension() const {
   }
   const int undecided = UndecidedCount(last->load);
   if (undecided > kMostExtensions) return std::nullopt;
-  return LimitStep{v1::STEP_PURPOSE_SEARCH, last->load, options_.duration_ns << undecided};
+  // Down at first, to a load that the generator can issue; above that, what was in its way may have passed.
+  const int most = bounds().meets > 0 ? 1 : 0;
+  if (options_.checks && last->generator_bound && undecided > most) return std::nullopt;
+  const bool check = last->purpose == v1::STEP_PURPOSE_CHECK;
+  return LimitStep{check ? v1::STEP_PURPOSE_CHECK : v1::STEP_PURPOSE_SEARCH, last->load, 2 * last->duration_ns};
 }
 
 std::optional<double> LimitSearch::NextLoad() const {
@@ -230,6 +263,8 @@ std::optional<double> LimitSearch::NextLoad() const {
   if (high > low * (1 + options_.tolerance)) return between(low, high);
   // What stays undecided lies between the two; the load that is beyond it is searched from above.
   if (!known.exceeds) {
+    // A load generator that is in the way at this load is so at higher ones.
+    if (options_.checks && LastOf(known.undecided)->generator_bound) return std::nullopt;
     return known.undecided < kMostOverMaximum * most ? std::optional(Round(known.undecided * kBeyondFactor))
                                                      : std::nullopt;
   }
@@ -243,6 +278,19 @@ std::optional<double> LimitSearch::NextLoad() const {
 
 LimitStep LimitSearch::Hold() const {
   return {v1::STEP_PURPOSE_HOLD, bounds().meets, options_.hold_ns};
+}
+
+std::optional<LimitStep> LimitSearch::Check() const {
+  const LimitBounds known = bounds();
+  if (!options_.checks || known.meets == 0 || !known.exceeds) return std::nullopt;
+  LimitStep check{v1::STEP_PURPOSE_CHECK, *known.exceeds, options_.duration_ns};
+  for (size_t i = 0; i < results_.size(); ++i) {
+    const LimitResult& result = results_[i];
+    if (result.state != v1::LIMIT_STATE_EXCEEDS || !SameLoad(result.load, check.load)) continue;
+    if (result.purpose == v1::STEP_PURPOSE_CHECK && i > known.meets_result) return std::nullopt;
+    check.duration_ns = result.duration_ns;
+  }
+  return check;
 }
 
 double LimitSearch::knee() const {
@@ -266,7 +314,7 @@ std::vector<size_t> LimitSearch::curve() const {
   std::map<double, size_t> last;
   for (size_t i = 0; i < results_.size(); ++i) {
     const LimitResult& result = results_[i];
-    if (Decides(result) || result.purpose == v1::STEP_PURPOSE_CURVE) last[result.load] = i;
+    if (IsOnCurve(result)) last[result.load] = i;
   }
   std::vector<size_t> results;
   results.reserve(last.size());
@@ -326,11 +374,15 @@ std::optional<LimitStep> LimitSearch::Next() const {
                    [](const LimitResult& result) { return result.purpose == v1::STEP_PURPOSE_MAXIMUM; })) {
     return LimitStep{v1::STEP_PURPOSE_MAXIMUM, 0, options_.duration_ns};
   }
-  if (maximum() <= 0) return std::nullopt;
-  // What the answer's hold takes, and a probe before it, is kept for them as soon as there is an answer.
-  const int64_t reserve_ns = bounds().meets == 0 || held() ? 0 : CostNs(Hold()) + CostNs(ProbeStep());
+  if (maximum() <= 0 || contradiction()) return std::nullopt;
+  const std::optional<LimitStep> check = Check();
+  // What the answer's hold takes, a probe before it, and the check after it, is kept for them as soon as there is an
+  // answer.
+  const int64_t reserve_ns =
+      bounds().meets == 0 || held() ? 0 : CostNs(Hold()) + CostNs(ProbeStep()) + (check ? CostNs(*check) : 0);
   const std::optional<LimitStep> probe = Probe();
   std::optional<LimitStep> next = Extension();
+  if (!next && held()) next = check;
   if (!next) {
     if (const std::optional<double> load = NextLoad()) {
       next = LimitStep{v1::STEP_PURPOSE_SEARCH, *load, options_.duration_ns};
@@ -350,9 +402,10 @@ std::optional<LimitStep> LimitSearch::Next() const {
 }
 
 std::string LimitSearch::ended() const {
-  if (Next() || maximum() <= 0) return "";
+  if (Next() || maximum() <= 0 || contradiction()) return "";
   const char* const what = bounds().meets > 0 && !held() ? "the answer was held"
                            : NextLoad() || Extension()   ? "the interval was narrow enough"
+                           : Check()                     ? "the interval's upper end was measured once more"
                            : CurvePoint()                ? "the curve was complete"
                                                          : nullptr;
   if (what == nullptr) return "";

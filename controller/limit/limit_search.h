@@ -1,6 +1,7 @@
 // Decides what a search for the highest load measures next, and derives what is known about the limit.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -24,6 +25,8 @@ struct LimitResult {
   // Mean and median response time over all hosts.
   double mean_ns = 0;
   double median_ns = 0;
+  // The load generator may have been in the way: measuring for longer decides nothing then.
+  bool generator_bound = false;
 };
 
 // A step to measure.
@@ -39,7 +42,7 @@ struct LimitBounds {
   double meets = 0;
   // Index of its result.
   size_t meets_result = 0;
-  // Lowest load that was shown to exceed them.
+  // Lowest load that was shown to exceed them, and is above `meets` if it is a point of the curve alone.
   std::optional<double> exceeds;
   // Lowest load above `meets` that is not certain to meet them: `exceeds`, or one that remained undecided.
   std::optional<double> above;
@@ -50,8 +53,9 @@ struct LimitBounds {
 // A pure function of the results and their times: the same results lead to the same steps. The plan's first step is a
 // probe at a low rate. The search then measures the maximum without a target rate, and probes for the baseline to which
 // the storage must return after each overload. It brackets the limit, bisects the bracket, and holds the answer for
-// longer. Undecided loads are measured again, each time for twice as long. Points that the load-latency curve still
-// lacks come last. Not thread-safe.
+// longer; the bracket's upper end is measured once more then. Undecided loads are measured again, each time for twice
+// as long, unless the load generator is in the way: then the search goes down. Points that the load-latency curve still
+// lacks come last. Loads that contradict one another end the search. Not thread-safe.
 class LimitSearch {
  public:
   struct Options {
@@ -67,6 +71,9 @@ class LimitSearch {
     int64_t duration_ns = 0;
     int64_t warmup_ns = 0;
     int64_t hold_ns = 0;
+    // Searches of older versions did not measure the upper end again, took no contradiction from their results, nor an
+    // upper end from the curve, and measured all undecided loads for longer: RunBegin::verdict_rules below 4.
+    bool checks = true;
   };
 
   explicit LimitSearch(const Options& options) : options_(options) {}
@@ -80,8 +87,17 @@ class LimitSearch {
   LimitBounds bounds() const;
   // Whether the load `bounds().meets` was held.
   bool held() const;
+  // Two results, the earlier one first, of which one met the criteria at the load of the other, which exceeded them, or
+  // at a higher one: the storage changed between them. Of several such pairs one that is nearest to each other.
+  struct Contradiction {
+    size_t first = 0;
+    size_t second = 0;
+  };
+  std::optional<Contradiction> contradiction() const;
   // Whether the storage was back at its baseline when the step of that result began, as far as a probe can show.
   bool recovered(size_t result) const { return RecoveryAfter(result) == Recovery::kDone; }
+  // Of the budget.
+  int64_t left_ns() const { return std::max<int64_t>(options_.budget_ns - elapsed_ns_, 0); }
   // Writes per second of each queue manager without a target rate; 0: unknown.
   double maximum() const;
   // The load of the curve with the highest ratio of writes per second to mean response time (Kleinrock's power); 0: the
@@ -103,6 +119,8 @@ class LimitSearch {
   bool Affords(const LimitStep& step, int64_t reserve_ns) const;
   // Whether the result is one of those that bracket the limit.
   bool Decides(const LimitResult& result) const;
+  // Whether its load can be compared with those of others.
+  bool IsOnCurve(const LimitResult& result) const;
   // Whether it is one of them, and the last one of its load.
   bool IsLast(const LimitResult& result) const;
   // The last such result of the load; null: none.
@@ -118,6 +136,9 @@ class LimitSearch {
   std::optional<LimitStep> CurvePoint() const;
   LimitStep CurveStep(double load) const;
   LimitStep Hold() const;
+  // The upper end once more, for as long as it took to show that it is one; nothing: none is known, or it was measured
+  // again after the hold.
+  std::optional<LimitStep> Check() const;
 
   const Options options_;
   std::vector<LimitResult> results_;

@@ -1,9 +1,10 @@
-// How sure a step's percentiles are.
+// How sure a step's percentiles and averages are.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -12,50 +13,55 @@
 
 namespace plimsoll {
 
-// The share of writes beyond a criterion's limit, in the place where most are.
-struct BeyondShare {
+// Of a percentile, the share of writes beyond a criterion's limit, in the place where most are; of an average, the
+// average itself in nanoseconds, in the place where it is largest.
+struct StepFigure {
+  bool is_average = false;
   // As measured, and the bounds of its confidence interval. Each of them is wrong with a chance of at most 1 %.
   double measured = 0;
   double low = 0;
   double high = 1;
-  // How many may be beyond.
+  // The largest value that meets the criterion.
   double allowed = 0;
 };
 
-// The bounds are those of independent writes (Wilson's), of which a step has fewer than writes: those beyond the limit
-// come in bursts, as one slow write delays the next ones. How much fewer shows in equal parts of the step, whose shares
-// differ more than independent writes would let them (batch means).
+// The bounds of a share are those of independent writes (Wilson's), of which a step has fewer than writes: those beyond
+// the limit come in bursts, as one slow write delays the next ones. How much fewer shows in equal parts of the step,
+// whose shares differ more than independent writes would let them (batch means). The bounds of an average are
+// Student's, by the averages of these parts, or of half or a quarter as many where those differ more: what delays the
+// writes of one part may delay those of the next.
 //
 // Takes a step's frames, and keeps 20 to 40 numbers of each writer for each criterion, however long the step is. Not
 // thread-safe.
 class StepParts {
  public:
-  // Percentiles with an upper limit; the others of `criteria` are left out.
-  explicit StepParts(const std::vector<Criterion>& criteria);
+  // Percentiles and, where `averages`, averages with an upper limit; the others of `criteria` are left out.
+  StepParts(const std::vector<Criterion>& criteria, bool averages);
 
   // Of the measured time. The host is known to have that writer.
   void Add(uint32_t host, const v1::Frame& frame);
 
-  // Of a criterion by its text, over `measured_ns`; nothing where the criterion is none of a percentile, or nothing was
+  // Of a criterion by its text, over `measured_ns`; nothing where the criterion has no such figure, or too little was
   // measured. `storages`: that of each host, by its number.
-  std::optional<BeyondShare> ShareOf(const std::string& criterion, int64_t measured_ns,
+  std::optional<StepFigure> FigureOf(const std::string& criterion, int64_t measured_ns,
                                      const std::map<uint32_t, uint32_t>& storages) const;
 
  private:
   struct Part {
     double writes = 0;
-    double beyond = 0;
+    // Of the writes: how many are beyond the limit, or their time in nanoseconds.
+    double sum = 0;
   };
   // What one writer did in equal parts of the time.
   class Series {
    public:
     void Add(int64_t interval, const Part& part);
     void Merge(Series other);
+    // Makes them half as many, of twice the length.
+    void Fold();
     const std::vector<Part>& parts() const { return parts_; }
 
    private:
-    void Fold();
-
     int64_t intervals_ = 1;  // of each part
     std::vector<Part> parts_;
   };
@@ -67,7 +73,9 @@ class StepParts {
     bool paced = false;
   };
 
-  static BeyondShare ShareIn(const Case& one, const std::vector<Part>& parts, int64_t measured_ns, size_t places);
+  static Part PartOf(const Criterion& criterion, const v1::Distribution& latency);
+  static StepFigure ShareIn(const Case& one, const std::vector<Part>& parts, int64_t measured_ns, size_t places);
+  static std::optional<StepFigure> AverageIn(Series series, size_t places);
 
   std::vector<Case> cases_;
 };

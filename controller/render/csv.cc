@@ -315,15 +315,20 @@ std::string RenderCurveCsv(const v1::Report& report) {
   add("worst_host", [](const v1::LimitPoint& point) -> const v1::LimitLatency& { return point.worst(); });
   table.Column("recovered", [](const v1::LimitPoint& point) { return CsvCell(point.not_recovered() ? "no" : "yes"); });
   table.Column("limit", [](const v1::LimitPoint& point) { return CsvCell(point.confidence().criterion()); });
-  const auto percent = [&table](const char* name, double (*get)(const v1::LimitConfidence&)) {
-    table.Column(name, [get](const v1::LimitPoint& point) {
-      return point.has_confidence() ? CsvCell(get(point.confidence())) : std::string();
+  const auto confidence = [&table](const char* name, bool averages, double (*get)(const v1::LimitConfidence&)) {
+    table.Column(name, [averages, get](const v1::LimitPoint& point) {
+      const bool known = point.has_confidence() && point.confidence().has_average_ns() == averages;
+      return known ? CsvCell(get(point.confidence())) : std::string();
     });
   };
-  percent("beyond_percent", [](const v1::LimitConfidence& one) { return one.beyond_percent(); });
-  percent("beyond_low_percent", [](const v1::LimitConfidence& one) { return one.low_percent(); });
-  percent("beyond_high_percent", [](const v1::LimitConfidence& one) { return one.high_percent(); });
-  percent("beyond_allowed_percent", [](const v1::LimitConfidence& one) { return one.allowed_percent(); });
+  confidence("beyond_percent", false, [](const v1::LimitConfidence& one) { return one.beyond_percent(); });
+  confidence("beyond_low_percent", false, [](const v1::LimitConfidence& one) { return one.low_percent(); });
+  confidence("beyond_high_percent", false, [](const v1::LimitConfidence& one) { return one.high_percent(); });
+  confidence("beyond_allowed_percent", false, [](const v1::LimitConfidence& one) { return one.allowed_percent(); });
+  confidence("average_ns", true, [](const v1::LimitConfidence& one) { return one.average_ns(); });
+  confidence("average_low_ns", true, [](const v1::LimitConfidence& one) { return one.low_ns(); });
+  confidence("average_high_ns", true, [](const v1::LimitConfidence& one) { return one.high_ns(); });
+  confidence("average_allowed_ns", true, [](const v1::LimitConfidence& one) { return one.allowed_ns(); });
   std::string csv = table.Heading();
   for (const v1::LimitPoint* const point : LimitCurve(report.limit())) csv += table.Line(*point);
   return csv;

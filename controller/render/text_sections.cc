@@ -299,10 +299,12 @@ std::vector<std::string> TextLimit(const v1::Report& report) {
     add("Limit", absl::StrCat("no load was shown to meet the criteria"));
   }
   if (limit.has_exceeded_at()) {
-    add("Interval", limit.limit() > 0 ? absl::StrCat("from ", LoadCell(limit, limit.limit()), " to ",
-                                                     LoadCell(limit, limit.exceeded_at()), " ", unit,
-                                                     ", where the criteria are exceeded")
-                                      : absl::StrCat("below ", LoadCell(limit, limit.exceeded_at()), " ", unit));
+    add("Interval",
+        limit.limit() > 0
+            ? absl::StrCat("from ", LoadCell(limit, limit.limit()), " to ", LoadCell(limit, limit.exceeded_at()), " ",
+                           unit, "; ", LoadCell(limit, limit.limit()), " meets the criteria, ",
+                           LoadCell(limit, limit.exceeded_at()), " exceeds them")
+            : absl::StrCat("below ", LoadCell(limit, limit.exceeded_at()), " ", unit, ", which exceeds the criteria"));
   } else if (limit.limit() > 0) {
     add("Interval", absl::StrCat("from ", LoadCell(limit, limit.limit()), " ", unit,
                                  "; no load above was shown to exceed the criteria"));
@@ -332,28 +334,36 @@ void AddCells(const v1::LimitLatency& latency, const LatencyUnit& unit, std::vec
   }
 }
 
-// How sure the figures are by which criteria about percentiles are decided.
-void AddConfidence(const v1::LimitReport& limit, const std::vector<const v1::LimitPoint*>& points,
+// How sure the figures are by which criteria about percentiles are decided, or those about averages.
+void AddConfidence(const v1::LimitReport& limit, const std::vector<const v1::LimitPoint*>& points, bool averages,
                    std::vector<std::string>& lines) {
   TextTable table({"step", OverRate(limit) ? "rate/QM" : "QMs", "|", "measured", "from", "to", "may be", "|", "limit"},
                   0, {8});
   bool any = false;
   for (const v1::LimitPoint* const point : points) {
-    if (!point->has_confidence()) continue;
-    any = true;
     const v1::LimitConfidence& confidence = point->confidence();
+    if (!point->has_confidence() || confidence.has_average_ns() != averages) continue;
+    any = true;
     std::vector<std::string> cells = {absl::StrCat(point->step()), LoadCell(limit, point->load())};
     for (const double percent : {confidence.beyond_percent(), confidence.low_percent(), confidence.high_percent(),
                                  confidence.allowed_percent()}) {
-      cells.push_back(absl::StrFormat("%.3g", percent));
+      if (!averages) cells.push_back(absl::StrFormat("%.3g", percent));
+    }
+    for (const double ns :
+         {confidence.average_ns(), confidence.low_ns(), confidence.high_ns(), confidence.allowed_ns()}) {
+      if (averages) cells.push_back(FormatLatency(ns, kNsPerMs));
     }
     cells.push_back(SanitizeForTerminal(confidence.criterion()));
     table.AddRow(cells, "");
   }
   if (!any) return;
   lines.emplace_back("");
-  lines.emplace_back("Writes beyond a criterion's limit, where most are, with their confidence");
-  lines.emplace_back("interval, in percent");
+  if (averages) {
+    lines.emplace_back("Averages, where they are largest, with their confidence interval, in ms");
+  } else {
+    lines.emplace_back("Writes beyond a criterion's limit, where most are, with their confidence");
+    lines.emplace_back("interval, in percent");
+  }
   for (const std::string& line : table.Lines()) lines.push_back(line);
 }
 
@@ -400,7 +410,7 @@ std::vector<std::string> TextCurve(const v1::Report& report, size_t most = SIZE_
   const size_t left_out = LimitCurve(limit).size() - points.size();
   if (left_out > 0) lines.push_back(absl::StrCat("  ... and ", left_out, " more loads (report.txt)"));
   if (most < SIZE_MAX) return lines;
-  AddConfidence(limit, points, lines);
+  for (const bool averages : {false, true}) AddConfidence(limit, points, averages, lines);
   if (!several) return lines;
   lines.emplace_back("");
   lines.push_back("The same of the host with the highest p99");

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 
+#include "absl/strings/ascii.h"
 #include "common/units.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/render/csv.h"
@@ -202,9 +203,9 @@ TEST(LimitReport, ALoadMeetsAndExceedsTheCriteriaOnlyBeyondChance) {
   }
   EXPECT_GE(undecided, 1);
   EXPECT_THAT(Text(report), HasSubstr("Writes beyond a criterion's limit, where most are"));
-  EXPECT_THAT(
-      RenderCurveCsv(report),
-      HasSubstr(",recovered,limit,beyond_percent,beyond_low_percent,beyond_high_percent,beyond_allowed_percent\r\n"));
+  EXPECT_THAT(RenderCurveCsv(report),
+              HasSubstr(",recovered,limit,beyond_percent,beyond_low_percent,beyond_high_percent,beyond_allowed_percent,"
+                        "average_ns,average_low_ns,average_high_ns,average_allowed_ns\r\n"));
 }
 
 TEST(LimitReport, AJournalOfAnOlderVersionIsJudgedWithoutIntervals) {
@@ -229,6 +230,20 @@ TEST(LimitReport, TheLimitAndTheKneeMayBeOneLoad) {
   v1::Report report = RunSearch(ThreeHosts());
   report.mutable_limit()->set_knee(report.limit().limit());
   EXPECT_THAT(Text(report), HasSubstr("<- limit, knee"));
+}
+
+TEST(LimitReport, LoadsHaveOneStyleOfDigitsAndEachEndOfTheIntervalIsNamed) {
+  v1::Report report = RunSearch(ThreeHosts());
+  report.mutable_limit()->set_limit(1538);
+  report.mutable_limit()->set_exceeded_at(1923);
+  report.mutable_limit()->set_knee(307.6);
+  report.mutable_limit()->set_iops(3076);
+  std::string text = Text(report);
+  absl::RemoveExtraAsciiWhitespace(&text);
+  EXPECT_THAT(text, AllOf(HasSubstr("Limit 1,538 writes/s per queue manager, 3,076 writes/s of all hosts, held"),
+                          HasSubstr("Interval from 1,538 to 1,923 writes/s per queue manager; 1,538 meets the criteria, "
+                                    "1,923 exceeds them"),
+                          HasSubstr("Knee 307.6 writes/s per queue manager")));
 }
 
 TEST(LimitReport, OneHostThatIsSlowByItselfIsItsPath) {

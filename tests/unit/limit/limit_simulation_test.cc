@@ -101,6 +101,58 @@ INSTANTIATE_TEST_SUITE_P(Queues, LimitSimulation,
                                            Case{12, 100'000, "p99<1ms", 1'000'000, 5}),
                          CaseName);
 
+// Criteria about an average: of a server near saturation, where what delays one write delays the next thousand, and of
+// one that pauses every two seconds on average, where most steps of three seconds have an average that is far from the
+// long run's.
+struct AverageCase {
+  const char* name;
+  SimulatedQueue queue;
+  const char* criterion;
+  double limit_ns;
+  int64_t duration_s;
+};
+
+class LimitOfAnAverage : public ::testing::TestWithParam<AverageCase> {
+ protected:
+  static int Covered(int seeds) {
+    const AverageCase& one = GetParam();
+    SimulatedSearch search;
+    search.queue = one.queue;
+    search.plan = SearchPlan(one.criterion);
+    search.plan.set_duration_ns(one.duration_s * kNsPerSecond);
+    search.plan.mutable_limit()->set_budget_ns(900 * kNsPerSecond);
+    const double truth = RateAtMean(search.queue, one.limit_ns);
+    int covered = 0;
+    for (int seed = 1; seed <= seeds; ++seed) {
+      search.seed = static_cast<uint64_t>(seed);
+      const v1::Report report = RunSearch(search);
+      const v1::LimitReport& limit = report.limit();
+      const bool covers = limit.limit() <= truth && (!limit.has_exceeded_at() || truth <= limit.exceeded_at());
+      covered += covers ? 1 : 0;
+      if (!covers || std::getenv("VERBOSE") != nullptr) {
+        std::printf("seed %d: found %.1f, exceeded at %.1f, truth %.1f, %d steps, %s%s\n", seed, limit.limit(),
+                    limit.exceeded_at(), truth, report.steps_size(),
+                    v1::Outcome_Name(report.verdict().outcome()).c_str(), limit.held() ? ", held" : "");
+      }
+    }
+    return covered;
+  }
+};
+
+TEST_P(LimitOfAnAverage, IsInTheIntervalWithFiveSeeds) {
+  EXPECT_GE(Covered(5), 4);
+}
+
+TEST_P(LimitOfAnAverage, IsInTheIntervalIn95OfAHundredSeeds) {
+  EXPECT_GE(Covered(100), 95);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Queues, LimitOfAnAverage,
+    ::testing::Values(AverageCase{"NearSaturation", {1, 1'000'000}, "avg<10ms", 10e6, 3},
+                      AverageCase{"Pauses", {1, 1'000'000, 2 * kNsPerSecond, 100'000'000}, "avg<10ms", 10e6, 3}),
+    [](const ::testing::TestParamInfo<AverageCase>& one) { return one.param.name; });
+
 TEST(SimulatedQueue, OneWriterAgreesWithErlangsFormula) {
   const SimulatedQueue queue{1, 1'000'000};
   for (const double rate : {300.0, 600.0, 800.0}) {

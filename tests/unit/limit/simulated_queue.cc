@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <functional>
+#include <numeric>
 #include <optional>
 #include <queue>
 #include <random>
@@ -44,11 +45,18 @@ std::vector<SimulatedWriter> RunQueue(const SimulatedQueue& queue, double rate_p
   };
   for (size_t i = 0; i < writers.size(); ++i) issue(i);
   double server_free_ns = 0;
+  // Drawn apart, so that a queue without pauses has the same writes.
+  std::mt19937_64 random_pauses(~seed);
+  std::exponential_distribution<double> until_pause(1 / std::max(static_cast<double>(queue.pause_every_ns), 1.0));
+  double pause_at_ns = queue.pause_every_ns > 0 ? until_pause(random_pauses) : INFINITY;
   while (true) {
     const auto [issued_ns, number] = issues.top();
     issues.pop();
     if (issued_ns >= end_ns) return results;
     Writer& writer = writers[number];
+    for (; pause_at_ns <= std::max(server_free_ns, issued_ns); pause_at_ns += until_pause(random_pauses)) {
+      server_free_ns = std::max(server_free_ns, pause_at_ns) + static_cast<double>(queue.pause_ns);
+    }
     server_free_ns = std::max(server_free_ns, issued_ns) + static_cast<double>(queue.service_ns);
     writer.free_ns = server_free_ns;
     SimulatedWriter& result = results[number];
@@ -72,6 +80,29 @@ double ShareBeyond(const SimulatedQueue& queue, double rate_per_second, int64_t 
                                                   [limit_ns](int64_t one) { return one > limit_ns; }));
   }
   return static_cast<double>(beyond) / static_cast<double>(std::max<uint64_t>(writes, 1));
+}
+
+double MeanResponse(const SimulatedQueue& queue, double rate_per_second) {
+  constexpr double kWrites = 4e6;
+  const double seconds = kWrites / (rate_per_second * queue.writers);
+  double sum_ns = 0;
+  double writes = 0;
+  for (const SimulatedWriter& writer :
+       RunQueue(queue, rate_per_second, kNsPerSecond, static_cast<int64_t>(seconds * 1e9), 4711)) {
+    for (const int64_t one : writer.response_ns) sum_ns += static_cast<double>(one);
+    writes += static_cast<double>(writer.response_ns.size());
+  }
+  return sum_ns / std::max(writes, 1.0);
+}
+
+double RateAtMean(const SimulatedQueue& queue, double mean_ns) {
+  double low = 0;
+  double high = 1e9 / static_cast<double>(queue.service_ns) / queue.writers;
+  for (int i = 0; i < 12; ++i) {
+    const double middle = (low + high) / 2;
+    (MeanResponse(queue, middle) < mean_ns ? low : high) = middle;
+  }
+  return (low + high) / 2;
 }
 
 double ShareBeyondOfOne(int64_t service_ns, double rate_per_second, int64_t limit_ns) {
@@ -100,6 +131,19 @@ double RateAt(const SimulatedQueue& queue, double share, int64_t limit_ns) {
 
 namespace {
 
+constexpr size_t kLateOf = 10;
+
+// Every tenth write late by so much.
+void StartLate(int64_t delay_ns, SimulatedWriter& writer) {
+  for (size_t i = 0; i < writer.response_ns.size(); i += kLateOf) writer.response_ns[i] += delay_ns;
+}
+
+// What an agent reports of so many writes of which every tenth was late.
+void SetStartDelay(int64_t delay_ns, size_t writes, v1::StartDelay& delay) {
+  delay.set_max_ns(static_cast<uint64_t>(delay_ns));
+  delay.set_late_writes((writes + kLateOf - 1) / kLateOf);
+}
+
 // A writer's figures, as SumsOfWriter makes them of what an agent reports.
 ScopeSums SumsOf(const SimulatedWriter& writer, double rate_per_second, int64_t duration_ns) {
   ScopeSums sums;
@@ -118,13 +162,15 @@ ScopeSums SumsOf(const SimulatedWriter& writer, double rate_per_second, int64_t 
 }
 
 // A writer's step as frames, in so many equal parts.
-std::vector<v1::Frame> FramesOf(const SimulatedWriter& writer, uint32_t qm, uint32_t step, bool paced) {
-  constexpr size_t kFrames = 40;
+std::vector<v1::Frame> FramesOf(const SimulatedWriter& writer, uint32_t qm, uint32_t step, bool paced,
+                                int64_t duration_ns, int64_t late_ns) {
+  constexpr int64_t kFrameNs = 250 * kNsPerMs;
+  const auto frame_count = static_cast<size_t>(std::clamp<int64_t>(duration_ns / kFrameNs, 2, 40));
   std::vector<v1::Frame> frames;
-  for (size_t part = 0; part < kFrames; ++part) {
+  for (size_t part = 0; part < frame_count; ++part) {
     const size_t count = writer.response_ns.size();
-    const auto from = writer.response_ns.begin() + static_cast<ptrdiff_t>(part * count / kFrames);
-    const auto to = writer.response_ns.begin() + static_cast<ptrdiff_t>((part + 1) * count / kFrames);
+    const auto from = writer.response_ns.begin() + static_cast<ptrdiff_t>(part * count / frame_count);
+    const auto to = writer.response_ns.begin() + static_cast<ptrdiff_t>((part + 1) * count / frame_count);
     std::vector<uint32_t> buckets;
     for (auto one = from; one != to; ++one) buckets.push_back(HistogramLayout::IndexOf(static_cast<uint64_t>(*one)));
     std::sort(buckets.begin(), buckets.end());
@@ -135,6 +181,9 @@ std::vector<v1::Frame> FramesOf(const SimulatedWriter& writer, uint32_t qm, uint
     frame.set_interval_count(1);
     v1::Distribution& latency = paced ? *frame.mutable_response() : *frame.mutable_latency();
     if (from != to) latency.set_max_ns(static_cast<uint64_t>(*std::max_element(from, to)));
+    latency.set_count(static_cast<uint64_t>(to - from));
+    latency.set_sum_ns(static_cast<uint64_t>(std::accumulate(from, to, int64_t{0})));
+    if (late_ns > 0) SetStartDelay(late_ns, static_cast<size_t>(to - from), *frame.mutable_start_delay());
     uint32_t last = 0;
     for (auto bucket = buckets.begin(); bucket != buckets.end();) {
       const auto next = std::upper_bound(bucket, buckets.end(), *bucket);
@@ -160,12 +209,22 @@ v1::StepReport RunStep(const SimulatedSearch& search, const v1::LogStep& step, u
   if (step.qm() > 0) report.set_queue_managers(step.qm());
   SimulatedQueue queue = search.queue;
   if (step.qm() > 0) queue.writers = step.qm();
-  const auto results =
+  search.change(number, queue);
+  auto results =
       RunQueue(queue, step.rate_per_second(), step.warmup_ns(), step.duration_ns(), search.seed * 1000 + number);
+  const bool late = search.generator_rate > 0 && step.rate_per_second() > search.generator_rate;
+  const int64_t late_ns = late ? search.start_delay_ns : 0;
+  for (SimulatedWriter& writer : results) StartLate(late_ns, writer);
   const SecondExtremes extremes;
   ScopeSums cluster;
   for (size_t i = 0; i < results.size(); ++i) {
-    const ScopeSums sums = SumsOf(results[i], step.rate_per_second(), step.duration_ns());
+    ScopeSums sums = SumsOf(results[i], step.rate_per_second(), step.duration_ns());
+    if (late) {
+      // The writes themselves were prompt.
+      sums.latency = Histogram();
+      sums.latency.RecordN(static_cast<uint64_t>(queue.service_ns), results[i].response_ns.size());
+      SetStartDelay(late_ns, results[i].response_ns.size(), sums.start_delay);
+    }
     for (const v1::ScopeKind kind : {v1::SCOPE_KIND_QM, v1::SCOPE_KIND_HOST}) {
       v1::ScopeReport& scope = *report.add_scopes();
       scope = MakeScopeReport(sums, step.block_size_bytes(), extremes);
@@ -179,8 +238,8 @@ v1::StepReport RunStep(const SimulatedSearch& search, const v1::LogStep& step, u
     // Where queue managers are the load, they all are on one host.
     const auto writer = static_cast<uint32_t>(i);
     const bool one_host = step.qm() > 0;
-    for (const v1::Frame& frame :
-         FramesOf(results[i], one_host ? writer + 1 : 1, number - 1, step.rate_per_second() > 0)) {
+    for (const v1::Frame& frame : FramesOf(results[i], one_host ? writer + 1 : 1, number - 1,
+                                           step.rate_per_second() > 0, step.duration_ns(), late_ns)) {
       analysis.OnFrame(one_host ? 0 : writer, frame);
     }
   }

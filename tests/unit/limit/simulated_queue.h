@@ -16,6 +16,9 @@ namespace plimsoll::testing {
 struct SimulatedQueue {
   uint32_t writers = 1;
   int64_t service_ns = 1'000'000;
+  // At random moments, so often on average, the server pauses for so long; 0: never.
+  int64_t pause_every_ns = 0;
+  int64_t pause_ns = 0;
 };
 
 // One writer's step: response times from the scheduled start (service times in a closed loop), of the writes that were
@@ -34,6 +37,10 @@ std::vector<SimulatedWriter> RunQueue(const SimulatedQueue& queue, double rate_p
 double ShareBeyond(const SimulatedQueue& queue, double rate_per_second, int64_t limit_ns);
 // The same for one writer, by Erlang's formula for the waiting time with constant service.
 double ShareBeyondOfOne(int64_t service_ns, double rate_per_second, int64_t limit_ns);
+// Mean response time in the long run.
+double MeanResponse(const SimulatedQueue& queue, double rate_per_second);
+// The rate of each writer at which it is `mean_ns`.
+double RateAtMean(const SimulatedQueue& queue, double mean_ns);
 // The rate of each writer at which `share` of its writes take longer than `limit_ns`.
 double RateAt(const SimulatedQueue& queue, double share, int64_t limit_ns);
 
@@ -43,7 +50,13 @@ struct SimulatedSearch {
   SimulatedQueue queue;
   uint64_t seed = 1;
   // RunBegin::verdict_rules.
-  uint32_t verdict_rules = 3;
+  uint32_t verdict_rules = 4;
+  // Changes the storage before the step of that number, from 1.
+  std::function<void(uint32_t number, SimulatedQueue& queue)> change = [](uint32_t /*number*/,
+                                                                          SimulatedQueue& /*queue*/) {};
+  // Above this rate, writers start every tenth write late by so much; 0: never.
+  double generator_rate = 0;
+  int64_t start_delay_ns = 100'000'000;
   // Changes a step's report before it is judged: what was planted.
   std::function<void(v1::StepReport&)> plant = [](v1::StepReport& /*report*/) {};
 };

@@ -1,0 +1,166 @@
+// Searches in which something is planted: storages that change, pauses that come by chance, load generators in the way.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "common/units.h"
+#include "controller/plan/plan_defaults.h"
+#include "tests/unit/limit/simulated_queue.h"
+
+namespace plimsoll::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+SimulatedSearch ThreeWriters() {
+  SimulatedSearch search;
+  search.queue = {3, 300'000};
+  search.plan = SearchPlan("p99<2ms");
+  search.plan.set_duration_ns(10 * kNsPerSecond);
+  return search;
+}
+
+const v1::LimitPoint* Last(const v1::LimitReport& limit, v1::StepPurpose purpose) {
+  const v1::LimitPoint* last = nullptr;
+  for (const v1::LimitPoint& point : limit.points()) {
+    if (point.purpose() == purpose) last = &point;
+  }
+  return last;
+}
+
+TEST(LimitPlanted, AStorageThatBecomesSlowerOrFasterMidwayGivesNoPassWithAWrongInterval) {
+  const SimulatedSearch steady = ThreeWriters();
+  const double before = RateAt(steady.queue, 0.01, 2'000'000);
+  for (const double factor : {1.4, 0.7}) {
+    SimulatedQueue changed = steady.queue;
+    changed.service_ns = static_cast<int64_t>(static_cast<double>(changed.service_ns) * factor);
+    const double after = RateAt(changed, 0.01, 2'000'000);
+    int named = 0;
+    for (uint32_t at = 5; at <= 23; at += 2) {
+      SimulatedSearch search = steady;
+      search.seed = at;
+      search.change = [&](uint32_t number, SimulatedQueue& queue) {
+        if (number >= at) queue = changed;
+      };
+      const v1::Report report = RunSearch(search);
+      const v1::LimitReport& limit = report.limit();
+      const std::string reason = report.verdict().reasons().empty() ? "" : report.verdict().reasons(0);
+      if (reason.find("The storage changed between steps ") == 0) ++named;
+      if (report.verdict().outcome() != v1::OUTCOME_PASS) continue;
+      // What held at that time, up to the upper end's check.
+      const v1::LimitPoint* const check = Last(limit, v1::STEP_PURPOSE_CHECK);
+      ASSERT_NE(check, nullptr) << at;
+      const double truth = check->step() >= at ? after : before;
+      EXPECT_LE(limit.limit(), truth * 1.01) << factor << " from step " << at;
+      EXPECT_GE(limit.exceeded_at(), truth * 0.99) << factor << " from step " << at;
+    }
+    EXPECT_GE(named, 2) << factor;
+  }
+}
+
+TEST(LimitPlanted, ALoadThatExceedsBelowOneThatHadMetIsInconclusiveAndNamesBothSteps) {
+  SimulatedSearch search = ThreeWriters();
+  // From the hold on the storage is slower by far.
+  bool held = false;
+  search.change = [&](uint32_t /*number*/, SimulatedQueue& queue) {
+    if (held) queue.service_ns *= 2;
+  };
+  search.plant = [&](v1::StepReport& report) { held = held || report.purpose() == v1::STEP_PURPOSE_HOLD; };
+  const v1::Report report = RunSearch(search);
+  EXPECT_EQ(report.verdict().outcome(), v1::OUTCOME_INCONCLUSIVE);
+  ASSERT_FALSE(report.verdict().reasons().empty());
+  EXPECT_THAT(report.verdict().reasons(0),
+              ContainsRegex("^The storage changed between steps [0-9]+ and [0-9]+: [0-9.,]+ writes/s per queue manager "
+                            "met the criteria in step [0-9]+(, [0-9.,]+ writes/s per queue manager| and) exceeded them "
+                            "in step [0-9]+ .p99<2ms: "));
+  EXPECT_EQ(report.verdict().reasons_size(), 1) << report.verdict().reasons(1);
+}
+
+TEST(LimitPlanted, TheUpperEndIsMeasuredOnceMoreAfterTheHold) {
+  const v1::Report report = RunSearch(ThreeWriters());
+  EXPECT_EQ(report.verdict().outcome(), v1::OUTCOME_PASS);
+  const v1::LimitPoint* const hold = Last(report.limit(), v1::STEP_PURPOSE_HOLD);
+  const v1::LimitPoint* const check = Last(report.limit(), v1::STEP_PURPOSE_CHECK);
+  ASSERT_TRUE(hold != nullptr && check != nullptr);
+  EXPECT_GT(check->step(), hold->step());
+  EXPECT_EQ(check->load(), report.limit().exceeded_at());
+  EXPECT_EQ(check->state(), v1::LIMIT_STATE_EXCEEDS);
+}
+
+TEST(LimitPlanted, PausesInOneStepAreNoUpperEndOfASearchForAMaximum) {
+  SimulatedSearch search = ThreeWriters();
+  search.plan = SearchPlan("max<50ms");
+  search.plan.set_duration_ns(10 * kNsPerSecond);
+  // In the first step at a load that is searched.
+  uint32_t paused = 0;
+  bool searching = false;
+  search.plant = [&](v1::StepReport& report) {
+    searching = searching || report.purpose() == v1::STEP_PURPOSE_SEARCH;
+    if (!searching) paused = report.number() + 1;
+  };
+  search.change = [&](uint32_t number, SimulatedQueue& queue) {
+    if (number != paused || number < 4) return;
+    queue.pause_every_ns = 2 * kNsPerSecond;
+    queue.pause_ns = 60'000'000;
+  };
+  const v1::LimitReport limit = RunSearch(search).limit();
+  const auto first = std::find_if(limit.points().begin(), limit.points().end(), [](const v1::LimitPoint& point) {
+    return point.purpose() == v1::STEP_PURPOSE_SEARCH;
+  });
+  ASSERT_NE(first, limit.points().end());
+  const double load = first->load();
+  EXPECT_EQ(first->state(), v1::LIMIT_STATE_UNDECIDED);
+  EXPECT_EQ(first->criterion(), "max<50ms");
+  // It is measured again, and again since the two differ.
+  EXPECT_EQ((first + 1)->load(), load);
+  EXPECT_EQ((first + 1)->state(), v1::LIMIT_STATE_UNDECIDED);
+  EXPECT_EQ((first + 2)->load(), load);
+  EXPECT_EQ((first + 2)->state(), v1::LIMIT_STATE_MEETS);
+  EXPECT_GE(limit.limit(), load);
+}
+
+TEST(LimitPlanted, WhereTheLoadGeneratorLeavesLoadsUndecidedTheAnswerIsALowerBoundThatWasMeasured) {
+  SimulatedSearch search;
+  search.queue = {1, 1'000'000};
+  search.plan = SearchPlan("p99<50ms");
+  search.plan.set_duration_ns(10 * kNsPerSecond);
+  search.plan.mutable_limit()->set_budget_ns(240 * kNsPerSecond);
+  search.generator_rate = 150;
+  const v1::Report report = RunSearch(search);
+  const v1::LimitReport& limit = report.limit();
+  EXPECT_TRUE(limit.held());
+  EXPECT_GE(limit.limit(), 100);
+  EXPECT_LE(limit.limit(), 150);
+  EXPECT_EQ(report.verdict().outcome(), v1::OUTCOME_INCONCLUSIVE);
+  EXPECT_EQ(limit.cause(), v1::LIMIT_CAUSE_LOAD_GENERATOR) << limit.cause_text();
+  ASSERT_FALSE(report.verdict().reasons().empty());
+  EXPECT_THAT(report.verdict().reasons(0), AllOf(HasSubstr("the result is a lower bound"),
+                                                 HasSubstr("its writers started writes up to 100.0 ms late")));
+  // Half of the maximum was not measured again and again.
+  const double half = limit.maximum() / 2;
+  EXPECT_EQ(std::count_if(limit.points().begin(), limit.points().end(),
+                          [half](const v1::LimitPoint& point) {
+                            return point.purpose() == v1::STEP_PURPOSE_SEARCH && std::abs(point.load() - half) < 1;
+                          }),
+            1);
+}
+
+// What a search of an older version measured is what its report shows; its journal has no check, nor is one missed.
+TEST(LimitPlanted, ASearchOfAnOlderVersionKeepsItsPassWithoutACheck) {
+  SimulatedSearch search = ThreeWriters();
+  search.verdict_rules = 3;
+  const v1::Report report = RunSearch(search);
+  EXPECT_EQ(report.verdict().outcome(), v1::OUTCOME_PASS);
+  EXPECT_EQ(Last(report.limit(), v1::STEP_PURPOSE_CHECK), nullptr);
+  EXPECT_EQ(report.limit().ended(), "");
+}
+
+}  // namespace
+}  // namespace plimsoll::testing
