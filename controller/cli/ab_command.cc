@@ -26,6 +26,7 @@
 #include "controller/cli/run_command.h"
 #include "controller/compare/compare.h"
 #include "controller/compare/compare_render.h"
+#include "controller/compare/step_data.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/render/json.h"
 #include "controller/run/agent_client.h"
@@ -373,7 +374,8 @@ class Ab {
     }
   }
 
-  absl::StatusOr<v1::Comparison> Comparison() const {
+  absl::StatusOr<v1::Comparison> Comparison() {
+    if (flags_.compare.times != "service") UseResponseTimes(inputs_);
     CompareSettings settings = settings_;
     settings.paired = DesignOf(record_);
     return Compare(inputs_, settings);

@@ -23,6 +23,7 @@
 #include "controller/compare/compare.h"
 #include "controller/compare/compare_render.h"
 #include "controller/compare/report_json.h"
+#include "controller/compare/step_data.h"
 #include "controller/plan/yaml_tree.h"
 #include "controller/render/json.h"
 #include "controller/render/plain_text.h"
@@ -152,6 +153,11 @@ void CompareFlags::AddTo(CLI::App& command) {
                   "Figures that --fail-if-slower tests: iops, mb_per_second, avg, p50, p99, p99_9 "
                   "(default: iops,avg,p50,p99)")
       ->type_name("FIGURES");
+  command
+      .add_option("--times", times,
+                  "Latencies that are compared where all runs have a target rate: response (default), or service, the "
+                  "time of the write call")
+      ->check(CLI::IsMember({"response", "service"}));
   command.add_flag("--json", json, "Print the comparison as JSON instead of text");
   command.add_option("--csv", csv, "Also write the tables as CSV")->type_name("FILE");
   command.add_option("--html", html, "Also write an HTML page with charts")->type_name("FILE");
@@ -261,6 +267,7 @@ int CompareMain(CompareCommandFlags& flags, const CLI::App& command, CommandLine
   if (const absl::Status named = flags.compare.NameSides(*sides); !named.ok()) {
     return PrintError(line, named, Exit::kWrong);
   }
+  if (flags.compare.times != "service") UseResponseTimes(*sides);
   const absl::StatusOr<v1::Comparison> comparison = Compare(*sides, *settings);
   if (!comparison.ok()) return PrintError(line, comparison.status(), Exit::kWrong);
   return PrintComparison(flags.compare, *sides, *comparison, line);

@@ -44,6 +44,8 @@ struct CompareFlags {
   std::string gate;
   std::string differs;
   std::string names;
+  // "response" or "service"; empty: response times where there are any.
+  std::string times;
   bool json = false;
   std::string csv;
   std::string html;

@@ -17,6 +17,8 @@ struct RunInput {
   // As the command line names it.
   std::string source;
   v1::Report report;
+  // The report's latencies are response times (UseResponseTimes).
+  bool response_times = false;
 };
 
 // Runs of the same thing; at least one.

@@ -387,6 +387,7 @@ class Comparer {
     options.set_replicates(static_cast<uint32_t>(settings_.replicates));
     for (const std::string& option : settings_.differs) options.add_differs(option);
     if (settings_.paired) *comparison_.mutable_paired() = *settings_.paired;
+    if (sides_.front().runs.front().response_times) comparison_.set_response_times(true);
   }
 
   void AddBlockSize(uint64_t size) {
@@ -432,6 +433,8 @@ class Comparer {
       int side = 0;
       for (v1::PairComparison& pair : *block_size.mutable_pairs()) {
         JudgePair(*doubt++, pair);
+        const auto p99 = DetectableP99(pair, p.size(), settings_);
+        if (p99) pair.set_detectable_p99_percent(*p99);
         if (*half_width) {
           const double width = (*half_width)(kLevel / static_cast<double>(p.size()));
           pair.set_detectable_percent(100 * (std::exp(std::max(width, std::log1p(settings_.min_effect))) - 1));
@@ -442,6 +445,7 @@ class Comparer {
       }
     }
     if (settings_.fail_if_slower) JudgeGate();
+    comparison_.set_headline(HeadlineInWords(comparison_));
   }
 
   // Three answers. A row is beyond the limit where that is significant among all gated rows together; it is within
@@ -472,6 +476,7 @@ class Comparer {
     comparison_.set_gate(!comparison_.slower().empty()      ? v1::OUTCOME_FAIL
                          : !comparison_.undecided().empty() ? v1::OUTCOME_INCONCLUSIVE
                                                             : v1::OUTCOME_PASS);
+    comparison_.set_gate_summary(GateInWords(comparison_));
   }
 
   void JudgeGated(const v1::BlockSizeComparison& block_size, const GatedRow& gated, std::optional<double> adjusted_p,
@@ -525,13 +530,10 @@ class Comparer {
 
   v1::Finding FindingOf(const v1::ComparedRow& row) const {
     if (row.adjusted_p() >= kLevel) return v1::FINDING_NOT_CLEAR;
-    if (IsWithin(row.ratio(), settings_.min_effect)) return v1::FINDING_SMALL;
+    if (std::abs(std::log(row.ratio())) <= std::log1p(settings_.min_effect)) return v1::FINDING_SMALL;
     const bool larger_is_better = row.figure() == v1::FIGURE_IOPS;
     return (row.ratio() > 1) == larger_is_better ? v1::FINDING_BETTER : v1::FINDING_WORSE;
   }
-
-  // Whether the larger of two figures over the smaller, less 1, is no more than this.
-  static bool IsWithin(double ratio, double effect) { return std::abs(std::log(ratio)) <= std::log1p(effect); }
 
   template <typename Visit>
   void ForEachRow(const Visit& visit) {

@@ -182,7 +182,8 @@ void AddPair(const v1::Comparison& comparison, const v1::BlockSizeComparison& bl
   }
   const std::string title =
       absl::StrCat(FormatSizeForPeople(block_size.block_size_bytes()), "   ", pair.side(), " against ", first);
-  const std::string right = unit_ns == kNsPerMs ? "latency in ms" : "latency in us";
+  const std::string right = absl::StrCat(comparison.response_times() ? "response time" : "latency",
+                                         unit_ns == kNsPerMs ? " in ms" : " in us");
   const size_t width = std::max(table.Width(), DisplayWidth(title) + 2 + right.size());
   lines.push_back(title + PadLeft(right, width - DisplayWidth(title)));
   Append(table.Lines(), lines);
@@ -202,7 +203,11 @@ void AddSentences(const std::string& heading, const google::protobuf::RepeatedPt
 }  // namespace
 
 std::string RenderCompareText(const v1::Comparison& comparison) {
-  Lines lines = {absl::StrCat("Plimsoll ", SanitizeForTerminal(comparison.version()), "   comparison")};
+  Lines lines;
+  AddWrapped("Answer", 10, comparison.headline(), lines);
+  if (!comparison.gate_summary().empty()) AddWrapped("Gate", 10, comparison.gate_summary(), lines);
+  lines.emplace_back();
+  lines.push_back(absl::StrCat("Plimsoll ", SanitizeForTerminal(comparison.version()), "   comparison"));
   if (comparison.has_paired()) {
     AddPairedSides(comparison, lines);
   } else {
@@ -223,7 +228,6 @@ std::string RenderCompareText(const v1::Comparison& comparison) {
   AddSentences("Limits", comparison.limits(), lines);
   AddSentences("SLOWER", comparison.slower(), lines);
   AddSentences("UNDECIDED", comparison.undecided(), lines);
-  if (comparison.gate() == v1::OUTCOME_PASS) AddWrapped("PASS", 10, GateInWords(comparison), lines);
   return absl::StrJoin(lines, "\n") + "\n";
 }
 

@@ -144,10 +144,136 @@ std::string PercentInWords(double percent) {
 }
 
 std::string GateInWords(const v1::Comparison& comparison) {
+  if (comparison.gate() == v1::OUTCOME_UNSPECIFIED) return "";
   std::vector<std::string> names;
   for (const int figure : comparison.options().gate()) names.push_back(FigureName(static_cast<v1::Figure>(figure)));
-  return absl::StrCat(Listed(std::move(names)), " of every block size are slower by at most ",
-                      Percent(comparison.options().fail_if_slower_percent()), " % (one-sided 95 % bounds).");
+  const std::string limit = absl::StrCat(Percent(comparison.options().fail_if_slower_percent()), " %");
+  const auto first_of = [](const google::protobuf::RepeatedPtrField<std::string>& sentences) {
+    return absl::StrCat(sentences[0],
+                        sentences.size() > 1 ? absl::StrCat(", and ", sentences.size() - 1, " more") : "");
+  };
+  switch (comparison.gate()) {
+    case v1::OUTCOME_PASS:
+      return absl::StrCat("PASS: ", Listed(std::move(names)), " of every block size are slower by at most ", limit,
+                          " (one-sided 95 % bounds).");
+    case v1::OUTCOME_FAIL:
+      return absl::StrCat("FAIL: slower by more than ", limit, ": ", first_of(comparison.slower()), ".");
+    default:
+      return absl::StrCat("INCONCLUSIVE: not shown to be slower by at most ", limit, ": ",
+                          first_of(comparison.undecided()), ".");
+  }
+}
+
+namespace {
+
+// What a pair of sides shows at one block size.
+enum class PairAnswer : uint8_t { kSlower, kFaster, kBoth, kNone, kUndecided };
+
+PairAnswer AnswerOf(const v1::PairComparison& pair) {
+  bool worse = false;
+  bool better = false;
+  bool decided = false;
+  for (const v1::ComparedRow& row : pair.rows()) {
+    worse = worse || row.finding() == v1::FINDING_WORSE;
+    better = better || row.finding() == v1::FINDING_BETTER;
+    decided = decided || row.finding() == v1::FINDING_SMALL || row.finding() == v1::FINDING_NOT_CLEAR;
+  }
+  return worse && better ? PairAnswer::kBoth
+         : worse         ? PairAnswer::kSlower
+         : better        ? PairAnswer::kFaster
+         : decided       ? PairAnswer::kNone
+                         : PairAnswer::kUndecided;
+}
+
+// "12 % fewer writes per second, p99 30 % longer": of IO/s and of a latency the clear row that is farthest from 1.
+std::string LargestChanges(const std::vector<const v1::PairComparison*>& pairs) {
+  const v1::ComparedRow* rate = nullptr;
+  const v1::ComparedRow* latency = nullptr;
+  for (const v1::PairComparison* const pair : pairs) {
+    for (const v1::ComparedRow& row : pair->rows()) {
+      if (!IsClear(row) || row.figure() == v1::FIGURE_MB_PER_SECOND) continue;
+      const v1::ComparedRow*& largest = IsRate(row) ? rate : latency;
+      const auto size = [](const v1::ComparedRow& one) { return std::abs(std::log(one.ratio())); };
+      if (largest == nullptr || size(row) > size(*largest)) largest = &row;
+    }
+  }
+  const char* up_to = pairs.size() > 1 ? "up to " : "";
+  std::vector<std::string> parts;
+  if (rate != nullptr) {
+    parts.push_back(absl::StrCat(up_to, ChangeInWords(rate->ratio()),
+                                 rate->ratio() >= 10 ? " as many writes per second"
+                                 : rate->ratio() > 1 ? " more writes per second"
+                                                     : " fewer writes per second"));
+  }
+  if (latency != nullptr) {
+    parts.push_back(absl::StrCat(FigureName(latency->figure()), " ", up_to, ChangeInWords(latency->ratio()),
+                                 latency->ratio() >= 10 ? " as long"
+                                 : latency->ratio() > 1 ? " longer"
+                                                        : " shorter"));
+  }
+  return absl::StrJoin(parts, ", ");
+}
+
+// "about 4 % in IO/s and 12 % in p99": the largest of what may have gone unnoticed; empty where it is not known.
+std::string PrecisionInWords(const std::vector<const v1::PairComparison*>& pairs) {
+  double rate = 0;
+  double tail = 0;
+  for (const v1::PairComparison* const pair : pairs) {
+    if (pair->has_detectable_percent()) rate = std::max(rate, pair->detectable_percent());
+    if (pair->has_detectable_p99_percent()) tail = std::max(tail, pair->detectable_p99_percent());
+  }
+  std::vector<std::string> parts;
+  if (rate > 0 && rate < 100) parts.push_back(absl::StrCat(Percent(rate), " % in IO/s"));
+  if (tail > 0 && tail < 100) parts.push_back(absl::StrCat(Percent(tail), " % in p99"));
+  return Listed(std::move(parts));
+}
+
+// One side's part of the headline.
+std::string HeadlineOf(const v1::Comparison& comparison, int side) {
+  std::map<PairAnswer, std::vector<const v1::PairComparison*>> pairs;
+  std::map<PairAnswer, std::vector<std::string>> sizes;
+  for (const v1::BlockSizeComparison& block_size : comparison.block_sizes()) {
+    const v1::PairComparison& pair = block_size.pairs(side - 1);
+    pairs[AnswerOf(pair)].push_back(&pair);
+    sizes[AnswerOf(pair)].push_back(FormatSizeForPeople(block_size.block_size_bytes()));
+  }
+  const std::string& name = comparison.sides(side).label();
+  const std::string& first = comparison.sides(0).label();
+  const auto at = [&](PairAnswer answer) {
+    const size_t count = sizes[answer].size();
+    if (comparison.block_sizes_size() == 1) return std::string();
+    constexpr size_t kMostSizes = 4;
+    return count == static_cast<size_t>(comparison.block_sizes_size()) ? absl::StrCat(" at all ", count, " block sizes")
+           : count > kMostSizes                                        ? absl::StrCat(" at ", count, " block sizes")
+                                                                       : absl::StrCat(" at ", Listed(sizes[answer]));
+  };
+  std::vector<std::string> parts;
+  const auto add = [&](PairAnswer answer, const std::string& text) {
+    if (pairs.contains(answer)) parts.push_back(absl::StrCat(text, at(answer)));
+  };
+  const auto changes = [&](PairAnswer answer) { return absl::StrCat(" (", LargestChanges(pairs[answer]), ")"); };
+  if (pairs.contains(PairAnswer::kSlower)) {
+    parts.push_back(absl::StrCat("is slower than ", first, at(PairAnswer::kSlower), changes(PairAnswer::kSlower)));
+  }
+  if (pairs.contains(PairAnswer::kFaster)) {
+    parts.push_back(absl::StrCat("is faster than ", first, at(PairAnswer::kFaster), changes(PairAnswer::kFaster)));
+  }
+  add(PairAnswer::kBoth, absl::StrCat("is better than ", first, " in some figures and worse in others"));
+  if (pairs.contains(PairAnswer::kNone)) {
+    const std::string precision = PrecisionInWords(pairs[PairAnswer::kNone]);
+    parts.push_back(absl::StrCat("shows no significant difference from ", first, at(PairAnswer::kNone),
+                                 precision.empty() ? "" : absl::StrCat(" (", precision, " would have been found)")));
+  }
+  add(PairAnswer::kUndecided, absl::StrCat("is undecided against ", first));
+  return absl::StrCat(name, " ", Listed(std::move(parts)));
+}
+
+}  // namespace
+
+std::string HeadlineInWords(const v1::Comparison& comparison) {
+  std::vector<std::string> parts;
+  for (int side = 1; side < comparison.sides_size(); ++side) parts.push_back(HeadlineOf(comparison, side));
+  return absl::StrCat(absl::StrJoin(parts, "; "), ".");
 }
 
 std::string Summary(const v1::PairComparison& pair, const NamedFigures& first, const NamedFigures& second,
@@ -209,8 +335,45 @@ std::string Summary(const v1::PairComparison& pair, const NamedFigures& first, c
             ? absl::StrCat("Too noisy to detect less than about ", Percent(pair.detectable_percent()), " % in IO/s.")
             : "Too noisy to detect even half or double the IO/s.");
   }
+  const bool tail_found = std::any_of(pair.rows().begin(), pair.rows().end(), [](const v1::ComparedRow& row) {
+    return row.figure() == v1::FIGURE_P99 && row.finding() != v1::FINDING_NOT_CLEAR;
+  });
+  if (!tail_found && inconclusive.empty() && pair.has_detectable_p99_percent()) {
+    sentences.push_back(pair.detectable_p99_percent() < 100
+                            ? absl::StrCat("In p99, too noisy to detect less than about ",
+                                           Percent(pair.detectable_p99_percent()), " %.")
+                            : "In p99, too noisy to detect even half or double.");
+  }
   if (pair.needed_seconds() > 0) sentences.push_back(NeededInWords(pair.needed_seconds(), first, second));
   return absl::StrJoin(sentences, " ");
+}
+
+namespace {
+
+// The value that a standard normal variable exceeds with that probability, by bisection.
+double NormalTail(double probability) {
+  double low = 0;
+  double high = 40;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = (low + high) / 2;
+    (std::erfc(middle / std::sqrt(2.0)) / 2 > probability ? low : high) = middle;
+  }
+  return low;
+}
+
+}  // namespace
+
+std::optional<double> DetectableP99(const v1::PairComparison& pair, size_t tests, const CompareSettings& settings) {
+  for (const v1::ComparedRow& row : pair.rows()) {
+    if (row.figure() != v1::FIGURE_P99 || !row.counted() || !row.has_low() || !row.has_high()) continue;
+    if (!(row.low() > 0) || !std::isfinite(row.high())) return 100;
+    const double half_width = std::log(row.high() / row.low()) / 2;
+    // The intervals of rounds are adjusted already.
+    const double wider =
+        settings.paired ? 1 : NormalTail(kLevel / (2 * static_cast<double>(tests))) / NormalTail(kLevel / 2);
+    return 100 * std::expm1(std::max(half_width * wider, std::log1p(settings.min_effect)));
+  }
+  return std::nullopt;
 }
 
 namespace {
@@ -359,9 +522,11 @@ std::vector<std::string> LimitsInWords(const std::vector<SideInput>& sides, cons
   const auto& hosts = sides.front().runs.front().report.hosts();
   if (std::any_of(hosts.begin(), hosts.end(), paced)) {
     limits.push_back(
-        "Open loop (fixed rate): latencies are service times of the write call, without the time that a write waited "
-        "for "
-        "its start; the reports have response times.");
+        comparison.response_times()
+            ? "Open loop (fixed rate): latencies are response times, from a write's scheduled start to its "
+              "end; --times service compares the times of the write call."
+            : "Open loop (fixed rate): latencies are service times of the write call, without the time that "
+              "a write waited for its start.");
   }
   return limits;
 }

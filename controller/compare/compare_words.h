@@ -1,7 +1,9 @@
 // A comparison's findings, its method and its limits as sentences for people.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -44,7 +46,10 @@ std::string ChangeInWords(double ratio);
 // A number of percent, without the sign.
 std::string PercentInWords(double percent);
 
-// What it means that the gate is passed.
+// The answer in a sentence: for each side, at which block sizes it is slower or faster than the first, with the largest
+// differences; or what would have been found.
+std::string HeadlineInWords(const v1::Comparison& comparison);
+// The gate's verdict with its limit, and the first of its reasons; empty where there is no gate.
 std::string GateInWords(const v1::Comparison& comparison);
 
 // One side at one block size, with its label.
@@ -56,6 +61,11 @@ struct NamedFigures {
 // The pair's findings for people who want to know which side to take.
 std::string Summary(const v1::PairComparison& pair, const NamedFigures& first, const NamedFigures& second,
                     const CompareSettings& settings);
+
+// A difference of p99 smaller than this, in percent, would hardly have been significant among so many tests: from the
+// row's own interval, taken to be that of a normal distribution. 100: half or double at least. Nothing where it was not
+// tested.
+std::optional<double> DetectableP99(const v1::PairComparison& pair, size_t tests, const CompareSettings& settings);
 
 // The method behind the findings, and the limits of these runs.
 std::vector<std::string> MethodInWords(const v1::Comparison& comparison);

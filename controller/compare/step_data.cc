@@ -285,6 +285,48 @@ StepData MakeStepData(const v1::Report& report, uint64_t block_size_bytes, Histo
   return data;
 }
 
+namespace {
+
+bool HasResponseTimes(const v1::StepReport& step) {
+  return ClusterOf(step)->has_rate() && absl::c_any_of(step.response().series(), [](const v1::SeriesReport& series) {
+           return series.kind() == v1::SCOPE_KIND_CLUSTER && series.latency_sum_ns_size() == series.second_size();
+         });
+}
+
+void UseResponseTimes(v1::StepReport& step) {
+  v1::ResponseReport& response = *step.mutable_response();
+  step.mutable_series()->Swap(response.mutable_series());
+  step.mutable_distributions()->Swap(response.mutable_distributions());
+  step.mutable_seconds()->Swap(response.mutable_seconds());
+  for (v1::ScopeReport& scope : *step.mutable_scopes()) {
+    if (!scope.has_rate()) continue;
+    *scope.mutable_latency() = scope.rate().response();
+    scope.mutable_closing()->set_writes(scope.closing().writes() + scope.rate().unserved());
+  }
+}
+
+}  // namespace
+
+void UseResponseTimes(std::vector<SideInput>& sides) {
+  const auto ready = [](const RunInput& run) {
+    return run.response_times ||
+           std::all_of(run.report.steps().begin(), run.report.steps().end(),
+                       [](const v1::StepReport& step) { return !WasMeasured(step) || HasResponseTimes(step); });
+  };
+  for (const SideInput& side : sides) {
+    if (!std::all_of(side.runs.begin(), side.runs.end(), ready)) return;
+  }
+  for (SideInput& side : sides) {
+    for (RunInput& run : side.runs) {
+      if (run.response_times) continue;
+      run.response_times = true;
+      for (v1::StepReport& step : *run.report.mutable_steps()) {
+        if (WasMeasured(step)) UseResponseTimes(step);
+      }
+    }
+  }
+}
+
 std::optional<double> FigureOf(const v1::RunFigures& figures, v1::Figure figure) {
   switch (figure) {
     case v1::FIGURE_IOPS:

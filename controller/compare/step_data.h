@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "controller/compare/comparable.h"
 #include "controller/compare/second_statistics.h"
 #include "plimsoll/v1/compare.pb.h"
 #include "plimsoll/v1/report.pb.h"
@@ -53,6 +54,11 @@ StepData MakeStepData(const v1::Report& report, uint64_t block_size_bytes, Histo
 
 // Highest value of a bucket of a DistributionReport: 128 for each power of two, below 128 ns one each.
 uint64_t DistributionEndNs(uint64_t from_ns);
+
+// Makes the response times of all runs their latencies: series, distributions, and the cluster's figures, where writes
+// that were not issued count as closing writes. Does nothing unless every step with writes of every run has a target
+// rate and response times. Runs that have been changed already stay as they are.
+void UseResponseTimes(std::vector<SideInput>& sides);
 
 // A figure of a run, if it is known.
 std::optional<double> FigureOf(const v1::RunFigures& figures, v1::Figure figure);

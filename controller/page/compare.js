@@ -44,7 +44,10 @@ plimsoll.page = (() => {
     main.replaceChildren(...parts.filter((part) => part !== null));
     document.getElementById('foot').append(
         el('p', {class: 'soft'},
-           'MB is 10\u2076 bytes. Latency is the time of the write call. Figures of several runs are their ',
+           'MB is 10\u2076 bytes. Latency is ' +
+               (data.comparison.response_times ? 'the response time, from a write\u2019s scheduled start to its end' :
+                                                 'the time of the write call') +
+               '. Figures of several runs are their ',
            plimsoll.term('geometric mean'), '. Point at a dotted word, or focus it, to see what it means.'));
     for (const chart of sweep.charts) chart.draw();
     showBlock(data.blocks[0]);

@@ -84,9 +84,12 @@ plimsoll.compareSummary = (() => {
     const warnings = comparison.warnings.map((warning) => el('p', {class: 'warning'}, warning));
     const slower = comparison.slower.map((sentence) => el('p', {class: 'warning'}, sentence));
     const undecided = comparison.undecided.map((sentence) => el('p', {class: 'warning'}, 'Undecided: ' + sentence));
+    const gate = comparison.gate_summary ?
+        el('p', {class: 'answer ' + comparison.gate}, el('strong', {}, 'Gate: '), comparison.gate_summary) :
+        null;
     return plimsoll.section(
-        'findings', 'Findings', warnings, glance(data), el('h3', {}, 'In words'), words, rounds(data), slower,
-        undecided);
+        'findings', 'Findings', el('p', {class: 'answer'}, el('strong', {}, comparison.headline)), gate, slower,
+        undecided, glance(data), el('h3', {}, 'In words'), words, rounds(data), warnings);
   };
 
   const VERDICTS = {pass: 'PASS', fail: 'FAIL', inconclusive: 'INCONCLUSIVE', done: 'COMPLETED (no criteria)'};
@@ -164,8 +167,8 @@ plimsoll.compareSummary = (() => {
         series: all.map((side) => line(side, 'mb_per_second', '', null))
       }),
       chart({
-        name: 'Latency by block size',
-        yTitle: 'latency',
+        name: (comparison.response_times ? 'Response time' : 'Latency') + ' by block size',
+        yTitle: comparison.response_times ? 'response time' : 'latency',
         yTick: format.shortTime,
         yText: format.time,
         log: wide,

@@ -12,6 +12,7 @@
 #include "common/units.h"
 #include "controller/compare/compare_render.h"
 #include "controller/compare/report_json.h"
+#include "controller/compare/step_data.h"
 #include "controller/render/json.h"
 #include "controller/render/plain_text.h"
 #include "tests/unit/compare/compare_fixture.h"
@@ -313,6 +314,103 @@ TEST(Compare, EverySideIsComparedWithTheFirst) {
   EXPECT_EQ(Row(block_size.pairs(0), v1::FIGURE_AVG).finding(), v1::FINDING_WORSE);
   EXPECT_EQ(Row(block_size.pairs(1), v1::FIGURE_AVG).finding(), v1::FINDING_BETTER);
   EXPECT_EQ(comparison.tests(), 20U);
+}
+
+TEST(CompareHeadline, NamesTheSlowerSideWithItsLargestDifferences) {
+  const std::vector<SideInput> sides = {Side({Simulated(1, 1)}), Side({Simulated(1.2, 2)})};
+  const std::string slower = Compared(sides).headline();
+  EXPECT_THAT(slower, AllOf(StartsWith("B is slower than A at all 2 block sizes (up to 1"),
+                            HasSubstr("% fewer writes per second, "), HasSubstr(" % longer)."), Not(HasSubstr(". "))));
+  EXPECT_THAT(Compared({sides[1], sides[0]}).headline(),
+              AllOf(StartsWith("B is faster than A at all 2 block sizes (up to "), HasSubstr(" % shorter).")));
+}
+
+TEST(CompareHeadline, WithoutADifferenceNamesWhatWouldHaveBeenFoundInIopsAndP99) {
+  const v1::Comparison comparison = Compared({Side({Simulated(1, 1)}), Side({Simulated(1, 2)})});
+  EXPECT_THAT(comparison.headline(),
+              ::testing::MatchesRegex("B shows no significant difference from A at all 2 block sizes "
+                                      "\\([0-9.]+ % in IO/s and [0-9.]+ % in p99 would have been found\\)\\."));
+  const v1::PairComparison& pair = comparison.block_sizes(0).pairs(0);
+  EXPECT_THAT(pair.summary(), HasSubstr("In p99, too noisy to detect less than about "));
+  // A difference of that size lies outside of the interval even among all tests.
+  const v1::ComparedRow& p99 = Row(pair, v1::FIGURE_P99);
+  EXPECT_GT(pair.detectable_p99_percent(), 100 * std::expm1(std::log(p99.high() / p99.low()) / 2) - 1e-9);
+}
+
+TEST(CompareHeadline, SidesAreOneSentenceEach) {
+  const v1::Comparison comparison =
+      Compared({Side({Simulated(1, 1)}), Side({Simulated(1.2, 2)}), Side({Simulated(0.8, 3)})});
+  EXPECT_THAT(comparison.headline(), AllOf(StartsWith("B is slower than A"), HasSubstr("; C is faster than A")));
+}
+
+TEST(CompareHeadline, TheGateHasItsVerdictAndItsLimitInASentence) {
+  const std::vector<SideInput> sides = {Side({Simulated(1, 1)}), Side({Simulated(1.2, 2)})};
+  CompareSettings settings = Quick();
+  settings.fail_if_slower = 0.1;
+  EXPECT_THAT(Compared(sides, settings).gate_summary(),
+              AllOf(StartsWith("FAIL: slower by more than 10 %: B is slower than A at 4 KiB: "), HasSubstr(", and ")));
+  EXPECT_THAT(Compared({sides[1], sides[0]}, settings).gate_summary(),
+              StartsWith("PASS: IO/s, mean, p50 and p99 of every block size are slower by at most 10 %"));
+  settings.fail_if_slower = 0.2;
+  EXPECT_THAT(Compared(sides, settings).gate_summary(),
+              StartsWith("INCONCLUSIVE: not shown to be slower by at most 20 %: B against A at "));
+  EXPECT_FALSE(Compared(sides).has_gate_summary());
+}
+
+TEST(CompareText, TheAnswerAndTheGateComeBeforeWarnings) {
+  const SideInput side = Side({Simulated(1, 1)});
+  CompareSettings settings = Quick();
+  settings.fail_if_slower = 0.1;
+  const v1::Comparison comparison = Compared({side, side}, settings);
+  const std::string text = RenderCompareText(comparison);
+  EXPECT_THAT(text, StartsWith("Answer    B shows no significant difference from A"));
+  EXPECT_LT(text.find("\nGate      PASS: "), text.find("\nWARNING   "));
+}
+
+// The report as a run with a target rate has it, whose writes waited twice as long for their start as they took.
+v1::Report Rated(v1::Report report) {
+  for (v1::StepReport& step : *report.mutable_steps()) {
+    v1::ResponseReport& response = *step.mutable_response();
+    *response.mutable_series() = step.series();
+    *response.mutable_distributions() = step.distributions();
+    *response.mutable_seconds() = step.seconds();
+    for (v1::SeriesReport& series : *response.mutable_series()) {
+      for (uint64_t& sum_ns : *series.mutable_latency_sum_ns()) sum_ns *= 3;
+    }
+    for (v1::ScopeReport& scope : *step.mutable_scopes()) {
+      v1::LatencyReport& felt = *scope.mutable_rate()->mutable_response();
+      felt = scope.latency();
+      felt.set_avg_ns(3 * felt.avg_ns());
+      felt.set_count(felt.count() + 5);
+      scope.mutable_rate()->set_unserved(5);
+    }
+  }
+  return report;
+}
+
+TEST(CompareResponseTimes, AreComparedWhereAllRunsHaveThem) {
+  const v1::Report plain = Simulated(1, 1);
+  std::vector<SideInput> sides = {Side({Rated(plain)}), Side({Rated(Simulated(1.2, 2))})};
+  UseResponseTimes(sides);
+  const v1::Comparison comparison = Compared(sides);
+  EXPECT_TRUE(comparison.response_times());
+  const v1::RunFigures& figures = comparison.block_sizes(0).sides(0).runs(0);
+  const v1::RunFigures& before = Compared({Side({plain}), Side({Simulated(1.2, 2)})}).block_sizes(0).sides(0).runs(0);
+  EXPECT_NEAR(figures.avg_ns(), 3 * before.avg_ns(), 1e-6 * before.avg_ns());
+  EXPECT_EQ(figures.writes(), before.writes()) << "what was not issued is no throughput";
+  EXPECT_EQ(figures.iops(), before.iops());
+  EXPECT_EQ(figures.closing_writes(), before.closing_writes() + 5);
+  EXPECT_THAT(RenderCompareText(comparison), HasSubstr("response time in "));
+  UseResponseTimes(sides);
+  EXPECT_EQ(RenderJson(Compared(sides)), RenderJson(comparison)) << "a second time changes nothing";
+}
+
+TEST(CompareResponseTimes, AreLeftAloneWhereARunHasNone) {
+  std::vector<SideInput> sides = {Side({Rated(Simulated(1, 1))}), Side({Simulated(1.2, 2)})};
+  const double avg_ns = sides[0].runs[0].report.steps(0).scopes(0).latency().avg_ns();
+  UseResponseTimes(sides);
+  EXPECT_EQ(sides[0].runs[0].report.steps(0).scopes(0).latency().avg_ns(), avg_ns);
+  EXPECT_FALSE(sides[0].runs[0].response_times);
 }
 
 TEST(CompareText, StaysWithinEightyColumnsAndShowsNoControlCharacters) {
