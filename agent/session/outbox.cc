@@ -41,12 +41,13 @@ uint64_t MoveAll(google::protobuf::RepeatedPtrField<Entry>& from, google::protob
   return left_out;
 }
 
-// Of the writes that stand in the order of their numbers the slowest stay, of equal ones the earlier.
-void KeepSlowest(google::protobuf::RepeatedPtrField<v1::WriteSample>& writes) {
+// Of the writes that stand in the order of their numbers the slowest by `time_ns` stay, of equal ones the earlier.
+void KeepSlowest(uint64_t (v1::WriteSample::*time_ns)() const,
+                 google::protobuf::RepeatedPtrField<v1::WriteSample>& writes) {
   while (writes.size() > static_cast<int>(SlowestWrites::kKept)) {
     auto fastest = writes.begin();
     for (auto write = writes.begin(); write != writes.end(); ++write) {
-      if (write->latency_ns() <= fastest->latency_ns()) fastest = write;
+      if (((*write).*time_ns)() <= ((*fastest).*time_ns)()) fastest = write;
     }
     writes.erase(fastest);
   }
@@ -90,7 +91,9 @@ void CoalesceFrame(v1::Frame&& later, bool keep_trace, v1::Frame& frame) {
   for (std::string& block : *later.mutable_trace()) *frame.add_trace() = std::move(block);
   frame.set_untraced_writes(frame.untraced_writes() + later.untraced_writes());
   frame.mutable_slow()->MergeFrom(later.slow());
-  KeepSlowest(*frame.mutable_slow());
+  KeepSlowest(&v1::WriteSample::latency_ns, *frame.mutable_slow());
+  frame.mutable_slow_responses()->MergeFrom(later.slow_responses());
+  KeepSlowest(&v1::WriteSample::response_ns, *frame.mutable_slow_responses());
   MergeStalls(later, frame);
 }
 

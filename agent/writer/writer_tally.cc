@@ -10,6 +10,14 @@
 #include "common/units.h"
 
 namespace plimsoll {
+namespace {
+
+// A write may start a little before it is due.
+int64_t ResponseNs(const Sample& sample, int64_t due_ns) {
+  return std::max<int64_t>(sample.end_ns() - due_ns, 0);
+}
+
+}  // namespace
 
 StallWatch::StallWatch(int64_t stall_ns, const std::optional<RateSchedule>& schedule, int64_t interval_ns)
     : stall_ns_(stall_ns > 0 ? stall_ns : std::numeric_limits<int64_t>::max()), schedule_(schedule) {
@@ -186,7 +194,7 @@ void WriterTally::Take(const Sample& sample) {
   const uint64_t seq = ++taken_;
   const int64_t due_ns = DueAt(seq);
   stalls_.Take(seq, sample, due_ns);
-  if (interval_ >= 0) slowest_writes_.Offer(seq, sample);
+  if (interval_ >= 0) slowest_writes_.Offer({seq, sample, static_cast<int64_t>(sample.latency_ns)});
   const int64_t measured_start_ns = params_.times.measured_start_ns();
   // What lies before the measured start belongs to the warm-up, so that the measured frames add up.
   const bool first_measured = previous_end_ns_ < measured_start_ns && sample.end_ns() >= measured_start_ns;
@@ -194,7 +202,7 @@ void WriterTally::Take(const Sample& sample) {
   previous_end_ns_ = sample.end_ns();
 
   latency_.Record(sample.latency_ns);
-  if (params_.schedule) TakeResponse(sample, due_ns);
+  if (params_.schedule) TakeResponse(seq, sample, due_ns);
   if (first_seq_ == 0) {
     first_seq_ = seq;
     first_start_ns_ = sample.start_ns;
@@ -215,8 +223,10 @@ void WriterTally::Take(const Sample& sample) {
   }
 }
 
-void WriterTally::TakeResponse(const Sample& sample, int64_t due_ns) {
-  response_.Record(static_cast<uint64_t>(std::max<int64_t>(sample.end_ns() - due_ns, 0)));
+void WriterTally::TakeResponse(uint64_t seq, const Sample& sample, int64_t due_ns) {
+  const int64_t response_ns = ResponseNs(sample, due_ns);
+  response_.Record(static_cast<uint64_t>(response_ns));
+  if (interval_ >= 0) slowest_responses_.Offer({seq, sample, response_ns});
   // What a slow write makes later ones wait for is in both ends: only what the writer itself lost is between them.
   prompt_end_ns_ = std::max(due_ns, prompt_end_ns_) + static_cast<int64_t>(sample.latency_ns);
   const auto delay_ns = static_cast<uint64_t>(std::max<int64_t>(sample.end_ns() - prompt_end_ns_, 0));
@@ -231,6 +241,7 @@ void WriterTally::SetSample(uint64_t seq, const Sample& sample, v1::WriteSample&
   const BlockPlace place = params_.layout.PlaceOf(params_.first_block + seq - 1);
   reported.set_extent(place.extent);
   reported.set_offset_bytes(place.offset_bytes);
+  if (params_.schedule) reported.set_response_ns(static_cast<uint64_t>(ResponseNs(sample, DueAt(seq))));
 }
 
 void WriterTally::Cut(int64_t now_ns, std::optional<int64_t> next_start_ns, RepeatedPtrField<v1::Frame>& frames) {
@@ -260,6 +271,9 @@ void WriterTally::Cut(int64_t now_ns, std::optional<int64_t> next_start_ns, Repe
     frame.set_fastest_seq(fastest_seq_);
     slowest_writes_.ForEachFrom(
         first_seq_, [&](const SlowestWrites::Entry& write) { SetSample(write.seq, write.sample, *frame.add_slow()); });
+    slowest_responses_.ForEachFrom(first_seq_, [&](const SlowestWrites::Entry& write) {
+      SetSample(write.seq, write.sample, *frame.add_slow_responses());
+    });
   }
   stalls_.Report(frame.closing() ? std::numeric_limits<int64_t>::max() : interval_end_ns_, frame);
   if (next_start_ns) stalls_.ReportGrowing(interval_end_ns_, {taken_ + 1, DueAt(taken_ + 1), *next_start_ns}, frame);

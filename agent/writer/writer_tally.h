@@ -69,8 +69,8 @@ class StepTimes {
   int64_t interval_ns_;
 };
 
-// Keeps the ten slowest of the writes that were offered; of equally slow ones, the earlier. Allocates nothing, and
-// costs one comparison for a write that is not among them. Not thread-safe.
+// Keeps the ten slowest of the writes that were offered, by service time or by response time; of equally slow ones, the
+// earlier. Allocates nothing, and costs one comparison for a write that is not among them. Not thread-safe.
 class SlowestWrites {
  public:
   static constexpr size_t kKept = 10;
@@ -78,12 +78,14 @@ class SlowestWrites {
   struct Entry {
     uint64_t seq = 0;
     Sample sample;
+    // How slow it was.
+    int64_t time_ns = 0;
   };
 
   // Writes must be offered in the order of their sequence numbers.
-  void Offer(uint64_t seq, const Sample& sample) {
-    if (static_cast<int64_t>(sample.latency_ns) > floor_ns_) [[unlikely]]
-      Insert({seq, sample});
+  void Offer(const Entry& entry) {
+    if (entry.time_ns > floor_ns_) [[unlikely]]
+      Insert(entry);
   }
 
   // Calls `use(const Entry&)` for those with sequence numbers from `seq` on, in that order.
@@ -101,17 +103,17 @@ class SlowestWrites {
  private:
   void Insert(const Entry& entry) {
     size_t place = count_ < kKept ? count_++ : kKept - 1;
-    for (; place > 0 && entries_[place - 1].sample.latency_ns < entry.sample.latency_ns; --place) {
+    for (; place > 0 && entries_[place - 1].time_ns < entry.time_ns; --place) {
       entries_[place] = entries_[place - 1];
     }
     entries_[place] = entry;
-    if (count_ == kKept) floor_ns_ = static_cast<int64_t>(entries_.back().sample.latency_ns);
+    if (count_ == kKept) floor_ns_ = entries_.back().time_ns;
   }
 
   // The slowest first.
   std::array<Entry, kKept> entries_;
   size_t count_ = 0;
-  // The latency that a write must exceed to be kept; negative while there is room.
+  // The time that a write must exceed to be kept; negative while there is room.
   int64_t floor_ns_ = -1;
 };
 
@@ -242,7 +244,7 @@ class WriterTally {
  private:
   void Take(const Sample& sample);
   int64_t DueAt(uint64_t seq) const;
-  void TakeResponse(const Sample& sample, int64_t due_ns);
+  void TakeResponse(uint64_t seq, const Sample& sample, int64_t due_ns);
   // `next_start_ns`: when the write after the last one taken started; 0: it has not started; nothing: none follows.
   void Cut(int64_t now_ns, std::optional<int64_t> next_start_ns, google::protobuf::RepeatedPtrField<v1::Frame>& frames);
   void OpenNext();
@@ -283,6 +285,7 @@ class WriterTally {
 
   // Of the measured part.
   SlowestWrites slowest_writes_;
+  SlowestWrites slowest_responses_;
   StallWatch stalls_;
 };
 

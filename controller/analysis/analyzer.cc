@@ -202,8 +202,10 @@ absl::Status Analyzer::OnStepBegin(const v1::StepBegin& begin) {
     if (spec == nullptr) return absl::InvalidArgumentError("the run has no such step");
     if (begin.step() < (step_ ? step_->index() : least_step_)) return absl::InvalidArgumentError("the step was over");
     const v1::LogStep& asked = *spec;
-    const StepShape shape{asked.block_size_bytes(), asked.duration_ns(), asked.warmup_ns(), interval_ns_,
-                          StallOf(run_->plan())};
+    const bool rated = std::any_of(hosts_.begin(), hosts_.end(),
+                                   [&](const auto& host) { return host.second.rate_per_second(asked) > 0; });
+    const StepShape shape{
+        asked.block_size_bytes(), asked.duration_ns(), asked.warmup_ns(), interval_ns_, StallOf(run_->plan()), rated};
     if (shape.duration_ns <= 0 || !IsSaneMoment(shape.duration_ns) || !IsSaneMoment(shape.warmup_ns) ||
         shape.measured_intervals() > INT32_MAX || shape.warmup_intervals() > INT32_MAX) {
       return absl::InvalidArgumentError("its step has lengths that no run can have");

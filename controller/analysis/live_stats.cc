@@ -118,10 +118,10 @@ LiveFigures LiveStep::MakeFigures(const WriteSums& sums, uint64_t bytes, const S
 }
 
 WriteSums LiveStep::SumsOf(const HostStep& part, int64_t number) const {
-  if (IsWarmup(number)) return part.warmup_series().At(static_cast<uint32_t>(number));
+  if (IsWarmup(number)) return part.warmup_series(step_.felt()).At(static_cast<uint32_t>(number));
   WriteSums sums;
   for (const auto& writer : part.writers()) {
-    if (writer) sums.Merge(writer->series().At(static_cast<uint32_t>(number - warmup_seconds_)));
+    if (writer) sums.Merge(writer->series(step_.felt()).At(static_cast<uint32_t>(number - warmup_seconds_)));
   }
   return sums;
 }
@@ -138,12 +138,13 @@ uint64_t LiveStep::BytesOf(const HostStep& part, int64_t number) const {
 
 LiveFigures LiveStep::FiguresOf(const HostStep& part, int64_t number) const {
   const WriteSums sums = SumsOf(part, number);
-  return MakeFigures(
-      sums, BytesOf(part, number),
-      IsWarmup(number)
-          ? part.warmup_percentiles().Get(static_cast<uint32_t>(number), sums.latency_max_ns)
-          : part.percentiles().host().Get(static_cast<uint32_t>(number - warmup_seconds_), sums.latency_max_ns),
-      number);
+  return MakeFigures(sums, BytesOf(part, number),
+                     IsWarmup(number)
+                         ? part.warmup_percentiles(step_.felt()).Get(static_cast<uint32_t>(number), sums.latency_max_ns)
+                         : part.percentiles(step_.felt())
+                               .host()
+                               .Get(static_cast<uint32_t>(number - warmup_seconds_), sums.latency_max_ns),
+                     number);
 }
 
 LiveSecond LiveStep::Second(int64_t number) const {
@@ -166,7 +167,8 @@ LiveSecond LiveStep::Second(int64_t number) const {
     }
   }
   const auto at = static_cast<uint32_t>(second.warmup ? number : number - warmup_seconds_);
-  const StepPercentiles& percentiles = second.warmup ? step_.warmup_percentiles() : step_.percentiles();
+  const StepPercentiles& percentiles =
+      second.warmup ? step_.warmup_percentiles(step_.felt()) : step_.percentiles(step_.felt());
   second.cluster = MakeFigures(all, bytes, percentiles.ClusterSoFar(at, all.latency_max_ns), number);
   return second;
 }
@@ -366,6 +368,7 @@ LiveSnapshot MakeLiveSnapshot(const v1::RunBegin& run, const StepStats& step, co
   SetStep(run, step, hosts, snapshot);
   const StepShape& shape = step.shape();
   snapshot.repetition = step.step().repetition() + 1;
+  snapshot.response_times = shape.rated;
   snapshot.elapsed_ns = Clamp64(Int128{now_ns} - step.measured_start_ns());
   snapshot.duration_ns = shape.duration_ns;
   snapshot.warmup_ns = shape.warmup_ns;
@@ -450,6 +453,7 @@ void IntervalRows::Pending::Merge(const Pending& other) {
 void IntervalRows::Begin(const v1::RunBegin& run, const StepStats& step, const HostTable& hosts) {
   head_ = {};
   SetStep(run, step, hosts, head_);
+  head_.response_times = step.shape().rated;
   next_row_ = 0;
   pending_.clear();
   so_far_ = {};
@@ -468,13 +472,14 @@ void IntervalRows::Add(const StepStats& step, const HostFacts& facts, const v1::
   const int64_t first_row = std::clamp(begin_row, std::min(next_row_, last_row), last_row);
   const int64_t row = frame.closing() ? last_row : std::clamp(end_row, first_row, last_row);
   Pending& pending = pending_[row];
-  if (frame.latency().max_ns() > pending.sums.latency_max_ns) {
+  const v1::Distribution& times = TimesOf(frame, step.felt());
+  if (times.max_ns() > pending.sums.latency_max_ns) {
     const bool known = frame.has_slowest();
     pending.max_host = known ? facts.label() : std::string();
     pending.max_qm = known ? frame.qm() : 0;
     pending.max_name = known ? facts.QmName(frame.qm()) : "";
   }
-  pending.Add(frame.latency(), pending_.size() <= kMaxHistograms);
+  pending.Add(times, pending_.size() <= kMaxHistograms);
   if (frame.closing() || (first_row == row && begin_row == row)) return;
   for (int64_t shared = first_row; shared <= row && pending_.size() < kMaxPending; ++shared) {
     pending_[shared].blurred = true;

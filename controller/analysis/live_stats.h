@@ -24,7 +24,8 @@ class StepStats;
 class Timeline;
 struct StepShape;
 
-// Writes of one second of a step: of a host, or of all of them. Latencies are service times.
+// Writes of one second of a step: of a host, or of all of them. Latencies are what callers felt: of a step with a
+// target rate response times, of others service times.
 struct LiveFigures {
   uint64_t writes = 0;
   double iops = 0;
@@ -98,6 +99,9 @@ struct LiveSnapshot {
   uint32_t round_steps = 0;
   uint32_t repetition = 0;
   uint32_t repetitions = 0;
+  // Its latencies are response times.
+  bool response_times = false;
+  const char* time_name() const { return response_times ? "response time" : "service time"; }
   // 0: the queue managers have different ones.
   uint64_t block_size_bytes = 0;
   // In a placement, the host that is down; empty: none is.
@@ -152,6 +156,8 @@ struct IntervalRow {
   uint64_t block_size_bytes = 0;
   // In a placement, the host that is down; empty: none is.
   std::string down_host = {};
+  // Its latencies are response times.
+  bool response_times = false;
   // The row ends so long after the measured start.
   int64_t end_ns = 0;
   IntervalSums interval;

@@ -46,13 +46,15 @@ bool SaneOrNone(int64_t moment_ns) {
   return moment_ns == 0 || IsSaneMoment(moment_ns);
 }
 
+using WriteSamples = google::protobuf::RepeatedPtrField<v1::WriteSample>;
+
 // Slow writes must be writes of the frame.
-absl::Status CheckSlow(const v1::Frame& frame) {
+absl::Status CheckSlow(const v1::Frame& frame, const WriteSamples& writes) {
   uint64_t last_seq = 0;
-  for (const v1::WriteSample& write : frame.slow()) {
+  for (const v1::WriteSample& write : writes) {
     // Below zero wraps around, and is too much.
     if (write.seq() <= last_seq || write.seq() - frame.first_seq() >= frame.latency().count() ||
-        write.latency_ns() > frame.latency().max_ns()) {
+        write.latency_ns() > frame.latency().max_ns() || write.response_ns() > frame.response().max_ns()) {
       return absl::InvalidArgumentError("a slow write that is none of the frame's");
     }
     if (!IsSaneMoment(write.start_ns()))
@@ -69,7 +71,11 @@ uint64_t Magnitude(int64_t value) {
 }  // namespace
 
 WriteSums WriteSumsOf(const v1::Distribution& latency) {
-  return {latency.count(), latency.sum_ns(), latency.max_ns()};
+  return {latency.count(), latency.sum_ns_high() > 0 ? UINT64_MAX : latency.sum_ns(), latency.max_ns()};
+}
+
+const v1::Distribution& TimesOf(const v1::Frame& frame, TimeKind kind) {
+  return kind == TimeKind::kResponse && frame.response().count() > 0 ? frame.response() : frame.latency();
 }
 
 std::optional<WideRange> SecondsOf(const StepShape& shape, const v1::Frame& frame, int64_t first_interval) {
@@ -117,15 +123,27 @@ absl::Status WriterStats::Check(const v1::Frame& frame) const {
                                frame.slowest().start_ns(), frame.first_phase_ns()}) {
     if (!SaneOrNone(moment)) return absl::InvalidArgumentError("a moment that no clock shows");
   }
-  return CheckSlow(frame);
+  PLIMSOLL_RETURN_IF_ERROR(CheckSlow(frame, frame.slow()));
+  return CheckSlow(frame, frame.slow_responses());
 }
 
-void WriterStats::KeepSlow(const v1::Frame& frame) {
-  // Frames and the samples in them come in order: where the sort changes nothing the earlier one is in front.
-  slow_.insert(slow_.end(), frame.slow().begin(), frame.slow().end());
-  StableSort(slow_, [](const v1::WriteSample& a, const v1::WriteSample& b) { return a.latency_ns() > b.latency_ns(); });
-  if (slow_.size() > kSlowestKept) slow_.resize(kSlowestKept);
+namespace {
+
+uint64_t SlownessNs(const v1::WriteSample& write, TimeKind kind) {
+  return kind == TimeKind::kService ? write.latency_ns() : write.response_ns();
 }
+
+// Frames and the samples in them come in order: where the sort changes nothing the earlier one is in front.
+void KeepSlow(const WriteSamples& writes, TimeKind kind, std::vector<v1::WriteSample>& slow) {
+  if (writes.empty()) return;
+  slow.insert(slow.end(), writes.begin(), writes.end());
+  StableSort(slow, [kind](const v1::WriteSample& a, const v1::WriteSample& b) {
+    return SlownessNs(a, kind) > SlownessNs(b, kind);
+  });
+  if (slow.size() > kSlowestKept) slow.resize(kSlowestKept);
+}
+
+}  // namespace
 
 absl::Status WriterStats::Add(const v1::Frame& frame, SumGuard& guard) {
   PLIMSOLL_ASSIGN_OR_RETURN(const FramePart part, PartOf(frame));
@@ -161,7 +179,8 @@ absl::Status WriterStats::Add(const v1::Frame& frame, SumGuard& guard) {
         (!slowest_ || slowest_->latency_ns() < latency.max_ns())) {
       slowest_ = frame.slowest();
     }
-    if (!frame.slow().empty()) KeepSlow(frame);
+    KeepSlow(frame.slow(), TimeKind::kService, slow_[TimeKind::kService]);
+    KeepSlow(frame.slow_responses(), TimeKind::kResponse, slow_[TimeKind::kResponse]);
   } else {
     warmup_.Merge(WriteSumsOf(latency));
     warmup_bytes_ += frame.bytes();
@@ -172,7 +191,9 @@ absl::Status WriterStats::Add(const v1::Frame& frame, SumGuard& guard) {
     first_phase_ns_ = frame.first_phase_ns();
   }
   if (part == FramePart::kMeasured) AddToSeries(frame);
-  if (part == FramePart::kClosing) closing_.Merge(WriteSumsOf(latency));
+  for (const TimeKind kind : TimeKindsOf(shape_.rated)) {
+    if (part == FramePart::kClosing) closing_[kind].Merge(WriteSumsOf(TimesOf(frame, kind)));
+  }
   in_flight_since_ns_ = frame.in_flight_since_ns();
   last_cut_ns_ = frame.cut_ns();
   started_ = true;
@@ -184,13 +205,16 @@ absl::Status WriterStats::Add(const v1::Frame& frame, SumGuard& guard) {
 void WriterStats::AddToSeries(const v1::Frame& frame) {
   const std::optional<WideRange> seconds = SecondsOf(shape_, frame, frame.first_interval());
   if (!seconds) return;
-  const WriteSums sums = WriteSumsOf(frame.latency());
-  if (seconds->first != seconds->last) {
-    series_.AddWide(seconds->first, seconds->last, sums);
-  } else if (sums.writes > 0) {
-    series_.Add(seconds->first, sums);
-  } else {
-    series_.AddSilent();
+  for (const TimeKind kind : TimeKindsOf(shape_.rated)) {
+    SecondSeries& series = series_[kind];
+    const WriteSums sums = WriteSumsOf(TimesOf(frame, kind));
+    if (seconds->first != seconds->last) {
+      series.AddWide(seconds->first, seconds->last, sums);
+    } else if (sums.writes > 0) {
+      series.Add(seconds->first, sums);
+    } else {
+      series.AddSilent();
+    }
   }
 }
 
@@ -280,6 +304,8 @@ void ScopeSums::Merge(const ScopeSums& other) {
   AddStartDelay(other.start_delay, start_delay);
   series.Merge(other.series);
   closing.Merge(other.closing);
+  response_series.Merge(other.response_series);
+  response_closing.Merge(other.response_closing);
   bytes += other.bytes;
   closing_bytes += other.closing_bytes;
   byte_series.Merge(other.byte_series);
@@ -340,6 +366,8 @@ ScopeSums SumsOfWriter(const WriterStats& writer, uint32_t host, uint32_t qm, co
   sums.start_delay = writer.start_delay();
   sums.series.Merge(writer.series());
   sums.closing = writer.closing();
+  sums.response_series.Merge(writer.series(TimeKind::kResponse));
+  sums.response_closing = writer.closing(TimeKind::kResponse);
   sums.bytes = sums.CompletedWrites() * writer.block_size_bytes();
   sums.closing_bytes = sums.closing.writes * writer.block_size_bytes();
   if (asked.mixed_blocks) sums.byte_series.MergeWrites(writer.series(), writer.block_size_bytes());

@@ -22,6 +22,9 @@ enum class FramePart { kWarmup, kMeasured, kClosing };
 // What a received distribution adds to the sums of a second.
 WriteSums WriteSumsOf(const v1::Distribution& latency);
 
+// A frame's service times, or its response times: of a writer without a target rate, its service times.
+const v1::Distribution& TimesOf(const v1::Frame& frame, TimeKind kind);
+
 // The seconds that a frame's intervals fall into, if its first interval is number `first_interval`, counted from second
 // 0. Nothing if they reach beyond kMaxSeriesSeconds.
 std::optional<WideRange> SecondsOf(const StepShape& shape, const v1::Frame& frame, int64_t first_interval);
@@ -48,9 +51,9 @@ class WriterStats {
   const Histogram& response() const { return response_; }
   // Start delays of the writes in response().
   const v1::StartDelay& start_delay() const { return start_delay_; }
-  const SecondSeries& series() const { return series_; }
+  const SecondSeries& series(TimeKind kind = TimeKind::kService) const { return series_[kind]; }
   // Writes that were in flight at the step's end.
-  const WriteSums& closing() const { return closing_; }
+  const WriteSums& closing(TimeKind kind = TimeKind::kService) const { return closing_[kind]; }
   int64_t between_ns() const { return between_ns_; }
   // Plain counts, as in ScopeSums::counts.
   const v1::ScopeReport& counts() const { return counts_; }
@@ -60,8 +63,9 @@ class WriterStats {
   const std::optional<v1::WriteSample>& slowest() const { return slowest_; }
   // Sequence number of the fastest measured write; 0: none, or its frame does not name it.
   uint64_t fastest_seq() const { return fastest_seq_; }
-  // The ten slowest measured writes that frames reported, slowest first; ties keep the earlier write first.
-  const std::vector<v1::WriteSample>& slow() const { return slow_; }
+  // The ten slowest measured writes that frames reported, slowest first; ties keep the earlier write first. By response
+  // time: empty where the agent does not report them.
+  const std::vector<v1::WriteSample>& slow(TimeKind kind = TimeKind::kService) const { return slow_[kind]; }
   // End of the last measured write, in the agent's clock; 0: none.
   int64_t last_end_ns() const { return last_end_ns_; }
   // Start of the writer's first write, warm-up included, in the agent's clock; 0: unknown.
@@ -87,22 +91,21 @@ class WriterStats {
  private:
   absl::Status Check(const v1::Frame& frame) const;
   void AddToSeries(const v1::Frame& frame);
-  void KeepSlow(const v1::Frame& frame);
 
   StepShape shape_;
   Histogram latency_;
   Histogram response_;
   v1::StartDelay start_delay_;
-  SecondSeries series_;
+  PerTime<SecondSeries> series_;
   WriteSums warmup_;
-  WriteSums closing_;
+  PerTime<WriteSums> closing_;
   uint64_t measured_bytes_ = 0;
   uint64_t warmup_bytes_ = 0;
   int64_t between_ns_ = 0;
   v1::ScopeReport counts_;
   std::optional<v1::WriteSample> slowest_;
   uint64_t fastest_seq_ = 0;
-  std::vector<v1::WriteSample> slow_;
+  PerTime<std::vector<v1::WriteSample>> slow_;
   int64_t first_start_ns_ = 0;
   std::optional<int64_t> first_phase_ns_;
   int64_t last_end_ns_ = 0;
@@ -124,6 +127,9 @@ struct ScopeSums {
   v1::StartDelay start_delay;
   SecondSeries series;
   WriteSums closing;
+  // The same with response times; empty without a target rate.
+  SecondSeries response_series;
+  WriteSums response_closing;
   // Bytes of the writes that completed within the measured time, and of the closing writes.
   uint64_t bytes = 0;
   uint64_t closing_bytes = 0;

@@ -6,12 +6,13 @@
 #include <cmath>
 
 #include "common/algorithm.h"
+#include "common/integers.h"
 
 namespace plimsoll {
 
 void WriteSums::Merge(const WriteSums& other) {
   writes += other.writes;
-  latency_sum_ns += other.latency_sum_ns;
+  latency_sum_ns = SaturatingAdd(latency_sum_ns, other.latency_sum_ns);
   latency_max_ns = std::max(latency_max_ns, other.latency_max_ns);
 }
 

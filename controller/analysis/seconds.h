@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -60,9 +61,35 @@ class BySecond {
   std::vector<Chunk> chunks_;  // by their numbers
 };
 
+// Which time of a write: that of its system call, or the one from its scheduled start to its end.
+enum class TimeKind : uint8_t { kService, kResponse };
+
+// The times that a step has: `rated`, whether some queue manager of it has a target rate.
+inline std::span<const TimeKind> TimeKindsOf(bool rated) {
+  static constexpr TimeKind kBoth[] = {TimeKind::kService, TimeKind::kResponse};
+  return std::span(kBoth).first(rated ? 2 : 1);
+}
+
+// Something for each of them; of a step without a rate the second one is empty.
+template <typename T>
+class PerTime {
+ public:
+  // Both are made of the same.
+  template <typename... Arguments>
+  explicit PerTime(const Arguments&... arguments) : service_(arguments...), response_(arguments...) {}
+  PerTime(T service, T response) : service_(std::move(service)), response_(std::move(response)) {}
+  T& operator[](TimeKind kind) { return kind == TimeKind::kService ? service_ : response_; }
+  const T& operator[](TimeKind kind) const { return kind == TimeKind::kService ? service_ : response_; }
+
+ private:
+  T service_;
+  T response_;
+};
+
 // The writes that completed in a range of time.
 struct WriteSums {
   uint64_t writes = 0;
+  // UINT64_MAX where it is more, as only response times can be.
   uint64_t latency_sum_ns = 0;
   uint64_t latency_max_ns = 0;
 

@@ -29,6 +29,7 @@ v1::SlowestReport MakeSlowestReport(const RunContext& run, uint32_t host, uint32
   slowest.set_extent(write.extent());
   slowest.set_offset_bytes(write.offset_bytes());
   slowest.set_latency_ns(write.latency_ns());
+  if (write.has_response_ns()) slowest.set_response_ns(write.response_ns());
   if (const auto moment = run.timeline.ToTimeline(host, write.start_ns())) {
     *slowest.mutable_start() = run.timeline.ToUtc(moment->local_ns);
     slowest.set_error_ns(moment->error_ns);
@@ -36,7 +37,10 @@ v1::SlowestReport MakeSlowestReport(const RunContext& run, uint32_t host, uint32
   return slowest;
 }
 
-void AddSlowest(StepStats& stats, const RunContext& run, v1::StepReport& report) {
+namespace {
+
+void AddSlowestBy(TimeKind kind, const StepStats& stats, const RunContext& run,
+                  google::protobuf::RepeatedPtrField<v1::SlowestReport>& report) {
   struct Candidate {
     uint32_t host = 0;
     uint32_t qm = 0;
@@ -48,13 +52,23 @@ void AddSlowest(StepStats& stats, const RunContext& run, v1::StepReport& report)
     for (uint32_t qm = 1; qm <= part.writers().size(); ++qm) {
       const WriterStats* writer = part.writers()[qm - 1].get();
       if (writer == nullptr) continue;
-      for (const v1::WriteSample& write : writer->slow()) slowest.push_back({number, qm, &write});
+      for (const v1::WriteSample& write : writer->slow(kind)) slowest.push_back({number, qm, &write});
     }
   }
-  StableSort(slowest,
-             [](const Candidate& a, const Candidate& b) { return a.write->latency_ns() > b.write->latency_ns(); });
+  const auto time_ns = [kind](const Candidate& one) {
+    return kind == TimeKind::kService ? one.write->latency_ns() : one.write->response_ns();
+  };
+  StableSort(slowest, [&time_ns](const Candidate& a, const Candidate& b) { return time_ns(a) > time_ns(b); });
   slowest.resize(std::min(slowest.size(), kShown));
-  for (const Candidate& one : slowest) *report.add_slowest() = MakeSlowestReport(run, one.host, one.qm, *one.write);
+  for (const Candidate& one : slowest) *report.Add() = MakeSlowestReport(run, one.host, one.qm, *one.write);
+}
+
+}  // namespace
+
+void AddSlowest(StepStats& stats, const RunContext& run, v1::StepReport& report) {
+  AddSlowestBy(TimeKind::kService, stats, run, *report.mutable_slowest());
+  if (!stats.shape().rated) return;
+  AddSlowestBy(TimeKind::kResponse, stats, run, *report.mutable_response()->mutable_slowest());
 }
 
 namespace {

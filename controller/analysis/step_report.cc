@@ -55,32 +55,40 @@ void StepReporter::OnScope(const StepScope& scope, const ScopeSums& sums) {
   const bool of_host = scope.kind == v1::SCOPE_KIND_QM || scope.kind == v1::SCOPE_KIND_HOST;
   Named name{scope.kind, of_host ? scope.facts->label() : "", scope.qm, scope.storage};
   if (scope.left_early) name.why_early = WhyEarly(*scope.facts, *scope.part);
-  const SecondTable* percentiles = nullptr;
   switch (scope.kind) {
     case v1::SCOPE_KIND_QM:
       AddInFlight(scope);
       data_missing_ = data_missing_ || sums.missing_writes > 0;
       CheckWriter(scope.host, *scope.facts, scope.qm, *scope.writer, sums);
       name.queue_manager = scope.facts->QmName(scope.qm);
-      percentiles = &scope.part->percentiles().qm(scope.qm);
       break;
     case v1::SCOPE_KIND_HOST:
       if (sums.generator_bound) cpu_waits_[scope.host] = sums.cpu_wait_ns;
       if (scope.storage != 0) storages_.insert(scope.storage);
       CheckHost(*scope.facts, sums);
-      AddDistribution(name, sums);
-      percentiles = &scope.part->percentiles().host();
+      AddDistributions(name, sums);
       break;
     case v1::SCOPE_KIND_STORAGE:
-      percentiles = StoragePercentiles(scope.storage);
       break;
     default:
       cluster_rows_reported_ = AccountsForRows(name, sums);
-      percentiles = &stats_.percentiles().cluster();
   }
-  AddScope(name, sums, scope.block_size_bytes, percentiles);
+  AddScope(name, sums, scope);
   const bool storage = scope.kind == v1::SCOPE_KIND_STORAGE && storages_.size() > 1;
-  if (storage || scope.kind == v1::SCOPE_KIND_CLUSTER) AddDistribution(name, sums);
+  if (storage || scope.kind == v1::SCOPE_KIND_CLUSTER) AddDistributions(name, sums);
+}
+
+const SecondTable* StepReporter::PercentilesOf(const StepScope& scope, TimeKind kind) const {
+  switch (scope.kind) {
+    case v1::SCOPE_KIND_QM:
+      return &scope.part->percentiles(kind).qm(scope.qm);
+    case v1::SCOPE_KIND_HOST:
+      return &scope.part->percentiles(kind).host();
+    case v1::SCOPE_KIND_STORAGE:
+      return StoragePercentiles(scope.storage, kind);
+    default:
+      return &stats_.percentiles(kind).cluster();
+  }
 }
 
 v1::StepReport StepReporter::Make() {
@@ -166,11 +174,10 @@ RetransmitFigures StepReporter::RetransmitsOf(uint32_t host, const RetransmitBou
   return figures;
 }
 
-void StepReporter::AddScope(const Named& name, const ScopeSums& sums, uint64_t block_size_bytes,
-                            const SecondTable* percentiles) {
+void StepReporter::AddScope(const Named& name, const ScopeSums& sums, const StepScope& of) {
   const SecondExtremes extremes = sums.series.Extremes(WholeSecondsIn(sums.whole_ns));
   v1::ScopeReport& scope = *report_.add_scopes();
-  scope = MakeScopeReport(sums, block_size_bytes, extremes);
+  scope = MakeScopeReport(sums, of.block_size_bytes, extremes);
   scope.set_kind(name.kind);
   scope.set_host(name.host);
   scope.set_qm(name.qm);
@@ -184,7 +191,7 @@ void StepReporter::AddScope(const Named& name, const ScopeSums& sums, uint64_t b
   Histogram both;
   run_.judge.Observe(report_.number(), stats_.shape().block_size_bytes,
                      {scope, sums, FeltLatency(sums, both), extremes, !report_.cut_short().empty()});
-  AddSeries(name, sums, block_size_bytes, percentiles);
+  AddSeries(name, sums, of);
 }
 
 void StepReporter::SetSlowest(const ScopeSums& sums, v1::ScopeReport& scope) const {
@@ -314,29 +321,42 @@ bool StepReporter::AccountsForRows(const Named& name, const ScopeSums& sums) con
   return false;
 }
 
-void StepReporter::AddSeries(const Named& name, const ScopeSums& sums, uint64_t block_size_bytes,
-                             const SecondTable* percentiles) {
+void StepReporter::AddSeries(const Named& name, const ScopeSums& sums, const StepScope& scope) {
   const bool cluster = name.kind == v1::SCOPE_KIND_CLUSTER;
   const bool wanted = cluster ? series_of_cluster_ : name.kind == v1::SCOPE_KIND_QM ? series_of_qms_ : series_of_hosts_;
   if (!wanted || !(cluster ? cluster_rows_reported_ : AccountsForRows(name, sums))) return;
-  v1::SeriesReport& series = *report_.add_series();
+  // Of blocks of different sizes: all series have the same rows.
+  std::vector<uint64_t> bytes;
+  if (scope.block_size_bytes == 0) {
+    sums.byte_series.ForEachRow(RowsFor(sums), [&bytes](const SeriesRow& row) { bytes.push_back(row.sums.writes); });
+    bytes.push_back(sums.closing_bytes);
+  }
+  AddSeriesOf(TimeKind::kService, name, sums, scope, bytes, *report_.mutable_series());
+  if (stats_.shape().rated) {
+    AddSeriesOf(TimeKind::kResponse, name, sums, scope, bytes, *report_.mutable_response()->mutable_series());
+  }
+}
+
+void StepReporter::AddSeriesOf(TimeKind kind, const Named& name, const ScopeSums& sums, const StepScope& scope,
+                               const std::vector<uint64_t>& bytes,
+                               google::protobuf::RepeatedPtrField<v1::SeriesReport>& all) {
+  const bool response = kind == TimeKind::kResponse;
+  const SecondTable* const percentiles = PercentilesOf(scope, kind);
+  const uint64_t block_size_bytes = scope.block_size_bytes;
+  v1::SeriesReport& series = *all.Add();
   series.set_kind(name.kind);
   series.set_host(name.host);
   series.set_qm(name.qm);
   series.set_storage(name.storage);
   uint64_t coalesced_seconds = 0;
-  // Of blocks of different sizes: both series have the same rows.
-  std::vector<uint64_t> bytes;
-  if (block_size_bytes == 0) {
-    sums.byte_series.ForEachRow(RowsFor(sums), [&bytes](const SeriesRow& row) { bytes.push_back(row.sums.writes); });
-    bytes.push_back(sums.closing_bytes);
-  }
+  bool sums_known = true;
   const auto add = [&](uint32_t second, const WriteSums& row, const SecondQuantiles& quantiles) {
     const auto place = static_cast<size_t>(series.second_size());
     series.add_second(second);
     series.add_writes(row.writes);
     series.add_bytes(block_size_bytes > 0 ? row.writes * block_size_bytes : place < bytes.size() ? bytes[place] : 0);
     series.add_latency_sum_ns(row.latency_sum_ns);
+    sums_known = sums_known && row.latency_sum_ns <= static_cast<uint64_t>(INT64_MAX);
     series.add_latency_max_ns(row.latency_max_ns);
     series.add_p50_ns(quantiles.p50_ns);
     series.add_p99_ns(quantiles.p99_ns);
@@ -350,7 +370,7 @@ void StepReporter::AddSeries(const Named& name, const ScopeSums& sums, uint64_t 
   };
 
   const uint32_t rows = RowsFor(sums);
-  sums.series.ForEachRow(rows, [&](const SeriesRow& row) {
+  (response ? sums.response_series : sums.series).ForEachRow(rows, [&](const SeriesRow& row) {
     const bool wide = row.first != row.last;
     SecondQuantiles quantiles;
     if (!wide && percentiles != nullptr) quantiles = percentiles->Get(row.first, row.sums.latency_max_ns);
@@ -361,28 +381,37 @@ void StepReporter::AddSeries(const Named& name, const ScopeSums& sums, uint64_t 
     if (wide) coalesced_seconds += row.last - row.first + 1;
   });
   if (sums.closing.writes > 0) {
-    add(rows, sums.closing, SecondQuantiles{});
+    add(rows, response ? sums.response_closing : sums.closing, SecondQuantiles{});
     mark(sums.closing_length_ns).set_closing(true);
   }
-  if (coalesced_seconds > 0 && name.kind == v1::SCOPE_KIND_HOST) {
+  if (!sums_known) series.clear_latency_sum_ns();
+  if (coalesced_seconds > 0 && name.kind == v1::SCOPE_KIND_HOST && !response) {
     run_.notes.Add("coalesced",
                    absl::StrCat(name.host, ", ", StepName(), ": the results came slower than the writers wrote; of ",
                                 FormatCount(coalesced_seconds), " seconds only the averages are known."));
   }
 }
 
-const SecondTable* StepReporter::StoragePercentiles(uint32_t storage) const {
+const SecondTable* StepReporter::StoragePercentiles(uint32_t storage, TimeKind kind) const {
   std::set<uint32_t> members;
   for (const auto& [number, facts] : run_.hosts) {
     if (facts.storage == storage && stats_.hosts().contains(number)) members.insert(number);
   }
-  if (members.size() == 1) return &stats_.hosts().at(*members.begin()).percentiles().host();
-  if (members.size() == stats_.hosts().size()) return &stats_.percentiles().cluster();
-  return stats_.percentiles().Storage(members);
+  if (members.size() == 1) return &stats_.hosts().at(*members.begin()).percentiles(kind).host();
+  if (members.size() == stats_.hosts().size()) return &stats_.percentiles(kind).cluster();
+  return stats_.percentiles(kind).Storage(members);
 }
 
-void StepReporter::AddDistribution(const Named& name, const ScopeSums& sums) {
-  v1::DistributionReport distribution = MakeDistribution(sums.latency);
+void StepReporter::AddDistributions(const Named& name, const ScopeSums& sums) {
+  AddDistribution(name, sums.latency, *report_.mutable_distributions());
+  if (!stats_.shape().rated) return;
+  Histogram both;
+  AddDistribution(name, FeltLatency(sums, both), *report_.mutable_response()->mutable_distributions());
+}
+
+void StepReporter::AddDistribution(const Named& name, const Histogram& latency,
+                                   google::protobuf::RepeatedPtrField<v1::DistributionReport>& distributions) {
+  v1::DistributionReport distribution = MakeDistribution(latency);
   const auto buckets = static_cast<uint64_t>(distribution.from_ns_size());
   if (buckets > run_.distribution_buckets_left) {
     if (!distributions_missing_) {
@@ -399,12 +428,11 @@ void StepReporter::AddDistribution(const Named& name, const ScopeSums& sums) {
   distribution.set_kind(name.kind);
   distribution.set_host(name.host);
   distribution.set_storage(name.storage);
-  *report_.add_distributions() = std::move(distribution);
+  *distributions.Add() = std::move(distribution);
 }
 
 void StepReporter::AddSeconds(const ScopeSums& cluster) {
-  const StepPercentiles& percentiles = stats_.percentiles();
-  if (!percentiles.keeps_seconds()) {
+  if (!stats_.percentiles().keeps_seconds()) {
     run_.notes.Add("seconds", absl::StrCat(StepName(),
                                            ": how the latencies of each second are distributed is left out: "
                                            "a step is longer than ",
@@ -414,12 +442,16 @@ void StepReporter::AddSeconds(const ScopeSums& cluster) {
     return;
   }
   if (!series_of_cluster_ || !cluster_rows_reported_) return;
-  cluster.series.ForEachRow(RowsFor(cluster), [&](const SeriesRow& row) {
-    const SecondTable& table = percentiles.cluster();
-    const bool known = table.closed(row.first) || row.sums.writes == 0;
-    if (row.first != row.last || !known || table.spoilt(row.first)) return;
-    percentiles.seconds().Append(row.first, *report_.mutable_seconds());
-  });
+  for (const TimeKind kind : TimeKindsOf(stats_.shape().rated)) {
+    const StepPercentiles& of_kind = stats_.percentiles(kind);
+    const SecondTable& table = of_kind.cluster();
+    cluster.series.ForEachRow(RowsFor(cluster), [&](const SeriesRow& row) {
+      const bool known = table.closed(row.first) || row.sums.writes == 0;
+      if (row.first != row.last || !known || table.spoilt(row.first)) return;
+      of_kind.seconds().Append(row.first, kind == TimeKind::kService ? *report_.mutable_seconds()
+                                                                     : *report_.mutable_response()->mutable_seconds());
+    });
+  }
 }
 
 void StepReporter::AddFairness() {

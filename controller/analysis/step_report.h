@@ -71,13 +71,19 @@ class StepReporter : private ScopeVisitor {
 
   // Why a host's data end before the step does.
   std::string WhyEarly(const HostFacts& facts, const HostStep& part) const;
-  // `percentiles` is null where those of the scope's seconds are not known.
-  // `block_size_bytes`: of each write of the scope; 0: they have different ones.
-  void AddScope(const Named& name, const ScopeSums& sums, uint64_t block_size_bytes, const SecondTable* percentiles);
-  void AddSeries(const Named& name, const ScopeSums& sums, uint64_t block_size_bytes, const SecondTable* percentiles);
+  void AddScope(const Named& name, const ScopeSums& sums, const StepScope& scope);
+  void AddSeries(const Named& name, const ScopeSums& sums, const StepScope& scope);
+  // Adds the series of one time of the writes to those of the report. `bytes`: of each row and of the closing one,
+  // where blocks have different sizes.
+  void AddSeriesOf(TimeKind kind, const Named& name, const ScopeSums& sums, const StepScope& scope,
+                   const std::vector<uint64_t>& bytes, google::protobuf::RepeatedPtrField<v1::SeriesReport>& all);
+  // Of the scope's seconds; null where they are not known.
+  const SecondTable* PercentilesOf(const StepScope& scope, TimeKind kind) const;
   // Of the hosts that took part; null where it is not known.
-  const SecondTable* StoragePercentiles(uint32_t storage) const;
-  void AddDistribution(const Named& name, const ScopeSums& sums);
+  const SecondTable* StoragePercentiles(uint32_t storage, TimeKind kind) const;
+  void AddDistributions(const Named& name, const ScopeSums& sums);
+  void AddDistribution(const Named& name, const Histogram& latency,
+                       google::protobuf::RepeatedPtrField<v1::DistributionReport>& distributions);
   // The distribution of each second of the cluster.
   void AddSeconds(const ScopeSums& cluster);
   void AddFairness();

@@ -45,11 +45,13 @@ absl::Status HostStep::AddFrame(const v1::Frame& frame, SumGuard& guard) {
   if (part != FramePart::kMeasured || frame.latency().count() == 0) return absl::OkStatus();
   const std::optional<WideRange> seconds = SecondsOf(shape_, frame, frame.first_interval());
   if (!seconds) return absl::OkStatus();
-  if (seconds->first == seconds->last) {
-    percentiles_.Add(frame.qm(), seconds->first, frame.latency());
-  } else {
-    // The series has one row for all of them, and its percentiles are not known.
-    percentiles_.Spoil(frame.qm(), seconds->first);
+  for (const TimeKind kind : TimeKindsOf(shape_.rated)) {
+    if (seconds->first == seconds->last) {
+      percentiles_[kind].Add(frame.qm(), seconds->first, TimesOf(frame, kind));
+    } else {
+      // The series has one row for all of them, and its percentiles are not known.
+      percentiles_[kind].Spoil(frame.qm(), seconds->first);
+    }
   }
   return absl::OkStatus();
 }
@@ -58,12 +60,15 @@ void HostStep::AddWarmup(const v1::Frame& frame) {
   if (frame.latency().count() == 0) return;
   const std::optional<WideRange> seconds = SecondsOf(shape_, frame, frame.first_interval() + shape_.warmup_intervals());
   if (!seconds) return;
-  warmup_series_.Add(seconds->first, WriteSumsOf(frame.latency()));
   warmup_bytes_.Add(seconds->first, {frame.bytes(), 0, 0});
-  if (seconds->first == seconds->last) {
-    warmup_.Add(frame.qm(), seconds->first, frame.latency());
-  } else {
-    warmup_.Spoil(frame.qm(), seconds->first);
+  for (const TimeKind kind : TimeKindsOf(shape_.rated)) {
+    const v1::Distribution& times = TimesOf(frame, kind);
+    warmup_series_[kind].Add(seconds->first, WriteSumsOf(times));
+    if (seconds->first == seconds->last) {
+      warmup_[kind].Add(frame.qm(), seconds->first, times);
+    } else {
+      warmup_[kind].Spoil(frame.qm(), seconds->first);
+    }
   }
 }
 
@@ -282,17 +287,22 @@ absl::Status StepStats::Begin(const v1::StepBegin& begin, const HostTable& hosts
   for (const auto& [number, facts] : hosts) {
     if (IsArmed(number) && !facts.lost) storages[number] = facts.storage;
   }
-  percentiles_.Expect(storages);
-  for (auto& [number, storage] : storages) storage = 0;
-  warmup_percentiles_.Expect(storages);
+  std::map<uint32_t, uint32_t> no_storages = storages;
+  for (auto& [number, storage] : no_storages) storage = 0;
+  for (const TimeKind kind : TimeKindsOf(shape_.rated)) {
+    percentiles_[kind].Expect(storages);
+    warmup_percentiles_[kind].Expect(no_storages);
+  }
   return absl::OkStatus();
 }
 
 HostStep& StepStats::Host(uint32_t host, const HostFacts& facts) {
   if (const auto known = hosts_.find(host); known != hosts_.end()) return known->second;
+  const auto sinks = [host](PerTime<StepPercentiles>& percentiles) {
+    return PerTime(percentiles[TimeKind::kService].SinksOf(host), percentiles[TimeKind::kResponse].SinksOf(host));
+  };
   return hosts_
-      .try_emplace(host, shape_, facts.Blocks(step_), percentiles_.SinksOf(host), warmup_percentiles_.SinksOf(host),
-                   stall_budget_)
+      .try_emplace(host, shape_, facts.Blocks(step_), sinks(percentiles_), sinks(warmup_percentiles_), stall_budget_)
       .first->second;
 }
 
@@ -301,8 +311,10 @@ void StepStats::ClosePassedSeconds(uint32_t host) {
   if (found == hosts_.end()) return;
   HostStep& part = found->second;
   part.ClosePassedSeconds();
-  percentiles_.Pass(host, part.passed_seconds());
-  warmup_percentiles_.Pass(host, part.passed_warmup_seconds());
+  for (const TimeKind kind : TimeKindsOf(shape_.rated)) {
+    percentiles_[kind].Pass(host, part.passed_seconds());
+    warmup_percentiles_[kind].Pass(host, part.passed_warmup_seconds());
+  }
 }
 
 absl::Status StepStats::AddSample(uint32_t host, const HostFacts& facts, const v1::HostSample& sample,
@@ -318,13 +330,15 @@ absl::Status StepStats::AddSample(uint32_t host, const HostFacts& facts, const v
 void StepStats::Leave(uint32_t host) {
   const auto found = hosts_.find(host);
   if (found != hosts_.end()) found->second.Finish();
-  percentiles_.Leave(host);
-  warmup_percentiles_.Leave(host);
+  for (const TimeKind kind : TimeKindsOf(shape_.rated)) {
+    percentiles_[kind].Leave(host);
+    warmup_percentiles_[kind].Leave(host);
+  }
 }
 
 void StepStats::Finish() {
   for (auto& [number, part] : hosts_) part.Finish();
-  percentiles_.Finish();
+  for (const TimeKind kind : TimeKindsOf(shape_.rated)) percentiles_[kind].Finish();
 }
 
 std::optional<int64_t> StepStats::HostStartNs(uint32_t host) const {

@@ -24,11 +24,13 @@ class HostStep {
  public:
   // `blocks`: its writers by number, with the size of their blocks, or nothing where they are silent by plan.
   // `warmup_sinks`: where the seconds of the warm-up go.
-  HostStep(const StepShape& shape, std::vector<std::optional<uint64_t>> blocks, const PercentileSinks& sinks,
-           const PercentileSinks& warmup_sinks, StallBudget& stalls)
+  HostStep(const StepShape& shape, std::vector<std::optional<uint64_t>> blocks, const PerTime<PercentileSinks>& sinks,
+           const PerTime<PercentileSinks>& warmup_sinks, StallBudget& stalls)
       : shape_(shape),
-        percentiles_(static_cast<uint32_t>(blocks.size()), sinks),
-        warmup_(1, warmup_sinks),
+        percentiles_{HostPercentiles(static_cast<uint32_t>(blocks.size()), sinks[TimeKind::kService]),
+                     HostPercentiles(static_cast<uint32_t>(blocks.size()), sinks[TimeKind::kResponse])},
+        warmup_{HostPercentiles(1, warmup_sinks[TimeKind::kService]),
+                HostPercentiles(1, warmup_sinks[TimeKind::kResponse])},
         stalls_(shape, stalls),
         writers_(blocks.size()),
         blocks_(std::move(blocks)) {}
@@ -45,14 +47,18 @@ class HostStep {
   uint32_t passed_warmup_seconds() const;
   // Closes them.
   void ClosePassedSeconds() {
-    percentiles_.CloseBelow(passed_seconds());
-    warmup_.CloseBelow(passed_warmup_seconds());
+    for (const TimeKind kind : TimeKindsOf(shape_.rated)) {
+      percentiles_[kind].CloseBelow(passed_seconds());
+      warmup_[kind].CloseBelow(passed_warmup_seconds());
+    }
   }
   void SetDone(const std::string& stopped);
   // Closes all seconds: nothing more comes.
   void Finish() {
-    percentiles_.Finish();
-    warmup_.Finish();
+    for (const TimeKind kind : TimeKindsOf(shape_.rated)) {
+      percentiles_[kind].Finish();
+      warmup_[kind].Finish();
+    }
   }
 
   // Whether the writer writes in the step, by plan; from 1. And how many do.
@@ -60,10 +66,10 @@ class HostStep {
   uint32_t active_writers() const;
   // Writers by number - 1; null if nothing was received of one.
   const std::vector<std::unique_ptr<WriterStats>>& writers() const { return writers_; }
-  const HostPercentiles& percentiles() const { return percentiles_; }
+  const HostPercentiles& percentiles(TimeKind kind = TimeKind::kService) const { return percentiles_[kind]; }
   // Of the warm-up, for whoever watches: by second from its begin, all writers together.
-  const SecondTable& warmup_percentiles() const { return warmup_.host(); }
-  const SecondSeries& warmup_series() const { return warmup_series_; }
+  const SecondTable& warmup_percentiles(TimeKind kind) const { return warmup_[kind].host(); }
+  const SecondSeries& warmup_series(TimeKind kind) const { return warmup_series_[kind]; }
   // Its bytes in place of its writes.
   const SecondSeries& warmup_bytes() const { return warmup_bytes_; }
   HostStalls& stalls() { return stalls_; }
@@ -86,9 +92,9 @@ class HostStep {
   void AddWarmup(const v1::Frame& frame);
 
   StepShape shape_;
-  HostPercentiles percentiles_;
-  HostPercentiles warmup_;
-  SecondSeries warmup_series_;
+  PerTime<HostPercentiles> percentiles_;
+  PerTime<HostPercentiles> warmup_;
+  PerTime<SecondSeries> warmup_series_;
   SecondSeries warmup_bytes_;
   HostStalls stalls_;
   std::vector<std::unique_ptr<WriterStats>> writers_;
@@ -179,9 +185,11 @@ class StepStats {
   // Parts of the hosts that reported something, by number of the host.
   std::map<uint32_t, HostStep>& hosts() { return hosts_; }
   const std::map<uint32_t, HostStep>& hosts() const { return hosts_; }
-  StepPercentiles& percentiles() { return percentiles_; }
-  const StepPercentiles& percentiles() const { return percentiles_; }
-  const StepPercentiles& warmup_percentiles() const { return warmup_percentiles_; }
+  StepPercentiles& percentiles(TimeKind kind = TimeKind::kService) { return percentiles_[kind]; }
+  const StepPercentiles& percentiles(TimeKind kind = TimeKind::kService) const { return percentiles_[kind]; }
+  const StepPercentiles& warmup_percentiles(TimeKind kind) const { return warmup_percentiles_[kind]; }
+  // What callers felt.
+  TimeKind felt() const { return shape_.rated ? TimeKind::kResponse : TimeKind::kService; }
   const StallBudget& stall_budget() const { return stall_budget_; }
   // Of the hosts that reported their load.
   const std::map<uint32_t, HostLoad>& loads() const { return loads_; }
@@ -208,8 +216,8 @@ class StepStats {
   std::string cut_short_;
   SumGuard guard_;
   // Before the hosts, which refer to them.
-  StepPercentiles percentiles_;
-  StepPercentiles warmup_percentiles_{/*keep_seconds=*/false};
+  PerTime<StepPercentiles> percentiles_;
+  PerTime<StepPercentiles> warmup_percentiles_{/*keep_seconds=*/false};
   StallBudget stall_budget_;
   std::map<uint32_t, HostStep> hosts_;
   std::map<uint32_t, HostLoad> loads_;

@@ -33,6 +33,8 @@ struct StepShape {
   int64_t interval_ns = 250 * kNsPerMs;
   // The plan's shortest stall; 0: the plan sets none.
   int64_t stall_ns = 0;
+  // Some queue manager has a target rate, so that callers felt response times.
+  bool rated = false;
 
   // Numbers of regular intervals are 0 ... measured_intervals() - 1, those of the warm-up -warmup_intervals() ... -1.
   int64_t measured_intervals() const { return (duration_ns + interval_ns - 1) / interval_ns; }

@@ -61,7 +61,8 @@ plimsoll.percentiles = (() => {
   };
 
   // A chart of several distributions: [{name, color, dash, hidden, distribution}], one of them with a write at least.
-  const chart = (lines) => {
+  // `what`: which times of the writes they are.
+  const chart = (lines, what = 'latency') => {
     const last = Math.max(1, ...lines.map((line) => Math.log10(total(line.distribution))));
     const named = [0, ...PERCENTILES.map((percent) => -Math.log10(1 - percent / 100)).filter((at) => at < last), last];
     const grid = Array.from({length: Math.ceil(last * GRID)}, (_, at) => at / GRID);
@@ -79,7 +80,7 @@ plimsoll.percentiles = (() => {
       ends: true,
       log: true,
       height: 300,
-      yTitle: 'latency; the labels show the slowest writes',
+      yTitle: what + '; the labels show the slowest writes',
       yTick: format.shortTime,
       yText: format.time,
     });

@@ -9,16 +9,34 @@ plimsoll.page = (() => {
   // What depends on the chosen step, between the parts about the run.
   const keyPlace = el('div');
   const stepPlace = el('div', {id: 'step'});
+  const timePlace = el('div');
   const rangePlace = el('div', {class: 'range-place'});
-  const state = {step: null, range: null, charts: []};
+  const state = {step: null, kind: null, range: null, charts: []};
   // Shown before another one is chosen: the answer of a search.
   const first = steps.find((step) => report.limit && step.step.number === report.limit.step) || steps[0];
 
   // Every chart that is on the page now.
   const charts = () => plimsoll.chartsNow(state.charts);
 
+  // Chooses between response and service times, where the step has both; for all steps alike.
+  const timeChooser = (step) => {
+    if (step.kinds.length < 2) return null;
+    const select =
+        el('select', {
+          id: 'time-chooser',
+          change: () => {
+            state.kind = step.kinds[select.selectedIndex];
+            showStep(step);
+            document.getElementById('time-chooser').focus();
+          }
+        },
+           step.kinds.map((kind) => el('option', {selected: kind === step.kind}, kind + ' time')));
+    return el('label', {class: 'pick'}, 'Latency', select);
+  };
+
   const showStep = (step) => {
     for (const chart of charts()) chart.destroy();
+    step.choose(step.kinds.includes(state.kind) ? state.kind : step.kinds[0]);
     const range = plimsoll.timeCharts.timeRange(step);
     const throughput = plimsoll.timeCharts.throughputSection(step, range);
     const latency = plimsoll.timeCharts.latencySection(step, range);
@@ -33,6 +51,8 @@ plimsoll.page = (() => {
     ];
     keyPlace.replaceChildren(plimsoll.summary.keyFigures(step));
     stepPlace.replaceChildren(...parts.filter((part) => part !== null));
+    const chooseTime = timeChooser(step);
+    timePlace.replaceChildren(...(chooseTime === null ? [] : [chooseTime]));
     rangePlace.replaceChildren(range.toolbar('time'));
     for (const chart of charts()) chart.draw();
     nav();
@@ -62,7 +82,7 @@ plimsoll.page = (() => {
       sheet.element, plimsoll.summary.verdict(report),
       el('nav', {class: 'parts', 'aria-label': 'Parts of this page'}, links), ...(drill === null ? [] : drill.elements),
       ...search.elements, ...plimsoll.placement.sections(report),
-      steps.length === 0 ? null : el('div', {class: 'bar'}, chooser(), rangePlace), keyPlace, sweep.element,
+      steps.length === 0 ? null : el('div', {class: 'bar'}, chooser(), timePlace, rangePlace), keyPlace, sweep.element,
       plimsoll.planOptions(configuration), stepPlace, plimsoll.hosts.facts(report), plimsoll.hosts.notes(report)
     ];
     main.replaceChildren(...parts.filter((part) => part !== null));

@@ -9,7 +9,7 @@ plimsoll.heat = (() => {
 
   // Rows of {second, buckets: [[bucket, count], ...]}, or null where the report has none.
   const read = (step) => {
-    const packed = step.packed.seconds;
+    const packed = step.times.seconds;
     if (!packed) return null;
     const [second, buckets, bucket, count] =
         ['second', 'buckets', 'bucket', 'count'].map((name) => plimsoll.unpack(packed[name]));

@@ -44,11 +44,9 @@ plimsoll.model = (() => {
     constructor(report, step, packed) {
       Object.assign(this, {report, step, packed});
       this.measured_s = step.measured_ns / NS_PER_S;
-      this.series = new Map();
-      for (const one of packed.series) {
-        this.series.set(
-            key(one.kind, one.host, one.qm, one.storage), once(() => readSeries(one, step.block_size_bytes)));
-      }
+      // Where there are response times they are what callers felt.
+      this.kinds = packed.response ? ['response', 'service'] : ['service'];
+      this.choose(this.kinds[0]);
       this.cluster = step.scopes.find((scope) => scope.kind === 'cluster') || null;
       this.hosts = step.scopes.filter((scope) => scope.kind === 'host');
       this.storages = step.scopes.filter((scope) => scope.kind === 'storage');
@@ -58,6 +56,33 @@ plimsoll.model = (() => {
       }
       // Where the last row ends: the closing row's writes may have lasted longer than the step.
       this.end_s = Math.max(this.measured_s, 0.001);
+    }
+
+    // Chooses which times series, distributions and latencies are: 'response' or 'service'.
+    choose(kind) {
+      this.kind = kind;
+      this.times = kind === 'response' ? this.packed.response : this.packed;
+      this.unpackedDistributions = null;
+      this.series = new Map();
+      for (const one of this.times.series) {
+        this.series.set(
+            key(one.kind, one.host, one.qm, one.storage), once(() => readSeries(one, this.step.block_size_bytes)));
+      }
+    }
+
+    timeName() {
+      return this.kind + ' time';
+    }
+
+    // The scope's figures of the chosen times.
+    latencyOf(scope) {
+      return this.kind === 'response' && scope.rate ? scope.rate.response : scope.latency;
+    }
+
+    // The slowest writes by the chosen times; by service time where the agents report no others.
+    slowest() {
+      const {response, slowest} = this.step;
+      return this.kind === 'response' && response.slowest.length > 0 ? response.slowest : slowest;
     }
 
     // The series of a scope; null where there is none. The only QM of a host is the host, the only storage the cluster.
@@ -71,11 +96,11 @@ plimsoll.model = (() => {
     // How latencies are distributed: [{kind, host, storage, to_ns: highest value of each bucket, count, max_ns: the
     // slowest write}].
     distributions() {
-      this.unpackedDistributions = this.unpackedDistributions || this.packed.distributions.map((one) => {
+      this.unpackedDistributions = this.unpackedDistributions || this.times.distributions.map((one) => {
         const scope = this.step.scopes.find(
             (other) => key(other.kind, other.host, 0, other.storage) === key(one.kind, one.host, 0, one.storage));
         const to = plimsoll.unpack(one.from_ns).map(bucketEnd);
-        const max = scope ? scope.latency.max_ns : to[to.length - 1];
+        const max = scope ? this.latencyOf(scope).max_ns : to[to.length - 1];
         return {...one, to_ns: to, count: plimsoll.unpack(one.count), max_ns: max};
       });
       return this.unpackedDistributions;
@@ -103,7 +128,8 @@ plimsoll.model = (() => {
 
     // Which unit suits the step's latencies: {ns, name}.
     unit() {
-      const fast = this.cluster !== null && this.cluster.latency.count > 0 && this.cluster.latency.p50_ns < 100000;
+      const latency = this.cluster && this.latencyOf(this.cluster);
+      const fast = latency !== null && latency.count > 0 && latency.p50_ns < 100000;
       return fast ? {ns: 1e3, name: 'µs'} : {ns: 1e6, name: 'ms'};
     }
   }

@@ -206,7 +206,8 @@ class PageData {
   PageData(const v1::Report& report, const PageLimits& limits)
       : report_(report), limits_(limits), second_buckets_left_(limits.second_buckets) {
     for (const v1::StepReport& step : report.steps()) {
-      AddShown(step);
+      AddShown(step.series());
+      AddShown(step.response().series());
       for (const v1::HostLoadReport& load : step.load()) load_rows_ += load.offset_ns_size();
     }
     ChooseDistributions();
@@ -237,17 +238,19 @@ class PageData {
   }
 
  private:
+  using AllSeries = google::protobuf::RepeatedPtrField<v1::SeriesReport>;
+
   static bool IsQm(const v1::SeriesReport& series) { return series.kind() == v1::SCOPE_KIND_QM; }
 
   // Notes those series of a step that are not at the same time those of a larger scope.
-  void AddShown(const v1::StepReport& step) {
+  void AddShown(const AllSeries& all) {
     std::map<std::string, int> qms;
     int storages = 0;
-    for (const v1::SeriesReport& series : step.series()) {
+    for (const v1::SeriesReport& series : all) {
       if (IsQm(series)) ++qms[series.host()];
       if (series.kind() == v1::SCOPE_KIND_STORAGE) ++storages;
     }
-    for (const v1::SeriesReport& series : step.series()) {
+    for (const v1::SeriesReport& series : all) {
       if (IsQm(series) && qms[series.host()] == 1) continue;
       if (series.kind() == v1::SCOPE_KIND_STORAGE && storages == 1) continue;
       shown_.insert(&series);
@@ -260,10 +263,12 @@ class PageData {
     int64_t left = limits_.distribution_buckets;
     for (const v1::ScopeKind kind : {v1::SCOPE_KIND_CLUSTER, v1::SCOPE_KIND_STORAGE, v1::SCOPE_KIND_HOST}) {
       for (const v1::StepReport& step : report_.steps()) {
-        for (const v1::DistributionReport& distribution : step.distributions()) {
-          if (distribution.kind() != kind || distribution.from_ns_size() > left) continue;
-          left -= distribution.from_ns_size();
-          distributions_.insert(&distribution);
+        for (const auto* const all : {&step.response().distributions(), &step.distributions()}) {
+          for (const v1::DistributionReport& distribution : *all) {
+            if (distribution.kind() != kind || distribution.from_ns_size() > left) continue;
+            left -= distribution.from_ns_size();
+            distributions_.insert(&distribution);
+          }
         }
       }
     }
@@ -271,18 +276,13 @@ class PageData {
 
   v1::Report WithoutColumns() const {
     v1::Report bare;
-    bare.set_format(report_.format());
-    *bare.mutable_run() = report_.run();
-    *bare.mutable_verdict() = report_.verdict();
-    *bare.mutable_plan() = report_.plan();
-    *bare.mutable_hosts() = report_.hosts();
-    *bare.mutable_storages() = report_.storages();
-    *bare.mutable_notes() = report_.notes();
-    if (report_.has_limit()) *bare.mutable_limit() = report_.limit();
-    if (report_.has_placement()) *bare.mutable_placement() = report_.placement();
+    CopyBut(report_, {"steps", "ha"}, bare);
     for (const v1::StepReport& step : report_.steps()) {
       v1::StepReport& copy = *bare.add_steps();
-      CopyBut(step, {"series", "distributions", "seconds", "load"}, copy);
+      CopyBut(step, {"series", "distributions", "seconds", "load", "response"}, copy);
+      if (step.has_response()) {
+        CopyBut(step.response(), {"series", "distributions", "seconds"}, *copy.mutable_response());
+      }
       for (const v1::HostLoadReport& load : step.load()) {
         CopyBut(load,
                 {"offset_ns", "agent_cpu", "writer_cpu_wait", "disk_write_ms", "disk_busy", "nfs_round_trip_ms",
@@ -295,12 +295,29 @@ class PageData {
 
   void WriteStep(const v1::StepReport& step) {
     json_.BeginObject();
+    WriteTimes(step, step.block_size_bytes());
+    if (step.has_response()) {
+      json_.Key("response");
+      json_.BeginObject();
+      WriteTimes(step.response(), step.block_size_bytes());
+      json_.EndObject();
+    }
+    json_.Key("load");
+    json_.BeginArray();
+    for (const v1::HostLoadReport& load : step.load()) WriteLoad(load);
+    json_.EndArray();
+    json_.EndObject();
+  }
+
+  // Series and distributions of a step's service times, or of its response times.
+  template <typename Times>
+  void WriteTimes(const Times& times, uint64_t block_size_bytes) {
     json_.Key("series");
     json_.BeginArray();
     const char* kept = "all";
-    const std::set<uint32_t> seconds = WideSeconds(step, kept);
-    for (const v1::SeriesReport& series : step.series()) {
-      if (shown_.count(&series) > 0) WriteSeries(step, series, seconds);
+    const std::set<uint32_t> seconds = WideSeconds(times.series(), kept);
+    for (const v1::SeriesReport& series : times.series()) {
+      if (shown_.count(&series) > 0) WriteSeries(block_size_bytes, series, seconds);
     }
     json_.EndArray();
     json_.Key("kept");
@@ -308,7 +325,7 @@ class PageData {
     json_.Key("distributions");
     json_.BeginArray();
     uint64_t left_out = 0;
-    for (const v1::DistributionReport& distribution : step.distributions()) {
+    for (const v1::DistributionReport& distribution : times.distributions()) {
       if (distributions_.count(&distribution) == 0) {
         ++left_out;
         continue;
@@ -323,12 +340,7 @@ class PageData {
     json_.EndArray();
     json_.Key("distributions_left_out");
     json_.UInt(left_out);
-    WriteSeconds(step.seconds());
-    json_.Key("load");
-    json_.BeginArray();
-    for (const v1::HostLoadReport& load : step.load()) WriteLoad(load);
-    json_.EndArray();
-    json_.EndObject();
+    WriteSeconds(times.seconds());
   }
 
   template <typename Scope>
@@ -363,12 +375,12 @@ class PageData {
 
   // The seconds that stay of the series of cluster, storages and hosts; empty: all. `kept` becomes what the page shows
   // of them (report_page.h).
-  std::set<uint32_t> WideSeconds(const v1::StepReport& step, const char*& kept) const {
+  std::set<uint32_t> WideSeconds(const AllSeries& all, const char*& kept) const {
     std::set<uint32_t> seconds;
     if (wide_rows_ <= limits_.wide_rows) return seconds;
     std::vector<const v1::SeriesReport*> parts;
     const v1::SeriesReport* cluster = nullptr;
-    for (const v1::SeriesReport& series : step.series()) {
+    for (const v1::SeriesReport& series : all) {
       if (series.kind() == v1::SCOPE_KIND_CLUSTER) cluster = &series;
       if (series.kind() != v1::SCOPE_KIND_CLUSTER && !IsQm(series) && shown_.count(&series) > 0)
         parts.push_back(&series);
@@ -422,7 +434,7 @@ class PageData {
     return {kept.begin(), kept.end()};
   }
 
-  void WriteSeries(const v1::StepReport& step, const v1::SeriesReport& series, const std::set<uint32_t>& seconds) {
+  void WriteSeries(uint64_t block_size_bytes, const v1::SeriesReport& series, const std::set<uint32_t>& seconds) {
     const int rows = series.second_size();
     const std::vector<int> kept = KeptRows(series, seconds);
     std::map<int, uint32_t> numbers;
@@ -447,7 +459,7 @@ class PageData {
     const Column bytes = ColumnOf(series.bytes(), rows);
     WritePacked("second", Rows(ColumnOf(series.second(), rows), kept), json_);
     WritePacked("writes", Rows(writes, kept), json_);
-    const double block = static_cast<double>(step.block_size_bytes());
+    const double block = static_cast<double>(block_size_bytes);
     const bool plain = std::equal(writes.begin(), writes.end(), bytes.begin(), [block](int64_t count, int64_t size) {
       return static_cast<double>(count) * block == static_cast<double>(size);
     });
@@ -531,6 +543,14 @@ std::string VerdictWord(const v1::Report& report) {
   }
 }
 
+// What the page is about: "HA drill".
+const char* KindWord(const v1::Report& report) {
+  return report.has_ha()          ? "HA drill"
+         : report.has_limit()     ? "search for the limit"
+         : report.has_placement() ? "placement"
+                                  : "run";
+}
+
 }  // namespace
 
 std::string ReportPageData(const v1::Report& report, const PageLimits& limits) {
@@ -540,11 +560,8 @@ std::string ReportPageData(const v1::Report& report, const PageLimits& limits) {
 std::string RenderReportPage(const v1::Report& report) {
   const v1::RunReport& run = report.run();
   HtmlPage page;
-  page.title = absl::StrCat(VerdictWord(report),
-                            report.has_ha()      ? "HA drill "
-                            : run.name().empty() ? "run "
-                                                 : "",
-                            run.name().empty() ? run.id() : run.name(), " \u2013 Plimsoll");
+  page.title = absl::StrCat(VerdictWord(report), KindWord(report), " ", run.name().empty() ? run.id() : run.name(),
+                            " \u2013 Plimsoll");
   page.body = assets::kReportHtml;
   page.styles = {assets::kReportCss};
   page.scripts = {

@@ -200,8 +200,12 @@ plimsoll.stalls = (() => {
 
   const slowSection = (step) => {
     const {report} = step;
-    const slowest =
-        step.step.slowest.length > 0 ? step.step.slowest : [step.cluster && step.cluster.slowest].filter((one) => one);
+    const all = step.slowest();
+    const slowest = all.length > 0 ? all : [step.cluster && step.cluster.slowest].filter((one) => one);
+    // Both times where the agents report them, the one first by which they were chosen.
+    const both = slowest.every((write) => write.response_ns !== undefined);
+    const kinds = !both ? ['service'] : step.kind === 'response' ? ['response', 'service'] : ['service', 'response'];
+    const times = {response: (write) => write.response_ns, service: (write) => write.latency_ns};
     if (slowest.length === 0) return null;
     const prefixes = new Map(report.hosts.map(
         (host) =>
@@ -217,17 +221,22 @@ plimsoll.stalls = (() => {
     return plimsoll.section(
         'slowest', slowest.length > 1 ? 'Slowest writes' : 'Slowest write',
         plimsoll.table(
-            'Slowest first, by service time',
+            'Slowest first, by ' + kinds[0] + ' time',
             [
-              {title: 'Latency', head: true, time: 'latency'}, {title: 'Host', text: true, name: true}, {title: 'QM'},
-              {title: 'Write'}, {title: 'Extent', text: true}, {title: 'Offset, bytes'}, {title: 'Time in step'},
-              {title: 'Time (UTC)'}, {title: '\u00b1', time: 'latency'}
+              ...kinds.map((kind, at) => ({
+                             title: kind === 'response' ? 'Response time' : 'Service time',
+                             head: at === 0,
+                             time: 'latency'
+                           })),
+              {title: 'Host', text: true, name: true}, {title: 'QM'}, {title: 'Write'}, {title: 'Extent', text: true},
+              {title: 'Offset, bytes'}, {title: 'Time in step'}, {title: 'Time (UTC)'},
+              {title: '\u00b1', time: 'latency'}
             ],
             slowest.map(
                 (write) =>
-                    [write.latency_ns, write.host, String(write.qm), '#' + format.count(write.number), extent(write),
-                     format.count(write.offset_bytes), offset(write), format.timeOfDay(write.start, 6),
-                     write.error_ns])));
+                    [...kinds.map((kind) => times[kind](write)), write.host, String(write.qm),
+                     '#' + format.count(write.number), extent(write), format.count(write.offset_bytes), offset(write),
+                     format.timeOfDay(write.start, 6), write.error_ns])));
   };
 
   return {CLASSES, shade, key, threshold, stallSection, slowSection};

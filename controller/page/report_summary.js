@@ -20,16 +20,24 @@ plimsoll.summary = (() => {
     return format.plural(report.run.hosts, 'host') + ', ' + format.plural(report.run.queue_managers, 'queue manager');
   };
 
+  // What the page is about.
+  const kind = (report) =>
+      (report.plan && report.plan.ha ? 'HA drill' :
+           report.limit              ? 'Search for the limit' :
+           report.placement          ? 'Placement' :
+                                       'Run');
+
   const heading = (report) => {
     const {run} = report;
-    const kind = report.plan && report.plan.ha ? 'HA drill ' : run.name ? '' : 'Run ';
+    const what = kind(report) + ' ';
     // A run without a name is called by its id, which then is not repeated.
     const facts = run.id === '' ?
         [run.state_reason] :
-        [run.name ? 'Run ' + run.id : '', format.dateTime(run.begin), size(report), 'plimsoll ' + run.version];
+        [run.name ? what + run.id : '', format.dateTime(run.begin), size(report), 'plimsoll ' + run.version];
     return el(
         'div', {class: 'wide heading'}, plimsoll.brand(),
-        el('h1', {}, run.id === '' ? run.name || 'No run' : kind + (run.name || run.id)),
+        el('h1', {},
+           run.id === '' ? run.name || 'No run' : (run.name && what === 'Run ' ? '' : what) + (run.name || run.id)),
         el('ul', {class: 'facts'}, facts.filter((fact) => fact).map((fact) => el('li', {}, fact))));
   };
 
@@ -102,6 +110,7 @@ plimsoll.summary = (() => {
            judged && judged.outcome === 'done' ? el('span', {class: 'soft'}, ' (no criteria)') : null,
            judged && judged.scope ? el('span', {}, ' ' + judged.scope) : null),
         el('div', {class: 'because'},
+           report.placement ? el('p', {class: 'answer'}, el('strong', {}, report.placement.answer)) : null,
            rows.length === 0 ? null :
                                plimsoll.table(
                                    'Criteria',
@@ -154,7 +163,10 @@ plimsoll.summary = (() => {
   const cards = (step) => {
     const {cluster, step: report} = step;
     if (cluster === null) return el('p', {class: 'nothing'}, 'No writes were measured in this step.');
-    const {slowest, rate} = cluster;
+    const {rate} = cluster;
+    // A write that was not issued is none of them.
+    const known = rate ? (report.response ? report.response.slowest : [])[0] : cluster.slowest;
+    const slowest = known && (!rate || known.response_ns === rate.response.max_ns) ? known : null;
     // What a caller experienced; without a target rate it is the service time.
     const latency = felt(cluster);
     const what = rate ? 'Response time, ' : 'Service time, ';
@@ -172,10 +184,9 @@ plimsoll.summary = (() => {
       percentileCard(what + 'p99.9', latency, 'p99_9'),
     ];
     if (rate) list.push(percentileCard('Service time, p99', cluster.latency, 'p99'));
-    const [longest, longestUnit] =
-        cluster.latency.count > 0 ? format.time(cluster.latency.max_ns).split(' ') : [format.DASH, ''];
+    const [longest, longestUnit] = latency.count > 0 ? format.time(latency.max_ns).split(' ') : [format.DASH, ''];
     list.push(card(
-        'Slowest write, service time', longest, longestUnit,
+        'Slowest write, ' + (rate ? 'response' : 'service') + ' time', longest, longestUnit,
         slowest ? model.writerName(slowest.host, slowest.qm) +
                 (slowest.start ? ' at ' + format.timeOfDay(slowest.start) : '') :
                   null));
@@ -230,7 +241,7 @@ plimsoll.summary = (() => {
     const repetitions = [...new Set(steps.map((step) => step.step.repetition))].sort((a, b) => a - b);
     const value = (size, repetition, get) => {
       const found = steps.find((step) => step.step.block_size_bytes === size && step.step.repetition === repetition);
-      return found === undefined || found.cluster.latency.count === 0 ? null : get(found.cluster);
+      return found === undefined || felt(found.cluster).count === 0 ? null : get(found.cluster);
     };
     const name = (what, repetition) => (repetitions.length > 1 ? what + ', repetition ' + repetition : what);
     const lines = (what, colors, get) => repetitions.map((repetition, at) => ({
@@ -249,7 +260,8 @@ plimsoll.summary = (() => {
       xTicks: () => sizes.map((size) => ({v: Math.log2(size), label: format.size(size)})),
       ...options,
     });
-    const known = (id) => (cluster) => (cluster.latency.thin.includes(id) ? null : cluster.latency[id + '_ns']);
+    const known = (id) => (cluster) => (felt(cluster).thin.includes(id) ? null : felt(cluster)[id + '_ns']);
+    const what = steps.some((step) => step.cluster.rate) ? 'response time' : 'service time';
     return [
       chart({
         name: 'Bandwidth by block size',
@@ -259,14 +271,14 @@ plimsoll.summary = (() => {
         series: lines('bandwidth', 's1', (cluster) => cluster.mb_per_second)
       }),
       chart({
-        name: 'Service time by block size',
-        yTitle: 'service time',
+        name: (what === 'response time' ? 'Response' : 'Service') + ' time by block size',
+        yTitle: what,
         yTick: format.shortTime,
         yText: format.time,
         log: true,
         series: [
           ...lines('p50', 'p50', known('p50')), ...lines('p99', 'p99', known('p99')),
-          ...lines('max', 'max', (cluster) => cluster.latency.max_ns)
+          ...lines('max', 'max', (cluster) => felt(cluster).max_ns)
         ]
       }),
     ];

@@ -11,8 +11,7 @@ plimsoll.timeCharts = (() => {
   const thinned = (step, found) => {
     const some = found.filter((one) => one.series.thinned);
     if (some.length === 0) return null;
-    return some.every((one) => one.scope.kind === 'qm') ? plimsoll.THINNED :
-                                                          plimsoll.THINNED_TOGETHER[step.packed.kept];
+    return some.every((one) => one.scope.kind === 'qm') ? plimsoll.THINNED : plimsoll.THINNED_TOGETHER[step.times.kept];
   };
 
   // The range of a step's time, with its positions as text.
@@ -113,49 +112,61 @@ plimsoll.timeCharts = (() => {
       [heat && scope !== null && scope.kind === 'cluster' ? plimsoll.heat.shade(step) : null,
        plimsoll.stalls.shade(step)];
 
+  // The longest time of a write that was in flight or not issued at the end, where no second has a longer one; else 0.
+  const slowestAtEnd = (step, scope, series, rows) => {
+    const closing = series.latency_max_ns.filter((_, row) => series.closing[row] && series.writes[row] > 0);
+    const overdue = step.kind === 'response' && scope.rate && scope.rate.unserved > 0 ? scope.rate.response.max_ns : 0;
+    const slowest = Math.max(0, overdue, ...closing);
+    return slowest > rows.reduce((most, row) => Math.max(most, series.latency_max_ns[row]), 0) ? slowest : 0;
+  };
+
   const latency = (step, range, scope, log, heat) => {
     const series = scope === null ? null : step.seriesOf(scope);
-    // Writes that were in flight at the end belong to no second: they are not drawn.
+    // Writes that were in flight or not issued at the end belong to no second: where one of them is the slowest of all,
+    // it is a point of its own at the end.
     const rows = series === null ? [] : series.second.map((_, row) => row).filter((row) => !series.closing[row]);
+    const end = series === null ? 0 : slowestAtEnd(step, scope, series, rows);
     const lowest = scope !== null && scope.kind === 'cluster' ? plimsoll.heat.lowest(step) : null;
     // The longest write is always known.
     const value = ({field, percent}, row) => {
       const known = percent === 0 || plimsoll.percentiles.isKnown(series.writes[row], percent / 100);
       return known && series[field][row] > 0 ? series[field][row] : null;
     };
+    const x = rows.map((row) => series.second[row] + series.length_s[row] / 2);
+    const lines = plimsoll.columns.series.map((column) => ({
+                                                name: column.title,
+                                                color: COLORS[column.field],
+                                                dash: column.percent === 0 ? [2, 2] : null,
+                                                values: rows.map((row) => value(column, row)),
+                                              }));
+    const floor = lowest && rows.map((row) => (lowest.has(series.second[row]) ? lowest.get(series.second[row]) : null));
+    if (end > 0) {
+      x.push(step.end_s);
+      plimsoll.columns.series.forEach((column, at) => lines[at].values.push(column.percent === 0 ? end : null));
+      if (floor) floor.push(null);
+    }
+    const END = 'in flight or not issued at the end of the step';
+    const remark = end === 0 ?
+        null :
+        'The last point is the slowest of the writes that were in flight or not issued when the step ended: ' +
+            format.time(end) + '.';
     return new plimsoll.Chart({
       ...timeOptions(step, range),
       name: 'Latency over time, ' + (scope === null ? 'cluster' : model.nameOf(scope)),
       nothing: 'No data.',
-      x: rows.map((row) => series.second[row] + series.length_s[row] / 2),
-      xText: (x, at) => second(step, series.second[rows[at]], series.length_s[rows[at]]),
-      series: plimsoll.columns.series.map((column) => ({
-                                            name: column.title,
-                                            color: COLORS[column.field],
-                                            dash: column.percent === 0 ? [2, 2] : null,
-                                            values: rows.map((row) => value(column, row)),
-                                          })),
-      floor: lowest && rows.map((row) => (lowest.has(series.second[row]) ? lowest.get(series.second[row]) : null)),
-      yTitle: 'service time of the writes in each second',
+      x,
+      xText: (_, at) => (at < rows.length ? second(step, series.second[rows[at]], series.length_s[rows[at]]) : END),
+      series: lines,
+      floor,
+      yTitle: step.timeName() + ' of the writes in each second',
       yTick: format.shortTime,
       yText: format.time,
       log,
       height: 280,
       underlays: behind(step, scope, heat),
       thinned: series === null ? null : thinned(step, [{scope, series}]),
-      remark: closingRemark(series, rows),
+      remark,
     });
-  };
-
-  // Where the slowest writes of all were in flight at the end: that the chart does not show them.
-  const closingRemark = (series, rows) => {
-    if (series === null) return null;
-    const closing = series.latency_max_ns.filter((_, row) => series.closing[row] && series.writes[row] > 0);
-    const slowest = Math.max(0, ...closing);
-    const shown = rows.reduce((most, row) => Math.max(most, series.latency_max_ns[row]), 0);
-    return slowest <= shown ? null :
-                              'Not shown: writes that were in flight when the step ended. The slowest of them took ' +
-            format.time(slowest) + '.';
   };
 
   // A chart that can be replaced by another one in its place.
@@ -233,7 +244,7 @@ plimsoll.timeCharts = (() => {
       put(latency(step, range, scope, log, heat));
       chart().setFloor(heat);
     };
-    const heatSwitch = step.packed.seconds ? toggle('Heat map', heat, (on) => {
+    const heatSwitch = step.times.seconds ? toggle('Heat map', heat, (on) => {
       heat = on;
       chart().setUnderlays(behind(step, scope, heat));
       chart().setFloor(heat);

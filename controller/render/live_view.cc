@@ -100,9 +100,9 @@ std::string StepText(const LiveSnapshot& now) {
                       FormatBlockSize(now.block_size_bytes), DownText(now));
 }
 
-std::string Figures(const LiveFigures& figures) {
-  return absl::StrCat("p50 ", LatencyText(figures.p50_ns), kGap, "p99 ", LatencyText(figures.p99_ns), kGap, "max ",
-                      LatencyText(figures.max_ns));
+std::string Figures(const LiveSnapshot& now, const LiveFigures& figures) {
+  return absl::StrCat(now.response_times ? "response p50 " : "p50 ", LatencyText(figures.p50_ns), kGap, "p99 ",
+                      LatencyText(figures.p99_ns), kGap, "max ", LatencyText(figures.max_ns));
 }
 
 const char* StateText(LiveState state) {
@@ -274,7 +274,8 @@ std::vector<LiveLine> LiveDrawing::Draw() {
   part(parts_.messages, &LiveDrawing::AddMessages);
   if (parts_.footer > 0) {
     if (parts_.blanks > 0) canvas_.Blank();
-    canvas_.Add({{"service times of the last whole second   Ctrl-C ends the run early", LiveStyle::kDim}});
+    canvas_.Add(
+        {{absl::StrCat(now_.time_name(), "s of the last whole second   Ctrl-C ends the run early"), LiveStyle::kDim}});
   }
   return canvas_.Take(height_);
 }
@@ -522,9 +523,8 @@ void LiveDrawing::AddStalls() {
 }
 
 void LiveDrawing::AddMessages() {
-  for (size_t i = messages_.size() - parts_.messages; i < messages_.size(); ++i) {
+  for (size_t i = messages_.size() - parts_.messages; i < messages_.size(); ++i)
     canvas_.Add({{messages_[i], LiveStyle::kUnsure}});
-  }
 }
 
 }  // namespace
@@ -570,7 +570,7 @@ std::string SecondLine(const LiveSnapshot& now, const LiveSecond& second) {
   std::string line =
       absl::StrCat(StepText(now), kGap, second.warmup ? "warm-up " : "", length(second.end_ns), "/",
                    length(second.warmup ? now.warmup_ns : now.duration_ns), kGap, FormatRate(all.iops), " IO/s", kGap,
-                   FormatThroughput(all.mb_per_second), " MB/s", kGap, Figures(all), " ms");
+                   FormatThroughput(all.mb_per_second), " MB/s", kGap, Figures(now, all), " ms");
   if (!second.worst_host.empty()) {
     absl::StrAppend(&line, kGap, "worst ", ShortenNamesIn(SanitizeForTerminal(second.worst_host), LabelsOf(now), 24),
                     ": p99 ", LatencyText(second.worst.p99_ns), " max ", LatencyText(second.worst.max_ns));

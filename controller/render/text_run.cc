@@ -169,6 +169,10 @@ std::vector<std::string> TextSummary(const v1::Report& report, TextDetail detail
   std::vector<std::string> bound;
   const v1::SlowestReport* slowest = nullptr;
   uint32_t slowest_step = 0;
+  // Of each step by what callers felt.
+  const auto felt_ns = [](const v1::SlowestReport& write) {
+    return write.has_response_ns() ? write.response_ns() : write.latency_ns();
+  };
   for (const v1::StepReport& step : report.steps()) {
     const v1::ScopeReport* cluster = ClusterOf(step);
     if (cluster == nullptr) continue;
@@ -178,8 +182,11 @@ std::vector<std::string> TextSummary(const v1::Report& report, TextDetail detail
     measured.push_back(&step);
     if (step.has_trend() && !step.trend().steady()) unsteady.push_back(absl::StrCat(step.number()));
     if (IsCpuBound(step)) bound.push_back(absl::StrCat(step.number()));
-    if (cluster->has_slowest() && (slowest == nullptr || cluster->slowest().latency_ns() > slowest->latency_ns())) {
-      slowest = &cluster->slowest();
+    const v1::SlowestReport* const worst = !step.response().slowest().empty() ? &step.response().slowest(0)
+                                           : cluster->has_slowest()           ? &cluster->slowest()
+                                                                              : nullptr;
+    if (worst != nullptr && (slowest == nullptr || felt_ns(*worst) > felt_ns(*slowest))) {
+      slowest = worst;
       slowest_step = step.number();
     }
   }
@@ -200,9 +207,9 @@ std::vector<std::string> TextSummary(const v1::Report& report, TextDetail detail
                                                  unit.name, paced ? "; ! = target rate missed" : "")};
   AppendLines(table.Lines(), lines);
   if (slowest != nullptr) {
-    const std::string text = absl::StrCat(
-        "  Slowest write (service time): ", FormatLatency(static_cast<double>(slowest->latency_ns()), kNsPerMs),
-        " ms in step ", slowest_step);
+    const std::string text = absl::StrCat("  Slowest write (", slowest->has_response_ns() ? "response" : "service",
+                                          " time): ", FormatLatency(static_cast<double>(felt_ns(*slowest)), kNsPerMs),
+                                          " ms in step ", slowest_step);
     const std::string moment =
         slowest->has_start() ? absl::StrCat(" at ", FormatTimeOfDay(slowest->start(), report.run().begin())) : "";
     const std::string where =

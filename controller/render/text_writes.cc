@@ -186,18 +186,27 @@ std::vector<std::string> TextStalls(const v1::Report& report, const v1::StepRepo
 }
 
 std::vector<std::string> TextSlowest(const v1::Report& report, const v1::StepReport& step) {
-  if (step.slowest().empty()) return {};
-  std::vector<std::string> lines = {"  Slowest writes, by service time"};
-  TextTable table({"QM", "extent", "began", "|", "ms", "number", "offset", "error ms"}, 3, {0, 1}, HostNamesOf(report));
-  for (const v1::SlowestReport& write : step.slowest()) {
+  const bool by_response = !step.response().slowest().empty();
+  const auto& slowest = by_response ? step.response().slowest() : step.slowest();
+  if (slowest.empty()) return {};
+  std::vector<std::string> lines = {absl::StrCat("  Slowest writes, by ", by_response ? "response" : "service", " time",
+                                                 by_response ? "; times in ms" : "")};
+  std::vector<std::string> headings = {"QM", "extent", "began", "|", "ms", "number", "offset", "error ms"};
+  if (by_response) headings = {"QM", "extent", "began", "|", "response", "service", "number", "offset"};
+  TextTable table(headings, 3, {0, 1}, HostNamesOf(report));
+  for (const v1::SlowestReport& write : slowest) {
     const std::string extent = ExtentName(report, write.host(), write.extent());
     const bool mapped = write.has_start();
-    table.AddRow({SanitizeForTerminal(absl::StrCat(write.host(), "/", QmText(report, write.host(), write.qm()))),
-                  Shorten(SanitizeForTerminal(extent), 20),
-                  mapped ? FormatTimeOfDay(write.start(), report.run().begin()) : kDash,
-                  FormatLatency(static_cast<double>(write.latency_ns()), kNsPerMs), FormatCount(write.number()),
-                  FormatCount(write.offset_bytes()),
-                  mapped ? FormatLatency(static_cast<double>(write.error_ns()), kNsPerMs) : kDash});
+    std::vector<std::string> cells = {
+        SanitizeForTerminal(absl::StrCat(write.host(), "/", QmText(report, write.host(), write.qm()))),
+        Shorten(SanitizeForTerminal(extent), 20),
+        mapped ? FormatTimeOfDay(write.start(), report.run().begin()) : kDash};
+    if (by_response) cells.push_back(FormatLatency(static_cast<double>(write.response_ns()), kNsPerMs));
+    cells.insert(cells.end(), {FormatLatency(static_cast<double>(write.latency_ns()), kNsPerMs),
+                               FormatCount(write.number()), FormatCount(write.offset_bytes())});
+    // Both times leave no room for it; report.json has it.
+    if (!by_response) cells.push_back(mapped ? FormatLatency(static_cast<double>(write.error_ns()), kNsPerMs) : kDash);
+    table.AddRow(cells);
   }
   const std::vector<std::string> rows = table.Lines();
   lines.insert(lines.end(), rows.begin(), rows.end());
@@ -334,13 +343,16 @@ std::vector<HistogramRow> HistogramRows(const v1::DistributionReport& distributi
 }
 
 std::vector<std::string> TextHistogram(const v1::StepReport& step, uint32_t rows) {
+  const bool response = !step.response().distributions().empty();
+  const auto& distributions = response ? step.response().distributions() : step.distributions();
   const auto scope = std::find_if(step.scopes().begin(), step.scopes().end(),
                                   [](const v1::ScopeReport& one) { return one.kind() == v1::SCOPE_KIND_CLUSTER; });
   const auto distribution =
-      std::find_if(step.distributions().begin(), step.distributions().end(),
+      std::find_if(distributions.begin(), distributions.end(),
                    [](const v1::DistributionReport& one) { return one.kind() == v1::SCOPE_KIND_CLUSTER; });
-  if (scope == step.scopes().end() || distribution == step.distributions().end()) return {};
-  const std::vector<HistogramRow> made = HistogramRows(*distribution, scope->latency(), rows);
+  if (scope == step.scopes().end() || distribution == distributions.end()) return {};
+  const std::vector<HistogramRow> made =
+      HistogramRows(*distribution, response ? FeltLatency(*scope) : scope->latency(), rows);
   if (made.empty()) return {};
   const uint64_t width_ns = made.front().to_ns - made.front().from_ns;
   const Unit unit = UnitOf(made.back().from_ns);
@@ -366,8 +378,9 @@ std::vector<std::string> TextHistogram(const v1::StepReport& step, uint32_t rows
       widths[column] = std::max(widths[column], DisplayWidth(row[column]));
     }
   }
-  std::vector<std::string> lines = {absl::StrCat("  Histogram of the cluster's ", FormatCount(total),
-                                                 " writes; each row is ", in_unit(width_ns), " ", unit.name, " wide")};
+  std::vector<std::string> lines = {absl::StrCat("  Histogram of the cluster's ", FormatCount(total), " writes",
+                                                 response ? " (response time)" : "", "; each row is ",
+                                                 in_unit(width_ns), " ", unit.name, " wide")};
   size_t front = 2;  // the bar's own gap
   for (const size_t width : widths) front += 2 + width;
   const size_t widest_bar = front + 1 < kTextWidth ? std::min(kWidestBar, kTextWidth - front) : 1;

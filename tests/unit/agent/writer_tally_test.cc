@@ -205,6 +205,35 @@ TEST_F(WriterTallyTest, ResponsesCountFromTheIntendedStart) {
   EXPECT_EQ(frames_[0].response().max_ns(), static_cast<uint64_t>(25 * kMs));
 }
 
+TEST_F(WriterTallyTest, TheSlowestByResponseTimeAreKeptBesideThoseByServiceTime) {
+  TallyParams params = Params();
+  params.schedule.emplace(kStartNs, 100.0);
+  WriterTally tally(params, state_, stop_trace_at_ns_);
+  // The first write holds back the next ten, which are quick; five more that are slower come in time.
+  Push(kStartNs, 105 * kMs);
+  for (int64_t i = 0; i < 10; ++i) Push(kStartNs + 105 * kMs + i * 100'000, 100'000);
+  for (int64_t i = 11; i < 16; ++i) Push(kStartNs + i * 10 * kMs, kMs);
+  tally.Poll(kStartNs + 300 * kMs, frames_);
+  ASSERT_THAT(frames_, SizeIs(1));
+  std::vector<uint64_t> by_response;
+  for (const v1::WriteSample& write : frames_[0].slow_responses()) by_response.push_back(write.seq());
+  EXPECT_EQ(by_response, (std::vector<uint64_t>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}));
+  EXPECT_EQ(frames_[0].slow_responses(1).latency_ns(), 100'000U);
+  EXPECT_EQ(frames_[0].slow_responses(1).response_ns(), static_cast<uint64_t>(95 * kMs) + 100'000);
+  std::vector<uint64_t> by_service;
+  for (const v1::WriteSample& write : frames_[0].slow()) by_service.push_back(write.seq());
+  EXPECT_EQ(by_service, (std::vector<uint64_t>{1, 2, 3, 4, 5, 12, 13, 14, 15, 16}));
+  EXPECT_EQ(frames_[0].slow(5).response_ns(), static_cast<uint64_t>(kMs));
+}
+
+TEST_F(WriterTallyTest, AClosedLoopHasNoSlowestByResponseTime) {
+  WriterTally tally(Params(), state_, stop_trace_at_ns_);
+  Push(kStartNs, 25 * kMs);
+  tally.Poll(kStartNs + 300 * kMs, frames_);
+  EXPECT_THAT(frames_[0].slow_responses(), ::testing::IsEmpty());
+  EXPECT_FALSE(frames_[0].slow(0).has_response_ns());
+}
+
 TEST_F(WriterTallyTest, AStartDelayIsWhatTheWriterItselfMadeAWriteLate) {
   TallyParams params = Params();
   params.schedule.emplace(kStartNs, 100.0);

@@ -62,7 +62,10 @@ class FrameCutter {
       if (host_.rate_per_second > 0) response.Record(latency_ns + static_cast<uint64_t>(host_.schedule_lag_ns));
     }
     for (const auto& [seq, slow] : slow_) {
-      if (latency.count() > 0 && seq >= frame.first_seq()) *frame.add_slow() = Sample(seq, slow);
+      if (latency.count() == 0 || seq < frame.first_seq()) continue;
+      *frame.add_slow() = Sample(seq, slow);
+      // All of a host's writes are as late.
+      if (host_.rate_per_second > 0) *frame.add_slow_responses() = Sample(seq, slow);
     }
     frame.set_bytes(latency.count() * block);
     *frame.mutable_latency() = latency.ToProto();
@@ -83,6 +86,9 @@ class FrameCutter {
     sample.set_latency_ns(static_cast<uint64_t>(write.latency_ns));
     sample.set_extent(static_cast<uint32_t>((seq - 1) * block / kExtentBytes % 3));
     sample.set_offset_bytes((seq - 1) * block % kExtentBytes);
+    if (host_.rate_per_second > 0) {
+      sample.set_response_ns(static_cast<uint64_t>(write.latency_ns + host_.schedule_lag_ns));
+    }
     return sample;
   }
   // Keeps the ten slowest so far, of equal ones the earlier.

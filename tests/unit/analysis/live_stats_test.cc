@@ -67,6 +67,19 @@ TEST(LiveStats, ShowsTheLastWholeSecondOfEachHost) {
   EXPECT_NEAR(shown.seconds.back().cluster.iops, 3000, 4);
 }
 
+TEST(LiveStats, WithATargetRateLatenciesAreResponseTimes) {
+  SimRun run = TwoHosts(kRunNs);
+  for (SimHost& host : run.hosts) {
+    host.rate_per_second = 500;
+    host.schedule_lag_ns = 50 * kNsPerMs;
+  }
+  const LiveSnapshot shown = At(run, 3'300 * kNsPerMs);
+  EXPECT_TRUE(shown.response_times);
+  EXPECT_EQ(shown.hosts[1].figures.max_ns, 51'999'000);
+  EXPECT_GT(shown.seconds.back().cluster.p50_ns, 50'000'000U);
+  EXPECT_FALSE(At(TwoHosts(kRunNs), 3'300 * kNsPerMs).response_times);
+}
+
 TEST(LiveStats, EverySecondHasTheFiguresOfTheReportAndTheLastOneIsShown) {
   SimRun run = TwoHosts(kRunNs + 500 * kNsPerMs);
   const std::vector<v1::JournalRecord> records = testing::MakeJournal(run);

@@ -115,6 +115,53 @@ TEST(ReportPageData, HoldsTheReportAsReportJsonHasIt) {
   EXPECT_TRUE(differencer.Compare(Parse(RenderJson(report)), Member(data, "report").struct_value())) << difference;
 }
 
+TEST(ReportPageData, HoldsEveryFieldOfTheReport) {
+  v1::Report report = MakeReport({});
+  const google::protobuf::Descriptor& type = *v1::Report::descriptor();
+  const google::protobuf::Reflection& reflection = *report.GetReflection();
+  for (int i = 0; i < type.field_count(); ++i) {
+    const google::protobuf::FieldDescriptor* const field = type.field(i);
+    if (field->cpp_type() == google::protobuf::FieldDescriptor::CPPTYPE_MESSAGE && !field->is_repeated()) {
+      reflection.MutableMessage(&report, field);
+    } else if (field->cpp_type() == google::protobuf::FieldDescriptor::CPPTYPE_STRING && field->is_repeated()) {
+      reflection.AddString(&report, field, "a sentence");
+    }
+  }
+  const Struct data = Parse(ReportPageData(report));
+  const auto& fields = Member(data, "report").struct_value().fields();
+  const Struct whole = Parse(RenderJson(report));
+  for (const auto& [name, value] : whole.fields()) {
+    // A drill's rounds are packed beside the report.
+    EXPECT_EQ(fields.count(name) + (name == "ha" ? data.fields().count(name) : 0), 1U) << name;
+  }
+}
+
+TEST(ReportPageData, ResponseTimesAreBesideTheServiceTimesInTheSameForm) {
+  v1::Report report = MakeReport({});
+  v1::StepReport& step = *report.mutable_steps(0);
+  v1::ResponseReport& response = *step.mutable_response();
+  *response.mutable_series() = step.series();
+  *response.mutable_distributions() = step.distributions();
+  *response.mutable_seconds() = step.seconds();
+  *response.mutable_slowest() = step.slowest();
+  for (v1::SeriesReport& series : *response.mutable_series()) {
+    for (uint64_t& max_ns : *series.mutable_latency_max_ns()) max_ns += 1'000'000;
+  }
+  const Struct data = Parse(ReportPageData(report));
+  const Struct& packed = Member(data, "steps").list_value().values(0).struct_value();
+  const Struct& times = Member(packed, "response").struct_value();
+  for (const char* name : {"series", "distributions", "seconds", "kept"}) {
+    EXPECT_EQ(times.fields().count(name), packed.fields().count(name)) << name;
+  }
+  const Struct& first = Member(times, "series").list_value().values(0).struct_value();
+  const Struct& service = Member(packed, "series").list_value().values(0).struct_value();
+  EXPECT_EQ(Column(first, "latency_max_ns")[0], Column(service, "latency_max_ns")[0] + 1'000'000);
+  const Struct& bare = Member(data, "report").struct_value();
+  const Struct& shown = Member(bare, "steps").list_value().values(0).struct_value();
+  EXPECT_EQ(Member(Member(shown, "response").struct_value(), "slowest").list_value().values_size(),
+            step.slowest_size());
+}
+
 TEST(ReportPageData, HasTheRowsOfTheConfiguration) {
   const v1::Report report = MakeReport({});
   const Struct data = Parse(ReportPageData(report));
@@ -365,7 +412,7 @@ TEST(RenderReportPage, HoldsNoMarkupFromHostsOrPlans) {
 TEST(RenderReportPage, OfNothingIsAPage) {
   EXPECT_THAT(RenderReportPage({}), HasSubstr("<title>"));
   EXPECT_THAT(RenderReportPage(testing::CutOffReport()),
-              HasSubstr("<title>INCONCLUSIVE Acceptance of the new storage"));
+              HasSubstr("<title>INCONCLUSIVE run Acceptance of the new storage"));
 }
 
 }  // namespace

@@ -216,6 +216,9 @@ TEST(Outbox, KeepsSlowWritesStallsAndPausesWhenItCoalesces) {
       slow.set_seq(static_cast<uint64_t>(interval) * 10 + i);
       // Those of every second interval are the slowest; all of them are alike.
       slow.set_latency_ns(interval % 2 == 0 ? 500 : 400);
+      // By response time, those of the other intervals are.
+      slow.set_response_ns(interval % 2 == 0 ? 600 : 700);
+      *frame.add_slow_responses() = slow;
     }
     if (interval % 3 == 0) frame.add_stalls()->set_begin_ns(interval);
     if (interval % 4 == 0) {
@@ -226,6 +229,7 @@ TEST(Outbox, KeepsSlowWritesStallsAndPausesWhenItCoalesces) {
     box.PushFrames(std::move(batch));
   }
   std::vector<uint64_t> slow;
+  std::vector<uint64_t> slow_responses;
   std::vector<int64_t> stalls;
   std::vector<int64_t> pauses;
   int messages = 0;
@@ -234,6 +238,7 @@ TEST(Outbox, KeepsSlowWritesStallsAndPausesWhenItCoalesces) {
     ++messages;
     for (const v1::Frame& frame : message->frames().frames()) {
       for (const v1::WriteSample& write : frame.slow()) slow.push_back(write.seq());
+      for (const v1::WriteSample& write : frame.slow_responses()) slow_responses.push_back(write.seq());
       for (const v1::StalledInterval& stall : frame.stalls()) stalls.push_back(stall.begin_ns());
     }
     for (const v1::RecorderPause& pause : message->frames().sample().pauses()) pauses.push_back(pause.begin_ns());
@@ -245,6 +250,7 @@ TEST(Outbox, KeepsSlowWritesStallsAndPausesWhenItCoalesces) {
   EXPECT_EQ(stalls, (std::vector<int64_t>{0, 3, 6, 9, 12, 15, 18}));
   // Of the frame that was made of all the ten slowest are kept, of equal ones the earlier.
   EXPECT_EQ(slow, (std::vector<uint64_t>{1, 2, 21, 22, 41, 42, 61, 62, 81, 82}));
+  EXPECT_EQ(slow_responses, (std::vector<uint64_t>{11, 12, 31, 32, 51, 52, 71, 72, 91, 92}));
 }
 
 TEST(Outbox, StaysWithinItsBoundHoweverLongNobodyReads) {
