@@ -14,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "common/protocol.h"
+#include "common/units.h"
 
 namespace plimsoll {
 namespace {
@@ -299,8 +300,13 @@ grpc::ServerUnaryReactor* AgentService::Describe(grpc::CallbackServerContext* co
     }
     ++describing_;
     for (const auto& session : Serving()) {
-      if (!response->has_holder()) *response->mutable_holder() = session->holder();
-      hangs = hangs || session->Hangs();
+      const bool session_hangs = session->Hangs();
+      hangs = hangs || session_hangs;
+      if (response->has_holder()) continue;
+      *response->mutable_holder() = session->holder();
+      if (session_hangs) continue;
+      absl::StrAppend(response->mutable_holder()->mutable_doing(), "; without its controller the lease ends it within ",
+                      FormatDuration(session->lease_ns()));
     }
   }
   // The request lives as long as the call, which ends with Finish.

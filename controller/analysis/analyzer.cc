@@ -552,6 +552,10 @@ void Analyzer::AddHostNotes(const v1::Report& report) {
       if (mount.caveat().empty() || !caveats.insert(mount.caveat()).second) continue;
       notes_.Add("caveat", absl::StrCat(host.label(), ": ", Sentence(mount.caveat())));
     }
+    if (const std::string& ours = report.run().version(); !host.version().empty() && host.version() != ours) {
+      notes_.Add("version", absl::StrCat(host.label(), ": its agent is version ", host.version(), ", the controller ",
+                                         ours, "; both speak the same protocol."));
+    }
     const v1::ClockReport& clock = host.clock();
     if (report.steps_size() > 0 && clock.probes() == 0) {
       notes_.Add("unmapped", absl::StrCat(host.label(), ": no clock probe was answered; its moments are not known."));

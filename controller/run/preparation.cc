@@ -39,12 +39,6 @@ std::string Who(const Host& host) {
                                                             : absl::StrCat(host.label, " (", host.address, ")");
 }
 
-// What the holder hangs in; empty where it does not.
-std::string HangOf(const v1::SessionHolder& holder) {
-  const bool hangs = absl::StrContains(holder.doing(), " for ");
-  return hangs ? absl::StrCat(": ", holder.doing()) : "";
-}
-
 std::optional<Failure> CheckReachable(const Hosts& hosts) {
   Failure failure{Exit::kCannotRun, {}};
   for (const auto& host : hosts) {
@@ -54,10 +48,13 @@ std::optional<Failure> CheckReachable(const Hosts& hosts) {
       const v1::SessionHolder& holder = host->description->holder();
       failure.lines.push_back(absl::StrCat(host->address, ": the agent is busy: ", HolderInWords(holder),
                                            " has held it for ", holder.age_ns() / static_cast<uint64_t>(kNsPerSecond),
-                                           " s", HangOf(holder)));
+                                           " s (", holder.doing(),
+                                           "); wait for its end, or end it with Ctrl-C at its controller"));
     } else if (host->description->protocol_version() != kProtocolVersion) {
       failure.lines.push_back(absl::StrCat(host->address, ": the agent is version ", host->description->version(),
-                                           ", this is ", kVersion, ": install the same version on both"));
+                                           " (protocol ", host->description->protocol_version(), "), this is ",
+                                           kVersion, " (protocol ", kProtocolVersion,
+                                           "): install versions with one protocol on both"));
     }
   }
   if (failure.lines.empty()) return std::nullopt;
@@ -476,7 +473,12 @@ std::optional<Failure> CheckCaps(const Hosts& hosts, const std::vector<v1::LogWo
 std::vector<std::string> Warnings(const Hosts& hosts) {
   std::vector<std::string> warnings;
   for (const auto& host : hosts) {
-    if (!host->description.ok() || host->description->directories_size() == 0) continue;
+    if (!host->description.ok()) continue;
+    if (const std::string& version = host->description->version(); !version.empty() && version != kVersion) {
+      warnings.push_back(absl::StrCat(Who(*host), ": the agent is version ", version, ", this is ", kVersion,
+                                      "; both speak protocol ", kProtocolVersion));
+    }
+    if (host->description->directories_size() == 0) continue;
     for (size_t number = 0; number < DirectoriesOf(*host); ++number) {
       const v1::DirectoryDescription& directory = DirectoryOf(*host, number);
       if (!directory.caveat().empty()) {

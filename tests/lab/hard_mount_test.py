@@ -40,7 +40,7 @@ class HardMount(lab_support.LabTest):
 
     def assert_refuses_work(self, reason):
         busy = self.start_lab_run([HOST])
-        self.assertRegex(self.result_of(busy, code=4).err, r"is busy: run [0-9a-f]+ of \S+ has held it for \d+ s: .*" + reason)
+        self.assertRegex(self.result_of(busy, code=4).err, r"is busy: run [0-9a-f]+ of \S+ has held it for \d+ s \(.*" + reason)
         self.assertFalse(busy.results.exists(), "nothing was measured")
 
     def test_the_agent_answers_and_says_which_write_is_in_flight(self):

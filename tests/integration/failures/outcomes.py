@@ -148,7 +148,7 @@ def _when_let_go(scene):
         scene.restore_network()
     busy = scene.plimsoll("run", "--hosts", scene.beta.address, "--dir", scene.dir, "--out", scene.base / "busy", code=4,
                           wrap=scene.on_controller)
-    scene.assertRegex(busy.err, r"is busy: run [0-9a-f]+ of \S+ has held it for \d+ s: .* for \d+ s")
+    scene.assertRegex(busy.err, r"is busy: run [0-9a-f]+ of \S+ has held it for \d+ s \(.* for \d+ s")
     scene.let_go()
     scene.await_clean()
     scene.assert_takes_the_next_run(scene.alpha, scene.beta)

@@ -340,6 +340,16 @@ TEST(AnalyzerTrouble, AHostThatWasNotArmedTakesNoPart) {
   EXPECT_THAT(report.verdict().reasons(), Contains("beta took no part in step 2."));
 }
 
+TEST(AnalyzerTrouble, AnAgentOfAnotherVersionIsNoted) {
+  const v1::Report report = Analyze(Changed(TwoHosts(), [](v1::JournalRecord& record) {
+    if (!record.has_host_joined() || record.host_joined().label() != "beta") return;
+    record.mutable_host_joined()->mutable_description()->set_version("0.2.0");
+  }));
+  EXPECT_THAT(report.notes(), Contains("beta: its agent is version 0.2.0, the controller 0.1.0; both speak the same "
+                                       "protocol."));
+  EXPECT_THAT(Analyze(MakeJournal(TwoHosts())).notes(), Not(Contains(HasSubstr("its agent is version"))));
+}
+
 TEST(AnalyzerTrouble, DamageThatTheReaderFoundIsAReason) {
   Analyzer analyzer;
   for (const v1::JournalRecord& record : MakeJournal(TwoHosts())) analyzer.Add(record);

@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
+#include "common/protocol.h"
 #include "common/units.h"
 #include "controller/run/agent_trust.h"
 #include "controller/run/preparation.h"
@@ -332,6 +334,25 @@ TEST_F(TwoDirectoriesTest, WhereItIsNotKnownWhichOneIsSeenAllAreJoined) {
   Sees(0, {"a", "b"}, {"a"});
   EXPECT_EQ(Groups().front(), (std::vector<size_t>{0, 1}));
   EXPECT_EQ(Places().front().size(), 3U);
+}
+
+TEST_F(PreflightTest, AnAgentOfAnotherVersionIsUsedAndOneOfAnotherProtocolIsRefused) {
+  for (const auto& host : hosts_) {
+    host->address = host->label + ":7461";
+    host->description->set_protocol_version(kProtocolVersion);
+    host->description->set_version(kVersion);
+    host->description->set_instance_id(host->label);
+  }
+  EXPECT_THAT(Warnings(hosts_), ::testing::IsEmpty());
+  hosts_[1]->description->set_version("9.8.7");
+  EXPECT_FALSE(CheckHosts(hosts_, workloads_, {4096}).has_value());
+  EXPECT_THAT(Warnings(hosts_), ElementsAre(absl::StrCat("b (b:7461): the agent is version 9.8.7, this is ", kVersion,
+                                                         "; both speak protocol ", kProtocolVersion)));
+  hosts_[1]->description->set_protocol_version(kProtocolVersion + 1);
+  const auto failure = CheckHosts(hosts_, workloads_, {4096});
+  ASSERT_TRUE(failure.has_value());
+  EXPECT_EQ(failure->code, Exit::kCannotRun);
+  EXPECT_THAT(failure->lines, ElementsAre(HasSubstr("install versions with one protocol on both")));
 }
 
 TEST_F(TwoDirectoriesTest, ADirectoryThatCannotBeUsedIsAFailureAndCaveatsAreWarnedOf) {
