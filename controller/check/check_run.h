@@ -41,7 +41,7 @@ class CheckField {
   virtual bool CanProvoke(Fault fault) const = 0;
   // Runs the command to its end, for `host` where it is about one; an error where it failed.
   virtual absl::Status Provoke(Fault fault, size_t host) = 0;
-  // That this host is lost from now on ends nothing.
+  // From now on the loss of this host does not end the checks.
   virtual void ExpectLoss(size_t host) = 0;
   // The boot id of the host's kernel when the check began, and of that which answers after the host was lost; an error
   // where it does not answer within the limit.

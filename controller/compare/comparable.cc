@@ -411,7 +411,7 @@ absl::StatusOr<StatedDifferences> ParseDiffers(const std::string& names) {
     const std::string name(absl::StripPrefix(part, "--"));
     if (options.count(name) == 0) {
       return absl::InvalidArgumentError(
-          absl::StrCat("\"", name, "\" is not an option of a plan; the options are ", absl::StrJoin(options, ", ")));
+          absl::StrCat(Quoted(name), " is not an option of a plan; the options are ", absl::StrJoin(options, ", ")));
     }
     stated.insert(name);
   }

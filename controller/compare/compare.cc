@@ -570,10 +570,10 @@ absl::StatusOr<std::vector<v1::Figure>> ParseGate(const std::string& names) {
     }
     if (found == v1::FIGURE_UNSPECIFIED) {
       return absl::InvalidArgumentError(
-          absl::StrCat("\"", name, "\" is not one of iops, mb_per_second, avg, p50, p99 and p99_9"));
+          absl::StrCat(Quoted(name), " is not one of iops, mb_per_second, avg, p50, p99 and p99_9"));
     }
     if (std::find(gate.begin(), gate.end(), found) != gate.end()) {
-      return absl::InvalidArgumentError(absl::StrCat("\"", name, "\" is listed twice"));
+      return absl::InvalidArgumentError(absl::StrCat(Quoted(name), " is listed twice"));
     }
     gate.push_back(found);
   }

@@ -385,17 +385,22 @@ std::string LooksInWords(const v1::PairedDesign& design) {
   return absl::StrCat(Listed(std::move(rounds)), " rounds");
 }
 
+constexpr char kNotTested[] = "Nothing was tested for significance. docs/compare.md explains the terms.";
+
 std::vector<std::string> PairedMethodInWords(const v1::Comparison& comparison) {
   const v1::CompareOptions& options = comparison.options();
-  return {absl::StrCat("Paired: each figure's ratio was taken within each round. If the sides were equal, only the "
-                       "random order would decide which side is slower in a round; the figures were compared with "
-                       "those of all other orders (randomisation test), after ",
-                       LooksInWords(comparison.paired()), "."),
-          absl::StrCat("A difference is significant if chance alone would produce any among the ", comparison.tests(),
-                       " figures and at all of these tests in fewer than ", Percent(options.level_percent()),
-                       " of 100 comparisons (step-down maxT). It counts if it exceeds the minimum effect of ",
-                       Percent(options.min_effect_percent()),
-                       " %. Each row has its own 95 % interval, valid over all of these tests.")};
+  return {
+      absl::StrCat("Paired: each figure's ratio was taken within each round. If the sides were equal, only the "
+                   "random order would decide which side is slower in a round; the figures were compared with "
+                   "those of all other orders (randomisation test), after ",
+                   LooksInWords(comparison.paired()), "."),
+      comparison.tests() == 0
+          ? kNotTested
+          : absl::StrCat("A difference is significant if chance alone would produce any among the ", comparison.tests(),
+                         " figures and at all of these tests in fewer than ", Percent(options.level_percent()),
+                         " of 100 comparisons (step-down maxT). It counts if it exceeds the minimum effect of ",
+                         Percent(options.min_effect_percent()),
+                         " %. Each row has its own 95 % interval, valid over all of these tests.")};
 }
 
 std::vector<std::string> PairedLimitsInWords(const v1::Comparison& comparison) {
@@ -448,6 +453,10 @@ std::vector<std::string> MethodInWords(const v1::Comparison& comparison) {
             ? "Whole runs were compared by Welch's t-test on logarithms, because there are too few to resample."
             : "Whole runs were compared by Student's t-test on logarithms, because there are too few to resample; all "
               "sides are assumed to have the same variance.");
+  }
+  if (comparison.tests() == 0) {
+    method.emplace_back(kNotTested);
+    return method;
   }
   method.push_back(absl::StrCat("A difference is significant if chance alone would produce any among the ",
                                 comparison.tests(), " tests in fewer than ", Percent(options.level_percent()),

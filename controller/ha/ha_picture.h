@@ -56,7 +56,7 @@ struct HaFrame {
   uint64_t slowest_ns = 0;
 };
 
-// Both as one.
+// One frame for the time and the writes of both.
 HaFrame JoinFrames(const HaFrame& first, const HaFrame& second);
 
 // One instance. Moments are of its host's clock.

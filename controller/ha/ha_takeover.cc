@@ -96,7 +96,7 @@ bool HungFor(const Timeline& timeline, const HaRoundFacts& round, const HaInstan
   });
 }
 
-// For certain.
+// Whether the lock was granted before the fault, whatever the error of the two clocks.
 bool GrantedBeforeFault(const Timeline& timeline, const HaRoundFacts& round, const HaInstanceFacts& old,
                         const HaInstanceFacts& next) {
   const auto granted = MomentOf(timeline, next.clock, next.active->at_ns);

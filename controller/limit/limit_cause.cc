@@ -171,8 +171,9 @@ void LimitAnalysis::CompareHosts(const Step& step, const std::string& at, v1::Li
   };
   if (alike == figures.size()) {
     limit.set_cause(v1::LIMIT_CAUSE_STORAGE);
-    limit.set_cause_text(absl::StrCat(at, "all ", figures.size(), " hosts are affected, ", name, " from ",
-                                      text(figures.back().value_ns), " to ", text(worst_ns)));
+    limit.set_cause_text(absl::StrCat(at, figures.size() == 2 ? "both" : absl::StrCat("all ", figures.size()),
+                                      " hosts are affected, ", name, " from ", text(figures.back().value_ns), " to ",
+                                      text(worst_ns)));
   } else if (alike == 1) {
     limit.set_cause(v1::LIMIT_CAUSE_HOST_PATH);
     limit.set_host(figures[0].label);

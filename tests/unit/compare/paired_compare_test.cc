@@ -185,7 +185,7 @@ TEST(StatedDifferences, SilenceTheWarningAboutTheLoad) {
 
 TEST(StatedDifferences, AreOptionsOfAPlan) {
   EXPECT_THAT(std::string(ParseDiffers("sinc").status().message()),
-              HasSubstr("\"sinc\" is not an option of a plan; the options are "));
+              HasSubstr("'sinc' is not an option of a plan; the options are "));
 }
 
 }  // namespace
