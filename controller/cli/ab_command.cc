@@ -22,6 +22,7 @@
 #include "controller/cli/command.h"
 #include "controller/cli/commands.h"
 #include "controller/cli/compare_command.h"
+#include "controller/cli/outputs.h"
 #include "controller/cli/plan_flags.h"
 #include "controller/cli/run_command.h"
 #include "controller/compare/compare.h"
@@ -260,7 +261,8 @@ class Ab {
       code_ = runs[i]->code();
       CutShort(before > 0
                    ? absl::StrCat("Interrupted ", round == 0 ? "before round 1" : absl::StrCat("in round ", round), ".")
-               : round == 0 ? absl::StrCat("No round could begin: ", where, ": ", trouble, ".")
+               : round == 0 ? absl::StrCat("No round could begin: ", flags_.toggle.empty() ? "side " : "",
+                                           flags_.toggle.empty() ? Quoted(where) : where, ": ", trouble, ".")
                             : absl::StrCat("The rounds ended with ", where, " in round ", round, ": ", trouble, "."));
     }
     for (const auto& run : runs) run->Finish();
@@ -543,8 +545,7 @@ void AddAbCommand(CLI::App& app, CommandLine& line) {
   command->add_flag("--allow-commands", flags->allow_commands, "Run the command of --between on this machine");
   flags->compare.AddTo(*command);
   flags->plan = std::make_unique<PlanFlags>(*command);
-  command->add_option("--out", flags->out, "Directory for the results (default: plimsoll-results/<UTC time>-<id>)")
-      ->type_name("DIR");
+  AddResultsOption(*command, flags->out);
   command->add_flag("--quiet,-q", flags->quiet, "Print no progress on standard error");
   AddAccessFlags(*command, flags->access);
   command->add_flag("--dry-run", flags->dry_run,

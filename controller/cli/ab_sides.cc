@@ -13,6 +13,7 @@
 #include "common/command_line.h"
 #include "common/protocol.h"
 #include "common/status_macros.h"
+#include "common/text.h"
 #include "common/units.h"
 #include "controller/cli/run_command.h"
 #include "controller/plan/ha_plan.h"
@@ -39,7 +40,7 @@ struct Vary {
 
 absl::StatusOr<Vary> ParseVary(const std::string& text) {
   const auto wrong = [&text](const std::string& what) {
-    return absl::InvalidArgumentError(absl::StrCat("--vary \"", text, "\": ", what));
+    return absl::InvalidArgumentError(absl::StrCat("--vary ", Quoted(text), ": ", what));
   };
   const size_t equals = text.find('=');
   Vary vary;
@@ -71,7 +72,7 @@ absl::StatusOr<Vary> ParseVary(const std::string& text) {
 absl::StatusOr<v1::TestPlan> LoadToggled(const AbFlags& flags) {
   const absl::StatusOr<int64_t> toggle_ns = ParseDuration(flags.toggle);
   if (!toggle_ns.ok() || *toggle_ns < kShortestToggleNs || *toggle_ns > 3600 * kNsPerSecond) {
-    return absl::InvalidArgumentError(absl::StrCat("--toggle: \"", flags.toggle, "\" is not a time from ",
+    return absl::InvalidArgumentError(absl::StrCat("--toggle: ", Quoted(flags.toggle), " is not a time from ",
                                                    FormatDuration(kShortestToggleNs), " to 1h"));
   }
   if (flags.plans.size() > 1 || !flags.vary.empty()) {
@@ -82,7 +83,7 @@ absl::StatusOr<v1::TestPlan> LoadToggled(const AbFlags& flags) {
     return absl::InvalidArgumentError("--toggle needs --between: the command makes the difference between the sides");
   }
   if (flags.anew) return absl::InvalidArgumentError("--toggle keeps the files in place: leave out --anew");
-  return LoadRunPlan(
+  absl::StatusOr<v1::TestPlan> loaded = LoadRunPlan(
       flags.plans.empty() ? "" : flags.plans[0], PlanFlags::Kind::kRun, [&](v1::TestPlan& plan) -> absl::Status {
         PLIMSOLL_RETURN_IF_ERROR(flags.plan->ApplyTo(plan));
         if (plan.until_steady_ns() > 0 || plan.repeat() > 1) {
@@ -93,6 +94,10 @@ absl::StatusOr<v1::TestPlan> LoadToggled(const AbFlags& flags) {
         if (!plan.has_warmup_ns()) plan.set_warmup_ns(*toggle_ns / kWarmupShare);
         return absl::OkStatus();
       });
+  if (loaded.ok()) return loaded;
+  // Where it came from.
+  return absl::Status(loaded.status().code(),
+                      absl::StrReplaceAll(loaded.status().message(), {{"--duration (duration)", "--toggle"}}));
 }
 
 // Whether queue managers of a host write in directories of their own.
@@ -194,7 +199,7 @@ absl::StatusOr<Between> Between::Create(const AbFlags& flags) {
   const absl::StatusOr<int64_t> limit_ns = ParseDuration(flags.between_limit);
   if (!limit_ns.ok() || *limit_ns < kNsPerSecond || *limit_ns > 3600 * kNsPerSecond) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--between-limit: \"", flags.between_limit, "\" is not a time from 1s to 1h"));
+        absl::StrCat("--between-limit: ", Quoted(flags.between_limit), " is not a time from 1s to 1h"));
   }
   between.limit_ns_ = *limit_ns;
   return between;

@@ -437,10 +437,8 @@ void AddAcceptCommand(CLI::App& app, CommandLine& line) {
   command->add_option("PLAN", flags->plan_file,
                       "Plan in YAML (see `plimsoll plan example --accept`); options override it");
   flags->plan = std::make_unique<PlanFlags>(*command, PlanFlags::Kind::kAccept);
-  command
-      ->add_option("--out", flags->out,
-                   "Directory for the results of all parts (default: plimsoll-results/<UTC time>-<id>)")
-      ->type_name("DIR");
+  AddResultsOption(*command, flags->out)
+      ->description("Directory for the results of all parts (default: plimsoll-results/<UTC time>-<id>)");
   CLI::Option* json = command->add_flag("--json", flags->view.json, "Print the report as JSON instead of text");
   command->add_flag("--quiet,-q", flags->quiet, "Print no progress on standard error");
   AddSummaryFlag(*command, flags->view.summary)->excludes(json);

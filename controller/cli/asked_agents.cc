@@ -1,11 +1,9 @@
 #include "controller/cli/asked_agents.h"
 
 #include <cerrno>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <ostream>
-#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -95,12 +93,9 @@ std::optional<Failure> AskedAgents::Connect(const AgentList& list, const AccessF
   if (!launcher.ok()) return Failure{Exit::kWrong, {std::string(launcher.status().message())}};
   launcher_ = *std::move(launcher);
   if (addresses->empty()) {
-    std::error_code error;
-    const std::filesystem::path absolute = std::filesystem::canonical(directory_, error);
-    if (error) {
-      return Failure{Exit::kWrong, {std::string(LocalDirectoryError(directory_, error, option_).message())}};
-    }
-    directory_ = absolute.string();
+    absl::StatusOr<std::string> absolute = LocalDirectory(directory_, option_);
+    if (!absolute.ok()) return Failure{Exit::kWrong, {std::string(absolute.status().message())}};
+    directory_ = *std::move(absolute);
     addresses->emplace_back();
   }
   std::vector<AgentPlace> places;

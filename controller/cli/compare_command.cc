@@ -20,6 +20,7 @@
 #include "controller/analysis/analyzer.h"
 #include "controller/cli/ab_record.h"
 #include "controller/cli/commands.h"
+#include "controller/cli/outputs.h"
 #include "controller/compare/compare.h"
 #include "controller/compare/compare_render.h"
 #include "controller/compare/report_json.h"
@@ -110,7 +111,7 @@ absl::StatusOr<SideInput> LoadSide(const std::string& argument) {
   if (!fs::exists(argument, error)) paths = absl::StrSplit(argument, ',');
   SideInput side;
   for (const std::string& path : paths) {
-    if (path.empty()) return absl::InvalidArgumentError(absl::StrCat("\"", argument, "\": a result's name is empty"));
+    if (path.empty()) return absl::InvalidArgumentError(absl::StrCat(Quoted(argument), ": a result's name is empty"));
     PLIMSOLL_ASSIGN_OR_RETURN(v1::Report report, LoadReport(path));
     side.runs.push_back({path, std::move(report)});
   }
@@ -122,7 +123,7 @@ absl::StatusOr<double> ParsePercent(const std::string& flag, const std::string& 
   const std::string number(absl::StripSuffix(text, "%"));
   if (!absl::SimpleAtod(number, &percent) || !(percent >= 0) || percent > 1000) {
     return absl::InvalidArgumentError(
-        absl::StrCat(flag, ": \"", text, "\" is not a percentage from 0 to 1000, such as 10%"));
+        absl::StrCat(flag, ": ", Quoted(text), " is not a percentage from 0 to 1000, such as 10%"));
   }
   return percent / 100;
 }
@@ -132,7 +133,7 @@ absl::Status CheckSideName(const std::string& name) {
   const bool printable = SanitizeForTerminal(name) == name && name.find('\n') == std::string::npos;
   if (!name.empty() && printable && DisplayWidth(name) <= kLongest) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("\"", name, "\" is not a name of a side: 1 to ", kLongest, " printable characters"));
+      absl::StrCat(Quoted(name), " is not a name of a side: 1 to ", kLongest, " printable characters"));
 }
 
 void CompareFlags::AddTo(CLI::App& command) {
@@ -159,8 +160,8 @@ void CompareFlags::AddTo(CLI::App& command) {
                   "time of the write call")
       ->check(CLI::IsMember({"response", "service"}));
   command.add_flag("--json", json, "Print the comparison as JSON instead of text");
-  command.add_option("--csv", csv, "Also write the tables as CSV")->type_name("FILE");
-  command.add_option("--html", html, "Also write an HTML page with charts")->type_name("FILE");
+  AddOutputFile(command, "--csv", csv, "Also write the tables as CSV");
+  AddOutputFile(command, "--html", html, "Also write an HTML page with charts");
 }
 
 absl::StatusOr<CompareSettings> CompareFlags::Settings() const {
@@ -199,7 +200,7 @@ absl::Status CompareFlags::NameSides(std::vector<SideInput>& sides) const {
       return absl::InvalidArgumentError(absl::StrCat("--names: ", std::string(good.message())));
     }
     if (std::count(listed.begin(), listed.end(), listed[i]) > 1) {
-      return absl::InvalidArgumentError(absl::StrCat("--names: \"", listed[i], "\" is there twice"));
+      return absl::InvalidArgumentError(absl::StrCat("--names: ", Quoted(listed[i]), " is there twice"));
     }
     sides[i].name = listed[i];
   }

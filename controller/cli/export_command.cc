@@ -19,6 +19,7 @@
 #include "common/units.h"
 #include "controller/cli/commands.h"
 #include "controller/cli/compare_command.h"
+#include "controller/cli/outputs.h"
 #include "controller/export/formats.h"
 #include "controller/export/output.h"
 #include "controller/export/run_index.h"
@@ -196,6 +197,10 @@ int ExportMain(const ExportFlags& flags, CommandLine& line) {
                       Exit::kWrong);
   }
   if (const absl::Status one = CheckOneRun(flags.directory); !one.ok()) return PrintError(line, one, Exit::kWrong);
+  if (!flags.output.empty() && flags.output != kStandardOutput && !format->makes_directory) {
+    const absl::Status writable = CheckWritable("--output", flags.output);
+    if (!writable.ok()) return PrintError(line, writable, Exit::kWrong);
+  }
   const absl::StatusOr<std::string> journal = FindJournal(flags.directory);
   if (!journal.ok()) return PrintError(line, journal.status(), Exit::kWrong);
   const bool is_file = *journal == flags.directory;

@@ -328,7 +328,7 @@ void AddFsckCommand(CLI::App& app, CommandLine& line) {
                    "Command that resets the storage server, so that it loses its memory and restarts")
       ->type_name("COMMAND");
   command->add_flag("--json", flags->json, "Print the report as JSON instead of text");
-  command->add_option("--junit", flags->junit, "Also write the report as JUnit XML")->type_name("FILE");
+  AddOutputFile(*command, "--junit", flags->junit, "Also write the report as JUnit XML");
   AddAccessFlags(*command, flags->access);
   command->footer(
       "One verdict per requirement: data write integrity, guaranteed exclusive access, locks released on\n"

@@ -67,6 +67,7 @@ absl::StatusOr<v1::TestPlan> LoadDrill(const HaFlags& flags) {
   PlanPlaces places;
   if (!flags.plan_file.empty()) {
     PLIMSOLL_ASSIGN_OR_RETURN(plan, ReadPlanFile(flags.plan_file, &places));
+    PLIMSOLL_RETURN_IF_ERROR(CheckPlanKind(plan, PlanFlags::Kind::kHa, flags.plan_file));
   }
   const v1::TestPlan read = plan;
   plan.mutable_ha();
@@ -357,8 +358,7 @@ void AddHaCommand(CLI::App& app, CommandLine& line) {
   CLI::App* command = app.add_subcommand("ha", "Run takeover drills on HA pairs: lost writes, length of the outage");
   command->add_option("PLAN", flags->plan_file, "Plan in YAML with an `ha` section; options override it");
   flags->plan = std::make_unique<PlanFlags>(*command, PlanFlags::Kind::kHa);
-  command->add_option("--out", flags->out, "Directory for the results (default: plimsoll-results/<UTC time>-<id>)")
-      ->type_name("DIR");
+  AddResultsOption(*command, flags->out);
   // Each takes one value, so that it does not swallow what follows it.
   const auto add_commands = [command](const char* name, std::vector<std::string>& texts, const char* help) {
     command->add_option(name, texts, help)->type_name("FAULT=COMMAND")->type_size(1)->expected(1)->take_all();

@@ -171,24 +171,13 @@ absl::StatusOr<std::vector<uint64_t>> BlockSizes(const std::string& list) {
   return sizes;
 }
 
-// The directory as the agent, which may run elsewhere, sees it.
-absl::StatusOr<std::string> AbsoluteDirectory(const std::string& dir) {
-  std::error_code error;
-  const std::filesystem::path absolute = std::filesystem::canonical(dir, error);
-  if (error) return LocalDirectoryError(dir, error);
-  if (!std::filesystem::is_directory(absolute)) {
-    return absl::InvalidArgumentError(absl::StrCat("--dir ", dir, " is not a directory"));
-  }
-  return absolute.string();
-}
-
 // The directory of one of several queue managers; made where it is missing, those above it are not.
 absl::StatusOr<std::string> QmDirectory(const std::string& dir, uint32_t qm) {
   const std::string path = absl::StrCat(dir, qm);
   std::error_code error;
   std::filesystem::create_directory(path, error);
   if (error) return LocalDirectoryError(path, error);
-  return AbsoluteDirectory(path);
+  return LocalDirectory(path);
 }
 
 v1::TestPlan PlanOf(const MqldtOptions& options, const std::vector<uint64_t>& block_sizes) {
@@ -294,7 +283,7 @@ int Measure(const MqldtFlags& flags, CommandLine& shown) {
   for (uint32_t qm = 1; qm <= options.qm; ++qm) {
     line.out << "Creating files...for thread: " << (options.qm == 1 ? 0 : qm) << std::endl;
     const absl::StatusOr<std::string> dir =
-        options.qm == 1 ? AbsoluteDirectory(options.dir) : QmDirectory(options.dir, qm);
+        options.qm == 1 ? LocalDirectory(options.dir) : QmDirectory(options.dir, qm);
     if (!dir.ok()) return PrintError(line, dir.status(), Exit::kWrong);
     absl::StatusOr<std::unique_ptr<ChildAgent>> agent = ChildAgent::Start({*dir}, {"--name", absl::StrCat("qm", qm)});
     if (!agent.ok()) return PrintError(line, agent.status(), Exit::kCannotRun);
@@ -423,7 +412,7 @@ void AddMqldtCommand(CLI::App& app, CommandLine& line) {
       ->check(CLI::Range(1U, 86'400U * 365))
       ->type_name("SECONDS")
       ->capture_default_str();
-  command->add_option("--csvFile,-c", options.csv_file, "Also write mqldt's CSV to this file")->type_name("FILE");
+  AddOutputFile(*command, "--csvFile,-c", options.csv_file, "Also write mqldt's CSV to this file");
   command->add_option("--qm,-q", options.qm, "Queue managers, each in its own directory")
       ->check(CLI::Range(1U, kMostQms))
       ->type_name("N")
@@ -441,8 +430,7 @@ void AddMqldtCommand(CLI::App& app, CommandLine& line) {
       ->check(CLI::Range(0U, 1024U))
       ->type_name("N")
       ->capture_default_str();
-  command->add_option("--out", flags->out, "Directory for the results (default: plimsoll-results/<UTC time>-<id>)")
-      ->type_name("DIR");
+  AddResultsOption(*command, flags->out);
   command->footer(
       "Without options, the MQLDT_* variables of mqldt's container apply if any is set. docs/mqldt.md\n"
       "lists the differences from mqldt.\n"

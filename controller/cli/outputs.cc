@@ -1,6 +1,5 @@
 #include "controller/cli/outputs.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -24,6 +23,56 @@
 #include "controller/render/text.h"
 
 namespace plimsoll {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Why no file or directory can be made in `directory`; empty: one can.
+std::string WhyNotIn(const fs::path& directory, const std::string& option) {
+  std::error_code error;
+  if (!fs::exists(directory, error)) {
+    return absl::StrCat(directory.string(), " does not exist; create it or pass another ", option);
+  }
+  if (!fs::is_directory(directory, error)) {
+    return absl::StrCat(directory.string(), " is not a directory; pass another ", option);
+  }
+  if (access(directory.c_str(), W_OK | X_OK) == 0) return "";
+  return absl::StrCat(std::string(PosixError("write in", directory.string(), errno).message()), "; pass another ",
+                      option);
+}
+
+// Why no file can be written at `path`; empty: one can.
+std::string WhyNotWritable(const std::string& path, const std::string& option) {
+  std::error_code error;
+  const fs::file_status there = fs::status(path, error);
+  if (fs::is_directory(there)) return absl::StrCat(path, " is a directory; name a file in it");
+  // A pipe or a device.
+  if (fs::exists(there) && !fs::is_regular_file(there)) {
+    return access(path.c_str(), W_OK) == 0 ? "" : std::string(PosixError("write to", path, errno).message());
+  }
+  const fs::path parent = fs::path(path).parent_path();
+  const std::string why = WhyNotIn(parent.empty() ? "." : parent, option);
+  return why.empty() ? "" : absl::StrCat(path, " cannot be written: ", why);
+}
+
+// Why there cannot be new results in the directory `out`; empty: there can.
+std::string WhyNoResults(const std::string& out) {
+  std::error_code error;
+  fs::path place = fs::path(out).lexically_normal();
+  if (fs::exists(place, error)) {
+    if (!fs::is_directory(place, error)) return absl::StrCat(out, " exists and is not a directory; name another one");
+    if (!fs::is_empty(place, error) && !error) {
+      return absl::StrCat(out, " is not empty: results are never overwritten; name another directory");
+    }
+    return WhyNotIn(place, "--out");
+  }
+  while (place.has_relative_path() && !fs::exists(place, error)) place = place.parent_path();
+  const std::string why = WhyNotIn(place.empty() ? "." : place, "--out");
+  return why.empty() ? "" : absl::StrCat(out, " cannot be made: ", why);
+}
+
+}  // namespace
+
 absl::Status WriteReportFiles(const ResultsDirectory& results, const v1::Report& report) {
   absl::Status first;
   first.Update(results.Write("report.txt", RenderText(report)));
@@ -47,15 +96,21 @@ absl::Status WriteUnfinishedJUnit(const std::string& path) {
 }
 
 absl::Status CheckWritable(const std::string& option, const std::string& path) {
-  struct stat there{};
-  if (stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode)) {
-    return access(path.c_str(), W_OK) == 0 ? absl::OkStatus() : PosixError(option, path, errno);
-  }
-  const std::filesystem::path parent = std::filesystem::path(path).parent_path();
-  const std::string directory = parent.empty() ? "." : parent.string();
-  if (access(directory.c_str(), W_OK | X_OK) != 0) return PosixError(option, path, errno);
-  if (std::filesystem::is_directory(path)) return PosixError(option, path, EISDIR);
-  return absl::OkStatus();
+  const std::string why = WhyNotWritable(path, option);
+  return why.empty() ? absl::OkStatus() : absl::InvalidArgumentError(absl::StrCat(option, ": ", why));
+}
+
+CLI::Option* AddOutputFile(CLI::App& command, const std::string& names, std::string& path, const std::string& help) {
+  const std::string option = names.substr(0, names.find(','));
+  return command.add_option(names, path, help)->type_name("FILE")->check([option](const std::string& given) {
+    return WhyNotWritable(given, option);
+  });
+}
+
+CLI::Option* AddResultsOption(CLI::App& command, std::string& out) {
+  return command.add_option("--out", out, "Directory for the results (default: plimsoll-results/<UTC time>-<id>)")
+      ->type_name("DIR")
+      ->check(WhyNoResults);
 }
 
 absl::StatusOr<OpenResults> CreateResults(const std::string& out, WallNs now, const std::string& run_id,
@@ -119,9 +174,8 @@ CLI::Option* AddFullFlag(CLI::App& command, bool& full) {
 }
 
 CLI::Option* AddJUnitFlag(CLI::App& command, std::string& junit) {
-  return command
-      .add_option("--junit", junit, "Also write the verdict as JUnit XML: a test case for each criterion and step")
-      ->type_name("FILE");
+  return AddOutputFile(command, "--junit", junit,
+                       "Also write the verdict as JUnit XML: a test case for each criterion and step");
 }
 
 void ViewFlags::AddTo(CLI::App& command, const std::string& where) {

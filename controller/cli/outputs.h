@@ -36,6 +36,14 @@ absl::Status WriteUnfinishedJUnit(const std::string& path);
 // Whether a file could be written there, before an hour's run finds out that it cannot. Errors name `option`.
 absl::Status CheckWritable(const std::string& option, const std::string& path);
 
+// Adds an option for a file that the command writes; parsing refuses one that could not be written. `path` must outlive
+// the command.
+CLI::Option* AddOutputFile(CLI::App& command, const std::string& names, std::string& path, const std::string& help);
+
+// Adds --out, the directory of the results; parsing refuses one that could not be made or is in use. `out` must outlive
+// the command.
+CLI::Option* AddResultsOption(CLI::App& command, std::string& out);
+
 // Where a run keeps what it measures.
 struct OpenResults {
   ResultsDirectory directory;

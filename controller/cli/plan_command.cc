@@ -14,6 +14,7 @@
 #include "common/units.h"
 #include "controller/cli/command.h"
 #include "controller/cli/commands.h"
+#include "controller/cli/outputs.h"
 #include "controller/cli/plan_flags.h"
 #include "controller/mq/mq_files.h"
 #include "controller/mq/mq_plan.h"
@@ -120,7 +121,7 @@ void AddFromMqCommand(CLI::App& plan, CommandLine& line) {
       ->type_name("LIST")
       ->expected(1)
       ->take_all();
-  command->add_option("--out", flags->out, "Write the plan to this file instead of standard output")->type_name("FILE");
+  AddOutputFile(*command, "--out", flags->out, "Write the plan to this file instead of standard output");
   command->footer(
       "The plan's comments name the source of each value, and what is unknown (docs/from-mq.md).\n"
       "Example:\n  plimsoll plan from-mq --qm-ini /var/mqm/qmgrs/QM1/qm.ini --amqsrua log.txt > plan.yaml");
@@ -174,7 +175,7 @@ int CheckPlanFile(const std::string& path, const PlanFlags& flags, CommandLine& 
     return PrintErrors(line, status, Exit::kWrong);
   }
   FillDefaults(*plan);
-  line.out << path << ": good: " << (plan->has_accept() ? "an acceptance of " : "") << PlanInBrief(*plan) << '\n';
+  line.out << path << " is valid: " << (plan->has_accept() ? "an acceptance of " : "") << PlanInBrief(*plan) << '\n';
   if (HasPlacement(*plan)) {
     for (const std::string& text : DescribePlacement(*plan)) line.out << SanitizeForTerminal(text) << '\n';
   }

@@ -114,6 +114,31 @@ bool PlanFlags::Given(int field_of_workload) const {
   return absl::c_any_of(flags_, [field](const Flag& flag) { return flag.field == field && flag.option->count() > 0; });
 }
 
+absl::Status CheckPlanKind(const v1::TestPlan& plan, PlanFlags::Kind kind, const std::string& file) {
+  struct Section {
+    bool given;
+    PlanFlags::Kind kind;
+    const char* what;
+    const char* command;
+  };
+  // The first that is given is what the plan is for.
+  const Section sections[] = {
+      {plan.has_ha(), PlanFlags::Kind::kHa, "an HA drill (ha)", "ha"},
+      {plan.has_accept(), PlanFlags::Kind::kAccept, "an acceptance (accept)", "accept"},
+      {plan.has_limit(), PlanFlags::Kind::kLimit, "a search for the highest load (limit)", "limit"},
+      {!plan.placement().empty(), PlanFlags::Kind::kRun, "a placement (placement)", "run"},
+  };
+  for (const Section& section : sections) {
+    if (!section.given) continue;
+    // An acceptance has a search, and may have a placement.
+    const bool of_acceptance = section.kind == PlanFlags::Kind::kLimit || section.kind == PlanFlags::Kind::kRun;
+    if (section.kind == kind || (kind == PlanFlags::Kind::kAccept && of_acceptance)) break;
+    return absl::InvalidArgumentError(
+        absl::StrCat(file, " is the plan of ", section.what, ": run it with `plimsoll ", section.command, "`"));
+  }
+  return absl::OkStatus();
+}
+
 const FieldDescriptor* FindPlanOption(const std::string& name) {
   for (const Descriptor* message : {v1::LogWorkload::descriptor(), v1::TestPlan::descriptor()}) {
     for (int i = 0; i < message->field_count(); ++i) {

@@ -49,6 +49,9 @@ class PlanFlags {
   const CLI::Option* hosts_file_ = nullptr;
 };
 
+// INVALID_ARGUMENT where the plan of that file has the section of another command, which is named.
+absl::Status CheckPlanKind(const v1::TestPlan& plan, PlanFlags::Kind kind, const std::string& file);
+
 // The field of a plan or its workload whose option on the command line, or another spelling of it, has this name; null
 // where there is none.
 const google::protobuf::FieldDescriptor* FindPlanOption(const std::string& name);

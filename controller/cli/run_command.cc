@@ -85,13 +85,9 @@ void MakeDirectoriesAbsolute(v1::LogWorkload& workload, PlanPlaces& places) {
   const auto make_absolute = [&places](const char* option, const char* key, std::string& dir) {
     // The check of the plan names the empty one.
     if (dir.empty()) return;
-    std::error_code error;
-    const std::filesystem::path absolute = std::filesystem::canonical(dir, error);
-    if (error) return places.AddProblem(std::string(LocalDirectoryError(dir, error, option).message()), key);
-    if (!std::filesystem::is_directory(absolute)) {
-      return places.AddProblem(absl::StrCat(option, ": ", dir, " is not a directory"), key);
-    }
-    dir = absolute.string();
+    const absl::StatusOr<std::string> absolute = LocalDirectory(dir, option);
+    if (!absolute.ok()) return places.AddProblem(std::string(absolute.status().message()), key);
+    dir = *absolute;
   };
   if (workload.has_dir()) make_absolute("--dir", "workload.dir", *workload.mutable_dir());
   for (std::string& dir : *workload.mutable_qm_dirs()) make_absolute("--qm-dirs", "workload.qm_dirs", dir);
@@ -105,6 +101,7 @@ absl::StatusOr<v1::TestPlan> LoadRunPlan(const std::string& file, PlanFlags::Kin
   PlanPlaces places;
   if (!file.empty()) {
     PLIMSOLL_ASSIGN_OR_RETURN(plan, ReadPlanFile(file, &places));
+    PLIMSOLL_RETURN_IF_ERROR(CheckPlanKind(plan, kind, file));
   }
   const v1::TestPlan read = plan;
   const bool search = kind == PlanFlags::Kind::kLimit;
@@ -112,18 +109,6 @@ absl::StatusOr<v1::TestPlan> LoadRunPlan(const std::string& file, PlanFlags::Kin
   if (search || acceptance) plan.mutable_limit();
   if (acceptance) plan.mutable_accept();
   PLIMSOLL_RETURN_IF_ERROR(change(plan));
-  if (plan.has_ha()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(file, " is the plan of an HA drill (ha): run it with `plimsoll ha`"));
-  }
-  if (plan.has_accept() && !acceptance) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(file, " is the plan of an acceptance (accept): run it with `plimsoll accept`"));
-  }
-  if (plan.has_limit() && !search && !acceptance) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(file, " is the plan of a search for the highest load (limit): run it with `plimsoll limit`"));
-  }
   places.ForgetChanged(read, plan);
   if (plan.hosts().empty() && !places.IsUnreadable("hosts")) {
     MakeDirectoriesAbsolute(*plan.mutable_workload(), places);
@@ -464,15 +449,10 @@ int RunMain(RunFlags& flags, CommandLine& line, const RunSurroundings& around) {
   if (!plan.ok()) return PrintErrors(line, plan.status(), Exit::kWrong);
   absl::StatusOr<AgentAccess> access = LoadAccess(flags.access);
   if (!access.ok()) return PrintError(line, access.status(), Exit::kWrong);
-  if (!flags.csv_file.empty()) {
-    if (HasPlacement(*plan)) {
-      return PrintError(line,
-                        "--csv-file: mqldt's columns are for one block size a step, which a placement does not have",
-                        Exit::kWrong);
-    }
-    if (const absl::Status status = CheckWritable("--csv-file", flags.csv_file); !status.ok()) {
-      return PrintError(line, status, Exit::kWrong);
-    }
+  if (!flags.csv_file.empty() && HasPlacement(*plan)) {
+    return PrintError(line,
+                      "--csv-file: mqldt's columns are for one block size a step, which a placement does not have",
+                      Exit::kWrong);
   }
   EventQueue events(*around.clock);
   return Run(flags, *std::move(plan), *std::move(access), line, around, events).Execute();
@@ -548,10 +528,8 @@ void AddFlags(CLI::App* command, const std::shared_ptr<RunFlags>& flags, Command
               const RunSurroundings& around) {
   command->add_option("PLAN", flags->plan_file, "Plan in YAML (see `plimsoll plan example`); options override it");
   flags->plan = std::make_unique<PlanFlags>(*command, flags->kind);
-  command->add_option("--out", flags->out, "Directory for the results (default: plimsoll-results/<UTC time>-<id>)")
-      ->type_name("DIR");
-  command->add_option("--csv-file,--csvFile", flags->csv_file, "Also write mqldt's CSV columns to this file")
-      ->type_name("FILE");
+  AddResultsOption(*command, flags->out);
+  AddOutputFile(*command, "--csv-file,--csvFile", flags->csv_file, "Also write mqldt's CSV columns to this file");
   CLI::Option* json = command->add_flag("--json", flags->json, "Print the report as JSON instead of text");
   command->add_flag("--quiet,-q", flags->quiet, "Print no progress on standard error");
   flags->view.AddTo(*command, "on standard error instead of the progress");

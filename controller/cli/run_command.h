@@ -122,7 +122,7 @@ struct PlanRun {
   std::vector<v1::TestPlan> later;
   // Where it stands in the whole, as a terminal shows it meanwhile; empty: it runs alone.
   std::function<std::string()> whole;
-  // How it ended; null: nobody wants to know.
+  // Gets how it ended. Null if the caller does not need it.
   PartEnd* end = nullptr;
   // Null: it takes no turns. Outlives the run.
   const RunInTurn* turn = nullptr;

@@ -277,7 +277,7 @@ class Ab(harness.PlimsollTest):
             (self.base / f"{name}.yaml").write_text(
                 f"workload: {{dir: {self.dir / name}}}\n" + ("hosts: [{address: '127.0.0.1:1'}]\n" if name == "b" else ""))
         result = self.ab(self.base / "a.yaml", self.base / "b.yaml", "--differs", "hosts", vary="none", code=4)
-        self.assertRegex(result.err, r"(?m)^plimsoll: No round could begin: b: 127\.0\.0\.1:1: connection refused")
+        self.assertRegex(result.err, r"(?m)^plimsoll: No round could begin: side 'b': 127\.0\.0\.1:1: connection refused")
         self.assertFalse(self.out.exists())
         self.assertEqual(list(self.dir.glob("*/*")), [])
 

@@ -353,7 +353,7 @@ class Examples(harness.PlimsollTest):
             with self.subTest(arguments):
                 plan = self.base / "plan.yaml"
                 plan.write_text(self.plimsoll("plan", "example", *arguments).out)
-                self.assertIn(": good: ", self.plimsoll("plan", "check", plan).out)
+                self.assertIn(" is valid: ", self.plimsoll("plan", "check", plan).out)
         self.plimsoll("plan", "example", "--ready", "tape", code=2)
         self.plimsoll("plan", "example", "--accept", "--ready", "nfs", code=2)
         self.plimsoll("plan", "example", "--placement", "--ready", "nfs", code=2)

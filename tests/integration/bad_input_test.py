@@ -12,11 +12,12 @@ import harness
 class BadInput(harness.PlimsollTest):
 
     def refused(self, *arguments, lines=1, wrap=(), prefix="plimsoll: "):
-        """Runs plimsoll with something wrong; returns the lines that it says."""
+        """Runs plimsoll with something wrong; returns the lines that it says, any number of them where `lines` is None."""
         before = sorted(self.base.rglob("*"))
         result = self.plimsoll(*arguments, code=2, wrap=wrap)
         self.assertEqual(result.out, "", result)
-        self.assertEqual(len(result.errors), lines, result)
+        if lines is not None:
+            self.assertEqual(len(result.errors), lines, result)
         for line in result.errors:
             self.assertTrue(line.startswith(prefix), result)
         self.assertEqual(sorted(self.base.rglob("*")), before, "something was made or removed")
@@ -52,6 +53,80 @@ class BadInput(harness.PlimsollTest):
                 line = self.run_refused(*arguments)
                 for word in words:
                     self.assertIn(word, line)
+
+    def test_criteria_that_no_run_of_the_plan_could_decide(self):
+        plan = self.base / "plan.yaml"
+        plan.write_text(f"workload: {{dir: {self.dir}}}\n")
+        for criterion, more, words in (
+            ("p99>10ms", (), "did you mean 'p99<10ms'?"),
+            ("iops:2000", ("--require", "iops<=2000"), "did you mean 'iops>=2000'?"),
+            ("hosts>=5", (), "asks for more hosts than there are (1)"),
+            ("p99.99<1s", ("--rate", "10", "--duration", "3s"), "30 writes at 10 a second, and it needs 100000"),
+            ("p99.99:1s", ("--delay", "100ms", "--duration", "3s"), "30 writes at 10 a second, and it needs 100000"),
+            ("steady", ("--duration", "3s"), "--duration (duration) 3s is too short to be steady"),
+            ("fairness:0.9", (), "compares queue managers, and there is one"),
+            ("not_issued:0", (), "is about a target rate, and there is none"),
+            ("longest_stall:50ms", (), "require stalls==0"),
+        ):
+            for command in (("run", "--dir", self.dir), ("run", "--dry-run", "--dir", self.dir), ("plan", "check", plan),
+                            ("ab", "--vary", "sync=dsync,none", "--dir", self.dir),
+                            ("accept", "--parts", "load", "--dir", self.dir)):
+                with self.subTest(criterion=criterion, command=command):
+                    # An acceptance requires its load to be steady; a search takes latencies and stalls.
+                    lines = self.refused(*command, "--require", criterion, *more, lines=None)
+                    self.assertTrue(any(words in line for line in lines), lines)
+                    if command[0] != "accept":
+                        self.assertEqual(len(lines), 1, lines)
+        self.assertIn("did you mean 'max<1s'?", self.refused("limit", "--dir", self.dir, "--require", "max>1s"))
+        self.assertIn("--toggle 2s is too short to be steady", self.refused(
+            "ab", "--dir", self.dir, "--toggle", "2s", "--between", "true", "--allow-commands", "--require", "steady"))
+        drill = ("ha", "--pairs", "a+b", "--dir", "/mnt")
+        self.assertIn("did you mean 'takeover_max<30s'?", self.refused(*drill, "--require", "takeover_max>30s"))
+        self.assertIn("none of the faults makes a standby take over",
+                      self.refused(*drill, "--fault", "hang", "--require", "takeover_max:30s"))
+
+    def test_a_plan_of_another_command_is_named_with_its_own(self):
+        host = "{address: a}"
+        kinds = {"ha": "ha: {pairs: [a+b]}\ncriteria: [lost:0]", "limit": "limit: {over: qm}\ncriteria: [p99:1s]\nblock_size: [4k, 8k]",
+                 "accept": "accept: {runs: 1}\nlimit: {}", "run": f"placement: [{{qm: A, home: a}}]\nhosts: [{host}]"}
+        for kind, text in kinds.items():
+            plan = self.base / f"{kind}.yaml"
+            # With a mistake that is the other command's to find.
+            plan.write_text(f"workload: {{dir: none, file_size: 5000}}\n{text}\n")
+        for command, taken in (("run", "run"), ("limit", "limit"), ("ha", "ha"), ("accept", "accept limit run")):
+            for kind in kinds:
+                with self.subTest(command=command, kind=kind):
+                    lines = self.refused(command, self.base / f"{kind}.yaml", lines=None)
+                    ours = f"plimsoll: {self.base}/{kind}.yaml is the plan of "
+                    self.assertEqual(lines[0].startswith(ours) and lines[0].endswith(f": run it with `plimsoll {kind}`"),
+                                     kind not in taken.split(), lines)
+                    if kind not in taken.split():
+                        self.assertEqual(len(lines), 1, lines)
+
+    def test_a_file_where_a_directory_is_wanted(self):
+        file = self.base / "pl.yaml"
+        file.write_text("name: x\n")
+        for command in (("storage", file), ("fsck", file)):
+            self.assertEqual(self.refused(*command), f"plimsoll: DIR: {file} is not a directory; pass another DIR")
+        for command in (("clean",), ("run",), ("mqldt", "--bsize", "4K"), ("limit", "--require", "p99:1s"),
+                        ("accept", "--require", "p99:1s")):
+            line = self.refused(*command, "--dir", file)
+            self.assertEqual(line, f"plimsoll: --dir: {file} is not a directory; pass another --dir")
+        # And the other way round.
+        for command in (("run",), ("plan", "check"), ("limit",), ("accept",), ("ha",)):
+            self.assertRegex(self.refused(*command, self.dir), rf"^plimsoll: {self.dir}.* is a directory")
+
+    def test_a_value_behind_a_blank_and_one_that_is_there_twice(self):
+        plan = self.base / "plan.yaml"
+        plan.write_text(f"workload: {{dir: {self.dir}}}\nduration: 10s\n")
+        out = self.plimsoll("plan", "check", plan, "--until-steady", "10m").out
+        self.assertEqual(out, self.plimsoll("plan", "check", plan, "--until-steady=10m").out)
+        self.assertIn("at most 12m of writing", out)
+        self.assertEqual(self.run_refused("--until-steady", "5m", "--until-steady=6m"),
+                         "plimsoll: --until-steady was given twice: give it once")
+        self.assertEqual(self.run_refused("--duration", "1", "--duration", "2"),
+                         "plimsoll: --duration was given twice: give it once")
+        self.assertEqual(self.refused("run", "--dir", "--hosts", "node1"), "plimsoll: --dir needs a value: DIR")
 
     def test_options_and_commands_that_there_are_not(self):
         self.assertEqual(self.run_refused("--filesize", "1m"),
@@ -114,7 +189,7 @@ class BadInput(harness.PlimsollTest):
     def test_a_directory_that_is_a_file(self):
         path = self.dir / "file"
         path.write_text("")
-        self.assertRegex(self.run_refused(dir=path), f"--dir: {path} is not a directory$")
+        self.assertRegex(self.run_refused(dir=path), f"--dir: {path} is not a directory; pass another --dir$")
 
     def test_more_bytes_than_are_free_are_reported_with_the_numbers(self):
         info = os.statvfs(self.dir)

@@ -54,7 +54,7 @@ class FromMq(harness.PlimsollTest):
                          {"dir": str(self.dir), "qm": 1, "file_size": "256k", "num_files": 3, "rate": 50.0, "arrival": "poisson"})
         self.assertEqual(yaml.safe_load(result.out)["block_size"], "20k")
         plan = self.file("plan.yaml", result.out)
-        self.assertIn(": good: this machine, 1 queue manager, 1 step", self.plimsoll("plan", "check", plan).out)
+        self.assertIn(" is valid: this machine, 1 queue manager, 1 step", self.plimsoll("plan", "check", plan).out)
         dry = self.plimsoll("run", plan, "--dry-run").out
         self.assertRegex(dry, rf"(?m){self.dir} +1 +3 +768 KiB$")
         out = self.base / "out"

@@ -98,7 +98,7 @@ class SingleHost(harness.PlimsollTest):
         result = self.run_plan()
         before = {path.name: path.read_bytes() for path in result.results.iterdir()}
         again = self.plimsoll("run", "--dir", self.dir, "--out", result.results, "--duration", "1", "--quiet", code=2)
-        self.assertIn(f"--out {result.results} is not empty", again.errors[-1])
+        self.assertIn(f"--out: {result.results} is not empty", again.errors[-1])
         self.assertEqual({path.name: path.read_bytes() for path in result.results.iterdir()}, before)
         self.assert_nothing_left()
 

@@ -41,12 +41,17 @@ def run(*argv, **more):
     return done.stdout
 
 
-def agent_binaries():
-    """The directory of the programs that the hosts run: PLIMSOLL_BIN, or the release build, made when missing."""
+def program_directory():
+    """The directory of the programs that the hosts run: PLIMSOLL_BIN, or the release build."""
     named = os.environ.get("PLIMSOLL_BIN")
-    if named:
-        return pathlib.Path(named).resolve()
-    place = PROJECT / "build" / "release" / "bin"
+    return pathlib.Path(named).resolve() if named else PROJECT / "build" / "release" / "bin"
+
+
+def agent_binaries():
+    """The same, where it is the release build made when missing."""
+    place = program_directory()
+    if os.environ.get("PLIMSOLL_BIN"):
+        return place
     if not (place / "plimsoll-agent").exists():
         run("cmake", "--preset", "release", cwd=PROJECT)
     run("cmake", "--build", "--preset", "release", "--target", "plimsoll", "plimsoll-agent", cwd=PROJECT)

@@ -15,7 +15,7 @@ import time
 
 import network
 import shared_disk
-from image import Image, LabError, PLACE, run
+from image import Image, LabError, PLACE, program_directory, run
 from machine import Machine
 
 HOSTS = PLACE / "hosts"
@@ -35,7 +35,7 @@ cards: `control`, which its agent listens on, and `storage`, over which it mount
 there on one host only (tests/lab/README.md). What runs on the machine and wants to reach the agents runs in the lab's namespace:
 
   scripts/lab up --hosts 3 --nfs
-  scripts/lab run build/dev/bin/plimsoll hosts --hosts 10.77.1.[11-13] --dir /mnt/mqlog
+  scripts/lab run plimsoll hosts --hosts 10.77.1.[11-13] --dir /mnt/mqlog
   scripts/lab netem host1 500us --net storage     # what host1 sends on its storage card comes 0.5 ms later
   scripts/lab netem host1 storage 500us           # and what the NFS server sends
   scripts/lab cut host1 --net storage
@@ -200,6 +200,8 @@ def _inside(_lab, arguments):
     words = arguments.words[1:] if arguments.words[:1] == ["--"] else arguments.words
     if not words:
         raise LabError("run: name a program")
+    # The programs that the hosts run come first, so that `run plimsoll` finds one that fits their agents.
+    os.environ["PATH"] = f"{program_directory()}:{os.environ.get('PATH', os.defpath)}"
     argv = ["ip", "netns", "exec", NAMESPACE, *words]
     os.execvp(argv[0], argv)
 

@@ -54,7 +54,7 @@ TEST_F(PlanCommandTest, TheExampleIsGood) {
   EXPECT_EQ(Run({"plan", "example"}), static_cast<int>(Exit::kOk));
   EXPECT_EQ(out_.str(), ExamplePlan());
   EXPECT_EQ(Check(ExamplePlan()), static_cast<int>(Exit::kOk));
-  EXPECT_EQ(out_.str(), path_ + ": good: 1 host, 1 queue manager, 1 step, 12s of writing\n");
+  EXPECT_EQ(out_.str(), path_ + " is valid: 1 host, 1 queue manager, 1 step, 12s of writing\n");
 }
 
 TEST_F(PlanCommandTest, TheCommandsOfADrillAreShownBeforeAnybodyAllowsThem) {
@@ -79,8 +79,9 @@ TEST_F(PlanCommandTest, AGoodPlanIsSummedUpAndItsWeaknessesNoted) {
   EXPECT_EQ(
       Check("workload: {dir: /x, qm: 2, sync: none}\nblock_size: 4k,8k\nhosts: [a, {address: b, workload: {qm: 5}}]\n"),
       static_cast<int>(Exit::kOk));
-  EXPECT_THAT(out_.str(), ::testing::StartsWith(path_ + ": good: 2 hosts, 7 queue managers, 2 steps, 24s of writing\n"
-                                                        "note: --sync (workload.sync) none on a:7461 and 1 more:"));
+  EXPECT_THAT(out_.str(),
+              ::testing::StartsWith(path_ + " is valid: 2 hosts, 7 queue managers, 2 steps, 24s of writing\n"
+                                            "note: --sync (workload.sync) none on a:7461 and 1 more:"));
   EXPECT_EQ(err_.str(), "");
 }
 
@@ -104,7 +105,7 @@ TEST_F(PlanCommandTest, AMistakeInTheTextIsReportedWithItsPlace) {
 TEST_F(PlanCommandTest, OptionsCompleteThePlan) {
   EXPECT_EQ(Check("name: x\n"), static_cast<int>(Exit::kWrong));
   EXPECT_EQ(Check("name: x\n", {"--dir", "/x", "--require", "p99<1ms"}), static_cast<int>(Exit::kOk));
-  EXPECT_EQ(out_.str(), path_ + ": good: this machine, 1 queue manager, 1 step, 12s of writing\n");
+  EXPECT_EQ(out_.str(), path_ + " is valid: this machine, 1 queue manager, 1 step, 12s of writing\n");
   EXPECT_EQ(Check("name: x\n", {"--dir", "/x", "--qm", "0"}), static_cast<int>(Exit::kWrong));
   EXPECT_THAT(err_.str(), HasSubstr("plimsoll: --qm: '0' is out of range"));
 }
